@@ -1,0 +1,87 @@
+# runner: build, check, install. The parts are described in docs/architecture.md.
+#
+#   make            build/runner (release)     make demo    set up, build, deploy the bundled site
+#   make debug      -O0 -g                     make check   set up, build, run every test
+#   make sanitize   ASan + UBSan               make deps    install what is missing (apt)
+#   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
+#
+# Local settings go to config.mak (CC = clang, CFLAGS += …).
+
+-include config.mak
+
+CC      ?= cc
+PREFIX  ?= /usr/local
+BUILD   ?= build
+PKGS     = lua5.4 lua5.4-cjson jansson libpcre2-8
+
+WARN     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+           -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wformat-nonliteral
+HARDEN   = -fstack-protector-strong -D_FORTIFY_SOURCE=2
+OPTIMIZE ?= -O2 -g1
+CFLAGS  ?=
+ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) -MMD -MP $(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
+
+# A library is linked statically where its archive exists, else as pkg-config says.
+libdir_of = $(shell pkg-config --variable=libdir $(1))
+archive_of = $(firstword $(wildcard $(foreach n,$(2),$(call libdir_of,$(1))/lib$(n).a)) $(shell pkg-config --libs $(1)))
+LIBS = $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
+       $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lm -ldl
+LDFLAGS ?=
+ALL_LDFLAGS = -Wl,-E -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
+
+ROOMS    = common engine supervisor worker
+SRCS     = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
+OBJS     = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
+LUA      = $(wildcard lua/*.lua lua/*/*.lua)
+
+all: $(BUILD)/runner
+
+$(BUILD)/runner: $(OBJS)
+	@echo "  LINK  $@"
+	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJS) $(LIBS)
+
+$(BUILD)/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# lua/ becomes precompiled chunks inside the binary; lines and names are kept.
+$(BUILD)/embed: src/embed.c
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBS)
+$(BUILD)/lua.c: $(BUILD)/embed $(LUA)
+	@echo "  EMBED $@"
+	@$(BUILD)/embed $@ $(LUA)
+$(BUILD)/lua.o: $(BUILD)/lua.c
+	@$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+debug sanitize clang: FORCE
+debug:    ; @$(MAKE) BUILD=build/debug OPTIMIZE="-O0 -g3" HARDEN=
+sanitize: ; @$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-pointer" HARDEN= \
+              CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+clang:    ; @$(MAKE) BUILD=build/clang CC=clang
+
+clean:
+	rm -rf $(BUILD)
+
+FORCE:
+.PHONY: all debug sanitize clang clean FORCE
+-include $(OBJS:.o=.d)
+
+# --- tests --------------------------------------------------------------------------
+# Unit tests: one program per module, linked with common + engine only.
+UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
+PURE     = $(filter $(BUILD)/common/% $(BUILD)/engine/%,$(OBJS))
+$(BUILD)/unit/%: tests/unit/%.c $(PURE)
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) -o $@ $< $(PURE) $$(pkg-config --libs cmocka) -lm
+unit: $(UNIT)
+
+# The bindings as a Lua module, so that busted tests run against the real ones.
+HOST_SRC = $(wildcard src/common/*.c src/engine/*.c src/worker/*.c)
+$(BUILD)/runner_host.so: $(HOST_SRC) $(wildcard src/*/*.h src/*/*.def) $(BUILD)/lua.c
+	@echo "  HOST  $@"
+	@$(CC) $(ALL_CFLAGS) -MF $(BUILD)/runner_host.d -fPIC -shared -o $@ $(HOST_SRC) $(BUILD)/lua.c \
+	  $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lm -ldl
+testhost: $(BUILD)/runner_host.so
+.PHONY: unit testhost

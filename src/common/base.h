@@ -1,0 +1,24 @@
+/*
+ * base.h: the few macros that every file may use. No types, no functions, no
+ * other header of ours: this is the only header that anything may include
+ * without thinking about borders.
+ */
+#ifndef RUNNER_BASE_H
+#define RUNNER_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUNNER_VERSION "0.1.0"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN_OF(a, b) ((a) < (b) ? (a) : (b))
+#define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
+
+#define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+#define MUST_USE __attribute__((warn_unused_result))
+#define NO_RETURN __attribute__((noreturn))
+#define UNUSED __attribute__((unused))
+
+#endif

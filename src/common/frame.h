@@ -1,0 +1,101 @@
+/*
+ * frame.h: the wire format between a worker and its supervisor. It knows the
+ * table in frame.def and nothing of what the frames mean.
+ *
+ * A frame is a header of 8 bytes (magic 'R' 'F', kind u8, version u8, payload
+ * length u32 LE) and a payload of fields (field id u8, length u32 LE, bytes).
+ * Field ids are shared by all frames: the same name has the same type.
+ */
+#ifndef RUNNER_FRAME_H
+#define RUNNER_FRAME_H
+
+#include "buf.h"
+
+#define FRAME_HEADER 8
+
+enum frame_kind {
+	FRAME_NONE = 0,
+#define FRAME(name, cap) FRAME_##name,
+#include "frame.def"
+	FRAME_KIND_COUNT
+};
+
+enum field_type { FIELD_INT, FIELD_STR, FIELD_JSON, FIELD_LIST };
+
+/* One id for each distinct field name. Keep in step with FIELD() rows: a unit
+ * test compares them by name and type. */
+enum field_id {
+	F_attempt, F_attempt_timeout_ms, F_change, F_code, F_command, F_context,
+	F_danger_level, F_data, F_delay_ms, F_delays, F_detail, F_digest, F_errors,
+	F_event, F_exit_code, F_exit_table, F_fix_command, F_fix_required, F_format,
+	F_grace_ms, F_idle_timeout_ms, F_interactive, F_jitter, F_jitter_ppm,
+	F_level, F_max_attempts, F_max_delay_ms, F_maybe, F_message, F_name, F_ok,
+	F_on, F_phase, F_pid, F_quiet, F_retries, F_retries_exhausted,
+	F_retries_given, F_retry_after_ms, F_retry_strategy, F_retryable, F_rows,
+	F_schema_version, F_seed, F_side_effects, F_state, F_stdin, F_steps,
+	F_strategy, F_suggestion, F_text, F_timeout_ms, F_verbose,
+	F_warnings_as_errors,
+	FIELD_ID_COUNT
+};
+
+/* The table, by name or id. -1 / NULL when unknown. */
+int frame_kind_find(const char *name);
+const char *frame_kind_name(enum frame_kind kind);
+size_t frame_cap(enum frame_kind kind);
+/* Field `name` of that frame: its id, with the type in *type; -1 if it has none. */
+int frame_field_find(enum frame_kind kind, const char *name, enum field_type *type);
+
+/* --- encoding: begin, add fields in any order, end -------------------------- */
+
+/* Start a frame at the end of `out`; returns the offset to hand to frame_end. */
+size_t frame_begin(struct buf *out, enum frame_kind kind);
+void frame_add_int(struct buf *out, enum field_id id, int64_t v);
+void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n);
+/* Fix the length. 0, or -1 (and the frame is taken back) when it is over its
+ * cap or memory ran out. */
+int frame_end(struct buf *out, size_t start);
+
+/* --- decoding ---------------------------------------------------------------- */
+
+struct field {
+	const char *s; /* points into the decoder's buffer: valid until the next frame_next() */
+	size_t n;
+	int64_t i;
+};
+
+struct frame {
+	enum frame_kind kind;
+	uint64_t has; /* bit per field id */
+	struct field f[FIELD_ID_COUNT];
+};
+
+struct frame_decoder {
+	struct buf in;
+	size_t taken; /* bytes of `in` already handed out */
+};
+
+#define FRAME_DECODER_INIT { BUF_INIT, 0 }
+
+enum frame_status {
+	FRAME_READY,     /* *out is the next frame */
+	FRAME_WANT_MORE, /* feed more bytes */
+	FRAME_OVERSIZE,  /* the header announces more than the cap; *out has the kind */
+	FRAME_BROKEN,    /* not our format, an unknown kind or field, or out of memory */
+};
+
+/* Append received bytes. 0, or -1 when out of memory. */
+int frame_feed(struct frame_decoder *d, const void *bytes, size_t n);
+/* Take the next frame. After OVERSIZE or BROKEN every call says the same. */
+enum frame_status frame_next(struct frame_decoder *d, struct frame *out);
+void frame_decoder_release(struct frame_decoder *d);
+
+/* Accessors with defaults. Strings are NUL-ended copies of at most cap - 1
+ * bytes (frame_copy), or views. */
+bool frame_has(const struct frame *f, enum field_id id);
+int64_t frame_int(const struct frame *f, enum field_id id, int64_t otherwise);
+struct field frame_str(const struct frame *f, enum field_id id); /* n = 0, s = "" when absent */
+const char *frame_copy(const struct frame *f, enum field_id id, char *out, size_t cap);
+/* Walk a LIST: *at starts at 0; returns each string, NULL at the end. */
+const char *frame_list_next(const struct frame *f, enum field_id id, size_t *at);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * mono.h: monotonic time, deadlines and durations.
+ *
+ * mono_t is an instant: nanoseconds on CLOCK_MONOTONIC. MONO_NEVER is later
+ * than every instant. Durations are int64_t milliseconds; where a limit is
+ * meant, 0 is "no limit" (design §2).
+ */
+#ifndef RUNNER_MONO_H
+#define RUNNER_MONO_H
+
+#include <time.h>
+
+#include "base.h"
+
+typedef int64_t mono_t;
+
+#define MONO_NEVER INT64_MAX
+
+mono_t mono_now(void);
+/* t + ms, saturating at MONO_NEVER; MONO_NEVER stays. */
+mono_t mono_add_ms(mono_t t, int64_t ms);
+/* The deadline of a limit: start + ms, or MONO_NEVER when ms is 0. */
+mono_t mono_deadline(mono_t start, int64_t limit_ms);
+/* Whole ms from `from` to `to`, rounded down; negative differences are 0. */
+int64_t mono_elapsed_ms(mono_t from, mono_t to);
+/* Time left until the deadline for ppoll: NULL for MONO_NEVER, else *ts
+ * (zero when past). Exact to the ns, so waiting never spins. */
+struct timespec *mono_left(mono_t deadline, mono_t now, struct timespec *ts);
+
+/*
+ * Read a duration as users write it: "500ms", "2s", "1.5s", "5m", "1h", "2d",
+ * a bare number of seconds ("30", "0.25"), or "none" / "0" for no limit.
+ * *ms gets milliseconds, rounded to the nearest, a positive value never to 0.
+ * 0, or -1 when the text is no duration, is negative or beyond 10 years.
+ */
+int duration_parse(const char *text, size_t len, int64_t *ms);
+/* The shortest exact spelling: "500ms", "1.5s", "90s", "5m", "none" for 0.
+ * `out` must hold 32 bytes; returns out. */
+char *duration_format(int64_t ms, char out[32]);
+
+/* Wall-clock time as RFC 3339 UTC with ms: "2026-04-01T12:00:00.123Z".
+ * `out` must hold 32 bytes; returns out. */
+char *rfc3339_format(const struct timespec *wall, char out[32]);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * xio.h: system calls with the two lessons learned once: EINTR is not an
+ * error, and every descriptor is born close-on-exec.
+ *
+ * All return what the call returns (-1 with errno on failure). None prints.
+ */
+#ifndef RUNNER_XIO_H
+#define RUNNER_XIO_H
+
+#include <sys/types.h>
+
+#include "base.h"
+
+/* read(2)/write(2), repeated while they fail with EINTR. Short counts stay. */
+ssize_t xread(int fd, void *buf, size_t n);
+ssize_t xwrite(int fd, const void *buf, size_t n);
+/* Write all n bytes or fail: 0, or -1 with errno. For blocking descriptors. */
+int xwrite_all(int fd, const void *buf, size_t n);
+
+/* open(2) with O_CLOEXEC added, repeated on EINTR. */
+int xopen(const char *path, int flags, mode_t mode);
+/* pipe2(O_CLOEXEC); socketpair(AF_UNIX, SOCK_STREAM, CLOEXEC). 0 or -1. */
+int xpipe(int fd[2]);
+int xsocketpair(int fd[2]);
+/* A close-on-exec duplicate ≥ lowest. */
+int xdup_above(int fd, int lowest);
+/* Close if fd ≥ 0 and set it to -1. errno survives. */
+void xclose(int *fd);
+/* Set O_NONBLOCK: only for descriptors we made ourselves (design §6). */
+int xnonblock(int fd);
+/* Open /dev/null onto each of 0, 1, 2 that is closed. Returns a bit mask of
+ * those that were closed (1 << fd), or -1 when /dev/null can't be opened. */
+int xopen_standard(void);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * child.h: fork hygiene in one place: how a child starts, how a tree of
+ * processes ends, and the proof that it is gone. Used by the supervisor for
+ * workers and by the worker for ctx:run. Words no errors: it returns
+ * {step, errno} and the caller reports (git's habit).
+ */
+#ifndef RUNNER_CHILD_H
+#define RUNNER_CHILD_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "../common/mono.h"
+
+/* --- starting ------------------------------------------------------------------ */
+
+enum child_step {
+	CHILD_OK,
+	CHILD_PIPE,
+	CHILD_FORK,
+	CHILD_CHDIR,
+	CHILD_SESSION,
+	CHILD_DUP,
+	CHILD_EXEC,
+};
+
+struct child_error {
+	enum child_step step;
+	int err; /* errno */
+};
+
+struct child_spec {
+	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH of envp unless it has a slash */
+	const char *const *envp; /* NULL: ours */
+	const char *cwd;         /* NULL: ours */
+	int fd[3];               /* become 0, 1, 2; -1: /dev/null */
+	bool new_session;        /* setsid */
+	bool new_group;          /* setpgid(0, 0) */
+};
+
+/* Fork and exec. Returns the pid, or -1 with *error (the child has been
+ * reaped). Stdio is the caller's to flush. In the child all signals have their
+ * default disposition (those ignored at our entry, as told to
+ * child_remember_ignored, stay ignored) and the mask is empty. */
+pid_t child_spawn(const struct child_spec *spec, struct child_error *error);
+const char *child_step_name(enum child_step step); /* "fork", "exec" … */
+
+/* Note which of INT, HUP, QUIT are ignored now (nohup), before handlers are set. */
+void child_remember_ignored(void);
+bool child_was_ignored(int sig);
+/* In a fresh fork: default dispositions, empty mask. */
+void child_reset_signals(void);
+
+/* --- ending ---------------------------------------------------------------------- */
+
+/* Processes that are not to be ended: whole sessions (ctx:spawn{detach}). */
+#define CHILD_MAX_SPARED 64
+struct spared {
+	pid_t session[CHILD_MAX_SPARED];
+	int count;
+};
+
+/* 0, or -1 when the list is full. */
+int spared_add(struct spared *s, pid_t session);
+bool spared_has(const struct spared *s, pid_t pid);
+
+/* Signal our direct children except the spared. Async-signal-safe. Returns how
+ * many were signalled, -1 when the system can't list them. */
+int child_signal_direct(int sig, const struct spared *spare);
+/* Signal every descendant of `root` (itself included), depth first found, up
+ * to 4096 of them. Not for a clean run: it walks /proc. */
+int child_signal_tree(pid_t root, int sig, const struct spared *spare);
+
+/* Reap everything that is dead; never blocks. For each: on_exit(pid, status).
+ * Returns true when no child is left other than spared ones: the proof. */
+typedef void child_exit_fn(pid_t pid, int wait_status, void *data);
+bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * launch.h: what a worker is told at its fork. It is a fork without exec, so
+ * this is plain memory; frames carry what flows the other way.
+ */
+#ifndef RUNNER_LAUNCH_H
+#define RUNNER_LAUNCH_H
+
+#include "../common/mono.h"
+#include "child.h"
+
+struct launch {
+	int argc;
+	char **argv;
+	int frame_fd;           /* the worker's end of the socket pair */
+	int stdin_fd;           /* the caller's stdin, private; 0 is /dev/null until declared */
+	bool stdout_is_tty;
+	bool stderr_is_tty;
+	bool stdin_is_tty;
+	int attempt;            /* 1-based */
+	int64_t repeats_made;   /* repetitions of every kind so far (REQ-F-078) */
+	mono_t started;         /* main's first line */
+	mono_t attempt_started;
+	pid_t supervisor;       /* getppid() must still say this */
+	const char *request_id;
+	const char *session_dir; /* path reserved for ctx.tempdir; not made yet */
+	const char *seed_text;  /* first attempt's retry seed, NULL before there is one */
+	/* the attempt before; NULL code when this is the first */
+	const char *previous_code;
+	const char *previous_message;
+	const char *previous_steps; /* JSON array */
+	const char *previous_progress; /* JSON or NULL */
+};
+
+/* Runs one attempt in the freshly forked process; the return value is its exit
+ * status. Given to the supervisor by main.c, so that no supervisor object
+ * knows Lua. */
+typedef int worker_fn(const struct launch *launch);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * os.h: what only some systems have. os_linux.c has all of it; os_posix.c
+ * keeps the rest working elsewhere with weaker guarantees (design §6,
+ * Portability). Functions marked [signal] are async-signal-safe.
+ */
+#ifndef RUNNER_OS_H
+#define RUNNER_OS_H
+
+#include <sys/types.h>
+
+#include "../common/base.h"
+
+/* Orphaned descendants become our children. 0, or -1 where unsupported. */
+int os_become_subreaper(void);
+/* The kernel sends `sig` to this process when its parent dies. 0 or -1. */
+int os_parent_death_signal(int sig);
+/* Close every descriptor ≥ lowest except `keep` (sorted ascending). [signal] */
+void os_close_from(int lowest, const int *keep, size_t keep_count);
+/* The direct children of process `pid`. Returns how many were stored (≤ cap),
+ * or -1 when the system can't tell. [signal] */
+int os_children(pid_t pid, pid_t *out, int cap);
+/* The parent of pid and its start time in clock ticks since boot. 0 or -1. */
+int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
+/* Does this process have children (dead or alive) already? [signal] */
+bool os_has_children(void);
+/* Reopen descriptor fd as a new, non-blocking description, so that the flags
+ * of the inherited one stay untouched. -1 when that is impossible. */
+int os_reopen_nonblocking(int fd, int flags);
+/* Fill with random bytes from the system; 0 or -1. */
+int os_random(void *out, size_t n);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * policy.h: may we try again, and after how long? Pure: no clock, no I/O, no
+ * global state. The supervisor asks it between attempts, ctx:retry, ctx:http
+ * and ctx:lock inside one, workflow steps between theirs (design §5).
+ */
+#ifndef RUNNER_POLICY_H
+#define RUNNER_POLICY_H
+
+#include "../common/base.h"
+
+#define POLICY_MAX_DELAYS 64
+#define POLICY_UNBOUNDED (-1)
+
+enum backoff {
+	BACKOFF_CONSTANT,    /* d */
+	BACKOFF_LINEAR,      /* d·(n+1) */
+	BACKOFF_EXPONENTIAL, /* d·2ⁿ */
+	BACKOFF_FIBONACCI,   /* d·1, d·1, d·2, d·3, d·5 … */
+	BACKOFF_CUSTOM,      /* delays[n], the last one repeated */
+};
+
+enum jitter {
+	JITTER_NONE,
+	JITTER_FACTOR,       /* × (1 ± f) */
+	JITTER_FULL,         /* 0 … d */
+	JITTER_EQUAL,        /* d/2 … d */
+	JITTER_DECORRELATED, /* base … 3 × the wait before, starting at base */
+};
+
+struct policy {
+	int64_t retries;      /* repetitions allowed; POLICY_UNBOUNDED: only time bounds them */
+	enum backoff backoff;
+	int64_t delay_ms;
+	int64_t max_delay_ms; /* cap after jitter; 0: none */
+	enum jitter jitter;
+	int32_t jitter_ppm;   /* for JITTER_FACTOR: f in millionths, 0 … 1,000,000 */
+	uint64_t seed;
+	size_t delay_count;
+	int64_t delays[POLICY_MAX_DELAYS];
+};
+
+/* 0 retries; otherwise exponential, 1 s, ±25 %, cap 30 s (design §5). */
+#define POLICY_DEFAULT \
+	{ 0, BACKOFF_EXPONENTIAL, 1000, 30000, JITTER_FACTOR, 250000, 0, 0, { 0 } }
+
+/* The wait before repetition n (0-based), ms ≥ 0: base, then jitter, then cap.
+ * The same policy and n always give the same answer. Never overflows. */
+int64_t policy_delay_ms(const struct policy *p, int64_t n);
+
+/* A tail shorter than this is not worth a further attempt (design §5). */
+#define POLICY_MIN_LEFT_MS 100
+
+enum policy_verdict {
+	POLICY_WAIT,      /* wait *wait_ms, then repeat */
+	POLICY_AS_RAISED, /* no retries were allowed or made: hand the error on */
+	POLICY_EXHAUSTED, /* ≥ 1 were made, none is left: final */
+	POLICY_BUDGET,    /* a wait does not fit: stop now, stay retryable (RETRY_BUDGET) */
+};
+
+struct policy_question {
+	int64_t made;        /* repetitions made so far that this policy counts */
+	int64_t position;    /* n for policy_delay_ms(): repetitions of this very loop */
+	int64_t own_wait_ms; /* what this very failure asked for; -1: nothing */
+	int64_t left_ms;     /* until the deadline; INT64_MAX: no limit */
+};
+
+enum policy_verdict policy_decide(const struct policy *p, const struct policy_question *q,
+                                  int64_t *wait_ms);
+
+/* "constant" … "custom"; "none" "factor" "full" "equal" "decorrelated".
+ * Parsing an unknown name gives -1. */
+int backoff_parse(const char *name);
+int jitter_parse(const char *name);
+const char *backoff_name(enum backoff v);
+const char *jitter_name(enum jitter v);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * tap.h: bounded capture of a byte stream: the head and the tail are kept, the
+ * middle is counted. Memory is bounded by head_cap + tail_cap whatever comes.
+ */
+#ifndef RUNNER_TAP_H
+#define RUNNER_TAP_H
+
+#include "../common/buf.h"
+
+struct tap {
+	struct buf head;
+	size_t head_cap;
+	struct buf ring;  /* tail_cap bytes once full; oldest at ring_start */
+	size_t ring_start;
+	size_t tail_cap;
+	uint64_t total;   /* bytes ever fed */
+	bool failed;      /* out of memory: something beyond the caps was lost */
+};
+
+/* cap_bytes is split half head, half tail; 0 keeps nothing and counts all. */
+void tap_init(struct tap *t, size_t cap_bytes);
+void tap_release(struct tap *t);
+void tap_feed(struct tap *t, const void *bytes, size_t n);
+uint64_t tap_dropped(const struct tap *t);
+/* Append what was kept, with "\n[… N bytes omitted …]\n" in the gap if any. */
+void tap_text(const struct tap *t, struct buf *out);
+
+#endif
