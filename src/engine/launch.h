@@ -24,6 +24,7 @@ struct launch {
 	const char *request_id;
 	const char *session_dir; /* path reserved for ctx.tempdir; not made yet */
 	const char *seed_text;  /* first attempt's retry seed, NULL before there is one */
+	const char *digest;     /* of the first attempt's command file, NULL before that */
 	/* the attempt before; NULL code when this is the first */
 	const char *previous_code;
 	const char *previous_message;

@@ -1,0 +1,14 @@
+/*
+ * supervisor.h: the process that the caller sees. Owns time, processes,
+ * retries, signals and stdout; parses no arguments and runs no Lua.
+ */
+#ifndef RUNNER_SUPERVISOR_H
+#define RUNNER_SUPERVISOR_H
+
+#include "../engine/launch.h"
+
+/* The whole of a run: attempts until there is a verdict, then one envelope.
+ * Returns the exit status (design §3). */
+int supervisor_main(int argc, char **argv, worker_fn *worker);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * cancel.c: from the TERM handler to an error in the running script. Runs in
+ * the worker. Everything the handlers touch is async-signal-safe; lua_sethook
+ * is made for being called from one.
+ */
+#include "cancel.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "../engine/child.h"
+#include "../engine/os.h"
+#include "worker.h"
+
+static volatile sig_atomic_t pending;
+static volatile sig_atomic_t seen;
+static lua_State *volatile running;
+static int wake[2] = { -1, -1 };
+static mono_t deadline = MONO_NEVER;
+static const char sentinel;
+
+/* --- raising ---------------------------------------------------------------- */
+
+static void hook(lua_State *L, lua_Debug *ar)
+{
+	(void)ar;
+	if (pending)
+		cancel_raise(L);
+	lua_sethook(L, NULL, 0, 0);
+}
+
+static void arm(lua_State *L)
+{
+	lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+}
+
+int cancel_raise(lua_State *L)
+{
+	arm(L);
+	lua_pushlightuserdata(L, (void *)&sentinel);
+	return lua_error(L);
+}
+
+bool cancel_pending(void)
+{
+	return pending;
+}
+
+bool cancel_seen(void)
+{
+	return seen;
+}
+
+void cancel_caught(void)
+{
+	pending = 0;
+}
+
+mono_t cancel_deadline(void)
+{
+	return deadline;
+}
+
+void cancel_set_deadline(mono_t at)
+{
+	deadline = at;
+}
+
+/* --- waiting ---------------------------------------------------------------- */
+
+int cancel_poll(struct pollfd *fds, int n, mono_t until)
+{
+	struct pollfd all[17];
+	struct timespec ts;
+	int ready;
+
+	if (n < 0 || n > 16)
+		return errno = EINVAL, -1;
+	if (n > 0)
+		memcpy(all, fds, (size_t)n * sizeof(*fds));
+	all[n] = (struct pollfd){ .fd = wake[0], .events = POLLIN };
+	do {
+		if (pending)
+			return CANCEL_POLL_CANCELLED;
+		/* once caught, the wake-up pipe stays readable: leave it out */
+		ready = ppoll(all, (nfds_t)(n + (seen ? 0 : 1)),
+		              mono_left(until, mono_now(), &ts), NULL);
+	} while (ready < 0 && errno == EINTR);
+	if (pending)
+		return CANCEL_POLL_CANCELLED;
+	if (ready > 0 && n > 0)
+		memcpy(fds, all, (size_t)n * sizeof(*fds));
+	return ready;
+}
+
+/* --- signals ---------------------------------------------------------------- */
+
+static void on_term(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (!seen) {
+		seen = pending = 1;
+		if (running)
+			arm(running);
+		(void)!write(wake[1], "", 1);
+	}
+	child_signal_direct(SIGTERM, worker_spared());
+	errno = saved;
+}
+
+/* The supervisor is gone: nothing of ours may stay (design §6, Fork). */
+static void on_orphaned(int sig)
+{
+	(void)sig;
+	for (int i = 0; i < 2000; i++) {
+		if (child_signal_direct(SIGKILL, worker_spared()) < 0)
+			kill(0, SIGKILL);
+		if (child_reap(worker_spared(), NULL, NULL))
+			break;
+		poll(NULL, 0, 1);
+	}
+	_exit(1);
+}
+
+static int install(int sig, void (*handler)(int))
+{
+	struct sigaction act;
+
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = handler; /* no SA_RESTART: a blocking read must return */
+	sigfillset(&act.sa_mask);
+	return sigaction(sig, &act, NULL);
+}
+
+static int install_handlers(void)
+{
+	int orphaned = SIGRTMIN + 1;
+
+	if (install(SIGTERM, on_term) < 0 || install(orphaned, on_orphaned) < 0)
+		return -1;
+	if (!child_was_ignored(SIGINT) && install(SIGINT, on_term) < 0)
+		return -1;
+	os_parent_death_signal(orphaned);
+	if (getppid() != worker_launch()->supervisor)
+		on_orphaned(orphaned); /* it died before the request took hold */
+	return 0;
+}
+
+/* --- coroutines: which one runs ----------------------------------------------
+ *
+ * A hook belongs to one coroutine, so the handler must know the one that runs.
+ * resume, wrap and close behave as in lcorolib.c and also keep `running`.
+ */
+
+static void switch_to(lua_State *L)
+{
+	running = L;
+	if (pending)
+		arm(L);
+}
+
+static lua_State *check_coroutine(lua_State *L)
+{
+	lua_State *co = lua_tothread(L, 1);
+
+	luaL_argexpected(L, co, 1, "coroutine");
+	return co;
+}
+
+/* Stack of L: …, args. Leaves the results or the error on L; -1 on error. */
+static int resume(lua_State *L, lua_State *co, int args)
+{
+	int status, results;
+
+	if (!lua_checkstack(co, args)) {
+		lua_pushliteral(L, "too many arguments to resume");
+		return -1;
+	}
+	lua_xmove(L, co, args);
+	switch_to(co);
+	status = lua_resume(co, L, args, &results);
+	switch_to(L);
+	if (status != LUA_OK && status != LUA_YIELD) {
+		lua_xmove(co, L, 1);
+		return -1;
+	}
+	if (!lua_checkstack(L, results + 1)) {
+		lua_pop(co, results);
+		lua_pushliteral(L, "too many results to resume");
+		return -1;
+	}
+	lua_xmove(co, L, results);
+	return results;
+}
+
+static int co_resume(lua_State *L)
+{
+	lua_State *co = check_coroutine(L);
+	int results = resume(L, co, lua_gettop(L) - 1);
+
+	lua_pushboolean(L, results >= 0);
+	lua_insert(L, results >= 0 ? -(results + 1) : -2);
+	return results >= 0 ? results + 1 : 2;
+}
+
+static int wrap_failed(lua_State *L, lua_State *co)
+{
+	int status = lua_status(co);
+
+	if (status != LUA_OK && status != LUA_YIELD) {
+		status = lua_resetthread(co);
+		lua_xmove(co, L, 1);
+	}
+	if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
+		luaL_where(L, 1);
+		lua_insert(L, -2);
+		lua_concat(L, 2);
+	}
+	return lua_error(L);
+}
+
+static int call_wrapped(lua_State *L)
+{
+	lua_State *co = lua_tothread(L, lua_upvalueindex(1));
+	int results = resume(L, co, lua_gettop(L));
+
+	return results >= 0 ? results : wrap_failed(L, co);
+}
+
+static int co_wrap(lua_State *L)
+{
+	lua_State *co;
+
+	luaL_checktype(L, 1, LUA_TFUNCTION);
+	co = lua_newthread(L);
+	lua_pushvalue(L, 1);
+	lua_xmove(L, co, 1);
+	lua_pushcclosure(L, call_wrapped, 1);
+	return 1;
+}
+
+static const luaL_Reg tracked[] = {
+	{ "resume", co_resume },
+	{ "wrap", co_wrap },
+	{ NULL, NULL },
+};
+
+int cancel_init(lua_State *L)
+{
+	if (xpipe(wake) < 0 || xnonblock(wake[1]) < 0)
+		return -1;
+	lua_getglobal(L, LUA_COLIBNAME);
+	luaL_setfuncs(L, tracked, 0);
+	lua_pop(L, 1);
+	running = L;
+	return install_handlers();
+}

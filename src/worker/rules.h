@@ -1,0 +1,17 @@
+/*
+ * rules.h: the engine's pure decisions (policy, hints, the registry, the
+ * inherited deadline) for Lua. Part of require "runner.host".
+ */
+#ifndef RUNNER_RULES_H
+#define RUNNER_RULES_H
+
+#include <lua.h>
+
+#include "../common/buf.h"
+
+/* Add its functions to the table on top of the stack. */
+void rules_register(lua_State *L);
+/* A struct buf in a userdata that frees it; pushed, and returned. (host.c) */
+struct buf *host_push_buffer(lua_State *L);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * worker.c: one attempt's process: a Lua state with a memory limit, our
+ * modules within reach of require, and lua/boot.lua under one protected call.
+ * It knows no command, no flag and no error code but those of its own failure.
+ */
+#include "worker.h"
+
+#include <lauxlib.h>
+#include <lua-cjson.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cancel.h"
+#include "host.h"
+
+struct embedded_chunk {
+	const char *name;
+	const unsigned char *bytes;
+	size_t size;
+};
+extern const struct embedded_chunk embedded_chunks[];
+
+static const struct launch *launch;
+static struct spared spared;
+
+const struct launch *worker_launch(void)
+{
+	return launch;
+}
+
+struct spared *worker_spared(void)
+{
+	return &spared;
+}
+
+/* --- memory -------------------------------------------------------------------- */
+
+#define MEMORY_LIMIT_DEFAULT ((size_t)1 << 30)
+
+static size_t memory_used;
+static size_t memory_limit = MEMORY_LIMIT_DEFAULT;
+
+void worker_set_memory_limit(size_t bytes)
+{
+	memory_limit = bytes ? bytes : SIZE_MAX;
+}
+
+static void *counting_alloc(void *data, void *ptr, size_t old, size_t new)
+{
+	void *fresh;
+
+	(void)data;
+	old = ptr ? old : 0; /* for a new object, `old` is its type */
+	if (new == 0) {
+		free(ptr);
+		memory_used -= old;
+		return NULL;
+	}
+	if (new > old && new - old > memory_limit - MIN_OF(memory_limit, memory_used))
+		return NULL;
+	fresh = realloc(ptr, new);
+	if (fresh)
+		memory_used += new - old;
+	return fresh;
+}
+
+/* --- modules --------------------------------------------------------------------- */
+
+static const luaL_Reg bindings[] = {
+	{ "runner.fs", luaopen_runner_fs },
+	{ "runner.host", luaopen_runner_host },
+	{ "runner.http_client", luaopen_runner_http },
+	{ "runner.json", luaopen_runner_json },
+	{ "runner.process", luaopen_runner_proc },
+	{ "runner.regex", luaopen_runner_regex },
+	{ "runner.terminal", luaopen_runner_tty },
+	/* the names that scripts use */
+	{ "cjson", luaopen_cjson },
+	{ "cjson.safe", luaopen_cjson_safe },
+	{ "fs", luaopen_runner_fs },
+	{ "json", luaopen_runner_json },
+	{ NULL, NULL },
+};
+
+static const struct embedded_chunk *find_chunk(const char *name)
+{
+	for (const struct embedded_chunk *c = embedded_chunks; c->name; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+/* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
+ * is set, else from the binary. LUA_OK, or an error message on the stack. */
+static int load_chunk(lua_State *L, const char *name)
+{
+	const char *dir = getenv("RUNNER_LUA");
+	const struct embedded_chunk *chunk;
+
+	if (dir && *dir) {
+		const char *path = lua_pushfstring(L, "%s/%s.lua", dir, name);
+		int status = luaL_loadfilex(L, path, "t");
+		lua_remove(L, -2);
+		return status;
+	}
+	chunk = find_chunk(name);
+	if (!chunk) {
+		lua_pushfstring(L, "no module 'runner.%s' inside runner", name);
+		return LUA_ERRFILE;
+	}
+	return luaL_loadbufferx(L, (const char *)chunk->bytes, chunk->size, name, "b");
+}
+
+/* require's searcher for runner.*: dots in the rest are folders. */
+static int search_library(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+
+	if (strncmp(name, "runner.", 7) != 0)
+		return 0;
+	luaL_gsub(L, name + 7, ".", "/");
+	if (load_chunk(L, lua_tostring(L, -1)) != LUA_OK)
+		return 1; /* the message: require collects it */
+	lua_pushvalue(L, 1);
+	return 2;
+}
+
+static void add_modules(lua_State *L)
+{
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+	luaL_setfuncs(L, bindings, 0);
+	lua_pop(L, 1);
+
+	/* behind preload, before the file system: ours can't be shadowed */
+	lua_getglobal(L, LUA_LOADLIBNAME);
+	lua_getfield(L, -1, "searchers");
+	for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
+		lua_rawgeti(L, -1, i);
+		lua_rawseti(L, -2, i + 1);
+	}
+	lua_pushcfunction(L, search_library);
+	lua_rawseti(L, -2, 2);
+	lua_pop(L, 2);
+}
+
+/* --- the attempt -------------------------------------------------------------------- */
+
+static int add_traceback(lua_State *L)
+{
+	if (lua_type(L, 1) == LUA_TSTRING)
+		luaL_traceback(L, L, lua_tostring(L, 1), 1);
+	return 1;
+}
+
+static int boot(lua_State *L)
+{
+	luaL_openlibs(L);
+	add_modules(L);
+	if (cancel_init(L) < 0)
+		return luaL_error(L, "can't prepare for signals");
+	if (load_chunk(L, "boot") != LUA_OK)
+		return lua_error(L);
+	lua_gc(L, LUA_GCRESTART);
+	lua_gc(L, LUA_GCGEN, 0, 0);
+	lua_call(L, 0, 0);
+	return 0;
+}
+
+/* boot.lua reports every failure of a command itself; this is for its own. */
+static int run_boot(lua_State *L)
+{
+	int status;
+
+	lua_gc(L, LUA_GCSTOP);
+	lua_pushcfunction(L, add_traceback);
+	lua_pushcfunction(L, boot);
+	status = lua_pcall(L, 0, 0, 1);
+	if (status == LUA_OK || cancel_seen())
+		return 0;
+	host_send_failure(status == LUA_ERRMEM ? "MEMORY_LIMIT" : "INTERNAL_ERROR",
+	                  lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "boot failed");
+	return 1;
+}
+
+int worker_main(const struct launch *told)
+{
+	lua_State *L;
+	int status;
+
+	launch = told;
+	L = lua_newstate(counting_alloc, NULL);
+	if (!L) {
+		host_send_failure("MEMORY_LIMIT", "not enough memory for a Lua state");
+		return 1;
+	}
+	status = run_boot(L);
+	/* The process ends here: closing the state would only run the script's
+	 * finalizers outside every protection; boot has run cleanup already. */
+	fflush(NULL);
+	return status;
+}
