@@ -1,0 +1,201 @@
+/*
+ * mono.c: instants, deadlines and durations (mono.h). Both processes use it.
+ *
+ * It asks the clock in one place, mono_now(); the rest is arithmetic that
+ * saturates. It must not wait, and reads durations without strtod, whose hex,
+ * "inf", exponents and locale users never meant.
+ */
+#include "mono.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+#define DURATION_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
+/* 10^11 parts of a day's 8.64e7 ms still fit into 64 bits */
+#define FRACTION_DIGITS 11
+
+struct unit {
+	const char *name;
+	uint64_t ms;
+};
+
+/* Largest first: the first that divides is the shortest spelling. */
+static const struct unit units[] = {
+	{ "d", 86400000 },
+	{ "h", 3600000 },
+	{ "m", 60000 },
+	{ "s", 1000 },
+	{ "ms", 1 },
+};
+
+/* What the digits said: whole + fraction / scale. */
+struct decimal {
+	uint64_t whole;
+	uint64_t fraction;
+	uint64_t scale;
+	bool positive;
+};
+
+mono_t mono_now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (mono_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+mono_t mono_add_ms(mono_t t, int64_t ms)
+{
+	int64_t ns, sum;
+	if (t == MONO_NEVER)
+		return MONO_NEVER;
+	if (__builtin_mul_overflow(ms, NS_PER_MS, &ns) || __builtin_add_overflow(t, ns, &sum))
+		return ms > 0 ? MONO_NEVER : INT64_MIN;
+	return sum;
+}
+
+mono_t mono_deadline(mono_t start, int64_t limit_ms)
+{
+	return limit_ms == 0 ? MONO_NEVER : mono_add_ms(start, limit_ms);
+}
+
+int64_t mono_elapsed_ms(mono_t from, mono_t to)
+{
+	int64_t ns;
+	if (to <= from)
+		return 0;
+	if (__builtin_sub_overflow(to, from, &ns))
+		ns = INT64_MAX;
+	return ns / NS_PER_MS;
+}
+
+struct timespec *mono_left(mono_t deadline, mono_t now, struct timespec *ts)
+{
+	int64_t ns = 0;
+	if (deadline == MONO_NEVER)
+		return NULL;
+	if (deadline > now && __builtin_sub_overflow(deadline, now, &ns))
+		ns = INT64_MAX;
+	ts->tv_sec = (time_t)(ns / NS_PER_S);
+	ts->tv_nsec = (long)(ns % NS_PER_S);
+	return ts;
+}
+
+/* --- durations ------------------------------------------------------------------ */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits of the whole part; returns how many. Stays above the limit once there. */
+static size_t read_whole(const char *s, size_t n, struct decimal *d)
+{
+	size_t i = 0;
+	for (; i < n && is_digit(s[i]); i++) {
+		if (d->whole <= (uint64_t)DURATION_MAX_MS)
+			d->whole = d->whole * 10 + (uint64_t)(s[i] - '0');
+	}
+	d->positive = d->whole > 0;
+	return i;
+}
+
+static size_t read_fraction(const char *s, size_t n, struct decimal *d)
+{
+	size_t i = 0;
+	for (; i < n && is_digit(s[i]); i++) {
+		d->positive = d->positive || s[i] != '0';
+		if (i < FRACTION_DIGITS) {
+			d->fraction = d->fraction * 10 + (uint64_t)(s[i] - '0');
+			d->scale *= 10;
+		}
+	}
+	return i;
+}
+
+/* "12" or "12.5"; returns the bytes read, 0 when it is no number. */
+static size_t read_decimal(const char *s, size_t n, struct decimal *d)
+{
+	*d = (struct decimal){ .scale = 1 };
+	size_t used = read_whole(s, n, d);
+	if (used == 0 || used == n || s[used] != '.')
+		return used;
+	size_t more = read_fraction(s + used + 1, n - used - 1, d);
+	return more == 0 ? 0 : used + 1 + more;
+}
+
+/* ms in one of the named unit; bare numbers are seconds; 0 when unknown. */
+static uint64_t unit_ms(const char *s, size_t n)
+{
+	if (n == 0)
+		return 1000;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		if (strlen(units[i].name) == n && memcmp(units[i].name, s, n) == 0)
+			return units[i].ms;
+	}
+	return 0;
+}
+
+static int decimal_to_ms(const struct decimal *d, uint64_t unit, int64_t *ms)
+{
+	if (d->whole > (uint64_t)DURATION_MAX_MS / unit)
+		return -1;
+	uint64_t parts = d->fraction * unit;
+	uint64_t sum = d->whole * unit + parts / d->scale + (parts % d->scale * 2 >= d->scale);
+	if (sum > (uint64_t)DURATION_MAX_MS)
+		return -1;
+	*ms = (int64_t)(sum == 0 && d->positive ? 1 : sum);
+	return 0;
+}
+
+int duration_parse(const char *text, size_t len, int64_t *ms)
+{
+	struct decimal d;
+	if (len == 4 && memcmp(text, "none", 4) == 0) {
+		*ms = 0;
+		return 0;
+	}
+	size_t used = read_decimal(text, len, &d);
+	uint64_t unit = used > 0 ? unit_ms(text + used, len - used) : 0;
+	return unit > 0 ? decimal_to_ms(&d, unit, ms) : -1;
+}
+
+/* "1.5s", "2.25s": more than a second, but not a whole number of them. */
+static void format_fraction(int64_t ms, char out[32])
+{
+	int n = snprintf(out, 32, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
+	while (out[n - 1] == '0')
+		n--;
+	out[n] = 's';
+	out[n + 1] = '\0';
+}
+
+char *duration_format(int64_t ms, char out[32])
+{
+	if (ms <= 0) {
+		memcpy(out, "none", sizeof("none"));
+		return out;
+	}
+	if (ms > 1000 && ms % 1000 != 0) {
+		format_fraction(ms, out);
+		return out;
+	}
+	size_t i = 0;
+	while (ms % (int64_t)units[i].ms != 0)
+		i++;
+	snprintf(out, 32, "%" PRId64 "%s", ms / (int64_t)units[i].ms, units[i].name);
+	return out;
+}
+
+char *rfc3339_format(const struct timespec *wall, char out[32])
+{
+	struct tm tm;
+	size_t n = 0;
+	if (gmtime_r(&wall->tv_sec, &tm) != NULL)
+		n = strftime(out, 32 - sizeof(".123Z"), "%Y-%m-%dT%H:%M:%S", &tm);
+	int ms = (int)(wall->tv_nsec / NS_PER_MS % 1000);
+	snprintf(out + n, 32 - n, ".%03dZ", ms);
+	return out;
+}
