@@ -58,7 +58,7 @@ int frame_end(struct buf *out, size_t start);
 /* --- decoding ---------------------------------------------------------------- */
 
 struct field {
-	const char *s; /* points into the decoder's buffer: valid until the next frame_next() */
+	const char *s; /* points into the decoder's buffer: valid until the next frame_feed() */
 	size_t n;
 	int64_t i;
 };

@@ -1,0 +1,200 @@
+/*
+ * test_frame.c: the frame table agrees with itself, and every frame comes back
+ * as it was sent however it is cut.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "frame_samples.h"
+
+static void check_sample_list(const struct frame *f, enum field_id id)
+{
+	size_t at = 0;
+	assert_string_equal(frame_list_next(f, id, &at), "one");
+	assert_string_equal(frame_list_next(f, id, &at), "");
+	assert_string_equal(frame_list_next(f, id, &at), "three");
+	assert_null(frame_list_next(f, id, &at));
+	assert_null(frame_list_next(f, id, &at));
+}
+
+static void check_sample(const struct frame *f, enum field_id id, enum field_type type)
+{
+	assert_true(frame_has(f, id));
+	if (type == FIELD_INT)
+		assert_true(frame_int(f, id, -1) == sample_int(id));
+	else if (type == FIELD_LIST)
+		check_sample_list(f, id);
+	else {
+		struct field s = frame_str(f, id);
+		assert_int_equal(s.n, id % 6);
+		assert_memory_equal(s.s, "\0a\xff {}", s.n);
+	}
+}
+
+static void check_sample_frame(const struct frame *f, enum frame_kind kind)
+{
+	uint64_t has = 0;
+	assert_int_equal(f->kind, kind);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].kind != kind)
+			continue;
+		check_sample(f, rows[i].id, rows[i].type);
+		has |= UINT64_C(1) << rows[i].id;
+	}
+	assert_true(f->has == has);
+}
+
+/* --- the table ---------------------------------------------------------------------- */
+
+static void every_field_id_has_a_row_and_every_row_an_id(void **state UNUSED)
+{
+	bool seen[FIELD_ID_COUNT] = { false };
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_true(rows[i].id < FIELD_ID_COUNT);
+		seen[rows[i].id] = true;
+	}
+	for (int id = 0; id < FIELD_ID_COUNT; id++) {
+		if (!seen[id])
+			fail_msg("field id %d stands in the enum but in no FIELD row", id);
+	}
+}
+
+static void the_same_field_name_has_the_same_id_and_type_everywhere(void **state UNUSED)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		for (size_t k = 0; k < i; k++) {
+			bool same = strcmp(rows[i].name, rows[k].name) == 0;
+			assert_int_equal(same, rows[i].id == rows[k].id);
+			if (same && rows[i].type != rows[k].type)
+				fail_msg("field %s has two types", rows[i].name);
+			assert_false(same && rows[i].kind == rows[k].kind);
+		}
+	}
+}
+
+static void kinds_are_found_by_name_with_their_caps(void **state UNUSED)
+{
+	assert_int_equal(ARRAY_LEN(kinds), FRAME_KIND_COUNT - 1);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		assert_int_equal(frame_kind_find(kinds[i].name), kinds[i].kind);
+		assert_string_equal(frame_kind_name(kinds[i].kind), kinds[i].name);
+		assert_int_equal(frame_cap(kinds[i].kind), kinds[i].cap);
+	}
+	assert_int_equal(frame_kind_find("NONE"), -1);
+	assert_int_equal(frame_kind_find("plan"), -1);
+	assert_null(frame_kind_name(FRAME_NONE));
+	assert_null(frame_kind_name(FRAME_KIND_COUNT));
+	assert_int_equal(frame_cap(FRAME_KIND_COUNT), 0);
+}
+
+static void fields_are_found_only_in_the_frames_that_carry_them(void **state UNUSED)
+{
+	enum field_type type;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(frame_field_find(rows[i].kind, rows[i].name, &type), rows[i].id);
+		assert_int_equal(type, rows[i].type);
+	}
+	assert_int_equal(frame_field_find(FRAME_RUN, "name", &type), -1);
+	assert_int_equal(frame_field_find(FRAME_PLAN, "ok", &type), -1);
+	assert_int_equal(frame_field_find(FRAME_PLAN, "", &type), -1);
+}
+
+/* --- round trips ----------------------------------------------------------------------- */
+
+static void every_frame_with_all_its_fields_comes_back(void **state UNUSED)
+{
+	struct frame_decoder d = FRAME_DECODER_INIT;
+	struct buf out = BUF_INIT;
+	struct frame f;
+	add_every_frame(&out);
+	assert_int_equal(frame_feed(&d, out.data, out.len), 0);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		assert_int_equal(frame_next(&d, &f), FRAME_READY);
+		check_sample_frame(&f, kinds[i].kind);
+	}
+	assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
+	frame_decoder_release(&d);
+	buf_release(&out);
+}
+
+static void bytes_that_come_one_by_one_make_the_same_frames(void **state UNUSED)
+{
+	struct frame_decoder d = FRAME_DECODER_INIT;
+	struct buf out = BUF_INIT;
+	struct frame f;
+	size_t frame = 0;
+	add_every_frame(&out);
+	for (size_t i = 0; i < out.len; i++) {
+		assert_int_equal(frame_feed(&d, out.data + i, 1), 0);
+		enum frame_status status = frame_next(&d, &f);
+		if (status == FRAME_READY)
+			check_sample_frame(&f, kinds[frame++].kind);
+		else
+			assert_int_equal(status, FRAME_WANT_MORE);
+	}
+	assert_int_equal(frame, ARRAY_LEN(kinds));
+	frame_decoder_release(&d);
+	buf_release(&out);
+}
+
+static void every_truncation_wants_more(void **state UNUSED)
+{
+	struct buf out = BUF_INIT;
+	struct frame f;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		buf_clear(&out);
+		add_sample_frame(&out, kinds[i].kind);
+		for (size_t n = 0; n < out.len; n++) {
+			struct frame_decoder d = FRAME_DECODER_INIT;
+			assert_int_equal(frame_feed(&d, out.data, n), 0);
+			assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
+			assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
+			frame_decoder_release(&d);
+		}
+	}
+	buf_release(&out);
+}
+
+static void absent_fields_give_defaults_and_copies_are_cut_to_fit(void **state UNUSED)
+{
+	struct frame_decoder d = FRAME_DECODER_INIT;
+	struct buf out = BUF_INIT;
+	struct frame f;
+	char text[4];
+	size_t at = 0;
+	size_t start = frame_begin(&out, FRAME_PLAN);
+	frame_add_bytes(&out, F_command, "deploy", 6);
+	assert_int_equal(frame_end(&out, start), 0);
+	assert_int_equal(frame_feed(&d, out.data, out.len), 0);
+	assert_int_equal(frame_next(&d, &f), FRAME_READY);
+	assert_string_equal(frame_copy(&f, F_command, text, sizeof(text)), "dep");
+	assert_string_equal(frame_copy(&f, F_command, text, 1), "");
+	assert_string_equal(frame_copy(&f, F_digest, text, sizeof(text)), "");
+	assert_false(frame_has(&f, F_digest));
+	assert_int_equal(frame_int(&f, F_retries, -3), -3);
+	assert_int_equal(frame_str(&f, F_digest).n, 0);
+	assert_string_equal(frame_str(&f, F_digest).s, "");
+	assert_null(frame_list_next(&f, F_steps, &at));
+	frame_decoder_release(&d);
+	buf_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_field_id_has_a_row_and_every_row_an_id),
+		cmocka_unit_test(the_same_field_name_has_the_same_id_and_type_everywhere),
+		cmocka_unit_test(kinds_are_found_by_name_with_their_caps),
+		cmocka_unit_test(fields_are_found_only_in_the_frames_that_carry_them),
+		cmocka_unit_test(every_frame_with_all_its_fields_comes_back),
+		cmocka_unit_test(bytes_that_come_one_by_one_make_the_same_frames),
+		cmocka_unit_test(every_truncation_wants_more),
+		cmocka_unit_test(absent_fields_give_defaults_and_copies_are_cut_to_fit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
