@@ -1,0 +1,190 @@
+/*
+ * json.c: JSON for scripts and for our own Lua: require "json". Jansson reads,
+ * because Debian's lua-cjson cuts integers to 14 digits and turns [] into {};
+ * the writer is json_encode.c. Runs in the worker; never touches frames.
+ *
+ *   decode(text)          value | nil, "line 1 column 5: …"
+ *   encode(value)         text | nil, message, CODE
+ *   encode(value, opts)   text, nil, {nonfinite=n, repaired=n} | nil, message, CODE
+ *   array([t])            t, marked: an array even when it is empty
+ *   is_array(v)           is v a table that encodes as an array?
+ *   null                  what JSON's null reads as, and writes as
+ */
+#include "json_lua.h"
+
+#include <jansson.h>
+#include <lauxlib.h>
+#include <string.h>
+
+#include "worker.h"
+
+#define ARRAY_MARK "runner.json.array"
+#define TREE "runner.json.tree"
+
+void json_push_array_mark(lua_State *L)
+{
+	if (luaL_newmetatable(L, ARRAY_MARK)) {
+		lua_pushliteral(L, "json.array");
+		lua_setfield(L, -2, "__name");
+	}
+}
+
+void json_push_null(lua_State *L)
+{
+	lua_pushlightuserdata(L, NULL);
+}
+
+/* --- decode ------------------------------------------------------------------- */
+
+/* The parsed tree belongs to a userdata while Lua allocates. */
+static int collect_tree(lua_State *L)
+{
+	json_t **tree = lua_touserdata(L, 1);
+
+	json_decref(*tree);
+	*tree = NULL;
+	return 0;
+}
+
+static json_t **new_tree(lua_State *L)
+{
+	json_t **tree = lua_newuserdatauv(L, sizeof(*tree), 0);
+
+	*tree = NULL;
+	if (luaL_newmetatable(L, TREE)) {
+		lua_pushcfunction(L, collect_tree);
+		lua_setfield(L, -2, "__gc");
+	}
+	lua_setmetatable(L, -2);
+	return tree;
+}
+
+/* Depth is bounded by Jansson's parser (2048). `mark` is the stack index of
+ * the array metatable. */
+static void push_value(lua_State *L, json_t *v, int mark);
+
+static void push_array(lua_State *L, json_t *v, int mark)
+{
+	size_t n = json_array_size(v);
+
+	lua_createtable(L, n > INT32_MAX ? INT32_MAX : (int)n, 0);
+	for (size_t i = 0; i < n; i++) {
+		push_value(L, json_array_get(v, i), mark);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	lua_pushvalue(L, mark);
+	lua_setmetatable(L, -2);
+}
+
+static void push_object(lua_State *L, json_t *v, int mark)
+{
+	const char *key;
+	json_t *item;
+
+	lua_createtable(L, 0, (int)json_object_size(v));
+	json_object_foreach(v, key, item) {
+		lua_pushstring(L, key);
+		push_value(L, item, mark);
+		lua_rawset(L, -3);
+	}
+}
+
+static void push_value(lua_State *L, json_t *v, int mark)
+{
+	luaL_checkstack(L, 6, "JSON nested too deeply");
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:  push_object(L, v, mark); break;
+	case JSON_ARRAY:   push_array(L, v, mark); break;
+	case JSON_STRING:  lua_pushlstring(L, json_string_value(v), json_string_length(v)); break;
+	case JSON_INTEGER: lua_pushinteger(L, json_integer_value(v)); break;
+	case JSON_REAL:    lua_pushnumber(L, json_real_value(v)); break;
+	case JSON_TRUE:    lua_pushboolean(L, 1); break;
+	case JSON_FALSE:   lua_pushboolean(L, 0); break;
+	case JSON_NULL:    json_push_null(L); break;
+	}
+}
+
+/* Jansson's words where they speak of its own flags. */
+static const char *plain_words(const json_error_t *e)
+{
+	switch (json_error_code(e)) {
+	case json_error_null_character:
+	case json_error_null_byte_in_key:
+		return "a string holds \\u0000 (NUL), which is not accepted";
+	case json_error_numeric_overflow:
+		return "a number is too large (integers have 64 bits)";
+	case json_error_stack_overflow:
+		return "nested too deeply (more than 2048 levels)";
+	default:
+		return e->text;
+	}
+}
+
+static int decode(lua_State *L)
+{
+	size_t n;
+	const char *text = luaL_checklstring(L, 1, &n);
+	json_error_t error;
+	json_t **tree;
+
+	json_push_array_mark(L);
+	tree = new_tree(L);
+	*tree = json_loadb(text, n, JSON_DECODE_ANY, &error);
+	if (!*tree) {
+		lua_pushnil(L);
+		lua_pushfstring(L, "line %d column %d: %s", error.line, error.column, plain_words(&error));
+		return 2;
+	}
+	push_value(L, *tree, lua_gettop(L) - 1);
+	json_decref(*tree);
+	*tree = NULL;
+	return 1;
+}
+
+/* --- arrays ------------------------------------------------------------------- */
+
+static int array(lua_State *L)
+{
+	lua_settop(L, 1);
+	if (lua_isnil(L, 1)) {
+		lua_newtable(L);
+		lua_replace(L, 1);
+	}
+	luaL_checktype(L, 1, LUA_TTABLE);
+	json_push_array_mark(L);
+	if (lua_getmetatable(L, 1)) {
+		luaL_argcheck(L, lua_rawequal(L, -1, -2), 1, "the table has another metatable");
+		lua_pop(L, 1);
+	}
+	lua_setmetatable(L, 1);
+	return 1;
+}
+
+static int is_array(lua_State *L)
+{
+	bool marked = false;
+
+	luaL_checkany(L, 1);
+	if (lua_istable(L, 1) && lua_getmetatable(L, 1)) {
+		json_push_array_mark(L);
+		marked = lua_rawequal(L, -1, -2);
+	}
+	lua_pushboolean(L, marked || (lua_istable(L, 1) && lua_rawlen(L, 1) > 0));
+	return 1;
+}
+
+static const luaL_Reg functions[] = {
+	{ "array", array },
+	{ "decode", decode },
+	{ "encode", json_lua_encode },
+	{ "is_array", is_array },
+	{ NULL, NULL },
+};
+
+int luaopen_runner_json(lua_State *L)
+{
+	luaL_newlib(L, functions);
+	json_push_null(L);
+	lua_setfield(L, -2, "null");
+	return 1;
+}

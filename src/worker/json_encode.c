@@ -1,0 +1,401 @@
+/*
+ * json_encode.c: a Lua value as JSON text. Runs in the worker. Reads tables
+ * raw (no metamethod of a script runs) and allocates nothing in Lua while it
+ * walks: no collection, no finalizer and no error can come in between.
+ *
+ * An object's members are written in the order of lua_next() and then put into
+ * the order of their keys, so no key is looked up twice.
+ */
+#include "json_lua.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/json.h"
+#include "rules.h"
+
+#define ENCODE_MAX_DEFAULT ((lua_Integer)1 << 30)
+
+/* One level of the path to the value at hand. */
+struct place {
+	const void *table;
+	const char *key; /* NULL in an array */
+	size_t key_len;
+	lua_Integer index;
+};
+
+struct member {
+	const char *key;
+	size_t key_len;
+	size_t start, end; /* of `"key":value` in out */
+};
+
+struct encoder {
+	lua_State *L;
+	int mark; /* stack index of the array metatable */
+	struct buf *out, *members, *sorted, *message;
+	struct json_writer w;
+	size_t max;
+	const char *name; /* of the value as a whole, in messages */
+	const char *code; /* of the failure */
+	lua_Integer nonfinite, repaired;
+	int depth;
+	struct place path[JSON_MAX_DEPTH];
+};
+
+/* --- failures ----------------------------------------------------------------- */
+
+static bool is_identifier(const char *s, size_t n)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+	return n > 0 && strspn(s, letters) >= n && (s[0] < '0' || s[0] > '9');
+}
+
+static void add_path(struct encoder *e, int depth)
+{
+	buf_add_str(e->message, e->name);
+	for (int i = 0; i < depth; i++) {
+		const struct place *p = &e->path[i];
+
+		if (!p->key) {
+			buf_add_fmt(e->message, "[%lld]", (long long)p->index);
+		} else if (is_identifier(p->key, p->key_len)) {
+			buf_add_char(e->message, '.');
+			buf_add(e->message, p->key, p->key_len);
+		} else {
+			buf_add_char(e->message, '[');
+			json_quote(e->message, p->key, p->key_len);
+			buf_add_char(e->message, ']');
+		}
+	}
+}
+
+/* The value at the path can't be written: "data.items[3].fn is a function". */
+PRINTF_LIKE(2, 3)
+static int refuse(struct encoder *e, const char *format, ...)
+{
+	va_list ap;
+
+	add_path(e, e->depth);
+	buf_add_char(e->message, ' ');
+	va_start(ap, format);
+	buf_add_vfmt(e->message, format, ap);
+	va_end(ap);
+	e->code = "INVALID_RESULT";
+	return -1;
+}
+
+static int check_size(struct encoder *e, size_t more)
+{
+	if (e->out->failed || e->members->failed || e->sorted->failed) {
+		buf_add_str(e->message, "not enough memory to write JSON");
+		e->code = "MEMORY_LIMIT";
+		return -1;
+	}
+	if (more > e->max || e->out->len > e->max - more) {
+		buf_add_fmt(e->message, "%s is larger than %zu bytes as JSON", e->name, e->max);
+		e->code = "OUTPUT_TOO_LARGE";
+		return -1;
+	}
+	return 0;
+}
+
+/* --- tables ------------------------------------------------------------------- */
+
+static int encode_value(struct encoder *e);
+
+static int enter(struct encoder *e)
+{
+	const void *table = lua_topointer(e->L, -1);
+
+	for (int i = 0; i < e->depth; i++) {
+		if (e->path[i].table != table)
+			continue;
+		refuse(e, "is a cycle: the table is ");
+		add_path(e, i);
+		return -1;
+	}
+	if (e->depth == JSON_MAX_DEPTH)
+		return refuse(e, "is nested more than %d levels deep", JSON_MAX_DEPTH);
+	e->path[e->depth++].table = table;
+	return 0;
+}
+
+static int put_items(struct encoder *e, lua_Integer n)
+{
+	struct place *here = &e->path[e->depth - 1];
+
+	here->key = NULL;
+	for (here->index = 1; here->index <= n; here->index++) {
+		lua_rawgeti(e->L, -1, here->index);
+		if (encode_value(e) < 0)
+			return -1;
+		lua_pop(e->L, 1);
+	}
+	return 0;
+}
+
+/* Every key of the table is one of 1..n, and none is missing. */
+static int check_items(struct encoder *e, lua_Integer n)
+{
+	lua_Integer found = 0;
+
+	for (lua_pushnil(e->L); lua_next(e->L, -2); found++) {
+		lua_Integer i = lua_isinteger(e->L, -2) ? lua_tointeger(e->L, -2) : 0;
+		const char *key = lua_type(e->L, -2) == LUA_TSTRING ? lua_tostring(e->L, -2) : NULL;
+
+		if (i >= 1 && i <= n) {
+			lua_pop(e->L, 1);
+			continue;
+		}
+		e->depth--;
+		if (key)
+			return refuse(e, "is an array with the key '%s': split the table in two", key);
+		return refuse(e, "is an array with holes or odd keys: JSON arrays have the keys 1 to n");
+	}
+	e->depth -= found != n;
+	return found == n ? 0 : refuse(e, "is an array with holes: JSON arrays have the keys 1 to n");
+}
+
+static int put_array(struct encoder *e)
+{
+	lua_Integer n = (lua_Integer)lua_rawlen(e->L, -1);
+
+	if (enter(e) < 0 || check_items(e, n) < 0)
+		return -1;
+	json_begin_array(&e->w);
+	if (put_items(e, n) < 0)
+		return -1;
+	json_end_array(&e->w);
+	e->depth--;
+	return 0;
+}
+
+static void put_string(struct encoder *e, const char *s, size_t n)
+{
+	if (e->w.need_comma)
+		buf_add_char(e->out, ',');
+	e->repaired += (lua_Integer)json_quote(e->out, s, n);
+	e->w.need_comma = true;
+}
+
+/* Stack: …, key, value. */
+static int put_member(struct encoder *e)
+{
+	struct place *here = &e->path[e->depth - 1];
+	struct member m;
+
+	if (lua_type(e->L, -2) != LUA_TSTRING) {
+		e->depth--;
+		return refuse(e, "has a %s as a key: the keys of an object are strings, those of an array 1 to n",
+		              luaL_typename(e->L, -2));
+	}
+	here->key = lua_tolstring(e->L, -2, &here->key_len);
+	m.start = e->out->len + e->w.need_comma;
+	put_string(e, here->key, here->key_len);
+	buf_add_char(e->out, ':');
+	e->w.need_comma = false;
+	if (encode_value(e) < 0)
+		return -1;
+	m.key = here->key;
+	m.key_len = here->key_len;
+	m.end = e->out->len;
+	buf_add(e->members, &m, sizeof(m));
+	return 0;
+}
+
+static int compare_members(const void *left, const void *right)
+{
+	const struct member *a = left, *b = right;
+	int order = memcmp(a->key, b->key, MIN_OF(a->key_len, b->key_len));
+
+	return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
+}
+
+/* Put the members written since `base` into the order of their keys. */
+static int sort_members(struct encoder *e, size_t base)
+{
+	size_t count = (e->members->len - base) / sizeof(struct member);
+	struct member *m;
+	size_t start;
+
+	if (check_size(e, 0) < 0)
+		return -1;
+	if (count > 1) {
+		m = (struct member *)(void *)(e->members->data + base);
+		start = m[0].start;
+		qsort(m, count, sizeof(*m), compare_members);
+		buf_clear(e->sorted);
+		for (size_t i = 0; i < count; i++) {
+			if (i > 0)
+				buf_add_char(e->sorted, ',');
+			buf_add(e->sorted, e->out->data + m[i].start, m[i].end - m[i].start);
+		}
+		if (check_size(e, 0) < 0)
+			return -1;
+		memcpy(e->out->data + start, e->sorted->data, e->sorted->len);
+	}
+	e->members->len = base;
+	return 0;
+}
+
+static int put_object(struct encoder *e)
+{
+	size_t base = e->members->len;
+
+	if (enter(e) < 0)
+		return -1;
+	json_begin_object(&e->w);
+	for (lua_pushnil(e->L); lua_next(e->L, -2); lua_pop(e->L, 1))
+		if (put_member(e) < 0)
+			return -1;
+	if (sort_members(e, base) < 0)
+		return -1;
+	json_end_object(&e->w);
+	e->depth--;
+	return 0;
+}
+
+static bool is_marked(struct encoder *e)
+{
+	bool marked = false;
+
+	if (lua_getmetatable(e->L, -1)) {
+		marked = lua_rawequal(e->L, -1, e->mark);
+		lua_pop(e->L, 1);
+	}
+	return marked;
+}
+
+/* --- values ------------------------------------------------------------------- */
+
+static int encode_string(struct encoder *e)
+{
+	size_t n;
+	const char *s = lua_tolstring(e->L, -1, &n);
+
+	if (check_size(e, n) < 0)
+		return -1;
+	put_string(e, s, n);
+	return 0;
+}
+
+static int encode_number(struct encoder *e)
+{
+	if (lua_isinteger(e->L, -1)) {
+		json_int(&e->w, lua_tointeger(e->L, -1));
+	} else {
+		double v = lua_tonumber(e->L, -1);
+
+		e->nonfinite += !isfinite(v);
+		json_double(&e->w, v);
+	}
+	return 0;
+}
+
+static int encode_table(struct encoder *e)
+{
+	return is_marked(e) || lua_rawlen(e->L, -1) > 0 ? put_array(e) : put_object(e);
+}
+
+static int encode_other(struct encoder *e)
+{
+	int type = lua_type(e->L, -1);
+
+	if (type == LUA_TNIL || (type == LUA_TLIGHTUSERDATA && !lua_touserdata(e->L, -1)))
+		json_null(&e->w);
+	else if (type == LUA_TBOOLEAN)
+		json_bool(&e->w, lua_toboolean(e->L, -1));
+	else
+		return refuse(e, "is a %s, which JSON can't hold", lua_typename(e->L, type));
+	return 0;
+}
+
+/* Write the value on top of the stack, which stays. 0, or -1 with e->code. */
+static int encode_value(struct encoder *e)
+{
+	int type = lua_type(e->L, -1);
+	int status = type == LUA_TSTRING ? encode_string(e)
+	           : type == LUA_TNUMBER ? encode_number(e)
+	           : type == LUA_TTABLE  ? encode_table(e)
+	                                 : encode_other(e);
+
+	return status < 0 ? -1 : check_size(e, 0);
+}
+
+/* --- json.encode ---------------------------------------------------------------- */
+
+static void read_options(lua_State *L, struct encoder *e)
+{
+	lua_Integer max = ENCODE_MAX_DEFAULT;
+
+	if (!lua_isnil(L, 2)) {
+		luaL_checktype(L, 2, LUA_TTABLE);
+		lua_getfield(L, 2, "max");
+		max = luaL_optinteger(L, -1, max);
+		luaL_argcheck(L, max >= 0, 2, "max is negative");
+		lua_getfield(L, 2, "name"); /* both stay on the stack: e->name points into it */
+		e->name = luaL_optstring(L, -1, e->name);
+	}
+	e->max = (size_t)max;
+}
+
+static int push_failure(struct encoder *e)
+{
+	lua_pushnil(e->L);
+	lua_pushlstring(e->L, buf_cstr(e->message), e->message->len);
+	lua_pushstring(e->L, e->code);
+	return 3;
+}
+
+static int push_text(struct encoder *e)
+{
+	lua_State *L = e->L;
+
+	lua_pushlstring(L, buf_cstr(e->out), e->out->len);
+	if (lua_isnil(L, 2)) /* one value only: encode(x) may stand among arguments */
+		return 1;
+	lua_pushnil(L);
+	lua_createtable(L, 0, 2);
+	lua_pushinteger(L, e->nonfinite);
+	lua_setfield(L, -2, "nonfinite");
+	lua_pushinteger(L, e->repaired);
+	lua_setfield(L, -2, "repaired");
+	return 3;
+}
+
+static void release_all(struct encoder *e)
+{
+	buf_release(e->out);
+	buf_release(e->members);
+	buf_release(e->sorted);
+	buf_release(e->message);
+}
+
+int json_lua_encode(lua_State *L)
+{
+	struct encoder e = { .L = L, .name = "data" };
+	int status, results;
+
+	luaL_checkany(L, 1);
+	lua_settop(L, 2);
+	read_options(L, &e);
+	e.out = host_push_buffer(L);
+	e.members = host_push_buffer(L);
+	e.sorted = host_push_buffer(L);
+	e.message = host_push_buffer(L);
+	e.w = (struct json_writer)JSON_WRITER_INIT(e.out);
+	json_push_array_mark(L);
+	e.mark = lua_gettop(L);
+	/* room for all levels at once: from here to the end Lua allocates nothing */
+	luaL_checkstack(L, 4 * JSON_MAX_DEPTH + 16, NULL);
+	lua_pushvalue(L, 1);
+	status = encode_value(&e);
+	lua_settop(L, e.mark);
+	results = status < 0 ? push_failure(&e) : push_text(&e);
+	release_all(&e);
+	return results;
+}
