@@ -1,0 +1,149 @@
+/*
+ * json.c: the streaming writer of json.h (its strings are in json_text.c, the
+ * checker in json_check.c). Both processes use it: what the supervisor prints
+ * and what a worker's values become.
+ *
+ * It must not build a tree, and not write a byte that depends on the locale.
+ */
+#include "json.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void comma(struct json_writer *w)
+{
+	if (w->need_comma)
+		buf_add_char(w->out, ',');
+}
+
+static void open_container(struct json_writer *w, char c)
+{
+	comma(w);
+	buf_add_char(w->out, c);
+	w->need_comma = false;
+}
+
+static void close_container(struct json_writer *w, char c)
+{
+	buf_add_char(w->out, c);
+	w->need_comma = true;
+}
+
+void json_begin_object(struct json_writer *w)
+{
+	open_container(w, '{');
+}
+
+void json_end_object(struct json_writer *w)
+{
+	close_container(w, '}');
+}
+
+void json_begin_array(struct json_writer *w)
+{
+	open_container(w, '[');
+}
+
+void json_end_array(struct json_writer *w)
+{
+	close_container(w, ']');
+}
+
+void json_key(struct json_writer *w, const char *key)
+{
+	comma(w);
+	json_quote(w->out, key, strlen(key));
+	buf_add_char(w->out, ':');
+	w->need_comma = false;
+}
+
+void json_raw(struct json_writer *w, const char *s, size_t n)
+{
+	comma(w);
+	buf_add(w->out, s, n);
+	w->need_comma = true;
+}
+
+void json_str(struct json_writer *w, const char *s, size_t n)
+{
+	comma(w);
+	json_quote(w->out, s, n);
+	w->need_comma = true;
+}
+
+void json_cstr(struct json_writer *w, const char *s)
+{
+	if (s == NULL)
+		json_null(w);
+	else
+		json_str(w, s, strlen(s));
+}
+
+void json_bool(struct json_writer *w, bool v)
+{
+	json_raw(w, v ? "true" : "false", v ? 4 : 5);
+}
+
+void json_null(struct json_writer *w)
+{
+	json_raw(w, "null", 4);
+}
+
+void json_int(struct json_writer *w, int64_t v)
+{
+	char text[24];
+	int n = snprintf(text, sizeof(text), "%" PRId64, v);
+	json_raw(w, text, (size_t)n);
+}
+
+/* --- doubles -------------------------------------------------------------------- */
+
+/* The fewest digits that read back. Up to 15 always survive a normal double,
+ * so the search starts there; a subnormal may need only one. */
+static void shortest(double v, char *text, size_t size)
+{
+	int digits = fabs(v) < DBL_MIN ? 1 : 15;
+	do
+		snprintf(text, size, "%.*g", digits, v);
+	while (digits++ < 17 && strtod(text, NULL) != v);
+}
+
+static bool number_byte(char c)
+{
+	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e';
+}
+
+/* Whatever the locale puts between the digits, bytes that no number has, is
+ * the decimal separator. */
+static void plain_separator(struct buf *out, const char *text)
+{
+	size_t whole = 0;
+	while (number_byte(text[whole]))
+		whole++;
+	buf_add(out, text, whole);
+	const char *rest = text + whole;
+	while (*rest != '\0' && !number_byte(*rest))
+		rest++;
+	if (*rest != '\0')
+		buf_add_char(out, '.');
+	else if (memchr(text, 'e', whole) == NULL)
+		buf_add_str(out, ".0");
+	buf_add_str(out, rest);
+}
+
+void json_double(struct json_writer *w, double v)
+{
+	char text[64];
+	if (!isfinite(v)) {
+		json_null(w);
+		return;
+	}
+	shortest(v, text, sizeof(text));
+	comma(w);
+	plain_separator(w->out, text);
+	w->need_comma = true;
+}
