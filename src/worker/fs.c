@@ -1,0 +1,423 @@
+/*
+ * fs.c: files for scripts: require "fs". Runs in the worker. One system call a
+ * function here; what takes several is in fs_file.c, fs_tree.c and fs_lock.c.
+ *
+ *   stat(path) lstat(path)      {type, size, mtime, mode, uid, ino, dev}
+ *   list(path)                  the names in a directory, sorted by byte
+ *   mkdir(path[, mode])         mkdirs(path[, mode]): also what is missing above
+ *   rename(from, to)            symlink(target, link)   readlink(path)
+ *   unlink(path)                rmdir(path)             remove_tree(path)
+ *   realpath(path)              touch(path)
+ *   read(path[, max])           write(path, text[, mode])
+ *   fsync(path)                 fsync_tree(path)
+ *   swap_symlink(target, link)  copy_tree(from, to)
+ *   lock(path[, {shared, wait_ms}])
+ *
+ * All return `nil, "rename a → b: No such file or directory", "ENOENT"` on
+ * failure; without anything better to return, `true` on success.
+ */
+#include "fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/mono.h"
+#include "../common/xio.h"
+#include "../engine/os.h"
+#include "cancel.h"
+#include "rules.h"
+#include "worker.h"
+
+/* --- failures ------------------------------------------------------------------- */
+
+#define NAME(e) { e, #e }
+static const struct {
+	int number;
+	const char *name;
+} errno_names[] = {
+	NAME(EACCES),  NAME(EAGAIN),  NAME(EBADF),     NAME(EBUSY),        NAME(EDQUOT),
+	NAME(EEXIST),  NAME(EFBIG),   NAME(EINVAL),    NAME(EIO),          NAME(EISDIR),
+	NAME(ELOOP),   NAME(EMFILE),  NAME(EMLINK),    NAME(ENAMETOOLONG), NAME(ENFILE),
+	NAME(ENODEV),  NAME(ENOENT),  NAME(ENOLCK),    NAME(ENOMEM),       NAME(ENOSPC),
+	NAME(ENOSYS),  NAME(ENOTDIR), NAME(ENOTEMPTY), NAME(ENOTSUP),      NAME(ENXIO),
+	NAME(EPERM),   NAME(EPIPE),   NAME(EROFS),     NAME(ESTALE),       NAME(ETXTBSY),
+	NAME(EXDEV),
+};
+#undef NAME
+
+static void push_errno_name(lua_State *L, int number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(errno_names); i++)
+		if (errno_names[i].number == number) {
+			lua_pushstring(L, errno_names[i].name);
+			return;
+		}
+	lua_pushfstring(L, "E%d", number);
+}
+
+int fs_fail(lua_State *L, const char *verb, const char *path, const char *to)
+{
+	int number = errno;
+
+	if (number == ECANCELED && cancel_pending())
+		return cancel_raise(L);
+	lua_pushnil(L);
+	if (to)
+		lua_pushfstring(L, "%s %s → %s: %s", verb, path, to, strerror(number));
+	else
+		lua_pushfstring(L, "%s %s: %s", verb, path, strerror(number));
+	push_errno_name(L, number);
+	return 3;
+}
+
+int fs_result(lua_State *L, int status, const char *verb, const char *path, const char *to)
+{
+	if (status < 0)
+		return fs_fail(L, verb, path, to);
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* --- arguments and helpers -------------------------------------------------------- */
+
+const char *fs_path(lua_State *L, int index)
+{
+	size_t n;
+	const char *path = luaL_checklstring(L, index, &n);
+
+	luaL_argcheck(L, n > 0, index, "the path is empty");
+	luaL_argcheck(L, strlen(path) == n, index, "the path has a NUL byte inside");
+	return path;
+}
+
+mode_t fs_mode(lua_State *L, int index, mode_t otherwise)
+{
+	lua_Integer mode = luaL_optinteger(L, index, (lua_Integer)otherwise);
+
+	luaL_argcheck(L, mode >= 0 && mode <= 07777, index, "a mode is between 0 and 07777 (octal)");
+	return (mode_t)mode;
+}
+
+int fs_go_on(void)
+{
+	return cancel_pending() ? (errno = ECANCELED, -1) : 0;
+}
+
+int fs_sync_path(const char *path)
+{
+	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	int status;
+
+	if (fd < 0)
+		return -1;
+	status = fsync(fd);
+	xclose(&fd);
+	return status;
+}
+
+/* Where the last component of a path starts. */
+static size_t base_offset(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+int fs_sync_parent(const char *path)
+{
+	char dir[PATH_MAX];
+	size_t n = base_offset(path);
+
+	if (n == 0)
+		return fs_sync_path(".");
+	if (n >= sizeof(dir))
+		return errno = ENAMETOOLONG, -1;
+	memcpy(dir, path, n);
+	dir[n] = '\0';
+	return fs_sync_path(dir);
+}
+
+int fs_temporary(const char *path, char *out, size_t cap)
+{
+	int dir = (int)base_offset(path);
+	uint32_t bits = 0;
+	int n;
+
+	if (os_random(&bits, sizeof(bits)) < 0)
+		bits = (uint32_t)getpid() ^ (uint32_t)mono_now();
+	/* a name has 255 bytes: a long one lends only its beginning */
+	n = snprintf(out, cap, "%.*s.%.200s.%08x.tmp", dir, path, path + dir, (unsigned)bits);
+	return n < 0 || (size_t)n >= cap ? (errno = ENAMETOOLONG, -1) : 0;
+}
+
+/* --- what a file is ---------------------------------------------------------------- */
+
+static const struct {
+	mode_t bits;
+	const char *name;
+} type_names[] = {
+	{ S_IFREG, "file" },  { S_IFDIR, "directory" },    { S_IFLNK, "link" },   { S_IFIFO, "fifo" },
+	{ S_IFCHR, "char" },  { S_IFBLK, "block" },        { S_IFSOCK, "socket" },
+};
+
+static const char *type_name(mode_t mode)
+{
+	for (size_t i = 0; i < ARRAY_LEN(type_names); i++)
+		if ((mode & S_IFMT) == type_names[i].bits)
+			return type_names[i].name;
+	return "other";
+}
+
+static void set_int(lua_State *L, const char *key, lua_Integer value)
+{
+	lua_pushinteger(L, value);
+	lua_setfield(L, -2, key);
+}
+
+static int push_stat(lua_State *L, const struct stat *st)
+{
+	lua_createtable(L, 0, 8);
+	lua_pushstring(L, type_name(st->st_mode));
+	lua_setfield(L, -2, "type");
+	lua_pushnumber(L, (lua_Number)st->st_mtim.tv_sec + (lua_Number)st->st_mtim.tv_nsec / 1e9);
+	lua_setfield(L, -2, "mtime");
+	set_int(L, "size", (lua_Integer)st->st_size);
+	set_int(L, "mode", (lua_Integer)(st->st_mode & 07777));
+	set_int(L, "uid", (lua_Integer)st->st_uid);
+	set_int(L, "gid", (lua_Integer)st->st_gid);
+	set_int(L, "ino", (lua_Integer)st->st_ino);
+	set_int(L, "dev", (lua_Integer)st->st_dev);
+	return 1;
+}
+
+static int fs_stat(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	struct stat st;
+
+	return stat(path, &st) < 0 ? fs_fail(L, "stat", path, NULL) : push_stat(L, &st);
+}
+
+static int fs_lstat(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	struct stat st;
+
+	return lstat(path, &st) < 0 ? fs_fail(L, "lstat", path, NULL) : push_stat(L, &st);
+}
+
+static int fs_realpath(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	char out[PATH_MAX];
+
+	if (!realpath(path, out))
+		return fs_fail(L, "realpath", path, NULL);
+	lua_pushstring(L, out);
+	return 1;
+}
+
+static int fs_readlink(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	char out[PATH_MAX];
+	ssize_t n = readlink(path, out, sizeof(out));
+
+	if (n < 0)
+		return fs_fail(L, "readlink", path, NULL);
+	lua_pushlstring(L, out, (size_t)n);
+	return 1;
+}
+
+/* --- list ----------------------------------------------------------------------------- */
+
+/* All names, each ended by NUL, into out. */
+static int read_names(DIR *dir, struct buf *out)
+{
+	const struct dirent *entry;
+
+	while (errno = 0, (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		buf_add(out, name, strlen(name) + 1);
+		if (fs_go_on() < 0)
+			return -1;
+	}
+	if (out->failed)
+		errno = ENOMEM;
+	return errno ? -1 : 0;
+}
+
+static int list_names(const char *path, struct buf *out)
+{
+	DIR *dir = opendir(path);
+	int status, saved;
+
+	if (!dir)
+		return -1;
+	status = read_names(dir, out);
+	saved = errno;
+	closedir(dir);
+	errno = saved;
+	return status;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int fs_list(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	struct buf *names = host_push_buffer(L);
+	struct buf *order = host_push_buffer(L);
+	size_t count;
+
+	if (list_names(path, names) < 0)
+		return fs_fail(L, "list", path, NULL);
+	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
+		const char *name = names->data + at;
+		buf_add(order, &name, sizeof(name));
+	}
+	count = order->len / sizeof(char *);
+	if (count > 0)
+		qsort(order->data, count, sizeof(char *), compare_names);
+	lua_createtable(L, (int)count, 0);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushstring(L, ((const char **)(void *)order->data)[i]);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	return 1;
+}
+
+/* --- changes ---------------------------------------------------------------------------- */
+
+static int fs_mkdir(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+
+	return fs_result(L, mkdir(path, fs_mode(L, 2, 0777)), "mkdir", path, NULL);
+}
+
+/* mkdir(2) that is content with a directory. Its errno is mkdir's. */
+static int have_directory(const char *path, mode_t mode)
+{
+	struct stat st;
+	int saved;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	saved = errno;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	errno = saved;
+	return -1;
+}
+
+/* Make `path` and what is missing above it. On failure path ends where the
+ * trouble is. */
+static int make_directories(char *path, mode_t mode)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (have_directory(path, mode | 0300) < 0)
+			return -1;
+		*slash = '/';
+	}
+	return have_directory(path, mode);
+}
+
+static int fs_mkdirs(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	mode_t mode = fs_mode(L, 2, 0777);
+	char copy[PATH_MAX];
+
+	if (strlen(path) >= sizeof(copy)) {
+		errno = ENAMETOOLONG;
+		return fs_fail(L, "mkdirs", path, NULL);
+	}
+	strcpy(copy, path);
+	return fs_result(L, make_directories(copy, mode), "mkdirs", copy, NULL);
+}
+
+static int fs_rename(lua_State *L)
+{
+	const char *from = fs_path(L, 1), *to = fs_path(L, 2);
+
+	return fs_result(L, rename(from, to), "rename", from, to);
+}
+
+static int fs_symlink(lua_State *L)
+{
+	const char *target = fs_path(L, 1), *link = fs_path(L, 2);
+
+	return fs_result(L, symlink(target, link), "symlink", target, link);
+}
+
+static int fs_unlink(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+
+	return fs_result(L, unlink(path), "unlink", path, NULL);
+}
+
+static int fs_rmdir(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+
+	return fs_result(L, rmdir(path), "rmdir", path, NULL);
+}
+
+static int fs_touch(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	int fd = xopen(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, 0666);
+	int status;
+
+	if (fd < 0)
+		return fs_fail(L, "touch", path, NULL);
+	status = futimens(fd, NULL);
+	xclose(&fd);
+	return fs_result(L, status, "touch", path, NULL);
+}
+
+static const luaL_Reg functions[] = {
+	{ "copy_tree", fs_lua_copy_tree },
+	{ "fsync", fs_lua_fsync },
+	{ "fsync_tree", fs_lua_fsync_tree },
+	{ "list", fs_list },
+	{ "lock", fs_lua_lock },
+	{ "lstat", fs_lstat },
+	{ "mkdir", fs_mkdir },
+	{ "mkdirs", fs_mkdirs },
+	{ "read", fs_lua_read },
+	{ "readlink", fs_readlink },
+	{ "realpath", fs_realpath },
+	{ "remove_tree", fs_lua_remove_tree },
+	{ "rename", fs_rename },
+	{ "rmdir", fs_rmdir },
+	{ "stat", fs_stat },
+	{ "swap_symlink", fs_lua_swap_symlink },
+	{ "symlink", fs_symlink },
+	{ "touch", fs_touch },
+	{ "unlink", fs_unlink },
+	{ "write", fs_lua_write },
+	{ NULL, NULL },
+};
+
+int luaopen_runner_fs(lua_State *L)
+{
+	luaL_newlib(L, functions);
+	return 1;
+}

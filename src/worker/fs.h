@@ -1,0 +1,51 @@
+/*
+ * fs.h: what the files of the file-system binding share. fs.c registers and
+ * has the single calls, fs_file.c whole files, fs_tree.c whole trees, fs_lock.c
+ * locks.
+ *
+ * Plain-C halves return 0, or -1 with errno; cancellation is errno ECANCELED.
+ * Lua halves return `nil, "verb path: reason", "ENOENT"` on failure, raise for
+ * wrong argument types, and raise the cancellation once all is released.
+ */
+#ifndef RUNNER_FS_H
+#define RUNNER_FS_H
+
+#include <lua.h>
+#include <sys/stat.h>
+
+#include "../common/buf.h"
+
+/* The path at that index. Raises for other types, "" and NUL bytes inside. */
+const char *fs_path(lua_State *L, int index);
+/* An optional mode at that index; raises unless 0 ≤ mode ≤ 07777. */
+mode_t fs_mode(lua_State *L, int index, mode_t otherwise);
+/* `true` for 0, else the failure with errno; to is NULL for calls on one path. */
+int fs_result(lua_State *L, int status, const char *verb, const char *path, const char *to);
+int fs_fail(lua_State *L, const char *verb, const char *path, const char *to);
+
+/* -1 with ECANCELED when the attempt was told to stop. */
+int fs_go_on(void);
+/* fsync(2) of a path or of the directory that holds it. */
+int fs_sync_path(const char *path);
+int fs_sync_parent(const char *path);
+/* A name beside `path` that nobody uses: ".NAME.XXXXXXXX.tmp". Raises nothing;
+ * -1 with ENAMETOOLONG. */
+int fs_temporary(const char *path, char *out, size_t cap);
+/* Copy all bytes from one descriptor to the other. */
+int fs_copy_bytes(int from, int to);
+
+/* --- fs_file.c --- */
+int fs_lua_read(lua_State *L);
+int fs_lua_write(lua_State *L);
+int fs_lua_swap_symlink(lua_State *L);
+int fs_lua_fsync(lua_State *L);
+
+/* --- fs_tree.c --- */
+int fs_lua_remove_tree(lua_State *L);
+int fs_lua_copy_tree(lua_State *L);
+int fs_lua_fsync_tree(lua_State *L);
+
+/* --- fs_lock.c --- */
+int fs_lua_lock(lua_State *L);
+
+#endif

@@ -1,0 +1,202 @@
+/*
+ * fs_file.c: whole files, in one piece or not at all: a reader of a path that
+ * fs.write or fs.swap_symlink changes sees the old state or the new one, also
+ * after a crash. Runs in the worker.
+ */
+#include "fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/mono.h"
+#include "../common/xio.h"
+#include "cancel.h"
+#include "rules.h"
+
+#define CHUNK ((size_t)128 << 10)
+#define READ_MAX_DEFAULT ((lua_Integer)256 << 20)
+
+/* --- read --------------------------------------------------------------------------- */
+
+/* Pipes and terminals can make one wait; files never say EAGAIN. */
+static ssize_t read_some(int fd, void *bytes, size_t n)
+{
+	for (;;) {
+		struct pollfd wait = { .fd = fd, .events = POLLIN };
+		int ready = cancel_poll(&wait, 1, MONO_NEVER);
+		ssize_t got;
+
+		if (ready == CANCEL_POLL_CANCELLED)
+			return errno = ECANCELED, -1;
+		if (ready < 0)
+			return -1;
+		got = xread(fd, bytes, n);
+		if (got >= 0 || errno != EAGAIN)
+			return got;
+	}
+}
+
+static int read_all(int fd, size_t max, struct buf *out)
+{
+	ssize_t got;
+
+	do {
+		if (buf_reserve(out, CHUNK) < 0)
+			return errno = ENOMEM, -1;
+		got = read_some(fd, out->data + out->len, CHUNK - 1);
+		if (got < 0)
+			return -1;
+		out->len += (size_t)got;
+		if (out->len > max)
+			return errno = EFBIG, -1;
+	} while (got > 0);
+	return 0;
+}
+
+static int read_path(const char *path, size_t max, struct buf *out)
+{
+	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	int status;
+
+	if (fd < 0)
+		return -1;
+	status = read_all(fd, max, out);
+	xclose(&fd);
+	return status;
+}
+
+/* read(path[, max]): the bytes; EFBIG when there are more than max (256 MiB). */
+int fs_lua_read(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	lua_Integer max = luaL_optinteger(L, 2, READ_MAX_DEFAULT);
+	struct buf *out;
+
+	luaL_argcheck(L, max >= 0, 2, "max is negative");
+	out = host_push_buffer(L);
+	if (read_path(path, (size_t)max, out) < 0) {
+		buf_release(out);
+		return fs_fail(L, "read", path, NULL);
+	}
+	lua_pushlstring(L, buf_cstr(out), out->len);
+	buf_release(out);
+	return 1;
+}
+
+/* --- write ---------------------------------------------------------------------------- */
+
+static int write_bytes(int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		size_t step = MIN_OF(n, CHUNK);
+
+		if (fs_go_on() < 0 || xwrite_all(fd, bytes, step) < 0)
+			return -1;
+		bytes += step;
+		n -= step;
+	}
+	return 0;
+}
+
+/* mode < 0: that of the file that is replaced, else what the umask leaves. */
+static int set_mode(int fd, const char *path, long mode)
+{
+	struct stat st;
+
+	if (mode < 0 && (lstat(path, &st) < 0 || !S_ISREG(st.st_mode)))
+		return 0;
+	return fchmod(fd, mode < 0 ? st.st_mode & 0777 : (mode_t)mode);
+}
+
+static int fill(int fd, const char *path, const char *bytes, size_t n, long mode)
+{
+	if (write_bytes(fd, bytes, n) < 0 || set_mode(fd, path, mode) < 0)
+		return -1;
+	return fsync(fd);
+}
+
+/* Put the finished temporary in its place, or take it away. */
+static int settle(int status, const char *temporary, const char *path)
+{
+	int saved;
+
+	if (status == 0 && rename(temporary, path) == 0)
+		return fs_sync_parent(path);
+	saved = errno;
+	unlink(temporary);
+	errno = saved;
+	return -1;
+}
+
+static int write_path(const char *path, const char *bytes, size_t n, long mode)
+{
+	char temporary[PATH_MAX];
+	int fd, status;
+
+	if (fs_temporary(path, temporary, sizeof(temporary)) < 0)
+		return -1;
+	fd = xopen(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode < 0 ? 0666 : 0600);
+	if (fd < 0)
+		return -1;
+	status = fill(fd, path, bytes, n, mode);
+	xclose(&fd);
+	return settle(status, temporary, path);
+}
+
+/* write(path, text[, mode]): atomic and durable. A symbolic link at path is
+ * replaced, not followed. */
+int fs_lua_write(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	size_t n;
+	const char *bytes = luaL_checklstring(L, 2, &n);
+	long mode = lua_isnoneornil(L, 3) ? -1 : (long)fs_mode(L, 3, 0);
+
+	return fs_result(L, write_path(path, bytes, n, mode), "write", path, NULL);
+}
+
+/* --- symbolic links and durability ------------------------------------------------------ */
+
+static int swap_symlink(const char *target, const char *link)
+{
+	char temporary[PATH_MAX];
+
+	if (fs_temporary(link, temporary, sizeof(temporary)) < 0 || symlink(target, temporary) < 0)
+		return -1;
+	return settle(0, temporary, link);
+}
+
+/* swap_symlink(target, link): link points to target from one instant to the
+ * next, whatever it was before (but a directory: EISDIR). */
+int fs_lua_swap_symlink(lua_State *L)
+{
+	const char *target = fs_path(L, 1), *link = fs_path(L, 2);
+
+	return fs_result(L, swap_symlink(target, link), "swap_symlink", target, link);
+}
+
+int fs_lua_fsync(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+
+	return fs_result(L, fs_sync_path(path), "fsync", path, NULL);
+}
+
+/* --- copy ------------------------------------------------------------------------------- */
+
+int fs_copy_bytes(int from, int to)
+{
+	char bytes[64 << 10];
+	ssize_t n;
+
+	while ((n = xread(from, bytes, sizeof(bytes))) > 0)
+		if (fs_go_on() < 0 || xwrite_all(to, bytes, (size_t)n) < 0)
+			return -1;
+	return n < 0 ? -1 : 0;
+}

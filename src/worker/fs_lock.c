@@ -1,0 +1,182 @@
+/*
+ * fs_lock.c: locks between processes: flock(2) on a close-on-exec descriptor,
+ * so a lock ends with the process that holds it, however that ends. The file
+ * says who holds it; it stays when the lock is gone. Runs in the worker.
+ */
+#include "fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../common/mono.h"
+#include "../common/xio.h"
+#include "cancel.h"
+
+#define LOCK "runner.lock"
+#define POLL_MS 20
+#define STALE_TRIES 16
+
+/* --- who holds it --------------------------------------------------------------------- */
+
+static double wall_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* One write of one short line: a reader never sees half of it. */
+static void write_holder(int fd)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "%ld %.3f\n", (long)getpid(), wall_now());
+
+	if (pwrite(fd, line, (size_t)n, 0) == n && ftruncate(fd, n) < 0)
+		return; /* only a hint: the lock itself is flock's */
+}
+
+/* Push {pid=, since=, age_ms=}; empty when the holder has not said yet. */
+static void push_holder(lua_State *L, const char *path)
+{
+	char line[64] = "";
+	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	ssize_t n = fd < 0 ? 0 : xread(fd, line, sizeof(line) - 1);
+	long pid;
+	double since;
+
+	xclose(&fd);
+	lua_createtable(L, 0, 3);
+	if (n <= 0 || sscanf(line, "%ld %lf", &pid, &since) != 2)
+		return;
+	lua_pushinteger(L, pid);
+	lua_setfield(L, -2, "pid");
+	lua_pushnumber(L, since);
+	lua_setfield(L, -2, "since");
+	lua_pushinteger(L, (lua_Integer)MAX_OF(0.0, (wall_now() - since) * 1000));
+	lua_setfield(L, -2, "age_ms");
+}
+
+/* --- taking ----------------------------------------------------------------------------- */
+
+/* Is the file at `path` still the one that is open? Else somebody removed it
+ * and the lock on it shuts nobody out. */
+static bool is_current(int fd, const char *path)
+{
+	struct stat open_file, named;
+
+	return fstat(fd, &open_file) == 0 && stat(path, &named) == 0 &&
+	       open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+/* One try. 0 and the descriptor in *fd; -1 with EWOULDBLOCK when it is held. */
+static int try_lock(const char *path, int operation, int *fd)
+{
+	for (int i = 0; i < STALE_TRIES; i++) {
+		*fd = xopen(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600);
+		if (*fd < 0)
+			return -1;
+		if (flock(*fd, operation | LOCK_NB) < 0) {
+			xclose(fd);
+			return -1;
+		}
+		if (is_current(*fd, path))
+			return 0;
+		xclose(fd);
+	}
+	return errno = ESTALE, -1;
+}
+
+static int wait_lock(const char *path, int operation, int64_t wait_ms, int *fd)
+{
+	mono_t until = mono_add_ms(mono_now(), wait_ms);
+
+	for (;;) {
+		mono_t next = mono_add_ms(mono_now(), POLL_MS);
+		int status = try_lock(path, operation, fd);
+
+		if (status == 0 || errno != EWOULDBLOCK || mono_now() >= until)
+			return status;
+		if (cancel_poll(NULL, 0, MIN_OF(next, until)) == CANCEL_POLL_CANCELLED)
+			return errno = ECANCELED, -1;
+	}
+}
+
+/* --- the handle ---------------------------------------------------------------------------- */
+
+struct lock {
+	int fd; /* -1: released */
+	bool shared;
+};
+
+/* Also __gc and __close; more than once is fine. */
+static int release(lua_State *L)
+{
+	struct lock *lock = luaL_checkudata(L, 1, LOCK);
+
+	/* so that nobody blames this process later; others may share a shared one */
+	if (lock->fd >= 0 && !lock->shared && ftruncate(lock->fd, 0) < 0)
+		errno = 0;
+	xclose(&lock->fd);
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+static const luaL_Reg methods[] = {
+	{ "__close", release },
+	{ "__gc", release },
+	{ "release", release },
+	{ NULL, NULL },
+};
+
+static struct lock *new_lock(lua_State *L, bool shared)
+{
+	struct lock *lock = lua_newuserdatauv(L, sizeof(*lock), 0);
+
+	*lock = (struct lock){ .fd = -1, .shared = shared };
+	if (luaL_newmetatable(L, LOCK)) {
+		luaL_setfuncs(L, methods, 0);
+		lua_pushvalue(L, -1);
+		lua_setfield(L, -2, "__index");
+	}
+	lua_setmetatable(L, -2);
+	return lock;
+}
+
+/*
+ * lock(path[, {shared=false, wait_ms=0}]): a handle with handle:release() |
+ * nil, "held", {pid=, since=, age_ms=} | nil, message, errno name. The file is
+ * made with mode 0600. Waits by polling, at most wait_ms.
+ */
+int fs_lua_lock(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	lua_Integer wait_ms = 0;
+	struct lock *lock;
+	bool shared = false;
+
+	lua_settop(L, 2);
+	if (!lua_isnil(L, 2)) {
+		luaL_checktype(L, 2, LUA_TTABLE);
+		lua_getfield(L, 2, "shared");
+		shared = lua_toboolean(L, -1);
+		lua_getfield(L, 2, "wait_ms");
+		wait_ms = luaL_optinteger(L, -1, 0);
+	}
+	lock = new_lock(L, shared);
+	if (wait_lock(path, shared ? LOCK_SH : LOCK_EX, wait_ms, &lock->fd) == 0) {
+		write_holder(lock->fd);
+		return 1;
+	}
+	if (errno != EWOULDBLOCK)
+		return fs_fail(L, "lock", path, NULL);
+	lua_pushnil(L);
+	lua_pushliteral(L, "held");
+	push_holder(L, path);
+	return 3;
+}

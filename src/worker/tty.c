@@ -1,0 +1,126 @@
+/*
+ * tty.c: questions on the controlling terminal: require "runner.terminal". Runs
+ * in the worker. Whether one may ask at all is decided by lua/tty.lua.
+ *
+ *   ask(question, secret)   the line without its newline | nil, message, CODE
+ *
+ * The terminal's settings are restored on every path, cancellation included.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "cancel.h"
+#include "host.h"
+#include "rules.h"
+#include "worker.h"
+
+#define LINE_MAX_BYTES 65536u
+
+/* One line, as the terminal's line editing delivers it. 0, or -1 with errno:
+ * ECANCELED, EPIPE at the end of input (Ctrl+D, hang-up). */
+static int read_line(int fd, struct buf *out)
+{
+	char bytes[1024];
+	ssize_t n;
+
+	while (out->len == 0 || out->data[out->len - 1] != '\n') {
+		struct pollfd wait = { .fd = fd, .events = POLLIN };
+		int ready = cancel_poll(&wait, 1, MONO_NEVER);
+
+		if (ready < 0)
+			return errno = ready == CANCEL_POLL_CANCELLED ? ECANCELED : errno, -1;
+		n = xread(fd, bytes, sizeof(bytes));
+		if (n < 0 && errno == EAGAIN)
+			continue;
+		if (n <= 0)
+			return errno = n < 0 ? errno : EPIPE, -1;
+		buf_add(out, bytes, (size_t)n);
+		if (out->failed || out->len > LINE_MAX_BYTES)
+			return errno = EFBIG, -1;
+	}
+	return 0;
+}
+
+static int ask_secret(int fd, struct buf *out)
+{
+	struct termios before, silent;
+	int status, saved;
+
+	if (tcgetattr(fd, &before) < 0)
+		return -1;
+	silent = before;
+	silent.c_lflag &= ~(tcflag_t)ECHO;
+	silent.c_lflag |= ICANON;
+	if (tcsetattr(fd, TCSADRAIN, &silent) < 0)
+		return -1;
+	status = read_line(fd, out);
+	saved = errno;
+	tcsetattr(fd, TCSADRAIN, &before);
+	xwrite_all(fd, "\n", 1);
+	errno = saved;
+	return status;
+}
+
+static int ask_terminal(const char *question, size_t n, bool secret, struct buf *out)
+{
+	int fd = xopen("/dev/tty", O_RDWR | O_NOCTTY, 0);
+	int status;
+
+	if (fd < 0)
+		return -1;
+	status = xwrite_all(fd, question, n);
+	if (status == 0)
+		status = secret ? ask_secret(fd, out) : read_line(fd, out);
+	xclose(&fd);
+	return status;
+}
+
+static int push_failure(lua_State *L, int number)
+{
+	lua_pushnil(L);
+	if (number == EPIPE)
+		lua_pushliteral(L, "the terminal gave no answer (end of input)");
+	else
+		lua_pushfstring(L, "can't ask on the terminal: %s", strerror(number));
+	lua_pushliteral(L, "INPUT_REQUIRED");
+	return 3;
+}
+
+static int ask(lua_State *L)
+{
+	size_t n;
+	const char *question = luaL_checklstring(L, 1, &n);
+	bool secret = lua_toboolean(L, 2);
+	struct buf *out = host_push_buffer(L);
+	int status, saved;
+
+	host_hold(1);
+	status = ask_terminal(question, n, secret, out);
+	saved = errno;
+	if (status < 0 && saved == ECANCELED)
+		return cancel_raise(L);
+	host_hold(-1);
+	if (status < 0)
+		return push_failure(L, saved);
+	lua_pushlstring(L, buf_cstr(out), out->len - 1);
+	if (secret)
+		memset(out->data, 0, out->len);
+	buf_release(out);
+	return 1;
+}
+
+static const luaL_Reg functions[] = {
+	{ "ask", ask },
+	{ NULL, NULL },
+};
+
+int luaopen_runner_tty(lua_State *L)
+{
+	luaL_newlib(L, functions);
+	return 1;
+}

@@ -1,0 +1,476 @@
+-- The file binding, against a real directory of its own.
+
+local fs = require "runner.fs"
+
+local dir
+
+local function path(name)
+	return dir .. "/" .. name
+end
+
+local function make(name, text)
+	assert(fs.write(path(name), text or name))
+	return path(name)
+end
+
+local function sh(command, ...)
+	local quoted = {}
+	for i, arg in ipairs { ... } do
+		quoted[i] = "'" .. arg:gsub("'", "'\\''") .. "'"
+	end
+	local pipe = assert(io.popen(command .. " " .. table.concat(quoted, " "), "r"))
+	local output = pipe:read "a"
+	pipe:close()
+	return output
+end
+
+local function fails(code, value, message, got)
+	assert.is_nil(value)
+	assert.are.equal(code, got)
+	return message
+end
+
+describe("fs", function()
+	before_each(function()
+		dir = os.tmpname()
+		assert(os.remove(dir))
+		assert(fs.mkdir(dir, 448)) -- 0700
+	end)
+
+	after_each(function()
+		os.execute("chmod -R u+rwx " .. dir)
+		assert(fs.remove_tree(dir))
+	end)
+
+	describe("stat and lstat", function()
+		it("say what a file is", function()
+			local st = assert(fs.stat(make("f", "12345")))
+			assert.are.equal("file", st.type)
+			assert.are.equal(5, st.size)
+			assert.is_true(math.abs(st.mtime - os.time()) < 60)
+			for _, field in ipairs { "mode", "uid", "gid", "ino", "dev" } do
+				assert.are.equal("integer", math.type(st[field]))
+			end
+			assert.are.equal("directory", fs.stat(dir).type)
+			assert.are.equal(448, fs.stat(dir).mode)
+		end)
+
+		it("differ on a symbolic link", function()
+			make "f"
+			assert(fs.symlink("f", path "l"))
+			assert.are.equal("file", fs.stat(path "l").type)
+			assert.are.equal("link", fs.lstat(path "l").type)
+			assert.are.equal("f", fs.readlink(path "l"))
+		end)
+
+		it("fail with path, reason and name", function()
+			local message = fails("ENOENT", fs.stat(path "none"))
+			assert.are.equal("stat " .. path "none" .. ": No such file or directory", message)
+			make "f"
+			fails("ENOTDIR", fs.lstat(path "f/x"))
+			fails("EINVAL", fs.readlink(path "f"))
+		end)
+	end)
+
+	it("raises for what can't be a path", function()
+		assert.has_error(function() fs.stat() end)
+		assert.has_error(function() fs.stat {} end)
+		assert.has_error(function() fs.stat "" end)
+		assert.has_error(function() fs.stat "a\0b" end)
+		assert.has_error(function() fs.mkdir(path "d", 99999) end)
+		assert.has_error(function() fs.remove_tree "" end)
+	end)
+
+	it("lists names sorted, without . and ..", function()
+		for _, name in ipairs { "b", "a", "B", ".hidden", "ä" } do
+			make(name)
+		end
+		assert.are.same({ ".hidden", "B", "a", "b", "ä" }, fs.list(dir))
+		fails("ENOENT", fs.list(path "none"))
+		fails("ENOTDIR", fs.list(path "a"))
+		assert(fs.mkdir(path "empty"))
+		assert.are.same({}, fs.list(path "empty"))
+	end)
+
+	it("makes directories, also those above", function()
+		assert.is_true(fs.mkdirs(path "a/b//c/"))
+		assert.are.equal("directory", fs.stat(path "a/b/c").type)
+		assert.is_true(fs.mkdirs(path "a/b/c"))
+		assert.is_true(fs.mkdirs(path "private/x", 448))
+		assert.are.equal(448, fs.stat(path "private").mode)
+		fails("EEXIST", fs.mkdir(path "a"))
+		make "f"
+		fails("EEXIST", fs.mkdirs(path "f"))
+		local message = fails("EEXIST", fs.mkdirs(path "f/x"))
+		assert.are.equal("mkdirs " .. path "f" .. ": File exists", message)
+	end)
+
+	it("renames, and names both paths when it can't", function()
+		make("a", "text")
+		assert.is_true(fs.rename(path "a", path "b"))
+		assert.are.equal("text", fs.read(path "b"))
+		local message = fails("ENOENT", fs.rename(path "a", path "b"))
+		assert.are.equal("rename " .. path "a" .. " → " .. path "b" .. ": No such file or directory", message)
+	end)
+
+	it("unlinks files and removes empty directories", function()
+		make "f"
+		assert(fs.mkdirs(path "d/e"))
+		assert.is_true(fs.unlink(path "f"))
+		fails("ENOENT", fs.unlink(path "f"))
+		fails("ENOTEMPTY", fs.rmdir(path "d"))
+		assert.is_true(fs.rmdir(path "d/e"))
+	end)
+
+	it("resolves a path", function()
+		assert(fs.mkdir(path "d"))
+		assert(fs.symlink("d", path "l"))
+		assert.are.equal(fs.realpath(dir) .. "/d", fs.realpath(path "l/../l"))
+		fails("ENOENT", fs.realpath(path "none"))
+	end)
+
+	it("touches: makes a file or renews its time", function()
+		assert.is_true(fs.touch(path "t"))
+		os.execute("touch -d 2001-01-01 " .. path "t")
+		assert.is_true(fs.stat(path "t").mtime < 1e9)
+		assert.is_true(fs.touch(path "t"))
+		assert.is_true(fs.stat(path "t").mtime > 1.5e9)
+	end)
+
+	describe("read", function()
+		it("returns all bytes", function()
+			local bytes = ("a\0\xff\n"):rep(100000)
+			make("f", bytes)
+			assert.is_true(bytes == fs.read(path "f"))
+			make("empty", "")
+			assert.are.equal("", fs.read(path "empty"))
+		end)
+
+		it("refuses more than the maximum", function()
+			make("f", "12345")
+			assert.are.equal("12345", fs.read(path "f", 5))
+			fails("EFBIG", fs.read(path "f", 4))
+		end)
+
+		it("fails on directories and what is not there", function()
+			fails("EISDIR", fs.read(dir))
+			fails("ENOENT", fs.read(path "none"))
+		end)
+
+		it("waits for a pipe's writer, as cat does", function()
+			os.execute("mkfifo " .. path "p")
+			os.execute("(sleep 0.2; printf late > " .. path "p" .. ") &")
+			assert.are.equal("late", fs.read(path "p"))
+		end)
+
+		it("reads what has no size, such as /proc", function()
+			if fs.stat "/proc/self/status" then
+				assert.matches("Pid:", fs.read "/proc/self/status")
+			end
+		end)
+	end)
+
+	describe("write", function()
+		it("replaces the file in one step and leaves nothing beside it", function()
+			make("f", "old")
+			local before = fs.stat(path "f").ino
+			assert.is_true(fs.write(path "f", "new"))
+			assert.are.equal("new", fs.read(path "f"))
+			assert.are_not.equal(before, fs.stat(path "f").ino)
+			assert.are.same({ "f" }, fs.list(dir))
+		end)
+
+		it("takes a mode, else keeps that of the old file", function()
+			assert(fs.write(path "f", "x", 493)) -- 0755
+			assert.are.equal(493, fs.stat(path "f").mode)
+			assert(fs.write(path "f", "y"))
+			assert.are.equal(493, fs.stat(path "f").mode)
+		end)
+
+		it("takes its temporary file away when it fails", function()
+			assert(fs.mkdir(path "d"))
+			local message = fails("EISDIR", fs.write(path "d", "x"))
+			assert.matches("^write .*/d: ", message)
+			assert.are.same({ "d" }, fs.list(dir))
+			fails("ENOENT", fs.write(path "none/f", "x"))
+		end)
+
+		it("replaces a symbolic link instead of writing through it", function()
+			make("f", "old")
+			assert(fs.symlink("f", path "l"))
+			assert(fs.write(path "l", "new"))
+			assert.are.equal("old", fs.read(path "f"))
+			assert.are.equal("file", fs.lstat(path "l").type)
+		end)
+
+		it("copes with names of full length", function()
+			local name = ("n"):rep(255)
+			assert.is_true(fs.write(path(name), "x"))
+			assert.are.same({ name }, fs.list(dir))
+		end)
+	end)
+
+	it("syncs files, directories and trees", function()
+		make "f"
+		assert(fs.mkdirs(path "d/e"))
+		make "d/e/g"
+		assert(fs.symlink("nowhere", path "d/l"))
+		assert.is_true(fs.fsync(path "f"))
+		assert.is_true(fs.fsync(dir))
+		assert.is_true(fs.fsync_tree(dir))
+		fails("ENOENT", fs.fsync(path "none"))
+		fails("ENOENT", fs.fsync_tree(path "none"))
+	end)
+
+	describe("swap_symlink", function()
+		it("points the link elsewhere in one step", function()
+			assert.is_true(fs.swap_symlink("one", path "l"))
+			assert.is_true(fs.swap_symlink("two", path "l"))
+			assert.are.equal("two", fs.readlink(path "l"))
+			assert.are.same({ "l" }, fs.list(dir))
+		end)
+
+		it("swaps the link itself, not inside the directory it points to", function()
+			assert(fs.mkdir(path "d"))
+			assert(fs.swap_symlink("d", path "l"))
+			assert(fs.swap_symlink("other", path "l"))
+			assert.are.same({}, fs.list(path "d"))
+		end)
+
+		it("refuses a real directory and leaves nothing behind", function()
+			assert(fs.mkdir(path "d"))
+			fails("EISDIR", fs.swap_symlink("x", path "d"))
+			assert.are.same({ "d" }, fs.list(dir))
+		end)
+
+		it("never shows a reader a missing link", function()
+			assert(fs.mkdir(path "a"))
+			assert(fs.mkdir(path "b"))
+			assert(fs.swap_symlink("a", path "l"))
+			local watch = assert(io.popen("i=0; while [ -e " .. path "l" .. " ] && [ $i -lt 100000 ] && [ ! -e " ..
+				path "stop" .. " ]; do i=$((i+1)); done; [ -e " .. path "l" .. " ] && echo whole", "r"))
+			for i = 1, 500 do
+				assert(fs.swap_symlink(i % 2 == 0 and "a" or "b", path "l"))
+			end
+			make "stop"
+			assert.are.equal("whole\n", watch:read "a")
+			watch:close()
+		end)
+	end)
+
+	describe("remove_tree", function()
+		it("removes files, links and directories", function()
+			assert(fs.mkdirs(path "t/a/b"))
+			make "t/a/b/f"
+			assert(fs.symlink("/", path "t/a/root"))
+			assert.is_true(fs.remove_tree(path "t"))
+			assert.are.same({}, fs.list(dir))
+		end)
+
+		it("never follows a symbolic link, with or without a slash behind it", function()
+			assert(fs.mkdir(path "keep"))
+			make "keep/f"
+			assert(fs.mkdir(path "t"))
+			assert(fs.symlink("../keep", path "t/l"))
+			assert(fs.symlink("keep", path "l"))
+			assert.is_true(fs.remove_tree(path "t"))
+			assert.is_true(fs.remove_tree(path "l/"))
+			assert.are.equal("keep/f", fs.read(path "keep/f"))
+			fails("ENOENT", fs.lstat(path "l"))
+		end)
+
+		it("is content when nothing is there", function()
+			assert.is_true(fs.remove_tree(path "none"))
+		end)
+
+		it("refuses the root and what ends in dots", function()
+			assert(fs.mkdir(path "d"))
+			make "d/f"
+			for _, refused in ipairs { "/", "//", "/.", "/tmp/..", path "d/.", path "d/..", ".", ".." } do
+				fails("EINVAL", fs.remove_tree(refused))
+			end
+			assert.are.equal("d/f", fs.read(path "d/f"))
+		end)
+
+		it("removes names with dots that are no dots", function()
+			for _, name in ipairs { "...", ".x", "x." } do
+				assert(fs.mkdir(path(name)))
+				assert.is_true(fs.remove_tree(path(name)))
+			end
+			assert.are.same({}, fs.list(dir))
+		end)
+
+		it("removes a directory of many entries", function()
+			assert(fs.mkdir(path "many"))
+			os.execute("cd " .. path "many" .. " && seq 1 5000 | xargs touch")
+			assert.is_true(fs.remove_tree(path "many"))
+			fails("ENOENT", fs.lstat(path "many"))
+		end)
+
+		it("names the entry where it stopped", function()
+			local deep = ("d/"):rep(300)
+			os.execute("mkdir -p " .. path(deep))
+			local message = fails("ENAMETOOLONG", fs.remove_tree(path "d"))
+			assert.matches("remove_tree .*/d/d/d", message)
+			os.execute("rm -rf " .. path "d")
+		end)
+	end)
+
+	describe("copy_tree", function()
+		it("copies files, directories and links with their modes", function()
+			assert(fs.mkdirs(path "from/sub/empty"))
+			assert(fs.write(path "from/run.sh", ("x"):rep(200000), 493))
+			assert(fs.write(path "from/sub/secret", "s", 384)) -- 0600
+			assert(fs.symlink("../run.sh", path "from/sub/l"))
+			os.execute("chmod 750 " .. path "from/sub")
+			assert.is_true(fs.copy_tree(path "from", path "to"))
+			assert.are.equal("", sh("diff -r --no-dereference", path "from", path "to"))
+			assert.are.equal(493, fs.stat(path "to/run.sh").mode)
+			assert.are.equal(384, fs.stat(path "to/sub/secret").mode)
+			assert.are.equal(488, fs.stat(path "to/sub").mode) -- 0750
+			assert.are.equal("../run.sh", fs.readlink(path "to/sub/l"))
+			assert.are.same({}, fs.list(path "to/sub/empty"))
+		end)
+
+		it("copies a directory that may not be written", function()
+			assert(fs.mkdir(path "from"))
+			make "from/f"
+			os.execute("chmod 555 " .. path "from")
+			assert.is_true(fs.copy_tree(path "from", path "to"))
+			assert.are.equal(365, fs.stat(path "to").mode) -- 0555
+		end)
+
+		it("copies a single file", function()
+			make("f", "text")
+			assert.is_true(fs.copy_tree(path "f", path "g"))
+			assert.are.equal("text", fs.read(path "g"))
+		end)
+
+		it("does not copy setuid", function()
+			make "f"
+			os.execute("chmod 4755 " .. path "f")
+			assert(fs.copy_tree(path "f", path "g"))
+			assert.are.equal(493, fs.stat(path "g").mode)
+		end)
+
+		it("refuses to write over something", function()
+			assert(fs.mkdir(path "from"))
+			assert(fs.mkdir(path "to"))
+			fails("EEXIST", fs.copy_tree(path "from", path "to"))
+			make "f"
+			make "g"
+			fails("EEXIST", fs.copy_tree(path "f", path "g"))
+		end)
+
+		it("refuses to copy a directory into itself", function()
+			assert(fs.mkdirs(path "from/a"))
+			make "from/f"
+			fails("EINVAL", fs.copy_tree(path "from", path "from/a/copy"))
+		end)
+
+		it("refuses pipes and says which", function()
+			assert(fs.mkdir(path "from"))
+			os.execute("mkfifo " .. path "from/p")
+			local message = fails("ENOTSUP", fs.copy_tree(path "from", path "to"))
+			assert.matches("^copy_tree .*/from/p → .*/to: ", message)
+		end)
+
+		it("fails when there is nothing to copy", function()
+			fails("ENOENT", fs.copy_tree(path "none", path "to"))
+		end)
+	end)
+
+	describe("lock", function()
+		it("shuts others out until it is released", function()
+			local lock = assert(fs.lock(path "l"))
+			local again, message, holder = fs.lock(path "l")
+			assert.is_nil(again)
+			assert.are.equal("held", message)
+			assert.are.equal("integer", math.type(holder.pid))
+			assert.is_true(math.abs(holder.since - os.time()) < 60)
+			assert.is_true(holder.age_ms >= 0 and holder.age_ms < 60000)
+			assert.is_true(lock:release())
+			assert.is_true(lock:release())
+			assert.is_true(assert(fs.lock(path "l")):release())
+		end)
+
+		it("is for the owner's eyes only", function()
+			local lock = assert(fs.lock(path "l"))
+			assert.are.equal(384, fs.stat(path "l").mode) -- 0600
+			lock:release()
+		end)
+
+		it("shares when asked to", function()
+			local one = assert(fs.lock(path "l", { shared = true }))
+			local two = assert(fs.lock(path "l", { shared = true }))
+			assert.are.equal("held", select(2, fs.lock(path "l")))
+			one:release()
+			assert.are.equal("held", select(2, fs.lock(path "l")))
+			two:release()
+			local only = assert(fs.lock(path "l"))
+			assert.are.equal("held", select(2, fs.lock(path "l", { shared = true })))
+			only:release()
+		end)
+
+		it("is released by <close> and by the collector", function()
+			do
+				local _ <close> = assert(fs.lock(path "l"))
+			end
+			local lock = assert(fs.lock(path "l"))
+			assert.is_truthy(lock)
+			lock = nil -- luacheck: ignore
+			collectgarbage()
+			collectgarbage()
+			assert(fs.lock(path "l")):release()
+		end)
+
+		it("waits as long as it is told", function()
+			local lock = assert(fs.lock(path "l"))
+			local started = tonumber(sh "date +%s%N")
+			assert.are.equal("held", select(2, fs.lock(path "l", { wait_ms = 200 })))
+			local waited = (tonumber(sh "date +%s%N") - started) / 1e6
+			assert.is_true(waited >= 190 and waited < 3000, waited .. " ms")
+			lock:release()
+		end)
+
+		it("gets the lock as soon as another process lets go", function()
+			local other = assert(io.popen("flock -x " .. path "l" .. " sh -c 'echo held; sleep 0.3'", "r"))
+			assert.are.equal("held", other:read "l")
+			assert.are.equal("held", select(2, fs.lock(path "l")))
+			assert(fs.lock(path "l", { wait_ms = 10000 })):release()
+			other:close()
+		end)
+
+		it("dies with the process that holds it", function()
+			local other = assert(io.popen("echo $$; exec flock -F -x " .. path "l" ..
+				" sh -c 'echo held; exec sleep 60'", "r"))
+			local pid = other:read "l"
+			assert.are.equal("held", other:read "l")
+			assert.are.equal("held", select(2, fs.lock(path "l")))
+			os.execute("kill -9 " .. pid)
+			assert(fs.lock(path "l", { wait_ms = 5000 })):release()
+			other:close()
+		end)
+
+		it("is not inherited by a program it starts", function()
+			local lock = assert(fs.lock(path "l"))
+			os.execute("sleep 2 &")
+			lock:release()
+			assert(fs.lock(path "l")):release()
+		end)
+
+		it("notices that the file was removed under a holder", function()
+			local stale = assert(fs.lock(path "l"))
+			assert(fs.unlink(path "l"))
+			local fresh = assert(fs.lock(path "l"))
+			assert.are.equal("held", select(2, fs.lock(path "l")))
+			fresh:release()
+			stale:release()
+		end)
+
+		it("fails with a reason where no file can be", function()
+			fails("ENOENT", fs.lock(path "none/l"))
+			fails("EISDIR", fs.lock(dir))
+		end)
+	end)
+end)
