@@ -1,0 +1,100 @@
+/*
+ * xio.c: system calls of xio.h. Both processes use it; it must not print,
+ * and not change a flag of a descriptor that we did not make ourselves.
+ */
+#include "xio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+ssize_t xread(int fd, void *buf, size_t n)
+{
+	ssize_t got;
+	do
+		got = read(fd, buf, n);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+ssize_t xwrite(int fd, const void *buf, size_t n)
+{
+	ssize_t put;
+	do
+		put = write(fd, buf, n);
+	while (put < 0 && errno == EINTR);
+	return put;
+}
+
+int xwrite_all(int fd, const void *buf, size_t n)
+{
+	const char *s = buf;
+	while (n > 0) {
+		ssize_t put = xwrite(fd, s, n);
+		if (put < 0)
+			return -1;
+		s += put;
+		n -= (size_t)put;
+	}
+	return 0;
+}
+
+int xopen(const char *path, int flags, mode_t mode)
+{
+	int fd;
+	do
+		fd = open(path, flags | O_CLOEXEC, mode);
+	while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
+int xpipe(int fd[2])
+{
+	return pipe2(fd, O_CLOEXEC);
+}
+
+int xsocketpair(int fd[2])
+{
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
+}
+
+int xdup_above(int fd, int lowest)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+}
+
+void xclose(int *fd)
+{
+	int saved = errno;
+	/* not repeated on EINTR: Linux has closed it by then, and another may own the number */
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+int xnonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+static bool is_closed(int fd)
+{
+	return fcntl(fd, F_GETFD) < 0 && errno == EBADF;
+}
+
+int xopen_standard(void)
+{
+	int closed = 0;
+	for (int fd = 0; fd <= 2; fd++) {
+		if (!is_closed(fd))
+			continue;
+		/* those below are open, so the lowest free number is fd; children inherit it */
+		if (open("/dev/null", O_RDWR) != fd)
+			return -1;
+		closed |= 1 << fd;
+	}
+	return closed;
+}
