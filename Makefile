@@ -19,7 +19,7 @@ WARN     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 HARDEN   = -fstack-protector-strong -D_FORTIFY_SOURCE=2
 OPTIMIZE ?= -O2 -g1
 CFLAGS  ?=
-ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) -MMD -MP $(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(OPTIMIZE) $(WARN) $(HARDEN) -MMD -MP $(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
 
 # A library is linked statically where its archive exists, else as pkg-config says.
 libdir_of = $(shell pkg-config --variable=libdir $(1))

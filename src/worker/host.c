@@ -367,7 +367,7 @@ static int l_probe(lua_State *L)
 
 static const char *read_source(int fd, struct buf *out, struct stat *st)
 {
-	ssize_t n;
+	ssize_t n = 0;
 
 	if (fstat(fd, st) < 0)
 		return strerror(errno);

@@ -23,6 +23,8 @@ struct embedded_chunk {
 };
 extern const struct embedded_chunk embedded_chunks[];
 
+LUALIB_API int luaopen_cjson_safe(lua_State *L); /* in the archive, not in its header */
+
 static const struct launch *launch;
 static struct spared spared;
 

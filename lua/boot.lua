@@ -1,0 +1,357 @@
+-- boot: the phases of one attempt: locate → load → parse → plan → validate →
+-- run → reply → cleanup. Runs once in every worker, called by worker.c; each
+-- failure becomes one RESULT frame, and no RESULT is sent twice.
+
+local args = require "runner.args"
+local errors = require "runner.errors"
+local host = require "runner.host"
+local limits = require "runner.limits"
+local loader = require "runner.loader"
+local locate = require "runner.locate"
+local session = require "runner.session"
+
+local launch = session.launch
+
+-- --- reply -----------------------------------------------------------------------
+
+local function encoded(value)
+	if value ~= nil then
+		return (require("runner.json").encode(value))
+	end
+end
+
+local function wire_retryable(v)
+	if v ~= nil then
+		return tostring(v)
+	end
+end
+
+local function reply_failure(e)
+	local fields = {
+		ok = false, code = e.code, message = e.message, detail = e.detail, phase = e.phase,
+		retryable = wire_retryable(e.retryable), retry_after_ms = e.retry_after_ms,
+		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
+		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
+		suggestion = e.suggestion, data = encoded(e.data), context = encoded(e.context), errors = encoded(e.errors),
+	}
+	if not host.send("RESULT", fields) then
+		-- too large in its details: the bare facts always fit
+		host.send("RESULT", { ok = false, code = e.code, message = e.message:sub(1, 8192), phase = e.phase })
+	end
+end
+
+local function wrap(data)
+	if data ~= nil and type(data) ~= "table" and data ~= require("runner.json").null then
+		return { value = data }
+	end
+	return data
+end
+
+-- `--output PATH`: the result goes to a file, the envelope says where.
+local function to_file(text, path)
+	local ok, why = require("runner.fs").write(path, text)
+	if not ok then
+		return nil, errors.new("OUTPUT_FAILED", ("Can't write the result to %s: %s"):format(path, why),
+			{ fix_required = "Give --output a path that can be written", side_effects = "complete" })
+	end
+	return encoded { path = path, bytes = #text }
+end
+
+local function warn_repairs(notes)
+	if notes and (notes.nonfinite or 0) > 0 then
+		session.warn("NONFINITE_NUMBER", "NaN or infinity has no JSON form and became null", { count = notes.nonfinite })
+	end
+	if notes and (notes.repaired or 0) > 0 then
+		session.warn("STRING_REPAIRED", "Invalid UTF-8, NUL or ANSI sequences were removed from strings",
+			{ count = notes.repaired })
+	end
+end
+
+local function reply_success(data, format)
+	data = wrap(data)
+	local text, why, third = "null", nil, nil
+	if data ~= nil then
+		text, why, third = require("runner.json").encode(data, { max = 16 << 20 })
+	end
+	if not text then
+		return reply_failure(errors.new(type(third) == "string" and third or "INVALID_RESULT", why))
+	end
+	warn_repairs(third)
+	local rendered, rows = text .. "\n", 0
+	if format ~= "json" then
+		rendered, rows = require("runner.render").text(data, format, session.command)
+	end
+	local path, problem = session.framework.output, nil
+	if path then
+		text, problem = to_file(rendered, path)
+		if problem then
+			return reply_failure(problem)
+		end
+		rendered, rows = path .. "\n", 0
+	end
+	if format ~= "json" then
+		host.send("TEXT", { text = rendered })
+	end
+	if not host.send("RESULT", { ok = true, data = text, rows = rows }) then
+		reply_failure(errors.new("OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB"))
+	end
+end
+
+-- --- plan -----------------------------------------------------------------------
+
+local function env_set(name)
+	local v = os.getenv(name)
+	return v ~= nil and v ~= ""
+end
+
+local function format_of(framework)
+	return framework.format or (launch.stdout_is_tty and not env_set("CI") and "text" or "json")
+end
+
+local function exit_table(project)
+	local env = os.getenv("RUNNER_EXIT_TABLE")
+	return (env == "classic" or env == "standard") and env or project.exit_table
+end
+
+local function send_exit_codes(command)
+	for _, row in ipairs(command.exit_codes or {}) do
+		host.send("EXIT", {
+			name = row.name, exit_code = row.exit_code, retryable = wire_retryable(row.retryable),
+			side_effects = row.side_effects, retry_after_ms = row.retry_after_ms, retry_strategy = row.retry_strategy,
+		})
+	end
+end
+
+local function texts(list)
+	local out = {}
+	for i, v in ipairs(list) do
+		out[i] = tostring(v)
+	end
+	return out
+end
+
+local function send_plan(command, settled, framework, project)
+	local p = settled.policy
+	send_exit_codes(command)
+	host.send("PLAN", {
+		command = command.name, danger_level = command.danger_level, digest = command.digest,
+		format = format_of(framework), exit_table = exit_table(project), schema_version = command.schema_version,
+		timeout_ms = settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
+		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms,
+		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,
+		delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms, jitter = p.jitter, jitter_ppm = p.jitter_ppm,
+		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
+		steps = command.steps or {}, stdin = command.stdin or false, interactive = command.interactive or false,
+		quiet = framework.quiet or false, verbose = framework.verbose or false,
+		warnings_as_errors = framework.warnings_as_errors or false,
+	})
+end
+
+-- A failure before there is a declaration: the plan is what is known by then.
+local function fail_early(name, problem, tokens)
+	local parsed = args.parse({}, tokens or {}, {})
+	local framework = parsed.framework
+	if parsed.given.format == "flag" and not framework.format then
+		framework.format = "json"
+	end
+	host.send("PLAN", { command = name, format = format_of(framework), quiet = framework.quiet or false })
+	reply_failure(problem)
+end
+
+-- --- run -----------------------------------------------------------------------
+
+local function export_environment(settled)
+	host.export_deadline(settled.timeout_ms)
+	host.setenv("RUNNER_OUTER_RETRIES", settled.policy.retries ~= 0 and "1" or nil)
+end
+
+local function clean_up(ctx, command)
+	local ok, raised = host.protect(function()
+		ctx:_run_deferred()
+		if command.cleanup then
+			command.cleanup(ctx)
+		end
+	end)
+	if not ok then
+		session.warn("CLEANUP_FAILED", "cleanup failed: " .. errors.normalise(raised).message)
+	end
+end
+
+local function interactive_now(command)
+	return command.interactive and launch.stdin_is_tty and launch.stderr_is_tty
+end
+
+local function execute(command, values, framework, settled)
+	local ctx = require("runner.context").new(values)
+	if command.limits and command.limits.memory_bytes then
+		host.memory_limit(command.limits.memory_bytes)
+	end
+	math.randomseed(host.random(), host.random())
+	export_environment(settled)
+	host.send("RUN", {})
+	host.enter_run(command.stdin, interactive_now(command))
+	local ok, data, traceback, cancelled = host.protect(command.run, values, ctx)
+	if ok then
+		reply_success(data, format_of(framework))
+	elseif not cancelled then
+		reply_failure(errors.normalise(data, traceback))
+	end
+	clean_up(ctx, command)
+end
+
+-- --- validate ------------------------------------------------------------------
+
+local FORMATS = { json = true, jsonl = true, tsv = true, plain = true, table = true, text = true, id = true }
+
+local function check_output(framework, problems)
+	if framework.output and FORMATS[framework.output] then
+		problems[#problems + 1] = { field = "output", code = "INVALID_ARGUMENT", value = framework.output,
+			message = ("--output takes a file, '%s' is a format"):format(framework.output),
+			suggestion = ("Use --format %s"):format(framework.output) }
+	end
+end
+
+local function listed_problems(list)
+	local problems = {}
+	for i, p in ipairs(list) do
+		p = type(p) == "table" and p or { message = tostring(p) }
+		problems[i] = { field = p.field or p.param, code = p.code or "VALIDATION_ERROR",
+			message = p.message or "invalid", value = p.value, suggestion = p.suggestion }
+	end
+	return problems
+end
+
+-- The command's own validate(args): a list of problems, nil or empty when well.
+local function ask_command(command, values)
+	local ok, list, traceback, cancelled = host.protect(command.validate, values)
+	if cancelled then
+		error("cancelled", 0)
+	elseif not ok then
+		local e = errors.normalise(list, traceback)
+		e.phase = "validation"
+		return e
+	elseif type(list) == "string" then
+		list = { list }
+	end
+	local problems = listed_problems(type(list) == "table" and list or {})
+	return #problems > 0 and require("runner.complaint").error(problems) or nil
+end
+
+local function problem_of(command, parsed)
+	check_output(parsed.framework, parsed.problems)
+	if #parsed.problems > 0 then
+		return require("runner.complaint").error(parsed.problems)
+	elseif command.validate then
+		return ask_command(command, parsed.values)
+	end
+end
+
+-- --- the phases --------------------------------------------------------------------
+
+local function without_words(argv, words, count)
+	local used, tokens = {}, {}
+	for i = 1, count do
+		used[words[i].index] = true
+	end
+	for i, token in ipairs(argv) do
+		if not used[i] then
+			tokens[#tokens + 1] = token
+		end
+	end
+	return tokens
+end
+
+local function names_of(words)
+	local names = {}
+	for i, w in ipairs(words) do
+		names[i] = w.word
+	end
+	return names
+end
+
+-- Flags that turn any call into a question about it.
+local function redirected(command, framework)
+	if framework.help and command.name ~= "help" then
+		return "help"
+	elseif framework.version then
+		return "version"
+	elseif framework.plan then
+		return "plan"
+	end
+end
+
+local function answer_question(question, command, parsed, settled, project)
+	if question == "version" then
+		send_plan({ name = "runner", danger_level = "safe", digest = "builtin" }, settled,
+			{ format = parsed.given.format == "flag" and parsed.framework.format or "plain" }, project)
+		host.send("TEXT", { text = launch.version .. "\n" })
+		return host.send("RESULT", { ok = true, data = encoded { version = launch.version } })
+	elseif question == "plan" then
+		send_plan(command, settled, parsed.framework, project)
+		return reply_success(require("runner.preview").describe(command, settled), format_of(parsed.framework))
+	end
+	local help = assert(loader.command({ name = "help", words = 1 }, project))
+	local topic = { command = {} }
+	for word in command.name:gmatch("[^.]+") do
+		topic.command[#topic.command + 1] = word
+	end
+	session.command = help
+	send_plan(help, settled, parsed.framework, project)
+	execute(help, topic, parsed.framework, settled)
+end
+
+-- The first plan rules the run: a file that has changed since is not run.
+local function changed(command)
+	return launch.digest and launch.digest ~= command.digest
+end
+
+local function attempt(found, words, project)
+	local tokens = without_words(launch.argv, words, found.words)
+	local command, problem = loader.command(found, project)
+	if not command then
+		return fail_early(found.name, problem, tokens)
+	end
+	local parsed = args.parse(command.args or {}, tokens, { config = project.config })
+	local settled = limits.settle(command, parsed, project, launch.seed_text)
+	session.command, session.framework, session.settled = command, parsed.framework, settled
+	session.retries_given = settled.retries_given
+	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
+	local question = redirected(command, parsed.framework)
+	if question and (question == "help" or #parsed.problems == 0) then
+		return answer_question(question, command, parsed, settled, project)
+	end
+	send_plan(command, settled, parsed.framework, project)
+	if changed(command) then
+		return reply_failure(errors.new("COMMAND_CHANGED", "The command file changed between attempts"))
+	end
+	problem = problem_of(command, parsed)
+	if problem then
+		return reply_failure(problem)
+	end
+	execute(command, parsed.values, parsed.framework, settled)
+end
+
+local function main()
+	local words = args.command_words(launch.argv)
+	local names = names_of(words)
+	if #names == 0 then
+		names, words = { "help" }, {}
+	end
+	local builtin = locate.builtins[names[1]]
+	local project, problem = loader.project()
+	if not project then
+		if not builtin then
+			return fail_early(names[1], problem, launch.argv)
+		end
+		project = { config = {}, problem = problem }
+	end
+	session.project = project
+	local found = locate.find(names, project)
+	if not found then
+		return fail_early(names[1], require("runner.catalog").not_found(names, project), {})
+	end
+	found.words = math.min(found.words, #words)
+	attempt(found, words, project)
+end
+
+main()

@@ -1,0 +1,120 @@
+-- locate: which file answers to a command's words. It probes paths and never
+-- lists a folder, so that the cost of a call does not grow with the number of
+-- commands; listing is catalog's business.
+
+local host = require "runner.host"
+
+local M = {}
+
+local probe = host.probe
+
+-- Their names can't be shadowed.
+M.builtins = { help = true, lint = true, new = true, types = true }
+
+---@class runner.Found
+---@field name string dot path, "db.migrate"
+---@field path? string file; nil for a built-in
+---@field words integer how many words it took
+---@field untrusted? string why the folder is refused
+
+local function parent(dir)
+	local up = dir:match("^(.*)/[^/]+$")
+	return up == "" and "/" or up
+end
+
+---The project: the nearest ancestor with a runner.lua, else with a commands/, up
+---to the root of the repository or the home directory.
+---@return string? root, boolean has_file
+function M.project_root()
+	local home, dir, fallback = os.getenv("HOME"), host.getcwd(), nil
+	while dir do
+		if probe(dir .. "/runner.lua") then
+			return dir, true
+		elseif not fallback and probe(dir .. "/commands") == "directory" then
+			fallback = dir
+		end
+		if dir == home or dir == "/" or probe(dir .. "/.git") then
+			break
+		end
+		dir = parent(dir)
+	end
+	return fallback, false
+end
+
+---The folders of command files, first match wins.
+---@param project? table
+---@return string[]
+function M.folders(project)
+	local config = os.getenv("XDG_CONFIG_HOME")
+	local home = os.getenv("HOME")
+	local list = {}
+	if project and project.root then
+		list[1] = project.commands
+	end
+	for dir in (os.getenv("RUNNER_PATH") or ""):gmatch("[^:]+") do
+		list[#list + 1] = dir
+	end
+	if config and config:sub(1, 1) == "/" then
+		list[#list + 1] = config .. "/runner/commands"
+	elseif home and home ~= "" then
+		list[#list + 1] = home .. "/.config/runner/commands"
+	end
+	list[#list + 1] = "/usr/local/share/runner/commands"
+	list[#list + 1] = "/usr/share/runner/commands"
+	return list
+end
+
+---Can this word be part of a command's name?
+---@param word string
+function M.is_name(word)
+	return #word <= 64 and word:find("^[%w][%w_-]*$") ~= nil
+end
+
+-- The deepest file wins: db/migrate.lua before db.lua with an argument.
+local function resolve(dir, words, i)
+	local word = words[i]
+	if not word or not M.is_name(word) then
+		return nil
+	end
+	local below = dir .. "/" .. word
+	if words[i + 1] and probe(below) == "directory" then
+		local path, last = resolve(below, words, i + 1)
+		if path then
+			return path, last
+		end
+	end
+	if probe(below .. ".lua") then
+		return below .. ".lua", i
+	end
+end
+
+-- A file is only as trustworthy as the folders it lies in.
+local function distrust(dir, path)
+	local folder = parent(path)
+	while #folder >= #dir do
+		local _, why = probe(folder)
+		if why then
+			return ("%s is refused: %s"):format(folder, why)
+		end
+		folder = parent(folder)
+	end
+end
+
+---Find the command that `words` begin with.
+---@param words string[]
+---@param project? table
+---@return runner.Found?
+function M.find(words, project)
+	if M.builtins[words[1]] then
+		return { name = words[1], words = 1 }
+	end
+	for _, dir in ipairs(M.folders(project)) do
+		local path, last = resolve(dir, words, 1)
+		if path then
+			return { name = table.concat(words, ".", 1, last), path = path, words = last,
+				untrusted = distrust(dir, path) }
+		end
+	end
+end
+
+return M

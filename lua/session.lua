@@ -1,0 +1,39 @@
+-- session: the state of this attempt, for the modules of the library: what the
+-- worker was told, the declaration that runs, the flags, the retry budget.
+-- Filled in by boot, phase by phase; scripts see `ctx` instead.
+
+local host = require "runner.host"
+
+local M = {
+	launch = host.launch(), ---@type table what the supervisor told at the fork
+	project = nil, ---@type table? runner.lua, normalised
+	command = nil, ---@type table? the declaration's normal form
+	framework = {}, ---@type table values of the framework's flags
+	inner_repeats = 0, -- made by loops inside this attempt
+	retries_given = nil, ---@type integer? --retries N: one budget for every kind of repetition
+}
+
+---Repetitions that --retries still allows; nil when the caller gave no budget.
+---@return integer?
+function M.budget()
+	if M.retries_given then
+		return math.max(M.retries_given - M.launch.repeats_made - M.inner_repeats, 0)
+	end
+end
+
+---A repetition inside the attempt begins (meta.retries counts it).
+function M.note_repeat()
+	M.inner_repeats = M.inner_repeats + 1
+	host.send("RETRY", { event = "repeat" })
+end
+
+---Add a warning to the envelope.
+---@param code string
+---@param message string
+---@param context? table
+function M.warn(code, message, context)
+	local encoded = context and require("runner.json").encode(context)
+	host.send("WARN", { code = code, message = message, context = encoded or nil })
+end
+
+return M

@@ -1,0 +1,394 @@
+/*
+ * attempt.c: the life of one attempt as states and events. Runs in the
+ * supervisor: one thread, one ppoll() over {frames, taps, stderr, signals, one
+ * absolute deadline}. It reads no field's meaning but those it must act on.
+ */
+#include "attempt.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/json.h"
+#include "../common/xio.h"
+#include "../engine/os.h"
+#include "channels.h"
+#include "frames.h"
+#include "pause.h"
+#include "signals.h"
+
+#define LAST_REAP_MS 1000 /* how long after KILL we wait for the proof */
+#define KILL_AGAIN_MS 10
+
+enum state {
+	WORKING,    /* no verdict yet */
+	CLEANING,   /* the result is here, cleanup runs */
+	ENDING,     /* TERM went to the worker */
+	ENDING_ALL, /* TERM went to every process */
+	KILLING,    /* KILL goes to every process, again and again */
+	OVER,
+	STATE_COUNT
+};
+
+enum event {
+	EV_RESULT,  /* a RESULT frame was latched */
+	EV_GONE,    /* the worker was reaped */
+	EV_EMPTY,   /* no process is left: the proof */
+	EV_LIMIT,   /* a time limit was reached */
+	EV_SIGNAL,  /* the caller cancels */
+	EV_INSIST,  /* … and means it */
+	EV_BROKEN,  /* the frame channel can't be trusted any more */
+	EV_TIMER,   /* the state's own time is up */
+	EVENT_COUNT
+};
+
+struct attempt {
+	struct run *run;
+	struct report *r;
+	struct channels ch;
+	pid_t worker;
+	bool gone;
+	bool left_behind; /* processes outlived a worker that ended by itself */
+	enum state state;
+	mono_t timer;     /* of the state */
+	mono_t kill_at;   /* end of the grace */
+	struct frames frames;
+};
+
+typedef enum state handler_fn(struct attempt *a);
+
+/* --- ending a tree ------------------------------------------------------------- */
+
+static int64_t grace_ms(const struct attempt *a)
+{
+	return a->run->plan.grace_ms;
+}
+
+static void signal_all(struct attempt *a, int sig)
+{
+	child_signal_tree(getpid(), sig, &a->run->spared);
+}
+
+static enum state enter(struct attempt *a, enum state state, mono_t timer)
+{
+	a->timer = timer;
+	return state;
+}
+
+static enum state kill_all(struct attempt *a)
+{
+	mono_t now = mono_now();
+
+	if (a->state != KILLING)
+		a->kill_at = mono_add_ms(now, LAST_REAP_MS);
+	signal_all(a, SIGKILL);
+	return enter(a, KILLING, mono_add_ms(now, KILL_AGAIN_MS));
+}
+
+static enum state term_all(struct attempt *a)
+{
+	signal_all(a, SIGTERM);
+	signal_all(a, SIGCONT);
+	return enter(a, ENDING_ALL, a->kill_at);
+}
+
+/* TERM to the worker first: it forwards, and knows its children's death is no
+ * failure. CONT, or a stopped one would never see it. */
+static enum state term_worker(struct attempt *a)
+{
+	mono_t now = mono_now();
+
+	a->kill_at = mono_add_ms(now, grace_ms(a));
+	if (a->gone)
+		return term_all(a);
+	kill(a->worker, SIGTERM);
+	kill(a->worker, SIGCONT);
+	return enter(a, ENDING, mono_add_ms(now, grace_ms(a) / 2));
+}
+
+/* --- handlers: what an event does in a state --------------------------------------- */
+
+static enum state ignore(struct attempt *a)
+{
+	return a->state;
+}
+
+static enum state over(struct attempt *a)
+{
+	(void)a;
+	return OVER;
+}
+
+static enum state vanish(struct attempt *a)
+{
+	a->r->verdict = VERDICT_GONE;
+	return OVER;
+}
+
+static enum state start_cleaning(struct attempt *a)
+{
+	a->r->verdict = VERDICT_RESULT;
+	return enter(a, CLEANING, mono_add_ms(mono_now(), grace_ms(a)));
+}
+
+static enum state cancel(struct attempt *a)
+{
+	a->r->verdict = VERDICT_SIGNAL;
+	a->r->signal = signals_cancelled();
+	return term_worker(a);
+}
+
+static enum state reach_limit(struct attempt *a)
+{
+	a->r->verdict = VERDICT_LIMIT;
+	return term_worker(a);
+}
+
+static enum state refuse(struct attempt *a)
+{
+	a->r->verdict = VERDICT_BROKEN;
+	if (!a->r->code[0])
+		report_fail(a->r, "COMMAND_CRASHED", "The command broke the protocol with its supervisor");
+	return term_worker(a);
+}
+
+static enum state crashed(struct attempt *a)
+{
+	a->r->verdict = VERDICT_GONE;
+	a->kill_at = mono_add_ms(mono_now(), grace_ms(a));
+	return term_all(a);
+}
+
+/* The worker is done, but something it started still runs. */
+static enum state end_the_rest(struct attempt *a)
+{
+	a->left_behind = true;
+	a->kill_at = mono_add_ms(mono_now(), grace_ms(a));
+	return term_all(a);
+}
+
+static enum state skip_cleanup(struct attempt *a)
+{
+	run_warn(a->run, "CLEANUP_SKIPPED", "cleanup did not end within the grace and was killed", NULL);
+	return kill_all(a);
+}
+
+static enum state kill_again(struct attempt *a)
+{
+	if (mono_now() < a->kill_at)
+		return kill_all(a);
+	a->r->survivors = true;
+	return OVER;
+}
+
+static handler_fn *const table[STATE_COUNT][EVENT_COUNT] = {
+	[WORKING] = {
+		[EV_RESULT] = start_cleaning, [EV_GONE] = crashed,       [EV_EMPTY] = vanish,
+		[EV_LIMIT] = reach_limit,     [EV_SIGNAL] = cancel,      [EV_INSIST] = cancel,
+		[EV_BROKEN] = refuse,         [EV_TIMER] = ignore,
+	},
+	[CLEANING] = {
+		[EV_RESULT] = ignore,         [EV_GONE] = end_the_rest,  [EV_EMPTY] = over,
+		[EV_LIMIT] = ignore,          [EV_SIGNAL] = term_worker, [EV_INSIST] = kill_all,
+		[EV_BROKEN] = term_worker,    [EV_TIMER] = skip_cleanup,
+	},
+	[ENDING] = {
+		[EV_RESULT] = ignore,         [EV_GONE] = term_all,      [EV_EMPTY] = over,
+		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = kill_all,
+		[EV_BROKEN] = ignore,         [EV_TIMER] = term_all,
+	},
+	[ENDING_ALL] = {
+		[EV_RESULT] = ignore,         [EV_GONE] = ignore,        [EV_EMPTY] = over,
+		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = kill_all,
+		[EV_BROKEN] = ignore,         [EV_TIMER] = kill_all,
+	},
+	[KILLING] = {
+		[EV_RESULT] = ignore,         [EV_GONE] = ignore,        [EV_EMPTY] = over,
+		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = ignore,
+		[EV_BROKEN] = ignore,         [EV_TIMER] = kill_again,
+	},
+	[OVER] = {
+		[EV_RESULT] = ignore,         [EV_GONE] = ignore,        [EV_EMPTY] = ignore,
+		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = ignore,
+		[EV_BROKEN] = ignore,         [EV_TIMER] = ignore,
+	},
+};
+
+static void happen(struct attempt *a, enum event event)
+{
+	a->state = table[a->state][event](a);
+}
+
+/* --- sources of events -------------------------------------------------------------- */
+
+static void take_frames(struct attempt *a, int max_reads)
+{
+	while (max_reads-- > 0 && channels_read_frames(&a->ch, &a->frames.decoder)) {
+		enum frames_status status = frames_take(&a->frames, a->run, a->r, a->state == WORKING);
+
+		if (status == FRAMES_RESULT)
+			happen(a, EV_RESULT);
+		else if (status == FRAMES_BROKEN)
+			happen(a, EV_BROKEN);
+	}
+}
+
+static void note_exit(pid_t pid, int wait_status, void *data)
+{
+	struct attempt *a = data;
+
+	if (pid != a->worker)
+		return;
+	a->gone = true;
+	a->r->worker = outcome_decode(wait_status);
+}
+
+/* What the worker sent before it ended still counts: it comes first. */
+static void reap(struct attempt *a)
+{
+	bool was_gone = a->gone;
+	bool empty = child_reap(&a->run->spared, note_exit, a);
+
+	if (a->gone && !was_gone)
+		take_frames(a, 64);
+	if (empty)
+		happen(a, EV_EMPTY);
+	else if (a->gone && !was_gone)
+		happen(a, EV_GONE);
+}
+
+/* The limits of a worker without verdict, earliest first to come. */
+static mono_t next_limit(const struct attempt *a, enum limit *which, int64_t *ms)
+{
+	const struct plan *p = &a->run->plan;
+	mono_t paused = a->run->paused;
+	const struct {
+		enum limit limit;
+		int64_t ms;
+		mono_t from;
+	} rows[] = {
+		{ LIMIT_TIMEOUT, p->known ? p->timeout_ms : 0, a->run->launch.started + paused },
+		{ LIMIT_ATTEMPT, p->known ? p->attempt_timeout_ms : 0, a->r->started + paused },
+		{ LIMIT_IDLE, frames_may_idle(&a->frames, a->r) ? p->idle_timeout_ms : 0, a->frames.last_sign },
+		{ LIMIT_LOAD, a->frames.planned ? 0 : a->frames.load_ms, a->r->started + paused },
+	};
+	mono_t first = MONO_NEVER;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		mono_t at = mono_deadline(rows[i].from, rows[i].ms);
+
+		if (at < first) {
+			first = at;
+			*which = rows[i].limit;
+			*ms = rows[i].ms;
+		}
+	}
+	return first;
+}
+
+/* Frames that are readable are taken before a limit is judged (design §6). */
+static void judge_time(struct attempt *a)
+{
+	mono_t now = mono_now();
+	enum limit which;
+	int64_t ms;
+
+	if (a->state == WORKING && next_limit(a, &which, &ms) <= now) {
+		take_frames(a, 16);
+		if (a->state == WORKING && next_limit(a, &which, &ms) <= now) {
+			a->r->limit = which;
+			a->r->limit_ms = ms;
+			happen(a, EV_LIMIT);
+		}
+	} else if (a->state != WORKING && a->state != OVER && a->timer <= now) {
+		happen(a, EV_TIMER);
+	}
+}
+
+static void look_at_signals(struct attempt *a, bool *cancel_seen)
+{
+	if (signals_cancelled() && !*cancel_seen) {
+		*cancel_seen = true;
+		happen(a, EV_SIGNAL);
+	}
+	if (signals_insisted())
+		happen(a, EV_INSIST);
+	if (signals_take(SIGTSTP))
+		pause_run(a->run, &a->frames.last_sign);
+}
+
+static void watch(struct attempt *a)
+{
+	bool cancel_seen = false;
+	enum limit which;
+	int64_t ms;
+
+	while (a->state != OVER) {
+		mono_t deadline = a->state == WORKING ? next_limit(a, &which, &ms) : a->timer;
+
+		look_at_signals(a, &cancel_seen);
+		if (a->state == OVER)
+			break;
+		if (a->state != WORKING)
+			deadline = a->timer;
+		channels_wait(&a->ch, &a->run->err, deadline);
+		if (channels_has_frames(&a->ch))
+			take_frames(a, 1);
+		if (channels_read_taps(&a->ch, a->run))
+			a->frames.last_sign = mono_now();
+		outlet_flush(&a->run->err);
+		if (signals_take(SIGCHLD))
+			reap(a);
+		judge_time(a);
+	}
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+static void warn_about_rest(struct attempt *a)
+{
+	struct buf context = BUF_INIT;
+
+	if (a->r->survivors) {
+		pause_describe_children(&a->run->spared, &context);
+		run_warn(a->run, "SURVIVORS", "Some processes could not be ended", buf_cstr(&context));
+	} else if (a->left_behind) {
+		run_warn(a->run, "PROCESS_LEFT",
+		         "The command left processes running in the background; they were ended", NULL);
+	}
+	if (a->r->verdict == VERDICT_RESULT && a->r->ok && a->gone &&
+	    (a->r->worker.signalled || a->r->worker.status != 0) && !a->left_behind)
+		run_warn(a->run, "WORKER_EXIT", "The worker ended abnormally after its result", NULL);
+	buf_release(&context);
+}
+
+static void no_worker(struct attempt *a, const char *step)
+{
+	a->r->verdict = VERDICT_RESOURCES;
+	report_fail(a->r, "RESOURCE_EXHAUSTED", "Can't start a worker: %s: %s", step, strerror(errno));
+}
+
+void attempt_run(struct run *run, struct report *r)
+{
+	struct attempt a = { .run = run, .r = r, .state = WORKING, .timer = MONO_NEVER };
+
+	report_init(r);
+	r->started = mono_now();
+	run->attempts++;
+	frames_init(&a.frames, r->started);
+	if (channels_open(&a.ch, run) < 0) {
+		no_worker(&a, "channels");
+	} else if ((a.worker = channels_fork(&a.ch, run, r->started)) < 0) {
+		no_worker(&a, "fork");
+	} else {
+		watch(&a);
+		channels_read_rest(&a.ch, run);
+		warn_about_rest(&a);
+	}
+	channels_close(&a.ch);
+	frames_release(&a.frames);
+	r->ended = mono_now();
+	report_word(r);
+}

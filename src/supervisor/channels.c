@@ -1,0 +1,167 @@
+/*
+ * channels.c: opening, forking over, reading. Runs in the supervisor; the last
+ * function that the worker runs of this room is its own start.
+ */
+#include "channels.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "../engine/os.h"
+#include "signals.h"
+
+#define READ_MAX (64 << 10)
+#define REST_READS 32 /* × READ_MAX: more than a pipe can hold */
+
+int channels_open(struct channels *ch, const struct run *run)
+{
+	memset(ch, -1, sizeof(*ch));
+	if (xsocketpair(ch->frames) < 0 || xpipe(ch->out) < 0 ||
+	    (!run->launch.stderr_is_tty && xpipe(ch->err) < 0) ||
+	    xnonblock(ch->frames[0]) < 0 || xnonblock(ch->out[0]) < 0 ||
+	    (ch->err[0] >= 0 && xnonblock(ch->err[0]) < 0)) {
+		int saved = errno;
+
+		channels_close(ch);
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+void channels_close(struct channels *ch)
+{
+	for (int i = 0; i < 2; i++) {
+		xclose(&ch->frames[i]);
+		xclose(&ch->out[i]);
+		xclose(&ch->err[i]);
+	}
+}
+
+/* --- the fork ------------------------------------------------------------------- */
+
+static void onto(int from, int to)
+{
+	if (dup2(from, to) < 0)
+		_exit(127);
+}
+
+NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t now)
+{
+	struct launch told = run->launch;
+	int keep[2], kept = 0, null;
+
+	child_reset_signals();
+	os_become_subreaper();
+	null = xopen("/dev/null", O_RDWR, 0);
+	onto(null, 0);
+	onto(ch->out[1], 1);
+	if (ch->err[1] >= 0)
+		onto(ch->err[1], 2);
+	if (told.stdin_fd >= 0 && told.stdin_fd < ch->frames[1])
+		keep[kept++] = told.stdin_fd;
+	keep[kept++] = ch->frames[1];
+	if (told.stdin_fd > ch->frames[1])
+		keep[kept++] = told.stdin_fd;
+	os_close_from(3, keep, (size_t)kept);
+	told.frame_fd = ch->frames[1];
+	told.attempt_started = now;
+	_exit(run->worker(&told));
+}
+
+pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)
+{
+	sigset_t all, before;
+	pid_t pid;
+	int saved;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	saved = errno;
+	if (pid == 0)
+		become_worker(ch, run, now);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	xclose(&ch->frames[1]);
+	xclose(&ch->out[1]);
+	xclose(&ch->err[1]);
+	errno = saved;
+	return pid;
+}
+
+/* --- reading ---------------------------------------------------------------------- */
+
+void channels_wait(struct channels *ch, const struct outlet *err, mono_t deadline)
+{
+	bool crowded = outlet_crowded(err);
+	struct timespec ts;
+
+	ch->ready[0] = (struct pollfd){ .fd = ch->frames[0], .events = POLLIN };
+	ch->ready[1] = (struct pollfd){ .fd = crowded ? -1 : ch->out[0], .events = POLLIN };
+	ch->ready[2] = (struct pollfd){ .fd = crowded ? -1 : ch->err[0], .events = POLLIN };
+	ch->ready[3] = (struct pollfd){ .fd = outlet_waiting(err) ? err->fd : -1, .events = POLLOUT };
+	if (ppoll(ch->ready, ARRAY_LEN(ch->ready), mono_left(deadline, mono_now(), &ts),
+	          signals_open_mask()) < 0)
+		for (size_t i = 0; i < ARRAY_LEN(ch->ready); i++)
+			ch->ready[i].revents = 0;
+}
+
+bool channels_has_frames(const struct channels *ch)
+{
+	return ch->ready[0].revents != 0;
+}
+
+/* Bytes read; at the end of the stream, or on an error that is not "later",
+ * the descriptor is closed: poll must not report it for ever. */
+static ssize_t read_some(int *fd, char *bytes, size_t n)
+{
+	ssize_t got = *fd < 0 ? 0 : xread(*fd, bytes, n);
+
+	if (*fd >= 0 && (got == 0 || (got < 0 && errno != EAGAIN)))
+		xclose(fd);
+	return got;
+}
+
+bool channels_read_frames(struct channels *ch, struct frame_decoder *d)
+{
+	static char bytes[READ_MAX];
+	ssize_t n = read_some(&ch->frames[0], bytes, sizeof(bytes));
+
+	return n > 0 && frame_feed(d, bytes, (size_t)n) == 0;
+}
+
+static bool read_tap(int *fd, struct run *run, struct tap *keep)
+{
+	static char bytes[READ_MAX];
+	ssize_t n = read_some(fd, bytes, sizeof(bytes));
+
+	if (n <= 0)
+		return false;
+	if (keep)
+		tap_feed(keep, bytes, (size_t)n);
+	outlet_write(&run->err, bytes, (size_t)n, true);
+	return true;
+}
+
+bool channels_read_taps(struct channels *ch, struct run *run)
+{
+	bool came = false;
+
+	if (ch->ready[1].revents)
+		came |= read_tap(&ch->out[0], run, &run->stdout_tap);
+	if (ch->ready[2].revents)
+		came |= read_tap(&ch->err[0], run, NULL);
+	return came;
+}
+
+void channels_read_rest(struct channels *ch, struct run *run)
+{
+	for (int i = 0; i < REST_READS && read_tap(&ch->out[0], run, &run->stdout_tap); i++)
+		;
+	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, NULL); i++)
+		;
+}

@@ -1,0 +1,36 @@
+/*
+ * channels.h: the descriptors between a worker and its supervisor: the frame
+ * socket and the taps on its stdout and stderr. Who closes what is settled here.
+ */
+#ifndef RUNNER_CHANNELS_H
+#define RUNNER_CHANNELS_H
+
+#include <poll.h>
+
+#include "run.h"
+
+struct channels {
+	int frames[2]; /* ours, the worker's */
+	int out[2];    /* tap of its fd 1: read end (ours), write end */
+	int err[2];    /* tap of its fd 2; -1, -1 when it keeps the terminal */
+	struct pollfd ready[4];
+};
+
+/* 0, or -1 with errno (everything closed again). */
+int channels_open(struct channels *ch, const struct run *run);
+void channels_close(struct channels *ch);
+/* Fork the worker; the child never returns from here. -1 with errno. */
+pid_t channels_fork(struct channels *ch, struct run *run, mono_t now);
+
+/* Sleep until a frame, a tap byte, room on stderr, a signal, or `deadline`.
+ * Taps are left alone while stderr is crowded. */
+void channels_wait(struct channels *ch, const struct outlet *err, mono_t deadline);
+bool channels_has_frames(const struct channels *ch);
+/* One read of ≤ 64 KiB of frames. True when something came. */
+bool channels_read_frames(struct channels *ch, struct frame_decoder *d);
+/* One read from each tap that is ready, on to stderr. True when something came. */
+bool channels_read_taps(struct channels *ch, struct run *run);
+/* After the tree is gone: what still lies in the pipes. Bounded. */
+void channels_read_rest(struct channels *ch, struct run *run);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * entry.c: the supervisor's first millisecond.
+ */
+#include "entry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/ulid.h"
+#include "../common/xio.h"
+#include "../engine/os.h"
+#include "pause.h"
+#include "signals.h"
+
+#define STDOUT_TAP_BYTES (8 << 10)
+
+/* --- the process in front ---------------------------------------------------------
+ *
+ * waitpid(-1) and subreaping are ours only where nobody else's children are.
+ */
+
+static volatile pid_t behind;
+
+static void forward(int sig)
+{
+	int saved = errno;
+
+	if (behind > 0)
+		kill(behind, sig);
+	errno = saved;
+}
+
+static void forward_signals(void)
+{
+	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction act, old;
+
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = forward;
+	act.sa_flags = SA_RESTART;
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
+		if (sigaction(forwarded[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(forwarded[i], &act, NULL);
+}
+
+NO_RETURN static void stand_in_front(void)
+{
+	int status;
+
+	while (waitpid(behind, &status, 0) < 0)
+		if (errno != EINTR)
+			_exit(1);
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	_exit(128 + WTERMSIG(status));
+}
+
+/* 0 in the process that goes on, -1 with errno. */
+static int supervise_from_child(void)
+{
+	sigset_t all, none;
+	pid_t pid, front = getpid();
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (pid > 0) {
+		behind = pid;
+		forward_signals();
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		stand_in_front();
+	}
+	os_parent_death_signal(SIGTERM);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (getppid() != front && front != 1)
+		_exit(143);
+	return 0;
+}
+
+/* --- facts -------------------------------------------------------------------------- */
+
+static int take_descriptors(struct run *run)
+{
+	int closed = xopen_standard();
+
+	if (closed < 0)
+		return -1;
+	run->stdout_was_open = !(closed & 1 << 1);
+	run->launch.stdin_is_tty = isatty(0);
+	run->launch.stdout_is_tty = isatty(1);
+	run->launch.stderr_is_tty = isatty(2);
+	run->stdout_fd = run->stdout_was_open ? xdup_above(1, 3) : -1;
+	run->launch.stdin_fd = xdup_above(0, 3);
+	outlet_init(&run->err, closed & 1 << 2 ? -1 : 2);
+	return 0;
+}
+
+static bool env_set(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v;
+}
+
+static bool wants_color(const struct run *run)
+{
+	const char *term = getenv("TERM");
+
+	return run->launch.stderr_is_tty && !getenv("NO_COLOR") && !env_set("CI") && term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static void name_run(struct run *run)
+{
+	const char *tmp = getenv("TMPDIR");
+	uint8_t random[10] = { 0 };
+	char id[ULID_LENGTH + 1];
+	uint64_t ms = (uint64_t)run->wall_started.tv_sec * 1000 +
+	              (uint64_t)run->wall_started.tv_nsec / 1000000;
+
+	os_random(random, sizeof(random));
+	ulid_format(ms, random, id);
+	snprintf(run->request_id, sizeof(run->request_id), "req_%s", id);
+	if (!tmp || tmp[0] != '/' || strlen(tmp) > 200)
+		tmp = "/tmp";
+	snprintf(run->session_dir, sizeof(run->session_dir), "%s/runner-%s", tmp, id);
+	run->launch.request_id = run->request_id;
+	run->launch.session_dir = run->session_dir;
+}
+
+static void default_child_signal(void)
+{
+	struct sigaction act;
+	sigset_t none;
+
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = SIG_DFL;
+	sigaction(SIGCHLD, &act, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
+{
+	default_child_signal();
+	run->worker = worker;
+	run->launch.argc = argc;
+	run->launch.argv = argv;
+	clock_gettime(CLOCK_REALTIME, &run->wall_started);
+	if (take_descriptors(run) < 0)
+		return -1;
+	if ((getpid() == 1 || os_has_children()) && supervise_from_child() < 0)
+		return -1;
+	run->launch.supervisor = getpid();
+	os_become_subreaper();
+	signals_init();
+	pause_save_terminal();
+	name_run(run);
+	run->color = wants_color(run);
+	plan_init(&run->plan, run->launch.stdout_is_tty);
+	tap_init(&run->stdout_tap, STDOUT_TAP_BYTES);
+	return 0;
+}

@@ -1,0 +1,230 @@
+/*
+ * envelope.c: struct run to JSON. Runs in the supervisor, once, at the end; it
+ * decides nothing and builds no tree.
+ */
+#include "envelope.h"
+
+#include <string.h>
+
+#include "../common/json.h"
+
+#define MAX_RETRIES_ADVICE 3
+
+static void member_str(struct json_writer *w, const char *key, const struct buf *text)
+{
+	if (text->len == 0)
+		return;
+	json_key(w, key);
+	json_str(w, text->data, text->len);
+}
+
+static void member_cstr(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_cstr(w, text);
+}
+
+static void member_int(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_int(w, v);
+}
+
+static void member_raw(struct json_writer *w, const char *key, const struct buf *json)
+{
+	if (json->len == 0)
+		return;
+	json_key(w, key);
+	json_raw(w, json->data, json->len);
+}
+
+/* --- error ----------------------------------------------------------------------- */
+
+static void write_retry_hints(struct run *run, struct json_writer *w)
+{
+	const struct hints *h = &run->hints;
+	enum retryable shown = run->exhausted ? RETRYABLE_FALSE : h->retryable;
+	int64_t retries = run->plan.policy.retries;
+
+	json_key(w, "retryable");
+	if (shown == RETRYABLE_MAYBE)
+		json_cstr(w, "maybe");
+	else
+		json_bool(w, shown == RETRYABLE_TRUE);
+	if (h->retryable == RETRYABLE_TRUE) {
+		member_int(w, "retry_after_ms", h->retry_after_ms);
+		member_cstr(w, "retry_strategy", retry_strategy_name(h->strategy));
+	}
+	if (run->exhausted)
+		member_int(w, "max_retries", run_repeats(run));
+	else if (shown != RETRYABLE_FALSE)
+		member_int(w, "max_retries", retries > 0 ? retries : MAX_RETRIES_ADVICE);
+	if (run->exhausted)
+		member_int(w, "retries_exhausted", run_repeats(run));
+}
+
+static void write_fix(struct run *run, struct json_writer *w)
+{
+	const struct report *r = &run->final;
+
+	if (r->fix_required.len > 0)
+		member_str(w, "fix_required", &r->fix_required);
+	else if (run->hints.retryable == RETRYABLE_FALSE && run->hints.hint)
+		member_cstr(w, "fix_required", run->hints.hint);
+	member_str(w, "fix_command", &r->fix_command);
+	member_str(w, "suggestion", &r->suggestion);
+}
+
+static void write_error(struct run *run, struct json_writer *w)
+{
+	const struct report *r = &run->final;
+	char scratch[16];
+
+	json_begin_object(w);
+	member_cstr(w, "code", r->code);
+	json_key(w, "message");
+	json_str(w, buf_cstr(&r->message), r->message.len);
+	member_str(w, "detail", &r->detail);
+	write_retry_hints(run, w);
+	member_cstr(w, "side_effects", side_effects_name(run->worst_effects));
+	member_cstr(w, "phase", r->phase);
+	write_fix(run, w);
+	if (r->verdict == VERDICT_SIGNAL)
+		member_cstr(w, "signal", signal_name(r->signal, scratch));
+	member_raw(w, "errors", &r->errors);
+	member_raw(w, "context", &r->context);
+	json_end_object(w);
+}
+
+/* --- meta -------------------------------------------------------------------------- */
+
+static void write_history(struct run *run, struct json_writer *w)
+{
+	int n = MIN_OF(run->history_count, HISTORY_MAX);
+
+	json_key(w, "retry_history");
+	json_begin_array(w);
+	for (int i = run->history_count - n; i < run->history_count; i++) {
+		const struct buf *row = &run->history[i % HISTORY_MAX];
+
+		json_raw(w, buf_cstr(row), row->len);
+	}
+	json_end_array(w);
+}
+
+static void write_attempts(struct run *run, struct json_writer *w)
+{
+	const struct policy *p = &run->plan.policy;
+	char seed[24];
+
+	member_int(w, "attempt", run->attempts);
+	json_key(w, "max_attempts");
+	if (p->retries < 0)
+		json_null(w);
+	else
+		json_int(w, p->retries + 1);
+	if (run_repeats(run) > 0)
+		member_int(w, "retries", run_repeats(run));
+	if (run->history_count > 0 && run->attempts > 1)
+		write_history(run, w);
+	if (p->retries != 0 && p->jitter != JITTER_NONE) {
+		struct buf text = BUF_INIT;
+
+		buf_add_fmt(&text, "%llu", (unsigned long long)p->seed);
+		strncpy(seed, buf_cstr(&text), sizeof(seed) - 1);
+		seed[sizeof(seed) - 1] = '\0';
+		member_cstr(w, "retry_seed", seed);
+		buf_release(&text);
+	}
+}
+
+static void write_meta(struct run *run, int exit_code, struct json_writer *w)
+{
+	char when[32];
+
+	json_begin_object(w);
+	member_cstr(w, "command", run->plan.command);
+	member_int(w, "exit_code", exit_code);
+	member_int(w, "duration_ms", mono_elapsed_ms(run->launch.started, mono_now()));
+	member_int(w, "timeout_ms", run->plan.timeout_ms);
+	member_cstr(w, "request_id", run->request_id);
+	member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
+	member_cstr(w, "schema_version", run->plan.schema_version);
+	member_cstr(w, "tool_version", RUNNER_VERSION);
+	write_attempts(run, w);
+	if (run->metas.len > 0)
+		buf_add(w->out, run->metas.data, run->metas.len);
+	json_end_object(w);
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+void envelope_write(struct run *run, int exit_code, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER_INIT(out);
+	const struct buf *data = &run->final.data;
+
+	json_begin_object(&w);
+	json_key(&w, "ok");
+	json_bool(&w, exit_code == 0);
+	json_key(&w, "data");
+	json_raw(&w, data->len ? data->data : "null", data->len ? data->len : 4);
+	json_key(&w, "error");
+	if (exit_code == 0)
+		json_null(&w);
+	else
+		write_error(run, &w);
+	json_key(&w, "warnings");
+	json_begin_array(&w);
+	if (run->warnings.len > 0)
+		json_raw(&w, run->warnings.data, run->warnings.len);
+	json_end_array(&w);
+	json_key(&w, "meta");
+	write_meta(run, exit_code, &w);
+	json_end_object(&w);
+	buf_add_char(out, '\n');
+}
+
+const char *envelope_last_resort(void)
+{
+	return "{\"ok\":false,\"data\":null,\"error\":{\"code\":\"RESOURCE_EXHAUSTED\","
+	       "\"message\":\"runner itself ran out of memory\",\"retryable\":\"maybe\","
+	       "\"max_retries\":3,\"side_effects\":\"partial\",\"phase\":\"execution\"},"
+	       "\"warnings\":[],\"meta\":{\"exit_code\":12,\"duration_ms\":0}}\n";
+}
+
+void envelope_add_history(struct run *run, const struct report *r, int64_t delay_ms)
+{
+	struct buf *row = &run->history[run->history_count++ % HISTORY_MAX];
+	struct json_writer w = JSON_WRITER_INIT(row);
+
+	buf_clear(row);
+	json_begin_object(&w);
+	member_int(&w, "attempt", run->attempts);
+	member_cstr(&w, "code", r->code);
+	json_key(&w, "message");
+	json_str(&w, buf_cstr(&r->message), MIN_OF(r->message.len, 512));
+	member_int(&w, "duration_ms", mono_elapsed_ms(r->started, r->ended));
+	if (delay_ms >= 0) {
+		member_int(&w, "delay_ms", delay_ms);
+	} else {
+		json_key(&w, "delay_ms");
+		json_null(&w);
+	}
+	if (r->steps.count > 0) {
+		json_key(&w, "completed_steps");
+		steps_names(&r->steps, STEP_COMPLETED, &w);
+	}
+	json_end_object(&w);
+}
+
+void envelope_step_text(const struct run *run, struct buf *out)
+{
+	static const char *const words[] = { "pending", "failed", "completed", "skipped" };
+	const struct steps *s = &run->final.steps;
+
+	for (int i = 0; i < s->count; i++)
+		buf_add_fmt(out, "%-10s %s\n", words[s->row[i].state], s->row[i].name);
+	if (s->count == 0)
+		buf_add_fmt(out, "%s: %s\n", run->plan.command, run->final.code);
+}

@@ -1,0 +1,209 @@
+/*
+ * frames.c: one small function for each kind of frame. Runs in the supervisor.
+ */
+#include "frames.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/json.h"
+#include "notice.h"
+
+#define LOAD_DEFAULT_MS 5000
+
+struct taking {
+	struct frames *f;
+	struct run *run;
+	struct report *r;
+	const struct frame *frame;
+};
+
+static int64_t load_limit_ms(void)
+{
+	const char *text = getenv("RUNNER_LOAD_TIMEOUT");
+	int64_t ms;
+
+	if (text && *text && duration_parse(text, strlen(text), &ms) == 0)
+		return ms;
+	return LOAD_DEFAULT_MS;
+}
+
+void frames_init(struct frames *f, mono_t now)
+{
+	*f = (struct frames){ .decoder = FRAME_DECODER_INIT, .last_sign = now, .load_ms = load_limit_ms() };
+}
+
+void frames_release(struct frames *f)
+{
+	frame_decoder_release(&f->decoder);
+}
+
+bool frames_may_idle(const struct frames *f, const struct report *r)
+{
+	return r->entered_run && f->holds <= 0;
+}
+
+/* --- one per kind ------------------------------------------------------------------ */
+
+static void take_exit(struct taking *t)
+{
+	plan_take_exit(&t->run->plan, t->frame);
+}
+
+static void take_plan(struct taking *t)
+{
+	plan_take(&t->run->plan, t->frame);
+	t->f->planned = true;
+	steps_declare(&t->r->steps, t->frame);
+}
+
+static void take_run(struct taking *t)
+{
+	t->r->entered_run = true;
+}
+
+static void take_step(struct taking *t)
+{
+	steps_take(&t->r->steps, t->frame);
+	notice_step(t->run, frame_str(t->frame, F_name));
+}
+
+static void take_progress(struct taking *t)
+{
+	struct field data = frame_str(t->frame, F_data);
+
+	if (json_check(data.s, data.n) == JSON_INVALID)
+		return;
+	buf_clear(&t->r->progress);
+	buf_add(&t->r->progress, data.s, data.n);
+	notice_progress(t->run, frame_str(t->frame, F_text));
+}
+
+static void take_log(struct taking *t)
+{
+	char level[16];
+
+	notice_log(t->run, frame_copy(t->frame, F_level, level, sizeof(level)),
+	           frame_str(t->frame, F_message));
+}
+
+static void take_warn(struct taking *t)
+{
+	run_warn_bytes(t->run, frame_str(t->frame, F_code), frame_str(t->frame, F_message),
+	               frame_str(t->frame, F_context));
+}
+
+static bool meta_is_new(struct run *run, const char *name)
+{
+	for (int i = 0; i < run->meta_count; i++)
+		if (strcmp(run->meta_names[i], name) == 0)
+			return false;
+	return run->meta_count < METAS_MAX && *name;
+}
+
+static void take_meta(struct taking *t)
+{
+	struct json_writer w = JSON_WRITER_INIT(&t->run->metas);
+	struct field data = frame_str(t->frame, F_data);
+	char name[32];
+
+	frame_copy(t->frame, F_name, name, sizeof(name));
+	if (json_check(data.s, data.n) == JSON_INVALID || !meta_is_new(t->run, name))
+		return;
+	strcpy(t->run->meta_names[t->run->meta_count++], name);
+	w.need_comma = true;
+	json_key(&w, name);
+	json_raw(&w, data.s, data.n);
+}
+
+static void take_retry(struct taking *t)
+{
+	char event[16];
+
+	frame_copy(t->frame, F_event, event, sizeof(event));
+	if (strcmp(event, "repeat") == 0)
+		t->run->inner_repeats++;
+	else
+		notice_inner_retry(t->run, event, t->frame);
+}
+
+static void take_hold(struct taking *t)
+{
+	t->f->holds += frame_int(t->frame, F_change, 0) > 0 ? 1 : -1;
+}
+
+static void take_detach(struct taking *t)
+{
+	spared_add(&t->run->spared, (pid_t)frame_int(t->frame, F_pid, 0));
+}
+
+static void take_tempdir(struct taking *t)
+{
+	t->run->session_dir_made = true;
+}
+
+static void take_text(struct taking *t)
+{
+	struct field text = frame_str(t->frame, F_text);
+
+	buf_clear(&t->r->text);
+	buf_add(&t->r->text, text.s, text.n);
+}
+
+static void take_result(struct taking *t)
+{
+	report_take_result(t->r, t->frame);
+}
+
+static const struct {
+	void (*take)(struct taking *t);
+	bool only_open; /* meaningless once a verdict has latched */
+} rows[FRAME_KIND_COUNT] = {
+	[FRAME_EXIT] = { take_exit, true },
+	[FRAME_PLAN] = { take_plan, true },
+	[FRAME_RUN] = { take_run, true },
+	[FRAME_STEP] = { take_step, true },
+	[FRAME_PROGRESS] = { take_progress, true },
+	[FRAME_LOG] = { take_log, false },
+	[FRAME_WARN] = { take_warn, false },
+	[FRAME_META] = { take_meta, true },
+	[FRAME_RETRY] = { take_retry, true },
+	[FRAME_HOLD] = { take_hold, true },
+	[FRAME_DETACH] = { take_detach, false },
+	[FRAME_TEMPDIR] = { take_tempdir, false },
+	[FRAME_TEXT] = { take_text, true },
+	[FRAME_RESULT] = { take_result, true },
+};
+
+static enum frames_status broken(struct report *r, const struct frame *frame, enum frame_status status)
+{
+	if (status == FRAME_OVERSIZE && (frame->kind == FRAME_RESULT || frame->kind == FRAME_TEXT))
+		report_fail(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
+	else
+		report_fail(r, "COMMAND_CRASHED", "The command broke the protocol with its supervisor");
+	return FRAMES_BROKEN;
+}
+
+enum frames_status frames_take(struct frames *f, struct run *run, struct report *r, bool open)
+{
+	struct frame frame;
+	struct taking t = { f, run, r, &frame };
+	enum frames_status result = FRAMES_MORE;
+	enum frame_status status;
+
+	f->last_sign = mono_now();
+	while ((status = frame_next(&f->decoder, &frame)) == FRAME_READY) {
+		if (rows[frame.kind].only_open && !open)
+			continue;
+		rows[frame.kind].take(&t);
+		if (frame.kind == FRAME_RESULT) {
+			open = false;
+			result = FRAMES_RESULT;
+		}
+	}
+	if (status != FRAME_WANT_MORE && open)
+		return broken(r, &frame, status);
+	return result;
+}

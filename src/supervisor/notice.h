@@ -1,0 +1,28 @@
+/*
+ * notice.h: what people and log readers see on stderr: retries, log lines,
+ * progress, and errors in text mode. Text on a terminal, else one JSON object
+ * a line {level, event, command, …, message}. Only --quiet hides them.
+ */
+#ifndef RUNNER_NOTICE_H
+#define RUNNER_NOTICE_H
+
+#include "run.h"
+
+void notice_step(struct run *run, struct field name);
+void notice_progress(struct run *run, struct field text);
+void notice_log(struct run *run, const char *level, struct field message);
+
+/* retry.failed, retry.wait, retry.succeeded of whole attempts (design §5). */
+void notice_failed(struct run *run, const struct report *r);
+void notice_wait(struct run *run, int64_t delay_ms);
+void notice_succeeded(struct run *run);
+/* The same for a RETRY frame: a loop inside the command. */
+void notice_inner_retry(struct run *run, const char *event, const struct frame *f);
+
+/* The verdict for people (format text): an error with code, exit code,
+ * retryable, wait and what to do; then the warnings' texts. */
+void notice_error(struct run *run, int exit_code);
+/* One plain line: "runner: …". Also when quiet. */
+void notice_plain(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif

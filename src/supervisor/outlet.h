@@ -1,0 +1,46 @@
+/*
+ * outlet.h: writing to a descriptor that somebody else gave us, without ever
+ * blocking and without touching its flags. What does not fit now waits in a
+ * bounded backlog.
+ */
+#ifndef RUNNER_OUTLET_H
+#define RUNNER_OUTLET_H
+
+#include <poll.h>
+
+#include "../common/buf.h"
+#include "../common/mono.h"
+
+enum outlet_kind {
+	OUTLET_PLAIN,   /* a file: writes do not block for long */
+	OUTLET_PRIVATE, /* our own non-blocking description */
+	OUTLET_SOCKET,  /* MSG_DONTWAIT */
+	OUTLET_CAREFUL, /* poll first, then a small write */
+};
+
+struct outlet {
+	int fd;
+	enum outlet_kind kind;
+	struct buf backlog;
+	int error; /* errno of the write that ended it; 0: alive */
+};
+
+#define OUTLET_BACKLOG_MAX (1 << 20)
+#define OUTLET_BACKLOG_HIGH (256 << 10)
+
+/* fd stays the caller's; -1 makes an outlet that has failed with EBADF. */
+void outlet_init(struct outlet *o, int fd);
+void outlet_release(struct outlet *o);
+/* Queue and write what can be written now. With `limited`, bytes beyond
+ * OUTLET_BACKLOG_MAX are dropped; else they are kept, however many. */
+void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited);
+/* Write what can be written now. */
+void outlet_flush(struct outlet *o);
+/* Is there more to write (poll for POLLOUT)? Is it time to stop reading taps? */
+bool outlet_waiting(const struct outlet *o);
+bool outlet_crowded(const struct outlet *o);
+/* Write it all, waiting until `deadline` or a cancelling signal newer than
+ * this call. 0, or -1 when something remains (o->error tells, or 0). */
+int outlet_drain(struct outlet *o, mono_t deadline);
+
+#endif

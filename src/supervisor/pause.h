@@ -1,0 +1,18 @@
+/*
+ * pause.h: Ctrl+Z. Stops the tree, then us; on fg continues both. Time spent
+ * stopped does not count towards limits.
+ */
+#ifndef RUNNER_PAUSE_H
+#define RUNNER_PAUSE_H
+
+#include "run.h"
+
+/* Returns when we were continued; run->paused and *last_sign have moved on. */
+void pause_run(struct run *run, mono_t *last_sign);
+/* Remember the terminal's settings now; put them back if they have changed. */
+void pause_save_terminal(void);
+void pause_restore_terminal(void);
+/* {"pids":[…]} of our children that are not spared, for SURVIVORS. */
+void pause_describe_children(const struct spared *spare, struct buf *out);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * plan.c: EXIT and PLAN frames into struct plan. Runs in the supervisor; every
+ * number is clamped, since a worker is not believed.
+ */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_DEFAULT_MS 30000
+#define GRACE_DEFAULT_MS 2000
+#define LIMIT_MAX_MS ((int64_t)3650 * 24 * 3600 * 1000)
+
+static const char *const formats[] = { "json", "jsonl", "tsv", "plain", "table", "text" };
+
+static enum format format_parse(const char *name, enum format otherwise)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (strcmp(name, formats[i]) == 0)
+			return (enum format)i;
+	return otherwise;
+}
+
+static bool env_set(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v;
+}
+
+void plan_init(struct plan *p, bool stdout_is_tty)
+{
+	const char *table = getenv("RUNNER_EXIT_TABLE");
+	const char *format = getenv("RUNNER_FORMAT");
+
+	memset(p, 0, sizeof(*p));
+	p->policy = (struct policy)POLICY_DEFAULT;
+	p->timeout_ms = TIMEOUT_DEFAULT_MS;
+	p->grace_ms = GRACE_DEFAULT_MS;
+	p->format = stdout_is_tty && !env_set("CI") ? FORMAT_TEXT : FORMAT_JSON;
+	p->format = format_parse(format ? format : "", p->format);
+	p->table = table && exit_table_parse(table) == EXIT_TABLE_CLASSIC ? EXIT_TABLE_CLASSIC
+	                                                                  : EXIT_TABLE_STANDARD;
+	strcpy(p->schema_version, "1.0");
+}
+
+static int64_t limit_field(const struct frame *f, enum field_id id, int64_t otherwise)
+{
+	int64_t v = frame_int(f, id, otherwise);
+
+	return v < 0 ? 0 : MIN_OF(v, LIMIT_MAX_MS);
+}
+
+static int name_field(const struct frame *f, enum field_id id, int (*parse)(const char *), int otherwise)
+{
+	char name[DECLARED_NAME_MAX + 1];
+	int v = frame_has(f, id) ? parse(frame_copy(f, id, name, sizeof(name))) : -1;
+
+	return v < 0 ? otherwise : v;
+}
+
+void plan_take_exit(struct plan *p, const struct frame *f)
+{
+	struct declared_code *row = &p->codes[p->code_count];
+	int64_t number = frame_int(f, F_exit_code, -1);
+
+	if (p->known || p->code_count == PLAN_MAX_CODES)
+		return;
+	frame_copy(f, F_name, row->name, sizeof(row->name));
+	row->exit_code = number >= 79 && number <= 125 ? (int)number : -1;
+	row->retry_after_ms = frame_int(f, F_retry_after_ms, -1);
+	row->retryable = (enum retryable)name_field(f, F_retryable, retryable_parse, 0);
+	row->side_effects = (enum side_effects)name_field(f, F_side_effects, side_effects_parse, 0);
+	row->strategy = (enum retry_strategy)name_field(f, F_retry_strategy, retry_strategy_parse, 0);
+	if (code_well_formed(row->name, strlen(row->name)))
+		p->code_count++;
+}
+
+static void take_delays(struct policy *p, const struct frame *f)
+{
+	const char *text;
+	size_t at = 0;
+
+	while ((text = frame_list_next(f, F_delays, &at)) && p->delay_count < POLICY_MAX_DELAYS) {
+		long long ms = atoll(text);
+
+		p->delays[p->delay_count++] = ms < 0 ? 0 : MIN_OF(ms, LIMIT_MAX_MS);
+	}
+}
+
+static void take_policy(struct policy *p, const struct frame *f)
+{
+	p->retries = MAX_OF(frame_int(f, F_retries, 0), POLICY_UNBOUNDED);
+	p->backoff = (enum backoff)name_field(f, F_strategy, backoff_parse, (int)p->backoff);
+	p->delay_ms = limit_field(f, F_delay_ms, p->delay_ms);
+	p->max_delay_ms = limit_field(f, F_max_delay_ms, p->max_delay_ms);
+	p->jitter = (enum jitter)name_field(f, F_jitter, jitter_parse, (int)p->jitter);
+	p->jitter_ppm = (int32_t)MIN_OF(limit_field(f, F_jitter_ppm, p->jitter_ppm), 1000000);
+	p->seed = (uint64_t)frame_int(f, F_seed, 0);
+	take_delays(p, f);
+}
+
+static void take_on(struct plan *p, const struct frame *f)
+{
+	const char *name;
+	size_t at = 0;
+
+	while ((name = frame_list_next(f, F_on, &at)) && p->on_count < PLAN_MAX_ON)
+		if (strlen(name) <= DECLARED_NAME_MAX)
+			strcpy(p->on[p->on_count++], name);
+}
+
+void plan_take(struct plan *p, const struct frame *f)
+{
+	char text[PLAN_NAME];
+
+	if (p->known)
+		return;
+	p->known = true;
+	frame_copy(f, F_command, p->command, sizeof(p->command));
+	frame_copy(f, F_digest, p->digest, sizeof(p->digest));
+	if (frame_has(f, F_schema_version))
+		frame_copy(f, F_schema_version, p->schema_version, sizeof(p->schema_version));
+	p->safe = strcmp(frame_copy(f, F_danger_level, text, sizeof(text)), "safe") == 0;
+	p->format = format_parse(frame_copy(f, F_format, text, sizeof(text)), p->format);
+	p->table = (enum exit_table)name_field(f, F_exit_table, exit_table_parse, (int)p->table);
+	p->timeout_ms = limit_field(f, F_timeout_ms, p->timeout_ms);
+	p->attempt_timeout_ms = limit_field(f, F_attempt_timeout_ms, 0);
+	p->idle_timeout_ms = limit_field(f, F_idle_timeout_ms, 0);
+	p->grace_ms = limit_field(f, F_grace_ms, p->grace_ms);
+	take_policy(&p->policy, f);
+	take_on(p, f);
+	p->one_budget = frame_int(f, F_retries_given, 0);
+	p->retry_maybe = frame_int(f, F_maybe, 0);
+	p->reads_stdin = frame_int(f, F_stdin, 0);
+	p->interactive = frame_int(f, F_interactive, 0);
+	p->quiet = frame_int(f, F_quiet, 0);
+	p->verbose = frame_int(f, F_verbose, 0);
+	p->warnings_as_errors = frame_int(f, F_warnings_as_errors, 0);
+}
+
+bool plan_retries_code(const struct plan *p, const char *code, const struct hints *h)
+{
+	if (h->retryable != RETRYABLE_TRUE && !(h->retryable == RETRYABLE_MAYBE && p->retry_maybe))
+		return false;
+	if (p->on_count == 0)
+		return h->side_effects == SIDE_EFFECTS_NONE;
+	for (size_t i = 0; i < p->on_count; i++)
+		if (hint_name_matches(p->on[i], code))
+			return true;
+	return false;
+}

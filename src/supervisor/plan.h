@@ -1,0 +1,51 @@
+/*
+ * plan.h: what the first worker said about the run before it began: limits,
+ * policy, exit codes, steps, format. It rules the whole run (design §2).
+ */
+#ifndef RUNNER_PLAN_H
+#define RUNNER_PLAN_H
+
+#include "../common/frame.h"
+#include "../engine/hint.h"
+#include "../engine/policy.h"
+
+#define PLAN_MAX_CODES 64
+#define PLAN_MAX_ON 64
+#define PLAN_NAME 128
+
+enum format { FORMAT_JSON, FORMAT_JSONL, FORMAT_TSV, FORMAT_PLAIN, FORMAT_TABLE, FORMAT_TEXT };
+
+struct plan {
+	bool known; /* a PLAN frame has come */
+	char command[PLAN_NAME];
+	char digest[PLAN_NAME];
+	char schema_version[16];
+	bool safe; /* danger_level is "safe" */
+	enum format format;
+	enum exit_table table;
+	int64_t timeout_ms;
+	int64_t attempt_timeout_ms;
+	int64_t idle_timeout_ms;
+	int64_t grace_ms;
+	struct policy policy;
+	bool one_budget; /* --retries N: repetitions of every kind share it */
+	bool retry_maybe;
+	struct declared_code codes[PLAN_MAX_CODES];
+	size_t code_count;
+	char on[PLAN_MAX_ON][DECLARED_NAME_MAX + 1];
+	size_t on_count;
+	bool reads_stdin;
+	bool interactive;
+	bool quiet;
+	bool verbose;
+	bool warnings_as_errors;
+};
+
+/* The defaults of design §5; format and table as environment and terminal say. */
+void plan_init(struct plan *p, bool stdout_is_tty);
+void plan_take_exit(struct plan *p, const struct frame *f);
+void plan_take(struct plan *p, const struct frame *f);
+/* Is this code one that the policy tries again (design §5)? */
+bool plan_retries_code(const struct plan *p, const char *code, const struct hints *h);
+
+#endif

@@ -1,0 +1,225 @@
+/*
+ * report.c: RESULT frames and verdicts into words. Runs in the supervisor;
+ * believes no worker: every JSON fragment passes the strict checker.
+ */
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/json.h"
+
+void report_init(struct report *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->own = (struct own_hints)OWN_HINTS_NONE;
+}
+
+void report_release(struct report *r)
+{
+	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
+	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
+	                      &r->progress };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		buf_release(all[i]);
+	report_init(r);
+}
+
+void report_move(struct report *to, struct report *from)
+{
+	report_release(to);
+	*to = *from;
+	report_init(from);
+}
+
+void report_fail(struct report *r, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	r->ok = false;
+	r->code[0] = '\0';
+	strncat(r->code, code, sizeof(r->code) - 1);
+	buf_clear(&r->message);
+	va_start(ap, fmt);
+	buf_add_vfmt(&r->message, fmt, ap);
+	va_end(ap);
+}
+
+/* --- from a RESULT frame --------------------------------------------------------- */
+
+static void take_text(struct buf *out, const struct frame *f, enum field_id id, size_t max)
+{
+	struct field text = frame_str(f, id);
+
+	buf_clear(out);
+	buf_add(out, text.s, MIN_OF(text.n, max));
+}
+
+/* 0, or -1 when the fragment is not `want` (or null, which means absent). */
+static int take_json(struct buf *out, const struct frame *f, enum field_id id, size_t max,
+                     enum json_kind want, enum json_kind or_want)
+{
+	struct field text = frame_str(f, id);
+	enum json_kind kind;
+
+	buf_clear(out);
+	if (text.n == 0)
+		return 0;
+	kind = text.n <= max ? json_check(text.s, text.n) : JSON_INVALID;
+	if (kind == JSON_NULL)
+		return 0;
+	if (kind != want && kind != or_want)
+		return -1;
+	buf_add(out, text.s, text.n);
+	return 0;
+}
+
+static int parse_field(const struct frame *f, enum field_id id, int (*parse)(const char *))
+{
+	char name[32];
+	int v = parse(frame_copy(f, id, name, sizeof(name)));
+
+	return v < 0 ? 0 : v;
+}
+
+static void take_failure(struct report *r, const struct frame *f)
+{
+	struct field code = frame_str(f, F_code);
+
+	if (code_well_formed(code.s, code.n))
+		frame_copy(f, F_code, r->code, sizeof(r->code));
+	else
+		strcpy(r->code, "INTERNAL_ERROR");
+	take_text(&r->message, f, F_message, MESSAGE_MAX);
+	take_text(&r->detail, f, F_detail, DETAIL_MAX);
+	take_text(&r->fix_required, f, F_fix_required, MESSAGE_MAX);
+	take_text(&r->fix_command, f, F_fix_command, MESSAGE_MAX);
+	take_text(&r->suggestion, f, F_suggestion, MESSAGE_MAX);
+	frame_copy(f, F_phase, r->phase, sizeof(r->phase));
+	r->own.retryable = (enum retryable)parse_field(f, F_retryable, retryable_parse);
+	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, side_effects_parse);
+	r->own.strategy = (enum retry_strategy)parse_field(f, F_retry_strategy, retry_strategy_parse);
+	r->own.retry_after_ms = MAX_OF(frame_int(f, F_retry_after_ms, -1), -1);
+	r->exhausted = MAX_OF(frame_int(f, F_retries_exhausted, 0), 0);
+}
+
+void report_take_result(struct report *r, const struct frame *f)
+{
+	r->ok = frame_int(f, F_ok, 0) == 1;
+	r->rows = frame_int(f, F_rows, 0);
+	if (r->ok)
+		steps_finish(&r->steps);
+	else
+		take_failure(r, f);
+	if (take_json(&r->errors, f, F_errors, FRAME_HEADER + RESULT_MAX, JSON_ARRAY, JSON_ARRAY) < 0 ||
+	    take_json(&r->context, f, F_context, RESULT_MAX, JSON_OBJECT, JSON_OBJECT) < 0 ||
+	    take_json(&r->data, f, F_data, RESULT_MAX, JSON_OBJECT, JSON_ARRAY) < 0)
+		report_fail(r, "INVALID_RESULT", "The command's result is not valid JSON");
+}
+
+/* --- verdicts into words ----------------------------------------------------------- */
+
+static void add_progress(struct report *r, struct json_writer *w)
+{
+	if (r->progress.len > 0) {
+		json_key(w, "progress");
+		json_raw(w, r->progress.data, r->progress.len);
+	}
+}
+
+/* What is known of how far it got; nothing when nothing was declared. */
+static void partial_data(struct report *r, bool cancelled)
+{
+	struct json_writer w = JSON_WRITER_INIT(&r->data);
+
+	buf_clear(&r->data);
+	if (!cancelled && r->steps.count == 0 && r->progress.len == 0)
+		return;
+	json_begin_object(&w);
+	if (r->steps.count > 0)
+		steps_members(&r->steps, &w);
+	add_progress(r, &w);
+	if (cancelled) {
+		json_key(&w, "partial");
+		json_bool(&w, true);
+	}
+	json_end_object(&w);
+}
+
+static void context_str(struct report *r, const char *key, const char *value)
+{
+	struct json_writer w = JSON_WRITER_INIT(&r->context);
+
+	buf_clear(&r->context);
+	json_begin_object(&w);
+	json_key(&w, key);
+	json_cstr(&w, value);
+	json_end_object(&w);
+}
+
+static void word_limit(struct report *r)
+{
+	static const char *const names[] = { "load", "timeout", "attempt", "idle" };
+	static const char *const kinds[] = { "load timeout", "timeout", "attempt timeout",
+	                                     "idle timeout" };
+
+	report_fail(r, "TIMEOUT", "Command exceeded %s of %lldms", kinds[r->limit],
+	            (long long)r->limit_ms);
+	strcpy(r->phase, r->limit == LIMIT_LOAD ? "validation" : "execution");
+	context_str(r, "limit", names[r->limit]);
+	partial_data(r, false);
+}
+
+static void word_signal(struct report *r)
+{
+	char scratch[16];
+
+	report_fail(r, "CANCELLED", "Cancelled by %s", signal_name(r->signal, scratch));
+	if (!r->entered_run)
+		r->own.side_effects = SIDE_EFFECTS_NONE;
+	partial_data(r, true);
+}
+
+static void word_gone(struct report *r)
+{
+	struct json_writer w = JSON_WRITER_INIT(&r->context);
+	char scratch[16];
+
+	if (r->worker.signalled)
+		report_fail(r, "COMMAND_CRASHED", "The command was killed by %s",
+		            signal_name(r->worker.status, scratch));
+	else
+		report_fail(r, "COMMAND_CRASHED",
+		            "The command ended with exit status %d and without a result",
+		            r->worker.status);
+	if (r->worker.signalled) {
+		context_str(r, "signal", signal_name(r->worker.status, scratch));
+		return;
+	}
+	buf_clear(&r->context);
+	json_begin_object(&w);
+	json_key(&w, "exit_status");
+	json_int(&w, r->worker.status);
+	json_end_object(&w);
+}
+
+void report_word(struct report *r)
+{
+	switch (r->verdict) {
+	case VERDICT_LIMIT:
+		word_limit(r);
+		break;
+	case VERDICT_SIGNAL:
+		word_signal(r);
+		break;
+	case VERDICT_GONE:
+		word_gone(r);
+		break;
+	default:
+		break; /* worded when it was latched */
+	}
+	if (!r->phase[0] && !r->ok)
+		strcpy(r->phase, r->entered_run ? "execution" : "validation");
+}

@@ -1,0 +1,65 @@
+/*
+ * report.h: what one attempt came to: the latched verdict and everything the
+ * worker reported on the way.
+ */
+#ifndef RUNNER_REPORT_H
+#define RUNNER_REPORT_H
+
+#include "../common/frame.h"
+#include "../common/mono.h"
+#include "../engine/hint.h"
+#include "../engine/outcome.h"
+#include "steps.h"
+
+enum verdict {
+	VERDICT_NONE,
+	VERDICT_RESULT,    /* a RESULT frame */
+	VERDICT_GONE,      /* the worker ended without one */
+	VERDICT_LIMIT,     /* a time limit */
+	VERDICT_SIGNAL,    /* the caller's signal */
+	VERDICT_BROKEN,    /* it broke the frame format */
+	VERDICT_RESOURCES, /* no worker could be started */
+};
+
+enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE };
+
+#define REPORT_CODE 65
+#define MESSAGE_MAX (8 << 10)
+#define DETAIL_MAX (32 << 10)
+#define RESULT_MAX (16 << 20)
+
+struct report {
+	enum verdict verdict;
+	mono_t started, ended;
+	bool entered_run;   /* RUN was seen: there may be side effects */
+	bool survivors;     /* something could not be ended */
+	enum limit limit;   /* for VERDICT_LIMIT */
+	int64_t limit_ms;
+	int signal;         /* for VERDICT_SIGNAL */
+	struct outcome worker; /* for VERDICT_GONE */
+
+	bool ok;
+	char code[REPORT_CODE];
+	char phase[16];
+	struct own_hints own;
+	int64_t exhausted;  /* repetitions an inner loop used up; 0: none */
+	int64_t rows;       /* rendered rows, for EPIPE (design §4) */
+	struct buf message, detail, fix_required, fix_command, suggestion;
+	struct buf data, errors, context; /* checked JSON, empty: not given */
+	struct buf text;    /* the result rendered */
+	struct buf progress; /* the newest ctx:progress, JSON */
+	struct steps steps;
+};
+
+void report_init(struct report *r);
+void report_release(struct report *r);
+/* Move: *to is released first, *from is empty afterwards. */
+void report_move(struct report *to, struct report *from);
+/* A RESULT frame: the verdict's content. Bad JSON becomes INVALID_RESULT. */
+void report_take_result(struct report *r, const struct frame *f);
+/* Make it a failure of this code and message (the rest stays as it is). */
+void report_fail(struct report *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Give every verdict other than RESULT its code, message, phase and data. */
+void report_word(struct report *r);
+
+#endif

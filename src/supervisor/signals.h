@@ -1,0 +1,25 @@
+/*
+ * signals.h: the supervisor's signals, blocked except inside ppoll(), so that
+ * a flag is never set between looking at it and going to sleep.
+ */
+#ifndef RUNNER_SIGNALS_H
+#define RUNNER_SIGNALS_H
+
+#include <signal.h>
+
+#include "../common/mono.h"
+
+/* Block what we handle and install handlers. INT, HUP, QUIT and TSTP that are
+ * ignored at entry stay ignored. SIGPIPE is ignored. */
+void signals_init(void);
+/* The mask for ppoll(): everything of ours can arrive. */
+const sigset_t *signals_open_mask(void);
+
+/* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
+bool signals_take(int sig);
+/* The first of INT, TERM, HUP, QUIT that arrived, 0 if none. It stays. */
+int signals_cancelled(void);
+/* Did an INT come ≥ 300 ms after the first cancelling signal: kill now? */
+bool signals_insisted(void);
+
+#endif
