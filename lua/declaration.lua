@@ -1,0 +1,299 @@
+-- declaration: the words for what is wrong with a declaration: file, line, key,
+-- what was found and what to write. Loaded only when lua/command.lua reported
+-- something, and by lint. It decides nothing: the rules are lua/command.lua's.
+
+local command = require "runner.command"
+local command_args = require "runner.command_args"
+local command_codes = require "runner.command_codes"
+local errors = require "runner.errors"
+local policy = require "runner.policy"
+local suggest = require "runner.suggest"
+
+local M = {}
+
+---@class runner.DeclarationProblem
+---@field key string where it stands, "args.keep.min"
+---@field line? integer as far as the source text tells
+---@field message string file, line, key, what was found, what to write
+---@field fix string what to write
+
+-- --- what may be written --------------------------------------------------------
+
+local RULES = {
+	command = command.rules.command, limits = command.rules.limits, example = command.rules.example,
+	arg = command_args.rules, exit_code = command_codes.rules, retry = policy.keys,
+}
+
+local WHAT = {
+	command = "a command", limits = "limits", example = "an example", arg = "an argument",
+	exit_code = "an exit code", retry = "retry",
+}
+
+local TEXT, BOOLEAN, LENGTH = "a text that is not empty", "true or false", "a whole number ≥ 0"
+local LIMIT = 'a duration such as "500ms", "2s", "5m", a number of seconds, or "none"'
+local TYPES = '"string", "path", "enum", "integer", "number", "boolean", "duration" or "array"'
+local BOUND = 'a number (for a duration also text such as "2s")'
+
+local EXPECT = {
+	command = {
+		description = 'one sentence, such as "Deploy a release to a target"',
+		danger_level = '"safe", "mutating" or "destructive"',
+		args = 'a list of arguments such as { { "target", "string", required = true } }',
+		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
+		exit_codes = "a table of codes by name", steps = 'a list of names such as { "validate", "upload" }',
+		validate = "function(args) … end", run = "function(args, ctx) … end", cleanup = "function(ctx) … end",
+		stdin = BOOLEAN, interactive = BOOLEAN, hidden = BOOLEAN, limits = 'a table such as { memory = "256MiB" }',
+		examples = 'a list such as { { description = "…", command = "runner …" } }', schema_version = '"1.0"',
+		required_scopes = "a list of texts",
+	},
+	arg = {
+		name = 'a name such as "target" or "dry_run": lower-case letters, digits, _ and -', type = TYPES,
+		items = TYPES:gsub(' or "array"', ""), description = TEXT, required = BOOLEAN,
+		values = 'a list of texts such as { "prod", "dev" }, or function(config) … end', min = BOUND, max = BOUND,
+		min_length = LENGTH, max_length = LENGTH, pattern = 'a regular expression such as "^[a-z]+$", or a preset',
+		positional = BOOLEAN, variadic = BOOLEAN, short = "one letter",
+		env = 'the name of a variable such as "DEPLOY_TARGET"', code = 'an error code such as "INVALID_TARGET"',
+		suggestion = TEXT, default = "a value",
+	},
+	exit_code = {
+		code = "a number from 79 to 125", retryable = 'true, false or "maybe"',
+		side_effects = '"none", "partial" or "complete"', retry_after_ms = "a whole number of ms ≥ 0",
+		retry_strategy = '"immediate", "linear_backoff" or "exponential_backoff"', description = TEXT,
+	},
+	limits = { memory = 'a size such as "256MiB" (at least 1 MiB), or "none"' },
+	example = { description = TEXT, command = 'a command line such as "runner deploy --target prod"' },
+}
+
+local function show(v)
+	if type(v) == "string" then
+		return (("%q"):format(#v > 80 and v:sub(1, 80) .. "…" or v):gsub("\\\n", "\\n"))
+	end
+	local named = { table = "a table", ["function"] = "a function" }
+	return named[type(v)] or tostring(v)
+end
+
+local function expected(f)
+	return EXPECT[f.kind] and EXPECT[f.kind][f.key] or "something else"
+end
+
+-- --- reasons → found, fix ---------------------------------------------------------
+
+local function known_keys(kind)
+	local keys = {}
+	for key, rule in next, RULES[kind] do
+		if type(key) == "string" and type(rule) ~= "string" and not (kind == "retry" and key == "on_retry") then
+			keys[#keys + 1] = key
+		end
+	end
+	table.sort(keys)
+	return keys
+end
+
+local function unknown(f)
+	local keys = known_keys(f.kind)
+	local near = suggest.nearest(tostring(f.key), keys, 1)[1]
+	return ("is no key of %s"):format(WHAT[f.kind]),
+		near and ("did you mean '%s'?"):format(near) or "leave it out, or use one of " .. table.concat(keys, ", ")
+end
+
+local function missing_code(f)
+	local host = require "runner.host"
+	local near = suggest.nearest(f.found, (host.registry_names()), 1)[1]
+	local fix = 'write code = 79 (to 125) with retryable and side_effects beside it'
+	return "is neither in the registry nor has a number of its own",
+		near and ("%s, or did you mean '%s'?"):format(fix, near) or fix
+end
+
+local function whole_table(f)
+	if f.kind == "command" then
+		return ("returned %s"):format(show(f.found)), "return a table: return { description = …, "
+			.. 'danger_level = "safe", run = function(args, ctx) … end }'
+	end
+	local example = { arg = '{ "target", "string" }', exit_code = '{ code = 79, retryable = true, side_effects = "none" }',
+		limits = '{ memory = "256MiB" }', example = '{ description = "…", command = "runner …" }' }
+	return "is " .. show(f.found), "write a table such as " .. example[f.kind]
+end
+
+local WORDS = {
+	table = whole_table,
+	unknown = unknown,
+	refused = function(f) return "is " .. show(f.found), "write " .. expected(f) end,
+	missing = function(f) return "is missing", ("write %s = %s"):format(f.key, expected(f)) end,
+	not_for_type = function(f)
+		return ("does not apply to the type %s"):format(f.found), "leave it out, or change the type"
+	end,
+	above_max = function(f)
+		return "is above its maximum " .. tostring(f.found), "write a smaller one, or raise the maximum"
+	end,
+	unanchored = function(f)
+		return ("is %s, which may match a part only"):format(show(f.found)),
+			("write pattern = %s"):format(show("^" .. f.found:gsub("^%^", ""):gsub("%$$", "") .. "$"))
+	end,
+	no_regex = function(f) return "is " .. f.found, "correct the regular expression" end,
+	default = function(f)
+		return ("is %s, which the argument itself refuses"):format(show(f.found)),
+			"write a default that keeps its own rules"
+	end,
+	owned = function(f)
+		local flag = type(f.found) == "table" and "-" .. f.found.short or "--" .. f.found
+		return ("belongs to the framework's flag %s"):format(flag), "choose another " .. f.key
+	end,
+	claimed = function(f)
+		return ("is already taken by the argument '%s'"):format(f.found), "choose another " .. f.key
+	end,
+	after_variadic = function(f)
+		return ("stands after the variadic '%s', which takes all that follow"):format(f.found),
+			("move it before '%s'"):format(f.found)
+	end,
+	after_optional = function(f)
+		return ("stands after the optional positional '%s'"):format(f.found),
+			("make '%s' required, or move it behind"):format(f.found)
+	end,
+	taken = function(f) return ("is already the number of %s"):format(f.found), "choose another number from 79 to 125" end,
+	fixed = function(f)
+		return ("is %s, but the registry gives this code its number"):format(show(f.found)), "leave code out"
+	end,
+	missing_code = missing_code,
+	code_name = function()
+		return "is no name of a code", "write a name in capitals such as LOCKED: ^[A-Z][A-Z0-9_]+$"
+	end,
+	timeout_entry = function(f)
+		return ("is missing, and a %s command that runs out of time may have done half its work"):format(f.found),
+			'write in exit_codes: TIMEOUT = { retryable = false, side_effects = "partial" },'
+	end,
+	unbounded = function()
+		return "has no bound: max_delay bounds nothing when timeout is \"none\"", "write retries = 3, or a timeout"
+	end,
+	retry = function(f)
+		local found, fix = f.found:match("^(.-): (.*)$")
+		return (found or f.found):gsub("^retry[%w_.]* ", ""), fix or "see the retry keys in the reference"
+	end,
+	step_twice = function(f) return ("names the step %s twice"):format(show(f.found)), "give each step its own name" end,
+	raised = function(f) return "can't be read: " .. tostring(f.found), "return a plain table" end,
+}
+
+-- --- where it stands --------------------------------------------------------------
+
+local function escape(word)
+	return (word:gsub("%W", "%%%0"))
+end
+
+-- The next place of a word as a key (word =), a quoted text, or anything, in this order.
+local function next_place(text, word, from)
+	local w = escape(word)
+	for _, pattern in ipairs({ "%f[%w_]" .. w .. "%s*=[^=]", "[\"']" .. w .. "[\"']", "%f[%w_]" .. w .. "%f[^%w_]" }) do
+		local at = text:find(pattern, from)
+		if at then
+			return at
+		end
+	end
+end
+
+-- Line comments are blanked: they often show what the code does not say.
+local function line_of(text, words)
+	text = ("\n" .. text):gsub("\n%s*%-%-[^\n]*", function(comment)
+		return comment:gsub("[^\n]", " ")
+	end)
+	local start = text:find("\nreturn%f[%W]") or 1
+	local at
+	for _, word in ipairs(words) do
+		local found = next_place(text, word, at or start)
+		if not found then
+			break
+		end
+		at = found
+	end
+	return at and select(2, text:sub(1, at):gsub("\n", ""))
+end
+
+local ABSENT = { missing = true, missing_code = true, timeout_entry = true }
+
+local function words_of(f)
+	local words = {}
+	for word in (f.prefix or ""):gmatch("[^.]+") do
+		words[#words + 1] = word
+	end
+	if f.key ~= nil and not ABSENT[f.reason] then
+		words[#words + 1] = tostring(f.key)
+	end
+	return words
+end
+
+-- --- all problems -------------------------------------------------------------------
+
+local function worded(f, where)
+	local found, fix = WORDS[f.reason](f)
+	local key = f.prefix and f.key ~= nil and f.prefix .. "." .. tostring(f.key) or f.prefix
+		or f.key ~= nil and tostring(f.key) or ""
+	local line = where.text and line_of(where.text, words_of(f))
+	local place = line and where.path .. ":" .. line or where.path
+	local message = ("%s: %s%s; %s"):format(place, key ~= "" and key .. " " or "", found, fix)
+	return { key = key, line = line or nil, message = message, fix = fix }
+end
+
+local function collect(declaration, where)
+	local faults, seen = {}, {}
+	local function report(kind, prefix, key, reason, found)
+		local place = (prefix or "") .. "\0" .. tostring(key)
+		if reason ~= "missing" or not seen[place] then
+			faults[#faults + 1] = { kind = kind, prefix = prefix, key = key, reason = reason, found = found }
+		end
+		seen[place] = true
+	end
+	local ok, raised = pcall(command.walk, declaration, where, report)
+	if not ok then
+		report("command", nil, nil, "raised", raised)
+	end
+	return faults
+end
+
+---Every problem of a declaration, in the order of the file as far as it is known.
+---@param declaration any what the file returned
+---@param where {path: string, name: string, text?: string, config?: table}
+---@return runner.DeclarationProblem[]
+function M.problems(declaration, where)
+	local out = {}
+	for i, fault in ipairs(collect(declaration, where)) do
+		out[i] = worded(fault, where)
+	end
+	table.sort(out, function(a, b)
+		if (a.line or 0) ~= (b.line or 0) then
+			return (a.line or 0) < (b.line or 0)
+		elseif a.key ~= b.key then
+			return a.key < b.key
+		end
+		return a.message < b.message
+	end)
+	return out
+end
+
+---All problems as one COMMAND_INVALID.
+---@param declaration any
+---@param where {path: string, name: string, text?: string, config?: table}
+---@param raised? any what the walk raised, if it did
+---@return runner.Error
+function M.error(declaration, where, raised)
+	local problems = M.problems(declaration, where)
+	local first = problems[1] or worded({ kind = "command", reason = "raised", found = raised }, where)
+	local rows, messages = {}, {}
+	for i, p in ipairs(problems) do
+		rows[i] = { field = p.key, code = "COMMAND_INVALID", message = p.message, fix_required = p.fix, line = p.line }
+		messages[i] = p.message
+	end
+	local more = #problems > 1 and (" (and %d more)"):format(#problems - 1) or ""
+	return errors.new("COMMAND_INVALID", first.message .. more, {
+		phase = "validation", retryable = false, side_effects = "none", fix_required = first.fix,
+		detail = #problems > 1 and table.concat(messages, "\n") or nil, errors = rows,
+		context = { path = where.path, line = first.line },
+	})
+end
+
+---What works but looks doubtful: for lint.
+---@param declaration any
+---@param where {path: string, name: string, text?: string, config?: table}
+---@return runner.DeclarationProblem[]
+function M.doubts(declaration, where)
+	return require("runner.doubts").find(declaration, where)
+end
+
+return M

@@ -1,0 +1,43 @@
+-- Helper of the busted tests: `runner.NAME` is lua/NAME.lua, and the C bindings
+-- come from the shared object that `make testhost` builds (RUNNER_HOST_SO).
+
+local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/init%.lua$")
+
+-- As the table in src/worker/worker.c.
+local BINDINGS = {
+	["runner.fs"] = "luaopen_runner_fs",
+	["runner.host"] = "luaopen_runner_host",
+	["runner.http_client"] = "luaopen_runner_http",
+	["runner.json"] = "luaopen_runner_json",
+	["runner.process"] = "luaopen_runner_proc",
+	["runner.regex"] = "luaopen_runner_regex",
+	["runner.terminal"] = "luaopen_runner_tty",
+	["fs"] = "luaopen_runner_fs",
+	["json"] = "luaopen_runner_json",
+}
+
+local function binding(name)
+	local symbol = BINDINGS[name]
+	if not symbol then
+		return nil
+	end
+	local so = os.getenv "RUNNER_HOST_SO"
+	if not so then
+		return "\n\tRUNNER_HOST_SO is not set: run 'make testhost' and point it to runner_host.so"
+	end
+	local open, message = package.loadlib(so, symbol)
+	return open or "\n\t" .. message
+end
+
+local function library(name)
+	local rest = name:match("^runner%.(.+)$")
+	if not rest then
+		return nil
+	end
+	local path = ROOT .. "lua/" .. rest:gsub("%.", "/") .. ".lua"
+	local chunk, message = loadfile(path)
+	return chunk or "\n\t" .. message, path
+end
+
+table.insert(package.searchers, 2, library)
+table.insert(package.searchers, 2, binding)
