@@ -1,0 +1,150 @@
+/*
+ * proc.h: private to the process binding (proc*.c): one child with the pipes
+ * that we hold, and the loop that serves a set of them.
+ *
+ *   proc_start()  plain C: pipes, fork, exec           (proc_start.c)
+ *   proc_turn()   plain C: poll once, move bytes       (proc_io.c)
+ *   Lua half      specs, results, handles and events    (proc_spec.c, proc_result.c, proc.c)
+ *
+ * Ownership: a struct proc owns its descriptors, buffers and the unreaped
+ * child; proc_release() ends and frees all of it. A child is looked at without
+ * reaping until it is done with, so that its process group's number stays ours.
+ */
+#ifndef RUNNER_PROC_H
+#define RUNNER_PROC_H
+
+#include <lua.h>
+#include <poll.h>
+
+#include "../common/buf.h"
+#include "../common/mono.h"
+#include "../engine/tap.h"
+
+#define PROC_LINE_MAX 65536 /* a longer line is handed out in pieces of this size */
+#define PROC_CANCEL_GRACE_MS 1000
+
+/* --- one child ------------------------------------------------------------------ */
+
+struct proc_stream {
+	int fd;          /* our end; -1: closed, lent or never there */
+	int64_t owed;    /* bytes that were in the pipe when the child ended */
+	struct tap tap;
+	struct buf queue; /* bytes that wait to be handed out as lines */
+	size_t queue_at;
+};
+
+struct proc {
+	pid_t pid;       /* 0: never started */
+	int pidfd;       /* -1: the system has none */
+	bool group;      /* leads a process group of its own */
+	bool detached;   /* outlives us: never ended here */
+	bool lines;      /* output is queued for lines as well as tapped */
+	bool stopping;   /* TERM was sent by proc_stop() */
+	bool exited;     /* dead, perhaps not reaped yet */
+	bool reaped;
+	bool lost;       /* its status will never be known */
+	bool incomplete; /* somebody else still held its output when we stopped reading */
+	int wait_status;
+	mono_t started, ended;
+	mono_t drain_until; /* how long to wait for EOF after its death */
+	mono_t kill_at, give_up_at;
+	int64_t grace_ms; /* between TERM and KILL when its handle is closed */
+	int in;
+	bool keep_in_open; /* for later writes */
+	const char *input; /* borrowed: anchored by the caller */
+	size_t input_left;
+	struct proc_stream out[2];
+	struct buf scratch; /* for the Lua half: a longjmp can't leak it */
+};
+
+struct proc_spec {
+	const char *const *argv;
+	const char *const *envp;
+	const char *cwd;
+	const char *path[2];     /* files for stdout and stderr, NULL: none */
+	const char *input;       /* stdin's bytes, NULL: none */
+	size_t input_len;
+	int input_fd;            /* borrowed; -1: none */
+	struct proc *input_from; /* its stdout becomes our stdin */
+	bool keep_in_open;
+	bool capture;            /* false: output goes to our stderr */
+	bool merge;              /* stderr into stdout */
+	bool roomy;              /* nobody may read for a while: large pipes */
+	bool lines;
+	bool detach;
+	bool foreground;         /* stay in our process group */
+	size_t cap;              /* bytes kept of each stream */
+	int64_t grace_ms;
+};
+
+struct proc_failure {
+	const char *step; /* "pipe" "open" "chdir" "exec" … */
+	const char *what; /* a path or NULL; borrowed from the spec */
+	int err;          /* errno */
+};
+
+void proc_init(struct proc *p);
+/* Start it. 0, or -1 with *failure and nothing left behind. */
+int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
+/* Signal the group, or the process alone where it has none. 0 or -1 (gone). */
+int proc_signal(struct proc *p, int sig);
+/* TERM and CONT now, KILL after grace_ms; proc_turn() sees to it. */
+void proc_stop(struct proc *p, int64_t grace_ms);
+/* Look, without reaping, whether the child has ended. */
+void proc_notice_exit(struct proc *p);
+/* Dead, and its output has ended or was given up. */
+bool proc_done(const struct proc *p);
+/* Collect a child that is done; what its group left behind a stop is killed. */
+void proc_reap(struct proc *p);
+/* The next queued line of a stream, valid until the next turn. A last line
+ * without newline comes once the stream has ended. */
+bool proc_next_line(struct proc_stream *s, const char **text, size_t *n);
+void proc_forget_lines(struct proc *p);
+/* End it unless it is detached, and close what we hold of it; what was captured
+ * stays. Blocks ≤ grace + 1.1 s. */
+void proc_end(struct proc *p, int64_t grace_ms);
+/* The same, and free everything. */
+void proc_release(struct proc *p, int64_t grace_ms);
+
+/* --- several ---------------------------------------------------------------------- */
+
+struct proc_watch {
+	struct proc *proc;
+	int kind;
+};
+#define PROC_WATCHES 4 /* stdin, stdout, stderr, death */
+
+struct proc_set {
+	size_t n;
+	struct proc **procs;
+	struct proc_watch *watches; /* PROC_WATCHES per proc, as are fds */
+	struct pollfd *fds;
+	mono_t until; /* the caller's limit */
+	bool stopping;
+};
+
+enum proc_turn { PROC_TURNED, PROC_CANCELLED };
+
+/* Wait until something happens or `until`, and deal with it: feed, drain, see
+ * deaths, kill what overstays. `heed`: let a cancellation interrupt. */
+enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed);
+bool proc_set_done(const struct proc_set *set);
+void proc_set_stop(struct proc_set *set, int64_t grace_ms);
+/* Stop all and wait for their end, then reap. A cancellation shortens the
+ * grace; the caller looks at cancel_pending() afterwards. */
+void proc_set_end(struct proc_set *set, int64_t grace_ms);
+
+/* --- Lua ---------------------------------------------------------------------------- */
+
+#define PROC_TYPE "runner.process"
+
+/* Read the table at `index` into *spec; raises for wrong types. Pushes values
+ * that own what the spec points to: keep them until proc_start() is over. */
+void proc_read_spec(lua_State *L, int index, struct proc_spec *spec);
+/* Push nil, message, CODE, { step=, errno= }; returns 4. */
+int proc_push_failure(lua_State *L, const struct proc_failure *failure);
+/* Push the table that says what became of a reaped child; returns 1. Once:
+ * the captured bytes move to Lua. */
+int proc_push_result(lua_State *L, struct proc *p);
+
+#endif

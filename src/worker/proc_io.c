@@ -1,0 +1,370 @@
+/*
+ * proc_io.c: the loop that serves running children: feeds stdin, drains
+ * stdout and stderr at once so that neither side can block the other, sees
+ * deaths, and kills what overstays its grace. Runs in the worker; knows no Lua
+ * values. Never waits for "any child": the worker has others.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "cancel.h"
+#include "proc.h"
+
+#define CHUNK 65536
+#define QUEUE_MAX (1 << 20) /* lines read ahead of whoever takes them */
+#define DRAIN_MS 100        /* for EOF, after the child's own death */
+#define GIVE_UP_MS 1000     /* after KILL: uninterruptible */
+#define TICK_MS 10          /* where the system can't tell us of a death or of so many pipes */
+#define CANCEL_POLL_MAX 16
+
+/* --- bytes ---------------------------------------------------------------------- */
+
+/* The worker's SIGPIPE has its default action, as scripts expect of a process
+ * and os.execute's children inherit; only our own write must survive. */
+static ssize_t write_quietly(int fd, const void *bytes, size_t n)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	ssize_t written;
+	int saved;
+
+	sigaction(SIGPIPE, &ignore, &before);
+	written = xwrite(fd, bytes, n);
+	saved = errno;
+	sigaction(SIGPIPE, &before, NULL);
+	errno = saved;
+	return written;
+}
+
+static void feed_input(struct proc *p)
+{
+	ssize_t n = write_quietly(p->in, p->input, p->input_left);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n < 0) {
+		xclose(&p->in); /* it reads no more: its right */
+		return;
+	}
+	p->input += n;
+	p->input_left -= (size_t)n;
+	if (p->input_left == 0 && !p->keep_in_open)
+		xclose(&p->in);
+}
+
+static void drain(struct proc *p, struct proc_stream *s)
+{
+	char chunk[CHUNK];
+	ssize_t n = xread(s->fd, chunk, sizeof(chunk));
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		xclose(&s->fd);
+		return;
+	}
+	s->owed -= n;
+	tap_feed(&s->tap, chunk, (size_t)n);
+	if (p->lines)
+		buf_add(&s->queue, chunk, (size_t)n);
+}
+
+static void drain_stdout(struct proc *p)
+{
+	drain(p, &p->out[0]);
+}
+
+static void drain_stderr(struct proc *p)
+{
+	drain(p, &p->out[1]);
+}
+
+bool proc_next_line(struct proc_stream *s, const char **text, size_t *n)
+{
+	size_t left = s->queue.len - s->queue_at;
+	const char *at = buf_cstr(&s->queue) + s->queue_at;
+	const char *newline = left ? memchr(at, '\n', MIN_OF(left, PROC_LINE_MAX + 1)) : NULL;
+
+	if (newline) {
+		*n = (size_t)(newline - at);
+		s->queue_at += *n + 1;
+	} else if (left > PROC_LINE_MAX || (left > 0 && s->fd < 0)) {
+		*n = MIN_OF(left, PROC_LINE_MAX);
+		s->queue_at += *n;
+	} else {
+		buf_consume(&s->queue, s->queue_at);
+		s->queue_at = 0;
+		return false;
+	}
+	*text = at;
+	return true;
+}
+
+void proc_forget_lines(struct proc *p)
+{
+	p->lines = false;
+	for (int i = 0; i < 2; i++) {
+		buf_release(&p->out[i].queue);
+		p->out[i].queue_at = 0;
+	}
+}
+
+/* --- deaths ----------------------------------------------------------------------- */
+
+/* What it wrote before it died is in the pipe now: that much is read for sure,
+ * however long we are kept from reading; a background process adds at most
+ * DRAIN_MS to it. */
+static void set_exited(struct proc *p, bool lost)
+{
+	p->exited = true;
+	p->lost = lost;
+	p->ended = mono_now();
+	p->drain_until = mono_add_ms(p->ended, DRAIN_MS);
+	xclose(&p->in);
+	for (int i = 0; i < 2; i++) {
+		int ready = 0;
+		if (p->out[i].fd >= 0 && ioctl(p->out[i].fd, FIONREAD, &ready) == 0)
+			p->out[i].owed = ready;
+	}
+}
+
+void proc_notice_exit(struct proc *p)
+{
+	siginfo_t info;
+	int rc;
+
+	if (p->exited || p->pid <= 0)
+		return;
+	do {
+		info.si_pid = 0;
+		rc = waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+	} while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		set_exited(p, true); /* somebody else has reaped it */
+	else if (info.si_pid == p->pid)
+		set_exited(p, false);
+}
+
+static void on_pidfd(struct proc *p)
+{
+	proc_notice_exit(p);
+	if (!p->exited)
+		p->pidfd = -1; /* a script closed it: go on by looking now and then */
+}
+
+int proc_signal(struct proc *p, int sig)
+{
+	if (p->pid <= 0 || p->reaped || p->lost)
+		return errno = ESRCH, -1;
+	return kill(p->group ? -p->pid : p->pid, sig);
+}
+
+bool proc_done(const struct proc *p)
+{
+	return p->pid <= 0 || (p->exited && p->out[0].fd < 0 && p->out[1].fd < 0);
+}
+
+void proc_stop(struct proc *p, int64_t grace_ms)
+{
+	if (p->reaped || proc_done(p))
+		return;
+	p->kill_at = MIN_OF(p->kill_at, mono_add_ms(mono_now(), grace_ms));
+	if (p->stopping)
+		return;
+	p->stopping = true;
+	proc_signal(p, SIGTERM);
+	proc_signal(p, SIGCONT); /* a stopped process would not see it */
+}
+
+void proc_reap(struct proc *p)
+{
+	pid_t got;
+
+	if (p->reaped || p->pid <= 0 || !p->exited)
+		return;
+	if (p->stopping && p->group)
+		proc_signal(p, SIGKILL);
+	do
+		got = waitpid(p->pid, &p->wait_status, WNOHANG);
+	while (got < 0 && errno == EINTR);
+	p->lost = p->lost || got != p->pid;
+	p->reaped = true;
+	xclose(&p->pidfd);
+}
+
+/* --- time --------------------------------------------------------------------------- */
+
+static void stop_reading(struct proc *p)
+{
+	for (int i = 0; i < 2; i++) {
+		struct proc_stream *s = &p->out[i];
+		if (s->fd < 0 || s->owed > 0)
+			continue;
+		p->incomplete = true;
+		xclose(&s->fd);
+	}
+}
+
+static void mind_time(struct proc *p, mono_t now)
+{
+	if (p->pidfd < 0)
+		proc_notice_exit(p);
+	if (now >= p->kill_at) {
+		proc_signal(p, SIGKILL);
+		p->kill_at = MONO_NEVER;
+		p->give_up_at = mono_add_ms(now, GIVE_UP_MS);
+	}
+	if (!p->exited && now >= p->give_up_at)
+		set_exited(p, true);
+	if (p->exited && now >= p->drain_until)
+		stop_reading(p);
+}
+
+static mono_t next_time(const struct proc *p, mono_t now)
+{
+	mono_t at = p->kill_at;
+
+	if (proc_done(p))
+		return MONO_NEVER;
+	if (p->exited)
+		return MIN_OF(at, p->drain_until);
+	if (p->pidfd < 0)
+		at = MIN_OF(at, mono_add_ms(now, TICK_MS));
+	return MIN_OF(at, p->give_up_at);
+}
+
+/* --- one turn ------------------------------------------------------------------------- */
+
+enum watch_kind { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_DEATH };
+
+static void (*const handlers[])(struct proc *) = {
+	[WATCH_STDIN] = feed_input,
+	[WATCH_STDOUT] = drain_stdout,
+	[WATCH_STDERR] = drain_stderr,
+	[WATCH_DEATH] = on_pidfd,
+};
+
+static int watch(struct proc_set *set, int n, struct proc *p, enum watch_kind kind, int fd)
+{
+	if (fd < 0)
+		return n;
+	set->watches[n] = (struct proc_watch){ p, (int)kind };
+	set->fds[n] = (struct pollfd){ .fd = fd, .events = kind == WATCH_STDIN ? POLLOUT : POLLIN };
+	return n + 1;
+}
+
+static int watch_proc(struct proc_set *set, int n, struct proc *p)
+{
+	n = watch(set, n, p, WATCH_STDIN, p->input_left ? p->in : -1);
+	for (int i = 0; i < 2; i++)
+		if (!p->lines || p->out[i].queue.len < QUEUE_MAX)
+			n = watch(set, n, p, (enum watch_kind)(WATCH_STDOUT + i), p->out[i].fd);
+	return watch(set, n, p, WATCH_DEATH, p->exited ? -1 : p->pidfd);
+}
+
+static int poll_until(struct pollfd *fds, int n, mono_t until)
+{
+	int64_t ms = MIN_OF(mono_elapsed_ms(mono_now(), until), 1000);
+
+	return poll(fds, (nfds_t)n, (int)ms + (until > mono_now() ? 1 : 0));
+}
+
+/* cancel_poll() takes 16 descriptors; a longer pipeline is looked at in ticks. */
+static int wait_for(struct pollfd *fds, int n, mono_t until, bool heed)
+{
+	mono_t tick = MIN_OF(until, mono_add_ms(mono_now(), TICK_MS));
+	int ready;
+
+	if (!heed)
+		return poll_until(fds, n, until);
+	if (n <= CANCEL_POLL_MAX)
+		return cancel_poll(fds, n, until);
+	ready = poll(fds, (nfds_t)n, 0);
+	if (ready != 0)
+		return cancel_pending() ? CANCEL_POLL_CANCELLED : ready;
+	ready = cancel_poll(NULL, 0, tick);
+	return ready == 0 ? poll(fds, (nfds_t)n, 0) : ready;
+}
+
+enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed)
+{
+	mono_t now = mono_now();
+	int n = 0, ready;
+
+	for (size_t i = 0; i < set->n; i++) {
+		n = watch_proc(set, n, set->procs[i]);
+		until = MIN_OF(until, next_time(set->procs[i], now));
+	}
+	ready = wait_for(set->fds, n, until, heed);
+	if (ready == CANCEL_POLL_CANCELLED)
+		return PROC_CANCELLED;
+	for (int i = 0; i < n && ready > 0; i++)
+		if (set->fds[i].revents)
+			handlers[set->watches[i].kind](set->watches[i].proc);
+	now = mono_now();
+	for (size_t i = 0; i < set->n; i++)
+		mind_time(set->procs[i], now);
+	return PROC_TURNED;
+}
+
+/* --- several ---------------------------------------------------------------------------- */
+
+bool proc_set_done(const struct proc_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (!proc_done(set->procs[i]))
+			return false;
+	return true;
+}
+
+void proc_set_stop(struct proc_set *set, int64_t grace_ms)
+{
+	set->stopping = true;
+	for (size_t i = 0; i < set->n; i++)
+		proc_stop(set->procs[i], grace_ms);
+}
+
+void proc_set_end(struct proc_set *set, int64_t grace_ms)
+{
+	bool heed = !cancel_pending();
+
+	for (size_t i = 0; i < set->n; i++)
+		proc_forget_lines(set->procs[i]); /* nobody takes them: a full queue would block */
+	proc_set_stop(set, cancel_seen() ? MIN_OF(grace_ms, PROC_CANCEL_GRACE_MS) : grace_ms);
+	while (!proc_set_done(set)) {
+		if (proc_turn(set, MONO_NEVER, heed) != PROC_CANCELLED)
+			continue;
+		heed = false;
+		proc_set_stop(set, MIN_OF(grace_ms, PROC_CANCEL_GRACE_MS));
+	}
+	for (size_t i = 0; i < set->n; i++)
+		proc_reap(set->procs[i]);
+}
+
+void proc_end(struct proc *p, int64_t grace_ms)
+{
+	struct proc_watch watches[PROC_WATCHES];
+	struct pollfd fds[PROC_WATCHES];
+	struct proc_set alone = { 1, &p, watches, fds, MONO_NEVER, false };
+
+	if (p->pid > 0 && !p->detached && !p->reaped)
+		proc_set_end(&alone, grace_ms);
+	proc_forget_lines(p);
+	xclose(&p->in);
+	xclose(&p->pidfd);
+	for (int i = 0; i < 2; i++)
+		xclose(&p->out[i].fd);
+}
+
+void proc_release(struct proc *p, int64_t grace_ms)
+{
+	proc_end(p, grace_ms);
+	for (int i = 0; i < 2; i++)
+		tap_release(&p->out[i].tap);
+	buf_release(&p->scratch);
+	p->pid = 0;
+}

@@ -1,0 +1,171 @@
+/*
+ * proc_spec.c: the Lua table that proc.lua hands over → struct proc_spec. Runs
+ * in the worker. Raises for wrong types only, and before anything is acquired;
+ * the messages that users read are proc.lua's.
+ */
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proc.h"
+
+extern char **environ;
+
+static const char *c_string(lua_State *L, int index, const char *key)
+{
+	size_t n;
+	const char *s = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &n) : NULL;
+
+	if (!s || strlen(s) != n)
+		luaL_error(L, "process.start: %s must hold strings without NUL", key);
+	return s;
+}
+
+/* A pointer array of `room` slots that the collector frees; stack: … array. */
+static const char **new_array(lua_State *L, size_t room)
+{
+	return lua_newuserdatauv(L, room * sizeof(char *), 0);
+}
+
+/* Stack: … argv array. The strings live as long as the spec's table. */
+static const char *const *read_argv(lua_State *L, int index)
+{
+	lua_Integer n;
+	const char **argv;
+
+	if (lua_getfield(L, index, "argv") != LUA_TTABLE || (n = luaL_len(L, -1)) < 1)
+		return luaL_error(L, "process.start: argv must be a list"), NULL;
+	argv = new_array(L, (size_t)n + 1);
+	for (lua_Integer i = 1; i <= n; i++) {
+		lua_rawgeti(L, -2, i);
+		argv[i - 1] = c_string(L, -1, "argv");
+		lua_pop(L, 1);
+	}
+	argv[n] = NULL;
+	return argv;
+}
+
+static size_t name_length(const char *entry)
+{
+	return strcspn(entry, "=");
+}
+
+static bool is_overridden(const char *entry, const char **list, size_t n)
+{
+	size_t len = name_length(entry);
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(list[i], entry, len) == 0 && name_length(list[i]) == len)
+			return true;
+	return false;
+}
+
+static size_t environ_count(void)
+{
+	size_t n = 0;
+
+	while (environ && environ[n])
+		n++;
+	return n;
+}
+
+/* "K=V" sets, "K" unsets, everything else is inherited. Stack: … env array. */
+static const char *const *read_env(lua_State *L, int index)
+{
+	size_t inherited = environ_count(), given, n = 0, kept;
+	const char **envp;
+
+	if (lua_getfield(L, index, "env") != LUA_TTABLE)
+		return NULL;
+	given = (size_t)luaL_len(L, -1);
+	envp = new_array(L, given + inherited + 1);
+	for (; n < given; n++) {
+		lua_rawgeti(L, -2, (lua_Integer)n + 1);
+		envp[n] = c_string(L, -1, "env");
+		lua_pop(L, 1);
+	}
+	for (size_t i = 0; i < inherited; i++)
+		if (!is_overridden(environ[i], envp, given))
+			envp[n++] = environ[i];
+	kept = 0;
+	for (size_t i = 0; i < n; i++)
+		if (strchr(envp[i], '='))
+			envp[kept++] = envp[i];
+	envp[kept] = NULL;
+	return envp;
+}
+
+/* The field as a string or NULL. The spec's table keeps it alive. */
+static const char *read_string(lua_State *L, int index, const char *key)
+{
+	const char *s = NULL;
+
+	if (lua_getfield(L, index, key) != LUA_TNIL)
+		s = c_string(L, -1, key);
+	lua_pop(L, 1);
+	return s;
+}
+
+static bool read_flag(lua_State *L, int index, const char *key)
+{
+	bool set;
+
+	lua_getfield(L, index, key);
+	set = lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return set;
+}
+
+static int read_file(lua_State *L, int index, const char *key)
+{
+	luaL_Stream *file;
+	int fd = -1;
+
+	lua_getfield(L, index, key);
+	file = luaL_testudata(L, -1, LUA_FILEHANDLE);
+	if (file && file->closef)
+		fd = fileno(file->f);
+	lua_pop(L, 1);
+	return fd;
+}
+
+static int64_t read_size(lua_State *L, int index, const char *key, int64_t otherwise)
+{
+	lua_Integer n;
+
+	lua_getfield(L, index, key);
+	n = luaL_optinteger(L, -1, otherwise);
+	lua_pop(L, 1);
+	return MAX_OF(n, 0);
+}
+
+static void read_input(lua_State *L, int index, struct proc_spec *spec)
+{
+	spec->input_fd = read_file(L, index, "stdin_file");
+	lua_getfield(L, index, "stdin");
+	spec->input = lua_toboolean(L, -1) ? luaL_checklstring(L, -1, &spec->input_len) : NULL;
+	lua_pop(L, 1);
+	lua_getfield(L, index, "stdin_from");
+	spec->input_from = lua_isnil(L, -1) ? NULL : luaL_checkudata(L, -1, PROC_TYPE);
+	lua_pop(L, 1);
+}
+
+void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
+{
+	memset(spec, 0, sizeof(*spec));
+	read_input(L, index, spec);
+	spec->cwd = read_string(L, index, "cwd");
+	spec->path[0] = read_string(L, index, "stdout");
+	spec->path[1] = read_string(L, index, "stderr");
+	spec->keep_in_open = read_flag(L, index, "keep_stdin_open");
+	spec->capture = read_flag(L, index, "capture");
+	spec->merge = read_flag(L, index, "merge");
+	spec->roomy = read_flag(L, index, "roomy");
+	spec->lines = read_flag(L, index, "lines");
+	spec->detach = read_flag(L, index, "detach");
+	spec->foreground = read_flag(L, index, "foreground");
+	spec->cap = (size_t)read_size(L, index, "cap", 1 << 20);
+	spec->grace_ms = read_size(L, index, "grace_ms", 2000);
+	spec->argv = read_argv(L, index);
+	spec->envp = read_env(L, index);
+}

@@ -1,0 +1,202 @@
+/*
+ * proc_start.c: from a spec to a running child: which descriptor becomes what,
+ * and nothing of ours left open when any step fails. Runs in the worker;
+ * knows no Lua and words no errors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "../engine/child.h"
+#include "proc.h"
+#include "worker.h"
+
+#define ROOMY_PIPE (1 << 20)
+
+/* The child's side: what it gets as 0, 1, 2 and which of those are ours to close. */
+struct ends {
+	int child[3];
+	int ours[3];
+};
+
+static int fail(struct proc_failure *failure, const char *step, const char *what)
+{
+	*failure = (struct proc_failure){ step, what, errno };
+	return -1;
+}
+
+static void give(struct ends *e, int i, int fd)
+{
+	e->child[i] = e->ours[i] = fd;
+}
+
+static void close_ends(struct ends *e)
+{
+	for (int i = 0; i < 3; i++)
+		xclose(&e->ours[i]);
+}
+
+/* O_NONBLOCK belongs to the open pipe, so the next stage must not inherit it. */
+static int lend_output(struct proc *from)
+{
+	int fd = from->out[0].fd;
+	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return errno = EBADF, -1;
+	from->out[0].fd = -1;
+	return fd;
+}
+
+static int open_input(struct proc *p, const struct proc_spec *spec, struct ends *e)
+{
+	int fd[2];
+
+	if (spec->input_from) {
+		give(e, 0, lend_output(spec->input_from));
+		return e->child[0] < 0 ? -1 : 0;
+	}
+	e->child[0] = spec->input_fd;
+	if (!spec->input_len && !spec->keep_in_open)
+		return 0; /* an empty stdin is /dev/null */
+	if (xpipe(fd) < 0)
+		return -1;
+	give(e, 0, fd[0]);
+	p->in = fd[1];
+	p->input = spec->input;
+	p->input_left = spec->input_len;
+	p->keep_in_open = spec->keep_in_open;
+	return xnonblock(p->in);
+}
+
+static int open_pipe(struct proc *p, const struct proc_spec *spec, struct ends *e, int i)
+{
+	int fd[2];
+
+	if (xpipe(fd) < 0)
+		return -1;
+	give(e, 1 + i, fd[1]);
+	p->out[i].fd = fd[0];
+#ifdef F_SETPIPE_SZ
+	if (spec->roomy)
+		(void)fcntl(fd[0], F_SETPIPE_SZ, ROOMY_PIPE); /* a wish: the default works too */
+#else
+	(void)spec;
+#endif
+	return xnonblock(fd[0]);
+}
+
+static int open_output(struct proc *p, const struct proc_spec *spec, struct ends *e, int i)
+{
+	if (i == 1 && spec->merge) {
+		e->child[2] = e->child[1];
+		return 0;
+	}
+	if (spec->path[i]) {
+		give(e, 1 + i, xopen(spec->path[i], O_WRONLY | O_CREAT | O_APPEND, 0666));
+		return e->child[1 + i] < 0 ? -1 : 0;
+	}
+	if (spec->detach)
+		return 0;
+	if (spec->capture)
+		return open_pipe(p, spec, e, i);
+	e->child[1 + i] = STDERR_FILENO;
+	return 0;
+}
+
+static int open_ends(struct proc *p, const struct proc_spec *spec, struct ends *e,
+                     struct proc_failure *failure)
+{
+	if (open_input(p, spec, e) < 0)
+		return fail(failure, "pipe", NULL);
+	for (int i = 0; i < 2; i++)
+		if (open_output(p, spec, e, i) < 0)
+			return fail(failure, spec->path[i] ? "open" : "pipe", spec->path[i]);
+	return 0;
+}
+
+static int open_pidfd(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
+#else
+	(void)pid;
+	return -1;
+#endif
+}
+
+static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends *e,
+                 struct proc_failure *failure)
+{
+	struct child_spec child = {
+		.argv = spec->argv,
+		.envp = spec->envp,
+		.cwd = spec->cwd,
+		.fd = { e->child[0], e->child[1], e->child[2] },
+		.new_session = spec->detach,
+		.new_group = !spec->detach && !spec->foreground,
+	};
+	struct child_error error;
+	pid_t pid;
+
+	p->started = mono_now();
+	pid = child_spawn(&child, &error);
+	if (pid < 0) {
+		errno = error.err;
+		return fail(failure, child_step_name(error.step),
+		            error.step == CHILD_EXEC    ? spec->argv[0]
+		            : error.step == CHILD_CHDIR ? spec->cwd
+		                                        : NULL);
+	}
+	p->pid = pid;
+	p->group = child.new_session || child.new_group;
+	p->pidfd = open_pidfd(pid);
+	return 0;
+}
+
+/* From here on nobody of ours ends it; the supervisor is told so. */
+static int announce_detached(struct proc *p, struct proc_failure *failure)
+{
+	if (spared_add(worker_spared(), p->pid) < 0)
+		errno = EAGAIN;
+	else if (worker_send_detach(p->pid) == 0)
+		return p->detached = true, 0;
+	fail(failure, "detach", NULL);
+	return -1;
+}
+
+void proc_init(struct proc *p)
+{
+	*p = (struct proc){
+		.pidfd = -1,
+		.in = -1,
+		.drain_until = MONO_NEVER,
+		.kill_at = MONO_NEVER,
+		.give_up_at = MONO_NEVER,
+		.out = { { .fd = -1, .queue = BUF_INIT }, { .fd = -1, .queue = BUF_INIT } },
+		.scratch = BUF_INIT,
+	};
+}
+
+int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure)
+{
+	struct ends e = { { -1, -1, -1 }, { -1, -1, -1 } };
+	int rc = -1;
+
+	p->lines = spec->lines;
+	p->grace_ms = spec->grace_ms;
+	tap_init(&p->out[0].tap, spec->cap);
+	tap_init(&p->out[1].tap, spec->cap);
+	if (open_ends(p, spec, &e, failure) < 0 || spawn(p, spec, &e, failure) < 0)
+		goto done;
+	if (spec->detach && announce_detached(p, failure) < 0)
+		goto done;
+	rc = 0;
+done:
+	close_ends(&e);
+	if (rc < 0)
+		proc_release(p, 0);
+	return rc;
+}
