@@ -94,7 +94,7 @@ static void string_escapes_are_the_eight_and_paired_unicode(void **state UNUSED)
 		"\"", "\"a", "\"\\\"", "\"\\", "\"\\a\"", "\"\\x41\"", "\"\\0\"", "\"\\U0041\"", "\"\\'\"",
 		"\"\\u\"", "\"\\u004\"", "\"\\u00g1\"", "\"\\u 041\"", "\"\\u+041\"", "\"\\u-041\"", "\"\\u004",
 		"\"\\ud83d\"", "\"\\ude00\"", "\"\\ud83d\\ud83d\"", "\"\\ud83dx\"", "\"\\ud83d\\n\"",
-		"\"\\ud83d\\u0041\"", "\"\\ude00\\ud83d\"", "\"\\ud83d\\u\"", "'a'", "\"a\"b\"",
+		"\"\\ud83d\\u0041\"", "\"\\ude00\\ud83d\"", "\"\\ude00\\ude00\"", "\"\\ud83d\\u\"", "'a'", "\"a\"b\"",
 	};
 	CHECK_ALL(good, JSON_SCALAR);
 	CHECK_ALL(bad, JSON_INVALID);

@@ -220,6 +220,10 @@ static void nonblock_adds_its_flag_and_keeps_the_others(void **state UNUSED)
 	assert_int_equal(errno, EAGAIN);
 	xclose(&fd[0]);
 	xclose(&fd[1]);
+	int append = xopen("/dev/null", O_WRONLY | O_APPEND, 0);
+	assert_int_equal(xnonblock(append), 0);
+	assert_true((fcntl(append, F_GETFL) & (O_APPEND | O_NONBLOCK)) == (O_APPEND | O_NONBLOCK));
+	xclose(&append);
 }
 
 /* --- 0, 1 and 2 ---------------------------------------------------------------------- */
