@@ -2,7 +2,6 @@
  * test_outcome.c: every wait status and every signal, exhaustively; the names
  * are compared with the C library's own.
  */
-#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,80 @@
+/*
+ * os_posix.c: os.h where there is only POSIX. What has no counterpart says -1,
+ * and the callers keep to weaker guarantees (design §6, Portability). Also
+ * built on Linux with -DRUNNER_POSIX_ONLY, so that those paths are tested.
+ */
+#if !defined(__linux__) || defined(RUNNER_POSIX_ONLY)
+
+#include "os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "os_close.h"
+
+static int unsupported(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+int os_become_subreaper(void)
+{
+	return unsupported();
+}
+
+int os_parent_death_signal(int sig UNUSED)
+{
+	return unsupported();
+}
+
+void os_close_from(int lowest, const int *keep, size_t keep_count)
+{
+	os_close_each(lowest, keep, keep_count);
+}
+
+int os_children(pid_t pid UNUSED, pid_t *out UNUSED, int cap UNUSED)
+{
+	return unsupported();
+}
+
+int os_process_info(pid_t pid UNUSED, pid_t *parent UNUSED, uint64_t *start_time UNUSED)
+{
+	return unsupported();
+}
+
+bool os_has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* Elsewhere opening /dev/fd/N is dup(2): it would share the flags. */
+int os_reopen_nonblocking(int fd UNUSED, int flags UNUSED)
+{
+	return unsupported();
+}
+
+int os_random(void *out, size_t n)
+{
+	char *at = out;
+	int fd = xopen("/dev/urandom", O_RDONLY, 0);
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return -1;
+	while (n > 0 && (got = xread(fd, at, n)) > 0) {
+		at += got;
+		n -= (size_t)got;
+	}
+	xclose(&fd);
+	return n == 0 ? 0 : -1;
+}
+
+#else
+typedef int os_posix_is_empty; /* ISO C wants something in a file */
+#endif

@@ -1,0 +1,75 @@
+/*
+ * stage.h: a scene of processes is played in a process of its own, so that
+ * descriptors, signals, children and the subreaper flag of one test can't leak
+ * into the next. Inside a scene CHECK() replaces cmocka's assertions, which
+ * jump, and so must not run in a fork. For unit tests only.
+ */
+#ifndef RUNNER_TEST_STAGE_H
+#define RUNNER_TEST_STAGE_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/common/mono.h"
+
+#define STAGE_LIMIT_MS 20000 /* bounds every wait below; a pass takes a fraction */
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			dprintf(stage_stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1); \
+		} \
+	} while (0)
+
+static int stage_stderr = 2;
+
+/* Keep asking until it is true or the limit is over. */
+#define EVENTUALLY(condition) \
+	({ \
+		mono_t stage_end = mono_add_ms(mono_now(), STAGE_LIMIT_MS); \
+		bool stage_met; \
+		while (!(stage_met = (condition)) && mono_now() < stage_end) \
+			poll(NULL, 0, 1); \
+		stage_met; \
+	})
+
+static inline void play(void (*scene)(void))
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		scene();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A child that does nothing until it is killed, but never for ever. */
+static inline pid_t fork_idle(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+		_exit(99);
+	}
+	return pid;
+}
+
+static inline void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+#endif
