@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,16 @@ static inline void end_child(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+/* A soft limit: what walks all descriptors, or uses them up, ends soon. */
+static inline void limit_descriptors(rlim_t count)
+{
+	struct rlimit limit;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = count;
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
 #endif

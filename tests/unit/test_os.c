@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -55,9 +54,8 @@ static void check_close(close_fn *close_from, int lowest, const int *keep, size_
 static void close_scene(close_fn *close_from)
 {
 	static const int keep[] = { 3, 10, 11, 20, 22, 40, 500 };
-	struct rlimit few = { 64, 64 }; /* or one by one takes seconds */
 
-	CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	limit_descriptors(64);
 	stage_stderr = 9;
 	CHECK(dup2(2, 9) == 9);
 	for (size_t from = 0; from <= ARRAY_LEN(keep); from++)
