@@ -22,8 +22,7 @@ CFLAGS  ?=
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(OPTIMIZE) $(WARN) $(HARDEN) -MMD -MP $(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
 
 # A library is linked statically where its archive exists, else as pkg-config says.
-libdir_of = $(shell pkg-config --variable=libdir $(1))
-archive_of = $(firstword $(wildcard $(foreach n,$(2),$(call libdir_of,$(1))/lib$(n).a)) $(shell pkg-config --libs $(1)))
+archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(2).a)),$(shell pkg-config --libs $(1)))
 LIBS = $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
        $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lm -ldl
 LDFLAGS ?=

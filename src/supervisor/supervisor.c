@@ -101,6 +101,9 @@ static struct hints resolve(struct run *run, const struct report *r)
 	struct declared_codes declared = { run->plan.codes, run->plan.code_count };
 	struct hints h = hints_resolve(r->code, &r->own, &declared, run->plan.table);
 
+	/* an argument's row may name a code of its own (design §4) */
+	if (!h.known && r->verdict == VERDICT_RESULT && !r->entered_run)
+		h = hints_resolve("VALIDATION_ERROR", &r->own, &declared, run->plan.table);
 	if (!r->entered_run)
 		h.side_effects = SIDE_EFFECTS_NONE;
 	return h;

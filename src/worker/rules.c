@@ -175,7 +175,7 @@ static struct own_hints read_own(lua_State *L, int table)
 static int l_hints(lua_State *L)
 {
 	const char *code = luaL_checkstring(L, 1);
-	struct own_hints own = read_own(L, 2);
+	struct own_hints own = (lua_settop(L, 4), read_own(L, 2));
 	size_t count = lua_istable(L, 3) ? lua_rawlen(L, 3) : 0;
 	struct declared_code *rows = lua_newuserdatauv(L, (count + 1) * sizeof(*rows), 0);
 	struct declared_codes declared = { rows, count };

@@ -1,0 +1,62 @@
+# helper.bash: what every black-box test shares. Each test runs in a directory of
+# its own under `env -i`; stdout, stderr and the status are kept apart.
+#
+#   command_file NAME <<'LUA' …        writes commands/NAME.lua
+#   call ARGS…                         runs runner: $status, $stdout, $stderr, $elapsed_ms
+#   assert_envelope                    $stdout is exactly one valid envelope of $status
+#   field EXPR                         prints EXPR of the envelope `e` (Python)
+#   expect EXPR                        EXPR holds for the envelope `e`
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+RUNNER=${RUNNER:-$ROOT/build/runner}
+# what a caller's environment may hold without changing what is tested
+CLEAN_ENV=(PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8)
+[ -n "${ASAN_OPTIONS:-}" ] && CLEAN_ENV+=(ASAN_OPTIONS="$ASAN_OPTIONS")
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	mkdir -p commands
+	if declare -F prepare >/dev/null; then prepare; fi
+}
+
+command_file() {
+	mkdir -p "$(dirname "commands/$1")"
+	cat >"commands/$1.lua"
+}
+
+# call [NAME=value…] ARGS…: leading assignments go to the environment.
+call() {
+	local env=("${CLEAN_ENV[@]}")
+	while [[ ${1:-} =~ ^[A-Za-z_][A-Za-z_0-9]*= ]]; do
+		env+=("$1")
+		shift
+	done
+	local before=${EPOCHREALTIME/[.,]/}
+	status=0
+	env -i "${env[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null || status=$?
+	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
+	stdout=$(<out.txt)
+	stderr=$(<err.txt)
+}
+
+assert_envelope() {
+	python3 "$ROOT/tests/cli/envelope.py" check "$status" out.txt
+}
+
+field() {
+	python3 "$ROOT/tests/cli/envelope.py" field "$1" out.txt
+}
+
+expect() {
+	python3 "$ROOT/tests/cli/envelope.py" expect "$1" out.txt
+}
+
+# No process of this test is left: each runner we start carries the token.
+assert_no_process_with() {
+	local left
+	left=$(grep -lzs "^$1\$" /proc/[0-9]*/environ 2>/dev/null || true)
+	if [ -n "$left" ]; then
+		echo "left alive: $left" >&2
+		return 1
+	fi
+}
