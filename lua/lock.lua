@@ -124,12 +124,12 @@ local function wait_for(lock)
 	local handle, why, about = fs.lock(lock.path, { shared = lock.shared })
 	while why == "held" and session.budget() ~= 0 do
 		local left = time_left(lock, started)
-		if left <= 0 then
+		if left < 1 then
 			break
 		end
 		session.note_repeat()
 		handle, why, about = fs.lock(lock.path,
-			{ shared = lock.shared, wait_ms = math.max(math.floor(math.min(slice, left)), 1) })
+			{ shared = lock.shared, wait_ms = math.floor(math.min(slice, left)) })
 		slice = math.min(slice * 2, SLICE_MOST_MS)
 	end
 	return handle, why, about
