@@ -42,8 +42,6 @@ local function walk_retry(retry, has_timeout, report)
 	if flat then
 		if flat.retries < 0 and not has_timeout then
 			report("retry", "retry", nil, "unbounded")
-		elseif retry.on_retry then
-			report("retry", "retry", "on_retry", "unknown")
 		end
 		return
 	end
@@ -74,7 +72,7 @@ local function check_timeout(n, codes, report)
 	local limited = n.timeout_ms ~= 0 or (n.attempt_timeout_ms or 0) > 0 or (n.idle_timeout_ms or 0) > 0
 	local own = codes.TIMEOUT
 	if LIMITED[n.danger_level] and limited and not (own and own.retryable and own.side_effects) then
-		report("exit_code", "exit_codes.TIMEOUT", nil, "timeout_entry", n.danger_level)
+		report("exit_code", "exit_codes.TIMEOUT", nil, own and "timeout_open" or "timeout_entry", n.danger_level)
 	end
 end
 

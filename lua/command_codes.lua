@@ -7,8 +7,10 @@ local rules = require "runner.rules"
 
 local M = {}
 
+local OWN_MIN, OWN_MAX = 79, 125
+
 local RULES = {
-	code = rules.whole(79, 125), retryable = rules.one_of(true, false, "maybe"),
+	code = rules.whole(0, 255), retryable = rules.one_of(true, false, "maybe"),
 	side_effects = rules.one_of("none", "partial", "complete"), retry_after_ms = rules.whole(0, 1 << 53),
 	retry_strategy = rules.one_of("immediate", "linear_backoff", "exponential_backoff"),
 	description = rules.text,
@@ -29,7 +31,9 @@ local function in_registry(name)
 end
 
 local function walk_own_code(row, taken, fault)
-	if row.exit_code and taken[row.exit_code] then
+	if row.exit_code and (row.exit_code < OWN_MIN or row.exit_code > OWN_MAX) then
+		fault("code", "refused", row.exit_code)
+	elseif row.exit_code and taken[row.exit_code] then
 		fault("code", "taken", taken[row.exit_code])
 	elseif row.exit_code then
 		taken[row.exit_code] = row.name
@@ -48,7 +52,10 @@ local function walk_code(name, declared, taken, report)
 	end
 	local row = rules.accept(RULES, "exit_code", declared, prefix, report)
 	row.name, row.exit_code, row.code = name, row.code, nil
-	local has_code = type(declared) == "table" and declared.code ~= nil
+	if type(declared) ~= "table" then
+		return row
+	end
+	local has_code = declared.code ~= nil
 	if not errors.well_formed(name) then
 		fault(nil, "code_name", name)
 	elseif in_registry(name) then

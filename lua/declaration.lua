@@ -25,13 +25,15 @@ local RULES = {
 }
 
 local WHAT = {
+	project = "runner.lua",
 	command = "a command", limits = "limits", example = "an example", arg = "an argument",
 	exit_code = "an exit code", retry = "retry",
 }
 
 local TEXT, BOOLEAN, LENGTH = "a text that is not empty", "true or false", "a whole number ≥ 0"
 local LIMIT = 'a duration such as "500ms", "2s", "5m", a number of seconds, or "none"'
-local TYPES = '"string", "path", "enum", "integer", "number", "boolean", "duration" or "array"'
+local ITEMS = '"string", "path", "enum", "integer", "number", "boolean" or "duration"'
+local TYPES = '"array", ' .. ITEMS
 local BOUND = 'a number (for a duration also text such as "2s")'
 
 local EXPECT = {
@@ -48,7 +50,7 @@ local EXPECT = {
 	},
 	arg = {
 		name = 'a name such as "target" or "dry_run": lower-case letters, digits, _ and -', type = TYPES,
-		items = TYPES:gsub(' or "array"', ""), description = TEXT, required = BOOLEAN,
+		items = ITEMS, description = TEXT, required = BOOLEAN,
 		values = 'a list of texts such as { "prod", "dev" }, or function(config) … end', min = BOUND, max = BOUND,
 		min_length = LENGTH, max_length = LENGTH, pattern = 'a regular expression such as "^[a-z]+$", or a preset',
 		positional = BOOLEAN, variadic = BOOLEAN, short = "one letter",
@@ -61,6 +63,11 @@ local EXPECT = {
 		retry_strategy = '"immediate", "linear_backoff" or "exponential_backoff"', description = TEXT,
 	},
 	limits = { memory = 'a size such as "256MiB" (at least 1 MiB), or "none"' },
+	project = {
+		name = TEXT, version = TEXT, commands = "a folder", exit_table = '"standard" or "classic"',
+		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
+		config = "a table", retry = "a table such as { retries = 3 }",
+	},
 	example = { description = TEXT, command = 'a command line such as "runner deploy --target prod"' },
 }
 
@@ -81,7 +88,7 @@ end
 local function known_keys(kind)
 	local keys = {}
 	for key, rule in next, RULES[kind] do
-		if type(key) == "string" and type(rule) ~= "string" and not (kind == "retry" and key == "on_retry") then
+		if type(key) == "string" and type(rule) ~= "string" then
 			keys[#keys + 1] = key
 		end
 	end
@@ -161,12 +168,19 @@ local WORDS = {
 		return ("is missing, and a %s command that runs out of time may have done half its work"):format(f.found),
 			'write in exit_codes: TIMEOUT = { retryable = false, side_effects = "partial" },'
 	end,
+	timeout_open = function(f)
+		return ("must say both retryable and side_effects in a %s command"):format(f.found),
+			'write TIMEOUT = { retryable = false, side_effects = "partial" }, or what is true of this command'
+	end,
 	unbounded = function()
 		return "has no bound: max_delay bounds nothing when timeout is \"none\"", "write retries = 3, or a timeout"
 	end,
 	retry = function(f)
+		if f.key ~= nil and not policy.keys[f.key] then
+			return unknown(f)
+		end
 		local found, fix = f.found:match("^(.-): (.*)$")
-		return (found or f.found):gsub("^retry[%w_.]* ", ""), fix or "see the retry keys in the reference"
+		return (found or f.found):gsub("^retry[%w_.]* ", ""), fix or "write retry = { retries = 3 }"
 	end,
 	step_twice = function(f) return ("names the step %s twice"):format(show(f.found)), "give each step its own name" end,
 	raised = function(f) return "can't be read: " .. tostring(f.found), "return a plain table" end,
@@ -178,15 +192,16 @@ local function escape(word)
 	return (word:gsub("%W", "%%%0"))
 end
 
--- The next place of a word as a key (word =), a quoted text, or anything, in this order.
-local function next_place(text, word, from)
+-- Where a word stands next: as a key (word =) or as quoted text, whichever comes
+-- first; else anywhere. The outermost word is a key.
+local function next_place(text, word, from, outermost)
 	local w = escape(word)
-	for _, pattern in ipairs({ "%f[%w_]" .. w .. "%s*=[^=]", "[\"']" .. w .. "[\"']", "%f[%w_]" .. w .. "%f[^%w_]" }) do
-		local at = text:find(pattern, from)
-		if at then
-			return at
-		end
+	local key = text:find("%f[%w_]" .. w .. "%s*=[^=]", from)
+	local quoted = text:find("[\"']" .. w .. "[\"']", from)
+	if key and quoted and not outermost then
+		return math.min(key, quoted)
 	end
+	return key or quoted or text:find("%f[%w_]" .. w .. "%f[^%w_]", from)
 end
 
 -- Line comments are blanked: they often show what the code does not say.
@@ -197,7 +212,7 @@ local function line_of(text, words)
 	local start = text:find("\nreturn%f[%W]") or 1
 	local at
 	for _, word in ipairs(words) do
-		local found = next_place(text, word, at or start)
+		local found = next_place(text, word, at or start, not at)
 		if not found then
 			break
 		end
@@ -213,8 +228,9 @@ local function words_of(f)
 	for word in (f.prefix or ""):gmatch("[^.]+") do
 		words[#words + 1] = word
 	end
-	if f.key ~= nil and not ABSENT[f.reason] then
-		words[#words + 1] = tostring(f.key)
+	local by_place = type(f.key) ~= "string" or f.kind == "arg" and (f.key == "name" or f.key == "type")
+	if not by_place and not ABSENT[f.reason] then
+		words[#words + 1] = f.key
 	end
 	return words
 end
@@ -223,8 +239,8 @@ end
 
 local function worded(f, where)
 	local found, fix = WORDS[f.reason](f)
-	local key = f.prefix and f.key ~= nil and f.prefix .. "." .. tostring(f.key) or f.prefix
-		or f.key ~= nil and tostring(f.key) or ""
+	local key = type(f.key) == "string" and f.key or f.key ~= nil and "[" .. show(f.key) .. "]" or nil
+	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
 	local line = where.text and line_of(where.text, words_of(f))
 	local place = line and where.path .. ":" .. line or where.path
 	local message = ("%s: %s%s; %s"):format(place, key ~= "" and key .. " " or "", found, fix)
@@ -285,6 +301,24 @@ function M.error(declaration, where, raised)
 		phase = "validation", retryable = false, side_effects = "none", fix_required = first.fix,
 		detail = #problems > 1 and table.concat(messages, "\n") or nil, errors = rows,
 		context = { path = where.path, line = first.line },
+	})
+end
+
+---A key of runner.lua that is unknown or refused, as COMMAND_INVALID.
+---@param path string of runner.lua
+---@param key any
+---@param found any its value
+---@param known table<string, any> the keys that runner.lua may have
+---@return runner.Error
+function M.project_problem(path, key, found, known)
+	local f = { kind = "project", key = key, found = found, reason = known[key] and "refused" or "unknown" }
+	RULES.project = known
+	local message = f.reason == "refused" and key == "retry" and select(2, policy.normalise(found))
+	local p = worded(message and { kind = "retry", prefix = "retry", reason = "retry", found = message } or f,
+		{ path = path })
+	return errors.new("COMMAND_INVALID", p.message, {
+		phase = "validation", retryable = false, side_effects = "none", fix_required = p.fix,
+		context = { path = path },
 	})
 end
 

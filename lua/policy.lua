@@ -48,7 +48,7 @@ local KEYS = {
 	retries = { function(v) return whole(v, MAX_RETRIES) end, "a whole number from 0 to " .. MAX_RETRIES },
 	delay = { M.duration, DURATION },
 	max_delay = { M.duration, DURATION },
-	strategy = { function(v) return STRATEGIES[v] and v end,
+	strategy = { function(v) return STRATEGIES[v] and v or nil end,
 		'"constant", "linear", "exponential", "fibonacci" or "custom"' },
 	jitter = { jitter, 'a number from 0 to 1, "full", "equal", "decorrelated" or "none"' },
 	delays = { function(v) return rules.list(v, 1, MAX_DELAYS, M.duration) end,
@@ -57,12 +57,13 @@ local KEYS = {
 	on = { function(v) return rules.list(v, 1, 100, code) end,
 		'a list of error codes such as {"UNAVAILABLE"}' },
 	maybe = { function(v) if type(v) == "boolean" then return v end end, "true or false" },
-	on_retry = { function(v) return type(v) == "function" and v end, "a function" },
 }
 M.keys = KEYS
 
 local function show(v)
-	return type(v) == "string" and ("%q"):format(v) or tostring(v)
+	local kind = type(v)
+	return kind == "string" and ("%q"):format(v) or (kind == "table" or kind == "function") and "a " .. kind
+		or tostring(v)
 end
 
 -- Every key checked and converted | nil, message, key.
@@ -77,7 +78,7 @@ local function accept(retry)
 			return nil, ("unknown key %s in retry"):format(show(key)), key
 		end
 		local value = rule[1](v)
-		if value == nil or value == false and v ~= false then
+		if value == nil then
 			return nil, ("retry.%s is %s: write %s"):format(key, show(v), rule[2]), key
 		end
 		out[key] = value
@@ -122,7 +123,7 @@ end
 ---below a delay that was asked for); without a table 0 retries (design §5).
 ---`retries` is -1 where only time bounds them. A declared seed wins over
 ---`overrides.seed`.
----@param retry? table as declared, or as given to ctx:retry
+---@param retry? table as declared, or as given to ctx:retry (without its on_retry)
 ---@param overrides? {retries?: integer, retry_delay_ms?: integer, seed?: integer}
 ---@return table? flat, string? message, string? key that is wrong, nil when several are
 function M.normalise(retry, overrides)
