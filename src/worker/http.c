@@ -1,0 +1,311 @@
+/*
+ * http.c: `require "runner.http_client"`: from a spec in Lua to one exchange
+ * and back, and Retry-After. Runs in the worker. Redirects, credentials,
+ * proxies of the environment and the meaning of a status are decided in
+ * lua/http.lua, not here; the exchange itself is http_transfer.c.
+ */
+#include <lauxlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "../common/http_date.h"
+#include "http_transfer.h"
+#include "worker.h"
+
+#define TRANSFER "runner.http_transfer"
+
+/* In a userdata, so that an error raised past us frees it. */
+static struct transfer *push_transfer(lua_State *L)
+{
+	struct transfer *t = lua_newuserdatauv(L, sizeof *t, 0);
+
+	memset(t, 0, sizeof *t);
+	luaL_setmetatable(L, TRANSFER);
+	return t;
+}
+
+static int transfer_gc(lua_State *L)
+{
+	transfer_release(luaL_checkudata(L, 1, TRANSFER));
+	return 0;
+}
+
+/* --- the request ------------------------------------------------------------------- */
+
+/* Strings of the spec that libcurl takes as they are. */
+static const struct text_option {
+	const char *key;
+	CURLoption option;
+} TEXT_OPTIONS[] = {
+	{ "url", CURLOPT_URL },     { "user", CURLOPT_USERNAME },
+	{ "proxy", CURLOPT_PROXY }, { "password", CURLOPT_PASSWORD },
+	{ "no_proxy", CURLOPT_NOPROXY },
+};
+
+/* The string at spec[key], anchored by the spec itself, or NULL. */
+static const char *spec_string(lua_State *L, const char *key, size_t *n)
+{
+	const char *s;
+
+	lua_getfield(L, 1, key);
+	s = luaL_optlstring(L, -1, NULL, n);
+	lua_pop(L, 1);
+	return s;
+}
+
+static int64_t spec_ms(lua_State *L, const char *key)
+{
+	int64_t ms;
+
+	lua_getfield(L, 1, key);
+	ms = luaL_optinteger(L, -1, 0);
+	lua_pop(L, 1);
+	return ms;
+}
+
+static void set_texts(lua_State *L, struct transfer *t)
+{
+	for (size_t i = 0; i < ARRAY_LEN(TEXT_OPTIONS); i++) {
+		const char *text = spec_string(L, TEXT_OPTIONS[i].key, NULL);
+
+		if (text != NULL)
+			transfer_set_pointer(t, TEXT_OPTIONS[i].option, text);
+	}
+}
+
+/* A CA store may be a file or a directory of hashed certificates. */
+static void set_ca(lua_State *L, struct transfer *t)
+{
+	const char *path = spec_string(L, "ca", NULL);
+	struct stat st;
+	bool is_dir;
+
+	if (path == NULL)
+		return;
+	is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	transfer_set_pointer(t, is_dir ? CURLOPT_CAPATH : CURLOPT_CAINFO, path);
+	transfer_set_pointer(t, is_dir ? CURLOPT_PROXY_CAPATH : CURLOPT_PROXY_CAINFO, path);
+}
+
+static void set_headers(lua_State *L, struct transfer *t)
+{
+	lua_getfield(L, 1, "headers");
+	for (lua_Integer i = 1; lua_istable(L, -1) && lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
+		transfer_add_header(t, lua_tostring(L, -1));
+		lua_pop(L, 1);
+	}
+	lua_settop(L, 2);
+	transfer_set_pointer(t, CURLOPT_HTTPHEADER, t->headers);
+}
+
+static void set_method_and_body(lua_State *L, struct transfer *t)
+{
+	size_t n;
+	const char *body = spec_string(L, "body", &n);
+	const char *method = spec_string(L, "method", NULL);
+
+	if (body != NULL) {
+		transfer_set_size(t, CURLOPT_POSTFIELDSIZE_LARGE, n);
+		transfer_set_pointer(t, CURLOPT_POSTFIELDS, body);
+	}
+	if (method != NULL && strcmp(method, "HEAD") == 0) {
+		transfer_set_long(t, CURLOPT_NOBODY, 1);
+		return;
+	}
+	transfer_set_pointer(t, CURLOPT_CUSTOMREQUEST, method);
+	/* Not for HEAD, whose Content-Length announces what is not sent. */
+	transfer_set_size(t, CURLOPT_MAXFILESIZE_LARGE, TRANSFER_BODY_MAX);
+}
+
+static void set_connect_timeout(lua_State *L, struct transfer *t)
+{
+	int64_t ms = spec_ms(L, "connect_timeout_ms");
+
+	/* 0 would be libcurl's own default of five minutes */
+	transfer_set_long(t, CURLOPT_CONNECTTIMEOUT_MS,
+	                  ms > 0 && ms < INT32_MAX ? (long)ms : INT32_MAX);
+}
+
+/* Stack: spec, transfer. 0, or -1 with the reason in t->result. */
+static int prepare(lua_State *L, struct transfer *t, const struct curl_api *curl)
+{
+	if (transfer_init(t, curl) != 0)
+		return -1;
+	set_texts(L, t);
+	set_ca(L, t);
+	set_headers(L, t);
+	set_method_and_body(L, t);
+	set_connect_timeout(L, t);
+	return t->result == CURLE_OK ? 0 : -1;
+}
+
+/* --- the answer -------------------------------------------------------------------- */
+
+static void set_text(lua_State *L, const char *key, const char *text)
+{
+	lua_pushstring(L, text);
+	lua_setfield(L, -2, key);
+}
+
+static void set_info(lua_State *L, struct transfer *t, const char *key, CURLINFO info)
+{
+	long value = 0;
+
+	if (t->easy != NULL)
+		t->curl->easy_getinfo(t->easy, info, &value);
+	if (value == 0)
+		return;
+	lua_pushinteger(L, value);
+	lua_setfield(L, -2, key);
+}
+
+static int fail(lua_State *L, struct transfer *t, const char *message,
+                const struct curl_error *error)
+{
+	lua_pushnil(L);
+	lua_pushstring(L, message);
+	lua_pushstring(L, error->mapped);
+	lua_newtable(L);
+	set_text(L, "kind", error->kind);
+	set_text(L, "library_code", error->name);
+	lua_pushinteger(L, (lua_Integer)error->code);
+	lua_setfield(L, -2, "library_number");
+	set_info(L, t, "status", CURLINFO_RESPONSE_CODE);
+	set_info(L, t, "proxy_status", CURLINFO_HTTP_CONNECTCODE);
+	transfer_release(t);
+	return 4;
+}
+
+/* Our callbacks stop an exchange with codes that say nothing of the reason. */
+static CURLcode true_reason(const struct transfer *t)
+{
+	if (t->head.failed || t->body.failed)
+		return CURLE_OUT_OF_MEMORY;
+	return t->too_large != NULL ? CURLE_FILESIZE_EXCEEDED : t->result;
+}
+
+static int fail_curl(lua_State *L, struct transfer *t)
+{
+	CURLcode code = true_reason(t);
+	bool has_words = t->message[0] != '\0' && code == t->result;
+	const char *text = has_words ? t->message : t->curl->easy_strerror(code);
+
+	return fail(L, t, t->too_large != NULL ? t->too_large : text, curl_error_find(code));
+}
+
+static int fail_timeout(lua_State *L, struct transfer *t, const char *limit)
+{
+	int results = fail(L, t, "the time ran out before the answer was complete",
+	                   curl_error_find(CURLE_OPERATION_TIMEDOUT));
+
+	set_text(L, "limit", limit);
+	return results;
+}
+
+static int fail_unopened(lua_State *L, const char *why)
+{
+	lua_pushnil(L);
+	lua_pushstring(L, why);
+	lua_pushliteral(L, "PRECONDITION");
+	lua_newtable(L);
+	set_text(L, "kind", "library");
+	return 4;
+}
+
+static int answer(lua_State *L, struct transfer *t)
+{
+	char *redirect = NULL;
+
+	if (t->result != CURLE_OK)
+		return fail_curl(L, t);
+	t->curl->easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &redirect);
+	lua_newtable(L);
+	set_info(L, t, "status", CURLINFO_RESPONSE_CODE);
+	set_text(L, "redirect", redirect);
+	lua_pushlstring(L, buf_cstr(&t->head), t->head.len);
+	lua_setfield(L, -2, "head");
+	lua_pushlstring(L, buf_cstr(&t->body), t->body.len);
+	lua_setfield(L, -2, "body");
+	transfer_release(t);
+	return 1;
+}
+
+static int run(lua_State *L, struct transfer *t)
+{
+	mono_t own = mono_deadline(mono_now(), spec_ms(L, "timeout_ms"));
+	mono_t attempt = cancel_deadline();
+
+	switch (transfer_run(t, MIN_OF(own, attempt))) {
+	case TRANSFER_DONE:
+		return answer(L, t);
+	case TRANSFER_TIMEOUT:
+		return fail_timeout(L, t, own <= attempt ? "timeout" : "attempt");
+	case TRANSFER_CANCELLED:
+		transfer_release(t);
+		return cancel_raise(L);
+	case TRANSFER_BROKEN:
+		break;
+	}
+	return fail(L, t, "the sockets of libcurl can't be watched",
+	            curl_error_find(CURLE_OUT_OF_MEMORY));
+}
+
+/*
+ * perform(spec): one exchange; no redirect is followed.
+ * spec: url, method, headers (list of "Name: value"), body, user, password,
+ * proxy, no_proxy, ca (path), timeout_ms, connect_timeout_ms (0: none). The
+ * caller has seen to it that no string but body holds a NUL, CR or LF.
+ * Returns { status, head, body, redirect } or nil, message, CODE,
+ * { kind, library_code, library_number, status, proxy_status, limit }.
+ */
+static int l_perform(lua_State *L)
+{
+	const char *why = NULL;
+	const struct curl_api *curl;
+	struct transfer *t;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	curl = curl_open(&why);
+	if (curl == NULL)
+		return fail_unopened(L, why);
+	t = push_transfer(L);
+	return prepare(L, t, curl) == 0 ? run(L, t) : fail_curl(L, t);
+}
+
+/* retry_after(value, date): ms | nil. `date` is the response's own Date
+ * header, or nil: then our clock says what "now" is. */
+static int l_retry_after(lua_State *L)
+{
+	size_t value_len, date_len;
+	const char *value = luaL_checklstring(L, 1, &value_len);
+	const char *date = luaL_optlstring(L, 2, NULL, &date_len);
+	int64_t now = (int64_t)time(NULL);
+	int64_t served, ms;
+
+	if (date != NULL && http_date_parse(date, date_len, now, &served) == 0)
+		now = served;
+	ms = http_retry_after_ms(value, value_len, now);
+	if (ms < 0)
+		return 0;
+	lua_pushinteger(L, ms);
+	return 1;
+}
+
+static const luaL_Reg FUNCTIONS[] = {
+	{ "perform", l_perform },
+	{ "retry_after", l_retry_after },
+	{ NULL, NULL },
+};
+
+int luaopen_runner_http(lua_State *L)
+{
+	if (luaL_newmetatable(L, TRANSFER)) {
+		lua_pushcfunction(L, transfer_gc);
+		lua_setfield(L, -2, "__gc");
+	}
+	lua_pop(L, 1);
+	luaL_newlib(L, FUNCTIONS);
+	return 1;
+}

@@ -1,0 +1,277 @@
+/*
+ * http_transfer.c: see http_transfer.h. Runs in the worker. libcurl names the
+ * sockets and the moment it waits for; the loop here does the waiting. No Lua,
+ * no policy: what a status or a redirect means is decided in lua/http.lua.
+ */
+#include "http_transfer.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+/* --- what libcurl calls ---------------------------------------------------------- */
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *user)
+{
+	struct transfer *t = user;
+
+	n *= size;
+	if (n > TRANSFER_BODY_MAX - t->body.len) {
+		t->too_large = "its body is larger than 16 MiB";
+		return 0;
+	}
+	buf_add(&t->body, bytes, n);
+	return t->body.failed ? 0 : n;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *user)
+{
+	struct transfer *t = user;
+
+	n *= size;
+	if (n >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
+		buf_clear(&t->head); /* what came before was interim (1xx) */
+	if (n > TRANSFER_HEAD_MAX - t->head.len) {
+		t->too_large = "its headers are larger than 256 KiB";
+		return 0;
+	}
+	buf_add(&t->head, bytes, n);
+	return t->head.failed ? 0 : n;
+}
+
+static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	(void)user;
+	(void)purpose;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static int find_socket(const struct transfer *t, curl_socket_t fd)
+{
+	int i = 0;
+
+	while (i < t->fds_count && t->fds[i].fd != fd)
+		i++;
+	return i;
+}
+
+static short poll_events(int what)
+{
+	return (short)(((what & CURL_POLL_IN) ? POLLIN : 0) | ((what & CURL_POLL_OUT) ? POLLOUT : 0));
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+{
+	struct transfer *t = user;
+	int i = find_socket(t, fd);
+
+	(void)easy;
+	(void)socket_user;
+	if (what == CURL_POLL_REMOVE) {
+		if (i < t->fds_count)
+			t->fds[i] = t->fds[--t->fds_count];
+		return 0;
+	}
+	if (i == TRANSFER_SOCKETS_MAX)
+		return -1;
+	t->fds[i] = (struct pollfd){ .fd = fd, .events = poll_events(what) };
+	t->fds_count = MAX_OF(t->fds_count, i + 1);
+	return 0;
+}
+
+static int on_timer(CURLM *multi, long ms, void *user)
+{
+	struct transfer *t = user;
+
+	(void)multi;
+	t->timer = ms < 0 ? MONO_NEVER : mono_add_ms(mono_now(), ms);
+	return 0;
+}
+
+/* --- options -------------------------------------------------------------------- */
+
+static void note(struct transfer *t, CURLcode code)
+{
+	if (t->result == CURLE_OK)
+		t->result = code;
+}
+
+void transfer_set_long(struct transfer *t, CURLoption option, long value)
+{
+	note(t, t->curl->easy_setopt(t->easy, option, value));
+}
+
+void transfer_set_size(struct transfer *t, CURLoption option, size_t value)
+{
+	note(t, t->curl->easy_setopt(t->easy, option, (curl_off_t)value));
+}
+
+void transfer_set_pointer(struct transfer *t, CURLoption option, const void *value)
+{
+	note(t, t->curl->easy_setopt(t->easy, option, value));
+}
+
+void transfer_add_header(struct transfer *t, const char *line)
+{
+	struct curl_slist *longer = t->curl->slist_append(t->headers, line);
+
+	if (longer == NULL)
+		note(t, CURLE_OUT_OF_MEMORY);
+	else
+		t->headers = longer;
+}
+
+/* The same for every request. */
+static const struct long_option {
+	CURLoption option;
+	long value;
+} LONG_OPTIONS[] = {
+	{ CURLOPT_NOSIGNAL, 1 },
+	{ CURLOPT_FOLLOWLOCATION, 0 },
+	{ CURLOPT_SSL_VERIFYPEER, 1 },
+	{ CURLOPT_SSL_VERIFYHOST, 2 },
+	{ CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
+	{ CURLOPT_SUPPRESS_CONNECT_HEADERS, 1 },
+	{ CURLOPT_HTTPAUTH, CURLAUTH_BASIC },
+	{ CURLOPT_NETRC, CURL_NETRC_IGNORED },
+};
+
+static void set_callbacks(struct transfer *t)
+{
+	const struct curl_api *curl = t->curl;
+
+	curl->easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl->easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
+	curl->easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl->easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
+	curl->easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl->easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
+	curl->multi_setopt(t->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl->multi_setopt(t->multi, CURLMOPT_SOCKETDATA, t);
+	curl->multi_setopt(t->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	curl->multi_setopt(t->multi, CURLMOPT_TIMERDATA, t);
+}
+
+static void set_constants(struct transfer *t)
+{
+	for (size_t i = 0; i < ARRAY_LEN(LONG_OPTIONS); i++)
+		transfer_set_long(t, LONG_OPTIONS[i].option, LONG_OPTIONS[i].value);
+	transfer_set_pointer(t, CURLOPT_USERAGENT, "runner/" RUNNER_VERSION);
+	/* Newer than some libraries that serve otherwise, and a second fence
+	 * only: the Lua half lets nothing but HTTP through. */
+	t->curl->easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	/* A resolver thread that hangs must not hold up a cancellation. */
+	t->curl->easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L);
+}
+
+int transfer_init(struct transfer *t, const struct curl_api *curl)
+{
+	memset(t, 0, sizeof *t);
+	t->curl = curl;
+	t->timer = MONO_NEVER;
+	t->easy = curl->easy_init();
+	t->multi = curl->multi_init();
+	if (t->easy == NULL || t->multi == NULL) {
+		t->result = CURLE_OUT_OF_MEMORY;
+		return -1;
+	}
+	set_callbacks(t);
+	set_constants(t);
+	return t->result == CURLE_OK ? 0 : -1;
+}
+
+void transfer_release(struct transfer *t)
+{
+	struct signal_guard guard;
+
+	signal_guard_enter(&guard);
+	if (t->multi != NULL && t->easy != NULL)
+		t->curl->multi_remove_handle(t->multi, t->easy);
+	if (t->easy != NULL)
+		t->curl->easy_cleanup(t->easy);
+	if (t->multi != NULL)
+		t->curl->multi_cleanup(t->multi);
+	if (t->headers != NULL)
+		t->curl->slist_free_all(t->headers);
+	signal_guard_leave(&guard);
+	t->easy = NULL;
+	t->multi = NULL;
+	t->headers = NULL;
+	buf_release(&t->head);
+	buf_release(&t->body);
+}
+
+/* --- the loop --------------------------------------------------------------------- */
+
+static void collect_result(struct transfer *t)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = t->curl->multi_info_read(t->multi, &left)) != NULL) {
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		t->done = true;
+		t->result = message->data.result;
+	}
+}
+
+static int act(struct transfer *t, curl_socket_t fd, int events)
+{
+	struct signal_guard guard;
+	CURLMcode code;
+	int running;
+
+	signal_guard_enter(&guard);
+	code = t->curl->multi_socket_action(t->multi, fd, events, &running);
+	collect_result(t);
+	signal_guard_leave(&guard);
+	return code == CURLM_OK ? 0 : -1;
+}
+
+static int curl_events(short revents)
+{
+	return ((revents & POLLIN) ? CURL_CSELECT_IN : 0) |
+	       ((revents & POLLOUT) ? CURL_CSELECT_OUT : 0) |
+	       ((revents & (POLLERR | POLLHUP | POLLNVAL)) ? CURL_CSELECT_ERR : 0);
+}
+
+/* A copy, since every action may rewrite the table. */
+static int act_on_ready(struct transfer *t)
+{
+	struct pollfd ready[TRANSFER_SOCKETS_MAX];
+	int count = t->fds_count;
+
+	memcpy(ready, t->fds, sizeof ready);
+	for (int i = 0; i < count && !t->done; i++)
+		if (ready[i].revents != 0 &&
+		    act(t, ready[i].fd, curl_events(ready[i].revents)) != 0)
+			return -1;
+	return 0;
+}
+
+static int act_on_timer(struct transfer *t)
+{
+	if (t->timer > mono_now())
+		return 0;
+	t->timer = MONO_NEVER;
+	return act(t, CURL_SOCKET_TIMEOUT, 0);
+}
+
+enum transfer_end transfer_run(struct transfer *t, mono_t deadline)
+{
+	if (t->curl->multi_add_handle(t->multi, t->easy) != CURLM_OK)
+		return TRANSFER_BROKEN;
+	while (!t->done) {
+		int ready = cancel_poll(t->fds, t->fds_count, MIN_OF(t->timer, deadline));
+
+		if (ready == CANCEL_POLL_CANCELLED)
+			return TRANSFER_CANCELLED;
+		if (ready < 0)
+			return TRANSFER_BROKEN;
+		if ((ready > 0 && act_on_ready(t) != 0) || act_on_timer(t) != 0)
+			return TRANSFER_BROKEN;
+		if (!t->done && deadline <= mono_now())
+			return TRANSFER_TIMEOUT;
+	}
+	return TRANSFER_DONE;
+}

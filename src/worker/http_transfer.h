@@ -1,0 +1,57 @@
+/*
+ * http_transfer.h: one HTTP exchange over libcurl, without Lua: its callbacks
+ * and the loop in which cancel_poll() is all that ever blocks. Private to the
+ * http binding, which says what to ask for and what the answer means.
+ */
+#ifndef RUNNER_HTTP_TRANSFER_H
+#define RUNNER_HTTP_TRANSFER_H
+
+#include "../common/buf.h"
+#include "cancel.h"
+#include "http_curl.h"
+
+#define TRANSFER_SOCKETS_MAX 16
+#define TRANSFER_BODY_MAX ((size_t)16 << 20)
+#define TRANSFER_HEAD_MAX ((size_t)256 << 10) /* below the 300 KiB of libcurl itself */
+
+/* All zero but `curl` may be released. It must not move while it is in use. */
+struct transfer {
+	const struct curl_api *curl;
+	CURL *easy;
+	CURLM *multi;
+	struct curl_slist *headers;
+	struct pollfd fds[TRANSFER_SOCKETS_MAX];
+	int fds_count;
+	mono_t timer; /* when libcurl wants to be called next */
+	bool done;
+	const char *too_large; /* what is, when we stopped it for its size */
+	CURLcode result; /* of the exchange; before it, the first option refused */
+	struct buf head; /* status line and headers of the newest response */
+	struct buf body;
+	char message[CURL_ERROR_SIZE];
+};
+
+/* Handles, callbacks and the options that every request shares. 0, or -1 with
+ * the reason in `result`. Release it either way. */
+int transfer_init(struct transfer *t, const struct curl_api *curl);
+/* Give everything back. May be called again. */
+void transfer_release(struct transfer *t);
+
+/* Set an option; the first that libcurl refuses stays in `result`. */
+void transfer_set_long(struct transfer *t, CURLoption option, long value);
+void transfer_set_size(struct transfer *t, CURLoption option, size_t value);
+void transfer_set_pointer(struct transfer *t, CURLoption option, const void *value);
+/* Add a request header, "Name: value"; libcurl copies it. */
+void transfer_add_header(struct transfer *t, const char *line);
+
+enum transfer_end {
+	TRANSFER_DONE,      /* `result` has libcurl's verdict */
+	TRANSFER_TIMEOUT,   /* `deadline` passed first */
+	TRANSFER_CANCELLED, /* release, then cancel_raise() */
+	TRANSFER_BROKEN,    /* the sockets can't be watched */
+};
+
+/* Run the exchange to its end, at most until `deadline`. */
+enum transfer_end transfer_run(struct transfer *t, mono_t deadline);
+
+#endif
