@@ -27,8 +27,8 @@ local function reason()
 	end
 end
 
-local function raise_required(question, why, suggestion)
-	errors.raise("INPUT_REQUIRED", ("'%s' can't be asked: %s"):format(question, why), { suggestion = suggestion })
+local function raise_required(question, what, why, suggestion)
+	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), { suggestion = suggestion })
 end
 
 local function check(method, question, opts, known)
@@ -51,7 +51,7 @@ local function ask(question, label, secret, accept, suggestion)
 	for _ = 1, MAX_TRIES do
 		local answer, why = require("runner.terminal").ask(note .. label, secret)
 		if not answer then
-			raise_required(question, why, suggestion)
+			raise_required(question, "got no answer", why, suggestion)
 		end
 		local value, problem = accept(answer)
 		if value ~= nil then
@@ -59,7 +59,7 @@ local function ask(question, label, secret, accept, suggestion)
 		end
 		note = host.clean(problem or "That can't be used.") .. "\n"
 	end
-	raise_required(question, ("no usable answer in %d tries"):format(MAX_TRIES), suggestion)
+	raise_required(question, "got no answer", ("no usable answer in %d tries"):format(MAX_TRIES), suggestion)
 end
 
 local function suggestion_for(arg)
@@ -80,7 +80,7 @@ function M.prompt(_, question, opts)
 	check("prompt", question, opts, PROMPT)
 	local suggestion, why = suggestion_for(opts.arg), reason()
 	if why then
-		raise_required(question, why, suggestion)
+		raise_required(question, "can't be asked", why, suggestion)
 	end
 	local shown = opts.default ~= nil and not opts.secret and (" [%s]"):format(opts.default) or ""
 	return ask(question, host.clean(question .. shown .. ": "), opts.secret, function(answer)
@@ -109,7 +109,7 @@ function M.confirm(_, question, opts)
 	end
 	local why = reason()
 	if why then
-		raise_required(question, why, "Pass --yes")
+		raise_required(question, "can't be asked", why, "Pass --yes")
 	end
 	local label = host.clean(question .. (opts.default and " [Y/n] " or " [y/N] "))
 	return ask(question, label, false, function(answer)

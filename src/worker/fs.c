@@ -1,6 +1,7 @@
 /*
  * fs.c: files for scripts: require "fs". Runs in the worker. One system call a
- * function here; what takes several is in fs_file.c, fs_tree.c and fs_lock.c.
+ * function here; queries are in fs_query.c, and what takes several calls in
+ * fs_file.c, fs_tree.c and fs_lock.c.
  *
  *   stat(path) lstat(path)      {type, size, mtime, mode, uid, ino, dev}
  *   list(path)                  the names in a directory, sorted by byte
@@ -18,7 +19,6 @@
  */
 #include "fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -32,7 +32,6 @@
 #include "../common/xio.h"
 #include "../engine/os.h"
 #include "cancel.h"
-#include "rules.h"
 #include "worker.h"
 
 /* --- failures ------------------------------------------------------------------- */
@@ -157,149 +156,6 @@ int fs_temporary(const char *path, char *out, size_t cap)
 	return n < 0 || (size_t)n >= cap ? (errno = ENAMETOOLONG, -1) : 0;
 }
 
-/* --- what a file is ---------------------------------------------------------------- */
-
-static const struct {
-	mode_t bits;
-	const char *name;
-} type_names[] = {
-	{ S_IFREG, "file" },  { S_IFDIR, "directory" },    { S_IFLNK, "link" },   { S_IFIFO, "fifo" },
-	{ S_IFCHR, "char" },  { S_IFBLK, "block" },        { S_IFSOCK, "socket" },
-};
-
-static const char *type_name(mode_t mode)
-{
-	for (size_t i = 0; i < ARRAY_LEN(type_names); i++)
-		if ((mode & S_IFMT) == type_names[i].bits)
-			return type_names[i].name;
-	return "other";
-}
-
-static void set_int(lua_State *L, const char *key, lua_Integer value)
-{
-	lua_pushinteger(L, value);
-	lua_setfield(L, -2, key);
-}
-
-static int push_stat(lua_State *L, const struct stat *st)
-{
-	lua_createtable(L, 0, 8);
-	lua_pushstring(L, type_name(st->st_mode));
-	lua_setfield(L, -2, "type");
-	lua_pushnumber(L, (lua_Number)st->st_mtim.tv_sec + (lua_Number)st->st_mtim.tv_nsec / 1e9);
-	lua_setfield(L, -2, "mtime");
-	set_int(L, "size", (lua_Integer)st->st_size);
-	set_int(L, "mode", (lua_Integer)(st->st_mode & 07777));
-	set_int(L, "uid", (lua_Integer)st->st_uid);
-	set_int(L, "gid", (lua_Integer)st->st_gid);
-	set_int(L, "ino", (lua_Integer)st->st_ino);
-	set_int(L, "dev", (lua_Integer)st->st_dev);
-	return 1;
-}
-
-static int fs_stat(lua_State *L)
-{
-	const char *path = fs_path(L, 1);
-	struct stat st;
-
-	return stat(path, &st) < 0 ? fs_fail(L, "stat", path, NULL) : push_stat(L, &st);
-}
-
-static int fs_lstat(lua_State *L)
-{
-	const char *path = fs_path(L, 1);
-	struct stat st;
-
-	return lstat(path, &st) < 0 ? fs_fail(L, "lstat", path, NULL) : push_stat(L, &st);
-}
-
-static int fs_realpath(lua_State *L)
-{
-	const char *path = fs_path(L, 1);
-	char out[PATH_MAX];
-
-	if (!realpath(path, out))
-		return fs_fail(L, "realpath", path, NULL);
-	lua_pushstring(L, out);
-	return 1;
-}
-
-static int fs_readlink(lua_State *L)
-{
-	const char *path = fs_path(L, 1);
-	char out[PATH_MAX];
-	ssize_t n = readlink(path, out, sizeof(out));
-
-	if (n < 0)
-		return fs_fail(L, "readlink", path, NULL);
-	lua_pushlstring(L, out, (size_t)n);
-	return 1;
-}
-
-/* --- list ----------------------------------------------------------------------------- */
-
-/* All names, each ended by NUL, into out. */
-static int read_names(DIR *dir, struct buf *out)
-{
-	const struct dirent *entry;
-
-	while (errno = 0, (entry = readdir(dir))) {
-		const char *name = entry->d_name;
-
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-			continue;
-		buf_add(out, name, strlen(name) + 1);
-		if (fs_go_on() < 0)
-			return -1;
-	}
-	if (out->failed)
-		errno = ENOMEM;
-	return errno ? -1 : 0;
-}
-
-static int list_names(const char *path, struct buf *out)
-{
-	DIR *dir = opendir(path);
-	int status, saved;
-
-	if (!dir)
-		return -1;
-	status = read_names(dir, out);
-	saved = errno;
-	closedir(dir);
-	errno = saved;
-	return status;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int fs_list(lua_State *L)
-{
-	const char *path = fs_path(L, 1);
-	struct buf *names = host_push_buffer(L);
-	struct buf *order = host_push_buffer(L);
-	size_t count;
-
-	if (list_names(path, names) < 0)
-		return fs_fail(L, "list", path, NULL);
-	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
-		const char *name = names->data + at;
-		buf_add(order, &name, sizeof(name));
-	}
-	count = order->len / sizeof(char *);
-	if (count > 0)
-		qsort(order->data, count, sizeof(char *), compare_names);
-	lua_createtable(L, (int)count, 0);
-	for (size_t i = 0; i < count; i++) {
-		lua_pushstring(L, ((const char **)(void *)order->data)[i]);
-		lua_rawseti(L, -2, (lua_Integer)i + 1);
-	}
-	return 1;
-}
-
 /* --- changes ---------------------------------------------------------------------------- */
 
 static int fs_mkdir(lua_State *L)
@@ -396,18 +252,18 @@ static const luaL_Reg functions[] = {
 	{ "copy_tree", fs_lua_copy_tree },
 	{ "fsync", fs_lua_fsync },
 	{ "fsync_tree", fs_lua_fsync_tree },
-	{ "list", fs_list },
+	{ "list", fs_lua_list },
 	{ "lock", fs_lua_lock },
-	{ "lstat", fs_lstat },
+	{ "lstat", fs_lua_lstat },
 	{ "mkdir", fs_mkdir },
 	{ "mkdirs", fs_mkdirs },
 	{ "read", fs_lua_read },
-	{ "readlink", fs_readlink },
-	{ "realpath", fs_realpath },
+	{ "readlink", fs_lua_readlink },
+	{ "realpath", fs_lua_realpath },
 	{ "remove_tree", fs_lua_remove_tree },
 	{ "rename", fs_rename },
 	{ "rmdir", fs_rmdir },
-	{ "stat", fs_stat },
+	{ "stat", fs_lua_stat },
 	{ "swap_symlink", fs_lua_swap_symlink },
 	{ "symlink", fs_symlink },
 	{ "touch", fs_touch },

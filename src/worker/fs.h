@@ -1,7 +1,7 @@
 /*
  * fs.h: what the files of the file-system binding share. fs.c registers and
- * has the single calls, fs_file.c whole files, fs_tree.c whole trees, fs_lock.c
- * locks.
+ * has the single calls, fs_query.c those that only look, fs_file.c whole files,
+ * fs_tree.c whole trees, fs_lock.c locks.
  *
  * Plain-C halves return 0, or -1 with errno; cancellation is errno ECANCELED.
  * Lua halves return `nil, "verb path: reason", "ENOENT"` on failure, raise for
@@ -33,6 +33,13 @@ int fs_sync_parent(const char *path);
 int fs_temporary(const char *path, char *out, size_t cap);
 /* Copy all bytes from one descriptor to the other. */
 int fs_copy_bytes(int from, int to);
+
+/* --- fs_query.c --- */
+int fs_lua_stat(lua_State *L);
+int fs_lua_lstat(lua_State *L);
+int fs_lua_realpath(lua_State *L);
+int fs_lua_readlink(lua_State *L);
+int fs_lua_list(lua_State *L);
 
 /* --- fs_file.c --- */
 int fs_lua_read(lua_State *L);

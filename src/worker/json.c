@@ -37,20 +37,24 @@ void json_push_null(lua_State *L)
 /* --- decode ------------------------------------------------------------------- */
 
 /* The parsed tree belongs to a userdata while Lua allocates. */
+struct tree {
+	json_t *root;
+};
+
 static int collect_tree(lua_State *L)
 {
-	json_t **tree = lua_touserdata(L, 1);
+	struct tree *tree = lua_touserdata(L, 1);
 
-	json_decref(*tree);
-	*tree = NULL;
+	json_decref(tree->root);
+	tree->root = NULL;
 	return 0;
 }
 
-static json_t **new_tree(lua_State *L)
+static struct tree *new_tree(lua_State *L)
 {
-	json_t **tree = lua_newuserdatauv(L, sizeof(*tree), 0);
+	struct tree *tree = lua_newuserdatauv(L, sizeof(*tree), 0);
 
-	*tree = NULL;
+	tree->root = NULL;
 	if (luaL_newmetatable(L, TREE)) {
 		lua_pushcfunction(L, collect_tree);
 		lua_setfield(L, -2, "__gc");
@@ -125,19 +129,19 @@ static int decode(lua_State *L)
 	size_t n;
 	const char *text = luaL_checklstring(L, 1, &n);
 	json_error_t error;
-	json_t **tree;
+	struct tree *tree;
 
 	json_push_array_mark(L);
 	tree = new_tree(L);
-	*tree = json_loadb(text, n, JSON_DECODE_ANY, &error);
-	if (!*tree) {
+	tree->root = json_loadb(text, n, JSON_DECODE_ANY, &error);
+	if (!tree->root) {
 		lua_pushnil(L);
 		lua_pushfstring(L, "line %d column %d: %s", error.line, error.column, plain_words(&error));
 		return 2;
 	}
-	push_value(L, *tree, lua_gettop(L) - 1);
-	json_decref(*tree);
-	*tree = NULL;
+	push_value(L, tree->root, lua_gettop(L) - 1);
+	json_decref(tree->root);
+	tree->root = NULL;
 	return 1;
 }
 

@@ -6,25 +6,12 @@
  * An object's members are written in the order of lua_next() and then put into
  * the order of their keys, so no key is looked up twice.
  */
-#include "json_lua.h"
+#include "json_encode.h"
 
 #include <lauxlib.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "../common/json.h"
-#include "rules.h"
-
-#define ENCODE_MAX_DEFAULT ((lua_Integer)1 << 30)
-
-/* One level of the path to the value at hand. */
-struct place {
-	const void *table;
-	const char *key; /* NULL in an array */
-	size_t key_len;
-	lua_Integer index;
-};
 
 struct member {
 	const char *key;
@@ -32,94 +19,17 @@ struct member {
 	size_t start, end; /* of `"key":value` in out */
 };
 
-struct encoder {
-	lua_State *L;
-	int mark; /* stack index of the array metatable */
-	struct buf *out, *members, *sorted, *message;
-	struct json_writer w;
-	size_t max;
-	const char *name; /* of the value as a whole, in messages */
-	const char *code; /* of the failure */
-	lua_Integer nonfinite, repaired;
-	int depth;
-	struct place path[JSON_MAX_DEPTH];
-};
-
-/* --- failures ----------------------------------------------------------------- */
-
-static bool is_identifier(const char *s, size_t n)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-
-	return n > 0 && strspn(s, letters) >= n && (s[0] < '0' || s[0] > '9');
-}
-
-static void add_path(struct encoder *e, int depth)
-{
-	buf_add_str(e->message, e->name);
-	for (int i = 0; i < depth; i++) {
-		const struct place *p = &e->path[i];
-
-		if (!p->key) {
-			buf_add_fmt(e->message, "[%lld]", (long long)p->index);
-		} else if (is_identifier(p->key, p->key_len)) {
-			buf_add_char(e->message, '.');
-			buf_add(e->message, p->key, p->key_len);
-		} else {
-			buf_add_char(e->message, '[');
-			json_quote(e->message, p->key, p->key_len);
-			buf_add_char(e->message, ']');
-		}
-	}
-}
-
-/* The value at the path can't be written: "data.items[3].fn is a function". */
-PRINTF_LIKE(2, 3)
-static int refuse(struct encoder *e, const char *format, ...)
-{
-	va_list ap;
-
-	add_path(e, e->depth);
-	buf_add_char(e->message, ' ');
-	va_start(ap, format);
-	buf_add_vfmt(e->message, format, ap);
-	va_end(ap);
-	e->code = "INVALID_RESULT";
-	return -1;
-}
-
-static int check_size(struct encoder *e, size_t more)
-{
-	if (e->out->failed || e->members->failed || e->sorted->failed) {
-		buf_add_str(e->message, "not enough memory to write JSON");
-		e->code = "MEMORY_LIMIT";
-		return -1;
-	}
-	if (more > e->max || e->out->len > e->max - more) {
-		buf_add_fmt(e->message, "%s is larger than %zu bytes as JSON", e->name, e->max);
-		e->code = "OUTPUT_TOO_LARGE";
-		return -1;
-	}
-	return 0;
-}
-
 /* --- tables ------------------------------------------------------------------- */
-
-static int encode_value(struct encoder *e);
 
 static int enter(struct encoder *e)
 {
 	const void *table = lua_topointer(e->L, -1);
 
-	for (int i = 0; i < e->depth; i++) {
-		if (e->path[i].table != table)
-			continue;
-		refuse(e, "is a cycle: the table is ");
-		add_path(e, i);
-		return -1;
-	}
+	for (int i = 0; i < e->depth; i++)
+		if (e->path[i].table == table)
+			return encode_refuse_cycle(e, i);
 	if (e->depth == JSON_MAX_DEPTH)
-		return refuse(e, "is nested more than %d levels deep", JSON_MAX_DEPTH);
+		return encode_refuse(e, "is nested more than %d levels deep", JSON_MAX_DEPTH);
 	e->path[e->depth++].table = table;
 	return 0;
 }
@@ -153,11 +63,11 @@ static int check_items(struct encoder *e, lua_Integer n)
 		}
 		e->depth--;
 		if (key)
-			return refuse(e, "is an array with the key '%s': split the table in two", key);
-		return refuse(e, "is an array with holes or odd keys: JSON arrays have the keys 1 to n");
+			return encode_refuse(e, "is an array with the key '%s': split the table in two", key);
+		return encode_refuse(e, "is an array with holes or odd keys: JSON arrays have the keys 1 to n");
 	}
 	e->depth -= found != n;
-	return found == n ? 0 : refuse(e, "is an array with holes: JSON arrays have the keys 1 to n");
+	return found == n ? 0 : encode_refuse(e, "is an array with holes: JSON arrays have the keys 1 to n");
 }
 
 static int put_array(struct encoder *e)
@@ -190,7 +100,7 @@ static int put_member(struct encoder *e)
 
 	if (lua_type(e->L, -2) != LUA_TSTRING) {
 		e->depth--;
-		return refuse(e, "has a %s as a key: the keys of an object are strings, those of an array 1 to n",
+		return encode_refuse(e, "has a %s as a key: the keys of an object are strings, those of an array 1 to n",
 		              luaL_typename(e->L, -2));
 	}
 	here->key = lua_tolstring(e->L, -2, &here->key_len);
@@ -222,7 +132,7 @@ static int sort_members(struct encoder *e, size_t base)
 	struct member *m;
 	size_t start;
 
-	if (check_size(e, 0) < 0)
+	if (encode_check_size(e, 0) < 0)
 		return -1;
 	if (count > 1) {
 		m = (struct member *)(void *)(e->members->data + base);
@@ -234,7 +144,7 @@ static int sort_members(struct encoder *e, size_t base)
 				buf_add_char(e->sorted, ',');
 			buf_add(e->sorted, e->out->data + m[i].start, m[i].end - m[i].start);
 		}
-		if (check_size(e, 0) < 0)
+		if (encode_check_size(e, 0) < 0)
 			return -1;
 		memcpy(e->out->data + start, e->sorted->data, e->sorted->len);
 	}
@@ -277,7 +187,7 @@ static int encode_string(struct encoder *e)
 	size_t n;
 	const char *s = lua_tolstring(e->L, -1, &n);
 
-	if (check_size(e, n) < 0)
+	if (encode_check_size(e, n) < 0)
 		return -1;
 	put_string(e, s, n);
 	return 0;
@@ -310,12 +220,11 @@ static int encode_other(struct encoder *e)
 	else if (type == LUA_TBOOLEAN)
 		json_bool(&e->w, lua_toboolean(e->L, -1));
 	else
-		return refuse(e, "is a %s, which JSON can't hold", lua_typename(e->L, type));
+		return encode_refuse(e, "is a %s, which JSON can't hold", lua_typename(e->L, type));
 	return 0;
 }
 
-/* Write the value on top of the stack, which stays. 0, or -1 with e->code. */
-static int encode_value(struct encoder *e)
+int encode_value(struct encoder *e)
 {
 	int type = lua_type(e->L, -1);
 	int status = type == LUA_TSTRING ? encode_string(e)
@@ -323,79 +232,5 @@ static int encode_value(struct encoder *e)
 	           : type == LUA_TTABLE  ? encode_table(e)
 	                                 : encode_other(e);
 
-	return status < 0 ? -1 : check_size(e, 0);
-}
-
-/* --- json.encode ---------------------------------------------------------------- */
-
-static void read_options(lua_State *L, struct encoder *e)
-{
-	lua_Integer max = ENCODE_MAX_DEFAULT;
-
-	if (!lua_isnil(L, 2)) {
-		luaL_checktype(L, 2, LUA_TTABLE);
-		lua_getfield(L, 2, "max");
-		max = luaL_optinteger(L, -1, max);
-		luaL_argcheck(L, max >= 0, 2, "max is negative");
-		lua_getfield(L, 2, "name"); /* both stay on the stack: e->name points into it */
-		e->name = luaL_optstring(L, -1, e->name);
-	}
-	e->max = (size_t)max;
-}
-
-static int push_failure(struct encoder *e)
-{
-	lua_pushnil(e->L);
-	lua_pushlstring(e->L, buf_cstr(e->message), e->message->len);
-	lua_pushstring(e->L, e->code);
-	return 3;
-}
-
-static int push_text(struct encoder *e)
-{
-	lua_State *L = e->L;
-
-	lua_pushlstring(L, buf_cstr(e->out), e->out->len);
-	if (lua_isnil(L, 2)) /* one value only: encode(x) may stand among arguments */
-		return 1;
-	lua_pushnil(L);
-	lua_createtable(L, 0, 2);
-	lua_pushinteger(L, e->nonfinite);
-	lua_setfield(L, -2, "nonfinite");
-	lua_pushinteger(L, e->repaired);
-	lua_setfield(L, -2, "repaired");
-	return 3;
-}
-
-static void release_all(struct encoder *e)
-{
-	buf_release(e->out);
-	buf_release(e->members);
-	buf_release(e->sorted);
-	buf_release(e->message);
-}
-
-int json_lua_encode(lua_State *L)
-{
-	struct encoder e = { .L = L, .name = "data" };
-	int status, results;
-
-	luaL_checkany(L, 1);
-	lua_settop(L, 2);
-	read_options(L, &e);
-	e.out = host_push_buffer(L);
-	e.members = host_push_buffer(L);
-	e.sorted = host_push_buffer(L);
-	e.message = host_push_buffer(L);
-	e.w = (struct json_writer)JSON_WRITER_INIT(e.out);
-	json_push_array_mark(L);
-	e.mark = lua_gettop(L);
-	/* room for all levels at once: from here to the end Lua allocates nothing */
-	luaL_checkstack(L, 4 * JSON_MAX_DEPTH + 16, NULL);
-	lua_pushvalue(L, 1);
-	status = encode_value(&e);
-	lua_settop(L, e.mark);
-	results = status < 0 ? push_failure(&e) : push_text(&e);
-	release_all(&e);
-	return results;
+	return status < 0 ? -1 : encode_check_size(e, 0);
 }

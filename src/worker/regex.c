@@ -25,26 +25,30 @@
 
 /* --- compiling ------------------------------------------------------------------ */
 
+struct pattern {
+	pcre2_code *code;
+};
+
 static int collect(lua_State *L)
 {
-	pcre2_code **code = lua_touserdata(L, 1);
+	struct pattern *p = lua_touserdata(L, 1);
 
-	pcre2_code_free(*code);
-	*code = NULL;
+	pcre2_code_free(p->code);
+	p->code = NULL;
 	return 0;
 }
 
-static pcre2_code **new_code(lua_State *L)
+static struct pattern *new_pattern(lua_State *L)
 {
-	pcre2_code **code = lua_newuserdatauv(L, sizeof(*code), 0);
+	struct pattern *p = lua_newuserdatauv(L, sizeof(*p), 0);
 
-	*code = NULL;
+	p->code = NULL;
 	if (luaL_newmetatable(L, CODE)) {
 		lua_pushcfunction(L, collect);
 		lua_setfield(L, -2, "__gc");
 	}
 	lua_setmetatable(L, -2);
-	return code;
+	return p;
 }
 
 static void push_message(lua_State *L, int error, PCRE2_SIZE offset)
@@ -61,22 +65,22 @@ static void push_message(lua_State *L, int error, PCRE2_SIZE offset)
 static pcre2_code *compile(lua_State *L)
 {
 	size_t n;
-	const char *pattern = luaL_checklstring(L, 1, &n);
+	const char *text = luaL_checklstring(L, 1, &n);
 	PCRE2_SIZE offset;
-	pcre2_code **code;
+	struct pattern *p;
 	int error;
 
 	if (n > PATTERN_MAX) {
 		lua_pushliteral(L, "the regular expression is longer than 64 KiB");
 		return NULL;
 	}
-	code = new_code(L);
-	*code = pcre2_compile((PCRE2_SPTR)pattern, n,
+	p = new_pattern(L);
+	p->code = pcre2_compile((PCRE2_SPTR)text, n,
 	                      PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_NEVER_BACKSLASH_C,
 	                      &error, &offset, NULL);
-	if (!*code)
+	if (!p->code)
 		push_message(L, error, offset);
-	return *code;
+	return p->code;
 }
 
 /* --- the cache: pattern → code, emptied when it is full --------------------------- */
@@ -125,7 +129,7 @@ static pcre2_code *cached(lua_State *L)
 	push_cache(L);
 	lua_pushvalue(L, 1);
 	if (lua_rawget(L, -2) == LUA_TUSERDATA)
-		return *(pcre2_code **)lua_touserdata(L, -1);
+		return ((struct pattern *)lua_touserdata(L, -1))->code;
 	lua_pop(L, 1);
 	code = compile(L);
 	if (code)
