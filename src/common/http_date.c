@@ -155,7 +155,7 @@ static int to_seconds(const struct parts *p, int64_t now, int64_t *seconds)
 	days = days_from_civil(year, p->month, p->day);
 	if (((days + 4) % 7 + 7) % 7 != p->weekday)
 		return -1;
-	*seconds = days * DAY_SECONDS + p->hour * 3600 + p->minute * 60 + p->second;
+	*seconds = days * DAY_SECONDS + p->hour * INT64_C(3600) + p->minute * INT64_C(60) + p->second;
 	return 0;
 }
 

@@ -78,7 +78,7 @@ void json_str(struct json_writer *w, const char *s, size_t n)
 void json_cstr(struct json_writer *w, const char *s)
 {
 	if (s == NULL)
-		json_null(w);
+		json_write_null(w);
 	else
 		json_str(w, s, strlen(s));
 }
@@ -88,7 +88,7 @@ void json_bool(struct json_writer *w, bool v)
 	json_raw(w, v ? "true" : "false", v ? 4 : 5);
 }
 
-void json_null(struct json_writer *w)
+void json_write_null(struct json_writer *w)
 {
 	json_raw(w, "null", 4);
 }
@@ -139,7 +139,7 @@ void json_double(struct json_writer *w, double v)
 {
 	char text[64];
 	if (!isfinite(v)) {
-		json_null(w);
+		json_write_null(w);
 		return;
 	}
 	shortest(v, text, sizeof(text));

@@ -67,8 +67,8 @@ bool spared_has(const struct spared *s, pid_t pid);
 /* Signal our direct children except the spared. Async-signal-safe. Returns how
  * many were signalled, -1 when the system can't list them. */
 int child_signal_direct(int sig, const struct spared *spare);
-/* Signal every descendant of `root` (itself included), depth first found, up
- * to 4096 of them. Not for a clean run: it walks /proc. */
+/* Signal every descendant of `root` (itself included, the calling process
+ * never), depth first found, up to 4096 of them. Not for a clean run: it walks /proc. */
 int child_signal_tree(pid_t root, int sig, const struct spared *spare);
 
 /* Reap everything that is dead; never blocks. For each: on_exit(pid, status).

@@ -50,9 +50,10 @@ bool spared_has(const struct spared *s, pid_t pid)
 static int signal_all(const pid_t *pids, int count, int sig, const struct spared *spare)
 {
 	int signalled = 0;
+	pid_t self = getpid();
 
 	for (int i = 0; i < count; i++)
-		if (!spared_has(spare, pids[i]) && kill(pids[i], sig) == 0)
+		if (pids[i] != self && !spared_has(spare, pids[i]) && kill(pids[i], sig) == 0)
 			signalled++;
 	return signalled;
 }

@@ -120,7 +120,7 @@ static void write_attempts(struct run *run, struct json_writer *w)
 	member_int(w, "attempt", run->attempts);
 	json_key(w, "max_attempts");
 	if (p->retries < 0)
-		json_null(w);
+		json_write_null(w);
 	else
 		json_int(w, p->retries + 1);
 	if (run_repeats(run) > 0)
@@ -171,7 +171,7 @@ void envelope_write(struct run *run, int exit_code, struct buf *out)
 	json_raw(&w, data->len ? data->data : "null", data->len ? data->len : 4);
 	json_key(&w, "error");
 	if (exit_code == 0)
-		json_null(&w);
+		json_write_null(&w);
 	else
 		write_error(run, &w);
 	json_key(&w, "warnings");
@@ -209,7 +209,7 @@ void envelope_add_history(struct run *run, const struct report *r, int64_t delay
 		member_int(&w, "delay_ms", delay_ms);
 	} else {
 		json_key(&w, "delay_ms");
-		json_null(&w);
+		json_write_null(&w);
 	}
 	if (r->steps.count > 0) {
 		json_key(&w, "completed_steps");

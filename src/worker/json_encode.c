@@ -216,7 +216,7 @@ static int encode_other(struct encoder *e)
 	int type = lua_type(e->L, -1);
 
 	if (type == LUA_TNIL || (type == LUA_TLIGHTUSERDATA && !lua_touserdata(e->L, -1)))
-		json_null(&e->w);
+		json_write_null(&e->w);
 	else if (type == LUA_TBOOLEAN)
 		json_bool(&e->w, lua_toboolean(e->L, -1));
 	else

@@ -95,9 +95,46 @@ static const struct embedded_chunk *find_chunk(const char *name)
 	return NULL;
 }
 
+/*
+ * The library's own globals: a copy of the standard ones, tables of functions
+ * included (but `package`, whose path is meant to be shared). A script that
+ * assigns to `type` or `print` by accident breaks itself, not us.
+ */
+static const char private_globals;
+
+static void copy_members(lua_State *L, int from, int to)
+{
+	for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
+		lua_pushvalue(L, -2);
+		lua_pushvalue(L, -2);
+		lua_rawset(L, to);
+	}
+}
+
+static void make_private_globals(lua_State *L)
+{
+	static const char *const libraries[] = { "coroutine", "debug", "io", "math", "os",
+	                                         "string", "table", "utf8" };
+	int env;
+
+	lua_newtable(L);
+	env = lua_gettop(L);
+	lua_pushglobaltable(L);
+	copy_members(L, env + 1, env);
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		lua_getfield(L, env + 1, libraries[i]);
+		lua_newtable(L);
+		copy_members(L, env + 2, env + 3);
+		lua_setfield(L, env, libraries[i]);
+		lua_pop(L, 1);
+	}
+	lua_settop(L, env);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_globals);
+}
+
 /* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
  * is set, else from the binary. LUA_OK, or an error message on the stack. */
-static int load_chunk(lua_State *L, const char *name)
+static int find_and_load(lua_State *L, const char *name)
 {
 	const char *dir = getenv("RUNNER_LUA");
 	const struct embedded_chunk *chunk;
@@ -114,6 +151,17 @@ static int load_chunk(lua_State *L, const char *name)
 		return LUA_ERRFILE;
 	}
 	return luaL_loadbufferx(L, (const char *)chunk->bytes, chunk->size, name, "b");
+}
+
+static int load_chunk(lua_State *L, const char *name)
+{
+	int status = find_and_load(L, name);
+
+	if (status == LUA_OK) {
+		lua_rawgetp(L, LUA_REGISTRYINDEX, &private_globals);
+		lua_setupvalue(L, -2, 1);
+	}
+	return status;
 }
 
 /* require's searcher for runner.*: dots in the rest are folders. */
@@ -163,6 +211,7 @@ static int boot(lua_State *L)
 	add_modules(L);
 	if (cancel_init(L) < 0)
 		return luaL_error(L, "can't prepare for signals");
+	make_private_globals(L);
 	if (load_chunk(L, "boot") != LUA_OK)
 		return lua_error(L);
 	lua_gc(L, LUA_GCRESTART);

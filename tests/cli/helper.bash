@@ -10,7 +10,9 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 RUNNER=${RUNNER:-$ROOT/build/runner}
 # what a caller's environment may hold without changing what is tested
-CLEAN_ENV=(PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8)
+# (the token finds this test's processes from outside, in /proc)
+TOKEN=t$$-${BATS_TEST_NUMBER:-0}-$RANDOM
+CLEAN_ENV=(PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 TOKEN="$TOKEN")
 [ -n "${ASAN_OPTIONS:-}" ] && CLEAN_ENV+=(ASAN_OPTIONS="$ASAN_OPTIONS")
 
 setup() {
@@ -51,12 +53,16 @@ expect() {
 	python3 "$ROOT/tests/cli/envelope.py" expect "$1" out.txt
 }
 
-# No process of this test is left: each runner we start carries the token.
-assert_no_process_with() {
-	local left
-	left=$(grep -lzs "^$1\$" /proc/[0-9]*/environ 2>/dev/null || true)
-	if [ -n "$left" ]; then
-		echo "left alive: $left" >&2
-		return 1
-	fi
+# No process of this test is left: each inherits the token.
+processes_left() {
+	grep -lzs "^TOKEN=$TOKEN\$" /proc/[0-9]*/environ 2>/dev/null || true
+}
+
+assert_no_process_left() {
+	local left path
+	left=$(processes_left)
+	for path in $left; do
+		echo "left alive: $path $(tr '\0' ' ' <"${path%environ}cmdline")" >&2
+	done
+	[ -z "$left" ]
 }

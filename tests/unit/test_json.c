@@ -34,7 +34,7 @@ static void commas_stand_between_values_and_nowhere_else(void **state UNUSED)
 	json_int(&w, 1);
 	json_bool(&w, true);
 	json_bool(&w, false);
-	json_null(&w);
+	json_write_null(&w);
 	json_begin_object(&w);
 	json_key(&w, "k");
 	json_str(&w, "v\0x", 2);
