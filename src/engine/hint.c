@@ -15,14 +15,14 @@ struct source {
 	int exit_code;
 	enum retryable retryable;
 	enum side_effects side_effects;
-	int64_t retry_after_ms;
 	enum retry_strategy strategy;
+	int64_t retry_after_ms;
 };
 
 enum { SOURCE_OWN, SOURCE_CODE, SOURCE_ENTRY, SOURCE_CODE_ROW, SOURCE_ENTRY_ROW, SOURCE_COUNT };
 
 #define SOURCE_SILENT \
-	((struct source){ -1, RETRYABLE_INHERIT, SIDE_EFFECTS_INHERIT, -1, RETRY_STRATEGY_NONE })
+	((struct source){ -1, RETRYABLE_INHERIT, SIDE_EFFECTS_INHERIT, RETRY_STRATEGY_NONE, -1 })
 
 static const struct declared_code *declared_find(const struct declared_codes *declared,
                                                  const char *name)
@@ -37,29 +37,29 @@ static struct source own_source(const struct own_hints *own)
 {
 	if (own == NULL)
 		return SOURCE_SILENT;
-	return (struct source){ -1, own->retryable, own->side_effects, own->retry_after_ms,
-		                own->strategy };
+	return (struct source){ -1, own->retryable, own->side_effects, own->strategy,
+		                own->retry_after_ms };
 }
 
 static struct source declared_source(const struct declared_code *d)
 {
 	if (d == NULL)
 		return SOURCE_SILENT;
-	return (struct source){ d->exit_code, d->retryable, d->side_effects, d->retry_after_ms,
-		                d->strategy };
+	return (struct source){ d->exit_code, d->retryable, d->side_effects, d->strategy,
+		                d->retry_after_ms };
 }
 
 static struct source code_source(const struct code_row *row)
 {
 	if (row == NULL)
 		return SOURCE_SILENT;
-	return (struct source){ -1, row->retryable, SIDE_EFFECTS_INHERIT, row->retry_after_ms,
-		                row->strategy };
+	return (struct source){ -1, row->retryable, SIDE_EFFECTS_INHERIT, row->strategy,
+		                row->retry_after_ms };
 }
 
 static struct source entry_source(const struct exit_row *row)
 {
-	return (struct source){ -1, row->retryable, row->side_effects, -1, RETRY_STRATEGY_NONE };
+	return (struct source){ -1, row->retryable, row->side_effects, RETRY_STRATEGY_NONE, -1 };
 }
 
 /* The first source that speaks wins, for each field alone. `least_ms` is what

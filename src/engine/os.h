@@ -24,7 +24,8 @@ int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
 /* Does this process have children (dead or alive) already? [signal] */
 bool os_has_children(void);
 /* Reopen descriptor fd as a new, non-blocking description, so that the flags
- * of the inherited one stay untouched. -1 when that is impossible. */
+ * of the inherited one stay untouched. For pipes and terminals; -1 when that
+ * is impossible or would lose the offset (regular files, sockets). */
 int os_reopen_nonblocking(int fd, int flags);
 /* Fill with random bytes from the system; 0 or -1. */
 int os_random(void *out, size_t n);

@@ -76,9 +76,11 @@ static int64_t fibonacci_ms(const struct policy *p, int64_t n)
 
 static int64_t custom_ms(const struct policy *p, int64_t n)
 {
-	int64_t last = (int64_t)MIN_OF(p->delay_count, (size_t)POLICY_MAX_DELAYS) - 1;
+	size_t count = MIN_OF(p->delay_count, (size_t)POLICY_MAX_DELAYS);
 
-	return last < 0 ? delay_of(p) : clamp(p->delays[MIN_OF(n, last)], 0, CEILING_MS);
+	if (count == 0)
+		return delay_of(p);
+	return clamp(p->delays[MIN_OF((uint64_t)n, count - 1)], 0, CEILING_MS);
 }
 
 static const struct backoff_row {

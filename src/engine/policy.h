@@ -44,7 +44,9 @@ struct policy {
 	{ 0, BACKOFF_EXPONENTIAL, 1000, 30000, JITTER_FACTOR, 250000, 0, 0, { 0 } }
 
 /* The wait before repetition n (0-based), ms ≥ 0: base, then jitter, then cap.
- * The same policy and n always give the same answer. Never overflows. */
+ * The same policy and n always give the same answer. Never overflows: no delay
+ * is longer than 2^41 ms (69 years). Decorrelated jitter grows by itself, from
+ * the first base. */
 int64_t policy_delay_ms(const struct policy *p, int64_t n);
 
 /* A tail shorter than this is not worth a further attempt (design §5). */
@@ -64,6 +66,8 @@ struct policy_question {
 	int64_t left_ms;     /* until the deadline; INT64_MAX: no limit */
 };
 
+/* Sets *wait_ms for POLICY_WAIT and POLICY_BUDGET (the wait that did not fit),
+ * else to 0. */
 enum policy_verdict policy_decide(const struct policy *p, const struct policy_question *q,
                                   int64_t *wait_ms);
 

@@ -67,6 +67,14 @@ static inline pid_t fork_idle(void)
 	return pid;
 }
 
+static inline int wait_for(pid_t pid)
+{
+	int status = -1;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
 static inline void end_child(pid_t pid)
 {
 	kill(pid, SIGKILL);
