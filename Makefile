@@ -9,29 +9,28 @@
 
 -include config.mak
 
-CC      ?= cc
-PREFIX  ?= /usr/local
-BUILD   ?= build
-PKGS     = lua5.4 lua5.4-cjson jansson libpcre2-8
-
-WARN     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
-           -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wformat-nonliteral
-HARDEN   = -fstack-protector-strong -D_FORTIFY_SOURCE=2
+CC       ?= cc
+PREFIX   ?= /usr/local
+BUILD    ?= build
 OPTIMIZE ?= -O2 -g1
-CFLAGS  ?=
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(OPTIMIZE) $(WARN) $(HARDEN) -MMD -MP $(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
+HARDEN   ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
+WARN      = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+            -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wformat-nonliteral
+PKGS      = lua5.4 lua5.4-cjson jansson libpcre2-8
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) libcurl 2>/dev/null)
+CPPFLAGS  += -D_GNU_SOURCE $(PKG_CFLAGS)
+ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) $(CPPFLAGS) -MMD -MP $(CFLAGS)
+ALL_LDFLAGS = -Wl,-E -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 
 # A library is linked statically where its archive exists, else as pkg-config says.
 archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(2).a)),$(shell pkg-config --libs $(1)))
-LIBS = $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
-       $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lm -ldl
-LDFLAGS ?=
-ALL_LDFLAGS = -Wl,-E -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
+LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
+            $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lm -ldl
 
-ROOMS    = common engine supervisor worker
-SRCS     = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
-OBJS     = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
-LUA      = $(wildcard lua/*.lua lua/*/*.lua)
+ROOMS     = common engine supervisor worker
+SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
+OBJS      = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
+LUA       = $(wildcard lua/*.lua lua/*/*.lua)
 
 all: $(BUILD)/runner
 
@@ -45,29 +44,48 @@ $(BUILD)/%.o: src/%.c Makefile
 	@$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # lua/ becomes precompiled chunks inside the binary; lines and names are kept.
-$(BUILD)/embed: src/embed.c
+$(BUILD)/embed: src/embed.c Makefile
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBS)
 $(BUILD)/lua.c: $(BUILD)/embed $(LUA)
 	@echo "  EMBED $@"
-	@$(BUILD)/embed $@ $(LUA)
+	@ASAN_OPTIONS=detect_leaks=0 $(BUILD)/embed $@ $(LUA)
 $(BUILD)/lua.o: $(BUILD)/lua.c
 	@$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-debug sanitize clang: FORCE
-debug:    ; @$(MAKE) BUILD=build/debug OPTIMIZE="-O0 -g3" HARDEN=
-sanitize: ; @$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-pointer" HARDEN= \
-              CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
-clang:    ; @$(MAKE) BUILD=build/clang CC=clang
+# --- other builds: TARGET names what is made in them ------------------------------------
+TARGET = all
+debug:    ; @+$(MAKE) BUILD=build/debug OPTIMIZE="-O0 -g3" HARDEN= $(TARGET)
+clang:    ; @+$(MAKE) BUILD=build/clang CC=clang $(TARGET)
+sanitize: ; @+$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-pointer" HARDEN= \
+              CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(TARGET)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/runner $(DESTDIR)$(PREFIX)/bin/runner
+	install -m 644 docs/runner.1 $(DESTDIR)$(PREFIX)/share/man/man1/runner.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/runner $(DESTDIR)$(PREFIX)/share/man/man1/runner.1
 
 clean:
 	rm -rf $(BUILD)
 
-FORCE:
-.PHONY: all debug sanitize clang clean FORCE
--include $(OBJS:.o=.d)
+# --- one command each -----------------------------------------------------------------
+deps:     ; @.ci/deps build test
+demo:
+	@.ci/deps build
+	@+$(MAKE) -s -j all
+	@cd docs/demo && ../../$(BUILD)/runner deploy --target prod
+check:
+	@.ci/deps build test
+	@+$(MAKE) -s -j all
+	@tests/run
+bench: all
+	@.ci/deps bench
+	@tests/bench/run
 
-# --- tests --------------------------------------------------------------------------
+# --- tests: the parts that tests/run calls -------------------------------------------------
 # Unit tests: one program per module, linked with common + engine only.
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 PURE     = $(filter $(BUILD)/common/% $(BUILD)/engine/%,$(OBJS))
@@ -83,4 +101,9 @@ $(BUILD)/runner_host.so: $(HOST_SRC) $(wildcard src/*/*.h src/*/*.def) $(BUILD)/
 	@$(CC) $(ALL_CFLAGS) -MF $(BUILD)/runner_host.d -fPIC -shared -o $@ $(HOST_SRC) $(BUILD)/lua.c \
 	  $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lm -ldl
 testhost: $(BUILD)/runner_host.so
-.PHONY: unit testhost
+
+tidy:
+	@clang-tidy --quiet $(SRCS) -- -std=gnu11 $(CPPFLAGS) 2>/dev/null
+
+.PHONY: all debug sanitize clang install uninstall clean deps demo check bench unit testhost tidy
+-include $(OBJS:.o=.d) $(UNIT:=.d)

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # what call sets is for the tests
 # helper.bash: what every black-box test shares. Each test runs in a directory of
 # its own under `env -i`; stdout, stderr and the status are kept apart.
 #
