@@ -13,11 +13,12 @@ for _, name in ipairs { "proc", "proc_spec", "context" } do
 	OURS[FOLDER .. name .. ".lua"] = true
 end
 
--- "file:line: " of the script, whichever of our functions it called.
+-- "file:line: " of the script, whichever of our functions it called; "" after a
+-- tail call (return ctx:run{…}), which leaves no trace of it.
 local function position()
 	for level = 3, 20 do
 		local at = debug.getinfo(level, "Sl")
-		if not at then
+		if not at or at.source:sub(1, #FOLDER) == FOLDER and not OURS[at.source] then
 			return ""
 		elseif at.currentline > 0 and not OURS[at.source] then
 			return at.short_src .. ":" .. at.currentline .. ": "

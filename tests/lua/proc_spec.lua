@@ -178,8 +178,10 @@ describe("ctx:run", function()
 		assert.is_true(run({ "true", stdin = ("x"):rep(4 * MIB) }).ok)
 	end)
 
-	it("leaves SIGPIPE at its default in commands", function()
-		assert.equal("SIGPIPE", run({ "sh", "-c", "kill -PIPE $$" }).signal)
+	it("leaves SIGPIPE at its default in commands and in us", function()
+		run { "true", stdin = ("x"):rep(MIB) }
+		assert.equal("SIGPIPE", sh("kill -PIPE $$").signal)
+		assert.same({ nil, "signal", 13 }, { os.execute("kill -PIPE $$") })
 	end)
 
 	it("puts stderr into stdout in order with merge", function()
@@ -297,6 +299,12 @@ describe("ctx:run and time", function()
 
 	it("ends what the command started in its group as well", function()
 		local r = sh("sleep 30 & echo $!; trap '' TERM; wait", { timeout = "200ms", grace = "100ms" })
+		assert.is_true(gone_soon(r.stdout:match("%d+")))
+	end)
+
+	it("kills what is left of the group when the command itself has obeyed", function()
+		local r = sh("(trap '' TERM; exec sleep 30) & echo $!; wait", { timeout = "200ms" })
+		assert.equal("SIGTERM", r.signal)
 		assert.is_true(gone_soon(r.stdout:match("%d+")))
 	end)
 

@@ -1,0 +1,156 @@
+#!/usr/bin/env bats
+# ctx:run, ctx:spawn and ctx:pipeline inside a real run: limits, Ctrl+C, the end
+# of the attempt. What they return is tested in tests/lua/proc_spec.lua.
+
+load helper
+
+# body NAME [KEYS…] <<'LUA': a command whose run is the given body.
+body() {
+	local name=$1
+	shift
+	{
+		printf 'return { description = "x", danger_level = "safe", %s\n\trun = function(args, ctx)\n' "$*"
+		cat
+		printf '\nend }\n'
+	} | command_file "$name"
+}
+
+# cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
+# shell starts background jobs with INT ignored, which runner would respect.
+cancel() {
+	local signal=$1 before pid
+	shift
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null 3>&- &
+	pid=$!
+	for _ in $(seq 100); do
+		[ -e marker ] && break
+		sleep 0.05
+	done
+	before=${EPOCHREALTIME/[.,]/}
+	kill "-$signal" "$pid"
+	status=0
+	wait "$pid" || status=$?
+	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
+}
+
+@test "a limit ends ctx:run at once and the tree with it" {
+	body nap <<'LUA'
+		return ctx:run { "sh", "-c", "sleep 60 & sleep 60" }
+LUA
+	call nap --timeout 300ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+	expect 'e.error.code == "TIMEOUT"'
+	[ "$elapsed_ms" -lt 1500 ]
+	assert_no_process_left
+}
+
+@test "a cancelled ctx:run leaves time for cleanup, even with a command that ignores TERM" {
+	body stubborn 'cleanup = function() io.open("cleaned", "w"):close() end,' <<'LUA'
+		return ctx:run { "sh", "-c", "trap '' TERM; touch marker; while :; do sleep 0.05; done" }
+LUA
+	cancel TERM stubborn
+	assert_envelope
+	[ "$status" -eq 143 ]
+	[ -e cleaned ]
+	[ "$elapsed_ms" -lt 3000 ]
+	assert_no_process_left
+}
+
+@test "Ctrl+C ends a pipeline, a flood of lines and a blocked write alike" {
+	body pipe <<'LUA'
+		ctx:pipeline { { "sh", "-c", "touch marker; exec yes" }, { "cat" }, { "sh", "-c", "cat >/dev/null" } }
+LUA
+	body lines <<'LUA'
+		ctx:run { "sh", "-c", "touch marker; exec yes", on_line = function() end }
+LUA
+	body write <<'LUA'
+		local p <close> = ctx:spawn { "sh", "-c", "touch marker; exec sleep 60", stdin = true }
+		p:write(("x"):rep(1 << 20))
+LUA
+	local name
+	for name in pipe lines write; do
+		rm -f marker
+		cancel INT "$name" --timeout 20s
+		assert_envelope
+		[ "$status" -eq 130 ]
+		[ "$elapsed_ms" -lt 1500 ]
+		assert_no_process_left
+	done
+}
+
+@test "cleanup may run commands after the time is over" {
+	body late 'cleanup = function(ctx) ctx:run { "touch", "cleaned", check = true } end,' <<'LUA'
+		return ctx:run { "sleep", "60" }
+LUA
+	call late --timeout 300ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+	[ -e cleaned ]
+	expect 'e.warnings == []'
+}
+
+@test "a spawned process ends with the attempt, without a warning" {
+	body spawner <<'LUA'
+		return { pid = ctx:spawn({ "sleep", "60" }).pid }
+LUA
+	call spawner
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.warnings == []'
+	assert_no_process_left
+}
+
+@test "a detached process outlives the run in a session of its own, without our pipes" {
+	body daemon <<'LUA'
+		local p = ctx:spawn { "sh", "-c", "echo started; exec sleep 60", detach = true, stdout = "log" }
+		return { pid = p.pid, alive = p:alive() }
+LUA
+	call daemon
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.warnings == []'
+	local pid
+	pid=$(field e.data.pid)
+	[ -d "/proc/$pid" ]
+	[ "$(cut -d' ' -f6 "/proc/$pid/stat")" -eq "$pid" ]
+	[ "$(readlink "/proc/$pid/fd/0")" = /dev/null ]
+	[ "$(readlink "/proc/$pid/fd/2")" = /dev/null ]
+	for _ in $(seq 100); do
+		[ -s log ] && break
+		sleep 0.02
+	done
+	kill "$pid"
+	[ "$(<log)" = started ]
+}
+
+@test "a command that closes its stdin early does not end the worker" {
+	body early <<'LUA'
+		return { ok = ctx:run({ "true", stdin = ("x"):rep(1 << 22) }).ok }
+LUA
+	call early
+	assert_envelope
+	expect 'e.data == {"ok": True}'
+}
+
+@test "a command that failed by declaration is retried by the run's own policy" {
+	body flaky 'retry = { retries = 2, delay = 0 },' <<'LUA'
+		return ctx:run { "sh", "-c", "echo x >>tries; [ $(wc -l <tries) -ge 3 ] || exit 75",
+			check = true, retry_on = { exit = { 75 } } }
+LUA
+	call flaky
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.meta.attempt == 3'
+}
+
+@test "the output of capture = false goes to stderr, never into the envelope" {
+	body loud <<'LUA'
+		return { ok = ctx:run({ "sh", "-c", "echo to out; echo to err >&2", capture = false }).ok }
+LUA
+	call loud
+	assert_envelope
+	expect 'e.warnings == []'
+	# shellcheck disable=SC2154 # call sets it
+	[[ $stderr == *"to out"* && $stderr == *"to err"* ]]
+}
