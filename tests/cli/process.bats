@@ -297,14 +297,14 @@ LUA
 @test "a supervisor that is killed takes everything with it" {
 	body orphan '' <<<'os.execute("setsid sleep 63 & sleep 63")'
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" orphan >out.txt 2>err.txt &
-	local pid=$! i
-	for i in $(seq 50); do
+	local pid=$!
+	for _ in $(seq 50); do
 		[ "$(processes_left | wc -l)" -ge 4 ] && break
 		sleep 0.05
 	done
 	kill -9 $pid
 	wait $pid || true
-	for i in $(seq 100); do
+	for _ in $(seq 100); do
 		assert_no_process_left 2>/dev/null && return 0
 		sleep 0.05
 	done
