@@ -14,11 +14,16 @@ local function milliseconds(seconds)
 	return math.floor(seconds * 1000 + 0.5)
 end
 
+local function given_by(parsed, name)
+	local given = parsed.given[name]
+	return given == "env" and "environment" or given
+end
+
 -- One limit: ms and its source.
 local function limit(name, command, parsed, project)
-	local given = parsed.given[name]
-	if given == "flag" or given == "env" then
-		return milliseconds(parsed.framework[name]), given == "env" and "environment" or given
+	local given = given_by(parsed, name)
+	if given == "flag" or given == "environment" then
+		return milliseconds(parsed.framework[name]), given
 	elseif command[name .. "_ms"] then
 		return command[name .. "_ms"], "command"
 	elseif project[name] then
@@ -39,27 +44,35 @@ local function within_outer(settled)
 	end
 end
 
-local function seed_of(seed_text)
-	return math.tointeger(tonumber(seed_text or os.getenv("RUNNER_SEED") or "")) or host.random()
+-- The first attempt's seed rules the run; a declared one wins over RUNNER_SEED.
+local function seed_of(declared, seed_text)
+	return math.tointeger(tonumber(seed_text)) or declared
+		or math.tointeger(tonumber(os.getenv("RUNNER_SEED"))) or host.random()
+end
+
+-- The declared retry table that holds, and whose it is. An outer run that retries
+-- already does what our default would do again.
+local function declared_retry(settled, command, project)
+	if settled.nested and os.getenv("RUNNER_OUTER_RETRIES") then
+		return nil, "outer run"
+	elseif command.retry then
+		return command.retry, "command"
+	elseif project.retry then
+		return project.retry, "runner.lua"
+	end
+	return nil, "default"
 end
 
 local function settle_policy(settled, command, parsed, project, seed_text)
-	local given = parsed.given.retries
-	local retry = command.retry or project.retry
-	local source = command.retry and "command" or project.retry and "runner.lua" or "default"
-	-- an outer run that retries already does what our default would do again
-	if settled.nested and os.getenv("RUNNER_OUTER_RETRIES") and not given then
-		retry, source = nil, "outer run"
-	end
-	settled.sources.retries = given and (given == "env" and "environment" or given) or source
-	settled.sources.retry_delay = parsed.given.retry_delay and "flag" or source
-	settled.retries_given = given and parsed.framework.retries or nil
+	local retry, source = declared_retry(settled, command, project)
+	local retries, delay = given_by(parsed, "retries"), given_by(parsed, "retry_delay")
+	settled.sources.retries, settled.sources.retry_delay = retries or source, delay or source
+	settled.retries_given = retries and parsed.framework.retries or nil
 	settled.policy = assert(policy.normalise(retry, {
 		retries = settled.retries_given,
-		retry_delay_ms = parsed.given.retry_delay and milliseconds(parsed.framework.retry_delay) or nil,
-		seed = nil,
+		retry_delay_ms = delay and milliseconds(parsed.framework.retry_delay) or nil,
 	}))
-	settled.policy.seed = settled.policy.seed or seed_of(seed_text)
+	settled.policy.seed = seed_of(settled.policy.seed, seed_text)
 end
 
 ---@param command table normal form

@@ -249,8 +249,8 @@ void notice_error(struct run *run, int exit_code)
 	const struct report *r = &run->final;
 	struct buf out = BUF_INIT, code = BUF_INIT;
 
-	buf_add_fmt(&out, "%s%s: %serror: ", run->color ? RED : "", command_name(run), "");
-	buf_add_str(&out, run->color ? PLAIN : "");
+	buf_add_fmt(&out, "%s%s: error: %s", run->color ? RED : "", command_name(run),
+	            run->color ? PLAIN : "");
 	text_clean(&out, buf_cstr(&r->message), r->message.len);
 	buf_add_char(&out, '\n');
 	buf_add_fmt(&code, "%s (exit %d)", r->code, exit_code);
@@ -263,6 +263,20 @@ void notice_error(struct run *run, int exit_code)
 		add_labelled(&out, "detail", &r->detail);
 	emit(run, &out);
 	buf_release(&code);
+}
+
+void notice_warning(struct run *run, struct field code, struct field message)
+{
+	struct buf out = BUF_INIT;
+
+	if (run->plan.format != FORMAT_TEXT || run->plan.quiet)
+		return; /* the envelope has it */
+	buf_add_fmt(&out, "%s: warning: ", command_name(run));
+	text_clean(&out, message.s, message.n);
+	buf_add_str(&out, " (");
+	text_clean(&out, code.s, code.n);
+	buf_add_str(&out, ")\n");
+	emit(run, &out);
 }
 
 void notice_plain(struct run *run, const char *fmt, ...)

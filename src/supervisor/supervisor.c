@@ -38,6 +38,7 @@ void run_warn_bytes(struct run *run, struct field code, struct field message, st
 		run->warnings_dropped++;
 		return;
 	}
+	notice_warning(run, code, message);
 	w.need_comma = run->warning_count++ > 0;
 	json_begin_object(&w);
 	json_key(&w, "code");

@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# C modules in scripts: Debian's own load and work, and a hostile one can't reach
+# the supervisor.
+
+load helper
+
+prepare() {
+	if [ ! -e "$BATS_FILE_TMPDIR/hostile.so" ]; then
+		# shellcheck disable=SC2046
+		${CC:-cc} -shared -fPIC -w $(pkg-config --cflags lua5.4) -o "$BATS_FILE_TMPDIR/hostile.so" \
+			"$ROOT/tests/cli/modules/hostile.c"
+	fi
+}
+
+hostile() {
+	{
+		echo 'return { description = "x", danger_level = "safe", grace = "300ms", run = function(args, ctx)'
+		echo "local hostile = package.loadlib('$BATS_FILE_TMPDIR/hostile.so', 'luaopen_hostile')()"
+		cat
+		echo 'end }'
+	} | command_file hostile
+}
+
+@test "Debian's lpeg and lua-filesystem load and work" {
+	command_file native <<'LUA'
+return { description = "x", danger_level = "safe", run = function()
+	local lpeg, lfs = require "lpeg", require "lfs"
+	local word = lpeg.C(lpeg.R("az") ^ 1)
+	return { word = word:match("abc123"), here = lfs.attributes("commands", "mode") }
+end }
+LUA
+	call native
+	assert_envelope
+	expect 'e.data == {"word": "abc", "here": "directory"}'
+}
+
+@test "cjson and cjson.safe are there for scripts" {
+	command_file codec <<'LUA'
+return { description = "x", danger_level = "safe", run = function()
+	local cjson, safe = require "cjson", require "cjson.safe"
+	local value, why = safe.decode("{bad")
+	return { text = cjson.encode { 1, 2, 3 }, n = cjson.decode("[7]")[1], failed = value == nil and why ~= nil }
+end }
+LUA
+	call codec
+	assert_envelope
+	expect 'e.data == {"text": "[1,2,3]", "n": 7, "failed": True}'
+}
+
+@test "a worker that closes every descriptor is a crash with an envelope" {
+	hostile <<<'hostile.close_all() return { lost = true }'
+	call hostile
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect 'e.error.code == "COMMAND_CRASHED"'
+}
+
+@test "a worker that closes every descriptor and goes on ends at its limit" {
+	hostile <<<'hostile.close_all() while true do end'
+	call hostile --timeout 300ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+}
+
+@test "a worker that blocks every signal is killed after the grace" {
+	hostile <<<'hostile.block_all() while true do end'
+	call hostile --timeout 200ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+	[ "$elapsed_ms" -lt 2000 ]
+}
+
+@test "a stack overflow in C is a crash by signal" {
+	hostile <<<'hostile.overflow_stack()'
+	call hostile
+	assert_envelope
+	expect 'e.error.code == "COMMAND_CRASHED" and e.error.context.signal in ("SIGSEGV", "SIGBUS", "SIGABRT")'
+}
+
+@test "a forked child that keeps the frame socket open holds nobody" {
+	hostile <<<'hostile.fork_and_sleep(60) return { done = true }'
+	call hostile
+	assert_envelope
+	[ "$status" -eq 0 ]
+	[ "$elapsed_ms" -lt 2500 ]
+	expect '[w["code"] for w in e.warnings] == ["PROCESS_LEFT"]'
+	assert_no_process_left
+}
+
+@test "a forked child that keeps the frame socket when the worker dies holds nobody" {
+	hostile <<<'hostile.fork_and_sleep(60) os.exit(5)'
+	call hostile
+	assert_envelope
+	[ "$status" -eq 1 ]
+	[ "$elapsed_ms" -lt 2500 ]
+	assert_no_process_left
+}
+
+@test "forged, malformed and half frames end the attempt, not the supervisor" {
+	local forged
+	for forged in '"garbage garbage garbage"' '("R F"):rep(100000)' '"RF\1\1\255\255\255\127"' \
+		'"RF\14\1\40\0\0\0" .. ("\255"):rep(40)' '("\0"):rep(100)'; do
+		hostile <<<"hostile.forge($forged) ctx:sleep(5) return {}"
+		call hostile --timeout 3s
+		assert_envelope
+		[ "$status" -eq 1 ]
+		expect 'e.error.code in ("COMMAND_CRASHED", "OUTPUT_TOO_LARGE")'
+		[ "$elapsed_ms" -lt 2500 ]
+	done
+	hostile <<<'hostile.forge("RF\14\1\200\0\0\0half") os.exit(0)'
+	call hostile
+	assert_envelope
+	expect 'e.error.code == "COMMAND_CRASHED"'
+}
+
+@test "a forged result with bad JSON is INVALID_RESULT" {
+	# RESULT with ok = 1 and data = {"a":"\u001b[31m"}: ANSI must not get through
+	hostile <<'LUA'
+		local src = {}
+		for name in io.open(os.getenv("FRAME_DEF")):read("a"):gmatch("FRAME%((%u+),") do src[#src + 1] = name end
+		local ids = {}
+		local text = io.open(os.getenv("FRAME_H")):read("a"):match("enum field_id {(.-)};")
+		for name in text:gmatch("F_([%w_]+)") do ids[#ids + 1] = name end
+		local function index(list, name) for i, v in ipairs(list) do if v == name then return i end end end
+		local function field(name, bytes) return string.pack("<Bs4", index(ids, name) - 1, bytes) end
+		local payload = field("ok", string.pack("<i8", 1)) .. field("data", '{"a":"\\u001b[31m"}')
+		hostile.forge("RF" .. string.pack("<BBs4", index(src, "RESULT"), 1, payload))
+		ctx:sleep(5)
+LUA
+	call FRAME_DEF="$ROOT/src/common/frame.def" FRAME_H="$ROOT/src/common/frame.h" hostile --timeout 3s
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect 'e.error.code == "INVALID_RESULT"'
+}
