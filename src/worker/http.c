@@ -14,6 +14,7 @@
 #include "worker.h"
 
 #define TRANSFER "runner.http_transfer"
+#define TERM_DUE_MS 500
 
 /* In a userdata, so that an error raised past us frees it. */
 static struct transfer *push_transfer(lua_State *L)
@@ -231,16 +232,28 @@ static int answer(lua_State *L, struct transfer *t)
 	return 1;
 }
 
+/* At the attempt's own end the supervisor's TERM is due: its verdict knows the
+ * limit and the steps, ours would only race with it. */
+static int end_of_attempt(lua_State *L, struct transfer *t, mono_t deadline)
+{
+	transfer_release(t);
+	if (cancel_poll(NULL, 0, mono_add_ms(deadline, TERM_DUE_MS)) == CANCEL_POLL_CANCELLED)
+		return cancel_raise(L);
+	return fail_timeout(L, t, "attempt");
+}
+
 static int run(lua_State *L, struct transfer *t)
 {
 	mono_t own = mono_deadline(mono_now(), spec_ms(L, "timeout_ms"));
-	mono_t attempt = cancel_deadline();
+	/* In cleanup after a TERM the grace counts, and the supervisor keeps it. */
+	mono_t attempt = cancel_seen() ? MONO_NEVER : cancel_deadline();
 
 	switch (transfer_run(t, MIN_OF(own, attempt))) {
 	case TRANSFER_DONE:
 		return answer(L, t);
 	case TRANSFER_TIMEOUT:
-		return fail_timeout(L, t, own <= attempt ? "timeout" : "attempt");
+		return own <= attempt ? fail_timeout(L, t, "timeout")
+		                      : end_of_attempt(L, t, attempt);
 	case TRANSFER_CANCELLED:
 		transfer_release(t);
 		return cancel_raise(L);

@@ -2,10 +2,10 @@
 """The other side of http_spec.lua: servers on random loopback ports.
 
 Two plain origins, a proxy, a port where nobody listens, and, when CERT and KEY
-are given, TLS. Prints "NAME PORT" lines, then "ready". Lives as long as the
-process PARENT.
+are given, TLS. Prints "NAME PORT" lines, then "ready". Lives until the reading
+end of its stdout is closed.
 
-    http_server.py PARENT [CERT KEY]
+    http_server.py [CERT KEY]
 """
 import http.client
 import json
@@ -220,26 +220,19 @@ def closed_port():
     return sock
 
 
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
-
-
 def main():
     serve("http", Handler)
     serve("other", Handler)
     serve("proxy", Proxy)
     kept = closed_port()
-    if len(sys.argv) == 4:
+    if len(sys.argv) == 3:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(sys.argv[2], sys.argv[3])
+        context.load_cert_chain(sys.argv[1], sys.argv[2])
         serve("https", Handler, context)
     print("ready", 0, flush=True)
-    while alive(int(sys.argv[1])):
-        time.sleep(0.2)
+    reader = select.poll()
+    reader.register(sys.stdout, 0)  # POLLERR alone
+    reader.poll()
     kept.close()
 
 

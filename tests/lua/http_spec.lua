@@ -12,6 +12,7 @@ local ENVIRONMENT = { "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", 
 	"REQUESTS_CA_BUNDLE", "PROXY_AUTH" }
 
 local folder, certificate, ports, base
+local servers = {} -- each lives until its pipe is closed
 
 local function run(command)
 	return os.execute(command .. " >/dev/null 2>&1") == true
@@ -26,9 +27,10 @@ end
 
 local function start_server(arguments, environment)
 	local found = {}
-	-- in the background, or closing the pipe would wait for a server that waits for us
-	local pipe = io.popen(("%s python3 %shttp_server.py $PPID %s </dev/null &"):format(environment or "", HERE,
+	-- in the background, or closing the pipe would wait for a server that waits for that
+	local pipe = io.popen(("%s python3 %shttp_server.py %s </dev/null 2>/dev/null &"):format(environment or "", HERE,
 		arguments), "r")
+	servers[#servers + 1] = pipe
 	for line in pipe:lines() do
 		local name, port = line:match("^(%w+) (%d+)$")
 		if name == "ready" then
@@ -91,6 +93,9 @@ setup(function()
 end)
 
 teardown(function()
+	for _, pipe in ipairs(servers) do
+		pipe:close()
+	end
 	run("rm -r " .. folder)
 end)
 
@@ -635,6 +640,15 @@ describe("TLS", function()
 			assert.equal("/echo", r.json.path)
 			assert.is_nil(r.headers.via)
 			host.setenv(name)
+		end
+	end)
+
+	it("that breaks while a large body is sent is an error, not a SIGPIPE", function()
+		host.setenv("SSL_CERT_FILE", certificate)
+		for _ = 1, 3 do
+			local e = failure(tls { url = ("https://localhost:%s/close"):format(ports.https), method = "PUT",
+				body = ("x"):rep(8 << 20) })
+			assert.equal("NETWORK_ERROR", e.code)
 		end
 	end)
 

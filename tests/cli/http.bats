@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# ctx:http inside a real run: limits, signals, hints and a missing library, as
+# the caller sees them. What a request is, http_spec.lua tests.
+
+load helper
+
+prepare() {
+	command_file get <<-'LUA'
+		return { description = "x", danger_level = "safe", timeout = "20s",
+			args = {
+				{ "url", "string", positional = true, required = true },
+				{ "tries", "integer", default = 0 },
+				{ "careful", "boolean", default = false },
+			},
+			steps = { "before", "asking" },
+			run = function(args, ctx)
+				ctx:step "before"
+				ctx:step "asking"
+				local spec = { url = args.url, retry = { retries = args.tries, delay = "50ms" } }
+				if args.careful then
+					pcall(ctx.http, ctx, spec)
+					return { caught = true }
+				end
+				return { status = ctx:http(spec).status }
+			end }
+	LUA
+	# its stdout is a pipe that this shell holds: when the test ends, it ends
+	exec {server}< <(exec python3 "$ROOT/tests/lua/http_server.py" 2>/dev/null 3>&-)
+	local name port
+	while read -r -u "$server" name port; do
+		case $name in
+		http) base=http://127.0.0.1:$port ;;
+		ready) return 0 ;;
+		esac
+	done
+	return 1
+}
+
+teardown() {
+	exec {server}<&-
+}
+
+@test "the command's limit ends a request with the supervisor's verdict and the steps" {
+	call get "$base/hang" --timeout 300ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+	[ "$elapsed_ms" -lt 2500 ]
+	expect 'e.error.message == "Command exceeded timeout of 300ms"'
+	expect 'e.data.failed_step == "asking" and e.data.completed_steps == ["before"]'
+}
+
+@test "a signal ends a request at once, and no pcall of the script holds it up" {
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" get "$base/hang" --careful >out.txt 2>err.txt </dev/null &
+	local pid=$!
+	sleep 0.5
+	local before=${EPOCHREALTIME/[.,]/}
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	[ $(((${EPOCHREALTIME/[.,]/} - before) / 1000)) -lt 1000 ]
+	assert_envelope
+	[ "$status" -eq 143 ]
+	expect 'e.error.code == "CANCELLED"'
+}
+
+@test "Retry-After reaches the caller as retry_after_ms" {
+	call get "$base/answer?status=429&Retry-After=7"
+	assert_envelope
+	[ "$status" -eq 11 ]
+	expect 'e.error.code == "RATE_LIMITED" and e.error.retryable is True and e.error.retry_after_ms == 7000'
+	expect 'e.error.context.status == 429'
+}
+
+@test "repetitions of a request count, and used-up ones say so" {
+	call get "$base/flaky/a/2" --tries 3
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.meta.retries == 2'
+	call get "$base/flaky/b/9" --tries 1
+	assert_envelope
+	[ "$status" -eq 12 ]
+	expect 'e.error.retryable is False and e.error.retries_exhausted == 1'
+	call get "$base/flaky/c/9" --tries 3 --retries 0
+	assert_envelope
+	expect 'e.error.retryable is True and "retries" not in e.meta'
+}
+
+@test "a missing libcurl is a precondition that names the package" {
+	mkdir empty
+	touch empty/libcurl.so.4 empty/libcurl-gnutls.so.4
+	call LD_LIBRARY_PATH="$PWD/empty" get "$base/echo"
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'e.error.code == "PRECONDITION" and e.error.retryable is False'
+	expect '"libcurl4" in e.error.suggestion and "libcurl" in e.error.message'
+}
