@@ -10,6 +10,8 @@ local session = require "runner.session"
 ---@field max_attempts integer?
 ---@field previous table? the attempt before: code, message, completed_steps, progress
 ---@field config table `config` of runner.lua
+---@field root string? the project's directory: what paths in runner.lua are relative to
+---@field interactive boolean may it ask on a terminal?
 ---@field tempdir string a directory that is gone after the run
 local Context = {}
 
@@ -188,9 +190,12 @@ local M = {}
 ---@param values table the arguments
 ---@return runner.Context
 function M.new(values)
+	local launch, command = session.launch, session.command or {}
 	return setmetatable({
-		args = values, attempt = session.launch.attempt, config = session.project and session.project.config or {},
-		request_id = session.launch.request_id, _deferred = {},
+		interactive = command.interactive and launch.stdin_is_tty and launch.stderr_is_tty or false,
+		args = values, attempt = launch.attempt, config = session.project and session.project.config or {},
+		root = session.project and session.project.root,
+		request_id = launch.request_id, _deferred = {},
 	}, meta)
 end
 

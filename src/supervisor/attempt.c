@@ -66,9 +66,14 @@ static int64_t grace_ms(const struct attempt *a)
 	return a->run->plan.grace_ms;
 }
 
+/* Where the system can't list processes, the worker's session is what we know. */
 static void signal_all(struct attempt *a, int sig)
 {
-	child_signal_tree(getpid(), sig, &a->run->spared);
+	if (child_signal_tree(getpid(), sig, &a->run->spared) > 0)
+		return;
+	if (!a->gone)
+		kill(a->worker, sig);
+	kill(-a->worker, sig);
 }
 
 static enum state enter(struct attempt *a, enum state state, mono_t timer)
