@@ -18,8 +18,17 @@ static bool on_terminal(const struct run *run)
 	return run->launch.stderr_is_tty;
 }
 
+/* A line of progress stays until the next thing is said. */
+void notice_clear(struct run *run)
+{
+	if (run->progress_shown)
+		outlet_write(&run->err, CLEAR_LINE, strlen(CLEAR_LINE), true);
+	run->progress_shown = false;
+}
+
 static void emit(struct run *run, struct buf *line)
 {
+	notice_clear(run);
 	outlet_write(&run->err, line->data, line->len, true);
 	buf_release(line);
 }
@@ -53,16 +62,20 @@ static void line_begin(struct line *l, struct run *run, const char *level, const
 	json_key(&l->w, "command"), json_cstr(&l->w, command_name(run));
 }
 
-static void line_int(struct line *l, const char *key, int64_t v)
+/* Below `least`, v is not known: null. */
+static void line_int(struct line *l, const char *key, int64_t v, int64_t least)
 {
 	json_key(&l->w, key);
-	json_int(&l->w, v);
+	if (v < least)
+		json_write_null(&l->w);
+	else
+		json_int(&l->w, v);
 }
 
-static void line_str(struct line *l, const char *key, const char *s)
+static void line_message(struct line *l)
 {
-	json_key(&l->w, key);
-	json_cstr(&l->w, s);
+	json_key(&l->w, "message");
+	json_str(&l->w, buf_cstr(&l->text), l->text.len);
 }
 
 static void line_end(struct line *l)
@@ -74,8 +87,6 @@ static void line_end(struct line *l)
 		buf_add_char(&clean, '\n');
 		emit(l->run, &clean);
 	} else {
-		json_key(&l->w, "message");
-		json_str(&l->w, buf_cstr(&l->text), l->text.len);
 		json_end_object(&l->w);
 		buf_add_char(&l->out, '\n');
 		outlet_write(&l->run->err, l->out.data, l->out.len, true);
@@ -107,8 +118,9 @@ void notice_progress(struct run *run, struct field text)
 		return;
 	buf_add_str(&line, CLEAR_LINE);
 	text_clean(&line, text.s, MIN_OF(text.n, 70));
-	buf_add_str(&line, "\r");
+	run->progress_shown = false;
 	emit(run, &line);
+	run->progress_shown = true;
 }
 
 void notice_log(struct run *run, const char *level, struct field message)
@@ -121,102 +133,115 @@ void notice_log(struct run *run, const char *level, struct field message)
 	if (on_terminal(run) && strcmp(level, "info") != 0)
 		buf_add_fmt(&l.text, "%s: ", level);
 	buf_add(&l.text, message.s, message.n);
+	line_message(&l);
 	line_end(&l);
 }
 
 /* --- retries ----------------------------------------------------------------------- */
 
-static void attempt_members(struct line *l, int64_t attempt, int64_t max_attempts)
+/* What a retry line tells; 0 max_attempts: unbounded, -1 delay_ms, NULL code: none. */
+struct turn {
+	const char *event;
+	int64_t attempt, max_attempts, delay_ms;
+	const char *code;
+	struct field message; /* of the failure */
+};
+
+static void word_failed(const struct run *run, const struct turn *t, struct buf *text)
 {
-	line_int(l, "attempt", attempt);
-	if (max_attempts > 0)
-		line_int(l, "max_attempts", max_attempts);
+	buf_add_fmt(text, "%s failed (attempt %lld", command_name(run), (long long)t->attempt);
+	if (t->max_attempts > 0)
+		buf_add_fmt(text, "/%lld", (long long)t->max_attempts);
+	buf_add_fmt(text, "): %s: ", t->code ? t->code : "");
+	buf_add(text, t->message.s, t->message.n);
 }
 
-static void say_failed(struct run *run, int64_t attempt, int64_t max_attempts, const char *code,
-                       const char *message, size_t n)
+static void word_wait(const struct run *run UNUSED, const struct turn *t, struct buf *text)
 {
-	struct line l;
+	int64_t tenths = (t->delay_ms + 50) / 100;
 
-	line_begin(&l, run, "warn", "retry.failed");
-	attempt_members(&l, attempt, max_attempts);
-	line_str(&l, "code", code);
-	line_int(&l, "elapsed_ms", elapsed_ms(run));
-	if (max_attempts > 0)
-		buf_add_fmt(&l.text, "%s failed (attempt %lld/%lld): %s: ", command_name(run),
-		            (long long)attempt, (long long)max_attempts, code);
-	else
-		buf_add_fmt(&l.text, "%s failed (attempt %lld): %s: ", command_name(run),
-		            (long long)attempt, code);
-	buf_add(&l.text, message, n);
-	line_end(&l);
-}
-
-static void say_wait(struct run *run, int64_t attempt, int64_t delay_ms)
-{
-	struct line l;
-	int64_t tenths = (delay_ms + 50) / 100;
-
-	line_begin(&l, run, "info", "retry.wait");
-	line_int(&l, "attempt", attempt);
-	line_int(&l, "delay_ms", delay_ms);
-	line_int(&l, "elapsed_ms", elapsed_ms(run));
-	buf_add_fmt(&l.text, "Retrying in %lld.%lld seconds...", (long long)(tenths / 10),
+	buf_add_fmt(text, "Retrying in %lld.%lld seconds...", (long long)(tenths / 10),
 	            (long long)(tenths % 10));
-	line_end(&l);
 }
 
-static void say_succeeded(struct run *run, int64_t attempt, int64_t max_attempts)
+static void word_succeeded(const struct run *run, const struct turn *t, struct buf *text)
+{
+	buf_add_fmt(text, "%s succeeded on attempt %lld", command_name(run), (long long)t->attempt);
+}
+
+static const struct turn_row {
+	const char *name; /* in RETRY frames */
+	const char *event, *level;
+	void (*word)(const struct run *run, const struct turn *t, struct buf *text);
+} turns[] = {
+	{ "failed", "retry.failed", "warn", word_failed },
+	{ "wait", "retry.wait", "info", word_wait },
+	{ "succeeded", "retry.succeeded", "info", word_succeeded },
+};
+
+/* One line, always with the same keys (design §5). */
+static void say(struct run *run, const struct turn_row *row, const struct turn *t)
 {
 	struct line l;
 
-	line_begin(&l, run, "info", "retry.succeeded");
-	attempt_members(&l, attempt, max_attempts);
-	line_int(&l, "elapsed_ms", elapsed_ms(run));
-	buf_add_fmt(&l.text, "%s succeeded on attempt %lld", command_name(run), (long long)attempt);
+	line_begin(&l, run, row->level, row->event);
+	row->word(run, t, &l.text);
+	line_int(&l, "attempt", t->attempt, 0);
+	line_int(&l, "max_attempts", t->max_attempts, 1);
+	json_key(&l.w, "code"), json_cstr(&l.w, t->code);
+	line_message(&l);
+	line_int(&l, "delay_ms", t->delay_ms, 0);
+	line_int(&l, "elapsed_ms", elapsed_ms(run), 0);
 	line_end(&l);
 }
 
-static int64_t max_attempts(const struct run *run)
+static void say_event(struct run *run, const struct turn *t)
 {
-	return run->plan.policy.retries < 0 ? 0 : run->plan.policy.retries + 1;
+	for (size_t i = 0; i < ARRAY_LEN(turns) && !run->plan.quiet; i++)
+		if (strcmp(turns[i].name, t->event) == 0)
+			say(run, &turns[i], t);
 }
 
-void notice_failed(struct run *run, const struct report *r)
+static struct turn turn_of(const struct run *run, const char *event)
 {
-	if (!run->plan.quiet)
-		say_failed(run, run->attempts, max_attempts(run), r->code, buf_cstr(&r->message),
-		           r->message.len);
+	int64_t retries = run->plan.policy.retries;
+
+	return (struct turn){ .event = event, .attempt = run->attempts, .delay_ms = -1,
+	                      .max_attempts = retries < 0 ? 0 : retries + 1 };
 }
 
-void notice_wait(struct run *run, int64_t delay_ms)
+void notice_failed(struct run *run, const struct report *r, int64_t wait_ms)
 {
-	if (!run->plan.quiet)
-		say_wait(run, run->attempts, delay_ms);
+	struct turn t = turn_of(run, "failed");
+
+	t.code = r->code;
+	t.message = (struct field){ .s = buf_cstr(&r->message), .n = r->message.len };
+	t.delay_ms = wait_ms;
+	say_event(run, &t);
+	t.event = "wait";
+	say_event(run, &t);
 }
 
 void notice_succeeded(struct run *run)
 {
-	if (!run->plan.quiet)
-		say_succeeded(run, run->attempts, max_attempts(run));
+	struct turn t = turn_of(run, "succeeded");
+
+	say_event(run, &t);
 }
 
 void notice_inner_retry(struct run *run, const char *event, const struct frame *f)
 {
-	int64_t attempt = frame_int(f, F_attempt, 0);
-	int64_t most = frame_int(f, F_max_attempts, 0);
-	struct field message = frame_str(f, F_message);
 	char code[REPORT_CODE];
+	struct turn t = {
+		.event = event,
+		.attempt = frame_int(f, F_attempt, 0),
+		.max_attempts = frame_int(f, F_max_attempts, 0),
+		.delay_ms = frame_int(f, F_delay_ms, -1),
+		.code = frame_has(f, F_code) ? frame_copy(f, F_code, code, sizeof(code)) : NULL,
+		.message = frame_str(f, F_message),
+	};
 
-	if (run->plan.quiet)
-		return;
-	if (strcmp(event, "failed") == 0)
-		say_failed(run, attempt, most, frame_copy(f, F_code, code, sizeof(code)), message.s,
-		           message.n);
-	else if (strcmp(event, "wait") == 0)
-		say_wait(run, attempt, frame_int(f, F_delay_ms, 0));
-	else if (strcmp(event, "succeeded") == 0)
-		say_succeeded(run, attempt, most);
+	say_event(run, &t);
 }
 
 /* --- the verdict for people ------------------------------------------------------------ */

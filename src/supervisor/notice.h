@@ -12,9 +12,11 @@ void notice_step(struct run *run, struct field name);
 void notice_progress(struct run *run, struct field text);
 void notice_log(struct run *run, const char *level, struct field message);
 
-/* retry.failed, retry.wait, retry.succeeded of whole attempts (design §5). */
-void notice_failed(struct run *run, const struct report *r);
-void notice_wait(struct run *run, int64_t delay_ms);
+/* Take a line of progress from the terminal, before anybody else writes there. */
+void notice_clear(struct run *run);
+
+/* retry.failed and retry.wait, retry.succeeded of whole attempts (design §5). */
+void notice_failed(struct run *run, const struct report *r, int64_t wait_ms);
 void notice_succeeded(struct run *run);
 /* The same for a RETRY frame: a loop inside the command. */
 void notice_inner_retry(struct run *run, const char *event, const struct frame *f);

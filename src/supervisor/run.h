@@ -28,6 +28,7 @@ struct run {
 	int stdout_fd; /* private; -1: it was closed */
 	bool stdout_was_open;
 	bool color;
+	bool progress_shown; /* the terminal's last line is ctx:progress */
 
 	/* what accumulates */
 	struct plan plan;
@@ -58,6 +59,9 @@ struct run {
 int64_t run_repeats(const struct run *run);
 /* Add a warning; context: checked JSON object or NULL. */
 void run_warn(struct run *run, const char *code, const char *message, const char *context);
+/* … with context {key: count, "text": text}; text may be NULL. */
+void run_warn_counted(struct run *run, const char *code, const char *message, const char *key,
+                      int64_t count, const struct buf *text);
 void run_warn_bytes(struct run *run, struct field code, struct field message, struct field context);
 
 #endif

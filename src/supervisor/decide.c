@@ -1,0 +1,104 @@
+/*
+ * decide.c: between two attempts. Runs in the supervisor; waits for nothing and
+ * forks nothing.
+ */
+#include "decide.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct hints decide_hints(struct run *run, const struct report *r)
+{
+	struct declared_codes declared = { run->plan.codes, run->plan.code_count };
+	struct hints h = hints_resolve(r->code, &r->own, &declared, run->plan.table);
+
+	/* an argument's row may name a code of its own (design §4) */
+	if (!h.known && r->verdict == VERDICT_RESULT && !r->entered_run)
+		h = hints_resolve("VALIDATION_ERROR", &r->own, &declared, run->plan.table);
+	if (!r->entered_run)
+		h.side_effects = SIDE_EFFECTS_NONE;
+	return h;
+}
+
+/* A code that neither the registry nor the command knows (design §3). */
+static void refuse_undeclared(struct report *r)
+{
+	struct buf told = BUF_INIT;
+	char code[REPORT_CODE];
+
+	strcpy(code, r->code);
+	buf_add(&told, r->message.data, r->message.len);
+	report_fail(r, "UNDECLARED_EXIT_CODE", "The command raised the undeclared code %s: %s", code,
+	            buf_cstr(&told));
+	r->own = (struct own_hints)OWN_HINTS_NONE;
+	buf_release(&told);
+}
+
+void decide_note_effects(struct run *run, const struct hints *h)
+{
+	if (h->side_effects == SIDE_EFFECTS_PARTIAL || run->worst_effects == SIDE_EFFECTS_INHERIT)
+		run->worst_effects = h->side_effects;
+	else if (h->side_effects > run->worst_effects)
+		run->worst_effects = h->side_effects;
+}
+
+static bool stdin_is_spent(const struct run *run)
+{
+	return run->plan.reads_stdin && !run->launch.stdin_is_tty &&
+	       lseek(run->launch.stdin_fd, 0, SEEK_CUR) < 0;
+}
+
+static int64_t left_ms(const struct run *run)
+{
+	mono_t deadline = mono_deadline(run->launch.started + run->paused, run->plan.timeout_ms);
+
+	return deadline == MONO_NEVER ? INT64_MAX : mono_elapsed_ms(mono_now(), deadline);
+}
+
+static bool may_retry(const struct run *run, const struct report *r, const struct hints *h)
+{
+	if (r->ok || r->survivors || r->verdict == VERDICT_SIGNAL)
+		return false;
+	if (r->verdict == VERDICT_LIMIT && (r->limit == LIMIT_TIMEOUT || r->limit == LIMIT_LOAD))
+		return false;
+	return r->entered_run && plan_retries_code(&run->plan, r->code, h);
+}
+
+/* POLICY_WAIT with *wait_ms, or the reason why this failure is the end. */
+static enum policy_verdict ask_policy(struct run *run, const struct report *r, int64_t *wait_ms)
+{
+	struct policy_question q = {
+		.made = run->plan.one_budget ? run_repeats(run) : run->attempts - 1,
+		.position = run->attempts - 1,
+		.own_wait_ms = r->own.retry_after_ms,
+		.left_ms = left_ms(run),
+	};
+	enum policy_verdict verdict = policy_decide(&run->plan.policy, &q, wait_ms);
+
+	if (verdict == POLICY_WAIT && stdin_is_spent(run)) {
+		run_warn(run, "STDIN_CONSUMED",
+		         "No retry: stdin is a pipe that the first attempt has read", NULL);
+		return POLICY_AS_RAISED;
+	}
+	if (verdict == POLICY_BUDGET)
+		run_warn(run, "RETRY_BUDGET", "No retry: the wait does not fit into the time that is left",
+		         NULL);
+	return verdict;
+}
+
+enum policy_verdict decide_next(struct run *run, int64_t *wait_ms)
+{
+	enum policy_verdict verdict;
+
+	run->hints = decide_hints(run, &run->final);
+	if (!run->hints.known) {
+		refuse_undeclared(&run->final);
+		run->hints = decide_hints(run, &run->final);
+	}
+	decide_note_effects(run, &run->hints);
+	if (!may_retry(run, &run->final, &run->hints))
+		return POLICY_AS_RAISED;
+	verdict = ask_policy(run, &run->final, wait_ms);
+	run->exhausted = verdict == POLICY_EXHAUSTED;
+	return verdict;
+}

@@ -1,0 +1,149 @@
+/*
+ * deliver.c: one answer on stdout and one exit status. Runs in the supervisor,
+ * once; when it begins, no process of the run is left but what was spared.
+ */
+#include "deliver.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decide.h"
+#include "envelope.h"
+#include "notice.h"
+#include "pause.h"
+
+#define STDERR_DRAIN_MS 1000
+
+/* Text that anything but us wrote to fd 1 (REQ-F-060). */
+static void warn_about_stdout(struct run *run)
+{
+	struct buf text = BUF_INIT;
+
+	if (run->stdout_tap.total == 0)
+		return;
+	tap_text(&run->stdout_tap, &text);
+	run_warn_counted(run, "THIRD_PARTY_STDOUT",
+	             "The command wrote to stdout; the text went to stderr", "bytes",
+	             (int64_t)run->stdout_tap.total, &text);
+	buf_release(&text);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	remove(path);
+	return 0;
+}
+
+static int exit_code_of(const struct run *run)
+{
+	const struct report *r = &run->final;
+
+	if (r->ok)
+		return 0;
+	if (r->verdict == VERDICT_SIGNAL)
+		return r->signal == SIGINT ? 130 : 143;
+	/* 2 promises that nothing was touched (design §3) */
+	if (run->hints.entry == EXIT_ENTRY_ARG_ERROR && r->entered_run)
+		return 1;
+	return run->hints.exit_code;
+}
+
+/* The success of a run can still fail at its end. */
+static void judge_success(struct run *run)
+{
+	struct report *r = &run->final;
+
+	if (!r->ok || !run->plan.warnings_as_errors || run->warning_count == 0)
+		return;
+	report_fail(r, "WARNINGS_AS_ERRORS", "The command succeeded with %d warning%s",
+	            run->warning_count, run->warning_count == 1 ? "" : "s");
+	strcpy(r->phase, "execution");
+	r->own.side_effects = SIDE_EFFECTS_COMPLETE;
+	run->hints = decide_hints(run, r);
+	decide_note_effects(run, &run->hints);
+}
+
+static bool is_text(const struct run *run)
+{
+	return run->final.ok ? run->plan.format != FORMAT_JSON
+	                     : run->launch.stdout_is_tty && run->plan.format != FORMAT_JSON;
+}
+
+static void compose(struct run *run, int exit_code, struct buf *out)
+{
+	const struct report *r = &run->final;
+
+	if (!is_text(run)) {
+		envelope_write(run, exit_code, out);
+	} else if (r->ok) {
+		buf_add(out, r->text.data, r->text.len);
+	} else {
+		notice_error(run, exit_code);
+		if (r->verdict == VERDICT_LIMIT || r->verdict == VERDICT_SIGNAL)
+			envelope_step_text(run, out);
+	}
+}
+
+/* A reader that left after rows of a safe command has what it wanted. */
+static bool reader_has_enough(const struct run *run, int error)
+{
+	return error == EPIPE && run->final.ok && run->plan.safe && run->final.rows > 0 &&
+	       (run->plan.format == FORMAT_JSONL || run->plan.format == FORMAT_TSV ||
+	        run->plan.format == FORMAT_PLAIN);
+}
+
+/* The exit status: what could not be written counts (design §4). */
+static int deliver(struct run *run, int exit_code, const struct buf *out)
+{
+	struct outlet stdout_outlet;
+	int error, status;
+
+	outlet_init(&stdout_outlet, run->stdout_fd);
+	if (out->failed)
+		outlet_write(&stdout_outlet, envelope_last_resort(), strlen(envelope_last_resort()), false);
+	else
+		outlet_write(&stdout_outlet, out->data, out->len, false);
+	status = outlet_drain(&stdout_outlet, MONO_NEVER);
+	error = stdout_outlet.error;
+	outlet_release(&stdout_outlet);
+	if (status == 0 || reader_has_enough(run, error))
+		return out->failed ? 12 : exit_code;
+	if (out->len == 0 && run->stdout_fd >= 0)
+		return exit_code;
+	notice_plain(run, "OUTPUT_FAILED: can't write the result to stdout: %s",
+	             error ? strerror(error) : "cancelled while waiting for its reader");
+	return exit_code == 0 ? 1 : exit_code;
+}
+
+int deliver_verdict(struct run *run)
+{
+	struct buf out = BUF_INIT;
+	int exit_code;
+
+	if (run->session_dir_made)
+		nftw(run->session_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	warn_about_stdout(run);
+	if (run->final.ok && run_repeats(run) > 0 && run->attempts > 1)
+		notice_succeeded(run);
+	if (!run->exhausted && !run->final.ok && run->final.exhausted > 0 && run->attempts == 1)
+		run->exhausted = true;
+	judge_success(run);
+	if (run->warnings_dropped > 0) {
+		run->warning_count = WARNINGS_MAX - 1;
+		run_warn_counted(run, "WARNINGS_DROPPED", "More warnings came than are kept", "dropped",
+		             run->warnings_dropped, NULL);
+	}
+	exit_code = exit_code_of(run);
+	compose(run, exit_code, &out);
+	exit_code = deliver(run, exit_code, &out);
+	outlet_drain(&run->err, mono_add_ms(mono_now(), STDERR_DRAIN_MS));
+	if (run->plan.interactive)
+		pause_restore_terminal();
+	buf_release(&out);
+	return exit_code;
+}
