@@ -62,14 +62,21 @@ void cancel_caught(void)
 	pending = 0;
 }
 
+mono_t cancel_paused(void)
+{
+	const volatile mono_t *told = worker_launch()->paused;
+
+	return told ? *told : 0;
+}
+
 mono_t cancel_deadline(void)
 {
-	return deadline;
+	return deadline == MONO_NEVER ? deadline : deadline + cancel_paused();
 }
 
 void cancel_set_deadline(mono_t at)
 {
-	deadline = at;
+	deadline = at == MONO_NEVER ? at : at - cancel_paused();
 }
 
 /* --- waiting ---------------------------------------------------------------- */

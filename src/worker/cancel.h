@@ -25,8 +25,11 @@ bool cancel_seen(void);
 void cancel_caught(void);
 
 /* The attempt's own end (total or attempt deadline, whichever is first), as
- * far as the worker knows it; MONO_NEVER before the plan or without limit. */
+ * far as the worker knows it; MONO_NEVER before the plan or without limit. It
+ * moves when the run is stopped by Ctrl+Z. */
 mono_t cancel_deadline(void);
+/* ns that the run has been stopped so far. */
+mono_t cancel_paused(void);
 void cancel_set_deadline(mono_t deadline);
 
 #define CANCEL_POLL_CANCELLED (-2)

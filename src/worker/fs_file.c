@@ -17,7 +17,7 @@
 #include "../common/mono.h"
 #include "../common/xio.h"
 #include "cancel.h"
-#include "rules.h"
+#include "scratch.h"
 
 #define CHUNK ((size_t)128 << 10)
 #define READ_MAX_DEFAULT ((lua_Integer)256 << 20)
@@ -79,7 +79,7 @@ int fs_lua_read(lua_State *L)
 	struct buf *out;
 
 	luaL_argcheck(L, max >= 0, 2, "max is negative");
-	out = host_push_buffer(L);
+	out = scratch_push(L);
 	if (read_path(path, (size_t)max, out) < 0) {
 		buf_release(out);
 		return fs_fail(L, "read", path, NULL);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rules.h"
+#include "scratch.h"
 
 /* --- what a file is ---------------------------------------------------------------- */
 
@@ -135,8 +135,8 @@ static int compare_names(const void *a, const void *b)
 int fs_lua_list(lua_State *L)
 {
 	const char *path = fs_path(L, 1);
-	struct buf *names = host_push_buffer(L);
-	struct buf *order = host_push_buffer(L);
+	struct buf *names = scratch_push(L);
+	struct buf *order = scratch_push(L);
 	size_t count;
 
 	if (list_names(path, names) < 0)

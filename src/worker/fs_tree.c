@@ -13,7 +13,7 @@
 
 #include "../common/xio.h"
 #include "fs_walk.h"
-#include "rules.h"
+#include "scratch.h"
 
 /* --- remove ------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static int remove_tree(const char *path, struct buf *at)
 int fs_lua_remove_tree(lua_State *L)
 {
 	const char *path = fs_path(L, 1);
-	struct buf *at = host_push_buffer(L);
+	struct buf *at = scratch_push(L);
 	int status = remove_tree(path, at);
 
 	return fs_result(L, status, "remove_tree", buf_cstr(at), NULL);
@@ -111,7 +111,7 @@ int fs_lua_fsync_tree(lua_State *L)
 {
 	static const struct walk_steps steps = { .leaf = sync_leaf, .leave = sync_directory };
 	const char *path = fs_path(L, 1);
-	struct walk w = { .steps = &steps, .path = host_push_buffer(L) };
+	struct walk w = { .steps = &steps, .path = scratch_push(L) };
 	int status = walk_tree(&w, path);
 
 	return fs_result(L, status, "fsync_tree", buf_cstr(w.path), NULL);
@@ -241,7 +241,7 @@ static int copy_tree(const char *from, const char *to, struct buf *at)
 int fs_lua_copy_tree(lua_State *L)
 {
 	const char *from = fs_path(L, 1), *to = fs_path(L, 2);
-	struct buf *at = host_push_buffer(L);
+	struct buf *at = scratch_push(L);
 	int status = copy_tree(from, to, at);
 
 	return fs_result(L, status, "copy_tree", buf_cstr(at), to);

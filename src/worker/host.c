@@ -1,157 +1,21 @@
 /*
- * host.c: what lua/ needs of its C host: the frame channel, the facts of the
- * launch, time, trust in files, and the protected call. Runs in the worker.
- * Policy and exit codes have their own binding (rules.c).
+ * host.c: require "runner.host", what lua/ needs of its C host: the facts of
+ * the launch, time, the environment, the protected call. Runs in the worker. The
+ * frame channel, the engine's rules and command files add their own functions.
  */
-#include "host.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <lauxlib.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../common/frame.h"
 #include "../common/json.h"
-#include "../common/xio.h"
 #include "../engine/os.h"
 #include "cancel.h"
+#include "channel.h"
 #include "rules.h"
+#include "scratch.h"
+#include "source.h"
 #include "worker.h"
-
-/* --- frames --------------------------------------------------------------------- */
-
-int host_send(const struct buf *frame)
-{
-	return xwrite_all(worker_launch()->frame_fd, frame->data, frame->len);
-}
-
-void host_send_failure(const char *code, const char *message)
-{
-	struct buf out = BUF_INIT;
-	size_t start = frame_begin(&out, FRAME_RESULT);
-
-	frame_add_int(&out, F_ok, 0);
-	frame_add_bytes(&out, F_code, code, strlen(code));
-	frame_add_bytes(&out, F_message, message, strlen(message));
-	if (frame_end(&out, start) == 0)
-		host_send(&out);
-	buf_release(&out);
-}
-
-void host_hold(int change)
-{
-	struct buf out = BUF_INIT;
-	size_t start = frame_begin(&out, FRAME_HOLD);
-
-	frame_add_int(&out, F_change, change);
-	if (frame_end(&out, start) == 0)
-		host_send(&out);
-	buf_release(&out);
-}
-
-int worker_send_detach(pid_t pid)
-{
-	struct buf out = BUF_INIT;
-	size_t start = frame_begin(&out, FRAME_DETACH);
-	int status;
-
-	frame_add_int(&out, F_pid, pid);
-	status = frame_end(&out, start) == 0 ? host_send(&out) : -1;
-	buf_release(&out);
-	return status;
-}
-
-/* A buffer that the collector frees: an error thrown midway can't leak it. */
-static int buffer_gc(lua_State *L)
-{
-	buf_release(lua_touserdata(L, 1));
-	return 0;
-}
-
-struct buf *host_push_buffer(lua_State *L)
-{
-	struct buf *b = lua_newuserdatauv(L, sizeof(*b), 0);
-
-	*b = (struct buf)BUF_INIT;
-	if (luaL_newmetatable(L, "runner.buffer")) {
-		lua_pushcfunction(L, buffer_gc);
-		lua_setfield(L, -2, "__gc");
-	}
-	lua_setmetatable(L, -2);
-	return b;
-}
-
-static void add_list(lua_State *L, struct buf *out, enum field_id id)
-{
-	struct buf *list = host_push_buffer(L);
-
-	for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -2); i++) {
-		size_t n;
-		const char *s;
-
-		lua_rawgeti(L, -2, i);
-		s = luaL_checklstring(L, -1, &n);
-		buf_add(list, s, strlen(s) + 1);
-		lua_pop(L, 1);
-	}
-	frame_add_bytes(out, id, list->data, list->len);
-	buf_release(list);
-	lua_pop(L, 1);
-}
-
-/* Stack: …, value. Adds it as the field's type asks. */
-static void add_field(lua_State *L, struct buf *out, enum field_id id, enum field_type type)
-{
-	size_t n;
-	const char *s;
-
-	switch (type) {
-	case FIELD_INT:
-		frame_add_int(out, id, lua_isboolean(L, -1) ? lua_toboolean(L, -1)
-		                                            : luaL_checkinteger(L, -1));
-		return;
-	case FIELD_LIST:
-		luaL_checktype(L, -1, LUA_TTABLE);
-		add_list(L, out, id);
-		return;
-	default:
-		s = luaL_checklstring(L, -1, &n);
-		frame_add_bytes(out, id, s, n);
-	}
-}
-
-/* send(kind, fields): true | nil, message. An unknown kind or field is a bug
- * of ours and raises. */
-static int l_send(lua_State *L)
-{
-	int kind = frame_kind_find(luaL_checkstring(L, 1));
-	struct buf *out;
-	size_t start;
-
-	luaL_argcheck(L, kind > 0, 1, "no such frame");
-	lua_settop(L, 2);
-	out = host_push_buffer(L);
-	start = frame_begin(out, (enum frame_kind)kind);
-	for (lua_pushnil(L); lua_istable(L, 2) && lua_next(L, 2); lua_pop(L, 1)) {
-		enum field_type type;
-		int id = frame_field_find((enum frame_kind)kind, lua_tostring(L, -2), &type);
-
-		if (id < 0)
-			return luaL_error(L, "frame %s has no field %s", lua_tostring(L, 1),
-			                  lua_tostring(L, -2));
-		add_field(L, out, (enum field_id)id, type);
-	}
-	if (frame_end(out, start) < 0 || host_send(out) < 0) {
-		lua_pushnil(L);
-		lua_pushliteral(L, "the frame is too large or nobody listens");
-		return 2;
-	}
-	lua_pushboolean(L, 1);
-	return 1;
-}
 
 /* --- facts ---------------------------------------------------------------------- */
 
@@ -206,7 +70,7 @@ static int l_launch(lua_State *L)
  * waits of ours; 0 is no limit. */
 static int l_set_limits(lua_State *L)
 {
-	mono_t total = mono_deadline(worker_launch()->started, luaL_checkinteger(L, 1));
+	mono_t total = mono_deadline(worker_launch()->started + cancel_paused(), luaL_checkinteger(L, 1));
 	mono_t own = mono_deadline(worker_launch()->attempt_started, luaL_checkinteger(L, 2));
 
 	cancel_set_deadline(MIN_OF(total, own));
@@ -238,17 +102,11 @@ static int l_sleep(lua_State *L)
 	mono_t until = mono_now() + (mono_t)(ms < 0 ? 0 : ms > 1e12 ? 1e18 : ms * 1e6);
 	int status;
 
-	host_hold(1);
+	channel_hold(1);
 	status = cancel_poll(NULL, 0, until);
 	if (status == CANCEL_POLL_CANCELLED)
 		return cancel_raise(L);
-	host_hold(-1);
-	return 0;
-}
-
-static int l_hold(lua_State *L)
-{
-	host_hold((int)luaL_checkinteger(L, 1));
+	channel_hold(-1);
 	return 0;
 }
 
@@ -304,7 +162,7 @@ static int l_clean(lua_State *L)
 {
 	size_t n;
 	const char *s = luaL_checklstring(L, 1, &n);
-	struct buf *out = host_push_buffer(L);
+	struct buf *out = scratch_push(L);
 
 	text_clean(out, s, n);
 	lua_pushlstring(L, buf_cstr(out), out->len);
@@ -334,80 +192,6 @@ static int l_memory_limit(lua_State *L)
 {
 	worker_set_memory_limit((size_t)luaL_checkinteger(L, 1));
 	return 0;
-}
-
-/* --- command files ---------------------------------------------------------------- */
-
-/* Files and folders of commands are believed when they belong to the caller or
- * to root and not everybody may write them (design §2). */
-static const char *distrust(const struct stat *st)
-{
-	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return "it belongs neither to you nor to root";
-	if ((st->st_mode & S_IWOTH) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
-		return "everybody may write to it";
-	return NULL;
-}
-
-/* probe(path): "file" | "directory" | "other" | nil, then why it can't be trusted. */
-static int l_probe(lua_State *L)
-{
-	struct stat st;
-	const char *why;
-
-	if (stat(luaL_checkstring(L, 1), &st) < 0)
-		return 0;
-	lua_pushstring(L, S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "directory" : "other");
-	why = distrust(&st);
-	lua_pushstring(L, why);
-	return 2;
-}
-
-#define SOURCE_MAX ((off_t)4 << 20)
-
-static const char *read_source(int fd, struct buf *out, struct stat *st)
-{
-	ssize_t n = 0;
-
-	if (fstat(fd, st) < 0)
-		return strerror(errno);
-	if (!S_ISREG(st->st_mode))
-		return "it is not a regular file";
-	if (distrust(st))
-		return distrust(st);
-	if (st->st_size > SOURCE_MAX)
-		return "it is larger than 4 MiB, no command file";
-	if (buf_reserve(out, (size_t)st->st_size + 1) < 0)
-		return "not enough memory";
-	while (out->len <= (size_t)SOURCE_MAX && buf_reserve(out, 4096) == 0 &&
-	       (n = xread(fd, out->data + out->len, out->cap - out->len - 1)) > 0)
-		out->len += (size_t)n;
-	return n < 0 ? strerror(errno) : NULL;
-}
-
-/* source(path): the text of a trusted file | nil, why not, errno name "ENOENT"
- * when it does not exist. Checked on the open file: no race with a rename. */
-static int l_source(lua_State *L)
-{
-	const char *path = luaL_checkstring(L, 1);
-	struct buf *out = host_push_buffer(L);
-	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-	struct stat st;
-	const char *why = fd < 0 ? strerror(errno) : NULL;
-	bool missing = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
-
-	if (!why)
-		why = read_source(fd, out, &st);
-	xclose(&fd);
-	if (why) {
-		lua_pushnil(L);
-		lua_pushstring(L, why);
-		lua_pushstring(L, missing ? "ENOENT" : NULL);
-		return 3;
-	}
-	lua_pushlstring(L, buf_cstr(out), out->len);
-	buf_release(out);
-	return 1;
 }
 
 /* --- phases ---------------------------------------------------------------------- */
@@ -475,25 +259,23 @@ static const luaL_Reg functions[] = {
 	{ "duration_text", l_duration_text },
 	{ "enter_run", l_enter_run },
 	{ "getcwd", l_getcwd },
-	{ "hold", l_hold },
 	{ "launch", l_launch },
 	{ "memory_limit", l_memory_limit },
 	{ "now", l_now },
-	{ "probe", l_probe },
 	{ "protect", l_protect },
 	{ "random", l_random },
 	{ "remaining", l_remaining },
-	{ "send", l_send },
 	{ "set_limits", l_set_limits },
 	{ "setenv", l_setenv },
 	{ "sleep", l_sleep },
-	{ "source", l_source },
 	{ NULL, NULL },
 };
 
 int luaopen_runner_host(lua_State *L)
 {
 	luaL_newlib(L, functions);
+	channel_register(L);
 	rules_register(L);
+	source_register(L);
 	return 1;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "json_encode.h"
-#include "rules.h"
+#include "scratch.h"
 
 #define ENCODE_MAX_DEFAULT ((lua_Integer)1 << 30)
 
@@ -132,10 +132,10 @@ int json_lua_encode(lua_State *L)
 	luaL_checkany(L, 1);
 	lua_settop(L, 2);
 	read_options(L, &e);
-	e.out = host_push_buffer(L);
-	e.members = host_push_buffer(L);
-	e.sorted = host_push_buffer(L);
-	e.message = host_push_buffer(L);
+	e.out = scratch_push(L);
+	e.members = scratch_push(L);
+	e.sorted = scratch_push(L);
+	e.message = scratch_push(L);
 	e.w = (struct json_writer)JSON_WRITER_INIT(e.out);
 	json_push_array_mark(L);
 	e.mark = lua_gettop(L);

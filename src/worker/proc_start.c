@@ -10,6 +10,7 @@
 
 #include "../common/xio.h"
 #include "../engine/child.h"
+#include "channel.h"
 #include "proc.h"
 #include "worker.h"
 
@@ -161,7 +162,7 @@ static int announce_detached(struct proc *p, struct proc_failure *failure)
 {
 	if (spared_add(worker_spared(), p->pid) < 0)
 		errno = EAGAIN;
-	else if (worker_send_detach(p->pid) == 0)
+	else if (channel_detach(p->pid) == 0)
 		return p->detached = true, 0;
 	fail(failure, "detach", NULL);
 	return -1;

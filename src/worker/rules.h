@@ -7,11 +7,7 @@
 
 #include <lua.h>
 
-#include "../common/buf.h"
-
 /* Add its functions to the table on top of the stack. */
 void rules_register(lua_State *L);
-/* A struct buf in a userdata that frees it; pushed, and returned. (host.c) */
-struct buf *host_push_buffer(lua_State *L);
 
 #endif

@@ -15,8 +15,8 @@
 
 #include "../common/xio.h"
 #include "cancel.h"
-#include "host.h"
-#include "rules.h"
+#include "channel.h"
+#include "scratch.h"
 #include "worker.h"
 
 #define LINE_MAX_BYTES 65536u
@@ -96,15 +96,15 @@ static int ask(lua_State *L)
 	size_t n;
 	const char *question = luaL_checklstring(L, 1, &n);
 	bool secret = lua_toboolean(L, 2);
-	struct buf *out = host_push_buffer(L);
+	struct buf *out = scratch_push(L);
 	int status, saved;
 
-	host_hold(1);
+	channel_hold(1);
 	status = ask_terminal(question, n, secret, out);
 	saved = errno;
 	if (status < 0 && saved == ECANCELED)
 		return cancel_raise(L);
-	host_hold(-1);
+	channel_hold(-1);
 	if (status < 0)
 		return push_failure(L, saved);
 	lua_pushlstring(L, buf_cstr(out), out->len - 1);

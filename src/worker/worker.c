@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cancel.h"
-#include "host.h"
+#include "channel.h"
 
 struct embedded_chunk {
 	const char *name;
@@ -231,7 +231,7 @@ static int run_boot(lua_State *L)
 	status = lua_pcall(L, 0, 0, 1);
 	if (status == LUA_OK || cancel_seen())
 		return 0;
-	host_send_failure(status == LUA_ERRMEM ? "MEMORY_LIMIT" : "INTERNAL_ERROR",
+	channel_fail(status == LUA_ERRMEM ? "MEMORY_LIMIT" : "INTERNAL_ERROR",
 	                  lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "boot failed");
 	return 1;
 }
@@ -244,7 +244,7 @@ int worker_main(const struct launch *told)
 	launch = told;
 	L = lua_newstate(counting_alloc, NULL);
 	if (!L) {
-		host_send_failure("MEMORY_LIMIT", "not enough memory for a Lua state");
+		channel_fail("MEMORY_LIMIT", "not enough memory for a Lua state");
 		return 1;
 	}
 	status = run_boot(L);

@@ -20,8 +20,8 @@ worker_fn worker_main;
 const struct launch *worker_launch(void);
 /* Sessions that outlive the run (ctx:spawn{detach = true}). */
 struct spared *worker_spared(void);
-/* Tell the supervisor about a process that is to be spared: DETACH. 0 or -1. */
-int worker_send_detach(pid_t pid);
+/* Cap of the Lua state's memory in bytes; 0: none. */
+void worker_set_memory_limit(size_t bytes);
 
 int luaopen_runner_host(lua_State *L);  /* frames, plan, time, signals, terminal facts */
 int luaopen_runner_proc(lua_State *L);  /* child processes */

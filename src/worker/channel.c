@@ -1,0 +1,140 @@
+/*
+ * channel.c: frames to the supervisor, from C and from Lua. Runs in the worker;
+ * it knows the table of frames and nothing of what they mean.
+ */
+#include "channel.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "../common/frame.h"
+#include "../common/xio.h"
+#include "scratch.h"
+#include "worker.h"
+
+int channel_send(const struct buf *frame)
+{
+	return xwrite_all(worker_launch()->frame_fd, frame->data, frame->len);
+}
+
+void channel_fail(const char *code, const char *message)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_RESULT);
+
+	frame_add_int(&out, F_ok, 0);
+	frame_add_bytes(&out, F_code, code, strlen(code));
+	frame_add_bytes(&out, F_message, message, strlen(message));
+	if (frame_end(&out, start) == 0)
+		channel_send(&out);
+	buf_release(&out);
+}
+
+void channel_hold(int change)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_HOLD);
+
+	frame_add_int(&out, F_change, change);
+	if (frame_end(&out, start) == 0)
+		channel_send(&out);
+	buf_release(&out);
+}
+
+int channel_detach(pid_t pid)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_DETACH);
+	int status;
+
+	frame_add_int(&out, F_pid, pid);
+	status = frame_end(&out, start) == 0 ? channel_send(&out) : -1;
+	buf_release(&out);
+	return status;
+}
+
+static void add_list(lua_State *L, struct buf *out, enum field_id id)
+{
+	struct buf *list = scratch_push(L);
+
+	for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -2); i++) {
+		size_t n;
+		const char *s;
+
+		lua_rawgeti(L, -2, i);
+		s = luaL_checklstring(L, -1, &n);
+		buf_add(list, s, strlen(s) + 1);
+		lua_pop(L, 1);
+	}
+	frame_add_bytes(out, id, list->data, list->len);
+	buf_release(list);
+	lua_pop(L, 1);
+}
+
+/* Stack: …, value. Adds it as the field's type asks. */
+static void add_field(lua_State *L, struct buf *out, enum field_id id, enum field_type type)
+{
+	size_t n;
+	const char *s;
+
+	switch (type) {
+	case FIELD_INT:
+		frame_add_int(out, id, lua_isboolean(L, -1) ? lua_toboolean(L, -1)
+		                                            : luaL_checkinteger(L, -1));
+		return;
+	case FIELD_LIST:
+		luaL_checktype(L, -1, LUA_TTABLE);
+		add_list(L, out, id);
+		return;
+	default:
+		s = luaL_checklstring(L, -1, &n);
+		frame_add_bytes(out, id, s, n);
+	}
+}
+
+/* send(kind, fields): true | nil, message. An unknown kind or field is a bug
+ * of ours and raises. */
+static int l_send(lua_State *L)
+{
+	int kind = frame_kind_find(luaL_checkstring(L, 1));
+	struct buf *out;
+	size_t start;
+
+	luaL_argcheck(L, kind > 0, 1, "no such frame");
+	lua_settop(L, 2);
+	out = scratch_push(L);
+	start = frame_begin(out, (enum frame_kind)kind);
+	for (lua_pushnil(L); lua_istable(L, 2) && lua_next(L, 2); lua_pop(L, 1)) {
+		enum field_type type;
+		int id = frame_field_find((enum frame_kind)kind, lua_tostring(L, -2), &type);
+
+		if (id < 0)
+			return luaL_error(L, "frame %s has no field %s", lua_tostring(L, 1),
+			                  lua_tostring(L, -2));
+		add_field(L, out, (enum field_id)id, type);
+	}
+	if (frame_end(out, start) < 0 || channel_send(out) < 0) {
+		lua_pushnil(L);
+		lua_pushliteral(L, "the frame is too large or nobody listens");
+		return 2;
+	}
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+static int l_hold(lua_State *L)
+{
+	channel_hold((int)luaL_checkinteger(L, 1));
+	return 0;
+}
+
+static const luaL_Reg functions[] = {
+	{ "hold", l_hold },
+	{ "send", l_send },
+	{ NULL, NULL },
+};
+
+void channel_register(lua_State *L)
+{
+	luaL_setfuncs(L, functions, 0);
+}
