@@ -1,0 +1,319 @@
+-- A target: a directory of releases, of which one is live. What deploy, rollback
+-- and releases share; no command itself, since its name begins with "_".
+--
+--   current → releases/NAME    what a web server serves; it changes in one rename
+--   releases/NAME/             complete and on disk before it has this name
+--   releases/.…                work in progress, or what a killed run left
+--   .deploy/lock, NAME.json    who is at work; what was live before NAME, is NAME well
+--
+-- Everything here bears SIGKILL at any instruction: the next run that holds the
+-- lock calls clean_up() and finds a whole release live.
+
+local fs = require "fs"
+local json = require "json"
+
+local M = {}
+
+---@class Target
+---@field ctx runner.Context
+---@field name string
+---@field path string
+---@field keep integer releases that prune() leaves
+---@field health table? {url=, timeout=, retry=}
+---@field lock_wait string|number
+local Target = {}
+Target.__index = Target
+
+-- --- failures -----------------------------------------------------------------------
+
+local CODES = {
+	EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
+	ENOSPC = "RESOURCE_EXHAUSTED", EDQUOT = "RESOURCE_EXHAUSTED", ENOTSUP = "PRECONDITION", EINVAL = "PRECONDITION",
+}
+
+---What a file operation returned; fails with what the system said.
+---@param ctx runner.Context
+---@param value any
+---@param why? string
+---@param name? string "ENOSPC" …
+---@return any value
+function M.must(ctx, value, why, name)
+	if value == nil then
+		ctx:fail(CODES[name] or "GENERAL_ERROR", why)
+	end
+	return value
+end
+
+function Target:must(...)
+	return M.must(self.ctx, ...)
+end
+
+-- --- runner.lua -----------------------------------------------------------------------
+
+local function is_text(v)
+	return type(v) == "string" and v ~= ""
+end
+
+local function is_count(v)
+	return math.type(v) == "integer" and v >= 1
+end
+
+local function is_wait(v)
+	return is_text(v) or type(v) == "number"
+end
+
+local function is_health(v)
+	return type(v) == "table" and is_text(v.url)
+end
+
+-- key → what it takes, in words, and its default (nil: required, false: none)
+local KEYS = {
+	path = { is_text, "a directory such as \"/srv/www\"" },
+	keep = { is_count, "a whole number from 1", 5 },
+	health = { is_health, "a table such as { url = \"http://localhost/health\" }", false },
+	lock_wait = { is_wait, "a duration such as \"10s\"", "10s" },
+}
+
+local function refuse(ctx, target, key, found, fix)
+	ctx:fail("PRECONDITION", ("config.targets.%s.%s in runner.lua %s"):format(target, tostring(key), found),
+		{ fix_required = fix })
+end
+
+local function read_config(ctx, name)
+	local declared, target = ctx.config.targets[name], { name = name }
+	if type(declared) ~= "table" then
+		ctx:fail("PRECONDITION", ("config.targets.%s in runner.lua is no table"):format(name),
+			{ fix_required = ("Write %s = { path = \"/srv/www\" }"):format(name) })
+	end
+	for key in pairs(declared) do
+		if not KEYS[key] then
+			refuse(ctx, name, key, "is unknown", "Use path, keep, health or lock_wait")
+		end
+	end
+	for key, row in pairs(KEYS) do
+		local value = declared[key]
+		if value == nil then
+			value = row[3]
+		end
+		if value == nil or value and not row[1](value) then
+			refuse(ctx, name, key, value == nil and "is missing" or "can't be used",
+				("Write %s = %s"):format(key, row[2]))
+		end
+		target[key] = value
+	end
+	return target
+end
+
+---The names in config.targets, for the `values` of an argument.
+---@param config table
+---@return string[]
+function M.names(config)
+	local names = {}
+	for name in pairs(type(config.targets) == "table" and config.targets or {}) do
+		names[#names + 1] = tostring(name)
+	end
+	table.sort(names)
+	return names
+end
+
+---A path of runner.lua, as seen from anywhere.
+---@param ctx runner.Context
+---@param path string
+function M.from_root(ctx, path)
+	return path:sub(1, 1) == "/" and path or ctx.root .. "/" .. path
+end
+
+---The target `name` of config.targets; touches nothing.
+---@param ctx runner.Context
+---@param name string
+---@return Target
+function M.open(ctx, name)
+	local self = setmetatable(read_config(ctx, name), Target)
+	self.ctx, self.path = ctx, M.from_root(ctx, self.path)
+	self.link = self.path .. "/current"
+	self.releases, self.state = self.path .. "/releases", self.path .. "/.deploy"
+	return self
+end
+
+-- --- what is there ----------------------------------------------------------------------
+
+function Target:release(name)
+	return self.releases .. "/" .. name
+end
+
+function Target:has(name)
+	local st = fs.lstat(self:release(name))
+	return st ~= nil and st.type == "directory"
+end
+
+---The release that `current` points to; nil when there is none yet.
+---@return string?
+function Target:live()
+	local to, why, errno = fs.readlink(self.link)
+	if not to and errno ~= "EINVAL" then
+		return errno ~= "ENOENT" and self:must(to, why, errno) or nil
+	end
+	local name = to and to:match("^releases/([^/]+)$")
+	if not name then
+		self.ctx:fail("PRECONDITION", self.link .. " is no link to one of the target's releases",
+			{ fix_required = "Move it away, or choose another path for the target" })
+	end
+	return name
+end
+
+---The names of all releases, newest first.
+---@return string[]
+function Target:list()
+	local names, made = {}, {}
+	for _, name in ipairs(fs.list(self.releases) or {}) do
+		if name:sub(1, 1) ~= "." and self:has(name) then
+			names[#names + 1], made[name] = name, fs.lstat(self:release(name)).mtime
+		end
+	end
+	table.sort(names, function(a, b)
+		return made[a] > made[b] or made[a] == made[b] and a < b
+	end)
+	return names
+end
+
+---What is remembered of a release: {previous=, verified=, source=}.
+---@param name string
+---@return table
+function Target:note(name)
+	local text = fs.read(self.state .. "/" .. name .. ".json")
+	local note = text and json.decode(text)
+	return type(note) == "table" and note or {}
+end
+
+function Target:write_note(name, note)
+	self:must(fs.write(self.state .. "/" .. name .. ".json", json.encode(note) .. "\n"))
+end
+
+---What was live before a release; nil when that is gone.
+---@param name string
+---@return string?
+function Target:before(name)
+	local previous = self:note(name).previous
+	return previous and self:has(previous) and previous or nil
+end
+
+---What to return to should `release` be sick: what is live, or what was before it
+---while that is `release` itself or has not proved well.
+---@param release string
+---@return string?
+function Target:known_good(release)
+	local good = self:live()
+	if good and self.health and not self:note(good).verified then
+		good = self:before(good)
+	end
+	if good == release then
+		good = self:before(release)
+	end
+	return good
+end
+
+-- --- changes, under the lock ---------------------------------------------------------------
+
+---Shut out every other deploy and rollback of this target, or fail with LOCKED.
+function Target:lock()
+	self:must(fs.mkdirs(self.releases))
+	self:must(fs.mkdirs(self.state))
+	self.ctx:lock(self.name, { path = self.state .. "/lock", wait = self.lock_wait, code = "LOCKED" })
+end
+
+local function remove(ctx, path)
+	local ok, why, errno = fs.remove_tree(path)
+	if errno == "EACCES" then
+		-- a source may have folders that not even their owner may write
+		ctx:run { "chmod", "-R", "u+rwX", "--", path }
+		ok, why, errno = fs.remove_tree(path)
+	end
+	return M.must(ctx, ok, why, errno)
+end
+
+---Take a release away: at once as seen by others, then piece by piece.
+---@param name string
+function Target:discard(name)
+	local trash = self:release(".trash-" .. name)
+	self:must(fs.rename(self:release(name), trash))
+	self:must(fs.fsync(self.releases))
+	remove(self.ctx, trash)
+	fs.unlink(self.state .. "/" .. name .. ".json")
+end
+
+---Remove what killed runs left behind.
+function Target:clean_up()
+	for _, name in ipairs(self:must(fs.list(self.releases))) do
+		if name:sub(1, 1) == "." then
+			remove(self.ctx, self:release(name))
+		end
+	end
+	for _, name in ipairs(self:must(fs.list(self.path))) do
+		if name:find("^%.current%.%x+%.tmp$") then
+			self:must(fs.unlink(self.path .. "/" .. name))
+		end
+	end
+	for _, name in ipairs(self:must(fs.list(self.state))) do
+		local release = name:match("^(.+)%.json$")
+		if name:find("%.tmp$") or release and not self:has(release) then
+			self:must(fs.unlink(self.state .. "/" .. name))
+		end
+	end
+end
+
+---Where a release grows until it is complete.
+---@param name string
+function Target:incoming(name)
+	return self:release(".incoming-" .. name)
+end
+
+---A complete tree becomes the release `name`.
+---@param tree string from incoming()
+---@param name string
+function Target:adopt(tree, name)
+	self:must(fs.fsync_tree(tree))
+	self:must(fs.rename(tree, self:release(name)))
+	self:must(fs.fsync(self.releases))
+end
+
+function Target:drop(tree)
+	remove(self.ctx, tree)
+end
+
+---Make a release live; nil: none. From one instant to the next.
+---@param name? string
+function Target:switch(name)
+	if name then
+		return self:must(fs.swap_symlink("releases/" .. name, self.link))
+	end
+	local ok, why, errno = fs.unlink(self.link)
+	self:must(ok or errno == "ENOENT" or nil, why, errno)
+	self:must(fs.fsync(self.path))
+end
+
+---Remove old releases. The live one and the one before it stay.
+---@return string[] names
+function Target:prune()
+	local live, removed = self:live(), json.array {}
+	local previous = live and self:before(live)
+	for i, name in ipairs(self:list()) do
+		if i > self.keep and name ~= live and name ~= previous then
+			self:discard(name)
+			removed[#removed + 1] = name
+		end
+	end
+	return removed
+end
+
+-- --- health ---------------------------------------------------------------------------------
+
+local PATIENCE = { retries = 5, delay = "500ms", max_delay = "5s" }
+
+---Is what is live well? Asks as often as health.retry allows.
+---@return boolean well, table? error what it said last
+function Target:is_well()
+	local h = self.health
+	return pcall(self.ctx.http, self.ctx, { url = h.url, timeout = h.timeout or "5s", retry = h.retry or PATIENCE })
+end
+
+return M

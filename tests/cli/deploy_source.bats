@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# What deploy takes as a source and what it refuses: archives and trees that lead out
+# of themselves, broken ones, odd modes.
+
+load deploy
+
+@test "a missing source is NOT_FOUND, any other file a failed precondition" {
+	call deploy --target prod nowhere
+	assert_envelope
+	[ "$status" -eq 5 ]
+	echo text >site.zip
+	call deploy --target prod site.zip
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'e.error.fix_required'
+	[ ! -e www ]
+}
+
+@test "an archive that leads out of itself is refused before anything is touched" {
+	mkdir pack && (cd pack && tar -czPf ../dots.tar.gz ../site/index.html && tar -czPf ../root.tgz /etc/hostname)
+	local archive
+	for archive in dots.tar.gz root.tgz; do
+		call deploy --target prod "$archive"
+		assert_envelope
+		[ "$status" -eq 4 ]
+		expect '"leads out" in e.error.message and e.error.side_effects == "none"'
+	done
+	[ ! -e www ]
+}
+
+@test "a bad path is found at any place in a long archive" {
+	local name=file-with-quite-a-long-name-so-that-the-list-is-longer-than-any-buffer
+	mkdir -p long/before long/later
+	(cd long/before && seq -f "$name-%g" 7000 | xargs touch)
+	(cd long/later && seq -f "$name-%g" 7000 | xargs touch)
+	(cd long && tar -czPf ../long.tgz before ../site/index.html later)
+	call deploy --target prod long.tgz
+	[ "$status" -eq 4 ]
+	expect '"leads out" in e.error.message'
+}
+
+@test "a link that leads out of the release is refused in directories and archives" {
+	deploy
+	local to
+	for to in /etc/passwd ../../../../secret nowhere; do
+		ln -sfn "$to" site/link
+		deploy
+		[ "$status" -eq 4 ]
+		tar -czf site.tgz -C site .
+		deploy site.tgz
+		[ "$status" -eq 4 ]
+		expect '"link" in e.error.message and e.error.side_effects == "none"'
+	done
+	live one
+	ln -sfn css/style.css site/link
+	deploy
+	[ "$status" -eq 0 ]
+	[ "$(readlink www/prod/current/link)" = css/style.css ]
+}
+
+@test "a link that leads out by way of another link is refused" {
+	mkdir -p site/a/b
+	ln -s ../.. site/a/b/top
+	ln -s a/b/top/../secret site/link
+	echo secret >secret
+	deploy
+	[ "$status" -eq 4 ]
+}
+
+@test "a broken archive and a fifo are refused, and nothing of them stays" {
+	deploy
+	head -c 300 /dev/urandom >bad.tar.gz
+	deploy bad.tar.gz
+	[ "$status" -eq 4 ]
+	expect '"unpacked" in e.error.message'
+	mkfifo site/fifo
+	deploy
+	[ "$status" -eq 4 ]
+	tar -czf fifo.tgz -C site .
+	deploy fifo.tgz
+	[ "$status" -eq 4 ]
+	live one
+}
+
+@test "a file that may not be read is named, and nothing stays" {
+	[ "$(id -u)" -ne 0 ] || skip "root may read everything"
+	deploy
+	site two && chmod 0 site/index.html
+	deploy
+	[ "$status" -eq 4 ]
+	expect '"index.html" in e.error.message and e.error.side_effects == "none"'
+}
+
+@test "a source inside of which the target lies is refused" {
+	echo 'return { commands = "'"$ROOT"'/commands", config = { targets = { prod = { path = "site/www" } } } }' >runner.lua
+	call deploy --target prod site
+	assert_envelope
+	[ "$status" -eq 4 ]
+	[ ! -e site/www/current ]
+}
+
+@test "folders that nobody may write deploy and are pruned like others" {
+	chmod 500 site/css
+	deploy
+	local n
+	for n in two three four; do
+		chmod 700 site/css && site "$n" && chmod 500 site/css
+		deploy
+		[ "$status" -eq 0 ]
+	done
+	[ "$(find www/prod/releases -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]
+	chmod -R u+w site www
+}
