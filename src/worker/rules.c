@@ -97,6 +97,20 @@ static int l_policy_decide(lua_State *L)
 	return 2;
 }
 
+/* --- tables -------------------------------------------------------------------------- */
+
+static void set_string(lua_State *L, const char *key, const char *value)
+{
+	lua_pushstring(L, value); /* NULL: nil, the field stays away */
+	lua_setfield(L, -2, key);
+}
+
+static void set_int(lua_State *L, const char *key, lua_Integer value)
+{
+	lua_pushinteger(L, value);
+	lua_setfield(L, -2, key);
+}
+
 /* --- the registry -------------------------------------------------------------------- */
 
 /* registry_code(name): { entry, exit_code, classic, retryable, side_effects } | nil */
@@ -110,17 +124,15 @@ static int l_registry_code(lua_State *L)
 		return 0;
 	entry = exit_row(row->entry);
 	lua_newtable(L);
-	lua_pushstring(L, entry->name), lua_setfield(L, -2, "entry");
-	lua_pushinteger(L, entry->number[EXIT_TABLE_STANDARD]), lua_setfield(L, -2, "exit_code");
-	lua_pushinteger(L, entry->number[EXIT_TABLE_CLASSIC]), lua_setfield(L, -2, "classic");
-	lua_pushstring(L, retryable_name(row->retryable ? row->retryable : entry->retryable));
-	lua_setfield(L, -2, "retryable");
-	lua_pushstring(L, side_effects_name(entry->side_effects));
-	lua_setfield(L, -2, "side_effects");
-	lua_pushstring(L, entry->description), lua_setfield(L, -2, "description");
+	set_string(L, "entry", entry->name);
+	set_int(L, "exit_code", entry->number[EXIT_TABLE_STANDARD]);
+	set_int(L, "classic", entry->number[EXIT_TABLE_CLASSIC]);
+	set_string(L, "retryable", retryable_name(row->retryable ? row->retryable : entry->retryable));
+	set_string(L, "side_effects", side_effects_name(entry->side_effects));
+	set_string(L, "description", entry->description);
 	if (row->retry_after_ms >= 0)
-		lua_pushinteger(L, row->retry_after_ms), lua_setfield(L, -2, "retry_after_ms");
-	lua_pushstring(L, retry_strategy_name(row->strategy)), lua_setfield(L, -2, "retry_strategy");
+		set_int(L, "retry_after_ms", row->retry_after_ms);
+	set_string(L, "retry_strategy", retry_strategy_name(row->strategy));
 	return 1;
 }
 
@@ -175,11 +187,11 @@ static struct own_hints read_own(lua_State *L, int table)
 static int l_hints(lua_State *L)
 {
 	const char *code = luaL_checkstring(L, 1);
-	struct own_hints own = (lua_settop(L, 4), read_own(L, 2));
+	struct own_hints own = read_own(L, 2);
+	int table = exit_table_parse(luaL_optstring(L, 4, "standard"));
 	size_t count = lua_istable(L, 3) ? lua_rawlen(L, 3) : 0;
 	struct declared_code *rows = lua_newuserdatauv(L, (count + 1) * sizeof(*rows), 0);
 	struct declared_codes declared = { rows, count };
-	int table = exit_table_parse(luaL_optstring(L, 4, "standard"));
 	struct hints h;
 
 	for (size_t i = 0; i < count; i++) {
@@ -189,12 +201,13 @@ static int l_hints(lua_State *L)
 	}
 	h = hints_resolve(code, &own, &declared, table < 0 ? EXIT_TABLE_STANDARD : (enum exit_table)table);
 	lua_newtable(L);
-	lua_pushboolean(L, h.known), lua_setfield(L, -2, "known");
-	lua_pushinteger(L, h.exit_code), lua_setfield(L, -2, "exit_code");
-	lua_pushstring(L, retryable_name(h.retryable)), lua_setfield(L, -2, "retryable");
-	lua_pushstring(L, side_effects_name(h.side_effects)), lua_setfield(L, -2, "side_effects");
-	lua_pushinteger(L, h.retry_after_ms), lua_setfield(L, -2, "retry_after_ms");
-	lua_pushstring(L, retry_strategy_name(h.strategy)), lua_setfield(L, -2, "retry_strategy");
+	lua_pushboolean(L, h.known);
+	lua_setfield(L, -2, "known");
+	set_int(L, "exit_code", h.exit_code);
+	set_string(L, "retryable", retryable_name(h.retryable));
+	set_string(L, "side_effects", side_effects_name(h.side_effects));
+	set_int(L, "retry_after_ms", h.retry_after_ms);
+	set_string(L, "retry_strategy", retry_strategy_name(h.strategy));
 	return 1;
 }
 
