@@ -189,13 +189,36 @@ char *duration_format(int64_t ms, char out[32])
 	return out;
 }
 
+#define SECONDS_PER_DAY 86400
+#define DAYS_PER_ERA 146097 /* 400 years */
+#define ERAS_MAX 20         /* a year of four digits, whatever the clock says */
+
+/* The date of a day since 1970-01-01 (proleptic Gregorian; years begin in March
+ * here, so that the leap day is the last). gmtime_r(3) would read the zone file. */
+static void civil_date(int64_t day, unsigned *year, unsigned *month, unsigned *mday)
+{
+	int64_t shifted = day + 719468; /* since 0000-03-01 */
+	int64_t era = shifted / DAYS_PER_ERA;
+	int64_t of_era = shifted % DAYS_PER_ERA;
+	int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_PER_ERA - 1)) / 365;
+	int64_t of_year = of_era - (365 * years + years / 4 - years / 100);
+	int64_t from_march = (5 * of_year + 2) / 153;
+
+	*mday = (unsigned)(of_year - (153 * from_march + 2) / 5 + 1);
+	*month = (unsigned)(from_march < 10 ? from_march + 3 : from_march - 9);
+	*year = (unsigned)(years + era * 400 + (*month <= 2));
+}
+
 char *rfc3339_format(const struct timespec *wall, char out[32])
 {
-	struct tm tm;
-	size_t n = 0;
-	if (gmtime_r(&wall->tv_sec, &tm) != NULL)
-		n = strftime(out, 32 - sizeof(".123Z"), "%Y-%m-%dT%H:%M:%S", &tm);
-	int ms = (int)(wall->tv_nsec / NS_PER_MS % 1000);
-	snprintf(out + n, 32 - n, ".%03dZ", ms);
+	int64_t last = (int64_t)ERAS_MAX * DAYS_PER_ERA * SECONDS_PER_DAY;
+	int64_t s = wall->tv_sec < 0 ? 0 : MIN_OF((int64_t)wall->tv_sec, last);
+	unsigned of_day = (unsigned)(s % SECONDS_PER_DAY);
+	unsigned ms = (unsigned)(wall->tv_nsec / NS_PER_MS) % 1000;
+	unsigned year, month, mday;
+
+	civil_date(s / SECONDS_PER_DAY, &year, &month, &mday);
+	snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", year % 10000, month % 100,
+	         mday % 100, of_day / 3600 % 100, of_day / 60 % 60, of_day % 60, ms);
 	return out;
 }

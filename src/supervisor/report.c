@@ -24,6 +24,7 @@ void report_release(struct report *r)
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
+	steps_release(&r->steps);
 	report_init(r);
 }
 

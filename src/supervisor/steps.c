@@ -5,6 +5,7 @@
 #include "steps.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int find_or_add(struct steps *s, const char *name)
@@ -14,9 +15,17 @@ static int find_or_add(struct steps *s, const char *name)
 			return i;
 	if (s->count == STEPS_MAX || !*name)
 		return -1;
+	if (!s->row && !(s->row = calloc(STEPS_MAX, sizeof(*s->row))))
+		return -1;
 	snprintf(s->row[s->count].name, STEP_NAME, "%s", name);
 	s->row[s->count].state = STEP_PENDING;
 	return s->count++;
+}
+
+void steps_release(struct steps *s)
+{
+	free(s->row);
+	*s = (struct steps){ 0 };
 }
 
 void steps_declare(struct steps *s, const struct frame *plan)

@@ -12,14 +12,18 @@
 
 enum step_state { STEP_PENDING, STEP_RUNNING, STEP_COMPLETED, STEP_SKIPPED };
 
-struct steps {
-	int count;
-	struct {
-		char name[STEP_NAME];
-		enum step_state state;
-	} row[STEPS_MAX];
+struct step {
+	char name[STEP_NAME];
+	enum step_state state;
 };
 
+/* All zero is an empty list. Most commands name no step: rows come with the first. */
+struct steps {
+	int count;
+	struct step *row; /* STEPS_MAX, or NULL */
+};
+
+void steps_release(struct steps *s);
 /* The declared ones, in order (the PLAN frame's list). */
 void steps_declare(struct steps *s, const struct frame *plan);
 /* A STEP frame: the running one is completed, this one runs (or is skipped). */

@@ -158,6 +158,21 @@ static void wall_time_is_rfc_3339_in_utc_with_milliseconds(void **state UNUSED)
 	assert_string_equal(rfc3339_format(&leap, out), "2000-02-29T12:34:56.005Z");
 }
 
+static void every_day_of_five_centuries_has_the_date_that_the_c_library_gives_it(void **state)
+{
+	char out[32], expected[32];
+
+	(void)state;
+	for (time_t day = 0; day < 500 * 366; day++) {
+		struct timespec wall = { .tv_sec = day * 86400 + 86399, .tv_nsec = 999999999 };
+		struct tm tm;
+
+		gmtime_r(&wall.tv_sec, &tm);
+		strftime(expected, sizeof(expected), "%Y-%m-%dT23:59:59.999Z", &tm);
+		assert_string_equal(rfc3339_format(&wall, out), expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +188,7 @@ int main(void)
 		cmocka_unit_test(durations_are_written_in_their_shortest_exact_form),
 		cmocka_unit_test(every_written_duration_reads_back),
 		cmocka_unit_test(wall_time_is_rfc_3339_in_utc_with_milliseconds),
+		cmocka_unit_test(every_day_of_five_centuries_has_the_date_that_the_c_library_gives_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
