@@ -20,6 +20,7 @@ struct launch {
 	int64_t repeats_made;   /* repetitions of every kind so far (REQ-F-078) */
 	mono_t started;         /* main's first line */
 	mono_t attempt_started;
+	const volatile mono_t *paused; /* ns of the run spent stopped; it moves; may be NULL */
 	pid_t supervisor;       /* getppid() must still say this */
 	const char *request_id;
 	const char *session_dir; /* path reserved for ctx.tempdir; not made yet */

@@ -268,16 +268,16 @@ static void reap(struct attempt *a)
 static mono_t next_limit(const struct attempt *a, enum limit *which, int64_t *ms)
 {
 	const struct plan *p = &a->run->plan;
-	mono_t paused = a->run->paused;
+	mono_t paused = a->run->paused, own = paused - a->r->paused_before;
 	const struct {
 		enum limit limit;
 		int64_t ms;
 		mono_t from;
 	} rows[] = {
 		{ LIMIT_TIMEOUT, p->known ? p->timeout_ms : 0, a->run->launch.started + paused },
-		{ LIMIT_ATTEMPT, p->known ? p->attempt_timeout_ms : 0, a->r->started + paused },
+		{ LIMIT_ATTEMPT, p->known ? p->attempt_timeout_ms : 0, a->r->started + own },
 		{ LIMIT_IDLE, frames_may_idle(&a->frames, a->r) ? p->idle_timeout_ms : 0, a->frames.last_sign },
-		{ LIMIT_LOAD, a->frames.planned ? 0 : a->frames.load_ms, a->r->started + paused },
+		{ LIMIT_LOAD, a->frames.planned ? 0 : a->frames.load_ms, a->r->started + own },
 	};
 	mono_t first = MONO_NEVER;
 
@@ -381,6 +381,7 @@ void attempt_run(struct run *run, struct report *r)
 
 	report_init(r);
 	r->started = mono_now();
+	r->paused_before = run->paused;
 	run->attempts++;
 	frames_init(&a.frames, r->started);
 	if (channels_open(&a.ch, run) < 0) {

@@ -139,10 +139,12 @@ int deliver_verdict(struct run *run)
 		             run->warnings_dropped, NULL);
 	}
 	exit_code = exit_code_of(run);
+	notice_clear(run);
 	compose(run, exit_code, &out);
 	exit_code = deliver(run, exit_code, &out);
 	outlet_drain(&run->err, mono_add_ms(mono_now(), STDERR_DRAIN_MS));
-	if (run->plan.interactive)
+	/* a pager behind a pipe has the terminal to itself by now */
+	if (run->plan.interactive || run->launch.stdout_is_tty)
 		pause_restore_terminal();
 	buf_release(&out);
 	return exit_code;

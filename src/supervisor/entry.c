@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,15 @@ static void name_run(struct run *run)
 	run->launch.session_dir = run->session_dir;
 }
 
+/* A worker's own deadlines stand still as well while we are stopped. */
+static void share_pause(struct run *run)
+{
+	void *page = mmap(NULL, sizeof(mono_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	run->paused_told = page == MAP_FAILED ? NULL : page;
+	run->launch.paused = run->paused_told;
+}
+
 static void default_child_signal(void)
 {
 	struct sigaction act;
@@ -163,6 +173,7 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 	os_become_subreaper();
 	signals_init();
 	pause_save_terminal();
+	share_pause(run);
 	name_run(run);
 	run->color = wants_color(run);
 	plan_init(&run->plan, run->launch.stdout_is_tty);

@@ -5,27 +5,68 @@
 #include "pause.h"
 
 #include <signal.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "../common/json.h"
 #include "../engine/os.h"
+#include "signals.h"
 
 static struct termios saved;
 static int terminal = -1;
+static bool has_saved;
+
+/* From the background tcsetattr() would stop us, and what tcgetattr() tells is
+ * somebody else's: the shell's line editor. */
+static bool in_foreground(void)
+{
+	return terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
+}
 
 void pause_save_terminal(void)
 {
 	for (int fd = 0; fd <= 2 && terminal < 0; fd++)
-		if (tcgetattr(fd, &saved) == 0)
+		if (isatty(fd))
 			terminal = fd;
+	has_saved = in_foreground() && tcgetattr(terminal, &saved) == 0;
+}
+
+/* Are *theirs, the settings of now, others than those that we keep? */
+static bool has_changed(struct termios *theirs)
+{
+	return has_saved && in_foreground() && tcgetattr(terminal, theirs) == 0 &&
+	       memcmp(theirs, &saved, sizeof(saved)) != 0;
 }
 
 void pause_restore_terminal(void)
 {
-	/* from the background this would stop us: then leave it alone */
-	if (terminal >= 0 && tcgetpgrp(terminal) == getpgrp())
-		tcsetattr(terminal, TCSADRAIN, &saved);
+	struct termios theirs;
+
+	/* NOW: a terminal that Ctrl+S stopped never drains */
+	if (has_changed(&theirs))
+		tcsetattr(terminal, TCSANOW, &saved);
+}
+
+static void signal_trees(const struct run *run, const pid_t *roots, int count, int sig)
+{
+	for (int i = 0; i < count; i++)
+		child_signal_tree(roots[i], sig, &run->spared);
+}
+
+/* Stopped, with the terminal as the shell gave it to us; back, with it as the
+ * command had it. */
+static void stop_until_continued(void)
+{
+	struct termios theirs;
+	bool changed = has_changed(&theirs);
+
+	pause_restore_terminal();
+	signals_stop_self();
+	if (changed && in_foreground())
+		tcsetattr(terminal, TCSANOW, &theirs);
+	else if (!changed)
+		pause_save_terminal();
 }
 
 void pause_run(struct run *run, mono_t *last_sign)
@@ -34,14 +75,15 @@ void pause_run(struct run *run, mono_t *last_sign)
 	pid_t children[256];
 	int n = os_children(getpid(), children, (int)ARRAY_LEN(children));
 
-	for (int i = 0; i < n; i++)
-		child_signal_tree(children[i], SIGSTOP, &run->spared);
-	kill(getpid(), SIGSTOP);
-	for (int i = 0; i < n; i++)
-		child_signal_tree(children[i], SIGCONT, &run->spared);
+	signal_trees(run, children, n, SIGSTOP);
+	signal_trees(run, children, n, SIGSTOP); /* what was being forked meanwhile */
+	stop_until_continued();
 	away = mono_now() - before;
 	run->paused += away;
 	*last_sign += away;
+	if (run->paused_told)
+		*run->paused_told = run->paused;
+	signal_trees(run, children, n, SIGCONT);
 }
 
 void pause_describe_children(const struct spared *spare, struct buf *out)

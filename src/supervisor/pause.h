@@ -9,7 +9,8 @@
 
 /* Returns when we were continued; run->paused and *last_sign have moved on. */
 void pause_run(struct run *run, mono_t *last_sign);
-/* Remember the terminal's settings now; put them back if they have changed. */
+/* Remember the terminal's settings, if we are in its foreground; put them back
+ * if they have changed. */
 void pause_save_terminal(void);
 void pause_restore_terminal(void);
 /* {"pids":[…]} of our children that are not spared, for SURVIVORS. */

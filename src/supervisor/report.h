@@ -31,6 +31,7 @@ enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE };
 struct report {
 	enum verdict verdict;
 	mono_t started, ended;
+	mono_t paused_before; /* run.paused when it started */
 	bool entered_run;   /* RUN was seen: there may be side effects */
 	bool survivors;     /* something could not be ended */
 	enum limit limit;   /* for VERDICT_LIMIT */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../engine/child.h"
 
@@ -97,6 +98,22 @@ bool signals_take(int sig)
 
 	*flag = 0;
 	return was;
+}
+
+void signals_stop_self(void)
+{
+	struct sigaction act, before;
+	sigset_t stop, mask;
+
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = SIG_DFL;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	sigaction(SIGTSTP, &act, &before);
+	kill(getpid(), SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	sigaction(SIGTSTP, &before, NULL);
 }
 
 int signals_cancelled(void)

@@ -102,6 +102,8 @@ static bool try_once(struct run *run)
 	run->launch.attempt = (int)run->attempts + 1;
 	run->launch.repeats_made = run->attempts ? run_repeats(run) + 1 : 0;
 	attempt_run(run, &r);
+	if (run->plan.interactive)
+		pause_restore_terminal();
 	if (is_rejected(run, &r))
 		return report_release(&r), true;
 	report_move(&run->final, &r);
