@@ -143,7 +143,7 @@ local function send_plan(command, settled, framework, project)
 		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
 		steps = command.steps or {}, stdin = command.stdin or false, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
-		warnings_as_errors = framework.warnings_as_errors or false,
+		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
 	})
 end
 
@@ -154,7 +154,8 @@ local function fail_early(name, problem, tokens)
 	if parsed.given.format == "flag" and not framework.format then
 		framework.format = "json"
 	end
-	host.send("PLAN", { command = name, format = format_of(framework), quiet = framework.quiet or false })
+	host.send("PLAN", { command = name, format = format_of(framework), quiet = framework.quiet or false,
+		no_color = framework.no_color or false })
 	reply_failure(problem)
 end
 
@@ -348,7 +349,7 @@ local function main()
 	session.project = project
 	local found = locate.find(names, project)
 	if not found then
-		return fail_early(names[1], require("runner.catalog").not_found(names, project), {})
+		return fail_early(names[1], require("runner.catalog").not_found(names, project), launch.argv)
 	end
 	found.words = math.min(found.words, #words)
 	attempt(found, words, project)

@@ -55,6 +55,7 @@ static void take_exit(struct taking *t)
 static void take_plan(struct taking *t)
 {
 	plan_take(&t->run->plan, t->frame);
+	t->run->color = t->run->color && !t->run->plan.no_color;
 	t->f->planned = true;
 	steps_declare(&t->r->steps, t->frame);
 }

@@ -137,6 +137,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	p->quiet = frame_int(f, F_quiet, 0);
 	p->verbose = frame_int(f, F_verbose, 0);
 	p->warnings_as_errors = frame_int(f, F_warnings_as_errors, 0);
+	p->no_color = frame_int(f, F_no_color, 0);
 }
 
 bool plan_retries_code(const struct plan *p, const char *code, const struct hints *h)

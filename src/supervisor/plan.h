@@ -39,6 +39,7 @@ struct plan {
 	bool quiet;
 	bool verbose;
 	bool warnings_as_errors;
+	bool no_color;
 };
 
 /* The defaults of design §5; format and table as environment and terminal say. */
