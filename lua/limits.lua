@@ -21,9 +21,9 @@ end
 
 -- One limit: ms and its source.
 local function limit(name, command, parsed, project)
-	local given = given_by(parsed, name)
-	if given == "flag" or given == "environment" then
-		return milliseconds(parsed.framework[name]), given
+	local own = parsed.framework[name]
+	if own then
+		return milliseconds(own), given_by(parsed, name)
 	elseif command[name .. "_ms"] then
 		return command[name .. "_ms"], "command"
 	elseif project[name] then
@@ -63,14 +63,30 @@ local function declared_retry(settled, command, project)
 	return nil, "default"
 end
 
+-- Where each key of the policy comes from. A command's table replaces runner.lua's
+-- whole, so that what it leaves out is the default.
+local function retry_sources(retry, source, retries, delay)
+	local out = { retries = source }
+	for key in pairs(policy.keys) do
+		out[key] = out[key] or retry and retry[key] ~= nil and source or "default"
+	end
+	out.strategy, out.delays = retry and retry.delays and source or out.strategy, nil
+	if out.seed == "default" then
+		out.seed = math.tointeger(tonumber(os.getenv("RUNNER_SEED"))) and "environment" or "random"
+	end
+	out.retries, out.delay = retries or out.retries, delay or out.delay
+	return out
+end
+
 local function settle_policy(settled, command, parsed, project, seed_text)
 	local retry, source = declared_retry(settled, command, project)
-	local retries, delay = given_by(parsed, "retries"), given_by(parsed, "retry_delay")
-	settled.sources.retries, settled.sources.retry_delay = retries or source, delay or source
-	settled.retries_given = retries and parsed.framework.retries or nil
+	local retries, delay = parsed.framework.retries, parsed.framework.retry_delay
+	settled.sources.retry = retry_sources(retry, source, retries and given_by(parsed, "retries"),
+		delay and given_by(parsed, "retry_delay"))
+	settled.retries_given = retries
 	settled.policy = assert(policy.normalise(retry, {
-		retries = settled.retries_given,
-		retry_delay_ms = delay and milliseconds(parsed.framework.retry_delay) or nil,
+		retries = retries,
+		retry_delay_ms = delay and milliseconds(delay) or nil,
 	}))
 	settled.policy.seed = seed_of(settled.policy.seed, seed_text)
 end

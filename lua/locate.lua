@@ -90,14 +90,14 @@ end
 
 -- A file is only as trustworthy as the folders it lies in.
 local function distrust(dir, path)
-	local folder = parent(path)
-	while #folder >= #dir do
+	local folder = path
+	repeat
+		folder = folder:match("^(.+)/[^/]+$") or dir
 		local _, why = probe(folder)
 		if why then
 			return ("%s is refused: %s"):format(folder, why)
 		end
-		folder = parent(folder)
-	end
+	until #folder <= #dir
 end
 
 ---Find the command that `words` begin with.

@@ -54,7 +54,8 @@ end
 
 local function repeat_after(e, wait_ms, n, flat, on_retry)
 	local most = flat.retries >= 0 and flat.retries + 1 or 0
-	notify("failed", { attempt = n + 1, max_attempts = most, code = e.code, message = e.message:sub(1, 8000) })
+	notify("failed", { attempt = n + 1, max_attempts = most, code = e.code, message = e.message:sub(1, 8000),
+		delay_ms = wait_ms })
 	notify("wait", { attempt = n + 1, max_attempts = most, code = e.code, message = e.message:sub(1, 8000),
 		delay_ms = wait_ms }, on_retry)
 	host.sleep(wait_ms)
@@ -86,7 +87,7 @@ function M.loop(ctx, declared, fn, strict)
 		local result = table.pack(pcall(fn, n + 1))
 		if result[1] then
 			if n > 0 then
-				notify("succeeded", { attempt = n + 1 })
+				notify("succeeded", { attempt = n + 1, max_attempts = flat.retries >= 0 and flat.retries + 1 or 0 })
 			end
 			return table.unpack(result, 2, result.n)
 		end
