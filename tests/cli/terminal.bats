@@ -1,0 +1,291 @@
+#!/usr/bin/env bats
+# A person at a terminal: text instead of JSON, questions, Ctrl+C, Ctrl+Z and fg.
+# A pty by terminal.py where runner stands alone; tmux with an interactive bash where
+# job control is at work.
+
+load helper
+
+on_terminal() {
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 40 python3 "$ROOT/tests/cli/terminal.py" "$1"
+	assert_no_process_left
+}
+
+# --- words -------------------------------------------------------------------------
+
+@test "a result is text on a terminal" {
+	on_terminal result_is_text
+}
+
+@test "an error is text on stderr with code, exit code, retryable, wait and hint" {
+	on_terminal error_is_text_on_stderr
+}
+
+@test "used-up retries are said: the notices and the error's last word" {
+	on_terminal error_says_that_retries_are_used_up
+}
+
+@test "colour only without NO_COLOR, TERM=dumb and --no-color, also before a command is known" {
+	on_terminal error_in_colour_only_where_it_is_wanted
+}
+
+@test "CI, --format json and RUNNER_FORMAT give the envelope on a terminal" {
+	on_terminal json_where_it_is_asked_for
+}
+
+@test "a timeout shows the table of steps on stdout" {
+	on_terminal timeout_shows_the_steps
+}
+
+@test "a timeout of a command without steps leaves stdout not empty" {
+	on_terminal timeout_without_steps_leaves_stdout_not_empty
+}
+
+@test "warnings are seen on a terminal, but with --quiet" {
+	on_terminal warnings_are_seen
+}
+
+@test "steps, logs and progress are lines that do not run into each other" {
+	on_terminal steps_logs_and_progress_are_lines
+}
+
+# --- questions ---------------------------------------------------------------------
+
+@test "a prompt and a confirmation are answered at the terminal" {
+	on_terminal prompt_and_confirm
+}
+
+@test "a secret stays invisible and echo comes back" {
+	on_terminal prompt_of_a_secret_shows_nothing
+}
+
+@test "nobody is asked with --non-interactive, in CI or without interactive = true" {
+	on_terminal prompt_needs_a_person
+}
+
+@test "Ctrl+D at a prompt is INPUT_REQUIRED" {
+	on_terminal prompt_at_its_end_of_input
+}
+
+# --- keys --------------------------------------------------------------------------
+
+@test "Ctrl+C at a prompt: 130, and echo is restored" {
+	on_terminal interrupt_at_a_prompt
+}
+
+@test "Ctrl+C in a running command: 130" {
+	on_terminal interrupt_of_a_running_command
+}
+
+@test "Ctrl+C in a backoff wait: 130 at once" {
+	on_terminal interrupt_in_a_backoff_wait
+}
+
+@test "Ctrl+backslash cancels as well" {
+	on_terminal quit_is_a_cancellation_as_well
+}
+
+@test "a terminal that hangs up ends everything" {
+	on_terminal hang_up_ends_everything
+}
+
+@test "settings that a killed command spoilt are restored" {
+	on_terminal settings_that_a_killed_command_spoilt_are_restored
+}
+
+@test "a terminal stopped by Ctrl+S does not hold the watchdog" {
+	on_terminal a_stopped_terminal_does_not_hold_the_watchdog
+}
+
+@test "a terminal stopped by Ctrl+S gets the answer after Ctrl+Q" {
+	on_terminal a_stopped_terminal_keeps_its_answer_for_later
+}
+
+@test "Ctrl+Z with nobody to continue us is no stop" {
+	on_terminal a_stop_with_nobody_to_continue_is_no_stop
+}
+
+# --- job control: an interactive bash under tmux ----------------------------------------
+
+teardown() {
+	[ -z "${shell_runs:-}" ] || mux kill-server
+}
+
+mux() {
+	tmux -L "runner-$TOKEN" -f /dev/null "$@"
+}
+
+start_shell() {
+	shell_runs=1
+	env -i "${CLEAN_ENV[@]}" TERM=xterm tmux -L "runner-$TOKEN" -f /dev/null new-session -d -x 120 -y 40 \
+		"env -i PATH='$PATH' HOME=/nonexistent LC_ALL=C.UTF-8 TERM=screen PS1='ready> ' TOKEN='$TOKEN.job' \
+		R='$RUNNER' bash --norc --noprofile -i"
+	on_screen 'ready>'
+}
+
+# type_line TEXT: and Enter. press KEY: "C-z".
+type_line() { mux send-keys -l "$1" && mux send-keys Enter; }
+press() { mux send-keys "$1"; }
+
+# Wait until a line of the screen matches.
+on_screen() {
+	for _ in $(seq 200); do
+		mux capture-pane -p -S - | grep -qE -- "$1" && return 0
+		sleep 0.05
+	done
+	echo "not on the screen: $1" >&2
+	mux capture-pane -p -S - >&2
+	return 1
+}
+
+# States of the job's processes: runner, worker and children, but not the shell.
+job_states() {
+	local path pid
+	for path in $(grep -lzs "^TOKEN=$TOKEN.job\$" /proc/[0-9]*/environ 2>/dev/null); do
+		pid=${path#/proc/} pid=${pid%/environ}
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bash ] || sed 's/.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null
+	done | sort -u | tr -d '\n'
+}
+
+wait_for_states() {
+	for _ in $(seq 100); do
+		[ "$(job_states)" = "$1" ] && return 0
+		sleep 0.05
+	done
+	echo "states: $(job_states), not $1" >&2
+	return 1
+}
+
+wait_for_file() {
+	for _ in $(seq 100); do
+		[ -e "$1" ] && return 0
+		sleep 0.05
+	done
+	echo "no file $1" >&2
+	return 1
+}
+
+# A command whose child writes a line to `ticks` 20 times a second, for 1.5 s.
+ticking() {
+	command_file ticking <<-LUA
+		return { description = "x", danger_level = "safe", run = function(_, ctx)
+			$1
+			return { all = "done" }
+		end }
+	LUA
+}
+
+TICKS='for i in $(seq 30); do echo t >>ticks; sleep 0.05; done'
+
+@test "Ctrl+Z stops the tree and then us; fg goes on, and no limit ran meanwhile" {
+	local how ticks
+	for how in "os.execute([[$TICKS]])" "ctx:run { 'sh', '-c', [[$TICKS]], check = true }"; do
+		ticking "$how"
+		rm -f ticks
+		start_shell
+		type_line "\$R ticking --timeout 3s --attempt-timeout 3s --idle-timeout 3s; echo status=\$?"
+		wait_for_file ticks
+		press C-z
+		on_screen 'Stopped'
+		wait_for_states T
+		ticks=$(wc -l <ticks)
+		[ "$ticks" -lt 30 ]
+		sleep 3.5 # longer than the limits
+		[ "$(wc -l <ticks)" -eq "$ticks" ]
+		type_line 'fg; echo status=$?'
+		on_screen 'all: +done|all +done'
+		on_screen 'status=0'
+		[ "$(wc -l <ticks)" -eq 30 ]
+		mux kill-server
+	done
+	shell_runs=
+}
+
+@test "after fg the rest of a limit is left, and no more" {
+	command_file slow <<'LUA'
+return { description = "x", danger_level = "safe",
+	run = function(_, ctx) local f = io.open("began", "w") f:close() os.execute("sleep 60") end }
+LUA
+	start_shell
+	type_line '$R slow --timeout 1500ms'
+	wait_for_file began
+	press C-z
+	on_screen 'Stopped'
+	sleep 2
+	local before=${EPOCHREALTIME/[.,]/} after
+	type_line 'fg; echo status=$?'
+	on_screen 'exceeded timeout of 1500ms'
+	on_screen 'status=10'
+	after=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
+	[ "$after" -ge 500 ] && [ "$after" -lt 4000 ]
+	wait_for_states ''
+}
+
+@test "Ctrl+Z in a backoff wait: fg waits for the rest" {
+	command_file busy <<'LUA'
+return { description = "x", danger_level = "safe", retry = { retries = 1, delay = "2s", jitter = "none" },
+	run = function(_, ctx)
+		if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "503") end
+		return { all = "done" }
+	end }
+LUA
+	start_shell
+	type_line '$R busy --timeout 4s'
+	on_screen 'Retrying in 2.0 seconds'
+	press C-z
+	on_screen 'Stopped'
+	wait_for_states T
+	sleep 4
+	type_line 'fg; echo status=$?'
+	on_screen 'busy succeeded on attempt 2'
+	on_screen 'status=0'
+}
+
+@test "a stopped run goes on in the background with bg" {
+	ticking "os.execute([[$TICKS]])"
+	start_shell
+	type_line '$R ticking'
+	wait_for_file ticks
+	press C-z
+	on_screen 'Stopped'
+	type_line 'bg; wait; echo status=$?'
+	on_screen 'status=0'
+	[ "$(wc -l <ticks)" -eq 30 ]
+}
+
+@test "Ctrl+Z at a secret prompt: the shell has its echo, fg asks on without" {
+	command_file ask <<'LUA'
+return { description = "x", danger_level = "safe", interactive = true,
+	run = function(_, ctx) return { length = #ctx:prompt("Token", { secret = true }) } end }
+LUA
+	start_shell
+	type_line '$R ask; echo status=$?'
+	on_screen 'Token:'
+	sleep 0.2
+	press C-z
+	on_screen 'Stopped'
+	type_line 'stty -a | tr " " "\n" | grep -x -e "-\?echo" | sed "s/^/tty:/"'
+	on_screen '^tty:echo'
+	type_line 'fg; echo status=$?'
+	sleep 0.5
+	type_line 'hunter2'
+	on_screen 'length: +7|length +7'
+	on_screen 'status=0'
+	[ "$(mux capture-pane -p -S - | grep -c hunter2)" -eq 0 ]
+	type_line 'stty -a | tr " " "\n" | grep -x -e "-\?echo" | sed "s/^/after:/"'
+	on_screen '^after:echo'
+}
+
+@test "Ctrl+C ends a run that Ctrl+Z had stopped and fg continued" {
+	ticking "os.execute('echo t >ticks; sleep 60')"
+	start_shell
+	type_line '$R ticking --timeout none'
+	wait_for_file ticks
+	press C-z
+	on_screen 'Stopped'
+	type_line 'fg; echo status=$?'
+	sleep 0.5
+	press C-c
+	on_screen 'CANCELLED'
+	on_screen 'exit 130'
+	wait_for_states ''
+}

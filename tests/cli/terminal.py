@@ -1,0 +1,337 @@
+"""A terminal in front of runner. Each function is a test; it runs in a directory
+of its own and raises when something is wrong."""
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import termios
+import time
+
+RUNNER = os.environ["RUNNER"]
+
+
+class Terminal:
+    """runner as the session leader of a new terminal; `stdout` may be a file instead."""
+
+    def __init__(self, *argv, stdout=None, **env):
+        clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        clean["TOKEN"] = os.environ.get("TOKEN", "")
+        self.seen = b""
+        self.at = 0
+        self.started = time.monotonic()
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            if stdout:
+                os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 1)
+            os.execve(RUNNER, [RUNNER, *argv], {**clean, **env})
+
+    def read(self, seconds):
+        """What comes within `seconds`; b"" at the end of the terminal or in silence."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return b""
+        try:
+            got = os.read(self.fd, 65536)
+        except OSError:
+            return b""
+        self.seen += got
+        return got
+
+    def expect(self, pattern, seconds=5):
+        """Wait until what came since the last expect matches."""
+        end = time.monotonic() + seconds
+        while not (match := re.search(pattern, self.seen[self.at:])):
+            assert time.monotonic() < end, (pattern, self.seen)
+            self.read(0.05)
+        self.at += match.end()
+        return match
+
+    def send(self, text):
+        os.write(self.fd, text)
+
+    def end(self, seconds=10):
+        """The exit status; everything that was written is in `seen`."""
+        limit = time.monotonic() + seconds
+        while True:
+            self.read(0.02)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                while self.read(0.02):
+                    pass
+                return os.waitstatus_to_exitcode(status)
+            assert time.monotonic() < limit, ("still running", self.seen)
+
+    def attributes(self):
+        return termios.tcgetattr(self.fd)
+
+    def echoes(self):
+        return bool(self.attributes()[3] & termios.ECHO)
+
+
+def command(name, body, keys="", level="safe"):
+    with open(f"commands/{name}.lua", "w", encoding="utf-8") as f:
+        f.write(f"return {{ description = 'x', danger_level = '{level}', {keys} run = function(args, ctx) {body} end }}")
+
+
+def wait_until(condition, seconds=5):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+HELLO = "return { greeting = 'Hello', list = { 1, 2 } }"
+BUSY = "ctx:fail('UNAVAILABLE', 'the \\27[31mserver\\27[0m is down', { suggestion = 'Look at the server' })"
+SLOW_STEPS = "ctx:step 'one' ctx:step 'two' ctx:sleep(60)"
+STEPS = "steps = { 'one', 'two', 'three' },"
+
+
+def result_is_text():
+    command("hello", HELLO)
+    t = Terminal("hello")
+    assert t.end() == 0
+    assert b"greeting" in t.seen and b"Hello" in t.seen and b"{" not in t.seen, t.seen
+
+
+def error_is_text_on_stderr():
+    command("busy", BUSY)
+    t = Terminal("busy", stdout="out.txt")
+    assert t.end() == 12  # stdout is a file: the envelope is there, stderr stays quiet
+    with open("out.txt", "rb") as f:
+        assert f.read().startswith(b'{"ok":false')
+    assert t.seen == b"", t.seen
+    t = Terminal("busy")
+    assert t.end() == 12
+    for part in (rb"busy: error: ", rb"the server is down", rb"code: UNAVAILABLE \(exit 12\)", rb"retryable: yes, after \d",
+                 rb"hint: Look at the server"):
+        assert re.search(part, t.seen.replace(b"\x1b[1;31m", b"").replace(b"\x1b[0m", b"")), (part, t.seen)
+
+
+def error_says_that_retries_are_used_up():
+    command("busy", BUSY)
+    t = Terminal("busy", "--retries", "1", "--retry-delay", "10ms")
+    assert t.end() == 12
+    t.at = 0
+    t.expect(rb"busy failed \(attempt 1/2\): UNAVAILABLE: the server is down")
+    t.expect(rb"Retrying in 0.0 seconds\.\.\.")
+    t.expect(rb"retryable: no, all retries are used up")
+
+
+def error_in_colour_only_where_it_is_wanted():
+    command("busy", BUSY)
+    for argv, env, colour in ((["busy"], {}, True), (["busy"], {"NO_COLOR": "1"}, False),
+                              (["busy"], {"TERM": "dumb"}, False), (["busy", "--no-color"], {}, False),
+                              (["nothing"], {}, True), (["nothing", "--no-color"], {}, False)):
+        t = Terminal(*argv, **env)
+        assert t.end() != 0
+        assert (b"\x1b[" in t.seen) is colour, (argv, env, t.seen)
+
+
+def json_where_it_is_asked_for():
+    command("hello", HELLO)
+    command("busy", BUSY)
+    for argv, env in (([], {"CI": "true"}), (["--format", "json"], {}), ([], {"RUNNER_FORMAT": "json"})):
+        for name, status in (("hello", 0), ("busy", 12), ("nothing", 2)):
+            t = Terminal(name, *argv, **env)
+            assert t.end() == status
+            assert t.seen.startswith(b'{"ok":') and t.seen.count(b"\n") == 1, (name, argv, env, t.seen)
+    t = Terminal("hello", CI="")
+    assert t.end() == 0 and not t.seen.startswith(b"{"), t.seen
+
+
+def timeout_shows_the_steps():
+    command("slow", SLOW_STEPS, STEPS)
+    t = Terminal("slow", "--timeout", "300ms")
+    assert t.end() == 10
+    t.at = 0
+    t.expect(rb"slow: error: .*Command exceeded timeout of 300ms")
+    for row in (rb"completed +one", rb"failed +two", rb"pending +three"):
+        t.expect(row)
+    t = Terminal("slow", "--timeout", "300ms", stdout="out.txt")
+    assert t.end() == 10
+    with open("out.txt", "rb") as f:
+        assert b'"failed_step":"two"' in f.read()
+
+
+def timeout_without_steps_leaves_stdout_not_empty():
+    command("slow", "ctx:sleep(60)")
+    t = Terminal("slow", "--timeout", "200ms")
+    assert t.end() == 10
+    assert t.seen.rstrip().endswith(b"slow: TIMEOUT"), t.seen
+
+
+def warnings_are_seen():
+    command("warner", "ctx:warn('SLOW_DISK', 'the disk is slow') return {}")
+    t = Terminal("warner")
+    assert t.end() == 0 and b"the disk is slow" in t.seen, t.seen
+    t = Terminal("warner", "--quiet")
+    assert t.end() == 0 and b"the disk is slow" not in t.seen, t.seen
+
+
+def steps_logs_and_progress_are_lines():
+    command("work", "ctx:step 'one' ctx:progress(0.5) ctx:sleep(0.1) ctx:log('info', 'a line') ctx:step 'two' return {}",
+            STEPS)
+    t = Terminal("work")
+    assert t.end() == 0
+    screen = re.sub(rb"[^\n]*\r\x1b\[K", b"", t.seen.replace(b"\r\n", b"\n"))
+    screen = re.sub(rb"\x1b\[\d*m", b"", screen)
+    assert b"50%" in t.seen, t.seen
+    assert screen.startswith(b"work: one\na line\nwork: two\n"), (screen, t.seen)
+    t = Terminal("work", "--quiet")
+    assert t.end() == 0 and b"one" not in t.seen and b"50%" not in t.seen and b"a line" not in t.seen, t.seen
+
+
+def prompt_and_confirm():
+    command("ask", "local n = ctx:prompt('Name') return { name = n, sure = ctx:confirm('Sure?') }", "interactive = true,")
+    t = Terminal("ask")
+    t.expect(rb"Name: ")
+    t.send(b"Ada\n")
+    t.expect(rb"Sure\? \[y/N\] ")
+    t.send(b"perhaps\n")
+    t.expect(rb"Please answer yes or no")
+    t.send(b"y\n")
+    assert t.end() == 0
+    t.expect(rb"Ada")
+    t.expect(rb"true")
+
+
+def prompt_of_a_secret_shows_nothing():
+    command("ask", "return { n = #ctx:prompt('Token', { secret = true }) }", "interactive = true,")
+    t = Terminal("ask")
+    t.expect(rb"Token: ")
+    wait_until(lambda: not t.echoes())
+    t.send(b"hunter2\n")
+    assert t.end() == 0
+    assert b"hunter2" not in t.seen and b"7" in t.seen, t.seen
+    assert t.echoes()
+
+
+def prompt_needs_a_person():
+    command("ask", "return { name = ctx:prompt('Name', { arg = 'name' }) }", "interactive = true,")
+    command("mute", "return { name = ctx:prompt('Name') }")
+    for argv, env in ((["ask", "--non-interactive"], {}), (["ask"], {"CI": "1"}), (["mute"], {})):
+        t = Terminal(*argv, **env)
+        assert t.end() == 4 and b"INPUT_REQUIRED" in t.seen, (argv, t.seen)
+
+
+def prompt_at_its_end_of_input():
+    command("ask", "return { name = ctx:prompt('Name') }", "interactive = true,")
+    t = Terminal("ask")
+    t.expect(rb"Name: ")
+    t.send(b"\x04")
+    assert t.end() == 4 and b"INPUT_REQUIRED" in t.seen, t.seen
+
+
+def interrupt_at_a_prompt():
+    command("ask", "local n = ctx:prompt('Token', { secret = args.secret }) return { n = n }",
+            "interactive = true, args = { { 'secret', 'boolean' } },")
+    for argv in (["ask"], ["ask", "--secret"]):
+        t = Terminal(*argv)
+        before = t.attributes()
+        t.expect(rb"Token: ")
+        if "--secret" in argv:
+            wait_until(lambda: not t.echoes())  # pylint: disable=cell-var-from-loop
+        asked = time.monotonic()
+        t.send(b"\x03")
+        assert t.end() == 130, t.seen
+        assert time.monotonic() - asked < 1.5
+        assert b"CANCELLED" in t.seen, t.seen
+        assert t.attributes() == before and t.echoes()
+
+
+def interrupt_of_a_running_command():
+    command("slow", "local f = io.open('began', 'w') f:close() os.execute('sleep 60')")
+    t = Terminal("slow")
+    wait_until(lambda: os.path.exists("began"))
+    asked = time.monotonic()
+    t.send(b"\x03")
+    assert t.end() == 130, t.seen
+    assert time.monotonic() - asked < 1.5
+    assert b"Cancelled by SIGINT" in t.seen, t.seen
+
+
+def interrupt_in_a_backoff_wait():
+    command("busy", BUSY)
+    t = Terminal("busy", "--retries", "3", "--retry-delay", "20s", "--timeout", "none")
+    t.expect(rb"Retrying in")
+    asked = time.monotonic()
+    t.send(b"\x03")
+    assert t.end() == 130
+    assert time.monotonic() - asked < 1, t.seen
+
+
+def quit_is_a_cancellation_as_well():
+    command("slow", "local f = io.open('began', 'w') f:close() ctx:sleep(60)")
+    t = Terminal("slow")
+    wait_until(lambda: os.path.exists("began"))
+    t.send(b"\x1c")
+    assert t.end() == 143 and b"SIGQUIT" in t.seen, t.seen
+
+
+def hang_up_ends_everything():
+    command("slow", "local f = io.open('began', 'w') f:close() os.execute('setsid sleep 60')")
+    t = Terminal("slow")
+    wait_until(lambda: os.path.exists("began"))
+    os.close(t.fd)
+    end = time.monotonic() + 5
+    while not (got := os.waitpid(t.pid, os.WNOHANG))[0]:
+        assert time.monotonic() < end, "it outlived its terminal"
+        time.sleep(0.01)
+    assert os.waitstatus_to_exitcode(got[1]) == 143, got
+
+
+def settings_that_a_killed_command_spoilt_are_restored():
+    spoil = "os.execute('stty raw -echo <&2') local f = io.open('began', 'w') f:close()"
+    for interactive in ("true", "false"):
+        command("spoil", spoil + " os.execute('trap \"\" TERM; while :; do sleep 0.05; done')",
+                f"grace = '200ms', interactive = {interactive},")
+        if os.path.exists("began"):
+            os.remove("began")
+        t = Terminal("spoil", "--timeout", "1s")
+        before = t.attributes()
+        wait_until(lambda: os.path.exists("began"))
+        assert not t.echoes()  # pylint: disable=cell-var-from-loop
+        assert t.end() == 10, t.seen
+        assert t.attributes() == before, (interactive, before, t.attributes())
+
+
+def a_stopped_terminal_does_not_hold_the_watchdog():
+    """Ctrl+S: nothing more is shown, but the limit holds and the children end."""
+    command("slow", "local f = io.open('began', 'w') f:close() for i = 1, 3000 do ctx:log('info', ('x'):rep(200)) end "
+                    "os.execute('sleep 60')", "grace = '200ms',")
+    t = Terminal("slow", "--timeout", "700ms", stdout="out.txt")
+    wait_until(lambda: os.path.exists("began"))
+    t.send(b"\x13")
+    end = time.monotonic() + 6
+    while not (got := os.waitpid(t.pid, os.WNOHANG))[0]:
+        assert time.monotonic() < end, "the stopped terminal held it"
+        t.read(0.05)
+    assert os.waitstatus_to_exitcode(got[1]) == 10, got
+    with open("out.txt", "rb") as f:
+        assert b'"code":"TIMEOUT"' in f.read()
+
+
+def a_stopped_terminal_keeps_its_answer_for_later():
+    command("slow", "local f = io.open('began', 'w') f:close() ctx:sleep(60)")
+    t = Terminal("slow", "--timeout", "500ms")
+    wait_until(lambda: os.path.exists("began"))
+    t.send(b"\x13")
+    time.sleep(1)
+    t.send(b"\x11")
+    assert t.end() == 10 and b"exceeded timeout of 500ms" in t.seen, t.seen
+
+
+def a_stop_with_nobody_to_continue_is_no_stop():
+    """A session leader that stopped for Ctrl+Z would hang for ever: as pid 1 of a container."""
+    command("slow", "local f = io.open('began', 'w') f:close() ctx:sleep(1) return { done = true }")
+    t = Terminal("slow")
+    wait_until(lambda: os.path.exists("began"))
+    t.send(b"\x1a")
+    assert t.end() == 0 and b"done" in t.seen, t.seen
+
+
+if __name__ == "__main__":
+    signal.alarm(30)
+    os.makedirs("commands", exist_ok=True)
+    globals()[sys.argv[1]]()
