@@ -15,6 +15,7 @@
 
 #include "cancel.h"
 #include "channel.h"
+#include "memory.h"
 
 struct embedded_chunk {
 	const char *name;
@@ -36,37 +37,6 @@ const struct launch *worker_launch(void)
 struct spared *worker_spared(void)
 {
 	return &spared;
-}
-
-/* --- memory -------------------------------------------------------------------- */
-
-#define MEMORY_LIMIT_DEFAULT ((size_t)1 << 30)
-
-static size_t memory_used;
-static size_t memory_limit = MEMORY_LIMIT_DEFAULT;
-
-void worker_set_memory_limit(size_t bytes)
-{
-	memory_limit = bytes ? bytes : SIZE_MAX;
-}
-
-static void *counting_alloc(void *data, void *ptr, size_t old, size_t new)
-{
-	void *fresh;
-
-	(void)data;
-	old = ptr ? old : 0; /* for a new object, `old` is its type */
-	if (new == 0) {
-		free(ptr);
-		memory_used -= old;
-		return NULL;
-	}
-	if (new > old && new - old > memory_limit - MIN_OF(memory_limit, memory_used))
-		return NULL;
-	fresh = realloc(ptr, new);
-	if (fresh)
-		memory_used += new - old;
-	return fresh;
 }
 
 /* --- modules --------------------------------------------------------------------- */
@@ -102,8 +72,15 @@ static const struct embedded_chunk *find_chunk(const char *name)
  */
 static const char private_globals;
 
-static void copy_members(lua_State *L, int from, int to)
+/* Push a copy of the table at `from`, sized before it is filled. */
+static void push_copy(lua_State *L, int from)
 {
+	int to, count = 0;
+
+	for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1))
+		count++;
+	lua_createtable(L, 0, count);
+	to = lua_gettop(L);
 	for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
 		lua_pushvalue(L, -2);
 		lua_pushvalue(L, -2);
@@ -115,21 +92,20 @@ static void make_private_globals(lua_State *L)
 {
 	static const char *const libraries[] = { "coroutine", "debug", "io", "math", "os",
 	                                         "string", "table", "utf8" };
-	int env;
+	int globals, env;
 
-	lua_newtable(L);
-	env = lua_gettop(L);
 	lua_pushglobaltable(L);
-	copy_members(L, env + 1, env);
+	globals = lua_gettop(L);
+	push_copy(L, globals);
+	env = globals + 1;
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
-		lua_getfield(L, env + 1, libraries[i]);
-		lua_newtable(L);
-		copy_members(L, env + 2, env + 3);
+		lua_getfield(L, globals, libraries[i]);
+		push_copy(L, env + 1);
 		lua_setfield(L, env, libraries[i]);
 		lua_pop(L, 1);
 	}
-	lua_settop(L, env);
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_globals);
+	lua_pop(L, 1);
 }
 
 /* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
@@ -205,6 +181,9 @@ static int add_traceback(lua_State *L)
 	return 1;
 }
 
+/* A short command ends before its garbage is worth collecting. */
+#define GC_CREDIT_KIB 2048
+
 static int boot(lua_State *L)
 {
 	luaL_openlibs(L);
@@ -215,7 +194,7 @@ static int boot(lua_State *L)
 	if (load_chunk(L, "boot") != LUA_OK)
 		return lua_error(L);
 	lua_gc(L, LUA_GCRESTART);
-	lua_gc(L, LUA_GCGEN, 0, 0);
+	lua_gc(L, LUA_GCSTEP, -GC_CREDIT_KIB);
 	lua_call(L, 0, 0);
 	return 0;
 }
@@ -242,7 +221,8 @@ int worker_main(const struct launch *told)
 	int status;
 
 	launch = told;
-	L = lua_newstate(counting_alloc, NULL);
+	memory_init();
+	L = lua_newstate(memory_alloc, NULL);
 	if (!L) {
 		channel_fail("MEMORY_LIMIT", "not enough memory for a Lua state");
 		return 1;

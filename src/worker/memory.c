@@ -1,0 +1,142 @@
+/*
+ * memory.c: the memory of the Lua state: counted against a limit, small blocks
+ * from a pool. Runs in the worker. Most workers live for a millisecond and
+ * make some thousand blocks: one mapping whose pages are there already, and no
+ * bookkeeping but Lua's own sizes, is much cheaper than malloc. What doesn't
+ * fit goes to malloc; a full pool goes on reusing its blocks.
+ */
+#include "memory.h"
+
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "worker.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define POOL_BYTES 0 /* the sanitizer is to see every block; mmap(2) refuses */
+#else
+#define POOL_BYTES (192 << 10) /* what a plain command needs of small blocks */
+#endif
+#define HEAP_STEP (128 << 10) /* of the rest, one brk(2) */
+#define GRAIN 16
+#define SMALL_MAX 512
+
+#define MEMORY_LIMIT_DEFAULT ((size_t)1 << 30)
+
+static size_t used;
+static size_t limit = MEMORY_LIMIT_DEFAULT;
+
+static char *pool, *pool_free, *pool_end;
+static void *freed[SMALL_MAX / GRAIN + 1]; /* by size: blocks linked through their first word */
+
+void worker_set_memory_limit(size_t bytes)
+{
+	limit = bytes ? bytes : SIZE_MAX;
+}
+
+void memory_init(void)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
+#ifdef MAP_POPULATE
+	flags |= MAP_POPULATE;
+#endif
+	mallopt(M_TOP_PAD, HEAP_STEP);
+	pool = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (pool == MAP_FAILED)
+		pool = NULL;
+	else
+		pool_end = pool + POOL_BYTES;
+	pool_free = pool;
+}
+
+static size_t grains(size_t n)
+{
+	return (n + GRAIN - 1) / GRAIN;
+}
+
+static bool in_pool(const void *ptr)
+{
+	return (const char *)ptr >= pool && (const char *)ptr < pool_end;
+}
+
+/* A block of n > 0 bytes from the pool, NULL when it has none. */
+static void *pool_take(size_t n)
+{
+	size_t class = grains(n);
+	void *block;
+
+	if (n > SMALL_MAX)
+		return NULL;
+	block = freed[class];
+	if (block) {
+		memcpy(&freed[class], block, sizeof(void *));
+	} else if ((size_t)(pool_end - pool_free) >= class * GRAIN) {
+		block = pool_free;
+		pool_free += class * GRAIN;
+	}
+	return block;
+}
+
+static void pool_give(void *block, size_t n)
+{
+	size_t class = grains(n);
+
+	memcpy(block, &freed[class], sizeof(void *));
+	freed[class] = block;
+}
+
+/* `block` is the pool's. A smaller one stays where it is: that must not fail. */
+static void *pool_resize(void *block, size_t old, size_t new)
+{
+	void *fresh;
+
+	if (grains(new) <= grains(old))
+		return block;
+	fresh = pool_take(new);
+	if (!fresh && !(fresh = malloc(new)))
+		return NULL;
+	memcpy(fresh, block, old);
+	pool_give(block, old);
+	return fresh;
+}
+
+static void release(void *ptr, size_t n)
+{
+	if (in_pool(ptr))
+		pool_give(ptr, n);
+	else
+		free(ptr);
+}
+
+static void *resize(void *ptr, size_t old, size_t new)
+{
+	void *fresh = ptr ? NULL : pool_take(new);
+
+	if (fresh)
+		return fresh;
+	return in_pool(ptr) ? pool_resize(ptr, old, new) : realloc(ptr, new);
+}
+
+void *memory_alloc(void *data, void *ptr, size_t old, size_t new)
+{
+	void *fresh;
+
+	(void)data;
+	old = ptr ? old : 0; /* for a new object, `old` is its type */
+	if (new == 0) {
+		if (ptr)
+			release(ptr, old);
+		used -= old;
+		return NULL;
+	}
+	if (new > old && new - old > limit - MIN_OF(limit, used))
+		return NULL;
+	fresh = resize(ptr, old, new);
+	if (fresh)
+		used += new - old;
+	return fresh;
+}

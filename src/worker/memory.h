@@ -1,0 +1,14 @@
+/*
+ * memory.h: the allocator of the worker's Lua state.
+ */
+#ifndef RUNNER_MEMORY_H
+#define RUNNER_MEMORY_H
+
+#include <stddef.h>
+
+/* Once, before the state is made. Can't fail: without a pool all is malloc's. */
+void memory_init(void);
+/* A lua_Alloc. NULL when the limit (worker_set_memory_limit) or memory is reached. */
+void *memory_alloc(void *data, void *ptr, size_t old, size_t new);
+
+#endif
