@@ -67,6 +67,16 @@ local function warn_repairs(notes)
 	end
 end
 
+-- A built-in may have worded its result itself (session.texts).
+local function rendered_as(format, data, text)
+	if format == "json" then
+		return text .. "\n", 0
+	elseif session.texts[format] then
+		return session.texts[format], 1
+	end
+	return require("runner.render").text(data, format, session.command)
+end
+
 local function reply_success(data, format)
 	data = wrap(data)
 	local text, why, third = "null", nil, nil
@@ -77,12 +87,10 @@ local function reply_success(data, format)
 		return reply_failure(errors.new(type(third) == "string" and third or "INVALID_RESULT", why))
 	end
 	warn_repairs(third)
-	local rendered, rows = text .. "\n", 0
-	if format ~= "json" then
-		rendered, rows = require("runner.render").text(data, format, session.command)
-	end
-	local path, problem = session.framework.output, nil
+	local rendered, rows = rendered_as(format, data, text)
+	local path = session.framework.output
 	if path then
+		local problem
 		text, problem = to_file(rendered, path)
 		if problem then
 			return reply_failure(problem)
@@ -217,7 +225,8 @@ local function listed_problems(list)
 	for i, p in ipairs(list) do
 		p = type(p) == "table" and p or { message = tostring(p) }
 		problems[i] = { field = p.field or p.param, code = p.code or "VALIDATION_ERROR",
-			message = p.message or "invalid", value = p.value, suggestion = p.suggestion }
+			message = p.message or "invalid", value = p.value, suggestion = p.suggestion,
+			fix_required = p.fix_required }
 	end
 	return problems
 end
@@ -296,7 +305,8 @@ local function answer_question(question, command, parsed, settled, project)
 	for word in command.name:gmatch("[^.]+") do
 		topic.command[#topic.command + 1] = word
 	end
-	session.command = help
+	settled = limits.settle(help, parsed, project, launch.seed_text)
+	session.command, session.settled = help, settled
 	send_plan(help, settled, parsed.framework, project)
 	execute(help, topic, parsed.framework, settled)
 end
@@ -315,6 +325,7 @@ local function attempt(found, words, project)
 	local parsed = args.parse(command.args or {}, tokens, { config = project.config })
 	local settled = limits.settle(command, parsed, project, launch.seed_text)
 	session.command, session.framework, session.settled = command, parsed.framework, settled
+	session.format = format_of(parsed.framework)
 	session.retries_given = settled.retries_given
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
 	local question = redirected(command, parsed.framework)
@@ -332,6 +343,10 @@ local function attempt(found, words, project)
 	execute(command, parsed.values, parsed.framework, settled)
 end
 
+local function asks_help()
+	return args.parse({}, launch.argv).framework.help
+end
+
 local function main()
 	local words = args.command_words(launch.argv)
 	local names = names_of(words)
@@ -339,15 +354,16 @@ local function main()
 		names, words = { "help" }, {}
 	end
 	local builtin = locate.builtins[names[1]]
-	local project, problem = loader.project()
-	if not project then
-		if not builtin then
-			return fail_early(names[1], problem, launch.argv)
-		end
-		project = { config = {}, problem = problem }
+	local project, problem, rest = loader.project()
+	if not project and not (builtin or asks_help()) then
+		return fail_early(names[1], problem, launch.argv)
 	end
+	project = project or rest
 	session.project = project
 	local found = locate.find(names, project)
+	if not found and asks_help() then
+		found = { name = "help", words = 0 } -- of a group, or of nothing that exists
+	end
 	if not found then
 		return fail_early(names[1], require("runner.catalog").not_found(names, project), launch.argv)
 	end

@@ -3,20 +3,20 @@
 
 local errors = require "runner.errors"
 local fs = require "runner.fs"
+local loader = require "runner.loader"
 local locate = require "runner.locate"
 
 local M = {}
 
 local MAX_DEPTH = 4
+local MAX_STEPS = 50000000 -- instructions that a file may take to load, here only: a second or less
 
 local function add_folder(dir, prefix, out, depth)
 	for _, name in ipairs(depth <= MAX_DEPTH and fs.list(dir) or {}) do
 		local path = dir .. "/" .. name
 		local word = name:match("^(.+)%.lua$")
-		local kind = fs.stat(path)
-		if not kind then
-			word = nil
-		elseif word and locate.is_name(word) and kind.type == "file" then
+		local kind = fs.stat(path) or {} -- a link to nowhere is nothing
+		if word and locate.is_name(word) and kind.type == "file" then
 			local full = prefix .. word
 			if not out.by_name[full] and not locate.builtins[full] then
 				out.by_name[full] = { name = full, path = path, folder = dir }
@@ -48,6 +48,97 @@ function M.list(project)
 	end
 	return names
 end
+
+---The words of a name: "db.migrate" → {"db", "migrate"}.
+---@param name string
+---@return string[]
+function M.words(name)
+	local words = {}
+	for word in name:gmatch("[^.]+") do
+		words[#words + 1] = word
+	end
+	return words
+end
+
+---The entries below a group: "db" → db.migrate …
+---@param entries {name: string}[] as M.list
+---@param group string dot path
+---@return {name: string}[]
+function M.below(entries, group)
+	local out = {}
+	for _, entry in ipairs(entries) do
+		if entry.name:sub(1, #group + 1) == group .. "." then
+			out[#out + 1] = entry
+		end
+	end
+	return out
+end
+
+-- --- loading what may be broken ------------------------------------------------------
+
+-- Fail instead of ending the process or never coming back. The tables are the
+-- scripts' own: the library's globals are others.
+local function guarded(f, ...)
+	local script_os = _G.os
+	local exit = script_os.exit
+	rawset(script_os, "exit", function()
+		error("os.exit was called while the file was loaded", 2)
+	end)
+	debug.sethook(function()
+		error("the file was still busy after many instructions: is there an endless loop at its top level?", 2)
+	end, "", MAX_STEPS)
+	local result = table.pack(pcall(f, ...))
+	debug.sethook()
+	rawset(script_os, "exit", exit)
+	if not result[1] then
+		error(result[2], 0)
+	end
+	return table.unpack(result, 2, result.n)
+end
+
+---loader.command for one of many: a file can neither end the process nor hang it.
+---@param entry {name: string, path?: string} as M.list gives it
+---@param project table
+---@return table? command, runner.Error? problem
+function M.load(entry, project)
+	local found = entry.builtin and entry or locate.find(M.words(entry.name), project) or entry
+	return guarded(loader.command, found, project)
+end
+
+---loader.read in the same way.
+---@param found runner.Found
+---@return any value, runner.Error? problem, string? text
+function M.read(found)
+	return guarded(loader.read, found)
+end
+
+---One row of help and completion.
+---@class runner.CommandRow
+---@field name string words with blanks between, "db migrate"
+---@field description? string nil when broken
+---@field danger_level? string
+---@field broken? boolean it can't be loaded; `problem` says why
+---@field problem? string
+
+---A row for each entry; hidden commands have none.
+---@param entries {name: string, path?: string}[]
+---@param project table
+---@return runner.CommandRow[]
+function M.rows(entries, project)
+	local rows = {}
+	for _, entry in ipairs(entries) do
+		local command, problem = M.load(entry, project)
+		local name = entry.name:gsub("%.", " ")
+		if not command then
+			rows[#rows + 1] = { name = name, broken = true, problem = problem.message }
+		elseif not command.hidden then
+			rows[#rows + 1] = { name = name, description = command.description, danger_level = command.danger_level }
+		end
+	end
+	return rows
+end
+
+-- --- names that mean nothing --------------------------------------------------------
 
 -- What could have been meant by these words: names below a folder, or near ones.
 local function meant(words, list)

@@ -30,6 +30,7 @@ M.rules = {
 		grace = policy.duration, retry = rules.anything, exit_codes = rules.of_type "table",
 		steps = rules.list_of(text, 1), validate = run, run = run, cleanup = run, stdin = flag,
 		interactive = flag, hidden = flag, limits = rules.of_type "table", examples = list,
+		columns = rules.list_of(text, 1),
 		schema_version = rules.matching("^%d+%.%d+$", 16), required_scopes = rules.list_of(text, 0),
 	},
 	limits = { memory = size },

@@ -44,7 +44,8 @@ local EXPECT = {
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		exit_codes = "a table of codes by name", steps = 'a list of names such as { "validate", "upload" }',
 		validate = "function(args) … end", run = "function(args, ctx) … end", cleanup = "function(ctx) … end",
-		stdin = BOOLEAN, interactive = BOOLEAN, hidden = BOOLEAN, limits = 'a table such as { memory = "256MiB" }',
+		stdin = BOOLEAN, interactive = BOOLEAN, hidden = BOOLEAN,
+		columns = 'a list of column names such as { "name", "size" }', limits = 'a table such as { memory = "256MiB" }',
 		examples = 'a list such as { { description = "…", command = "runner …" } }', schema_version = '"1.0"',
 		required_scopes = "a list of texts",
 	},
@@ -309,16 +310,17 @@ end
 ---@param key any
 ---@param found any its value
 ---@param known table<string, any> the keys that runner.lua may have
+---@param text? string of the file: for the line
 ---@return runner.Error
-function M.project_problem(path, key, found, known)
+function M.project_problem(path, key, found, known, text)
 	local f = { kind = "project", key = key, found = found, reason = known[key] and "refused" or "unknown" }
 	RULES.project = known
 	local message = f.reason == "refused" and key == "retry" and select(2, policy.normalise(found))
 	local p = worded(message and { kind = "retry", prefix = "retry", reason = "retry", found = message } or f,
-		{ path = path })
+		{ path = path, text = text })
 	return errors.new("COMMAND_INVALID", p.message, {
 		phase = "validation", retryable = false, side_effects = "none", fix_required = p.fix,
-		context = { path = path },
+		context = { path = path, line = p.line },
 	})
 end
 

@@ -9,7 +9,7 @@ local M = {}
 
 local function invalid(path, message, fields)
 	fields = fields or {}
-	fields.phase, fields.context = "validation", { file = path }
+	fields.phase, fields.context = "validation", { path = path }
 	return errors.new("COMMAND_INVALID", message, fields)
 end
 
@@ -25,10 +25,11 @@ local function run_file(path)
 			{ fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root may write" })
 	end
 	local chunk, message = load(text, "@" .. path, "t")
-	if not chunk then
-		local binary = text:find("\0", 1, true) or text:sub(1, 1) == "\27"
-		return nil, invalid(path, binary and path .. " is no Lua source but binary data" or first_line(message),
-			{ fix_required = "Mend the syntax error" })
+	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
+		return nil, invalid(path, path .. " is no Lua source but binary data",
+			{ fix_required = "Replace it with Lua source text" })
+	elseif not chunk then
+		return nil, invalid(path, first_line(message), { fix_required = "Mend the syntax error" })
 	end
 	local ok, value, traceback, cancelled = host.protect(chunk)
 	if cancelled then
@@ -41,7 +42,7 @@ local function run_file(path)
 	return value, nil, text
 end
 
----@type table<string, fun(v: any): any> key of runner.lua → its normal form, nil when wrong
+-- key of runner.lua → its normal form, nil when wrong
 local PROJECT = {
 	name = function(v) return type(v) == "string" and v or nil end,
 	version = function(v) return type(v) == "string" and v or nil end,
@@ -53,35 +54,62 @@ local PROJECT = {
 for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
 	PROJECT[name] = function(v) return require("runner.policy").duration(v) end
 end
+M.project_keys = PROJECT ---@type table<string, fun(v: any): any>
+
+-- All wrong keys of runner.lua as one error: the first one's, the others in errors.
+local function project_problem(path, wrong, value, text)
+	local first, rows = nil, {}
+	table.sort(wrong, function(a, b)
+		return tostring(a) < tostring(b)
+	end)
+	for i, key in ipairs(wrong) do
+		local e = require("runner.declaration").project_problem(path, key, value[key], PROJECT, text)
+		rows[i] = { field = tostring(key), code = e.code, message = e.message, fix_required = e.fix_required,
+			line = e.context.line }
+		first = first or e
+	end
+	first.errors = rows
+	return first
+end
+
+local function read_project(path, project)
+	local value, problem, text = run_file(path)
+	if problem then
+		return problem
+	elseif type(value) ~= "table" then
+		return invalid(path, path .. " must return a table",
+			{ fix_required = "write return { … } with the project's settings, or remove the file" })
+	end
+	local wrong = {}
+	for key, v in pairs(value) do
+		local accept = PROJECT[key]
+		project[key] = accept and accept(v)
+		if project[key] == nil then
+			wrong[#wrong + 1] = key
+		end
+	end
+	return wrong[1] ~= nil and project_problem(path, wrong, value, text) or nil
+end
 
 ---The project around the working directory: runner.lua, checked. Without one an
----empty project.
----@return table? project, runner.Error? problem
+---empty project. Where runner.lua is broken, `rest` is what is known without it:
+---enough for help and lint.
+---@return table? project, runner.Error? problem, table? rest
 function M.project()
 	local root, has_file = require("runner.locate").project_root()
-	local project = { root = root, config = {} }
+	local project, problem = { root = root, config = {} }, nil
 	if has_file then
-		local path = root .. "/runner.lua"
-		local value, problem = run_file(path)
+		project.file = root .. "/runner.lua"
+		problem = read_project(project.file, project)
 		if problem then
-			return nil, problem
-		elseif type(value) ~= "table" then
-			return nil, invalid(path, path .. " must return a table")
+			project = { root = root, config = {}, problem = problem }
 		end
-		for key, v in pairs(value) do
-			local accept = PROJECT[key]
-			project[key] = accept and accept(v)
-			if project[key] == nil then
-				return nil, require("runner.declaration").project_problem(path, key, v, PROJECT)
-			end
-		end
-		project.file = path
 	end
 	if root then
 		local commands = project.commands or "commands"
 		project.commands = commands:sub(1, 1) == "/" and commands or root .. "/" .. commands
 	end
-	return project
+	return not problem and project or nil, problem, problem and project
 end
 
 ---Scripts share code in lib/ beside their commands/.
@@ -92,26 +120,31 @@ local function add_library(path)
 	end
 end
 
+---What the file of a found command returns, and its text; nothing is checked.
+---@param found runner.Found
+---@return any value, runner.Error? problem, string? text nil for a built-in
+function M.read(found)
+	if not found.path then
+		return (require("runner.commands." .. found.name))
+	elseif found.untrusted then
+		return nil, invalid(found.path, found.untrusted,
+			{ fix_required = "Give the folder an owner and a mode that only you or root can write" })
+	end
+	add_library(found.path)
+	return run_file(found.path)
+end
+
 ---The declaration of a found command in its normal form.
 ---@param found runner.Found
 ---@param project table
 ---@return table? command, runner.Error? problem
 function M.command(found, project)
-	local where = { name = found.name, path = found.path, config = project.config }
-	local value, problem
-	if not found.path then
-		value, where.path = require("runner.commands." .. found.name), "builtin:" .. found.name
-	elseif found.untrusted then
-		return nil, invalid(found.path, found.untrusted,
-			{ fix_required = "Give the folder an owner and a mode that only you or root can write" })
-	else
-		add_library(found.path)
-		value, problem, where.text = run_file(found.path)
-		if problem then
-			return nil, problem
-		end
+	local where = { name = found.name, path = found.path or "builtin:" .. found.name, config = project.config }
+	local value, problem, command
+	value, problem, where.text = M.read(found)
+	if problem then
+		return nil, problem
 	end
-	local command
 	command, problem = require("runner.command").check(value, where)
 	if command then
 		command.path, command.digest = found.path, where.text and host.digest(where.text) or "builtin"

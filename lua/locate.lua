@@ -9,7 +9,7 @@ local M = {}
 local probe = host.probe
 
 -- Their names can't be shadowed.
-M.builtins = { help = true, lint = true, new = true, types = true }
+M.builtins = { completion = true, help = true, lint = true, new = true, types = true }
 
 ---@class runner.Found
 ---@field name string dot path, "db.migrate"

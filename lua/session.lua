@@ -11,6 +11,8 @@ local M = {
 	framework = {}, ---@type table values of the framework's flags
 	inner_repeats = 0, -- made by loops inside this attempt
 	retries_given = nil, ---@type integer? --retries N: one budget for every kind of repetition
+	format = nil, ---@type "json"|runner.TextFormat? of the result
+	texts = {}, ---@type table<runner.TextFormat, string> the result as a built-in has worded it itself
 }
 
 ---Repetitions that --retries still allows; nil when the caller gave no budget.

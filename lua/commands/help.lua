@@ -1,0 +1,141 @@
+-- runner help [command …], `runner` alone, and --help of any command. It loads
+-- every file it lists, and survives those that are broken.
+
+local args = require "runner.args"
+local catalog = require "runner.catalog"
+local help = require "runner.help"
+local host = require "runner.host"
+local json = require "runner.json"
+local limits = require "runner.limits"
+local locate = require "runner.locate"
+local session = require "runner.session"
+
+local MIN_WIDTH, WIDTH, MAX_WIDTH = 40, 80, 200
+
+local function reader_width()
+	local columns = session.launch.stdout_is_tty and math.tointeger(tonumber(os.getenv("COLUMNS") or ""))
+	return columns and math.max(MIN_WIDTH, math.min(columns, MAX_WIDTH)) or WIDTH
+end
+
+local function exit_table(project)
+	local env = os.getenv("RUNNER_EXIT_TABLE")
+	return (env == "classic" or env == "standard") and env or project.exit_table
+end
+
+-- --- the topics -----------------------------------------------------------------------
+
+-- "db.migrate" and "db migrate" are the same.
+local function words_of(values)
+	return catalog.words(table.concat(values.command, "."))
+end
+
+-- What the words name: a command that uses all of them, or a group's commands.
+local function topic_of(words, project)
+	local name = table.concat(words, ".")
+	local found = locate.find(words, project)
+	if found and found.words < #words then
+		found = nil
+	end
+	return found, catalog.below(catalog.list(project), name), name
+end
+
+local function split_rows(project)
+	local own, builtin = {}, {}
+	for _, entry in ipairs(catalog.list(project)) do
+		table.insert(entry.builtin and builtin or own, entry)
+	end
+	return catalog.rows(own, project), catalog.rows(builtin, project)
+end
+
+local function join(a, b)
+	return json.array(table.move(b, 1, #b, #a + 1, table.move(a, 1, #a, 1, {})))
+end
+
+local function overview(project, width)
+	local own, builtin = split_rows(project)
+	local about = { width = width, exit_table = exit_table(project), project = project }
+	return help.overview(own, builtin, about), { commands = join(own, builtin) }
+end
+
+local function describe(found, below, project, width)
+	found.builtin = not found.path
+	local command, problem = catalog.load(found, project)
+	if not command then
+		error(problem, 0)
+	end
+	-- a child's limits are not asked for: the run of help itself doesn't count
+	host.setenv("RUNNER_DEADLINE_MS", nil)
+	host.setenv("RUNNER_OUTER_RETRIES", nil)
+	return help.command(command, {
+		settled = limits.settle(command, args.parse({}, {}), project), config = project.config, width = width,
+		exit_table = exit_table(project), below = catalog.rows(below, project),
+	})
+end
+
+local function text_of(words, project, width)
+	if #words == 0 then
+		return overview(project, width)
+	end
+	local found, below, name = topic_of(words, project)
+	if found then
+		return describe(found, below, project, width)
+	elseif #below == 0 then
+		error(catalog.not_found(words, project), 0)
+	end
+	return help.group(name:gsub("%.", " "), catalog.rows(below, project), width)
+end
+
+-- --- where it goes -----------------------------------------------------------------------
+
+-- A person's terminal gets the text on stdout. Elsewhere stdout is a program's: the
+-- text goes to stderr, and the envelope says so (REQ-F-048).
+local function deliver(text, data)
+	local for_people = { text = true, plain = not data, table = not data }
+	for format, wanted in pairs(for_people) do
+		session.texts[format] = wanted and text or nil
+	end
+	local missing = not for_people[session.format] and (session.format == "json" or not data)
+	if missing and not session.framework.quiet then
+		io.stderr:write(text)
+	end
+end
+
+local function send_meta(words)
+	local schema = table.concat(words, " ") .. (words[1] and " --schema" or "--schema")
+	host.send("META", { name = "help", data = "true" })
+	host.send("META", { name = "schema_ref", data = assert(json.encode(schema)) })
+end
+
+return {
+	description = "Describe a command, or list them all",
+	danger_level = "safe",
+	args = {
+		{ "command", "array", items = "string", variadic = true,
+			description = "Words of the command, or of a group of commands" },
+	},
+	columns = { "name", "danger_level", "description" },
+	examples = {
+		{ description = "Every command in one line each", command = "runner" },
+		{ description = "One command", command = "runner help lint" },
+		{ description = "The names alone, for other programs", command = "runner --format plain | cut -f1" },
+	},
+	validate = function(values)
+		local words = words_of(values)
+		local found, below = nil, {}
+		if words[1] then
+			found, below = topic_of(words, session.project)
+		end
+		if words[1] and not found and not below[1] then
+			local e = catalog.not_found(words, session.project)
+			return { { field = "command", code = e.code, message = e.message, suggestion = e.suggestion,
+				fix_required = "Name a command that exists: run 'runner' for the list" } }
+		end
+	end,
+	run = function(values)
+		local words = words_of(values)
+		local text, data = text_of(words, session.project, reader_width())
+		send_meta(words)
+		deliver(host.clean(text), data)
+		return data
+	end,
+}

@@ -1,0 +1,123 @@
+-- runner lint [FILE …]: what is wrong, and what is doubtful, in runner.lua and in
+-- every command file, or in those that are named.
+
+local catalog = require "runner.catalog"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local lint = require "runner.lint"
+local locate = require "runner.locate"
+local session = require "runner.session"
+
+local function absolute(path)
+	return path:sub(1, 1) == "/" and path or host.getcwd() .. "/" .. path:gsub("^%./", "")
+end
+
+-- A file as it is named, or the file of a command.
+local function target_of(text, project)
+	local stat = fs.stat(text)
+	if stat and stat.type == "file" then
+		return { name = text:match("([^/]+)%.lua$") or text, path = absolute(text) }
+	end
+	local words = catalog.words((text:gsub("/", ".")))
+	local found = words[1] and locate.find(words, project)
+	return found and found.path and found.words == #words and found or nil
+end
+
+local function targets_of(files, project)
+	if #files == 0 then
+		local out = {}
+		for _, entry in ipairs(catalog.list(project)) do
+			out[#out + 1] = not entry.builtin and locate.find(catalog.words(entry.name), project) or nil
+		end
+		return out, true
+	end
+	local out = {}
+	for i, text in ipairs(files) do
+		out[i] = target_of(text, project)
+	end
+	return out, false
+end
+
+local function has_runner_file(project)
+	return (project.file or project.problem) and true or false
+end
+
+local function count(n, word)
+	return ("%d %s%s"):format(n, word, n == 1 and "" or "s")
+end
+
+local function text_of(data)
+	local lines = {}
+	for _, kind in ipairs { "problems", "doubts" } do
+		for _, row in ipairs(data[kind]) do
+			lines[#lines + 1] = (kind == "doubts" and "doubt: " or "problem: ") .. row.message
+		end
+	end
+	lines[#lines + 1] = ("%s, %s, %s"):format(count(data.files, "file"), count(#data.problems, "problem"),
+		count(#data.doubts, "doubt"))
+	return table.concat(lines, "\n") .. "\n"
+end
+
+local function errors_of(problems)
+	local rows = {}
+	for i, p in ipairs(problems) do
+		rows[i] = { file = p.file, line = p.line, field = p.key, code = "COMMAND_INVALID", message = p.message,
+			fix_required = p.fix }
+	end
+	return rows
+end
+
+local function fail(ctx, data, text)
+	local first = data.problems[1]
+	if session.format ~= "json" and not session.framework.quiet then
+		io.stderr:write(host.clean(text)) -- a failure's data is shown to programs only
+	end
+	local more = #data.problems > 1 and (" (and %d more)"):format(#data.problems - 1) or ""
+	ctx:fail("COMMAND_INVALID", first.message .. more,
+		{ data = data, errors = errors_of(data.problems), fix_required = first.fix })
+end
+
+return {
+	description = "Check command files and runner.lua",
+	danger_level = "safe",
+	args = {
+		{ "files", "array", items = "string", variadic = true,
+			description = "Command files, or names of commands; default: runner.lua and every command" },
+	},
+	columns = { "file", "line", "key", "message" },
+	examples = {
+		{ description = "Everything", command = "runner lint" },
+		{ description = "One file", command = "runner lint commands/deploy.lua" },
+	},
+	validate = function(args)
+		local problems = {}
+		for _, text in ipairs(args.files) do
+			if not target_of(text, session.project) then
+				problems[#problems + 1] = { field = "files", code = "INVALID_ARGUMENT", value = text,
+					message = ("'%s' is neither a file nor a command that has one"):format(text),
+					suggestion = "Run 'runner' for the list of commands" }
+			end
+		end
+		return problems
+	end,
+	run = function(args, ctx)
+		local project = session.project
+		local targets, all = targets_of(args.files, project)
+		local data = { problems = json.array {}, doubts = json.array {}, files = #targets }
+		if all then
+			data.files = data.files + (has_runner_file(project) and 1 or 0)
+			lint.project(project, data)
+			lint.shadowed(project, data)
+		end
+		for _, found in ipairs(targets) do
+			lint.command(found, project.config, data)
+		end
+		local text = text_of(data)
+		if data.problems[1] then
+			fail(ctx, data, text)
+		end
+		session.texts.text = text
+		return data
+	end,
+}

@@ -1,0 +1,80 @@
+-- runner new NAME: a commented command file to start from, that already runs.
+
+local fs = require "runner.fs"
+local host = require "runner.host"
+local locate = require "runner.locate"
+local session = require "runner.session"
+local template = require "runner.template"
+
+local MAX_DEPTH = 4 -- folders that the list of commands looks into
+
+-- "db.migrate" and "db/migrate" → {"db", "migrate"}; nil when it is no name.
+local function words_of(name)
+	local words = {}
+	for word in (name .. "."):gsub("/", "."):gmatch("([^.]*)%.") do
+		if not locate.is_name(word) then
+			return nil
+		end
+		words[#words + 1] = word
+	end
+	return #words <= MAX_DEPTH and words or nil
+end
+
+local function shown(path)
+	local here = host.getcwd() .. "/"
+	return path:sub(1, #here) == here and path:sub(#here + 1) or path
+end
+
+local CODES = { EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
+	ENOTDIR = "CONFLICT", EEXIST = "CONFLICT" }
+
+local function must(ctx, ok, why, errno)
+	if not ok then
+		ctx:fail(CODES[errno] or "UNAVAILABLE", "Can't write the command file: " .. why)
+	end
+end
+
+local function refuse_existing(ctx, path)
+	if fs.lstat(path) then
+		ctx:fail("ALREADY_EXISTS", ("%s exists already and was left as it is"):format(shown(path)),
+			{ fix_required = "Choose another name, or edit that file", context = { path = path } })
+	end
+end
+
+return {
+	description = "Write a command file to start from",
+	danger_level = "mutating",
+	args = {
+		{ "name", "string", positional = true, required = true, min_length = 1,
+			description = "Of the command: hello; db.migrate for 'runner db migrate'" },
+	},
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	examples = { { description = "A command of your own", command = "runner new hello" } },
+	validate = function(args)
+		local words = words_of(args.name)
+		if not words then
+			return { { field = "name", code = "INVALID_ARGUMENT", value = args.name,
+				message = ("'%s' is no name for a command"):format(args.name),
+				suggestion = ("Use letters, digits, - and _, begin with a letter or digit, and join at most %d words "
+					.. "with dots"):format(MAX_DEPTH) } }
+		elseif locate.builtins[words[1]] then
+			return { { field = "name", code = "INVALID_ARGUMENT", value = args.name,
+				message = ("'%s' is the name of a built-in command"):format(words[1]),
+				suggestion = "Choose another name" } }
+		end
+	end,
+	run = function(args, ctx)
+		local words = words_of(args.name)
+		local folder = session.project.commands or host.getcwd() .. "/commands"
+		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
+		refuse_existing(ctx, path)
+		must(ctx, fs.mkdirs(path:match("^(.*)/")))
+		must(ctx, fs.write(path, template.text(table.concat(words, " "))))
+		local command = table.concat(words, " ")
+		return {
+			path = shown(path), command = command, effect = "created",
+			suggestion = ("Run it: runner %s --name Ada. Then edit %s and check it: runner lint %s"):format(command,
+				shown(path), table.concat(words, ".")),
+		}
+	end,
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# discovery: which commands there are, and what a shell may offer next.
+
+load helper
+
+prepare() {
+	command_file deploy <<'LUA'
+return {
+	description = "Deploy: a release", danger_level = "safe",
+	args = {
+		{ "target", "enum", values = function(c) return c.targets end, short = "t", description = "Where to" },
+		{ "size", "enum", values = { "small", "large" }, positional = true },
+	},
+	run = function(args) return args end,
+}
+LUA
+	command_file db/migrate <<'LUA'
+return { description = "Change tables", danger_level = "safe", run = function() return { where = "project" } end }
+LUA
+	echo 'return { config = { targets = { "prod", "dev" } } }' >runner.lua
+}
+
+# offers WORDS…: what may stand next, one word in each line of $stdout's first column.
+offers() {
+	call completion bash --format plain -- "$@"
+	[ "$status" -eq 0 ]
+	stdout=$(cut -f1 out.txt)
+}
+
+@test "names, groups and words of groups are completed" {
+	offers d
+	[ "$stdout" = $'db\ndeploy' ]
+	offers db ""
+	[ "$stdout" = migrate ]
+	offers help db m
+	[ "$stdout" = migrate ]
+	offers nosuch ""
+	[ -z "$stdout" ]
+}
+
+@test "flags of the command and of the framework are completed" {
+	offers deploy --t
+	[ "$stdout" = $'--target\n--timeout' ]
+	offers --ver
+	[ "$stdout" = $'--verbose\n--version' ]
+}
+
+@test "values are completed, those from the project's config as well" {
+	offers deploy --target p
+	[ "$stdout" = prod ]
+	offers deploy -t ""
+	[ "$stdout" = $'prod\ndev' ]
+	offers deploy --target prod s
+	[ "$stdout" = small ] || [ -z "$stdout" ]
+	offers deploy l
+	[ "$stdout" = large ]
+	offers deploy --format js
+	[ "$stdout" = $'json\njsonl' ]
+}
+
+@test "a broken command spoils no completion" {
+	echo 'os.exit(1)' | command_file broken
+	offers ""
+	[[ $stdout == *deploy* ]]
+	offers broken --he
+	[ "$stdout" = --help ]
+}
+
+@test "the bash script completes in a real bash" {
+	mkdir bin
+	ln -s "$RUNNER" bin/runner
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" bash -c '
+		source <(runner completion bash --format plain)
+		COMP_WORDS=(runner deploy --target ""); COMP_CWORD=3
+		_runner_completion
+		echo "${COMPREPLY[*]}"; complete -p runner'
+	[ "${lines[0]}" = "prod dev" ]
+	[[ ${lines[1]} == *_runner_completion* ]]
+}
+
+@test "the scripts of zsh and fish parse, where those shells are there" {
+	local shell
+	for shell in bash zsh fish; do
+		call completion $shell --format plain
+		[ "$status" -eq 0 ]
+		[[ $stdout == *"runner completion"* || $stdout == *completion\ $shell* ]]
+		if command -v $shell >/dev/null; then
+			cp out.txt "script.$shell"
+			$shell -n "script.$shell"
+		fi
+	done
+}
+
+@test "a program gets the script as data" {
+	call completion bash
+	assert_envelope
+	expect 'e.data["shell"] == "bash" and "complete" in e.data["script"] and e.data["suggestion"]'
+}
+
+@test "the list holds the commands of every folder, the nearest first" {
+	mkdir -p path/db config/runner/commands
+	echo 'return { description = "From the path", danger_level = "safe", run = print }' | tee path/db/migrate.lua >path/extra.lua
+	cp path/extra.lua config/runner/commands/own.lua
+	call RUNNER_PATH="$PWD/path" XDG_CONFIG_HOME="$PWD/config"
+	assert_envelope
+	expect '[c["name"] for c in e.data["commands"]][:4] == ["db migrate", "deploy", "extra", "own"]'
+	expect 'e.data["commands"][0]["description"] == "Change tables"'
+	call RUNNER_PATH="$PWD/path" db migrate
+	expect 'e.data["where"] == "project"'
+}
+
+@test "a group that is called like a command says which commands it has" {
+	call db
+	assert_envelope
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "COMMAND_NOT_FOUND" and e.error.suggestion == "It has the commands: db migrate"'
+}
+
+@test "columns that a command declares come first" {
+	command_file list <<'LUA'
+return { description = "x", danger_level = "safe", columns = { "name", "age" },
+	run = function() return { { age = 1, extra = true, name = "a" } } end }
+LUA
+	call list --format tsv
+	[ "$(head -n1 out.txt)" = $'name\tage\textra' ]
+}
