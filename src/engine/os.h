@@ -21,6 +21,8 @@ void os_close_from(int lowest, const int *keep, size_t keep_count);
 int os_children(pid_t pid, pid_t *out, int cap);
 /* The parent of pid and its start time in clock ticks since boot. 0 or -1. */
 int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
+/* Now, in the unit of start times: who lives now started at this or earlier. */
+int os_ticks_now(uint64_t *ticks);
 /* Does this process have children (dead or alive) already? [signal] */
 bool os_has_children(void);
 /* Reopen descriptor fd as a new, non-blocking description, so that the flags

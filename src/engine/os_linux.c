@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../common/xio.h"
@@ -161,6 +162,18 @@ int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time)
 		return -1;
 	*parent = (pid_t)strtol(skip_fields(state, 2), NULL, 10);
 	*start_time = strtoull(start, NULL, 10);
+	return 0;
+}
+
+/* proc_pid_stat(5): starttime counts as CLOCK_BOOTTIME does, in _SC_CLK_TCK. */
+int os_ticks_now(uint64_t *ticks)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+		return -1;
+	*ticks = (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / 1000000000;
 	return 0;
 }
 

@@ -46,6 +46,11 @@ int os_process_info(pid_t pid UNUSED, pid_t *parent UNUSED, uint64_t *start_time
 	return unsupported();
 }
 
+int os_ticks_now(uint64_t *ticks UNUSED)
+{
+	return unsupported();
+}
+
 bool os_has_children(void)
 {
 	siginfo_t info;

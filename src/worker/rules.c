@@ -223,8 +223,9 @@ static int l_code_matches(lua_State *L)
 #define NESTED_MARGIN_MS 100
 #define MAX_ANCESTORS 64
 
-/* Is `pid`, started at `start`, above us? A stale or forged value is ignored. */
-static bool is_ancestor(pid_t pid, uint64_t start)
+/* Is the process that was `pid` at `alive` above us? One that took over the
+ * number started later. A stale or forged value is ignored. */
+static bool is_ancestor(pid_t pid, uint64_t alive)
 {
 	pid_t at = getpid();
 
@@ -235,24 +236,24 @@ static bool is_ancestor(pid_t pid, uint64_t start)
 		if (os_process_info(at, &parent, &started) < 0)
 			return false;
 		if (at == pid)
-			return started == start;
+			return started <= alive;
 		at = parent;
 	}
 	return false;
 }
 
 /* nested(): nil outside of another runner; else ms it leaves us (nil without
- * limit, ≥ 1), and whether it retries by itself. Format: "ms:pid:starttime",
- * ms on the monotonic clock, 0 for no limit. */
+ * limit, ≥ 1), and whether it retries by itself. Format: "ms:pid:ticks", ms on
+ * the monotonic clock, 0 for no limit; the process pid was alive at ticks. */
 static int l_nested(lua_State *L)
 {
 	const char *text = getenv(DEADLINE_VAR);
 	long long at, pid;
-	unsigned long long start;
+	unsigned long long alive;
 	char end;
 
-	if (!text || sscanf(text, "%lld:%lld:%llu%c", &at, &pid, &start, &end) != 3 ||
-	    !is_ancestor((pid_t)pid, start))
+	if (!text || sscanf(text, "%lld:%lld:%llu%c", &at, &pid, &alive, &end) != 3 ||
+	    !is_ancestor((pid_t)pid, alive))
 		return 0;
 	lua_pushboolean(L, 1);
 	if (at > 0)
@@ -262,19 +263,19 @@ static int l_nested(lua_State *L)
 	return 2;
 }
 
-/* export_deadline(timeout_ms): tell children when this run ends. */
+/* export_deadline(timeout_ms): tell children when this run ends. Our supervisor
+ * lives, so that no look into /proc is needed. */
 static int l_export_deadline(lua_State *L)
 {
 	mono_t deadline = mono_deadline(worker_launch()->started, luaL_checkinteger(L, 1));
-	pid_t parent;
-	uint64_t start;
+	uint64_t now;
 	char text[80];
 
-	if (os_process_info(worker_launch()->supervisor, &parent, &start) < 0)
+	if (os_ticks_now(&now) < 0)
 		return 0;
 	snprintf(text, sizeof(text), "%lld:%lld:%llu",
 	         deadline == MONO_NEVER ? 0LL : (long long)(deadline / 1000000),
-	         (long long)worker_launch()->supervisor, (unsigned long long)start);
+	         (long long)worker_launch()->supervisor, (unsigned long long)now);
 	setenv(DEADLINE_VAR, text, 1);
 	return 0;
 }
