@@ -60,13 +60,16 @@ clang:    ; @+$(MAKE) BUILD=build/clang CC=clang $(TARGET)
 sanitize: ; @+$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-pointer" HARDEN= \
               CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(TARGET)
 
+AT = $(DESTDIR)$(PREFIX)
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(BUILD)/runner $(DESTDIR)$(PREFIX)/bin/runner
-	install -m 644 docs/runner.1 $(DESTDIR)$(PREFIX)/share/man/man1/runner.1
+	install -d $(AT)/bin $(AT)/share/man/man1 $(AT)/share/runner/commands
+	install -m 755 $(BUILD)/runner $(AT)/bin/runner
+	install -m 644 docs/runner.1 $(AT)/share/man/man1/runner.1
+	install -m 644 commands/*.lua $(AT)/share/runner/commands
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/runner $(DESTDIR)$(PREFIX)/share/man/man1/runner.1
+	rm -f $(AT)/bin/runner $(AT)/share/man/man1/runner.1
+	rm -rf $(AT)/share/runner
 
 clean:
 	rm -rf $(BUILD)
