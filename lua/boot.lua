@@ -126,7 +126,7 @@ local function send_exit_codes(command)
 		host.send("EXIT", {
 			name = row.name, exit_code = row.exit_code, retryable = wire_retryable(row.retryable),
 			side_effects = row.side_effects, retry_after_ms = row.retry_after_ms, retry_strategy = row.retry_strategy,
-		})
+		}, true)
 	end
 end
 
@@ -152,7 +152,7 @@ local function send_plan(command, settled, framework, project)
 		steps = command.steps or {}, stdin = command.stdin or false, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
 		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
-	})
+	}, not command.validate)
 end
 
 -- A failure before there is a declaration: the plan is what is known by then.

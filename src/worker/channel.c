@@ -12,9 +12,18 @@
 #include "scratch.h"
 #include "worker.h"
 
+static struct buf held = BUF_INIT; /* frames that go with the next one */
+
 int channel_send(const struct buf *frame)
 {
-	return xwrite_all(worker_launch()->frame_fd, frame->data, frame->len);
+	int status;
+
+	if (held.len == 0)
+		return xwrite_all(worker_launch()->frame_fd, frame->data, frame->len);
+	buf_add(&held, frame->data, frame->len);
+	status = held.failed ? -1 : xwrite_all(worker_launch()->frame_fd, held.data, held.len);
+	buf_clear(&held);
+	return status;
 }
 
 void channel_fail(const char *code, const char *message)
@@ -92,11 +101,21 @@ static void add_field(lua_State *L, struct buf *out, enum field_id id, enum fiel
 	}
 }
 
-/* send(kind, fields): true | nil, message. An unknown kind or field is a bug
- * of ours and raises. */
+static int send_or_hold(const struct buf *frame, bool hold)
+{
+	if (!hold)
+		return channel_send(frame);
+	buf_add(&held, frame->data, frame->len);
+	return held.failed ? -1 : 0;
+}
+
+/* send(kind, fields[, more]): true | nil, message. `more` is true when another
+ * frame follows before any code that isn't ours runs: both go in one write, which
+ * wakes the supervisor once. An unknown kind or field is a bug of ours and raises. */
 static int l_send(lua_State *L)
 {
 	int kind = frame_kind_find(luaL_checkstring(L, 1));
+	bool more = lua_toboolean(L, 3);
 	struct buf *out;
 	size_t start;
 
@@ -113,7 +132,7 @@ static int l_send(lua_State *L)
 			                  lua_tostring(L, -2));
 		add_field(L, out, (enum field_id)id, type);
 	}
-	if (frame_end(out, start) < 0 || channel_send(out) < 0) {
+	if (frame_end(out, start) < 0 || send_or_hold(out, more) < 0) {
 		lua_pushnil(L);
 		lua_pushliteral(L, "the frame is too large or nobody listens");
 		return 2;
