@@ -8,6 +8,8 @@ import json
 import re
 import sys
 
+import schema
+
 CODE = re.compile(r"^[A-Z][A-Z0-9_]+$")
 STRATEGIES = {"immediate", "linear_backoff", "exponential_backoff"}
 
@@ -72,6 +74,8 @@ def check(e, status):
         assert set(w) <= {"code", "message", "context"} and CODE.match(w["code"]), w
     if e.error is not None:
         check_error(e.error)
+    violations = schema.envelope_errors(e)
+    assert not violations, violations
 
 
 def main():
