@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# The documentation is true: its examples print what they say, its tables, names and
+# links are those of the source, and the schema is the one that the program keeps.
+
+load helper
+
+check() {
+	python3 "$ROOT/tests/cli/docs.py" "$@"
+}
+
+run_examples() {
+	RUNNER=$RUNNER python3 "$ROOT/tests/cli/docs_run.py" "$@"
+}
+
+# page NAME <<'MD': a page of this test's own.
+page() {
+	cat >"$1"
+	run run_examples "$PWD/$1"
+}
+
+@test "every example of the README prints what it says" {
+	run_examples README.md
+}
+
+@test "every example of the guide prints what it says" {
+	run_examples docs/guide.md
+}
+
+@test "every example of the other pages prints what it says" {
+	cd "$ROOT"
+	local pages=()
+	for file in docs/*.md; do
+		[ "$file" = docs/guide.md ] || pages+=("$file")
+	done
+	run_examples "${pages[@]}"
+}
+
+@test "an example that prints something else is found" {
+	page wrong.md <<'MD'
+```console
+$ echo one
+two
+```
+MD
+	[ "$status" -eq 1 ] && [[ $output == *"wrong.md:1: \$ echo one"* ]]
+}
+
+@test "an example whose JSON has another value, or a key too many, is found" {
+	page value.md <<'MD'
+```console
+$ echo '{"a":1,"b":2}'
+{"a":1,"b":3}
+```
+MD
+	[ "$status" -eq 1 ]
+	page key.md <<'MD'
+```console
+$ echo '{"a":1,"b":2}'
+{"a":1}
+```
+MD
+	[ "$status" -eq 1 ]
+}
+
+@test "volatile values, broken lines and what is left out are no difference" {
+	page fine.md <<'MD'
+```console
+$ echo '{"duration_ms":1,"b":{"c":2,"d":3}}'
+{"duration_ms":7,
+ "b":{"c":2, …}}
+$ printf 'one\ntwo\nthree\n'
+one
+…
+three
+```
+MD
+	[ "$status" -eq 0 ]
+}
+
+@test "every block has a language that says whether it runs" {
+	check blocks
+}
+
+@test "every json block parses" {
+	check json
+}
+
+@test "every link between pages leads somewhere" {
+	check links
+}
+
+@test "the tables of codes are those of codes.def" {
+	check tables
+	grep -q '<!-- generated: exit-codes -->' "$ROOT/README.md"
+	grep -q '<!-- generated: error-codes -->' "$ROOT/docs/reference.md"
+}
+
+@test "the reference names every flag, key, function, variable, code, warning and envelope field" {
+	check reference
+}
+
+@test "the manual names every flag, variable and exit code, and mandoc has no complaint" {
+	check manual
+	mandoc -Tlint -W warning "$ROOT/docs/runner.1"
+}
+
+@test "the README has fewer than 150 lines" {
+	[ "$(wc -l <"$ROOT/README.md")" -lt 150 ]
+}
+
+@test "the envelope's schema refuses what an envelope may not be" {
+	python3 "$ROOT/tests/cli/schema_refuses.py"
+}

@@ -1,0 +1,248 @@
+"""Run the examples of a page as its reader would: in a terminal, in a directory of
+their own, each command after the one before; what it prints is what stands there.
+
+docs_run.py PAGE…    RUNNER names the binary
+
+Compared is what the page promises, not what differs from run to run:
+- JSON by value, also when the page breaks it over lines. The values of VOLATILE
+  keys count as equal when they are of one kind; "…" is any text, and an object
+  that ends with … may have further keys.
+- Dates, request ids, numbers of processes and ports, and the directory (/home/ada on the page).
+- A line that is only … stands for any lines.
+"""
+import errno
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from docs_pages import ROOT, blocks
+
+LIMIT_S = 60  # one command
+HOME = "/home/ada"
+VOLATILE = {"duration_ms", "request_id", "timestamp", "retry_seed", "elapsed_ms", "pid", "tool_version",
+            "holder_pid", "holder_age_ms", "seed"}
+VOLATILE_TEXT = [
+    (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "DATE"),
+    (r"req_[0-9A-Z]{26}", "REQUEST"),
+    (r"\bprocess \d+", "process N"),
+    (r"(duration_ms:\s+)\d+", r"\1N"),
+    (r"\bafter \d+ ms\b", "after N ms"),
+    (r"127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:PORT"),
+]
+
+# Where a page begins, below the copy of the checkout; others begin in an empty folder.
+START = {"README.md": ".", "commands.md": "docs/demo"}
+# These show what a program gets: no terminal, stdout and stderr in one pipe.
+PIPED = {"commands.md"}
+
+
+# --- running ---------------------------------------------------------------------------
+
+def become(argv, cwd, env):
+    os.chdir(cwd)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a server in the background outlives its line, as it would yours
+    os.execve(argv[0], argv, env)
+
+
+def read_some(master, patience_s):
+    """What the terminal shows within that time; nothing when its last process has gone."""
+    if not select.select([master], [], [], patience_s)[0]:
+        return b""
+    try:
+        return os.read(master, 65536)
+    except OSError as e:
+        if e.errno != errno.EIO:
+            raise
+        return b""
+
+
+def in_terminal(argv, cwd, env):
+    """(output, status) of a process whose stdin, stdout and stderr are one terminal."""
+    pid, master = pty.fork()
+    if pid == 0:
+        become(argv, cwd, env)
+    output, ended, deadline = b"", 0, time.monotonic() + LIMIT_S
+    while not ended:
+        output += read_some(master, 0.05)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if time.monotonic() > deadline:
+            os.killpg(pid, signal.SIGKILL)
+    while some := read_some(master, 0):
+        output += some
+    os.close(master)
+    return output.decode("utf-8").replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
+
+
+def in_pipe(argv, cwd, env):
+    """The same with one pipe for stdout and stderr, and nothing to read."""
+    done = subprocess.run(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+    return done.stdout.decode("utf-8"), done.returncode
+
+
+class Shell:
+    """A shell whose directory and $? go on from command to command."""
+
+    def __init__(self, home, start, runner, execute=in_terminal):
+        bin_dir = home / ".bin"
+        bin_dir.mkdir()
+        (bin_dir / "runner").symlink_to(runner)
+        self.home, self.cwd, self.status, self.execute = home, start, 0, execute
+        self.env = {"PATH": f"{bin_dir}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8", "TERM": "dumb",
+                    "LANG": "C.UTF-8"}
+        if "ASAN_OPTIONS" in os.environ:
+            self.env["ASAN_OPTIONS"] = os.environ["ASAN_OPTIONS"]
+
+    def run(self, command):
+        where = self.home / ".cwd"
+        script = f"trap 'pwd >\"{where}\"' EXIT\n(exit {self.status})\n{command}\n"
+        output, self.status = self.execute(["/bin/bash", "-c", script], self.cwd, self.env)
+        self.cwd = pathlib.Path(where.read_text(encoding="utf-8").strip())
+        return output.replace(str(self.home), HOME)
+
+
+# --- comparing -------------------------------------------------------------------------
+
+def steady(text):
+    for pattern, stands_for in VOLATILE_TEXT:
+        text = re.sub(pattern, stands_for, text)
+    return text
+
+
+def equal(told, seen, key=None):
+    if key in VOLATILE:
+        return isinstance(told, type(seen))
+    if isinstance(told, dict) and isinstance(seen, dict):
+        open_ended = "…" in told
+        keys = [k for k in told if k != "…"]
+        return (set(keys) <= set(seen) and (open_ended or len(keys) == len(seen))
+                and all(equal(told[k], seen[k], k) for k in keys))
+    if isinstance(told, list) and isinstance(seen, list):
+        return len(told) == len(seen) and all(map(equal, told, seen))
+    if isinstance(told, str) and isinstance(seen, str):
+        return told == "…" or steady(told) == steady(seen)
+    return told == seen and type(told) is type(seen)
+
+
+def as_json(text, with_ellipsis=False):
+    if with_ellipsis:
+        text = re.sub(r"([,{])\s*…\s*}", r'\1"…":"…"}', text)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, (dict, list)) else None
+
+
+def json_at(lines, i):
+    """The JSON document that the page's lines from i on make up, and where it ends."""
+    if not lines[i].startswith(("{", "[")):
+        return None, i
+    for end in range(i + 1, len(lines) + 1):
+        value = as_json("".join(lines[i:end]), with_ellipsis=True)
+        if value is not None:
+            return value, end
+    return None, i
+
+
+def matches(told, seen):
+    """Do the page's lines say what was printed?"""
+    if not told:
+        return not seen
+    if told[0].strip() == "…":
+        return any(matches(told[1:], seen[i:]) for i in range(len(seen) + 1))
+    if not seen:
+        return False
+    value, end = json_at(told, 0)
+    if value is not None:
+        printed = as_json(seen[0])
+        return printed is not None and equal(value, printed) and matches(told[end:], seen[1:])
+    return steady(told[0]) == steady(seen[0]) and matches(told[1:], seen[1:])
+
+
+# --- a page -----------------------------------------------------------------------------
+
+def examples(block):
+    """(command, lines that it prints) of a console block; "\\" continues a command."""
+    out = []
+    for line in block.lines:
+        if line.startswith("$ "):
+            out.append([line[2:], []])
+        elif out and out[-1][0].endswith("\\") and not out[-1][1]:
+            out[-1][0] += "\n" + line.removeprefix("> ")
+        elif out:
+            out[-1][1].append(line)
+        else:
+            raise SystemExit(f"{block.place}: output before the first '$ command'")
+    return out
+
+
+def copy_checkout(to):
+    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "commands", "docs"], cwd=ROOT, check=True,
+                             capture_output=True, text=True).stdout.splitlines()
+    for name in tracked:
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, to / name)
+
+
+def prepare(page, home):
+    start = home / "runner" / START[page.name] if page.name in START else home / "tools"
+    if page.name in START:
+        copy_checkout(home / "runner")
+    start.mkdir(parents=True, exist_ok=True)
+    return start
+
+
+def save(block, start):
+    path = start / block.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, encoding="utf-8")
+
+
+def run_block(block, shell):
+    failures = []
+    for command, told in examples(block):
+        printed = shell.run(command)
+        if not matches(told, printed.splitlines()):
+            failures.append(f"{block.place}: $ {command}\n--- the page says\n" + "\n".join(told)
+                            + f"\n--- it prints\n{printed}")
+    return failures
+
+
+def run_page(page, runner):
+    """How many commands were run, and what differed."""
+    count, failures = 0, []
+    with tempfile.TemporaryDirectory(prefix="docs-") as folder:
+        home = pathlib.Path(folder).resolve()
+        start = prepare(page, home)
+        shell = Shell(home, start, runner, in_pipe if page.name in PIPED else in_terminal)
+        for block in blocks(page):
+            if block.file:
+                save(block, start)
+            elif block.language == "console":
+                shell.cwd = start
+                count += len(examples(block))
+                failures += run_block(block, shell)
+    return count, failures
+
+
+def main():
+    total, failures = 0, []
+    for name in sys.argv[1:]:
+        count, differing = run_page((ROOT / name).resolve(), pathlib.Path(os.environ["RUNNER"]).resolve())
+        total, failures = total + count, failures + differing
+    print("\n".join(failures) or f"{total} commands print what the page says")
+    sys.exit(bool(failures) or total == 0)
+
+
+if __name__ == "__main__":
+    main()
