@@ -1,0 +1,226 @@
+-- generate: the parts of docs/reference.md that have a source elsewhere: flags,
+-- variables, exit and error codes, declaration keys, the script API. Run it from the
+-- root: lua5.4 docs/generate.lua. A test fails when the page is behind.
+
+package.path = "./lua/?.lua;" .. package.path
+package.searchers[#package.searchers + 1] = function(name)
+	local path = name:gsub("^runner%.", "lua/") .. ".lua"
+	return loadfile(path) or "\n\tno file " .. path
+end
+
+local annotations = require "runner.annotations"
+local environment = require "runner.environment"
+local flags = require "runner.flags"
+
+local M = {}
+
+local PAGE = "docs/reference.md"
+
+local function read(path)
+	local f = assert(io.open(path, "rb"))
+	local text = f:read("a")
+	f:close()
+	return text
+end
+
+local function cell(text)
+	return (tostring(text):gsub("|", "\\|"))
+end
+
+local function code(text)
+	return text and text ~= "" and "`" .. cell(text) .. "`" or ""
+end
+
+-- A table in Markdown: a head, and rows of cells that are Markdown already.
+local function markdown(head, rows)
+	local lines = { "| " .. table.concat(head, " | ") .. " |", ("|---"):rep(#head) .. "|" }
+	for i, row in ipairs(rows) do
+		lines[i + 2] = "| " .. table.concat(row, " | ") .. " |"
+	end
+	return table.concat(lines, "\n") .. "\n"
+end
+
+-- --- flags and variables -----------------------------------------------------------------
+
+local function flag_row(row)
+	local kind = row.values and table.concat(row.values, ", ") or row.type
+	if row.max then
+		kind = ("%s, %s to %s"):format(kind, row.min, row.max)
+	end
+	local spelt = (row.short and "-" .. row.short .. ", " or "") .. "--" .. row.flag
+	return { code(spelt), cell(kind), code(row.default ~= nil and tostring(row.default)), code(row.env),
+		cell(row.description) }
+end
+
+local SECTIONS = {}
+
+function SECTIONS.flags()
+	local rows = {}
+	for i, row in ipairs(flags.rows) do
+		rows[i] = flag_row(row)
+	end
+	return markdown({ "flag", "value", "default", "variable", "meaning" }, rows)
+end
+
+function SECTIONS.environment()
+	local rows = {}
+	for i, row in ipairs(environment.rows) do
+		rows[i] = { code(row.name), cell(row.description) }
+	end
+	return markdown({ "variable", "meaning" }, rows)
+end
+
+-- --- the registry ---------------------------------------------------------------------------
+
+SECTIONS["exit-codes"] = function()
+	local rows = {}
+	local pattern = '\nEXIT%(([%u_]+),%s*(%d+),%s*(%d+),%s*(%u+),%s*(%u+),%s*"(.-)"%)'
+	for name, standard, classic, retryable, effects, description in read("src/common/codes.def"):gmatch(pattern) do
+		rows[#rows + 1] = { standard, code(name), classic, retryable:lower(), effects:lower(), cell(description) }
+	end
+	return markdown({ "exit", "name", "classic", "retryable", "side effects", "meaning" }, rows)
+end
+
+SECTIONS["error-codes"] = function()
+	local rows = {}
+	local pattern = "\nCODE%(([%u_]+),%s*([%u_]+),%s*(%u+),%s*(%-?%d+),%s*([%u_]+),%s*(.-)%)\n"
+	local text = read("src/common/codes.def"):gsub("\n", "\n\n")
+	for name, entry, retryable, after, strategy, hint in text:gmatch(pattern) do
+		rows[#rows + 1] = { code(name), code(entry), retryable == "INHERIT" and "" or retryable:lower(),
+			tonumber(after) >= 0 and ("%s, %s"):format(after, strategy:lower()) or "",
+			hint ~= "NULL" and cell(hint:sub(2, -2)) or "" }
+	end
+	return markdown({ "code", "exit entry", "retryable", "wait (ms)", "what to do" }, rows)
+end
+
+-- --- the script API ----------------------------------------------------------------------------
+
+-- "string? the rest" → type and the rest: blanks inside of brackets belong to the type.
+local function split_type(text)
+	local depth, at = 0, 1
+	while at <= #text do
+		local c = text:sub(at, at)
+		if c:find("[%(%{%[<]") then
+			depth = depth + 1
+		elseif c:find("[%)%}%]>]") then
+			depth = depth - 1
+		elseif c == " " and depth == 0 and not text:sub(1, at - 1):find("[:,|]$") then
+			break
+		end
+		at = at + 1
+	end
+	return text:sub(1, at - 1), text:sub(at + 1)
+end
+
+local function class_block(class)
+	local name = class:gsub("%.", "%%.")
+	return (annotations.runner .. "\n"):match("%-%-%-@class " .. name .. "%f[^%w]([^\n]*\n.-)\n\n")
+end
+
+local function field_rows(class)
+	local rows, own = {}, {}
+	local block = assert(class_block(class), class)
+	local base = block:match("^ : (runner%.%w+)")
+	for name, rest in block:gmatch("%-%-%-@field (%S+) ([^\n]+)") do
+		local kind, meaning = split_type(rest)
+		local optional = name:find("?", 1, true)
+		local about = optional and meaning or "**required** " .. meaning
+		rows[#rows + 1] = { code((name:gsub("%?$", ""))), code(kind), cell(about) }
+		own[rows[#rows][1]] = true
+	end
+	if base then
+		for _, row in ipairs(field_rows(base)) do
+			rows[#rows + 1] = not own[row[1]] and row or nil
+		end
+	end
+	return rows
+end
+
+local function keys_of(class)
+	return markdown({ "key", "type", "meaning" }, field_rows(class))
+end
+
+local TABLES = {
+	command = "Command", argument = "Arg", retry = "Retry", ["exit-code"] = "ExitCode", limits = "Limits",
+	example = "Example", project = "Project", run = "RunSpec", spawn = "SpawnSpec", pipeline = "PipelineSpec",
+	["retry-on"] = "RetryOn", http = "HttpSpec", lock = "LockOptions", prompt = "PromptOptions", failure = "Failure",
+}
+for section, class in pairs(TABLES) do
+	SECTIONS[section] = function()
+		return keys_of("runner." .. class)
+	end
+end
+
+-- What a table tells that a script is given: nothing in it is required.
+local GIVEN = { context = "Context", result = "Result", response = "HttpResult" }
+for section, class in pairs(GIVEN) do
+	SECTIONS[section] = function()
+		return (keys_of("runner." .. class):gsub("%*%*required%*%* ", ""))
+	end
+end
+
+-- What a comment above a function says: its first line, and what is given back.
+local function read_comment(lines)
+	local meaning, given = lines[1] and lines[1]:match("^%-%-%-([^@].*)") or "", {}
+	for _, line in ipairs(lines) do
+		local kind = line:match("^%-%-%-@return (.+)")
+		given[#given + 1] = kind and (split_type(kind))
+	end
+	return meaning, table.concat(given, ", ")
+end
+
+-- Every function of a class in an annotation file.
+local function function_rows(text, class, spelt)
+	local rows, comment = {}, {}
+	for line in text:gmatch("[^\n]*") do
+		local signature = line:match("^function " .. class .. "([%.:][%w_]+%b())")
+		if signature then
+			local meaning, given = read_comment(comment)
+			rows[#rows + 1] = { code(spelt .. signature), code(given), cell(meaning) }
+		end
+		if line:find("^%-%-%-") then
+			comment[#comment + 1] = line
+		else
+			comment = {}
+		end
+	end
+	return rows
+end
+
+local API = { methods = { "runner", "Context", "ctx" }, process = { "runner", "Process", "process" },
+	json = { "json", "json", "json" }, fs = { "fs", "fs", "fs" } }
+for section, place in pairs(API) do
+	SECTIONS[section] = function()
+		return markdown({ "function", "gives", "meaning" }, function_rows(annotations[place[1]], place[2], place[3]))
+	end
+end
+
+---The page with each generated part renewed: what stands between
+---`<!-- generated: NAME -->` and `<!-- end -->`.
+---@param page string
+---@return string
+function M.render(page)
+	return (page:gsub("(<!%-%- generated: ([%w-]+) %-%->\n).-(<!%-%- end %-%->)", function(head, name, tail)
+		local section = assert(SECTIONS[name], "docs/reference.md asks for " .. name .. ", which nobody generates")
+		return head .. section() .. tail
+	end))
+end
+
+---@return string[] names of the parts
+function M.parts()
+	local names = {}
+	for name in pairs(SECTIONS) do
+		names[#names + 1] = name
+	end
+	table.sort(names)
+	return names
+end
+
+if arg and arg[0] and arg[0]:find("generate%.lua$") then
+	local page = read(PAGE)
+	local f = assert(io.open(PAGE, "wb"))
+	f:write(M.render(page))
+	f:close()
+end
+
+return M

@@ -1,0 +1,65 @@
+-- The generated parts of docs/reference.md are those of the sources.
+
+local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/reference_spec%.lua$")
+
+local function read(path)
+	local f = assert(io.open(ROOT .. path, "rb"))
+	local text = f:read("a")
+	f:close()
+	return text
+end
+
+-- The generator looks for its sources below the root, where the tests run.
+local generate = dofile(ROOT .. "docs/generate.lua")
+
+-- A page with nothing but that part, made.
+local function part(name)
+	return generate.render(("<!-- generated: %s -->\n<!-- end -->\n"):format(name))
+end
+
+describe("the reference", function()
+	it("is as lua5.4 docs/generate.lua writes it", function()
+		local page = read "docs/reference.md"
+		assert.is_true(generate.render(page) == page, "docs/reference.md is behind: run lua5.4 docs/generate.lua")
+	end)
+
+	it("has every part that can be generated", function()
+		local page = read "docs/reference.md"
+		for _, name in ipairs(generate.parts()) do
+			assert.truthy(page:find("<!-- generated: " .. name .. " -->", 1, true), name)
+		end
+	end)
+
+	it("changes nothing outside of its parts", function()
+		local page = "before\n<!-- generated: limits -->\nold\n<!-- end -->\nafter <!-- end -->\n"
+		local made = generate.render(page)
+		assert.equal("before\n", made:match("^(before\n)<!%-%- generated"))
+		assert.truthy(made:find("<!-- end -->\nafter <!-- end -->\n", 1, true))
+		assert.falsy(made:find("old", 1, true))
+		assert.equal(made, generate.render(made))
+	end)
+
+	it("lists every function, the first one as well", function()
+		local annotations = require "runner.annotations"
+		for name, place in pairs { methods = { "runner", "Context" }, process = { "runner", "Process" },
+			json = { "json", "json" }, fs = { "fs", "fs" } } do
+			local made = part(name)
+			for found in annotations[place[1]]:gmatch("\nfunction " .. place[2] .. "[.:]([%w_]+)") do
+				assert.truthy(made:find("[.:]" .. found .. "%("), name .. " lacks " .. found)
+			end
+		end
+	end)
+
+	it("lists every row of the registry and every flag", function()
+		local text = read "src/common/codes.def"
+		for kind, name in pairs { EXIT = "exit-codes", CODE = "error-codes" } do
+			local made = part(name)
+			for found in text:gmatch("\n" .. kind .. "%(([%u_]+),") do
+				assert.truthy(made:find("`" .. found .. "`", 1, true), found)
+			end
+		end
+		for _, row in ipairs(require("runner.flags").rows) do
+			assert.truthy(part("flags"):find("--" .. row.flag .. "`", 1, true), row.name)
+		end
+	end)
+end)
