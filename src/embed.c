@@ -1,6 +1,7 @@
 /*
- * embed.c: a build tool. Compiles Lua files to chunks (debug information kept,
- * so that tracebacks name files and lines) and writes them as one C table.
+ * embed.c: a build tool. Compiles Lua files to chunks and writes them as one C
+ * table. Lines and the names of functions are kept, so that tracebacks tell them;
+ * names of local variables, a third of all strings to load, are not.
  *
  *   embed OUT.c lua/boot.lua lua/commands/help.lua …
  *
@@ -9,6 +10,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct sink {
@@ -16,16 +18,124 @@ struct sink {
 	size_t size;
 };
 
-static int write_bytes(lua_State *L, const void *bytes, size_t n, void *data)
+static void write_bytes(struct sink *sink, const unsigned char *bytes, size_t n)
 {
-	struct sink *sink = data;
-	const unsigned char *p = bytes;
-
-	(void)L;
 	for (size_t i = 0; i < n; i++)
-		fprintf(sink->out, "%u,%s", p[i], (sink->size + i) % 24 == 23 ? "\n" : "");
+		fprintf(sink->out, "%u,%s", bytes[i], (sink->size + i) % 24 == 23 ? "\n" : "");
 	sink->size += n;
-	return 0;
+}
+
+/* --- a chunk without its local names: the order of ldump.c (Lua 5.4) ---------------- */
+
+#define HEADER_SIZE 31 /* signature, version, format, data, sizes, two numbers */
+
+struct chunk {
+	const unsigned char *at; /* the next byte; its own lengths are believed: Lua wrote it */
+	struct sink *sink;       /* NULL: read without writing */
+};
+
+static void copy_bytes(struct chunk *c, size_t n)
+{
+	if (c->sink)
+		write_bytes(c->sink, c->at, n);
+	c->at += n;
+}
+
+/* 7 bits a byte, most significant first, the last one marked. */
+static size_t copy_size(struct chunk *c)
+{
+	const unsigned char *start = c->at;
+	size_t v = 0, n = 0;
+
+	do
+		v = v << 7 | (start[n] & 0x7f);
+	while (!(start[n++] & 0x80));
+	copy_bytes(c, n);
+	return v;
+}
+
+static void copy_string(struct chunk *c)
+{
+	size_t size = copy_size(c); /* of the string, plus 1; 0: none */
+
+	copy_bytes(c, size ? size - 1 : 0);
+}
+
+static void copy_constant(struct chunk *c)
+{
+	unsigned char type = *c->at & 0x0f;
+
+	if (type == LUA_TNUMBER) {
+		copy_bytes(c, 1 + sizeof(lua_Number));
+		return;
+	}
+	copy_bytes(c, 1);
+	if (type == LUA_TSTRING)
+		copy_string(c);
+}
+
+static void skip_local_names(struct chunk *c)
+{
+	static const unsigned char none = 0x80;
+	struct chunk unseen = { c->at, NULL };
+
+	for (size_t n = copy_size(&unseen); n > 0; n--) {
+		copy_string(&unseen);
+		copy_size(&unseen);
+		copy_size(&unseen);
+	}
+	c->at = unseen.at;
+	write_bytes(c->sink, &none, 1);
+}
+
+static void copy_function(struct chunk *c)
+{
+	copy_string(c); /* source */
+	copy_size(c);   /* lines */
+	copy_size(c);
+	copy_bytes(c, 3); /* parameters, vararg, stack */
+	copy_bytes(c, copy_size(c) * 4); /* instructions */
+	for (size_t n = copy_size(c); n > 0; n--)
+		copy_constant(c);
+	copy_bytes(c, copy_size(c) * 3); /* upvalues */
+	for (size_t n = copy_size(c); n > 0; n--)
+		copy_function(c);
+	copy_bytes(c, copy_size(c)); /* line steps */
+	for (size_t n = 2 * copy_size(c); n > 0; n--)
+		copy_size(c); /* absolute lines */
+	skip_local_names(c);
+	for (size_t n = copy_size(c); n > 0; n--)
+		copy_string(c); /* names of upvalues */
+}
+
+/* --- the table ------------------------------------------------------------------------ */
+
+static int add_bytes(lua_State *L, const void *bytes, size_t n, void *data)
+{
+	(void)L;
+	return fwrite(bytes, 1, n, data) != n;
+}
+
+/* The function on the stack as a chunk. 0, or -1 when it has another form. */
+static int write_chunk(lua_State *L, struct sink *sink)
+{
+	char *whole = NULL;
+	size_t size = 0;
+	FILE *dump = open_memstream(&whole, &size);
+	struct chunk c = { NULL, sink };
+
+	if (!dump)
+		return -1;
+	lua_dump(L, add_bytes, dump, 0);
+	fclose(dump);
+	c.at = (const unsigned char *)whole;
+	if (size > HEADER_SIZE && whole[4] == 0x54) {
+		copy_bytes(&c, HEADER_SIZE + 1); /* and the number of upvalues */
+		copy_function(&c);
+	}
+	size -= (size_t)(c.at - (const unsigned char *)whole);
+	free(whole);
+	return size == 0 ? 0 : -1;
 }
 
 static int embed_file(lua_State *L, FILE *out, const char *path, int index, size_t *size)
@@ -37,7 +147,10 @@ static int embed_file(lua_State *L, FILE *out, const char *path, int index, size
 		return -1;
 	}
 	fprintf(out, "static const unsigned char chunk_%d[] = {\n", index);
-	lua_dump(L, write_bytes, &sink, 0);
+	if (write_chunk(L, &sink) < 0) {
+		fprintf(stderr, "%s: can't read its chunk: is this Lua 5.4?\n", path);
+		return -1;
+	}
 	fputs("};\n", out);
 	lua_settop(L, 0);
 	*size = sink.size;
