@@ -10,6 +10,7 @@ import json
 import re
 import sys
 
+sys.dont_write_bytecode = True  # the checkout stays as it is
 from docs_pages import LANGUAGES, PAGES, ROOT, anchors, blocks, links, table_after
 
 README = ROOT / "README.md"

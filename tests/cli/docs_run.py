@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True  # the checkout stays as it is
 from docs_pages import ROOT, blocks
 
 LIMIT_S = 60  # one command

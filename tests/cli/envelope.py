@@ -8,6 +8,7 @@ import json
 import re
 import sys
 
+sys.dont_write_bytecode = True  # the checkout stays as it is
 import schema
 
 CODE = re.compile(r"^[A-Z][A-Z0-9_]+$")

@@ -3,6 +3,7 @@ valid one in one way."""
 import copy
 import sys
 
+sys.dont_write_bytecode = True  # the checkout stays as it is
 import schema
 
 META = {
