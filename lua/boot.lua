@@ -242,6 +242,9 @@ local function ask_command(command, values)
 		return e
 	elseif type(list) == "string" then
 		list = { list }
+	elseif list ~= nil and list ~= true and type(list) ~= "table" then
+		return errors.new("COMMAND_INVALID", ("%s: validate returned %s; return a list of problems, empty or nil"
+			.. " when all is well"):format(command.path, tostring(list)), { phase = "validation" })
 	end
 	local problems = listed_problems(type(list) == "table" and list or {})
 	return #problems > 0 and require("runner.complaint").error(problems) or nil
@@ -298,7 +301,12 @@ local function answer_question(question, command, parsed, settled, project)
 		return host.send("RESULT", { ok = true, data = encoded { version = launch.version } })
 	elseif question == "plan" then
 		send_plan(command, settled, parsed.framework, project)
-		return reply_success(require("runner.preview").describe(command, settled), format_of(parsed.framework))
+		local preview, format = require "runner.preview", format_of(parsed.framework)
+		local plan = preview.describe(command, settled)
+		if format ~= "json" and format ~= "text" then
+			session.texts[format] = require("runner.render").text(preview.rows(plan), format, preview)
+		end
+		return reply_success(plan, format)
 	end
 	local help = assert(loader.command({ name = "help", words = 1 }, project))
 	local topic = { command = {} }

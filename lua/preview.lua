@@ -63,4 +63,25 @@ function M.describe(command, settled)
 	}
 end
 
+M.columns = { "name", "value", "source" }
+
+local RETRY = { { "retries", "retries" }, { "strategy", "strategy" }, { "delay_ms", "delay" },
+	{ "max_delay_ms", "max_delay" }, { "jitter", "jitter" }, { "seed", "seed" } }
+
+---The same as rows, for the formats that are made of rows.
+---@param plan table from M.describe
+---@return {name: string, value: any, source: string?}[]
+function M.rows(plan)
+	local rows = {}
+	for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
+		rows[#rows + 1] = { name = name .. "_ms", value = plan.limits[name].ms, source = plan.limits[name].source }
+	end
+	for _, pair in ipairs(RETRY) do
+		rows[#rows + 1] = { name = pair[1], value = plan.retry[pair[1]], source = plan.retry.sources[pair[2]] }
+	end
+	rows[#rows + 1] = { name = "delays_ms", value = table.concat(plan.retry.delays_ms, " ") }
+	rows[#rows + 1] = { name = "worst_case_ms", value = plan.worst_case_ms }
+	return rows
+end
+
 return M
