@@ -44,10 +44,15 @@ local function within_outer(settled)
 	end
 end
 
+-- A whole number ≥ 0, as retry.seed takes it.
+local function given_seed()
+	local seed = math.tointeger(tonumber(os.getenv("RUNNER_SEED")))
+	return seed and seed >= 0 and seed or nil
+end
+
 -- The first attempt's seed rules the run; a declared one wins over RUNNER_SEED.
 local function seed_of(declared, seed_text)
-	return math.tointeger(tonumber(seed_text)) or declared
-		or math.tointeger(tonumber(os.getenv("RUNNER_SEED"))) or host.random()
+	return math.tointeger(tonumber(seed_text)) or declared or given_seed() or host.random()
 end
 
 -- The declared retry table that holds, and whose it is. An outer run that retries
@@ -72,7 +77,7 @@ local function retry_sources(retry, source, retries, delay)
 	end
 	out.strategy, out.delays = retry and retry.delays and source or out.strategy, nil
 	if out.seed == "default" then
-		out.seed = math.tointeger(tonumber(os.getenv("RUNNER_SEED"))) and "environment" or "random"
+		out.seed = given_seed() and "environment" or "random"
 	end
 	out.retries, out.delay = retries or out.retries, delay or out.delay
 	return out

@@ -130,7 +130,7 @@ static void write_attempts(struct run *run, struct json_writer *w)
 	if (p->retries != 0 && p->jitter != JITTER_NONE) {
 		struct buf text = BUF_INIT;
 
-		buf_add_fmt(&text, "%lld", (long long)p->seed); /* as RUNNER_SEED takes it */
+		buf_add_fmt(&text, "%llu", (unsigned long long)p->seed);
 		strncpy(seed, buf_cstr(&text), sizeof(seed) - 1);
 		seed[sizeof(seed) - 1] = '\0';
 		member_cstr(w, "retry_seed", seed);
