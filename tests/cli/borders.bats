@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# The borders of the house: which room may know which, how long files may be, what
+# the top level holds, how much Lua a plain run loads.
+
+load helper
+
+prepare() {
+	cd "$ROOT" || return 1
+}
+
+# compiled ROOM: the paths of its object files, made for this test.
+compiled() {
+	local source object
+	for source in src/"$1"/*.c; do
+		object=$BATS_TEST_TMPDIR/$(basename "$source" .c).o
+		"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DRUNNER_VERSION='"0"' -c -o "$object" "$source"
+		echo "$object"
+	done
+}
+
+@test "objects of common, engine and supervisor hold no lua_ symbol" {
+	local room objects
+	for room in common engine supervisor; do
+		mapfile -t objects < <(compiled $room)
+		[ "${#objects[@]}" -gt 3 ]
+		[ -z "$(nm "${objects[@]}" | grep -E '\b(lua|luaL|luaopen|luai)_' || true)" ]
+	done
+}
+
+# may ROOM: the rooms whose headers it may include.
+may() {
+	case $1 in
+	common) echo common ;;
+	engine) echo 'common|engine' ;;
+	supervisor) echo 'common|engine|supervisor' ;;
+	worker) echo 'common|engine|worker' ;;
+	esac
+}
+
+@test "each room includes only from itself and from those below it" {
+	local room strangers
+	for room in common engine supervisor worker; do
+		strangers=$(grep -HnE '^#\s*include "\.\./' src/$room/*.[ch] | grep -vE "\"\.\./($(may $room))/[a-z_0-9]+\.(h|def)\"" || true)
+		[ -z "$strangers" ] || { echo "$strangers" >&2 && false; }
+	done
+	[ -z "$(grep -lE '#\s*include <(lua|lauxlib|lualib)' src/common/* src/engine/* src/supervisor/* || true)" ]
+}
+
+@test "neither common nor engine prints, exits or forks on its own account" {
+	[ -z "$(grep -nE '\b(printf|puts|perror|exit)\(' src/common/*.c src/engine/*.c | grep -vE '\b(_exit|snprintf|vsnprintf)\(' || true)" ]
+}
+
+@test "the top level holds what it may hold" {
+	git -C "$ROOT" rev-parse >/dev/null 2>&1 || skip "no repository"
+	local strangers
+	strangers=$(git -C "$ROOT" ls-files | cut -d/ -f1 | sort -u |
+		grep -vxE 'src|lua|commands|tests|docs|Makefile|README\.md|LICENSE|\..*' || true)
+	[ -z "$strangers" ] || { echo "$strangers" >&2 && false; }
+}
+
+# lines_below LIMIT FILES…
+lines_below() {
+	local limit=$1 file n
+	shift
+	for file; do
+		n=$(wc -l <"$file")
+		[ "$n" -le "$limit" ] || { echo "$file has $n lines, more than $limit" >&2 && return 1; }
+	done
+}
+
+@test "main.c, Makefile and README are short, and every file of C and Lua has at most 400 lines" {
+	lines_below 49 src/main.c
+	lines_below 149 Makefile
+	[ ! -e README.md ] || lines_below 149 README.md
+	local lua
+	lua=" $(echo lua/*.lua lua/commands/*.lua) "
+	lua=${lua/ lua\/annotations.lua / } # a reference without code
+	# shellcheck disable=SC2086
+	lines_below 400 src/*/*.[ch] $lua
+}
+
+@test "every file of C and Lua says first what it owns" {
+	local file
+	for file in src/*/*.[ch]; do
+		head -1 "$file" | grep -q '^/\*' || { echo "$file has no opening comment" >&2 && false; }
+	done
+	for file in lua/*.lua; do
+		head -1 "$file" | grep -q '^-- ' || { echo "$file has no opening comment" >&2 && false; }
+	done
+}
+
+# The modules that a run of ARGS loads, by the files that it opens under RUNNER_LUA.
+loaded_by() {
+	(cd "$BATS_TEST_TMPDIR" &&
+		env -i "${CLEAN_ENV[@]}" RUNNER_LUA="$ROOT/lua" strace -f -qq -e trace=openat -o trace.txt "$RUNNER" "$@" >out.txt 2>err.txt </dev/null &&
+		sed -n "s|.*openat(.*\"$ROOT/lua/\([^\"]*\.lua\)\".* = [0-9].*|\1|p" trace.txt | sort -u)
+}
+
+@test "a plain run loads at most 80 KB of bytecode" {
+	command -v strace >/dev/null || skip "no strace here"
+	mkdir -p "$BATS_TEST_TMPDIR/commands"
+	echo 'return { description = "x", danger_level = "safe", args = { { "name", "string", default = "you" } },
+		run = function(args) return { greeting = args.name } end }' >"$BATS_TEST_TMPDIR/commands/hello.lua"
+	local modules
+	modules=$(loaded_by hello --name me)
+	[ -n "$modules" ]
+	echo "$modules"
+	# shellcheck disable=SC2086
+	(cd lua && lua5.4 - $modules) <<-'LUA'
+		local total = 0
+		for _, name in ipairs(arg) do
+			local n = #string.dump(assert(loadfile(name)), false)
+			total = total + n
+			print(("%6d %s"):format(n, name))
+		end
+		print(("%6d of 81920 bytes"):format(total))
+		os.exit(total <= 80 * 1024)
+	LUA
+}
+
+@test "a plain run loads no module that only failures, help or other commands need" {
+	command -v strace >/dev/null || skip "no strace here"
+	mkdir -p "$BATS_TEST_TMPDIR/commands"
+	echo 'return { description = "x", danger_level = "safe", run = function() return {} end }' >"$BATS_TEST_TMPDIR/commands/hello.lua"
+	local modules
+	modules=$(loaded_by hello)
+	[ -z "$(grep -xE '(complaint|declaration|catalog|suggest|doubts|help|lint|render|preview|proc.*|http.*|retry|lock|tty)\.lua|commands/.*' <<<"$modules" || true)" ]
+}

@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# Where commands are found, and what authors may write into their files and into
+# runner.lua: every mistake names the file, the key and what to write.
+
+load helper
+load input
+
+# --- where commands are found -----------------------------------------------------------
+
+# who NAME DIR…: a command file in each DIR that answers with its folder.
+who() {
+	local name=$1 dir
+	shift
+	for dir; do
+		mkdir -p "$dir"
+		echo "return { description = 'x', danger_level = 'safe', run = function() return { from = '$dir' } end }" >"$dir/$name.lua"
+	done
+}
+
+found_in() {
+	succeeded
+	expect "e.data['from'] == '$1'"
+}
+
+@test "the nearest runner.lua wins over a nearer commands/, which wins over a farther one" {
+	who who commands sub/commands
+	mkdir -p sub/deep
+	cd sub/deep
+	call who
+	found_in sub/commands
+	echo 'return {}' >../../runner.lua
+	call who
+	found_in commands
+	echo 'return { commands = "scripts" }' >../runner.lua
+	(cd ../.. && who who scripts && mv scripts sub/)
+	call who
+	found_in scripts
+}
+
+@test "the search ends at the root of the repository and at HOME" {
+	who who commands
+	mkdir -p repo/.git repo/src home/src
+	cd repo/src
+	call who
+	refused 2 COMMAND_NOT_FOUND
+	cd ../../home/src
+	call who
+	found_in commands
+	call HOME="${PWD%/src}" who
+	refused 2 COMMAND_NOT_FOUND
+	call HOME="$PWD" who
+	refused 2 COMMAND_NOT_FOUND
+}
+
+@test "RUNNER_PATH, then XDG_CONFIG_HOME or ~/.config, behind the project; any form of a path" {
+	who who commands extra xdg/runner/commands home/.config/runner/commands
+	who more extra xdg/runner/commands home/.config/runner/commands
+	who own xdg/runner/commands home/.config/runner/commands
+	local path
+	for path in "$PWD/extra" "$PWD/extra/" extra ./extra// "/nonexistent::$PWD/extra" "$PWD/home/../extra"; do
+		call RUNNER_PATH="$path" XDG_CONFIG_HOME="$PWD/xdg" HOME="$PWD/home" who
+		found_in commands
+		call RUNNER_PATH="$path" XDG_CONFIG_HOME="$PWD/xdg" HOME="$PWD/home" more
+		found_in extra
+		call RUNNER_PATH="$path" XDG_CONFIG_HOME="$PWD/xdg" HOME="$PWD/home" own
+		found_in xdg/runner/commands
+	done
+	call RUNNER_PATH=/ XDG_CONFIG_HOME="$PWD/xdg" own
+	found_in xdg/runner/commands
+	call HOME="$PWD/home" own
+	found_in home/.config/runner/commands
+	chmod 777 extra
+	call RUNNER_PATH="extra/" more
+	refused 4 COMMAND_INVALID
+}
+
+@test "a built-in can't be shadowed" {
+	local name
+	for name in help lint new types completion; do
+		command_file "$name" <<<'return { description = "x", danger_level = "safe",
+			run = function() local f = io.open("touched", "w") f:close() return { mine = true } end }'
+		call "$name"
+		[ ! -e touched ]
+	done
+}
+
+# --- declarations ------------------------------------------------------------------------
+
+@test "every mistake of a declaration: exit 4, the file, the key and what to write" {
+	local good='description = "x", danger_level = "safe", run = function() local f = io.open("touched", "w") f:close() end'
+	local key lua needle
+	while IFS='|' read -r key lua needle; do
+		echo "$key: $lua" # shown when something fails
+		case $lua in
+		-*) lua="${good/${lua#-}/}" ;;
+		*) lua="$good, $lua" ;;
+		esac
+		echo "return { $lua }" >commands/wrong.lua
+		call wrong
+		refused 4 COMMAND_INVALID
+		expect "'commands/wrong.lua' in e.error.message and '$key' in e.error.errors[0]['field']"
+		expect "'''$needle''' in e.error.errors[0]['fix_required']"
+	done <<-'ROWS'
+		description|-description = "x",|one sentence
+		danger_level|-danger_level = "safe",|"safe", "mutating" or "destructive"
+		danger_level|danger_level = "harmless"|"safe", "mutating" or "destructive"
+		run|run = 5|function(args, ctx)
+		tiemout|tiemout = "5s"|did you mean 'timeout'?
+		timeout|timeout = "soon"|a duration such as
+		timeout|timeout = -1|a duration such as
+		attempt_timeout|attempt_timeout = {}|a duration such as
+		idle_timeout|idle_timeout = "1 fortnight"|a duration such as
+		grace|grace = true|a duration such as
+		stdin|stdin = "yes"|true or false
+		interactive|interactive = 1|true or false
+		steps|steps = {}|a list of names
+		steps|steps = { "a", "b", "a" }|its own name
+		steps|steps = { "a", 5 }|a list of names
+		validate|validate = "no"|function(args)
+		cleanup|cleanup = {}|function(ctx)
+		limits.memory|limits = { memory = "much" }|a size such as
+		limits.cpu|limits = { cpu = 1 }|memory
+		retry|retry = {}|retries = 3
+		retry|retry = 5|retries = 3
+		retry.retrys|retry = { retries = 1, retrys = 3 }|did you mean 'retries'?
+		retry.retries|retry = { retries = -1 }|a whole number
+		retry.delay|retry = { retries = 1, delay = "x" }|a duration
+		retry.strategy|retry = { retries = 1, strategy = "random" }|"exponential"
+		retry.strategy|retry = { retries = 1, strategy = "custom" }|delays
+		retry.strategy|retry = { delays = { "1s" }, strategy = "linear" }|leave one of them out
+		retry.delays|retry = { delays = {} }|a list of 1 to 64
+		retry.jitter|retry = { retries = 1, jitter = 2 }|a number from 0 to 1
+		retry.on|retry = { retries = 1, on = "UNAVAILABLE" }|a list of error codes
+		retry.maybe|retry = { retries = 1, maybe = "x" }|true or false
+		retry|retry = { max_delay = "1s" }, timeout = "none"|retries = 3
+		exit_codes.LOCKED.code|exit_codes = { LOCKED = { code = 78, retryable = true, side_effects = "none" } }|from 79 to 125
+		exit_codes.LOCKED.code|exit_codes = { LOCKED = { code = 126, retryable = true, side_effects = "none" } }|from 79 to 125
+		exit_codes.LOCKED.retryable|exit_codes = { LOCKED = { code = 79, side_effects = "none" } }|true, false or "maybe"
+		exit_codes.LOCKED.side_effects|exit_codes = { LOCKED = { code = 79, retryable = true } }|"none", "partial" or "complete"
+		exit_codes.LOCKED|exit_codes = { LOCKED = { retryable = true } }|code = 79
+		exit_codes.TIMEOUT.code|exit_codes = { TIMEOUT = { code = 80 } }|leave code out
+		exit_codes.locked|exit_codes = { locked = { code = 79, retryable = true, side_effects = "none" } }|in capitals
+		exit_codes.BB.code|exit_codes = { AA = { code = 79, retryable = true, side_effects = "none" }, BB = { code = 79, retryable = true, side_effects = "none" } }|another number
+		exit_codes.NOT_FOUND.retry_strategy|exit_codes = { NOT_FOUND = { retry_strategy = "quick" } }|"immediate"
+		exit_codes.NOT_FOUND.retry_after_ms|exit_codes = { NOT_FOUND = { retry_after_ms = -5 } }|whole number of ms
+		args.1|args = { 5 }|write a table such as
+		args.a.type|args = { { "a" } }|"string"
+		args.a.type|args = { { "a", "text" } }|"string"
+		args.A.name|args = { { "A", "string" } }|lower-case
+		args.timeout.name|args = { { "timeout", "string" } }|choose another name
+		args.a.short|args = { { "a", "string", short = "h" } }|choose another short
+		args.a.name|args = { { "a", "string" }, { "a", "integer" } }|choose another name
+		args.a.values|args = { { "a", "enum" } }|a list of texts
+		args.a.min|args = { { "a", "integer", min = 5, max = 1 } }|a smaller one
+		args.a.min|args = { { "a", "string", min = 5 } }|leave it out
+		args.a.default|args = { { "a", "integer", default = "x" } }|keeps its own rules
+		args.a.default|args = { { "a", "enum", values = { "x" }, default = "y" } }|keeps its own rules
+		args.a.pattern|args = { { "a", "string", pattern = "^[$" } }|correct the regular expression
+		args.a.pattern|args = { { "a", "string", pattern = "abc" } }|^abc$
+		args.a.requird|args = { { "a", "string", requird = true } }|did you mean 'required'?
+		args.b.required|args = { { "a", "string", positional = true }, { "b", "string", positional = true, required = true } }|required
+		args.b.positional|args = { { "a", "string", variadic = true }, { "b", "string", positional = true } }|move it before
+		args.a.items|args = { { "a", "array" } }|items
+		examples.1.command|examples = { { description = "x" } }|a command line
+		exit_codes.TIMEOUT|danger_level = "mutating"|TIMEOUT = { retryable = false, side_effects = "partial" }
+	ROWS
+}
+
+@test "all mistakes of a declaration are told at once, each with its line" {
+	printf '%s\n' 'return {' 'description = "x",' 'danger_level = "none",' 'tiemout = 5,' 'run = 7,' '}' >commands/wrong.lua
+	call wrong
+	refused 4 COMMAND_INVALID
+	expect '[(p["field"], p["line"]) for p in e.error.errors] == [("danger_level", 3), ("tiemout", 4), ("run", 5)]'
+	expect 'e.error.message.endswith("(and 2 more)")'
+}
+
+# --- runner.lua --------------------------------------------------------------------------
+
+@test "mistakes of runner.lua: exit 4, the file, the key, what to write; nothing runs" {
+	local key lua needle
+	while IFS='|' read -r key lua needle; do
+		echo "$lua" | tee runner.lua # shown when something fails
+		call touch --target prod
+		refused 4 COMMAND_INVALID
+		expect "'runner.lua' in e.error.message and '''$needle''' in e.error.fix_required"
+		[ -z "$key" ] || expect "e.error.errors[0]['field'] == '$key'"
+	done <<-'ROWS'
+		exit_table|return { exit_table = "old" }|"standard" or "classic"
+		timeout|return { timeout = "soon" }|a duration
+		nmae|return { nmae = "x" }|did you mean 'name'?
+		retry|return { retry = {} }|retries = 3
+		commands|return { commands = 5 }|a folder
+		config|return { config = "x" }|a table
+		|return 5|return {
+		|return {|syntax
+		|error("boom")|
+	ROWS
+	[ "$(id -u)" -eq 0 ] || skip "needs root for chown"
+	echo 'return {}' >runner.lua
+	chown 12345 runner.lua
+	call touch --target prod
+	refused 4 COMMAND_INVALID
+}
+
+@test "runner.lua gives defaults: limits, retry, config, exit_table, the folder" {
+	cat >runner.lua <<-'LUA'
+		return { timeout = "7s", retry = { retries = 1, delay = "1ms" }, exit_table = "classic", commands = "scripts",
+			config = { targets = { "one", "two" } } }
+	LUA
+	mkdir scripts
+	cat >scripts/ask.lua <<-'LUA'
+		return { description = "x", danger_level = "safe",
+			args = { { "target", "enum", values = function(config) return config.targets end } },
+			run = function(args, ctx)
+				if not args.target then ctx:fail("TIMEOUT", "late") end
+				return { targets = ctx.config.targets, target = args.target }
+			end }
+	LUA
+	call ask --target two
+	succeeded
+	expect 'e.data["target"] == "two" and e.meta["timeout_ms"] == 7000'
+	call ask --target three
+	refused 2 INVALID_ARGUMENT
+	expect 'e.error.suggestion.startswith("Valid values: one, two")'
+	call ask
+	assert_envelope
+	[ "$status" -eq 7 ]
+	expect 'e.meta["retries"] == 1'
+	call RUNNER_EXIT_TABLE=standard ask
+	[ "$status" -eq 10 ]
+}

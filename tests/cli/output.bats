@@ -1,0 +1,80 @@
+#!/usr/bin/env bats
+# Flags about the output: --format, --output, --quiet, --verbose, --warnings-as-errors.
+
+load helper
+load input
+
+rows_command() {
+	command_file rows <<'LUA'
+return { description = "x", danger_level = "safe",
+	run = function(_, ctx)
+		ctx:log("debug", "detail")
+		ctx:log("a line")
+		ctx:warn("SLOW_DISK", "slow")
+		return { { n = 1, s = "a" }, { n = 2, s = "b" } }
+	end }
+LUA
+}
+
+@test "--format: each gives its own form of a success" {
+	rows_command
+	call rows --format json
+	succeeded
+	call rows --format jsonl
+	[ "$stdout" = '{"n":1,"s":"a"}'$'\n''{"n":2,"s":"b"}' ]
+	call rows --format tsv
+	[ "$stdout" = $'n\ts\n1\ta\n2\tb' ]
+	call rows --format plain
+	[ "$stdout" = $'1\ta\n2\tb' ]
+	call rows --format table
+	[ "$stdout" = $'n  s\n1  a\n2  b' ]
+	call RUNNER_FORMAT=tsv rows
+	[ "$stdout" = $'n\ts\n1\ta\n2\tb' ]
+	call RUNNER_FORMAT=tsv rows --format json
+	succeeded
+	call rows --format xml
+	refused 2 INVALID_ARGUMENT
+}
+
+@test "--output writes the result to a file; a format there is refused" {
+	rows_command
+	call rows --output out.json
+	succeeded
+	expect 'e.data["path"] == "out.json" and e.data["bytes"] == 34'
+	[ "$(<out.json)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
+	call rows --format tsv --output out.tsv
+	[ "$status" -eq 0 ] && [ "$stdout" = out.tsv ] && [ "$(<out.tsv)" = $'n\ts\n1\ta\n2\tb' ]
+	local format
+	for format in json jsonl tsv plain table text; do
+		call touch --target prod --output $format
+		refused 2 INVALID_ARGUMENT
+		expect "e.error.suggestion == 'Use --format $format' or '$format' == 'text'"
+		[ ! -e $format ]
+	done
+	call rows --output missing/out.json
+	assert_envelope
+	expect 'e.error.code == "OUTPUT_FAILED" and e.error.side_effects == "complete" and "missing/out.json" in e.error.message'
+}
+
+@test "--warnings-as-errors turns a success with warnings into a failure, and no other" {
+	rows_command
+	call rows --warnings-as-errors
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect 'e.error.code == "WARNINGS_AS_ERRORS" and e.error.side_effects == "complete"'
+	expect '[w["code"] for w in e.warnings] == ["SLOW_DISK"]'
+	call touch --target prod --warnings-as-errors
+	succeeded
+}
+
+@test "--quiet says nothing on stderr, --verbose more" {
+	rows_command
+	call rows
+	[[ "$stderr" == *'"a line"'* && "$stderr" != *'"detail"'* ]]
+	call rows --verbose
+	[[ "$stderr" == *'"a line"'* && "$stderr" == *'"detail"'* ]]
+	call rows --quiet
+	[ -z "$stderr" ]
+	call rows --quiet --verbose
+	[ -z "$stderr" ]
+}
