@@ -1,0 +1,145 @@
+"""measure: times and peak memory of short processes, for tests/bench/run and
+tests/cli/speed.bats.
+
+  measure.py ratio ROUNDS DIR_A A… -- DIR_B B…   median of A over median of B, interleaved
+  measure.py peak DIR A…                         KiB: resident peaks of all its processes, added up
+"""
+
+import ctypes
+import os
+import signal
+import statistics
+import sys
+import time
+
+# --- time --------------------------------------------------------------------
+
+
+class Case:
+    """A command: its name, arguments, directory and environment."""
+
+    def __init__(self, name, argv, cwd=".", env=None):
+        self.name, self.argv, self.cwd = name, argv, cwd
+        self.env = clean_environment() if env is None else env
+        self.seconds = []
+
+    def median(self):
+        return statistics.median(self.seconds)
+
+
+def clean_environment():
+    keep = ("PATH", "HOME", "LANG", "ASAN_OPTIONS")
+    return {name: os.environ[name] for name in keep if name in os.environ}
+
+
+def start(case):
+    """Start it with its streams at /dev/null; nothing of ours runs in the child."""
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        return os.posix_spawnp(case.argv[0], case.argv, case.env,
+                               file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)])
+    finally:
+        os.close(null)
+
+
+def once(case):
+    """Seconds from before the start to the end."""
+    os.chdir(case.cwd)
+    before = time.perf_counter()
+    pid = start(case)
+    _, status = os.waitpid(pid, 0)
+    took = time.perf_counter() - before
+    if os.waitstatus_to_exitcode(status) != 0:
+        raise RuntimeError(f"{case.name} failed: {case.argv} ended with {os.waitstatus_to_exitcode(status)}")
+    return took
+
+
+def interleaved(cases, rounds, seconds):
+    """A B C A B C …, at most `rounds` times and about `seconds` long. What disturbs
+    the machine for a while disturbs all of them."""
+    here = os.getcwd()
+    until = time.monotonic() + seconds
+    for case in cases:
+        once(case)  # into the page cache
+    for _ in range(rounds):
+        for case in cases:
+            case.seconds.append(once(case))
+        if time.monotonic() > until:
+            break
+    os.chdir(here)
+
+
+# --- memory ------------------------------------------------------------------
+#
+# Each process is stopped at its exit by ptrace(2) and asked for the largest
+# resident set that it ever had (VmHWM). Added up over all processes of a command:
+# an upper bound of what they held together, since pages that two of them share are
+# counted twice. getrusage(2) would answer with our own size where that is larger.
+
+PTRACE_CONT, PTRACE_SEIZE = 7, 0x4206
+TRACE_FORKS, TRACE_EXIT = 0x2 | 0x4 | 0x8, 0x40
+EVENT_EXIT = 6
+WALL = 0x40000000
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+libc.ptrace.restype = ctypes.c_long
+
+
+def ptrace(request, pid, data):
+    if libc.ptrace(request, pid, None, data) < 0:
+        raise OSError(ctypes.get_errno(), f"ptrace: {os.strerror(ctypes.get_errno())}")
+
+
+def resident_peak(pid):
+    """The process that this thread belongs to, and its VmHWM in KiB."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+        facts = dict(line.split(":", 1) for line in status)
+    return int(facts["Tgid"]), int(facts.get("VmHWM", "0 kB").split()[0])
+
+
+def follow(pid, status, peaks):
+    """One stop of a traced process: note what it tells, let it go on."""
+    event, stopped_by = status >> 16, os.WSTOPSIG(status)
+    if event == EVENT_EXIT:
+        process, kib = resident_peak(pid)
+        peaks[process] = max(kib, peaks.get(process, 0))
+    signals = 0 if event or stopped_by in (signal.SIGTRAP, signal.SIGSTOP) else stopped_by
+    ptrace(PTRACE_CONT, pid, signals)
+
+
+def peak(case):
+    """KiB of each process of a command, the first one last. It starts behind a shell
+    that waits to be traced; exec gives it a memory of its own."""
+    os.chdir(case.cwd)
+    shell = Case(case.name, ["/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *case.argv], case.cwd, case.env)
+    first = start(shell)
+    os.waitpid(first, os.WUNTRACED)
+    ptrace(PTRACE_SEIZE, first, TRACE_FORKS | TRACE_EXIT)
+    os.kill(first, signal.SIGCONT)
+    peaks = {}
+    for _ in range(10000):
+        pid, status = os.waitpid(-1, WALL)
+        if os.WIFSTOPPED(status):
+            follow(pid, status, peaks)
+        elif pid == first:
+            return [kib for child, kib in peaks.items() if child != first] + [peaks[first]]
+    raise RuntimeError(f"{case.name} never ended")
+
+
+# --- for shell scripts -----------------------------------------------------------
+
+
+def main(verb, *rest):
+    if verb == "peak":
+        print(sum(peak(Case("it", list(rest[1:]), rest[0]))))
+        return
+    rounds, both = int(rest[0]), list(rest[1:])
+    at = both.index("--")
+    a, b = Case("a", both[1:at], both[0]), Case("b", both[at + 2:], both[at + 1])
+    interleaved([a, b], rounds, 20)
+    print(f"{a.median() / b.median():.3f}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,53 @@
+#!/usr/bin/env bats
+# What a run costs, loosely enough for a busy machine: ratios of medians that are
+# measured in turn, the best of three tries. tests/bench/run measures the same in
+# detail; the budget of bytecode stands in borders.bats.
+
+load helper
+
+MEASURE=$ROOT/tests/bench/measure.py
+
+prepare() {
+	case $RUNNER in */sanitize/*) skip "a sanitizer's cost is not ours" ;; esac
+	command_file hello <<'LUA'
+return {
+	description = "Say hello",
+	danger_level = "safe",
+	args = { { "name", "string", default = "world" } },
+	run = function(args)
+		return { greeting = "Hello, " .. args.name }
+	end,
+}
+LUA
+}
+
+# stays_below LIMIT COMMAND…: the number that COMMAND prints, at best of three.
+stays_below() {
+	local limit=$1 try value
+	shift
+	for try in 1 2 3; do
+		value=$("$@") || return 1
+		awk -v v="$value" -v l="$limit" 'BEGIN { exit !(v <= l) }' && return
+		echo "try $try: $value is over $limit" >&2
+	done
+	return 1
+}
+
+@test "a whole run of runner takes at most 2.5 times as long as an empty run of lua5.4" {
+	command -v lua5.4 >/dev/null || skip "lua5.4 is not here"
+	stays_below 2.5 python3 "$MEASURE" ratio 150 . "$RUNNER" hello -- . lua5.4 -e ''
+}
+
+@test "a command among 1,000 files starts as fast as one among 10" {
+	local i few=$PWD/few many=$PWD/many
+	mkdir -p "$few/commands" "$many/commands"
+	for ((i = 0; i < 1000; i++)); do
+		cp commands/hello.lua "$many/commands/c$i.lua"
+		[ $i -ge 10 ] || cp commands/hello.lua "$few/commands/c$i.lua"
+	done
+	stays_below 1.3 python3 "$MEASURE" ratio 100 "$many" "$RUNNER" c7 -- "$few" "$RUNNER" c7
+}
+
+@test "both processes of a trivial command peak at 6 MiB together" {
+	stays_below 6144 python3 "$MEASURE" peak . "$RUNNER" hello
+}
