@@ -79,7 +79,7 @@ deps:     ; @.ci/deps build test
 demo:
 	@.ci/deps build
 	@+$(MAKE) -s -j all
-	@cd docs/demo && ../../$(BUILD)/runner deploy --target prod
+	@cd docs/demo && ../../$(BUILD)/runner deploy --target prod --format json
 check:
 	@.ci/deps build test
 	@+$(MAKE) -s -j all
@@ -89,12 +89,14 @@ bench: all
 	@tests/bench/run
 
 # --- tests: the parts that tests/run calls -------------------------------------------------
-# Unit tests: one program per module, linked with common + engine only.
+# Unit tests: one program per module. They get every room but the worker's: no Lua.
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
-PURE     = $(filter $(BUILD)/common/% $(BUILD)/engine/%,$(OBJS))
+PURE     = $(foreach r,common engine supervisor,$(filter $(BUILD)/$(r)/%,$(OBJS)))
 $(BUILD)/unit/%: tests/unit/%.c $(PURE)
 	@mkdir -p $(@D)
-	@$(CC) $(ALL_CFLAGS) -o $@ $< $(PURE) $$(pkg-config --libs cmocka) -lm
+	@$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(UNIT_LDFLAGS) -o $@ $< $(PURE) $$(pkg-config --libs cmocka) -lm
+# Calls that this one makes fail, at will.
+$(BUILD)/unit/test_supervisor_faults: UNIT_LDFLAGS = -Wl,--wrap=realloc,--wrap=fork,--wrap=calloc
 unit: $(UNIT)
 
 # The bindings as a Lua module, so that busted tests run against the real ones.
@@ -108,5 +110,24 @@ testhost: $(BUILD)/runner_host.so
 tidy:
 	@clang-tidy --quiet $(SRCS) -- -std=gnu11 $(CPPFLAGS) 2>/dev/null
 
-.PHONY: all debug sanitize clang install uninstall clean deps demo check bench unit testhost tidy
+# --- fuzzing and coverage ------------------------------------------------------------------
+# Each target with its corpus, SECONDS of it; what it finds goes to tests/fuzz/crashes.
+SECONDS ?= 30
+fuzz:     ; @BUILD="$(FUZZ)" tests/fuzz/run fuzz $(SECONDS)
+coverage: ; @tests/coverage
+
+FUZZ     = build/fuzz
+FUZZERS  = $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c tests/fuzz/fuzz_*.lua)))
+fuzzers:  ; @+$(MAKE) BUILD=$(FUZZ) CC=clang OPTIMIZE="-O1 -g -fno-omit-frame-pointer" HARDEN= \
+              CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" \
+              $(FUZZERS:%=$(FUZZ)/%)
+FUZZ_LINK = $(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@
+FUZZ_OBJS = $(filter-out $(BUILD)/main.o,$(OBJS))
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/envelope_check.c $(wildcard tests/fuzz/*.h) $(FUZZ_OBJS)
+	@$(FUZZ_LINK) $(filter %.c,$^) $(FUZZ_OBJS) $(LIBS)
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.lua tests/fuzz/lua_target.c $(FUZZ_OBJS)
+	@$(FUZZ_LINK) -DTARGET='"$*"' tests/fuzz/lua_target.c $(FUZZ_OBJS) $(LIBS)
+
+.PHONY: all debug sanitize clang install uninstall clean deps demo check bench unit testhost tidy \
+        fuzz fuzzers coverage
 -include $(OBJS:.o=.d) $(UNIT:=.d)

@@ -163,7 +163,7 @@ local function fail_early(name, problem, tokens)
 		framework.format = "json"
 	end
 	host.send("PLAN", { command = name, format = format_of(framework), quiet = framework.quiet or false,
-		no_color = framework.no_color or false })
+		no_color = framework.no_color or false, exit_table = exit_table(session.project or {}) })
 	reply_failure(problem)
 end
 

@@ -100,10 +100,8 @@ local function deliver(text, data)
 	end
 end
 
-local function send_meta(words)
-	local schema = table.concat(words, " ") .. (words[1] and " --schema" or "--schema")
+local function send_meta()
 	host.send("META", { name = "help", data = "true" })
-	host.send("META", { name = "schema_ref", data = assert(json.encode(schema)) })
 end
 
 return {
@@ -134,7 +132,7 @@ return {
 	run = function(values)
 		local words = words_of(values)
 		local text, data = text_of(words, session.project, reader_width())
-		send_meta(words)
+		send_meta()
 		deliver(host.clean(text), data)
 		return data
 	end,

@@ -132,6 +132,17 @@ LUA
 	[ "$status" -eq 7 ]
 }
 
+@test "the classic table holds for failures before a command is loaded, too" {
+	echo 'return 7' >commands/wrong.lua
+	echo 'return { exit_table = "classic" }' >runner.lua
+	call wrong
+	assert_envelope
+	[ "$status" -eq 24 ]
+	rm runner.lua
+	call wrong
+	[ "$status" -eq 4 ]
+}
+
 @test "REQ-F-012: stdout is never empty, whatever the format, off a terminal" {
 	local format
 	for format in json jsonl tsv plain table; do
