@@ -133,11 +133,7 @@ int deliver_verdict(struct run *run)
 	if (!run->exhausted && !run->final.ok && run->final.exhausted > 0 && run->attempts == 1)
 		run->exhausted = true;
 	judge_success(run);
-	if (run->warnings_dropped > 0) {
-		run->warning_count = WARNINGS_MAX - 1;
-		run_warn_counted(run, "WARNINGS_DROPPED", "More warnings came than are kept", "dropped",
-		             run->warnings_dropped, NULL);
-	}
+	run_warn_dropped(run);
 	exit_code = exit_code_of(run);
 	notice_clear(run);
 	compose(run, exit_code, &out);

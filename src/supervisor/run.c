@@ -14,11 +14,12 @@ int64_t run_repeats(const struct run *run)
 	return run->attempts - 1 + run->inner_repeats;
 }
 
-void run_warn_bytes(struct run *run, struct field code, struct field message, struct field context)
+static void add_warning(struct run *run, struct field code, struct field message, struct field context,
+                        int most)
 {
 	struct json_writer w = JSON_WRITER_INIT(&run->warnings);
 
-	if (run->warning_count >= WARNINGS_MAX) {
+	if (run->warning_count >= most) {
 		run->warnings_dropped++;
 		return;
 	}
@@ -42,9 +43,14 @@ static struct field as_field(const char *s)
 	return (struct field){ .s = s ? s : "", .n = s ? strlen(s) : 0 };
 }
 
+void run_warn_bytes(struct run *run, struct field code, struct field message, struct field context)
+{
+	add_warning(run, code, message, context, WARNINGS_OF_COMMAND);
+}
+
 void run_warn(struct run *run, const char *code, const char *message, const char *context)
 {
-	run_warn_bytes(run, as_field(code), as_field(message), as_field(context));
+	add_warning(run, as_field(code), as_field(message), as_field(context), WARNINGS_MAX - 1);
 }
 
 void run_warn_counted(struct run *run, const char *code, const char *message, const char *key,
@@ -62,5 +68,17 @@ void run_warn_counted(struct run *run, const char *code, const char *message, co
 	}
 	json_end_object(&w);
 	run_warn(run, code, message, buf_cstr(&context));
+	buf_release(&context);
+}
+
+void run_warn_dropped(struct run *run)
+{
+	struct buf context = BUF_INIT;
+
+	if (run->warnings_dropped == 0)
+		return;
+	buf_add_fmt(&context, "{\"dropped\":%d}", run->warnings_dropped);
+	add_warning(run, as_field("WARNINGS_DROPPED"), as_field("More warnings came than are kept"),
+	            as_field(buf_cstr(&context)), WARNINGS_MAX);
 	buf_release(&context);
 }

@@ -14,7 +14,8 @@
 #include "plan.h"
 #include "report.h"
 
-#define WARNINGS_MAX 100
+#define WARNINGS_MAX 100        /* in an envelope; the last place is run_warn_dropped()'s */
+#define WARNINGS_OF_COMMAND 90  /* a flood of its own must not shut out ours */
 #define HISTORY_MAX 20
 #define METAS_MAX 32
 
@@ -63,6 +64,9 @@ void run_warn(struct run *run, const char *code, const char *message, const char
 /* … with context {key: count, "text": text}; text may be NULL. */
 void run_warn_counted(struct run *run, const char *code, const char *message, const char *key,
                       int64_t count, const struct buf *text);
+/* The same for what a command says itself, in any bytes. */
 void run_warn_bytes(struct run *run, struct field code, struct field message, struct field context);
+/* WARNINGS_DROPPED, if any were; nothing more may be added after it. */
+void run_warn_dropped(struct run *run);
 
 #endif
