@@ -22,6 +22,7 @@ static volatile sig_atomic_t pending;
 static volatile sig_atomic_t seen;
 static lua_State *volatile running;
 static int wake[2] = { -1, -1 };
+static pid_t self;
 static mono_t deadline = MONO_NEVER;
 static const char sentinel;
 
@@ -124,9 +125,8 @@ static void on_term(int sig)
 }
 
 /* The supervisor is gone: nothing of ours may stay (design §6, Fork). */
-static void on_orphaned(int sig)
+NO_RETURN static void end_as_orphan(void)
 {
-	(void)sig;
 	for (int i = 0; i < 2000; i++) {
 		if (child_signal_direct(SIGKILL, worker_spared()) < 0)
 			kill(0, SIGKILL);
@@ -137,27 +137,41 @@ static void on_orphaned(int sig)
 	_exit(1);
 }
 
-static int install(int sig, void (*handler)(int))
+/* The news of the supervisor's death is a CONT: no other signal reaches a worker
+ * that is stopped. Most CONTs are only what they seem; and what a C module has
+ * forked has another parent. */
+static void on_continued(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (getpid() == self && getppid() != worker_launch()->supervisor)
+		end_as_orphan();
+	errno = saved;
+}
+
+static int install(int sig, void (*handler)(int), int flags)
 {
 	struct sigaction act;
 
 	memset(&act, 0, sizeof(act));
-	act.sa_handler = handler; /* no SA_RESTART: a blocking read must return */
+	act.sa_handler = handler;
+	act.sa_flags = flags;
 	sigfillset(&act.sa_mask);
 	return sigaction(sig, &act, NULL);
 }
 
 static int install_handlers(void)
 {
-	int orphaned = SIGRTMIN + 1;
-
-	if (install(SIGTERM, on_term) < 0 || install(orphaned, on_orphaned) < 0)
+	self = getpid();
+	if (install(SIGTERM, on_term, 0) < 0 || install(SIGCONT, on_continued, SA_RESTART) < 0)
 		return -1;
 	if (!child_was_ignored(SIGINT) && install(SIGINT, on_term) < 0)
 		return -1;
-	os_parent_death_signal(orphaned);
+	os_parent_death_signal(SIGCONT);
 	if (getppid() != worker_launch()->supervisor)
-		on_orphaned(orphaned); /* it died before the request took hold */
+/* TERM and INT without SA_RESTART: a blocking read must return. */
+		end_as_orphan(); /* it died before the request took hold */
 	return 0;
 }
 
