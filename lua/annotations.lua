@@ -293,6 +293,7 @@ function Context:confirm(question, options) end
 ---@field incomplete boolean a background process still held the output
 ---@field timed_out boolean
 ---@field error? string why it could not start
+---@field starved? boolean writing to its stdin failed on our side (then ok is false)
 ---@field errno? string "ENOENT" …
 ---@field suggestion? string
 

@@ -22,6 +22,7 @@ local LAST_LINE = 200
 ---@field duration_ms integer
 ---@field truncated boolean something was left out
 ---@field incomplete boolean a background process still held the output
+---@field starved boolean? writing to its stdin failed on our side (then ok is false)
 ---@field timed_out boolean
 ---@field error string? why it could not start
 ---@field errno string? "ENOENT" …
@@ -51,6 +52,8 @@ local function ending(options, result)
 	elseif result.signal then
 		return "was killed by " .. result.signal
 	elseif result.status then
+	elseif result.starved then
+		return "did not get all of its input"
 		return "exited with status " .. result.status
 	end
 	return "ended, but its exit status is unknown"

@@ -14,7 +14,7 @@ struct tap {
 	size_t ring_start;
 	size_t tail_cap;
 	uint64_t total;   /* bytes ever fed */
-	bool failed;      /* out of memory: something beyond the caps was lost */
+	bool failed;      /* out of memory or unreadable: something beyond the caps was lost */
 };
 
 /* cap_bytes is split half head, half tail; 0 keeps nothing and counts all. */

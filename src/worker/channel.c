@@ -4,6 +4,7 @@
  */
 #include "channel.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <string.h>
 
@@ -101,6 +102,13 @@ static void add_field(lua_State *L, struct buf *out, enum field_id id, enum fiel
 	}
 }
 
+/* What we say must arrive whole: without a PLAN or a WARN the answer would be
+ * another one. The script sees an error like any other. */
+static int unheard(lua_State *L)
+{
+	return luaL_error(L, "the supervisor can't be told: %s", strerror(errno));
+}
+
 static int send_or_hold(const struct buf *frame, bool hold)
 {
 	if (!hold)
@@ -109,7 +117,7 @@ static int send_or_hold(const struct buf *frame, bool hold)
 	return held.failed ? -1 : 0;
 }
 
-/* send(kind, fields[, more]): true | nil, message. `more` is true when another
+/* send(kind, fields[, more]): true | nil, message when it is too large. `more` is true when another
  * frame follows before any code that isn't ours runs: both go in one write, which
  * wakes the supervisor once. An unknown kind or field is a bug of ours and raises. */
 static int l_send(lua_State *L)
@@ -132,11 +140,16 @@ static int l_send(lua_State *L)
 			                  lua_tostring(L, -2));
 		add_field(L, out, (enum field_id)id, type);
 	}
-	if (frame_end(out, start) < 0 || send_or_hold(out, more) < 0) {
+	errno = ENOMEM;
+	if (out->failed)
+		return unheard(L);
+	if (frame_end(out, start) < 0) {
 		lua_pushnil(L);
-		lua_pushliteral(L, "the frame is too large or nobody listens");
+		lua_pushliteral(L, "the frame is too large");
 		return 2;
 	}
+	if (send_or_hold(out, more) < 0)
+		return unheard(L);
 	lua_pushboolean(L, 1);
 	return 1;
 }

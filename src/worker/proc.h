@@ -43,6 +43,7 @@ struct proc {
 	bool exited;     /* dead, perhaps not reaped yet */
 	bool reaped;
 	bool lost;       /* its status will never be known */
+	bool starved;    /* we failed to hand it all of its input */
 	bool incomplete; /* somebody else still held its output when we stopped reading */
 	int wait_status;
 	mono_t started, ended;

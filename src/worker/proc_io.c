@@ -47,7 +47,8 @@ static void feed_input(struct proc *p)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n < 0) {
-		xclose(&p->in); /* it reads no more: its right */
+		p->starved = errno != EPIPE; /* it reads no more: its right */
+		xclose(&p->in);
 		return;
 	}
 	p->input += n;
@@ -64,6 +65,7 @@ static void drain(struct proc *p, struct proc_stream *s)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n <= 0) {
+		s->tap.failed |= n < 0;
 		xclose(&s->fd);
 		return;
 	}

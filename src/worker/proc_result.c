@@ -60,6 +60,10 @@ static void push_stream(lua_State *L, struct proc *p, int i, const char *key, co
 
 	buf_clear(&p->scratch);
 	tap_text(tap, &p->scratch);
+	if (p->scratch.failed) {
+		lua_pushliteral(L, "not enough memory"); /* as Lua says it */
+		lua_error(L);
+	}
 	lua_pushlstring(L, buf_cstr(&p->scratch), p->scratch.len);
 	lua_setfield(L, -2, key);
 	lua_pushinteger(L, (lua_Integer)tap_dropped(tap));
@@ -80,8 +84,12 @@ static void push_outcome(lua_State *L, const struct proc *p)
 		lua_pushinteger(L, o.status);
 		lua_setfield(L, -2, "status");
 	}
-	lua_pushboolean(L, !o.signalled && o.status == 0);
+	lua_pushboolean(L, !o.signalled && o.status == 0 && !p->starved);
 	lua_setfield(L, -2, "ok");
+	if (p->starved) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "starved");
+	}
 }
 
 static bool lost_bytes(const struct proc *p)
