@@ -8,13 +8,16 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "../common/json.h"
 #include "decide.h"
 #include "envelope.h"
 #include "notice.h"
 #include "pause.h"
 
 #define STDERR_DRAIN_MS 1000
+#define REMOVE_TRIES 3
 
 /* Text that anything but us wrote to fd 1 (REQ-F-060). */
 static void warn_about_stdout(struct run *run)
@@ -37,6 +40,29 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	(void)at;
 	remove(path);
 	return 0;
+}
+
+/* Said when it is still there: a file in it may be the caller's secret. The frame
+ * that told of it can be lost, but only in a run that failed. */
+static void remove_session_dir(struct run *run)
+{
+	struct buf context = BUF_INIT;
+	struct json_writer w = JSON_WRITER_INIT(&context);
+	struct stat st;
+
+	if (!run->session_dir_made && run->final.ok)
+		return;
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		nftw(run->session_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		if (lstat(run->session_dir, &st) < 0)
+			return;
+	}
+	json_begin_object(&w);
+	json_key(&w, "path");
+	json_cstr(&w, run->session_dir);
+	json_end_object(&w);
+	run_warn(run, "TEMPDIR_LEFT", "The run's temporary directory could not be removed", buf_cstr(&context));
+	buf_release(&context);
 }
 
 static int exit_code_of(const struct run *run)
@@ -125,8 +151,7 @@ int deliver_verdict(struct run *run)
 	struct buf out = BUF_INIT;
 	int exit_code;
 
-	if (run->session_dir_made)
-		nftw(run->session_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_session_dir(run);
 	warn_about_stdout(run);
 	if (run->final.ok && run_repeats(run) > 0 && run->attempts > 1)
 		notice_succeeded(run);

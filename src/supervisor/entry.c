@@ -99,7 +99,11 @@ static int take_descriptors(struct run *run)
 	run->launch.stdout_is_tty = isatty(1);
 	run->launch.stderr_is_tty = isatty(2);
 	run->stdout_fd = run->stdout_was_open ? xdup_above(1, 3) : -1;
+	if (run->stdout_was_open && run->stdout_fd < 0)
+		run->stdout_fd = 1; /* no descriptor is free: at least the answer gets out */
 	run->launch.stdin_fd = xdup_above(0, 3);
+	if (run->launch.stdin_fd < 0)
+		return -1; /* a command that reads must not take our failure for the end */
 	outlet_init(&run->err, closed & 1 << 2 ? -1 : 2);
 	return 0;
 }

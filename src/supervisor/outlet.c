@@ -23,7 +23,8 @@ void outlet_init(struct outlet *o, int fd)
 
 	*o = (struct outlet){ .fd = fd, .kind = OUTLET_PLAIN };
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		o->error = EBADF;
+		o->kind = OUTLET_CAREFUL; /* whatever it is */
+		o->error = fd < 0 || errno == EBADF ? EBADF : 0;
 		return;
 	}
 	if (S_ISSOCK(st.st_mode)) {
