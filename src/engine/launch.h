@@ -8,6 +8,12 @@
 #include "../common/mono.h"
 #include "child.h"
 
+/* Time of the run spent stopped by Ctrl+Z. Written by the supervisor, shared. */
+struct pause_clock {
+	mono_t total; /* ns, of the stops that are over */
+	mono_t since; /* when the present stop began; 0: there is none */
+};
+
 struct launch {
 	int argc;
 	char **argv;
@@ -20,7 +26,7 @@ struct launch {
 	int64_t repeats_made;   /* repetitions of every kind so far (REQ-F-078) */
 	mono_t started;         /* main's first line */
 	mono_t attempt_started;
-	const volatile mono_t *paused; /* ns of the run spent stopped; it moves; may be NULL */
+	const volatile struct pause_clock *pauses; /* may be NULL */
 	pid_t supervisor;       /* getppid() must still say this */
 	const char *request_id;
 	const char *session_dir; /* path reserved for ctx.tempdir; not made yet */

@@ -144,10 +144,10 @@ static void name_run(struct run *run)
 /* A worker's own deadlines stand still as well while we are stopped. */
 static void share_pause(struct run *run)
 {
-	void *page = mmap(NULL, sizeof(mono_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, sizeof(*run->pauses), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	run->paused_told = page == MAP_FAILED ? NULL : page;
-	run->launch.paused = run->paused_told;
+	run->pauses = page == MAP_FAILED ? NULL : page;
+	run->launch.pauses = run->pauses;
 }
 
 static void default_child_signal(void)

@@ -75,14 +75,18 @@ void pause_run(struct run *run, mono_t *last_sign)
 	pid_t children[256];
 	int n = os_children(getpid(), children, (int)ARRAY_LEN(children));
 
+	if (run->pauses)
+		run->pauses->since = before;
 	signal_trees(run, children, n, SIGSTOP);
 	signal_trees(run, children, n, SIGSTOP); /* what was being forked meanwhile */
 	stop_until_continued();
 	away = mono_now() - before;
 	run->paused += away;
 	*last_sign += away;
-	if (run->paused_told)
-		*run->paused_told = run->paused;
+	if (run->pauses) {
+		run->pauses->total = run->paused;
+		run->pauses->since = 0;
+	}
 	signal_trees(run, children, n, SIGCONT);
 }
 

@@ -49,7 +49,7 @@ struct run {
 	enum side_effects worst_effects;
 	bool session_dir_made;
 	mono_t paused;            /* ns spent stopped by Ctrl+Z: not counted by limits */
-	volatile mono_t *paused_told; /* the same, where the worker sees it; may be NULL */
+	volatile struct pause_clock *pauses; /* the same, where the worker sees it; may be NULL */
 
 	/* the verdict */
 	struct report final;

@@ -63,11 +63,21 @@ void cancel_caught(void)
 	pending = 0;
 }
 
+/* Right also where the shell's CONT reaches us before the supervisor. */
 mono_t cancel_paused(void)
 {
-	const volatile mono_t *told = worker_launch()->paused;
+	const struct launch *told = worker_launch();
+	mono_t since;
 
-	return told ? *told : 0;
+	if (!told || !told->pauses)
+		return 0;
+	since = told->pauses->since;
+	return told->pauses->total + (since ? mono_now() - since : 0);
+}
+
+mono_t cancel_shift(mono_t at, mono_t paused_then)
+{
+	return at == MONO_NEVER ? at : at + cancel_paused() - paused_then;
 }
 
 mono_t cancel_deadline(void)

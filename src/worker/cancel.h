@@ -30,6 +30,8 @@ void cancel_caught(void);
 mono_t cancel_deadline(void);
 /* ns that the run has been stopped so far. */
 mono_t cancel_paused(void);
+/* A deadline that was made when cancel_paused() was `paused_then`. */
+mono_t cancel_shift(mono_t at, mono_t paused_then);
 void cancel_set_deadline(mono_t deadline);
 
 #define CANCEL_POLL_CANCELLED (-2)

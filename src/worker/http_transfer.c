@@ -257,12 +257,15 @@ static int act_on_timer(struct transfer *t)
 	return act(t, CURL_SOCKET_TIMEOUT, 0);
 }
 
-enum transfer_end transfer_run(struct transfer *t, mono_t deadline)
+enum transfer_end transfer_run(struct transfer *t, mono_t until)
 {
+	mono_t paused = cancel_paused();
+
 	if (t->curl->multi_add_handle(t->multi, t->easy) != CURLM_OK)
 		return TRANSFER_BROKEN;
 	while (!t->done) {
-		int ready = cancel_poll(t->fds, t->fds_count, MIN_OF(t->timer, deadline));
+		int ready = cancel_poll(t->fds, t->fds_count,
+		                        MIN_OF(t->timer, cancel_shift(until, paused)));
 
 		if (ready == CANCEL_POLL_CANCELLED)
 			return TRANSFER_CANCELLED;
@@ -270,7 +273,7 @@ enum transfer_end transfer_run(struct transfer *t, mono_t deadline)
 			return TRANSFER_BROKEN;
 		if ((ready > 0 && act_on_ready(t) != 0) || act_on_timer(t) != 0)
 			return TRANSFER_BROKEN;
-		if (!t->done && deadline <= mono_now())
+		if (!t->done && cancel_shift(until, paused) <= mono_now())
 			return TRANSFER_TIMEOUT;
 	}
 	return TRANSFER_DONE;

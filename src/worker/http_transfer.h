@@ -46,12 +46,12 @@ void transfer_add_header(struct transfer *t, const char *line);
 
 enum transfer_end {
 	TRANSFER_DONE,      /* `result` has libcurl's verdict */
-	TRANSFER_TIMEOUT,   /* `deadline` passed first */
+	TRANSFER_TIMEOUT,   /* `until` passed first */
 	TRANSFER_CANCELLED, /* release, then cancel_raise() */
 	TRANSFER_BROKEN,    /* the sockets can't be watched */
 };
 
-/* Run the exchange to its end, at most until `deadline`. */
-enum transfer_end transfer_run(struct transfer *t, mono_t deadline);
+/* Run the exchange to its end, at most until `until`; that moves with Ctrl+Z. */
+enum transfer_end transfer_run(struct transfer *t, mono_t until);
 
 #endif

@@ -114,8 +114,7 @@ static int handle_write(lua_State *L)
 	struct proc_watch watches[PROC_WATCHES];
 	struct pollfd fds[PROC_WATCHES];
 	struct proc *p = check_proc(L);
-	struct proc_set alone = { 1, &p, watches, fds, MONO_NEVER, false };
-	mono_t until = attempt_end();
+	struct proc_set alone = { 1, &p, watches, fds, MONO_NEVER, 0, false };
 	size_t n;
 	const char *bytes = luaL_checklstring(L, 2, &n);
 	bool cut;
@@ -124,8 +123,8 @@ static int handle_write(lua_State *L)
 		return lua_pushnil(L), lua_pushliteral(L, "stdin is closed"), 2;
 	p->input = bytes;
 	p->input_left = n;
-	while (p->in >= 0 && p->input_left > 0 && mono_now() < until)
-		if (proc_turn(&alone, until, true) == PROC_CANCELLED)
+	while (p->in >= 0 && p->input_left > 0 && mono_now() < attempt_end())
+		if (proc_turn(&alone, attempt_end(), true) == PROC_CANCELLED)
 			return p->input_left = 0, cancelled(L, &alone);
 	cut = p->input_left > 0;
 	p->input_left = 0;
@@ -182,6 +181,7 @@ static struct proc_set *new_set(lua_State *L, size_t n)
 	set->watches = (struct proc_watch *)(set->procs + n);
 	set->fds = (struct pollfd *)(set->watches + n * PROC_WATCHES);
 	set->until = MONO_NEVER;
+	set->paused = 0;
 	set->stopping = false;
 	return set;
 }
@@ -213,6 +213,7 @@ static int set_limit(lua_State *L)
 
 	set->until = lua_isnoneornil(L, 2) ? MONO_NEVER
 	                                   : mono_add_ms(mono_now(), luaL_checkinteger(L, 2));
+	set->paused = cancel_paused();
 	return 0;
 }
 
@@ -249,10 +250,16 @@ static int push_done(lua_State *L, struct proc_set *set)
 	return 1;
 }
 
+/* Moves while the run is stopped by Ctrl+Z. */
+static mono_t own_end(const struct proc_set *set)
+{
+	return cancel_shift(set->until, set->paused);
+}
+
 static int push_late(lua_State *L, const struct proc_set *set)
 {
 	lua_pushnil(L);
-	lua_pushstring(L, set->until <= attempt_end() ? "limit" : "attempt");
+	lua_pushstring(L, own_end(set) <= attempt_end() ? "limit" : "attempt");
 	return 2;
 }
 
@@ -267,12 +274,12 @@ static int set_wait(lua_State *L)
 {
 	struct proc_set *set = check_set(L);
 	bool lines = lua_toboolean(L, 2), turned = false;
-	mono_t until = set->stopping ? MONO_NEVER : MIN_OF(set->until, attempt_end());
 	int pushed;
 
 	for (size_t i = 0; i < set->n && !lines; i++)
 		proc_forget_lines(set->procs[i]);
 	for (;;) {
+		mono_t until = set->stopping ? MONO_NEVER : MIN_OF(own_end(set), attempt_end());
 		bool done = proc_set_done(set), late = mono_now() >= until;
 
 		if (lines && (done || !late) && (pushed = push_line(L, set)) > 0)

@@ -120,7 +120,8 @@ struct proc_set {
 	struct proc **procs;
 	struct proc_watch *watches; /* PROC_WATCHES per proc, as are fds */
 	struct pollfd *fds;
-	mono_t until; /* the caller's limit */
+	mono_t until; /* the caller's limit, made when `paused` was the time stopped */
+	mono_t paused;
 	bool stopping;
 };
 

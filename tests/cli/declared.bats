@@ -119,7 +119,7 @@ found_in() {
 		validate|validate = "no"|function(args)
 		cleanup|cleanup = {}|function(ctx)
 		limits.memory|limits = { memory = "much" }|a size such as
-		limits.cpu|limits = { cpu = 1 }|memory
+		limits.disk|limits = { disk = 1 }|memory
 		retry|retry = {}|retries = 3
 		retry|retry = 5|retries = 3
 		retry.retrys|retry = { retries = 1, retrys = 3 }|did you mean 'retries'?
