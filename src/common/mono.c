@@ -13,7 +13,6 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
-#define DURATION_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
 /* 10^11 parts of a day's 8.64e7 ms still fit into 64 bits */
 #define FRACTION_DIGITS 11
 

@@ -15,6 +15,8 @@
 typedef int64_t mono_t;
 
 #define MONO_NEVER INT64_MAX
+/* 10 years: no duration is longer, so that sums of them stay inside mono_t */
+#define DURATION_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
 mono_t mono_now(void);
 /* t + ms, saturating at MONO_NEVER; MONO_NEVER stays. */

@@ -51,6 +51,7 @@ struct attempt {
 	pid_t worker;
 	bool gone;
 	bool left_behind; /* processes outlived a worker that ended by itself */
+	bool ended;       /* we told the worker to end, or killed it */
 	enum state state;
 	mono_t timer;     /* of the state */
 	mono_t kill_at;   /* end of the grace */
@@ -86,6 +87,7 @@ static enum state kill_all(struct attempt *a)
 {
 	mono_t now = mono_now();
 
+	a->ended |= !a->gone;
 	if (a->state != KILLING)
 		a->kill_at = mono_add_ms(now, LAST_REAP_MS);
 	signal_all(a, SIGKILL);
@@ -108,6 +110,7 @@ static enum state term_worker(struct attempt *a)
 	a->kill_at = mono_add_ms(now, grace_ms(a));
 	if (a->gone)
 		return term_all(a);
+	a->ended = true;
 	kill(a->worker, SIGTERM);
 	kill(a->worker, SIGCONT);
 	return enter(a, ENDING, mono_add_ms(now, grace_ms(a) / 2));
@@ -363,7 +366,7 @@ static void warn_about_rest(struct attempt *a)
 		run_warn(a->run, "PROCESS_LEFT",
 		         "The command left processes running in the background; they were ended", NULL);
 	}
-	if (a->r->verdict == VERDICT_RESULT && a->r->ok && a->gone &&
+	if (a->r->verdict == VERDICT_RESULT && a->r->ok && a->gone && !a->ended &&
 	    (a->r->worker.signalled || a->r->worker.status != 0) && !a->left_behind)
 		run_warn(a->run, "WORKER_EXIT", "The worker ended abnormally after its result", NULL);
 	buf_release(&context);

@@ -57,8 +57,6 @@ NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t
 
 	child_reset_signals();
 	os_become_subreaper();
-	null = xopen("/dev/null", O_RDWR, 0);
-	onto(null, 0);
 	onto(ch->out[1], 1);
 	if (ch->err[1] >= 0)
 		onto(ch->err[1], 2);
@@ -68,6 +66,9 @@ NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t
 	if (told.stdin_fd > ch->frames[1])
 		keep[kept++] = told.stdin_fd;
 	os_close_from(3, keep, (size_t)kept);
+	null = xopen("/dev/null", O_RDWR, 0); /* now that there is room */
+	onto(null, 0);
+	xclose(&null);
 	told.frame_fd = ch->frames[1];
 	told.attempt_started = now;
 	_exit(run->worker(&told));
@@ -131,7 +132,9 @@ bool channels_read_frames(struct channels *ch, struct frame_decoder *d)
 	static char bytes[READ_MAX];
 	ssize_t n = read_some(&ch->frames[0], bytes, sizeof(bytes));
 
-	return n > 0 && frame_feed(d, bytes, (size_t)n) == 0;
+	if (n > 0)
+		(void)frame_feed(d, bytes, (size_t)n); /* the decoder remembers a failure */
+	return n > 0;
 }
 
 static bool read_tap(int *fd, struct run *run, struct tap *keep)

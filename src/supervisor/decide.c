@@ -7,6 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool declares_effects(const struct plan *p, const char *code)
+{
+	for (size_t i = 0; i < p->code_count; i++)
+		if (p->codes[i].side_effects && hint_name_matches(p->codes[i].name, code))
+			return true;
+	return false;
+}
+
 struct hints decide_hints(struct run *run, const struct report *r)
 {
 	struct declared_codes declared = { run->plan.codes, run->plan.code_count };
@@ -17,6 +25,9 @@ struct hints decide_hints(struct run *run, const struct report *r)
 		h = hints_resolve("VALIDATION_ERROR", &r->own, &declared, run->plan.table);
 	if (!r->entered_run)
 		h.side_effects = SIDE_EFFECTS_NONE;
+	else if (h.entry == EXIT_ENTRY_ARG_ERROR && !r->own.side_effects &&
+	         !declares_effects(&run->plan, r->code))
+		h.side_effects = SIDE_EFFECTS_PARTIAL; /* its "none" holds before run only */
 	return h;
 }
 

@@ -124,22 +124,23 @@ static bool reader_has_enough(const struct run *run, int error)
 }
 
 /* The exit status: what could not be written counts (design §4). */
-static int deliver(struct run *run, int exit_code, const struct buf *out)
+static int deliver(struct run *run, int exit_code, struct buf *out)
 {
+	bool failed = out->failed, empty = out->len == 0;
 	struct outlet stdout_outlet;
 	int error, status;
 
 	outlet_init(&stdout_outlet, run->stdout_fd);
-	if (out->failed)
+	if (failed)
 		outlet_write(&stdout_outlet, envelope_last_resort(), strlen(envelope_last_resort()), false);
 	else
-		outlet_write(&stdout_outlet, out->data, out->len, false);
+		outlet_give(&stdout_outlet, out);
 	status = outlet_drain(&stdout_outlet, MONO_NEVER);
 	error = stdout_outlet.error;
 	outlet_release(&stdout_outlet);
 	if (status == 0 || reader_has_enough(run, error))
-		return out->failed ? 12 : exit_code;
-	if (out->len == 0 && run->stdout_fd >= 0)
+		return failed ? 12 : exit_code;
+	if (empty && run->stdout_fd >= 0)
 		return exit_code;
 	notice_plain(run, "OUTPUT_FAILED: can't write the result to stdout: %s",
 	             error ? strerror(error) : "cancelled while waiting for its reader");

@@ -157,6 +157,18 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	json_end_object(w);
 }
 
+/* A buf that lost an append holds half a fragment. */
+static bool has_lost_bytes(const struct run *run)
+{
+	const struct report *r = &run->final;
+	bool lost = run->warnings.failed || run->metas.failed || r->data.failed || r->errors.failed ||
+	            r->context.failed;
+
+	for (int i = 0; i < HISTORY_MAX; i++)
+		lost |= run->history[i].failed;
+	return lost;
+}
+
 /* --- the whole ------------------------------------------------------------------------ */
 
 void envelope_write(struct run *run, int exit_code, struct buf *out)
@@ -183,6 +195,7 @@ void envelope_write(struct run *run, int exit_code, struct buf *out)
 	write_meta(run, exit_code, &w);
 	json_end_object(&w);
 	buf_add_char(out, '\n');
+	out->failed |= has_lost_bytes(run);
 }
 
 const char *envelope_last_resort(void)

@@ -7,7 +7,8 @@
 
 #include "run.h"
 
-/* Append the envelope of run->final and a newline. */
+/* Append the envelope of run->final and a newline. Out of memory, now or when
+ * a part of it was made: out->failed. */
 void envelope_write(struct run *run, int exit_code, struct buf *out);
 /* What is printed when not even that much memory can be had. Static. */
 const char *envelope_last_resort(void);

@@ -96,8 +96,17 @@ static void take_warn(struct taking *t)
 	               frame_str(t->frame, F_context));
 }
 
+/* What the envelope says itself: no frame may say it a second time. */
+static const char *const own_metas[] = {
+	"command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
+	"tool_version", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
+};
+
 static bool meta_is_new(struct run *run, const char *name)
 {
+	for (size_t i = 0; i < ARRAY_LEN(own_metas); i++)
+		if (strcmp(own_metas[i], name) == 0)
+			return false;
 	for (int i = 0; i < run->meta_count; i++)
 		if (strcmp(run->meta_names[i], name) == 0)
 			return false;
@@ -178,9 +187,17 @@ static const struct {
 	[FRAME_RESULT] = { take_result, true },
 };
 
-static enum frames_status broken(struct report *r, const struct frame *frame, enum frame_status status)
+/* Nothing more of this stream is kept, however much comes. */
+static enum frames_status broken(struct frames *f, struct report *r, enum frame_kind kind,
+                                 enum frame_status status)
 {
-	if (status == FRAME_OVERSIZE && (frame->kind == FRAME_RESULT || frame->kind == FRAME_TEXT))
+	bool no_memory = f->decoder.in.failed;
+
+	f->broken = true;
+	frame_decoder_release(&f->decoder);
+	if (no_memory)
+		report_no_memory(r);
+	else if (status == FRAME_OVERSIZE && (kind == FRAME_RESULT || kind == FRAME_TEXT))
 		report_fail(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
 	else
 		report_fail(r, "COMMAND_CRASHED", "The command broke the protocol with its supervisor");
@@ -195,6 +212,10 @@ enum frames_status frames_take(struct frames *f, struct run *run, struct report 
 	enum frame_status status;
 
 	f->last_sign = mono_now();
+	if (f->broken) {
+		frame_decoder_release(&f->decoder);
+		return FRAMES_MORE;
+	}
 	while ((status = frame_next(&f->decoder, &frame)) == FRAME_READY) {
 		if (rows[frame.kind].only_open && !open)
 			continue;
@@ -204,7 +225,10 @@ enum frames_status frames_take(struct frames *f, struct run *run, struct report 
 			result = FRAMES_RESULT;
 		}
 	}
-	if (status != FRAME_WANT_MORE && open)
-		return broken(r, &frame, status);
+	if (status == FRAME_WANT_MORE)
+		return result;
+	if (open)
+		return broken(f, r, frame.kind, status);
+	f->broken = true;
 	return result;
 }

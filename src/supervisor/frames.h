@@ -10,6 +10,7 @@
 struct frames {
 	struct frame_decoder decoder;
 	bool planned;      /* this worker has sent its PLAN */
+	bool broken;       /* nothing that follows can be read */
 	int holds;         /* waits of ours that are no silence */
 	mono_t last_sign;  /* newest frame or tap byte */
 	int64_t load_ms;   /* limit of everything before PLAN */

@@ -158,7 +158,7 @@ static void word_failed(const struct run *run, const struct turn *t, struct buf 
 
 static void word_wait(const struct run *run UNUSED, const struct turn *t, struct buf *text)
 {
-	int64_t tenths = (t->delay_ms + 50) / 100;
+	int64_t tenths = t->delay_ms / 100 + (t->delay_ms % 100 + 50) / 100;
 
 	buf_add_fmt(text, "Retrying in %lld.%lld seconds...", (long long)(tenths / 10),
 	            (long long)(tenths % 10));

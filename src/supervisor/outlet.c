@@ -43,73 +43,100 @@ void outlet_release(struct outlet *o)
 	buf_release(&o->backlog);
 }
 
-static ssize_t write_some(struct outlet *o)
+static ssize_t write_some(struct outlet *o, const char *s, size_t n)
 {
 	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
-	size_t n = o->backlog.len;
 
 	switch (o->kind) {
 	case OUTLET_SOCKET:
-		return send(o->fd, o->backlog.data, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+		return send(o->fd, s, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	case OUTLET_CAREFUL:
 		if (poll(&p, 1, 0) != 1)
 			return errno = EAGAIN, -1;
-		return xwrite(o->fd, o->backlog.data, MIN_OF(n, CAREFUL_WRITE));
+		return xwrite(o->fd, s, MIN_OF(n, CAREFUL_WRITE));
 	default:
-		return xwrite(o->fd, o->backlog.data, n);
+		return xwrite(o->fd, s, n);
 	}
+}
+
+/* How much of it went out before it would have blocked, or failed, or one turn
+ * of the loop was over. */
+static size_t write_now(struct outlet *o, const char *s, size_t n)
+{
+	size_t written = 0;
+
+	while (!o->error && written < n && written <= OUTLET_BACKLOG_HIGH) {
+		ssize_t put = write_some(o, s + written, n - written);
+
+		if (put < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (put < 0)
+			o->error = errno;
+		else
+			written += (size_t)put;
+	}
+	return written;
+}
+
+static size_t left(const struct outlet *o)
+{
+	return o->backlog.len - o->sent;
 }
 
 void outlet_flush(struct outlet *o)
 {
-	size_t written = 0;
-
-	while (!o->error && o->backlog.len > 0) {
-		ssize_t n = write_some(o);
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			break;
-		if (n < 0)
-			o->error = errno;
-		else
-			buf_consume(&o->backlog, (size_t)n), written += (size_t)n;
-		if (written > OUTLET_BACKLOG_HIGH)
-			break; /* one turn of the loop is over */
-	}
+	if (left(o) > 0)
+		o->sent += write_now(o, o->backlog.data + o->sent, left(o));
 	if (o->error)
-		buf_clear(&o->backlog);
+		o->sent = o->backlog.len;
+	/* moved only when that is no more than was written: linear in all */
+	if (o->sent >= left(o)) {
+		buf_consume(&o->backlog, o->sent);
+		o->sent = 0;
+	}
 }
 
 void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited)
 {
+	size_t done = 0;
+
 	if (o->error)
 		return;
-	if (limited && o->backlog.len + n > OUTLET_BACKLOG_MAX)
-		n = OUTLET_BACKLOG_MAX - MIN_OF(o->backlog.len, OUTLET_BACKLOG_MAX);
-	buf_add(&o->backlog, bytes, n);
+	if (limited && left(o) + n > OUTLET_BACKLOG_MAX)
+		n = OUTLET_BACKLOG_MAX - MIN_OF(left(o), OUTLET_BACKLOG_MAX);
+	if (left(o) == 0)
+		done = write_now(o, bytes, n);
+	buf_add(&o->backlog, (const char *)bytes + done, n - done);
+	outlet_flush(o);
+}
+
+void outlet_give(struct outlet *o, struct buf *from)
+{
+	buf_release(&o->backlog);
+	o->backlog = *from;
+	*from = (struct buf)BUF_INIT;
 	outlet_flush(o);
 }
 
 bool outlet_waiting(const struct outlet *o)
 {
-	return !o->error && o->backlog.len > 0;
+	return !o->error && left(o) > 0;
 }
 
 bool outlet_crowded(const struct outlet *o)
 {
-	return o->backlog.len > OUTLET_BACKLOG_HIGH;
+	return left(o) > OUTLET_BACKLOG_HIGH;
 }
 
 int outlet_drain(struct outlet *o, mono_t deadline)
 {
-	int cancelled_before = signals_cancelled();
+	int before = signals_count();
 
 	for (outlet_flush(o); outlet_waiting(o); outlet_flush(o)) {
 		struct pollfd p = { .fd = o->fd, .events = POLLOUT };
 		struct timespec ts;
 
-		if (mono_now() >= deadline || signals_insisted() ||
-		    signals_cancelled() != cancelled_before)
+		if (mono_now() >= deadline || signals_count() != before)
 			return -1;
 		if (ppoll(&p, 1, mono_left(deadline, mono_now(), &ts), signals_open_mask()) < 0 &&
 		    errno != EINTR)

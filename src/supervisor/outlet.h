@@ -22,6 +22,7 @@ struct outlet {
 	int fd;
 	enum outlet_kind kind;
 	struct buf backlog;
+	size_t sent; /* bytes of it that are written */
 	int error; /* errno of the write that ended it; 0: alive */
 };
 
@@ -34,6 +35,9 @@ void outlet_release(struct outlet *o);
 /* Queue and write what can be written now. With `limited`, bytes beyond
  * OUTLET_BACKLOG_MAX are dropped; else they are kept, however many. */
 void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited);
+/* The same without limit, for a large *from: it is moved, not copied, and left
+ * empty. Only into an outlet that nothing was written to before. */
+void outlet_give(struct outlet *o, struct buf *from);
 /* Write what can be written now. */
 void outlet_flush(struct outlet *o);
 /* Is there more to write (poll for POLLOUT)? Is it time to stop reading taps? */

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/mono.h"
+
 #define TIMEOUT_DEFAULT_MS 30000
 #define GRACE_DEFAULT_MS 2000
-#define LIMIT_MAX_MS ((int64_t)3650 * 24 * 3600 * 1000)
+#define RETRIES_MAX INT32_MAX
 
 static const char *const formats[] = { "json", "jsonl", "tsv", "plain", "table", "text" };
 
@@ -48,7 +50,7 @@ static int64_t limit_field(const struct frame *f, enum field_id id, int64_t othe
 {
 	int64_t v = frame_int(f, id, otherwise);
 
-	return v < 0 ? 0 : MIN_OF(v, LIMIT_MAX_MS);
+	return v < 0 ? 0 : MIN_OF(v, DURATION_MAX_MS);
 }
 
 static int name_field(const struct frame *f, enum field_id id, int (*parse)(const char *), int otherwise)
@@ -57,6 +59,12 @@ static int name_field(const struct frame *f, enum field_id id, int (*parse)(cons
 	int v = frame_has(f, id) ? parse(frame_copy(f, id, name, sizeof(name))) : -1;
 
 	return v < 0 ? otherwise : v;
+}
+
+/* -1: not said. */
+static int64_t hint_ms(const struct frame *f)
+{
+	return MIN_OF(MAX_OF(frame_int(f, F_retry_after_ms, -1), -1), DURATION_MAX_MS);
 }
 
 void plan_take_exit(struct plan *p, const struct frame *f)
@@ -68,7 +76,7 @@ void plan_take_exit(struct plan *p, const struct frame *f)
 		return;
 	frame_copy(f, F_name, row->name, sizeof(row->name));
 	row->exit_code = number >= 79 && number <= 125 ? (int)number : -1;
-	row->retry_after_ms = frame_int(f, F_retry_after_ms, -1);
+	row->retry_after_ms = hint_ms(f);
 	row->retryable = (enum retryable)name_field(f, F_retryable, retryable_parse, 0);
 	row->side_effects = (enum side_effects)name_field(f, F_side_effects, side_effects_parse, 0);
 	row->strategy = (enum retry_strategy)name_field(f, F_retry_strategy, retry_strategy_parse, 0);
@@ -84,13 +92,13 @@ static void take_delays(struct policy *p, const struct frame *f)
 	while ((text = frame_list_next(f, F_delays, &at)) && p->delay_count < POLICY_MAX_DELAYS) {
 		long long ms = atoll(text);
 
-		p->delays[p->delay_count++] = ms < 0 ? 0 : MIN_OF(ms, LIMIT_MAX_MS);
+		p->delays[p->delay_count++] = ms < 0 ? 0 : MIN_OF(ms, DURATION_MAX_MS);
 	}
 }
 
 static void take_policy(struct policy *p, const struct frame *f)
 {
-	p->retries = MAX_OF(frame_int(f, F_retries, 0), POLICY_UNBOUNDED);
+	p->retries = MIN_OF(MAX_OF(frame_int(f, F_retries, 0), POLICY_UNBOUNDED), RETRIES_MAX);
 	p->backoff = (enum backoff)name_field(f, F_strategy, backoff_parse, (int)p->backoff);
 	p->delay_ms = limit_field(f, F_delay_ms, p->delay_ms);
 	p->max_delay_ms = limit_field(f, F_max_delay_ms, p->max_delay_ms);

@@ -48,6 +48,14 @@ void report_fail(struct report *r, const char *code, const char *fmt, ...)
 	va_end(ap);
 }
 
+void report_no_memory(struct report *r)
+{
+	r->own = (struct own_hints){ RETRYABLE_MAYBE, SIDE_EFFECTS_PARTIAL, -1, RETRY_STRATEGY_NONE };
+	r->exhausted = 0;
+	r->entered_run = true; /* for all we know */
+	report_fail(r, "RESOURCE_EXHAUSTED", "runner itself ran out of memory");
+}
+
 /* --- from a RESULT frame --------------------------------------------------------- */
 
 static void take_text(struct buf *out, const struct frame *f, enum field_id id, size_t max)
@@ -59,7 +67,7 @@ static void take_text(struct buf *out, const struct frame *f, enum field_id id, 
 }
 
 /* 0, or -1 when the fragment is not `want` (or null, which means absent). */
-static int take_json(struct buf *out, const struct frame *f, enum field_id id, size_t max,
+static int take_json(struct buf *out, const struct frame *f, enum field_id id,
                      enum json_kind want, enum json_kind or_want)
 {
 	struct field text = frame_str(f, id);
@@ -68,7 +76,7 @@ static int take_json(struct buf *out, const struct frame *f, enum field_id id, s
 	buf_clear(out);
 	if (text.n == 0)
 		return 0;
-	kind = text.n <= max ? json_check(text.s, text.n) : JSON_INVALID;
+	kind = json_check(text.s, text.n);
 	if (kind == JSON_NULL)
 		return 0;
 	if (kind != want && kind != or_want)
@@ -102,8 +110,38 @@ static void take_failure(struct report *r, const struct frame *f)
 	r->own.retryable = (enum retryable)parse_field(f, F_retryable, retryable_parse);
 	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, side_effects_parse);
 	r->own.strategy = (enum retry_strategy)parse_field(f, F_retry_strategy, retry_strategy_parse);
-	r->own.retry_after_ms = MAX_OF(frame_int(f, F_retry_after_ms, -1), -1);
+	r->own.retry_after_ms = MIN_OF(MAX_OF(frame_int(f, F_retry_after_ms, -1), -1), DURATION_MAX_MS);
 	r->exhausted = MAX_OF(frame_int(f, F_retries_exhausted, 0), 0);
+}
+
+/* The result can't be what the command meant: its own hints don't fit either. */
+static void refuse_result(struct report *r, const char *code, const char *message)
+{
+	struct buf *fragments[] = { &r->errors, &r->context, &r->data };
+
+	for (size_t i = 0; i < ARRAY_LEN(fragments); i++)
+		buf_clear(fragments[i]);
+	r->own = (struct own_hints)OWN_HINTS_NONE;
+	r->exhausted = 0;
+	report_fail(r, code, "%s", message);
+}
+
+static bool is_too_large(const struct frame *f)
+{
+	return frame_str(f, F_data).n > RESULT_MAX || frame_str(f, F_errors).n > RESULT_MAX ||
+	       frame_str(f, F_context).n > RESULT_MAX;
+}
+
+static void take_fragments(struct report *r, const struct frame *f)
+{
+	if (is_too_large(f))
+		refuse_result(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
+	else if (take_json(&r->errors, f, F_errors, JSON_ARRAY, JSON_ARRAY) < 0 ||
+	         take_json(&r->context, f, F_context, JSON_OBJECT, JSON_OBJECT) < 0 ||
+	         take_json(&r->data, f, F_data, JSON_OBJECT, JSON_ARRAY) < 0)
+		refuse_result(r, "INVALID_RESULT", "The command's result is not valid JSON");
+	else if (r->errors.failed || r->context.failed || r->data.failed)
+		report_no_memory(r);
 }
 
 void report_take_result(struct report *r, const struct frame *f)
@@ -114,10 +152,7 @@ void report_take_result(struct report *r, const struct frame *f)
 		steps_finish(&r->steps);
 	else
 		take_failure(r, f);
-	if (take_json(&r->errors, f, F_errors, FRAME_HEADER + RESULT_MAX, JSON_ARRAY, JSON_ARRAY) < 0 ||
-	    take_json(&r->context, f, F_context, RESULT_MAX, JSON_OBJECT, JSON_OBJECT) < 0 ||
-	    take_json(&r->data, f, F_data, RESULT_MAX, JSON_OBJECT, JSON_ARRAY) < 0)
-		report_fail(r, "INVALID_RESULT", "The command's result is not valid JSON");
+	take_fragments(r, f);
 }
 
 /* --- verdicts into words ----------------------------------------------------------- */
@@ -173,10 +208,22 @@ static void word_limit(struct report *r)
 	partial_data(r, false);
 }
 
+/* What a failure before the wait said of itself (a signal ended the wait). */
+static void forget_failure(struct report *r)
+{
+	struct buf *all[] = { &r->detail, &r->fix_required, &r->fix_command, &r->suggestion, &r->errors,
+	                      &r->context };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		buf_clear(all[i]);
+	r->exhausted = 0;
+}
+
 static void word_signal(struct report *r)
 {
 	char scratch[16];
 
+	forget_failure(r);
 	report_fail(r, "CANCELLED", "Cancelled by %s", signal_name(r->signal, scratch));
 	if (!r->entered_run)
 		r->own.side_effects = SIDE_EFFECTS_NONE;

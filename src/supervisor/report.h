@@ -60,6 +60,8 @@ void report_move(struct report *to, struct report *from);
 void report_take_result(struct report *r, const struct frame *f);
 /* Make it a failure of this code and message (the rest stays as it is). */
 void report_fail(struct report *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* We ran out of memory: what the command did is done, but its result is lost. */
+void report_no_memory(struct report *r);
 /* Give every verdict other than RESULT its code, message, phase and data. */
 void report_word(struct report *r);
 

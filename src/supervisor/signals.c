@@ -16,6 +16,7 @@ static volatile sig_atomic_t child_died;
 static volatile sig_atomic_t stop_asked;
 static volatile sig_atomic_t cancelled;
 static volatile sig_atomic_t insisted;
+static volatile sig_atomic_t count;
 static volatile mono_t cancelled_at;
 static sigset_t open_mask;
 
@@ -27,8 +28,10 @@ static void on_cancel(int sig)
 	if (!cancelled) {
 		cancelled = sig;
 		cancelled_at = now;
-	} else if (sig == SIGINT && now - cancelled_at >= INSIST_AFTER_NS) {
-		insisted = 1;
+		count = 1;
+	} else if (now - cancelled_at >= INSIST_AFTER_NS) {
+		insisted |= sig == SIGINT;
+		count = count == SIG_ATOMIC_MAX ? 2 : count + 1;
 	}
 	errno = saved;
 }
@@ -119,6 +122,11 @@ void signals_stop_self(void)
 int signals_cancelled(void)
 {
 	return cancelled;
+}
+
+int signals_count(void)
+{
+	return count;
 }
 
 bool signals_insisted(void)

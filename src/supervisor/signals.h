@@ -22,6 +22,9 @@ bool signals_take(int sig);
 void signals_stop_self(void);
 /* The first of INT, TERM, HUP, QUIT that arrived, 0 if none. It stays. */
 int signals_cancelled(void);
+/* Changes with every cancelling signal; those within 300 ms of the first are
+ * one with it. */
+int signals_count(void);
 /* Did an INT come ≥ 300 ms after the first cancelling signal: kill now? */
 bool signals_insisted(void);
 
