@@ -1,0 +1,208 @@
+/*
+ * scene.h: whole runs with workers written in C: supervisor_main() in a process
+ * of its own, its envelope, exit status, time and memory, and the proof that
+ * nothing of it is left. For unit tests only.
+ */
+#ifndef RUNNER_TEST_SCENE_H
+#define RUNNER_TEST_SCENE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/common/xio.h"
+#include "../../src/engine/os.h"
+#include "../../src/supervisor/supervisor.h"
+#include "room.h"
+
+#define SCENE_LIMIT_MS 30000 /* bounds every scene; a pass takes a fraction */
+
+/* --- the worker's side ------------------------------------------------------------- */
+
+#define TELL(told, kind, ...) \
+	do { \
+		struct buf tell_out = BUF_INIT; \
+		SAY(&tell_out, kind, __VA_ARGS__); \
+		tell(told, &tell_out); \
+	} while (0)
+
+/* Nobody may listen any more. */
+static inline void tell(const struct launch *told, struct buf *frames)
+{
+	(void)!xwrite_all(told->frame_fd, frames->data, frames->len);
+	buf_release(frames);
+}
+
+/* Never for ever, whatever becomes of the supervisor. */
+static inline void hang(void)
+{
+	mono_t until = mono_add_ms(mono_now(), SCENE_LIMIT_MS);
+
+	while (mono_now() < until)
+		poll(NULL, 0, 1000);
+	_exit(98);
+}
+
+static inline void ignore_term(void)
+{
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+}
+
+/* --- the caller's side --------------------------------------------------------------- */
+
+struct answer {
+	struct buf out; /* stdout */
+	int err;        /* stderr: a file */
+	int wait_status;
+	int64_t ms;
+	long peak_kib;
+};
+
+static struct answer answer = { .err = -1 };
+
+/* What the next scene does to itself before it begins, and what is sent to it. */
+static struct {
+	void (*before)(void);
+	int sig;
+	int64_t sig_after_ms;
+	int64_t read_after_ms; /* a caller that is slow to read */
+	int out;               /* its stdout; -1: a pipe that we read */
+	bool text;             /* the answer need not be an envelope */
+} staging = { .out = -1 };
+
+static inline pid_t begin(worker_fn *worker, int out)
+{
+	static char name[] = "runner", command[] = "test";
+	static char *argv[] = { name, command, NULL };
+	pid_t pid;
+
+	fflush(NULL);
+	if ((pid = fork()) == 0) {
+		int null = open("/dev/null", O_RDONLY);
+
+		dup2(null, 0);
+		dup2(staging.out >= 0 ? staging.out : out, 1);
+		dup2(answer.err, 2);
+		os_close_from(3, NULL, 0);
+		for (int sig = 1; sig <= SIGTERM; sig++)
+			signal(sig, SIG_DFL);
+		if (staging.before)
+			staging.before();
+		_exit(supervisor_main(2, argv, worker));
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+/* Read to the end, sending what is to be sent on the way. */
+static inline void attend(pid_t pid, int from, mono_t began)
+{
+	static char bytes[64 << 10];
+	bool sent = staging.sig == 0;
+	ssize_t n = 1;
+
+	while (n != 0) {
+		struct pollfd p = { .fd = from, .events = POLLIN };
+		int64_t ms = mono_elapsed_ms(began, mono_now());
+
+		if (ms > SCENE_LIMIT_MS) {
+			kill(pid, SIGKILL);
+			fail_msg("no answer within %d ms", SCENE_LIMIT_MS);
+		}
+		if (!sent && ms >= staging.sig_after_ms)
+			sent = true, kill(pid, staging.sig);
+		if (ms < staging.read_after_ms || poll(&p, 1, 10) <= 0) {
+			poll(NULL, 0, 1);
+			continue;
+		}
+		n = xread(from, bytes, sizeof(bytes));
+		if (n > 0)
+			buf_add(&answer.out, bytes, (size_t)n);
+	}
+}
+
+/* The whole tree is our own as soon as the supervisor is gone. */
+static inline void assert_nothing_is_left(void)
+{
+	pid_t left = waitpid(-1, NULL, WNOHANG);
+
+	if (left >= 0)
+		fail_msg("a process is left: %d", (int)left);
+	assert_int_equal(errno, ECHILD);
+}
+
+/* Play one run; what it answered is in `answer`. */
+static inline const char *run_scene(worker_fn *worker)
+{
+	mono_t began = mono_now();
+	struct rusage usage;
+	int p[2];
+	pid_t pid;
+
+	os_become_subreaper();
+	buf_release(&answer.out);
+	xclose(&answer.err);
+	answer.err = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(answer.err >= 0);
+	assert_int_equal(xpipe(p), 0);
+	pid = begin(worker, p[1]);
+	xclose(&p[1]);
+	attend(pid, p[0], began);
+	xclose(&p[0]);
+	assert_int_equal(wait4(pid, &answer.wait_status, 0, &usage), pid);
+	answer.ms = mono_elapsed_ms(began, mono_now());
+	answer.peak_kib = usage.ru_maxrss;
+	assert_nothing_is_left();
+	if (!staging.text && staging.out < 0)
+		assert_json_lines(buf_cstr(&answer.out), 1);
+	return buf_cstr(&answer.out);
+}
+
+static inline int exit_status(void)
+{
+	assert_true(WIFEXITED(answer.wait_status));
+	return WEXITSTATUS(answer.wait_status);
+}
+
+/* "ok" and the exit status say the same, and the code is this (NULL: success). */
+static inline const char *assert_answer(worker_fn *worker, int status, const char *code)
+{
+	const char *text = run_scene(worker);
+	char wanted[96];
+
+	if (exit_status() != status)
+		fail_msg("exit status %d, not %d: %s", exit_status(), status, text);
+	assert_contains(text, status == 0 ? "{\"ok\":true," : "{\"ok\":false,");
+	snprintf(wanted, sizeof(wanted), code ? "\"error\":{\"code\":\"%s\"," : "\"error\":%s", code ? code : "null,");
+	assert_contains(text, wanted);
+	snprintf(wanted, sizeof(wanted), "\"exit_code\":%d,", status);
+	assert_contains(text, wanted);
+	return text;
+}
+
+/* What the caller found on stderr; lives until the next call. */
+static inline const char *said_on_stderr(void)
+{
+	static char text[256 << 10];
+	ssize_t n = pread(answer.err, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static inline int strike(void **state UNUSED)
+{
+	memset(&staging, 0, sizeof(staging));
+	staging.out = -1;
+	buf_release(&answer.out);
+	xclose(&answer.err);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,304 @@
+/*
+ * test_frames.c: what each frame does to the run and the report, before and
+ * after a verdict, and what a broken stream does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/supervisor/frames.h"
+#include "room.h"
+
+static struct run run;
+static struct report r;
+static struct frames f;
+static struct buf wire;
+
+static int open_frames(void **state UNUSED)
+{
+	run_open(&run);
+	report_init(&r);
+	frames_init(&f, mono_now());
+	return 0;
+}
+
+static int close_frames(void **state UNUSED)
+{
+	frames_release(&f);
+	report_release(&r);
+	run_close(&run);
+	buf_release(&wire);
+	return 0;
+}
+
+/* Hand over what was said, in pieces of that many bytes. */
+static enum frames_status hand_over(bool open, size_t piece)
+{
+	enum frames_status status = FRAMES_MORE;
+
+	for (size_t at = 0; at < wire.len && status != FRAMES_BROKEN; at += piece) {
+		enum frames_status s;
+
+		assert_int_equal(frame_feed(&f.decoder, wire.data + at, MIN_OF(piece, wire.len - at)), 0);
+		s = frames_take(&f, &run, &r, open);
+		if (s != FRAMES_MORE)
+			open = false, status = s;
+	}
+	buf_clear(&wire);
+	return status;
+}
+
+static void say_all(void)
+{
+	SAY(&wire, EXIT, STR(name, "LOCKED"), INT(exit_code, 79));
+	SAY(&wire, PLAN, STR(command, "deploy"), LIST(steps, "a\0b"), INT(grace_ms, 7));
+	SAY(&wire, RUN);
+	SAY(&wire, STEP, STR(name, "a"), STR(state, "running"));
+	SAY(&wire, PROGRESS, STR(data, "{\"n\":1}"), STR(text, "one"));
+	SAY(&wire, LOG, STR(level, "info"), STR(message, "hello"));
+	SAY(&wire, WARN, STR(code, "W1"), STR(message, "careful"));
+	SAY(&wire, META, STR(name, "extra"), STR(data, "[1]"));
+	SAY(&wire, RETRY, STR(event, "repeat"));
+	SAY(&wire, HOLD, INT(change, 1));
+	SAY(&wire, DETACH, INT(pid, 12345));
+	SAY(&wire, TEMPDIR, STR(text, "/t"));
+	SAY(&wire, TEXT, STR(text, "rendered"));
+	SAY(&wire, RESULT, INT(ok, 1), STR(data, "{\"done\":true}"));
+}
+
+static void assert_all_was_taken(void)
+{
+	assert_int_equal(run.plan.code_count, 1);
+	assert_string_equal(run.plan.command, "deploy");
+	assert_true(f.planned);
+	assert_true(r.entered_run);
+	assert_int_equal(r.steps.row[0].state, STEP_COMPLETED);
+	assert_string_equal(buf_cstr(&r.progress), "{\"n\":1}");
+	assert_int_equal(run.warning_count, 1);
+	assert_string_equal(buf_cstr(&run.metas), ",\"extra\":[1]");
+	assert_int_equal(run.inner_repeats, 1);
+	assert_int_equal(f.holds, 1);
+	assert_int_equal(run.spared.count, 1);
+	assert_true(run.session_dir_made);
+	assert_string_equal(buf_cstr(&r.text), "rendered");
+	assert_string_equal(buf_cstr(&r.data), "{\"done\":true}");
+	assert_true(r.ok);
+}
+
+static void every_kind_is_taken_however_the_bytes_arrive(void **state UNUSED)
+{
+	static const size_t pieces[] = { 1, 2, 3, 7, 8, 9, 64, 65536 };
+
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
+		say_all();
+		assert_int_equal(hand_over(true, pieces[i]), FRAMES_RESULT);
+		assert_all_was_taken();
+		close_frames(NULL);
+		open_frames(NULL);
+	}
+}
+
+static void after_a_verdict_only_words_and_facts_about_processes_are_taken(void **state UNUSED)
+{
+	say_all();
+	assert_int_equal(hand_over(false, 65536), FRAMES_MORE);
+	assert_int_equal(run.plan.code_count, 0);
+	assert_false(run.plan.known);
+	assert_false(r.entered_run);
+	assert_int_equal(r.steps.count, 0);
+	assert_int_equal(r.progress.len + run.metas.len + r.text.len + r.data.len, 0);
+	assert_int_equal(run.inner_repeats, 0);
+	assert_int_equal(f.holds, 0);
+	assert_false(r.ok);
+	assert_int_equal(run.warning_count, 1);
+	assert_int_equal(run.spared.count, 1);
+	assert_true(run.session_dir_made);
+}
+
+static void of_two_results_the_first_counts_and_what_follows_is_late(void **state UNUSED)
+{
+	SAY(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
+	SAY(&wire, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"));
+	SAY(&wire, STEP, STR(name, "late"));
+	SAY(&wire, WARN, STR(code, "LATE"));
+	assert_int_equal(hand_over(true, 65536), FRAMES_RESULT);
+	assert_true(r.ok);
+	assert_string_equal(buf_cstr(&r.data), "[1]");
+	assert_int_equal(r.steps.count, 0);
+	assert_int_equal(run.warning_count, 1);
+}
+
+static void fragments_that_are_no_json_are_left_out(void **state UNUSED)
+{
+	SAY(&wire, PROGRESS, STR(data, "{"));
+	SAY(&wire, PROGRESS);
+	SAY(&wire, META, STR(name, "a"), STR(data, "1,\"ok\":true"));
+	SAY(&wire, META, STR(data, "1"));
+	SAY(&wire, WARN, STR(code, "W1"), STR(context, "{}}"));
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_int_equal(r.progress.len + run.metas.len, 0);
+	assert_lacks(buf_cstr(&run.warnings), "context");
+}
+
+static void metas_are_named_once_and_bounded(void **state UNUSED)
+{
+	char name[32];
+
+	for (int i = 0; i < METAS_MAX + 10; i++) {
+		snprintf(name, sizeof(name), "m%d", i % (METAS_MAX + 5));
+		SAY(&wire, META, STR(name, name), STR(data, "1"));
+		SAY(&wire, META, STR(name, name), STR(data, "2"));
+	}
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_int_equal(run.meta_count, METAS_MAX);
+	assert_null(strchr(buf_cstr(&run.metas), '2') ? strstr(buf_cstr(&run.metas), ":2") : NULL);
+}
+
+/* What envelope.c writes into meta itself must not come a second time. */
+static void a_meta_can_not_take_the_name_of_one_of_ours(void **state UNUSED)
+{
+	static const char *const ours[] = { "command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp",
+		                            "schema_version", "tool_version", "attempt", "max_attempts", "retries",
+		                            "retry_history", "retry_seed" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		SAY(&wire, META, STR(name, ours[i]), STR(data, "0"));
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_int_equal(run.metas.len, 0);
+}
+
+static void silence_counts_in_run_and_outside_of_waits(void **state UNUSED)
+{
+	assert_false(frames_may_idle(&f, &r));
+	SAY(&wire, RUN);
+	hand_over(true, 64);
+	assert_true(frames_may_idle(&f, &r));
+	SAY(&wire, HOLD, INT(change, 1));
+	SAY(&wire, HOLD, INT(change, INT64_MAX));
+	hand_over(true, 64);
+	SAY(&wire, HOLD, INT(change, -1));
+	hand_over(true, 64);
+	assert_false(frames_may_idle(&f, &r));
+	SAY(&wire, HOLD, INT(change, INT64_MIN));
+	hand_over(true, 64);
+	assert_true(frames_may_idle(&f, &r));
+}
+
+static void the_load_limit_is_5_seconds_or_what_the_environment_says(void **state UNUSED)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} rows[] = { { "200ms", 200 }, { "none", 0 }, { "7", 7000 }, { "", 5000 }, { "soon", 5000 }, { "-1s", 5000 } };
+
+	assert_int_equal(f.load_ms, 5000);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		setenv("RUNNER_LOAD_TIMEOUT", rows[i].text, 1);
+		frames_init(&f, mono_now());
+		assert_int_equal(f.load_ms, rows[i].ms);
+	}
+	unsetenv("RUNNER_LOAD_TIMEOUT");
+}
+
+/* --- a broken stream --------------------------------------------------------------------------- */
+
+static void announce(enum frame_kind kind, uint32_t n)
+{
+	const char header[FRAME_HEADER] = { 'R', 'F', (char)kind, 1, (char)n, (char)(n >> 8), (char)(n >> 16), (char)(n >> 24) };
+
+	buf_add(&wire, header, sizeof(header));
+}
+
+static void a_frame_over_its_cap_is_too_large_or_a_broken_protocol(void **state UNUSED)
+{
+	for (int kind = FRAME_NONE + 1; kind < FRAME_KIND_COUNT; kind++) {
+		bool content = kind == FRAME_TEXT || kind == FRAME_RESULT;
+
+		announce((enum frame_kind)kind, (uint32_t)frame_cap((enum frame_kind)kind) + 1);
+		assert_int_equal(hand_over(true, 65536), FRAMES_BROKEN);
+		assert_string_equal(r.code, content ? "OUTPUT_TOO_LARGE" : "COMMAND_CRASHED");
+		close_frames(NULL);
+		open_frames(NULL);
+	}
+}
+
+static void what_is_no_frame_breaks_the_protocol(void **state UNUSED)
+{
+	static const char *const wrong[] = { "XF\1\1\0\0\0\0", "RX\1\1\0\0\0\0", "RF\0\1\0\0\0\0", "RF\1\2\0\0\0\0",
+		                             "RF\x63\1\0\0\0\0", "{\"ok\":1" };
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		buf_add(&wire, wrong[i], 8);
+		assert_int_equal(hand_over(true, 8), FRAMES_BROKEN);
+		assert_string_equal(r.code, "COMMAND_CRASHED");
+		close_frames(NULL);
+		open_frames(NULL);
+	}
+}
+
+static void a_broken_stream_is_forgotten_and_keeps_nothing_that_follows(void **state UNUSED)
+{
+	static char garbage[64 << 10];
+
+	for (int open = 0; open <= 1; open++) {
+		for (int i = 0; i < 256; i++) {
+			assert_int_equal(frame_feed(&f.decoder, garbage, sizeof(garbage)), 0);
+			assert_int_equal(frames_take(&f, &run, &r, open), open && i == 0 ? FRAMES_BROKEN : FRAMES_MORE);
+		}
+		assert_true(f.decoder.in.cap <= 1 << 20);
+		SAY(&wire, RESULT, INT(ok, 1));
+		assert_int_equal(hand_over(open, 65536), FRAMES_MORE);
+		assert_false(r.ok);
+		close_frames(NULL);
+		open_frames(NULL);
+	}
+}
+
+static void frames_before_a_broken_one_still_count_and_so_does_a_result(void **state UNUSED)
+{
+	SAY(&wire, RUN);
+	buf_add_str(&wire, "garbage!");
+	assert_int_equal(hand_over(true, 65536), FRAMES_BROKEN);
+	assert_true(r.entered_run);
+	close_frames(NULL);
+	open_frames(NULL);
+	SAY(&wire, RESULT, INT(ok, 1));
+	buf_add_str(&wire, "garbage!");
+	assert_int_equal(hand_over(true, 65536), FRAMES_RESULT);
+	assert_true(r.ok);
+}
+
+static void memory_that_runs_out_is_our_failure_and_not_the_commands(void **state UNUSED)
+{
+	f.decoder.in.failed = true;
+	assert_int_equal(frames_take(&f, &run, &r, true), FRAMES_BROKEN);
+	assert_string_equal(r.code, "RESOURCE_EXHAUSTED");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_frames, close_frames)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_kind_is_taken_however_the_bytes_arrive),
+		TEST(after_a_verdict_only_words_and_facts_about_processes_are_taken),
+		TEST(of_two_results_the_first_counts_and_what_follows_is_late),
+		TEST(fragments_that_are_no_json_are_left_out),
+		TEST(metas_are_named_once_and_bounded),
+		TEST(a_meta_can_not_take_the_name_of_one_of_ours),
+		TEST(silence_counts_in_run_and_outside_of_waits),
+		TEST(the_load_limit_is_5_seconds_or_what_the_environment_says),
+		TEST(a_frame_over_its_cap_is_too_large_or_a_broken_protocol),
+		TEST(what_is_no_frame_breaks_the_protocol),
+		TEST(a_broken_stream_is_forgotten_and_keeps_nothing_that_follows),
+		TEST(frames_before_a_broken_one_still_count_and_so_does_a_result),
+		TEST(memory_that_runs_out_is_our_failure_and_not_the_commands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/*
+ * test_notice.c: what people and log readers see on stderr: text on a terminal,
+ * else one JSON object a line.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/common/xio.h"
+#include "../../src/supervisor/decide.h"
+#include "../../src/supervisor/notice.h"
+#include "room.h"
+
+static struct run run;
+static int ours = -1, theirs = -1; /* ends of the pipe that is stderr */
+
+static int open_run(void **state UNUSED)
+{
+	int p[2];
+
+	run_open(&run);
+	assert_int_equal(xpipe(p), 0);
+	ours = p[0];
+	theirs = p[1];
+	assert_int_equal(xnonblock(ours), 0);
+	outlet_init(&run.err, theirs);
+	strcpy(run.plan.command, "deploy");
+	return 0;
+}
+
+static int close_run(void **state UNUSED)
+{
+	run_close(&run);
+	xclose(&ours);
+	xclose(&theirs);
+	return 0;
+}
+
+/* What was written since the last call. */
+static const char *seen(void)
+{
+	static char text[64 << 10];
+	ssize_t n = xread(ours, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static struct field bytes(const char *s)
+{
+	return (struct field){ .s = s, .n = strlen(s) };
+}
+
+static void on_terminal(bool color)
+{
+	run.launch.stderr_is_tty = true;
+	run.color = color;
+}
+
+static void failed(const char *code, const char *message)
+{
+	report_release(&run.final);
+	run.final.entered_run = true;
+	report_fail(&run.final, code, "%s", message);
+	run.hints = decide_hints(&run, &run.final);
+}
+
+/* --- retries ----------------------------------------------------------------------------- */
+
+static void a_retry_is_two_json_lines_with_the_keys_of_the_design(void **state UNUSED)
+{
+	static const char *const keys[] = { "{\"level\":", ",\"event\":", ",\"command\":\"deploy\"", ",\"attempt\":1",
+		                            ",\"max_attempts\":4", ",\"code\":", ",\"message\":", ",\"delay_ms\":5200",
+		                            ",\"elapsed_ms\":" };
+	const char *text, *at;
+
+	run.plan.policy.retries = 3;
+	failed("UNAVAILABLE", "503");
+	notice_failed(&run, &run.final, 5200);
+	text = seen();
+	assert_json_lines(text, 2);
+	for (int line = 0; line < 2; line++, text = strchr(text, '\n') + 1) {
+		at = text;
+		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+			assert_non_null(at = strstr(at, keys[i]));
+	}
+	run.attempts = 3;
+	notice_succeeded(&run);
+	text = seen();
+	assert_json_lines(text, 1);
+	assert_contains(text, "\"event\":\"retry.succeeded\"");
+	assert_contains(text, "\"code\":null");
+	assert_contains(text, "\"message\":\"deploy succeeded on attempt 3\"");
+	assert_contains(text, "\"delay_ms\":null");
+}
+
+static void on_a_terminal_the_same_is_text(void **state UNUSED)
+{
+	on_terminal(false);
+	run.plan.policy.retries = 3;
+	failed("UNAVAILABLE", "503");
+	notice_failed(&run, &run.final, 5200);
+	assert_string_equal(seen(), "deploy failed (attempt 1/4): UNAVAILABLE: 503\nRetrying in 5.2 seconds...\n");
+	run.plan.policy.retries = POLICY_UNBOUNDED;
+	notice_failed(&run, &run.final, 0);
+	assert_string_equal(seen(), "deploy failed (attempt 1): UNAVAILABLE: 503\nRetrying in 0.0 seconds...\n");
+	notice_succeeded(&run);
+	assert_string_equal(seen(), "deploy succeeded on attempt 1\n");
+}
+
+static void waits_are_told_to_a_tenth_of_a_second_however_long(void **state UNUSED)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} rows[] = {
+		{ 0, "0.0" },      { 49, "0.0" },     { 50, "0.1" },
+		{ 949, "0.9" },    { 950, "1.0" },    { 60000, "60.0" },
+		{ INT64_MAX - 1, "9223372036854775.8" }, { INT64_MAX, "9223372036854775.8" },
+	};
+
+	on_terminal(false);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		failed("UNAVAILABLE", "503");
+		notice_failed(&run, &run.final, rows[i].ms);
+		assert_contains(seen(), rows[i].text);
+	}
+}
+
+static void a_loop_inside_the_command_is_told_alike_and_a_strange_event_not(void **state UNUSED)
+{
+	static const char *const strange[] = { "", "repeat", "failed2", "retry.failed", "\x1b[2J" };
+	const struct frame *f = RECEIVED(RETRY, INT(attempt, INT64_MAX), INT(max_attempts, INT64_MIN),
+	                                 INT(delay_ms, INT64_MAX), STR(code, "A\"B\n"), STR(message, "m\xff\x1b[0m"));
+
+	for (size_t i = 0; i < ARRAY_LEN(strange); i++)
+		notice_inner_retry(&run, strange[i], f);
+	assert_string_equal(seen(), "");
+	notice_inner_retry(&run, "failed", f);
+	notice_inner_retry(&run, "wait", f);
+	notice_inner_retry(&run, "succeeded", f);
+	assert_json_lines(seen(), 3);
+	on_terminal(true);
+	notice_inner_retry(&run, "failed", f);
+	assert_lacks(seen(), "\x1b[0m");
+}
+
+/* --- logs, steps, progress ------------------------------------------------------------------ */
+
+static void a_log_line_is_json_or_text_and_debug_needs_verbose(void **state UNUSED)
+{
+	notice_log(&run, "info", bytes("hello"));
+	assert_string_equal(seen(), "{\"level\":\"info\",\"event\":\"log\",\"command\":\"deploy\",\"message\":\"hello\"}\n");
+	notice_log(&run, "debug", bytes("x"));
+	assert_string_equal(seen(), "");
+	run.plan.verbose = true;
+	notice_log(&run, "debug", bytes("x"));
+	assert_json_lines(seen(), 1);
+	on_terminal(false);
+	notice_log(&run, "info", bytes("a\x1b[31mb\r"));
+	notice_log(&run, "error", bytes("bad"));
+	assert_string_equal(seen(), "ab\nerror: bad\n");
+}
+
+static void steps_and_progress_are_for_terminals_only(void **state UNUSED)
+{
+	notice_step(&run, bytes("upload"));
+	notice_progress(&run, bytes("50 %"));
+	assert_string_equal(seen(), "");
+	on_terminal(false);
+	notice_step(&run, bytes("up\x1b[2Jload"));
+	notice_progress(&run, bytes("50 %"));
+	assert_string_equal(seen(), "deploy: upload\n");
+	on_terminal(true);
+	notice_progress(&run, bytes("50 %"));
+	assert_string_equal(seen(), "\r\x1b[K50 %");
+	notice_log(&run, "info", bytes("x"));
+	assert_string_equal(seen(), "\r\x1b[Kx\n");
+	notice_clear(&run);
+	assert_string_equal(seen(), "");
+}
+
+static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
+{
+	run.plan.quiet = true;
+	failed("UNAVAILABLE", "503");
+	for (int tty = 0; tty <= 1; tty++) {
+		run.launch.stderr_is_tty = run.color = tty;
+		notice_failed(&run, &run.final, 1);
+		notice_succeeded(&run);
+		notice_inner_retry(&run, "failed", RECEIVED(RETRY));
+		notice_log(&run, "error", bytes("x"));
+		notice_step(&run, bytes("x"));
+		notice_progress(&run, bytes("x"));
+		assert_string_equal(seen(), "");
+	}
+	notice_error(&run, 12);
+	assert_contains(seen(), "UNAVAILABLE (exit 12)");
+	notice_plain(&run, "%s", "last words");
+	assert_string_equal(seen(), "runner: last words\n");
+}
+
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+static void an_error_for_people_says_what_how_often_and_what_to_do(void **state UNUSED)
+{
+	failed("RATE_LIMITED", "slow down");
+	buf_add_str(&run.final.suggestion, "use less");
+	notice_error(&run, 11);
+	assert_string_equal(seen(), "deploy: error: slow down\n  code: RATE_LIMITED (exit 11)\n"
+	                            "  retryable: yes, after 1m\n  hint: use less\n");
+	run.exhausted = true;
+	notice_error(&run, 11);
+	assert_contains(seen(), "retryable: no, all retries are used up\n");
+	run.exhausted = false;
+	failed("TIMEOUT", "late");
+	notice_error(&run, 10);
+	assert_contains(seen(), "retryable: yes, at once\n");
+	failed("COMMAND_CRASHED", "gone");
+	notice_error(&run, 1);
+	assert_contains(seen(), "retryable: maybe\n");
+}
+
+static void a_traceback_is_for_crashes_and_for_verbose(void **state UNUSED)
+{
+	static const char *const codes[] = { "INTERNAL_ERROR", "UNAVAILABLE" };
+
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+		for (int verbose = 0; verbose <= 1; verbose++) {
+			run.plan.verbose = verbose;
+			failed(codes[i], "m");
+			buf_add_str(&run.final.detail, "stack");
+			notice_error(&run, 1);
+			assert_int_equal(strstr(seen(), "detail: stack") != NULL, i == 0 || verbose);
+		}
+}
+
+static void a_warning_is_told_where_no_envelope_tells_it(void **state UNUSED)
+{
+	for (int format = FORMAT_JSON; format <= FORMAT_TEXT; format++)
+		for (int quiet = 0; quiet <= 1; quiet++) {
+			run.plan.format = (enum format)format;
+			run.plan.quiet = quiet;
+			run_warn(&run, "A_CODE", "careful", NULL);
+			assert_string_equal(seen(), format == FORMAT_TEXT && !quiet ? "deploy: warning: careful (A_CODE)\n" : "");
+		}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_run, close_run)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_retry_is_two_json_lines_with_the_keys_of_the_design),
+		TEST(on_a_terminal_the_same_is_text),
+		TEST(waits_are_told_to_a_tenth_of_a_second_however_long),
+		TEST(a_loop_inside_the_command_is_told_alike_and_a_strange_event_not),
+		TEST(a_log_line_is_json_or_text_and_debug_needs_verbose),
+		TEST(steps_and_progress_are_for_terminals_only),
+		TEST(quiet_hides_all_of_it_but_the_verdict),
+		TEST(an_error_for_people_says_what_how_often_and_what_to_do),
+		TEST(a_traceback_is_for_crashes_and_for_verbose),
+		TEST(a_warning_is_told_where_no_envelope_tells_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

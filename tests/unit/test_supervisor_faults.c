@@ -1,0 +1,197 @@
+/*
+ * test_supervisor_faults.c: memory, processes or descriptors run out in the
+ * supervisor itself, at every place where it asks for some: still one valid
+ * envelope, and never a success that lost its data.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "scene.h"
+
+/* --- calls that fail at will: ld --wrap ---------------------------------------------------- */
+
+static int64_t memory_left = INT64_MAX; /* allocations that succeed before all fail */
+static bool once;                       /* … or before one fails */
+static int64_t forks_left = INT64_MAX;
+static pid_t victim;                    /* the supervisor; nobody else is disturbed */
+static volatile int64_t *asked;         /* shared: allocations of the last scene */
+
+void *__wrap_realloc(void *ptr, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+pid_t __wrap_fork(void);
+void *__real_realloc(void *ptr, size_t size);
+void *__real_calloc(size_t n, size_t size);
+pid_t __real_fork(void);
+
+static bool out_of_memory(void)
+{
+	if (getpid() != victim)
+		return false;
+	++*asked;
+	memory_left--;
+	return once ? memory_left == -1 : memory_left < 0;
+}
+
+void *__wrap_realloc(void *ptr, size_t size)
+{
+	return out_of_memory() ? NULL : __real_realloc(ptr, size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return out_of_memory() ? NULL : __real_calloc(n, size);
+}
+
+pid_t __wrap_fork(void)
+{
+	if (getpid() != victim || forks_left-- > 0)
+		return __real_fork();
+	errno = EAGAIN;
+	return -1;
+}
+
+static void become_victim(void)
+{
+	victim = getpid();
+	*asked = 0;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Uses every room: codes, steps, logs, warnings, metas, a retry, large data. */
+static int does_a_bit_of_everything(const struct launch *told)
+{
+	static char large[300 << 10];
+
+	memset(large, 'x', sizeof(large));
+	large[0] = '[';
+	large[1] = '"';
+	memcpy(large + sizeof(large) - 2, "\"]", 2);
+	TELL(told, EXIT, STR(name, "LOCKED"), INT(exit_code, 79), STR(retryable, "true"), STR(side_effects, "none"));
+	TELL(told, PLAN, STR(command, "test"), INT(grace_ms, 500), INT(timeout_ms, 20000), INT(retries, 1),
+	     INT(delay_ms, 1), STR(jitter, "none"), LIST(steps, "a\0b"));
+	TELL(told, RUN);
+	TELL(told, STEP, STR(name, "a"));
+	TELL(told, LOG, STR(level, "info"), STR(message, "hello"));
+	TELL(told, PROGRESS, STR(data, "{\"n\":1}"));
+	TELL(told, WARN, STR(code, "W1"), STR(message, "careful"), STR(context, "{\"n\":1}"));
+	TELL(told, META, STR(name, "extra"), STR(data, "[1]"));
+	(void)!write(1, "stray\n", 6);
+	if (told->attempt == 1)
+		TELL(told, RESULT, INT(ok, 0), STR(code, "LOCKED"), STR(message, "busy"), STR(context, "{\"pid\":1}"));
+	else
+		TELL(told, RESULT, INT(ok, 1), BYTES(data, large, sizeof(large)));
+	return 0;
+}
+
+static void assert_bearable(void)
+{
+	const char *text = buf_cstr(&answer.out);
+
+	if (exit_status() == 0) {
+		assert_contains(text, "{\"ok\":true,\"data\":[\"xx");
+		assert_true(answer.out.len > 300 << 10);
+	} else {
+		assert_contains(text, "{\"ok\":false,");
+		assert_contains(text, "\"code\":\"RESOURCE_EXHAUSTED\"");
+	}
+}
+
+/* Take away what it needs, one allocation more each time, until it needs none. */
+static void starve(bool just_once)
+{
+	int64_t needed;
+
+	staging.before = become_victim;
+	once = just_once;
+	memory_left = INT64_MAX;
+	run_scene(does_a_bit_of_everything);
+	assert_int_equal(exit_status(), 0);
+	needed = *asked;
+	assert_true(needed > 20);
+	for (int64_t n = 0; n <= needed; n++) {
+		memory_left = n;
+		run_scene(does_a_bit_of_everything);
+		assert_bearable();
+	}
+	memory_left = INT64_MAX;
+}
+
+static void memory_that_runs_out_anywhere_leaves_one_valid_envelope(void **state UNUSED)
+{
+	starve(false);
+}
+
+static void one_allocation_that_fails_anywhere_leaves_one_valid_envelope(void **state UNUSED)
+{
+	starve(true);
+}
+
+/* --- processes and descriptors ------------------------------------------------------------------- */
+
+static void a_fork_that_fails_is_resource_exhausted_and_touched_nothing(void **state UNUSED)
+{
+	staging.before = become_victim;
+	forks_left = 0;
+	assert_contains(assert_answer(does_a_bit_of_everything, 12, "RESOURCE_EXHAUSTED"), "\"side_effects\":\"none\"");
+	forks_left = INT64_MAX;
+}
+
+static void a_fork_that_fails_for_the_second_attempt_leaves_the_first_error(void **state UNUSED)
+{
+	staging.before = become_victim;
+	forks_left = 1;
+	assert_contains(assert_answer(does_a_bit_of_everything, 79, "LOCKED"), "\"RETRY_REJECTED\"");
+	forks_left = INT64_MAX;
+}
+
+static rlim_t descriptors;
+
+static void limit_descriptors(void)
+{
+	struct rlimit limit = { descriptors, descriptors };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void descriptors_that_run_out_anywhere_leave_one_valid_envelope(void **state UNUSED)
+{
+	int status = -1;
+
+	staging.before = limit_descriptors;
+	for (descriptors = 4; descriptors <= 32 && status != 0; descriptors++) {
+		const char *text = run_scene(does_a_bit_of_everything);
+
+		status = exit_status();
+		if (status != 0)
+			assert_contains(text, "{\"ok\":false,\"data\":null,\"error\":{\"code\":\"RESOURCE_EXHAUSTED\"");
+	}
+	assert_int_equal(status, 0);
+}
+
+static int share_counter(void **state UNUSED)
+{
+	asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return asked == MAP_FAILED ? -1 : 0;
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, strike)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(memory_that_runs_out_anywhere_leaves_one_valid_envelope),
+		TEST(one_allocation_that_fails_anywhere_leaves_one_valid_envelope),
+		TEST(a_fork_that_fails_is_resource_exhausted_and_touched_nothing),
+		TEST(a_fork_that_fails_for_the_second_attempt_leaves_the_first_error),
+		TEST(descriptors_that_run_out_anywhere_leave_one_valid_envelope),
+	};
+
+	return cmocka_run_group_tests(tests, share_counter, NULL);
+}
