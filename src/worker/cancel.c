@@ -171,16 +171,16 @@ static int install(int sig, void (*handler)(int), int flags)
 	return sigaction(sig, &act, NULL);
 }
 
+/* TERM and INT without SA_RESTART: a blocking read must return. */
 static int install_handlers(void)
 {
 	self = getpid();
 	if (install(SIGTERM, on_term, 0) < 0 || install(SIGCONT, on_continued, SA_RESTART) < 0)
 		return -1;
-	if (!child_was_ignored(SIGINT) && install(SIGINT, on_term) < 0)
+	if (!child_was_ignored(SIGINT) && install(SIGINT, on_term, 0) < 0)
 		return -1;
 	os_parent_death_signal(SIGCONT);
 	if (getppid() != worker_launch()->supervisor)
-/* TERM and INT without SA_RESTART: a blocking read must return. */
 		end_as_orphan(); /* it died before the request took hold */
 	return 0;
 }
