@@ -4,7 +4,8 @@
  * walks: no collection, no finalizer and no error can come in between.
  *
  * An object's members are written in the order of lua_next() and then put into
- * the order of their keys, so no key is looked up twice.
+ * the order of their keys as written, so no key is looked up twice. Two keys that
+ * differ only in what can't be written would be the same one: refused.
  */
 #include "json_encode.h"
 
@@ -14,9 +15,9 @@
 #include <string.h>
 
 struct member {
-	const char *key;
-	size_t key_len;
+	size_t key_len;    /* as written, without the quotes */
 	size_t start, end; /* of `"key":value` in out */
+	const char *key;   /* set for sorting: out may move until then */
 };
 
 /* --- tables ------------------------------------------------------------------- */
@@ -106,13 +107,13 @@ static int put_member(struct encoder *e)
 	here->key = lua_tolstring(e->L, -2, &here->key_len);
 	m.start = e->out->len + e->w.need_comma;
 	put_string(e, here->key, here->key_len);
+	m.key_len = e->out->len - m.start - 2;
 	buf_add_char(e->out, ':');
 	e->w.need_comma = false;
 	if (encode_value(e) < 0)
 		return -1;
-	m.key = here->key;
-	m.key_len = here->key_len;
 	m.end = e->out->len;
+	m.key = NULL;
 	buf_add(e->members, &m, sizeof(m));
 	return 0;
 }
@@ -123,6 +124,19 @@ static int compare_members(const void *left, const void *right)
 	int order = memcmp(a->key, b->key, MIN_OF(a->key_len, b->key_len));
 
 	return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
+}
+
+/* In order, equal keys are neighbours. 0, or -1. */
+static int check_members(struct encoder *e, const struct member *m, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (compare_members(&m[i - 1], &m[i]) != 0)
+			continue;
+		e->depth--;
+		return encode_refuse(e, "has two keys that both read \"%.*s\" as clean text: rename one",
+		              (int)MIN_OF(m[i].key_len, (size_t)200), m[i].key);
+	}
+	return 0;
 }
 
 /* Put the members written since `base` into the order of their keys. */
@@ -137,7 +151,11 @@ static int sort_members(struct encoder *e, size_t base)
 	if (count > 1) {
 		m = (struct member *)(void *)(e->members->data + base);
 		start = m[0].start;
+		for (size_t i = 0; i < count; i++)
+			m[i].key = e->out->data + m[i].start + 1;
 		qsort(m, count, sizeof(*m), compare_members);
+		if (check_members(e, m, count) < 0)
+			return -1;
 		buf_clear(e->sorted);
 		for (size_t i = 0; i < count; i++) {
 			if (i > 0)

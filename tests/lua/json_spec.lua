@@ -69,6 +69,17 @@ describe("json.encode", function()
 		assert.are.equal('{"B":2,"a":1,"ab":{"x":1,"y":2},"b":3}', encode { b = 3, a = 1, B = 2, ab = { y = 2, x = 1 } })
 	end)
 
+	it("sorts a key that had to be repaired where its written form belongs", function()
+		assert.are.equal('{"a":2,"b":1}', encode { ["\27b"] = 1, a = 2 })
+	end)
+
+	it("refuses two keys that would be written as one", function()
+		local text, message, code = json.encode { list = { { ["k\255"] = 1, ["k\254"] = 2 } } }
+		assert.is_nil(text)
+		assert.are.equal("INVALID_RESULT", code)
+		assert.are.equal('data.list[1] has two keys that both read "k\u{FFFD}" as clean text: rename one', message)
+	end)
+
 	it("is the same text for the same data, however it was built", function()
 		local one, two = {}, {}
 		for i = 1, 200 do
