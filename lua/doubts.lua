@@ -107,8 +107,8 @@ end
 local function look_at_codes(declaration, add)
 	local names = {}
 	for name, row in next, type(declaration.exit_codes) == "table" and declaration.exit_codes or {} do
-		if type(row) == "table" and row.retryable == true and row.side_effects == "partial" then
-			names[#names + 1] = tostring(name)
+		if type(name) == "string" and type(row) == "table" and row.retryable == true and row.side_effects == "partial" then
+			names[#names + 1] = name
 		end
 	end
 	table.sort(names)
@@ -145,6 +145,18 @@ local function look_at_declaration(declaration, add)
 	look_at_args(declaration, add)
 end
 
+-- A plain copy, read raw: a metatable of the author's must not run here.
+local function plain(v, depth)
+	if type(v) ~= "table" or depth == 0 then
+		return v
+	end
+	local out = {}
+	for key, item in next, v do
+		out[key] = plain(item, depth - 1)
+	end
+	return out
+end
+
 ---Everything doubtful about a command file.
 ---@param declaration any what the file returned
 ---@param where {path: string, text?: string}
@@ -161,7 +173,7 @@ function M.find(declaration, where)
 		look_for_effects(code, add)
 	end
 	if type(declaration) == "table" then
-		look_at_declaration(declaration, add)
+		look_at_declaration(plain(declaration, 4), add)
 	end
 	return out
 end

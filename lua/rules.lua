@@ -53,17 +53,24 @@ end
 ---@param accept fun(item: any): any
 ---@return any[]? kept
 function M.list(v, least, most, accept)
-	if type(v) ~= "table" or #v < least or #v > most then
+	if type(v) ~= "table" then
 		return nil
 	end
 	local out, count = {}, 0
 	for _ in next, v do
 		count = count + 1
 	end
-	for i = 1, #v do
-		out[i] = accept(v[i])
+	for i = 1, count do -- #v says nothing about a table with holes
+		local item, kept = rawget(v, i), nil
+		if item ~= nil then
+			kept = accept(item)
+		end
+		if kept == nil then
+			return nil
+		end
+		out[i] = kept
 	end
-	return count == #v and #out == count and out or nil
+	return count >= least and count <= most and out or nil
 end
 
 function M.list_of(accept, least)

@@ -48,6 +48,11 @@ describe("declaration.problems", function()
 		}, found)
 	end)
 
+	it("names a refused item in the middle of a list", function()
+		local found = problems 'return { description = "x", danger_level = "safe", run = print, columns = { "a", 5, "c" } }'
+		assert.equal("columns", found[1] and found[1].key)
+	end)
+
 	it("says file, line, key, what was found and what to write", function()
 		for _, p in ipairs(problems(WRONG)) do
 			assert.truthy(p.message:find("^commands/x%.lua:"), p.message)
