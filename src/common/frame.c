@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "json.h"
+
 #define FRAME_VERSION 1
 #define FIELD_HEADER 5
 #define BIT(id) (UINT64_C(1) << (id))
@@ -271,7 +273,7 @@ struct field frame_str(const struct frame *f, enum field_id id)
 const char *frame_copy(const struct frame *f, enum field_id id, char *out, size_t cap)
 {
 	struct field field = frame_str(f, id);
-	size_t n = MIN_OF(field.n, cap - 1);
+	size_t n = text_cut(field.s, field.n, cap - 1);
 	memcpy(out, field.s, n);
 	out[n] = '\0';
 	return out;

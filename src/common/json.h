@@ -70,6 +70,10 @@ enum json_kind {
  */
 enum json_kind json_check(const char *s, size_t n);
 
+/* How many bytes of s[0..n) to keep where `max` is the limit: as many as fit
+ * without a cut through a character. */
+size_t text_cut(const char *s, size_t n, size_t max);
+
 /* Length of the valid UTF-8 sequence at s (1–4), 0 if s does not start one. */
 size_t utf8_length(const char *s, size_t n);
 

@@ -80,6 +80,17 @@ size_t utf8_length(const char *s, size_t n)
 	return whole ? length : 0;
 }
 
+size_t text_cut(const char *s, size_t n, size_t max)
+{
+	if (n <= max)
+		return n;
+	/* a character begins at most 3 bytes before the cut */
+	for (size_t back = 1; back <= 3 && back <= max; back++)
+		if (utf8_length(s + max - back, n - (max - back)) > back)
+			return max - back;
+	return max;
+}
+
 /* --- units --------------------------------------------------------------------------- */
 
 /* U+0080–U+009F */

@@ -216,7 +216,7 @@ void envelope_add_history(struct run *run, const struct report *r, int64_t delay
 	member_int(&w, "attempt", run->attempts);
 	member_cstr(&w, "code", r->code);
 	json_key(&w, "message");
-	json_str(&w, buf_cstr(&r->message), MIN_OF(r->message.len, 512));
+	json_str(&w, buf_cstr(&r->message), text_cut(buf_cstr(&r->message), r->message.len, 512));
 	member_int(&w, "duration_ms", mono_elapsed_ms(r->started, r->ended));
 	if (delay_ms >= 0) {
 		member_int(&w, "delay_ms", delay_ms);

@@ -117,7 +117,7 @@ void notice_progress(struct run *run, struct field text)
 	if (!on_terminal(run) || run->plan.quiet || !run->color || text.n == 0)
 		return;
 	buf_add_str(&line, CLEAR_LINE);
-	text_clean(&line, text.s, MIN_OF(text.n, 70));
+	text_clean(&line, text.s, text_cut(text.s, text.n, 70));
 	run->progress_shown = false;
 	emit(run, &line);
 	run->progress_shown = true;

@@ -63,7 +63,7 @@ static void take_text(struct buf *out, const struct frame *f, enum field_id id, 
 	struct field text = frame_str(f, id);
 
 	buf_clear(out);
-	buf_add(out, text.s, MIN_OF(text.n, max));
+	buf_add(out, text.s, text_cut(text.s, text.n, max));
 }
 
 /* 0, or -1 when the fragment is not `want` (or null, which means absent). */
@@ -93,6 +93,19 @@ static int parse_field(const struct frame *f, enum field_id id, int (*parse)(con
 	return v < 0 ? 0 : v;
 }
 
+/* Any other name is none: report_word() finds one. */
+static void take_phase(struct report *r, const struct frame *f)
+{
+	static const char *const phases[] = { "validation", "execution", "cleanup" };
+	char name[sizeof(r->phase)];
+
+	r->phase[0] = '\0';
+	frame_copy(f, F_phase, name, sizeof(name));
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
+		if (strcmp(name, phases[i]) == 0)
+			strcpy(r->phase, name);
+}
+
 static void take_failure(struct report *r, const struct frame *f)
 {
 	struct field code = frame_str(f, F_code);
@@ -106,7 +119,7 @@ static void take_failure(struct report *r, const struct frame *f)
 	take_text(&r->fix_required, f, F_fix_required, MESSAGE_MAX);
 	take_text(&r->fix_command, f, F_fix_command, MESSAGE_MAX);
 	take_text(&r->suggestion, f, F_suggestion, MESSAGE_MAX);
-	frame_copy(f, F_phase, r->phase, sizeof(r->phase));
+	take_phase(r, f);
 	r->own.retryable = (enum retryable)parse_field(f, F_retryable, retryable_parse);
 	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, side_effects_parse);
 	r->own.strategy = (enum retry_strategy)parse_field(f, F_retry_strategy, retry_strategy_parse);

@@ -30,7 +30,7 @@ static void add_warning(struct run *run, struct field code, struct field message
 	json_str(&w, code_well_formed(code.s, code.n) ? code.s : "WARNING",
 	         code_well_formed(code.s, code.n) ? code.n : 7);
 	json_key(&w, "message");
-	json_str(&w, message.s, MIN_OF(message.n, MESSAGE_MAX));
+	json_str(&w, message.s, text_cut(message.s, message.n, MESSAGE_MAX));
 	if (json_check(context.s, context.n) == JSON_OBJECT) {
 		json_key(&w, "context");
 		json_raw(&w, context.s, context.n);

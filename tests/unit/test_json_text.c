@@ -224,9 +224,23 @@ static void utf8_length_accepts_exactly_the_well_formed_sequences(void **state U
 	}
 }
 
+static void a_cut_never_goes_through_a_character(void **state UNUSED)
+{
+	static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z";
+	static const size_t kept[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11 };
+
+	for (size_t max = 0; max < ARRAY_LEN(kept); max++)
+		assert_int_equal(text_cut(text, sizeof(text) - 1, max), kept[max]);
+	/* bytes that are no characters are cut anywhere */
+	assert_int_equal(text_cut("\x80\x80\x80\x80\x80\x80", 6, 4), 4);
+	assert_int_equal(text_cut("abc\xe2\x82zzz", 8, 4), 4);
+	assert_int_equal(text_cut("", 0, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cut_never_goes_through_a_character),
 		cmocka_unit_test(clean_text_goes_through_as_it_is),
 		cmocka_unit_test(what_json_escapes_is_escaped_and_is_no_repair),
 		cmocka_unit_test(nul_and_bad_utf8_become_one_replacement_per_maximal_sequence),
