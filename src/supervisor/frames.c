@@ -104,6 +104,8 @@ static const char *const own_metas[] = {
 
 static bool meta_is_new(struct run *run, const char *name)
 {
+	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")])
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(own_metas); i++)
 		if (strcmp(own_metas[i], name) == 0)
 			return false;

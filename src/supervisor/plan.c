@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/json.h"
 #include "../common/mono.h"
 
 #define TIMEOUT_DEFAULT_MS 30000
@@ -118,6 +119,32 @@ static void take_on(struct plan *p, const struct frame *f)
 			strcpy(p->on[p->on_count++], name);
 }
 
+/* It stands in lines for people, too. */
+static void take_command(struct plan *p, const struct frame *f)
+{
+	struct field name = frame_str(f, F_command);
+	struct buf clean = BUF_INIT;
+	size_t n;
+
+	text_clean(&clean, name.s, MIN_OF(name.n, sizeof(p->command)));
+	n = text_cut(buf_cstr(&clean), clean.len, sizeof(p->command) - 1);
+	memcpy(p->command, buf_cstr(&clean), n);
+	p->command[n] = '\0';
+	buf_release(&clean);
+}
+
+/* "major.minor"; anything else leaves the default. */
+static void take_schema_version(struct plan *p, const struct frame *f)
+{
+	static const char digits[] = "0123456789";
+	char text[sizeof(p->schema_version)];
+	size_t major = strspn(frame_copy(f, F_schema_version, text, sizeof(text)), digits);
+	size_t minor = text[major] == '.' ? strspn(text + major + 1, digits) : 0;
+
+	if (major > 0 && minor > 0 && text[major + 1 + minor] == '\0')
+		strcpy(p->schema_version, text);
+}
+
 void plan_take(struct plan *p, const struct frame *f)
 {
 	char text[PLAN_NAME];
@@ -125,10 +152,9 @@ void plan_take(struct plan *p, const struct frame *f)
 	if (p->known)
 		return;
 	p->known = true;
-	frame_copy(f, F_command, p->command, sizeof(p->command));
+	take_command(p, f);
 	frame_copy(f, F_digest, p->digest, sizeof(p->digest));
-	if (frame_has(f, F_schema_version))
-		frame_copy(f, F_schema_version, p->schema_version, sizeof(p->schema_version));
+	take_schema_version(p, f);
 	p->safe = strcmp(frame_copy(f, F_danger_level, text, sizeof(text)), "safe") == 0;
 	p->format = format_parse(frame_copy(f, F_format, text, sizeof(text)), p->format);
 	p->table = (enum exit_table)name_field(f, F_exit_table, exit_table_parse, (int)p->table);
