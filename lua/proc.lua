@@ -51,9 +51,9 @@ local function ending(options, result)
 		return "was still running when the attempt's time was over"
 	elseif result.signal then
 		return "was killed by " .. result.signal
-	elseif result.status then
 	elseif result.starved then
 		return "did not get all of its input"
+	elseif result.status then
 		return "exited with status " .. result.status
 	end
 	return "ended, but its exit status is unknown"
