@@ -1,0 +1,192 @@
+/*
+ * misbehave.c: a Lua C module for tests only: processes as bad as they come, which
+ * Lua itself can't make. Each function says what it does; all of it is bounded in
+ * time, so that a test that fails leaves nothing for ever.
+ */
+#include <lauxlib.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIFE_S 60
+
+static void live(void)
+{
+	alarm(LIFE_S);
+	for (;;)
+		pause();
+}
+
+static void ignore_all(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sig != SIGALRM && sig != SIGCHLD)
+			signal(sig, SIG_IGN);
+}
+
+static void block_all(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
+/* --- the worker itself ------------------------------------------------------------ */
+
+static int l_ignore(lua_State *L)
+{
+	(void)L;
+	ignore_all();
+	return 0;
+}
+
+static int l_block(lua_State *L)
+{
+	(void)L;
+	block_all();
+	return 0;
+}
+
+static int l_stop(lua_State *L)
+{
+	(void)L;
+	raise(SIGSTOP);
+	return 0;
+}
+
+static int l_read_socket(lua_State *L)
+{
+	int fd[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0)
+		return luaL_error(L, "socketpair");
+	while (read(fd[0], &byte, 1) < 0)
+		;
+	return 0;
+}
+
+/* Real faults, not kill(2). */
+static int l_crash(lua_State *L)
+{
+	const char *how = luaL_checkstring(L, 1);
+	volatile int zero = 0;
+
+	if (strcmp(how, "SEGV") == 0)
+		*(volatile int *)(long)zero = 1;
+	else if (strcmp(how, "ABRT") == 0)
+		abort();
+	else if (strcmp(how, "FPE") == 0)
+		zero = 7 / zero;
+	else if (strcmp(how, "ILL") == 0)
+		__builtin_trap();
+	return 0;
+}
+
+/* --- its children ----------------------------------------------------------------- */
+
+/* A daemon by the book: two forks, a session of its own. It keeps every descriptor. */
+static int l_daemon(lua_State *L)
+{
+	const char *how = luaL_optstring(L, 1, "");
+
+	if (fork() == 0) {
+		setsid();
+		if (fork() != 0)
+			_exit(0);
+		if (strcmp(how, "deaf") == 0)
+			ignore_all();
+		if (strcmp(how, "blind") == 0)
+			block_all();
+		live();
+	}
+	return 0;
+}
+
+/* n children that sleep, each with a child of its own. */
+static int l_crowd(lua_State *L)
+{
+	for (lua_Integer i = luaL_checkinteger(L, 1); i > 0; i -= 2)
+		if (fork() == 0) {
+			fork();
+			live();
+		}
+	return 0;
+}
+
+/* Never the same process for longer than `us`: each forks its heir and dies. */
+static int l_respawn(lua_State *L)
+{
+	useconds_t us = (useconds_t)luaL_checkinteger(L, 1);
+	time_t end = time(NULL) + LIFE_S / 2;
+
+	if (fork() != 0)
+		return 0;
+	setsid();
+	ignore_all();
+	while (time(NULL) < end) {
+		if (fork() != 0)
+			_exit(0);
+		if (us)
+			usleep(us);
+	}
+	_exit(0);
+}
+
+/* A child that adopts what its own children leave, and never collects it. */
+static int l_subreaper(lua_State *L)
+{
+	(void)L;
+	if (fork() == 0) {
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		ignore_all();
+		for (int i = 0; i < 3; i++)
+			if (fork() == 0) {
+				setsid();
+				if (fork() == 0)
+					ignore_all();
+				live();
+			}
+		live();
+	}
+	return 0;
+}
+
+/* A child that stops itself, and one below it. */
+static int l_stopped_tree(lua_State *L)
+{
+	(void)L;
+	if (fork() == 0) {
+		setsid();
+		alarm(LIFE_S);
+		fork();
+		for (;;)
+			raise(SIGSTOP);
+	}
+	return 0;
+}
+
+static const luaL_Reg functions[] = {
+	{ "block", l_block },
+	{ "crash", l_crash },
+	{ "crowd", l_crowd },
+	{ "daemon", l_daemon },
+	{ "ignore", l_ignore },
+	{ "read_socket", l_read_socket },
+	{ "respawn", l_respawn },
+	{ "stop", l_stop },
+	{ "stopped_tree", l_stopped_tree },
+	{ "subreaper", l_subreaper },
+	{ NULL, NULL },
+};
+
+int luaopen_misbehave(lua_State *L)
+{
+	luaL_newlib(L, functions);
+	return 1;
+}

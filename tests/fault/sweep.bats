@@ -1,0 +1,31 @@
+#!/usr/bin/env bats
+# Faults from below (sweep.py): each call of each libc function fails in turn, in the
+# supervisor, in the worker and in its children. The run answers, ends and doesn't lie.
+
+setup() {
+	[ -z "${ASAN_OPTIONS:-}" ] || skip "a sanitizer owns malloc: nothing can be preloaded"
+}
+
+sweep() {
+	python3 "$BATS_TEST_DIRNAME/sweep.py" "$1" >told.txt 2>&1 || {
+		cut -c1-700 told.txt >&2
+		return 1
+	}
+	head -n 1 told.txt >&3
+}
+
+@test "hello survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR" && sweep hello
+}
+
+@test "a run with a retry survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR" && sweep flaky
+}
+
+@test "a run with children survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR" && sweep command
+}
+
+@test "a deploy survives every fault of every call, and the next one succeeds" {
+	cd "$BATS_TEST_TMPDIR" && sweep deploy
+}

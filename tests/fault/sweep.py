@@ -1,0 +1,326 @@
+"""Faults from below: for every call of every libc function that a run makes, in the
+supervisor, in the worker and in its children before exec, that call fails with each
+errno it can have (or does less than it was asked for): once, and where a lack can
+last, from there on always.
+
+sweep.py SCENARIO…       hello flaky command deploy (default: all)
+
+The run never hangs, dies by a signal or lies: one valid envelope while stdout works,
+else a message on stderr and a status that is not 0; a success is a whole success.
+
+RUNNER names the binary; SWEEP_STRIDE=1 takes every call site (default: as many as
+fit into the scenario's budget of runs); SWEEP_ONLY=CALL[:ROLE] narrows it.
+"""
+import ctypes
+import errno
+import multiprocessing
+import multiprocessing.util
+import os
+import random
+import shutil
+import sys
+import time
+
+import harness
+from harness import ROOT, Run, Stage
+
+ROLES = ("supervisor", "worker", "child")
+BOUND_S = 20
+LIMIT = "4s"
+STATE_BYTES = 8192
+SHORT = 0
+
+# what each call can fail with; several calls share a row
+ERRNOS = {
+    "fork": "EAGAIN ENOMEM", "pipe2": "EMFILE ENFILE", "socketpair": "EMFILE ENOBUFS", "ppoll poll": "EINTR ENOMEM",
+    "waitpid waitid": "EINTR", "fsync": "EIO ENOSPC", "flock": "EINTR ENOLCK", "rename": "EIO ENOSPC",
+    "symlink symlinkat mkdir mkdirat": "ENOSPC EIO", "unlink unlinkat rmdir remove": "EIO EACCES",
+    "readlink stat lstat fstatat": "EIO ENOMEM", "fstat": "EIO", "fchmod futimens ftruncate": "EIO EPERM",
+    "lseek": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir": "EIO",
+    "sigaction": "EINVAL", "execve": "ENOMEM EACCES", "getrandom": "EINTR ENOSYS",
+    "read": "EINTR EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
+    "opendir fdopendir": "EMFILE ENOMEM", "fopen fopen64 open openat": "EMFILE EINTR EACCES", "getcwd": "ENOENT ENOMEM",
+    "malloc calloc realloc mmap": "ENOMEM", "fcntl": "EMFILE EINVAL", "syscall": "ENOSYS EMFILE", "prctl": "EINVAL",
+    "close": "EINTR EIO", "readdir": "EIO",
+}
+ERRNO_OF = {call: [SHORT if name == "SHORT" else getattr(errno, name) for name in row.split()]
+            for calls, row in ERRNOS.items() for call in calls.split()}
+
+# what can go on failing for the rest of a run
+LASTING = set("malloc calloc realloc mmap fork pipe2 socketpair open openat fopen fopen64 opendir fdopendir fcntl dup2 "
+              "ppoll poll mkdir mkdirat symlink rename fsync write pwrite read execve getrandom syscall".split())
+
+# faults of the supervisor's own writing: then stdout doesn't work
+WRITES = ("write", "send")
+
+
+# --- scenarios -----------------------------------------------------------------------
+
+def prepare_hello(stage):
+    stage.command("hello", "return { greeting = 'Hello, ' .. args.name }",
+                  "args = { { 'name', 'string', positional = true, default = 'world' } },")
+
+
+def whole_hello(_, e):
+    assert e.data == {"greeting": "Hello, world"}, e.data
+
+
+def prepare_flaky(stage):
+    stage.command("flaky", "if ctx.attempt == 1 then ctx:fail('UNAVAILABLE', 'try again') end\n"
+                  "return { attempt = ctx.attempt }",
+                  "retry = { retries = 1, delay = '1ms', jitter = 'none', on = { 'UNAVAILABLE' } },")
+
+
+def whole_flaky(_, e):
+    assert e.data == {"attempt": 2} and e.meta["retries"] == 1 and e.meta["attempt"] == 2, e
+
+
+def prepare_command(stage):
+    # the names keep the session directory in the sweep as well
+    stage.command("command", """
+        local f = assert(io.open(ctx.tempdir .. "/note", "w"))
+        assert(f:write(("n"):rep(3000)))
+        assert(f:close())
+        local r = ctx:run { "sh", "-c", "cat; echo told >&2; printf end", stdin = ("x"):rep(5000), check = true }
+        if r.incomplete or r.truncated then ctx:fail("GENERAL_ERROR", "output is missing") end
+        local lines = 0
+        local s = ctx:run { "printf", "a\\nb\\nc\\n", check = true, on_line = function() lines = lines + 1 end }
+        if s.incomplete or s.truncated then ctx:fail("GENERAL_ERROR", "lines are missing") end
+        return { out = #r.stdout, err = r.stderr, lines = lines }""")
+
+
+def whole_command(_, e):
+    assert e.data == {"out": 5003, "err": "told\n", "lines": 3}, e.data
+
+
+def prepare_deploy(stage):
+    stage.write("runner.lua", f'return {{ commands = "{ROOT}/commands", config = {{ source = "site", targets = {{ '
+                'prod = { path = "www", keep = 1, lock_wait = "100ms" } } } }')
+    os.makedirs(stage.path("site", "css"))
+    stage.version = 0
+
+
+def before_deploy(stage):
+    stage.version += 1
+    for name in ("index.html", "css/style.css"):
+        stage.write(f"site/{name}", f"{name} {stage.version}\n")
+
+
+def live(stage):
+    """The version that is live; None while nothing is. Half a release raises."""
+    if not os.path.lexists(stage.path("www", "current")):
+        return None
+    versions = set()
+    for name in ("index.html", "css/style.css"):
+        with open(stage.path("www", "current", name), encoding="utf-8") as f:
+            said, version = f.read().split()
+        assert said == name
+        versions.add(int(version))
+    assert len(versions) == 1, f"half a release is live: {versions}"
+    return versions.pop()
+
+
+def whole_deploy(stage, e):
+    assert live(stage) == stage.version and e.data["effect"] in ("created", "updated"), (live(stage), stage.version, e)
+
+
+def after_deploy(stage):
+    assert live(stage) in (None, stage.version, *range(max(0, stage.version - 50), stage.version))
+
+
+class Scenario:
+    """A run, how to make it ready, and what a success must be. `runs`: how many fit into the default."""
+
+    def __init__(self, argv, prepare, whole, runs, before=None, after=None):
+        self.argv, self.prepare, self.whole, self.runs = argv, prepare, whole, runs
+        self.before, self.after = before, after
+
+
+SCENARIOS = {
+    "hello": Scenario(["hello"], prepare_hello, whole_hello, 1600),
+    "flaky": Scenario(["flaky"], prepare_flaky, whole_flaky, 1200),
+    "command": Scenario(["command"], prepare_command, whole_command, 1600),
+    "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 900,
+                       before_deploy, after_deploy),
+}
+
+
+# --- one run ----------------------------------------------------------------------------
+
+class Bench:
+    """A worker process's own stage and state file."""
+
+    def __init__(self, scenario, shim):
+        harness.become_subreaper()
+        self.scenario = SCENARIOS[scenario]
+        self.shim = shim
+        self.stage = Stage()
+        self.state = self.stage.path("state")
+        self.scenario.prepare(self.stage)
+
+    def run(self, fault):
+        with open(self.state, "wb") as f:
+            f.truncate(STATE_BYTES)
+        if self.scenario.before:
+            self.scenario.before(self.stage)
+        env = self.stage.environment(LD_PRELOAD=self.shim, FAULT_STATE=self.state, **({"FAULT": fault} if fault else {}))
+        run = Run(self.stage, [*self.scenario.argv, "--timeout", LIMIT], env=env)
+        run.finish(BOUND_S)
+        return run
+
+    def numbers(self):
+        """supervisor, fired, counts by role and call (struct state of shim.c)."""
+        names = call_names(self.shim)
+        with open(self.state, "rb") as f:
+            raw = memoryview(f.read()).cast("I")
+        counts = [list(raw[2 + r * len(names):2 + (r + 1) * len(names)]) for r in range(len(ROLES))]
+        return raw[1], {(r, name): counts[r][i] for r in range(len(ROLES)) for i, name in enumerate(names)}
+
+
+def call_names(shim):
+    if not hasattr(call_names, "known"):
+        library = ctypes.CDLL(shim)
+        library.shim_names.restype = ctypes.POINTER(ctypes.c_char_p)
+        names, found = library.shim_names(), []
+        # the table has no end mark: every name of ERRNOS is in it, and nothing else
+        for i in range(len(ERRNO_OF)):
+            found.append(names[i].decode())
+        assert set(found) == set(ERRNO_OF), set(found) ^ set(ERRNO_OF)
+        call_names.known = found
+    return call_names.known
+
+
+def judge(bench, run, call, role, ever):
+    """Raises when the run hung, died, lied or left something; was it a success?"""
+    stage = bench.stage
+    assert run.status is not None, f"hung for {BOUND_S} s"
+    assert run.status >= 0, f"died by signal {-run.status}"
+    assert not run.held, "somebody still holds the caller's pipe"
+    left = harness.await_empty(2)
+    assert not left, f"left alive: {left}"
+    stdout_failed = role == 0 and call in WRITES
+    succeeded = run.status == 0
+    if run.out or not stdout_failed:
+        e = harness.one_envelope(run.out, run.status)
+        if e.ok:
+            bench.scenario.whole(stage, e)
+    else:
+        # where writing goes on failing, stderr can't say it either
+        assert run.status != 0 and (run.err or ever), f"neither an envelope nor a message: {run.status} {run.err!r}"
+    if bench.scenario.after:
+        bench.scenario.after(stage)
+    files = stage.leftovers()
+    for name in files:
+        shutil.rmtree(stage.path("tmp", name), ignore_errors=True)
+    assert not files or b"TEMPDIR_LEFT" in run.out + run.err, f"temporary files left in silence: {files}"
+    return succeeded
+
+
+def follow_up(bench):
+    """After a failure, a run that nobody disturbs succeeds."""
+    run = bench.run(None)
+    e = harness.one_envelope(run.out, run.status)
+    assert e.ok, f"the next run fails: {e.error}"
+    assert e.data["effect"] == "noop" or bench.scenario.whole(bench.stage, e) is None
+
+
+def attempt(bench, call, role, nth, err, ever):
+    fault = f"{call}:{role}:{nth}:{err}:{ever}"
+    run = bench.run(fault)
+    fired = bench.numbers()[0] > 0
+    try:
+        succeeded = judge(bench, run, call, role, ever)
+        if not succeeded and bench.scenario.after:
+            follow_up(bench)
+    except Exception as problem:  # pylint: disable=broad-except
+        said = f"{type(problem).__name__}: {problem}"
+        shutil.rmtree(bench.stage.path("tmp"))
+        os.mkdir(bench.stage.path("tmp"))
+        return f"{' '.join(bench.scenario.argv)}: FAULT={fault} ({ROLES[role]}, {os.strerror(err) if err else 'short'}): " \
+               f"{said[:600]}\n  out={run.out[:500]!r}\n  err={run.err[:300]!r}", fired
+    return None, fired
+
+
+# --- the sweep ------------------------------------------------------------------------------
+
+bench_here = None  # of a pool's process
+
+
+def enter(scenario, shim):
+    global bench_here
+    bench_here = Bench(scenario, shim)
+    multiprocessing.util.Finalize(None, shutil.rmtree, (bench_here.stage.dir, True), exitpriority=1)
+
+
+def work(site):
+    problem, fired = attempt(bench_here, *site)
+    return site, problem, fired
+
+
+def sites_of(scenario, shim):
+    """Every (call, role, n, errno, ever) of an undisturbed run."""
+    bench = Bench(scenario, shim)
+    run = bench.run(None)
+    e = harness.one_envelope(run.out, run.status)
+    assert e.ok, e
+    bench.scenario.whole(bench.stage, e)
+    run = bench.run(None)  # the second is the usual case: what must be there is there
+    _, counts = bench.numbers()
+    bench.stage.__exit__(None, None, None)
+    only = os.environ.get("SWEEP_ONLY", "").split(":")
+    return [(call, role, n, err, ever) for (role, call), count in sorted(counts.items()) if count
+            for n in range(1, count + 1) for err in ERRNO_OF[call]
+            for ever in ((0, 1) if call in LASTING and err not in (errno.EINTR, SHORT) else (0,))
+            if not only[0] or (call == only[0] and (len(only) < 2 or role == int(only[1])))]
+
+
+def choose(sites, budget):
+    """All sites, or a choice that has each (call, role, errno, ever) at its first and last place."""
+    stride = os.environ.get("SWEEP_STRIDE")
+    if stride:
+        return sites[::int(stride)]
+    if len(sites) <= budget:
+        return sites
+    groups = {}
+    for site in sites:
+        groups.setdefault((site[0], site[1], *site[3:]), []).append(site)
+    ends = [s for group in groups.values() for s in {group[0]: 0, group[-1]: 0}]
+    rest = sorted(set(sites) - set(ends))
+    source = random.Random(int(os.environ.get("SWEEP_SEED", time.time_ns() // 10 ** 9 // 86400)))
+    return ends + source.sample(rest, max(0, min(len(rest), budget - len(ends))))
+
+
+def sweep(scenario, shim):
+    began = time.monotonic()
+    sites = sites_of(scenario, shim)
+    chosen = choose(sites, SCENARIOS[scenario].runs)
+    problems, fired = [], 0
+    with multiprocessing.Pool(harness.JOBS, enter, (scenario, shim)) as pool:
+        for _, problem, hit in pool.imap_unordered(work, chosen, 8):
+            fired += hit
+            if problem:
+                problems.append(problem)
+        pool.close()
+        pool.join()
+    print(f"# {scenario}: {len(chosen)} of {len(sites)} faults, {fired} took effect, {len(problems)} problems, "
+          f"{time.monotonic() - began:.0f} s", flush=True)
+    return problems, fired
+
+
+def main():
+    shim = harness.build("shim.c", "-fno-builtin")
+    failed = False
+    for scenario in sys.argv[1:] or SCENARIOS:
+        problems, fired = sweep(scenario, shim)
+        for problem in problems[:int(os.environ.get("SWEEP_SHOW", "12"))]:
+            print(problem, flush=True)
+        if fired < 20 and not os.environ.get("SWEEP_ONLY"):
+            print(f"{scenario}: only {fired} faults took effect: does the preload work?")
+            failed = True
+        failed = failed or bool(problems)
+    shutil.rmtree(os.path.dirname(shim))
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
