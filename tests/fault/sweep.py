@@ -26,7 +26,7 @@ from harness import ROOT, Run, Stage
 
 ROLES = ("supervisor", "worker", "child")
 BOUND_S = 20
-LIMIT = "4s"
+LIMIT = "2s"
 STATE_BYTES = 8192
 SHORT = 0
 
@@ -139,7 +139,7 @@ class Scenario:
 SCENARIOS = {
     "hello": Scenario(["hello"], prepare_hello, whole_hello, 1600),
     "flaky": Scenario(["flaky"], prepare_flaky, whole_flaky, 1200),
-    "command": Scenario(["command"], prepare_command, whole_command, 1600),
+    "command": Scenario(["command"], prepare_command, whole_command, 1200),
     "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 900,
                        before_deploy, after_deploy),
 }
