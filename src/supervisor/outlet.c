@@ -100,7 +100,7 @@ void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited)
 {
 	size_t done = 0;
 
-	if (o->error)
+	if (o->error || n == 0)
 		return;
 	if (limited && left(o) + n > OUTLET_BACKLOG_MAX)
 		n = OUTLET_BACKLOG_MAX - MIN_OF(left(o), OUTLET_BACKLOG_MAX);

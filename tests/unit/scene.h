@@ -22,6 +22,22 @@
 
 #define SCENE_LIMIT_MS 30000 /* bounds every scene; a pass takes a fraction */
 
+/* Tools that need memory and signals of their own. */
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_SANITIZER true
+#elif defined(__has_feature)
+#define UNDER_SANITIZER __has_feature(address_sanitizer)
+#else
+#define UNDER_SANITIZER false
+#endif
+
+static inline bool under_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "vgpreload");
+}
+
 /* --- the worker's side ------------------------------------------------------------- */
 
 #define TELL(told, kind, ...) \
@@ -127,13 +143,24 @@ static inline void attend(pid_t pid, int from, mono_t began)
 	}
 }
 
+/* What the caller found on stderr; lives until the next call. */
+static inline const char *said_on_stderr(void)
+{
+	static char text[256 << 10];
+	ssize_t n = pread(answer.err, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
 /* The whole tree is our own as soon as the supervisor is gone. */
 static inline void assert_nothing_is_left(void)
 {
 	pid_t left = waitpid(-1, NULL, WNOHANG);
 
 	if (left >= 0)
-		fail_msg("a process is left: %d", (int)left);
+		fail_msg("process %d is left; wait status %d; %s", (int)left, answer.wait_status,
+		         said_on_stderr());
 	assert_int_equal(errno, ECHILD);
 }
 
@@ -183,16 +210,6 @@ static inline const char *assert_answer(worker_fn *worker, int status, const cha
 	assert_contains(text, wanted);
 	snprintf(wanted, sizeof(wanted), "\"exit_code\":%d,", status);
 	assert_contains(text, wanted);
-	return text;
-}
-
-/* What the caller found on stderr; lives until the next call. */
-static inline const char *said_on_stderr(void)
-{
-	static char text[256 << 10];
-	ssize_t n = pread(answer.err, text, sizeof(text) - 1, 0);
-
-	text[n > 0 ? n : 0] = '\0';
 	return text;
 }
 

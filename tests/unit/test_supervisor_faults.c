@@ -120,7 +120,6 @@ static void starve(bool just_once)
 		run_scene(does_a_bit_of_everything);
 		assert_bearable();
 	}
-	memory_left = INT64_MAX;
 }
 
 static void memory_that_runs_out_anywhere_leaves_one_valid_envelope(void **state UNUSED)
@@ -140,7 +139,6 @@ static void a_fork_that_fails_is_resource_exhausted_and_touched_nothing(void **s
 	staging.before = become_victim;
 	forks_left = 0;
 	assert_contains(assert_answer(does_a_bit_of_everything, 12, "RESOURCE_EXHAUSTED"), "\"side_effects\":\"none\"");
-	forks_left = INT64_MAX;
 }
 
 static void a_fork_that_fails_for_the_second_attempt_leaves_the_first_error(void **state UNUSED)
@@ -148,7 +146,6 @@ static void a_fork_that_fails_for_the_second_attempt_leaves_the_first_error(void
 	staging.before = become_victim;
 	forks_left = 1;
 	assert_contains(assert_answer(does_a_bit_of_everything, 79, "LOCKED"), "\"RETRY_REJECTED\"");
-	forks_left = INT64_MAX;
 }
 
 static rlim_t descriptors;
@@ -181,7 +178,13 @@ static int share_counter(void **state UNUSED)
 	return asked == MAP_FAILED ? -1 : 0;
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, strike)
+static int give_back(void **state)
+{
+	memory_left = forks_left = INT64_MAX;
+	return strike(state);
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, give_back)
 
 int main(void)
 {
