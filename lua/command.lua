@@ -3,7 +3,6 @@
 -- what is wrong by reason; the words are lua/declaration.lua's, which loads only
 -- when something is reported. It runs nothing of the command.
 
-local policy = require "runner.policy"
 local rules = require "runner.rules"
 
 local M = {}
@@ -26,8 +25,8 @@ local text, flag, run, list = rules.text, rules.flag, rules.of_type "function", 
 M.rules = {
 	command = {
 		description = text, danger_level = rules.one_of("safe", "mutating", "destructive"), args = list,
-		timeout = policy.duration, attempt_timeout = policy.duration, idle_timeout = policy.duration,
-		grace = policy.duration, retry = rules.anything, exit_codes = rules.of_type "table",
+		timeout = rules.duration, attempt_timeout = rules.duration, idle_timeout = rules.duration,
+		grace = rules.duration, retry = rules.anything, exit_codes = rules.of_type "table",
 		steps = rules.list_of(text, 1), validate = run, run = run, cleanup = run, stdin = flag,
 		interactive = flag, hidden = flag, limits = rules.of_type "table", examples = list,
 		columns = rules.list_of(text, 1),
@@ -39,7 +38,7 @@ M.rules = {
 
 -- policy names one fault at a time; the rest is asked again without that key.
 local function walk_retry(retry, has_timeout, report)
-	local flat, message, key = policy.normalise(retry)
+	local flat, message, key = require("runner.policy").normalise(retry)
 	if flat then
 		if flat.retries < 0 and not has_timeout then
 			report("retry", "retry", nil, "unbounded")

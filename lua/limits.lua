@@ -4,7 +4,6 @@
 
 local flags = require "runner.flags"
 local host = require "runner.host"
-local policy = require "runner.policy"
 
 local M = {}
 
@@ -68,31 +67,49 @@ local function declared_retry(settled, command, project)
 	return nil, "default"
 end
 
--- Where each key of the policy comes from. A command's table replaces runner.lua's
--- whole, so that what it leaves out is the default.
-local function retry_sources(retry, source, retries, delay)
+---Where each key of the policy comes from. A command's table replaces runner.lua's
+---whole, so that what it leaves out is the default.
+---@param settled table from M.settle
+---@return table<string, string>
+function M.retry_sources(settled)
+	local from = settled.retry_from
+	local retry, source = from.retry, from.source
 	local out = { retries = source }
-	for key in pairs(policy.keys) do
+	for key in pairs(require("runner.policy").keys) do
 		out[key] = out[key] or retry and retry[key] ~= nil and source or "default"
 	end
 	out.strategy, out.delays = retry and retry.delays and source or out.strategy, nil
 	if out.seed == "default" then
 		out.seed = given_seed() and "environment" or "random"
 	end
-	out.retries, out.delay = retries or out.retries, delay or out.delay
+	out.retries, out.delay = from.retries or out.retries, from.delay or out.delay
 	return out
+end
+
+---policy.normalise(nil), for the many runs that need no more of that module.
+---@return table flat
+function M.default_policy()
+	return { retries = 0, strategy = "exponential", delay_ms = 1000, max_delay_ms = 30000, delays = {},
+		jitter = "factor", jitter_ppm = 250000, maybe = false }
+end
+
+local function policy_of(retry, retries, delay)
+	if not (retry or retries or delay) then
+		return M.default_policy()
+	end
+	return assert(require("runner.policy").normalise(retry, {
+		retries = retries,
+		retry_delay_ms = delay and milliseconds(delay) or nil,
+	}))
 end
 
 local function settle_policy(settled, command, parsed, project, seed_text)
 	local retry, source = declared_retry(settled, command, project)
 	local retries, delay = parsed.framework.retries, parsed.framework.retry_delay
-	settled.sources.retry = retry_sources(retry, source, retries and given_by(parsed, "retries"),
-		delay and given_by(parsed, "retry_delay"))
+	settled.retry_from = { retry = retry, source = source, retries = retries and given_by(parsed, "retries"),
+		delay = delay and given_by(parsed, "retry_delay") }
 	settled.retries_given = retries
-	settled.policy = assert(policy.normalise(retry, {
-		retries = retries,
-		retry_delay_ms = delay and milliseconds(delay) or nil,
-	}))
+	settled.policy = policy_of(retry, retries, delay)
 	settled.policy.seed = seed_of(settled.policy.seed, seed_text)
 end
 
@@ -100,7 +117,7 @@ end
 ---@param parsed table from args.parse
 ---@param project table
 ---@param seed_text? string the first attempt's seed
----@return table settled {timeout_ms, attempt_timeout_ms, idle_timeout_ms, grace_ms, policy, retries_given, sources}
+---@return table settled {timeout_ms, attempt_timeout_ms, idle_timeout_ms, grace_ms, policy, retries_given, sources, retry_from}
 function M.settle(command, parsed, project, seed_text)
 	local settled = { sources = {} }
 	for _, name in ipairs(NAMES) do

@@ -52,7 +52,7 @@ local PROJECT = {
 	retry = function(v) return type(v) == "table" and require("runner.policy").normalise(v) and v or nil end,
 }
 for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
-	PROJECT[name] = function(v) return require("runner.policy").duration(v) end
+	PROJECT[name] = function(v) return require("runner.rules").duration(v) end
 end
 M.project_keys = PROJECT ---@type table<string, fun(v: any): any>
 

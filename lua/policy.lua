@@ -1,6 +1,7 @@
 -- policy: a declared `retry` table (and --retries, --retry-delay) → the flat form
--- that PLAN and host.policy_* take. Loaded in every worker. It computes no delay
--- and decides nothing: that is the engine's (src/engine/policy.h).
+-- that PLAN and host.policy_* take. Loaded where a policy is declared or asked for
+-- (lua/limits.lua has the default). It computes no delay and decides nothing:
+-- that is the engine's (src/engine/policy.h).
 
 local rules = require "runner.rules"
 
@@ -8,24 +9,10 @@ local M = {}
 
 local MAX_RETRIES = 1000
 local MAX_DELAYS = 64 -- POLICY_MAX_DELAYS
-local TEN_YEARS = 315576000 -- s; as duration_parse()
 
 local DURATION = 'a duration such as "500ms", "2s", "5m" or a number of seconds'
 local STRATEGIES = { constant = true, linear = true, exponential = true, fibonacci = true, custom = true }
 local JITTERS = { none = true, full = true, equal = true, decorrelated = true }
-
----A declared duration in ms: text as users write it, or a number of seconds.
----0 is "no limit" where a limit is meant.
----@param v any
----@return integer? ms nil: no duration
-function M.duration(v)
-	if type(v) == "string" then
-		return require("runner.host").duration(v)
-	elseif type(v) == "number" and v >= 0 and v <= TEN_YEARS then
-		local ms = math.floor(v * 1000 + 0.5)
-		return v > 0 and math.max(ms, 1) or 0
-	end
-end
 
 local function whole(v, most)
 	local n = math.type(v) == "integer" and v or math.type(v) == "float" and math.tointeger(v)
@@ -46,12 +33,12 @@ end
 -- One row per key: what it takes (nil: refused), and the words for a refusal.
 local KEYS = {
 	retries = { function(v) return whole(v, MAX_RETRIES) end, "a whole number from 0 to " .. MAX_RETRIES },
-	delay = { M.duration, DURATION },
-	max_delay = { M.duration, DURATION },
+	delay = { rules.duration, DURATION },
+	max_delay = { rules.duration, DURATION },
 	strategy = { function(v) return STRATEGIES[v] and v or nil end,
 		'"constant", "linear", "exponential", "fibonacci" or "custom"' },
 	jitter = { jitter, 'a number from 0 to 1, "full", "equal", "decorrelated" or "none"' },
-	delays = { function(v) return rules.list(v, 1, MAX_DELAYS, M.duration) end,
+	delays = { function(v) return rules.list(v, 1, MAX_DELAYS, rules.duration) end,
 		"a list of 1 to " .. MAX_DELAYS .. ' durations such as {"1s", "5s"}' },
 	seed = { function(v) return whole(v, math.maxinteger) end, "a whole number ≥ 0" },
 	on = { function(v) return rules.list(v, 1, 100, code) end,

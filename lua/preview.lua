@@ -54,7 +54,7 @@ function M.describe(command, settled)
 		limits = limits_of(settled),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,
-			jitter = p.jitter, sources = settled.sources.retry,
+			jitter = p.jitter, sources = require("runner.limits").retry_sources(settled),
 			jitter_factor = p.jitter == "factor" and p.jitter_ppm / 1e6 or nil, seed = tostring(p.seed),
 			on = p.on and json.array(p.on) or json.null, maybe = p.maybe, delays_ms = json.array(delays),
 			total_wait_ms = p.retries >= 0 and waits or json.null,

@@ -40,6 +40,21 @@ function M.matching(pattern, most)
 	end
 end
 
+local TEN_YEARS = 315576000 -- s; as duration_parse()
+
+---A declared duration in ms: text as users write it, or a number of seconds.
+---0 is "no limit" where a limit is meant.
+---@param v any
+---@return integer? ms nil: no duration
+function M.duration(v)
+	if type(v) == "string" then
+		return require("runner.host").duration(v)
+	elseif type(v) == "number" and v >= 0 and v <= TEN_YEARS then
+		local ms = math.floor(v * 1000 + 0.5)
+		return v > 0 and math.max(ms, 1) or 0
+	end
+end
+
 function M.whole(least, most)
 	return function(v)
 		return math.type(v) == "integer" and v >= least and v <= most and v or nil

@@ -1,7 +1,6 @@
 -- values: one value of an argument: reading it from text, and the rules of its row.
 -- Loaded in every worker. It gives reasons, not words: those are lua/complaint.lua's.
 
-local policy = require "runner.policy"
 local rules = require "runner.rules"
 
 local M = {}
@@ -16,7 +15,7 @@ local function finite(v)
 end
 
 local function seconds(v)
-	local ms = policy.duration(v)
+	local ms = rules.duration(v)
 	return ms and (ms % 1000 == 0 and ms // 1000 or ms / 1000)
 end
 

@@ -1,10 +1,11 @@
 local policy = require "runner.policy"
+local rules = require "runner.rules"
 
-describe("policy.duration", function()
+describe("rules.duration", function()
 	it("takes text as users write it, and numbers of seconds", function()
 		for _, case in ipairs({ { "500ms", 500 }, { "2s", 2000 }, { "5m", 300000 }, { "1h", 3600000 }, { "none", 0 },
 			{ "0", 0 }, { 0, 0 }, { 1.5, 1500 }, { 30, 30000 }, { 0.0001, 1 } }) do
-			local ms = policy.duration(case[1])
+			local ms = rules.duration(case[1])
 			assert.equal(case[2], ms, case[1])
 			assert.equal("integer", math.type(ms), case[1])
 		end
@@ -12,9 +13,9 @@ describe("policy.duration", function()
 
 	it("refuses everything else", function()
 		for _, v in ipairs({ "5x", "", "-1s", -1, 0 / 0, math.huge, 1e12, true, {}, print }) do
-			assert.is_nil(policy.duration(v), tostring(v))
+			assert.is_nil(rules.duration(v), tostring(v))
 		end
-		assert.is_nil(policy.duration(nil))
+		assert.is_nil(rules.duration(nil))
 	end)
 end)
 
@@ -25,6 +26,7 @@ describe("policy.normalise", function()
 			jitter_ppm = 250000, delays = {}, maybe = false,
 		}
 		assert.same(defaults, policy.normalise(nil))
+		assert.same(defaults, require("runner.limits").default_policy())
 		defaults.retries = 4
 		assert.same(defaults, policy.normalise(nil, { retries = 4 }))
 	end)
