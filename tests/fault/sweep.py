@@ -139,8 +139,8 @@ class Scenario:
 SCENARIOS = {
     "hello": Scenario(["hello"], prepare_hello, whole_hello, 1600),
     "flaky": Scenario(["flaky"], prepare_flaky, whole_flaky, 1200),
-    "command": Scenario(["command"], prepare_command, whole_command, 1200),
-    "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 900,
+    "command": Scenario(["command"], prepare_command, whole_command, 900),
+    "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 600,
                        before_deploy, after_deploy),
 }
 
