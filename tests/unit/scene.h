@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "room.h"
 
 #define SCENE_LIMIT_MS 30000 /* bounds every scene; a pass takes a fraction */
+#define GRACE_MS 200          /* of every worker that does not say otherwise */
+#define LATE_MS 5000          /* what a loaded machine may add */
 
 /* Tools that need memory and signals of their own. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -211,6 +214,41 @@ static inline const char *assert_answer(worker_fn *worker, int status, const cha
 	snprintf(wanted, sizeof(wanted), "\"exit_code\":%d,", status);
 	assert_contains(text, wanted);
 	return text;
+}
+
+/* PLAN, RUN: what every worker of ours says first. */
+#define OPEN(told, ...) \
+	do { \
+		TELL(told, PLAN, STR(command, "test"), INT(grace_ms, GRACE_MS), __VA_ARGS__); \
+		TELL(told, RUN); \
+	} while (0)
+
+static inline int replies_ok(const struct launch *told)
+{
+	OPEN(told, INT(timeout_ms, 10000));
+	TELL(told, RESULT, INT(ok, 1), STR(data, "{\"n\":1}"));
+	return 0;
+}
+
+static inline int replies_failure(const struct launch *told)
+{
+	OPEN(told, INT(timeout_ms, 10000));
+	TELL(told, RESULT, INT(ok, 0), STR(code, "NOT_FOUND"), STR(message, "no such thing"), STR(phase, "execution"));
+	return 0;
+}
+
+/* --- bounds --------------------------------------------------------------------------- */
+
+static inline void assert_ended_between(int64_t least, int64_t most)
+{
+	if (answer.ms < least || answer.ms > most + LATE_MS)
+		fail_msg("ended after %lld ms, not %lld to %lld", (long long)answer.ms, (long long)least, (long long)most);
+}
+
+static inline void assert_small(void)
+{
+	if (!UNDER_SANITIZER && !under_valgrind())
+		assert_in_range(answer.peak_kib, 1, 96 << 10);
 }
 
 static inline int strike(void **state UNUSED)
