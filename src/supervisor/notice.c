@@ -292,16 +292,18 @@ void notice_error(struct run *run, int exit_code)
 
 void notice_warning(struct run *run, struct field code, struct field message)
 {
-	struct buf out = BUF_INIT;
+	struct line l;
 
-	if (run->plan.format != FORMAT_TEXT || run->plan.quiet)
+	if (run->plan.format == FORMAT_JSON || run->plan.quiet)
 		return; /* the envelope has it */
-	buf_add_fmt(&out, "%s: warning: ", command_name(run));
-	text_clean(&out, message.s, message.n);
-	buf_add_str(&out, " (");
-	text_clean(&out, code.s, code.n);
-	buf_add_str(&out, ")\n");
-	emit(run, &out);
+	line_begin(&l, run, "warn", "warning");
+	json_key(&l.w, "code");
+	json_str(&l.w, code.s, code.n);
+	if (on_terminal(run))
+		buf_add_fmt(&l.text, "%s: warning: ", command_name(run));
+	buf_add(&l.text, message.s, message.n);
+	line_message(&l);
+	line_end(&l);
 }
 
 void notice_plain(struct run *run, const char *fmt, ...)

@@ -24,7 +24,7 @@ void notice_inner_retry(struct run *run, const char *event, const struct frame *
 /* The verdict for people (format text): an error with code, exit code,
  * retryable, wait and what to do; then the warnings' texts. */
 void notice_error(struct run *run, int exit_code);
-/* A warning for people: in format text, where no envelope carries it. */
+/* A warning where no envelope carries it: in every format but json. */
 void notice_warning(struct run *run, struct field code, struct field message);
 /* One plain line: "runner: …". Also when quiet. */
 void notice_plain(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -78,3 +78,20 @@ LUA
 	call rows --quiet --verbose
 	[ -z "$stderr" ]
 }
+
+@test "a warning of a success reaches stderr where no envelope carries it" {
+	command_file warns <<'LUA'
+return { description = "x", danger_level = "safe", run = function(_, ctx) ctx:warn("SLOW_DISK", "the disk is slow") return { n = 1 } end }
+LUA
+	local format
+	for format in jsonl tsv plain table; do
+		call warns --format $format
+		[ "$status" -eq 0 ]
+		[ "$(grep -c '"event":"warning".*"code":"SLOW_DISK".*"the disk is slow"' err.txt)" -eq 1 ]
+		call warns --format $format --quiet
+		[ ! -s err.txt ]
+	done
+	call warns
+	expect '[w["code"] for w in e.warnings] == ["SLOW_DISK"]'
+	[ ! -s err.txt ]
+}
