@@ -246,8 +246,14 @@ static void a_warning_is_told_where_no_envelope_tells_it(void **state UNUSED)
 		for (int quiet = 0; quiet <= 1; quiet++) {
 			run.plan.format = (enum format)format;
 			run.plan.quiet = quiet;
+			run.launch.stderr_is_tty = false;
 			run_warn(&run, "A_CODE", "careful", NULL);
-			assert_string_equal(seen(), format == FORMAT_TEXT && !quiet ? "deploy: warning: careful (A_CODE)\n" : "");
+			assert_string_equal(seen(), format == FORMAT_JSON || quiet ? "" :
+				"{\"level\":\"warn\",\"event\":\"warning\",\"command\":\"deploy\",\"code\":\"A_CODE\","
+				"\"message\":\"careful\"}\n");
+			on_terminal(false);
+			run_warn(&run, "A_CODE", "care\x1b[2Jful", NULL);
+			assert_string_equal(seen(), format == FORMAT_JSON || quiet ? "" : "deploy: warning: careful\n");
 		}
 }
 

@@ -216,10 +216,26 @@ static void long_names_are_cut_and_long_items_of_on_left_out(void **state UNUSED
 	                       BYTES(on, list.data, list.len)));
 	assert_int_equal(strlen(p.command), PLAN_NAME - 1);
 	assert_int_equal(strlen(p.digest), PLAN_NAME - 1);
-	assert_int_equal(strlen(p.schema_version), sizeof(p.schema_version) - 1);
+	assert_string_equal(p.schema_version, "1.0");
 	assert_int_equal(p.on_count, PLAN_MAX_ON);
 	assert_string_equal(p.on[0], "TIMEOUT");
 	buf_release(&list);
+}
+
+static void a_schema_version_is_two_numbers_or_the_default(void **state UNUSED)
+{
+	static const char *const bad[] = { "", "1", ".", "1.", ".1", "1.0.0", "v1.0", "1.0\n", "\"1.0", "1,0" };
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct plan p = fresh();
+
+		plan_take(&p, RECEIVED(PLAN, STR(schema_version, bad[i])));
+		assert_string_equal(p.schema_version, "1.0");
+	}
+	struct plan p = fresh();
+
+	plan_take(&p, RECEIVED(PLAN, STR(schema_version, "12.34")));
+	assert_string_equal(p.schema_version, "12.34");
 }
 
 /* Design §5: retryable, or "maybe" where the policy says so; in `on`, or with
@@ -265,6 +281,7 @@ int main(void)
 		cmocka_unit_test(only_79_to_125_are_a_commands_own_numbers),
 		cmocka_unit_test(a_declared_code_needs_a_name_that_is_one),
 		cmocka_unit_test(long_names_are_cut_and_long_items_of_on_left_out),
+		cmocka_unit_test(a_schema_version_is_two_numbers_or_the_default),
 		cmocka_unit_test(a_code_is_tried_again_as_the_design_says_in_every_combination),
 	};
 

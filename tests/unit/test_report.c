@@ -185,7 +185,7 @@ static void texts_are_cut_at_their_caps(void **state UNUSED)
 	assert_int_equal(r.fix_required.len, MESSAGE_MAX);
 	assert_int_equal(r.fix_command.len, MESSAGE_MAX);
 	assert_int_equal(r.suggestion.len, MESSAGE_MAX);
-	assert_int_equal(strlen(r.phase), sizeof(r.phase) - 1);
+	assert_string_equal(r.phase, "");
 }
 
 static void unknown_words_and_wild_numbers_say_nothing(void **state UNUSED)
@@ -201,6 +201,23 @@ static void unknown_words_and_wild_numbers_say_nothing(void **state UNUSED)
 		assert_int_equal(r.own.strategy, RETRY_STRATEGY_NONE);
 		assert_int_equal(r.own.retry_after_ms, -1);
 		assert_int_equal(r.exhausted, 0);
+	}
+}
+
+static void only_a_phase_that_exists_is_believed(void **state UNUSED)
+{
+	static const char *const good[] = { "validation", "execution", "cleanup" };
+	static const char *const bad[] = { "", "Execution", "execution ", "exec", "executionexecution", "\"" };
+
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		report_take_result(&r, RECEIVED(RESULT, STR(phase, good[i])));
+		assert_string_equal(r.phase, good[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		report_take_result(&r, RECEIVED(RESULT, STR(phase, bad[i])));
+		assert_string_equal(r.phase, "");
+		report_word(&r);
+		assert_string_equal(r.phase, "validation"); /* run was not entered */
 	}
 }
 
@@ -341,6 +358,7 @@ int main(void)
 		TEST(a_result_over_16_mib_is_output_too_large_and_one_of_16_mib_is_not),
 		TEST(a_failures_code_is_well_formed_whatever_came),
 		TEST(texts_are_cut_at_their_caps),
+		TEST(only_a_phase_that_exists_is_believed),
 		TEST(unknown_words_and_wild_numbers_say_nothing),
 		TEST(every_limit_names_itself_and_its_ms),
 		TEST(a_timeout_tells_the_steps_and_the_newest_progress),
