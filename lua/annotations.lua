@@ -93,7 +93,10 @@ M.runner = [==[
 ---@field retry_strategy? "immediate"|"linear_backoff"|"exponential_backoff" how to wait
 
 ---@class runner.Limits
----@field memory? string|integer of the Lua state: "256MiB", bytes, or "none"; default "1GiB"
+---@field memory? string|integer "256MiB", bytes, or "none"; default "1GiB", for the Lua state only
+---@field cpu? string|number processor time from the start of run: "10s", seconds, or "none"; default none
+---@field processes? integer processes and threads at once besides the command's own; default none
+---@field open_files? integer descriptors of each process, at least 16; default none
 
 ---@class runner.Example
 ---@field command string a command line

@@ -139,13 +139,15 @@ local function texts(list)
 end
 
 local function send_plan(command, settled, framework, project)
-	local p = settled.policy
+	local p, allowed = settled.policy, command.limits or {}
 	send_exit_codes(command)
 	host.send("PLAN", {
 		command = command.name, danger_level = command.danger_level, digest = command.digest,
 		format = format_of(framework), exit_table = exit_table(project), schema_version = command.schema_version,
 		timeout_ms = settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
 		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms,
+		memory_bytes = allowed.memory_bytes, cpu_ms = allowed.cpu_ms,
+		processes = allowed.processes, open_files = allowed.open_files,
 		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,
 		delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms, jitter = p.jitter, jitter_ppm = p.jitter_ppm,
 		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
@@ -192,18 +194,20 @@ end
 
 local function execute(command, values, framework, settled)
 	local ctx = require("runner.context").new(values)
-	if command.limits and command.limits.memory_bytes then
-		host.memory_limit(command.limits.memory_bytes)
-	end
 	math.randomseed(host.random(), host.random())
 	export_environment(settled)
+	local allowance = next(command.limits) and require "runner.allowance"
+	if allowance then
+		allowance.set(command.limits)
+	end
 	host.send("RUN", {})
 	host.enter_run(command.stdin, interactive_now(command))
 	local ok, data, traceback, cancelled = host.protect(command.run, values, ctx)
 	if ok then
 		reply_success(data, format_of(framework))
 	elseif not cancelled then
-		reply_failure(errors.normalise(data, traceback))
+		local e = errors.normalise(data, traceback)
+		reply_failure(allowance and allowance.explain(e, command.limits) or e)
 	end
 	clean_up(ctx, command)
 end

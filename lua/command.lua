@@ -32,7 +32,8 @@ M.rules = {
 		columns = rules.list_of(text, 1),
 		schema_version = rules.matching("^%d+%.%d+$", 16), required_scopes = rules.list_of(text, 0),
 	},
-	limits = { memory = size },
+	limits = { memory = size, cpu = rules.duration, processes = rules.whole(1, 1000000),
+		open_files = rules.whole(16, 1000000) },
 	example = { description = text, command = text },
 }
 
@@ -94,6 +95,13 @@ local function walk_examples(examples, report)
 	end
 end
 
+-- "none" is nil here, but for memory: there it lifts the default.
+local function walk_limits(limits, report)
+	local l = rules.accept(M.rules.limits, "limits", limits, "limits", report)
+	return { memory_bytes = l.memory, cpu_ms = l.cpu ~= 0 and l.cpu or nil, processes = l.processes,
+		open_files = l.open_files }
+end
+
 ---Walk a declaration: the normal form, and every fault to `report`. Where there
 ---were faults, the normal form is of no use.
 ---@param declaration any what the file returned
@@ -123,7 +131,7 @@ function M.walk(declaration, where, report)
 	check_steps(n.steps or {}, report)
 	check_timeout(n, codes, report)
 	walk_examples(n.examples or {}, report)
-	n.limits = { memory_bytes = rules.accept(M.rules.limits, "limits", n.limits or {}, "limits", report).memory }
+	n.limits = n.limits and walk_limits(n.limits, report) or {}
 	n.stdin, n.interactive, n.hidden = n.stdin or false, n.interactive or false, n.hidden or false
 	return n
 end

@@ -63,7 +63,11 @@ local EXPECT = {
 		side_effects = '"none", "partial" or "complete"', retry_after_ms = "a whole number of ms ≥ 0",
 		retry_strategy = '"immediate", "linear_backoff" or "exponential_backoff"', description = TEXT,
 	},
-	limits = { memory = 'a size such as "256MiB" (at least 1 MiB), or "none"' },
+	limits = {
+		memory = 'a size such as "256MiB" (at least 1 MiB), or "none"',
+		cpu = 'a duration of processor time such as "10s", or "none"',
+		processes = "a whole number from 1 to 1000000", open_files = "a whole number from 16 to 1000000",
+	},
 	project = {
 		name = TEXT, version = TEXT, commands = "a folder", exit_table = '"standard" or "classic"',
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,

@@ -16,6 +16,15 @@ local function limits_of(settled)
 	return out
 end
 
+-- What the command may use of the machine, where it says so.
+local function allowed(limits, out)
+	out.memory = limits.memory_bytes and { bytes = limits.memory_bytes, source = "command" }
+	out.cpu = limits.cpu_ms and { ms = limits.cpu_ms, source = "command" }
+	out.processes = limits.processes and { count = limits.processes, source = "command" }
+	out.open_files = limits.open_files and { count = limits.open_files, source = "command" }
+	return out
+end
+
 local function delays_of(policy)
 	local delays, total = {}, 0
 	for n = 0, math.min(policy.retries < 0 and SHOWN_DELAYS or policy.retries, 1000) - 1 do
@@ -51,7 +60,7 @@ function M.describe(command, settled)
 		command = command.name,
 		danger_level = command.danger_level,
 		steps = json.array(command.steps or {}),
-		limits = limits_of(settled),
+		limits = allowed(command.limits or {}, limits_of(settled)),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,
 			jitter = p.jitter, sources = require("runner.limits").retry_sources(settled),

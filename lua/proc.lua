@@ -4,6 +4,7 @@
 
 local errors = require "runner.errors"
 local process = require "runner.process"
+local session = require "runner.session"
 local specs = require "runner.proc_spec"
 
 local M = {}
@@ -112,6 +113,7 @@ local function context_of(options, argv, result)
 		status = result.status, signal = result.signal, errno = result.errno,
 		stderr = result.stderr:sub(-TAIL),
 		truncated = result.truncated or #result.stderr > TAIL,
+		limits = session.limits(), limit_ms = session.cpu_limit(result.signal),
 	}
 end
 
@@ -122,7 +124,7 @@ local function wants_retry(rule, result)
 end
 
 local function failure_code(result)
-	return result.timed_out and "TIMEOUT" or result.code or "SUBPROCESS_FAILED"
+	return session.cpu_limit(result.signal) and "CPU_LIMIT" or result.timed_out and "TIMEOUT" or result.code or "SUBPROCESS_FAILED"
 end
 
 -- Raise what a failure calls for; else give the result back.

@@ -23,6 +23,21 @@ function M.budget()
 	end
 end
 
+---What the command declared that it may use of the machine: its children inherit
+---it. Nil when that is nothing.
+---@return {memory_bytes?: integer, cpu_ms?: integer, processes?: integer, open_files?: integer}?
+function M.limits()
+	local limits = M.command and M.command.limits
+	return limits and next(limits) and limits or nil
+end
+
+---The declared CPU time in ms, if this is the signal that a child of it died of.
+---@param signal? string
+---@return integer?
+function M.cpu_limit(signal)
+	return signal == "SIGXCPU" and (M.limits() or {}).cpu_ms or nil
+end
+
 ---A repetition inside the attempt begins (meta.retries counts it).
 function M.note_repeat()
 	M.inner_repeats = M.inner_repeats + 1

@@ -26,12 +26,12 @@ enum field_type { FIELD_INT, FIELD_STR, FIELD_JSON, FIELD_LIST };
  * test compares them by name and type. */
 enum field_id {
 	F_attempt, F_attempt_timeout_ms, F_change, F_code, F_command, F_context,
-	F_danger_level, F_data, F_delay_ms, F_delays, F_detail, F_digest, F_errors,
+	F_cpu_ms, F_danger_level, F_data, F_delay_ms, F_delays, F_detail, F_digest, F_errors,
 	F_event, F_exit_code, F_exit_table, F_fix_command, F_fix_required, F_format,
 	F_grace_ms, F_idle_timeout_ms, F_interactive, F_jitter, F_jitter_ppm,
-	F_level, F_max_attempts, F_max_delay_ms, F_maybe, F_message, F_name,
+	F_level, F_max_attempts, F_max_delay_ms, F_maybe, F_memory_bytes, F_message, F_name,
 	F_no_color, F_ok,
-	F_on, F_phase, F_pid, F_quiet, F_retries, F_retries_exhausted,
+	F_on, F_open_files, F_phase, F_pid, F_processes, F_quiet, F_retries, F_retries_exhausted,
 	F_retries_given, F_retry_after_ms, F_retry_strategy, F_retryable, F_rows,
 	F_schema_version, F_seed, F_side_effects, F_state, F_stdin, F_steps,
 	F_strategy, F_suggestion, F_text, F_timeout_ms, F_verbose,

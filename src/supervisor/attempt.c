@@ -15,8 +15,10 @@
 #include "../common/xio.h"
 #include "../engine/os.h"
 #include "channels.h"
+#include "deadline.h"
 #include "frames.h"
 #include "pause.h"
+#include "quota.h"
 #include "signals.h"
 
 #define LAST_REAP_MS 1000 /* how long after KILL we wait for the proof */
@@ -56,6 +58,7 @@ struct attempt {
 	mono_t timer;     /* of the state */
 	mono_t kill_at;   /* end of the grace */
 	struct frames frames;
+	struct quota quota;
 };
 
 typedef enum state handler_fn(struct attempt *a);
@@ -91,6 +94,7 @@ static enum state kill_all(struct attempt *a)
 	if (a->state != KILLING)
 		a->kill_at = mono_add_ms(now, LAST_REAP_MS);
 	signal_all(a, SIGKILL);
+	quota_kill(&a->quota, a->run);
 	return enter(a, KILLING, mono_add_ms(now, KILL_AGAIN_MS));
 }
 
@@ -236,6 +240,8 @@ static void take_frames(struct attempt *a, int max_reads)
 	while (max_reads-- > 0 && channels_read_frames(&a->ch, &a->frames.decoder)) {
 		enum frames_status status = frames_take(&a->frames, a->run, a->r, a->state == WORKING);
 
+		if (a->r->entered_run)
+			quota_enter(&a->quota, a->run);
 		if (status == FRAMES_RESULT)
 			happen(a, EV_RESULT);
 		else if (status == FRAMES_BROKEN)
@@ -267,33 +273,16 @@ static void reap(struct attempt *a)
 		happen(a, EV_GONE);
 }
 
-/* The limits of a worker without verdict, earliest first to come. */
 static mono_t next_limit(const struct attempt *a, enum limit *which, int64_t *ms)
 {
-	const struct plan *p = &a->run->plan;
-	mono_t paused = a->run->paused, own = paused - a->r->paused_before;
-	const struct {
-		enum limit limit;
-		int64_t ms;
-		mono_t from;
-	} rows[] = {
-		{ LIMIT_TIMEOUT, p->known ? p->timeout_ms : 0, a->run->launch.started + paused },
-		{ LIMIT_ATTEMPT, p->known ? p->attempt_timeout_ms : 0, a->r->started + own },
-		{ LIMIT_IDLE, frames_may_idle(&a->frames, a->r) ? p->idle_timeout_ms : 0, a->frames.last_sign },
-		{ LIMIT_LOAD, a->frames.planned ? 0 : a->frames.load_ms, a->r->started + own },
-	};
-	mono_t first = MONO_NEVER;
+	return deadline_next(a->run, a->r, &a->frames, which, ms);
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		mono_t at = mono_deadline(rows[i].from, rows[i].ms);
-
-		if (at < first) {
-			first = at;
-			*which = rows[i].limit;
-			*ms = rows[i].ms;
-		}
-	}
-	return first;
+static void reach(struct attempt *a, enum limit which, int64_t ms)
+{
+	a->r->limit = which;
+	a->r->limit_ms = ms;
+	happen(a, EV_LIMIT);
 }
 
 /* Frames that are readable are taken before a limit is judged (design §6). */
@@ -305,13 +294,15 @@ static void judge_time(struct attempt *a)
 
 	if (a->state == WORKING && next_limit(a, &which, &ms) <= now) {
 		take_frames(a, 16);
-		if (a->state == WORKING && next_limit(a, &which, &ms) <= now) {
-			a->r->limit = which;
-			a->r->limit_ms = ms;
-			happen(a, EV_LIMIT);
-		}
+		if (a->state == WORKING && next_limit(a, &which, &ms) <= now)
+			reach(a, which, ms);
 	} else if (a->state != WORKING && a->state != OVER && a->timer <= now) {
 		happen(a, EV_TIMER);
+	}
+	if (a->state == WORKING && quota_is_spent(&a->quota, a->run)) {
+		take_frames(a, 16);
+		if (a->state == WORKING)
+			reach(a, LIMIT_CPU, a->run->plan.limits.of[RESOURCE_CPU]);
 	}
 }
 
@@ -333,14 +324,11 @@ static void watch(struct attempt *a)
 	enum limit which;
 	int64_t ms;
 
-	while (a->state != OVER) {
-		mono_t deadline = a->state == WORKING ? next_limit(a, &which, &ms) : a->timer;
+	while (look_at_signals(a, &cancel_seen), a->state != OVER) {
+		mono_t deadline = a->timer;
 
-		look_at_signals(a, &cancel_seen);
-		if (a->state == OVER)
-			break;
-		if (a->state != WORKING)
-			deadline = a->timer;
+		if (a->state == WORKING)
+			deadline = MIN_OF(next_limit(a, &which, &ms), a->quota.look_at);
 		channels_wait(&a->ch, &a->run->err, deadline);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);
@@ -380,7 +368,8 @@ static void no_worker(struct attempt *a, const char *step)
 
 void attempt_run(struct run *run, struct report *r)
 {
-	struct attempt a = { .run = run, .r = r, .state = WORKING, .timer = MONO_NEVER };
+	struct attempt a = { .run = run, .r = r, .state = WORKING, .timer = MONO_NEVER,
+	                     .quota = QUOTA_INIT };
 
 	report_init(r);
 	r->started = mono_now();
@@ -400,4 +389,5 @@ void attempt_run(struct run *run, struct report *r)
 	frames_release(&a.frames);
 	r->ended = mono_now();
 	report_word(r);
+	quota_end(&a.quota, run, r);
 }

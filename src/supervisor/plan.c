@@ -109,6 +109,19 @@ static void take_policy(struct policy *p, const struct frame *f)
 	take_delays(p, f);
 }
 
+static void take_limits(struct limits *l, const struct frame *f)
+{
+	static const enum field_id fields[] = {
+		[RESOURCE_MEMORY] = F_memory_bytes,
+		[RESOURCE_CPU] = F_cpu_ms,
+		[RESOURCE_PROCESSES] = F_processes,
+		[RESOURCE_OPEN_FILES] = F_open_files,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		l->of[i] = MIN_OF(MAX_OF(frame_int(f, fields[i], 0), 0), LIMITS_MAX);
+}
+
 static void take_on(struct plan *p, const struct frame *f)
 {
 	const char *name;
@@ -162,6 +175,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	p->attempt_timeout_ms = limit_field(f, F_attempt_timeout_ms, 0);
 	p->idle_timeout_ms = limit_field(f, F_idle_timeout_ms, 0);
 	p->grace_ms = limit_field(f, F_grace_ms, p->grace_ms);
+	take_limits(&p->limits, f);
 	take_policy(&p->policy, f);
 	take_on(p, f);
 	p->one_budget = frame_int(f, F_retries_given, 0);

@@ -7,6 +7,7 @@
 
 #include "../common/frame.h"
 #include "../engine/hint.h"
+#include "../engine/limits.h"
 #include "../engine/policy.h"
 
 #define PLAN_MAX_CODES 64
@@ -27,6 +28,7 @@ struct plan {
 	int64_t attempt_timeout_ms;
 	int64_t idle_timeout_ms;
 	int64_t grace_ms;
+	struct limits limits;
 	struct policy policy;
 	bool one_budget; /* --retries N: repetitions of every kind share it */
 	bool retry_maybe;

@@ -210,9 +210,9 @@ static void context_str(struct report *r, const char *key, const char *value)
 
 static void word_limit(struct report *r)
 {
-	static const char *const names[] = { "load", "timeout", "attempt", "idle" };
+	static const char *const names[] = { "load", "timeout", "attempt", "idle", "cpu" };
 	static const char *const kinds[] = { "load timeout", "timeout", "attempt timeout",
-	                                     "idle timeout" };
+	                                     "idle timeout", "CPU time limit" };
 
 	report_fail(r, "TIMEOUT", "Command exceeded %s of %lldms", kinds[r->limit],
 	            (long long)r->limit_ms);

@@ -21,7 +21,7 @@ enum verdict {
 	VERDICT_RESOURCES, /* no worker could be started */
 };
 
-enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE };
+enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE, LIMIT_CPU };
 
 #define REPORT_CODE 65
 #define MESSAGE_MAX (8 << 10)

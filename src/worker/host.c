@@ -10,6 +10,7 @@
 
 #include "../common/json.h"
 #include "../engine/os.h"
+#include "allowance.h"
 #include "cancel.h"
 #include "channel.h"
 #include "rules.h"
@@ -276,6 +277,7 @@ int luaopen_runner_host(lua_State *L)
 	luaL_newlib(L, functions);
 	channel_register(L);
 	rules_register(L);
+	allowance_register(L);
 	source_register(L);
 	return 1;
 }

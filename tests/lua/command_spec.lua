@@ -49,6 +49,13 @@ describe("command.check: the normal form", function()
 		end
 	end)
 
+	it("has the limits of the machine as numbers, nil where there is none", function()
+		local limits = normal({ limits = { memory = "64MB", cpu = "1500ms", processes = 64, open_files = 256 } }).limits
+		assert.same({ memory_bytes = 64000000, cpu_ms = 1500, processes = 64, open_files = 256 }, limits)
+		assert.equal(10000, normal({ limits = { cpu = 10 } }).limits.cpu_ms)
+		assert.same({}, normal({ limits = { cpu = "none" } }).limits)
+	end)
+
 	it("has exit codes as a list by name, retryable as text", function()
 		local n = normal({ exit_codes = {
 			RATE_LIMITED = { retry_after_ms = 30000, retry_strategy = "exponential_backoff" },
@@ -168,6 +175,10 @@ describe("command.check refuses", function()
 			B1 = { code = 80, retryable = true, side_effects = "none" } } }, "B1.code is already the number of A1" },
 		["an exit code that is no table"] = { { exit_codes = { TIMEOUT = 5, [1] = 2 } }, "exit_codes.TIMEOUT is 5" },
 		["a memory limit that nothing fits in"] = { { limits = { memory = "5KB" } }, "limits.memory" },
+		["a CPU limit that is no duration"] = { { limits = { cpu = "soon" } }, "limits.cpu" },
+		["no processes at all"] = { { limits = { processes = 0 } }, "limits.processes is 0" },
+		["too few open files to work with"] = { { limits = { open_files = 15 } }, "limits.open_files is 15" },
+		["a limit that nobody enforces"] = { { limits = { disk = "1GB" } }, "limits.disk is no key of limits" },
 		["an example without command"] = { { examples = { { description = "d" } } }, "examples.1.command is missing" },
 		["args by name"] = { { args = { target = { type = "string" } } }, "args is a table" },
 		["a wrong schema version"] = { { schema_version = 1 }, "schema_version is 1" },

@@ -1,0 +1,14 @@
+/*
+ * deadline.h: which time limit of an attempt comes first, and when (design §5).
+ */
+#ifndef RUNNER_DEADLINE_H
+#define RUNNER_DEADLINE_H
+
+#include "frames.h"
+
+/* The limits of a worker without verdict: the earliest to come, with its kind
+ * and its declared ms. MONO_NEVER when there is none. */
+mono_t deadline_next(const struct run *run, const struct report *r, const struct frames *f,
+                     enum limit *which, int64_t *ms);
+
+#endif

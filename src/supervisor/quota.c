@@ -1,0 +1,215 @@
+/*
+ * quota.c: what became of declared limits. Runs in the supervisor. It believes
+ * the kernel's counters only: neither the worker's path nor its word.
+ */
+#include "quota.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../common/json.h"
+
+#define LOOK_MIN_MS 5
+#define REMOVE_TRIES 20 /* × 1 ms: the last to die may still be leaving */
+
+static int64_t limit_of(const struct run *run, enum resource which)
+{
+	return run->plan.limits.of[which];
+}
+
+/* ms of every process that this one has reaped, and theirs. */
+static int64_t reaped_ms(void)
+{
+	struct rusage used;
+
+	if (getrusage(RUSAGE_CHILDREN, &used) < 0)
+		return 0;
+	return ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+	       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+}
+
+/* Several processors use up what is left so many times faster. */
+static void look_again(struct quota *q, int64_t left_ms)
+{
+	long processors = MAX_OF(sysconf(_SC_NPROCESSORS_ONLN), 1);
+
+	q->look_at = mono_add_ms(mono_now(), MAX_OF(left_ms / processors, LOOK_MIN_MS));
+}
+
+void quota_enter(struct quota *q, const struct run *run)
+{
+	char site[GROUP_PATH];
+
+	if (q->entered || !limits_declared(&run->plan.limits))
+		return;
+	q->entered = true;
+	q->before_ms = reaped_ms();
+	if (group_site_here(site) == 0 && group_find(&q->group, site, run->request_id) == 0 &&
+	    limit_of(run, RESOURCE_CPU) > 0)
+		look_again(q, limit_of(run, RESOURCE_CPU));
+}
+
+bool quota_is_spent(struct quota *q, const struct run *run)
+{
+	int64_t limit = limit_of(run, RESOURCE_CPU), used_us;
+
+	if (q->look_at == MONO_NEVER || mono_now() < q->look_at)
+		return false;
+	used_us = group_cpu_us(&q->group);
+	q->look_at = MONO_NEVER;
+	if (used_us >= 0 && used_us < limit * 1000)
+		look_again(q, limit - used_us / 1000);
+	return used_us >= limit * 1000;
+}
+
+void quota_kill(const struct quota *q, const struct run *run)
+{
+	if (run->spared.count == 0)
+		(void)group_kill(&q->group);
+}
+
+/* --- in words -------------------------------------------------------------------- */
+
+static int64_t used_ms(const struct quota *q)
+{
+	int64_t us = group_cpu_us(&q->group);
+
+	return us >= 0 ? us / 1000 : reaped_ms() - q->before_ms;
+}
+
+static const char *mechanism_of(const struct quota *q)
+{
+	return mechanism_name(q->group.path[0] ? MECHANISM_CGROUP : MECHANISM_RLIMIT);
+}
+
+/* The error becomes the limit's; what it said before is its detail. */
+static struct json_writer reword(struct report *r, const char *code)
+{
+	char message[512];
+
+	strncpy(message, buf_cstr(&r->message), sizeof(message) - 1);
+	message[sizeof(message) - 1] = '\0';
+	if (r->verdict == VERDICT_RESULT && r->detail.len == 0)
+		buf_add_fmt(&r->detail, "%s: %s", r->code, message);
+	r->own = (struct own_hints)OWN_HINTS_NONE;
+	buf_clear(&r->suggestion);
+	report_fail(r, code, "%s", message);
+	buf_clear(&r->context);
+	return (struct json_writer)JSON_WRITER_INIT(&r->context);
+}
+
+static void member_int(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_int(w, v);
+}
+
+static void member_cstr(struct json_writer *w, const char *key, const char *v)
+{
+	json_key(w, key);
+	json_cstr(w, v);
+}
+
+static void word_cpu(struct quota *q, struct run *run, struct report *r)
+{
+	int64_t limit = limit_of(run, RESOURCE_CPU);
+	struct json_writer w = reword(r, "CPU_LIMIT");
+
+	report_fail(r, "CPU_LIMIT", "The command used up its %lldms of CPU time", (long long)limit);
+	json_begin_object(&w);
+	member_int(&w, "limit_ms", limit);
+	member_int(&w, "used_ms", used_ms(q));
+	member_cstr(&w, "mechanism", mechanism_of(q));
+	json_end_object(&w);
+}
+
+static void word_memory(struct quota *q, struct run *run, struct report *r)
+{
+	int64_t limit = limit_of(run, RESOURCE_MEMORY);
+	struct json_writer w = reword(r, "MEMORY_LIMIT");
+
+	report_fail(r, "MEMORY_LIMIT", "The kernel killed a process of the command at its limit of %lld bytes",
+	            (long long)limit);
+	json_begin_object(&w);
+	member_int(&w, "limit_bytes", limit);
+	member_cstr(&w, "by", "kernel");
+	member_cstr(&w, "mechanism", mechanism_of(q));
+	json_end_object(&w);
+}
+
+/* Lua's own "not enough memory", as the worker reported it. */
+static void complete_memory(struct run *run, struct report *r)
+{
+	struct json_writer w = JSON_WRITER_INIT(&r->context);
+
+	json_begin_object(&w);
+	member_int(&w, "limit_bytes", limit_of(run, RESOURCE_MEMORY));
+	member_cstr(&w, "by", "lua");
+	json_end_object(&w);
+}
+
+static bool died_of_cpu(const struct quota *q, const struct run *run, const struct report *r)
+{
+	int64_t limit = limit_of(run, RESOURCE_CPU);
+
+	if (limit == 0 || r->verdict != VERDICT_GONE || !r->worker.signalled)
+		return false;
+	return r->worker.status == SIGXCPU ||
+	       (r->worker.status == SIGKILL && used_ms(q) >= limit + LIMITS_CPU_HARD_MS);
+}
+
+/* Can what the kernel did be why this attempt failed? */
+static bool may_explain(const struct report *r)
+{
+	if (r->verdict == VERDICT_GONE)
+		return r->worker.signalled && r->worker.status == SIGKILL;
+	return r->verdict == VERDICT_RESULT && strcmp(r->code, "SUBPROCESS_FAILED") == 0;
+}
+
+static void judge_memory(struct quota *q, struct run *run, struct report *r)
+{
+	int64_t killed = group_number(&q->group, "memory.events", "oom_kill");
+
+	if (killed > 0 && !r->ok && may_explain(r))
+		word_memory(q, run, r);
+	else if (killed > 0)
+		run_warn_counted(run, "MEMORY_LIMIT",
+		                 "The kernel killed processes of the command at its memory limit",
+		                 "killed", killed, NULL);
+	else if (!r->ok && strcmp(r->code, "MEMORY_LIMIT") == 0 && r->context.len == 0 &&
+	         limit_of(run, RESOURCE_MEMORY) > 0)
+		complete_memory(run, r);
+}
+
+static void judge_processes(struct quota *q, struct run *run)
+{
+	int64_t refused = group_number(&q->group, "pids.events", "max");
+
+	if (refused > 0)
+		run_warn_counted(run, "PROCESS_LIMIT",
+		                 "The command could not start processes: limits.processes was reached",
+		                 "refused", refused, NULL);
+}
+
+static void remove_group(struct quota *q, const struct run *run, const struct report *r)
+{
+	int tries = run->spared.count > 0 || r->survivors ? 1 : REMOVE_TRIES;
+
+	while (group_remove(&q->group) < 0 && --tries > 0)
+		usleep(1000);
+}
+
+void quota_end(struct quota *q, struct run *run, struct report *r)
+{
+	quota_enter(q, run); /* the worker may have died on its way to `run` */
+	if (!q->entered)
+		return;
+	if ((r->verdict == VERDICT_LIMIT && r->limit == LIMIT_CPU) || died_of_cpu(q, run, r))
+		word_cpu(q, run, r);
+	else
+		judge_memory(q, run, r);
+	judge_processes(q, run);
+	remove_group(q, run, r);
+}
