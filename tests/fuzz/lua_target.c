@@ -1,0 +1,105 @@
+/*
+ * lua_target.c: drives a target that is written in Lua, tests/fuzz/fuzz_NAME.lua
+ * (-DTARGET="NAME"): it returns a function that is called with each input as a
+ * string and raises what does not hold. The library is the one embedded in
+ * runner, on the real bindings.
+ *
+ * Lua itself is not instrumented: a line hook tells libFuzzer which lines
+ * followed one another in lua/.
+ */
+#include "fuzz.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "../../src/worker/worker.h"
+
+struct embedded_chunk {
+	const char *name;
+	const unsigned char *bytes;
+	size_t size;
+};
+extern const struct embedded_chunk embedded_chunks[];
+
+#define COUNTERS (1 << 15)
+__attribute__((section("__libfuzzer_extra_counters"), used)) static uint8_t counters[COUNTERS];
+
+static lua_State *state;
+
+static void note_line(lua_State *L, lua_Debug *ar)
+{
+	static uint32_t before;
+	uint32_t here;
+
+	lua_getinfo(L, "S", ar);
+	here = (uint32_t)(uintptr_t)ar->source * 2654435761u + (uint32_t)ar->currentline * 40503u;
+	counters[(here ^ before) % COUNTERS]++;
+	before = here >> 1;
+}
+
+/* require's searcher: runner.NAME is embedded as "NAME", folders for dots. */
+static int search(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+
+	if (strncmp(name, "runner.", 7) != 0)
+		return 0;
+	name = luaL_gsub(L, name + 7, ".", "/");
+	for (const struct embedded_chunk *c = embedded_chunks; c->name; c++)
+		if (strcmp(c->name, name) == 0)
+			return luaL_loadbufferx(L, (const char *)c->bytes, c->size, name, "b") == LUA_OK ? 1 : lua_error(L);
+	return 0;
+}
+
+static void add_library(lua_State *L)
+{
+	static const luaL_Reg bindings[] = {
+		{ "runner.fs", luaopen_runner_fs },       { "runner.host", luaopen_runner_host },
+		{ "runner.json", luaopen_runner_json },   { "runner.regex", luaopen_runner_regex },
+		{ "json", luaopen_runner_json },          { NULL, NULL },
+	};
+
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+	luaL_setfuncs(L, bindings, 0);
+	lua_getglobal(L, "package");
+	lua_getfield(L, -1, "searchers");
+	lua_pushcfunction(L, search);
+	lua_rawseti(L, -2, 2);
+	lua_settop(L, 0);
+}
+
+static int traceback(lua_State *L)
+{
+	luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+	return 1;
+}
+
+static void demand(int status)
+{
+	if (status == LUA_OK)
+		return;
+	fprintf(stderr, "%s\n", lua_tostring(state, -1));
+	abort();
+}
+
+static void start(void)
+{
+	state = luaL_newstate();
+	HOLDS(state);
+	luaL_openlibs(state);
+	add_library(state);
+	lua_pushcfunction(state, traceback);
+	demand(luaL_loadfilex(state, "tests/fuzz/fuzz_" TARGET ".lua", "t"));
+	demand(lua_pcall(state, 0, 1, 1));
+	lua_sethook(state, note_line, LUA_MASKLINE, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!state)
+		start();
+	lua_pushvalue(state, 2);
+	lua_pushlstring(state, (const char *)data, size);
+	demand(lua_pcall(state, 1, 0, 1));
+	return 0;
+}
