@@ -29,6 +29,10 @@ bool os_has_children(void);
  * of the inherited one stay untouched. For pipes and terminals; -1 when that
  * is impossible or would lose the offset (regular files, sockets). */
 int os_reopen_nonblocking(int fd, int flags);
+/* write(2) that does not block this once, whatever the flags of the shared
+ * description: bytes written, or -1 with EAGAIN, or with EOPNOTSUPP where the
+ * kernel can't do that for such a descriptor. */
+ssize_t os_write_nowait(int fd, const void *bytes, size_t n);
 /* Fill with random bytes from the system; 0 or -1. */
 int os_random(void *out, size_t n);
 

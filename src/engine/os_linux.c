@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -202,6 +203,20 @@ int os_reopen_nonblocking(int fd, int flags)
 	}
 	put_number(put_str(path, "/proc/self/fd/"), (unsigned)fd);
 	return xopen(path, flags | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+/* Pipes know it since Linux 6.4. */
+ssize_t os_write_nowait(int fd, const void *bytes, size_t n)
+{
+#ifdef RWF_NOWAIT
+	struct iovec all = { .iov_base = (void *)bytes, .iov_len = n };
+	ssize_t put = pwritev2(fd, &all, 1, -1, RWF_NOWAIT);
+
+	if (put >= 0 || (errno != ENOSYS && errno != EINVAL && errno != ESPIPE))
+		return put;
+#endif
+	errno = EOPNOTSUPP;
+	return -1;
 }
 
 int os_random(void *out, size_t n)

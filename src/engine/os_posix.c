@@ -64,6 +64,12 @@ int os_reopen_nonblocking(int fd UNUSED, int flags UNUSED)
 	return unsupported();
 }
 
+ssize_t os_write_nowait(int fd UNUSED, const void *bytes UNUSED, size_t n UNUSED)
+{
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
 int os_random(void *out, size_t n)
 {
 	char *at = out;

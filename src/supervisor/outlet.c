@@ -19,7 +19,6 @@
 void outlet_init(struct outlet *o, int fd)
 {
 	struct stat st;
-	int own = -1;
 
 	*o = (struct outlet){ .fd = fd, .kind = OUTLET_PLAIN };
 	if (fd < 0 || fstat(fd, &st) < 0) {
@@ -27,13 +26,19 @@ void outlet_init(struct outlet *o, int fd)
 		o->error = fd < 0 || errno == EBADF ? EBADF : 0;
 		return;
 	}
-	if (S_ISSOCK(st.st_mode)) {
+	if (S_ISSOCK(st.st_mode))
 		o->kind = OUTLET_SOCKET;
-	} else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-		own = os_reopen_nonblocking(fd, O_WRONLY);
-		o->kind = own >= 0 ? OUTLET_PRIVATE : OUTLET_CAREFUL;
-		o->fd = own >= 0 ? own : fd;
-	}
+	else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
+		o->kind = OUTLET_SHARED;
+}
+
+/* Through /proc, so only when something is to be written. */
+static void open_own(struct outlet *o)
+{
+	int own = os_reopen_nonblocking(o->fd, O_WRONLY);
+
+	o->kind = own >= 0 ? OUTLET_PRIVATE : OUTLET_CAREFUL;
+	o->fd = own >= 0 ? own : o->fd;
 }
 
 void outlet_release(struct outlet *o)
@@ -45,12 +50,20 @@ void outlet_release(struct outlet *o)
 
 static ssize_t write_some(struct outlet *o, const char *s, size_t n)
 {
-	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
+	struct pollfd p = { .events = POLLOUT };
+	ssize_t put;
 
+	if (o->kind == OUTLET_SHARED) {
+		put = os_write_nowait(o->fd, s, n);
+		if (put >= 0 || errno != EOPNOTSUPP)
+			return put;
+		open_own(o);
+	}
 	switch (o->kind) {
 	case OUTLET_SOCKET:
 		return send(o->fd, s, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	case OUTLET_CAREFUL:
+		p.fd = o->fd;
 		if (poll(&p, 1, 0) != 1)
 			return errno = EAGAIN, -1;
 		return xwrite(o->fd, s, MIN_OF(n, CAREFUL_WRITE));

@@ -13,7 +13,8 @@
 
 enum outlet_kind {
 	OUTLET_PLAIN,   /* a file: writes do not block for long */
-	OUTLET_PRIVATE, /* our own non-blocking description */
+	OUTLET_SHARED,  /* a pipe or device: asked not to block at each write */
+	OUTLET_PRIVATE, /* where that can't be asked: our own non-blocking description */
 	OUTLET_SOCKET,  /* MSG_DONTWAIT */
 	OUTLET_CAREFUL, /* poll first, then a small write */
 };
