@@ -18,11 +18,11 @@
 #if defined(__SANITIZE_ADDRESS__)
 #define POOL_BYTES 0 /* the sanitizer is to see every block; mmap(2) refuses */
 #else
-#define POOL_BYTES (192 << 10) /* what a plain command needs of small blocks */
+#define POOL_BYTES (224 << 10) /* what a plain command needs */
 #endif
 #define HEAP_STEP (128 << 10) /* of the rest, one brk(2) */
 #define GRAIN 16
-#define SMALL_MAX 512
+#define SMALL_MAX 4096
 
 #define MEMORY_LIMIT_DEFAULT ((size_t)1 << 30)
 
