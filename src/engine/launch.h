@@ -19,6 +19,7 @@ struct launch {
 	char **argv;
 	int frame_fd;           /* the worker's end of the socket pair */
 	int stdin_fd;           /* the caller's stdin, private; 0 is /dev/null until declared */
+	off_t stdin_offset;     /* where a regular file on it stood at our entry */
 	bool stdout_is_tty;
 	bool stderr_is_tty;
 	bool stdin_is_tty;

@@ -139,10 +139,13 @@ static enum state vanish(struct attempt *a)
 	return OVER;
 }
 
+/* A grace of 0 kills at once, but a worker that has answered must be able to end. */
+#define GRACE_AFTER_RESULT_MS 100
+
 static enum state start_cleaning(struct attempt *a)
 {
 	a->r->verdict = VERDICT_RESULT;
-	return enter(a, CLEANING, mono_add_ms(mono_now(), grace_ms(a)));
+	return enter(a, CLEANING, mono_add_ms(mono_now(), MAX_OF(grace_ms(a), GRACE_AFTER_RESULT_MS)));
 }
 
 static enum state cancel(struct attempt *a)
@@ -381,6 +384,7 @@ void attempt_run(struct run *run, struct report *r)
 	} else if ((a.worker = channels_fork(&a.ch, run, r->started)) < 0) {
 		no_worker(&a, "fork");
 	} else {
+		run->worker_pid = a.worker;
 		watch(&a);
 		channels_read_rest(&a.ch, run);
 		warn_about_rest(&a);

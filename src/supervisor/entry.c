@@ -102,6 +102,7 @@ static int take_descriptors(struct run *run)
 	if (run->stdout_was_open && run->stdout_fd < 0)
 		run->stdout_fd = 1; /* no descriptor is free: at least the answer gets out */
 	run->launch.stdin_fd = xdup_above(0, 3);
+	run->launch.stdin_offset = MAX_OF(lseek(0, 0, SEEK_CUR), 0);
 	if (run->launch.stdin_fd < 0)
 		return -1; /* a command that reads must not take our failure for the end */
 	outlet_init(&run->err, closed & 1 << 2 ? -1 : 2);

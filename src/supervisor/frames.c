@@ -148,7 +148,11 @@ static void take_hold(struct taking *t)
 
 static void take_detach(struct taking *t)
 {
-	spared_add(&t->run->spared, (pid_t)frame_int(t->frame, F_pid, 0));
+	pid_t session = (pid_t)frame_int(t->frame, F_pid, 0);
+
+	/* ours, or the worker's, would be a way around the end of the tree */
+	if (session > 1 && session != getsid(0) && session != t->run->worker_pid)
+		spared_add(&t->run->spared, session);
 }
 
 static void take_tempdir(struct taking *t)

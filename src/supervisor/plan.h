@@ -10,8 +10,8 @@
 #include "../engine/limits.h"
 #include "../engine/policy.h"
 
-#define PLAN_MAX_CODES 64
-#define PLAN_MAX_ON 64
+#define PLAN_MAX_CODES 128 /* all of 79–125 and the registry */
+#define PLAN_MAX_ON 128
 #define PLAN_NAME 128
 
 enum format { FORMAT_JSON, FORMAT_JSONL, FORMAT_TSV, FORMAT_PLAIN, FORMAT_TABLE, FORMAT_TEXT };

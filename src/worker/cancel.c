@@ -278,6 +278,20 @@ static int co_wrap(lua_State *L)
 	return 1;
 }
 
+/* The handlers of its variables run in the coroutine that is closed. */
+static int co_close(lua_State *L)
+{
+	lua_State *co = check_coroutine(L);
+	int status;
+
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	switch_to(co);
+	status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+	switch_to(L);
+	return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
 static const luaL_Reg tracked[] = {
 	{ "resume", co_resume },
 	{ "wrap", co_wrap },
@@ -290,6 +304,9 @@ int cancel_init(lua_State *L)
 		return -1;
 	lua_getglobal(L, LUA_COLIBNAME);
 	luaL_setfuncs(L, tracked, 0);
+	lua_getfield(L, -1, "close");
+	lua_pushcclosure(L, co_close, 1);
+	lua_setfield(L, -2, "close");
 	lua_pop(L, 1);
 	running = L;
 	return install_handlers();

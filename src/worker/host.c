@@ -100,7 +100,7 @@ static int l_now(lua_State *L)
 static int l_sleep(lua_State *L)
 {
 	lua_Number ms = luaL_checknumber(L, 1);
-	mono_t until = mono_now() + (mono_t)(ms < 0 ? 0 : ms > 1e12 ? 1e18 : ms * 1e6);
+	mono_t until = mono_now() + (mono_t)(!(ms > 0) ? 0 : ms > 1e12 ? 1e18 : ms * 1e6);
 	int status;
 
 	channel_hold(1);
@@ -210,7 +210,7 @@ static int l_enter_run(lua_State *L)
 		struct stat st;
 
 		if (fstat(told->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
-			lseek(told->stdin_fd, 0, SEEK_SET);
+			lseek(told->stdin_fd, told->stdin_offset, SEEK_SET);
 		dup2(told->stdin_fd, 0);
 	}
 	if (!interactive)

@@ -58,7 +58,9 @@ static const char *read_source(int fd, struct buf *out, struct stat *st)
 	while (out->len <= (size_t)SOURCE_MAX && buf_reserve(out, 4096) == 0 &&
 	       (n = xread(fd, out->data + out->len, out->cap - out->len - 1)) > 0)
 		out->len += (size_t)n;
-	return n < 0 ? strerror(errno) : NULL;
+	if (n < 0)
+		return strerror(errno);
+	return n > 0 ? "it grew beyond 4 MiB, or there is not enough memory for it" : NULL;
 }
 
 /* source(path): the text of a trusted file | nil, why not, errno name "ENOENT"

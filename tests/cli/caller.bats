@@ -18,7 +18,7 @@ LUA
 
 # Run under python with the given preparation of the calling process.
 from_caller() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 20 python3 "$ROOT/tests/cli/caller.py" "$@"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 120 python3 "$ROOT/tests/cli/caller.py" "$@"
 }
 
 @test "each of fds 0, 1 and 2 closed, in every combination" {
@@ -132,6 +132,12 @@ LUA
 	command_file blind <<'LUA'
 return { description = "x", danger_level = "safe", run = function() return { text = io.read("a") } end }
 LUA
+	echo skipped >input.txt
+	echo data >>input.txt
+	status=0
+	{ read -r _; env -i "${CLEAN_ENV[@]}" "$RUNNER" reads >out.txt 2>err.txt || status=$?; } <input.txt
+	assert_envelope
+	expect 'e.data["text"] == "data\n" and e.meta.retries == 1' # from where the caller had read to
 	echo data >input.txt
 	status=0
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" reads >out.txt 2>err.txt <input.txt || status=$?

@@ -209,6 +209,42 @@ LUA
 	done
 }
 
+@test "a limit reaches a loop in a coroutine's closing variable" {
+	body closing '' <<'LUA'
+		local co = coroutine.create(function()
+			local guard <close> = setmetatable({}, { __close = function() while true do end end })
+			coroutine.yield()
+		end)
+		coroutine.resume(co)
+		coroutine.close(co)
+LUA
+	call closing --timeout 200ms --grace 5s
+	assert_envelope
+	[ "$status" -eq 10 ]
+	[ "$elapsed_ms" -lt 1200 ]
+}
+
+@test "a grace of 0 kills at a limit and lets a success end" {
+	body quick 'args = { { "hang", "boolean" } },' <<<'if args.hang then while true do end end return {}'
+	call quick --grace 0
+	assert_envelope
+	expect 'e.ok and e.warnings == []'
+	call quick --hang --timeout 200ms --grace 0
+	assert_envelope
+	[ "$status" -eq 10 ]
+}
+
+@test "every number from 79 to 125 can be a command's own, all at once" {
+	body all "exit_codes = (function() local t = {} for n = 79, 125 do t['CODE_' .. n] = { code = n, description = 'd',
+		retryable = false, side_effects = 'none' } end return t end)(), args = { { 'n', 'integer', positional = true } }," \
+		<<<'ctx:fail("CODE_" .. args.n, "m")'
+	local n
+	for n in $(seq 79 125); do
+		call all "$n"
+		[ "$status" -eq "$n" ]
+	done
+}
+
 @test "a loop inside C is killed when the grace is over" {
 	body pathological '' <<<'return { m = (("a"):rep(40)):find((".-"):rep(40) .. "b") }'
 	call pathological --timeout 200ms --grace 300ms
