@@ -26,7 +26,9 @@ extern const struct embedded_chunk embedded_chunks[];
 
 LUALIB_API int luaopen_cjson_safe(lua_State *L); /* in the archive, not in its header */
 
-static const struct launch *launch;
+/* Outside an attempt (a test's Lua has loaded us): nobody was told anything. */
+static const struct launch untold = { .frame_fd = -1, .stdin_fd = -1, .attempt = 1 };
+static const struct launch *launch = &untold;
 static struct spared spared;
 
 const struct launch *worker_launch(void)
