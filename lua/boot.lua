@@ -214,52 +214,9 @@ end
 
 -- --- validate ------------------------------------------------------------------
 
-local FORMATS = { json = true, jsonl = true, tsv = true, plain = true, table = true, text = true, id = true }
-
-local function check_output(framework, problems)
-	if framework.output and FORMATS[framework.output] then
-		problems[#problems + 1] = { field = "output", code = "INVALID_ARGUMENT", value = framework.output,
-			message = ("--output takes a file, '%s' is a format"):format(framework.output),
-			suggestion = ("Use --format %s"):format(framework.output) }
-	end
-end
-
-local function listed_problems(list)
-	local problems = {}
-	for i, p in ipairs(list) do
-		p = type(p) == "table" and p or { message = tostring(p) }
-		problems[i] = { field = p.field or p.param, code = p.code or "VALIDATION_ERROR",
-			message = p.message or "invalid", value = p.value, suggestion = p.suggestion,
-			fix_required = p.fix_required }
-	end
-	return problems
-end
-
--- The command's own validate(args): a list of problems, nil or empty when well.
-local function ask_command(command, values)
-	local ok, list, traceback, cancelled = host.protect(command.validate, values)
-	if cancelled then
-		error("cancelled", 0)
-	elseif not ok then
-		local e = errors.normalise(list, traceback)
-		e.phase = "validation"
-		return e
-	elseif type(list) == "string" then
-		list = { list }
-	elseif list ~= nil and list ~= true and type(list) ~= "table" then
-		return errors.new("COMMAND_INVALID", ("%s: validate returned %s; return a list of problems, empty or nil"
-			.. " when all is well"):format(command.path, tostring(list)), { phase = "validation" })
-	end
-	local problems = listed_problems(type(list) == "table" and list or {})
-	return #problems > 0 and require("runner.complaint").error(problems) or nil
-end
-
 local function problem_of(command, parsed)
-	check_output(parsed.framework, parsed.problems)
-	if #parsed.problems > 0 then
-		return require("runner.complaint").error(parsed.problems)
-	elseif command.validate then
-		return ask_command(command, parsed.values)
+	if #parsed.problems > 0 or command.validate or parsed.framework.output then
+		return require("runner.validation").problem(command, parsed)
 	end
 end
 
@@ -290,43 +247,17 @@ end
 local function redirected(command, framework)
 	if framework.help and command.name ~= "help" then
 		return "help"
-	elseif framework.version then
-		return "version"
-	elseif framework.plan then
-		return "plan"
 	end
-end
-
-local function answer_question(question, command, parsed, settled, project)
-	if question == "version" then
-		send_plan({ name = "runner", danger_level = "safe", digest = "builtin" }, settled,
-			{ format = parsed.given.format == "flag" and parsed.framework.format or "plain" }, project)
-		host.send("TEXT", { text = launch.version .. "\n" })
-		return host.send("RESULT", { ok = true, data = encoded { version = launch.version } })
-	elseif question == "plan" then
-		send_plan(command, settled, parsed.framework, project)
-		local preview, format = require "runner.preview", format_of(parsed.framework)
-		local plan = preview.describe(command, settled)
-		if format ~= "json" and format ~= "text" then
-			session.texts[format] = require("runner.render").text(preview.rows(plan), format, preview)
-		end
-		return reply_success(plan, format)
-	end
-	local help = assert(loader.command({ name = "help", words = 1 }, project))
-	local topic = { command = {} }
-	for word in command.name:gmatch("[^.]+") do
-		topic.command[#topic.command + 1] = word
-	end
-	settled = limits.settle(help, parsed, project, launch.seed_text)
-	session.command, session.settled = help, settled
-	send_plan(help, settled, parsed.framework, project)
-	execute(help, topic, parsed.framework, settled)
+	return framework.version and "version" or framework.plan and "plan" or nil
 end
 
 -- The first plan rules the run: a file that has changed since is not run.
 local function changed(command)
 	return launch.digest and launch.digest ~= command.digest
 end
+
+-- What a question needs of this file.
+local PHASES = { format_of = format_of, send_plan = send_plan, execute = execute, reply_success = reply_success }
 
 local function attempt(found, words, project)
 	local tokens = without_words(launch.argv, words, found.words)
@@ -342,7 +273,7 @@ local function attempt(found, words, project)
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
 	local question = redirected(command, parsed.framework)
 	if question and (question == "help" or #parsed.problems == 0) then
-		return answer_question(question, command, parsed, settled, project)
+		return require("runner.question")[question](PHASES, command, parsed, settled, project)
 	end
 	send_plan(command, settled, parsed.framework, project)
 	if changed(command) then

@@ -7,7 +7,11 @@ local host = require "runner.host"
 
 local M = {}
 
-local function invalid(path, message, fields)
+---@param path string the file
+---@param message string
+---@param fields? table
+---@return runner.Error COMMAND_INVALID
+function M.invalid(path, message, fields)
 	fields = fields or {}
 	fields.phase, fields.context = "validation", { path = path }
 	return errors.new("COMMAND_INVALID", message, fields)
@@ -17,78 +21,31 @@ local function first_line(text)
 	return (text:match("^[^\n]*"))
 end
 
--- The value that a file returns, and its text.
-local function run_file(path)
+---The value that a file returns, and its text.
+---@param path string
+---@return any value, runner.Error? problem, string? text
+function M.run_file(path)
 	local text, why = host.source(path)
 	if not text then
-		return nil, invalid(path, ("Can't load %s: %s"):format(path, why),
+		return nil, M.invalid(path, ("Can't load %s: %s"):format(path, why),
 			{ fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root may write" })
 	end
 	local chunk, message = load(text, "@" .. path, "t")
 	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
-		return nil, invalid(path, path .. " is no Lua source but binary data",
+		return nil, M.invalid(path, path .. " is no Lua source but binary data",
 			{ fix_required = "Replace it with Lua source text" })
 	elseif not chunk then
-		return nil, invalid(path, first_line(message), { fix_required = "Mend the syntax error" })
+		return nil, M.invalid(path, first_line(message), { fix_required = "Mend the syntax error" })
 	end
 	local ok, value, traceback, cancelled = host.protect(chunk)
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
 		local raised = errors.normalise(value, traceback)
-		return nil, invalid(path, "The file raised an error while it was loaded: " .. raised.message,
+		return nil, M.invalid(path, "The file raised an error while it was loaded: " .. raised.message,
 			{ detail = raised.detail })
 	end
 	return value, nil, text
-end
-
--- key of runner.lua → its normal form, nil when wrong
-local PROJECT = {
-	name = function(v) return type(v) == "string" and v or nil end,
-	version = function(v) return type(v) == "string" and v or nil end,
-	commands = function(v) return type(v) == "string" and v ~= "" and v or nil end,
-	exit_table = function(v) return (v == "standard" or v == "classic") and v or nil end,
-	config = function(v) return type(v) == "table" and v or nil end,
-	retry = function(v) return type(v) == "table" and require("runner.policy").normalise(v) and v or nil end,
-}
-for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
-	PROJECT[name] = function(v) return require("runner.rules").duration(v) end
-end
-M.project_keys = PROJECT ---@type table<string, fun(v: any): any>
-
--- All wrong keys of runner.lua as one error: the first one's, the others in errors.
-local function project_problem(path, wrong, value, text)
-	local first, rows = nil, {}
-	table.sort(wrong, function(a, b)
-		return tostring(a) < tostring(b)
-	end)
-	for i, key in ipairs(wrong) do
-		local e = require("runner.declaration").project_problem(path, key, value[key], PROJECT, text)
-		rows[i] = { field = tostring(key), code = e.code, message = e.message, fix_required = e.fix_required,
-			line = e.context.line }
-		first = first or e
-	end
-	first.errors = rows
-	return first
-end
-
-local function read_project(path, project)
-	local value, problem, text = run_file(path)
-	if problem then
-		return problem
-	elseif type(value) ~= "table" then
-		return invalid(path, path .. " must return a table",
-			{ fix_required = "write return { … } with the project's settings, or remove the file" })
-	end
-	local wrong = {}
-	for key, v in pairs(value) do
-		local accept = PROJECT[key]
-		project[key] = accept and accept(v)
-		if project[key] == nil then
-			wrong[#wrong + 1] = key
-		end
-	end
-	return wrong[1] ~= nil and project_problem(path, wrong, value, text) or nil
 end
 
 ---The project around the working directory: runner.lua, checked. Without one an
@@ -100,7 +57,7 @@ function M.project()
 	local project, problem = { root = root, config = {} }, nil
 	if has_file then
 		project.file = root .. "/runner.lua"
-		problem = read_project(project.file, project)
+		problem = require("runner.project").read(project.file, project)
 		if problem then
 			project = { root = root, config = {}, problem = problem }
 		end
@@ -127,11 +84,11 @@ function M.read(found)
 	if not found.path then
 		return (require("runner.commands." .. found.name))
 	elseif found.untrusted then
-		return nil, invalid(found.path, found.untrusted,
+		return nil, M.invalid(found.path, found.untrusted,
 			{ fix_required = "Give the folder an owner and a mode that only you or root can write" })
 	end
 	add_library(found.path)
-	return run_file(found.path)
+	return M.run_file(found.path)
 end
 
 ---The declaration of a found command in its normal form.

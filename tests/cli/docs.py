@@ -137,7 +137,7 @@ def declaration_keys():
 
 
 def project_keys():
-    text = source("lua/loader.lua")
+    text = source("lua/project.lua")
     limits = re.search(r"for _, name in ipairs \{(.*?)\} do\s+PROJECT", text, flags=re.S).group(1)
     return keys_of(text, r"local PROJECT = \{", r"\n\}") + [f"`{k}`" for k in re.findall(r'"(\w+)"', limits)]
 

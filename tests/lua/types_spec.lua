@@ -52,7 +52,7 @@ describe("the annotations", function()
 			["runner.Command"] = command.rules.command, ["runner.Limits"] = command.rules.limits,
 			["runner.Example"] = command.rules.example, ["runner.Arg"] = require("runner.command_args").rules,
 			["runner.ExitCode"] = require("runner.command_codes").rules, ["runner.Retry"] = require("runner.policy").keys,
-			["runner.Project"] = require("runner.loader").project_keys,
+			["runner.Project"] = require("runner.project").keys,
 		}
 		for class, rules in pairs(classes) do
 			assert.same(keys_of(rules), fields_of(class), class)
