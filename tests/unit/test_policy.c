@@ -15,7 +15,7 @@
 #include "../../src/engine/policy.h"
 
 #define CEILING (INT64_C(1) << 41)
-#define POLICIES 30000
+#define POLICIES 100000
 
 /* --- the model ------------------------------------------------------------------- */
 
