@@ -34,6 +34,9 @@ mono_t cancel_paused(void);
 mono_t cancel_shift(mono_t at, mono_t paused_then);
 void cancel_set_deadline(mono_t deadline);
 
+/* How long after the deadline a wait of ours still expects the supervisor's TERM. */
+#define CANCEL_TERM_DUE_MS 500
+
 #define CANCEL_POLL_CANCELLED (-2)
 /* poll(2) until an fd is ready, `deadline` passes, or the attempt is cancelled.
  * > 0: ready; 0: deadline; -1: errno; CANCEL_POLL_CANCELLED. After

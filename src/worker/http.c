@@ -14,7 +14,6 @@
 #include "worker.h"
 
 #define TRANSFER "runner.http_transfer"
-#define TERM_DUE_MS 500
 
 /* In a userdata, so that an error raised past us frees it. */
 static struct transfer *push_transfer(lua_State *L)
@@ -237,7 +236,7 @@ static int answer(lua_State *L, struct transfer *t)
 static int end_of_attempt(lua_State *L, struct transfer *t, mono_t deadline)
 {
 	transfer_release(t);
-	if (cancel_poll(NULL, 0, mono_add_ms(deadline, TERM_DUE_MS)) == CANCEL_POLL_CANCELLED)
+	if (cancel_poll(NULL, 0, mono_add_ms(deadline, CANCEL_TERM_DUE_MS)) == CANCEL_POLL_CANCELLED)
 		return cancel_raise(L);
 	return fail_timeout(L, t, "attempt");
 }

@@ -94,10 +94,12 @@ static int handle_result(lua_State *L)
 
 /* --- waiting ---------------------------------------------------------------------------- */
 
-/* The supervisor ends the attempt; in cleanup, after that, its KILL is the bound. */
+/* The supervisor ends the attempt, and its verdict must come before a script can
+ * go on without its child: its TERM is due at the deadline. In cleanup, after
+ * that, its KILL is the bound. */
 static mono_t attempt_end(void)
 {
-	return cancel_seen() ? MONO_NEVER : cancel_deadline();
+	return cancel_seen() ? MONO_NEVER : mono_add_ms(cancel_deadline(), CANCEL_TERM_DUE_MS);
 }
 
 static int cancelled(lua_State *L, struct proc_set *set)
