@@ -86,7 +86,7 @@ check:
 	@tests/run
 bench: all
 	@.ci/deps bench
-	@tests/bench/run
+	@tests/bench/run --write docs/benchmarks.md
 
 # --- tests: the parts that tests/run calls -------------------------------------------------
 # Unit tests: one program per module. They get every room but the worker's: no Lua.

@@ -1,7 +1,8 @@
 """measure: times and peak memory of short processes, for tests/bench/run and
 tests/cli/speed.bats.
 
-  measure.py ratio ROUNDS DIR_A A… -- DIR_B B…   median of A over median of B, interleaved
+  measure.py ratio ROUNDS DIR_A A… -- DIR_B B…   median time of A over that of B, interleaved
+  measure.py cpu ROUNDS DIR_A A… -- DIR_B B…     the same for processor time
   measure.py peak DIR A…                         KiB: resident peaks of all its processes, added up
 """
 
@@ -21,10 +22,13 @@ class Case:
     def __init__(self, name, argv, cwd=".", env=None):
         self.name, self.argv, self.cwd = name, argv, cwd
         self.env = clean_environment() if env is None else env
-        self.seconds = []
+        self.seconds, self.cpu = [], []
 
     def median(self):
         return statistics.median(self.seconds)
+
+    def median_cpu(self):
+        return statistics.median(self.cpu)
 
 
 def clean_environment():
@@ -35,38 +39,42 @@ def clean_environment():
 def start(case):
     """Start it with its streams at /dev/null; nothing of ours runs in the child."""
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    os.chdir(case.cwd)
     try:
         return os.posix_spawnp(case.argv[0], case.argv, case.env,
                                file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)])
     finally:
+        os.fchdir(here)
+        os.close(here)
         os.close(null)
 
 
 def once(case):
-    """Seconds from before the start to the end."""
-    os.chdir(case.cwd)
+    """Seconds from before the start to the end; processor seconds of it and of the
+    children that it waited for."""
     before = time.perf_counter()
     pid = start(case)
-    _, status = os.waitpid(pid, 0)
+    _, status, used = os.wait4(pid, 0)
     took = time.perf_counter() - before
     if os.waitstatus_to_exitcode(status) != 0:
         raise RuntimeError(f"{case.name} failed: {case.argv} ended with {os.waitstatus_to_exitcode(status)}")
-    return took
+    return took, used.ru_utime + used.ru_stime
 
 
 def interleaved(cases, rounds, seconds):
     """A B C A B C …, at most `rounds` times and about `seconds` long. What disturbs
     the machine for a while disturbs all of them."""
-    here = os.getcwd()
     until = time.monotonic() + seconds
     for case in cases:
         once(case)  # into the page cache
     for _ in range(rounds):
         for case in cases:
-            case.seconds.append(once(case))
+            seconds, cpu = once(case)
+            case.seconds.append(seconds)
+            case.cpu.append(cpu)
         if time.monotonic() > until:
             break
-    os.chdir(here)
 
 
 # --- memory ------------------------------------------------------------------
@@ -111,7 +119,6 @@ def follow(pid, status, peaks):
 def peak(case):
     """KiB of each process of a command, the first one last. It starts behind a shell
     that waits to be traced; exec gives it a memory of its own."""
-    os.chdir(case.cwd)
     shell = Case(case.name, ["/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *case.argv], case.cwd, case.env)
     first = start(shell)
     os.waitpid(first, os.WUNTRACED)
@@ -138,7 +145,8 @@ def main(verb, *rest):
     at = both.index("--")
     a, b = Case("a", both[1:at], both[0]), Case("b", both[at + 2:], both[at + 1])
     interleaved([a, b], rounds, 20)
-    print(f"{a.median() / b.median():.3f}")
+    value = a.median_cpu() / b.median_cpu() if verb == "cpu" else a.median() / b.median()
+    print(f"{value:.3f}")
 
 
 if __name__ == "__main__":
