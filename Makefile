@@ -4,6 +4,7 @@
 #   make debug      -O0 -g                     make check   set up, build, run every test
 #   make sanitize   ASan + UBSan               make deps    install what is missing (apt)
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
+#   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
 #
 # Local settings go to config.mak (CC = clang, CFLAGS += …).
 

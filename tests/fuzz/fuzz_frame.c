@@ -51,13 +51,17 @@ static enum frame_status decode(const uint8_t *data, size_t size, size_t piece, 
 {
 	struct frame_decoder d = FRAME_DECODER_INIT;
 	enum frame_status status = FRAME_WANT_MORE;
+	size_t fed = 0;
 	struct frame f;
 
 	for (size_t at = 0; at < size && status == FRAME_WANT_MORE; at += piece) {
 		HOLDS(frame_feed(&d, data + at, MIN_OF(piece, size - at)) == 0);
+		fed += MIN_OF(piece, size - at);
 		while ((status = frame_next(&d, &f)) == FRAME_READY)
 			write_again(out, &f);
 	}
+	/* every byte that was taken has a place in what was read: none twice, none lost */
+	HOLDS(out->len == fed - (d.in.len - d.taken));
 	if (status != FRAME_WANT_MORE) {
 		HOLDS(frame_next(&d, &f) == status);
 		HOLDS(status != FRAME_OVERSIZE || f.kind != FRAME_NONE);

@@ -1,7 +1,7 @@
 /*
  * fuzz_json_check.c: the strict checker against Jansson. What it accepts,
- * Jansson accepts and calls the same kind; what Jansson writes, it accepts,
- * unless that smuggles NUL or ANSI or is too deep.
+ * Jansson accepts and calls the same kind, and it smuggles no NUL or ANSI; what
+ * Jansson writes, it accepts, unless that smuggles or is too deep.
  */
 #include "fuzz.h"
 
@@ -51,11 +51,12 @@ static bool smuggles(const char *text)
 	return strstr(text, "\\u0000") || strstr(text, "\\u001B") || strstr(text, "\xc2\x9b");
 }
 
-static void check_written(json_t *v)
+static void check_written(json_t *v, enum kind kind)
 {
 	char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
 
 	HOLDS(text);
+	HOLDS(kind == KIND_INVALID || !smuggles(text));
 	if (depth_of(v) > MAX_DEPTH)
 		HOLDS(json_check(text, strlen(text)) == KIND_INVALID);
 	else if (!smuggles(text))
@@ -72,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (kind != KIND_INVALID)
 		HOLDS(v ? kind_of(v) == kind : is_too_large_a_number(&error));
 	if (v)
-		check_written(v);
+		check_written(v, kind);
 	json_decref(v);
 	return 0;
 }
