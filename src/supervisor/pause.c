@@ -32,11 +32,18 @@ void pause_save_terminal(void)
 	has_saved = in_foreground() && tcgetattr(terminal, &saved) == 0;
 }
 
+static bool same_settings(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag &&
+	       a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0 &&
+	       cfgetispeed(a) == cfgetispeed(b) && cfgetospeed(a) == cfgetospeed(b);
+}
+
 /* Are *theirs, the settings of now, others than those that we keep? */
 static bool has_changed(struct termios *theirs)
 {
 	return has_saved && in_foreground() && tcgetattr(terminal, theirs) == 0 &&
-	       memcmp(theirs, &saved, sizeof(saved)) != 0;
+	       !same_settings(theirs, &saved);
 }
 
 void pause_restore_terminal(void)

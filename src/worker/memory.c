@@ -97,7 +97,9 @@ static void *pool_resize(void *block, size_t old, size_t new)
 	if (grains(new) <= grains(old))
 		return block;
 	fresh = pool_take(new);
-	if (!fresh && !(fresh = malloc(new)))
+	if (!fresh)
+		fresh = malloc(new);
+	if (!fresh)
 		return NULL;
 	memcpy(fresh, block, old);
 	pool_give(block, old);

@@ -187,5 +187,5 @@ on_terminal() {
 	printf 'return { description = "a\\27[31mred\\7", danger_level = "safe", run = print }' | command_file red
 	call help red
 	[ "$status" -eq 0 ]
-	! grep -q $'[\033\007]' err.txt
+	[ "$(grep -c $'[\033\007]' err.txt)" -eq 0 ]
 }

@@ -222,7 +222,8 @@ describe("command.check refuses", function()
 		["a default that is no value"] = { { { "a", "enum", values = { "x" }, default = "y" } }, "args.a.default" },
 		["a default against the pattern"] = { { { "a", "string", pattern = "semver", default = "1" } }, "args.a.default" },
 		["a default list with a bad item"] = { { { "a", "array", items = "integer", default = { 1, "x" } } }, "args.a.default" },
-		["a positional after a variadic one"] = { { { "a", "path", variadic = true }, { "b", "path", positional = true } }, "after the variadic 'a'" },
+		["a positional after a variadic one"] = { {
+			{ "a", "path", variadic = true }, { "b", "path", positional = true } }, "after the variadic 'a'" },
 		["a required positional after an optional one"] = { {
 			{ "a", "path", positional = true }, { "b", "path", positional = true, required = true } }, "after the optional positional 'a'" },
 		["a code in small letters"] = { { { "a", "string", code = "bad" } }, "args.a.code" },
