@@ -60,7 +60,7 @@ static size_t grains(size_t n)
 
 static bool in_pool(const void *ptr)
 {
-	return (const char *)ptr >= pool && (const char *)ptr < pool_end;
+	return ptr && (const char *)ptr >= pool && (const char *)ptr < pool_end;
 }
 
 /* A block of n > 0 bytes from the pool, NULL when it has none. */
