@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "members.h"
 #include "scratch.h"
 
 /* --- what a file is ---------------------------------------------------------------- */
@@ -31,12 +32,6 @@ static const char *type_name(mode_t mode)
 	return "other";
 }
 
-static void set_int(lua_State *L, const char *key, lua_Integer value)
-{
-	lua_pushinteger(L, value);
-	lua_setfield(L, -2, key);
-}
-
 static int push_stat(lua_State *L, const struct stat *st)
 {
 	lua_createtable(L, 0, 8);
@@ -44,12 +39,12 @@ static int push_stat(lua_State *L, const struct stat *st)
 	lua_setfield(L, -2, "type");
 	lua_pushnumber(L, (lua_Number)st->st_mtim.tv_sec + (lua_Number)st->st_mtim.tv_nsec / 1e9);
 	lua_setfield(L, -2, "mtime");
-	set_int(L, "size", (lua_Integer)st->st_size);
-	set_int(L, "mode", (lua_Integer)(st->st_mode & 07777));
-	set_int(L, "uid", (lua_Integer)st->st_uid);
-	set_int(L, "gid", (lua_Integer)st->st_gid);
-	set_int(L, "ino", (lua_Integer)st->st_ino);
-	set_int(L, "dev", (lua_Integer)st->st_dev);
+	members_set_int(L, "size", (lua_Integer)st->st_size);
+	members_set_int(L, "mode", (lua_Integer)(st->st_mode & 07777));
+	members_set_int(L, "uid", (lua_Integer)st->st_uid);
+	members_set_int(L, "gid", (lua_Integer)st->st_gid);
+	members_set_int(L, "ino", (lua_Integer)st->st_ino);
+	members_set_int(L, "dev", (lua_Integer)st->st_dev);
 	return 1;
 }
 

@@ -13,30 +13,13 @@
 #include "allowance.h"
 #include "cancel.h"
 #include "channel.h"
+#include "members.h"
 #include "rules.h"
 #include "scratch.h"
 #include "source.h"
 #include "worker.h"
 
 /* --- facts ---------------------------------------------------------------------- */
-
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-	lua_pushstring(L, value);
-	lua_setfield(L, -2, key);
-}
-
-static void set_int(lua_State *L, const char *key, lua_Integer value)
-{
-	lua_pushinteger(L, value);
-	lua_setfield(L, -2, key);
-}
-
-static void set_bool(lua_State *L, const char *key, bool value)
-{
-	lua_pushboolean(L, value);
-	lua_setfield(L, -2, key);
-}
 
 /* launch(): what this worker was told at its fork, as a table. */
 static int l_launch(lua_State *L)
@@ -50,20 +33,20 @@ static int l_launch(lua_State *L)
 		lua_rawseti(L, -2, i);
 	}
 	lua_setfield(L, -2, "argv");
-	set_int(L, "attempt", told->attempt);
-	set_int(L, "repeats_made", told->repeats_made);
-	set_bool(L, "stdin_is_tty", told->stdin_is_tty);
-	set_bool(L, "stdout_is_tty", told->stdout_is_tty);
-	set_bool(L, "stderr_is_tty", told->stderr_is_tty);
-	set_string(L, "request_id", told->request_id);
-	set_string(L, "session_dir", told->session_dir);
-	set_string(L, "seed_text", told->seed_text);
-	set_string(L, "digest", told->digest);
-	set_string(L, "previous_code", told->previous_code);
-	set_string(L, "previous_message", told->previous_message);
-	set_string(L, "previous_steps", told->previous_steps);
-	set_string(L, "previous_progress", told->previous_progress);
-	set_string(L, "version", RUNNER_VERSION);
+	members_set_int(L, "attempt", told->attempt);
+	members_set_int(L, "repeats_made", told->repeats_made);
+	members_set_bool(L, "stdin_is_tty", told->stdin_is_tty);
+	members_set_bool(L, "stdout_is_tty", told->stdout_is_tty);
+	members_set_bool(L, "stderr_is_tty", told->stderr_is_tty);
+	members_set_string(L, "request_id", told->request_id);
+	members_set_string(L, "session_dir", told->session_dir);
+	members_set_string(L, "seed_text", told->seed_text);
+	members_set_string(L, "digest", told->digest);
+	members_set_string(L, "previous_code", told->previous_code);
+	members_set_string(L, "previous_message", told->previous_message);
+	members_set_string(L, "previous_steps", told->previous_steps);
+	members_set_string(L, "previous_progress", told->previous_progress);
+	members_set_string(L, "version", RUNNER_VERSION);
 	return 1;
 }
 

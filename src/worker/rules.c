@@ -3,6 +3,7 @@
  * means, how long an outer runner gives us. Runs in the worker; decides
  * nothing itself.
  */
+#include "members.h"
 #include "rules.h"
 
 #include <lauxlib.h>
@@ -97,20 +98,6 @@ static int l_policy_decide(lua_State *L)
 	return 2;
 }
 
-/* --- tables -------------------------------------------------------------------------- */
-
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-	lua_pushstring(L, value); /* NULL: nil, the field stays away */
-	lua_setfield(L, -2, key);
-}
-
-static void set_int(lua_State *L, const char *key, lua_Integer value)
-{
-	lua_pushinteger(L, value);
-	lua_setfield(L, -2, key);
-}
-
 /* --- the registry -------------------------------------------------------------------- */
 
 /* registry_code(name): { entry, exit_code, classic, retryable, side_effects } | nil */
@@ -124,15 +111,15 @@ static int l_registry_code(lua_State *L)
 		return 0;
 	entry = exit_row(row->entry);
 	lua_newtable(L);
-	set_string(L, "entry", entry->name);
-	set_int(L, "exit_code", entry->number[EXIT_TABLE_STANDARD]);
-	set_int(L, "classic", entry->number[EXIT_TABLE_CLASSIC]);
-	set_string(L, "retryable", retryable_name(row->retryable ? row->retryable : entry->retryable));
-	set_string(L, "side_effects", side_effects_name(entry->side_effects));
-	set_string(L, "description", entry->description);
+	members_set_string(L, "entry", entry->name);
+	members_set_int(L, "exit_code", entry->number[EXIT_TABLE_STANDARD]);
+	members_set_int(L, "classic", entry->number[EXIT_TABLE_CLASSIC]);
+	members_set_string(L, "retryable", retryable_name(row->retryable ? row->retryable : entry->retryable));
+	members_set_string(L, "side_effects", side_effects_name(entry->side_effects));
+	members_set_string(L, "description", entry->description);
 	if (row->retry_after_ms >= 0)
-		set_int(L, "retry_after_ms", row->retry_after_ms);
-	set_string(L, "retry_strategy", retry_strategy_name(row->strategy));
+		members_set_int(L, "retry_after_ms", row->retry_after_ms);
+	members_set_string(L, "retry_strategy", retry_strategy_name(row->strategy));
 	return 1;
 }
 
@@ -203,11 +190,11 @@ static int l_hints(lua_State *L)
 	lua_newtable(L);
 	lua_pushboolean(L, h.known);
 	lua_setfield(L, -2, "known");
-	set_int(L, "exit_code", h.exit_code);
-	set_string(L, "retryable", retryable_name(h.retryable));
-	set_string(L, "side_effects", side_effects_name(h.side_effects));
-	set_int(L, "retry_after_ms", h.retry_after_ms);
-	set_string(L, "retry_strategy", retry_strategy_name(h.strategy));
+	members_set_int(L, "exit_code", h.exit_code);
+	members_set_string(L, "retryable", retryable_name(h.retryable));
+	members_set_string(L, "side_effects", side_effects_name(h.side_effects));
+	members_set_int(L, "retry_after_ms", h.retry_after_ms);
+	members_set_string(L, "retry_strategy", retry_strategy_name(h.strategy));
 	return 1;
 }
 

@@ -27,6 +27,17 @@ command_file() {
 	cat >"commands/$1.lua"
 }
 
+# body NAME [KEYS…] <<'LUA': a command whose run is the given body.
+body() {
+	local name=$1
+	shift
+	{
+		printf 'return { description = "x", danger_level = "safe", %s\n\trun = function(args, ctx)\n' "$*"
+		cat
+		printf '\nend }\n'
+	} | command_file "$name"
+}
+
 # call [NAME=value…] ARGS…: leading assignments go to the environment.
 call() {
 	local env=("${CLEAN_ENV[@]}")

@@ -5,17 +5,6 @@
 
 load helper
 
-# body NAME [KEYS…] <<'LUA': a command whose run is the given body.
-body() {
-	local name=$1
-	shift
-	{
-		printf 'return { description = "x", danger_level = "safe", %s\n\trun = function(args, ctx)\n' "$*"
-		cat
-		printf '\nend }\n'
-	} | command_file "$name"
-}
-
 # cgroup v2 as our own processes see it, where new groups can be made here
 cgroup_site() {
 	local root path

@@ -4,17 +4,6 @@
 
 load helper
 
-# body NAME [KEYS…] <<'LUA': a command whose run is the given body.
-body() {
-	local name=$1
-	shift
-	{
-		printf 'return { description = "x", danger_level = "safe", %s\n\trun = function(args, ctx)\n' "$*"
-		cat
-		printf '\nend }\n'
-	} | command_file "$name"
-}
-
 # cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
 # shell starts background jobs with INT ignored, which runner would respect.
 cancel() {

@@ -4,17 +4,6 @@
 
 load helper
 
-# body NAME [KEYS…] <<'LUA': a command whose run is the given body.
-body() {
-	local name=$1
-	shift
-	{
-		printf 'return { description = "x", danger_level = "safe", %s\n\trun = function(args, ctx)\n' "$*"
-		cat
-		printf '\nend }\n'
-	} | command_file "$name"
-}
-
 @test "a worker killed by any signal answers COMMAND_CRASHED with that signal" {
 	body die 'args = { { "signal", "string", positional = true, required = true } },' <<'LUA'
 		-- the shell's own parent is the worker

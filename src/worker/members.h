@@ -1,0 +1,16 @@
+/*
+ * members.h: setting a member of the Lua table on top of the stack, in one line.
+ */
+#ifndef RUNNER_MEMBERS_H
+#define RUNNER_MEMBERS_H
+
+#include <lua.h>
+
+#include "../common/base.h"
+
+/* A NULL value is nil: the member stays away. */
+void members_set_string(lua_State *L, const char *key, const char *value);
+void members_set_int(lua_State *L, const char *key, lua_Integer value);
+void members_set_bool(lua_State *L, const char *key, bool value);
+
+#endif
