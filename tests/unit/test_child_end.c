@@ -53,19 +53,40 @@ static void reaping_reports_each_child_once_and_proves_when_none_is_left(void **
 	play(scene_reap);
 }
 
-static void the_spared_list_takes_each_session_once_and_is_bounded(void **state UNUSED)
+/* In a session of our own: the one we were started in has no number where its
+ * leader lives outside our pid namespace. */
+static void scene_spared_list(void)
 {
 	struct spared s = { .count = 0 };
 
+	CHECK(setsid() == getpid());
 	for (int i = 1; i <= CHILD_MAX_SPARED; i++)
-		assert_int_equal(spared_add(&s, 1000000 + i), 0);
-	assert_int_equal(spared_add(&s, 1000001), 0);
-	assert_int_equal(s.count, CHILD_MAX_SPARED);
-	assert_int_equal(spared_add(&s, 99), -1);
-	assert_false(spared_has(&s, getpid()));
-	assert_false(spared_has(NULL, getpid()));
+		CHECK(spared_add(&s, 1000000 + i) == 0);
+	CHECK(spared_add(&s, 1000001) == 0);
+	CHECK(s.count == CHILD_MAX_SPARED);
+	CHECK(spared_add(&s, 1) == -1);
+	CHECK(!spared_has(&s, getpid()));
+	CHECK(!spared_has(NULL, getpid()));
 	s.session[7] = getsid(0);
-	assert_true(spared_has(&s, getpid()));
+	CHECK(spared_has(&s, getpid()));
+}
+
+static void the_spared_list_takes_each_session_once_and_is_bounded(void **state UNUSED)
+{
+	play(scene_spared_list);
+}
+
+static void scene_no_session(void)
+{
+	struct spared s = { .count = 1, .session = { 0 } };
+
+	CHECK(getsid(0) != 0 || !spared_has(&s, getpid()));
+	CHECK(!spared_has(&s, 1 << 30));
+}
+
+static void a_session_without_a_number_is_never_spared(void **state UNUSED)
+{
+	play(scene_no_session);
 }
 
 #ifdef FULL_SYSTEM
@@ -329,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reaping_reports_each_child_once_and_proves_when_none_is_left),
 		cmocka_unit_test(the_spared_list_takes_each_session_once_and_is_bounded),
+		cmocka_unit_test(a_session_without_a_number_is_never_spared),
 #ifdef FULL_SYSTEM
 		cmocka_unit_test(a_daemon_comes_back_to_us_and_ends_with_the_rest),
 		cmocka_unit_test(a_child_deaf_to_term_is_not_gone_until_killed),
