@@ -86,8 +86,11 @@ static void take_log(struct taking *t)
 {
 	char level[16];
 
-	notice_log(t->run, frame_copy(t->frame, F_level, level, sizeof(level)),
-	           frame_str(t->frame, F_message));
+	frame_copy(t->frame, F_level, level, sizeof(level));
+	if (frame_has(t->frame, F_event))
+		notice_event(t->run, level, t->frame);
+	else
+		notice_log(t->run, level, frame_str(t->frame, F_message));
 }
 
 static void take_warn(struct taking *t)

@@ -137,6 +137,43 @@ void notice_log(struct run *run, const char *level, struct field message)
 	line_end(&l);
 }
 
+static void line_str(struct line *l, const char *key, struct field text)
+{
+	json_key(&l->w, key);
+	if (text.n > 0)
+		json_str(&l->w, text.s, text.n);
+	else
+		json_write_null(&l->w);
+}
+
+static void line_context(struct line *l, struct field context)
+{
+	if (json_check(context.s, context.n) != JSON_OBJECT)
+		return;
+	json_key(&l->w, "context");
+	json_raw(&l->w, context.s, context.n);
+}
+
+void notice_event(struct run *run, const char *level, const struct frame *f)
+{
+	struct field message = frame_str(f, F_message);
+	char event[64];
+	struct line l;
+
+	if (run->plan.quiet || (strcmp(level, "debug") == 0 && !run->plan.verbose))
+		return;
+	line_begin(&l, run, level, frame_copy(f, F_event, event, sizeof(event)));
+	line_int(&l, "attempt", frame_int(f, F_attempt, -1), 0);
+	line_int(&l, "max_attempts", frame_int(f, F_max_attempts, -1), 0);
+	line_str(&l, "code", frame_str(f, F_code));
+	buf_add(&l.text, message.s, message.n);
+	line_message(&l);
+	line_int(&l, "delay_ms", frame_int(f, F_delay_ms, -1), 0);
+	line_int(&l, "elapsed_ms", elapsed_ms(run), 0);
+	line_context(&l, frame_str(f, F_context));
+	line_end(&l);
+}
+
 /* --- retries ----------------------------------------------------------------------- */
 
 /* What a retry line tells; 0 max_attempts: unbounded, -1 delay_ms, NULL code: none. */

@@ -167,6 +167,34 @@ static void a_log_line_is_json_or_text_and_debug_needs_verbose(void **state UNUS
 	assert_string_equal(seen(), "ab\nerror: bad\n");
 }
 
+static void an_event_has_the_keys_of_a_retry_line_and_its_context(void **state UNUSED)
+{
+	const struct frame *f = RECEIVED(LOG, STR(event, "step.retry"), STR(message, "a\x1b[31mb"),
+	                                 INT(attempt, 1), INT(max_attempts, 5), STR(code, "UNAVAILABLE"),
+	                                 INT(delay_ms, 20), STR(context, "{\"step\":\"build\"}"));
+
+	notice_event(&run, "debug", f);
+	assert_string_equal(seen(), "");
+	notice_event(&run, "warn", f);
+	assert_contains(seen(), "{\"level\":\"warn\",\"event\":\"step.retry\",\"command\":\"deploy\","
+	                        "\"attempt\":1,\"max_attempts\":5,\"code\":\"UNAVAILABLE\",");
+	notice_event(&run, "warn", f);
+	assert_contains(seen(), "\"context\":{\"step\":\"build\"}}\n");
+	on_terminal(false);
+	notice_event(&run, "warn", f);
+	assert_string_equal(seen(), "ab\n");
+}
+
+static void an_event_without_more_is_a_line_and_broken_context_is_left_out(void **state UNUSED)
+{
+	const struct frame *f = RECEIVED(LOG, STR(event, "step"), STR(context, "{\"broken\""));
+
+	notice_event(&run, "info", f);
+	assert_json_lines(seen(), 1);
+	notice_event(&run, "info", f);
+	assert_lacks(seen(), "context");
+}
+
 static void steps_and_progress_are_for_terminals_only(void **state UNUSED)
 {
 	notice_step(&run, bytes("upload"));
@@ -267,6 +295,8 @@ int main(void)
 		TEST(waits_are_told_to_a_tenth_of_a_second_however_long),
 		TEST(a_loop_inside_the_command_is_told_alike_and_a_strange_event_not),
 		TEST(a_log_line_is_json_or_text_and_debug_needs_verbose),
+		TEST(an_event_has_the_keys_of_a_retry_line_and_its_context),
+		TEST(an_event_without_more_is_a_line_and_broken_context_is_left_out),
 		TEST(steps_and_progress_are_for_terminals_only),
 		TEST(quiet_hides_all_of_it_but_the_verdict),
 		TEST(an_error_for_people_says_what_how_often_and_what_to_do),
