@@ -21,6 +21,16 @@ void os_close_from(int lowest, const int *keep, size_t keep_count);
 int os_children(pid_t pid, pid_t *out, int cap);
 /* The parent of pid and its start time in clock ticks since boot. 0 or -1. */
 int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
+/* Is it there, and not only waiting to be reaped? [signal] */
+bool os_process_lives(pid_t pid);
+/* A close-on-exec descriptor that is readable once process `pid` is dead; -1
+ * when the system has none. */
+int os_watch_process(pid_t pid);
+/* fork(2), but the parent's wait(2) never sees the child, and no fork handlers
+ * run. -1 where unsupported. */
+pid_t os_fork_unnoticed(void);
+/* Wait for such a child to be dead. */
+void os_reap_unnoticed(pid_t pid);
 /* Now, in the unit of start times: who lives now started at this or earlier. */
 int os_ticks_now(uint64_t *ticks);
 /* Does this process have children (dead or alive) already? [signal] */

@@ -24,6 +24,7 @@
 #include "os_close.h"
 
 #define PROC_PATH_MAX 64
+#define STAT_MAX 1024
 
 int os_become_subreaper(void)
 {
@@ -142,28 +143,42 @@ static const char *skip_fields(const char *s, int fields)
 }
 
 /* proc_pid_stat(5): the name (2) may hold anything, ")" and blanks included, so
- * counting starts behind its last ")": state 3, ppid 4, starttime 22. */
-int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time)
+ * counting starts behind its last ")", which is what comes back: state 3, ppid 4,
+ * starttime 22. */
+static const char *read_stat(pid_t pid, char *stat, size_t size)
 {
-	char stat[1024];
-	const char *state, *start;
 	ssize_t got;
 	int fd = open_proc(pid, false, "/stat");
 
 	if (fd < 0)
-		return -1;
-	got = xread(fd, stat, sizeof(stat) - 1);
+		return NULL;
+	got = xread(fd, stat, size - 1);
 	xclose(&fd);
 	if (got <= 0)
-		return -1;
+		return NULL;
 	stat[got] = '\0';
-	state = strrchr(stat, ')');
-	start = skip_fields(state, 20);
+	return strrchr(stat, ')');
+}
+
+int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time)
+{
+	char stat[STAT_MAX];
+	const char *state = read_stat(pid, stat, sizeof(stat));
+	const char *start = skip_fields(state, 20);
+
 	if (start == NULL)
 		return -1;
 	*parent = (pid_t)strtol(skip_fields(state, 2), NULL, 10);
 	*start_time = strtoull(start, NULL, 10);
 	return 0;
+}
+
+bool os_process_lives(pid_t pid)
+{
+	char stat[STAT_MAX];
+	const char *state = skip_fields(read_stat(pid, stat, sizeof(stat)), 1);
+
+	return state != NULL && *state != 'Z' && *state != 'X';
 }
 
 /* proc_pid_stat(5): starttime counts as CLOCK_BOOTTIME does, in _SC_CLK_TCK. */
@@ -176,6 +191,30 @@ int os_ticks_now(uint64_t *ticks)
 		return -1;
 	*ticks = (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / 1000000000;
 	return 0;
+}
+
+int os_watch_process(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+	(void)pid;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+/* clone(2): with no exit signal it is no child to a wait without __WALL, until
+ * somebody adopts it. All arguments 0: their order, which differs, does not matter. */
+pid_t os_fork_unnoticed(void)
+{
+	return (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+}
+
+void os_reap_unnoticed(pid_t pid)
+{
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
 }
 
 bool os_has_children(void)

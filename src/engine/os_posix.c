@@ -46,6 +46,25 @@ int os_process_info(pid_t pid UNUSED, pid_t *parent UNUSED, uint64_t *start_time
 	return unsupported();
 }
 
+bool os_process_lives(pid_t pid UNUSED)
+{
+	return false;
+}
+
+int os_watch_process(pid_t pid UNUSED)
+{
+	return unsupported();
+}
+
+pid_t os_fork_unnoticed(void)
+{
+	return unsupported();
+}
+
+void os_reap_unnoticed(pid_t pid UNUSED)
+{
+}
+
 int os_ticks_now(uint64_t *ticks UNUSED)
 {
 	return unsupported();

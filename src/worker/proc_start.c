@@ -5,11 +5,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../common/xio.h"
 #include "../engine/child.h"
+#include "../engine/os.h"
 #include "channel.h"
 #include "proc.h"
 #include "worker.h"
@@ -118,16 +118,6 @@ static int open_ends(struct proc *p, const struct proc_spec *spec, struct ends *
 	return 0;
 }
 
-static int open_pidfd(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-	return (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
-#else
-	(void)pid;
-	return -1;
-#endif
-}
-
 static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends *e,
                  struct proc_failure *failure)
 {
@@ -153,7 +143,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	}
 	p->pid = pid;
 	p->group = child.new_session || child.new_group;
-	p->pidfd = open_pidfd(pid);
+	p->pidfd = os_watch_process(pid);
 	return 0;
 }
 

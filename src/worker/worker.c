@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cancel.h"
 #include "channel.h"
+#include "guard.h"
 #include "memory.h"
 
 struct embedded_chunk {
@@ -29,7 +31,7 @@ LUALIB_API int luaopen_cjson_safe(lua_State *L); /* in the archive, not in its h
 /* Outside an attempt (a test's Lua has loaded us): nobody was told anything. */
 static const struct launch untold = { .frame_fd = -1, .stdin_fd = -1, .attempt = 1 };
 static const struct launch *launch = &untold;
-static struct spared spared;
+static struct spared our_spared, *spared = &our_spared;
 
 const struct launch *worker_launch(void)
 {
@@ -38,7 +40,19 @@ const struct launch *worker_launch(void)
 
 struct spared *worker_spared(void)
 {
-	return &spared;
+	return spared;
+}
+
+int worker_share_spared(void)
+{
+	struct spared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+	                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return -1;
+	*shared = *spared;
+	spared = shared;
+	return 0;
 }
 
 /* --- modules --------------------------------------------------------------------- */
@@ -158,6 +172,7 @@ static int search_library(lua_State *L)
 
 static void add_modules(lua_State *L)
 {
+	guard_init(L);
 	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
 	luaL_setfuncs(L, bindings, 0);
 	lua_pop(L, 1);
@@ -233,5 +248,6 @@ int worker_main(const struct launch *told)
 	/* The process ends here: closing the state would only run the script's
 	 * finalizers outside every protection; boot has run cleanup already. */
 	fflush(NULL);
+	guard_dismiss();
 	return status;
 }

@@ -20,6 +20,8 @@ worker_fn worker_main;
 const struct launch *worker_launch(void);
 /* Sessions that outlive the run (ctx:spawn{detach = true}). */
 struct spared *worker_spared(void);
+/* From here on what is forked sees those that are added later. 0 or -1. */
+int worker_share_spared(void);
 /* Cap of the Lua state's memory in bytes; 0: none. */
 void worker_set_memory_limit(size_t bytes);
 

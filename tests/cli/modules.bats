@@ -132,3 +132,67 @@ LUA
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "INVALID_RESULT"'
 }
+
+# --- the guard: what ends a worker that a C module has made blind ------------------
+
+CHILDREN='local function children() local n = 0
+	for _ in io.open("/proc/self/task/" .. io.open("/proc/self/stat"):read("n") .. "/children"):read("a"):gmatch("%d+") do n = n + 1 end
+	return n end'
+
+@test "a command has a guard once it loads a C module, and not before" {
+	[ -e /proc/self/task/self/children ] || [ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
+	body native <<<"$CHILDREN"'
+		local before = children()
+		require "lpeg"
+		local loaded = children()
+		require "lfs"
+		return { before, loaded, children() }'
+	call native
+	assert_envelope
+	expect 'e.data == [0, 1, 1] and e.warnings == []'
+}
+
+@test "a C module that waits for all its children never meets the guard" {
+	hostile <<<'hostile.fork_and_sleep(0) hostile.fork_and_sleep(0) return { hostile.wait_all() }'
+	call hostile --timeout 10s
+	assert_envelope
+	expect 'e.data == [2] and e.warnings == []'
+}
+
+@test "the guard is gone with its command, however that ends, and nobody takes it for a process left behind" {
+	local ending
+	body returns '' <<<'require "lpeg" return {}'
+	body raises '' <<<'require "lpeg" error("no")'
+	body exits 'cleanup = function() os.exit(0) end,' <<<'require "lpeg" return {}'
+	for ending in returns raises exits; do
+		for _ in 1 2 3 4 5; do
+			call $ending
+			assert_envelope
+			assert_no_process_left
+			expect '"PROCESS_LEFT" not in [w["code"] for w in e.warnings]'
+		done
+	done
+}
+
+@test "what was detached behind a guard's back outlives a killed supervisor too" {
+	[ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
+	hostile <<'LUA'
+		io.open("pid", "w"):write(ctx:spawn({ "sleep", "30", detach = true }).pid):close()
+		hostile.fork_and_sleep(60)
+		hostile.block_all()
+		io.open("ready", "w"):close()
+		while true do end
+LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" hostile >out.txt 2>err.txt </dev/null 3>&- &
+	local runner=$! left
+	for _ in {1..200}; do [ -e ready ] && break || sleep 0.05; done
+	[ -e ready ]
+	kill -KILL "$runner"
+	for _ in {1..100}; do
+		left=$(processes_left | wc -l)
+		[ "$left" -gt 1 ] || break
+		sleep 0.05
+	done
+	[ "$(processes_left)" = "/proc/$(<pid)/environ" ]
+	kill "$(<pid)"
+}

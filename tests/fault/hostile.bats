@@ -49,6 +49,22 @@ rows() {
 	rows "a worker that blocks every signal"
 }
 
+@test "a worker that blocks every signal by system call" {
+	rows "a worker that blocks every signal by system call"
+}
+
+@test "a blind worker with blind daemons" {
+	rows "a blind worker with blind daemons"
+}
+
+@test "a blind worker that respawns" {
+	rows "a blind worker that respawns"
+}
+
+@test "a blind worker with a nested subreaper" {
+	rows "a blind worker with a nested subreaper"
+}
+
 @test "a worker that stops itself" {
 	rows "a worker that stops itself"
 }

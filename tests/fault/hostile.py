@@ -90,10 +90,12 @@ COMMANDS = {
     "a blocking read of stdin": Command("ready() io.read('a') " + LOOP, ALL, keys="stdin = true,", stdin="open"),
     "a blocking open of a FIFO": Command("ready() io.open('fifo', 'r') " + LOOP, ALL),
     "a blocking read of a socket": Command("ready() bad.read_socket()", ALL),
-    "a worker that ignores every signal": Command("bad.ignore() ready() " + LOOP,
-                                                  {**dict.fromkeys(ALL), "KILL of the supervisor": "skip"}),
-    "a worker that blocks every signal": Command("bad.block() ready() " + LOOP,
-                                                 {**dict.fromkeys(ALL), "KILL of the supervisor": "skip"}),
+    "a worker that ignores every signal": Command("bad.ignore() ready() " + LOOP, ALL),
+    "a worker that blocks every signal": Command("bad.block() ready() " + LOOP, ALL),
+    "a worker that blocks every signal by system call": Command("bad.block_raw() ready() " + LOOP, SOME),
+    "a blind worker with blind daemons": Command("bad.block() bad.daemon 'blind' bad.daemon 'deaf' ready() " + LOOP, SOME),
+    "a blind worker that respawns": Command("bad.block() bad.respawn(2000) ready() " + LOOP, SOME, bound=1),
+    "a blind worker with a nested subreaper": Command("bad.subreaper() bad.block() ready() " + LOOP, SOME),
     "a worker that stops itself": Command("ready() bad.stop() " + LOOP, ALL),
     "a child": Command("ready() os.execute('sleep 61')", ALL),
     "a child of ctx:run": Command("ready() ctx:run { 'sleep', '61', check = true }", ALL),
@@ -254,12 +256,7 @@ def enter(module):
     harness.become_subreaper()
 
 
-BEYOND = "a worker whose C module shuts out every signal is beyond the promise (docs/reliability.md)"
-
-
 def reason_to_skip(row):
-    if row[2] == "skip":
-        return BEYOND
     if harness.SANITIZED and COMMANDS[row[0]].bound >= 10:
         return "takes memory that a sanitizer needs"
     return None

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,6 +50,16 @@ static int l_block(lua_State *L)
 {
 	(void)L;
 	block_all();
+	return 0;
+}
+
+/* Past every wrapper that somebody may have put around libc's function. */
+static int l_block_raw(lua_State *L)
+{
+	unsigned long long all = ~0ULL;
+
+	(void)L;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	return 0;
 }
 
@@ -173,6 +184,7 @@ static int l_stopped_tree(lua_State *L)
 
 static const luaL_Reg functions[] = {
 	{ "block", l_block },
+	{ "block_raw", l_block_raw },
 	{ "crash", l_crash },
 	{ "crowd", l_crowd },
 	{ "daemon", l_daemon },

@@ -198,6 +198,62 @@ static void a_process_names_its_parent_whatever_it_calls_itself(void **state UNU
 	play(scene_process_info);
 }
 
+static void scene_lives(void)
+{
+	pid_t pid = fork_idle();
+	siginfo_t info;
+
+	CHECK(os_process_lives(pid) && os_process_lives(getpid()));
+	kill(pid, SIGKILL);
+	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0);
+	CHECK(!os_process_lives(pid));
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(!os_process_lives(pid));
+}
+
+static void what_waits_to_be_reaped_does_not_live(void **state UNUSED)
+{
+	play(scene_lives);
+}
+
+static void scene_watch(void)
+{
+	pid_t pid = fork_idle();
+	struct pollfd death = { .fd = os_watch_process(pid), .events = POLLIN };
+
+	CHECK(death.fd >= 0 && (fcntl(death.fd, F_GETFD) & FD_CLOEXEC));
+	CHECK(poll(&death, 1, 0) == 0);
+	kill(pid, SIGKILL);
+	CHECK(poll(&death, 1, STAGE_LIMIT_MS) == 1);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(os_watch_process(pid) == -1);
+}
+
+static void a_death_is_seen_from_outside(void **state UNUSED)
+{
+	play(scene_watch);
+}
+
+static void scene_unnoticed(void)
+{
+	pid_t pid = os_fork_unnoticed();
+
+	if (pid == 0) {
+		poll(NULL, 0, STAGE_LIMIT_MS);
+		_exit(0);
+	}
+	CHECK(pid > 0 && os_process_lives(pid));
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+	kill(pid, SIGKILL);
+	os_reap_unnoticed(pid);
+	CHECK(kill(pid, 0) == -1 && errno == ESRCH);
+}
+
+static void an_unnoticed_child_is_nobody_to_wait_for(void **state UNUSED)
+{
+	play(scene_unnoticed);
+}
+
 static void scene_subreaper(void)
 {
 	int said[2];
@@ -301,6 +357,9 @@ static void what_posix_lacks_is_refused_and_not_pretended(void **state UNUSED)
 	assert_int_equal(os_parent_death_signal(SIGTERM), -1);
 	assert_int_equal(os_children(getpid(), &pid, 1), -1);
 	assert_int_equal(os_process_info(getpid(), &pid, &start), -1);
+	assert_false(os_process_lives(getpid()));
+	assert_int_equal(os_watch_process(getpid()), -1);
+	assert_int_equal(os_fork_unnoticed(), -1);
 	assert_int_equal(os_ticks_now(&start), -1);
 	assert_int_equal(os_reopen_nonblocking(1, O_WRONLY), -1);
 	assert_int_equal(errno, ENOSYS);
@@ -318,6 +377,9 @@ int main(void)
 #ifdef FULL_SYSTEM
 		cmocka_unit_test(the_children_of_a_process_are_listed_however_many),
 		cmocka_unit_test(a_process_names_its_parent_whatever_it_calls_itself),
+		cmocka_unit_test(what_waits_to_be_reaped_does_not_live),
+		cmocka_unit_test(a_death_is_seen_from_outside),
+		cmocka_unit_test(an_unnoticed_child_is_nobody_to_wait_for),
 		cmocka_unit_test(orphans_of_our_tree_become_our_children),
 		cmocka_unit_test(a_parents_death_is_signalled),
 		cmocka_unit_test(a_pipe_reopened_is_nonblocking_and_the_old_one_stays_as_it_was),

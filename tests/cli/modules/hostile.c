@@ -1,10 +1,11 @@
 /*
  * hostile.c: a Lua C module for tests only: what a script can't do from Lua
- * itself. Built by process.bats.
+ * itself. Built by modules.bats.
  */
 #include <lauxlib.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Close every descriptor, the frame socket included. */
@@ -67,12 +68,24 @@ static int forge(lua_State *L)
 	return 0;
 }
 
+/* Wait for every child there is, as libraries do; how many there were. */
+static int wait_all(lua_State *L)
+{
+	int count = 0;
+
+	while (wait(NULL) > 0)
+		count++;
+	lua_pushinteger(L, count);
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
 	{ "block_all", block_all },
 	{ "close_all", close_all },
 	{ "forge", forge },
 	{ "fork_and_sleep", fork_and_sleep },
 	{ "overflow_stack", overflow_stack },
+	{ "wait_all", wait_all },
 	{ NULL, NULL },
 };
 
