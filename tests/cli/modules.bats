@@ -183,11 +183,11 @@ CHILDREN='local function children() local n = 0
 		io.open("ready", "w"):close()
 		while true do end
 LUA
-	env -i "${CLEAN_ENV[@]}" "$RUNNER" hostile >out.txt 2>err.txt </dev/null 3>&- &
-	local runner=$! left
+	env -i "${CLEAN_ENV[@]}" "${RUNNER:?}" hostile >out.txt 2>err.txt </dev/null 3>&- &
+	local supervisor=$! left
 	for _ in {1..200}; do [ -e ready ] && break || sleep 0.05; done
 	[ -e ready ]
-	kill -KILL "$runner"
+	kill -KILL "$supervisor"
 	for _ in {1..100}; do
 		left=$(processes_left | wc -l)
 		[ "$left" -gt 1 ] || break
