@@ -5,17 +5,17 @@
 load helper
 
 prepare() {
-	if [ ! -e "$BATS_FILE_TMPDIR/hostile.so" ]; then
+	if [ ! -e "$BATS_FILE_TMPDIR/misbehave.so" ]; then
 		# shellcheck disable=SC2046
-		${CC:-cc} -shared -fPIC -w $(pkg-config --cflags lua5.4) -o "$BATS_FILE_TMPDIR/hostile.so" \
-			"$ROOT/tests/cli/modules/hostile.c"
+		${CC:-cc} -shared -fPIC -w -D_GNU_SOURCE $(pkg-config --cflags lua5.4) -o "$BATS_FILE_TMPDIR/misbehave.so" \
+			"$ROOT/tests/fault/misbehave.c"
 	fi
 }
 
 hostile() {
 	{
 		echo 'return { description = "x", danger_level = "safe", grace = "300ms", run = function(args, ctx)'
-		echo "local hostile = package.loadlib('$BATS_FILE_TMPDIR/hostile.so', 'luaopen_hostile')()"
+		echo "local hostile = package.loadlib('$BATS_FILE_TMPDIR/misbehave.so', 'luaopen_misbehave')()"
 		cat
 		echo 'end }'
 	} | command_file hostile
@@ -63,7 +63,7 @@ LUA
 }
 
 @test "a worker that blocks every signal is killed after the grace" {
-	hostile <<<'hostile.block_all() while true do end'
+	hostile <<<'hostile.block() while true do end'
 	call hostile --timeout 200ms
 	assert_envelope
 	[ "$status" -eq 10 ]
@@ -179,7 +179,7 @@ CHILDREN='local function children() local n = 0
 	hostile <<'LUA'
 		io.open("pid", "w"):write(ctx:spawn({ "sleep", "30", detach = true }).pid):close()
 		hostile.fork_and_sleep(60)
-		hostile.block_all()
+		hostile.block()
 		io.open("ready", "w"):close()
 		while true do end
 LUA

@@ -65,6 +65,14 @@ rows() {
 	rows "a blind worker with a nested subreaper"
 }
 
+@test "a worker that closes every descriptor" {
+	rows "a worker that closes every descriptor"
+}
+
+@test "half a frame and then silence" {
+	rows "half a frame and then silence"
+}
+
 @test "a worker that stops itself" {
 	rows "a worker that stops itself"
 }
@@ -167,6 +175,46 @@ rows() {
 
 @test "an illegal instruction" {
 	rows "an illegal instruction"
+}
+
+@test "a stack overflow in C" {
+	rows "a stack overflow in C"
+}
+
+@test "a stack overflow in Lua" {
+	rows "a stack overflow in Lua"
+}
+
+@test "a recursion from Lua through C" {
+	rows "a recursion from Lua through C"
+}
+
+@test "half a frame and then death" {
+	rows "half a frame and then death"
+}
+
+@test "memory exhaustion under a limit" {
+	rows "memory exhaustion under a limit"
+}
+
+@test "an error that is a table" {
+	rows "an error that is a table"
+}
+
+@test "an error that is nil" {
+	rows "an error that is nil"
+}
+
+@test "an error that is a userdata" {
+	rows "an error that is a userdata"
+}
+
+@test "an error that raises again in __tostring" {
+	rows "an error that raises again in __tostring"
+}
+
+@test "an error that is a coroutine" {
+	rows "an error that is a coroutine"
 }
 
 @test "a survivor that holds stderr" {

@@ -81,7 +81,9 @@ def ends(status, code, retryable):
 
 
 CRASH = ends(1, "COMMAND_CRASHED", "maybe")
+INTERNAL = ends(1, "INTERNAL_ERROR", "maybe")
 LOOP = "while true do end"
+HALF_A_FRAME = r"RF\14\1\200\0\0\0half"
 
 COMMANDS = {
     "a loop in Lua": Command("ready() " + LOOP, ALL),
@@ -96,6 +98,8 @@ COMMANDS = {
     "a blind worker with blind daemons": Command("bad.block() bad.daemon 'blind' bad.daemon 'deaf' ready() " + LOOP, SOME),
     "a blind worker that respawns": Command("bad.block() bad.respawn(2000) ready() " + LOOP, SOME, bound=1),
     "a blind worker with a nested subreaper": Command("bad.subreaper() bad.block() ready() " + LOOP, SOME),
+    "a worker that closes every descriptor": Command("ready() bad.close_all() " + LOOP, ALL),
+    "half a frame and then silence": Command(f"bad.forge('{HALF_A_FRAME}') ready() " + LOOP, ALL),
     "a worker that stops itself": Command("ready() bad.stop() " + LOOP, ALL),
     "a child": Command("ready() os.execute('sleep 61')", ALL),
     "a child of ctx:run": Command("ready() ctx:run { 'sleep', '61', check = true }", ALL),
@@ -127,6 +131,19 @@ COMMANDS = {
     "an abort": Command("bad.crash 'ABRT'", CRASH),
     "a division by zero": Command("bad.crash 'FPE'", CRASH),
     "an illegal instruction": Command("bad.crash 'ILL'", CRASH),
+    "a stack overflow in C": Command("bad.overflow_stack()", CRASH),
+    "a stack overflow in Lua": Command("local function f() return 1 + f() end f()", INTERNAL),
+    "a recursion from Lua through C": Command("local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k] end "
+                                              "return { t.x }", INTERNAL),
+    "half a frame and then death": Command(f"bad.forge('{HALF_A_FRAME}') os.exit(0)", CRASH),
+    "memory exhaustion under a limit": Command("local t = {} while true do t[#t + 1] = ('x'):rep(100000) .. #t end",
+                                               ends(1, "MEMORY_LIMIT", False), keys="limits = { memory = '64MB' },", bound=20),
+    "an error that is a table": Command("error({ 1, { 2 } })", INTERNAL),
+    "an error that is nil": Command("error(nil)", INTERNAL),
+    "an error that is a userdata": Command("error(io.stdout)", INTERNAL),
+    "an error that raises again in __tostring": Command(
+        "error(setmetatable({}, { __tostring = function() error('again') end }))", INTERNAL),
+    "an error that is a coroutine": Command("error(coroutine.create(print))", INTERNAL),
     "a survivor that holds stderr": Command("bad.daemon 'deaf' return { done = true }", ends(0, None, None),
                                             check='[w["code"] for w in e.warnings] == ["PROCESS_LEFT"]'),
     "a daemon behind a crash": Command("bad.daemon 'deaf' os.exit(0)", CRASH),
@@ -148,8 +165,8 @@ COMMANDS = {
     "a result a million levels deep": Command("local t = {} for i = 1, 1000000 do t = { t } end return t",
                                               ends(1, "INVALID_RESULT", False), bound=10),
     "an error that is its own cause": Command("local e = setmetatable({}, { __index = error, __tostring = error }) error(e)",
-                                              ends(1, "INTERNAL_ERROR", "maybe")),
-    "an error as large as memory": Command("error(('x'):rep(300 << 20))", ends(1, "INTERNAL_ERROR", "maybe"), bound=20),
+                                              INTERNAL),
+    "an error as large as memory": Command("error(('x'):rep(300 << 20))", INTERNAL, bound=20),
     "a script without memory for its own error": Command(
         "local t = {} pcall(function() while true do t[#t + 1] = ('x'):rep(1000) .. #t end end) error('late')",
         {"nothing": "any failure"}, keys="limits = { memory = '32MB' },", bound=20),

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +83,41 @@ static int l_read_socket(lua_State *L)
 	return 0;
 }
 
+/* Close every descriptor, the frame socket included. */
+static int l_close_all(lua_State *L)
+{
+	(void)L;
+	for (int fd = 0; fd < 1024; fd++)
+		close(fd);
+	return 0;
+}
+
+/* Write bytes to every descriptor above stderr: a forged frame. */
+static int l_forge(lua_State *L)
+{
+	size_t n;
+	const char *bytes = luaL_checklstring(L, 1, &n);
+
+	for (int fd = 3; fd < 64; fd++)
+		(void)!write(fd, bytes, n);
+	return 0;
+}
+
+/* Recurse until the C stack is gone. */
+static int overflow(int depth)
+{
+	volatile char page[4096];
+
+	page[0] = (char)depth;
+	return overflow(depth + 1) + page[0];
+}
+
+static int l_overflow_stack(lua_State *L)
+{
+	lua_pushinteger(L, overflow(0));
+	return 1;
+}
+
 /* Real faults, not kill(2). */
 static int l_crash(lua_State *L)
 {
@@ -117,6 +153,32 @@ static int l_daemon(lua_State *L)
 		live();
 	}
 	return 0;
+}
+
+/* Fork and let the child keep everything, the frame socket included. */
+static int l_fork_and_sleep(lua_State *L)
+{
+	lua_Integer seconds = luaL_checkinteger(L, 1);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setsid();
+		sleep((unsigned)seconds);
+		_exit(0);
+	}
+	lua_pushinteger(L, pid);
+	return 1;
+}
+
+/* Wait for every child there is, as libraries do; how many there were. */
+static int l_wait_all(lua_State *L)
+{
+	int count = 0;
+
+	while (wait(NULL) > 0)
+		count++;
+	lua_pushinteger(L, count);
+	return 1;
 }
 
 /* n children that sleep, each with a child of its own. */
@@ -185,15 +247,20 @@ static int l_stopped_tree(lua_State *L)
 static const luaL_Reg functions[] = {
 	{ "block", l_block },
 	{ "block_raw", l_block_raw },
+	{ "close_all", l_close_all },
 	{ "crash", l_crash },
 	{ "crowd", l_crowd },
 	{ "daemon", l_daemon },
+	{ "forge", l_forge },
+	{ "fork_and_sleep", l_fork_and_sleep },
 	{ "ignore", l_ignore },
+	{ "overflow_stack", l_overflow_stack },
 	{ "read_socket", l_read_socket },
 	{ "respawn", l_respawn },
 	{ "stop", l_stop },
 	{ "stopped_tree", l_stopped_tree },
 	{ "subreaper", l_subreaper },
+	{ "wait_all", l_wait_all },
 	{ NULL, NULL },
 };
 
