@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../common/json.h"
@@ -34,6 +35,7 @@ static int l_launch(lua_State *L)
 	}
 	lua_setfield(L, -2, "argv");
 	members_set_int(L, "attempt", told->attempt);
+	members_set_int(L, "supervisor", told->supervisor);
 	members_set_int(L, "repeats_made", told->repeats_made);
 	members_set_bool(L, "stdin_is_tty", told->stdin_is_tty);
 	members_set_bool(L, "stdout_is_tty", told->stdout_is_tty);
@@ -76,6 +78,28 @@ static int l_remaining(lua_State *L)
 static int l_now(lua_State *L)
 {
 	lua_pushnumber(L, (lua_Number)mono_now() / 1e6);
+	return 1;
+}
+
+/* wall_ms(): ms since the epoch, for what outlives the run; never for waiting. */
+static int l_wall_ms(lua_State *L)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	lua_pushinteger(L, (lua_Integer)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
+	return 1;
+}
+
+/* rfc3339(ms since the epoch): "2026-04-01T12:00:00.123Z" */
+static int l_rfc3339(lua_State *L)
+{
+	lua_Integer ms = luaL_checkinteger(L, 1);
+	struct timespec wall = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+	char text[32];
+
+	luaL_argcheck(L, ms >= 0, 1, "before 1970");
+	lua_pushstring(L, rfc3339_format(&wall, text));
 	return 1;
 }
 
@@ -251,7 +275,9 @@ static const luaL_Reg functions[] = {
 	{ "remaining", l_remaining },
 	{ "set_limits", l_set_limits },
 	{ "setenv", l_setenv },
+	{ "rfc3339", l_rfc3339 },
 	{ "sleep", l_sleep },
+	{ "wall_ms", l_wall_ms },
 	{ NULL, NULL },
 };
 
