@@ -23,10 +23,11 @@ CPPFLAGS  += -D_GNU_SOURCE $(PKG_CFLAGS)
 ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) $(CPPFLAGS) -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -Wl,-E -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 
-# A library is linked statically where its archive exists, else as pkg-config says.
+# A library is linked statically where its archive exists, else as pkg-config says. libc
+# comes before libm, which then isn't needed: src/worker/libm.c.
 archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(2).a)),$(shell pkg-config --libs $(1)))
 LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
-            $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lm -ldl
+            $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lc -lm -ldl
 
 ROOMS     = common engine supervisor worker
 SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
@@ -105,7 +106,7 @@ HOST_SRC = $(wildcard src/common/*.c src/engine/*.c src/worker/*.c)
 $(BUILD)/runner_host.so: $(HOST_SRC) $(wildcard src/*/*.h src/*/*.def) $(BUILD)/lua.c
 	@echo "  HOST  $@"
 	@$(CC) $(ALL_CFLAGS) -MF $(BUILD)/runner_host.d -fPIC -shared -o $@ $(HOST_SRC) $(BUILD)/lua.c \
-	  $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lm -ldl
+	  $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lc -lm -ldl
 testhost: $(BUILD)/runner_host.so
 
 tidy:

@@ -11,6 +11,7 @@
 
 #include "../common/xio.h"
 #include "../engine/group.h"
+#include "libm.h"
 #include "worker.h"
 
 static const char *const keys[] = {
@@ -44,6 +45,7 @@ static int l_allow(lua_State *L)
 
 	luaL_checktype(L, 1, LUA_TTABLE);
 	l = read_limits(L, 1);
+	libm_open();
 	if (group_site_here(site) == 0)
 		(void)group_make(&group, site, worker_launch()->request_id, &l, &m);
 	limits_apply(&l, &m);

@@ -17,6 +17,7 @@
 #include "../common/xio.h"
 #include "../engine/child.h"
 #include "../engine/os.h"
+#include "libm.h"
 #include "worker.h"
 
 #define PATIENCE_MS 100 /* a worker that hears of it ends itself, and us */
@@ -119,6 +120,7 @@ void guard_dismiss(void)
 static int guarded_call(lua_State *L)
 {
 	begin();
+	libm_open();
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_insert(L, 1);
 	lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
