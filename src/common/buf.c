@@ -79,6 +79,20 @@ void buf_add_fmt(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+const char *int_text(int64_t v, char out[INT_TEXT])
+{
+	uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	char *at = &out[INT_TEXT - 1];
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (v < 0)
+		*--at = '-';
+	return at;
+}
+
 void buf_consume(struct buf *b, size_t n)
 {
 	n = MIN_OF(n, b->len);

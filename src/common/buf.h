@@ -31,6 +31,11 @@ void buf_add_char(struct buf *b, char c);
 void buf_add_fmt(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_add_vfmt(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
+/* The decimal text of v, somewhere in out. What printf(3) does, without its dozen
+ * of page faults. */
+#define INT_TEXT 24
+const char *int_text(int64_t v, char out[INT_TEXT]);
+
 /* Drop the first n bytes (n ≤ len), keeping the rest in order. */
 void buf_consume(struct buf *b, size_t n);
 /* Empty it, keep the memory; clears `failed`. */

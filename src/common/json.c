@@ -95,9 +95,10 @@ void json_write_null(struct json_writer *w)
 
 void json_int(struct json_writer *w, int64_t v)
 {
-	char text[24];
-	int n = snprintf(text, sizeof(text), "%" PRId64, v);
-	json_raw(w, text, (size_t)n);
+	char out[INT_TEXT];
+	const char *text = int_text(v, out);
+
+	json_raw(w, text, strlen(text));
 }
 
 /* --- doubles -------------------------------------------------------------------- */

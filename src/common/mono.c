@@ -208,6 +208,16 @@ static void civil_date(int64_t day, unsigned *year, unsigned *month, unsigned *m
 	*year = (unsigned)(years + era * 400 + (*month <= 2));
 }
 
+/* "-07": a separator, if any, and digits with leading zeros. */
+static char *put_digits(char *at, char separator, unsigned v, int digits)
+{
+	if (separator)
+		*at++ = separator;
+	for (int i = digits - 1; i >= 0; i--, v /= 10)
+		at[i] = (char)('0' + v % 10);
+	return at + digits;
+}
+
 char *rfc3339_format(const struct timespec *wall, char out[32])
 {
 	int64_t last = (int64_t)ERAS_MAX * DAYS_PER_ERA * SECONDS_PER_DAY;
@@ -215,9 +225,16 @@ char *rfc3339_format(const struct timespec *wall, char out[32])
 	unsigned of_day = (unsigned)(s % SECONDS_PER_DAY);
 	unsigned ms = (unsigned)(wall->tv_nsec / NS_PER_MS) % 1000;
 	unsigned year, month, mday;
+	char *at = out;
 
 	civil_date(s / SECONDS_PER_DAY, &year, &month, &mday);
-	snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", year % 10000, month % 100,
-	         mday % 100, of_day / 3600 % 100, of_day / 60 % 60, of_day % 60, ms);
+	at = put_digits(at, 0, year, 4);
+	at = put_digits(at, '-', month, 2);
+	at = put_digits(at, '-', mday, 2);
+	at = put_digits(at, 'T', of_day / 3600, 2);
+	at = put_digits(at, ':', of_day / 60 % 60, 2);
+	at = put_digits(at, ':', of_day % 60, 2);
+	at = put_digits(at, '.', ms, 3);
+	memcpy(at, "Z", 2);
 	return out;
 }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -134,10 +133,10 @@ static void name_run(struct run *run)
 
 	os_random(random, sizeof(random));
 	ulid_format(ms, random, id);
-	snprintf(run->request_id, sizeof(run->request_id), "req_%s", id);
+	stpcpy(stpcpy(run->request_id, "req_"), id);
 	if (!tmp || tmp[0] != '/' || strlen(tmp) > 200)
 		tmp = "/tmp";
-	snprintf(run->session_dir, sizeof(run->session_dir), "%s/runner-%s", tmp, id);
+	stpcpy(stpcpy(stpcpy(run->session_dir, tmp), "/runner-"), id);
 	run->launch.request_id = run->request_id;
 	run->launch.session_dir = run->session_dir;
 }

@@ -32,9 +32,7 @@ struct plan {
 	struct policy policy;
 	bool one_budget; /* --retries N: repetitions of every kind share it */
 	bool retry_maybe;
-	struct declared_code codes[PLAN_MAX_CODES];
 	size_t code_count;
-	char on[PLAN_MAX_ON][DECLARED_NAME_MAX + 1];
 	size_t on_count;
 	bool reads_stdin;
 	bool interactive;
@@ -42,6 +40,10 @@ struct plan {
 	bool verbose;
 	bool warnings_as_errors;
 	bool no_color;
+
+	/* the rows that code_count and on_count count: last, for plan_init() */
+	struct declared_code codes[PLAN_MAX_CODES];
+	char on[PLAN_MAX_ON][DECLARED_NAME_MAX + 1];
 };
 
 /* The defaults of design §5; format and table as environment and terminal say. */

@@ -4,6 +4,7 @@
  * frame channel, the engine's rules and command files add their own functions.
  */
 #include <lauxlib.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -189,10 +190,15 @@ static int l_setenv(lua_State *L)
 
 static int l_getcwd(lua_State *L)
 {
-	char *path = getcwd(NULL, 0);
+	char path[PATH_MAX], *longer;
 
-	lua_pushstring(L, path);
-	free(path);
+	if (getcwd(path, sizeof(path))) {
+		lua_pushstring(L, path);
+		return 1;
+	}
+	longer = getcwd(NULL, 0);
+	lua_pushstring(L, longer);
+	free(longer);
 	return 1;
 }
 

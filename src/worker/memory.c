@@ -7,7 +7,6 @@
  */
 #include "memory.h"
 
-#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@
 #else
 #define POOL_BYTES (224 << 10) /* what a plain command needs */
 #endif
-#define HEAP_STEP (128 << 10) /* of the rest, one brk(2) */
 #define GRAIN 16
 #define SMALL_MAX 4096
 
@@ -44,7 +42,6 @@ void memory_init(void)
 #ifdef MAP_POPULATE
 	flags |= MAP_POPULATE;
 #endif
-	mallopt(M_TOP_PAD, HEAP_STEP);
 	pool = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (pool == MAP_FAILED)
 		pool = NULL;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../common/buf.h"
 #include "../engine/hint.h"
 #include "../engine/os.h"
 #include "../engine/policy.h"
@@ -256,13 +257,14 @@ static int l_export_deadline(lua_State *L)
 {
 	mono_t deadline = mono_deadline(worker_launch()->started, luaL_checkinteger(L, 1));
 	uint64_t now;
-	char text[80];
+	char number[INT_TEXT], text[3 * INT_TEXT];
+	char *at;
 
 	if (os_ticks_now(&now) < 0)
 		return 0;
-	snprintf(text, sizeof(text), "%lld:%lld:%llu",
-	         deadline == MONO_NEVER ? 0LL : (long long)(deadline / 1000000),
-	         (long long)worker_launch()->supervisor, (unsigned long long)now);
+	at = stpcpy(text, int_text(deadline == MONO_NEVER ? 0 : deadline / 1000000, number));
+	at = stpcpy(stpcpy(at, ":"), int_text(worker_launch()->supervisor, number));
+	stpcpy(stpcpy(at, ":"), int_text((int64_t)now, number));
 	setenv(DEADLINE_VAR, text, 1);
 	return 0;
 }

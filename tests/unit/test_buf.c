@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -164,6 +165,17 @@ static void sizes_that_would_wrap_are_out_of_memory(void **state UNUSED)
 	buf_release(&b);
 }
 
+static void the_text_of_a_whole_number_is_printfs(void **state UNUSED)
+{
+	const int64_t numbers[] = { 0, 1, -1, 9, 10, -10, 1234567890123, INT64_MAX, INT64_MIN };
+	char out[INT_TEXT], expected[INT_TEXT];
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		snprintf(expected, sizeof(expected), "%lld", (long long)numbers[i]);
+		assert_string_equal(int_text(numbers[i], out), expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +188,7 @@ int main(void)
 		cmocka_unit_test(clear_keeps_the_memory_and_release_gives_it_back),
 		cmocka_unit_test(a_lost_append_is_dropped_whole_and_sticks_until_clear),
 		cmocka_unit_test(sizes_that_would_wrap_are_out_of_memory),
+		cmocka_unit_test(the_text_of_a_whole_number_is_printfs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
