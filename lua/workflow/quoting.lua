@@ -1,0 +1,282 @@
+-- quoting: where in a shell text does a variable stand? Pure; reads the quoting
+-- rules of POSIX sh (2.2, 2.6, 2.7.4) as dash and bash follow them. It executes
+-- nothing and replaces nothing. A wrong answer may split a word; since only
+-- references to environment variables are put in, it can't make a value run.
+
+local M = {}
+
+local HOLE = "\1" -- stands for a variable while scanning; an ordinary character to the shell
+
+---@alias runner.workflow.Place "bare"|"double"|"single"|"here"|"here_quoted"|"arithmetic"|"comment"|"escaped"
+
+---@class runner.workflow.Scan
+---@field text string
+---@field at integer
+---@field stop integer last byte to look at
+---@field holes table<integer, integer> byte → part
+---@field places table<integer, runner.workflow.Place> part → place
+---@field pending {word: string, quoted: boolean, tabs: boolean}[] here-documents that begin at the next newline
+
+local function char(scan, offset)
+	local at = scan.at + (offset or 0)
+	return at <= scan.stop and scan.text:sub(at, at) or ""
+end
+
+-- Is the next character one of ours? Then it is done.
+local function take_hole(scan, place)
+	local part = scan.holes[scan.at]
+	if part then
+		scan.places[part] = place
+		scan.at = scan.at + 1
+	end
+	return part ~= nil
+end
+
+local function escape(scan)
+	scan.at = scan.at + 1
+	if scan.at <= scan.stop and not take_hole(scan, "escaped") then
+		scan.at = scan.at + 1
+	end
+end
+
+-- All holes up to `stop` stand in the same place; scanning goes on behind it.
+local function pass(scan, stop, place)
+	while scan.at <= stop do
+		if not take_hole(scan, place) then
+			scan.at = scan.at + 1
+		end
+	end
+end
+
+local function single(scan)
+	local stop = scan.text:find("'", scan.at + 1, true) or scan.stop
+	pass(scan, math.min(stop, scan.stop), "single")
+end
+
+local function comment(scan)
+	local newline = scan.text:find("\n", scan.at, true) or scan.stop + 1
+	pass(scan, math.min(newline - 1, scan.stop), "comment")
+end
+
+-- --- what may nest --------------------------------------------------------------------
+
+local commands, double, arithmetic, expansion
+
+-- Run the handlers of a context, by character, until one of them returns true.
+local function walk(scan, place, handlers)
+	while scan.at <= scan.stop do
+		if not take_hole(scan, place) then
+			local handle = handlers[char(scan)]
+			if not handle then
+				scan.at = scan.at + 1
+			elseif handle(scan) then
+				return
+			end
+		end
+	end
+end
+
+local function finish(length)
+	return function(scan)
+		scan.at = scan.at + length
+		return true
+	end
+end
+
+local function backquote(scan)
+	scan.at = scan.at + 1
+	commands(scan, "`")
+end
+
+local function dollar(place)
+	return function(scan)
+		if char(scan, 1) == "(" and char(scan, 2) == "(" then
+			scan.at = scan.at + 3
+			arithmetic(scan)
+		elseif char(scan, 1) == "(" then
+			scan.at = scan.at + 2
+			commands(scan, ")")
+		elseif char(scan, 1) == "{" then
+			scan.at = scan.at + 2
+			expansion(scan, place)
+		else -- $#, $$ and the like are one thing
+			scan.at = scan.at + (char(scan, 1):find("^[#$?!@*-]") and 2 or 1)
+		end
+	end
+end
+
+local DOUBLE = { ["\\"] = escape, ["`"] = backquote, ["$"] = dollar "double", ['"'] = finish(1) }
+
+function double(scan)
+	scan.at = scan.at + 1
+	walk(scan, "double", DOUBLE)
+end
+
+local function parenthesis(scan)
+	scan.at = scan.at + 1
+	arithmetic(scan, 1)
+end
+
+local ARITHMETIC = {
+	["\\"] = escape, ["`"] = backquote, ["$"] = dollar "arithmetic", ["("] = parenthesis,
+	[")"] = function(scan)
+		scan.at = scan.at + (char(scan, 1) == ")" and 2 or 1)
+		return true
+	end,
+}
+local INNER = setmetatable({ [")"] = finish(1) }, { __index = ARITHMETIC })
+
+function arithmetic(scan, depth)
+	walk(scan, "arithmetic", depth and INNER or ARITHMETIC)
+end
+
+-- ${name:-word}: the word is quoted as the expansion is.
+local EXPANSION = {
+	double = { ["\\"] = escape, ["`"] = backquote, ["$"] = dollar "double", ['"'] = double, ["}"] = finish(1) },
+	bare = { ["\\"] = escape, ["`"] = backquote, ["$"] = dollar "bare", ['"'] = double, ["'"] = single, ["}"] = finish(1) },
+}
+EXPANSION.here = setmetatable({ ["$"] = dollar "here" }, { __index = EXPANSION.double })
+EXPANSION.arithmetic = setmetatable({ ["$"] = dollar "arithmetic" }, { __index = EXPANSION.double })
+
+function expansion(scan, place)
+	walk(scan, place, EXPANSION[place])
+end
+
+-- --- here-documents --------------------------------------------------------------------
+
+local HERE = { ["\\"] = escape, ["`"] = backquote, ["$"] = dollar "here" }
+
+-- The word behind << or <<-: quoted in any part, it is taken literally.
+local function here_operator(scan)
+	if char(scan, 1) ~= "<" or char(scan, 2) == "<" then
+		scan.at = scan.at + (scan.text:match("^<+()", scan.at) - scan.at)
+		return
+	end
+	local tabs, word, rest = scan.text:match("^<<(%-?)[ \t]*([^%s;&|<>()]+)()", scan.at)
+	if not word then
+		scan.at = scan.at + 2
+		return
+	end
+	scan.pending[#scan.pending + 1] = {
+		word = word:gsub("[\\'\"]", ""), quoted = word:find("[\\'\"]") ~= nil, tabs = tabs == "-",
+	}
+	pass(scan, math.min(rest - 1, scan.stop), "bare")
+end
+
+-- The last byte of the body that begins at `at`, and where the text goes on.
+local function body_end(scan, at, document)
+	while at <= scan.stop do
+		local newline = scan.text:find("\n", at, true) or scan.stop + 1
+		local line = scan.text:sub(at, newline - 1)
+		if (document.tabs and line:gsub("^\t+", "") or line) == document.word then
+			return at - 1, math.min(newline, scan.stop + 1)
+		end
+		at = newline + 1
+	end
+	return scan.stop, scan.stop + 1
+end
+
+local function read_body(scan, document)
+	local outer = scan.stop
+	local stop, rest = body_end(scan, scan.at, document)
+	scan.stop = stop
+	if document.quoted then
+		pass(scan, stop, "here_quoted")
+	else
+		walk(scan, "here", HERE)
+	end
+	scan.stop, scan.at = outer, rest
+end
+
+local function newline(scan)
+	local pending = scan.pending
+	scan.at = scan.at + 1
+	scan.pending = {}
+	for i, document in ipairs(pending) do
+		read_body(scan, document)
+		if i < #pending and char(scan) == "\n" then
+			scan.at = scan.at + 1
+		end
+	end
+end
+
+-- --- commands -------------------------------------------------------------------------------
+
+local function word_begins(scan)
+	return scan.at == 1 or scan.text:find("^[%s;&|()`]", scan.at - 1) ~= nil
+end
+
+-- Words behind which a command begins, as `case` must.
+local LEADERS = { ["then"] = true, ["do"] = true, ["else"] = true, ["elif"] = true, ["if"] = true, ["while"] = true,
+	["until"] = true, ["!"] = true, ["{"] = true }
+
+local function command_begins(scan)
+	local before = scan.text:sub(math.max(1, scan.at - 64), scan.at - 1):gsub("[ \t]+$", "")
+	return before == "" or before:find("[\n;&|()`]$") ~= nil or LEADERS[before:match "[^%s;&|()`]+$"] == true
+end
+
+local CASE = { case = 1, esac = -1 }
+
+-- In `case x in a) …`, the ) closes nothing.
+local function note_case(scan, level)
+	local change = CASE[scan.text:match("^%a+%f[^%w_]", scan.at)]
+	if change and word_begins(scan) and command_begins(scan) then
+		level.cases = math.max(0, level.cases + change)
+	end
+	scan.at = scan.at + 1
+end
+
+local function hash(scan)
+	if word_begins(scan) then
+		comment(scan)
+	else
+		scan.at = scan.at + 1
+	end
+end
+
+local function subshell(scan)
+	scan.at = scan.at + 1
+	commands(scan, ")")
+end
+
+local function close(level)
+	return function(scan)
+		scan.at = scan.at + 1
+		return level.closer == ")" and level.cases == 0
+	end
+end
+
+local BARE = {
+	["\\"] = escape, ["'"] = single, ['"'] = double, ["`"] = backquote, ["$"] = dollar "bare", ["#"] = hash,
+	["<"] = here_operator, ["\n"] = newline, ["("] = subshell,
+}
+
+function commands(scan, closer)
+	local level = { closer = closer, cases = 0 }
+	local handlers = setmetatable({ [")"] = close(level) }, { __index = BARE })
+	handlers.c = function(s) note_case(s, level) end
+	handlers.e = handlers.c
+	if closer == "`" then
+		handlers["`"] = finish(1)
+	end
+	walk(scan, "bare", handlers)
+end
+
+---For each variable of a shell template: the place it stands in, by its index.
+---@param template runner.workflow.Template
+---@return table<integer, runner.workflow.Place>
+function M.places(template)
+	local pieces, holes, length = {}, {}, 0
+	for i, part in ipairs(template) do
+		pieces[i] = type(part) == "string" and part or part.operator and part.source or HOLE
+		if pieces[i] == HOLE and type(part) == "table" then
+			holes[length + 1] = i
+		end
+		length = length + #pieces[i]
+	end
+	local scan = { text = table.concat(pieces), at = 1, stop = length, holes = holes, places = {}, pending = {} }
+	commands(scan)
+	return scan.places
+end
+
+return M
