@@ -1,0 +1,202 @@
+-- secrets: the values that nobody may see, where they come from, and masking
+-- them in whatever leaves the run: logs, the database, the envelope. Runs in
+-- the worker. Values stay in memory and in the environment of steps.
+
+local errors = require "runner.errors"
+local fs = require "runner.fs"
+local json = require "runner.json"
+
+local M = {}
+
+local MASK = "***"
+local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on their own: "}" is no secret
+local MAX_FILE = 1 << 20
+
+---@class runner.workflow.Secret
+---@field name string of the environment variable that the steps get
+---@field env string? taken from this variable
+---@field file string? taken from this file
+---@field value string? as it stands in the workflow
+
+-- --- where they come from ------------------------------------------------------------
+
+local function from_env(secret)
+	local value = os.getenv(secret.env)
+	if not value then
+		errors.raise("PRECONDITION", ("The secret '%s' needs the environment variable %s, which is not set")
+			:format(secret.name, secret.env), { suggestion = ("Set %s before starting the run"):format(secret.env) })
+	end
+	return value
+end
+
+local function from_file(secret, base_dir)
+	local path = secret.file:sub(1, 1) == "/" and secret.file or base_dir .. "/" .. secret.file
+	local text, message = fs.read(path, MAX_FILE)
+	if not text then
+		errors.raise("PRECONDITION", ("The secret '%s' can't be read: %s"):format(secret.name, message),
+			{ suggestion = ("Create %s, readable by you alone"):format(path) })
+	elseif text:find("\0", 1, true) then
+		errors.raise("PRECONDITION", ("The secret '%s' in %s holds a NUL byte"):format(secret.name, path),
+			{ suggestion = "Store it as text, such as base64" })
+	end
+	return (text:gsub("\r?\n$", ""))
+end
+
+local function value_of(secret, base_dir)
+	if secret.env then
+		return from_env(secret)
+	elseif secret.file then
+		return from_file(secret, base_dir)
+	end
+	return tostring(secret.value)
+end
+
+-- --- the forms they appear in ----------------------------------------------------------
+
+local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+-- Base64 digits of whole groups of six bits.
+local function base64(bytes)
+	local out, bits, held = {}, 0, 0
+	for i = 1, #bytes do
+		bits, held = (bits << 8 | bytes:byte(i)) & 0xffff, held + 8
+		while held >= 6 do
+			held = held - 6
+			local digit = (bits >> held & 63) + 1
+			out[#out + 1] = DIGITS:sub(digit, digit)
+		end
+	end
+	return table.concat(out)
+end
+
+-- What of its base64 is the same whatever stands before and behind it.
+local function base64_forms(value, add)
+	for before = 0, 2 do
+		local digits = base64(("\0"):rep(before) .. value):sub(before == 0 and 1 or before + 2)
+		add(digits)
+		add((digits:gsub("[+/]", { ["+"] = "-", ["/"] = "_" })))
+	end
+end
+
+local function json_forms(value, add)
+	local text = json.encode(value)
+	if text then
+		add(text:sub(2, -2))
+		add((text:sub(2, -2):gsub("/", "\\/")))
+	end
+end
+
+local function percent_form(value, add)
+	add((value:gsub("[^%w._~-]", function(c)
+		return ("%%%02X"):format(c:byte())
+	end)))
+end
+
+-- All forms of a secret; a short one only as it is.
+local function forms_of(value, forms)
+	local function add(form)
+		forms[form] = #form >= SHORTEST or forms[form] or nil
+	end
+	if value:find "%S" then
+		forms[value] = true
+	end
+	for line in (value:find("\n", 1, true) and value or ""):gmatch "[^\r\n]+" do
+		add((line:gsub("^%s+", ""):gsub("%s+$", "")))
+	end
+	if #value >= SHORTEST then
+		json_forms(value, add)
+		base64_forms(value, add)
+		percent_form(value, add)
+	end
+end
+
+-- --- masking -------------------------------------------------------------------------------
+
+-- Spans of the text that hold a form, sorted; they may overlap.
+local function spans_of(text, forms)
+	local spans = {}
+	for _, form in ipairs(forms) do
+		local from, to = text:find(form, 1, true)
+		while from do
+			local last = spans[#spans]
+			if last and last.form == form and from <= last.to + 1 then
+				last.to = to
+			else
+				spans[#spans + 1] = { from = from, to = to, form = form }
+			end
+			from, to = text:find(form, from + 1, true)
+		end
+	end
+	table.sort(spans, function(a, b)
+		return a.from < b.from
+	end)
+	return spans
+end
+
+local function mask_text(text, forms)
+	local out, at = {}, 1
+	for _, span in ipairs(spans_of(text, forms)) do
+		if span.from >= at then
+			out[#out + 1] = text:sub(at, span.from - 1) .. MASK
+		end
+		at = math.max(at, span.to + 1)
+	end
+	return out[1] and table.concat(out) .. text:sub(at) or text
+end
+
+local mask_any
+
+-- A copy; a table that holds itself comes out holding its copy.
+local function mask_table(t, forms, seen)
+	if seen[t] then
+		return seen[t]
+	end
+	local out = {}
+	seen[t] = out
+	for key, v in next, t do
+		out[mask_any(key, forms, seen)] = mask_any(v, forms, seen)
+	end
+	return setmetatable(out, getmetatable(t))
+end
+
+function mask_any(v, forms, seen)
+	if type(v) == "string" then
+		return mask_text(v, forms)
+	elseif type(v) == "table" then
+		return mask_table(v, forms, seen)
+	end
+	return v
+end
+
+---@param values string[]
+---@return fun(v: any): any
+function M.masker(values)
+	local set, forms = {}, {}
+	for _, value in ipairs(values) do
+		forms_of(value, set)
+	end
+	for form in next, set do
+		forms[#forms + 1] = form
+	end
+	table.sort(forms)
+	return function(v)
+		return forms[1] and mask_any(v, forms, {}) or v
+	end
+end
+
+---Fetch the secrets of a workflow. `mask` copies a value deeply with `***` in
+---place of every secret, its longer lines, and its JSON, base64 and URL forms.
+---Raises PRECONDITION where a source is missing, never with a value in it.
+---@param list runner.workflow.Secret[]
+---@param base_dir string that relative files belong to
+---@return {env: table<string, string>, mask: fun(v: any): any}
+function M.load(list, base_dir)
+	local env, values = {}, {}
+	for i, secret in ipairs(list or {}) do
+		values[i] = value_of(secret, base_dir)
+		env[secret.name] = values[i]
+	end
+	return { env = env, mask = M.masker(values) }
+end
+
+return M
