@@ -18,7 +18,7 @@ HARDEN   ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 WARN      = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wformat-nonliteral
 PKGS      = lua5.4 lua5.4-cjson jansson libpcre2-8
-PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) libcurl 2>/dev/null)
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) libcurl sqlite3 2>/dev/null)
 CPPFLAGS  += -D_GNU_SOURCE $(PKG_CFLAGS)
 ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) $(CPPFLAGS) -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -Wl,-E -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)

@@ -64,6 +64,7 @@ static const luaL_Reg bindings[] = {
 	{ "runner.json", luaopen_runner_json },
 	{ "runner.process", luaopen_runner_proc },
 	{ "runner.regex", luaopen_runner_regex },
+	{ "runner.sqlite", luaopen_runner_sqlite },
 	{ "runner.terminal", luaopen_runner_tty },
 	/* the names that scripts use */
 	{ "cjson", luaopen_cjson },

@@ -32,5 +32,6 @@ int luaopen_runner_regex(lua_State *L); /* PCRE2 */
 int luaopen_runner_http(lua_State *L);  /* libcurl, opened on first use */
 int luaopen_runner_fs(lua_State *L);    /* files, directories, locks */
 int luaopen_runner_tty(lua_State *L);   /* prompts */
+int luaopen_runner_sqlite(lua_State *L); /* SQLite, opened on first use */
 
 #endif

@@ -11,6 +11,7 @@ local BINDINGS = {
 	["runner.json"] = "luaopen_runner_json",
 	["runner.process"] = "luaopen_runner_proc",
 	["runner.regex"] = "luaopen_runner_regex",
+	["runner.sqlite"] = "luaopen_runner_sqlite",
 	["runner.terminal"] = "luaopen_runner_tty",
 	["fs"] = "luaopen_runner_fs",
 	["json"] = "luaopen_runner_json",
