@@ -32,7 +32,7 @@ LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5
 ROOMS     = common engine supervisor worker
 SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
 OBJS      = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
-LUA       = $(wildcard lua/*.lua lua/*/*.lua)
+LUA       = $(wildcard lua/*.lua lua/*/*.lua lua/*/*/*.lua)
 
 all: $(BUILD)/runner
 
