@@ -74,16 +74,17 @@ end
 ---@param text string
 ---@return runner.yaml.Problem?
 function M.explain(message, text)
-	local problem, line, column, rest
+	local problem, rest
 	if type(message) == "string" then
-		problem, line, column, rest = message:match("^(.-) at document: %d+, line: (%d+), column: (%d+)(.*)$")
+		problem, rest = message:match("^(.-) at document: %d+(.*)$")
 	end
 	if not problem then
 		return nil
 	end
-	line, column = math.tointeger(line), math.tointeger(column)
+	local line, column = rest:match("^, line: (%d+), column: (%d+)") -- the very beginning has none
+	line, column = math.tointeger(line or 1), math.tointeger(column or 1)
 	local meaning, at_context = words(problem, text, line, column)
-	local from_line, from_column = rest:match("at line: (%d+), column: (%d+)")
+	local from_line, from_column = rest:match(" at line: (%d+), column: (%d+)")
 	if at_context and from_line then
 		line, column = math.tointeger(from_line), math.tointeger(from_column)
 	end
