@@ -1,7 +1,9 @@
 /*
  * fuzz_supervisor.c: whatever workers send, and however they end, the run gives
  * exactly one valid envelope that agrees with its exit status, and clean lines
- * on stderr. No process is started: frames come from the input.
+ * on stderr. No process is started: frames come from the input. The first plan rules,
+ * nothing behind a verdict changes it, and frames that come at once mean what they
+ * mean one by one: each input is played both ways.
  *
  * The input is either bytes off the wire (it begins with "RF") or lines:
  *
@@ -35,7 +37,31 @@ struct stage {
 	size_t frame; /* where the frame that is being written began */
 	enum frame_kind kind;
 	bool open, over;
+	bool one_by_one; /* each frame is taken before the next is there */
 };
+
+/* What an attempt came to, to be compared. */
+static void add_report(struct buf *out, const struct report *r)
+{
+	const struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command, &r->suggestion,
+		                    &r->data, &r->errors, &r->context, &r->text, &r->progress };
+
+	buf_add_fmt(out, "%d %d %d %d %s %s %lld %lld\n", (int)r->verdict, (int)r->limit, r->ok, r->entered_run,
+	            r->code, r->phase, (long long)r->exhausted, (long long)r->rows);
+	buf_add_fmt(out, "%d %d %d %lld\n", (int)r->own.retryable, (int)r->own.side_effects, (int)r->own.strategy,
+	            (long long)r->own.retry_after_ms);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		buf_add_fmt(out, "%zu ", all[i]->len);
+		buf_add(out, buf_cstr(all[i]), all[i]->len);
+	}
+	for (int i = 0; i < r->steps.count; i++)
+		buf_add_fmt(out, "%s %d\n", r->steps.row[i].name, (int)r->steps.row[i].state);
+}
+
+static bool same(const struct buf *a, const struct buf *b)
+{
+	return a->len == b->len && memcmp(buf_cstr(a), buf_cstr(b), a->len) == 0;
+}
 
 /* --- one attempt --------------------------------------------------------------------- */
 
@@ -48,6 +74,26 @@ static void begin(struct stage *s)
 	s->open = true;
 }
 
+/* frames_take(), which may change neither a plan that there is nor a verdict. */
+static enum frames_status take(struct stage *s)
+{
+	static struct plan plan;
+	struct buf before = BUF_INIT, after = BUF_INIT;
+	enum frames_status status;
+
+	memcpy(&plan, &s->run.plan, sizeof(plan));
+	if (!s->open)
+		add_report(&before, &s->r);
+	status = frames_take(&s->frames, &s->run, &s->r, s->open);
+	HOLDS(!plan.known || memcmp(&plan, &s->run.plan, sizeof(plan)) == 0);
+	if (!s->open)
+		add_report(&after, &s->r);
+	HOLDS(same(&before, &after));
+	buf_release(&before);
+	buf_release(&after);
+	return status;
+}
+
 static void receive(struct stage *s)
 {
 	enum frames_status status;
@@ -56,7 +102,7 @@ static void receive(struct stage *s)
 		return;
 	HOLDS(frame_feed(&s->frames.decoder, s->wire.data, s->wire.len) == 0);
 	buf_clear(&s->wire);
-	status = frames_take(&s->frames, &s->run, &s->r, s->open);
+	status = take(s);
 	if (status == FRAMES_RESULT || status == FRAMES_BROKEN)
 		s->r.verdict = status == FRAMES_RESULT ? VERDICT_RESULT : VERDICT_BROKEN;
 	s->open = s->open && status == FRAMES_MORE;
@@ -96,6 +142,8 @@ static void end_frame(struct stage *s)
 	if (s->kind != FRAME_NONE)
 		(void)!frame_end(&s->wire, s->frame);
 	s->kind = FRAME_NONE;
+	if (s->one_by_one)
+		receive(s);
 }
 
 static void add_field(struct stage *s, char *name, char *value, size_t n)
@@ -234,33 +282,57 @@ static void check(struct run *run, int status, int out, int err)
 	free(text);
 }
 
+static void read_input(struct stage *s, const uint8_t *data, size_t size)
+{
+	char *text;
+
+	if (size >= 2 && memcmp(data, "RF", 2) == 0) {
+		buf_add(&s->wire, data, size);
+		return;
+	}
+	text = calloc(1, size + 1);
+	HOLDS(text);
+	memcpy(text, data, size);
+	read_lines(s, text, size);
+	free(text);
+}
+
+/* The whole run; what it came to is added to *told. */
+static void play(const uint8_t *data, size_t size, bool one_by_one, int out, int err, struct buf *told)
+{
+	static struct stage s;
+	int status;
+
+	s = (struct stage){ .wire = BUF_INIT, .one_by_one = one_by_one };
+	open_run(&s.run, out, err);
+	begin(&s);
+	read_input(&s, data, size);
+	if (!s.over)
+		end(&s);
+	/* a wait was granted, but nothing followed: as a signal during it */
+	status = deliver_verdict(&s.run);
+	check(&s.run, status, out, err);
+	add_report(told, &s.run.final);
+	buf_add_fmt(told, "%d %lld\n", status, (long long)s.run.attempts);
+	buf_add(told, buf_cstr(&s.run.warnings), s.run.warnings.len);
+	buf_add(told, buf_cstr(&s.run.metas), s.run.metas.len);
+	buf_release(&s.wire);
+	close_run(&s.run);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int out = -1, err = -1;
-	static struct stage s;
-	char *text;
+	struct buf at_once = BUF_INIT, one_by_one = BUF_INIT;
 
 	if (out < 0) {
 		out = scratch_file("out"), err = scratch_file("err");
 		unsetenv("CI"), unsetenv("RUNNER_FORMAT"), unsetenv("RUNNER_EXIT_TABLE");
 	}
-	s = (struct stage){ .wire = BUF_INIT };
-	open_run(&s.run, out, err);
-	begin(&s);
-	if (size >= 2 && memcmp(data, "RF", 2) == 0) {
-		buf_add(&s.wire, data, size);
-	} else {
-		text = calloc(1, size + 1);
-		HOLDS(text);
-		memcpy(text, data, size);
-		read_lines(&s, text, size);
-		free(text);
-	}
-	if (!s.over)
-		end(&s);
-	/* a wait was granted, but nothing followed: as a signal during it */
-	check(&s.run, deliver_verdict(&s.run), out, err);
-	buf_release(&s.wire);
-	close_run(&s.run);
+	play(data, size, false, out, err, &at_once);
+	play(data, size, true, out, err, &one_by_one);
+	HOLDS(same(&at_once, &one_by_one));
+	buf_release(&at_once);
+	buf_release(&one_by_one);
 	return 0;
 }
