@@ -66,7 +66,7 @@ local function secret(check, entry)
 		return text and { name = name, value = text }
 	end
 	local given, entries = values.fields(check, node, keys.secret, "secrets." .. name)
-	if (entries.env ~= nil) == (entries.file ~= nil) then
+	if entries.env and entries.file or #node.entries == 0 then
 		check:add(node, ("secrets.%s needs env or file, one of them: where its value comes from"):format(name))
 	end
 	return { name = name, env = given.env, file = given.file }

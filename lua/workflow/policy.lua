@@ -90,14 +90,23 @@ local CLASSES = {
 	process = "SUBPROCESS_FAILED", process_error = "SUBPROCESS_FAILED",
 }
 
+-- The classes in the letter case of `word`.
+local function class_meant(word)
+	local candidates, capitals = {}, word:find("%u") ~= nil
+	for name, code in pairs(CLASSES) do
+		candidates[#candidates + 1] = (name == code) == capitals and name or nil
+	end
+	return check_of.meant(word, candidates)
+end
+
 -- A runner step may name any code, so only one that looks misspelt is refused.
 local function class(check, node, name)
 	local known = node.kind == "text" and CLASSES[node.text]
-	local meant = node.text and not known and check_of.meant(node.text, check_of.names_of(CLASSES))
+	local meant = node.text and not known and class_meant(node.text)
 	if known or not meant and errors.well_formed(node.value) then
 		return known or node.value
 	end
-	values.refuse(check, node, name, "a class of failures such as UNAVAILABLE, rate_limit, network or timeout", meant)
+	values.refuse(check, node, name, "a class of failures such as UNAVAILABLE, rate_limit, network or timeout", meant or nil)
 end
 
 local STATUS = values.whole(1, 255)

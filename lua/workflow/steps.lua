@@ -217,21 +217,24 @@ local function misspelt_kind(check, node)
 	return found
 end
 
-local function kind_of(check, node)
+-- The entries that name a kind, as written; `parallel` is also a key of foreach.
+local function kinds_in(node)
 	local found = {}
-	for _, kind in ipairs(keys.kinds) do
-		found[#found + 1] = node.keys[kind] and kind or nil
+	for _, entry in ipairs(node.entries) do
+		local of_foreach = entry.key == "parallel" and node.keys.foreach
+		found[#found + 1] = keys.own[entry.key] and not of_foreach and entry or nil
 	end
-	if #found == 2 and found[1] == "foreach" then
-		found[2] = nil
-	end
+	return found
+end
+
+local function kind_of(check, node)
+	local found = kinds_in(node)
 	if #found == 0 and not misspelt_kind(check, node) then
 		check:add(node, ONE_OF .. ": this one has none")
 	elseif #found > 1 then
-		local second = node.keys[found[2]]
-		check:add(second, ("%s: this one has %s"):format(ONE_OF, table.concat(found, " and ")), "Make two steps of it")
+		check:add(found[2], ("%s: this one has %s and %s"):format(ONE_OF, found[1].key, found[2].key), "Make two steps of it")
 	end
-	return #found == 1 and found[1] or nil
+	return #found == 1 and found[1].key or nil
 end
 
 local function declare(check, step, node)

@@ -1,0 +1,585 @@
+local file = require "runner.workflow.file"
+local json = require "runner.json"
+local host = require "runner.host"
+
+local function parse(text, opts)
+	local workflow, problems = file.parse(text, "dir/flow.yaml", opts)
+	if not workflow then
+		error(("%d:%d %s"):format(problems[1].line, problems[1].column, problems[1].message), 2)
+	end
+	return workflow
+end
+
+-- A workflow of one step, given in flow style: "shell: a, id: b".
+local function step(body, head)
+	return parse((head or "") .. "commands:\n  - { " .. body .. " }\n").steps[1]
+end
+
+-- "line:column message [suggestion]" of every problem; "" for none.
+local function told(text, opts)
+	local _, problems = file.parse(text, "flow.yaml", opts)
+	local out = {}
+	for i, p in ipairs(problems or {}) do
+		assert.equal("WORKFLOW_INVALID", p.code)
+		out[i] = ("%d:%d %s%s"):format(p.line, p.column, p.message, p.suggestion and " [" .. p.suggestion .. "]" or "")
+	end
+	return table.concat(out, "\n")
+end
+
+-- What the problems of one step say, its keys below `shell: a` in lines of their own.
+local function told_of(keys)
+	return told("commands:\n  - shell: a\n    " .. keys:gsub("\n", "\n    ") .. "\n")
+end
+
+local SEED = [[
+name: example-with-retry
+
+commands:
+  - claude: "/process-data"
+    retry:
+      strategy: exponential  # constant, linear, or exponential
+      initial_delay_secs: 5
+      max_attempts: 5
+      jitter: 0.25          # 25% jitter
+      max_delay_secs: 120   # cap at 2 minutes
+    timeout_secs: 600       # 10 minute timeout
+
+  - claude: "/critical-command"
+    retry:
+      max_attempts: 10      # More retries for critical commands
+      initial_delay_secs: 2
+
+  - shell: "echo done"      # Shell commands don't retry by default
+]]
+
+describe("the workflow of Spec 185", function()
+	local workflow = parse(SEED)
+
+	it("loads as it is written there", function()
+		local first, second, third = table.unpack(workflow.steps)
+		assert.equal("example-with-retry", workflow.name)
+		assert.same({ "claude", "/process-data", "1", 600000, 5 },
+			{ first.kind, first.text, first.key, first.timeout_ms, first.retry.max_attempts })
+		assert.same({ retries = 5, strategy = "exponential", delay_ms = 5000, max_delay_ms = 120000, jitter = "factor",
+			jitter_ppm = 250000, delays = {}, maybe = false }, first.retry.policy)
+		assert.same({ "/critical-command", 10, 2000, 120000 },
+			{ second.text, second.retry.max_attempts, second.retry.policy.delay_ms, second.retry.policy.max_delay_ms })
+		assert.same({ "shell", "echo done" }, { third.kind, third.text })
+		assert.is_nil(third.retry)
+	end)
+
+	it("gives a claude step 10 minutes by default, and a shell step no limit (FR4)", function()
+		assert.equal(600000, workflow.steps[2].timeout_ms)
+		assert.is_nil(workflow.steps[3].timeout_ms)
+	end)
+
+	it("loads with the map of AC7", function()
+		local retry = step("claude: x, retry: { max_attempts: 3, initial_delay: 2s }").retry
+		assert.same({ 3, 2000 }, { retry.max_attempts, retry.policy.delay_ms })
+	end)
+
+	it("keeps its text, its path and its digest", function()
+		assert.same({ SEED, "dir/flow.yaml", host.digest(SEED) }, { workflow.text, workflow.path, workflow.digest })
+	end)
+end)
+
+describe("the keys of a workflow", function()
+	it("are all read", function()
+		local workflow = parse [[
+name: all
+description: every key
+vars: { release: 1.4.0, keep: 5, list: [a, 2], map: { x: null }, target: , other: ~, no: false }
+env: { PORT: 8080, DEBUG: true, URL: "http://${release}/", EMPTY: "" }
+env_files: [.env, "${target}.env"]
+secrets: { A: { env: TOKEN }, B: { file: b.txt }, C: literal, D: 42 }
+retry: { max_attempts: 2 }
+timeout: 5m
+claude: { program: /opt/claude, args: [--model, opus, 3], output: stream-json }
+commands: [{ shell: a }, { claude: b }]
+]]
+		assert.same({ "all", "every key" }, { workflow.name, workflow.description })
+		assert.same({ release = "1.4.0", keep = 5, list = { "a", 2 }, map = { x = json.null }, no = false }, workflow.vars)
+		assert.same({ "target", "other" }, workflow.required)
+		assert.same({ PORT = "8080", DEBUG = "true", URL = "http://${release}/", EMPTY = "" }, workflow.env)
+		assert.same({ ".env", "${target}.env" }, workflow.env_files)
+		assert.same({ { name = "A", env = "TOKEN" }, { name = "B", file = "b.txt" }, { name = "C", value = "literal" },
+			{ name = "D", value = "42" } }, workflow.secrets)
+		assert.same({ program = "/opt/claude", args = { "--model", "opus", "3" }, output = "stream-json" }, workflow.claude)
+		assert.same({ 300000, 300000 }, { workflow.steps[1].timeout_ms, workflow.steps[2].timeout_ms })
+		assert.is_nil(workflow.steps[1].retry)
+		assert.equal(2, workflow.steps[2].retry.max_attempts)
+		assert.same({}, workflow.warnings)
+	end)
+
+	it("have defaults, and a name from the file's", function()
+		local workflow = parse "commands: [{ shell: a }]"
+		assert.same({ "flow", {}, {}, {}, {}, {}, { program = "claude", args = {}, output = "text" } }, { workflow.name,
+			workflow.vars, workflow.required, workflow.env, workflow.env_files, workflow.secrets, workflow.claude })
+	end)
+
+	it("have other spellings", function()
+		local workflow = parse [[
+variables: { a: 1 }
+env_files: one.env
+secrets: [TOKEN, KEY]
+retry_config: { attempts: 3 }
+timeout_secs: 90
+steps: [{ claude: b }]
+]]
+		assert.same({ { a = 1 }, { "one.env" }, { { name = "TOKEN", env = "TOKEN" }, { name = "KEY", env = "KEY" } }, 3, 90000 },
+			{ workflow.vars, workflow.env_files, workflow.secrets, workflow.steps[1].retry.max_attempts,
+				workflow.steps[1].timeout_ms })
+	end)
+
+	it("take no limit as none", function()
+		assert.is_nil(step("claude: a", "timeout: none\n").timeout_ms)
+		assert.is_nil(step("claude: a", "timeout_secs: 0\n").timeout_ms)
+	end)
+
+	local WRONG = {
+		{ "", "1:1 the file is empty: write name: and commands:" },
+		{ "# only this", "1:1 the file is empty" },
+		{ "- shell: a", "1:1 a workflow is a map: write commands: above the steps" },
+		{ "commands", "1:1 a workflow is a map of keys and values, not 'commands'" },
+		{ "name: x", "1:1 a workflow needs commands: the list of its steps" },
+		{ "commands:", "1:10 commands has no steps" }, { "steps: []", "1:8 steps has no steps" },
+		{ "commands: x", "1:11 commands is 'x': write a list of steps, such as - shell: make" },
+		{ "commands: { shell: a }", "1:11 commands is a map: write a list of steps" },
+		{ "commands: [{ shell: a }]\nsteps: [{ shell: a }]", "2:1 'steps' says what 'commands' in line 1 says" },
+		{ "nmae: x", "1:1 unknown key 'nmae' in a workflow [Did you mean 'name'?]" },
+		{ "on: push", "1:1 unknown key 'on' in a workflow [Its keys are: claude, commands, description" },
+		{ "name: [x]", "1:7 name is a list: write a text" }, { "name:", "1:6 name is empty: write a text" },
+		{ "name: ' '", "1:7 name is ' ': write a text" },
+		{ "vars: [a]", "1:7 vars is a list: write a map of names and default values" },
+		{ "vars: { a b: 1 }", "1:9 a key of vars is 'a b': write a variable's name: letters, digits, _ and -" },
+		{ "vars: { a.b: 1 }", "1:9 a key of vars is 'a.b'" },
+		{ "vars: { steps: 1 }", "1:9 a key of vars is 'steps': write another name: this one the runner uses itself" },
+		{ "vars: { item: 1 }", "1:9 a key of vars is 'item': write another name" },
+		{ "vars: { a: 1 }\nvariables: { b: 1 }", "2:1 'variables' says what 'vars' in line 1 says: leave one of them out" },
+		{ "env: [A]", "1:6 env is a list: write a map of names and values" },
+		{ "env: { 1A: x }", "1:8 '1A' can't be a name in env: write letters, digits and _, not beginning with a digit" },
+		{ "env: { A: [x] }", "1:11 env.A is a list: write a text" },
+		{ "env: { A: }", "1:11 env.A is empty: write a text ('' is an empty one)" },
+		{ "env_files: { a: b }", "1:12 env_files is a map: write a text" }, { "env_files:", "1:11 env_files is empty: write a list" },
+		{ "env_files: [a, [b]]", "1:16 env_files[2] is a list: write a text" },
+		{ "secrets: [A B]", "1:11 secrets is 'A B': write names of environment variables" },
+		{ "secrets: { 'A B': x }", "1:12 'A B' can't be a name in secrets" },
+		{ "secrets: { A: { evn: X } }", "1:17 unknown key 'evn' in secrets.A [Did you mean 'env'?]" },
+		{ "secrets: { A: {} }", "1:15 secrets.A needs env or file, one of them: where its value comes from" },
+		{ "secrets: { A: { env: X, file: y } }", "1:15 secrets.A needs env or file, one of them" },
+		{ "secrets: { A: }", "1:15 secrets.A is empty: write a text" },
+		{ "timeout: soon", "1:10 timeout is 'soon': write a duration such as 500ms, 2s, 5m or 1h, or a number of seconds" },
+		{ "timeout: -1", "1:10 timeout is -1: write a duration" }, { "timeout: [5]", "1:10 timeout is a list: write a duration" },
+		{ "timeout: true", "1:10 timeout is true: write a duration" }, { "timeout: .inf", "1:10 timeout is .inf: write a duration" },
+		{ "timeout_secs: 10m", "1:15 timeout_secs is '10m': write a number of seconds [Write timeout: 10m]" },
+		{ "timeout_secs: x", "1:15 timeout_secs is 'x': write a number of seconds" },
+		{ "claude: opus", "1:9 claude is a map of keys and values, not 'opus'" },
+		{ "claude: { output: jsonl }", "1:19 output is 'jsonl': write text, json or stream-json [Did you mean 'json'?]" },
+		{ "claude: { progam: x }", "1:11 unknown key 'progam' in claude" },
+		{ "claude: { args: { a: b } }", "1:17 args is a map: write a text" },
+		{ "retry: 3", "1:8 retry is 3: write true, false, or a map such as { max_attempts: 3, initial_delay: 2s }" },
+	}
+	for _, case in ipairs(WRONG) do
+		it(("are refused where they are wrong: %q"):format(case[1]), function()
+			local text = case[1]
+			if not text:find("commands") and not text:find("steps: %[%]") and text:find("^%a") and text ~= "name: x" then
+				text = text .. "\ncommands: [{ shell: a }]"
+			end
+			assert.equal(case[2], told(text):sub(1, #case[2]))
+		end)
+	end
+end)
+
+describe("the keys of a step", function()
+	it("are all read", function()
+		local s = step([[shell: "make ${target}", id: build, when: "${target} == 'prod'", env: { CC: clang, N: 4 }, working_dir: src,
+    output_file: out.txt, capture_output: log, timeout: 30s, total_timeout: 5m, grace: 500ms, idempotent: true,
+    side_effects: none, verify: test -f out, on_retry: { shell: echo again }, retry: true]], "vars: { target: }\n")
+		assert.same({ "shell", "make ${target}", "build", "build", "src", "out.txt", "log" },
+			{ s.kind, s.text, s.id, s.key, s.working_dir, s.output_file, s.capture })
+		assert.same({ CC = "clang", N = "4" }, s.env)
+		assert.same({ 30000, 300000, 500 }, { s.timeout_ms, s.total_timeout_ms, s.grace_ms })
+		assert.same({ true, "none", 5 }, { s.idempotent, s.side_effects, s.retry.max_attempts })
+		assert.same({ text = "test -f out", env = s.env, working_dir = "src" }, s.verify)
+		assert.same({ text = "echo again", env = s.env, working_dir = "src" }, s.on_retry)
+		assert.same({ "${target} == 'prod'", "compare" }, { s.when.text, s.when.ast.kind })
+		assert.same({ 3, 5, "make ${target}" }, { s.line, s.column, s.label })
+	end)
+
+	it("have defaults", function()
+		local s = step "shell: a"
+		assert.same({ kind = "shell", text = "a", key = "1", label = "a", line = 2, column = 5, env = {}, grace_ms = 2000,
+			capture = true, idempotent = false }, s)
+	end)
+
+	it("have other spellings", function()
+		local s = step "shell: a, timeout_secs: 2.5, total_timeout_secs: 9, grace_secs: 1, retry_config: { attempts: 2 }"
+		assert.same({ 2500, 9000, 1000, 2 }, { s.timeout_ms, s.total_timeout_ms, s.grace_ms, s.retry.max_attempts })
+		assert.is_false(step("shell: a, capture_output: false").capture)
+		assert.equal(600000, step("shell: a, timeout: 600").timeout_ms)
+	end)
+
+	it("take what looks like a number or a boolean as text where a text is wanted", function()
+		assert.equal("true", step("shell: true").text)
+		assert.equal("0x10", step("claude: 0x10").text)
+		assert.equal("1", step("shell: a, working_dir: 1").working_dir)
+		assert.equal("false", step("shell: a, when: false").when.text)
+	end)
+
+	it("set a step's own limit over the workflow's, also to none", function()
+		assert.equal(1000, step("shell: a, timeout: 1s", "timeout: 5m\n").timeout_ms)
+		assert.is_nil(step("claude: a, timeout: none", "timeout: 5m\n").timeout_ms)
+	end)
+
+	it("come from an anchor by <<, under the step's own", function()
+		local steps = parse([[
+commands:
+  - &slow
+    claude: a
+    timeout_secs: 9
+    retry: { max_attempts: 7 }
+  - <<: *slow
+    claude: b
+    timeout: 1s
+]]).steps
+		assert.same({ "b", 1000, 7 }, { steps[2].text, steps[2].timeout_ms, steps[2].retry.max_attempts })
+	end)
+
+	it("of a runner step take words, and arguments as a list or by name", function()
+		local steps = parse([[
+vars: { target: prod }
+commands:
+  - runner: deploy
+    args: [--keep, 3, "${target}"]
+  - runner: " db  migrate "
+    args: { keep: 3, force: true, tags: [a, "${target}"], name: "" }
+  - runner: [db, migrate]
+  - runner: "${target} up"
+]]).steps
+		assert.same({ "deploy", { "--keep", "3", "${target}" } }, { steps[1].text, steps[1].args })
+		assert.same({ "db migrate", { keep = "3", force = "true", tags = { "a", "${target}" }, name = "" } },
+			{ steps[2].text, steps[2].args })
+		assert.same({ "db migrate", "${target} up" }, { steps[3].text, steps[4].text })
+		assert.is_nil(steps[3].args)
+	end)
+
+	it("of a foreach take a list or a variable, and steps", function()
+		local steps = parse([[
+vars: { files: [a, b], x: 1 }
+commands:
+  - foreach: [a, 2, null, { k: v }, "${x}"]
+    do: [{ shell: "echo ${item} ${item.k} ${item_index}" }]
+  - foreach: "${files}"
+    parallel: 3
+    max_items: 10
+    continue_on_error: true
+    do:
+      - shell: a
+      - { shell: b, id: inner }
+  - { foreach: [], parallel: true, do: { shell: a } }
+  - { foreach: [1], parallel: false, do: { shell: a } }
+]]).steps
+		assert.same({ "a", 2, json.null, { k = "v" }, "${x}" }, steps[1].items)
+		assert.same({ 1, "foreach over 5 items", "1" }, { steps[1].parallel, steps[1].label, steps[1].steps[1].key })
+		assert.same({ "${files}", 3, 10, true, "foreach ${files}" }, { steps[2].items, steps[2].parallel, steps[2].max_items,
+			steps[2].continue_on_error, steps[2].label })
+		assert.same({ "1", "inner" }, { steps[2].steps[1].key, steps[2].steps[2].key })
+		assert.same({ 16, 1 }, { steps[3].parallel, steps[4].parallel })
+		assert.is_true(json.is_array(steps[3].items))
+		assert.is_nil(steps[1].timeout_ms)
+	end)
+
+	it("of a parallel step take steps and a limit", function()
+		local steps = parse([[
+commands:
+  - parallel: [{ shell: a }, { shell: b, id: bee }]
+  - { id: par, limit: 2, continue_on_error: true, parallel: [{ shell: a }, { parallel: [{ shell: b }] }, { shell: c }] }
+]]).steps
+		assert.same({ 2, "2 steps side by side", "1.1", "1.bee" },
+			{ steps[1].limit, steps[1].label, steps[1].steps[1].key, steps[1].steps[2].key })
+		assert.same({ 2, true, "par.1", "par.2.1", "1 step side by side" }, { steps[2].limit, steps[2].continue_on_error,
+			steps[2].steps[1].key, steps[2].steps[2].steps[1].key, steps[2].steps[2].label })
+		assert.equal(16, step("parallel: [" .. ("{ shell: a }, "):rep(20) .. "]").limit)
+	end)
+
+	it("of hooks take every form", function()
+		local function on_failure(text)
+			return step("shell: a, id: s, on_failure: " .. text).on_failure
+		end
+		assert.is_nil(on_failure "fail")
+		assert.same({ steps = {}, go = "continue" }, on_failure "continue")
+		local one = on_failure "{ shell: b }"
+		assert.same({ "fail", "s.on_failure.1", "b" }, { one.go, one.steps[1].key, one.steps[1].text })
+		local list = on_failure "[{ shell: b }, { claude: c, id: cc }]"
+		assert.same({ "fail", "s.on_failure.1", "s.on_failure.cc" }, { list.go, list.steps[1].key, list.steps[2].key })
+		local block = on_failure "{ steps: [{ shell: b }], then: continue }"
+		assert.same({ "continue", "s.on_failure.1" }, { block.go, block.steps[1].key })
+		assert.same({ "fail", 1 }, { on_failure("{ commands: { shell: b } }").go, #on_failure("{ steps: [{ shell: b }] }").steps })
+		assert.same({ go = "continue", steps = {} }, on_failure "{ then: continue }")
+		local success = step("shell: a, on_success: [{ shell: b }]").on_success
+		assert.same({ "1.on_success.1" }, { success.steps[1].key })
+		assert.equal(1, #step("parallel: [{ shell: a }], on_success: { steps: { shell: b } }").on_success.steps)
+	end)
+
+	it("make a label of one short line", function()
+		local s = parse("commands:\n  - claude: |\n\n      " .. ("é"):rep(70) .. "\n      more\n").steps[1]
+		assert.equal(("é"):rep(60) .. "…", s.label)
+	end)
+
+	local WRONG = {
+		{ "timeuot: 5", "3:5 unknown key 'timeuot' in a shell step [Did you mean 'timeout'?]" },
+		{ "args: [a]", "3:5 'args' is no key of a shell step: it belongs to a runner step" },
+		{ "limit: 3", "3:5 'limit' is no key of a shell step: it belongs to a parallel step" },
+		{ "claude: b", "3:5 a step has one of the keys claude, shell, runner, foreach, parallel: this one has shell and claude" },
+		{ "id: 5", "3:9 id is 5: write an id: letters, digits, _ and -, beginning with a letter or _" },
+		{ "id: a b", "3:9 id is 'a b': write an id" }, { "id: [a]", "3:9 id is a list: write a text" },
+		{ "id: on_failure", "3:9 id is 'on_failure': write another id: this one is the name of a hook" },
+		{ "when: ", "3:10 when is empty: write a text" }, { "when: a ==", "3:15 when: " },
+		{ "when: (true", "3:11 when: this '(' has no ')'" },
+		{ "capture_output: 3", "3:21 capture_output is 3: write a variable's name" },
+		{ "capture_output: shell", "3:21 capture_output is 'shell': write another name" },
+		{ "timeout: 5 m m", "3:14 timeout is '5 m m': write a duration" },
+		{ "total_timeout: x", "3:20 total_timeout is 'x': write a duration" },
+		{ "total_timeout_secs: 1h", "3:25 total_timeout_secs is '1h': write a number of seconds [Write total_timeout: 1h]" },
+		{ "grace: x", "3:12 grace is 'x': write a duration" },
+		{ "idempotent: yes", "3:17 idempotent is 'yes': write true or false [Write idempotent: true]" },
+		{ "idempotent: Off", "3:17 idempotent is 'Off': write true or false [Write idempotent: false]" },
+		{ "idempotent: 'true'", "3:17 idempotent is 'true': write true or false [Write idempotent: true]" },
+		{ "idempotent: 1", "3:17 idempotent is 1: write true or false" },
+		{ "side_effects: some", "3:19 side_effects is 'some': write none, or leave it out" },
+		{ "verify: [a]", "3:13 verify is a list: write a text" }, { "verify: {}", "3:13 verify is a map: write a shell text" },
+		{ "verify: { sh: a }", "3:15 unknown key 'sh' in verify" }, { "on_retry: ", "3:14 on_retry is empty" },
+		{ "on_retry: { shell: [a] }", "3:24 shell is a list: write a text" },
+		{ "retry: x", "3:12 retry is 'x': write true, false, or a map" },
+		{ "retry: 3", "3:12 retry is 3: write true, false, or a map such as { max_attempts: 3, initial_delay: 2s } "
+			.. "[Write retry: { max_attempts: 3 }]" },
+		{ "retry: {}\nretry_config: {}", "4:5 'retry_config' says what 'retry' in line 3 says" },
+		{ "on_failure: stop", "3:17 on_failure is 'stop': write continue, fail, a step, or a list of steps "
+			.. "[Write on_failure: { shell: stop }]" },
+		{ "on_failure: cntinue", "3:17 on_failure is 'cntinue': write continue, fail, a step, or a list of steps [Did you mean 'continue'?]" },
+		{ "on_failure: []", "3:17 on_failure has no steps" },
+		{ "on_failure: { steps: [{ shell: b }], then: stop }", "3:48 then is 'stop': write continue or fail" },
+		{ "on_failure: { steps: [{ shell: b }], than: fail }", "3:42 unknown key 'than' in on_failure [Did you mean 'then'?]" },
+		{ "on_success: go", "3:17 on_success is 'go': write a step, or a list of steps" },
+		{ "on_success: { steps: [{ shell: b }], then: fail }", "3:42 unknown key 'then' in on_success" },
+		{ "env: { A: '${nope}' }", "3:16 ${nope}: there is no such variable [Declare it: vars: { nope: }]" },
+		{ "working_dir: '${a'", "3:19 '${' is not closed" },
+		{ "output_file: {}", "3:18 output_file is a map: write a text" },
+	}
+	for _, case in ipairs(WRONG) do
+		it(("are refused where they are wrong: %q"):format(case[1]), function()
+			assert.equal(case[2], told_of(case[1]):sub(1, #case[2]))
+		end)
+	end
+
+	local WRONG_STEPS = {
+		{ "shell:", "2:11 shell is empty: write a text" }, { "shell: [a]", "2:12 shell is a list: write a text" },
+		{ "claude: ''", "2:13 claude is '': write a text" },
+		{ "make", "2:5 a step is a map such as shell: make, not 'make' [Write - shell: make]" },
+		{ "[a]", "2:5 a step is a map such as shell: make, not a list" },
+		{ "{}", "2:5 a step has one of the keys claude, shell, runner, foreach, parallel: this one has none" },
+		{ "id: x", "2:5 a step has one of the keys claude, shell, runner, foreach, parallel: this one has none" },
+		{ "shel: x", "2:5 unknown key 'shel' in a step [Did you mean 'shell'?]" },
+		{ "uses: x", "2:5 unknown key 'uses' in a step [a step has one of the keys" },
+		{ "runner: db.migrate", "2:13 runner is 'db.migrate': write the words of a command, such as deploy or db migrate "
+			.. "[Write db migrate]" },
+		{ "runner: deploy --now", "2:13 runner is 'deploy --now': write the words of a command, such as deploy or db migrate "
+			.. "[Write its arguments under args]" },
+		{ "runner: { name: x }", "2:13 runner is a map: write a text" },
+		{ "{ runner: a, args: 3 }", "2:24 args is 3: write a map of names and values" },
+		{ "{ runner: a, args: { --x: 3 } }", "2:26 '--x' can't be a name in args: write the argument's name" },
+		{ "{ runner: a, args: { x: { y: 1 } } }", "2:29 args.x is a map: write a text" },
+		{ "{ runner: a, args: { x: } }", "args.x is empty: write a text ('' is an empty one)" },
+		{ "{ foreach: [a] }", "2:5 a foreach step needs do: the steps for each item" },
+		{ "{ foreach: a, do: [{ shell: a }] }",
+			"2:16 foreach is 'a': write a list such as [a, b], or a variable such as \"${files}\" [Write foreach: [a]]" },
+		{ "{ foreach: { a: b }, do: [{ shell: a }] }", "2:16 foreach is a map: write a list" },
+		{ "{ foreach: [a], do: [] }", "2:25 do has no steps" },
+		{ "{ foreach: [a], do: x }", "2:25 a step is a map such as shell: make, not 'x'" },
+		{ "{ foreach: [a], do: [{ shell: a }], parallel: 0 }", "parallel is 0: write a whole number from 1 to 64" },
+		{ "{ foreach: [a], do: [{ shell: a }], max_items: 1.5 }", "max_items is 1.5: write a whole number from 1 to 1000000" },
+		{ "{ foreach: [a], do: [{ shell: a }], retry: {} }", "'retry' is no key of a foreach step: write it on the steps inside" },
+		{ "{ foreach: [a], do: [{ shell: a }], limit: 3 }", "'limit' is no key of a foreach step: it belongs to a parallel step" },
+		{ "{ foreach: [a], dò: [{ shell: a }] }", "unknown key 'dò' in a foreach step" },
+		{ "{ foreach: [a], shell: b }", "a step has one of the keys claude, shell, runner, foreach, parallel: this one has foreach and shell" },
+		{ "{ parallel: { shell: a } }", "2:17 parallel is a map: write a list of steps" },
+		{ "{ parallel: [] }", "2:17 parallel has no steps" },
+		{ "{ parallel: [{ shell: a }], limit: 65 }", "limit is 65: write a whole number from 1 to 64" },
+		{ "{ parallel: [{ shell: a }], timeout: 1 }", "'timeout' is no key of a parallel step: write it on the steps inside" },
+		{ "{ parallel: [{ shell: a, continue_on_error: maybe }] }", "'continue_on_error' is no key of a shell step" },
+		{ "{ parallel: [{ shell: a }], continue_on_error: maybe }", "continue_on_error is 'maybe': write true or false" },
+	}
+	for _, case in ipairs(WRONG_STEPS) do
+		it(("are refused with the step: %q"):format(case[1]), function()
+			local text = told("commands:\n  - " .. case[1] .. "\n")
+			assert.truthy(text:find(case[2], 1, true), text)
+		end)
+	end
+end)
+
+describe("the names in a workflow", function()
+	local function uses(text)
+		return told("commands:\n" .. text .. "\nvars: { release: 1, v: 2 }\nenv: { X: '${v} ${env.Y} ${run.id}' }\n")
+	end
+
+	it("may be variables, results, the loop's, the run's and the environment's", function()
+		assert.equal("", uses([[
+  - { shell: a, id: one, capture_output: got }
+  - claude: "${v} ${v.deep.er} ${got} ${shell.output} ${steps.one.output} ${steps.one.data.x.0} ${steps.one.status}"
+    when: steps.one.ok and ${v} == "${got}"
+    env: { A: "${env.HOME} ${run.id} ${run.name} ${claude.output} ${runner.data.x}" }
+  - foreach: "${steps.one.data.list}"
+    do: [{ claude: "${item} ${item.x} ${item_index} $${literal}" }]
+    on_success: { claude: "${v}" }
+  - { shell: b, id: two, on_failure: { claude: "${steps.two.status} ${steps.two.error.code}" } }
+]]))
+	end)
+
+	it("may be the shell's own in a shell text, if they are plain", function()
+		assert.equal("", uses "  - shell: |\n      echo ${HOME} ${x:-1} ${#x} $y\n")
+	end)
+
+	local WRONG = {
+		{ '  - claude: "x ${realese}"', "2:16 ${realese}: there is no such variable [Did you mean 'release'?]" },
+		{ '  - claude: "x ${other}"', "2:16 ${other}: there is no such variable [Declare it: vars: { other: }]" },
+		{ "  - shell: echo ${other.x}", "2:17 ${other.x}: there is no such variable" },
+		{ "  - shell: echo ${release:-1}", "2:17 ${release}: is a variable of the workflow, which the shell's operators don't reach" },
+		{ "  - claude: a ${shell}", "2:15 ${shell}: 'shell' is no value by itself [Write ${shell.output}]" },
+		{ "  - claude: a ${steps}", "[Write ${steps.ID.output}]" }, { "  - claude: a ${run}", "[Write ${run.id}]" },
+		{ "  - claude: a ${env}", "[Write ${env.NAME}]" },
+		{ "  - claude: a ${steps.x.output}", "2:15 ${steps.x.output}: no step has the id 'x' [Write id: x beside" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.oen.output}", "no step has the id 'oen' [Did you mean 'one'?]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.zzz.output}", "no step has the id 'zzz' [Ids: one]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.outptu}", "there is no 'outptu' here [Did you mean 'output'?]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.q}", "there is no 'q' here [Here are: data, error, ok, output, status]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one}", "a name is missing behind it [Here are: data" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.output.x}", "'output' is one value, nothing stands behind a dot" },
+		{ "  - claude: ${steps.one.output}\n  - { shell: a, id: one }", "2:13 ${steps.one.output}: step 'one' (line 3) has not run yet" },
+		{ "  - { claude: '${steps.one.output}', id: one }", "step 'one' (line 2) has not run yet where this is used" },
+		{ "  - claude: ${shell.outptu}", "there is no 'outptu' here [Did you mean 'output'?]" },
+		{ "  - claude: ${run.nmae}", "there is no 'nmae' here [Did you mean 'name'?]" },
+		{ "  - shell: a ${item}", "${item}: only the steps of a foreach have it" },
+		{ "  - claude: a\n    when: itme == 3", "3:11 ${itme}: there is no such variable" },
+		{ "  - claude: a\n    when: steps.no.ok", "3:11 ${steps.no.ok}: no step has the id 'no'" },
+		{ "  - foreach: '${nope}'\n    do: { shell: a }", "2:15 ${nope}: there is no such variable" },
+		{ "  - foreach: [a, '${nope}']\n    do: { shell: a }", "2:19 ${nope}: there is no such variable" },
+		{ "  - runner: deploy\n    args: { a: ['${nope}'] }", "3:18 ${nope}: there is no such variable" },
+		{ "  - runner: deploy\n    args: [x, '${nope}']", "3:16 ${nope}: there is no such variable" },
+		{ "  - runner: ${nope}", "2:13 ${nope}: there is no such variable" },
+		{ "  - { shell: a, on_failure: { claude: '${nope}' } }", "2:40 ${nope}: there is no such variable" },
+		{ "  - { shell: a, verify: 'x ${steps.no.ok}' }", "2:28 ${steps.no.ok}: no step has the id 'no'" },
+		{ "  - claude: a ${b c}", "2:15 '${b c}' is no variable" }, { "  - shell: |\n      a\n        ${a.b} x", "4:9 ${a.b}: there is no" },
+		{ "  - { shell: a, id: one }\n  - { parallel: [{ shell: b, id: one }] }", "3:34 id 'one' is taken by the step in line 2" },
+	}
+	for _, case in ipairs(WRONG) do
+		it(("are refused where they mean nothing: %q"):format(case[1]), function()
+			local text = uses(case[1])
+			assert.truthy(text:find(case[2], 1, true), text)
+		end)
+	end
+
+	it("can't be results in the workflow's own environment, which is made first", function()
+		local text = told "env: { A: '${shell.output}', B: '${steps.x.output}' }\ncommands: [{ shell: a, id: x }]"
+		assert.equal("1:12 ${shell.output}: no step has run yet where this is used [Use it in the steps]\n"
+			.. "1:34 ${steps.x.output}: no step has run yet where this is used [Use it in the steps]", text)
+	end)
+end)
+
+describe("problems", function()
+	it("are told all at once, by their places", function()
+		assert.equal(table.concat({
+			"1:6 name is empty: write a text",
+			"2:1 unknown key 'timout' in a workflow [Did you mean 'timeout'?]",
+			"4:14 ${x}: there is no such variable [Declare it: vars: { x: }]",
+			"5:28 max_attempts is 'many': write a whole number from 0 to 1000",
+			"5:34 key 'max_attempts' is there twice: the first is in line 5",
+			"6:13 when: a single '=' compares nothing: write ==",
+		}, "\n"), told [[
+name:
+timout: 5
+commands:
+  - claude: "${x}"
+    retry: { max_attempts: many, max_attempts: 1 }
+    when: a = 1
+]])
+	end)
+
+	it("are told once where an alias repeats them", function()
+		assert.equal("2:19 ${x}: there is no such variable [Declare it: vars: { x: }]",
+			told "commands:\n  - &a { claude: '${x}' }\n  - *a\n")
+	end)
+
+	it("are counted beyond a hundred", function()
+		local _, problems = file.parse("commands:\n" .. ("  - shel: a\n"):rep(250), "x.yaml")
+		assert.equal(101, #problems)
+		assert.equal("there are 150 more problems", problems[101].message)
+	end)
+
+	it("of YAML stand among them, and end the reading where they must", function()
+		assert.equal("2:1 a tab in the indentation: YAML is indented by spaces", told "name: x\n\tcommands:")
+		assert.equal("2:1 key 'name' is there twice: the first is in line 1\n3:1 unknown key 'foo' in a workflow",
+			(told "name: x\nname: y\nfoo: 1\ncommands: [{ shell: a }]":gsub(" %[.-%]", "")))
+	end)
+end)
+
+describe("an unknown strategy", function()
+	local TEXT = "commands:\n  - claude: a\n    retry: { strategy: expo, initial_delay: 1s }\n"
+
+	it("is refused by check", function()
+		assert.equal("3:24 strategy is 'expo': write constant, linear, exponential, fibonacci or custom "
+			.. "[Did you mean 'exponential'?]", told(TEXT))
+	end)
+
+	it("is a warning for run, which goes on with exponential", function()
+		local workflow = parse(TEXT, { lenient = true })
+		assert.same({ "Unknown retry strategy 'expo', using exponential" }, workflow.warnings)
+		assert.equal("exponential", workflow.steps[1].retry.policy.strategy)
+	end)
+
+	it("is all that run is lenient about", function()
+		assert.truthy(told(TEXT .. "    tmeout: 5", { lenient = true }):find("unknown key 'tmeout'", 1, true))
+		assert.truthy(told("commands: [{ claude: a, retry: { strategy: 3 } }]", { lenient = true }):find("strategy is 3", 1, true))
+	end)
+end)
+
+describe("a workflow file", function()
+	it("is read from its path", function()
+		local path = os.tmpname()
+		local handle = assert(io.open(path, "w"))
+		handle:write(SEED)
+		handle:close()
+		local workflow = file.load(path)
+		os.remove(path)
+		assert.same({ path, "example-with-retry", SEED }, { workflow.path, workflow.name, workflow.text })
+	end)
+
+	it("that is missing or no file is a problem that says so", function()
+		local _, missing = file.load "/nonexistent/a: b.yaml"
+		assert.same({ { code = "FILE_NOT_FOUND", message = "the workflow file can't be read: No such file or directory",
+			suggestion = "Give the path of a workflow file" } }, missing)
+		local _, folder = file.load "/tmp"
+		assert.same({ "FILE_UNREADABLE", "the workflow file can't be read: Is a directory" },
+			{ folder[1].code, folder[1].message })
+	end)
+
+	it("that is empty is told to be empty", function()
+		local _, problems = file.load "/dev/null"
+		assert.equal("the file is empty: write name: and commands:, the list of its steps", problems[1].message)
+	end)
+
+	it("of endless length is given up", function()
+		local _, problems = file.load "/dev/zero"
+		assert.equal("the text is longer than 4 MiB, the most that is read", problems[1].message)
+	end)
+
+	it("of 1,000 steps is checked in well under 100 ms of processor time", function()
+		local text = "commands:\n" .. ('  - shell: "true"\n'):rep(1000)
+		local best = math.huge
+		for _ = 1, 5 do
+			local started = os.clock()
+			parse(text)
+			best = math.min(best, os.clock() - started)
+		end
+		assert.is_true(best < 0.1, best)
+	end)
+end)
