@@ -31,10 +31,19 @@
 
 /* --- failures -------------------------------------------------------------------- */
 
+/* SQLite keeps the errno of a failure, but not of a failed COMMIT: there errno
+ * itself tells, which the caller has cleared before. */
+static int os_error_of(const struct sqlite_conn *c, int code, int since)
+{
+	if (!sqlite_error_is_system(code))
+		return 0;
+	return since != 0 ? since : c->api->system_errno(c->db);
+}
+
 int sqlite_push_failure(lua_State *L, const struct sqlite_conn *c)
 {
-	int code = c->api->extended_errcode(c->db);
-	int os_error = sqlite_error_is_system(code) ? c->api->system_errno(c->db) : 0;
+	int since = errno, code = c->api->extended_errcode(c->db);
+	int os_error = os_error_of(c, code, since);
 
 	lua_pushnil(L);
 	if (os_error != 0)
@@ -118,6 +127,7 @@ static int conn_close(lua_State *L)
 
 static int execute(const struct sqlite_conn *c, const char *sql)
 {
+	errno = 0;
 	return c->api->exec(c->db, sql, NULL, NULL, NULL);
 }
 
@@ -265,6 +275,7 @@ static int l_open(lua_State *L)
 		return 1;
 	if (c->db == NULL)
 		return fail_with(L, "out of memory", "SQLITE_NOMEM");
+	errno = 0; /* what came after the failure is no news of it */
 	return sqlite_fail(L, c);
 }
 

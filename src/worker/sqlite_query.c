@@ -5,6 +5,7 @@
  */
 #include "sqlite_conn.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ static sqlite3_stmt *compile(lua_State *L, const struct sqlite_conn *c)
 	const char *text = lua_tostring(L, SQL), *rest = "";
 	sqlite3_stmt *s = NULL;
 
+	errno = 0;
 	if (c->api->prepare_v2(c->db, text, -1, &s, &rest) != SQLITE_OK)
 		return NULL;
 	if (s == NULL || rest[strspn(rest, " \t\r\n;")] != '\0') {
@@ -155,6 +157,7 @@ static sqlite3_stmt *begin(lua_State *L, const struct sqlite_conn *c)
 	if (s == NULL)
 		return NULL;
 	check_parameters(L, c, s);
+	errno = 0;
 	return bind_all(L, c, s) == SQLITE_OK ? s : NULL;
 }
 

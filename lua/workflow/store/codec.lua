@@ -1,0 +1,106 @@
+-- workflow.store.codec: values of Lua in columns of the database of runs, and back. JSON
+-- with one addition: bytes that JSON can't hold (NUL, ANSI, invalid UTF-8) survive,
+-- since a variable must mean the same after `resume`.
+
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+local BYTES = "runner.bytes" -- {"runner.bytes": "1b5b"}
+
+local function to_hex(text)
+	return (text:gsub(".", function(c)
+		return ("%02x"):format(c:byte())
+	end))
+end
+
+local function from_hex(hex)
+	return (hex:gsub("%x%x", function(pair)
+		return string.char(tonumber(pair, 16))
+	end))
+end
+
+local function wrap(value)
+	if type(value) == "string" then
+		return host.clean(value) == value and value or { [BYTES] = to_hex(value) }
+	elseif type(value) ~= "table" then
+		return value
+	end
+	local copy = {}
+	for key, item in next, value do
+		copy[key] = wrap(item)
+	end
+	return setmetatable(copy, getmetatable(value))
+end
+
+local function unwrap(value)
+	if type(value) ~= "table" then
+		return value
+	elseif type(value[BYTES]) == "string" and next(value, BYTES) == nil and next(value) == BYTES then
+		return from_hex(value[BYTES])
+	end
+	for key, item in next, value do
+		value[key] = unwrap(item)
+	end
+	return value
+end
+
+-- --- kinds of columns ---------------------------------------------------------------
+
+local function encode_json(value, name)
+	local text, message, report = json.encode(value, {})
+	if text and report and (report.repaired or 0) > 0 then
+		text, message = json.encode(wrap(value))
+	end
+	if not text then
+		error(("%s can't be stored: %s"):format(name, message), 0)
+	end
+	return text
+end
+
+local function decode_json(text)
+	local value, message = json.decode(text)
+	if message then
+		return text
+	end
+	return unwrap(value)
+end
+
+local function same(value)
+	return value
+end
+
+local function to_boolean(value)
+	return value ~= 0
+end
+
+-- Of these columns the value isn't the column's own.
+local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json }
+local READ = { variables = decode_json, env_names = decode_json, data = decode_json, retryable = to_boolean }
+
+---What goes into the column `name`; nil and json.null are NULL, but for `data`,
+---whose null is a value.
+---@param name string
+---@param value any
+---@return any
+function M.encode(name, value)
+	if value == nil or value == json.null and name ~= "data" then
+		return nil
+	end
+	return (WRITE[name] or same)(value, name)
+end
+
+---A row as it was written; the same table.
+---@param row table
+---@return table
+function M.decode(row)
+	for name, read in next, READ do
+		if row[name] ~= nil then
+			row[name] = read(row[name])
+		end
+	end
+	return row
+end
+
+return M
