@@ -104,11 +104,16 @@ local function words(check, node, name)
 	return text ~= "" and text or nil
 end
 
+-- The value of a named argument; true and false are flags.
+local function argument(check, node, name)
+	if node.kind == "boolean" then
+		return node.value
+	end
+	return (node.kind == "list" and values.list_of(template) or template)(check, node, name)
+end
+
 -- A list as the command line has it, or names with values.
 local function arguments(check, node, name)
-	local argument = function(c, item, key)
-		return (item.kind == "list" and values.list_of(template) or template)(c, item, key)
-	end
 	if node.kind == "list" then
 		return values.list_of(template)(check, node, name)
 	end

@@ -27,6 +27,7 @@ local JITTER = 0.25
 ---@field max_attempts integer retries, as Spec 185 counts
 ---@field budget_ms? integer for all waits and attempts
 ---@field on? runner.workflow.RetryRule[]
+---@field unknown_transient? boolean false: a failure that fits no class is not tried again
 
 local function defaults()
 	return { strategy = "exponential", delay_ms = 5000, max_attempts = 5, jitter = JITTER }
@@ -177,7 +178,7 @@ local KEYS = {
 	max_delay = { values.duration, "max_delay_ms" }, max_delay_secs = { values.seconds, "max_delay_ms" },
 	delays = { delays },
 	retry_budget = { values.duration, "budget_ms" }, retry_budget_secs = { values.seconds, "budget_ms" },
-	retry_on = { retry_on },
+	retry_on = { retry_on }, retry_unknown = { values.boolean, "unknown_transient" },
 }
 M.keys = KEYS
 
@@ -302,7 +303,8 @@ function M.combine(kind, workflow, own)
 		return nil
 	end
 	return { policy = flat(base), max_attempts = base.max_attempts,
-		budget_ms = base.budget_ms ~= 0 and base.budget_ms or nil, on = base.on }
+		budget_ms = base.budget_ms ~= 0 and base.budget_ms or nil, on = base.on,
+		unknown_transient = base.unknown_transient }
 end
 
 return M

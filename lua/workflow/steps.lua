@@ -28,7 +28,7 @@ local LABEL = 60 -- characters
 ---@field on_failure? {steps: runner.workflow.Step[], go: "fail"|"continue"}
 ---@field on_success? {steps: runner.workflow.Step[]}
 ---@field text? string template: prompt, script, words of a command
----@field args? string[]|table<string, string|string[]> of a runner step; templates
+---@field args? string[]|table<string, string|boolean|string[]> of a runner step; texts are templates
 ---@field env? table<string, string> templates
 ---@field working_dir? string template
 ---@field output_file? string template

@@ -8,6 +8,8 @@ local rules = require "runner.rules"
 
 local M = {}
 
+---@alias runner.workflow.Reader fun(check: runner.workflow.Check, node: runner.yaml.Node, name: string): any
+
 local SHOWN = 60 -- characters of a value that are repeated
 
 M.DURATION = "a duration such as 500ms, 2s, 5m or 1h, or a number of seconds"
@@ -37,6 +39,10 @@ function M.refuse(check, node, name, expected, suggestion)
 end
 
 ---Any scalar but null, as written: 8080 and true are texts here.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return string?
 function M.any_text(check, node, name)
 	if node.text and node.kind ~= "null" then
 		return node.text
@@ -45,6 +51,10 @@ function M.any_text(check, node, name)
 end
 
 ---A text that is not blank.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return string?
 function M.text(check, node, name)
 	if node.text and node.kind ~= "null" and node.text:find("%S") then
 		return node.text
@@ -54,6 +64,11 @@ end
 
 local SPOKEN = { yes = "true", on = "true", y = "true", no = "false", off = "false", n = "false" }
 
+---true or false; what YAML 1.1 took for them is told.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return boolean?
 function M.boolean(check, node, name)
 	if node.kind == "boolean" then
 		return node.value
@@ -65,6 +80,7 @@ end
 
 ---@param least integer
 ---@param most integer
+---@return runner.workflow.Reader
 function M.whole(least, most)
 	local expected = ("a whole number from %d to %d"):format(least, most)
 	return function(check, node, name)
@@ -77,6 +93,10 @@ function M.whole(least, most)
 end
 
 ---Milliseconds; 0 for "none".
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return integer?
 function M.duration(check, node, name)
 	local ms = node.value ~= nil and rules.duration(node.value)
 	if ms then
@@ -86,6 +106,10 @@ function M.duration(check, node, name)
 end
 
 ---Milliseconds from a number of seconds: the keys that end in _secs.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return integer?
 function M.seconds(check, node, name)
 	local numeric = node.kind == "integer" or node.kind == "number"
 	local ms = numeric and rules.duration(node.value)
@@ -100,6 +124,7 @@ end
 ---One of the keys of `choices`; the value is what stands there.
 ---@param choices table<string, any>
 ---@param expected string
+---@return runner.workflow.Reader
 function M.choice(choices, expected)
 	return function(check, node, name)
 		local value = node.text and node.kind ~= "null" and choices[node.text]
@@ -111,7 +136,8 @@ function M.choice(choices, expected)
 end
 
 ---@param mode "value"|"shell"
----@param read? function what the text has to be; default: any text
+---@param read? runner.workflow.Reader what the text has to be; default: any text
+---@return runner.workflow.Reader
 function M.template(mode, read)
 	read = read or M.any_text
 	return function(check, node, name)
@@ -124,7 +150,8 @@ function M.template(mode, read)
 end
 
 ---A list of what `read` takes; a single one stands for a list of it.
----@param read function
+---@param read runner.workflow.Reader
+---@return runner.workflow.Reader
 function M.list_of(read)
 	return function(check, node, name)
 		if node.kind == "null" then
@@ -141,7 +168,8 @@ end
 ---A map from names that match `pattern` to what `read` takes.
 ---@param pattern string
 ---@param expected string the words for such a name
----@param read function
+---@param read runner.workflow.Reader
+---@return runner.workflow.Reader
 function M.map_of(pattern, expected, read)
 	return function(check, node, name)
 		if node.kind ~= "map" then
@@ -160,6 +188,9 @@ function M.map_of(pattern, expected, read)
 end
 
 ---The value itself, unread.
+---@param _ runner.workflow.Check
+---@param node runner.yaml.Node
+---@return runner.yaml.Node
 function M.node(_, node)
 	return node
 end

@@ -257,7 +257,7 @@ commands:
   - runner: "${target} up"
 ]]).steps
 		assert.same({ "deploy", { "--keep", "3", "${target}" } }, { steps[1].text, steps[1].args })
-		assert.same({ "db migrate", { keep = "3", force = "true", tags = { "a", "${target}" }, name = "" } },
+		assert.same({ "db migrate", { keep = "3", force = true, tags = { "a", "${target}" }, name = "" } },
 			{ steps[2].text, steps[2].args })
 		assert.same({ "db migrate", "${target} up" }, { steps[3].text, steps[4].text })
 		assert.is_nil(steps[3].args)
@@ -507,6 +507,34 @@ commands:
 	it("are told once where an alias repeats them", function()
 		assert.equal("2:19 ${x}: there is no such variable [Declare it: vars: { x: }]",
 			told "commands:\n  - &a { claude: '${x}' }\n  - *a\n")
+	end)
+
+	it("have a place in the text and never break the reader, whatever the values are", function()
+		math.randomseed(11)
+		local values = { "", "x", "3", "-1", "1.5", "true", "null", "[]", "{}", "[[]]", "[x, 3]", "{ a: b }", "[{ shell: a }]",
+			"{ shell: a }", "'${'", "'${a.b}'", "'${item}'", "soon", "5s", "{ steps: x }", "{ then: }", "&a { claude: x }", "*a" }
+		local keys = { "shell", "claude", "runner", "foreach", "parallel", "do", "limit", "args", "id", "when", "retry", "timeout",
+			"retry_on", "delays", "strategy", "on_failure", "on_success", "verify", "capture_output", "env", "secrets", "vars",
+			"commands", "steps", "max_items", "idempotent", "jitter", "env_files", "name" }
+		local function key()
+			return keys[math.random(#keys)] .. ": "
+		end
+		local function lines(n, indent)
+			local out = {}
+			for i = 1, n do
+				local below = indent < 12 and math.random(4) == 1
+				out[i] = (" "):rep(indent) .. key() .. (below and "\n" .. lines(2, indent + 2) or values[math.random(#values)])
+			end
+			return table.concat(out, "\n")
+		end
+		for _ = 1, 2000 do
+			local text = "commands:\n  - shell: a\n" .. lines(3, 4) .. "\n" .. lines(2, 0) .. "\n"
+			local workflow, problems = file.parse(text, "x.yaml", { lenient = math.random(2) == 1 })
+			assert.is_true(workflow ~= nil or #problems > 0)
+			for _, p in ipairs(problems or {}) do
+				assert.is_true(p.line >= 1 and p.line <= 60 and p.column >= 1 and #p.message > 0, text)
+			end
+		end
 	end)
 
 	it("are counted beyond a hundred", function()

@@ -77,6 +77,12 @@ describe("a retry map", function()
 			{ flat.retries, flat.delay_ms, flat.max_delay_ms, flat.jitter_ppm, flat.strategy })
 	end)
 
+	it("is read as Spec 185's test_retry_policy_parsing wants it", function()
+		local flat = policy_of("claude", "{ strategy: exponential, initial_delay_secs: 2, max_attempts: 3, jitter: 0.1, max_delay_secs: 30 }")
+		assert.same({ "exponential", 2000, 3, "factor", 100000, 30000 },
+			{ flat.strategy, flat.delay_ms, flat.retries, flat.jitter, flat.jitter_ppm, flat.max_delay_ms })
+	end)
+
 	it("overrides the workflow's key by key", function()
 		local retry = retry_of("claude", "{ max_attempts: 9 }", "{ max_attempts: 2, initial_delay: 1s, jitter: 0.1, retry_budget: 3m }")
 		assert.same({ 9, 1000, 100000, 180000 },
@@ -184,6 +190,13 @@ commands:
 		assert.same({ "TIMEOUT" }, policy_of("claude", "{ retry_on: TIMEOUT }").on)
 	end)
 
+	it("says whether a failure that fits no class is tried again", function()
+		assert.is_nil(retry_of("claude", "{}").unknown_transient)
+		assert.is_false(retry_of("claude", "{ retry_unknown: false }").unknown_transient)
+		assert.is_false(retry_of("claude", "{ max_attempts: 2 }", "{ retry_unknown: false }").unknown_transient)
+		assert.is_true(retry_of("claude", "{ retry_unknown: true }", "{ retry_unknown: false }").unknown_transient)
+	end)
+
 	it("replaces the workflow's retry_on as one key", function()
 		local both = retry_of("claude", "{ retry_on: [TIMEOUT] }", "{ retry_on: { exit: 75 } }")
 		assert.same({ nil, { "TIMEOUT" } }, { both.on, both.policy.on })
@@ -229,6 +242,7 @@ commands:
 		{ "{ jitter_factor: 1.5 }", "3:29 jitter_factor is 1.5: write a number from 0 to 1" },
 		{ "{ jitter_factor: true }", "3:29 jitter_factor is true" },
 		{ "{ jitter: 0.2, jitter_factor: 0.3 }", "3:27 jitter_factor belongs beside jitter: true; this jitter says it already" },
+		{ "{ retry_unknown: no }", "3:29 retry_unknown is 'no': write true or false [Write retry_unknown: false]" },
 		{ "{ retry_budget: x }", "3:28 retry_budget is 'x': write a duration" },
 		{ "{ retry_on: }", "retry_on is empty: write a rule such as { exit: 75 }, or a list of classes such as [timeout, network]" },
 		{ "{ retry_on: [] }", "3:24 retry_on is a list: write a rule such as" },
