@@ -527,7 +527,7 @@ commands:
 			end
 			return table.concat(out, "\n")
 		end
-		for _ = 1, 2000 do
+		for _ = 1, 600 do
 			local text = "commands:\n  - shell: a\n" .. lines(3, 4) .. "\n" .. lines(2, 0) .. "\n"
 			local workflow, problems = file.parse(text, "x.yaml", { lenient = math.random(2) == 1 })
 			assert.is_true(workflow ~= nil or #problems > 0)
