@@ -43,37 +43,33 @@ function M.path(run_id, key, number)
 	return ("%s/runner/logs/%s/%s-%d.json"):format(state_dir(), file_name(run_id), file_name(key), number)
 end
 
-local CODES = { EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
-	ENOSPC = "RESOURCE_EXHAUSTED", EDQUOT = "RESOURCE_EXHAUSTED", ENOENT = "NOT_FOUND" }
-
-local function must(ok, what, message, errno)
-	if not ok then
-		errors.raise(CODES[errno] or "UNAVAILABLE", ("Can't %s the log: %s"):format(what, message))
-	end
-	return ok
-end
-
----Write a record, whole or not at all; folders are made. Raises what the system
----refuses: PERMISSION_DENIED, RESOURCE_EXHAUSTED (full), UNAVAILABLE.
+---Write a record, whole or not at all; folders are made.
 ---@param path string as M.path
 ---@param record table without secrets
+---@return true? ok, string? message, string? errno "ENOSPC" …
 function M.write(path, record)
-	local text = assert(json.encode(record))
+	local text, why = json.encode(record)
+	if not text then
+		return nil, why
+	end
 	local ok, message, errno = fs.mkdirs(path:match "^(.*)/", FOLDER)
-	must(ok, "write", message, errno)
-	ok, message, errno = fs.write(path, text .. "\n", FILE)
-	must(ok, "write", message, errno)
+	if not ok then
+		return nil, message, errno
+	end
+	return fs.write(path, text .. "\n", FILE)
 end
 
----Read a record back. Raises NOT_FOUND; PRECONDITION where it is no JSON.
+---Read a record back.
 ---@param path string
----@return table
+---@return table? record, string? message, string? errno nil: it is no JSON
 function M.read(path)
 	local text, message, errno = fs.read(path)
-	must(text, "read", message, errno)
+	if not text then
+		return nil, message, errno
+	end
 	local record, why = json.decode(text)
-	if record == nil then
-		errors.raise("PRECONDITION", ("The log %s can't be read: %s"):format(path, why))
+	if type(record) ~= "table" then
+		return nil, ("The log %s is damaged: %s"):format(path, why or "no object")
 	end
 	return record
 end

@@ -1,0 +1,61 @@
+-- claude: a `claude:` step as a process, and what its result means. Runs in the
+-- worker; it starts nothing. stdin is /dev/null, the prompt is an argument.
+
+local classify = require "runner.workflow.classify"
+local reply = require "runner.workflow.reply"
+local surroundings = require "runner.workflow.surroundings"
+local variables = require "runner.workflow.variables"
+
+local M = { noun = "Claude command" }
+
+-- The program refuses stream-json beside --print without --verbose.
+local FLAGS = { text = {}, json = { "--output-format", "json" }, ["stream-json"] = { "--output-format", "stream-json", "--verbose" } }
+
+local function append(list, items)
+	for _, item in ipairs(items) do
+		list[#list + 1] = item
+	end
+end
+
+-- A prompt that began with a dash would be a flag.
+local function argument(prompt)
+	return prompt:sub(1, 1) == "-" and " " .. prompt or prompt
+end
+
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@param _ table the workflow
+---@param settings table
+---@return table options
+function M.request(step, scope, _, settings)
+	local claude = settings.claude or {}
+	local prompt = variables.expand(step.text, scope)
+	local argv = { claude.program or "claude" }
+	append(argv, claude.args or {})
+	argv[#argv + 1] = "--print"
+	append(argv, FLAGS[claude.output or "text"])
+	argv[#argv + 1] = argument(prompt)
+	return surroundings.options(step, scope, settings, argv, prompt)
+end
+
+---The prompt, for logs.
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@return string
+function M.describe(step, scope)
+	return variables.expand(step.text, scope)
+end
+
+---@param step runner.workflow.Step
+---@param result runner.Result
+---@return table outcome
+function M.interpret(step, result)
+	local found = reply.find(result.stdout)
+	local text = found and reply.text(found) or result.stdout
+	if result.ok and not reply.failed(found) then
+		return surroundings.success(result, text, found)
+	end
+	return surroundings.failure(result, classify.claude(result, surroundings.rules(step, result)), text)
+end
+
+return M

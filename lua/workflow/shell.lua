@@ -1,0 +1,37 @@
+-- shell: a `shell:` step as a process, and what its result means. Runs in the
+-- worker; it starts nothing. Values reach the shell as environment variables.
+
+local classify = require "runner.workflow.classify"
+local surroundings = require "runner.workflow.surroundings"
+local variables = require "runner.workflow.variables"
+
+local M = { noun = "Shell command" }
+
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@param _ table the workflow
+---@param settings table
+---@return table options
+function M.request(step, scope, _, settings)
+	local script, values = variables.shell(step.text, scope)
+	return surroundings.options(step, scope, settings, { "/bin/sh", "-c", script }, M.describe(step), values)
+end
+
+---The text as it stands in the workflow: its values are in the environment.
+---@param step runner.workflow.Step
+---@return string
+function M.describe(step)
+	return step.text
+end
+
+---@param step runner.workflow.Step
+---@param result runner.Result
+---@return table outcome
+function M.interpret(step, result)
+	if result.ok then
+		return surroundings.success(result, result.stdout)
+	end
+	return surroundings.failure(result, classify.shell(result, surroundings.rules(step, result)), result.stdout)
+end
+
+return M

@@ -1,0 +1,146 @@
+-- waits: how long does the text of a failure ask us to wait? "Retry-After: 12",
+-- "try again in 30 seconds", "resets 3:45pm (Europe/Berlin)". Runs in the worker.
+-- It waits for nothing and bounds nothing: whoever asks does.
+
+local fs = require "runner.fs"
+local host = require "runner.host"
+
+local M = {}
+
+local DAY_S = 24 * 3600
+local JUST_PASSED_S = 300 -- a clock time this long ago is now, not tomorrow
+local ZONES = "/usr/share/zoneinfo/"
+
+-- --- durations -------------------------------------------------------------------------
+
+local UNITS = {}
+for ms, names in pairs {
+	[1] = "ms millisecond milliseconds",
+	[1000] = "s sec secs second seconds",
+	[60000] = "m min mins minute minutes",
+	[3600000] = "h hr hrs hour hours",
+	[86400000] = "d day days",
+} do
+	for name in names:gmatch "%a+" do
+		UNITS[name] = ms
+	end
+end
+
+-- "2h 30m" at `at` as ms. A bare number counts in `unit_ms`, where one is given.
+local function duration(text, at, unit_ms)
+	local total
+	while true do
+		local number, unit, rest = text:match("^[%s,]*(%d+%.?%d*)%s*(%a*)()", at)
+		local ms = number and (UNITS[unit] or not total and unit_ms)
+		if not ms then
+			return total and math.ceil(total)
+		end
+		total, at = (total or 0) + tonumber(number) * ms, rest
+		at = text:match("^%s+and()%s", at) or at
+	end
+end
+
+-- --- clock times ------------------------------------------------------------------------
+
+local function time_zone(name)
+	if name == "utc" or name == "gmt" then
+		return "UTC"
+	elseif name and name:find "^[%a_]+/[%w_/+-]+$" and fs.stat(ZONES .. name) then
+		return name
+	end
+end
+
+-- os.time makes the C library look at TZ again; os.date alone does not.
+local function in_zone(zone, f)
+	local before = os.getenv "TZ"
+	host.setenv("TZ", zone)
+	os.time { year = 2000, month = 1, day = 1 }
+	local result = f()
+	host.setenv("TZ", before)
+	os.time { year = 2000, month = 1, day = 1 }
+	return result
+end
+
+-- Seconds until the clock next shows hour:minute.
+local function until_clock(hour, minute, now_s)
+	local today = os.date("*t", now_s)
+	local function at(days)
+		return os.time { year = today.year, month = today.month, day = today.day + days, hour = hour, min = minute, sec = 0 }
+	end
+	local left = at(0) - now_s
+	return math.max(left <= -JUST_PASSED_S and at(1) - now_s or left, 0)
+end
+
+local HALVES = { am = 0, pm = 12 }
+
+-- "1pm", "3:45 pm", "13:00" | nil
+local function hour_and_minute(text, at)
+	local hour, minute, half, rest = text:match("^(%d%d?):(%d%d)%s*([ap]?m?)()", at)
+	if not hour then
+		hour, half, rest = text:match("^(%d%d?)%s*([ap]m)()", at)
+	end
+	hour, minute = math.tointeger(tonumber(hour)), math.tointeger(tonumber(minute)) or 0
+	if not hour or minute > 59 or hour > (HALVES[half] and 12 or 23) then
+		return nil
+	elseif HALVES[half] then
+		hour = hour % 12 + HALVES[half]
+	end
+	return hour, minute, rest
+end
+
+local function clock(text, at, now_ms, original)
+	local hour, minute, rest = hour_and_minute(text, at)
+	if not hour then
+		return nil
+	end
+	local zone = time_zone(original:match("^%s*%(([%a_]+/[%w_/+-]+)%)", rest)) or time_zone(text:match("^%s*%(?(%a+)", rest))
+	local function left()
+		return until_clock(hour, minute, now_ms // 1000)
+	end
+	return 1000 * (zone and in_zone(zone, left) or left())
+end
+
+local function epoch(text, at, now_ms)
+	local seconds = math.tointeger(tonumber(text:match("^%d%d%d%d%d%d%d%d%d%d%f[%D]", at)))
+	local left = seconds and seconds * 1000 - now_ms
+	return left and left > 0 and left < 366 * DAY_S * 1000 and left or nil
+end
+
+-- --- what introduces them -----------------------------------------------------------------
+
+-- Numbers without a unit count in `unit_ms`; without that they are no time.
+local function spell(unit_ms)
+	return function(text, at)
+		return duration(text, at, unit_ms)
+	end
+end
+
+-- Pattern in the lower-case text, ending where the time begins; how to read it.
+local ROWS = {
+	{ "retry[-_]after[-_]ms[\"']?%s*[:=]%s*[\"']?()%d", spell(1) },
+	{ "retry[-_ ]after[\"']?%s*[:=]?%s*[\"']?()%d", spell(1000) },
+	{ "try again in%s+a?b?o?u?t?%s*()%d", spell() },
+	{ "try again after%s+()%d", spell() },
+	{ "retry%a* in%s+()%d", spell() },
+	{ "wait%s+()%d", spell() },
+	{ "resets? in%s+()%d", spell() },
+	{ "resets?%s+a?t?%s*()%d", clock },
+	{ "limit reached|()%d", epoch },
+}
+
+---The wait that a text asks for, in ms; nil when it asks for none.
+---@param text string
+---@param now_ms integer wall clock, ms since the epoch
+---@return integer?
+function M.find(text, now_ms)
+	local lower = text:lower()
+	for _, row in ipairs(ROWS) do
+		local at = lower:match(row[1])
+		local ms = at and row[2](lower, at, now_ms, text)
+		if ms then
+			return ms
+		end
+	end
+end
+
+return M
