@@ -3,6 +3,7 @@
 -- is in C (runner.process); what a spec may hold is in proc_spec.
 
 local errors = require "runner.errors"
+local not_started = require("runner.proc_result").not_started
 local process = require "runner.process"
 local session = require "runner.session"
 local specs = require "runner.proc_spec"
@@ -69,40 +70,6 @@ local function describe(options, argv, result)
 		why = last_line(result.stdout)
 	end
 	return program(argv) .. " " .. ending(options, result) .. (why ~= "" and ": " .. why or "")
-end
-
-local SUGGESTIONS = {
-	ENOENT = "Install %s, or put its directory into PATH",
-	EACCES = "Make %s executable: chmod +x",
-	ENOEXEC = "Give %s a first line such as #!/bin/sh, or run it through its interpreter",
-	E2BIG = "Pass %s fewer or shorter arguments, or the data through stdin or a file",
-}
-
-local function suggestion(argv, errno, step)
-	if step == "chdir" then
-		return "Create the directory, or correct cwd"
-	elseif step ~= "exec" then
-		return nil
-	elseif errno == "ENOENT" and #argv == 1 and argv[1]:find("%s") then
-		local words = {}
-		for word in argv[1]:gmatch("%S+") do
-			words[#words + 1] = ("%q"):format(word)
-		end
-		return ("There is no shell: write each argument as its own string, { %s }"):format(table.concat(words, ", "))
-	end
-	return SUGGESTIONS[errno] and SUGGESTIONS[errno]:format(argv[1])
-end
-
-local function not_started(argv, message, code, context)
-	return {
-		ok = false,
-		stdout = "", stderr = "",
-		stdout_dropped = 0, stderr_dropped = 0,
-		duration_ms = 0,
-		truncated = false, incomplete = false, timed_out = false,
-		error = message, errno = context.errno, code = code,
-		suggestion = suggestion(argv, context.errno, context.step),
-	}
 end
 
 -- --- errors ------------------------------------------------------------------------------

@@ -195,19 +195,32 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd)
 
 /* --- the parent's side ----------------------------------------------------------- */
 
+struct birth {
+	const struct child_spec *spec;
+	int report_fd;
+};
+
+static NO_RETURN int be_born(void *data)
+{
+	const struct birth *b = data;
+
+	child_main(b->spec, b->report_fd);
+}
+
 /* All signals wait until the child has default dispositions: a handler of ours
  * must not run there and act on our behalf. */
 static pid_t fork_blocked(const struct child_spec *spec, const int report[2])
 {
+	struct birth birth = { spec, report[1] };
 	sigset_t all, before;
 	pid_t pid;
 	int err;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork();
+	pid = spec->borrow_memory ? os_fork_borrowing(be_born, &birth) : fork();
 	if (pid == 0)
-		child_main(spec, report[1]);
+		be_born(&birth);
 	err = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	errno = err;

@@ -36,6 +36,7 @@ struct child_spec {
 	int fd[3];               /* become 0, 1, 2; -1: /dev/null */
 	bool new_session;        /* setsid */
 	bool new_group;          /* setpgid(0, 0) */
+	bool borrow_memory;      /* os_fork_borrowing(): cheaper; for a process without handlers */
 };
 
 /* Fork and exec. Returns the pid, or -1 with *error (the child has been
@@ -67,6 +68,12 @@ bool spared_has(const struct spared *s, pid_t pid);
 /* Signal our direct children except the spared. Async-signal-safe. Returns how
  * many were signalled, -1 when the system can't list them. */
 int child_signal_direct(int sig, const struct spared *spare);
+/* `root` and all that descends from it, parents before their children, but the
+ * spared and what descends from them: all are found before the first is signalled,
+ * since once a parent is dead its children are somebody else's. How many;
+ * `found` holds CHILD_MAX_FOUND. Async-signal-safe. */
+#define CHILD_MAX_FOUND 4096
+int child_find_tree(pid_t root, pid_t *found, const struct spared *spare);
 /* Signal every descendant of `root` (itself included, the calling process
  * never), depth first found, up to 4096 of them. Not for a clean run: it walks /proc. */
 int child_signal_tree(pid_t root, int sig, const struct spared *spare);

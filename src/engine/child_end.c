@@ -12,7 +12,7 @@
 
 #include "os.h"
 
-#define MAX_PIDS 4096        /* 16 KiB of stack each: a handler can bear it */
+#define MAX_PIDS CHILD_MAX_FOUND /* 16 KiB of stack each: a handler can bear it */
 #define MAX_REAPED 65536     /* in one call: a fork bomb must not keep us here */
 
 /* --- spared ---------------------------------------------------------------------- */
@@ -66,9 +66,7 @@ int child_signal_direct(int sig, const struct spared *spare)
 	return count < 0 ? -1 : signal_all(pids, count, sig, spare);
 }
 
-/* All are found before the first is signalled: once a parent is dead its
- * children are somebody else's. What descends from a spared one is spared. */
-static int find_tree(pid_t root, pid_t *found, const struct spared *spare)
+int child_find_tree(pid_t root, pid_t *found, const struct spared *spare)
 {
 	pid_t todo[MAX_PIDS];
 	int left = 0, count = 0;
@@ -93,7 +91,7 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 
 	if (root <= 1) /* kill(2) would take 0 and -1 for whole groups */
 		return 0;
-	return signal_all(found, find_tree(root, found, spare), sig, spare);
+	return signal_all(found, child_find_tree(root, found, spare), sig, spare);
 }
 
 /* --- the proof ------------------------------------------------------------------- */

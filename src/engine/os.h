@@ -16,6 +16,8 @@ int os_become_subreaper(void);
 int os_parent_death_signal(int sig);
 /* Close every descriptor ≥ lowest except `keep` (sorted ascending). [signal] */
 void os_close_from(int lowest, const int *keep, size_t keep_count);
+/* From here on this process leaves no core file, whatever it dies of. [signal] */
+void os_refuse_core(void);
 /* The direct children of process `pid`. Returns how many were stored (≤ cap),
  * or -1 when the system can't tell. [signal] */
 int os_children(pid_t pid, pid_t *out, int cap);
@@ -26,6 +28,10 @@ bool os_process_lives(pid_t pid);
 /* A close-on-exec descriptor that is readable once process `pid` is dead; -1
  * when the system has none. */
 int os_watch_process(pid_t pid);
+/* fork(2), but the child runs child(data), which must not return, in our memory on
+ * a stack of its own, and we stand still until it runs a program or ends (as with
+ * vfork(2)). It must change nothing that we use. The pid or -1. */
+pid_t os_fork_borrowing(int (*child)(void *data), void *data);
 /* fork(2), but the parent's wait(2) never sees the child, and no fork handlers
  * run. -1 where unsupported. */
 pid_t os_fork_unnoticed(void);

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -34,6 +36,12 @@ int os_become_subreaper(void)
 int os_parent_death_signal(int sig)
 {
 	return prctl(PR_SET_PDEATHSIG, sig, 0, 0, 0);
+}
+
+/* Not by its resource limit: a core that is piped to a program heeds none (core(5)). */
+void os_refuse_core(void)
+{
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 /* --- descriptors ----------------------------------------------------------------- */
@@ -202,6 +210,13 @@ int os_watch_process(pid_t pid)
 	errno = ENOSYS;
 	return -1;
 #endif
+}
+
+pid_t os_fork_borrowing(int (*child)(void *data), void *data)
+{
+	static char stack[64 << 10] __attribute__((aligned(16)));
+
+	return clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, data);
 }
 
 /* clone(2): with no exit signal it is no child to a wait without __WALL, until

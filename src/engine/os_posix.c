@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,11 @@ int os_become_subreaper(void)
 int os_parent_death_signal(int sig UNUSED)
 {
 	return unsupported();
+}
+
+void os_refuse_core(void)
+{
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 }
 
 void os_close_from(int lowest, const int *keep, size_t keep_count)
@@ -54,6 +60,15 @@ bool os_process_lives(pid_t pid UNUSED)
 int os_watch_process(pid_t pid UNUSED)
 {
 	return unsupported();
+}
+
+pid_t os_fork_borrowing(int (*child)(void *data), void *data)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(child(data));
+	return pid;
 }
 
 pid_t os_fork_unnoticed(void)

@@ -94,11 +94,11 @@ void cancel_set_deadline(mono_t at)
 
 int cancel_poll(struct pollfd *fds, int n, mono_t until)
 {
-	struct pollfd all[17];
+	struct pollfd all[CANCEL_POLL_MAX + 1];
 	struct timespec ts;
 	int ready;
 
-	if (n < 0 || n > 16)
+	if (n < 0 || n > CANCEL_POLL_MAX)
 		return errno = EINVAL, -1;
 	if (n > 0)
 		memcpy(all, fds, (size_t)n * sizeof(*fds));

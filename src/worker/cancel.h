@@ -40,7 +40,8 @@ void cancel_set_deadline(mono_t deadline);
 #define CANCEL_POLL_CANCELLED (-2)
 /* poll(2) until an fd is ready, `deadline` passes, or the attempt is cancelled.
  * > 0: ready; 0: deadline; -1: errno; CANCEL_POLL_CANCELLED. After
- * cancel_caught() it waits normally. n ≤ 16; fds may be NULL with n = 0. */
+ * cancel_caught() it waits normally. n ≤ CANCEL_POLL_MAX; fds may be NULL with n = 0. */
+#define CANCEL_POLL_MAX 1024
 int cancel_poll(struct pollfd *fds, int n, mono_t deadline);
 
 /* Raise the uncatchable-in-effect cancellation (re-raised until boot has it). */

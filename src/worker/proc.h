@@ -13,7 +13,7 @@
 #ifndef RUNNER_PROC_H
 #define RUNNER_PROC_H
 
-#include <lua.h>
+#include <lauxlib.h>
 #include <poll.h>
 
 #include "../common/buf.h"
@@ -38,8 +38,12 @@ struct proc {
 	int pidfd;       /* -1: the system has none */
 	bool group;      /* leads a process group of its own */
 	bool detached;   /* outlives us: never ended here */
+	bool shepherd;   /* its pid is a shepherd's (shepherd.h) */
+	int word;        /* … and this is from it; -1: heard, or none */
+	bool let_end;    /* … which said that the program ended by itself */
+	bool announced;  /* set:next() has said "done" */
 	bool lines;      /* output is queued for lines as well as tapped */
-	bool stopping;   /* TERM was sent by proc_stop() */
+	bool stopping;   /* told to end by proc_stop() */
 	bool exited;     /* dead, perhaps not reaped yet */
 	bool reaped;
 	bool lost;       /* its status will never be known */
@@ -73,6 +77,7 @@ struct proc_spec {
 	bool roomy;              /* nobody may read for a while: large pipes */
 	bool lines;
 	bool detach;
+	bool shepherd;           /* its whole tree ends with it (shepherd.h) */
 	bool foreground;         /* stay in our process group */
 	size_t cap;              /* bytes kept of each stream */
 	int64_t grace_ms;
@@ -89,7 +94,8 @@ void proc_init(struct proc *p);
 int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
 /* Signal the group, or the process alone where it has none. 0 or -1 (gone). */
 int proc_signal(struct proc *p, int sig);
-/* TERM and CONT now, KILL after grace_ms; proc_turn() sees to it. */
+/* TERM and CONT now, KILL after grace_ms; proc_turn() sees to it. A shepherd
+ * does both by itself, and is killed only if it has not ended by then. */
 void proc_stop(struct proc *p, int64_t grace_ms);
 /* Look, without reaping, whether the child has ended. */
 void proc_notice_exit(struct proc *p);
@@ -139,12 +145,22 @@ void proc_set_end(struct proc_set *set, int64_t grace_ms);
 /* --- Lua ---------------------------------------------------------------------------- */
 
 #define PROC_TYPE "runner.process"
+#define PROC_SET_TYPE "runner.process_set"
 
 /* Read the table at `index` into *spec; raises for wrong types. Pushes values
  * that own what the spec points to: keep them until proc_start() is over. */
 void proc_read_spec(lua_State *L, int index, struct proc_spec *spec);
 /* Push nil, message, CODE, { step=, errno= }; returns 4. */
 int proc_push_failure(lua_State *L, const struct proc_failure *failure);
+/* process.set{handle…}: pushes a set; and the methods of sets, on top of the stack. */
+int proc_make_set(lua_State *L);
+extern const luaL_Reg proc_set_methods[];
+/* When a wait for children ends even if they don't: the supervisor ends the
+ * attempt, and its verdict must come before a script can go on without its child,
+ * so its TERM is due first. */
+mono_t proc_attempt_end(void);
+/* End the set, unless it is detached, and raise the cancellation. */
+int proc_cancelled(lua_State *L, struct proc_set *set);
 /* Push the table that says what became of a reaped child; returns 1. Once:
  * the captured bytes move to Lua. */
 int proc_push_result(lua_State *L, struct proc *p);

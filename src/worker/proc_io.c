@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../common/xio.h"
+#include "../engine/shepherd.h"
 #include "cancel.h"
 #include "proc.h"
 
@@ -19,8 +20,8 @@
 #define QUEUE_MAX (1 << 20) /* lines read ahead of whoever takes them */
 #define DRAIN_MS 100        /* for EOF, after the child's own death */
 #define GIVE_UP_MS 1000     /* after KILL: uninterruptible */
+#define SHEPHERD_SLACK_MS 200 /* it gives up by itself first */
 #define TICK_MS 10          /* where the system can't tell us of a death or of so many pipes */
-#define CANCEL_POLL_MAX 16
 
 /* --- bytes ---------------------------------------------------------------------- */
 
@@ -170,10 +171,27 @@ bool proc_done(const struct proc *p)
 	return p->pid <= 0 || (p->exited && p->out[0].fd < 0 && p->out[1].fd < 0);
 }
 
+/* Again for each shorter grace. What has ended meanwhile keeps its own end. */
+static void stop_shepherd(struct proc *p, int64_t grace_ms)
+{
+	mono_t kill_at = mono_add_ms(mono_now(), grace_ms + SHEPHERD_GIVE_UP_MS + SHEPHERD_SLACK_MS);
+
+	proc_notice_exit(p);
+	if (p->exited || kill_at >= p->kill_at)
+		return;
+	p->kill_at = kill_at;
+	p->stopping = true;
+	shepherd_stop(p->pid, grace_ms);
+}
+
 void proc_stop(struct proc *p, int64_t grace_ms)
 {
 	if (p->reaped || proc_done(p))
 		return;
+	if (p->shepherd) {
+		stop_shepherd(p, grace_ms);
+		return;
+	}
 	p->kill_at = MIN_OF(p->kill_at, mono_add_ms(mono_now(), grace_ms));
 	if (p->stopping)
 		return;
@@ -195,6 +213,8 @@ void proc_reap(struct proc *p)
 	while (got < 0 && errno == EINTR);
 	p->lost = p->lost || got != p->pid;
 	p->reaped = true;
+	p->let_end = p->word >= 0 && shepherd_let_end(p->word);
+	xclose(&p->word);
 	xclose(&p->pidfd);
 }
 
@@ -275,7 +295,7 @@ static int poll_until(struct pollfd *fds, int n, mono_t until)
 	return poll(fds, (nfds_t)n, (int)ms + (until > mono_now() ? 1 : 0));
 }
 
-/* cancel_poll() takes 16 descriptors; a longer pipeline is looked at in ticks. */
+/* cancel_poll() takes so many descriptors; a larger set is looked at in ticks. */
 static int wait_for(struct pollfd *fds, int n, mono_t until, bool heed)
 {
 	mono_t tick = MIN_OF(until, mono_add_ms(mono_now(), TICK_MS));
@@ -357,6 +377,7 @@ void proc_end(struct proc *p, int64_t grace_ms)
 		proc_set_end(&alone, grace_ms);
 	proc_forget_lines(p);
 	xclose(&p->in);
+	xclose(&p->word);
 	xclose(&p->pidfd);
 	for (int i = 0; i < 2; i++)
 		xclose(&p->out[i].fd);

@@ -163,6 +163,7 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->roomy = read_flag(L, index, "roomy");
 	spec->lines = read_flag(L, index, "lines");
 	spec->detach = read_flag(L, index, "detach");
+	spec->shepherd = read_flag(L, index, "shepherd") && !spec->detach;
 	spec->foreground = read_flag(L, index, "foreground");
 	spec->cap = (size_t)read_size(L, index, "cap", 1 << 20);
 	spec->grace_ms = read_size(L, index, "grace_ms", 2000);

@@ -10,6 +10,7 @@
 #include "../common/xio.h"
 #include "../engine/child.h"
 #include "../engine/os.h"
+#include "../engine/shepherd.h"
 #include "channel.h"
 #include "proc.h"
 #include "worker.h"
@@ -133,7 +134,8 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	pid_t pid;
 
 	p->started = mono_now();
-	pid = child_spawn(&child, &error);
+	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, &p->word, &error)
+	                     : child_spawn(&child, &error);
 	if (pid < 0) {
 		errno = error.err;
 		return fail(failure, child_step_name(error.step),
@@ -142,7 +144,8 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		                                        : NULL);
 	}
 	p->pid = pid;
-	p->group = child.new_session || child.new_group;
+	p->shepherd = spec->shepherd;
+	p->group = !spec->shepherd && (child.new_session || child.new_group);
 	p->pidfd = os_watch_process(pid);
 	return 0;
 }
@@ -162,6 +165,7 @@ void proc_init(struct proc *p)
 {
 	*p = (struct proc){
 		.pidfd = -1,
+		.word = -1,
 		.in = -1,
 		.drain_until = MONO_NEVER,
 		.kill_at = MONO_NEVER,

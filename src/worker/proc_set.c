@@ -1,0 +1,231 @@
+/*
+ * proc_set.c: waiting for several children at once, for Lua: the sets that
+ * process.set{handle…} makes. Runs in the worker; starts no process.
+ *
+ *   set:limit(ms)  set:wait(lines)   all of them, to the end (ctx:run, ctx:pipeline)
+ *   set:next(lines, ms)              one piece of news at a time (a scheduler)
+ *   set:stop(grace_ms)               TERM to all now, KILL later
+ */
+#include "../common/xio.h"
+#include "cancel.h"
+#include "proc.h"
+
+/* --- what waits have in common ---------------------------------------------------------- */
+
+/* In cleanup, after TERM, its KILL is the bound. */
+mono_t proc_attempt_end(void)
+{
+	return cancel_seen() ? MONO_NEVER : mono_add_ms(cancel_deadline(), CANCEL_TERM_DUE_MS);
+}
+
+int proc_cancelled(lua_State *L, struct proc_set *set)
+{
+	if (set->n > 0 && !set->procs[0]->detached)
+		proc_set_end(set, PROC_CANCEL_GRACE_MS);
+	return cancel_raise(L);
+}
+
+/* --- sets ---------------------------------------------------------------------------------- */
+
+static struct proc_set *check_set(lua_State *L)
+{
+	return luaL_checkudata(L, 1, PROC_SET_TYPE);
+}
+
+/* One block: the set, then its three arrays, most strictly aligned first. */
+static struct proc_set *new_set(lua_State *L, size_t n)
+{
+	size_t per_proc = sizeof(struct proc *) +
+	                  PROC_WATCHES * (sizeof(struct proc_watch) + sizeof(struct pollfd));
+	struct proc_set *set = lua_newuserdatauv(L, sizeof(*set) + n * per_proc, 1);
+
+	set->n = n;
+	set->procs = (struct proc **)(set + 1);
+	set->watches = (struct proc_watch *)(set->procs + n);
+	set->fds = (struct pollfd *)(set->watches + n * PROC_WATCHES);
+	set->until = MONO_NEVER;
+	set->paused = 0;
+	set->stopping = false;
+	return set;
+}
+
+int proc_make_set(lua_State *L)
+{
+	lua_Integer n;
+	struct proc_set *set;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	n = luaL_len(L, 1);
+	luaL_argcheck(L, n <= 1000, 1, "at most 1000 handles");
+	set = new_set(L, (size_t)n);
+	for (lua_Integer i = 1; i <= n; i++) {
+		lua_rawgeti(L, 1, i);
+		set->procs[i - 1] = luaL_checkudata(L, -1, PROC_TYPE);
+		lua_pop(L, 1);
+	}
+	luaL_setmetatable(L, PROC_SET_TYPE);
+	lua_pushvalue(L, 1);
+	lua_setiuservalue(L, -2, 1); /* keeps the handles alive */
+	return 1;
+}
+
+/* set:limit(ms | nil): from now on, how long set:wait() goes on altogether. */
+static int set_limit(lua_State *L)
+{
+	struct proc_set *set = check_set(L);
+
+	set->until = lua_isnoneornil(L, 2) ? MONO_NEVER
+	                                   : mono_add_ms(mono_now(), luaL_checkinteger(L, 2));
+	set->paused = cancel_paused();
+	return 0;
+}
+
+/* set:stop(grace_ms): TERM to all now, KILL later; set:wait() sees to the rest. */
+static int set_stop(lua_State *L)
+{
+	proc_set_stop(check_set(L), luaL_checkinteger(L, 2));
+	return 0;
+}
+
+static int push_line(lua_State *L, struct proc_set *set)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+	const char *text;
+	size_t n;
+
+	for (size_t i = 0; i < set->n * 2; i++) {
+		if (!proc_next_line(&set->procs[i / 2]->out[i % 2], &text, &n))
+			continue;
+		lua_pushliteral(L, "line");
+		lua_pushlstring(L, text, n);
+		lua_pushstring(L, names[i % 2]);
+		lua_pushinteger(L, (lua_Integer)(i / 2) + 1);
+		return 4;
+	}
+	return 0;
+}
+
+static int push_done(lua_State *L, struct proc_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		proc_reap(set->procs[i]);
+	lua_pushliteral(L, "done");
+	return 1;
+}
+
+/* Moves while the run is stopped by Ctrl+Z. */
+static mono_t own_end(const struct proc_set *set)
+{
+	return cancel_shift(set->until, set->paused);
+}
+
+static int push_late(lua_State *L, const struct proc_set *set)
+{
+	lua_pushnil(L);
+	lua_pushstring(L, own_end(set) <= proc_attempt_end() ? "limit" : "attempt");
+	return 2;
+}
+
+/*
+ * set:wait(lines): serves all handles until there is news:
+ *   "line", text, "stdout" | "stderr", index   (only with `lines`)
+ *   "done"                                     every one is gone and reaped
+ *   nil, "limit" | "attempt"                   set:limit() or the attempt is over
+ * After set:stop() time is bounded by that, and only lines and "done" come.
+ */
+static int set_wait(lua_State *L)
+{
+	struct proc_set *set = check_set(L);
+	bool lines = lua_toboolean(L, 2), turned = false;
+	int pushed;
+
+	for (size_t i = 0; i < set->n && !lines; i++)
+		proc_forget_lines(set->procs[i]);
+	for (;;) {
+		mono_t until = set->stopping ? MONO_NEVER : MIN_OF(own_end(set), proc_attempt_end());
+		bool done = proc_set_done(set), late = mono_now() >= until;
+
+		if (lines && (done || !late) && (pushed = push_line(L, set)) > 0)
+			return pushed;
+		if (done)
+			return push_done(L, set);
+		if (late && turned)
+			return push_late(L, set);
+		if (proc_turn(set, until, true) == PROC_CANCELLED)
+			return proc_cancelled(L, set);
+		turned = true;
+	}
+}
+
+/* Its lines come before its end. */
+static bool is_over(struct proc *p, bool lines)
+{
+	if (p->announced || !proc_done(p))
+		return false;
+	for (int i = 0; i < 2 && lines; i++)
+		if (p->out[i].queue.len > p->out[i].queue_at)
+			return false;
+	return true;
+}
+
+static int push_ended(lua_State *L, struct proc_set *set, bool lines)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		if (!is_over(set->procs[i], lines))
+			continue;
+		proc_reap(set->procs[i]);
+		set->procs[i]->announced = true;
+		lua_pushliteral(L, "done");
+		lua_pushinteger(L, (lua_Integer)i + 1);
+		return 2;
+	}
+	return 0;
+}
+
+/* More than ten years is no limit: mono_t must hold the sum. */
+static mono_t after_ms(lua_State *L, int index)
+{
+	lua_Number ms = luaL_optnumber(L, index, -1);
+
+	return lua_isnoneornil(L, index) || ms > DURATION_MAX_MS ? MONO_NEVER
+	                                                         : mono_now() + (mono_t)(MAX_OF(ms, 0) * 1e6);
+}
+
+/*
+ * set:next(lines, ms): serves all handles until there is news of one:
+ *   "line", text, "stdout" | "stderr", index   (only with `lines`)
+ *   "done", index                              that one is gone and reaped; said once
+ *   nil, "limit" | "attempt"                   ms (nil: no limit) or the attempt is over
+ * ms may have a fraction, and goes on while the run is stopped by Ctrl+Z. What
+ * has happened comes before "limit".
+ */
+static int set_next(lua_State *L)
+{
+	struct proc_set *set = check_set(L);
+	bool lines = lua_toboolean(L, 2), turned = false;
+	mono_t limit = after_ms(L, 3);
+	int pushed;
+
+	for (;;) {
+		mono_t end = set->stopping ? MONO_NEVER : proc_attempt_end();
+
+		if ((pushed = push_ended(L, set, lines)) > 0 || (lines && (pushed = push_line(L, set)) > 0))
+			return pushed;
+		if (turned && mono_now() >= MIN_OF(limit, end)) {
+			lua_pushnil(L);
+			lua_pushstring(L, limit <= end ? "limit" : "attempt");
+			return 2;
+		}
+		if (proc_turn(set, MIN_OF(limit, end), true) == PROC_CANCELLED)
+			return proc_cancelled(L, set);
+		turned = true;
+	}
+}
+
+const luaL_Reg proc_set_methods[] = {
+	{ "limit", set_limit },
+	{ "next", set_next },
+	{ "stop", set_stop },
+	{ "wait", set_wait },
+	{ NULL, NULL },
+};

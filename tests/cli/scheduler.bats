@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# The scheduler of workflows inside a real run: Ctrl+C, limits, a worker that is
+# killed. What its functions return is tested in tests/lua/scheduler_spec.lua.
+
+load helper
+
+# scheduled NAME <<'LUA': a command whose run is the given body as a task; cleanup
+# writes what became of the processes to `abandoned`.
+scheduled() {
+	{
+		cat <<-'LUA'
+			local scheduler = require "runner.workflow.scheduler"
+			local function sh(script, more)
+				local options = more or {}
+				options.argv = { "sh", "-c", script }
+				return scheduler.process(options)
+			end
+			return { description = "x", danger_level = "safe", grace = "4s",
+				cleanup = function()
+					local out = io.open("abandoned", "w")
+					for _, one in ipairs(scheduler.abandoned()) do
+						local r = one.result
+						out:write(("%s %s %s %s\n"):format(one.options.name, one.stopped and "stopped" or "completed",
+							r.ok and "ok" or r.signal or r.status, r.stdout:gsub("%s", "")))
+					end
+					out:close()
+				end,
+				run = function(args, ctx) return scheduler.run(function()
+		LUA
+		cat
+		echo 'end) end }'
+	} | command_file "$1"
+}
+
+# cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
+# shell starts background jobs with INT ignored, which runner would respect.
+cancel() {
+	local signal=$1 before pid
+	shift
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null 3>&- &
+	pid=$!
+	for _ in $(seq 100); do
+		[ -e marker ] && break
+		sleep 0.05
+	done
+	before=${EPOCHREALTIME/[.,]/}
+	kill "-$signal" "$pid"
+	status=0
+	wait "$pid" || status=$?
+	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
+}
+
+@test "Ctrl+C ends every process of every task and all that descends from them" {
+	scheduled tree <<'LUA'
+		scheduler.all {
+			function() sh("setsid sleep 60 & echo a; wait", { name = "one" }) end,
+			function() sh("exec yes", { name = "two", on_line = function() end }) end,
+			function() scheduler.sleep(60000) end,
+			function() scheduler.sleep(300) io.open("marker", "w"):close() sh("sleep 60", { name = "three" }) end,
+		}
+LUA
+	cancel INT tree
+	assert_envelope
+	[ "$status" -eq 130 ]
+	expect 'e.error.code == "CANCELLED" and e.warnings == []'
+	[ "$elapsed_ms" -lt 2000 ]
+	[ "$(sed 's/\(y\)*$//' abandoned)" = "$(printf 'one stopped SIGTERM a\ntwo stopped SIGTERM \nthree stopped SIGTERM ')" ] || {
+		cut -c1-80 abandoned >&2
+		false
+	}
+	assert_no_process_left
+}
+
+@test "Ctrl+C ends what ignores TERM and what is stopped, within the grace of a cancellation" {
+	scheduled deaf <<'LUA'
+		scheduler.all {
+			function() sh("trap '' TERM; touch marker; while :; do sleep 0.05; done", { name = "deaf", grace_ms = 60000 }) end,
+			function() sh("kill -STOP $$", { name = "still", grace_ms = 60000 }) end,
+		}
+LUA
+	cancel INT deaf --timeout 60s
+	assert_envelope
+	[ "$status" -eq 130 ]
+	[ "$elapsed_ms" -lt 4000 ]
+	[ "$(<abandoned)" = "$(printf 'deaf stopped SIGKILL \nstill stopped SIGTERM ')" ]
+	assert_no_process_left
+}
+
+@test "what had completed by itself when Ctrl+C came is told apart from what was stopped" {
+	scheduled half <<'LUA'
+		scheduler.all {
+			function() -- its program is over, the tree that it left behind is not
+				sh("(trap '' TERM; while :; do sleep 0.05; done) & sleep 0.2; echo done", { name = "done", grace_ms = 5000 })
+			end,
+			function() -- catches TERM and leaves with 0, but has not completed
+				sh("trap 'exit 0' TERM; sleep 1; touch marker; while :; do sleep 0.05; done", { name = "polite" })
+			end,
+			function() -- its task is still busy with the result
+				sh("echo yes", { name = "busy" })
+				while true do end
+			end,
+		}
+LUA
+	cancel INT half --timeout 60s
+	assert_envelope
+	[ "$status" -eq 130 ]
+	[ "$(<abandoned)" = "$(printf 'done completed ok done\npolite stopped ok \nbusy completed ok yes')" ] || {
+		cat abandoned >&2
+		false
+	}
+	assert_no_process_left
+}
+
+@test "Ctrl+C during a wait ends the wait at once" {
+	scheduled nap <<'LUA'
+		scheduler.sleep(60000, function() io.open("marker", "w"):close() end)
+LUA
+	cancel INT nap --timeout 60s
+	assert_envelope
+	[ "$status" -eq 130 ]
+	[ "$elapsed_ms" -lt 1000 ]
+	[ ! -s abandoned ]
+}
+
+@test "a wait is no silence to the idle timeout, a silent process is" {
+	scheduled wait <<'LUA'
+		scheduler.sleep(900)
+LUA
+	sed -i 's/grace = "4s"/grace = "4s", idle_timeout = "300ms"/' commands/wait.lua
+	call wait
+	[ "$status" -eq 0 ]
+	scheduled silent <<'LUA'
+		sh("sleep 60", { name = "silent" })
+LUA
+	sed -i 's/grace = "4s"/grace = "4s", idle_timeout = "300ms"/' commands/silent.lua
+	call silent
+	assert_envelope
+	expect 'e.error.code == "TIMEOUT" and e.error.context["limit"] == "idle"'
+	[ "$(<abandoned)" = "silent stopped SIGTERM " ]
+	assert_no_process_left
+}
+
+@test "an error in a task is the error of the run, with its place and traceback" {
+	scheduled broken <<'LUA'
+		scheduler.all {
+			function() sh("sleep 0.1") end,
+		}
+		local nothing = nil
+		return nothing.field
+LUA
+	call broken
+	assert_envelope
+	expect 'e.error.code == "INTERNAL_ERROR" and "broken.lua:" in e.error.message and "traceback" in e.error.detail'
+	[ ! -s abandoned ]
+}
+
+@test "a nested runner under a step believes the deadline that it inherits" {
+	body inner <<'LUA'
+		ctx:sleep(60)
+LUA
+	scheduled outer <<LUA
+		local r = scheduler.process { argv = { "$RUNNER", "inner", "--timeout", "50s" }, name = "nested" }
+		io.open("envelope", "w"):write(r.stdout):close()
+LUA
+	call outer --timeout 1500ms
+	assert_envelope
+	cat envelope abandoned | grep -q '"code":"TIMEOUT"' # not CANCELLED: it ended by itself, before us
+	[ "$elapsed_ms" -lt 4000 ]
+	assert_no_process_left
+}
+
+@test "when worker and supervisor are killed together, the trees end too" {
+	scheduled lost <<'LUA'
+		sh("echo $PPID >shepherd; touch marker; setsid sleep 60 & wait", { name = "lost" })
+LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" lost >out.txt 2>err.txt </dev/null 3>&- &
+	local supervisor=$!
+	for _ in $(seq 100); do
+		[ -e marker ] && break
+		sleep 0.05
+	done
+	local worker
+	worker=$(cut -d' ' -f4 "/proc/$(<shepherd)/stat")
+	kill -KILL "$supervisor" "$worker"
+	wait "$supervisor" || true
+	for _ in $(seq 100); do
+		[ -z "$(processes_left)" ] && break
+		sleep 0.05
+	done
+	assert_no_process_left
+}

@@ -1,0 +1,394 @@
+-- The scheduler of workflows against real processes: limits, order, time, errors.
+
+local errors = require "runner.errors"
+local host = require "runner.host"
+local scheduler = require "runner.workflow.scheduler"
+
+local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "proc_help.lua")
+local elapsed_ms, exists, open_fds, raised = help.elapsed_ms, help.exists, help.open_fds, help.raised
+
+local function sh(script, more)
+	local options = more or {}
+	options.argv = { "sh", "-c", script }
+	return scheduler.process(options)
+end
+
+-- The result of one command in a run of its own.
+local function run_sh(script, more)
+	return scheduler.run(function()
+		return sh(script, more)
+	end)
+end
+
+local function numbers(n, fn)
+	local list = {}
+	for i = 1, n do
+		list[i] = function()
+			return fn(i)
+		end
+	end
+	return list
+end
+
+describe("scheduler.run", function()
+	it("returns what the function returns, nils included", function()
+		assert.same({ n = 3, 1, nil, 3 }, table.pack(scheduler.run(function()
+			return 1, nil, 3
+		end)))
+		assert.same({ n = 0 }, table.pack(scheduler.run(function() end)))
+	end)
+
+	it("raises an error object as it is", function()
+		local mine = errors.new("CONFLICT", "two of them")
+		assert.equal(mine, raised(scheduler.run, function()
+			error(mine)
+		end))
+	end)
+
+	it("raises a Lua error with its place and the traceback of its task", function()
+		local function deep()
+			return _G.no_such_table.field
+		end
+		local e = raised(scheduler.run, function()
+			scheduler.sleep(1)
+			deep()
+		end)
+		assert.truthy(e.message:find("scheduler_spec.lua:%d+: attempt to index a nil value"))
+		assert.truthy(e.detail:find("upvalue 'deep'", 1, true))
+	end)
+
+	it("calls the function at once where it is a task already", function()
+		assert.equal("sh", scheduler.run(function()
+			return scheduler.run(function()
+				return sh("echo sh").stdout:sub(1, 2)
+			end)
+		end))
+	end)
+
+	it("can be run again after an error", function()
+		raised(scheduler.run, error, "no")
+		assert.is_true(run_sh("true").ok)
+	end)
+
+	it("refuses calls from outside a task", function()
+		for _, name in ipairs { "process", "sleep", "all" } do
+			assert.truthy(raised(scheduler[name], {}):find("scheduler." .. name .. ": call it inside scheduler.run", 1, true))
+		end
+		local e = raised(scheduler.run, function()
+			coroutine.wrap(function()
+				scheduler.sleep(1)
+			end)()
+		end)
+		assert.truthy(e.message:find("not from a coroutine of your own", 1, true))
+	end)
+
+	it("says so when a task waits for nothing", function()
+		assert.truthy(tostring(raised(scheduler.run, coroutine.yield)):find("waits for nothing", 1, true))
+	end)
+
+	it("closes what a task holds that never goes on", function()
+		local closed = false
+		raised(scheduler.run, function()
+			local _ <close> = setmetatable({}, { __close = function() closed = true end })
+			coroutine.yield()
+		end)
+		assert.is_true(closed)
+	end)
+end)
+
+describe("scheduler.process", function()
+	it("gives what ctx:run gives", function()
+		local plain, ours = help.sh "echo out; echo err >&2; exit 3", run_sh "echo out; echo err >&2; exit 3"
+		plain.duration_ms, ours.duration_ms = nil, nil
+		assert.same(plain, ours)
+		plain, ours = help.sh "kill -9 $$", run_sh "kill -9 $$"
+		plain.duration_ms, ours.duration_ms = nil, nil
+		assert.same(plain, ours)
+	end)
+
+	it("never raises: a program that can't start is a result, with advice", function()
+		local plain = help.run { "/no/such/program" }
+		assert.same(plain, scheduler.run(function()
+			return scheduler.process { argv = { "/no/such/program" } }
+		end))
+		assert.equal("ENOENT", plain.errno)
+	end)
+
+	it("takes surroundings as runner.process does", function()
+		assert.equal("/ x in\n", run_sh('echo "$PWD $A $(cat)"', { cwd = "/", env = { "A=x" }, stdin = "in" }).stdout)
+		assert.equal(9, run_sh("printf 1234567890; printf 123456789", { cap = 10 }).stdout_dropped)
+	end)
+
+	it("ends only when all that the program left behind has ended", function()
+		local r = run_sh "setsid sh -c 'echo $$; exec sleep 60' & sleep 0.1; exit 4"
+		assert.equal(4, r.status)
+		assert.is_false(r.incomplete)
+		assert.is_false(exists(r.stdout:match("%d+")))
+	end)
+
+	it("ends a program at its timeout, with its whole tree", function()
+		local r
+		local ms = elapsed_ms(function()
+			r = run_sh("setsid sleep 60 & echo $!; wait", { timeout_ms = 200 })
+		end)
+		assert.is_true(r.timed_out)
+		assert.is_false(r.ok)
+		assert.equal("SIGTERM", r.signal)
+		assert.is_true(ms >= 200 and ms < 2000)
+		assert.is_false(exists(r.stdout:match("%d+")))
+	end)
+
+	it("kills at a timeout what ignores TERM, after the grace", function()
+		local r
+		local ms = elapsed_ms(function()
+			r = run_sh("trap '' TERM; while :; do sleep 0.02; done", { timeout_ms = 100, grace_ms = 200 })
+		end)
+		assert.equal("SIGKILL", r.signal)
+		assert.is_true(r.timed_out)
+		assert.is_true(ms >= 300 and ms < 2500)
+	end)
+
+	it("is no timeout when the program was done and only its tree was not", function()
+		local r = run_sh("(trap '' TERM; while :; do sleep 0.02; done) & sleep 0.1; echo done",
+			{ timeout_ms = 400, grace_ms = 800 })
+		assert.is_false(r.timed_out)
+		assert.is_true(r.ok)
+		assert.equal("done\n", r.stdout)
+	end)
+
+	it("hands out lines as they come, before the end", function()
+		local seen, first = {}, nil
+		local began = host.now()
+		local r = run_sh("echo a; echo b >&2; sleep 0.4; printf c", { on_line = function(line, stream)
+			first = first or host.now() - began
+			seen[#seen + 1] = stream .. ":" .. line
+		end })
+		table.sort(seen)
+		assert.same({ "stderr:b", "stdout:a", "stdout:c" }, seen)
+		assert.is_true(first < 350)
+		assert.equal("a\nc", r.stdout)
+	end)
+
+	it("ends the program when on_line raises, then raises it in the task", function()
+		local pid
+		local e = raised(run_sh, "echo $$; exec sleep 60", { on_line = function(line)
+			pid = line
+			errors.raise("CONFLICT", "seen enough")
+		end })
+		assert.equal("CONFLICT", e.code)
+		assert.is_false(exists(pid))
+	end)
+
+	it("keeps the lines that come while on_line itself waits", function()
+		local seen = {}
+		run_sh("seq 1 5", { on_line = function(line)
+			seen[#seen + 1] = line
+			scheduler.sleep(5)
+		end })
+		assert.same({ "1", "2", "3", "4", "5" }, seen)
+	end)
+
+	it("is not kept from its timeout by a flood of lines, nor another task from its end", function()
+		local n, quick = 0, nil
+		local began = host.now()
+		local results = scheduler.run(function()
+			return scheduler.all {
+				function()
+					return sh("exec yes", { timeout_ms = 600, on_line = function() n = n + 1 end })
+				end,
+				function()
+					sh "sleep 0.1"
+					quick = host.now() - began
+				end,
+			}
+		end)
+		assert.is_true(results[1].value.timed_out)
+		assert.is_true(n > 1000)
+		assert.is_true(quick < 500)
+	end)
+
+	it("leaves no descriptor and no child behind, whatever the end", function()
+		local before = open_fds()
+		scheduler.run(function()
+			for i = 1, 30 do
+				sh(i % 3 == 0 and "kill -9 $$" or "exit " .. i % 3)
+				scheduler.process { argv = { "/no/such/program" } }
+			end
+			scheduler.all(numbers(4, function()
+				sh("sleep 60", { timeout_ms = 20 })
+				error "no"
+			end))
+		end)
+		assert.equal(before, open_fds())
+		assert.equal("", help.run({ "ps", "-o", "stat=", "--ppid", help.our_pid() }).stdout:match("Z") or "")
+	end)
+end)
+
+describe("scheduler.sleep", function()
+	it("is exact to 5 ms", function()
+		scheduler.run(function()
+			local best, worst = math.huge, 0
+			for _, ms in ipairs { 0, 1, 5, 17.5, 50, 120 } do
+				local took = elapsed_ms(function()
+					scheduler.sleep(ms)
+				end)
+				assert.is_true(took >= ms, ("woke after %s of %s ms"):format(took, ms))
+				best, worst = math.min(best, took - ms), math.max(worst, took - ms)
+			end
+			assert.is_true(best < 5, "late by " .. best)
+			assert.is_true(worst < 100, "late by " .. worst) -- a busy machine
+		end)
+	end)
+
+	it("wakes tasks in the order of their times, however many sleep", function()
+		local order = {}
+		local ms = elapsed_ms(function()
+			scheduler.run(function()
+				scheduler.all(numbers(50, function(i)
+					scheduler.sleep((51 - i) * 4)
+					order[#order + 1] = i
+				end))
+			end)
+		end)
+		for i = 1, 50 do
+			assert.equal(51 - i, order[i])
+		end
+		assert.is_true(ms >= 200 and ms < 1000)
+	end)
+
+	it("tells each second how much is left", function()
+		local left = {}
+		local took = elapsed_ms(function()
+			scheduler.run(function()
+				scheduler.sleep(2500, function(ms)
+					left[#left + 1] = ms
+				end)
+			end)
+		end)
+		assert.equal(2, #left)
+		assert.is_true(math.abs(left[1] - 1500) < 100 and math.abs(left[2] - 500) < 100)
+		assert.is_true(took >= 2500 and took < 2700)
+	end)
+
+	it("goes on while processes run and talk", function()
+		local took
+		scheduler.run(function()
+			scheduler.all {
+				function()
+					sh("exec yes", { timeout_ms = 500, on_line = function() end })
+				end,
+				function()
+					took = elapsed_ms(function()
+						scheduler.sleep(100)
+					end)
+				end,
+			}
+		end)
+		assert.is_true(took >= 100 and took < 250, "slept " .. took)
+	end)
+end)
+
+describe("scheduler.all", function()
+	it("gives the results in the order of the list", function()
+		local results = scheduler.run(function()
+			return scheduler.all(numbers(5, function(i)
+				scheduler.sleep((6 - i) * 10)
+				return i > 1 and i * 10
+			end))
+		end)
+		assert.same({ ok = true, started = true, value = false }, results[1])
+		for i = 2, 5 do
+			assert.equal(i * 10, results[i].value)
+		end
+	end)
+
+	it("runs as many at a time as the limit says, and starts them in order", function()
+		local running, most, order = 0, 0, {}
+		local ms = elapsed_ms(function()
+			scheduler.run(function()
+				scheduler.all(numbers(9, function(i)
+					running = running + 1
+					most, order[#order + 1] = math.max(most, running), i
+					sh "sleep 0.1"
+					running = running - 1
+				end), 3)
+			end)
+		end)
+		assert.equal(3, most)
+		assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, order)
+		assert.is_true(ms >= 300 and ms < 900, "took " .. ms)
+	end)
+
+	it("starts no new ones after a failure, and lets those that run go on", function()
+		local results = scheduler.run(function()
+			return scheduler.all(numbers(5, function(i)
+				scheduler.sleep(i * 20)
+				if i == 1 then
+					errors.raise("CONFLICT", "the first")
+				end
+				return i
+			end), 2)
+		end)
+		assert.equal("CONFLICT", results[1].error.code)
+		assert.same({ ok = true, started = true, value = 2 }, results[2])
+		for i = 3, 5 do
+			assert.same({ ok = false, started = false }, results[i])
+		end
+	end)
+
+	it("goes on after failures with keep_going, and each error has its traceback", function()
+		local results = scheduler.run(function()
+			return scheduler.all(numbers(6, function(i)
+				return i % 2 == 0 and i or error("odd " .. i)
+			end), 2, { keep_going = true })
+		end)
+		for i = 1, 6 do
+			assert.equal(i % 2 == 0, results[i].ok)
+		end
+		assert.truthy(results[5].error.message:find("odd 5", 1, true))
+		assert.truthy(results[5].error.detail:find("scheduler_spec.lua", 1, true))
+	end)
+
+	it("takes an empty list, and lists inside lists", function()
+		assert.same({}, scheduler.run(function()
+			return scheduler.all {}
+		end))
+		local sums = scheduler.run(function()
+			return scheduler.all(numbers(3, function(i)
+				local inner = scheduler.all(numbers(3, function(k)
+					scheduler.sleep(5)
+					return i * k
+				end))
+				return inner[1].value + inner[2].value + inner[3].value
+			end), 2)
+		end)
+		assert.equal(6, sums[1].value)
+		assert.equal(18, sums[3].value)
+	end)
+
+	it("bears 100 processes at once", function()
+		local results
+		local ms = elapsed_ms(function()
+			results = scheduler.run(function()
+				return scheduler.all(numbers(100, function(i)
+					return sh(("sleep 0.3; echo %d; exit %d"):format(i, i % 7))
+				end))
+			end)
+		end)
+		for i = 1, 100 do
+			assert.equal(i .. "\n", results[i].value.stdout)
+			assert.equal(i % 7, results[i].value.status)
+		end
+		assert.is_true(ms < 5000, "took " .. ms)
+	end)
+end)
+
+describe("scheduler.abandoned", function()
+	it("is empty where nothing was cut off", function()
+		run_sh "true"
+		assert.same({}, scheduler.abandoned())
+		assert.same({}, scheduler.run(function()
+			return scheduler.abandoned()
+		end))
+	end)
+end)

@@ -1,0 +1,580 @@
+/*
+ * test_shepherd.c: a program under a shepherd starts as any child does, ends
+ * with all that it has left behind, and what is reported is its own end. Every
+ * scene plays in a process of its own (stage.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+
+#include "../../src/common/xio.h"
+#include "../../src/engine/os.h"
+#include "../../src/engine/shepherd.h"
+#include "spawn.h"
+
+#if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
+#define FULL_SYSTEM
+#endif
+
+#define GRACE_MS 20000 /* what ends sooner did not wait for it */
+#define SOON_MS 5000
+#define SH(script) ARGV("sh", "-c", script)
+
+static int said[2];
+static int word = -1;
+
+/* A program whose stdout is the pipe `said`. */
+static pid_t start(const char *const *argv, int64_t grace_ms)
+{
+	struct child_spec spec = { .argv = argv, .fd = { -1, -1, stage_stderr } };
+	struct child_error error;
+	pid_t pid;
+
+	xclose(&word);
+	CHECK(xpipe(said) == 0);
+	spec.fd[1] = said[1];
+	pid = shepherd_spawn(&spec, grace_ms, &word, &error);
+	xclose(&said[1]);
+	CHECK(pid > 0 && error.step == CHILD_OK && word >= 0);
+	return pid;
+}
+
+/* One line that it has written. */
+static const char *heard(void)
+{
+	static char line[256];
+	size_t n = 0;
+
+	while (n < sizeof(line) - 1 && xread(said[0], line + n, 1) == 1 && line[n] != '\n')
+		n++;
+	line[n] = '\0';
+	return line;
+}
+
+static pid_t heard_pid(void)
+{
+	return (pid_t)strtol(heard(), NULL, 10);
+}
+
+/* The pipe's other end is closed: nobody who could write is left. */
+static bool at_end(void)
+{
+	char byte;
+
+	return xread(said[0], &byte, 1) == 0;
+}
+
+static int end_of(const char *script)
+{
+	int status = wait_for(start(SH(script), GRACE_MS));
+
+	xclose(&said[0]);
+	return status;
+}
+
+/* --- the program's end is the shepherd's ------------------------------------------- */
+
+static void scene_statuses(void)
+{
+	char script[32];
+
+	for (int status = 0; status < 256; status++) {
+		snprintf(script, sizeof(script), "exit %d", status);
+		CHECK(end_of(script) == status << 8);
+		CHECK(shepherd_let_end(word));
+	}
+}
+
+static void every_exit_status_is_passed_on(void **state UNUSED)
+{
+	play(scene_statuses);
+}
+
+static bool is_fatal(int sig)
+{
+	static const int harmless[] = { SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
+		                        SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
+
+	for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
+		if (harmless[i] == sig)
+			return false;
+	return true;
+}
+
+static void scene_signals(void)
+{
+	char dir[64], script[64];
+
+	CHECK(chdir(make_dir(dir)) == 0);
+	CHECK(setrlimit(RLIMIT_CORE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0 || true);
+	for (int sig = 1; sig <= SIGRTMAX; sig++) {
+		int status;
+
+		if (!is_fatal(sig))
+			continue;
+		snprintf(script, sizeof(script), "ulimit -c 0; kill -%d $$", sig);
+		status = end_of(script);
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != sig || WCOREDUMP(status)) {
+			dprintf(stage_stderr, "signal %d became wait status %#x\n", sig, status);
+			_exit(1);
+		}
+		CHECK(shepherd_let_end(word));
+	}
+	CHECK(rmdir(dir) == 0); /* empty: no core of the shepherd */
+}
+
+static void every_fatal_signal_is_passed_on_without_a_core(void **state UNUSED)
+{
+	play(scene_signals);
+}
+
+static void scene_ignored(void)
+{
+	signal(SIGINT, SIG_IGN);
+	child_remember_ignored();
+	CHECK(WTERMSIG(end_of("exec env --default-signal=INT sh -c 'kill -INT $$'")) == SIGINT);
+}
+
+static void a_signal_that_our_caller_ignores_is_passed_on_all_the_same(void **state UNUSED)
+{
+	play(scene_ignored);
+}
+
+/* --- starting ------------------------------------------------------------------------ */
+
+static void check_refused(struct child_spec spec)
+{
+	struct child_error plain, own;
+	int fd = 77;
+
+	spec.fd[0] = spec.fd[1] = spec.fd[2] = -1;
+	CHECK(child_spawn(&spec, &plain) == -1);
+	CHECK(shepherd_spawn(&spec, GRACE_MS, &fd, &own) == -1);
+	CHECK(own.step == plain.step && own.err == plain.err);
+	CHECK(fd == -1);
+	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+static void scene_refused(void)
+{
+	check_refused((struct child_spec){ .argv = ARGV("/no/such/program") });
+	check_refused((struct child_spec){ .argv = ARGV("/etc/passwd") });
+	check_refused((struct child_spec){ .argv = ARGV("") });
+	check_refused((struct child_spec){ .argv = ARGV("true"), .cwd = "/no/such/dir" });
+}
+
+static void a_start_error_reads_as_that_of_any_child(void **state UNUSED)
+{
+	play(scene_refused);
+}
+
+static void scene_no_descriptors(void)
+{
+	struct child_spec spec = { .argv = ARGV("true"), .fd = { -1, -1, -1 } };
+	struct child_error error;
+	int fd;
+
+	limit_descriptors(10);
+	while (dup(0) >= 0)
+		;
+	CHECK(shepherd_spawn(&spec, GRACE_MS, &fd, &error) == -1);
+	CHECK(error.step == CHILD_PIPE && error.err == EMFILE);
+}
+
+static void without_a_descriptor_it_is_said_so(void **state UNUSED)
+{
+	play(scene_no_descriptors);
+}
+
+static void ignore_it(int sig UNUSED)
+{
+}
+
+#define SIGNAL_STATE "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status | tr -d '\\n\\t'; echo"
+
+static void scene_signal_state(void)
+{
+	const char *plain;
+	sigset_t some;
+
+	signal(SIGTERM, ignore_it);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&some);
+	sigaddset(&some, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &some, NULL);
+	plain = output_of((struct child_spec){ .argv = SH(SIGNAL_STATE) });
+	CHECK(strstr(plain, "SigBlk:0000000000000000SigIgn:0000000000000000") != NULL);
+	start(SH(SIGNAL_STATE), GRACE_MS);
+	CHECK(strncmp(heard(), plain, strlen(plain) - 1) == 0);
+}
+
+static void its_program_has_default_signals_and_an_empty_mask(void **state UNUSED)
+{
+	play(scene_signal_state);
+}
+
+static void scene_group(void)
+{
+	char ours[32];
+	pid_t shepherd = start(SH("cut -d' ' -f4,5 /proc/$$/stat; echo $$; ls /proc/$$/fd | tr '\\n' ' '"),
+	                       GRACE_MS);
+	int parent, group;
+
+	CHECK(sscanf(heard(), "%d %d", &parent, &group) == 2);
+	CHECK(parent == shepherd);
+	CHECK(heard_pid() == group && group != getpgrp());
+	snprintf(ours, sizeof(ours), "%s", heard());
+	CHECK(strcmp(ours, "0 1 2 ") == 0);
+}
+
+static void its_program_leads_a_group_and_holds_three_descriptors(void **state UNUSED)
+{
+	play(scene_group);
+}
+
+/* --- the tree ---------------------------------------------------------------------- */
+
+static void scene_holds_nothing(void)
+{
+	char script[64];
+	pid_t shepherd;
+
+	for (int fd = 3; fd < 60; fd++)
+		CHECK(dup2(0, fd) == fd);
+	shepherd = start(SH("echo; exec sleep 60"), GRACE_MS);
+	heard();
+	snprintf(script, sizeof(script), "ls /proc/%d/fd | wc -l", (int)shepherd);
+	/* where its last word goes */
+	CHECK(strcmp(output_of((struct child_spec){ .argv = SH(script) }), "1\n") == 0);
+	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
+	CHECK(WTERMSIG(wait_for(shepherd)) == SIGTERM);
+}
+
+static void it_holds_no_descriptor_of_ours(void **state UNUSED)
+{
+	play(scene_holds_nothing);
+}
+
+static void scene_closes_all(void)
+{
+	mono_t began = mono_now();
+	pid_t shepherd = start(SH("exec <&- >&- 2>&-; sleep 0.3; exit 5"), GRACE_MS);
+
+	CHECK(at_end());
+	CHECK(wait_for(shepherd) == 5 << 8);
+	CHECK(mono_elapsed_ms(began, mono_now()) >= 300);
+}
+
+static void a_program_that_closes_everything_is_waited_for(void **state UNUSED)
+{
+	play(scene_closes_all);
+}
+
+#ifdef FULL_SYSTEM
+
+static bool gone(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Forked twice, in a session of its own: the shell only says its number. */
+#define DAEMON(body) "setsid sh -c '" body "' </dev/null & "
+
+static void scene_daemon(void)
+{
+	mono_t began = mono_now();
+	pid_t shepherd = start(SH("(" DAEMON("echo $$; exec sleep 60") "); sleep 0.2; exit 3"), GRACE_MS);
+	pid_t daemon_pid = heard_pid();
+
+	CHECK(daemon_pid > 0 && !gone(daemon_pid));
+	CHECK(at_end()); /* as soon as the tree is gone */
+	CHECK(wait_for(shepherd) == 3 << 8);
+	CHECK(shepherd_let_end(word));
+	CHECK(gone(daemon_pid));
+	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
+}
+
+static void a_daemon_ends_when_its_program_has_ended(void **state UNUSED)
+{
+	play(scene_daemon);
+}
+
+static void scene_deaf(void)
+{
+	mono_t began = mono_now();
+	pid_t shepherd = start(SH(DAEMON("trap \"\" TERM; echo $$; exec sleep 60") "sleep 0.2"), 300);
+	pid_t deaf = heard_pid();
+
+	CHECK(at_end());
+	CHECK(wait_for(shepherd) == 0);
+	CHECK(gone(deaf));
+	CHECK(mono_elapsed_ms(began, mono_now()) >= 500);
+	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
+}
+
+static void what_ignores_term_is_killed_after_the_grace(void **state UNUSED)
+{
+	play(scene_deaf);
+}
+
+static void scene_stopped(void)
+{
+	mono_t began = mono_now();
+	pid_t shepherd = start(SH(DAEMON("echo $$; kill -STOP $$") "sleep 0.2"), GRACE_MS);
+	pid_t stopped = heard_pid();
+
+	CHECK(wait_for(shepherd) == 0);
+	CHECK(gone(stopped));
+	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
+}
+
+static void a_stopped_process_wakes_up_to_its_term(void **state UNUSED)
+{
+	play(scene_stopped);
+}
+
+/* Each TERM is counted; USR1 asks for the count, and it is the end. */
+#define COUNTING "n=0; trap \"n=\\$((n+1)); echo term\" TERM; echo up; while :; do sleep 0.02; done"
+
+static void scene_once(void)
+{
+	pid_t shepherd = start(SH(DAEMON(COUNTING) COUNTING), 400);
+
+	CHECK(strcmp(heard(), "up") == 0);
+	CHECK(strcmp(heard(), "up") == 0);
+	for (int i = 0; i < 5; i++) {
+		CHECK(kill(shepherd, SIGTERM) == 0);
+		poll(NULL, 0, 20);
+	}
+	CHECK(strcmp(heard(), "term") == 0);
+	CHECK(strcmp(heard(), "term") == 0);
+	CHECK(at_end());
+	CHECK(WTERMSIG(wait_for(shepherd)) == SIGKILL);
+	CHECK(!shepherd_let_end(word));
+}
+
+static void each_process_gets_one_term_however_often_it_is_told(void **state UNUSED)
+{
+	play(scene_once);
+}
+
+static void scene_cleaning_up(void)
+{
+	pid_t shepherd = start(SH("trap 'sleep 0.2; echo clean; exit 9' TERM; echo up; while :; do sleep 0.02; done"),
+	                       GRACE_MS);
+
+	heard();
+	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
+	CHECK(strcmp(heard(), "clean") == 0);
+	CHECK(wait_for(shepherd) == 9 << 8);
+	CHECK(!shepherd_let_end(word));
+}
+
+static void what_a_program_starts_to_clean_up_gets_no_term(void **state UNUSED)
+{
+	play(scene_cleaning_up);
+}
+
+static void scene_hydra(void)
+{
+	mono_t began = mono_now();
+	pid_t shepherd = start(SH("export H='trap \"setsid sh -c \\\"\\$H\\\" & exit\" TERM; echo up;"
+	                          " while :; do sleep 0.02; done'; exec sh -c \"$H\""), 400);
+
+	heard();
+	kill(shepherd, SIGTERM);
+	while (strcmp(heard(), "up") == 0)
+		;
+	CHECK(at_end());
+	wait_for(shepherd);
+	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
+}
+
+static void a_tree_that_grows_while_it_ends_is_killed(void **state UNUSED)
+{
+	play(scene_hydra);
+}
+
+#endif
+
+/* --- being told ---------------------------------------------------------------------- */
+
+static void scene_grace(void)
+{
+	mono_t began = mono_now();
+	pid_t shepherd = start(SH("trap '' TERM; echo up; while :; do sleep 0.02; done"), GRACE_MS);
+
+	heard();
+	CHECK(kill(shepherd, SIGTERM) == 0);
+	CHECK(shepherd_stop(shepherd, 2 * (int64_t)GRACE_MS) == 0); /* no reprieve */
+	CHECK(shepherd_stop(shepherd, 200) == 0);
+	CHECK(WTERMSIG(wait_for(shepherd)) == SIGKILL);
+	CHECK(!shepherd_let_end(word));
+	CHECK(mono_elapsed_ms(began, mono_now()) >= 200);
+	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
+	CHECK(shepherd_stop(shepherd, 0) == -1 && errno == ESRCH);
+}
+
+static void a_shorter_grace_holds_from_when_it_is_told(void **state UNUSED)
+{
+	play(scene_grace);
+}
+
+/* TERM at every moment of a start: never a program without its shepherd. */
+static void scene_during_start(void)
+{
+	for (int i = 0; i < 100; i++) {
+		struct child_spec spec = { .argv = ARGV("sleep", "60"), .fd = { -1, -1, -1 } };
+		struct child_error error;
+		pid_t self = getpid(), other, shepherd;
+		int status;
+
+		if ((other = fork()) == 0) {
+			pid_t pids[8];
+
+			/* to whatever child of ours there is by now */
+			for (int k = 0; k < 200000; k++) {
+				int n = os_children(self, pids, 8);
+
+				for (int c = 0; c < n; c++)
+					if (pids[c] != getpid() && kill(pids[c], SIGTERM) == 0)
+						_exit(0);
+			}
+			_exit(1);
+		}
+		shepherd = shepherd_spawn(&spec, GRACE_MS, &word, &error);
+		CHECK(shepherd > 0);
+		CHECK(wait_for(other) == 0);
+		status = wait_for(shepherd);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		CHECK(!shepherd_let_end(word));
+		xclose(&word);
+	}
+}
+
+static void a_term_during_the_start_ends_what_has_started(void **state UNUSED)
+{
+#ifdef FULL_SYSTEM
+	play(scene_during_start);
+#else
+	(void)scene_during_start;
+	skip();
+#endif
+}
+
+static void scene_passes_on(void)
+{
+	pid_t shepherd = start(SH("trap 'echo usr1' USR1; echo up; while :; do sleep 0.02; done"), GRACE_MS);
+
+	heard();
+	CHECK(kill(shepherd, SIGUSR1) == 0);
+	CHECK(strcmp(heard(), "usr1") == 0);
+	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
+	wait_for(shepherd);
+}
+
+static void other_signals_go_on_to_the_program(void **state UNUSED)
+{
+	play(scene_passes_on);
+}
+
+static void scene_stopped_shepherd(void)
+{
+	pid_t shepherd = start(SH("echo up; exec sleep 60"), GRACE_MS);
+
+	heard();
+	kill(shepherd, SIGSTOP);
+	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
+	CHECK(WTERMSIG(wait_for(shepherd)) == SIGTERM);
+}
+
+static void a_stopped_shepherd_can_be_told_to_stop(void **state UNUSED)
+{
+	play(scene_stopped_shepherd);
+}
+
+#ifdef FULL_SYSTEM
+
+/* A worker with a tree that loses the worker; we are the nearest subreaper. */
+static void lose_worker(int worker_stops)
+{
+	pid_t worker, tree[2];
+	int p[2];
+
+	CHECK(os_become_subreaper() == 0);
+	CHECK(pipe(p) == 0);
+	if ((worker = fork()) == 0) {
+		pid_t shepherd = start(SH("sleep 60 & echo $!; wait"), GRACE_MS);
+
+		tree[0] = heard_pid();
+		tree[1] = shepherd;
+		if (worker_stops)
+			kill(shepherd, SIGSTOP);
+		CHECK(write(p[1], tree, sizeof(tree)) == sizeof(tree));
+		poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+		_exit(99);
+	}
+	CHECK(read(p[0], tree, sizeof(tree)) == sizeof(tree));
+	kill(worker, SIGKILL);
+	wait_for(worker);
+	CHECK(EVENTUALLY(waitpid(tree[1], NULL, WNOHANG) == tree[1]));
+	CHECK(gone(tree[0]));
+}
+
+static void scene_lost_worker(void)
+{
+	lose_worker(0);
+}
+
+static void the_tree_ends_when_the_worker_is_killed(void **state UNUSED)
+{
+	play(scene_lost_worker);
+}
+
+static void scene_lost_while_stopped(void)
+{
+	lose_worker(1);
+}
+
+static void a_stopped_shepherd_hears_of_the_workers_death(void **state UNUSED)
+{
+	play(scene_lost_while_stopped);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_exit_status_is_passed_on),
+		cmocka_unit_test(every_fatal_signal_is_passed_on_without_a_core),
+		cmocka_unit_test(a_signal_that_our_caller_ignores_is_passed_on_all_the_same),
+		cmocka_unit_test(a_start_error_reads_as_that_of_any_child),
+		cmocka_unit_test(without_a_descriptor_it_is_said_so),
+		cmocka_unit_test(its_program_has_default_signals_and_an_empty_mask),
+		cmocka_unit_test(its_program_leads_a_group_and_holds_three_descriptors),
+		cmocka_unit_test(it_holds_no_descriptor_of_ours),
+		cmocka_unit_test(a_program_that_closes_everything_is_waited_for),
+		cmocka_unit_test(a_shorter_grace_holds_from_when_it_is_told),
+		cmocka_unit_test(a_term_during_the_start_ends_what_has_started),
+		cmocka_unit_test(other_signals_go_on_to_the_program),
+		cmocka_unit_test(a_stopped_shepherd_can_be_told_to_stop),
+#ifdef FULL_SYSTEM
+		cmocka_unit_test(a_daemon_ends_when_its_program_has_ended),
+		cmocka_unit_test(what_ignores_term_is_killed_after_the_grace),
+		cmocka_unit_test(a_stopped_process_wakes_up_to_its_term),
+		cmocka_unit_test(each_process_gets_one_term_however_often_it_is_told),
+		cmocka_unit_test(what_a_program_starts_to_clean_up_gets_no_term),
+		cmocka_unit_test(a_tree_that_grows_while_it_ends_is_killed),
+		cmocka_unit_test(the_tree_ends_when_the_worker_is_killed),
+		cmocka_unit_test(a_stopped_shepherd_hears_of_the_workers_death),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
