@@ -156,10 +156,12 @@ local function set_run(db, id, fields)
 	local now = host.wall_ms()
 	local all = fields.state and with_state(fields, RUN_STATES, fields.state, now) or merged({}, fields)
 	all.updated_ms = all.updated_ms or now
+	all.source_id = source_id(db, all.digest, all.source)
+	all.source = nil
 	update_run(db, id, all)
 end
 
----Change a run. A `state` brings along what it implies: "running" forgets how the run
+---Change a run (a new `source` comes with its `digest`). A `state` brings along what it implies: "running" forgets how the run
 ---ended before, any other sets ended_ms.
 ---@param id string
 ---@param fields table
@@ -239,8 +241,8 @@ local END_ATTEMPT = [[
 
 local function end_attempt(db, id, key, number, ended, step)
 	local now = ended.ended_ms or host.wall_ms()
-	if db:run(END_ATTEMPT, now, ended.status, ended.signal, ended.code, ended.message, ended.delay_ms, ended.log,
-			id, key, number) == 0 then
+	if db:run(END_ATTEMPT, now, ended.status, ended.signal, ended.code, ended.message,
+			codec.encode("delay_ms", ended.delay_ms), ended.log, id, key, number) == 0 then
 		errors.raise("NOT_FOUND", ("The run %s has no attempt %d of the step %s"):format(id, number, key))
 	end
 	local fields = {

@@ -116,8 +116,8 @@ describe("a run in the store", function()
 		local step = db:steps "01A"[1]
 		assert.are.same({ "1", "build", "shell", "make", "running", 1, 1, 0, 1 },
 			{ step.key, step.id, step.kind, step.label, step.state, step.round, step.attempts, step.spent_ms, step.position })
-		db:end_attempt("01A", "1", 1, { status = 1, code = "UNAVAILABLE", message = "HTTP 500", delay_ms = 5200,
-			wake_ms = 99 }, { state = "waiting", spent_ms = 30 })
+		db:end_attempt("01A", "1", 1, { status = 1, code = "UNAVAILABLE", message = "HTTP 500", delay_ms = 5200.2,
+			wake_ms = 98.7 }, { state = "waiting", spent_ms = 30 })
 		step = db:steps "01A"[1]
 		assert.are.same({ "waiting", 99, 5200, "UNAVAILABLE", "HTTP 500", 1, 30 },
 			{ step.state, step.wake_ms, step.wait_ms, step.code, step.message, step.status, step.spent_ms })
@@ -230,6 +230,9 @@ describe("a run in the store", function()
 		assert.are.equal("name: w\n", db:find "02".source)
 		assert.are.equal("name: other, same digest\n", db:find "03".source)
 		assert.are.equal(2, db._database:row("SELECT count(*) AS n FROM sources").n)
+		db:set_run("02", { digest = "e", source = "name: changed\n" })
+		assert.are.same({ "e", "name: changed\n" }, { db:find "02".digest, db:find "02".source })
+		assert.are.equal("name: w\n", db:find "01A".source)
 	end)
 
 	it("is listed with its counts, newest first", function()
@@ -548,7 +551,7 @@ describe("the store", function()
 		local short = holder "0.3"
 		db:set_run("a", { state = "failed" })
 		short:close()
-		local long, started = holder "7", host.now()
+		local long, started = holder "5.6", host.now()
 		assert.are.equal("failed", db:find "a".state) -- readers don't wait
 		assert.is_true(host.now() - started < 2000)
 		local e = failure(db.set_run, db, "a", { state = "running" })

@@ -75,6 +75,11 @@ local function to_boolean(value)
 	return value ~= 0
 end
 
+-- Clocks and policies may count in fractions of a ms.
+local function whole(value)
+	return math.type(value) == "float" and math.floor(value + 0.5) or value
+end
+
 -- Of these columns the value isn't the column's own.
 local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json }
 local READ = { variables = decode_json, env_names = decode_json, data = decode_json, retryable = to_boolean }
@@ -88,7 +93,7 @@ function M.encode(name, value)
 	if value == nil or value == json.null and name ~= "data" then
 		return nil
 	end
-	return (WRITE[name] or same)(value, name)
+	return (WRITE[name] or name:find "_ms$" and whole or same)(value, name)
 end
 
 ---A row as it was written; the same table.
