@@ -114,7 +114,7 @@ end
 ---@param text string
 ---@return table[]? tokens, string? message, integer? offset
 function M.read(text)
-	local tokens, at = {}, text:find("%S") or 1
+	local tokens, at = {}, text:find("%S") or #text + 1
 	while at <= #text do
 		local token, rest = next_token(text, at)
 		if not token then
