@@ -146,13 +146,22 @@ end
 
 local HERE = { ["\\"] = escape, ["`"] = backquote, ["$"] = dollar "here" }
 
--- The word behind << or <<-: quoted in any part, it is taken literally.
+-- What stands behind <<: "-", the word as written, the next byte.
+local function here_word(scan)
+	local tabs, quote, inside, rest = scan.text:match("^<<(%-?)[ \t]*(['\"])([^\n]-)%2()", scan.at)
+	if tabs then
+		return tabs, quote .. inside .. quote, rest
+	end
+	return scan.text:match("^<<(%-?)[ \t]*([^%s;&|<>()]+)()", scan.at)
+end
+
+-- A word that is quoted in any part makes the whole body literal.
 local function here_operator(scan)
 	if char(scan, 1) ~= "<" or char(scan, 2) == "<" then
 		scan.at = scan.at + (scan.text:match("^<+()", scan.at) - scan.at)
 		return
 	end
-	local tabs, word, rest = scan.text:match("^<<(%-?)[ \t]*([^%s;&|<>()]+)()", scan.at)
+	local tabs, word, rest = here_word(scan)
 	if not word then
 		scan.at = scan.at + 2
 		return

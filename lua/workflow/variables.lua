@@ -175,10 +175,14 @@ function M.lookup(scope, path)
 	return v, v ~= nil
 end
 
+-- Inner scopes inherit from outer ones.
 local function keys_of(v)
 	local out = {}
-	for key in next, type(v) == "table" and v or {} do
-		out[#out + 1] = type(key) == "string" and key or nil
+	while type(v) == "table" do
+		for key in next, v do
+			out[#out + 1] = type(key) == "string" and key or nil
+		end
+		v = (getmetatable(v) or {}).__index
 	end
 	table.sort(out)
 	return out
