@@ -18,7 +18,7 @@ local function add_folder(dir, prefix, out, depth)
 		local kind = fs.stat(path) or {} -- a link to nowhere is nothing
 		if word and locate.is_name(word) and kind.type == "file" then
 			local full = prefix .. word
-			if not out.by_name[full] and not locate.builtins[full] then
+			if not out.by_name[full] and not locate.builtins[full:match("^[^.]+")] then
 				out.by_name[full] = { name = full, path = path, folder = dir }
 			end
 		elseif kind.type == "directory" and locate.is_name(name) then
@@ -35,7 +35,7 @@ function M.list(project)
 	for _, dir in ipairs(locate.folders(project)) do
 		add_folder(dir, "", out, 1)
 	end
-	for name in pairs(locate.builtins) do
+	for _, name in ipairs(locate.builtin_names()) do
 		out.by_name[name] = { name = name, builtin = true }
 	end
 	local names = {}

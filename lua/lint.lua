@@ -76,6 +76,8 @@ function M.shadowed(project, out)
 	table.sort(names)
 	for _, name in ipairs(names) do
 		local path = ("%s/%s.lua"):format(project.commands or "", name)
+		local folder = path:match("^(.*)%.lua$")
+		path = locate.builtins[name] ~= true and host.probe(folder) and folder or path
 		if host.probe(path) then
 			local file, fix = M.shown(path), "give the file another name"
 			out.problems[#out.problems + 1] = { file = file, fix = fix,

@@ -8,8 +8,13 @@ local M = {}
 
 local probe = host.probe
 
--- Their names can't be shadowed.
-M.builtins = { completion = true, help = true, lint = true, new = true, types = true }
+-- Their names can't be shadowed; a table is a group.
+---@type table<string, true|table<string, true>>
+M.builtins = {
+	completion = true, help = true, lint = true, new = true, types = true,
+	workflow = { cancel = true, check = true, list = true, logs = true, plan = true, resume = true, run = true,
+		show = true, stats = true },
+}
 
 ---@class runner.Found
 ---@field name string dot path, "db.migrate"
@@ -100,13 +105,35 @@ local function distrust(dir, path)
 	until #folder <= #dir
 end
 
+local function find_builtin(words)
+	local group = M.builtins[words[1]]
+	if group == true then
+		return { name = words[1], words = 1 }
+	elseif group[words[2]] then
+		return { name = words[1] .. "." .. words[2], words = 2 }
+	end
+end
+
+---Dot paths of the built-in commands, in no order.
+---@return string[]
+function M.builtin_names()
+	local names = {}
+	for name, group in pairs(M.builtins) do
+		names[#names + 1] = group == true and name or nil
+		for below in pairs(group ~= true and group or {}) do
+			names[#names + 1] = name .. "." .. below
+		end
+	end
+	return names
+end
+
 ---Find the command that `words` begin with.
 ---@param words string[]
 ---@param project? table
 ---@return runner.Found?
 function M.find(words, project)
 	if M.builtins[words[1]] then
-		return { name = words[1], words = 1 }
+		return find_builtin(words)
 	end
 	for _, dir in ipairs(M.folders(project)) do
 		local path, last = resolve(dir, words, 1)

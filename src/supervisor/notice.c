@@ -154,6 +154,15 @@ static void line_context(struct line *l, struct field context)
 	json_raw(&l->w, context.s, context.n);
 }
 
+static void line_turn(struct line *l, const struct frame *f)
+{
+	line_int(l, "attempt", frame_int(f, F_attempt, -1), 0);
+	line_int(l, "max_attempts", frame_int(f, F_max_attempts, -1), 0);
+	line_str(l, "code", frame_str(f, F_code));
+	line_message(l);
+	line_int(l, "delay_ms", frame_int(f, F_delay_ms, -1), 0);
+}
+
 void notice_event(struct run *run, const char *level, const struct frame *f)
 {
 	struct field message = frame_str(f, F_message);
@@ -163,12 +172,11 @@ void notice_event(struct run *run, const char *level, const struct frame *f)
 	if (run->plan.quiet || (strcmp(level, "debug") == 0 && !run->plan.verbose))
 		return;
 	line_begin(&l, run, level, frame_copy(f, F_event, event, sizeof(event)));
-	line_int(&l, "attempt", frame_int(f, F_attempt, -1), 0);
-	line_int(&l, "max_attempts", frame_int(f, F_max_attempts, -1), 0);
-	line_str(&l, "code", frame_str(f, F_code));
 	buf_add(&l.text, message.s, message.n);
-	line_message(&l);
-	line_int(&l, "delay_ms", frame_int(f, F_delay_ms, -1), 0);
+	if (frame_has(f, F_attempt))
+		line_turn(&l, f);
+	else
+		line_message(&l);
 	line_int(&l, "elapsed_ms", elapsed_ms(run), 0);
 	line_context(&l, frame_str(f, F_context));
 	line_end(&l);

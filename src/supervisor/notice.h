@@ -11,7 +11,8 @@
 void notice_step(struct run *run, struct field name);
 void notice_progress(struct run *run, struct field text);
 void notice_log(struct run *run, const char *level, struct field message);
-/* A LOG frame that names its event: the keys of a retry line (design §5), then `context`. */
+/* A LOG frame that names its event: the keys of a retry line (design §5) where it
+ * is about an attempt, and `context`. */
 void notice_event(struct run *run, const char *level, const struct frame *f);
 
 /* Take a line of progress from the terminal, before anybody else writes there. */

@@ -1,0 +1,47 @@
+-- runner workflow list: the runs in the store, newest first.
+
+local json = require "runner.json"
+local report = require "runner.workflow.report"
+local store = require "runner.workflow.store"
+
+-- What is stored of a run that its runner could not end any more is "running".
+local STORED = { interrupted = { "interrupted", "running" } }
+
+local function newest_first(rows, most)
+	table.sort(rows, function(a, b)
+		return a.created_ms > b.created_ms
+	end)
+	return table.move(rows, 1, math.min(#rows, most), 1, {})
+end
+
+local function find(db, args)
+	local found = {}
+	for _, stored in ipairs(STORED[args.state] or { args.state or false }) do
+		local rows = db:list { state = stored or nil, workflow = args.workflow, limit = args.limit }
+		for _, row in ipairs(rows) do
+			found[#found + 1] = (not args.state or report.state(db, row) == args.state) and row or nil
+		end
+	end
+	return STORED[args.state] and newest_first(found, args.limit) or found
+end
+
+return {
+	description = "List runs of workflows",
+	danger_level = "safe",
+	args = {
+		{ "state", "enum", values = { "running", "completed", "failed", "interrupted", "cancelled" },
+			description = "Only runs in this state" },
+		{ "workflow", "string", description = "Only runs of the workflow of this name" },
+		{ "limit", "integer", min = 1, max = 10000, default = 50, description = "How many" },
+	},
+	columns = { "id", "workflow", "state", "created", "duration_ms", "failed_step", "code" },
+	examples = { { description = "What can be resumed", command = "runner workflow list --state failed" } },
+	run = function(args)
+		local db <close> = store.open { readonly = true }
+		local rows = json.array {}
+		for i, row in ipairs(find(db, args)) do
+			rows[i] = report.summary(db, row)
+		end
+		return rows
+	end,
+}

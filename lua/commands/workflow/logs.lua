@@ -1,0 +1,59 @@
+-- runner workflow logs ID [STEP]: what the programs of a run printed, attempt by attempt.
+
+local host = require "runner.host"
+local json = require "runner.json"
+local logs = require "runner.workflow.logs"
+local session = require "runner.session"
+local store = require "runner.workflow.store"
+
+local function text_of(rows)
+	local out = {}
+	for _, r in ipairs(rows) do
+		out[#out + 1] = ("== %s, attempt %d: %s"):format(r.step, r.attempt, r.code and r.code .. ": " .. (r.message or "")
+			or r.missing and "no log" or "ok")
+		for _, stream in ipairs { "stdout", "stderr" } do
+			if r[stream] and r[stream] ~= "" then
+				out[#out + 1] = "-- " .. stream
+				out[#out + 1] = (r[stream]:gsub("\n$", ""))
+			end
+		end
+	end
+	return table.concat(out, "\n") .. "\n"
+end
+
+local function row_of(attempt)
+	local record = attempt.log and logs.read(attempt.log) or nil
+	return {
+		step = attempt.key, attempt = attempt.number, log = attempt.log, status = attempt.status, signal = attempt.signal,
+		code = attempt.code, message = attempt.message, missing = not record or nil,
+		stdout = record and record.stdout, stderr = record and record.stderr,
+	}
+end
+
+return {
+	description = "Show what the steps of a run printed",
+	danger_level = "safe",
+	args = {
+		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
+		{ "step", "string", positional = true, description = "Only this step" },
+		{ "attempt", "integer", min = 1, description = "Only this attempt of it" },
+	},
+	columns = { "step", "attempt", "code", "log" },
+	examples = { { description = "One step", command = "runner workflow logs run_01J build" } },
+	run = function(args, ctx)
+		local db <close> = store.open { readonly = true }
+		local run = db:find(args.id)
+		local rows = json.array {}
+		for _, attempt in ipairs(db:attempts(run.id, args.step)) do
+			if not args.attempt or attempt.number == args.attempt then
+				rows[#rows + 1] = row_of(attempt)
+			end
+		end
+		if args.step and not rows[1] then
+			ctx:fail("NOT_FOUND", ("Run %s has no attempt %sof a step '%s'"):format(run.id,
+				args.attempt and args.attempt .. " " or "", args.step), { suggestion = "runner workflow show " .. run.id })
+		end
+		session.texts.text = host.clean(text_of(rows))
+		return rows
+	end,
+}

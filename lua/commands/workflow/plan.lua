@@ -1,0 +1,28 @@
+-- runner workflow plan FILE: the steps, their limits and the exact retry schedules.
+-- Nothing is run, and nothing is stored.
+
+local host = require "runner.host"
+local schedule = require "runner.workflow.schedule"
+local session = require "runner.session"
+local start = require "runner.workflow.start"
+
+return {
+	description = "Show what a workflow would do",
+	danger_level = "safe",
+	args = {
+		{ "file", "path", positional = true, required = true, description = "The workflow, in YAML" },
+		{ "var", "array", items = "string", description = "A variable of the workflow: name=value" },
+		{ "seed", "integer", min = 0, description = "Of the jitter between attempts; default: random" },
+	},
+	columns = { "key", "kind", "label", "timeout_ms", "worst_case_ms" },
+	examples = { { description = "The waits of one seed", command = "runner workflow plan review.yaml --seed 7" } },
+	validate = function(args)
+		return start.problems(args, true)
+	end,
+	run = function(args)
+		local workflow = assert(start.load(args.file, true))
+		local plan = schedule.describe(workflow, start.seed(args))
+		session.texts.text = host.clean(schedule.text(plan))
+		return plan
+	end,
+}

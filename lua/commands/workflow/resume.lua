@@ -1,0 +1,27 @@
+-- runner workflow resume ID: go on with a run where it stopped. Completed steps are
+-- not run again; a retry sequence goes on with the attempts already used.
+
+local drive = require "runner.workflow.drive"
+local start = require "runner.workflow.start"
+
+return {
+	description = "Go on with a run where it stopped",
+	danger_level = "mutating",
+	timeout = "none",
+	grace = "10s",
+	args = {
+		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
+		{ "force", "boolean", description = "Also where the file has changed or the run was cancelled" },
+		{ "retry_in_doubt", "boolean", description = "Run a step again though it may have done its work" },
+		{ "mark_done", "array", items = "string", description = "A step in doubt that has done its work" },
+	},
+	exit_codes = drive.exit_codes,
+	examples = {
+		{ description = "After a failure or an interruption", command = "runner workflow resume run_01J" },
+	},
+	run = function(args, ctx)
+		return drive.run(ctx, "resumed", function(db)
+			return start.reopen(db, args)
+		end)
+	end,
+}

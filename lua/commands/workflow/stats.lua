@@ -1,0 +1,19 @@
+-- runner workflow stats: attempts, retries and waits over all runs, by code and by step.
+
+local host = require "runner.host"
+local store = require "runner.workflow.store"
+
+return {
+	description = "Count attempts, retries and waits of all runs",
+	danger_level = "safe",
+	args = {
+		{ "workflow", "string", description = "Only runs of the workflow of this name" },
+		{ "since", "duration", description = "Only runs that began within this time: 7d" },
+	},
+	examples = { { description = "The last week", command = "runner workflow stats --since 7d" } },
+	run = function(args)
+		local db <close> = store.open { readonly = true }
+		local since = args.since and host.wall_ms() - math.floor(args.since * 1000) or nil
+		return db:stats { workflow = args.workflow, since_ms = since }
+	end,
+}

@@ -1,0 +1,55 @@
+-- drive: what `workflow run` and `workflow resume` have in common: the open store,
+-- the run, its end, and the envelope's side of it.
+
+local engine = require "runner.workflow.engine"
+local errors = require "runner.errors"
+local events = require "runner.workflow.events"
+local report = require "runner.workflow.report"
+local session = require "runner.session"
+local store = require "runner.workflow.store"
+local story = require "runner.workflow.story"
+
+local M = {}
+
+-- Both may end in these ways; STEP_IN_DOUBT is theirs alone.
+M.exit_codes = {
+	TIMEOUT = { retryable = false, side_effects = "partial" },
+	STEP_IN_DOUBT = { code = 81, retryable = false, side_effects = "partial",
+		description = "A step was running when its runner died, and nobody knows whether it has done its work" },
+}
+
+-- The failed step's retries are in the error, the whole run in its data.
+local function explain(run, raised)
+	local e = errors.normalise(raised)
+	local data, retry = report.of_failure(run)
+	e.data = data
+	e.context = e.context or { run = run.id }
+	if retry then
+		e.context.attempts, e.context.total_duration = retry.attempts, retry.total_duration
+		e.context.error_history = retry.error_history
+	end
+	e.suggestion = e.suggestion or "runner workflow resume " .. run.id
+	return e
+end
+
+---@param ctx runner.Context
+---@param what "started"|"resumed"
+---@param open fun(db: table): table the run, owned
+---@return table data
+function M.run(ctx, what, open)
+	local db = store.open {}
+	ctx:defer(function()
+		db:close()
+	end)
+	local run = open(db)
+	events.run(run, what)
+	local ok, raised = pcall(engine.execute, run, ctx)
+	if not ok then
+		error(explain(run, raised), 0)
+	end
+	local data = report.full(db, run.id)
+	session.texts.text = story.text(data)
+	return data
+end
+
+return M

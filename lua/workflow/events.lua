@@ -1,0 +1,147 @@
+-- events: what a workflow tells while it runs: one line for everything that
+-- matters (text on a terminal, JSON elsewhere: the supervisor decides), and the
+-- progress that the envelope keeps. It decides nothing; all of it is masked here.
+
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+local LABEL = 60 -- characters of a step's label in a line of progress
+
+---10.0 → "10s", 1.5 → "1.5s": a limit as the log lines write it.
+---@param ms integer
+---@return string
+function M.seconds(ms)
+	return ("%gs"):format(ms / 1000)
+end
+
+-- One LOG frame; what must not be told is taken out of every field.
+local function tell(run, level, event, fields)
+	fields.context.run = run.id
+	local ok, context = pcall(json.encode, run.mask(fields.context))
+	host.send("LOG", {
+		level = level, event = event, message = run.mask(fields.message):sub(1, 8000),
+		attempt = fields.attempt, max_attempts = fields.max_attempts, code = fields.code, delay_ms = fields.delay_ms,
+		context = ok and context or nil,
+	})
+end
+
+local function about(turn)
+	return { step = turn.key, log = turn.log }
+end
+
+-- What the envelope of a run that is cut off shows in data.progress, and the line
+-- that a terminal sees.
+local function progress(run, key, state, text)
+	local data = json.encode { run = run.id, step = key, state = state, done = run.done }
+	host.send("PROGRESS", { data = data, text = text and run.mask(text) or nil })
+end
+
+---@param run table
+---@param what "started"|"resumed"
+function M.run(run, what)
+	tell(run, "info", "run." .. what, { message = ("Run %s of %s %s"):format(run.id, run.workflow.name, what),
+		context = { workflow = run.workflow.name, file = run.workflow.path } })
+	progress(run, nil, "running")
+end
+
+---@param run table
+---@param step table
+---@param key string
+function M.step(run, step, key)
+	tell(run, "info", "step.started", { message = ("Step %s: %s"):format(key, step.label),
+		context = { step = key, kind = step.kind } })
+end
+
+---A step that is not run: its condition is false, or it is done already.
+---@param run table
+---@param key string
+---@param why string
+function M.skipped(run, key, why)
+	tell(run, "info", "step.skipped", { message = ("Step %s skipped: %s"):format(key, why), context = { step = key } })
+end
+
+---@param run table
+---@param message string
+---@param key? string
+function M.warn(run, message, key)
+	tell(run, "warn", "step.warning", { message = message, context = { step = key } })
+end
+
+---@param run table
+---@param turn table
+function M.attempt(run, turn)
+	local count = turn.max_attempts > 0 and (" · attempt %d"):format(turn.attempt) or ""
+	progress(run, turn.key, "running", ("step %s: %s%s"):format(turn.key, turn.step.label:sub(1, LABEL), count))
+end
+
+---A line that the step's program wrote to stderr.
+---@param run table
+---@param key string
+---@param line string
+function M.stderr(run, key, line)
+	tell(run, "info", "step.stderr", { message = line, context = { step = key } })
+end
+
+---@param run table
+---@param turn table
+---@param outcome table of a timed-out attempt
+function M.timed_out(run, turn, outcome)
+	tell(run, "warn", "step.timeout", { message = ("%s timed out after %s: %s"):format(turn.noun,
+		M.seconds(outcome.limit_ms or outcome.duration_ms), turn.described), attempt = turn.attempt,
+		max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
+end
+
+---A failure that will be followed by another attempt (seed 004, AC6).
+---@param run table
+---@param turn table
+---@param outcome table
+---@param wait_ms integer
+function M.retrying(run, turn, outcome, wait_ms)
+	local fields = { attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code,
+		delay_ms = wait_ms, context = about(turn) }
+	fields.message = ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.max_attempts,
+		outcome.reason or outcome.message)
+	tell(run, "warn", "retry.failed", fields)
+	fields.message = ("Retrying in %.1f seconds..."):format(wait_ms / 1000)
+	tell(run, "info", "retry.wait", fields)
+end
+
+---@param run table
+---@param turn table
+---@param left_ms number
+function M.waiting(run, turn, left_ms)
+	progress(run, turn.key, "waiting", ("step %s: attempt %d/%d in %d s"):format(turn.key, turn.attempt + 1,
+		turn.max_attempts + 1, math.ceil(left_ms / 1000)))
+end
+
+---@param run table
+---@param turn table
+function M.succeeded(run, turn)
+	if turn.attempt > 1 then
+		tell(run, "info", "retry.succeeded", { message = ("%s succeeded on attempt %d"):format(turn.noun, turn.attempt),
+			attempt = turn.attempt, max_attempts = turn.max_attempts, context = about(turn) })
+	end
+end
+
+---@param run table
+---@param turn table
+---@param outcome table
+---@param spent_ms integer since the first attempt began
+function M.failed(run, turn, outcome, spent_ms)
+	local tally = turn.attempt > 1 and (" after %d attempts over %.1fs"):format(turn.attempt, spent_ms / 1000) or ""
+	local begins = outcome.message:sub(1, #turn.noun + 1) == turn.noun .. " " -- said already
+	local why = begins and outcome.message:sub(#turn.noun + 2) or outcome.message
+	tell(run, "error", "step.failed", { message = ("%s failed%s: %s"):format(turn.noun, tally, why),
+		attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
+end
+
+---@param run table
+---@param state string
+function M.ended(run, state)
+	tell(run, state == "completed" and "info" or "error", "run." .. state, {
+		message = ("Run %s %s"):format(run.id, state), context = { workflow = run.workflow.name } })
+end
+
+return M
