@@ -76,5 +76,7 @@ size_t text_cut(const char *s, size_t n, size_t max);
 
 /* Length of the valid UTF-8 sequence at s (1–4), 0 if s does not start one. */
 size_t utf8_length(const char *s, size_t n);
+/* How many bytes at s are printable ASCII that JSON needn't escape. */
+size_t text_plain(const char *s, size_t n);
 
 #endif

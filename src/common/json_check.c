@@ -108,7 +108,10 @@ static bool eat_string(struct check *c)
 {
 	if (!eat(c, '"'))
 		return false;
-	for (int next; (next = peek(c)) != '"';) {
+	for (int next;;) {
+		c->p += text_plain(c->p, (size_t)(c->end - c->p));
+		if ((next = peek(c)) == '"')
+			break;
 		if (next < 0x20)
 			return false;
 		if (next >= 0x80) {

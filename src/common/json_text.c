@@ -27,6 +27,35 @@ static const bool plain[256] = {
 	[0x5d ... 0x7e] = true,
 };
 
+#define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* The high bit of each byte that is zero (and perhaps of some above it). */
+static uint64_t zero_bytes(uint64_t w)
+{
+	return (w - EACH_BYTE(1)) & ~w;
+}
+
+static bool eight_plain(const char *s)
+{
+	uint64_t w, odd;
+
+	memcpy(&w, s, sizeof(w));
+	odd = w | (w - EACH_BYTE(0x20)) | zero_bytes(w ^ EACH_BYTE('"')) |
+	      zero_bytes(w ^ EACH_BYTE('\\')) | zero_bytes(w ^ EACH_BYTE(0x7f));
+	return (odd & EACH_BYTE(0x80)) == 0;
+}
+
+size_t text_plain(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (n - i >= sizeof(uint64_t) && eight_plain(s + i))
+		i += sizeof(uint64_t);
+	while (i < n && plain[(unsigned char)s[i]])
+		i++;
+	return i;
+}
+
 /* --- UTF-8 -------------------------------------------------------------------------- */
 
 /* Well-formed sequences by lead byte (Unicode 15, table 3-7): the second byte's
@@ -102,11 +131,7 @@ static bool is_c1(const char *s, size_t length)
 static size_t clean_run(const char *s, size_t n)
 {
 	size_t i = 0;
-	while (i < n) {
-		if (plain[(unsigned char)s[i]]) {
-			i++;
-			continue;
-		}
+	while ((i += text_plain(s + i, n - i)) < n) {
 		size_t length = utf8_length(s + i, n - i);
 		if (length < 2 || is_c1(s + i, length))
 			break;

@@ -181,6 +181,25 @@ static void no_byte_beyond_the_given_length_is_read(void **state UNUSED)
 	buf_release(&b);
 }
 
+/* Eight bytes are looked at together: each must be seen, wherever it stands. */
+static void every_byte_is_seen_at_every_place_of_a_word(void **state UNUSED)
+{
+	char text[24];
+
+	for (int c = 0; c < 256; c++) {
+		bool is_plain = c >= 0x20 && c <= 0x7e && c != '"' && c != '\\';
+
+		for (size_t at = 0; at < sizeof(text); at++) {
+			memset(text, 'a', sizeof(text));
+			text[at] = (char)c;
+			assert_int_equal(text_plain(text, sizeof(text)), is_plain ? sizeof(text) : at);
+			memset(text, '~', sizeof(text));
+			text[at] = (char)c;
+			assert_int_equal(text_plain(text, sizeof(text)), is_plain ? sizeof(text) : at);
+		}
+	}
+}
+
 static void hostile_text_is_quoted_in_linear_time(void **state UNUSED)
 {
 	static const char *const patterns[] = { "\x1b]", "\x1b[", "\x1b[0", "\xf0\x9f\x98", "\xc2", "\x1b]\x1b" };
@@ -248,6 +267,7 @@ int main(void)
 		cmocka_unit_test(every_pair_of_bytes_comes_out_clean),
 		cmocka_unit_test(any_mixture_of_dangerous_bytes_comes_out_clean),
 		cmocka_unit_test(no_byte_beyond_the_given_length_is_read),
+		cmocka_unit_test(every_byte_is_seen_at_every_place_of_a_word),
 		cmocka_unit_test(hostile_text_is_quoted_in_linear_time),
 		cmocka_unit_test(utf8_length_accepts_exactly_the_well_formed_sequences),
 	};
