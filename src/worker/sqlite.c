@@ -3,7 +3,8 @@
  * transactions on them. Runs in the worker. A wait for another process's lock
  * blocks in cancel_poll() alone; a cancellation never leaves half a transaction.
  *
- *   open(path[, {readonly=false, busy_ms=5000}])   conn; a new file has mode 0600
+ *   open(path[, {readonly=false, busy_ms=5000, uri=false}])
+ *                               conn; a new file has mode 0600; uri: "file:…?immutable=1"
  *   conn:exec(sql)              true: any number of statements
  *   conn:run(sql, …)            changes: one statement, its rows are dropped
  *   conn:rows(sql, …)           { {column = value …} … }: one statement
@@ -232,18 +233,17 @@ static void make_private_file(const char *path)
 {
 	int fd;
 
-	if (path[0] == ':')
+	if (strcmp(path, ":memory:") == 0)
 		return;
 	fd = xopen(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	xclose(&fd);
 }
 
-static int open_database(struct sqlite_conn *c, const char *path, bool readonly)
+static int open_database(struct sqlite_conn *c, const char *path, int flags)
 {
-	int flags = readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	int code;
 
-	if (!readonly)
+	if (flags & SQLITE_OPEN_CREATE)
 		make_private_file(path);
 	code = c->api->open_v2(path, &c->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code == SQLITE_OK)
@@ -251,27 +251,42 @@ static int open_database(struct sqlite_conn *c, const char *path, bool readonly)
 	return code;
 }
 
+struct options {
+	int flags;
+	lua_Integer busy_ms;
+};
+
+/* From the table at index 2, which may be missing. */
+static struct options read_options(lua_State *L)
+{
+	struct options o = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS_DEFAULT };
+
+	if (lua_isnoneornil(L, 2))
+		return o;
+	luaL_checktype(L, 2, LUA_TTABLE);
+	lua_getfield(L, 2, "readonly");
+	lua_getfield(L, 2, "uri");
+	lua_getfield(L, 2, "busy_ms");
+	if (lua_toboolean(L, -3))
+		o.flags = SQLITE_OPEN_READONLY;
+	if (lua_toboolean(L, -2))
+		o.flags |= SQLITE_OPEN_URI;
+	o.busy_ms = luaL_optinteger(L, -1, BUSY_MS_DEFAULT);
+	luaL_argcheck(L, o.busy_ms >= 0 && o.busy_ms <= BUSY_MS_MAX, 2, "busy_ms is 0 to 60000");
+	return o;
+}
+
 static int l_open(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1), *why = NULL;
-	const struct sqlite_api *api;
+	struct options o = read_options(L);
+	const struct sqlite_api *api = sqlite_api_open(&why);
 	struct sqlite_conn *c;
-	bool readonly = false;
-	lua_Integer busy_ms = BUSY_MS_DEFAULT;
 
-	if (!lua_isnoneornil(L, 2)) {
-		luaL_checktype(L, 2, LUA_TTABLE);
-		lua_getfield(L, 2, "readonly");
-		readonly = lua_toboolean(L, -1);
-		lua_getfield(L, 2, "busy_ms");
-		busy_ms = luaL_optinteger(L, -1, BUSY_MS_DEFAULT);
-		luaL_argcheck(L, busy_ms >= 0 && busy_ms <= BUSY_MS_MAX, 2, "busy_ms is 0 to 60000");
-	}
-	api = sqlite_api_open(&why);
 	if (api == NULL)
 		return fail_with(L, why, "LIBRARY");
-	c = new_conn(L, api, busy_ms);
-	if (open_database(c, path, readonly) == SQLITE_OK)
+	c = new_conn(L, api, o.busy_ms);
+	if (open_database(c, path, o.flags) == SQLITE_OK)
 		return 1;
 	if (c->db == NULL)
 		return fail_with(L, "out of memory", "SQLITE_NOMEM");

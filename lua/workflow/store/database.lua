@@ -164,8 +164,9 @@ end
 
 -- --- opening -------------------------------------------------------------------------------
 
-local function connect(path, readonly)
-	local conn, message, name = sqlite.open(path, { readonly = readonly, busy_ms = WAIT_MS })
+local function connect(path, readonly, uri)
+	local conn, message, name = sqlite.open(uri or path,
+		{ readonly = readonly, busy_ms = WAIT_MS, uri = uri ~= nil })
 	if not conn then
 		failures.raise(path, message, name)
 	end
@@ -228,8 +229,34 @@ local function is_missing(path)
 	return name == "ENOENT"
 end
 
-local function is_older(db)
-	return version_of(db) < schema.VERSION
+-- Where SQLite can't make the files that it needs beside it (no space, a read-only
+-- place), one that nobody is writing can be read as it lies there.
+local STANDS_STILL = { SQLITE_FULL = true, SQLITE_PERM = true, SQLITE_CANTOPEN = true, SQLITE_READONLY = true,
+	SQLITE_IOERR = true }
+
+local function immutable(path)
+	return "file:" .. path:gsub("[^%w/._-]", function(c)
+		return ("%%%02X"):format(c:byte())
+	end) .. "?immutable=1"
+end
+
+local function stands_still(path, e)
+	local log = fs.stat(path .. "-wal")
+	return errors.is(e) and e.context and STANDS_STILL[e.context.reason] and (not log or log.size == 0)
+end
+
+local function connect_reading(path)
+	local db = connect(path, true)
+	local ok, version = pcall(version_of, db)
+	if ok then
+		return db, version
+	end
+	db:close()
+	if not stands_still(path, version) then
+		error(version, 0)
+	end
+	db = connect(path, true, immutable(path))
+	return settle(db, version_of), version_of(db)
 end
 
 ---Open the database for reading. A missing one is empty; an older one is first brought
@@ -240,11 +267,8 @@ function M.reader(path)
 	if is_missing(path) then
 		return empty(path)
 	end
-	local db, older = connect(path, true), nil
-	settle(db, function()
-		older = is_older(db)
-	end)
-	if not older then
+	local db, version = connect_reading(path)
+	if version == schema.VERSION then
 		return db
 	end
 	db:close()
