@@ -159,7 +159,8 @@ describe("FR1 and test_error_classification", function()
 	it("a number that is no status does not look like one", function()
 		for _, text in ipairs { "took 1500 ms", "500.txt is missing", "port 5000", "line 429", "took 503ms", "error in file500",
 			"error 500 files changed", "at x.js:500:12", "listening on port 503", "status 1500", "HTTP 5000", "v1.500.2", "500 ms",
-			"http://host:500/x", "exit code 4", "status 500.5", "read 429 bytes", "Error: 500 files", "1500", "500%", "status 503ms",
+			"http://host:500/x", "exit code 4", "status 500.5", "status 503 ms", "read 429 bytes", "Error: 500 files",
+			"1500", "500%", "status 503ms",
 			"id 401-500-429", "x500 internal server", "pid 502 bad", "resource temporarily unavailable" } do
 			local verdict = failed(text)
 			assert.are.equal("SUBPROCESS_FAILED", verdict.code, text .. " → " .. verdict.message)
