@@ -4,6 +4,7 @@
 
 local errors = require "runner.errors"
 local host = require "runner.host"
+local session = require "runner.session"
 
 local M = {}
 
@@ -28,6 +29,22 @@ local function listed_problems(list)
 	return problems
 end
 
+-- A person sees one error, which counts its problems: here is what they are.
+local function list_for_people(problems)
+	if #problems < 2 or session.format == "json" or session.framework.quiet or not session.launch.stderr_is_tty then
+		return
+	end
+	for _, p in ipairs(problems) do
+		local hint = p.suggestion and (". %s"):format(p.suggestion) or ""
+		io.stderr:write(host.clean(("  %s%s\n"):format(p.message, hint)))
+	end
+end
+
+local function as_error(problems)
+	list_for_people(problems)
+	return require("runner.complaint").error(problems)
+end
+
 -- The command's own validate(args): a list of problems, nil or empty when well.
 local function ask_command(command, values)
 	local ok, list, traceback, cancelled = host.protect(command.validate, values)
@@ -44,7 +61,7 @@ local function ask_command(command, values)
 			.. " when all is well"):format(command.path, tostring(list)), { phase = "validation" })
 	end
 	local problems = listed_problems(type(list) == "table" and list or {})
-	return #problems > 0 and require("runner.complaint").error(problems) or nil
+	return #problems > 0 and as_error(problems) or nil
 end
 
 ---@param command table normal form
@@ -53,7 +70,7 @@ end
 function M.problem(command, parsed)
 	check_output(parsed.framework, parsed.problems)
 	if #parsed.problems > 0 then
-		return require("runner.complaint").error(parsed.problems)
+		return as_error(parsed.problems)
 	elseif command.validate then
 		return ask_command(command, parsed.values)
 	end

@@ -20,6 +20,10 @@ on_terminal() {
 	on_terminal error_is_text_on_stderr
 }
 
+@test "every problem with the arguments is told, not only how many there are" {
+	on_terminal error_lists_every_problem
+}
+
 @test "used-up retries are said: the notices and the error's last word" {
 	on_terminal error_says_that_retries_are_used_up
 }

@@ -108,6 +108,19 @@ def error_is_text_on_stderr():
         assert re.search(part, t.seen.replace(b"\x1b[1;31m", b"").replace(b"\x1b[0m", b"")), (part, t.seen)
 
 
+def error_lists_every_problem():
+    command("two", HELLO, "args = { { 'size', 'integer', max = 9 }, { 'kind', 'enum', values = { 'a', 'b' } } },")
+    wrong = ("two", "--size", "10", "--kind", "c")
+    t = Terminal(*wrong)
+    assert t.end() == 2
+    t.at = 0
+    t.expect(rb"  Invalid size '10': [^\r\n]+")
+    t.expect(rb"  Unknown kind 'c'\. Valid values: a, b")
+    t.expect(rb"2 problems with the arguments")
+    t = Terminal(*wrong, "--quiet")
+    assert t.end() == 2 and b"Unknown kind" not in t.seen, t.seen
+
+
 def error_says_that_retries_are_used_up():
     command("busy", BUSY)
     t = Terminal("busy", "--retries", "1", "--retry-delay", "10ms")
