@@ -1,20 +1,27 @@
--- generate: the parts of docs/reference.md that have a source elsewhere: flags,
--- variables, exit and error codes, declaration keys, the script API. Run it from the
--- root: lua5.4 docs/generate.lua. A test fails when the page is behind.
+-- generate: the parts of docs/reference.md and docs/workflows.md that have a source
+-- elsewhere: flags, variables, exit and error codes, declaration keys, the script API,
+-- the keys of workflow files, what counts as transient. Run it from the root:
+-- lua5.4 docs/generate.lua. A test fails when a page is behind.
+
+-- Tables are read, nothing is run: a binding that is missing here is never asked.
+local function stand_in()
+	return setmetatable({}, { __index = function() return stand_in end })
+end
 
 package.path = "./lua/?.lua;" .. package.path
 package.searchers[#package.searchers + 1] = function(name)
-	local path = name:gsub("^runner%.", "lua/") .. ".lua"
-	return loadfile(path) or "\n\tno file " .. path
+	local path = name:gsub("^runner%.", "lua/"):gsub("%.", "/") .. ".lua"
+	return loadfile(path) or stand_in
 end
 
 local annotations = require "runner.annotations"
 local environment = require "runner.environment"
 local flags = require "runner.flags"
+local words = dofile "docs/workflow_words.lua"
 
 local M = {}
 
-local PAGE = "docs/reference.md"
+M.pages = { "docs/reference.md", "docs/workflows.md" }
 
 local function read(path)
 	local f = assert(io.open(path, "rb"))
@@ -195,13 +202,114 @@ for section, place in pairs(API) do
 	end
 end
 
+-- --- workflows ---------------------------------------------------------------------------------
+
+-- Field → its spellings, the shortest first.
+local function spellings_of(rows)
+	local by_field = {}
+	for key, row in pairs(rows) do
+		local field = row[2] or key
+		by_field[field] = by_field[field] or {}
+		table.insert(by_field[field], key)
+	end
+	for _, list in pairs(by_field) do
+		table.sort(list, function(a, b)
+			return #a < #b or #a == #b and a < b
+		end)
+	end
+	return by_field
+end
+
+-- The main spelling is the one that the words have; the others stand behind it.
+local function key_cell(main, spellings)
+	local cells = { code(main) }
+	for _, key in ipairs(spellings) do
+		cells[#cells + 1] = key ~= main and code(key) or nil
+	end
+	return table.concat(cells, ", ")
+end
+
+-- Every key of `rows` in the order of the words; neither may have one more.
+local function workflow_keys(section, rows)
+	local by_field, out = spellings_of(rows), {}
+	for i, word in ipairs(words[section]) do
+		local row = assert(rows[word[1]], ("a workflow file has no key %s: docs/workflow_words.lua"):format(word[1]))
+		local field = row[2] or word[1]
+		local spellings = assert(by_field[field], word[1] .. " stands twice in docs/workflow_words.lua")
+		by_field[field] = nil
+		out[i] = { key_cell(word[1], spellings), cell(word[2]), cell(word[3]), cell(word[4]) }
+	end
+	local left = next(by_field)
+	assert(not left, ("docs/workflow_words.lua says nothing of the key %s"):format(left and by_field[left][1]))
+	return markdown({ "key", "value", "default", "meaning" }, out)
+end
+
+-- What each kind of step has of its own. Their texts fill one field, but are not
+-- spellings of one key.
+local function own_keys(keys)
+	local out = {}
+	for _, kind in ipairs { "claude", "shell", "runner" } do
+		for key in pairs(keys.own[kind]) do
+			out[key] = {}
+		end
+	end
+	return out
+end
+
+local KEYS = {
+	workflow = function(keys) return keys.workflow end,
+	claude = function(keys) return keys.claude end,
+	any = function(keys) return keys.any end,
+	process = function(keys) return keys.process end,
+	kinds = own_keys,
+	foreach = function(keys) return keys.own.foreach end,
+	parallel = function(keys) return keys.own.parallel end,
+	retry = function() return require("runner.workflow.policy").keys end,
+}
+for section, rows_of in pairs(KEYS) do
+	SECTIONS["workflow-" .. section] = function()
+		return workflow_keys(section, rows_of(require "runner.workflow.keys"))
+	end
+end
+
+SECTIONS["workflow-failures"] = function()
+	local rows = {}
+	for i, row in ipairs(require("runner.workflow.classify").table()) do
+		rows[i] = { row.name, cell(row.shows), code(row.code), row.transient and "transient" or "**permanent**",
+			code(row.display) }
+	end
+	return markdown({ "failure", "what shows it", "code", "", "`error.message`" }, rows)
+end
+
+SECTIONS["workflow-commands"] = function()
+	local rows, names = {}, {}
+	for name in pairs(require("runner.locate").builtins.workflow) do
+		names[#names + 1] = name
+	end
+	table.sort(names)
+	for i, name in ipairs(names) do
+		local command = require("runner.commands.workflow." .. name)
+		local usage = { "workflow " .. name }
+		for _, row in ipairs(command.args or {}) do
+			usage[#usage + 1] = row.positional and (row.required and row[1]:upper() or ("[%s]"):format(row[1]:upper())) or nil
+		end
+		for _, row in ipairs(command.args or {}) do
+			local spelt = "--" .. row[1]:gsub("_", "-")
+			usage[#usage + 1] = not row.positional and ("[%s]"):format(row[2] == "boolean" and spelt
+				or spelt .. " " .. row[1]:upper()) or nil
+		end
+		rows[i] = { code(table.concat(usage, " ")), cell(command.description) }
+	end
+	return markdown({ "command", "what it does" }, rows)
+end
+
 ---The page with each generated part renewed: what stands between
 ---`<!-- generated: NAME -->` and `<!-- end -->`.
 ---@param page string
 ---@return string
 function M.render(page)
 	return (page:gsub("(<!%-%- generated: ([%w-]+) %-%->\n).-(<!%-%- end %-%->)", function(head, name, tail)
-		local section = assert(SECTIONS[name], "docs/reference.md asks for " .. name .. ", which nobody generates")
+		local section = assert(SECTIONS[name], "a page asks for " .. name .. ", which nobody generates")
 		return head .. section() .. tail
 	end))
 end
@@ -217,10 +325,12 @@ function M.parts()
 end
 
 if arg and arg[0] and arg[0]:find("generate%.lua$") then
-	local page = read(PAGE)
-	local f = assert(io.open(PAGE, "wb"))
-	f:write(M.render(page))
-	f:close()
+	for _, path in ipairs(M.pages) do
+		local made = M.render(read(path))
+		local f = assert(io.open(path, "wb"))
+		f:write(made)
+		f:close()
+	end
 end
 
 return M

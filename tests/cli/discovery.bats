@@ -34,6 +34,8 @@ offers() {
 	[ "$stdout" = migrate ]
 	offers help db m
 	[ "$stdout" = migrate ]
+	offers workflow r
+	[ "$stdout" = $'resume\nrun' ]
 	offers nosuch ""
 	[ -z "$stdout" ]
 }

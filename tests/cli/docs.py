@@ -161,16 +161,16 @@ def module_functions():
 
 def variables():
     """Every variable that the source reads or sets, and the flags' own."""
-    code = source("src/*/*.c", "lua/*.lua", "lua/commands/*.lua")
+    code = source("src/*/*.c", "lua/**/*.lua")
     names = re.findall(r'(?:getenv|setenv|env_set)[ (]+"([A-Z_]+)"', code)
     names += [n for n in re.findall(r'"(RUNNER_[A-Z_]+)"', code)]
     names += re.findall(r'"([A-Z]+_PROXY|[A-Z_]*CA_BUNDLE|SSL_CERT_\w+)"', source("lua/http_url.lua"))
-    return sorted(set(names))
+    return sorted({n for n in names if not n.endswith("_")})  # RUNNER_VALUE_1 … are the runner's own
 
 
 def warnings():
     c = "".join(re.findall(r"run_warn\w*\((.*?)\);", source("src/supervisor/*.c"), flags=re.S))
-    lua = re.findall(r'warn\(\s*"([A-Z_]+)"', source("lua/*.lua"))
+    lua = re.findall(r'warn\(\s*"([A-Z_]+)"', source("lua/**/*.lua"))
     return sorted(set(re.findall(r'"([A-Z]+_[A-Z_]+|SURVIVORS)"', c) + lua))
 
 

@@ -7,12 +7,12 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-# console: run and compared. lua, python and sh with a path in their first line are
+# console: run and compared. lua, python, sh and yaml with a path in their first line are
 # written there; others show a part. json is parsed. text is for what can't be run.
-LANGUAGES = {"console", "lua", "python", "sh", "json", "text"}
+LANGUAGES = {"console", "lua", "python", "sh", "yaml", "json", "text"}
 
 FENCE = re.compile(r"^```(.*)$")
-FILE_LINE = re.compile(r"^(?:--|#) ((?:commands/|lib/)[\w/-]+\.lua|runner\.lua|[\w-]+\.py|[\w-]+\.sh)$")
+FILE_LINE = re.compile(r"^(?:--|#) ((?:commands/|lib/)[\w/-]+\.lua|runner\.lua|[\w-]+\.(?:py|sh|yaml))$")
 
 
 class Block:
@@ -27,7 +27,7 @@ class Block:
     def file(self):
         """Where a reader would save it; None for a part of a file."""
         named = self.lines and FILE_LINE.match(self.lines[0])
-        return named.group(1) if named and self.language in ("lua", "python", "sh") else None
+        return named.group(1) if named and self.language in ("lua", "python", "sh", "yaml") else None
 
     @property
     def place(self):

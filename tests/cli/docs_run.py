@@ -7,7 +7,8 @@ Compared is what the page promises, not what differs from run to run:
 - JSON by value, also when the page breaks it over lines. The values of VOLATILE
   keys count as equal when they are of one kind; "…" is any text, and an object
   that ends with … may have further keys.
-- Dates, request ids, numbers of processes and ports, and the directory (/home/ada on the page).
+- Dates, ids of requests and runs, numbers of processes and ports, seconds that something took, and the directory
+  (/home/ada on the page). The id of a run in a command stands for the run that was named last.
 - A line that is only … stands for any lines.
 """
 import errno
@@ -30,15 +31,18 @@ from docs_pages import ROOT, blocks
 LIMIT_S = 60  # one command
 HOME = "/home/ada"
 VOLATILE = {"duration_ms", "request_id", "timestamp", "retry_seed", "elapsed_ms", "pid", "tool_version",
-            "holder_pid", "holder_age_ms", "seed"}
+            "holder_pid", "holder_age_ms", "seed", "total_duration", "mean_ms", "max_ms"}
 VOLATILE_TEXT = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "DATE"),
     (r"req_[0-9A-Z]{26}", "REQUEST"),
+    (r"run_[0-9A-Z]{26}", "RUN"),
     (r"\bprocess \d+", "process N"),
     (r"(duration_ms:\s+)\d+", r"\1N"),
+    (r"\battempts over \d+\.\ds", "attempts over N"),
     (r"\bafter \d+ ms\b", "after N ms"),
     (r"127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:PORT"),
 ]
+RUN_ID = re.compile(r"\brun_[0-9A-Z]{26}\b")
 
 # Where a page begins, below the copy of the checkout; others begin in an empty folder.
 START = {"README.md": ".", "commands.md": "docs/demo"}
@@ -97,7 +101,7 @@ class Shell:
         bin_dir = home / ".bin"
         bin_dir.mkdir()
         (bin_dir / "runner").symlink_to(runner)
-        self.home, self.cwd, self.status, self.execute = home, start, 0, execute
+        self.home, self.cwd, self.status, self.execute, self.named = home, start, 0, execute, None
         self.env = {"PATH": f"{bin_dir}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8", "TERM": "dumb",
                     "LANG": "C.UTF-8"}
         if "ASAN_OPTIONS" in os.environ:
@@ -105,9 +109,11 @@ class Shell:
 
     def run(self, command):
         where = self.home / ".cwd"
+        command = RUN_ID.sub(lambda id: self.named or id.group(), command)
         script = f"trap 'pwd >\"{where}\"' EXIT\n(exit {self.status})\n{command}\n"
         output, self.status = self.execute(["/bin/bash", "-c", script], self.cwd, self.env)
         self.cwd = pathlib.Path(where.read_text(encoding="utf-8").strip())
+        self.named = ([self.named] + RUN_ID.findall(output))[-1]
         return output.replace(str(self.home), HOME)
 
 

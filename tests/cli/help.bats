@@ -140,6 +140,17 @@ on_terminal() {
 	done
 }
 
+@test "the commands for workflows are a group like any other" {
+	call workflow --help
+	[ "$status" -eq 0 ]
+	local name
+	for name in run resume cancel check plan list show logs stats; do
+		[[ $stderr == *"workflow $name  "* ]]
+	done
+	call workflow run --help
+	[[ $stderr == *"runner workflow run [options] <file>"* && $stderr == *"STEP_IN_DOUBT"* ]]
+}
+
 @test "help of a nested command takes its words apart or with dots" {
 	call help db migrate
 	[[ $stderr == *"runner db migrate"* ]]

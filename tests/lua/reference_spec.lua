@@ -1,4 +1,4 @@
--- The generated parts of docs/reference.md are those of the sources.
+-- The generated parts of the pages are those of the sources.
 
 local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/reference_spec%.lua$")
 
@@ -19,14 +19,19 @@ end
 
 describe("the reference", function()
 	it("is as lua5.4 docs/generate.lua writes it", function()
-		local page = read "docs/reference.md"
-		assert.is_true(generate.render(page) == page, "docs/reference.md is behind: run lua5.4 docs/generate.lua")
+		for _, path in ipairs(generate.pages) do
+			local page = read(path)
+			assert.is_true(generate.render(page) == page, path .. " is behind: run lua5.4 docs/generate.lua")
+		end
 	end)
 
 	it("has every part that can be generated", function()
-		local page = read "docs/reference.md"
+		local all = ""
+		for _, path in ipairs(generate.pages) do
+			all = all .. read(path)
+		end
 		for _, name in ipairs(generate.parts()) do
-			assert.truthy(page:find("<!-- generated: " .. name .. " -->", 1, true), name)
+			assert.truthy(all:find("<!-- generated: " .. name .. " -->", 1, true), name)
 		end
 	end)
 
@@ -47,6 +52,22 @@ describe("the reference", function()
 			for found in annotations[place[1]]:gmatch("\nfunction " .. place[2] .. "[.:]([%w_]+)") do
 				assert.truthy(made:find("[.:]" .. found .. "%("), name .. " lacks " .. found)
 			end
+		end
+	end)
+
+	it("lists every key of a workflow file, every spelling of it, and every class of failures", function()
+		local keys = require "runner.workflow.keys"
+		local made
+		for name, rows in pairs { workflow = keys.workflow, claude = keys.claude, any = keys.any, process = keys.process,
+			foreach = keys.own.foreach, parallel = keys.own.parallel, retry = require("runner.workflow.policy").keys } do
+			made = part("workflow-" .. name)
+			for key in pairs(rows) do
+				assert.truthy(made:find("`" .. key .. "`", 1, true), name .. " lacks " .. key)
+			end
+		end
+		made = part "workflow-failures"
+		for _, row in ipairs(require("runner.workflow.classify").table()) do
+			assert.truthy(made:find("| " .. row.name .. " |", 1, true), row.name)
 		end
 	end)
 
