@@ -627,6 +627,52 @@ describe("the store", function()
 			end
 		end
 	end)
+
+	it("can be killed while its database is made", function()
+		for round = 1, 12 do
+			local pipe = elsewhere("print(io.open '/proc/self/stat':read 'n') io.stdout:flush() " .. DB)
+			local pid = pipe:read "n"
+			host.sleep(round * 3)
+			os.execute("kill -9 " .. pid .. " 2>/dev/null")
+			pipe:close()
+			do
+				local db <close> = open()
+				db:create { id = "r", workflow = "w" }
+				assert.is_true(db:integrity())
+			end
+			assert(fs.remove_tree(dir .. "/state"))
+		end
+	end)
+
+	it("goes back to a commit when a power failure has cut its log anywhere", function()
+		local db = open()
+		db:create { id = "r", workflow = "w" }
+		for i = 1, 20 do
+			db:start_attempt("r", { key = "k" .. i }, {})
+			db:end_attempt("r", "k" .. i, 1, {}, { state = "completed", output = ("x"):rep(i * 300) })
+		end
+		local base, log = fs.read(path), fs.read(path .. "-wal")
+		db:close()
+		path = dir .. "/cut.db"
+		math.randomseed(11)
+		local most = 0
+		for _ = 1, 40 do
+			assert(fs.write(path, base))
+			assert(fs.write(path .. "-wal", log:sub(1, math.random(0, #log)) .. ("\x5a"):rep(math.random(0, 5000))))
+			local cut = open()
+			assert.is_true(cut:integrity())
+			local steps, attempts = cut:steps "r", cut:attempts "r"
+			assert.are.equal(#steps, #attempts)
+			for i, step in ipairs(steps) do
+				assert.are.equal(i < #steps and "completed" or step.state, step.state)
+				assert.are.equal(step.state == "completed" and i * 300 or nil, step.output and #step.output)
+			end
+			most = math.max(most, #steps)
+			cut:close()
+			os.execute("rm -f " .. path .. "*")
+		end
+		assert.is_true(most > 5)
+	end)
 end)
 
 -- --- who runs a run ---------------------------------------------------------------------------
