@@ -1,0 +1,132 @@
+# shellcheck shell=bash disable=SC2034 # what finish sets is for the tests
+# workflow.bash: what the suites about workflows share: a state directory of the test's
+# own, a stand-in for claude, runs in the background, and looks at what they left.
+#
+#   workflow NAME <<'YAML'      writes NAME.yaml
+#   turns [-p PROMPT] LINE…     what the stand-in does, call by call (claude_standin)
+#   messages EVENT              what the JSON lines on stderr say: "" or retry.failed …
+#   begin ARGS… ; finish        a run in the background: $pid; then as after call
+
+# shellcheck source=tests/cli/helper.bash
+load helper
+
+STANDIN=claude
+
+# python3 itself, not the front of a version manager, which takes longer than a run.
+setup_file() {
+	PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
+	export PATH
+}
+
+prepare() {
+	mkdir -p bin claude/turns claude/calls
+	ln -s "$ROOT/tests/cli/claude_standin" bin/claude
+	CLEAN_ENV+=(PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/state")
+	turns 'echo done'
+}
+
+# Whatever a failed test left behind.
+teardown() {
+	kill_all
+}
+
+workflow() {
+	cat >"$1.yaml"
+}
+
+turns() {
+	local name=default
+	if [ "$1" = -p ]; then
+		name=${2//[^A-Za-z0-9]/}
+		shift 2
+	fi
+	printf '%s\n' "$@" >"claude/turns/$name"
+}
+
+# How often the stand-in was called.
+calls() {
+	find claude/calls -mindepth 1 -maxdepth 1 | wc -l
+}
+
+# waited N: ms from the end of call N to the beginning of the next one
+waited() {
+	local from to
+	from=$(<"claude/calls/$1/ended") to=$(<"claude/calls/$(($1 + 1))/began")
+	echo $(((to - from) / 1000000))
+}
+
+messages() {
+	python3 "$ROOT/tests/cli/workflow_lines.py" "$1" err.txt
+}
+
+# attempted: "claude" lines only, as AC6 has them
+attempted() {
+	messages '' | grep -E '^(Claude command|Retrying in)' || true
+}
+
+# envelope STATUS: it is valid and of this status, else it is shown
+envelope() {
+	assert_envelope
+	[ "$status" -eq "$1" ] || { cat out.txt err.txt >&2; return 1; }
+}
+
+# on_pty ARGS…: as call, on a terminal; what it shows is in `screen`
+on_pty() {
+	status=0
+	env -i "${CLEAN_ENV[@]}" TERM=xterm NO_COLOR=1 python3 -c '
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$RUNNER" "$@" </dev/null | tr -d '\r' >screen || status=$?
+}
+
+# --- in the background ------------------------------------------------------------------
+
+begin() {
+	env -i --default-signal=INT,QUIT "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null 3>&- &
+	pid=$!
+}
+
+finish() {
+	status=0
+	wait "$pid" || status=$?
+	stdout=$(<out.txt)
+	stderr=$(<err.txt)
+}
+
+# until_true COMMAND…: within ten seconds it succeeds
+until_true() {
+	local end=$((SECONDS + 10))
+	until "$@" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
+		sleep 0.01
+	done
+}
+
+# The run that err.txt tells of.
+run_id() {
+	grep -o 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt | head -n 1
+}
+
+# Everything of this test, by KILL, until nothing is left.
+kill_all() {
+	local path
+	for _ in {1..100}; do
+		path=$(processes_left)
+		[ -n "$path" ] || return 0
+		for path in $path; do
+			path=${path%/environ}
+			kill -KILL "${path#/proc/}" 2>/dev/null || true
+		done
+	done
+	assert_no_process_left
+}
+
+# --- the store ---------------------------------------------------------------------------
+
+# sql STATEMENT [DATABASE]: its rows, a line each, columns divided by "|"
+sql() {
+	python3 -c '
+import sqlite3, sys
+with sqlite3.connect(sys.argv[2]) as db:
+    for row in db.execute(sys.argv[1]):
+        print("|".join("" if v is None else str(v) for v in row))' "$1" "${2:-state/runner/runs.db}"
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# A person watches a workflow: live progress, a countdown while it waits, Ctrl+C. A pty by
+# workflow_terminal.py; tmux for what is on the screen in the end.
+
+load workflow
+
+on_terminal() {
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 40 python3 "$ROOT/tests/cli/workflow_terminal.py" "$1"
+	assert_no_process_left
+}
+
+@test "live progress shows the step, the attempt and a countdown while it waits" {
+	on_terminal progress_shows_step_attempt_and_countdown
+}
+
+@test "NO_COLOR, TERM=dumb and --no-color leave lines without control sequences" {
+	on_terminal no_color_is_respected
+}
+
+@test "--quiet hides all but the error" {
+	on_terminal quiet_hides_all_but_the_error
+}
+
+@test "Ctrl+C ends a step" {
+	on_terminal ctrl_c_ends_a_step
+}
+
+@test "Ctrl+C ends a wait at once" {
+	on_terminal ctrl_c_ends_a_wait
+}
+
+@test "what a step writes to stderr is seen, without its control sequences" {
+	on_terminal stderr_of_a_step_is_seen_without_its_control_sequences
+}
+
+@test "on the screen the progress line is gone when the run is over" {
+	workflow live <<-'YAML'
+		name: live
+		commands:
+		  - { shell: "sleep 0.2", id: first }
+		  - { claude: /process-data, id: second, retry: { strategy: custom, delays: [300ms], jitter: 0 } }
+	YAML
+	turns 'complain "500 Internal Server Error"; exit 1' 'echo fine'
+	printf '%s\n' "$RUNNER workflow run live.yaml" 'echo "status $?" >over' 'sleep 60' >script
+	tmux -S tmux.sock -f /dev/null new-session -d -x 120 -y 40 \
+		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen sh script"
+	until_true [ -s over ]
+	tmux -S tmux.sock capture-pane -p >screen
+	tmux -S tmux.sock kill-server
+	[ "$(<over)" = 'status 0' ]
+	grep -qx 'Claude command failed (attempt 1/1): 500 Internal Server Error' screen
+	grep -qx 'Retrying in 0.3 seconds...' screen
+	grep -qx 'Claude command succeeded on attempt 2' screen
+	[ "$(grep -c 'step second: ' screen)" -eq 0 ]
+}

@@ -1,0 +1,93 @@
+"""A workflow on a terminal. Each function is a test, as in terminal.py."""
+import os
+import re
+import signal
+import sys
+import time
+
+from terminal import Terminal, wait_until
+
+SERVER_ERROR = "complain '500 Internal Server Error'; exit 1"
+
+
+def terminal(*argv, **env):
+    here = os.getcwd()
+    return Terminal("workflow", *argv, PATH=f"{here}/bin:{os.environ['PATH']}", XDG_STATE_HOME=f"{here}/state", **env)
+
+
+def workflow(text, *turns):
+    with open("live.yaml", "w", encoding="utf-8") as f:
+        f.write("name: live\ncommands:\n" + text)
+    with open("claude/turns/default", "w", encoding="utf-8") as f:
+        f.write("".join(turn + "\n" for turn in turns or ["echo done"]))
+
+
+def finished(t, status):
+    assert t.end() == status, t.seen
+
+
+def progress_shows_step_attempt_and_countdown():
+    workflow('  - { shell: "sleep 0.3", id: first }\n'
+             "  - { claude: /process-data, id: second, retry: { strategy: custom, delays: [2500ms], jitter: 0 } }\n",
+             SERVER_ERROR, "sleep 0.3; echo fine")
+    t = terminal("run", "live.yaml")
+    t.expect(rb"\r\x1b\[Kstep first: sleep 0\.3")
+    t.expect(rb"\r\x1b\[Kstep second: /process-data \xc2\xb7 attempt 1")
+    t.expect(rb"Claude command failed \(attempt 1/1\): 500 Internal Server Error\r\n")
+    t.expect(rb"Retrying in 2\.5 seconds\.\.\.\r\n")
+    for left in (b"3", b"2", b"1"):
+        t.expect(rb"\r\x1b\[Kstep second: attempt 2/2 in " + left + b" s")
+    t.expect(rb"\r\x1b\[Kstep second: /process-data \xc2\xb7 attempt 2")
+    t.expect(rb"Claude command succeeded on attempt 2\r\n")
+    finished(t, 0)
+    assert not re.search(rb'\{"level"', t.seen), t.seen
+
+
+def no_color_is_respected():
+    for env, argv in (({"NO_COLOR": "1"}, []), ({"TERM": "dumb"}, []), ({}, ["--no-color"])):
+        workflow('  - { claude: /a, retry: { strategy: custom, delays: [30ms], jitter: 0 } }\n', SERVER_ERROR)
+        t = terminal("run", "live.yaml", *argv, **env)
+        finished(t, 12)
+        assert b"\x1b" not in t.seen and b"Retrying in 0.0 seconds..." in t.seen, t.seen
+        assert b"workflow resume run_" in t.seen, t.seen
+
+
+def quiet_hides_all_but_the_error():
+    workflow('  - { claude: /a, retry: { strategy: custom, delays: [30ms], jitter: 0 } }\n', SERVER_ERROR)
+    t = terminal("run", "live.yaml", "--quiet", NO_COLOR="1")
+    finished(t, 12)
+    assert b"Retrying" not in t.seen and b"HTTP 500" in t.seen, t.seen
+
+
+def interrupted(t):
+    asked = time.monotonic()
+    t.send(b"\x03")
+    finished(t, 130)
+    assert time.monotonic() - asked < 2, t.seen
+    assert b"Cancelled by SIGINT" in t.seen, t.seen
+
+
+def ctrl_c_ends_a_step():
+    workflow('  - { shell: "touch began; sleep 60 & sleep 61" }\n')
+    t = terminal("run", "live.yaml")
+    wait_until(lambda: os.path.exists("began"))
+    interrupted(t)
+
+
+def ctrl_c_ends_a_wait():
+    workflow("  - { claude: /a }\n", SERVER_ERROR)
+    t = terminal("run", "live.yaml")
+    t.expect(rb"attempt 2/6 in \d s")
+    interrupted(t)
+
+
+def stderr_of_a_step_is_seen_without_its_control_sequences():
+    workflow("  - shell: printf 'a line \\033[31mred\\033[0m\\n' >&2\n")
+    t = terminal("run", "live.yaml", NO_COLOR="1")
+    finished(t, 0)
+    assert b"a line red" in t.seen and b"\x1b" not in t.seen, t.seen
+
+
+if __name__ == "__main__":
+    signal.alarm(30)
+    globals()[sys.argv[1]]()
