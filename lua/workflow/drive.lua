@@ -18,12 +18,15 @@ M.exit_codes = {
 		description = "A step was running when its runner died, and nobody knows whether it has done its work" },
 }
 
--- The failed step's retries are in the error, the whole run in its data.
+-- The failed step's retries are in the error, the whole run in its data. What is to
+-- be done again is resume: the identical call would begin another run.
 local function explain(run, raised)
 	local e = errors.normalise(raised)
 	local data, retry = report.of_failure(run)
 	e.data = data
-	e.context = e.context or { run = run.id }
+	e.retryable, e.side_effects = false, e.side_effects or "partial"
+	e.context = e.context or {}
+	e.context.run = run.id
 	if retry then
 		e.context.attempts, e.context.total_duration = retry.attempts, retry.total_duration
 		e.context.error_history = retry.error_history

@@ -134,6 +134,8 @@ function M.of_failure(run)
 	local ok, data = pcall(M.full, run.db, run.id)
 	if not ok then
 		return { id = run.id, state = "failed" }, nil
+	elseif data.state == "running" then
+		data.state = "interrupted" -- its end could not be written; nobody will own it
 	end
 	for _, step in ipairs(data.steps) do
 		if run.failed and step.key == run.failed.key then

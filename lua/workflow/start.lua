@@ -197,6 +197,12 @@ function M.seed(args)
 	return given or host.random() & math.maxinteger
 end
 
+-- What the store keeps of the file's text: nothing where a secret stands in it.
+local function kept_text(run)
+	local text = run.workflow.text
+	return run.mask(text) == text and text or ""
+end
+
 ---A new run of args.file, in the store and owned.
 ---@param db table the open store
 ---@param args table file, var, seed
@@ -210,7 +216,7 @@ function M.create(db, args)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = workflow.name, file = absolute(workflow.path, cwd), digest = workflow.digest,
-		source = run.mask(workflow.text), cwd = cwd, variables = run.mask(run.scope.vars), env_names = names_of(run.settings.env),
+		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = names_of(run.settings.env),
 		seed = run.seed, request_id = session.launch.request_id, owner = session.launch.supervisor,
 	}
 	return run
@@ -242,6 +248,10 @@ local function workflow_of(row, force)
 	if not text and not force then
 		hint.fix_required = "Bring the file back, or resume with --force: then the text that the run began with is used"
 		errors.raise("NOT_FOUND", ("The workflow file %s is gone"):format(row.file), hint)
+	elseif not text and row.source == "" then
+		hint.fix_required, hint.suggestion = "Bring the file back", nil
+		errors.raise("NOT_FOUND", ("The workflow file %s is gone, and its text was not kept: it holds a secret")
+			:format(row.file), hint)
 	elseif text and host.digest(text) ~= row.digest and not force then
 		hint.fix_required = "Undo the change, or resume with --force: then the file as it is now is used"
 		errors.raise("CONFLICT", ("The workflow file %s has changed since the run began"):format(row.file), hint)
@@ -292,7 +302,7 @@ function M.reopen(db, args)
 	run.retry_in_doubt = args.retry_in_doubt
 	check_marks(run, args.mark_done)
 	db:set_run(row.id, { state = "running", owner = session.launch.supervisor, resumes = (row.resumes or 0) + 1,
-		digest = run.workflow.digest, source = run.mask(run.workflow.text) })
+		digest = run.workflow.digest, source = kept_text(run) })
 	return run
 end
 

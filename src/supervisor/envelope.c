@@ -40,6 +40,12 @@ static void member_raw(struct json_writer *w, const char *key, const struct buf 
 
 /* --- error ----------------------------------------------------------------------- */
 
+/* A loop that went on where an earlier process stopped has used up more than we saw. */
+static int64_t repeats_used_up(const struct run *run)
+{
+	return MAX_OF(run_repeats(run), run->final.exhausted);
+}
+
 static void write_retry_hints(struct run *run, struct json_writer *w)
 {
 	const struct hints *h = &run->hints;
@@ -56,11 +62,11 @@ static void write_retry_hints(struct run *run, struct json_writer *w)
 		member_cstr(w, "retry_strategy", retry_strategy_name(h->strategy));
 	}
 	if (run->exhausted)
-		member_int(w, "max_retries", run_repeats(run));
+		member_int(w, "max_retries", repeats_used_up(run));
 	else if (shown != RETRYABLE_FALSE)
 		member_int(w, "max_retries", retries > 0 ? retries : MAX_RETRIES_ADVICE);
 	if (run->exhausted)
-		member_int(w, "retries_exhausted", run_repeats(run));
+		member_int(w, "retries_exhausted", repeats_used_up(run));
 }
 
 static void write_fix(struct run *run, struct json_writer *w)

@@ -228,26 +228,30 @@ static struct sqlite_conn *new_conn(lua_State *L, const struct sqlite_api *api, 
 
 /* SQLite would make a file that everybody may read. Only a file that is new is
  * opened here: closing a second descriptor drops the process's locks on it
- * (fcntl(2)). Why it can't be made, SQLite says itself. */
-static void make_private_file(const char *path)
+ * (fcntl(2)). Returns 0, or why it can't be made. */
+static int make_private_file(const char *path)
 {
 	int fd;
 
 	if (strcmp(path, ":memory:") == 0)
-		return;
+		return 0;
 	fd = xopen(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		return errno == EEXIST ? 0 : errno;
 	xclose(&fd);
+	return 0;
 }
 
 static int open_database(struct sqlite_conn *c, const char *path, int flags)
 {
-	int code;
+	int code, unmade = 0;
 
 	if (flags & SQLITE_OPEN_CREATE)
-		make_private_file(path);
+		unmade = make_private_file(path);
 	code = c->api->open_v2(path, &c->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code == SQLITE_OK)
 		c->api->busy_handler(c->db, on_busy, c);
+	errno = unmade; /* SQLite tells only that there is none to be read */
 	return code;
 }
 
@@ -290,7 +294,6 @@ static int l_open(lua_State *L)
 		return 1;
 	if (c->db == NULL)
 		return fail_with(L, "out of memory", "SQLITE_NOMEM");
-	errno = 0; /* what came after the failure is no news of it */
 	return sqlite_fail(L, c);
 }
 
