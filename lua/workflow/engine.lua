@@ -287,6 +287,7 @@ local function cut_off(run)
 		end
 	end
 	run.db:interrupt(run.id, { code = "CANCELLED", message = "The run was interrupted" })
+	events.interrupted(run)
 end
 
 local function fail(run, raised)

@@ -137,6 +137,13 @@ function M.failed(run, turn, outcome, spent_ms)
 		attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
+---A run that was ended from outside: the answer says only that.
+---@param run table
+function M.interrupted(run)
+	tell(run, "warn", "run.interrupted", { message = ("Run %s interrupted; to go on: runner workflow resume %s"):format(run.id,
+		run.id), context = { workflow = run.workflow.name } })
+end
+
 ---@param run table
 ---@param state string
 function M.ended(run, state)
