@@ -299,6 +299,7 @@ function M.reopen(db, args)
 	check_cwd(row)
 	local run = assemble(row.id, workflow_of(row, args.force), row.variables, row.cwd, math.tointeger(tonumber(row.seed)))
 	run.db, run.lock, run.rows = db, lock, by_key(db:steps(row.id))
+	db:integrity() -- what is gone on with has to be whole
 	run.retry_in_doubt = args.retry_in_doubt
 	check_marks(run, args.mark_done)
 	db:set_run(row.id, { state = "running", owner = session.launch.supervisor, resumes = (row.resumes or 0) + 1,
