@@ -149,7 +149,8 @@ end
 function M.words(status, detail)
 	local phrase = PHRASES[status] or ""
 	local rest = detail
-	if phrase ~= "" and detail:sub(1, #phrase):lower() == phrase:lower() then
+	local said = detail:sub(1, #phrase):lower() == phrase:lower() and not detail:find("^[%w_]", #phrase + 1)
+	if phrase ~= "" and said then
 		rest = detail:sub(#phrase + 1):gsub("^[%s:,;.%-]+", "")
 	end
 	local text = phrase .. (phrase ~= "" and rest ~= "" and ": " or "") .. rest
