@@ -230,9 +230,18 @@ local function fill(s, row)
 	end
 end
 
+-- An empty one must stay a list where a script hands it back.
+local function keep_list(s, row)
+	local items = row.type == "array" and s.values[row.name]
+	if items and not items[1] then
+		require("runner.json").array(items)
+	end
+end
+
 local function finish(s)
 	for _, row in ipairs(s.rows) do
 		fill(s, row)
+		keep_list(s, row)
 		local items = row.type == "array" and s.given[row.name] and s.values[row.name]
 		if items and s.given[row.name] ~= "default" and values.length(row, #items) then
 			complain(s, "item_count", row, #items)

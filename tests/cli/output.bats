@@ -95,3 +95,20 @@ LUA
 	expect '[w["code"] for w in e.warnings] == ["SLOW_DISK"]'
 	[ ! -s err.txt ]
 }
+
+@test "a list that was not given stays a list where the command hands it back" {
+	command_file lists <<-'L'
+		return {
+			description = "x", danger_level = "safe",
+			args = {
+				{ "a", "array", items = "string", description = "x" },
+				{ "b", "array", items = "string", default = {}, description = "x" },
+			},
+			run = function(args) return args end,
+		}
+	L
+	call lists
+	expect 'e.data == {"a": [], "b": []}'
+	call lists --a one
+	expect 'e.data == {"a": ["one"], "b": []}'
+}
