@@ -56,7 +56,7 @@ local function add_steps(out, steps)
 		local tell = TELLS[step.state]
 		local line = ("  %s  %s  %s"):format(padded(step.key, keys), padded(step.state, states), tell and tell(step) or "")
 		out[#out + 1] = (line:gsub("%s+$", ""))
-		if step.attempts > 1 then
+		if step.attempts > 1 or step.state == "waiting" then
 			add_history(out, step)
 		end
 	end
