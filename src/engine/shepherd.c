@@ -98,7 +98,8 @@ static void begin_end(struct shepherd *s, int64_t grace_ms)
 	if (s->ending)
 		return;
 	s->ending = true;
-	tell_tree(s);
+	if (grace_ms > 0)
+		tell_tree(s);
 }
 
 static void program_ended(struct shepherd *s)

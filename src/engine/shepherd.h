@@ -19,7 +19,7 @@
  * holds none of ours, and ends with us.
  *
  * When the program ends, or the shepherd is told to stop, what is left of the tree
- * gets one TERM each, and KILL grace_ms later. The shepherd dies when nobody is
+ * gets one TERM each, and KILL grace_ms later (0: KILL alone). The shepherd dies when nobody is
  * left, or SHEPHERD_GIVE_UP_MS after KILL: with the program's exit status, or
  * of the signal that killed it (without a core).
  *

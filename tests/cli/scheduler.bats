@@ -95,6 +95,9 @@ LUA
 			function() -- catches TERM and leaves with 0, but has not completed
 				sh("trap 'exit 0' TERM; sleep 1; touch marker; while :; do sleep 0.05; done", { name = "polite" })
 			end,
+			function() -- talks to a task that waits in between
+				sh("echo up; sleep 60", { name = "talk", on_line = function() scheduler.sleep(10) end })
+			end,
 			function() -- its task is still busy with the result
 				sh("echo yes", { name = "busy" })
 				while true do end
@@ -104,7 +107,7 @@ LUA
 	cancel INT half --timeout 60s
 	assert_envelope
 	[ "$status" -eq 130 ]
-	[ "$(<abandoned)" = "$(printf 'done completed ok done\npolite stopped ok \nbusy completed ok yes')" ] || {
+	[ "$(<abandoned)" = "$(printf 'done completed ok done\npolite stopped ok \ntalk stopped SIGTERM up\nbusy completed ok yes')" ] || {
 		cat abandoned >&2
 		false
 	}
@@ -138,6 +141,32 @@ LUA
 	expect 'e.error.code == "TIMEOUT" and e.error.context["limit"] == "idle"'
 	[ "$(<abandoned)" = "silent stopped SIGTERM " ]
 	assert_no_process_left
+}
+
+@test "while the run is stopped by Ctrl+Z a process's limit stands still, a wait does not" {
+	scheduled paused <<'LUA'
+		local host, r = require "runner.host", nil
+		local began = host.now()
+		local results = scheduler.all {
+			function() r = sh("touch marker; for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done", { name = "p", timeout_ms = 1500 }) end,
+			function() scheduler.sleep(1000) return host.now() - began end,
+		}
+		return { ok = r.ok, timed_out = r.timed_out, slept = results[2].value }
+LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" paused >out.txt 2>err.txt </dev/null 3>&- &
+	local pid=$! status=0
+	for _ in $(seq 100); do
+		[ -e marker ] && break
+		sleep 0.02
+	done
+	kill -TSTP "$pid"
+	sleep 2
+	[ "$(cut -d' ' -f3 "/proc/$pid/stat")" = T ]
+	kill -CONT "$pid"
+	wait "$pid" || status=$?
+	[ "$status" -eq 0 ]
+	expect 'e.data.ok and not e.data.timed_out'
+	expect '2000 <= e.data.slept < 2900' # not a second more than it had been away
 }
 
 @test "an error in a task is the error of the run, with its place and traceback" {

@@ -2,6 +2,7 @@
 
 local errors = require "runner.errors"
 local host = require "runner.host"
+local process = require "runner.process"
 local scheduler = require "runner.workflow.scheduler"
 
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "proc_help.lua")
@@ -221,6 +222,57 @@ describe("scheduler.process", function()
 		end)
 		assert.equal(before, open_fds())
 		assert.equal("", help.run({ "ps", "-o", "stat=", "--ppid", help.our_pid() }).stdout:match("Z") or "")
+	end)
+end)
+
+describe("a process with a shepherd", function()
+	local function start(script, grace_ms)
+		local handle = assert(process.start { argv = { "sh", "-c", script }, capture = true, lines = true,
+			shepherd = true, grace_ms = grace_ms or 20000 })
+		local set = process.set { handle }
+		local _, first = set:next(true, 10000)
+		return handle, set, first
+	end
+
+	it("hands its program the signals that it is sent, and KILL to the whole tree", function()
+		local handle, set, pid = start [[exec 2>/dev/null; trap 'echo usr1' USR1
+			setsid sh -c 'trap "" TERM; echo $$; sleep 60 & wait' & while :; do sleep 0.02; done]]
+		assert.is_true(handle:signal("USR1"))
+		assert.same({ "line", "usr1", "stdout", 1 }, { set:next(true, 10000) })
+		assert.is_true(handle:signal("KILL"))
+		assert.same({ "done", 1 }, { set:next(true, 10000) })
+		assert.is_false(exists(pid))
+		assert.equal("SIGKILL", handle:result().signal)
+		assert.is_true(handle:was_stopped())
+		assert.is_false(handle:signal("TERM"))
+	end)
+
+	it("is stopped without waiting for it, and a shorter grace told later holds", function()
+		local handle, set = start "trap '' TERM; echo up; while :; do sleep 0.02; done"
+		local ms = elapsed_ms(function()
+			handle:stop(20000)
+			handle:stop(100)
+		end)
+		assert.is_true(ms < 1000)
+		assert.same({ "done", 1 }, { set:next(true, 10000) })
+		assert.equal("SIGKILL", handle:result().signal)
+	end)
+
+	it("is ended whole when its handle is closed", function()
+		local handle, _, pid = start("setsid sh -c 'echo $$; exec sleep 60' & wait", 300)
+		handle:close()
+		assert.is_false(exists(pid))
+	end)
+
+	it("tells of each of several once, and nothing when the time is over", function()
+		local a, b = start "echo; sleep 0.05; exit 1", start "echo; sleep 0.2; exit 2"
+		local set = process.set { b, a }
+		assert.same({ nil, "limit" }, { set:next(true, 1) })
+		assert.same({ "done", 2 }, { set:next(true) })
+		assert.same({ "done", 1 }, { set:next(true) })
+		assert.same({ nil, "limit" }, { set:next(true, 1) })
+		assert.same({ nil, "limit" }, { process.set({}):next(true, 1) })
+		assert.same({ 1, 2 }, { a:result().status, b:result().status })
 	end)
 end)
 
