@@ -91,6 +91,25 @@ local function listed(row, config, typed, out)
 	end
 end
 
+local RUNS = 20
+
+-- Ids of the newest runs of workflows. There may be no database, or a broken one.
+local function runs(typed, out)
+	local ok, rows = pcall(function()
+		local db <close> = require("runner.workflow.store").open { readonly = true }
+		return db:list { limit = RUNS }
+	end)
+	for _, row in ipairs(ok and rows or {}) do
+		if begins(row.id, typed) then
+			out[#out + 1] = { value = row.id, description = ("%s, %s"):format(row.workflow, row.state) }
+		end
+	end
+end
+
+local function is_run(command, slot)
+	return slot.name == "id" and begins(command.name, "workflow.")
+end
+
 -- The next word of every name that begins with the words before it.
 local function names(words, typed, project, out)
 	local prefix = words[1] and table.concat(words, ".") .. "." or ""
@@ -156,6 +175,8 @@ function M.candidates(words, project)
 		local slot = command and positional(command, #plain - used + 1)
 		if slot and slot.values then
 			listed(slot, project.config, typed, out)
+		elseif slot and is_run(command, slot) then
+			runs(typed, out)
 		end
 		local topic = command and command.name == "help" and 1 or 0
 		names(table.move(plain, 1 + topic, #plain, 1, {}), typed, project, out)

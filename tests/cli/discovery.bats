@@ -60,6 +60,25 @@ offers() {
 	[ "$stdout" = $'json\njsonl' ]
 }
 
+@test "ids of runs are completed, and a broken database spoils nothing" {
+	echo 'commands: [{ shell: "true" }]' >one.yaml
+	call XDG_STATE_HOME="$PWD/state" workflow run one.yaml
+	[ "$status" -eq 0 ]
+	local id words
+	id=$(python3 -c 'import json; print(json.load(open("out.txt"))["data"]["id"])')
+	for words in "show run_" "resume run_" "logs $id"; do
+		# shellcheck disable=SC2086
+		call XDG_STATE_HOME="$PWD/state" completion bash --format plain -- workflow $words
+		[ "$(cut -f1 out.txt)" = "$id" ]
+	done
+	call XDG_STATE_HOME="$PWD/state" completion bash --format plain -- workflow show zzz
+	[ -z "$stdout" ]
+	echo nonsense >state/runner/runs.db
+	call XDG_STATE_HOME="$PWD/state" completion bash --format plain -- workflow show ""
+	[ "$status" -eq 0 ]
+	[ -z "$stdout" ]
+}
+
 @test "a broken command spoils no completion" {
 	echo 'os.exit(1)' | command_file broken
 	offers ""
