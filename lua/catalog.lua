@@ -5,6 +5,7 @@ local errors = require "runner.errors"
 local fs = require "runner.fs"
 local loader = require "runner.loader"
 local locate = require "runner.locate"
+local suggest = require "runner.suggest"
 
 local M = {}
 
@@ -140,17 +141,37 @@ end
 
 -- --- names that mean nothing --------------------------------------------------------
 
--- What could have been meant by these words: names below a folder, or near ones.
-local function meant(words, list)
-	local below, near = {}, {}
+-- Names below a folder that the first word names.
+local function below(word, list)
+	local names = {}
 	for _, c in ipairs(list) do
-		if c.name:sub(1, #words[1] + 1) == words[1] .. "." then
-			below[#below + 1] = c.name:gsub("%.", " ")
+		if c.name:sub(1, #word + 1) == word .. "." then
+			names[#names + 1] = c.name:sub(#word + 2)
 		end
-		near[#near + 1] = c.name
 	end
-	return below, require("runner.suggest").nearest(table.concat(words, ".", 1, math.min(#words, 2)), near, 3),
-		require("runner.suggest").nearest(words[1], near, 3)
+	return names
+end
+
+-- The group exists: the second word is the wrong one.
+local function in_group(words, names)
+	local near = words[2] and suggest.nearest(words[2], names, 1)[1]
+	if near then
+		return ("Did you mean '%s %s'?"):format(words[1], (near:gsub("%.", " ")))
+	end
+	for i, name in ipairs(names) do
+		names[i] = words[1] .. " " .. name:gsub("%.", " ")
+	end
+	return "It has the commands: " .. table.concat(names, ", ")
+end
+
+local function anywhere(words, list)
+	local names = {}
+	for i, c in ipairs(list) do
+		names[i] = c.name
+	end
+	local near = suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
+		or suggest.nearest(words[1], names, 1)[1]
+	return near and ("Did you mean '%s'?"):format((near:gsub("%.", " "))) or "Run 'runner' for the list of commands"
 end
 
 ---The error for words that name no command.
@@ -158,15 +179,14 @@ end
 ---@param project table
 ---@return table error
 function M.not_found(words, project)
-	local below, near, near_first = meant(words, M.list(project))
-	near = #near > 0 and near or near_first
-	local suggestion = #below > 0 and ("It has the commands: " .. table.concat(below, ", "))
-		or #near > 0 and ("Did you mean '%s'?"):format((near[1]:gsub("%.", " ")))
-		or "Run 'runner' for the list of commands"
-	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(words[1]), {
-		phase = "validation", suggestion = suggestion,
-		context = { folders = locate.folders(project) },
-	})
+	local list = M.list(project)
+	local names = below(words[1], list)
+	local group = names[1] ~= nil
+	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]
+		or words[1]), {
+			phase = "validation", suggestion = group and in_group(words, names) or anywhere(words, list),
+			context = { folders = locate.folders(project) },
+		})
 end
 
 return M
