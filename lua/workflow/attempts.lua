@@ -105,6 +105,7 @@ local function save_output(run, turn, outcome)
 	if not ok then
 		outcome.ok, outcome.code, outcome.transient = false, "OUTPUT_FAILED", false
 		outcome.message = ("Can't write the output to %s: %s"):format(path, why)
+		outcome.fix_required = "Make the directory of output_file, or name another file"
 	end
 end
 
@@ -121,7 +122,7 @@ local function run_once(run, turn)
 	local kind = kinds[turn.step.kind]
 	local made, request = pcall(kind.request, turn.step, turn.scope, run.workflow, run.settings)
 	turn.number = turn.number + 1
-	turn.log = logs.path(run.id, turn.key, turn.number)
+	turn.log = made and logs.path(run.id, turn.key, turn.number) or nil -- nothing runs, nothing is printed
 	run.db:start_attempt(run.id, ident(turn), { number = turn.number, round = turn.round, log = turn.log })
 	if not made then
 		return run.mask(failure_of(request))

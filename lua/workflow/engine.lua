@@ -73,7 +73,7 @@ local function failure(run, turn, outcome, verdict)
 	local e = errors.new(outcome.code, outcome.message, {
 		retryable = false, side_effects = outcome.side_effects or "partial", context = context,
 		retries_exhausted = verdict == "exhausted" and turn.attempt - 1 or nil,
-		suggestion = outcome.suggestion or context.resume,
+		fix_required = outcome.fix_required, suggestion = outcome.suggestion or context.resume,
 	})
 	run.failed = run.failed or { key = turn.key, transient = outcome.transient or false, error = e }
 	if verdict == "budget" then
