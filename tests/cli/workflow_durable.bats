@@ -24,6 +24,16 @@ effects() {
 	[ "$(tr '\n' ' ' <effects)" = "$* " ]
 }
 
+# written N: effects has as many lines or more
+written() {
+	[ "$(wc -l <effects)" -ge "$1" ]
+}
+
+# recorded QUERY: it gives a row
+recorded() {
+	[ -n "$(sql "$1")" ]
+}
+
 # killed: the run of three.yaml, everything killed in the middle of its second step
 killed() {
 	begin workflow run three.yaml
@@ -101,6 +111,42 @@ killed() {
 	[ "$(sql 'select state from runs')" = interrupted ]
 }
 
+@test "SIGINT with steps side by side: all of them end, and resume repeats only what was cut off" {
+	workflow sides <<-'YAML'
+		name: sides
+		commands:
+		  - parallel:
+		      - shell: echo short >>effects
+		      - shell: echo a >>effects; touch began-a; until [ -e go ]; do sleep 0.02; done
+		      - shell: echo b >>effects; touch began-b; until [ -e go ]; do sleep 0.02; done
+		  - shell: echo last >>effects
+	YAML
+	begin workflow run sides.yaml
+	until_true [ -e began-a -a -e began-b ]
+	until_true recorded "select 1 from steps where key = '1.1' and state = 'completed'"
+	kill -INT "$pid"
+	finish
+	envelope 130
+	assert_no_process_left
+	[ "$(sql "select group_concat(state) from (select state from steps where key like '1.%' order by key)")" = completed,interrupted,interrupted ]
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
+	[ "$(sort effects | tr '\n' ' ')" = 'a a b b last short ' ]
+}
+
+@test "a run that its --timeout ends can be resumed" {
+	three
+	call workflow run three.yaml --timeout 600ms
+	envelope 10
+	expect 'e.error.code == "TIMEOUT" and e.data.progress.step == "two" and e.error.retryable is False'
+	messages run.interrupted | grep -q 'runner workflow resume run_'
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
+	effects one two two three
+}
+
 @test "attempts that were interrupted do not count as failures of the step" {
 	workflow cut <<-'YAML'
 		name: cut
@@ -136,6 +182,33 @@ killed() {
 	envelope 0
 	effects one two two three
 	expect '[s.output for s in e.data.steps if s.id == "three"][0].split() == ["ciao", "ciao"]'
+}
+
+@test "a resumed run works where it began, with its files, its variables and their types" {
+	mkdir sub elsewhere
+	echo A=file >.env
+	workflow again <<-'YAML'
+		name: again
+		vars: { n: 3, list: [x, y] }
+		env_files: [.env]
+		commands:
+		  - shell: "[ -e fixed ] || exit 1; pwd; echo $A"
+		    working_dir: sub
+		    output_file: out
+		  - foreach: "${list}"
+		    when: n > 2
+		    do: [ { shell: "echo ${item} >>effects" } ]
+	YAML
+	call workflow run again.yaml
+	envelope 1
+	local id
+	id=$(run_id)
+	touch sub/fixed
+	(cd elsewhere && call workflow resume "$id" && envelope 0)
+	diff sub/out <(printf '%s\nfile' "$PWD/sub")
+	effects x y
+	call workflow show "$id"
+	expect 'e.data.variables == {"n": 3, "list": ["x", "y"]}'
 }
 
 @test "a completed run, and a cancelled one, are not resumed" {
@@ -325,6 +398,68 @@ killed() {
 	[ "$(calls)" -eq 4 ]
 }
 
+@test "loops side by side, killed with -9 again and again: what had completed is never run again" {
+	workflow many <<-'YAML'
+		name: many
+		commands:
+		  - foreach: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+		    parallel: 3
+		    do:
+		      - { shell: "echo ${item} >>effects; sleep 0.05", id: first, idempotent: true }
+		      - { shell: "echo done-${item} >>effects", idempotent: true }
+	YAML
+	begin workflow run many.yaml
+	until_true grep -q . effects
+	local id completed
+	id=$(run_id)
+	for _ in 1 2 3; do
+		until_true written $((${completed:-0} + 4))
+		kill_all
+		finish
+		completed=$(sql "select count(*) from steps where state = 'completed' and kind = 'shell'")
+		sql "select key from steps where state = 'completed' and kind = 'shell'" >"completed.$completed"
+		cp effects "effects.$completed"
+		begin workflow resume "$id"
+	done
+	finish
+	envelope 0
+	# each effect is there, and none of a completed step came again
+	[ "$(sort -u effects | wc -l)" -eq 24 ]
+	local file key
+	for file in completed.*; do
+		tail -n +"$(($(wc -l <"effects.${file#*.}") + 1))" effects >later
+		while read -r key; do
+			key=${key#1[}
+			[[ $key == *first ]] && key=${key%%]*} || key=done-${key%%]*}
+			if grep -qx "$key" later; then
+				echo "$key again after $file" >&2
+				return 1
+			fi
+		done <"$file"
+	done
+	[ "$(sql "select count(*) from steps where state = 'completed'")" -eq 25 ]
+}
+
+@test "hooks of a failure run once for each round of their step" {
+	workflow rounds <<-'YAML'
+		name: rounds
+		commands:
+		  - shell: echo try >>effects; [ -e fixed ]
+		    on_failure: { shell: echo hook >>effects }
+	YAML
+	call workflow run rounds.yaml
+	envelope 1
+	local id
+	id=$(run_id)
+	call workflow resume "$id"
+	envelope 1
+	effects try hook try hook
+	touch fixed
+	call workflow resume "$id"
+	envelope 0
+	effects try hook try hook try
+}
+
 # --- cancel -----------------------------------------------------------------------------------------
 
 @test "cancel ends a live run: its tree is gone, it exits with 143, the store knows" {
@@ -442,6 +577,31 @@ as_other_user() {
 	python3 "$ROOT/tests/cli/envelope.py" expect 'e.data.state == "completed"' resumed.txt
 	[ "$(sort -u effects | tr '\n' ' ')" = '3 4 5 6 7 8 9 one two ' ]
 	[ "$(grep -c one effects)" -eq 1 ]
+}
+
+@test "a database that is deleted while a run is at work: PRECONDITION, and no step more" {
+	workflow gone <<-'YAML'
+		name: gone
+		commands:
+		  - shell: echo one >>effects; rm -r state
+		  - shell: echo two >>effects
+	YAML
+	call workflow run gone.yaml
+	envelope 4
+	expect '"moved or deleted" in e.error.message and e.error.retryable is False and e.error.side_effects == "partial"'
+	effects one
+}
+
+@test "runs at the same time share the database: all of them complete" {
+	workflow share <<<'{ name: share, commands: [ { foreach: [1, 2, 3, 4, 5, 6, 7, 8], parallel: 4, do: [ { shell: "true" } ] } ] }'
+	local n pids=()
+	for n in 1 2 3 4; do
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow run share.yaml >"out.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
+	done
+	for n in "${pids[@]}"; do wait "$n"; done
+	[ "$(sql "select count(*) from runs where state = 'completed'")" -eq 4 ]
+	[ "$(sql "select count(*) from attempts where status = 0")" -eq 32 ]
 }
 
 @test "logs that can't be written are a warning; the run completes" {
