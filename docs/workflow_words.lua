@@ -39,7 +39,8 @@ M.process = {
 	{ "retry", "map, true or false", "claude: on; others: off", "which failures are repeated, and when: see [Retries](#retries)" },
 	{ "env", "map", "none", "more environment, of this step" },
 	{ "working_dir", "path", "where the run began", "directory of the step, of its hooks and of `output_file`" },
-	{ "capture_output", "true, false, name", "true", "`false`: the output is not stored, so it is gone after `resume`; a name: a variable gets it too" },
+	{ "capture_output", "true, false, name", "true", "`false`: the output is not stored, so it is gone after `resume`;"
+		.. " a name: a variable gets it too" },
 	{ "output_file", "path", "none", "the output of a success is written there, whole or not at all" },
 	{ "idempotent", "boolean", "false", "it may run again after it was cut off: see [In doubt](#in-doubt)" },
 	{ "side_effects", "`none`", "some", "it changes nothing, so it may run again as well" },

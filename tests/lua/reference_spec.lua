@@ -17,6 +17,37 @@ local function part(name)
 	return generate.render(("<!-- generated: %s -->\n<!-- end -->\n"):format(name))
 end
 
+describe("the architecture's page", function()
+	local page = read "docs/architecture.md"
+
+	it("names every table and column of the database of runs", function()
+		local found = 0
+		for _, migration in ipairs(require("runner.workflow.store.schema").MIGRATIONS) do
+			for name, columns in migration:gmatch "CREATE TABLE (%w+) (%b())" do
+				local row = page:match("\n| `" .. name .. "` |[^\n]*")
+				assert.truthy(row, "no table " .. name)
+				for column in columns:gmatch "\n%s*([a-z_]+) [A-Z]" do
+					found = found + 1
+					assert.truthy(row:find("%f[%w_]" .. column .. "%f[^%w_]"), name .. " lacks " .. column)
+				end
+			end
+		end
+		assert.is_true(found > 40)
+	end)
+
+	it("has a place for every module of workflows", function()
+		local modules = assert(io.popen(("ls '%slua/workflow'"):format(ROOT)))
+		local found = 0
+		for name in modules:lines() do
+			name = name:gsub("%.lua$", "")
+			found = found + 1
+			assert.truthy(page:find("\n| workflow%.[^|]*%f[%w_]" .. name .. "%f[^%w_]"), "no place for workflow." .. name)
+		end
+		modules:close()
+		assert.is_true(found > 30)
+	end)
+end)
+
 describe("the reference", function()
 	it("is as lua5.4 docs/generate.lua writes it", function()
 		for _, path in ipairs(generate.pages) do
