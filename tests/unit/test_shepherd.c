@@ -25,6 +25,14 @@
 #define SOON_MS 5000
 #define SH(script) ARGV("sh", "-c", script)
 
+/* Which has descriptors of its own, dumps the core itself and keeps some signals. */
+static bool under_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "vgpreload");
+}
+
 static int said[2];
 static int word = -1;
 
@@ -130,6 +138,8 @@ static void scene_signals(void)
 
 static void every_fatal_signal_is_passed_on_without_a_core(void **state UNUSED)
 {
+	if (under_valgrind())
+		skip();
 	play(scene_signals);
 }
 
@@ -248,8 +258,8 @@ static void scene_holds_nothing(void)
 	shepherd = start(SH("echo; exec sleep 60"), GRACE_MS);
 	heard();
 	snprintf(script, sizeof(script), "ls /proc/%d/fd | wc -l", (int)shepherd);
-	/* where its last word goes */
-	CHECK(strcmp(output_of((struct child_spec){ .argv = SH(script) }), "1\n") == 0);
+	if (!under_valgrind()) /* where its last word goes */
+		CHECK(strcmp(output_of((struct child_spec){ .argv = SH(script) }), "1\n") == 0);
 	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
 	CHECK(WTERMSIG(wait_for(shepherd)) == SIGTERM);
 }
