@@ -3,13 +3,18 @@
 envelope.py check STATUS FILE    exactly one valid envelope that agrees with STATUS
 envelope.py field EXPR FILE      print EXPR, where `e` is the envelope
 envelope.py expect EXPR FILE     fail, with the envelope shown, unless EXPR is true
+envelope.py serve ASK ANSWER     the same many times, through two FIFOs (helper.bash)
 """
+import contextlib
+import io
 import json
+import os
 import re
+import select
 import sys
+import traceback
 
-sys.dont_write_bytecode = True  # the checkout stays as it is
-import schema
+sys.dont_write_bytecode = sys.pycache_prefix is None  # the checkout stays as it is
 
 CODE = re.compile(r"^[A-Z][A-Z0-9_]+$")
 STRATEGIES = {"immediate", "linear_backoff", "exponential_backoff"}
@@ -75,12 +80,13 @@ def check(e, status):
         assert set(w) <= {"code", "message", "context"} and CODE.match(w["code"]), w
     if e.error is not None:
         check_error(e.error)
+    import schema  # costs more than all other verbs do
+
     violations = schema.envelope_errors(e)
     assert not violations, violations
 
 
-def main():
-    verb, argument, path = sys.argv[1:4]
+def answer(verb, argument, path):
     e = load(path)
     if verb == "check":
         check(e, int(argument))
@@ -90,5 +96,44 @@ def main():
         sys.exit(f"not so: {argument}\n{json.dumps(e, indent=1)}")
 
 
+def in_words(question):
+    """What a process of its own would have said: status, stdout, stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    status = 1
+    with contextlib.redirect_stdout(out):
+        try:
+            answer(*question)
+            status = 0
+        except SystemExit as refusal:
+            err.write(f"{refusal}\n")
+        except Exception:  # pylint: disable=broad-exception-caught
+            traceback.print_exc(file=err)
+    return str(status), out.getvalue().replace("\0", ""), err.getvalue().replace("\0", "")
+
+
+def words(stream):
+    """NUL-terminated words of a FIFO; ends with the process that started us."""
+    parent, rest = os.getppid(), b""
+    while os.getppid() == parent:
+        if not select.select([stream], [], [], 1)[0]:
+            continue
+        *whole, rest = (rest + os.read(stream, 65536)).split(b"\0")
+        yield from (word.decode("utf-8", "surrogateescape") for word in whole)
+
+
+def serve(asked, answers):
+    """Questions (id, directory, verb, argument, file), answers (id, status, stdout, stderr)."""
+    asked, answers = os.open(asked, os.O_RDWR), os.open(answers, os.O_RDWR)
+    stream = words(asked)
+    for name, folder, *question in zip(*[stream] * 5):
+        os.chdir(folder)
+        text = "".join(word + "\0" for word in (name, *in_words(question))).encode("utf-8", "surrogateescape")
+        while text:
+            text = text[os.write(answers, text):]
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "serve":
+        serve(*sys.argv[2:4])
+    else:
+        answer(*sys.argv[1:4])

@@ -4,11 +4,12 @@ dependency. A keyword it does not know is an error of the schema, never ignored.
 schema.py FILE…    validate each file's JSON against docs/schema/envelope.json
 """
 import json
-import pathlib
+import os
 import re
 import sys
 
-ENVELOPE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "schema" / "envelope.json"
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+ENVELOPE = os.path.join(ROOT, "docs", "schema", "envelope.json")
 
 TYPES = {
     "object": lambda v: isinstance(v, dict),
@@ -135,16 +136,21 @@ KEYWORDS = {
 }
 
 
+def read_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def envelope_errors(value):
     """Every violation of docs/schema/envelope.json."""
-    root = json.loads(ENVELOPE.read_text(encoding="utf-8"))
+    root = read_json(ENVELOPE)
     return Validator(root).errors(value, root)
 
 
 def main():
     failed = False
     for path in sys.argv[1:]:
-        for error in envelope_errors(json.loads(pathlib.Path(path).read_text(encoding="utf-8"))):
+        for error in envelope_errors(read_json(path)):
             failed = True
             print(f"{path}: {error}", file=sys.stderr)
     sys.exit(failed)

@@ -16,6 +16,7 @@ STANDIN=claude
 setup_file() {
 	PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
 	export PATH
+	serve_envelopes
 }
 
 prepare() {
