@@ -22,6 +22,10 @@ sweep() {
 	cd "$BATS_TEST_TMPDIR" && sweep flaky
 }
 
+@test "a run with a C module, and so with a guard, survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR" && sweep native
+}
+
 @test "a run with children survives every fault of every call" {
 	cd "$BATS_TEST_TMPDIR" && sweep command
 }

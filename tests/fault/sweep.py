@@ -3,7 +3,7 @@ supervisor, in the worker and in its children before exec, that call fails with 
 errno it can have (or does less than it was asked for): once, and where a lack can
 last, from there on always.
 
-sweep.py SCENARIO…       hello flaky command deploy (default: all)
+sweep.py SCENARIO…       hello flaky native command deploy (default: all)
 
 The run never hangs, dies by a signal or lies: one valid envelope while stdout works,
 else a message on stderr and a status that is not 0; a success is a whole success.
@@ -75,6 +75,14 @@ def whole_flaky(_, e):
     assert e.data == {"attempt": 2} and e.meta["retries"] == 1 and e.meta["attempt"] == 2, e
 
 
+def prepare_native(stage):
+    stage.command("native", "local lpeg = require 'lpeg' return { at = lpeg.match(lpeg.P 'ab', 'abc') }")
+
+
+def whole_native(_, e):
+    assert e.data == {"at": 3}, e.data
+
+
 def prepare_command(stage):
     # the names keep the session directory in the sweep as well
     stage.command("command", """
@@ -139,6 +147,7 @@ class Scenario:
 SCENARIOS = {
     "hello": Scenario(["hello"], prepare_hello, whole_hello, 1600),
     "flaky": Scenario(["flaky"], prepare_flaky, whole_flaky, 1200),
+    "native": Scenario(["native"], prepare_native, whole_native, 800),
     "command": Scenario(["command"], prepare_command, whole_command, 900),
     "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 600,
                        before_deploy, after_deploy),
