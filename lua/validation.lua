@@ -24,7 +24,7 @@ local function listed_problems(list)
 		p = type(p) == "table" and p or { message = tostring(p) }
 		problems[i] = { field = p.field or p.param, code = p.code or "VALIDATION_ERROR",
 			message = p.message or "invalid", value = p.value, suggestion = p.suggestion,
-			fix_required = p.fix_required }
+			fix_required = p.fix_required, line = p.line, column = p.column }
 	end
 	return problems
 end

@@ -185,6 +185,7 @@ ran() {
 	call workflow check bad.yaml
 	envelope 2
 	expect 'all(p.code == "WORKFLOW_INVALID" and p.fix_required for p in e.error.errors) and len(e.error.errors) == 8'
+	expect '[(p.line, p.column) for p in e.error.errors][:2] == [(2, 1), (4, 5)]'
 	field '"\n".join(p.message for p in e.error.errors)' >problems
 	grep -q "^bad.yaml:2:1: .*'comands'" problems
 	grep -q "^bad.yaml:4:5: .*'shel'" problems
