@@ -351,11 +351,11 @@ LUA
 }
 
 @test "idle_timeout ends silence, not work that says something or waits in ctx:sleep" {
-	body silent 'args = { { "how", "string", positional = true } }, idle_timeout = "300ms",' <<'LUA'
+	body silent 'args = { { "how", "string", positional = true } }, idle_timeout = "1s",' <<'LUA'
 		if args.how == "sleep" then
-			ctx:sleep(0.8)
+			ctx:sleep(1.3)
 		elseif args.how == "talk" then
-			for i = 1, 8 do ctx:progress(i / 8) local t = os.clock() while os.clock() - t < 0.1 do end end
+			for i = 1, 13 do ctx:progress(i / 13) local t = os.clock() while os.clock() - t < 0.1 do end end
 		else
 			while true do end
 		end
@@ -368,7 +368,7 @@ LUA
 	call silent hush
 	assert_envelope
 	[ "$status" -eq 10 ]
-	expect 'e.error.context.limit == "idle" and "300ms" in e.error.message'
+	expect 'e.error.context.limit == "idle" and "1000ms" in e.error.message'
 }
 
 @test "attempt_timeout bounds one attempt and is retried; the total is not" {
