@@ -135,6 +135,7 @@ local function run_once(run, turn)
 			events.stderr(run, turn.key, line)
 		end
 	end
+	request.lock = run.lock:handle()
 	request.tag = { turn = turn, started = host.wall_ms() }
 	local result = scheduler.process(request)
 	local outcome = judge(run, turn, request, result)

@@ -24,6 +24,7 @@ function M.run(run, hook, key, scope, name, event)
 	local step = { kind = "shell", text = hook.text, key = key .. "." .. name, label = name, env = hook.env or {},
 		working_dir = hook.working_dir, timeout_ms = TIMEOUT_MS, grace_ms = 1000 }
 	local request = kinds.shell.request(step, scope, run.workflow, run.settings)
+	request.lock = run.lock:handle()
 	if event then
 		local text = assert(json.encode(event))
 		request.stdin = text

@@ -198,9 +198,16 @@ static NO_RETURN void tend(struct shepherd *s)
 
 /* --- starting ------------------------------------------------------------------------ */
 
+static void close_all_but(int a, int b)
+{
+	const int keep[] = { MIN_OF(a, b), MAX_OF(a, b) }; /* in order */
+
+	os_close_from(0, keep, 2);
+}
+
 /* The news of the worker's death is a CONT, which reaches us even if we are stopped. */
 static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace_ms,
-                                    pid_t worker, int word)
+                                    pid_t worker, int held, int word)
 {
 	static struct shepherd s; /* too large for some stacks */
 	struct child_spec program = *spec;
@@ -216,7 +223,7 @@ static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace
 	s.adopts = os_become_subreaper() == 0;
 	os_parent_death_signal(SIGCONT);
 	s.program = getppid() == worker ? child_spawn(&program, &error) : -1;
-	os_close_from(0, &word, 1);
+	close_all_but(held, word);
 	(void)!xwrite(word, &error, sizeof(error));
 	if (s.program < 0)
 		_exit(EXIT_NOT_STARTED);
@@ -224,7 +231,7 @@ static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace
 }
 
 /* All signals wait until they are taken: no handler of ours may run in it. */
-static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, const int word[2])
+static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, int held, int word)
 {
 	pid_t pid, worker = getpid();
 	sigset_t all, before;
@@ -234,7 +241,7 @@ static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, cons
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		shepherd_main(spec, grace_ms, worker, word[1]);
+		shepherd_main(spec, grace_ms, worker, held, word);
 	err = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	errno = err;
@@ -247,7 +254,7 @@ static void reap_failed(pid_t pid)
 		;
 }
 
-pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int *word,
+pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *word,
                      struct child_error *error)
 {
 	struct child_error told = { CHILD_OK, 0 };
@@ -259,7 +266,7 @@ pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int *word,
 		*error = (struct child_error){ CHILD_PIPE, errno };
 		return -1;
 	}
-	pid = fork_shepherd(spec, grace_ms, ends);
+	pid = fork_shepherd(spec, grace_ms, held, ends[1]);
 	if (pid < 0)
 		told = (struct child_error){ CHILD_FORK, errno };
 	xclose(&ends[1]);

@@ -16,7 +16,8 @@
  * Start *spec under a shepherd, in a process group of its own. Returns the
  * shepherd's pid, or -1 with *error exactly as child_spawn() says it. The program
  * has the signals and descriptors that child_spawn() gives; the shepherd
- * holds none of ours, and ends with us.
+ * holds none of ours but `held` (-1: none), and ends with us. A lock behind `held`
+ * is not given back while anything of the tree lives, though we be killed.
  *
  * When the program ends, or the shepherd is told to stop, what is left of the tree
  * gets one TERM each, and KILL grace_ms later (0: KILL alone). The shepherd dies when nobody is
@@ -29,7 +30,7 @@
  *
  * *word: a descriptor for shepherd_let_end(); the caller's to close.
  */
-pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int *word,
+pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *word,
                      struct child_error *error);
 
 /* Tell a shepherd to stop now, with KILL grace_ms later; a shorter grace than one

@@ -53,6 +53,8 @@ int fs_lua_copy_tree(lua_State *L);
 int fs_lua_fsync_tree(lua_State *L);
 
 /* --- fs_lock.c --- */
+/* Of the lock at that index; -1: given back. Raises for other types. */
+int fs_lock_descriptor(lua_State *L, int index);
 int fs_lua_lock(lua_State *L);
 
 #endif

@@ -114,6 +114,13 @@ struct lock {
 	bool shared;
 };
 
+int fs_lock_descriptor(lua_State *L, int index)
+{
+	const struct lock *lock = luaL_checkudata(L, index, LOCK);
+
+	return lock->fd;
+}
+
 /* Also __gc and __close; more than once is fine. */
 static int release(lua_State *L)
 {

@@ -78,6 +78,7 @@ struct proc_spec {
 	bool lines;
 	bool detach;
 	bool shepherd;           /* its whole tree ends with it (shepherd.h) */
+	int held_fd;             /* … and it holds this until then; borrowed; -1: none */
 	bool foreground;         /* stay in our process group */
 	size_t cap;              /* bytes kept of each stream */
 	int64_t grace_ms;

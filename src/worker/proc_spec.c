@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fs.h"
 #include "proc.h"
 
 extern char **environ;
@@ -150,6 +151,17 @@ static void read_input(lua_State *L, int index, struct proc_spec *spec)
 	lua_pop(L, 1);
 }
 
+/* The descriptor of a lock (runner.fs), -1: none. */
+static int read_lock(lua_State *L, int index, const char *key)
+{
+	int fd;
+
+	lua_getfield(L, index, key);
+	fd = lua_isnil(L, -1) ? -1 : fs_lock_descriptor(L, -1);
+	lua_pop(L, 1);
+	return fd;
+}
+
 void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 {
 	memset(spec, 0, sizeof(*spec));
@@ -164,6 +176,7 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->lines = read_flag(L, index, "lines");
 	spec->detach = read_flag(L, index, "detach");
 	spec->shepherd = read_flag(L, index, "shepherd") && !spec->detach;
+	spec->held_fd = read_lock(L, index, "lock");
 	spec->foreground = read_flag(L, index, "foreground");
 	spec->cap = (size_t)read_size(L, index, "cap", 1 << 20);
 	spec->grace_ms = read_size(L, index, "grace_ms", 2000);

@@ -134,7 +134,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	pid_t pid;
 
 	p->started = mono_now();
-	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, &p->word, &error)
+	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->word, &error)
 	                     : child_spawn(&child, &error);
 	if (pid < 0) {
 		errno = error.err;

@@ -46,7 +46,7 @@ static pid_t start(const char *const *argv, int64_t grace_ms)
 	xclose(&word);
 	CHECK(xpipe(said) == 0);
 	spec.fd[1] = said[1];
-	pid = shepherd_spawn(&spec, grace_ms, &word, &error);
+	pid = shepherd_spawn(&spec, grace_ms, -1, &word, &error);
 	xclose(&said[1]);
 	CHECK(pid > 0 && error.step == CHILD_OK && word >= 0);
 	return pid;
@@ -164,7 +164,7 @@ static void check_refused(struct child_spec spec)
 
 	spec.fd[0] = spec.fd[1] = spec.fd[2] = -1;
 	CHECK(child_spawn(&spec, &plain) == -1);
-	CHECK(shepherd_spawn(&spec, GRACE_MS, &fd, &own) == -1);
+	CHECK(shepherd_spawn(&spec, GRACE_MS, -1, &fd, &own) == -1);
 	CHECK(own.step == plain.step && own.err == plain.err);
 	CHECK(fd == -1);
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
@@ -192,7 +192,7 @@ static void scene_no_descriptors(void)
 	limit_descriptors(10);
 	while (dup(0) >= 0)
 		;
-	CHECK(shepherd_spawn(&spec, GRACE_MS, &fd, &error) == -1);
+	CHECK(shepherd_spawn(&spec, GRACE_MS, -1, &fd, &error) == -1);
 	CHECK(error.step == CHILD_PIPE && error.err == EMFILE);
 }
 
@@ -267,6 +267,29 @@ static void scene_holds_nothing(void)
 static void it_holds_no_descriptor_of_ours(void **state UNUSED)
 {
 	play(scene_holds_nothing);
+}
+
+static void scene_holds_one(void)
+{
+	struct child_spec spec = { .argv = SH("sleep 0.3; ! test -e /proc/self/fd/3"), .fd = { -1, -1, -1 } };
+	struct child_error error;
+	mono_t began = mono_now();
+	int held[2], word_of_it = -1;
+	pid_t shepherd;
+	char byte;
+
+	CHECK(xpipe(held) == 0);
+	shepherd = shepherd_spawn(&spec, GRACE_MS, held[1], &word_of_it, &error);
+	CHECK(shepherd > 0);
+	xclose(&held[1]);
+	CHECK(xread(held[0], &byte, 1) == 0); /* closed with the shepherd's end */
+	CHECK(mono_elapsed_ms(began, mono_now()) >= 300);
+	CHECK(wait_for(shepherd) == 0);
+}
+
+static void what_it_is_given_to_hold_it_holds_to_its_end(void **state UNUSED)
+{
+	play(scene_holds_one);
 }
 
 static void scene_closes_all(void)
@@ -457,7 +480,7 @@ static void scene_during_start(void)
 			}
 			_exit(1);
 		}
-		shepherd = shepherd_spawn(&spec, GRACE_MS, &word, &error);
+		shepherd = shepherd_spawn(&spec, GRACE_MS, -1, &word, &error);
 		CHECK(shepherd > 0);
 		CHECK(wait_for(other) == 0);
 		status = wait_for(shepherd);
@@ -569,6 +592,7 @@ int main(void)
 		cmocka_unit_test(its_program_has_default_signals_and_an_empty_mask),
 		cmocka_unit_test(its_program_leads_a_group_and_holds_three_descriptors),
 		cmocka_unit_test(it_holds_no_descriptor_of_ours),
+		cmocka_unit_test(what_it_is_given_to_hold_it_holds_to_its_end),
 		cmocka_unit_test(a_program_that_closes_everything_is_waited_for),
 		cmocka_unit_test(a_shorter_grace_holds_from_when_it_is_told),
 		cmocka_unit_test(a_term_during_the_start_ends_what_has_started),

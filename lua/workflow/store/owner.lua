@@ -1,6 +1,7 @@
 -- workflow.store.owner: who runs a run: a lock (flock) on runs/ID.lock beside the
--- database, which dies with its holder, however that dies. The file goes with the lock
--- when it is given back, so that runs leave none behind.
+-- database, which dies with its holder, however that dies, and with what its holder's
+-- steps still do: their shepherds hold it too. The file goes with the lock when it is
+-- given back, so that runs leave none behind.
 
 local errors = require "runner.errors"
 local failures = require "runner.workflow.store.failures"
@@ -10,6 +11,7 @@ local host = require "runner.host"
 local M = {}
 
 local PROBE_MS = 250 -- M.holder takes the lock for an instant
+local ORPHANS_MS = 10000 -- the grace of a step whose runner was killed
 
 ---@class runner.workflow.Ownership
 ---@field path string
@@ -44,6 +46,27 @@ local function raise_held(id, path, holder)
 		})
 end
 
+---What a step's process is to hold until its tree is gone.
+---@return userdata? lock of runner.fs
+function Ownership:handle()
+	return self._handle
+end
+
+-- One that nobody has waited for is dead all the same.
+local function lives(pid)
+	local stat = pid and fs.read(("/proc/%d/stat"):format(pid))
+	return stat and not stat:find "%) [ZX] [^)]*$"
+end
+
+-- One who died leaves its steps to their shepherds, which soon have ended them.
+local function take_lock(path)
+	local handle, why, about = fs.lock(path, { wait_ms = PROBE_MS })
+	if why == "held" and not lives(about.pid) then
+		return fs.lock(path, { wait_ms = ORPHANS_MS })
+	end
+	return handle, why, about
+end
+
 ---Take the run for this process, or raise LOCK_HELD.
 ---@param database runner.workflow.Database
 ---@param dir string
@@ -55,7 +78,7 @@ function M.take(database, dir, id)
 	if not ok then
 		failures.raise(database.path, message, name)
 	end
-	local handle, why, about = fs.lock(path, { wait_ms = PROBE_MS })
+	local handle, why, about = take_lock(path)
 	if why == "held" then
 		raise_held(id, path, about)
 	elseif not handle then
