@@ -1,0 +1,31 @@
+#!/usr/bin/env bats
+# Workflows whose runners are killed, or who share a store with others (workflow_crash.py
+# and workflow_shared.py do the work): every run comes to the end that it would have had.
+
+fault() {
+	local status=0
+	python3 "$BATS_TEST_DIRNAME/$1.py" "$2" >"$BATS_TEST_TMPDIR/told.txt" 2>&1 || status=$?
+	[ $status -ne 77 ] || skip "$(<"$BATS_TEST_TMPDIR/told.txt")"
+	[ $status -eq 0 ] || cut -c1-700 "$BATS_TEST_TMPDIR/told.txt" >&2
+	return $status
+}
+
+@test "a run killed at random instants, again and again, ends as if nobody had disturbed it" {
+	fault workflow_crash instants
+}
+
+@test "a run killed at any write, sync, cut or rename of a commit goes on where it was" {
+	fault workflow_crash commits
+}
+
+@test "a run killed at any fork, wait or word to its supervisor goes on where it was" {
+	fault workflow_crash others
+}
+
+@test "a run whose supervisor is killed at any line it tells goes on where it was" {
+	fault workflow_crash supervisor
+}
+
+@test "a step that outlives its killed runner for a while is waited for, never doubled" {
+	fault workflow_crash orphan
+}

@@ -1,0 +1,249 @@
+"""Runs of workflows that are killed: whatever the instant, `resume` goes on to the same end.
+
+workflow_crash.py MODE    one of the functions below whose names begin with "mode_"
+
+RUNNER names the binary; CRASH=full kills at every one of the system calls, and at 300
+random instants; CRASH_SEED is of the choice that is made otherwise.
+"""
+import collections
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import harness
+from workflow_stage import IN_DOUBT, STEPS, VICTIMS, Stage, check_end, kill
+
+FULL = os.environ.get("CRASH") == "full"
+SEED = os.environ.get("CRASH_SEED", "1")
+INSTANTS = {"worker": 100, "supervisor": 100, "everything": 100} if FULL else \
+    {"worker": 24, "supervisor": 12, "everything": 24}
+CHOSEN = 4  # of each kind of system call, besides the first and the last
+MOST_RESUMES = 12
+AGAIN = 0.3  # how many of the resumed runs are killed too
+
+# what a transition is made of; a kill before one is a kill behind the one before it
+COMMITS = "pwrite64 fdatasync fsync ftruncate rename unlink".split()
+OTHERS = "clone waitid write mkdir fcntl ppoll".split()
+
+figures = collections.Counter()
+
+
+class Case:
+    """One run, from its first kill to its end."""
+
+    def __init__(self, stage, source, usual):
+        self.stage, self.source, self.usual = stage, source, usual
+
+    def killed(self, victim, *args):
+        """Start a command and kill it somewhere before its usual end."""
+        process = self.stage.start(*args)
+        time.sleep(self.source.uniform(0, self.usual * 1.05))
+        VICTIMS[victim](self.stage, process.pid)
+        process.communicate(timeout=60)
+        self.stage.await_gone()
+        figures["killed"] += process.returncode != 0
+
+    def words(self):
+        """What a user would say of the step that nothing else decides on."""
+        state = self.stage.states().get("fifth")
+        if state not in ("running", "interrupted"):
+            return []
+        figures["in doubt, decided by the user"] += 1
+        return ["--mark-done", "fifth"] if "fifth" in self.stage.lines("effects") else ["--retry-in-doubt"]
+
+    def resume(self, words):
+        before = self.stage.states()
+        audit = self.stage.lines("audit")
+        figures["resumed"] += 1
+        figures["in doubt"] += any(state == "running" for key, state in before.items() if key != "fourth")
+        args = ("resume", self.stage.run_id(), *words)
+        if self.source.random() < AGAIN:
+            self.killed(self.source.choice(list(VICTIMS)), *args)
+        else:
+            envelope = self.stage.call(*args)
+            assert envelope["ok"] or envelope["meta"]["exit_code"] == IN_DOUBT, envelope
+        self.check_progress(before, audit)
+
+    def check_progress(self, before, audit):
+        """What was completed stays so, and did not run again."""
+        after, now = self.stage.states(), self.stage.lines("audit")
+        for key in STEPS - {"fourth"}:
+            name = key if "[" not in key else "fourth." + "_xyz"[int(key[7])]
+            if before.get(key) == "completed":
+                assert after[key] == "completed", (key, before, after)
+                assert now.count(name) == audit.count(name), f"{key} was completed, and ran again"
+
+    def to_its_end(self):
+        """Resume, be killed again, resume … until it is completed."""
+        stage = self.stage
+        if not stage.run_id():
+            assert stage.lines("audit") == [], "a step ran before its run was committed"
+            assert stage.call("run", "crash.yaml")["ok"]
+        for _ in range(MOST_RESUMES):
+            if stage.rows("SELECT 1 FROM runs WHERE state = 'completed'"):
+                break
+            self.resume(self.words())
+        check_end(stage)
+        figures["cases"] += 1
+
+
+def usual_time(stage):
+    """Seconds of a run that nobody disturbs; it must end as all the others do."""
+    times = []
+    for _ in range(3):
+        stage.fresh()
+        began = time.monotonic()
+        assert stage.call("run", "crash.yaml")["ok"]
+        times.append(time.monotonic() - began)
+        check_end(stage)
+    return sorted(times)[1]
+
+
+def in_threads(work, items):
+    """work(stage, item) for every item, on as many stages as there are processors."""
+    left, problems = collections.deque(items), []
+
+    def serve():
+        with Stage() as stage:
+            while left and not problems:
+                item = left.popleft()
+                try:
+                    work(stage, item)
+                except BaseException as e:  # told by the main thread
+                    problems.append((item, e))
+
+    threads = [threading.Thread(target=serve) for _ in range(harness.JOBS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise AssertionError(f"case {problems[0][0]}") from problems[0][1]
+
+
+def report():
+    print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
+
+
+# --- at random instants -----------------------------------------------------------------------
+
+def mode_instants():
+    with Stage() as stage:
+        usual = usual_time(stage)
+    cases = [(victim, i) for victim, count in INSTANTS.items() for i in range(count)]
+    random.Random(SEED).shuffle(cases)
+
+    def one(stage, case):
+        victim, i = case
+        stage.fresh()
+        turn = Case(stage, random.Random(f"{SEED} {victim} {i}"), usual)
+        turn.killed(victim, "run", "crash.yaml")
+        turn.to_its_end()
+
+    in_threads(one, cases)
+    report()
+    assert figures["killed"] >= len(cases) // 2, "too few kills hit a run at work"
+
+
+# --- what a killed runner leaves behind ------------------------------------------------------------
+
+ORPHAN = """\
+name: orphan
+commands:
+  - shell: trap '' TERM; echo began >>audit; sleep 0.7; echo landed >>effects
+    verify: grep -qx landed effects
+"""
+
+
+def mode_orphan():
+    """A step that takes its time to end, though its runner was killed: `resume` waits for it."""
+    with Stage() as stage:
+        stage.fresh()
+        stage.write("orphan.yaml", ORPHAN)
+        process = stage.start("run", "orphan.yaml")
+        until = time.monotonic() + 10
+        while not stage.lines("audit"):
+            assert time.monotonic() < until, "the step never began"
+            time.sleep(0.005)
+        for pid in (process.pid, *harness.children_of(process.pid)):
+            kill(pid)
+        process.communicate(timeout=10)
+        assert stage.living() and not stage.lines("effects"), "the step had ended before its runner was killed"
+        envelope = stage.call("resume", stage.run_id())
+        assert envelope["ok"], envelope
+        assert (stage.lines("audit"), stage.lines("effects")) == (["began"], ["landed"])
+
+
+# --- at system calls ----------------------------------------------------------------------------
+
+def traced(stage, calls, *options):
+    names = ",".join("?" + call for call in calls)
+    return stage.start("run", "crash.yaml", before=(
+        "strace", "-f", "-qq", "-o", stage.path("trace"), "-e", f"trace={names}", *options))
+
+
+def count_calls(calls):
+    """How often the process that makes most of them does, in an undisturbed run: the worker."""
+    with Stage() as stage:
+        stage.fresh()
+        assert traced(stage, calls).wait(60) == 0
+        made = collections.defaultdict(collections.Counter)
+        for line in stage.lines("trace"):
+            pid, what = line.split(None, 1)
+            name = what.split("(", 1)[0].removeprefix("<... ").split()[0]
+            if name in calls and "resumed" not in what:
+                made[pid][name] += 1
+    most = max(made.values(), key=lambda counts: counts.total())
+    return {call: most[call] for call in calls if most[call]}
+
+
+def places(counts):
+    """(call, n) to be killed at: all, or the first, the last and some between."""
+    source = random.Random(SEED)
+    for call, count in counts.items():
+        every = range(1, count + 1)
+        some = sorted({1, count, *source.sample(every, min(CHOSEN, count))})
+        yield from ((call, n) for n in (every if FULL else some))
+
+
+def at_calls(calls):
+    counts = count_calls(calls)
+    cases = list(places(counts))
+
+    def one(stage, case):
+        call, n = case
+        stage.fresh()
+        process = traced(stage, [call], "-e", f"inject=?{call}:signal=SIGKILL:when={n}")
+        process.communicate(timeout=120)
+        stage.await_gone()
+        figures["killed"] += process.returncode != 0
+        Case(stage, random.Random(f"{SEED} {call} {n}"), 0.3).to_its_end()
+
+    in_threads(one, cases)
+    print("calls:", ", ".join(f"{call} {count}" for call, count in counts.items()))
+    report()
+    assert figures["killed"] >= len(cases) // 2, "strace killed too few"
+
+
+def mode_commits():
+    at_calls(COMMITS)
+
+
+def mode_others():
+    at_calls(OTHERS)
+
+
+def mode_supervisor():
+    """It alone makes this one, for each line that it tells: the worker hears of its death."""
+    at_calls(["pwritev2"])
+
+
+if __name__ == "__main__":
+    if subprocess.run(["strace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False).returncode and \
+            sys.argv[1] != "instants":
+        print("strace may not trace here")
+        sys.exit(77)
+    globals()["mode_" + sys.argv[1]]()

@@ -1,0 +1,184 @@
+"""What the fault tests about workflows share: a workflow of six steps with retries, whose
+steps tell what they did, in a state directory of its own; kills; and what is right
+afterwards, told from the database, the effects and /proc.
+
+Every step appends its name to `audit` when it begins, and a line to `effects`, which is
+what it is there for. RUNNER names the binary.
+"""
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+import harness
+
+SECONDS = 60  # no run takes as long, however busy the machine is
+IN_DOUBT = 81
+
+WORKFLOW = """\
+name: crash
+commands:
+  - id: first
+    idempotent: true
+    shell: echo first >>audit; grep -qx first effects || echo first >>effects; echo one
+  - id: second
+    verify: grep -qx second effects
+    shell: echo second >>audit; echo second >>effects; echo two
+  - id: third
+    idempotent: true
+    retry: { strategy: constant, initial_delay: 5ms, jitter: false, max_attempts: 3 }
+    shell: |
+      echo third >>audit
+      [ "$(grep -cx third audit)" -gt 2 ] || exit 7
+      grep -qx third effects || echo third >>effects
+  - id: fourth
+    foreach: [x, y, z]
+    do:
+      - idempotent: true
+        shell: echo fourth.${item} >>audit; grep -qx fourth.${item} effects || echo fourth.${item} >>effects
+  - id: fifth
+    shell: echo fifth >>audit; echo fifth >>effects
+  - id: sixth
+    verify: grep -qx 'sixth after one' effects
+    retry: { strategy: constant, initial_delay: 5ms, jitter: false, max_attempts: 2 }
+    shell: |
+      echo sixth >>audit
+      [ "$(grep -cx sixth audit)" -gt 1 ] || exit 7
+      echo "sixth after ${steps.first.output}" >>effects
+"""
+EFFECTS = ["first", "second", "third", "fourth.x", "fourth.y", "fourth.z", "fifth", "sixth after one"]
+STEPS = {"first", "second", "third", "fourth", "fourth[1].1", "fourth[2].1", "fourth[3].1", "fifth", "sixth"}
+FAILS = {"third": 2, "sixth": 1}  # how often, in an undisturbed run
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Stage:
+    """A place for one run at a time."""
+
+    def __init__(self, name="stage"):
+        self.dir = tempfile.mkdtemp(prefix="workflow-crash-")
+        self.token = f"{name}-{os.path.basename(self.dir)}"
+        self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TOKEN": self.token,
+                    "XDG_STATE_HOME": os.path.join(self.dir, "state"), "ASAN_OPTIONS": "detect_leaks=0"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill_all()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def lines(self, name):
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read().split("\n")[:-1]
+
+    def fresh(self):
+        """As if no run had ever been."""
+        shutil.rmtree(self.path("state"), ignore_errors=True)
+        self.write("crash.yaml", WORKFLOW)
+        self.write("audit", "")
+        self.write("effects", "")
+
+    # --- runs ---------------------------------------------------------------------------
+
+    def start(self, *args, before=()):
+        return subprocess.Popen([*before, harness.RUNNER, "workflow", *args], cwd=self.dir, env=self.env,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def call(self, *args):
+        """A command that nobody disturbs: its envelope."""
+        process = self.start(*args)
+        text = process.communicate(timeout=SECONDS)[0]
+        envelope = json.loads(text)
+        assert process.returncode == envelope["meta"]["exit_code"], text
+        return envelope
+
+    def living(self):
+        return harness.wearing(self.token)
+
+    def kill_all(self):
+        """Everything with our token, until nothing is left: nobody has a chance to clean up."""
+        while pids := self.living():
+            for pid in pids:
+                kill(pid)
+
+    def await_gone(self, seconds=10):
+        until = time.monotonic() + seconds
+        while pids := self.living():
+            assert time.monotonic() < until, f"left alive: {[harness.name_of(pid) for pid in pids]}"
+            time.sleep(0.005)
+
+    # --- what is in the database ----------------------------------------------------------
+
+    def rows(self, sql, *values):
+        """From a copy: looking must not mend what a kill left. [] while there is no database."""
+        source, copy = self.path("state", "runner", "runs.db"), self.path("copy.db")
+        for end in ("", "-wal", "-journal"):
+            if os.path.exists(copy + end):
+                os.unlink(copy + end)
+            if os.path.exists(source + end):
+                shutil.copy(source + end, copy + end)
+        db = sqlite3.connect(copy)
+        try:
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+                return []
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            return db.execute(sql, values).fetchall()
+        finally:
+            db.close()
+
+    def run_id(self):
+        found = self.rows("SELECT id FROM runs ORDER BY rowid DESC LIMIT 1")
+        return found[0][0] if found else None
+
+    def states(self):
+        return dict(self.rows("SELECT key, state FROM steps"))
+
+
+VICTIMS = {
+    "worker": lambda stage, pid: [kill(child) for child in harness.children_of(pid)],
+    "supervisor": lambda stage, pid: kill(pid),
+    "everything": lambda stage, pid: stage.kill_all(),
+}
+
+
+def check_end(stage):
+    """The run has completed, and nothing tells it from one that nobody disturbed."""
+    assert stage.lines("effects") == EFFECTS, stage.lines("effects")
+    assert stage.rows("SELECT state, code FROM runs") == [("completed", None)], stage.rows("SELECT * FROM runs")
+    states = stage.states()
+    assert set(states) == STEPS and set(states.values()) == {"completed"}, states
+    audit = stage.lines("audit")
+    for key in STEPS - {"fourth"}:
+        name = key if "[" not in key else "fourth." + "_xyz"[int(key[7])]
+        check_attempts(stage, key, audit.count(name))
+    stage.await_gone(2)
+
+
+def check_attempts(stage, key, executions):
+    """Every execution was committed before it began, and nothing follows a success."""
+    rows = stage.rows("SELECT ended_ms IS NOT NULL AND code IS NOT 'CANCELLED', code FROM attempts WHERE key = ? "
+                      "ORDER BY number", key)
+    over = [code for ended, code in rows if ended]
+    assert len(over) <= executions <= len(rows), (key, executions, rows)
+    good = [i for i, (ended, code) in enumerate(rows) if ended and code is None]
+    assert good in ([], [len(rows) - 1]), f"{key} ran again after its success: {rows}"
+    assert good or key not in ("first", "third", "fourth[1].1"), f"{key} was never told to have succeeded: {rows}"
+    assert sum(code is not None for code in over) <= FAILS.get(key, 0), (key, rows)
