@@ -87,14 +87,17 @@ teardown_file() {
 }
 
 # ask_envelope VERB ARGUMENT: of out.txt, as envelope.py has it. Neither end of a FIFO
-# waits for the other: both are opened to read and write.
+# waits for the other: both are opened to read and write, and ours stays open until there
+# is an answer, else a question that comes before its reader is lost.
 ask_envelope() {
 	local id=$BASHPID.$RANDOM answered='' code text complaint
 	if [ -n "${SERVER:-}" ] && kill -0 "$SERVER" 2>/dev/null; then
-		printf '%s\0' "$id" "$PWD" "$1" "$2" out.txt 1<>"$ASK"
-		while [ "$answered" != "$id" ] && IFS= read -r -t 30 -d '' answered; do
-			IFS= read -r -d '' code && IFS= read -r -d '' text && IFS= read -r -d '' complaint
-		done <>"$ANSWER"
+		{
+			printf '%s\0' "$id" "$PWD" "$1" "$2" out.txt
+			while [ "$answered" != "$id" ] && IFS= read -r -t 30 -d '' answered; do
+				IFS= read -r -d '' code && IFS= read -r -d '' text && IFS= read -r -d '' complaint
+			done
+		} 1<>"$ASK" <>"$ANSWER"
 	fi
 	if [ "$answered" != "$id" ]; then
 		python3 "$ROOT/tests/cli/envelope.py" "$1" "$2" out.txt
