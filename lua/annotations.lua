@@ -559,10 +559,11 @@ function fs.read(path, max) end
 ---@param path string
 ---@param text string
 ---@param mode? integer
+---@param durable? boolean false: don't wait for the disk; a power loss may then empty or undo it
 ---@return boolean? ok
 ---@return string? message
 ---@return string? errno
-function fs.write(path, text, mode) end
+function fs.write(path, text, mode, durable) end
 
 ---Wait until a file or directory is on the disk.
 ---@param path string

@@ -87,8 +87,9 @@ local function record(run, turn, request, result, outcome, started)
 end
 
 -- What it printed is kept, on failure too; a full disk there does not fail the step.
+-- The output of a success is committed with it: its log need not wait for the disk.
 local function keep(run, turn, request, result, outcome, started)
-	local ok, why = logs.write(turn.log, record(run, turn, request, result, outcome, started))
+	local ok, why = logs.write(turn.log, record(run, turn, request, result, outcome, started), not outcome.ok)
 	if not ok then
 		session.warn("LOG_FAILED", ("The log of step %s can't be written: %s"):format(turn.key, why))
 	end

@@ -11,6 +11,7 @@ local M = {}
 
 local FOLDER, FILE = 448, 384 -- 0700, 0600
 local LONGEST = 180
+local NO_FOLDER = { ENOENT = true, ENOTDIR = true }
 
 local function state_dir()
 	local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
@@ -46,17 +47,23 @@ end
 ---Write a record, whole or not at all; folders are made.
 ---@param path string as M.path
 ---@param record table without secrets
+---@param durable? boolean false: don't wait for the disk; a power loss may lose it
 ---@return true? ok, string? message, string? errno "ENOSPC" …
-function M.write(path, record)
+function M.write(path, record, durable)
 	local text, why = json.encode(record)
 	if not text then
 		return nil, why
 	end
-	local ok, message, errno = fs.mkdirs(path:match "^(.*)/", FOLDER)
+	text = text .. "\n"
+	local ok, message, errno = fs.write(path, text, FILE, durable)
+	if ok or not NO_FOLDER[errno] then
+		return ok, message, errno
+	end
+	ok, message, errno = fs.mkdirs(path:match "^(.*)/", FOLDER)
 	if not ok then
 		return nil, message, errno
 	end
-	return fs.write(path, text .. "\n", FILE)
+	return fs.write(path, text, FILE, durable)
 end
 
 ---Read a record back.

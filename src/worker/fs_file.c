@@ -114,27 +114,27 @@ static int set_mode(int fd, const char *path, long mode)
 	return fchmod(fd, mode < 0 ? st.st_mode & 0777 : (mode_t)mode);
 }
 
-static int fill(int fd, const char *path, const char *bytes, size_t n, long mode)
+static int fill(int fd, const char *path, const char *bytes, size_t n, long mode, bool durable)
 {
 	if (write_bytes(fd, bytes, n) < 0 || set_mode(fd, path, mode) < 0)
 		return -1;
-	return fsync(fd);
+	return durable ? fsync(fd) : 0;
 }
 
 /* Put the finished temporary in its place, or take it away. */
-static int settle(int status, const char *temporary, const char *path)
+static int settle(int status, const char *temporary, const char *path, bool durable)
 {
 	int saved;
 
 	if (status == 0 && rename(temporary, path) == 0)
-		return fs_sync_parent(path);
+		return durable ? fs_sync_parent(path) : 0;
 	saved = errno;
 	unlink(temporary);
 	errno = saved;
 	return -1;
 }
 
-static int write_path(const char *path, const char *bytes, size_t n, long mode)
+static int write_path(const char *path, const char *bytes, size_t n, long mode, bool durable)
 {
 	char temporary[PATH_MAX];
 	int fd, status;
@@ -144,13 +144,13 @@ static int write_path(const char *path, const char *bytes, size_t n, long mode)
 	fd = xopen(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode < 0 ? 0666 : 0600);
 	if (fd < 0)
 		return -1;
-	status = fill(fd, path, bytes, n, mode);
+	status = fill(fd, path, bytes, n, mode, durable);
 	xclose(&fd);
-	return settle(status, temporary, path);
+	return settle(status, temporary, path, durable);
 }
 
-/* write(path, text[, mode]): atomic and durable. A symbolic link at path is
- * replaced, not followed. */
+/* write(path, text[, mode[, durable=true]]): atomic and durable. A symbolic link at
+ * path is replaced, not followed. Else a power loss may empty or undo it. */
 int fs_lua_write(lua_State *L)
 {
 	const char *path = fs_path(L, 1);
@@ -158,7 +158,9 @@ int fs_lua_write(lua_State *L)
 	const char *bytes = luaL_checklstring(L, 2, &n);
 	long mode = lua_isnoneornil(L, 3) ? -1 : (long)fs_mode(L, 3, 0);
 
-	return fs_result(L, write_path(path, bytes, n, mode), "write", path, NULL);
+	bool durable = lua_isnoneornil(L, 4) || lua_toboolean(L, 4);
+
+	return fs_result(L, write_path(path, bytes, n, mode, durable), "write", path, NULL);
 }
 
 /* --- symbolic links and durability ------------------------------------------------------ */
@@ -169,7 +171,7 @@ static int swap_symlink(const char *target, const char *link)
 
 	if (fs_temporary(link, temporary, sizeof(temporary)) < 0 || symlink(target, temporary) < 0)
 		return -1;
-	return settle(0, temporary, link);
+	return settle(0, temporary, link, true);
 }
 
 /* swap_symlink(target, link): link points to target from one instant to the
