@@ -457,6 +457,19 @@ ran() {
 	messages step.warning | grep -q 'Step 1 failed; the run goes on'
 }
 
+@test "a hook of success that fails is a failure of its own, and resume goes on at the hook" {
+	ran <<-'YAML'
+		  - { shell: "echo main >>effects", on_success: { shell: "echo hook >>effects; [ -e fixed ]" } }
+		  - { shell: "echo end >>effects" }
+	YAML
+	envelope 1
+	expect 'e.data.failed_step == "1.on_success.1"'
+	touch fixed
+	call workflow resume "$(run_id)"
+	envelope 0
+	diff <(printf 'main\nhook\nhook\nend\n') effects
+}
+
 @test "a shell step that fails says its status and the end of its stderr, and is not retried undeclared" {
 	ran <<<'  - { shell: "echo run >>runs; echo why not >&2; exit 3" }'
 	envelope 1
@@ -500,6 +513,21 @@ ran() {
 	messages retry.succeeded | grep -qx 'Shell command succeeded on attempt 3'
 }
 
+@test "a failure's own wait is waited where it is longer, bounded by max_delay" {
+	turns 'complain "429 rate_limit_error, Retry-After: 1"; exit 1' \
+		'complain "Claude usage limit reached, try again in 40 minutes"; exit 1' 'echo fine'
+	ran <<<'  - { claude: /a, retry: { initial_delay: 1ms, max_delay: 1200ms, jitter: 0 } }'
+	envelope 0
+	expect '[(h.code, h.delay_before_next) for h in e.data.steps[0].retry.error_history] == [("RATE_LIMITED", 1), ("RATE_LIMITED", 1.2)]'
+	[ "$(waited 1)" -ge 1000 ] && [ "$(waited 2)" -ge 1200 ]
+}
+
+@test "retry_budget ends a sequence of retries before its attempts do" {
+	ran <<<'  - { shell: "exit 1", retry: { strategy: constant, initial_delay: 100ms, max_attempts: 50, jitter: 0, retry_budget: 450ms } }'
+	envelope 1
+	expect '2 <= e.data.steps[0].attempts <= 5 and [w.code for w in e.warnings] == ["RETRY_BUDGET"] and e.data.retryable is True'
+}
+
 @test "an on_retry hook that fails is a warning" {
 	ran <<-'YAML'
 		  - shell: echo run >>runs; [ "$(wc -l <runs)" -ge 2 ]
@@ -528,6 +556,18 @@ ran() {
 	expect 'e.data.steps[0].data == {"target": "$(prod)", "keep": 3, "url": "http://x/$(prod)", "tags": []}'
 	expect 'e.error.code == "RATE_LIMITED" and "slow down" in e.error.message and e.data.steps[3].attempts == 2'
 	messages retry.failed | grep -q '^Runner command failed (attempt 1/1): '
+}
+
+@test "a workflow can run another one, and use what it gave" {
+	workflow inner <<<'{ name: inner, vars: { v: }, commands: [ { shell: "echo got ${v}", id: x } ] }'
+	ran <<-'YAML'
+		  - { runner: workflow run, args: [inner.yaml, --var, "v=a b"], id: in }
+		  - { shell: "echo ${steps.in.data.steps.0.output}, ${steps.in.data.state}" }
+	YAML
+	envelope 0
+	expect 'e.data.steps[1].output == "got a b, completed"'
+	call workflow list
+	expect '[r.workflow for r in e.data] == ["inner", "small"]'
 }
 
 # --- limits and processes --------------------------------------------------------------------------
@@ -607,7 +647,17 @@ ran() {
 	call workflow run mode.yaml
 	envelope 0
 	diff claude/calls/1/argv <(printf '%s\n' --model opus --print --output-format json /a)
-	expect 'e.data.steps[1].output.strip() == "the text the text" and e.data.steps[0].data.num_turns == 3'
+	expect 'e.data.steps[1].output == "the text the text" and e.data.steps[0].data.num_turns == 3'
+	sed -i 's/output: json/output: stream-json/' mode.yaml
+	turns 'echo "{\"type\":\"assistant\",\"message\":{}}"; echo "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"streamed\"}"'
+	call workflow run mode.yaml
+	envelope 0
+	expect 'e.data.steps[1].output == "streamed streamed"'
+	# is_error with exit 0 is a failure
+	turns 'echo "{\"type\":\"result\",\"subtype\":\"error_max_turns\",\"is_error\":true,\"num_turns\":9}"'
+	call workflow run mode.yaml
+	envelope 1
+	expect 'e.error.code == "SUBPROCESS_FAILED" and "error_max_turns" in e.error.message and e.data.steps[0].attempts == 1'
 }
 
 @test "an output is kept up to a megabyte, head and tail, and shown up to four kilobytes" {

@@ -45,7 +45,7 @@ SERVER_ERROR='complain "API Error: 500 Internal Server Error"; exit 1'
 	local n=1 delay
 	for delay in 20 40 80 160 320; do
 		n=$((n + 1))
-		[ "$(waited $n)" -ge $((delay - 5)) ] && [ "$(waited $n)" -le $((delay + 100)) ]
+		[ "$(waited $n)" -ge $((delay - 5)) ] && [ "$(waited $n)" -le $((delay + 500)) ]
 	done
 }
 
@@ -411,13 +411,13 @@ case_of() {
 	for delay in 200 50 350 120; do
 		n=$((n + 1))
 		echo "planned $delay, waited $(waited $n)"
-		[ "$(waited $n)" -ge "$delay" ] && [ "$(waited $n)" -le $((delay + 100)) ]
+		[ "$(waited $n)" -ge "$delay" ]
 	done
 	# by the store's own times, without what it takes to start and to end a program
-	local late
-	late=$(sql 'select b.started_ms - a.ended_ms - a.delay_ms as late from attempts a join attempts b on b.number = a.number + 1
-		where late between 0 and 5')
-	[ "$(wc -l <<<"$late")" -ge 2 ]
+	local late='select b.started_ms - a.ended_ms - a.delay_ms as late from attempts a join attempts b on b.number = a.number + 1'
+	sql "$late"
+	[ "$(sql "select count(*) from ($late) where late between 0 and 100")" -eq 4 ]
+	[ "$(sql "select count(*) from ($late) where late between 0 and 5")" -ge 2 ]
 }
 
 @test "NFR2: used attempts survive kill -9 of everything" {
