@@ -135,7 +135,7 @@ describe("scheduler.process", function()
 		assert.is_true(r.timed_out)
 		assert.is_false(r.ok)
 		assert.equal("SIGTERM", r.signal)
-		assert.is_true(ms >= 200 and ms < 2000)
+		assert.is_true(ms >= 200 and ms < 10000)
 		assert.is_false(exists(r.stdout:match("%d+")))
 	end)
 
@@ -146,7 +146,7 @@ describe("scheduler.process", function()
 		end)
 		assert.equal("SIGKILL", r.signal)
 		assert.is_true(r.timed_out)
-		assert.is_true(ms >= 300 and ms < 2500)
+		assert.is_true(ms >= 300 and ms < 10000)
 	end)
 
 	it("is no timeout when the program was done and only its tree was not", function()
@@ -160,13 +160,13 @@ describe("scheduler.process", function()
 	it("hands out lines as they come, before the end", function()
 		local seen, first = {}, nil
 		local began = host.now()
-		local r = run_sh("echo a; echo b >&2; sleep 0.4; printf c", { on_line = function(line, stream)
+		local r = run_sh("echo a; echo b >&2; sleep 1.5; printf c", { on_line = function(line, stream)
 			first = first or host.now() - began
 			seen[#seen + 1] = stream .. ":" .. line
 		end })
 		table.sort(seen)
 		assert.same({ "stderr:b", "stdout:a", "stdout:c" }, seen)
-		assert.is_true(first < 350)
+		assert.is_true(first < 1400)
 		assert.equal("a\nc", r.stdout)
 	end)
 
@@ -195,7 +195,7 @@ describe("scheduler.process", function()
 		local results = scheduler.run(function()
 			return scheduler.all {
 				function()
-					return sh("exec yes", { timeout_ms = 600, on_line = function() n = n + 1 end })
+					return sh("exec yes", { timeout_ms = 2000, on_line = function() n = n + 1 end })
 				end,
 				function()
 					sh "sleep 0.1"
@@ -205,7 +205,7 @@ describe("scheduler.process", function()
 		end)
 		assert.is_true(results[1].value.timed_out)
 		assert.is_true(n > 1000)
-		assert.is_true(quick < 500)
+		assert.is_true(quick < 1800)
 	end)
 
 	it("leaves no descriptor and no child behind, whatever the end", function()
@@ -253,7 +253,7 @@ describe("a process with a shepherd", function()
 			handle:stop(20000)
 			handle:stop(100)
 		end)
-		assert.is_true(ms < 1000)
+		assert.is_true(ms < 10000)
 		assert.same({ "done", 1 }, { set:next(true, 10000) })
 		assert.equal("SIGKILL", handle:result().signal)
 	end)
@@ -288,7 +288,7 @@ describe("scheduler.sleep", function()
 				best, worst = math.min(best, took - ms), math.max(worst, took - ms)
 			end
 			assert.is_true(best < 5, "late by " .. best)
-			assert.is_true(worst < 100, "late by " .. worst) -- a busy machine
+			assert.is_true(worst < 1000, "late by " .. worst) -- a busy machine
 		end)
 	end)
 
@@ -305,7 +305,7 @@ describe("scheduler.sleep", function()
 		for i = 1, 50 do
 			assert.equal(51 - i, order[i])
 		end
-		assert.is_true(ms >= 200 and ms < 1000)
+		assert.is_true(ms >= 200 and ms < 4000) -- one after the other: 5100
 	end)
 
 	it("tells each second how much is left", function()
@@ -318,8 +318,8 @@ describe("scheduler.sleep", function()
 			end)
 		end)
 		assert.equal(2, #left)
-		assert.is_true(math.abs(left[1] - 1500) < 100 and math.abs(left[2] - 500) < 100)
-		assert.is_true(took >= 2500 and took < 2700)
+		assert.is_true(math.abs(left[1] - 1500) < 400 and math.abs(left[2] - 500) < 400)
+		assert.is_true(took >= 2500 and took < 4000)
 	end)
 
 	it("goes on while processes run and talk", function()
@@ -327,7 +327,7 @@ describe("scheduler.sleep", function()
 		scheduler.run(function()
 			scheduler.all {
 				function()
-					sh("exec yes", { timeout_ms = 500, on_line = function() end })
+					sh("exec yes", { timeout_ms = 1500, on_line = function() end })
 				end,
 				function()
 					took = elapsed_ms(function()
@@ -336,7 +336,7 @@ describe("scheduler.sleep", function()
 				end,
 			}
 		end)
-		assert.is_true(took >= 100 and took < 250, "slept " .. took)
+		assert.is_true(took >= 100 and took < 1200, "slept " .. took)
 	end)
 end)
 
@@ -361,14 +361,14 @@ describe("scheduler.all", function()
 				scheduler.all(numbers(9, function(i)
 					running = running + 1
 					most, order[#order + 1] = math.max(most, running), i
-					sh "sleep 0.1"
+					sh "sleep 0.3"
 					running = running - 1
 				end), 3)
 			end)
 		end)
 		assert.equal(3, most)
 		assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, order)
-		assert.is_true(ms >= 300 and ms < 900, "took " .. ms)
+		assert.is_true(ms >= 900 and ms < 2700, "took " .. ms)
 	end)
 
 	it("starts no new ones after a failure, and lets those that run go on", function()
@@ -431,7 +431,7 @@ describe("scheduler.all", function()
 			assert.equal(i .. "\n", results[i].value.stdout)
 			assert.equal(i % 7, results[i].value.status)
 		end
-		assert.is_true(ms < 5000, "took " .. ms)
+		assert.is_true(ms < 15000, "took " .. ms) -- one after the other: 30 s
 	end)
 end)
 
