@@ -17,10 +17,10 @@ import time
 
 
 class Case:
-    """A command: its name, arguments, directory and environment."""
+    """A command: its name, arguments, directory, environment and exit status."""
 
-    def __init__(self, name, argv, cwd=".", env=None):
-        self.name, self.argv, self.cwd = name, argv, cwd
+    def __init__(self, name, argv, cwd=".", env=None, status=0):
+        self.name, self.argv, self.cwd, self.status = name, argv, cwd, status
         self.env = clean_environment() if env is None else env
         self.seconds, self.cpu = [], []
 
@@ -57,7 +57,7 @@ def once(case):
     pid = start(case)
     _, status, used = os.wait4(pid, 0)
     took = time.perf_counter() - before
-    if os.waitstatus_to_exitcode(status) != 0:
+    if os.waitstatus_to_exitcode(status) != case.status:
         raise RuntimeError(f"{case.name} failed: {case.argv} ended with {os.waitstatus_to_exitcode(status)}")
     return took, used.ru_utime + used.ru_stime
 
