@@ -48,11 +48,12 @@ local function history_of(attempts)
 	return rows, logs
 end
 
--- Attempts and the waits between them, in seconds.
+-- Attempts and the waits between them, in seconds; not a wait that is not over.
 local function total_duration(attempts)
 	local ms = 0
-	for _, a in ipairs(attempts) do
-		ms = ms + math.max((a.ended_ms or a.started_ms) - a.started_ms, 0) + (a.delay_ms or 0)
+	for i, a in ipairs(attempts) do
+		local waited = attempts[i + 1] and a.delay_ms or 0
+		ms = ms + math.max((a.ended_ms or a.started_ms) - a.started_ms, 0) + waited
 	end
 	return ms / 1000
 end

@@ -433,8 +433,12 @@ case_of() {
 	kill_all
 	finish
 	[ "$(sql 'select attempts, state, wait_ms from steps')" = '2|waiting|30000' ]
+	local id
+	id=$(run_id)
+	call workflow show "$id"
+	expect 'e.data.state == "interrupted" and e.data.steps[0].wake and e.data.steps[0].retry.total_duration < 10'
 	sql 'update steps set wake_ms = 0'
-	call workflow resume "$(run_id)"
+	call workflow resume "$id"
 	envelope 12
 	[ "$(calls)" -eq 3 ]
 	[[ $(attempted) == 'Claude command failed after 3 attempts over '* ]]
