@@ -669,6 +669,23 @@ ran() {
 	expect 'len(e.data.steps[0].output) > 100000'
 }
 
+@test "whatever bytes a step prints: the envelope, stderr, show and logs stay valid and clean" {
+	ran <<-'YAML'
+		  - { shell: "printf 'a\\377b\\000c\\033[31mred\\033[0m\\n'; printf 'e\\377\\000\\033[1mx\\n' >&2", id: odd }
+		  - { shell: "head -c 300000 /dev/zero | tr '\\0' x >&2" }
+	YAML
+	envelope 0
+	messages step.stderr | head -n 1 | grep -q '^e.*x$'
+	local id
+	id=$(run_id)
+	call workflow show "$id" --full
+	envelope 0
+	expect 'e.data.steps[0].output.startswith("a") and e.data.steps[0].output.endswith("red")'
+	call workflow logs "$id"
+	envelope 0
+	expect '"x" * 1000 in e.data[1].stderr'
+}
+
 @test "--retries 0 switches every retry off, and --quiet every notice" {
 	turns 'complain "500 Internal Server Error"; exit 1'
 	ran --retries 0 --quiet <<<'  - { claude: /a, retry: { initial_delay: 1ms } }'

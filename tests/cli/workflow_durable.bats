@@ -477,6 +477,26 @@ killed() {
 	effects one two
 }
 
+@test "cancel ends a wait, and a step that shuts out every signal it can" {
+	workflow wait <<<'{ name: wait, commands: [ { claude: /a } ] }'
+	workflow deaf <<-'YAML'
+		name: deaf
+		commands: [ { shell: "trap '' TERM INT HUP; touch began; while :; do sleep 0.1; done", grace: 300ms } ]
+	YAML
+	turns "$SERVER_ERROR"
+	local name
+	for name in wait deaf; do
+		begin workflow run $name.yaml
+		[ $name = deaf ] && until_true [ -e began ] || until_true grep -q retry.wait err.txt
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$(run_id)" >cancel.txt 2>/dev/null </dev/null
+		python3 "$ROOT/tests/cli/envelope.py" expect 'e.data.state == "cancelled" and e.data.before == "running"' cancel.txt
+		finish
+		envelope 143
+		assert_no_process_left
+	done
+	[ "$(sql 'select group_concat(distinct state) from runs')" = cancelled ]
+}
+
 @test "cancel of a completed run is a conflict" {
 	workflow one <<<'{ name: one, commands: [ { shell: "true" } ] }'
 	call workflow run one.yaml
@@ -592,6 +612,13 @@ as_other_user() {
 	effects one
 }
 
+@test "the store and its logs are their owner's alone" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one" } ] }'
+	call workflow run one.yaml
+	[ -z "$(find state/runner -perm /077)" ] || { find state/runner -perm /077 -ls >&2; return 1; }
+	find state/runner -name runs.db | grep -q . && find state/runner/logs -name '1-1.json' | grep -q .
+}
+
 @test "runs at the same time share the database: all of them complete" {
 	workflow share <<<'{ name: share, commands: [ { foreach: [1, 2, 3, 4, 5, 6, 7, 8], parallel: 4, do: [ { shell: "true" } ] } ] }'
 	local n pids=()
@@ -621,4 +648,38 @@ as_other_user() {
 	call workflow run one.yaml
 	envelope 0
 	expect 'e.warnings == []'
+}
+
+@test "the step that failed the run is named, not one whose failure did not count" {
+	workflow count <<-'YAML'
+		name: count
+		commands:
+		  - foreach: [a, b]
+		    continue_on_error: true
+		    do: [ { id: inner, shell: "exit 3" } ]
+		  - { id: handled, shell: "exit 4", on_failure: continue }
+		  - { id: last, shell: "exit 5" }
+	YAML
+	call workflow run count.yaml
+	envelope 1
+	expect 'e.data.failed_step == "last" and e.error.context.step_key == "last"'
+	expect 'e.error.context.error_history[0].attempt_number == 1 and "5" in e.error.message'
+}
+
+@test "on_failure of a loop runs again each time that the loop has failed" {
+	workflow again <<-'YAML'
+		name: again
+		commands:
+		  - id: loop
+		    foreach: [a]
+		    do: [ { shell: "exit 3" } ]
+		    on_failure: [ { shell: "echo handled >>effects" } ]
+	YAML
+	call workflow run again.yaml
+	envelope 1
+	call workflow resume "$(run_id)"
+	envelope 1
+	call workflow resume "$(run_id)"
+	envelope 1
+	[ "$(grep -c handled effects)" -eq 3 ]
 }
