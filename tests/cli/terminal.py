@@ -21,11 +21,17 @@ class Terminal:
         self.seen = b""
         self.at = 0
         self.started = time.monotonic()
+        waits, goes = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.close(goes)
+            os.read(waits, 1)
             if stdout:
                 os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 1)
             os.execve(RUNNER, [RUNNER, *argv], {**clean, **env})
+        self.fresh = self.attributes()  # before it can change them
+        os.close(goes)
+        os.close(waits)
 
     def read(self, seconds):
         """What comes within `seconds`; b"" at the end of the terminal or in silence."""
@@ -241,7 +247,7 @@ def interrupt_at_a_prompt():
             "interactive = true, args = { { 'secret', 'boolean' } },")
     for argv in (["ask"], ["ask", "--secret"]):
         t = Terminal(*argv)
-        before = t.attributes()
+        before = t.fresh
         t.expect(rb"Token: ")
         if "--secret" in argv:
             wait_until(lambda: not t.echoes())  # pylint: disable=cell-var-from-loop
@@ -302,7 +308,7 @@ def settings_that_a_killed_command_spoilt_are_restored():
         if os.path.exists("began"):
             os.remove("began")
         t = Terminal("spoil", "--timeout", "1s")
-        before = t.attributes()
+        before = t.fresh
         wait_until(lambda: os.path.exists("began"))
         assert not t.echoes()  # pylint: disable=cell-var-from-loop
         assert t.end() == 10, t.seen
