@@ -279,6 +279,17 @@ local function check_marks(run, keys)
 	end
 end
 
+-- A variable that held a secret is in the store without it: no step may get "***".
+local function check_variables(row, workflow)
+	for name, value in pairs(row.variables) do
+		if workflow.secrets[1] and type(value) == "string" and value:find("***", 1, true) then
+			errors.raise("PRECONDITION", ("The variable '%s' of run %s held a secret, which is not kept"):format(name, row.id), {
+				side_effects = "none", suggestion = ("Begin again: runner workflow run %s --var %s=VALUE"):format(row.file, name),
+			})
+		end
+	end
+end
+
 -- Its working directory is the place its relative paths start from.
 local function check_cwd(row)
 	if host.probe(row.cwd) ~= "directory" then
@@ -297,7 +308,9 @@ function M.reopen(db, args)
 	row = db:find(row.id) -- its owner may just have ended it
 	check_state(row, args.force)
 	check_cwd(row)
-	local run = assemble(row.id, workflow_of(row, args.force), row.variables, row.cwd, math.tointeger(tonumber(row.seed)))
+	local workflow = workflow_of(row, args.force)
+	check_variables(row, workflow)
+	local run = assemble(row.id, workflow, row.variables, row.cwd, math.tointeger(tonumber(row.seed)))
 	run.db, run.lock, run.rows = db, lock, by_key(db:steps(row.id))
 	db:integrity() -- what is gone on with has to be whole
 	run.retry_in_doubt = args.retry_in_doubt

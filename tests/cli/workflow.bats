@@ -272,16 +272,15 @@ ran() {
 	printf 'file-s3cret-value\n' >token.txt
 	workflow secret <<-'YAML'
 		name: secret
-		vars: { v: from-var }
 		secrets: { TOKEN_A: { env: TOKEN_A }, TOKEN_B: { file: token.txt }, TOKEN_C: literal-s3cret-value }
 		commands:
 		  - shell: echo "$TOKEN_A and $TOKEN_B and $TOKEN_C"; echo "again $TOKEN_A" >&2; printf %s "$TOKEN_A" | base64
 		    id: leak
-		  - claude: "use ${steps.leak.output} and ${env.TOKEN_A} and ${v}"
+		  - claude: "use ${steps.leak.output} and ${env.TOKEN_A} and more"
 		    retry: false
 	YAML
 	turns 'complain "500 Internal Server Error: $TOKEN_B"; echo "{\"t\":\"$TOKEN_A\"}"; exit 1'
-	call TOKEN_A=env-s3cret-value workflow run secret.yaml --var v=env-s3cret-value
+	call TOKEN_A=env-s3cret-value workflow run secret.yaml
 	envelope 12
 	local id
 	id=$(run_id)
@@ -299,6 +298,17 @@ ran() {
 	call workflow resume "$id"
 	envelope 4 # TOKEN_A is not set now
 	expect '"TOKEN_A" in e.error.message and e.data is None'
+}
+
+@test "a variable that held a secret is not kept: a resumed run is refused, not given ***" {
+	workflow held <<<'{ name: held, vars: { v: }, secrets: [T], commands: [ { shell: "exit 3" } ] }'
+	call T=env-s3cret-value workflow run held.yaml --var v=x-env-s3cret-value
+	envelope 1
+	expect 'e.data.variables == {"v": "x-***"}'
+	[ -z "$(grep -rla s3cret-value state out.txt err.txt)" ]
+	call T=env-s3cret-value workflow resume "$(run_id)"
+	envelope 4
+	expect "\"'v'\" in e.error.message and \"--var v=VALUE\" in e.error.suggestion and e.error.side_effects == \"none\""
 }
 
 @test "a text that holds a secret is not kept: without its file such a run can't go on, and says so" {
