@@ -61,7 +61,7 @@ def after_delay(runner, folder):
 
 def three(values):
     values = sorted(values)
-    return f"{values[len(values) // 2]:.1f} ms | {values[len(values) * 99 // 100]:.1f} ms | {values[-1]:.1f} ms"
+    return f"{values[len(values) // 2]:.1f} ms | {values[(len(values) - 1) * 99 // 100]:.1f} ms | {values[-1]:.1f} ms"
 
 
 def table(runner, folder):
