@@ -93,9 +93,9 @@ finish() {
 	stderr=$(<err.txt)
 }
 
-# until_true COMMAND…: within ten seconds it succeeds
+# until_true COMMAND…: within thirty seconds it succeeds
 until_true() {
-	local end=$((SECONDS + 10))
+	local end=$((SECONDS + 30))
 	until "$@" 2>/dev/null; do
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
 		sleep 0.01
