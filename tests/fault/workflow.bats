@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Workflows whose runners are killed, or who share a store with others (workflow_crash.py
-# and workflow_shared.py do the work): every run comes to the end that it would have had.
+# Workflows whose runners are killed (workflow_crash.py does the work), that share a store
+# with others (workflow_shared.py), or whose calls fail now and then (workflow_metrics.py).
 
 fault() {
 	local status=0
@@ -28,4 +28,16 @@ fault() {
 
 @test "a step that outlives its killed runner for a while is waited for, never doubled" {
 	fault workflow_crash orphan
+}
+
+@test "of runs that fail in one of five calls, retries save at least nine in ten, within 3 attempts on average" {
+	fault workflow_metrics failures
+}
+
+@test "where nothing fails, retries take less than 1 % more time" {
+	fault workflow_metrics overhead
+}
+
+@test "the default waits stay below five minutes whatever the jitter" {
+	fault workflow_metrics waits
 }

@@ -10,11 +10,10 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 
 import harness
-from workflow_stage import IN_DOUBT, STEPS, VICTIMS, Stage, check_end, kill
+from workflow_stage import IN_DOUBT, STEPS, VICTIMS, Stage, check_end, in_threads, kill
 
 FULL = os.environ.get("CRASH") == "full"
 SEED = os.environ.get("CRASH_SEED", "1")
@@ -100,28 +99,6 @@ def usual_time(stage):
         times.append(time.monotonic() - began)
         check_end(stage)
     return sorted(times)[1]
-
-
-def in_threads(work, items):
-    """work(stage, item) for every item, on as many stages as there are processors."""
-    left, problems = collections.deque(items), []
-
-    def serve():
-        with Stage() as stage:
-            while left and not problems:
-                item = left.popleft()
-                try:
-                    work(stage, item)
-                except BaseException as e:  # told by the main thread
-                    problems.append((item, e))
-
-    threads = [threading.Thread(target=serve) for _ in range(harness.JOBS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if problems:
-        raise AssertionError(f"case {problems[0][0]}") from problems[0][1]
 
 
 def report():

@@ -5,6 +5,7 @@ afterwards, told from the database, the effects and /proc.
 Every step appends its name to `audit` when it begins, and a line to `effects`, which is
 what it is there for. RUNNER names the binary.
 """
+import collections
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
+import threading
 import time
 
 import harness
@@ -157,6 +159,28 @@ VICTIMS = {
     "supervisor": lambda stage, pid: kill(pid),
     "everything": lambda stage, pid: stage.kill_all(),
 }
+
+
+def in_threads(work, items, make=Stage):
+    """work(stage, item) for every item, on as many stages as there are processors."""
+    left, problems = collections.deque(items), []
+
+    def serve():
+        with make() as stage:
+            while left and not problems:
+                item = left.popleft()
+                try:
+                    work(stage, item)
+                except BaseException as e:  # told by the main thread
+                    problems.append((item, e))
+
+    threads = [threading.Thread(target=serve) for _ in range(harness.JOBS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise AssertionError(f"case {problems[0][0]}") from problems[0][1]
 
 
 def check_end(stage):
