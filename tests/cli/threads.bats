@@ -9,7 +9,9 @@ load helper
 	local imports
 	imports=$(nm -D --undefined-only "$RUNNER")
 	grep -q ' fork@' <<<"$imports"
-	[ -z "$(grep -E ' (pthread_create|thrd_create|clone|clone3|timer_create|mq_notify|getaddrinfo_a|aio_[a-z_]+|lio_listio)(@|$)' <<<"$imports" || true)" ]
+	[ -z "$(grep -E ' (pthread_create|thrd_create|clone3|timer_create|mq_notify|getaddrinfo_a|aio_[a-z_]+|lio_listio)(@|$)' <<<"$imports" || true)" ]
+	# clone(2) borrows our memory for a moment before exec, as vfork does; it makes no thread
+	[ -z "$(grep -rn CLONE_THREAD "$ROOT/src" || true)" ]
 }
 
 # tasks_of PIDS…: "NAME THREADS" of each.
