@@ -41,3 +41,15 @@ fault() {
 @test "the default waits stay below five minutes whatever the jitter" {
 	fault workflow_metrics waits
 }
+
+@test "20 runs at once on a new store, with readers beside them: each ends as it should, and is always shown whole" {
+	fault workflow_shared at_once
+}
+
+@test "of several resumes at once one goes on, the others are told who does" {
+	fault workflow_shared resumes
+}
+
+@test "a store whose schema was being made when its maker was killed is made whole by the next" {
+	fault workflow_shared migration
+}
