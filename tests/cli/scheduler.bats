@@ -56,7 +56,7 @@ cancel() {
 			function() sh("setsid sleep 60 & echo a; wait", { name = "one" }) end,
 			function() sh("exec yes", { name = "two", on_line = function() end }) end,
 			function() scheduler.sleep(60000) end,
-			function() scheduler.sleep(300) io.open("marker", "w"):close() sh("sleep 60", { name = "three" }) end,
+			function() scheduler.sleep(300) sh("touch marker; exec sleep 60", { name = "three" }) end,
 		}
 LUA
 	cancel INT tree
