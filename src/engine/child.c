@@ -188,6 +188,8 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd)
 	os_close_from(FIRST_FREE_FD, &report_fd, 1);
 	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
 		give_up(report_fd, CHILD_CHDIR);
+	if (spec->dies_with_parent)
+		os_parent_death_signal(SIGKILL); /* a wish: not every system has it */
 	child_reset_signals();
 	exec_program(spec->argv, envp);
 	give_up(report_fd, CHILD_EXEC);

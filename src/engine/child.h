@@ -36,6 +36,7 @@ struct child_spec {
 	int fd[3];               /* become 0, 1, 2; -1: /dev/null */
 	bool new_session;        /* setsid */
 	bool new_group;          /* setpgid(0, 0) */
+	bool dies_with_parent;   /* KILL when the process that starts it has died */
 	bool borrow_memory;      /* os_fork_borrowing(): cheaper; for a process without handlers */
 };
 

@@ -218,6 +218,7 @@ static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace
 	                       .give_up_at = MONO_NEVER };
 	program.new_session = false;
 	program.new_group = true;
+	program.dies_with_parent = true; /* ours is the only answer for it */
 	program.borrow_memory = true;
 	signal(SIGCHLD, SIG_DFL);
 	s.adopts = os_become_subreaper() == 0;

@@ -17,7 +17,8 @@
  * shepherd's pid, or -1 with *error exactly as child_spawn() says it. The program
  * has the signals and descriptors that child_spawn() gives; the shepherd
  * holds none of ours but `held` (-1: none), and ends with us. A lock behind `held`
- * is not given back while anything of the tree lives, though we be killed.
+ * is not given back while anything of the tree lives, though we be killed. A shepherd
+ * that is killed itself takes the program along, but not what that has started.
  *
  * When the program ends, or the shepherd is told to stop, what is left of the tree
  * gets one TERM each, and KILL grace_ms later (0: KILL alone). The shepherd dies when nobody is

@@ -135,23 +135,42 @@ commands:
 """
 
 
+def orphan(stage, whom):
+    """Kill some processes of a run in its step, and resume it at once: what was done."""
+    stage.fresh()
+    stage.write("orphan.yaml", ORPHAN)
+    process = stage.start("run", "orphan.yaml")
+    until = time.monotonic() + 10
+    while not stage.lines("audit"):
+        assert time.monotonic() < until, "the step never began"
+        time.sleep(0.005)
+    for pid in whom(process.pid):
+        kill(pid)
+    process.communicate(timeout=10)
+    assert stage.living() and not stage.lines("effects"), "the step had ended before its runner was killed"
+    envelope = stage.call("resume", stage.run_id())
+    assert envelope["ok"], envelope
+    stage.await_gone()
+    return stage.lines("audit"), stage.lines("effects")
+
+
+def runner_itself(pid):
+    """The supervisor and its worker."""
+    return [pid, *harness.children_of(pid)]
+
+
+def all_runners(pid):
+    """… and what answers for the step: all but the step's own processes."""
+    below = runner_itself(pid)
+    return below + [child for worker in below[1:] for child in harness.children_of(worker)]
+
+
 def mode_orphan():
-    """A step that takes its time to end, though its runner was killed: `resume` waits for it."""
+    """A step that outlives its killed runner: while its shepherd lives, `resume` waits for it;
+    where that is killed too, it ends with it."""
     with Stage() as stage:
-        stage.fresh()
-        stage.write("orphan.yaml", ORPHAN)
-        process = stage.start("run", "orphan.yaml")
-        until = time.monotonic() + 10
-        while not stage.lines("audit"):
-            assert time.monotonic() < until, "the step never began"
-            time.sleep(0.005)
-        for pid in (process.pid, *harness.children_of(process.pid)):
-            kill(pid)
-        process.communicate(timeout=10)
-        assert stage.living() and not stage.lines("effects"), "the step had ended before its runner was killed"
-        envelope = stage.call("resume", stage.run_id())
-        assert envelope["ok"], envelope
-        assert (stage.lines("audit"), stage.lines("effects")) == (["began"], ["landed"])
+        assert orphan(stage, runner_itself) == (["began"], ["landed"])
+        assert orphan(stage, all_runners) == (["began", "began"], ["landed"])
 
 
 # --- at system calls ----------------------------------------------------------------------------
