@@ -68,7 +68,8 @@ expect() {
 # --- the questions about an envelope ------------------------------------------------
 #
 # One process answers all of a file: starting Python for each took half the time of the
-# suite. Where there is none, or it says nothing, each question starts its own.
+# suite. Where there is none, or it says nothing, each question starts its own. It serves
+# one test at a time: with `bats -j N` the files run side by side, their tests do not.
 
 setup_file() {
 	serve_envelopes
@@ -79,7 +80,7 @@ serve_envelopes() {
 	mkfifo "$ASK" "$ANSWER"
 	python3 "$ROOT/tests/cli/envelope.py" serve "$ASK" "$ANSWER" </dev/null >/dev/null 2>&1 3>&- &
 	SERVER=$!
-	export ASK ANSWER SERVER
+	export ASK ANSWER SERVER BATS_NO_PARALLELIZE_WITHIN_FILE=true
 }
 
 teardown_file() {
