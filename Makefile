@@ -21,7 +21,8 @@ PKGS      = lua5.4 lua5.4-cjson jansson libpcre2-8
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) libcurl sqlite3 2>/dev/null)
 CPPFLAGS  += -D_GNU_SOURCE $(PKG_CFLAGS)
 ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) $(CPPFLAGS) -MMD -MP $(CFLAGS)
-ALL_LDFLAGS = -Wl,-E -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
+# C modules find Lua in the executable, and nothing else: their own pcre2 stays theirs.
+ALL_LDFLAGS = -Wl,--export-dynamic-symbol='lua*' -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 
 # A library is linked statically where its archive exists, else as pkg-config says. libc
 # comes before libm, which then isn't needed: src/worker/libm.c.

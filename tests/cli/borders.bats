@@ -127,3 +127,11 @@ loaded_by() {
 	modules=$(loaded_by hello)
 	[ -z "$(grep -xE '(complaint|declaration|catalog|suggest|doubts|help|lint|render|preview|proc.*|http.*|retry|lock|tty)\.lua|commands/.*' <<<"$modules" || true)" ]
 }
+
+@test "C modules see Lua's interface in the executable, and no name of ours or of a library inside" {
+	[ -z "${ASAN_OPTIONS:-}" ] || skip "a sanitizer exports its own"
+	local names
+	names=$(nm -D --defined-only "$RUNNER" | awk '{ print $3 }')
+	grep -qx lua_callk <<<"$names"
+	[ -z "$(grep -vE '^lua|^(__environ|environ|stdin|stdout|stderr)(@|$)' <<<"$names" || true)" ]
+}
