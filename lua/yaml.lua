@@ -48,7 +48,7 @@ local function open()
 		folders[#folders + 1] = template:sub(1, 1) == "/" and template or nil
 	end
 	local path = package.searchpath("yaml", table.concat(folders, ";"))
-	local init = path and package.loadlib(path, "luaopen_yaml")
+	local init = path and require("runner.host").loadlib(path, "luaopen_yaml")
 	if not init then
 		errors.raise("PRECONDITION", "Workflow files need the Lua module 'yaml', which is not installed", {
 			suggestion = "apt-get install lua-yaml", fix_required = "Install lua-yaml for Lua 5.4",

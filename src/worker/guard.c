@@ -133,6 +133,22 @@ static void push_guarded(lua_State *L)
 	lua_pushcclosure(L, guarded_call, 1);
 }
 
+#define PLAIN_LOADLIB "runner.loadlib" /* in the registry; none: nothing is guarded */
+
+int guard_lua_loadlib(lua_State *L)
+{
+	lua_settop(L, 2);
+	if (lua_getfield(L, LUA_REGISTRYINDEX, PLAIN_LOADLIB) == LUA_TNIL) {
+		lua_getglobal(L, LUA_LOADLIBNAME);
+		lua_getfield(L, -1, "loadlib");
+	}
+	lua_insert(L, 1);
+	lua_settop(L, 3);
+	libm_open();
+	lua_call(L, 2, LUA_MULTRET);
+	return lua_gettop(L);
+}
+
 /* Its searchers are {preload, Lua, C, all in one}. */
 #define SEARCHER_C 3
 #define SEARCHER_ALL_IN_ONE 4
@@ -141,6 +157,8 @@ void guard_init(lua_State *L)
 {
 	lua_getglobal(L, LUA_LOADLIBNAME);
 	lua_getfield(L, -1, "loadlib");
+	lua_pushvalue(L, -1);
+	lua_setfield(L, LUA_REGISTRYINDEX, PLAIN_LOADLIB);
 	push_guarded(L);
 	lua_setfield(L, -2, "loadlib");
 	lua_getfield(L, -1, "searchers");

@@ -13,6 +13,9 @@
 /* Let package.loadlib and require's searchers for C start the guard first. Where
  * the system can't (os_fork_unnoticed, os_watch_process) there is none. */
 void guard_init(lua_State *L);
+/* loadlib(path, name): package.loadlib without a guard, for those C modules that we load
+ * ourselves and know to leave signals and processes alone. */
+int guard_lua_loadlib(lua_State *L);
 /* The worker ends by itself: nothing may look left behind. Exit handlers call it too. */
 void guard_dismiss(void);
 

@@ -15,6 +15,7 @@
 #include "allowance.h"
 #include "cancel.h"
 #include "channel.h"
+#include "guard.h"
 #include "members.h"
 #include "rules.h"
 #include "scratch.h"
@@ -274,6 +275,7 @@ static const luaL_Reg functions[] = {
 	{ "enter_run", l_enter_run },
 	{ "getcwd", l_getcwd },
 	{ "launch", l_launch },
+	{ "loadlib", guard_lua_loadlib },
 	{ "memory_limit", l_memory_limit },
 	{ "now", l_now },
 	{ "protect", l_protect },

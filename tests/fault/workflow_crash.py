@@ -144,6 +144,8 @@ def orphan(stage, whom):
     while not stage.lines("audit"):
         assert time.monotonic() < until, "the step never began"
         time.sleep(0.005)
+    beside = [child for worker in harness.children_of(process.pid) for child in harness.children_of(worker)]
+    assert len(beside) == 1, f"more than a shepherd: {[harness.name_of(pid) for pid in beside]}"
     for pid in whom(process.pid):
         kill(pid)
     process.communicate(timeout=10)
