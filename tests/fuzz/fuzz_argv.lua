@@ -127,6 +127,18 @@ for _, name in ipairs { "http_client", "process", "sqlite", "terminal", "yaml" }
 	package.loaded["runner." .. name] = setmetatable({}, { __index = function() return refused end })
 end
 
+-- The built-ins are the same in every call: checked once.
+local loader = require "runner.loader"
+local check, checked = loader.command, {}
+
+function loader.command(found, project)
+	if found.path then
+		return check(found, project)
+	end
+	checked[found.name] = checked[found.name] or table.pack(check(found, project))
+	return table.unpack(checked[found.name], 1, 2)
+end
+
 -- --- what must hold --------------------------------------------------------------
 
 local TYPES = { string = "string", path = "string", enum = "string", number = "number", integer = "number",
