@@ -36,7 +36,8 @@ function M.rows(path, problems)
 		local at = p.line and ("%s:%d:%d: "):format(path, p.line, p.column or 1) or path .. ": "
 		rows[i] = { field = "file", code = p.code or "WORKFLOW_INVALID", message = at .. p.message,
 			suggestion = p.suggestion, value = path, line = p.line, column = p.column,
-			fix_required = "Correct the workflow file; runner workflow check tells all that is wrong with it" }
+			fix_required = p.line and "Correct the workflow file; runner workflow check tells all that is wrong with it"
+				or "Name a workflow file that can be read" }
 	end
 	return rows
 end

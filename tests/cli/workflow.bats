@@ -148,6 +148,7 @@ ran() {
 			call workflow $verb $file
 			envelope 2
 			expect "'$file' in e.error.message and e.error.fix_required"
+			[ $file != nothing.yaml ] || expect 'e.error.fix_required == "Name a workflow file that can be read"'
 		done
 		call workflow $verb
 		envelope 2
@@ -185,6 +186,7 @@ ran() {
 	call workflow check bad.yaml
 	envelope 2
 	expect 'all(p.code == "WORKFLOW_INVALID" and p.fix_required for p in e.error.errors) and len(e.error.errors) == 8'
+	expect '(e.error.errors[0].line, e.error.errors[0].column) == (2, 1)'
 	expect '[(p.line, p.column) for p in e.error.errors][:2] == [(2, 1), (4, 5)]'
 	field '"\n".join(p.message for p in e.error.errors)' >problems
 	grep -q "^bad.yaml:2:1: .*'comands'" problems
