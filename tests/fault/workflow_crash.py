@@ -48,7 +48,7 @@ class Case:
     def words(self):
         """What a user would say of the step that nothing else decides on."""
         state = self.stage.states().get("fifth")
-        if state not in ("running", "interrupted"):
+        if state != "running":
             return []
         figures["in doubt, decided by the user"] += 1
         return ["--mark-done", "fifth"] if "fifth" in self.stage.lines("effects") else ["--retry-in-doubt"]
