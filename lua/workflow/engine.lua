@@ -75,7 +75,7 @@ local function failure(run, turn, outcome, verdict)
 		retries_exhausted = verdict == "exhausted" and turn.attempt - 1 or nil,
 		fix_required = outcome.fix_required, suggestion = outcome.suggestion or context.resume,
 	})
-	run.failed = run.failed or { key = turn.key, transient = outcome.transient or false, error = e }
+	run.failures[turn.key] = { key = turn.key, transient = outcome.transient or false }
 	if verdict == "budget" then
 		session.warn("RETRY_BUDGET", ("Step %s: the wait does not fit into the time that is left"):format(turn.key))
 	end
@@ -173,10 +173,15 @@ local function ident(step, key)
 	return { key = key, id = step.id, kind = step.kind, label = step.label }
 end
 
+-- Which time its steps are tried: one more after each failure.
+local function round_of(row)
+	return row and row.round + (row.state == "failed" and 1 or 0) or 1
+end
+
 local function compound(run, step, key, place, row)
 	local kind = COMPOUND[step.kind]
 	local items = step.kind == "foreach" and items_of(step, place, row) or nil
-	run.db:set_step(run.id, ident(step, key), "running", { data = items })
+	run.db:set_step(run.id, ident(step, key), "running", { data = items, round = round_of(row) })
 	local results = scheduler.all(kind.tasks(run, step, key, place, items), kind.limit(step),
 		{ keep_going = step.continue_on_error })
 	local given, problem = gathered(step, results)
@@ -194,8 +199,7 @@ end
 
 -- Steps to be run after a failure run once for each round of the step.
 local function hooks_place(run, key, place)
-	local row = run.rows[key]
-	local round = row and row.state == "failed" and row.round + 1 or row and row.round or 1
+	local round = round_of(run.rows[key])
 	return { prefix = place.prefix, suffix = round > 1 and place.suffix .. "@" .. round or place.suffix, scope = place.scope }
 end
 
@@ -218,9 +222,6 @@ local function after_failure(run, step, key, place, e, output)
 	end
 	if hook.go ~= "continue" or not ok then
 		error(e, 0)
-	end
-	if run.failed and run.failed.error == e then
-		run.failed = nil
 	end
 	run.continued[#run.continued + 1] = key
 	events.warn(run, ("Step %s failed; the run goes on (on_failure: continue)"):format(key), key)
@@ -292,7 +293,8 @@ end
 
 local function fail(run, raised)
 	local e = errors.normalise(raised)
-	local failed = run.failed
+	local failed = run.failures[e.context and e.context.step_key]
+	run.failed = failed
 	local state = e.code == "STEP_IN_DOUBT" and "interrupted" or "failed"
 	-- where even this can't be written, the run is found without an owner: interrupted
 	pcall(run.db.set_run, run.db, run.id, { state = state, code = e.code, message = e.message:sub(1, 8000),

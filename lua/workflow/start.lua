@@ -175,7 +175,7 @@ local function assemble(id, workflow, vars, cwd, seed)
 	local scope = { vars = vars, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, rows = {}, mark_done = {},
-		continued = {}, done = 0,
+		continued = {}, failures = {}, done = 0,
 		settings = { cwd = cwd, self = executable(), claude = workflow.claude,
 			env = environment(workflow, scope, known, cwd) },
 	}
