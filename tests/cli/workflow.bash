@@ -6,11 +6,13 @@
 #   turns [-p PROMPT] LINE…     what the stand-in does, call by call (claude_standin)
 #   messages EVENT              what the JSON lines on stderr say: "" or retry.failed …
 #   begin ARGS… ; finish        a run in the background: $pid; then as after call
+#   until_true COMMAND…         waits for it
 
 # shellcheck source=tests/cli/helper.bash
 load helper
 
-STANDIN=claude
+# what a stand-in does that meets a server in trouble
+SERVER_ERROR='complain "API Error: 500 Internal Server Error"; exit 1'
 
 # python3 itself, not the front of a version manager, which takes longer than a run.
 setup_file() {
@@ -130,4 +132,63 @@ import sqlite3, sys
 with sqlite3.connect(sys.argv[2]) as db:
     for row in db.execute(sys.argv[1]):
         print("|".join("" if v is None else str(v) for v in row))' "$1" "${2:-state/runner/runs.db}"
+}
+
+# --- workflows that several suites use ---------------------------------------------------
+
+# ran ARGS…: a workflow file whose steps stand on stdin, run to its end
+ran() {
+	{
+		printf 'name: small\ncommands:\n'
+		cat
+	} >small.yaml
+	call workflow run small.yaml "$@"
+}
+
+# quick [KEYS]: one claude step, 20, 40, 80 … ms without jitter
+quick() {
+	workflow quick <<YAML
+name: quick
+commands:
+  - claude: "/process-data"
+    retry: { initial_delay: 20ms, jitter: 0${1:+, $1} }
+YAML
+}
+
+# three [KEYS]: a step before, one in the middle that stays until `go` is there, one after;
+# each writes its name to effects
+three() {
+	workflow three <<-YAML
+		name: three
+		commands:
+		  - shell: echo one >>effects
+		  - shell: echo two >>effects; touch began; until [ -e go ]; do sleep 0.02; done
+		    id: two
+		    ${1:-grace: 1s}
+		  - shell: echo three >>effects
+	YAML
+}
+
+# effects NAME…: what the steps wrote, in this order
+effects() {
+	[ "$(tr '\n' ' ' <effects)" = "$* " ]
+}
+
+# written N: effects has as many lines or more
+written() {
+	[ "$(wc -l <effects)" -ge "$1" ]
+}
+
+# recorded QUERY: it gives a row
+recorded() {
+	[ -n "$(sql "$1")" ]
+}
+
+# killed: the run of three.yaml, everything killed in the middle of its second step
+killed() {
+	begin workflow run three.yaml
+	until_true [ -e began ]
+	kill_all
+	finish
+	id=$(run_id)
 }

@@ -1,0 +1,195 @@
+#!/usr/bin/env bats
+# A run that is cancelled, and a store that refuses: unwritable, corrupted, too new, full,
+# deleted. The error says what to do, and nothing is lost.
+
+load workflow
+
+# --- cancel ---------------------------------------------------------------------------
+
+@test "cancel ends a live run: its tree is gone, it exits with 143, the store knows" {
+	three
+	begin workflow run three.yaml
+	until_true [ -e began ]
+	local id
+	id=$(run_id)
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$id" >cancel.txt 2>/dev/null </dev/null
+	python3 "$ROOT/tests/cli/envelope.py" check 0 cancel.txt
+	finish
+	envelope 143
+	assert_no_process_left
+	[ "$(sql 'select state from runs')" = cancelled ]
+	effects one two
+}
+
+@test "cancel ends a wait, and a step that shuts out every signal it can" {
+	workflow wait <<<'{ name: wait, commands: [ { claude: /a } ] }'
+	workflow deaf <<-'YAML'
+		name: deaf
+		commands: [ { shell: "trap '' TERM INT HUP; touch began; while :; do sleep 0.1; done", grace: 300ms } ]
+	YAML
+	turns "$SERVER_ERROR"
+	local name
+	for name in wait deaf; do
+		begin workflow run $name.yaml
+		[ $name = deaf ] && until_true [ -e began ] || until_true grep -q retry.wait err.txt
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$(run_id)" >cancel.txt 2>/dev/null </dev/null
+		python3 "$ROOT/tests/cli/envelope.py" expect 'e.data.state == "cancelled" and e.data.before == "running"' cancel.txt
+		finish
+		envelope 143
+		assert_no_process_left
+	done
+	[ "$(sql 'select group_concat(distinct state) from runs')" = cancelled ]
+}
+
+@test "cancel of a completed run is a conflict" {
+	workflow one <<<'{ name: one, commands: [ { shell: "true" } ] }'
+	call workflow run one.yaml
+	call workflow cancel "$(run_id)"
+	envelope 6
+}
+
+# --- a store that refuses -------------------------------------------------------------
+
+# call, as somebody who may read everything here and write nothing
+as_other_user() {
+	if [ "$(id -u)" -ne 0 ]; then
+		chmod -R a-w state
+		call "$@"
+		chmod -R u+w state
+		return
+	fi
+	setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$RUNNER" || skip "another user can't reach $RUNNER"
+	chmod 755 . .. ../.. 2>/dev/null || true
+	status=0
+	env -i "${CLEAN_ENV[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups "$RUNNER" "$@" \
+		>out.txt 2>err.txt </dev/null || status=$?
+}
+
+@test "a state directory that may not be written: PERMISSION_DENIED, and nothing runs" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one >>effects" } ] }'
+	mkdir -p state/runner
+	as_other_user workflow run one.yaml
+	envelope 7
+	expect 'e.error.code == "PERMISSION_DENIED" and "runs.db" in e.error.message and "XDG_STATE_HOME" in e.error.suggestion'
+	[ ! -e effects ]
+}
+
+@test "a corrupted database is refused with what to do, and left as it is" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one >>effects" } ] }'
+	call workflow run one.yaml
+	sql 'pragma wal_checkpoint(truncate)'
+	dd if=/dev/urandom of=state/runner/runs.db bs=4096 seek=1 count=6 conv=notrunc status=none
+	cp state/runner/runs.db before
+	local args
+	for args in 'run one.yaml' "resume $(run_id)"; do
+		# shellcheck disable=SC2086 # two words
+		call workflow $args
+		envelope 4
+		expect 'e.error.code == "PRECONDITION" and "damaged" in e.error.message and "runs.db" in e.error.suggestion'
+	done
+	cmp before state/runner/runs.db
+	effects one
+	echo 'no database at all, but a text that is long enough' >state/runner/runs.db
+	rm -f state/runner/runs.db-*
+	call workflow list
+	envelope 4
+	expect 'e.error.code == "PRECONDITION"'
+}
+
+@test "a database of a newer runner is refused and left as it is" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one >>effects" } ] }'
+	call workflow run one.yaml
+	sql 'pragma user_version = 99'
+	local verb
+	for verb in 'run one.yaml' list; do
+		# shellcheck disable=SC2086 # two words
+		call workflow $verb
+		envelope 4
+		expect 'e.error.code == "PRECONDITION" and "newer" in e.error.message'
+	done
+	effects one
+	[ "$(sql 'pragma user_version')" -eq 99 ]
+}
+
+@test "a disk that fills up while a run is at work: RESOURCE_EXHAUSTED, nothing lost, resume goes on" {
+	unshare --mount sh -c 'mount -t tmpfs -o size=64k tmpfs /mnt' 2>/dev/null || skip "no mounts here"
+	workflow fill <<-'YAML'
+		name: fill
+		commands:
+		  - shell: echo one >>effects
+		  - { shell: "echo two >>effects; cat /dev/zero >state/fill 2>/dev/null; true", idempotent: true, capture_output: false }
+		  - foreach: [3, 4, 5, 6, 7, 8, 9]
+		    do: [ { shell: "echo ${item} >>effects; head -c 100000 /dev/zero | tr '\\0' x", idempotent: true } ]
+	YAML
+	mkdir state
+	cat >inside <<-'SH'
+		mount -t tmpfs -o size=4m tmpfs state
+		"$RUNNER" workflow run fill.yaml >out.txt 2>err.txt; echo $? >status
+		rm state/fill
+		sed -i 's/cat .dev.zero >state.fill/true/' fill.yaml
+		"$RUNNER" workflow list >list.txt 2>/dev/null
+		"$RUNNER" workflow resume --force "$(grep -o 'run_[0-9A-Z]\{26\}' err.txt | head -n 1)" >resumed.txt 2>resumed.err; echo $? >resumed.status
+	SH
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" unshare --mount sh inside </dev/null
+	status=$(<status)
+	envelope 12
+	expect 'e.error.code == "RESOURCE_EXHAUSTED" and "space" in e.error.message'
+	# the identical call would begin another run
+	expect 'e.error.retryable is False and e.error.side_effects == "partial" and e.data.state == "interrupted"'
+	python3 "$ROOT/tests/cli/envelope.py" expect 'e.ok and e.data[0].state in ("interrupted", "failed")' list.txt
+	[ "$(<resumed.status)" -eq 0 ]
+	python3 "$ROOT/tests/cli/envelope.py" expect 'e.data.state == "completed"' resumed.txt
+	[ "$(sort -u effects | tr '\n' ' ')" = '3 4 5 6 7 8 9 one two ' ]
+	[ "$(grep -c one effects)" -eq 1 ]
+}
+
+@test "a database that is deleted while a run is at work: PRECONDITION, and no step more" {
+	workflow gone <<-'YAML'
+		name: gone
+		commands:
+		  - shell: echo one >>effects; rm -r state
+		  - shell: echo two >>effects
+	YAML
+	call workflow run gone.yaml
+	envelope 4
+	expect '"moved or deleted" in e.error.message and e.error.retryable is False and e.error.side_effects == "partial"'
+	effects one
+}
+
+@test "the store and its logs are their owner's alone" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one" } ] }'
+	call workflow run one.yaml
+	[ -z "$(find state/runner -perm /077)" ] || { find state/runner -perm /077 -ls >&2; return 1; }
+	find state/runner -name runs.db | grep -q . && find state/runner/logs -name '1-1.json' | grep -q .
+}
+
+@test "runs at the same time share the database: all of them complete" {
+	workflow share <<<'{ name: share, commands: [ { foreach: [1, 2, 3, 4, 5, 6, 7, 8], parallel: 4, do: [ { shell: "true" } ] } ] }'
+	local n pids=()
+	for n in 1 2 3 4; do
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow run share.yaml >"out.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
+	done
+	for n in "${pids[@]}"; do wait "$n"; done
+	[ "$(sql "select count(*) from runs where state = 'completed'")" -eq 4 ]
+	[ "$(sql "select count(*) from attempts where status = 0")" -eq 32 ]
+}
+
+@test "logs that can't be written are a warning; the run completes" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one" } ] }'
+	mkdir -p state/runner
+	: >state/runner/logs
+	call workflow run one.yaml
+	envelope 0
+	expect '[w.code for w in e.warnings] == ["LOG_FAILED"]'
+	call workflow logs "$(run_id)"
+	envelope 0
+	expect 'e.data[0].missing is True'
+}
+
+@test "a run without warnings has none: its logs are written" {
+	workflow one <<<'{ name: one, commands: [ { shell: "echo one" } ] }'
+	call workflow run one.yaml
+	envelope 0
+	expect 'e.warnings == []'
+}
