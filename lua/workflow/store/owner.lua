@@ -53,15 +53,15 @@ function Ownership:handle()
 end
 
 -- One that nobody has waited for is dead all the same.
-local function lives(pid)
-	local stat = pid and fs.read(("/proc/%d/stat"):format(pid))
-	return stat and not stat:find "%) [ZX] [^)]*$"
+local function is_dead(pid)
+	local stat = fs.read(("/proc/%d/stat"):format(pid))
+	return not stat or stat:find "%) [ZX] [^)]*$" ~= nil
 end
 
 -- One who died leaves its steps to their shepherds, which soon have ended them.
 local function take_lock(path)
 	local handle, why, about = fs.lock(path, { wait_ms = PROBE_MS })
-	if why == "held" and not lives(about.pid) then
+	if why == "held" and about.pid and is_dead(about.pid) then
 		return fs.lock(path, { wait_ms = ORPHANS_MS })
 	end
 	return handle, why, about
