@@ -163,8 +163,9 @@ def per_run(found):
 
 def look_cases(runner, folder):
     one = f"run_{GROWTH[-1] // 2:026d}"
-    looks = {"list": [], "list --state failed": [], "list --workflow w3": [], f"show {one}": [], "stats": []}
-    return [Case(name.split(" run_")[0], [runner, "workflow", *name.split()], folder, environment(folder)) for name in looks]
+    ways = ("list", "list --state failed", "list --workflow w3", f"show {one}", "stats")
+    return [Case(words.split(" run_")[0], [runner, "workflow", *words.split()], folder, environment(folder))
+            for words in ways]
 
 
 def looks(runner, folder):

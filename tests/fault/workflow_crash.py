@@ -13,7 +13,7 @@ import sys
 import time
 
 import harness
-from workflow_stage import IN_DOUBT, STEPS, VICTIMS, Stage, check_end, in_threads, kill
+from workflow_stage import IN_DOUBT, SAID, VICTIMS, Stage, check_end, in_threads, kill
 
 FULL = os.environ.get("CRASH") == "full"
 SEED = os.environ.get("CRASH_SEED", "1")
@@ -69,8 +69,7 @@ class Case:
     def check_progress(self, before, audit):
         """What was completed stays so, and did not run again."""
         after, now = self.stage.states(), self.stage.lines("audit")
-        for key in STEPS - {"fourth"}:
-            name = key if "[" not in key else "fourth." + "_xyz"[int(key[7])]
+        for key, name in SAID.items():
             if before.get(key) == "completed":
                 assert after[key] == "completed", (key, before, after)
                 assert now.count(name) == audit.count(name), f"{key} was completed, and ran again"

@@ -125,7 +125,8 @@ def mode_waits():
         full = [step["retry"]["delays_ms"] for step in envelope["data"]["steps"]]
     assert len(waits) == PLANNED and len({json.dumps(delays) for delays in full}) > PLANNED // 2
     upward = sum(max(delays[n] for delays in full) for n in range(5))  # each wait at its worst
-    print(f"{PLANNED} seeds: {min(waits) / 1000:.1f} to {max(waits) / 1000:.1f} s, every wait at its longest {upward / 1000:.1f} s")
+    print(f"{PLANNED} seeds: {min(waits) / 1000:.1f} to {max(waits) / 1000:.1f} s, "
+          f"every wait at its longest {upward / 1000:.1f} s")
     assert max(waits) <= upward < FIVE_MINUTES_MS
 
 
