@@ -255,6 +255,7 @@ static void word_gone(struct report *r)
 		report_fail(r, "COMMAND_CRASHED",
 		            "The command ended with exit status %d and without a result",
 		            r->worker.status);
+	partial_data(r, false); /* whoever resumes has to know how far it got */
 	if (r->worker.signalled) {
 		context_str(r, "signal", signal_name(r->worker.status, scratch));
 		return;

@@ -26,6 +26,14 @@ LUA
 	done
 }
 
+@test "a crash tells how far the command got, where it declared or reported anything" {
+	body half 'steps = { "fetch", "build" },' <<<'ctx:step "fetch" ctx:step "build" ctx:progress { run = "r1" } os.exit(3)'
+	call half
+	assert_envelope
+	expect "e.error.code == 'COMMAND_CRASHED' and e.data.completed_steps == ['fetch'] and e.data.failed_step == 'build'"
+	expect "e.data.progress == {'run': 'r1'}"
+}
+
 @test "os.exit is a crash with its exit status, 0 included" {
 	body leave 'args = { { "status", "integer", positional = true } },' <<<'os.exit(args.status)'
 	local n
