@@ -18,7 +18,9 @@
 #define KILL_AGAIN_MS 5 /* what was being forked behind our look */
 
 /* RT signals queue: a TERM that is pending already would swallow the grace. */
-#define STOP_SIGNAL SIGRTMIN
+#define STOP_SIGNAL SHEPHERD_KILL
+
+static volatile sig_atomic_t started;
 
 struct shepherd {
 	pid_t worker;
@@ -142,8 +144,8 @@ static bool reap(struct shepherd *s)
 
 static void take(struct shepherd *s, const siginfo_t *info)
 {
-	if (info->si_signo == STOP_SIGNAL && info->si_code == SI_QUEUE)
-		begin_end(s, info->si_value.sival_int);
+	if (info->si_signo == STOP_SIGNAL)
+		begin_end(s, info->si_code == SI_QUEUE ? info->si_value.sival_int : 0);
 	else if (info->si_signo == SIGTERM)
 		begin_end(s, s->grace_ms);
 	else if (info->si_signo != SIGCHLD && info->si_signo != SIGPIPE && s->program > 0)
@@ -262,6 +264,7 @@ pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, 
 	int ends[2];
 	pid_t pid;
 
+	started = 1;
 	*error = told;
 	if (xpipe(ends) < 0) {
 		*error = (struct child_error){ CHILD_PIPE, errno };
@@ -292,6 +295,11 @@ int shepherd_stop(pid_t shepherd, int64_t grace_ms)
 	if (sigqueue(shepherd, STOP_SIGNAL, grace) < 0 && kill(shepherd, SIGTERM) < 0)
 		return -1;
 	return kill(shepherd, SIGCONT); /* a stopped one takes nothing */
+}
+
+bool shepherd_was_started(void)
+{
+	return started;
 }
 
 bool shepherd_let_end(int word)

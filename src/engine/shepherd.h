@@ -38,6 +38,12 @@ pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, 
  * told before holds. 0, or -1: it is gone. */
 int shepherd_stop(pid_t shepherd, int64_t grace_ms);
 
+/* With kill(2), from a handler too: end the tree at once. */
+#define SHEPHERD_KILL SIGRTMIN
+
+/* Did this process ever start one? Async-signal-safe. */
+bool shepherd_was_started(void);
+
 /* Of a shepherd that is dead: had its program ended by itself, before it was
  * told to stop? */
 bool shepherd_let_end(int word);

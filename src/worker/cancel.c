@@ -16,6 +16,7 @@
 #include "../common/xio.h"
 #include "../engine/child.h"
 #include "../engine/os.h"
+#include "../engine/shepherd.h"
 #include "worker.h"
 
 static volatile sig_atomic_t pending;
@@ -134,11 +135,16 @@ static void on_term(int sig)
 	errno = saved;
 }
 
+#define SHEPHERDS_MS 200 /* to end their trees before they are killed */
+
 /* The supervisor is gone: nothing of ours may stay (design §6, Fork). */
 NO_RETURN static void end_as_orphan(void)
 {
+	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */
+	bool told = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
+
 	for (int i = 0; i < 2000; i++) {
-		if (child_signal_direct(SIGKILL, worker_spared()) < 0)
+		if (child_signal_direct(told && i < SHEPHERDS_MS ? 0 : SIGKILL, worker_spared()) < 0)
 			kill(0, SIGKILL);
 		if (child_reap(worker_spared(), NULL, NULL))
 			break;
