@@ -109,7 +109,7 @@ deploy() {
 	sleep 0.2
 	touch enough
 	wait "$watcher"
-	[ "$(cat seen.txt)" = "$(printf '200 one\n200 two')" ]
+	diff seen.txt <(printf "200 one\n200 two\n")
 }
 
 @test "a release that stays sick goes away and the one before it is live again" {
