@@ -156,14 +156,15 @@ def orphan(stage, whom):
 
 
 def runner_itself(pid):
-    """The supervisor and its worker."""
-    return [pid, *harness.children_of(pid)]
+    """The worker and its supervisor: in this order, or the worker would hear of the other's
+    death and end the step at once."""
+    return [*harness.children_of(pid), pid]
 
 
 def all_runners(pid):
     """… and what answers for the step: all but the step's own processes."""
     below = runner_itself(pid)
-    return below + [child for worker in below[1:] for child in harness.children_of(worker)]
+    return below + [child for worker in below[:-1] for child in harness.children_of(worker)]
 
 
 def mode_orphan():
