@@ -8,36 +8,23 @@
 #include <string.h>
 #include <time.h>
 
+#include "library.h"
+
 static const char *const LIBRARIES[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
-static const struct symbol {
-	const char *name;
-	size_t offset;
-} SYMBOLS[] = {
-#define CURL_SYMBOL(name) { "curl_" #name, offsetof(struct curl_api, name) },
+static const struct library_symbol SYMBOLS[] = {
+#define CURL_SYMBOL(name) LIBRARY_SYMBOL(struct curl_api, "curl_", name),
 	CURL_FUNCTIONS(CURL_SYMBOL)
 #undef CURL_SYMBOL
 };
 
-static bool resolve(void *library, struct curl_api *api)
-{
-	for (size_t i = 0; i < ARRAY_LEN(SYMBOLS); i++) {
-		void *address = dlsym(library, SYMBOLS[i].name);
-
-		if (address == NULL)
-			return false;
-		memcpy((char *)api + SYMBOLS[i].offset, &address, sizeof address);
-	}
-	return true;
-}
-
 static bool open_one(const char *name, struct curl_api *api)
 {
-	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	void *library = library_open(name, SYMBOLS, ARRAY_LEN(SYMBOLS), api);
 
 	if (library == NULL)
 		return false;
-	if (resolve(library, api) && api->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+	if (api->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
 		return true;
 	dlclose(library);
 	return false;
@@ -52,9 +39,7 @@ const struct curl_api *curl_open(const char **why)
 		opened = open_one(LIBRARIES[i], &api);
 	if (opened)
 		return &api;
-	*why = dlerror();
-	if (*why == NULL)
-		*why = "the library lacks a function that runner needs";
+	*why = library_why("the library lacks a function that runner needs");
 	return NULL;
 }
 

@@ -4,57 +4,28 @@
  */
 #include "sqlite_api.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <string.h>
+
+#include "library.h"
 
 #define LIBRARY "libsqlite3.so.0"
 
-static const struct symbol {
-	const char *name;
-	size_t offset;
-} SYMBOLS[] = {
-#define SQLITE_SYMBOL(name) { "sqlite3_" #name, offsetof(struct sqlite_api, name) },
+static const struct library_symbol SYMBOLS[] = {
+#define SQLITE_SYMBOL(name) LIBRARY_SYMBOL(struct sqlite_api, "sqlite3_", name),
 	SQLITE_FUNCTIONS(SQLITE_SYMBOL)
 #undef SQLITE_SYMBOL
 };
 
-static bool resolve(void *library, struct sqlite_api *api)
-{
-	for (size_t i = 0; i < ARRAY_LEN(SYMBOLS); i++) {
-		void *address = dlsym(library, SYMBOLS[i].name);
-
-		if (address == NULL)
-			return false;
-		memcpy((char *)api + SYMBOLS[i].offset, &address, sizeof address);
-	}
-	return true;
-}
-
-static bool open_library(struct sqlite_api *api)
-{
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-	if (library == NULL)
-		return false;
-	if (resolve(library, api))
-		return true;
-	dlclose(library);
-	return false;
-}
-
 const struct sqlite_api *sqlite_api_open(const char **why)
 {
 	static struct sqlite_api api;
-	static bool opened;
+	static void *opened;
 
-	if (!opened)
-		opened = open_library(&api);
-	if (opened)
+	if (opened == NULL)
+		opened = library_open(LIBRARY, SYMBOLS, ARRAY_LEN(SYMBOLS), &api);
+	if (opened != NULL)
 		return &api;
-	*why = dlerror();
-	if (*why == NULL)
-		*why = LIBRARY " lacks a function that runner needs";
+	*why = library_why(LIBRARY " lacks a function that runner needs");
 	return NULL;
 }
 

@@ -1,0 +1,37 @@
+/*
+ * library.c: opens a library and looks its functions up. Runs in the worker; it
+ * knows no library in particular.
+ */
+#include "library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static bool resolve(void *library, const struct library_symbol *symbols, size_t count, void *api)
+{
+	for (size_t i = 0; i < count; i++) {
+		void *address = dlsym(library, symbols[i].name);
+
+		if (address == NULL)
+			return false;
+		memcpy((char *)api + symbols[i].offset, &address, sizeof address);
+	}
+	return true;
+}
+
+void *library_open(const char *name, const struct library_symbol *symbols, size_t count, void *api)
+{
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+	if (library == NULL || resolve(library, symbols, count, api))
+		return library;
+	dlclose(library);
+	return NULL;
+}
+
+const char *library_why(const char *lacking)
+{
+	const char *why = dlerror();
+
+	return why != NULL ? why : lacking;
+}

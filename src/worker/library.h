@@ -1,0 +1,28 @@
+/*
+ * library.h: a library opened on first use, and its functions as a table of
+ * pointers: linking it would cost every run. Used by the http and sqlite bindings.
+ */
+#ifndef RUNNER_LIBRARY_H
+#define RUNNER_LIBRARY_H
+
+#include <stddef.h>
+
+#include "../common/base.h"
+
+struct library_symbol {
+	const char *name;
+	size_t offset; /* of its pointer in the table */
+};
+
+/* A row of symbols: LIBRARY_SYMBOL(struct curl_api, "curl_", easy_init) */
+#define LIBRARY_SYMBOL(table, prefix, name) { prefix #name, offsetof(table, name) }
+
+/* Open `name` and fill `api`. The handle, for dlclose(3); NULL, with nothing left open,
+ * when it is not there or lacks one of the functions. */
+void *library_open(const char *name, const struct library_symbol *symbols, size_t count, void *api);
+
+/* The reason of the last failure: the loader's, else `lacking`, the words for a missing
+ * function. Static memory. */
+const char *library_why(const char *lacking);
+
+#endif
