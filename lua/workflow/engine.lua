@@ -223,7 +223,6 @@ local function after_failure(run, step, key, place, e, output)
 	if hook.go ~= "continue" or not ok then
 		error(e, 0)
 	end
-	run.continued[#run.continued + 1] = key
 	events.warn(run, ("Step %s failed; the run goes on (on_failure: continue)"):format(key), key)
 	return given
 end

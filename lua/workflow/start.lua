@@ -1,10 +1,12 @@
 -- start: from a file, or from the store, to a run that the engine can execute:
 -- checked, owned, with its variables, environment and secrets. It runs no step.
 
+local check = require "runner.workflow.check"
 local errors = require "runner.errors"
 local file = require "runner.workflow.file"
 local fs = require "runner.fs"
 local host = require "runner.host"
+local json = require "runner.json"
 local secrets = require "runner.workflow.secrets"
 local session = require "runner.session"
 local variables = require "runner.workflow.variables"
@@ -52,10 +54,7 @@ local function problem(code, value, message, suggestion)
 end
 
 local function known_names(workflow)
-	local known = {}
-	for name in pairs(workflow.vars) do
-		known[#known + 1] = name
-	end
+	local known = check.names_of(workflow.vars)
 	for _, name in ipairs(workflow.required) do
 		known[#known + 1] = name
 	end
@@ -156,15 +155,6 @@ local function environment(workflow, scope, known, cwd)
 	return env
 end
 
-local function names_of(env)
-	local names = {}
-	for name in pairs(env) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	return require("runner.json").array(names)
-end
-
 local function executable()
 	return fs.readlink("/proc/self/exe") or "runner"
 end
@@ -175,7 +165,7 @@ local function assemble(id, workflow, vars, cwd, seed)
 	local scope = { vars = vars, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, rows = {}, mark_done = {},
-		continued = {}, failures = {}, done = 0,
+		failures = {}, done = 0,
 		settings = { cwd = cwd, self = executable(), claude = workflow.claude,
 			env = environment(workflow, scope, known, cwd) },
 	}
@@ -217,7 +207,7 @@ function M.create(db, args)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = workflow.name, file = absolute(workflow.path, cwd), digest = workflow.digest,
-		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = names_of(run.settings.env),
+		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(check.names_of(run.settings.env)),
 		seed = run.seed, request_id = session.launch.request_id, owner = session.launch.supervisor,
 	}
 	return run
