@@ -38,6 +38,16 @@ body() {
 	} | command_file "$name"
 }
 
+# command_of NAME KEYS <<<body: a command that counts its runs in `runs`.
+command_of() {
+	{
+		echo "return { description = 'x', danger_level = 'safe', $2 run = function(args, ctx)"
+		echo "local f = io.open('runs', 'a') f:write(ctx.attempt, ' ') f:close()"
+		cat
+		echo 'end }'
+	} >"commands/$1.lua"
+}
+
 # call [NAME=value…] ARGS…: leading assignments go to the environment.
 call() {
 	local env=("${CLEAN_ENV[@]}")
@@ -51,6 +61,24 @@ call() {
 	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
 	stdout=$(<out.txt)
 	stderr=$(<err.txt)
+}
+
+# cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
+# shell starts background jobs with INT ignored, which runner would respect.
+cancel() {
+	local signal=$1 before pid
+	shift
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null 3>&- &
+	pid=$!
+	for _ in $(seq 100); do
+		[ -e marker ] && break
+		sleep 0.05
+	done
+	before=${EPOCHREALTIME/[.,]/}
+	kill "-$signal" "$pid"
+	status=0
+	wait "$pid" || status=$?
+	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
 }
 
 assert_envelope() {

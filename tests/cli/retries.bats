@@ -4,16 +4,6 @@
 
 load helper
 
-# command_of NAME KEYS <<<body: a command that counts its runs in `runs`.
-command_of() {
-	{
-		echo "return { description = 'x', danger_level = 'safe', $2 run = function(args, ctx)"
-		echo "local f = io.open('runs', 'a') f:write(ctx.attempt, ' ') f:close()"
-		cat
-		echo 'end }'
-	} >"commands/$1.lua"
-}
-
 prepare() {
 	command_of busy '' <<<'ctx:fail("UNAVAILABLE", "503")'
 }

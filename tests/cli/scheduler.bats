@@ -32,24 +32,6 @@ scheduled() {
 	} | command_file "$1"
 }
 
-# cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
-# shell starts background jobs with INT ignored, which runner would respect.
-cancel() {
-	local signal=$1 before pid
-	shift
-	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null 3>&- &
-	pid=$!
-	for _ in $(seq 100); do
-		[ -e marker ] && break
-		sleep 0.05
-	done
-	before=${EPOCHREALTIME/[.,]/}
-	kill "-$signal" "$pid"
-	status=0
-	wait "$pid" || status=$?
-	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
-}
-
 @test "Ctrl+C ends every process of every task and all that descends from them" {
 	scheduled tree <<'LUA'
 		scheduler.all {

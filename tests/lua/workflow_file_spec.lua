@@ -2,29 +2,8 @@ local file = require "runner.workflow.file"
 local json = require "runner.json"
 local host = require "runner.host"
 
-local function parse(text, opts)
-	local workflow, problems = file.parse(text, "dir/flow.yaml", opts)
-	if not workflow then
-		error(("%d:%d %s"):format(problems[1].line, problems[1].column, problems[1].message), 2)
-	end
-	return workflow
-end
-
--- A workflow of one step, given in flow style: "shell: a, id: b".
-local function step(body, head)
-	return parse((head or "") .. "commands:\n  - { " .. body .. " }\n").steps[1]
-end
-
--- "line:column message [suggestion]" of every problem; "" for none.
-local function told(text, opts)
-	local _, problems = file.parse(text, "flow.yaml", opts)
-	local out = {}
-	for i, p in ipairs(problems or {}) do
-		assert.equal("WORKFLOW_INVALID", p.code)
-		out[i] = ("%d:%d %s%s"):format(p.line, p.column, p.message, p.suggestion and " [" .. p.suggestion .. "]" or "")
-	end
-	return table.concat(out, "\n")
-end
+local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "workflow_help.lua")
+local parse, step, told = help.parse, help.step, help.told
 
 local SEED = [[
 name: example-with-retry

@@ -1,29 +1,7 @@
-local file = require "runner.workflow.file"
 local json = require "runner.json"
 
-local function parse(text)
-	local workflow, problems = file.parse(text, "dir/flow.yaml")
-	if not workflow then
-		error(("%d:%d %s"):format(problems[1].line, problems[1].column, problems[1].message), 2)
-	end
-	return workflow
-end
-
--- A workflow of one step, given in flow style: "shell: a, id: b".
-local function step(body, head)
-	return parse((head or "") .. "commands:\n  - { " .. body .. " }\n").steps[1]
-end
-
--- "line:column message [suggestion]" of every problem; "" for none.
-local function told(text)
-	local _, problems = file.parse(text, "flow.yaml")
-	local out = {}
-	for i, p in ipairs(problems or {}) do
-		assert.equal("WORKFLOW_INVALID", p.code)
-		out[i] = ("%d:%d %s%s"):format(p.line, p.column, p.message, p.suggestion and " [" .. p.suggestion .. "]" or "")
-	end
-	return table.concat(out, "\n")
-end
+local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "workflow_help.lua")
+local parse, step, told = help.parse, help.step, help.told
 
 -- What the problems of one step say, its keys below `shell: a` in lines of their own.
 local function told_of(keys)
