@@ -104,8 +104,9 @@ until_true() {
 	done
 }
 
-# The run that err.txt tells of.
+# The run that err.txt tells of, or will: a step can be quicker than what is said of it.
 run_id() {
+	until_true grep -q 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt || return
 	grep -o 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt | head -n 1
 }
 
