@@ -170,7 +170,7 @@ as_other_user() {
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow run share.yaml >"out.$n" 2>/dev/null </dev/null 3>&- &
 		pids+=($!)
 	done
-	for n in "${pids[@]}"; do wait "$n"; done
+	for n in "${pids[@]}"; do wait "$n" || { cat out.* >&2; return 1; }; done
 	[ "$(sql "select count(*) from runs where state = 'completed'")" -eq 4 ]
 	[ "$(sql "select count(*) from attempts where status = 0")" -eq 32 ]
 }

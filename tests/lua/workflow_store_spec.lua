@@ -333,6 +333,57 @@ describe("the file of the store", function()
 		assert.are.equal(8, #open { readonly = true }:list())
 	end)
 
+	-- What another process does between two of our statements, for every two.
+	for _, readonly in ipairs { false, true } do
+		it(("can be made by another between any two steps of opening it%s"):format(readonly and " to read" or ""), function()
+			local sqlite_open, lock = sqlite.open, fs.lock
+			local locked, steps, at
+			local function step()
+				steps = steps + 1
+				if steps == at and not locked then
+					sqlite.open, fs.lock = sqlite_open, lock
+					open():close()
+				end
+			end
+			local function watched(...)
+				local conn, message, name = sqlite_open(...)
+				step()
+				return conn and setmetatable({}, { __index = function(_, method)
+					return function(_, ...)
+						step()
+						return conn[method](conn, ...)
+					end
+				end }), message, name
+			end
+			local function watched_lock(...)
+				step()
+				local held <const> = assert(lock(...))
+				locked = true
+				return setmetatable({}, { __close = function()
+					locked = false
+					held:release()
+					step()
+				end })
+			end
+			at = 0
+			repeat
+				at, steps, locked = at + 1, 0, false
+				fs.remove_tree(dir .. "/state")
+				if readonly then
+					assert(fs.mkdirs(dir .. "/state/runner", 448))
+					assert(fs.write(path, "")) -- as it is for an instant when it is made
+				end
+				sqlite.open, fs.lock = watched, watched_lock
+				local ok, db = pcall(open, { readonly = readonly })
+				sqlite.open, fs.lock = sqlite_open, lock
+				assert(ok, ("another at step %d: %s"):format(at, ok or db.message))
+				assert.same({}, db:list {})
+				db:close()
+			until steps < at
+			assert.is_true(at > 6, "steps: " .. at)
+		end)
+	end
+
 	it("refuses to be used when it is closed, and is closed as often as one likes", function()
 		local db = open()
 		db:close()

@@ -113,17 +113,21 @@ end
 
 -- --- schema --------------------------------------------------------------------------------
 
+-- One statement sees one state: between two, another process may make the tables.
+local WHAT_IT_IS = [[
+	SELECT user_version AS version, application_id AS application, (SELECT count(*) FROM sqlite_master) AS tables
+	FROM pragma_user_version, pragma_application_id]]
+
 -- The version, once it is known that we understand it.
 local function version_of(db)
-	local version = db:row("PRAGMA user_version").user_version
-	local application = db:row("PRAGMA application_id").application_id
-	local empty = version == 0 and db:row("SELECT count(*) AS n FROM sqlite_master").n == 0
-	if not empty and application ~= schema.APPLICATION then
+	local is = db:row(WHAT_IT_IS)
+	local empty = is.version == 0 and is.tables == 0
+	if not empty and is.application ~= schema.APPLICATION then
 		failures.raise_foreign(db.path)
-	elseif version > schema.VERSION then
-		failures.raise_newer(db.path, version, schema.VERSION)
+	elseif is.version > schema.VERSION then
+		failures.raise_newer(db.path, is.version, schema.VERSION)
 	end
-	return version
+	return is.version
 end
 
 local function migrate(db)
