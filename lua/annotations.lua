@@ -172,9 +172,10 @@ function Context:step(name) end
 ---@param name string
 function Context:skip(name) end
 
----Report how far the work is; a timeout's answer carries it.
+---Report how far the work is; the answer carries it if the run is cut off by a limit, a signal or a crash.
 ---@param progress number|table a fraction 0 to 1, or data
-function Context:progress(progress) end
+---@param suggestion? string how to go on from here: `error.suggestion` of such an answer, until another is given
+function Context:progress(progress, suggestion) end
 
 ---A log line on stderr.
 ---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info

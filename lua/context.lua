@@ -110,15 +110,17 @@ function Context:skip(name)
 	host.send("STEP", { name = name, state = "skipped" })
 end
 
----Report how far the work is; kept for a timeout's envelope.
+---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
+---a signal or a crash.
 ---@param progress number|table a fraction 0…1, or data
-function Context:progress(progress)
+---@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
+function Context:progress(progress, suggestion)
 	local text = math.type(progress) and ("%3d%%"):format(math.floor(progress * 100 + 0.5)) or nil
 	local data, why = require("runner.json").encode(progress)
 	if not data then
 		error("ctx:progress: " .. why, 2)
 	end
-	host.send("PROGRESS", { data = data, text = text })
+	host.send("PROGRESS", { data = data, text = text, suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
 end
 
 local LEVELS = { debug = true, info = true, warn = true, error = true }

@@ -35,7 +35,8 @@ end
 -- that a terminal sees.
 local function progress(run, key, state, text)
 	local data = json.encode { run = run.id, step = key, state = state, done = run.done }
-	host.send("PROGRESS", { data = data, text = text and run.mask(text) or nil })
+	host.send("PROGRESS", { data = data, text = text and run.mask(text) or nil,
+		suggestion = "runner workflow resume " .. run.id })
 end
 
 ---@param run table

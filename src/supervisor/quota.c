@@ -94,7 +94,7 @@ static struct json_writer reword(struct report *r, const char *code)
 	if (r->verdict == VERDICT_RESULT && r->detail.len == 0)
 		buf_add_fmt(&r->detail, "%s: %s", r->code, message);
 	r->own = (struct own_hints)OWN_HINTS_NONE;
-	buf_clear(&r->suggestion);
+	report_suggest_way_on(r);
 	report_fail(r, code, "%s", message);
 	buf_clear(&r->context);
 	return (struct json_writer)JSON_WRITER_INIT(&r->context);

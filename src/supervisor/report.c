@@ -20,7 +20,7 @@ void report_release(struct report *r)
 {
 	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
 	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
-	                      &r->progress };
+	                      &r->progress, &r->way_on };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
@@ -157,6 +157,12 @@ static void take_fragments(struct report *r, const struct frame *f)
 		report_no_memory(r);
 }
 
+void report_take_way_on(struct report *r, const struct frame *f)
+{
+	if (frame_has(f, F_suggestion))
+		take_text(&r->way_on, f, F_suggestion, MESSAGE_MAX);
+}
+
 void report_take_result(struct report *r, const struct frame *f)
 {
 	r->ok = frame_int(f, F_ok, 0) == 1;
@@ -178,11 +184,19 @@ static void add_progress(struct report *r, struct json_writer *w)
 	}
 }
 
-/* What is known of how far it got; nothing when nothing was declared. */
+void report_suggest_way_on(struct report *r)
+{
+	buf_clear(&r->suggestion);
+	buf_add(&r->suggestion, r->way_on.data, r->way_on.len);
+}
+
+/* What is known of how far it got, nothing when nothing was declared, and how to
+ * go on from there. */
 static void partial_data(struct report *r, bool cancelled)
 {
 	struct json_writer w = JSON_WRITER_INIT(&r->data);
 
+	report_suggest_way_on(r);
 	buf_clear(&r->data);
 	if (!cancelled && r->steps.count == 0 && r->progress.len == 0)
 		return;

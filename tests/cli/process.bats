@@ -34,6 +34,24 @@ LUA
 	expect "e.data.progress == {'run': 'r1'}"
 }
 
+@test "a run that is cut off says how to go on, where it reported that with its progress" {
+	body half <<<'ctx:progress(0.1, "Continue: half --from 1") ctx:progress(0.2) io.open("marker", "w"):close() ctx:sleep(30)'
+	call half --timeout 300ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+	expect "e.error.suggestion == 'Continue: half --from 1' and e.data.progress == 0.2"
+	rm marker
+	cancel INT half
+	assert_envelope
+	[ "$status" -eq 130 ]
+	expect "e.error.suggestion == 'Continue: half --from 1'"
+	body half <<<'ctx:progress(0.1, "Continue: half --from 1") ctx:fail("CONFLICT", "it is there")'
+	call half
+	assert_envelope
+	[ "$status" -eq 6 ]
+	expect "'suggestion' not in e.error"
+}
+
 @test "os.exit is a crash with its exit status, 0 included" {
 	body leave 'args = { { "status", "integer", positional = true } },' <<<'os.exit(args.status)'
 	local n

@@ -18,6 +18,7 @@ load workflow
 	expect 'e.error.code == "CANCELLED" and e.data.progress.step == "two" and e.data.progress.done == 1'
 	local id
 	id=$(run_id)
+	expect "e.error.suggestion == 'runner workflow resume $id' and e.error.retryable is False"
 	call workflow show "$id"
 	expect '[s.state for s in e.data.steps] == ["completed", "interrupted"] and e.data.state == "interrupted"'
 	touch go

@@ -261,6 +261,23 @@ static void a_timeout_tells_the_steps_and_the_newest_progress(void **state UNUSE
 	                                       "\"skipped_steps\":[],\"progress\":{\"done\":0.5}}");
 }
 
+static void whoever_finds_it_cut_off_is_told_how_to_go_on(void **state UNUSED)
+{
+	static const enum verdict cut[] = { VERDICT_LIMIT, VERDICT_SIGNAL, VERDICT_GONE };
+
+	for (size_t i = 0; i < ARRAY_LEN(cut); i++) {
+		report_release(&r);
+		report_take_result(&r, RECEIVED(RESULT, STR(code, "UNAVAILABLE"), STR(suggestion, "the failure's")));
+		report_take_way_on(&r, RECEIVED(PROGRESS, STR(suggestion, "earlier")));
+		report_take_way_on(&r, RECEIVED(PROGRESS, STR(suggestion, "resume 1")));
+		report_take_way_on(&r, RECEIVED(PROGRESS, STR(data, "1")));
+		r.verdict = cut[i];
+		r.signal = SIGINT;
+		report_word(&r);
+		assert_string_equal(buf_cstr(&r.suggestion), "resume 1");
+	}
+}
+
 static void every_cancelling_signal_is_named_and_the_data_is_partial(void **state UNUSED)
 {
 	static const struct {
@@ -362,6 +379,7 @@ int main(void)
 		TEST(unknown_words_and_wild_numbers_say_nothing),
 		TEST(every_limit_names_itself_and_its_ms),
 		TEST(a_timeout_tells_the_steps_and_the_newest_progress),
+		TEST(whoever_finds_it_cut_off_is_told_how_to_go_on),
 		TEST(every_cancelling_signal_is_named_and_the_data_is_partial),
 		TEST(a_cancelled_wait_keeps_nothing_of_the_failure_before_but_its_steps),
 		TEST(every_end_of_a_worker_is_worded),
