@@ -5,6 +5,7 @@
 #   command_file NAME <<'LUA' …        writes commands/NAME.lua
 #   call ARGS…                         runs runner: $status, $stdout, $stderr, $elapsed_ms
 #   assert_envelope                    $stdout is exactly one valid envelope of $status
+#   until_true COMMAND…                waits until it succeeds
 #   field EXPR                         prints EXPR of the envelope `e` (Python)
 #   expect EXPR                        EXPR holds for the envelope `e`
 
@@ -63,6 +64,15 @@ call() {
 	stderr=$(<err.txt)
 }
 
+# until_true COMMAND…: within thirty seconds it succeeds
+until_true() {
+	local end=$((SECONDS + 30))
+	until "$@" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
+		sleep 0.01
+	done
+}
+
 # cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
 # shell starts background jobs with INT ignored, which runner would respect.
 cancel() {
@@ -70,10 +80,7 @@ cancel() {
 	shift
 	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null 3>&- &
 	pid=$!
-	for _ in $(seq 100); do
-		[ -e marker ] && break
-		sleep 0.05
-	done
+	until_true [ -e marker ]
 	before=${EPOCHREALTIME/[.,]/}
 	kill "-$signal" "$pid"
 	status=0

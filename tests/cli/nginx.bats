@@ -98,6 +98,7 @@ deploy() {
 	deploy
 	python3 "$ROOT/tests/cli/watch_site.py" "$url/" "$PWD/enough" >seen.txt 3>&- &
 	local watcher=$! round
+	until_true [ -e enough.begun ]
 	for round in first second third fourth fifth; do
 		site two && deploy --release "$round-two"
 		[ "$status" -eq 0 ]
@@ -106,7 +107,6 @@ deploy() {
 	done
 	site two && deploy
 	[ "$(fetch)" = two ]
-	sleep 0.2
 	touch enough
 	wait "$watcher"
 	diff seen.txt <(printf "200 one\n200 two\n")

@@ -1,6 +1,8 @@
 """Ask a URL again and again, as visitors do, until a file appears.
 
-watch_site.py URL UNTIL    prints each different answer once, as "STATUS BODY", sorted
+watch_site.py URL UNTIL    prints each different answer once, as "STATUS BODY", sorted.
+                           The file UNTIL.begun appears after the first answer; the last
+                           question is asked after UNTIL has appeared.
 """
 import os
 import sys
@@ -23,9 +25,11 @@ def ask(url):
 
 def main():
     url, until = sys.argv[1:3]
-    seen, give_up = set(), time.monotonic() + LONGEST
+    seen, give_up = {ask(url)}, time.monotonic() + LONGEST
+    open(until + ".begun", "w").close()
     while not os.path.exists(until) and time.monotonic() < give_up:
         seen.add(ask(url))
+    seen.add(ask(url))
     print("\n".join(sorted(seen)))
 
 

@@ -6,7 +6,6 @@
 #   turns [-p PROMPT] LINE…     what the stand-in does, call by call (claude_standin)
 #   messages EVENT              what the JSON lines on stderr say: "" or retry.failed …
 #   begin ARGS… ; finish        a run in the background: $pid; then as after call
-#   until_true COMMAND…         waits for it
 
 # shellcheck source=tests/cli/helper.bash
 load helper
@@ -93,15 +92,6 @@ finish() {
 	wait "$pid" || status=$?
 	stdout=$(<out.txt)
 	stderr=$(<err.txt)
-}
-
-# until_true COMMAND…: within thirty seconds it succeeds
-until_true() {
-	local end=$((SECONDS + 30))
-	until "$@" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
-		sleep 0.01
-	done
 }
 
 # The run that err.txt tells of, or will: a step can be quicker than what is said of it.
