@@ -46,10 +46,10 @@ deploy() {
 	no_leftovers
 }
 
-# hold_lock SECONDS: somebody else deploys to prod; ends with the test
+# hold_lock COMMAND…: somebody else deploys to prod as long as it runs; ends with the test
 hold_lock() {
 	mkdir -p www/prod/.deploy
-	(flock 9 && exec sleep "$1") 9>www/prod/.deploy/lock >/dev/null 2>&1 3>&- &
+	(flock 9 && "$@") 9>www/prod/.deploy/lock >/dev/null 2>&1 3>&- &
 	holder=$!
 	until ! flock -n www/prod/.deploy/lock true; do sleep 0.01; done
 }

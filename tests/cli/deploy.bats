@@ -101,7 +101,7 @@ LUA
 @test "a busy target is LOCKED: 79, retryable after 5 s, linear, nothing touched" {
 	deploy
 	site two
-	hold_lock 30
+	hold_lock exec sleep 60
 	call deploy --target prod --retries 0
 	assert_envelope
 	[ "$status" -eq 79 ]
@@ -114,7 +114,7 @@ LUA
 @test "a busy lock is waited for and tried again until it is free" {
 	deploy
 	site two
-	hold_lock 1
+	hold_lock until_true grep -q LOCKED err.txt # once an attempt was refused
 	call deploy --target prod
 	assert_envelope
 	[ "$status" -eq 0 ]
@@ -125,7 +125,7 @@ LUA
 
 @test "a lock that stays busy ends final, with LOCKED and the retries counted" {
 	deploy
-	hold_lock 30
+	hold_lock exec sleep 60
 	call deploy --target prod --retries 2 --retry-delay 10ms
 	assert_envelope
 	[ "$status" -eq 79 ]
@@ -145,7 +145,7 @@ LUA
 }
 
 @test "targets have locks of their own" {
-	hold_lock 30
+	hold_lock exec sleep 60
 	call deploy --target staging
 	[ "$status" -eq 0 ]
 }
@@ -228,7 +228,7 @@ LUA
 
 @test "rollback waits for the same lock as deploy" {
 	deploy
-	hold_lock 30
+	hold_lock exec sleep 60
 	call rollback --target prod --retries 0
 	assert_envelope
 	[ "$status" -eq 79 ]

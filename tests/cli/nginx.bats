@@ -7,9 +7,14 @@ load helper
 
 prepare() {
 	command -v nginx >/dev/null || skip "nginx is not installed"
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-	url=http://127.0.0.1:$port
-	write_nginx_conf
+	site one
+	mkdir -p www/releases
+	# a port that was free may be somebody's by the time that nginx takes it: then another
+	local try
+	for try in {1..10}; do
+		start_nginx && break
+		[ "$try" -lt 10 ] || { cat error.log >&2 && return 1; }
+	done
 	cat >runner.lua <<LUA
 return {
 	commands = "$ROOT/commands",
@@ -22,14 +27,25 @@ return {
 	},
 }
 LUA
-	site one
-	mkdir -p www/releases
+}
+
+# On a random port, until it answers there; false when it can't.
+start_nginx() {
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	url=http://127.0.0.1:$port
+	write_nginx_conf
 	nginx -p "$PWD" -c nginx.conf -e error.log >/dev/null 2>&1 3>&- &
 	nginx=$!
-	until python3 -c "import socket; socket.create_connection(('127.0.0.1', $port), 1)" 2>/dev/null; do
-		kill -0 "$nginx"
+	until [ "$(ask /mine)" = "$TOKEN" ]; do
+		kill -0 "$nginx" 2>/dev/null || return 1
 		sleep 0.02
 	done
+}
+
+# ask PATH: what is served there
+ask() {
+	python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode().strip())' \
+		"$url$1" 2>/dev/null
 }
 
 write_nginx_conf() {
@@ -48,6 +64,7 @@ http {
 	server {
 		listen 127.0.0.1:$port;
 		root $PWD/www/current;
+		location = /mine { return 200 "$TOKEN"; }
 		location = /health {
 			if (-f $PWD/sick) { return 503; }
 			if (-f \$document_root/sick) { return 503; }
@@ -65,7 +82,7 @@ CONF
 
 teardown() {
 	local pid
-	for pid in ${nginx:-} ${holder:-}; do
+	for pid in ${nginx:-} ${holder:-} ${healer:-}; do
 		kill "$pid" 2>/dev/null || true
 	done
 }
@@ -76,7 +93,14 @@ site() {
 }
 
 fetch() {
-	python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode().strip())' "$url/"
+	ask /
+}
+
+# well_after WORD: the server is sick no longer once a notice on stderr has that word
+well_after() {
+	: >err.txt
+	(until_true grep -q "$1" err.txt && rm sick) >/dev/null 2>&1 3>&- &
+	healer=$!
 }
 
 deploy() {
@@ -143,8 +167,8 @@ deploy() {
 	deploy
 	site two
 	touch sick
-	(sleep 0.4 && rm sick) 3>&- &
-	sed -i 's/delay = "100ms"/delay = "300ms"/' runner.lua
+	well_after retry.wait
+	sed -i 's/delay = "100ms"/delay = "500ms"/' runner.lua
 	deploy
 	[ "$status" -eq 0 ]
 	[ "$(fetch)" = two ]
@@ -165,11 +189,11 @@ deploy() {
 	deploy
 	site two
 	touch sick
-	(flock 9 && exec sleep 1) 9>www/.deploy/lock >/dev/null 2>&1 3>&- &
+	(flock 9 && until_true grep -q LOCKED err.txt) 9>www/.deploy/lock >/dev/null 2>&1 3>&- &
 	holder=$!
 	until ! flock -n www/.deploy/lock true; do sleep 0.01; done
-	(sleep 2 && rm -f sick) 3>&- &
-	sed -i 's/delay = "100ms"/delay = "500ms"/' runner.lua
+	well_after UNAVAILABLE
+	sed -i 's/delay = "100ms"/delay = "1s"/' runner.lua
 	deploy
 	[ "$status" -eq 0 ]
 	[ "$(fetch)" = two ]
@@ -183,10 +207,7 @@ deploy() {
 	sed -i 's/delay = "100ms"/delay = "20s"/' runner.lua
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" deploy --target prod >out.txt 2>err.txt 3>&- &
 	local pid=$!
-	for _ in $(seq 500); do
-		grep -q retry.wait err.txt && break
-		sleep 0.01
-	done
+	until_true grep -q retry.wait err.txt
 	[ "$(fetch)" = two ]
 	kill -TERM "$pid"
 	status=0
@@ -221,7 +242,7 @@ deploy() {
 
 @test "§19: health waits as long as Retry-After says and then succeeds" {
 	touch sick
-	(sleep 0.5 && rm sick) 3>&- &
+	well_after retry.wait
 	call health "$url/limited" --retry-delay 10ms
 	assert_envelope
 	[ "$status" -eq 0 ]
