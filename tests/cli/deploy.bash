@@ -54,6 +54,6 @@ hold_lock() {
 	until ! flock -n www/prod/.deploy/lock true; do sleep 0.01; done
 }
 
-teardown() {
+clean_up() {
 	[ -z "${holder:-}" ] || kill "$holder" 2>/dev/null || true
 }

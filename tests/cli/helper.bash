@@ -23,6 +23,18 @@ setup() {
 	if declare -F prepare >/dev/null; then prepare; fi
 }
 
+# What a failed test saw last; a file's own end of a test is clean_up.
+teardown() {
+	local name
+	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+		for name in out.txt err.txt; do
+			[ ! -s "$name" ] || { echo "$name:" && head -c 2000 "$name" && echo; } | tr -c '[:print:]\n\t' '?'
+		done
+		echo "status: ${status:-none}, after ${elapsed_ms:-?} ms"
+	fi
+	if declare -F clean_up >/dev/null; then clean_up; fi
+}
+
 command_file() {
 	mkdir -p "$(dirname "commands/$1")"
 	cat >"commands/$1.lua"

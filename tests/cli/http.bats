@@ -36,7 +36,7 @@ prepare() {
 	return 1
 }
 
-teardown() {
+clean_up() {
 	exec {server}<&-
 }
 

@@ -80,7 +80,7 @@ http {
 CONF
 }
 
-teardown() {
+clean_up() {
 	local pid
 	for pid in ${nginx:-} ${holder:-} ${healer:-}; do
 		kill "$pid" 2>/dev/null || true

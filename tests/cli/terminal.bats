@@ -110,7 +110,7 @@ on_terminal() {
 
 # --- job control: an interactive bash under tmux ----------------------------------------
 
-teardown() {
+clean_up() {
 	[ -z "${shell_runs:-}" ] || mux kill-server
 }
 

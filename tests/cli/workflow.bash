@@ -28,7 +28,7 @@ prepare() {
 }
 
 # Whatever a failed test left behind.
-teardown() {
+clean_up() {
 	kill_all
 }
 
