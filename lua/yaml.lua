@@ -82,7 +82,7 @@ function M.parse(text)
 	end
 	loaded = loaded or open()
 	local problems = {}
-	local ok, root = pcall(compose, loaded.parser(text), problems)
+	local ok, root = pcall(compose, loaded.parser(text), problems, text)
 	if not ok then
 		problems[#problems + 1] = verdict(root, text)
 		return nil, problems

@@ -3,6 +3,7 @@
 -- twice. What a scalar means is lua/yaml_scalar.lua's. Pure.
 
 local scalar = require "runner.yaml_scalar"
+local trouble = require "runner.yaml_trouble"
 
 local M = {}
 
@@ -39,6 +40,14 @@ local function count(node, child)
 	node.height = math.max(node.height, child.height + 1)
 end
 
+-- Called for every scalar: what stands behind a NUL would be lost without a word.
+function Composer:refuse_nul(event)
+	if self.escapes and event.style == "DOUBLE_QUOTED" and trouble.holds_nul(self.escapes, event) then
+		local line, column = place(event)
+		self:complain({ line = line, column = column }, "an escape for the NUL byte, which no text can hold: remove it")
+	end
+end
+
 -- Does the text stand in its line as it is, so that a place in it can be told?
 local function is_exact(event)
 	local from, to = event.start_mark, event.end_mark
@@ -48,6 +57,7 @@ end
 
 function Composer:scalar(event)
 	local node = new_node(event)
+	self:refuse_nul(event)
 	node.text, node.style, node.exact = event.value, event.style, is_exact(event)
 	node.kind, node.value = scalar.resolve(event.value, event.style == "PLAIN", event.tag)
 	if not node.kind then
@@ -111,6 +121,7 @@ end
 function Composer:key(event, depth)
 	if event.type == "SCALAR" then
 		local line, column = place(event)
+		self:refuse_nul(event)
 		return { key = event.value, line = line, column = column, merges = event.value == "<<" and event.style == "PLAIN" }
 	end
 	local node = self:node(event, depth)
@@ -200,9 +211,11 @@ end
 ---on; libyaml raises a text.
 ---@param next_event fun(): table
 ---@param problems runner.yaml.Problem[] what it passes over is added
+---@param text string that is read
 ---@return runner.yaml.Node
-function M.compose(next_event, problems)
-	local composer = { next = next_event, anchors = {}, problems = problems, repeated = 0 }
+function M.compose(next_event, problems, text)
+	local composer = { next = next_event, anchors = {}, problems = problems, repeated = 0,
+		escapes = text:find "\\[0xuU]" and text or nil }
 	return setmetatable(composer, Composer):document()
 end
 

@@ -91,6 +91,23 @@ function M.explain(message, text)
 	return { line = line, column = column, message = meaning }
 end
 
+local NUL = { "\\0", "\\x00", "\\u0000", "\\U00000000" }
+
+---Does a "quoted" scalar hold an escape for NUL? lua-yaml cuts its value there.
+---@param text string
+---@param event table of the scalar
+---@return boolean
+function M.holds_nul(text, event)
+	local from, to = utf8.offset(text, event.start_mark.index + 1), utf8.offset(text, event.end_mark.index + 1)
+	local source = text:sub(from, to):gsub("\\\\", "")
+	for _, escape in ipairs(NUL) do
+		if source:find(escape, 1, true) then
+			return true
+		end
+	end
+	return false
+end
+
 local FORBIDDEN = { "[\0-\8\11\12\14-\31\127]", "\194[\128-\132\134-\159]", "\239\191[\190\191]" }
 
 ---The first byte that can't stand in YAML: no UTF-8, or a control character.

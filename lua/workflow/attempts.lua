@@ -95,18 +95,23 @@ local function keep(run, turn, request, result, outcome, started)
 	end
 end
 
-local function save_output(run, turn, outcome)
-	local path = turn.step.output_file
+local function refuse_output(outcome, message, fix)
+	outcome.ok, outcome.code, outcome.transient = false, "OUTPUT_FAILED", false
+	outcome.message, outcome.fix_required = message, fix
+end
+
+-- Whole or not at all.
+local function save_output(path, outcome, result)
 	if not (outcome.ok and path) then
 		return
+	elseif result.stdout_dropped > 0 then
+		return refuse_output(outcome, ("The output is too long for output_file: its middle was not kept, so %s is not written")
+			:format(path), "Let the step write the file by itself, such as command >FILE")
 	end
-	path = require("runner.workflow.variables").expand(path, turn.scope)
-	path = path:sub(1, 1) == "/" and path or (turn.cwd or run.settings.cwd) .. "/" .. path
 	local ok, why = require("runner.fs").write(path, outcome.output or "")
 	if not ok then
-		outcome.ok, outcome.code, outcome.transient = false, "OUTPUT_FAILED", false
-		outcome.message = ("Can't write the output to %s: %s"):format(path, why)
-		outcome.fix_required = "Make the directory of output_file, or name another file"
+		refuse_output(outcome, ("Can't write the output to %s: %s"):format(path, why),
+			"Make the directory of output_file, or name another file")
 	end
 end
 
@@ -128,7 +133,7 @@ local function run_once(run, turn)
 	if not made then
 		return run.mask(failure_of(request))
 	end
-	turn.described, turn.cwd = run.mask(request.described or turn.step.label), request.cwd
+	turn.described = run.mask(request.described or turn.step.label)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
 	request.on_line = function(line, stream)
@@ -150,7 +155,7 @@ end
 -- What a result means, kept in its log.
 function judge(run, turn, request, result)
 	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, result, run.settings))
-	save_output(run, turn, outcome)
+	save_output(request.output_file, outcome, result)
 	keep(run, turn, request, result, outcome, request.tag.started)
 	return outcome
 end

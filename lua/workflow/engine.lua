@@ -121,11 +121,10 @@ local function items_of(step, place, row)
 	end
 	if type(items) == "string" then
 		items = lines_of(items)
-	elseif type(items) ~= "table" then
-		errors.raise("PRECONDITION", ("foreach needs a list, not %s"):format(tostring(items)))
+	elseif type(items) ~= "table" or items[1] == nil and next(items) ~= nil then
+		errors.raise("PRECONDITION", ("foreach needs a list, not %s"):format(variables.text(items)))
 	end
-	local json = require "runner.json"
-	return json.array(step.max_items and table.move(items, 1, math.min(#items, step.max_items), 1, {}) or items)
+	return require("runner.json").array(step.max_items and table.move(items, 1, math.min(#items, step.max_items), 1, {}) or items)
 end
 
 local function item_tasks(run, step, key, place, items)
@@ -165,8 +164,8 @@ local function gathered(step, results)
 end
 
 local COMPOUND = {
-	foreach = { tasks = item_tasks, limit = function(step) return step.parallel or 1 end },
-	parallel = { tasks = side_tasks, limit = function(step) return step.limit or 16 end },
+	foreach = { items = items_of, tasks = item_tasks, limit = function(step) return step.parallel or 1 end },
+	parallel = { items = function() end, tasks = side_tasks, limit = function(step) return step.limit or 16 end },
 }
 
 local function ident(step, key)
@@ -178,18 +177,33 @@ local function round_of(row)
 	return row and row.round + (row.state == "failed" and 1 or 0) or 1
 end
 
+-- What its steps raised, or what kept it from beginning. The items stay: a resumed
+-- run loops over the same ones.
+local function compound_failed(run, step, key, row, raised, items)
+	local e = run.mask(errors.normalise(raised))
+	e.context = e.context or {}
+	if not e.context.step_key then
+		e.context.step_key, run.failures[key] = key, { key = key, transient = false }
+	end
+	run.db:set_step(run.id, ident(step, key), "failed",
+		{ code = e.code, message = e.message, data = items, round = round_of(row) })
+	return nil, e
+end
+
 local function compound(run, step, key, place, row)
 	local kind = COMPOUND[step.kind]
-	local items = step.kind == "foreach" and items_of(step, place, row) or nil
+	local ok, items = pcall(kind.items, step, place, row)
+	if not ok then
+		local _, e = compound_failed(run, step, key, row, items)
+		events.warn(run, ("Step %s can't begin: %s"):format(key, e.message), key)
+		return nil, e
+	end
 	run.db:set_step(run.id, ident(step, key), "running", { data = items, round = round_of(row) })
 	local results = scheduler.all(kind.tasks(run, step, key, place, items), kind.limit(step),
 		{ keep_going = step.continue_on_error })
 	local given, problem = gathered(step, results)
 	if problem then
-		local e = errors.normalise(problem)
-		-- the items stay: a resumed run loops over the same ones
-		run.db:set_step(run.id, ident(step, key), "failed", { code = e.code, message = e.message, data = items })
-		return nil, e
+		return compound_failed(run, step, key, row, problem, items)
 	end
 	run.db:set_step(run.id, ident(step, key), "completed", { output = given.output, data = given.data })
 	return given
@@ -227,15 +241,28 @@ local function after_failure(run, step, key, place, e, output)
 	return given
 end
 
-local function wanted(step, scope)
-	return not step.when or expression.eval(step.when.ast, scope)
+-- A condition that can't be judged ends the run: whether its step is to be run,
+-- nobody knows.
+local function wanted(run, step, key, scope)
+	if not step.when then
+		return true
+	end
+	local ok, answer = pcall(expression.eval, step.when.ast, scope)
+	if not ok then
+		local e = errors.normalise(answer)
+		e.message = ("Step %s, when: %s"):format(key, e.message)
+		e.context = { step_key = key }
+		run.failures[key] = { key = key, transient = false }
+		error(e, 0)
+	end
+	return answer
 end
 
 -- A condition was judged when the step began; a resumed run does not ask again.
 local function skips(run, step, key, place, row)
 	if row then
 		return row.state == "skipped"
-	elseif wanted(step, place.scope) then
+	elseif wanted(run, step, key, place.scope) then
 		return false
 	end
 	run.db:set_step(run.id, ident(step, key), "skipped", {})
@@ -291,7 +318,7 @@ local function cut_off(run)
 end
 
 local function fail(run, raised)
-	local e = errors.normalise(raised)
+	local e = run.mask(errors.normalise(raised))
 	local failed = run.failures[e.context and e.context.step_key]
 	run.failed = failed
 	local state = e.code == "STEP_IN_DOUBT" and "interrupted" or "failed"

@@ -51,12 +51,20 @@ local function entries(env)
 	return list
 end
 
-local function directory(step, scope, settings)
-	if not step.working_dir then
-		return settings.cwd
+-- A path of the step; relative ones begin at `from`.
+local function path_of(step, key, scope, from)
+	local path = variables.expand(step[key], scope)
+	if path == "" or path:find("\0", 1, true) then
+		errors.raise("PRECONDITION", ("%s of step %s %s"):format(key, step.key, path == "" and "is empty once its values are put in"
+			or "would hold a NUL byte"), { suggestion = ("Give the variables of %s a value that is a path"):format(key) })
 	end
-	local path = variables.expand(step.working_dir, scope)
-	return path:sub(1, 1) == "/" and path or (settings.cwd or ".") .. "/" .. path
+	return path:sub(1, 1) == "/" and path or from .. "/" .. path
+end
+
+-- Where it runs, and the file that its output goes to.
+local function places(step, scope, settings)
+	local cwd = step.working_dir and path_of(step, "working_dir", scope, settings.cwd or ".") or settings.cwd
+	return cwd, step.output_file and path_of(step, "output_file", scope, cwd or ".") or nil
 end
 
 -- A program gets no NUL and no argument above the system's limit.
@@ -82,8 +90,9 @@ function M.options(step, scope, settings, argv, described, values)
 	for i, argument in ipairs(argv) do
 		check_argument(argument, i, ("The text of step %s"):format(step.key or step.kind))
 	end
+	local cwd, output_file = places(step, scope, settings)
 	return {
-		argv = argv, env = entries(environment(step, scope, settings, values)), cwd = directory(step, scope, settings),
+		argv = argv, env = entries(environment(step, scope, settings, values)), cwd = cwd, output_file = output_file,
 		cap = CAP, grace_ms = step.grace_ms or GRACE_MS, capture = true, shepherd = true,
 		timeout_ms = step.timeout_ms, described = described,
 	}

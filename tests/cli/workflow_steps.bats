@@ -338,3 +338,55 @@ load workflow
 	envelope 12
 	[ "$(calls)" -eq 1 ] && [ -z "$stderr" ]
 }
+
+# --- what keeps a step from beginning -----------------------------------------------------
+
+@test "a loop without a list fails as its own step: it is shown, its on_failure follows, resume asks again" {
+	ran <<-'YAML'
+		  - { id: made, shell: "cat made.json 2>/dev/null || echo '{\"m\":{\"k\":1}}'" }
+		  - { id: map, foreach: "${steps.made.data.m}", do: [{ shell: "echo ${item}" }], on_failure: continue }
+		  - { id: gone, foreach: "${steps.made.data.list}", do: [{ shell: "echo ${item}" }] }
+	YAML
+	envelope 4
+	expect '[(s.key, s.state, s.code) for s in e.data.steps[1:]] == [("map", "failed", "PRECONDITION"), ("gone", "failed", "PRECONDITION")]'
+	expect 'e.data.steps[1].message == "foreach needs a list, not {\"k\":1}" and e.data.failed_step == "gone"'
+	expect 'e.error.context.step_key == "gone" and "${steps.made.data.list}" in e.error.message'
+	messages '' | grep -F "Step map can't begin: foreach needs a list"
+}
+
+@test "a condition that can't be judged names its step, and the step is not run, not by resume either" {
+	ran <<-'YAML'
+		  - { id: made, shell: "echo '[1]'" }
+		  - { id: odd, shell: touch ran, when: "${steps.made.data} < 5" }
+	YAML
+	envelope 4
+	expect 'e.error.message.startswith("Step odd, when: A condition compares") and e.data.failed_step == "odd"'
+	call workflow resume "$(run_id)"
+	envelope 4
+	[ ! -e ran ]
+}
+
+@test "paths that hold a NUL byte or nothing are the step's failure before it has begun" {
+	ran <<-'YAML'
+		  - { id: nul, shell: 'printf "a\000b"' }
+		  - { shell: touch one, working_dir: "${steps.nul.output}", on_failure: continue }
+		  - { shell: touch two, output_file: "${steps.nul.output}", on_failure: continue }
+		  - { shell: touch three, working_dir: "${claude.output}", on_failure: continue }
+		  - { shell: "printf ''", id: nothing }
+		  - { shell: touch four, working_dir: "${steps.nothing.output}" }
+	YAML
+	envelope 4
+	expect '[s.code for s in e.data.steps if s.state == "failed"] == ["PRECONDITION"] * 4'
+	expect 'e.error.message == "working_dir of step 6 is empty once its values are put in"'
+	[ ! -e one ] && [ ! -e two ] && [ ! -e three ] && [ ! -e four ]
+}
+
+@test "output_file gets the whole output or none: a longer one than is kept fails the step" {
+	ran <<-'YAML'
+		  - { shell: "head -c 1500000 /dev/zero | tr '\\000' x >&2; echo short", output_file: short }
+		  - { shell: "head -c 1500000 /dev/zero | tr '\\000' x", output_file: long }
+	YAML
+	envelope 1
+	expect 'e.error.code == "OUTPUT_FAILED" and "command >FILE" in e.error.fix_required and e.data.steps[0].state == "completed"'
+	[ "$(cat short)" = short ] && [ ! -e long ]
+}

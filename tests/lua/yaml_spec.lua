@@ -77,6 +77,10 @@ describe("yaml.parse", function()
 		assert.equal('["1","true","null",""]', value "['1', \"true\", 'null', '']")
 	end)
 
+	it("takes what only looks like an escape for NUL as it is", function()
+		assert.equal([[{"a":"\\0","b":"x\\0","c":"\\0"}]], value "a: \\0\nb: \"x\\0\"\nc: '\\0'")
+	end)
+
 	it("follows aliases, and merges maps by <<", function()
 		assert.equal('{"a":[1,2],"b":[1,2]}', value "a: &x [1, 2]\nb: *x")
 		assert.equal('{"a":{"x":1,"y":2},"b":{"x":1,"y":3},"c":{"x":1,"y":2,"z":4}}',
@@ -164,6 +168,14 @@ describe("a text that is not YAML", function()
 			'7:4 tag !mine does not fit "y": leave it out', "8:4 tag !mine is not known: leave it out",
 		}, "\n"), told(text))
 		assert.equal(1, yaml.parse(text).keys.a.node.value)
+	end)
+
+	it("holds no NUL byte: what stands behind its escape would be lost", function()
+		local message = "%s an escape for the NUL byte, which no text can hold: remove it"
+		assert.equal(message:format "2:4", told "a: \"é\\n\"\nb: \"x\\0y\"")
+		assert.equal(message:format "1:1", told "\"k\\x00\": 1")
+		assert.equal(message:format "1:4", told "a: \"\n  \\U00000000\"")
+		assert.equal(message:format "1:4", told "\239\187\191a: \"\\u0000\"")
 	end)
 
 	it("keeps what << brings apart from what is there twice", function()
