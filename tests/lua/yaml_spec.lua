@@ -78,7 +78,7 @@ describe("yaml.parse", function()
 	end)
 
 	it("takes what only looks like an escape for NUL as it is", function()
-		assert.equal([[{"a":"\\0","b":"x\\0","c":"\\0"}]], value "a: \\0\nb: \"x\\0\"\nc: '\\0'")
+		assert.equal([[{"a":"\\0","b":"x\\0","c":"\\0"}]], value "a: \\0\nb: \"x\\\\0\"\nc: '\\0'")
 	end)
 
 	it("follows aliases, and merges maps by <<", function()
