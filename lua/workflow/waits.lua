@@ -1,4 +1,4 @@
--- waits: how long does the text of a failure ask us to wait? "Retry-After: 12",
+-- waits: how long does the text of a failure ask us to wait? "Retry-After: 12" or a date,
 -- "try again in 30 seconds", "resets 3:45pm (Europe/Berlin)". Runs in the worker.
 -- It waits for nothing and bounds nothing: whoever asks does.
 
@@ -106,6 +106,13 @@ local function epoch(text, at, now_ms)
 	return left and left > 0 and left < 366 * DAY_S * 1000 and left or nil
 end
 
+-- The date that HTTP has in the place of a number: "Wed, 21 Oct 2026 07:28:00 GMT".
+local function http_date(_, at, now_ms, original)
+	local value = original:match("^%a+, %d+ %a+ %d+ [%d:]+ GMT", at)
+	local now = os.date("!%a, %d %b %Y %H:%M:%S GMT", now_ms // 1000)
+	return value and require("runner.http_client").retry_after(value, now)
+end
+
 -- --- what introduces them -----------------------------------------------------------------
 
 -- Numbers without a unit count in `unit_ms`; without that they are no time.
@@ -119,6 +126,7 @@ end
 local ROWS = {
 	{ "retry[-_]after[-_]ms[\"']?%s*[:=]%s*[\"']?()%d", spell(1) },
 	{ "retry[-_ ]after[\"']?%s*[:=]?%s*[\"']?()%d", spell(1000) },
+	{ "retry[-_ ]after[\"']?%s*[:=]%s*[\"']?()%a%a%a, %d", http_date },
 	{ "try again in%s+a?b?o?u?t?%s*()%d", spell() },
 	{ "try again after%s+()%d", spell() },
 	{ "retry%a* in%s+()%d", spell() },

@@ -243,6 +243,8 @@ describe("the wait that a failure asks for", function()
 	it("is read from the texts in use", function()
 		for text, ms in pairs {
 			["Retry-After: 12"] = 12000, ["retry-after-ms: 1500"] = 1500, ['{"retry_after": 3.5}'] = 3500, ["retry after 20"] = 20000,
+			["< retry-after: Sat, 21 Jun 2025 12:01:30 GMT"] = 90000, ["Retry-After: Fri, 20 Jun 2025 12:00:00 GMT"] = 0,
+			['{"retry-after":"Sat, 21 Jun 2025 13:00:00 GMT"}'] = 3600000,
 			["Please try again in 30 seconds."] = 30000, ["try again in 2h 30m"] = 9000000, ["try again in about 5 minutes"] = 300000,
 			["retrying in 250ms"] = 250, ["please wait 20s"] = 20000, ["resets in 1 hour and 5 minutes"] = 3900000,
 			["resets 1pm"] = 3600000, ["resets at 1 PM"] = 3600000, ["resets 12:30pm"] = 1800000, ["resets 13:00"] = 3600000,
@@ -258,7 +260,7 @@ describe("the wait that a failure asks for", function()
 
 	it("is not read from what is no time", function()
 		for _, text in ipairs { "", "wait 5 apples", "resets 25pm", "resets 13pm", "resets 1", "resets 10:75", "retry-after: soon",
-			"limit reached|12", "await 3" } do
+			"limit reached|12", "await 3", "Retry-After: Mon, 21 Jun 2025 12:01:30 GMT" } do
 			assert.is_nil(waits.find(text, NOON), text)
 		end
 	end)
