@@ -1,18 +1,31 @@
 -- proc_result: the result of a command that never ran, with advice on what to do
 -- about it. How those end that did run is told by runner.process itself.
 
+local host = require "runner.host"
+
 local M = {}
 
+-- PATH is asked for names alone; where a path is there, it is its interpreter that is not.
+local function absent(program)
+	return program:find("/", 1, true) and "Correct the path %s; where that is a script, correct its first line"
+		or "Install %s, or put its directory into PATH"
+end
+
+local function refused(program)
+	return host.probe(program) == "directory" and "Name a program: %s is a directory" or "Make %s executable: chmod +x"
+end
+
 local SUGGESTIONS = {
-	ENOENT = "Install %s, or put its directory into PATH",
-	EACCES = "Make %s executable: chmod +x",
+	ENOENT = absent,
+	ENOTDIR = absent,
+	EACCES = refused,
 	ENOEXEC = "Give %s a first line such as #!/bin/sh, or run it through its interpreter",
 	E2BIG = "Pass %s fewer or shorter arguments, or the data through stdin or a file",
 }
 
 local function suggestion(argv, errno, step)
 	if step == "chdir" then
-		return "Create the directory, or correct cwd"
+		return "Create the directory, or correct its path"
 	elseif step ~= "exec" then
 		return nil
 	elseif errno == "ENOENT" and #argv == 1 and argv[1]:find("%s") then
@@ -22,7 +35,8 @@ local function suggestion(argv, errno, step)
 		end
 		return ("There is no shell: write each argument as its own string, { %s }"):format(table.concat(words, ", "))
 	end
-	return SUGGESTIONS[errno] and SUGGESTIONS[errno]:format(argv[1])
+	local advice = SUGGESTIONS[errno]
+	return advice and (type(advice) == "function" and advice(argv[1]) or advice):format(argv[1])
 end
 
 ---The result of a command that could not start. `code` is what its failure would be

@@ -46,13 +46,25 @@ function M.describe(step, scope)
 	return variables.expand(step.text, scope)
 end
 
+-- Its JSON was cut in the middle: nobody can tell whether it says is_error.
+local function unreadable(settings, result, found)
+	local flags = FLAGS[(settings.claude or {}).output or "text"]
+	return flags[1] and result.ok and not found and result.stdout_dropped > 0
+end
+
+local TOO_LONG = { code = "OUTPUT_TOO_LARGE", transient = false, reason = "its JSON answer is longer than 1 MiB",
+	message = "Process failed: its JSON answer is longer than 1 MiB, which is all that is kept of it" }
+
 ---@param step runner.workflow.Step
 ---@param result runner.Result
+---@param settings table
 ---@return table outcome
-function M.interpret(step, result)
+function M.interpret(step, result, settings)
 	local found = reply.find(result.stdout)
 	local text = found and reply.text(found) or result.stdout
-	if result.ok and not reply.failed(found) then
+	if unreadable(settings, result, found) then
+		return surroundings.failure(result, TOO_LONG, text)
+	elseif result.ok and not reply.failed(found) then
 		return surroundings.success(result, text, found)
 	end
 	return surroundings.failure(result, classify.claude(result, surroundings.rules(step, result)), text)

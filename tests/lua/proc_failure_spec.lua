@@ -51,6 +51,10 @@ describe("ctx:run that fails", function()
 		assert.equal("ENOENT", e.context.errno)
 		assert.equal("Install no-such-program-here, or put its directory into PATH", e.suggestion)
 		assert.equal("Make /etc/passwd executable: chmod +x", run({ "/etc/passwd" }).suggestion)
+		assert.equal("Name a program: /tmp is a directory", run({ "/tmp" }).suggestion)
+		assert.equal("Correct the path ./nowhere; where that is a script, correct its first line", run({ "./nowhere" }).suggestion)
+		assert.equal("Correct the path /etc/passwd/x; where that is a script, correct its first line",
+			run({ "/etc/passwd/x" }).suggestion)
 	end)
 
 	it("explains that there is no shell to one string that holds a whole command line", function()

@@ -164,6 +164,19 @@ echo '{"type":"result","subtype":"error_during_execution","is_error":true,"resul
 		assert.is_true(outcome.transient)
 	end)
 
+	it("fails where its JSON is longer than what is kept: is_error may be in it", function()
+		assert(fs.write(dir .. "/claude", [[#!/bin/sh
+printf '{"type":"result","subtype":"success","is_error":true,"result":"'
+head -c 1200000 /dev/zero | tr '\0' x
+echo '"}'
+]], 448))
+		assert.is_true(run("claude", "x").ok)
+		settings.claude.output = "json"
+		local outcome = run("claude", "x")
+		assert.are.same({ false, "OUTPUT_TOO_LARGE", false }, { outcome.ok, outcome.code, outcome.transient })
+		assert.matches("longer than 1 MiB", outcome.message)
+	end)
+
 	it("fails with what stderr says", function()
 		local outcome = run("claude", "FAIL")
 		assert.are.equal("HTTP 500: Internal Server Error", outcome.message)
