@@ -191,7 +191,7 @@ echo '"}'
 		assert.are.equal("SUBPROCESS_FAILED", outcome.code)
 		assert.matches("^Process failed: .*nothing", outcome.message)
 		assert.is_true(outcome.transient)
-		assert.matches("PATH", outcome.suggestion)
+		assert.matches("^Correct the path ", outcome.suggestion)
 	end)
 end)
 
