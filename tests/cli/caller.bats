@@ -18,7 +18,7 @@ LUA
 
 # Run under python with the given preparation of the calling process.
 from_caller() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 120 python3 "$ROOT/tests/cli/caller.py" "$@"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 600 python3 "$ROOT/tests/cli/caller.py" "$@"
 }
 
 @test "each of fds 0, 1 and 2 closed, in every combination" {

@@ -10,6 +10,8 @@ import sys
 import time
 
 RUNNER = os.environ["RUNNER"]
+SANITIZED = "ASAN_OPTIONS" in os.environ
+PATIENCE_S = 60  # for what a machine that does much else does in a moment
 
 
 def envelope(raw):
@@ -27,6 +29,21 @@ def command(name, body, keys=""):
 def start(*argv, **options):
     return subprocess.Popen([RUNNER, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, **options)
+
+
+def started(*argv, **options):
+    """A run that has made its file `began`."""
+    if os.path.exists("began"):
+        os.remove("began")
+    p = start(*argv, **options)
+    until = time.monotonic() + PATIENCE_S
+    while not os.path.exists("began"):
+        assert time.monotonic() < until and p.poll() is None, "it never began"
+        time.sleep(0.01)
+    return p
+
+
+BEGAN = "io.open('began', 'w'):close() "
 
 
 def closed_descriptors():
@@ -56,52 +73,47 @@ def ignored_sigchld():
 
 
 def blocked_signals():
-    command("hang", "while true do end")
+    command("hang", BEGAN + "while true do end")
 
     def block():
         signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
 
     done = subprocess.run([RUNNER, "hang", "--timeout", "300ms"], capture_output=True, check=False, preexec_fn=block)
     assert done.returncode == 10 and envelope(done.stdout)["error"]["code"] == "TIMEOUT", done
-    p = start("hang", preexec_fn=block)
-    time.sleep(0.3)
+    p = started("hang", "--timeout", "none", preexec_fn=block)
     p.send_signal(signal.SIGTERM)
-    out, _ = p.communicate(timeout=5)
+    out, _ = p.communicate(timeout=PATIENCE_S)
     assert p.returncode == 143 and envelope(out)["error"]["signal"] == "SIGTERM", (p.returncode, out)
 
 
 def inherited_children():
     """A shell that execs us after starting jobs leaves us its children."""
-    script = 'sleep 5 >/dev/null 2>&1 & echo $! >job.txt; sh -c "exit 3" & exec "$0" hello'
+    script = 'sleep 100 >/dev/null 2>&1 & echo $! >job.txt; sh -c "exit 3" & exec "$0" hello'
     t = time.monotonic()
     done = subprocess.run(["sh", "-c", script, RUNNER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     with open("job.txt", encoding="utf-8") as f:
         job = int(f.read())
     os.kill(job, 0)  # it lives
     os.kill(job, signal.SIGKILL)
-    assert time.monotonic() - t < 4, "the caller's job was waited for"
+    assert time.monotonic() - t < 80, "the caller's job was waited for"
     e = envelope(done.stdout)
     assert done.returncode == 0 and e["ok"] and e["warnings"] == [], e
 
 
 def ignored_int():
-    command("short", "ctx:sleep(0.6) return { done = true }")
-    p = start("short", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-    time.sleep(0.2)
+    command("short", BEGAN + "ctx:sleep(0.6) return { done = true }")
+    p = started("short", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     p.send_signal(signal.SIGINT)
-    out, _ = p.communicate(timeout=5)
+    out, _ = p.communicate(timeout=PATIENCE_S)
     assert p.returncode == 0 and envelope(out)["ok"], out
 
 
 def cancelling_signals():
-    command("steps", "ctx:step 'one' ctx:step 'two' ctx:sleep(30)", "steps = { 'one', 'two', 'three' },")
+    command("steps", f"ctx:step 'one' ctx:step 'two' {BEGAN} ctx:sleep(100)", "steps = { 'one', 'two', 'three' },")
     for sig, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143), (signal.SIGQUIT, 143)):
-        p = start("steps")
-        time.sleep(0.3)
-        t = time.monotonic()
+        p = started("steps", "--timeout", "none")
         p.send_signal(sig)
-        out, _ = p.communicate(timeout=5)
-        assert time.monotonic() - t < 1.5
+        out, _ = p.communicate(timeout=PATIENCE_S)
         e = envelope(out)
         assert p.returncode == status == e["meta"]["exit_code"], (p.returncode, e)
         assert e["error"]["code"] == "CANCELLED" and e["error"]["signal"] == sig.name, e
@@ -112,31 +124,31 @@ def cancelling_signals():
 def cancel_in_backoff():
     command("down", "ctx:fail('UNAVAILABLE', '503')", "retry = { retries = 3, delay = '20s', jitter = 'none' },")
     latencies = []
-    for _ in range(5):
+    # the best of several: a loaded machine may delay any one of them; a leak check takes its time
+    while not latencies or min(latencies) >= (0.5 if SANITIZED else 0.05):
+        assert len(latencies) < 25, latencies
         p = start("down")
         p.stderr.readline()
         line = p.stderr.readline()
         assert b"retry.wait" in line, line
         t = time.monotonic()
         p.send_signal(signal.SIGINT)
-        out, _ = p.communicate(timeout=5)
+        out, _ = p.communicate(timeout=PATIENCE_S)
         latencies.append(time.monotonic() - t)
         e = envelope(out)
         assert p.returncode == 130 and e["error"]["code"] == "CANCELLED", e
         assert len(e["meta"]["retry_history"]) == 1 if "retry_history" in e["meta"] else True
-    assert min(latencies) < 0.05, latencies
 
 
 def second_int():
-    command("deaf", "os.execute([[trap '' TERM INT; sleep 61 & while :; do sleep 0.1; done]])", "grace = '20s',")
-    p = start("deaf")
-    time.sleep(0.4)
+    command("deaf", "os.execute([[trap '' TERM INT; sleep 61 & touch began; while :; do sleep 0.1; done]])", "grace = '60s',")
+    p = started("deaf")
     p.send_signal(signal.SIGINT)
     time.sleep(0.5)
     t = time.monotonic()
     p.send_signal(signal.SIGINT)
-    out, _ = p.communicate(timeout=10)
-    assert time.monotonic() - t < 2, "a second INT must kill at once"
+    out, _ = p.communicate(timeout=100)
+    assert time.monotonic() - t < 30, "a second INT must kill at once"
     assert p.returncode == 130 and envelope(out)["error"]["code"] == "CANCELLED", out
 
 
@@ -169,11 +181,12 @@ def slow_reader():
 
 
 def many_runs():
-    before = set(os.listdir("/tmp"))
-    for _ in range(1000):
-        done = subprocess.run([RUNNER, "hello"], capture_output=True, check=False)
+    os.mkdir("tmp")
+    for _ in range(200 if SANITIZED else 1000):
+        done = subprocess.run([RUNNER, "hello"], capture_output=True, check=False,
+                              env={**os.environ, "TMPDIR": os.path.abspath("tmp")})
         assert done.returncode == 0 and done.stderr == b"", done
-    assert not [n for n in set(os.listdir("/tmp")) - before if n.startswith("runner-")]
+    assert not os.listdir("tmp")
     token = b"TOKEN=" + os.environ["TOKEN"].encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

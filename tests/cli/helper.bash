@@ -76,6 +76,14 @@ call() {
 	stderr=$(<err.txt)
 }
 
+# answers STATUS ARGS…: the call has this status and a valid envelope
+answers() {
+	local wanted=$1
+	shift
+	call "$@"
+	[ "$status" -eq "$wanted" ] && assert_envelope
+}
+
 # until_true COMMAND…: within thirty seconds it succeeds
 until_true() {
 	local end=$((SECONDS + 30))
@@ -83,6 +91,30 @@ until_true() {
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
 		sleep 0.01
 	done
+}
+
+# tries N COMMAND…: it succeeds in one of N. For what a machine that stands still for a
+# moment spoils, while a fault of ours would spoil each. (No `set -e` inside: chain with &&.)
+tries() {
+	local left=$1
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || return 1
+	done
+}
+
+# reaching FILE ARGS…: call with a --timeout as short as this machine allows for the
+# command to have made FILE by then; the limit is $limit_ms
+reaching() {
+	local file=$1
+	shift
+	for limit_ms in 300 2000 10000; do
+		rm -f "$file"
+		call "$@" --timeout "${limit_ms}ms"
+		[ ! -e "$file" ] || return 0
+	done
+	return 1
 }
 
 # cancel SIGNAL ARGS…: as call, but the signal is sent once `marker` exists. The
