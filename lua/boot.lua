@@ -47,9 +47,11 @@ local function wrap(data)
 	return data
 end
 
--- `--output PATH`: the result goes to a file, the envelope says where.
+-- `--output PATH`: the result goes to a file, the envelope says where. A link stays
+-- one: what it leads to is written.
 local function to_file(text, path)
-	local ok, why = require("runner.fs").write(path, text)
+	local fs = require "runner.fs"
+	local ok, why = fs.write(fs.realpath(path) or path, text)
 	if not ok then
 		return nil, errors.new("OUTPUT_FAILED", ("Can't write the result to %s: %s"):format(path, why),
 			{ fix_required = "Give --output a path that can be written", side_effects = "complete" })

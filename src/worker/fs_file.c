@@ -134,11 +134,34 @@ static int settle(int status, const char *temporary, const char *path, bool dura
 	return -1;
 }
 
+/* A device, a pipe, a socket: also behind a link. A file in its place would take it away. */
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+/* O_NONBLOCK for the open alone: a FIFO without a reader is ENXIO, not a wait. */
+static int write_through(const char *path, const char *bytes, size_t n)
+{
+	int fd = xopen(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
+	int status;
+
+	if (fd < 0)
+		return -1;
+	status = fcntl(fd, F_SETFL, 0) < 0 ? -1 : write_bytes(fd, bytes, n);
+	xclose(&fd);
+	return status;
+}
+
 static int write_path(const char *path, const char *bytes, size_t n, long mode, bool durable)
 {
 	char temporary[PATH_MAX];
 	int fd, status;
 
+	if (is_special(path))
+		return write_through(path, bytes, n);
 	if (fs_temporary(path, temporary, sizeof(temporary)) < 0)
 		return -1;
 	fd = xopen(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode < 0 ? 0666 : 0600);
@@ -150,7 +173,8 @@ static int write_path(const char *path, const char *bytes, size_t n, long mode, 
 }
 
 /* write(path, text[, mode[, durable=true]]): atomic and durable. A symbolic link at
- * path is replaced, not followed. Else a power loss may empty or undo it. */
+ * path is replaced, not followed; a device or a pipe is written to. Without durable, a
+ * power loss may empty or undo it. */
 int fs_lua_write(lua_State *L)
 {
 	const char *path = fs_path(L, 1);
@@ -161,6 +185,34 @@ int fs_lua_write(lua_State *L)
 	bool durable = lua_isnoneornil(L, 4) || lua_toboolean(L, 4);
 
 	return fs_result(L, write_path(path, bytes, n, mode, durable), "write", path, NULL);
+}
+
+static int create_path(const char *path, const char *bytes, size_t n)
+{
+	int fd = xopen(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+	int status, saved;
+
+	if (fd < 0)
+		return -1;
+	status = write_bytes(fd, bytes, n) < 0 ? -1 : fsync(fd);
+	xclose(&fd);
+	if (status == 0)
+		return fs_sync_parent(path);
+	saved = errno;
+	unlink(path);
+	errno = saved;
+	return -1;
+}
+
+/* create(path, text): a file of a name that is free, else EEXIST; of those that
+ * try at once, one does. What can't be completed is taken away. */
+int fs_lua_create(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	size_t n;
+	const char *bytes = luaL_checklstring(L, 2, &n);
+
+	return fs_result(L, create_path(path, bytes, n), "create", path, NULL);
 }
 
 /* --- symbolic links and durability ------------------------------------------------------ */

@@ -56,6 +56,23 @@ LUA
 	expect 'e.error.code == "OUTPUT_FAILED" and e.error.side_effects == "complete" and "missing/out.json" in e.error.message'
 }
 
+@test "--output goes through a link and into a pipe: neither is replaced" {
+	rows_command
+	echo old >file
+	ln -s file link
+	call rows --output link
+	succeeded
+	[ -L link ] && [ "$(<file)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
+	mkfifo pipe
+	timeout 20 cat pipe >got &
+	until_true eval 'call rows --output pipe && [ "$status" -eq 0 ]'
+	wait $!
+	[ -p pipe ] && [ "$(<got)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
+	call rows --output pipe
+	assert_envelope
+	expect 'e.error.code == "OUTPUT_FAILED"'
+}
+
 @test "--warnings-as-errors turns a success with warnings into a failure, and no other" {
 	rows_command
 	call rows --warnings-as-errors

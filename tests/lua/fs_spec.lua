@@ -203,6 +203,23 @@ describe("fs", function()
 			assert.are.equal("file", fs.lstat(path "l").type)
 		end)
 
+		it("writes to a pipe that stands there, also behind a link, instead of replacing it", function()
+			assert(os.execute("mkfifo " .. path "p"))
+			assert(fs.symlink("p", path "l"))
+			fails("ENXIO", fs.write(path "p", "x")) -- nobody reads
+			for _, name in ipairs { "p", "l" } do
+				local reader <close> = assert(io.popen("timeout 10 cat " .. path "p"))
+				local deadline = os.time() + 10
+				repeat
+					local done = fs.write(path(name), "through")
+				until done or os.time() > deadline
+				assert.are.equal("through", reader:read("a"))
+			end
+			assert.are.equal("fifo", fs.lstat(path "p").type)
+			assert.are.equal("link", fs.lstat(path "l").type)
+			assert.are.same({ "l", "p" }, fs.list(dir))
+		end)
+
 		it("copes with names of full length", function()
 			local name = ("n"):rep(255)
 			assert.is_true(fs.write(path(name), "x"))
