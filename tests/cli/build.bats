@@ -69,7 +69,7 @@ LUA
 }
 
 @test "duration_ms is within 20 ms of the caller's wall time, start-up apart" {
-	# the best of several: a loaded machine may delay any one of them
+	# the best of as many as it takes: a loaded machine may delay any one of them
 	RUNNER=$RUNNER python3 - <<'PY'
 import json, os, subprocess, time
 
@@ -79,8 +79,11 @@ def difference(seconds):
     wall = (time.perf_counter() - before) * 1000
     return wall - json.loads(done.stdout)["meta"]["duration_ms"]
 
-startup = min(difference("0") for _ in range(10))
-working = min(difference("0.3") for _ in range(5))
+startup = working = 1e9
+for _ in range(40):
+    startup, working = min(startup, difference("0")), min(working, difference("0.3"))
+    if abs(working - startup) < 20:
+        break
 assert abs(working - startup) < 20, (startup, working)
 PY
 }
