@@ -111,14 +111,16 @@ end
 
 ---@param step runner.workflow.Step
 ---@param result runner.Result
+---@param settings table
 ---@return table outcome
-function M.interpret(step, result)
+function M.interpret(step, result, settings)
 	local envelope = classify.envelope(result)
 	if result.ok and envelope then
 		local data = envelope.data ~= json.null and envelope.data or nil
 		return surroundings.success(result, data and assert(json.encode(data)) or "", data)
 	end
-	local outcome = surroundings.failure(result, classify.call(result, surroundings.rules(step, result)), result.stdout)
+	local outcome = surroundings.failure(result, classify.call(result, surroundings.rules(step, result, settings)),
+		result.stdout, settings)
 	outcome.side_effects = side_effects(envelope)
 	return outcome
 end

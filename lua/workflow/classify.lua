@@ -32,6 +32,7 @@ local REASON = 200 -- characters
 ---@field retry boolean? the step declares a retry
 ---@field limit_ms integer? of this attempt
 ---@field now_ms integer? wall clock
+---@field mask? fun(text: string): string hides secrets; what is cut is masked before
 
 ---The rows of the table in the docs.
 ---@return {name: string, shows: string, code: string, transient: boolean, display: string}[]
@@ -47,8 +48,8 @@ end
 -- --- words ------------------------------------------------------------------------------------
 
 -- One line that may stand in a log, whatever the program printed.
-local function short(text)
-	local line = host.clean(text):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+local function short(text, mask)
+	local line = host.clean(mask and mask(text) or text):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
 	local cut = utf8.offset(line, REASON + 1)
 	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
 end
@@ -90,9 +91,15 @@ local function finding(class, status, text)
 	if status then
 		full, words = http_text.words(status, text)
 	end
-	local display = not status and class.plain or class.display
-	return { class = class, reason = short(full),
-		message = display:find("%d", 1, true) and display:format(status, short(words)) or display:format(short(full)) }
+	return { class = class, status = status, full = full, words = words }
+end
+
+-- The line for the log, and error.message.
+local function told(found, mask)
+	local display = not found.status and found.class.plain or found.class.display
+	local full = short(found.full, mask)
+	return full, display:find("%d", 1, true) and display:format(found.status, short(found.words, mask))
+		or display:format(full)
 end
 
 local function judge_line(line)
@@ -243,13 +250,16 @@ local function judge_claude(result, opts, found)
 end
 
 -- "Network timeout after 12s" also where only the program knew of a limit.
-local function verdict_of(judged, result)
+local function verdict_of(judged, result, opts)
 	local class = judged.class
-	local message = judged.message
+	local reason, message = judged.reason, judged.message
+	if not reason then
+		reason, message = told(judged, opts.mask)
+	end
 	if class == classes.by_name.timeout and not result.timed_out then
 		message = class.display:format(seconds(result.duration_ms // 1000 * 1000))
 	end
-	return { code = class.code, message = message, reason = judged.reason, transient = class.transient }
+	return { code = class.code, message = message, reason = reason, transient = class.transient }
 end
 
 ---What the failure of a claude program means. Evidence, the first that tells:
@@ -263,7 +273,7 @@ function M.claude(result, opts)
 	local found = reply.find(result.stdout)
 	found = reply.failed(found) and found or nil
 	local judged = judge_claude(result, opts, found)
-	local verdict = verdict_of(judged, result)
+	local verdict = verdict_of(judged, result, opts)
 	if judged.class == classes.by_name.unknown then
 		verdict.transient = opts.unknown_transient ~= false
 	end
@@ -282,7 +292,7 @@ local function shell_reason(result, opts)
 		return "could not be started: " .. result.error
 	end
 	local why = last_line(result.stderr)
-	return short(ending(result) .. (why ~= "" and ": " .. why or ""))
+	return short(ending(result) .. (why ~= "" and ": " .. why or ""), opts.mask)
 end
 
 -- A declared retry means retry; rules, where there are any, say when.
@@ -334,7 +344,7 @@ function M.call(result, opts)
 	local envelope = not result.timed_out and M.envelope(result)
 	local e = envelope and envelope.error
 	local verdict = type(e) == "table" and {
-		code = e.code, message = tostring(e.message or e.code), reason = short(("%s: %s"):format(e.code, e.message)),
+		code = e.code, message = tostring(e.message or e.code), reason = short(("%s: %s"):format(e.code, e.message), opts.mask),
 		transient = e.retryable == true or e.retryable == "maybe" and opts.maybe == true,
 		retry_after_ms = math.tointeger(e.retry_after_ms),
 	} or no_envelope(result, opts)

@@ -63,11 +63,11 @@ function M.interpret(step, result, settings)
 	local found = reply.find(result.stdout)
 	local text = found and reply.text(found) or result.stdout
 	if unreadable(settings, result, found) then
-		return surroundings.failure(result, TOO_LONG, text)
+		return surroundings.failure(result, TOO_LONG, text, settings)
 	elseif result.ok and not reply.failed(found) then
 		return surroundings.success(result, text, found)
 	end
-	return surroundings.failure(result, classify.claude(result, surroundings.rules(step, result)), text)
+	return surroundings.failure(result, classify.claude(result, surroundings.rules(step, result, settings)), text, settings)
 end
 
 return M

@@ -7,8 +7,6 @@ local json = require "runner.json"
 
 local M = {}
 
-local LABEL = 60 -- characters of a step's label in a line of progress
-
 ---10.0 → "10s", 1.5 → "1.5s": a limit as the log lines write it.
 ---@param ms integer
 ---@return string
@@ -74,7 +72,7 @@ end
 ---@param turn table
 function M.attempt(run, turn)
 	local count = turn.max_attempts > 0 and (" · attempt %d"):format(turn.attempt) or ""
-	progress(run, turn.key, "running", ("step %s: %s%s"):format(turn.key, turn.step.label:sub(1, LABEL), count))
+	progress(run, turn.key, "running", ("step %s: %s%s"):format(turn.key, turn.step.label, count))
 end
 
 ---A line that the step's program wrote to stderr.

@@ -12,15 +12,27 @@ local function time(ms)
 	return ms and host.rfc3339(ms) or nil
 end
 
----A run that nobody owns can't be running.
----@param db table
----@param row table of runs
----@return string
-function M.state(db, row)
-	if row.state == "running" and not db:owner(row.id) then
-		return "interrupted"
+-- A run that nobody owns can't be running: its runner died. But it may have ended, or
+-- been resumed, behind our look at its row: so that is read once more.
+local function settle(db, row, read)
+	while row.state == "running" and not db:owner(row.id) do
+		local again = read()
+		if again.state == "running" and again.resumes == row.resumes then
+			again.state = "interrupted"
+		end
+		row = again
 	end
-	return row.state
+	return row
+end
+
+---A row of store:list with the state that the run is in.
+---@param db table
+---@param row table
+---@return table row this one, or a newer one
+function M.settled(db, row)
+	return settle(db, row, function()
+		return db:list { id = row.id }[1]
+	end)
 end
 
 -- --- retries (seed 004: RetryMetadata, RetryAttempt) ----------------------------------------------
@@ -93,25 +105,32 @@ local function steps_of(db, id, most)
 end
 
 -- Seed 004: Failed { retryable }. Other states have none.
-local function retryable_of(row, state)
-	if state == "failed" then
+local function retryable_of(row)
+	if row.state == "failed" then
 		return row.retryable or false
 	end
 end
 
 ---The summary of a run, as `list` has it.
----@param db table
----@param row table
+---@param row table as M.settled gives it
 ---@return table
-function M.summary(db, row)
-	local state = M.state(db, row)
+function M.summary(row)
 	return {
-		id = row.id, workflow = row.workflow, state = state, file = row.file,
-		retryable = retryable_of(row, state),
+		id = row.id, workflow = row.workflow, state = row.state, file = row.file,
+		retryable = retryable_of(row),
 		code = row.code, message = row.message, failed_step = row.failed_step, steps = row.steps,
 		created = time(row.created_ms), ended = time(row.ended_ms),
 		duration_ms = row.ended_ms and row.ended_ms - row.created_ms or nil,
 	}
+end
+
+-- One snapshot: its steps are those of its state.
+local function stored(db, id, most)
+	return db:snapshot(function()
+		local row = db:find(id)
+		row.steps = steps_of(db, row.id, most)
+		return row
+	end)
 end
 
 ---A run with its steps.
@@ -120,9 +139,11 @@ end
 ---@param most? integer bytes of each step's output; default 4096
 ---@return table
 function M.full(db, id, most)
-	local row = db:find(id)
-	local out = M.summary(db, row)
-	out.steps = steps_of(db, row.id, most or OUTPUT)
+	local function read()
+		return stored(db, id, most or OUTPUT)
+	end
+	local row = settle(db, read(), read)
+	local out = M.summary(row)
 	out.cwd, out.seed, out.variables, out.env_names = row.cwd, tostring(row.seed), row.variables, row.env_names
 	out.digest, out.request_id, out.resumes = row.digest, row.request_id, row.resumes
 	return out

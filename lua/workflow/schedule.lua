@@ -3,6 +3,7 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
+local steps_of = require "runner.workflow.steps"
 
 local M = {}
 
@@ -85,9 +86,11 @@ end
 
 ---@param workflow table
 ---@param seed integer
+---@param mask fun(v: any): any
 ---@return table
-function M.describe(workflow, seed)
-	return { workflow = workflow.name, file = workflow.path, seed = tostring(seed), steps = rows_of(workflow.steps, "", seed) }
+function M.describe(workflow, seed, mask)
+	steps_of.relabel(workflow.steps, mask)
+	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed), steps = rows_of(workflow.steps, "", seed) }
 end
 
 -- --- for people ---------------------------------------------------------------------------

@@ -26,12 +26,14 @@ end
 
 ---@param step runner.workflow.Step
 ---@param result runner.Result
+---@param settings table
 ---@return table outcome
-function M.interpret(step, result)
+function M.interpret(step, result, settings)
 	if result.ok then
 		return surroundings.success(result, result.stdout)
 	end
-	return surroundings.failure(result, classify.shell(result, surroundings.rules(step, result)), result.stdout)
+	return surroundings.failure(result, classify.shell(result, surroundings.rules(step, result, settings)), result.stdout,
+		settings)
 end
 
 return M

@@ -9,6 +9,7 @@ local host = require "runner.host"
 local json = require "runner.json"
 local secrets = require "runner.workflow.secrets"
 local session = require "runner.session"
+local steps = require "runner.workflow.steps"
 local variables = require "runner.workflow.variables"
 
 local M = {}
@@ -140,7 +141,7 @@ local function environment(workflow, scope, known, cwd)
 		local text, why = fs.read(path)
 		if not text then
 			errors.raise("PRECONDITION", ("Can't read the environment file %s: %s"):format(path, why),
-				{ side_effects = "none" })
+				{ side_effects = "none", suggestion = "Create it, or correct env_files: its paths begin where the run begins" })
 		end
 		for name, value in pairs(require("runner.workflow.dotenv").parse(text, path)) do
 			env[name] = value
@@ -159,14 +160,26 @@ local function executable()
 	return fs.readlink("/proc/self/exe") or "runner"
 end
 
+---Hides the secrets that stand in the file itself; the others are not looked at.
+---@param workflow table
+---@return fun(v: any): any
+function M.mask_of(workflow)
+	local values = {}
+	for _, secret in ipairs(workflow.secrets) do
+		values[#values + 1] = secret.value
+	end
+	return secrets.masker(values)
+end
+
 -- The part that is the same for a new run and for one that goes on.
 local function assemble(id, workflow, vars, cwd, seed)
 	local known = secrets.load(workflow.secrets, directory(workflow.path))
+	steps.relabel(workflow.steps, known.mask)
 	local scope = { vars = vars, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, rows = {}, mark_done = {},
 		failures = {}, done = 0,
-		settings = { cwd = cwd, self = executable(), claude = workflow.claude,
+		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude,
 			env = environment(workflow, scope, known, cwd) },
 	}
 end
@@ -206,7 +219,7 @@ function M.create(db, args)
 	warn_of(workflow)
 	run.db, run.lock = db, db:own(id)
 	db:create {
-		id = id, workflow = workflow.name, file = absolute(workflow.path, cwd), digest = workflow.digest,
+		id = id, workflow = run.mask(workflow.name), file = absolute(workflow.path, cwd), digest = workflow.digest,
 		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(check.names_of(run.settings.env)),
 		seed = run.seed, request_id = session.launch.request_id, owner = session.launch.supervisor,
 	}

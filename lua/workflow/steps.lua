@@ -68,6 +68,11 @@ local function label_of(text)
 	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
 end
 
+-- The text that its label is the beginning of; nil: it has no text.
+local function said(step)
+	return step.text or type(step.items) == "string" and "foreach " .. step.items or nil
+end
+
 local function retry_of(check, kind, entries, around)
 	local own
 	if entries.retry then
@@ -140,7 +145,7 @@ end
 local function foreach(check, step, given, entries, around)
 	step.items = given.items and items_of(check, given.items)
 	step.parallel, step.max_items = given.parallel or 1, given.max_items
-	step.label = type(step.items) == "string" and label_of("foreach " .. step.items)
+	step.label = said(step) and label_of(said(step))
 		or "foreach over " .. count(#(step.items or {}), "item")
 	check.loops = check.loops + 1
 	step.steps = body(check, entries, step, inside(around, ""))
@@ -283,6 +288,23 @@ function read_list(check, node, name, around)
 		end
 	end
 	return out
+end
+
+local function lists_in(step)
+	return { step.steps or {}, step.on_failure and step.on_failure.steps or {}, step.on_success and step.on_success.steps or {} }
+end
+
+---Give the steps labels without what is secret: it has to be hidden before a label is cut.
+---@param list runner.workflow.Step[]
+---@param mask fun(text: string): string
+function M.relabel(list, mask)
+	for _, step in ipairs(list) do
+		local text = said(step)
+		step.label = text and label_of(mask(text)) or step.label
+		for _, below in ipairs(lists_in(step)) do
+			M.relabel(below, mask)
+		end
+	end
 end
 
 ---A list of steps, or a single one. Steps that are wrong are left out.

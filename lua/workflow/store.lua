@@ -291,6 +291,14 @@ end
 
 -- --- the file --------------------------------------------------------------------------------------
 
+---Call f(…), which only reads: all of it sees one state of the database.
+---@param f function
+---@param ... any
+---@return any ... what f returned
+function Store:snapshot(f, ...)
+	return self:_open():read(f, ...)
+end
+
 ---Read the whole database: true, or PRECONDITION where it is damaged.
 ---@return true
 function Store:integrity()

@@ -101,14 +101,15 @@ end
 ---What a retry rule and a classification ask of a step.
 ---@param step runner.workflow.Step
 ---@param result runner.Result
+---@param settings table
 ---@return table
-function M.rules(step, result)
+function M.rules(step, result, settings)
 	local retry, limit = step.retry, step.timeout_ms
 	if limit and result.duration_ms < limit then
 		limit = nil -- a shorter limit ended it
 	end
 	return { rules = retry and retry.on, only = retry and retry.policy and retry.policy.on, retry = retry ~= nil,
-		limit_ms = limit, maybe = retry and retry.policy and retry.policy.maybe,
+		mask = settings.mask, limit_ms = limit, maybe = retry and retry.policy and retry.policy.maybe,
 		unknown_transient = retry and retry.unknown_transient }
 end
 
@@ -139,15 +140,17 @@ end
 ---@param result runner.Result
 ---@param verdict runner.workflow.Verdict
 ---@param output string
+---@param settings table
 ---@return table
-function M.failure(result, verdict, output)
+function M.failure(result, verdict, output, settings)
+	local stderr = settings.mask and settings.mask(result.stderr) or result.stderr -- before it is cut
 	return {
 		ok = false, output = output:gsub("[\r\n]+$", ""), status = result.status, signal = result.signal,
 		duration_ms = result.duration_ms, truncated = result.truncated, suggestion = result.suggestion,
 		code = verdict.code, message = verdict.message, reason = verdict.reason, transient = verdict.transient,
 		retry_after_ms = verdict.retry_after_ms,
 		context = { status = result.status, signal = result.signal, errno = result.errno,
-			stderr = result.stderr ~= "" and result.stderr:sub(-TAIL) or nil },
+			stderr = stderr ~= "" and stderr:sub(-TAIL) or nil },
 	}
 end
 

@@ -78,6 +78,32 @@ load workflow
 	expect '"TOKEN_A" in e.error.message and e.data is None'
 }
 
+@test "a secret is hidden before a text is cut: no beginning of it is left in labels, log lines, messages" {
+	workflow cut <<-'YAML'
+		name: cut
+		secrets: { TOKEN: { env: TOKEN_IN }, OWN: "inline-0123456789" }
+		commands:
+		  - shell: "true || echo 0123456789012345678901234567890123456789 inline-0123456789"
+		  - shell: 'printf "%0163d %s\n" 1 "$TOKEN" >&2; exit 3'
+		    on_failure: continue
+		  - claude: "ask"
+		    retry: false
+		    on_failure: continue
+		  - shell: 'echo "$TOKEN" >&2; head -c 4085 /dev/zero | tr "\000" x >&2; exit 4'
+	YAML
+	turns 'printf "{\"type\":\"result\",\"is_error\":true,\"result\":\"%0196d %s\"}" 1 "$TOKEN"'
+	CLEAN_ENV+=(TOKEN_IN=token-9876543210)
+	call workflow run cut.yaml
+	envelope 1
+	expect '"xxx" in e.error.context.stderr'
+	expect 'e.data.steps[0].label.endswith("***")'
+	! grep -aE 'inline-|token-|[a-z-]9876|9876543' out.txt err.txt
+	! grep -raE 'inline-0|token-9|543210' state
+	call workflow plan cut.yaml
+	envelope 0
+	! grep -E 'inline-' out.txt
+}
+
 @test "a variable that held a secret is not kept: a resumed run is refused, not given ***" {
 	workflow held <<<'{ name: held, vars: { v: }, secrets: [T], commands: [ { shell: "exit 3" } ] }'
 	call T=env-s3cret-value workflow run held.yaml --var v=x-env-s3cret-value

@@ -21,7 +21,7 @@ return {
 	end,
 	run = function(args)
 		local workflow = assert(start.load(args.file, true))
-		local plan = schedule.describe(workflow, start.seed(args))
+		local plan = schedule.describe(workflow, start.seed(args), start.mask_of(workflow))
 		session.texts.text = host.clean(schedule.text(plan))
 		return plan
 	end,

@@ -74,6 +74,23 @@ function Database:write(f, ...)
 	return self:_committed(self._conn:transaction(f, ...))
 end
 
+function Database:_read(ok, ...)
+	self._conn:exec "ROLLBACK" -- nothing was changed; and a failure may have ended it already
+	if not ok then
+		error(..., 0)
+	end
+	return ...
+end
+
+---Call f(…), which only reads, inside one transaction: others' changes come behind it.
+---@param f function
+---@param ... any
+---@return any ... what f returned
+function Database:read(f, ...)
+	self:exec "BEGIN"
+	return self:_read(pcall(f, ...))
+end
+
 ---Read all of it: true, or an error.
 ---@param pragma? "quick_check"|"integrity_check" default: the whole check
 ---@return true
@@ -203,7 +220,8 @@ local function begin_writing(db, check)
 	if version_of(db) < schema.VERSION or mode_of(db) ~= "wal" then
 		set_up(db)
 	end
-	if check and fs.stat(db.path).size <= CHECKED_MAX then
+	local stat = check and fs.stat(db.path)
+	if stat and stat.size <= CHECKED_MAX then -- one that is gone by now, the first transaction tells of
 		db:check "quick_check"
 	end
 end

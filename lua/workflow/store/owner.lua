@@ -10,7 +10,7 @@ local host = require "runner.host"
 
 local M = {}
 
-local PROBE_MS = 250 -- M.holder takes the lock for an instant
+local PROBE_MS = 250 -- whoever looks takes the lock for an instant
 local ORPHANS_MS = 10000 -- the grace of a step whose runner was killed
 
 ---@class runner.workflow.Ownership
@@ -58,12 +58,14 @@ local function is_dead(pid)
 	return not stat or stat:find "%) [ZX] [^)]*$" ~= nil
 end
 
--- One who died leaves its steps to their shepherds, which soon have ended them.
+-- One who died leaves its steps to their shepherds, which soon have ended them. A new
+-- holder's name comes behind its lock: until then the file names the one before.
 local function take_lock(path)
-	local handle, why, about = fs.lock(path, { wait_ms = PROBE_MS })
-	if why == "held" and about.pid and is_dead(about.pid) then
-		return fs.lock(path, { wait_ms = ORPHANS_MS })
-	end
+	local give_up = host.now() + ORPHANS_MS
+	local handle, why, about
+	repeat
+		handle, why, about = fs.lock(path, { wait_ms = PROBE_MS })
+	until why ~= "held" or not (about.pid and is_dead(about.pid)) or host.now() > give_up
 	return handle, why, about
 end
 
@@ -92,17 +94,20 @@ end
 ---@param id string
 ---@return integer?
 function M.holder(dir, id)
-	local path = lock_path(dir, id)
-	if not fs.stat(path) then
-		return nil
+	local about = fs.locked(lock_path(dir, id))
+	return about and (about.pid or 0)
+end
+
+---Is a process the child of another? Where that can't be told, it is.
+---@param pid integer
+---@param parent integer
+---@return boolean
+function M.is_child(pid, parent)
+	local stat = fs.read(("/proc/%d/stat"):format(pid))
+	if stat then
+		return stat:match "%) %S (%d+) [^)]*$" == tostring(parent)
 	end
-	local handle, why, about = fs.lock(path, { shared = true })
-	if why == "held" then
-		return about.pid or 0
-	elseif handle then
-		handle:release()
-	end
-	return nil
+	return not fs.stat "/proc/self/stat"
 end
 
 return M

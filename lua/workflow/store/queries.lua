@@ -100,12 +100,12 @@ local LIST = [[
 
 ---Runs, newest first, with the counts `steps` (that were started), `steps_completed`
 ---(skipped ones included), `steps_failed` and `attempts`.
----@param opts? {state?: string, workflow?: string, limit?: integer} limit: default 50
+---@param opts? {id?: string, state?: string, workflow?: string, limit?: integer} limit: default 50
 ---@return table[]
 function M:list(opts)
 	opts = opts or {}
 	local where, values = {}, {}
-	for _, name in ipairs { "state", "workflow" } do
+	for _, name in ipairs { "id", "state", "workflow" } do
 		if opts[name] then
 			where[#where + 1] = name .. " = ?"
 			values[#values + 1] = opts[name]
