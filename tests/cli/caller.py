@@ -157,7 +157,7 @@ def flags_untouched():
     fds = (pipes[0][0], pipes[1][1], pipes[2][1])
     before = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in fds]
     p = subprocess.Popen([RUNNER, "hello"], stdin=fds[0], stdout=fds[1], stderr=fds[2])
-    assert p.wait(timeout=10) == 0
+    assert p.wait(timeout=PATIENCE_S) == 0
     assert [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in fds] == before
 
 
@@ -168,7 +168,7 @@ def socket_stdio():
     raw = b""
     while chunk := ours.recv(65536):
         raw += chunk
-    assert p.wait(timeout=10) == 0 and envelope(raw)["ok"], raw
+    assert p.wait(timeout=PATIENCE_S) == 0 and envelope(raw)["ok"], raw
 
 
 def slow_reader():
@@ -177,7 +177,7 @@ def slow_reader():
     while chunk := os.read(p.stdout.fileno(), 100_000):
         raw += chunk
         time.sleep(0.01)
-    assert p.wait(timeout=10) == 0 and len(envelope(raw)["data"]) == 50000
+    assert p.wait(timeout=PATIENCE_S) == 0 and len(envelope(raw)["data"]) == 50000
 
 
 def many_runs():

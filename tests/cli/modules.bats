@@ -67,7 +67,7 @@ LUA
 	call hostile --timeout 200ms
 	assert_envelope
 	[ "$status" -eq 10 ]
-	[ "$elapsed_ms" -lt 2000 ]
+	[ "$elapsed_ms" -lt 20000 ]
 }
 
 @test "a stack overflow in C is a crash by signal" {
@@ -82,7 +82,7 @@ LUA
 	call hostile
 	assert_envelope
 	[ "$status" -eq 0 ]
-	[ "$elapsed_ms" -lt 2500 ]
+	[ "$elapsed_ms" -lt 30000 ]
 	expect '[w["code"] for w in e.warnings] == ["PROCESS_LEFT"]'
 	assert_no_process_left
 }
@@ -92,7 +92,7 @@ LUA
 	call hostile
 	assert_envelope
 	[ "$status" -eq 1 ]
-	[ "$elapsed_ms" -lt 2500 ]
+	[ "$elapsed_ms" -lt 30000 ]
 	assert_no_process_left
 }
 
@@ -100,12 +100,12 @@ LUA
 	local forged
 	for forged in '"garbage garbage garbage"' '("R F"):rep(100000)' '"RF\1\1\255\255\255\127"' \
 		'"RF\14\1\40\0\0\0" .. ("\255"):rep(40)' '("\0"):rep(100)'; do
-		hostile <<<"hostile.forge($forged) ctx:sleep(5) return {}"
-		call hostile --timeout 3s
+		hostile <<<"hostile.forge($forged) ctx:sleep(50) return {}"
+		call hostile --timeout 40s
 		assert_envelope
 		[ "$status" -eq 1 ]
 		expect 'e.error.code in ("COMMAND_CRASHED", "OUTPUT_TOO_LARGE")'
-		[ "$elapsed_ms" -lt 2500 ]
+		[ "$elapsed_ms" -lt 30000 ]
 	done
 	hostile <<<'hostile.forge("RF\14\1\200\0\0\0half") os.exit(0)'
 	call hostile
@@ -125,9 +125,9 @@ LUA
 		local function field(name, bytes) return string.pack("<Bs4", index(ids, name) - 1, bytes) end
 		local payload = field("ok", string.pack("<i8", 1)) .. field("data", '{"a":"\\u001b[31m"}')
 		hostile.forge("RF" .. string.pack("<BBs4", index(src, "RESULT"), 1, payload))
-		ctx:sleep(5)
+		ctx:sleep(50)
 LUA
-	call FRAME_DEF="$ROOT/src/common/frame.def" FRAME_H="$ROOT/src/common/frame.h" hostile --timeout 3s
+	call FRAME_DEF="$ROOT/src/common/frame.def" FRAME_H="$ROOT/src/common/frame.h" hostile --timeout 40s
 	assert_envelope
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "INVALID_RESULT"'
@@ -154,7 +154,7 @@ CHILDREN='local function children() local n = 0
 
 @test "a C module that waits for all its children never meets the guard" {
 	hostile <<<'hostile.fork_and_sleep(0) hostile.fork_and_sleep(0) return { hostile.wait_all() }'
-	call hostile --timeout 10s
+	call hostile
 	assert_envelope
 	expect 'e.data == [2] and e.warnings == []'
 }
@@ -177,22 +177,21 @@ CHILDREN='local function children() local n = 0
 @test "what was detached behind a guard's back outlives a killed supervisor too" {
 	[ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
 	hostile <<'LUA'
-		io.open("pid", "w"):write(ctx:spawn({ "sleep", "30", detach = true }).pid):close()
-		hostile.fork_and_sleep(60)
+		io.open("pid", "w"):write(ctx:spawn({ "sleep", "100", detach = true }).pid):close()
+		hostile.fork_and_sleep(100)
 		hostile.block()
 		io.open("ready", "w"):close()
 		while true do end
 LUA
 	env -i "${CLEAN_ENV[@]}" "${RUNNER:?}" hostile >out.txt 2>err.txt </dev/null 3>&- &
-	local supervisor=$! left
-	for _ in {1..200}; do [ -e ready ] && break || sleep 0.05; done
-	[ -e ready ]
+	local supervisor=$!
+	until_true [ -e ready ]
 	kill -KILL "$supervisor"
-	for _ in {1..100}; do
-		left=$(processes_left | wc -l)
-		[ "$left" -gt 1 ] || break
-		sleep 0.05
-	done
-	[ "$(processes_left)" = "/proc/$(<pid)/environ" ]
+	until_true only_left "/proc/$(<pid)/environ"
 	kill "$(<pid)"
+}
+
+# That is what there still is of this test.
+only_left() {
+	[ "$(processes_left)" = "$1" ]
 }

@@ -15,7 +15,7 @@ prepare() {
 		<<<'if ctx.attempt == 1 then ctx:fail("RATE_LIMITED", "429", { retry_after_ms = 400 }) end return {}'
 	call limited
 	assert_envelope
-	[ "$status" -eq 0 ] && [ "$elapsed_ms" -ge 400 ] && [ "$elapsed_ms" -lt 5000 ]
+	[ "$status" -eq 0 ] && [ "$elapsed_ms" -ge 400 ] && [ "$elapsed_ms" -lt 20000 ]
 	expect 'e.meta["retry_history"][0]["delay_ms"] == 400'
 	command_of limited 'retry = { retries = 1, delay = "300ms", jitter = "none" },' \
 		<<<'if ctx.attempt == 1 then ctx:fail("RATE_LIMITED", "429", { retry_after_ms = 5 }) end return {}'
@@ -25,14 +25,14 @@ prepare() {
 
 @test "declared and registry hints are advice, not waits" {
 	command_of limited 'retry = { retries = 1, delay = "1ms", jitter = "none" },
-		exit_codes = { RATE_LIMITED = { retry_after_ms = 20000, retry_strategy = "linear_backoff" } },' \
+		exit_codes = { RATE_LIMITED = { retry_after_ms = 60000, retry_strategy = "linear_backoff" } },' \
 		<<<'ctx:fail("RATE_LIMITED", "429")'
 	call limited
 	assert_envelope
-	[ "$elapsed_ms" -lt 10000 ]
+	[ "$elapsed_ms" -lt 30000 ]
 	expect 'e.meta["retry_history"][0]["delay_ms"] == 1'
 	call limited --retries 0
-	expect 'e.error.retryable is True and e.error.retry_after_ms == 20000 and e.error.retry_strategy == "linear_backoff"'
+	expect 'e.error.retryable is True and e.error.retry_after_ms == 60000 and e.error.retry_strategy == "linear_backoff"'
 }
 
 @test "a failure's own wait above max_delay, or beyond the timeout, stops now: still retryable, RETRY_BUDGET" {

@@ -43,6 +43,7 @@ return {
 			ctx:step "download"
 			ctx:step "install"
 		end
+		io.open("marker", "w"):close()
 		ctx:sleep(60)
 	end,
 }
@@ -106,16 +107,16 @@ LUA
 }
 
 @test "REQ-F-012: a timeout answers with the wire format of the document" {
-	call slow --timeout 300ms --grace 100ms
+	reaching marker slow --grace 100ms
 	assert_envelope
 	[ "$status" -eq 10 ]
-	expect 'e.error.code == "TIMEOUT" and e.error.message == "Command exceeded timeout of 300ms"'
+	expect "e.error.code == 'TIMEOUT' and e.error.message == 'Command exceeded timeout of ${limit_ms}ms'"
 	expect 'e.error.retryable is True and e.error.phase == "execution"'
-	expect 'e.meta.timeout_ms == 300 and 300 <= e.meta.duration_ms < 1500'
+	expect "e.meta.timeout_ms == $limit_ms and $limit_ms <= e.meta.duration_ms < $((limit_ms + 20000))"
 }
 
 @test "REQ-F-012: completed and pending steps are in a timeout's data" {
-	call slow --stepped --timeout 300ms
+	reaching marker slow --stepped
 	assert_envelope
 	expect 'e.data.completed_steps == ["validate", "download"]'
 	expect 'e.data.pending_steps == ["install", "activate"]'
@@ -153,11 +154,18 @@ LUA
 }
 
 @test "REQ-F-012: duration_ms is the actual elapsed time, within 20 ms of the caller's" {
-	call slow --timeout 700ms
-	local told
-	told=$(field e.meta.duration_ms)
 	# start-up and a loaded machine's scheduling stand outside the figure
-	[ "$told" -ge 700 ] && [ "$told" -le "$elapsed_ms" ] && [ $((elapsed_ms - told)) -lt 120 ]
+	local told least=1000000 most=20
+	[ -z "${ASAN_OPTIONS:-}" ] || most=500 # a leak check comes after the answer
+	for _ in {1..20}; do
+		call slow --timeout 200ms
+		told=$(field e.meta.duration_ms)
+		[ "$told" -ge 200 ] && [ "$told" -le "$elapsed_ms" ]
+		[ $((elapsed_ms - told)) -ge "$least" ] || least=$((elapsed_ms - told))
+		[ "$least" -ge "$most" ] || return 0
+	done
+	echo "never within $most ms: at best $least ms" >&2
+	false
 }
 
 @test "REQ-F-078: success after two retries says so in meta" {
@@ -212,21 +220,21 @@ LUA
 return { description = "x", danger_level = "safe",
 	run = function(_, ctx) ctx:sleep(1) ctx:fail("UNAVAILABLE", "503") end }
 LUA
-	call second --timeout 2s --retries 5 --retry-delay 0
+	call second --timeout 2s --retries 60 --retry-delay 0
 	assert_envelope
-	[ "$elapsed_ms" -ge 1900 ] && [ "$elapsed_ms" -lt 5000 ]
+	[ "$elapsed_ms" -ge 1900 ] && [ "$elapsed_ms" -lt 30000 ]
 	expect 'e.meta.duration_ms >= 1900'
 }
 
 @test "a wait that does not fit ends at once with RETRY_BUDGET, still retryable" {
-	echo 'return { retry = { retries = 5, delay = "3s", jitter = "none", strategy = "constant" } }' >runner.lua
+	echo 'return { retry = { delays = { "1s", "100s" }, max_delay = "100s", jitter = "none" } }' >runner.lua
 	command_file instant <<'LUA'
 return { description = "x", danger_level = "safe",
 	run = function(_, ctx) ctx:fail("UNAVAILABLE", "503") end }
 LUA
-	call instant --timeout 6s
+	call instant --timeout 60s
 	assert_envelope
-	[ "$elapsed_ms" -ge 2950 ] && [ "$elapsed_ms" -lt 5500 ]
+	[ "$elapsed_ms" -ge 950 ] && [ "$elapsed_ms" -lt 40000 ]
 	expect 'e.error.retryable is True and [w["code"] for w in e.warnings] == ["RETRY_BUDGET"]'
 	expect 'e.meta.retries == 1'
 }
