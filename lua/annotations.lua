@@ -566,6 +566,14 @@ function fs.read(path, max) end
 ---@return string? errno
 function fs.write(path, text, mode, durable) end
 
+---Write a file whose name is free, else EEXIST: of those that try at once, one does.
+---@param path string
+---@param text string
+---@return boolean? ok
+---@return string? message
+---@return string? errno
+function fs.create(path, text) end
+
 ---Wait until a file or directory is on the disk.
 ---@param path string
 ---@return boolean? ok
@@ -603,6 +611,13 @@ function fs.copy_tree(from, to) end
 ---@return string? message
 ---@return table|string|nil about
 function fs.lock(path, options) end
+
+---Who holds the lock of a file for itself alone: {pid, since, age_ms}; nil when nobody does. Nothing is made or written.
+---@param path string
+---@return table? holder
+---@return string? message
+---@return string? errno
+function fs.locked(path) end
 
 return fs
 ]==]

@@ -34,11 +34,15 @@ local function must(ctx, ok, why, errno)
 	end
 end
 
-local function refuse_existing(ctx, path)
-	if fs.lstat(path) then
+-- Looking first whether the name is free would overwrite what appears behind the look.
+local function create(ctx, path, text)
+	must(ctx, fs.mkdirs(path:match("^(.*)/")))
+	local ok, why, errno = fs.create(path, text)
+	if errno == "EEXIST" then
 		ctx:fail("ALREADY_EXISTS", ("%s exists already and was left as it is"):format(shown(path)),
 			{ fix_required = "Choose another name, or edit that file", context = { path = path } })
 	end
+	must(ctx, ok, why, errno)
 end
 
 return {
@@ -67,10 +71,8 @@ return {
 		local words = words_of(args.name)
 		local folder = session.project.commands or host.getcwd() .. "/commands"
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
-		refuse_existing(ctx, path)
-		must(ctx, fs.mkdirs(path:match("^(.*)/")))
-		must(ctx, fs.write(path, template.text(table.concat(words, " "))))
 		local command = table.concat(words, " ")
+		create(ctx, path, template.text(command))
 		return {
 			path = shown(path), command = command, effect = "created",
 			suggestion = ("Run it: runner %s --name Ada. Then edit %s and check it: runner lint %s"):format(command,

@@ -9,10 +9,10 @@
  *   rename(from, to)            symlink(target, link)   readlink(path)
  *   unlink(path)                rmdir(path)             remove_tree(path)
  *   realpath(path)              touch(path)
- *   read(path[, max])           write(path, text[, mode])
+ *   read(path[, max])           write(path, text[, mode])   create(path, text)
  *   fsync(path)                 fsync_tree(path)
  *   swap_symlink(target, link)  copy_tree(from, to)
- *   lock(path[, {shared, wait_ms}])
+ *   lock(path[, {shared, wait_ms}])                         locked(path)
  *
  * All return `nil, "rename a → b: No such file or directory", "ENOENT"` on
  * failure; without anything better to return, `true` on success.
@@ -250,10 +250,12 @@ static int fs_touch(lua_State *L)
 
 static const luaL_Reg functions[] = {
 	{ "copy_tree", fs_lua_copy_tree },
+	{ "create", fs_lua_create },
 	{ "fsync", fs_lua_fsync },
 	{ "fsync_tree", fs_lua_fsync_tree },
 	{ "list", fs_lua_list },
 	{ "lock", fs_lua_lock },
+	{ "locked", fs_lua_locked },
 	{ "lstat", fs_lua_lstat },
 	{ "mkdir", fs_mkdir },
 	{ "mkdirs", fs_mkdirs },

@@ -44,6 +44,7 @@ int fs_lua_list(lua_State *L);
 /* --- fs_file.c --- */
 int fs_lua_read(lua_State *L);
 int fs_lua_write(lua_State *L);
+int fs_lua_create(lua_State *L);
 int fs_lua_swap_symlink(lua_State *L);
 int fs_lua_fsync(lua_State *L);
 
@@ -56,5 +57,6 @@ int fs_lua_fsync_tree(lua_State *L);
 /* Of the lock at that index; -1: given back. Raises for other types. */
 int fs_lock_descriptor(lua_State *L, int index);
 int fs_lua_lock(lua_State *L);
+int fs_lua_locked(lua_State *L);
 
 #endif

@@ -187,6 +187,34 @@ int fs_lua_write(lua_State *L)
 	return fs_result(L, write_path(path, bytes, n, mode, durable), "write", path, NULL);
 }
 
+static int create_path(const char *path, const char *bytes, size_t n)
+{
+	int fd = xopen(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+	int status, saved;
+
+	if (fd < 0)
+		return -1;
+	status = write_bytes(fd, bytes, n) < 0 ? -1 : fsync(fd);
+	xclose(&fd);
+	if (status == 0)
+		return fs_sync_parent(path);
+	saved = errno;
+	unlink(path);
+	errno = saved;
+	return -1;
+}
+
+/* create(path, text): a file of a name that is free, else EEXIST; of those that
+ * try at once, one does. What can't be completed is taken away. */
+int fs_lua_create(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	size_t n;
+	const char *bytes = luaL_checklstring(L, 2, &n);
+
+	return fs_result(L, create_path(path, bytes, n), "create", path, NULL);
+}
+
 /* --- symbolic links and durability ------------------------------------------------------ */
 
 static int swap_symlink(const char *target, const char *link)

@@ -41,11 +41,15 @@ static void write_holder(int fd)
 		return; /* only a hint: the lock itself is flock's */
 }
 
-/* Push {pid=, since=, age_ms=}; empty when the holder has not said yet. */
-static void push_holder(lua_State *L, const char *path)
+static int open_to_look(const char *path)
+{
+	return xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+/* Push {pid=, since=, age_ms=}; empty when the holder has not said yet. Closes fd. */
+static void push_holder(lua_State *L, int fd)
 {
 	char line[64] = "";
-	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	ssize_t n = fd < 0 ? 0 : xread(fd, line, sizeof(line) - 1);
 	long pid;
 	double since;
@@ -184,6 +188,28 @@ int fs_lua_lock(lua_State *L)
 		return fs_fail(L, "lock", path, NULL);
 	lua_pushnil(L);
 	lua_pushliteral(L, "held");
-	push_holder(L, path);
+	push_holder(L, open_to_look(path));
 	return 3;
+}
+
+/*
+ * locked(path): {pid=, since=, age_ms=} of who holds the lock for itself alone; nil
+ * when nobody does; nil, message, errno name. Nothing is made or written: whoever
+ * looks never passes for the holder.
+ */
+int fs_lua_locked(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	int fd = open_to_look(path);
+	int status = fd < 0 ? -1 : flock(fd, LOCK_SH | LOCK_NB);
+
+	if (status < 0 && errno == EWOULDBLOCK)
+		return push_holder(L, fd), 1;
+	if (status < 0 && errno != ENOENT) {
+		xclose(&fd);
+		return fs_fail(L, "look at the lock", path, NULL);
+	}
+	xclose(&fd);
+	lua_pushnil(L);
+	return 1;
 }

@@ -42,6 +42,16 @@ load helper
 	[ "$status" -eq 6 ]
 }
 
+@test "of many that write the same file at once, one does" {
+	local n
+	for n in {1..12}; do
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" new hello >"out.$n" 2>/dev/null </dev/null 3>&- &
+	done
+	wait
+	[ "$(cat out.* | grep -c '"effect":"created"')" -eq 1 ]
+	[ "$(cat out.* | grep -c '"code":"ALREADY_EXISTS"')" -eq 11 ]
+}
+
 @test "what is no name, and a built-in's, is an argument error, and nothing is written" {
 	local name
 	for name in ../x /etc/x a..b .x "a b" "" a. help lint.x a.b.c.d.e "$(printf 'x%.0s' {1..65})" 'ä'; do
