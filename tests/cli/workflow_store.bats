@@ -48,6 +48,38 @@ load workflow
 	envelope 6
 }
 
+# Its runner died long ago; whoever holds the lock now has not written its own number yet.
+@test "cancel never signals a process that only has the number of an earlier owner" {
+	three
+	killed
+	local innocent holder
+	sleep 30 3>&- &
+	innocent=$!
+	sql "update runs set owner = $innocent" >/dev/null
+	flock -F "state/runner/runs/$id.lock" sh -c "touch held; exec sleep 0.7" 3>&- &
+	holder=$!
+	until_true [ -e held ]
+	call workflow cancel "$id"
+	envelope 0
+	kill "$innocent"
+	wait "$holder"
+}
+
+@test "of two that cancel at once, one does" {
+	three
+	killed
+	flock -F "state/runner/runs/$id.lock" sh -c "touch held; until [ -e let ]; do sleep 0.01; done" 3>&- &
+	until_true [ -e held ]
+	local n
+	for n in 1 2; do
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$id" >"cancel.$n" 2>/dev/null </dev/null 3>&- &
+	done
+	sleep 0.3 # both have seen that it runs
+	touch let
+	wait
+	[ "$(cat cancel.? | grep -o '"effect":"[a-z]*"' | sort | xargs)" = "effect:unchanged effect:updated" ]
+}
+
 # --- a store that refuses -------------------------------------------------------------
 
 # call, as somebody who may read everything here and write nothing

@@ -762,6 +762,32 @@ describe("a run's owner", function()
 		db:own "r":release()
 	end)
 
+	-- The lock comes before the name in its file; until then a dead one's stands there.
+	it("is not waited for like a dead one whose name still stands in the lock", function()
+		local file = dir .. "/state/runner/runs/r.lock"
+		assert(fs.mkdirs(dir .. "/state/runner/runs", 448))
+		assert(fs.write(file, "4194305 1.0\n")) -- no process has so high a number
+		local pipe = assert(io.popen(("exec flock -F -x %s sh -c 'echo; sleep 0.4; echo $$ 1.0 >%s; sleep 3'"):format(file, file)))
+		pipe:read "l"
+		local db <close>, started = open(), host.now()
+		local e = failure(db.own, db, "r")
+		assert.are.equal("LOCK_HELD", e.code)
+		assert.is_true(host.now() - started < 2500, host.now() - started .. " ms")
+		assert.are_not.equal(4194305, e.context.owner_pid)
+		pipe:close()
+	end)
+
+	it("is looked for without a trace", function()
+		local db <close> = open()
+		local file = dir .. "/state/runner/runs/r.lock"
+		db:own "r":release()
+		assert.is_nil(db:owner "r")
+		assert.are.same({}, fs.list(dir .. "/state/runner/runs"))
+		assert(fs.write(file, "1 1.0\n"))
+		assert.is_nil(db:owner "r")
+		assert.are.equal("1 1.0\n", fs.read(file))
+	end)
+
 	it("leaves no file behind when it gives the run back", function()
 		local db = open()
 		local lock = db:own "r/../x"

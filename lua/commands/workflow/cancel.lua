@@ -1,23 +1,34 @@
 -- runner workflow cancel ID: end a run, also one that another runner is executing.
 
 local host = require "runner.host"
+local owner = require "runner.workflow.store.owner"
 local report = require "runner.workflow.report"
 local store = require "runner.workflow.store"
 
 local WAIT_MS, LOOK_MS = 15000, 50
 
+-- Whom to tell: the supervisor of who holds the run. A number that the store has of an
+-- earlier owner may be anybody's by now: one who resumes the run has yet to write its own.
+local function supervisor_of(db, id, holder)
+	local pid = math.tointeger(db:find(id).owner)
+	return pid and pid > 1 and owner.is_child(holder, pid) and pid or nil
+end
+
+local function raise_deaf(ctx, id, pid)
+	ctx:fail("UNAVAILABLE", ("Process %d, which runs %s, does not end"):format(pid, id),
+		{ retryable = true, suggestion = "Try again; what a step is doing may take its time to end" })
+end
+
 -- Its supervisor ends it as after Ctrl+C: nothing is left, and the store knows.
-local function end_owner(ctx, db, row)
-	local pid = row.owner and math.tointeger(row.owner)
-	if not db:owner(row.id) or not pid or pid <= 1 then
-		return
-	end
-	ctx:run { "/bin/sh", "-c", 'kill -TERM "$1"', "sh", tostring(pid) }
-	local till = host.now() + WAIT_MS
-	while db:owner(row.id) do
-		if host.now() > till then
-			ctx:fail("UNAVAILABLE", ("Process %d, which runs %s, does not end"):format(pid, row.id),
-				{ retryable = true, suggestion = "Try again; what a step is doing may take its time to end" })
+local function end_owner(ctx, db, id)
+	local give_up, told = host.now() + WAIT_MS, nil
+	for holder in function() return db:owner(id) end do
+		local pid = supervisor_of(db, id, holder)
+		if pid and pid ~= told then
+			ctx:run { "/bin/sh", "-c", 'kill -TERM "$1"', "sh", tostring(pid) }
+			told = pid
+		elseif host.now() > give_up then
+			raise_deaf(ctx, id, told or holder)
 		end
 		host.sleep(LOOK_MS)
 	end
@@ -43,8 +54,8 @@ return {
 		elseif row.state == "completed" then
 			ctx:fail("CONFLICT", ("Run %s has completed; nothing is left to cancel"):format(row.id))
 		end
-		local before = report.state(db, row)
-		end_owner(ctx, db, row)
+		local before = report.settled(db, row).state
+		end_owner(ctx, db, row.id)
 		local lock = db:own(row.id)
 		ctx:defer(function()
 			lock:release()
@@ -52,9 +63,10 @@ return {
 		row = db:find(row.id)
 		if row.state == "completed" then
 			ctx:fail("CONFLICT", ("Run %s completed before it could be cancelled"):format(row.id))
+		elseif row.state == "cancelled" then
+			return { id = row.id, state = "cancelled", effect = "unchanged" }
 		end
-		db:interrupt(row.id, { code = "CANCELLED", message = "The run was cancelled" })
-		db:set_run(row.id, { state = "cancelled" })
+		db:interrupt(row.id, { state = "cancelled", message = "The run was cancelled" })
 		return { id = row.id, state = "cancelled", before = before, effect = "updated" }
 	end,
 }

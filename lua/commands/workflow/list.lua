@@ -19,7 +19,8 @@ local function find(db, args)
 	for _, stored in ipairs(STORED[args.state] or { args.state or false }) do
 		local rows = db:list { state = stored or nil, workflow = args.workflow, limit = args.limit }
 		for _, row in ipairs(rows) do
-			found[#found + 1] = (not args.state or report.state(db, row) == args.state) and row or nil
+			row = report.settled(db, row)
+			found[#found + 1] = (not args.state or row.state == args.state) and row or nil
 		end
 	end
 	return STORED[args.state] and newest_first(found, args.limit) or found
@@ -40,7 +41,7 @@ return {
 		local db <close> = store.open { readonly = true }
 		local rows = json.array {}
 		for i, row in ipairs(find(db, args)) do
-			rows[i] = report.summary(db, row)
+			rows[i] = report.summary(row)
 		end
 		return rows
 	end,
