@@ -137,7 +137,7 @@ local function long(s, tokens, i)
 	return i
 end
 
--- "-n5", "-n=5", "-n 5", "-abc" for booleans.
+-- "-n5", "-n=5", "-n 5", "-abc" and "-a=no" for booleans.
 local function short(s, tokens, i)
 	local token = tokens[i]
 	for at = 2, #token do
@@ -146,7 +146,7 @@ local function short(s, tokens, i)
 		if not row then
 			local spelt = (at == 2 or not letter:find("%w")) and token:match("^[^=]*") or "-" .. letter
 			return unknown(s, tokens, i, spelt, token:find("=", 1, true))
-		elseif row.type == "boolean" then
+		elseif row.type == "boolean" and token:sub(at + 1, at + 1) ~= "=" then
 			put(s, row, true, "-" .. letter, "flag")
 		elseif at < #token then
 			take(s, row, (token:sub(at + 1):gsub("^=", "")), "flag")
@@ -205,14 +205,15 @@ end
 local function from_default(s, row)
 	local value = row.default
 	if type(value) == "function" then
-		value = value(s.opts.config or {})
+		value = values.ask(row, "default", s.opts.config)
 	end
 	if value == nil then
 		return false
 	end
 	local accepted, why = values.accept(row, value, values_of(s, row))
 	if why then
-		complain(s, "invalid", row, tostring(value), why, "default", values_of(s, row))
+		local shown = type(value) == "table" and "a list" or tostring(value)
+		complain(s, "invalid", row, shown, why, "default", values_of(s, row))
 	end
 	s.values[row.name], s.given[row.name] = accepted, "default"
 	return true

@@ -267,7 +267,12 @@ local function attempt(found, words, project)
 	if not command then
 		return fail_early(found.name, problem, tokens)
 	end
-	local parsed = args.parse(command.args or {}, tokens, { config = project.config })
+	local ok, parsed, traceback, cancelled = host.protect(args.parse, command.args or {}, tokens, { config = project.config })
+	if cancelled then
+		error("cancelled", 0)
+	elseif not ok then
+		return fail_early(found.name, errors.normalise(parsed, traceback), tokens)
+	end
 	local settled = limits.settle(command, parsed, project, launch.seed_text)
 	session.command, session.framework, session.settled = command, parsed.framework, settled
 	session.format = format_of(parsed.framework)

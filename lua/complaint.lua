@@ -212,14 +212,18 @@ function M.near(spelt, rows)
 	local candidates = {}
 	for _, list in ipairs({ rows, flags.rows }) do
 		for _, row in ipairs(list) do
-			candidates[#candidates + 1] = "--" .. row.flag
+			candidates[#candidates + 1] = row.flag
 			if row.type == "boolean" then
-				candidates[#candidates + 1] = "--no-" .. row.flag
+				candidates[#candidates + 1] = "no-" .. row.flag
 			end
 		end
 	end
 	local name = flags.spelling(spelt:gsub("^%-+", ""))
-	return #name > 1 and suggest.nearest("--" .. name, candidates) or {}
+	local near = #name > 1 and suggest.nearest(name, candidates) or {}
+	for i, flag in ipairs(near) do
+		near[i] = "--" .. flag
+	end
+	return near
 end
 
 ---@param spelt string
@@ -240,7 +244,20 @@ end
 ---@return runner.Problem
 function M.more(n)
 	return { field = "arguments", code = "VALIDATION_ERROR", message = ("There are %d more problems"):format(n),
-		fix_required = "Correct the arguments before retrying" }
+		fix_required = "Correct the arguments before retrying", value = n }
+end
+
+-- How many there are, those included that M.more stands for.
+local function count(problems)
+	local last = problems[#problems]
+	return #problems + (last.field == "arguments" and last.code == "VALIDATION_ERROR" and last.value - 1 or 0)
+end
+
+-- Exit 2 promises that nothing was touched: a code of the registry that has another
+-- exit number stays in `errors`.
+local function lent(code)
+	local known = require("runner.host").registry_code(code)
+	return code ~= "SUCCESS" and not (known and known.entry ~= "ARG_ERROR") and code or "VALIDATION_ERROR"
 end
 
 ---All problems as one error: a single one lends its code, message and suggestion
@@ -249,8 +266,8 @@ end
 ---@return runner.Error
 function M.error(problems)
 	local one = #problems == 1 and problems[1]
-	return errors.new(one and one.code or "VALIDATION_ERROR",
-		one and one.message or ("%d problems with the arguments"):format(#problems), {
+	return errors.new(one and lent(one.code) or "VALIDATION_ERROR",
+		one and one.message or ("%d problems with the arguments"):format(count(problems)), {
 			phase = "validation", retryable = false, side_effects = "none", errors = problems,
 			suggestion = one and one.suggestion or nil,
 			fix_required = one and one.fix_required or "Correct the arguments before retrying",

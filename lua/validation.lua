@@ -4,6 +4,7 @@
 
 local errors = require "runner.errors"
 local host = require "runner.host"
+local rules = require "runner.rules"
 local session = require "runner.session"
 
 local M = {}
@@ -18,15 +19,28 @@ local function check_output(framework, problems)
 	end
 end
 
-local function listed_problems(list)
-	local problems = {}
-	for i, p in ipairs(list) do
-		p = type(p) == "table" and p or { message = tostring(p) }
-		problems[i] = { field = p.field or p.param, code = p.code or "VALIDATION_ERROR",
-			message = p.message or "invalid", value = p.value, suggestion = p.suggestion,
-			fix_required = p.fix_required, line = p.line, column = p.column }
+local function text(v)
+	return type(v) == "string" and v ~= "" and v or nil
+end
+
+-- A text, or a table that has one as its message.
+local function problem(p)
+	p = type(p) == "table" and p or { message = p }
+	return text(p.message) and (p.code == nil or errors.well_formed(p.code)) and {
+		field = text(p.field or p.param), code = p.code or "VALIDATION_ERROR", message = p.message, value = p.value,
+		suggestion = text(p.suggestion), fix_required = text(p.fix_required), line = p.line, column = p.column,
+	} or nil
+end
+
+-- What validate returned as a list of problems; nil when it is none. One alone is
+-- understood.
+local function listed_problems(returned)
+	if returned == nil or returned == true then
+		return {}
+	elseif type(returned) == "string" or type(returned) == "table" and returned.message ~= nil then
+		returned = { returned }
 	end
-	return problems
+	return rules.list(returned, 0, math.huge, problem)
 end
 
 -- A person sees one error, which counts its problems: here is what they are.
@@ -47,20 +61,23 @@ end
 
 -- The command's own validate(args): a list of problems, nil or empty when well.
 local function ask_command(command, values)
-	local ok, list, traceback, cancelled = host.protect(command.validate, values)
+	local returned
+	local ok, problems, traceback, cancelled = host.protect(function()
+		returned = command.validate(values)
+		return listed_problems(returned)
+	end)
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
-		local e = errors.normalise(list, traceback)
+		local e = errors.normalise(problems, traceback)
 		e.phase = "validation"
 		return e
-	elseif type(list) == "string" then
-		list = { list }
-	elseif list ~= nil and list ~= true and type(list) ~= "table" then
-		return errors.new("COMMAND_INVALID", ("%s: validate returned %s; return a list of problems, empty or nil"
-			.. " when all is well"):format(command.path, tostring(list)), { phase = "validation" })
+	elseif not problems then
+		local fix = 'return a list of problems such as { { field = "target", message = "…" } }, empty or nil when all is well'
+		return errors.new("COMMAND_INVALID", ("%s: validate returned %s; %s"):format(command.path,
+			type(returned) == "table" and "a table that is no list of problems" or tostring(returned), fix),
+			{ phase = "validation", fix_required = fix })
 	end
-	local problems = listed_problems(type(list) == "table" and list or {})
 	return #problems > 0 and as_error(problems) or nil
 end
 

@@ -106,17 +106,37 @@ function M.read(row, text, values)
 	return check(row, READ[row.items or row.type](text), values)
 end
 
----The values of an enum row; a function is asked with the project's config.
+---What a function of the declaration gives, asked with the project's config. When it
+---raises, the file is wrong, not the call, unless it raised a code of its own choice.
+---@param row table
+---@param key "default"|"values"
+---@param config? table
+---@return any
+function M.ask(row, key, config)
+	local ok, given = pcall(row[key], config or {})
+	if ok then
+		return given
+	end
+	local errors = require "runner.errors"
+	local e = errors.normalise(given)
+	if e.code == "INTERNAL_ERROR" then
+		e = errors.new("COMMAND_INVALID", ("%s of argument '%s' raised an error: %s"):format(key, row.name, e.message))
+	end
+	e.phase = "validation"
+	error(e, 0)
+end
+
+---The values of an enum row; a function is asked.
 ---@param row table
 ---@param config? table
 ---@return string[]?
 function M.listed(row, config)
 	local values = row.values
 	if type(values) == "function" then
-		values = rules.list(values(config or {}), 0, math.huge, as_text)
+		values = rules.list(M.ask(row, "values", config), 0, math.huge, as_text)
 		if not values then
 			require("runner.errors").raise("COMMAND_INVALID",
-				("values of argument %q must return a list of strings"):format(row.name), { phase = "validation" })
+				("values of argument '%s' must return a list of texts"):format(row.name), { phase = "validation" })
 		end
 	end
 	return values

@@ -183,6 +183,11 @@ return { description = "x", danger_level = "safe", args = { { "n", "integer", de
 		if args.n == 3 then return false end
 		if args.n == 4 then error("oops") end
 		if args.n == 5 then return {} end
+		if args.n == 6 then return { field = "n", message = "6 alone" } end
+		if args.n == 7 then return { field = "n", reason = "no list" } end
+		if args.n == 8 then return { [3] = "a hole" } end
+		if args.n == 9 then return { { field = "n", message = "9", code = "no code" } } end
+		if args.n == 10 then return { { field = "n", message = "gone", code = "NOT_FOUND" } } end
 	end,
 	run = function() local f = io.open("touched", "w") f:close() return {} end }
 LUA
@@ -200,6 +205,58 @@ LUA
 	expect 'e.error.code == "INTERNAL_ERROR" and e.error.phase == "validation" and e.error.side_effects == "none"'
 	[ ! -e touched ]
 	call picky --n 5
+	succeeded
+	rm touched
+	call picky --n 6
+	refused 2 VALIDATION_ERROR
+	expect 'e.error.message == "6 alone" and e.error.errors[0].field == "n"'
+	local n
+	for n in 7 8 9; do
+		call picky --n $n
+		refused 4 COMMAND_INVALID
+		expect '"picky.lua: validate returned a table that is no list of problems" in e.error.message'
+	done
+	call picky --n 10
+	refused 2 VALIDATION_ERROR
+	expect 'e.error.errors[0].code == "NOT_FOUND"'
+}
+
+@test "an argument's own code never changes exit 2; a code of another exit number stays in errors" {
+	command_file coded <<'LUA'
+return { description = "x", danger_level = "safe", args = { { "a", "integer", code = "NO_SUCH_A" },
+	{ "b", "integer", code = "TIMEOUT" }, { "c", "integer", code = "CANCELLED" } }, run = function() end }
+LUA
+	call coded --a x
+	refused 2 NO_SUCH_A
+	call coded --b x
+	refused 2 VALIDATION_ERROR
+	expect 'e.error.errors[0].code == "TIMEOUT"'
+	call coded --c x
+	refused 2 VALIDATION_ERROR
+}
+
+@test "a default or values function that raises: the file is wrong, and the argument is named" {
+	command_file asks <<'LUA'
+return { description = "x", danger_level = "safe", args = {
+	{ "a", "string", default = function(config) return config.none.at_all end },
+	{ "b", "enum", values = function() error("oops") end }, { "c", "enum", values = function() return { 1 } end },
+	{ "d", "string", default = function() error({ code = "NOT_FOUND", message = "no default today" }) end } },
+	run = function(args) return args end }
+LUA
+	call asks --d x
+	refused 4 COMMAND_INVALID
+	expect "\"default of argument 'a' raised an error: \" in e.error.message and 'asks.lua:2: ' in e.error.message"
+	call asks --d x --a x --b y
+	refused 4 COMMAND_INVALID
+	expect "\"values of argument 'b' raised an error: \" in e.error.message and e.error.message.endswith('asks.lua:3: oops')"
+	call asks --d x --a x --c y
+	refused 4 COMMAND_INVALID
+	expect "'argument \'c\' must return a list of texts' in e.error.message"
+	call asks --a x
+	assert_envelope
+	[ "$status" -eq 5 ]
+	expect 'e.error.phase == "validation" and e.error.message == "no default today"'
+	call asks --a x --d y
 	succeeded
 }
 

@@ -360,6 +360,27 @@ describe("args: problems", function()
 		assert.equal("Did you mean '--target'?", p.suggestion)
 	end)
 
+	it("looks no further than a short name allows for what was meant", function()
+		local list = { { "name", "string" }, { "num", "string" }, { "tag", "string" }, { "id", "string" } }
+		assert.equal("Did you mean '--name' or '--num'?", problem(list, { "--nam" }).suggestion)
+	end)
+
+	it("takes the value of a boolean's letter", function()
+		assert.is_false(values(DEPLOY, { "-f=no", "-tdev" }).force)
+		assert.same({ true, true }, { values(DEPLOY, { "-df=1", "-tdev" }).force, values(DEPLOY, { "-df=1", "-tdev" }).dry_run })
+		assert.equal("Invalid force 'maybe': expected true or false", problem(DEPLOY, { "-f=maybe", "-tdev" }).message)
+	end)
+
+	it("counts every problem, also those that it does not list", function()
+		local tokens = {}
+		for i = 1, 250 do
+			tokens[i] = "x"
+		end
+		local found = parse({ { "n", "integer", variadic = true } }, tokens).problems
+		assert.equal(101, #found)
+		assert.equal("250 problems with the arguments", require("runner.complaint").error(found).message)
+	end)
+
 	it("names the letter of a group that nobody knows", function()
 		assert.equal("Unknown flag '-z'", problem(DEPLOY, { "-fz", "--target=dev" }).message)
 		assert.truthy(utf8.len(problem(DEPLOY, { "-é", "--target=dev" }).message))
