@@ -16,6 +16,9 @@ cgroup_site() {
 	return 1
 }
 
+# A user that nobody else runs as: its processes are counted.
+OTHER=$((20000 + $$ % 40000))
+
 # call, as a user without a cgroup of its own where this is root
 as_user() {
 	if [ "$(id -u)" -ne 0 ]; then
@@ -25,13 +28,13 @@ as_user() {
 	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." "$BATS_TEST_TMPDIR/../.." 2>/dev/null || true
 	local before=${EPOCHREALTIME/[.,]/}
 	status=0
-	env -i "${CLEAN_ENV[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups "$RUNNER" "$@" \
+	env -i "${CLEAN_ENV[@]}" setpriv "--reuid=$OTHER" "--regid=$OTHER" --clear-groups "$RUNNER" "$@" \
 		>out.txt 2>err.txt </dev/null || status=$?
 	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
 }
 
 needs_user() {
-	[ "$(id -u)" -ne 0 ] || setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$RUNNER" ||
+	[ "$(id -u)" -ne 0 ] || setpriv "--reuid=$OTHER" "--regid=$OTHER" --clear-groups test -x "$RUNNER" ||
 		skip "another user can't reach $RUNNER"
 }
 
@@ -52,38 +55,38 @@ within() {
 }
 
 @test "a loop in Lua ends at its CPU limit: CPU_LIMIT, with what was used" {
-	body spin 'limits = { cpu = "1s" },' <<<'while true do end'
+	body spin 'limits = { cpu = "1s" }, timeout = "5m",' <<<'while true do end'
 	call spin
 	assert_envelope
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "CPU_LIMIT" and e.error.retryable is False and e.error.phase == "execution"'
 	expect 'e.error.context.limit_ms == 1000 and 500 <= e.error.context.used_ms < 2500'
 	expect 'e.error.context.mechanism == e.meta.limits.cpu'
-	within 900 8000
+	within 900 200000
 	assert_no_process_left
 	no_group_left
 }
 
 @test "without a cgroup the CPU limit is the kernel's signal, and still CPU_LIMIT" {
 	needs_user
-	body spin 'limits = { cpu = "1s" },' <<<'while true do end'
+	body spin 'limits = { cpu = "1s" }, timeout = "5m",' <<<'while true do end'
 	as_user spin
 	assert_envelope
 	expect 'e.error.code == "CPU_LIMIT" and e.meta.limits == {"cpu": "rlimit"}'
 	expect '500 <= e.error.context.used_ms < 2500'
-	within 900 8000
+	within 900 200000
 }
 
 @test "a loop in a child ends at the CPU limit, with and without a cgroup" {
 	needs_user
-	body spin 'limits = { cpu = "1s" },' <<<'ctx:run{ "sh", "-c", "while :; do :; done", check = true }'
+	body spin 'limits = { cpu = "1s" }, timeout = "5m",' <<<'ctx:run{ "sh", "-c", "while :; do :; done", check = true }'
 	local how
 	for how in call as_user; do
 		$how spin
 		assert_envelope
 		[ "$status" -eq 1 ]
 		expect 'e.error.code == "CPU_LIMIT" and e.error.context.limit_ms == 1000'
-		within 900 8000
+		within 900 200000
 		assert_no_process_left
 	done
 }
@@ -91,13 +94,13 @@ within() {
 @test "with a cgroup the CPU limit holds for all processes together, and cleanup runs" {
 	cgroup_site >/dev/null || skip "no cgroup v2 that we may make groups in"
 	cat >commands/crowd.lua <<'LUA'
-		return { description = "x", danger_level = "safe", limits = { cpu = "1s" }, steps = { "spin" },
+		return { description = "x", danger_level = "safe", limits = { cpu = "1s" }, timeout = "5m", steps = { "spin" },
 			run = function(_, ctx)
 				ctx:step "spin"
 				for _ = 1, 4 do
 					ctx:spawn{ "sh", "-c", "while :; do :; done" }
 				end
-				ctx:sleep(20)
+				ctx:sleep(200)
 			end,
 			cleanup = function()
 				io.open("cleaned", "w"):close()
@@ -109,7 +112,7 @@ LUA
 	expect 'e.data.failed_step == "spin"'
 	expect '1000 <= e.error.context.used_ms < 3500'
 	[ -e cleaned ]
-	[ "$elapsed_ms" -lt 5000 ]
+	[ "$elapsed_ms" -lt 150000 ]
 	assert_no_process_left
 	no_group_left
 }
@@ -155,7 +158,7 @@ LUA
 
 @test "a fork bomb stops at its number of processes and none of it is left" {
 	needs_user
-	body bomb 'limits = { processes = 32 }, timeout = "20s",' <<'LUA'
+	body bomb 'limits = { processes = 32 }, timeout = "5m",' <<'LUA'
 		ctx:run{ "python3", "-c", [[
 import os, sys, time
 for n in range(500):
@@ -164,7 +167,7 @@ for n in range(500):
     except OSError:
         sys.exit("refused after %d" % n)
     if pid == 0:
-        time.sleep(60)
+        time.sleep(300)
         os._exit(0)
 ]], check = true }
 LUA
@@ -174,7 +177,7 @@ LUA
 	expect 'e.error.code == "SUBPROCESS_FAILED" and e.error.context.limits.processes == 32'
 	expect 'e.meta.limits.processes in ("rlimit", "cgroup")'
 	expect '0 < int(e.error.message.split("refused after ")[1]) <= 32'
-	[ "$elapsed_ms" -lt 10000 ]
+	[ "$elapsed_ms" -lt 100000 ]
 	assert_no_process_left
 }
 
@@ -221,25 +224,25 @@ LUA
 }
 
 @test "each attempt has its limits anew" {
-	body spin 'limits = { cpu = "1s" }, retry = { retries = 1, delay = 0, on = { "CPU_LIMIT" } },
+	body spin 'limits = { cpu = "1s" }, timeout = "5m", retry = { retries = 1, delay = 0, on = { "CPU_LIMIT" } },
 		exit_codes = { CPU_LIMIT = { retryable = true, side_effects = "none", retry_after_ms = 0, retry_strategy = "immediate" } },' \
 		<<<'while true do end'
 	call spin
 	assert_envelope
 	expect 'e.error.code == "CPU_LIMIT" and e.meta.attempt == 2'
 	expect '500 <= e.error.context.used_ms < 1900'
-	within 1800 12000
+	within 1800 200000
 	no_group_left
 }
 
 @test "a nested run stays inside the limits of the outer one" {
-	body inner 'limits = { cpu = "20s" },' <<<'while true do end'
-	body outer 'limits = { cpu = "1s" },' <<<'ctx:run{ args.runner, "inner", check = true }'
+	body inner 'limits = { cpu = "200s" }, timeout = "5m",' <<<'while true do end'
+	body outer 'limits = { cpu = "1s" }, timeout = "5m",' <<<'ctx:run{ args.runner, "inner", check = true }'
 	sed -i 's/limits/args = { { "runner", "path", positional = true } }, limits/' commands/outer.lua
 	call outer "$RUNNER"
 	assert_envelope
 	expect 'e.error.code == "CPU_LIMIT" or e.error.context.status == 1'
-	[ "$elapsed_ms" -lt 8000 ]
+	[ "$elapsed_ms" -lt 150000 ]
 	assert_no_process_left
 	no_group_left
 }
@@ -250,17 +253,22 @@ LUA
 	body sleeper 'limits = { cpu = "20s" },' <<<'io.open("ready", "w"):close() ctx:sleep(60)'
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" sleeper >/dev/null 2>&1 </dev/null &
 	local pid=$!
-	for _ in {1..200}; do [ -e ready ] || sleep 0.02; done
-	left=$(find "$site" -maxdepth 1 -name 'runner-req_*')
-	[ -n "$left" ]
+	until_true [ -e ready ]
+	# ours among those of other tests: the worker is in it
+	left=$(grep -lxf <(processes_left | cut -d/ -f3) "$site"/runner-req_*/cgroup.procs)
+	left=${left%/cgroup.procs}
+	[ -d "$left" ]
 	kill -KILL $pid
 	wait $pid || true
-	for _ in {1..200}; do [ -z "$(processes_left)" ] || sleep 0.02; done
-	assert_no_process_left
+	until_true assert_no_process_left
 	body idle 'limits = { cpu = "20s" },' <<<'return {}'
-	call idle
+	tries 20 removed_by_the_next_run "$left" # the dead may be counted for a moment
 	expect 'e.ok and e.meta.limits == {"cpu": "cgroup"}'
-	for left in $left; do [ ! -e "$left" ] || grep -q . "$left/cgroup.procs"; done
+}
+
+removed_by_the_next_run() {
+	call idle
+	[ ! -e "$1" ]
 }
 
 @test "a run without limits asks the kernel for none" {
