@@ -24,11 +24,15 @@ local ENV = { TAR_OPTIONS = false, LC_ALL = "C" }
 ---@return Source
 function M.open(ctx, path, given)
 	local real, why, errno = fs.realpath(path)
-	if not real then
+	local st
+	if real then
+		st, why, errno = fs.stat(real)
+	end
+	if not st then
 		ctx:fail(errno == "EACCES" and "PERMISSION_DENIED" or "NOT_FOUND", ("Nothing to deploy: %s"):format(why),
 			{ suggestion = "Name a directory or a .tar.gz" })
 	end
-	local kind = fs.stat(real).type
+	local kind = st.type
 	local archive = kind == "file" and (real:find("%.tar%.gz$") or real:find("%.tgz$")) ~= nil
 	if kind ~= "directory" and not archive then
 		ctx:fail("PRECONDITION", given .. " is neither a directory nor a .tar.gz",

@@ -161,19 +161,20 @@ function Target:live()
 	return name
 end
 
----The names of all releases, newest first.
----@return string[]
+---The names of all releases, newest first. Without the lock: one may go while we look.
+---@return string[] names, table<string, number> made when, in seconds since the epoch
 function Target:list()
 	local names, made = {}, {}
 	for _, name in ipairs(fs.list(self.releases) or {}) do
-		if name:sub(1, 1) ~= "." and self:has(name) then
-			names[#names + 1], made[name] = name, fs.lstat(self:release(name)).mtime
+		local st = name:sub(1, 1) ~= "." and fs.lstat(self:release(name))
+		if st and st.type == "directory" then
+			names[#names + 1], made[name] = name, st.mtime
 		end
 	end
 	table.sort(names, function(a, b)
 		return made[a] > made[b] or made[a] == made[b] and a < b
 	end)
-	return names
+	return names, made
 end
 
 ---What is remembered of a release: {previous=, verified=, source=}.

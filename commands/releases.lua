@@ -4,10 +4,19 @@
 local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
 
 local json = require "json"
-local fs = require "fs"
 
 local function target_names(config)
 	return dofile(HERE .. "_target.lua").names(config)
+end
+
+-- What is there and which of it is live, as of one moment; deploys go on meanwhile.
+local function look(target)
+	local live, names, made
+	repeat
+		live = target:live()
+		names, made = target:list()
+	until live == target:live()
+	return live, names, made
 end
 
 return {
@@ -20,13 +29,12 @@ return {
 	examples = { { description = "As a table", command = "runner releases --target prod --format table" } },
 	run = function(args, ctx)
 		local target = dofile(HERE .. "_target.lua").open(ctx, args.target)
-		local live, rows = target:live(), json.array {}
-		local previous = live and target:before(live)
-		for i, name in ipairs(target:list()) do
-			local made = math.floor(fs.lstat(target:release(name)).mtime)
+		local live, names, made = look(target)
+		local previous, rows = live and target:before(live), json.array {}
+		for i, name in ipairs(names) do
 			rows[i] = {
 				name = name, live = name == live, previous = name == previous,
-				created = os.date("!%Y-%m-%dT%H:%M:%SZ", made), source = target:note(name).source,
+				created = os.date("!%Y-%m-%dT%H:%M:%SZ", math.floor(made[name])), source = target:note(name).source,
 			}
 		end
 		return rows
