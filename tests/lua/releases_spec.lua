@@ -50,7 +50,7 @@ local function for_every_look(act)
 		add "one"
 		add "two"
 		activate "two"
-		local rows, live = nil, 0
+		local live, rows = 0
 		rows, looks = releases(at, act)
 		for _, row in ipairs(rows) do
 			live = live + (row.live and 1 or 0)
