@@ -15,6 +15,8 @@ local session = require "runner.session"
 
 local M = {}
 
+local SPARE_MS = 100 -- POLICY_MIN_LEFT_MS: what the policy wants to be left behind a wait
+
 -- --- where a step stands -----------------------------------------------------------
 
 -- Failures of its present round, and how many attempts there ever were. An attempt
@@ -162,13 +164,11 @@ end
 
 -- --- and then ----------------------------------------------------------------------------
 
--- ms that waiting may still take: of the step's total and of its retry budget.
+-- ms that waiting may still take: of the step's total and of its retry budget, which
+-- bounds waits alone, so no time for an attempt has to be left of it.
 local function left_of(turn)
-	local left = math.huge
-	for _, limit in ipairs { turn.step.total_timeout_ms or false, turn.step.retry and turn.step.retry.budget_ms or false } do
-		left = limit and math.min(left, limit - spent(turn)) or left
-	end
-	return left
+	local total, budget = turn.step.total_timeout_ms, turn.step.retry and turn.step.retry.budget_ms
+	return math.min(total and total - spent(turn) or math.huge, budget and budget + SPARE_MS - spent(turn) or math.huge)
 end
 
 -- --retries N is one budget for every kind of repetition.

@@ -107,15 +107,26 @@ local function waits(retry)
 	for i, ms in ipairs(retry.delays_ms) do
 		texts[i] = ("%.1fs"):format(ms / 1000)
 	end
-	return ("%d retries after %s (%.1fs in all)"):format(retry.max_attempts, table.concat(texts, ", "),
-		retry.total_wait_ms / 1000)
+	local budget = retry.retry_budget_ms and "; none ends later than " .. seconds(retry.retry_budget_ms) or ""
+	return ("%d %s after %s (%.1fs in all%s)"):format(retry.max_attempts, retry.max_attempts == 1 and "retry" or "retries",
+		table.concat(texts, ", "), retry.total_wait_ms / 1000, budget)
+end
+
+local function limits(row)
+	local total = row.total_timeout_ms and ("in all %s, "):format(seconds(row.total_timeout_ms)) or ""
+	return ("timeout %s, %s%s"):format(seconds(row.timeout_ms), total, waits(row.retry))
+end
+
+-- What stands below a step: of those that hold steps only a condition or a bound.
+local function details(row)
+	return row.when and "when " .. row.when, not row.steps and limits(row) or row.limit and ("%d at once"):format(row.limit)
 end
 
 local function add_lines(out, rows, indent)
 	for _, r in ipairs(rows) do
 		out[#out + 1] = ("%s%s  %s: %s"):format(indent, r.key, r.kind, r.label)
-		if not r.steps then
-			out[#out + 1] = ("%s    timeout %s, %s"):format(indent, seconds(r.timeout_ms), waits(r.retry))
+		for _, text in pairs { details(r) } do
+			out[#out + 1] = text and ("%s    %s"):format(indent, text) or nil
 		end
 		for _, below in ipairs { r.steps or {}, r.on_success or {}, r.on_failure and r.on_failure.steps or {} } do
 			add_lines(out, below, indent .. "  ")

@@ -166,15 +166,27 @@ local KINDS = { claude = process, shell = process, runner = process, foreach = f
 
 -- --- hooks --------------------------------------------------------------------------------------
 
-local function is_block(node)
-	return node.kind == "map" and (node.keys.steps or node.keys.commands or node.keys["then"])
+local function near_to(key, rows)
+	return rows[key] or check_of.meant(key, check_of.names_of(rows))
+end
+
+-- A map with steps and more. Without a key that names a kind, misspelt ones count.
+local function is_block(node, name)
+	local block = node.keys and (node.keys.steps or node.keys.commands or node.keys["then"])
+	for _, entry in ipairs(not block and node.entries or {}) do
+		if keys.any[entry.key] or keys.process[entry.key] or near_to(entry.key, keys.own) then
+			return false
+		end
+		block = block or near_to(entry.key, keys[name])
+	end
+	return block
 end
 
 -- A step, a list of steps, or a map with steps and more.
 local function hook(check, step, entry, around)
 	local node, name = entry.node, entry.key
 	local within = inside(around, ("%s.%s."):format(step.key, name))
-	if not is_block(node) then
+	if not is_block(node, name) then
 		return { steps = read_list(check, node, name, within) }
 	end
 	local given, entries = values.fields(check, node, keys[name], name)
@@ -284,7 +296,7 @@ function read_list(check, node, name, around)
 			out[#out + 1] = read_step(check, item, number, around)
 		else
 			check:add(item, ("a step is a map such as shell: make, not %s"):format(values.shown(item)),
-				item.text and ("Write - shell: %s"):format(label_of(item.text)) or nil)
+				item.kind ~= "null" and item.text and ("Write - shell: %s"):format(label_of(item.text)) or nil)
 		end
 	end
 	return out

@@ -21,7 +21,7 @@ function M.shown(node)
 	if node.kind == "null" then
 		return "empty"
 	elseif not node.text then
-		return "a " .. node.kind
+		return (next(node.items or node.entries) and "a " or "an empty ") .. node.kind
 	end
 	local cut = utf8.offset(node.text, SHOWN + 1)
 	local text = cut and cut <= #node.text and node.text:sub(1, cut - 1) .. "…" or node.text

@@ -201,6 +201,32 @@ three_steps() {
 	expect 'e.error.message.startswith("bad.yaml:") and e.error.message.split(":")[1].isdigit()'
 }
 
+@test "plan says on a terminal when a step runs, how many at once, and what bounds its waits" {
+	workflow bounds <<-'YAML'
+		name: bounds
+		vars: { n: 1 }
+		commands:
+		  - claude: /a
+		    when: n == 1
+		    total_timeout: 1h
+		    retry: { delays: [1s], jitter: 0, retry_budget: 30s }
+		  - foreach: [a, b]
+		    parallel: 3
+		    do: { shell: make }
+	YAML
+	on_pty workflow plan bounds.yaml --seed 1
+	diff screen - <<-'TEXT'
+		bounds (bounds.yaml), seed 1
+		1  claude: /a
+		    when n == 1
+		    timeout 10m, in all 1h, 1 retry after 1.0s (1.0s in all; none ends later than 30s)
+		2  foreach: foreach over 2 items
+		    3 at once
+		  2[*].1  shell: make
+		      timeout none, no retries
+	TEXT
+}
+
 @test "an unknown strategy is refused by check, while run warns and takes exponential" {
 	workflow odd <<-'YAML'
 		name: odd
@@ -211,6 +237,9 @@ three_steps() {
 	call workflow check odd.yaml
 	envelope 2
 	[[ $(field 'e.error.message') == odd.yaml:4:* ]]
+	call workflow plan odd.yaml
+	envelope 0
+	expect "[w.message for w in e.warnings] == [\"Unknown retry strategy 'x', using exponential\"]"
 	turns 'complain "500 Internal Server Error"; exit 1'
 	call workflow run odd.yaml
 	envelope 12

@@ -166,6 +166,14 @@ load workflow
 	expect '2 <= e.data.steps[0].attempts <= 5 and [w.code for w in e.warnings] == ["RETRY_BUDGET"] and e.data.retryable is True'
 }
 
+@test "retry_budget bounds when a wait ends: none is refused that ends within it" {
+	for _ in {1..5}; do # the first attempt has 90 ms, which a busy machine may not keep
+		ran <<<'  - { shell: "exit 1", retry: { delays: [400ms], jitter: 0, retry_budget: 490ms } }'
+		[ "$(field 'e.data.steps[0].attempts')" != 2 ] || return 0
+	done
+	return 1
+}
+
 @test "an on_retry hook that fails is a warning" {
 	ran <<-'YAML'
 		  - shell: echo run >>runs; [ "$(wc -l <runs)" -ge 2 ]

@@ -225,7 +225,7 @@ commands:
 		{ "{ strategy: 3 }", "3:24 strategy is 3: " .. STRATEGIES }, { "{ strategy: [linear] }", "3:24 strategy is a list" },
 		{ "{ strategy: custom }", "3:14 strategy custom needs delays: write delays: [1s, 5s] beside it" },
 		{ "{ strategy: linear, delays: [1s] }", "3:32 delays are strategy custom, but strategy is linear: leave one of them out" },
-		{ "{ delays: [] }", "3:22 delays is a list: write a list of 1 to 64 durations such as [1s, 5s]" },
+		{ "{ delays: [] }", "3:22 delays is an empty list: write a list of 1 to 64 durations such as [1s, 5s]" },
 		{ "{ delays: 5s }", "3:22 delays is '5s': write a list" },
 		{ "{ delays: [1s, soon] }", "3:27 delays[2] is 'soon': write a duration" },
 		{ "{ max_attempts: -1 }", "3:28 max_attempts is -1: write a whole number from 0 to 1000" },
@@ -245,7 +245,7 @@ commands:
 		{ "{ retry_unknown: no }", "3:29 retry_unknown is 'no': write true or false [Write retry_unknown: false]" },
 		{ "{ retry_budget: x }", "3:28 retry_budget is 'x': write a duration" },
 		{ "{ retry_on: }", "retry_on is empty: write a rule such as { exit: 75 }, or a list of classes such as [timeout, network]" },
-		{ "{ retry_on: [] }", "3:24 retry_on is a list: write a rule such as" },
+		{ "{ retry_on: [] }", "3:24 retry_on is an empty list: write a rule such as" },
 		{ "{ retry_on: [timout] }", "3:25 retry_on[1] is 'timout': write a class of failures such as UNAVAILABLE, rate_limit, network "
 			.. "or timeout [Did you mean 'timeout'?]" },
 		{ "{ retry_on: [UNAVAILBLE] }", "[Did you mean 'UNAVAILABLE'?]" }, { "{ retry_on: [503] }", "3:25 retry_on[1] is 503" },

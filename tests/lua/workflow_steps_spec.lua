@@ -165,7 +165,7 @@ commands:
 		{ "idempotent: 'true'", "3:17 idempotent is 'true': write true or false [Write idempotent: true]" },
 		{ "idempotent: 1", "3:17 idempotent is 1: write true or false" },
 		{ "side_effects: some", "3:19 side_effects is 'some': write none, or leave it out" },
-		{ "verify: [a]", "3:13 verify is a list: write a text" }, { "verify: {}", "3:13 verify is a map: write a shell text" },
+		{ "verify: [a]", "3:13 verify is a list: write a text" }, { "verify: {}", "3:13 verify is an empty map: write a shell text" },
 		{ "verify: { sh: a }", "3:15 unknown key 'sh' in verify" }, { "on_retry: ", "3:14 on_retry is empty" },
 		{ "on_retry: { shell: [a] }", "3:24 shell is a list: write a text" },
 		{ "retry: x", "3:12 retry is 'x': write true, false, or a map" },
@@ -177,12 +177,16 @@ commands:
 		{ "on_failure: cntinue", "3:17 on_failure is 'cntinue': write continue, fail, a step, or a list of steps [Did you mean 'continue'?]" },
 		{ "on_failure: []", "3:17 on_failure has no steps" },
 		{ "on_failure: { steps: [{ shell: b }], then: stop }", "3:48 then is 'stop': write continue or fail" },
+		{ "on_failure: { step: [{ shell: b }] }", "3:19 unknown key 'step' in on_failure [Did you mean 'steps'?]" },
+		{ "on_success: { stepz: [{ shell: b }] }", "3:19 unknown key 'stepz' in on_success [Did you mean 'steps'?]" },
+		{ "on_failure: { shel: b }", "3:19 unknown key 'shel' in a step [Did you mean 'shell'?]" },
+		{ "on_failure: [~]", "3:18 a step is a map such as shell: make, not empty" },
 		{ "on_failure: { steps: [{ shell: b }], than: fail }", "3:42 unknown key 'than' in on_failure [Did you mean 'then'?]" },
 		{ "on_success: go", "3:17 on_success is 'go': write a step, or a list of steps" },
 		{ "on_success: { steps: [{ shell: b }], then: fail }", "3:42 unknown key 'then' in on_success" },
 		{ "env: { A: '${nope}' }", "3:16 ${nope}: there is no such variable [Declare it: vars: { nope: }]" },
 		{ "working_dir: '${a'", "3:19 '${' is not closed" },
-		{ "output_file: {}", "3:18 output_file is a map: write a text" },
+		{ "output_file: {}", "3:18 output_file is an empty map: write a text" },
 	}
 	for _, case in ipairs(WRONG) do
 		it(("are refused where they are wrong: %q"):format(case[1]), function()

@@ -1,5 +1,5 @@
 -- runner workflow plan FILE: the steps, their limits and the exact retry schedules.
--- Nothing is run, and nothing is stored.
+-- Nothing is run, and nothing is stored; what run would warn of is told.
 
 local host = require "runner.host"
 local schedule = require "runner.workflow.schedule"
@@ -21,6 +21,9 @@ return {
 	end,
 	run = function(args)
 		local workflow = assert(start.load(args.file, true))
+		for _, text in ipairs(workflow.warnings) do
+			session.warn("WORKFLOW_WARNING", text)
+		end
 		local plan = schedule.describe(workflow, start.seed(args), start.mask_of(workflow))
 		session.texts.text = host.clean(schedule.text(plan))
 		return plan
