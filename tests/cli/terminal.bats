@@ -6,7 +6,7 @@
 load helper
 
 on_terminal() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 40 python3 "$ROOT/tests/cli/terminal.py" "$1"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/terminal.py" "$1"
 	assert_no_process_left
 }
 

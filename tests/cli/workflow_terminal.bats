@@ -5,7 +5,7 @@
 load workflow
 
 on_terminal() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 40 python3 "$ROOT/tests/cli/workflow_terminal.py" "$1"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/workflow_terminal.py" "$1"
 	assert_no_process_left
 }
 
