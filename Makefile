@@ -100,6 +100,8 @@ $(BUILD)/unit/%: tests/unit/%.c $(PURE)
 	@$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(UNIT_LDFLAGS) -o $@ $< $(PURE) $$(pkg-config --libs cmocka) -lm
 # Calls that this one makes fail, at will.
 $(BUILD)/unit/test_supervisor_faults: UNIT_LDFLAGS = -Wl,--wrap=realloc,--wrap=fork,--wrap=calloc
+# … and this one has something happen just before.
+$(BUILD)/unit/test_shepherd: UNIT_LDFLAGS = -Wl,--wrap=os_parent_death_signal
 unit: $(UNIT)
 
 # The bindings as a Lua module, so that busted tests run against the real ones.

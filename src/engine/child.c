@@ -173,7 +173,15 @@ static void exec_program(const char *const *argv, const char *const *envp)
 		exec_search(argv, envp);
 }
 
-static NO_RETURN void child_main(const struct child_spec *spec, int report_fd)
+/* A parent that dies before the wish is heard would leave us to somebody else. */
+static void die_with(pid_t parent)
+{
+	os_parent_death_signal(SIGKILL); /* a wish: not every system has it */
+	if (getppid() != parent)
+		_exit(EXIT_NOT_STARTED);
+}
+
+static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, pid_t parent)
 {
 	const char *const *envp = spec->envp ? spec->envp : (const char *const *)environ;
 
@@ -189,7 +197,7 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd)
 	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
 		give_up(report_fd, CHILD_CHDIR);
 	if (spec->dies_with_parent)
-		os_parent_death_signal(SIGKILL); /* a wish: not every system has it */
+		die_with(parent);
 	child_reset_signals();
 	exec_program(spec->argv, envp);
 	give_up(report_fd, CHILD_EXEC);
@@ -200,20 +208,21 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd)
 struct birth {
 	const struct child_spec *spec;
 	int report_fd;
+	pid_t parent;
 };
 
 static NO_RETURN int be_born(void *data)
 {
 	const struct birth *b = data;
 
-	child_main(b->spec, b->report_fd);
+	child_main(b->spec, b->report_fd, b->parent);
 }
 
 /* All signals wait until the child has default dispositions: a handler of ours
  * must not run there and act on our behalf. */
 static pid_t fork_blocked(const struct child_spec *spec, const int report[2])
 {
-	struct birth birth = { spec, report[1] };
+	struct birth birth = { spec, report[1], getpid() };
 	sigset_t all, before;
 	pid_t pid;
 	int err;

@@ -33,6 +33,23 @@ static bool under_valgrind(void)
 	return preloaded && strstr(preloaded, "vgpreload");
 }
 
+/* The parent of who asks for KILL at its parent's death dies before it can. */
+static bool parent_dies_first;
+
+int __real_os_parent_death_signal(int sig);
+int __wrap_os_parent_death_signal(int sig);
+int __wrap_os_parent_death_signal(int sig)
+{
+	pid_t parent = getppid();
+
+	if (parent_dies_first && sig == SIGKILL) {
+		kill(parent, SIGKILL);
+		while (getppid() == parent)
+			poll(NULL, 0, 1);
+	}
+	return __real_os_parent_death_signal(sig);
+}
+
 static int said[2];
 static int word = -1;
 
@@ -579,6 +596,19 @@ static void the_tree_ends_when_the_worker_is_killed(void **state UNUSED)
 	play(scene_lost_worker);
 }
 
+static void scene_lost_at_start(void)
+{
+	CHECK(os_become_subreaper() == 0);
+	parent_dies_first = true;
+	CHECK(WTERMSIG(wait_for(start(SH("echo started"), GRACE_MS))) == SIGKILL);
+	CHECK(at_end());
+}
+
+static void a_shepherd_that_is_killed_at_its_start_starts_no_program(void **state UNUSED)
+{
+	play(scene_lost_at_start);
+}
+
 static void scene_lost_while_stopped(void)
 {
 	lose_worker(1);
@@ -617,6 +647,7 @@ int main(void)
 		cmocka_unit_test(a_tree_that_grows_while_it_ends_is_killed),
 		cmocka_unit_test(the_tree_ends_when_the_worker_is_killed),
 		cmocka_unit_test(a_stopped_shepherd_hears_of_the_workers_death),
+		cmocka_unit_test(a_shepherd_that_is_killed_at_its_start_starts_no_program),
 #endif
 	};
 
