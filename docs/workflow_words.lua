@@ -41,7 +41,7 @@ M.process = {
 	{ "working_dir", "path", "where the run began", "directory of the step, of its hooks and of `output_file`" },
 	{ "capture_output", "true, false, name", "true", "`false`: the output is not stored, so it is gone after `resume`;"
 		.. " a name: a variable gets it too" },
-	{ "output_file", "path", "none", "the output of a success is written there, whole or not at all" },
+	{ "output_file", "path", "none", "the output of a success is written there, whole or not at all: a longer one than 1 MiB fails the step" },
 	{ "idempotent", "boolean", "false", "it may run again after it was cut off: see [In doubt](#in-doubt)" },
 	{ "side_effects", "`none`", "some", "it changes nothing, so it may run again as well" },
 	{ "verify", "shell text", "none", "asks whether a step that was cut off has done its work: 0 yes, 1 no" },

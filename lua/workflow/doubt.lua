@@ -35,7 +35,7 @@ local function raise(run, key, why)
 end
 
 ---What to do with it: "done" or "repeat"; raises STEP_IN_DOUBT where nobody knows.
----@param run table `mark_done` (set of keys) and `retry_in_doubt` are the user's word
+---@param run table `retry_in_doubt` is the user's word
 ---@param step table
 ---@param key string
 ---@param scope table
@@ -43,9 +43,7 @@ end
 ---@return "done"|"repeat"
 function M.settle(run, step, key, scope, interrupted)
 	local why = "nothing says whether it may run again"
-	if run.mark_done[key] then
-		return "done"
-	elseif step.verify then
+	if step.verify then
 		local answer
 		answer, why = verified(run, step, key, scope)
 		if answer then

@@ -272,12 +272,23 @@ local function by_key(list)
 	return rows
 end
 
+local OVER = { completed = true, skipped = true }
+
+local function unfinished(run)
+	local out = {}
+	for key, row in pairs(run.rows) do
+		out[key] = not OVER[row.state] or nil
+	end
+	return out
+end
+
 local function check_marks(run, keys)
 	for _, key in ipairs(keys or {}) do
 		local row = run.rows[key]
-		if not row or row.state == "completed" then
+		if not row or OVER[row.state] then
+			local near = check.meant(key, check.names_of(unfinished(run)))
 			errors.raise("NOT_FOUND", ("Run %s has no unfinished step '%s'"):format(run.id, key),
-				{ side_effects = "none", suggestion = "runner workflow show " .. run.id })
+				{ side_effects = "none", suggestion = near or "runner workflow show " .. run.id })
 		end
 		run.mark_done[key] = true
 	end

@@ -126,6 +126,13 @@ three_steps() {
 		envelope 6
 		expect 'e.error.code == "CONFLICT"'
 	done
+	local id near
+	id=$(sql 'select max(id) from runs')
+	for near in "${id#run_}" "run_$(tr "[:upper:]" "[:lower:]" <<<"${id#run_}")" "${id:0:28}~~"; do
+		call workflow show "$near"
+		envelope 5
+		expect "e.error.suggestion == \"Did you mean '$id'?\""
+	done
 	call workflow logs "$(sql 'select min(id) from runs')" nothing
 	envelope 5
 	expect "\"step 'nothing'\" in e.error.message"

@@ -13,7 +13,7 @@ return {
 		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
 		{ "force", "boolean", description = "Also where the file has changed or the run was cancelled" },
 		{ "retry_in_doubt", "boolean", description = "Run a step again though it may have done its work" },
-		{ "mark_done", "array", items = "string", description = "A step in doubt that has done its work" },
+		{ "mark_done", "array", items = "string", description = "A step that has done its work, or need not: it is not run again" },
 	},
 	exit_codes = drive.exit_codes,
 	examples = {

@@ -28,9 +28,22 @@ local RUN = [[
 
 ---Raise that there is no such run.
 ---@param id string
-function M.raise_unknown(id)
+---@param near? string the one that was probably meant
+function M.raise_unknown(id, near)
 	errors.raise("NOT_FOUND", ("There is no run '%s'"):format(id),
-		{ suggestion = "runner workflow list", context = { run = id } })
+		{ suggestion = near and ("Did you mean '%s'?"):format(near) or "runner workflow list", context = { run = id } })
+end
+
+local RECENT = "SELECT id FROM runs ORDER BY id DESC LIMIT 200"
+
+-- Of the newest runs, the one that begins most like it; run_ may have been left out.
+local function nearest(database, id)
+	local wanted, beginnings, ids = id:lower():gsub("^run_", ""), {}, {}
+	for i, row in ipairs(wanted ~= "" and database:rows(RECENT) or {}) do
+		beginnings[i] = row.id:lower():gsub("^run_", ""):sub(1, #wanted)
+		ids[beginnings[i]] = ids[beginnings[i]] or row.id
+	end
+	return ids[require("runner.suggest").nearest(wanted, beginnings, 1)[1]]
 end
 
 local function raise_ambiguous(prefix, found)
@@ -45,7 +58,7 @@ end
 local function full_id(database, id)
 	local found = id ~= "" and database:rows(MATCHING, id, SHOWN_IDS + 1) or {}
 	if #found == 0 then
-		M.raise_unknown(id)
+		M.raise_unknown(id, nearest(database, id))
 	elseif #found > 1 and found[1].id ~= id then
 		raise_ambiguous(id, found)
 	end
