@@ -315,15 +315,17 @@ end
 -- --- the whole ----------------------------------------------------------------------------------------
 
 -- Ended from outside: what had completed by itself is completed, the rest is
--- interrupted, and the run can be resumed.
+-- interrupted, and the run can be resumed. An end that was committed just before stays.
 local function cut_off(run)
 	for _, left in ipairs(scheduler.abandoned()) do
 		if left.options.tag and left.result and left.result.ok and not left.stopped then
 			attempts.finish(run, left.options, left.result)
 		end
 	end
-	run.db:interrupt(run.id, { code = "CANCELLED", message = "The run was interrupted" })
-	events.interrupted(run)
+	if run.db:find(run.id).state == "running" then
+		run.db:interrupt(run.id, { code = "CANCELLED", message = "The run was interrupted" })
+		events.interrupted(run)
+	end
 end
 
 local function fail(run, raised)
@@ -335,7 +337,7 @@ local function fail(run, raised)
 	pcall(run.db.set_run, run.db, run.id, { state = state, code = e.code, message = e.message:sub(1, 8000),
 		retryable = failed and failed.transient or false, failed_step = failed and failed.key or nil })
 	events.ended(run, state)
-	error(e, 0)
+	return e
 end
 
 ---Run the steps of a run that is owned and in state "running", to the run's end.
@@ -353,8 +355,9 @@ function M.execute(run, ctx)
 		return sequence(run, run.workflow.steps, { prefix = "", suffix = "", scope = run.scope })
 	end)
 	if not ok then
+		local e = fail(run, raised)
 		over = true
-		fail(run, raised)
+		error(e, 0)
 	end
 	run.db:set_run(run.id, { state = "completed" })
 	over = true

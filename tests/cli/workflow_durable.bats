@@ -31,35 +31,35 @@ load workflow
 @test "SIGINT during a wait: resume goes on with the attempts used and the rest of the wait" {
 	workflow wait <<-'YAML'
 		name: wait
-		commands: [ { claude: /a, retry: { strategy: custom, delays: [1ms, 1200ms, 1ms], jitter: 0 } } ]
+		commands: [ { claude: /a, retry: { strategy: custom, delays: [1ms, 3s, 1ms], jitter: 0 } } ]
 	YAML
 	turns "$SERVER_ERROR" "$SERVER_ERROR" "$SERVER_ERROR"
 	begin workflow run wait.yaml
-	until_true grep -q '"delay_ms":1200' err.txt
+	until_true grep -q '"delay_ms":3000' err.txt
 	kill -INT "$pid"
 	finish
 	envelope 130
 	[ "$(sql 'select runs.state, steps.attempts from runs, steps')" = 'interrupted|2' ]
 	call workflow resume "$(run_id)"
 	envelope 12
-	[ "$(calls)" -eq 4 ] && [ "$(waited 2)" -ge 1195 ] && [ "$(waited 2)" -lt 4000 ]
+	[ "$(calls)" -eq 4 ] && [ "$(waited 2)" -ge 2995 ] && [ "$(waited 2)" -lt 20000 ]
 	messages step.failed | grep -q '^Claude command failed after 4 attempts'
 }
 
 @test "a wait that is over when the run is resumed is not waited for again" {
 	workflow wait <<-'YAML'
 		name: wait
-		commands: [ { claude: /a, retry: { strategy: custom, delays: [2s], jitter: 0 } } ]
+		commands: [ { claude: /a, retry: { strategy: custom, delays: [4s], jitter: 0 } } ]
 	YAML
 	turns "$SERVER_ERROR" 'echo fine'
 	begin workflow run wait.yaml
 	until_true grep -q retry.wait err.txt
 	kill -INT "$pid"
 	finish
-	sleep 1.8
+	sleep 4
 	call workflow resume "$(run_id)"
 	envelope 0
-	[ "$elapsed_ms" -lt 1500 ]
+	[ "$elapsed_ms" -lt 3900 ]
 }
 
 @test "SIGTERM ends a run like SIGINT, with 143" {
@@ -99,7 +99,12 @@ load workflow
 
 @test "a run that its --timeout ends can be resumed" {
 	three
-	call workflow run three.yaml --timeout 600ms
+	local limit_ms
+	for limit_ms in 600 3000 15000; do # as short as this machine allows
+		rm -f effects
+		call workflow run three.yaml --timeout "${limit_ms}ms"
+		[ ! -e began ] || break
+	done
 	envelope 10
 	expect 'e.error.code == "TIMEOUT" and e.data.progress.step == "two" and e.error.retryable is False'
 	messages run.interrupted | grep -q 'runner workflow resume run_'
@@ -192,6 +197,32 @@ load workflow
 	call workflow cancel "$id"
 	envelope 0
 	expect 'e.data.effect == "unchanged"'
+}
+
+# library EDIT: lua/ of our own, where sed has made a moment last
+library() {
+	cp -R "$ROOT/lua" library
+	sed -i "$1" library/workflow/engine.lua
+	if cmp -s "$ROOT/lua/workflow/engine.lua" library/workflow/engine.lua; then return 1; fi
+	CLEAN_ENV+=(RUNNER_LUA="$PWD/library")
+}
+
+@test "a signal that comes behind the end of a run does not undo it" {
+	workflow good <<<'{ name: good, commands: [ { shell: "true" } ] }'
+	workflow bad <<<'{ name: bad, commands: [ { shell: "exit 3" } ] }'
+	library 's/^local function fail(/local function slow() io.open("ended", "w"):close() require("runner.host").sleep(30000) end\n&/
+		s/^\t*events.ended(run, state)/slow() &/
+		s/^\trun.db:set_run(run.id, { state = "completed" })/& slow()/'
+	local name
+	for name in good bad; do
+		rm -f ended
+		begin workflow run $name.yaml
+		until_true [ -e ended ]
+		kill -TERM "$pid"
+		finish
+		envelope 143
+	done
+	[ "$(sql 'select group_concat(state) from (select state from runs order by workflow)')" = failed,completed ]
 }
 
 @test "a file that changed is refused; --force takes it as it is now" {
