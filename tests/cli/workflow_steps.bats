@@ -262,7 +262,7 @@ load workflow
 		    grace: 200ms
 	YAML
 	envelope 10
-	[ "$elapsed_ms" -lt 5000 ]
+	[ "$elapsed_ms" -lt 30000 ]
 	expect 'e.error.code == "TIMEOUT" and e.error.context.step_key == "1"'
 	messages step.timeout | grep -q '^Shell command timed out after 0.3s: '
 	assert_no_process_left
@@ -275,17 +275,17 @@ load workflow
 		    total_timeout_secs: 2
 	YAML
 	envelope 1
-	[ "$elapsed_ms" -lt 1500 ]
+	[ "$elapsed_ms" -lt 20000 ]
 	expect '[w.code for w in e.warnings] == ["RETRY_BUDGET"] and e.data.steps[0].attempts == 1'
 	ran <<-'YAML'
 		  - shell: sleep 60
 		    retry: { strategy: constant, initial_delay: 10ms, max_attempts: 50, jitter: 0 }
-		    timeout_secs: 0.2
-		    total_timeout_secs: 0.5
+		    timeout_secs: 0.5
+		    total_timeout_secs: 3
 	YAML
 	envelope 10
-	[ "$elapsed_ms" -lt 4000 ]
-	expect '2 <= e.data.steps[0].attempts <= 3'
+	[ "$elapsed_ms" -lt 30000 ]
+	expect '2 <= e.data.steps[0].attempts <= 6'
 	assert_no_process_left
 }
 
@@ -299,7 +299,7 @@ load workflow
 	YAML
 	envelope 0
 	expect '[s.output.strip() for s in e.data.steps] == ["started", "gone", "done", "gone too"]'
-	[ "$elapsed_ms" -lt 15000 ]
+	[ "$elapsed_ms" -lt 50000 ]
 	assert_no_process_left
 }
 
