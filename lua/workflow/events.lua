@@ -7,6 +7,8 @@ local json = require "runner.json"
 
 local M = {}
 
+local KEY, LABEL = 20, 28 -- characters of a step's in the line of progress
+
 ---10.0 → "10s", 1.5 → "1.5s": a limit as the log lines write it.
 ---@param ms integer
 ---@return string
@@ -35,6 +37,17 @@ local function progress(run, key, state, text)
 	local data = json.encode { run = run.id, step = key, state = state, done = run.done }
 	host.send("PROGRESS", { data = data, text = text and run.mask(text) or nil,
 		suggestion = "runner workflow resume " .. run.id })
+end
+
+-- The end of a long key, which tells more: the line has to have room for what changes.
+local function short_key(key)
+	local from = (utf8.len(key) or 0) > KEY and utf8.offset(key, -KEY)
+	return from and "…" .. key:sub(from) or key
+end
+
+local function short_label(label)
+	local cut = (utf8.len(label) or 0) > LABEL and utf8.offset(label, LABEL)
+	return cut and label:sub(1, cut - 1) .. "…" or label
 end
 
 ---@param run table
@@ -71,8 +84,11 @@ end
 ---@param run table
 ---@param turn table
 function M.attempt(run, turn)
-	local count = turn.max_attempts > 0 and (" · attempt %d"):format(turn.attempt) or ""
-	progress(run, turn.key, "running", ("step %s: %s%s"):format(turn.key, turn.step.label, count))
+	local label = turn.step.label
+	if turn.max_attempts > 0 then
+		label = ("%s · attempt %d"):format(short_label(label), turn.attempt)
+	end
+	progress(run, turn.key, "running", ("step %s: %s"):format(short_key(turn.key), label))
 end
 
 ---A line that the step's program wrote to stderr.
@@ -111,7 +127,7 @@ end
 ---@param turn table
 ---@param left_ms number
 function M.waiting(run, turn, left_ms)
-	progress(run, turn.key, "waiting", ("step %s: attempt %d/%d in %d s"):format(turn.key, turn.attempt + 1,
+	progress(run, turn.key, "waiting", ("step %s: attempt %d/%d in %d s"):format(short_key(turn.key), turn.attempt + 1,
 		turn.max_attempts + 1, math.ceil(left_ms / 1000)))
 end
 

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "../common/json.h"
 
@@ -12,6 +13,7 @@
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 #define CLEAR_LINE "\r\033[K"
+#define PROGRESS_MAX 70 /* bytes, which no fewer columns show */
 
 static bool on_terminal(const struct run *run)
 {
@@ -110,6 +112,16 @@ void notice_step(struct run *run, struct field name)
 	emit(run, &line);
 }
 
+/* A line that the terminal breaks could not be taken away again. */
+static size_t progress_width(const struct run *run)
+{
+	struct winsize size;
+
+	if (ioctl(run->err.fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col > PROGRESS_MAX)
+		return PROGRESS_MAX;
+	return size.ws_col - 1U;
+}
+
 void notice_progress(struct run *run, struct field text)
 {
 	struct buf line = BUF_INIT;
@@ -117,7 +129,7 @@ void notice_progress(struct run *run, struct field text)
 	if (!on_terminal(run) || run->plan.quiet || !run->color || text.n == 0)
 		return;
 	buf_add_str(&line, CLEAR_LINE);
-	text_clean(&line, text.s, text_cut(text.s, text.n, 70));
+	text_clean(&line, text.s, text_cut(text.s, text.n, progress_width(run)));
 	run->progress_shown = false;
 	emit(run, &line);
 	run->progress_shown = true;

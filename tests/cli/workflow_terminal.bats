@@ -53,3 +53,20 @@ on_terminal() {
 	grep -qx 'Claude command succeeded on attempt 2' screen
 	[ "$(grep -c 'step second: ' screen)" -eq 0 ]
 }
+
+@test "on a narrow screen the progress line is one line, and gone when the run is over" {
+	workflow live <<-'YAML'
+		name: live
+		commands:
+		  - { shell: "sleep 0.3; : aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", id: quite-a-long-id-that-tells-something }
+	YAML
+	printf '%s\n' "$RUNNER workflow run live.yaml >/dev/null" 'echo "status $?" >over' 'sleep 60' >script
+	tmux -S tmux.sock -f /dev/null new-session -d -x 30 -y 60 \
+		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen sh script"
+	until_true [ -s over ]
+	tmux -S tmux.sock capture-pane -p >screen
+	tmux -S tmux.sock kill-server
+	[ "$(<over)" = 'status 0' ]
+	grep -q '^Step quite-a-long-id' screen
+	! grep -q '^step ' screen
+}
