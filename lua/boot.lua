@@ -16,8 +16,29 @@ local launch = session.launch
 
 local function encoded(value)
 	if value ~= nil then
-		return (require("runner.json").encode(value))
+		return require("runner.json").encode(value)
 	end
+end
+
+local KINDS = { ["{"] = "a table of names", ["["] = "a list" }
+
+-- A field of an error as JSON that begins with `opening`. One that can't be is left
+-- out: the failure matters more.
+local function encoded_field(name, value, opening)
+	local text, why = encoded(value)
+	if value ~= nil and not (text and (not opening or text:sub(1, 1) == opening)) then
+		session.warn("FIELD_IGNORED", ("%s of the error is left out: %s"):format(name, not text and why
+			or "it is not " .. KINDS[opening]))
+		return nil
+	end
+	return text
+end
+
+local function wrap(data)
+	if data ~= nil and type(data) ~= "table" and data ~= require("runner.json").null then
+		return { value = data }
+	end
+	return data
 end
 
 local function wire_retryable(v)
@@ -32,19 +53,18 @@ local function reply_failure(e)
 		retryable = wire_retryable(e.retryable), retry_after_ms = e.retry_after_ms,
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
-		suggestion = e.suggestion, data = encoded(e.data), context = encoded(e.context), errors = encoded(e.errors),
+		suggestion = e.suggestion, data = encoded_field("data", wrap(e.data)),
+		context = encoded_field("context", e.context, "{"), errors = encoded_field("errors", e.errors, "["),
 	}
 	if not host.send("RESULT", fields) then
 		-- too large in its details: the bare facts always fit
-		host.send("RESULT", { ok = false, code = e.code, message = e.message:sub(1, 8192), phase = e.phase })
+		for _, name in ipairs { "detail", "data", "context", "errors", "suggestion", "fix_required", "fix_command" } do
+			fields[name] = nil
+		end
+		fields.message = e.message:sub(1, 8192)
+		session.warn("FIELD_IGNORED", "The details of the error are left out: they are too large")
+		host.send("RESULT", fields)
 	end
-end
-
-local function wrap(data)
-	if data ~= nil and type(data) ~= "table" and data ~= require("runner.json").null then
-		return { value = data }
-	end
-	return data
 end
 
 -- `--output PATH`: the result goes to a file, the envelope says where. A link stays

@@ -77,11 +77,44 @@ end
 
 -- --- loading what may be broken ------------------------------------------------------
 
--- Fail instead of ending the process or never coming back. The tables are the
--- scripts' own: the library's globals are others.
+-- What scripts share: each file must find it as the first one did. The tables are
+-- the scripts' own: the library's globals are others, but for the methods of strings.
+local SHARED = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
+
+local function contents(t)
+	local copy = {}
+	for key, v in next, t do
+		copy[key] = v
+	end
+	return copy
+end
+
+-- What a file has added stays: its functions may need it.
+local function put_back(t, before)
+	debug.setmetatable(t, nil)
+	for key, v in next, before do
+		rawset(t, key, v)
+	end
+end
+
+local function keep_globals()
+	local tables = { _G }
+	for _, name in ipairs(SHARED) do
+		tables[#tables + 1] = _G[name]
+	end
+	for i, t in ipairs(tables) do
+		tables[i] = { t, contents(t) }
+	end
+	return function()
+		for _, pair in ipairs(tables) do
+			put_back(pair[1], pair[2])
+		end
+	end
+end
+
+-- Fail instead of ending the process or never coming back.
 local function guarded(f, ...)
-	local script_os = _G.os
-	local exit = script_os.exit
+	local script_os, restore = _G.os, keep_globals()
 	rawset(script_os, "exit", function()
 		error("os.exit was called while the file was loaded", 2)
 	end)
@@ -90,7 +123,7 @@ local function guarded(f, ...)
 	end, "", MAX_STEPS)
 	local result = table.pack(pcall(f, ...))
 	debug.sethook()
-	rawset(script_os, "exit", exit)
+	restore()
 	if not result[1] then
 		error(result[2], 0)
 	end
@@ -105,6 +138,12 @@ function M.load(entry, project)
 	local found = entry.builtin and entry or locate.find(M.words(entry.name), project) or entry
 	return guarded(loader.command, found, project)
 end
+
+---Any other look at what a file holds, in the same way.
+---@param f function
+---@param ... any its arguments
+---@return any ... what it returns; what it raises is raised
+M.guarded = guarded
 
 ---loader.read in the same way.
 ---@param found runner.Found

@@ -58,6 +58,15 @@ local function walk_retry(retry, has_timeout, report)
 	end
 end
 
+-- A code that nobody can raise is a slip of the pen: it would never be repeated.
+local function check_on(on, codes, report)
+	for _, code in ipairs(on) do
+		if not codes[code] and not require("runner.command_codes").in_registry(code) then
+			report("retry", "retry", "on", "on_unknown", code)
+		end
+	end
+end
+
 local function check_steps(steps, report)
 	local seen = {}
 	for _, step in ipairs(steps) do
@@ -127,6 +136,8 @@ function M.walk(declaration, where, report)
 	n.exit_codes = n.exit_codes or {}
 	if n.retry ~= nil then
 		walk_retry(n.retry, n.timeout_ms ~= 0, report)
+		local on = type(n.retry) == "table" and rules.list(rawget(n.retry, "on"), 1, 100, text)
+		check_on(on or {}, codes, report)
 	end
 	check_steps(n.steps or {}, report)
 	check_timeout(n, codes, report)

@@ -62,7 +62,7 @@ local function check_bounds(r, kind, fault)
 		if r[key] ~= nil then
 			local v = values.take[kind](r[key])
 			if v == nil then
-				fault(key, "refused", r[key])
+				fault(key, "bound", { value = r[key], kind = kind })
 			end
 			r[key] = v
 		end
@@ -92,7 +92,7 @@ local function check_default(r, kind, fault)
 	end
 	local accepted, why = values.accept(r, r.default, r.values)
 	if why then
-		fault("default", "default", r.default)
+		fault("default", "default", { value = r.default, row = r })
 	end
 	r.default = accepted
 end
@@ -160,6 +160,11 @@ local function walk_arg(declared, i, claimed, places, report)
 	for _, key in ipairs(NAMES) do
 		if declared[key] == nil and declared[key == "name" and 1 or 2] == nil then
 			fault(key, "missing")
+		end
+	end
+	for place, key in ipairs(NAMES) do
+		if declared[key] ~= nil and declared[place] ~= nil then
+			fault(key, "names_twice", { name = declared[key], first = declared[place] })
 		end
 	end
 	local kind = check_type(r, fault)

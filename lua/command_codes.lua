@@ -17,7 +17,10 @@ local RULES = {
 }
 M.rules = RULES
 
-local function in_registry(name)
+---Is it a code or an exit entry of the registry?
+---@param name string
+---@return boolean
+function M.in_registry(name)
 	local host = require "runner.host"
 	if host.registry_code(name) then
 		return true
@@ -58,7 +61,7 @@ local function walk_code(name, declared, taken, report)
 	local has_code = declared.code ~= nil
 	if not errors.well_formed(name) then
 		fault(nil, "code_name", name)
-	elseif in_registry(name) then
+	elseif M.in_registry(name) then
 		if has_code then
 			fault("code", "fixed", declared.code)
 		end

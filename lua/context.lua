@@ -77,8 +77,15 @@ end
 function Context:fail(code, message, fields)
 	if not errors.well_formed(code) then
 		error(("ctx:fail needs an error code like NOT_FOUND, not %s"):format(tostring(code)), 2)
+	elseif type(fields or {}) ~= "table" then
+		error(("ctx:fail: the fields are a table such as { retryable = true }, not a %s"):format(type(fields)), 2)
 	end
-	errors.raise(code, message, fields)
+	local e = errors.new(code, message, fields)
+	for _, name in ipairs(fields and errors.refused(fields) or {}) do
+		session.warn("FIELD_IGNORED", require("runner.declaration").failure_problem(name, fields[name]))
+		e[name] = nil
+	end
+	error(e, 0)
 end
 
 local function check_step(name)

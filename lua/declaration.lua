@@ -8,6 +8,7 @@ local command_codes = require "runner.command_codes"
 local errors = require "runner.errors"
 local policy = require "runner.policy"
 local suggest = require "runner.suggest"
+local values = require "runner.values"
 
 local M = {}
 
@@ -21,13 +22,16 @@ local M = {}
 
 local RULES = {
 	command = command.rules.command, limits = command.rules.limits, example = command.rules.example,
-	arg = command_args.rules, exit_code = command_codes.rules, retry = policy.keys,
+	arg = command_args.rules, exit_code = command_codes.rules, retry = policy.keys, failure = {},
 }
+for name in next, errors.fields do
+	RULES.failure[name] = name ~= "phase" and name ~= "retries_exhausted" and errors.fields[name] or nil
+end
 
 local WHAT = {
 	project = "runner.lua",
 	command = "a command", limits = "limits", example = "an example", arg = "an argument",
-	exit_code = "an exit code", retry = "retry",
+	exit_code = "an exit code", retry = "retry", failure = "an error",
 }
 
 local TEXT, BOOLEAN, LENGTH = "a text that is not empty", "true or false", "a whole number ≥ 0"
@@ -74,14 +78,43 @@ local EXPECT = {
 		config = "a table", retry = "a table such as { retries = 3 }",
 	},
 	example = { description = TEXT, command = 'a command line such as "runner deploy --target prod"' },
+	failure = {
+		retryable = 'true, false or "maybe"', retry_after_ms = "a number of ms ≥ 0",
+		retry_strategy = '"immediate", "linear_backoff" or "exponential_backoff"',
+		side_effects = '"none", "partial" or "complete"', suggestion = "a text", fix_required = "a text",
+		fix_command = "a text", detail = "a text", errors = 'a list such as { { field = "target", message = "…" } }',
+		context = "a table of facts such as { pid = 5 }",
+	},
 }
 
-local function show(v)
-	if type(v) == "string" then
+local SHOWN_ITEMS = 4
+local show
+
+-- { 1, "a" }: a short table of plain values; any other is "a table".
+local function show_table(t)
+	local items, names = {}, {}
+	for key, v in next, t do
+		if type(v) == "table" or #items + #names == SHOWN_ITEMS then
+			return "a table"
+		elseif math.type(key) == "integer" and key == #items + 1 then
+			items[key] = show(v)
+		else
+			names[#names + 1] = (type(key) == "string" and key or "[" .. show(key) .. "]") .. " = " .. show(v)
+		end
+	end
+	table.sort(names)
+	table.move(names, 1, #names, #items + 1, items)
+	return items[1] and "{ " .. table.concat(items, ", ") .. " }" or "{}"
+end
+
+function show(v)
+	if type(v) == "table" then
+		return show_table(v)
+	elseif type(v) == "string" then
 		return (("%q"):format(#v > 80 and v:sub(1, 80) .. "…" or v):gsub("\\\n", "\\n"))
 	end
-	local named = { table = "a table", ["function"] = "a function" }
-	return named[type(v)] or tostring(v)
+	local plain = v == nil or type(v) == "number" or type(v) == "boolean"
+	return v ~= v and "not a number" or plain and tostring(v) or "a " .. type(v)
 end
 
 local function expected(f)
@@ -126,6 +159,27 @@ local function whole_table(f)
 	return "is " .. show(f.found), "write a table such as " .. example[f.kind]
 end
 
+local BOUNDS = { integer = "a whole number", number = "a number",
+	duration = 'a duration such as "2s", or a number of seconds' }
+
+-- What the default of a row may be.
+local function takes(row)
+	local one = row.values and "one of its values" or require("runner.complaint").expected(row)
+	return row.type == "array" and "a list, each item " .. one or one
+end
+
+local function unanchored(f)
+	local presets = {}
+	for name in next, require("runner.patterns").presets do
+		presets[#presets + 1] = name
+	end
+	table.sort(presets)
+	local near = suggest.nearest(f.found, presets, 1)[1]
+	return ("is %s, which may match a part only"):format(show(f.found)),
+		("write pattern = %s"):format(show("^" .. f.found:gsub("^%^", ""):gsub("%$$", "") .. "$"))
+			.. (near and (", or did you mean the preset '%s'?"):format(near) or "")
+end
+
 local WORDS = {
 	table = whole_table,
 	unknown = unknown,
@@ -137,14 +191,17 @@ local WORDS = {
 	above_max = function(f)
 		return "is above its maximum " .. tostring(f.found), "write a smaller one, or raise the maximum"
 	end,
-	unanchored = function(f)
-		return ("is %s, which may match a part only"):format(show(f.found)),
-			("write pattern = %s"):format(show("^" .. f.found:gsub("^%^", ""):gsub("%$$", "") .. "$"))
-	end,
+	unanchored = unanchored,
 	no_regex = function(f) return "is " .. f.found, "correct the regular expression" end,
 	default = function(f)
-		return ("is %s, which the argument itself refuses"):format(show(f.found)),
-			"write a default that keeps its own rules"
+		return ("is %s, which the argument itself refuses"):format(show(f.found.value)), "write " .. takes(f.found.row)
+	end,
+	bound = function(f)
+		return "is " .. show(f.found.value), "write " .. BOUNDS[f.found.kind]
+	end,
+	asked = function(f) return "can't be asked: " .. f.found, "mend the function" end,
+	names_twice = function(f)
+		return ("is %s, but the row begins with %s"):format(show(f.found.name), show(f.found.first)), "leave one of them out"
 	end,
 	owned = function(f)
 		local flag = type(f.found) == "table" and "-" .. f.found.short or "--" .. f.found
@@ -169,6 +226,11 @@ local WORDS = {
 	code_name = function()
 		return "is no name of a code", "write a name in capitals such as LOCKED: ^[A-Z][A-Z0-9_]+$"
 	end,
+	on_unknown = function(f)
+		local near = suggest.nearest(f.found, (require("runner.host").registry_names()), 1)[1]
+		return ("names %s, which is neither in the registry nor in exit_codes"):format(f.found),
+			near and ("did you mean '%s'?"):format(near) or "declare it in exit_codes, or leave it out"
+	end,
 	timeout_entry = function(f)
 		return ("is missing, and a %s command that runs out of time may have done half its work"):format(f.found),
 			'write in exit_codes: TIMEOUT = { retryable = false, side_effects = "partial" },'
@@ -184,7 +246,7 @@ local WORDS = {
 		if f.key ~= nil and not policy.keys[f.key] then
 			return unknown(f)
 		end
-		local found, fix = f.found:match("^(.-): (.*)$")
+		local found, fix = f.found:match("^(.*): (.*)$")
 		return (found or f.found):gsub("^retry[%w_.]* ", ""), fix or "write retry = { retries = 3 }"
 	end,
 	step_twice = function(f) return ("names the step %s twice"):format(show(f.found)), "give each step its own name" end,
@@ -252,7 +314,30 @@ local function worded(f, where)
 	return { key = key, line = line or nil, message = message, fix = fix }
 end
 
-local function collect(declaration, where)
+-- The functions of an argument, asked with the project's config as a call does. What
+-- they raise with a code of their own is for the caller to mend.
+local function ask(row, config, report)
+	local function fault(key, reason, found)
+		report("arg", "args." .. row.name, key, reason, found)
+	end
+	local function asked(key, f, ...)
+		local ok, given = pcall(f, ...)
+		if not ok and given.code == "COMMAND_INVALID" then
+			fault(key, "asked", given.message)
+		end
+		return ok, given
+	end
+	local ok, listed = asked("values", values.listed, row, config)
+	local given = row.default
+	if ok and type(given) == "function" then
+		ok, given = asked("default", values.ask, row, "default", config)
+	end
+	if ok and given ~= nil and select(2, values.accept(row, given, listed)) then
+		fault("default", "default", { value = given, row = row })
+	end
+end
+
+local function collect(declaration, where, asking)
 	local faults, seen = {}, {}
 	local function report(kind, prefix, key, reason, found)
 		local place = (prefix or "") .. "\0" .. tostring(key)
@@ -261,9 +346,12 @@ local function collect(declaration, where)
 		end
 		seen[place] = true
 	end
-	local ok, raised = pcall(command.walk, declaration, where, report)
+	local ok, normal = pcall(command.walk, declaration, where, report)
 	if not ok then
-		report("command", nil, nil, "raised", raised)
+		report("command", nil, nil, "raised", normal)
+	end
+	for _, row in ipairs(asking and not faults[1] and normal.args or {}) do
+		ask(row, where.config, report)
 	end
 	return faults
 end
@@ -271,10 +359,11 @@ end
 ---Every problem of a declaration, in the order of the file as far as it is known.
 ---@param declaration any what the file returned
 ---@param where {path: string, name: string, text?: string, config?: table}
+---@param asking? boolean call the functions of its arguments as well
 ---@return runner.DeclarationProblem[]
-function M.problems(declaration, where)
+function M.problems(declaration, where, asking)
 	local out = {}
-	for i, fault in ipairs(collect(declaration, where)) do
+	for i, fault in ipairs(collect(declaration, where, asking)) do
 		out[i] = worded(fault, where)
 	end
 	table.sort(out, function(a, b)
@@ -319,13 +408,24 @@ end
 function M.project_problem(path, key, found, known, text)
 	local f = { kind = "project", key = key, found = found, reason = known[key] and "refused" or "unknown" }
 	RULES.project = known
-	local message = f.reason == "refused" and key == "retry" and select(2, policy.normalise(found))
-	local p = worded(message and { kind = "retry", prefix = "retry", reason = "retry", found = message } or f,
-		{ path = path, text = text })
+	if f.reason == "refused" and key == "retry" then
+		local _, message, wrong = policy.normalise(found)
+		f = { kind = "retry", prefix = "retry", key = wrong, reason = "retry", found = message }
+	end
+	local p = worded(f, { path = path, text = text })
 	return errors.new("COMMAND_INVALID", p.message, {
 		phase = "validation", retryable = false, side_effects = "none", fix_required = p.fix,
 		context = { path = path, line = p.line },
 	})
+end
+
+---What ctx:fail was given that an error can't hold, in words.
+---@param key any
+---@param found any
+---@return string
+function M.failure_problem(key, found)
+	local f = { kind = "failure", key = key, found = found, reason = RULES.failure[key] and "refused" or "unknown" }
+	return worded(f, { path = "ctx:fail" }).message
 end
 
 ---What works but looks doubtful: for lint.

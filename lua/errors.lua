@@ -58,6 +58,24 @@ end
 
 local text = of_type("string")
 
+-- A list of problems, a table each; an empty one says nothing.
+local function rows(v)
+	if type(v) ~= "table" or type(v[1]) ~= "table" then
+		return nil
+	end
+	for _, row in ipairs(v) do
+		if type(row) ~= "table" then
+			return nil
+		end
+	end
+	return v
+end
+
+-- Facts by name.
+local function facts(v)
+	return type(v) == "table" and v[1] == nil and v or nil
+end
+
 -- What a field may hold: a function giving the value to keep, or nil to drop it.
 local FIELDS = {
 	retryable = one_of(true, false, "maybe"),
@@ -70,10 +88,13 @@ local FIELDS = {
 	fix_command = text,
 	suggestion = text,
 	detail = text,
-	errors = of_type("table"),
-	context = of_type("table"),
+	errors = rows,
+	context = facts,
 	data = anything,
 }
+M.fields = FIELDS
+
+local OURS = { phase = true, retries_exhausted = true } -- a script doesn't say these
 
 ---Is `name` shaped like an error code: `^[A-Z][A-Z0-9_]+$`, at most 64 bytes?
 ---@param name any
@@ -95,6 +116,23 @@ function M.new(code, message, fields)
 		e[name] = accept(fields and fields[name])
 	end
 	return setmetatable(e, Error)
+end
+
+---The names in what a script gave ctx:fail that its error can't hold, in order.
+---@param fields table
+---@return string[]
+function M.refused(fields)
+	local out = {}
+	for name, v in next, fields do
+		local nothing = name == "errors" and type(v) == "table" and next(v) == nil
+		if OURS[name] or not FIELDS[name] or FIELDS[name](v) == nil and not nothing then
+			out[#out + 1] = name
+		end
+	end
+	table.sort(out, function(a, b)
+		return tostring(a) < tostring(b)
+	end)
+	return out
 end
 
 ---@param v any

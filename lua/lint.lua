@@ -61,7 +61,7 @@ function M.command(found, config, out)
 		return table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
 	end
 	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }
-	of_list(declaration.problems(value, where), where.path, out.problems)
+	of_list(catalog.guarded(declaration.problems, value, where, true), where.path, out.problems)
 	of_list(declaration.doubts(value, where), where.path, out.doubts)
 end
 

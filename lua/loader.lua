@@ -21,6 +21,11 @@ local function first_line(text)
 	return (text:match("^[^\n]*"))
 end
 
+-- Without what lua5.4 leaves out of a file as well: a byte order mark, a "#!" line.
+local function source_of(text)
+	return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
+end
+
 ---The value that a file returns, and its text.
 ---@param path string
 ---@return any value, runner.Error? problem, string? text
@@ -30,7 +35,7 @@ function M.run_file(path)
 		return nil, M.invalid(path, ("Can't load %s: %s"):format(path, why),
 			{ fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root may write" })
 	end
-	local chunk, message = load(text, "@" .. path, "t")
+	local chunk, message = load(source_of(text), "@" .. path, "t")
 	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
 		return nil, M.invalid(path, path .. " is no Lua source but binary data",
 			{ fix_required = "Replace it with Lua source text" })
@@ -42,7 +47,7 @@ function M.run_file(path)
 		error("cancelled", 0)
 	elseif not ok then
 		local raised = errors.normalise(value, traceback)
-		return nil, M.invalid(path, "The file raised an error while it was loaded: " .. raised.message,
+		return nil, M.invalid(path, ("%s raised an error while it was loaded: %s"):format(path, raised.message),
 			{ detail = raised.detail })
 	end
 	return value, nil, text
@@ -72,7 +77,7 @@ end
 ---Scripts share code in lib/ beside their commands/.
 local function add_library(path)
 	local dir = path:match("^(.*)/commands/")
-	if dir then
+	if dir and package.path:sub(1, #dir + 5) ~= dir .. "/lib/" then
 		package.path = dir .. "/lib/?.lua;" .. dir .. "/lib/?/init.lua;" .. package.path
 	end
 end

@@ -22,12 +22,12 @@ M.presets = {
 function M.fault(pattern)
 	if M.presets[pattern] then
 		return nil
-	elseif not pattern:find("^%^.*%$$") then
-		return "unanchored", pattern
 	end
 	local ok, message = regex.check(pattern)
 	if not ok then
 		return "no_regex", message
+	elseif not pattern:find("^%^.*%$$") then
+		return "unanchored", pattern
 	end
 end
 

@@ -49,8 +49,8 @@ M.keys = KEYS
 
 local function show(v)
 	local kind = type(v)
-	return kind == "string" and ("%q"):format(v) or (kind == "table" or kind == "function") and "a " .. kind
-		or tostring(v)
+	return kind == "string" and ("%q"):format(v) or v ~= v and "not a number"
+		or (kind == "number" or kind == "boolean" or v == nil) and tostring(v) or "a " .. kind
 end
 
 -- Every key checked and converted | nil, message, key.

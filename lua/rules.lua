@@ -5,7 +5,7 @@
 local M = {}
 
 function M.text(v)
-	return type(v) == "string" and v ~= "" and utf8.len(v) and v or nil
+	return type(v) == "string" and v:find("%S") and utf8.len(v) and v or nil
 end
 
 function M.flag(v)

@@ -102,6 +102,7 @@ found_in() {
 		expect "'''$needle''' in e.error.errors[0]['fix_required']"
 	done <<-'ROWS'
 		description|-description = "x",|one sentence
+		description|description = "  "|one sentence
 		danger_level|-danger_level = "safe",|"safe", "mutating" or "destructive"
 		danger_level|danger_level = "harmless"|"safe", "mutating" or "destructive"
 		run|run = 5|function(args, ctx)
@@ -131,6 +132,10 @@ found_in() {
 		retry.delays|retry = { delays = {} }|a list of 1 to 64
 		retry.jitter|retry = { retries = 1, jitter = 2 }|a number from 0 to 1
 		retry.on|retry = { retries = 1, on = "UNAVAILABLE" }|a list of error codes
+		retry.on|retry = { retries = 1, on = { "UNAVAILABEL" } }|did you mean 'UNAVAILABLE'?
+		retry.on|retry = { retries = 1, on = { "BUSY_NOW" } }|declare it in exit_codes
+		retry.delay|retry = { retries = 1, delay = "a: b" }|a duration
+		retry|retry = coroutine.create(print)|write a table such as
 		retry.maybe|retry = { retries = 1, maybe = "x" }|true or false
 		retry|retry = { max_delay = "1s" }, timeout = "none"|retries = 3
 		exit_codes.LOCKED.code|exit_codes = { LOCKED = { code = 78, retryable = true, side_effects = "none" } }|from 79 to 125
@@ -153,10 +158,15 @@ found_in() {
 		args.a.values|args = { { "a", "enum" } }|a list of texts
 		args.a.min|args = { { "a", "integer", min = 5, max = 1 } }|a smaller one
 		args.a.min|args = { { "a", "string", min = 5 } }|leave it out
-		args.a.default|args = { { "a", "integer", default = "x" } }|keeps its own rules
-		args.a.default|args = { { "a", "enum", values = { "x" }, default = "y" } }|keeps its own rules
+		args.a.min|args = { { "a", "integer", min = 1.5 } }|write a whole number
+		args.a.default|args = { { "a", "integer", default = "x", max = 9 } }|write a whole number of at most 9
+		args.a.default|args = { { "a", "enum", values = { "x" }, default = "y" } }|one of its values
+		args.a.default|args = { { "a", "array", items = "number", default = { "y" } } }|write a list, each item a number
+		args.a.name|args = { { "b", "string", name = "a" } }|leave one of them out
 		args.a.pattern|args = { { "a", "string", pattern = "^[$" } }|correct the regular expression
+		args.a.pattern|args = { { "a", "string", pattern = "(" } }|correct the regular expression
 		args.a.pattern|args = { { "a", "string", pattern = "abc" } }|^abc$
+		args.a.pattern|args = { { "a", "string", pattern = "uuidd" } }|did you mean the preset 'uuid'?
 		args.a.requird|args = { { "a", "string", requird = true } }|did you mean 'required'?
 		args.b.required|args = { { "a", "string", positional = true }, { "b", "string", positional = true, required = true } }|required
 		args.b.positional|args = { { "a", "string", variadic = true }, { "b", "string", positional = true } }|move it before
@@ -174,6 +184,46 @@ found_in() {
 	expect 'e.error.message.endswith("(and 2 more)")'
 }
 
+# --- ctx:fail ------------------------------------------------------------------------------
+
+@test "ctx:fail: a field that an error can't hold is left out with a warning; the failure stays what it is" {
+	local fields needle
+	while IFS='|' read -r fields needle; do
+		echo "$fields" # shown when something fails
+		body fails <<<"ctx:fail('CONFLICT', 'm', { suggestion = 'kept', $fields })"
+		call fails
+		assert_envelope
+		[ "$status" -eq 6 ]
+		expect 'e.error.message == "m" and e.error.suggestion == "kept" and e.error.phase == "execution"'
+		expect 'e.error.retryable is False and e.data is None and e.error.context is None'
+		expect "[w['code'] for w in e.warnings] == ['FIELD_IGNORED'] and '''$needle''' in e.warnings[0]['message']"
+	done <<-'ROWS'
+		retryable = "no"|ctx:fail: retryable is "no"; write true, false or "maybe"
+		retry_after = 5|retry_after is no key of an error; did you mean 'retry_after_ms'?
+		retry_after_ms = "30"|retry_after_ms is "30"; write a number of ms
+		side_effects = "all"|side_effects is "all"; write "none"
+		fix_required = {}|fix_required is {}; write a text
+		phase = "validation"|phase is no key of an error
+		errors = { "x" }|errors is { "x" }; write a list such as
+		context = { 1, 2 }|context is { 1, 2 }; write a table of facts
+		context = require("json").array({})|context of the error is left out
+		context = { f = print }|data.f is a function
+		data = print|data of the error is left out
+	ROWS
+	body fails <<<"ctx:fail('UNAVAILABLE', 'm', { retryable = false, errors = {}, data = 5 })"
+	call fails
+	assert_envelope
+	expect 'e.warnings == [] and e.data == {"value": 5}'
+	body fails <<<"ctx:fail('UNAVAILABLE', 'm', { retryable = false, detail = ('x'):rep(20 << 20) })"
+	call fails
+	assert_envelope
+	expect 'e.error.retryable is False and [w["code"] for w in e.warnings] == ["FIELD_IGNORED"]'
+	body fails <<<"ctx:fail('UNAVAILABLE', 'm', 'a text')"
+	call fails
+	assert_envelope
+	expect '"ctx:fail: the fields are a table" in e.error.message and "fails.lua:" in e.error.message'
+}
+
 # --- runner.lua --------------------------------------------------------------------------
 
 @test "mistakes of runner.lua: exit 4, the file, the key, what to write; nothing runs" {
@@ -189,6 +239,7 @@ found_in() {
 		timeout|return { timeout = "soon" }|a duration
 		nmae|return { nmae = "x" }|did you mean 'name'?
 		retry|return { retry = {} }|retries = 3
+		retry|return { retry = { retries = "many" } }|a whole number from 0 to 1000
 		commands|return { commands = 5 }|a folder
 		config|return { config = "x" }|a table
 		|return 5|return {

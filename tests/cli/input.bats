@@ -262,6 +262,19 @@ LUA
 
 # --- files -------------------------------------------------------------------------------
 
+@test "a byte order mark and a #! line are left out, and lines keep their numbers" {
+	local good='return { description = "x", danger_level = "safe", run = function() error("here") end }'
+	printf '\xef\xbb\xbf%s' "$good" >commands/marked.lua
+	printf '#!/usr/bin/env lua\r\n%s' "$good" >commands/script.lua
+	printf '\xef\xbb\xbf#!/x\n%s' "$good" >commands/both.lua
+	local row
+	for row in marked:1 script:2 both:2; do
+		call "${row%:*}"
+		assert_envelope
+		expect "e.error.message.endswith('/commands/${row%:*}.lua:${row#*:}: here')"
+	done
+}
+
 @test "what is no command file is refused with its path and the reason" {
 	local row name reason
 	mkdir commands/folder.lua
@@ -272,12 +285,13 @@ LUA
 	ln -s /dev/zero commands/zero.lua
 	echo 'return { x = = 1 }' >commands/syntax.lua
 	echo 'error("boom")' >commands/raises.lua
+	echo 'error({ code = "NOT_FOUND", message = "no place" })' >commands/raises2.lua
 	echo 'local x = 1' >commands/nothing.lua
 	: >commands/empty.lua
 	echo 'return 5' >commands/five.lua
 	for row in 'folder:not a regular file' 'binary:binary data' 'bytecode:binary data' 'huge:larger than 4 MiB' \
 		'fifo:not a regular file' 'zero:not a regular file' "syntax:syntax.lua:1: unexpected symbol near '='" \
-		'raises:raises.lua:1: boom' 'nothing:returned nil' 'empty:returned nil' 'five:returned 5'; do
+		'raises:raises.lua:1: boom' 'raises2:raises2.lua raised an error while it was loaded: no place' 'nothing:returned nil' 'empty:returned nil' 'five:returned 5'; do
 		name=${row%%:*} reason=${row#*:}
 		call "$name"
 		refused 4 COMMAND_INVALID

@@ -28,6 +28,46 @@ LUA
 	expect 'e.data == {"files": 1, "problems": [], "doubts": []}'
 }
 
+@test "a file that takes the standard library apart spoils neither the list nor the check of others" {
+	command_file a_bad <<'LUA'
+print, string.rep, string.format, table.concat = nil
+setmetatable(_G, { __index = function(_, name) error("no " .. name) end, __metatable = false })
+setmetatable(string, { __newindex = error })
+return { description = "Bad", danger_level = "safe", run = function() end, examples = { { command = "runner a_bad" } } }
+LUA
+	command_file last <<'LUA'
+local text = ("x"):rep(3)
+assert(print)
+return { description = ("%s"):format(text), danger_level = "safe", run = function() end,
+	examples = { { command = table.concat({ "runner", "last" }, " ") } } }
+LUA
+	call lint
+	assert_envelope
+	expect 'e.data == {"files": 3, "problems": [], "doubts": []}'
+	call help --format json
+	assert_envelope
+	expect '{c["name"]: c.get("description") for c in e.data["commands"]}["last"] == "xxx"'
+}
+
+@test "functions of arguments are asked as a call would: what they give must do" {
+	command_file asks <<'LUA'
+return { description = "Asks", danger_level = "safe", run = function() end, examples = { { command = "runner asks" } },
+	args = { { "a", "enum", description = "x", values = function() return { 1 } end },
+		{ "b", "string", description = "x", default = function(config) return config.name.first end },
+		{ "c", "integer", description = "x", max = 5, default = function() return 6 end },
+		{ "d", "enum", description = "x", values = function() return { "x" } end, default = "y" },
+		{ "e", "string", description = "x", default = function() os.exit(0) end },
+		{ "f", "string", description = "x", default = function() error({ code = "NOT_FOUND", message = "later" }) end },
+		{ "g", "string", description = "x", default = function(config) return config.good end } } }
+LUA
+	echo 'return { config = { good = "yes" } }' >runner.lua
+	call lint asks
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'sorted(p["key"] for p in e.data["problems"]) == ["args.%s" % k for k in ("a.values", "b.default", "c.default", "d.default", "e.default")] or e.data["problems"]'
+	expect '{"write a whole number of at most 5", "write one of its values"} < {p["fix"] for p in e.data["problems"]}'
+}
+
 @test "every problem of every file is told, with file, line, key and fix, and nothing is run" {
 	bad_file
 	echo 'return {' | command_file db/syntax

@@ -156,7 +156,7 @@ describe("command.check refuses", function()
 		["a wrong duration"] = { { timeout = "5x" }, 'timeout is "5x"' },
 		["a negative duration"] = { { grace = -1 }, "grace is -1" },
 		["a step named twice"] = { { steps = { "a", "b", "a" } }, 'names the step "a" twice' },
-		["steps that are no list"] = { { steps = { a = 1 } }, "steps is a table" },
+		["steps that are no list"] = { { steps = { a = 1 } }, "steps is { a = 1 }" },
 		["retry without a bound"] = { { retry = { delay = "1s" } }, "has no bound" },
 		["retry bound by max_delay without a timeout"] = { { retry = { max_delay = "9s" }, timeout = "none" }, "has no bound" },
 		["an unknown strategy"] = { { retry = { retries = 1, strategy = "expo" } }, 'retry.strategy is "expo"' },
