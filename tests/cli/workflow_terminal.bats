@@ -68,5 +68,5 @@ on_terminal() {
 	tmux -S tmux.sock kill-server
 	[ "$(<over)" = 'status 0' ]
 	grep -q '^Step quite-a-long-id' screen
-	! grep -q '^step ' screen
+	[ "$(grep -c '^step ' screen)" -eq 0 ]
 }

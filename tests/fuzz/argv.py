@@ -10,9 +10,11 @@ Environment: RUNNER (the binary, default build/runner).
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -142,6 +144,17 @@ def processes_of(mark):
     return left
 
 
+def await_handler(pid):
+    """TERM before main's first lines would end it like any program: it must have begun."""
+    until = time.monotonic() + LIMIT_S
+    while time.monotonic() < until:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+            caught = next((int(line.split()[1], 16) for line in f if line.startswith("SigCgt:")), 0)
+        if caught >> signal.SIGTERM - 1 & 1:
+            return
+        time.sleep(0.01)
+
+
 def run(call, folder, number):
     argv, env = call
     mark = b"FUZZ_CALL=%d-%d" % (os.getpid(), number)
@@ -154,6 +167,7 @@ def run(call, folder, number):
         try:
             out, err = child.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
+            await_handler(child.pid)
             child.terminate()
             try:
                 out, err = child.communicate(timeout=LIMIT_S)
