@@ -7,7 +7,7 @@ local json = require "runner.json"
 
 local M = {}
 
-local KEY, LABEL = 20, 28 -- characters of a step's in the line of progress
+local KEY, LABEL = 20, 27 -- characters of a step's in the line of progress
 
 ---10.0 → "10s", 1.5 → "1.5s": a limit as the log lines write it.
 ---@param ms integer

@@ -13,7 +13,7 @@
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 #define CLEAR_LINE "\r\033[K"
-#define PROGRESS_MAX 70 /* bytes, which no fewer columns show */
+#define PROGRESS_MAX 70 /* columns */
 
 static bool on_terminal(const struct run *run)
 {
@@ -122,6 +122,22 @@ static size_t progress_width(const struct run *run)
 	return size.ws_col - 1U;
 }
 
+/* How many bytes of it no more columns show: from U+0800 on a character may take two. */
+static size_t progress_cut(struct field text, size_t columns)
+{
+	size_t at = 0, used = 0;
+
+	while (at < text.n) {
+		size_t n = utf8_length(text.s + at, text.n - at);
+
+		used += n >= 3 ? 2 : 1;
+		if (used > columns)
+			break;
+		at += n > 0 ? n : 1;
+	}
+	return at;
+}
+
 void notice_progress(struct run *run, struct field text)
 {
 	struct buf line = BUF_INIT;
@@ -129,7 +145,7 @@ void notice_progress(struct run *run, struct field text)
 	if (!on_terminal(run) || run->plan.quiet || !run->color || text.n == 0)
 		return;
 	buf_add_str(&line, CLEAR_LINE);
-	text_clean(&line, text.s, text_cut(text.s, text.n, progress_width(run)));
+	text_clean(&line, text.s, progress_cut(text, progress_width(run)));
 	run->progress_shown = false;
 	emit(run, &line);
 	run->progress_shown = true;
