@@ -80,6 +80,7 @@ void signals_init(void)
 
 	child_remember_ignored();
 	sigemptyset(&ours);
+	sigaddset(&ours, SIGCONT); /* it continues us all the same, and can be seen: is_continued() */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].handler != SIG_IGN)
 			sigaddset(&ours, rows[i].sig);
@@ -103,11 +104,21 @@ bool signals_take(int sig)
 	return was;
 }
 
+/* Behind the TSTP that we are about to obey, which would have discarded it. */
+static bool is_continued(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
+}
+
 void signals_stop_self(void)
 {
 	struct sigaction act, before;
 	sigset_t stop, mask;
 
+	if (is_continued())
+		return;
 	memset(&act, 0, sizeof(act));
 	act.sa_handler = SIG_DFL;
 	sigemptyset(&stop);

@@ -18,7 +18,8 @@ const sigset_t *signals_open_mask(void);
 /* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
 bool signals_take(int sig);
 /* Stop as SIGTSTP does by default: not at all where nobody could continue us
- * (an orphaned process group). Returns when we were continued. */
+ * (an orphaned process group). Returns when we were continued, at once where
+ * that was before we got here. */
 void signals_stop_self(void);
 /* The first of INT, TERM, HUP, QUIT that arrived, 0 if none. It stays. */
 int signals_cancelled(void);

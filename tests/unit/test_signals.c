@@ -125,6 +125,42 @@ static void child_and_stop_are_taken_once_and_pipe_never(void **state UNUSED)
 	play(flags);
 }
 
+/* In a group that somebody could continue: how it ends, or that it stops. */
+static int stop_with(bool continued)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setpgid(0, 0);
+		init_from_defaults();
+		raise(SIGTSTP);
+		open_for(0);
+		CHECK(signals_take(SIGTSTP));
+		if (continued)
+			raise(SIGCONT);
+		signals_stop_self();
+		_exit(7);
+	}
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid);
+	if (WIFSTOPPED(status)) {
+		kill(pid, SIGCONT);
+		CHECK(wait_for(pid) >> 8 == 7);
+	}
+	return status;
+}
+
+static void stopping(void)
+{
+	CHECK(WIFSTOPPED(stop_with(false)));
+	CHECK(WEXITSTATUS(stop_with(true)) == 7);
+}
+
+static void a_cont_that_comes_before_we_stop_is_not_lost(void **state UNUSED)
+{
+	play(stopping);
+}
+
 static void reset(void)
 {
 	struct sigaction act;
@@ -152,6 +188,7 @@ int main(void)
 		cmocka_unit_test(an_int_300_ms_after_the_first_insists_and_nothing_else_does),
 		cmocka_unit_test(what_is_ignored_at_entry_stays_ignored_but_term),
 		cmocka_unit_test(child_and_stop_are_taken_once_and_pipe_never),
+		cmocka_unit_test(a_cont_that_comes_before_we_stop_is_not_lost),
 		cmocka_unit_test(a_worker_starts_with_every_signal_at_its_default),
 	};
 
