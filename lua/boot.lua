@@ -294,6 +294,10 @@ local function attempt(found, words, project)
 		return fail_early(found.name, errors.normalise(parsed, traceback), tokens)
 	end
 	local settled = limits.settle(command, parsed, project, launch.seed_text)
+	if settled.policy.retries < 0 and settled.timeout_ms == 0 and settled.sources.timeout == "runner.lua" then
+		return fail_early(found.name, loader.invalid(project.file, project.file .. ': timeout is "none", so that nothing'
+			.. " bounds the retries of " .. found.name, { fix_required = "write retries beside max_delay, or a timeout" }), tokens)
+	end
 	session.command, session.framework, session.settled = command, parsed.framework, settled
 	session.format = format_of(parsed.framework)
 	session.retries_given = settled.retries_given

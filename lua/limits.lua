@@ -54,31 +54,32 @@ local function seed_of(declared, seed_text)
 	return math.tointeger(tonumber(seed_text)) or declared or given_seed() or host.random()
 end
 
--- The declared retry table that holds, and whose it is. An outer run that retries
--- already does what our default would do again.
+-- The declared retry table that holds: a command's over runner.lua's, key by key. An
+-- outer run that retries already does what our default would do again.
 local function declared_retry(settled, command, project)
 	if settled.nested and os.getenv("RUNNER_OUTER_RETRIES") then
-		return nil, "outer run"
-	elseif command.retry then
-		return command.retry, "command"
-	elseif project.retry then
-		return project.retry, "runner.lua"
+		return nil
+	elseif command.retry and project.retry then
+		return require("runner.policy").over(project.retry, command.retry)
 	end
-	return nil, "default"
+	return command.retry or project.retry
 end
 
----Where each key of the policy comes from. A command's table replaces runner.lua's
----whole, so that what it leaves out is the default.
+---Where each key of the policy comes from.
 ---@param settled table from M.settle
 ---@return table<string, string>
 function M.retry_sources(settled)
 	local from = settled.retry_from
-	local retry, source = from.retry, from.source
-	local out = { retries = source }
-	for key in pairs(require("runner.policy").keys) do
-		out[key] = out[key] or retry and retry[key] ~= nil and source or "default"
+	local retry, own, out = from.retry or {}, from.own or {}, {}
+	local function source(key)
+		return retry[key] ~= nil and (own[key] ~= nil and "command" or "runner.lua") or nil
 	end
-	out.strategy, out.delays = retry and retry.delays and source or out.strategy, nil
+	for key in pairs(require("runner.policy").keys) do
+		out[key] = source(key) or "default"
+	end
+	out.retries = source "retries" or source "delays" or source "max_delay"
+		or settled.nested and os.getenv("RUNNER_OUTER_RETRIES") and "outer run" or "default"
+	out.strategy, out.delays = source "delays" or out.strategy, nil
 	if out.seed == "default" then
 		out.seed = given_seed() and "environment" or "random"
 	end
@@ -104,9 +105,9 @@ local function policy_of(retry, retries, delay)
 end
 
 local function settle_policy(settled, command, parsed, project, seed_text)
-	local retry, source = declared_retry(settled, command, project)
+	local retry = declared_retry(settled, command, project)
 	local retries, delay = parsed.framework.retries, parsed.framework.retry_delay
-	settled.retry_from = { retry = retry, source = source, retries = retries and given_by(parsed, "retries"),
+	settled.retry_from = { retry = retry, own = command.retry, retries = retries and given_by(parsed, "retries"),
 		delay = delay and given_by(parsed, "retry_delay") }
 	settled.retries_given = retries
 	settled.policy = policy_of(retry, retries, delay)

@@ -84,6 +84,24 @@ local function disagreement(r)
 	end
 end
 
+---One declared table over another, key by key. What belongs together comes from one of
+---them: delays bring their own number, and a delay or strategy replaces delays below.
+---@param below table valid
+---@param own table valid
+---@return table retry valid
+function M.over(below, own)
+	local out, waits = {}, own.delays or own.delay or own.strategy
+	for key, v in next, below do
+		local theirs = own.delays and key == "retries" or waits and (key == "delays" or v == "custom")
+			or own.delays and key == "strategy"
+		out[key] = not theirs and v or nil
+	end
+	for key, v in next, own do
+		out[key] = v
+	end
+	return out
+end
+
 -- jitter "factor" and its ppm, or a named jitter.
 local function set_jitter(flat, declared)
 	if type(declared) == "string" then

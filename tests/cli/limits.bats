@@ -68,17 +68,47 @@ busy_with() {
 	expect "${sources}['delay'] == 'flag' and e.data['retry']['delay_ms'] == 1000"
 }
 
-@test "a command's retry table replaces runner.lua's whole; what it leaves out is the default" {
+@test "a command's retry table goes over runner.lua's key by key" {
 	echo 'return { retry = { retries = 4, delay = "4s", jitter = "none", max_delay = "9s", on = { "CONFLICT" }, seed = 5 } }' >runner.lua
 	plan busy
 	expect 'all(e.data["retry"]["sources"][k] == "runner.lua" for k in ("jitter", "max_delay", "on", "seed"))'
 	expect 'e.data["retry"]["sources"]["strategy"] == "default" and e.data["retry"]["seed"] == "5"'
-	busy_with 'retries = 2, strategy = "linear"'
+	busy_with 'retries = 2, strategy = "linear", maybe = true'
 	plan RUNNER_SEED=7 busy
-	expect 'e.data["retry"]["strategy"] == "linear" and e.data["retry"]["sources"]["strategy"] == "command"'
-	expect 'e.data["retry"]["delay_ms"] == 1000 and e.data["retry"]["max_delay_ms"] == 30000 and e.data["retry"]["on"] is None'
-	expect 'all(e.data["retry"]["sources"][k] == "default" for k in ("delay", "jitter", "max_delay", "on"))'
-	expect 'e.data["retry"]["seed"] == "7" and e.data["retry"]["sources"]["seed"] == "environment"'
+	expect 'e.data["retry"]["delays_ms"] == [4000, 8000] and e.data["retry"]["on"] == ["CONFLICT"] and e.data["retry"]["maybe"]'
+	expect 'all(e.data["retry"]["sources"][k] == "command" for k in ("retries", "strategy", "maybe"))'
+	expect 'all(e.data["retry"]["sources"][k] == "runner.lua" for k in ("delay", "jitter", "max_delay", "on", "seed"))'
+	plan busy --retry-delay 1s
+	expect 'e.data["retry"]["delays_ms"] == [1000, 2000] and e.data["retry"]["sources"]["delay"] == "flag"'
+}
+
+@test "delays, whose table ever they are in, stand with their number; a delay or a strategy takes their place" {
+	echo 'return { retry = { delays = { "1s", "2s", "3s" }, jitter = "none" } }' >runner.lua
+	plan busy
+	expect 'e.data["retry"]["delays_ms"] == [1000, 2000, 3000] and e.data["retry"]["sources"]["retries"] == "runner.lua"'
+	busy_with 'retries = 2'
+	plan busy
+	expect 'e.data["retry"]["delays_ms"] == [1000, 2000] and e.data["retry"]["sources"]["strategy"] == "runner.lua"'
+	busy_with 'retries = 2, delay = "5s"'
+	plan busy
+	expect 'e.data["retry"]["delays_ms"] == [5000, 10000] and e.data["retry"]["sources"]["strategy"] == "default"'
+	busy_with 'retries = 2, strategy = "linear"'
+	plan busy
+	expect 'e.data["retry"]["delays_ms"] == [1000, 2000] and e.data["retry"]["strategy"] == "linear"'
+	echo 'return { retry = { retries = 9, strategy = "linear", jitter = "none" } }' >runner.lua
+	busy_with 'delays = { "7s", "8s" }'
+	plan busy
+	expect 'e.data["retry"]["delays_ms"] == [7000, 8000] and e.data["retry"]["sources"]["retries"] == "command"'
+}
+
+@test "retries that only time bounds need a time: runner.lua can't take it away" {
+	echo 'return { timeout = "none", retry = { max_delay = "1s" } }' >runner.lua
+	call busy
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect '"runner.lua" in e.error.message and "nothing bounds the retries of busy" in e.error.message'
+	plan busy --timeout 5s
+	expect 'e.data["retry"]["sources"]["retries"] == "runner.lua" and e.data["retry"]["retries"] == -1'
 }
 
 @test "the winner of each limit is the one that ends the run" {

@@ -19,6 +19,35 @@ describe("rules.duration", function()
 	end)
 end)
 
+describe("policy.over", function()
+	it("makes a valid table of any two", function()
+		local tables = {}
+		for _, retries in ipairs { false, 0, 3 } do
+			for _, delays in ipairs { false, { "1s" } } do
+				for _, strategy in ipairs { false, "linear", "custom" } do
+					for _, delay in ipairs { false, "0", "2s" } do
+						for _, max_delay in ipairs { false, "5s" } do
+							local t = { retries = retries or nil, delays = delays or nil, strategy = strategy or nil,
+								delay = delay or nil, max_delay = max_delay or nil }
+							tables[#tables + 1] = policy.normalise(t) and t
+						end
+					end
+				end
+			end
+		end
+		assert.is_true(#tables > 40)
+		for _, below in ipairs(tables) do
+			for _, own in ipairs(tables) do
+				local both = policy.over(below, own)
+				assert(policy.normalise(both))
+				for key, v in pairs(own) do
+					assert.equal(v, both[key])
+				end
+			end
+		end
+	end)
+end)
+
 describe("policy.normalise", function()
 	it("allows no retry without a table, and keeps the defaults for --retries", function()
 		local defaults = {
