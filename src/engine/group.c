@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -203,8 +204,26 @@ static void hold(const char *site, const struct group *g, const struct limits *l
 			m->by[i] = holds[i](site, g, l->of[i]) ? MECHANISM_CGROUP : MECHANISM_NONE;
 }
 
+static void prune(int fd, int depth);
+
+static bool is_held(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+static void prune_entry(int dir, const char *name, int depth)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && !is_held(fd) && unlinkat(dir, name, AT_REMOVEDIR) < 0) {
+		prune(xdup_above(fd, 0), depth - 1);
+		unlinkat(dir, name, AT_REMOVEDIR);
+	}
+	xclose(&fd);
+}
+
 /* Remove the empty groups of ours in the directory `fd`, which is closed; the
- * kernel keeps those in use. */
+ * kernel keeps those in use, and we those that are held. */
 static void prune(int fd, int depth)
 {
 	DIR *d = fd < 0 || depth == 0 ? NULL : fdopendir(fd);
@@ -212,15 +231,9 @@ static void prune(int fd, int depth)
 
 	if (!d)
 		xclose(&fd);
-	while (d && (entry = readdir(d))) {
-		const char *name = entry->d_name;
-
-		if (strncmp(name, GROUP_PREFIX, strlen(GROUP_PREFIX)) != 0 ||
-		    unlinkat(fd, name, AT_REMOVEDIR) == 0)
-			continue;
-		prune(openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), depth - 1);
-		unlinkat(fd, name, AT_REMOVEDIR);
-	}
+	while (d && (entry = readdir(d)))
+		if (strncmp(entry->d_name, GROUP_PREFIX, strlen(GROUP_PREFIX)) == 0)
+			prune_entry(fd, entry->d_name, depth);
 	if (d)
 		closedir(d);
 }
@@ -263,6 +276,15 @@ int group_find(struct group *g, const char *site, const char *name)
 		return 0;
 	g->path[0] = '\0';
 	return -1;
+}
+
+int group_hold(const struct group *g)
+{
+	int fd = g->path[0] ? xopen(g->path, O_RDONLY | O_DIRECTORY, 0) : -1;
+
+	if (fd >= 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB); /* a wish */
+	return fd;
 }
 
 /* --- using ----------------------------------------------------------------------- */

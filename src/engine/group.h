@@ -30,12 +30,16 @@ int group_site_here(char out[GROUP_PATH]);
 /*
  * Make the group `name` in the directory `site`, set what it can hold of the
  * limits (noted in *m as CGROUP), and move the calling process in. Empty groups
- * that crashed runs left there are removed. 0, or -1 with nothing changed.
+ * that crashed runs left there, so that nobody holds them, are removed. 0, or -1
+ * with nothing changed.
  */
 int group_make(struct group *g, const char *site, const char *name, const struct limits *l,
                struct mechanisms *m);
 /* The group that another process made so. 0, or -1: there is none. */
 int group_find(struct group *g, const char *site, const char *name);
+/* A descriptor: while it is open, nobody else removes the group for being empty.
+ * The caller's to close; -1: none. */
+int group_hold(const struct group *g);
 
 /* The number after `key` in one of its files, -1 when it has none. */
 int64_t group_number(const struct group *g, const char *file, const char *key);

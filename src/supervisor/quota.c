@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../common/json.h"
+#include "../common/xio.h"
 
 #define LOOK_MIN_MS 5
 #define REMOVE_TRIES 20 /* × 1 ms: the last to die may still be leaving */
@@ -46,8 +47,10 @@ void quota_enter(struct quota *q, const struct run *run)
 		return;
 	q->entered = true;
 	q->before_ms = reaped_ms();
-	if (group_site_here(site) == 0 && group_find(&q->group, site, run->request_id) == 0 &&
-	    limit_of(run, RESOURCE_CPU) > 0)
+	if (group_site_here(site) < 0 || group_find(&q->group, site, run->request_id) < 0)
+		return;
+	q->hold = group_hold(&q->group);
+	if (limit_of(run, RESOURCE_CPU) > 0)
 		look_again(q, limit_of(run, RESOURCE_CPU));
 }
 
@@ -199,6 +202,7 @@ static void remove_group(struct quota *q, const struct run *run, const struct re
 
 	while (group_remove(&q->group) < 0 && --tries > 0)
 		usleep(1000);
+	xclose(&q->hold);
 }
 
 void quota_end(struct quota *q, struct run *run, struct report *r)

@@ -13,11 +13,12 @@
 struct quota {
 	bool entered;
 	struct group group;    /* what the worker made; may be none */
+	int hold;              /* its counters are still to be read */
 	int64_t before_ms;     /* processor time of attempts before */
 	mono_t look_at;        /* no earlier can the processor time be used up */
 };
 
-#define QUOTA_INIT { .look_at = MONO_NEVER }
+#define QUOTA_INIT { .hold = -1, .look_at = MONO_NEVER }
 
 /* `run` begins: from now on the limits hold. May be called again. */
 void quota_enter(struct quota *q, const struct run *run);

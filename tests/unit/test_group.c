@@ -206,9 +206,15 @@ static void empty_groups_of_crashed_runs_are_removed_and_others_stay(void **stat
 	struct group g;
 	struct mechanisms m = { { MECHANISM_NONE } };
 	char path[100];
+	int hold;
 
 	(void)state;
 	make_cgroup("/runner-in-use");
+	snprintf(path, sizeof(path), "%s/runner-req_0", root); /* its supervisor reads what it did */
+	mkdir(path, 0755);
+	strcpy(g.path, path);
+	hold = group_hold(&g);
+	assert_true(hold >= 0);
 	snprintf(path, sizeof(path), "%s/somebody-else", root);
 	mkdir(path, 0755);
 	snprintf(path, sizeof(path), "%s/runner-old", root);
@@ -223,6 +229,11 @@ static void empty_groups_of_crashed_runs_are_removed_and_others_stay(void **stat
 	assert_int_equal(access(path, F_OK), 0);
 	snprintf(path, sizeof(path), "%s/somebody-else", root);
 	assert_int_equal(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/runner-req_0", root);
+	assert_int_equal(access(path, F_OK), 0);
+	close(hold);
+	assert_int_equal(group_make(&g, root, "req_2", &all, &m), 0);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 /* --- using ------------------------------------------------------------------------ */
