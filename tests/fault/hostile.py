@@ -19,7 +19,7 @@ from harness import Run, Stage
 
 LIMIT = "400ms"
 GRACE = "300ms"
-SLACK = 20.0 if harness.SANITIZED else 4.0  # seconds that a busy machine may add to a bound
+SLACK = 25.0  # seconds that a busy machine may add to a bound; what hangs does so for longer
 
 
 # --- events: what happens to the run, and what it must answer ------------------------------
@@ -58,7 +58,7 @@ EVENTS = {
     "full stdout": Event(10, None, None, 0.4, ["--timeout", LIMIT], stdout="full"),
     "KILL of the worker": Event(1, "COMMAND_CRASHED", "maybe", 0, act=kill_worker),
     "KILL of the supervisor": Event(-9, None, None, 0, act=send(signal.SIGKILL)),
-    "nothing": Event(0, None, None, 0),
+    "nothing": Event(0, None, None, 0, ["--timeout", "10m"]),
 }
 ALL = [name for name in EVENTS if name != "nothing"]
 SOME = ["timeout", "INT", "second INT", "KILL of the worker", "KILL of the supervisor"]
@@ -206,7 +206,7 @@ def streams(command, event):
 
 
 def await_ready(stage, run):
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not os.path.exists(stage.path("ready")) and time.monotonic() < until:
         assert run.process.poll() is None, "it ended before it was ready"
         time.sleep(0.005)
@@ -240,8 +240,8 @@ def run_row(row):
                 await_ready(stage, run)
                 began = time.monotonic()
                 event.act(run)
-            bound = event.bound + command.bound + 0.3 + SLACK
-            run.finish(60)
+            bound = event.bound + command.bound * 4 + 0.3 + SLACK
+            run.finish(bound + 60)
             if expected == "any failure":
                 e = harness.one_envelope(run.out, run.status)
                 assert not e.ok, e
@@ -250,7 +250,7 @@ def run_row(row):
             assert time.monotonic() - began < bound, f"{time.monotonic() - began:.1f} s, more than {bound:.1f} s"
             # what dies with a killed supervisor may take a moment; else nothing is left at all
             # (hundreds that are killed may take the kernel longer than runner waits: it names them)
-            patience = 5 if run.status < 0 else 3 if b'"SURVIVORS"' in run.out else 0
+            patience = 30 if run.status < 0 or b'"SURVIVORS"' in run.out else 0
             left = harness.await_empty(patience, token=run.env["TOKEN"])
             assert not left, f"left alive: {left}"
             assert run.status < 0 or not stage.leftovers(), f"left behind: {stage.leftovers()}"

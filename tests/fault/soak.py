@@ -18,7 +18,7 @@ import harness
 from harness import ROOT, Run, Stage, one_envelope
 
 RUNS = 10000 if os.environ.get("SOAK") == "full" else 3000
-NOBODY = 65534
+NOBODY = 20000 + os.getpid() % 40000  # nobody else's: its processes are counted
 SKIPPED = 77
 
 HELLO = "return { greeting = 'Hello, ' .. args.name }"
@@ -30,7 +30,7 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
-def answer(run, seconds=30):
+def answer(run, seconds=90):
     """The envelope of a run that ends by itself, and leaves nothing."""
     run.finish(seconds)
     assert run.status is not None and run.status >= 0, (run.status, run.out[:300], run.err[:300])
@@ -85,13 +85,16 @@ def test_sequential():
         for n in range(RUNS):
             name, status = turns[n % len(turns)]
             run = Run(stage, [name])
-            run.finish(30)
+            run.finish(90)
             assert run.status == status, (n, name, run.status, run.out[:300], run.err[:300])
             if n % 100 < len(turns):
                 one_envelope(run.out, status)
         left = harness.await_empty(0)
         assert not left, left
-        # our own poll and pipe descriptors come and go with each run
+        # our own poll and pipe descriptors come and go with each run, and others' shared memory does
+        until = time.monotonic() + 20
+        while footprint(stage) != before and time.monotonic() < until:
+            time.sleep(0.1)
         assert footprint(stage) == before, (footprint(stage), before)
         seconds = time.monotonic() - began
         print(f"{RUNS} runs in {seconds:.0f} s, {seconds / RUNS * 1000:.1f} ms each")
@@ -183,18 +186,27 @@ def test_clock():
     with Stage() as stage:
         for name, (body, keys, *_) in bodies.items():
             stage.command(name, body, keys)
-        holder = subprocess.Popen(["flock", "-F", stage.path("lock"), "sleep", "60"])
+        holder = subprocess.Popen(["flock", "-F", stage.path("lock"), "sleep", "1000"])
+
+        def problem(name, hours, flags, status, seconds):
+            env = stage.environment(LD_PRELOAD=shim, FAULT_CLOCK=f"300:{hours * 3600}")
+            began = time.monotonic()
+            e = answer(Run(stage, [name, *flags], env=env))
+            took = time.monotonic() - began
+            assert e.meta["exit_code"] == status, (name, hours, e)
+            assert seconds - 0.05 < took, (name, hours, took)
+            if took > seconds + 3 or abs(e.meta["duration_ms"] - took * 1000) > 500:
+                return f"{took:.2f} s, and {e.meta['duration_ms']} ms by itself"
+            if name == "date" and abs(e.data["jump"] - hours * 3600) > 5:  # the shim does what it says
+                return str(e.data)
+            return None
+
         for hours in (1, -1):
             for name, (_, _, flags, status, seconds) in bodies.items():
-                env = stage.environment(LD_PRELOAD=shim, FAULT_CLOCK=f"300:{hours * 3600}")
-                began = time.monotonic()
-                e = answer(Run(stage, [name, *flags], env=env))
-                took = time.monotonic() - began
-                assert e.meta["exit_code"] == status, (name, hours, e)
-                assert seconds - 0.05 < took < seconds + 3, (name, hours, took)
-                assert abs(e.meta["duration_ms"] - took * 1000) < 500, (name, hours, took, e.meta)
-                if name == "date":  # the shim does what it says
-                    assert abs(e.data["jump"] - hours * 3600) < 5, (hours, e.data)
+                told = []  # a machine that stands still for a moment spoils one try, an hour spoils each
+                while not told or told[-1]:
+                    assert len(told) < 6, (name, hours, told)
+                    told.append(problem(name, hours, flags, status, seconds))
         holder.send_signal(signal.SIGTERM)
         holder.wait()
     harness.await_empty(0)
@@ -225,12 +237,12 @@ def test_descriptors():
             for name, whole in (("hello", {"greeting": "Hello, world"}), ("work", {"out": "hi\n"})):
                 run = Run(stage, [name], preexec_fn=limited(resource.RLIMIT_NOFILE, count))
                 if count == 3:  # the loader finds no descriptor for libc: main never began
-                    assert run.finish(20) == 127 and b"shared libraries" in run.err, (run.status, run.err)
+                    assert run.finish(90) == 127 and b"shared libraries" in run.err, (run.status, run.err)
                     continue
                 e = answer(run)
                 assert not e.ok or e.data == whole, (count, e)
                 told.setdefault("ok" if e.ok else e.error["code"], set()).add(f"{name}:{count}")
-                assert not harness.await_empty(1) and not stage.leftovers(), (count, stage.leftovers())
+                assert not harness.await_empty(10) and not stage.leftovers(), (count, stage.leftovers())
     assert "hello:20" in told["ok"] and "work:20" in told["ok"], told
     print({code: len(where) for code, where in told.items()})
 
@@ -327,7 +339,7 @@ def inside_full_disk():
         fill(stage.path("disk", "out"), leave=0)
         with open(stage.path("disk", "out"), "ab") as out:
             run = Run(stage, ["hello"], stdout=out)
-            assert run.finish(20) == 1 and b"OUTPUT_FAILED" in run.err, (run.status, run.err)
+            assert run.finish(90) == 1 and b"OUTPUT_FAILED" in run.err, (run.status, run.err)
         subprocess.run(["umount", stage.path("disk")], check=True)
     print(f"deploys with less and less room: {codes}")
 
@@ -356,22 +368,22 @@ def inside_no_proc():
     """Without /proc: runs work, limits hold, the worker's own session ends; what can't be ended is named."""
     with hello_stage() as stage:
         stage.command("loop", "while true do end")
-        stage.command("child", "os.execute('sleep 20 & sleep 20')", "grace = '300ms',")
-        stage.command("daemon", "os.execute('setsid sleep 4 >/dev/null 2>&1 &') return {}", "grace = '300ms',")
+        stage.command("child", "os.execute('sleep 60 & sleep 60')", "grace = '300ms',")
+        stage.command("daemon", "os.execute('setsid sleep 60 >/dev/null 2>&1 &') return {}", "grace = '300ms',")
         mount("-t", "tmpfs", "tmpfs", "/proc")
         for name, flags, status, code in (("hello", [], 0, None), ("loop", ["--timeout", "400ms"], 10, "TIMEOUT"),
                                           ("child", ["--timeout", "400ms"], 10, "TIMEOUT"), ("daemon", [], 0, None)):
-            began = time.monotonic()
-            done = subprocess.run([harness.RUNNER, name, *flags], cwd=stage.dir, env=stage.environment(), check=False,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+            began, env = time.monotonic(), stage.environment()
+            done = subprocess.run([harness.RUNNER, name, *flags], cwd=stage.dir, env=env, check=False,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=50)
             took = time.monotonic() - began
             e = one_envelope(done.stdout, done.returncode)
             assert done.returncode == status and (e.ok or e.error["code"] == code), (name, e)
-            assert took < 4, (name, took)
+            assert took < 40, (name, took)
             survivors = [w["code"] for w in e.warnings if w["code"] in ("SURVIVORS", "PROCESS_LEFT")]
             assert bool(survivors) == (name == "daemon"), (name, e.warnings)
-        time.sleep(4)  # the daemon's own end
         subprocess.run(["umount", "/proc"], check=True)
+        harness.await_empty(0, token=env["TOKEN"])  # the daemon
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ The run never hangs, dies by a signal or lies: one valid envelope while stdout w
 else a message on stderr and a status that is not 0; a success is a whole success.
 
 RUNNER names the binary; SWEEP_STRIDE=1 takes every call site (default: as many as
-fit into the scenario's budget of runs); SWEEP_ONLY=CALL[:ROLE] narrows it.
+fit into the scenario's budget of runs, by SWEEP_SEED); SWEEP_ONLY=CALL[:ROLE] narrows it.
 """
 import ctypes
 import errno
@@ -25,8 +25,9 @@ import harness
 from harness import ROOT, Run, Stage
 
 ROLES = ("supervisor", "worker", "child")
-BOUND_S = 20
+BOUND_S = 40
 LIMIT = "2s"
+PATIENCE = "60s"  # a run that nobody disturbs takes no time, but the machine may
 STATE_BYTES = 8192
 SHORT = 0
 
@@ -173,8 +174,8 @@ class Bench:
         if self.scenario.before:
             self.scenario.before(self.stage)
         env = self.stage.environment(LD_PRELOAD=self.shim, FAULT_STATE=self.state, **({"FAULT": fault} if fault else {}))
-        run = Run(self.stage, [*self.scenario.argv, "--timeout", LIMIT], env=env)
-        run.finish(BOUND_S)
+        run = Run(self.stage, [*self.scenario.argv, "--timeout", LIMIT if fault else PATIENCE], env=env)
+        run.finish(BOUND_S if fault else 100)
         return run
 
     def numbers(self):
@@ -205,7 +206,7 @@ def judge(bench, run, call, role, ever):
     assert run.status is not None, f"hung for {BOUND_S} s"
     assert run.status >= 0, f"died by signal {-run.status}"
     assert not run.held, "somebody still holds the caller's pipe"
-    left = harness.await_empty(2)
+    left = harness.await_empty(5)
     assert not left, f"left alive: {left}"
     stdout_failed = role == 0 and call in WRITES
     succeeded = run.status == 0
@@ -295,7 +296,7 @@ def choose(sites, budget):
         groups.setdefault((site[0], site[1], *site[3:]), []).append(site)
     ends = [s for group in groups.values() for s in {group[0]: 0, group[-1]: 0}]
     rest = sorted(set(sites) - set(ends))
-    source = random.Random(int(os.environ.get("SWEEP_SEED", time.time_ns() // 10 ** 9 // 86400)))
+    source = random.Random(int(os.environ.get("SWEEP_SEED", "1")))
     return ends + source.sample(rest, max(0, min(len(rest), budget - len(ends))))
 
 

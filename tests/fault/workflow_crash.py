@@ -97,7 +97,7 @@ def usual_time(stage):
         assert stage.call("run", "crash.yaml")["ok"]
         times.append(time.monotonic() - began)
         check_end(stage)
-    return sorted(times)[1]
+    return min(times)
 
 
 def report():
@@ -139,7 +139,7 @@ def orphan(stage, whom):
     stage.fresh()
     stage.write("orphan.yaml", ORPHAN)
     process = stage.start("run", "orphan.yaml")
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not stage.lines("audit"):
         assert time.monotonic() < until, "the step never began"
         time.sleep(0.005)
@@ -147,8 +147,9 @@ def orphan(stage, whom):
     assert len(beside) == 1, f"more than a shepherd: {[harness.name_of(pid) for pid in beside]}"
     for pid in whom(process.pid):
         kill(pid)
-    process.communicate(timeout=10)
-    assert stage.living() and not stage.lines("effects"), "the step had ended before its runner was killed"
+    process.communicate(timeout=60)
+    if not stage.living() or stage.lines("effects"):
+        return "the step had ended before its runner was killed"
     envelope = stage.call("resume", stage.run_id())
     assert envelope["ok"], envelope
     stage.await_gone()
@@ -171,8 +172,13 @@ def mode_orphan():
     """A step that outlives its killed runner: while its shepherd lives, `resume` waits for it;
     where that is killed too, it ends with it."""
     with Stage() as stage:
-        assert orphan(stage, runner_itself) == (["began"], ["landed"])
-        assert orphan(stage, all_runners) == (["began", "began"], ["landed"])
+        for whom, expected in ((runner_itself, (["began"], ["landed"])), (all_runners, (["began", "began"], ["landed"]))):
+            for _ in range(6):  # a machine that stands still for a moment may let the step end
+                told = orphan(stage, whom)
+                if told == expected:
+                    break
+                assert isinstance(told, str), told
+            assert told == expected, told
 
 
 # --- at system calls ----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ FAILING = 0.2
 MOST_CALLS = 6  # by default: five retries
 PAIRS = 40 if FULL else 12
 WORK_SECONDS = 0.25  # of a call; a real one takes longer
-TRIES = 3
+TRIES = 20
 PLANNED = 1000
 FIVE_MINUTES_MS = 5 * 60 * 1000
 

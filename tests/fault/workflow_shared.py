@@ -20,6 +20,7 @@ from workflow_stage import Stage
 AT_ONCE = 20
 READERS = 3
 RESUMES = 3
+MOST_RESUMES = 12  # where a loaded machine starts them so late that they miss each other
 TOGETHER = 4
 MIGRATIONS = 40
 HELD = "LOCK_HELD"
@@ -107,23 +108,35 @@ commands:
 """
 
 
+def everybody(processes):
+    """These and their children, looked at until all have ended."""
+    pids = {process.pid for process in processes}
+    until = time.monotonic() + 120
+    while any(process.poll() is None for process in processes) and time.monotonic() < until:
+        for process in processes:
+            pids.update(harness.children_of(process.pid))
+        time.sleep(0.005)
+    return pids
+
+
 def mode_resumes():
     """Of several resumes at one moment one goes on with the run, the others are told who does."""
     met = 0
     with Stage("resumes") as stage:
-        for _ in range(RESUMES):
+        for turn in range(MOST_RESUMES):
+            if turn >= RESUMES and met:
+                break
             stage.fresh()
             stage.write("long.yaml", LONG)
             process = stage.start("run", "long.yaml")
-            until = time.monotonic() + 10
+            until = time.monotonic() + 60
             while not stage.lines("audit"):
                 assert time.monotonic() < until, "the step never began"
                 time.sleep(0.01)
             stage.kill_all()
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
             resumes = [stage.start("resume", stage.run_id()) for _ in range(TOGETHER)]
-            time.sleep(0.3)  # by now one has it, and is at the step
-            pids = {child for process in resumes for child in (process.pid, *harness.children_of(process.pid))}
+            pids = everybody(resumes)
             envelopes = [answer(process) for process in resumes]
             errors = [e["error"] for e in envelopes if not e["ok"]]
             assert len(errors) == TOGETHER - 1, errors
@@ -135,7 +148,7 @@ def mode_resumes():
             assert (stage.lines("effects"), len(stage.lines("audit"))) == (["first", "last"], 2)
             assert stage.rows("SELECT state, resumes FROM runs") == [("completed", 1)]
             stage.await_gone()
-    print(f"{RESUMES} times {TOGETHER} resumes at once: {met} were told of the owner")
+    print(f"{TOGETHER} resumes at once, again and again: {met} were told of the owner")
     assert met, "no two of them ever met"
 
 
@@ -158,16 +171,20 @@ def mode_migration():
         stage.fresh()
         stage.write("no.yaml", "name: no\ncommands:\n  - shell: 'true'\n")
         path = stage.path("state", "runner", "runs.db")
-        began = time.monotonic()
-        assert stage.call("run", "no.yaml")["ok"]
-        usual, whole, half = time.monotonic() - began, schema_of(path), 0
+        times = []
+        for _ in range(3):
+            shutil.rmtree(stage.path("state"), ignore_errors=True)
+            began = time.monotonic()
+            assert stage.call("run", "no.yaml")["ok"]
+            times.append(time.monotonic() - began)
+        usual, whole, half = min(times), schema_of(path), 0
         for _ in range(MIGRATIONS):
             shutil.rmtree(stage.path("state"))
             process = stage.start("run", "no.yaml")
             wait_for_file(path, usual)
             time.sleep(source.uniform(0, usual / 4))
             stage.kill_all()
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
             half += not stage.rows("SELECT 1 FROM runs")
             assert stage.call("list")["ok"]
             assert stage.call("run", "no.yaml")["ok"]
