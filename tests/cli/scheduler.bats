@@ -152,7 +152,10 @@ LUA
 
 goes_on_after_a_pause() {
 	rm -f marker go
+	# a job of its own, whose shell could continue it: else it would not stop
+	set -m
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" paused >out.txt 2>err.txt </dev/null 3>&- &
+	set +m
 	local pid=$! before=${EPOCHREALTIME/[.,]/} away
 	until_true [ -e marker ]
 	kill -TSTP "$pid"
