@@ -384,6 +384,20 @@ describe("the file of the store", function()
 		end)
 	end
 
+	it("is looked at again where it was replaced behind its making", function()
+		local database <const> = require "runner.workflow.store.database"
+		local writer <const> = database.writer
+		assert(fs.mkdirs(dir .. "/state/runner", 448))
+		assert(fs.write(path, ""))
+		database.writer = function(...)
+			database.writer = writer
+			writer(...):close()
+			assert(fs.write(path, ""))
+			return { close = function() end }
+		end
+		assert.same({}, open { readonly = true }:list())
+	end)
+
 	it("refuses to be used when it is closed, and is closed as often as one likes", function()
 		local db = open()
 		db:close()

@@ -295,7 +295,7 @@ function M.reader(path)
 	end
 	db:close()
 	M.writer(path, false):close()
-	return connect(path, true)
+	return M.reader(path) -- it is ours now, unless somebody has just replaced it
 end
 
 return M
