@@ -88,10 +88,12 @@ function Context:fail(code, message, fields)
 	error(e, 0)
 end
 
+local NAME_MAX = 200
+
 local function check_step(name)
 	local steps = session.command and session.command.steps
-	if type(name) ~= "string" or name == "" then
-		error("ctx:step needs the name of a step", 3)
+	if type(name) ~= "string" or name == "" or #name > NAME_MAX then
+		error(("ctx:step needs the name of a step, a text of at most %d bytes"):format(NAME_MAX), 3)
 	elseif not steps or #steps == 0 then
 		return
 	end
@@ -117,13 +119,18 @@ function Context:skip(name)
 	host.send("STEP", { name = name, state = "skipped" })
 end
 
+local PROGRESS_MAX = 60000 -- bytes: a frame has room for them, and for the suggestion
+
 ---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
 ---a signal or a crash.
 ---@param progress number|table a fraction 0…1, or data
 ---@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
 function Context:progress(progress, suggestion)
-	local text = math.type(progress) and ("%3d%%"):format(math.floor(progress * 100 + 0.5)) or nil
-	local data, why = require("runner.json").encode(progress)
+	local text = math.type(progress) and ("%3.0f%%"):format(progress * 100) or nil
+	local data, why = require("runner.json").encode(progress, { max = PROGRESS_MAX })
+	if progress ~= progress or progress == nil then
+		data, why = nil, "it needs a fraction from 0 to 1, or data"
+	end
 	if not data then
 		error("ctx:progress: " .. why, 2)
 	end
@@ -152,14 +159,17 @@ function Context:warn(code, message, context)
 	if not errors.well_formed(code) then
 		error(("ctx:warn needs a code like SLOW_DISK, not %s"):format(tostring(code)), 2)
 	end
-	session.warn(code, tostring(message), context)
+	if type(context or {}) ~= "table" then
+		error(("ctx:warn: the context is a table of facts such as { path = \"/srv\" }, not a %s"):format(type(context)), 2)
+	end
+	session.warn(code, message == nil and code or tostring(message), context)
 end
 
 ---Wait; ends at once when the attempt is cancelled.
 ---@param duration number|string seconds, or "500ms"
 function Context:sleep(duration)
 	local ms = type(duration) == "number" and duration * 1000 or host.duration(tostring(duration))
-	if not ms or ms < 0 then
+	if not (ms and ms >= 0) then
 		error(("ctx:sleep: '%s' is no duration"):format(tostring(duration)), 2)
 	end
 	host.sleep(ms)
@@ -184,10 +194,8 @@ end
 
 function Context:_run_deferred()
 	local list = rawget(self, "_deferred")
-	for i = #list, 1, -1 do
-		local fn = list[i]
-		list[i] = nil
-		local ok, raised = pcall(fn)
+	while list[1] do -- what is deferred meanwhile comes next
+		local ok, raised = pcall(table.remove(list))
 		if not ok then
 			session.warn("CLEANUP_FAILED", "a deferred function failed: " .. errors.normalise(raised).message)
 		end

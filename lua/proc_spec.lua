@@ -216,7 +216,8 @@ local function names(rows)
 	local list = {}
 	while rows do
 		for name in pairs(rows) do
-			list[#list + 1] = name
+			list[#list + 1] = not list[name] and name or nil
+			list[name] = true
 		end
 		local meta = getmetatable(rows)
 		rows = meta and meta.__index
@@ -240,7 +241,8 @@ local function named(method, rows, spec)
 			local check = type(key) == "string" and rows[key] or unknown_key(method, rows, key)
 			local kept, expected = check(value)
 			if kept == nil then
-				M.fail(method, "'%s' must be %s, not %s", key, expected, shown(value))
+				local found = not expected:find(" (found ", 1, true) and ", not " .. shown(value) or ""
+				M.fail(method, "'%s' must be %s%s", key, expected, found)
 			end
 			options[key] = kept
 		end

@@ -4,6 +4,7 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
+local width = require("runner.wrap").width
 
 local M = {}
 
@@ -22,12 +23,24 @@ local function is_object(v)
 	return type(v) == "table" and not json.is_array(v)
 end
 
--- The number as people write it: 3.0 is 3, 0.1 is 0.1.
-local function number_text(v)
-	if math.type(v) == "float" then
-		return (string.format("%.14g", v))
+-- The number as people write it: 3.0 is 3, 0.1 is 0.1. JSON has no NaN and no
+-- infinity: they are null.
+local function number_text(v, digits)
+	if math.type(v) == "integer" then
+		return tostring(v)
 	end
-	return tostring(v)
+	return v - v == 0 and ("%." .. (digits or 14) .. "g"):format(v) or ""
+end
+
+-- The same with as many digits as programs need to read this number again.
+local function exact_text(v)
+	for digits = 14, 16 do
+		local text = number_text(v, digits)
+		if tonumber(text) == v or text == "" then
+			return text
+		end
+	end
+	return number_text(v, 17)
 end
 
 -- Text of any value; a table is compact JSON.
@@ -54,7 +67,8 @@ end
 local TSV_ESCAPES = { ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n" }
 
 local function tsv_text(v)
-	return (value_text(v):gsub("[\\\t\n]", TSV_ESCAPES))
+	local text = type(v) == "number" and exact_text(v) or value_text(v)
+	return (text:gsub("[\\\t\n]", TSV_ESCAPES))
 end
 
 -- --- rows and columns --------------------------------------------------------------
@@ -117,10 +131,6 @@ local function field(row, column)
 end
 
 -- --- tables for people ----------------------------------------------------------------
-
-local function width(text)
-	return utf8.len(text) or #text
-end
 
 local function pad(text, to, right)
 	local blanks = (" "):rep(to - width(text))
@@ -282,7 +292,7 @@ function FORMATS.table(data, declared)
 end
 
 local function separated(rows, columns, lines)
-	for _, row in ipairs(rows) do
+	for _, row in ipairs(columns[1] and rows or {}) do
 		local cells = {}
 		for c, column in ipairs(columns) do
 			cells[c] = tsv_text(field(row, column))

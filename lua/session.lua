@@ -50,7 +50,9 @@ end
 ---@param context? table
 function M.warn(code, message, context)
 	local encoded = context and require("runner.json").encode(context)
-	host.send("WARN", { code = code, message = message, context = encoded or nil })
+	if not host.send("WARN", { code = code, message = message, context = encoded or nil }) then
+		host.send("WARN", { code = code, message = message:sub(1, 8192) }) -- it was too large
+	end
 end
 
 return M

@@ -2,9 +2,35 @@
 
 local M = {}
 
-local function width_of(text)
-	return utf8.len(text) or #text
+-- Characters that take two columns of a terminal, or none: first and last of each range.
+local WIDE = { { 0x1100, 0x115F }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF },
+	{ 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF },
+	{ 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD } }
+local NONE = { { 0x300, 0x36F }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F }, { 0xFE20, 0xFE2F } }
+
+local function within(ranges, c)
+	for _, range in ipairs(ranges) do
+		if c >= range[1] and c <= range[2] then
+			return true
+		end
+	end
+	return false
 end
+
+---How many columns of a terminal a text takes.
+---@param text string
+---@return integer
+local function width_of(text)
+	local n = utf8.len(text)
+	if not n or not text:find("[\xCC-\xF4]") then -- nothing from U+0300 on
+		return n or #text
+	end
+	for _, c in utf8.codes(text) do
+		n = n + (within(WIDE, c) and 1 or within(NONE, c) and -1 or 0)
+	end
+	return n
+end
+M.width = width_of
 
 ---Break a text at blanks into lines of at most `width` characters; a longer word
 ---stays whole. Line breaks in the text stay.

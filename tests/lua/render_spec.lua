@@ -31,6 +31,33 @@ describe("render as text", function()
 		assert.are.equal("false\n", text(false, "text"))
 	end)
 
+	it("has nothing for what JSON has no number for, and every digit where programs read", function()
+		for _, format in ipairs { "text", "tsv", "plain", "table" } do
+			local out = text(json.array { { n = 0 / 0, m = 1 / 0, o = "x" } }, format)
+			assert.is_nil(out:find("nan", 1, true) or out:find("inf", 1, true), format)
+		end
+		local numbers = json.array { { a = 0.1 + 0.2, b = 2 ^ 63, c = 1 / 3, d = 0.1, e = 1e15, f = 5e-324, g = 3.0 } }
+		assert.are.equal("0.3", text(0.1 + 0.2, "text"):sub(1, -2))
+		local row = text(numbers, "plain"):sub(1, -2)
+		local read = {}
+		for word in row:gmatch("[^\t]+") do
+			read[#read + 1] = tonumber(word)
+		end
+		assert.are.same({ 0.1 + 0.2, 2 ^ 63, 1 / 3, 0.1, 1e15, 5e-324, 3 }, read)
+		assert.truthy(row:find("\t0.1\t", 1, true) and row:find("\t3$"))
+	end)
+
+	it("counts the columns that a terminal shows", function()
+		assert.are.equal(lines("n     v", "日本  1", "ab    2", "e\u{301}     3"), text(json.array {
+			{ n = "日本", v = "1" }, { n = "ab", v = "2" }, { n = "e\u{301}", v = "3" } }, "table"))
+	end)
+
+	it("writes no line for an object without keys where keys are columns", function()
+		for _, format in ipairs { "tsv", "plain", "table" } do
+			assert.are.equal("", text({}, format))
+		end
+	end)
+
 	it("aligns the values of an object, sorted by key", function()
 		assert.are.equal(lines("effect:  updated", "release: v1", "target:  prod"),
 			text({ target = "prod", release = "v1", effect = "updated" }, "text"))

@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+# What the methods of ctx do with odd arguments: a slip of the script is told with its
+# line and what to write; nothing gets lost in silence.
+
+load helper
+
+# raises NEEDLE <<<CODE: the body ends as INTERNAL_ERROR at its own line
+raises() {
+	body odd
+	call odd
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect "e.error.code == 'INTERNAL_ERROR' and 'odd.lua:3: ' in e.error.message and '''$1''' in e.error.message"
+}
+
+@test "ctx:sleep takes no NaN" {
+	raises "is no duration" <<<'ctx:sleep(0 / 0)'
+}
+
+@test "ctx:progress takes a number or data that a frame can hold" {
+	raises "ctx:progress: it needs a fraction" <<<'ctx:progress(0 / 0)'
+	raises "ctx:progress: it needs a fraction" <<<'ctx:progress()'
+	raises "ctx:progress: data is larger than" <<<'ctx:progress({ text = ("x"):rep(70000) })'
+	body odd <<<'ctx:progress(1e300) ctx:progress(-5) ctx:progress(math.huge) ctx:progress("half") return 1'
+	answers 0 odd
+}
+
+@test "ctx:step takes a name, no text of any size" {
+	raises "at most 200 bytes" <<<'ctx:step(("x"):rep(70000))'
+	raises "needs the name of a step" <<<'ctx:step(5)'
+}
+
+@test "ctx:warn: a context that is no table is told; a message of any size arrives, cut" {
+	raises "ctx:warn: the context is a table of facts" <<<'ctx:warn("SLOW_DISK", "m", 5)'
+	body odd <<<'ctx:warn("SLOW_DISK") ctx:warn("SLOW_DISK", "m", { text = ("x"):rep(70000) }) ctx:warn("SLOW_DISK", ("y"):rep(70000))'
+	answers 0 odd
+	expect '[(w["code"], len(w["message"])) for w in e.warnings] == [("SLOW_DISK", 9), ("SLOW_DISK", 1), ("SLOW_DISK", 8192)]'
+}
+
+@test "what a deferred function defers runs as well, next" {
+	body odd <<-'LUA'
+		local function note(text) return function() ctx:warn("DEFERRED", text) end end
+		ctx:defer(note("last"))
+		ctx:defer(function() ctx:defer(note("second")) error("first fails") end)
+	LUA
+	answers 0 odd
+	expect '[w["message"].split(": ")[-1] for w in e.warnings] == ["first fails", "second", "last"]'
+}
