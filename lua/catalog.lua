@@ -3,6 +3,7 @@
 
 local errors = require "runner.errors"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local loader = require "runner.loader"
 local locate = require "runner.locate"
 local suggest = require "runner.suggest"
@@ -152,6 +153,13 @@ function M.read(found)
 	return guarded(loader.read, found)
 end
 
+---Was its file removed since it was listed? Then there is no such command, and nothing to say of it.
+---@param entry {path?: string}
+---@return boolean
+function M.is_gone(entry)
+	return entry.path ~= nil and not host.probe(entry.path)
+end
+
 ---One row of help and completion.
 ---@class runner.CommandRow
 ---@field name string words with blanks between, "db migrate"
@@ -169,9 +177,9 @@ function M.rows(entries, project)
 	for _, entry in ipairs(entries) do
 		local command, problem = M.load(entry, project)
 		local name = entry.name:gsub("%.", " ")
-		if not command then
+		if not command and not M.is_gone(entry) then
 			rows[#rows + 1] = { name = name, broken = true, problem = problem.message }
-		elseif not command.hidden then
+		elseif command and not command.hidden then
 			rows[#rows + 1] = { name = name, description = command.description, danger_level = command.danger_level }
 		end
 	end

@@ -51,13 +51,15 @@ local function of_list(list, shown, into)
 	end
 end
 
----Check one command file.
+---Check one command file. One that is there no more is a problem, unless it was only `listed`.
 ---@param found runner.Found
 ---@param config table
 ---@param out {problems: runner.Finding[], doubts: runner.Finding[]} what is found is added
 function M.command(found, config, out)
 	local value, problem, text = catalog.read(found)
-	if problem then
+	if problem and found.listed and catalog.is_gone(found) then
+		return
+	elseif problem then
 		return table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
 	end
 	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }

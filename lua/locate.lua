@@ -21,6 +21,7 @@ M.builtins = {
 ---@field path? string file; nil for a built-in
 ---@field words integer how many words it took
 ---@field untrusted? string why the folder is refused
+---@field listed? boolean nobody has named it
 
 local function parent(dir)
 	local up = dir:match("^(.*)/[^/]+$")

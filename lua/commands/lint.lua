@@ -28,13 +28,17 @@ local function targets_of(files, project)
 	if #files == 0 then
 		local out = {}
 		for _, entry in ipairs(catalog.list(project)) do
-			out[#out + 1] = not entry.builtin and locate.find(catalog.words(entry.name), project) or nil
+			local found = not entry.builtin and locate.find(catalog.words(entry.name), project)
+			if found then
+				found.listed = true
+				out[#out + 1] = found
+			end
 		end
 		return out, true
 	end
 	local out = {}
 	for i, text in ipairs(files) do
-		out[i] = target_of(text, project)
+		out[i] = target_of(text, project) or { name = text, path = absolute(text) } -- gone since `validate`
 	end
 	return out, false
 end

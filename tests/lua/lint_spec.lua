@@ -1,5 +1,6 @@
 -- lint: findings as rows, and the built-in commands kept to the same rules.
 
+local catalog = require "runner.catalog"
 local declaration = require "runner.declaration"
 local host = require "runner.host"
 local lint = require "runner.lint"
@@ -41,6 +42,17 @@ return { description = "x", danger_level = "safe", run = function() end,
 	examples = { { command = "runner x" } } }
 ]]
 		assert.same({ {}, {} }, { problems, doubts })
+	end)
+
+	it("misses a file that was named, and none that is gone since it was listed", function()
+		local out, path = { problems = {}, doubts = {} }, folder .. "/gone.lua"
+		lint.command({ name = "gone", path = path, listed = true }, {}, out)
+		assert.same({}, out.problems)
+		lint.command({ name = "gone", path = path }, {}, out)
+		assert.truthy(out.problems[1].message:find "gone.lua: No such file")
+		file("broken.lua", "return 1")
+		local rows = catalog.rows({ { name = "gone", path = path }, { name = "broken", path = folder .. "/broken.lua" } }, {})
+		assert.same({ "broken" }, { rows[1].name, rows[2] })
 	end)
 
 	it("tells all problems of a file with their lines and fixes", function()
