@@ -118,6 +118,29 @@ local function look_at_codes(declaration, add)
 	end
 end
 
+-- What the registry or the file says of a code: true, false or "maybe".
+local function retryable(declaration, code)
+	local own = type(declaration.exit_codes) == "table" and declaration.exit_codes[code]
+	local known = require("runner.host").registry_code(code)
+	local says = nil
+	if type(own) == "table" then
+		says = own.retryable
+	end
+	return says == nil and known and known.retryable or tostring(says)
+end
+
+local function look_at_retry(declaration, add)
+	local retry = declaration.retry
+	for _, code in ipairs(type(retry) == "table" and type(retry.on) == "table" and retry.on or {}) do
+		local says = type(code) == "string" and retryable(declaration, code)
+		if says == "false" or says == "maybe" and not retry.maybe then
+			add("retry.on", nil, ("names %s, which is retryable = %s and so is not repeated"):format(code, says),
+				says == "maybe" and "write maybe = true beside on" or ("write %s = { retryable = true } in exit_codes, or "
+				.. "leave it out, unless ctx:fail says retryable = true"):format(code))
+		end
+	end
+end
+
 local function look_at_args(declaration, add)
 	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
 		if type(row) == "table" then
@@ -142,6 +165,7 @@ local function look_at_declaration(declaration, add)
 			'name the codes: on = {"UNAVAILABLE"}')
 	end
 	look_at_codes(declaration, add)
+	look_at_retry(declaration, add)
 	look_at_args(declaration, add)
 end
 

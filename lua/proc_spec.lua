@@ -9,7 +9,7 @@ local GRACE_MS = 2000
 
 local FOLDER = debug.getinfo(1, "S").source:match("^(.*)proc_spec%.lua$")
 local OURS = {}
-for _, name in ipairs { "proc", "proc_spec", "context" } do
+for _, name in ipairs { "proc", "proc_spec", "context", "retry", "http" } do
 	OURS[FOLDER .. name .. ".lua"] = true
 end
 

@@ -62,6 +62,29 @@ local function repeat_after(e, wait_ms, n, flat, on_retry)
 	session.note_repeat()
 end
 
+local function misused(strict, ...)
+	require("runner.proc_spec").fail(strict and "http" or "retry", ...)
+end
+
+-- The flat policy, and what hears of each wait.
+local function policy_of(declared, strict)
+	if type(declared) ~= "table" then
+		misused(strict, "the policy is a table such as { retries = 3 }, not a %s", type(declared))
+	end
+	local plain, on_retry = {}, declared.on_retry
+	for k, v in pairs(declared) do
+		plain[k] = k ~= "on_retry" and v or nil
+	end
+	local flat, why = policy.normalise(plain)
+	if not flat then
+		misused(strict, "%s", why)
+	elseif on_retry ~= nil and type(on_retry) ~= "function" then
+		misused(strict, "on_retry is a function(event), not a %s", type(on_retry))
+	end
+	flat.seed = flat.seed or host.random()
+	return flat, on_retry
+end
+
 ---Call fn(n) until it returns, for as long as the policy allows. The failure that
 ---ends the loop is raised again; a used-up loop marks it (retries_exhausted).
 ---@param ctx table
@@ -70,18 +93,7 @@ end
 ---@param strict? boolean only failures that are surely retryable
 ---@return any ...
 function M.loop(ctx, declared, fn, strict)
-	local on_retry = declared.on_retry
-	local plain = {}
-	for k, v in pairs(declared) do
-		if k ~= "on_retry" then
-			plain[k] = v
-		end
-	end
-	local flat, why = policy.normalise(plain)
-	if not flat then
-		error("retry policy: " .. why, 3)
-	end
-	flat.seed = flat.seed or host.random()
+	local flat, on_retry = policy_of(declared, strict)
 	local n = 0
 	while true do
 		local result = table.pack(pcall(fn, n + 1))
@@ -117,9 +129,9 @@ end
 ---@param declared? table {retries=, delay=, strategy=, max_delay=, jitter=, on=, on_retry=}; default 3 retries
 function M.retry(ctx, fn, declared)
 	if type(fn) ~= "function" then
-		error("ctx:retry needs a function", 2)
+		misused(false, "needs a function to repeat, not a %s", type(fn))
 	end
-	return M.loop(ctx, declared or { retries = 3 }, fn, false)
+	return M.loop(ctx, declared == nil and { retries = 3 } or declared, fn, false)
 end
 
 M.note_repeat = session.note_repeat

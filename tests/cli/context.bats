@@ -37,6 +37,14 @@ raises() {
 	expect '[(w["code"], len(w["message"])) for w in e.warnings] == [("SLOW_DISK", 9), ("SLOW_DISK", 1), ("SLOW_DISK", 8192)]'
 }
 
+@test "ctx:retry: a policy that is none is told at the script's line" {
+	raises "ctx:retry: the policy is a table" <<<'local x = ctx:retry(print, 5)'
+	raises "ctx:retry: retry has no bound" <<<'local x = ctx:retry(print, {})'
+	raises 'ctx:retry: retry.retries is "x": write a whole number' <<<'local x = ctx:retry(print, { retries = "x" })'
+	raises "ctx:retry: on_retry is a function(event)" <<<'local x = ctx:retry(print, { retries = 1, on_retry = 5 })'
+	raises "ctx:retry: needs a function to repeat" <<<'local x = ctx:retry({ retries = 1 })'
+}
+
 @test "what a deferred function defers runs as well, next" {
 	body odd <<-'LUA'
 		local function note(text) return function() ctx:warn("DEFERRED", text) end end

@@ -94,6 +94,18 @@ LUA
 	expect 'sorted(d["key"] for d in e.data["doubts"]) == ["examples", "exit_codes.TIMEOUT", "os.execute", "print"]'
 }
 
+@test "a code in retry.on that is not retryable is a doubt: it would not be repeated" {
+	command_file again <<'LUA'
+return { description = "Again", danger_level = "safe", run = function() end, examples = { { command = "runner again" } },
+	retry = { retries = 1, on = { "UNAVAILABLE", "CONFLICT", "INTERNAL_ERROR", "NOT_FOUND", "OWN" } },
+	exit_codes = { NOT_FOUND = { retryable = true }, OWN = { code = 79, retryable = false, side_effects = "none" } } }
+LUA
+	call lint again
+	assert_envelope
+	expect '[d["message"].split(" names ")[1].split(",")[0] for d in e.data["doubts"]] == ["CONFLICT", "INTERNAL_ERROR", "OWN"]'
+	expect '"maybe = true" in e.data["doubts"][1]["fix"] and "CONFLICT = { retryable = true }" in e.data["doubts"][0]["fix"]'
+}
+
 @test "a file, a path with dots and a command's name can be named" {
 	bad_file
 	local name
