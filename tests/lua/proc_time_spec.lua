@@ -1,7 +1,5 @@
 -- ctx:run: its timeout, what outlives the command, and lines as they come.
 
-local host = require "runner.host"
-
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "proc_help.lua")
 local elapsed_ms, exists, gone_soon, raised, run, sh = help.elapsed_ms, help.exists, help.gone_soon, help.raised, help.run, help.sh
 local MIB = help.MIB
@@ -15,7 +13,7 @@ describe("ctx:run and time", function()
 		assert.is_true(r.timed_out)
 		assert.is_false(r.ok)
 		assert.equal("SIGTERM", r.signal)
-		assert.is_true(ms >= 100 and ms < 2000)
+		assert.is_true(ms >= 100 and ms < 20000)
 	end)
 
 	it("takes seconds as a number, and 0 or none as no limit", function()
@@ -30,7 +28,7 @@ describe("ctx:run and time", function()
 			r = sh("trap '' TERM; while :; do sleep 0.05; done", { timeout = "100ms", grace = "200ms" })
 		end)
 		assert.equal("SIGKILL", r.signal)
-		assert.is_true(ms >= 300 and ms < 3000)
+		assert.is_true(ms >= 300 and ms < 20000)
 	end)
 
 	it("keeps what a command says on its way out", function()
@@ -60,17 +58,17 @@ describe("ctx:run and time", function()
 	it("waits at most a moment for a background process that holds the output", function()
 		local r
 		local ms = elapsed_ms(function()
-			r = sh "sleep 5 & echo $!"
+			r = sh "sleep 60 & echo $!"
 		end)
 		assert.is_true(r.ok)
 		assert.is_true(r.incomplete)
-		assert.is_true(ms < 1500)
+		assert.is_true(ms < 20000)
 		assert.is_true(exists(r.stdout:match("%d+")))
 		run { "kill", r.stdout:match("%d+") }
 	end)
 
 	it("reads all that the command wrote even when a background process holds on", function()
-		local r = sh("sleep 2 & head -c 60000 /dev/zero", { cap = MIB })
+		local r = sh("sleep 9 & head -c 60000 /dev/zero", { cap = MIB })
 		assert.equal(60000, #r.stdout)
 		assert.is_true(r.incomplete)
 	end)
@@ -109,11 +107,13 @@ describe("ctx:run line by line", function()
 	end)
 
 	it("hands a line out before the command ends", function()
-		local first
-		local begun = host.now()
-		local r = sh("echo now; sleep 0.5", { on_line = function() first = first or host.now() - begun end })
-		assert.is_true(first < 400)
-		assert.is_true(r.duration_ms >= 500)
+		local file = os.tmpname()
+		local r = sh("echo now; until [ -s " .. file .. " ]; do sleep 0.02; done", { timeout = "30s", on_line = function()
+			local f = assert(io.open(file, "w"))
+			f:write("seen"):close()
+		end })
+		os.remove(file)
+		assert.is_true(r.ok)
 	end)
 
 	it("splits a line at 64 KiB", function()

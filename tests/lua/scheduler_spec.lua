@@ -1,7 +1,6 @@
 -- The scheduler of workflows against real processes: limits, order, time, errors.
 
 local errors = require "runner.errors"
-local host = require "runner.host"
 local process = require "runner.process"
 local scheduler = require "runner.workflow.scheduler"
 
@@ -151,22 +150,24 @@ describe("scheduler.process", function()
 
 	it("is no timeout when the program was done and only its tree was not", function()
 		local r = run_sh("(trap '' TERM; while :; do sleep 0.02; done) & sleep 0.1; echo done",
-			{ timeout_ms = 400, grace_ms = 800 })
+			{ timeout_ms = 3500, grace_ms = 5000 })
 		assert.is_false(r.timed_out)
 		assert.is_true(r.ok)
 		assert.equal("done\n", r.stdout)
 	end)
 
 	it("hands out lines as they come, before the end", function()
-		local seen, first = {}, nil
-		local began = host.now()
-		local r = run_sh("echo a; echo b >&2; sleep 1.5; printf c", { on_line = function(line, stream)
-			first = first or host.now() - began
-			seen[#seen + 1] = stream .. ":" .. line
-		end })
+		local seen, file = {}, os.tmpname()
+		local r = run_sh("echo a; echo b >&2; until [ -s " .. file .. " ]; do sleep 0.02; done; printf c",
+			{ timeout_ms = 30000, on_line = function(line, stream)
+				seen[#seen + 1] = stream .. ":" .. line
+				if #seen == 2 then
+					assert(io.open(file, "w")):write("seen"):close()
+				end
+			end })
+		os.remove(file)
 		table.sort(seen)
 		assert.same({ "stderr:b", "stdout:a", "stdout:c" }, seen)
-		assert.is_true(first < 1400)
 		assert.equal("a\nc", r.stdout)
 	end)
 
@@ -190,22 +191,23 @@ describe("scheduler.process", function()
 	end)
 
 	it("is not kept from its timeout by a flood of lines, nor another task from its end", function()
-		local n, quick = 0, nil
-		local began = host.now()
+		local n, order = 0, {}
 		local results = scheduler.run(function()
 			return scheduler.all {
 				function()
-					return sh("exec yes", { timeout_ms = 2000, on_line = function() n = n + 1 end })
+					local r = sh("exec yes", { timeout_ms = 4000, on_line = function() n = n + 1 end })
+					order[#order + 1] = "flood"
+					return r
 				end,
 				function()
 					sh "sleep 0.1"
-					quick = host.now() - began
+					order[#order + 1] = "quick"
 				end,
 			}
 		end)
 		assert.is_true(results[1].value.timed_out)
 		assert.is_true(n > 1000)
-		assert.is_true(quick < 1800)
+		assert.same({ "quick", "flood" }, order)
 	end)
 
 	it("leaves no descriptor and no child behind, whatever the end", function()
@@ -279,16 +281,18 @@ end)
 describe("scheduler.sleep", function()
 	it("is exact to 5 ms", function()
 		scheduler.run(function()
-			local best, worst = math.huge, 0
 			for _, ms in ipairs { 0, 1, 5, 17.5, 50, 120 } do
-				local took = elapsed_ms(function()
-					scheduler.sleep(ms)
-				end)
-				assert.is_true(took >= ms, ("woke after %s of %s ms"):format(took, ms))
-				best, worst = math.min(best, took - ms), math.max(worst, took - ms)
+				local best, tries = math.huge, 0
+				while best >= 5 do -- a busy machine may delay any one of them
+					tries = tries + 1
+					assert.is_true(tries < 50, ("%s ms: late by %s at best"):format(ms, best))
+					local took = elapsed_ms(function()
+						scheduler.sleep(ms)
+					end)
+					assert.is_true(took >= ms, ("woke after %s of %s ms"):format(took, ms))
+					best = math.min(best, took - ms)
+				end
 			end
-			assert.is_true(best < 5, "late by " .. best)
-			assert.is_true(worst < 1000, "late by " .. worst) -- a busy machine
 		end)
 	end)
 
@@ -297,7 +301,7 @@ describe("scheduler.sleep", function()
 		local ms = elapsed_ms(function()
 			scheduler.run(function()
 				scheduler.all(numbers(50, function(i)
-					scheduler.sleep((51 - i) * 4)
+					scheduler.sleep((51 - i) * 40)
 					order[#order + 1] = i
 				end))
 			end)
@@ -305,38 +309,44 @@ describe("scheduler.sleep", function()
 		for i = 1, 50 do
 			assert.equal(51 - i, order[i])
 		end
-		assert.is_true(ms >= 200 and ms < 4000) -- one after the other: 5100
+		assert.is_true(ms >= 2000 and ms < 40000) -- one after the other: 51000
 	end)
 
 	it("tells each second how much is left", function()
-		local left = {}
-		local took = elapsed_ms(function()
-			scheduler.run(function()
-				scheduler.sleep(2500, function(ms)
-					left[#left + 1] = ms
+		local function told()
+			local left = {}
+			local took = elapsed_ms(function()
+				scheduler.run(function()
+					scheduler.sleep(2500, function(ms)
+						left[#left + 1] = ms
+					end)
 				end)
 			end)
-		end)
-		assert.equal(2, #left)
-		assert.is_true(math.abs(left[1] - 1500) < 400 and math.abs(left[2] - 500) < 400)
-		assert.is_true(took >= 2500 and took < 4000)
+			assert.is_true(took >= 2500 and took < 20000)
+			return #left == 2 and math.abs(left[1] - 1500) < 400 and math.abs(left[2] - 500) < 400
+		end
+		-- a machine that stands still for a second misses a second
+		assert.is_true(told() or told() or told() or told())
 	end)
 
 	it("goes on while processes run and talk", function()
-		local took
+		local took, order = nil, {}
 		scheduler.run(function()
 			scheduler.all {
 				function()
-					sh("exec yes", { timeout_ms = 1500, on_line = function() end })
+					sh("exec yes", { timeout_ms = 4000, on_line = function() end })
+					order[#order + 1] = "flood"
 				end,
 				function()
 					took = elapsed_ms(function()
 						scheduler.sleep(100)
 					end)
+					order[#order + 1] = "sleep"
 				end,
 			}
 		end)
-		assert.is_true(took >= 100 and took < 1200, "slept " .. took)
+		assert.is_true(took >= 100, "slept " .. took)
+		assert.same({ "sleep", "flood" }, order)
 	end)
 end)
 
@@ -368,7 +378,7 @@ describe("scheduler.all", function()
 		end)
 		assert.equal(3, most)
 		assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, order)
-		assert.is_true(ms >= 900 and ms < 2700, "took " .. ms)
+		assert.is_true(ms >= 900, "took " .. ms)
 	end)
 
 	it("starts no new ones after a failure, and lets those that run go on", function()
@@ -423,7 +433,7 @@ describe("scheduler.all", function()
 		local ms = elapsed_ms(function()
 			results = scheduler.run(function()
 				return scheduler.all(numbers(100, function(i)
-					return sh(("sleep 0.3; echo %d; exit %d"):format(i, i % 7))
+					return sh(("sleep 1; echo %d; exit %d"):format(i, i % 7))
 				end))
 			end)
 		end)
@@ -431,7 +441,7 @@ describe("scheduler.all", function()
 			assert.equal(i .. "\n", results[i].value.stdout)
 			assert.equal(i % 7, results[i].value.status)
 		end
-		assert.is_true(ms < 15000, "took " .. ms) -- one after the other: 30 s
+		assert.is_true(ms < 60000, "took " .. ms) -- one after the other: 100 s
 	end)
 end)
 
