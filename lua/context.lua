@@ -24,11 +24,18 @@ local LAZY = {
 -- field → how it comes to be, once
 local FIELDS = {}
 
+-- Made by an attempt before: no link, and nobody else's.
+local function is_ours(path)
+	local stat = require("runner.fs").lstat(path)
+	local _, distrust = host.probe(path)
+	return stat ~= nil and stat.type == "directory" and not distrust
+end
+
 function FIELDS.tempdir()
 	local path = session.launch.session_dir
 	host.send("TEMPDIR", { text = path })
-	local ok, why = require("runner.fs").mkdir(path, 448) -- 0700
-	if not ok then
+	local ok, why, errno = require("runner.fs").mkdir(path, 448) -- 0700
+	if not ok and not (errno == "EEXIST" and is_ours(path)) then
 		errors.raise("UNAVAILABLE", "Can't make the run's directory: " .. tostring(why))
 	end
 	return path

@@ -485,6 +485,28 @@ LUA
 	[ -z "$(ls tmp)" ]
 }
 
+@test "the session directory is the same in all attempts, and nobody else's" {
+	mkdir tmp elsewhere
+	body again 'retry = { retries = 2, delay = "1ms" },' <<'LUA'
+		local f = io.open(ctx.tempdir .. "/file", "a+") f:write(ctx.attempt)
+		f:seek("set", 0)
+		local text = f:read("a") f:close()
+		if ctx.attempt < 3 then ctx:fail("UNAVAILABLE", "503") end
+		return { text = text }
+LUA
+	call TMPDIR="$PWD/tmp" again
+	assert_envelope
+	expect 'e.data["text"] == "123"'
+	body lured <<'LUA'
+		os.execute(("ln -s ../elsewhere tmp/runner-%s"):format(ctx.request_id:sub(5)))
+		return { dir = ctx.tempdir }
+LUA
+	call TMPDIR="$PWD/tmp" lured
+	assert_envelope
+	[ "$status" -eq 12 ]
+	[ -z "$(find tmp elsewhere -mindepth 1)" ]
+}
+
 @test "a nested runner ends before its outer one and does not retry by default" {
 	body inner 'retry = { retries = 2, delay = "1ms" },' <<<'ctx:fail("UNAVAILABLE", "inner")'
 	body outer 'retry = { retries = 1, delay = "1ms", jitter = "none" },' <<'LUA'
