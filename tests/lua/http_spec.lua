@@ -350,7 +350,7 @@ describe("redirects", function()
 		local started = host.now()
 		local e = failure(to(base .. "/hang", 302, { timeout = "300ms" }))
 		assert.equal("TIMEOUT", e.code)
-		assert.is_true(host.now() - started < 5000)
+		assert.is_true(host.now() - started < 20000)
 	end)
 end)
 
@@ -364,7 +364,7 @@ describe("a transfer that fails", function()
 			assert.equal("No complete answer from " .. base .. path .. " within 300ms", e.message)
 			assert.equal("CURLE_OPERATION_TIMEDOUT", e.context.library_code)
 			assert.equal("timeout", e.context.limit)
-			assert.is_true(took >= 299 and took < 5000, tostring(took))
+			assert.is_true(took >= 299 and took < 20000, tostring(took))
 		end
 	end)
 

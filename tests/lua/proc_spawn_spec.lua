@@ -13,9 +13,10 @@ describe("ctx:spawn", function()
 	end
 
 	it("goes on while the process runs, and waits for its result", function()
-		local p <close> = spawn { "sh", "-c", "sleep 0.1; echo out; exit 3" }
+		local p <close> = spawn { "sh", "-c", "read -r _; echo out; exit 3", stdin = true }
 		assert.is_true(p:alive())
 		assert.is_true(math.type(p.pid) == "integer" and exists(p.pid))
+		p:close_stdin()
 		local r = p:wait()
 		assert.equal(3, r.status)
 		assert.equal("out\n", r.stdout)
@@ -131,7 +132,12 @@ describe("ctx:spawn", function()
 
 	it("notices a death without being asked to wait", function()
 		local p <close> = spawn { "true" }
-		run { "sleep", "0.1" }
+		for _ = 1, 500 do
+			if not p:alive() then
+				break
+			end
+			run { "sleep", "0.02" }
+		end
 		assert.is_false(p:alive())
 		assert.is_true(p:wait().ok)
 	end)
