@@ -262,10 +262,11 @@ function Target:clean_up()
 	end
 end
 
----Where a release grows until it is complete.
----@param name string
-function Target:incoming(name)
-	return self:release(".incoming-" .. name)
+---Where a release grows until it is complete. No other run's: a tar that has lost its
+---worker, and the lock with it, may still be writing there.
+---@return string
+function Target:incoming()
+	return self:release(".incoming-" .. self.ctx.request_id)
 end
 
 ---A complete tree becomes the release `name`.

@@ -25,7 +25,7 @@ local function unpack(ctx, target, source, wanted, digest_of)
 	local digest = source:digest()
 	local name = digest and (wanted or digest:sub(1, 12))
 	if not (name and target:has(name)) then
-		local tree = target:incoming(name or "archive")
+		local tree = target:incoming()
 		ctx:defer(function()
 			target:drop(tree)
 		end)

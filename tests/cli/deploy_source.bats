@@ -111,3 +111,40 @@ load deploy
 	[ "$(find www/prod/releases -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]
 	chmod -R u+w site www
 }
+
+# Its supervisor has yet to end it, and its lock is gone with the worker.
+@test "a tar that has lost its worker writes into nobody else's release" {
+	mkdir bin one
+	echo stray >one/stray
+	tar -czf one.tgz -C one .
+	tar -czf two.tgz -C site .
+	cat >bin/tar <<-SH
+		#!/bin/sh
+		case "\$*" in
+		*-xzf*one.tgz*)
+			touch stuck
+			until [ -e go ]; do sleep 0.01; done
+			$(command -v tar) "\$@"
+			touch written
+			exit ;;
+		*-xzf*two.tgz*)
+			touch go
+			until [ -e written ]; do sleep 0.01; done ;;
+		esac
+		exec $(command -v tar) "\$@"
+	SH
+	chmod +x bin/tar
+	CLEAN_ENV+=(PATH="$PWD/bin:$PATH")
+	local first worker
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" deploy --target prod one.tgz >first.txt 2>/dev/null </dev/null 3>&- &
+	first=$!
+	until_true [ -e stuck ]
+	worker=$(cut -d" " -f1 "/proc/$first/task/$first/children")
+	kill -STOP "$first"
+	kill -KILL "$worker"
+	call deploy --target prod two.tgz
+	kill -KILL "$first"
+	assert_envelope
+	[ "$status" -eq 0 ]
+	diff -r site www/prod/current/
+}
