@@ -23,7 +23,7 @@
 
 #define SCENE_LIMIT_MS 30000 /* bounds every scene; a pass takes a fraction */
 #define GRACE_MS 200          /* of every worker that does not say otherwise */
-#define LATE_MS 5000          /* what a loaded machine may add */
+#define LATE_MS 15000         /* what a loaded machine may add */
 
 /* Tools that need memory and signals of their own. */
 #if defined(__SANITIZE_ADDRESS__)

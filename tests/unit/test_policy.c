@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "../../src/common/mono.h"
 #include "../../src/engine/policy.h"
 
 #define CEILING (INT64_C(1) << 41)
@@ -250,7 +250,7 @@ static void the_cap_comes_after_jitter(void **state UNUSED)
 static void no_delay_overflows_and_none_is_slow_however_large_n_is(void **state UNUSED)
 {
 	static const int64_t ns[] = { 63, 64, 1000000, INT64_MAX - 1, INT64_MAX, -1, INT64_MIN };
-	mono_t start = mono_now();
+	clock_t start = clock();
 
 	for (size_t i = 0; i < ARRAY_LEN(ns); i++) {
 		for (int k = 0; k < 25; k++) {
@@ -265,7 +265,7 @@ static void no_delay_overflows_and_none_is_slow_however_large_n_is(void **state 
 			assert_true(d >= 0 && d <= (i % 2 ? CEILING : 30000));
 		}
 	}
-	assert_true(mono_elapsed_ms(start, mono_now()) < 5000);
+	assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
 }
 
 /* --- jitter ---------------------------------------------------------------------- */

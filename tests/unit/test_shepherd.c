@@ -22,7 +22,7 @@
 #endif
 
 #define GRACE_MS 20000 /* what ends sooner did not wait for it */
-#define SOON_MS 5000
+#define SOON_MS 30000 /* what waits for another's end does so for longer */
 #define SH(script) ARGV("sh", "-c", script)
 
 /* Which has descriptors of its own, dumps the core itself and keeps some signals. */
