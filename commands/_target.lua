@@ -29,6 +29,7 @@ Target.__index = Target
 local CODES = {
 	EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
 	ENOSPC = "RESOURCE_EXHAUSTED", EDQUOT = "RESOURCE_EXHAUSTED", ENOTSUP = "PRECONDITION", EINVAL = "PRECONDITION",
+	ENAMETOOLONG = "PRECONDITION", EEXIST = "PRECONDITION", ENOTDIR = "PRECONDITION",
 }
 
 ---What a file operation returned; fails with what the system said.
@@ -59,18 +60,32 @@ local function is_count(v)
 end
 
 local function is_wait(v)
-	return is_text(v) or type(v) == "number"
+	return type(v) == "number" and v >= 0 or v == "none" or is_text(v) and v:find("^%d+%.?%d*m?[smhd]?$") ~= nil
 end
 
+local HEALTH = {
+	url = function(v) return is_text(v) and v:find("^https?://[^%s/]") end,
+	timeout = is_wait,
+	retry = function(v) return type(v) == "table" end,
+}
+
 local function is_health(v)
-	return type(v) == "table" and is_text(v.url)
+	if type(v) ~= "table" or v.url == nil then
+		return false
+	end
+	for key, value in pairs(v) do
+		if not HEALTH[key] or not HEALTH[key](value) then
+			return false, key
+		end
+	end
+	return true
 end
 
 -- key → what it takes, in words, and its default (nil: required, false: none)
 local KEYS = {
 	path = { is_text, "a directory such as \"/srv/www\"" },
 	keep = { is_count, "a whole number from 1", 5 },
-	health = { is_health, "a table such as { url = \"http://localhost/health\" }", false },
+	health = { is_health, "a table of url, timeout and retry: { url = \"http://localhost/health\", timeout = \"5s\" }", false },
 	lock_wait = { is_wait, "a duration such as \"10s\"", "10s" },
 }
 
@@ -95,8 +110,12 @@ local function read_config(ctx, name)
 		if value == nil then
 			value = row[3]
 		end
-		if value == nil or value and not row[1](value) then
-			refuse(ctx, name, key, value == nil and "is missing" or "can't be used",
+		local good, part = nil, nil
+		if value then
+			good, part = row[1](value)
+		end
+		if value == nil or value and not good then
+			refuse(ctx, name, part and key .. "." .. tostring(part) or key, value == nil and "is missing" or "can't be used",
 				("Write %s = %s"):format(key, row[2]))
 		end
 		target[key] = value
@@ -110,7 +129,7 @@ end
 function M.names(config)
 	local names = {}
 	for name in pairs(type(config.targets) == "table" and config.targets or {}) do
-		names[#names + 1] = tostring(name)
+		names[#names + 1] = type(name) == "string" and name or nil
 	end
 	table.sort(names)
 	return names
@@ -204,6 +223,7 @@ end
 ---@return string?
 function Target:known_good(release)
 	local good = self:live()
+	good = good and self:has(good) and good or nil
 	if good and self.health and not self:note(good).verified then
 		good = self:before(good)
 	end
@@ -315,7 +335,13 @@ local PATIENCE = { retries = 5, delay = "500ms", max_delay = "5s" }
 ---@return boolean well, table? error what it said last
 function Target:is_well()
 	local h = self.health
-	return pcall(self.ctx.http, self.ctx, { url = h.url, timeout = h.timeout or "5s", retry = h.retry or PATIENCE })
+	local well, said = pcall(self.ctx.http, self.ctx,
+		{ url = h.url, timeout = h.timeout or "5s", retry = h.retry or PATIENCE })
+	if not well and (type(said) ~= "table" or said.code == "INVALID_ARGUMENT") then
+		refuse(self.ctx, self.name, "health", "can't be used: " .. tostring(type(said) == "table" and said.message or said),
+			"Write health = " .. KEYS.health[2])
+	end
+	return well, said
 end
 
 return M

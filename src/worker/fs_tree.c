@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,6 +37,33 @@ static int remove_directory(struct walk *w, int dir, const char *name, int fd,
 	return errno == ENOTEMPTY || errno == EEXIST ? WALK_AGAIN : -1;
 }
 
+/* Where to remove_deep() moves, and how often it has. */
+struct removal {
+	int root; /* borrowed: the walk holds it open */
+	unsigned moved;
+};
+
+static int remember_root(struct walk *w, int fd, const char *name, const struct stat *st)
+{
+	struct removal *r = w->data;
+
+	(void)name;
+	(void)st;
+	if (w->depth == 1)
+		r->root = fd;
+	return 0;
+}
+
+/* What lies too deep is moved to the top, where the next look at the entries finds it. */
+static int remove_deep(struct walk *w, int dir, const char *name)
+{
+	struct removal *r = w->data;
+	char top[32];
+
+	snprintf(top, sizeof(top), ".deep-%x-%u", (unsigned)getpid(), r->moved++);
+	return renameat(dir, name, r->root, top);
+}
+
 /* "/", by whatever name, and what ends in "." or ".." is not for removing. */
 static bool is_protected(const char *path)
 {
@@ -57,10 +85,13 @@ static int remove_tree(const char *path, struct buf *at)
 {
 	static const struct walk_steps steps = {
 		.leaf = remove_leaf,
+		.enter = remember_root,
 		.leave = remove_directory,
+		.deep = remove_deep,
 		.gone_is_fine = true,
 	};
-	struct walk w = { .steps = &steps, .path = at };
+	struct removal removal = { .root = -1 };
+	struct walk w = { .steps = &steps, .path = at, .data = &removal };
 
 	if (is_protected(path)) {
 		buf_add_str(at, path);

@@ -67,7 +67,7 @@ static int walk_directory(struct walk *w, int dir, const char *name, const struc
 	DIR *entries;
 
 	if (w->depth >= WALK_MAX_DEPTH)
-		return errno = ENAMETOOLONG, -1;
+		return w->steps->deep ? w->steps->deep(w, dir, name) : (errno = ENAMETOOLONG, -1);
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -1;

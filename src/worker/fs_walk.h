@@ -23,6 +23,8 @@ struct walk_steps {
 	 * answer WALK_AGAIN: read the entries once more (at most 16 times) */
 	int (*enter)(struct walk *w, int fd, const char *name, const struct stat *st);
 	int (*leave)(struct walk *w, int dir, const char *name, int fd, const struct stat *st);
+	/* a directory below WALK_MAX_DEPTH, which is not entered; default: ENAMETOOLONG */
+	int (*deep)(struct walk *w, int dir, const char *name);
 	bool gone_is_fine; /* an entry that no longer exists is no failure */
 };
 

@@ -28,6 +28,22 @@ load deploy
 	[ ! -e www ]
 }
 
+@test "folders nested too deep are refused, and the target is not blocked by what was unpacked" {
+	(cd site && mkdir -p "$(printf 'd/%.0s' {1..600})")
+	tar -czf deep.tgz -C site .
+	local source
+	for source in deep.tgz site; do
+		call deploy --target prod "$source"
+		assert_envelope
+		[ "$status" -eq 4 ]
+		[ ! -e www/prod/current ]
+	done
+	rm -r site/d
+	call deploy --target prod site
+	[ "$status" -eq 0 ]
+	[ "$(ls -A www/prod/releases | wc -l)" -eq 1 ]
+}
+
 @test "a bad path is found at any place in a long archive" {
 	local name=file-with-quite-a-long-name-so-that-the-list-is-longer-than-any-buffer
 	mkdir -p long/before long/later
