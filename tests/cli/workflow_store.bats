@@ -110,7 +110,7 @@ as_other_user() {
 	workflow one <<<'{ name: one, commands: [ { shell: "echo one >>effects" } ] }'
 	call workflow run one.yaml
 	sql 'pragma wal_checkpoint(truncate)'
-	dd if=/dev/urandom of=state/runner/runs.db bs=4096 seek=1 count=6 conv=notrunc status=none
+	head -c 24576 /dev/zero | tr '\0' '\377' | dd of=state/runner/runs.db bs=4096 seek=1 conv=notrunc iflag=fullblock status=none
 	cp state/runner/runs.db before
 	local args
 	for args in 'run one.yaml' "resume $(run_id)"; do
