@@ -104,7 +104,14 @@ function Source:unpack(tree, must)
 			tar_failed(self, result)
 		end
 	else
-		must(fs.copy_tree(self.path, tree))
+		local ok, why, errno = fs.copy_tree(self.path, tree)
+		if errno == "EINVAL" then
+			self.ctx:fail("PRECONDITION", self.given .. " holds the target itself",
+				{ fix_required = "Deploy a directory that the target is no part of", side_effects = "none" })
+		elseif errno == "ENOTSUP" then
+			refuse(self, "what is neither a file, a directory nor a link", why:match("^copy_tree (.-) → ") or why)
+		end
+		must(ok, why, errno)
 	end
 	check_tree(self, must(fs.realpath(tree)), "")
 end

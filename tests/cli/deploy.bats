@@ -197,6 +197,15 @@ LUA
 	[ ! -e w ]
 }
 
+@test "a live release that somebody removed is no live release: the same call puts it there again" {
+	deploy
+	rm -r www/prod/releases
+	deploy
+	[ "$status" -eq 0 ]
+	expect 'e.data["effect"] == "created" and "previous" not in e.data'
+	live one
+}
+
 @test "a health check that can't even be asked is the file's fault, and the release before stays" {
 	deploy --release one
 	sed -i 's|prod = {|prod = { health = { url = "http://127.0.0.1:1/", retry = { retries = "x" } },|' runner.lua

@@ -28,6 +28,20 @@ load deploy
 	[ ! -e www ]
 }
 
+@test "a source that holds its target, or what can't be copied, is told so" {
+	sed -i 's|www/prod|site/www|' runner.lua
+	call deploy --target prod
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'e.error.message == "site holds the target itself" and e.error.fix_required'
+	rm -r site/www
+	sed -i 's|site/www|www/prod|' runner.lua
+	mkfifo site/pipe
+	deploy
+	[ "$status" -eq 4 ]
+	expect '"neither a file, a directory nor a link" in e.error.message and e.error.message.endswith("/site/pipe")'
+}
+
 @test "folders nested too deep are refused, and the target is not blocked by what was unpacked" {
 	(cd site && mkdir -p "$(printf 'd/%.0s' {1..600})")
 	tar -czf deep.tgz -C site .
