@@ -60,6 +60,7 @@ static const struct {
 	{ SIGCHLD, on_child, false },
 	{ SIGTSTP, on_stop, true },
 	{ SIGPIPE, SIG_IGN, false },
+	{ SIGXFSZ, SIG_IGN, false }, /* a write beyond RLIMIT_FSIZE fails instead: OUTPUT_FAILED */
 };
 
 static void install(int sig, void (*handler)(int), bool may_be_ignored)

@@ -10,7 +10,7 @@
 #include "../common/mono.h"
 
 /* Block what we handle and install handlers. INT, HUP, QUIT and TSTP that are
- * ignored at entry stay ignored. SIGPIPE is ignored. */
+ * ignored at entry stay ignored. SIGPIPE and SIGXFSZ are ignored. */
 void signals_init(void);
 /* The mask for ppoll(): everything of ours can arrive. */
 const sigset_t *signals_open_mask(void);

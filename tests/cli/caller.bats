@@ -90,6 +90,14 @@ from_caller() {
 	grep -q OUTPUT_FAILED err.txt
 }
 
+@test "a stdout that may not grow is a write that fails, not a supervisor that dies" {
+	body large <<<'return { text = ("x"):rep(100000) }'
+	status=0
+	(ulimit -f 8 && exec env -i "${CLEAN_ENV[@]}" "$RUNNER" large >out.txt 2>err.txt) || status=$?
+	[ "$status" -eq 1 ]
+	[[ "$(<err.txt)" == "runner: OUTPUT_FAILED: "* ]]
+}
+
 @test "a reader that leaves after some rows of a safe command is no failure" {
 	local format
 	for format in jsonl tsv plain; do
