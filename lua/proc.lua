@@ -94,11 +94,12 @@ local function failure_code(result)
 	return session.cpu_limit(result.signal) and "CPU_LIMIT" or result.timed_out and "TIMEOUT" or result.code or "SUBPROCESS_FAILED"
 end
 
--- Raise what a failure calls for; else give the result back.
+-- Raise what a failure calls for; else give the result back. The end of the attempt is
+-- nobody's result: a supervisor that is slow to say so would take it for a success.
 local function conclude(options, argv, result, where)
-	local rule = options.retry_on
-	local retry = rule and not result.ok and wants_retry(rule, result)
-	local code = retry and rule.code or options.check and not result.ok and failure_code(result)
+	local rule, over = options.retry_on, result.timed_out == "attempt"
+	local retry = rule and not over and not result.ok and wants_retry(rule, result)
+	local code = retry and rule.code or (over or options.check and not result.ok) and failure_code(result)
 	if code then
 		errors.raise(code, (where or "") .. describe(options, argv, result), {
 			retryable = retry and true or nil,
@@ -279,6 +280,15 @@ local Process = {}
 Process.__index = Process
 Process.__name = "runner.Process"
 
+-- Whether the process is done, or its line; raises at the end of the attempt.
+local function news(self, lines)
+	local kind, text, stream = self.set:wait(lines)
+	if not kind and text == "attempt" then
+		errors.raise("TIMEOUT", program(self.argv) .. " " .. ending({}, { timed_out = text }))
+	end
+	return kind, text, stream
+end
+
 ---Wait for its end. Nil when it still runs after `timeout`.
 ---@param timeout? string|number duration; default: until the attempt's end
 ---@return runner.Result?
@@ -289,7 +299,7 @@ function Process:wait(timeout)
 	end
 	if not self.result then
 		self.set:limit(ms or nil)
-		if self.set:wait(false) ~= "done" then
+		if news(self, false) ~= "done" then
 			return nil
 		end
 		self.result = public(result_of(self.handle, false))
@@ -326,7 +336,7 @@ end
 function Process:lines()
 	self.set:limit(nil)
 	return function()
-		local kind, text, stream = self.set:wait(true)
+		local kind, text, stream = news(self, true)
 		if kind == "line" then
 			return text, stream
 		end
@@ -353,7 +363,7 @@ function M.spawn(ctx, spec)
 		options.check = true
 		conclude(options, options.argv, not_started(options.argv, message, code, context))
 	end
-	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle } }, Process)
+	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle }, argv = options.argv }, Process)
 	if not options.detach and type(ctx) == "table" and ctx.defer then
 		ctx:defer(function()
 			self:close()

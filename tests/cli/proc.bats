@@ -126,3 +126,33 @@ LUA
 	# shellcheck disable=SC2154 # call sets it
 	[[ $stderr == *"to out"* && $stderr == *"to err"* ]]
 }
+
+# Ended by the worker itself, half a second after the limit: that is no result.
+@test "where the supervisor is late to say that the time is over, what was cut off is a TIMEOUT, never a success" {
+	local how
+	for how in 'return ctx:run(command)' 'return ctx:pipeline { command, { "cat" } }' \
+		'local p <close> = ctx:spawn(command) return { p:wait() }' \
+		'local p <close> = ctx:spawn(command) for _ in p:lines() do end return {}'; do
+		body cut <<<"local command = { 'sh', '-c', 'echo \$\$ >marker; exec sleep 60' } $how"
+		tries 4 cut_by_the_worker
+	done
+}
+
+cut_by_the_worker() {
+	rm -f marker
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" cut --timeout 1s >out.txt 2>err.txt </dev/null 3>&- &
+	local supervisor=$!
+	until_true [ -s marker ]
+	kill -STOP "$supervisor"
+	until_true gone "$(<marker)"
+	sleep 0.3
+	kill -CONT "$supervisor"
+	status=0
+	wait "$supervisor" || status=$?
+	assert_envelope && [ "$status" -eq 10 ] && expect 'e.error.code == "TIMEOUT"'
+}
+
+# It has ended, and was waited for.
+gone() {
+	! kill -0 "$1"
+}
