@@ -11,13 +11,6 @@ local story = require "runner.workflow.story"
 
 local M = {}
 
--- Both may end in these ways; STEP_IN_DOUBT is theirs alone.
-M.exit_codes = {
-	TIMEOUT = { retryable = false, side_effects = "partial" },
-	STEP_IN_DOUBT = { code = 81, retryable = false, side_effects = "partial",
-		description = "A step was running when its runner died, and nobody knows whether it has done its work" },
-}
-
 -- The failed step's retries are in the error, the whole run in its data. What is to
 -- be done again is resume: the identical call would begin another run.
 local function explain(run, raised)

@@ -91,6 +91,12 @@ three_steps() {
 		call workflow $name --frobnicate
 		envelope 2
 	done
+	for name in show logs cancel resume; do
+		call workflow $name --help
+		[[ $stderr == *'5  NOT_FOUND '*'No run has this id'*'6  CONFLICT '* ]]
+	done
+	call workflow run --help
+	[[ $stderr == *'12  UNAVAILABLE '*'A step failed: a service'*'81  STEP_IN_DOUBT'* && $stderr != *'try again after'* ]]
 	call workflow plan x.yaml --sead 7
 	envelope 2
 	expect "'--seed' in e.error.suggestion"

@@ -103,7 +103,9 @@ describe("a run in the store", function()
 		local e = failure(db.find, db, "01")
 		assert.are.equal("CONFLICT", e.code)
 		assert.are.same({ "01A", "01AB" }, e.context.runs)
-		for _, id in ipairs { "03", "", "01ABC", "%", "' OR 1" } do
+		e = failure(db.find, db, "01abc")
+		assert.are.same({ "NOT_FOUND", "Did you mean '01AB'?" }, { e.code, e.suggestion })
+		for _, id in ipairs { "03", "", "ABCDE", "%", "' OR 1" } do
 			e = failure(db.find, db, id)
 			assert.are.equal("NOT_FOUND", e.code)
 			assert.are.equal("runner workflow list", e.suggestion)

@@ -1,5 +1,6 @@
 -- runner workflow cancel ID: end a run, also one that another runner is executing.
 
+local codes = require "runner.workflow.codes"
 local host = require "runner.host"
 local owner = require "runner.workflow.store.owner"
 local report = require "runner.workflow.report"
@@ -41,7 +42,8 @@ return {
 	args = {
 		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
 	},
-	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" }, NOT_FOUND = codes.of_id.NOT_FOUND,
+		CONFLICT = { description = "The run has completed, or several have ids that begin so" } },
 	examples = { { description = "A run that hangs", command = "runner workflow cancel run_01J" } },
 	run = function(args, ctx)
 		local db = store.open {}

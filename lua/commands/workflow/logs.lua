@@ -1,5 +1,6 @@
 -- runner workflow logs ID [STEP]: what the programs of a run printed, attempt by attempt.
 
+local codes = require "runner.workflow.codes"
 local host = require "runner.host"
 local json = require "runner.json"
 local logs = require "runner.workflow.logs"
@@ -39,6 +40,7 @@ return {
 		{ "attempt", "integer", min = 1, description = "Only this attempt of it" },
 	},
 	columns = { "step", "attempt", "code", "log" },
+	exit_codes = codes.of_id,
 	examples = { { description = "One step", command = "runner workflow logs run_01J build" } },
 	run = function(args, ctx)
 		local db <close> = store.open { readonly = true }

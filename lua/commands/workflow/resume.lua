@@ -1,6 +1,7 @@
 -- runner workflow resume ID: go on with a run where it stopped. Completed steps are
 -- not run again; a retry sequence goes on with the attempts already used.
 
+local codes = require "runner.workflow.codes"
 local drive = require "runner.workflow.drive"
 local start = require "runner.workflow.start"
 
@@ -15,7 +16,10 @@ return {
 		{ "retry_in_doubt", "boolean", description = "Run a step again though it may have done its work" },
 		{ "mark_done", "array", items = "string", description = "A step that has done its work, or need not: it is not run again" },
 	},
-	exit_codes = drive.exit_codes,
+	exit_codes = codes.of_run {
+		NOT_FOUND = { description = "No run has this id, or its file is gone" },
+		CONFLICT = { description = "The run has completed or was cancelled, or its file has changed" },
+	},
 	examples = {
 		{ description = "After a failure or an interruption", command = "runner workflow resume run_01J" },
 	},

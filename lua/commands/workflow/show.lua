@@ -1,5 +1,6 @@
 -- runner workflow show ID: one run: its steps, attempts, errors and logs.
 
+local codes = require "runner.workflow.codes"
 local report = require "runner.workflow.report"
 local session = require "runner.session"
 local store = require "runner.workflow.store"
@@ -14,6 +15,7 @@ return {
 		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
 		{ "full", "boolean", description = "Outputs of any length, not only their first 4096 bytes" },
 	},
+	exit_codes = codes.of_id,
 	examples = { { description = "Why it failed", command = "runner workflow show run_01J" } },
 	run = function(args)
 		local db <close> = store.open { readonly = true }

@@ -18,7 +18,7 @@ local DAMAGED = {
 		.. " the old one can't be listed or resumed then; `sqlite3 FILE .recover` may get them back",
 }
 local FULL = {
-	code = "RESOURCE_EXHAUSTED", text = "There is no space left for the database of runs %s",
+	code = "RESOURCE_EXHAUSTED", text = "There is no space left for the database of runs %s", retryable = true,
 	suggestion = "Free space on its file system, then resume the run: all that was committed is there",
 }
 local FORBIDDEN = {
@@ -28,7 +28,7 @@ local FORBIDDEN = {
 }
 local BUSY = {
 	code = "UNAVAILABLE", text = "The database of runs %s is busy: another process has kept it locked for too long",
-	quiet = true, suggestion = "Try again; `fuser %s` names the processes that use it",
+	quiet = true, retryable = true, suggestion = "Try again; `fuser %s` names the processes that use it",
 }
 local BROKEN = {
 	code = "UNAVAILABLE", text = "The database of runs %s can't be read or written", retryable = "maybe",

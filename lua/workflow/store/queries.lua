@@ -9,6 +9,7 @@ local M = {}
 local LIST_MAX = 50
 local ROWS_MAX = 100 -- of each list in the statistics
 local SHOWN_IDS = 5
+local FEWEST = 4 -- characters of an id that can be like another one
 
 local function decoded(rows)
 	for _, row in ipairs(rows) do
@@ -39,7 +40,7 @@ local RECENT = "SELECT id FROM runs ORDER BY id DESC LIMIT 200"
 -- Of the newest runs, the one that begins most like it; run_ may have been left out.
 local function nearest(database, id)
 	local wanted, beginnings, ids = id:lower():gsub("^run_", ""), {}, {}
-	for i, row in ipairs(wanted ~= "" and database:rows(RECENT) or {}) do
+	for i, row in ipairs(#wanted >= FEWEST and database:rows(RECENT) or {}) do
 		beginnings[i] = row.id:lower():gsub("^run_", ""):sub(1, #wanted)
 		ids[beginnings[i]] = ids[beginnings[i]] or row.id
 	end
