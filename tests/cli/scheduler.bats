@@ -38,7 +38,7 @@ scheduled() {
 			function() sh("setsid sleep 60 & echo a; echo a >up; wait", { name = "one" }) end,
 			function() sh("exec yes", { name = "two", on_line = function() end }) end,
 			function() scheduler.sleep(60000) end,
-			function() scheduler.sleep(300) sh("until [ -s up ]; do sleep 0.05; done; touch marker; exec sleep 60", { name = "three" }) end,
+			function() scheduler.sleep(300) sh("until [ -s up ]; do sleep 0.05; done; sleep 0.5; touch marker; exec sleep 60", { name = "three" }) end,
 		}
 LUA
 	cancel INT tree
