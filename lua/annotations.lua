@@ -261,7 +261,7 @@ function Context:confirm(question, options) end
 ---@field stdin? string|file* the bytes it reads, or an open file; default: nothing
 ---@field timeout? runner.Duration
 ---@field check? boolean raise SUBPROCESS_FAILED when it fails
----@field on_line? fun(line: string, stream: "stdout"|"stderr") each line as it comes
+---@field on_line? fun(line: string, stream: "stdout"|"stderr") each line as it comes; one above 64 KiB in pieces
 ---@field retry_on? runner.RetryOn which failures are raised as retryable
 
 ---@class runner.RunSpec : runner.CheckedSpec

@@ -47,10 +47,9 @@ end
 local function range(least, most, unit)
 	if least and most then
 		return (" from %s to %s"):format(number(least), number(most)) .. unit
-	elseif least then
-		return (" of at least %s"):format(number(least)) .. unit
-	elseif most then
-		return (" of at most %s"):format(number(most)) .. unit
+	elseif least or most then
+		local words = least and " of at least %s%s" or " of at most %s%s"
+		return words:format(number(least or most), (least or most) == 1 and unit:gsub("s$", "") or unit)
 	end
 	return ""
 end

@@ -80,14 +80,19 @@ end
 
 -- --- options ---------------------------------------------------------------------
 
-local KNOWN = { wait = true, shared = true, path = true, code = true }
+local KNOWN = {
+	wait = function(v) return type(v) == "string" or type(v) == "number" end,
+	shared = function(v) return type(v) == "boolean" end,
+	path = function(v) return type(v) == "string" and v ~= "" end,
+	code = errors.well_formed,
+}
 
 local function wait_ms_of(wait)
 	if wait == nil then
 		return WAIT_DEFAULT_MS
 	end
 	local ms = type(wait) == "number" and wait * 1000 or host.duration(tostring(wait))
-	if not ms or ms < 0 then
+	if not (ms and ms >= 0) then
 		error(('ctx:lock: wait = %s is no duration: write "10s" or a number of seconds'):format(tostring(wait)), 4)
 	end
 	return ms
@@ -97,9 +102,14 @@ local function read_options(name, opts)
 	if type(name) ~= "string" or name == "" then
 		error("ctx:lock needs a name, such as the target it protects", 3)
 	end
-	for key in next, opts do
+	if type(opts) ~= "table" then
+		error(('ctx:lock: the options are a table such as { wait = "10s" }, not a %s'):format(type(opts)), 3)
+	end
+	for key, value in next, opts do
 		if not KNOWN[key] then
 			error(("ctx:lock: unknown option '%s' (wait, shared, path, code)"):format(tostring(key)), 3)
+		elseif not KNOWN[key](value) then
+			error(("ctx:lock: %s = %s can't be used"):format(key, tostring(value)), 3)
 		end
 	end
 	return {

@@ -125,7 +125,8 @@ return {
 		end
 		if words[1] and not found and not below[1] then
 			local e = catalog.not_found(words, session.project)
-			return { { field = "command", code = e.code, message = e.message, suggestion = e.suggestion,
+			local message = ("Unknown command '%s'"):format(table.concat(words, " "))
+			return { { field = "command", code = e.code, message = message, suggestion = e.suggestion,
 				fix_required = "Name a command that exists: run 'runner' for the list" } }
 		end
 	end,

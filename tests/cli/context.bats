@@ -37,6 +37,14 @@ raises() {
 	expect '[(w["code"], len(w["message"])) for w in e.warnings] == [("SLOW_DISK", 9), ("SLOW_DISK", 1), ("SLOW_DISK", 8192)]'
 }
 
+@test "ctx:lock: options that can't be used are told at the script's line" {
+	raises "ctx:lock: the options are a table" <<<'ctx:lock("x", 5)'
+	raises "ctx:lock: wait = nan is no duration" <<<'ctx:lock("x", { wait = -(0 / 0) })'
+	raises "ctx:lock: code = lower can" <<<'ctx:lock("x", { code = "lower" })'
+	raises "ctx:lock: shared = y can" <<<'ctx:lock("x", { shared = "y" })'
+	raises "ctx:lock: path = 5 can" <<<'ctx:lock("x", { path = 5 })'
+}
+
 @test "ctx:retry: a policy that is none is told at the script's line" {
 	raises "ctx:retry: the policy is a table" <<<'local x = ctx:retry(print, 5)'
 	raises "ctx:retry: retry has no bound" <<<'local x = ctx:retry(print, {})'

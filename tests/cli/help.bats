@@ -171,6 +171,7 @@ on_terminal() {
 	done
 	call help deploy nothing
 	[ "$status" -eq 2 ]
+	expect "e.error.message == \"Unknown command 'deploy nothing'\""
 }
 
 @test "REQ-F-068: help works where runner.lua is broken, and says so" {

@@ -365,6 +365,15 @@ describe("args: problems", function()
 		assert.equal("Did you mean '--name' or '--num'?", problem(list, { "--nam" }).suggestion)
 	end)
 
+	it("counts one character as one", function()
+		local function words(key, n)
+			return problem({ { "v", "string", [key] = n } }, { "--v", key == "min_length" and "" or "abcde" }).message
+		end
+		assert.equal("Invalid v '': expected text of at least 1 character", words("min_length", 1))
+		assert.equal("Invalid v '': expected text of at least 2 characters", words("min_length", 2))
+		assert.equal("Invalid v 'abcde': expected text of at most 1 character", words("max_length", 1))
+	end)
+
 	it("takes the value of a boolean's letter", function()
 		assert.is_false(values(DEPLOY, { "-f=no", "-tdev" }).force)
 		assert.same({ true, true }, { values(DEPLOY, { "-df=1", "-tdev" }).force, values(DEPLOY, { "-df=1", "-tdev" }).dry_run })
