@@ -46,14 +46,21 @@ function M.describe(step, scope)
 	return variables.expand(step.text, scope)
 end
 
--- Its JSON was cut in the middle: nobody can tell whether it says is_error.
-local function unreadable(settings, result, found)
-	local flags = FLAGS[(settings.claude or {}).output or "text"]
-	return flags[1] and result.ok and not found and result.stdout_dropped > 0
+local function no_answer(code, why)
+	return { code = code, transient = false, reason = why, message = "Process failed: " .. why }
 end
 
-local TOO_LONG = { code = "OUTPUT_TOO_LARGE", transient = false, reason = "its JSON answer is longer than 1 MiB",
-	message = "Process failed: its JSON answer is longer than 1 MiB, which is all that is kept of it" }
+local TOO_LONG = no_answer("OUTPUT_TOO_LARGE", "its JSON answer is longer than 1 MiB, which is all that is kept of it")
+local ILL_FORMED = no_answer("INVALID_RESULT", "its JSON answer can't be read: it is no JSON")
+
+-- JSON was asked for, and nobody can tell what it says of is_error.
+local function unreadable(settings, result, found)
+	local flags = FLAGS[(settings.claude or {}).output or "text"]
+	if not flags[1] or found or not result.ok then
+		return nil
+	end
+	return result.stdout_dropped > 0 and TOO_LONG or result.stdout:find('"is_error"', 1, true) and ILL_FORMED or nil
+end
 
 ---@param step runner.workflow.Step
 ---@param result runner.Result
@@ -62,8 +69,9 @@ local TOO_LONG = { code = "OUTPUT_TOO_LARGE", transient = false, reason = "its J
 function M.interpret(step, result, settings)
 	local found = reply.find(result.stdout)
 	local text = found and reply.text(found) or result.stdout
-	if unreadable(settings, result, found) then
-		return surroundings.failure(result, TOO_LONG, text, settings)
+	local verdict = unreadable(settings, result, found)
+	if verdict then
+		return surroundings.failure(result, verdict, text, settings)
 	elseif result.ok and not reply.failed(found) then
 		return surroundings.success(result, text, found)
 	end

@@ -2,6 +2,7 @@
 -- (json), a list of messages (verbose json) or one message a line (stream-json).
 -- Runs in the worker. It judges nothing: that is lua/workflow/classify.lua's.
 
+local host = require "runner.host"
 local json = require "runner.json"
 
 local M = {}
@@ -18,8 +19,20 @@ local function is_result(v)
 	return type(v) == "table" and v.type == "result" and (v.is_error ~= nil or type(v.subtype) == "string")
 end
 
+-- Without what no strict reader takes, though a program that quotes anything prints it:
+-- bytes that are no UTF-8, escapes for NUL and for half a character.
+local function repaired(text)
+	local pairs_hidden = host.clean(text):gsub("\\u0000", "\\ufffd")
+		:gsub("\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)", "\1%1\1%2")
+	local mended = pairs_hidden:gsub("\\u[dD][89a-fA-F]%x%x", "\\ufffd"):gsub("\1", "\\u")
+	return mended
+end
+
 local function decoded(text)
 	local v = json.decode(text)
+	if v == nil then
+		v = json.decode(repaired(text))
+	end
 	if is_result(v) then
 		return v
 	end
@@ -54,6 +67,7 @@ function M.find(stdout)
 	if not stdout:find '"result"' then
 		return nil
 	end
+	stdout = stdout:gsub("^\u{FEFF}", "")
 	return stdout:find "^%s*[{[]" and decoded(stdout) or in_lines(stdout)
 end
 

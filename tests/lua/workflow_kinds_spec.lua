@@ -177,6 +177,19 @@ echo '"}'
 		assert.matches("longer than 1 MiB", outcome.message)
 	end)
 
+	it("reads JSON that quotes what no strict reader takes, and fails where it can't be read", function()
+		settings.claude.output = "json"
+		for text, expected in pairs {
+			['"a\\u0000b 529 Overloaded"'] = "UNAVAILABLE", ['"\\ud800 \\ud83d\\ude00 529 Overloaded"'] = "UNAVAILABLE",
+			['"\255 529 Overloaded"'] = "UNAVAILABLE", ['"x", "n": 12345678901234567890'] = "INVALID_RESULT",
+			['"x"} {'] = "INVALID_RESULT",
+		} do
+			assert(fs.write(dir .. "/claude", "#!/bin/sh\ncat <<'E'\n\u{FEFF}{\"type\":\"result\",\"is_error\":true,\"result\":"
+				.. text .. "}\nE\n", 448))
+			assert.are.equal(expected, run("claude", "x").code, text)
+		end
+	end)
+
 	it("fails with what stderr says", function()
 		local outcome = run("claude", "FAIL")
 		assert.are.equal("HTTP 500: Internal Server Error", outcome.message)
