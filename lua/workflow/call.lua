@@ -15,10 +15,11 @@ local function flag(name)
 	return "--" .. name:gsub("_", "-")
 end
 
--- What begins with a dash only because of its value would be read as a flag.
-local function positional(template, scope)
+-- What begins with a dash only because of its value would be read as a flag, unless
+-- a -- stands before it.
+local function positional(template, scope, behind_dashes)
 	local text = variables.text(type(template) == "string" and variables.value(template, scope) or template)
-	if type(template) == "string" and text:sub(1, 1) == "-" and template:sub(1, 1) ~= "-" then
+	if not behind_dashes and type(template) == "string" and text:sub(1, 1) == "-" and template:sub(1, 1) ~= "-" then
 		errors.raise("PRECONDITION", ("The argument '%s' begins with '-' once its value is put in, and would be read as a flag")
 			:format(template), { suggestion = "Give it by name: args: { name: value }" })
 	end
@@ -62,8 +63,10 @@ local function add_arguments(argv, args, scope)
 	if args[1] == nil then
 		return add_named(argv, args, scope)
 	end
+	local behind_dashes = false
 	for _, item in ipairs(args) do
-		argv[#argv + 1] = positional(item, scope)
+		argv[#argv + 1] = positional(item, scope, behind_dashes)
+		behind_dashes = behind_dashes or item == "--"
 	end
 end
 

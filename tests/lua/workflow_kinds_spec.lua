@@ -262,6 +262,7 @@ describe("a runner step", function()
 	it("never takes a value for a flag", function()
 		assert.matches("flag", raised(request, "runner", "give", { args = { "${dash}" } }).message)
 		assert.are.equal("give --format json --name=-x", argv("give", { args = { name = "${dash}" } }))
+		assert.are.equal("give --format json -- -x", argv("give", { args = { "--", "${dash}" } }))
 	end)
 
 	it("leaves repeating to the step that repeats", function()
