@@ -193,10 +193,17 @@ def examples(block):
     return out
 
 
+def checked_out(*folders):
+    """The files of a checkout; all files where there is no repository, or git won't read it."""
+    git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", *folders], cwd=ROOT, check=False,
+                         capture_output=True, text=True)
+    if git.returncode == 0:
+        return git.stdout.splitlines()
+    return [path.relative_to(ROOT) for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+
+
 def copy_checkout(to):
-    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "commands", "docs"], cwd=ROOT, check=True,
-                             capture_output=True, text=True).stdout.splitlines()
-    for name in tracked:
+    for name in checked_out("commands", "docs"):
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, to / name)
 
