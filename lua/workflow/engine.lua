@@ -275,7 +275,12 @@ local function was_continued(step, row)
 	return row and row.state == "failed" and step.on_failure and step.on_failure.go == "continue"
 end
 
-local function restored(row)
+-- A file that changed may have another step in this place by now.
+local function restored(run, step, key, row)
+	if row.kind ~= step.kind or row.label ~= step.label then
+		session.warn("STEP_CHANGED", ("Step %s has completed and is not run again, but in the file it is another one now"):format(key),
+			{ step = key, was = row.label, is = step.label })
+	end
 	return { output = row.output, data = row.data, status = row.status, ok = true }
 end
 
@@ -292,7 +297,7 @@ function perform(run, step, place)
 	if skips(run, step, key, place, row) then
 		return nil
 	elseif row and row.state == "completed" then
-		given = restored(row)
+		given = restored(run, step, key, row)
 	elseif row and run.mark_done[key] then
 		given = marked_done(run, step, key)
 	elseif was_continued(step, row) then

@@ -239,6 +239,24 @@ library() {
 	effects one mended
 }
 
+@test "a completed step that is another one in a changed file is not run, and that is told" {
+	workflow odd <<-'YAML'
+		name: odd
+		commands:
+		  - shell: echo one >>effects
+		  - { id: kept, shell: "exit 3" }
+	YAML
+	call workflow run odd.yaml
+	envelope 1
+	local id
+	id=$(run_id)
+	sed -i 's/  - shell: echo one/  - shell: echo new >>effects\n&/; s/exit 3/true/' odd.yaml
+	call workflow resume "$id" --force
+	envelope 0
+	effects one one
+	expect '[(w.code, w.context) for w in e.warnings] == [("STEP_CHANGED", {"step": "1", "was": "echo one >>effects", "is": "echo new >>effects"})]'
+}
+
 @test "a file that is gone is refused; --force takes the text the run began with" {
 	workflow again <<<'{ name: again, commands: [ { shell: "echo one >>effects" }, { shell: "[ -e fixed ]" } ] }'
 	call workflow run again.yaml
