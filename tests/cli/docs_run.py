@@ -206,6 +206,8 @@ def copy_checkout(to):
     for name in checked_out("commands", "docs"):
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, to / name)
+        # as a checkout under the usual umask: modes are a part of what a release is named after
+        (to / name).chmod(0o755 if os.access(ROOT / name, os.X_OK) else 0o644)
 
 
 def prepare(page, home):
@@ -250,6 +252,7 @@ def run_page(page, runner):
 
 
 def main():
+    os.umask(0o022)
     total, failures = 0, []
     for name in sys.argv[1:]:
         count, differing = run_page((ROOT / name).resolve(), pathlib.Path(os.environ["RUNNER"]).resolve())
