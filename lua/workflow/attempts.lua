@@ -15,6 +15,7 @@ local session = require "runner.session"
 
 local M = {}
 
+local PIECE = 65536 -- PROC_LINE_MAX: a longer line comes in pieces of this size
 local SPARE_MS = 100 -- POLICY_MIN_LEFT_MS: what the policy wants to be left behind a wait
 
 -- --- where a step stands -----------------------------------------------------------
@@ -123,6 +124,27 @@ local function failure_of(raised)
 		context = e.context, suggestion = e.suggestion }
 end
 
+-- What its program writes to stderr is told line by line.
+local function line_teller(run, key)
+	local goes_on = false
+	return function(line, stream)
+		if stream == "stderr" then
+			events.stderr(run, key, goes_on and run.hide.after(line) or line)
+			goes_on = #line >= PIECE
+		end
+	end
+end
+
+-- Of a long stream head and tail are kept, with a word about the middle between them.
+local function hide_at_gap(run, result, stream)
+	local gap = ("\n[… %d bytes omitted …]\n"):format(result[stream .. "_dropped"])
+	local text = result[stream]
+	local from, to = text:find(gap, 1, true)
+	if from then
+		result[stream] = run.hide.before(text:sub(1, from - 1)) .. gap .. run.hide.after(text:sub(to + 1))
+	end
+end
+
 local judge
 
 -- Committed, then started; what came out, masked.
@@ -138,11 +160,7 @@ local function run_once(run, turn)
 	turn.described = run.mask(request.described or turn.step.label)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
-	request.on_line = function(line, stream)
-		if stream == "stderr" then
-			events.stderr(run, turn.key, line)
-		end
-	end
+	request.on_line = line_teller(run, turn.key)
 	request.lock = run.lock:handle()
 	request.tag = { turn = turn, started = host.wall_ms() }
 	local result = scheduler.process(request)
@@ -156,6 +174,8 @@ end
 
 -- What a result means, kept in its log.
 function judge(run, turn, request, result)
+	hide_at_gap(run, result, "stdout")
+	hide_at_gap(run, result, "stderr")
 	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, result, run.settings))
 	save_output(request.output_file, outcome, result)
 	keep(run, turn, request, result, outcome, request.tag.started)

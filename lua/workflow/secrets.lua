@@ -168,9 +168,23 @@ function mask_any(v, forms, seen)
 	return v
 end
 
----@param values string[]
----@return fun(v: any): any
-function M.masker(values)
+-- The most bytes, SHORTEST or more, of which a form's beginning and the text's end are
+-- the same; or, with `after`, a form's end and the text's beginning.
+local function shared(text, forms, after)
+	local most = 0
+	for _, form in ipairs(forms) do
+		for n = math.min(#form - 1, #text), math.max(most + 1, SHORTEST), -1 do
+			local same = after and text:sub(1, n) == form:sub(-n) or not after and text:sub(-n) == form:sub(1, n)
+			if same then
+				most = n
+				break
+			end
+		end
+	end
+	return most
+end
+
+local function sorted_forms(values)
 	local set, forms = {}, {}
 	for _, value in ipairs(values) do
 		forms_of(value, set)
@@ -179,9 +193,28 @@ function M.masker(values)
 		forms[#forms + 1] = form
 	end
 	table.sort(forms)
+	return forms
+end
+
+---@class runner.workflow.Hide texts that were cut out of a longer one: a secret may lie across the cut
+---@field before fun(text: string): string what stood before the cut, without a secret's beginning
+---@field after fun(text: string): string what stood behind it, without a secret's end
+
+---@param values string[]
+---@return fun(v: any): any mask, runner.workflow.Hide hide
+function M.masker(values)
+	local forms = sorted_forms(values)
+	local function before(text)
+		local n = shared(text, forms, false)
+		return n > 0 and text:sub(1, -n - 1) .. MASK or text
+	end
+	local function after(text)
+		local n = shared(text, forms, true)
+		return n > 0 and MASK .. text:sub(n + 1) or text
+	end
 	return function(v)
 		return forms[1] and mask_any(v, forms, {}) or v
-	end
+	end, { before = before, after = after }
 end
 
 ---Fetch the secrets of a workflow. `mask` copies a value deeply with `***` in
@@ -189,14 +222,15 @@ end
 ---Raises PRECONDITION where a source is missing, never with a value in it.
 ---@param list runner.workflow.Secret[]
 ---@param base_dir string that relative files belong to
----@return {env: table<string, string>, mask: fun(v: any): any}
+---@return {env: table<string, string>, mask: fun(v: any): any, hide: runner.workflow.Hide}
 function M.load(list, base_dir)
 	local env, values = {}, {}
 	for i, secret in ipairs(list or {}) do
 		values[i] = value_of(secret, base_dir)
 		env[secret.name] = values[i]
 	end
-	return { env = env, mask = M.masker(values) }
+	local mask, hide = M.masker(values)
+	return { env = env, mask = mask, hide = hide }
 end
 
 return M

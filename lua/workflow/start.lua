@@ -168,7 +168,7 @@ function M.mask_of(workflow)
 	for _, secret in ipairs(workflow.secrets) do
 		values[#values + 1] = secret.value
 	end
-	return secrets.masker(values)
+	return (secrets.masker(values))
 end
 
 -- The part that is the same for a new run and for one that goes on.
@@ -177,7 +177,7 @@ local function assemble(id, workflow, vars, cwd, seed)
 	steps.relabel(workflow.steps, known.mask)
 	local scope = { vars = vars, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
-		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, rows = {}, mark_done = {},
+		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, hide = known.hide, rows = {}, mark_done = {},
 		failures = {}, done = 0,
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude,
 			env = environment(workflow, scope, known, cwd) },

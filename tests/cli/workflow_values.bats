@@ -104,6 +104,21 @@ load workflow
 	[ -z "$(grep -E 'inline-' out.txt || true)" ]
 }
 
+@test "a secret that lies across the cut of a long output or a long line is hidden on both sides" {
+	workflow long <<-'YAML'
+		name: long
+		secrets: [TOKEN_IN]
+		commands:
+		  - shell: 'python3 -c "import os; t = os.environ[\"TOKEN_IN\"]; print(\"x\" * 524282 + t + \"y\" * 90000 + t + \"x\" * 524281)"'
+		  - shell: 'python3 -c "import os, sys; sys.stderr.write(\"x\" * 65530 + os.environ[\"TOKEN_IN\"] + \"y\" * 10)"'
+	YAML
+	CLEAN_ENV+=(TOKEN_IN=token-9876543210)
+	call workflow run long.yaml
+	envelope 0
+	! grep -aqE 'token|9876|3210' out.txt err.txt
+	! grep -raqE 'token-|543210' state
+}
+
 @test "a variable that held a secret is not kept: a resumed run is refused, not given ***" {
 	workflow held <<<'{ name: held, vars: { v: }, secrets: [T], commands: [ { shell: "exit 3" } ] }'
 	call T=env-s3cret-value workflow run held.yaml --var v=x-env-s3cret-value

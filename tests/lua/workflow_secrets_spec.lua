@@ -56,6 +56,20 @@ describe("secrets.load", function()
 	end)
 end)
 
+describe("a text that was cut", function()
+	local _, hide = secrets.masker { "abcdefgh", "12345678" }
+
+	it("keeps neither the beginning of a secret before the cut nor its end behind it", function()
+		assert.are.equal("x ***", hide.before "x abcdefg")
+		assert.are.equal("x ***", hide.before "x 1234")
+		assert.are.equal("x 123", hide.before "x 123")
+		assert.are.equal("*** y", hide.after "bcdefgh y")
+		assert.are.equal("*** y", hide.after "5678 y")
+		assert.are.equal("bcd y", hide.after "bcd y")
+		assert.are.equal("", hide.after "")
+	end)
+end)
+
 describe("masking", function()
 	local SECRET = 'p4ss"w/ö\\rd+?'
 	local mask = secrets.masker { SECRET }
