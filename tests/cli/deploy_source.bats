@@ -55,7 +55,7 @@ load deploy
 	rm -r site/d
 	call deploy --target prod site
 	[ "$status" -eq 0 ]
-	[ "$(ls -A www/prod/releases | wc -l)" -eq 1 ]
+	[ "$(find www/prod/releases -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
 }
 
 @test "a bad path is found at any place in a long archive" {

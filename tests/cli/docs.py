@@ -148,8 +148,8 @@ def spec_keys():
     keys = re.findall(r"[{,]\s*([a-z_]+) = [a-zM.]+(?=[,\s}])", re.search(r"\nlocal STAGE.*?\n\}\n", proc, flags=re.S).group(0))
     keys += re.findall(r"^\t([a-z_]+) = function", proc, flags=re.M)
     keys += re.findall(r"^\t([a-z_]+) = \{ \"", source("lua/http_request.lua"), flags=re.M)
-    for name, table in (("lock", "KNOWN"), ("tty", "PROMPT")):
-        keys += re.findall(r"(\w+) = true", re.search(rf"local {table} = \{{(.*?)\}}", source(f"lua/{name}.lua")).group(1))
+    keys += [k.strip("`") for k in keys_of(source("lua/lock.lua"), r"local KNOWN = \{", r"\n\}")]
+    keys += re.findall(r"(\w+) = true", re.search(r"local PROMPT = \{(.*?)\}", source("lua/tty.lua")).group(1))
     return [k for k in keys if k not in ("stage", "run", "spawn", "pipeline")]
 
 
