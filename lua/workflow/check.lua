@@ -21,8 +21,8 @@ local MOST = 100 -- problems that are listed; more are counted
 ---@field list runner.workflow.Problem[]
 ---@field warnings string[]
 ---@field uses table[] see names.lua
----@field ids table<string, {order: integer, line: integer}>
----@field captures table<string, boolean>
+---@field ids table<string, {order: integer, line: integer, loops: integer}>
+---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
 ---@field loops integer foreach bodies around it
 local Check = {}

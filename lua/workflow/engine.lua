@@ -49,7 +49,7 @@ end
 -- Tables of an item's own, behind which the outer ones are still seen.
 local function inner_scope(scope, fields, own_steps)
 	local inner = setmetatable(fields, { __index = scope })
-	inner.vars = setmetatable({}, { __index = scope.vars })
+	inner.vars = rawget(fields, "vars") or setmetatable({}, { __index = scope.vars })
 	inner.steps = own_steps and setmetatable({}, { __index = scope.steps }) or scope.steps
 	return inner
 end
@@ -142,7 +142,7 @@ local function side_tasks(run, step, _, place)
 	local tasks = {}
 	for i, below in ipairs(step.steps) do
 		tasks[i] = function()
-			local scope = inner_scope(place.scope, {}, false)
+			local scope = inner_scope(place.scope, { vars = place.scope.vars }, false)
 			return perform(run, below, { prefix = place.prefix, suffix = place.suffix, scope = scope })
 		end
 	end

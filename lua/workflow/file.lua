@@ -28,6 +28,7 @@ local MAX_BYTES = 4 << 20
 ---@field secrets {name: string, env: string?, file: string?, value: string?}[]
 ---@field claude {program: string, args: string[], output: "text"|"json"|"stream-json"}
 ---@field steps runner.workflow.Step[]
+---@field captures table<string, integer> the names that steps capture
 ---@field warnings string[]
 
 -- --- variables ----------------------------------------------------------------------------
@@ -129,6 +130,7 @@ local function assemble(check, root, given, entries)
 		steps = steps_of(check, root, entries, given), warnings = check.warnings,
 	}
 	names.judge(check, known)
+	workflow.captures = check.captures
 	return workflow
 end
 

@@ -51,7 +51,7 @@ local function capture(check, node, name)
 	end
 	local text = M.variable_name(check, node, name)
 	if text then
-		check.captures[text] = true
+		check.captures[text] = math.min(check.captures[text] or math.huge, check.loops)
 	end
 	return text
 end

@@ -10,6 +10,7 @@ local M = {}
 
 -- What a result has; true: something may follow behind a dot.
 local RESULT = { output = false, data = true, status = false, ok = false, error = true }
+local LOOPED = "captured" -- no variable of vars has the name
 local RUN = { id = false, name = false }
 
 ---Is it taken as a name by the runner itself?
@@ -95,6 +96,9 @@ local function judge_step(check, u, rest)
 			or ("Write id: %s beside the step that is meant"):format(id))
 	elseif too_early(check, u) then
 		return
+	elseif step.loops > 0 and not u.in_loop then
+		complain(check, u, ("step '%s' (line %d) belongs to the items of a foreach, which this does not"):format(id, step.line),
+			"Give the foreach an id: its output has a line for each item, its data a list")
 	elseif step.order >= u.order then
 		complain(check, u, ("step '%s' (line %d) has not run yet where this is used"):format(id, step.line))
 	else
@@ -122,6 +126,11 @@ local function judge_unknown(check, u, head, known)
 	complain(check, u, "there is no such variable", near or ("Declare it: vars: { %s: }"):format(head))
 end
 
+-- Does only a step within a foreach give it, and this is none of its steps?
+local function out_of_loop(check, u, head, known)
+	return (check.captures[head] or 0) > 0 and known[head] == LOOPED and not u.in_loop
+end
+
 local function judge(check, u, known)
 	local head, rest = u.name:match("^([^.]+)%.?(.*)$")
 	if GROUPS[head] and rest ~= "" then
@@ -135,6 +144,9 @@ local function judge(check, u, known)
 			head == "steps" and "ID.output" or head == "run" and "id" or head == "env" and "NAME" or "output"))
 	elseif not known[head] then
 		judge_unknown(check, u, head, known)
+	elseif out_of_loop(check, u, head, known) then
+		complain(check, u, "is captured for each item of a foreach, outside of which it has no value",
+			"Give the foreach an id, and use its output or data")
 	elseif u.operator then
 		complain(check, u, "is a variable of the workflow, which the shell's operators don't reach",
 			("Write ${%s}, with its default under vars"):format(head))
@@ -146,10 +158,11 @@ end
 ---@param known table<string, any> variables; what steps capture is added
 function M.judge(check, known)
 	local all = {}
-	for _, set in ipairs { known, check.captures } do
-		for name in pairs(set) do
-			all[name] = true
-		end
+	for name in pairs(check.captures) do
+		all[name] = LOOPED
+	end
+	for name in pairs(known) do
+		all[name] = true
 	end
 	for _, u in ipairs(check.uses) do
 		judge(check, u, all)

@@ -175,7 +175,7 @@ end
 local function assemble(id, workflow, vars, cwd, seed)
 	local known = secrets.load(workflow.secrets, directory(workflow.path))
 	steps.relabel(workflow.steps, known.mask)
-	local scope = { vars = vars, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
+	local scope = { vars = vars, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, hide = known.hide, rows = {}, mark_done = {},
 		failures = {}, done = 0,

@@ -262,7 +262,7 @@ local function declare(check, step, node)
 		check:add(node.keys.id.node, ("id '%s' is taken by the step in line %d: ids are unique in the file"):format(id,
 			check.ids[id].line))
 	else
-		check.ids[id] = { order = check.order, line = step.line }
+		check.ids[id] = { order = check.order, line = step.line, loops = check.loops }
 	end
 end
 

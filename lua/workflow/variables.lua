@@ -27,6 +27,7 @@ local MAX_VALUE = 128 * 1024 - 64 -- bytes of one environment entry (MAX_ARG_STR
 ---@field shell table?
 ---@field claude table?
 ---@field runner table?
+---@field captures table<string, any>? names that steps capture
 ---@field item any
 ---@field item_index integer?
 ---@field run {id: string, name: string}?
@@ -301,10 +302,12 @@ local function check_place(part, place, text)
 	end
 end
 
--- Is it ours, or the shell's own (`${HOME}`)? A dotted or loop name is always ours.
+-- Is it ours, or the shell's own (`${HOME}`)? A dotted or loop name is always ours, and
+-- so is one that a step captures, also where that step was skipped.
 local function is_ours(scope, part)
 	local _, found = M.lookup(scope, part.name)
-	if not found and (part.name:find(".", 1, true) or M.loop[part.name]) then
+	local must_be = part.name:find(".", 1, true) or M.loop[part.name] or scope.captures and scope.captures[part.name]
+	if not found and must_be then
 		M.unknown(scope, part.name)
 	elseif found and part.operator then
 		refuse(part, "is a variable of the workflow, and the shell's operators don't reach it",

@@ -183,6 +183,18 @@ load workflow
 	expect 'e.error.code == "OUTPUT_FAILED" and "nowhere/at/all" in e.error.message and "output_file" in e.error.fix_required'
 }
 
+@test "a captured variable is there after steps side by side; where it has no value no shell gets an empty one" {
+	ran <<-'YAML'
+		  - parallel: [{ shell: echo left, capture_output: side }]
+		  - { shell: "echo ${side}" }
+		  - { shell: echo never, capture_output: skipped, when: "false" }
+		  - { shell: "echo removed /${skipped} >effects" }
+	YAML
+	envelope 4
+	expect 'e.data.steps[2].output == "left" and e.error.message == "The variable ${skipped} has no value"'
+	[ ! -e effects ]
+}
+
 @test "when decides with variables and outputs; what is skipped is told" {
 	ran <<-'YAML'
 		  - { shell: "echo 7", id: n }
