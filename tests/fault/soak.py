@@ -260,6 +260,7 @@ def test_processes():
             os.chown(stage.path(name), NOBODY, NOBODY)
         binary = stage.path("runner")  # where the other user may look
         shutil.copy(harness.RUNNER, binary)
+        os.chmod(binary, 0o755)
         for count in (0, 1, 2, 3, 4):
             for name in ("hello", "work", "shell"):
                 run = Run(stage, [name], executable=binary, preexec_fn=limited(resource.RLIMIT_NPROC, count, NOBODY))
