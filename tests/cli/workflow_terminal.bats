@@ -41,11 +41,10 @@ on_terminal() {
 		  - { claude: /process-data, id: second, retry: { strategy: custom, delays: [300ms], jitter: 0 } }
 	YAML
 	turns 'complain "500 Internal Server Error"; exit 1' 'echo fine'
-	printf '%s\n' "$RUNNER workflow run live.yaml" 'echo "status $?" >over' 'sleep 60' >script
+	printf '%s\n' "$RUNNER workflow run live.yaml" 'echo "status $?" >over; echo the end' 'sleep 60' >script
 	tmux -S tmux.sock -f /dev/null new-session -d -x 120 -y 40 \
 		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen sh script"
-	until_true [ -s over ]
-	tmux -S tmux.sock capture-pane -p >screen
+	until_true shows 'the end'
 	tmux -S tmux.sock kill-server
 	[ "$(<over)" = 'status 0' ]
 	grep -qx 'Claude command failed (attempt 1/1): 500 Internal Server Error' screen
@@ -60,13 +59,18 @@ on_terminal() {
 		commands:
 		  - { shell: "sleep 0.3; : aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", id: quite-a-long-id-that-tells-something }
 	YAML
-	printf '%s\n' "$RUNNER workflow run live.yaml >/dev/null" 'echo "status $?" >over' 'sleep 60' >script
+	printf '%s\n' "$RUNNER workflow run live.yaml >/dev/null" 'echo "status $?" >over; echo the end' 'sleep 60' >script
 	tmux -S tmux.sock -f /dev/null new-session -d -x 30 -y 60 \
 		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen sh script"
-	until_true [ -s over ]
-	tmux -S tmux.sock capture-pane -p >screen
+	until_true shows 'the end'
 	tmux -S tmux.sock kill-server
 	[ "$(<over)" = 'status 0' ]
 	grep -q '^Step quite-a-long-id' screen
 	[ "$(grep -c '^step ' screen)" -eq 0 ]
+}
+
+# The screen has such a line; it is in `screen`.
+shows() {
+	tmux -S tmux.sock capture-pane -p >screen
+	grep -qx "$1" screen
 }
