@@ -111,7 +111,7 @@ on_terminal() {
 	call
 	assert_envelope
 	[ "$status" -eq 0 ]
-	[ "$elapsed_ms" -lt 10000 ]
+	[ "$elapsed_ms" -lt 25000 ]
 	local name
 	for name in syntax raises exits endless number binary; do
 		expect "any(c['name'] == '$name' and c.get('broken') for c in e.data['commands'])"
