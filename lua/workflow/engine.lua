@@ -6,9 +6,9 @@ local attempts = require "runner.workflow.attempts"
 local errors = require "runner.errors"
 local events = require "runner.workflow.events"
 local expression = require "runner.workflow.expression"
+local items_in = require "runner.workflow.items"
 local scheduler = require "runner.workflow.scheduler"
 local session = require "runner.session"
-local variables = require "runner.workflow.variables"
 
 local M = {}
 
@@ -92,39 +92,9 @@ local function simple(run, step, key, place, row)
 	return { output = outcome.output, data = outcome.data, status = outcome.status, ok = true }
 end
 
-local function lines_of(text)
-	local items = {}
-	for line in text:gmatch("[^\r\n]+") do
-		items[#items + 1] = line
-	end
-	return items
-end
-
-local function expanded(items, scope)
-	local out = {}
-	for i, item in ipairs(items) do
-		out[i] = type(item) == "string" and variables.value(item, scope) or item
-	end
-	return out
-end
-
--- What to loop over; decided once, and kept for a resumed run.
+-- Decided once: a resumed run loops over the same ones.
 local function items_of(step, place, row)
-	if row and row.data then
-		return row.data
-	end
-	local items = step.items
-	if type(items) == "string" then
-		items = variables.value(items, place.scope)
-	else
-		items = expanded(items, place.scope)
-	end
-	if type(items) == "string" then
-		items = lines_of(items)
-	elseif type(items) ~= "table" or items[1] == nil and next(items) ~= nil then
-		errors.raise("PRECONDITION", ("foreach needs a list, not %s"):format(variables.text(items)))
-	end
-	return require("runner.json").array(step.max_items and table.move(items, 1, math.min(#items, step.max_items), 1, {}) or items)
+	return row and row.data or items_in.of(step, place.scope)
 end
 
 local function item_tasks(run, step, key, place, items)
@@ -138,11 +108,16 @@ local function item_tasks(run, step, key, place, items)
 	return tasks
 end
 
+-- Ids and captured variables are everybody's, the last step of a kind is its own.
+local function side_scope(scope)
+	return inner_scope(scope, { vars = scope.vars }, false)
+end
+
 local function side_tasks(run, step, _, place)
 	local tasks = {}
 	for i, below in ipairs(step.steps) do
 		tasks[i] = function()
-			local scope = inner_scope(place.scope, { vars = place.scope.vars }, false)
+			local scope = side_scope(place.scope)
 			return perform(run, below, { prefix = place.prefix, suffix = place.suffix, scope = scope })
 		end
 	end
@@ -212,8 +187,7 @@ end
 -- --- a step and what follows it -------------------------------------------------------------------
 
 -- Steps to be run after a failure run once for each round of the step.
-local function hooks_place(run, key, place)
-	local round = round_of(run.rows[key])
+local function hooks_place(place, round)
 	return { prefix = place.prefix, suffix = round > 1 and place.suffix .. "@" .. round or place.suffix, scope = place.scope }
 end
 
@@ -223,13 +197,13 @@ local function remember_failure(step, scope, e, output)
 		error = { code = e.code, message = e.message } })
 end
 
-local function after_failure(run, step, key, place, e, output)
+local function after_failure(run, step, key, place, e, output, round)
 	local hook = step.on_failure
 	if not hook then
 		error(e, 0)
 	end
 	local given = remember_failure(step, place.scope, e, output)
-	local ok, raised = pcall(sequence, run, hook.steps, hooks_place(run, key, place))
+	local ok, raised = pcall(sequence, run, hook.steps, hooks_place(place, round))
 	if not ok then
 		session.warn("ON_FAILURE_FAILED", ("on_failure of step %s failed: %s"):format(key,
 			errors.normalise(raised).message))
@@ -291,23 +265,52 @@ local function marked_done(run, step, key)
 	return { output = "", ok = true }
 end
 
+-- The failure of an earlier process, which did not end its run.
+local function old_failure(row)
+	return errors.new(row.code, row.message, { context = { status = row.status } })
+end
+
+-- What steps side by side left behind when they were run, by an earlier process.
+local function recall(run, steps, place)
+	for _, step in ipairs(steps) do
+		local key = place.prefix .. step.key .. place.suffix
+		local row = run.rows[key]
+		if row and row.state == "completed" then
+			remember(step, place.scope, restored(run, step, key, row))
+			recall(run, step.kind == "parallel" and step.steps or {}, place)
+			recall(run, step.on_success and step.on_success.steps or {}, place)
+		elseif row and row.state == "failed" then
+			remember_failure(step, place.scope, old_failure(row), row.output)
+			recall(run, step.on_failure and step.on_failure.steps or {}, hooks_place(place, row.round))
+		end
+	end
+end
+
+local function pass_over(run, step, key, place, row)
+	if step.kind == "parallel" then
+		recall(run, step.steps, { prefix = place.prefix, suffix = place.suffix, scope = side_scope(place.scope) })
+	end
+	return restored(run, step, key, row)
+end
+
 function perform(run, step, place)
 	local key = place.prefix .. step.key .. place.suffix
 	local row, given, problem, output = run.rows[key], nil, nil, nil
+	local round = round_of(row)
 	if skips(run, step, key, place, row) then
 		return nil
 	elseif row and row.state == "completed" then
-		given = restored(run, step, key, row)
+		given = pass_over(run, step, key, place, row)
 	elseif row and run.mark_done[key] then
 		given = marked_done(run, step, key)
 	elseif was_continued(step, row) then
-		problem, output = errors.new(row.code, row.message, { context = { status = row.status } }), row.output
+		problem, output, round = old_failure(row), row.output, row.round -- its hooks have run in that round
 	else
 		events.step(run, step, key)
 		given, problem, output = (COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
 	end
 	if problem then
-		return after_failure(run, step, key, place, problem, output)
+		return after_failure(run, step, key, place, problem, output, round)
 	end
 	run.done = run.done + 1
 	remember(step, place.scope, given)

@@ -163,6 +163,22 @@ load workflow
 	[ "$(sql "select count(*) from steps where state = 'completed'")" -eq 25 ]
 }
 
+@test "the hooks of a failure that the run went on after are not run again by resume" {
+	ran <<-'YAML'
+		  - id: a
+		    shell: echo a >>effects; exit 3
+		    on_failure: { steps: [{ shell: echo hook >>effects, id: h }], then: continue }
+		  - { shell: "echo b ${steps.h.ok} >>effects; exit 4" }
+	YAML
+	envelope 1
+	local id
+	id=$(run_id)
+	call workflow resume "$id"
+	call workflow resume "$id"
+	envelope 1
+	diff effects <(printf '%s\n' a hook 'b true' 'b true' 'b true')
+}
+
 @test "hooks of a failure run once for each round of their step" {
 	workflow rounds <<-'YAML'
 		name: rounds

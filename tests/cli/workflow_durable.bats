@@ -151,6 +151,22 @@ load workflow
 	expect '[s.output for s in e.data.steps if s.id == "three"][0].split() == ["ciao", "ciao"]'
 }
 
+@test "a resumed run knows what steps side by side gave: outputs, captured variables, failures, hooks" {
+	ran <<-'YAML'
+		  - parallel:
+		      - { id: left, shell: echo L, capture_output: side, on_success: { id: hook, shell: echo H } }
+		      - { id: right, shell: echo R; exit 5, on_failure: continue }
+		      - parallel: [{ id: deep, shell: echo D }]
+		  - { id: wait, shell: "[ -e go ]" }
+		  - shell: echo "${steps.left.output} ${side} ${steps.hook.output} ${steps.right.status} ${steps.right.output} ${steps.deep.output}"
+	YAML
+	envelope 1
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
+	expect 'e.data.steps[-1].output == "L L H 5 R D"'
+}
+
 @test "a resumed run works where it began, with its files, its variables and their types" {
 	mkdir sub elsewhere
 	echo A=file >.env
