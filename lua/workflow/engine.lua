@@ -134,7 +134,7 @@ local function gathered(step, results)
 		data[i] = { ok = result.ok, output = given.output, data = given.data }
 		problem = problem or not result.ok and result.error
 	end
-	return { output = table.concat(outputs, "\n"), data = data, ok = not problem },
+	return { output = table.concat(outputs, "\n"), data = data, ok = true },
 		not step.continue_on_error and problem or nil
 end
 

@@ -26,6 +26,20 @@ load workflow
 	expect '"loop[2].body" in [s.key for s in e.data.steps]'
 }
 
+@test "a loop that goes on after failures has succeeded, for conditions too, and for a resumed run" {
+	ran <<-'YAML'
+		  - { id: loop, foreach: [a, b], continue_on_error: true, do: { shell: "[ ${item} = a ]" } }
+		  - { shell: "echo ${steps.loop.ok} ${steps.loop.data.1.ok}", when: "${steps.loop.ok}" }
+		  - shell: "[ -e go ]"
+		  - shell: echo "${steps.loop.ok}"
+	YAML
+	envelope 1
+	expect '[s.output for s in e.data.steps if s.key == "2"] == ["true false"]'
+	touch go
+	call workflow resume "$(run_id)"
+	expect 'e.data.steps[-1].output == "true"'
+}
+
 @test "parallel steps run side by side, no more of them at once than limit" {
 	# each waits for the other: one after the other, they would fail
 	ran <<-'YAML'
