@@ -80,7 +80,7 @@ three_steps() {
 	expect 'e.data.runs == 2 and e.data.attempts == 4 and e.data.retries == 2 and e.data.total_wait_ms == 3'
 	expect 'e.data.by_state["failed"] == 1 and [(c.code, c.attempts) for c in e.data.by_code if c.code] == [("SUBPROCESS_FAILED", 3)]'
 	call workflow stats --workflow nothing
-	expect 'e.data.runs == 0 and e.data.attempts == 0'
+	expect 'e.data.runs == 0 and e.data.attempts == 0 and e.data.by_code == [] and e.data.by_step == [] and e.data.by_state == {}'
 }
 
 @test "each command has a help text with an example, and refuses flags it does not know" {

@@ -3,6 +3,7 @@
 
 local codec = require "runner.workflow.store.codec"
 local errors = require "runner.errors"
+local json = require "runner.json"
 
 local M = {}
 
@@ -162,8 +163,8 @@ function M:stats(opts)
 	local totals = database:row(TOTALS, workflow, since)
 	local stats = {
 		runs = 0, by_state = {}, attempts = totals.attempts, retries = totals.retries, total_wait_ms = totals.wait_ms,
-		by_code = database:rows(BY_CODE, workflow, since, ROWS_MAX),
-		by_step = database:rows(BY_STEP, workflow, since, ROWS_MAX),
+		by_code = json.array(database:rows(BY_CODE, workflow, since, ROWS_MAX)),
+		by_step = json.array(database:rows(BY_STEP, workflow, since, ROWS_MAX)),
 	}
 	for _, row in ipairs(database:rows(BY_STATE, workflow, since)) do
 		stats.by_state[row.state] = row.runs
