@@ -229,9 +229,10 @@ function M.not_found(words, project)
 	local list = M.list(project)
 	local names = below(words[1], list)
 	local group = names[1] ~= nil
+	local nowhere = not require("runner.host").getcwd() and "The working directory no longer exists: cd to one that does"
 	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]
 		or words[1]), {
-			phase = "validation", suggestion = group and in_group(words, names) or anywhere(words, list),
+			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list),
 			context = { folders = locate.folders(project) },
 		})
 end

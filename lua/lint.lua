@@ -20,7 +20,7 @@ local M = {}
 ---@param path string
 ---@return string
 function M.shown(path)
-	local here = host.getcwd() .. "/"
+	local here = (host.getcwd() or "") .. "/"
 	return path:sub(1, #here) == here and path:sub(#here + 1) or path
 end
 

@@ -145,4 +145,11 @@ function M.find(words, project)
 	end
 end
 
+---The working directory, for what is made in it.
+---@return string
+function M.here()
+	return host.getcwd() or require("runner.errors").raise("PRECONDITION", "The working directory no longer exists",
+		{ fix_required = "cd to one that does", side_effects = "none" })
+end
+
 return M

@@ -69,7 +69,7 @@ return {
 	end,
 	run = function(args, ctx)
 		local words = words_of(args.name)
-		local folder = session.project.commands or host.getcwd() .. "/commands"
+		local folder = session.project.commands or locate.here() .. "/commands"
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
 		create(ctx, path, template.text(command))

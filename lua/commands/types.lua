@@ -3,8 +3,8 @@
 
 local annotations = require "runner.annotations"
 local fs = require "runner.fs"
-local host = require "runner.host"
 local json = require "runner.json"
+local locate = require "runner.locate"
 local pretty = require "runner.pretty"
 local session = require "runner.session"
 
@@ -124,7 +124,7 @@ return {
 	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" } },
 	examples = { { description = "Write .runner/types and .luarc.json", command = "runner types" } },
 	run = function(_, ctx)
-		local root = session.project.root or host.getcwd()
+		local root = session.project.root or locate.here()
 		local settings = read_settings(ctx, root .. "/.luarc.json")
 		local effects, paths = {}, json.array {}
 		for _, name in ipairs(sorted_names()) do

@@ -88,7 +88,7 @@ static enum policy_verdict ask_policy(struct run *run, const struct report *r, i
 
 	if (verdict == POLICY_WAIT && stdin_is_spent(run)) {
 		run_warn(run, "STDIN_CONSUMED",
-		         "No retry: stdin is a pipe that the first attempt has read", NULL);
+		         "No retry: stdin is a pipe, and the first attempt may have read of it", NULL);
 		return POLICY_AS_RAISED;
 	}
 	if (verdict == POLICY_BUDGET)

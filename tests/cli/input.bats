@@ -17,6 +17,23 @@ load input
 	expect '"runner" in e.error.suggestion'
 }
 
+@test "in a directory that is gone, the answer says so" {
+	mkdir gone
+	(cd gone && rmdir ../gone && status=0 && env -i "${CLEAN_ENV[@]}" "$RUNNER" touch >../out.txt 2>/dev/null || status=$? && echo "$status" >../status)
+	status=$(<status) stdout=$(<out.txt)
+	refused 2 COMMAND_NOT_FOUND
+	expect '"working directory no longer exists" in e.error.suggestion'
+	local word
+	for word in "new x" types; do
+		mkdir gone
+		# shellcheck disable=SC2086
+		(cd gone && rmdir ../gone && status=0 && env -i "${CLEAN_ENV[@]}" "$RUNNER" $word >../out.txt 2>/dev/null || status=$? && echo "$status" >../status)
+		status=$(<status) stdout=$(<out.txt)
+		assert_envelope
+		expect 'e.error.code == "PRECONDITION" and e.error.message == "The working directory no longer exists"'
+	done
+}
+
 @test "words that are no name of a command: never a path out of the folder" {
 	mkdir -p commands/sub outside
 	echo 'return { description = "x", danger_level = "safe", run = function() return {} end }' >outside/evil.lua
