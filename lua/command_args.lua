@@ -2,7 +2,6 @@
 -- the others, and its normal form. Loaded when a command declares arguments. As
 -- lua/command.lua it only reports reasons.
 
-local errors = require "runner.errors"
 local flags = require "runner.flags"
 local rules = require "runner.rules"
 local values = require "runner.values"
@@ -21,7 +20,7 @@ local function enum_values(v)
 end
 
 local function code(v)
-	return errors.well_formed(v) and v or nil
+	return require("runner.errors").well_formed(v) and v or nil
 end
 
 local RULES = {

@@ -1,7 +1,6 @@
--- context: `ctx`, what a running command may ask of runner. Methods that need
--- more than frames live in modules of their own and load on first use.
+-- context: `ctx`, what a running command may ask of runner. Most methods live in
+-- modules of their own and load on first use.
 
-local errors = require "runner.errors"
 local host = require "runner.host"
 local session = require "runner.session"
 
@@ -17,6 +16,7 @@ local Context = {}
 
 -- method → module; each exports a function of the method's name
 local LAZY = {
+	step = "telling", skip = "telling", progress = "telling", log = "telling", warn = "telling", fail = "failure",
 	run = "proc", spawn = "proc", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
 	prompt = "tty", confirm = "tty",
 }
@@ -24,21 +24,8 @@ local LAZY = {
 -- field → how it comes to be, once
 local FIELDS = {}
 
--- Made by an attempt before: no link, and nobody else's.
-local function is_ours(path)
-	local stat = require("runner.fs").lstat(path)
-	local _, distrust = host.probe(path)
-	return stat ~= nil and stat.type == "directory" and not distrust
-end
-
 function FIELDS.tempdir()
-	local path = session.launch.session_dir
-	host.send("TEMPDIR", { text = path })
-	local ok, why, errno = require("runner.fs").mkdir(path, 448) -- 0700
-	if not ok and not (errno == "EEXIST" and is_ours(path)) then
-		errors.raise("UNAVAILABLE", "Can't make the run's directory: " .. tostring(why))
-	end
-	return path
+	return require("runner.tempdir").make()
 end
 
 function FIELDS.previous()
@@ -76,102 +63,6 @@ function meta.__index(ctx, key)
 	end
 end
 
----Fail with a code of the registry or of the command's exit_codes. An ordinary,
----catchable error.
----@param code string
----@param message? string
----@param fields? table retryable, retry_after_ms, retry_strategy, side_effects, suggestion, fix_required, context, data
-function Context:fail(code, message, fields)
-	if not errors.well_formed(code) then
-		error(("ctx:fail needs an error code like NOT_FOUND, not %s"):format(tostring(code)), 2)
-	elseif type(fields or {}) ~= "table" then
-		error(("ctx:fail: the fields are a table such as { retryable = true }, not a %s"):format(type(fields)), 2)
-	end
-	local e = errors.new(code, message, fields)
-	for _, name in ipairs(fields and errors.refused(fields) or {}) do
-		session.warn("FIELD_IGNORED", require("runner.declaration").failure_problem(name, fields[name]))
-		e[name] = nil
-	end
-	error(e, 0)
-end
-
-local NAME_MAX = 200
-
-local function check_step(name)
-	local steps = session.command and session.command.steps
-	if type(name) ~= "string" or name == "" or #name > NAME_MAX then
-		error(("ctx:step needs the name of a step, a text of at most %d bytes"):format(NAME_MAX), 3)
-	elseif not steps or #steps == 0 then
-		return
-	end
-	for _, known in ipairs(steps) do
-		if known == name then
-			return
-		end
-	end
-	error(("step '%s' is not declared: add it to `steps` (%s)"):format(name, table.concat(steps, ", ")), 3)
-end
-
----A step begins; the one before is completed.
----@param name string one of the declared steps
-function Context:step(name)
-	check_step(name)
-	host.send("STEP", { name = name, state = "running" })
-end
-
----A step is left out.
----@param name string
-function Context:skip(name)
-	check_step(name)
-	host.send("STEP", { name = name, state = "skipped" })
-end
-
-local PROGRESS_MAX = 60000 -- bytes: a frame has room for them, and for the suggestion
-
----Report how far the work is: kept for the envelope of a run that is cut off by a limit,
----a signal or a crash.
----@param progress number|table a fraction 0…1, or data
----@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
-function Context:progress(progress, suggestion)
-	local text = math.type(progress) and ("%3.0f%%"):format(progress * 100) or nil
-	local data, why = require("runner.json").encode(progress, { max = PROGRESS_MAX })
-	if progress ~= progress or progress == nil then
-		data, why = nil, "it needs a fraction from 0 to 1, or data"
-	end
-	if not data then
-		error("ctx:progress: " .. why, 2)
-	end
-	host.send("PROGRESS", { data = data, text = text, suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
-end
-
-local LEVELS = { debug = true, info = true, warn = true, error = true }
-
----A log line on stderr.
----@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info
----@param message? string
-function Context:log(level, message)
-	if message == nil then
-		level, message = "info", level
-	elseif not LEVELS[level] then
-		error(("ctx:log: level '%s' is none of debug, info, warn, error"):format(tostring(level)), 2)
-	end
-	host.send("LOG", { level = level, message = tostring(message):sub(1, 65000) })
-end
-
----A warning in the envelope.
----@param code string
----@param message string
----@param context? table
-function Context:warn(code, message, context)
-	if not errors.well_formed(code) then
-		error(("ctx:warn needs a code like SLOW_DISK, not %s"):format(tostring(code)), 2)
-	end
-	if type(context or {}) ~= "table" then
-		error(("ctx:warn: the context is a table of facts such as { path = \"/srv\" }, not a %s"):format(type(context)), 2)
-	end
-	session.warn(code, message == nil and code or tostring(message), context)
-end
-
 ---Wait; ends at once when the attempt is cancelled.
 ---@param duration number|string seconds, or "500ms"
 function Context:sleep(duration)
@@ -204,7 +95,7 @@ function Context:_run_deferred()
 	while list[1] do -- what is deferred meanwhile comes next
 		local ok, raised = pcall(table.remove(list))
 		if not ok then
-			session.warn("CLEANUP_FAILED", "a deferred function failed: " .. errors.normalise(raised).message)
+			session.warn("CLEANUP_FAILED", "a deferred function failed: " .. require("runner.errors").normalise(raised).message)
 		end
 	end
 end

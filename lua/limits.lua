@@ -129,4 +129,12 @@ function M.settle(command, parsed, project, seed_text)
 	return settled
 end
 
+---Retries that nothing bounds, since runner.lua takes the limit away that the command
+---counts on.
+---@param settled table
+---@return boolean
+function M.unbounded(settled)
+	return settled.policy.retries < 0 and settled.timeout_ms == 0 and settled.sources.timeout == "runner.lua"
+end
+
 return M

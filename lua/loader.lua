@@ -2,7 +2,6 @@
 -- project. Running a file here is the only thing that happens before `run`;
 -- files of commands have no effects at their top level (design §2).
 
-local errors = require "runner.errors"
 local host = require "runner.host"
 
 local M = {}
@@ -14,7 +13,7 @@ local M = {}
 function M.invalid(path, message, fields)
 	fields = fields or {}
 	fields.phase, fields.context = "validation", { path = path }
-	return errors.new("COMMAND_INVALID", message, fields)
+	return require("runner.errors").new("COMMAND_INVALID", message, fields)
 end
 
 local function first_line(text)
@@ -46,7 +45,7 @@ function M.run_file(path)
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
-		local raised = errors.normalise(value, traceback)
+		local raised = require("runner.errors").normalise(value, traceback)
 		return nil, M.invalid(path, ("%s raised an error while it was loaded: %s"):format(path, raised.message),
 			{ detail = raised.detail })
 	end

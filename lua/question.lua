@@ -2,6 +2,7 @@
 -- --version, --plan, --help. `phases` are the phases of lua/boot.lua.
 
 local host = require "runner.host"
+local plan = require "runner.plan"
 local session = require "runner.session"
 
 local M = {}
@@ -11,7 +12,7 @@ local M = {}
 ---@param project table
 function M.version(phases, _, parsed, settled, project)
 	local version = session.launch.version
-	phases.send_plan({ name = "runner", danger_level = "safe", digest = "builtin" }, settled,
+	plan.send({ name = "runner", danger_level = "safe", digest = "builtin" }, settled,
 		{ format = parsed.given.format == "flag" and parsed.framework.format or "plain" }, project)
 	host.send("TEXT", { text = version .. "\n" })
 	host.send("RESULT", { ok = true, data = require("runner.json").encode { version = version } })
@@ -22,13 +23,13 @@ end
 ---@param settled table
 ---@param project table
 function M.plan(phases, command, parsed, settled, project)
-	phases.send_plan(command, settled, parsed.framework, project)
-	local preview, format = require "runner.preview", phases.format_of(parsed.framework)
-	local plan = preview.describe(command, settled)
+	plan.send(command, settled, parsed.framework, project)
+	local preview, format = require "runner.preview", plan.format_of(parsed.framework)
+	local told = preview.describe(command, settled)
 	if format ~= "json" and format ~= "text" then
-		session.texts[format] = require("runner.render").text(preview.rows(plan), format, preview)
+		session.texts[format] = require("runner.render").text(preview.rows(told), format, preview)
 	end
-	phases.reply_success(plan, format)
+	phases.reply_success(told, format)
 end
 
 ---@param phases table
@@ -39,7 +40,7 @@ function M.help(phases, command, parsed, _, project)
 	local topic = { command = require("runner.catalog").words(command.name) }
 	local settled = require("runner.limits").settle(help, parsed, project, session.launch.seed_text)
 	session.command, session.settled = help, settled
-	phases.send_plan(help, settled, parsed.framework, project)
+	plan.send(help, settled, parsed.framework, project)
 	phases.execute(help, topic, parsed.framework, settled)
 end
 

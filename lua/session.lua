@@ -15,6 +15,16 @@ local M = {
 	texts = {}, ---@type table<runner.TextFormat, string> the result as a built-in has worded it itself
 }
 
+---The data of an envelope: a scalar is wrapped (design §4).
+---@param data any
+---@return table|lightuserdata|nil
+function M.wrap(data)
+	if data ~= nil and type(data) ~= "table" and data ~= require("runner.json").null then
+		return { value = data }
+	end
+	return data
+end
+
 ---Repetitions that --retries still allows; nil when the caller gave no budget.
 ---@return integer?
 function M.budget()

@@ -17,6 +17,7 @@
 #include "channel.h"
 #include "guard.h"
 #include "members.h"
+#include "memory.h"
 #include "rules.h"
 #include "scratch.h"
 #include "source.h"
@@ -251,6 +252,8 @@ static int l_protect(lua_State *L)
 	lua_pushcclosure(L, message_handler, 1);
 	lua_insert(L, 1);
 	status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
+	if (status == LUA_ERRMEM)
+		memory_relax();
 	if (status == LUA_OK && !cancel_pending()) {
 		lua_pushboolean(L, 1);
 		lua_replace(L, 1);

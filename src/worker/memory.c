@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include "../common/base.h"
 #include "worker.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -27,12 +29,37 @@
 static size_t used;
 static size_t limit = MEMORY_LIMIT_DEFAULT;
 
+/* Kept back for what follows a script that has used up its memory: its error, its cleanup. */
+#define RESERVE_BYTES ((size_t)1 << 20)
+
+static void *reserve = MAP_FAILED; /* nobody writes to it: it costs address space alone */
 static char *pool, *pool_free, *pool_end;
 static void *freed[SMALL_MAX / GRAIN + 1]; /* by size: blocks linked through their first word */
 
 void worker_set_memory_limit(size_t bytes)
 {
 	limit = bytes ? bytes : SIZE_MAX;
+}
+
+/* Could the kernel refuse memory to us before our own limit does? */
+static bool is_bounded(void)
+{
+	static const int which[] = { RLIMIT_AS, RLIMIT_DATA };
+	struct rlimit l;
+
+	for (size_t i = 0; i < ARRAY_LEN(which); i++)
+		if (getrlimit((__typeof__(RLIMIT_AS))which[i], &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+			return true;
+	return false;
+}
+
+void memory_relax(void)
+{
+	if (limit < SIZE_MAX - RESERVE_BYTES)
+		limit += RESERVE_BYTES;
+	if (reserve != MAP_FAILED)
+		munmap(reserve, RESERVE_BYTES);
+	reserve = MAP_FAILED;
 }
 
 void memory_init(void)
@@ -48,6 +75,8 @@ void memory_init(void)
 	else
 		pool_end = pool + POOL_BYTES;
 	pool_free = pool;
+	if (is_bounded())
+		reserve = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static size_t grains(size_t n)

@@ -10,5 +10,7 @@
 void memory_init(void);
 /* A lua_Alloc. NULL when the limit (worker_set_memory_limit) or memory is reached. */
 void *memory_alloc(void *data, void *ptr, size_t old, size_t new);
+/* The script has run out of memory: 1 MiB more, for what is still to be done. */
+void memory_relax(void);
 
 #endif

@@ -161,11 +161,15 @@ static int load_chunk(lua_State *L, const char *name)
 static int search_library(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 1);
+	int status;
 
 	if (strncmp(name, "runner.", 7) != 0)
 		return 0;
 	luaL_gsub(L, name + 7, ".", "/");
-	if (load_chunk(L, lua_tostring(L, -1)) != LUA_OK)
+	status = load_chunk(L, lua_tostring(L, -1));
+	if (status == LUA_ERRMEM)
+		return lua_error(L);
+	if (status != LUA_OK)
 		return 1; /* the message: require collects it */
 	lua_pushvalue(L, 1);
 	return 2;

@@ -100,6 +100,27 @@ LUA
 	expect 'e.error.code == "MEMORY_LIMIT" and e.error.retryable is False'
 }
 
+@test "a script that holds all the memory it may have is cleaned up after all the same" {
+	case $RUNNER in */sanitize/*) skip "a sanitizer needs the memory itself" ;; esac
+	local what='ctx:defer(function() io.stderr:write("deferred\n") end)
+		held = {} for i = 1, math.huge do held[i] = ("x"):rep(100) .. i end'
+	body eater 'limits = { memory = "32MB" }, cleanup = function() io.stderr:write("cleaned\n") end,' <<<"$what"
+	call eater
+	assert_envelope
+	expect 'e.error.code == "MEMORY_LIMIT" and e.error.context.by == "lua"'
+	grep -qx deferred err.txt
+	grep -qx cleaned err.txt
+	body eater 'cleanup = function() io.stderr:write("cleaned\n") end,' <<<"$what"
+	(
+		ulimit -v 120000
+		call eater
+		assert_envelope
+		expect 'e.error.code == "MEMORY_LIMIT"'
+		grep -qx deferred err.txt
+		grep -qx cleaned err.txt
+	)
+}
+
 @test "a result that is no plain data is INVALID_RESULT and says where" {
 	body wrong 'args = { { "what", "string", positional = true } },' <<'LUA'
 		local cycle = {}
