@@ -41,6 +41,19 @@ load workflow
 	[ "$(sql 'select group_concat(distinct state) from runs')" = cancelled ]
 }
 
+@test "cancel ends a run that was stopped with Ctrl+Z" {
+	three
+	begin workflow run three.yaml
+	until_true [ -e began ]
+	kill -TSTP "$pid"
+	until_true grep -q '^State:.T' "/proc/$pid/status"
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$(run_id)" >cancel.txt 2>/dev/null </dev/null
+	python3 "$ROOT/tests/cli/envelope.py" check 0 cancel.txt
+	finish
+	envelope 143
+	assert_no_process_left
+}
+
 @test "cancel of a completed run is a conflict" {
 	workflow one <<<'{ name: one, commands: [ { shell: "true" } ] }'
 	call workflow run one.yaml

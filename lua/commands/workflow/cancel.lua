@@ -7,6 +7,7 @@ local report = require "runner.workflow.report"
 local store = require "runner.workflow.store"
 
 local WAIT_MS, LOOK_MS = 15000, 50
+local TELL = 'kill -TERM "$1"; kill -CONT "$1"' -- a run that Ctrl+Z has stopped hears nothing else
 
 -- Whom to tell: the supervisor of who holds the run. A number that the store has of an
 -- earlier owner may be anybody's by now: one who resumes the run has yet to write its own.
@@ -26,7 +27,7 @@ local function end_owner(ctx, db, id)
 	for holder in function() return db:owner(id) end do
 		local pid = supervisor_of(db, id, holder)
 		if pid and pid ~= told then
-			ctx:run { "/bin/sh", "-c", 'kill -TERM "$1"', "sh", tostring(pid) }
+			ctx:run { "/bin/sh", "-c", TELL, "sh", tostring(pid) }
 			told = pid
 		elseif host.now() > give_up then
 			raise_deaf(ctx, id, told or holder)
