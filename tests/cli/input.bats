@@ -20,7 +20,7 @@ load input
 @test "in a directory that is gone, the answer says so" {
 	mkdir gone
 	(cd gone && rmdir ../gone && status=0 && env -i "${CLEAN_ENV[@]}" "$RUNNER" touch >../out.txt 2>/dev/null || status=$? && echo "$status" >../status)
-	status=$(<status) stdout=$(<out.txt)
+	status=$(<status)
 	refused 2 COMMAND_NOT_FOUND
 	expect '"working directory no longer exists" in e.error.suggestion'
 	local word
@@ -28,7 +28,7 @@ load input
 		mkdir gone
 		# shellcheck disable=SC2086
 		(cd gone && rmdir ../gone && status=0 && env -i "${CLEAN_ENV[@]}" "$RUNNER" $word >../out.txt 2>/dev/null || status=$? && echo "$status" >../status)
-		status=$(<status) stdout=$(<out.txt)
+		status=$(<status)
 		assert_envelope
 		expect 'e.error.code == "PRECONDITION" and e.error.message == "The working directory no longer exists"'
 	done
