@@ -43,7 +43,9 @@ load workflow
 
 @test "cancel ends a run that was stopped with Ctrl+Z" {
 	three
+	set -m # a job of its own, whose shell could continue it: else it would not stop
 	begin workflow run three.yaml
+	set +m
 	until_true [ -e began ]
 	kill -TSTP "$pid"
 	until_true grep -q '^State:.T' "/proc/$pid/status"
