@@ -17,18 +17,25 @@ load input
 	expect '"runner" in e.error.suggestion'
 }
 
-@test "in a directory that is gone, the answer says so" {
+# call_from_gone ARGS…: call, from a directory that no longer exists
+call_from_gone() {
 	mkdir gone
-	(cd gone && rmdir ../gone && status=0 && env -i "${CLEAN_ENV[@]}" "$RUNNER" touch >../out.txt 2>/dev/null || status=$? && echo "$status" >../status)
-	status=$(<status)
+	pushd gone >/dev/null && rmdir ../gone
+	status=0
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" "$@" >"$OLDPWD/out.txt" 2>"$OLDPWD/err.txt" </dev/null || status=$?
+	popd >/dev/null
+	# shellcheck disable=SC2034 # for assert_envelope
+	stdout=$(<out.txt)
+}
+
+@test "in a directory that is gone, the answer says so" {
+	call_from_gone touch
 	refused 2 COMMAND_NOT_FOUND
 	expect '"working directory no longer exists" in e.error.suggestion'
-	local word
-	for word in "new x" types; do
-		mkdir gone
+	local words
+	for words in "new x" types; do
 		# shellcheck disable=SC2086
-		(cd gone && rmdir ../gone && status=0 && env -i "${CLEAN_ENV[@]}" "$RUNNER" $word >../out.txt 2>/dev/null || status=$? && echo "$status" >../status)
-		status=$(<status)
+		call_from_gone $words
 		assert_envelope
 		expect 'e.error.code == "PRECONDITION" and e.error.message == "The working directory no longer exists"'
 	done
