@@ -23,7 +23,7 @@ call_from_gone() {
 	pushd gone >/dev/null && rmdir ../gone
 	status=0
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" "$@" >"$OLDPWD/out.txt" 2>"$OLDPWD/err.txt" </dev/null || status=$?
-	popd >/dev/null
+	popd >/dev/null || return 1
 	# shellcheck disable=SC2034 # for assert_envelope
 	stdout=$(<out.txt)
 }
