@@ -28,7 +28,8 @@ below() {
 	until
 		mkdir "$PWD/$try"
 		read -r growth slowest < <(python3 "$MEASURE" store "$PWD/$try")
-		below 1.2 "$growth" && below 100 "$slowest"
+		below 1.2 "$growth"
+		below 100 "$slowest"
 	do
 		[ $((try += 1)) -lt 5 ]
 	done

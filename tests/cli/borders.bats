@@ -89,6 +89,17 @@ lines_below() {
 	done
 }
 
+# In the middle of a test, bash goes on behind a failed `a && b` and a failed `! a`.
+@test "every assertion of a test can fail: none stands before && or behind !" {
+	local hidden
+	hidden=$(awk '/^@test / { inside = 1 } /^}/ { inside = 0 }
+		!inside || / \|\| |return|continue|break|skip|eval/ { next }
+		{ line = $0; gsub(/\[\[.*\]\]$/, "[[ ]]", line) }
+		line ~ /^\t+! / || line ~ /^\t+(\[|grep |expect |envelope |assert_|until_true ).* && / ||
+		$0 ~ /\]\] && \[/ { print FILENAME ":" FNR ": " $0 }' tests/*/*.bats)
+	[ -z "$hidden" ] || { echo "$hidden" >&2 && false; }
+}
+
 # The modules that a run of ARGS loads, by the files that it opens under RUNNER_LUA.
 # (LeakSanitizer can't work below a tracer)
 loaded_by() {

@@ -107,7 +107,8 @@ from_caller() {
 			echo "$status" >status.txt
 		) | head -1 >first.txt
 		[ "$(<status.txt)" -eq 0 ]
-		[ -s first.txt ] && [ ! -s err.txt ]
+		[ -s first.txt ]
+		[ ! -s err.txt ]
 	done
 }
 

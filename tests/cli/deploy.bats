@@ -57,7 +57,8 @@ load deploy
 	[ "$(ls www/prod/releases)" = "$(printf 'four\nthree')" ]
 	[ "$(ls www/prod/.deploy)" = "$(printf 'four.json\nlock\nthree.json')" ]
 	call rollback --target prod
-	site five && deploy --release five
+	site five
+	deploy --release five
 	# three is live no longer, but it is what a rollback returns to
 	[ "$(readlink www/prod/current)" = releases/five ]
 	[ -d www/prod/releases/three ]
@@ -134,7 +135,8 @@ LUA
 
 @test "two deploys at once both succeed, one after the other" {
 	sed -i 's/100ms/10s/' runner.lua
-	cp -r site other && echo other >other/index.html
+	cp -r site other
+	echo other >other/index.html
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" deploy --target prod other >other.txt 2>/dev/null 3>&- &
 	local first=$!
 	call deploy --target prod # the other one may still be at work afterwards
@@ -221,7 +223,8 @@ LUA
 	sed -i 's/keep = 2/keep = 9/' runner.lua
 	local n
 	for n in one two three; do
-		site "$n" && deploy --release "$n"
+		site "$n"
+		deploy --release "$n"
 	done
 	call rollback --target prod
 	assert_envelope
@@ -262,7 +265,8 @@ LUA
 	assert_envelope
 	expect 'e.data == []'
 	deploy --release one
-	site two && deploy --release two
+	site two
+	deploy --release two
 	call releases --target prod
 	assert_envelope
 	expect '[r["name"] for r in e.data] == ["two", "one"]'

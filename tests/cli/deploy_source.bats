@@ -17,7 +17,8 @@ load deploy
 }
 
 @test "an archive that leads out of itself is refused before anything is touched" {
-	mkdir pack && (cd pack && tar -czPf ../dots.tar.gz ../site/index.html && tar -czPf ../root.tgz /etc/hostname)
+	mkdir pack
+	(cd pack && tar -czPf ../dots.tar.gz ../site/index.html && tar -czPf ../root.tgz /etc/hostname)
 	local archive
 	for archive in dots.tar.gz root.tgz; do
 		call deploy --target prod "$archive"
@@ -115,7 +116,8 @@ load deploy
 @test "a file that may not be read is named, and nothing stays" {
 	[ "$(id -u)" -ne 0 ] || skip "root may read everything"
 	deploy
-	site two && chmod 0 site/index.html
+	site two
+	chmod 0 site/index.html
 	deploy
 	[ "$status" -eq 4 ]
 	expect '"index.html" in e.error.message and e.error.side_effects == "none"'
@@ -134,7 +136,9 @@ load deploy
 	deploy
 	local n
 	for n in two three four; do
-		chmod 700 site/css && site "$n" && chmod 500 site/css
+		chmod 700 site/css
+		site "$n"
+		chmod 500 site/css
 		deploy
 		[ "$status" -eq 0 ]
 	done

@@ -43,7 +43,8 @@ $ echo one
 two
 ```
 MD
-	[ "$status" -eq 1 ] && [[ $output == *"wrong.md:1: \$ echo one"* ]]
+	[ "$status" -eq 1 ]
+	[[ $output == *"wrong.md:1: \$ echo one"* ]]
 }
 
 @test "an example whose JSON has another value, or a key too many, is found" {

@@ -107,7 +107,8 @@ on_terminal() {
 	head -c 1000 /dev/urandom | command_file binary
 	ln -s nowhere commands/dangling.lua
 	mkfifo commands/fifo.lua
-	mkdir -p commands/loop && ln -s .. commands/loop/loop
+	mkdir -p commands/loop
+	ln -s .. commands/loop/loop
 	call
 	assert_envelope
 	[ "$status" -eq 0 ]

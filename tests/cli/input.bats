@@ -302,7 +302,8 @@ LUA
 @test "what is no command file is refused with its path and the reason" {
 	local row name reason
 	mkdir commands/folder.lua
-	head -c 300 /dev/urandom | tr -d '\n' >commands/binary.lua && printf '\0' >>commands/binary.lua
+	head -c 300 /dev/urandom | tr -d '\n' >commands/binary.lua
+	printf '\0' >>commands/binary.lua
 	printf '\x1bLua\x54' >commands/bytecode.lua
 	truncate -s 100M commands/huge.lua
 	mkfifo commands/fifo.lua

@@ -147,7 +147,9 @@ busy_with() {
 	assert_envelope
 	[ "$status" -eq 2 ]
 	call busy --plan --format table
-	[ "$status" -eq 0 ] && [ -n "$stdout" ] && [ ! -e runs ]
+	[ "$status" -eq 0 ]
+	[ -n "$stdout" ]
+	[ ! -e runs ]
 }
 
 @test "the delays of a run are those that --plan gave for the seed, for every strategy and jitter" {

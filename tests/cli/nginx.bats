@@ -124,12 +124,15 @@ deploy() {
 	local watcher=$! round
 	until_true [ -e enough.begun ]
 	for round in first second third fourth fifth; do
-		site two && deploy --release "$round-two"
+		site two
+		deploy --release "$round-two"
 		[ "$status" -eq 0 ]
-		site one && deploy --release "$round-one"
+		site one
+		deploy --release "$round-one"
 		[ "$status" -eq 0 ]
 	done
-	site two && deploy
+	site two
+	deploy
 	[ "$(fetch)" = two ]
 	touch enough
 	wait "$watcher"
@@ -140,7 +143,8 @@ deploy() {
 	deploy
 	local good
 	good=$(field 'e.data["release"]')
-	site two && touch site/sick
+	site two
+	touch site/sick
 	deploy
 	[ "$status" -eq 80 ]
 	expect 'e.error.code == "UNHEALTHY" and e.error.side_effects == "none" and e.error.retryable == "maybe"'
@@ -159,7 +163,8 @@ deploy() {
 	deploy
 	[ "$status" -eq 80 ]
 	expect 'e.error.side_effects == "none"'
-	[ ! -e www/current ] && [ ! -L www/current ]
+	[ ! -e www/current ]
+	[ ! -L www/current ]
 	[ -z "$(ls www/releases)" ]
 }
 
@@ -178,7 +183,8 @@ deploy() {
 
 @test "--retries 0 asks the health URL once" {
 	deploy
-	site two && touch site/sick
+	site two
+	touch site/sick
 	deploy --retries 0
 	[ "$status" -eq 80 ]
 	expect '"retries" not in e.meta'
@@ -203,7 +209,8 @@ deploy() {
 
 @test "SIGTERM while the health is asked returns to the release before" {
 	deploy
-	site two && touch site/sick
+	site two
+	touch site/sick
 	sed -i 's/delay = "100ms"/delay = "20s"/' runner.lua
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" deploy --target prod >out.txt 2>err.txt 3>&- &
 	local pid=$!
@@ -220,7 +227,8 @@ deploy() {
 
 @test "rollback asks the health URL too and stays where it went" {
 	deploy --release one
-	site two && deploy --release two
+	site two
+	deploy --release two
 	call rollback --target prod
 	assert_envelope
 	[ "$status" -eq 0 ]

@@ -43,7 +43,9 @@ LUA
 	expect 'e.data["path"] == "out.json" and e.data["bytes"] == 34'
 	[ "$(<out.json)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
 	call rows --format tsv --output out.tsv
-	[ "$status" -eq 0 ] && [ "$stdout" = out.tsv ] && [ "$(<out.tsv)" = $'n\ts\n1\ta\n2\tb' ]
+	[ "$status" -eq 0 ]
+	[ "$stdout" = out.tsv ]
+	[ "$(<out.tsv)" = $'n\ts\n1\ta\n2\tb' ]
 	local format
 	for format in json jsonl tsv plain table text; do
 		call touch --target prod --output $format
@@ -62,12 +64,14 @@ LUA
 	ln -s file link
 	call rows --output link
 	succeeded
-	[ -L link ] && [ "$(<file)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
+	[ -L link ]
+	[ "$(<file)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
 	mkfifo pipe
 	timeout 20 cat pipe >got &
 	until_true eval 'call rows --output pipe && [ "$status" -eq 0 ]'
 	wait $!
-	[ -p pipe ] && [ "$(<got)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
+	[ -p pipe ]
+	[ "$(<got)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
 	call rows --output pipe
 	assert_envelope
 	expect 'e.error.code == "OUTPUT_FAILED"'

@@ -287,7 +287,8 @@ LUA
 	call pathological --timeout 200ms --grace 300ms
 	assert_envelope
 	[ "$status" -eq 10 ]
-	[ "$elapsed_ms" -ge 480 ] && [ "$elapsed_ms" -lt 20000 ]
+	[ "$elapsed_ms" -ge 480 ]
+	[ "$elapsed_ms" -lt 20000 ]
 }
 
 @test "cleanup runs after success, failure and at a limit, and deferred functions before it" {

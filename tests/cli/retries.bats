@@ -15,7 +15,9 @@ prepare() {
 		<<<'if ctx.attempt == 1 then ctx:fail("RATE_LIMITED", "429", { retry_after_ms = 400 }) end return {}'
 	call limited
 	assert_envelope
-	[ "$status" -eq 0 ] && [ "$elapsed_ms" -ge 400 ] && [ "$elapsed_ms" -lt 20000 ]
+	[ "$status" -eq 0 ]
+	[ "$elapsed_ms" -ge 400 ]
+	[ "$elapsed_ms" -lt 20000 ]
 	expect 'e.meta["retry_history"][0]["delay_ms"] == 400'
 	command_of limited 'retry = { retries = 1, delay = "300ms", jitter = "none" },' \
 		<<<'if ctx.attempt == 1 then ctx:fail("RATE_LIMITED", "429", { retry_after_ms = 5 }) end return {}'
@@ -40,7 +42,8 @@ prepare() {
 		<<<'ctx:fail("RATE_LIMITED", "429", { retry_after_ms = args.ms })'
 	call limited --ms 20001
 	assert_envelope
-	[ "$status" -eq 11 ] && [ "$elapsed_ms" -lt 10000 ]
+	[ "$status" -eq 11 ]
+	[ "$elapsed_ms" -lt 10000 ]
 	expect 'e.error.retryable is True and e.error.retry_after_ms == 20001 and "retries" not in e.meta'
 	expect '[w["code"] for w in e.warnings] == ["RETRY_BUDGET"]'
 	call limited --ms 9000 --timeout 9050ms
@@ -215,7 +218,8 @@ assert eval(sys.argv[1], {"r": rows}), (sys.argv[1], rows)' "$1"
 	notice 'r[4]["message"] == "flaky succeeded on attempt 3" and r[4]["attempt"] == 3 and r[4]["max_attempts"] == 4'
 	notice 'r[4]["code"] is None and r[4]["delay_ms"] is None and r[4]["level"] == "info" and r[0]["level"] == "warn"'
 	call flaky --quiet
-	[ "$status" -eq 0 ] && [ -z "$stderr" ]
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
 	assert_envelope
 	expect 'e.meta["retries"] == 2'
 }

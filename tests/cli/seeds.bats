@@ -160,7 +160,8 @@ LUA
 	for _ in {1..20}; do
 		call slow --timeout 200ms
 		told=$(field e.meta.duration_ms)
-		[ "$told" -ge 200 ] && [ "$told" -le "$elapsed_ms" ]
+		[ "$told" -ge 200 ]
+		[ "$told" -le "$elapsed_ms" ]
 		[ $((elapsed_ms - told)) -ge "$least" ] || least=$((elapsed_ms - told))
 		[ "$least" -ge "$most" ] || return 0
 	done
@@ -222,7 +223,8 @@ return { description = "x", danger_level = "safe",
 LUA
 	call second --timeout 2s --retries 60 --retry-delay 0
 	assert_envelope
-	[ "$elapsed_ms" -ge 1900 ] && [ "$elapsed_ms" -lt 30000 ]
+	[ "$elapsed_ms" -ge 1900 ]
+	[ "$elapsed_ms" -lt 30000 ]
 	expect 'e.meta.duration_ms >= 1900'
 }
 
@@ -234,7 +236,8 @@ return { description = "x", danger_level = "safe",
 LUA
 	call instant --timeout 60s
 	assert_envelope
-	[ "$elapsed_ms" -ge 950 ] && [ "$elapsed_ms" -lt 40000 ]
+	[ "$elapsed_ms" -ge 950 ]
+	[ "$elapsed_ms" -lt 40000 ]
 	expect 'e.error.retryable is True and [w["code"] for w in e.warnings] == ["RETRY_BUDGET"]'
 	expect 'e.meta.retries == 1'
 }

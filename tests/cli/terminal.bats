@@ -224,7 +224,8 @@ LUA
 	on_screen 'exceeded timeout of 4000ms'
 	on_screen 'status=10'
 	after=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
-	[ "$after" -ge 500 ] && [ "$after" -lt 20000 ]
+	[ "$after" -ge 500 ]
+	[ "$after" -lt 20000 ]
 	wait_for_states ''
 }
 

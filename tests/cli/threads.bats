@@ -43,7 +43,8 @@ tasks_of() {
 	wait "$supervisor" || [ $? -eq 143 ]
 	cat tasks.txt
 	[ "$(wc -l <tasks.txt)" -eq 3 ] # supervisor, worker, guard
-	[ "$(sort -u tasks.txt)" = "$(head -1 tasks.txt)" ] && grep -q ' 1$' tasks.txt
+	[ "$(sort -u tasks.txt)" = "$(head -1 tasks.txt)" ]
+	grep -q ' 1$' tasks.txt
 }
 
 # A name that the system knows without asking the network, and libcurl does not by itself.

@@ -14,7 +14,8 @@ load helper
 	touch -d @1000000000 .luarc.json .runner/types/runner.lua
 	call types
 	expect 'e.data["effect"] == "noop"'
-	[ "$(stat -c %Y .luarc.json)" = 1000000000 ] && [ "$(stat -c %Y .runner/types/runner.lua)" = 1000000000 ]
+	[ "$(stat -c %Y .luarc.json)" = 1000000000 ]
+	[ "$(stat -c %Y .runner/types/runner.lua)" = 1000000000 ]
 }
 
 @test "outdated types are renewed" {
@@ -41,7 +42,8 @@ load helper
 	assert_envelope
 	[ "$status" -eq 4 ]
 	expect 'e.error.code == "PRECONDITION" and e.error.fix_required'
-	[ "$(cat .luarc.json)" = '{ // comment' ] && [ ! -e .runner ]
+	[ "$(cat .luarc.json)" = '{ // comment' ]
+	[ ! -e .runner ]
 }
 
 @test "they go to the root of the project" {
@@ -50,5 +52,6 @@ load helper
 	cd deep/er
 	call types
 	cd ../..
-	[ -f .luarc.json ] && [ ! -e deep/er/.luarc.json ]
+	[ -f .luarc.json ]
+	[ ! -e deep/er/.luarc.json ]
 }

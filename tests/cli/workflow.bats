@@ -50,18 +50,24 @@ three_steps() {
 	local id
 	id=$(run_id)
 	call workflow list --format table
-	[ "$status" -eq 0 ] && [[ $stdout == *workflow*state* ]] && [[ $stdout == *"$id"*small*completed* ]]
+	[ "$status" -eq 0 ]
+	[[ $stdout == *workflow*state* ]]
+	[[ $stdout == *"$id"*small*completed* ]]
 	call workflow list --format plain
-	[ "$status" -eq 0 ] && [[ $stdout == *"$id"* ]]
+	[ "$status" -eq 0 ]
+	[[ $stdout == *"$id"* ]]
 	call workflow list --format jsonl
-	[ "$status" -eq 0 ] && [ "$(wc -l <out.txt)" -eq 1 ]
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <out.txt)" -eq 1 ]
 	python3 -c 'import json, sys; assert json.loads(sys.stdin.read())["state"] == "completed"' <out.txt
 	call workflow show "$id" --format plain
-	[ "$status" -eq 0 ] && [[ $stdout == *completed* ]]
+	[ "$status" -eq 0 ]
+	[[ $stdout == *completed* ]]
 	on_pty workflow plan small.yaml --seed 1
 	[[ $(<screen) == "small (small.yaml), seed 1"*"1  shell: true"*"no retries"* ]]
 	call workflow stats --format table
-	[ "$status" -eq 0 ] && [[ $stdout == *attempts* ]]
+	[ "$status" -eq 0 ]
+	[[ $stdout == *attempts* ]]
 }
 
 @test "list is filtered by state, workflow and number, newest first; stats count by code and step" {
@@ -87,7 +93,9 @@ three_steps() {
 	local name
 	for name in run list show resume cancel logs check plan stats; do
 		call workflow $name --help
-		[ "$status" -eq 0 ] && [[ $stdout$stderr == *"runner workflow $name"* ]] && [[ $stdout$stderr == *xamples* ]]
+		[ "$status" -eq 0 ]
+		[[ $stdout$stderr == *"runner workflow $name"* ]]
+		[[ $stdout$stderr == *xamples* ]]
 		call workflow $name --frobnicate
 		envelope 2
 	done
@@ -166,7 +174,8 @@ three_steps() {
 	envelope 2
 	expect 'sorted(p.code for p in e.error.errors) == ["INVALID_ARGUMENT", "MISSING_VARIABLE", "UNKNOWN_VARIABLE"]'
 	expect "any(\"Did you mean 'who'?\" == p.suggestion for p in e.error.errors) and any(\"'release'\" in p.message for p in e.error.errors)"
-	[ "$(calls)" -eq 0 ] && [ ! -e state/runner/runs.db ]
+	[ "$(calls)" -eq 0 ]
+	[ ! -e state/runner/runs.db ]
 	call workflow plan three.yaml
 	envelope 2
 	expect 'e.error.code == "MISSING_VARIABLE"'

@@ -42,7 +42,9 @@ load workflow
 	[ "$(sql 'select runs.state, steps.attempts from runs, steps')" = 'interrupted|2' ]
 	call workflow resume "$(run_id)"
 	envelope 12
-	[ "$(calls)" -eq 4 ] && [ "$(waited 2)" -ge 2995 ] && [ "$(waited 2)" -lt 20000 ]
+	[ "$(calls)" -eq 4 ]
+	[ "$(waited 2)" -ge 2995 ]
+	[ "$(waited 2)" -lt 20000 ]
 	messages step.failed | grep -q '^Claude command failed after 4 attempts'
 }
 
@@ -304,7 +306,8 @@ library() {
 	rm began
 	begin workflow resume "$id"
 	until_true [ -e began ]
-	cp err.txt first.err && cp out.txt first.out
+	cp err.txt first.err
+	cp out.txt first.out
 	local first=$pid
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow resume "$id" >second.txt 2>/dev/null </dev/null || status=$?
 	[ "$status" -eq 4 ]

@@ -33,7 +33,8 @@ load workflow
 	local n=1 delay
 	for delay in 20 40 80 160 320; do
 		n=$((n + 1))
-		[ "$(waited $n)" -ge $((delay - 5)) ] && [ "$(waited $n)" -le $((delay + 20000)) ]
+		[ "$(waited $n)" -ge $((delay - 5)) ]
+		[ "$(waited $n)" -le $((delay + 20000)) ]
 	done
 }
 
@@ -218,12 +219,14 @@ load workflow
 	turns 'sleep 60' 'echo quick'
 	call workflow run slow.yaml
 	envelope 0
-	[ "$(calls)" -eq 2 ] && [ "$elapsed_ms" -lt 40000 ]
+	[ "$(calls)" -eq 2 ]
+	[ "$elapsed_ms" -lt 40000 ]
 	messages '' | grep -qFx 'Claude command timed out after 2.5s: /process-data'
 	expect '[h.code for h in e.data.steps[0].retry.error_history] == ["TIMEOUT"]'
 	expect 'e.data.steps[0].retry.error_history[0].error == "Network timeout after 2.5s"'
 	assert_no_process_left
-	rm -rf claude/turns/*.[0-9] && turns 'sleep 60'
+	rm -rf claude/turns/*.[0-9]
+	turns 'sleep 60'
 	sed -i 's/timeout_secs: 2.5/timeout_secs: 0.3/' slow.yaml
 	call workflow run slow.yaml
 	envelope 10
@@ -275,9 +278,11 @@ load workflow
 	expect 'e.data.state == "interrupted" and e.data.steps[1].attempts == 2'
 	call workflow resume "$id"
 	envelope 0
-	[ "$(calls)" -eq 4 ] && [ "$(cat effects)" = once ]
+	[ "$(calls)" -eq 4 ]
+	[ "$(cat effects)" = once ]
 	# the rest of the wait, measured from the second call's end
-	[ "$(waited 2)" -ge 2995 ] && [ "$(waited 2)" -lt 20000 ]
+	[ "$(waited 2)" -ge 2995 ]
+	[ "$(waited 2)" -lt 20000 ]
 	attempted >lines
 	diff lines - <<-'LINES'
 		Claude command failed (attempt 3/4): 500 Internal Server Error

@@ -218,7 +218,8 @@ seeds_file() {
 	expect 'e.data.steps[2].output.strip() == "done" and e.data.steps[2].attempts == 1'
 	diff claude/calls/1/argv <(printf '%s\n' --print /process-data)
 	grep -qx RUNNER_AUTOMATION=true claude/calls/1/env
-	[ "$(<claude/calls/1/stdin)" = /dev/null ] && [ "$(<claude/calls/1/cwd)" = "$PWD" ]
+	[ "$(<claude/calls/1/stdin)" = /dev/null ]
+	[ "$(<claude/calls/1/cwd)" = "$PWD" ]
 	# and with failures, its delays in hundredths of seconds
 	sed -i -E 's/initial_delay_secs: ([0-9])/initial_delay_secs: 0.0\1/' example.yaml
 	rm -rf claude/turns/*.[0-9]

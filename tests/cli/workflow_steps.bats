@@ -70,7 +70,8 @@ load workflow
 	YAML
 	envelope 1
 	expect 'e.error.code == "SUBPROCESS_FAILED" and e.error.context.step_key == "1.1"'
-	[ ! -e after ] && [ ! -e third ]
+	[ ! -e after ]
+	[ ! -e third ]
 	ran <<-'YAML'
 		  - parallel:
 		      - shell: exit 3
@@ -80,7 +81,8 @@ load workflow
 		  - shell: touch after
 	YAML
 	envelope 0
-	[ -e second ] && [ -e after ]
+	[ -e second ]
+	[ -e after ]
 }
 
 # --- failures and what follows them ---------------------------------------------------
@@ -171,7 +173,8 @@ load workflow
 	ran <<<'  - { claude: /a, retry: { initial_delay: 1ms, max_delay: 1200ms, jitter: 0 } }'
 	envelope 0
 	expect '[(h.code, h.delay_before_next) for h in e.data.steps[0].retry.error_history] == [("RATE_LIMITED", 1), ("RATE_LIMITED", 1.2)]'
-	[ "$(waited 1)" -ge 1000 ] && [ "$(waited 2)" -ge 1200 ]
+	[ "$(waited 1)" -ge 1000 ]
+	[ "$(waited 2)" -ge 1200 ]
 }
 
 @test "retry_budget ends a sequence of retries before its attempts do" {
@@ -358,7 +361,8 @@ load workflow
 	turns 'complain "500 Internal Server Error"; exit 1'
 	ran --retries 0 --quiet <<<'  - { claude: /a, retry: { initial_delay: 1ms } }'
 	envelope 12
-	[ "$(calls)" -eq 1 ] && [ -z "$stderr" ]
+	[ "$(calls)" -eq 1 ]
+	[ -z "$stderr" ]
 }
 
 # --- what keeps a step from beginning -----------------------------------------------------
@@ -400,7 +404,10 @@ load workflow
 	envelope 4
 	expect '[s.code for s in e.data.steps if s.state == "failed"] == ["PRECONDITION"] * 4'
 	expect 'e.error.message == "working_dir of step 6 is empty once its values are put in"'
-	[ ! -e one ] && [ ! -e two ] && [ ! -e three ] && [ ! -e four ]
+	[ ! -e one ]
+	[ ! -e two ]
+	[ ! -e three ]
+	[ ! -e four ]
 }
 
 @test "output_file gets the whole output or none: a longer one than is kept fails the step" {
@@ -410,5 +417,6 @@ load workflow
 	YAML
 	envelope 1
 	expect 'e.error.code == "OUTPUT_FAILED" and "command >FILE" in e.error.fix_required and e.data.steps[0].state == "completed"'
-	[ "$(cat short)" = short ] && [ ! -e long ]
+	[ "$(cat short)" = short ]
+	[ ! -e long ]
 }

@@ -207,7 +207,8 @@ as_other_user() {
 	workflow one <<<'{ name: one, commands: [ { shell: "echo one" } ] }'
 	call workflow run one.yaml
 	[ -z "$(find state/runner -perm /077)" ] || { find state/runner -perm /077 -ls >&2; return 1; }
-	find state/runner -name runs.db | grep -q . && find state/runner/logs -name '1-1.json' | grep -q .
+	find state/runner -name runs.db | grep -q .
+	find state/runner/logs -name '1-1.json' | grep -q .
 }
 
 @test "runs at the same time share the database: all of them complete" {

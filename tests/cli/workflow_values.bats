@@ -64,10 +64,14 @@ load workflow
 	id=$(run_id)
 	grep -q 'TOKEN_A=env-s3cret-value' claude/calls/1/env # the program itself gets it
 	grep -q 'and env-s3cret-value and' claude/calls/1/argv
-	[[ $stdout == *'***'* ]] && [[ $stderr == *'***'* ]]
-	cp out.txt run.txt && cp err.txt run.err
-	call workflow show "$id" --full && cp out.txt show.txt
-	call workflow logs "$id" && cp out.txt logs.txt
+	[[ $stdout == *'***'* ]]
+	[[ $stderr == *'***'* ]]
+	cp out.txt run.txt
+	cp err.txt run.err
+	call workflow show "$id" --full
+	cp out.txt show.txt
+	call workflow logs "$id"
+	cp out.txt logs.txt
 	local encoded
 	encoded=$(printf env-s3cret-value | base64)
 	if grep -rlaE "s3cret-value|${encoded:0:16}" run.txt run.err show.txt logs.txt state; then
@@ -202,7 +206,8 @@ load workflow
 		  - { shell: "echo yes >ran-small", when: "steps.n.output < 5", id: small }
 	YAML
 	envelope 0
-	[ -e ran-big ] && [ ! -e ran-small ]
+	[ -e ran-big ]
+	[ ! -e ran-small ]
 	expect 'e.data.steps[2].state == "skipped"'
 	messages step.skipped | grep -qx 'Step small skipped: when: steps.n.output < 5'
 }

@@ -15,21 +15,26 @@ sweep() {
 }
 
 @test "hello survives every fault of every call" {
-	cd "$BATS_TEST_TMPDIR" && sweep hello
+	cd "$BATS_TEST_TMPDIR"
+	sweep hello
 }
 
 @test "a run with a retry survives every fault of every call" {
-	cd "$BATS_TEST_TMPDIR" && sweep flaky
+	cd "$BATS_TEST_TMPDIR"
+	sweep flaky
 }
 
 @test "a run with a C module, and so with a guard, survives every fault of every call" {
-	cd "$BATS_TEST_TMPDIR" && sweep native
+	cd "$BATS_TEST_TMPDIR"
+	sweep native
 }
 
 @test "a run with children survives every fault of every call" {
-	cd "$BATS_TEST_TMPDIR" && sweep command
+	cd "$BATS_TEST_TMPDIR"
+	sweep command
 }
 
 @test "a deploy survives every fault of every call, and the next one succeeds" {
-	cd "$BATS_TEST_TMPDIR" && sweep deploy
+	cd "$BATS_TEST_TMPDIR"
+	sweep deploy
 }
