@@ -89,7 +89,7 @@ static struct answer answer = { .err = -1 };
 static struct {
 	void (*before)(void);
 	int sig;
-	int64_t sig_after_ms;
+	const char *sig_behind; /* sent when this has been said on stderr */
 	int64_t read_after_ms; /* a caller that is slow to read */
 	int out;               /* its stdout; -1: a pipe that we read */
 	bool text;             /* the answer need not be an envelope */
@@ -119,6 +119,16 @@ static inline pid_t begin(worker_fn *worker, int out)
 	return pid;
 }
 
+/* What the caller found on stderr; lives until the next call. */
+static inline const char *said_on_stderr(void)
+{
+	static char text[256 << 10];
+	ssize_t n = pread(answer.err, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
 /* Read to the end, sending what is to be sent on the way. */
 static inline void attend(pid_t pid, int from, mono_t began)
 {
@@ -134,7 +144,7 @@ static inline void attend(pid_t pid, int from, mono_t began)
 			kill(pid, SIGKILL);
 			fail_msg("no answer within %d ms", SCENE_LIMIT_MS);
 		}
-		if (!sent && ms >= staging.sig_after_ms)
+		if (!sent && strstr(said_on_stderr(), staging.sig_behind))
 			sent = true, kill(pid, staging.sig);
 		if (ms < staging.read_after_ms || poll(&p, 1, 10) <= 0) {
 			poll(NULL, 0, 1);
@@ -144,16 +154,6 @@ static inline void attend(pid_t pid, int from, mono_t began)
 		if (n > 0)
 			buf_add(&answer.out, bytes, (size_t)n);
 	}
-}
-
-/* What the caller found on stderr; lives until the next call. */
-static inline const char *said_on_stderr(void)
-{
-	static char text[256 << 10];
-	ssize_t n = pread(answer.err, text, sizeof(text) - 1, 0);
-
-	text[n > 0 ? n : 0] = '\0';
-	return text;
 }
 
 /* The whole tree is our own as soon as the supervisor is gone. */
