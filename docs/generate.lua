@@ -17,6 +17,7 @@ end
 local annotations = require "runner.annotations"
 local environment = require "runner.environment"
 local flags = require "runner.flags"
+local sorted = require "runner.sorted"
 local words = dofile "docs/workflow_words.lua"
 
 local M = {}
@@ -282,12 +283,8 @@ SECTIONS["workflow-failures"] = function()
 end
 
 SECTIONS["workflow-commands"] = function()
-	local rows, names = {}, {}
-	for name in pairs(require("runner.locate").builtins.workflow) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	for i, name in ipairs(names) do
+	local rows = {}
+	for i, name in ipairs(sorted.keys(require("runner.locate").builtins.workflow)) do
 		local command = require("runner.commands.workflow." .. name)
 		local usage = { "workflow " .. name }
 		for _, row in ipairs(command.args or {}) do
@@ -316,12 +313,7 @@ end
 
 ---@return string[] names of the parts
 function M.parts()
-	local names = {}
-	for name in pairs(SECTIONS) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	return names
+	return sorted.keys(SECTIONS)
 end
 
 if arg and arg[0] and arg[0]:find("generate%.lua$") then

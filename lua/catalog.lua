@@ -6,6 +6,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local loader = require "runner.loader"
 local locate = require "runner.locate"
+local sorted = require "runner.sorted"
 local suggest = require "runner.suggest"
 
 local M = {}
@@ -40,15 +41,11 @@ function M.list(project)
 	for _, name in ipairs(locate.builtin_names()) do
 		out.by_name[name] = { name = name, builtin = true }
 	end
-	local names = {}
-	for name in pairs(out.by_name) do
-		names[#names + 1] = name
+	local list = sorted.keys(out.by_name)
+	for i, name in ipairs(list) do
+		list[i] = out.by_name[name]
 	end
-	table.sort(names)
-	for i, name in ipairs(names) do
-		names[i] = out.by_name[name]
-	end
-	return names
+	return list
 end
 
 ---The words of a name: "db.migrate" → {"db", "migrate"}.

@@ -49,17 +49,8 @@ local function refuse(message, suggestion)
 	errors.raise("INVALID_ARGUMENT", "ctx:http: " .. message, { suggestion = suggestion })
 end
 
-local function key_names()
-	local names = {}
-	for name in pairs(KINDS) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	return names
-end
-
 local function refuse_key(key)
-	local names = key_names()
+	local names = require("runner.sorted").keys(KINDS)
 	local near = type(key) == "string" and require("runner.suggest").nearest(key, names)[1]
 	refuse(("unknown key '%s'"):format(tostring(key)), near and ("Did you mean '%s'?"):format(near)
 		or "Its keys are " .. table.concat(names, ", "))

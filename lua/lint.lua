@@ -6,6 +6,7 @@ local catalog = require "runner.catalog"
 local declaration = require "runner.declaration"
 local host = require "runner.host"
 local locate = require "runner.locate"
+local sorted = require "runner.sorted"
 
 local M = {}
 
@@ -71,12 +72,7 @@ end
 ---@param project table
 ---@param out {problems: runner.Finding[]}
 function M.shadowed(project, out)
-	local names = {}
-	for name in pairs(locate.builtins) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	for _, name in ipairs(names) do
+	for _, name in ipairs(sorted.keys(locate.builtins)) do
 		local path = ("%s/%s.lua"):format(project.commands or "", name)
 		local folder = path:match("^(.*)%.lua$")
 		path = locate.builtins[name] ~= true and host.probe(folder) and folder or path

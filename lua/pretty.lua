@@ -2,19 +2,11 @@
 -- read is json.encode's.
 
 local json = require "runner.json"
+local sorted = require "runner.sorted"
 
 local M = {}
 
 local write
-
-local function sorted_keys(object)
-	local keys = {}
-	for key in pairs(object) do
-		keys[#keys + 1] = key
-	end
-	table.sort(keys)
-	return keys
-end
 
 local function write_items(list, indent)
 	local out = {}
@@ -26,7 +18,7 @@ end
 
 local function write_members(object, indent)
 	local out = {}
-	for i, key in ipairs(sorted_keys(object)) do
+	for i, key in ipairs(sorted.keys(object)) do
 		out[i] = ("%s%s: %s"):format(indent, assert(json.encode(key)), write(object[key], indent))
 	end
 	return out

@@ -7,6 +7,7 @@ local json = require "runner.json"
 local locate = require "runner.locate"
 local pretty = require "runner.pretty"
 local session = require "runner.session"
+local sorted = require "runner.sorted"
 
 local FOLDER = ".runner/types"
 local VERSION = "Lua 5.4"
@@ -100,15 +101,6 @@ local function put_settings(ctx, path, settings)
 	return put(ctx, path, pretty.text(settings) .. "\n")
 end
 
-local function sorted_names()
-	local names = {}
-	for name in pairs(annotations) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	return names
-end
-
 -- The whole: created only when nothing of it was there.
 local function effect_of(effects)
 	local all = table.concat(effects, " ")
@@ -127,7 +119,7 @@ return {
 		local root = session.project.root or locate.here()
 		local settings = read_settings(ctx, root .. "/.luarc.json")
 		local effects, paths = {}, json.array {}
-		for _, name in ipairs(sorted_names()) do
+		for _, name in ipairs(sorted.keys(annotations)) do
 			local path = ("%s/%s.lua"):format(FOLDER, name)
 			effects[#effects + 1] = put(ctx, root .. "/" .. path, annotations[name])
 			paths[#paths + 1] = path

@@ -4,6 +4,7 @@
 local classify = require "runner.workflow.classify"
 local errors = require "runner.errors"
 local json = require "runner.json"
+local sorted = require "runner.sorted"
 local surroundings = require "runner.workflow.surroundings"
 local variables = require "runner.workflow.variables"
 
@@ -49,12 +50,7 @@ function add(argv, name, value, scope)
 end
 
 local function add_named(argv, args, scope)
-	local names = {}
-	for name in pairs(args) do
-		names[#names + 1] = name
-	end
-	table.sort(names)
-	for _, name in ipairs(names) do
+	for _, name in ipairs(sorted.keys(args)) do
 		add(argv, name, args[name], scope)
 	end
 end

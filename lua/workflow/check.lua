@@ -70,18 +70,6 @@ function M.meant(word, candidates)
 	return near[1] and ("Did you mean '%s'?"):format(table.concat(near, "' or '")) or nil
 end
 
----The names that `set` has.
----@param set table<string, any>
----@return string[]
-function M.names_of(set)
-	local out = {}
-	for name in pairs(set) do
-		out[#out + 1] = name
-	end
-	table.sort(out)
-	return out
-end
-
 local function before(a, b)
 	if a.line ~= b.line then
 		return a.line < b.line

@@ -2,6 +2,7 @@
 -- the file is read, and judged when all variables and steps are known. What a
 -- value is when the run comes there is not known here.
 
+local sorted = require "runner.sorted"
 local check_of = require "runner.workflow.check"
 local expression = require "runner.workflow.expression"
 local variables = require "runner.workflow.variables"
@@ -65,7 +66,7 @@ local function complain(check, u, message, suggestion)
 end
 
 local function listed(set)
-	return table.concat(check_of.names_of(set), ", ")
+	return table.concat(sorted.keys(set), ", ")
 end
 
 -- The rest of a path, behind "shell." or "steps.ID.".
@@ -73,7 +74,7 @@ local function judge_field(check, u, fields, rest)
 	local field, more = rest:match("^([^.]*)%.?(.*)$")
 	if fields[field] == nil then
 		complain(check, u, field == "" and "a name is missing behind it" or ("there is no '%s' here"):format(field),
-			field ~= "" and check_of.meant(field, check_of.names_of(fields)) or "Here are: " .. listed(fields))
+			field ~= "" and check_of.meant(field, sorted.keys(fields)) or "Here are: " .. listed(fields))
 	elseif more ~= "" and not fields[field] then
 		complain(check, u, ("'%s' is one value, nothing stands behind a dot"):format(field))
 	end
@@ -91,7 +92,7 @@ local function judge_step(check, u, rest)
 	local id, field = rest:match("^([^.]*)%.?(.*)$")
 	local step = check.ids[id]
 	if not step then
-		local near = check_of.meant(id, check_of.names_of(check.ids))
+		local near = check_of.meant(id, sorted.keys(check.ids))
 		complain(check, u, ("no step has the id '%s'"):format(id), near or next(check.ids) and "Ids: " .. listed(check.ids)
 			or ("Write id: %s beside the step that is meant"):format(id))
 	elseif too_early(check, u) then
@@ -122,7 +123,7 @@ local function judge_unknown(check, u, head, known)
 	if u.mode == "shell" and head == u.name then
 		return
 	end
-	local near = check_of.meant(head, check_of.names_of(known))
+	local near = check_of.meant(head, sorted.keys(known))
 	complain(check, u, "there is no such variable", near or ("Declare it: vars: { %s: }"):format(head))
 end
 

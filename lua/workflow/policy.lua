@@ -7,6 +7,7 @@ local check_of = require "runner.workflow.check"
 local errors = require "runner.errors"
 local policy = require "runner.policy"
 local rules = require "runner.rules"
+local sorted = require "runner.sorted"
 local values = require "runner.workflow.values"
 
 local M = {}
@@ -52,7 +53,7 @@ local function strategy(check, node, name)
 	local other = node.text and OTHER_NAMES[node.text]
 	values.refuse(check, node, name, "constant, linear, exponential, fibonacci or custom",
 		other and ("Did you mean '%s'?"):format(other)
-		or node.text and check_of.meant(node.text, check_of.names_of(STRATEGIES)) or nil)
+		or node.text and check_of.meant(node.text, sorted.keys(STRATEGIES)) or nil)
 end
 
 local NAMED_JITTER = rules.one_of("full", "equal", "decorrelated", "none")

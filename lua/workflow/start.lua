@@ -9,6 +9,7 @@ local host = require "runner.host"
 local json = require "runner.json"
 local secrets = require "runner.workflow.secrets"
 local session = require "runner.session"
+local sorted = require "runner.sorted"
 local steps = require "runner.workflow.steps"
 local variables = require "runner.workflow.variables"
 
@@ -55,7 +56,7 @@ local function problem(code, value, message, suggestion)
 end
 
 local function known_names(workflow)
-	local known = check.names_of(workflow.vars)
+	local known = sorted.keys(workflow.vars)
 	for _, name in ipairs(workflow.required) do
 		known[#known + 1] = name
 	end
@@ -220,7 +221,7 @@ function M.create(db, args)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = run.mask(workflow.name), file = absolute(workflow.path, cwd), digest = workflow.digest,
-		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(check.names_of(run.settings.env)),
+		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
 		seed = run.seed, request_id = session.launch.request_id, owner = session.launch.supervisor,
 	}
 	return run
@@ -286,7 +287,7 @@ local function check_marks(run, keys)
 	for _, key in ipairs(keys or {}) do
 		local row = run.rows[key]
 		if not row or OVER[row.state] then
-			local near = check.meant(key, check.names_of(unfinished(run)))
+			local near = check.meant(key, sorted.keys(unfinished(run)))
 			errors.raise("NOT_FOUND", ("Run %s has no unfinished step '%s'"):format(run.id, key),
 				{ side_effects = "none", suggestion = near or "runner workflow show " .. run.id })
 		end

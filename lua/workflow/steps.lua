@@ -3,6 +3,7 @@
 -- the outer one's key before it (within a foreach the engine adds the item). It
 -- runs nothing.
 
+local sorted = require "runner.sorted"
 local check_of = require "runner.workflow.check"
 local keys = require "runner.workflow.keys"
 local names = require "runner.workflow.names"
@@ -167,7 +168,7 @@ local KINDS = { claude = process, shell = process, runner = process, foreach = f
 -- --- hooks --------------------------------------------------------------------------------------
 
 local function near_to(key, rows)
-	return rows[key] or check_of.meant(key, check_of.names_of(rows))
+	return rows[key] or check_of.meant(key, sorted.keys(rows))
 end
 
 -- A map with steps and more. Without a key that names a kind, misspelt ones count.
@@ -203,7 +204,7 @@ local function on_failure(check, step, entry, around)
 		return { steps = {}, go = "continue" }
 	elseif node.text then
 		return values.refuse(check, node, "on_failure", "continue, fail, a step, or a list of steps",
-			check_of.meant(node.text, check_of.names_of(GO)) or ("Write on_failure: { shell: %s }"):format(node.text))
+			check_of.meant(node.text, sorted.keys(GO)) or ("Write on_failure: { shell: %s }"):format(node.text))
 	end
 	local out = hook(check, step, entry, around)
 	out.go = out.go or "fail"

@@ -5,6 +5,7 @@
 local check_of = require "runner.workflow.check"
 local names = require "runner.workflow.names"
 local rules = require "runner.rules"
+local sorted = require "runner.sorted"
 
 local M = {}
 
@@ -131,7 +132,7 @@ function M.choice(choices, expected)
 		if value ~= nil and value ~= false then
 			return value
 		end
-		M.refuse(check, node, name, expected, node.text and check_of.meant(node.text, check_of.names_of(choices)))
+		M.refuse(check, node, name, expected, node.text and check_of.meant(node.text, sorted.keys(choices)))
 	end
 end
 
@@ -201,7 +202,7 @@ local function unknown(check, entry, rows, what, elsewhere)
 	if hint then
 		return check:add(entry, ("'%s' is no key of %s: %s"):format(entry.key, what, hint))
 	end
-	local candidates = check_of.names_of(rows)
+	local candidates = sorted.keys(rows)
 	check:add(entry, ("unknown key '%s' in %s"):format(entry.key, what),
 		check_of.meant(entry.key, candidates) or "Its keys are: " .. table.concat(candidates, ", "))
 end
