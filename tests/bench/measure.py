@@ -8,6 +8,7 @@ tests/cli/speed.bats.
 
 import ctypes
 import os
+import random
 import signal
 import statistics
 import sys
@@ -63,13 +64,14 @@ def once(case):
 
 
 def interleaved(cases, rounds, seconds):
-    """A B C A B C …, at most `rounds` times and about `seconds` long. What disturbs
-    the machine for a while disturbs all of them."""
-    until = time.monotonic() + seconds
+    """All of them in each round, at most `rounds` times and about `seconds` long. What
+    disturbs the machine for a while disturbs all of them; the order is another one each
+    time, so that nobody always finds the caches as the same other one has left them."""
+    until, order = time.monotonic() + seconds, random.Random(1)
     for case in cases:
         once(case)  # into the page cache
     for _ in range(rounds):
-        for case in cases:
+        for case in order.sample(cases, len(cases)):
             seconds, cpu = once(case)
             case.seconds.append(seconds)
             case.cpu.append(cpu)

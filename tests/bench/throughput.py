@@ -33,7 +33,7 @@ def pairs(runner, folder):
     lines = piped(f"lua5.4 -e 'dofile(os.getenv \"BENCH\" .. \"/print.lua\")({size})'")
     encode = "local rows = dofile(os.getenv 'BENCH' .. '/rows.lua') io.write(require 'cjson'.encode(rows))"
     rows = [
-        ("progress frames of 60 KiB, each checked as JSON", BYTES, [runner, "frames", "--bytes", size],
+        ("progress frames of 56 KiB, each checked as JSON", BYTES, [runner, "frames", "--bytes", size],
          "`head \\| cat \\| wc -c`", zeros),
         ("a script's own prints, forwarded to stderr", BYTES, [runner, "prints", "--bytes", size],
          "`lua5.4 \\| cat \\| wc -c` of the same", lines),
