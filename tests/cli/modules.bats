@@ -195,3 +195,24 @@ LUA
 only_left() {
 	[ "$(processes_left)" = "$1" ]
 }
+
+@test "whatever a script does to require and package, its answer, its cleanup and its code arrive" {
+	local rows=(
+		'package.searchers = nil'
+		'package.searchers = {}; package.preload = {}'
+		'for name in pairs(package.loaded) do package.loaded[name] = nil end; package.searchers = {}'
+		'require = nil; package = nil'
+		'require = function() error "no more" end; package.loaded["runner.errors"] = {}; package.loaded["runner.failure"] = 1'
+	) row
+	for row in "${rows[@]}"; do
+		body spoil 'cleanup = function() io.stderr:write("cleaned\n") end,' <<<"$row ctx:log('told') ctx:fail('CONFLICT', 'there', { suggestion = 'go' })"
+		call spoil
+		assert_envelope
+		expect 'e.error.code == "CONFLICT" and e.error.suggestion == "go" and e.meta.exit_code == 6'
+		grep -qx cleaned err.txt
+		body spoil <<<"$row return { n = 1 }"
+		call spoil --format table
+		[ "$status" -eq 0 ]
+		[ "$stdout" = $'n\n1' ]
+	done
+}

@@ -1,0 +1,220 @@
+/*
+ * modules.c: our modules: chunks of lua/, and bindings in C. The library has globals and
+ * a `require` of its own, so that nothing that a script does to `package` can keep it
+ * from loading what an answer takes; scripts find the same modules with theirs. Runs in
+ * the worker.
+ */
+#include "modules.h"
+
+#include <lauxlib.h>
+#include <lua-cjson.h>
+#include <lualib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker.h"
+
+struct embedded_chunk {
+	const char *name;
+	const unsigned char *bytes;
+	size_t size;
+};
+extern const struct embedded_chunk embedded_chunks[];
+
+LUALIB_API int luaopen_cjson_safe(lua_State *L); /* in the archive, not in its header */
+
+static const char private_globals, private_loaded; /* their places in the registry */
+
+#define PREFIX "runner."
+
+static const luaL_Reg bindings[] = {
+	{ "fs", luaopen_runner_fs },
+	{ "host", luaopen_runner_host },
+	{ "http_client", luaopen_runner_http },
+	{ "json", luaopen_runner_json },
+	{ "process", luaopen_runner_proc },
+	{ "regex", luaopen_runner_regex },
+	{ "sqlite", luaopen_runner_sqlite },
+	{ "terminal", luaopen_runner_tty },
+	{ NULL, NULL },
+};
+
+/* The names that scripts use. */
+static const luaL_Reg scripts_bindings[] = {
+	{ "cjson", luaopen_cjson },
+	{ "cjson.safe", luaopen_cjson_safe },
+	{ "fs", luaopen_runner_fs },
+	{ "json", luaopen_runner_json },
+	{ NULL, NULL },
+};
+
+/* --- a chunk --------------------------------------------------------------------- */
+
+static const struct embedded_chunk *find_chunk(const char *name)
+{
+	for (const struct embedded_chunk *c = embedded_chunks; c->name; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+/* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
+ * is set, else from the binary. LUA_OK, or an error message on the stack. */
+static int find_and_load(lua_State *L, const char *name)
+{
+	const char *dir = getenv("RUNNER_LUA");
+	const struct embedded_chunk *chunk;
+
+	if (dir && *dir) {
+		const char *path = lua_pushfstring(L, "%s/%s.lua", dir, name);
+		int status = luaL_loadfilex(L, path, "t");
+		lua_remove(L, -2);
+		return status;
+	}
+	chunk = find_chunk(name);
+	if (!chunk) {
+		lua_pushfstring(L, "no module 'runner.%s' inside runner", name);
+		return LUA_ERRFILE;
+	}
+	return luaL_loadbufferx(L, (const char *)chunk->bytes, chunk->size, name, "b");
+}
+
+void modules_load(lua_State *L, const char *name)
+{
+	if (find_and_load(L, name) != LUA_OK)
+		lua_error(L);
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_globals);
+	lua_setupvalue(L, -2, 1);
+}
+
+/* --- require --------------------------------------------------------------------- */
+
+static lua_CFunction find_binding(const char *name)
+{
+	for (const luaL_Reg *b = bindings; b->name; b++)
+		if (strcmp(b->name, name) == 0)
+			return b->func;
+	return NULL;
+}
+
+/* Push what makes the module `name`, which has no prefix; dots are folders. */
+static void push_maker(lua_State *L, const char *name)
+{
+	lua_CFunction binding = find_binding(name);
+
+	if (binding)
+		lua_pushcfunction(L, binding);
+	else
+		modules_load(L, luaL_gsub(L, name, ".", "/"));
+}
+
+/* The library's require. Ours come from us alone; scripts' package.loaded has them too.
+ * Upvalue: the scripts' require, for all others. */
+static int require_module(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+
+	lua_settop(L, 1);
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0) {
+		lua_pushvalue(L, lua_upvalueindex(1));
+		lua_insert(L, 1);
+		lua_call(L, 1, LUA_MULTRET);
+		return lua_gettop(L);
+	}
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_loaded);
+	if (lua_getfield(L, 2, name) != LUA_TNIL)
+		return 1;
+	push_maker(L, name + strlen(PREFIX));
+	lua_pushvalue(L, 1);
+	lua_call(L, 1, 1);
+	lua_pushvalue(L, -1);
+	lua_setfield(L, 2, name);
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+	lua_pushvalue(L, -2);
+	lua_setfield(L, -2, name);
+	lua_pop(L, 1);
+	return 1;
+}
+
+/* The searcher of the scripts' require for runner.*. */
+static int search_library(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return 0;
+	lua_pushcfunction(L, require_module);
+	lua_pushvalue(L, 1);
+	return 2;
+}
+
+/* Behind preload, before the file system: ours can't be shadowed. */
+static void add_searcher(lua_State *L)
+{
+	lua_getglobal(L, LUA_LOADLIBNAME);
+	lua_getfield(L, -1, "searchers");
+	for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
+		lua_rawgeti(L, -1, i);
+		lua_rawseti(L, -2, i + 1);
+	}
+	lua_pushcfunction(L, search_library);
+	lua_rawseti(L, -2, 2);
+	lua_pop(L, 2);
+}
+
+/* --- the library's globals ------------------------------------------------------- */
+
+/*
+ * The library's own globals: a copy of the standard ones, tables of functions
+ * included (but `package`, whose path is meant to be shared). A script that
+ * assigns to `type` or `print` by accident breaks itself, not us.
+ */
+/* Push a copy of the table at `from`, sized before it is filled. */
+static void push_copy(lua_State *L, int from)
+{
+	int to, count = 0;
+
+	for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1))
+		count++;
+	lua_createtable(L, 0, count);
+	to = lua_gettop(L);
+	for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
+		lua_pushvalue(L, -2);
+		lua_pushvalue(L, -2);
+		lua_rawset(L, to);
+	}
+}
+
+static void make_private_globals(lua_State *L)
+{
+	static const char *const libraries[] = { "coroutine", "debug", "io", "math", "os",
+	                                         "string", "table", "utf8" };
+	int globals, env;
+
+	lua_pushglobaltable(L);
+	globals = lua_gettop(L);
+	push_copy(L, globals);
+	env = globals + 1;
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		lua_getfield(L, globals, libraries[i]);
+		push_copy(L, env + 1);
+		lua_setfield(L, env, libraries[i]);
+		lua_pop(L, 1);
+	}
+	lua_getfield(L, env, "require");
+	lua_pushcclosure(L, require_module, 1);
+	lua_setfield(L, env, "require");
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_globals);
+	lua_pop(L, 1);
+}
+
+void modules_init(lua_State *L)
+{
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+	luaL_setfuncs(L, scripts_bindings, 0);
+	lua_pop(L, 1);
+	add_searcher(L);
+	lua_newtable(L);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_loaded);
+	make_private_globals(L);
+}
