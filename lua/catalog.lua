@@ -76,7 +76,7 @@ end
 -- --- loading what may be broken ------------------------------------------------------
 
 -- What scripts share: each file must find it as the first one did. The tables are
--- the scripts' own: the library's globals are others, but for the methods of strings.
+-- the scripts' own: the library's globals are others.
 local SHARED = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
 
 local function contents(t)

@@ -185,6 +185,21 @@ static void push_copy(lua_State *L, int from)
 	}
 }
 
+/* Methods of strings are ours too; what a script adds to its `string` is found behind
+ * them. Stack: …, the library's string, the scripts' → … */
+static void share_methods(lua_State *L)
+{
+	lua_createtable(L, 0, 1);
+	lua_insert(L, -2);
+	lua_setfield(L, -2, "__index");
+	lua_setmetatable(L, -2);
+	lua_pushliteral(L, "");
+	lua_getmetatable(L, -1);
+	lua_pushvalue(L, -3);
+	lua_setfield(L, -2, "__index");
+	lua_pop(L, 3);
+}
+
 static void make_private_globals(lua_State *L)
 {
 	static const char *const libraries[] = { "coroutine", "debug", "io", "math", "os",
@@ -201,6 +216,9 @@ static void make_private_globals(lua_State *L)
 		lua_setfield(L, env, libraries[i]);
 		lua_pop(L, 1);
 	}
+	lua_getfield(L, env, "string");
+	lua_getfield(L, globals, "string");
+	share_methods(L);
 	lua_getfield(L, env, "require");
 	lua_pushcclosure(L, require_module, 1);
 	lua_setfield(L, env, "require");

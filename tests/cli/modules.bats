@@ -196,12 +196,15 @@ only_left() {
 	[ "$(processes_left)" = "$1" ]
 }
 
-@test "whatever a script does to require and package, its answer, its cleanup and its code arrive" {
+@test "whatever a script does to its globals, its answer, its cleanup and its code arrive" {
 	local rows=(
 		'package.searchers = nil'
 		'package.searchers = {}; package.preload = {}'
 		'for name in pairs(package.loaded) do package.loaded[name] = nil end; package.searchers = {}'
 		'require = nil; package = nil'
+		'string.find, string.sub, string.format = nil, nil, function() error "no more" end'
+		'for _, t in ipairs { table, string, math, debug, os, coroutine, utf8 } do for k in next, t do t[k] = nil end end'
+		'local all = _G; for k in pairs(all) do all[k] = k == "io" and io or nil end'
 		'require = function() error "no more" end; package.loaded["runner.errors"] = {}; package.loaded["runner.failure"] = 1'
 	) row
 	for row in "${rows[@]}"; do
@@ -215,4 +218,11 @@ only_left() {
 		[ "$status" -eq 0 ]
 		[ "$stdout" = $'n\n1' ]
 	done
+}
+
+@test "what a script adds to the string library is a method of strings" {
+	body add <<<'function string.twice(s) return s .. s end return { v = ("x"):twice():upper(), same = ("x"):rep(2) == string.rep("x", 2) }'
+	call add
+	assert_envelope
+	expect 'e.data.v == "XX" and e.data.same'
 }
