@@ -31,7 +31,7 @@ _runner_completion() {
 	local -a candidates
 	local value description
 	while IFS=$'\t' read -r value description; do
-		candidates+=("${value//:/\\:}:${description}")
+		candidates+=("${value//:/\\:}${description:+:$description}")
 	done < <("${words[1]}" completion zsh --format plain -- "${(@)words[2,CURRENT]}" 2>/dev/null)
 	if (( ${#candidates} )); then
 		_describe 'runner' candidates
@@ -44,9 +44,14 @@ compdef _runner_completion runner
 	fish = [==[
 function __runner_completion
 	set -l typed (commandline -opc)[2..-1] (commandline -ct)
-	command runner completion fish --format plain -- $typed 2>/dev/null
+	set -l found (command runner completion fish --format plain -- $typed 2>/dev/null)
+	if test (count $found) -gt 0
+		printf '%s\n' $found
+	else
+		__fish_complete_path (commandline -ct)
+	end
 end
-complete -c runner -a '(__runner_completion)'
+complete -c runner -f -a '(__runner_completion)'
 ]==],
 }
 

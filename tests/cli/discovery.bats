@@ -99,17 +99,36 @@ offers() {
 	[[ ${lines[1]} == *_runner_completion* ]]
 }
 
-@test "the scripts of zsh and fish parse, where those shells are there" {
-	local shell
-	for shell in bash zsh fish; do
-		call completion $shell --format plain
-		[ "$status" -eq 0 ]
-		[[ $stdout == *"runner completion"* || $stdout == *completion\ $shell* ]]
-		if command -v $shell >/dev/null; then
-			cp out.txt "script.$shell"
-			$shell -n "script.$shell"
-		fi
-	done
+# What its completion functions would be given is printed.
+@test "the zsh script completes in a real zsh" {
+	mkdir bin
+	ln -s "$RUNNER" bin/runner
+	cat >ask.zsh <<-'ZSH'
+		compdef() { print -r "compdef $*" }
+		_describe() { print -rl -- "${(@P)2}" }
+		_files() { print files }
+		source <(runner completion zsh --format plain)
+		ask() { words=(runner "$@"); CURRENT=$#words; _runner_completion }
+		ask deploy --target ""
+		ask dep
+		ask deploy a-f
+	ZSH
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" zsh -f ask.zsh
+	echo "$output" >out.txt
+	[ "$output" = $'compdef _runner_completion runner\nprod\ndev\ndeploy:Deploy: a release\nfiles' ]
+}
+
+@test "the fish script completes in a real fish" {
+	mkdir bin home
+	ln -s "$RUNNER" bin/runner
+	: >a-file
+	ask() {
+		env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" HOME="$PWD/home" fish -c \
+			'runner completion fish --format plain | source; complete -C $argv[1]' "runner $*"
+	}
+	[ "$(ask deploy --target '')" = $'dev\nprod' ]
+	[ "$(ask dep)" = $'deploy\tDeploy: a release' ]
+	[[ "$(ask deploy a-f)" == a-file* ]]
 }
 
 @test "a program gets the script as data" {
