@@ -6,7 +6,8 @@
 
 #include <lua.h>
 
-/* Once, when the standard libraries are open: all our modules can be required. */
+/* Once, when the standard libraries are open and changed as they are to be (cancel_init):
+ * the library gets its copy of the globals, and all our modules can be required. */
 void modules_init(lua_State *L);
 /* Push the chunk of a module ("boot", "commands/help"), with the library's globals;
  * raises what kept it from being loaded. */

@@ -62,9 +62,9 @@ static int boot(lua_State *L)
 {
 	luaL_openlibs(L);
 	guard_init(L);
-	modules_init(L);
 	if (cancel_init(L) < 0)
 		return luaL_error(L, "can't prepare for signals");
+	modules_init(L); /* whose globals are those that cancel_init has changed */
 	modules_load(L, "boot");
 	lua_gc(L, LUA_GCRESTART);
 	lua_gc(L, LUA_GCSTEP, -GC_CREDIT_KIB);
