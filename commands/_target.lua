@@ -180,6 +180,13 @@ function Target:live()
 	return name
 end
 
+---The live release, unless it is gone from the disk.
+---@return string?
+function Target:standing()
+	local name = self:live()
+	return name and self:has(name) and name or nil
+end
+
 ---The names of all releases, newest first. Without the lock: one may go while we look.
 ---@return string[] names, table<string, number> made when, in seconds since the epoch
 function Target:list()
@@ -222,8 +229,7 @@ end
 ---@param release string
 ---@return string?
 function Target:known_good(release)
-	local good = self:live()
-	good = good and self:has(good) and good or nil
+	local good = self:standing()
 	if good and self.health and not self:note(good).verified then
 		good = self:before(good)
 	end

@@ -112,8 +112,7 @@ local function run(args, ctx)
 	target:clean_up()
 
 	ctx:step "unpack"
-	local was_live = target:live()
-	was_live = was_live and target:has(was_live) and was_live or nil
+	local was_live = target:standing()
 	local release, is_new = unpack(ctx, target, source, args.release, sources.digest)
 	local note = target:note(release)
 	if release == was_live and (note.verified or not target.health) then

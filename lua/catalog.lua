@@ -226,7 +226,7 @@ function M.not_found(words, project)
 	local list = M.list(project)
 	local names = below(words[1], list)
 	local group = names[1] ~= nil
-	local nowhere = not require("runner.host").getcwd() and "The working directory no longer exists: cd to one that does"
+	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that does"
 	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]
 		or words[1]), {
 			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list),

@@ -212,22 +212,8 @@ local KEYS = {
 	spawn = keys(COMMON, { stdin = spawn_stdin, merge = flag, detach = flag, stdout = path, stderr = path }),
 }
 
-local function names(rows)
-	local list = {}
-	while rows do
-		for name in pairs(rows) do
-			list[#list + 1] = not list[name] and name or nil
-			list[name] = true
-		end
-		local meta = getmetatable(rows)
-		rows = meta and meta.__index
-	end
-	table.sort(list)
-	return list
-end
-
 local function unknown_key(method, rows, key)
-	local known = names(rows)
+	local known = require("runner.sorted").inherited(rows)
 	local near = require("runner.suggest").nearest(tostring(key), known, 1)[1]
 	M.fail(method, "unknown key '%s'%s; the keys are %s", tostring(key),
 		near and (": did you mean '%s'?"):format(near) or "", table.concat(known, ", "))

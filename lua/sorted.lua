@@ -13,4 +13,18 @@ function M.keys(t)
 	return keys
 end
 
+---The same of a table and of what it inherits (__index), each key once; only texts.
+---@param t any
+---@return string[] keys
+function M.inherited(t)
+	local all = {}
+	while type(t) == "table" do
+		for key in next, t do
+			all[key] = type(key) == "string" or nil
+		end
+		t = (getmetatable(t) or {}).__index
+	end
+	return M.keys(all)
+end
+
 return M

@@ -5,6 +5,7 @@
 
 local errors = require "runner.errors"
 local json = require "runner.json"
+local sorted = require "runner.sorted"
 
 local M = {}
 
@@ -176,23 +177,11 @@ function M.lookup(scope, path)
 	return v, v ~= nil
 end
 
--- Inner scopes inherit from outer ones.
-local function keys_of(v)
-	local out = {}
-	while type(v) == "table" do
-		for key in next, v do
-			out[#out + 1] = type(key) == "string" and key or nil
-		end
-		v = (getmetatable(v) or {}).__index
-	end
-	table.sort(out)
-	return out
-end
-
+-- (inner scopes inherit from outer ones)
 local function advice(scope, path)
 	local head = path:match "^[^.]+"
 	local _, place, key = find(scope, path)
-	local near = key and require("runner.suggest").nearest(key, keys_of(place), 1)[1]
+	local near = key and require("runner.suggest").nearest(key, sorted.inherited(place), 1)[1]
 	if near then
 		return ("Did you mean '%s'?"):format(near)
 	elseif head == "env" then
@@ -200,7 +189,7 @@ local function advice(scope, path)
 	elseif M.loop[head] then
 		return ("Use ${%s} inside a foreach"):format(head)
 	elseif M.groups[head] then
-		local known = keys_of(place)
+		local known = sorted.inherited(place)
 		return known[1] and "Here are: " .. table.concat(known, ", ") or "A step has to run before its result can be used"
 	end
 	return ("Pass --var %s=VALUE, or give it a value under vars"):format(head)

@@ -41,12 +41,7 @@ on_terminal() {
 		  - { claude: /process-data, id: second, retry: { strategy: custom, delays: [300ms], jitter: 0 } }
 	YAML
 	turns 'complain "500 Internal Server Error"; exit 1' 'echo fine'
-	printf '%s\n' "$RUNNER workflow run live.yaml" 'echo "status $?" >over; echo the end' 'sleep 60' >script
-	tmux -S tmux.sock -f /dev/null new-session -d -x 120 -y 40 \
-		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen sh script"
-	until_true shows 'the end'
-	tmux -S tmux.sock kill-server
-	[ "$(<over)" = 'status 0' ]
+	on_screen 120 40 "$RUNNER workflow run live.yaml"
 	grep -qx 'Claude command failed (attempt 1/1): 500 Internal Server Error' screen
 	grep -qx 'Retrying in 0.3 seconds...' screen
 	grep -qx 'Claude command succeeded on attempt 2' screen
@@ -59,14 +54,20 @@ on_terminal() {
 		commands:
 		  - { shell: "sleep 0.3; : aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", id: quite-a-long-id-that-tells-something }
 	YAML
-	printf '%s\n' "$RUNNER workflow run live.yaml >/dev/null" 'echo "status $?" >over; echo the end' 'sleep 60' >script
-	tmux -S tmux.sock -f /dev/null new-session -d -x 30 -y 60 \
+	on_screen 30 60 "$RUNNER workflow run live.yaml >/dev/null"
+	grep -q '^Step quite-a-long-id' screen
+	[ "$(grep -c '^step ' screen)" -eq 0 ]
+}
+
+# on_screen COLUMNS ROWS COMMAND: it succeeds on a terminal of this size, which is then
+# in `screen`.
+on_screen() {
+	printf '%s\n' "$3" 'echo "status $?" >over; echo the end' 'sleep 60' >script
+	tmux -S tmux.sock -f /dev/null new-session -d -x "$1" -y "$2" \
 		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen sh script"
 	until_true shows 'the end'
 	tmux -S tmux.sock kill-server
 	[ "$(<over)" = 'status 0' ]
-	grep -q '^Step quite-a-long-id' screen
-	[ "$(grep -c '^step ' screen)" -eq 0 ]
 }
 
 # The screen has such a line; it is in `screen`.

@@ -1,8 +1,9 @@
--- workflow_help: what the specs of workflow files share.
+-- workflow_help: what the specs of workflows share.
 
 local assert = require "luassert"
 
 local file = require "runner.workflow.file"
+local fs = require "runner.fs"
 
 local M = {}
 
@@ -28,6 +29,14 @@ function M.told(text, opts)
 		out[i] = ("%d:%d %s%s"):format(p.line, p.column, p.message, p.suggestion and " [" .. p.suggestion .. "]" or "")
 	end
 	return table.concat(out, "\n")
+end
+
+-- A directory of the test's own, and where its database of runs will be.
+function M.new_place()
+	local dir = os.tmpname()
+	os.remove(dir)
+	assert(fs.mkdir(dir))
+	return dir, dir .. "/state/runner/runs.db"
 end
 
 return M

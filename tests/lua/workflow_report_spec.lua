@@ -2,6 +2,7 @@
 -- telling, of which each is a call of SQLite or a look at the lock.
 
 local fs = require "runner.fs"
+local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "workflow_help.lua")
 local json = require "runner.json"
 local report = require "runner.workflow.report"
 local sqlite = require "runner.sqlite"
@@ -12,10 +13,7 @@ local STEP = { key = "1", id = "a", kind = "shell", label = "x" }
 local dir, path
 
 before_each(function()
-	dir = os.tmpname()
-	os.remove(dir)
-	assert(fs.mkdir(dir))
-	path = dir .. "/state/runner/runs.db"
+	dir, path = help.new_place()
 end)
 
 after_each(function()

@@ -2,6 +2,7 @@
 
 local errors = require "runner.errors"
 local fs = require "runner.fs"
+local help = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "workflow_help.lua")
 local host = require "runner.host"
 local json = require "runner.json"
 local schema = require "runner.workflow.store.schema"
@@ -48,10 +49,7 @@ local REPORT = [[
 ]]
 
 before_each(function()
-	dir = os.tmpname()
-	os.remove(dir)
-	assert(fs.mkdir(dir))
-	path = dir .. "/state/runner/runs.db"
+	dir, path = help.new_place()
 end)
 
 after_each(function()
