@@ -1,5 +1,4 @@
--- generate: the parts of docs/reference.md and docs/workflows.md that have a source
--- elsewhere: flags, variables, exit and error codes, declaration keys, the script API,
+-- generate: the parts of the pages that have a source elsewhere: the rooms, flags, variables, exit and error codes, declaration keys, the script API,
 -- the keys of workflow files, what counts as transient. Run it from the root:
 -- lua5.4 docs/generate.lua. A test fails when a page is behind.
 
@@ -11,18 +10,21 @@ end
 package.path = "./lua/?.lua;" .. package.path
 package.searchers[#package.searchers + 1] = function(name)
 	local path = name:gsub("^runner%.", "lua/"):gsub("%.", "/") .. ".lua"
+	if path:find "^lua/types/" then
+		return function() return assert(io.open(path, "rb")):read "a" end
+	end
 	return loadfile(path) or stand_in
 end
 
-local annotations = require "runner.annotations"
-local environment = require "runner.environment"
-local flags = require "runner.flags"
-local sorted = require "runner.sorted"
+local annotations = require "runner.tools.annotations"
+local environment = require "runner.declare.environment"
+local flags = require "runner.declare.flags"
+local sorted = require "runner.core.sorted"
 local words = dofile "docs/workflow_words.lua"
 
 local M = {}
 
-M.pages = { "docs/reference.md", "docs/workflows.md" }
+M.pages = { "docs/architecture.md", "docs/reference.md", "docs/workflows.md" }
 
 local function read(path)
 	local f = assert(io.open(path, "rb"))
@@ -48,6 +50,52 @@ local function markdown(head, rows)
 	return table.concat(lines, "\n") .. "\n"
 end
 
+-- --- the rooms -----------------------------------------------------------------------------
+
+local house = dofile "docs/rooms.lua"
+local borders = dofile "tests/lua/lib/borders.lua"
+
+local SECTIONS = {}
+
+-- One floor a line, the highest first.
+function SECTIONS.rooms()
+	local floors, lines, rows = borders.floors(house.rooms), {}, {}
+	for n = #floors, 1, -1 do
+		lines[#lines + 1] = ("%2d │ %s"):format(n, table.concat(floors[n], "   "))
+	end
+	for i, room in ipairs(house.rooms) do
+		rows[i] = { code(room.name), code(room.path), cell(room.owns), table.concat(room.uses, ", ") }
+	end
+	return "```\n" .. table.concat(lines, "\n") .. "\n```\n\n" .. markdown({ "room", "place", "owns", "may use" }, rows)
+end
+
+-- "-- name: what it owns. More." → what it owns
+local function owned(path)
+	local header = {}
+	for line in read(path):gmatch "[^\n]*" do
+		local text = line:match "^%-%- (.*)"
+		if not text then
+			break
+		end
+		header[#header + 1] = text
+	end
+	local text = table.concat(header, " "):gsub("^[%w_]+: ", "")
+	return (text .. " "):match "^(.-)[.:]%s" or text
+end
+
+-- The modules of each room of lua/, as their files speak of themselves.
+function SECTIONS.modules()
+	local rows, files = {}, borders.files ""
+	for _, room in ipairs(house.rooms) do
+		for _, path in ipairs(files) do
+			if path:find "%.lua$" and borders.room_of(house.rooms, path) == room and room.name ~= "types" then
+				rows[#rows + 1] = { code((path:gsub("^lua/", ""):gsub("%.lua$", ""))), cell(owned(path)) }
+			end
+		end
+	end
+	return markdown({ "module", "owns" }, rows)
+end
+
 -- --- flags and variables -----------------------------------------------------------------
 
 local function flag_row(row)
@@ -59,8 +107,6 @@ local function flag_row(row)
 	return { code(spelt), cell(kind), code(row.default ~= nil and tostring(row.default)), code(row.env),
 		cell(row.description) }
 end
-
-local SECTIONS = {}
 
 function SECTIONS.flags()
 	local rows = {}
@@ -265,17 +311,17 @@ local KEYS = {
 	kinds = own_keys,
 	foreach = function(keys) return keys.own.foreach end,
 	parallel = function(keys) return keys.own.parallel end,
-	retry = function() return require("runner.workflow.policy").keys end,
+	retry = function() return require("runner.workflow.file.policy").keys end,
 }
 for section, rows_of in pairs(KEYS) do
 	SECTIONS["workflow-" .. section] = function()
-		return workflow_keys(section, rows_of(require "runner.workflow.keys"))
+		return workflow_keys(section, rows_of(require "runner.workflow.file.keys"))
 	end
 end
 
 SECTIONS["workflow-failures"] = function()
 	local rows = {}
-	for i, row in ipairs(require("runner.workflow.classify").table()) do
+	for i, row in ipairs(require("runner.workflow.kinds.classify").table()) do
 		rows[i] = { row.name, cell(row.shows), code(row.code), row.transient and "transient" or "**permanent**",
 			code(row.display) }
 	end
@@ -284,7 +330,7 @@ end
 
 SECTIONS["workflow-commands"] = function()
 	local rows = {}
-	for i, name in ipairs(sorted.keys(require("runner.locate").builtins.workflow)) do
+	for i, name in ipairs(sorted.keys(require("runner.project.locate").builtins.workflow)) do
 		local command = require("runner.commands.workflow." .. name)
 		local usage = { "workflow " .. name }
 		for _, row in ipairs(command.args or {}) do

@@ -1,6 +1,6 @@
 -- workflow_words: what docs/workflows.md says of each key of a workflow file: type,
 -- default, meaning. Which keys there are, and which are two spellings of one, is in
--- lua/workflow/keys.lua and policy.lua; docs/generate.lua puts both together and fails
+-- lua/workflow/file/keys.lua and policy.lua; docs/generate.lua puts both together and fails
 -- when one of them has a key more.
 
 local M = {}

@@ -1,23 +1,25 @@
--- boot: the phases of one attempt: locate → load → parse → plan → validate →
--- run → reply → cleanup. Runs once in every worker, called by worker.c; each
--- failure becomes one RESULT frame, and no RESULT is sent twice.
+-- boot: one attempt, from argv to its answer: a flat list of phases. Each takes the
+-- attempt (lua/core/attempt.lua) and returns nothing, so that the next one follows, or
+-- the answer. Called by worker.c once in every worker; one answer is one RESULT frame.
 
-local args = require "runner.args"
+local args = require "runner.project.args"
+local attempt = require "runner.core.attempt"
 local host = require "runner.host"
-local limits = require "runner.limits"
-local loader = require "runner.loader"
-local locate = require "runner.locate"
-local plan = require "runner.plan"
-local session = require "runner.session"
+local loader = require "runner.project.loader"
+local locate = require "runner.project.locate"
+local plan = require "runner.project.plan"
+local settings = require "runner.project.settings"
 
-local launch = session.launch
+---@class runner.Answer one of these
+---@field error? runner.Error the attempt has failed
+---@field early? true … before its command was known
+---@field success? true `data` is the result
+---@field data? any
+---@field sent? true whoever returned this has sent what there was to send
+
+local SENT = { sent = true } ---@type runner.Answer
 
 -- --- reply -----------------------------------------------------------------------
-
--- Loaded when something has gone wrong.
-local function failure()
-	return require "runner.failure"
-end
 
 local function encoded(data)
 	if data == nil then
@@ -25,79 +27,76 @@ local function encoded(data)
 	end
 	local text, why, third = require("runner.json").encode(data, { max = 16 << 20 })
 	if not text then
-		return nil, require("runner.errors").new(type(third) == "string" and third or "INVALID_RESULT", why)
+		return nil, require("runner.core.errors").new(type(third) == "string" and third or "INVALID_RESULT", why)
 	elseif third and third.nonfinite + third.repaired > 0 then
-		require("runner.delivery").warn_repairs(third)
+		require("runner.output.delivery").warn_repairs(third)
 	end
 	return text
 end
 
-local function reply_success(data, format)
-	data = session.wrap(data)
+local function reply_failure(e)
+	require("runner.project.failure").reply(e)
+end
+
+local function reply_success(a, data)
+	data = attempt.wrap(data)
 	local text, about = encoded(data)
-	if text and (format ~= "json" or session.framework.output) then
-		text, about = require("runner.delivery").deliver(data, text, format)
+	if text and (a.format ~= "json" or a.framework.output) then
+		text, about = require("runner.output.delivery").deliver(data, text, a.format)
 	end
 	if not text then
-		return failure().reply(about)
+		return reply_failure(about)
 	end
 	if not host.send("RESULT", { ok = true, data = text, rows = about or 0 }) then
-		failure().reply(require("runner.errors").new("OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB"))
+		reply_failure(require("runner.core.errors").new("OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB"))
 	end
 end
 
--- --- run -----------------------------------------------------------------------
-
-local function export_environment(settled)
-	host.export_deadline(settled.timeout_ms)
-	host.setenv("RUNNER_OUTER_RETRIES", settled.policy.retries ~= 0 and "1" or nil)
-end
-
-local function clean_up(ctx, command)
-	local ok, raised = host.protect(function()
-		ctx:_run_deferred()
-		if command.cleanup then
-			command.cleanup(ctx)
-		end
-	end)
-	if not ok then
-		session.warn("CLEANUP_FAILED", "cleanup failed: " .. require("runner.errors").normalise(raised).message)
+local function reply(a, answer)
+	if answer.success then
+		reply_success(a, answer.data)
+	elseif answer.early then
+		require("runner.project.failure").early(a.name, answer.error, a.tokens)
+	elseif answer.error then
+		reply_failure(answer.error)
 	end
 end
 
-local function interactive_now(command)
-	return command.interactive and launch.stdin_is_tty and launch.stderr_is_tty
+-- --- which command -----------------------------------------------------------------
+
+local function early(e)
+	return { error = e, early = true }
 end
 
-local function execute(command, values, framework, settled)
-	local ctx = require("runner.context").new(values)
-	math.randomseed(host.random(), host.random())
-	export_environment(settled)
-	local allowance = next(command.limits) and require "runner.allowance"
-	if allowance then
-		allowance.set(command.limits)
-	end
-	host.send("RUN", {})
-	host.enter_run(command.stdin, interactive_now(command))
-	local ok, data, traceback, cancelled = host.protect(command.run, values, ctx)
-	if ok then
-		reply_success(data, plan.format_of(framework))
-	elseif not cancelled then
-		local e = require("runner.errors").normalise(data, traceback)
-		failure().reply(allowance and allowance.explain(e, command.limits) or e)
-	end
-	clean_up(ctx, command)
+local function asks_help(a)
+	return args.parse({}, a.launch.argv).framework.help
 end
 
--- --- validate ------------------------------------------------------------------
-
-local function problem_of(command, parsed)
-	if #parsed.problems > 0 or command.validate or parsed.framework.output then
-		return require("runner.validation").problem(command, parsed)
+local function names_of(words)
+	local names = {}
+	for i, w in ipairs(words) do
+		names[i] = w.word
 	end
+	return names
 end
 
--- --- the phases --------------------------------------------------------------------
+local function read_words(a)
+	local words = args.command_words(a.launch.argv)
+	local names = names_of(words)
+	if #names == 0 then
+		names, words = { "help" }, {}
+	end
+	a.words, a.names, a.name, a.tokens = words, names, names[1], a.launch.argv
+end
+
+-- A broken runner.lua stops the project's commands, not the built-in ones.
+local function find_project(a)
+	local project, problem, rest = loader.project()
+	if not project and not (locate.builtins[a.name] or asks_help(a)) then
+		return early(problem)
+	end
+	a.project = project or rest
+end
 
 local function without_words(argv, words, count)
 	local used, tokens = {}, {}
@@ -112,91 +111,143 @@ local function without_words(argv, words, count)
 	return tokens
 end
 
-local function names_of(words)
-	local names = {}
-	for i, w in ipairs(words) do
-		names[i] = w.word
-	end
-	return names
-end
-
--- Flags that turn any call into a question about it.
-local function redirected(command, framework)
-	if framework.help and command.name ~= "help" then
-		return "help"
-	end
-	return framework.version and "version" or framework.plan and "plan" or nil
-end
-
--- The first plan rules the run: a file that has changed since is not run.
-local function changed(command)
-	return launch.digest and launch.digest ~= command.digest
-end
-
--- What a question needs of this file.
-local PHASES = { execute = execute, reply_success = reply_success }
-
-local function attempt(found, words, project)
-	local tokens = without_words(launch.argv, words, found.words)
-	local command, problem = loader.command(found, project)
-	if not command then
-		return failure().early(found.name, problem, tokens)
-	end
-	local ok, parsed, traceback, cancelled = host.protect(args.parse, command.args or {}, tokens, { config = project.config })
-	if cancelled then
-		error("cancelled", 0)
-	elseif not ok then
-		return failure().early(found.name, require("runner.errors").normalise(parsed, traceback), tokens)
-	end
-	local settled = limits.settle(command, parsed, project, launch.seed_text)
-	if limits.unbounded(settled) then
-		return failure().early(found.name, failure().unbounded(found.name, project), tokens)
-	end
-	session.command, session.framework, session.settled = command, parsed.framework, settled
-	session.format = plan.format_of(parsed.framework)
-	session.retries_given = settled.retries_given
-	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
-	local question = redirected(command, parsed.framework)
-	if question and (question == "help" or #parsed.problems == 0) then
-		return require("runner.question")[question](PHASES, command, parsed, settled, project)
-	end
-	plan.send(command, settled, parsed.framework, project)
-	if changed(command) then
-		return failure().reply(require("runner.errors").new("COMMAND_CHANGED", "The command file changed between attempts"))
-	end
-	problem = problem_of(command, parsed)
-	if problem then
-		return failure().reply(problem)
-	end
-	execute(command, parsed.values, parsed.framework, settled)
-end
-
-local function asks_help()
-	return args.parse({}, launch.argv).framework.help
-end
-
-local function main()
-	local words = args.command_words(launch.argv)
-	local names = names_of(words)
-	if #names == 0 then
-		names, words = { "help" }, {}
-	end
-	local builtin = locate.builtins[names[1]]
-	local project, problem, rest = loader.project()
-	if not project and not (builtin or asks_help()) then
-		return failure().early(names[1], problem, launch.argv)
-	end
-	project = project or rest
-	session.project = project
-	local found = locate.find(names, project)
-	if not found and asks_help() then
+local function find_command(a)
+	local found = locate.find(a.names, a.project)
+	if not found and asks_help(a) then
 		found = { name = "help", words = 0 } -- of a group, or of nothing that exists
 	end
 	if not found then
-		return failure().early(names[1], require("runner.catalog").not_found(names, project), launch.argv)
+		return early(require("runner.project.catalog").not_found(a.names, a.project))
 	end
-	found.words = math.min(found.words, #words)
-	attempt(found, words, project)
+	a.found, a.name = found, found.name
+	a.tokens = without_words(a.launch.argv, a.words, math.min(found.words, #a.words))
 end
 
-main()
+-- --- what was asked of it ------------------------------------------------------------
+
+local function load_declaration(a)
+	local problem
+	a.command, problem = loader.command(a.found, a.project)
+	return not a.command and early(problem) or nil
+end
+
+local function parse_arguments(a)
+	local ok, parsed, traceback, cancelled = host.protect(args.parse, a.command.args or {}, a.tokens,
+		{ config = a.project.config })
+	if cancelled then
+		error("cancelled", 0)
+	elseif not ok then
+		return early(require("runner.core.errors").normalise(parsed, traceback))
+	end
+	a.parsed, a.framework, a.format = parsed, parsed.framework, plan.format_of(parsed.framework)
+end
+
+local function settle(a)
+	local settled = settings.settle(a.command, a.parsed, a.project, a.launch.seed_text)
+	if settings.unbounded(settled) then
+		return early(require("runner.project.failure").unbounded(a.name, a.project))
+	end
+	a.settled, a.retries_given = settled, settled.retries_given
+	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
+end
+
+-- Flags that turn any call into a question about it.
+local function information_flag(a)
+	local framework = a.framework
+	if framework.help and a.command.name ~= "help" then
+		return "help"
+	end
+	local flag = framework.version and "version" or framework.plan and "plan"
+	return flag and #a.parsed.problems == 0 and flag or nil
+end
+
+local function inform(a)
+	a.information = information_flag(a)
+	return a.information and require("runner.tools.information")[a.information](a) or nil
+end
+
+-- --- may it run ------------------------------------------------------------------------
+
+local function send_plan(a)
+	plan.send(a.command, a.settled, a.framework, a.project)
+end
+
+-- The first plan rules the run: a file that has changed since is not run.
+local function check_unchanged(a)
+	if a.launch.digest and a.launch.digest ~= a.command.digest then
+		return { error = require("runner.core.errors").new("COMMAND_CHANGED", "The command file changed between attempts") }
+	end
+end
+
+local function validate(a)
+	local command, parsed = a.command, a.parsed
+	if #parsed.problems > 0 or command.validate or parsed.framework.output then
+		local problem = require("runner.project.validation").problem(command, parsed)
+		return problem and { error = problem } or nil
+	end
+end
+
+-- --- run -----------------------------------------------------------------------
+
+local function export_environment(settled)
+	host.export_deadline(settled.timeout_ms)
+	host.setenv("RUNNER_OUTER_RETRIES", settled.policy.retries ~= 0 and "1" or nil)
+end
+
+local function interactive_now(a)
+	return a.command.interactive and a.launch.stdin_is_tty and a.launch.stderr_is_tty
+end
+
+local function run(a)
+	local command = a.command
+	a.ctx = require("runner.ctx.context").new(a.parsed.values)
+	math.randomseed(host.random(), host.random())
+	export_environment(a.settled)
+	local limited = next(command.limits) and require "runner.project.resource_limits"
+	if limited then
+		limited.set(command.limits)
+	end
+	host.send("RUN", {})
+	host.enter_run(command.stdin, interactive_now(a))
+	local ok, data, traceback, cancelled = host.protect(command.run, a.parsed.values, a.ctx)
+	if ok then
+		return { success = true, data = data }
+	elseif cancelled then
+		return SENT
+	end
+	local e = require("runner.core.errors").normalise(data, traceback)
+	return { error = limited and limited.explain(e, command.limits) or e }
+end
+
+local function clean_up(a)
+	local ok, raised = host.protect(function()
+		a.ctx:_run_deferred()
+		if a.command.cleanup then
+			a.command.cleanup(a.ctx)
+		end
+	end)
+	if not ok then
+		attempt.warn("CLEANUP_FAILED", "cleanup failed: " .. require("runner.core.errors").normalise(raised).message)
+	end
+end
+
+-- --- the attempt --------------------------------------------------------------------
+
+local PHASES = {
+	read_words, find_project, find_command, load_declaration, parse_arguments, settle, inform, send_plan,
+	check_unchanged, validate, run,
+}
+
+local function answer_of(a)
+	for _, phase in ipairs(PHASES) do
+		local answer = phase(a)
+		if answer then
+			return answer
+		end
+	end
+end
+
+reply(attempt, answer_of(attempt))
+if attempt.ctx then
+	clean_up(attempt)
+end

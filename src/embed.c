@@ -5,7 +5,8 @@
  *
  *   embed OUT.c lua/boot.lua lua/commands/help.lua …
  *
- * The name of a chunk is its path without the first folder and ".lua".
+ * The name of a chunk is its path without the first folder and ".lua". Files below
+ * lua/types are data: they are embedded as they are.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -138,10 +139,43 @@ static int write_chunk(lua_State *L, struct sink *sink)
 	return size == 0 ? 0 : -1;
 }
 
+/* The bytes of a file as they are. 0 or -1. */
+static int write_file(const char *path, struct sink *sink)
+{
+	unsigned char bytes[4096];
+	FILE *in = fopen(path, "rb");
+	size_t n;
+	int bad;
+
+	if (!in)
+		return -1;
+	while ((n = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		write_bytes(sink, bytes, n);
+	bad = ferror(in);
+	fclose(in);
+	return bad ? -1 : 0;
+}
+
+static int embed_data(FILE *out, const char *path, int index, size_t *size)
+{
+	struct sink sink = { out, 0 };
+
+	fprintf(out, "static const unsigned char chunk_%d[] = {\n", index);
+	if (write_file(path, &sink) < 0) {
+		perror(path);
+		return -1;
+	}
+	fputs("};\n", out);
+	*size = sink.size;
+	return 0;
+}
+
 static int embed_file(lua_State *L, FILE *out, const char *path, int index, size_t *size)
 {
 	struct sink sink = { out, 0 };
 
+	if (strncmp(path, "lua/types/", strlen("lua/types/")) == 0)
+		return embed_data(out, path, index, size);
 	if (luaL_loadfilex(L, path, "t") != LUA_OK) {
 		fprintf(stderr, "%s\n", lua_tostring(L, -1));
 		return -1;

@@ -1,9 +1,9 @@
 -- runner completion SHELL: the script that completes commands, flags and values; and,
 -- asked by that script with the words typed so far, what may stand next.
 
-local completion = require "runner.completion"
+local completion = require "runner.tools.completion"
 local json = require "runner.json"
-local session = require "runner.session"
+local attempt = require "runner.core.attempt"
 
 local HOW = {
 	bash = "In ~/.bashrc: source <(runner completion bash --format plain)",
@@ -14,9 +14,24 @@ local HOW = {
 local function script(shell)
 	local text = completion.scripts[shell]
 	for _, format in ipairs { "text", "plain" } do
-		session.texts[format] = text
+		attempt.texts[format] = text
 	end
 	return { shell = shell, script = text, suggestion = HOW[shell] }
+end
+
+local RUNS = 20
+
+-- Ids of the newest runs of workflows. There may be no database, or a broken one.
+local function runs()
+	local ok, rows = pcall(function()
+		local db <close> = require("runner.workflow.store.store").open { readonly = true }
+		return db:list { limit = RUNS }
+	end)
+	local out = {}
+	for i, row in ipairs(ok and rows or {}) do
+		out[i] = { value = row.id, description = ("%s, %s"):format(row.workflow, row.state) }
+	end
+	return out
 end
 
 return {
@@ -37,6 +52,6 @@ return {
 		if #args.words == 0 then
 			return script(args.shell)
 		end
-		return json.array(completion.candidates(args.words, session.project))
+		return json.array(completion.candidates(args.words, attempt.project, runs))
 	end,
 }

@@ -1,19 +1,19 @@
 -- runner help [command …], `runner` alone, and --help of any command. It loads
 -- every file it lists, and survives those that are broken.
 
-local args = require "runner.args"
-local catalog = require "runner.catalog"
-local help = require "runner.help"
+local args = require "runner.project.args"
+local catalog = require "runner.project.catalog"
+local help = require "runner.tools.help"
 local host = require "runner.host"
 local json = require "runner.json"
-local limits = require "runner.limits"
-local locate = require "runner.locate"
-local session = require "runner.session"
+local settings = require "runner.project.settings"
+local locate = require "runner.project.locate"
+local attempt = require "runner.core.attempt"
 
 local MIN_WIDTH, WIDTH, MAX_WIDTH = 40, 80, 200
 
 local function reader_width()
-	local columns = session.launch.stdout_is_tty and math.tointeger(tonumber(os.getenv("COLUMNS") or ""))
+	local columns = attempt.launch.stdout_is_tty and math.tointeger(tonumber(os.getenv("COLUMNS") or ""))
 	return columns and math.max(MIN_WIDTH, math.min(columns, MAX_WIDTH)) or WIDTH
 end
 
@@ -67,7 +67,7 @@ local function describe(found, below, project, width)
 	host.setenv("RUNNER_DEADLINE_MS", nil)
 	host.setenv("RUNNER_OUTER_RETRIES", nil)
 	return help.command(command, {
-		settled = limits.settle(command, args.parse({}, {}), project), config = project.config, width = width,
+		settled = settings.settle(command, args.parse({}, {}), project), config = project.config, width = width,
 		exit_table = exit_table(project), below = catalog.rows(below, project),
 	})
 end
@@ -92,10 +92,10 @@ end
 local function deliver(text, data)
 	local for_people = { text = true, plain = not data, table = not data }
 	for format, wanted in pairs(for_people) do
-		session.texts[format] = wanted and text or nil
+		attempt.texts[format] = wanted and text or nil
 	end
-	local missing = not for_people[session.format] and (session.format == "json" or not data)
-	if missing and not session.framework.quiet then
+	local missing = not for_people[attempt.format] and (attempt.format == "json" or not data)
+	if missing and not attempt.framework.quiet then
 		io.stderr:write(text)
 	end
 end
@@ -121,10 +121,10 @@ return {
 		local words = words_of(values)
 		local found, below = nil, {}
 		if words[1] then
-			found, below = topic_of(words, session.project)
+			found, below = topic_of(words, attempt.project)
 		end
 		if words[1] and not found and not below[1] then
-			local e = catalog.not_found(words, session.project)
+			local e = catalog.not_found(words, attempt.project)
 			local message = ("Unknown command '%s'"):format(table.concat(words, " "))
 			return { { field = "command", code = e.code, message = message, suggestion = e.suggestion,
 				fix_required = "Name a command that exists: run 'runner' for the list" } }
@@ -132,7 +132,7 @@ return {
 	end,
 	run = function(values)
 		local words = words_of(values)
-		local text, data = text_of(words, session.project, reader_width())
+		local text, data = text_of(words, attempt.project, reader_width())
 		send_meta()
 		deliver(host.clean(text), data)
 		return data

@@ -1,13 +1,13 @@
 -- runner lint [FILE …]: what is wrong, and what is doubtful, in runner.lua and in
 -- every command file, or in those that are named.
 
-local catalog = require "runner.catalog"
+local catalog = require "runner.project.catalog"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
-local lint = require "runner.lint"
-local locate = require "runner.locate"
-local session = require "runner.session"
+local lint = require "runner.tools.lint"
+local locate = require "runner.project.locate"
+local attempt = require "runner.core.attempt"
 
 local function absolute(path)
 	return path:sub(1, 1) == "/" and path or host.getcwd() .. "/" .. path:gsub("^%./", "")
@@ -74,7 +74,7 @@ end
 
 local function fail(ctx, data, text)
 	local first = data.problems[1]
-	if session.format ~= "json" and not session.framework.quiet then
+	if attempt.format ~= "json" and not attempt.framework.quiet then
 		io.stderr:write(host.clean(text)) -- a failure's data is shown to programs only
 	end
 	local more = #data.problems > 1 and (" (and %d more)"):format(#data.problems - 1) or ""
@@ -97,7 +97,7 @@ return {
 	validate = function(args)
 		local problems = {}
 		for _, text in ipairs(args.files) do
-			if not target_of(text, session.project) then
+			if not target_of(text, attempt.project) then
 				problems[#problems + 1] = { field = "files", code = "INVALID_ARGUMENT", value = text,
 					message = ("'%s' is neither a file nor a command that has one"):format(text),
 					suggestion = "Run 'runner' for the list of commands" }
@@ -106,7 +106,7 @@ return {
 		return problems
 	end,
 	run = function(args, ctx)
-		local project = session.project
+		local project = attempt.project
 		local targets, all = targets_of(args.files, project)
 		local data = { problems = json.array {}, doubts = json.array {}, files = #targets }
 		if all then
@@ -121,7 +121,7 @@ return {
 		if data.problems[1] then
 			fail(ctx, data, text)
 		end
-		session.texts.text = text
+		attempt.texts.text = text
 		return data
 	end,
 }

@@ -2,9 +2,10 @@
 
 local fs = require "runner.fs"
 local host = require "runner.host"
-local locate = require "runner.locate"
-local session = require "runner.session"
-local template = require "runner.template"
+local rules = require "runner.core.rules"
+local locate = require "runner.project.locate"
+local attempt = require "runner.core.attempt"
+local template = require "runner.tools.template"
 
 local MAX_DEPTH = 4 -- folders that the list of commands looks into
 
@@ -12,7 +13,7 @@ local MAX_DEPTH = 4 -- folders that the list of commands looks into
 local function words_of(name)
 	local words = {}
 	for word in (name .. "."):gsub("/", "."):gmatch("([^.]*)%.") do
-		if not locate.is_name(word) then
+		if not rules.is_command_word(word) then
 			return nil
 		end
 		words[#words + 1] = word
@@ -69,7 +70,7 @@ return {
 	end,
 	run = function(args, ctx)
 		local words = words_of(args.name)
-		local folder = session.project.commands or locate.here() .. "/commands"
+		local folder = attempt.project.commands or locate.here() .. "/commands"
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
 		create(ctx, path, template.text(command))

@@ -1,13 +1,13 @@
 -- runner types: tells the project's editor (lua-language-server) the script API:
 -- .runner/types/*.lua, and .luarc.json pointing there. Again is fine.
 
-local annotations = require "runner.annotations"
+local annotations = require "runner.tools.annotations"
 local fs = require "runner.fs"
 local json = require "runner.json"
-local locate = require "runner.locate"
-local pretty = require "runner.pretty"
-local session = require "runner.session"
-local sorted = require "runner.sorted"
+local locate = require "runner.project.locate"
+local pretty = require "runner.output.pretty"
+local attempt = require "runner.core.attempt"
+local sorted = require "runner.core.sorted"
 
 local FOLDER = ".runner/types"
 local VERSION = "Lua 5.4"
@@ -116,7 +116,7 @@ return {
 	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" } },
 	examples = { { description = "Write .runner/types and .luarc.json", command = "runner types" } },
 	run = function(_, ctx)
-		local root = session.project.root or locate.here()
+		local root = attempt.project.root or locate.here()
 		local settings = read_settings(ctx, root .. "/.luarc.json")
 		local effects, paths = {}, json.array {}
 		for _, name in ipairs(sorted.keys(annotations)) do

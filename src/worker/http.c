@@ -2,7 +2,7 @@
  * http.c: `require "runner.http_client"`: from a spec in Lua to one exchange
  * and back, and Retry-After. Runs in the worker. Redirects, credentials,
  * proxies of the environment and the meaning of a status are decided in
- * lua/http.lua, not here; the exchange itself is http_transfer.c.
+ * lua/ctx/http.lua, not here; the exchange itself is http_transfer.c.
  */
 #include <lauxlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * http_transfer.c: see http_transfer.h. Runs in the worker. libcurl names the
  * sockets and the moment it waits for; the loop here does the waiting. No Lua,
- * no policy: what a status or a redirect means is decided in lua/http.lua.
+ * no policy: what a status or a redirect means is decided in lua/ctx/http.lua.
  */
 #include "http_transfer.h"
 

@@ -9,6 +9,7 @@
 #include <lauxlib.h>
 #include <lua-cjson.h>
 #include <lualib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ LUALIB_API int luaopen_cjson_safe(lua_State *L); /* in the archive, not in its h
 static const char private_globals, private_loaded; /* their places in the registry */
 
 #define PREFIX "runner."
+#define DATA "types." /* modules that are texts: lua/types */
 
 static const luaL_Reg bindings[] = {
 	{ "fs", luaopen_runner_fs },
@@ -97,6 +99,43 @@ static lua_CFunction find_binding(const char *name)
 	return NULL;
 }
 
+/* Push the bytes of a file below RUNNER_LUA. */
+static void push_file(lua_State *L, const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	luaL_Buffer b;
+	size_t n;
+
+	if (!file)
+		luaL_error(L, "can't read %s", path);
+	luaL_buffinit(L, &b);
+	while ((n = fread(luaL_prepbuffer(&b), 1, LUAL_BUFFERSIZE, file)) > 0)
+		luaL_addsize(&b, n);
+	fclose(file);
+	luaL_pushresult(&b);
+}
+
+static int give_upvalue(lua_State *L)
+{
+	lua_pushvalue(L, lua_upvalueindex(1));
+	return 1;
+}
+
+/* Push what gives the text of `name`, a file that is data. */
+static void push_text_maker(lua_State *L, const char *name)
+{
+	const char *dir = getenv("RUNNER_LUA");
+	const struct embedded_chunk *chunk = find_chunk(name);
+
+	if (dir && *dir)
+		push_file(L, lua_pushfstring(L, "%s/%s.lua", dir, name));
+	else if (chunk)
+		lua_pushlstring(L, (const char *)chunk->bytes, chunk->size);
+	else
+		luaL_error(L, "no file '%s' inside runner", name);
+	lua_pushcclosure(L, give_upvalue, 1);
+}
+
 /* Push what makes the module `name`, which has no prefix; dots are folders. */
 static void push_maker(lua_State *L, const char *name)
 {
@@ -104,6 +143,8 @@ static void push_maker(lua_State *L, const char *name)
 
 	if (binding)
 		lua_pushcfunction(L, binding);
+	else if (strncmp(name, DATA, strlen(DATA)) == 0)
+		push_text_maker(L, luaL_gsub(L, name, ".", "/"));
 	else
 		modules_load(L, luaL_gsub(L, name, ".", "/"));
 }

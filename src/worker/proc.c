@@ -2,7 +2,7 @@
  * proc.c: child processes for Lua: `require "runner.process"`. Runs in the
  * worker. The mechanism is in proc_start.c and proc_io.c; what users call
  * (ctx:run, ctx:spawn, ctx:pipeline), its defaults and its error texts are in
- * lua/proc.lua.
+ * lua/ctx/proc.lua.
  *
  *   process.start(spec) → handle | nil, message, CODE, { step=, errno= }
  *   process.set{handle…} → set, to wait for several at once (proc_set.c)

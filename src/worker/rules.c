@@ -53,7 +53,7 @@ static void delays_field(lua_State *L, int table, struct policy *p)
 	lua_pop(L, 1);
 }
 
-/* The flat form that lua/policy.lua makes. */
+/* The flat form that lua/declare/policy.lua makes. */
 static struct policy check_policy(lua_State *L, int table)
 {
 	struct policy p = POLICY_DEFAULT;

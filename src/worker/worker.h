@@ -1,7 +1,7 @@
 /*
  * worker.h: the worker process. It owns the script: one fresh process and one
  * fresh Lua state for every attempt. Bindings are one file each, opened by
- * require: "runner.host", "runner.proc" …; the list is in worker.c.
+ * require: "runner.host", "runner.ctx.proc" …; the list is in worker.c.
  *
  * A binding reports failure as `nil, message, CODE[, context]` and never raises
  * for anything but wrong argument types and cancellation; the Lua half beside

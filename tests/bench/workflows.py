@@ -23,7 +23,7 @@ LOOKS = 20
 # Runs in the store as three steps leave them, one of which was tried twice. Without waiting
 # for the disk: how many they are matters here, not how safe.
 FILL = """\
-local store = require "runner.workflow.store"
+local store = require "runner.workflow.store.store"
 
 local function step(db, id, key, state, code)
 	local number = db:start_attempt(id, { key = key, kind = "shell", label = "echo " .. key }, { log = "/nowhere/" .. id })

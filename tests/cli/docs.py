@@ -111,11 +111,11 @@ def check_links():
 # --- the reference --------------------------------------------------------------------
 
 def flags():
-    return ["--" + name.replace("_", "-") for name in re.findall(r'\{ name = "(\w+)"', source("lua/flags.lua"))]
+    return ["--" + name.replace("_", "-") for name in re.findall(r'\{ name = "(\w+)"', source("lua/declare/flags.lua"))]
 
 
 def ctx_members():
-    text = source("lua/context.lua")
+    text = source("lua/ctx/context.lua")
     lazy = re.search(r"local LAZY = \{(.*?)\}", text, flags=re.S).group(1)
     methods = re.findall(r"^function Context:([a-z]\w*)", text, flags=re.M) + re.findall(r"(\w+) =", lazy)
     made = re.search(r"function M\.new.*?setmetatable\(\{(.*?)\}, meta\)", text, flags=re.S).group(1)
@@ -130,26 +130,26 @@ def keys_of(text, start, end):
 
 
 def declaration_keys():
-    return (keys_of(source("lua/command.lua"), r"command = \{", r"\n\t\},")
-            + keys_of(source("lua/command_args.lua"), r"local RULES = \{", r"\n\}")
-            + keys_of(source("lua/command_codes.lua"), r"local RULES = \{", r"\n\}")
-            + keys_of(source("lua/policy.lua"), r"local KEYS = \{", r"\n\}"))
+    return (keys_of(source("lua/declare/command.lua"), r"command = \{", r"\n\t\},")
+            + keys_of(source("lua/declare/arguments.lua"), r"local RULES = \{", r"\n\}")
+            + keys_of(source("lua/declare/codes.lua"), r"local RULES = \{", r"\n\}")
+            + keys_of(source("lua/declare/policy.lua"), r"local KEYS = \{", r"\n\}"))
 
 
 def project_keys():
-    text = source("lua/project.lua")
+    text = source("lua/project/project.lua")
     limits = re.search(r"for _, name in ipairs \{(.*?)\} do\s+PROJECT", text, flags=re.S).group(1)
     return keys_of(text, r"local PROJECT = \{", r"\n\}") + [f"`{k}`" for k in re.findall(r'"(\w+)"', limits)]
 
 
 def spec_keys():
     """What ctx:run, ctx:spawn, ctx:pipeline, ctx:http, ctx:lock and ctx:prompt take."""
-    proc = source("lua/proc_spec.lua")
+    proc = source("lua/ctx/proc_spec.lua")
     keys = re.findall(r"[{,]\s*([a-z_]+) = [a-zM.]+(?=[,\s}])", re.search(r"\nlocal STAGE.*?\n\}\n", proc, flags=re.S).group(0))
     keys += re.findall(r"^\t([a-z_]+) = function", proc, flags=re.M)
-    keys += re.findall(r"^\t([a-z_]+) = \{ \"", source("lua/http_request.lua"), flags=re.M)
-    keys += [k.strip("`") for k in keys_of(source("lua/lock.lua"), r"local KNOWN = \{", r"\n\}")]
-    keys += re.findall(r"(\w+) = true", re.search(r"local PROMPT = \{(.*?)\}", source("lua/tty.lua")).group(1))
+    keys += re.findall(r"^\t([a-z_]+) = \{ \"", source("lua/ctx/http_request.lua"), flags=re.M)
+    keys += [k.strip("`") for k in keys_of(source("lua/ctx/lock.lua"), r"local KNOWN = \{", r"\n\}")]
+    keys += re.findall(r"(\w+) = true", re.search(r"local PROMPT = \{(.*?)\}", source("lua/ctx/tty.lua")).group(1))
     return [k for k in keys if k not in ("stage", "run", "spawn", "pipeline")]
 
 
@@ -164,7 +164,7 @@ def variables():
     code = source("src/*/*.c", "lua/**/*.lua")
     names = re.findall(r'(?:getenv|setenv|env_set)[ (]+"([A-Z_]+)"', code)
     names += [n for n in re.findall(r'"(RUNNER_[A-Z_]+)"', code)]
-    names += re.findall(r'"([A-Z]+_PROXY|[A-Z_]*CA_BUNDLE|SSL_CERT_\w+)"', source("lua/http_url.lua"))
+    names += re.findall(r'"([A-Z]+_PROXY|[A-Z_]*CA_BUNDLE|SSL_CERT_\w+)"', source("lua/ctx/http_url.lua"))
     return sorted({n for n in names if not n.endswith("_")})  # RUNNER_VALUE_1 … are the runner's own
 
 

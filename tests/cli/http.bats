@@ -26,7 +26,7 @@ prepare() {
 			end }
 	LUA
 	# its stdout is a pipe that this shell holds: when the test ends, it ends
-	exec {server}< <(exec python3 "$ROOT/tests/lua/http_server.py" 2>/dev/null 3>&-)
+	exec {server}< <(exec python3 "$ROOT/tests/lua/lib/http_server.py" 2>/dev/null 3>&-)
 	local name port
 	while read -r -u "$server" name port; do
 		case $name in

@@ -205,7 +205,7 @@ only_left() {
 		'string.find, string.sub, string.format = nil, nil, function() error "no more" end'
 		'for _, t in ipairs { table, string, math, debug, os, coroutine, utf8 } do for k in next, t do t[k] = nil end end'
 		'local all = _G; for k in pairs(all) do all[k] = k == "io" and io or nil end'
-		'require = function() error "no more" end; package.loaded["runner.errors"] = {}; package.loaded["runner.failure"] = 1'
+		'require = function() error "no more" end; package.loaded["runner.core.errors"] = {}; package.loaded["runner.project.failure"] = 1'
 	) row
 	for row in "${rows[@]}"; do
 		body spoil 'cleanup = function() io.stderr:write("cleaned\n") end,' <<<"$row ctx:log('told') ctx:fail('CONFLICT', 'there', { suggestion = 'go' })"

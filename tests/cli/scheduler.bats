@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The scheduler of workflows inside a real run: Ctrl+C, limits, a worker that is
-# killed. What its functions return is tested in tests/lua/scheduler_spec.lua.
+# killed. What its functions return is tested in tests/lua/task/scheduler_spec.lua.
 
 load helper
 
@@ -9,7 +9,7 @@ load helper
 scheduled() {
 	{
 		cat <<-'LUA'
-			local scheduler = require "runner.workflow.scheduler"
+			local scheduler = require "runner.task.scheduler"
 			local function sh(script, more)
 				local options = more or {}
 				options.argv = { "sh", "-c", script }

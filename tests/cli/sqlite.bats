@@ -88,7 +88,7 @@ terminated() {
 
 @test "a missing libsqlite3 is a precondition that names the package" {
 	body runs <<-'LUA'
-		return #require("runner.workflow.store").open {}:list()
+		return #require("runner.workflow.store.store").open {}:list()
 	LUA
 	mkdir empty
 	touch empty/libsqlite3.so.0

@@ -221,7 +221,7 @@ load workflow
 library() {
 	cp -R "$ROOT/lua" library
 	sed -i "$1" library/workflow/engine.lua
-	if cmp -s "$ROOT/lua/workflow/engine.lua" library/workflow/engine.lua; then return 1; fi
+	if cmp -s "$ROOT/lua/workflow/run/engine.lua" library/workflow/engine.lua; then return 1; fi
 	CLEAN_ENV+=(RUNNER_LUA="$PWD/library")
 }
 

@@ -3,8 +3,8 @@
 -- a digit (which command), then tokens, each behind a NUL; NAME=value behind \1
 -- is the environment.
 
-local args = require "runner.args"
-local command = require "runner.command"
+local args = require "runner.project.args"
+local command = require "runner.declare.command"
 local json = require "runner.json"
 
 local COMMANDS = {
@@ -51,7 +51,7 @@ local function split(text)
 end
 
 local function check_problem(p)
-	assert(type(p.field) == "string" and require("runner.errors").well_formed(p.code), p.code)
+	assert(type(p.field) == "string" and require("runner.core.errors").well_formed(p.code), p.code)
 	assert(type(p.message) == "string" and p.message ~= "")
 	assert(utf8.len(p.message), "a problem's message is no UTF-8")
 	assert(#p.message < 4000, "a problem's message is too long")
@@ -91,7 +91,7 @@ return function(text)
 		check_values(rows, r.values)
 		assert(json.encode(r.values))
 	else
-		local e = require("runner.complaint").error(r.problems)
+		local e = require("runner.declare.arg_errors").error(r.problems)
 		assert(e.fix_required and e.phase == "validation" and json.encode(e.errors))
 	end
 	for _, found in ipairs(args.command_words(tokens)) do

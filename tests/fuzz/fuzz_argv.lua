@@ -128,7 +128,7 @@ for _, name in ipairs { "http_client", "process", "sqlite", "terminal", "yaml" }
 end
 
 -- The built-ins are the same in every call: checked once.
-local loader = require "runner.loader"
+local loader = require "runner.project.loader"
 local check, checked = loader.command, {}
 
 function loader.command(found, project)
@@ -154,7 +154,7 @@ end
 
 -- `run` of the commands above.
 local function check_args(args)
-	for _, row in ipairs(require("runner.session").command.args) do
+	for _, row in ipairs(require("runner.core.attempt").command.args) do
 		local v = args[row.name]
 		assert(v ~= nil or not row.required, row.name)
 		for _, item in ipairs(row.type == "array" and v or { v }) do
@@ -190,7 +190,7 @@ local function check_result(f, plan, seen)
 	if f.ok then
 		assert(plan.format == "json" or seen.TEXT, "a success in a format without its text")
 	else
-		assert(require("runner.errors").well_formed(f.code) and f.message ~= "", f.code)
+		assert(require("runner.core.errors").well_formed(f.code) and f.message ~= "", f.code)
 		assert(f.code ~= "INTERNAL_ERROR" and f.code ~= "COMMAND_CRASHED", tostring(f.code) .. ": " .. tostring(f.message))
 		assert(seen.RUN or f.phase == "validation", "a failure before run is no failure of run")
 		assert(f.code ~= "VALIDATION_ERROR" or f.fix_required, "no word on what to correct")
@@ -231,15 +231,15 @@ end
 -- --- one call -----------------------------------------------------------------------
 
 local PATH = package.path
-local session = require "runner.session"
+local attempt = require "runner.core.attempt"
 
 local function fresh_worker()
-	for name, value in pairs(session) do
+	for name, value in pairs(attempt) do
 		if type(value) ~= "function" and name ~= "launch" then
-			session[name] = nil
+			attempt[name] = nil
 		end
 	end
-	session.framework, session.texts, session.inner_repeats = {}, {}, 0
+	attempt.framework, attempt.texts, attempt.inner_repeats = {}, {}, 0
 	launch.argv, launch.stdout_is_tty, launch.stderr_is_tty = call.argv, call.terminal, call.terminal
 	package.loaded["runner.boot"], package.path = nil, PATH
 end

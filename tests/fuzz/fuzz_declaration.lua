@@ -2,9 +2,9 @@
 -- COMMAND_INVALID that says where and what to write. It never raises. What it
 -- accepts, the parser, the policy and help can work with.
 
-local args = require "runner.args"
-local command = require "runner.command"
-local policy = require "runner.policy"
+local args = require "runner.project.args"
+local command = require "runner.declare.command"
+local policy = require "runner.declare.policy"
 local values = dofile "tests/fuzz/values.lua"
 
 local CONFIG = { targets = { "a", "b" } }
@@ -49,7 +49,7 @@ return function(text)
 	else
 		check_refusal(e)
 	end
-	for _, doubt in ipairs(require("runner.declaration").doubts(declaration, where)) do
+	for _, doubt in ipairs(require("runner.declare.declaration").doubts(declaration, where)) do
 		assert(type(doubt.message) == "string")
 	end
 end

@@ -3,7 +3,7 @@
 -- NUL the overrides of the command line.
 
 local host = require "runner.host"
-local policy = require "runner.policy"
+local policy = require "runner.declare.policy"
 local values = dofile "tests/fuzz/values.lua"
 
 local function whole(v, least, most)

@@ -1,7 +1,7 @@
 -- The regex binding takes any pattern and any text: true, false or a reason, in
 -- bounded time. The input: pattern, NUL, text.
 
-local patterns = require "runner.patterns"
+local patterns = require "runner.declare.patterns"
 local regex = require "runner.regex"
 
 local function is_reason(v)

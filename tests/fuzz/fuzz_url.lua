@@ -1,7 +1,7 @@
 -- What http_url.parse takes apart keeps its secrets out of everything that shows
 -- a URL, and what it gives back reads as the same URL.
 
-local url = require "runner.http_url"
+local url = require "runner.ctx.http_url"
 
 return function(text)
 	local u, why = url.parse(text)

@@ -36,6 +36,12 @@ local function library(name)
 		return nil
 	end
 	local path = ROOT .. "lua/" .. rest:gsub("%.", "/") .. ".lua"
+	if rest:find "^types%." then
+		return function()
+			local file <close> = assert(io.open(path, "rb"))
+			return file:read "a"
+		end
+	end
 	local chunk, message = loadfile(path)
 	return chunk or "\n\t" .. message, path
 end

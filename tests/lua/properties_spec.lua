@@ -1,9 +1,15 @@
 -- Properties over random values: what goes through JSON, and through argv, comes
 -- back. The seeds are fixed; a failure names the round, which makes the same value.
 
-local args = require "runner.args"
-local command = require "runner.command"
+local args = require "runner.project.args"
+local command = require "runner.declare.command"
 local json = require "runner.json"
+
+-- The normal form, or the error that names every problem.
+local function check(declared, where)
+	local normal, raised = command.normal(declared, where)
+	return normal, not normal and require("runner.declare.declaration").error(declared, where, raised) or nil
+end
 
 local ROUNDS = 2000
 
@@ -155,7 +161,7 @@ local function random_rows()
 		list[i] = { "arg" .. i, is_array and "array" or kind, items = is_array and kind or nil,
 			values = kind == "enum" and ENUM or nil, short = math.random(2) == 1 and ("abcdef"):sub(i, i) or nil }
 	end
-	local normal, e = command.check({ description = "x", danger_level = "safe", run = print, args = list },
+	local normal, e = check({ description = "x", danger_level = "safe", run = print, args = list },
 		{ path = "commands/x.lua", name = "x" })
 	return assert(normal, e and e.message).args
 end
@@ -214,7 +220,7 @@ describe("random arguments", function()
 
 	it("stay behind -- as they are, whatever they look like", function()
 		math.randomseed(20260404)
-		local rows = command.check({ description = "x", danger_level = "safe", run = print,
+		local rows = check({ description = "x", danger_level = "safe", run = print,
 			args = { { "words", "string", variadic = true } } }, { path = "commands/x.lua", name = "x" }).args
 		for _ = 1, ROUNDS do
 			local words = { "--" }

@@ -1,6 +1,6 @@
 -- The generated parts of the pages are those of the sources.
 
-local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/reference_spec%.lua$")
+local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/")
 
 local function read(path)
 	local f = assert(io.open(ROOT .. path, "rb"))
@@ -22,7 +22,7 @@ describe("the architecture's page", function()
 
 	it("names every table and column of the database of runs", function()
 		local found = 0
-		for _, migration in ipairs(require("runner.workflow.store.schema").MIGRATIONS) do
+		for _, migration in ipairs(require("runner.state.schema").MIGRATIONS) do
 			for name, columns in migration:gmatch "CREATE TABLE (%w+) (%b())" do
 				local row = page:match("\n| `" .. name .. "` |[^\n]*")
 				assert.truthy(row, "no table " .. name)
@@ -76,7 +76,7 @@ describe("the reference", function()
 	end)
 
 	it("lists every function, the first one as well", function()
-		local annotations = require "runner.annotations"
+		local annotations = require "runner.tools.annotations"
 		for name, place in pairs { methods = { "runner", "Context" }, process = { "runner", "Process" },
 			json = { "json", "json" }, fs = { "fs", "fs" } } do
 			local made = part(name)
@@ -87,17 +87,17 @@ describe("the reference", function()
 	end)
 
 	it("lists every key of a workflow file, every spelling of it, and every class of failures", function()
-		local keys = require "runner.workflow.keys"
+		local keys = require "runner.workflow.file.keys"
 		local made
 		for name, rows in pairs { workflow = keys.workflow, claude = keys.claude, any = keys.any, process = keys.process,
-			foreach = keys.own.foreach, parallel = keys.own.parallel, retry = require("runner.workflow.policy").keys } do
+			foreach = keys.own.foreach, parallel = keys.own.parallel, retry = require("runner.workflow.file.policy").keys } do
 			made = part("workflow-" .. name)
 			for key in pairs(rows) do
 				assert.truthy(made:find("`" .. key .. "`", 1, true), name .. " lacks " .. key)
 			end
 		end
 		made = part "workflow-failures"
-		for _, row in ipairs(require("runner.workflow.classify").table()) do
+		for _, row in ipairs(require("runner.workflow.kinds.classify").table()) do
 			assert.truthy(made:find("| " .. row.name .. " |", 1, true), row.name)
 		end
 	end)
@@ -110,7 +110,7 @@ describe("the reference", function()
 				assert.truthy(made:find("`" .. found .. "`", 1, true), found)
 			end
 		end
-		for _, row in ipairs(require("runner.flags").rows) do
+		for _, row in ipairs(require("runner.declare.flags").rows) do
 			assert.truthy(part("flags"):find("--" .. row.flag .. "`", 1, true), row.name)
 		end
 	end)

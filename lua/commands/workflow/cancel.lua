@@ -1,10 +1,10 @@
 -- runner workflow cancel ID: end a run, also one that another runner is executing.
 
-local codes = require "runner.workflow.codes"
+local exit_codes = require "runner.workflow.report.exit_codes"
 local host = require "runner.host"
-local owner = require "runner.workflow.store.owner"
-local report = require "runner.workflow.report"
-local store = require "runner.workflow.store"
+local owner = require "runner.state.owner"
+local report = require "runner.workflow.report.report"
+local store = require "runner.workflow.store.store"
 
 local WAIT_MS, LOOK_MS = 15000, 50
 local TELL = 'kill -TERM "$1"; kill -CONT "$1"' -- a run that Ctrl+Z has stopped hears nothing else
@@ -43,7 +43,7 @@ return {
 	args = {
 		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
 	},
-	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" }, NOT_FOUND = codes.of_id.NOT_FOUND,
+	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" }, NOT_FOUND = exit_codes.of_id.NOT_FOUND,
 		CONFLICT = { description = "The run has completed, or several have ids that begin so" } },
 	examples = { { description = "A run that hangs", command = "runner workflow cancel run_01J" } },
 	run = function(args, ctx)

@@ -1,6 +1,6 @@
 -- runner workflow check FILE: every problem of a workflow file, with its place.
 
-local start = require "runner.workflow.start"
+local start = require "runner.workflow.run.start"
 
 local function count(steps)
 	local n = 0

@@ -1,8 +1,8 @@
 -- runner workflow list: the runs in the store, newest first.
 
 local json = require "runner.json"
-local report = require "runner.workflow.report"
-local store = require "runner.workflow.store"
+local report = require "runner.workflow.report.report"
+local store = require "runner.workflow.store.store"
 
 -- What is stored of a run that its runner could not end any more is "running".
 local STORED = { interrupted = { "interrupted", "running" } }

@@ -1,11 +1,11 @@
 -- runner workflow logs ID [STEP]: what the programs of a run printed, attempt by attempt.
 
-local codes = require "runner.workflow.codes"
+local exit_codes = require "runner.workflow.report.exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
-local logs = require "runner.workflow.logs"
-local session = require "runner.session"
-local store = require "runner.workflow.store"
+local logs = require "runner.workflow.report.logs"
+local attempt = require "runner.core.attempt"
+local store = require "runner.workflow.store.store"
 
 local function text_of(rows)
 	local out = {}
@@ -22,11 +22,11 @@ local function text_of(rows)
 	return table.concat(out, "\n") .. "\n"
 end
 
-local function row_of(attempt)
-	local record = attempt.log and logs.read(attempt.log) or nil
+local function row_of(row)
+	local record = row.log and logs.read(row.log) or nil
 	return {
-		step = attempt.key, attempt = attempt.number, log = attempt.log, status = attempt.status, signal = attempt.signal,
-		code = attempt.code, message = attempt.message, missing = not record or nil,
+		step = row.key, attempt = row.number, log = row.log, status = row.status, signal = row.signal,
+		code = row.code, message = row.message, missing = not record or nil,
 		stdout = record and record.stdout, stderr = record and record.stderr,
 	}
 end
@@ -40,22 +40,22 @@ return {
 		{ "attempt", "integer", min = 1, description = "Only this attempt of it" },
 	},
 	columns = { "step", "attempt", "code", "log" },
-	exit_codes = codes.of_id,
+	exit_codes = exit_codes.of_id,
 	examples = { { description = "One step", command = "runner workflow logs run_01J build" } },
 	run = function(args, ctx)
 		local db <close> = store.open { readonly = true }
 		local run = db:find(args.id)
 		local rows = json.array {}
-		for _, attempt in ipairs(db:attempts(run.id, args.step)) do
-			if not args.attempt or attempt.number == args.attempt then
-				rows[#rows + 1] = row_of(attempt)
+		for _, row in ipairs(db:attempts(run.id, args.step)) do
+			if not args.attempt or row.number == args.attempt then
+				rows[#rows + 1] = row_of(row)
 			end
 		end
 		if args.step and not rows[1] then
 			ctx:fail("NOT_FOUND", ("Run %s has no attempt %sof a step '%s'"):format(run.id,
 				args.attempt and args.attempt .. " " or "", args.step), { suggestion = "runner workflow show " .. run.id })
 		end
-		session.texts.text = host.clean(text_of(rows))
+		attempt.texts.text = host.clean(text_of(rows))
 		return rows
 	end,
 }

@@ -2,9 +2,9 @@
 -- Nothing is run, and nothing is stored; what run would warn of is told.
 
 local host = require "runner.host"
-local schedule = require "runner.workflow.schedule"
-local session = require "runner.session"
-local start = require "runner.workflow.start"
+local step_policy = require "runner.workflow.run.step_policy"
+local attempt = require "runner.core.attempt"
+local start = require "runner.workflow.run.start"
 
 return {
 	description = "Show what a workflow would do",
@@ -22,10 +22,10 @@ return {
 	run = function(args)
 		local workflow = assert(start.load(args.file, true))
 		for _, text in ipairs(workflow.warnings) do
-			session.warn("WORKFLOW_WARNING", text)
+			attempt.warn("WORKFLOW_WARNING", text)
 		end
-		local plan = schedule.describe(workflow, start.seed(args), start.mask_of(workflow))
-		session.texts.text = host.clean(schedule.text(plan))
+		local plan = step_policy.describe(workflow, start.seed(args), start.mask_of(workflow))
+		attempt.texts.text = host.clean(step_policy.text(plan))
 		return plan
 	end,
 }

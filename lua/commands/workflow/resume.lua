@@ -1,9 +1,9 @@
 -- runner workflow resume ID: go on with a run where it stopped. Completed steps are
 -- not run again; a retry sequence goes on with the attempts already used.
 
-local codes = require "runner.workflow.codes"
-local drive = require "runner.workflow.drive"
-local start = require "runner.workflow.start"
+local exit_codes = require "runner.workflow.report.exit_codes"
+local drive = require "runner.workflow.run.drive"
+local start = require "runner.workflow.run.start"
 
 return {
 	description = "Go on with a run where it stopped",
@@ -16,7 +16,7 @@ return {
 		{ "retry_in_doubt", "boolean", description = "Run a step again though it may have done its work" },
 		{ "mark_done", "array", items = "string", description = "A step that has done its work, or need not: it is not run again" },
 	},
-	exit_codes = codes.of_run {
+	exit_codes = exit_codes.of_run {
 		NOT_FOUND = { description = "No run has this id, or its file is gone" },
 		CONFLICT = { description = "The run has completed or was cancelled, or its file has changed" },
 	},

@@ -1,9 +1,9 @@
 -- runner workflow run FILE: a workflow from its beginning to its end. Every
--- transition is in the store before it takes effect (lua/workflow/store.lua).
+-- transition is in the store before it takes effect (lua/workflow/store/store.lua).
 
-local codes = require "runner.workflow.codes"
-local drive = require "runner.workflow.drive"
-local start = require "runner.workflow.start"
+local exit_codes = require "runner.workflow.report.exit_codes"
+local drive = require "runner.workflow.run.drive"
+local start = require "runner.workflow.run.start"
 
 return {
 	description = "Run a workflow file",
@@ -15,7 +15,7 @@ return {
 		{ "var", "array", items = "string", description = "A variable of the workflow: name=value" },
 		{ "seed", "integer", min = 0, description = "Of the jitter between attempts; default: random" },
 	},
-	exit_codes = codes.of_run(),
+	exit_codes = exit_codes.of_run(),
 	examples = {
 		{ description = "A workflow with a variable", command = "runner workflow run review.yaml --var release=1.4.0" },
 	},

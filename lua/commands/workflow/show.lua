@@ -1,10 +1,10 @@
 -- runner workflow show ID: one run: its steps, attempts, errors and logs.
 
-local codes = require "runner.workflow.codes"
-local report = require "runner.workflow.report"
-local session = require "runner.session"
-local store = require "runner.workflow.store"
-local story = require "runner.workflow.story"
+local exit_codes = require "runner.workflow.report.exit_codes"
+local report = require "runner.workflow.report.report"
+local attempt = require "runner.core.attempt"
+local store = require "runner.workflow.store.store"
+local report_text = require "runner.workflow.report.report_text"
 
 local ALL = 1 << 40
 
@@ -15,12 +15,12 @@ return {
 		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
 		{ "full", "boolean", description = "Outputs of any length, not only their first 4096 bytes" },
 	},
-	exit_codes = codes.of_id,
+	exit_codes = exit_codes.of_id,
 	examples = { { description = "Why it failed", command = "runner workflow show run_01J" } },
 	run = function(args)
 		local db <close> = store.open { readonly = true }
 		local data = report.full(db, args.id, args.full and ALL or nil)
-		session.texts.text = story.text(data)
+		attempt.texts.text = report_text.text(data)
 		return data
 	end,
 }

@@ -1,7 +1,7 @@
 -- runner workflow stats: attempts, retries and waits over all runs, by code and by step.
 
 local host = require "runner.host"
-local store = require "runner.workflow.store"
+local store = require "runner.workflow.store.store"
 
 return {
 	description = "Count attempts, retries and waits of all runs",

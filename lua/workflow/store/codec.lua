@@ -1,4 +1,4 @@
--- workflow.store.codec: values of Lua in columns of the database of runs, and back. JSON
+-- codec: values of Lua in columns of the database of runs, and back. JSON
 -- with one addition: bytes that JSON can't hold (NUL, ANSI, invalid UTF-8) survive,
 -- since a variable must mean the same after `resume`.
 

@@ -1,8 +1,8 @@
--- workflow.store.queries: what is read from the database of runs. Every function is a
+-- queries: what is read from the database of runs. Every function is a
 -- method of the store (`db:list{…}`); none writes.
 
 local codec = require "runner.workflow.store.codec"
-local errors = require "runner.errors"
+local errors = require "runner.core.errors"
 local json = require "runner.json"
 
 local M = {}
@@ -45,7 +45,7 @@ local function nearest(database, id)
 		beginnings[i] = row.id:lower():gsub("^run_", ""):sub(1, #wanted)
 		ids[beginnings[i]] = ids[beginnings[i]] or row.id
 	end
-	return ids[require("runner.suggest").nearest(wanted, beginnings, 1)[1]]
+	return ids[require("runner.core.suggest").nearest(wanted, beginnings, 1)[1]]
 end
 
 local function raise_ambiguous(prefix, found)

@@ -1,0 +1,206 @@
+-- errors: the error object of the library, and turning anything that was raised
+-- into one. Loaded in every worker. It decides nothing about exit numbers or
+-- default hints: that is the registry's (src/common/codes.def).
+
+local M = {}
+
+---@class runner.Error
+---@field code string error code, `^[A-Z][A-Z0-9_]+$`
+---@field message string
+---@field retryable? boolean|"maybe" may the identical call be made again safely?
+---@field retry_after_ms? integer
+---@field retry_strategy? "immediate"|"linear_backoff"|"exponential_backoff"
+---@field retries_exhausted? integer
+---@field side_effects? "none"|"partial"|"complete"
+---@field phase? string
+---@field fix_required? string
+---@field fix_command? string
+---@field suggestion? string
+---@field detail? string
+---@field errors? table[]
+---@field context? table
+---@field data? any
+local Error = {}
+Error.__index = Error
+Error.__name = "runner.Error"
+M.Error = Error
+
+function Error.__tostring(e)
+	return tostring(e.code) .. ": " .. tostring(e.message)
+end
+
+local function one_of(...)
+	local known = {}
+	for _, v in ipairs({ ... }) do
+		known[v] = v
+	end
+	return function(v)
+		return known[v]
+	end
+end
+
+local function of_type(name)
+	return function(v)
+		if type(v) == name then
+			return v
+		end
+	end
+end
+
+local function count(v)
+	local n = type(v) == "number" and v >= 0 and v < 2 ^ 53 and math.ceil(v)
+	return n or nil
+end
+
+local function anything(v)
+	return v
+end
+
+local text = of_type("string")
+
+-- A list of problems, a table each; an empty one says nothing.
+local function rows(v)
+	if type(v) ~= "table" or type(v[1]) ~= "table" then
+		return nil
+	end
+	for _, row in ipairs(v) do
+		if type(row) ~= "table" then
+			return nil
+		end
+	end
+	return v
+end
+
+-- Facts by name.
+local function facts(v)
+	return type(v) == "table" and v[1] == nil and v or nil
+end
+
+-- What a field may hold: a function giving the value to keep, or nil to drop it.
+local FIELDS = {
+	retryable = one_of(true, false, "maybe"),
+	retry_after_ms = count,
+	retry_strategy = one_of("immediate", "linear_backoff", "exponential_backoff"),
+	retries_exhausted = count,
+	side_effects = one_of("none", "partial", "complete"),
+	phase = text,
+	fix_required = text,
+	fix_command = text,
+	suggestion = text,
+	detail = text,
+	errors = rows,
+	context = facts,
+	data = anything,
+}
+M.fields = FIELDS
+
+local OURS = { phase = true, retries_exhausted = true } -- a script doesn't say these
+
+---Is `name` shaped like an error code: `^[A-Z][A-Z0-9_]+$`, at most 64 bytes?
+---@param name any
+---@return boolean
+function M.well_formed(name)
+	return type(name) == "string" and #name <= 64 and name:find("^[A-Z][A-Z0-9_]+$") ~= nil
+end
+
+---Make an error object; it is not raised. Of `fields` those that an error knows
+---are kept, and a value that the wire format forbids (retryable = "often") is
+---left out, so that the registry's default stands instead.
+---@param code string
+---@param message? string default: the code
+---@param fields? table
+---@return runner.Error
+function M.new(code, message, fields)
+	local e = { code = code, message = message == nil and code or tostring(message) }
+	for name, accept in next, FIELDS do
+		e[name] = accept(fields and fields[name])
+	end
+	return setmetatable(e, Error)
+end
+
+---The names in what a script gave ctx:fail that its error can't hold, in order.
+---@param fields table
+---@return string[]
+function M.refused(fields)
+	local out = {}
+	for name, v in next, fields do
+		local nothing = name == "errors" and type(v) == "table" and next(v) == nil
+		if OURS[name] or not FIELDS[name] or FIELDS[name](v) == nil and not nothing then
+			out[#out + 1] = name
+		end
+	end
+	table.sort(out, function(a, b)
+		return tostring(a) < tostring(b)
+	end)
+	return out
+end
+
+---The error of a file that can't be used, COMMAND_INVALID.
+---@param path string
+---@param message string
+---@param fields? table
+---@return runner.Error
+function M.invalid_file(path, message, fields)
+	fields = fields or {}
+	fields.phase, fields.context = "validation", { path = path }
+	return M.new("COMMAND_INVALID", message, fields)
+end
+
+---@param v any
+---@return boolean
+function M.is(v)
+	return getmetatable(v) == Error
+end
+
+---Raise an error object: catchable by pcall like any other.
+---@param code string
+---@param message? string
+---@param fields? table
+---@param level? integer whose position becomes `detail` (1: the caller of raise); default: nobody's
+function M.raise(code, message, fields, level)
+	local e = M.new(code, message, fields)
+	local at = level and not e.detail and debug.getinfo(level + 1, "Sl")
+	if at and at.currentline > 0 then
+		e.detail = at.short_src .. ":" .. at.currentline
+	end
+	error(e, 0)
+end
+
+-- May raise itself: __index and __tostring belong to whoever made the value.
+local function convert(raised, traceback)
+	local kind = type(raised)
+	if kind == "table" and M.well_formed(raised.code) then
+		return M.new(raised.code, raised.message, raised)
+	elseif raised == "not enough memory" then
+		return M.new("MEMORY_LIMIT", "The command ran out of memory", { detail = traceback })
+	end
+	local meta = getmetatable(raised)
+	local message
+	if kind == "string" or kind == "number" then
+		message = tostring(raised)
+	elseif kind == "table" and type(raised.message) == "string" then
+		message = raised.message
+	elseif type(meta) == "table" and meta.__tostring then
+		message = tostring(raised)
+	else
+		message = "The command raised a " .. kind .. " value instead of an error"
+	end
+	return M.new("INTERNAL_ERROR", message, { detail = traceback })
+end
+
+---The error object for anything that was raised; never raises. A string becomes
+---INTERNAL_ERROR with its `file:line` kept and the traceback as detail; a table
+---with a well-formed `code` is believed.
+---@param raised any
+---@param traceback? string
+---@return runner.Error
+function M.normalise(raised, traceback)
+	local ok, e = pcall(convert, raised, traceback)
+	if ok then
+		return e
+	end
+	return M.new("INTERNAL_ERROR", "The command raised a " .. type(raised) .. " that can't be shown",
+		{ detail = traceback })
+end
+
+return M

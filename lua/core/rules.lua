@@ -1,0 +1,134 @@
+-- rules: what may stand in a table that an author wrote: a rule per key, a function
+-- that gives the value to keep, or nil to refuse it. Loaded in every worker. What
+-- is refused is reported by reason; the words are lua/declare/declaration.lua's.
+
+local M = {}
+
+function M.text(v)
+	return type(v) == "string" and v:find("%S") and utf8.len(v) and v or nil
+end
+
+function M.flag(v)
+	if type(v) == "boolean" then
+		return v
+	end
+end
+
+function M.anything(v)
+	return v
+end
+
+function M.of_type(name)
+	return function(v)
+		return type(v) == name and v or nil
+	end
+end
+
+function M.one_of(...)
+	local known = {}
+	for _, v in ipairs({ ... }) do
+		known[v] = v
+	end
+	return function(v)
+		return known[v]
+	end
+end
+
+function M.matching(pattern, most)
+	return function(v)
+		return type(v) == "string" and #v <= most and v:find(pattern) and v or nil
+	end
+end
+
+---Can this word be part of a command's name?
+---@param word string
+---@return boolean
+function M.is_command_word(word)
+	return #word <= 64 and word:find("^[%w][%w_-]*$") ~= nil
+end
+
+local TEN_YEARS = 315576000 -- s; as duration_parse()
+
+---A declared duration in ms: text as users write it, or a number of seconds.
+---0 is "no limit" where a limit is meant.
+---@param v any
+---@return integer? ms nil: no duration
+function M.duration(v)
+	if type(v) == "string" then
+		return require("runner.host").duration(v)
+	elseif type(v) == "number" and v >= 0 and v <= TEN_YEARS then
+		local ms = math.floor(v * 1000 + 0.5)
+		return v > 0 and math.max(ms, 1) or 0
+	end
+end
+
+function M.whole(least, most)
+	return function(v)
+		return math.type(v) == "integer" and v >= least and v <= most and v or nil
+	end
+end
+
+---Is it a list 1..n, n from `least` to `most`, of things that `accept` keeps?
+---@param v any
+---@param least integer
+---@param most number
+---@param accept fun(item: any): any
+---@return any[]? kept
+function M.list(v, least, most, accept)
+	if type(v) ~= "table" then
+		return nil
+	end
+	local out, count = {}, 0
+	for _ in next, v do
+		count = count + 1
+	end
+	for i = 1, count do -- #v says nothing about a table with holes
+		local item, kept = rawget(v, i), nil
+		if item ~= nil then
+			kept = accept(item)
+		end
+		if kept == nil then
+			return nil
+		end
+		out[i] = kept
+	end
+	return count >= least and count <= most and out or nil
+end
+
+function M.list_of(accept, least)
+	return function(v)
+		return M.list(v, least, math.huge, accept)
+	end
+end
+
+---One table by its rules; a rule that is text is another name of the key that it
+---names. Unknown and refused keys are reported, the others returned.
+---@param rules table<any, function|string>
+---@param kind string which words apply
+---@param declared any
+---@param prefix? string where it stands, "args.keep"
+---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
+---@return table kept
+function M.accept(rules, kind, declared, prefix, report)
+	local out = {}
+	if type(declared) ~= "table" then
+		report(kind, prefix, nil, "table", declared)
+		return out
+	end
+	for key, v in next, declared do
+		local rule, value = rules[key], nil
+		if type(rule) == "string" then
+			key, rule = rule, rules[rule]
+		end
+		if rule then
+			value = rule(v)
+		end
+		if value == nil then
+			report(kind, prefix, key, rule and "refused" or "unknown", v)
+		end
+		out[key] = value
+	end
+	return out
+end
+
+return M

@@ -1,0 +1,154 @@
+-- parser: YAML text → nodes that know their line and column. Over the event parser
+-- of Debian's lua-yaml (libyaml), which is loaded on first use. Values are YAML
+-- 1.2's. It bounds what it takes: size, depth, and what aliases may repeat. It
+-- knows nothing of workflows.
+
+local compose = require("runner.core.yaml.compose").compose
+local errors = require "runner.core.errors"
+
+local M = {}
+
+local MAX_BYTES = 4 << 20
+
+---@class runner.yaml.Problem
+---@field line integer
+---@field column integer in characters
+---@field message string
+
+---@class runner.yaml.Node
+---@field kind "map"|"list"|"text"|"integer"|"number"|"boolean"|"null"
+---@field line integer
+---@field column integer in characters
+---@field size integer nodes in it, itself included
+---@field height integer levels below it
+---@field entries? runner.yaml.Entry[] of a map, as written; merged ones last
+---@field keys? table<string, runner.yaml.Entry> of a map
+---@field items? runner.yaml.Node[] of a list
+---@field text? string of a scalar, whatever it means: as written, without quotes
+---@field value? any of a scalar; nil for null
+---@field style? "PLAIN"|"SINGLE_QUOTED"|"DOUBLE_QUOTED"|"LITERAL"|"FOLDED"
+---@field exact? boolean does its text stand in one line as it is?
+
+---@class runner.yaml.Entry
+---@field key string
+---@field line integer of the key
+---@field column integer of the key
+---@field node runner.yaml.Node the value
+---@field merged? boolean << brought it
+
+-- --- the binding ---------------------------------------------------------------------------
+
+local loaded
+
+-- Only the C module, and only from an absolute path: neither a script's
+-- package.path nor a yaml.so in the working directory comes into it.
+local function open()
+	local folders = {}
+	for template in package.cpath:gmatch("[^;]+") do
+		folders[#folders + 1] = template:sub(1, 1) == "/" and template or nil
+	end
+	local path = package.searchpath("yaml", table.concat(folders, ";"))
+	local init = path and require("runner.host").loadlib(path, "luaopen_yaml")
+	if not init then
+		errors.raise("PRECONDITION", "Workflow files need the Lua module 'yaml', which is not installed", {
+			suggestion = "apt-get install lua-yaml", fix_required = "Install lua-yaml for Lua 5.4",
+		})
+	end
+	return init()
+end
+
+-- --- the module ------------------------------------------------------------------------
+
+-- The problem that ended the reading; anything else is raised on.
+local function verdict(raised, text)
+	local problem = type(raised) == "table" and raised.yaml or require("runner.core.yaml.messages").explain(raised, text)
+	if not problem then
+		error(raised, 0)
+	end
+	return problem
+end
+
+---Read one document. Where the text can't be read to its end there is no node;
+---else there is one, and the problems are those that reading could pass over.
+---@param text string
+---@return runner.yaml.Node? root, runner.yaml.Problem[] problems
+function M.parse(text)
+	if #text > MAX_BYTES then
+		return nil, { { line = 1, column = 1, message = "the text is longer than 4 MiB, the most that is read" } }
+	end
+	local bad = require("runner.core.yaml.messages").bytes(text)
+	if bad then
+		return nil, { bad }
+	end
+	loaded = loaded or open()
+	local problems = {}
+	local ok, root = pcall(compose, loaded.parser(text), problems, text)
+	if not ok then
+		problems[#problems + 1] = verdict(root, text)
+		return nil, problems
+	end
+	return root, problems
+end
+
+---The Lua value of a node: lists marked as JSON arrays, null as json.null.
+---@param node runner.yaml.Node
+---@return any
+function M.value(node)
+	local json, out = require "runner.json", {}
+	if node.kind == "null" then
+		return json.null
+	elseif node.kind == "list" then
+		for i, item in ipairs(node.items) do
+			out[i] = M.value(item)
+		end
+		return json.array(out)
+	elseif node.kind == "map" then
+		for _, entry in ipairs(node.entries) do
+			out[entry.key] = M.value(entry.node)
+		end
+		return out
+	end
+	return node.value
+end
+
+---The lines of a text, for yaml.place.
+---@param text string
+---@return string[]
+function M.lines(text)
+	local out = {}
+	for line in (text .. "\n"):gmatch("([^\n]*)\n") do
+		out[#out + 1] = line
+	end
+	return out
+end
+
+-- A literal block is indented as its first line that is not blank.
+local function literal_place(node, offset, lines)
+	local before = node.text:sub(1, offset - 1)
+	local _, newlines = before:gsub("\n", "")
+	local first = node.line + 1
+	while lines[first] and not lines[first]:find("%S") do
+		first = first + 1
+	end
+	local indent = lines[first] and #lines[first]:match("^ *") or 0
+	return node.line + 1 + newlines, indent + utf8.len(before:match("[^\n]*$")) + 1
+end
+
+---Where byte `offset` (from 1) of a scalar's text stands in the source; where
+---that can't be told, because lines were folded or escapes read, where the scalar
+---begins.
+---@param node runner.yaml.Node
+---@param offset integer
+---@param lines string[] of the source
+---@return integer line, integer column
+function M.place(node, offset, lines)
+	if node.style == "LITERAL" then
+		return literal_place(node, offset, lines)
+	elseif not node.exact then
+		return node.line, node.column
+	end
+	local quote = node.style == "PLAIN" and 0 or 1
+	return node.line, node.column + quote + (utf8.len(node.text, 1, offset - 1) or 0)
+end
+
+return M

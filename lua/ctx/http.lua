@@ -1,0 +1,380 @@
+-- http: ctx:http, loaded on first use. It sends a checked request through the
+-- C half (runner.http_client), follows redirects, and says in the registry's
+-- codes what went wrong. No error text of its own holds a credential.
+
+local client = require "runner.http_client"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local requests = require "runner.ctx.http_request"
+local urls = require "runner.ctx.http_url"
+
+local M = {}
+
+local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+local CODES = {
+	[401] = "AUTH_REQUIRED", [402] = "PAYMENT_REQUIRED", [403] = "PERMISSION_DENIED",
+	[404] = "NOT_FOUND", [408] = "TIMEOUT", [409] = "CONFLICT", [410] = "NOT_FOUND",
+	[429] = "RATE_LIMITED", [504] = "TIMEOUT",
+}
+
+local REASONS = {
+	[400] = "Bad Request", [401] = "Unauthorized", [402] = "Payment Required", [403] = "Forbidden",
+	[404] = "Not Found", [405] = "Method Not Allowed", [406] = "Not Acceptable",
+	[407] = "Proxy Authentication Required", [408] = "Request Timeout", [409] = "Conflict",
+	[410] = "Gone", [411] = "Length Required", [412] = "Precondition Failed",
+	[413] = "Content Too Large", [414] = "URI Too Long", [415] = "Unsupported Media Type",
+	[416] = "Range Not Satisfiable", [417] = "Expectation Failed", [421] = "Misdirected Request",
+	[422] = "Unprocessable Content", [423] = "Locked", [424] = "Failed Dependency",
+	[425] = "Too Early", [426] = "Upgrade Required", [428] = "Precondition Required",
+	[429] = "Too Many Requests", [431] = "Request Header Fields Too Large",
+	[451] = "Unavailable For Legal Reasons", [500] = "Internal Server Error",
+	[501] = "Not Implemented", [502] = "Bad Gateway", [503] = "Service Unavailable",
+	[504] = "Gateway Timeout", [505] = "HTTP Version Not Supported",
+	[506] = "Variant Also Negotiates", [507] = "Insufficient Storage", [508] = "Loop Detected",
+	[510] = "Not Extended", [511] = "Network Authentication Required",
+}
+
+-- What the C half calls a kind of failure, for the reader.
+local KINDS = {
+	ca_file = { "The CA certificates for %s can't be loaded",
+		"Check the file that CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE or SSL_CERT_FILE names" },
+	certificate = { "The certificate of %s is not trusted",
+		"Mend the server's certificate, or name the file of your own CA in SSL_CERT_FILE" },
+	connect = { "No connection to %s", "Is the server running, and are host and port right?" },
+	broken = { "The connection to %s broke" },
+	login = { "%s refused the login" },
+	memory = { "Not enough resources for a request to %s" },
+	other = { "The request to %s failed" },
+	protocol = { "%s does not answer in HTTP", "Is it an HTTP server, and is http:// or https:// the right one?" },
+	proxy = { "The proxy on the way to %s can't be reached",
+		"Check http_proxy, https_proxy and no_proxy" },
+	resolve = { "The host of %s can't be resolved", "Is the host name right?" },
+	tls = { "No TLS connection to %s" },
+	too_large = { "The answer of %s is too large (16 MiB at most)", "Ask for less: a page, a range, a filter" },
+	tunnel = { "The proxy refused the way to %s",
+		"Put user and password for the proxy into https_proxy, or exclude the host with no_proxy" },
+	url = { "%s is no valid URL" },
+}
+
+local BODY_SHOWN = 1024 -- bytes of an error's body in its context
+
+-- What libraries and servers say may echo what was sent.
+local function scrub(text, secrets)
+	for _, secret in ipairs(secrets) do
+		if #secret >= 3 then
+			text = text:gsub(secret:gsub("%p", "%%%0"), "***")
+		end
+	end
+	text = text:gsub("//[^/%s@]*@", "//***@")
+	return (text:gsub("([Bb]asic )[%w+/=]+", "%1***"):gsub("([Bb]earer )[%w%p]+", "%1***"))
+end
+
+local function parse_headers(head)
+	local headers = {}
+	for name, value in head:gmatch("\n([^:%s]+):[ \t]*([^\r\n]*)") do
+		name, value = name:lower(), value:match("^(.-)%s*$")
+		headers[name] = headers[name] and headers[name] .. ", " .. value or value
+	end
+	return headers
+end
+
+local function is_json(headers)
+	local kind = (headers["content-type"] or ""):lower():match("^[^;%s]*")
+	return kind == "application/json" or kind:find("%+json$") ~= nil
+end
+
+local function is_text(headers)
+	return is_json(headers) or (headers["content-type"] or ""):lower():find("^text/") ~= nil
+end
+
+local function add_json(result)
+	if not is_json(result.headers) or result.body == "" then
+		return
+	end
+	local value, why = require("runner.json").decode(result.body)
+	if value == nil then
+		result.json_error = why
+	else
+		result.json = value
+	end
+end
+
+local function to_result(request, reply, started)
+	local result = {
+		ok = true,
+		status = reply.status,
+		headers = parse_headers(reply.head or ""),
+		body = reply.body or "",
+		url = urls.text(request.url),
+		duration_ms = math.floor(host.now() - started + 0.5),
+	}
+	add_json(result)
+	return result
+end
+
+local function base_context(request, status)
+	return {
+		url = urls.masked(request.url),
+		method = request.method,
+		status = status,
+		proxy = urls.shown_proxy(request.url),
+	}
+end
+
+-- Cut to whole characters.
+local function excerpt(body)
+	return #body > BODY_SHOWN and (body:sub(1, BODY_SHOWN):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")) or body
+end
+
+---The error code of an HTTP status; nil for one that is no failure.
+---@param status integer
+---@return string?
+function M.code_of(status)
+	return CODES[status] or (status >= 500 and "UNAVAILABLE") or (status >= 400 and "PRECONDITION") or nil
+end
+
+local function status_failure(request, result)
+	local code = M.code_of(result.status)
+	if not code then
+		return nil
+	end
+	local retry_after = result.headers["retry-after"]
+	local reason = REASONS[result.status]
+	local context = base_context(request, result.status)
+	if is_text(result.headers) and result.body ~= "" then
+		context.body = excerpt(scrub(result.body, request.secrets))
+	end
+	return errors.new(code, ("%d%s from %s"):format(result.status, reason and " " .. reason or "",
+		urls.brief(request.url)), {
+		context = context,
+		retry_after_ms = retry_after and client.retry_after(retry_after, result.headers.date),
+		suggestion = result.status == 407 and KINDS.tunnel[2] or nil,
+	})
+end
+
+local LIMITS = {
+	attempt = function(request)
+		return ("No complete answer from %s before the command's deadline"):format(urls.brief(request.url))
+	end,
+	connect_timeout = function(request)
+		return ("No connection to %s within %s"):format(urls.brief(request.url),
+			host.duration_text(request.connect_timeout_ms))
+	end,
+	timeout = function(request)
+		return ("No complete answer from %s within %s"):format(urls.brief(request.url),
+			host.duration_text(request.timeout_ms))
+	end,
+}
+
+-- May the server have done the work although no answer came?
+local function uncertain(request, details)
+	local sent = details.kind == "broken" or (details.kind == "timeout" and details.limit)
+	return sent and not request.repeatable
+end
+
+local function refine(code, details)
+	local tunnel = details.proxy_status or 0
+	if details.kind == "timeout" then
+		details.limit = details.limit or "connect_timeout"
+	elseif tunnel >= 400 and tunnel < 500 then
+		details.kind, code = "tunnel", "PRECONDITION"
+	end
+	return code
+end
+
+local function transport_context(request, text, details)
+	local context = base_context(request, details.status)
+	context.library_code = details.library_code
+	context.library_number = details.library_number
+	context.library_message = text
+	context.proxy_status = details.proxy_status
+	context.limit = details.limit
+	return context
+end
+
+local function transport_failure(request, message, code, details)
+	local doubt = uncertain(request, details)
+	code = refine(code, details)
+	local words = KINDS[details.kind] or KINDS.other
+	local text = scrub(message, request.secrets)
+	local retryable
+	if code == "PRECONDITION" then
+		retryable = false
+	elseif doubt then
+		retryable = "maybe"
+	end
+	local limit = LIMITS[details.limit]
+	local summary = limit and limit(request) or words[1]:format(urls.brief(request.url)) .. ": " .. text
+	return errors.new(code, summary, {
+		context = transport_context(request, text, details),
+		suggestion = words[2],
+		fix_required = details.kind == "too_large" and words[2] or nil,
+		retryable = retryable,
+		side_effects = doubt and "partial" or nil,
+	})
+end
+
+local function raise_no_library(why)
+	errors.raise("PRECONDITION", "ctx:http needs libcurl, and it can't be opened: " .. why, {
+		retryable = false,
+		suggestion = "Install the Debian package libcurl4 (or libcurl3-gnutls)",
+		fix_required = "Install libcurl",
+		fix_command = "apt-get install libcurl4",
+	})
+end
+
+local function perform(request, left_ms)
+	local url = request.url
+	local proxy, no_proxy = urls.proxy(url)
+	local reply, message, code, details = client.perform({
+		url = urls.text(url),
+		method = request.method,
+		headers = requests.header_lines(request),
+		body = request.body or nil,
+		user = request.user or nil,
+		password = request.user and request.password or nil,
+		proxy = proxy or "",
+		no_proxy = no_proxy or "",
+		ca = urls.ca(),
+		timeout_ms = left_ms,
+		connect_timeout_ms = request.connect_timeout_ms,
+	})
+	if not reply and details.kind == "library" then
+		raise_no_library(message)
+	end
+	if not reply then
+		return nil, transport_failure(request, message, code, details)
+	end
+	return reply
+end
+
+local function redirect_failure(request, reply, why)
+	local context = base_context(request, reply.status)
+	return errors.new("PRECONDITION", ("%d from %s: %s"):format(reply.status, urls.brief(request.url), why), {
+		context = context,
+		retryable = false,
+		suggestion = "Ask for the final URL, or set follow = false to see the redirect",
+	})
+end
+
+-- The next request, or nil when the answer stands, or nil and a failure.
+local function next_hop(request, reply, hops)
+	if not (request.follow and REDIRECTS[reply.status] and reply.redirect) then
+		return nil
+	end
+	local url, why = urls.parse(reply.redirect)
+	if not url then
+		return nil, redirect_failure(request, reply, "it redirects to a URL that is not followed: " .. why)
+	elseif hops >= request.max_redirects then
+		return nil, redirect_failure(request, reply, ("more than %d redirects"):format(request.max_redirects))
+	end
+	return requests.redirected(request, reply.status, url)
+end
+
+local function left_of(request, started)
+	if request.timeout_ms == 0 then
+		return 0
+	end
+	return math.max(1, request.timeout_ms - math.floor(host.now() - started))
+end
+
+-- One request with its redirects: a result, and what is wrong with it or nil.
+local function exchange(request)
+	local started = host.now()
+	for hops = 0, request.max_redirects do
+		local reply, failure = perform(request, left_of(request, started))
+		if not reply then
+			return to_result(request, {}, started), failure
+		end
+		local following, refusal = next_hop(request, reply, hops)
+		if not following then
+			local result = to_result(request, reply, started)
+			return result, refusal or status_failure(request, result)
+		end
+		request = following
+	end
+	error("unreachable: next_hop counts the redirects")
+end
+
+local function loop_policy(retry)
+	local policy = {}
+	for key, value in pairs(retry) do
+		policy[key] = value
+	end
+	policy.any_method = nil
+	return policy
+end
+
+local function with_retries(ctx, request, once)
+	if not request.retry then
+		return once()
+	elseif request.repeatable then
+		return require("runner.ctx.retry").loop(ctx, loop_policy(request.retry), once, true)
+	end
+	if ctx and ctx.warn then
+		ctx:warn("RETRY_IGNORED", ("ctx:http does not repeat %s by itself; set retry.any_method = true if the server "
+			.. "bears being asked twice"):format(request.method))
+	end
+	return once()
+end
+
+---@class runner.HttpSpec
+---@field url string http:// or https://
+---@field method? string default GET, or POST with a body
+---@field query? table<string, string|number|boolean|table> appended to the url; a list repeats its name
+---@field headers? table<string, string|number|string[]>
+---@field body? string
+---@field json? any encoded as the body, with its Content-Type
+---@field auth? string[]|{user: string, password: string} Basic authentication
+---@field bearer? string
+---@field timeout? string|number the whole request with its redirects, default "30s"
+---@field connect_timeout? string|number default "10s"
+---@field follow? boolean follow redirects, default true
+---@field max_redirects? integer 0 to 10, default 10
+---@field check? boolean raise on failure, default true
+---@field retry? table a policy as in ctx:retry; any_method = true for POST and PATCH as well
+
+---@class runner.HttpResult
+---@field ok boolean
+---@field status? integer nil when no answer came
+---@field headers table<string, string> lower-case names; repeated ones joined by ", "
+---@field body string
+---@field json? any the decoded body, when its Content-Type says JSON
+---@field json_error? string why it could not be decoded
+---@field url string the last one, after redirects
+---@field duration_ms integer
+---@field error? runner.Error with check = false
+
+---Send a request. A failure raises an error with the registry's code (429 is
+---RATE_LIMITED, 5xx UNAVAILABLE, no connection NETWORK_ERROR …), Retry-After as
+---its `retry_after_ms` and the facts as `context`; with check = false it comes
+---back as `error` of the result. A wrong spec always raises INVALID_ARGUMENT.
+---@param ctx table
+---@param spec runner.HttpSpec
+---@return runner.HttpResult
+function M.http(ctx, spec)
+	local request = requests.build(spec)
+	local result, failure
+	local function once()
+		result, failure = exchange(request)
+		if failure then
+			error(failure, 0)
+		end
+		return result
+	end
+	if request.check then
+		return with_retries(ctx, request, once)
+	end
+	local ok, raised = pcall(with_retries, ctx, request, once)
+	-- A loop may raise a copy of the failure; its context is the same table.
+	if ok then
+		return result
+	elseif not (errors.is(raised) and failure and raised.context == failure.context) then
+		error(raised, 0)
+	end
+	result.ok, result.error = false, raised
+	return result
+end
+
+return M

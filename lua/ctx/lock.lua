@@ -1,0 +1,207 @@
+-- lock: ctx:lock, one holder at a time between processes. Loaded on first use.
+-- The lock itself is the system's (runner.fs: flock), so it ends with the
+-- process of the attempt, however that ends; nothing is ever cleaned up.
+
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local attempt = require "runner.core.attempt"
+
+local M = {}
+
+local WAIT_DEFAULT_MS = 10000
+local SLICE_FIRST_MS, SLICE_MOST_MS = 100, 1000
+local MARGIN_MS = 100 -- the answer "held" must come before the deadline does
+
+-- Handles of this attempt, by path. They stay here, so that the collector does
+-- not release a lock whose handle the script didn't keep.
+local held = {}
+
+---@class runner.Lock
+---@field path string the lock file
+local Lock = {}
+Lock.__index = Lock
+Lock.__name = "runner.Lock"
+
+---Give the lock back; again is fine. The end of the attempt does it as well.
+function Lock:release()
+	local handle = rawget(self, "_handle")
+	if handle then
+		self._handle = nil
+		held[self.path] = nil
+		handle:release()
+	end
+end
+
+Lock.__close = Lock.release
+
+-- --- where ---------------------------------------------------------------------
+
+-- One file name for each lock name: what is no plain character becomes %XX.
+local function file_name(name)
+	local plain = name:gsub("[^%w._-]", function(c)
+		return ("%%%02X"):format(c:byte())
+	end)
+	if #plain > 200 then
+		plain = plain:sub(1, 180) .. "-" .. host.digest(name)
+	end
+	return plain .. ".lock"
+end
+
+-- The state directory comes first: it is the same one for a login and for cron,
+-- where XDG_RUNTIME_DIR is missing.
+local function directories()
+	local home, list = os.getenv "HOME", {}
+	local function add(base, rest)
+		if base and base:sub(1, 1) == "/" then
+			list[#list + 1] = base .. rest
+		end
+	end
+	add(os.getenv "XDG_STATE_HOME", "/runner/locks")
+	if not list[1] then
+		add(home, "/.local/state/runner/locks")
+	end
+	add(os.getenv "XDG_RUNTIME_DIR", "/runner/locks")
+	return list
+end
+
+local function default_path(name)
+	local why = "neither HOME, XDG_STATE_HOME nor XDG_RUNTIME_DIR is set"
+	for _, dir in ipairs(directories()) do
+		local ok, message = fs.mkdirs(dir, 448) -- 0700
+		if ok then
+			return dir .. "/" .. file_name(name)
+		end
+		why = message
+	end
+	errors.raise("PRECONDITION", ("No place for the lock '%s': %s"):format(name, why),
+		{ suggestion = "Set XDG_STATE_HOME to a directory you may write to, or give ctx:lock a `path`" })
+end
+
+-- --- options ---------------------------------------------------------------------
+
+local KNOWN = {
+	wait = function(v) return type(v) == "string" or type(v) == "number" end,
+	shared = function(v) return type(v) == "boolean" end,
+	path = function(v) return type(v) == "string" and v ~= "" end,
+	code = errors.well_formed,
+}
+
+local function wait_ms_of(wait)
+	if wait == nil then
+		return WAIT_DEFAULT_MS
+	end
+	local ms = type(wait) == "number" and wait * 1000 or host.duration(tostring(wait))
+	if not (ms and ms >= 0) then
+		error(('ctx:lock: wait = %s is no duration: write "10s" or a number of seconds'):format(tostring(wait)), 4)
+	end
+	return ms
+end
+
+local function read_options(name, opts)
+	if type(name) ~= "string" or name == "" then
+		error("ctx:lock needs a name, such as the target it protects", 3)
+	end
+	if type(opts) ~= "table" then
+		error(('ctx:lock: the options are a table such as { wait = "10s" }, not a %s'):format(type(opts)), 3)
+	end
+	for key, value in next, opts do
+		if not KNOWN[key] then
+			error(("ctx:lock: unknown option '%s' (wait, shared, path, code)"):format(tostring(key)), 3)
+		elseif not KNOWN[key](value) then
+			error(("ctx:lock: %s = %s can't be used"):format(key, tostring(value)), 3)
+		end
+	end
+	return {
+		name = name, path = opts.path or default_path(name), shared = opts.shared and true or false,
+		wait_ms = wait_ms_of(opts.wait), code = opts.code or "LOCK_HELD",
+	}
+end
+
+-- --- waiting -----------------------------------------------------------------------
+
+-- ms that may pass until we must answer.
+local function time_left(lock, started)
+	local left = lock.wait_ms - (host.now() - started)
+	local until_deadline = host.remaining()
+	return until_deadline and math.min(left, until_deadline - MARGIN_MS) or left
+end
+
+-- Each slice is one repetition (meta.retries, --retries); within it the file is
+-- looked at every few ms, so that a freed lock is taken at once.
+local function wait_for(lock)
+	local started, slice = host.now(), SLICE_FIRST_MS
+	local handle, why, about = fs.lock(lock.path, { shared = lock.shared })
+	while why == "held" and attempt.budget() ~= 0 do
+		local left = time_left(lock, started)
+		if left < 1 then
+			break
+		end
+		attempt.note_repeat()
+		handle, why, about = fs.lock(lock.path,
+			{ shared = lock.shared, wait_ms = math.floor(math.min(slice, left)) })
+		slice = math.min(slice * 2, SLICE_MOST_MS)
+	end
+	return handle, why, about
+end
+
+-- A wait of ours is no silence. Cancellation passes through: then nobody counts.
+local function take(lock)
+	host.hold(1)
+	local handle, why, about = wait_for(lock)
+	host.hold(-1)
+	return handle, why, about
+end
+
+-- --- failures ------------------------------------------------------------------------
+
+local function age_text(ms)
+	return ms < 1000 and "less than a second" or host.duration_text(ms // 1000 * 1000)
+end
+
+local function raise_held(lock, holder)
+	local by = holder.pid and ("by process %d for %s"):format(holder.pid, age_text(holder.age_ms))
+		or "by another process"
+	errors.raise(lock.code, ("The lock '%s' is held %s"):format(lock.name, by),
+		{ context = { lock_file = lock.path, holder_pid = holder.pid, holder_age_ms = holder.age_ms } })
+end
+
+local function raise_own(lock)
+	errors.raise(lock.code, ("The lock '%s' is held by this very command: release it before taking it again")
+		:format(lock.name), { retryable = false, context = { lock_file = lock.path } })
+end
+
+local CODES = { EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
+	ENOENT = "PRECONDITION", ENOTDIR = "PRECONDITION", EISDIR = "PRECONDITION" }
+
+local function raise_unusable(lock, message, name)
+	errors.raise(CODES[name] or "UNAVAILABLE", ("Can't use the lock file: %s"):format(message),
+		{ suggestion = "Give ctx:lock a `path` that you may write to", context = { lock_file = lock.path } })
+end
+
+---Take the lock `name`, or raise LOCK_HELD. It is held until release(), or to
+---the end of the attempt (`cleanup` included). Waits up to `wait`, which
+---`--retries 0` switches off, and never past the attempt's own deadline.
+---@param _ table ctx
+---@param name string
+---@param opts? {wait?: string|number, shared?: boolean, path?: string, code?: string} wait: default "10s"
+---@return runner.Lock
+function M.lock(_, name, opts)
+	local lock = read_options(name, opts or {})
+	local own = held[lock.path]
+	if own and not (own.shared and lock.shared) then
+		raise_own(lock)
+	end
+	local handle, why, about = take(lock)
+	if not handle then
+		if why == "held" then
+			raise_held(lock, about)
+		end
+		raise_unusable(lock, why, about)
+	end
+	local made = setmetatable({ path = lock.path, shared = lock.shared, _handle = handle }, Lock)
+	held[lock.path] = made
+	return made
+end
+
+return M

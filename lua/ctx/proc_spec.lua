@@ -1,0 +1,344 @@
+-- proc_spec: what a script may write in ctx:run{…}, ctx:spawn{…} and
+-- ctx:pipeline{…}, checked key by key, and made into what runner.process takes.
+-- A wrong spec is a mistake in the script: a plain error at the script's line.
+
+local M = {}
+
+local CAP = 1 << 20 -- bytes kept of each stream
+local GRACE_MS = 2000
+
+local FOLDER = debug.getinfo(1, "S").source:match("^(.*)proc_spec%.lua$")
+local OURS = {}
+for _, name in ipairs { "proc", "proc_spec", "context", "retry", "http" } do
+	OURS[FOLDER .. name .. ".lua"] = true
+end
+
+-- "file:line: " of the script, whichever of our functions it called; "" after a
+-- tail call (return ctx:run{…}), which leaves no trace of it.
+local function position()
+	for level = 3, 20 do
+		local at = debug.getinfo(level, "Sl")
+		if not at or at.source:sub(1, #FOLDER) == FOLDER and not OURS[at.source] then
+			return ""
+		elseif at.currentline > 0 and not OURS[at.source] then
+			return at.short_src .. ":" .. at.currentline .. ": "
+		end
+	end
+	return ""
+end
+
+---Raise a mistake in what the script wrote, at the script's own line.
+---@param method string "run", "spawn" …
+---@param message string
+---@param ... any format arguments
+function M.fail(method, message, ...)
+	error(("%sctx:%s: %s"):format(position(), method, message:format(...)), 0)
+end
+
+-- What was found, short enough for a message.
+local function shown(value)
+	if type(value) == "string" then
+		return ("%q"):format(#value > 60 and value:sub(1, 60) .. "…" or value)
+	elseif type(value) == "number" or type(value) == "boolean" or value == nil then
+		return tostring(value)
+	end
+	return "a " .. type(value)
+end
+
+-- --- values: each gives what runner.process takes, or nil and what would do ------
+
+local function text(value)
+	if type(value) == "number" then
+		return tostring(value)
+	elseif type(value) == "string" and not value:find("\0", 1, true) then
+		return value
+	end
+	return nil, "a string without NUL"
+end
+
+local function path(value)
+	local s = text(value)
+	if s and s ~= "" then
+		return s
+	end
+	return nil, "a path: a string that is not empty, without NUL"
+end
+
+local function flag(value)
+	if type(value) == "boolean" then
+		return value
+	end
+	return nil, "true or false"
+end
+
+local function callback(value)
+	if type(value) == "function" then
+		return value
+	end
+	return nil, "a function(line, stream)"
+end
+
+local function bytes(value)
+	local n = math.type(value) and math.tointeger(value)
+	if n and n >= 0 and n <= 1 << 40 then
+		return n
+	end
+	return nil, "a number of bytes, 0 or more"
+end
+
+---A duration as ms: "500ms", "2s", or a number of seconds; 0 or "none" is 0.
+---@param value any
+---@return integer? ms, string? expectation
+function M.duration(value)
+	local ms
+	if type(value) == "string" then
+		ms = require("runner.host").duration(value)
+	elseif type(value) == "number" and value >= 0 and value < 1e9 then
+		ms = math.ceil(value * 1000)
+	end
+	return ms, 'a duration such as "500ms", "2s" or "5m", or a number of seconds'
+end
+
+local function env_entry(name, value)
+	if type(name) ~= "string" or name == "" or name:find("[=%z]") then
+		return nil, ("a name without '=' (found %s)"):format(shown(name))
+	elseif value == false then
+		return name
+	end
+	local s, expected = text(value)
+	if not s then
+		return nil, ("%s = %s, or false to unset it (found %s)"):format(name, expected, shown(value))
+	end
+	return name .. "=" .. s
+end
+
+local function env(value)
+	if type(value) ~= "table" then
+		return nil, "a table of variables, name = value, with false to unset one"
+	end
+	local list = {}
+	for name, v in pairs(value) do
+		local entry, expected = env_entry(name, v)
+		if not entry then
+			return nil, expected
+		end
+		list[#list + 1] = entry
+	end
+	return list
+end
+
+local function stdin(value)
+	if type(value) == "string" or type(value) == "number" then
+		return tostring(value)
+	elseif io.type(value) == "file" then
+		return value
+	end
+	return nil, "the bytes as a string, or an open file (io.stdin passes ours on)"
+end
+
+local function spawn_stdin(value)
+	if value == true then
+		return true
+	end
+	local v, expected = stdin(value)
+	return v, not v and expected .. ", or true for a pipe that :write() fills" or nil
+end
+
+local function exit_set(value)
+	local set = {}
+	for _, n in ipairs(type(value) == "table" and value or { value }) do
+		if not math.tointeger(n) or n < 1 or n > 255 then
+			return nil
+		end
+		set[math.tointeger(n)] = true
+	end
+	return next(set) and set
+end
+
+local RETRY_ON = {
+	exit = function(v)
+		return exit_set(v), "exit = a list of statuses from 1 to 255"
+	end,
+	stderr = function(v)
+		return type(v) == "string" and v ~= "" and v or nil, "stderr = a text to look for"
+	end,
+	pattern = function(v)
+		return type(v) == "string" and pcall(string.find, "", v) and v or nil,
+			"pattern = a Lua pattern for stderr"
+	end,
+	code = function(v)
+		return require("runner.core.errors").well_formed(v) and v or nil, "code = an error code such as UNAVAILABLE"
+	end,
+	retry_after_ms = function(v)
+		return bytes(v), "retry_after_ms = milliseconds, 0 or more"
+	end,
+}
+
+local function retry_on(value)
+	if type(value) ~= "table" then
+		return nil, 'a table such as { exit = {75}, stderr = "temporarily unavailable" }'
+	end
+	local rule = { code = "UNAVAILABLE" }
+	for key, v in pairs(value) do
+		local check = RETRY_ON[key]
+		local kept, expected = nil, "made of exit, stderr, pattern, code, retry_after_ms"
+		if check then
+			kept, expected = check(v)
+		end
+		if not kept then
+			return nil, ("%s (found %s = %s)"):format(expected, tostring(key), shown(v))
+		end
+		rule[key] = kept
+	end
+	if not (rule.exit or rule.stderr or rule.pattern) then
+		return nil, "told when: exit, stderr or pattern"
+	end
+	return rule
+end
+
+-- --- keys ---------------------------------------------------------------------------
+
+local function keys(base, more)
+	return setmetatable(more, { __index = base })
+end
+
+local STAGE = { cwd = path, env = env }
+local COMMON = keys(STAGE, { stdin = stdin, grace = M.duration, capture = flag, cap = bytes, foreground = flag })
+local CHECKED = keys(COMMON, { timeout = M.duration, check = flag, on_line = callback, retry_on = retry_on })
+local KEYS = {
+	stage = STAGE,
+	pipeline = CHECKED,
+	run = keys(CHECKED, { merge = flag }),
+	spawn = keys(COMMON, { stdin = spawn_stdin, merge = flag, detach = flag, stdout = path, stderr = path }),
+}
+
+local function unknown_key(method, rows, key)
+	local known = require("runner.core.sorted").inherited(rows)
+	local near = require("runner.core.suggest").nearest(tostring(key), known, 1)[1]
+	M.fail(method, "unknown key '%s'%s; the keys are %s", tostring(key),
+		near and (": did you mean '%s'?"):format(near) or "", table.concat(known, ", "))
+end
+
+-- Named keys → options; list items are the caller's.
+local function named(method, rows, spec)
+	local options = {}
+	for key, value in pairs(spec) do
+		if math.type(key) ~= "integer" then
+			local check = type(key) == "string" and rows[key] or unknown_key(method, rows, key)
+			local kept, expected = check(value)
+			if kept == nil then
+				local found = not expected:find(" (found ", 1, true) and ", not " .. shown(value) or ""
+				M.fail(method, "'%s' must be %s%s", key, expected, found)
+			end
+			options[key] = kept
+		end
+	end
+	return options
+end
+
+-- A nil among the list items (a variable that was not set) must not shorten it.
+local function length(method, spec)
+	local n = 0
+	for key in pairs(spec) do
+		if math.type(key) == "integer" then
+			n = math.max(n, key)
+		end
+	end
+	for i = 1, n do
+		if spec[i] == nil then
+			M.fail(method, "item %d is nil; write \"\" for an empty argument", i)
+		end
+	end
+	return n
+end
+
+local function read_argv(method, spec)
+	local argv = {}
+	for i = 1, length(method, spec) do
+		local s, expected = text(spec[i])
+		if not s then
+			M.fail(method, "argument %d must be %s, not %s", i, expected, shown(spec[i]))
+		end
+		argv[i] = s
+	end
+	if not argv[1] or argv[1] == "" then
+		M.fail(method, 'no program given: write { "git", "status", … }')
+	end
+	return argv
+end
+
+local function read_stdin(options)
+	local value = options.stdin
+	options.stdin = nil
+	if value == true then
+		options.keep_stdin_open = true
+	elseif type(value) == "string" then
+		options.stdin = value
+	else
+		options.stdin_file = value
+	end
+end
+
+-- Defaults, and the names that runner.process knows.
+local function finish(method, ctx, options)
+	read_stdin(options)
+	options.cap = options.cap or CAP
+	options.grace_ms = options.grace or GRACE_MS
+	options.timeout_ms = options.timeout ~= 0 and options.timeout or nil
+	if options.capture == nil then
+		options.capture = true
+	end
+	if options.foreground == nil then
+		options.foreground = type(ctx) == "table" and ctx.interactive == true
+	end
+	if options.on_line and not options.capture then
+		M.fail(method, "on_line gets no lines with capture = false; leave one of them out")
+	end
+	options.lines = options.on_line ~= nil
+	return options
+end
+
+local function check_table(method, spec)
+	if type(spec) ~= "table" then
+		M.fail(method, 'takes one table, { "git", "status", cwd = … }, not %s', shown(spec))
+	end
+end
+
+---The options of one command, as runner.process.start takes them.
+---@param method "run"|"spawn"
+---@param ctx table?
+---@param spec any
+---@return table
+function M.command(method, ctx, spec)
+	check_table(method, spec)
+	local options = finish(method, ctx, named(method, KEYS[method], spec))
+	options.argv = read_argv(method, spec)
+	if options.detach and (options.stdin or options.keep_stdin_open or options.foreground) then
+		M.fail(method, "a detached process has neither stdin from us nor a terminal; leave stdin and foreground out")
+	end
+	return options
+end
+
+---The options of a pipeline and of each of its stages.
+---@param ctx table?
+---@param spec any
+---@return table options, table[] stages
+function M.pipeline(ctx, spec)
+	check_table("pipeline", spec)
+	local options = finish("pipeline", ctx, named("pipeline", KEYS.pipeline, spec))
+	local stages = {}
+	for i = 1, length("pipeline", spec) do
+		if type(spec[i]) ~= "table" then
+			M.fail("pipeline", 'stage %d must be a table, { "sort", "-u" }, not %s', i, shown(spec[i]))
+		end
+		local stage = setmetatable(named("pipeline", KEYS.stage, spec[i]), { __index = options })
+		stage.argv = read_argv("pipeline", spec[i])
+		stages[i] = stage
+	end
+	if #stages < 2 then
+		M.fail("pipeline", 'needs two stages or more: { {"ls"}, {"wc", "-l"} }; for one command there is ctx:run')
+	end
+	return options, stages
+end
+
+return M

@@ -1,0 +1,91 @@
+-- progress: what a command tells while it runs: the methods of ctx that make STEP,
+-- PROGRESS, LOG and WARN frames.
+
+local host = require "runner.host"
+local attempt = require "runner.core.attempt"
+
+local M = {}
+
+local NAME_MAX = 200
+
+local function check_step(name)
+	local steps = attempt.command and attempt.command.steps
+	if type(name) ~= "string" or name == "" or #name > NAME_MAX then
+		error(("ctx:step needs the name of a step, a text of at most %d bytes"):format(NAME_MAX), 3)
+	elseif not steps or #steps == 0 then
+		return
+	end
+	for _, known in ipairs(steps) do
+		if known == name then
+			return
+		end
+	end
+	error(("step '%s' is not declared: add it to `steps` (%s)"):format(name, table.concat(steps, ", ")), 3)
+end
+
+---A step begins; the one before is completed.
+---@param _ runner.Context
+---@param name string one of the declared steps
+function M.step(_, name)
+	check_step(name)
+	host.send("STEP", { name = name, state = "running" })
+end
+
+---A step is left out.
+---@param _ runner.Context
+---@param name string
+function M.skip(_, name)
+	check_step(name)
+	host.send("STEP", { name = name, state = "skipped" })
+end
+
+local PROGRESS_MAX = 60000 -- bytes: a frame has room for them, and for the suggestion
+
+---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
+---a signal or a crash.
+---@param _ runner.Context
+---@param progress number|table a fraction 0…1, or data
+---@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
+function M.progress(_, progress, suggestion)
+	local text = math.type(progress) and ("%3.0f%%"):format(progress * 100) or nil
+	local data, why = require("runner.json").encode(progress, { max = PROGRESS_MAX })
+	if progress ~= progress or progress == nil then
+		data, why = nil, "it needs a fraction from 0 to 1, or data"
+	end
+	if not data then
+		error("ctx:progress: " .. why, 2)
+	end
+	host.send("PROGRESS", { data = data, text = text, suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
+end
+
+local LEVELS = { debug = true, info = true, warn = true, error = true }
+
+---A log line on stderr.
+---@param _ runner.Context
+---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info
+---@param message? string
+function M.log(_, level, message)
+	if message == nil then
+		level, message = "info", level
+	elseif not LEVELS[level] then
+		error(("ctx:log: level '%s' is none of debug, info, warn, error"):format(tostring(level)), 2)
+	end
+	host.send("LOG", { level = level, message = tostring(message):sub(1, 65000) })
+end
+
+---A warning in the envelope.
+---@param _ runner.Context
+---@param code string
+---@param message string
+---@param context? table
+function M.warn(_, code, message, context)
+	if not require("runner.core.errors").well_formed(code) then
+		error(("ctx:warn needs a code like SLOW_DISK, not %s"):format(tostring(code)), 2)
+	end
+	if type(context or {}) ~= "table" then
+		error(("ctx:warn: the context is a table of facts such as { path = \"/srv\" }, not a %s"):format(type(context)), 2)
+	end
+	attempt.warn(code, message == nil and code or tostring(message), context)
+end
+
+return M

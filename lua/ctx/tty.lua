@@ -1,0 +1,124 @@
+-- tty: ctx:prompt and ctx:confirm, questions to the person at the terminal.
+-- Loaded on first use. Without a person there is nobody to ask: INPUT_REQUIRED
+-- says which argument would have answered.
+
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local attempt = require "runner.core.attempt"
+
+local M = {}
+
+local MAX_TRIES = 10
+
+-- --- may we ask? -------------------------------------------------------------------
+
+-- Why not, in the order in which it is told; nil when we may.
+local function reason()
+	local told, flags = attempt.launch, attempt.framework
+	local ci = os.getenv "CI"
+	if not (attempt.command and attempt.command.interactive) then
+		return "the command does not declare interactive = true"
+	elseif flags.non_interactive then
+		return "--non-interactive was given"
+	elseif ci and ci ~= "" then
+		return "CI is set"
+	elseif not (told.stdin_is_tty and told.stderr_is_tty) then
+		return "stdin and stderr are no terminal"
+	end
+end
+
+local function raise_required(question, what, why, suggestion)
+	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), { suggestion = suggestion })
+end
+
+local function check(method, question, opts, known)
+	if type(question) ~= "string" or question == "" then
+		error(("ctx:%s needs a question"):format(method), 3)
+	end
+	for key in next, opts do
+		if not known[key] then
+			error(("ctx:%s: unknown option '%s'"):format(method, tostring(key)), 3)
+		end
+	end
+end
+
+-- --- asking ------------------------------------------------------------------------
+
+-- Ask until accept(answer) gives a value other than nil; its second result says
+-- what was wrong.
+local function ask(question, label, secret, accept, suggestion)
+	local note = ""
+	for _ = 1, MAX_TRIES do
+		local answer, why = require("runner.terminal").ask(note .. label, secret)
+		if not answer then
+			raise_required(question, "got no answer", why, suggestion)
+		end
+		local value, problem = accept(answer)
+		if value ~= nil then
+			return value
+		end
+		note = host.clean(problem or "That can't be used.") .. "\n"
+	end
+	raise_required(question, "got no answer", ("no usable answer in %d tries"):format(MAX_TRIES), suggestion)
+end
+
+local function suggestion_for(arg)
+	return arg and ("Pass --%s"):format((arg:gsub("_", "-"))) or "Pass the value as an argument"
+end
+
+local PROMPT = { default = true, secret = true, validate = true, arg = true }
+
+---Ask for a line of text. Enter alone gives `default`. `validate(answer)` returns
+---true, or nil and what is wrong with the answer; then the question comes again.
+---@param _ table ctx
+---@param question string
+---@param opts? {default?: string, secret?: boolean, validate?: (fun(answer: string): boolean?, string?), arg?: string}
+---  secret: what is typed stays invisible; arg: the argument to suggest when nobody can be asked
+---@return string
+function M.prompt(_, question, opts)
+	opts = opts or {}
+	check("prompt", question, opts, PROMPT)
+	local suggestion, why = suggestion_for(opts.arg), reason()
+	if why then
+		raise_required(question, "can't be asked", why, suggestion)
+	end
+	local shown = opts.default ~= nil and not opts.secret and (" [%s]"):format(opts.default) or ""
+	return ask(question, host.clean(question .. shown .. ": "), opts.secret, function(answer)
+		if answer == "" and opts.default ~= nil then
+			return opts.default
+		elseif not opts.validate then
+			return answer
+		end
+		local ok, problem = opts.validate(answer)
+		return ok and answer or nil, problem
+	end, suggestion)
+end
+
+local ANSWERS = { y = true, yes = true, n = false, no = false }
+
+---Ask for yes or no. Enter alone gives `default` (no). `--yes` answers with yes.
+---@param _ table ctx
+---@param question string
+---@param opts? {default?: boolean}
+---@return boolean
+function M.confirm(_, question, opts)
+	opts = opts or {}
+	check("confirm", question, opts, { default = true })
+	if attempt.framework.yes then
+		return true
+	end
+	local why = reason()
+	if why then
+		raise_required(question, "can't be asked", why, "Pass --yes")
+	end
+	local label = host.clean(question .. (opts.default and " [Y/n] " or " [y/N] "))
+	return ask(question, label, false, function(answer)
+		local word = answer:lower():match "^%s*(.-)%s*$"
+		if word == "" then
+			return opts.default or false
+		end
+		return ANSWERS[word], "Please answer yes or no."
+	end, "Pass --yes")
+end
+
+return M

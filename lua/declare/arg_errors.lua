@@ -1,0 +1,276 @@
+-- arg_errors: the words for what is wrong with arguments. Loaded only when
+-- something is. lua/project/args.lua decides what is wrong; every problem made here says
+-- what was found, which values would do, and what to correct.
+
+local errors = require "runner.core.errors"
+local flags = require "runner.declare.flags"
+local suggest = require "runner.core.suggest"
+
+local M = {}
+
+local SHOWN = 200 -- characters of a value that are repeated to the caller
+
+---@class runner.Problem
+---@field field string name of the argument, or the flag as it was written
+---@field code string
+---@field message string
+---@field value? any as given
+---@field suggestion? string
+---@field fix_required? string
+
+-- A text that may stand in a message, whatever its bytes.
+local function shown(text)
+	if not utf8.len(text) then
+		text = text:gsub("[\128-\255]", "?")
+	end
+	local cut = utf8.offset(text, SHOWN + 1)
+	return cut and cut <= #text and text:sub(1, cut - 1) .. "…" or text
+end
+
+local function label(row)
+	return row.positional and row.flag or "--" .. row.flag
+end
+
+local function correct(row, from)
+	if from == "env" then
+		return ("Correct the environment variable %s before retrying"):format(row.env)
+	elseif from == "default" then
+		return ("Correct the default of '%s' in the command file, or pass %s"):format(row.name, label(row))
+	end
+	return ("Correct the %s argument before retrying"):format(label(row))
+end
+
+local function number(v)
+	return math.type(v) == "float" and v % 1 == 0 and ("%.0f"):format(v) or tostring(v)
+end
+
+local function range(least, most, unit)
+	if least and most then
+		return (" from %s to %s"):format(number(least), number(most)) .. unit
+	elseif least or most then
+		local words = least and " of at least %s%s" or " of at most %s%s"
+		return words:format(number(least or most), (least or most) == 1 and unit:gsub("s$", "") or unit)
+	end
+	return ""
+end
+
+local NOUNS = {
+	string = "text", path = "a path", integer = "a whole number", number = "a number",
+	boolean = "true or false", duration = "a duration such as 500ms, 2s, 5m or 1h",
+}
+
+---What a row takes, in words: "a whole number from 1 to 50".
+---@param row table normalised
+---@return string
+function M.expected(row)
+	local kind = row.items or row.type
+	local words = NOUNS[kind] or "one of the listed values"
+	local preset = row.pattern and require("runner.declare.patterns").presets[row.pattern]
+	if preset then
+		words = ("a value such as %s (%s)"):format(preset[2], row.pattern)
+	elseif row.pattern then
+		words = words .. " that matches " .. row.pattern
+	end
+	if row.min or row.max then
+		words = words .. range(row.min, row.max, kind == "duration" and " seconds" or "")
+	elseif row.type ~= "array" then
+		words = words .. range(row.min_length, row.max_length, " characters")
+	end
+	return words
+end
+
+-- "Valid values: …" exactly, then what was probably meant.
+local function valid_values(text, values)
+	if not values[1] then
+		return "No valid value is configured"
+	end
+	local words = "Valid values: " .. table.concat(values, ", ")
+	local near = text and suggest.nearest(text, values, 1)[1]
+	return near and ("%s. Did you mean '%s'?"):format(words, near) or words
+end
+
+local function advice(row, text, values)
+	return row.suggestion or values and valid_values(text, values) or "Give " .. M.expected(row)
+end
+
+local FROM = { env = " in %s", default = " as its default" }
+
+---A value that its row refuses.
+---@param row table
+---@param text string as given
+---@param why "type"|"values"|"range"|"length"|"pattern"|"regex"|"utf8"
+---@param from "flag"|"positional"|"env"|"default"
+---@param values? string[]
+---@return runner.Problem
+function M.invalid(row, text, why, from, values)
+	local where = (FROM[from] or ""):format(row.env)
+	local message
+	if why == "values" then
+		message = ("Unknown %s '%s'%s"):format(row.flag, shown(text), where)
+	elseif why == "utf8" then
+		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(row.flag, shown(text), where)
+	elseif why == "regex" then
+		message = ("Invalid %s '%s'%s: matching it took too long"):format(row.flag, shown(text), where)
+	else
+		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, shown(text), where, M.expected(row))
+	end
+	return {
+		field = row.name, code = row.code or "INVALID_ARGUMENT", message = message, value = shown(text),
+		suggestion = advice(row, text, values), fix_required = correct(row, from),
+	}
+end
+
+---@param row table
+---@param values? string[]
+---@return runner.Problem
+function M.missing(row, values)
+	local env = row.env and (" (or set %s)"):format(row.env) or ""
+	return {
+		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s"):format(label(row)),
+		suggestion = advice(row, nil, values), fix_required = ("Give %s%s"):format(label(row), env),
+	}
+end
+
+---@param row table
+---@param spelt string the flag as written
+---@param text? string the token behind it
+---@param values? string[]
+---@return runner.Problem
+function M.no_value(row, spelt, text, values)
+	local hint = row.suggestion or advice(row, nil, values)
+	if text and text ~= "--" then
+		hint = ("%s; a value that begins with '-' is written --%s=%s"):format(hint, row.flag, shown(text))
+	end
+	return {
+		field = row.name, code = "MISSING_ARGUMENT", message = ("Flag %s needs a value"):format(spelt),
+		suggestion = hint, fix_required = ("Give a value after %s"):format(spelt),
+	}
+end
+
+---@param row table
+---@param name string "no-force"
+---@param text string what was assigned
+---@return runner.Problem
+function M.negated(row, name, text)
+	return {
+		field = row.name, code = "INVALID_ARGUMENT", message = ("Flag --%s takes no value"):format(name),
+		value = shown(text), suggestion = ("Write --%s or --%s"):format(row.flag, name),
+		fix_required = correct(row, "flag"),
+	}
+end
+
+---@param row table
+---@param first string
+---@param second string
+---@return runner.Problem
+function M.conflict(row, first, second)
+	return {
+		field = row.name, code = "CONFLICTING_VALUES", value = shown(second),
+		message = ("%s was given twice with different values: '%s' and '%s'"):format(label(row), shown(first),
+			shown(second)),
+		suggestion = ("Give %s once"):format(label(row)), fix_required = ("Give %s once"):format(label(row)),
+	}
+end
+
+---@param row table an array
+---@param n integer how many items were given
+---@return runner.Problem
+function M.item_count(row, n)
+	local words = range(row.min_length, row.max_length, " values"):gsub("^ from", ""):gsub("^ of", "")
+	return {
+		field = row.name, code = row.code or "INVALID_ARGUMENT", value = n,
+		message = ("%s was given %d %s, expected%s"):format(label(row), n, n == 1 and "value" or "values", words),
+		suggestion = row.suggestion or "Give" .. words, fix_required = correct(row, "flag"),
+	}
+end
+
+---Positionals that no row takes.
+---@param excess string[]
+---@param slots table[] positional rows
+---@return runner.Problem
+function M.excess(excess, slots)
+	local names = {}
+	for i, row in ipairs(slots) do
+		names[i] = "<" .. row.flag .. ">"
+	end
+	local more = #excess > 1 and (" and %d more"):format(#excess - 1) or ""
+	return {
+		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),
+		message = ("Unexpected argument '%s'%s"):format(shown(excess[1]), more),
+		suggestion = names[1] and "Positional arguments are: " .. table.concat(names, " ")
+			or "This command takes no positional arguments",
+		fix_required = "Leave the unexpected arguments out",
+	}
+end
+
+---The flags that a misspelt one was probably meant for, nearest first.
+---@param spelt string "--taget" or "-taget"
+---@param rows table[]
+---@return string[] flags with their dashes
+function M.near(spelt, rows)
+	local candidates = {}
+	for _, list in ipairs({ rows, flags.rows }) do
+		for _, row in ipairs(list) do
+			candidates[#candidates + 1] = row.flag
+			if row.type == "boolean" then
+				candidates[#candidates + 1] = "no-" .. row.flag
+			end
+		end
+	end
+	local name = flags.spelling(spelt:gsub("^%-+", ""))
+	local near = #name > 1 and suggest.nearest(name, candidates) or {}
+	for i, flag in ipairs(near) do
+		near[i] = "--" .. flag
+	end
+	return near
+end
+
+---@param spelt string
+---@param near string[] as M.near
+---@return runner.Problem
+function M.unknown(spelt, near)
+	spelt = shown(spelt)
+	return {
+		field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt),
+		suggestion = near[1] and ("Did you mean '%s'?"):format(table.concat(near, "' or '"))
+			or "Run the command with --help for its flags",
+		fix_required = "Use a flag that --help lists",
+	}
+end
+
+---The last problem of a list that was cut.
+---@param n integer
+---@return runner.Problem
+function M.more(n)
+	return { field = "arguments", code = "VALIDATION_ERROR", message = ("There are %d more problems"):format(n),
+		fix_required = "Correct the arguments before retrying", value = n }
+end
+
+-- How many there are, those included that M.more stands for.
+local function count(problems)
+	local last = problems[#problems]
+	return #problems + (last.field == "arguments" and last.code == "VALIDATION_ERROR" and last.value - 1 or 0)
+end
+
+-- Exit 2 promises that nothing was touched: a code of the registry that has another
+-- exit number stays in `errors`.
+local function lent(code)
+	local known = require("runner.host").registry_code(code)
+	return code ~= "SUCCESS" and not (known and known.entry ~= "ARG_ERROR") and code or "VALIDATION_ERROR"
+end
+
+---All problems as one error: a single one lends its code, message and suggestion
+---(design §4).
+---@param problems runner.Problem[]
+---@return runner.Error
+function M.error(problems)
+	local one = #problems == 1 and problems[1]
+	return errors.new(one and lent(one.code) or "VALIDATION_ERROR",
+		one and one.message or ("%d problems with the arguments"):format(count(problems)), {
+			phase = "validation", retryable = false, side_effects = "none", errors = problems,
+			suggestion = one and one.suggestion or nil,
+			fix_required = one and one.fix_required or "Correct the arguments before retrying",
+		})
+end
+
+return M

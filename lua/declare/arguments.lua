@@ -1,0 +1,196 @@
+-- arguments: the arguments of a declaration: the rules of a row, alone and among
+-- the others, and its normal form. Loaded when a command declares arguments. As
+-- lua/declare/command.lua it only reports reasons.
+
+local flags = require "runner.declare.flags"
+local rules = require "runner.core.rules"
+local values = require "runner.declare.values"
+
+local M = {}
+
+local length = rules.whole(0, math.maxinteger)
+local types = rules.one_of("string", "path", "enum", "integer", "number", "boolean", "duration", "array")
+
+local function bound(v)
+	return (type(v) == "string" or type(v) == "number" and v == v) and v or nil
+end
+
+local function enum_values(v)
+	return type(v) == "function" and v or rules.list(v, 1, math.huge, rules.text)
+end
+
+local function code(v)
+	return require("runner.core.errors").well_formed(v) and v or nil
+end
+
+local RULES = {
+	name = rules.matching("^[a-z][a-z0-9_-]*$", 64), type = types, items = types, description = rules.text,
+	required = rules.flag, default = rules.anything, values = enum_values, min = bound, max = bound,
+	min_length = length, max_length = length, pattern = rules.text, positional = rules.flag,
+	variadic = rules.flag, short = rules.matching("^%a$", 1), env = rules.matching("^[%a_][%w_]*$", 256),
+	code = code, suggestion = rules.text, [1] = "name", [2] = "type",
+}
+M.rules = RULES
+
+local NAMES = { "name", "type" } -- of a row's first two items
+
+local NUMERIC, TEXTUAL = { integer = true, number = true, duration = true }, { string = true, path = true }
+
+-- Which types a key is for.
+local FOR = {
+	values = { enum = true }, min = NUMERIC, max = NUMERIC, pattern = TEXTUAL,
+	min_length = TEXTUAL, max_length = TEXTUAL,
+}
+
+local function check_keys(r, kind, fault)
+	for key, kinds in next, FOR do
+		local counts_items = r.type == "array" and key:find("length", 1, true)
+		if r[key] ~= nil and not kinds[kind] and not counts_items then
+			fault(key, "not_for_type", kind)
+			r[key] = nil
+		end
+	end
+	if kind == "enum" and not r.values then
+		fault("values", "missing")
+	end
+end
+
+-- "1s" is text until the type is known; from here on it is seconds.
+local function check_bounds(r, kind, fault)
+	for _, key in ipairs({ "min", "max" }) do
+		if r[key] ~= nil then
+			local v = values.take[kind](r[key])
+			if v == nil then
+				fault(key, "bound", { value = r[key], kind = kind })
+			end
+			r[key] = v
+		end
+	end
+	if r.min and r.max and r.min > r.max then
+		fault("min", "above_max", r.max)
+	elseif r.min_length and r.max_length and r.min_length > r.max_length then
+		fault("min_length", "above_max", r.max_length)
+	end
+end
+
+local function check_pattern(r, fault)
+	if not r.pattern then
+		return
+	end
+	local reason, message = require("runner.declare.patterns").fault(r.pattern)
+	if reason then
+		fault("pattern", reason, message)
+		r.pattern = nil
+	end
+end
+
+local function check_default(r, kind, fault)
+	if r.default == nil or type(r.default) == "function" or type(r.values) == "function"
+		or kind == "enum" and not r.values then
+		return
+	end
+	local accepted, why = values.accept(r, r.default, r.values)
+	if why then
+		fault("default", "default", { value = r.default, row = r })
+	end
+	r.default = accepted
+end
+
+-- { "files", "path", variadic = true } is a positional array of paths.
+local function check_type(r, fault)
+	if r.variadic and r.type and r.type ~= "array" then
+		r.type, r.items = "array", r.type
+	end
+	if r.type == "array" and (r.items == nil or r.items == "array") then
+		fault("items", "missing")
+		r.items = "string"
+	elseif r.type and r.type ~= "array" and r.items then
+		fault("items", "not_for_type", r.type)
+		r.items = nil
+	end
+	r.positional = r.positional or r.variadic
+	r.variadic = r.positional and r.type == "array" or nil
+	return r.items or r.type
+end
+
+-- A spelling on the command line belongs to one row, and none to the framework.
+local function claim(r, claimed, fault)
+	local spellings = { r.flag, r.type == "boolean" and "no-" .. r.flag or nil }
+	for _, spelling in ipairs(spellings) do
+		if flags.find(spelling) then
+			fault("name", "owned", spelling)
+		elseif claimed[spelling] then
+			fault("name", "claimed", claimed[spelling])
+		end
+		claimed[spelling] = r.name
+	end
+	if r.short then
+		local other = flags.by_short[r.short] or claimed["-" .. r.short]
+		if other then
+			fault("short", flags.by_short[r.short] and "owned" or "claimed", other)
+		end
+		claimed["-" .. r.short] = r.name
+	end
+end
+
+-- Which token goes where must not depend on how many there are.
+local function check_place(r, places, fault)
+	if not r.positional then
+		return
+	elseif places.variadic then
+		fault("positional", "after_variadic", places.variadic)
+	elseif r.required and places.optional then
+		fault("required", "after_optional", places.optional)
+	end
+	places.variadic = places.variadic or r.variadic and r.name
+	places.optional = places.optional or not r.required and r.name
+end
+
+local function walk_arg(declared, i, claimed, places, report)
+	local name = type(declared) == "table" and (declared.name or declared[1])
+	local prefix = "args." .. (type(name) == "string" and name or i)
+	local r = rules.accept(RULES, "arg", declared, prefix, report)
+	local function fault(key, reason, found)
+		report("arg", prefix, key, reason, found)
+	end
+	if type(declared) ~= "table" then
+		return nil
+	end
+	for _, key in ipairs(NAMES) do
+		if declared[key] == nil and declared[key == "name" and 1 or 2] == nil then
+			fault(key, "missing")
+		end
+	end
+	for place, key in ipairs(NAMES) do
+		if declared[key] ~= nil and declared[place] ~= nil then
+			fault(key, "names_twice", { name = declared[key], first = declared[place] })
+		end
+	end
+	local kind = check_type(r, fault)
+	if kind then
+		check_keys(r, kind, fault)
+		check_bounds(r, kind, fault)
+		check_pattern(r, fault)
+		check_default(r, kind, fault)
+	end
+	if r.name then
+		r.flag = flags.spelling(r.name)
+		claim(r, claimed, fault)
+		check_place(r, places, fault)
+	end
+	return r
+end
+
+---Walk the list of arguments.
+---@param list any[] as declared
+---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
+---@return table[] rows normalised
+function M.walk(list, report)
+	local rows, claimed, places = {}, {}, {}
+	for i, declared in ipairs(list) do
+		rows[#rows + 1] = walk_arg(declared, i, claimed, places, report)
+	end
+	return rows
+end
+
+return M

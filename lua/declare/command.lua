@@ -1,0 +1,168 @@
+-- command: the declaration of a command file: every rule it must keep, and its
+-- normal form. Loaded in every worker. It walks a declaration once and reports
+-- what is wrong by reason; the words are lua/declare/declaration.lua's, which loads only
+-- when something is reported. It runs nothing of the command.
+
+local rules = require "runner.core.rules"
+
+local M = {}
+
+local LIMITED = { mutating = true, destructive = true } -- must say what a timeout leaves behind
+
+local UNITS = { [""] = 1, K = 2 ^ 10, M = 2 ^ 20, G = 2 ^ 30, KB = 1e3, MB = 1e6, GB = 1e9,
+	KIB = 2 ^ 10, MIB = 2 ^ 20, GIB = 2 ^ 30 }
+
+-- "256MiB" or a number of bytes; 0 and "none" are no limit, less than 1 MiB is a slip.
+local function size(v)
+	local n, unit = tostring(v):upper():match("^(%d+)%s*(%a*)$")
+	local bytes = v == "none" and 0 or n and UNITS[unit] and math.tointeger(tonumber(n) * UNITS[unit])
+	return bytes and (bytes == 0 or bytes >= 2 ^ 20) and bytes or nil
+end
+
+local text, flag, run, list = rules.text, rules.flag, rules.of_type "function", rules.list_of(rules.anything, 0)
+
+-- What may stand in each kind of table.
+M.rules = {
+	command = {
+		description = text, danger_level = rules.one_of("safe", "mutating", "destructive"), args = list,
+		timeout = rules.duration, attempt_timeout = rules.duration, idle_timeout = rules.duration,
+		grace = rules.duration, retry = rules.anything, exit_codes = rules.of_type "table",
+		steps = rules.list_of(text, 1), validate = run, run = run, cleanup = run, stdin = flag,
+		interactive = flag, hidden = flag, limits = rules.of_type "table", examples = list,
+		columns = rules.list_of(text, 1),
+		schema_version = rules.matching("^%d+%.%d+$", 16), required_scopes = rules.list_of(text, 0),
+	},
+	limits = { memory = size, cpu = rules.duration, processes = rules.whole(1, 1000000),
+		open_files = rules.whole(16, 1000000) },
+	example = { description = text, command = text },
+}
+
+-- policy names one fault at a time; the rest is asked again without that key.
+local function walk_retry(retry, has_timeout, report)
+	local flat, message, key = require("runner.declare.policy").normalise(retry)
+	if flat then
+		if flat.retries < 0 and not has_timeout then
+			report("retry", "retry", nil, "unbounded")
+		end
+		return
+	end
+	report("retry", "retry", key, "retry", message)
+	if key ~= nil then
+		local rest = {}
+		for k, v in next, retry do
+			rest[k] = v
+		end
+		rest[key] = nil
+		rest.retries = rest.retries or 1
+		walk_retry(rest, has_timeout, report)
+	end
+end
+
+-- A code that nobody can raise is a slip of the pen: it would never be repeated.
+local function check_on(on, codes, report)
+	for _, code in ipairs(on) do
+		if not codes[code] and not require("runner.declare.codes").in_registry(code) then
+			report("retry", "retry", "on", "on_unknown", code)
+		end
+	end
+end
+
+local function check_steps(steps, report)
+	local seen = {}
+	for _, step in ipairs(steps) do
+		if seen[step] then
+			report("command", nil, "steps", "step_twice", step)
+		end
+		seen[step] = true
+	end
+end
+
+-- Half the work may be done when time runs out: the file must say so itself.
+local function check_timeout(n, codes, report)
+	local limited = n.timeout_ms ~= 0 or (n.attempt_timeout_ms or 0) > 0 or (n.idle_timeout_ms or 0) > 0
+	local own = codes.TIMEOUT
+	if LIMITED[n.danger_level] and limited and not (own and own.retryable and own.side_effects) then
+		report("exit_code", "exit_codes.TIMEOUT", nil, own and "timeout_open" or "timeout_entry", n.danger_level)
+	end
+end
+
+local function check_required(declaration, report)
+	for _, key in ipairs({ "description", "danger_level", "run" }) do
+		if declaration[key] == nil then
+			report("command", nil, key, "missing")
+		end
+	end
+end
+
+local function walk_examples(examples, report)
+	for i, example in ipairs(examples) do
+		local prefix = "examples." .. i
+		local e = rules.accept(M.rules.example, "example", example, prefix, report)
+		if type(example) == "table" and not e.command then
+			report("example", prefix, "command", "missing")
+		end
+	end
+end
+
+-- "none" is nil here, but for memory: there it lifts the default.
+local function walk_limits(limits, report)
+	local l = rules.accept(M.rules.limits, "limits", limits, "limits", report)
+	return { memory_bytes = l.memory, cpu_ms = l.cpu ~= 0 and l.cpu or nil, processes = l.processes,
+		open_files = l.open_files }
+end
+
+---Walk a declaration: the normal form, and every fault to `report`. Where there
+---were faults, the normal form is of no use.
+---@param declaration any what the file returned
+---@param where {path: string, name: string, text?: string, config?: table}
+---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
+---@return table normal
+function M.walk(declaration, where, report)
+	local n = rules.accept(M.rules.command, "command", declaration, nil, report)
+	if type(declaration) ~= "table" then
+		return n
+	end
+	check_required(declaration, report)
+	n.name = where.name
+	n.schema_version = n.schema_version or "1.0"
+	for _, key in ipairs({ "timeout", "attempt_timeout", "idle_timeout", "grace" }) do
+		n[key .. "_ms"], n[key] = n[key], nil
+	end
+	n.args = n.args and require("runner.declare.arguments").walk(n.args, report) or {}
+	local codes = {}
+	if n.exit_codes then
+		n.exit_codes, codes = require("runner.declare.codes").walk(n.exit_codes, report)
+	end
+	n.exit_codes = n.exit_codes or {}
+	if n.retry ~= nil then
+		walk_retry(n.retry, n.timeout_ms ~= 0, report)
+		local on = type(n.retry) == "table" and rules.list(rawget(n.retry, "on"), 1, 100, text)
+		check_on(on or {}, codes, report)
+	end
+	check_steps(n.steps or {}, report)
+	check_timeout(n, codes, report)
+	walk_examples(n.examples or {}, report)
+	n.limits = n.limits and walk_limits(n.limits, report) or {}
+	n.stdin, n.interactive, n.hidden = n.stdin or false, n.interactive or false, n.hidden or false
+	return n
+end
+
+---The normal form of a declaration that keeps every rule. It has durations as `…_ms` (nil:
+---not declared, 0: none), rows of args with `flag` and typed defaults, exit_codes as a list
+---by name whose `retryable` is text as in frames, `retry` as declared.
+---@param declaration any what the file returned
+---@param where {path: string, name: string, text?: string, config?: table}
+---@return table? normal nil: it breaks a rule (lua/declare/declaration.lua says which)
+---@return any raised what walking it raised, if it did
+function M.normal(declaration, where)
+	local clean = true
+	local ok, normal = pcall(M.walk, declaration, where, function()
+		clean = false
+	end)
+	if ok and clean then
+		return normal
+	end
+	return nil, not ok and normal or nil
+end
+
+return M

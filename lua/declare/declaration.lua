@@ -1,0 +1,201 @@
+-- declaration: every problem of a declaration: file, line, key, what was found and
+-- what to write (lua/declare/declaration_messages.lua). Loaded only when lua/declare/command.lua reported
+-- something, and by lint. It decides nothing: the rules are lua/declare/command.lua's.
+
+local command = require "runner.declare.command"
+local errors = require "runner.core.errors"
+local policy = require "runner.declare.policy"
+local values = require "runner.declare.values"
+local words = require "runner.declare.declaration_messages"
+
+local M = {}
+
+---@class runner.DeclarationProblem
+---@field key string where it stands, "args.keep.min"
+---@field line? integer as far as the source text tells
+---@field message string file, line, key, what was found, what to write
+---@field fix string what to write
+-- --- where it stands --------------------------------------------------------------
+
+local function escape(word)
+	return (word:gsub("%W", "%%%0"))
+end
+
+-- Where a word stands next: as a key (word =) or as quoted text, whichever comes
+-- first; else anywhere. The outermost word is a key.
+local function next_place(text, word, from, outermost)
+	local w = escape(word)
+	local key = text:find("%f[%w_]" .. w .. "%s*=[^=]", from)
+	local quoted = text:find("[\"']" .. w .. "[\"']", from)
+	if key and quoted and not outermost then
+		return math.min(key, quoted)
+	end
+	return key or quoted or text:find("%f[%w_]" .. w .. "%f[^%w_]", from)
+end
+
+-- Line comments are blanked: they often show what the code does not say.
+local function line_of(text, path)
+	text = ("\n" .. text):gsub("\n%s*%-%-[^\n]*", function(comment)
+		return comment:gsub("[^\n]", " ")
+	end)
+	local start = text:find("\nreturn%f[%W]") or 1
+	local at
+	for _, word in ipairs(path) do
+		local found = next_place(text, word, at or start, not at)
+		if not found then
+			break
+		end
+		at = found
+	end
+	return at and select(2, text:sub(1, at):gsub("\n", ""))
+end
+
+local ABSENT = { missing = true, missing_code = true, timeout_entry = true }
+
+local function words_of(f)
+	local path = {}
+	for word in (f.prefix or ""):gmatch("[^.]+") do
+		path[#path + 1] = word
+	end
+	local by_place = type(f.key) ~= "string" or f.kind == "arg" and (f.key == "name" or f.key == "type")
+	if not by_place and not ABSENT[f.reason] then
+		path[#path + 1] = f.key
+	end
+	return path
+end
+
+-- --- all problems -------------------------------------------------------------------
+
+local function worded(f, where)
+	local found, fix = words.of(f)
+	local key = type(f.key) == "string" and f.key or f.key ~= nil and "[" .. words.show(f.key) .. "]" or nil
+	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
+	local line = where.text and line_of(where.text, words_of(f))
+	local place = line and where.path .. ":" .. line or where.path
+	local message = ("%s: %s%s; %s"):format(place, key ~= "" and key .. " " or "", found, fix)
+	return { key = key, line = line or nil, message = message, fix = fix }
+end
+
+-- The functions of an argument, asked with the project's config as a call does. What
+-- they raise with a code of their own is for the caller to mend.
+local function ask(row, config, report)
+	local function fault(key, reason, found)
+		report("arg", "args." .. row.name, key, reason, found)
+	end
+	local function asked(key, f, ...)
+		local ok, given = pcall(f, ...)
+		if not ok and given.code == "COMMAND_INVALID" then
+			fault(key, "asked", given.message)
+		end
+		return ok, given
+	end
+	local ok, listed = asked("values", values.listed, row, config)
+	local given = row.default
+	if ok and type(given) == "function" then
+		ok, given = asked("default", values.ask, row, "default", config)
+	end
+	if ok and given ~= nil and select(2, values.accept(row, given, listed)) then
+		fault("default", "default", { value = given, row = row })
+	end
+end
+
+local function collect(declaration, where, asking)
+	local faults, seen = {}, {}
+	local function report(kind, prefix, key, reason, found)
+		local place = (prefix or "") .. "\0" .. tostring(key)
+		if reason ~= "missing" or not seen[place] then
+			faults[#faults + 1] = { kind = kind, prefix = prefix, key = key, reason = reason, found = found }
+		end
+		seen[place] = true
+	end
+	local ok, normal = pcall(command.walk, declaration, where, report)
+	if not ok then
+		report("command", nil, nil, "raised", normal)
+	end
+	for _, row in ipairs(asking and not faults[1] and normal.args or {}) do
+		ask(row, where.config, report)
+	end
+	return faults
+end
+
+---Every problem of a declaration, in the order of the file as far as it is known.
+---@param declaration any what the file returned
+---@param where {path: string, name: string, text?: string, config?: table}
+---@param asking? boolean call the functions of its arguments as well
+---@return runner.DeclarationProblem[]
+function M.problems(declaration, where, asking)
+	local out = {}
+	for i, fault in ipairs(collect(declaration, where, asking)) do
+		out[i] = worded(fault, where)
+	end
+	table.sort(out, function(a, b)
+		if (a.line or 0) ~= (b.line or 0) then
+			return (a.line or 0) < (b.line or 0)
+		elseif a.key ~= b.key then
+			return a.key < b.key
+		end
+		return a.message < b.message
+	end)
+	return out
+end
+
+---All problems as one COMMAND_INVALID.
+---@param declaration any
+---@param where {path: string, name: string, text?: string, config?: table}
+---@param raised? any what the walk raised, if it did
+---@return runner.Error
+function M.error(declaration, where, raised)
+	local problems = M.problems(declaration, where)
+	local first = problems[1] or worded({ kind = "command", reason = "raised", found = raised }, where)
+	local rows, messages = {}, {}
+	for i, p in ipairs(problems) do
+		rows[i] = { field = p.key, code = "COMMAND_INVALID", message = p.message, fix_required = p.fix, line = p.line }
+		messages[i] = p.message
+	end
+	local more = #problems > 1 and (" (and %d more)"):format(#problems - 1) or ""
+	return errors.new("COMMAND_INVALID", first.message .. more, {
+		phase = "validation", retryable = false, side_effects = "none", fix_required = first.fix,
+		detail = #problems > 1 and table.concat(messages, "\n") or nil, errors = rows,
+		context = { path = where.path, line = first.line },
+	})
+end
+
+---A key of runner.lua that is unknown or refused, as COMMAND_INVALID.
+---@param path string of runner.lua
+---@param key any
+---@param found any its value
+---@param known table<string, any> the keys that runner.lua may have
+---@param text? string of the file: for the line
+---@return runner.Error
+function M.project_problem(path, key, found, known, text)
+	local f = { kind = "project", key = key, found = found, reason = known[key] and "refused" or "unknown" }
+	words.rules.project = known
+	if f.reason == "refused" and key == "retry" then
+		local _, message, wrong = policy.normalise(found)
+		f = { kind = "retry", prefix = "retry", key = wrong, reason = "retry", found = message }
+	end
+	local p = worded(f, { path = path, text = text })
+	return errors.new("COMMAND_INVALID", p.message, {
+		phase = "validation", retryable = false, side_effects = "none", fix_required = p.fix,
+		context = { path = path, line = p.line },
+	})
+end
+
+---What ctx:fail was given that an error can't hold, in words.
+---@param key any
+---@param found any
+---@return string
+function M.failure_problem(key, found)
+	local f = { kind = "failure", key = key, found = found, reason = words.rules.failure[key] and "refused" or "unknown" }
+	return worded(f, { path = "ctx:fail" }).message
+end
+
+---What works but looks doubtful: for lint.
+---@param declaration any
+---@param where {path: string, name: string, text?: string, config?: table}
+---@return runner.DeclarationProblem[]
+function M.doubts(declaration, where)
+	return require("runner.declare.lint_rules").find(declaration, where)
+end
+
+return M

@@ -1,0 +1,205 @@
+-- lint_rules: what is legal in a command file and still probably wrong. Loaded by lint
+-- alone. Source text is judged by its look (words outside of comments and quotes,
+-- and what begins in the first column), so it may err; it never refuses a file.
+
+local M = {}
+
+-- --- the source text without comments and quotes -----------------------------------
+
+local function blank(s)
+	return (s:gsub("[^\n]", " "))
+end
+
+-- Where the long bracket that begins at `at` ends; nil when none begins there.
+local function long_end(text, at)
+	local level = text:match("^%[(=*)%[", at)
+	if level then
+		local _, stop = text:find("]" .. level .. "]", at, true)
+		return stop or #text
+	end
+end
+
+local function short_end(text, at)
+	local quote, i = text:sub(at, at), at + 1
+	while i <= #text do
+		local c = text:sub(i, i)
+		if c == quote or c == "\n" then
+			return i
+		end
+		i = c == "\\" and i + 2 or i + 1
+	end
+	return #text
+end
+
+---Comments and quoted texts as blanks: what is left is code, on its own lines.
+---@param text string
+---@return string
+function M.code_of(text)
+	local out, at = {}, 1
+	while true do
+		local start = text:find("[-\"'%[]", at)
+		if not start then
+			break
+		end
+		local c, stop = text:sub(start, start), nil
+		if text:find("^%-%-", start) then
+			stop = long_end(text, start + 2) or (text:find("\n", start, true) or #text + 1) - 1
+		elseif c == "[" then
+			stop = long_end(text, start)
+		elseif c ~= "-" then
+			stop = short_end(text, start)
+		end
+		out[#out + 1] = text:sub(at, start - 1)
+		out[#out + 1] = stop and blank(text:sub(start, stop)) or c
+		at = (stop or start) + 1
+	end
+	return table.concat(out) .. text:sub(at)
+end
+
+-- --- what to look for -----------------------------------------------------------------
+
+local ESCAPES = {
+	{ "os.execute", "is a shell", "use ctx:run{ \"git\", \"status\" }: an argument vector, limits, captured output" },
+	{ "io.popen", "is a shell", "use ctx:run{ \"git\", \"status\" }: an argument vector, limits, captured output" },
+	{ "os.exit", "ends the run as COMMAND_CRASHED", "return a value, or use ctx:fail(code, message)" },
+}
+
+-- Calls that do something when they stand at the top level of a file.
+local EFFECTS = {
+	"print", "dofile", "io%.write", "io%.read", "io%.lines", "io%.open", "io%.output", "io%.input", "os%.remove",
+	"os%.rename", "os%.tmpname", "os%.setlocale",
+}
+
+local function each_line(code, visit)
+	local n = 0
+	for line in (code .. "\n"):gmatch("([^\n]*)\n") do
+		n = n + 1
+		visit(line, n)
+	end
+end
+
+local function look_for_escapes(code, add)
+	each_line(code, function(line, n)
+		for _, row in ipairs(ESCAPES) do
+			if line:find("%f[%w_.]" .. row[1]:gsub("%.", "%%s*%%.%%s*") .. "%f[^%w_]") then
+				add(row[1], n, row[2], row[3])
+			end
+		end
+	end)
+end
+
+-- At the top level: the line begins in column 1 and neither returns nor defines.
+local function look_for_effects(code, add)
+	each_line(code, function(line, n)
+		if not line:find("^%a") or line:find("^return%f[%W]") or line:find("%f[%w]function%f[%W]") then
+			return
+		end
+		for _, call in ipairs(EFFECTS) do
+			if line:find("%f[%w_.]" .. call .. "%s*[({%s]") then
+				add((call:gsub("%%", "")), n, "at the top level also runs for help, manifest and lint",
+					"move it into run")
+			end
+		end
+	end)
+end
+
+-- What `exit_codes` says, sorted by name.
+local function look_at_codes(declaration, add)
+	local names = {}
+	for name, row in next, type(declaration.exit_codes) == "table" and declaration.exit_codes or {} do
+		if type(name) == "string" and type(row) == "table" and row.retryable == true and row.side_effects == "partial" then
+			names[#names + 1] = name
+		end
+	end
+	table.sort(names)
+	for _, name in ipairs(names) do
+		add("exit_codes." .. name, nil, 'is retryable = true beside side_effects = "partial": the identical call '
+			.. "meets what the first one left", 'make run bear that, or write retryable = "maybe"')
+	end
+end
+
+-- What the registry or the file says of a code: true, false or "maybe".
+local function retryable(declaration, code)
+	local own = type(declaration.exit_codes) == "table" and declaration.exit_codes[code]
+	local known = require("runner.host").registry_code(code)
+	local says = nil
+	if type(own) == "table" then
+		says = own.retryable
+	end
+	return says == nil and known and known.retryable or tostring(says)
+end
+
+local function look_at_retry(declaration, add)
+	local retry = declaration.retry
+	for _, code in ipairs(type(retry) == "table" and type(retry.on) == "table" and retry.on or {}) do
+		local says = type(code) == "string" and retryable(declaration, code)
+		if says == "false" or says == "maybe" and not retry.maybe then
+			add("retry.on", nil, ("names %s, which is retryable = %s and so is not repeated"):format(code, says),
+				says == "maybe" and "write maybe = true beside on" or ("write %s = { retryable = true } in exit_codes, or "
+				.. "leave it out, unless ctx:fail says retryable = true"):format(code))
+		end
+	end
+end
+
+local function look_at_args(declaration, add)
+	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
+		if type(row) == "table" then
+			local key = "args." .. tostring(row.name or row[1] or i)
+			if not row.description then
+				add(key, nil, "has no description", 'write description = "…": help shows it')
+			end
+			if row.required and row.default ~= nil then
+				add(key, nil, "is required and has a default, so it is never missing", "leave one of them out")
+			end
+		end
+	end
+end
+
+local function look_at_declaration(declaration, add)
+	if not declaration.hidden and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
+		add("examples", nil, "is missing", 'write examples = { { description = "…", command = "runner …" } }')
+	end
+	if type(declaration.retry) == "table" and type(declaration.retry.on) ~= "table"
+		and declaration.danger_level == "destructive" then
+		add("retry.on", nil, "is missing, so every retryable code repeats a destructive command",
+			'name the codes: on = {"UNAVAILABLE"}')
+	end
+	look_at_codes(declaration, add)
+	look_at_retry(declaration, add)
+	look_at_args(declaration, add)
+end
+
+-- A plain copy, read raw: a metatable of the author's must not run here.
+local function plain(v, depth)
+	if type(v) ~= "table" or depth == 0 then
+		return v
+	end
+	local out = {}
+	for key, item in next, v do
+		out[key] = plain(item, depth - 1)
+	end
+	return out
+end
+
+---Everything doubtful about a command file.
+---@param declaration any what the file returned
+---@param where {path: string, text?: string}
+---@return runner.DeclarationProblem[]
+function M.find(declaration, where)
+	local out = {}
+	local function add(key, line, found, fix)
+		local place = line and where.path .. ":" .. line or where.path
+		out[#out + 1] = { key = key, line = line, fix = fix, message = ("%s: %s %s; %s"):format(place, key, found, fix) }
+	end
+	if where.text then
+		local code = M.code_of(where.text)
+		look_for_escapes(code, add)
+		look_for_effects(code, add)
+	end
+	if type(declaration) == "table" then
+		look_at_declaration(plain(declaration, 4), add)
+	end
+	return out
+end
+
+return M

@@ -1,0 +1,157 @@
+-- policy: a declared `retry` table (and --retries, --retry-delay) → the flat form
+-- that PLAN and host.policy_* take. Loaded where a policy is declared or asked for
+-- (lua/project/settings.lua has the default). It computes no delay and decides nothing:
+-- that is the engine's (src/engine/policy.h).
+
+local rules = require "runner.core.rules"
+
+local M = {}
+
+local MAX_RETRIES = 1000
+local MAX_DELAYS = 64 -- POLICY_MAX_DELAYS
+
+local DURATION = 'a duration such as "500ms", "2s", "5m" or a number of seconds'
+local STRATEGIES = { constant = true, linear = true, exponential = true, fibonacci = true, custom = true }
+local JITTERS = { none = true, full = true, equal = true, decorrelated = true }
+
+local function whole(v, most)
+	local n = math.type(v) == "integer" and v or math.type(v) == "float" and math.tointeger(v)
+	return n and n >= 0 and n <= most and n or nil
+end
+
+local function jitter(v)
+	if type(v) == "number" and v >= 0 and v <= 1 then
+		return v
+	end
+	return JITTERS[v] and v or nil
+end
+
+local function code(v)
+	return require("runner.core.errors").well_formed(v) and v or nil
+end
+
+-- One row per key: what it takes (nil: refused), and the words for a refusal.
+local KEYS = {
+	retries = { function(v) return whole(v, MAX_RETRIES) end, "a whole number from 0 to " .. MAX_RETRIES },
+	delay = { rules.duration, DURATION },
+	max_delay = { rules.duration, DURATION },
+	strategy = { function(v) return STRATEGIES[v] and v or nil end,
+		'"constant", "linear", "exponential", "fibonacci" or "custom"' },
+	jitter = { jitter, 'a number from 0 to 1, "full", "equal", "decorrelated" or "none"' },
+	delays = { function(v) return rules.list(v, 1, MAX_DELAYS, rules.duration) end,
+		"a list of 1 to " .. MAX_DELAYS .. ' durations such as {"1s", "5s"}' },
+	seed = { function(v) return whole(v, math.maxinteger) end, "a whole number ≥ 0" },
+	on = { function(v) return rules.list(v, 1, 100, code) end,
+		'a list of error codes such as {"UNAVAILABLE"}' },
+	maybe = { function(v) if type(v) == "boolean" then return v end end, "true or false" },
+}
+M.keys = KEYS
+
+local function show(v)
+	local kind = type(v)
+	return kind == "string" and ("%q"):format(v) or v ~= v and "not a number"
+		or (kind == "number" or kind == "boolean" or v == nil) and tostring(v) or "a " .. kind
+end
+
+-- Every key checked and converted | nil, message, key.
+local function accept(retry)
+	if type(retry) ~= "table" then
+		return nil, "retry is " .. show(retry) .. ": write a table such as { retries = 3 }"
+	end
+	local out = {}
+	for key, v in next, retry do
+		local rule = KEYS[key]
+		if not rule then
+			return nil, ("unknown key %s in retry"):format(show(key)), key
+		end
+		local value = rule[1](v)
+		if value == nil then
+			return nil, ("retry.%s is %s: write %s"):format(key, show(v), rule[2]), key
+		end
+		out[key] = value
+	end
+	return out
+end
+
+-- What only several keys together can get wrong.
+local function disagreement(r)
+	if r.delays and r.strategy and r.strategy ~= "custom" then
+		return ('retry.strategy is %q, but delays are given: leave one of them out'):format(r.strategy), "strategy"
+	elseif r.strategy == "custom" and not r.delays then
+		return 'retry.strategy is "custom": write delays = {"1s", "5s"} beside it', "strategy"
+	elseif not (r.retries or r.delays or (r.max_delay or 0) > 0) then
+		return "retry has no bound: write retries = 3 (or delays, or max_delay with a timeout)"
+	end
+end
+
+---One declared table over another, key by key. What belongs together comes from one of
+---them: delays bring their own number, and a delay or strategy replaces delays below.
+---@param below table valid
+---@param own table valid
+---@return table retry valid
+function M.over(below, own)
+	local out, waits = {}, own.delays or own.delay or own.strategy
+	for key, v in next, below do
+		local theirs = own.delays and key == "retries" or waits and (key == "delays" or v == "custom")
+			or own.delays and key == "strategy"
+		out[key] = not theirs and v or nil
+	end
+	for key, v in next, own do
+		out[key] = v
+	end
+	return out
+end
+
+-- jitter "factor" and its ppm, or a named jitter.
+local function set_jitter(flat, declared)
+	if type(declared) == "string" then
+		flat.jitter, flat.jitter_ppm = declared, 0
+	else
+		flat.jitter_ppm = math.floor((declared or 0.25) * 1000000 + 0.5)
+		flat.jitter = flat.jitter_ppm > 0 and "factor" or "none"
+	end
+end
+
+-- --retry-delay replaces whatever the declaration says about the base wait.
+local function override(flat, overrides)
+	flat.retries = overrides.retries or flat.retries
+	flat.seed = flat.seed or overrides.seed
+	if overrides.retry_delay_ms then
+		flat.delay_ms = overrides.retry_delay_ms
+		if flat.strategy == "custom" then
+			flat.strategy, flat.delays = "constant", {}
+		end
+	end
+end
+
+---The flat form. Left-out keys: exponential, 1 s, jitter 0.25, cap 30 s (never
+---below a delay that was asked for); without a table 0 retries (design §5).
+---`retries` is -1 where only time bounds them. A declared seed wins over
+---`overrides.seed`.
+---@param retry? table as declared, or as given to ctx:retry (without its on_retry)
+---@param overrides? {retries?: integer, retry_delay_ms?: integer, seed?: integer}
+---@return table? flat, string? message, string? key that is wrong, nil when several are
+function M.normalise(retry, overrides)
+	local r, message, key = accept(retry == nil and { retries = 0 } or retry)
+	if r then
+		message, key = disagreement(r)
+	end
+	if not r or message then
+		return nil, message, key
+	end
+	local flat = {
+		retries = r.retries or r.delays and #r.delays or -1,
+		strategy = r.delays and "custom" or r.strategy or "exponential",
+		delay_ms = r.delay or 1000,
+		delays = r.delays or {},
+		seed = r.seed,
+		on = r.on,
+		maybe = r.maybe or false,
+	}
+	set_jitter(flat, r.jitter)
+	override(flat, overrides or {})
+	flat.max_delay_ms = r.max_delay or math.max(30000, flat.delay_ms, table.unpack(flat.delays))
+	return flat
+end
+
+return M

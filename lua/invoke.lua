@@ -1,0 +1,67 @@
+-- invoke: one of our own commands as a child: the words of its call, and the envelope
+-- that comes back. It starts nothing.
+
+local json = require "runner.json"
+local sorted = require "runner.core.sorted"
+
+local M = {}
+
+-- --- the call ---------------------------------------------------------------------------
+
+local function flag(name)
+	return "--" .. name:gsub("_", "-")
+end
+
+local add
+
+local function add_all(argv, name, values, text)
+	for _, value in ipairs(values) do
+		add(argv, name, value, text)
+	end
+end
+
+-- One named argument: lists are repeated, true and false are --name and --no-name.
+function add(argv, name, value, text)
+	if json.is_array(value) or type(value) == "table" and value[1] ~= nil then
+		add_all(argv, name, value, text)
+	elseif type(value) == "boolean" then
+		argv[#argv + 1] = value and flag(name) or flag("no-" .. name)
+	else
+		argv[#argv + 1] = flag(name) .. "=" .. text(value)
+	end
+end
+
+---The words of a call whose answer is an envelope on stdout.
+---@param program string runner itself
+---@param words string[] the command's name and what follows it
+---@param args table a list of words, or values by name
+---@param text fun(value: any): string a value as one word
+---@return string[] argv
+function M.argv(program, words, args, text)
+	local argv = table.move(words, 1, #words, 2, { program })
+	argv[#argv + 1], argv[#argv + 2] = "--format", "json"
+	if args[1] ~= nil then
+		return table.move(args, 1, #args, #argv + 1, argv)
+	end
+	for _, name in ipairs(sorted.keys(args)) do
+		add(argv, name, args[name], text)
+	end
+	return argv
+end
+
+-- --- the answer -------------------------------------------------------------------------
+
+---The envelope that a runner wrote; nil where it is none, or none of this status.
+---@param result runner.Result
+---@return table?
+function M.envelope(result)
+	local v = json.decode(result.stdout)
+	if type(v) ~= "table" or type(v.ok) ~= "boolean" or v.ok ~= (result.status == 0) then
+		return nil
+	elseif not v.ok and (type(v.error) ~= "table" or type(v.error.code) ~= "string") then
+		return nil
+	end
+	return v
+end
+
+return M

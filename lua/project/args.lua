@@ -1,0 +1,305 @@
+-- args: argv → values and problems. Loaded in every worker. It reads tokens by the
+-- normalised rows of lua/declare/command.lua and by lua/declare/flags.lua, collects every problem
+-- and stops at none; the words for a problem are lua/declare/arg_errors.lua's. It touches
+-- nothing and exits nowhere.
+
+local flags = require "runner.declare.flags"
+local values = require "runner.declare.values"
+
+local M = {}
+
+local MAX_PROBLEMS = 100
+local MAX_WORDS = 16 -- a command path is shorter
+
+-- --- the state of one parse ---------------------------------------------------
+
+local function new_state(rows, opts)
+	local s = {
+		rows = rows, opts = opts, flag = {}, short = {}, slots = {}, slot = 1, meant = {}, excess = {},
+		texts = {}, lists = {}, count = 0, values = {}, framework = {}, given = {}, problems = {},
+	}
+	for _, row in ipairs(rows) do
+		s.flag[row.flag] = row
+		if row.short then
+			s.short[row.short] = row
+		end
+		if row.positional then
+			s.slots[#s.slots + 1] = row
+		end
+	end
+	return s
+end
+
+-- The row that `--name` sets, and whether it is its `--no-` form.
+local function find(s, name)
+	local row = s.flag[name]
+	if row then
+		return row
+	end
+	row = s.flag[name:match("^no%-(.+)$")]
+	if row and row.type == "boolean" then
+		return row, true
+	end
+	return flags.find(name)
+end
+
+local function complain(s, kind, ...)
+	s.count = s.count + 1
+	if s.count <= MAX_PROBLEMS then
+		s.problems[s.count] = require("runner.declare.arg_errors")[kind](...)
+	end
+end
+
+local function values_of(s, row)
+	if row.values and not s.lists[row] then
+		s.lists[row] = values.listed(row, s.opts.config)
+	end
+	return s.lists[row]
+end
+
+-- A value has arrived for `row`. `from` is "flag", "positional" or "env".
+local function put(s, row, value, text, from)
+	local into = flags.by_name[row.name] == row and s.framework or s.values
+	local name = row.name
+	s.given[name] = s.given[name] or from
+	if row.type == "array" then
+		into[name] = into[name] or {}
+		into[name][#into[name] + 1] = value
+	elseif into[name] == nil then
+		into[name], s.texts[row] = value, text
+	elseif into[name] ~= value and s.texts[row] then
+		complain(s, "conflict", row, s.texts[row], text)
+		s.texts[row] = nil -- once is enough
+	end
+end
+
+-- A text has arrived for `row`.
+local function take(s, row, text, from)
+	local list = values_of(s, row)
+	local value, why = values.read(row, text, list)
+	if why then
+		s.given[row.name] = s.given[row.name] or from
+		complain(s, "invalid", row, text, why, from, list)
+	else
+		put(s, row, value, text, from)
+	end
+end
+
+-- "-5", "-0.5" and "-1e3" are values, and so is "-" alone.
+local function is_option(token)
+	return token:find("^%-.") and not token:find("^%-%.?%d")
+end
+
+-- The value of an option stands in the next token. Both return the index of the
+-- last token that was used.
+local function take_next(s, row, tokens, i, spelt)
+	local text = tokens[i + 1]
+	if text == nil or is_option(text) then
+		s.given[row.name] = s.given[row.name] or "flag"
+		complain(s, "no_value", row, spelt, text, values_of(s, row))
+		return i
+	end
+	take(s, row, text, "flag")
+	return i + 1
+end
+
+-- A flag nobody knows. When it was probably meant for one that takes a value, the
+-- next token is that value, and its row isn't missing as well.
+local function unknown(s, tokens, i, spelt, has_value)
+	if s.count >= MAX_PROBLEMS then
+		s.count = s.count + 1
+		return i
+	end
+	local near = require("runner.declare.arg_errors").near(spelt, s.rows)
+	complain(s, "unknown", spelt, near)
+	local meant, text = near[1] and find(s, near[1]:sub(3)), tokens[i + 1]
+	if not meant then
+		return i
+	end
+	s.meant[meant] = true
+	return meant.type ~= "boolean" and not has_value and text and not is_option(text) and i + 1 or i
+end
+
+local function long(s, tokens, i)
+	local name, equals, text = tokens[i]:match("^%-%-([^=]*)(=?)(.*)$")
+	local row, negated = find(s, name)
+	if not row then
+		return unknown(s, tokens, i, "--" .. name, equals ~= "")
+	elseif negated and equals ~= "" then
+		complain(s, "negated", row, name, text)
+	elseif equals ~= "" then
+		take(s, row, text, "flag")
+	elseif row.type == "boolean" then
+		put(s, row, not negated, "--" .. name, "flag")
+	else
+		return take_next(s, row, tokens, i, "--" .. name)
+	end
+	return i
+end
+
+-- "-n5", "-n=5", "-n 5", "-abc" and "-a=no" for booleans.
+local function short(s, tokens, i)
+	local token = tokens[i]
+	for at = 2, #token do
+		local letter = token:sub(at, at)
+		local row = s.short[letter] or flags.by_short[letter]
+		if not row then
+			local spelt = (at == 2 or not letter:find("%w")) and token:match("^[^=]*") or "-" .. letter
+			return unknown(s, tokens, i, spelt, token:find("=", 1, true))
+		elseif row.type == "boolean" and token:sub(at + 1, at + 1) ~= "=" then
+			put(s, row, true, "-" .. letter, "flag")
+		elseif at < #token then
+			take(s, row, (token:sub(at + 1):gsub("^=", "")), "flag")
+			return i
+		else
+			return take_next(s, row, tokens, i, "-" .. letter)
+		end
+	end
+	return i
+end
+
+local function positional(s, token)
+	local row = s.slots[s.slot]
+	if not row then
+		s.excess[#s.excess + 1] = token
+		return
+	end
+	if row.type ~= "array" then
+		s.slot = s.slot + 1
+	end
+	take(s, row, token, "positional")
+end
+
+local function read_tokens(s, tokens)
+	local i, options = 1, true
+	while i <= #tokens do
+		local token = tokens[i]
+		if not options or not is_option(token) then
+			positional(s, token)
+		elseif token == "--" then
+			options = false
+		else
+			i = (token:sub(1, 2) == "--" and long or short)(s, tokens, i)
+		end
+		i = i + 1
+	end
+end
+
+-- --- what was not given -------------------------------------------------------
+
+-- A variable that is empty counts as not set. Items of an array: by commas.
+local function from_environment(s, row)
+	local text = row.env and (s.opts.getenv or os.getenv)(row.env)
+	if not text or text == "" then
+		return false
+	elseif row.type ~= "array" then
+		take(s, row, text, "env")
+	else
+		for item in (text .. ","):gmatch("([^,]*),") do
+			take(s, row, item, "env")
+		end
+	end
+	return true
+end
+
+local function from_default(s, row)
+	local value = row.default
+	if type(value) == "function" then
+		value = values.ask(row, "default", s.opts.config)
+	end
+	if value == nil then
+		return false
+	end
+	local accepted, why = values.accept(row, value, values_of(s, row))
+	if why then
+		local shown = type(value) == "table" and "a list" or tostring(value)
+		complain(s, "invalid", row, shown, why, "default", values_of(s, row))
+	end
+	s.values[row.name], s.given[row.name] = accepted, "default"
+	return true
+end
+
+local function fill(s, row)
+	if s.given[row.name] or from_environment(s, row) or from_default(s, row) then
+		return
+	elseif row.required and not s.meant[row] then
+		complain(s, "missing", row, values_of(s, row))
+	elseif row.type == "boolean" then
+		s.values[row.name] = false
+	elseif row.type == "array" then
+		s.values[row.name] = {}
+	end
+end
+
+-- An empty one must stay a list where a script hands it back.
+local function keep_list(s, row)
+	local items = row.type == "array" and s.values[row.name]
+	if items and not items[1] then
+		require("runner.json").array(items)
+	end
+end
+
+local function finish(s)
+	for _, row in ipairs(s.rows) do
+		fill(s, row)
+		keep_list(s, row)
+		local items = row.type == "array" and s.given[row.name] and s.values[row.name]
+		if items and s.given[row.name] ~= "default" and values.length(row, #items) then
+			complain(s, "item_count", row, #items)
+		end
+	end
+	for _, row in ipairs(flags.rows) do
+		if not s.given[row.name] then
+			from_environment(s, row)
+		end
+	end
+	if s.excess[1] then
+		complain(s, "excess", s.excess, s.slots)
+	end
+	if s.count > MAX_PROBLEMS then
+		s.problems[#s.problems + 1] = require("runner.declare.arg_errors").more(s.count - MAX_PROBLEMS)
+	end
+end
+
+---@alias runner.From "flag"|"positional"|"env"|"default"
+
+---Parse the tokens behind the command's words. Options stand anywhere before
+---`--`, the framework's own among them. Durations are seconds, exact to the ms; a
+---boolean that was not given is false, an array {}.
+---@param rows table[] normalised rows (command.check)
+---@param tokens string[]
+---@param opts? {config?: table, getenv?: fun(name: string): string?}
+---@return {values: table, framework: table, given: table<string, runner.From>, problems: runner.Problem[]}
+function M.parse(rows, tokens, opts)
+	local s = new_state(rows, opts or {})
+	read_tokens(s, tokens)
+	finish(s)
+	return { values = s.values, framework = s.framework, given = s.given, problems = s.problems }
+end
+
+---The leading words of argv, which name the command and may go on with its
+---positionals. Framework flags (with their values) before and between them are
+---skipped; any other option, or `--`, ends the scan.
+---@param argv string[] without argv[0]
+---@return {index: integer, word: string}[]
+function M.command_words(argv)
+	local words, i = {}, 1
+	while argv[i] and #words < MAX_WORDS do
+		local token = argv[i]
+		if not is_option(token) then
+			words[#words + 1] = { index = i, word = token }
+		else
+			local name, equals = token:match("^%-%-([^=]+)(=?)")
+			local row = name and flags.find(name) or flags.by_short[token:match("^%-(%a)$")]
+			if not row then
+				break
+			elseif row.type ~= "boolean" and equals ~= "=" then
+				i = i + 1
+			end
+		end
+		i = i + 1
+	end
+	return words
+end
+
+return M

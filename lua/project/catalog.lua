@@ -1,0 +1,238 @@
+-- catalog: every command there is, for help, lint and did-you-mean. It lists
+-- folders and loads files: never on the way of a plain call.
+
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local loader = require "runner.project.loader"
+local locate = require "runner.project.locate"
+local rules = require "runner.core.rules"
+local sorted = require "runner.core.sorted"
+local suggest = require "runner.core.suggest"
+
+local M = {}
+
+local MAX_DEPTH = 4
+local MAX_STEPS = 50000000 -- instructions that a file may take to load, here only: a second or less
+
+local function add_folder(dir, prefix, out, depth)
+	for _, name in ipairs(depth <= MAX_DEPTH and fs.list(dir) or {}) do
+		local path = dir .. "/" .. name
+		local word = name:match("^(.+)%.lua$")
+		local kind = fs.stat(path) or {} -- a link to nowhere is nothing
+		if word and rules.is_command_word(word) and kind.type == "file" then
+			local full = prefix .. word
+			if not out.by_name[full] and not locate.builtins[full:match("^[^.]+")] then
+				out.by_name[full] = { name = full, path = path, folder = dir }
+			end
+		elseif kind.type == "directory" and rules.is_command_word(name) then
+			add_folder(path, prefix .. name .. ".", out, depth + 1)
+		end
+	end
+end
+
+---Every command by name, sorted; the built-ins are marked.
+---@param project table
+---@return {name: string, path: string?, builtin: boolean?}[]
+function M.list(project)
+	local out = { by_name = {} }
+	for _, dir in ipairs(locate.folders(project)) do
+		add_folder(dir, "", out, 1)
+	end
+	for _, name in ipairs(locate.builtin_names()) do
+		out.by_name[name] = { name = name, builtin = true }
+	end
+	local list = sorted.keys(out.by_name)
+	for i, name in ipairs(list) do
+		list[i] = out.by_name[name]
+	end
+	return list
+end
+
+---The words of a name: "db.migrate" → {"db", "migrate"}.
+---@param name string
+---@return string[]
+function M.words(name)
+	local words = {}
+	for word in name:gmatch("[^.]+") do
+		words[#words + 1] = word
+	end
+	return words
+end
+
+---The entries below a group: "db" → db.migrate …
+---@param entries {name: string}[] as M.list
+---@param group string dot path
+---@return {name: string}[]
+function M.below(entries, group)
+	local out = {}
+	for _, entry in ipairs(entries) do
+		if entry.name:sub(1, #group + 1) == group .. "." then
+			out[#out + 1] = entry
+		end
+	end
+	return out
+end
+
+-- --- loading what may be broken ------------------------------------------------------
+
+-- What scripts share: each file must find it as the first one did. The tables are
+-- the scripts' own: the library's globals are others.
+local SHARED = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
+
+local function contents(t)
+	local copy = {}
+	for key, v in next, t do
+		copy[key] = v
+	end
+	return copy
+end
+
+-- What a file has added stays: its functions may need it.
+local function put_back(t, before)
+	debug.setmetatable(t, nil)
+	for key, v in next, before do
+		rawset(t, key, v)
+	end
+end
+
+local function keep_globals()
+	local tables = { _G }
+	for _, name in ipairs(SHARED) do
+		tables[#tables + 1] = _G[name]
+	end
+	for i, t in ipairs(tables) do
+		tables[i] = { t, contents(t) }
+	end
+	return function()
+		for _, pair in ipairs(tables) do
+			put_back(pair[1], pair[2])
+		end
+	end
+end
+
+-- Fail instead of ending the process or never coming back.
+local function guarded(f, ...)
+	local script_os, restore = _G.os, keep_globals()
+	rawset(script_os, "exit", function()
+		error("os.exit was called while the file was loaded", 2)
+	end)
+	debug.sethook(function()
+		error("the file was still busy after many instructions: is there an endless loop at its top level?", 2)
+	end, "", MAX_STEPS)
+	local result = table.pack(pcall(f, ...))
+	debug.sethook()
+	restore()
+	if not result[1] then
+		error(result[2], 0)
+	end
+	return table.unpack(result, 2, result.n)
+end
+
+---loader.command for one of many: a file can neither end the process nor hang it.
+---@param entry {name: string, path?: string} as M.list gives it
+---@param project table
+---@return table? command, runner.Error? problem
+function M.load(entry, project)
+	local found = entry.builtin and entry or locate.find(M.words(entry.name), project) or entry
+	return guarded(loader.command, found, project)
+end
+
+---Any other look at what a file holds, in the same way.
+---@param f function
+---@param ... any its arguments
+---@return any ... what it returns; what it raises is raised
+M.guarded = guarded
+
+---loader.read in the same way.
+---@param found runner.Found
+---@return any value, runner.Error? problem, string? text
+function M.read(found)
+	return guarded(loader.read, found)
+end
+
+---Was its file removed since it was listed? Then there is no such command, and nothing to say of it.
+---@param entry {path?: string}
+---@return boolean
+function M.is_gone(entry)
+	return entry.path ~= nil and not host.probe(entry.path)
+end
+
+---One row of help and completion.
+---@class runner.CommandRow
+---@field name string words with blanks between, "db migrate"
+---@field description? string nil when broken
+---@field danger_level? string
+---@field broken? boolean it can't be loaded; `problem` says why
+---@field problem? string
+
+---A row for each entry; hidden commands have none.
+---@param entries {name: string, path?: string}[]
+---@param project table
+---@return runner.CommandRow[]
+function M.rows(entries, project)
+	local rows = {}
+	for _, entry in ipairs(entries) do
+		local command, problem = M.load(entry, project)
+		local name = entry.name:gsub("%.", " ")
+		if not command and not M.is_gone(entry) then
+			rows[#rows + 1] = { name = name, broken = true, problem = problem.message }
+		elseif command and not command.hidden then
+			rows[#rows + 1] = { name = name, description = command.description, danger_level = command.danger_level }
+		end
+	end
+	return rows
+end
+
+-- --- names that mean nothing --------------------------------------------------------
+
+-- Names below a folder that the first word names.
+local function below(word, list)
+	local names = {}
+	for _, c in ipairs(list) do
+		if c.name:sub(1, #word + 1) == word .. "." then
+			names[#names + 1] = c.name:sub(#word + 2)
+		end
+	end
+	return names
+end
+
+-- The group exists: the second word is the wrong one.
+local function in_group(words, names)
+	local near = words[2] and suggest.nearest(words[2], names, 1)[1]
+	if near then
+		return ("Did you mean '%s %s'?"):format(words[1], (near:gsub("%.", " ")))
+	end
+	for i, name in ipairs(names) do
+		names[i] = words[1] .. " " .. name:gsub("%.", " ")
+	end
+	return "It has the commands: " .. table.concat(names, ", ")
+end
+
+local function anywhere(words, list)
+	local names = {}
+	for i, c in ipairs(list) do
+		names[i] = c.name
+	end
+	local near = suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
+		or suggest.nearest(words[1], names, 1)[1]
+	return near and ("Did you mean '%s'?"):format((near:gsub("%.", " "))) or "Run 'runner' for the list of commands"
+end
+
+---The error for words that name no command.
+---@param words string[]
+---@param project table
+---@return table error
+function M.not_found(words, project)
+	local list = M.list(project)
+	local names = below(words[1], list)
+	local group = names[1] ~= nil
+	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that does"
+	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]
+		or words[1]), {
+			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list),
+			context = { folders = locate.folders(project) },
+		})
+end
+
+return M

@@ -1,0 +1,81 @@
+-- failure: the RESULT of an attempt that failed. Loaded when something has gone wrong,
+-- and not before.
+
+local host = require "runner.host"
+local attempt = require "runner.core.attempt"
+
+local M = {}
+
+local KINDS = { ["{"] = "a table of names", ["["] = "a list" }
+
+-- A field of an error as JSON that begins with `opening`. One that can't be is left
+-- out: the failure matters more.
+local function encoded(name, value, opening)
+	if value == nil then
+		return nil
+	end
+	local text, why = require("runner.json").encode(value)
+	if not text or opening and text:sub(1, 1) ~= opening then
+		attempt.warn("FIELD_IGNORED", ("%s of the error is left out: %s"):format(name, not text and why
+			or "it is not " .. KINDS[opening]))
+		return nil
+	end
+	return text
+end
+
+local function fields_of(e)
+	return {
+		ok = false, code = e.code, message = e.message, detail = e.detail, phase = e.phase,
+		retryable = e.retryable ~= nil and tostring(e.retryable) or nil, retry_after_ms = e.retry_after_ms,
+		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
+		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
+		suggestion = e.suggestion, data = encoded("data", attempt.wrap(e.data)),
+		context = encoded("context", e.context, "{"), errors = encoded("errors", e.errors, "["),
+	}
+end
+
+local DETAILS = { "detail", "data", "context", "errors", "suggestion", "fix_required", "fix_command" }
+
+---Send the RESULT of a failure. What is too large in its details goes without them:
+---the bare facts always fit.
+---@param e runner.Error
+function M.reply(e)
+	local fields = fields_of(e)
+	if host.send("RESULT", fields) then
+		return
+	end
+	for _, name in ipairs(DETAILS) do
+		fields[name] = nil
+	end
+	fields.message = e.message:sub(1, 8192)
+	attempt.warn("FIELD_IGNORED", "The details of the error are left out: they are too large")
+	host.send("RESULT", fields)
+end
+
+---A failure before there is a declaration: the plan is what is known by then.
+---@param name string of the command, as far as it is known
+---@param problem runner.Error
+---@param tokens? string[] the arguments
+function M.early(name, problem, tokens)
+	local plan = require "runner.project.plan"
+	local parsed = require("runner.project.args").parse({}, tokens or {}, {})
+	local framework = parsed.framework
+	if parsed.given.format == "flag" and not framework.format then
+		framework.format = "json"
+	end
+	host.send("PLAN", { command = name, format = plan.format_of(framework), quiet = framework.quiet or false,
+		no_color = framework.no_color or false, exit_table = plan.exit_table(attempt.project or {}) })
+	M.reply(problem)
+end
+
+---The error of limits.unbounded.
+---@param name string of the command
+---@param project table
+---@return runner.Error
+function M.unbounded(name, project)
+	return require("runner.core.errors").invalid_file(project.file,
+		('%s: timeout is "none", so that nothing bounds the retries of %s'):format(project.file, name),
+		{ fix_required = "write retries beside max_delay, or a timeout" })
+end
+
+return M

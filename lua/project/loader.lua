@@ -1,0 +1,117 @@
+-- loader: from a place to a checked declaration, and from runner.lua to the
+-- project. Running a file here is the only thing that happens before `run`;
+-- files of commands have no effects at their top level (design §2).
+
+local host = require "runner.host"
+
+local M = {}
+
+-- Loaded when a file can't be used.
+local function invalid(...)
+	return require("runner.core.errors").invalid_file(...)
+end
+
+local function first_line(text)
+	return (text:match("^[^\n]*"))
+end
+
+-- Without what lua5.4 leaves out of a file as well: a byte order mark, a "#!" line.
+local function source_of(text)
+	return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
+end
+
+-- The value that a file returns, or a problem; and its text.
+local function run_file(path)
+	local text, why = host.source(path)
+	if not text then
+		return nil, invalid(path, ("Can't load %s: %s"):format(path, why),
+			{ fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root may write" })
+	end
+	local chunk, message = load(source_of(text), "@" .. path, "t")
+	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
+		return nil, invalid(path, path .. " is no Lua source but binary data",
+			{ fix_required = "Replace it with Lua source text" })
+	elseif not chunk then
+		return nil, invalid(path, first_line(message), { fix_required = "Mend the syntax error" })
+	end
+	local ok, value, traceback, cancelled = host.protect(chunk)
+	if cancelled then
+		error("cancelled", 0)
+	elseif not ok then
+		local raised = require("runner.core.errors").normalise(value, traceback)
+		return nil, invalid(path, ("%s raised an error while it was loaded: %s"):format(path, raised.message),
+			{ detail = raised.detail })
+	end
+	return value, nil, text
+end
+
+-- What runner.lua says, into the project.
+local function read_settings(path, project)
+	local value, problem, text = run_file(path)
+	project.file = path
+	return problem or require("runner.project.project").read(value, text, path, project)
+end
+
+---The project around the working directory: runner.lua, checked. Without one an
+---empty project. Where runner.lua is broken, `rest` is what is known without it:
+---enough for help and lint.
+---@return table? project, runner.Error? problem, table? rest
+function M.project()
+	local root, has_file = require("runner.project.locate").project_root()
+	local project, problem = { root = root, config = {} }, nil
+	if has_file then
+		problem = read_settings(root .. "/runner.lua", project)
+		if problem then
+			project = { root = root, config = {}, problem = problem }
+		end
+	end
+	if root then
+		local commands = project.commands or "commands"
+		project.commands = commands:sub(1, 1) == "/" and commands or root .. "/" .. commands
+	end
+	return not problem and project or nil, problem, problem and project
+end
+
+---Scripts share code in lib/ beside their commands/.
+local function add_library(path)
+	local dir = path:match("^(.*)/commands/")
+	if dir and package.path:sub(1, #dir + 5) ~= dir .. "/lib/" then
+		package.path = dir .. "/lib/?.lua;" .. dir .. "/lib/?/init.lua;" .. package.path
+	end
+end
+
+---What the file of a found command returns, and its text; nothing is checked.
+---@param found runner.Found
+---@return any value, runner.Error? problem, string? text nil for a built-in
+function M.read(found)
+	if not found.path then
+		return (require("runner.commands." .. found.name))
+	elseif found.untrusted then
+		return nil, invalid(found.path, found.untrusted,
+			{ fix_required = "Give the folder an owner and a mode that only you or root can write" })
+	end
+	add_library(found.path)
+	return run_file(found.path)
+end
+
+---The declaration of a found command in its normal form.
+---@param found runner.Found
+---@param project table
+---@return table? command, runner.Error? problem
+function M.command(found, project)
+	local where = { name = found.name, path = found.path or "builtin:" .. found.name, config = project.config }
+	local value, problem, command
+	value, problem, where.text = M.read(found)
+	if problem then
+		return nil, problem
+	end
+	local raised
+	command, raised = require("runner.declare.command").normal(value, where)
+	if not command then
+		return nil, require("runner.declare.declaration").error(value, where, raised)
+	end
+	command.path, command.digest = found.path, where.text and host.digest(where.text) or "builtin"
+	return command
+end
+
+return M

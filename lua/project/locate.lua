@@ -1,0 +1,150 @@
+-- locate: which file answers to a command's words. It probes paths and never
+-- lists a folder, so that the cost of a call does not grow with the number of
+-- commands; listing is catalog's business.
+
+local host = require "runner.host"
+local rules = require "runner.core.rules"
+
+local M = {}
+
+local probe = host.probe
+
+-- Their names can't be shadowed; a table is a group.
+---@type table<string, true|table<string, true>>
+M.builtins = {
+	completion = true, help = true, lint = true, new = true, types = true,
+	workflow = { cancel = true, check = true, list = true, logs = true, plan = true, resume = true, run = true,
+		show = true, stats = true },
+}
+
+---@class runner.Found
+---@field name string dot path, "db.migrate"
+---@field path? string file; nil for a built-in
+---@field words integer how many words it took
+---@field untrusted? string why the folder is refused
+---@field listed? boolean nobody has named it
+
+local function parent(dir)
+	local up = dir:match("^(.*)/[^/]+$")
+	return up == "" and "/" or up
+end
+
+---The project: the nearest ancestor with a runner.lua, else with a commands/, up
+---to the root of the repository or the home directory.
+---@return string? root, boolean has_file
+function M.project_root()
+	local home, dir, fallback = os.getenv("HOME"), host.getcwd(), nil
+	while dir do
+		if probe(dir .. "/runner.lua") then
+			return dir, true
+		elseif not fallback and probe(dir .. "/commands") == "directory" then
+			fallback = dir
+		end
+		if dir == home or dir == "/" or probe(dir .. "/.git") then
+			break
+		end
+		dir = parent(dir)
+	end
+	return fallback, false
+end
+
+---The folders of command files, first match wins.
+---@param project? table
+---@return string[]
+function M.folders(project)
+	local config = os.getenv("XDG_CONFIG_HOME")
+	local home = os.getenv("HOME")
+	local list = {}
+	if project and project.root then
+		list[1] = project.commands
+	end
+	for dir in (os.getenv("RUNNER_PATH") or ""):gmatch("[^:]+") do
+		list[#list + 1] = dir
+	end
+	if config and config:sub(1, 1) == "/" then
+		list[#list + 1] = config .. "/runner/commands"
+	elseif home and home ~= "" then
+		list[#list + 1] = home .. "/.config/runner/commands"
+	end
+	list[#list + 1] = "/usr/local/share/runner/commands"
+	list[#list + 1] = "/usr/share/runner/commands"
+	return list
+end
+
+-- The deepest file wins: db/migrate.lua before db.lua with an argument.
+local function resolve(dir, words, i)
+	local word = words[i]
+	if not word or not rules.is_command_word(word) then
+		return nil
+	end
+	local below = dir .. "/" .. word
+	if words[i + 1] and probe(below) == "directory" then
+		local path, last = resolve(below, words, i + 1)
+		if path then
+			return path, last
+		end
+	end
+	if probe(below .. ".lua") then
+		return below .. ".lua", i
+	end
+end
+
+-- A file is only as trustworthy as the folders it lies in.
+local function distrust(dir, path)
+	local folder = path
+	repeat
+		folder = folder:match("^(.+)/[^/]+$") or dir
+		local _, why = probe(folder)
+		if why then
+			return ("%s is refused: %s"):format(folder, why)
+		end
+	until #folder <= #dir
+end
+
+local function find_builtin(words)
+	local group = M.builtins[words[1]]
+	if group == true then
+		return { name = words[1], words = 1 }
+	elseif group[words[2]] then
+		return { name = words[1] .. "." .. words[2], words = 2 }
+	end
+end
+
+---Dot paths of the built-in commands, in no order.
+---@return string[]
+function M.builtin_names()
+	local names = {}
+	for name, group in pairs(M.builtins) do
+		names[#names + 1] = group == true and name or nil
+		for below in pairs(group ~= true and group or {}) do
+			names[#names + 1] = name .. "." .. below
+		end
+	end
+	return names
+end
+
+---Find the command that `words` begin with.
+---@param words string[]
+---@param project? table
+---@return runner.Found?
+function M.find(words, project)
+	if M.builtins[words[1]] then
+		return find_builtin(words)
+	end
+	for _, dir in ipairs(M.folders(project)) do
+		local path, last = resolve(dir, words, 1)
+		if path then
+			return { name = table.concat(words, ".", 1, last), path = path, words = last,
+				untrusted = distrust(dir, path) }
+		end
+	end
+end
+
+---The working directory, for what is made in it.
+---@return string
+function M.here()
+	return host.getcwd() or require("runner.core.errors").raise("PRECONDITION", "The working directory no longer exists",
+		{ fix_required = "cd to one that does", side_effects = "none" })
+end
+
+return M

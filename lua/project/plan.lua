@@ -1,0 +1,68 @@
+-- plan: the PLAN and EXIT frames, which tell the supervisor what holds for the run.
+
+local host = require "runner.host"
+local attempt = require "runner.core.attempt"
+
+local M = {}
+
+local function env_set(name)
+	local v = os.getenv(name)
+	return v ~= nil and v ~= ""
+end
+
+---The form of the result: the caller's choice, else text for a person.
+---@param framework table the framework's flags
+---@return "json"|runner.TextFormat
+function M.format_of(framework)
+	return framework.format or (attempt.launch.stdout_is_tty and not env_set("CI") and "text" or "json")
+end
+
+---@param project table
+---@return "standard"|"classic"|nil
+function M.exit_table(project)
+	local env = os.getenv("RUNNER_EXIT_TABLE")
+	return (env == "classic" or env == "standard") and env or project.exit_table
+end
+
+local function send_exit_codes(command)
+	for _, row in ipairs(command.exit_codes or {}) do
+		host.send("EXIT", {
+			name = row.name, exit_code = row.exit_code,
+			retryable = row.retryable ~= nil and tostring(row.retryable) or nil,
+			side_effects = row.side_effects, retry_after_ms = row.retry_after_ms, retry_strategy = row.retry_strategy,
+		}, true)
+	end
+end
+
+local function texts(list)
+	local out = {}
+	for i, v in ipairs(list) do
+		out[i] = tostring(v)
+	end
+	return out
+end
+
+---@param command table normal form
+---@param settled table from limits.settle
+---@param framework table the framework's flags
+---@param project table
+function M.send(command, settled, framework, project)
+	local p, allowed = settled.policy, command.limits or {}
+	send_exit_codes(command)
+	host.send("PLAN", {
+		command = command.name, danger_level = command.danger_level, digest = command.digest,
+		format = M.format_of(framework), exit_table = M.exit_table(project), schema_version = command.schema_version,
+		timeout_ms = settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
+		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms,
+		memory_bytes = allowed.memory_bytes, cpu_ms = allowed.cpu_ms,
+		processes = allowed.processes, open_files = allowed.open_files,
+		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,
+		delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms, jitter = p.jitter, jitter_ppm = p.jitter_ppm,
+		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
+		steps = command.steps or {}, stdin = command.stdin or false, interactive = command.interactive or false,
+		quiet = framework.quiet or false, verbose = framework.verbose or false,
+		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
+	}, not command.validate)
+end
+
+return M

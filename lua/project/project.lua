@@ -1,0 +1,59 @@
+-- project: runner.lua, the settings of a project, checked. Loaded where there is one.
+
+local rules = require "runner.core.rules"
+
+local M = {}
+
+-- key of runner.lua → its normal form, nil when wrong
+local PROJECT = {
+	name = function(v) return type(v) == "string" and v or nil end,
+	version = function(v) return type(v) == "string" and v or nil end,
+	commands = function(v) return type(v) == "string" and v ~= "" and v or nil end,
+	exit_table = function(v) return (v == "standard" or v == "classic") and v or nil end,
+	config = function(v) return type(v) == "table" and v or nil end,
+	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
+}
+for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
+	PROJECT[name] = function(v) return rules.duration(v) end
+end
+M.keys = PROJECT ---@type table<string, fun(v: any): any>
+
+-- All wrong keys of runner.lua as one error: the first one's, the others in errors.
+local function project_problem(path, wrong, value, text)
+	local first, rows = nil, {}
+	table.sort(wrong, function(a, b)
+		return tostring(a) < tostring(b)
+	end)
+	for i, key in ipairs(wrong) do
+		local e = require("runner.declare.declaration").project_problem(path, key, value[key], PROJECT, text)
+		rows[i] = { field = tostring(key), code = e.code, message = e.message, fix_required = e.fix_required,
+			line = e.context.line }
+		first = first or e
+	end
+	first.errors = rows
+	return first
+end
+
+---The settings of a runner.lua, checked.
+---@param value any what the file returned
+---@param text string of the file
+---@param path string of the file
+---@param project table gets its settings, in their normal form
+---@return runner.Error? problem
+function M.read(value, text, path, project)
+	if type(value) ~= "table" then
+		return require("runner.core.errors").invalid_file(path, path .. " must return a table",
+			{ fix_required = "write return { … } with the project's settings, or remove the file" })
+	end
+	local wrong = {}
+	for key, v in pairs(value) do
+		local accept = PROJECT[key]
+		project[key] = accept and accept(v)
+		if project[key] == nil then
+			wrong[#wrong + 1] = key
+		end
+	end
+	return wrong[1] ~= nil and project_problem(path, wrong, value, text) or nil
+end
+
+return M

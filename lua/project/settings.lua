@@ -1,0 +1,140 @@
+-- settings: every limit and the retry policy of a run, and where each came from:
+-- flag, environment, command, runner.lua, default (in this order). Pure but for
+-- the look at an outer runner.
+
+local flags = require "runner.declare.flags"
+local host = require "runner.host"
+
+local M = {}
+
+local NAMES = { "timeout", "attempt_timeout", "idle_timeout", "grace" }
+
+local function milliseconds(seconds)
+	return math.floor(seconds * 1000 + 0.5)
+end
+
+local function given_by(parsed, name)
+	local given = parsed.given[name]
+	return given == "env" and "environment" or given
+end
+
+-- One limit: ms and its source.
+local function limit(name, command, parsed, project)
+	local own = parsed.framework[name]
+	if own then
+		return milliseconds(own), given_by(parsed, name)
+	elseif command[name .. "_ms"] then
+		return command[name .. "_ms"], "command"
+	elseif project[name] then
+		return project[name], "runner.lua"
+	end
+	return host.duration(flags.by_name[name].default), "default"
+end
+
+-- An outer runner ends us with it: we end 100 ms before.
+local function within_outer(settled)
+	local nested, left = host.nested()
+	if not nested then
+		return
+	end
+	settled.nested = true
+	if left and (settled.timeout_ms == 0 or left < settled.timeout_ms) then
+		settled.timeout_ms, settled.sources.timeout = left, "outer run"
+	end
+end
+
+-- A whole number ≥ 0, as retry.seed takes it.
+local function given_seed()
+	local seed = math.tointeger(tonumber(os.getenv("RUNNER_SEED")))
+	return seed and seed >= 0 and seed or nil
+end
+
+-- The first attempt's seed rules the run; a declared one wins over RUNNER_SEED.
+local function seed_of(declared, seed_text)
+	return math.tointeger(tonumber(seed_text)) or declared or given_seed() or host.random()
+end
+
+-- The declared retry table that holds: a command's over runner.lua's, key by key. An
+-- outer run that retries already does what our default would do again.
+local function declared_retry(settled, command, project)
+	if settled.nested and os.getenv("RUNNER_OUTER_RETRIES") then
+		return nil
+	elseif command.retry and project.retry then
+		return require("runner.declare.policy").over(project.retry, command.retry)
+	end
+	return command.retry or project.retry
+end
+
+---Where each key of the policy comes from.
+---@param settled table from M.settle
+---@return table<string, string>
+function M.retry_sources(settled)
+	local from = settled.retry_from
+	local retry, own, out = from.retry or {}, from.own or {}, {}
+	local function source(key)
+		return retry[key] ~= nil and (own[key] ~= nil and "command" or "runner.lua") or nil
+	end
+	for key in pairs(require("runner.declare.policy").keys) do
+		out[key] = source(key) or "default"
+	end
+	out.retries = source "retries" or source "delays" or source "max_delay"
+		or settled.nested and os.getenv("RUNNER_OUTER_RETRIES") and "outer run" or "default"
+	out.strategy, out.delays = source "delays" or out.strategy, nil
+	if out.seed == "default" then
+		out.seed = given_seed() and "environment" or "random"
+	end
+	out.retries, out.delay = from.retries or out.retries, from.delay or out.delay
+	return out
+end
+
+---policy.normalise(nil), for the many runs that need no more of that module.
+---@return table flat
+function M.default_policy()
+	return { retries = 0, strategy = "exponential", delay_ms = 1000, max_delay_ms = 30000, delays = {},
+		jitter = "factor", jitter_ppm = 250000, maybe = false }
+end
+
+local function policy_of(retry, retries, delay)
+	if not (retry or retries or delay) then
+		return M.default_policy()
+	end
+	return assert(require("runner.declare.policy").normalise(retry, {
+		retries = retries,
+		retry_delay_ms = delay and milliseconds(delay) or nil,
+	}))
+end
+
+local function settle_policy(settled, command, parsed, project, seed_text)
+	local retry = declared_retry(settled, command, project)
+	local retries, delay = parsed.framework.retries, parsed.framework.retry_delay
+	settled.retry_from = { retry = retry, own = command.retry, retries = retries and given_by(parsed, "retries"),
+		delay = delay and given_by(parsed, "retry_delay") }
+	settled.retries_given = retries
+	settled.policy = policy_of(retry, retries, delay)
+	settled.policy.seed = seed_of(settled.policy.seed, seed_text)
+end
+
+---@param command table normal form
+---@param parsed table from args.parse
+---@param project table
+---@param seed_text? string the first attempt's seed
+---@return table settled {timeout_ms, attempt_timeout_ms, idle_timeout_ms, grace_ms, policy, retries_given, sources, retry_from}
+function M.settle(command, parsed, project, seed_text)
+	local settled = { sources = {} }
+	for _, name in ipairs(NAMES) do
+		settled[name .. "_ms"], settled.sources[name] = limit(name, command, parsed, project)
+	end
+	within_outer(settled)
+	settle_policy(settled, command, parsed, project, seed_text)
+	return settled
+end
+
+---Retries that nothing bounds, since runner.lua takes the limit away that the command
+---counts on.
+---@param settled table
+---@return boolean
+function M.unbounded(settled)
+	return settled.policy.retries < 0 and settled.timeout_ms == 0 and settled.sources.timeout == "runner.lua"
+end
+
+return M

@@ -1,0 +1,96 @@
+-- validation: may this call run? The problems of its arguments, and what the
+-- command's own validate(args) says, as one error. Loaded where there is something
+-- to ask; a plain call has no problem.
+
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local rules = require "runner.core.rules"
+local attempt = require "runner.core.attempt"
+
+local M = {}
+
+local FORMATS = { json = true, jsonl = true, tsv = true, plain = true, table = true, text = true, id = true }
+
+local function check_output(framework, problems)
+	if framework.output and FORMATS[framework.output] then
+		problems[#problems + 1] = { field = "output", code = "INVALID_ARGUMENT", value = framework.output,
+			message = ("--output takes a file, '%s' is a format"):format(framework.output),
+			suggestion = ("Use --format %s"):format(framework.output) }
+	end
+end
+
+local function text(v)
+	return type(v) == "string" and v ~= "" and v or nil
+end
+
+-- A text, or a table that has one as its message.
+local function problem(p)
+	p = type(p) == "table" and p or { message = p }
+	return text(p.message) and (p.code == nil or errors.well_formed(p.code)) and {
+		field = text(p.field or p.param), code = p.code or "VALIDATION_ERROR", message = p.message, value = p.value,
+		suggestion = text(p.suggestion), fix_required = text(p.fix_required), line = p.line, column = p.column,
+	} or nil
+end
+
+-- What validate returned as a list of problems; nil when it is none. One alone is
+-- understood.
+local function listed_problems(returned)
+	if returned == nil or returned == true then
+		return {}
+	elseif type(returned) == "string" or type(returned) == "table" and returned.message ~= nil then
+		returned = { returned }
+	end
+	return rules.list(returned, 0, math.huge, problem)
+end
+
+-- A person sees one error, which counts its problems: here is what they are.
+local function list_for_people(problems)
+	if #problems < 2 or attempt.format == "json" or attempt.framework.quiet or not attempt.launch.stderr_is_tty then
+		return
+	end
+	for _, p in ipairs(problems) do
+		local hint = p.suggestion and (". %s"):format(p.suggestion) or ""
+		io.stderr:write(host.clean(("  %s%s\n"):format(p.message, hint)))
+	end
+end
+
+local function as_error(problems)
+	list_for_people(problems)
+	return require("runner.declare.arg_errors").error(problems)
+end
+
+-- The command's own validate(args): a list of problems, nil or empty when well.
+local function ask_command(command, values)
+	local returned
+	local ok, problems, traceback, cancelled = host.protect(function()
+		returned = command.validate(values)
+		return listed_problems(returned)
+	end)
+	if cancelled then
+		error("cancelled", 0)
+	elseif not ok then
+		local e = errors.normalise(problems, traceback)
+		e.phase = "validation"
+		return e
+	elseif not problems then
+		local fix = 'return a list of problems such as { { field = "target", message = "…" } }, empty or nil when all is well'
+		return errors.new("COMMAND_INVALID", ("%s: validate returned %s; %s"):format(command.path,
+			type(returned) == "table" and "a table that is no list of problems" or tostring(returned), fix),
+			{ phase = "validation", fix_required = fix })
+	end
+	return #problems > 0 and as_error(problems) or nil
+end
+
+---@param command table normal form
+---@param parsed table from args.parse
+---@return runner.Error?
+function M.problem(command, parsed)
+	check_output(parsed.framework, parsed.problems)
+	if #parsed.problems > 0 then
+		return as_error(parsed.problems)
+	elseif command.validate then
+		return ask_command(command, parsed.values)
+	end
+end
+
+return M

@@ -1,0 +1,113 @@
+-- owner: who runs a run: a lock (flock) on runs/ID.lock beside the
+-- database, which dies with its holder, however that dies, and with what its holder's
+-- steps still do: their shepherds hold it too. The file goes with the lock when it is
+-- given back, so that runs leave none behind.
+
+local errors = require "runner.core.errors"
+local failures = require "runner.state.failures"
+local fs = require "runner.fs"
+local host = require "runner.host"
+
+local M = {}
+
+local PROBE_MS = 250 -- whoever looks takes the lock for an instant
+local ORPHANS_MS = 10000 -- the grace of a step whose runner was killed
+
+---@class runner.workflow.Ownership
+---@field path string
+local Ownership = {}
+Ownership.__index = Ownership
+
+---Give the run back; again is fine. Closing the store and the end of the process do it too.
+function Ownership:release()
+	local handle = self._handle
+	if handle then
+		self._handle = nil
+		fs.unlink(self.path) -- still locked: who waits for this file sees that it is gone
+		handle:release()
+	end
+end
+
+Ownership.__close = Ownership.release
+
+-- One file name for each id: what is no plain character becomes %XX.
+local function lock_path(dir, id)
+	local plain = id:gsub("[^%w._-]", function(c)
+		return ("%%%02X"):format(c:byte())
+	end)
+	return ("%s/runs/%s.lock"):format(dir, #plain > 200 and plain:sub(1, 180) .. host.digest(id) or plain)
+end
+
+local function raise_held(id, path, holder)
+	errors.raise("LOCK_HELD", ("The run %s is in the hands of another process%s")
+		:format(id, holder.pid and (" (%d)"):format(holder.pid) or ""), {
+			retryable = false, suggestion = ("Wait for it to end, or stop it: runner workflow cancel %s"):format(id),
+			context = { run = id, owner_pid = holder.pid, lock_file = path },
+		})
+end
+
+---What a step's process is to hold until its tree is gone.
+---@return userdata? lock of runner.fs
+function Ownership:handle()
+	return self._handle
+end
+
+-- One that nobody has waited for is dead all the same.
+local function is_dead(pid)
+	local stat = fs.read(("/proc/%d/stat"):format(pid))
+	return not stat or stat:find "%) [ZX] [^)]*$" ~= nil
+end
+
+-- One who died leaves its steps to their shepherds, which soon have ended them. A new
+-- holder's name comes behind its lock: until then the file names the one before.
+local function take_lock(path)
+	local give_up = host.now() + ORPHANS_MS
+	local handle, why, about
+	repeat
+		handle, why, about = fs.lock(path, { wait_ms = PROBE_MS })
+	until why ~= "held" or not (about.pid and is_dead(about.pid)) or host.now() > give_up
+	return handle, why, about
+end
+
+---Take the run for this process, or raise LOCK_HELD.
+---@param database runner.workflow.Database
+---@param dir string
+---@param id string
+---@return runner.workflow.Ownership
+function M.take(database, dir, id)
+	local path = lock_path(dir, id)
+	local ok, message, name = fs.mkdirs(dir .. "/runs", 448)
+	if not ok then
+		failures.raise(database.path, message, name)
+	end
+	local handle, why, about = take_lock(path)
+	if why == "held" then
+		raise_held(id, path, about)
+	elseif not handle then
+		failures.raise(database.path, why, about)
+	end
+	return setmetatable({ path = path, _handle = handle }, Ownership)
+end
+
+---The pid of the live process that holds the run; nil when none does.
+---@param dir string
+---@param id string
+---@return integer?
+function M.holder(dir, id)
+	local about = fs.locked(lock_path(dir, id))
+	return about and (about.pid or 0)
+end
+
+---Is a process the child of another? Where that can't be told, it is.
+---@param pid integer
+---@param parent integer
+---@return boolean
+function M.is_child(pid, parent)
+	local stat = fs.read(("/proc/%d/stat"):format(pid))
+	if stat then
+		return stat:match "%) %S (%d+) [^)]*$" == tostring(parent)
+	end
+	return not fs.stat "/proc/self/stat"
+end
+
+return M

@@ -1,0 +1,387 @@
+-- scheduler: tasks that wait for processes and for time, side by side in the one
+-- thread that a worker has. A task is a coroutine; what it waits for is served
+-- by one loop over one set of processes (runner.process). Every process has a
+-- shepherd of its own, so that its whole tree is gone when it is over. The
+-- scheduler knows no step, no retry and no store.
+
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local not_started = require("runner.core.start_failure").not_started
+local process = require "runner.process"
+local timers = require "runner.task.timers"
+
+local M = {}
+
+local TICK_MS = 1000
+local GRACE_MS = 2000
+
+---@class runner.Scheduler the state of one run
+---@field current thread? the task that runs
+---@field ready table[] tasks that can go on, in order
+---@field live table[] processes that run, as in `set`
+---@field timers runner.Timers
+---@field tasks table<thread, function> all that have begun and not ended, and what is to follow
+---@field open table[] processes that run, and those whose task has not gone on to its next wait
+---@field set userdata? of the handles of `live`; nil: to be made
+
+---@type runner.Scheduler?
+local state
+
+-- --- tasks ---------------------------------------------------------------------------
+
+-- Its processes that are over have been dealt with.
+local function forget_over(s, task)
+	for i = #s.open, 1, -1 do
+		if s.open[i].task == task and s.open[i].result then
+			table.remove(s.open, i)
+		end
+	end
+end
+
+local function current_task(what)
+	local s, running = state, coroutine.running()
+	if not s or s.current ~= running then
+		error(("scheduler.%s: call it inside scheduler.run(fn), not from a coroutine of your own"):format(what), 3)
+	end
+	forget_over(s, running)
+	return s, running
+end
+
+-- Until wake(s, task). Only what parks a task wakes it.
+local function park()
+	return coroutine.yield()
+end
+
+local function wake(s, task)
+	s.ready[#s.ready + 1] = task
+end
+
+-- Begin a task; on_end(ok, value or error) comes once, from the loop.
+local function begin(s, fn, on_end)
+	local task
+	task = coroutine.create(function()
+		return on_end(true, fn())
+	end)
+	s.tasks[task] = on_end
+	wake(s, task)
+end
+
+-- What a task raised: an error object, with the place it came from.
+local function failure_of(task, raised)
+	if type(raised) == "userdata" then
+		return raised -- a cancellation: it goes on by itself
+	elseif errors.is(raised) then
+		return raised
+	end
+	return errors.normalise(raised, debug.traceback(task))
+end
+
+local function resume(s, task)
+	s.current = task
+	local ok, raised = coroutine.resume(task)
+	s.current = nil
+	local on_end = s.tasks[task]
+	if coroutine.status(task) == "dead" then
+		s.tasks[task] = nil
+		forget_over(s, task)
+	end
+	if not ok then
+		on_end(false, failure_of(task, raised))
+	end
+end
+
+local function run_ready(s)
+	while #s.ready > 0 do
+		local batch = s.ready
+		s.ready = {}
+		for _, task in ipairs(batch) do
+			resume(s, task)
+		end
+	end
+end
+
+-- --- time ------------------------------------------------------------------------------
+
+local function rest(s, task, ms)
+	s.timers:add(ms, function()
+		wake(s, task)
+	end)
+	park()
+end
+
+local Hold = { __close = function() host.hold(-1) end }
+
+---Wait; exact to 5 ms. Waiting is not silence to an idle timeout.
+---@param ms number
+---@param on_tick? fun(left_ms: integer) after each full second, while some is left
+function M.sleep(ms, on_tick)
+	local s, task = current_task "sleep"
+	local wake_at = host.now() + ms
+	local tick_at = on_tick and host.now() + TICK_MS or math.huge
+	local _ <close> = setmetatable({ host.hold(1) }, Hold)
+	while tick_at < wake_at do
+		rest(s, task, tick_at - host.now())
+		on_tick(math.max(math.floor(wake_at - host.now() + 0.5), 0))
+		tick_at = tick_at + TICK_MS
+	end
+	rest(s, task, wake_at - host.now())
+end
+
+-- --- processes -----------------------------------------------------------------------------
+
+-- To be asked once it is over; what it has captured moves to us.
+local function result_of(record)
+	local handle = record.handle
+	handle:close()
+	local result = handle:result()
+	result.timed_out = record.late and handle:was_stopped() or false
+	result.ok = result.ok and not result.timed_out
+	return result
+end
+
+local function start_options(options)
+	local own = setmetatable({ shepherd = true, lines = options.on_line ~= nil }, { __index = options })
+	if options.capture == nil then
+		own.capture = true
+	end
+	return own
+end
+
+local function add_process(s, record)
+	s.live[#s.live + 1] = record
+	s.set = nil
+end
+
+local function remove_process(s, index)
+	local record = table.remove(s.live, index)
+	s.set = nil
+	if record.timer then
+		s.timers:remove(record.timer)
+	end
+end
+
+-- What happens to a process while its task is busy elsewhere waits for it.
+local function push_event(s, record, event)
+	record.events[#record.events + 1] = event
+	if record.waiting then
+		record.waiting = false
+		wake(s, record.task)
+	end
+end
+
+local function next_event(record)
+	if record.at > #record.events then
+		record.events, record.at = {}, 1
+		record.waiting = true
+		park()
+	end
+	record.at = record.at + 1
+	return record.events[record.at - 1]
+end
+
+local function limit(s, record)
+	local options = record.options
+	if not options.timeout_ms then
+		return
+	end
+	record.timer = s.timers:add(options.timeout_ms, function()
+		record.late, record.timer = true, nil
+		record.handle:stop(options.grace_ms or GRACE_MS)
+	end, true)
+end
+
+-- Lines go to on_line in the task itself; if that raises, the process ends first.
+-- Returns at the end, and what pcall said of on_line.
+local function follow(record)
+	local options, ok, raised = record.options, true, nil
+	for event in next_event, record do
+		if event.done then
+			break
+		elseif ok then
+			ok, raised = pcall(options.on_line, event.text, event.stream)
+			if not ok then
+				record.handle:stop(options.grace_ms or GRACE_MS)
+			end
+		end
+	end
+	return ok, raised
+end
+
+---Run a program to its end, and the end of all that it left behind. Never raises for
+---what the program did.
+---@param options table as runner.process.start takes them, and timeout_ms, on_line(line, stream)
+---@return runner.Result
+function M.process(options)
+	local s, task = current_task "process"
+	local handle, message, code, context = process.start(start_options(options))
+	if not handle then
+		local result = not_started(options.argv, message, code, context)
+		result.code = nil
+		return result
+	end
+	local record = { handle = handle, options = options, task = task, events = {}, at = 1 }
+	s.open[#s.open + 1] = record
+	add_process(s, record)
+	limit(s, record)
+	local ok, raised = follow(record)
+	record.result = result_of(record)
+	if not ok then
+		error(raised, 0)
+	end
+	return record.result
+end
+
+-- --- several tasks ----------------------------------------------------------------------------
+
+local function outcome(ok, value)
+	if ok then
+		return { ok = true, started = true, value = value }
+	end
+	return { ok = false, started = true, error = value }
+end
+
+---Run functions as tasks, `at_once` of them at a time, and wait for all. After a
+---failure no new ones are started, unless keep_going.
+---@param list function[]
+---@param at_once? integer default: all
+---@param options? { keep_going?: boolean }
+---@return { ok: boolean, value: any, error: runner.Error?, started: boolean }[] in the order of the list
+function M.all(list, at_once, options)
+	local s, task = current_task "all"
+	local keep_going = options and options.keep_going
+	local most = math.max(at_once or #list, 1)
+	local results, running, following, failed, start = {}, 0, 1, false, nil
+	local function start_more()
+		while following <= #list and running < most and (keep_going or not failed) do
+			start(following)
+			following = following + 1
+		end
+	end
+	function start(i)
+		running = running + 1
+		begin(s, list[i], function(ok, value)
+			results[i] = outcome(ok, value)
+			running, failed = running - 1, failed or not ok
+			start_more()
+			if running == 0 then
+				wake(s, task)
+			end
+		end)
+	end
+	start_more()
+	if running > 0 then
+		park()
+	end
+	for i = following, #list do
+		results[i] = { ok = false, started = false }
+	end
+	return results
+end
+
+-- --- the loop ---------------------------------------------------------------------------------
+
+local function set_of(s)
+	if not s.set then
+		local handles = {}
+		for i, record in ipairs(s.live) do
+			handles[i] = record.handle
+		end
+		s.set = process.set(handles)
+	end
+	return s.set
+end
+
+local on_news = {
+	line = function(s, text, stream, index)
+		push_event(s, s.live[index], { text = text, stream = stream })
+	end,
+	done = function(s, index)
+		local record = s.live[index]
+		remove_process(s, index)
+		push_event(s, record, { done = true })
+	end,
+}
+
+local function wait(s)
+	local left = s.timers:left()
+	if not left and #s.live == 0 then
+		error("scheduler: a task waits for nothing; use scheduler.sleep, process and all, not coroutine.yield", 0)
+	end
+	local kind, a, b, c = set_of(s):next(true, left)
+	if kind then
+		on_news[kind](s, a, b, c)
+	elseif a == "attempt" then
+		errors.raise("TIMEOUT", "The attempt's time is over")
+	end
+end
+
+-- Nobody waits for them any more: all at once, then one by one.
+local function end_all(s)
+	for _, record in ipairs(s.live) do
+		record.handle:stop(record.options.grace_ms or GRACE_MS)
+	end
+	while #s.live > 0 do
+		s.live[#s.live].handle:close()
+		s.live[#s.live] = nil
+	end
+	for task in pairs(s.tasks) do
+		coroutine.close(task)
+	end
+	state = nil
+end
+
+local function new_state()
+	local s = { ready = {}, live = {}, timers = timers.new(), tasks = {}, open = {} }
+	return setmetatable(s, { __close = end_all })
+end
+
+---Run fn as a task, and all that it starts, until it returns or raises: then its
+---error is raised here, as an error object that says where it came from. What still
+---runs by then is ended first. Inside a task, fn is simply called.
+---@param fn function
+---@return any ... what fn returns
+function M.run(fn)
+	if state and state.current and state.current == coroutine.running() then
+		return fn()
+	end
+	local s <close> = new_state()
+	local ended
+	state = s
+	begin(s, fn, function(...)
+		ended = table.pack(...)
+	end)
+	repeat
+		run_ready(s)
+		if not ended then
+			wait(s)
+			s.timers:fire()
+		end
+	until ended
+	if not ended[1] then
+		error(ended[2], 0)
+	end
+	return table.unpack(ended, 2, ended.n)
+end
+
+-- --- after a cancellation ------------------------------------------------------------------
+
+---What became of the processes that ran when the run was cancelled, in the order of
+---their start: for `cleanup`. stopped = false with result.ok: it had completed by
+---itself. One that was over, but whose task had not gone on to its next wait, is
+---among them too: what the task made of its result may be lost. Empty when nothing
+---was cut off.
+---@return { options: table, result: runner.Result, stopped: boolean }[]
+function M.abandoned()
+	local s, list = state, {}
+	if not s or s.current == coroutine.running() then
+		return list
+	end
+	for i, record in ipairs(s.open) do
+		local result = record.result or result_of(record)
+		list[i] = { options = record.options, result = result, stopped = record.handle:was_stopped() }
+	end
+	end_all(s)
+	return list
+end
+
+return M

@@ -1,0 +1,11 @@
+-- annotations: the script API for editors (LuaCATS): the files of lua/types, by the name
+-- that `runner types` gives each. The reference takes its words from them too. A test
+-- proves that no method, module function or declaration key is missing.
+
+local M = {}
+
+for _, name in ipairs { "runner", "json", "fs", "cjson", "cjson/safe" } do
+	M[name] = require("runner.types." .. name:gsub("/", "."))
+end
+
+return M

@@ -1,0 +1,301 @@
+-- help: the words of help: the overview, a group, one command. Pure but for what a
+-- declaration computes from the project's config; who reads the text, and where it
+-- goes, is lua/commands/help.lua's business.
+
+local arg_errors = require "runner.declare.arg_errors"
+local environment = require "runner.declare.environment"
+local help_exit_codes = require "runner.tools.help_exit_codes"
+local flags = require "runner.declare.flags"
+local host = require "runner.host"
+local values = require "runner.declare.values"
+local wrap = require "runner.output.wrap"
+
+local M = {}
+
+local SHORT_FLAGS = "Every command also takes the framework's flags: "
+
+local function section(title, body)
+	return body ~= "" and ("\n%s:\n%s"):format(title, body) or ""
+end
+
+local function columns(title, rows, width)
+	return section(title, wrap.columns(rows, width))
+end
+
+-- --- one argument -------------------------------------------------------------------
+
+local function listed(list)
+	local texts = {}
+	for i, v in ipairs(list) do
+		texts[i] = tostring(v)
+	end
+	return table.concat(texts, ", ")
+end
+
+-- A declaration's own functions may fail: help must not.
+local function values_text(row, config)
+	local ok, list = pcall(values.listed, row, config)
+	if not ok or not list then
+		return "one of the values that the project configures"
+	end
+	return list[1] and "one of " .. listed(list) or "no value is configured"
+end
+
+-- Does the placeholder of the option say it all? <duration>, <path> …
+local function is_plain(row)
+	return not (row.positional or row.values or row.pattern or row.min or row.max or row.min_length
+		or row.max_length or row.type == "array")
+end
+
+local function type_text(row, config)
+	local text = row.values and values_text(row, config) or arg_errors.expected(row)
+	if row.type == "array" then
+		text = row.variadic and text .. "; any number of them" or text .. "; may be given several times"
+		if row.min_length or row.max_length then
+			text = ("%s (%s to %s)"):format(text, row.min_length or 0, row.max_length or "any number")
+		end
+	end
+	return text
+end
+
+local function duration_text(v)
+	return type(v) == "number" and host.duration_text(math.floor(v * 1000 + 0.5)) or tostring(v)
+end
+
+local function default_text(row, config)
+	local v = row.default
+	if type(v) == "boolean" then
+		return nil -- its spelling says it: --no-verify
+	elseif type(v) == "function" then
+		local ok, made = pcall(v, config)
+		v = ok and made
+		if not v then
+			return "computed"
+		end
+	end
+	if type(v) == "table" then
+		return v[1] ~= nil and listed(v) or nil
+	end
+	return v ~= nil and v ~= "" and (row.type == "duration" and duration_text(v) or tostring(v)) or nil
+end
+
+local function facts(row, config)
+	local out = {}
+	if row.type ~= "boolean" and not is_plain(row) then
+		out[1] = type_text(row, config)
+	end
+	local default = default_text(row, config)
+	if row.required then
+		out[#out + 1] = "required"
+	elseif default and default ~= "none" then
+		out[#out + 1] = "default " .. default
+	end
+	if row.env then
+		out[#out + 1] = "from $" .. row.env
+	end
+	return table.concat(out, "; ")
+end
+
+local function meaning(row, config)
+	local detail = facts(row, config)
+	if not row.description then
+		return detail
+	end
+	return detail ~= "" and ("%s\n(%s)"):format(row.description, detail) or row.description
+end
+
+local function placeholder(row)
+	return ("<%s>"):format(row.items or row.type)
+end
+
+local function option_term(row)
+	local spelt = "--" .. row.flag
+	if row.type == "boolean" then
+		spelt = row.default == true and "--no-" .. row.flag or spelt
+	else
+		spelt = spelt .. " " .. placeholder(row)
+	end
+	return (row.short and "-" .. row.short .. ", " or "    ") .. spelt
+end
+
+local function slot(row)
+	local text = row.variadic and row.flag .. "..." or row.flag
+	return row.required and ("<%s>"):format(text) or ("[%s]"):format(text)
+end
+
+local function each_kind(args, visit)
+	for _, row in ipairs(args) do
+		visit(row, row.positional and "positional" or "option")
+	end
+end
+
+-- --- one command --------------------------------------------------------------------
+
+local function usage(command)
+	local words, optional = { "runner", (command.name:gsub("%.", " ")) }, false
+	each_kind(command.args, function(row, kind)
+		if kind == "option" and row.required then
+			words[#words + 1] = ("--%s %s"):format(row.flag, placeholder(row))
+		end
+		optional = optional or kind == "option" and not row.required
+	end)
+	words[#words + 1] = optional and "[options]" or nil
+	each_kind(command.args, function(row, kind)
+		words[#words + 1] = kind == "positional" and slot(row) or nil
+	end)
+	return table.concat(words, " ")
+end
+
+local function arguments(command, config, width)
+	local rows = { positional = {}, option = {} }
+	each_kind(command.args, function(row, kind)
+		local term = kind == "positional" and row.flag or option_term(row)
+		table.insert(rows[kind], { term, meaning(row, config) })
+	end)
+	return columns("Arguments", rows.positional, width) .. columns("Options", rows.option, width)
+end
+
+local SOURCES = { command = "this command", default = "the default", environment = "the environment" }
+
+local function limits(settled, width)
+	local rows = {}
+	for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
+		local ms, source = settled[name .. "_ms"], settled.sources[name]
+		if ms > 0 or source ~= "default" then
+			rows[#rows + 1] = { flags.spelling(name), ("%s, from %s"):format(ms > 0 and host.duration_text(ms) or "none",
+				SOURCES[source] or source) }
+		end
+	end
+	return columns("Limits", rows, width)
+end
+
+local function retry_text(p)
+	if p.retries == 0 then
+		return "None; --retries N allows some."
+	end
+	local text = ("%s, %s from %s, at most %s"):format(
+		p.retries > 0 and ("Up to %d retries"):format(p.retries) or "Until the timeout", p.strategy,
+		host.duration_text(p.delays[1] or p.delay_ms), host.duration_text(p.max_delay_ms))
+	if p.jitter ~= "none" then
+		text = text .. (p.jitter == "factor" and (", jitter ±%d%%"):format(p.jitter_ppm // 10000)
+			or (", %s jitter"):format(p.jitter))
+	end
+	return ("%s, after %s. 'runner … --plan' shows every delay."):format(text,
+		p.on and listed(p.on) or "every retryable code without side effects")
+end
+
+local function examples(command, width)
+	local out = {}
+	for i, example in ipairs(command.examples or {}) do
+		out[i] = (example.description and wrap.paragraph("# " .. example.description, width, 2) or "")
+			.. ("  %s\n"):format(example.command)
+	end
+	return section("Examples", table.concat(out))
+end
+
+local function short_flags(width)
+	local names = {}
+	for i, row in ipairs(flags.rows) do
+		names[i] = "--" .. row.flag
+	end
+	return "\n" .. wrap.paragraph(SHORT_FLAGS .. table.concat(names, " ")
+		.. ". 'runner' alone describes them.", width)
+end
+
+local DANGER = { safe = "It changes nothing (safe).", mutating = "It changes things (mutating).",
+	destructive = "It can destroy things (destructive)." }
+
+---Help of one command.
+---@param command table normal form
+---@param about {settled: table, config: table, exit_table?: string, width: integer, below: runner.CommandRow[]}
+---@return string
+function M.command(command, about)
+	local width = about.width
+	local scopes = command.required_scopes or {}
+	return wrap.paragraph(command.description, width)
+		.. wrap.paragraph(DANGER[command.danger_level], width)
+		.. section("Usage", wrap.paragraph(usage(command), width, 2))
+		.. arguments(command, about.config, width)
+		.. (about.below[1] and M.commands(about.below, width) or "")
+		.. section("Steps", command.steps and wrap.paragraph(table.concat(command.steps, " → "), width, 2) or "")
+		.. limits(about.settled, width)
+		.. section("Retries", wrap.paragraph(retry_text(about.settled.policy), width, 2))
+		.. columns("Exit codes", help_exit_codes.of_command(command, about.settled, about.exit_table), width)
+		.. section("Scopes", scopes[1] and wrap.paragraph(listed(scopes), width, 2) or "")
+		.. examples(command, width)
+		.. short_flags(width)
+end
+
+-- --- many commands --------------------------------------------------------------------
+
+---The section that lists commands.
+---@param rows runner.CommandRow[]
+---@param width integer
+---@param title? string
+---@return string
+function M.commands(rows, width, title)
+	local lines = {}
+	for i, row in ipairs(rows) do
+		lines[i] = { row.name, row.broken and ("(broken: run 'runner lint %s')"):format(row.name) or row.description }
+	end
+	return columns(title or "Commands", lines, width)
+end
+
+---Help of a group.
+---@param name string words with blanks between
+---@param rows runner.CommandRow[] below it
+---@param width integer
+---@return string
+function M.group(name, rows, width)
+	return ("Usage:\n  runner %s <command>\n"):format(name) .. M.commands(rows, width)
+		.. ("\n'runner help %s <command>' describes one of them.\n"):format(name)
+end
+
+local function flag_rows(title)
+	local rows = {}
+	for _, row in ipairs(flags.rows) do
+		if row.section == title then
+			rows[#rows + 1] = { option_term(row), meaning(row, {}) }
+		end
+	end
+	return rows
+end
+
+local function flag_sections(width)
+	local out, seen = {}, {}
+	for _, row in ipairs(flags.rows) do
+		if not seen[row.section] then
+			seen[row.section] = true
+			out[#out + 1] = columns(row.section .. " (any command)", flag_rows(row.section), width)
+		end
+	end
+	return table.concat(out)
+end
+
+local function environment_rows()
+	local rows = {}
+	for i, row in ipairs(environment.rows) do
+		rows[i] = { row.name, row.description }
+	end
+	return rows
+end
+
+---The overview.
+---@param own runner.CommandRow[] of the project and the other folders
+---@param builtin runner.CommandRow[]
+---@param about {width: integer, exit_table?: string, project: table}
+---@return string
+function M.overview(own, builtin, about)
+	local width, problem = about.width, about.project.problem
+	local none = "  none yet: 'runner new hello' writes the first\n"
+	return "Usage:\n  runner <command> [arguments] [options]\n"
+		.. (problem and "\n" .. wrap.paragraph("runner.lua can't be used: " .. problem.message, width) or "")
+		.. (own[1] and M.commands(own, width) or section("Commands", none))
+		.. M.commands(builtin, width, "Built-in commands")
+		.. flag_sections(width)
+		.. columns("Environment", environment_rows(), width)
+		.. columns("Exit codes", help_exit_codes.all(about.exit_table), width)
+		.. "\n'runner help <command>' describes one command.\n"
+end
+
+return M

@@ -1,0 +1,42 @@
+-- information: the phase of an attempt that answers the flags which ask about a call in
+-- place of making it: --version, --plan, --help. Loaded for one of these.
+
+local host = require "runner.host"
+local plan = require "runner.project.plan"
+
+local M = {}
+
+---@param a runner.Attempt
+---@return runner.Answer
+function M.version(a)
+	local version, given = a.launch.version, a.parsed.given.format == "flag"
+	plan.send({ name = "runner", danger_level = "safe", digest = "builtin" }, a.settled,
+		{ format = given and a.framework.format or "plain" }, a.project)
+	host.send("TEXT", { text = version .. "\n" })
+	host.send("RESULT", { ok = true, data = require("runner.json").encode { version = version } })
+	return { sent = true }
+end
+
+---@param a runner.Attempt
+---@return runner.Answer
+function M.plan(a)
+	plan.send(a.command, a.settled, a.framework, a.project)
+	local preview, format = require "runner.tools.preview", a.format
+	local described = preview.describe(a.command, a.settled)
+	if format ~= "json" and format ~= "text" then
+		a.texts[format] = require("runner.output.render").text(preview.rows(described), format, preview)
+	end
+	return { success = true, data = described }
+end
+
+---The attempt becomes one of `help` about its command: nothing of the arguments is checked.
+---@param a runner.Attempt
+function M.help(a)
+	local help = assert(require("runner.project.loader").command({ name = "help", words = 1 }, a.project))
+	local topic = { command = require("runner.project.catalog").words(a.command.name) }
+	a.settled = require("runner.project.settings").settle(help, a.parsed, a.project, a.launch.seed_text)
+	a.command = help
+	a.parsed = { values = topic, framework = {}, given = {}, problems = {} }
+end
+
+return M

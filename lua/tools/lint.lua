@@ -1,0 +1,97 @@
+-- lint: every problem and every doubt of command files and of runner.lua, as rows.
+-- Loaded by `runner lint` alone. It loads files and runs nothing else of them; the
+-- rules and words are lua/declare/declaration.lua's and lua/declare/lint_rules.lua's.
+
+local catalog = require "runner.project.catalog"
+local declaration = require "runner.declare.declaration"
+local host = require "runner.host"
+local locate = require "runner.project.locate"
+local sorted = require "runner.core.sorted"
+
+local M = {}
+
+---@class runner.Finding
+---@field file string relative to the working directory where it lies below
+---@field line? integer
+---@field key? string
+---@field message string
+---@field fix? string
+
+---A path as the reader would write it.
+---@param path string
+---@return string
+function M.shown(path)
+	local here = (host.getcwd() or "") .. "/"
+	return path:sub(1, #here) == here and path:sub(#here + 1) or path
+end
+
+local function replace_plain(text, from, to)
+	local at = text:find(from, 1, true)
+	return at and text:sub(1, at - 1) .. to .. text:sub(at + #from) or text
+end
+
+-- What an error of the loader says, as rows.
+local function of_error(e, path)
+	local shown, rows = M.shown(path), {}
+	for i, row in ipairs(e.errors or {}) do
+		rows[i] = { file = shown, line = row.line, key = row.field, message = replace_plain(row.message, path, shown),
+			fix = row.fix_required }
+	end
+	if not rows[1] then
+		local line = e.message:match(":(%d+): ")
+		rows[1] = { file = shown, line = math.tointeger(tonumber(line or "")), fix = e.fix_required,
+			message = replace_plain(e.message, path, shown) }
+	end
+	return rows
+end
+
+local function of_list(list, shown, into)
+	for _, p in ipairs(list) do
+		into[#into + 1] = { file = shown, line = p.line, key = p.key ~= "" and p.key or nil, message = p.message,
+			fix = p.fix }
+	end
+end
+
+---Check one command file. One that is there no more is a problem, unless it was only `listed`.
+---@param found runner.Found
+---@param config table
+---@param out {problems: runner.Finding[], doubts: runner.Finding[]} what is found is added
+function M.command(found, config, out)
+	local value, problem, text = catalog.read(found)
+	if problem and found.listed and catalog.is_gone(found) then
+		return
+	elseif problem then
+		return table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
+	end
+	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }
+	of_list(catalog.guarded(declaration.problems, value, where, true), where.path, out.problems)
+	of_list(declaration.doubts(value, where), where.path, out.doubts)
+end
+
+---Files of the project that can never be run: a built-in has their name.
+---@param project table
+---@param out {problems: runner.Finding[]}
+function M.shadowed(project, out)
+	for _, name in ipairs(sorted.keys(locate.builtins)) do
+		local path = ("%s/%s.lua"):format(project.commands or "", name)
+		local folder = path:match("^(.*)%.lua$")
+		path = locate.builtins[name] ~= true and host.probe(folder) and folder or path
+		if host.probe(path) then
+			local file, fix = M.shown(path), "give the file another name"
+			out.problems[#out.problems + 1] = { file = file, fix = fix,
+				message = ("%s: '%s' is a built-in command, so this one is never run; %s"):format(file, name, fix) }
+		end
+	end
+end
+
+---The problems of runner.lua.
+---@param project table with `problem` when it has one
+---@param out {problems: runner.Finding[]}
+function M.project(project, out)
+	if project.problem then
+		local path = (project.problem.context or {}).path or project.problem.context.file
+		table.move(of_error(project.problem, path), 1, 100, #out.problems + 1, out.problems)
+	end
+end
+
+return M

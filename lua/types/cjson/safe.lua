@@ -1,0 +1,20 @@
+---@meta cjson.safe
+-- Written by 'runner types'; changes here are lost.
+-- luacheck: ignore
+
+---lua-cjson that gives nil and a message in place of an error.
+---@class cjson.safe
+---@field null lightuserdata
+local safe = {}
+
+---@param value any
+---@return string? text
+---@return string? message
+function safe.encode(value) end
+
+---@param text string
+---@return any value
+---@return string? message
+function safe.decode(text) end
+
+return safe

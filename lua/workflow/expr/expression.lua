@@ -1,0 +1,287 @@
+-- expression: the conditions of `when:`. A small language that only compares:
+-- == != < <= > >= && || ! and or not ( ), texts, numbers, true, false, null,
+-- ${path} and bare paths. Runs in the worker; it calls nothing and can't fail
+-- but for an unknown variable or things that have no order.
+
+local errors = require "runner.core.errors"
+local json = require "runner.json"
+local tokens_of = require "runner.workflow.expr.tokens"
+local variables = require "runner.workflow.expr.variables"
+
+local M = {}
+
+local MAX_DEPTH = 100
+
+---@class runner.workflow.Node
+---@field kind "value"|"text"|"path"|"not"|"and"|"or"|"compare"
+---@field offset integer
+
+-- --- grammar ------------------------------------------------------------------------
+-- or < and < not < comparison < ! < value. A mistake is raised as a table and
+-- caught by parse.
+
+local OR, AND = { ["or"] = true, ["||"] = true }, { ["and"] = true, ["&&"] = true }
+local COMPARE = { ["=="] = true, ["!="] = true, ["<"] = true, ["<="] = true, [">"] = true, [">="] = true }
+
+local function fail(token, message)
+	error({ message = message, offset = token.offset }, 0)
+end
+
+local function peek(state)
+	return state.tokens[state.at]
+end
+
+local function take(state, set)
+	local token = peek(state)
+	if token.kind == "symbol" and (set == nil or set[token.symbol]) then
+		state.at = state.at + 1
+		return token
+	end
+end
+
+local parse_or
+
+local function shown(token)
+	return token.symbol and "'" .. token.symbol .. "'" or "the end"
+end
+
+local function parse_group(state, open)
+	state.depth = state.depth + 1
+	if state.depth > MAX_DEPTH then
+		fail(open, ("nested more than %d deep"):format(MAX_DEPTH))
+	end
+	local node = parse_or(state)
+	if not take(state, { [")"] = true }) then
+		fail(open, "this '(' has no ')'")
+	end
+	state.depth = state.depth - 1
+	return node
+end
+
+local function parse_value(state)
+	local token = peek(state)
+	if token.kind == "symbol" or token.kind == "end" then
+		if not take(state, { ["("] = true }) then
+			fail(token, ("a value is missing before %s"):format(shown(token)))
+		end
+		return parse_group(state, token)
+	end
+	state.at = state.at + 1
+	return token
+end
+
+local function parse_prefixed(state, set, parse)
+	local token = take(state, set)
+	if not token then
+		return parse(state)
+	end
+	state.depth = state.depth + 1
+	if state.depth > MAX_DEPTH then
+		fail(token, ("nested more than %d deep"):format(MAX_DEPTH))
+	end
+	local node = { kind = "not", offset = token.offset, parse_prefixed(state, set, parse) }
+	state.depth = state.depth - 1
+	return node
+end
+
+local function parse_bang(state)
+	return parse_prefixed(state, { ["!"] = true }, parse_value)
+end
+
+local function parse_comparison(state)
+	local left = parse_bang(state)
+	local token = take(state, COMPARE)
+	if not token then
+		return left
+	end
+	local node = { kind = "compare", operator = token.symbol, offset = token.offset, left, parse_bang(state) }
+	local second = take(state, COMPARE)
+	if second then
+		fail(second, "comparisons don't chain: join two of them with 'and'")
+	end
+	return node
+end
+
+local function parse_not(state)
+	return parse_prefixed(state, { ["not"] = true }, parse_comparison)
+end
+
+local function parse_joined(state, kind, set, parse)
+	local node = { kind = kind, offset = peek(state).offset, parse(state) }
+	while take(state, set) do
+		node[#node + 1] = parse(state)
+	end
+	return node[2] and node or node[1]
+end
+
+local function parse_and(state)
+	return parse_joined(state, "and", AND, parse_not)
+end
+
+function parse_or(state)
+	return parse_joined(state, "or", OR, parse_and)
+end
+
+local function parse_all(state)
+	local node = parse_or(state)
+	local rest = peek(state)
+	if rest.kind ~= "end" then
+		fail(rest, "an operator such as == or 'and' is missing before this")
+	end
+	return node
+end
+
+---Read a condition.
+---@param text string
+---@return runner.workflow.Node? ast, string? message, integer? offset 1-based
+function M.parse(text)
+	local tokens, message, offset = tokens_of.read(text)
+	if not tokens then
+		return nil, message, offset
+	end
+	local ok, result = pcall(parse_all, { tokens = tokens, at = 1, depth = 0 })
+	if ok then
+		return result
+	elseif type(result) ~= "table" or not result.offset then
+		error(result, 0)
+	end
+	return nil, result.message, result.offset
+end
+
+local function collect(node, out)
+	if node.kind == "path" then
+		out[#out + 1] = { name = node.path, offset = node.offset }
+	elseif node.kind == "text" then
+		for _, part in ipairs(variables.names(node.template)) do
+			out[#out + 1] = { name = part.name, offset = node.offset }
+		end
+	end
+	for _, child in ipairs(node) do
+		collect(child, out)
+	end
+	return out
+end
+
+---The variables of a condition, in order of their places.
+---@param ast runner.workflow.Node
+---@return {name: string, offset: integer}[]
+function M.names(ast)
+	return collect(ast, {})
+end
+
+-- --- meaning -----------------------------------------------------------------------------
+
+-- Absent is null where absence is an answer: a step that was skipped, a variable of
+-- the environment. A misspelt plain name is none.
+local function path_value(node, scope)
+	local v, found = variables.lookup(scope, node.path)
+	if found then
+		return v
+	elseif node.path:find(".", 1, true) and variables.groups[node.path:match "^[^.]+"] then
+		return json.null
+	end
+	if node.bare then
+		errors.raise("PRECONDITION", ("The variable %s in a condition has no value"):format(node.path),
+			{ suggestion = ("Put it into quotes where the text '%s' is meant; as a variable: --var %s=VALUE"):format(node.path,
+				node.path) })
+	end
+	return variables.unknown(scope, node.path)
+end
+
+local function number_of(v)
+	if type(v) == "number" then
+		return v
+	elseif type(v) ~= "string" then
+		return nil
+	end
+	local word = v:match "^%s*([+-]?[%d.]+[eE]?[+-]?%d*)%s*$"
+	return word and tonumber(word)
+end
+
+local function is_true(v)
+	if v == json.null or v == false or v == "" or v == "false" then
+		return false
+	elseif type(v) == "table" then
+		return next(v) ~= nil
+	end
+	return number_of(v) ~= 0
+end
+
+local function equal(a, b)
+	local x, y = number_of(a), number_of(b)
+	if x and y then
+		return x == y
+	elseif a == json.null or b == json.null then
+		return a == b
+	end
+	return variables.text(a) == variables.text(b)
+end
+
+-- Numbers as numbers, texts by their bytes, nothing else.
+local function ordered(a, b)
+	local x, y = number_of(a), number_of(b)
+	if x and y then
+		return x, y
+	elseif type(a) == "string" and type(b) == "string" then
+		return a, b
+	end
+	errors.raise("PRECONDITION", ("A condition compares %s with %s, which have no order"):format(variables.text(a),
+		variables.text(b)), { suggestion = "Compare two numbers or two texts" })
+end
+
+local function less(a, b)
+	local x, y = ordered(a, b)
+	return x < y
+end
+
+local COMPARISONS = {
+	["=="] = equal,
+	["!="] = function(a, b) return not equal(a, b) end,
+	["<"] = less,
+	[">"] = function(a, b) return less(b, a) end,
+	["<="] = function(a, b) return not less(b, a) end,
+	[">="] = function(a, b) return not less(a, b) end,
+}
+
+local value_of
+
+local KINDS = {
+	value = function(node) return node.value end,
+	text = function(node, scope) return variables.expand(node.template, scope) end,
+	path = path_value,
+	["not"] = function(node, scope) return not is_true(value_of(node[1], scope)) end,
+	compare = function(node, scope)
+		return COMPARISONS[node.operator](value_of(node[1], scope), value_of(node[2], scope))
+	end,
+	["and"] = function(node, scope)
+		for _, child in ipairs(node) do
+			if not is_true(value_of(child, scope)) then
+				return false
+			end
+		end
+		return true
+	end,
+	["or"] = function(node, scope)
+		for _, child in ipairs(node) do
+			if is_true(value_of(child, scope)) then
+				return true
+			end
+		end
+		return false
+	end,
+}
+
+function value_of(node, scope)
+	return KINDS[node.kind](node, scope)
+end
+
+---Does the condition hold? False are false, null, 0, "", "false" and what is
+---empty. Numbers are compared as numbers where both sides look like numbers.
+---@param ast runner.workflow.Node
+---@param scope runner.workflow.Scope
+---@return boolean
+function M.eval(ast, scope)
+	return is_true(value_of(ast, scope))
+end
+
+return M

@@ -1,0 +1,103 @@
+-- check: what is collected while a workflow file is read: all its problems, its
+-- warnings, and every use of a name, to be judged when all names are known
+-- (lua/workflow/file/names.lua). It knows places, no keys.
+
+local yaml = require "runner.core.yaml.parser"
+
+local M = {}
+
+local MOST = 100 -- problems that are listed; more are counted
+
+---@class runner.workflow.Problem
+---@field line integer
+---@field column integer
+---@field message string what is wrong, and what to write
+---@field suggestion? string
+---@field code "WORKFLOW_INVALID"
+
+---@class runner.workflow.Check
+---@field source string the text of the file
+---@field lenient boolean an unknown strategy is a warning
+---@field list runner.workflow.Problem[]
+---@field warnings string[]
+---@field uses table[] see names.lua
+---@field ids table<string, {order: integer, line: integer, loops: integer}>
+---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
+---@field order integer of the step that is being read; 0: none
+---@field loops integer foreach bodies around it
+local Check = {}
+Check.__index = Check
+
+---@param source string
+---@param lenient? boolean
+---@return runner.workflow.Check
+function M.new(source, lenient)
+	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, uses = {}, ids = {},
+		captures = {}, order = 0, loops = 0 }, Check)
+end
+
+---@param at {line: integer, column: integer}
+---@param message string
+---@param suggestion? string
+function Check:add(at, message, suggestion)
+	self.list[#self.list + 1] = { line = at.line, column = at.column, message = message, suggestion = suggestion,
+		code = "WORKFLOW_INVALID" }
+end
+
+---A problem inside the text of a scalar.
+---@param node runner.yaml.Node
+---@param offset? integer byte, from 1
+---@param message string
+---@param suggestion? string
+function Check:add_in(node, offset, message, suggestion)
+	self.lines = self.lines or yaml.lines(self.source)
+	local line, column = yaml.place(node, offset or 1, self.lines)
+	self:add({ line = line, column = column }, message, suggestion)
+end
+
+---@param message string
+function Check:warn(message)
+	self.warnings[#self.warnings + 1] = message
+end
+
+---"Did you mean 'retry'?", or nil.
+---@param word string
+---@param candidates string[]
+---@return string?
+function M.meant(word, candidates)
+	table.sort(candidates)
+	local near = require("runner.core.suggest").nearest(word, candidates, 2)
+	return near[1] and ("Did you mean '%s'?"):format(table.concat(near, "' or '")) or nil
+end
+
+local function before(a, b)
+	if a.line ~= b.line then
+		return a.line < b.line
+	elseif a.column ~= b.column then
+		return a.column < b.column
+	end
+	return a.message < b.message
+end
+
+---All problems by place; what an alias repeats is told once.
+---@return runner.workflow.Problem[]
+function Check:sorted()
+	table.sort(self.list, before)
+	local out, last, more = {}, nil, 0
+	for _, problem in ipairs(self.list) do
+		local same = last and not before(last, problem)
+		last = problem
+		if not same and #out < MOST then
+			out[#out + 1] = problem
+		elseif not same then
+			more = more + 1
+		end
+	end
+	if more > 0 then
+		out[#out + 1] = { line = last.line, column = last.column, code = "WORKFLOW_INVALID",
+			message = ("there are %d more problems"):format(more) }
+	end
+	return out
+end
+
+return M

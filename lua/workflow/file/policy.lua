@@ -1,0 +1,311 @@
+-- policy: `retry` of a workflow and of its steps → the flat policy of a step.
+-- A map changes the defaults key by key: the defaults of Spec 185, then the
+-- workflow's, then the step's. It computes no delay (src/engine/policy.h) and
+-- judges no failure (lua/workflow/kinds/classify.lua).
+
+local check_of = require "runner.workflow.file.check"
+local errors = require "runner.core.errors"
+local policy = require "runner.declare.policy"
+local rules = require "runner.core.rules"
+local sorted = require "runner.core.sorted"
+local values = require "runner.workflow.file.values"
+
+local M = {}
+
+local MAX_RETRIES = 1000
+local MAX_DELAYS = 64
+local MAX_DELAY_MS = 120000
+local JITTER = 0.25
+
+---@class runner.workflow.RetryRule what else is transient
+---@field exit? table<integer, true>
+---@field stderr? string a text in stderr
+---@field pattern? string PCRE2
+---@field code? string
+
+---@class runner.workflow.Retry
+---@field policy table flat, as runner.policy.normalise gives it
+---@field max_attempts integer retries, as Spec 185 counts
+---@field budget_ms? integer for all waits and attempts
+---@field on? runner.workflow.RetryRule[]
+---@field unknown_transient? boolean false: a failure that fits no class is not tried again
+
+local function defaults()
+	return { strategy = "exponential", delay_ms = 5000, max_attempts = 5, jitter = JITTER }
+end
+
+-- --- the keys ------------------------------------------------------------------------
+
+local STRATEGIES = { constant = "constant", linear = "linear", exponential = "exponential", fibonacci = "fibonacci",
+	custom = "custom" }
+local UNKNOWN = {} -- a strategy that stands for exponential, and for custom beside delays
+local OTHER_NAMES = { fixed = "constant", none = "constant", expo = "exponential" }
+
+-- `run` goes on with an unknown one, as Spec 185 has it; `check` does not.
+local function strategy(check, node, name)
+	local known = node.kind == "text" and STRATEGIES[node.text]
+	if known then
+		return known
+	elseif check.lenient and node.kind == "text" then
+		check:warn(("Unknown retry strategy '%s', using exponential"):format(node.text))
+		return UNKNOWN
+	end
+	local other = node.text and OTHER_NAMES[node.text]
+	values.refuse(check, node, name, "constant, linear, exponential, fibonacci or custom",
+		other and ("Did you mean '%s'?"):format(other)
+		or node.text and check_of.meant(node.text, sorted.keys(STRATEGIES)) or nil)
+end
+
+local NAMED_JITTER = rules.one_of("full", "equal", "decorrelated", "none")
+
+local function factor(check, node, name)
+	if (node.kind == "number" or node.kind == "integer") and node.value >= 0 and node.value <= 1 then
+		return node.value
+	end
+	values.refuse(check, node, name, "a number from 0 to 1")
+end
+
+local function jitter(check, node, name)
+	if node.kind == "boolean" or node.kind == "text" and NAMED_JITTER(node.value) then
+		return node.value
+	elseif (node.kind == "number" or node.kind == "integer") and node.value >= 0 and node.value <= 1 then
+		return node.value
+	end
+	values.refuse(check, node, name, "a number from 0 to 1, true, false, full, equal, decorrelated or none")
+end
+
+local function delays(check, node, name)
+	if node.kind == "list" and #node.items >= 1 and #node.items <= MAX_DELAYS then
+		return values.list_of(values.duration)(check, node, name)
+	end
+	values.refuse(check, node, name, ("a list of 1 to %d durations such as [1s, 5s]"):format(MAX_DELAYS))
+end
+
+-- --- retry_on: what else is transient, or which classes alone -----------------------------
+
+-- The transient classes, and the names that people give them.
+local CLASSES = {
+	UNAVAILABLE = "UNAVAILABLE", RATE_LIMITED = "RATE_LIMITED", NETWORK_ERROR = "NETWORK_ERROR", TIMEOUT = "TIMEOUT",
+	SUBPROCESS_FAILED = "SUBPROCESS_FAILED",
+	server_error = "UNAVAILABLE", overloaded = "UNAVAILABLE", unavailable = "UNAVAILABLE", rate_limit = "RATE_LIMITED",
+	rate_limited = "RATE_LIMITED", network = "NETWORK_ERROR", network_error = "NETWORK_ERROR", timeout = "TIMEOUT",
+	process = "SUBPROCESS_FAILED", process_error = "SUBPROCESS_FAILED",
+}
+
+-- The classes in the letter case of `word`.
+local function class_meant(word)
+	local candidates, capitals = {}, word:find("%u") ~= nil
+	for name, code in pairs(CLASSES) do
+		candidates[#candidates + 1] = (name == code) == capitals and name or nil
+	end
+	return check_of.meant(word, candidates)
+end
+
+-- A runner step may name any code, so only one that looks misspelt is refused.
+local function class(check, node, name)
+	local known = node.kind == "text" and CLASSES[node.text]
+	local meant = node.text and not known and class_meant(node.text)
+	if known or not meant and errors.well_formed(node.value) then
+		return known or node.value
+	end
+	values.refuse(check, node, name, "a class of failures such as UNAVAILABLE, rate_limit, network or timeout", meant or nil)
+end
+
+local STATUS = values.whole(1, 255)
+
+local function exits(check, node, name)
+	local set = {}
+	for _, status in ipairs(values.list_of(STATUS)(check, node, name) or {}) do
+		set[status] = true
+	end
+	return next(set) and set or nil
+end
+
+local function pattern(check, node, name)
+	local text = values.text(check, node, name)
+	local ok, why = nil, nil
+	if text then
+		ok, why = require("runner.regex").check(text)
+	end
+	if why then
+		check:add(node, ("%s: %s"):format(name, why))
+	end
+	return ok and text or nil
+end
+
+local function code(check, node, name)
+	if errors.well_formed(node.value) then
+		return node.value
+	end
+	values.refuse(check, node, name, "an error code such as UNAVAILABLE")
+end
+
+local RULE = { exit = { exits }, stderr = { values.text }, pattern = { pattern }, code = { code } }
+
+local function rule(check, node)
+	local out, entries = values.fields(check, node, RULE, "a rule of retry_on")
+	if entries and not (entries.exit or entries.stderr or entries.pattern) then
+		check:add(node, "a rule of retry_on needs exit, stderr or pattern: what shows that a failure is transient")
+	end
+	return out
+end
+
+-- { rules } or { only = codes }.
+local function retry_on(check, node, name)
+	local items = node.kind == "list" and node.items or { node }
+	local out, maps = {}, items[1] and items[1].kind == "map"
+	if node.kind == "null" or not items[1] then
+		return values.refuse(check, node, name, "a rule such as { exit: 75 }, or a list of classes such as [timeout, network]")
+	end
+	for i, item in ipairs(items) do
+		local key = node.kind == "list" and ("%s[%d]"):format(name, i) or name
+		if maps ~= (item.kind == "map") then
+			check:add(item, ("%s mixes rules (maps) and classes (names): write one kind of them"):format(name))
+		else
+			out[#out + 1] = (maps and rule or class)(check, item, key)
+		end
+	end
+	return maps and { rules = out } or { only = out }
+end
+
+local RETRIES = values.whole(0, MAX_RETRIES)
+
+-- Every spelling, and the field that it fills.
+local KEYS = {
+	strategy = { strategy }, backoff = { strategy, "strategy" },
+	initial_delay = { values.duration, "delay_ms" }, initial_delay_secs = { values.seconds, "delay_ms" },
+	max_attempts = { RETRIES }, attempts = { RETRIES, "max_attempts" },
+	jitter = { jitter }, jitter_factor = { factor },
+	max_delay = { values.duration, "max_delay_ms" }, max_delay_secs = { values.seconds, "max_delay_ms" },
+	delays = { delays },
+	retry_budget = { values.duration, "budget_ms" }, retry_budget_secs = { values.seconds, "budget_ms" },
+	retry_on = { retry_on }, retry_unknown = { values.boolean, "unknown_transient" },
+}
+M.keys = KEYS
+
+-- --- one level ---------------------------------------------------------------------------
+
+-- jitter and jitter_factor as one value: a factor, a name, or true: "some".
+local function settle_jitter(check, level, entries)
+	local on, given = level.jitter, level.jitter_factor
+	level.jitter_factor = nil
+	if on == false then
+		level.jitter = 0
+	elseif given and (on == nil or on == true) then
+		level.jitter = given
+	elseif given then
+		check:add(entries.jitter_factor, "jitter_factor belongs beside jitter: true; this jitter says it already")
+	end
+end
+
+local function settle_delays(check, level, entries, inherited)
+	local with = entries.delays or type(inherited) == "table" and inherited.delays
+	if level.strategy == UNKNOWN then
+		level.strategy = level.delays and "custom" or "exponential"
+	elseif level.strategy == "custom" and not with then
+		check:add(entries.strategy, "strategy custom needs delays: write delays: [1s, 5s] beside it")
+	elseif level.strategy and level.strategy ~= "custom" and level.delays then
+		check:add(entries.delays, ("delays are strategy custom, but strategy is %s: leave one of them out")
+			:format(level.strategy))
+	end
+end
+
+local function map(check, node, inherited)
+	local level, entries = values.fields(check, node, KEYS, "retry")
+	if not level then
+		return nil
+	end
+	settle_jitter(check, level, entries)
+	settle_delays(check, level, entries, inherited)
+	level.on, level.only = level.retry_on and level.retry_on.rules, level.retry_on and level.retry_on.only
+	level.retry_on = nil
+	return level
+end
+
+---What stands behind one `retry` key: its own keys, or true or false.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string "retry" or "retry_config"
+---@param inherited? table|boolean the level above
+---@return table|boolean|nil level
+function M.level(check, node, name, inherited)
+	if node.kind == "boolean" then
+		return node.value
+	elseif node.kind == "map" then
+		return map(check, node, inherited)
+	end
+	values.refuse(check, node, name, "true, false, or a map such as { max_attempts: 3, initial_delay: 2s }",
+		node.kind == "integer" and ("Write %s: { max_attempts: %d }"):format(name, node.value) or nil)
+end
+
+-- --- levels → policy -------------------------------------------------------------------------
+
+local function overlay(base, level)
+	local jittered = base.jitter
+	for key, value in pairs(level) do
+		base[key] = value
+	end
+	if level.jitter == true then
+		base.jitter = jittered ~= 0 and jittered ~= "none" and jittered or JITTER
+	end
+	if level.delays then
+		base.strategy, base.max_attempts = "custom", level.max_attempts or #level.delays
+	elseif level.strategy and level.strategy ~= "custom" then
+		base.delays = nil
+	end
+	if level.on or level.only then
+		base.on, base.only = level.on, level.only
+	end
+end
+
+-- A cap that nobody wrote cuts no delay that somebody wrote.
+local function cap(base)
+	return base.max_delay_ms or math.max(MAX_DELAY_MS, base.delay_ms, table.unpack(base.delays or {}))
+end
+
+local function seconds(list)
+	local out = {}
+	for i, ms in ipairs(list) do
+		out[i] = ms / 1000
+	end
+	return out
+end
+
+local function flat(base)
+	return assert(policy.normalise({
+		retries = base.max_attempts, delay = base.delay_ms / 1000, max_delay = cap(base) / 1000, jitter = base.jitter,
+		strategy = not base.delays and base.strategy ~= "custom" and base.strategy or nil,
+		delays = base.delays and base.delays[1] and seconds(base.delays) or nil,
+		on = base.only and base.only[1] and base.only or nil,
+	}))
+end
+
+---The policy of a step; nil: it is not tried again. A claude step has one unless
+---the nearest level that speaks says false; other steps only where they ask.
+---@param kind string
+---@param workflow table|boolean|nil level
+---@param own table|boolean|nil level
+---@return runner.workflow.Retry?
+function M.combine(kind, workflow, own)
+	local wanted = own
+	if wanted == nil and kind == "claude" then
+		wanted = workflow ~= false
+	end
+	if not wanted then
+		return nil
+	end
+	local base = defaults()
+	for _, level in ipairs { workflow or false, own or false } do
+		if type(level) == "table" then
+			overlay(base, level)
+		end
+	end
+	if base.max_attempts == 0 then
+		return nil
+	end
+	return { policy = flat(base), max_attempts = base.max_attempts,
+		budget_ms = base.budget_ms ~= 0 and base.budget_ms or nil, on = base.on,
+		unknown_transient = base.unknown_transient }
+end
+
+return M

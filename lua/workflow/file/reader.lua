@@ -1,0 +1,192 @@
+-- reader: a workflow file → a Workflow in its normal form, or all that is wrong with
+-- it, each problem with its line and column. It opens the file and nothing else:
+-- what a step names (programs, commands, other files) is looked at when it runs.
+
+local check_of = require "runner.workflow.file.check"
+local host = require "runner.host"
+local keys = require "runner.workflow.file.keys"
+local names = require "runner.workflow.file.names"
+local policy = require "runner.workflow.file.policy"
+local steps = require "runner.workflow.file.steps"
+local values = require "runner.workflow.file.values"
+local yaml = require "runner.core.yaml.parser"
+
+local M = {}
+
+local MAX_BYTES = 4 << 20
+
+---@class runner.workflow.Workflow
+---@field name string
+---@field description? string
+---@field path string
+---@field text string the file as it is
+---@field digest string of the text
+---@field vars table<string, any> defaults
+---@field required string[] variables without a default, as written
+---@field env table<string, string> templates
+---@field env_files string[] templates
+---@field secrets {name: string, env: string?, file: string?, value: string?}[]
+---@field claude {program: string, args: string[], output: "text"|"json"|"stream-json"}
+---@field steps runner.workflow.Step[]
+---@field captures table<string, integer> the names that steps capture
+---@field warnings string[]
+
+-- --- variables ----------------------------------------------------------------------------
+
+-- name → default; null: the caller has to give it.
+local function vars_of(check, node)
+	local defaults, required, known = {}, {}, {}
+	if not node then
+		return defaults, required, known
+	elseif node.kind ~= "map" then
+		values.refuse(check, node, "vars", "a map of names and default values")
+		return defaults, required, known
+	end
+	for _, entry in ipairs(node.entries) do
+		local at = { kind = "text", text = entry.key, line = entry.line, column = entry.column }
+		local name = keys.variable_name(check, at, "a key of vars")
+		if name and entry.node.kind == "null" then
+			required[#required + 1] = name
+		elseif name then
+			defaults[name] = yaml.value(entry.node)
+		end
+		known[entry.key] = true
+	end
+	return defaults, required, known
+end
+
+-- --- secrets -------------------------------------------------------------------------------
+
+local function secret(check, entry)
+	local name, node = entry.key, entry.node
+	if not name:find(keys.env_name) then
+		check:add(entry, ("'%s' can't be a name in secrets: write %s"):format(name, keys.env_words))
+		return nil
+	elseif node.kind ~= "map" then
+		local text = values.text(check, node, "secrets." .. name)
+		return text and { name = name, value = text }
+	end
+	local given, entries = values.fields(check, node, keys.secret, "secrets." .. name)
+	if entries.env and entries.file or #node.entries == 0 then
+		check:add(node, ("secrets.%s needs env or file, one of them: where its value comes from"):format(name))
+	end
+	return { name = name, env = given.env, file = given.file }
+end
+
+-- Names of environment variables, or a map that says where each value comes from.
+local function secrets_of(check, node)
+	local out = {}
+	if not node then
+		return out
+	elseif node.kind == "map" then
+		for _, entry in ipairs(node.entries) do
+			out[#out + 1] = secret(check, entry)
+		end
+		return out
+	end
+	for i, name in ipairs(values.list_of(values.text)(check, node, "secrets") or {}) do
+		if name:find(keys.env_name) then
+			out[#out + 1] = { name = name, env = name }
+		else
+			local at = node.items and node.items[i] or node
+			values.refuse(check, at, "secrets", "names of environment variables, or a map such as { TOKEN: { file: token.txt } }")
+		end
+	end
+	return out
+end
+
+-- --- the whole -------------------------------------------------------------------------------
+
+local function claude_of(check, node)
+	local given = node and values.fields(check, node, keys.claude, "claude") or {}
+	return { program = given.program or "claude", args = given.args or {}, output = given.output or "text" }
+end
+
+local function steps_of(check, root, entries, given)
+	local entry = entries.steps
+	local retry = given.retry and policy.level(check, given.retry, entries.retry.key)
+	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms }
+	if not entry then
+		check:add(root, "a workflow needs commands: the list of its steps")
+		return {}
+	elseif entry.node.kind ~= "list" and entry.node.kind ~= "null" then
+		values.refuse(check, entry.node, entry.key, "a list of steps, such as - shell: make")
+		return {}
+	end
+	return steps.read(check, entry.node, entry.key, around)
+end
+
+local function base_name(path)
+	local name = path:match("[^/]*$"):gsub("%.ya?ml$", "")
+	return name ~= "" and name or "workflow"
+end
+
+-- The keys in an order of ours: a use of a name in env stands before every step.
+local function assemble(check, root, given, entries)
+	local vars, required, known = vars_of(check, given.vars)
+	local workflow = {
+		name = given.name, description = given.description, vars = vars, required = required, env = given.env or {},
+		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude_of(check, given.claude),
+		steps = steps_of(check, root, entries, given), warnings = check.warnings,
+	}
+	names.judge(check, known)
+	workflow.captures = check.captures
+	return workflow
+end
+
+local function whole(check, root)
+	if root.kind == "null" then
+		return check:add(root, "the file is empty: write name: and commands:, the list of its steps")
+	elseif root.kind == "list" then
+		return check:add(root, "a workflow is a map: write commands: above the steps")
+	end
+	local given, entries = values.fields(check, root, keys.workflow, "a workflow")
+	return given and assemble(check, root, given, entries)
+end
+
+---Read a workflow from its text.
+---@param text string
+---@param path string for its name and for messages
+---@param opts? {lenient: boolean?} lenient: an unknown strategy is a warning
+---@return runner.workflow.Workflow? workflow, runner.workflow.Problem[]? problems by place, all of them
+function M.parse(text, path, opts)
+	local check = check_of.new(text, opts and opts.lenient)
+	local root, troubles = yaml.parse(text)
+	for _, trouble in ipairs(troubles) do
+		check:add(trouble, trouble.message)
+	end
+	local workflow = root and whole(check, root)
+	if check.list[1] then
+		return nil, check:sorted()
+	end
+	workflow.name = workflow.name or base_name(path)
+	workflow.path, workflow.text, workflow.digest = path, text, host.digest(text)
+	return workflow
+end
+
+-- No more than a workflow may have, whatever the path names.
+local function read(path)
+	local handle, why = io.open(path, "rb")
+	if not handle then
+		return nil, why:sub(#path + 3) -- behind "path: "
+	end
+	local text, message = handle:read(MAX_BYTES + 1)
+	handle:close()
+	return text or message == nil and "", message
+end
+
+---Read a workflow file. A file that can't be read is a problem without a place.
+---@param path string
+---@param opts? {lenient: boolean?}
+---@return runner.workflow.Workflow? workflow, runner.workflow.Problem[]? problems
+function M.load(path, opts)
+	local text, why = read(path)
+	if not text then
+		return nil, { { code = host.probe(path) and "FILE_UNREADABLE" or "FILE_NOT_FOUND",
+			message = "the workflow file can't be read: " .. why,
+			suggestion = "Give the path of a workflow file" } }
+	end
+	return M.parse(text, path, opts)
+end
+
+return M

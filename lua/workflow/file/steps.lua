@@ -1,0 +1,333 @@
+-- steps: the steps of a workflow file, checked and in their normal form. Each has
+-- a key, its address in the run: its id, else its number; steps within others have
+-- the outer one's key before it (within a foreach the engine adds the item). It
+-- runs nothing.
+
+local sorted = require "runner.core.sorted"
+local check_of = require "runner.workflow.file.check"
+local keys = require "runner.workflow.file.keys"
+local names = require "runner.workflow.file.names"
+local policy = require "runner.workflow.file.policy"
+local values = require "runner.workflow.file.values"
+local yaml = require "runner.core.yaml.parser"
+
+local M = {}
+
+local CLAUDE_TIMEOUT_MS = 600000 -- FR4
+local GRACE_MS = 2000
+local SIDE_BY_SIDE = 16
+local LABEL = 60 -- characters
+
+---@class runner.workflow.Step
+---@field key string address in the run; relative to the item within a foreach
+---@field id? string
+---@field kind "claude"|"shell"|"runner"|"foreach"|"parallel"
+---@field label string one short line
+---@field line integer
+---@field column integer
+---@field when? {text: string, ast: table}
+---@field on_failure? {steps: runner.workflow.Step[], go: "fail"|"continue"}
+---@field on_success? {steps: runner.workflow.Step[]}
+---@field text? string template: prompt, script, words of a command
+---@field args? string[]|table<string, string|boolean|string[]> of a runner step; texts are templates
+---@field env? table<string, string> templates
+---@field working_dir? string template
+---@field output_file? string template
+---@field timeout_ms? integer of one attempt; nil: no limit
+---@field total_timeout_ms? integer with its waits
+---@field grace_ms? integer
+---@field retry? runner.workflow.Retry
+---@field capture? boolean|string true, false, or the variable that takes the output
+---@field idempotent? boolean
+---@field side_effects? "none"
+---@field verify? {text: string, env: table, working_dir: string?}
+---@field on_retry? {text: string, env: table, working_dir: string?}
+---@field items? string|any[] of a foreach: a template, or values (texts are templates)
+---@field parallel? integer of a foreach: how many items at once
+---@field max_items? integer
+---@field limit? integer of a parallel step: how many steps at once
+---@field continue_on_error? boolean
+---@field steps? runner.workflow.Step[] of foreach and parallel
+
+---@class runner.workflow.Around what a step stands in
+---@field prefix string of its key
+---@field retry table|boolean|nil the workflow's
+---@field timeout_ms? integer the workflow's; 0: none
+
+local read_list -- hooks and compound steps hold steps again
+
+-- --- simple steps ------------------------------------------------------------------------
+
+local function limit(ms)
+	return ms ~= 0 and ms or nil
+end
+
+local function label_of(text)
+	local line = text:match("[^\n]*%S[^\n]*") or ""
+	line = line:gsub("^%s+", ""):gsub("%s+$", "")
+	local cut = utf8.offset(line, LABEL + 1)
+	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
+end
+
+-- The text that its label is the beginning of; nil: it has no text.
+local function said(step)
+	return step.text or type(step.items) == "string" and "foreach " .. step.items or nil
+end
+
+local function retry_of(check, kind, entries, around)
+	local own
+	if entries.retry then
+		own = policy.level(check, entries.retry.node, entries.retry.key, around.retry)
+		if own == nil then
+			return nil
+		end
+	end
+	return policy.combine(kind, around.retry, own)
+end
+
+-- A hook runs where its step runs.
+local function at_home(hook, step)
+	if hook then
+		hook.env, hook.working_dir = step.env, step.working_dir
+	end
+end
+
+local function process(check, step, given, entries, around)
+	for _, field in ipairs { "text", "args", "working_dir", "output_file", "side_effects", "verify", "on_retry" } do
+		step[field] = given[field]
+	end
+	local default = around.timeout_ms or step.kind == "claude" and CLAUDE_TIMEOUT_MS or 0
+	step.env = given.env or {}
+	step.timeout_ms = limit(given.timeout_ms or default)
+	step.total_timeout_ms = limit(given.total_timeout_ms)
+	step.grace_ms = given.grace_ms or GRACE_MS
+	step.capture = given.capture == nil or given.capture
+	step.idempotent = given.idempotent or false
+	step.retry = retry_of(check, step.kind, entries, around)
+	step.label = label_of(step.text or step.kind)
+	at_home(step.verify, step)
+	at_home(step.on_retry, step)
+end
+
+-- --- steps that hold steps ------------------------------------------------------------------
+
+local function count(n, noun)
+	return ("%d %s%s"):format(n, noun, n == 1 and "" or "s")
+end
+
+-- A list of values, whose texts may be templates, or one template.
+local function items_of(check, node)
+	if node.kind == "list" then
+		for _, item in ipairs(node.items) do
+			if item.kind == "text" then
+				names.template(check, item, "value")
+			end
+		end
+		return yaml.value(node)
+	elseif node.kind == "text" and node.text:find("${", 1, true) then
+		names.template(check, node, "value")
+		return node.text
+	end
+	values.refuse(check, node, "foreach", "a list such as [a, b], or a variable such as \"${files}\"",
+		node.kind == "text" and ("Write foreach: [%s]"):format(node.text) or nil)
+end
+
+local function inside(around, prefix)
+	return { prefix = prefix, retry = around.retry, timeout_ms = around.timeout_ms }
+end
+
+local function body(check, entries, what, around)
+	if entries.steps then
+		return read_list(check, entries.steps.node, entries.steps.key, around)
+	end
+	check:add(what, "a foreach step needs do: the steps for each item")
+end
+
+local function foreach(check, step, given, entries, around)
+	step.items = given.items and items_of(check, given.items)
+	step.parallel, step.max_items = given.parallel or 1, given.max_items
+	step.label = said(step) and label_of(said(step))
+		or "foreach over " .. count(#(step.items or {}), "item")
+	check.loops = check.loops + 1
+	step.steps = body(check, entries, step, inside(around, ""))
+	check.loops = check.loops - 1
+end
+
+local function parallel(check, step, given, entries, around)
+	local list = entries.steps.node
+	if list.kind ~= "list" then
+		return values.refuse(check, list, "parallel", "a list of steps")
+	end
+	step.steps = read_list(check, list, "parallel", inside(around, step.key .. "."))
+	step.limit = given.limit or math.min(math.max(#list.items, 1), SIDE_BY_SIDE)
+	step.label = count(#list.items, "step") .. " side by side"
+end
+
+local KINDS = { claude = process, shell = process, runner = process, foreach = foreach, parallel = parallel }
+
+-- --- hooks --------------------------------------------------------------------------------------
+
+local function near_to(key, rows)
+	return rows[key] or check_of.meant(key, sorted.keys(rows))
+end
+
+-- A map with steps and more. Without a key that names a kind, misspelt ones count.
+local function is_block(node, name)
+	local block = node.keys and (node.keys.steps or node.keys.commands or node.keys["then"])
+	for _, entry in ipairs(not block and node.entries or {}) do
+		if keys.any[entry.key] or keys.process[entry.key] or near_to(entry.key, keys.own) then
+			return false
+		end
+		block = block or near_to(entry.key, keys[name])
+	end
+	return block
+end
+
+-- A step, a list of steps, or a map with steps and more.
+local function hook(check, step, entry, around)
+	local node, name = entry.node, entry.key
+	local within = inside(around, ("%s.%s."):format(step.key, name))
+	if not is_block(node, name) then
+		return { steps = read_list(check, node, name, within) }
+	end
+	local given, entries = values.fields(check, node, keys[name], name)
+	return { steps = entries.steps and read_list(check, entries.steps.node, name, within) or {}, go = given.go }
+end
+
+local GO = { fail = true, continue = true }
+
+local function on_failure(check, step, entry, around)
+	local node = entry and entry.node
+	if not node or node.text == "fail" then
+		return nil
+	elseif node.text == "continue" then
+		return { steps = {}, go = "continue" }
+	elseif node.text then
+		return values.refuse(check, node, "on_failure", "continue, fail, a step, or a list of steps",
+			check_of.meant(node.text, sorted.keys(GO)) or ("Write on_failure: { shell: %s }"):format(node.text))
+	end
+	local out = hook(check, step, entry, around)
+	out.go = out.go or "fail"
+	return out
+end
+
+local function on_success(check, step, entry, around)
+	if entry and entry.node.text then
+		return values.refuse(check, entry.node, "on_success", "a step, or a list of steps")
+	end
+	return entry and hook(check, step, entry, around)
+end
+
+-- --- any step -------------------------------------------------------------------------------------
+
+local ONE_OF = "a step has one of the keys " .. table.concat(keys.kinds, ", ")
+
+-- A key that was meant to name the kind is told as unknown.
+local function misspelt_kind(check, node)
+	local known, found = keys.step.runner, false
+	for _, entry in ipairs(node.entries) do
+		if not known[entry.key] and not keys.step.foreach[entry.key] and not keys.step.parallel[entry.key] then
+			check:add(entry, ("unknown key '%s' in a step"):format(entry.key),
+				check_of.meant(entry.key, { table.unpack(keys.kinds) }) or ONE_OF)
+			found = true
+		end
+	end
+	return found
+end
+
+-- The entries that name a kind, as written; `parallel` is also a key of foreach.
+local function kinds_in(node)
+	local found = {}
+	for _, entry in ipairs(node.entries) do
+		local of_foreach = entry.key == "parallel" and node.keys.foreach
+		found[#found + 1] = keys.own[entry.key] and not of_foreach and entry or nil
+	end
+	return found
+end
+
+local function kind_of(check, node)
+	local found = kinds_in(node)
+	if #found == 0 and not misspelt_kind(check, node) then
+		check:add(node, ONE_OF .. ": this one has none")
+	elseif #found > 1 then
+		check:add(found[2], ("%s: this one has %s and %s"):format(ONE_OF, found[1].key, found[2].key), "Make two steps of it")
+	end
+	return #found == 1 and found[1].key or nil
+end
+
+local function declare(check, step, node)
+	local id = step.id
+	if not id then
+		return
+	elseif check.ids[id] then
+		check:add(node.keys.id.node, ("id '%s' is taken by the step in line %d: ids are unique in the file"):format(id,
+			check.ids[id].line))
+	else
+		check.ids[id] = { order = check.order, line = step.line, loops = check.loops }
+	end
+end
+
+local function read_step(check, node, number, around)
+	local kind = kind_of(check, node)
+	if not kind then
+		return nil
+	end
+	check.order = check.order + 1
+	local step = { kind = kind, line = node.line, column = node.column }
+	local given, entries = values.fields(check, node, keys.step[kind], keys.articles[kind], function(key)
+		return keys.elsewhere(kind, key)
+	end)
+	step.id, step.when, step.continue_on_error = given.id, given.when, given.continue_on_error
+	step.key = around.prefix .. (step.id or tostring(number))
+	declare(check, step, node)
+	KINDS[kind](check, step, given, entries, around)
+	step.on_failure = on_failure(check, step, entries.on_failure, around)
+	step.on_success = on_success(check, step, entries.on_success, around)
+	return step
+end
+
+function read_list(check, node, name, around)
+	local out = {}
+	if node.kind == "null" or node.items and not node.items[1] then
+		check:add(node, ("%s has no steps: write a list such as - shell: make"):format(name))
+		return out
+	end
+	for number, item in ipairs(node.items or { node }) do
+		if item.kind == "map" then
+			out[#out + 1] = read_step(check, item, number, around)
+		else
+			check:add(item, ("a step is a map such as shell: make, not %s"):format(values.shown(item)),
+				item.kind ~= "null" and item.text and ("Write - shell: %s"):format(label_of(item.text)) or nil)
+		end
+	end
+	return out
+end
+
+local function lists_in(step)
+	return { step.steps or {}, step.on_failure and step.on_failure.steps or {}, step.on_success and step.on_success.steps or {} }
+end
+
+---Give the steps labels without what is secret: it has to be hidden before a label is cut.
+---@param list runner.workflow.Step[]
+---@param mask fun(text: string): string
+function M.relabel(list, mask)
+	for _, step in ipairs(list) do
+		local text = said(step)
+		step.label = text and label_of(mask(text)) or step.label
+		for _, below in ipairs(lists_in(step)) do
+			M.relabel(below, mask)
+		end
+	end
+end
+
+---A list of steps, or a single one. Steps that are wrong are left out.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key it stands behind
+---@param around runner.workflow.Around
+---@return runner.workflow.Step[]
+function M.read(check, node, name, around)
+	return read_list(check, node, name, around)
+end
+
+return M

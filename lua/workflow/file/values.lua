@@ -1,0 +1,240 @@
+-- values: readers of single values of a workflow file. Each is called with the
+-- check, the node and the name of its key, and gives the value, or nil after
+-- saying what is wrong and what to write. They know no keys.
+
+local check_of = require "runner.workflow.file.check"
+local names = require "runner.workflow.file.names"
+local rules = require "runner.core.rules"
+local sorted = require "runner.core.sorted"
+
+local M = {}
+
+---@alias runner.workflow.Reader fun(check: runner.workflow.Check, node: runner.yaml.Node, name: string): any
+
+local SHOWN = 60 -- characters of a value that are repeated
+
+M.DURATION = "a duration such as 500ms, 2s, 5m or 1h, or a number of seconds"
+
+---A value as it stands in a message.
+---@param node runner.yaml.Node
+---@return string
+function M.shown(node)
+	if node.kind == "null" then
+		return "empty"
+	elseif not node.text then
+		return (next(node.items or node.entries) and "a " or "an empty ") .. node.kind
+	end
+	local cut = utf8.offset(node.text, SHOWN + 1)
+	local text = cut and cut <= #node.text and node.text:sub(1, cut - 1) .. "…" or node.text
+	return node.kind == "text" and ("'%s'"):format(text:gsub("\n.*", "…")) or text
+end
+
+---Say that a value is refused.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string
+---@param expected string "a whole number from 1 to 64"
+---@param suggestion? string
+function M.refuse(check, node, name, expected, suggestion)
+	check:add(node, ("%s is %s: write %s"):format(name, M.shown(node), expected), suggestion)
+end
+
+---Any scalar but null, as written: 8080 and true are texts here.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return string?
+function M.any_text(check, node, name)
+	if node.text and node.kind ~= "null" then
+		return node.text
+	end
+	M.refuse(check, node, name, node.kind == "null" and "a text ('' is an empty one)" or "a text")
+end
+
+---A text that is not blank.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return string?
+function M.text(check, node, name)
+	if node.text and node.kind ~= "null" and node.text:find("%S") then
+		return node.text
+	end
+	M.refuse(check, node, name, "a text")
+end
+
+local SPOKEN = { yes = "true", on = "true", y = "true", no = "false", off = "false", n = "false" }
+
+---true or false; what YAML 1.1 took for them is told.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return boolean?
+function M.boolean(check, node, name)
+	if node.kind == "boolean" then
+		return node.value
+	end
+	local meant = node.text and (SPOKEN[node.text:lower()]
+		or node.kind == "text" and rules.one_of("true", "false")(node.text))
+	M.refuse(check, node, name, "true or false", meant and ("Write %s: %s"):format(name, meant) or nil)
+end
+
+---@param least integer
+---@param most integer
+---@return runner.workflow.Reader
+function M.whole(least, most)
+	local expected = ("a whole number from %d to %d"):format(least, most)
+	return function(check, node, name)
+		local n = (node.kind == "integer" or node.kind == "number") and math.tointeger(node.value)
+		if n and n >= least and n <= most then
+			return n
+		end
+		M.refuse(check, node, name, expected)
+	end
+end
+
+---Milliseconds; 0 for "none".
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return integer?
+function M.duration(check, node, name)
+	local ms = node.value ~= nil and rules.duration(node.value)
+	if ms then
+		return ms
+	end
+	M.refuse(check, node, name, M.DURATION)
+end
+
+---Milliseconds from a number of seconds: the keys that end in _secs.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return integer?
+function M.seconds(check, node, name)
+	local numeric = node.kind == "integer" or node.kind == "number"
+	local ms = numeric and rules.duration(node.value)
+	if ms then
+		return ms
+	end
+	local meant = node.kind == "text" and rules.duration(node.value)
+	M.refuse(check, node, name, "a number of seconds",
+		meant and ("Write %s: %s"):format(name:gsub("_secs$", ""), node.text) or nil)
+end
+
+---One of the keys of `choices`; the value is what stands there.
+---@param choices table<string, any>
+---@param expected string
+---@return runner.workflow.Reader
+function M.choice(choices, expected)
+	return function(check, node, name)
+		local value = node.text and node.kind ~= "null" and choices[node.text]
+		if value ~= nil and value ~= false then
+			return value
+		end
+		M.refuse(check, node, name, expected, node.text and check_of.meant(node.text, sorted.keys(choices)))
+	end
+end
+
+---@param mode "value"|"shell"
+---@param read? runner.workflow.Reader what the text has to be; default: any text
+---@return runner.workflow.Reader
+function M.template(mode, read)
+	read = read or M.any_text
+	return function(check, node, name)
+		local text = read(check, node, name)
+		if text then
+			names.template(check, node, mode)
+		end
+		return text
+	end
+end
+
+---A list of what `read` takes; a single one stands for a list of it.
+---@param read runner.workflow.Reader
+---@return runner.workflow.Reader
+function M.list_of(read)
+	return function(check, node, name)
+		if node.kind == "null" then
+			return M.refuse(check, node, name, "a list")
+		end
+		local out = {}
+		for i, item in ipairs(node.kind == "list" and node.items or { node }) do
+			out[#out + 1] = read(check, item, node.kind == "list" and ("%s[%d]"):format(name, i) or name)
+		end
+		return out
+	end
+end
+
+---A map from names that match `pattern` to what `read` takes.
+---@param pattern string
+---@param expected string the words for such a name
+---@param read runner.workflow.Reader
+---@return runner.workflow.Reader
+function M.map_of(pattern, expected, read)
+	return function(check, node, name)
+		if node.kind ~= "map" then
+			return M.refuse(check, node, name, "a map of names and values")
+		end
+		local out = {}
+		for _, entry in ipairs(node.entries) do
+			if entry.key:find(pattern) then
+				out[entry.key] = read(check, entry.node, ("%s.%s"):format(name, entry.key))
+			else
+				check:add(entry, ("'%s' can't be a name in %s: write %s"):format(entry.key, name, expected))
+			end
+		end
+		return out
+	end
+end
+
+---The value itself, unread.
+---@param _ runner.workflow.Check
+---@param node runner.yaml.Node
+---@return runner.yaml.Node
+function M.node(_, node)
+	return node
+end
+
+-- A key that nothing knows; `elsewhere` says where some of them belong.
+local function unknown(check, entry, rows, what, elsewhere)
+	local hint = elsewhere and elsewhere(entry.key)
+	if hint then
+		return check:add(entry, ("'%s' is no key of %s: %s"):format(entry.key, what, hint))
+	end
+	local candidates = sorted.keys(rows)
+	check:add(entry, ("unknown key '%s' in %s"):format(entry.key, what),
+		check_of.meant(entry.key, candidates) or "Its keys are: " .. table.concat(candidates, ", "))
+end
+
+---Read a map by its rows: key → { reader, field }; several keys may be spellings
+---of one field.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param rows table<string, {[1]: function, [2]: string?}>
+---@param what string "a shell step"
+---@param elsewhere? fun(key: string): string?
+---@return table<string, any>? values by field, table<string, runner.yaml.Entry>? entries by field
+function M.fields(check, node, rows, what, elsewhere)
+	if node.kind ~= "map" then
+		check:add(node, ("%s is a map of keys and values, not %s"):format(what, M.shown(node)))
+		return nil
+	end
+	local values, entries = {}, {}
+	for _, entry in ipairs(node.entries) do
+		local row = rows[entry.key]
+		local field = row and (row[2] or entry.key)
+		if not row then
+			unknown(check, entry, rows, what, elsewhere)
+		elseif not entries[field] then
+			entries[field] = entry
+			values[field] = row[1](check, entry.node, entry.key)
+		elseif not entry.merged then
+			check:add(entry, ("'%s' says what '%s' in line %d says: leave one of them out"):format(entry.key,
+				entries[field].key, entries[field].line))
+		end
+	end
+	return values, entries
+end
+
+return M

@@ -1,0 +1,39 @@
+-- shell: a `shell:` step as a process, and what its result means. Runs in the
+-- worker; it starts nothing. Values reach the shell as environment variables.
+
+local classify = require "runner.workflow.kinds.classify"
+local step_process = require "runner.workflow.kinds.step_process"
+local variables = require "runner.workflow.expr.variables"
+
+local M = { noun = "Shell command" }
+
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@param _ table the workflow
+---@param settings table
+---@return table options
+function M.request(step, scope, _, settings)
+	local script, values = variables.shell(step.text, scope)
+	return step_process.options(step, scope, settings, { "/bin/sh", "-c", script }, M.describe(step), values)
+end
+
+---The text as it stands in the workflow: its values are in the environment.
+---@param step runner.workflow.Step
+---@return string
+function M.describe(step)
+	return step.text
+end
+
+---@param step runner.workflow.Step
+---@param result runner.Result
+---@param settings table
+---@return table outcome
+function M.interpret(step, result, settings)
+	if result.ok then
+		return step_process.success(result, result.stdout)
+	end
+	return step_process.failure(result, classify.shell(result, step_process.rules(step, result, settings)), result.stdout,
+		settings)
+end
+
+return M

@@ -1,0 +1,157 @@
+-- step_process: what every step's program is started with, whatever its kind: the
+-- environment, the directory, the limits; and what every outcome holds. Runs
+-- in the worker; it starts nothing.
+
+local errors = require "runner.core.errors"
+local json = require "runner.json"
+local variables = require "runner.workflow.expr.variables"
+
+local M = {}
+
+local CAP = 1 << 20 -- bytes kept of each stream: head and tail
+local GRACE_MS = 2000
+local TAIL = 4096
+local MAX_ARGUMENT = 128 * 1024 - 1 -- MAX_ARG_STRLEN
+local DATA_MAX = 1 << 20
+
+-- The later ones win: workflow, step, ours, the values of a shell text.
+local function environment(step, scope, settings, values)
+	local env = {}
+	for name, value in pairs(settings.env or {}) do
+		env[name] = value
+	end
+	for name, template in pairs(step.env or {}) do
+		env[name] = variables.expand(template, scope)
+	end
+	for name, value in pairs(values or {}) do
+		env[name] = value
+	end
+	env.RUNNER_AUTOMATION = "true"
+	return env
+end
+
+local function entry(name, value)
+	value = variables.text(value)
+	if value:find("\0", 1, true) then
+		errors.raise("PRECONDITION", ("The environment variable %s would hold a NUL byte"):format(name),
+			{ suggestion = "Pass the value through a file" })
+	elseif #name + #value >= MAX_ARGUMENT then
+		errors.raise("PRECONDITION", ("The environment variable %s is %d bytes long: more than the system passes on (%d)")
+			:format(name, #value, MAX_ARGUMENT), { suggestion = "Write the value to a file (output_file) and pass its name" })
+	end
+	return name .. "=" .. value
+end
+
+local function entries(env)
+	local list = {}
+	for name, value in pairs(env) do
+		list[#list + 1] = entry(name, value)
+	end
+	table.sort(list)
+	return list
+end
+
+-- A path of the step; relative ones begin at `from`.
+local function path_of(step, key, scope, from)
+	local path = variables.expand(step[key], scope)
+	if path == "" or path:find("\0", 1, true) then
+		errors.raise("PRECONDITION", ("%s of step %s %s"):format(key, step.key, path == "" and "is empty once its values are put in"
+			or "would hold a NUL byte"), { suggestion = ("Give the variables of %s a value that is a path"):format(key) })
+	end
+	return path:sub(1, 1) == "/" and path or from .. "/" .. path
+end
+
+-- Where it runs, and the file that its output goes to.
+local function places(step, scope, settings)
+	local cwd = step.working_dir and path_of(step, "working_dir", scope, settings.cwd or ".") or settings.cwd
+	return cwd, step.output_file and path_of(step, "output_file", scope, cwd or ".") or nil
+end
+
+-- A program gets no NUL and no argument above the system's limit.
+local function check_argument(text, n, what)
+	if text:find("\0", 1, true) then
+		errors.raise("PRECONDITION", ("%s holds a NUL byte, which no argument of a program can hold"):format(what),
+			{ suggestion = "Pass the value through a file" })
+	elseif #text > MAX_ARGUMENT then
+		errors.raise("PRECONDITION", ("%s is %d bytes long: more than the system passes to a program in one piece (%d)")
+			:format(what, #text, MAX_ARGUMENT), { suggestion = "Write the long part to a file and name that", context = { argument = n } })
+	end
+end
+
+---What runner.process.start takes, and the text for logs.
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@param settings {cwd: string, env: table<string, any>, self: string, claude: table}
+---@param argv string[]
+---@param described string the expanded text of the step
+---@param values? table<string, string> more environment
+---@return table options
+function M.options(step, scope, settings, argv, described, values)
+	for i, argument in ipairs(argv) do
+		check_argument(argument, i, ("The text of step %s"):format(step.key or step.kind))
+	end
+	local cwd, output_file = places(step, scope, settings)
+	return {
+		argv = argv, env = entries(environment(step, scope, settings, values)), cwd = cwd, output_file = output_file,
+		cap = CAP, grace_ms = step.grace_ms or GRACE_MS, capture = true, shepherd = true,
+		timeout_ms = step.timeout_ms, described = described,
+	}
+end
+
+---What a retry rule and a classification ask of a step.
+---@param step runner.workflow.Step
+---@param result runner.Result
+---@param settings table
+---@return table
+function M.rules(step, result, settings)
+	local retry, limit = step.retry, step.timeout_ms
+	if limit and result.duration_ms < limit then
+		limit = nil -- a shorter limit ended it
+	end
+	return { rules = retry and retry.on, only = retry and retry.policy and retry.policy.on, retry = retry ~= nil,
+		mask = settings.mask, limit_ms = limit, maybe = retry and retry.policy and retry.policy.maybe,
+		unknown_transient = retry and retry.unknown_transient }
+end
+
+-- What is a JSON object or array is data too.
+local function data_of(text)
+	if #text > DATA_MAX or not text:find "^%s*[{[]" then
+		return nil
+	end
+	local v = json.decode(text)
+	return type(v) == "table" and v or nil
+end
+
+---The outcome of a success.
+---@param result runner.Result
+---@param output string newlines at its end are left out, as $( ) does
+---@param data any default: the output, where it is JSON
+---@return table
+function M.success(result, output, data)
+	output = output:gsub("[\r\n]+$", "")
+	if data == nil then
+		data = data_of(output)
+	end
+	return { ok = true, output = output, data = data, status = result.status, duration_ms = result.duration_ms,
+		truncated = result.truncated }
+end
+
+---The outcome of a failure.
+---@param result runner.Result
+---@param verdict runner.workflow.Verdict
+---@param output string
+---@param settings table
+---@return table
+function M.failure(result, verdict, output, settings)
+	local stderr = settings.mask and settings.mask(result.stderr) or result.stderr -- before it is cut
+	return {
+		ok = false, output = output:gsub("[\r\n]+$", ""), status = result.status, signal = result.signal,
+		duration_ms = result.duration_ms, truncated = result.truncated, suggestion = result.suggestion,
+		code = verdict.code, message = verdict.message, reason = verdict.reason, transient = verdict.transient,
+		retry_after_ms = verdict.retry_after_ms,
+		context = { status = result.status, signal = result.signal, errno = result.errno,
+			stderr = stderr ~= "" and stderr:sub(-TAIL) or nil },
+	}
+end
+
+return M

@@ -1,0 +1,84 @@
+-- logs: one JSON file for each attempt of a step, with all that it printed
+-- (FR3). Runs in the worker. It masks nothing: whoever writes hands over a
+-- record without secrets. The owner alone may read the files.
+
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+local FOLDER, FILE = 448, 384 -- 0700, 0600
+local LONGEST = 180
+local NO_FOLDER = { ENOENT = true, ENOTDIR = true }
+
+local function state_dir()
+	local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
+	if state and state:sub(1, 1) == "/" then
+		return state
+	elseif home and home:sub(1, 1) == "/" then
+		return home .. "/.local/state"
+	end
+	errors.raise("PRECONDITION", "There is no place for logs: neither XDG_STATE_HOME nor HOME is set",
+		{ suggestion = "Set XDG_STATE_HOME to a directory you may write to" })
+end
+
+-- One file name for each key: what is no plain character becomes %XX.
+local function file_name(key)
+	local plain = key:gsub("[^%w._-]", function(c)
+		return ("%%%02X"):format(c:byte())
+	end):gsub("^%.", "%%2E")
+	if #plain > LONGEST then
+		plain = plain:sub(1, LONGEST - 17) .. "-" .. host.digest(key)
+	end
+	return plain
+end
+
+---Where the log of an attempt is. Nothing is made.
+---@param run_id string
+---@param key string of the step
+---@param number integer of the attempt, over all rounds
+---@return string
+function M.path(run_id, key, number)
+	return ("%s/runner/logs/%s/%s-%d.json"):format(state_dir(), file_name(run_id), file_name(key), number)
+end
+
+---Write a record, whole or not at all; folders are made.
+---@param path string as M.path
+---@param record table without secrets
+---@param durable? boolean false: don't wait for the disk; a power loss may lose it
+---@return true? ok, string? message, string? errno "ENOSPC" …
+function M.write(path, record, durable)
+	local text, why = json.encode(record)
+	if not text then
+		return nil, why
+	end
+	text = text .. "\n"
+	local ok, message, errno = fs.write(path, text, FILE, durable)
+	if ok or not NO_FOLDER[errno] then
+		return ok, message, errno
+	end
+	ok, message, errno = fs.mkdirs(path:match "^(.*)/", FOLDER)
+	if not ok then
+		return nil, message, errno
+	end
+	return fs.write(path, text, FILE, durable)
+end
+
+---Read a record back.
+---@param path string
+---@return table? record, string? message, string? errno nil: it is no JSON
+function M.read(path)
+	local text, message, errno = fs.read(path)
+	if not text then
+		return nil, message, errno
+	end
+	local record, why = json.decode(text)
+	if type(record) ~= "table" then
+		return nil, ("The log %s is damaged: %s"):format(path, why or "no object")
+	end
+	return record
+end
+
+return M

@@ -1,0 +1,339 @@
+-- start: from a file, or from the store, to a run that the engine can execute:
+-- checked, owned, with its variables, environment and secrets. It runs no step.
+
+local check = require "runner.workflow.file.check"
+local errors = require "runner.core.errors"
+local file = require "runner.workflow.file.reader"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local secrets = require "runner.workflow.run.secrets"
+local attempt = require "runner.core.attempt"
+local sorted = require "runner.core.sorted"
+local steps = require "runner.workflow.file.steps"
+local variables = require "runner.workflow.expr.variables"
+
+local M = {}
+
+-- --- the file and its variables, checked -------------------------------------------------
+
+local loaded = {} -- by path: `validate` and `run` read it once
+
+---@param path string
+---@param lenient boolean
+---@return table? workflow, table[]? problems
+function M.load(path, lenient)
+	local key = path .. (lenient and "\0lenient" or "")
+	if not loaded[key] then
+		loaded[key] = table.pack(file.load(path, { lenient = lenient }))
+	end
+	return table.unpack(loaded[key], 1, 2)
+end
+
+---Problems of a workflow file as `validate` of a command returns them.
+---@param path string
+---@param problems table[]
+---@return table[]
+function M.rows(path, problems)
+	local rows = {}
+	for i, p in ipairs(problems) do
+		local at = p.line and ("%s:%d:%d: "):format(path, p.line, p.column or 1) or path .. ": "
+		rows[i] = { field = "file", code = p.code or "WORKFLOW_INVALID", message = at .. p.message,
+			suggestion = p.suggestion, value = path, line = p.line, column = p.column,
+			fix_required = p.line and "Correct the workflow file; runner workflow check tells all that is wrong with it"
+				or "Name a workflow file that can be read" }
+	end
+	return rows
+end
+
+-- "name=value" → name, value
+local function split(text)
+	return text:match("^([%w_][%w_.-]*)=(.*)$")
+end
+
+local function problem(code, value, message, suggestion)
+	return { field = "var", code = code, value = value, message = message, suggestion = suggestion }
+end
+
+local function known_names(workflow)
+	local known = sorted.keys(workflow.vars)
+	for _, name in ipairs(workflow.required) do
+		known[#known + 1] = name
+	end
+	table.sort(known)
+	return known
+end
+
+local function contains(list, value)
+	for _, v in ipairs(list) do
+		if v == value then
+			return true
+		end
+	end
+	return false
+end
+
+-- A name that the file does not declare is a slip, unless it declares none at all.
+local function unknown(workflow, name, text)
+	local known = known_names(workflow)
+	if contains(known, name) then
+		return nil
+	end
+	local near = require("runner.core.suggest").nearest(name, known, 1)[1]
+	return problem("UNKNOWN_VARIABLE", text, ("%s has no variable '%s'"):format(workflow.name, name),
+		near and ("Did you mean '%s'?"):format(near) or #known > 0 and "Its variables: " .. table.concat(known, ", ")
+		or ("Declare it in the file: vars: { %s: }"):format(name))
+end
+
+---The values of the variables: the file's defaults under --var.
+---@param workflow table
+---@param given string[] "name=value"
+---@return table vars, table[] problems
+function M.variables(workflow, given)
+	local vars, problems = {}, {}
+	for name, default in pairs(workflow.vars) do
+		vars[name] = default
+	end
+	for _, text in ipairs(given or {}) do
+		local name, value = split(text)
+		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is no variable"):format(text),
+			"Write --var name=value") or unknown(workflow, name, text)
+		if name then
+			vars[name] = value
+		end
+	end
+	for _, name in ipairs(workflow.required) do
+		if vars[name] == nil then
+			problems[#problems + 1] = problem("MISSING_VARIABLE", name, ("The variable '%s' has no value"):format(name),
+				("Give it one: --var %s=VALUE"):format(name))
+		end
+	end
+	return vars, problems
+end
+
+---What is wrong with the arguments `file` and `var`, for a command's validate.
+---@param args table
+---@param lenient boolean
+---@return table[]?
+function M.problems(args, lenient)
+	local workflow, problems = M.load(args.file, lenient)
+	if not workflow then
+		return M.rows(args.file, problems)
+	end
+	local _, wrong = M.variables(workflow, args.var)
+	return wrong
+end
+
+-- --- what its steps are run with ------------------------------------------------------------
+
+local function absolute(path, cwd)
+	return path:sub(1, 1) == "/" and path or cwd .. "/" .. path
+end
+
+local function directory(path)
+	return path:match("^(.*)/[^/]*$") or "."
+end
+
+-- env files first, then the file's own, then secrets: the later wins.
+local function environment(workflow, scope, known, cwd)
+	local env = {}
+	for _, path in ipairs(workflow.env_files) do
+		path = absolute(variables.expand(path, scope), cwd)
+		local text, why = fs.read(path)
+		if not text then
+			errors.raise("PRECONDITION", ("Can't read the environment file %s: %s"):format(path, why),
+				{ side_effects = "none", suggestion = "Create it, or correct env_files: its paths begin where the run begins" })
+		end
+		for name, value in pairs(require("runner.workflow.run.dotenv").parse(text, path)) do
+			env[name] = value
+		end
+	end
+	for name, text in pairs(workflow.env) do
+		env[name] = variables.expand(text, scope)
+	end
+	for name, value in pairs(known.env) do
+		env[name] = value
+	end
+	return env
+end
+
+local function executable()
+	return fs.readlink("/proc/self/exe") or "runner"
+end
+
+---Hides the secrets that stand in the file itself; the others are not looked at.
+---@param workflow table
+---@return fun(v: any): any
+function M.mask_of(workflow)
+	local values = {}
+	for _, secret in ipairs(workflow.secrets) do
+		values[#values + 1] = secret.value
+	end
+	return (secrets.masker(values))
+end
+
+-- The part that is the same for a new run and for one that goes on.
+local function assemble(id, workflow, vars, cwd, seed)
+	local known = secrets.load(workflow.secrets, directory(workflow.path))
+	steps.relabel(workflow.steps, known.mask)
+	local scope = { vars = vars, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
+	return {
+		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, hide = known.hide, rows = {}, mark_done = {},
+		failures = {}, done = 0,
+		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude,
+			env = environment(workflow, scope, known, cwd) },
+	}
+end
+
+local function warn_of(workflow)
+	for _, text in ipairs(workflow.warnings) do
+		attempt.warn("WORKFLOW_WARNING", text)
+		host.send("LOG", { level = "warn", event = "workflow.warning", message = text })
+	end
+end
+
+-- --- a new run -----------------------------------------------------------------------------------
+
+---The seed of a run: asked for, RUNNER_SEED, else random.
+---@param args table
+---@return integer
+function M.seed(args)
+	local given = args.seed or math.tointeger(tonumber(os.getenv "RUNNER_SEED"))
+	return given or host.random() & math.maxinteger
+end
+
+-- What the store keeps of the file's text: nothing where a secret stands in it.
+local function kept_text(run)
+	local text = run.workflow.text
+	return run.mask(text) == text and text or ""
+end
+
+---A new run of args.file, in the store and owned.
+---@param db table the open store
+---@param args table file, var, seed
+---@return table run
+function M.create(db, args)
+	local workflow = assert(M.load(args.file, true))
+	local id = "run_" .. attempt.launch.request_id:match("[^_]+$")
+	local cwd = host.getcwd()
+	local run = assemble(id, workflow, M.variables(workflow, args.var), cwd, M.seed(args))
+	warn_of(workflow)
+	run.db, run.lock = db, db:own(id)
+	db:create {
+		id = id, workflow = run.mask(workflow.name), file = absolute(workflow.path, cwd), digest = workflow.digest,
+		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
+		seed = run.seed, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
+	}
+	return run
+end
+
+-- --- a run that goes on ----------------------------------------------------------------------------
+
+local function check_state(row, force)
+	if row.state == "completed" then
+		errors.raise("CONFLICT", ("Run %s has completed; there is nothing to resume"):format(row.id),
+			{ suggestion = "runner workflow run " .. row.file })
+	elseif row.state == "cancelled" and not force then
+		errors.raise("CONFLICT", ("Run %s was cancelled"):format(row.id),
+			{ suggestion = ("runner workflow resume %s --force"):format(row.id) })
+	end
+end
+
+local function invalid(row, problems)
+	local rows = M.rows(row.file, problems)
+	errors.raise("PRECONDITION", rows[1].message, { errors = rows, fix_required = rows[1].fix_required, side_effects = "none" })
+end
+
+-- The file as it was, if it still is; with `force` as it is now, and where it is
+-- gone, as it was.
+local function workflow_of(row, force)
+	local text = fs.read(row.file)
+	local hint = { side_effects = "none", context = { run = row.id, file = row.file },
+		suggestion = ("runner workflow resume %s --force"):format(row.id) }
+	if not text and not force then
+		hint.fix_required = "Bring the file back, or resume with --force: then the text that the run began with is used"
+		errors.raise("NOT_FOUND", ("The workflow file %s is gone"):format(row.file), hint)
+	elseif not text and row.source == "" then
+		hint.fix_required, hint.suggestion = "Bring the file back", nil
+		errors.raise("NOT_FOUND", ("The workflow file %s is gone, and its text was not kept: it holds a secret")
+			:format(row.file), hint)
+	elseif text and host.digest(text) ~= row.digest and not force then
+		hint.fix_required = "Undo the change, or resume with --force: then the file as it is now is used"
+		errors.raise("CONFLICT", ("The workflow file %s has changed since the run began"):format(row.file), hint)
+	end
+	local workflow, problems = file.parse(text or row.source, row.file, { lenient = true })
+	return workflow or invalid(row, problems)
+end
+
+local function by_key(list)
+	local rows = {}
+	for _, row in ipairs(list) do
+		rows[row.key] = row
+	end
+	return rows
+end
+
+local OVER = { completed = true, skipped = true }
+
+local function unfinished(run)
+	local out = {}
+	for key, row in pairs(run.rows) do
+		out[key] = not OVER[row.state] or nil
+	end
+	return out
+end
+
+local function check_marks(run, keys)
+	for _, key in ipairs(keys or {}) do
+		local row = run.rows[key]
+		if not row or OVER[row.state] then
+			local near = check.meant(key, sorted.keys(unfinished(run)))
+			errors.raise("NOT_FOUND", ("Run %s has no unfinished step '%s'"):format(run.id, key),
+				{ side_effects = "none", suggestion = near or "runner workflow show " .. run.id })
+		end
+		run.mark_done[key] = true
+	end
+end
+
+-- A variable that held a secret is in the store without it: no step may get "***".
+local function check_variables(row, workflow)
+	for name, value in pairs(row.variables) do
+		if workflow.secrets[1] and type(value) == "string" and value:find("***", 1, true) then
+			errors.raise("PRECONDITION", ("The variable '%s' of run %s held a secret, which is not kept"):format(name, row.id), {
+				side_effects = "none", suggestion = ("Begin again: runner workflow run %s --var %s=VALUE"):format(row.file, name),
+			})
+		end
+	end
+end
+
+-- Its working directory is the place its relative paths start from.
+local function check_cwd(row)
+	if host.probe(row.cwd) ~= "directory" then
+		errors.raise("PRECONDITION", ("The directory %s, in which run %s began, is gone"):format(row.cwd, row.id),
+			{ side_effects = "none", fix_required = "Create it again" })
+	end
+end
+
+---A run of the store, owned and to be gone on with.
+---@param db table the open store
+---@param args table id, force, retry_in_doubt, mark_done
+---@return table run
+function M.reopen(db, args)
+	local row = db:find(args.id)
+	local lock = db:own(row.id)
+	row = db:find(row.id) -- its owner may just have ended it
+	check_state(row, args.force)
+	check_cwd(row)
+	local workflow = workflow_of(row, args.force)
+	check_variables(row, workflow)
+	local run = assemble(row.id, workflow, row.variables, row.cwd, math.tointeger(tonumber(row.seed)))
+	run.db, run.lock, run.rows = db, lock, by_key(db:steps(row.id))
+	db:integrity() -- what is gone on with has to be whole
+	run.retry_in_doubt = args.retry_in_doubt
+	check_marks(run, args.mark_done)
+	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
+		digest = run.workflow.digest, source = kept_text(run) })
+	return run
+end
+
+return M

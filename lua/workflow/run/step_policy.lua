@@ -1,0 +1,145 @@
+-- step_policy: what a workflow would do, without doing it: its steps, their limits and
+-- the exact delays between attempts for a seed. The engine draws the same ones.
+
+local host = require "runner.host"
+local json = require "runner.json"
+local steps_of = require "runner.workflow.file.steps"
+
+local M = {}
+
+---The policy of one step in one run: a seed of its own, so that steps which wait
+---side by side do not wait in step.
+---@param step table
+---@param key string
+---@param seed integer of the run
+---@return table? flat
+function M.policy(step, key, seed)
+	if not step.retry then
+		return nil
+	end
+	local policy = {}
+	for name, value in pairs(step.retry.policy) do
+		policy[name] = value
+	end
+	policy.seed = policy.seed or (seed ~ tonumber(host.digest(key), 16)) & math.maxinteger
+	return policy
+end
+
+local function delays_of(policy)
+	local delays, total = json.array {}, 0
+	for n = 0, policy.retries - 1 do
+		delays[n + 1] = host.policy_delay(policy, n)
+		total = total + delays[n + 1]
+	end
+	return delays, total
+end
+
+local function retry_of(step, key, seed)
+	local policy = M.policy(step, key, seed)
+	if not policy then
+		return json.null
+	end
+	local delays, total = delays_of(policy)
+	return {
+		strategy = policy.strategy, max_attempts = step.retry.max_attempts, attempts = policy.retries + 1,
+		initial_delay_ms = policy.delay_ms, max_delay_ms = policy.max_delay_ms, jitter = policy.jitter,
+		jitter_factor = policy.jitter == "factor" and policy.jitter_ppm / 1e6 or nil,
+		retry_budget_ms = step.retry.budget_ms, delays_ms = delays, total_wait_ms = total,
+	}
+end
+
+-- The longest it can take: nil where an attempt has no limit.
+local function worst_case(step, retry)
+	local attempts = retry ~= json.null and retry.attempts or 1
+	local waits = retry ~= json.null and retry.total_wait_ms or 0
+	local by_attempts = step.timeout_ms and attempts * (step.timeout_ms + step.grace_ms) + waits
+	if by_attempts and step.total_timeout_ms then
+		return math.min(by_attempts, step.total_timeout_ms + step.grace_ms)
+	end
+	return by_attempts or step.total_timeout_ms and step.total_timeout_ms + step.grace_ms
+end
+
+local rows_of
+
+local function row_of(step, prefix, seed)
+	local key = prefix .. step.key
+	local retry = retry_of(step, key, seed)
+	local below = step.kind == "foreach" and key .. "[*]." or prefix
+	return {
+		key = key, id = step.id, kind = step.kind, label = step.label, line = step.line, when = step.when and step.when.text,
+		timeout_ms = step.timeout_ms or json.null, total_timeout_ms = step.total_timeout_ms, retry = retry,
+		worst_case_ms = step.steps == nil and worst_case(step, retry) or nil,
+		limit = step.limit or step.parallel, steps = step.steps and rows_of(step.steps, below, seed) or nil,
+		on_failure = step.on_failure and { go = step.on_failure.go, steps = rows_of(step.on_failure.steps, prefix, seed) } or nil,
+		on_success = step.on_success and rows_of(step.on_success.steps, prefix, seed) or nil,
+		idempotent = step.idempotent or nil, verify = step.verify and step.verify.text or nil,
+	}
+end
+
+function rows_of(steps, prefix, seed)
+	local rows = json.array {}
+	for i, step in ipairs(steps) do
+		rows[i] = row_of(step, prefix, seed)
+	end
+	return rows
+end
+
+---@param workflow table
+---@param seed integer
+---@param mask fun(v: any): any
+---@return table
+function M.describe(workflow, seed, mask)
+	steps_of.relabel(workflow.steps, mask)
+	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed), steps = rows_of(workflow.steps, "", seed) }
+end
+
+-- --- for people ---------------------------------------------------------------------------
+
+local function seconds(ms)
+	return ms and ms ~= json.null and host.duration_text(ms) or "none"
+end
+
+local function waits(retry)
+	if retry == json.null then
+		return "no retries"
+	end
+	local texts = {}
+	for i, ms in ipairs(retry.delays_ms) do
+		texts[i] = ("%.1fs"):format(ms / 1000)
+	end
+	local budget = retry.retry_budget_ms and "; none ends later than " .. seconds(retry.retry_budget_ms) or ""
+	return ("%d %s after %s (%.1fs in all%s)"):format(retry.max_attempts, retry.max_attempts == 1 and "retry" or "retries",
+		table.concat(texts, ", "), retry.total_wait_ms / 1000, budget)
+end
+
+local function limits(row)
+	local total = row.total_timeout_ms and ("in all %s, "):format(seconds(row.total_timeout_ms)) or ""
+	return ("timeout %s, %s%s"):format(seconds(row.timeout_ms), total, waits(row.retry))
+end
+
+-- What stands below a step: of those that hold steps only a condition or a bound.
+local function details(row)
+	return row.when and "when " .. row.when, not row.steps and limits(row) or row.limit and ("%d at once"):format(row.limit)
+end
+
+local function add_lines(out, rows, indent)
+	for _, r in ipairs(rows) do
+		out[#out + 1] = ("%s%s  %s: %s"):format(indent, r.key, r.kind, r.label)
+		for _, text in pairs { details(r) } do
+			out[#out + 1] = text and ("%s    %s"):format(indent, text) or nil
+		end
+		for _, below in ipairs { r.steps or {}, r.on_success or {}, r.on_failure and r.on_failure.steps or {} } do
+			add_lines(out, below, indent .. "  ")
+		end
+	end
+end
+
+---@param plan table as M.describe
+---@return string
+function M.text(plan)
+	local out = { ("%s (%s), seed %s"):format(plan.workflow, plan.file, plan.seed) }
+	add_lines(out, plan.steps, "")
+	return table.concat(out, "\n") .. "\n"
+end
+
+return M

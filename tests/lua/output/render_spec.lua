@@ -1,0 +1,183 @@
+-- Rendering: the same data is the same text, for people and for pipes.
+
+local json = require "runner.json"
+local render = require "runner.output.render"
+
+local function text(data, format, columns)
+	return (render.text(data, format, columns and { columns = columns }))
+end
+
+local function lines(...)
+	return table.concat({ ... }, "\n") .. "\n"
+end
+
+local PEOPLE = json.array {
+	{ name = "ann", age = 7, town = "Ulm" },
+	{ name = "Bertram", age = 42 },
+}
+
+describe("render as text", function()
+	it("writes nothing for nothing", function()
+		assert.are.equal("", text(nil, "text"))
+		assert.are.equal("", text(json.null, "text"))
+	end)
+
+	it("writes a scalar as it is", function()
+		assert.are.equal("hello\n", text("hello", "text"))
+		assert.are.equal("one\ntwo\n", text("one\ntwo\n", "text"))
+		assert.are.equal("3\n", text(3, "text"))
+		assert.are.equal("3\n", text(3.0, "text"))
+		assert.are.equal("0.1\n", text(0.1, "text"))
+		assert.are.equal("false\n", text(false, "text"))
+	end)
+
+	it("has nothing for what JSON has no number for, and every digit where programs read", function()
+		for _, format in ipairs { "text", "tsv", "plain", "table" } do
+			local out = text(json.array { { n = 0 / 0, m = 1 / 0, o = "x" } }, format)
+			assert.is_nil(out:find("nan", 1, true) or out:find("inf", 1, true), format)
+		end
+		local numbers = json.array { { a = 0.1 + 0.2, b = 2 ^ 63, c = 1 / 3, d = 0.1, e = 1e15, f = 5e-324, g = 3.0 } }
+		assert.are.equal("0.3", text(0.1 + 0.2, "text"):sub(1, -2))
+		local row = text(numbers, "plain"):sub(1, -2)
+		local read = {}
+		for word in row:gmatch("[^\t]+") do
+			read[#read + 1] = tonumber(word)
+		end
+		assert.are.same({ 0.1 + 0.2, 2 ^ 63, 1 / 3, 0.1, 1e15, 5e-324, 3 }, read)
+		assert.truthy(row:find("\t0.1\t", 1, true) and row:find("\t3$"))
+	end)
+
+	it("counts the columns that a terminal shows", function()
+		assert.are.equal(lines("n     v", "日本  1", "ab    2", "e\u{301}     3"), text(json.array {
+			{ n = "日本", v = "1" }, { n = "ab", v = "2" }, { n = "e\u{301}", v = "3" } }, "table"))
+	end)
+
+	it("writes no line for an object without keys where keys are columns", function()
+		for _, format in ipairs { "tsv", "plain", "table" } do
+			assert.are.equal("", text({}, format))
+		end
+	end)
+
+	it("aligns the values of an object, sorted by key", function()
+		assert.are.equal(lines("effect:  updated", "release: v1", "target:  prod"),
+			text({ target = "prod", release = "v1", effect = "updated" }, "text"))
+	end)
+
+	it("puts declared columns first and the others behind them", function()
+		assert.are.equal(lines("target:  prod", "release: v1", "effect:  updated"),
+			text({ target = "prod", release = "v1", effect = "updated" }, "text", { "target", "release", "none" }))
+	end)
+
+	it("writes a list of flat objects as a table, numbers to the right", function()
+		assert.are.equal(lines("age  name     town", "  7  ann      Ulm", " 42  Bertram  -"), text(PEOPLE, "text"))
+	end)
+
+	it("writes lists of scalars one a line, and inside objects in one", function()
+		assert.are.equal(lines("a", "2"), text({ "a", 2 }, "text"))
+		assert.are.equal(lines("empty: -", "list:  a, b", "none:  -"),
+			text({ list = { "a", "b" }, none = json.null, empty = json.array {} }, "text"))
+	end)
+
+	it("indents what needs lines of its own", function()
+		assert.are.equal(lines("count: 2", "inner:", "  deep: yes", "notes:", "  one", "  two", "people:",
+			"  age  name     town", "    7  ann      Ulm", "   42  Bertram  -"),
+			text({ count = 2, people = PEOPLE, inner = { deep = "yes" }, notes = "one\ntwo" }, "text"))
+	end)
+
+	it("writes nested lists as compact JSON", function()
+		assert.are.equal(lines('{"a":[1]}', "2"), text({ { a = { 1 } }, 2 }, "text"))
+	end)
+
+	it("counts characters, not bytes, when it aligns", function()
+		assert.are.equal(lines("k   v", "ä   1", "éé  2"), text({ { k = "ä", v = "1" }, { k = "éé", v = "2" } }, "text"))
+	end)
+end)
+
+describe("render as table", function()
+	it("shows rows under the union of their keys", function()
+		assert.are.equal(lines("name     age  town", "ann        7  Ulm", "Bertram   42  -"),
+			text(PEOPLE, "table", { "name" }))
+	end)
+
+	it("finds the rows in an object", function()
+		local expected = text(PEOPLE, "table")
+		assert.are.equal(expected, text({ items = PEOPLE, others = { 1 }, total = 2 }, "table"))
+		assert.are.equal(expected, text({ people = PEOPLE, total = 2 }, "table"))
+	end)
+
+	it("takes an object with two arrays for one row", function()
+		assert.are.equal(lines("a    b", "[1]  [2]"), text({ a = { 1 }, b = { 2 } }, "table"))
+	end)
+
+	it("keeps a cell on one line", function()
+		assert.are.equal(lines("k", "a b c"), text({ k = "a\nb\tc" }, "table"))
+	end)
+
+	it("shows the declared columns of an empty list", function()
+		assert.are.equal("a  b\n", text(json.array {}, "table", { "a", "b" }))
+		assert.are.equal("", text(json.array {}, "table"))
+	end)
+end)
+
+describe("render for pipes", function()
+	it("writes tsv with a header and escapes", function()
+		assert.are.equal(lines("k\tn", "a\\tb\\nc\\\\d\t1", "\t"),
+			text({ { k = "a\tb\nc\\d", n = 1 }, { k = json.null } }, "tsv"))
+	end)
+
+	it("gives scalars the column value", function()
+		assert.are.equal(lines("value", "a", "2"), text({ "a", 2 }, "tsv"))
+		assert.are.equal(lines("value", "x"), text("x", "tsv"))
+	end)
+
+	it("writes nested values into a field as compact JSON", function()
+		assert.are.equal(lines("k\tl", '{"b":1}\t[1,2]'), text({ { k = { b = 1 }, l = { 1, 2 } } }, "tsv"))
+	end)
+
+	it("writes plain values without header or decoration", function()
+		assert.are.equal(lines("a", "2"), text({ "a", 2 }, "plain"))
+		assert.are.equal(lines("7\tann\tUlm", "42\tBertram\t"), text(PEOPLE, "plain"))
+		assert.are.equal(lines("one", "two"), text("one\ntwo", "plain"))
+		assert.are.equal(lines("v1"), text({ release = "v1" }, "plain"))
+	end)
+
+	it("writes one JSON text a line", function()
+		assert.are.equal(lines('{"age":7,"name":"ann","town":"Ulm"}', '{"age":42,"name":"Bertram"}'),
+			text({ items = PEOPLE }, "jsonl"))
+		assert.are.equal(lines '{"a":1}', text({ a = 1 }, "jsonl"))
+		assert.are.equal(lines '"a\\nb"', text({ "a\nb" }, "jsonl"))
+		assert.are.equal("", text(json.array {}, "jsonl"))
+	end)
+
+	it("counts rows", function()
+		for _, case in ipairs {
+			{ 2, PEOPLE }, { 2, { items = PEOPLE } }, { 1, { a = 1 } }, { 0, nil }, { 0, json.array {} }, { 1, "x" },
+		} do
+			for _, format in ipairs { "table", "tsv", "plain", "jsonl" } do
+				assert.are.equal(case[1], (select(2, render.text(case[2], format))), format)
+			end
+		end
+		assert.are.equal(2, (select(2, render.text(PEOPLE, "text"))))
+	end)
+end)
+
+describe("render", function()
+	it("lets no control character through, in values or keys", function()
+		local bad = { ["k\27[2J\a"] = "a\27]0;title\7b\0c\27[31md\r\8", list = { "\27[1mx" } }
+		for _, format in ipairs { "text", "table", "tsv", "plain", "jsonl" } do
+			local out = text({ bad }, format) .. text(bad, format)
+			assert.is_nil(out:find "[%z\1-\8\11-\31\127]", format)
+			assert.is_nil(out:find("title", 1, true), format)
+		end
+	end)
+
+	it("is deterministic", function()
+		for _, format in ipairs { "text", "table", "tsv", "plain", "jsonl" } do
+			local one, two = {}, {}
+			for i = 1, 50 do
+				one["k" .. i], two["k" .. 51 - i] = i, 51 - i
+			end
+			assert.are.equal(text({ one }, format), text({ two }, format))
+		end
+	end)
+end)

@@ -1,0 +1,462 @@
+-- The scheduler of workflows against real processes: limits, order, time, errors.
+
+local errors = require "runner.core.errors"
+local process = require "runner.process"
+local scheduler = require "runner.task.scheduler"
+
+local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/proc_help.lua")
+local elapsed_ms, exists, open_fds, raised = help.elapsed_ms, help.exists, help.open_fds, help.raised
+
+local function sh(script, more)
+	local options = more or {}
+	options.argv = { "sh", "-c", script }
+	return scheduler.process(options)
+end
+
+-- The result of one command in a run of its own.
+local function run_sh(script, more)
+	return scheduler.run(function()
+		return sh(script, more)
+	end)
+end
+
+local function numbers(n, fn)
+	local list = {}
+	for i = 1, n do
+		list[i] = function()
+			return fn(i)
+		end
+	end
+	return list
+end
+
+describe("scheduler.run", function()
+	it("returns what the function returns, nils included", function()
+		assert.same({ n = 3, 1, nil, 3 }, table.pack(scheduler.run(function()
+			return 1, nil, 3
+		end)))
+		assert.same({ n = 0 }, table.pack(scheduler.run(function() end)))
+	end)
+
+	it("raises an error object as it is", function()
+		local mine = errors.new("CONFLICT", "two of them")
+		assert.equal(mine, raised(scheduler.run, function()
+			error(mine)
+		end))
+	end)
+
+	it("raises a Lua error with its place and the traceback of its task", function()
+		local function deep()
+			return _G.no_such_table.field
+		end
+		local e = raised(scheduler.run, function()
+			scheduler.sleep(1)
+			deep()
+		end)
+		assert.truthy(e.message:find("scheduler_spec.lua:%d+: attempt to index a nil value"))
+		assert.truthy(e.detail:find("upvalue 'deep'", 1, true))
+	end)
+
+	it("calls the function at once where it is a task already", function()
+		assert.equal("sh", scheduler.run(function()
+			return scheduler.run(function()
+				return sh("echo sh").stdout:sub(1, 2)
+			end)
+		end))
+	end)
+
+	it("can be run again after an error", function()
+		raised(scheduler.run, error, "no")
+		assert.is_true(run_sh("true").ok)
+	end)
+
+	it("refuses calls from outside a task", function()
+		for _, name in ipairs { "process", "sleep", "all" } do
+			assert.truthy(raised(scheduler[name], {}):find("scheduler." .. name .. ": call it inside scheduler.run", 1, true))
+		end
+		local e = raised(scheduler.run, function()
+			coroutine.wrap(function()
+				scheduler.sleep(1)
+			end)()
+		end)
+		assert.truthy(e.message:find("not from a coroutine of your own", 1, true))
+	end)
+
+	it("says so when a task waits for nothing", function()
+		assert.truthy(tostring(raised(scheduler.run, coroutine.yield)):find("waits for nothing", 1, true))
+	end)
+
+	it("closes what a task holds that never goes on", function()
+		local closed = false
+		raised(scheduler.run, function()
+			local _ <close> = setmetatable({}, { __close = function() closed = true end })
+			coroutine.yield()
+		end)
+		assert.is_true(closed)
+	end)
+end)
+
+describe("scheduler.process", function()
+	it("gives what ctx:run gives", function()
+		local plain, ours = help.sh "echo out; echo err >&2; exit 3", run_sh "echo out; echo err >&2; exit 3"
+		plain.duration_ms, ours.duration_ms = nil, nil
+		assert.same(plain, ours)
+		plain, ours = help.sh "kill -9 $$", run_sh "kill -9 $$"
+		plain.duration_ms, ours.duration_ms = nil, nil
+		assert.same(plain, ours)
+	end)
+
+	it("never raises: a program that can't start is a result, with advice", function()
+		local plain = help.run { "/no/such/program" }
+		assert.same(plain, scheduler.run(function()
+			return scheduler.process { argv = { "/no/such/program" } }
+		end))
+		assert.equal("ENOENT", plain.errno)
+	end)
+
+	it("takes surroundings as runner.process does", function()
+		assert.equal("/ x in\n", run_sh('echo "$PWD $A $(cat)"', { cwd = "/", env = { "A=x" }, stdin = "in" }).stdout)
+		assert.equal(9, run_sh("printf 1234567890; printf 123456789", { cap = 10 }).stdout_dropped)
+	end)
+
+	it("ends only when all that the program left behind has ended", function()
+		local r = run_sh "setsid sh -c 'echo $$; exec sleep 60' & sleep 0.1; exit 4"
+		assert.equal(4, r.status)
+		assert.is_false(r.incomplete)
+		assert.is_false(exists(r.stdout:match("%d+")))
+	end)
+
+	it("ends a program at its timeout, with its whole tree", function()
+		local r = help.in_time(function(limit)
+			local r
+			local ms = elapsed_ms(function()
+				r = run_sh("setsid sleep 60 & echo $!; wait", { timeout_ms = limit })
+			end)
+			assert.is_true(ms >= limit and ms < limit + 20000)
+			return r
+		end)
+		assert.is_true(r.timed_out)
+		assert.is_false(r.ok)
+		assert.equal("SIGTERM", r.signal)
+		assert.is_false(exists(r.stdout:match("%d+")))
+	end)
+
+	it("kills at a timeout what ignores TERM, after the grace", function()
+		local r = help.in_time(function(limit)
+			local r
+			local ms = elapsed_ms(function()
+				r = run_sh("trap '' TERM; echo up; while :; do sleep 0.02; done", { timeout_ms = limit, grace_ms = 200 })
+			end)
+			assert.is_true(ms < limit + 20000 and (r.stdout == "" or ms >= limit + 200))
+			return r
+		end)
+		assert.equal("SIGKILL", r.signal)
+		assert.is_true(r.timed_out)
+	end)
+
+	it("is no timeout when the program was done and only its tree was not", function()
+		local r = run_sh("(trap '' TERM; while :; do sleep 0.02; done) & sleep 0.1; echo done",
+			{ timeout_ms = 3500, grace_ms = 5000 })
+		assert.is_false(r.timed_out)
+		assert.is_true(r.ok)
+		assert.equal("done\n", r.stdout)
+	end)
+
+	it("hands out lines as they come, before the end", function()
+		local seen, file = {}, os.tmpname()
+		local r = run_sh("echo a; echo b >&2; until [ -s " .. file .. " ]; do sleep 0.02; done; printf c",
+			{ timeout_ms = 30000, on_line = function(line, stream)
+				seen[#seen + 1] = stream .. ":" .. line
+				if #seen == 2 then
+					assert(io.open(file, "w")):write("seen"):close()
+				end
+			end })
+		os.remove(file)
+		table.sort(seen)
+		assert.same({ "stderr:b", "stdout:a", "stdout:c" }, seen)
+		assert.equal("a\nc", r.stdout)
+	end)
+
+	it("ends the program when on_line raises, then raises it in the task", function()
+		local pid
+		local e = raised(run_sh, "echo $$; exec sleep 60", { on_line = function(line)
+			pid = line
+			errors.raise("CONFLICT", "seen enough")
+		end })
+		assert.equal("CONFLICT", e.code)
+		assert.is_false(exists(pid))
+	end)
+
+	it("keeps the lines that come while on_line itself waits", function()
+		local seen = {}
+		run_sh("seq 1 5", { on_line = function(line)
+			seen[#seen + 1] = line
+			scheduler.sleep(5)
+		end })
+		assert.same({ "1", "2", "3", "4", "5" }, seen)
+	end)
+
+	it("is not kept from its timeout by a flood of lines, nor another task from its end", function()
+		local n, order = 0, {}
+		local results = scheduler.run(function()
+			return scheduler.all {
+				function()
+					local r = sh("exec yes", { timeout_ms = 4000, on_line = function() n = n + 1 end })
+					order[#order + 1] = "flood"
+					return r
+				end,
+				function()
+					sh "sleep 0.1"
+					order[#order + 1] = "quick"
+				end,
+			}
+		end)
+		assert.is_true(results[1].value.timed_out)
+		assert.is_true(n > 1000)
+		assert.same({ "quick", "flood" }, order)
+	end)
+
+	it("leaves no descriptor and no child behind, whatever the end", function()
+		local before = open_fds()
+		scheduler.run(function()
+			for i = 1, 30 do
+				sh(i % 3 == 0 and "kill -9 $$" or "exit " .. i % 3)
+				scheduler.process { argv = { "/no/such/program" } }
+			end
+			scheduler.all(numbers(4, function()
+				sh("sleep 60", { timeout_ms = 20 })
+				error "no"
+			end))
+		end)
+		assert.equal(before, open_fds())
+		assert.equal("", help.run({ "ps", "-o", "stat=", "--ppid", help.our_pid() }).stdout:match("Z") or "")
+	end)
+end)
+
+describe("a process with a shepherd", function()
+	local function start(script, grace_ms)
+		local handle = assert(process.start { argv = { "sh", "-c", script }, capture = true, lines = true,
+			shepherd = true, grace_ms = grace_ms or 20000 })
+		local set = process.set { handle }
+		local _, first = set:next(true, 10000)
+		return handle, set, first
+	end
+
+	it("hands its program the signals that it is sent, and KILL to the whole tree", function()
+		local handle, set, pid = start [[exec 2>/dev/null; trap 'echo usr1' USR1
+			setsid sh -c 'trap "" TERM; echo $$; sleep 60 & wait' & while :; do sleep 0.02; done]]
+		assert.is_true(handle:signal("USR1"))
+		assert.same({ "line", "usr1", "stdout", 1 }, { set:next(true, 10000) })
+		assert.is_true(handle:signal("KILL"))
+		assert.same({ "done", 1 }, { set:next(true, 10000) })
+		assert.is_false(exists(pid))
+		assert.equal("SIGKILL", handle:result().signal)
+		assert.is_true(handle:was_stopped())
+		assert.is_false(handle:signal("TERM"))
+	end)
+
+	it("is stopped without waiting for it, and a shorter grace told later holds", function()
+		local handle, set = start "trap '' TERM; echo up; while :; do sleep 0.02; done"
+		local ms = elapsed_ms(function()
+			handle:stop(20000)
+			handle:stop(100)
+		end)
+		assert.is_true(ms < 10000)
+		assert.same({ "done", 1 }, { set:next(true, 10000) })
+		assert.equal("SIGKILL", handle:result().signal)
+	end)
+
+	it("is ended whole when its handle is closed", function()
+		local handle, _, pid = start("setsid sh -c 'echo $$; exec sleep 60' & wait", 300)
+		handle:close()
+		assert.is_false(exists(pid))
+	end)
+
+	it("tells of each of several once, and nothing when the time is over", function()
+		local a, b = start "echo; sleep 0.05; exit 1", start "echo; sleep 0.2; exit 2"
+		local set = process.set { b, a }
+		assert.same({ nil, "limit" }, { set:next(true, 1) })
+		assert.same({ "done", 2 }, { set:next(true) })
+		assert.same({ "done", 1 }, { set:next(true) })
+		assert.same({ nil, "limit" }, { set:next(true, 1) })
+		assert.same({ nil, "limit" }, { process.set({}):next(true, 1) })
+		assert.same({ 1, 2 }, { a:result().status, b:result().status })
+	end)
+end)
+
+describe("scheduler.sleep", function()
+	it("is exact to 5 ms", function()
+		scheduler.run(function()
+			for _, ms in ipairs { 0, 1, 5, 17.5, 50, 120 } do
+				local best, tries = math.huge, 0
+				while best >= 5 do -- a busy machine may delay any one of them
+					tries = tries + 1
+					assert.is_true(tries < 50, ("%s ms: late by %s at best"):format(ms, best))
+					local took = elapsed_ms(function()
+						scheduler.sleep(ms)
+					end)
+					assert.is_true(took >= ms, ("woke after %s of %s ms"):format(took, ms))
+					best = math.min(best, took - ms)
+				end
+			end
+		end)
+	end)
+
+	it("wakes tasks in the order of their times, however many sleep", function()
+		local order = {}
+		local ms = elapsed_ms(function()
+			scheduler.run(function()
+				scheduler.all(numbers(50, function(i)
+					scheduler.sleep((51 - i) * 40)
+					order[#order + 1] = i
+				end))
+			end)
+		end)
+		for i = 1, 50 do
+			assert.equal(51 - i, order[i])
+		end
+		assert.is_true(ms >= 2000 and ms < 40000) -- one after the other: 51000
+	end)
+
+	it("tells each second how much is left", function()
+		local function told()
+			local left = {}
+			local took = elapsed_ms(function()
+				scheduler.run(function()
+					scheduler.sleep(2500, function(ms)
+						left[#left + 1] = ms
+					end)
+				end)
+			end)
+			assert.is_true(took >= 2500 and took < 20000)
+			return #left == 2 and math.abs(left[1] - 1500) < 400 and math.abs(left[2] - 500) < 400
+		end
+		-- a machine that stands still for a second misses a second
+		assert.is_true(told() or told() or told() or told())
+	end)
+
+	it("goes on while processes run and talk", function()
+		local took, order = nil, {}
+		scheduler.run(function()
+			scheduler.all {
+				function()
+					sh("exec yes", { timeout_ms = 4000, on_line = function() end })
+					order[#order + 1] = "flood"
+				end,
+				function()
+					took = elapsed_ms(function()
+						scheduler.sleep(100)
+					end)
+					order[#order + 1] = "sleep"
+				end,
+			}
+		end)
+		assert.is_true(took >= 100, "slept " .. took)
+		assert.same({ "sleep", "flood" }, order)
+	end)
+end)
+
+describe("scheduler.all", function()
+	it("gives the results in the order of the list", function()
+		local results = scheduler.run(function()
+			return scheduler.all(numbers(5, function(i)
+				scheduler.sleep((6 - i) * 10)
+				return i > 1 and i * 10
+			end))
+		end)
+		assert.same({ ok = true, started = true, value = false }, results[1])
+		for i = 2, 5 do
+			assert.equal(i * 10, results[i].value)
+		end
+	end)
+
+	it("runs as many at a time as the limit says, and starts them in order", function()
+		local running, most, order = 0, 0, {}
+		local ms = elapsed_ms(function()
+			scheduler.run(function()
+				scheduler.all(numbers(9, function(i)
+					running = running + 1
+					most, order[#order + 1] = math.max(most, running), i
+					sh "sleep 0.3"
+					running = running - 1
+				end), 3)
+			end)
+		end)
+		assert.equal(3, most)
+		assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, order)
+		assert.is_true(ms >= 900, "took " .. ms)
+	end)
+
+	it("starts no new ones after a failure, and lets those that run go on", function()
+		local results = scheduler.run(function()
+			return scheduler.all(numbers(5, function(i)
+				scheduler.sleep(i * 20)
+				if i == 1 then
+					errors.raise("CONFLICT", "the first")
+				end
+				return i
+			end), 2)
+		end)
+		assert.equal("CONFLICT", results[1].error.code)
+		assert.same({ ok = true, started = true, value = 2 }, results[2])
+		for i = 3, 5 do
+			assert.same({ ok = false, started = false }, results[i])
+		end
+	end)
+
+	it("goes on after failures with keep_going, and each error has its traceback", function()
+		local results = scheduler.run(function()
+			return scheduler.all(numbers(6, function(i)
+				return i % 2 == 0 and i or error("odd " .. i)
+			end), 2, { keep_going = true })
+		end)
+		for i = 1, 6 do
+			assert.equal(i % 2 == 0, results[i].ok)
+		end
+		assert.truthy(results[5].error.message:find("odd 5", 1, true))
+		assert.truthy(results[5].error.detail:find("scheduler_spec.lua", 1, true))
+	end)
+
+	it("takes an empty list, and lists inside lists", function()
+		assert.same({}, scheduler.run(function()
+			return scheduler.all {}
+		end))
+		local sums = scheduler.run(function()
+			return scheduler.all(numbers(3, function(i)
+				local inner = scheduler.all(numbers(3, function(k)
+					scheduler.sleep(5)
+					return i * k
+				end))
+				return inner[1].value + inner[2].value + inner[3].value
+			end), 2)
+		end)
+		assert.equal(6, sums[1].value)
+		assert.equal(18, sums[3].value)
+	end)
+
+	it("bears 100 processes at once", function()
+		local results
+		local ms = elapsed_ms(function()
+			results = scheduler.run(function()
+				return scheduler.all(numbers(100, function(i)
+					return sh(("sleep 1; echo %d; exit %d"):format(i, i % 7))
+				end))
+			end)
+		end)
+		for i = 1, 100 do
+			assert.equal(i .. "\n", results[i].value.stdout)
+			assert.equal(i % 7, results[i].value.status)
+		end
+		assert.is_true(ms < 60000, "took " .. ms) -- one after the other: 100 s
+	end)
+end)
+
+describe("scheduler.abandoned", function()
+	it("is empty where nothing was cut off", function()
+		run_sh "true"
+		assert.same({}, scheduler.abandoned())
+		assert.same({}, scheduler.run(function()
+			return scheduler.abandoned()
+		end))
+	end)
+end)

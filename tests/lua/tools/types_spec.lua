@@ -1,0 +1,166 @@
+-- The annotations for editors are complete: what a script may use, and what a
+-- declaration may say, is in them.
+
+local annotations = require "runner.tools.annotations"
+local pretty = require "runner.output.pretty"
+
+local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/")
+
+local function source(path)
+	local f = assert(io.open(ROOT .. path))
+	local text = f:read("a")
+	f:close()
+	return text
+end
+
+-- The fields of a class, with those of the classes it builds on.
+local function fields_of(class)
+	local block = (annotations.runner .. "\n"):match("%-%-%-@class " .. class:gsub("%.", "%%.") .. "%f[^%w](.-)\n\n")
+	assert(block, "no class " .. class)
+	local fields = {}
+	for name in block:gmatch("%-%-%-@field (%w[%w_]*)") do
+		fields[name] = true
+	end
+	local base = block:match("^ : (runner%.%w+)")
+	for name in pairs(base and fields_of(base) or {}) do
+		fields[name] = true
+	end
+	return fields
+end
+
+local function keys_of(rules)
+	local keys = {}
+	for key, rule in pairs(rules) do
+		if type(key) == "string" and type(rule) ~= "string" then
+			keys[key] = true
+		end
+	end
+	return keys
+end
+
+describe("the annotations", function()
+	it("are Lua files", function()
+		for name, text in pairs(annotations) do
+			assert.truthy(load(text, "=" .. name), name)
+			assert.truthy(text:find("^%-%-%-@meta"), name)
+		end
+	end)
+
+	it("have every key of a declaration and no other", function()
+		local command = require "runner.declare.command"
+		local classes = {
+			["runner.Command"] = command.rules.command, ["runner.Limits"] = command.rules.limits,
+			["runner.Example"] = command.rules.example, ["runner.Arg"] = require("runner.declare.arguments").rules,
+			["runner.ExitCode"] = require("runner.declare.codes").rules, ["runner.Retry"] = require("runner.declare.policy").keys,
+			["runner.Project"] = require("runner.project.project").keys,
+		}
+		for class, rules in pairs(classes) do
+			assert.same(keys_of(rules), fields_of(class), class)
+		end
+	end)
+
+	it("have every method and field of ctx", function()
+		local text, fields = source "lua/ctx/context.lua", fields_of "runner.Context"
+		local methods = 0
+		local function check(name)
+			methods = methods + 1
+			assert.truthy(annotations.runner:find("function Context:" .. name .. "(", 1, true), "ctx:" .. name)
+		end
+		for name in text:gmatch("function Context:(%a[%w_]*)") do
+			check(name)
+		end
+		for name in text:match("LAZY = (%b{})"):gmatch("([%w_]+) = ") do
+			check(name)
+		end
+		assert.is_true(methods >= 17)
+		for name in text:gmatch("function FIELDS%.([%w_]+)") do
+			assert.is_true(fields[name], "ctx." .. name)
+		end
+		for name in text:match("setmetatable%((%b{})"):gmatch("%s(%a[%w_]*) = ") do
+			assert.is_true(fields[name], "ctx." .. name)
+		end
+	end)
+
+	it("have every method of the handles", function()
+		for path, class in pairs { ["lua/ctx/proc.lua"] = "Process", ["lua/ctx/lock.lua"] = "Lock" } do
+			for name in source(path):gmatch("function " .. class .. ":([%w_]+)") do
+				assert.truthy(annotations.runner:find(("function %s:%s("):format(class, name), 1, true), class .. ":" .. name)
+			end
+		end
+	end)
+
+	it("have every key of ctx:run, ctx:spawn and ctx:pipeline and no other", function()
+		local specs = require "runner.ctx.proc_spec"
+		local asked = {
+			RunSpec = { "run", { "ls", nokey = 1 } }, SpawnSpec = { "spawn", { "ls", nokey = 1 } },
+			PipelineSpec = { "pipeline", { nokey = 1 } }, StageSpec = { "pipeline", { { "ls", nokey = 1 }, { "wc" } } },
+		}
+		for class, case in pairs(asked) do
+			local _, message = pcall(case[1] == "pipeline" and specs.pipeline or function(...)
+				return specs.command(case[1], ...)
+			end, nil, case[2])
+			local known = {}
+			for name in message:match("the keys are (.*)"):gmatch("[%w_]+") do
+				known[name] = true
+			end
+			assert.same(known, fields_of("runner." .. class), class)
+		end
+	end)
+
+	it("have every key of ctx:http, ctx:lock, ctx:prompt and retry_on", function()
+		local places = {
+			RetryOn = { "lua/ctx/proc_spec.lua", "local RETRY_ON = (%b{})", "\n\t([%w_]+) = " },
+			HttpSpec = { "lua/ctx/http_request.lua", "local KINDS = (%b{})", "\n\t([%w_]+) = " },
+			LockOptions = { "lua/ctx/lock.lua", "local KNOWN = (%b{})", "([%w_]+) = " },
+			PromptOptions = { "lua/ctx/tty.lua", "local PROMPT = (%b{})", "([%w_]+) = " },
+		}
+		for class, place in pairs(places) do
+			local known = {}
+			for name in source(place[1]):match(place[2]):gmatch(place[3]) do
+				known[name] = true
+			end
+			assert.same(known, fields_of("runner." .. class), class)
+		end
+	end)
+
+	it("have every field of an error that ctx:fail takes", function()
+		local failure = fields_of "runner.Error"
+		for name in source("lua/core/errors.lua"):match("local FIELDS = (%b{})"):gmatch("\n\t([%w_]+) = ") do
+			assert.is_true(failure[name], name)
+		end
+	end)
+
+	it("have every function of the modules json and fs", function()
+		for _, name in ipairs { "json", "fs" } do
+			for key, v in pairs(require(name)) do
+				local wanted = type(v) == "function" and ("function %s.%s("):format(name, key) or "---@field " .. key
+				assert.truthy(annotations[name]:find(wanted, 1, true), name .. "." .. key)
+			end
+		end
+	end)
+end)
+
+describe("pretty", function()
+	local json = require "json"
+
+	it("indents, sorts keys and keeps [], {} and large integers", function()
+		local value = assert(json.decode '{"b":[1,{"x":null}],"a":{},"c":[],"n":9007199254740993}')
+		assert.equal([[
+{
+  "a": {},
+  "b": [
+    1,
+    {
+      "x": null
+    }
+  ],
+  "c": [],
+  "n": 9007199254740993
+}]], pretty.text(value))
+	end)
+
+	it("writes what reads back the same", function()
+		local text = '{"a":[[],{},"\\"",1.5,true]}'
+		assert.equal(text, json.encode(json.decode(pretty.text(json.decode(text)))))
+	end)
+end)
