@@ -87,8 +87,8 @@ end
 
 -- --- where it goes -----------------------------------------------------------------------
 
--- A person's terminal gets the text on stdout. Elsewhere stdout is a program's: the
--- text goes to stderr, and the envelope says so (REQ-F-048).
+-- A person's terminal gets the text on stdout. Elsewhere stdout is a program's: it gets
+-- an envelope, and the text goes to stderr (REQ-F-048, docs/design.md#help-off-a-terminal).
 local function deliver(text, data)
 	local for_people = { text = true, plain = not data, table = not data }
 	for format, wanted in pairs(for_people) do

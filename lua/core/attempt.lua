@@ -25,7 +25,8 @@ local M = {
 	texts = {}, ---@type table<runner.TextFormat, string> the result as a built-in has worded it itself
 }
 
----The data of an envelope: a scalar is wrapped (design §4).
+---The data of an envelope: a scalar is wrapped, so that no caller meets a bare one
+---(docs/design.md#one-envelope).
 ---@param data any
 ---@return table|lightuserdata|nil
 function M.wrap(data)

@@ -23,7 +23,7 @@ local Lock = {}
 Lock.__index = Lock
 Lock.__name = "runner.Lock"
 
----Give the lock back; again is fine. The end of the attempt does it as well.
+---Release the lock. Idempotent. The end of the attempt does it as well.
 function Lock:release()
 	local handle = rawget(self, "_handle")
 	if handle then

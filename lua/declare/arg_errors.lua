@@ -259,8 +259,8 @@ local function lent(code)
 	return code ~= "SUCCESS" and not (known and known.entry ~= "ARG_ERROR") and code or "VALIDATION_ERROR"
 end
 
----All problems as one error: a single one lends its code, message and suggestion
----(design §4).
+---All problems as one error, to save round trips; a single one lends its code, message
+---and suggestion (docs/design.md#argument-errors).
 ---@param problems runner.Problem[]
 ---@return runner.Error
 function M.error(problems)

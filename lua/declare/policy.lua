@@ -124,8 +124,8 @@ local function override(flat, overrides)
 	end
 end
 
----The flat form. Left-out keys: exponential, 1 s, jitter 0.25, cap 30 s (never
----below a delay that was asked for); without a table 0 retries (design §5).
+---The flat form. Left-out keys: exponential, 1 s, jitter 0.25, cap 30 s (never below a
+---delay that was asked for); without a table 0 retries (docs/design.md#default-policy).
 ---`retries` is -1 where only time bounds them. A declared seed wins over
 ---`overrides.seed`.
 ---@param retry? table as declared, or as given to ctx:retry (without its on_retry)

@@ -1,6 +1,7 @@
 -- loader: from a place to a checked declaration, and from runner.lua to the
--- project. Running a file here is the only thing that happens before `run`;
--- files of commands have no effects at their top level (design §2).
+-- project. Running a file here is the only thing that happens before `run`: a command
+-- file has no side effects at its top level, since help, lint and every attempt run it
+-- too (docs/design.md#no-effects-at-load).
 
 local host = require "runner.host"
 

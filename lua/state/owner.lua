@@ -18,7 +18,7 @@ local ORPHANS_MS = 10000 -- the grace of a step whose runner was killed
 local Ownership = {}
 Ownership.__index = Ownership
 
----Give the run back; again is fine. Closing the store and the end of the process do it too.
+---Release the run. Idempotent. Closing the store and the end of the process do it too.
 function Ownership:release()
 	local handle = self._handle
 	if handle then

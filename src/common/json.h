@@ -2,8 +2,9 @@
  * json.h: JSON out (a streaming writer on a struct buf) and a strict checker
  * for fragments that others wrote. Nothing here builds a tree.
  *
- * What the writer lets through is always clean (design §4): valid UTF-8, no
- * NUL, no ANSI escape sequences, no control bytes outside escapes.
+ * What the writer lets through is always clean, for parsers and for terminals:
+ * valid UTF-8, no NUL, no ANSI escape sequences, no control bytes outside escapes
+ * (docs/design.md#clean-text).
  */
 #ifndef RUNNER_JSON_H
 #define RUNNER_JSON_H

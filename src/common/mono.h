@@ -2,8 +2,8 @@
  * mono.h: monotonic time, deadlines and durations.
  *
  * mono_t is an instant: nanoseconds on CLOCK_MONOTONIC. MONO_NEVER is later
- * than every instant. Durations are int64_t milliseconds; where a limit is
- * meant, 0 is "no limit" (design §2).
+ * than every instant. Durations are int64_t milliseconds; for a limit, 0 means
+ * "no limit" (docs/design.md#durations).
  */
 #ifndef RUNNER_MONO_H
 #define RUNNER_MONO_H

@@ -26,7 +26,8 @@ int xsocketpair(int fd[2]);
 int xdup_above(int fd, int lowest);
 /* Close if fd ≥ 0 and set it to -1. errno survives. */
 void xclose(int *fd);
-/* Set O_NONBLOCK: only for descriptors we made ourselves (design §6). */
+/* Set O_NONBLOCK. Only for descriptors we made ourselves: the flag of an inherited
+ * one is shared with the caller (docs/design.md#inherited-descriptors). */
 int xnonblock(int fd);
 /* Open /dev/null onto each of 0, 1, 2 that is closed. Returns a bit mask of
  * those that were closed (1 << fd), or -1 when /dev/null can't be opened. */

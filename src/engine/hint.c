@@ -62,8 +62,9 @@ static struct source entry_source(const struct exit_row *row)
 	return (struct source){ -1, row->retryable, row->side_effects, RETRY_STRATEGY_NONE, -1 };
 }
 
-/* The first source that speaks wins, for each field alone. `least_ms` is what
- * counts as a wait: 0 is none after a rate limit (REQ-C-014). */
+/* For each field alone, the first source that says something wins. Waits below
+ * `least_ms` are passed over: retrying a rate limit at once makes it worse
+ * (REQ-C-014, docs/design.md#retryable). */
 static struct source merge(const struct source *s, int64_t least_ms)
 {
 	struct source out = SOURCE_SILENT;

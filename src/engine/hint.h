@@ -1,7 +1,8 @@
 /*
  * hint.h: what an error code means for this command: its exit number,
  * retryable, waits and side effects. Merges, field by field, what the failure
- * itself said, the command's declaration and the registry (design §3). Pure.
+ * itself said, the command's declaration and the registry, most specific first
+ * (docs/design.md#hint-precedence). Pure.
  */
 #ifndef RUNNER_HINT_H
 #define RUNNER_HINT_H
@@ -35,8 +36,9 @@ struct own_hints {
 
 #define OWN_HINTS_NONE { RETRYABLE_INHERIT, SIDE_EFFECTS_INHERIT, -1, RETRY_STRATEGY_NONE }
 
-/* Every field decided. retry_after_ms and strategy count only with retryable
- * TRUE, where they are always there (REQ-C-014), > 0 for RATE_LIMITED. */
+/* Every field decided. retry_after_ms and strategy count only with retryable TRUE:
+ * a caller that is told to retry is always told when, and never "at once" after a
+ * rate limit (REQ-C-014, docs/design.md#retryable). */
 struct hints {
 	bool known;              /* the code is in the registry or declared */
 	int entry;               /* enum exit_entry, or -1: the command's own number */

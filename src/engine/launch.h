@@ -24,7 +24,7 @@ struct launch {
 	bool stderr_is_tty;
 	bool stdin_is_tty;
 	int attempt;            /* 1-based */
-	int64_t repeats_made;   /* repetitions of every kind so far (REQ-F-078) */
+	int64_t repeats_made;   /* by attempts and inner loops (docs/design.md#one-budget) */
 	mono_t started;         /* main's first line */
 	mono_t attempt_started;
 	const volatile struct pause_clock *pauses; /* may be NULL */

@@ -1,7 +1,7 @@
 /*
- * os.h: what only some systems have. os_linux.c has all of it; os_posix.c
- * keeps the rest working elsewhere with weaker guarantees (design §6,
- * Portability). Functions marked [signal] are async-signal-safe.
+ * os.h: what only some systems have. os_linux.c has all of it; os_posix.c keeps
+ * the rest working elsewhere with weaker guarantees (docs/design.md#portability).
+ * Functions marked [signal] are async-signal-safe.
  */
 #ifndef RUNNER_OS_H
 #define RUNNER_OS_H

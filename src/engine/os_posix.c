@@ -1,7 +1,7 @@
 /*
- * os_posix.c: os.h where there is only POSIX. What has no counterpart says -1,
- * and the callers keep to weaker guarantees (design §6, Portability). Also
- * built on Linux with -DRUNNER_POSIX_ONLY, so that those paths are tested.
+ * os_posix.c: os.h where there is only POSIX. What has no counterpart returns -1,
+ * and the callers keep weaker guarantees (docs/design.md#portability). Also built on
+ * Linux with -DRUNNER_POSIX_ONLY, so that those paths are tested.
  */
 #if !defined(__linux__) || defined(RUNNER_POSIX_ONLY)
 

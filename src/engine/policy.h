@@ -1,7 +1,7 @@
 /*
  * policy.h: may we try again, and after how long? Pure: no clock, no I/O, no
- * global state. The supervisor asks it between attempts, ctx:retry, ctx:http
- * and ctx:lock inside one, workflow steps between theirs (design §5).
+ * global state. The supervisor asks it between attempts, ctx:retry and ctx:http
+ * inside one, workflow steps between theirs (docs/design.md#retry-decision).
  */
 #ifndef RUNNER_POLICY_H
 #define RUNNER_POLICY_H
@@ -39,7 +39,8 @@ struct policy {
 	int64_t delays[POLICY_MAX_DELAYS];
 };
 
-/* 0 retries; otherwise exponential, 1 s, ±25 %, cap 30 s (design §5). */
+/* 0 retries, since callers have loops of their own; otherwise exponential, 1 s,
+ * ±25 %, cap 30 s (docs/design.md#default-policy). */
 #define POLICY_DEFAULT \
 	{ 0, BACKOFF_EXPONENTIAL, 1000, 30000, JITTER_FACTOR, 250000, 0, 0, { 0 } }
 
@@ -49,7 +50,8 @@ struct policy {
  * the first base. */
 int64_t policy_delay_ms(const struct policy *p, int64_t n);
 
-/* A tail shorter than this is not worth a further attempt (design §5). */
+/* With less than this left after the wait, an attempt would most likely just time out
+ * (docs/design.md#retry-decision). */
 #define POLICY_MIN_LEFT_MS 100
 
 enum policy_verdict {

@@ -26,8 +26,8 @@
  * of the signal that killed it (without a core).
  *
  * TERM tells it to stop, as shepherd_stop() does; signals that are not about
- * stopping go on to the program's group. Without a subreaper (design §6,
- * Portability) it answers for the program's group only.
+ * stopping go on to the program's group. Without a subreaper it answers for the
+ * program's group only (docs/design.md#portability).
  *
  * *word: a descriptor for shepherd_let_end(); the caller's to close.
  */

@@ -288,7 +288,8 @@ static void reach(struct attempt *a, enum limit which, int64_t ms)
 	happen(a, EV_LIMIT);
 }
 
-/* Frames that are readable are taken before a limit is judged (design §6). */
+/* Readable frames are taken first: a result that was sent in time must beat a clock
+ * that is read later (docs/design.md#first-verdict). */
 static void judge_time(struct attempt *a)
 {
 	mono_t now = mono_now();

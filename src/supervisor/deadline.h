@@ -1,5 +1,6 @@
 /*
- * deadline.h: which time limit of an attempt comes first, and when (design §5).
+ * deadline.h: which time limit of an attempt comes first, and when
+ * (docs/design.md#limits).
  */
 #ifndef RUNNER_DEADLINE_H
 #define RUNNER_DEADLINE_H

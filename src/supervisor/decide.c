@@ -20,7 +20,8 @@ struct hints decide_hints(struct run *run, const struct report *r)
 	struct declared_codes declared = { run->plan.codes, run->plan.code_count };
 	struct hints h = hints_resolve(r->code, &r->own, &declared, run->plan.table);
 
-	/* an argument's row may name a code of its own (design §4) */
+	/* an argument's row may name a code of its own, which needs no declaration
+	 * (docs/design.md#argument-errors) */
 	if (!h.known && r->verdict == VERDICT_RESULT && !r->entered_run)
 		h = hints_resolve("VALIDATION_ERROR", &r->own, &declared, run->plan.table);
 	if (!r->entered_run)
@@ -31,7 +32,8 @@ struct hints decide_hints(struct run *run, const struct report *r)
 	return h;
 }
 
-/* A code that neither the registry nor the command knows (design §3). */
+/* A code that neither the registry nor the command declares: no caller could know
+ * what it means (docs/design.md#undeclared-codes). */
 static void refuse_undeclared(struct report *r)
 {
 	struct buf told = BUF_INIT;

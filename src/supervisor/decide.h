@@ -1,6 +1,7 @@
 /*
- * decide.h: what a failure means and whether it is tried again (design §5). The
- * arithmetic is the engine's (policy.h, hint.h); here it meets the run.
+ * decide.h: what a failure means and whether it is retried
+ * (docs/design.md#what-is-retried). The arithmetic is the engine's (policy.h,
+ * hint.h); here it meets the run.
  */
 #ifndef RUNNER_DECIDE_H
 #define RUNNER_DECIDE_H

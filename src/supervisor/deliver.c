@@ -19,7 +19,8 @@
 #define STDERR_DRAIN_MS 1000
 #define REMOVE_TRIES 3
 
-/* Text that anything but us wrote to fd 1 (REQ-F-060). */
+/* Text that the command or its children wrote to fd 1: a warning, since stdout is
+ * the envelope's alone (REQ-F-060, docs/design.md#streams). */
 static void warn_about_stdout(struct run *run)
 {
 	struct buf text = BUF_INIT;
@@ -73,7 +74,7 @@ static int exit_code_of(const struct run *run)
 		return 0;
 	if (r->verdict == VERDICT_SIGNAL)
 		return r->signal == SIGINT ? 130 : 143;
-	/* 2 promises that nothing was touched (design §3) */
+	/* 2 promises that nothing was touched (docs/design.md#exit-2) */
 	if (run->hints.entry == EXIT_ENTRY_ARG_ERROR && r->entered_run)
 		return 1;
 	return run->hints.exit_code;
@@ -123,7 +124,8 @@ static bool reader_has_enough(const struct run *run, int error)
 	        run->plan.format == FORMAT_PLAIN);
 }
 
-/* The exit status: what could not be written counts (design §4). */
+/* The exit status: a success that could not be written is a failure
+ * (docs/design.md#failed-writes). */
 static int deliver(struct run *run, int exit_code, struct buf *out)
 {
 	bool failed = out->failed, empty = out->len == 0;

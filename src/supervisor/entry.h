@@ -1,6 +1,6 @@
 /*
  * entry.h: from an unknown caller to known conditions: descriptors, signals,
- * children that were here before us, pid 1 (design §6, Entry).
+ * children that were here before us, pid 1 (docs/design.md#entry).
  */
 #ifndef RUNNER_ENTRY_H
 #define RUNNER_ENTRY_H

@@ -1,6 +1,6 @@
 /*
- * envelope.h: the one JSON document of a run (design §4): five keys, always in
- * this order: ok data error warnings meta; one line.
+ * envelope.h: the one JSON document of a run: five keys, always in this order, on
+ * one line: ok data error warnings meta (docs/design.md#one-envelope).
  */
 #ifndef RUNNER_ENVELOPE_H
 #define RUNNER_ENVELOPE_H

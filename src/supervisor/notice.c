@@ -252,7 +252,8 @@ static const struct turn_row {
 	{ "succeeded", "retry.succeeded", "info", word_succeeded },
 };
 
-/* One line, always with the same keys (design §5). */
+/* One line, always with the same keys, so that a log pipeline needs one schema
+ * (docs/design.md#retry-lines). */
 static void say(struct run *run, const struct turn_row *row, const struct turn *t)
 {
 	struct line l;

@@ -11,14 +11,15 @@
 void notice_step(struct run *run, struct field name);
 void notice_progress(struct run *run, struct field text);
 void notice_log(struct run *run, const char *level, struct field message);
-/* A LOG frame that names its event: the keys of a retry line (design §5) where it
- * is about an attempt, and `context`. */
+/* A LOG frame that names its event: the keys of a retry line
+ * (docs/design.md#retry-lines) where it is about an attempt, and `context`. */
 void notice_event(struct run *run, const char *level, const struct frame *f);
 
 /* Take a line of progress from the terminal, before anybody else writes there. */
 void notice_clear(struct run *run);
 
-/* retry.failed and retry.wait, retry.succeeded of whole attempts (design §5). */
+/* retry.failed and retry.wait, retry.succeeded of whole attempts: a silent wait looks
+ * like a hang (docs/design.md#retry-lines). */
 void notice_failed(struct run *run, const struct report *r, int64_t wait_ms);
 void notice_succeeded(struct run *run);
 /* The same for a RETRY frame: a loop inside the command. */

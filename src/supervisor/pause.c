@@ -1,6 +1,7 @@
 /*
- * pause.c: job control and the terminal's settings. Runs in the supervisor,
- * which never takes the terminal's foreground (never tcsetpgrp, design §6).
+ * pause.c: job control and the terminal's settings. Runs in the supervisor, which
+ * never takes the terminal's foreground (no tcsetpgrp): it could not give it back
+ * when killed (docs/design.md#terminal).
  */
 #include "pause.h"
 

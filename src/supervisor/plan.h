@@ -1,6 +1,7 @@
 /*
  * plan.h: what the first worker said about the run before it began: limits,
- * policy, exit codes, steps, format. It rules the whole run (design §2).
+ * policy, exit codes, steps, format. It rules the whole run, so that an edit between
+ * two attempts changes nothing (docs/design.md#first-plan).
  */
 #ifndef RUNNER_PLAN_H
 #define RUNNER_PLAN_H
@@ -46,11 +47,13 @@ struct plan {
 	char on[PLAN_MAX_ON][DECLARED_NAME_MAX + 1];
 };
 
-/* The defaults of design §5; format and table as environment and terminal say. */
+/* The defaults that hold until a PLAN arrives (docs/design.md#limits); format and exit
+ * table as environment and terminal say. */
 void plan_init(struct plan *p, bool stdout_is_tty);
 void plan_take_exit(struct plan *p, const struct frame *f);
 void plan_take(struct plan *p, const struct frame *f);
-/* Is this code one that the policy tries again (design §5)? */
+/* Does the policy retry this code: retryable, and in `on` or without side effects
+ * (docs/design.md#what-is-retried)? */
 bool plan_retries_code(const struct plan *p, const char *code, const struct hints *h);
 
 #endif

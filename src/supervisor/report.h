@@ -44,7 +44,7 @@ struct report {
 	char phase[16];
 	struct own_hints own;
 	int64_t exhausted;  /* repetitions an inner loop used up; 0: none */
-	int64_t rows;       /* rendered rows, for EPIPE (design §4) */
+	int64_t rows;       /* rendered; after one, EPIPE is fine (docs/design.md#failed-writes) */
 	struct buf message, detail, fix_required, fix_command, suggestion;
 	struct buf data, errors, context; /* checked JSON, empty: not given */
 	struct buf text;    /* the result rendered */

@@ -55,7 +55,7 @@ struct run {
 	/* the verdict */
 	struct report final;
 	struct hints hints;
-	bool exhausted;           /* REQ-F-078: no retries left */
+	bool exhausted;           /* no retries left: final (docs/design.md#exhausted-retries) */
 };
 
 /* Repetitions made so far, of every kind (meta.retries). */

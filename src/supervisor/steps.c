@@ -1,6 +1,7 @@
 /*
- * steps.c: the step list of an attempt. Runs in the supervisor, which is why
- * it survives whatever happens to the worker (REQ-F-012, REQ-C-008).
+ * steps.c: the step list of an attempt. Kept in the supervisor, so that the answer to
+ * a timeout or a crash says how far the command got
+ * (REQ-F-012, REQ-C-008; docs/design.md#partial-results).
  */
 #include "steps.h"
 

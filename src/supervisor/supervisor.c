@@ -74,8 +74,9 @@ static void cancel_in_wait(struct run *run)
 	run->hints = decide_hints(run, r);
 }
 
-/* After an attempt that reached run, a later one that fails before it never
- * becomes the verdict (design §5); the earlier error stays. */
+/* After an attempt that reached run, a later one that fails before it never becomes
+ * the verdict: its "nothing was touched" would be a lie about the run
+ * (docs/design.md#rejected-attempts). */
 static bool is_rejected(struct run *run, const struct report *r)
 {
 	bool changed = strcmp(r->code, "COMMAND_CHANGED") == 0 ||

@@ -8,7 +8,7 @@
 #include "../engine/launch.h"
 
 /* The whole of a run: attempts until there is a verdict, then one envelope.
- * Returns the exit status (design §3). */
+ * Returns the exit status (docs/design.md#registry). */
 int supervisor_main(int argc, char **argv, worker_fn *worker);
 
 #endif

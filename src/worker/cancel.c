@@ -137,7 +137,8 @@ static void on_term(int sig)
 
 #define SHEPHERDS_MS 200 /* to end their trees before they are killed */
 
-/* The supervisor is gone: nothing of ours may stay (design §6, Fork). */
+/* The supervisor is gone: nobody else is left to end our children
+ * (docs/design.md#dead-supervisor). */
 NO_RETURN static void end_as_orphan(void)
 {
 	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */

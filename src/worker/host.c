@@ -213,8 +213,8 @@ static int l_memory_limit(lua_State *L)
 /* --- phases ---------------------------------------------------------------------- */
 
 /* enter_run(stdin, interactive): the moment before `run`. The script gets the
- * caller's stdin when it declared it; it leaves the terminal's session unless
- * it is interactive on one (design §6, Fork). */
+ * caller's stdin if it declared it. Unless it is interactive it leaves the terminal's
+ * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). */
 static int l_enter_run(lua_State *L)
 {
 	bool wants_stdin = lua_toboolean(L, 1);

@@ -14,8 +14,8 @@
 #include "../common/xio.h"
 #include "scratch.h"
 
-/* Files and folders of commands are believed when they belong to the caller or
- * to root and not everybody may write them (design §2). */
+/* Why not to run code from here, NULL when it may be trusted: a file that somebody
+ * else can write would run with the caller's rights (docs/design.md#trusted-files). */
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())

@@ -1,6 +1,6 @@
-"""The loop of a calling program as §19 describes it: act on `retryable`, wait
-`retry_after_ms`, stop at a permanent failure. Written from its description and
-run against real commands in the current directory."""
+"""The loop of a calling program as §19 of the CLI Agent Spec describes it: act on
+`retryable`, wait `retry_after_ms`, stop at a permanent failure. Written from its
+description and run against real commands in the current directory."""
 import json
 import os
 import subprocess
@@ -57,7 +57,8 @@ def main():
     except Permanent as e:
         assert e.args[1] == 1, e.args
 
-    # the runner has retried already: the outer loop must not (REQ-F-078)
+    # runner has used up its retries: the outer loop must not retry again (REQ-F-078,
+    # docs/design.md#exhausted-retries)
     write("down", 'ctx:fail("NETWORK_ERROR", "refused")')
     try:
         call(["down", "--retries", "2", "--retry-delay", "1ms"])

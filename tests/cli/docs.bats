@@ -91,6 +91,10 @@ MD
 	check links
 }
 
+@test "every section of the design that a comment cites exists, and none is cited by number" {
+	check citations
+}
+
 @test "the tables of codes are those of codes.def" {
 	check tables
 	grep -q '<!-- generated: exit-codes -->' "$ROOT/README.md"

@@ -1,6 +1,6 @@
 """What the documentation says against what the source says.
 
-docs.py CHECK      one of: blocks json links tables reference manual
+docs.py CHECK      one of: blocks json links citations tables reference manual
 docs.py write      rewrite the README's generated table
 
 Each check prints what is wrong, with its place, and fails; the examples are
@@ -105,6 +105,35 @@ def check_links():
                 wrong.append(f"{page.name}: the link {link} leads nowhere")
             elif anchor and anchor not in anchors(target):
                 wrong.append(f"{page.name}: {target.name} has no heading #{anchor}")
+    return wrong
+
+
+# --- citations of the design -----------------------------------------------------------
+
+PLACES = ("src", "lua", "commands", "tests", "docs", ".ci", "Makefile", "README.md")
+NOT_OURS = {"corpus", "crashes", "node_modules", "__pycache__"}  # inputs of fuzzers, modules of peers
+
+
+def texts():
+    """Every file that somebody wrote, with its path from the root."""
+    for place in PLACES:
+        for path in sorted([ROOT / place, *(ROOT / place).rglob("*")]):
+            if path.is_file() and not NOT_OURS & set(path.relative_to(ROOT).parts):
+                yield path.relative_to(ROOT), path.read_text(encoding="utf-8", errors="replace")
+
+
+def check_citations():
+    """A comment names the section that holds its reason, and never by a number."""
+    known, wrong, cited = anchors(ROOT / "docs" / "design.md"), [], 0
+    for path, text in texts():
+        for anchor in re.findall(r"docs/design\.md#([\w-]+)", text):
+            cited += 1
+            if anchor not in known:
+                wrong.append(f"{path}: docs/design.md has no heading #{anchor}")
+        if re.search(r"design\W{1,8}§", text, flags=re.I):
+            wrong.append(f"{path}: cites a section of the design by number; cite docs/design.md#…")
+    if not cited:
+        wrong.append("nothing cites docs/design.md: this test looks at the wrong place")
     return wrong
 
 
@@ -226,7 +255,8 @@ def check_manual():
     return wrong
 
 
-CHECKS = {"blocks": check_blocks, "json": check_json, "links": check_links, "tables": check_tables,
+CHECKS = {"blocks": check_blocks, "json": check_json, "links": check_links,
+          "citations": check_citations, "tables": check_tables,
           "reference": check_reference, "manual": check_manual, "write": write_tables}
 
 

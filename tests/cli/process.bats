@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The process contract (design §6) against workers that misbehave: one valid
-# envelope, the right code, in time, nothing left alive.
+# Workers that misbehave: one valid envelope, the right code, in time, nothing left
+# alive (docs/design.md#ending-a-run).
 
 load helper
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The wire formats and acceptance criteria of the source documents: REQ-C-014,
-# REQ-F-012, REQ-F-078 and §19, produced by real commands.
+# The wire formats and acceptance criteria of the source documents (REQ-C-014,
+# REQ-F-012, REQ-F-078, §19: docs/design.md#sources), produced by real commands.
 
 load helper
 

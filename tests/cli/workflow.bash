@@ -61,7 +61,7 @@ messages() {
 	python3 "$ROOT/tests/cli/workflow_lines.py" "$1" err.txt
 }
 
-# attempted: "claude" lines only, as AC6 has them
+# attempted: "claude" lines only, which Spec 185 words (AC6, docs/design.md#workflow-logs)
 attempted() {
 	messages '' | grep -E '^(Claude command|Retrying in)' || true
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# The acceptance criteria of spec 185 one by one: a stand-in for claude behaves from a
-# script, delays are the spec's own in `plan` and scaled down where they are waited for.
+# The acceptance criteria of Spec 185 (docs/design.md#workflows) one by one: a stand-in
+# for claude behaves from a script, delays are the spec's own in `plan` and scaled down
+# where they are waited for.
 
 load workflow
 

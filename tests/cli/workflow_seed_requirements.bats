@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The requirements of spec 185, its own tests and its own file, as workflow_seed.bats does
+# The requirements of Spec 185, its own tests and its own file, as workflow_seed.bats does
 # it for the acceptance criteria.
 
 load workflow

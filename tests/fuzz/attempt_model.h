@@ -1,7 +1,7 @@
 /*
  * attempt_model.h: the made-up world of fuzz_attempt.c, and the model of what an
- * attempt in it must come to: design §6 without states, only the first of {result,
- * broken, gone, limit, signal}. Included once.
+ * attempt in it must come to: no states, only the first of {result, broken, gone,
+ * limit, signal} (docs/design.md#first-verdict). Included once.
  */
 #ifndef RUNNER_ATTEMPT_MODEL_H
 #define RUNNER_ATTEMPT_MODEL_H
@@ -119,7 +119,8 @@ static void model_result(bool ok, const char *code)
 			model.step[k] = STEP_COMPLETED;
 }
 
-/* At the end of a turn, after its frames: the rest in the order of design §6. */
+/* At the end of a turn, after its frames: the worker's end, then limits and signals
+ * (docs/design.md#first-verdict). */
 static void model_turn(bool signs)
 {
 	if (signs)

@@ -1,6 +1,6 @@
 /*
- * envelope_check.h: what holds of every envelope and of every line on stderr
- * (design §4 and §5), for fuzz_supervisor.c.
+ * envelope_check.h: what holds of every envelope (docs/design.md#one-envelope) and of
+ * every line on stderr (docs/design.md#retry-lines), for fuzz_supervisor.c.
  */
 #ifndef RUNNER_ENVELOPE_CHECK_H
 #define RUNNER_ENVELOPE_CHECK_H

@@ -1,8 +1,8 @@
 /*
  * fuzz_attempt.c: the states and events of an attempt in a world that is made up:
- * no process, no clock, no descriptor. The input says what happens when; a model
- * of design §6 that knows no states (first of {result, broken, gone, limit,
- * signal}) says what must come of it, and who may be signalled when.
+ * no process, no clock, no descriptor. The input says what happens when; a model that
+ * knows no states (the first of {result, broken, gone, limit, signal},
+ * docs/design.md#first-verdict) says what must come of it, and who may be signalled when.
  *
  * The input is pairs of bytes, {what, how}: see attempt_ops.h. What stands between two
  * waits happens at once.
@@ -246,7 +246,7 @@ static void check_verdict(const struct report *r)
 	check_steps(&r->steps);
 }
 
-/* The answer is in time, and the tree is gone or named (design §5, §6). */
+/* The answer is in time, and the tree is gone or named (docs/design.md#proof-of-the-end). */
 static void check_end(const struct run *run, const struct report *r)
 {
 	int64_t grace = plan.grace;

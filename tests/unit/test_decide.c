@@ -78,7 +78,8 @@ static void before_run_nothing_was_touched_whatever_the_code_says(void **state U
 	}
 }
 
-/* Design §3: 2 promises that nothing was touched, so it is not said after run began. */
+/* 2 promises that nothing was touched, which nobody knows once run began
+ * (docs/design.md#exit-2). */
 static void an_argument_error_of_run_promises_nothing_about_side_effects(void **state UNUSED)
 {
 	static const char *const codes[] = { "ARG_ERROR", "VALIDATION_ERROR", "UNKNOWN_FLAG" };
@@ -123,7 +124,7 @@ static void an_arguments_own_code_is_a_validation_error_before_run(void **state 
 
 /* --- again? -------------------------------------------------------------------------------- */
 
-/* Every code × `on` × maybe: exactly the rule of design §5. */
+/* Every code × `on` × maybe against the rule (docs/design.md#what-is-retried). */
 static void every_code_is_tried_again_as_on_and_maybe_say(void **state UNUSED)
 {
 	for (size_t i = 0; code_at(i); i++)

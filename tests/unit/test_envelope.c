@@ -1,6 +1,6 @@
 /*
  * test_envelope.c: whatever a run came to, one line of valid JSON whose keys,
- * order and promises are those of design §4.
+ * order and promises are the documented ones (docs/design.md#one-envelope).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,8 @@ static void data_stands_beside_an_error_as_well(void **state UNUSED)
 
 /* --- retry hints ------------------------------------------------------------------------------ */
 
-/* REQ-C-014, REQ-F-078: for each retryable, exhausted or not, any policy. */
+/* What an error says about trying again, for each retryable, exhausted or not, under
+ * any policy (REQ-C-014, REQ-F-078; docs/design.md#retryable). */
 static void retry_hints_hold_in_every_combination(void **state UNUSED)
 {
 	static const char *const shown[] = { "", "false", "true", "\"maybe\"" };

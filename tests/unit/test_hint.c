@@ -1,6 +1,7 @@
 /*
- * test_hint.c: what an error code means for a command. Precedence is tested
- * field by field, the promises of REQ-C-014 over the whole registry.
+ * test_hint.c: what an error code means for a command. Precedence is tested field by
+ * field; that each error says whether and when to retry, over the whole registry
+ * (REQ-C-014, docs/design.md#hint-precedence).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -238,8 +238,8 @@ static void a_schema_version_is_two_numbers_or_the_default(void **state UNUSED)
 	assert_string_equal(p.schema_version, "12.34");
 }
 
-/* Design §5: retryable, or "maybe" where the policy says so; in `on`, or with
- * no side effects where there is no `on`. */
+/* Retryable, or "maybe" where the policy says so; in `on`, or with no side effects
+ * where there is no `on` (docs/design.md#what-is-retried). */
 static void a_code_is_tried_again_as_the_design_says_in_every_combination(void **state UNUSED)
 {
 	static const char *const ons[] = { NULL, "TIMEOUT", "OPERATION_TIMEOUT", "CONFLICT" };

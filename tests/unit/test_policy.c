@@ -1,6 +1,6 @@
 /*
- * test_policy.c: the retry policy against a model of its own, written from
- * design §5 with wide arithmetic and a sequential generator.
+ * test_policy.c: the retry policy against a model of its own, written from the
+ * description (docs/design.md#waits) with wide arithmetic and a sequential generator.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * test_policy_schedule.c: whole runs under 100,000 random policies, decision by
- * decision against a model of design §5: counts, waits, the budget of time, and
- * replay by seed. The clock is a number here.
+ * decision against a model (docs/design.md#retry-decision): counts, waits, the
+ * budget of time, and replay by seed. The clock is a number here.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * test_policy_verdict.c: again, or not, and why: the order of retries, budget
- * and wait (design §5).
+ * test_policy_verdict.c: retry or stop, and why: the order in which retries left,
+ * budget and wait decide (docs/design.md#retry-decision).
  */
 #include <setjmp.h>
 #include <stdarg.h>

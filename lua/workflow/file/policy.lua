@@ -1,7 +1,8 @@
 -- policy: `retry` of a workflow and of its steps → the flat policy of a step.
--- A map changes the defaults key by key: the defaults of Spec 185, then the
--- workflow's, then the step's. It computes no delay (src/engine/policy.h) and
--- judges no failure (lua/workflow/kinds/classify.lua).
+-- A map changes the defaults key by key: Spec 185's (exponential from 5 s, 5 retries,
+-- ±25 %; docs/design.md#workflow-retry-defaults), then the workflow's, then the step's.
+-- It computes no delay (src/engine/policy.h) and judges no failure
+-- (lua/workflow/kinds/classify.lua).
 
 local check_of = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
@@ -25,7 +26,7 @@ local JITTER = 0.25
 
 ---@class runner.workflow.Retry
 ---@field policy table flat, as runner.policy.normalise gives it
----@field max_attempts integer retries, as Spec 185 counts
+---@field max_attempts integer retries: the key's meaning in Spec 185
 ---@field budget_ms? integer for all waits and attempts
 ---@field on? runner.workflow.RetryRule[]
 ---@field unknown_transient? boolean false: a failure that fits no class is not tried again
@@ -41,7 +42,7 @@ local STRATEGIES = { constant = "constant", linear = "linear", exponential = "ex
 local UNKNOWN = {} -- a strategy that stands for exponential, and for custom beside delays
 local OTHER_NAMES = { fixed = "constant", none = "constant", expo = "exponential" }
 
--- `run` goes on with an unknown one, as Spec 185 has it; `check` does not.
+-- `run` falls back to exponential with a warning, as Spec 185 does; `check` refuses it.
 local function strategy(check, node, name)
 	local known = node.kind == "text" and STRATEGIES[node.text]
 	if known then

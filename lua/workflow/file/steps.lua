@@ -13,7 +13,7 @@ local yaml = require "runner.core.yaml.parser"
 
 local M = {}
 
-local CLAUDE_TIMEOUT_MS = 600000 -- FR4
+local CLAUDE_TIMEOUT_MS = 600000 -- Spec 185's default: 10 minutes (docs/design.md#workflow-retry-defaults)
 local GRACE_MS = 2000
 local SIDE_BY_SIDE = 16
 local LABEL = 60 -- characters

@@ -1,7 +1,8 @@
 -- classify: what a failure means: which code, which words, is trying again likely
 -- to help? One table of classes; nothing here runs or waits. Runs in the worker.
--- The texts are Spec 185's (FR1, AC1 to AC4). A number is a server's answer only
--- where the words around it say so (lua/workflow/kinds/http_text.lua).
+-- Server errors, overload and timeouts are transient, authentication and wrong commands
+-- permanent (Spec 185, FR1; docs/design.md#failure-classes). A number is a server's
+-- answer only where the words around it say so (lua/workflow/kinds/http_text.lua).
 
 local failure_classes = require "runner.workflow.kinds.failure_classes"
 local host = require "runner.host"

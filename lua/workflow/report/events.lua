@@ -108,7 +108,8 @@ function M.timed_out(run, turn, outcome)
 		max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
----A failure that will be followed by another attempt (seed 004, AC6).
+---A failure that will be followed by another attempt, in the words of Spec 185, AC6
+---(docs/design.md#workflow-logs).
 ---@param run table
 ---@param turn table
 ---@param outcome table

@@ -1,6 +1,7 @@
--- logs: one JSON file for each attempt of a step, with all that it printed
--- (FR3). Runs in the worker. It masks nothing: whoever writes hands over a
--- record without secrets. The owner alone may read the files.
+-- logs: one JSON file for each attempt of a step, with all that it printed, so that a
+-- retry does not hide what went wrong (docs/design.md#workflow-logs). Runs in the
+-- worker. It masks nothing: whoever writes hands over a record without secrets. The
+-- owner alone may read the files.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
