@@ -95,6 +95,10 @@ MD
 	check citations
 }
 
+@test "examples and changelog show the version that base.h defines" {
+	check version
+}
+
 @test "the tables of codes are those of codes.def" {
 	check tables
 	grep -q '<!-- generated: exit-codes -->' "$ROOT/README.md"

@@ -1,6 +1,6 @@
 """What the documentation says against what the source says.
 
-docs.py CHECK      one of: blocks json links citations tables reference manual
+docs.py CHECK      one of: blocks json links citations version tables reference manual
 docs.py write      rewrite the README's generated table
 
 Each check prints what is wrong, with its place, and fails; the examples are
@@ -137,6 +137,19 @@ def check_citations():
     return wrong
 
 
+# --- the version -----------------------------------------------------------------------
+
+def check_version():
+    """base.h is the one place; what shows a version shows that one."""
+    version = re.search(r'RUNNER_VERSION "([\d.]+)"', source("src/common/base.h")).group(1)
+    wrong = [f"{page.name}: an example shows version {shown}, this is {version}" for page in PAGES
+             for shown in re.findall(r'"tool_version":"([^"…]+)"', page.read_text(encoding="utf-8")) if shown != version]
+    changes = (ROOT / "docs" / "CHANGELOG.md").read_text(encoding="utf-8")
+    if not re.search(rf"^## \[?{re.escape(version)}\]?( |$)", changes, flags=re.M):
+        wrong.append(f"CHANGELOG.md has no section for version {version}")
+    return wrong
+
+
 # --- the reference --------------------------------------------------------------------
 
 def flags():
@@ -256,7 +269,7 @@ def check_manual():
 
 
 CHECKS = {"blocks": check_blocks, "json": check_json, "links": check_links,
-          "citations": check_citations, "tables": check_tables,
+          "citations": check_citations, "version": check_version, "tables": check_tables,
           "reference": check_reference, "manual": check_manual, "write": write_tables}
 
 

@@ -7,7 +7,7 @@ sys.dont_write_bytecode = True  # the checkout stays as it is
 import schema
 
 META = {
-    "command": "x", "exit_code": 0, "duration_ms": 1, "timeout_ms": 30000, "schema_version": "1.0", "tool_version": "0.1.0",
+    "command": "x", "exit_code": 0, "duration_ms": 1, "timeout_ms": 30000, "schema_version": "1.0", "tool_version": "0.0.0",
     "request_id": "req_01M7Z3C95C4SF0PA7ZHCTW9V6Y", "timestamp": "2026-11-21T13:05:23.628Z", "attempt": 1, "max_attempts": 4,
 }
 GOOD = {"ok": True, "data": {"a": 1}, "error": None, "warnings": [], "meta": META}

@@ -62,7 +62,7 @@ end
 local host = setmetatable({}, { __index = real.host })
 
 -- One table for all calls: modules keep it.
-local launch = { attempt = 1, repeats_made = 0, request_id = "req_0", session_dir = "/tmp/none", version = "0.1.0",
+local launch = { attempt = 1, repeats_made = 0, request_id = "req_0", session_dir = "/tmp/none", version = "0.0.0",
 	stdin_is_tty = false }
 
 function host.launch() return launch end
