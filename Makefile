@@ -30,7 +30,7 @@ archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(2).a)),$(shell
 LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
             $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lc -lm -ldl
 
-ROOMS     = common engine supervisor worker
+ROOMS     = common engine supervisor worker bindings
 SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
 OBJS      = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
 LUA       = $(wildcard lua/*.lua lua/*/*.lua lua/*/*/*.lua)
@@ -105,7 +105,7 @@ $(BUILD)/unit/test_shepherd: UNIT_LDFLAGS = -Wl,--wrap=os_parent_death_signal
 unit: $(UNIT)
 
 # The bindings as a Lua module, so that busted tests run against the real ones.
-HOST_SRC = $(wildcard src/common/*.c src/engine/*.c src/worker/*.c)
+HOST_SRC = $(wildcard src/common/*.c src/engine/*.c src/worker/*.c src/bindings/*.c)
 $(BUILD)/runner_host.so: $(HOST_SRC) $(wildcard src/*/*.h src/*/*.def) $(BUILD)/lua.c
 	@echo "  HOST  $@"
 	@$(CC) $(ALL_CFLAGS) -MF $(BUILD)/runner_host.d -fPIC -shared -o $@ $(HOST_SRC) $(BUILD)/lua.c \

@@ -12,7 +12,7 @@
 #include "../common/xio.h"
 #include "../engine/group.h"
 #include "libm.h"
-#include "worker.h"
+#include "worker_launch.h"
 
 static const char *const keys[] = {
 	[RESOURCE_MEMORY] = "memory_bytes",

@@ -17,7 +17,7 @@
 #include "../engine/child.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
-#include "worker.h"
+#include "worker_launch.h"
 
 static volatile sig_atomic_t pending;
 static volatile sig_atomic_t seen;

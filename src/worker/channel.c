@@ -11,7 +11,7 @@
 #include "../common/frame.h"
 #include "../common/xio.h"
 #include "scratch.h"
-#include "worker.h"
+#include "worker_launch.h"
 
 static struct buf held = BUF_INIT; /* frames that go with the next one */
 

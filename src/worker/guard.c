@@ -18,7 +18,7 @@
 #include "../engine/child.h"
 #include "../engine/os.h"
 #include "libm.h"
-#include "worker.h"
+#include "worker_launch.h"
 
 #define PATIENCE_MS 100 /* a worker that hears of it ends itself, and us */
 #define ROUNDS 3000     /* of 1 ms */

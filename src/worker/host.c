@@ -3,6 +3,8 @@
  * the launch, time, the environment, the protected call. Runs in the worker. The
  * frame channel, the engine's rules and command files add their own functions.
  */
+#include "host.h"
+
 #include <lauxlib.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 #include "rules.h"
 #include "scratch.h"
 #include "source.h"
-#include "worker.h"
+#include "worker_launch.h"
 
 /* --- facts ---------------------------------------------------------------------- */
 
@@ -206,7 +208,7 @@ static int l_getcwd(lua_State *L)
 
 static int l_memory_limit(lua_State *L)
 {
-	worker_set_memory_limit((size_t)luaL_checkinteger(L, 1));
+	memory_set_limit((size_t)luaL_checkinteger(L, 1));
 	return 0;
 }
 

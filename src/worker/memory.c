@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 
 #include "../common/base.h"
-#include "worker.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POOL_BYTES 0 /* the sanitizer is to see every block; mmap(2) refuses */
@@ -36,7 +35,7 @@ static void *reserve = MAP_FAILED; /* nobody writes to it: it costs address spac
 static char *pool, *pool_free, *pool_end;
 static void *freed[SMALL_MAX / GRAIN + 1]; /* by size: blocks linked through their first word */
 
-void worker_set_memory_limit(size_t bytes)
+void memory_set_limit(size_t bytes)
 {
 	limit = bytes ? bytes : SIZE_MAX;
 }

@@ -1,5 +1,5 @@
 /*
- * modules.c: our modules: chunks of lua/, and bindings in C. The library has globals and
+ * modules.c: our modules: chunks of lua/, and the bindings in C that it is given. The library has globals and
  * a `require` of its own, so that nothing that a script does to `package` can keep it
  * from loading what an answer takes; scripts find the same modules with theirs. Runs in
  * the worker.
@@ -7,13 +7,12 @@
 #include "modules.h"
 
 #include <lauxlib.h>
-#include <lua-cjson.h>
 #include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker.h"
+#include "../common/base.h"
 
 struct embedded_chunk {
 	const char *name;
@@ -22,33 +21,11 @@ struct embedded_chunk {
 };
 extern const struct embedded_chunk embedded_chunks[];
 
-LUALIB_API int luaopen_cjson_safe(lua_State *L); /* in the archive, not in its header */
-
+static const struct binding *bindings;
 static const char private_globals, private_loaded; /* their places in the registry */
 
 #define PREFIX "runner."
 #define DATA "types." /* modules that are texts: lua/types */
-
-static const luaL_Reg bindings[] = {
-	{ "fs", luaopen_runner_fs },
-	{ "host", luaopen_runner_host },
-	{ "http_client", luaopen_runner_http },
-	{ "json", luaopen_runner_json },
-	{ "process", luaopen_runner_proc },
-	{ "regex", luaopen_runner_regex },
-	{ "sqlite", luaopen_runner_sqlite },
-	{ "terminal", luaopen_runner_tty },
-	{ NULL, NULL },
-};
-
-/* The names that scripts use. */
-static const luaL_Reg scripts_bindings[] = {
-	{ "cjson", luaopen_cjson },
-	{ "cjson.safe", luaopen_cjson_safe },
-	{ "fs", luaopen_runner_fs },
-	{ "json", luaopen_runner_json },
-	{ NULL, NULL },
-};
 
 /* --- a chunk --------------------------------------------------------------------- */
 
@@ -93,9 +70,9 @@ void modules_load(lua_State *L, const char *name)
 
 static lua_CFunction find_binding(const char *name)
 {
-	for (const luaL_Reg *b = bindings; b->name; b++)
-		if (strcmp(b->name, name) == 0)
-			return b->func;
+	for (const struct binding *b = bindings; b->open; b++)
+		if (b->library && strcmp(b->library, name) == 0)
+			return b->open;
 	return NULL;
 }
 
@@ -267,11 +244,22 @@ static void make_private_globals(lua_State *L)
 	lua_pop(L, 1);
 }
 
-void modules_init(lua_State *L)
+static void preload_for_scripts(lua_State *L)
 {
 	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-	luaL_setfuncs(L, scripts_bindings, 0);
+	for (const struct binding *b = bindings; b->open; b++) {
+		if (!b->scripts)
+			continue;
+		lua_pushcfunction(L, b->open);
+		lua_setfield(L, -2, b->scripts);
+	}
 	lua_pop(L, 1);
+}
+
+void modules_init(lua_State *L, const struct binding *given)
+{
+	bindings = given;
+	preload_for_scripts(L);
 	add_searcher(L);
 	lua_newtable(L);
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_loaded);

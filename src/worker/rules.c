@@ -3,7 +3,6 @@
  * means, how long an outer runner gives us. Runs in the worker; decides
  * nothing itself.
  */
-#include "members.h"
 #include "rules.h"
 
 #include <lauxlib.h>
@@ -17,7 +16,8 @@
 #include "../engine/hint.h"
 #include "../engine/os.h"
 #include "../engine/policy.h"
-#include "worker.h"
+#include "members.h"
+#include "worker_launch.h"
 
 /* --- policy ---------------------------------------------------------------------- */
 

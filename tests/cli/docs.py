@@ -196,8 +196,8 @@ def spec_keys():
 
 
 def module_functions():
-    fs = re.findall(r'\{ "(\w+)", fs_', source("src/worker/fs.c"))
-    js = re.search(r"luaL_Reg functions\[\] = \{(.*?)\};", source("src/worker/json.c"), flags=re.S).group(1)
+    fs = re.findall(r'\{ "(\w+)", fs_', source("src/bindings/fs.c"))
+    js = re.search(r"luaL_Reg functions\[\] = \{(.*?)\};", source("src/bindings/json.c"), flags=re.S).group(1)
     return [f"fs.{f}(" for f in fs] + [f"json.{f}(" for f in re.findall(r'\{ "(\w+)"', js)] + ["json.null"]
 
 

@@ -12,7 +12,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "../../src/worker/worker.h"
+#include "../../src/bindings/bindings.h"
 
 struct embedded_chunk {
 	const char *name;
@@ -66,16 +66,26 @@ static int search(lua_State *L)
 	return 0;
 }
 
+/* Stack: package.preload, name → package.preload */
+static void add_binding(lua_State *L, lua_CFunction open)
+{
+	lua_pushcfunction(L, open);
+	lua_rawset(L, -3);
+}
+
 static void add_library(lua_State *L)
 {
-	static const luaL_Reg bindings[] = {
-		{ "runner.fs", luaopen_runner_fs },       { "runner.host", luaopen_runner_host },
-		{ "runner.json", luaopen_runner_json },   { "runner.regex", luaopen_runner_regex },
-		{ "json", luaopen_runner_json },          { NULL, NULL },
-	};
-
 	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-	luaL_setfuncs(L, bindings, 0);
+	for (const struct binding *b = bindings; b->open; b++) {
+		if (b->library) {
+			lua_pushfstring(L, "runner.%s", b->library);
+			add_binding(L, b->open);
+		}
+		if (b->scripts) {
+			lua_pushstring(L, b->scripts);
+			add_binding(L, b->open);
+		}
+	}
 	lua_getglobal(L, "package");
 	lua_getfield(L, -1, "searchers");
 	lua_pushcfunction(L, search);

@@ -3,19 +3,22 @@
 
 local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/init%.lua$")
 
--- As the table in src/worker/worker.c.
-local BINDINGS = {
-	["runner.fs"] = "luaopen_runner_fs",
-	["runner.host"] = "luaopen_runner_host",
-	["runner.http_client"] = "luaopen_runner_http",
-	["runner.json"] = "luaopen_runner_json",
-	["runner.process"] = "luaopen_runner_proc",
-	["runner.regex"] = "luaopen_runner_regex",
-	["runner.sqlite"] = "luaopen_runner_sqlite",
-	["runner.terminal"] = "luaopen_runner_tty",
-	["fs"] = "luaopen_runner_fs",
-	["json"] = "luaopen_runner_json",
-}
+-- Module name → symbol, from the rows of src/bindings/bindings.def.
+local function read_bindings()
+	local symbols = {}
+	for line in io.lines(ROOT .. "src/bindings/bindings.def") do
+		local library, scripts, open = line:match('^BINDING%(([^,]+),%s*([^,]+),%s*([%w_]+),')
+		if open and library ~= "NULL" then
+			symbols["runner." .. library:match('^"(.+)"$')] = open
+		end
+		if open and scripts ~= "NULL" then
+			symbols[scripts:match('^"(.+)"$')] = open
+		end
+	end
+	return symbols
+end
+
+local BINDINGS = read_bindings()
 
 local function binding(name)
 	local symbol = BINDINGS[name]

@@ -7,7 +7,7 @@
  *   set:stop(grace_ms)               TERM to all now, KILL later
  */
 #include "../common/xio.h"
-#include "cancel.h"
+#include "../worker/cancel.h"
 #include "proc.h"
 
 /* --- what waits have in common ---------------------------------------------------------- */

@@ -21,9 +21,9 @@
 #include <string.h>
 
 #include "../common/xio.h"
-#include "cancel.h"
+#include "../worker/cancel.h"
+#include "bindings.h"
 #include "sqlite_conn.h"
-#include "worker.h"
 
 #define CONN "runner.sqlite"
 #define BUSY_MS_DEFAULT 5000

@@ -7,7 +7,7 @@
 #define RUNNER_HTTP_TRANSFER_H
 
 #include "../common/buf.h"
-#include "cancel.h"
+#include "../worker/cancel.h"
 #include "http_curl.h"
 
 #define TRANSFER_SOCKETS_MAX 16

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "members.h"
-#include "scratch.h"
+#include "../worker/members.h"
+#include "../worker/scratch.h"
 
 /* --- what a file is ---------------------------------------------------------------- */
 

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "../common/http_date.h"
+#include "bindings.h"
 #include "http_transfer.h"
-#include "worker.h"
 
 #define TRANSFER "runner.http_transfer"
 

@@ -12,9 +12,9 @@
 
 #include "../common/xio.h"
 #include "../engine/outcome.h"
-#include "cancel.h"
+#include "../worker/cancel.h"
+#include "bindings.h"
 #include "proc.h"
-#include "worker.h"
 
 #define GC_GRACE_MS 200 /* the script has lost it; nobody waits gladly for that */
 

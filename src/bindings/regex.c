@@ -11,7 +11,8 @@
 #include <lua.h>
 #include <pcre2.h>
 
-#include "worker.h"
+#include "../common/base.h"
+#include "bindings.h"
 
 /* About 50 ms at the worst. */
 #define MATCH_LIMIT 1000000u

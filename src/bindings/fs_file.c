@@ -16,8 +16,8 @@
 
 #include "../common/mono.h"
 #include "../common/xio.h"
-#include "cancel.h"
-#include "scratch.h"
+#include "../worker/cancel.h"
+#include "../worker/scratch.h"
 
 #define CHUNK ((size_t)128 << 10)
 #define READ_MAX_DEFAULT ((lua_Integer)256 << 20)

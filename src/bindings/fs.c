@@ -31,8 +31,8 @@
 #include "../common/mono.h"
 #include "../common/xio.h"
 #include "../engine/os.h"
-#include "cancel.h"
-#include "worker.h"
+#include "../worker/cancel.h"
+#include "bindings.h"
 
 /* --- failures ------------------------------------------------------------------- */
 

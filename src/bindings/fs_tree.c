@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "../common/xio.h"
+#include "../worker/scratch.h"
 #include "fs_walk.h"
-#include "scratch.h"
 
 /* --- remove ------------------------------------------------------------------------- */
 

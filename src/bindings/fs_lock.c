@@ -15,7 +15,7 @@
 
 #include "../common/mono.h"
 #include "../common/xio.h"
-#include "cancel.h"
+#include "../worker/cancel.h"
 
 #define LOCK "runner.ctx.lock"
 #define POLL_MS 20

@@ -13,7 +13,7 @@
 
 #include "../common/xio.h"
 #include "../engine/shepherd.h"
-#include "cancel.h"
+#include "../worker/cancel.h"
 #include "proc.h"
 
 #define CHUNK 65536

@@ -7,8 +7,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "../worker/scratch.h"
 #include "json_encode.h"
-#include "scratch.h"
 
 #define ENCODE_MAX_DEFAULT ((lua_Integer)1 << 30)
 

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "../common/xio.h"
-#include "cancel.h"
-#include "channel.h"
-#include "scratch.h"
-#include "worker.h"
+#include "../worker/cancel.h"
+#include "../worker/channel.h"
+#include "../worker/scratch.h"
+#include "bindings.h"
 
 #define LINE_MAX_BYTES 65536u
 

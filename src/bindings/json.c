@@ -16,7 +16,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "worker.h"
+#include "../common/base.h"
+#include "bindings.h"
 
 #define ARRAY_MARK "runner.json.array"
 #define TREE "runner.json.tree"

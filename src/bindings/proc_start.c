@@ -11,9 +11,9 @@
 #include "../engine/child.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
-#include "channel.h"
+#include "../worker/channel.h"
+#include "../worker/worker_launch.h"
 #include "proc.h"
-#include "worker.h"
 
 #define ROOMY_PIPE (1 << 20)
 

@@ -1,0 +1,10 @@
+/*
+ * bindings.c: bindings.def as a table. Nothing else knows all bindings.
+ */
+#include "bindings.h"
+
+const struct binding bindings[] = {
+#define BINDING(library, scripts, open, purpose) { library, scripts, open },
+#include "bindings.def"
+	{ NULL, NULL, NULL },
+};
