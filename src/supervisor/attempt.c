@@ -20,6 +20,7 @@
 #include "pause.h"
 #include "quota.h"
 #include "signals.h"
+#include "warn.h"
 
 #define LAST_REAP_MS 1000 /* how long after KILL we wait for the proof */
 #define KILL_AGAIN_MS 10

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "warn.h"
+
 static bool declares_effects(const struct plan *p, const char *code)
 {
 	for (size_t i = 0; i < p->code_count; i++)
@@ -45,14 +47,6 @@ static void refuse_undeclared(struct report *r)
 	            buf_cstr(&told));
 	r->own = (struct own_hints)OWN_HINTS_NONE;
 	buf_release(&told);
-}
-
-void decide_note_effects(struct run *run, const struct hints *h)
-{
-	if (h->side_effects == SIDE_EFFECTS_PARTIAL || run->worst_effects == SIDE_EFFECTS_INHERIT)
-		run->worst_effects = h->side_effects;
-	else if (h->side_effects > run->worst_effects)
-		run->worst_effects = h->side_effects;
 }
 
 static bool stdin_is_spent(const struct run *run)
@@ -101,17 +95,18 @@ static enum policy_verdict ask_policy(struct run *run, const struct report *r, i
 
 enum policy_verdict decide_next(struct run *run, int64_t *wait_ms)
 {
-	enum policy_verdict verdict;
+	struct verdict *v = &run->verdict;
+	enum policy_verdict next;
 
-	run->hints = decide_hints(run, &run->final);
-	if (!run->hints.known) {
-		refuse_undeclared(&run->final);
-		run->hints = decide_hints(run, &run->final);
+	v->hints = decide_hints(run, &v->report);
+	if (!v->hints.known) {
+		refuse_undeclared(&v->report);
+		v->hints = decide_hints(run, &v->report);
 	}
-	decide_note_effects(run, &run->hints);
-	if (!may_retry(run, &run->final, &run->hints))
+	verdict_note_effects(v, &v->hints);
+	if (!may_retry(run, &v->report, &v->hints))
 		return POLICY_AS_RAISED;
-	verdict = ask_policy(run, &run->final, wait_ms);
-	run->exhausted = verdict == POLICY_EXHAUSTED;
-	return verdict;
+	next = ask_policy(run, &v->report, wait_ms);
+	v->exhausted = next == POLICY_EXHAUSTED;
+	return next;
 }

@@ -15,6 +15,7 @@
 #include "envelope.h"
 #include "notice.h"
 #include "pause.h"
+#include "warn.h"
 
 #define STDERR_DRAIN_MS 1000
 #define REMOVE_TRIES 3
@@ -51,7 +52,7 @@ static void remove_session_dir(struct run *run)
 	struct json_writer w = JSON_WRITER_INIT(&context);
 	struct stat st;
 
-	if (!run->session_dir_made && run->final.ok)
+	if (!run->session_dir_made && run->verdict.report.ok)
 		return;
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		nftw(run->session_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -66,44 +67,29 @@ static void remove_session_dir(struct run *run)
 	buf_release(&context);
 }
 
-static int exit_code_of(const struct run *run)
-{
-	const struct report *r = &run->final;
-
-	if (r->ok)
-		return 0;
-	if (r->verdict == VERDICT_SIGNAL)
-		return r->signal == SIGINT ? 130 : 143;
-	/* 2 promises that nothing was touched (docs/design.md#exit-2) */
-	if (run->hints.entry == EXIT_ENTRY_ARG_ERROR && r->entered_run)
-		return 1;
-	return run->hints.exit_code;
-}
-
 /* The success of a run can still fail at its end. */
 static void judge_success(struct run *run)
 {
-	struct report *r = &run->final;
+	struct report *r = &run->verdict.report;
 
-	if (!r->ok || !run->plan.warnings_as_errors || run->warning_count == 0)
+	if (!r->ok || !run->plan.warnings_as_errors || run->warnings.count == 0)
 		return;
 	report_fail(r, "WARNINGS_AS_ERRORS", "The command succeeded with %d warning%s",
-	            run->warning_count, run->warning_count == 1 ? "" : "s");
+	            run->warnings.count, run->warnings.count == 1 ? "" : "s");
 	strcpy(r->phase, "execution");
 	r->own.side_effects = SIDE_EFFECTS_COMPLETE;
-	run->hints = decide_hints(run, r);
-	decide_note_effects(run, &run->hints);
+	run->verdict.hints = decide_hints(run, r);
+	verdict_note_effects(&run->verdict, &run->verdict.hints);
 }
 
 static bool is_text(const struct run *run)
 {
-	return run->final.ok ? run->plan.format != FORMAT_JSON
-	                     : run->launch.stdout_is_tty && run->plan.format != FORMAT_JSON;
+	return run->plan.format != FORMAT_JSON && (run->verdict.report.ok || run->launch.stdout_is_tty);
 }
 
 static void compose(struct run *run, int exit_code, struct buf *out)
 {
-	const struct report *r = &run->final;
+	const struct report *r = &run->verdict.report;
 
 	if (!is_text(run)) {
 		envelope_write(run, exit_code, out);
@@ -119,7 +105,7 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 /* A reader that left after rows of a safe command has what it wanted. */
 static bool reader_has_enough(const struct run *run, int error)
 {
-	return error == EPIPE && run->final.ok && run->plan.safe && run->final.rows > 0 &&
+	return error == EPIPE && run->verdict.report.ok && run->plan.safe && run->verdict.report.rows > 0 &&
 	       (run->plan.format == FORMAT_JSONL || run->plan.format == FORMAT_TSV ||
 	        run->plan.format == FORMAT_PLAIN);
 }
@@ -151,18 +137,19 @@ static int deliver(struct run *run, int exit_code, struct buf *out)
 
 int deliver_verdict(struct run *run)
 {
+	struct verdict *v = &run->verdict;
 	struct buf out = BUF_INIT;
 	int exit_code;
 
 	remove_session_dir(run);
 	warn_about_stdout(run);
-	if (run->final.ok && run_repeats(run) > 0 && run->attempts > 1)
+	if (v->report.ok && run_repeats(run) > 0 && run->attempts > 1)
 		notice_succeeded(run);
-	if (!run->exhausted && !run->final.ok && run->final.exhausted > 0 && run->attempts == 1)
-		run->exhausted = true;
+	if (!v->report.ok && v->report.exhausted > 0 && run->attempts == 1)
+		v->exhausted = true;
 	judge_success(run);
 	run_warn_dropped(run);
-	exit_code = exit_code_of(run);
+	exit_code = verdict_exit_code(v);
 	notice_clear(run);
 	compose(run, exit_code, &out);
 	exit_code = deliver(run, exit_code, &out);

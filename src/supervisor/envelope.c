@@ -43,13 +43,13 @@ static void member_raw(struct json_writer *w, const char *key, const struct buf 
 /* A loop that went on where an earlier process stopped has used up more than we saw. */
 static int64_t repeats_used_up(const struct run *run)
 {
-	return MAX_OF(run_repeats(run), run->final.exhausted);
+	return MAX_OF(run_repeats(run), run->verdict.report.exhausted);
 }
 
 static void write_retry_hints(struct run *run, struct json_writer *w)
 {
-	const struct hints *h = &run->hints;
-	enum retryable shown = run->exhausted ? RETRYABLE_FALSE : h->retryable;
+	const struct hints *h = &run->verdict.hints;
+	enum retryable shown = run->verdict.exhausted ? RETRYABLE_FALSE : h->retryable;
 	int64_t retries = run->plan.policy.retries;
 
 	json_key(w, "retryable");
@@ -61,29 +61,29 @@ static void write_retry_hints(struct run *run, struct json_writer *w)
 		member_int(w, "retry_after_ms", h->retry_after_ms);
 		member_cstr(w, "retry_strategy", retry_strategy_name(h->strategy));
 	}
-	if (run->exhausted)
+	if (run->verdict.exhausted)
 		member_int(w, "max_retries", repeats_used_up(run));
 	else if (shown != RETRYABLE_FALSE)
 		member_int(w, "max_retries", retries > 0 ? retries : MAX_RETRIES_ADVICE);
-	if (run->exhausted)
+	if (run->verdict.exhausted)
 		member_int(w, "retries_exhausted", repeats_used_up(run));
 }
 
-static void write_fix(struct run *run, struct json_writer *w)
+static void write_fix(const struct verdict *v, struct json_writer *w)
 {
-	const struct report *r = &run->final;
+	const struct report *r = &v->report;
 
 	if (r->fix_required.len > 0)
 		member_str(w, "fix_required", &r->fix_required);
-	else if (run->hints.retryable == RETRYABLE_FALSE && run->hints.hint)
-		member_cstr(w, "fix_required", run->hints.hint);
+	else if (v->hints.retryable == RETRYABLE_FALSE && v->hints.hint)
+		member_cstr(w, "fix_required", v->hints.hint);
 	member_str(w, "fix_command", &r->fix_command);
 	member_str(w, "suggestion", &r->suggestion);
 }
 
 static void write_error(struct run *run, struct json_writer *w)
 {
-	const struct report *r = &run->final;
+	const struct report *r = &run->verdict.report;
 	char scratch[16];
 
 	json_begin_object(w);
@@ -92,9 +92,9 @@ static void write_error(struct run *run, struct json_writer *w)
 	json_str(w, buf_cstr(&r->message), r->message.len);
 	member_str(w, "detail", &r->detail);
 	write_retry_hints(run, w);
-	member_cstr(w, "side_effects", side_effects_name(run->worst_effects));
+	member_cstr(w, "side_effects", side_effects_name(run->verdict.worst_effects));
 	member_cstr(w, "phase", r->phase);
-	write_fix(run, w);
+	write_fix(&run->verdict, w);
 	if (r->verdict == VERDICT_SIGNAL)
 		member_cstr(w, "signal", signal_name(r->signal, scratch));
 	member_raw(w, "errors", &r->errors);
@@ -103,20 +103,6 @@ static void write_error(struct run *run, struct json_writer *w)
 }
 
 /* --- meta -------------------------------------------------------------------------- */
-
-static void write_history(struct run *run, struct json_writer *w)
-{
-	int n = MIN_OF(run->history_count, HISTORY_MAX);
-
-	json_key(w, "retry_history");
-	json_begin_array(w);
-	for (int i = run->history_count - n; i < run->history_count; i++) {
-		const struct buf *row = &run->history[i % HISTORY_MAX];
-
-		json_raw(w, buf_cstr(row), row->len);
-	}
-	json_end_array(w);
-}
 
 static void write_attempts(struct run *run, struct json_writer *w)
 {
@@ -131,8 +117,10 @@ static void write_attempts(struct run *run, struct json_writer *w)
 		json_int(w, p->retries + 1);
 	if (run_repeats(run) > 0)
 		member_int(w, "retries", run_repeats(run));
-	if (run->history_count > 0 && run->attempts > 1)
-		write_history(run, w);
+	if (run->history.count > 0 && run->attempts > 1) {
+		json_key(w, "retry_history");
+		history_write(&run->history, w);
+	}
 	if (p->retries != 0 && p->jitter != JITTER_NONE) {
 		struct buf text = BUF_INIT;
 
@@ -158,21 +146,18 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	member_cstr(w, "schema_version", run->plan.schema_version);
 	member_cstr(w, "tool_version", RUNNER_VERSION);
 	write_attempts(run, w);
-	if (run->metas.len > 0)
-		buf_add(w->out, run->metas.data, run->metas.len);
+	if (run->metas.members.len > 0)
+		buf_add(w->out, run->metas.members.data, run->metas.members.len);
 	json_end_object(w);
 }
 
 /* A buf that lost an append holds half a fragment. */
 static bool has_lost_bytes(const struct run *run)
 {
-	const struct report *r = &run->final;
-	bool lost = run->warnings.failed || run->metas.failed || r->data.failed || r->errors.failed ||
-	            r->context.failed;
+	const struct report *r = &run->verdict.report;
 
-	for (int i = 0; i < HISTORY_MAX; i++)
-		lost |= run->history[i].failed;
-	return lost;
+	return run->warnings.rows.failed || run->metas.members.failed || history_failed(&run->history) ||
+	       r->data.failed || r->errors.failed || r->context.failed;
 }
 
 /* --- the whole ------------------------------------------------------------------------ */
@@ -180,7 +165,7 @@ static bool has_lost_bytes(const struct run *run)
 void envelope_write(struct run *run, int exit_code, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER_INIT(out);
-	const struct buf *data = &run->final.data;
+	const struct buf *data = &run->verdict.report.data;
 
 	json_begin_object(&w);
 	json_key(&w, "ok");
@@ -194,8 +179,8 @@ void envelope_write(struct run *run, int exit_code, struct buf *out)
 		write_error(run, &w);
 	json_key(&w, "warnings");
 	json_begin_array(&w);
-	if (run->warnings.len > 0)
-		json_raw(&w, run->warnings.data, run->warnings.len);
+	if (run->warnings.rows.len > 0)
+		json_raw(&w, run->warnings.rows.data, run->warnings.rows.len);
 	json_end_array(&w);
 	json_key(&w, "meta");
 	write_meta(run, exit_code, &w);
@@ -212,38 +197,13 @@ const char *envelope_last_resort(void)
 	       "\"warnings\":[],\"meta\":{\"exit_code\":12,\"duration_ms\":0}}\n";
 }
 
-void envelope_add_history(struct run *run, const struct report *r, int64_t delay_ms)
-{
-	struct buf *row = &run->history[run->history_count++ % HISTORY_MAX];
-	struct json_writer w = JSON_WRITER_INIT(row);
-
-	buf_clear(row);
-	json_begin_object(&w);
-	member_int(&w, "attempt", run->attempts);
-	member_cstr(&w, "code", r->code);
-	json_key(&w, "message");
-	json_str(&w, buf_cstr(&r->message), text_cut(buf_cstr(&r->message), r->message.len, 512));
-	member_int(&w, "duration_ms", mono_elapsed_ms(r->started, r->ended));
-	if (delay_ms >= 0) {
-		member_int(&w, "delay_ms", delay_ms);
-	} else {
-		json_key(&w, "delay_ms");
-		json_write_null(&w);
-	}
-	if (r->steps.count > 0) {
-		json_key(&w, "completed_steps");
-		steps_names(&r->steps, STEP_COMPLETED, &w);
-	}
-	json_end_object(&w);
-}
-
 void envelope_step_text(const struct run *run, struct buf *out)
 {
 	static const char *const words[] = { "pending", "failed", "completed", "skipped" };
-	const struct steps *s = &run->final.steps;
+	const struct steps *s = &run->verdict.report.steps;
 
 	for (int i = 0; i < s->count; i++)
 		buf_add_fmt(out, "%-10s %s\n", words[s->row[i].state], s->row[i].name);
 	if (s->count == 0)
-		buf_add_fmt(out, "%s: %s\n", run->plan.command, run->final.code);
+		buf_add_fmt(out, "%s: %s\n", run->plan.command, run->verdict.report.code);
 }

@@ -7,13 +7,11 @@
 
 #include "run.h"
 
-/* Append the envelope of run->final and a newline. Out of memory, now or when
+/* Append the envelope of run->verdict and a newline. Out of memory, now or when
  * a part of it was made: out->failed. */
 void envelope_write(struct run *run, int exit_code, struct buf *out);
 /* What is printed when not even that much memory can be had. Static. */
 const char *envelope_last_resort(void);
-/* Add a row of meta.retry_history; delay_ms < 0: no further attempt followed. */
-void envelope_add_history(struct run *run, const struct report *r, int64_t delay_ms);
 /* A timeout's or cancellation's steps as text, for a terminal's stdout. */
 void envelope_step_text(const struct run *run, struct buf *out);
 

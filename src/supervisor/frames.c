@@ -10,6 +10,7 @@
 
 #include "../common/json.h"
 #include "notice.h"
+#include "warn.h"
 
 #define LOAD_DEFAULT_MS 5000
 
@@ -100,38 +101,12 @@ static void take_warn(struct taking *t)
 	               frame_str(t->frame, F_context));
 }
 
-/* What the envelope says itself: no frame may say it a second time. */
-static const char *const own_metas[] = {
-	"command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
-	"tool_version", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
-};
-
-static bool meta_is_new(struct run *run, const char *name)
-{
-	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")])
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(own_metas); i++)
-		if (strcmp(own_metas[i], name) == 0)
-			return false;
-	for (int i = 0; i < run->meta_count; i++)
-		if (strcmp(run->meta_names[i], name) == 0)
-			return false;
-	return run->meta_count < METAS_MAX && *name;
-}
-
 static void take_meta(struct taking *t)
 {
-	struct json_writer w = JSON_WRITER_INIT(&t->run->metas);
-	struct field data = frame_str(t->frame, F_data);
-	char name[32];
+	char name[META_NAME];
 
 	frame_copy(t->frame, F_name, name, sizeof(name));
-	if (json_check(data.s, data.n) == JSON_INVALID || !meta_is_new(t->run, name))
-		return;
-	strcpy(t->run->meta_names[t->run->meta_count++], name);
-	w.need_comma = true;
-	json_key(&w, name);
-	json_raw(&w, data.s, data.n);
+	metas_add(&t->run->metas, name, frame_str(t->frame, F_data));
 }
 
 static void take_retry(struct taking *t)

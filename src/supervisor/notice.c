@@ -329,23 +329,23 @@ static void add_labelled(struct buf *out, const char *label, const struct buf *t
 	buf_add_char(out, '\n');
 }
 
-static void add_retry_line(struct run *run, struct buf *out)
+static void add_retry_line(const struct verdict *v, struct buf *out)
 {
 	char wait[32];
 
-	buf_add_fmt(out, "  retryable: %s", run->exhausted ? "no, all retries are used up"
-	                                    : run->hints.retryable == RETRYABLE_TRUE    ? "yes"
-	                                    : run->hints.retryable == RETRYABLE_MAYBE   ? "maybe"
-	                                                                                : "no");
-	if (!run->exhausted && run->hints.retryable == RETRYABLE_TRUE)
-		buf_add_fmt(out, run->hints.retry_after_ms > 0 ? ", after %s" : ", at once",
-		            duration_format(run->hints.retry_after_ms, wait));
+	buf_add_fmt(out, "  retryable: %s", v->exhausted ? "no, all retries are used up"
+	                                    : v->hints.retryable == RETRYABLE_TRUE    ? "yes"
+	                                    : v->hints.retryable == RETRYABLE_MAYBE   ? "maybe"
+	                                                                              : "no");
+	if (!v->exhausted && v->hints.retryable == RETRYABLE_TRUE)
+		buf_add_fmt(out, v->hints.retry_after_ms > 0 ? ", after %s" : ", at once",
+		            duration_format(v->hints.retry_after_ms, wait));
 	buf_add_char(out, '\n');
 }
 
 void notice_error(struct run *run, int exit_code)
 {
-	const struct report *r = &run->final;
+	const struct report *r = &run->verdict.report;
 	struct buf out = BUF_INIT, code = BUF_INIT;
 
 	buf_add_fmt(&out, "%s%s: error: %s", run->color ? RED : "", command_name(run),
@@ -354,7 +354,7 @@ void notice_error(struct run *run, int exit_code)
 	buf_add_char(&out, '\n');
 	buf_add_fmt(&code, "%s (exit %d)", r->code, exit_code);
 	add_labelled(&out, "code", &code);
-	add_retry_line(run, &out);
+	add_retry_line(&run->verdict, &out);
 	add_labelled(&out, "fix", &r->fix_required);
 	add_labelled(&out, "run", &r->fix_command);
 	add_labelled(&out, "hint", &r->suggestion);

@@ -11,6 +11,7 @@
 
 #include "../common/json.h"
 #include "../common/xio.h"
+#include "warn.h"
 
 #define LOOK_MIN_MS 5
 #define REMOVE_TRIES 20 /* × 1 ms: the last to die may still be leaving */

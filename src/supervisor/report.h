@@ -11,7 +11,7 @@
 #include "../engine/outcome.h"
 #include "steps.h"
 
-enum verdict {
+enum verdict_kind {
 	VERDICT_NONE,
 	VERDICT_RESULT,    /* a RESULT frame */
 	VERDICT_GONE,      /* the worker ended without one */
@@ -29,7 +29,7 @@ enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE, LIMIT_CPU };
 #define RESULT_MAX (16 << 20)
 
 struct report {
-	enum verdict verdict;
+	enum verdict_kind verdict;
 	mono_t started, ended;
 	mono_t paused_before; /* run.paused when it started */
 	bool entered_run;   /* RUN was seen: there may be side effects */

@@ -17,6 +17,7 @@
 #include "notice.h"
 #include "pause.h"
 #include "signals.h"
+#include "warn.h"
 
 /* --- one attempt after another ---------------------------------------------------------- */
 
@@ -65,13 +66,13 @@ static bool wait_for(struct run *run, int64_t ms)
 
 static void cancel_in_wait(struct run *run)
 {
-	struct report *r = &run->final;
+	struct report *r = &run->verdict.report;
 
 	r->verdict = VERDICT_SIGNAL;
 	r->signal = signals_cancelled();
 	r->own = (struct own_hints)OWN_HINTS_NONE;
 	report_word(r);
-	run->hints = decide_hints(run, r);
+	run->verdict.hints = decide_hints(run, r);
 }
 
 /* After an attempt that reached run, a later one that fails before it never becomes
@@ -93,11 +94,11 @@ static bool is_rejected(struct run *run, const struct report *r)
 	return true;
 }
 
-/* One attempt. True: the run is over, run->final and run->hints are set. */
+/* One attempt. True: the run is over, run->verdict is set. */
 static bool try_once(struct run *run)
 {
-	struct report r;
-	enum policy_verdict verdict;
+	struct report r, *newest = &run->verdict.report;
+	enum policy_verdict next;
 	int64_t wait_ms = -1;
 
 	run->launch.attempt = (int)run->attempts + 1;
@@ -107,15 +108,15 @@ static bool try_once(struct run *run)
 		pause_restore_terminal();
 	if (is_rejected(run, &r))
 		return report_release(&r), true;
-	report_move(&run->final, &r);
-	if (run->final.ok)
+	report_move(newest, &r);
+	if (newest->ok)
 		return true;
-	verdict = decide_next(run, &wait_ms);
-	if (verdict != POLICY_WAIT)
-		return envelope_add_history(run, &run->final, -1), true;
-	envelope_add_history(run, &run->final, wait_ms);
-	notice_failed(run, &run->final, wait_ms);
-	brief(run, &run->final);
+	next = decide_next(run, &wait_ms);
+	history_add(&run->history, run->attempts, newest, next == POLICY_WAIT ? wait_ms : -1);
+	if (next != POLICY_WAIT)
+		return true;
+	notice_failed(run, newest, wait_ms);
+	brief(run, newest);
 	if (!wait_for(run, wait_ms))
 		return cancel_in_wait(run), true;
 	return false;

@@ -60,7 +60,7 @@ static struct {
 	mono_t began, sign, latched;
 	bool planned, entered, deaf; /* deaf: nothing behind garbage is read */
 	int holds;
-	enum verdict verdict;
+	enum verdict_kind verdict;
 	enum limit limit;
 	bool ok;
 	const char *code;
@@ -68,7 +68,7 @@ static struct {
 	mono_t first_kill;
 } model;
 
-static void latch(enum verdict verdict)
+static void latch(enum verdict_kind verdict)
 {
 	if (model.verdict == VERDICT_NONE) {
 		model.verdict = verdict;

@@ -38,24 +38,24 @@ static void check_meta_names(const struct run *run)
 		                            "timestamp", "schema_version", "tool_version", "attempt",
 		                            "max_attempts", "retries", "retry_history", "retry_seed" };
 
-	for (int i = 0; i < run->meta_count; i++) {
+	for (int i = 0; i < run->metas.count; i++) {
 		for (size_t k = 0; k < ARRAY_LEN(ours); k++)
-			HOLDS(strcmp(run->meta_names[i], ours[k]) != 0);
+			HOLDS(strcmp(run->metas.names[i], ours[k]) != 0);
 		for (int k = 0; k < i; k++)
-			HOLDS(strcmp(run->meta_names[i], run->meta_names[k]) != 0);
+			HOLDS(strcmp(run->metas.names[i], run->metas.names[k]) != 0);
 	}
 }
 
 static bool fragments_repeat_keys(const struct run *run)
 {
-	const struct report *r = &run->final;
+	const struct report *r = &run->verdict.report;
 	const struct buf *all[] = { &r->data, &r->errors, &r->context, &r->progress };
 
 	check_meta_names(run);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (all[i]->len > 0 && repeats_keys(all[i], "", ""))
 			return true;
-	return repeats_keys(&run->warnings, "[", "]") || repeats_keys(&run->metas, "{\"\":0", "}");
+	return repeats_keys(&run->warnings.rows, "[", "]") || repeats_keys(&run->metas.members, "{\"\":0", "}");
 }
 
 static const char *text_of(json_t *object, const char *key)

@@ -258,7 +258,7 @@ static void check_end(const struct run *run, const struct report *r)
 	if (r->survivors)
 		HOLDS(world.now >= model.first_kill + 1000 * MS);
 	if (!plan.had_others)
-		HOLDS(!run->warnings.data || !strstr(buf_cstr(&run->warnings), "PROCESS_LEFT"));
+		HOLDS(!run->warnings.rows.data || !strstr(buf_cstr(&run->warnings.rows), "PROCESS_LEFT"));
 }
 
 /* True: there may be another one. */
@@ -302,7 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < ATTEMPTS && attempt(&run); i++)
 		;
 	buf_release(&world.wire);
-	buf_release(&run.warnings);
+	buf_release(&run.warnings.rows);
 	outlet_release(&run.err);
 	return 0;
 }

@@ -122,16 +122,16 @@ static void end(struct stage *s)
 	frames_release(&s->frames);
 	s->r.ended = mono_now();
 	report_word(&s->r);
-	report_move(&s->run.final, &s->r);
+	report_move(&s->run.verdict.report, &s->r);
 	s->over = true;
-	if (s->run.final.ok)
+	if (s->run.verdict.report.ok)
 		return;
 	if (decide_next(&s->run, &wait_ms) != POLICY_WAIT) {
-		envelope_add_history(&s->run, &s->run.final, -1);
+		history_add(&s->run.history, s->run.attempts, &s->run.verdict.report, -1);
 		return;
 	}
-	envelope_add_history(&s->run, &s->run.final, wait_ms);
-	notice_failed(&s->run, &s->run.final, wait_ms);
+	history_add(&s->run.history, s->run.attempts, &s->run.verdict.report, wait_ms);
+	notice_failed(&s->run, &s->run.verdict.report, wait_ms);
 	s->over = s->run.attempts == ATTEMPTS_MAX;
 }
 
@@ -252,28 +252,28 @@ static void open_run(struct run *run, int out, int err)
 	plan_init(&run->plan, false);
 	tap_init(&run->stdout_tap, 256);
 	outlet_init(&run->err, err);
-	report_init(&run->final);
+	report_init(&run->verdict.report);
 }
 
 static void close_run(struct run *run)
 {
-	report_release(&run->final);
-	buf_release(&run->warnings);
-	buf_release(&run->metas);
+	report_release(&run->verdict.report);
+	buf_release(&run->warnings.rows);
+	buf_release(&run->metas.members);
 	for (int i = 0; i < HISTORY_MAX; i++)
-		buf_release(&run->history[i]);
+		buf_release(&run->history.row[i]);
 	outlet_release(&run->err);
 	tap_release(&run->stdout_tap);
 }
 
 static void check(struct run *run, int status, int out, int err)
 {
-	bool as_text = run->final.ok ? run->plan.format != FORMAT_JSON
+	bool as_text = run->verdict.report.ok ? run->plan.format != FORMAT_JSON
 	                             : run->launch.stdout_is_tty && run->plan.format != FORMAT_JSON;
 	char *text;
 	size_t n = contents(out, &text);
 
-	HOLDS(status >= 0 && status <= 255 && (status == 0) == run->final.ok);
+	HOLDS(status >= 0 && status <= 255 && (status == 0) == run->verdict.report.ok);
 	if (!as_text)
 		envelope_check(run, text, n, status);
 	free(text);
@@ -312,10 +312,10 @@ static void play(const uint8_t *data, size_t size, bool one_by_one, int out, int
 	/* a wait was granted, but nothing followed: as a signal during it */
 	status = deliver_verdict(&s.run);
 	check(&s.run, status, out, err);
-	add_report(told, &s.run.final);
+	add_report(told, &s.run.verdict.report);
 	buf_add_fmt(told, "%d %lld\n", status, (long long)s.run.attempts);
-	buf_add(told, buf_cstr(&s.run.warnings), s.run.warnings.len);
-	buf_add(told, buf_cstr(&s.run.metas), s.run.metas.len);
+	buf_add(told, buf_cstr(&s.run.warnings.rows), s.run.warnings.rows.len);
+	buf_add(told, buf_cstr(&s.run.metas.members), s.run.metas.members.len);
 	buf_release(&s.wire);
 	close_run(&s.run);
 }

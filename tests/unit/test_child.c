@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "spawn.h"
+#include "child_fixture.h"
 
 static void scene_runs(void)
 {

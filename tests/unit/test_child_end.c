@@ -1,6 +1,6 @@
 /*
  * test_child_end.c: trees of real processes end whole, and nobody beside them.
- * Every scene plays in a process of its own (stage.h).
+ * Every scene plays in a process of its own (fork_fixture.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "../../src/engine/child.h"
 #include "../../src/engine/os.h"
-#include "stage.h"
+#include "fork_fixture.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM

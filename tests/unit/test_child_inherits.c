@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-#include "spawn.h"
+#include "child_fixture.h"
 
 /* --- PATH and cwd ---------------------------------------------------------------- */
 

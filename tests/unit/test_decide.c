@@ -13,7 +13,7 @@
 
 #include "../../src/common/xio.h"
 #include "../../src/supervisor/decide.h"
-#include "room.h"
+#include "run_fixture.h"
 
 static struct run run;
 
@@ -33,12 +33,12 @@ static int close_run(void **state UNUSED)
 }
 
 /* The attempt before us failed like this, in `run`. */
-static void failed(enum verdict verdict, const char *code)
+static void failed(enum verdict_kind verdict, const char *code)
 {
-	report_release(&run.final);
-	run.final.verdict = verdict;
-	run.final.entered_run = true;
-	report_fail(&run.final, code, "it failed");
+	report_release(&run.verdict.report);
+	run.verdict.report.verdict = verdict;
+	run.verdict.report.entered_run = true;
+	report_fail(&run.verdict.report, code, "it failed");
 }
 
 static enum policy_verdict next(void)
@@ -53,28 +53,13 @@ static enum policy_verdict next(void)
 
 /* --- side effects ------------------------------------------------------------------------ */
 
-static void side_effects_of_a_run_are_the_worst_of_its_attempts_in_any_order(void **state UNUSED)
-{
-	for (int a = SIDE_EFFECTS_NONE; a <= SIDE_EFFECTS_PARTIAL; a++)
-		for (int b = SIDE_EFFECTS_NONE; b <= SIDE_EFFECTS_PARTIAL; b++) {
-			struct hints first = { .side_effects = (enum side_effects)a };
-			struct hints second = { .side_effects = (enum side_effects)b };
-
-			run.worst_effects = SIDE_EFFECTS_INHERIT;
-			decide_note_effects(&run, &first);
-			assert_int_equal(run.worst_effects, a);
-			decide_note_effects(&run, &second);
-			assert_int_equal(run.worst_effects, MAX_OF(a, b));
-		}
-}
-
 static void before_run_nothing_was_touched_whatever_the_code_says(void **state UNUSED)
 {
 	for (size_t i = 0; code_at(i); i++) {
 		failed(VERDICT_RESULT, code_at(i)->name);
-		run.final.own.side_effects = SIDE_EFFECTS_PARTIAL;
-		run.final.entered_run = false;
-		assert_int_equal(decide_hints(&run, &run.final).side_effects, SIDE_EFFECTS_NONE);
+		run.verdict.report.own.side_effects = SIDE_EFFECTS_PARTIAL;
+		run.verdict.report.entered_run = false;
+		assert_int_equal(decide_hints(&run, &run.verdict.report).side_effects, SIDE_EFFECTS_NONE);
 	}
 }
 
@@ -86,9 +71,9 @@ static void an_argument_error_of_run_promises_nothing_about_side_effects(void **
 
 	for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
 		failed(VERDICT_RESULT, codes[i]);
-		assert_int_equal(decide_hints(&run, &run.final).side_effects, SIDE_EFFECTS_PARTIAL);
-		run.final.own.side_effects = SIDE_EFFECTS_NONE;
-		assert_int_equal(decide_hints(&run, &run.final).side_effects, SIDE_EFFECTS_NONE);
+		assert_int_equal(decide_hints(&run, &run.verdict.report).side_effects, SIDE_EFFECTS_PARTIAL);
+		run.verdict.report.own.side_effects = SIDE_EFFECTS_NONE;
+		assert_int_equal(decide_hints(&run, &run.verdict.report).side_effects, SIDE_EFFECTS_NONE);
 	}
 }
 
@@ -97,29 +82,29 @@ static void an_argument_error_of_run_promises_nothing_about_side_effects(void **
 static void an_undeclared_code_is_reworded_and_a_declared_one_is_not(void **state UNUSED)
 {
 	failed(VERDICT_RESULT, "WHATEVER");
-	run.final.own.retryable = RETRYABLE_TRUE;
+	run.verdict.report.own.retryable = RETRYABLE_TRUE;
 	assert_int_equal(next(), POLICY_AS_RAISED);
-	assert_string_equal(run.final.code, "UNDECLARED_EXIT_CODE");
-	assert_string_equal(buf_cstr(&run.final.message), "The command raised the undeclared code WHATEVER: it failed");
-	assert_int_equal(run.hints.retryable, RETRYABLE_FALSE);
+	assert_string_equal(run.verdict.report.code, "UNDECLARED_EXIT_CODE");
+	assert_string_equal(buf_cstr(&run.verdict.report.message), "The command raised the undeclared code WHATEVER: it failed");
+	assert_int_equal(run.verdict.hints.retryable, RETRYABLE_FALSE);
 	plan_take_exit(&run.plan, RECEIVED(EXIT, STR(name, "WHATEVER"), INT(exit_code, 99)));
 	assert_int_equal(run.plan.code_count, 0); /* the plan is known: too late */
 	run.plan.known = false;
 	plan_take_exit(&run.plan, RECEIVED(EXIT, STR(name, "WHATEVER"), INT(exit_code, 99)));
 	failed(VERDICT_RESULT, "WHATEVER");
 	next();
-	assert_string_equal(run.final.code, "WHATEVER");
-	assert_int_equal(run.hints.exit_code, 99);
+	assert_string_equal(run.verdict.report.code, "WHATEVER");
+	assert_int_equal(run.verdict.hints.exit_code, 99);
 }
 
 static void an_arguments_own_code_is_a_validation_error_before_run(void **state UNUSED)
 {
 	failed(VERDICT_RESULT, "INVALID_ENVIRONMENT");
-	run.final.entered_run = false;
+	run.verdict.report.entered_run = false;
 	assert_int_equal(next(), POLICY_AS_RAISED);
-	assert_string_equal(run.final.code, "INVALID_ENVIRONMENT");
-	assert_int_equal(run.hints.exit_code, 2);
-	assert_int_equal(run.worst_effects, SIDE_EFFECTS_NONE);
+	assert_string_equal(run.verdict.report.code, "INVALID_ENVIRONMENT");
+	assert_int_equal(run.verdict.hints.exit_code, 2);
+	assert_int_equal(run.verdict.worst_effects, SIDE_EFFECTS_NONE);
 }
 
 /* --- again? -------------------------------------------------------------------------------- */
@@ -149,7 +134,7 @@ static void every_code_is_tried_again_as_on_and_maybe_say(void **state UNUSED)
 static void what_ends_a_run_is_never_tried_again(void **state UNUSED)
 {
 	static const struct {
-		enum verdict verdict;
+		enum verdict_kind verdict;
 		enum limit limit;
 		bool again;
 	} rows[] = {
@@ -165,12 +150,12 @@ static void what_ends_a_run_is_never_tried_again(void **state UNUSED)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		failed(rows[i].verdict, "UNAVAILABLE");
-		run.final.limit = rows[i].limit;
+		run.verdict.report.limit = rows[i].limit;
 		assert_int_equal(next(), rows[i].again ? POLICY_WAIT : POLICY_AS_RAISED);
-		run.final.survivors = true;
+		run.verdict.report.survivors = true;
 		assert_int_equal(next(), POLICY_AS_RAISED);
-		run.final.survivors = false;
-		run.final.entered_run = false;
+		run.verdict.report.survivors = false;
+		run.verdict.report.entered_run = false;
 		assert_int_equal(next(), POLICY_AS_RAISED);
 	}
 }
@@ -181,12 +166,12 @@ static void retries_end_as_raised_at_none_and_exhausted_after_some(void **state 
 		for (int64_t attempts = 1; attempts <= 5; attempts++) {
 			run.plan.policy.retries = retries;
 			run.attempts = attempts;
-			run.exhausted = false;
+			run.verdict.exhausted = false;
 			failed(VERDICT_RESULT, "UNAVAILABLE");
 			assert_int_equal(next(), attempts - 1 < retries ? POLICY_WAIT
 			                         : attempts == 1        ? POLICY_AS_RAISED
 			                                                : POLICY_EXHAUSTED);
-			assert_int_equal(run.exhausted, attempts - 1 >= retries && attempts > 1);
+			assert_int_equal(run.verdict.exhausted, attempts - 1 >= retries && attempts > 1);
 		}
 }
 
@@ -203,12 +188,12 @@ static void a_wait_that_does_not_fit_is_a_warning_and_stays_retryable(void **sta
 {
 	run.plan.timeout_ms = 5000;
 	failed(VERDICT_RESULT, "UNAVAILABLE");
-	run.final.own.retry_after_ms = 60000;
+	run.verdict.report.own.retry_after_ms = 60000;
 	assert_int_equal(next(), POLICY_BUDGET);
-	assert_contains(buf_cstr(&run.warnings), "RETRY_BUDGET");
-	assert_false(run.exhausted);
-	assert_int_equal(run.hints.retryable, RETRYABLE_TRUE);
-	assert_int_equal(run.hints.retry_after_ms, 60000);
+	assert_contains(buf_cstr(&run.warnings.rows), "RETRY_BUDGET");
+	assert_false(run.verdict.exhausted);
+	assert_int_equal(run.verdict.hints.retryable, RETRYABLE_TRUE);
+	assert_int_equal(run.verdict.hints.retry_after_ms, 60000);
 }
 
 static void a_pipe_on_stdin_is_not_read_twice_and_a_file_is(void **state UNUSED)
@@ -220,7 +205,7 @@ static void a_pipe_on_stdin_is_not_read_twice_and_a_file_is(void **state UNUSED)
 	run.launch.stdin_fd = p[0];
 	failed(VERDICT_RESULT, "UNAVAILABLE");
 	assert_int_equal(next(), POLICY_AS_RAISED);
-	assert_contains(buf_cstr(&run.warnings), "STDIN_CONSUMED");
+	assert_contains(buf_cstr(&run.warnings.rows), "STDIN_CONSUMED");
 	run.launch.stdin_is_tty = true;
 	assert_int_equal(next(), POLICY_WAIT);
 	run.launch.stdin_is_tty = false;
@@ -236,7 +221,6 @@ static void a_pipe_on_stdin_is_not_read_twice_and_a_file_is(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(side_effects_of_a_run_are_the_worst_of_its_attempts_in_any_order),
 		TEST(before_run_nothing_was_touched_whatever_the_code_says),
 		TEST(an_argument_error_of_run_promises_nothing_about_side_effects),
 		TEST(an_undeclared_code_is_reworded_and_a_declared_one_is_not),

@@ -13,7 +13,7 @@
 
 #include "../../src/supervisor/decide.h"
 #include "../../src/supervisor/envelope.h"
-#include "room.h"
+#include "run_fixture.h"
 
 static struct run run;
 static struct buf out;
@@ -66,14 +66,14 @@ static void assert_order(const char *text, const char *const *keys, size_t n)
 
 static void failed(const char *code)
 {
-	report_release(&run.final);
-	run.final.verdict = VERDICT_RESULT;
-	run.final.entered_run = true;
-	report_fail(&run.final, code, "it failed");
-	report_word(&run.final);
-	run.hints = decide_hints(&run, &run.final);
-	run.worst_effects = SIDE_EFFECTS_INHERIT;
-	decide_note_effects(&run, &run.hints);
+	report_release(&run.verdict.report);
+	run.verdict.report.verdict = VERDICT_RESULT;
+	run.verdict.report.entered_run = true;
+	report_fail(&run.verdict.report, code, "it failed");
+	report_word(&run.verdict.report);
+	run.verdict.hints = decide_hints(&run, &run.verdict.report);
+	run.verdict.worst_effects = SIDE_EFFECTS_INHERIT;
+	verdict_note_effects(&run.verdict, &run.verdict.hints);
 }
 
 /* --- ok ------------------------------------------------------------------------------------ */
@@ -87,7 +87,7 @@ static void ok_is_true_exactly_at_exit_0_for_every_number_of_both_tables(void **
 
 			run.plan.table = (enum exit_table)table;
 			failed(code_at(i)->name);
-			assert_int_equal(run.hints.exit_code, number);
+			assert_int_equal(run.verdict.hints.exit_code, number);
 			assert_int_not_equal(number, 0);
 			written(number);
 			assert_memory_equal(out.data, "{\"ok\":false,", 12);
@@ -97,14 +97,14 @@ static void ok_is_true_exactly_at_exit_0_for_every_number_of_both_tables(void **
 		}
 	for (int number = 1; number < 256; number++)
 		assert_memory_equal(written(number), "{\"ok\":false,", 12);
-	run.final.ok = true;
+	run.verdict.report.ok = true;
 	assert_contains(written(0), "{\"ok\":true,\"data\":null,\"error\":null,\"warnings\":[],\"meta\":{");
 }
 
 static void data_stands_beside_an_error_as_well(void **state UNUSED)
 {
 	failed("PARTIAL_FAILURE");
-	buf_add_str(&run.final.data, "{\"done\":[1,2]}");
+	buf_add_str(&run.verdict.report.data, "{\"done\":[1,2]}");
 	assert_contains(written(3), "{\"ok\":false,\"data\":{\"done\":[1,2]},\"error\":{");
 }
 
@@ -124,9 +124,9 @@ static void retry_hints_hold_in_every_combination(void **state UNUSED)
 					int64_t advice = retries > 0 ? retries : 3;
 
 					failed(code_at(i)->name);
-					run.final.own.retryable = (enum retryable)retryable;
-					run.hints = decide_hints(&run, &run.final);
-					run.exhausted = exhausted;
+					run.verdict.report.own.retryable = (enum retryable)retryable;
+					run.verdict.hints = decide_hints(&run, &run.verdict.report);
+					run.verdict.exhausted = exhausted;
 					run.attempts = exhausted ? 6 : 1;
 					run.plan.policy.retries = retries;
 					written(1);
@@ -176,12 +176,12 @@ static void every_member_of_an_error_is_in_its_place(void **state UNUSED)
 	const char *error;
 
 	failed("UNAVAILABLE");
-	report_take_result(&run.final, RECEIVED(RESULT, STR(code, "UNAVAILABLE"), STR(message, "m"), STR(detail, "d"),
+	report_take_result(&run.verdict.report, RECEIVED(RESULT, STR(code, "UNAVAILABLE"), STR(message, "m"), STR(detail, "d"),
 	                                        STR(fix_required, "f"), STR(fix_command, "c"), STR(suggestion, "s"),
 	                                        STR(errors, "[1]"), STR(context, "{\"x\":1}"), STR(phase, "execution")));
-	run.exhausted = true;
-	run.final.verdict = VERDICT_SIGNAL;
-	run.final.signal = SIGHUP;
+	run.verdict.exhausted = true;
+	run.verdict.report.verdict = VERDICT_SIGNAL;
+	run.verdict.report.signal = SIGHUP;
 	error = strstr(written(143), "\"error\":") + 8;
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		char key[64];
@@ -201,8 +201,8 @@ static void a_fix_is_the_registrys_only_where_nothing_better_is_known(void **sta
 		failed(code_at(i)->name);
 		written(1);
 		assert_int_equal(strstr(out.data, "\"fix_required\":") != NULL,
-		                 hint != NULL && run.hints.retryable == RETRYABLE_FALSE);
-		buf_add_str(&run.final.fix_required, "do this");
+		                 hint != NULL && run.verdict.hints.retryable == RETRYABLE_FALSE);
+		buf_add_str(&run.verdict.report.fix_required, "do this");
 		assert_contains(written(1), "\"fix_required\":\"do this\"");
 	}
 }
@@ -214,9 +214,9 @@ static void no_byte_of_a_message_can_leave_its_string(void **state UNUSED)
 	for (int i = 0; i < 256; i++)
 		bytes[i] = (char)i;
 	failed("UNAVAILABLE");
-	buf_add(&run.final.message, bytes, sizeof(bytes));
-	buf_add(&run.final.detail, bytes, sizeof(bytes));
-	buf_add(&run.final.suggestion, "\x1b]0;x\a\x1b[2J\"},\n", 15);
+	buf_add(&run.verdict.report.message, bytes, sizeof(bytes));
+	buf_add(&run.verdict.report.detail, bytes, sizeof(bytes));
+	buf_add(&run.verdict.report.suggestion, "\x1b]0;x\a\x1b[2J\"},\n", 15);
 	written(12);
 	assert_null(memchr(out.data, '\x1b', out.len));
 }
@@ -232,10 +232,10 @@ static void meta_has_its_members_in_order_and_those_of_modules_behind(void **sta
 
 	failed("UNAVAILABLE");
 	run.plan.policy.retries = 3;
-	envelope_add_history(&run, &run.final, 100);
+	history_add(&run.history, run.attempts, &run.verdict.report, 100);
 	run.attempts = 2;
-	envelope_add_history(&run, &run.final, -1);
-	buf_add_str(&run.metas, ",\"extra\":[1]");
+	history_add(&run.history, run.attempts, &run.verdict.report, -1);
+	buf_add_str(&run.metas.members, ",\"extra\":[1]");
 	meta = strstr(written(12), "\"meta\":") + 7;
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		char key[64];
@@ -258,36 +258,17 @@ static void retries_appear_only_when_there_were_some(void **state UNUSED)
 	assert_lacks(written(0), "retry_history");
 }
 
-static void the_newest_20_rows_of_history_are_kept_in_order(void **state UNUSED)
-{
-	const char *at;
-	char wanted[32];
-
-	failed("UNAVAILABLE");
-	for (run.attempts = 1; run.attempts <= 50; run.attempts++)
-		envelope_add_history(&run, &run.final, 1);
-	run.attempts = 50;
-	at = strstr(written(12), "\"retry_history\":[{\"attempt\":31,");
-	assert_non_null(at);
-	for (int i = 31; i <= 50; i++) {
-		snprintf(wanted, sizeof(wanted), "{\"attempt\":%d,", i);
-		at = strstr(at, wanted);
-		assert_non_null(at);
-	}
-	assert_lacks(out.data, "\"attempt\":30,");
-}
-
 /* --- out of memory ----------------------------------------------------------------------------- */
 
 /* A buf that lost an append holds a prefix: it must not be spliced as it is. */
 static void a_fragment_that_lost_bytes_fails_the_whole(void **state UNUSED)
 {
-	struct buf *const fragments[] = { &run.warnings, &run.metas, &run.history[0], &run.final.data,
-		                          &run.final.errors, &run.final.context };
+	struct buf *const fragments[] = { &run.warnings.rows, &run.metas.members, &run.history.row[0], &run.verdict.report.data,
+		                          &run.verdict.report.errors, &run.verdict.report.context };
 
 	failed("UNAVAILABLE");
 	run.attempts = 2;
-	envelope_add_history(&run, &run.final, 1);
+	history_add(&run.history, run.attempts, &run.verdict.report, 1);
 	for (size_t i = 0; i < ARRAY_LEN(fragments); i++) {
 		fragments[i]->failed = true;
 		buf_clear(&out);
@@ -314,10 +295,10 @@ static void a_timeouts_steps_as_text_are_never_empty(void **state UNUSED)
 	envelope_step_text(&run, &out);
 	assert_string_equal(out.data, "deploy: TIMEOUT\n");
 	buf_clear(&out);
-	steps_declare(&run.final.steps, RECEIVED(PLAN, LIST(steps, "a\0b\0c\0d")));
-	steps_take(&run.final.steps, RECEIVED(STEP, STR(name, "a")));
-	steps_take(&run.final.steps, RECEIVED(STEP, STR(name, "c"), STR(state, "skipped")));
-	steps_take(&run.final.steps, RECEIVED(STEP, STR(name, "b")));
+	steps_declare(&run.verdict.report.steps, RECEIVED(PLAN, LIST(steps, "a\0b\0c\0d")));
+	steps_take(&run.verdict.report.steps, RECEIVED(STEP, STR(name, "a")));
+	steps_take(&run.verdict.report.steps, RECEIVED(STEP, STR(name, "c"), STR(state, "skipped")));
+	steps_take(&run.verdict.report.steps, RECEIVED(STEP, STR(name, "b")));
 	envelope_step_text(&run, &out);
 	assert_string_equal(out.data, "completed  a\nfailed     b\nskipped    c\npending    d\n");
 }
@@ -337,7 +318,6 @@ int main(void)
 		TEST(no_byte_of_a_message_can_leave_its_string),
 		TEST(meta_has_its_members_in_order_and_those_of_modules_behind),
 		TEST(retries_appear_only_when_there_were_some),
-		TEST(the_newest_20_rows_of_history_are_kept_in_order),
 		TEST(a_fragment_that_lost_bytes_fails_the_whole),
 		TEST(the_last_resort_is_an_envelope),
 		TEST(a_timeouts_steps_as_text_are_never_empty),

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../../src/supervisor/frames.h"
-#include "room.h"
+#include "run_fixture.h"
 
 static struct run run;
 static struct report r;
@@ -79,8 +79,8 @@ static void assert_all_was_taken(void)
 	assert_true(r.entered_run);
 	assert_int_equal(r.steps.row[0].state, STEP_COMPLETED);
 	assert_string_equal(buf_cstr(&r.progress), "{\"n\":1}");
-	assert_int_equal(run.warning_count, 1);
-	assert_string_equal(buf_cstr(&run.metas), ",\"extra\":[1]");
+	assert_int_equal(run.warnings.count, 1);
+	assert_string_equal(buf_cstr(&run.metas.members), ",\"extra\":[1]");
 	assert_int_equal(run.inner_repeats, 1);
 	assert_int_equal(f.holds, 1);
 	assert_int_equal(run.spared.count, 1);
@@ -111,11 +111,11 @@ static void after_a_verdict_only_words_and_facts_about_processes_are_taken(void 
 	assert_false(run.plan.known);
 	assert_false(r.entered_run);
 	assert_int_equal(r.steps.count, 0);
-	assert_int_equal(r.progress.len + run.metas.len + r.text.len + r.data.len, 0);
+	assert_int_equal(r.progress.len + run.metas.members.len + r.text.len + r.data.len, 0);
 	assert_int_equal(run.inner_repeats, 0);
 	assert_int_equal(f.holds, 0);
 	assert_false(r.ok);
-	assert_int_equal(run.warning_count, 1);
+	assert_int_equal(run.warnings.count, 1);
 	assert_int_equal(run.spared.count, 1);
 	assert_true(run.session_dir_made);
 }
@@ -130,7 +130,7 @@ static void of_two_results_the_first_counts_and_what_follows_is_late(void **stat
 	assert_true(r.ok);
 	assert_string_equal(buf_cstr(&r.data), "[1]");
 	assert_int_equal(r.steps.count, 0);
-	assert_int_equal(run.warning_count, 1);
+	assert_int_equal(run.warnings.count, 1);
 }
 
 static void fragments_that_are_no_json_are_left_out(void **state UNUSED)
@@ -141,35 +141,8 @@ static void fragments_that_are_no_json_are_left_out(void **state UNUSED)
 	SAY(&wire, META, STR(data, "1"));
 	SAY(&wire, WARN, STR(code, "W1"), STR(context, "{}}"));
 	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
-	assert_int_equal(r.progress.len + run.metas.len, 0);
-	assert_lacks(buf_cstr(&run.warnings), "context");
-}
-
-static void metas_are_named_once_and_bounded(void **state UNUSED)
-{
-	char name[32];
-
-	for (int i = 0; i < METAS_MAX + 10; i++) {
-		snprintf(name, sizeof(name), "m%d", i % (METAS_MAX + 5));
-		SAY(&wire, META, STR(name, name), STR(data, "1"));
-		SAY(&wire, META, STR(name, name), STR(data, "2"));
-	}
-	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
-	assert_int_equal(run.meta_count, METAS_MAX);
-	assert_null(strchr(buf_cstr(&run.metas), '2') ? strstr(buf_cstr(&run.metas), ":2") : NULL);
-}
-
-/* What envelope.c writes into meta itself must not come a second time. */
-static void a_meta_can_not_take_the_name_of_one_of_ours(void **state UNUSED)
-{
-	static const char *const ours[] = { "command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp",
-		                            "schema_version", "tool_version", "attempt", "max_attempts", "retries",
-		                            "retry_history", "retry_seed" };
-
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-		SAY(&wire, META, STR(name, ours[i]), STR(data, "0"));
-	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
-	assert_int_equal(run.metas.len, 0);
+	assert_int_equal(r.progress.len + run.metas.members.len, 0);
+	assert_lacks(buf_cstr(&run.warnings.rows), "context");
 }
 
 static void silence_counts_in_run_and_outside_of_waits(void **state UNUSED)
@@ -289,8 +262,6 @@ int main(void)
 		TEST(after_a_verdict_only_words_and_facts_about_processes_are_taken),
 		TEST(of_two_results_the_first_counts_and_what_follows_is_late),
 		TEST(fragments_that_are_no_json_are_left_out),
-		TEST(metas_are_named_once_and_bounded),
-		TEST(a_meta_can_not_take_the_name_of_one_of_ours),
 		TEST(silence_counts_in_run_and_outside_of_waits),
 		TEST(the_load_limit_is_5_seconds_or_what_the_environment_says),
 		TEST(a_frame_over_its_cap_is_too_large_or_a_broken_protocol),

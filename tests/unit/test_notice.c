@@ -14,7 +14,8 @@
 #include "../../src/common/xio.h"
 #include "../../src/supervisor/decide.h"
 #include "../../src/supervisor/notice.h"
-#include "room.h"
+#include "../../src/supervisor/warn.h"
+#include "run_fixture.h"
 
 static struct run run;
 static int ours = -1, theirs = -1; /* ends of the pipe that is stderr */
@@ -64,10 +65,10 @@ static void on_terminal(bool color)
 
 static void failed(const char *code, const char *message)
 {
-	report_release(&run.final);
-	run.final.entered_run = true;
-	report_fail(&run.final, code, "%s", message);
-	run.hints = decide_hints(&run, &run.final);
+	report_release(&run.verdict.report);
+	run.verdict.report.entered_run = true;
+	report_fail(&run.verdict.report, code, "%s", message);
+	run.verdict.hints = decide_hints(&run, &run.verdict.report);
 }
 
 /* --- retries ----------------------------------------------------------------------------- */
@@ -81,7 +82,7 @@ static void a_retry_is_two_json_lines_with_the_keys_of_the_design(void **state U
 
 	run.plan.policy.retries = 3;
 	failed("UNAVAILABLE", "503");
-	notice_failed(&run, &run.final, 5200);
+	notice_failed(&run, &run.verdict.report, 5200);
 	text = seen();
 	assert_json_lines(text, 2);
 	for (int line = 0; line < 2; line++, text = strchr(text, '\n') + 1) {
@@ -104,10 +105,10 @@ static void on_a_terminal_the_same_is_text(void **state UNUSED)
 	on_terminal(false);
 	run.plan.policy.retries = 3;
 	failed("UNAVAILABLE", "503");
-	notice_failed(&run, &run.final, 5200);
+	notice_failed(&run, &run.verdict.report, 5200);
 	assert_string_equal(seen(), "deploy failed (attempt 1/4): UNAVAILABLE: 503\nRetrying in 5.2 seconds...\n");
 	run.plan.policy.retries = POLICY_UNBOUNDED;
-	notice_failed(&run, &run.final, 0);
+	notice_failed(&run, &run.verdict.report, 0);
 	assert_string_equal(seen(), "deploy failed (attempt 1): UNAVAILABLE: 503\nRetrying in 0.0 seconds...\n");
 	notice_succeeded(&run);
 	assert_string_equal(seen(), "deploy succeeded on attempt 1\n");
@@ -127,7 +128,7 @@ static void waits_are_told_to_a_tenth_of_a_second_however_long(void **state UNUS
 	on_terminal(false);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		failed("UNAVAILABLE", "503");
-		notice_failed(&run, &run.final, rows[i].ms);
+		notice_failed(&run, &run.verdict.report, rows[i].ms);
 		assert_contains(seen(), rows[i].text);
 	}
 }
@@ -219,7 +220,7 @@ static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
 	failed("UNAVAILABLE", "503");
 	for (int tty = 0; tty <= 1; tty++) {
 		run.launch.stderr_is_tty = run.color = tty;
-		notice_failed(&run, &run.final, 1);
+		notice_failed(&run, &run.verdict.report, 1);
 		notice_succeeded(&run);
 		notice_inner_retry(&run, "failed", RECEIVED(RETRY));
 		notice_log(&run, "error", bytes("x"));
@@ -238,14 +239,14 @@ static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
 static void an_error_for_people_says_what_how_often_and_what_to_do(void **state UNUSED)
 {
 	failed("RATE_LIMITED", "slow down");
-	buf_add_str(&run.final.suggestion, "use less");
+	buf_add_str(&run.verdict.report.suggestion, "use less");
 	notice_error(&run, 11);
 	assert_string_equal(seen(), "deploy: error: slow down\n  code: RATE_LIMITED (exit 11)\n"
 	                            "  retryable: yes, after 1m\n  hint: use less\n");
-	run.exhausted = true;
+	run.verdict.exhausted = true;
 	notice_error(&run, 11);
 	assert_contains(seen(), "retryable: no, all retries are used up\n");
-	run.exhausted = false;
+	run.verdict.exhausted = false;
 	failed("TIMEOUT", "late");
 	notice_error(&run, 10);
 	assert_contains(seen(), "retryable: yes, at once\n");
@@ -262,7 +263,7 @@ static void a_traceback_is_for_crashes_and_for_verbose(void **state UNUSED)
 		for (int verbose = 0; verbose <= 1; verbose++) {
 			run.plan.verbose = verbose;
 			failed(codes[i], "m");
-			buf_add_str(&run.final.detail, "stack");
+			buf_add_str(&run.verdict.report.detail, "stack");
 			notice_error(&run, 1);
 			assert_int_equal(strstr(seen(), "detail: stack") != NULL, i == 0 || verbose);
 		}

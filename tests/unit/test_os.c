@@ -18,7 +18,7 @@
 
 #include "../../src/engine/os.h"
 #include "../../src/engine/os_close.h"
-#include "stage.h"
+#include "fork_fixture.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM

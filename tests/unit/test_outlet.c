@@ -21,7 +21,7 @@
 #include "../../src/engine/os.h"
 #include "../../src/supervisor/outlet.h"
 #include "../../src/supervisor/signals.h"
-#include "stage.h"
+#include "fork_fixture.h"
 
 #define BIG ((size_t)4 << 20)
 

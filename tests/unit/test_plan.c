@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "room.h"
+#include "run_fixture.h"
 
 #define TEN_YEARS_MS (INT64_C(3650) * 24 * 3600 * 1000)
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../../src/supervisor/quota.h"
-#include "room.h"
+#include "run_fixture.h"
 
 static struct run run;
 static struct quota quota;
@@ -59,7 +59,7 @@ static int close_scene(void **state)
 	return quota.group.path[0] ? system(command) : 0;
 }
 
-static void end_by(enum verdict verdict, int sig, const char *code)
+static void end_by(enum verdict_kind verdict, int sig, const char *code)
 {
 	report.verdict = verdict;
 	report.worker = (struct outcome){ .signalled = sig > 0, .status = sig };
@@ -79,7 +79,7 @@ static void the_kernel_killed_the_worker_for_memory(void **state)
 	assert_string_equal(report.code, "MEMORY_LIMIT");
 	assert_string_equal(buf_cstr(&report.context),
 	                    "{\"limit_bytes\":64000000,\"by\":\"kernel\",\"mechanism\":\"cgroup\"}");
-	assert_int_equal(run.warning_count, 0);
+	assert_int_equal(run.warnings.count, 0);
 }
 
 static void the_kernel_killed_a_child_for_memory_and_the_script_failed_by_it(void **state)
@@ -97,8 +97,8 @@ static void a_script_that_copes_with_a_killed_child_is_warned(void **state)
 	put("memory.events", "oom_kill 2\n");
 	end_by(VERDICT_RESULT, 0, NULL);
 	assert_true(report.ok);
-	assert_contains(buf_cstr(&run.warnings), "\"code\":\"MEMORY_LIMIT\"");
-	assert_contains(buf_cstr(&run.warnings), "\"killed\":2");
+	assert_contains(buf_cstr(&run.warnings.rows), "\"code\":\"MEMORY_LIMIT\"");
+	assert_contains(buf_cstr(&run.warnings.rows), "\"killed\":2");
 }
 
 static void an_error_of_the_scripts_own_stands(void **state)
@@ -107,7 +107,7 @@ static void an_error_of_the_scripts_own_stands(void **state)
 	put("memory.events", "oom_kill 1\n");
 	end_by(VERDICT_RESULT, 0, "LOCKED");
 	assert_string_equal(report.code, "LOCKED");
-	assert_contains(buf_cstr(&run.warnings), "\"code\":\"MEMORY_LIMIT\"");
+	assert_contains(buf_cstr(&run.warnings.rows), "\"code\":\"MEMORY_LIMIT\"");
 }
 
 static void another_crash_stays_a_crash(void **state)
@@ -117,7 +117,7 @@ static void another_crash_stays_a_crash(void **state)
 	put("cpu.stat", "usage_usec 500000\n");
 	end_by(VERDICT_GONE, SIGKILL, "COMMAND_CRASHED");
 	assert_string_equal(report.code, "COMMAND_CRASHED");
-	assert_int_equal(run.warning_count, 0);
+	assert_int_equal(run.warnings.count, 0);
 }
 
 static void lua_s_own_limit_says_so(void **state)
@@ -158,8 +158,8 @@ static void refused_processes_are_counted(void **state)
 	(void)state;
 	put("pids.events", "max 7\n");
 	end_by(VERDICT_RESULT, 0, NULL);
-	assert_contains(buf_cstr(&run.warnings), "\"code\":\"PROCESS_LIMIT\"");
-	assert_contains(buf_cstr(&run.warnings), "\"refused\":7");
+	assert_contains(buf_cstr(&run.warnings.rows), "\"code\":\"PROCESS_LIMIT\"");
+	assert_contains(buf_cstr(&run.warnings.rows), "\"refused\":7");
 }
 
 static void the_time_is_looked_at_when_it_can_be_used_up_and_not_before(void **state)
@@ -190,7 +190,7 @@ static void without_limits_nothing_is_entered(void **state)
 	assert_false(none.entered);
 	assert_false(quota_is_spent(&none, &run));
 	quota_end(&none, &run, &report);
-	assert_int_equal(run.warning_count, 0);
+	assert_int_equal(run.warnings.count, 0);
 }
 
 #define in_scene(test) cmocka_unit_test_setup_teardown(test, open_scene, close_scene)

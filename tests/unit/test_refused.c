@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 
 #include "../../src/engine/os.h"
-#include "spawn.h"
+#include "child_fixture.h"
 
 /* From now on this process and its children get `err` from that call. */
 static void refuse(unsigned call, unsigned err)

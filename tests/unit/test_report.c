@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../../src/common/codes.h"
-#include "room.h"
+#include "run_fixture.h"
 
 static struct report r;
 
@@ -263,7 +263,7 @@ static void a_timeout_tells_the_steps_and_the_newest_progress(void **state UNUSE
 
 static void whoever_finds_it_cut_off_is_told_how_to_go_on(void **state UNUSED)
 {
-	static const enum verdict cut[] = { VERDICT_LIMIT, VERDICT_SIGNAL, VERDICT_GONE };
+	static const enum verdict_kind cut[] = { VERDICT_LIMIT, VERDICT_SIGNAL, VERDICT_GONE };
 
 	for (size_t i = 0; i < ARRAY_LEN(cut); i++) {
 		report_release(&r);

@@ -1,7 +1,7 @@
 /*
  * test_shepherd.c: a program under a shepherd starts as any child does, ends
  * with all that it has left behind, and what is reported is its own end. Every
- * scene plays in a process of its own (stage.h).
+ * scene plays in a process of its own (fork_fixture.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "../../src/common/xio.h"
 #include "../../src/engine/os.h"
 #include "../../src/engine/shepherd.h"
-#include "spawn.h"
+#include "child_fixture.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM

@@ -13,7 +13,7 @@
 
 #include "../../src/engine/child.h"
 #include "../../src/supervisor/signals.h"
-#include "stage.h"
+#include "fork_fixture.h"
 
 static const int cancelling[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 static int which; /* of cancelling: for the scenes that play once for each */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "room.h"
+#include "run_fixture.h"
 
 static void take(struct steps *s, const char *name, const char *said)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "scene.h"
+#include "supervisor_fixture.h"
 
 /* --- results ---------------------------------------------------------------------------- */
 

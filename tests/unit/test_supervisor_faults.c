@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "scene.h"
+#include "supervisor_fixture.h"
 
 /* --- calls that fail at will: ld --wrap ---------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "scene.h"
+#include "supervisor_fixture.h"
 
 /* --- time ------------------------------------------------------------------------------------ */
 

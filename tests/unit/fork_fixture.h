@@ -1,11 +1,11 @@
 /*
- * stage.h: a scene of processes is played in a process of its own, so that
+ * fork_fixture.h: a scene of processes is played in a process of its own, so that
  * descriptors, signals, children and the subreaper flag of one test can't leak
  * into the next. Inside a scene CHECK() replaces cmocka's assertions, which
  * jump, and so must not run in a fork. For unit tests only.
  */
-#ifndef RUNNER_TEST_STAGE_H
-#define RUNNER_TEST_STAGE_H
+#ifndef RUNNER_TEST_FORK_FIXTURE_H
+#define RUNNER_TEST_FORK_FIXTURE_H
 
 #include <poll.h>
 #include <signal.h>

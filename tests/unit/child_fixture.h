@@ -1,9 +1,9 @@
 /*
- * spawn.h: children for tests of child_spawn(), inside a scene (stage.h). For
- * unit tests only.
+ * child_fixture.h: children for tests of child_spawn(), inside a scene
+ * (fork_fixture.h). For unit tests only.
  */
-#ifndef RUNNER_TEST_SPAWN_H
-#define RUNNER_TEST_SPAWN_H
+#ifndef RUNNER_TEST_CHILD_FIXTURE_H
+#define RUNNER_TEST_CHILD_FIXTURE_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "../../src/engine/child.h"
-#include "stage.h"
+#include "fork_fixture.h"
 
 #define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

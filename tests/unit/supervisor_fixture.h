@@ -1,10 +1,10 @@
 /*
- * scene.h: whole runs with workers written in C: supervisor_main() in a process
- * of its own, its envelope, exit status, time and memory, and the proof that
- * nothing of it is left. For unit tests only.
+ * supervisor_fixture.h: whole runs with workers written in C: supervisor_main()
+ * in a process of its own, its envelope, exit status, time and memory, and the
+ * proof that nothing of it is left. For unit tests only.
  */
-#ifndef RUNNER_TEST_SCENE_H
-#define RUNNER_TEST_SCENE_H
+#ifndef RUNNER_TEST_SUPERVISOR_FIXTURE_H
+#define RUNNER_TEST_SUPERVISOR_FIXTURE_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "../../src/common/xio.h"
 #include "../../src/engine/os.h"
 #include "../../src/supervisor/supervisor.h"
-#include "room.h"
+#include "run_fixture.h"
 
 #define SCENE_LIMIT_MS 30000 /* bounds every scene; a pass takes a fraction */
 #define GRACE_MS 200          /* of every worker that does not say otherwise */

@@ -1,10 +1,10 @@
 /*
- * room.h: what the tests of the supervisor's rooms share: frames said by hand,
+ * run_fixture.h: what the tests of the supervisor share: frames written by hand,
  * frames as received, and a run as it stands before its first attempt. For
  * unit tests only.
  */
-#ifndef RUNNER_TEST_ROOM_H
-#define RUNNER_TEST_ROOM_H
+#ifndef RUNNER_TEST_RUN_FIXTURE_H
+#define RUNNER_TEST_RUN_FIXTURE_H
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,16 +87,16 @@ static inline void run_open(struct run *run)
 	plan_init(&run->plan, false);
 	tap_init(&run->stdout_tap, 1024);
 	outlet_init(&run->err, -1);
-	report_init(&run->final);
+	report_init(&run->verdict.report);
 }
 
 static inline void run_close(struct run *run)
 {
-	report_release(&run->final);
-	buf_release(&run->warnings);
-	buf_release(&run->metas);
+	report_release(&run->verdict.report);
+	buf_release(&run->warnings.rows);
+	buf_release(&run->metas.members);
 	for (int i = 0; i < HISTORY_MAX; i++)
-		buf_release(&run->history[i]);
+		buf_release(&run->history.row[i]);
 	outlet_release(&run->err);
 	tap_release(&run->stdout_tap);
 	forget_frames();

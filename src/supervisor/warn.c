@@ -1,0 +1,61 @@
+/*
+ * warn.c: a warning of a run goes to both its readers. Runs in the supervisor.
+ */
+#include "warn.h"
+
+#include <string.h>
+
+#include "../common/json.h"
+#include "notice.h"
+
+static void raise_warning(struct run *run, struct field code, struct field message, struct field context,
+                          int most)
+{
+	if (warnings_add(&run->warnings, code, message, context, most))
+		notice_warning(run, code, message);
+}
+
+static struct field as_field(const char *s)
+{
+	return (struct field){ .s = s ? s : "", .n = s ? strlen(s) : 0 };
+}
+
+void run_warn_bytes(struct run *run, struct field code, struct field message, struct field context)
+{
+	raise_warning(run, code, message, context, WARNINGS_OF_COMMAND);
+}
+
+void run_warn(struct run *run, const char *code, const char *message, const char *context)
+{
+	raise_warning(run, as_field(code), as_field(message), as_field(context), WARNINGS_MAX - 1);
+}
+
+void run_warn_counted(struct run *run, const char *code, const char *message, const char *key,
+                      int64_t count, const struct buf *text)
+{
+	struct buf context = BUF_INIT;
+	struct json_writer w = JSON_WRITER_INIT(&context);
+
+	json_begin_object(&w);
+	json_key(&w, key);
+	json_int(&w, count);
+	if (text) {
+		json_key(&w, "text");
+		json_str(&w, buf_cstr(text), text->len);
+	}
+	json_end_object(&w);
+	run_warn(run, code, message, buf_cstr(&context));
+	buf_release(&context);
+}
+
+void run_warn_dropped(struct run *run)
+{
+	struct buf context = BUF_INIT;
+
+	if (run->warnings.dropped == 0)
+		return;
+	buf_add_fmt(&context, "{\"dropped\":%d}", run->warnings.dropped);
+	raise_warning(run, as_field("WARNINGS_DROPPED"), as_field("More warnings came than are kept"),
+	              as_field(buf_cstr(&context)), WARNINGS_MAX);
+	buf_release(&context);
+}
