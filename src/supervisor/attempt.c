@@ -18,7 +18,7 @@
 #include "deadline.h"
 #include "frames.h"
 #include "pause.h"
-#include "quota.h"
+#include "resource_usage.h"
 #include "signals.h"
 #include "warn.h"
 
@@ -59,7 +59,7 @@ struct attempt {
 	mono_t timer;     /* of the state */
 	mono_t kill_at;   /* end of the grace */
 	struct frames frames;
-	struct quota quota;
+	struct resource_usage usage;
 };
 
 typedef enum state handler_fn(struct attempt *a);
@@ -95,7 +95,7 @@ static enum state kill_all(struct attempt *a)
 	if (a->state != KILLING)
 		a->kill_at = mono_add_ms(now, LAST_REAP_MS);
 	signal_all(a, SIGKILL);
-	quota_kill(&a->quota, a->run);
+	resource_usage_kill(&a->usage, a->run);
 	return enter(a, KILLING, mono_add_ms(now, KILL_AGAIN_MS));
 }
 
@@ -245,7 +245,7 @@ static void take_frames(struct attempt *a, int max_reads)
 		enum frames_status status = frames_take(&a->frames, a->run, a->r, a->state == WORKING);
 
 		if (a->r->entered_run)
-			quota_enter(&a->quota, a->run);
+			resource_usage_enter(&a->usage, a->run);
 		if (status == FRAMES_RESULT)
 			happen(a, EV_RESULT);
 		else if (status == FRAMES_BROKEN)
@@ -304,7 +304,7 @@ static void judge_time(struct attempt *a)
 	} else if (a->state != WORKING && a->state != OVER && a->timer <= now) {
 		happen(a, EV_TIMER);
 	}
-	if (a->state == WORKING && quota_is_spent(&a->quota, a->run)) {
+	if (a->state == WORKING && resource_usage_is_spent(&a->usage, a->run)) {
 		take_frames(a, 16);
 		if (a->state == WORKING)
 			reach(a, LIMIT_CPU, a->run->plan.limits.of[RESOURCE_CPU]);
@@ -333,7 +333,7 @@ static void watch(struct attempt *a)
 		mono_t deadline = a->timer;
 
 		if (a->state == WORKING)
-			deadline = MIN_OF(next_limit(a, &which, &ms), a->quota.look_at);
+			deadline = MIN_OF(next_limit(a, &which, &ms), a->usage.look_at);
 		channels_wait(&a->ch, &a->run->err, deadline);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);
@@ -374,7 +374,7 @@ static void no_worker(struct attempt *a, const char *step)
 void attempt_run(struct run *run, struct report *r)
 {
 	struct attempt a = { .run = run, .r = r, .state = WORKING, .timer = MONO_NEVER,
-	                     .quota = QUOTA_INIT };
+	                     .usage = RESOURCE_USAGE_INIT };
 
 	report_init(r);
 	r->started = mono_now();
@@ -394,6 +394,6 @@ void attempt_run(struct run *run, struct report *r)
 	channels_close(&a.ch);
 	frames_release(&a.frames);
 	r->ended = mono_now();
-	report_word(r);
-	quota_end(&a.quota, run, r);
+	report_describe(r);
+	resource_usage_end(&a.usage, run, r);
 }

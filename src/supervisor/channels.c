@@ -53,7 +53,7 @@ static void onto(int from, int to)
 
 NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t now)
 {
-	struct launch told = run->launch;
+	struct launch launch = run->launch;
 	int keep[2], kept = 0, null;
 
 	child_reset_signals();
@@ -61,18 +61,18 @@ NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t
 	onto(ch->out[1], 1);
 	if (ch->err[1] >= 0)
 		onto(ch->err[1], 2);
-	if (told.stdin_fd >= 0 && told.stdin_fd < ch->frames[1])
-		keep[kept++] = told.stdin_fd;
+	if (launch.stdin_fd >= 0 && launch.stdin_fd < ch->frames[1])
+		keep[kept++] = launch.stdin_fd;
 	keep[kept++] = ch->frames[1];
-	if (told.stdin_fd > ch->frames[1])
-		keep[kept++] = told.stdin_fd;
+	if (launch.stdin_fd > ch->frames[1])
+		keep[kept++] = launch.stdin_fd;
 	os_close_from(3, keep, (size_t)kept);
 	null = xopen("/dev/null", O_RDWR, 0); /* now that there is room */
 	onto(null, 0);
 	xclose(&null);
-	told.frame_fd = ch->frames[1];
-	told.attempt_started = now;
-	_exit(run->worker(&told));
+	launch.frame_fd = ch->frames[1];
+	launch.attempt_started = now;
+	_exit(run->worker(&launch));
 }
 
 pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)

@@ -38,15 +38,15 @@ struct hints decide_hints(struct run *run, const struct report *r)
  * what it means (docs/design.md#undeclared-codes). */
 static void refuse_undeclared(struct report *r)
 {
-	struct buf told = BUF_INIT;
+	struct buf message = BUF_INIT;
 	char code[REPORT_CODE];
 
 	strcpy(code, r->code);
-	buf_add(&told, r->message.data, r->message.len);
+	buf_add(&message, r->message.data, r->message.len);
 	report_fail(r, "UNDECLARED_EXIT_CODE", "The command raised the undeclared code %s: %s", code,
-	            buf_cstr(&told));
+	            buf_cstr(&message));
 	r->own = (struct own_hints)OWN_HINTS_NONE;
-	buf_release(&told);
+	buf_release(&message);
 }
 
 static bool stdin_is_spent(const struct run *run)

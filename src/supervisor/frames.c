@@ -80,7 +80,7 @@ static void take_progress(struct taking *t)
 		return;
 	buf_clear(&t->r->progress);
 	buf_add(&t->r->progress, data.s, data.n);
-	report_take_way_on(t->r, t->frame);
+	report_take_resume_hint(t->r, t->frame);
 	notice_progress(t->run, frame_str(t->frame, F_text));
 }
 

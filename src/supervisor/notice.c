@@ -1,5 +1,5 @@
 /*
- * notice.c: words for stderr. Runs in the supervisor; decides nothing.
+ * notice.c: text and JSON lines for stderr. Runs in the supervisor; decides nothing.
  */
 #include "notice.h"
 
@@ -182,7 +182,7 @@ static void line_context(struct line *l, struct field context)
 	json_raw(&l->w, context.s, context.n);
 }
 
-static void line_turn(struct line *l, const struct frame *f)
+static void line_retry(struct line *l, const struct frame *f)
 {
 	line_int(l, "attempt", frame_int(f, F_attempt, -1), 0);
 	line_int(l, "max_attempts", frame_int(f, F_max_attempts, -1), 0);
@@ -202,7 +202,7 @@ void notice_event(struct run *run, const char *level, const struct frame *f)
 	line_begin(&l, run, level, frame_copy(f, F_event, event, sizeof(event)));
 	buf_add(&l.text, message.s, message.n);
 	if (frame_has(f, F_attempt))
-		line_turn(&l, f);
+		line_retry(&l, f);
 	else
 		line_message(&l);
 	line_int(&l, "elapsed_ms", elapsed_ms(run), 0);
@@ -212,15 +212,15 @@ void notice_event(struct run *run, const char *level, const struct frame *f)
 
 /* --- retries ----------------------------------------------------------------------- */
 
-/* What a retry line tells; 0 max_attempts: unbounded, -1 delay_ms, NULL code: none. */
-struct turn {
+/* What a retry line reports; 0 max_attempts: unbounded, -1 delay_ms, NULL code: none. */
+struct retry {
 	const char *event;
 	int64_t attempt, max_attempts, delay_ms;
 	const char *code;
 	struct field message; /* of the failure */
 };
 
-static void word_failed(const struct run *run, const struct turn *t, struct buf *text)
+static void describe_failed(const struct run *run, const struct retry *t, struct buf *text)
 {
 	buf_add_fmt(text, "%s failed (attempt %lld", command_name(run), (long long)t->attempt);
 	if (t->max_attempts > 0)
@@ -229,7 +229,7 @@ static void word_failed(const struct run *run, const struct turn *t, struct buf 
 	buf_add(text, t->message.s, t->message.n);
 }
 
-static void word_wait(const struct run *run UNUSED, const struct turn *t, struct buf *text)
+static void describe_wait(const struct run *run UNUSED, const struct retry *t, struct buf *text)
 {
 	int64_t tenths = t->delay_ms / 100 + (t->delay_ms % 100 + 50) / 100;
 
@@ -237,29 +237,29 @@ static void word_wait(const struct run *run UNUSED, const struct turn *t, struct
 	            (long long)(tenths % 10));
 }
 
-static void word_succeeded(const struct run *run, const struct turn *t, struct buf *text)
+static void describe_succeeded(const struct run *run, const struct retry *t, struct buf *text)
 {
 	buf_add_fmt(text, "%s succeeded on attempt %lld", command_name(run), (long long)t->attempt);
 }
 
-static const struct turn_row {
+static const struct retry_event {
 	const char *name; /* in RETRY frames */
 	const char *event, *level;
-	void (*word)(const struct run *run, const struct turn *t, struct buf *text);
-} turns[] = {
-	{ "failed", "retry.failed", "warn", word_failed },
-	{ "wait", "retry.wait", "info", word_wait },
-	{ "succeeded", "retry.succeeded", "info", word_succeeded },
+	void (*describe)(const struct run *run, const struct retry *t, struct buf *text);
+} retry_events[] = {
+	{ "failed", "retry.failed", "warn", describe_failed },
+	{ "wait", "retry.wait", "info", describe_wait },
+	{ "succeeded", "retry.succeeded", "info", describe_succeeded },
 };
 
 /* One line, always with the same keys, so that a log pipeline needs one schema
  * (docs/design.md#retry-lines). */
-static void say(struct run *run, const struct turn_row *row, const struct turn *t)
+static void write_retry(struct run *run, const struct retry_event *row, const struct retry *t)
 {
 	struct line l;
 
 	line_begin(&l, run, row->level, row->event);
-	row->word(run, t, &l.text);
+	row->describe(run, t, &l.text);
 	line_int(&l, "attempt", t->attempt, 0);
 	line_int(&l, "max_attempts", t->max_attempts, 1);
 	json_key(&l.w, "code"), json_cstr(&l.w, t->code);
@@ -269,44 +269,44 @@ static void say(struct run *run, const struct turn_row *row, const struct turn *
 	line_end(&l);
 }
 
-static void say_event(struct run *run, const struct turn *t)
+static void write_retry_event(struct run *run, const struct retry *t)
 {
-	for (size_t i = 0; i < ARRAY_LEN(turns) && !run->plan.quiet; i++)
-		if (strcmp(turns[i].name, t->event) == 0)
-			say(run, &turns[i], t);
+	for (size_t i = 0; i < ARRAY_LEN(retry_events) && !run->plan.quiet; i++)
+		if (strcmp(retry_events[i].name, t->event) == 0)
+			write_retry(run, &retry_events[i], t);
 }
 
-static struct turn turn_of(const struct run *run, const char *event)
+static struct retry retry_of(const struct run *run, const char *event)
 {
 	int64_t retries = run->plan.policy.retries;
 
-	return (struct turn){ .event = event, .attempt = run->attempts, .delay_ms = -1,
+	return (struct retry){ .event = event, .attempt = run->attempts, .delay_ms = -1,
 	                      .max_attempts = retries < 0 ? 0 : retries + 1 };
 }
 
 void notice_failed(struct run *run, const struct report *r, int64_t wait_ms)
 {
-	struct turn t = turn_of(run, "failed");
+	struct retry t = retry_of(run, "failed");
 
 	t.code = r->code;
 	t.message = (struct field){ .s = buf_cstr(&r->message), .n = r->message.len };
 	t.delay_ms = wait_ms;
-	say_event(run, &t);
+	write_retry_event(run, &t);
 	t.event = "wait";
-	say_event(run, &t);
+	write_retry_event(run, &t);
 }
 
 void notice_succeeded(struct run *run)
 {
-	struct turn t = turn_of(run, "succeeded");
+	struct retry t = retry_of(run, "succeeded");
 
-	say_event(run, &t);
+	write_retry_event(run, &t);
 }
 
 void notice_inner_retry(struct run *run, const char *event, const struct frame *f)
 {
 	char code[REPORT_CODE];
-	struct turn t = {
+	struct retry t = {
 		.event = event,
 		.attempt = frame_int(f, F_attempt, 0),
 		.max_attempts = frame_int(f, F_max_attempts, 0),
@@ -315,7 +315,7 @@ void notice_inner_retry(struct run *run, const char *event, const struct frame *
 		.message = frame_str(f, F_message),
 	};
 
-	say_event(run, &t);
+	write_retry_event(run, &t);
 }
 
 /* --- the verdict for people ------------------------------------------------------------ */

@@ -20,7 +20,7 @@ void report_release(struct report *r)
 {
 	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
 	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
-	                      &r->progress, &r->way_on };
+	                      &r->progress, &r->resume_hint };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
@@ -93,7 +93,7 @@ static int parse_field(const struct frame *f, enum field_id id, int (*parse)(con
 	return v < 0 ? 0 : v;
 }
 
-/* Any other name is none: report_word() finds one. */
+/* Any other name is none: report_describe() finds one. */
 static void take_phase(struct report *r, const struct frame *f)
 {
 	static const char *const phases[] = { "validation", "execution", "cleanup" };
@@ -157,10 +157,10 @@ static void take_fragments(struct report *r, const struct frame *f)
 		report_no_memory(r);
 }
 
-void report_take_way_on(struct report *r, const struct frame *f)
+void report_take_resume_hint(struct report *r, const struct frame *f)
 {
 	if (frame_has(f, F_suggestion))
-		take_text(&r->way_on, f, F_suggestion, MESSAGE_MAX);
+		take_text(&r->resume_hint, f, F_suggestion, MESSAGE_MAX);
 }
 
 void report_take_result(struct report *r, const struct frame *f)
@@ -184,10 +184,10 @@ static void add_progress(struct report *r, struct json_writer *w)
 	}
 }
 
-void report_suggest_way_on(struct report *r)
+void report_suggest_resume_hint(struct report *r)
 {
 	buf_clear(&r->suggestion);
-	buf_add(&r->suggestion, r->way_on.data, r->way_on.len);
+	buf_add(&r->suggestion, r->resume_hint.data, r->resume_hint.len);
 }
 
 /* What is known of how far it got, nothing when nothing was declared, and how to
@@ -196,7 +196,7 @@ static void partial_data(struct report *r, bool cancelled)
 {
 	struct json_writer w = JSON_WRITER_INIT(&r->data);
 
-	report_suggest_way_on(r);
+	report_suggest_resume_hint(r);
 	buf_clear(&r->data);
 	if (!cancelled && r->steps.count == 0 && r->progress.len == 0)
 		return;
@@ -222,7 +222,7 @@ static void context_str(struct report *r, const char *key, const char *value)
 	json_end_object(&w);
 }
 
-static void word_limit(struct report *r)
+static void describe_limit(struct report *r)
 {
 	static const char *const names[] = { "load", "timeout", "attempt", "idle", "cpu" };
 	static const char *const kinds[] = { "load timeout", "timeout", "attempt timeout",
@@ -246,7 +246,7 @@ static void forget_failure(struct report *r)
 	r->exhausted = 0;
 }
 
-static void word_signal(struct report *r)
+static void describe_signal(struct report *r)
 {
 	char scratch[16];
 
@@ -257,7 +257,7 @@ static void word_signal(struct report *r)
 	partial_data(r, true);
 }
 
-static void word_gone(struct report *r)
+static void describe_gone(struct report *r)
 {
 	struct json_writer w = JSON_WRITER_INIT(&r->context);
 	char scratch[16];
@@ -281,20 +281,20 @@ static void word_gone(struct report *r)
 	json_end_object(&w);
 }
 
-void report_word(struct report *r)
+void report_describe(struct report *r)
 {
 	switch (r->verdict) {
 	case VERDICT_LIMIT:
-		word_limit(r);
+		describe_limit(r);
 		break;
 	case VERDICT_SIGNAL:
-		word_signal(r);
+		describe_signal(r);
 		break;
 	case VERDICT_GONE:
-		word_gone(r);
+		describe_gone(r);
 		break;
 	default:
-		break; /* worded when it was latched */
+		break; /* described when it was latched */
 	}
 	if (!r->phase[0] && !r->ok)
 		strcpy(r->phase, r->entered_run ? "execution" : "validation");

@@ -49,7 +49,7 @@ struct report {
 	struct buf data, errors, context; /* checked JSON, empty: not given */
 	struct buf text;    /* the result rendered */
 	struct buf progress; /* the newest ctx:progress, JSON */
-	struct buf way_on;   /* what it suggests to whoever finds the run cut off here */
+	struct buf resume_hint;   /* what it suggests to whoever finds the run cut off here */
 	struct steps steps;
 };
 
@@ -58,7 +58,7 @@ void report_release(struct report *r);
 /* Move: *to is released first, *from is empty afterwards. */
 void report_move(struct report *to, struct report *from);
 /* What a PROGRESS frame suggests; one that suggests nothing changes nothing. */
-void report_take_way_on(struct report *r, const struct frame *f);
+void report_take_resume_hint(struct report *r, const struct frame *f);
 /* A RESULT frame: the verdict's content. Bad JSON becomes INVALID_RESULT. */
 void report_take_result(struct report *r, const struct frame *f);
 /* Make it a failure of this code and message (the rest stays as it is). */
@@ -66,8 +66,8 @@ void report_fail(struct report *r, const char *code, const char *fmt, ...) PRINT
 /* We ran out of memory: what the command did is done, but its result is lost. */
 void report_no_memory(struct report *r);
 /* The suggestion of a run that was cut off: what its newest PROGRESS suggested. */
-void report_suggest_way_on(struct report *r);
+void report_suggest_resume_hint(struct report *r);
 /* Give every verdict other than RESULT its code, message, phase and data. */
-void report_word(struct report *r);
+void report_describe(struct report *r);
 
 #endif

@@ -71,7 +71,7 @@ static void cancel_in_wait(struct run *run)
 	r->verdict = VERDICT_SIGNAL;
 	r->signal = signals_cancelled();
 	r->own = (struct own_hints)OWN_HINTS_NONE;
-	report_word(r);
+	report_describe(r);
 	run->verdict.hints = decide_hints(run, r);
 }
 

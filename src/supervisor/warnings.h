@@ -1,6 +1,6 @@
 /*
  * warnings.h: the envelope's warnings, as they accumulate. To raise one, see
- * warn.h: it also tells people on stderr.
+ * warn.h: that also shows it on stderr.
  */
 #ifndef RUNNER_WARNINGS_H
 #define RUNNER_WARNINGS_H

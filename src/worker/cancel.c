@@ -67,13 +67,13 @@ void cancel_caught(void)
 /* Right also where the shell's CONT reaches us before the supervisor. */
 mono_t cancel_paused(void)
 {
-	const struct launch *told = worker_launch();
+	const struct launch *launch = worker_launch();
 	mono_t since;
 
-	if (!told || !told->pauses)
+	if (!launch || !launch->pauses)
 		return 0;
-	since = told->pauses->since;
-	return told->pauses->total + (since ? mono_now() - since : 0);
+	since = launch->pauses->since;
+	return launch->pauses->total + (since ? mono_now() - since : 0);
 }
 
 mono_t cancel_shift(mono_t at, mono_t paused_then)
@@ -142,10 +142,10 @@ static void on_term(int sig)
 NO_RETURN static void end_as_orphan(void)
 {
 	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */
-	bool told = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
+	bool asked = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
 
 	for (int i = 0; i < 2000; i++) {
-		if (child_signal_direct(told && i < SHEPHERDS_MS ? 0 : SIGKILL, worker_spared()) < 0)
+		if (child_signal_direct(asked && i < SHEPHERDS_MS ? 0 : SIGKILL, worker_spared()) < 0)
 			kill(0, SIGKILL);
 		if (child_reap(worker_spared(), NULL, NULL))
 			break;

@@ -104,7 +104,7 @@ static void add_field(lua_State *L, struct buf *out, enum field_id id, enum fiel
 
 /* What we say must arrive whole: without a PLAN or a WARN the answer would be
  * another one. The script sees an error like any other. */
-static int unheard(lua_State *L)
+static int raise_unsent(lua_State *L)
 {
 	return luaL_error(L, "the supervisor can't be told: %s", strerror(errno));
 }
@@ -142,14 +142,14 @@ static int l_send(lua_State *L)
 	}
 	errno = ENOMEM;
 	if (out->failed)
-		return unheard(L);
+		return raise_unsent(L);
 	if (frame_end(out, start) < 0) {
 		lua_pushnil(L);
 		lua_pushliteral(L, "the frame is too large");
 		return 2;
 	}
 	if (send_or_hold(out, more) < 0)
-		return unheard(L);
+		return raise_unsent(L);
 	lua_pushboolean(L, 1);
 	return 1;
 }

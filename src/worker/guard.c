@@ -91,16 +91,16 @@ static pid_t start(int supervisor)
 /* Without room for a guard the module is loaded all the same. */
 static void begin(void)
 {
-	pid_t told = worker_launch()->supervisor;
-	int supervisor;
+	pid_t supervisor = worker_launch()->supervisor;
+	int watched;
 
-	if (guarded || !told || worker_share_spared() < 0)
+	if (guarded || !supervisor || worker_share_spared() < 0)
 		return;
 	guarded = getpid();
-	supervisor = os_watch_process(told);
-	if (supervisor >= 0 && getppid() == told)
-		guard = start(supervisor);
-	xclose(&supervisor);
+	watched = os_watch_process(supervisor);
+	if (watched >= 0 && getppid() == supervisor)
+		guard = start(watched);
+	xclose(&watched);
 	if (guard <= 0)
 		return;
 	spared_add(worker_spared(), guard);

@@ -14,12 +14,12 @@
 
 #include "../common/json.h"
 #include "../engine/os.h"
-#include "allowance.h"
 #include "cancel.h"
 #include "channel.h"
 #include "guard.h"
 #include "members.h"
 #include "memory.h"
+#include "resource_limits.h"
 #include "rules.h"
 #include "scratch.h"
 #include "source.h"
@@ -27,32 +27,32 @@
 
 /* --- facts ---------------------------------------------------------------------- */
 
-/* launch(): what this worker was told at its fork, as a table. */
+/* launch(): the launch record of this worker, as a table. */
 static int l_launch(lua_State *L)
 {
-	const struct launch *told = worker_launch();
+	const struct launch *launch = worker_launch();
 
 	lua_newtable(L);
-	lua_createtable(L, told->argc, 0);
-	for (int i = 1; i < told->argc; i++) {
-		lua_pushstring(L, told->argv[i]);
+	lua_createtable(L, launch->argc, 0);
+	for (int i = 1; i < launch->argc; i++) {
+		lua_pushstring(L, launch->argv[i]);
 		lua_rawseti(L, -2, i);
 	}
 	lua_setfield(L, -2, "argv");
-	members_set_int(L, "attempt", told->attempt);
-	members_set_int(L, "supervisor", told->supervisor);
-	members_set_int(L, "repeats_made", told->repeats_made);
-	members_set_bool(L, "stdin_is_tty", told->stdin_is_tty);
-	members_set_bool(L, "stdout_is_tty", told->stdout_is_tty);
-	members_set_bool(L, "stderr_is_tty", told->stderr_is_tty);
-	members_set_string(L, "request_id", told->request_id);
-	members_set_string(L, "session_dir", told->session_dir);
-	members_set_string(L, "seed_text", told->seed_text);
-	members_set_string(L, "digest", told->digest);
-	members_set_string(L, "previous_code", told->previous_code);
-	members_set_string(L, "previous_message", told->previous_message);
-	members_set_string(L, "previous_steps", told->previous_steps);
-	members_set_string(L, "previous_progress", told->previous_progress);
+	members_set_int(L, "attempt", launch->attempt);
+	members_set_int(L, "supervisor", launch->supervisor);
+	members_set_int(L, "repeats_made", launch->repeats_made);
+	members_set_bool(L, "stdin_is_tty", launch->stdin_is_tty);
+	members_set_bool(L, "stdout_is_tty", launch->stdout_is_tty);
+	members_set_bool(L, "stderr_is_tty", launch->stderr_is_tty);
+	members_set_string(L, "request_id", launch->request_id);
+	members_set_string(L, "session_dir", launch->session_dir);
+	members_set_string(L, "seed_text", launch->seed_text);
+	members_set_string(L, "digest", launch->digest);
+	members_set_string(L, "previous_code", launch->previous_code);
+	members_set_string(L, "previous_message", launch->previous_message);
+	members_set_string(L, "previous_steps", launch->previous_steps);
+	members_set_string(L, "previous_progress", launch->previous_progress);
 	members_set_string(L, "version", RUNNER_VERSION);
 	return 1;
 }
@@ -221,14 +221,14 @@ static int l_enter_run(lua_State *L)
 {
 	bool wants_stdin = lua_toboolean(L, 1);
 	bool interactive = lua_toboolean(L, 2);
-	const struct launch *told = worker_launch();
+	const struct launch *launch = worker_launch();
 
-	if (wants_stdin && told->stdin_fd >= 0) {
+	if (wants_stdin && launch->stdin_fd >= 0) {
 		struct stat st;
 
-		if (fstat(told->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
-			lseek(told->stdin_fd, told->stdin_offset, SEEK_SET);
-		dup2(told->stdin_fd, 0);
+		if (fstat(launch->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
+			lseek(launch->stdin_fd, launch->stdin_offset, SEEK_SET);
+		dup2(launch->stdin_fd, 0);
 	}
 	if (!interactive)
 		setsid();
@@ -299,7 +299,7 @@ int luaopen_runner_host(lua_State *L)
 	luaL_newlib(L, functions);
 	channel_register(L);
 	rules_register(L);
-	allowance_register(L);
+	resource_limits_register(L);
 	source_register(L);
 	return 1;
 }

@@ -16,7 +16,7 @@
 #include "../../src/supervisor/channels.h"
 #include "../../src/supervisor/deadline.h"
 #include "../../src/supervisor/pause.h"
-#include "../../src/supervisor/quota.h"
+#include "../../src/supervisor/resource_usage.h"
 #include "../../src/supervisor/signals.h"
 
 #include "attempt_ops.h"
@@ -190,10 +190,10 @@ void attempt_under_test(struct run *run, struct report *r);
 #define signals_insisted() (world.insisted <= world.now)
 #define pause_run(run, sign)
 #define pause_describe_children world_describe
-#define quota_enter(q, run)
-#define quota_kill(q, run)
-#define quota_is_spent(q, run) false
-#define quota_end(q, run, r)
+#define resource_usage_enter(q, run)
+#define resource_usage_kill(q, run)
+#define resource_usage_is_spent(q, run) false
+#define resource_usage_end(q, run, r)
 #include "../../src/supervisor/attempt.c"
 
 /* --- a run ---------------------------------------------------------------------------------------- */

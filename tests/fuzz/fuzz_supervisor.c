@@ -121,7 +121,7 @@ static void end(struct stage *s)
 	}
 	frames_release(&s->frames);
 	s->r.ended = mono_now();
-	report_word(&s->r);
+	report_describe(&s->r);
 	report_move(&s->run.verdict.report, &s->r);
 	s->over = true;
 	if (s->run.verdict.report.ok)

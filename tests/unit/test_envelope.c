@@ -70,7 +70,7 @@ static void failed(const char *code)
 	run.verdict.report.verdict = VERDICT_RESULT;
 	run.verdict.report.entered_run = true;
 	report_fail(&run.verdict.report, code, "it failed");
-	report_word(&run.verdict.report);
+	report_describe(&run.verdict.report);
 	run.verdict.hints = decide_hints(&run, &run.verdict.report);
 	run.verdict.worst_effects = SIDE_EFFECTS_INHERIT;
 	verdict_note_effects(&run.verdict, &run.verdict.hints);

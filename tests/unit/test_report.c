@@ -216,7 +216,7 @@ static void only_a_phase_that_exists_is_believed(void **state UNUSED)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		report_take_result(&r, RECEIVED(RESULT, STR(phase, bad[i])));
 		assert_string_equal(r.phase, "");
-		report_word(&r);
+		report_describe(&r);
 		assert_string_equal(r.phase, "validation"); /* run was not entered */
 	}
 }
@@ -240,7 +240,7 @@ static void every_limit_names_itself_and_its_ms(void **state UNUSED)
 		r.verdict = VERDICT_LIMIT;
 		r.limit = rows[i].limit;
 		r.limit_ms = 1234;
-		report_word(&r);
+		report_describe(&r);
 		assert_string_equal(r.code, "TIMEOUT");
 		assert_string_equal(buf_cstr(&r.message), rows[i].message);
 		assert_string_equal(buf_cstr(&r.context), rows[i].context);
@@ -256,7 +256,7 @@ static void a_timeout_tells_the_steps_and_the_newest_progress(void **state UNUSE
 	buf_add_str(&r.progress, "{\"done\":0.5}");
 	r.verdict = VERDICT_LIMIT;
 	r.limit = LIMIT_TIMEOUT;
-	report_word(&r);
+	report_describe(&r);
 	assert_string_equal(buf_cstr(&r.data), "{\"completed_steps\":[],\"failed_step\":\"b\",\"pending_steps\":[\"b\",\"a\"],"
 	                                       "\"skipped_steps\":[],\"progress\":{\"done\":0.5}}");
 }
@@ -268,12 +268,12 @@ static void whoever_finds_it_cut_off_is_told_how_to_go_on(void **state UNUSED)
 	for (size_t i = 0; i < ARRAY_LEN(cut); i++) {
 		report_release(&r);
 		report_take_result(&r, RECEIVED(RESULT, STR(code, "UNAVAILABLE"), STR(suggestion, "the failure's")));
-		report_take_way_on(&r, RECEIVED(PROGRESS, STR(suggestion, "earlier")));
-		report_take_way_on(&r, RECEIVED(PROGRESS, STR(suggestion, "resume 1")));
-		report_take_way_on(&r, RECEIVED(PROGRESS, STR(data, "1")));
+		report_take_resume_hint(&r, RECEIVED(PROGRESS, STR(suggestion, "earlier")));
+		report_take_resume_hint(&r, RECEIVED(PROGRESS, STR(suggestion, "resume 1")));
+		report_take_resume_hint(&r, RECEIVED(PROGRESS, STR(data, "1")));
 		r.verdict = cut[i];
 		r.signal = SIGINT;
-		report_word(&r);
+		report_describe(&r);
 		assert_string_equal(buf_cstr(&r.suggestion), "resume 1");
 	}
 }
@@ -296,7 +296,7 @@ static void every_cancelling_signal_is_named_and_the_data_is_partial(void **stat
 			r.verdict = VERDICT_SIGNAL;
 			r.signal = rows[i].sig;
 			r.entered_run = entered;
-			report_word(&r);
+			report_describe(&r);
 			assert_string_equal(r.code, "CANCELLED");
 			assert_string_equal(buf_cstr(&r.message), rows[i].message);
 			assert_string_equal(buf_cstr(&r.data), "{\"partial\":true}");
@@ -312,7 +312,7 @@ static void a_cancelled_wait_keeps_nothing_of_the_failure_before_but_its_steps(v
 	steps_take(&r.steps, RECEIVED(STEP, STR(name, "b")));
 	r.verdict = VERDICT_SIGNAL;
 	r.signal = SIGINT;
-	report_word(&r);
+	report_describe(&r);
 	assert_string_equal(r.code, "CANCELLED");
 	assert_int_equal(r.detail.len + r.fix_required.len + r.fix_command.len + r.suggestion.len, 0);
 	assert_int_equal(r.context.len + r.errors.len, 0);
@@ -328,7 +328,7 @@ static void every_end_of_a_worker_is_worded(void **state UNUSED)
 		report_release(&r);
 		r.verdict = VERDICT_GONE;
 		r.worker = (struct outcome){ .status = status };
-		report_word(&r);
+		report_describe(&r);
 		assert_string_equal(r.code, "COMMAND_CRASHED");
 		snprintf(wanted, sizeof(wanted), "{\"exit_status\":%d}", status);
 		assert_string_equal(buf_cstr(&r.context), wanted);
@@ -337,7 +337,7 @@ static void every_end_of_a_worker_is_worded(void **state UNUSED)
 		report_release(&r);
 		r.verdict = VERDICT_GONE;
 		r.worker = (struct outcome){ .signalled = true, .status = sig };
-		report_word(&r);
+		report_describe(&r);
 		assert_string_equal(r.code, "COMMAND_CRASHED");
 		snprintf(wanted, sizeof(wanted), "{\"signal\":\"%s\"}", signal_name(sig, scratch));
 		assert_string_equal(buf_cstr(&r.context), wanted);

@@ -1,8 +1,8 @@
 /*
- * allowance.c: declared limits take hold of the worker, between PLAN and RUN, so
+ * resource_limits.c: declared limits take hold of the worker, between PLAN and RUN, so
  * that loading is not counted. How they are enforced is the engine's.
  */
-#include "allowance.h"
+#include "resource_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +75,7 @@ static const luaL_Reg functions[] = {
 	{ NULL, NULL },
 };
 
-void allowance_register(lua_State *L)
+void resource_limits_register(lua_State *L)
 {
 	luaL_setfuncs(L, functions, 0);
 }

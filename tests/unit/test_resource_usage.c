@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../src/supervisor/quota.h"
+#include "../../src/supervisor/resource_usage.h"
 #include "run_fixture.h"
 
 static struct run run;
-static struct quota quota;
+static struct resource_usage usage;
 static struct report report;
 
 static void put(const char *name, const char *text)
@@ -27,7 +27,7 @@ static void put(const char *name, const char *text)
 	char path[600];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s", quota.group.path, name);
+	snprintf(path, sizeof(path), "%s/%s", usage.group.path, name);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(text, f);
@@ -40,10 +40,10 @@ static int open_scene(void **state)
 	run_open(&run);
 	run.plan.limits = (struct limits){ .of = { [RESOURCE_MEMORY] = 64000000, [RESOURCE_CPU] = 1000,
 	                                           [RESOURCE_PROCESSES] = 32 } };
-	quota = (struct quota)QUOTA_INIT;
-	quota.entered = true;
-	strcpy(quota.group.path, "/tmp/test_quota.XXXXXX");
-	assert_non_null(mkdtemp(quota.group.path));
+	usage = (struct resource_usage)RESOURCE_USAGE_INIT;
+	usage.entered = true;
+	strcpy(usage.group.path, "/tmp/test_quota.XXXXXX");
+	assert_non_null(mkdtemp(usage.group.path));
 	report_init(&report);
 	return 0;
 }
@@ -53,10 +53,10 @@ static int close_scene(void **state)
 	char command[600];
 
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", quota.group.path);
+	snprintf(command, sizeof(command), "rm -rf '%s'", usage.group.path);
 	report_release(&report);
 	run_close(&run);
-	return quota.group.path[0] ? system(command) : 0;
+	return usage.group.path[0] ? system(command) : 0;
 }
 
 static void end_by(enum verdict_kind verdict, int sig, const char *code)
@@ -68,7 +68,7 @@ static void end_by(enum verdict_kind verdict, int sig, const char *code)
 	else
 		report.ok = true;
 	run.spared.count = 1; /* or it would wait for the files to go */
-	quota_end(&quota, &run, &report);
+	resource_usage_end(&usage, &run, &report);
 }
 
 static void the_kernel_killed_the_worker_for_memory(void **state)
@@ -166,30 +166,30 @@ static void the_time_is_looked_at_when_it_can_be_used_up_and_not_before(void **s
 {
 	(void)state;
 	put("cpu.stat", "usage_usec 999000\n");
-	assert_false(quota_is_spent(&quota, &run)); /* MONO_NEVER */
-	quota.look_at = mono_add_ms(mono_now(), 60000);
+	assert_false(resource_usage_is_spent(&usage, &run)); /* MONO_NEVER */
+	usage.look_at = mono_add_ms(mono_now(), 60000);
 	put("cpu.stat", "usage_usec 5000000\n");
-	assert_false(quota_is_spent(&quota, &run));
-	mono_t before = quota.look_at = mono_now();
+	assert_false(resource_usage_is_spent(&usage, &run));
+	mono_t before = usage.look_at = mono_now();
 	put("cpu.stat", "usage_usec 400000\n");
-	assert_false(quota_is_spent(&quota, &run));
-	assert_true(quota.look_at > before && quota.look_at <= mono_add_ms(mono_now(), 600));
-	quota.look_at = mono_now();
+	assert_false(resource_usage_is_spent(&usage, &run));
+	assert_true(usage.look_at > before && usage.look_at <= mono_add_ms(mono_now(), 600));
+	usage.look_at = mono_now();
 	put("cpu.stat", "usage_usec 1000000\n");
-	assert_true(quota_is_spent(&quota, &run));
-	assert_true(quota.look_at == MONO_NEVER);
+	assert_true(resource_usage_is_spent(&usage, &run));
+	assert_true(usage.look_at == MONO_NEVER);
 }
 
 static void without_limits_nothing_is_entered(void **state)
 {
-	struct quota none = QUOTA_INIT;
+	struct resource_usage none = RESOURCE_USAGE_INIT;
 
 	(void)state;
 	run.plan.limits = (struct limits){ { 0 } };
-	quota_enter(&none, &run);
+	resource_usage_enter(&none, &run);
 	assert_false(none.entered);
-	assert_false(quota_is_spent(&none, &run));
-	quota_end(&none, &run, &report);
+	assert_false(resource_usage_is_spent(&none, &run));
+	resource_usage_end(&none, &run, &report);
 	assert_int_equal(run.warnings.count, 0);
 }
 

@@ -1,8 +1,8 @@
 /*
- * quota.c: what became of declared limits. Runs in the supervisor. It believes
+ * resource_usage.c: what became of declared limits. Runs in the supervisor. It believes
  * the kernel's counters only: neither the worker's path nor its word.
  */
-#include "quota.h"
+#include "resource_usage.h"
 
 #include <signal.h>
 #include <string.h>
@@ -33,59 +33,59 @@ static int64_t reaped_ms(void)
 }
 
 /* Several processors use up what is left so many times faster. */
-static void look_again(struct quota *q, int64_t left_ms)
+static void look_again(struct resource_usage *u, int64_t left_ms)
 {
 	long processors = MAX_OF(sysconf(_SC_NPROCESSORS_ONLN), 1);
 
-	q->look_at = mono_add_ms(mono_now(), MAX_OF(left_ms / processors, LOOK_MIN_MS));
+	u->look_at = mono_add_ms(mono_now(), MAX_OF(left_ms / processors, LOOK_MIN_MS));
 }
 
-void quota_enter(struct quota *q, const struct run *run)
+void resource_usage_enter(struct resource_usage *u, const struct run *run)
 {
 	char site[GROUP_PATH];
 
-	if (q->entered || !limits_declared(&run->plan.limits))
+	if (u->entered || !limits_declared(&run->plan.limits))
 		return;
-	q->entered = true;
-	q->before_ms = reaped_ms();
-	if (group_site_here(site) < 0 || group_find(&q->group, site, run->request_id) < 0)
+	u->entered = true;
+	u->before_ms = reaped_ms();
+	if (group_site_here(site) < 0 || group_find(&u->group, site, run->request_id) < 0)
 		return;
-	q->hold = group_hold(&q->group);
+	u->hold = group_hold(&u->group);
 	if (limit_of(run, RESOURCE_CPU) > 0)
-		look_again(q, limit_of(run, RESOURCE_CPU));
+		look_again(u, limit_of(run, RESOURCE_CPU));
 }
 
-bool quota_is_spent(struct quota *q, const struct run *run)
+bool resource_usage_is_spent(struct resource_usage *u, const struct run *run)
 {
 	int64_t limit = limit_of(run, RESOURCE_CPU), used_us;
 
-	if (q->look_at == MONO_NEVER || mono_now() < q->look_at)
+	if (u->look_at == MONO_NEVER || mono_now() < u->look_at)
 		return false;
-	used_us = group_cpu_us(&q->group);
-	q->look_at = MONO_NEVER;
+	used_us = group_cpu_us(&u->group);
+	u->look_at = MONO_NEVER;
 	if (used_us >= 0 && used_us < limit * 1000)
-		look_again(q, limit - used_us / 1000);
+		look_again(u, limit - used_us / 1000);
 	return used_us >= limit * 1000;
 }
 
-void quota_kill(const struct quota *q, const struct run *run)
+void resource_usage_kill(const struct resource_usage *u, const struct run *run)
 {
 	if (run->spared.count == 0)
-		(void)group_kill(&q->group);
+		(void)group_kill(&u->group);
 }
 
 /* --- in words -------------------------------------------------------------------- */
 
-static int64_t used_ms(const struct quota *q)
+static int64_t used_ms(const struct resource_usage *u)
 {
-	int64_t us = group_cpu_us(&q->group);
+	int64_t us = group_cpu_us(&u->group);
 
-	return us >= 0 ? us / 1000 : reaped_ms() - q->before_ms;
+	return us >= 0 ? us / 1000 : reaped_ms() - u->before_ms;
 }
 
-static const char *mechanism_of(const struct quota *q)
+static const char *mechanism_of(const struct resource_usage *u)
 {
-	return mechanism_name(q->group.path[0] ? MECHANISM_CGROUP : MECHANISM_RLIMIT);
+	return mechanism_name(u->group.path[0] ? MECHANISM_CGROUP : MECHANISM_RLIMIT);
 }
 
 /* The error becomes the limit's; what it said before is its detail. */
@@ -98,7 +98,7 @@ static struct json_writer reword(struct report *r, const char *code)
 	if (r->verdict == VERDICT_RESULT && r->detail.len == 0)
 		buf_add_fmt(&r->detail, "%s: %s", r->code, message);
 	r->own = (struct own_hints)OWN_HINTS_NONE;
-	report_suggest_way_on(r);
+	report_suggest_resume_hint(r);
 	report_fail(r, code, "%s", message);
 	buf_clear(&r->context);
 	return (struct json_writer)JSON_WRITER_INIT(&r->context);
@@ -116,7 +116,7 @@ static void member_cstr(struct json_writer *w, const char *key, const char *v)
 	json_cstr(w, v);
 }
 
-static void word_cpu(struct quota *q, struct run *run, struct report *r)
+static void describe_cpu(struct resource_usage *u, struct run *run, struct report *r)
 {
 	int64_t limit = limit_of(run, RESOURCE_CPU);
 	struct json_writer w = reword(r, "CPU_LIMIT");
@@ -124,12 +124,12 @@ static void word_cpu(struct quota *q, struct run *run, struct report *r)
 	report_fail(r, "CPU_LIMIT", "The command used up its %lldms of CPU time", (long long)limit);
 	json_begin_object(&w);
 	member_int(&w, "limit_ms", limit);
-	member_int(&w, "used_ms", used_ms(q));
-	member_cstr(&w, "mechanism", mechanism_of(q));
+	member_int(&w, "used_ms", used_ms(u));
+	member_cstr(&w, "mechanism", mechanism_of(u));
 	json_end_object(&w);
 }
 
-static void word_memory(struct quota *q, struct run *run, struct report *r)
+static void describe_memory(struct resource_usage *u, struct run *run, struct report *r)
 {
 	int64_t limit = limit_of(run, RESOURCE_MEMORY);
 	struct json_writer w = reword(r, "MEMORY_LIMIT");
@@ -139,7 +139,7 @@ static void word_memory(struct quota *q, struct run *run, struct report *r)
 	json_begin_object(&w);
 	member_int(&w, "limit_bytes", limit);
 	member_cstr(&w, "by", "kernel");
-	member_cstr(&w, "mechanism", mechanism_of(q));
+	member_cstr(&w, "mechanism", mechanism_of(u));
 	json_end_object(&w);
 }
 
@@ -154,14 +154,14 @@ static void complete_memory(struct run *run, struct report *r)
 	json_end_object(&w);
 }
 
-static bool died_of_cpu(const struct quota *q, const struct run *run, const struct report *r)
+static bool died_of_cpu(const struct resource_usage *u, const struct run *run, const struct report *r)
 {
 	int64_t limit = limit_of(run, RESOURCE_CPU);
 
 	if (limit == 0 || r->verdict != VERDICT_GONE || !r->worker.signalled)
 		return false;
 	return r->worker.status == SIGXCPU ||
-	       (r->worker.status == SIGKILL && used_ms(q) >= limit + LIMITS_CPU_HARD_MS);
+	       (r->worker.status == SIGKILL && used_ms(u) >= limit + LIMITS_CPU_HARD_MS);
 }
 
 /* Can what the kernel did be why this attempt failed? */
@@ -172,12 +172,12 @@ static bool may_explain(const struct report *r)
 	return r->verdict == VERDICT_RESULT && strcmp(r->code, "SUBPROCESS_FAILED") == 0;
 }
 
-static void judge_memory(struct quota *q, struct run *run, struct report *r)
+static void judge_memory(struct resource_usage *u, struct run *run, struct report *r)
 {
-	int64_t killed = group_number(&q->group, "memory.events", "oom_kill");
+	int64_t killed = group_number(&u->group, "memory.events", "oom_kill");
 
 	if (killed > 0 && !r->ok && may_explain(r))
-		word_memory(q, run, r);
+		describe_memory(u, run, r);
 	else if (killed > 0)
 		run_warn_counted(run, "MEMORY_LIMIT",
 		                 "The kernel killed processes of the command at its memory limit",
@@ -187,9 +187,9 @@ static void judge_memory(struct quota *q, struct run *run, struct report *r)
 		complete_memory(run, r);
 }
 
-static void judge_processes(struct quota *q, struct run *run)
+static void judge_processes(struct resource_usage *u, struct run *run)
 {
-	int64_t refused = group_number(&q->group, "pids.events", "max");
+	int64_t refused = group_number(&u->group, "pids.events", "max");
 
 	if (refused > 0)
 		run_warn_counted(run, "PROCESS_LIMIT",
@@ -197,24 +197,24 @@ static void judge_processes(struct quota *q, struct run *run)
 		                 "refused", refused, NULL);
 }
 
-static void remove_group(struct quota *q, const struct run *run, const struct report *r)
+static void remove_group(struct resource_usage *u, const struct run *run, const struct report *r)
 {
 	int tries = run->spared.count > 0 || r->survivors ? 1 : REMOVE_TRIES;
 
-	while (group_remove(&q->group) < 0 && --tries > 0)
+	while (group_remove(&u->group) < 0 && --tries > 0)
 		usleep(1000);
-	xclose(&q->hold);
+	xclose(&u->hold);
 }
 
-void quota_end(struct quota *q, struct run *run, struct report *r)
+void resource_usage_end(struct resource_usage *u, struct run *run, struct report *r)
 {
-	quota_enter(q, run); /* the worker may have died on its way to `run` */
-	if (!q->entered)
+	resource_usage_enter(u, run); /* the worker may have died on its way to `run` */
+	if (!u->entered)
 		return;
-	if ((r->verdict == VERDICT_LIMIT && r->limit == LIMIT_CPU) || died_of_cpu(q, run, r))
-		word_cpu(q, run, r);
+	if ((r->verdict == VERDICT_LIMIT && r->limit == LIMIT_CPU) || died_of_cpu(u, run, r))
+		describe_cpu(u, run, r);
 	else
-		judge_memory(q, run, r);
-	judge_processes(q, run);
-	remove_group(q, run, r);
+		judge_memory(u, run, r);
+	judge_processes(u, run);
+	remove_group(u, run, r);
 }

@@ -1,0 +1,13 @@
+/*
+ * resource_limits.h: what this attempt may use of the machine. Part of require
+ * "runner.host".
+ */
+#ifndef RUNNER_RESOURCE_LIMITS_H
+#define RUNNER_RESOURCE_LIMITS_H
+
+#include <lua.h>
+
+/* Add allow(limits) and files_full() to the table on top of the stack. */
+void resource_limits_register(lua_State *L);
+
+#endif
