@@ -30,7 +30,8 @@ void json_push_array_mark(lua_State *L)
 	}
 }
 
-void json_push_null(lua_State *L)
+/* json.null: the light userdata NULL, the same value as cjson.null. */
+static void push_null(lua_State *L)
 {
 	lua_pushlightuserdata(L, NULL);
 }
@@ -105,7 +106,7 @@ static void push_value(lua_State *L, json_t *v, int mark)
 	case JSON_REAL:    lua_pushnumber(L, json_real_value(v)); break;
 	case JSON_TRUE:    lua_pushboolean(L, 1); break;
 	case JSON_FALSE:   lua_pushboolean(L, 0); break;
-	case JSON_NULL:    json_push_null(L); break;
+	case JSON_NULL:    push_null(L); break;
 	}
 }
 
@@ -189,7 +190,7 @@ static const luaL_Reg functions[] = {
 int luaopen_runner_json(lua_State *L)
 {
 	luaL_newlib(L, functions);
-	json_push_null(L);
+	push_null(L);
 	lua_setfield(L, -2, "null");
 	return 1;
 }

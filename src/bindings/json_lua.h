@@ -9,8 +9,6 @@
 
 /* Push the metatable that marks a table as a JSON array, empty or not. */
 void json_push_array_mark(lua_State *L);
-/* Push json.null: the light userdata NULL, the same value as cjson.null. */
-void json_push_null(lua_State *L);
 /* json.encode(value[, opts]): see json.c for the contract. */
 int json_lua_encode(lua_State *L);
 

@@ -41,7 +41,8 @@ static int os_error_of(const struct sqlite_conn *c, int code, int since)
 	return since != 0 ? since : c->api->system_errno(c->db);
 }
 
-int sqlite_push_failure(lua_State *L, const struct sqlite_conn *c)
+/* nil, message, name. */
+static int push_failure(lua_State *L, const struct sqlite_conn *c)
 {
 	int since = errno, code = c->api->extended_errcode(c->db);
 	int os_error = os_error_of(c, code, since);
@@ -62,7 +63,7 @@ static bool is_cancelled(const struct sqlite_conn *c)
 
 int sqlite_fail(lua_State *L, const struct sqlite_conn *c)
 {
-	return is_cancelled(c) ? cancel_raise(L) : sqlite_push_failure(L, c);
+	return is_cancelled(c) ? cancel_raise(L) : push_failure(L, c);
 }
 
 static int fail_with(lua_State *L, const char *message, const char *name)
@@ -188,7 +189,7 @@ static int conn_transaction(lua_State *L)
 		return lua_error(L);
 	}
 	if (execute(c, "COMMIT") != SQLITE_OK) {
-		sqlite_push_failure(L, c);
+		push_failure(L, c);
 		roll_back(c);
 		return 3;
 	}

@@ -27,10 +27,8 @@ struct sqlite_conn {
 /* The open connection at index 1; raises for anything else, and inside a query. */
 struct sqlite_conn *sqlite_check(lua_State *L);
 /* Push what the last call's failure was: nil, message, name; returns 3. errno is
- * the call's, which began with 0. */
-int sqlite_push_failure(lua_State *L, const struct sqlite_conn *c);
-/* The same; but a lock that was waited for when the attempt was told to stop
- * raises the cancellation. */
+ * the call's, which began with 0. But a lock that was waited for when the attempt
+ * was told to stop raises the cancellation. */
 int sqlite_fail(lua_State *L, const struct sqlite_conn *c);
 
 /* Finalize every statement; the cache must be emptied after it. */

@@ -70,16 +70,6 @@ int frame_kind_find(const char *name)
 	return -1;
 }
 
-const char *frame_kind_name(enum frame_kind kind)
-{
-	return (size_t)kind < FRAME_KIND_COUNT ? frames[kind].name : NULL;
-}
-
-size_t frame_cap(enum frame_kind kind)
-{
-	return (size_t)kind < FRAME_KIND_COUNT ? frames[kind].cap : 0;
-}
-
 int frame_field_find(enum frame_kind kind, const char *name, enum field_type *type)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -141,10 +131,15 @@ static void take_back(struct buf *out, size_t start)
 	out->data[start] = '\0';
 }
 
+static size_t cap_of(enum frame_kind kind)
+{
+	return (size_t)kind < FRAME_KIND_COUNT ? frames[kind].cap : 0;
+}
+
 int frame_end(struct buf *out, size_t start)
 {
 	size_t payload = out->len - start - FRAME_HEADER;
-	if (out->failed || payload > frame_cap((enum frame_kind)out->data[start + 2])) {
+	if (out->failed || payload > cap_of((enum frame_kind)out->data[start + 2])) {
 		take_back(out, start);
 		return -1;
 	}

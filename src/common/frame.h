@@ -39,10 +39,8 @@ enum field_id {
 	FIELD_ID_COUNT
 };
 
-/* The table, by name or id. -1 / NULL when unknown. */
+/* The kind of that name, -1 when there is none. */
 int frame_kind_find(const char *name);
-const char *frame_kind_name(enum frame_kind kind);
-size_t frame_cap(enum frame_kind kind);
 /* Field `name` of that frame: its id, with the type in *type; -1 if it has none. */
 int frame_field_find(enum frame_kind kind, const char *name, enum field_type *type);
 

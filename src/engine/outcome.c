@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define SHELL_SIGNAL_BASE 128
-
 struct signal_row {
 	int number;
 	const char *name;
@@ -119,9 +117,4 @@ int signal_parse(const char *name)
 		if (strcmp(signals[i].name + 3, name) == 0)
 			return signals[i].number;
 	return parse_unnamed(name);
-}
-
-int outcome_shell_status(struct outcome o)
-{
-	return o.signalled ? SHELL_SIGNAL_BASE + o.status : o.status;
 }

@@ -18,7 +18,5 @@ struct outcome outcome_decode(int wait_status);
 const char *signal_name(int number, char scratch[16]);
 /* Reads "SIGTERM", "TERM"; -1 when unknown. */
 int signal_parse(const char *name);
-/* The number a shell would show: status, or 128 + signal. */
-int outcome_shell_status(struct outcome o);
 
 #endif

@@ -15,7 +15,8 @@
 
 static struct buf held = BUF_INIT; /* frames that go with the next one */
 
-int channel_send(const struct buf *frame)
+/* Write one encoded frame. 0, or -1: nobody listens. */
+static int send_frame(const struct buf *frame)
 {
 	int status;
 
@@ -36,7 +37,7 @@ void channel_fail(const char *code, const char *message)
 	frame_add_bytes(&out, F_code, code, strlen(code));
 	frame_add_bytes(&out, F_message, message, strlen(message));
 	if (frame_end(&out, start) == 0)
-		channel_send(&out);
+		send_frame(&out);
 	buf_release(&out);
 }
 
@@ -47,7 +48,7 @@ void channel_hold(int change)
 
 	frame_add_int(&out, F_change, change);
 	if (frame_end(&out, start) == 0)
-		channel_send(&out);
+		send_frame(&out);
 	buf_release(&out);
 }
 
@@ -58,7 +59,7 @@ int channel_detach(pid_t pid)
 	int status;
 
 	frame_add_int(&out, F_pid, pid);
-	status = frame_end(&out, start) == 0 ? channel_send(&out) : -1;
+	status = frame_end(&out, start) == 0 ? send_frame(&out) : -1;
 	buf_release(&out);
 	return status;
 }
@@ -112,7 +113,7 @@ static int raise_unsent(lua_State *L)
 static int send_or_hold(const struct buf *frame, bool hold)
 {
 	if (!hold)
-		return channel_send(frame);
+		return send_frame(frame);
 	buf_add(&held, frame->data, frame->len);
 	return held.failed ? -1 : 0;
 }

@@ -9,10 +9,6 @@
 #include <lua.h>
 #include <sys/types.h>
 
-#include "../common/buf.h"
-
-/* Write one encoded frame. 0, or -1: nobody listens. */
-int channel_send(const struct buf *frame);
 /* A RESULT with ok = 0, for failures before or outside Lua. */
 void channel_fail(const char *code, const char *message);
 /* A wait of ours begins (+1) or ends (-1): not silence for idle_timeout. */
