@@ -32,46 +32,6 @@ static const struct code_row code_rows[] = {
 #include "codes.def"
 };
 
-static const char *const retryable_names[] = {
-	[RETRYABLE_INHERIT] = NULL,
-	[RETRYABLE_FALSE] = "false",
-	[RETRYABLE_TRUE] = "true",
-	[RETRYABLE_MAYBE] = "maybe",
-};
-
-static const char *const side_effects_names[] = {
-	[SIDE_EFFECTS_INHERIT] = NULL,
-	[SIDE_EFFECTS_NONE] = "none",
-	[SIDE_EFFECTS_COMPLETE] = "complete",
-	[SIDE_EFFECTS_PARTIAL] = "partial",
-};
-
-static const char *const retry_strategy_names[] = {
-	[RETRY_STRATEGY_NONE] = NULL,
-	[RETRY_STRATEGY_IMMEDIATE] = "immediate",
-	[RETRY_STRATEGY_LINEAR_BACKOFF] = "linear_backoff",
-	[RETRY_STRATEGY_EXPONENTIAL_BACKOFF] = "exponential_backoff",
-};
-
-static const char *const exit_table_names[] = {
-	[EXIT_TABLE_STANDARD] = "standard",
-	[EXIT_TABLE_CLASSIC] = "classic",
-};
-
-static const char *name_of(const char *const *names, size_t count, size_t i)
-{
-	return i < count ? names[i] : NULL;
-}
-
-static int parse_name(const char *const *names, size_t count, const char *name)
-{
-	for (size_t i = 0; name != NULL && i < count; i++) {
-		if (names[i] != NULL && strcmp(names[i], name) == 0)
-			return (int)i;
-	}
-	return -1;
-}
-
 const struct exit_row *exit_row(enum exit_entry entry)
 {
 	return &exit_rows[entry];
@@ -89,50 +49,6 @@ const struct code_row *code_find(const char *name)
 const struct code_row *code_at(size_t i)
 {
 	return i < ARRAY_LEN(code_rows) ? &code_rows[i] : NULL;
-}
-
-int exit_entry_find(const char *name)
-{
-	for (size_t i = 0; i < EXIT_ENTRY_COUNT; i++) {
-		if (strcmp(exit_rows[i].name, name) == 0)
-			return (int)i;
-	}
-	return -1;
-}
-
-const char *retryable_name(enum retryable v)
-{
-	return name_of(retryable_names, ARRAY_LEN(retryable_names), v);
-}
-
-const char *side_effects_name(enum side_effects v)
-{
-	return name_of(side_effects_names, ARRAY_LEN(side_effects_names), v);
-}
-
-const char *retry_strategy_name(enum retry_strategy v)
-{
-	return name_of(retry_strategy_names, ARRAY_LEN(retry_strategy_names), v);
-}
-
-int retryable_parse(const char *name)
-{
-	return parse_name(retryable_names, ARRAY_LEN(retryable_names), name);
-}
-
-int side_effects_parse(const char *name)
-{
-	return parse_name(side_effects_names, ARRAY_LEN(side_effects_names), name);
-}
-
-int retry_strategy_parse(const char *name)
-{
-	return parse_name(retry_strategy_names, ARRAY_LEN(retry_strategy_names), name);
-}
-
-int exit_table_parse(const char *name)
-{
-	return parse_name(exit_table_names, ARRAY_LEN(exit_table_names), name);
 }
 
 static bool code_byte(char c)

@@ -6,8 +6,6 @@
  */
 #include "policy.h"
 
-#include <string.h>
-
 /* 69 years: longer than any deadline, and small enough that a multiplication
  * by 3 (decorrelated) or by a million (factor) stays inside int64_t. */
 #define CEILING_MS (INT64_C(1) << 41)
@@ -83,20 +81,17 @@ static int64_t custom_ms(const struct policy *p, int64_t n)
 	return clamp(p->delays[MIN_OF((uint64_t)n, count - 1)], 0, CEILING_MS);
 }
 
-static const struct backoff_row {
-	const char *name;
-	int64_t (*base_ms)(const struct policy *p, int64_t n);
-} backoffs[] = {
-	[BACKOFF_CONSTANT] = { "constant", constant_ms },
-	[BACKOFF_LINEAR] = { "linear", linear_ms },
-	[BACKOFF_EXPONENTIAL] = { "exponential", exponential_ms },
-	[BACKOFF_FIBONACCI] = { "fibonacci", fibonacci_ms },
-	[BACKOFF_CUSTOM] = { "custom", custom_ms },
+static int64_t (*const backoffs[])(const struct policy *p, int64_t n) = {
+	[BACKOFF_CONSTANT] = constant_ms,
+	[BACKOFF_LINEAR] = linear_ms,
+	[BACKOFF_EXPONENTIAL] = exponential_ms,
+	[BACKOFF_FIBONACCI] = fibonacci_ms,
+	[BACKOFF_CUSTOM] = custom_ms,
 };
 
 static int64_t base_ms(const struct policy *p, int64_t n)
 {
-	return backoffs[p->backoff].base_ms(p, n);
+	return backoffs[p->backoff](p, n);
 }
 
 /* --- jitter ---------------------------------------------------------------------- */
@@ -160,20 +155,17 @@ static int64_t decorrelated_ms(const struct policy *p, int64_t n)
 	return wait;
 }
 
-static const struct jitter_row {
-	const char *name;
-	int64_t (*delay_ms)(const struct policy *p, int64_t n);
-} jitters[] = {
-	[JITTER_NONE] = { "none", base_ms },
-	[JITTER_FACTOR] = { "factor", factor_ms },
-	[JITTER_FULL] = { "full", full_ms },
-	[JITTER_EQUAL] = { "equal", equal_ms },
-	[JITTER_DECORRELATED] = { "decorrelated", decorrelated_ms },
+static int64_t (*const jitters[])(const struct policy *p, int64_t n) = {
+	[JITTER_NONE] = base_ms,
+	[JITTER_FACTOR] = factor_ms,
+	[JITTER_FULL] = full_ms,
+	[JITTER_EQUAL] = equal_ms,
+	[JITTER_DECORRELATED] = decorrelated_ms,
 };
 
 int64_t policy_delay_ms(const struct policy *p, int64_t n)
 {
-	return MIN_OF(jitters[p->jitter].delay_ms(p, MAX_OF(n, 0)), cap_of(p));
+	return MIN_OF(jitters[p->jitter](p, MAX_OF(n, 0)), cap_of(p));
 }
 
 /* --- verdict --------------------------------------------------------------------- */
@@ -195,32 +187,4 @@ enum policy_verdict policy_decide(const struct policy *p, const struct policy_qu
 	if (p->max_delay_ms > 0 && q->own_wait_ms > p->max_delay_ms)
 		return POLICY_BUDGET;
 	return fits(*wait_ms, q->left_ms) ? POLICY_WAIT : POLICY_BUDGET;
-}
-
-/* --- names ----------------------------------------------------------------------- */
-
-int backoff_parse(const char *name)
-{
-	for (size_t i = 0; name != NULL && i < ARRAY_LEN(backoffs); i++)
-		if (strcmp(backoffs[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
-int jitter_parse(const char *name)
-{
-	for (size_t i = 0; name != NULL && i < ARRAY_LEN(jitters); i++)
-		if (strcmp(jitters[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
-const char *backoff_name(enum backoff v)
-{
-	return backoffs[v].name;
-}
-
-const char *jitter_name(enum jitter v)
-{
-	return jitters[v].name;
 }

@@ -6,26 +6,11 @@
 #ifndef RUNNER_POLICY_H
 #define RUNNER_POLICY_H
 
-#include "../common/base.h"
+#include "../common/defaults.h"
+#include "../common/names.h"
 
-#define POLICY_MAX_DELAYS 64
+#define POLICY_MAX_DELAYS BOUND_delays
 #define POLICY_UNBOUNDED (-1)
-
-enum backoff {
-	BACKOFF_CONSTANT,    /* d */
-	BACKOFF_LINEAR,      /* d·(n+1) */
-	BACKOFF_EXPONENTIAL, /* d·2ⁿ */
-	BACKOFF_FIBONACCI,   /* d·1, d·1, d·2, d·3, d·5 … */
-	BACKOFF_CUSTOM,      /* delays[n], the last one repeated */
-};
-
-enum jitter {
-	JITTER_NONE,
-	JITTER_FACTOR,       /* × (1 ± f) */
-	JITTER_FULL,         /* 0 … d */
-	JITTER_EQUAL,        /* d/2 … d */
-	JITTER_DECORRELATED, /* base … 3 × the wait before, starting at base */
-};
 
 struct policy {
 	int64_t retries;      /* repetitions allowed; POLICY_UNBOUNDED: only time bounds them */
@@ -42,7 +27,8 @@ struct policy {
 /* 0 retries, since callers have loops of their own; otherwise exponential, 1 s,
  * ±25 %, cap 30 s (docs/design.md#default-policy). */
 #define POLICY_DEFAULT \
-	{ 0, BACKOFF_EXPONENTIAL, 1000, 30000, JITTER_FACTOR, 250000, 0, 0, { 0 } }
+	{ .retries = DEFAULT_retries, .backoff = BACKOFF_EXPONENTIAL, .delay_ms = DEFAULT_delay_ms, \
+	  .max_delay_ms = DEFAULT_max_delay_ms, .jitter = JITTER_FACTOR, .jitter_ppm = DEFAULT_jitter_ppm }
 
 /* The wait before repetition n (0-based), ms ≥ 0: base, then jitter, then cap.
  * The same policy and n always give the same answer. Never overflows: no delay
@@ -72,12 +58,5 @@ struct policy_question {
  * else to 0. */
 enum policy_verdict policy_decide(const struct policy *p, const struct policy_question *q,
                                   int64_t *wait_ms);
-
-/* "constant" … "custom"; "none" "factor" "full" "equal" "decorrelated".
- * Parsing an unknown name gives -1. */
-int backoff_parse(const char *name);
-int jitter_parse(const char *name);
-const char *backoff_name(enum backoff v);
-const char *jitter_name(enum jitter v);
 
 #endif

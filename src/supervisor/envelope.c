@@ -59,7 +59,7 @@ static void write_retry_hints(struct run *run, struct json_writer *w)
 		json_bool(w, shown == RETRYABLE_TRUE);
 	if (h->retryable == RETRYABLE_TRUE) {
 		member_int(w, "retry_after_ms", h->retry_after_ms);
-		member_cstr(w, "retry_strategy", retry_strategy_name(h->strategy));
+		member_cstr(w, "retry_strategy", name_of(NAMES_RETRY_STRATEGY, h->strategy));
 	}
 	if (run->verdict.exhausted)
 		member_int(w, "max_retries", repeats_used_up(run));
@@ -92,7 +92,7 @@ static void write_error(struct run *run, struct json_writer *w)
 	json_str(w, buf_cstr(&r->message), r->message.len);
 	member_str(w, "detail", &r->detail);
 	write_retry_hints(run, w);
-	member_cstr(w, "side_effects", side_effects_name(run->verdict.worst_effects));
+	member_cstr(w, "side_effects", name_of(NAMES_SIDE_EFFECTS, run->verdict.worst_effects));
 	member_cstr(w, "phase", r->phase);
 	write_fix(&run->verdict, w);
 	if (r->verdict == VERDICT_SIGNAL)

@@ -12,8 +12,6 @@
 #include "notice.h"
 #include "warn.h"
 
-#define LOAD_DEFAULT_MS 5000
-
 struct taking {
 	struct frames *f;
 	struct run *run;
@@ -28,7 +26,7 @@ static int64_t load_limit_ms(void)
 
 	if (text && *text && duration_parse(text, strlen(text), &ms) == 0)
 		return ms;
-	return LOAD_DEFAULT_MS;
+	return DEFAULT_load_timeout_ms;
 }
 
 void frames_init(struct frames *f, mono_t now)

@@ -10,18 +10,14 @@
 #include "../common/json.h"
 #include "../common/mono.h"
 
-#define TIMEOUT_DEFAULT_MS 30000
-#define GRACE_DEFAULT_MS 2000
 #define RETRIES_MAX INT32_MAX
 
-static const char *const formats[] = { "json", "jsonl", "tsv", "plain", "table", "text" };
-
-static enum format format_parse(const char *name, enum format otherwise)
+/* The value of that name, else `otherwise`. */
+static int parse_or(enum names set, const char *name, int otherwise)
 {
-	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
-		if (strcmp(name, formats[i]) == 0)
-			return (enum format)i;
-	return otherwise;
+	int v = name_parse(set, name);
+
+	return v < 0 ? otherwise : v;
 }
 
 static bool env_set(const char *name)
@@ -33,17 +29,13 @@ static bool env_set(const char *name)
 
 void plan_init(struct plan *p, bool stdout_is_tty)
 {
-	const char *table = getenv("RUNNER_EXIT_TABLE");
-	const char *format = getenv("RUNNER_FORMAT");
-
 	memset(p, 0, offsetof(struct plan, codes)); /* the rows are five pages, and count says 0 */
 	p->policy = (struct policy)POLICY_DEFAULT;
-	p->timeout_ms = TIMEOUT_DEFAULT_MS;
-	p->grace_ms = GRACE_DEFAULT_MS;
+	p->timeout_ms = DEFAULT_timeout_ms;
+	p->grace_ms = DEFAULT_grace_ms;
 	p->format = stdout_is_tty && !env_set("CI") ? FORMAT_TEXT : FORMAT_JSON;
-	p->format = format_parse(format ? format : "", p->format);
-	p->table = table && exit_table_parse(table) == EXIT_TABLE_CLASSIC ? EXIT_TABLE_CLASSIC
-	                                                                  : EXIT_TABLE_STANDARD;
+	p->format = (enum format)parse_or(NAMES_FORMAT, getenv("RUNNER_FORMAT"), (int)p->format);
+	p->table = (enum exit_table)parse_or(NAMES_EXIT_TABLE, getenv("RUNNER_EXIT_TABLE"), EXIT_TABLE_STANDARD);
 	strcpy(p->schema_version, "1.0");
 }
 
@@ -54,12 +46,11 @@ static int64_t limit_field(const struct frame *f, enum field_id id, int64_t othe
 	return v < 0 ? 0 : MIN_OF(v, DURATION_MAX_MS);
 }
 
-static int name_field(const struct frame *f, enum field_id id, int (*parse)(const char *), int otherwise)
+static int name_field(const struct frame *f, enum field_id id, enum names set, int otherwise)
 {
 	char name[DECLARED_NAME_MAX + 1];
-	int v = frame_has(f, id) ? parse(frame_copy(f, id, name, sizeof(name))) : -1;
 
-	return v < 0 ? otherwise : v;
+	return frame_has(f, id) ? parse_or(set, frame_copy(f, id, name, sizeof(name)), otherwise) : otherwise;
 }
 
 /* -1: not said. */
@@ -78,9 +69,9 @@ void plan_take_exit(struct plan *p, const struct frame *f)
 	frame_copy(f, F_name, row->name, sizeof(row->name));
 	row->exit_code = number >= 79 && number <= 125 ? (int)number : -1;
 	row->retry_after_ms = hint_ms(f);
-	row->retryable = (enum retryable)name_field(f, F_retryable, retryable_parse, 0);
-	row->side_effects = (enum side_effects)name_field(f, F_side_effects, side_effects_parse, 0);
-	row->strategy = (enum retry_strategy)name_field(f, F_retry_strategy, retry_strategy_parse, 0);
+	row->retryable = (enum retryable)name_field(f, F_retryable, NAMES_RETRYABLE, 0);
+	row->side_effects = (enum side_effects)name_field(f, F_side_effects, NAMES_SIDE_EFFECTS, 0);
+	row->strategy = (enum retry_strategy)name_field(f, F_retry_strategy, NAMES_RETRY_STRATEGY, 0);
 	if (code_well_formed(row->name, strlen(row->name)))
 		p->code_count++;
 }
@@ -100,10 +91,10 @@ static void take_delays(struct policy *p, const struct frame *f)
 static void take_policy(struct policy *p, const struct frame *f)
 {
 	p->retries = MIN_OF(MAX_OF(frame_int(f, F_retries, 0), POLICY_UNBOUNDED), RETRIES_MAX);
-	p->backoff = (enum backoff)name_field(f, F_strategy, backoff_parse, (int)p->backoff);
+	p->backoff = (enum backoff)name_field(f, F_strategy, NAMES_BACKOFF, (int)p->backoff);
 	p->delay_ms = limit_field(f, F_delay_ms, p->delay_ms);
 	p->max_delay_ms = limit_field(f, F_max_delay_ms, p->max_delay_ms);
-	p->jitter = (enum jitter)name_field(f, F_jitter, jitter_parse, (int)p->jitter);
+	p->jitter = (enum jitter)name_field(f, F_jitter, NAMES_JITTER, (int)p->jitter);
 	p->jitter_ppm = (int32_t)MIN_OF(limit_field(f, F_jitter_ppm, p->jitter_ppm), 1000000);
 	p->seed = (uint64_t)frame_int(f, F_seed, 0);
 	take_delays(p, f);
@@ -160,17 +151,15 @@ static void take_schema_version(struct plan *p, const struct frame *f)
 
 void plan_take(struct plan *p, const struct frame *f)
 {
-	char text[PLAN_NAME];
-
 	if (p->known)
 		return;
 	p->known = true;
 	take_command(p, f);
 	frame_copy(f, F_digest, p->digest, sizeof(p->digest));
 	take_schema_version(p, f);
-	p->safe = strcmp(frame_copy(f, F_danger_level, text, sizeof(text)), "safe") == 0;
-	p->format = format_parse(frame_copy(f, F_format, text, sizeof(text)), p->format);
-	p->table = (enum exit_table)name_field(f, F_exit_table, exit_table_parse, (int)p->table);
+	p->safe = name_field(f, F_danger_level, NAMES_DANGER_LEVEL, -1) == DANGER_LEVEL_SAFE;
+	p->format = (enum format)name_field(f, F_format, NAMES_FORMAT, (int)p->format);
+	p->table = (enum exit_table)name_field(f, F_exit_table, NAMES_EXIT_TABLE, (int)p->table);
 	p->timeout_ms = limit_field(f, F_timeout_ms, p->timeout_ms);
 	p->attempt_timeout_ms = limit_field(f, F_attempt_timeout_ms, 0);
 	p->idle_timeout_ms = limit_field(f, F_idle_timeout_ms, 0);

@@ -15,8 +15,6 @@
 #define PLAN_MAX_ON 128
 #define PLAN_NAME 128
 
-enum format { FORMAT_JSON, FORMAT_JSONL, FORMAT_TSV, FORMAT_PLAIN, FORMAT_TABLE, FORMAT_TEXT };
-
 struct plan {
 	bool known; /* a PLAN frame has come */
 	char command[PLAN_NAME];

@@ -85,10 +85,10 @@ static int take_json(struct buf *out, const struct frame *f, enum field_id id,
 	return 0;
 }
 
-static int parse_field(const struct frame *f, enum field_id id, int (*parse)(const char *))
+static int parse_field(const struct frame *f, enum field_id id, enum names set)
 {
 	char name[32];
-	int v = parse(frame_copy(f, id, name, sizeof(name)));
+	int v = name_parse(set, frame_copy(f, id, name, sizeof(name)));
 
 	return v < 0 ? 0 : v;
 }
@@ -120,9 +120,9 @@ static void take_failure(struct report *r, const struct frame *f)
 	take_text(&r->fix_command, f, F_fix_command, MESSAGE_MAX);
 	take_text(&r->suggestion, f, F_suggestion, MESSAGE_MAX);
 	take_phase(r, f);
-	r->own.retryable = (enum retryable)parse_field(f, F_retryable, retryable_parse);
-	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, side_effects_parse);
-	r->own.strategy = (enum retry_strategy)parse_field(f, F_retry_strategy, retry_strategy_parse);
+	r->own.retryable = (enum retryable)parse_field(f, F_retryable, NAMES_RETRYABLE);
+	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, NAMES_SIDE_EFFECTS);
+	r->own.strategy = (enum retry_strategy)parse_field(f, F_retry_strategy, NAMES_RETRY_STRATEGY);
 	r->own.retry_after_ms = MIN_OF(MAX_OF(frame_int(f, F_retry_after_ms, -1), -1), DURATION_MAX_MS);
 	r->exhausted = MAX_OF(frame_int(f, F_retries_exhausted, 0), 0);
 }

@@ -17,6 +17,7 @@
 #include "cancel.h"
 #include "channel.h"
 #include "guard.h"
+#include "host_defaults.h"
 #include "members.h"
 #include "memory.h"
 #include "resource_limits.h"
@@ -294,10 +295,14 @@ static const luaL_Reg functions[] = {
 	{ NULL, NULL },
 };
 
+#define FUNCTIONS_OF_ALL 36 /* a hint: those of this file and of the parts below */
+
 int luaopen_runner_host(lua_State *L)
 {
-	luaL_newlib(L, functions);
+	lua_createtable(L, 0, FUNCTIONS_OF_ALL);
+	luaL_setfuncs(L, functions, 0);
 	channel_register(L);
+	host_defaults_register(L);
 	rules_register(L);
 	resource_limits_register(L);
 	source_register(L);

@@ -31,12 +31,12 @@ static lua_Integer int_field(lua_State *L, int table, const char *key, lua_Integ
 	return v;
 }
 
-static int name_field(lua_State *L, int table, const char *key, int (*parse)(const char *), int otherwise)
+static int name_field(lua_State *L, int table, const char *key, enum names set, int otherwise)
 {
 	int v;
 
 	lua_getfield(L, table, key);
-	v = lua_isnil(L, -1) ? otherwise : parse(luaL_checkstring(L, -1));
+	v = lua_isnil(L, -1) ? otherwise : name_parse(set, luaL_checkstring(L, -1));
 	lua_pop(L, 1);
 	return v < 0 ? otherwise : v;
 }
@@ -64,8 +64,8 @@ static struct policy check_policy(lua_State *L, int table)
 	p.max_delay_ms = int_field(L, table, "max_delay_ms", p.max_delay_ms);
 	p.jitter_ppm = (int32_t)int_field(L, table, "jitter_ppm", p.jitter_ppm);
 	p.seed = (uint64_t)int_field(L, table, "seed", 0);
-	p.backoff = (enum backoff)name_field(L, table, "strategy", backoff_parse, (int)p.backoff);
-	p.jitter = (enum jitter)name_field(L, table, "jitter", jitter_parse, (int)p.jitter);
+	p.backoff = (enum backoff)name_field(L, table, "strategy", NAMES_BACKOFF, (int)p.backoff);
+	p.jitter = (enum jitter)name_field(L, table, "jitter", NAMES_JITTER, (int)p.jitter);
 	delays_field(L, table, &p);
 	return p;
 }
@@ -115,12 +115,12 @@ static int l_registry_code(lua_State *L)
 	members_set_string(L, "entry", entry->name);
 	members_set_int(L, "exit_code", entry->number[EXIT_TABLE_STANDARD]);
 	members_set_int(L, "classic", entry->number[EXIT_TABLE_CLASSIC]);
-	members_set_string(L, "retryable", retryable_name(row->retryable ? row->retryable : entry->retryable));
-	members_set_string(L, "side_effects", side_effects_name(entry->side_effects));
+	members_set_string(L, "retryable", name_of(NAMES_RETRYABLE, row->retryable ? row->retryable : entry->retryable));
+	members_set_string(L, "side_effects", name_of(NAMES_SIDE_EFFECTS, entry->side_effects));
 	members_set_string(L, "description", entry->description);
 	if (row->retry_after_ms >= 0)
 		members_set_int(L, "retry_after_ms", row->retry_after_ms);
-	members_set_string(L, "retry_strategy", retry_strategy_name(row->strategy));
+	members_set_string(L, "retry_strategy", name_of(NAMES_RETRY_STRATEGY, row->strategy));
 	return 1;
 }
 
@@ -150,9 +150,9 @@ static struct declared_code read_declared(lua_State *L, int row)
 	lua_pop(L, 1);
 	d.exit_code = (int)int_field(L, row, "exit_code", -1);
 	d.retry_after_ms = int_field(L, row, "retry_after_ms", -1);
-	d.retryable = (enum retryable)name_field(L, row, "retryable", retryable_parse, 0);
-	d.side_effects = (enum side_effects)name_field(L, row, "side_effects", side_effects_parse, 0);
-	d.strategy = (enum retry_strategy)name_field(L, row, "retry_strategy", retry_strategy_parse, 0);
+	d.retryable = (enum retryable)name_field(L, row, "retryable", NAMES_RETRYABLE, 0);
+	d.side_effects = (enum side_effects)name_field(L, row, "side_effects", NAMES_SIDE_EFFECTS, 0);
+	d.strategy = (enum retry_strategy)name_field(L, row, "retry_strategy", NAMES_RETRY_STRATEGY, 0);
 	return d;
 }
 
@@ -163,9 +163,9 @@ static struct own_hints read_own(lua_State *L, int table)
 	if (!lua_istable(L, table))
 		return own;
 	own.retry_after_ms = int_field(L, table, "retry_after_ms", -1);
-	own.retryable = (enum retryable)name_field(L, table, "retryable", retryable_parse, 0);
-	own.side_effects = (enum side_effects)name_field(L, table, "side_effects", side_effects_parse, 0);
-	own.strategy = (enum retry_strategy)name_field(L, table, "retry_strategy", retry_strategy_parse, 0);
+	own.retryable = (enum retryable)name_field(L, table, "retryable", NAMES_RETRYABLE, 0);
+	own.side_effects = (enum side_effects)name_field(L, table, "side_effects", NAMES_SIDE_EFFECTS, 0);
+	own.strategy = (enum retry_strategy)name_field(L, table, "retry_strategy", NAMES_RETRY_STRATEGY, 0);
 	return own;
 }
 
@@ -176,7 +176,7 @@ static int l_hints(lua_State *L)
 {
 	const char *code = luaL_checkstring(L, 1);
 	struct own_hints own = read_own(L, 2);
-	int table = exit_table_parse(luaL_optstring(L, 4, "standard"));
+	int table = name_parse(NAMES_EXIT_TABLE, luaL_optstring(L, 4, "standard"));
 	size_t count = lua_istable(L, 3) ? lua_rawlen(L, 3) : 0;
 	struct declared_code *rows = lua_newuserdatauv(L, (count + 1) * sizeof(*rows), 0);
 	struct declared_codes declared = { rows, count };
@@ -192,10 +192,10 @@ static int l_hints(lua_State *L)
 	lua_pushboolean(L, h.known);
 	lua_setfield(L, -2, "known");
 	members_set_int(L, "exit_code", h.exit_code);
-	members_set_string(L, "retryable", retryable_name(h.retryable));
-	members_set_string(L, "side_effects", side_effects_name(h.side_effects));
+	members_set_string(L, "retryable", name_of(NAMES_RETRYABLE, h.retryable));
+	members_set_string(L, "side_effects", name_of(NAMES_SIDE_EFFECTS, h.side_effects));
 	members_set_int(L, "retry_after_ms", h.retry_after_ms);
-	members_set_string(L, "retry_strategy", retry_strategy_name(h.strategy));
+	members_set_string(L, "retry_strategy", name_of(NAMES_RETRY_STRATEGY, h.strategy));
 	return 1;
 }
 

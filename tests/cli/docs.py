@@ -217,8 +217,7 @@ def warnings():
 
 
 def strategies_and_jitters():
-    text = source("src/engine/policy.c")
-    return re.findall(r'\] = \{ "(\w+)", \w+ \}', text)
+    return re.findall(r'^(?:BACKOFF|JITTER)\(\w+,\s*"(\w+)"\)', source("src/common/names.def"), flags=re.M)
 
 
 def envelope_keys():

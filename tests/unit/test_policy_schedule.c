@@ -87,7 +87,7 @@ static void check_step(const struct policy *p, const struct policy_question *q,
 
 	if (verdict != right || wait != expected)
 		fail_msg("%s/%s seed %llu made %lld left %lld own %lld: verdict %d wait %lld, model %d %lld",
-		         backoff_name(p->backoff), jitter_name(p->jitter), (unsigned long long)p->seed,
+		         name_of(NAMES_BACKOFF, p->backoff), name_of(NAMES_JITTER, p->jitter), (unsigned long long)p->seed,
 		         (long long)q->made, (long long)q->left_ms, (long long)q->own_wait_ms,
 		         (int)verdict, (long long)wait, (int)right, (long long)expected);
 	if (verdict != POLICY_WAIT)
