@@ -2,15 +2,43 @@
 -- the keys of workflow files, what counts as transient. Run it from the root:
 -- lua5.4 docs/generate.lua. A test fails when a page is behind.
 
--- Tables are read, nothing is run: a binding that is missing here is never asked.
+-- Tables are read, nothing is run: a binding that is missing here is never asked, but
+-- for the enumerations and numbers of src/common.
 local function stand_in()
 	return setmetatable({}, { __index = function() return stand_in end })
 end
 
+local function rows_of(path, pattern)
+	local file <close> = assert(io.open(path, "rb"))
+	return ("\n" .. file:read "a"):gmatch("\n" .. pattern)
+end
+
+local SETS = { strategy = "BACKOFF" } -- the others are called as their macro is
+
+local host = stand_in()
+
+function host.names(key)
+	local list = {}
+	for text in rows_of("src/common/names.def", (SETS[key] or key:upper()) .. '%([%u_]+,%s*"([%w_]+)"') do
+		list[#list + 1] = text
+	end
+	return list
+end
+
+local function number_of(macro, key)
+	return assert(math.tointeger(tonumber((rows_of("src/common/defaults.def", macro .. "%(" .. key .. ",%s*(%d+)%)")()))), key)
+end
+
+function host.default(key) return number_of("DEFAULT", key) end
+function host.bound(key) return number_of("BOUND", key) end
+function host.duration_text(ms) return ("%gs"):format(ms / 1000) end
+
 package.path = "./lua/?.lua;" .. package.path
 package.searchers[#package.searchers + 1] = function(name)
 	local path = name:gsub("^runner%.", "lua/"):gsub("%.", "/") .. ".lua"
-	if path:find "^lua/types/" then
+	if name == "runner.host" then
+		return function() return host end
+	elseif path:find "^lua/types/" then
 		return function() return assert(io.open(path, "rb")):read "a" end
 	end
 	return loadfile(path) or stand_in
@@ -104,7 +132,7 @@ local function flag_row(row)
 		kind = ("%s, %s to %s"):format(kind, row.min, row.max)
 	end
 	local spelt = (row.short and "-" .. row.short .. ", " or "") .. "--" .. row.flag
-	return { code(spelt), cell(kind), code(row.default ~= nil and tostring(row.default)), code(row.env),
+	return { code(spelt), cell(kind), code(flags.default(row)), code(row.env),
 		cell(row.description) }
 end
 

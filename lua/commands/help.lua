@@ -6,6 +6,7 @@ local catalog = require "runner.project.catalog"
 local help = require "runner.tools.help"
 local host = require "runner.host"
 local json = require "runner.json"
+local plan = require "runner.project.plan"
 local settings = require "runner.project.settings"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
@@ -15,11 +16,6 @@ local MIN_WIDTH, WIDTH, MAX_WIDTH = 40, 80, 200
 local function reader_width()
 	local columns = attempt.launch.stdout_is_tty and math.tointeger(tonumber(os.getenv("COLUMNS") or ""))
 	return columns and math.max(MIN_WIDTH, math.min(columns, MAX_WIDTH)) or WIDTH
-end
-
-local function exit_table(project)
-	local env = os.getenv("RUNNER_EXIT_TABLE")
-	return (env == "classic" or env == "standard") and env or project.exit_table
 end
 
 -- --- the topics -----------------------------------------------------------------------
@@ -53,7 +49,7 @@ end
 
 local function overview(project, width)
 	local own, builtin = split_rows(project)
-	local about = { width = width, exit_table = exit_table(project), project = project }
+	local about = { width = width, exit_table = plan.exit_table(project), project = project }
 	return help.overview(own, builtin, about), { commands = join(own, builtin) }
 end
 
@@ -68,7 +64,7 @@ local function describe(found, below, project, width)
 	host.setenv("RUNNER_OUTER_RETRIES", nil)
 	return help.command(command, {
 		settled = settings.settle(command, args.parse({}, {}), project), config = project.config, width = width,
-		exit_table = exit_table(project), below = catalog.rows(below, project),
+		exit_table = plan.exit_table(project), below = catalog.rows(below, project),
 	})
 end
 

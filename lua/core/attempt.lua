@@ -36,6 +36,13 @@ function M.wrap(data)
 	return data
 end
 
+---The seed that RUNNER_SEED gives: a whole number from 0, as retry.seed takes it.
+---@return integer?
+function M.environment_seed()
+	local seed = math.tointeger(tonumber(os.getenv "RUNNER_SEED"))
+	return seed and seed >= 0 and seed or nil
+end
+
 ---Repetitions that --retries still allows; nil when the caller gave no budget.
 ---@return integer?
 function M.budget()

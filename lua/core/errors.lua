@@ -2,6 +2,8 @@
 -- into one. Loaded in every worker. It decides nothing about exit numbers or
 -- default hints: that is the registry's (src/common/codes.def).
 
+local rules = require "runner.core.rules"
+
 local M = {}
 
 ---@class runner.Error
@@ -29,34 +31,12 @@ function Error.__tostring(e)
 	return tostring(e.code) .. ": " .. tostring(e.message)
 end
 
-local function one_of(...)
-	local known = {}
-	for _, v in ipairs({ ... }) do
-		known[v] = v
-	end
-	return function(v)
-		return known[v]
-	end
-end
-
-local function of_type(name)
-	return function(v)
-		if type(v) == name then
-			return v
-		end
-	end
-end
+local text = rules.of_type "string"
 
 local function count(v)
 	local n = type(v) == "number" and v >= 0 and v < 2 ^ 53 and math.ceil(v)
 	return n or nil
 end
-
-local function anything(v)
-	return v
-end
-
-local text = of_type("string")
 
 -- A list of problems, a table each; an empty one says nothing.
 local function rows(v)
@@ -78,11 +58,11 @@ end
 
 -- What a field may hold: a function giving the value to keep, or nil to drop it.
 local FIELDS = {
-	retryable = one_of(true, false, "maybe"),
+	retryable = rules.one_of(true, false, "maybe"),
 	retry_after_ms = count,
-	retry_strategy = one_of("immediate", "linear_backoff", "exponential_backoff"),
+	retry_strategy = rules.named "retry_strategy",
 	retries_exhausted = count,
-	side_effects = one_of("none", "partial", "complete"),
+	side_effects = rules.named "side_effects",
 	phase = text,
 	fix_required = text,
 	fix_command = text,
@@ -90,7 +70,7 @@ local FIELDS = {
 	detail = text,
 	errors = rows,
 	context = facts,
-	data = anything,
+	data = rules.anything,
 }
 M.fields = FIELDS
 
@@ -133,17 +113,6 @@ function M.refused(fields)
 		return tostring(a) < tostring(b)
 	end)
 	return out
-end
-
----The error of a file that can't be used, COMMAND_INVALID.
----@param path string
----@param message string
----@param fields? table
----@return runner.Error
-function M.invalid_file(path, message, fields)
-	fields = fields or {}
-	fields.phase, fields.context = "validation", { path = path }
-	return M.new("COMMAND_INVALID", message, fields)
 end
 
 ---@param v any

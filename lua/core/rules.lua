@@ -34,6 +34,12 @@ function M.one_of(...)
 	end
 end
 
+---One of the values of an enumeration of src/common/names.def.
+---@param enumeration string "danger_level"
+function M.named(enumeration)
+	return M.one_of(table.unpack(require("runner.host").names(enumeration)))
+end
+
 function M.matching(pattern, most)
 	return function(v)
 		return type(v) == "string" and #v <= most and v:find(pattern) and v or nil

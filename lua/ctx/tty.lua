@@ -15,12 +15,11 @@ local MAX_TRIES = 10
 -- Why not, in the order in which it is told; nil when we may.
 local function reason()
 	local told, flags = attempt.launch, attempt.framework
-	local ci = os.getenv "CI"
 	if not (attempt.command and attempt.command.interactive) then
 		return "the command does not declare interactive = true"
 	elseif flags.non_interactive then
 		return "--non-interactive was given"
-	elseif ci and ci ~= "" then
+	elseif told.ci then
 		return "CI is set"
 	elseif not (told.stdin_is_tty and told.stderr_is_tty) then
 		return "stdin and stderr are no terminal"

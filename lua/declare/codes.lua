@@ -11,8 +11,8 @@ local OWN_MIN, OWN_MAX = 79, 125
 
 local RULES = {
 	code = rules.whole(0, 255), retryable = rules.one_of(true, false, "maybe"),
-	side_effects = rules.one_of("none", "partial", "complete"), retry_after_ms = rules.whole(0, 1 << 53),
-	retry_strategy = rules.one_of("immediate", "linear_backoff", "exponential_backoff"),
+	side_effects = rules.named "side_effects", retry_after_ms = rules.whole(0, 1 << 53),
+	retry_strategy = rules.named "retry_strategy",
 	description = rules.text,
 }
 M.rules = RULES

@@ -24,7 +24,7 @@ local text, flag, run, list = rules.text, rules.flag, rules.of_type "function", 
 -- What may stand in each kind of table.
 M.rules = {
 	command = {
-		description = text, danger_level = rules.one_of("safe", "mutating", "destructive"), args = list,
+		description = text, danger_level = rules.named "danger_level", args = list,
 		timeout = rules.duration, attempt_timeout = rules.duration, idle_timeout = rules.duration,
 		grace = rules.duration, retry = rules.anything, exit_codes = rules.of_type "table",
 		steps = rules.list_of(text, 1), validate = run, run = run, cleanup = run, stdin = flag,

@@ -4,6 +4,7 @@
 local command = require "runner.declare.command"
 local command_args = require "runner.declare.arguments"
 local command_codes = require "runner.declare.codes"
+local enumeration = require "runner.core.enumeration"
 local errors = require "runner.core.errors"
 local policy = require "runner.declare.policy"
 local suggest = require "runner.core.suggest"
@@ -38,7 +39,7 @@ M.rules = RULES
 local EXPECT = {
 	command = {
 		description = 'one sentence, such as "Deploy a release to a target"',
-		danger_level = '"safe", "mutating" or "destructive"',
+		danger_level = enumeration.text "danger_level",
 		args = 'a list of arguments such as { { "target", "string", required = true } }',
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		exit_codes = "a table of codes by name", steps = 'a list of names such as { "validate", "upload" }',
@@ -59,8 +60,8 @@ local EXPECT = {
 	},
 	exit_code = {
 		code = "a number from 79 to 125", retryable = 'true, false or "maybe"',
-		side_effects = '"none", "partial" or "complete"', retry_after_ms = "a whole number of ms ≥ 0",
-		retry_strategy = '"immediate", "linear_backoff" or "exponential_backoff"', description = TEXT,
+		side_effects = enumeration.text "side_effects", retry_after_ms = "a whole number of ms ≥ 0",
+		retry_strategy = enumeration.text "retry_strategy", description = TEXT,
 	},
 	limits = {
 		memory = 'a size such as "256MiB" (at least 1 MiB), or "none"',
@@ -68,15 +69,15 @@ local EXPECT = {
 		processes = "a whole number from 1 to 1000000", open_files = "a whole number from 16 to 1000000",
 	},
 	project = {
-		name = TEXT, version = TEXT, commands = "a folder", exit_table = '"standard" or "classic"',
+		name = TEXT, version = TEXT, commands = "a folder", exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		config = "a table", retry = "a table such as { retries = 3 }",
 	},
 	example = { description = TEXT, command = 'a command line such as "runner deploy --target prod"' },
 	failure = {
 		retryable = 'true, false or "maybe"', retry_after_ms = "a number of ms ≥ 0",
-		retry_strategy = '"immediate", "linear_backoff" or "exponential_backoff"',
-		side_effects = '"none", "partial" or "complete"', suggestion = "a text", fix_required = "a text",
+		retry_strategy = enumeration.text "retry_strategy",
+		side_effects = enumeration.text "side_effects", suggestion = "a text", fix_required = "a text",
 		fix_command = "a text", detail = "a text", errors = 'a list such as { { field = "target", message = "…" } }',
 		context = "a table of facts such as { pid = 5 }",
 	},

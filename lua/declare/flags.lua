@@ -2,6 +2,8 @@
 -- reference follow from here. Loaded in every worker. A command can't declare
 -- an argument whose flag or short name stands here.
 
+local host = require "runner.host"
+
 local M = {}
 
 ---@class runner.FlagRow
@@ -12,13 +14,20 @@ local M = {}
 ---@field values? string[]
 ---@field min? number
 ---@field max? number
----@field default? any what holds without flag, variable, command and runner.lua
+---@field default_key? string what holds without flag, variable, command and runner.lua: its name in host.default
 ---@field section string heading in help
 ---@field description string
 
+-- All but text, which is a terminal's.
+local function formats()
+	local list = host.names "format"
+	list[#list] = nil
+	return list
+end
+
 ---@type runner.FlagRow[]
 M.rows = {
-	{ name = "format", type = "enum", values = { "json", "jsonl", "tsv", "plain", "table" }, env = "RUNNER_FORMAT",
+	{ name = "format", type = "enum", values = formats(), env = "RUNNER_FORMAT",
 		section = "Output", description = "Form of the result; json when stdout is no terminal" },
 	{ name = "output", type = "path", section = "Output", description = "Write the result to this file" },
 	{ name = "quiet", type = "boolean", section = "Output", description = "No notices on stderr" },
@@ -28,23 +37,34 @@ M.rows = {
 	{ name = "version", type = "boolean", short = "V", section = "Help", description = "Print the version" },
 	{ name = "plan", type = "boolean", section = "Help",
 		description = "Print every effective limit and delay, run nothing" },
-	{ name = "timeout", type = "duration", env = "RUNNER_TIMEOUT", default = "30s",
+	{ name = "timeout", type = "duration", env = "RUNNER_TIMEOUT", default_key = "timeout_ms",
 		section = "Limits", description = "Bounds everything: all attempts and waits" },
-	{ name = "attempt_timeout", type = "duration", env = "RUNNER_ATTEMPT_TIMEOUT", default = "none",
+	{ name = "attempt_timeout", type = "duration", env = "RUNNER_ATTEMPT_TIMEOUT", default_key = "attempt_timeout_ms",
 		section = "Limits", description = "Bounds one attempt" },
-	{ name = "idle_timeout", type = "duration", env = "RUNNER_IDLE_TIMEOUT", default = "none",
+	{ name = "idle_timeout", type = "duration", env = "RUNNER_IDLE_TIMEOUT", default_key = "idle_timeout_ms",
 		section = "Limits", description = "Bounds silence" },
-	{ name = "grace", type = "duration", env = "RUNNER_GRACE", default = "2s",
+	{ name = "grace", type = "duration", env = "RUNNER_GRACE", default_key = "grace_ms",
 		section = "Limits", description = "Time to clean up, from TERM to KILL" },
-	{ name = "retries", type = "integer", min = 0, max = 1000, env = "RUNNER_RETRIES", default = 0,
+	{ name = "retries", type = "integer", min = 0, max = host.bound "retries", env = "RUNNER_RETRIES", default_key = "retries",
 		section = "Retries", description = "Repetitions allowed; 0 switches every retry off" },
-	{ name = "retry_delay", type = "duration", env = "RUNNER_RETRY_DELAY", default = "1s",
+	{ name = "retry_delay", type = "duration", env = "RUNNER_RETRY_DELAY", default_key = "delay_ms",
 		section = "Retries", description = "Base wait between attempts" },
 	{ name = "warnings_as_errors", type = "boolean", section = "Behaviour",
 		description = "Fail when there are warnings" },
 	{ name = "yes", type = "boolean", section = "Behaviour", description = "Answer every confirmation with yes" },
 	{ name = "non_interactive", type = "boolean", section = "Behaviour", description = "Never ask" },
 }
+
+---What holds where nobody says otherwise, as text; nil: nothing.
+---@param row runner.FlagRow
+---@return string?
+function M.default(row)
+	local value = row.default_key and host.default(row.default_key)
+	if value and row.type == "duration" then
+		return value == 0 and "none" or host.duration_text(value)
+	end
+	return value and tostring(value) or nil
+end
 
 ---How a name is written on the command line, without the dashes in front.
 ---@param name string

@@ -3,16 +3,18 @@
 -- (lua/project/settings.lua has the default). It computes no delay and decides nothing:
 -- that is the engine's (src/engine/policy.h).
 
+local enumeration = require "runner.core.enumeration"
+local host = require "runner.host"
 local rules = require "runner.core.rules"
 
 local M = {}
 
-local MAX_RETRIES = 1000
-local MAX_DELAYS = 64 -- POLICY_MAX_DELAYS
+local MAX_RETRIES, MAX_DELAYS = host.bound "retries", host.bound "delays"
 
 local DURATION = 'a duration such as "500ms", "2s", "5m" or a number of seconds'
-local STRATEGIES = { constant = true, linear = true, exponential = true, fibonacci = true, custom = true }
-local JITTERS = { none = true, full = true, equal = true, decorrelated = true }
+
+local strategy = rules.named "strategy"
+local named_jitter = rules.named "jitter"
 
 local function whole(v, most)
 	local n = math.type(v) == "integer" and v or math.type(v) == "float" and math.tointeger(v)
@@ -23,7 +25,7 @@ local function jitter(v)
 	if type(v) == "number" and v >= 0 and v <= 1 then
 		return v
 	end
-	return JITTERS[v] and v or nil
+	return v ~= "factor" and named_jitter(v) or nil -- factor: what a number says
 end
 
 local function code(v)
@@ -35,8 +37,7 @@ local KEYS = {
 	retries = { function(v) return whole(v, MAX_RETRIES) end, "a whole number from 0 to " .. MAX_RETRIES },
 	delay = { rules.duration, DURATION },
 	max_delay = { rules.duration, DURATION },
-	strategy = { function(v) return STRATEGIES[v] and v or nil end,
-		'"constant", "linear", "exponential", "fibonacci" or "custom"' },
+	strategy = { strategy, enumeration.text "strategy" },
 	jitter = { jitter, 'a number from 0 to 1, "full", "equal", "decorrelated" or "none"' },
 	delays = { function(v) return rules.list(v, 1, MAX_DELAYS, rules.duration) end,
 		"a list of 1 to " .. MAX_DELAYS .. ' durations such as {"1s", "5s"}' },
@@ -139,10 +140,11 @@ function M.normalise(retry, overrides)
 	if not r or message then
 		return nil, message, key
 	end
+	local default = host.default_policy()
 	local flat = {
 		retries = r.retries or r.delays and #r.delays or -1,
-		strategy = r.delays and "custom" or r.strategy or "exponential",
-		delay_ms = r.delay or 1000,
+		strategy = r.delays and "custom" or r.strategy or default.strategy,
+		delay_ms = r.delay or default.delay_ms,
 		delays = r.delays or {},
 		seed = r.seed,
 		on = r.on,

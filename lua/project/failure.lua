@@ -68,12 +68,23 @@ function M.early(name, problem, tokens)
 	M.reply(problem)
 end
 
----The error of limits.unbounded.
+---The error of a file that can't be used, COMMAND_INVALID.
+---@param path string
+---@param message string
+---@param fields? table
+---@return runner.Error
+function M.invalid_file(path, message, fields)
+	fields = fields or {}
+	fields.phase, fields.context = "validation", { path = path }
+	return require("runner.core.errors").new("COMMAND_INVALID", message, fields)
+end
+
+---The error of settings.unbounded.
 ---@param name string of the command
 ---@param project table
 ---@return runner.Error
 function M.unbounded(name, project)
-	return require("runner.core.errors").invalid_file(project.file,
+	return M.invalid_file(project.file,
 		('%s: timeout is "none", so that nothing bounds the retries of %s'):format(project.file, name),
 		{ fix_required = "write retries beside max_delay, or a timeout" })
 end

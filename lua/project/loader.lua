@@ -9,7 +9,7 @@ local M = {}
 
 -- Loaded when a file can't be used.
 local function invalid(...)
-	return require("runner.core.errors").invalid_file(...)
+	return require("runner.project.failure").invalid_file(...)
 end
 
 local function first_line(text)

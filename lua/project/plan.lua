@@ -5,23 +5,18 @@ local attempt = require "runner.core.attempt"
 
 local M = {}
 
-local function env_set(name)
-	local v = os.getenv(name)
-	return v ~= nil and v ~= ""
-end
-
 ---The form of the result: the caller's choice, else text for a person.
 ---@param framework table the framework's flags
 ---@return "json"|runner.TextFormat
 function M.format_of(framework)
-	return framework.format or (attempt.launch.stdout_is_tty and not env_set("CI") and "text" or "json")
+	return framework.format or attempt.launch.format
 end
 
+---The numbers of exit codes: the caller's choice, else the project's.
 ---@param project table
 ---@return "standard"|"classic"|nil
 function M.exit_table(project)
-	local env = os.getenv("RUNNER_EXIT_TABLE")
-	return (env == "classic" or env == "standard") and env or project.exit_table
+	return attempt.launch.exit_table or project.exit_table
 end
 
 local function send_exit_codes(command)

@@ -9,7 +9,7 @@ local PROJECT = {
 	name = function(v) return type(v) == "string" and v or nil end,
 	version = function(v) return type(v) == "string" and v or nil end,
 	commands = function(v) return type(v) == "string" and v ~= "" and v or nil end,
-	exit_table = function(v) return (v == "standard" or v == "classic") and v or nil end,
+	exit_table = rules.named "exit_table",
 	config = function(v) return type(v) == "table" and v or nil end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }
@@ -42,7 +42,7 @@ end
 ---@return runner.Error? problem
 function M.read(value, text, path, project)
 	if type(value) ~= "table" then
-		return require("runner.core.errors").invalid_file(path, path .. " must return a table",
+		return require("runner.project.failure").invalid_file(path, path .. " must return a table",
 			{ fix_required = "write return { … } with the project's settings, or remove the file" })
 	end
 	local wrong = {}

@@ -2,7 +2,7 @@
 -- flag, environment, command, runner.lua, default (in this order). Pure but for
 -- the look at an outer runner.
 
-local flags = require "runner.declare.flags"
+local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 
 local M = {}
@@ -28,7 +28,7 @@ local function limit(name, command, parsed, project)
 	elseif project[name] then
 		return project[name], "runner.lua"
 	end
-	return host.duration(flags.by_name[name].default), "default"
+	return host.default(name .. "_ms"), "default"
 end
 
 -- An outer runner ends us with it: we end 100 ms before.
@@ -43,15 +43,9 @@ local function within_outer(settled)
 	end
 end
 
--- A whole number ≥ 0, as retry.seed takes it.
-local function given_seed()
-	local seed = math.tointeger(tonumber(os.getenv("RUNNER_SEED")))
-	return seed and seed >= 0 and seed or nil
-end
-
 -- The first attempt's seed rules the run; a declared one wins over RUNNER_SEED.
 local function seed_of(declared, seed_text)
-	return math.tointeger(tonumber(seed_text)) or declared or given_seed() or host.random()
+	return math.tointeger(tonumber(seed_text)) or declared or attempt.environment_seed() or host.random()
 end
 
 -- The declared retry table that holds: a command's over runner.lua's, key by key. An
@@ -81,22 +75,15 @@ function M.retry_sources(settled)
 		or settled.nested and os.getenv("RUNNER_OUTER_RETRIES") and "outer run" or "default"
 	out.strategy, out.delays = source "delays" or out.strategy, nil
 	if out.seed == "default" then
-		out.seed = given_seed() and "environment" or "random"
+		out.seed = attempt.environment_seed() and "environment" or "random"
 	end
 	out.retries, out.delay = from.retries or out.retries, from.delay or out.delay
 	return out
 end
 
----policy.normalise(nil), for the many runs that need no more of that module.
----@return table flat
-function M.default_policy()
-	return { retries = 0, strategy = "exponential", delay_ms = 1000, max_delay_ms = 30000, delays = {},
-		jitter = "factor", jitter_ppm = 250000, maybe = false }
-end
-
 local function policy_of(retry, retries, delay)
 	if not (retry or retries or delay) then
-		return M.default_policy()
+		return host.default_policy()
 	end
 	return assert(require("runner.declare.policy").normalise(retry, {
 		retries = retries,

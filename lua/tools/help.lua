@@ -64,6 +64,9 @@ end
 
 local function default_text(row, config)
 	local v = row.default
+	if row.default_key then
+		return flags.default(row)
+	end
 	if type(v) == "boolean" then
 		return nil -- its spelling says it: --no-verify
 	elseif type(v) == "function" then

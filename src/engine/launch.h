@@ -6,6 +6,7 @@
 #define RUNNER_LAUNCH_H
 
 #include "../common/mono.h"
+#include "../common/names.h"
 #include "child.h"
 
 /* Time of the run spent stopped by Ctrl+Z. Written by the supervisor, shared. */
@@ -23,6 +24,9 @@ struct launch {
 	bool stdout_is_tty;
 	bool stderr_is_tty;
 	bool stdin_is_tty;
+	bool ci;                /* CI is set: nobody is asked, a result is JSON */
+	enum format format;     /* of the result, where no flag and no variable names one */
+	int exit_table;         /* enum exit_table that RUNNER_EXIT_TABLE names; -1: none */
 	int attempt;            /* 1-based */
 	int64_t repeats_made;   /* by attempts and inner loops (docs/design.md#one-budget) */
 	mono_t started;         /* main's first line */

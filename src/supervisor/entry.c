@@ -115,11 +115,19 @@ static bool env_set(const char *name)
 	return v && *v;
 }
 
+/* What the caller's environment says of its answer, for both processes. */
+static void read_environment(struct launch *launch)
+{
+	launch->ci = env_set("CI");
+	launch->format = launch->stdout_is_tty && !launch->ci ? FORMAT_TEXT : FORMAT_JSON;
+	launch->exit_table = name_parse(NAMES_EXIT_TABLE, getenv("RUNNER_EXIT_TABLE"));
+}
+
 static bool wants_color(const struct run *run)
 {
 	const char *term = getenv("TERM");
 
-	return run->launch.stderr_is_tty && !getenv("NO_COLOR") && !env_set("CI") && term &&
+	return run->launch.stderr_is_tty && !getenv("NO_COLOR") && !run->launch.ci && term &&
 	       strcmp(term, "dumb") != 0;
 }
 
@@ -179,8 +187,9 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 	pause_save_terminal();
 	share_pause(run);
 	name_run(run);
+	read_environment(&run->launch);
 	run->color = wants_color(run);
-	plan_init(&run->plan, run->launch.stdout_is_tty);
+	plan_init(&run->plan, &run->launch);
 	tap_init(&run->stdout_tap, STDOUT_TAP_BYTES);
 	return 0;
 }

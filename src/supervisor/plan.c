@@ -20,22 +20,14 @@ static int parse_or(enum names set, const char *name, int otherwise)
 	return v < 0 ? otherwise : v;
 }
 
-static bool env_set(const char *name)
-{
-	const char *v = getenv(name);
-
-	return v && *v;
-}
-
-void plan_init(struct plan *p, bool stdout_is_tty)
+void plan_init(struct plan *p, const struct launch *caller)
 {
 	memset(p, 0, offsetof(struct plan, codes)); /* the rows are five pages, and count says 0 */
 	p->policy = (struct policy)POLICY_DEFAULT;
 	p->timeout_ms = DEFAULT_timeout_ms;
 	p->grace_ms = DEFAULT_grace_ms;
-	p->format = stdout_is_tty && !env_set("CI") ? FORMAT_TEXT : FORMAT_JSON;
-	p->format = (enum format)parse_or(NAMES_FORMAT, getenv("RUNNER_FORMAT"), (int)p->format);
-	p->table = (enum exit_table)parse_or(NAMES_EXIT_TABLE, getenv("RUNNER_EXIT_TABLE"), EXIT_TABLE_STANDARD);
+	p->format = (enum format)parse_or(NAMES_FORMAT, getenv("RUNNER_FORMAT"), (int)caller->format);
+	p->table = caller->exit_table < 0 ? EXIT_TABLE_STANDARD : (enum exit_table)caller->exit_table;
 	strcpy(p->schema_version, "1.0");
 }
 

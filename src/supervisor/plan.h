@@ -8,6 +8,7 @@
 
 #include "../common/frame.h"
 #include "../engine/hint.h"
+#include "../engine/launch.h"
 #include "../engine/limits.h"
 #include "../engine/policy.h"
 
@@ -46,8 +47,8 @@ struct plan {
 };
 
 /* The defaults that hold until a PLAN arrives (docs/design.md#limits); format and exit
- * table as environment and terminal say. */
-void plan_init(struct plan *p, bool stdout_is_tty);
+ * table as the caller's environment and terminal say. */
+void plan_init(struct plan *p, const struct launch *caller);
 void plan_take_exit(struct plan *p, const struct frame *f);
 void plan_take(struct plan *p, const struct frame *f);
 /* Does the policy retry this code: retryable, and in `on` or without side effects

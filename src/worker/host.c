@@ -46,6 +46,9 @@ static int l_launch(lua_State *L)
 	members_set_bool(L, "stdin_is_tty", launch->stdin_is_tty);
 	members_set_bool(L, "stdout_is_tty", launch->stdout_is_tty);
 	members_set_bool(L, "stderr_is_tty", launch->stderr_is_tty);
+	members_set_bool(L, "ci", launch->ci);
+	members_set_string(L, "format", name_of(NAMES_FORMAT, (int)launch->format));
+	members_set_string(L, "exit_table", name_of(NAMES_EXIT_TABLE, launch->exit_table));
 	members_set_string(L, "request_id", launch->request_id);
 	members_set_string(L, "session_dir", launch->session_dir);
 	members_set_string(L, "seed_text", launch->seed_text);

@@ -249,7 +249,7 @@ static void open_run(struct run *run, int out, int err)
 	run->stdout_was_open = true;
 	strcpy(run->request_id, "req_00000000000000000000000000");
 	strcpy(run->session_dir, "/nonexistent/runner");
-	plan_init(&run->plan, false);
+	plan_init(&run->plan, &run->launch);
 	tap_init(&run->stdout_tap, 256);
 	outlet_init(&run->err, err);
 	report_init(&run->verdict.report);

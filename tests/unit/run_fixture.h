@@ -84,7 +84,7 @@ static inline void run_open(struct run *run)
 	run->stdout_fd = -1;
 	run->attempts = 1;
 	strcpy(run->request_id, "req_00000000000000000000000000");
-	plan_init(&run->plan, false);
+	plan_init(&run->plan, &run->launch);
 	tap_init(&run->stdout_tap, 1024);
 	outlet_init(&run->err, -1);
 	report_init(&run->verdict.report);

@@ -19,14 +19,16 @@
 static const int64_t hostile[] = { INT64_MIN, INT64_MIN + 1, -TEN_YEARS_MS, -1, 0, 1, 99, TEN_YEARS_MS,
 	                           TEN_YEARS_MS + 1, INT32_MAX, UINT32_MAX, INT64_MAX - 1, INT64_MAX };
 
+/* Callers that said nothing: a pipe, a terminal. */
+static const struct launch PIPE = { .format = FORMAT_JSON, .exit_table = -1 };
+static const struct launch TERMINAL = { .format = FORMAT_TEXT, .exit_table = -1 };
+
 static struct plan fresh(void)
 {
 	struct plan p;
 
-	unsetenv("RUNNER_EXIT_TABLE");
 	unsetenv("RUNNER_FORMAT");
-	unsetenv("CI");
-	plan_init(&p, false);
+	plan_init(&p, &PIPE);
 	return p;
 }
 
@@ -118,7 +120,7 @@ static void every_format_and_table_is_read_and_an_unknown_one_changes_nothing(vo
 		assert_int_equal(p.format, i);
 		assert_int_equal(p.table, EXIT_TABLE_CLASSIC);
 		setenv("RUNNER_FORMAT", names[i], 1);
-		plan_init(&p, false);
+		plan_init(&p, &PIPE);
 		assert_int_equal(p.format, i);
 		plan_take(&p, RECEIVED(PLAN, STR(format, "xml"), STR(exit_table, "metric"), STR(strategy, ""),
 		                       STR(jitter, "sometimes")));
@@ -130,19 +132,21 @@ static void every_format_and_table_is_read_and_an_unknown_one_changes_nothing(vo
 	unsetenv("RUNNER_FORMAT");
 }
 
-static void before_a_plan_environment_and_terminal_decide(void **state UNUSED)
+static void before_a_plan_the_caller_decides(void **state UNUSED)
 {
+	struct launch classic = TERMINAL;
 	struct plan p;
 
-	setenv("RUNNER_EXIT_TABLE", "classic", 1);
-	plan_init(&p, true);
+	classic.exit_table = EXIT_TABLE_CLASSIC;
+	plan_init(&p, &classic);
 	assert_int_equal(p.table, EXIT_TABLE_CLASSIC);
 	assert_int_equal(p.format, FORMAT_TEXT);
-	setenv("CI", "1", 1);
-	setenv("RUNNER_EXIT_TABLE", "other", 1);
-	plan_init(&p, true);
+	plan_init(&p, &PIPE);
 	assert_int_equal(p.table, EXIT_TABLE_STANDARD);
 	assert_int_equal(p.format, FORMAT_JSON);
+	setenv("RUNNER_FORMAT", "tsv", 1);
+	plan_init(&p, &TERMINAL);
+	assert_int_equal(p.format, FORMAT_TSV);
 	p = fresh();
 }
 
@@ -276,7 +280,7 @@ int main(void)
 		cmocka_unit_test(retries_and_jitter_stay_where_one_more_still_fits),
 		cmocka_unit_test(delays_are_counted_and_clamped),
 		cmocka_unit_test(every_format_and_table_is_read_and_an_unknown_one_changes_nothing),
-		cmocka_unit_test(before_a_plan_environment_and_terminal_decide),
+		cmocka_unit_test(before_a_plan_the_caller_decides),
 		cmocka_unit_test(the_first_plan_rules_the_run),
 		cmocka_unit_test(only_79_to_125_are_a_commands_own_numbers),
 		cmocka_unit_test(a_declared_code_needs_a_name_that_is_one),

@@ -6,15 +6,14 @@
 
 local check_of = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
+local host = require "runner.host"
 local policy = require "runner.declare.policy"
 local rules = require "runner.core.rules"
-local sorted = require "runner.core.sorted"
 local values = require "runner.workflow.file.values"
 
 local M = {}
 
-local MAX_RETRIES = 1000
-local MAX_DELAYS = 64
+local MAX_RETRIES, MAX_DELAYS = host.bound "retries", host.bound "delays"
 local MAX_DELAY_MS = 120000
 local JITTER = 0.25
 
@@ -37,14 +36,14 @@ end
 
 -- --- the keys ------------------------------------------------------------------------
 
-local STRATEGIES = { constant = "constant", linear = "linear", exponential = "exponential", fibonacci = "fibonacci",
-	custom = "custom" }
+local STRATEGIES = host.names "strategy"
+local known_strategy = rules.named "strategy"
 local UNKNOWN = {} -- a strategy that stands for exponential, and for custom beside delays
 local OTHER_NAMES = { fixed = "constant", none = "constant", expo = "exponential" }
 
 -- `run` falls back to exponential with a warning, as Spec 185 does; `check` refuses it.
 local function strategy(check, node, name)
-	local known = node.kind == "text" and STRATEGIES[node.text]
+	local known = node.kind == "text" and known_strategy(node.text)
 	if known then
 		return known
 	elseif check.lenient and node.kind == "text" then
@@ -54,10 +53,10 @@ local function strategy(check, node, name)
 	local other = node.text and OTHER_NAMES[node.text]
 	values.refuse(check, node, name, "constant, linear, exponential, fibonacci or custom",
 		other and ("Did you mean '%s'?"):format(other)
-		or node.text and check_of.meant(node.text, sorted.keys(STRATEGIES)) or nil)
+		or node.text and check_of.meant(node.text, STRATEGIES) or nil)
 end
 
-local NAMED_JITTER = rules.one_of("full", "equal", "decorrelated", "none")
+local NAMED_JITTER = rules.named "jitter"
 
 local function factor(check, node, name)
 	if (node.kind == "number" or node.kind == "integer") and node.value >= 0 and node.value <= 1 then
@@ -67,7 +66,7 @@ local function factor(check, node, name)
 end
 
 local function jitter(check, node, name)
-	if node.kind == "boolean" or node.kind == "text" and NAMED_JITTER(node.value) then
+	if node.kind == "boolean" or node.kind == "text" and node.value ~= "factor" and NAMED_JITTER(node.value) then
 		return node.value
 	elseif (node.kind == "number" or node.kind == "integer") and node.value >= 0 and node.value <= 1 then
 		return node.value

@@ -198,8 +198,7 @@ end
 ---@param args table
 ---@return integer
 function M.seed(args)
-	local given = args.seed or math.tointeger(tonumber(os.getenv "RUNNER_SEED"))
-	return given or host.random() & math.maxinteger
+	return args.seed or attempt.environment_seed() or host.random() & math.maxinteger
 end
 
 -- What the store keeps of the file's text: nothing where a secret stands in it.

@@ -55,7 +55,7 @@ describe("policy.normalise", function()
 			jitter_ppm = 250000, delays = {}, maybe = false,
 		}
 		assert.same(defaults, policy.normalise(nil))
-		assert.same(defaults, require("runner.project.settings").default_policy())
+		assert.same(defaults, require("runner.host").default_policy())
 		defaults.retries = 4
 		assert.same(defaults, policy.normalise(nil, { retries = 4 }))
 	end)
