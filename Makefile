@@ -5,6 +5,7 @@
 #   make sanitize   ASan + UBSan               make deps    install what is missing (apt)
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
 #   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
+#   make docs       renew the generated tables of docs/
 #
 # Local settings go to config.mak (CC = clang, CFLAGS += …).
 
@@ -90,6 +91,8 @@ check:
 bench: all
 	@.ci/deps bench
 	@tests/bench/run --write docs/benchmarks.md
+# The tables of docs/reference and docs/workflows that come from the sources.
+docs:     ; @lua5.4 docs/generate.lua
 
 # --- tests: the parts that tests/run calls -------------------------------------------------
 # Unit tests: one program per module. They get every room but the worker's: no Lua.
@@ -133,6 +136,6 @@ $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/envelope_check.c $(wildcard test
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.lua tests/fuzz/lua_target.c $(FUZZ_OBJS)
 	@$(FUZZ_LINK) -DTARGET='"$*"' tests/fuzz/lua_target.c $(FUZZ_OBJS) $(LIBS)
 
-.PHONY: all debug sanitize clang install uninstall clean deps demo check bench unit testhost tidy \
+.PHONY: all debug sanitize clang install uninstall clean deps demo check bench docs unit testhost tidy \
         fuzz fuzzers coverage
 -include $(OBJS:.o=.d) $(UNIT:=.d)

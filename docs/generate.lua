@@ -1,9 +1,11 @@
--- generate: the parts of the pages that have a source elsewhere: the rooms, flags, variables, exit and error codes, declaration keys, the script API,
--- the keys of workflow files, what counts as transient. Run it from the root:
--- lua5.4 docs/generate.lua. A test fails when a page is behind.
+-- generate: rewrites the generated parts of docs/architecture.md and the pages in
+-- docs/reference and docs/workflows: the rooms, flags, variables, exit and error codes,
+-- declaration keys, the script API, the keys of workflow files, the table of transient
+-- failures. `make docs` runs it from the root of the checkout. A test fails when a page
+-- is out of date.
 
--- Tables are read, nothing is run: a binding that is missing here is never asked, but
--- for the enumerations and numbers of src/common.
+-- The generator only reads tables, so bindings that exist in the binary alone can be empty,
+-- but for the enumerations and numbers of src/common.
 local function stand_in()
 	return setmetatable({}, { __index = function() return stand_in end })
 end
@@ -52,7 +54,19 @@ local words = dofile "docs/workflow_words.lua"
 
 local M = {}
 
-M.pages = { "docs/architecture.md", "docs/reference.md", "docs/workflows.md" }
+-- Every page that may have generated parts.
+---@return string[]
+local function pages()
+	local list = assert(io.popen "ls docs/architecture.md docs/reference/*.md docs/workflows/*.md")
+	local found = {}
+	for path in list:lines() do
+		found[#found + 1] = path
+	end
+	list:close()
+	return found
+end
+
+M.pages = pages()
 
 local function read(path)
 	local f = assert(io.open(path, "rb"))
@@ -69,7 +83,7 @@ local function code(text)
 	return text and text ~= "" and "`" .. cell(text) .. "`" or ""
 end
 
--- A table in Markdown: a head, and rows of cells that are Markdown already.
+-- A Markdown table. The cells of `rows` are Markdown already.
 local function markdown(head, rows)
 	local lines = { "| " .. table.concat(head, " | ") .. " |", ("|---"):rep(#head) .. "|" }
 	for i, row in ipairs(rows) do
@@ -177,7 +191,7 @@ end
 
 -- --- the script API ----------------------------------------------------------------------------
 
--- "string? the rest" → type and the rest: blanks inside of brackets belong to the type.
+-- "string? the rest" → the type and the rest. Blanks inside brackets belong to the type.
 local function split_type(text)
 	local depth, at = 0, 1
 	while at <= #text do
@@ -233,7 +247,7 @@ for section, class in pairs(TABLES) do
 	end
 end
 
--- What a table tells that a script is given: nothing in it is required.
+-- Tables that runner passes to a script: no key of these is marked as required.
 local GIVEN = { context = "Context", result = "Result", response = "HttpResult" }
 for section, class in pairs(GIVEN) do
 	SECTIONS[section] = function()
@@ -241,7 +255,7 @@ for section, class in pairs(GIVEN) do
 	end
 end
 
--- What a comment above a function says: its first line, and what is given back.
+-- The first line of the comment above a function, and the types of what it returns.
 local function read_comment(lines)
 	local meaning, given = lines[1] and lines[1]:match("^%-%-%-([^@].*)") or "", {}
 	for _, line in ipairs(lines) do
@@ -273,13 +287,13 @@ local API = { methods = { "runner", "Context", "ctx" }, process = { "runner", "P
 	json = { "json", "json", "json" }, fs = { "fs", "fs", "fs" } }
 for section, place in pairs(API) do
 	SECTIONS[section] = function()
-		return markdown({ "function", "gives", "meaning" }, function_rows(annotations[place[1]], place[2], place[3]))
+		return markdown({ "function", "returns", "meaning" }, function_rows(annotations[place[1]], place[2], place[3]))
 	end
 end
 
 -- --- workflows ---------------------------------------------------------------------------------
 
--- Field → its spellings, the shortest first.
+-- Field → its spellings, shortest first.
 local function spellings_of(rows)
 	local by_field = {}
 	for key, row in pairs(rows) do
@@ -295,7 +309,7 @@ local function spellings_of(rows)
 	return by_field
 end
 
--- The main spelling is the one that the words have; the others stand behind it.
+-- The spelling that workflow_words.lua uses comes first, its aliases after it.
 local function key_cell(main, spellings)
 	local cells = { code(main) }
 	for _, key in ipairs(spellings) do
@@ -304,23 +318,24 @@ local function key_cell(main, spellings)
 	return table.concat(cells, ", ")
 end
 
--- Every key of `rows` in the order of the words; neither may have one more.
+-- Every key of `rows` in the order of workflow_words.lua. Fails when either has a key
+-- that the other lacks.
 local function workflow_keys(section, rows)
 	local by_field, out = spellings_of(rows), {}
 	for i, word in ipairs(words[section]) do
-		local row = assert(rows[word[1]], ("a workflow file has no key %s: docs/workflow_words.lua"):format(word[1]))
+		local row = assert(rows[word[1]], ("docs/workflow_words.lua describes %s, which is not a key"):format(word[1]))
 		local field = row[2] or word[1]
-		local spellings = assert(by_field[field], word[1] .. " stands twice in docs/workflow_words.lua")
+		local spellings = assert(by_field[field], "docs/workflow_words.lua describes " .. word[1] .. " twice")
 		by_field[field] = nil
 		out[i] = { key_cell(word[1], spellings), cell(word[2]), cell(word[3]), cell(word[4]) }
 	end
 	local left = next(by_field)
-	assert(not left, ("docs/workflow_words.lua says nothing of the key %s"):format(left and by_field[left][1]))
+	assert(not left, ("docs/workflow_words.lua does not describe the key %s"):format(left and by_field[left][1]))
 	return markdown({ "key", "value", "default", "meaning" }, out)
 end
 
--- What each kind of step has of its own. Their texts fill one field, but are not
--- spellings of one key.
+-- The keys that only one kind of step has. claude, shell and runner fill the same field,
+-- but they are not spellings of one key.
 local function own_keys(keys)
 	local out = {}
 	for _, kind in ipairs { "claude", "shell", "runner" } do
@@ -353,7 +368,7 @@ SECTIONS["workflow-failures"] = function()
 		rows[i] = { row.name, cell(row.shows), code(row.code), row.transient and "transient" or "**permanent**",
 			code(row.display) }
 	end
-	return markdown({ "failure", "what shows it", "code", "", "`error.message`" }, rows)
+	return markdown({ "failure", "recognised by", "code", "kind", "`error.message`" }, rows)
 end
 
 SECTIONS["workflow-commands"] = function()
@@ -374,13 +389,13 @@ SECTIONS["workflow-commands"] = function()
 	return markdown({ "command", "what it does" }, rows)
 end
 
----The page with each generated part renewed: what stands between
----`<!-- generated: NAME -->` and `<!-- end -->`.
+---Renews each generated part of a page: the text between `<!-- generated: NAME -->` and
+---`<!-- end -->`.
 ---@param page string
 ---@return string
 function M.render(page)
 	return (page:gsub("(<!%-%- generated: ([%w-]+) %-%->\n).-(<!%-%- end %-%->)", function(head, name, tail)
-		local section = assert(SECTIONS[name], "a page asks for " .. name .. ", which nobody generates")
+		local section = assert(SECTIONS[name], "a page has a part named " .. name .. ", which docs/generate.lua can't generate")
 		return head .. section() .. tail
 	end))
 end

@@ -27,12 +27,17 @@ page() {
 	tries 3 run_examples docs/guide.md
 }
 
+@test "every example of the workflow pages prints what it says" {
+	cd "$ROOT"
+	tries 3 run_examples docs/workflows/*.md
+}
+
 @test "every example of the other pages prints what it says" {
 	cd "$ROOT"
 	local pages=()
-	for file in docs/*.md; do
-		[ "$file" = docs/guide.md ] || pages+=("$file")
-	done
+	while IFS= read -r file; do
+		pages+=("$file")
+	done < <(find docs -name '*.md' ! -path docs/guide.md ! -path 'docs/workflows/*' | sort)
 	tries 3 run_examples "${pages[@]}"
 }
 
@@ -62,6 +67,32 @@ $ echo '{"a":1,"b":2}'
 ```
 MD
 	[ "$status" -eq 1 ]
+}
+
+@test "a page gets the files that the pages it uses show, and no others" {
+	page shown.md <<'MD'
+```yaml
+# shown.yaml
+name: shown
+```
+MD
+	page user.md <<'MD'
+<!-- uses: shown.md -->
+
+```console
+$ cat shown.yaml
+# shown.yaml
+name: shown
+```
+MD
+	[ "$status" -eq 0 ]
+	page stranger.md <<'MD'
+```console
+$ ls shown.yaml
+ls: cannot access 'shown.yaml': No such file or directory
+```
+MD
+	[ "$status" -eq 0 ]
 }
 
 @test "volatile values, broken lines and what is left out are no difference" {
@@ -101,8 +132,8 @@ MD
 
 @test "the tables of codes are those of codes.def" {
 	check tables
-	grep -q '<!-- generated: exit-codes -->' "$ROOT/README.md"
-	grep -q '<!-- generated: error-codes -->' "$ROOT/docs/reference.md"
+	grep -q '<!-- generated: exit-codes -->' "$ROOT/docs/reference/exit-codes.md"
+	grep -q '<!-- generated: error-codes -->' "$ROOT/docs/reference/errors.md"
 }
 
 @test "the reference names every flag, key, function, variable, code, warning and envelope field" {

@@ -1,7 +1,6 @@
 """What the documentation says against what the source says.
 
 docs.py CHECK      one of: blocks json links citations version tables reference manual
-docs.py write      rewrite the README's generated table
 
 Each check prints what is wrong, with its place, and fails; the examples are
 docs_run.py's.
@@ -13,8 +12,7 @@ import sys
 sys.dont_write_bytecode = True  # the checkout stays as it is
 from docs_pages import LANGUAGES, PAGES, ROOT, anchors, blocks, links, table_after
 
-README = ROOT / "README.md"
-REFERENCE = ROOT / "docs" / "reference.md"
+REFERENCE = ROOT / "docs" / "reference"
 MANUAL = ROOT / "docs" / "runner.1"
 
 
@@ -42,40 +40,17 @@ def exit_rows():
         yield [both, name, both if name == "CANCELLED" else classic, retryable.lower(), effects.lower(), description]
 
 
-GENERATED = {
-    "generated: exit-codes": (["exit", "name", "classic", "retryable", "side effects", "meaning"], exit_rows),
-}
-
-
-def check_readme():
-    return [f"README.md: the table '{marker}' differs from codes.def; run tests/cli/docs.py write"
-            for marker, (_, rows) in GENERATED.items() if table_after(README, marker) != [list(r) for r in rows()]]
-
-
 def plain(cells):
     return [cell.replace("`", "") for cell in cells]
 
 
-def check_reference_codes():
-    """Every row of codes.def stands in the reference, with its numbers and its words."""
-    exits = [plain(row) for row in table_after(REFERENCE, "generated: exit-codes") or []]
-    codes = [plain(row)[:2] for row in table_after(REFERENCE, "generated: error-codes") or []]
-    wrong = [f"reference.md has another row for {row[0]}" for row in registry("EXIT")
-             if [row[1], row[0], row[2], row[3].lower(), row[4].lower(), row[5]] not in exits]
-    return wrong + [f"reference.md has another row for {row[0]}" for row in registry("CODE") if row[:2] not in codes]
-
-
 def check_tables():
-    return check_readme() + check_reference_codes()
-
-
-def write_tables():
-    text = README.read_text(encoding="utf-8")
-    for marker, (head, rows) in GENERATED.items():
-        table = "".join("| " + " | ".join(row) + " |\n" for row in [head, ["---"] * len(head), *rows()])
-        text = re.sub(rf"(<!-- {marker} -->\n)(?:\|.*\n)*", lambda m, t=table: m.group(1) + t, text)
-    README.write_text(text, encoding="utf-8")
-    return []
+    """Every row of codes.def stands in the reference, with its numbers and its words."""
+    exits = [plain(row) for row in table_after(REFERENCE / "exit-codes.md", "generated: exit-codes") or []]
+    codes = [plain(row)[:2] for row in table_after(REFERENCE / "errors.md", "generated: error-codes") or []]
+    wrong = [f"exit-codes.md has another row for {row[0]}: run make docs" for row in registry("EXIT")
+             if [row[1], row[0], row[2], row[3].lower(), row[4].lower(), row[5]] not in exits]
+    return wrong + [f"errors.md has another row for {row[0]}: run make docs" for row in registry("CODE") if row[:2] not in codes]
 
 
 # --- form ----------------------------------------------------------------------------
@@ -102,9 +77,9 @@ def check_links():
             name, _, anchor = link.partition("#")
             target = page if not name else (page.parent / name).resolve()
             if not target.exists():
-                wrong.append(f"{page.name}: the link {link} leads nowhere")
+                wrong.append(f"{page.relative_to(ROOT)}: the link {link} leads nowhere")
             elif anchor and anchor not in anchors(target):
-                wrong.append(f"{page.name}: {target.name} has no heading #{anchor}")
+                wrong.append(f"{page.relative_to(ROOT)}: {target.name} has no heading #{anchor}")
     return wrong
 
 
@@ -246,12 +221,12 @@ def mentions(text, thing):
 
 
 def check_reference():
-    text, wrong = REFERENCE.read_text(encoding="utf-8"), []
+    text, wrong = "\n".join(page.read_text(encoding="utf-8") for page in sorted(REFERENCE.glob("*.md"))), []
     for kind, list_them in THINGS.items():
         things = list_them()
         if not things:
             wrong.append(f"found no {kind} in the source: this test looks at the wrong place")
-        wrong += [f"reference.md does not mention the {kind} {thing}" for thing in things if not mentions(text, thing)]
+        wrong += [f"docs/reference does not mention the {kind} {thing}" for thing in things if not mentions(text, thing)]
     return wrong
 
 
@@ -269,7 +244,7 @@ def check_manual():
 
 CHECKS = {"blocks": check_blocks, "json": check_json, "links": check_links,
           "citations": check_citations, "version": check_version, "tables": check_tables,
-          "reference": check_reference, "manual": check_manual, "write": write_tables}
+          "reference": check_reference, "manual": check_manual}
 
 
 def main():

@@ -5,13 +5,14 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # console: run and compared. lua, python, sh and yaml with a path in their first line are
 # written there; others show a part. json is parsed. text is for what can't be run.
 LANGUAGES = {"console", "lua", "python", "sh", "yaml", "json", "text"}
 
 FENCE = re.compile(r"^```(.*)$")
+USES = re.compile(r"^<!-- uses: ([\w./-]+\.md) -->$", flags=re.M)
 FILE_LINE = re.compile(r"^(?:--|#) ((?:commands/|lib/)[\w/-]+\.lua|runner\.lua|[\w-]+\.(?:py|sh|yaml))$")
 
 
@@ -48,6 +49,11 @@ def blocks(page):
     if current:
         raise SystemExit(f"{current.place}: the block is never closed")
     return out
+
+
+def used_pages(page):
+    """The pages whose files the examples of this one need: `<!-- uses: PAGE.md -->`."""
+    return [page.parent / name for name in USES.findall(prose(page))]
 
 
 def prose(page):

@@ -10,6 +10,8 @@ Compared is what the page promises, not what differs from run to run:
 - Dates, ids of requests and runs, numbers of processes and ports, seconds that something took, and the directory
   (/home/ada on the page). The id of a run in a command stands for the run that was named last.
 - A line that is only … stands for any lines.
+
+A page begins in an empty folder. `<!-- uses: PAGE.md -->` puts the files that another page shows there.
 """
 import errno
 import json
@@ -26,7 +28,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the checkout stays as it is
-from docs_pages import ROOT, blocks
+from docs_pages import ROOT, blocks, used_pages
 
 LIMIT_S = 60  # one command
 HOME = "/home/ada"
@@ -45,9 +47,9 @@ VOLATILE_TEXT = [
 RUN_ID = re.compile(r"\brun_[0-9A-Z]{26}\b")
 
 # Where a page begins, below the copy of the checkout; others begin in an empty folder.
-START = {"README.md": ".", "commands.md": "docs/demo"}
+START = {ROOT / "README.md": ".", ROOT / "docs/commands.md": "docs/demo"}
 # These show what a program gets: no terminal, stdout and stderr in one pipe.
-PIPED = {"commands.md"}
+PIPED = {ROOT / "docs/commands.md"}
 
 
 # --- running ---------------------------------------------------------------------------
@@ -211,8 +213,8 @@ def copy_checkout(to):
 
 
 def prepare(page, home):
-    start = home / "runner" / START[page.name] if page.name in START else home / "tools"
-    if page.name in START:
+    start = home / "runner" / START[page] if page in START else home / "tools"
+    if page in START:
         copy_checkout(home / "runner")
     start.mkdir(parents=True, exist_ok=True)
     return start
@@ -240,7 +242,9 @@ def run_page(page, runner):
     with tempfile.TemporaryDirectory(prefix="docs-") as folder:
         home = pathlib.Path(folder).resolve()
         start = prepare(page, home)
-        shell = Shell(home, start, runner, in_pipe if page.name in PIPED else in_terminal)
+        shell = Shell(home, start, runner, in_pipe if page in PIPED else in_terminal)
+        for block in (b for used in used_pages(page) for b in blocks(used) if b.file):
+            save(block, start)
         for block in blocks(page):
             if block.file:
                 save(block, start)

@@ -1,4 +1,4 @@
--- The generated parts of the pages are those of the sources.
+-- The generated parts of the pages match their sources.
 
 local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/")
 
@@ -12,7 +12,7 @@ end
 -- The generator looks for its sources below the root, where the tests run.
 local generate = dofile(ROOT .. "docs/generate.lua")
 
--- A page with nothing but that part, made.
+-- A page that holds only this part, rendered.
 local function part(name)
 	return generate.render(("<!-- generated: %s -->\n<!-- end -->\n"):format(name))
 end
@@ -49,10 +49,10 @@ describe("the architecture's page", function()
 end)
 
 describe("the reference", function()
-	it("is as lua5.4 docs/generate.lua writes it", function()
+	it("is up to date", function()
 		for _, path in ipairs(generate.pages) do
 			local page = read(path)
-			assert.is_true(generate.render(page) == page, path .. " is behind: run lua5.4 docs/generate.lua")
+			assert.is_true(generate.render(page) == page, path .. " is out of date: run make docs")
 		end
 	end)
 
