@@ -22,7 +22,8 @@ M.workflow = {
 M.claude = {
 	{ "program", "text", "`claude`", "name or path of the program" },
 	{ "args", "list", "none", "its first arguments; `--print` and the prompt follow them" },
-	{ "output", "`text`, `json`, `stream-json`", "`text`", "`json` and `stream-json` pass `--output-format`, and runner parses the answer as JSON" },
+	{ "output", "`text`, `json`, `stream-json`", "`text`", "`json` and `stream-json` pass `--output-format`,"
+		.. " and runner parses the answer as JSON" },
 }
 
 M.any = {

@@ -50,7 +50,8 @@ def check_tables():
     codes = [plain(row)[:2] for row in table_after(REFERENCE / "errors.md", "generated: error-codes") or []]
     wrong = [f"exit-codes.md has another row for {row[0]}: run make docs" for row in registry("EXIT")
              if [row[1], row[0], row[2], row[3].lower(), row[4].lower(), row[5]] not in exits]
-    return wrong + [f"errors.md has another row for {row[0]}: run make docs" for row in registry("CODE") if row[:2] not in codes]
+    return wrong + [f"errors.md has another row for {row[0]}: run make docs" for row in registry("CODE")
+                    if row[:2] not in codes]
 
 
 # --- form ----------------------------------------------------------------------------
