@@ -67,7 +67,7 @@ def three(values):
 def table(runner, folder):
     """Rows of a Markdown table."""
     rows = [
-        (f"a timeout of {LIMIT_MS} ms: from the limit to the end of the process, its start included", after_timeout),
+        (f"a timeout of {LIMIT_MS} ms: from the limit to the end of the process, including its start", after_timeout),
         (f"a delay of {DELAY_MS} ms: from its end to the first line of the next attempt's `run`", after_delay),
     ]
     yield f"| what | idle: median | p99 | worst | {BUSY} busy processes: median | p99 | worst |"

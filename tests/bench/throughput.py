@@ -39,8 +39,8 @@ def pairs(runner, folder):
          "`lua5.4 \\| cat \\| wc -c` of the same", lines),
         ("output of a program, captured by `ctx:run`", BYTES, [runner, "captures", "--bytes", size],
          "`head \\| cat \\| wc -c`", zeros),
-        ("a result of 10 MB, made, encoded and written", 10 << 20, [runner, "large"],
-         "the same by lua5.4 and cjson", ["lua5.4", "-e", encode]),
+        ("a result of 10 MB, built, encoded and written", 10 << 20, [runner, "large"],
+         "the same with lua5.4 and cjson", ["lua5.4", "-e", encode]),
     ]
     for what, count, argv, beside, other in rows:
         yield what, count, case(what, argv, folder), beside, case(beside, other, folder)
@@ -48,7 +48,7 @@ def pairs(runner, folder):
 
 def table(runner, folder):
     """Rows of a Markdown table."""
-    yield "| what | MB/s | time | beside | time | ratio |"
+    yield "| what | MB/s | time | compared with | time | ratio |"
     yield "|---|---|---|---|---|---|"
     for what, count, ours, beside, theirs in pairs(runner, folder):
         if not shutil.which(theirs.argv[0]):

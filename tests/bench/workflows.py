@@ -88,8 +88,8 @@ def step_cases(runner, folder):
     sources(folder)
     rows = [
         ("`runner workflow run`", [runner, "workflow", "run", "steps.yaml"], True),
-        ("`make` (no record of what it did)", ["make", "-s"], shutil.which("make")),
-        ("`just` (no record of what it did)", [find_just(), "--justfile", "justfile", "all"], find_just()),
+        ("`make` (keeps no record)", ["make", "-s"], shutil.which("make")),
+        ("`just` (keeps no record)", [find_just(), "--justfile", "justfile", "all"], find_just()),
     ]
     return [Case(name, argv, folder, environment(folder)) for name, argv, here in rows if here]
 
@@ -117,14 +117,14 @@ def steps(runner, folder):
     floor = unavoidable(folder)
     interleaved(rows, ROUNDS, 90)
     floor = (floor + unavoidable(folder)) / 2
-    yield f"| {STEPS:,} times `true` | a step | processor time of a step |"
+    yield f"| {STEPS:,} times `true` | per step | processor time per step |"
     yield "|---|---|---|"
     for case in rows:
         yield f"| {case.name} | {case.median() / STEPS * 1000:.2f} ms | {case.median_cpu() / STEPS * 1000:.2f} ms |"
     yield f"| two `fdatasync` and two `sh -c true`, nothing else | {floor:.2f} ms | |"
     yield ""
-    yield ("A step of a workflow is two commits, each on the disk before it goes on, a shell, and a process that "
-           "answers for all that the shell starts.")
+    yield ("A workflow step consists of two commits, each on disk before the step goes on, a shell, and a process "
+           "that supervises everything the shell starts.")
 
 
 def step_ratio(runner, folder):
@@ -182,12 +182,12 @@ def table(runner, folder):
     shutil.rmtree(os.path.join(folder, "state"))
     found = sizes(runner, folder)
     yield ""
-    yield "| runs of three steps in the store | database | one more run |"
+    yield "| runs of three steps | database | per additional run |"
     yield "|---|---|---|"
     for count, size, more in zip(GROWTH, found, [None, *per_run(found)]):
         yield f"| {count:,} | {size / 1024:,.0f} KiB | {f'{more:,.0f} bytes' if more else '–'} |"
     yield ""
-    yield f"| among {GROWTH[-1]:,} runs | whole command |"
+    yield f"| with {GROWTH[-1]:,} runs | time of the command |"
     yield "|---|---|"
     for name, took in looks(runner, folder).items():
         yield f"| `workflow {name}` | {took:.1f} ms |"
