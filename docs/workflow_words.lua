@@ -45,8 +45,8 @@ M.process = {
 	{ "output_file", "path", "none", "write the output there on success, completely or not at all; output over 1 MiB fails the step" },
 	{ "idempotent", "boolean", "false", "it may safely run again after an interruption: see [in doubt](durability.md#in-doubt)" },
 	{ "side_effects", "`none`", "some", "it changes nothing, so it may also run again" },
-	{ "verify", "shell text", "none", "checks whether an interrupted step did its work: exit 0 for yes, 1 for no" },
-	{ "on_retry", "shell text", "none", "runs before each wait: see [the hook](retries.md#the-hook-on_retry)" },
+	{ "verify", "shell script", "none", "checks whether an interrupted step did its work: exit 0 for yes, 1 for no" },
+	{ "on_retry", "shell script", "none", "runs before each wait: see [the hook](retries.md#the-hook-on_retry)" },
 }
 
 M.kinds = {
