@@ -17,7 +17,7 @@
 #include "../common/xio.h"
 #include "../worker/cancel.h"
 
-#define LOCK "runner.ctx.lock"
+#define LOCK "runner.lock"
 #define POLL_MS 20
 #define STALE_TRIES 16
 
