@@ -19,7 +19,8 @@ struct embedded_chunk {
 	const unsigned char *bytes;
 	size_t size;
 };
-extern const struct embedded_chunk embedded_chunks[];
+extern const struct embedded_chunk embedded_chunks[]; /* by name */
+extern const size_t embedded_chunk_count;
 
 static const struct binding *bindings;
 static const char private_globals, private_loaded; /* their places in the registry */
@@ -29,12 +30,14 @@ static const char private_globals, private_loaded; /* their places in the regist
 
 /* --- a chunk --------------------------------------------------------------------- */
 
+static int compare_name(const void *name, const void *chunk)
+{
+	return strcmp(name, ((const struct embedded_chunk *)chunk)->name);
+}
+
 static const struct embedded_chunk *find_chunk(const char *name)
 {
-	for (const struct embedded_chunk *c = embedded_chunks; c->name; c++)
-		if (strcmp(c->name, name) == 0)
-			return c;
-	return NULL;
+	return bsearch(name, embedded_chunks, embedded_chunk_count, sizeof(*embedded_chunks), compare_name);
 }
 
 /* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
