@@ -27,6 +27,7 @@ static const char private_globals, private_loaded; /* their places in the regist
 
 #define PREFIX "runner."
 #define DATA "types." /* modules that are texts: lua/types */
+#define READ_BYTES 4096
 
 /* --- a chunk --------------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static void push_file(lua_State *L, const char *path)
 	if (!file)
 		luaL_error(L, "can't read %s", path);
 	luaL_buffinit(L, &b);
-	while ((n = fread(luaL_prepbuffer(&b), 1, LUAL_BUFFERSIZE, file)) > 0)
+	while ((n = fread(luaL_prepbuffsize(&b, READ_BYTES), 1, READ_BYTES, file)) > 0)
 		luaL_addsize(&b, n);
 	fclose(file);
 	luaL_pushresult(&b);
