@@ -35,7 +35,7 @@ LUA
 
 @test "RUNNER_LUA loads the library from disk, and only then" {
 	cp -r "$ROOT/lua" library
-	sed -i 's/^local function main()/local function main() io.stderr:write("from disk\\n")/' library/boot.lua
+	sed -i 's/^local PHASES = /io.stderr:write("from disk\\n") local PHASES = /' library/boot.lua
 	call RUNNER_LUA="$PWD/library" hello
 	assert_envelope
 	[[ $stderr == *"from disk"* ]]
