@@ -28,6 +28,20 @@ LUA
 	[ -z "$(find root -type f)" ]
 }
 
+@test "the README's commands name what is missing where nothing can be installed" {
+	local name verb
+	mkdir bin
+	for name in bash dirname grep id; do
+		ln -s "$(command -v $name)" bin/
+	done
+	for verb in demo check; do
+		status=0
+		env -i PATH="$PWD/bin" /usr/bin/env bash "$ROOT/.ci/make" $verb >out.txt 2>err.txt || status=$?
+		[ "$status" -eq 1 ]
+		grep -q '^These packages are missing (named as in Debian 12): gcc .*make' err.txt
+	done
+}
+
 @test "the manual page has no fault that mandoc knows" {
 	command -v mandoc >/dev/null || skip "no mandoc"
 	mandoc -T lint -W warning "$ROOT/docs/runner.1"
