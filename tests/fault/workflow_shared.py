@@ -5,25 +5,27 @@ workflow_shared.py MODE    one of the functions below whose names begin with "mo
 
 RUNNER names the binary.
 """
+import collections
 import json
-import os
-import random
-import shutil
 import sqlite3
 import sys
 import threading
 import time
 
 import harness
-from workflow_stage import Stage
+from workflow_stage import Stage, in_threads, skip_without_strace
 
 AT_ONCE = 20
 READERS = 3
 RESUMES = 3
 MOST_RESUMES = 12  # where a loaded machine starts them so late that they miss each other
 TOGETHER = 4
-MIGRATIONS = 40
 HELD = "LOCK_HELD"
+
+NOTHING = "name: no\ncommands:\n  - shell: 'true'\n"
+DATABASE_FILES = ("", "-journal", "-wal", "-shm")
+SCHEMA_CHANGES = "pwrite64 openat fdatasync unlink ftruncate".split()
+MOST_CHANGES = 500  # an endless loop otherwise, were no kill ever the last
 
 
 def answer(process):
@@ -164,40 +166,49 @@ def schema_of(path):
         db.close()
 
 
+def undisturbed_schema(stage):
+    """The schema that a run makes when nobody kills it."""
+    stage.fresh()
+    stage.write("no.yaml", NOTHING)
+    assert stage.call("run", "no.yaml")["ok"]
+    return schema_of(stage.path("state", "runner", "runs.db"))
+
+
+def killed_at(stage, call, n):
+    """A first run whose n-th `call` on the database's files is answered by a kill -9.
+
+    True when the kill came before the first run was committed: while the schema was made.
+    """
+    database = stage.path("state", "runner", "runs.db")
+    paths = [word for end in DATABASE_FILES for word in ("-P", database + end)]
+    stage.fresh()
+    stage.write("no.yaml", NOTHING)
+    process = stage.start("run", "no.yaml", before=(
+        "strace", "-f", "-qq", "-o", "/dev/null", *paths, "-e", f"trace=?{call}",
+        "-e", f"inject=?{call}:signal=SIGKILL:when={n}"))
+    killed = not answer(process)["ok"]
+    return killed and not stage.rows("SELECT 1 FROM runs")
+
+
 def mode_migration():
-    """A kill -9 of whoever makes the schema, at any instant: the next one makes it whole."""
-    source = random.Random(1)
-    with Stage("migration") as stage:
-        stage.fresh()
-        stage.write("no.yaml", "name: no\ncommands:\n  - shell: 'true'\n")
-        path = stage.path("state", "runner", "runs.db")
-        times = []
-        for _ in range(3):
-            shutil.rmtree(stage.path("state"), ignore_errors=True)
-            began = time.monotonic()
-            assert stage.call("run", "no.yaml")["ok"]
-            times.append(time.monotonic() - began)
-        usual, whole, half = min(times), schema_of(path), 0
-        for _ in range(MIGRATIONS):
-            shutil.rmtree(stage.path("state"))
-            process = stage.start("run", "no.yaml")
-            wait_for_file(path, usual)
-            time.sleep(source.uniform(0, usual / 4))
-            stage.kill_all()
-            process.communicate(timeout=60)
-            half += not stage.rows("SELECT 1 FROM runs")
+    """A kill -9 of whoever makes the schema, at each change to its files: the next one makes it whole."""
+    kills = collections.Counter()
+
+    def every(stage, call):
+        whole = undisturbed_schema(stage)
+        while killed_at(stage, call, kills[call] + 1):
+            kills[call] += 1
+            assert kills[call] < MOST_CHANGES, call
             assert stage.call("list")["ok"]
             assert stage.call("run", "no.yaml")["ok"]
-            assert schema_of(path) == whole
-        print(f"{MIGRATIONS} kills, {half} before the first run was committed")
-        assert half, "no kill hit a migration"
+            assert schema_of(stage.path("state", "runner", "runs.db")) == whole
 
-
-def wait_for_file(path, seconds):
-    until = time.monotonic() + seconds
-    while not os.path.exists(path) and time.monotonic() < until:
-        pass
+    in_threads(every, SCHEMA_CHANGES)
+    print("kills before the first run was committed:", dict(kills))
+    assert all(kills[call] for call in SCHEMA_CHANGES), f"a migration makes no such call: {kills}"
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "migration":
+        skip_without_strace()
     globals()["mode_" + sys.argv[1]]()
