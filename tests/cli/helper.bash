@@ -4,6 +4,7 @@
 #
 #   command_file NAME <<'LUA' …        writes commands/NAME.lua
 #   call ARGS…                         runs runner: $status, $stdout, $stderr, $elapsed_ms
+#   call_as USER ARGS…                 as call, as another user (where this is root)
 #   assert_envelope                    $stdout is exactly one valid envelope of $status
 #   until_true COMMAND…                waits until it succeeds
 #   field EXPR                         prints EXPR of the envelope `e` (Python)
@@ -70,10 +71,22 @@ call() {
 	done
 	local before=${EPOCHREALTIME/[.,]/}
 	status=0
-	env -i "${env[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null || status=$?
+	env -i "${env[@]}" "${AS_USER[@]}" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null || status=$?
 	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
 	stdout=$(<out.txt)
 	stderr=$(<err.txt)
+}
+
+# call_as USER ARGS…: call, with this user's number and no group but its own. It runs a copy
+# of the program: the checkout may lie below a directory that only root may enter.
+call_as() {
+	local AS_USER=(setpriv "--reuid=$1" "--regid=$1" --clear-groups) RUNNER=$RUNNER
+	shift
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." "$BATS_TEST_TMPDIR/../.." 2>/dev/null || true
+	install -m 755 "$RUNNER" "$BATS_TEST_TMPDIR/runner-for-all"
+	RUNNER=$BATS_TEST_TMPDIR/runner-for-all
+	"${AS_USER[@]}" test -x "$RUNNER" || skip "another user can't reach $RUNNER"
+	call "$@"
 }
 
 # answers STATUS ARGS…: the call has this status and a valid envelope

@@ -105,11 +105,7 @@ as_other_user() {
 		chmod -R u+w state
 		return
 	fi
-	setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$RUNNER" || skip "another user can't reach $RUNNER"
-	chmod 755 . .. ../.. 2>/dev/null || true
-	status=0
-	env -i "${CLEAN_ENV[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups "$RUNNER" "$@" \
-		>out.txt 2>err.txt </dev/null || status=$?
+	call_as 65534 "$@"
 }
 
 @test "a state directory that may not be written: PERMISSION_DENIED, and nothing runs" {

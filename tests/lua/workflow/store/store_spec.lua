@@ -532,17 +532,24 @@ describe("the store", function()
 			local db <close> = open()
 			db:create { id = "a", workflow = "w" }
 		end
-		local as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups "
-		if not os.execute(as_nobody .. "test -r tests/lua/init.lua -a -r $RUNNER_HOST_SO") then
+		-- a copy of the library, since the checkout may lie where nobody else may look
+		assert(os.execute(([[
+			copy=DIR/copy
+			mkdir -p $copy/tests/lua $copy/src/bindings && cp -r lua $copy/ &&
+			cp tests/lua/init.lua $copy/tests/lua/ && cp src/bindings/bindings.def $copy/src/bindings/ &&
+			cp "$RUNNER_HOST_SO" $copy/host.so && chmod -R a+rX $copy &&
+			chmod 755 DIR DIR/state DIR/state/runner && install -m 644 PATH PATH.readable]])
+			:gsub("DIR", dir):gsub("PATH", path)))
+		local as_nobody = ("cd %s/copy; RUNNER_HOST_SO=$PWD/host.so exec setpriv --reuid 65534 --regid 65534 --clear-groups "):format(dir)
+		if not os.execute("(" .. as_nobody .. "test -r host.so)") then
 			pending "another user can't be played here"
 			return
 		end
-		os.execute(("chmod 755 %s %s/state %s/state/runner; install -m 644 %s %s.readable"):format(dir, dir, dir, path, path))
 		local text = output_of(REPORT .. [[
 			report(store.open, { path = path })
 			report(store.open, { path = path:match "^(.*)/runner/" .. "/new/runs.db" })
 			report(store.open, { path = path, readonly = true })
-			print(#store.open { path = path .. ".readable", readonly = true }:list())]], "exec " .. as_nobody .. "LUA")
+			print(#store.open { path = path .. ".readable", readonly = true }:list())]], as_nobody .. "LUA")
 		local lines = {}
 		for line in text:gmatch "[^\n]+" do
 			lines[#lines + 1] = line
