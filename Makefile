@@ -6,6 +6,7 @@
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
 #   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
 #   make docs       renew the generated tables of docs/
+#   make check-bare demo and check, in a Debian 12 that has git and nothing else (as root)
 #
 # Local settings go to config.mak (CC = clang, CFLAGS += …).
 
@@ -88,6 +89,7 @@ check:
 	@.ci/deps build test
 	@+$(MAKE) -s -j all
 	@tests/run
+check-bare: ; @.ci/check-bare
 bench: all
 	@.ci/deps bench
 	@tests/bench/run --write docs/benchmarks.md
@@ -136,6 +138,6 @@ $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/envelope_check.c $(wildcard test
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.lua tests/fuzz/lua_target.c $(FUZZ_OBJS)
 	@$(FUZZ_LINK) -DTARGET='"$*"' tests/fuzz/lua_target.c $(FUZZ_OBJS) $(LIBS)
 
-.PHONY: all debug sanitize clang install uninstall clean deps demo check bench docs unit testhost tidy \
+.PHONY: all debug sanitize clang install uninstall clean deps demo check check-bare bench docs unit testhost tidy \
         fuzz fuzzers coverage
 -include $(OBJS:.o=.d) $(UNIT:=.d)
