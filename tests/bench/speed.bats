@@ -3,7 +3,7 @@
 # measured in turn, the best of six tries. tests/bench/run measures the same in
 # detail; the budget of bytecode stands in borders.bats.
 
-load ../cli/helper
+load ../cli/lib/helper
 
 MEASURE=$ROOT/tests/bench/measure.py
 

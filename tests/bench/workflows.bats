@@ -2,7 +2,7 @@
 # What workflows cost, loosely enough for a busy machine (workflows.py measures; the page
 # of benchmarks has the figures themselves).
 
-load ../cli/helper
+load ../cli/lib/helper
 
 MEASURE=$ROOT/tests/bench/workflows.py
 

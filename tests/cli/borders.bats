@@ -3,7 +3,7 @@
 # what the top level holds, how much Lua a plain run loads. Which room may use which is
 # tested in tests/lua/borders_spec.lua.
 
-load helper
+load lib/helper
 
 prepare() {
 	cd "$ROOT" || return 1

@@ -2,7 +2,7 @@
 # The build's products: one self-contained executable, an install, a library that
 # can be read from disk, and a build that keeps to POSIX.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file hello <<'LUA'

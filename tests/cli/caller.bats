@@ -2,7 +2,7 @@
 # What the caller's process hands us: descriptors, signals, children, a terminal
 # that is not there. The answer is the same.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file hello <<'LUA'
@@ -18,7 +18,7 @@ LUA
 
 # Run under python with the given preparation of the calling process.
 from_caller() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 600 python3 "$ROOT/tests/cli/caller.py" "$@"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 600 python3 "$ROOT/tests/cli/lib/caller.py" "$@"
 }
 
 @test "each of fds 0, 1 and 2 closed, in every combination" {

@@ -2,7 +2,7 @@
 # What the methods of ctx do with odd arguments: a slip of the script is told with its
 # line and what to write; nothing gets lost in silence.
 
-load helper
+load lib/helper
 
 # raises NEEDLE <<<CODE: the body ends as INTERNAL_ERROR at its own line
 raises() {

@@ -2,8 +2,8 @@
 # Where commands are found, and what authors may write into their files and into
 # runner.lua: every mistake names the file, the key and what to write.
 
-load helper
-load input
+load lib/helper
+load lib/input
 
 # --- where commands are found -----------------------------------------------------------
 

@@ -2,7 +2,7 @@
 # deploy, rollback, releases and health, as commands/ ships them, on plain directories.
 # A real web server stands behind them in nginx.bats; kills are in tests/fault.
 
-load deploy
+load lib/deploy
 
 @test "a first deploy makes the source live and says what it did" {
 	deploy

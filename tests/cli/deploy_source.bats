@@ -2,7 +2,7 @@
 # What deploy takes as a source and what it refuses: archives and trees that lead out
 # of themselves, broken ones, odd modes.
 
-load deploy
+load lib/deploy
 
 @test "a missing source is NOT_FOUND, any other file a failed precondition" {
 	call deploy --target prod nowhere

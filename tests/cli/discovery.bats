@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # discovery: which commands there are, and what a shell may offer next.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file deploy <<'LUA'

@@ -2,15 +2,15 @@
 # The documentation is true: its examples print what they say, its tables, names and
 # links are those of the source, and the schema is the one that the program keeps.
 
-load helper
+load lib/helper
 
 check() {
-	python3 "$ROOT/tests/cli/docs.py" "$@"
+	python3 "$ROOT/tests/cli/lib/docs.py" "$@"
 }
 
 # (once more where it fails: some examples show limits, which a machine that stands still misses)
 run_examples() {
-	RUNNER=$RUNNER python3 "$ROOT/tests/cli/docs_run.py" "$@"
+	RUNNER=$RUNNER python3 "$ROOT/tests/cli/lib/docs_run.py" "$@"
 }
 
 # page NAME <<'MD': a page of this test's own.
@@ -150,5 +150,5 @@ MD
 }
 
 @test "the envelope's schema refuses what an envelope may not be" {
-	python3 "$ROOT/tests/cli/schema_refuses.py"
+	python3 "$ROOT/tests/cli/lib/schema_refuses.py"
 }

@@ -2,7 +2,7 @@
 # help: text where a person reads it, an envelope where a program does, and nothing
 # that a broken file could spoil.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file deploy <<'LUA'

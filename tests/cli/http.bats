@@ -2,7 +2,7 @@
 # ctx:http inside a real run: limits, signals, hints and a missing library, as
 # the caller sees them. What a request is, http_spec.lua tests.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file get <<-'LUA'

@@ -2,8 +2,8 @@
 # What comes in from outside: words, flags, values, files. Bad input gets a clear
 # answer with the next step, and nothing is touched.
 
-load helper
-load input
+load lib/helper
+load lib/input
 
 # --- words -------------------------------------------------------------------------
 

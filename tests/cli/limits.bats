@@ -2,7 +2,7 @@
 # Limits and retries: where each value comes from, what --plan promises, and that the
 # run then keeps it.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_of busy '' <<<'ctx:fail("UNAVAILABLE", "503")'

@@ -3,7 +3,7 @@
 # worker and all that it starts, told in the envelope, nothing left alive. Most
 # tests run twice: where we may make cgroups, and as a user who may not.
 
-load helper
+load lib/helper
 
 # cgroup v2 as our own processes see it, where new groups can be made here
 cgroup_site() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # lint: every problem and every doubt, each with its place and what to write.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file good <<'LUA'

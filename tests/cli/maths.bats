@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The mathematics library comes when a script computes: nobody notices but the clock.
 
-load helper
+load lib/helper
 
 # maps: which libraries a script's own process has.
 maps() {

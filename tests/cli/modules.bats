@@ -2,7 +2,7 @@
 # C modules in scripts: Debian's own load and work, and a hostile one can't reach
 # the supervisor.
 
-load helper
+load lib/helper
 
 prepare() {
 	if [ ! -e "$BATS_FILE_TMPDIR/misbehave.so" ]; then

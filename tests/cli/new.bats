@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # new: the file that it writes loads, lints clean and runs; nothing is overwritten.
 
-load helper
+load lib/helper
 
 @test "a new command loads, lints clean and runs as its example says" {
 	call new hello

@@ -3,7 +3,7 @@
 # target's `current`; its /health is sick while a file of the release or of the
 # test says so.
 
-load helper
+load lib/helper
 
 prepare() {
 	command -v nginx >/dev/null || skip "nginx is not installed"
@@ -120,7 +120,7 @@ deploy() {
 
 @test "visitors see the old release or the new one, never an error, while ten deploys go by" {
 	deploy
-	python3 "$ROOT/tests/cli/watch_site.py" "$url/" "$PWD/enough" >seen.txt 3>&- &
+	python3 "$ROOT/tests/cli/lib/watch_site.py" "$url/" "$PWD/enough" >seen.txt 3>&- &
 	local watcher=$! round
 	until_true [ -e enough.begun ]
 	for round in first second third fourth fifth; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # Flags about the output: --format, --output, --quiet, --verbose, --warnings-as-errors.
 
-load helper
-load input
+load lib/helper
+load lib/input
 
 rows_command() {
 	command_file rows <<'LUA'

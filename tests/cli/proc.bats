@@ -2,7 +2,7 @@
 # ctx:run, ctx:spawn and ctx:pipeline inside a real run: limits, Ctrl+C, the end
 # of the attempt. What they return is tested in tests/lua/ctx/proc_spec.lua.
 
-load helper
+load lib/helper
 
 @test "a limit ends ctx:run at once and the tree with it" {
 	body nap <<'LUA'

@@ -2,7 +2,7 @@
 # Workers that misbehave: one valid envelope, the right code, in time, nothing left
 # alive (docs/design.md#ending-a-run).
 
-load helper
+load lib/helper
 
 @test "a worker killed by any signal answers COMMAND_CRASHED with that signal" {
 	body die 'args = { { "signal", "string", positional = true, required = true } },' <<'LUA'

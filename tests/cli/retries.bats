@@ -2,7 +2,7 @@
 # Retries as the caller meets them: which failures, how long the wait, what the next
 # attempt knows, what the envelope and stderr tell.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_of busy '' <<<'ctx:fail("UNAVAILABLE", "503")'

@@ -2,7 +2,7 @@
 # The scheduler of workflows inside a real run: Ctrl+C, limits, a worker that is
 # killed. What its functions return is tested in tests/lua/task/scheduler_spec.lua.
 
-load helper
+load lib/helper
 
 # scheduled NAME <<'LUA': a command whose run is the given body as a task; cleanup
 # writes what became of the processes to `abandoned`.

@@ -2,7 +2,7 @@
 # The wire formats and acceptance criteria of the source documents (REQ-C-014,
 # REQ-F-012, REQ-F-078, §19: docs/design.md#sources), produced by real commands.
 
-load helper
+load lib/helper
 
 prepare() {
 	command_file deploy <<'LUA'
@@ -278,5 +278,5 @@ LUA
 }
 
 @test "§19: the agent's loop works against our commands as it stands" {
-	RUNNER=$RUNNER python3 "$ROOT/tests/cli/agent_loop.py"
+	RUNNER=$RUNNER python3 "$ROOT/tests/cli/lib/agent_loop.py"
 }

@@ -2,7 +2,7 @@
 # SQLite inside a real run: what a signal does to a wait and to a transaction, what a
 # missing library looks like, and that other commands don't pay for it.
 
-load helper
+load lib/helper
 
 # sql STATEMENT: the first column of its first row, as another process sees it.
 sql() {

@@ -3,10 +3,10 @@
 # A pty by terminal.py where runner stands alone; tmux with an interactive bash where
 # job control is at work.
 
-load helper
+load lib/helper
 
 on_terminal() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/terminal.py" "$1"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/terminal.py" "$1"
 	assert_no_process_left
 }
 

@@ -2,7 +2,7 @@
 # One thread in each process: nothing of ours is shared, so nothing of ours can race
 # (and ThreadSanitizer has nothing to look at). The one exception is a library's own.
 
-load helper
+load lib/helper
 
 @test "the executable, its libraries inside, imports nothing that makes a thread" {
 	[ -z "${ASAN_OPTIONS:-}" ] || skip "a sanitizer brings its own"

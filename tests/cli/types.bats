@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # types: an editor learns the script API; what else is in .luarc.json stays.
 
-load helper
+load lib/helper
 
 @test "the types and .luarc.json are written, again is a no-op" {
 	call types

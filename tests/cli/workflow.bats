@@ -2,7 +2,7 @@
 # Workflows as a user meets them: the commands, what they answer, and what they say of a
 # file or of arguments that are wrong.
 
-load workflow
+load lib/workflow
 
 three_steps() {
 	workflow three <<-'YAML'

@@ -2,7 +2,7 @@
 # A run that was killed in the middle of a step: has the step done its work? Only the user,
 # a verify command or the file may say so; what had completed is never run again.
 
-load workflow
+load lib/workflow
 
 @test "a step killed in the middle is in doubt: resume stops with STEP_IN_DOUBT and runs nothing" {
 	three

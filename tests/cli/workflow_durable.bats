@@ -2,7 +2,7 @@
 # A run that was interrupted or that failed, and how it goes on: no completed step is lost,
 # none runs twice.
 
-load workflow
+load lib/workflow
 
 # --- Ctrl+C ---------------------------------------------------------------------------
 
@@ -311,8 +311,8 @@ library() {
 	local first=$pid
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow resume "$id" >second.txt 2>/dev/null </dev/null || status=$?
 	[ "$status" -eq 4 ]
-	python3 "$ROOT/tests/cli/envelope.py" check 4 second.txt
-	python3 "$ROOT/tests/cli/envelope.py" expect 'e.error.code == "LOCK_HELD" and isinstance(e.error.context.owner_pid, int) and e.error.side_effects == "none"' second.txt
+	python3 "$ROOT/tests/cli/lib/envelope.py" check 4 second.txt
+	python3 "$ROOT/tests/cli/lib/envelope.py" expect 'e.error.code == "LOCK_HELD" and isinstance(e.error.context.owner_pid, int) and e.error.side_effects == "none"' second.txt
 	touch go
 	pid=$first
 	finish

@@ -3,7 +3,7 @@
 # for claude behaves from a script, delays are the spec's own in `plan` and scaled down
 # where they are waited for.
 
-load workflow
+load lib/workflow
 
 # --- error classification -------------------------------------------------------------
 

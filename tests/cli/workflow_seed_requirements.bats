@@ -2,7 +2,7 @@
 # The requirements of Spec 185, its own tests and its own file, as workflow_seed.bats does
 # it for the acceptance criteria.
 
-load workflow
+load lib/workflow
 
 # case_of PROMPT CODE ATTEMPTS TURN: what the stand-in does there, and what must be made of it
 case_of() {

@@ -2,7 +2,7 @@
 # What a step may be and what follows it: loops, steps side by side, failures, retries,
 # hooks, limits, and processes that are gone when it is over.
 
-load workflow
+load lib/workflow
 
 # --- loops and sides ------------------------------------------------------------------
 

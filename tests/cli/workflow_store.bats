@@ -2,7 +2,7 @@
 # A run that is cancelled, and a store that refuses: unwritable, corrupted, too new, full,
 # deleted. The error says what to do, and nothing is lost.
 
-load workflow
+load lib/workflow
 
 # --- cancel ---------------------------------------------------------------------------
 
@@ -13,7 +13,7 @@ load workflow
 	local id
 	id=$(run_id)
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$id" >cancel.txt 2>/dev/null </dev/null
-	python3 "$ROOT/tests/cli/envelope.py" check 0 cancel.txt
+	python3 "$ROOT/tests/cli/lib/envelope.py" check 0 cancel.txt
 	finish
 	envelope 143
 	assert_no_process_left
@@ -33,7 +33,7 @@ load workflow
 		begin workflow run $name.yaml
 		[ $name = deaf ] && until_true [ -e began ] || until_true grep -q retry.wait err.txt
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$(run_id)" >cancel.txt 2>/dev/null </dev/null
-		python3 "$ROOT/tests/cli/envelope.py" expect 'e.data.state == "cancelled" and e.data.before == "running"' cancel.txt
+		python3 "$ROOT/tests/cli/lib/envelope.py" expect 'e.data.state == "cancelled" and e.data.before == "running"' cancel.txt
 		finish
 		envelope 143
 		assert_no_process_left
@@ -50,7 +50,7 @@ load workflow
 	kill -TSTP "$pid"
 	until_true grep -q '^State:.T' "/proc/$pid/status"
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$(run_id)" >cancel.txt 2>/dev/null </dev/null
-	python3 "$ROOT/tests/cli/envelope.py" check 0 cancel.txt
+	python3 "$ROOT/tests/cli/lib/envelope.py" check 0 cancel.txt
 	finish
 	envelope 143
 	assert_no_process_left
@@ -179,9 +179,9 @@ as_other_user() {
 	expect 'e.error.code == "RESOURCE_EXHAUSTED" and "space" in e.error.message'
 	# the identical call would begin another run
 	expect 'e.error.retryable is False and e.error.side_effects == "partial" and e.data.state == "interrupted"'
-	python3 "$ROOT/tests/cli/envelope.py" expect 'e.ok and e.data[0].state in ("interrupted", "failed")' list.txt
+	python3 "$ROOT/tests/cli/lib/envelope.py" expect 'e.ok and e.data[0].state in ("interrupted", "failed")' list.txt
 	[ "$(<resumed.status)" -eq 0 ]
-	python3 "$ROOT/tests/cli/envelope.py" expect 'e.data.state == "completed"' resumed.txt
+	python3 "$ROOT/tests/cli/lib/envelope.py" expect 'e.data.state == "completed"' resumed.txt
 	[ "$(sort -u effects | tr '\n' ' ')" = '3 4 5 6 7 8 9 one two ' ]
 	[ "$(grep -c one effects)" -eq 1 ]
 }

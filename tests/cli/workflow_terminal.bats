@@ -2,10 +2,10 @@
 # A person watches a workflow: live progress, a countdown while it waits, Ctrl+C. A pty by
 # workflow_terminal.py; tmux for what is on the screen in the end.
 
-load workflow
+load lib/workflow
 
 on_terminal() {
-	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/workflow_terminal.py" "$1"
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/workflow_terminal.py" "$1"
 	assert_no_process_left
 }
 

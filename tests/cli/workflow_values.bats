@@ -2,7 +2,7 @@
 # What becomes of values in a workflow: variables, environments, secrets, outputs,
 # conditions. None of them runs, none of the secrets is seen.
 
-load workflow
+load lib/workflow
 
 # --- values and secrets ---------------------------------------------------------------
 

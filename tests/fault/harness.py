@@ -21,7 +21,7 @@ JOBS = max(2, int(os.environ.get("JOBS", os.cpu_count() or 2)))
 SANITIZED = "ASAN_OPTIONS" in os.environ
 PR_SET_CHILD_SUBREAPER = 36
 
-sys.path.insert(0, str(ROOT / "tests" / "cli"))
+sys.path.insert(0, str(ROOT / "tests" / "cli" / "lib"))
 import envelope  # noqa: E402  pylint: disable=wrong-import-position
 
 

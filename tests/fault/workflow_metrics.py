@@ -41,7 +41,7 @@ class Standin(Stage):
     def __init__(self):
         super().__init__("metrics")
         os.makedirs(self.path("bin"))
-        os.symlink(harness.ROOT / "tests" / "cli" / "claude_standin", self.path("bin", "claude"))
+        os.symlink(harness.ROOT / "tests" / "cli" / "lib" / "claude_standin", self.path("bin", "claude"))
         os.makedirs(self.path("claude", "turns"))
         self.env["PATH"] = self.path("bin") + ":" + self.env["PATH"]
 

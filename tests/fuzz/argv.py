@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tests" / "cli"))
+sys.path.insert(0, str(ROOT / "tests" / "cli" / "lib"))
 import envelope  # noqa: E402
 
 RUNNER = os.path.abspath(os.environ.get("RUNNER", ROOT / "build" / "runner"))

@@ -7,8 +7,8 @@
 #   messages EVENT              what the JSON lines on stderr say: "" or retry.failed …
 #   begin ARGS… ; finish        a run in the background: $pid; then as after call
 
-# shellcheck source=tests/cli/helper.bash
-load helper
+# shellcheck source=tests/cli/lib/helper.bash
+load lib/helper
 
 # what a stand-in does that meets a server in trouble
 SERVER_ERROR='complain "API Error: 500 Internal Server Error"; exit 1'
@@ -22,7 +22,7 @@ setup_file() {
 
 prepare() {
 	mkdir -p bin claude/turns claude/calls
-	ln -s "$ROOT/tests/cli/claude_standin" bin/claude
+	ln -s "$ROOT/tests/cli/lib/claude_standin" bin/claude
 	CLEAN_ENV+=(PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/state")
 	turns 'echo done'
 }
@@ -58,7 +58,7 @@ waited() {
 }
 
 messages() {
-	python3 "$ROOT/tests/cli/workflow_lines.py" "$1" err.txt
+	python3 "$ROOT/tests/cli/lib/workflow_lines.py" "$1" err.txt
 }
 
 # attempted: "claude" lines only, which Spec 185 words (AC6, docs/design.md#workflow-logs)

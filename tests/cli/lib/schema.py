@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", ".."))
 ENVELOPE = os.path.join(ROOT, "docs", "schema", "envelope.json")
 
 TYPES = {

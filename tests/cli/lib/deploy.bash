@@ -1,8 +1,8 @@
 # deploy.bash: a project with three targets that are plain directories, for the tests
 # of deploy, rollback and releases.
 
-# shellcheck source=tests/cli/helper.bash
-load helper
+# shellcheck source=tests/cli/lib/helper.bash
+load lib/helper
 
 prepare() {
 	cat >runner.lua <<LUA

@@ -10,7 +10,7 @@
 #   field EXPR                         prints EXPR of the envelope `e` (Python)
 #   expect EXPR                        EXPR holds for the envelope `e`
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 RUNNER=${RUNNER:-$ROOT/build/runner}
 # what a caller's environment may hold without changing what is tested
 # (the token finds this test's processes from outside, in /proc)
@@ -170,7 +170,7 @@ setup_file() {
 serve_envelopes() {
 	ASK=$BATS_FILE_TMPDIR/ask ANSWER=$BATS_FILE_TMPDIR/answer
 	mkfifo "$ASK" "$ANSWER"
-	python3 "$ROOT/tests/cli/envelope.py" serve "$ASK" "$ANSWER" </dev/null >/dev/null 2>&1 3>&- &
+	python3 "$ROOT/tests/cli/lib/envelope.py" serve "$ASK" "$ANSWER" </dev/null >/dev/null 2>&1 3>&- &
 	SERVER=$!
 	export ASK ANSWER SERVER BATS_NO_PARALLELIZE_WITHIN_FILE=true
 }
@@ -193,7 +193,7 @@ ask_envelope() {
 		} 1<>"$ASK" <>"$ANSWER"
 	fi
 	if [ "$answered" != "$id" ]; then
-		python3 "$ROOT/tests/cli/envelope.py" "$1" "$2" out.txt
+		python3 "$ROOT/tests/cli/lib/envelope.py" "$1" "$2" out.txt
 		return
 	fi
 	printf '%s' "$text"
