@@ -1,7 +1,7 @@
 /*
  * embed.c: a build tool. Compiles Lua files to chunks and writes them as one C
- * table. Lines and the names of functions are kept, so that tracebacks tell them;
- * names of local variables, a third of all strings to load, are not.
+ * table. Lines and the names of functions are kept, since tracebacks show them;
+ * names of local variables and upvalues, half of all strings to load, are not.
  *
  *   embed OUT.c lua/boot.lua lua/commands/help.lua …
  *
@@ -75,15 +75,16 @@ static void copy_constant(struct chunk *c)
 		copy_string(c);
 }
 
-static void skip_local_names(struct chunk *c)
+/* A list of names, each with `sizes` numbers behind it, becomes an empty one. */
+static void skip_names(struct chunk *c, int sizes)
 {
 	static const unsigned char none = 0x80;
 	struct chunk unseen = { c->at, NULL };
 
 	for (size_t n = copy_size(&unseen); n > 0; n--) {
 		copy_string(&unseen);
-		copy_size(&unseen);
-		copy_size(&unseen);
+		for (int i = 0; i < sizes; i++)
+			copy_size(&unseen);
 	}
 	c->at = unseen.at;
 	write_bytes(c->sink, &none, 1);
@@ -104,9 +105,8 @@ static void copy_function(struct chunk *c)
 	copy_bytes(c, copy_size(c)); /* line steps */
 	for (size_t n = 2 * copy_size(c); n > 0; n--)
 		copy_size(c); /* absolute lines */
-	skip_local_names(c);
-	for (size_t n = copy_size(c); n > 0; n--)
-		copy_string(c); /* names of upvalues */
+	skip_names(c, 2); /* local variables, and where each is in scope */
+	skip_names(c, 0); /* upvalues */
 }
 
 /* --- the table ------------------------------------------------------------------------ */
