@@ -49,7 +49,7 @@ LUA
 
 @test "RUNNER_LUA loads the library from disk, and only then" {
 	cp -r "$ROOT/lua" library
-	sed -i 's/^local PHASES = /io.stderr:write("from disk\\n") local PHASES = /' library/boot.lua
+	sed -i '1i io.stderr:write("from disk\\n")' library/boot.lua
 	call RUNNER_LUA="$PWD/library" hello
 	assert_envelope
 	[[ $stderr == *"from disk"* ]]
