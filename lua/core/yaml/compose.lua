@@ -1,6 +1,6 @@
 -- compose: the events of libyaml → nodes (lua/core/yaml/parser.lua has their shape). It
--- bounds depth and what aliases repeat, merges <<, and tells keys that are there
--- twice. What a scalar means is lua/core/yaml/scalar.lua's. Pure.
+-- limits depth and the expansion of aliases, merges <<, and reports duplicate keys.
+-- What a scalar means is lua/core/yaml/scalar.lua's. Pure.
 
 local scalar = require "runner.core.yaml.scalar"
 local messages = require "runner.core.yaml.messages"
@@ -18,14 +18,14 @@ local function place(event)
 	return mark.line + 1, mark.column + 1
 end
 
--- The text can't be read any further.
+-- Parsing can't continue.
 local function refuse(event, message, ...)
 	local line, column = place(event)
 	error({ yaml = { line = line, column = column, message = message:format(...) } }, 0)
 end
 
--- The text can be read on.
-function Composer:complain(at, message, ...)
+-- Parsing continues.
+function Composer:report(at, message, ...)
 	self.problems[#self.problems + 1] = { line = at.line, column = at.column, message = message:format(...) }
 end
 
@@ -40,15 +40,15 @@ local function count(node, child)
 	node.height = math.max(node.height, child.height + 1)
 end
 
--- Called for every scalar: what stands behind a NUL would be lost without a word.
+-- Called for every scalar: what follows a NUL would be lost silently.
 function Composer:refuse_nul(event)
 	if self.escapes and event.style == "DOUBLE_QUOTED" and messages.holds_nul(self.escapes, event) then
 		local line, column = place(event)
-		self:complain({ line = line, column = column }, "an escape for the NUL byte, which no text can hold: remove it")
+		self:report({ line = line, column = column }, "an escape for the NUL byte, which no string can contain: remove it")
 	end
 end
 
--- Does the text stand in its line as it is, so that a place in it can be told?
+-- Is the text on its line exactly as written, so that an offset in it is a column?
 local function is_exact(event)
 	local from, to = event.start_mark, event.end_mark
 	local quotes = event.style == "PLAIN" and 0 or 2
@@ -61,7 +61,7 @@ function Composer:scalar(event)
 	node.text, node.style, node.exact = event.value, event.style, is_exact(event)
 	node.kind, node.value = scalar.resolve(event.value, event.style == "PLAIN", event.tag)
 	if not node.kind then
-		self:complain(node, "tag %s does not fit %q: leave it out", event.tag:gsub("^tag:yaml.org,2002:", "!!"), node.text)
+		self:report(node, "tag %s does not match %q: remove it", event.tag:gsub("^tag:yaml.org,2002:", "!!"), node.text)
 		node.kind, node.value = "text", node.text
 	end
 	return node
@@ -71,15 +71,15 @@ function Composer:alias(event, depth)
 	local name = event.anchor
 	local node = self.anchors[name]
 	if node == nil then
-		refuse(event, "alias *%s: there is no anchor &%s before it", name, name)
+		refuse(event, "alias *%s: no anchor &%s comes before it", name, name)
 	elseif node == false then
-		refuse(event, "alias *%s stands inside its own anchor", name)
+		refuse(event, "alias *%s is inside its own anchor", name)
 	elseif depth + node.height > MAX_DEPTH then
 		refuse(event, "nested more than %d levels deep", MAX_DEPTH)
 	end
 	self.repeated = self.repeated + node.size
 	if self.repeated > MAX_REPEATED then
-		refuse(event, "aliases repeat more than %d values", MAX_REPEATED)
+		refuse(event, "aliases expand to more than %d values", MAX_REPEATED)
 	end
 	return node
 end
@@ -105,7 +105,7 @@ function Composer:merge(node, from, at)
 			self:merge(node, item, at)
 		end
 	elseif from.kind ~= "map" then
-		self:complain(at, "<< merges maps: write << : *anchor, or a list of such aliases")
+		self:report(at, "<< merges maps: write <<: *anchor, or a list of such aliases")
 	else
 		for _, entry in ipairs(from.entries) do
 			if not node.keys[entry.key] then
@@ -127,7 +127,7 @@ function Composer:key(event, depth)
 	local node = self:node(event, depth)
 	local line, column = place(event)
 	if not node.text then
-		self:complain({ line = line, column = column }, "a key is a text, not a %s", node.kind)
+		self:report({ line = line, column = column }, "a key must be a string, not a %s", node.kind)
 	end
 	return { key = node.text or "", line = line, column = column }
 end
@@ -138,7 +138,7 @@ function Composer:entry(node, entry, merged)
 		entry.merges = nil
 		merged[#merged + 1] = entry
 	elseif before then
-		self:complain(entry, "key '%s' is there twice: the first is in line %d", entry.key, before.line)
+		self:report(entry, "duplicate key '%s': the first is on line %d", entry.key, before.line)
 	else
 		node.entries[#node.entries + 1] = entry
 		node.keys[entry.key] = entry
@@ -178,7 +178,7 @@ function Composer:node(event, depth)
 		refuse(event, "nested more than %d levels deep", MAX_DEPTH)
 	elseif event.tag and event.type ~= "SCALAR" and PLAIN_TAGS[event.tag] ~= event.type and event.tag ~= "!" then
 		local line, column = place(event)
-		self:complain({ line = line, column = column }, "tag %s is not known: leave it out", event.tag)
+		self:report({ line = line, column = column }, "unknown tag %s: remove it", event.tag)
 	end
 	local anchor = event.type ~= "ALIAS" and event.anchor
 	if anchor then
@@ -202,15 +202,15 @@ function Composer:document()
 	self.next()
 	event = self.next()
 	if event.type ~= "STREAM_END" then
-		refuse(event, "a second document begins here: write one document per file, and leave this '---' out")
+		refuse(event, "a second document starts here: keep one document per file, and remove this '---'")
 	end
 	return root
 end
 
----Read the one document of a stream. Raises { yaml = problem } where it can't go
----on; libyaml raises a text.
+---Read the one document of a stream. Raises { yaml = problem } where it can't
+---continue; libyaml raises a string.
 ---@param next_event fun(): table
----@param problems runner.yaml.Problem[] what it passes over is added
+---@param problems runner.yaml.Problem[] problems that don't stop the parser are added
 ---@param text string that is read
 ---@return runner.yaml.Node
 function M.compose(next_event, problems, text)

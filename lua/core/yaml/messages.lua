@@ -1,37 +1,37 @@
--- messages: the words for a text that is not YAML, and the look for bytes that
--- never are. libyaml says what its scanner met; here stands what the author can do.
+-- messages: the messages for invalid YAML, and the check for bytes that YAML never
+-- allows. libyaml reports what its scanner met; these say what the author can do.
 
 local M = {}
 
--- What it says, what we say, and whether its place is where the construct began
--- ("context") instead of where the scanner gave up. First match wins.
+-- libyaml's message, ours, and whether to report the place where the construct began
+-- ("context") rather than where the scanner gave up. First match wins.
 local WORDS = {
-	{ "found unexpected end of stream", "a quote that is opened here is never closed", "context" },
-	{ "found unexpected document indicator", "a quote that is opened here is never closed", "context" },
+	{ "found unexpected end of stream", "this quote is never closed", "context" },
+	{ "found unexpected document indicator", "this quote is never closed", "context" },
 	{ "found unknown escape character",
-		'an unknown escape in a "double-quoted" text: write \\\\ for a backslash, or use single quotes' },
-	{ "hexdecimal number", 'an escape such as \\x41 or \\u00e9 in a "double-quoted" text lacks hexadecimal digits' },
-	{ "invalid Unicode character escape", "an escape names a character that does not exist" },
-	{ "found a tab character", "a tab in the indentation: YAML is indented by spaces" },
+		'unknown escape in a "double-quoted" string: write \\\\ for a backslash, or use single quotes' },
+	{ "hexdecimal number", 'an escape such as \\x41 or \\u00e9 in a "double-quoted" string needs more hex digits' },
+	{ "invalid Unicode character escape", "this escape names a character that does not exist" },
+	{ "found a tab character", "tab in the indentation: YAML is indented with spaces" },
 	{ "mapping values are not allowed",
-		"a ':' where no key can stand: correct the indentation, or put a text that holds ': ' in quotes" },
-	{ "mapping keys are not allowed", "a '?' where no key can stand: put the text in quotes" },
-	{ "block sequence entries are not allowed", "a '- ' where no list can begin: begin the list on a line of its own" },
-	{ "could not find expected ':'", "a key without its ':', or a line with the wrong indentation" },
+		"unexpected ':': fix the indentation, or quote a string that contains ': '" },
+	{ "mapping keys are not allowed", "unexpected '?': quote the string" },
+	{ "block sequence entries are not allowed", "a list can't start here: start it on its own line" },
+	{ "could not find expected ':'", "missing ':' after a key, or wrong indentation" },
 	{ "did not find expected key",
-		"the indentation does not fit: this line belongs neither to the keys above it nor to the value of the last one" },
+		"wrong indentation: this line belongs neither to the keys above it nor to the value of the last one" },
 	{ "did not find expected '-' indicator",
-		"the indentation does not fit: a list goes on with '- ' in the column in which it began" },
-	{ "expected ',' or ']'", "a list that is opened by '[' goes on with ',' or ends with ']'" },
-	{ "expected ',' or '}'", "a map that is opened by '{' goes on with ',' or ends with '}'" },
-	{ "did not find expected node content", "a value is missing here, or a '[' or '{' is not closed" },
+		"wrong indentation: every '- ' of a list starts in the same column" },
+	{ "expected ',' or ']'", "expected ',' or ']' in a list opened with '['" },
+	{ "expected ',' or '}'", "expected ',' or '}' in a map opened with '{'" },
+	{ "did not find expected node content", "missing value, or unclosed '[' or '{'" },
 	{ "did not find expected <document start>",
-		"this line does not belong to what stands before it: correct its indentation, or remove it" },
-	{ "expected comment or line break", "'|' and '>' end their line: the text begins on the next one, indented" },
-	{ "indentation indicator equal to 0", "the digit behind '|' or '>' is from 1 to 9" },
-	{ "alphabetic or numeric character", "an anchor '&' or alias '*' needs a name; put a text that begins with it in quotes" },
-	{ "undefined tag handle", "a text that begins with '!' is a tag in YAML: put it in quotes" },
-	{ "incompatible YAML document", "this version of YAML is not known: leave the %YAML line out" },
+		"this line does not belong to anything above it: fix its indentation, or remove it" },
+	{ "expected comment or line break", "nothing may follow '|' or '>' on its line: the text starts on the next one, indented" },
+	{ "indentation indicator equal to 0", "the digit after '|' or '>' must be from 1 to 9" },
+	{ "alphabetic or numeric character", "an anchor '&' or alias '*' needs a name; quote a string that starts with one" },
+	{ "undefined tag handle", "a string that starts with '!' is a YAML tag: quote it" },
+	{ "incompatible YAML document", "unsupported YAML version: remove the %YAML line" },
 }
 
 local function line_of(text, wanted)
@@ -45,15 +45,15 @@ local function line_of(text, wanted)
 	return ""
 end
 
--- A character that can't begin a value: a tab in the indentation, else one that YAML reserves.
+-- A character that can't start a value: a tab in the indentation, else one that YAML reserves.
 local function odd_character(text, line, column)
 	local source = line_of(text, line)
 	local start = utf8.offset(source, column)
 	local c = start and source:match(utf8.charpattern, start) or ""
 	if c == "\t" then
-		return "a tab in the indentation: YAML is indented by spaces"
+		return "tab in the indentation: YAML is indented with spaces"
 	end
-	return ("a text can't begin with '%s': put it in quotes"):format(c)
+	return ("a string can't start with '%s': quote it"):format(c)
 end
 
 local function words(problem, text, line, column)
@@ -65,10 +65,10 @@ local function words(problem, text, line, column)
 			return row[2], row[3] == "context"
 		end
 	end
-	return "not YAML: " .. problem
+	return "invalid YAML: " .. problem
 end
 
----What libyaml's message means: a problem with its place; nil when it is no
+---What libyaml's message means: a problem with its place; nil when it isn't a
 ---message of the parser.
 ---@param message any as it was raised
 ---@param text string
@@ -110,12 +110,12 @@ end
 
 local FORBIDDEN = { "[\0-\8\11\12\14-\31\127]", "\194[\128-\132\134-\159]", "\239\191[\190\191]" }
 
----The first byte that can't stand in YAML: no UTF-8, or a control character.
+---The first byte that YAML doesn't allow: invalid UTF-8, or a control character.
 ---@param text string
 ---@return runner.yaml.Problem?
 function M.bytes(text)
 	local _, bad = utf8.len(text)
-	local message = "a byte that is not UTF-8: save the file as UTF-8"
+	local message = "invalid UTF-8: save the file as UTF-8"
 	for _, pattern in ipairs(FORBIDDEN) do
 		local at = text:find(pattern)
 		if at and at < (bad or math.huge) then

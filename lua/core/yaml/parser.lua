@@ -1,7 +1,7 @@
 -- parser: YAML text → nodes that know their line and column. Over the event parser
 -- of Debian's lua-yaml (libyaml), which is loaded on first use. Values are YAML
--- 1.2's. It bounds what it takes: size, depth, and what aliases may repeat. It
--- knows nothing of workflows.
+-- 1.2's. It limits size, depth, and the expansion of aliases. It knows nothing of
+-- workflows.
 
 local compose = require("runner.core.yaml.compose").compose
 local errors = require "runner.core.errors"
@@ -40,8 +40,8 @@ local MAX_BYTES = 4 << 20
 
 local loaded
 
--- Only the C module, and only from an absolute path: neither a script's
--- package.path nor a yaml.so in the working directory comes into it.
+-- Only the C module, and only from an absolute path: a script's package.path and a
+-- yaml.so in the working directory don't count.
 local function open()
 	local folders = {}
 	for template in package.cpath:gmatch("[^;]+") do
@@ -59,8 +59,8 @@ end
 
 -- --- the module ------------------------------------------------------------------------
 
--- The problem that ended the reading; anything else is raised on.
-local function verdict(raised, text)
+-- The problem that stopped the parser; anything else is raised again.
+local function fatal_problem(raised, text)
 	local problem = type(raised) == "table" and raised.yaml or require("runner.core.yaml.messages").explain(raised, text)
 	if not problem then
 		error(raised, 0)
@@ -68,13 +68,13 @@ local function verdict(raised, text)
 	return problem
 end
 
----Read one document. Where the text can't be read to its end there is no node;
----else there is one, and the problems are those that reading could pass over.
+---Read one document. Where the text can't be parsed to its end there is no node;
+---otherwise the problems are those that didn't stop the parser.
 ---@param text string
 ---@return runner.yaml.Node? root, runner.yaml.Problem[] problems
 function M.parse(text)
 	if #text > MAX_BYTES then
-		return nil, { { line = 1, column = 1, message = "the text is longer than 4 MiB, the most that is read" } }
+		return nil, { { line = 1, column = 1, message = "the text is larger than 4 MiB, the limit" } }
 	end
 	local bad = require("runner.core.yaml.messages").bytes(text)
 	if bad then
@@ -84,7 +84,7 @@ function M.parse(text)
 	local problems = {}
 	local ok, root = pcall(compose, loaded.parser(text), problems, text)
 	if not ok then
-		problems[#problems + 1] = verdict(root, text)
+		problems[#problems + 1] = fatal_problem(root, text)
 		return nil, problems
 	end
 	return root, problems
@@ -134,9 +134,8 @@ local function literal_place(node, offset, lines)
 	return node.line + 1 + newlines, indent + utf8.len(before:match("[^\n]*$")) + 1
 end
 
----Where byte `offset` (from 1) of a scalar's text stands in the source; where
----that can't be told, because lines were folded or escapes read, where the scalar
----begins.
+---Where byte `offset` (from 1) of a scalar's text is in the source; where the scalar
+---starts when lines were folded or escapes read, so that nobody can tell.
 ---@param node runner.yaml.Node
 ---@param offset integer
 ---@param lines string[] of the source

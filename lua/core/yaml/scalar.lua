@@ -1,5 +1,5 @@
 -- scalar: what a scalar of YAML means: the core schema of YAML 1.2 (§10.3).
--- yes, no, on and off are texts there, octal is 0o17, hexadecimal 0xff. Pure.
+-- yes, no, on and off are strings there, octal is 0o17, hexadecimal 0xff. Pure.
 
 local M = {}
 
@@ -21,7 +21,7 @@ local VALUES = {
 	end,
 }
 
--- An integer beyond 64 bits stays a text: no digit is lost.
+-- An integer beyond 64 bits stays a string: no digit is lost.
 local function integer(text)
 	local digits = text:match("^0o([0-7]+)$")
 	if digits then
@@ -77,7 +77,7 @@ local TAGS = {
 	[CORE .. "float"] = { number = true, integer = true },
 }
 
----The kind and the value of any scalar; nil where its tag can't be obeyed.
+---The kind and the value of any scalar; nil where its tag doesn't match.
 ---@param text string
 ---@param plain boolean was it written without quotes?
 ---@param tag? string

@@ -1,6 +1,6 @@
--- check: what is collected while a workflow file is read: all its problems, its
--- warnings, and every use of a name, to be judged when all names are known
--- (lua/workflow/file/names.lua). It knows places, no keys.
+-- check: collects, while a workflow file is read, all its problems, its warnings,
+-- and every use of a name, to be checked once all names are known
+-- (lua/workflow/file/names.lua). It knows places, not keys.
 
 local yaml = require "runner.core.yaml.parser"
 
@@ -79,7 +79,7 @@ local function before(a, b)
 	return a.message < b.message
 end
 
----All problems by place; what an alias repeats is told once.
+---All problems by place; what an alias repeats is reported once.
 ---@return runner.workflow.Problem[]
 function Check:sorted()
 	table.sort(self.list, before)

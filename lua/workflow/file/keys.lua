@@ -1,6 +1,6 @@
--- keys: what may stand in a workflow file: one row per spelling, { reader, field }.
--- A row without a field fills the field of its own name. What only several keys
--- together say is lua/workflow/file/steps.lua's and file.lua's.
+-- keys: the keys of a workflow file: one row per spelling, { reader, field }.
+-- A row without a field fills the field of its own name. Rules that involve several
+-- keys are in lua/workflow/file/steps.lua and reader.lua.
 
 local rules = require "runner.core.rules"
 local names = require "runner.workflow.file.names"
@@ -11,7 +11,7 @@ local M = {}
 local MAX_SIDE_BY_SIDE = 64
 local MAX_ITEMS = 1000000
 
-local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not beginning with a digit"
+local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not starting with a digit"
 local ARG_WORDS = "the argument's name: letters, digits, _ and -"
 
 -- --- readers that several keys share ------------------------------------------------------
@@ -24,14 +24,14 @@ local function name_of(what)
 	return function(check, node, name)
 		local text = values.text(check, node, name)
 		if text and not text:find("^[%a_][%w_-]*$") then
-			return values.refuse(check, node, name, what .. ": letters, digits, _ and -, beginning with a letter or _")
+			return values.refuse(check, node, name, what .. ": letters, digits, _ and -, starting with a letter or _")
 		elseif text and names.is_reserved(text) then
-			return values.refuse(check, node, name, "another name: this one the runner uses itself")
+			return values.refuse(check, node, name, "another name: this one is reserved")
 		end
 		return text
 	end
 end
-M.variable_name = name_of "a variable's name"
+M.variable_name = name_of "a variable name"
 
 -- These name the hooks of a step in its key.
 local TAKEN = { on_failure = true, on_success = true, verify = true, on_retry = true }
@@ -69,7 +69,7 @@ local function hook(check, node, name)
 	if node.kind == "map" then
 		local out = values.fields(check, node, { shell = { shell_text, "text" } }, name)
 		if out and not out.text and #node.entries == 0 then
-			values.refuse(check, node, name, "a shell text")
+			values.refuse(check, node, name, "a shell command")
 		end
 		return out and out.text and out or nil
 	end
@@ -78,7 +78,7 @@ local function hook(check, node, name)
 end
 
 local no_side_effects = values.choice({ none = "none" },
-	"none, or leave it out (a step is taken to have side effects)")
+	"none, or leave it out (a step is assumed to have side effects)")
 
 -- runner: deploy | db migrate | [db, migrate]
 local function is_word(word)
@@ -87,7 +87,7 @@ end
 
 local function word_hint(word)
 	if word:sub(1, 1) == "-" then
-		return "Write its arguments under args"
+		return "Put its arguments under args"
 	elseif word:find("^[%w_.-]+$") and word:find(".", 1, true) then
 		return ("Write %s"):format(word:gsub("%.", " "))
 	end
@@ -99,7 +99,7 @@ local function words(check, node, name)
 	local text = table.concat(out, " "):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
 	for word in text:gsub("%${[^}]*}", "${}"):gmatch("%S+") do
 		if not is_word(word) then
-			return values.refuse(check, node, name, "the words of a command, such as deploy or db migrate", word_hint(word))
+			return values.refuse(check, node, name, "a command such as deploy or db migrate", word_hint(word))
 		end
 	end
 	return text ~= "" and text or nil
@@ -184,11 +184,11 @@ M.step = {
 ---@return string?
 function M.elsewhere(kind, key)
 	if M.process[key] then
-		return "write it on the steps inside"
+		return "put it on the steps inside"
 	end
 	for _, other in ipairs(M.kinds) do
 		if M.own[other][key] and other ~= kind then
-			return ("it belongs to %s"):format(M.articles[other])
+			return ("it belongs on %s"):format(M.articles[other])
 		end
 	end
 end

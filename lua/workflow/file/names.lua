@@ -1,6 +1,6 @@
--- names: which `${…}` of a workflow file mean something. Uses are collected while
--- the file is read, and judged when all variables and steps are known. What a
--- value is when the run comes there is not known here.
+-- names: which `${…}` references of a workflow file are valid. Uses are collected
+-- while the file is read, and checked once all variables and steps are known. Values
+-- at run time are not known here.
 
 local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
@@ -9,12 +9,12 @@ local variables = require "runner.workflow.expr.variables"
 
 local M = {}
 
--- What a result has; true: something may follow behind a dot.
+-- The fields of a result; true: a path may continue after a dot.
 local RESULT = { output = false, data = true, status = false, ok = false, error = true }
 local LOOPED = "captured" -- no variable of vars has the name
 local RUN = { id = false, name = false }
 
----Is it taken as a name by the runner itself?
+---Is the name reserved for runner itself?
 ---@param name string
 ---@return boolean
 function M.is_reserved(name)
@@ -26,7 +26,7 @@ local function use(check, node, reference, mode)
 		operator = reference.operator, order = check.order, in_loop = check.loops > 0 }
 end
 
----A text with `${…}` in it: read it, and keep the names it uses.
+---Parse a text with `${…}` in it, and record the names it uses.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node
 ---@param mode "value"|"shell" in a shell text an unknown plain name is the shell's
@@ -61,7 +61,7 @@ end
 
 -- --- judging ----------------------------------------------------------------------------
 
-local function complain(check, u, message, suggestion)
+local function report(check, u, message, suggestion)
 	check:add_in(u.node, u.offset, ("${%s}: %s"):format(u.name, message), suggestion)
 end
 
@@ -69,21 +69,21 @@ local function listed(set)
 	return table.concat(sorted.keys(set), ", ")
 end
 
--- The rest of a path, behind "shell." or "steps.ID.".
+-- The rest of a path, after "shell." or "steps.ID.".
 local function judge_field(check, u, fields, rest)
 	local field, more = rest:match("^([^.]*)%.?(.*)$")
 	if fields[field] == nil then
-		complain(check, u, field == "" and "a name is missing behind it" or ("there is no '%s' here"):format(field),
-			field ~= "" and check_of.meant(field, sorted.keys(fields)) or "Here are: " .. listed(fields))
+		report(check, u, field == "" and "a name is missing after the dot" or ("unknown field '%s'"):format(field),
+			field ~= "" and check_of.meant(field, sorted.keys(fields)) or "Valid fields: " .. listed(fields))
 	elseif more ~= "" and not fields[field] then
-		complain(check, u, ("'%s' is one value, nothing stands behind a dot"):format(field))
+		report(check, u, ("'%s' is a single value: nothing may follow it"):format(field))
 	end
 end
 
--- The environment of the workflow is made before the first step.
+-- The environment of the workflow is built before the first step.
 local function too_early(check, u)
 	if u.order == 0 then
-		complain(check, u, "no step has run yet where this is used", "Use it in the steps")
+		report(check, u, "used before any step has run", "Use it in a step")
 	end
 	return u.order == 0
 end
@@ -93,15 +93,15 @@ local function judge_step(check, u, rest)
 	local step = check.ids[id]
 	if not step then
 		local near = check_of.meant(id, sorted.keys(check.ids))
-		complain(check, u, ("no step has the id '%s'"):format(id), near or next(check.ids) and "Ids: " .. listed(check.ids)
-			or ("Write id: %s beside the step that is meant"):format(id))
+		report(check, u, ("no step has the id '%s'"):format(id), near or next(check.ids) and "Ids: " .. listed(check.ids)
+			or ("Add id: %s to the step you mean"):format(id))
 	elseif too_early(check, u) then
 		return
 	elseif step.loops > 0 and not u.in_loop then
-		complain(check, u, ("step '%s' (line %d) belongs to the items of a foreach, which this does not"):format(id, step.line),
-			"Give the foreach an id: its output has a line for each item, its data a list")
+		report(check, u, ("step '%s' (line %d) is inside a foreach, and this is not"):format(id, step.line),
+			"Give the foreach an id: its output has one line per item, its data is a list")
 	elseif step.order >= u.order then
-		complain(check, u, ("step '%s' (line %d) has not run yet where this is used"):format(id, step.line))
+		report(check, u, ("step '%s' (line %d) has not run yet at this point"):format(id, step.line))
 	else
 		judge_field(check, u, RESULT, field)
 	end
@@ -124,10 +124,10 @@ local function judge_unknown(check, u, head, known)
 		return
 	end
 	local near = check_of.meant(head, sorted.keys(known))
-	complain(check, u, "there is no such variable", near or ("Declare it: vars: { %s: }"):format(head))
+	report(check, u, "unknown variable", near or ("Declare it: vars: { %s: }"):format(head))
 end
 
--- Does only a step within a foreach give it, and this is none of its steps?
+-- Is it captured only inside a foreach, and used outside?
 local function out_of_loop(check, u, head, known)
 	return (check.captures[head] or 0) > 0 and known[head] == LOOPED and not u.in_loop
 end
@@ -138,19 +138,19 @@ local function judge(check, u, known)
 		GROUPS[head](check, u, rest)
 	elseif variables.loop[head] then
 		if not u.in_loop then
-			complain(check, u, "only the steps of a foreach have it")
+			report(check, u, "only available inside a foreach")
 		end
 	elseif GROUPS[head] and u.mode ~= "shell" then
-		complain(check, u, ("'%s' is no value by itself"):format(head), ("Write ${%s.%s}"):format(head,
+		report(check, u, ("'%s' is not a value by itself"):format(head), ("Write ${%s.%s}"):format(head,
 			head == "steps" and "ID.output" or head == "run" and "id" or head == "env" and "NAME" or "output"))
 	elseif not known[head] then
 		judge_unknown(check, u, head, known)
 	elseif out_of_loop(check, u, head, known) then
-		complain(check, u, "is captured for each item of a foreach, outside of which it has no value",
+		report(check, u, "captured once per item of a foreach, and has no value outside it",
 			"Give the foreach an id, and use its output or data")
 	elseif u.operator then
-		complain(check, u, "is a variable of the workflow, which the shell's operators don't reach",
-			("Write ${%s}, with its default under vars"):format(head))
+		report(check, u, "a workflow variable: shell operators don't apply to it",
+			("Write ${%s}, and put its default under vars"):format(head))
 	end
 end
 

@@ -1,8 +1,8 @@
 -- policy: `retry` of a workflow and of its steps → the flat policy of a step.
 -- A map changes the defaults key by key: Spec 185's (exponential from 5 s, 5 retries,
 -- ±25 %; docs/design.md#workflow-retry-defaults), then the workflow's, then the step's.
--- It computes no delay (src/engine/policy.h) and judges no failure
--- (lua/workflow/kinds/classify.lua).
+-- Delays are computed in src/engine/policy.h, failures classified in
+-- lua/workflow/kinds/classify.lua.
 
 local check_of = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
@@ -28,7 +28,7 @@ local JITTER = 0.25
 ---@field max_attempts integer retries: the key's meaning in Spec 185
 ---@field budget_ms? integer for all waits and attempts
 ---@field on? runner.workflow.RetryRule[]
----@field unknown_transient? boolean false: a failure that fits no class is not tried again
+---@field unknown_transient? boolean false: a failure that matches no class is not retried
 
 local function defaults()
 	return { strategy = "exponential", delay_ms = 5000, max_attempts = 5, jitter = JITTER }
@@ -38,7 +38,7 @@ end
 
 local STRATEGIES = host.names "strategy"
 local known_strategy = rules.named "strategy"
-local UNKNOWN = {} -- a strategy that stands for exponential, and for custom beside delays
+local UNKNOWN = {} -- a strategy read as exponential, or as custom where there are delays
 local OTHER_NAMES = { fixed = "constant", none = "constant", expo = "exponential" }
 
 -- `run` falls back to exponential with a warning, as Spec 185 does; `check` refuses it.
@@ -101,14 +101,14 @@ local function class_meant(word)
 	return check_of.meant(word, candidates)
 end
 
--- A runner step may name any code, so only one that looks misspelt is refused.
+-- A runner step may name any code, so only one that looks misspelt is rejected.
 local function class(check, node, name)
 	local known = node.kind == "text" and CLASSES[node.text]
 	local meant = node.text and not known and class_meant(node.text)
 	if known or not meant and errors.well_formed(node.value) then
 		return known or node.value
 	end
-	values.refuse(check, node, name, "a class of failures such as UNAVAILABLE, rate_limit, network or timeout", meant or nil)
+	values.refuse(check, node, name, "a failure class such as UNAVAILABLE, rate_limit, network or timeout", meant or nil)
 end
 
 local STATUS = values.whole(1, 255)
@@ -143,9 +143,9 @@ end
 local RULE = { exit = { exits }, stderr = { values.text }, pattern = { pattern }, code = { code } }
 
 local function rule(check, node)
-	local out, entries = values.fields(check, node, RULE, "a rule of retry_on")
+	local out, entries = values.fields(check, node, RULE, "a retry_on rule")
 	if entries and not (entries.exit or entries.stderr or entries.pattern) then
-		check:add(node, "a rule of retry_on needs exit, stderr or pattern: what shows that a failure is transient")
+		check:add(node, "a retry_on rule needs exit, stderr or pattern, to recognise a transient failure")
 	end
 	return out
 end
@@ -160,7 +160,7 @@ local function retry_on(check, node, name)
 	for i, item in ipairs(items) do
 		local key = node.kind == "list" and ("%s[%d]"):format(name, i) or name
 		if maps ~= (item.kind == "map") then
-			check:add(item, ("%s mixes rules (maps) and classes (names): write one kind of them"):format(name))
+			check:add(item, ("%s mixes rules (maps) and classes (names): use one or the other"):format(name))
 		else
 			out[#out + 1] = (maps and rule or class)(check, item, key)
 		end
@@ -194,7 +194,7 @@ local function settle_jitter(check, level, entries)
 	elseif given and (on == nil or on == true) then
 		level.jitter = given
 	elseif given then
-		check:add(entries.jitter_factor, "jitter_factor belongs beside jitter: true; this jitter says it already")
+		check:add(entries.jitter_factor, "jitter_factor goes with jitter: true; this jitter already sets the factor")
 	end
 end
 
@@ -203,9 +203,9 @@ local function settle_delays(check, level, entries, inherited)
 	if level.strategy == UNKNOWN then
 		level.strategy = level.delays and "custom" or "exponential"
 	elseif level.strategy == "custom" and not with then
-		check:add(entries.strategy, "strategy custom needs delays: write delays: [1s, 5s] beside it")
+		check:add(entries.strategy, "strategy custom needs delays, such as delays: [1s, 5s]")
 	elseif level.strategy and level.strategy ~= "custom" and level.delays then
-		check:add(entries.delays, ("delays are strategy custom, but strategy is %s: leave one of them out")
+		check:add(entries.delays, ("delays imply strategy custom, but strategy is %s: remove one of them")
 			:format(level.strategy))
 	end
 end
@@ -222,7 +222,7 @@ local function map(check, node, inherited)
 	return level
 end
 
----What stands behind one `retry` key: its own keys, or true or false.
+---The value of one `retry` key: its own keys, or true or false.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node
 ---@param name string "retry" or "retry_config"
@@ -258,7 +258,7 @@ local function overlay(base, level)
 	end
 end
 
--- A cap that nobody wrote cuts no delay that somebody wrote.
+-- The default cap never shortens a delay that is written down.
 local function cap(base)
 	return base.max_delay_ms or math.max(MAX_DELAY_MS, base.delay_ms, table.unpack(base.delays or {}))
 end
@@ -280,8 +280,8 @@ local function flat(base)
 	}))
 end
 
----The policy of a step; nil: it is not tried again. A claude step has one unless
----the nearest level that speaks says false; other steps only where they ask.
+---The policy of a step; nil: no retries. A claude step has one unless the nearest
+---level that sets retry says false; other steps only where they set it.
 ---@param kind string
 ---@param workflow table|boolean|nil level
 ---@param own table|boolean|nil level

@@ -1,6 +1,6 @@
--- reader: a workflow file → a Workflow in its normal form, or all that is wrong with
--- it, each problem with its line and column. It opens the file and nothing else:
--- what a step names (programs, commands, other files) is looked at when it runs.
+-- reader: a workflow file → a Workflow in its normal form, or all its problems, each
+-- with its line and column. It opens the file and nothing else: what a step names
+-- (programs, commands, other files) is looked up when the step runs.
 
 local check_of = require "runner.workflow.file.check"
 local host = require "runner.host"
@@ -60,7 +60,7 @@ end
 local function secret(check, entry)
 	local name, node = entry.key, entry.node
 	if not name:find(keys.env_name) then
-		check:add(entry, ("'%s' can't be a name in secrets: write %s"):format(name, keys.env_words))
+		check:add(entry, ("'%s' is not a valid name in secrets: use %s"):format(name, keys.env_words))
 		return nil
 	elseif node.kind ~= "map" then
 		local text = values.text(check, node, "secrets." .. name)
@@ -68,7 +68,7 @@ local function secret(check, entry)
 	end
 	local given, entries = values.fields(check, node, keys.secret, "secrets." .. name)
 	if entries.env and entries.file or #node.entries == 0 then
-		check:add(node, ("secrets.%s needs env or file, one of them: where its value comes from"):format(name))
+		check:add(node, ("secrets.%s needs either env or file: where its value comes from"):format(name))
 	end
 	return { name = name, env = given.env, file = given.file }
 end
@@ -121,7 +121,7 @@ local function base_name(path)
 	return name ~= "" and name or "workflow"
 end
 
--- The keys in an order of ours: a use of a name in env stands before every step.
+-- The keys in a fixed order: env is read before every step.
 local function assemble(check, root, given, entries)
 	local vars, required, known = vars_of(check, given.vars)
 	local workflow = {
@@ -136,9 +136,9 @@ end
 
 local function whole(check, root)
 	if root.kind == "null" then
-		return check:add(root, "the file is empty: write name: and commands:, the list of its steps")
+		return check:add(root, "the file is empty: write name: and commands:, the list of steps")
 	elseif root.kind == "list" then
-		return check:add(root, "a workflow is a map: write commands: above the steps")
+		return check:add(root, "a workflow is a map: put commands: above the steps")
 	end
 	local given, entries = values.fields(check, root, keys.workflow, "a workflow")
 	return given and assemble(check, root, given, entries)
@@ -151,9 +151,9 @@ end
 ---@return runner.workflow.Workflow? workflow, runner.workflow.Problem[]? problems by place, all of them
 function M.parse(text, path, opts)
 	local check = check_of.new(text, opts and opts.lenient)
-	local root, troubles = yaml.parse(text)
-	for _, trouble in ipairs(troubles) do
-		check:add(trouble, trouble.message)
+	local root, problems = yaml.parse(text)
+	for _, problem in ipairs(problems) do
+		check:add(problem, problem.message)
 	end
 	local workflow = root and whole(check, root)
 	if check.list[1] then
@@ -164,7 +164,7 @@ function M.parse(text, path, opts)
 	return workflow
 end
 
--- No more than a workflow may have, whatever the path names.
+-- At most what a workflow may have, whatever the path names.
 local function read(path)
 	local handle, why = io.open(path, "rb")
 	if not handle then
@@ -183,8 +183,7 @@ function M.load(path, opts)
 	local text, why = read(path)
 	if not text then
 		return nil, { { code = host.probe(path) and "FILE_UNREADABLE" or "FILE_NOT_FOUND",
-			message = "the workflow file can't be read: " .. why,
-			suggestion = "Give the path of a workflow file" } }
+			message = "can't read the workflow file: " .. why } }
 	end
 	return M.parse(text, path, opts)
 end

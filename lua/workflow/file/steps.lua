@@ -1,7 +1,7 @@
 -- steps: the steps of a workflow file, checked and in their normal form. Each has
--- a key, its address in the run: its id, else its number; steps within others have
--- the outer one's key before it (within a foreach the engine adds the item). It
--- runs nothing.
+-- a key, its address in the run: its id, else its number; the keys of nested steps
+-- start with the outer step's (inside a foreach the engine adds the item). It runs
+-- nothing.
 
 local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
@@ -69,8 +69,8 @@ local function label_of(text)
 	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
 end
 
--- The text that its label is the beginning of; nil: it has no text.
-local function said(step)
+-- The text that its label is cut from; nil: it has no text.
+local function label_source(step)
 	return step.text or type(step.items) == "string" and "foreach " .. step.items or nil
 end
 
@@ -86,7 +86,7 @@ local function retry_of(check, kind, entries, around)
 end
 
 -- A hook runs where its step runs.
-local function at_home(hook, step)
+local function place_as_step(hook, step)
 	if hook then
 		hook.env, hook.working_dir = step.env, step.working_dir
 	end
@@ -105,8 +105,8 @@ local function process(check, step, given, entries, around)
 	step.idempotent = given.idempotent or false
 	step.retry = retry_of(check, step.kind, entries, around)
 	step.label = label_of(step.text or step.kind)
-	at_home(step.verify, step)
-	at_home(step.on_retry, step)
+	place_as_step(step.verify, step)
+	place_as_step(step.on_retry, step)
 end
 
 -- --- steps that hold steps ------------------------------------------------------------------
@@ -146,7 +146,7 @@ end
 local function foreach(check, step, given, entries, around)
 	step.items = given.items and items_of(check, given.items)
 	step.parallel, step.max_items = given.parallel or 1, given.max_items
-	step.label = said(step) and label_of(said(step))
+	step.label = label_source(step) and label_of(label_source(step))
 		or "foreach over " .. count(#(step.items or {}), "item")
 	check.loops = check.loops + 1
 	step.steps = body(check, entries, step, inside(around, ""))
@@ -160,7 +160,7 @@ local function parallel(check, step, given, entries, around)
 	end
 	step.steps = read_list(check, list, "parallel", inside(around, step.key .. "."))
 	step.limit = given.limit or math.min(math.max(#list.items, 1), SIDE_BY_SIDE)
-	step.label = count(#list.items, "step") .. " side by side"
+	step.label = count(#list.items, "step") .. " in parallel"
 end
 
 local KINDS = { claude = process, shell = process, runner = process, foreach = foreach, parallel = parallel }
@@ -171,7 +171,7 @@ local function near_to(key, rows)
 	return rows[key] or check_of.meant(key, sorted.keys(rows))
 end
 
--- A map with steps and more. Without a key that names a kind, misspelt ones count.
+-- A map with steps and more. Where no key names a kind, misspelt keys count too.
 local function is_block(node, name)
 	local block = node.keys and (node.keys.steps or node.keys.commands or node.keys["then"])
 	for _, entry in ipairs(not block and node.entries or {}) do
@@ -220,15 +220,15 @@ end
 
 -- --- any step -------------------------------------------------------------------------------------
 
-local ONE_OF = "a step has one of the keys " .. table.concat(keys.kinds, ", ")
+local KIND_KEYS = table.concat(keys.kinds, ", ")
 
--- A key that was meant to name the kind is told as unknown.
+-- A key that was meant to name the kind is reported as unknown.
 local function misspelt_kind(check, node)
 	local known, found = keys.step.runner, false
 	for _, entry in ipairs(node.entries) do
 		if not known[entry.key] and not keys.step.foreach[entry.key] and not keys.step.parallel[entry.key] then
 			check:add(entry, ("unknown key '%s' in a step"):format(entry.key),
-				check_of.meant(entry.key, { table.unpack(keys.kinds) }) or ONE_OF)
+				check_of.meant(entry.key, { table.unpack(keys.kinds) }) or "A step needs one of the keys " .. KIND_KEYS)
 			found = true
 		end
 	end
@@ -248,9 +248,9 @@ end
 local function kind_of(check, node)
 	local found = kinds_in(node)
 	if #found == 0 and not misspelt_kind(check, node) then
-		check:add(node, ONE_OF .. ": this one has none")
+		check:add(node, "a step needs one of the keys " .. KIND_KEYS)
 	elseif #found > 1 then
-		check:add(found[2], ("%s: this one has %s and %s"):format(ONE_OF, found[1].key, found[2].key), "Make two steps of it")
+		check:add(found[2], ("a step is either %s or %s, not both"):format(found[1].key, found[2].key), "Split it into two steps")
 	end
 	return #found == 1 and found[1].key or nil
 end
@@ -260,8 +260,7 @@ local function declare(check, step, node)
 	if not id then
 		return
 	elseif check.ids[id] then
-		check:add(node.keys.id.node, ("id '%s' is taken by the step in line %d: ids are unique in the file"):format(id,
-			check.ids[id].line))
+		check:add(node.keys.id.node, ("duplicate id '%s': the step on line %d has it"):format(id, check.ids[id].line))
 	else
 		check.ids[id] = { order = check.order, line = step.line, loops = check.loops }
 	end
@@ -307,12 +306,12 @@ local function lists_in(step)
 	return { step.steps or {}, step.on_failure and step.on_failure.steps or {}, step.on_success and step.on_success.steps or {} }
 end
 
----Give the steps labels without what is secret: it has to be hidden before a label is cut.
+---Mask secrets in the labels of the steps: before a label is cut, or half a secret stays.
 ---@param list runner.workflow.Step[]
 ---@param mask fun(text: string): string
 function M.relabel(list, mask)
 	for _, step in ipairs(list) do
-		local text = said(step)
+		local text = label_source(step)
 		step.label = text and label_of(mask(text)) or step.label
 		for _, below in ipairs(lists_in(step)) do
 			M.relabel(below, mask)

@@ -1,6 +1,6 @@
--- values: readers of single values of a workflow file. Each is called with the
--- check, the node and the name of its key, and gives the value, or nil after
--- saying what is wrong and what to write. They know no keys.
+-- values: readers of single values of a workflow file. Each takes the check, the
+-- node and the name of its key, and returns the value, or nil after reporting what
+-- is wrong and what to write. They know no keys.
 
 local check_of = require "runner.workflow.file.check"
 local names = require "runner.workflow.file.names"
@@ -15,7 +15,7 @@ local SHOWN = 60 -- characters of a value that are repeated
 
 M.DURATION = "a duration such as 500ms, 2s, 5m or 1h, or a number of seconds"
 
----A value as it stands in a message.
+---A value as messages show it.
 ---@param node runner.yaml.Node
 ---@return string
 function M.shown(node)
@@ -29,7 +29,7 @@ function M.shown(node)
 	return node.kind == "text" and ("'%s'"):format(text:gsub("\n.*", "…")) or text
 end
 
----Say that a value is refused.
+---Report that a value is rejected.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node
 ---@param name string
@@ -48,7 +48,7 @@ function M.any_text(check, node, name)
 	if node.text and node.kind ~= "null" then
 		return node.text
 	end
-	M.refuse(check, node, name, node.kind == "null" and "a text ('' is an empty one)" or "a text")
+	M.refuse(check, node, name, node.kind == "null" and "a string ('' for an empty one)" or "a string")
 end
 
 ---A text that is not blank.
@@ -60,12 +60,12 @@ function M.text(check, node, name)
 	if node.text and node.kind ~= "null" and node.text:find("%S") then
 		return node.text
 	end
-	M.refuse(check, node, name, "a text")
+	M.refuse(check, node, name, "a string")
 end
 
 local SPOKEN = { yes = "true", on = "true", y = "true", no = "false", off = "false", n = "false" }
 
----true or false; what YAML 1.1 took for them is told.
+---true or false; YAML 1.1's other spellings get a hint.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node
 ---@param name string of the key
@@ -122,7 +122,7 @@ function M.seconds(check, node, name)
 		meant and ("Write %s: %s"):format(name:gsub("_secs$", ""), node.text) or nil)
 end
 
----One of the keys of `choices`; the value is what stands there.
+---One of the keys of `choices`; gives the value behind it.
 ---@param choices table<string, any>
 ---@param expected string
 ---@return runner.workflow.Reader
@@ -181,7 +181,7 @@ function M.map_of(pattern, expected, read)
 			if entry.key:find(pattern) then
 				out[entry.key] = read(check, entry.node, ("%s.%s"):format(name, entry.key))
 			else
-				check:add(entry, ("'%s' can't be a name in %s: write %s"):format(entry.key, name, expected))
+				check:add(entry, ("'%s' is not a valid name in %s: use %s"):format(entry.key, name, expected))
 			end
 		end
 		return out
@@ -196,15 +196,15 @@ function M.node(_, node)
 	return node
 end
 
--- A key that nothing knows; `elsewhere` says where some of them belong.
+-- An unknown key; `elsewhere` says where some of them belong.
 local function unknown(check, entry, rows, what, elsewhere)
 	local hint = elsewhere and elsewhere(entry.key)
 	if hint then
-		return check:add(entry, ("'%s' is no key of %s: %s"):format(entry.key, what, hint))
+		return check:add(entry, ("'%s' is not a key of %s: %s"):format(entry.key, what, hint))
 	end
 	local candidates = sorted.keys(rows)
 	check:add(entry, ("unknown key '%s' in %s"):format(entry.key, what),
-		check_of.meant(entry.key, candidates) or "Its keys are: " .. table.concat(candidates, ", "))
+		check_of.meant(entry.key, candidates) or "Valid keys: " .. table.concat(candidates, ", "))
 end
 
 ---Read a map by its rows: key → { reader, field }; several keys may be spellings
@@ -217,7 +217,7 @@ end
 ---@return table<string, any>? values by field, table<string, runner.yaml.Entry>? entries by field
 function M.fields(check, node, rows, what, elsewhere)
 	if node.kind ~= "map" then
-		check:add(node, ("%s is a map of keys and values, not %s"):format(what, M.shown(node)))
+		check:add(node, ("%s must be a map, not %s"):format(what, M.shown(node)))
 		return nil
 	end
 	local values, entries = {}, {}
@@ -230,7 +230,7 @@ function M.fields(check, node, rows, what, elsewhere)
 			entries[field] = entry
 			values[field] = row[1](check, entry.node, entry.key)
 		elseif not entry.merged then
-			check:add(entry, ("'%s' says what '%s' in line %d says: leave one of them out"):format(entry.key,
+			check:add(entry, ("'%s' and '%s' (line %d) mean the same: remove one of them"):format(entry.key,
 				entries[field].key, entries[field].line))
 		end
 	end

@@ -117,70 +117,70 @@ end)
 
 describe("a text that is not YAML", function()
 	local WRONG = {
-		{ "a:\n\t- b", "2:1 a tab in the indentation: YAML is indented by spaces" },
-		{ "a:\n  b: 1\n\tc: 2", "3:1 a tab in the indentation" },
-		{ "a: |\n  x\n\ty\nb: 1", "3:1 a tab in the indentation" },
-		{ "a: b: c", "1:5 a ':' where no key can stand" },
-		{ "- a\n b: c", "2:3 a ':' where no key can stand: correct the indentation" },
-		{ "a: - b", "1:4 a '- ' where no list can begin" },
-		{ "a: ? b", "1:4 a '?' where no key can stand" },
-		{ "a: 'x\nb: 2", "1:4 a quote that is opened here is never closed" },
-		{ "a: \"\\q\"", "1:5 an unknown escape" },
-		{ "a: \"\\xZZ\"", "lacks hexadecimal digits" },
+		{ "a:\n\t- b", "2:1 tab in the indentation: YAML is indented with spaces" },
+		{ "a:\n  b: 1\n\tc: 2", "3:1 tab in the indentation" },
+		{ "a: |\n  x\n\ty\nb: 1", "3:1 tab in the indentation" },
+		{ "a: b: c", "1:5 unexpected ':'" },
+		{ "- a\n b: c", "2:3 unexpected ':': fix the indentation" },
+		{ "a: - b", "1:4 a list can't start here" },
+		{ "a: ? b", "1:4 unexpected '?'" },
+		{ "a: 'x\nb: 2", "1:4 this quote is never closed" },
+		{ "a: \"\\q\"", "1:5 unknown escape" },
+		{ "a: \"\\xZZ\"", "needs more hex digits" },
 		{ "a: \"\\uD800\"", "names a character that does not exist" },
-		{ "a: [1,", "2:1 a value is missing here, or a '[' or '{' is not closed" },
-		{ "a: [b\nc: d", "a list that is opened by '[' goes on with ',' or ends with ']'" },
-		{ "a: {b: 1\nc: 2", "a map that is opened by '{' goes on with ',' or ends with '}'" },
-		{ "[a]]", "1:4 this line does not belong to what stands before it" },
-		{ "  a: 1\n b: 2", "2:2 this line does not belong to what stands before it" },
-		{ "- a\nb: c", "2:1 the indentation does not fit: a list goes on with '- '" },
-		{ "a:\n  - b\n c: 1", "3:2 the indentation does not fit: this line belongs neither" },
-		{ "a: 1\nb\nc: 2", "a key without its ':'" },
-		{ "a: `x`", "1:4 a text can't begin with '`': put it in quotes" },
-		{ "a: @x", "1:4 a text can't begin with '@': put it in quotes" },
-		{ "a: %x", "1:4 a text can't begin with '%': put it in quotes" },
-		{ "a: !b!c d", "a text that begins with '!' is a tag in YAML: put it in quotes" },
+		{ "a: [1,", "2:1 missing value, or unclosed '[' or '{'" },
+		{ "a: [b\nc: d", "expected ',' or ']' in a list opened with '['" },
+		{ "a: {b: 1\nc: 2", "expected ',' or '}' in a map opened with '{'" },
+		{ "[a]]", "1:4 this line does not belong to anything above it" },
+		{ "  a: 1\n b: 2", "2:2 this line does not belong to anything above it" },
+		{ "- a\nb: c", "2:1 wrong indentation: every '- ' of a list" },
+		{ "a:\n  - b\n c: 1", "3:2 wrong indentation: this line belongs neither" },
+		{ "a: 1\nb\nc: 2", "missing ':' after a key" },
+		{ "a: `x`", "1:4 a string can't start with '`': quote it" },
+		{ "a: @x", "1:4 a string can't start with '@': quote it" },
+		{ "a: %x", "1:4 a string can't start with '%': quote it" },
+		{ "a: !b!c d", "a string that starts with '!' is a YAML tag: quote it" },
 		{ "a: & b", "an anchor '&' or alias '*' needs a name" },
-		{ "a: |0\n x", "the digit behind '|' or '>' is from 1 to 9" },
-		{ "a: |5x\n  b", "'|' and '>' end their line" },
-		{ "%YAML 3.0\n---\na", "this version of YAML is not known" },
-		{ "%YAML 9\n", "not YAML: " },
-		{ "a: 1\n---\nb: 2", "2:1 a second document begins here" },
-		{ "a: *nope", "1:4 alias *nope: there is no anchor &nope before it" },
-		{ "a: &x [*x]", "1:8 alias *x stands inside its own anchor" },
-		{ "a: b\nc: \255", "2:4 a byte that is not UTF-8" }, { "\255\254a\0", "1:1 a byte that is not UTF-8" },
+		{ "a: |0\n x", "the digit after '|' or '>' must be from 1 to 9" },
+		{ "a: |5x\n  b", "nothing may follow '|' or '>' on its line" },
+		{ "%YAML 3.0\n---\na", "unsupported YAML version" },
+		{ "%YAML 9\n", "invalid YAML: " },
+		{ "a: 1\n---\nb: 2", "2:1 a second document starts here" },
+		{ "a: *nope", "1:4 alias *nope: no anchor &nope comes before it" },
+		{ "a: &x [*x]", "1:8 alias *x is inside its own anchor" },
+		{ "a: b\nc: \255", "2:4 invalid UTF-8" }, { "\255\254a\0", "1:1 invalid UTF-8" },
 		{ "a: é\0", "1:5 a control character (0x00)" }, { "a: \27[0m", "1:4 a control character (0x1B)" },
 		{ "a: x\194\128", "1:5 a control character (0x80)" }, { "é\239\191\191", "1:2 a control character (0xFFFF)" },
 	}
 	for _, case in ipairs(WRONG) do
-		it(("is told in plain words: %q"):format(case[1]), function()
+		it(("is explained: %q"):format(case[1]), function()
 			local root = yaml.parse(case[1])
 			assert.is_nil(root)
 			assert.truthy(told(case[1]):find(case[2], 1, true), told(case[1]))
 		end)
 	end
 
-	it("is read on where that is possible, and all problems are told", function()
+	it("is parsed on where possible, and all problems are reported", function()
 		local text = "a: 1\nb: 2\na: 3\nc: {<<: 5}\n[1]: 2\nd: !!int x\ne: !mine y\nf: !mine {}\n"
 		assert.equal(table.concat({
-			"3:1 key 'a' is there twice: the first is in line 1", "4:5 << merges maps: write << : *anchor, or a list of such aliases",
-			"5:1 a key is a text, not a list", '6:4 tag !!int does not fit "x": leave it out',
-			'7:4 tag !mine does not fit "y": leave it out', "8:4 tag !mine is not known: leave it out",
+			"3:1 duplicate key 'a': the first is on line 1", "4:5 << merges maps: write <<: *anchor, or a list of such aliases",
+			"5:1 a key must be a string, not a list", '6:4 tag !!int does not match "x": remove it',
+			'7:4 tag !mine does not match "y": remove it', "8:4 unknown tag !mine: remove it",
 		}, "\n"), told(text))
 		assert.equal(1, yaml.parse(text).keys.a.node.value)
 	end)
 
-	it("holds no NUL byte: what stands behind its escape would be lost", function()
-		local message = "%s an escape for the NUL byte, which no text can hold: remove it"
+	it("contains no NUL byte: what follows its escape would be lost", function()
+		local message = "%s an escape for the NUL byte, which no string can contain: remove it"
 		assert.equal(message:format "2:4", told "a: \"é\\n\"\nb: \"x\\0y\"")
 		assert.equal(message:format "1:1", told "\"k\\x00\": 1")
 		assert.equal(message:format "1:4", told "a: \"\n  \\U00000000\"")
 		assert.equal(message:format "1:4", told "\239\187\191a: \"\\u0000\"")
 	end)
 
-	it("keeps what << brings apart from what is there twice", function()
+	it("tells keys merged by << from duplicate keys", function()
 		assert.equal("", told "a: &a {x: 1}\nb: {x: 2, <<: *a}")
-		assert.equal("1:14 key 'x' is there twice: the first is in line 1", told "b: {x: 2, y, x: 3}")
+		assert.equal("1:14 duplicate key 'x': the first is on line 1", told "b: {x: 2, y, x: 3}")
 	end)
 
 	it("is bounded in depth, alone and through aliases", function()
@@ -196,13 +196,13 @@ describe("a text that is not YAML", function()
 			lines[i + 1] = ("a%d: &a%d [%s]"):format(i, i, ("*a%d, "):format(i - 1):rep(10))
 		end
 		local started = os.clock()
-		assert.truthy(told(table.concat(lines, "\n")):find("aliases repeat more than 100000 values", 1, true))
+		assert.truthy(told(table.concat(lines, "\n")):find("aliases expand to more than 100000 values", 1, true))
 		assert.is_true(os.clock() - started < 1)
 	end)
 
 	it("is bounded in size", function()
 		assert.equal("", told("a: " .. ("x"):rep((4 << 20) - 3)))
-		assert.equal("1:1 the text is longer than 4 MiB, the most that is read", told("a: " .. ("x"):rep((4 << 20) - 2)))
+		assert.equal("1:1 the text is larger than 4 MiB, the limit", told("a: " .. ("x"):rep((4 << 20) - 2)))
 	end)
 
 	it("never breaks the reader, whatever the bytes are", function()

@@ -223,8 +223,8 @@ commands:
 		{ "{ strategy: lineer }", "3:24 strategy is 'lineer': " .. STRATEGIES .. " [Did you mean 'linear'?]" },
 		{ "{ backoff: fixed }", "3:23 backoff is 'fixed': " .. STRATEGIES .. " [Did you mean 'constant'?]" },
 		{ "{ strategy: 3 }", "3:24 strategy is 3: " .. STRATEGIES }, { "{ strategy: [linear] }", "3:24 strategy is a list" },
-		{ "{ strategy: custom }", "3:14 strategy custom needs delays: write delays: [1s, 5s] beside it" },
-		{ "{ strategy: linear, delays: [1s] }", "3:32 delays are strategy custom, but strategy is linear: leave one of them out" },
+		{ "{ strategy: custom }", "3:14 strategy custom needs delays, such as delays: [1s, 5s]" },
+		{ "{ strategy: linear, delays: [1s] }", "3:32 delays imply strategy custom, but strategy is linear: remove one of them" },
 		{ "{ delays: [] }", "3:22 delays is an empty list: write a list of 1 to 64 durations such as [1s, 5s]" },
 		{ "{ delays: 5s }", "3:22 delays is '5s': write a list" },
 		{ "{ delays: [1s, soon] }", "3:27 delays[2] is 'soon': write a duration" },
@@ -233,7 +233,7 @@ commands:
 		{ "{ max_attempts: 1001 }", "3:28 max_attempts is 1001" }, { "{ max_attempts: '3' }", "3:28 max_attempts is '3'" },
 		{ "{ attempts: many }", "3:24 attempts is 'many': write a whole number from 0 to 1000" },
 		{ "{ max_attempts: }", "max_attempts is empty: write a whole number" },
-		{ "{ max_attempts: 3, attempts: 4 }", "3:31 'attempts' says what 'max_attempts' in line 3 says: leave one of them out" },
+		{ "{ max_attempts: 3, attempts: 4 }", "3:31 'attempts' and 'max_attempts' (line 3) mean the same: remove one of them" },
 		{ "{ initial_delay: soon }", "3:29 initial_delay is 'soon': write a duration" },
 		{ "{ initial_delay_secs: 2s }", "3:34 initial_delay_secs is '2s': write a number of seconds [Write initial_delay: 2s]" },
 		{ "{ max_delay_secs: 2m }", "[Write max_delay: 2m]" }, { "{ max_delay: -1 }", "3:25 max_delay is -1: write a duration" },
@@ -241,24 +241,24 @@ commands:
 		{ "{ jitter: -0.1 }", "3:22 jitter is -0.1" }, { "{ jitter: some }", "3:22 jitter is 'some'" }, { "{ jitter: .nan }", "jitter is .nan" },
 		{ "{ jitter_factor: 1.5 }", "3:29 jitter_factor is 1.5: write a number from 0 to 1" },
 		{ "{ jitter_factor: true }", "3:29 jitter_factor is true" },
-		{ "{ jitter: 0.2, jitter_factor: 0.3 }", "3:27 jitter_factor belongs beside jitter: true; this jitter says it already" },
+		{ "{ jitter: 0.2, jitter_factor: 0.3 }", "3:27 jitter_factor goes with jitter: true; this jitter already sets the factor" },
 		{ "{ retry_unknown: no }", "3:29 retry_unknown is 'no': write true or false [Write retry_unknown: false]" },
 		{ "{ retry_budget: x }", "3:28 retry_budget is 'x': write a duration" },
 		{ "{ retry_on: }", "retry_on is empty: write a rule such as { exit: 75 }, or a list of classes such as [timeout, network]" },
 		{ "{ retry_on: [] }", "3:24 retry_on is an empty list: write a rule such as" },
-		{ "{ retry_on: [timout] }", "3:25 retry_on[1] is 'timout': write a class of failures such as UNAVAILABLE, rate_limit, network "
+		{ "{ retry_on: [timout] }", "3:25 retry_on[1] is 'timout': write a failure class such as UNAVAILABLE, rate_limit, network "
 			.. "or timeout [Did you mean 'timeout'?]" },
 		{ "{ retry_on: [UNAVAILBLE] }", "[Did you mean 'UNAVAILABLE'?]" }, { "{ retry_on: [503] }", "3:25 retry_on[1] is 503" },
-		{ "{ retry_on: often }", "3:24 retry_on is 'often': write a class" },
-		{ "{ retry_on: [TIMEOUT, { exit: 1 }] }", "3:34 retry_on mixes rules (maps) and classes (names): write one kind of them" },
+		{ "{ retry_on: often }", "3:24 retry_on is 'often': write a failure class" },
+		{ "{ retry_on: [TIMEOUT, { exit: 1 }] }", "3:34 retry_on mixes rules (maps) and classes (names): use one or the other" },
 		{ "{ retry_on: [{ exit: 1 }, [a]] }", "3:38 retry_on mixes" },
 		{ "{ retry_on: { exit: 0 } }", "3:32 exit is 0: write a whole number from 1 to 255" },
 		{ "{ retry_on: { exit: [1, 256] } }", "3:36 exit[2] is 256" }, { "{ retry_on: { exit: x } }", "3:32 exit is 'x'" },
-		{ "{ retry_on: { stderr: '' } }", "3:34 stderr is '': write a text" },
+		{ "{ retry_on: { stderr: '' } }", "3:34 stderr is '': write a string" },
 		{ "{ retry_on: { pattern: '(' } }", "3:35 pattern: not a regular expression" },
 		{ "{ retry_on: { exit: 1, code: unavailable } }", "3:41 code is 'unavailable': write an error code such as UNAVAILABLE" },
-		{ "{ retry_on: { code: X } }", "3:24 a rule of retry_on needs exit, stderr or pattern" },
-		{ "{ retry_on: { exits: 1 } }", "3:26 unknown key 'exits' in a rule of retry_on [Did you mean 'exit'?]" },
+		{ "{ retry_on: { code: X } }", "3:24 a retry_on rule needs exit, stderr or pattern" },
+		{ "{ retry_on: { exits: 1 } }", "3:26 unknown key 'exits' in a retry_on rule [Did you mean 'exit'?]" },
 		{ "{ retries: 3 }", "3:14 unknown key 'retries' in retry" },
 		{ "{ max_atempts: 3 }", "3:14 unknown key 'max_atempts' in retry [Did you mean 'max_attempts'?]" },
 		{ "always", "3:12 retry is 'always': write true, false, or a map" }, { "", "retry is empty: write true, false, or a map" },
@@ -295,6 +295,6 @@ describe("an unknown strategy, where run is lenient", function()
 	end)
 
 	it("is no excuse for a known one that does", function()
-		assert.truthy(told("{ strategy: linear, delays: [1s] }", { lenient = true }):find("leave one of them out", 1, true))
+		assert.truthy(told("{ strategy: linear, delays: [1s] }", { lenient = true }):find("remove one of them", 1, true))
 	end)
 end)

@@ -113,44 +113,44 @@ steps: [{ claude: b }]
 	local WRONG = {
 		{ "", "1:1 the file is empty: write name: and commands:" },
 		{ "# only this", "1:1 the file is empty" },
-		{ "- shell: a", "1:1 a workflow is a map: write commands: above the steps" },
-		{ "commands", "1:1 a workflow is a map of keys and values, not 'commands'" },
+		{ "- shell: a", "1:1 a workflow is a map: put commands: above the steps" },
+		{ "commands", "1:1 a workflow must be a map, not 'commands'" },
 		{ "name: x", "1:1 a workflow needs commands: the list of its steps" },
 		{ "commands:", "1:10 commands has no steps" }, { "steps: []", "1:8 steps has no steps" },
 		{ "commands: x", "1:11 commands is 'x': write a list of steps, such as - shell: make" },
 		{ "commands: { shell: a }", "1:11 commands is a map: write a list of steps" },
-		{ "commands: [{ shell: a }]\nsteps: [{ shell: a }]", "2:1 'steps' says what 'commands' in line 1 says" },
+		{ "commands: [{ shell: a }]\nsteps: [{ shell: a }]", "2:1 'steps' and 'commands' (line 1) mean the same" },
 		{ "nmae: x", "1:1 unknown key 'nmae' in a workflow [Did you mean 'name'?]" },
-		{ "on: push", "1:1 unknown key 'on' in a workflow [Its keys are: claude, commands, description" },
-		{ "name: [x]", "1:7 name is a list: write a text" }, { "name:", "1:6 name is empty: write a text" },
-		{ "name: ' '", "1:7 name is ' ': write a text" },
+		{ "on: push", "1:1 unknown key 'on' in a workflow [Valid keys: claude, commands, description" },
+		{ "name: [x]", "1:7 name is a list: write a string" }, { "name:", "1:6 name is empty: write a string" },
+		{ "name: ' '", "1:7 name is ' ': write a string" },
 		{ "vars: [a]", "1:7 vars is a list: write a map of names and default values" },
-		{ "vars: { a b: 1 }", "1:9 a key of vars is 'a b': write a variable's name: letters, digits, _ and -" },
+		{ "vars: { a b: 1 }", "1:9 a key of vars is 'a b': write a variable name: letters, digits, _ and -" },
 		{ "vars: { a.b: 1 }", "1:9 a key of vars is 'a.b'" },
-		{ "vars: { steps: 1 }", "1:9 a key of vars is 'steps': write another name: this one the runner uses itself" },
+		{ "vars: { steps: 1 }", "1:9 a key of vars is 'steps': write another name: this one is reserved" },
 		{ "vars: { item: 1 }", "1:9 a key of vars is 'item': write another name" },
-		{ "vars: { a: 1 }\nvariables: { b: 1 }", "2:1 'variables' says what 'vars' in line 1 says: leave one of them out" },
+		{ "vars: { a: 1 }\nvariables: { b: 1 }", "2:1 'variables' and 'vars' (line 1) mean the same: remove one of them" },
 		{ "env: [A]", "1:6 env is a list: write a map of names and values" },
-		{ "env: { 1A: x }", "1:8 '1A' can't be a name in env: write letters, digits and _, not beginning with a digit" },
-		{ "env: { A: [x] }", "1:11 env.A is a list: write a text" },
-		{ "env: { A: }", "1:11 env.A is empty: write a text ('' is an empty one)" },
-		{ "env_files: { a: b }", "1:12 env_files is a map: write a text" }, { "env_files:", "1:11 env_files is empty: write a list" },
-		{ "env_files: [a, [b]]", "1:16 env_files[2] is a list: write a text" },
+		{ "env: { 1A: x }", "1:8 '1A' is not a valid name in env: use letters, digits and _, not starting with a digit" },
+		{ "env: { A: [x] }", "1:11 env.A is a list: write a string" },
+		{ "env: { A: }", "1:11 env.A is empty: write a string ('' for an empty one)" },
+		{ "env_files: { a: b }", "1:12 env_files is a map: write a string" }, { "env_files:", "1:11 env_files is empty: write a list" },
+		{ "env_files: [a, [b]]", "1:16 env_files[2] is a list: write a string" },
 		{ "secrets: [A B]", "1:11 secrets is 'A B': write names of environment variables" },
-		{ "secrets: { 'A B': x }", "1:12 'A B' can't be a name in secrets" },
+		{ "secrets: { 'A B': x }", "1:12 'A B' is not a valid name in secrets" },
 		{ "secrets: { A: { evn: X } }", "1:17 unknown key 'evn' in secrets.A [Did you mean 'env'?]" },
-		{ "secrets: { A: {} }", "1:15 secrets.A needs env or file, one of them: where its value comes from" },
-		{ "secrets: { A: { env: X, file: y } }", "1:15 secrets.A needs env or file, one of them" },
-		{ "secrets: { A: }", "1:15 secrets.A is empty: write a text" },
+		{ "secrets: { A: {} }", "1:15 secrets.A needs either env or file: where its value comes from" },
+		{ "secrets: { A: { env: X, file: y } }", "1:15 secrets.A needs either env or file" },
+		{ "secrets: { A: }", "1:15 secrets.A is empty: write a string" },
 		{ "timeout: soon", "1:10 timeout is 'soon': write a duration such as 500ms, 2s, 5m or 1h, or a number of seconds" },
 		{ "timeout: -1", "1:10 timeout is -1: write a duration" }, { "timeout: [5]", "1:10 timeout is a list: write a duration" },
 		{ "timeout: true", "1:10 timeout is true: write a duration" }, { "timeout: .inf", "1:10 timeout is .inf: write a duration" },
 		{ "timeout_secs: 10m", "1:15 timeout_secs is '10m': write a number of seconds [Write timeout: 10m]" },
 		{ "timeout_secs: x", "1:15 timeout_secs is 'x': write a number of seconds" },
-		{ "claude: opus", "1:9 claude is a map of keys and values, not 'opus'" },
+		{ "claude: opus", "1:9 claude must be a map, not 'opus'" },
 		{ "claude: { output: jsonl }", "1:19 output is 'jsonl': write text, json or stream-json [Did you mean 'json'?]" },
 		{ "claude: { progam: x }", "1:11 unknown key 'progam' in claude" },
-		{ "claude: { args: { a: b } }", "1:17 args is a map: write a text" },
+		{ "claude: { args: { a: b } }", "1:17 args is a map: write a string" },
 		{ "retry: 3", "1:8 retry is 3: write true, false, or a map such as { max_attempts: 3, initial_delay: 2s }" },
 	}
 	for _, case in ipairs(WRONG) do
@@ -182,45 +182,45 @@ describe("the names in a workflow", function()
 ]]))
 	end)
 
-	it("may be the shell's own in a shell text, if they are plain", function()
+	it("may be the shell's own in a shell command, if they are plain", function()
 		assert.equal("", uses "  - shell: |\n      echo ${HOME} ${x:-1} ${#x} $y\n")
 	end)
 
 	local WRONG = {
-		{ '  - claude: "x ${realese}"', "2:16 ${realese}: there is no such variable [Did you mean 'release'?]" },
-		{ '  - claude: "x ${other}"', "2:16 ${other}: there is no such variable [Declare it: vars: { other: }]" },
-		{ "  - shell: echo ${other.x}", "2:17 ${other.x}: there is no such variable" },
-		{ "  - shell: echo ${release:-1}", "2:17 ${release}: is a variable of the workflow, which the shell's operators don't reach" },
-		{ "  - claude: a ${shell}", "2:15 ${shell}: 'shell' is no value by itself [Write ${shell.output}]" },
+		{ '  - claude: "x ${realese}"', "2:16 ${realese}: unknown variable [Did you mean 'release'?]" },
+		{ '  - claude: "x ${other}"', "2:16 ${other}: unknown variable [Declare it: vars: { other: }]" },
+		{ "  - shell: echo ${other.x}", "2:17 ${other.x}: unknown variable" },
+		{ "  - shell: echo ${release:-1}", "2:17 ${release}: a workflow variable: shell operators don't apply to it" },
+		{ "  - claude: a ${shell}", "2:15 ${shell}: 'shell' is not a value by itself [Write ${shell.output}]" },
 		{ "  - claude: a ${steps}", "[Write ${steps.ID.output}]" }, { "  - claude: a ${run}", "[Write ${run.id}]" },
 		{ "  - claude: a ${env}", "[Write ${env.NAME}]" },
-		{ "  - claude: a ${steps.x.output}", "2:15 ${steps.x.output}: no step has the id 'x' [Write id: x beside" },
+		{ "  - claude: a ${steps.x.output}", "2:15 ${steps.x.output}: no step has the id 'x' [Add id: x to the step" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.oen.output}", "no step has the id 'oen' [Did you mean 'one'?]" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.zzz.output}", "no step has the id 'zzz' [Ids: one]" },
-		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.outptu}", "there is no 'outptu' here [Did you mean 'output'?]" },
-		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.q}", "there is no 'q' here [Here are: data, error, ok, output, status]" },
-		{ "  - { shell: a, id: one }\n  - claude: ${steps.one}", "a name is missing behind it [Here are: data" },
-		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.output.x}", "'output' is one value, nothing stands behind a dot" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.outptu}", "unknown field 'outptu' [Did you mean 'output'?]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.q}", "unknown field 'q' [Valid fields: data, error, ok, output, status]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one}", "a name is missing after the dot [Valid fields: data" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.output.x}", "'output' is a single value: nothing may follow it" },
 		{ "  - claude: ${steps.one.output}\n  - { shell: a, id: one }", "2:13 ${steps.one.output}: step 'one' (line 3) has not run yet" },
 		{ "  - { foreach: [1], do: [{ shell: a, id: one }] }\n  - shell: echo ${steps.one.output}",
-			"3:17 ${steps.one.output}: step 'one' (line 2) belongs to the items of a foreach, which this does not" },
+			"3:17 ${steps.one.output}: step 'one' (line 2) is inside a foreach, and this is not" },
 		{ "  - { foreach: [1], do: [{ shell: a, capture_output: one }] }\n  - shell: rm -r /${one}",
-			"3:19 ${one}: is captured for each item of a foreach, outside of which it has no value" },
-		{ "  - { claude: '${steps.one.output}', id: one }", "step 'one' (line 2) has not run yet where this is used" },
-		{ "  - claude: ${shell.outptu}", "there is no 'outptu' here [Did you mean 'output'?]" },
-		{ "  - claude: ${run.nmae}", "there is no 'nmae' here [Did you mean 'name'?]" },
-		{ "  - shell: a ${item}", "${item}: only the steps of a foreach have it" },
-		{ "  - claude: a\n    when: itme == 3", "3:11 ${itme}: there is no such variable" },
+			"3:19 ${one}: captured once per item of a foreach, and has no value outside it" },
+		{ "  - { claude: '${steps.one.output}', id: one }", "step 'one' (line 2) has not run yet at this point" },
+		{ "  - claude: ${shell.outptu}", "unknown field 'outptu' [Did you mean 'output'?]" },
+		{ "  - claude: ${run.nmae}", "unknown field 'nmae' [Did you mean 'name'?]" },
+		{ "  - shell: a ${item}", "${item}: only available inside a foreach" },
+		{ "  - claude: a\n    when: itme == 3", "3:11 ${itme}: unknown variable" },
 		{ "  - claude: a\n    when: steps.no.ok", "3:11 ${steps.no.ok}: no step has the id 'no'" },
-		{ "  - foreach: '${nope}'\n    do: { shell: a }", "2:15 ${nope}: there is no such variable" },
-		{ "  - foreach: [a, '${nope}']\n    do: { shell: a }", "2:19 ${nope}: there is no such variable" },
-		{ "  - runner: deploy\n    args: { a: ['${nope}'] }", "3:18 ${nope}: there is no such variable" },
-		{ "  - runner: deploy\n    args: [x, '${nope}']", "3:16 ${nope}: there is no such variable" },
-		{ "  - runner: ${nope}", "2:13 ${nope}: there is no such variable" },
-		{ "  - { shell: a, on_failure: { claude: '${nope}' } }", "2:40 ${nope}: there is no such variable" },
+		{ "  - foreach: '${nope}'\n    do: { shell: a }", "2:15 ${nope}: unknown variable" },
+		{ "  - foreach: [a, '${nope}']\n    do: { shell: a }", "2:19 ${nope}: unknown variable" },
+		{ "  - runner: deploy\n    args: { a: ['${nope}'] }", "3:18 ${nope}: unknown variable" },
+		{ "  - runner: deploy\n    args: [x, '${nope}']", "3:16 ${nope}: unknown variable" },
+		{ "  - runner: ${nope}", "2:13 ${nope}: unknown variable" },
+		{ "  - { shell: a, on_failure: { claude: '${nope}' } }", "2:40 ${nope}: unknown variable" },
 		{ "  - { shell: a, verify: 'x ${steps.no.ok}' }", "2:28 ${steps.no.ok}: no step has the id 'no'" },
-		{ "  - claude: a ${b c}", "2:15 '${b c}' is no variable" }, { "  - shell: |\n      a\n        ${a.b} x", "4:9 ${a.b}: there is no" },
-		{ "  - { shell: a, id: one }\n  - { parallel: [{ shell: b, id: one }] }", "3:34 id 'one' is taken by the step in line 2" },
+		{ "  - claude: a ${b c}", "2:15 '${b c}' is no variable" }, { "  - shell: |\n      a\n        ${a.b} x", "4:9 ${a.b}: unknown variable" },
+		{ "  - { shell: a, id: one }\n  - { parallel: [{ shell: b, id: one }] }", "3:34 duplicate id 'one': the step on line 2 has it" },
 	}
 	for _, case in ipairs(WRONG) do
 		it(("are refused where they mean nothing: %q"):format(case[1]), function()
@@ -231,19 +231,19 @@ describe("the names in a workflow", function()
 
 	it("can't be results in the workflow's own environment, which is made first", function()
 		local text = told "env: { A: '${shell.output}', B: '${steps.x.output}' }\ncommands: [{ shell: a, id: x }]"
-		assert.equal("1:12 ${shell.output}: no step has run yet where this is used [Use it in the steps]\n"
-			.. "1:34 ${steps.x.output}: no step has run yet where this is used [Use it in the steps]", text)
+		assert.equal("1:12 ${shell.output}: used before any step has run [Use it in a step]\n"
+			.. "1:34 ${steps.x.output}: used before any step has run [Use it in a step]", text)
 	end)
 end)
 
 describe("problems", function()
 	it("are told all at once, by their places", function()
 		assert.equal(table.concat({
-			"1:6 name is empty: write a text",
+			"1:6 name is empty: write a string",
 			"2:1 unknown key 'timout' in a workflow [Did you mean 'timeout'?]",
-			"4:14 ${x}: there is no such variable [Declare it: vars: { x: }]",
+			"4:14 ${x}: unknown variable [Declare it: vars: { x: }]",
 			"5:28 max_attempts is 'many': write a whole number from 0 to 1000",
-			"5:34 key 'max_attempts' is there twice: the first is in line 5",
+			"5:34 duplicate key 'max_attempts': the first is on line 5",
 			"6:13 when: a single '=' compares nothing: write ==",
 		}, "\n"), told [[
 name:
@@ -256,7 +256,7 @@ commands:
 	end)
 
 	it("are told once where an alias repeats them", function()
-		assert.equal("2:19 ${x}: there is no such variable [Declare it: vars: { x: }]",
+		assert.equal("2:19 ${x}: unknown variable [Declare it: vars: { x: }]",
 			told "commands:\n  - &a { claude: '${x}' }\n  - *a\n")
 	end)
 
@@ -295,8 +295,8 @@ commands:
 	end)
 
 	it("of YAML stand among them, and end the reading where they must", function()
-		assert.equal("2:1 a tab in the indentation: YAML is indented by spaces", told "name: x\n\tcommands:")
-		assert.equal("2:1 key 'name' is there twice: the first is in line 1\n3:1 unknown key 'foo' in a workflow",
+		assert.equal("2:1 tab in the indentation: YAML is indented with spaces", told "name: x\n\tcommands:")
+		assert.equal("2:1 duplicate key 'name': the first is on line 1\n3:1 unknown key 'foo' in a workflow",
 			(told "name: x\nname: y\nfoo: 1\ncommands: [{ shell: a }]":gsub(" %[.-%]", "")))
 	end)
 end)
@@ -332,23 +332,22 @@ describe("a workflow file", function()
 		assert.same({ path, "example-with-retry", SEED }, { workflow.path, workflow.name, workflow.text })
 	end)
 
-	it("that is missing or no file is a problem that says so", function()
+	it("that is missing or is a directory is reported", function()
 		local _, missing = file.load "/nonexistent/a: b.yaml"
-		assert.same({ { code = "FILE_NOT_FOUND", message = "the workflow file can't be read: No such file or directory",
-			suggestion = "Give the path of a workflow file" } }, missing)
+		assert.same({ { code = "FILE_NOT_FOUND", message = "can't read the workflow file: No such file or directory" } }, missing)
 		local _, folder = file.load "/tmp"
-		assert.same({ "FILE_UNREADABLE", "the workflow file can't be read: Is a directory" },
+		assert.same({ "FILE_UNREADABLE", "can't read the workflow file: Is a directory" },
 			{ folder[1].code, folder[1].message })
 	end)
 
 	it("that is empty is told to be empty", function()
 		local _, problems = file.load "/dev/null"
-		assert.equal("the file is empty: write name: and commands:, the list of its steps", problems[1].message)
+		assert.equal("the file is empty: write name: and commands:, the list of steps", problems[1].message)
 	end)
 
 	it("of endless length is given up", function()
 		local _, problems = file.load "/dev/zero"
-		assert.equal("the text is longer than 4 MiB, the most that is read", problems[1].message)
+		assert.equal("the text is larger than 4 MiB, the limit", problems[1].message)
 	end)
 
 	it("of 1,000 steps is checked in well under 100 ms of processor time", function()

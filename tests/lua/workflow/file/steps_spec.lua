@@ -113,9 +113,9 @@ commands:
   - parallel: [{ shell: a }, { shell: b, id: bee }]
   - { id: par, limit: 2, continue_on_error: true, parallel: [{ shell: a }, { parallel: [{ shell: b }] }, { shell: c }] }
 ]]).steps
-		assert.same({ 2, "2 steps side by side", "1.1", "1.bee" },
+		assert.same({ 2, "2 steps in parallel", "1.1", "1.bee" },
 			{ steps[1].limit, steps[1].label, steps[1].steps[1].key, steps[1].steps[2].key })
-		assert.same({ 2, true, "par.1", "par.2.1", "1 step side by side" }, { steps[2].limit, steps[2].continue_on_error,
+		assert.same({ 2, true, "par.1", "par.2.1", "1 step in parallel" }, { steps[2].limit, steps[2].continue_on_error,
 			steps[2].steps[1].key, steps[2].steps[2].steps[1].key, steps[2].steps[2].label })
 		assert.equal(16, step("parallel: [" .. ("{ shell: a }, "):rep(20) .. "]").limit)
 	end)
@@ -146,15 +146,15 @@ commands:
 
 	local WRONG = {
 		{ "timeuot: 5", "3:5 unknown key 'timeuot' in a shell step [Did you mean 'timeout'?]" },
-		{ "args: [a]", "3:5 'args' is no key of a shell step: it belongs to a runner step" },
-		{ "limit: 3", "3:5 'limit' is no key of a shell step: it belongs to a parallel step" },
-		{ "claude: b", "3:5 a step has one of the keys claude, shell, runner, foreach, parallel: this one has shell and claude" },
-		{ "id: 5", "3:9 id is 5: write an id: letters, digits, _ and -, beginning with a letter or _" },
-		{ "id: a b", "3:9 id is 'a b': write an id" }, { "id: [a]", "3:9 id is a list: write a text" },
+		{ "args: [a]", "3:5 'args' is not a key of a shell step: it belongs on a runner step" },
+		{ "limit: 3", "3:5 'limit' is not a key of a shell step: it belongs on a parallel step" },
+		{ "claude: b", "3:5 a step is either shell or claude, not both" },
+		{ "id: 5", "3:9 id is 5: write an id: letters, digits, _ and -, starting with a letter or _" },
+		{ "id: a b", "3:9 id is 'a b': write an id" }, { "id: [a]", "3:9 id is a list: write a string" },
 		{ "id: on_failure", "3:9 id is 'on_failure': write another id: this one is the name of a hook" },
-		{ "when: ", "3:10 when is empty: write a text" }, { "when: a ==", "3:15 when: " },
+		{ "when: ", "3:10 when is empty: write a string" }, { "when: a ==", "3:15 when: " },
 		{ "when: (true", "3:11 when: this '(' has no ')'" },
-		{ "capture_output: 3", "3:21 capture_output is 3: write a variable's name" },
+		{ "capture_output: 3", "3:21 capture_output is 3: write a variable name" },
 		{ "capture_output: shell", "3:21 capture_output is 'shell': write another name" },
 		{ "timeout: 5 m m", "3:14 timeout is '5 m m': write a duration" },
 		{ "total_timeout: x", "3:20 total_timeout is 'x': write a duration" },
@@ -165,13 +165,13 @@ commands:
 		{ "idempotent: 'true'", "3:17 idempotent is 'true': write true or false [Write idempotent: true]" },
 		{ "idempotent: 1", "3:17 idempotent is 1: write true or false" },
 		{ "side_effects: some", "3:19 side_effects is 'some': write none, or leave it out" },
-		{ "verify: [a]", "3:13 verify is a list: write a text" }, { "verify: {}", "3:13 verify is an empty map: write a shell text" },
+		{ "verify: [a]", "3:13 verify is a list: write a string" }, { "verify: {}", "3:13 verify is an empty map: write a shell command" },
 		{ "verify: { sh: a }", "3:15 unknown key 'sh' in verify" }, { "on_retry: ", "3:14 on_retry is empty" },
-		{ "on_retry: { shell: [a] }", "3:24 shell is a list: write a text" },
+		{ "on_retry: { shell: [a] }", "3:24 shell is a list: write a string" },
 		{ "retry: x", "3:12 retry is 'x': write true, false, or a map" },
 		{ "retry: 3", "3:12 retry is 3: write true, false, or a map such as { max_attempts: 3, initial_delay: 2s } "
 			.. "[Write retry: { max_attempts: 3 }]" },
-		{ "retry: {}\nretry_config: {}", "4:5 'retry_config' says what 'retry' in line 3 says" },
+		{ "retry: {}\nretry_config: {}", "4:5 'retry_config' and 'retry' (line 3) mean the same" },
 		{ "on_failure: stop", "3:17 on_failure is 'stop': write continue, fail, a step, or a list of steps "
 			.. "[Write on_failure: { shell: stop }]" },
 		{ "on_failure: cntinue", "3:17 on_failure is 'cntinue': write continue, fail, a step, or a list of steps [Did you mean 'continue'?]" },
@@ -184,9 +184,9 @@ commands:
 		{ "on_failure: { steps: [{ shell: b }], than: fail }", "3:42 unknown key 'than' in on_failure [Did you mean 'then'?]" },
 		{ "on_success: go", "3:17 on_success is 'go': write a step, or a list of steps" },
 		{ "on_success: { steps: [{ shell: b }], then: fail }", "3:42 unknown key 'then' in on_success" },
-		{ "env: { A: '${nope}' }", "3:16 ${nope}: there is no such variable [Declare it: vars: { nope: }]" },
+		{ "env: { A: '${nope}' }", "3:16 ${nope}: unknown variable [Declare it: vars: { nope: }]" },
 		{ "working_dir: '${a'", "3:19 '${' is not closed" },
-		{ "output_file: {}", "3:18 output_file is an empty map: write a text" },
+		{ "output_file: {}", "3:18 output_file is an empty map: write a string" },
 	}
 	for _, case in ipairs(WRONG) do
 		it(("are refused where they are wrong: %q"):format(case[1]), function()
@@ -195,23 +195,23 @@ commands:
 	end
 
 	local WRONG_STEPS = {
-		{ "shell:", "2:11 shell is empty: write a text" }, { "shell: [a]", "2:12 shell is a list: write a text" },
-		{ "claude: ''", "2:13 claude is '': write a text" },
+		{ "shell:", "2:11 shell is empty: write a string" }, { "shell: [a]", "2:12 shell is a list: write a string" },
+		{ "claude: ''", "2:13 claude is '': write a string" },
 		{ "make", "2:5 a step is a map such as shell: make, not 'make' [Write - shell: make]" },
 		{ "[a]", "2:5 a step is a map such as shell: make, not a list" },
-		{ "{}", "2:5 a step has one of the keys claude, shell, runner, foreach, parallel: this one has none" },
-		{ "id: x", "2:5 a step has one of the keys claude, shell, runner, foreach, parallel: this one has none" },
+		{ "{}", "2:5 a step needs one of the keys claude, shell, runner, foreach, parallel" },
+		{ "id: x", "2:5 a step needs one of the keys claude, shell, runner, foreach, parallel" },
 		{ "shel: x", "2:5 unknown key 'shel' in a step [Did you mean 'shell'?]" },
-		{ "uses: x", "2:5 unknown key 'uses' in a step [a step has one of the keys" },
-		{ "runner: db.migrate", "2:13 runner is 'db.migrate': write the words of a command, such as deploy or db migrate "
+		{ "uses: x", "2:5 unknown key 'uses' in a step [A step needs one of the keys" },
+		{ "runner: db.migrate", "2:13 runner is 'db.migrate': write a command such as deploy or db migrate "
 			.. "[Write db migrate]" },
-		{ "runner: deploy --now", "2:13 runner is 'deploy --now': write the words of a command, such as deploy or db migrate "
-			.. "[Write its arguments under args]" },
-		{ "runner: { name: x }", "2:13 runner is a map: write a text" },
+		{ "runner: deploy --now", "2:13 runner is 'deploy --now': write a command such as deploy or db migrate "
+			.. "[Put its arguments under args]" },
+		{ "runner: { name: x }", "2:13 runner is a map: write a string" },
 		{ "{ runner: a, args: 3 }", "2:24 args is 3: write a map of names and values" },
-		{ "{ runner: a, args: { --x: 3 } }", "2:26 '--x' can't be a name in args: write the argument's name" },
-		{ "{ runner: a, args: { x: { y: 1 } } }", "2:29 args.x is a map: write a text" },
-		{ "{ runner: a, args: { x: } }", "args.x is empty: write a text ('' is an empty one)" },
+		{ "{ runner: a, args: { --x: 3 } }", "2:26 '--x' is not a valid name in args: use the argument's name" },
+		{ "{ runner: a, args: { x: { y: 1 } } }", "2:29 args.x is a map: write a string" },
+		{ "{ runner: a, args: { x: } }", "args.x is empty: write a string ('' for an empty one)" },
 		{ "{ foreach: [a] }", "2:5 a foreach step needs do: the steps for each item" },
 		{ "{ foreach: a, do: [{ shell: a }] }",
 			"2:16 foreach is 'a': write a list such as [a, b], or a variable such as \"${files}\" [Write foreach: [a]]" },
@@ -220,15 +220,15 @@ commands:
 		{ "{ foreach: [a], do: x }", "2:25 a step is a map such as shell: make, not 'x'" },
 		{ "{ foreach: [a], do: [{ shell: a }], parallel: 0 }", "parallel is 0: write a whole number from 1 to 64" },
 		{ "{ foreach: [a], do: [{ shell: a }], max_items: 1.5 }", "max_items is 1.5: write a whole number from 1 to 1000000" },
-		{ "{ foreach: [a], do: [{ shell: a }], retry: {} }", "'retry' is no key of a foreach step: write it on the steps inside" },
-		{ "{ foreach: [a], do: [{ shell: a }], limit: 3 }", "'limit' is no key of a foreach step: it belongs to a parallel step" },
+		{ "{ foreach: [a], do: [{ shell: a }], retry: {} }", "'retry' is not a key of a foreach step: put it on the steps inside" },
+		{ "{ foreach: [a], do: [{ shell: a }], limit: 3 }", "'limit' is not a key of a foreach step: it belongs on a parallel step" },
 		{ "{ foreach: [a], dò: [{ shell: a }] }", "unknown key 'dò' in a foreach step" },
-		{ "{ foreach: [a], shell: b }", "a step has one of the keys claude, shell, runner, foreach, parallel: this one has foreach and shell" },
+		{ "{ foreach: [a], shell: b }", "a step is either foreach or shell, not both" },
 		{ "{ parallel: { shell: a } }", "2:17 parallel is a map: write a list of steps" },
 		{ "{ parallel: [] }", "2:17 parallel has no steps" },
 		{ "{ parallel: [{ shell: a }], limit: 65 }", "limit is 65: write a whole number from 1 to 64" },
-		{ "{ parallel: [{ shell: a }], timeout: 1 }", "'timeout' is no key of a parallel step: write it on the steps inside" },
-		{ "{ parallel: [{ shell: a, continue_on_error: maybe }] }", "'continue_on_error' is no key of a shell step" },
+		{ "{ parallel: [{ shell: a }], timeout: 1 }", "'timeout' is not a key of a parallel step: put it on the steps inside" },
+		{ "{ parallel: [{ shell: a, continue_on_error: maybe }] }", "'continue_on_error' is not a key of a shell step" },
 		{ "{ parallel: [{ shell: a }], continue_on_error: maybe }", "continue_on_error is 'maybe': write true or false" },
 	}
 	for _, case in ipairs(WRONG_STEPS) do
