@@ -1,7 +1,7 @@
 -- expression: the conditions of `when:`. A small language that only compares:
 -- == != < <= > >= && || ! and or not ( ), texts, numbers, true, false, null,
--- ${path} and bare paths. Runs in the worker; it calls nothing and can't fail
--- but for an unknown variable or things that have no order.
+-- ${path} and bare paths. Runs in the worker. It calls nothing and fails only for
+-- an unknown variable or for values that have no order.
 
 local errors = require "runner.core.errors"
 local json = require "runner.json"
@@ -17,7 +17,7 @@ local MAX_DEPTH = 100
 ---@field offset integer
 
 -- --- grammar ------------------------------------------------------------------------
--- or < and < not < comparison < ! < value. A mistake is raised as a table and
+-- or < and < not < comparison < ! < value. A syntax error is raised as a table and
 -- caught by parse.
 
 local OR, AND = { ["or"] = true, ["||"] = true }, { ["and"] = true, ["&&"] = true }
@@ -52,7 +52,7 @@ local function parse_group(state, open)
 	end
 	local node = parse_or(state)
 	if not take(state, { [")"] = true }) then
-		fail(open, "this '(' has no ')'")
+		fail(open, "unclosed '('")
 	end
 	state.depth = state.depth - 1
 	return node
@@ -62,7 +62,7 @@ local function parse_value(state)
 	local token = peek(state)
 	if token.kind == "symbol" or token.kind == "end" then
 		if not take(state, { ["("] = true }) then
-			fail(token, ("a value is missing before %s"):format(shown(token)))
+			fail(token, ("missing value before %s"):format(shown(token)))
 		end
 		return parse_group(state, token)
 	end
@@ -97,7 +97,7 @@ local function parse_comparison(state)
 	local node = { kind = "compare", operator = token.symbol, offset = token.offset, left, parse_bang(state) }
 	local second = take(state, COMPARE)
 	if second then
-		fail(second, "comparisons don't chain: join two of them with 'and'")
+		fail(second, "comparisons can't be chained: join two of them with 'and'")
 	end
 	return node
 end
@@ -126,7 +126,7 @@ local function parse_all(state)
 	local node = parse_or(state)
 	local rest = peek(state)
 	if rest.kind ~= "end" then
-		fail(rest, "an operator such as == or 'and' is missing before this")
+		fail(rest, "missing operator, such as == or 'and', before this")
 	end
 	return node
 end
@@ -171,8 +171,8 @@ end
 
 -- --- meaning -----------------------------------------------------------------------------
 
--- Absent is null where absence is an answer: a step that was skipped, a variable of
--- the environment. A misspelt plain name is none.
+-- A missing value is null where absence is meaningful: a skipped step, an environment
+-- variable. A misspelt plain name is an error.
 local function path_value(node, scope)
 	local v, found = variables.lookup(scope, node.path)
 	if found then
@@ -182,7 +182,7 @@ local function path_value(node, scope)
 	end
 	if node.bare then
 		errors.raise("PRECONDITION", ("The variable %s in a condition has no value"):format(node.path),
-			{ suggestion = ("Put it into quotes where the text '%s' is meant; as a variable: --var %s=VALUE"):format(node.path,
+			{ suggestion = ("Quote it to mean the string '%s', or set the variable: --var %s=VALUE"):format(node.path,
 				node.path) })
 	end
 	return variables.unknown(scope, node.path)
@@ -226,7 +226,7 @@ local function ordered(a, b)
 		return a, b
 	end
 	errors.raise("PRECONDITION", ("A condition compares %s with %s, which have no order"):format(variables.text(a),
-		variables.text(b)), { suggestion = "Compare two numbers or two texts" })
+		variables.text(b)), { suggestion = "Compare two numbers or two strings" })
 end
 
 local function less(a, b)
@@ -275,8 +275,8 @@ function value_of(node, scope)
 	return KINDS[node.kind](node, scope)
 end
 
----Does the condition hold? False are false, null, 0, "", "false" and what is
----empty. Numbers are compared as numbers where both sides look like numbers.
+---Does the condition hold? False are false, null, 0, "", "false" and empty
+---tables. Numbers are compared as numbers where both sides look like numbers.
 ---@param ast runner.workflow.Node
 ---@param scope runner.workflow.Scope
 ---@return boolean

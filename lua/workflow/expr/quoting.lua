@@ -1,11 +1,11 @@
--- quoting: where in a shell text does a variable stand? Pure; reads the quoting
--- rules of POSIX sh (2.2, 2.6, 2.7.4) as dash and bash follow them. It executes
+-- quoting: in what quoting context of a shell text is each variable? Pure; follows
+-- the quoting rules of POSIX sh (2.2, 2.6, 2.7.4) as dash and bash do. It executes
 -- nothing and replaces nothing. A wrong answer may split a word; since only
--- references to environment variables are put in, it can't make a value run.
+-- references to environment variables are substituted, no value is ever executed.
 
 local M = {}
 
-local HOLE = "\1" -- stands for a variable while scanning; an ordinary character to the shell
+local HOLE = "\1" -- replaces a variable while scanning; an ordinary character to the shell
 
 ---@alias runner.workflow.Place "bare"|"double"|"single"|"here"|"here_quoted"|"arithmetic"|"comment"|"escaped"
 
@@ -15,7 +15,7 @@ local HOLE = "\1" -- stands for a variable while scanning; an ordinary character
 ---@field stop integer last byte to look at
 ---@field holes table<integer, integer> byte → part
 ---@field places table<integer, runner.workflow.Place> part → place
----@field pending {word: string, quoted: boolean, tabs: boolean}[] here-documents that begin at the next newline
+---@field pending {word: string, quoted: boolean, tabs: boolean}[] here-documents that start at the next newline
 
 local function char(scan, offset)
 	local at = scan.at + (offset or 0)
@@ -39,7 +39,7 @@ local function escape(scan)
 	end
 end
 
--- All holes up to `stop` stand in the same place; scanning goes on behind it.
+-- All holes up to `stop` are in the same place; scanning continues after it.
 local function pass(scan, stop, place)
 	while scan.at <= stop do
 		if not take_hole(scan, place) then
@@ -146,7 +146,7 @@ end
 
 local HERE = { ["\\"] = escape, ["`"] = backquote, ["$"] = dollar "here" }
 
--- What stands behind <<: "-", the word as written, the next byte.
+-- What follows <<: "-", the word as written, the next byte.
 local function here_word(scan)
 	local tabs, quote, inside, rest = scan.text:match("^<<(%-?)[ \t]*(['\"])([^\n]-)%2()", scan.at)
 	if tabs then
@@ -172,7 +172,7 @@ local function here_operator(scan)
 	pass(scan, math.min(rest - 1, scan.stop), "bare")
 end
 
--- The last byte of the body that begins at `at`, and where the text goes on.
+-- The last byte of the body that starts at `at`, and where the text continues.
 local function body_end(scan, at, document)
 	while at <= scan.stop do
 		local newline = scan.text:find("\n", at, true) or scan.stop + 1
@@ -215,7 +215,7 @@ local function word_begins(scan)
 	return scan.at == 1 or scan.text:find("^[%s;&|()`]", scan.at - 1) ~= nil
 end
 
--- Words behind which a command begins, as `case` must.
+-- Words after which a command starts, as `case` must.
 local LEADERS = { ["then"] = true, ["do"] = true, ["else"] = true, ["elif"] = true, ["if"] = true, ["while"] = true,
 	["until"] = true, ["!"] = true, ["{"] = true }
 
@@ -271,7 +271,7 @@ function commands(scan, closer)
 	walk(scan, "bare", handlers)
 end
 
----For each variable of a shell template: the place it stands in, by its index.
+---For each variable of a shell template, by its index: the place it is in.
 ---@param template runner.workflow.Template
 ---@return table<integer, runner.workflow.Place>
 function M.places(template)

@@ -1,5 +1,5 @@
--- tokens: the words of a condition (`when:`): texts, numbers, names, operators.
--- Pure; what they mean together is lua/workflow/expr/expression.lua's.
+-- tokens: the tokens of a condition (`when:`): strings, numbers, names, operators.
+-- Pure; lua/workflow/expr/expression.lua has the grammar.
 
 local json = require "runner.json"
 local variables = require "runner.workflow.expr.variables"
@@ -17,7 +17,7 @@ local function unescape(body)
 	end))
 end
 
--- The end of the quoted text that begins at `at`; nil when there is none.
+-- The end of the quoted string that starts at `at`; nil when there is none.
 local function quote_end(text, at)
 	local quote, i = text:sub(at, at), at + 1
 	while i <= #text do
@@ -36,7 +36,7 @@ local function read_quoted(text, at)
 	end
 	local stop = quote_end(text, at)
 	if not stop then
-		return nil, "the text that begins here has no closing quote"
+		return nil, "this quote is never closed"
 	end
 	local template, message = variables.parse(unescape(text:sub(at + 1, stop - 1)))
 	if not template then
@@ -51,7 +51,7 @@ local function read_variable(text, at)
 	end
 	local path = text:match("^%${([^}]*)}", at)
 	if not path or not variables.is_path(path) then
-		return nil, "a variable is written ${name}"
+		return nil, "write a variable as ${name}"
 	end
 	return { kind = "path", path = path }, at + #path + 3
 end
@@ -63,7 +63,7 @@ local function read_number(text, at)
 	end
 	local n = word:find("^[+-]?%d*%.?%d+$") and tonumber(word) or word:find("^[+-]?%d+%.?%d*[eE]%d+$") and tonumber(word)
 	if not n then
-		return nil, ("'%s' is no number; put texts into quotes"):format(word)
+		return nil, ("'%s' is not a number; quote strings"):format(word)
 	end
 	return { kind = "value", value = n, source = word }, at + #word
 end
@@ -77,7 +77,7 @@ local function read_word(text, at)
 	elseif VALUES[word] ~= nil then
 		return { kind = "value", value = VALUES[word] }, at + #word
 	elseif not variables.is_path(word) then
-		return nil, ("'%s' is no variable; put texts into quotes"):format(word)
+		return nil, ("'%s' is not a variable; quote strings"):format(word)
 	end
 	return { kind = "path", path = word, bare = true }, at + #word
 end
@@ -89,9 +89,10 @@ local function read_symbol(text, at)
 		end
 	end
 	if text:find("^=", at) then
-		return nil, "a single '=' compares nothing: write =="
+		return nil, "'=' doesn't compare: write =="
 	elseif text:find("^[&|]", at) then
-		return nil, ("write %s twice, or 'and', 'or'"):format(text:sub(at, at))
+		local c = text:sub(at, at)
+		return nil, ("'%s' is not an operator: write %s%s or '%s'"):format(c, c, c, c == "&" and "and" or "or")
 	end
 end
 
@@ -107,10 +108,10 @@ local function next_token(text, at)
 			return nil, rest
 		end
 	end
-	return nil, ("'%s' can't stand here; put texts into quotes"):format(text:match("^[%z\1-\127\194-\244][\128-\191]*", at) or "?")
+	return nil, ("unexpected '%s'; quote strings"):format(text:match("^[%z\1-\127\194-\244][\128-\191]*", at) or "?")
 end
 
----All words of a text, and an "end".
+---All tokens of a text, and an "end".
 ---@param text string
 ---@return table[]? tokens, string? message, integer? offset
 function M.read(text)

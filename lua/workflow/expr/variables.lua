@@ -1,7 +1,7 @@
--- variables: `${path}` in the texts of a workflow: finding them, looking them up
--- in a scope, putting values in. Runs in the worker. A value never becomes
--- part of a shell text: there a reference to an environment variable stands
--- for it (where it stands is lua/workflow/expr/quoting.lua's to say).
+-- variables: `${path}` in the texts of a workflow: finding references, looking them
+-- up in a scope, substituting values. Runs in the worker. A value never becomes
+-- part of a shell text: a reference to an environment variable takes its place,
+-- quoted as lua/workflow/expr/quoting.lua says.
 
 local errors = require "runner.core.errors"
 local json = require "runner.json"
@@ -36,7 +36,7 @@ local MAX_VALUE = 128 * 1024 - 64 -- bytes of one environment entry (MAX_ARG_STR
 
 -- --- finding ---------------------------------------------------------------------
 
-local LITERAL = "write $${ where '${' itself is meant"
+local LITERAL = "write $${ for a literal '${'"
 
 ---Is it a path: names and numbers with dots between, the first one a name?
 ---@param path string
@@ -45,7 +45,7 @@ function M.is_path(path)
 	return path:find("^[%a_][%w_.-]*$") ~= nil and not path:find("..", 1, true) and path:sub(-1) ~= "."
 end
 
--- `${name:-word}` and the like are the shell's own business, unless `name` is ours.
+-- `${name:-word}` and the like are left to the shell, unless `name` is ours.
 local function shell_expansion(text, at)
 	local name = text:match("^%${([%a_][%w_]*)[^%w_.}-]", at)
 	if name then
@@ -54,7 +54,7 @@ local function shell_expansion(text, at)
 	return "${", at + 2
 end
 
--- What begins at the `${` at `at`: a part and where the text goes on | nil, message.
+-- What starts at the `${` at `at`: a part and where the text continues | nil, message.
 local function reference(text, at, shell)
 	local path = text:match("^%${([^}\n]*)}", at)
 	if path and M.is_path(path) then
@@ -62,9 +62,9 @@ local function reference(text, at, shell)
 	elseif shell then
 		return shell_expansion(text, at)
 	elseif not path then
-		return nil, "'${' is not closed: write ${name}; " .. LITERAL
+		return nil, "unclosed '${': write ${name}; " .. LITERAL
 	end
-	return nil, ("'${%s}' is no variable: a path is names of letters, digits, _ and - with dots between; %s")
+	return nil, ("'${%s}' is not a variable: write names of letters, digits, _ and -, separated by dots; %s")
 		:format(path, LITERAL)
 end
 
@@ -77,8 +77,8 @@ local function add(template, part)
 	end
 end
 
----Read a text with `${path}` in it; `$${` is a literal `${`. With `shell`, what
----is no path (`${HOME:-/}`, `${#x}`) is left to the shell.
+---Parse a text with `${path}` in it; `$${` is a literal `${`. With `shell`, what
+---isn't a path (`${HOME:-/}`, `${#x}`) is left to the shell.
 ---@param text string
 ---@param opts? {shell?: boolean}
 ---@return runner.workflow.Template? template, string? message, integer? offset
@@ -122,9 +122,9 @@ end
 
 -- --- looking up ------------------------------------------------------------------------
 
----First names of dotted paths that are no variables; they mean nothing alone.
+---First names of dotted paths that aren't variables; they mean nothing alone.
 M.groups = { steps = true, shell = true, claude = true, runner = true, run = true, env = true }
----Names that only a `foreach` gives.
+---Names that exist only inside a `foreach`.
 M.loop = { item = true, item_index = true }
 
 local function segments(path)
@@ -190,9 +190,9 @@ local function advice(scope, path)
 		return ("Use ${%s} inside a foreach"):format(head)
 	elseif M.groups[head] then
 		local known = sorted.inherited(place)
-		return known[1] and "Here are: " .. table.concat(known, ", ") or "A step has to run before its result can be used"
+		return known[1] and "Available: " .. table.concat(known, ", ") or "A step must run before its result can be used"
 	end
-	return ("Pass --var %s=VALUE, or give it a value under vars"):format(head)
+	return ("Pass --var %s=VALUE, or set it under vars"):format(head)
 end
 
 ---Raise PRECONDITION for a variable that has no value.
@@ -202,7 +202,7 @@ function M.unknown(scope, path)
 	errors.raise("PRECONDITION", ("The variable ${%s} has no value"):format(path), { suggestion = advice(scope, path) })
 end
 
-local function must(scope, path)
+local function required(scope, path)
 	local v, found = M.lookup(scope, path)
 	if not found then
 		M.unknown(scope, path)
@@ -210,7 +210,7 @@ local function must(scope, path)
 	return v
 end
 
--- --- putting in ------------------------------------------------------------------------
+-- --- substituting ------------------------------------------------------------------------
 
 local function number_text(v)
 	local n = math.tointeger(v)
@@ -229,7 +229,7 @@ function M.text(v)
 	return assert(json.encode(v))
 end
 
--- Texts are taken where a template is wanted.
+-- Takes a text or a template.
 local function compiled(template, opts)
 	if type(template) ~= "string" then
 		return template
@@ -241,14 +241,14 @@ local function compiled(template, opts)
 	return made
 end
 
----The text with all values put in. Raises PRECONDITION for an unknown variable.
+---The text with all values substituted. Raises PRECONDITION for an unknown variable.
 ---@param template runner.workflow.Template|string
 ---@param scope runner.workflow.Scope
 ---@return string
 function M.expand(template, scope)
 	local out = {}
 	for i, part in ipairs(compiled(template)) do
-		out[i] = type(part) == "string" and part or M.text(must(scope, part.name))
+		out[i] = type(part) == "string" and part or M.text(required(scope, part.name))
 	end
 	return table.concat(out)
 end
@@ -260,14 +260,14 @@ end
 function M.value(template, scope)
 	template = compiled(template)
 	if #template == 1 and type(template[1]) == "table" then
-		return must(scope, template[1].name)
+		return required(scope, template[1].name)
 	end
 	return M.expand(template, scope)
 end
 
 -- --- shell texts ------------------------------------------------------------------------
 
--- How a reference is written where it stands.
+-- How a reference is written in each place.
 local FORMS = {
 	bare = '"${%s}"', double = "${%s}", single = "'\"${%s}\"'", here = "${%s}", comment = "${%s}", arithmetic = "${%s}",
 }
@@ -276,18 +276,18 @@ local function refuse(part, why, suggestion)
 	errors.raise("PRECONDITION", ("%s %s"):format(part.source, why), { suggestion = suggestion })
 end
 
--- A shell may run what stands in an arithmetic text, so only numbers go there.
+-- A shell may execute what arithmetic contains, so only numbers go there.
 local function check_place(part, place, text)
 	if place == "here_quoted" then
-		refuse(part, "stands in a here-document whose delimiter is quoted, where a shell puts nothing in",
-			"Write the delimiter without quotes, or $${ for a literal '${'")
+		refuse(part, "is in a here-document with a quoted delimiter, where the shell expands nothing",
+			"Remove the quotes around the delimiter, or write $${ for a literal '${'")
 	elseif place == "arithmetic" and not text:find("^%-?%d+$") then
-		refuse(part, "stands in arithmetic and is no whole number", "Give the variable a whole number")
+		refuse(part, "is used in arithmetic and is not a whole number", "Give the variable a whole number")
 	elseif text:find("\0", 1, true) then
-		refuse(part, "holds a NUL byte, which no argument of a program can hold", "Pass the value through a file")
+		refuse(part, "contains a NUL byte, which a program argument can't contain", "Pass the value in a file")
 	elseif #text > MAX_VALUE then
-		refuse(part, ("is %d bytes long: more than the system passes to a program in one piece (%d)"):format(#text, MAX_VALUE),
-			"Write it to a file (output_file) and read that")
+		refuse(part, ("is %d bytes long; the system passes at most %d to a program in one piece"):format(#text, MAX_VALUE),
+			"Write it to a file (output_file) and read the file")
 	end
 end
 
@@ -299,8 +299,8 @@ local function is_ours(scope, part)
 	if not found and must_be then
 		M.unknown(scope, part.name)
 	elseif found and part.operator then
-		refuse(part, "is a variable of the workflow, and the shell's operators don't reach it",
-			("Write ${%s}, with its default under vars"):format(part.name))
+		refuse(part, "is a workflow variable: shell operators don't apply to it",
+			("Write ${%s}, and put its default under vars"):format(part.name))
 	end
 	return found
 end
@@ -319,9 +319,9 @@ local function reference_to(scope, part, place, env)
 	return FORMS[place]:format(name)
 end
 
----A shell text in which references to environment variables stand for values,
----quoted for their place, and those variables. An unknown plain name is the
----shell's; an unknown dotted one raises PRECONDITION.
+---A shell text in which references to environment variables replace values, quoted
+---for their place, and those variables. An unknown plain name is left to the shell;
+---an unknown dotted one raises PRECONDITION.
 ---@param template runner.workflow.Template|string
 ---@param scope runner.workflow.Scope
 ---@return string script, table<string, string> env

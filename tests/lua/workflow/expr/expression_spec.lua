@@ -37,12 +37,12 @@ local FALSE = {
 
 -- text → offset of the mistake, and what the message has
 local WRONG = {
-	{ "", 1, "missing" }, { "   ", 4, "missing" }, { "a =", 3, "==" }, { "a = b", 3, "==" }, { "a & b", 3, "twice" },
-	{ "a | b", 3, "twice" }, { "(a", 1, "no '%)'" }, { "a)", 2, "operator" }, { "a b", 3, "operator" }, { "a ==", 5, "missing" },
-	{ "== a", 1, "missing before '=='" }, { "a == b == c", 8, "chain" }, { "1 < 2 < 3", 7, "chain" }, { "'abc", 1, "closing quote" },
-	{ "a == 1.2.3", 6, "quotes" }, { "a == 1x", 6, "quotes" }, { "${a b}", 1, "${name}" }, { "${a", 1, "${name}" }, { "$a", 1, "${name}" },
-	{ "a..b == 1", 1, "quotes" }, { "a == #", 6, "quotes" }, { "and", 1, "missing" }, { "a and", 6, "missing" },
-	{ "not", 4, "missing" }, { "'${' == 1", 1, "not closed" }, { "a == \u{e9}", 6, "\u{e9}" }, { "a, b", 2, "," },
+	{ "", 1, "missing" }, { "   ", 4, "missing" }, { "a =", 3, "==" }, { "a = b", 3, "==" }, { "a & b", 3, "&&" },
+	{ "a | b", 3, "||" }, { "(a", 1, "unclosed" }, { "a)", 2, "operator" }, { "a b", 3, "operator" }, { "a ==", 5, "missing" },
+	{ "== a", 1, "missing value before '=='" }, { "a == b == c", 8, "chain" }, { "1 < 2 < 3", 7, "chain" }, { "'abc", 1, "never closed" },
+	{ "a == 1.2.3", 6, "quote" }, { "a == 1x", 6, "quote" }, { "${a b}", 1, "${name}" }, { "${a", 1, "${name}" }, { "$a", 1, "${name}" },
+	{ "a..b == 1", 1, "quote" }, { "a == #", 6, "quote" }, { "and", 1, "missing" }, { "a and", 6, "missing" },
+	{ "not", 4, "missing" }, { "'${' == 1", 1, "unclosed" }, { "a == \u{e9}", 6, "\u{e9}" }, { "a, b", 2, "," },
 	{ ("("):rep(101) .. "a" .. (")"):rep(101), 101, "nested" }, { ("!"):rep(101) .. "a", 101, "nested" },
 }
 
@@ -83,7 +83,7 @@ describe("a condition", function()
 			assert.are.equal("PRECONDITION", e.code)
 		end
 		local _, e = pcall(eval, "release == stable")
-		assert.matches("quotes", e.suggestion)
+		assert.matches("Quote", e.suggestion)
 		_, e = pcall(eval, "${relase} == 1")
 		assert.matches("'release'", e.suggestion)
 	end)

@@ -219,7 +219,8 @@ describe("the names in a workflow", function()
 		{ "  - runner: ${nope}", "2:13 ${nope}: unknown variable" },
 		{ "  - { shell: a, on_failure: { claude: '${nope}' } }", "2:40 ${nope}: unknown variable" },
 		{ "  - { shell: a, verify: 'x ${steps.no.ok}' }", "2:28 ${steps.no.ok}: no step has the id 'no'" },
-		{ "  - claude: a ${b c}", "2:15 '${b c}' is no variable" }, { "  - shell: |\n      a\n        ${a.b} x", "4:9 ${a.b}: unknown variable" },
+		{ "  - claude: a ${b c}", "2:15 '${b c}' is not a variable" },
+		{ "  - shell: |\n      a\n        ${a.b} x", "4:9 ${a.b}: unknown variable" },
 		{ "  - { shell: a, id: one }\n  - { parallel: [{ shell: b, id: one }] }", "3:34 duplicate id 'one': the step on line 2 has it" },
 	}
 	for _, case in ipairs(WRONG) do
@@ -244,7 +245,7 @@ describe("problems", function()
 			"4:14 ${x}: unknown variable [Declare it: vars: { x: }]",
 			"5:28 max_attempts is 'many': write a whole number from 0 to 1000",
 			"5:34 duplicate key 'max_attempts': the first is on line 5",
-			"6:13 when: a single '=' compares nothing: write ==",
+			"6:13 when: '=' doesn't compare: write ==",
 		}, "\n"), told [[
 name:
 timout: 5

@@ -153,7 +153,7 @@ commands:
 		{ "id: a b", "3:9 id is 'a b': write an id" }, { "id: [a]", "3:9 id is a list: write a string" },
 		{ "id: on_failure", "3:9 id is 'on_failure': write another id: this one is the name of a hook" },
 		{ "when: ", "3:10 when is empty: write a string" }, { "when: a ==", "3:15 when: " },
-		{ "when: (true", "3:11 when: this '(' has no ')'" },
+		{ "when: (true", "3:11 when: unclosed '('" },
 		{ "capture_output: 3", "3:21 capture_output is 3: write a variable name" },
 		{ "capture_output: shell", "3:21 capture_output is 'shell': write another name" },
 		{ "timeout: 5 m m", "3:14 timeout is '5 m m': write a duration" },
@@ -185,7 +185,7 @@ commands:
 		{ "on_success: go", "3:17 on_success is 'go': write a step, or a list of steps" },
 		{ "on_success: { steps: [{ shell: b }], then: fail }", "3:42 unknown key 'then' in on_success" },
 		{ "env: { A: '${nope}' }", "3:16 ${nope}: unknown variable [Declare it: vars: { nope: }]" },
-		{ "working_dir: '${a'", "3:19 '${' is not closed" },
+		{ "working_dir: '${a'", "3:19 unclosed '${'" },
 		{ "output_file: {}", "3:18 output_file is an empty map: write a string" },
 	}
 	for _, case in ipairs(WRONG) do
