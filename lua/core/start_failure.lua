@@ -1,14 +1,14 @@
--- start_failure: the result of a command that never ran, with advice on what to do
--- about it. How those end that did run is told by runner.process itself.
+-- start_failure: the result of a command that never started, and what to do about
+-- it. Results of those that did start come from runner.process itself.
 
 local host = require "runner.host"
 
 local M = {}
 
--- PATH is asked for names alone; where a path is there, it is its interpreter that is not.
+-- Only plain names are looked up in PATH. A path that exists lacks its interpreter.
 local function absent(program)
-	return program:find("/", 1, true) and "Correct the path %s; where that is a script, correct its first line"
-		or "Install %s, or put its directory into PATH"
+	return program:find("/", 1, true) and "Fix the path %s; if it is a script, check its first line"
+		or "Install %s, or add its directory to PATH"
 end
 
 local function refused(program)
@@ -19,13 +19,13 @@ local SUGGESTIONS = {
 	ENOENT = absent,
 	ENOTDIR = absent,
 	EACCES = refused,
-	ENOEXEC = "Give %s a first line such as #!/bin/sh, or run it through its interpreter",
+	ENOEXEC = "Give %s a first line such as #!/bin/sh, or run it with its interpreter",
 	E2BIG = "Pass %s fewer or shorter arguments, or the data through stdin or a file",
 }
 
 local function suggestion(argv, errno, step)
 	if step == "chdir" then
-		return "Create the directory, or correct its path"
+		return "Create the directory, or fix its path"
 	elseif step ~= "exec" then
 		return nil
 	elseif errno == "ENOENT" and #argv == 1 and argv[1]:find("%s") then
@@ -39,10 +39,18 @@ local function suggestion(argv, errno, step)
 	return advice and (type(advice) == "function" and advice(argv[1]) or advice):format(argv[1])
 end
 
----The result of a command that could not start. `code` is what its failure would be
----raised as; it is no part of what scripts see.
+-- The system's words, but for the failure that everybody meets.
+local function reason(argv, message, context)
+	if context.step == "exec" and context.errno == "ENOENT" and not argv[1]:find("/", 1, true) then
+		return ("%s is not in PATH"):format(argv[1])
+	end
+	return message
+end
+
+---The result of a command that could not start. `code` is the error code to raise its
+---failure with; scripts don't see it.
 ---@param argv string[]
----@param message string what process.start said
+---@param message string from process.start
 ---@param code? string
 ---@param context { step?: string, errno?: string }
 ---@return runner.Result
@@ -53,7 +61,7 @@ function M.not_started(argv, message, code, context)
 		stdout_dropped = 0, stderr_dropped = 0,
 		duration_ms = 0,
 		truncated = false, incomplete = false, timed_out = false,
-		error = message, errno = context.errno, code = code,
+		error = reason(argv, message, context), errno = context.errno, code = code,
 		suggestion = suggestion(argv, context.errno, context.step),
 	}
 end

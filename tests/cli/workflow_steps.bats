@@ -403,7 +403,7 @@ load lib/workflow
 	YAML
 	envelope 4
 	expect '[s.code for s in e.data.steps if s.state == "failed"] == ["PRECONDITION"] * 4'
-	expect 'e.error.message == "working_dir of step 6 is empty once its values are put in"'
+	expect 'e.error.message == "working_dir of step 6 is empty once its variables are expanded"'
 	[ ! -e one ]
 	[ ! -e two ]
 	[ ! -e three ]

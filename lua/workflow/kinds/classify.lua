@@ -1,8 +1,8 @@
--- classify: what a failure means: which code, which words, is trying again likely
--- to help? One table of classes; nothing here runs or waits. Runs in the worker.
+-- classify: what a failure means: its code, its message, and whether a retry may
+-- help. One table of classes; nothing here runs or waits. Runs in the worker.
 -- Server errors, overload and timeouts are transient, authentication and wrong commands
--- permanent (Spec 185, FR1; docs/design.md#failure-classes). A number is a server's
--- answer only where the words around it say so (lua/workflow/kinds/http_text.lua).
+-- permanent (Spec 185, FR1; docs/design.md#failure-classes). A number is an
+-- HTTP status only where the words around it say so (lua/workflow/kinds/http_text.lua).
 
 local failure_classes = require "runner.workflow.kinds.failure_classes"
 local host = require "runner.host"
@@ -23,8 +23,8 @@ local REASON = 200 -- characters
 ---@field code string of the registry
 ---@field message string for people: error.message
 ---@field reason string for one log line
----@field transient boolean may another attempt help?
----@field retry_after_ms integer? what the failure asks for; not bounded
+---@field transient boolean may a retry help?
+---@field retry_after_ms integer? the wait that the failure asks for; not capped
 
 ---@class runner.workflow.Rules
 ---@field rules runner.workflow.RetryRule[]? retry_on of the workflow: what else is transient
@@ -96,7 +96,7 @@ local function finding(class, status, text)
 end
 
 -- The line for the log, and error.message.
-local function told(found, mask)
+local function reason_and_message(found, mask)
 	local display = not found.status and found.class.plain or found.class.display
 	local full = short(found.full, mask)
 	return full, display:find("%d", 1, true) and display:format(found.status, short(found.words, mask))
@@ -113,8 +113,8 @@ local function judge_line(line)
 	return class and finding(class, nil, line)
 end
 
--- A refused command line is told of first; what follows is a list of options,
--- in which words such as "timeout" mean nothing.
+-- A rejected command line is reported first; a list of options follows, in which
+-- words such as "timeout" mean nothing.
 local function judge_usage(lines)
 	local invalid = failure_classes.by_name["invalid command"]
 	local head = lines[1] and judge_line(lines[1])
@@ -128,7 +128,7 @@ local function judge_usage(lines)
 	end
 end
 
--- The last telling line: what came last is nearest to the end.
+-- The last line that matches a class: it is nearest to the cause.
 local function judge_text(text)
 	local lines = lines_of(text)
 	local found = judge_usage(lines)
@@ -159,18 +159,18 @@ local TESTS = {
 	end,
 }
 
--- All that a rule says has to hold.
+-- Every condition of a rule must hold.
 local function rule_holds(rule, result, texts)
-	local said = false
+	local tested = false
 	for key, test in pairs(TESTS) do
 		if rule[key] ~= nil then
 			if not test(rule[key], result, texts) then
 				return false
 			end
-			said = true
+			tested = true
 		end
 	end
-	return said
+	return tested
 end
 
 local function matching_rule(opts, result, texts)
@@ -181,7 +181,7 @@ local function matching_rule(opts, result, texts)
 	end
 end
 
--- The user's word comes last: a rule that holds makes it transient, `only` bounds that.
+-- The user's rules come last: one that holds makes it transient, `only` limits that.
 local function apply_rules(verdict, opts, result, texts)
 	local rule = matching_rule(opts, result, texts)
 	if rule then
@@ -192,7 +192,7 @@ local function apply_rules(verdict, opts, result, texts)
 	return verdict
 end
 
-local function asked_wait(verdict, opts, texts)
+local function requested_wait(verdict, opts, texts)
 	for _, text in ipairs(verdict.transient and texts or {}) do
 		local ms = waits.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
 		if ms then
@@ -213,7 +213,7 @@ local function out_of_time(result, opts)
 	return { class = class, reason = "timed out after " .. after, message = class.display:format(after) }
 end
 
--- What the API's own result says.
+-- From the API's own result.
 local function judge_reply(found)
 	local text, status = reply.text(found), reply.status(found)
 	if status then
@@ -223,14 +223,14 @@ local function judge_reply(found)
 	return judge_text(text) or judge_line(tostring(found.subtype))
 end
 
--- 126 and 127 say that there is nothing to run.
+-- 126 and 127: there is nothing to run.
 local function judge_exit(result)
 	local class = failure_classes.of_exit(result.status)
 	local why = class and last_line(result.stderr)
 	return class and finding(class, nil, why ~= "" and why or ending(result))
 end
 
--- Some print the reason on stdout; beside stderr, stdout is an answer.
+-- Some print the reason on stdout; where there is stderr, stdout is an answer.
 local function judge_output(result)
 	return not result.stderr:find "%S" and judge_line(last_line(result.stdout)) or nil
 end
@@ -251,12 +251,12 @@ local function judge_claude(result, opts, found)
 	return unknown(why ~= "" and why or ending(result))
 end
 
--- "Network timeout after 12s" also where only the program knew of a limit.
+-- "Network timeout after 12s", even where only the program knew the limit.
 local function verdict_of(judged, result, opts)
 	local class = judged.class
 	local reason, message = judged.reason, judged.message
 	if not reason then
-		reason, message = told(judged, opts.mask)
+		reason, message = reason_and_message(judged, opts.mask)
 	end
 	if class == failure_classes.by_name.timeout and not result.timed_out then
 		message = class.display:format(seconds(result.duration_ms // 1000 * 1000))
@@ -264,9 +264,9 @@ local function verdict_of(judged, result, opts)
 	return { code = class.code, message = message, reason = reason, transient = class.transient }
 end
 
----What the failure of a claude program means. Evidence, the first that tells:
----its time limit, exit status 126 or 127, its JSON result, stderr, and without that
----the last line of stdout.
+---What the failure of a claude program means. The first evidence counts: its time
+---limit, exit status 126 or 127, its JSON result, stderr, and without that the last
+---line of stdout.
 ---@param result runner.Result
 ---@param opts? runner.workflow.Rules
 ---@return runner.workflow.Verdict
@@ -281,7 +281,7 @@ function M.claude(result, opts)
 	end
 	local texts = { found and reply.text(found) or last_line(result.stdout), result.stderr }
 	apply_rules(verdict, opts, result, texts)
-	verdict.retry_after_ms = asked_wait(verdict, opts, texts)
+	verdict.retry_after_ms = requested_wait(verdict, opts, texts)
 	return verdict
 end
 
@@ -302,8 +302,8 @@ local function declared(opts)
 	return opts.retry == true and not (opts.rules and opts.rules[1])
 end
 
----What the failure of a shell text means. Its words are not judged: nobody knows
----what it printed.
+---What the failure of a shell step means. Its output is not classified: it could be
+---anything.
 ---@param result runner.Result
 ---@param opts? runner.workflow.Rules
 ---@return runner.workflow.Verdict
@@ -318,7 +318,7 @@ end
 -- --- runner --------------------------------------------------------------------------------------------
 
 local function no_envelope(result, opts)
-	local reason = result.status == 0 and "ended with status 0 and no valid envelope" or shell_reason(result, opts)
+	local reason = result.status == 0 and "exited with status 0 but no valid envelope" or shell_reason(result, opts)
 	local code = result.timed_out and "TIMEOUT" or "SUBPROCESS_FAILED"
 	return { code = code, reason = reason, message = "Runner command " .. reason:gsub("^killed", "was killed"),
 		transient = result.timed_out and true or false }

@@ -8,7 +8,7 @@ local variables = require "runner.workflow.expr.variables"
 
 local M = { noun = "Claude command" }
 
--- The program refuses stream-json beside --print without --verbose.
+-- claude rejects stream-json with --print unless --verbose is given.
 local FLAGS = { text = {}, json = { "--output-format", "json" }, ["stream-json"] = { "--output-format", "stream-json", "--verbose" } }
 
 local function append(list, items)
@@ -17,7 +17,7 @@ local function append(list, items)
 	end
 end
 
--- A prompt that began with a dash would be a flag.
+-- A prompt that starts with a dash would be read as a flag.
 local function argument(prompt)
 	return prompt:sub(1, 1) == "-" and " " .. prompt or prompt
 end
@@ -50,10 +50,10 @@ local function no_answer(code, why)
 	return { code = code, transient = false, reason = why, message = "Process failed: " .. why }
 end
 
-local TOO_LONG = no_answer("OUTPUT_TOO_LARGE", "its JSON answer is longer than 1 MiB, which is all that is kept of it")
-local ILL_FORMED = no_answer("INVALID_RESULT", "its JSON answer can't be read: it is no JSON")
+local TOO_LONG = no_answer("OUTPUT_TOO_LARGE", "its JSON answer is longer than 1 MiB, the most that is kept")
+local ILL_FORMED = no_answer("INVALID_RESULT", "its answer is not valid JSON")
 
--- JSON was asked for, and nobody can tell what it says of is_error.
+-- JSON was requested, but is_error can't be read.
 local function unreadable(settings, result, found)
 	local flags = FLAGS[(settings.claude or {}).output or "text"]
 	if not flags[1] or found or not result.ok then

@@ -1,6 +1,6 @@
--- failure_classes: the table of failures of a claude program: how each shows itself, its
--- code, its words, and whether another attempt may help. The docs' table is made
--- of it. Pure; judging a whole result is lua/workflow/kinds/classify.lua's.
+-- failure_classes: the failures of a claude program: how each is recognised, its code,
+-- its message, and whether a retry may help. The table in the docs is generated from
+-- it. Pure; lua/workflow/kinds/classify.lua classifies a whole result.
 
 local M = {}
 
@@ -44,7 +44,7 @@ M.rows = {
 		words = { "authentication", "unauthori[sz]ed", "invalid api key", "invalid x%-api%-key", "run /login",
 			"not logged in", "oauth[%a ]* expired", "token[%a ]* expired", "invalid bearer token", "%f[%a]forbidden" } },
 	{ name = "payment", code = "PAYMENT_REQUIRED", transient = false, display = "HTTP %d: %s", http = { 402 },
-		shows = "HTTP 402; the credit is used up", plain = "Payment required: %s",
+		shows = "HTTP 402; the credit balance is too low", plain = "Payment required: %s",
 		words = { "credit balance is too low", "payment required" } },
 	{ name = "turn limit", code = "SUBPROCESS_FAILED", transient = false, display = "Process failed: %s",
 		shows = "the result's subtype is error_max_turns", words = { "error_max_turns" } },

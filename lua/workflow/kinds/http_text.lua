@@ -1,4 +1,4 @@
--- http_text: an HTTP status in a line of prose, and the words that belong to it.
+-- http_text: an HTTP status in a line of prose, and the words that go with it.
 -- Pure. "API Error: 500" and "HTTP/1.1 503 Service Unavailable" hold one; "took
 -- 503ms", "500.txt", "port 5000" and "line 429" do not.
 
@@ -14,7 +14,7 @@ local PHRASES = {
 	[524] = "A Timeout Occurred", [529] = "Overloaded",
 }
 
--- Other words for them, in lower case, that are said with the number.
+-- Other phrases that go with the number, in lower case.
 local SYNONYMS = { [413] = "request too large", [500] = "server error", [529] = "overloaded" }
 
 -- What comes before a status; lower case. The number is captured with its place.
@@ -34,7 +34,7 @@ local BEFORE = {
 	"()([45]%d%d)%s*{%s*\"error\"%s*:",
 }
 
--- Types of errors in the API's JSON bodies. Most telling first.
+-- Error types in the API's JSON bodies, the most specific first.
 local TYPES = {
 	{ "overloaded_error", 529 }, { "rate_limit_error", 429 }, { "authentication_error", 401 }, { "permission_error", 403 },
 	{ "billing_error", 402 }, { "not_found_error", 404 }, { "request_too_large", 413 }, { "timeout_error", 504 },
@@ -99,8 +99,8 @@ local function by_words(line, rows)
 	end
 end
 
----The HTTP status that a line tells of, and where its number stands, if it does.
----The first one: what follows is what the server wrote.
+---The HTTP status that a line reports, and where its number is, if it has one.
+---The first one: what follows is from the server.
 ---@param line string
 ---@return integer? status, integer? at
 function M.status(line)
@@ -131,7 +131,7 @@ end
 
 ---What a line says beyond its status.
 ---@param line string
----@param at integer? where the number stands
+---@param at integer? where the number is
 ---@return string
 function M.detail(line, at)
 	local message = json_message(line)
@@ -142,15 +142,15 @@ function M.detail(line, at)
 	return (rest:gsub("^[%s:,;()%-]+", ""):gsub("[%s)]+$", ""))
 end
 
----"503 Service Unavailable", with what else there is to say behind it.
+---"503 Service Unavailable", followed by the detail.
 ---@param status integer
 ---@param detail string
 ---@return string full, string without the number
 function M.words(status, detail)
 	local phrase = PHRASES[status] or ""
 	local rest = detail
-	local said = detail:sub(1, #phrase):lower() == phrase:lower() and not detail:find("^[%w_]", #phrase + 1)
-	if phrase ~= "" and said then
+	local repeated = detail:sub(1, #phrase):lower() == phrase:lower() and not detail:find("^[%w_]", #phrase + 1)
+	if phrase ~= "" and repeated then
 		rest = detail:sub(#phrase + 1):gsub("^[%s:,;.%-]+", "")
 	end
 	local text = phrase .. (phrase ~= "" and rest ~= "" and ": " or "") .. rest

@@ -19,13 +19,13 @@ local function is_result(v)
 	return type(v) == "table" and v.type == "result" and (v.is_error ~= nil or type(v.subtype) == "string")
 end
 
--- Without what no strict reader takes, though a program that quotes anything prints it:
--- bytes that are no UTF-8, escapes for NUL and for half a character.
+-- Without what a strict parser rejects but programs print when they quote anything:
+-- invalid UTF-8, escapes for NUL and for half a surrogate pair.
 local function repaired(text)
 	local pairs_hidden = host.clean(text):gsub("\\u0000", "\\ufffd")
 		:gsub("\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)", "\1%1\1%2")
-	local mended = pairs_hidden:gsub("\\u[dD][89a-fA-F]%x%x", "\\ufffd"):gsub("\1", "\\u")
-	return mended
+	local repaired_text = pairs_hidden:gsub("\\u[dD][89a-fA-F]%x%x", "\\ufffd"):gsub("\1", "\\u")
+	return repaired_text
 end
 
 local function decoded(text)
@@ -71,7 +71,7 @@ function M.find(stdout)
 	return stdout:find "^%s*[{[]" and decoded(stdout) or in_lines(stdout)
 end
 
----Does it tell of a failure? `is_error`, or a subtype such as error_max_turns.
+---Does it report a failure? `is_error`, or a subtype such as error_max_turns.
 ---@param reply runner.workflow.Reply?
 ---@return boolean
 function M.failed(reply)

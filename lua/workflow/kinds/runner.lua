@@ -12,13 +12,13 @@ local M = { noun = "Runner command" }
 
 -- --- arguments ------------------------------------------------------------------------
 
--- What begins with a dash only because of its value would be read as a flag, unless
--- a -- stands before it.
+-- An argument that starts with a dash only through its value would be read as a flag,
+-- unless -- comes before it.
 local function positional(template, scope, behind_dashes)
 	local text = variables.text(type(template) == "string" and variables.value(template, scope) or template)
 	if not behind_dashes and type(template) == "string" and text:sub(1, 1) == "-" and template:sub(1, 1) ~= "-" then
-		errors.raise("PRECONDITION", ("The argument '%s' begins with '-' once its value is put in, and would be read as a flag")
-			:format(template), { suggestion = "Give it by name: args: { name: value }" })
+		errors.raise("PRECONDITION", ("The argument '%s' expands to text that starts with '-' and would be read as a flag")
+			:format(template), { suggestion = "Pass it by name: args: { name: value }" })
 	end
 	return text
 end
@@ -82,7 +82,7 @@ end
 ---@param settings table
 ---@return table options
 function M.request(step, scope, _, settings)
-	local outer = step.retry and { RUNNER_OUTER_RETRIES = "1" } or nil -- what the step repeats, the command need not
+	local outer = step.retry and { RUNNER_OUTER_RETRIES = "1" } or nil -- the step retries, so the command need not
 	return step_process.options(step, scope, settings, argv_of(step, scope, settings.self), M.describe(step, scope), outer)
 end
 

@@ -17,7 +17,7 @@ function M.request(step, scope, _, settings)
 	return step_process.options(step, scope, settings, { "/bin/sh", "-c", script }, M.describe(step), values)
 end
 
----The text as it stands in the workflow: its values are in the environment.
+---The text as written in the workflow: its values are in the environment.
 ---@param step runner.workflow.Step
 ---@return string
 function M.describe(step)

@@ -1,6 +1,6 @@
--- step_process: what every step's program is started with, whatever its kind: the
--- environment, the directory, the limits; and what every outcome holds. Runs
--- in the worker; it starts nothing.
+-- step_process: what every kind of step has in common: the environment, working
+-- directory and limits of its process, and the fields of its outcome. Runs in the
+-- worker; it starts nothing.
 
 local errors = require "runner.core.errors"
 local json = require "runner.json"
@@ -14,7 +14,7 @@ local TAIL = 4096
 local MAX_ARGUMENT = 128 * 1024 - 1 -- MAX_ARG_STRLEN
 local DATA_MAX = 1 << 20
 
--- The later ones win: workflow, step, ours, the values of a shell text.
+-- Later ones win: the workflow's, the step's, the values of a shell text, ours.
 local function environment(step, scope, settings, values)
 	local env = {}
 	for name, value in pairs(settings.env or {}) do
@@ -33,10 +33,10 @@ end
 local function entry(name, value)
 	value = variables.text(value)
 	if value:find("\0", 1, true) then
-		errors.raise("PRECONDITION", ("The environment variable %s would hold a NUL byte"):format(name),
-			{ suggestion = "Pass the value through a file" })
+		errors.raise("PRECONDITION", ("The environment variable %s would contain a NUL byte"):format(name),
+			{ suggestion = "Pass the value in a file" })
 	elseif #name + #value >= MAX_ARGUMENT then
-		errors.raise("PRECONDITION", ("The environment variable %s is %d bytes long: more than the system passes on (%d)")
+		errors.raise("PRECONDITION", ("The environment variable %s is %d bytes long; the system allows at most %d")
 			:format(name, #value, MAX_ARGUMENT), { suggestion = "Write the value to a file (output_file) and pass its name" })
 	end
 	return name .. "=" .. value
@@ -51,12 +51,12 @@ local function entries(env)
 	return list
 end
 
--- A path of the step; relative ones begin at `from`.
+-- A path of the step; relative ones start at `from`.
 local function path_of(step, key, scope, from)
 	local path = variables.expand(step[key], scope)
 	if path == "" or path:find("\0", 1, true) then
-		errors.raise("PRECONDITION", ("%s of step %s %s"):format(key, step.key, path == "" and "is empty once its values are put in"
-			or "would hold a NUL byte"), { suggestion = ("Give the variables of %s a value that is a path"):format(key) })
+		errors.raise("PRECONDITION", ("%s of step %s %s"):format(key, step.key, path == "" and "is empty once its variables are expanded"
+			or "would contain a NUL byte"), { suggestion = ("Set the variables in %s so that it is a path"):format(key) })
 	end
 	return path:sub(1, 1) == "/" and path or from .. "/" .. path
 end
@@ -67,14 +67,14 @@ local function places(step, scope, settings)
 	return cwd, step.output_file and path_of(step, "output_file", scope, cwd or ".") or nil
 end
 
--- A program gets no NUL and no argument above the system's limit.
+-- The system passes no NUL and no argument above its limit.
 local function check_argument(text, n, what)
 	if text:find("\0", 1, true) then
-		errors.raise("PRECONDITION", ("%s holds a NUL byte, which no argument of a program can hold"):format(what),
-			{ suggestion = "Pass the value through a file" })
+		errors.raise("PRECONDITION", ("%s contains a NUL byte, which a program argument can't contain"):format(what),
+			{ suggestion = "Pass the value in a file" })
 	elseif #text > MAX_ARGUMENT then
-		errors.raise("PRECONDITION", ("%s is %d bytes long: more than the system passes to a program in one piece (%d)")
-			:format(what, #text, MAX_ARGUMENT), { suggestion = "Write the long part to a file and name that", context = { argument = n } })
+		errors.raise("PRECONDITION", ("%s is %d bytes long; the system passes at most %d to a program in one piece")
+			:format(what, #text, MAX_ARGUMENT), { suggestion = "Write the long part to a file and pass its name", context = { argument = n } })
 	end
 end
 
@@ -98,7 +98,7 @@ function M.options(step, scope, settings, argv, described, values)
 	}
 end
 
----What a retry rule and a classification ask of a step.
+---What retry rules and the classification need to know of a step.
 ---@param step runner.workflow.Step
 ---@param result runner.Result
 ---@param settings table

@@ -1,6 +1,6 @@
--- waits: how long does the text of a failure ask us to wait? "Retry-After: 12" or a date,
+-- waits: the wait that the text of a failure asks for: "Retry-After: 12" or a date,
 -- "try again in 30 seconds", "resets 3:45pm (Europe/Berlin)". Runs in the worker.
--- It waits for nothing and bounds nothing: whoever asks does.
+-- It neither waits nor caps the time: the caller does.
 
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -115,14 +115,14 @@ end
 
 -- --- what introduces them -----------------------------------------------------------------
 
--- Numbers without a unit count in `unit_ms`; without that they are no time.
+-- Numbers without a unit count in `unit_ms`; without that they are not a time.
 local function spell(unit_ms)
 	return function(text, at)
 		return duration(text, at, unit_ms)
 	end
 end
 
--- Pattern in the lower-case text, ending where the time begins; how to read it.
+-- Pattern in the lower-case text, ending where the time starts; how to read it.
 local ROWS = {
 	{ "retry[-_]after[-_]ms[\"']?%s*[:=]%s*[\"']?()%d", spell(1) },
 	{ "retry[-_ ]after[\"']?%s*[:=]?%s*[\"']?()%d", spell(1000) },

@@ -47,13 +47,13 @@ describe("ctx:run that fails", function()
 	it("says why a program can't start, and what to do", function()
 		local e = failure(run, { "no-such-program-here", check = true })
 		assert.equal("SUBPROCESS_FAILED", e.code)
-		assert.equal("exec: no-such-program-here: No such file or directory", e.message)
+		assert.equal("no-such-program-here is not in PATH", e.message)
 		assert.equal("ENOENT", e.context.errno)
-		assert.equal("Install no-such-program-here, or put its directory into PATH", e.suggestion)
+		assert.equal("Install no-such-program-here, or add its directory to PATH", e.suggestion)
 		assert.equal("Make /etc/passwd executable: chmod +x", run({ "/etc/passwd" }).suggestion)
 		assert.equal("Name a program: /tmp is a directory", run({ "/tmp" }).suggestion)
-		assert.equal("Correct the path ./nowhere; where that is a script, correct its first line", run({ "./nowhere" }).suggestion)
-		assert.equal("Correct the path /etc/passwd/x; where that is a script, correct its first line",
+		assert.equal("Fix the path ./nowhere; if it is a script, check its first line", run({ "./nowhere" }).suggestion)
+		assert.equal("Fix the path /etc/passwd/x; if it is a script, check its first line",
 			run({ "/etc/passwd/x" }).suggestion)
 	end)
 

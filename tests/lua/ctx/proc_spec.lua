@@ -148,7 +148,7 @@ describe("ctx:run", function()
 		assert.is_false(r.ok)
 		assert.is_nil(r.status)
 		assert.equal("chdir: /no/such/dir: No such file or directory", r.error)
-		assert.equal("Create the directory, or correct its path", r.suggestion)
+		assert.equal("Create the directory, or fix its path", r.suggestion)
 	end)
 
 	it("runs each command in a process group of its own", function()

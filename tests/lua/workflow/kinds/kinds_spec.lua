@@ -204,7 +204,7 @@ echo '"}'
 		assert.are.equal("SUBPROCESS_FAILED", outcome.code)
 		assert.matches("^Process failed: .*nothing", outcome.message)
 		assert.is_true(outcome.transient)
-		assert.matches("^Correct the path ", outcome.suggestion)
+		assert.matches("^Fix the path ", outcome.suggestion)
 	end)
 end)
 
