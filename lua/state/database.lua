@@ -1,6 +1,6 @@
--- database: the file of the database of runs: where it is, opened with
--- the right settings and schema, or an error that says what to do. Its methods raise
--- where those of runner.sqlite return a failure.
+-- database: the run database: where it is, and how to open it with the right settings
+-- and schema, or an error that says what to do. Its methods raise where those of
+-- runner.sqlite return a failure.
 
 local failures = require "runner.state.failures"
 local fs = require "runner.fs"
@@ -20,7 +20,7 @@ local CHECKED_MAX = 8 * 1024 * 1024 -- bytes that may be checked each time a run
 local Database = {}
 Database.__index = Database
 
--- --- what is asked of it --------------------------------------------------------------
+-- --- statements --------------------------------------------------------------
 
 function Database:_checked(result, message, name)
 	if result == nil then
@@ -75,14 +75,14 @@ function Database:write(f, ...)
 end
 
 function Database:_read(ok, ...)
-	self._conn:exec "ROLLBACK" -- nothing was changed; and a failure may have ended it already
+	self._conn:exec "ROLLBACK" -- nothing was changed; a failure may have ended it already
 	if not ok then
 		error(..., 0)
 	end
 	return ...
 end
 
----Call f(…), which only reads, inside one transaction: others' changes come behind it.
+---Call f(…), which only reads, inside one transaction: it sees no concurrent change.
 ---@param f function
 ---@param ... any
 ---@return any ... what f returned
@@ -117,8 +117,8 @@ function M.default_path()
 	elseif home and home:sub(1, 1) == "/" then
 		return home .. "/.local/state/runner/runs.db"
 	end
-	errors.raise("PRECONDITION", "No place for the database of runs: neither HOME nor XDG_STATE_HOME is set",
-		{ suggestion = "Set XDG_STATE_HOME to a directory that you may write to" })
+	errors.raise("PRECONDITION", "No directory for the run database: neither HOME nor XDG_STATE_HOME is set",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 
 ---The directory that holds the database.
@@ -130,7 +130,7 @@ end
 
 -- --- schema --------------------------------------------------------------------------------
 
--- One statement sees one state: between two, another process may make the tables.
+-- One statement sees one state: between two, another process may create the tables.
 local WHAT_IT_IS = [[
 	SELECT user_version AS version, application_id AS application, (SELECT count(*) FROM sqlite_master) AS tables
 	FROM pragma_user_version, pragma_application_id]]
@@ -148,7 +148,7 @@ local function version_of(db)
 end
 
 local function migrate(db)
-	for version = version_of(db) + 1, schema.VERSION do -- asked again: others can't write now
+	for version = version_of(db) + 1, schema.VERSION do -- checked again: others can't write now
 		db:exec(schema.MIGRATIONS[version])
 	end
 	db:exec(("PRAGMA application_id = %d; PRAGMA user_version = %d"):format(schema.APPLICATION, schema.VERSION))
@@ -158,8 +158,8 @@ local function mode_of(db)
 	return db:row("PRAGMA journal_mode").journal_mode
 end
 
--- SQLite doesn't wait for readers here: whoever is just looking lets go soon. A file system
--- that can't do WAL leaves the journal as it was, which is as safe.
+-- SQLite doesn't wait for readers here, and readers soon let go. A file system that
+-- can't do WAL keeps the old journal, which is as safe.
 local function use_wal(db)
 	local give_up = host.now() + WAIT_MS
 	local rows, message, name = db._conn:rows "PRAGMA journal_mode = WAL"
@@ -170,7 +170,7 @@ local function use_wal(db)
 	db:_checked(rows, message, name)
 end
 
--- The changes that two processes must not make at once, behind a lock of our own.
+-- Changes that two processes must not make at once, under a lock of our own.
 local function set_up(db)
 	local path = M.directory(db.path) .. "/runs.lock"
 	local lock <close>, message, name = fs.lock(path, { wait_ms = WAIT_MS })
@@ -194,7 +194,7 @@ local function connect(path, readonly, uri)
 	return setmetatable({ path = path, _conn = conn }, Database)
 end
 
--- What goes wrong while a database is opened closes it.
+-- An error while a database is being opened closes it.
 local function settle(db, f, ...)
 	local ok, e = pcall(f, db, ...)
 	if not ok then
@@ -215,27 +215,27 @@ local function make_directory(path)
 	end
 end
 
-local function begin_writing(db, check)
+local function prepare_writing(db, check)
 	db:exec "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"
 	if version_of(db) < schema.VERSION or mode_of(db) ~= "wal" then
 		set_up(db)
 	end
 	local stat = check and fs.stat(db.path)
-	if stat and stat.size <= CHECKED_MAX then -- one that is gone by now, the first transaction tells of
+	if stat and stat.size <= CHECKED_MAX then -- if it is gone by now, the first transaction reports it
 		db:check "quick_check"
 	end
 end
 
----Open the database for writing; it is made, or brought to our schema, where needed.
+---Open the database for writing; created, or migrated to our schema, where needed.
 ---@param path string
----@param check? boolean read a small one through; default true
+---@param check? boolean check a small one for damage; default true
 ---@return runner.workflow.Database
 function M.writer(path, check)
 	make_directory(path)
-	return settle(connect(path, false), begin_writing, check ~= false)
+	return settle(connect(path, false), prepare_writing, check ~= false)
 end
 
--- One without runs, for readers: nothing is made for just looking.
+-- An empty one, for readers: nothing is created just to look.
 local function empty(path)
 	local db = connect(":memory:", false)
 	settle(db, migrate)
@@ -251,9 +251,9 @@ local function is_missing(path)
 	return name == "ENOENT"
 end
 
--- Where SQLite can't make the files that it needs beside it (no space, a read-only
--- place), one that nobody is writing can be read as it lies there.
-local STANDS_STILL = { SQLITE_FULL = true, SQLITE_PERM = true, SQLITE_CANTOPEN = true, SQLITE_READONLY = true,
+-- Where SQLite can't create the files it needs next to it (no space, a read-only
+-- directory), a database that nobody writes can be read as immutable.
+local UNCHANGING = { SQLITE_FULL = true, SQLITE_PERM = true, SQLITE_CANTOPEN = true, SQLITE_READONLY = true,
 	SQLITE_IOERR = true }
 
 local function immutable(path)
@@ -262,9 +262,9 @@ local function immutable(path)
 	end) .. "?immutable=1"
 end
 
-local function stands_still(path, e)
+local function is_unchanging(path, e)
 	local log = fs.stat(path .. "-wal")
-	return errors.is(e) and e.context and STANDS_STILL[e.context.reason] and (not log or log.size == 0)
+	return errors.is(e) and e.context and UNCHANGING[e.context.reason] and (not log or log.size == 0)
 end
 
 local function connect_reading(path)
@@ -274,15 +274,15 @@ local function connect_reading(path)
 		return db, version
 	end
 	db:close()
-	if not stands_still(path, version) then
+	if not is_unchanging(path, version) then
 		error(version, 0)
 	end
 	db = connect(path, true, immutable(path))
 	return settle(db, version_of), version_of(db)
 end
 
----Open the database for reading. A missing one is empty; an older one is first brought
----to our schema.
+---Open the database for reading. A missing one is empty; an older one is first
+---migrated to our schema.
 ---@param path string
 ---@return runner.workflow.Database
 function M.reader(path)

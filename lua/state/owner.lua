@@ -1,7 +1,7 @@
--- owner: who runs a run: a lock (flock) on runs/ID.lock beside the
--- database, which dies with its holder, however that dies, and with what its holder's
--- steps still do: their shepherds hold it too. The file goes with the lock when it is
--- given back, so that runs leave none behind.
+-- owner: the process that executes a run: whoever holds the lock (flock) on
+-- runs/ID.lock next to the database. The lock ends when its holder does, however that
+-- dies, and when the last of its steps is gone: their shepherds hold it too. Releasing
+-- the lock removes the file, so that runs leave none behind.
 
 local errors = require "runner.core.errors"
 local failures = require "runner.state.failures"
@@ -10,7 +10,7 @@ local host = require "runner.host"
 
 local M = {}
 
-local PROBE_MS = 250 -- whoever looks takes the lock for an instant
+local PROBE_MS = 250 -- whoever checks takes the lock for an instant
 local ORPHANS_MS = 10000 -- the grace of a step whose runner was killed
 
 ---@class runner.workflow.Ownership
@@ -23,14 +23,14 @@ function Ownership:release()
 	local handle = self._handle
 	if handle then
 		self._handle = nil
-		fs.unlink(self.path) -- still locked: who waits for this file sees that it is gone
+		fs.unlink(self.path) -- still locked: whoever waits for this file sees that it is gone
 		handle:release()
 	end
 end
 
 Ownership.__close = Ownership.release
 
--- One file name for each id: what is no plain character becomes %XX.
+-- One file name for each id: anything but plain characters becomes %XX.
 local function lock_path(dir, id)
 	local plain = id:gsub("[^%w._-]", function(c)
 		return ("%%%02X"):format(c:byte())
@@ -39,27 +39,27 @@ local function lock_path(dir, id)
 end
 
 local function raise_held(id, path, holder)
-	errors.raise("LOCK_HELD", ("The run %s is in the hands of another process%s")
+	errors.raise("LOCK_HELD", ("Run %s is in use by another process%s")
 		:format(id, holder.pid and (" (%d)"):format(holder.pid) or ""), {
 			retryable = false, suggestion = ("Wait for it to end, or stop it: runner workflow cancel %s"):format(id),
 			context = { run = id, owner_pid = holder.pid, lock_file = path },
 		})
 end
 
----What a step's process is to hold until its tree is gone.
+---The lock, for a step's shepherd to hold until the step's tree is gone.
 ---@return userdata? lock of runner.fs
 function Ownership:handle()
 	return self._handle
 end
 
--- One that nobody has waited for is dead all the same.
+-- A zombie is dead too.
 local function is_dead(pid)
 	local stat = fs.read(("/proc/%d/stat"):format(pid))
 	return not stat or stat:find "%) [ZX] [^)]*$" ~= nil
 end
 
--- One who died leaves its steps to their shepherds, which soon have ended them. A new
--- holder's name comes behind its lock: until then the file names the one before.
+-- The shepherds of a dead owner soon end its steps. A new holder locks the file before
+-- it writes its pid: until then the file names the previous one.
 local function take_lock(path)
 	local give_up = host.now() + ORPHANS_MS
 	local handle, why, about
@@ -98,7 +98,7 @@ function M.holder(dir, id)
 	return about and (about.pid or 0)
 end
 
----Is a process the child of another? Where that can't be told, it is.
+---Is a process the child of another? True where nobody can tell.
 ---@param pid integer
 ---@param parent integer
 ---@return boolean

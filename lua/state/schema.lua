@@ -1,15 +1,15 @@
--- schema: the tables of the database of runs, as a list of migrations:
--- the schema version (PRAGMA user_version) is how many of them were applied. A
--- migration that was released never changes; what is new is appended.
+-- schema: the tables of the run database, as a list of migrations: the schema
+-- version (PRAGMA user_version) is the number applied. A released migration never
+-- changes; new ones are appended.
 
 local M = {}
 
 ---PRAGMA application_id: says whose file this is.
 M.APPLICATION = 0x72756E72 -- "runr"
 
--- Large columns come last, since a row is read from its start. Workflow files are kept
--- once however many runs they had; a transition rewrites the row of its run, so that
--- their text may not be in it.
+-- Large columns come last, since a row is read from its start. The text of a workflow
+-- file is stored once for all its runs, and not in their rows, which every transition
+-- rewrites.
 M.MIGRATIONS = {
 	[[
 	CREATE TABLE sources (

@@ -20,7 +20,7 @@ end
 describe("the architecture's page", function()
 	local page = read "docs/architecture.md"
 
-	it("names every table and column of the database of runs", function()
+	it("names every table and column of the run database", function()
 		local found = 0
 		for _, migration in ipairs(require("runner.state.schema").MIGRATIONS) do
 			for name, columns in migration:gmatch "CREATE TABLE (%w+) (%b())" do

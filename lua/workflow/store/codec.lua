@@ -1,6 +1,6 @@
--- codec: values of Lua in columns of the database of runs, and back. JSON
--- with one addition: bytes that JSON can't hold (NUL, ANSI, invalid UTF-8) survive,
--- since a variable must mean the same after `resume`.
+-- codec: Lua values to columns of the run database, and back. JSON with one
+-- addition: bytes that JSON can't hold (NUL, ANSI, invalid UTF-8) survive, since a
+-- variable must mean the same after `resume`.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -54,7 +54,7 @@ local function encode_json(value, name)
 		text, message = json.encode(wrap(value))
 	end
 	if not text then
-		error(("%s can't be stored: %s"):format(name, message), 0)
+		error(("can't store %s: %s"):format(name, message), 0)
 	end
 	return text
 end
@@ -80,7 +80,7 @@ local function whole(value)
 	return math.type(value) == "float" and math.floor(value + 0.5) or value
 end
 
--- Of these columns the value isn't the column's own.
+-- Columns whose values need converting.
 local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json }
 local READ = { variables = decode_json, env_names = decode_json, data = decode_json, retryable = to_boolean }
 

@@ -1,5 +1,5 @@
--- queries: what is read from the database of runs. Every function is a
--- method of the store (`db:list{…}`); none writes.
+-- queries: reads from the run database. Every function is a method of the store
+-- (`db:list{…}`); none writes.
 
 local codec = require "runner.workflow.store.codec"
 local errors = require "runner.core.errors"
@@ -10,7 +10,7 @@ local M = {}
 local LIST_MAX = 50
 local ROWS_MAX = 100 -- of each list in the statistics
 local SHOWN_IDS = 5
-local FEWEST = 4 -- characters of an id that can be like another one
+local SUGGEST_FROM = 4 -- characters: a shorter id resembles too many
 
 local function decoded(rows)
 	for _, row in ipairs(rows) do
@@ -21,7 +21,7 @@ end
 
 -- --- one run -----------------------------------------------------------------------------
 
--- The end of all texts that begin with a prefix: no UTF-8 sorts behind this.
+-- char(1114111) ends the range of a prefix: no UTF-8 sorts after it.
 local MATCHING = [[
 	SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2]]
 
@@ -30,22 +30,22 @@ local RUN = [[
 
 ---Raise that there is no such run.
 ---@param id string
----@param near? string the one that was probably meant
+---@param near? string the one probably meant
 function M.raise_unknown(id, near)
-	errors.raise("NOT_FOUND", ("There is no run '%s'"):format(id),
+	errors.raise("NOT_FOUND", ("No run '%s'"):format(id),
 		{ suggestion = near and ("Did you mean '%s'?"):format(near) or "runner workflow list", context = { run = id } })
 end
 
 local RECENT = "SELECT id FROM runs ORDER BY id DESC LIMIT 200"
 
--- Of the newest runs, the one that begins most like it; run_ may have been left out.
+-- Of the newest runs, the one whose prefix is nearest; run_ may be missing.
 local function nearest(database, id)
-	local wanted, beginnings, ids = id:lower():gsub("^run_", ""), {}, {}
-	for i, row in ipairs(#wanted >= FEWEST and database:rows(RECENT) or {}) do
-		beginnings[i] = row.id:lower():gsub("^run_", ""):sub(1, #wanted)
-		ids[beginnings[i]] = ids[beginnings[i]] or row.id
+	local wanted, prefixes, ids = id:lower():gsub("^run_", ""), {}, {}
+	for i, row in ipairs(#wanted >= SUGGEST_FROM and database:rows(RECENT) or {}) do
+		prefixes[i] = row.id:lower():gsub("^run_", ""):sub(1, #wanted)
+		ids[prefixes[i]] = ids[prefixes[i]] or row.id
 	end
-	return ids[require("runner.core.suggest").nearest(wanted, beginnings, 1)[1]]
+	return ids[require("runner.core.suggest").nearest(wanted, prefixes, 1)[1]]
 end
 
 local function raise_ambiguous(prefix, found)
@@ -53,8 +53,8 @@ local function raise_ambiguous(prefix, found)
 	for i, row in ipairs(found) do
 		ids[i] = i <= SHOWN_IDS and row.id or "…"
 	end
-	errors.raise("CONFLICT", ("More than one run begins with '%s': %s"):format(prefix, table.concat(ids, ", ")),
-		{ suggestion = "Give more of the id: runner workflow list", context = { prefix = prefix, runs = ids } })
+	errors.raise("CONFLICT", ("Ambiguous ID '%s': several runs match: %s"):format(prefix, table.concat(ids, ", ")),
+		{ suggestion = "Give more of the ID; 'runner workflow list' shows them", context = { prefix = prefix, runs = ids } })
 end
 
 local function full_id(database, id)
@@ -82,7 +82,7 @@ local STEP = [[position, key, id, kind, label, state, round, attempts, spent_ms,
 local STEPS = "SELECT " .. STEP .. ", data, output FROM steps WHERE run = ? ORDER BY position"
 local STEPS_BRIEF = "SELECT " .. STEP .. " FROM steps WHERE run = ? ORDER BY position"
 
----The steps of a run that have been started, in that order.
+---The steps of a run that have started, in that order.
 ---@param id string
 ---@param opts? {brief?: boolean} brief: without output and data
 ---@return table[]
@@ -113,7 +113,7 @@ local LIST = [[
 		(SELECT count(*) FROM attempts WHERE run = runs.id) AS attempts
 	FROM runs %s ORDER BY created_ms DESC, rowid DESC LIMIT ?]]
 
----Runs, newest first, with the counts `steps` (that were started), `steps_completed`
+---Runs, newest first, with the counts `steps` (started ones), `steps_completed`
 ---(skipped ones included), `steps_failed` and `attempts`.
 ---@param opts? {id?: string, state?: string, workflow?: string, limit?: integer} limit: default 50
 ---@return table[]
@@ -153,8 +153,8 @@ local BY_STEP = "SELECT r.workflow, a.key, " .. FIGURES .. [[, count(a.code) AS 
 	WHERE ]] .. CHOSEN .. [[
 	GROUP BY r.workflow, a.key ORDER BY retries DESC, attempts DESC, r.workflow, a.key LIMIT ?3]]
 
----What attempts and retries there were. A retry is an attempt that was not the first
----of its round; total_wait_ms is the sum of the delays that were decided on.
+---Counts of attempts and retries. A retry is any attempt but the first of its round;
+---total_wait_ms is the sum of the planned delays.
 ---@param opts? {workflow?: string, since_ms?: integer} since_ms: runs created then or later
 ---@return {runs: integer, by_state: table<string, integer>, attempts: integer, retries: integer,
 ---  total_wait_ms: integer, by_code: table[], by_step: table[]}

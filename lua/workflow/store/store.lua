@@ -1,9 +1,9 @@
--- store: the database of runs: what was started, how it ended, what is still to
--- be waited for. Every method that writes is one transaction, committed to the disk when
--- it returns; parts that only read are in store/queries. It decides nothing about steps.
+-- store: runs, steps and attempts in the run database: what was started, how it ended,
+-- what is still waiting. Every method that writes is one transaction, committed to disk
+-- when it returns; reads are in store/queries. It decides nothing about steps.
 --
--- Times are ms since the epoch, and now where a caller gives none. In fields, json.null
--- makes a column NULL.
+-- Times are ms since the epoch, by default now. In fields, json.null makes a column
+-- NULL.
 
 local codec = require "runner.workflow.store.codec"
 local database = require "runner.state.database"
@@ -27,7 +27,7 @@ for name, method in next, queries do
 end
 
 function Store:_open()
-	return self._database or error("the store of runs is closed", 3)
+	return self._database or error("the run store is closed", 3)
 end
 
 -- --- columns -------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ local RUN_COLUMNS = set_of [[workflow file digest source_id cwd variables env_na
 local STEP_COLUMNS = set_of [[id kind label round attempts spent_ms wake_ms wait_ms output data status code message
 	started_ms ended_ms]]
 
--- What a state makes of the columns that its caller doesn't mention; "now" is the time.
+-- What a state implies for columns that its caller doesn't set; "now" is the time.
 local NULL = json.null
 local RUN_ENDS = { ended_ms = "now" }
 local RUN_STATES = {
@@ -72,7 +72,7 @@ local function merged(defaults, fields)
 	return all
 end
 
--- The fields, with what the state says of the others.
+-- The fields, completed with what the state implies.
 local function with_state(fields, states, state, now)
 	local all = merged(states[state] or error(("unknown state '%s'"):format(tostring(state)), 4), fields)
 	for name, value in next, all do
@@ -117,7 +117,7 @@ local function update_run(db, id, fields)
 	end
 end
 
--- The same text is kept once.
+-- The same text is stored once.
 local function source_id(db, digest, source)
 	if not source then
 		return nil
@@ -130,7 +130,7 @@ end
 
 local function insert_run(db, run)
 	if db:row("SELECT 1 FROM runs WHERE id = ?", run.id) then
-		errors.raise("CONFLICT", ("There is a run '%s' already"):format(run.id), { context = { run = run.id } })
+		errors.raise("CONFLICT", ("Run '%s' already exists"):format(run.id), { context = { run = run.id } })
 	end
 	local now = host.wall_ms()
 	local fields = with_state(run, RUN_STATES, run.state or "running", now)
@@ -161,8 +161,8 @@ local function set_run(db, id, fields)
 	update_run(db, id, all)
 end
 
----Change a run (a new `source` comes with its `digest`). A `state` brings along what it implies: "running" forgets how the run
----ended before, any other sets ended_ms.
+---Change a run (a new `source` comes with its `digest`). A `state` sets what it implies:
+---"running" clears an earlier end, any other sets ended_ms.
 ---@param id string
 ---@param fields table
 function Store:set_run(id, fields)
@@ -185,7 +185,7 @@ local function put_step(db, id, step, state, fields)
 	all.started_ms = all.started_ms or now
 	local names, values = columns_of(all, STEP_COLUMNS)
 	local update = each(names, "NAME = excluded.NAME", ", ")
-	if not (fields and fields.started_ms) then -- else it keeps its first start
+	if not (fields and fields.started_ms) then -- otherwise it keeps its first start
 		update = update:gsub("started_ms = [%w._]+", "started_ms = coalesce(steps.started_ms, excluded.started_ms)")
 	end
 	db:run(UPSERT:format(table.concat(names, ", "), ("?"):rep(#names, ", "), update),
@@ -193,8 +193,8 @@ local function put_step(db, id, step, state, fields)
 	return now
 end
 
----Put a step into a state, adding it where it is new. The state brings along what it
----implies: "running" forgets an earlier end, an end sets ended_ms and clears the wait.
+---Put a step into a state, adding it if it is new. The state sets what it implies:
+---"running" clears an earlier end, an end sets ended_ms and clears the wait.
 ---@param id string of the run
 ---@param step {key: string, id?: string, kind?: string, label?: string}
 ---@param state "running"|"waiting"|"completed"|"skipped"|"failed"|"interrupted"
@@ -223,7 +223,7 @@ local function start_attempt(db, id, step, attempt)
 	return number, nth
 end
 
----An attempt begins: its step is running and has one more attempt in this round; a new
+---An attempt starts: its step is running and has one more attempt in this round; a new
 ---round counts from 1 again.
 ---@param id string of the run
 ---@param step {key: string, id?: string, kind?: string, label?: string}
@@ -243,7 +243,7 @@ local function end_attempt(db, id, key, number, ended, step)
 	local now = ended.ended_ms or host.wall_ms()
 	if db:run(END_ATTEMPT, now, ended.status, ended.signal, ended.code, ended.message,
 			codec.encode("delay_ms", ended.delay_ms), ended.log, id, key, number) == 0 then
-		errors.raise("NOT_FOUND", ("The run %s has no attempt %d of the step %s"):format(id, number, key))
+		errors.raise("NOT_FOUND", ("Run %s has no attempt %d of step %s"):format(id, number, key))
 	end
 	local fields = {
 		wake_ms = ended.wake_ms, wait_ms = ended.delay_ms, status = ended.status, code = ended.code,
@@ -252,7 +252,7 @@ local function end_attempt(db, id, key, number, ended, step)
 	put_step(db, id, { key = key }, step.state, fields)
 end
 
----An attempt is over, and so, or waiting, is its step.
+---An attempt has ended; its step has too, or is waiting.
 ---@param id string of the run
 ---@param key string of the step
 ---@param number integer of the attempt
@@ -280,8 +280,8 @@ local function interrupt(db, id, fields)
 	set_run(db, id, all)
 end
 
----The run was stopped: what was running is interrupted (CANCELLED); a step that was
----waiting goes on waiting, for `resume`.
+---The run was stopped: running steps are interrupted (CANCELLED); a waiting step keeps
+---waiting, for `resume`.
 ---@param id string
 ---@param fields? table columns of the run
 function Store:interrupt(id, fields)
@@ -291,7 +291,7 @@ end
 
 -- --- the file --------------------------------------------------------------------------------------
 
----Call f(…), which only reads: all of it sees one state of the database.
+---Call f(…), which only reads, on one snapshot of the database.
 ---@param f function
 ---@param ... any
 ---@return any ... what f returned
@@ -305,23 +305,23 @@ function Store:integrity()
 	return self:_open():check()
 end
 
----Take a run for this process alone, or raise LOCK_HELD with the holder's pid.
+---Lock a run for this process alone, or raise LOCK_HELD with the holder's pid.
 ---@param id string
----@return runner.workflow.Ownership lock release() gives it back, as do closing the store and the process's end
+---@return runner.workflow.Ownership lock release() unlocks it, as do closing the store and the end of the process
 function Store:own(id)
 	local lock = owner.take(self:_open(), database.directory(self.path), id)
 	self._owned[#self._owned + 1] = lock
 	return lock
 end
 
----The pid of the live process that runs a run, nil where none does (0: not known yet which).
+---The pid of the live process that executes a run, nil where none does (0: not known yet).
 ---@param id string
 ---@return integer?
 function Store:owner(id)
 	return owner.holder(database.directory(self.path), id)
 end
 
----Close the database and give back every run; again is fine.
+---Close the database and unlock every run; idempotent.
 function Store:close()
 	for _, lock in ipairs(self._owned) do
 		lock:release()
@@ -336,10 +336,10 @@ end
 Store.__close = Store.close
 Store.__gc = Store.close
 
----Open the database of runs.
+---Open the run database.
 ---Raises PRECONDITION (damaged, newer, no libsqlite3), PERMISSION_DENIED, RESOURCE_EXHAUSTED
 ---(no space) or UNAVAILABLE (locked for too long), each with what to do.
----@param opts? {readonly?: boolean, path?: string} readonly: a missing file is an empty store, and none is made
+---@param opts? {readonly?: boolean, path?: string} readonly: a missing file is an empty store, and none is created
 ---@return runner.workflow.Store
 function M.open(opts)
 	opts = opts or {}

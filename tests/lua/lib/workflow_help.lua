@@ -31,7 +31,7 @@ function M.told(text, opts)
 	return table.concat(out, "\n")
 end
 
--- A directory of the test's own, and where its database of runs will be.
+-- A directory of the test's own, and where its run database will be.
 function M.new_place()
 	local dir = os.tmpname()
 	os.remove(dir)

@@ -1,4 +1,4 @@
--- The database of runs: real files, real processes, real signals.
+-- The run database: real files, real processes, real signals.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -466,8 +466,8 @@ describe("a database with another schema", function()
 		local other = sqlite.open(path)
 		other:exec "CREATE TABLE runs (x)"
 		other:close()
-		assert.matches("not one of runs", failure(open).message)
-		assert.matches("not one of runs", failure(open, { readonly = true }).message)
+		assert.matches("not runner's", failure(open).message)
+		assert.matches("not runner's", failure(open, { readonly = true }).message)
 	end)
 end)
 
@@ -488,7 +488,7 @@ describe("a damaged database", function()
 		local e = failure(f, ...)
 		assert.are.equal("PRECONDITION", e.code)
 		assert.matches("damaged", e.message)
-		assert.matches("Move it away.*can't be listed or resumed", e.suggestion)
+		assert.matches("Move it away.*can no longer be listed or resumed", e.suggestion)
 		assert.are.equal(path, e.context.database)
 	end
 
@@ -555,7 +555,7 @@ describe("the store", function()
 			lines[#lines + 1] = line
 		end
 		for i = 1, 3 do
-			assert.matches("^PERMISSION_DENIED The database of runs .* XDG_STATE_HOME", lines[i])
+			assert.matches("^PERMISSION_DENIED .* the run database .* XDG_STATE_HOME", lines[i])
 		end
 		assert.are.equal("1", lines[4]) -- where no file can be made beside it
 	end)
@@ -595,7 +595,7 @@ describe("the store", function()
 		end
 		assert.are.equal("RESOURCE_EXHAUSTED\ttrue", lines[1], text)
 		assert.are.equal("true\ttrue", lines[2])
-		assert.matches("^RESOURCE_EXHAUSTED There is no space left .* Free space", lines[3])
+		assert.matches("^RESOURCE_EXHAUSTED No space left .* Free space", lines[3])
 		assert.are.equal("true", lines[4]) -- it can be read though nothing can be made beside it
 		assert.are.equal("true", lines[5])
 		assert.are.equal("ok", lines[6])
