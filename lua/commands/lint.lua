@@ -1,5 +1,5 @@
--- runner lint [FILE …]: what is wrong, and what is doubtful, in runner.lua and in
--- every command file, or in those that are named.
+-- runner lint [FILE …]: the errors and warnings of runner.lua and of every command file,
+-- or of the files given.
 
 local catalog = require "runner.project.catalog"
 local fs = require "runner.fs"
@@ -13,7 +13,7 @@ local function absolute(path)
 	return path:sub(1, 1) == "/" and path or host.getcwd() .. "/" .. path:gsub("^%./", "")
 end
 
--- A file as it is named, or the file of a command.
+-- A file by its path, or the file of a command by its name.
 local function target_of(text, project)
 	local stat = fs.stat(text)
 	if stat and stat.type == "file" then
@@ -53,13 +53,13 @@ end
 
 local function text_of(data)
 	local lines = {}
-	for _, kind in ipairs { "problems", "doubts" } do
+	for _, kind in ipairs { "problems", "warnings" } do
 		for _, row in ipairs(data[kind]) do
-			lines[#lines + 1] = (kind == "doubts" and "doubt: " or "problem: ") .. row.message
+			lines[#lines + 1] = (kind == "warnings" and "warning: " or "error: ") .. row.message
 		end
 	end
-	lines[#lines + 1] = ("%s, %s, %s"):format(count(data.files, "file"), count(#data.problems, "problem"),
-		count(#data.doubts, "doubt"))
+	lines[#lines + 1] = ("%s, %s, %s"):format(count(data.files, "file"), count(#data.problems, "error"),
+		count(#data.warnings, "warning"))
 	return table.concat(lines, "\n") .. "\n"
 end
 
@@ -87,20 +87,20 @@ return {
 	danger_level = "safe",
 	args = {
 		{ "files", "array", items = "string", variadic = true,
-			description = "Command files, or names of commands; default: runner.lua and every command" },
+			description = "Command files, or command names; default: runner.lua and every command" },
 	},
 	columns = { "file", "line", "key", "message" },
 	examples = {
-		{ description = "Everything", command = "runner lint" },
-		{ description = "One file", command = "runner lint commands/deploy.lua" },
+		{ description = "Check everything", command = "runner lint" },
+		{ description = "Check one file", command = "runner lint commands/deploy.lua" },
 	},
 	validate = function(args)
 		local problems = {}
 		for _, text in ipairs(args.files) do
 			if not target_of(text, attempt.project) then
 				problems[#problems + 1] = { field = "files", code = "INVALID_ARGUMENT", value = text,
-					message = ("'%s' is neither a file nor a command that has one"):format(text),
-					suggestion = "Run 'runner' for the list of commands" }
+					message = ("'%s' is neither a file nor a command with a file"):format(text),
+					suggestion = "Run 'runner' to list the commands" }
 			end
 		end
 		return problems
@@ -108,7 +108,7 @@ return {
 	run = function(args, ctx)
 		local project = attempt.project
 		local targets, all = targets_of(args.files, project)
-		local data = { problems = json.array {}, doubts = json.array {}, files = #targets }
+		local data = { problems = json.array {}, warnings = json.array {}, files = #targets }
 		if all then
 			data.files = data.files + (has_runner_file(project) and 1 or 0)
 			lint.project(project, data)

@@ -1,6 +1,6 @@
--- arg_errors: the words for what is wrong with arguments. Loaded only when
--- something is. lua/project/args.lua decides what is wrong; every problem made here says
--- what was found, which values would do, and what to correct.
+-- arg_errors: the messages for wrong arguments: what was found, which values are valid,
+-- and what to correct. Loaded only when an argument is wrong; lua/project/args.lua
+-- decides which.
 
 local errors = require "runner.core.errors"
 local flags = require "runner.declare.flags"
@@ -8,7 +8,7 @@ local suggest = require "runner.core.suggest"
 
 local M = {}
 
-local SHOWN = 200 -- characters of a value that are repeated to the caller
+local SHOWN = 200 -- characters of a value that a message repeats
 
 ---@class runner.Problem
 ---@field field string name of the argument, or the flag as it was written
@@ -18,7 +18,7 @@ local SHOWN = 200 -- characters of a value that are repeated to the caller
 ---@field suggestion? string
 ---@field fix_required? string
 
--- A text that may stand in a message, whatever its bytes.
+-- A string made safe to print in a message, whatever its bytes.
 local function shown(text)
 	if not utf8.len(text) then
 		text = text:gsub("[\128-\255]", "?")
@@ -59,7 +59,7 @@ local NOUNS = {
 	boolean = "true or false", duration = "a duration such as 500ms, 2s, 5m or 1h",
 }
 
----What a row takes, in words: "a whole number from 1 to 50".
+---The values a row takes, in words: "a whole number from 1 to 50".
 ---@param row table normalised
 ---@return string
 function M.expected(row)
@@ -82,7 +82,7 @@ end
 -- "Valid values: …" exactly, then what was probably meant.
 local function valid_values(text, values)
 	if not values[1] then
-		return "No valid value is configured"
+		return "No valid values are configured"
 	end
 	local words = "Valid values: " .. table.concat(values, ", ")
 	local near = text and suggest.nearest(text, values, 1)[1]
@@ -93,9 +93,9 @@ local function advice(row, text, values)
 	return row.suggestion or values and valid_values(text, values) or "Give " .. M.expected(row)
 end
 
-local FROM = { env = " in %s", default = " as its default" }
+local FROM = { env = " in %s", default = " (its default)" }
 
----A value that its row refuses.
+---A value that its row rejects.
 ---@param row table
 ---@param text string as given
 ---@param why "type"|"values"|"range"|"length"|"pattern"|"regex"|"utf8"
@@ -120,6 +120,17 @@ function M.invalid(row, text, why, from, values)
 	}
 end
 
+local MOST_NAMED = 6 -- values that the fix repeats
+
+-- " dev, staging or prod", where the values are few.
+local function one_of(values)
+	local n = values and #values or 0
+	if n == 0 or n > MOST_NAMED then
+		return ""
+	end
+	return " " .. table.concat(values, ", ", 1, n - 1) .. (n > 1 and " or " or "") .. values[n]
+end
+
 ---@param row table
 ---@param values? string[]
 ---@return runner.Problem
@@ -127,19 +138,20 @@ function M.missing(row, values)
 	local env = row.env and (" (or set %s)"):format(row.env) or ""
 	return {
 		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s"):format(label(row)),
-		suggestion = advice(row, nil, values), fix_required = ("Give %s%s"):format(label(row), env),
+		suggestion = advice(row, nil, values),
+		fix_required = ("Give %s%s%s"):format(label(row), one_of(values), env),
 	}
 end
 
 ---@param row table
 ---@param spelt string the flag as written
----@param text? string the token behind it
+---@param text? string the token after it
 ---@param values? string[]
 ---@return runner.Problem
 function M.no_value(row, spelt, text, values)
 	local hint = row.suggestion or advice(row, nil, values)
 	if text and text ~= "--" then
-		hint = ("%s; a value that begins with '-' is written --%s=%s"):format(hint, row.flag, shown(text))
+		hint = ("%s; write a value that begins with '-' as --%s=%s"):format(hint, row.flag, shown(text))
 	end
 	return {
 		field = row.name, code = "MISSING_ARGUMENT", message = ("Flag %s needs a value"):format(spelt),
@@ -149,7 +161,7 @@ end
 
 ---@param row table
 ---@param name string "no-force"
----@param text string what was assigned
+---@param text string the value it was given
 ---@return runner.Problem
 function M.negated(row, name, text)
 	return {
@@ -199,7 +211,7 @@ function M.excess(excess, slots)
 		message = ("Unexpected argument '%s'%s"):format(shown(excess[1]), more),
 		suggestion = names[1] and "Positional arguments are: " .. table.concat(names, " ")
 			or "This command takes no positional arguments",
-		fix_required = "Leave the unexpected arguments out",
+		fix_required = "Remove the unexpected arguments",
 	}
 end
 
@@ -227,18 +239,25 @@ end
 
 ---@param spelt string
 ---@param near string[] as M.near
+---@param negated? table the row that `--no-` was written before, which is not a boolean
 ---@return runner.Problem
-function M.unknown(spelt, near)
+function M.unknown(spelt, near, negated)
 	spelt = shown(spelt)
+	local suggestion, fix = "Run the command with --help to list its flags", "Use a flag that --help lists"
+	if negated then
+		suggestion = ("--%s takes %s; only booleans have --no-"):format(negated.flag, M.expected(negated))
+		fix = ("Remove '%s'"):format(spelt)
+	elseif near[1] then
+		suggestion = ("Did you mean '%s'?"):format(table.concat(near, "' or '"))
+		fix = ("Rename '%s' to '%s'"):format(spelt, near[1])
+	end
 	return {
-		field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt),
-		suggestion = near[1] and ("Did you mean '%s'?"):format(table.concat(near, "' or '"))
-			or "Run the command with --help for its flags",
-		fix_required = "Use a flag that --help lists",
+		field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt), suggestion = suggestion,
+		fix_required = fix,
 	}
 end
 
----The last problem of a list that was cut.
+---The last problem of a list that was cut short.
 ---@param n integer
 ---@return runner.Problem
 function M.more(n)
@@ -252,20 +271,20 @@ local function count(problems)
 	return #problems + (last.field == "arguments" and last.code == "VALIDATION_ERROR" and last.value - 1 or 0)
 end
 
--- Exit 2 promises that nothing was touched: a code of the registry that has another
+-- Exit 2 promises that nothing was touched: a registry code with another
 -- exit number stays in `errors`.
-local function lent(code)
+local function error_code(code)
 	local known = require("runner.host").registry_code(code)
 	return code ~= "SUCCESS" and not (known and known.entry ~= "ARG_ERROR") and code or "VALIDATION_ERROR"
 end
 
----All problems as one error, to save round trips; a single one lends its code, message
----and suggestion (docs/design.md#argument-errors).
+---All problems as one error, to save round trips. A single problem gives the error its code,
+---message and suggestion (docs/design.md#argument-errors).
 ---@param problems runner.Problem[]
 ---@return runner.Error
 function M.error(problems)
 	local one = #problems == 1 and problems[1]
-	return errors.new(one and lent(one.code) or "VALIDATION_ERROR",
+	return errors.new(one and error_code(one.code) or "VALIDATION_ERROR",
 		one and one.message or ("%d problems with the arguments"):format(count(problems)), {
 			phase = "validation", retryable = false, side_effects = "none", errors = problems,
 			suggestion = one and one.suggestion or nil,

@@ -1,6 +1,6 @@
--- arguments: the arguments of a declaration: the rules of a row, alone and among
--- the others, and its normal form. Loaded when a command declares arguments. As
--- lua/declare/command.lua it only reports reasons.
+-- arguments: the arguments of a declaration: the rules for one row and between rows, and
+-- the normal form. Loaded when a command declares arguments. Like
+-- lua/declare/command.lua it reports reasons, not messages.
 
 local flags = require "runner.declare.flags"
 local rules = require "runner.core.rules"
@@ -55,7 +55,7 @@ local function check_keys(r, kind, fault)
 	end
 end
 
--- "1s" is text until the type is known; from here on it is seconds.
+-- "1s" is a string until the type is known; from here on it is seconds.
 local function check_bounds(r, kind, fault)
 	for _, key in ipairs({ "min", "max" }) do
 		if r[key] ~= nil then

@@ -1,6 +1,6 @@
--- codes: the exit codes of a declaration: overrides of the registry and the
--- command's own. Loaded when a command declares some. As lua/declare/command.lua it only
--- reports reasons.
+-- codes: the exit codes of a declaration: overrides of the registry and the command's
+-- own. Loaded when a command declares any. Like lua/declare/command.lua it reports
+-- reasons, not messages.
 
 local errors = require "runner.core.errors"
 local rules = require "runner.core.rules"

@@ -1,18 +1,18 @@
--- command: the declaration of a command file: every rule it must keep, and its
--- normal form. Loaded in every worker. It walks a declaration once and reports
--- what is wrong by reason; the words are lua/declare/declaration.lua's, which loads only
--- when something is reported. It runs nothing of the command.
+-- command: the declaration of a command file: the rules it must follow, and its normal
+-- form. Loaded in every worker. It walks a declaration once and reports each fault by
+-- reason; lua/declare/declaration.lua, loaded only then, turns reasons into messages.
+-- It runs nothing of the command.
 
 local rules = require "runner.core.rules"
 
 local M = {}
 
-local LIMITED = { mutating = true, destructive = true } -- must say what a timeout leaves behind
+local LIMITED = { mutating = true, destructive = true } -- must declare what a timeout leaves behind
 
 local UNITS = { [""] = 1, K = 2 ^ 10, M = 2 ^ 20, G = 2 ^ 30, KB = 1e3, MB = 1e6, GB = 1e9,
 	KIB = 2 ^ 10, MIB = 2 ^ 20, GIB = 2 ^ 30 }
 
--- "256MiB" or a number of bytes; 0 and "none" are no limit, less than 1 MiB is a slip.
+-- "256MiB" or a number of bytes; 0 and "none" mean no limit, less than 1 MiB is a mistake.
 local function size(v)
 	local n, unit = tostring(v):upper():match("^(%d+)%s*(%a*)$")
 	local bytes = v == "none" and 0 or n and UNITS[unit] and math.tointeger(tonumber(n) * UNITS[unit])
@@ -21,7 +21,7 @@ end
 
 local text, flag, run, list = rules.text, rules.flag, rules.of_type "function", rules.list_of(rules.anything, 0)
 
--- What may stand in each kind of table.
+-- The keys of each kind of table.
 M.rules = {
 	command = {
 		description = text, danger_level = rules.named "danger_level", args = list,
@@ -37,7 +37,7 @@ M.rules = {
 	example = { description = text, command = text },
 }
 
--- policy names one fault at a time; the rest is asked again without that key.
+-- policy reports one fault at a time: drop that key and check the rest again.
 local function walk_retry(retry, has_timeout, report)
 	local flat, message, key = require("runner.declare.policy").normalise(retry)
 	if flat then
@@ -58,7 +58,7 @@ local function walk_retry(retry, has_timeout, report)
 	end
 end
 
--- A code that nobody can raise is a slip of the pen: it would never be repeated.
+-- A code that nothing can raise is a typo: it would never be retried.
 local function check_on(on, codes, report)
 	for _, code in ipairs(on) do
 		if not codes[code] and not require("runner.declare.codes").in_registry(code) then
@@ -77,7 +77,7 @@ local function check_steps(steps, report)
 	end
 end
 
--- Half the work may be done when time runs out: the file must say so itself.
+-- Half of the work may be done at a timeout: the file must declare it.
 local function check_timeout(n, codes, report)
 	local limited = n.timeout_ms ~= 0 or (n.attempt_timeout_ms or 0) > 0 or (n.idle_timeout_ms or 0) > 0
 	local own = codes.TIMEOUT
@@ -111,8 +111,8 @@ local function walk_limits(limits, report)
 		open_files = l.open_files }
 end
 
----Walk a declaration: the normal form, and every fault to `report`. Where there
----were faults, the normal form is of no use.
+---Walk a declaration: return the normal form, pass every fault to `report`. If there
+---were faults, the normal form is unusable.
 ---@param declaration any what the file returned
 ---@param where {path: string, name: string, text?: string, config?: table}
 ---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
@@ -147,12 +147,12 @@ function M.walk(declaration, where, report)
 	return n
 end
 
----The normal form of a declaration that keeps every rule. It has durations as `…_ms` (nil:
+---The normal form of a valid declaration. It has durations as `…_ms` (nil:
 ---not declared, 0: none), rows of args with `flag` and typed defaults, exit_codes as a list
 ---by name whose `retryable` is text as in frames, `retry` as declared.
 ---@param declaration any what the file returned
 ---@param where {path: string, name: string, text?: string, config?: table}
----@return table? normal nil: it breaks a rule (lua/declare/declaration.lua says which)
+---@return table? normal nil: it breaks a rule (lua/declare/declaration.lua reports which)
 ---@return any raised what walking it raised, if it did
 function M.normal(declaration, where)
 	local clean = true

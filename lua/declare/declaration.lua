@@ -1,27 +1,28 @@
--- declaration: every problem of a declaration: file, line, key, what was found and
--- what to write (lua/declare/declaration_messages.lua). Loaded only when lua/declare/command.lua reported
--- something, and by lint. It decides nothing: the rules are lua/declare/command.lua's.
+-- declaration: every problem in a declaration: file, line, key, what was found and how
+-- to fix it (lua/declare/declaration_messages.lua). Loaded by lint, and when
+-- lua/declare/command.lua has reported a fault. The rules themselves are in command.lua.
 
 local command = require "runner.declare.command"
 local errors = require "runner.core.errors"
 local policy = require "runner.declare.policy"
 local values = require "runner.declare.values"
-local words = require "runner.declare.declaration_messages"
+local messages = require "runner.declare.declaration_messages"
 
 local M = {}
 
 ---@class runner.DeclarationProblem
 ---@field key string where it stands, "args.keep.min"
----@field line? integer as far as the source text tells
----@field message string file, line, key, what was found, what to write
----@field fix string what to write
+---@field line? integer where the source text shows it
+---@field message string file, line, key, what was found, and the fix
+---@field fix string
+
 -- --- where it stands --------------------------------------------------------------
 
 local function escape(word)
 	return (word:gsub("%W", "%%%0"))
 end
 
--- Where a word stands next: as a key (word =) or as quoted text, whichever comes
+-- The next place of a word: as a key (word =) or as a quoted string, whichever comes
 -- first; else anywhere. The outermost word is a key.
 local function next_place(text, word, from, outermost)
 	local w = escape(word)
@@ -33,7 +34,7 @@ local function next_place(text, word, from, outermost)
 	return key or quoted or text:find("%f[%w_]" .. w .. "%f[^%w_]", from)
 end
 
--- Line comments are blanked: they often show what the code does not say.
+-- Line comments are blanked: they may mention keys that the code does not have.
 local function line_of(text, path)
 	text = ("\n" .. text):gsub("\n%s*%-%-[^\n]*", function(comment)
 		return comment:gsub("[^\n]", " ")
@@ -52,7 +53,7 @@ end
 
 local ABSENT = { missing = true, missing_code = true, timeout_entry = true }
 
-local function words_of(f)
+local function path_of(f)
 	local path = {}
 	for word in (f.prefix or ""):gmatch("[^.]+") do
 		path[#path + 1] = word
@@ -66,40 +67,39 @@ end
 
 -- --- all problems -------------------------------------------------------------------
 
-local function worded(f, where)
-	local found, fix = words.of(f)
-	local key = type(f.key) == "string" and f.key or f.key ~= nil and "[" .. words.show(f.key) .. "]" or nil
+local function problem_of(f, where)
+	local key = type(f.key) == "string" and f.key or f.key ~= nil and "[" .. messages.show(f.key) .. "]" or nil
 	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
-	local line = where.text and line_of(where.text, words_of(f))
+	local found, fix = messages.of(f, key)
+	local line = where.text and line_of(where.text, path_of(f))
 	local place = line and where.path .. ":" .. line or where.path
-	local message = ("%s: %s%s; %s"):format(place, key ~= "" and key .. " " or "", found, fix)
-	return { key = key, line = line or nil, message = message, fix = fix }
+	return { key = key, line = line or nil, message = ("%s: %s. %s"):format(place, found, fix), fix = fix }
 end
 
--- The functions of an argument, asked with the project's config as a call does. What
--- they raise with a code of their own is for the caller to mend.
-local function ask(row, config, report)
+-- Call the functions of an argument with the project's config, as a run does. An error
+-- that they raise with a code of their own is the caller's to fix, not the file's.
+local function call_functions(row, config, report)
 	local function fault(key, reason, found)
 		report("arg", "args." .. row.name, key, reason, found)
 	end
-	local function asked(key, f, ...)
+	local function called(key, f, ...)
 		local ok, given = pcall(f, ...)
 		if not ok and given.code == "COMMAND_INVALID" then
-			fault(key, "asked", given.message)
+			fault(key, "call_failed", given.message)
 		end
 		return ok, given
 	end
-	local ok, listed = asked("values", values.listed, row, config)
+	local ok, listed = called("values", values.listed, row, config)
 	local given = row.default
 	if ok and type(given) == "function" then
-		ok, given = asked("default", values.ask, row, "default", config)
+		ok, given = called("default", values.compute, row, "default", config)
 	end
 	if ok and given ~= nil and select(2, values.accept(row, given, listed)) then
 		fault("default", "default", { value = given, row = row })
 	end
 end
 
-local function collect(declaration, where, asking)
+local function collect(declaration, where, with_calls)
 	local faults, seen = {}, {}
 	local function report(kind, prefix, key, reason, found)
 		local place = (prefix or "") .. "\0" .. tostring(key)
@@ -112,21 +112,21 @@ local function collect(declaration, where, asking)
 	if not ok then
 		report("command", nil, nil, "raised", normal)
 	end
-	for _, row in ipairs(asking and not faults[1] and normal.args or {}) do
-		ask(row, where.config, report)
+	for _, row in ipairs(with_calls and not faults[1] and normal.args or {}) do
+		call_functions(row, where.config, report)
 	end
 	return faults
 end
 
----Every problem of a declaration, in the order of the file as far as it is known.
+---Every problem in a declaration, in file order as far as it is known.
 ---@param declaration any what the file returned
 ---@param where {path: string, name: string, text?: string, config?: table}
----@param asking? boolean call the functions of its arguments as well
+---@param with_calls? boolean call the functions of its arguments as well
 ---@return runner.DeclarationProblem[]
-function M.problems(declaration, where, asking)
+function M.problems(declaration, where, with_calls)
 	local out = {}
-	for i, fault in ipairs(collect(declaration, where, asking)) do
-		out[i] = worded(fault, where)
+	for i, fault in ipairs(collect(declaration, where, with_calls)) do
+		out[i] = problem_of(fault, where)
 	end
 	table.sort(out, function(a, b)
 		if (a.line or 0) ~= (b.line or 0) then
@@ -146,16 +146,16 @@ end
 ---@return runner.Error
 function M.error(declaration, where, raised)
 	local problems = M.problems(declaration, where)
-	local first = problems[1] or worded({ kind = "command", reason = "raised", found = raised }, where)
-	local rows, messages = {}, {}
+	local first = problems[1] or problem_of({ kind = "command", reason = "raised", found = raised }, where)
+	local rows, all = {}, {}
 	for i, p in ipairs(problems) do
 		rows[i] = { field = p.key, code = "COMMAND_INVALID", message = p.message, fix_required = p.fix, line = p.line }
-		messages[i] = p.message
+		all[i] = p.message
 	end
 	local more = #problems > 1 and (" (and %d more)"):format(#problems - 1) or ""
 	return errors.new("COMMAND_INVALID", first.message .. more, {
 		phase = "validation", retryable = false, side_effects = "none", fix_required = first.fix,
-		detail = #problems > 1 and table.concat(messages, "\n") or nil, errors = rows,
+		detail = #problems > 1 and table.concat(all, "\n") or nil, errors = rows,
 		context = { path = where.path, line = first.line },
 	})
 end
@@ -169,33 +169,26 @@ end
 ---@return runner.Error
 function M.project_problem(path, key, found, known, text)
 	local f = { kind = "project", key = key, found = found, reason = known[key] and "refused" or "unknown" }
-	words.rules.project = known
+	messages.rules.project = known
 	if f.reason == "refused" and key == "retry" then
 		local _, message, wrong = policy.normalise(found)
 		f = { kind = "retry", prefix = "retry", key = wrong, reason = "retry", found = message }
 	end
-	local p = worded(f, { path = path, text = text })
+	local p = problem_of(f, { path = path, text = text })
 	return errors.new("COMMAND_INVALID", p.message, {
 		phase = "validation", retryable = false, side_effects = "none", fix_required = p.fix,
 		context = { path = path, line = p.line },
 	})
 end
 
----What ctx:fail was given that an error can't hold, in words.
+---The message for a field given to ctx:fail that an error can't hold.
 ---@param key any
 ---@param found any
 ---@return string
 function M.failure_problem(key, found)
-	local f = { kind = "failure", key = key, found = found, reason = words.rules.failure[key] and "refused" or "unknown" }
-	return worded(f, { path = "ctx:fail" }).message
+	local f = { kind = "failure", key = key, found = found, reason = messages.rules.failure[key] and "refused" or "unknown" }
+	return problem_of(f, { path = "ctx:fail" }).message
 end
 
----What works but looks doubtful: for lint.
----@param declaration any
----@param where {path: string, name: string, text?: string, config?: table}
----@return runner.DeclarationProblem[]
-function M.doubts(declaration, where)
-	return require("runner.declare.lint_rules").find(declaration, where)
-end
 
 return M

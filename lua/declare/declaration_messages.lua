@@ -1,5 +1,5 @@
--- declaration_messages: what is wrong with a declaration, in words: reason → what was
--- found and what to write. Loaded by lua/declare/declaration.lua. It decides nothing.
+-- declaration_messages: the text for each fault in a declaration: what was found, and
+-- how to fix it. Loaded by lua/declare/declaration.lua. It checks nothing itself.
 
 local command = require "runner.declare.command"
 local command_args = require "runner.declare.arguments"
@@ -13,7 +13,7 @@ local M = {}
 
 -- --- what may be written --------------------------------------------------------
 
--- What may stand in each kind of table; `project` is lua/project/project.lua's.
+-- The keys of each kind of table; `project` comes from lua/project/project.lua.
 local RULES = {
 	command = command.rules.command, limits = command.rules.limits, example = command.rules.example,
 	arg = command_args.rules, exit_code = command_codes.rules, retry = policy.keys, failure = {},
@@ -22,17 +22,14 @@ for name in next, errors.fields do
 	RULES.failure[name] = name ~= "phase" and name ~= "retries_exhausted" and errors.fields[name] or nil
 end
 
-local WHAT = {
-	project = "runner.lua",
-	command = "a command", limits = "limits", example = "an example", arg = "an argument",
-	exit_code = "an exit code", retry = "retry", failure = "an error",
-}
+-- Keys that others use for the same thing, and what to write here.
+local INSTEAD = { retry = { max_attempts = "use retries: it counts the attempts after the first" } }
 
-local TEXT, BOOLEAN, LENGTH = "a text that is not empty", "true or false", "a whole number ≥ 0"
+local TEXT, BOOLEAN, LENGTH = "a non-empty string", "true or false", "a whole number ≥ 0"
 local LIMIT = 'a duration such as "500ms", "2s", "5m", a number of seconds, or "none"'
 local ITEMS = '"string", "path", "enum", "integer", "number", "boolean" or "duration"'
 local TYPES = '"array", ' .. ITEMS
-local BOUND = 'a number (for a duration also text such as "2s")'
+local BOUND = 'a number (for a duration also a string such as "2s")'
 
 M.rules = RULES
 
@@ -42,20 +39,20 @@ local EXPECT = {
 		danger_level = enumeration.text "danger_level",
 		args = 'a list of arguments such as { { "target", "string", required = true } }',
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
-		exit_codes = "a table of codes by name", steps = 'a list of names such as { "validate", "upload" }',
+		exit_codes = "a table such as { CONFLICT = { retryable = true } }", steps = 'a list of names such as { "validate", "upload" }',
 		validate = "function(args) … end", run = "function(args, ctx) … end", cleanup = "function(ctx) … end",
 		stdin = BOOLEAN, interactive = BOOLEAN, hidden = BOOLEAN,
 		columns = 'a list of column names such as { "name", "size" }', limits = 'a table such as { memory = "256MiB" }',
 		examples = 'a list such as { { description = "…", command = "runner …" } }', schema_version = '"1.0"',
-		required_scopes = "a list of texts",
+		required_scopes = "a list of strings",
 	},
 	arg = {
 		name = 'a name such as "target" or "dry_run": lower-case letters, digits, _ and -', type = TYPES,
 		items = ITEMS, description = TEXT, required = BOOLEAN,
-		values = 'a list of texts such as { "prod", "dev" }, or function(config) … end', min = BOUND, max = BOUND,
-		min_length = LENGTH, max_length = LENGTH, pattern = 'a regular expression such as "^[a-z]+$", or a preset',
+		values = 'a list of strings such as { "prod", "dev" }, or function(config) … end', min = BOUND, max = BOUND,
+		min_length = LENGTH, max_length = LENGTH, pattern = 'a regular expression such as "^[a-z]+$", or the name of a preset',
 		positional = BOOLEAN, variadic = BOOLEAN, short = "one letter",
-		env = 'the name of a variable such as "DEPLOY_TARGET"', code = 'an error code such as "INVALID_TARGET"',
+		env = 'the name of an environment variable such as "DEPLOY_TARGET"', code = 'an error code such as "INVALID_TARGET"',
 		suggestion = TEXT, default = "a value",
 	},
 	exit_code = {
@@ -77,8 +74,8 @@ local EXPECT = {
 	failure = {
 		retryable = 'true, false or "maybe"', retry_after_ms = "a number of ms ≥ 0",
 		retry_strategy = enumeration.text "retry_strategy",
-		side_effects = enumeration.text "side_effects", suggestion = "a text", fix_required = "a text",
-		fix_command = "a text", detail = "a text", errors = 'a list such as { { field = "target", message = "…" } }',
+		side_effects = enumeration.text "side_effects", suggestion = "a string", fix_required = "a string",
+		fix_command = "a string", detail = "a string", errors = 'a list such as { { field = "target", message = "…" } }',
 		context = "a table of facts such as { pid = 5 }",
 	},
 }
@@ -119,6 +116,33 @@ local function expected(f)
 	return EXPECT[f.kind] and EXPECT[f.kind][f.key] or "something else"
 end
 
+-- A key of a table that should be a list: { name = "x" }, or a gap.
+local function odd_key(t)
+	local count, odd = 0, {}
+	for _ in next, t do
+		count = count + 1
+	end
+	for key in next, t do
+		if math.type(key) ~= "integer" or key < 1 or key > count then
+			odd[#odd + 1] = show(key)
+		end
+	end
+	table.sort(odd)
+	return odd[1]
+end
+
+local function wants_list(f)
+	return type(f.found) == "table" and expected(f):find "^a list" ~= nil
+end
+
+local function refused(f)
+	local key = wants_list(f) and odd_key(f.found)
+	if key then
+		return ("has the key %s, which is not a list item"):format(key), "write " .. expected(f)
+	end
+	return "is " .. show(f.found), "write " .. expected(f)
+end
+
 -- --- reasons → found, fix ---------------------------------------------------------
 
 local function known_keys(kind)
@@ -132,24 +156,26 @@ local function known_keys(kind)
 	return keys
 end
 
-local function unknown(f)
+-- The third value: the clause names the key itself.
+local function unknown(f, path)
 	local keys = known_keys(f.kind)
 	local near = suggest.nearest(tostring(f.key), keys, 1)[1]
-	return ("is no key of %s"):format(WHAT[f.kind]),
-		near and ("did you mean '%s'?"):format(near) or "leave it out, or use one of " .. table.concat(keys, ", ")
+	local fix = (INSTEAD[f.kind] or {})[f.key] or near and ("rename '%s' to '%s'"):format(f.key, near)
+		or "remove it, or use one of " .. table.concat(keys, ", ")
+	return ("unknown key %s"):format(type(f.key) == "string" and "'" .. path .. "'" or path), fix, true
 end
 
 local function missing_code(f)
 	local host = require "runner.host"
 	local near = suggest.nearest(f.found, (host.registry_names()), 1)[1]
-	local fix = 'write code = 79 (to 125) with retryable and side_effects beside it'
-	return "is neither in the registry nor has a number of its own",
-		near and ("%s, or did you mean '%s'?"):format(fix, near) or fix
+	local fix = "add code = 79 (to 125), retryable and side_effects"
+	return "is not in the registry and has no code of its own",
+		near and ("rename it to '%s', or %s"):format(near, fix) or fix
 end
 
 local function whole_table(f)
 	if f.kind == "command" then
-		return ("returned %s"):format(show(f.found)), "return a table: return { description = …, "
+		return ("the file returned %s"):format(show(f.found)), "return a table: return { description = …, "
 			.. 'danger_level = "safe", run = function(args, ctx) … end }'
 	end
 	local example = { arg = '{ "target", "string" }', exit_code = '{ code = 79, retryable = true, side_effects = "none" }',
@@ -173,88 +199,92 @@ local function unanchored(f)
 	end
 	table.sort(presets)
 	local near = suggest.nearest(f.found, presets, 1)[1]
-	return ("is %s, which may match a part only"):format(show(f.found)),
-		("write pattern = %s"):format(show("^" .. f.found:gsub("^%^", ""):gsub("%$$", "") .. "$"))
-			.. (near and (", or did you mean the preset '%s'?"):format(near) or "")
+	return ("is %s, which also matches a part of a value"):format(show(f.found)),
+		("anchor it: pattern = %s"):format(show("^" .. f.found:gsub("^%^", ""):gsub("%$$", "") .. "$"))
+			.. (near and (", or use the preset '%s'"):format(near) or "")
 end
 
 local WORDS = {
 	table = whole_table,
 	unknown = unknown,
-	refused = function(f) return "is " .. show(f.found), "write " .. expected(f) end,
-	missing = function(f) return "is missing", ("write %s = %s"):format(f.key, expected(f)) end,
+	refused = refused,
+	missing = function(f) return "is missing", ("add %s = %s"):format(f.key, expected(f)) end,
 	not_for_type = function(f)
-		return ("does not apply to the type %s"):format(f.found), "leave it out, or change the type"
+		return ("does not apply to type '%s'"):format(f.found), "remove it, or change the type"
 	end,
 	above_max = function(f)
-		return "is above its maximum " .. tostring(f.found), "write a smaller one, or raise the maximum"
+		return "is greater than the maximum, " .. tostring(f.found), "lower it, or raise the maximum"
 	end,
 	unanchored = unanchored,
-	no_regex = function(f) return "is " .. f.found, "correct the regular expression" end,
+	no_regex = function(f) return "is " .. f.found, "fix the regular expression" end,
 	default = function(f)
-		return ("is %s, which the argument itself refuses"):format(show(f.found.value)), "write " .. takes(f.found.row)
+		return ("is %s, which the argument's own rules reject"):format(show(f.found.value)), "write " .. takes(f.found.row)
 	end,
 	bound = function(f)
 		return "is " .. show(f.found.value), "write " .. BOUNDS[f.found.kind]
 	end,
-	asked = function(f) return "can't be asked: " .. f.found, "mend the function" end,
+	call_failed = function(f) return "failed: " .. f.found, "fix the function" end,
 	names_twice = function(f)
-		return ("is %s, but the row begins with %s"):format(show(f.found.name), show(f.found.first)), "leave one of them out"
+		return ("is %s, but the row begins with %s"):format(show(f.found.name), show(f.found.first)), "remove one of them"
 	end,
 	owned = function(f)
 		local flag = type(f.found) == "table" and "-" .. f.found.short or "--" .. f.found
-		return ("belongs to the framework's flag %s"):format(flag), "choose another " .. f.key
+		return ("is taken by runner's own flag %s"):format(flag), "choose another " .. f.key
 	end,
 	claimed = function(f)
-		return ("is already taken by the argument '%s'"):format(f.found), "choose another " .. f.key
+		return ("is already taken by argument '%s'"):format(f.found), "choose another " .. f.key
 	end,
 	after_variadic = function(f)
-		return ("stands after the variadic '%s', which takes all that follow"):format(f.found),
+		return ("comes after the variadic argument '%s', which takes everything that follows"):format(f.found),
 			("move it before '%s'"):format(f.found)
 	end,
 	after_optional = function(f)
-		return ("stands after the optional positional '%s'"):format(f.found),
-			("make '%s' required, or move it behind"):format(f.found)
+		return ("comes after the optional positional '%s'"):format(f.found),
+			("make '%s' required, or move it after this argument"):format(f.found)
 	end,
-	taken = function(f) return ("is already the number of %s"):format(f.found), "choose another number from 79 to 125" end,
+	taken = function(f) return ("is already used by %s"):format(f.found), "choose another number from 79 to 125" end,
 	fixed = function(f)
-		return ("is %s, but the registry gives this code its number"):format(show(f.found)), "leave code out"
+		return ("is %s, but the registry already defines the number of this code"):format(show(f.found)), "remove code"
 	end,
 	missing_code = missing_code,
 	code_name = function()
-		return "is no name of a code", "write a name in capitals such as LOCKED: ^[A-Z][A-Z0-9_]+$"
+		return "is not a valid code name", "write it in capitals, such as LOCKED: ^[A-Z][A-Z0-9_]+$"
 	end,
 	on_unknown = function(f)
 		local near = suggest.nearest(f.found, (require("runner.host").registry_names()), 1)[1]
-		return ("names %s, which is neither in the registry nor in exit_codes"):format(f.found),
-			near and ("did you mean '%s'?"):format(near) or "declare it in exit_codes, or leave it out"
+		return ("lists %s, which is neither in the registry nor in exit_codes"):format(f.found),
+			near and ("replace it with '%s', or declare it in exit_codes"):format(near) or "declare it in exit_codes, or remove it"
 	end,
 	timeout_entry = function(f)
-		return ("is missing, and a %s command that runs out of time may have done half its work"):format(f.found),
-			'write in exit_codes: TIMEOUT = { retryable = false, side_effects = "partial" },'
+		return ("is missing, but a %s command that times out may have done half of its work"):format(f.found),
+			'add to exit_codes: TIMEOUT = { retryable = false, side_effects = "partial" },'
 	end,
 	timeout_open = function(f)
-		return ("must say both retryable and side_effects in a %s command"):format(f.found),
-			'write TIMEOUT = { retryable = false, side_effects = "partial" }, or what is true of this command'
+		return ("must set both retryable and side_effects in a %s command"):format(f.found),
+			'write TIMEOUT = { retryable = false, side_effects = "partial" }, or whatever is true of this command'
 	end,
 	unbounded = function()
-		return "has no bound: max_delay bounds nothing when timeout is \"none\"", "write retries = 3, or a timeout"
+		return "never ends: max_delay needs a timeout, and timeout is \"none\"", "add retries = 3, or a timeout"
 	end,
-	retry = function(f)
+	retry = function(f, path)
 		if f.key ~= nil and not policy.keys[f.key] then
-			return unknown(f)
+			return unknown(f, path)
 		end
 		local found, fix = f.found:match("^(.*): (.*)$")
 		return (found or f.found):gsub("^retry[%w_.]* ", ""), fix or "write retry = { retries = 3 }"
 	end,
-	step_twice = function(f) return ("names the step %s twice"):format(show(f.found)), "give each step its own name" end,
+	step_twice = function(f) return ("lists step %s twice"):format(show(f.found)), "give each step a unique name" end,
 	raised = function(f) return "can't be read: " .. tostring(f.found), "return a plain table" end,
 }
 
 ---@param f {kind: string, prefix?: string, key: any, reason: string, found: any} a fault
----@return string found, string fix
-function M.of(f)
-	return WORDS[f.reason](f)
+---@param path string of the key, "args.keep.min"; "" for the file itself
+---@return string found a clause: "timeout is 5, …"
+---@return string fix a sentence without its full stop
+function M.of(f, path)
+	local found, fix, names_key = WORDS[f.reason](f, path)
+	local subject = path ~= "" and not names_key and path .. " " or ""
+	return subject .. found, (fix:gsub("^%l", string.upper))
 end
 
 return M

@@ -1,6 +1,6 @@
--- flags: the framework's own flags, one row each: parsing, checks, help and the
--- reference follow from here. Loaded in every worker. A command can't declare
--- an argument whose flag or short name stands here.
+-- flags: runner's own flags, one row each: parsing, checks, help and the reference all
+-- read this table. Loaded in every worker. A command can't declare an argument that uses
+-- a flag or short name from here.
 
 local host = require "runner.host"
 
@@ -10,11 +10,11 @@ local M = {}
 ---@field name string as in `args.parse(…).framework`; the flag is `--` and the name with `-` for `_`
 ---@field type string
 ---@field short? string
----@field env? string variable that stands in when the flag is not given
+---@field env? string environment variable that is read when the flag is not given
 ---@field values? string[]
 ---@field min? number
 ---@field max? number
----@field default_key? string what holds without flag, variable, command and runner.lua: its name in host.default
+---@field default_key? string name in host.default of the value if flag, variable, command and runner.lua give none
 ---@field section string heading in help
 ---@field description string
 
@@ -28,31 +28,31 @@ end
 ---@type runner.FlagRow[]
 M.rows = {
 	{ name = "format", type = "enum", values = formats(), env = "RUNNER_FORMAT",
-		section = "Output", description = "Form of the result; json when stdout is no terminal" },
+		section = "Output", description = "Format of the result; json when stdout is not a terminal" },
 	{ name = "output", type = "path", section = "Output", description = "Write the result to this file" },
-	{ name = "quiet", type = "boolean", section = "Output", description = "No notices on stderr" },
-	{ name = "verbose", type = "boolean", section = "Output", description = "More notices on stderr" },
+	{ name = "quiet", type = "boolean", section = "Output", description = "Print no notices on stderr" },
+	{ name = "verbose", type = "boolean", section = "Output", description = "Print more notices on stderr" },
 	{ name = "no_color", type = "boolean", section = "Output", description = "No colours" },
 	{ name = "help", type = "boolean", short = "h", section = "Help", description = "Describe the command" },
 	{ name = "version", type = "boolean", short = "V", section = "Help", description = "Print the version" },
 	{ name = "plan", type = "boolean", section = "Help",
-		description = "Print every effective limit and delay, run nothing" },
+		description = "Print the effective limits and delays; run nothing" },
 	{ name = "timeout", type = "duration", env = "RUNNER_TIMEOUT", default_key = "timeout_ms",
-		section = "Limits", description = "Bounds everything: all attempts and waits" },
+		section = "Limits", description = "Limit for the whole run: all attempts and waits" },
 	{ name = "attempt_timeout", type = "duration", env = "RUNNER_ATTEMPT_TIMEOUT", default_key = "attempt_timeout_ms",
-		section = "Limits", description = "Bounds one attempt" },
+		section = "Limits", description = "Limit for one attempt" },
 	{ name = "idle_timeout", type = "duration", env = "RUNNER_IDLE_TIMEOUT", default_key = "idle_timeout_ms",
-		section = "Limits", description = "Bounds silence" },
+		section = "Limits", description = "Limit for silence: no output and no progress" },
 	{ name = "grace", type = "duration", env = "RUNNER_GRACE", default_key = "grace_ms",
-		section = "Limits", description = "Time to clean up, from TERM to KILL" },
+		section = "Limits", description = "Time to clean up between TERM and KILL" },
 	{ name = "retries", type = "integer", min = 0, max = host.bound "retries", env = "RUNNER_RETRIES", default_key = "retries",
-		section = "Retries", description = "Repetitions allowed; 0 switches every retry off" },
+		section = "Retries", description = "Retries allowed; 0 turns all retries off" },
 	{ name = "retry_delay", type = "duration", env = "RUNNER_RETRY_DELAY", default_key = "delay_ms",
-		section = "Retries", description = "Base wait between attempts" },
+		section = "Retries", description = "Base delay between attempts" },
 	{ name = "warnings_as_errors", type = "boolean", section = "Behaviour",
-		description = "Fail when there are warnings" },
-	{ name = "yes", type = "boolean", section = "Behaviour", description = "Answer every confirmation with yes" },
-	{ name = "non_interactive", type = "boolean", section = "Behaviour", description = "Never ask" },
+		description = "Fail if there are warnings" },
+	{ name = "yes", type = "boolean", section = "Behaviour", description = "Answer yes to every confirmation" },
+	{ name = "non_interactive", type = "boolean", section = "Behaviour", description = "Never prompt" },
 }
 
 ---What holds where nobody says otherwise, as text; nil: nothing.
@@ -87,7 +87,7 @@ for _, row in ipairs(M.rows) do
 	end
 end
 
----The framework's row that `--spelling` would set, `--no-` forms included.
+---The row that `--spelling` would set, `--no-` forms included.
 ---@param spelling string "timeout", "no-quiet"
 ---@return runner.FlagRow? row, boolean? negated
 function M.find(spelling)

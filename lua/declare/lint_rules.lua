@@ -1,6 +1,6 @@
--- lint_rules: what is legal in a command file and still probably wrong. Loaded by lint
--- alone. Source text is judged by its look (words outside of comments and quotes,
--- and what begins in the first column), so it may err; it never refuses a file.
+-- lint_rules: what is legal in a command file but probably a mistake: lint's warnings.
+-- Loaded by lint alone. It scans the source without parsing it (words outside of comments
+-- and quotes, lines that begin in column 1), so it can be wrong; it never rejects a file.
 
 local M = {}
 
@@ -31,7 +31,7 @@ local function short_end(text, at)
 	return #text
 end
 
----Comments and quoted texts as blanks: what is left is code, on its own lines.
+---The text with comments and quoted strings blanked: what remains is code, on its own lines.
 ---@param text string
 ---@return string
 function M.code_of(text)
@@ -56,19 +56,22 @@ function M.code_of(text)
 	return table.concat(out) .. text:sub(at)
 end
 
--- --- what to look for -----------------------------------------------------------------
+-- --- the rules ----------------------------------------------------------------------
+
+local NO_SHELL = 'Use ctx:run{ "git", "status" }: it takes a list of arguments, keeps to limits and captures the output'
 
 local ESCAPES = {
-	{ "os.execute", "is a shell", "use ctx:run{ \"git\", \"status\" }: an argument vector, limits, captured output" },
-	{ "io.popen", "is a shell", "use ctx:run{ \"git\", \"status\" }: an argument vector, limits, captured output" },
-	{ "os.exit", "ends the run as COMMAND_CRASHED", "return a value, or use ctx:fail(code, message)" },
+	{ "os.execute", "starts a shell", NO_SHELL },
+	{ "io.popen", "starts a shell", NO_SHELL },
+	{ "os.exit", "ends the run as COMMAND_CRASHED", "Return a value, or call ctx:fail(code, message)" },
 }
 
--- Calls that do something when they stand at the top level of a file.
+-- Calls that have an effect when they stand at the top level of a file.
 local EFFECTS = {
 	"print", "dofile", "io%.write", "io%.read", "io%.lines", "io%.open", "io%.output", "io%.input", "os%.remove",
 	"os%.rename", "os%.tmpname", "os%.setlocale",
 }
+local PRINTS = { print = true, ["io%.write"] = true }
 
 local function each_line(code, visit)
 	local n = 0
@@ -78,7 +81,7 @@ local function each_line(code, visit)
 	end
 end
 
-local function look_for_escapes(code, add)
+local function check_escapes(code, add)
 	each_line(code, function(line, n)
 		for _, row in ipairs(ESCAPES) do
 			if line:find("%f[%w_.]" .. row[1]:gsub("%.", "%%s*%%.%%s*") .. "%f[^%w_]") then
@@ -89,22 +92,22 @@ local function look_for_escapes(code, add)
 end
 
 -- At the top level: the line begins in column 1 and neither returns nor defines.
-local function look_for_effects(code, add)
+local function check_effects(code, add)
 	each_line(code, function(line, n)
 		if not line:find("^%a") or line:find("^return%f[%W]") or line:find("%f[%w]function%f[%W]") then
 			return
 		end
 		for _, call in ipairs(EFFECTS) do
 			if line:find("%f[%w_.]" .. call .. "%s*[({%s]") then
-				add((call:gsub("%%", "")), n, "at the top level also runs for help, manifest and lint",
-					"move it into run")
+				add((call:gsub("%%", "")), n, "at the top level also runs for help, completion and lint",
+					PRINTS[call] and "Return the value from run, or use ctx:log" or "Move it into run")
 			end
 		end
 	end)
 end
 
--- What `exit_codes` says, sorted by name.
-local function look_at_codes(declaration, add)
+-- Retryable codes that leave half of the work behind, sorted by name.
+local function check_codes(declaration, add)
 	local names = {}
 	for name, row in next, type(declaration.exit_codes) == "table" and declaration.exit_codes or {} do
 		if type(name) == "string" and type(row) == "table" and row.retryable == true and row.side_effects == "partial" then
@@ -113,63 +116,63 @@ local function look_at_codes(declaration, add)
 	end
 	table.sort(names)
 	for _, name in ipairs(names) do
-		add("exit_codes." .. name, nil, 'is retryable = true beside side_effects = "partial": the identical call '
-			.. "meets what the first one left", 'make run bear that, or write retryable = "maybe"')
+		add("exit_codes." .. name, nil, 'is retryable = true with side_effects = "partial": a retry meets what the '
+			.. "failed attempt left behind", 'Make run idempotent, or write retryable = "maybe"')
 	end
 end
 
--- What the registry or the file says of a code: true, false or "maybe".
+-- Is a code retryable, by the file or the registry? "true", "false" or "maybe".
 local function retryable(declaration, code)
 	local own = type(declaration.exit_codes) == "table" and declaration.exit_codes[code]
 	local known = require("runner.host").registry_code(code)
-	local says = nil
+	local declared = nil
 	if type(own) == "table" then
-		says = own.retryable
+		declared = own.retryable
 	end
-	return says == nil and known and known.retryable or tostring(says)
+	return declared == nil and known and known.retryable or tostring(declared)
 end
 
-local function look_at_retry(declaration, add)
+local function check_retry(declaration, add)
 	local retry = declaration.retry
 	for _, code in ipairs(type(retry) == "table" and type(retry.on) == "table" and retry.on or {}) do
-		local says = type(code) == "string" and retryable(declaration, code)
-		if says == "false" or says == "maybe" and not retry.maybe then
-			add("retry.on", nil, ("names %s, which is retryable = %s and so is not repeated"):format(code, says),
-				says == "maybe" and "write maybe = true beside on" or ("write %s = { retryable = true } in exit_codes, or "
-				.. "leave it out, unless ctx:fail says retryable = true"):format(code))
+		local value = type(code) == "string" and retryable(declaration, code)
+		if value == "false" or value == "maybe" and not retry.maybe then
+			add("retry.on", nil, ("lists %s, which is never retried: it is retryable = %s"):format(code, value),
+				value == "maybe" and "Add maybe = true to retry" or ("Write %s = { retryable = true } in exit_codes, or "
+				.. "remove it unless ctx:fail sets retryable = true"):format(code))
 		end
 	end
 end
 
-local function look_at_args(declaration, add)
+local function check_args(declaration, add)
 	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
 		if type(row) == "table" then
 			local key = "args." .. tostring(row.name or row[1] or i)
 			if not row.description then
-				add(key, nil, "has no description", 'write description = "…": help shows it')
+				add(key, nil, "has no description", 'Add description = "…": help shows it')
 			end
 			if row.required and row.default ~= nil then
-				add(key, nil, "is required and has a default, so it is never missing", "leave one of them out")
+				add(key, nil, "is required but has a default, so it is never missing", "Remove one of them")
 			end
 		end
 	end
 end
 
-local function look_at_declaration(declaration, add)
+local function check_declaration(declaration, add)
 	if not declaration.hidden and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
-		add("examples", nil, "is missing", 'write examples = { { description = "…", command = "runner …" } }')
+		add("examples", nil, "is missing", 'Add examples = { { description = "…", command = "runner …" } }')
 	end
 	if type(declaration.retry) == "table" and type(declaration.retry.on) ~= "table"
 		and declaration.danger_level == "destructive" then
-		add("retry.on", nil, "is missing, so every retryable code repeats a destructive command",
-			'name the codes: on = {"UNAVAILABLE"}')
+		add("retry.on", nil, "is missing, so every retryable failure repeats a destructive command",
+			'List the codes to retry: on = {"UNAVAILABLE"}')
 	end
-	look_at_codes(declaration, add)
-	look_at_retry(declaration, add)
-	look_at_args(declaration, add)
+	check_codes(declaration, add)
+	check_retry(declaration, add)
+	check_args(declaration, add)
 end
 
--- A plain copy, read raw: a metatable of the author's must not run here.
+-- A plain copy, read raw: the author's metatables must not run here.
 local function plain(v, depth)
 	if type(v) ~= "table" or depth == 0 then
 		return v
@@ -181,7 +184,7 @@ local function plain(v, depth)
 	return out
 end
 
----Everything doubtful about a command file.
+---lint's warnings about a command file.
 ---@param declaration any what the file returned
 ---@param where {path: string, text?: string}
 ---@return runner.DeclarationProblem[]
@@ -189,15 +192,15 @@ function M.find(declaration, where)
 	local out = {}
 	local function add(key, line, found, fix)
 		local place = line and where.path .. ":" .. line or where.path
-		out[#out + 1] = { key = key, line = line, fix = fix, message = ("%s: %s %s; %s"):format(place, key, found, fix) }
+		out[#out + 1] = { key = key, line = line, fix = fix, message = ("%s: %s %s. %s"):format(place, key, found, fix) }
 	end
 	if where.text then
 		local code = M.code_of(where.text)
-		look_for_escapes(code, add)
-		look_for_effects(code, add)
+		check_escapes(code, add)
+		check_effects(code, add)
 	end
 	if type(declaration) == "table" then
-		look_at_declaration(plain(declaration, 4), add)
+		check_declaration(plain(declaration, 4), add)
 	end
 	return out
 end

@@ -5,7 +5,7 @@ local regex = require "runner.regex"
 
 local M = {}
 
----Patterns that have a name: the regular expression, and an example.
+---Named patterns: the regular expression, and an example.
 M.presets = {
 	uuid = { [[^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$]], "123e4567-e89b-12d3-a456-426614174000" },
 	semver = { [[^(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}]]
@@ -16,7 +16,7 @@ M.presets = {
 	filepath = { [[^(?!(?:.*/)?\.\.(?:/|$))(?!.*%(?:2[eEfF]|5[cC]))[^\x00-\x1f\x7f]+$]], "site/index.html" },
 }
 
----Why a declared pattern is none, if so.
+---What is wrong with a declared pattern, if anything.
 ---@param pattern string
 ---@return "unanchored"|"no_regex"|nil reason, string? found
 function M.fault(pattern)
@@ -31,7 +31,7 @@ function M.fault(pattern)
 	end
 end
 
----Why a pattern refuses a value, if it does; "regex": matching was given up.
+---Why a pattern rejects a value, if it does; "regex": matching took too long.
 ---@param pattern string a preset's name or a regular expression
 ---@param value string
 ---@return "pattern"|"regex"|nil

@@ -1,7 +1,7 @@
 -- policy: a declared `retry` table (and --retries, --retry-delay) → the flat form
--- that PLAN and host.policy_* take. Loaded where a policy is declared or asked for
--- (lua/project/settings.lua has the default). It computes no delay and decides nothing:
--- that is the engine's (src/engine/policy.h).
+-- that PLAN and host.policy_* take. Loaded where a policy is declared or given
+-- (lua/project/settings.lua has the default). It computes no delays and makes no
+-- decisions: the engine does (src/engine/policy.h).
 
 local enumeration = require "runner.core.enumeration"
 local host = require "runner.host"
@@ -32,7 +32,7 @@ local function code(v)
 	return require("runner.core.errors").well_formed(v) and v or nil
 end
 
--- One row per key: what it takes (nil: refused), and the words for a refusal.
+-- One row per key: its check (nil: refused), and what it takes, in words.
 local KEYS = {
 	retries = { function(v) return whole(v, MAX_RETRIES) end, "a whole number from 0 to " .. MAX_RETRIES },
 	delay = { rules.duration, DURATION },
@@ -74,14 +74,14 @@ local function accept(retry)
 	return out
 end
 
--- What only several keys together can get wrong.
-local function disagreement(r)
+-- What is wrong only with several keys together.
+local function conflict(r)
 	if r.delays and r.strategy and r.strategy ~= "custom" then
-		return ('retry.strategy is %q, but delays are given: leave one of them out'):format(r.strategy), "strategy"
+		return ('retry.strategy is %q, but delays are given: remove one of them'):format(r.strategy), "strategy"
 	elseif r.strategy == "custom" and not r.delays then
-		return 'retry.strategy is "custom": write delays = {"1s", "5s"} beside it', "strategy"
+		return 'retry.strategy is "custom", but there are no delays: add delays = {"1s", "5s"}', "strategy"
 	elseif not (r.retries or r.delays or (r.max_delay or 0) > 0) then
-		return "retry has no bound: write retries = 3 (or delays, or max_delay with a timeout)"
+		return "retry has no bound: add retries = 3 (or delays, or max_delay with a timeout)"
 	end
 end
 
@@ -113,7 +113,7 @@ local function set_jitter(flat, declared)
 	end
 end
 
--- --retry-delay replaces whatever the declaration says about the base wait.
+-- --retry-delay replaces the declared base delay.
 local function override(flat, overrides)
 	flat.retries = overrides.retries or flat.retries
 	flat.seed = flat.seed or overrides.seed
@@ -126,7 +126,7 @@ local function override(flat, overrides)
 end
 
 ---The flat form. Left-out keys: exponential, 1 s, jitter 0.25, cap 30 s (never below a
----delay that was asked for); without a table 0 retries (docs/design.md#default-policy).
+---delay that was given); without a table 0 retries (docs/design.md#default-policy).
 ---`retries` is -1 where only time bounds them. A declared seed wins over
 ---`overrides.seed`.
 ---@param retry? table as declared, or as given to ctx:retry (without its on_retry)
@@ -135,7 +135,7 @@ end
 function M.normalise(retry, overrides)
 	local r, message, key = accept(retry == nil and { retries = 0 } or retry)
 	if r then
-		message, key = disagreement(r)
+		message, key = conflict(r)
 	end
 	if not r or message then
 		return nil, message, key

@@ -1,5 +1,5 @@
--- values: one value of an argument: reading it from text, and the rules of its row.
--- Loaded in every worker. It gives reasons, not words: those are lua/declare/arg_errors.lua's.
+-- values: one value of an argument: parsing its text, and checking it by its row. Loaded
+-- in every worker. It returns reasons; their messages are in lua/declare/arg_errors.lua.
 
 local rules = require "runner.core.rules"
 
@@ -106,13 +106,13 @@ function M.read(row, text, values)
 	return check(row, READ[row.items or row.type](text), values)
 end
 
----What a function of the declaration gives, asked with the project's config. When it
----raises, the file is wrong, not the call, unless it raised a code of its own choice.
+---Call a function of the declaration with the project's config. If it raises, the file
+---is to blame, not the call, unless it raised an error with a code.
 ---@param row table
 ---@param key "default"|"values"
 ---@param config? table
 ---@return any
-function M.ask(row, key, config)
+function M.compute(row, key, config)
 	local ok, given = pcall(row[key], config or {})
 	if ok then
 		return given
@@ -126,23 +126,23 @@ function M.ask(row, key, config)
 	error(e, 0)
 end
 
----The values of an enum row; a function is asked.
+---The values of an enum row; a function is called.
 ---@param row table
 ---@param config? table
 ---@return string[]?
 function M.listed(row, config)
 	local values = row.values
 	if type(values) == "function" then
-		values = rules.list(M.ask(row, "values", config), 0, math.huge, as_text)
+		values = rules.list(M.compute(row, "values", config), 0, math.huge, as_text)
 		if not values then
 			require("runner.core.errors").raise("COMMAND_INVALID",
-				("values of argument '%s' must return a list of texts"):format(row.name), { phase = "validation" })
+				("values of argument '%s' must return a list of strings"):format(row.name), { phase = "validation" })
 		end
 	end
 	return values
 end
 
----Does a Lua value (a default) pass its own row? What comes back is the value as
+---Does a Lua value (a default) pass its own row? Returns the value as
 ---`run` gets it: durations in seconds.
 ---@param row table normalised
 ---@param value any

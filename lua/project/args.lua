@@ -1,7 +1,6 @@
--- args: argv → values and problems. Loaded in every worker. It reads tokens by the
--- normalised rows of lua/declare/command.lua and by lua/declare/flags.lua, collects every problem
--- and stops at none; the words for a problem are lua/declare/arg_errors.lua's. It touches
--- nothing and exits nowhere.
+-- args: argv → values and problems. Loaded in every worker. It parses tokens by the
+-- normalised rows of lua/declare/command.lua and by lua/declare/flags.lua, and collects
+-- every problem; the messages are in lua/declare/arg_errors.lua. It has no side effects.
 
 local flags = require "runner.declare.flags"
 local values = require "runner.declare.values"
@@ -43,7 +42,7 @@ local function find(s, name)
 	return flags.find(name)
 end
 
-local function complain(s, kind, ...)
+local function add_problem(s, kind, ...)
 	s.count = s.count + 1
 	if s.count <= MAX_PROBLEMS then
 		s.problems[s.count] = require("runner.declare.arg_errors")[kind](...)
@@ -68,7 +67,7 @@ local function put(s, row, value, text, from)
 	elseif into[name] == nil then
 		into[name], s.texts[row] = value, text
 	elseif into[name] ~= value and s.texts[row] then
-		complain(s, "conflict", row, s.texts[row], text)
+		add_problem(s, "conflict", row, s.texts[row], text)
 		s.texts[row] = nil -- once is enough
 	end
 end
@@ -79,7 +78,7 @@ local function take(s, row, text, from)
 	local value, why = values.read(row, text, list)
 	if why then
 		s.given[row.name] = s.given[row.name] or from
-		complain(s, "invalid", row, text, why, from, list)
+		add_problem(s, "invalid", row, text, why, from, list)
 	else
 		put(s, row, value, text, from)
 	end
@@ -90,34 +89,38 @@ local function is_option(token)
 	return token:find("^%-.") and not token:find("^%-%.?%d")
 end
 
--- The value of an option stands in the next token. Both return the index of the
+-- The value of an option is the next token. Both return the index of the
 -- last token that was used.
 local function take_next(s, row, tokens, i, spelt)
 	local text = tokens[i + 1]
 	if text == nil or is_option(text) then
 		s.given[row.name] = s.given[row.name] or "flag"
-		complain(s, "no_value", row, spelt, text, values_of(s, row))
+		add_problem(s, "no_value", row, spelt, text, values_of(s, row))
 		return i
 	end
 	take(s, row, text, "flag")
 	return i + 1
 end
 
--- A flag nobody knows. When it was probably meant for one that takes a value, the
--- next token is that value, and its row isn't missing as well.
+-- An unknown flag. If it was probably meant for one that takes a value, the
+-- next token is that value, and its row isn't reported as missing too.
 local function unknown(s, tokens, i, spelt, has_value)
 	if s.count >= MAX_PROBLEMS then
 		s.count = s.count + 1
 		return i
 	end
 	local near = require("runner.declare.arg_errors").near(spelt, s.rows)
-	complain(s, "unknown", spelt, near)
-	local meant, text = near[1] and find(s, near[1]:sub(3)), tokens[i + 1]
+	local positive = spelt:match "^%-%-no%-(.+)$"
+	local row = positive and find(s, positive)
+	local negated = row and row.type ~= "boolean" and row or nil
+	add_problem(s, "unknown", spelt, near, negated)
+	local meant, text = negated or near[1] and find(s, near[1]:sub(3)), tokens[i + 1]
 	if not meant then
 		return i
 	end
 	s.meant[meant] = true
-	return meant.type ~= "boolean" and not has_value and text and not is_option(text) and i + 1 or i
+	local takes_next = meant.type ~= "boolean" and not negated and not has_value
+	return takes_next and text and not is_option(text) and i + 1 or i
 end
 
 local function long(s, tokens, i)
@@ -126,7 +129,7 @@ local function long(s, tokens, i)
 	if not row then
 		return unknown(s, tokens, i, "--" .. name, equals ~= "")
 	elseif negated and equals ~= "" then
-		complain(s, "negated", row, name, text)
+		add_problem(s, "negated", row, name, text)
 	elseif equals ~= "" then
 		take(s, row, text, "flag")
 	elseif row.type == "boolean" then
@@ -185,9 +188,9 @@ local function read_tokens(s, tokens)
 	end
 end
 
--- --- what was not given -------------------------------------------------------
+-- --- values that were not given ---------------------------------------------------------
 
--- A variable that is empty counts as not set. Items of an array: by commas.
+-- An empty variable counts as not set. Items of an array are separated by commas.
 local function from_environment(s, row)
 	local text = row.env and (s.opts.getenv or os.getenv)(row.env)
 	if not text or text == "" then
@@ -205,7 +208,7 @@ end
 local function from_default(s, row)
 	local value = row.default
 	if type(value) == "function" then
-		value = values.ask(row, "default", s.opts.config)
+		value = values.compute(row, "default", s.opts.config)
 	end
 	if value == nil then
 		return false
@@ -213,7 +216,7 @@ local function from_default(s, row)
 	local accepted, why = values.accept(row, value, values_of(s, row))
 	if why then
 		local shown = type(value) == "table" and "a list" or tostring(value)
-		complain(s, "invalid", row, shown, why, "default", values_of(s, row))
+		add_problem(s, "invalid", row, shown, why, "default", values_of(s, row))
 	end
 	s.values[row.name], s.given[row.name] = accepted, "default"
 	return true
@@ -223,7 +226,7 @@ local function fill(s, row)
 	if s.given[row.name] or from_environment(s, row) or from_default(s, row) then
 		return
 	elseif row.required and not s.meant[row] then
-		complain(s, "missing", row, values_of(s, row))
+		add_problem(s, "missing", row, values_of(s, row))
 	elseif row.type == "boolean" then
 		s.values[row.name] = false
 	elseif row.type == "array" then
@@ -231,7 +234,7 @@ local function fill(s, row)
 	end
 end
 
--- An empty one must stay a list where a script hands it back.
+-- An empty list must stay one when a script returns it.
 local function keep_list(s, row)
 	local items = row.type == "array" and s.values[row.name]
 	if items and not items[1] then
@@ -245,7 +248,7 @@ local function finish(s)
 		keep_list(s, row)
 		local items = row.type == "array" and s.given[row.name] and s.values[row.name]
 		if items and s.given[row.name] ~= "default" and values.length(row, #items) then
-			complain(s, "item_count", row, #items)
+			add_problem(s, "item_count", row, #items)
 		end
 	end
 	for _, row in ipairs(flags.rows) do
@@ -254,7 +257,7 @@ local function finish(s)
 		end
 	end
 	if s.excess[1] then
-		complain(s, "excess", s.excess, s.slots)
+		add_problem(s, "excess", s.excess, s.slots)
 	end
 	if s.count > MAX_PROBLEMS then
 		s.problems[#s.problems + 1] = require("runner.declare.arg_errors").more(s.count - MAX_PROBLEMS)
@@ -263,8 +266,8 @@ end
 
 ---@alias runner.From "flag"|"positional"|"env"|"default"
 
----Parse the tokens behind the command's words. Options stand anywhere before
----`--`, the framework's own among them. Durations are seconds, exact to the ms; a
+---Parse the tokens after the command's words. Options may appear anywhere before
+---`--`, runner's own included. Durations are seconds, exact to the ms; a
 ---boolean that was not given is false, an array {}.
 ---@param rows table[] normalised rows (command.check)
 ---@param tokens string[]

@@ -1,10 +1,11 @@
--- lint: every problem and every doubt of command files and of runner.lua, as rows.
--- Loaded by `runner lint` alone. It loads files and runs nothing else of them; the
--- rules and words are lua/declare/declaration.lua's and lua/declare/lint_rules.lua's.
+-- lint: the problems and warnings of command files and of runner.lua, as rows. Loaded by
+-- `runner lint` alone. It loads files and runs nothing else of them; the rules are in
+-- lua/declare/declaration.lua and lua/declare/lint_rules.lua.
 
 local catalog = require "runner.project.catalog"
 local declaration = require "runner.declare.declaration"
 local host = require "runner.host"
+local lint_rules = require "runner.declare.lint_rules"
 local locate = require "runner.project.locate"
 local sorted = require "runner.core.sorted"
 
@@ -30,7 +31,7 @@ local function replace_plain(text, from, to)
 	return at and text:sub(1, at - 1) .. to .. text:sub(at + #from) or text
 end
 
--- What an error of the loader says, as rows.
+-- An error of the loader, as rows.
 local function of_error(e, path)
 	local shown, rows = M.shown(path), {}
 	for i, row in ipairs(e.errors or {}) do
@@ -52,10 +53,10 @@ local function of_list(list, shown, into)
 	end
 end
 
----Check one command file. One that is there no more is a problem, unless it was only `listed`.
+---Check one command file. A file that is gone is a problem, unless it was only `listed`.
 ---@param found runner.Found
 ---@param config table
----@param out {problems: runner.Finding[], doubts: runner.Finding[]} what is found is added
+---@param out {problems: runner.Finding[], warnings: runner.Finding[]} what is found is added
 function M.command(found, config, out)
 	local value, problem, text = catalog.read(found)
 	if problem and found.listed and catalog.is_gone(found) then
@@ -65,10 +66,10 @@ function M.command(found, config, out)
 	end
 	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }
 	of_list(catalog.guarded(declaration.problems, value, where, true), where.path, out.problems)
-	of_list(declaration.doubts(value, where), where.path, out.doubts)
+	of_list(lint_rules.find(value, where), where.path, out.warnings)
 end
 
----Files of the project that can never be run: a built-in has their name.
+---Files of the project that never run, since a built-in has their name.
 ---@param project table
 ---@param out {problems: runner.Finding[]}
 function M.shadowed(project, out)
@@ -77,9 +78,9 @@ function M.shadowed(project, out)
 		local folder = path:match("^(.*)%.lua$")
 		path = locate.builtins[name] ~= true and host.probe(folder) and folder or path
 		if host.probe(path) then
-			local file, fix = M.shown(path), "give the file another name"
+			local file, fix = M.shown(path), "Rename the file"
 			out.problems[#out.problems + 1] = { file = file, fix = fix,
-				message = ("%s: '%s' is a built-in command, so this one is never run; %s"):format(file, name, fix) }
+				message = ("%s: '%s' is a built-in command, so this file is never run. %s"):format(file, name, fix) }
 		end
 	end
 end

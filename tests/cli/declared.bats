@@ -99,14 +99,14 @@ found_in() {
 		call wrong
 		refused 4 COMMAND_INVALID
 		expect "'commands/wrong.lua' in e.error.message and '$key' in e.error.errors[0]['field']"
-		expect "'''$needle''' in e.error.errors[0]['fix_required']"
+		expect "'''$needle '''[:-1] in e.error.errors[0]['fix_required']"
 	done <<-'ROWS'
 		description|-description = "x",|one sentence
 		description|description = "  "|one sentence
 		danger_level|-danger_level = "safe",|"safe", "mutating" or "destructive"
 		danger_level|danger_level = "harmless"|"safe", "mutating" or "destructive"
 		run|run = 5|function(args, ctx)
-		tiemout|tiemout = "5s"|did you mean 'timeout'?
+		tiemout|tiemout = "5s"|Rename 'tiemout' to 'timeout'
 		timeout|timeout = "soon"|a duration such as
 		timeout|timeout = -1|a duration such as
 		attempt_timeout|attempt_timeout = {}|a duration such as
@@ -115,7 +115,7 @@ found_in() {
 		stdin|stdin = "yes"|true or false
 		interactive|interactive = 1|true or false
 		steps|steps = {}|a list of names
-		steps|steps = { "a", "b", "a" }|its own name
+		steps|steps = { "a", "b", "a" }|a unique name
 		steps|steps = { "a", 5 }|a list of names
 		validate|validate = "no"|function(args)
 		cleanup|cleanup = {}|function(ctx)
@@ -123,19 +123,19 @@ found_in() {
 		limits.disk|limits = { disk = 1 }|memory
 		retry|retry = {}|retries = 3
 		retry|retry = 5|retries = 3
-		retry.retrys|retry = { retries = 1, retrys = 3 }|did you mean 'retries'?
+		retry.retrys|retry = { retries = 1, retrys = 3 }|Rename 'retrys' to 'retries'
 		retry.retries|retry = { retries = -1 }|a whole number
 		retry.delay|retry = { retries = 1, delay = "x" }|a duration
 		retry.strategy|retry = { retries = 1, strategy = "random" }|"exponential"
 		retry.strategy|retry = { retries = 1, strategy = "custom" }|delays
-		retry.strategy|retry = { delays = { "1s" }, strategy = "linear" }|leave one of them out
+		retry.strategy|retry = { delays = { "1s" }, strategy = "linear" }|Remove one of them
 		retry.delays|retry = { delays = {} }|a list of 1 to 64
 		retry.jitter|retry = { retries = 1, jitter = 2 }|a number from 0 to 1
 		retry.on|retry = { retries = 1, on = "UNAVAILABLE" }|a list of error codes
-		retry.on|retry = { retries = 1, on = { "UNAVAILABEL" } }|did you mean 'UNAVAILABLE'?
-		retry.on|retry = { retries = 1, on = { "BUSY_NOW" } }|declare it in exit_codes
+		retry.on|retry = { retries = 1, on = { "UNAVAILABEL" } }|Replace it with 'UNAVAILABLE'
+		retry.on|retry = { retries = 1, on = { "BUSY_NOW" } }|Declare it in exit_codes
 		retry.delay|retry = { retries = 1, delay = "a: b" }|a duration
-		retry|retry = coroutine.create(print)|write a table such as
+		retry|retry = coroutine.create(print)|Write a table such as
 		retry.maybe|retry = { retries = 1, maybe = "x" }|true or false
 		retry|retry = { max_delay = "1s" }, timeout = "none"|retries = 3
 		exit_codes.LOCKED.code|exit_codes = { LOCKED = { code = 78, retryable = true, side_effects = "none" } }|from 79 to 125
@@ -143,40 +143,40 @@ found_in() {
 		exit_codes.LOCKED.retryable|exit_codes = { LOCKED = { code = 79, side_effects = "none" } }|true, false or "maybe"
 		exit_codes.LOCKED.side_effects|exit_codes = { LOCKED = { code = 79, retryable = true } }|"none", "partial" or "complete"
 		exit_codes.LOCKED|exit_codes = { LOCKED = { retryable = true } }|code = 79
-		exit_codes.TIMEOUT.code|exit_codes = { TIMEOUT = { code = 80 } }|leave code out
+		exit_codes.TIMEOUT.code|exit_codes = { TIMEOUT = { code = 80 } }|Remove code
 		exit_codes.locked|exit_codes = { locked = { code = 79, retryable = true, side_effects = "none" } }|in capitals
 		exit_codes.BB.code|exit_codes = { AA = { code = 79, retryable = true, side_effects = "none" }, BB = { code = 79, retryable = true, side_effects = "none" } }|another number
 		exit_codes.NOT_FOUND.retry_strategy|exit_codes = { NOT_FOUND = { retry_strategy = "quick" } }|"immediate"
 		exit_codes.NOT_FOUND.retry_after_ms|exit_codes = { NOT_FOUND = { retry_after_ms = -5 } }|whole number of ms
-		args.1|args = { 5 }|write a table such as
+		args.1|args = { 5 }|Write a table such as
 		args.a.type|args = { { "a" } }|"string"
 		args.a.type|args = { { "a", "text" } }|"string"
 		args.A.name|args = { { "A", "string" } }|lower-case
-		args.timeout.name|args = { { "timeout", "string" } }|choose another name
-		args.a.short|args = { { "a", "string", short = "h" } }|choose another short
-		args.a.name|args = { { "a", "string" }, { "a", "integer" } }|choose another name
-		args.a.values|args = { { "a", "enum" } }|a list of texts
-		args.a.min|args = { { "a", "integer", min = 5, max = 1 } }|a smaller one
-		args.a.min|args = { { "a", "string", min = 5 } }|leave it out
-		args.a.min|args = { { "a", "integer", min = 1.5 } }|write a whole number
-		args.a.default|args = { { "a", "integer", default = "x", max = 9 } }|write a whole number of at most 9
+		args.timeout.name|args = { { "timeout", "string" } }|Choose another name
+		args.a.short|args = { { "a", "string", short = "h" } }|Choose another short
+		args.a.name|args = { { "a", "string" }, { "a", "integer" } }|Choose another name
+		args.a.values|args = { { "a", "enum" } }|a list of strings
+		args.a.min|args = { { "a", "integer", min = 5, max = 1 } }|Lower it
+		args.a.min|args = { { "a", "string", min = 5 } }|Remove it
+		args.a.min|args = { { "a", "integer", min = 1.5 } }|Write a whole number
+		args.a.default|args = { { "a", "integer", default = "x", max = 9 } }|Write a whole number of at most 9
 		args.a.default|args = { { "a", "enum", values = { "x" }, default = "y" } }|one of its values
-		args.a.default|args = { { "a", "array", items = "number", default = { "y" } } }|write a list, each item a number
-		args.a.name|args = { { "b", "string", name = "a" } }|leave one of them out
-		args.a.pattern|args = { { "a", "string", pattern = "^[$" } }|correct the regular expression
-		args.a.pattern|args = { { "a", "string", pattern = "(" } }|correct the regular expression
+		args.a.default|args = { { "a", "array", items = "number", default = { "y" } } }|Write a list, each item a number
+		args.a.name|args = { { "b", "string", name = "a" } }|Remove one of them
+		args.a.pattern|args = { { "a", "string", pattern = "^[$" } }|Fix the regular expression
+		args.a.pattern|args = { { "a", "string", pattern = "(" } }|Fix the regular expression
 		args.a.pattern|args = { { "a", "string", pattern = "abc" } }|^abc$
-		args.a.pattern|args = { { "a", "string", pattern = "uuidd" } }|did you mean the preset 'uuid'?
-		args.a.requird|args = { { "a", "string", requird = true } }|did you mean 'required'?
+		args.a.pattern|args = { { "a", "string", pattern = "uuidd" } }|use the preset 'uuid'
+		args.a.requird|args = { { "a", "string", requird = true } }|Rename 'requird' to 'required'
 		args.b.required|args = { { "a", "string", positional = true }, { "b", "string", positional = true, required = true } }|required
-		args.b.positional|args = { { "a", "string", variadic = true }, { "b", "string", positional = true } }|move it before
+		args.b.positional|args = { { "a", "string", variadic = true }, { "b", "string", positional = true } }|Move it before
 		args.a.items|args = { { "a", "array" } }|items
 		examples.1.command|examples = { { description = "x" } }|a command line
 		exit_codes.TIMEOUT|danger_level = "mutating"|TIMEOUT = { retryable = false, side_effects = "partial" }
 	ROWS
 }
 
-@test "all mistakes of a declaration are told at once, each with its line" {
+@test "all mistakes of a declaration are reported at once, each with its line" {
 	printf '%s\n' 'return {' 'description = "x",' 'danger_level = "none",' 'tiemout = 5,' 'run = 7,' '}' >commands/wrong.lua
 	call wrong
 	refused 4 COMMAND_INVALID
@@ -196,16 +196,16 @@ found_in() {
 		[ "$status" -eq 6 ]
 		expect 'e.error.message == "m" and e.error.suggestion == "kept" and e.error.phase == "execution"'
 		expect 'e.error.retryable is False and e.data is None and e.error.context is None'
-		expect "[w['code'] for w in e.warnings] == ['FIELD_IGNORED'] and '''$needle''' in e.warnings[0]['message']"
+		expect "[w['code'] for w in e.warnings] == ['FIELD_IGNORED'] and '''$needle '''[:-1] in e.warnings[0]['message']"
 	done <<-'ROWS'
-		retryable = "no"|ctx:fail: retryable is "no"; write true, false or "maybe"
-		retry_after = 5|retry_after is no key of an error; did you mean 'retry_after_ms'?
-		retry_after_ms = "30"|retry_after_ms is "30"; write a number of ms
-		side_effects = "all"|side_effects is "all"; write "none"
-		fix_required = {}|fix_required is {}; write a text
-		phase = "validation"|phase is no key of an error
-		errors = { "x" }|errors is { "x" }; write a list such as
-		context = { 1, 2 }|context is { 1, 2 }; write a table of facts
+		retryable = "no"|ctx:fail: retryable is "no". Write true, false or "maybe"
+		retry_after = 5|unknown key 'retry_after'. Rename 'retry_after' to 'retry_after_ms'
+		retry_after_ms = "30"|retry_after_ms is "30". Write a number of ms
+		side_effects = "all"|side_effects is "all". Write "none"
+		fix_required = {}|fix_required is {}. Write a string
+		phase = "validation"|unknown key 'phase'
+		errors = { "x" }|errors is { "x" }. Write a list such as
+		context = { 1, 2 }|context is { 1, 2 }. Write a table of facts
 		context = require("json").array({})|context of the error is left out
 		context = { f = print }|data.f is a function
 		data = print|data of the error is left out
@@ -232,12 +232,12 @@ found_in() {
 		echo "$lua" | tee runner.lua # shown when something fails
 		call touch --target prod
 		refused 4 COMMAND_INVALID
-		expect "'runner.lua' in e.error.message and '''$needle''' in e.error.fix_required"
+		expect "'runner.lua' in e.error.message and '''$needle '''[:-1] in e.error.fix_required"
 		[ -z "$key" ] || expect "e.error.errors[0]['field'] == '$key'"
 	done <<-'ROWS'
 		exit_table|return { exit_table = "old" }|"standard" or "classic"
 		timeout|return { timeout = "soon" }|a duration
-		nmae|return { nmae = "x" }|did you mean 'name'?
+		nmae|return { nmae = "x" }|Rename 'nmae' to 'name'
 		retry|return { retry = {} }|retries = 3
 		retry|return { retry = { retries = "many" } }|a whole number from 0 to 1000
 		commands|return { commands = 5 }|a folder

@@ -275,7 +275,7 @@ LUA
 	expect "\"values of argument 'b' raised an error: \" in e.error.message and e.error.message.endswith('asks.lua:3: oops')"
 	call asks --d x --a x --c y
 	refused 4 COMMAND_INVALID
-	expect "'argument \'c\' must return a list of texts' in e.error.message"
+	expect "'argument \'c\' must return a list of strings' in e.error.message"
 	call asks --a x
 	assert_envelope
 	[ "$status" -eq 5 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lint: every problem and every doubt, each with its place and what to write.
+# lint: every problem and every warning, each with its place and its fix.
 
 load lib/helper
 
@@ -21,11 +21,11 @@ return {
 LUA
 }
 
-@test "a clean project has neither problems nor doubts" {
+@test "a clean project has neither problems nor warnings" {
 	call lint
 	assert_envelope
 	[ "$status" -eq 0 ]
-	expect 'e.data == {"files": 1, "problems": [], "doubts": []}'
+	expect 'e.data == {"files": 1, "problems": [], "warnings": []}'
 }
 
 @test "a file that takes the standard library apart spoils neither the list nor the check of others" {
@@ -43,13 +43,13 @@ return { description = ("%s"):format(text), danger_level = "safe", run = functio
 LUA
 	call lint
 	assert_envelope
-	expect 'e.data == {"files": 3, "problems": [], "doubts": []}'
+	expect 'e.data == {"files": 3, "problems": [], "warnings": []}'
 	call help --format json
 	assert_envelope
 	expect '{c["name"]: c.get("description") for c in e.data["commands"]}["last"] == "xxx"'
 }
 
-@test "functions of arguments are asked as a call would: what they give must do" {
+@test "functions of arguments are called as in a run: their values must be valid" {
 	command_file asks <<'LUA'
 return { description = "Asks", danger_level = "safe", run = function() end, examples = { { command = "runner asks" } },
 	args = { { "a", "enum", description = "x", values = function() return { 1 } end },
@@ -65,10 +65,10 @@ LUA
 	assert_envelope
 	[ "$status" -eq 4 ]
 	expect 'sorted(p["key"] for p in e.data["problems"]) == ["args.%s" % k for k in ("a.values", "b.default", "c.default", "d.default", "e.default")] or e.data["problems"]'
-	expect '{"write a whole number of at most 5", "write one of its values"} < {p["fix"] for p in e.data["problems"]}'
+	expect '{"Write a whole number of at most 5", "Write one of its values"} < {p["fix"] for p in e.data["problems"]}'
 }
 
-@test "every problem of every file is told, with file, line, key and fix, and nothing is run" {
+@test "every problem of every file is reported, with file, line, key and fix, and nothing is run" {
 	bad_file
 	echo 'return {' | command_file db/syntax
 	call lint
@@ -76,12 +76,12 @@ LUA
 	[ "$status" -eq 4 ]
 	expect 'e.error.code == "COMMAND_INVALID" and e.data["files"] == 3 and len(e.data["problems"]) == 3'
 	expect '[(p["file"], p["line"], p.get("key")) for p in e.data["problems"]] == [("commands/bad.lua", 3, "danger_level"), ("commands/bad.lua", 4, "tiemout"), ("commands/db/syntax.lua", 1, None)] or e.data["problems"]'
-	expect 'e.data["problems"][1]["fix"].startswith("did you mean")'
+	expect 'e.data["problems"][1]["fix"] == "Rename '"'"'tiemout'"'"' to '"'"'timeout'"'"'"'
 	expect 'len(e.error.errors) == 3 and e.error.errors[0]["file"] == "commands/bad.lua" and e.error.errors[0]["line"] == 3'
 	[ ! -e ran ]
 }
 
-@test "doubts are told and are no failure" {
+@test "warnings are reported and are not a failure" {
 	command_file doubtful <<'LUA'
 print("loading")
 return { description = "x", danger_level = "mutating", run = function() os.execute("true") end,
@@ -91,10 +91,10 @@ LUA
 	assert_envelope
 	[ "$status" -eq 0 ]
 	expect 'e.data["problems"] == []'
-	expect 'sorted(d["key"] for d in e.data["doubts"]) == ["examples", "exit_codes.TIMEOUT", "os.execute", "print"]'
+	expect 'sorted(d["key"] for d in e.data["warnings"]) == ["examples", "exit_codes.TIMEOUT", "os.execute", "print"]'
 }
 
-@test "a code in retry.on that is not retryable is a doubt: it would not be repeated" {
+@test "a code in retry.on that is not retryable is a warning: it would never be retried" {
 	command_file again <<'LUA'
 return { description = "Again", danger_level = "safe", run = function() end, examples = { { command = "runner again" } },
 	retry = { retries = 1, on = { "UNAVAILABLE", "CONFLICT", "INTERNAL_ERROR", "NOT_FOUND", "OWN" } },
@@ -102,8 +102,8 @@ return { description = "Again", danger_level = "safe", run = function() end, exa
 LUA
 	call lint again
 	assert_envelope
-	expect '[d["message"].split(" names ")[1].split(",")[0] for d in e.data["doubts"]] == ["CONFLICT", "INTERNAL_ERROR", "OWN"]'
-	expect '"maybe = true" in e.data["doubts"][1]["fix"] and "CONFLICT = { retryable = true }" in e.data["doubts"][0]["fix"]'
+	expect '[d["message"].split(" lists ")[1].split(",")[0] for d in e.data["warnings"]] == ["CONFLICT", "INTERNAL_ERROR", "OWN"]'
+	expect '"maybe = true" in e.data["warnings"][1]["fix"] and "CONFLICT = { retryable = true }" in e.data["warnings"][0]["fix"]'
 }
 
 @test "a file, a path with dots and a command's name can be named" {
@@ -127,7 +127,7 @@ LUA
 	[ "$status" -eq 2 ]
 }
 
-@test "every problem of runner.lua is told with its line, and the commands are still checked" {
+@test "every problem of runner.lua is reported with its line, and the commands are still checked" {
 	printf 'return {\n\ttimeout = "soon",\n\tcomands = "cmd",\n}\n' >runner.lua
 	bad_file
 	call lint
@@ -171,6 +171,6 @@ LUA
 	bad_file
 	call lint --format table
 	[ "$status" -eq 4 ]
-	[[ $stderr == *"problem: commands/bad.lua:3: danger_level is \"harmless\""* ]]
-	[[ $stderr == *"2 files, 2 problems, "* ]]
+	[[ $stderr == *"error: commands/bad.lua:3: danger_level is \"harmless\""* ]]
+	[[ $stderr == *"2 files, 2 errors, "* ]]
 }

@@ -10,7 +10,7 @@ load lib/helper
 	expect 'e.data["path"] == "commands/hello.lua" and e.data["effect"] == "created"'
 	expect '"runner hello" in e.data["suggestion"]'
 	call lint hello
-	expect 'e.data["problems"] == [] and e.data["doubts"] == []'
+	expect 'e.data["problems"] == [] and e.data["warnings"] == []'
 	call hello --name Ada --times 2
 	assert_envelope
 	[ "$status" -eq 0 ]

@@ -49,7 +49,7 @@ return function(text)
 	else
 		check_refusal(e)
 	end
-	for _, doubt in ipairs(require("runner.declare.declaration").doubts(declaration, where)) do
-		assert(type(doubt.message) == "string")
+	for _, warning in ipairs(require("runner.declare.lint_rules").find(declaration, where)) do
+		assert(type(warning.message) == "string")
 	end
 end

@@ -9,10 +9,10 @@ local function loaded()
 end
 
 describe("a new command file", function()
-	it("lints clean: no problem, no doubt", function()
+	it("lints clean: no problems, no warnings", function()
 		local value, where = loaded()
 		assert.same({}, declaration.problems(value, where))
-		assert.same({}, declaration.doubts(value, where))
+		assert.same({}, require("runner.declare.lint_rules").find(value, where))
 	end)
 
 	it("does what its examples say", function()

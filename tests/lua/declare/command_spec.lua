@@ -126,7 +126,7 @@ describe("command.check: the normal form", function()
 		assert.equal("TIMEOUT", n.exit_codes[3].name)
 	end)
 
-	it("does not ask functions of a declaration", function()
+	it("does not call functions of a declaration", function()
 		local function never() error "called" end
 		normal({ validate = never, args = { { "t", "enum", values = never, default = never } } })
 		normal({ args = { { "t", "enum", values = never, default = "later" } } })
@@ -136,11 +136,11 @@ end)
 describe("command.check: a command that may leave half its work", function()
 	local LINE = 'TIMEOUT = { retryable = false, side_effects = "partial" },'
 
-	it("must say what a timeout means, and is shown the line to add", function()
+	it("must declare what a timeout means, and is shown the line to add", function()
 		for _, level in ipairs({ "mutating", "destructive" }) do
 			refused({ danger_level = level }, LINE)
 			refused({ danger_level = level, exit_codes = { TIMEOUT = { retryable = true } } },
-				"must say both retryable and side_effects")
+				"must set both retryable and side_effects")
 			refused({ danger_level = level, timeout = "none", attempt_timeout = "5s" }, LINE)
 			normal({ danger_level = level, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } } })
 		end
@@ -155,38 +155,38 @@ end)
 
 describe("command.check refuses", function()
 	local CASES = {
-		["an unknown key, with did-you-mean"] = { { timout = "5s" }, "did you mean 'timeout'?" },
+		["an unknown key, with did-you-mean"] = { { timout = "5s" }, "Rename 'timout' to 'timeout'" },
 		["a missing description"] = { { description = "" }, "description" },
-		["an unknown danger level"] = { { danger_level = "dangerous" }, 'write "safe", "mutating" or "destructive"' },
+		["an unknown danger level"] = { { danger_level = "dangerous" }, 'Write "safe", "mutating" or "destructive"' },
 		["a run that is no function"] = { { run = "x" }, "run is" },
 		["a wrong duration"] = { { timeout = "5x" }, 'timeout is "5x"' },
 		["a negative duration"] = { { grace = -1 }, "grace is -1" },
-		["a step named twice"] = { { steps = { "a", "b", "a" } }, 'names the step "a" twice' },
-		["steps that are no list"] = { { steps = { a = 1 } }, "steps is { a = 1 }" },
+		["a step named twice"] = { { steps = { "a", "b", "a" } }, 'lists step "a" twice' },
+		["steps that are no list"] = { { steps = { a = 1 } }, 'steps has the key "a", which is not a list item' },
 		["retry without a bound"] = { { retry = { delay = "1s" } }, "has no bound" },
-		["retry bound by max_delay without a timeout"] = { { retry = { max_delay = "9s" }, timeout = "none" }, "has no bound" },
+		["retry bound by max_delay without a timeout"] = { { retry = { max_delay = "9s" }, timeout = "none" }, "never ends" },
 		["an unknown strategy"] = { { retry = { retries = 1, strategy = "expo" } }, 'retry.strategy is "expo"' },
 		["an unknown jitter"] = { { retry = { retries = 1, jitter = "x" } }, 'retry.jitter is "x"' },
-		["an unknown key of retry"] = { { retry = { retrys = 1 } }, "did you mean 'retries'?" },
-		["an exit code in small letters"] = { { exit_codes = { locked = {} } }, "is no name of a code" },
-		["an own code without number"] = { { exit_codes = { LOCKED = {} } }, "neither in the registry" },
-		["a misspelt registry code"] = { { exit_codes = { TIMEOUTS = {} } }, "did you mean 'TIMEOUT'?" },
+		["an unknown key of retry"] = { { retry = { retrys = 1 } }, "Rename 'retrys' to 'retries'" },
+		["an exit code in small letters"] = { { exit_codes = { locked = {} } }, "is not a valid code name" },
+		["an own code without number"] = { { exit_codes = { LOCKED = {} } }, "is not in the registry and has no code of its own" },
+		["a misspelt registry code"] = { { exit_codes = { TIMEOUTS = {} } }, "Rename it to 'TIMEOUT'" },
 		["a number below 79"] = { { exit_codes = { A1 = { code = 78, retryable = true, side_effects = "none" } } }, "is 78" },
 		["a number above 125"] = { { exit_codes = { A1 = { code = 126, retryable = true, side_effects = "none" } } }, "is 126" },
-		["a number for a registry code"] = { { exit_codes = { TIMEOUT = { code = 80 } } }, "leave code out" },
+		["a number for a registry code"] = { { exit_codes = { TIMEOUT = { code = 80 } } }, "Remove code" },
 		["an own code without retryable"] = { { exit_codes = { A1 = { code = 80, side_effects = "none" } } }, "A1.retryable is missing" },
 		["an own code without side effects"] = { { exit_codes = { A1 = { code = 80, retryable = true } } }, "A1.side_effects is missing" },
 		["two names for one number"] = { { exit_codes = {
 			A1 = { code = 80, retryable = true, side_effects = "none" },
-			B1 = { code = 80, retryable = true, side_effects = "none" } } }, "B1.code is already the number of A1" },
+			B1 = { code = 80, retryable = true, side_effects = "none" } } }, "B1.code is already used by A1" },
 		["an exit code that is no table"] = { { exit_codes = { TIMEOUT = 5, [1] = 2 } }, "exit_codes.TIMEOUT is 5" },
 		["a memory limit that nothing fits in"] = { { limits = { memory = "5KB" } }, "limits.memory" },
 		["a CPU limit that is no duration"] = { { limits = { cpu = "soon" } }, "limits.cpu" },
 		["no processes at all"] = { { limits = { processes = 0 } }, "limits.processes is 0" },
 		["too few open files to work with"] = { { limits = { open_files = 15 } }, "limits.open_files is 15" },
-		["a limit that nobody enforces"] = { { limits = { disk = "1GB" } }, "limits.disk is no key of limits" },
+		["a limit that nobody enforces"] = { { limits = { disk = "1GB" } }, "unknown key 'limits.disk'" },
 		["an example without command"] = { { examples = { { description = "d" } } }, "examples.1.command is missing" },
-		["args by name"] = { { args = { target = { type = "string" } } }, "args is a table" },
+		["args by name"] = { { args = { target = { type = "string" } } }, 'args has the key "target"' },
 		["a wrong schema version"] = { { schema_version = 1 }, "schema_version is 1" },
 	}
 	for name, case in pairs(CASES) do
@@ -201,27 +201,27 @@ describe("command.check refuses", function()
 		["a row without a type"] = { { { "a" } }, "args.a.type is missing" },
 		["an unknown type"] = { { { "a", "strng" } }, 'args.a.type is "strng"' },
 		["a name in capitals"] = { { { "Keep", "integer" } }, "args.Keep.name" },
-		["an unknown key of a row"] = { { { "a", "string", requird = true } }, "did you mean 'required'?" },
-		["the same name twice"] = { { { "a", "string" }, { "a", "string" } }, "already taken by the argument 'a'" },
-		["names that are spelt alike"] = { { { "a_b", "string" }, { "a-b", "string" } }, "already taken by the argument 'a_b'" },
-		["a name that another boolean's --no- takes"] = { { { "x", "boolean" }, { "no-x", "string" } }, "already taken by the argument 'x'" },
+		["an unknown key of a row"] = { { { "a", "string", requird = true } }, "Rename 'requird' to 'required'" },
+		["the same name twice"] = { { { "a", "string" }, { "a", "string" } }, "already taken by argument 'a'" },
+		["names that are spelt alike"] = { { { "a_b", "string" }, { "a-b", "string" } }, "already taken by argument 'a_b'" },
+		["a name that another boolean's --no- takes"] = { { { "x", "boolean" }, { "no-x", "string" } }, "already taken by argument 'x'" },
 		["the same short twice"] = { { { "a", "string", short = "a" }, { "b", "string", short = "a" } }, "args.b.short" },
-		["a name of the framework"] = { { { "timeout", "duration" } }, "belongs to the framework's flag --timeout" },
-		["a name of the framework with _"] = { { { "retry_delay", "duration" } }, "the framework's flag --retry-delay" },
-		["a boolean whose --no- form is the framework's"] = { { { "color", "boolean" } }, "the framework's flag --no-color" },
-		["a short of the framework"] = { { { "a", "string", short = "h" } }, "the framework's flag -h" },
-		["a short of two letters"] = { { { "a", "string", short = "ab" } }, "write one letter" },
+		["a name of the framework"] = { { { "timeout", "duration" } }, "is taken by runner's own flag --timeout" },
+		["a name of the framework with _"] = { { { "retry_delay", "duration" } }, "runner's own flag --retry-delay" },
+		["a boolean whose --no- form is the framework's"] = { { { "color", "boolean" } }, "runner's own flag --no-color" },
+		["a short of the framework"] = { { { "a", "string", short = "h" } }, "runner's own flag -h" },
+		["a short of two letters"] = { { { "a", "string", short = "ab" } }, "Write one letter" },
 		["an enum without values"] = { { { "a", "enum" } }, "args.a.values is missing" },
 		["an enum with no values"] = { { { "a", "enum", values = {} } }, "args.a.values" },
-		["values of what is no enum"] = { { { "a", "string", values = { "x" } } }, "does not apply to the type string" },
-		["min of a string"] = { { { "a", "string", min = 1 } }, "does not apply to the type string" },
-		["a pattern of an integer"] = { { { "a", "integer", pattern = "^x$" } }, "does not apply to the type integer" },
-		["min above max"] = { { { "a", "integer", min = 2, max = 1 } }, "args.a.min is above its maximum 1" },
+		["values of what is no enum"] = { { { "a", "string", values = { "x" } } }, "does not apply to type 'string'" },
+		["min of a string"] = { { { "a", "string", min = 1 } }, "does not apply to type 'string'" },
+		["a pattern of an integer"] = { { { "a", "integer", pattern = "^x$" } }, "does not apply to type 'integer'" },
+		["min above max"] = { { { "a", "integer", min = 2, max = 1 } }, "args.a.min is greater than the maximum, 1" },
 		["a bound of another type"] = { { { "a", "integer", min = "1s" } }, 'args.a.min is "1s"' },
 		["an array without items"] = { { { "a", "array" } }, "args.a.items is missing" },
 		["an array of arrays"] = { { { "a", "array", items = "array" } }, "args.a.items" },
 		["items of a scalar"] = { { { "a", "string", items = "string" } }, "args.a.items does not apply" },
-		["a pattern without anchors, showing it with them"] = { { { "a", "string", pattern = "[a-z]+" } }, 'write pattern = "^[a-z]+$"' },
+		["a pattern without anchors, showing it with them"] = { { { "a", "string", pattern = "[a-z]+" } }, 'Anchor it: pattern = "^[a-z]+$"' },
 		["a pattern that does not compile"] = { { { "a", "string", pattern = "^(a$" } }, "not a regular expression" },
 		["a default of another type"] = { { { "a", "integer", default = "5" } }, 'args.a.default is "5"' },
 		["a default out of bounds"] = { { { "a", "integer", max = 9, default = 10 } }, "args.a.default is 10" },
@@ -229,7 +229,7 @@ describe("command.check refuses", function()
 		["a default against the pattern"] = { { { "a", "string", pattern = "semver", default = "1" } }, "args.a.default" },
 		["a default list with a bad item"] = { { { "a", "array", items = "integer", default = { 1, "x" } } }, "args.a.default" },
 		["a positional after a variadic one"] = { {
-			{ "a", "path", variadic = true }, { "b", "path", positional = true } }, "after the variadic 'a'" },
+			{ "a", "path", variadic = true }, { "b", "path", positional = true } }, "after the variadic argument 'a'" },
 		["a required positional after an optional one"] = { {
 			{ "a", "path", positional = true }, { "b", "path", positional = true, required = true } }, "after the optional positional 'a'" },
 		["a code in small letters"] = { { { "a", "string", code = "bad" } }, "args.a.code" },
@@ -244,7 +244,7 @@ describe("command.check refuses", function()
 		for _, v in ipairs({ false, 12, "text", print }) do
 			local n, e = check(v, WHERE)
 			assert.is_nil(n)
-			assert.truthy(e.message:find("commands/db/x.lua: returned", 1, true), e.message)
+			assert.truthy(e.message:find("commands/db/x.lua: the file returned", 1, true), e.message)
 		end
 		assert.is_nil((check(nil, WHERE)))
 	end)
@@ -259,7 +259,7 @@ describe("command.check refuses", function()
 	it("a command as validation failure in which nothing was touched", function()
 		local _, e = check(declaration({ timout = 1 }), WHERE)
 		assert.same({ "validation", false, "none" }, { e.phase, e.retryable, e.side_effects })
-		assert.equal("did you mean 'timeout'?", e.fix_required)
+		assert.equal("Rename 'timout' to 'timeout'", e.fix_required)
 		assert.equal("timout", e.errors[1].field)
 	end)
 end)

@@ -1,13 +1,14 @@
 local declaration = require "runner.declare.declaration"
+local lint_rules = require "runner.declare.lint_rules"
 
 local function problems(text)
 	return declaration.problems(assert(load(text))(), { path = "commands/x.lua", name = "x", text = text })
 end
 
-local function doubts(text)
+local function warnings(text)
 	local out = {}
 	local value = text:find("return", 1, true) and load(text) and select(2, pcall(load(text))) or nil
-	for _, p in ipairs(declaration.doubts(value, { path = "commands/x.lua", name = "x", text = text })) do
+	for _, p in ipairs(lint_rules.find(value, { path = "commands/x.lua", name = "x", text = text })) do
 		out[#out + 1] = p.key .. (p.line and ":" .. p.line or "")
 	end
 	return table.concat(out, " ")
@@ -59,8 +60,22 @@ describe("declaration.problems", function()
 			assert.truthy(p.message:find(p.key, 1, true), p.message)
 			assert.truthy(#p.fix > 5 and p.message:sub(-#p.fix) == p.fix, p.message)
 		end
-		assert.equal('commands/x.lua:11: timeout is "5x"; write a duration such as "500ms", "2s", "5m", a number of '
+		assert.equal('commands/x.lua:11: timeout is "5x". Write a duration such as "500ms", "2s", "5m", a number of '
 			.. 'seconds, or "none"', problems(WRONG)[5].message)
+	end)
+
+	it("names the key of a table that makes it no list", function()
+		local found = problems 'return { description = "x", danger_level = "safe", run = print, args = { target = {} } }'
+		assert.truthy(found[1].message:find('args has the key "target", which is not a list item. Write a list', 1, true),
+			found[1].message)
+		found = problems 'return { description = "x", danger_level = "safe", run = print, columns = { "a", [4] = "b" } }'
+		assert.truthy(found[1].message:find("columns has the key 4, which is not a list item", 1, true), found[1].message)
+	end)
+
+	it("points from max_attempts to retries, which counts one less", function()
+		local found = problems 'return { description = "x", danger_level = "safe", run = print, retry = { retries = 1, max_attempts = 3 } }'
+		assert.equal("commands/x.lua:1: unknown key 'retry.max_attempts'. Use retries: it counts the attempts after the first",
+			found[1].message)
 	end)
 
 	it("finds nothing in a valid declaration", function()
@@ -99,27 +114,27 @@ end)
 describe("declaration.project_problem", function()
 	local known = { timeout = true, retry = true, name = true }
 
-	it("words an unknown key of runner.lua, a wrong value and a wrong retry", function()
+	it("reports an unknown key of runner.lua, a wrong value and a wrong retry", function()
 		local function message(key, found)
 			local e = declaration.project_problem("runner.lua", key, found, known)
 			assert.equal("COMMAND_INVALID", e.code)
 			return e.message
 		end
-		assert.equal("runner.lua: timout is no key of runner.lua; did you mean 'timeout'?", message("timout", 1))
-		assert.truthy(message("timeout", "x"):find('timeout is "x"; write a duration', 1, true))
+		assert.equal("runner.lua: unknown key 'timout'. Rename 'timout' to 'timeout'", message("timout", 1))
+		assert.truthy(message("timeout", "x"):find('timeout is "x". Write a duration', 1, true))
 		assert.truthy(message("retry", {}):find("retry has no bound", 1, true))
 		assert.truthy(message("retry", 5):find("retry is 5", 1, true))
-		assert.truthy(message(1, 5):find("[1] is no key of runner.lua", 1, true))
+		assert.truthy(message(1, 5):find("unknown key [1]", 1, true))
 	end)
 end)
 
-describe("declaration.doubts", function()
+describe("lint_rules.find", function()
 	it("names the ways around the supervisor, with their lines", function()
-		assert.equal("os.execute:2 io.popen:3 os.exit:3", doubts "local function f()\n\tos.execute('x')\n\tio.popen 'y' os . exit()\nend\n")
+		assert.equal("os.execute:2 io.popen:3 os.exit:3", warnings "local function f()\n\tos.execute('x')\n\tio.popen 'y' os . exit()\nend\n")
 	end)
 
 	it("does not take comments and quoted texts for code", function()
-		assert.equal("", doubts [==[
+		assert.equal("", warnings [==[
 -- os.execute("x")
 --[[ io.popen
 os.exit ]]
@@ -130,7 +145,7 @@ local myos = {} local x = myos.exit, a.os.exit
 	end)
 
 	it("names effects at the top level, not those inside of functions", function()
-		assert.equal("print:1 io.open:2 os.remove:7", doubts [[
+		assert.equal("print:1 io.open:2 os.remove:7", warnings [[
 print("loading")
 local f = io.open("x")
 local function run()
@@ -139,27 +154,27 @@ local function run()
 end
 os.remove("y")
 ]])
-		assert.equal("", doubts "local getenv = os.getenv('X')\nlocal now = os.time()\nlocal p = print\n")
+		assert.equal("", warnings "local getenv = os.getenv('X')\nlocal now = os.time()\nlocal p = print\n")
 	end)
 
 	it("names retryable beside partial", function()
 		local text = [[return { examples = { {} }, exit_codes = { B = { retryable = true, side_effects = "partial" },
 			A = { retryable = true, side_effects = "partial" }, C = { retryable = true, side_effects = "none" } } }]]
-		assert.equal("exit_codes.A exit_codes.B", doubts(text))
+		assert.equal("exit_codes.A exit_codes.B", warnings(text))
 	end)
 
 	it("names what help would miss", function()
-		assert.equal("examples", doubts "return { }")
-		assert.equal("", doubts "return { hidden = true }")
-		assert.equal("args.a args.b", doubts [[return { hidden = true, args = { { "a", "string" },
+		assert.equal("examples", warnings "return { }")
+		assert.equal("", warnings "return { hidden = true }")
+		assert.equal("args.a args.b", warnings [[return { hidden = true, args = { { "a", "string" },
 			{ "b", "string", description = "d", required = true, default = "x" } } }]])
 	end)
 
-	it("bears any text and any value", function()
+	it("survives any text and any value", function()
 		for _, text in ipairs({ "", "\"", "--", "--[[", "[[", "[==[ ]]", "'\\", "\0\255", ("-"):rep(1000) }) do
-			declaration.doubts(nil, { path = "x.lua", name = "x", text = text })
+			lint_rules.find(nil, { path = "x.lua", name = "x", text = text })
 		end
-		declaration.doubts({ args = { 1, {} }, exit_codes = { 1, A = 2 }, retry = 3, examples = 4 },
+		lint_rules.find({ args = { 1, {} }, exit_codes = { 1, A = 2 }, retry = 3, examples = 4 },
 			{ path = "x.lua", name = "x" })
 	end)
 end)

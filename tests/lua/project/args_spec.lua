@@ -279,7 +279,7 @@ describe("args: what stands in for a flag", function()
 		assert.equal("b", values(rows, {}, { config = { names = { "a", "b" } } }).target)
 		assert.equal("Valid values: a, b",
 			problem(rows, { "--target=zzzz" }, { config = { names = { "a", "b" } } }).suggestion)
-		assert.equal("No valid value is configured",
+		assert.equal("No valid values are configured",
 			problem({ { "t", "enum", values = function() return {} end } }, { "--t=a" }).suggestion)
 	end)
 
@@ -291,7 +291,7 @@ describe("args: what stands in for a flag", function()
 
 	it("checks what a default function returns, and takes nil as no default", function()
 		local p = problem({ { "n", "integer", default = function() return "5" end } }, {})
-		assert.equal("Invalid n '5' as its default: expected a whole number", p.message)
+		assert.equal("Invalid n '5' (its default): expected a whole number", p.message)
 		local none = { { "n", "integer", required = true, default = function() end } }
 		assert.equal("MISSING_ARGUMENT", problem(none, {}).code)
 	end)
@@ -345,7 +345,7 @@ describe("args: problems", function()
 	it("says how to give a missing argument", function()
 		local p = problem({ { "target", "enum", values = { "a", "b" }, required = true, env = "TARGET" } }, {}, env({}))
 		assert.equal("Missing argument --target", p.message)
-		assert.equal("Give --target (or set TARGET)", p.fix_required)
+		assert.equal("Give --target a or b (or set TARGET)", p.fix_required)
 		assert.equal("Valid values: a, b", p.suggestion)
 	end)
 
@@ -354,9 +354,28 @@ describe("args: problems", function()
 		assert.equal("UNKNOWN_FLAG", p.code)
 		assert.equal("Unknown flag '--taget'", p.message)
 		assert.equal("Did you mean '--target'?", p.suggestion)
+		assert.equal("Rename '--taget' to '--target'", p.fix_required)
 	end)
 
-	it("knows the framework's flags in did-you-mean", function()
+	it("says what --no- before a flag with a value gets wrong, and doesn't report it as missing", function()
+		local p = problem({ { "n", "integer", min = 1, required = true } }, { "--no-n" })
+		assert.same({ "UNKNOWN_FLAG", "Unknown flag '--no-n'" }, { p.code, p.message })
+		assert.equal("--n takes a whole number of at least 1; only booleans have --no-", p.suggestion)
+		assert.equal("Remove '--no-n'", p.fix_required)
+		p = problem(DEPLOY, { "--no-timeout", "-tdev" })
+		assert.truthy(p.suggestion:find("--timeout takes a duration", 1, true), p.suggestion)
+	end)
+
+	it("names a few valid values in the fix of a missing argument, many only as suggestion", function()
+		local function fix(...)
+			return problem({ { "env", "enum", values = { ... }, required = true } }, {}).fix_required
+		end
+		assert.equal("Give --env dev, staging or prod", fix("dev", "staging", "prod"))
+		assert.equal("Give --env dev", fix "dev")
+		assert.equal("Give --env", fix("a", "b", "c", "d", "e", "f", "g"))
+	end)
+
+	it("knows runner's own flags in did-you-mean", function()
 		assert.equal("Did you mean '--retries'?", problem(DEPLOY, { "--retrys=3", "-tdev" }).suggestion)
 	end)
 

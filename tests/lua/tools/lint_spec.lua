@@ -4,6 +4,7 @@ local catalog = require "runner.project.catalog"
 local declaration = require "runner.declare.declaration"
 local host = require "runner.host"
 local lint = require "runner.tools.lint"
+local lint_rules = require "runner.declare.lint_rules"
 local loader = require "runner.project.loader"
 local locate = require "runner.project.locate"
 
@@ -21,9 +22,9 @@ local function file(name, text)
 end
 
 local function findings(text)
-	local out = { problems = {}, doubts = {} }
+	local out = { problems = {}, warnings = {} }
 	lint.command({ name = "x", path = file("x.lua", text) }, {}, out)
-	return out.problems, out.doubts
+	return out.problems, out.warnings
 end
 
 describe("lint", function()
@@ -37,15 +38,15 @@ describe("lint", function()
 	end)
 
 	it("finds nothing in a clean file", function()
-		local problems, doubts = findings [[
+		local problems, warnings = findings [[
 return { description = "x", danger_level = "safe", run = function() end,
 	examples = { { command = "runner x" } } }
 ]]
-		assert.same({ {}, {} }, { problems, doubts })
+		assert.same({ {}, {} }, { problems, warnings })
 	end)
 
 	it("misses a file that was named, and none that is gone since it was listed", function()
-		local out, path = { problems = {}, doubts = {} }, folder .. "/gone.lua"
+		local out, path = { problems = {}, warnings = {} }, folder .. "/gone.lua"
 		lint.command({ name = "gone", path = path, listed = true }, {}, out)
 		assert.same({}, out.problems)
 		lint.command({ name = "gone", path = path }, {}, out)
@@ -55,7 +56,7 @@ return { description = "x", danger_level = "safe", run = function() end,
 		assert.same({ "broken" }, { rows[1].name, rows[2] })
 	end)
 
-	it("tells all problems of a file with their lines and fixes", function()
+	it("reports all problems of a file with their lines and fixes", function()
 		local problems = findings [[
 return {
 	description = "x",
@@ -66,21 +67,21 @@ return {
 ]]
 		assert.equal(2, #problems)
 		assert.same({ 3, "danger_level" }, { problems[1].line, problems[1].key })
-		assert.same({ 4, "tiemout", "did you mean 'timeout'?" }, { problems[2].line, problems[2].key, problems[2].fix })
+		assert.same({ 4, "tiemout", "Rename 'tiemout' to 'timeout'" }, { problems[2].line, problems[2].key, problems[2].fix })
 		assert.truthy(problems[1].message:find("x.lua:3: danger_level", 1, true))
 	end)
 
-	it("tells doubts apart from problems", function()
-		local problems, doubts = findings [[
+	it("keeps warnings apart from problems", function()
+		local problems, warnings = findings [[
 return { description = "x", danger_level = "safe", run = function() os.execute("ls") end,
 	examples = { { command = "runner x" } } }
 ]]
 		assert.same({}, problems)
-		assert.equal(1, #doubts)
-		assert.same({ "os.execute", 1 }, { doubts[1].key, doubts[1].line })
+		assert.equal(1, #warnings)
+		assert.same({ "os.execute", 1 }, { warnings[1].key, warnings[1].line })
 	end)
 
-	it("tells a syntax error with its line", function()
+	it("reports a syntax error with its line", function()
 		local problems = findings "return {\n\tdescription = = 1\n}\n"
 		assert.equal(1, #problems)
 		assert.equal(2, problems[1].line)
@@ -96,7 +97,7 @@ return { description = "x", danger_level = "safe", run = function() os.execute("
 		assert.is_nil(debug.gethook())
 	end)
 
-	it("tells of a file that has the name of a built-in", function()
+	it("reports a file that has the name of a built-in", function()
 		file("help.lua", "")
 		local out = { problems = {} }
 		lint.shadowed({ commands = folder }, out)
@@ -124,14 +125,14 @@ describe("the built-in commands", function()
 		assert.same(files_of("lua/commands"), locate.builtins)
 	end)
 
-	it("have neither problems nor doubts", function()
+	it("have neither problems nor warnings", function()
 		package.loaded["runner.core.attempt"] = { launch = {}, framework = {}, texts = {} }
 		for _, name in ipairs(locate.builtin_names()) do
 			local path = ROOT .. "lua/commands/" .. name:gsub("%.", "/") .. ".lua"
 			local value = loader.read { name = name }
 			local where = { name = name, path = path, config = {}, text = require("runner.fs").read(path) }
 			assert.same({}, declaration.problems(value, where))
-			assert.same({}, declaration.doubts(value, where))
+			assert.same({}, lint_rules.find(value, where))
 		end
 		package.loaded["runner.core.attempt"] = nil
 	end)
