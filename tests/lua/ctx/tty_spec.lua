@@ -1,8 +1,6 @@
 -- ctx:prompt and ctx:confirm with a played terminal.
 
-require "runner.host" -- before os.getenv is played
-
-local session, terminal, asked, answers, tty
+local attempt, terminal, asked, answers, tty
 local real = {}
 
 local function play(name, module)
@@ -17,11 +15,9 @@ local function raised(f, ...)
 end
 
 describe("the terminal", function()
-	local real_getenv, ci
-
 	before_each(function()
-		asked, answers, ci = {}, {}, nil
-		session = { command = { interactive = true }, framework = {},
+		asked, answers = {}, {}
+		attempt = { command = { interactive = true }, framework = {},
 			launch = { stdin_is_tty = true, stderr_is_tty = true } }
 		terminal = {
 			ask = function(question, secret)
@@ -30,21 +26,13 @@ describe("the terminal", function()
 				return answer, not answer and "end of input" or nil
 			end,
 		}
-		play("runner.core.attempt", session)
+		play("runner.core.attempt", attempt)
 		play("runner.terminal", terminal)
 		package.loaded["runner.ctx.tty"] = nil
 		tty = require "runner.ctx.tty"
-		real_getenv = os.getenv
-		os.getenv = function(name) -- luacheck: ignore
-			if name == "CI" then
-				return ci
-			end
-			return real_getenv(name)
-		end
 	end)
 
 	after_each(function()
-		os.getenv = real_getenv -- luacheck: ignore
 		for name, module in pairs(real) do
 			package.loaded[name] = module or nil
 		end
@@ -101,8 +89,8 @@ describe("the terminal", function()
 	end)
 
 	it("lets --yes answer a confirmation, with or without a terminal", function()
-		session.framework.yes = true
-		session.command.interactive = false
+		attempt.framework.yes = true
+		attempt.command.interactive = false
 		assert.is_true(tty.confirm({}, "Sure?"))
 		assert.are.same({}, asked)
 	end)
@@ -112,11 +100,11 @@ describe("the terminal", function()
 	end)
 
 	for name, spoil in pairs {
-		["the command is not interactive"] = function() session.command.interactive = nil end,
-		["--non-interactive was given"] = function() session.framework.non_interactive = true end,
-		["CI is set"] = function() ci = "true" end,
-		["stdin is no terminal"] = function() session.launch.stdin_is_tty = false end,
-		["stderr is no terminal"] = function() session.launch.stderr_is_tty = false end,
+		["the command is not interactive"] = function() attempt.command.interactive = nil end,
+		["--non-interactive was given"] = function() attempt.framework.non_interactive = true end,
+		["CI is set"] = function() attempt.launch.ci = true end,
+		["stdin is no terminal"] = function() attempt.launch.stdin_is_tty = false end,
+		["stderr is no terminal"] = function() attempt.launch.stderr_is_tty = false end,
 	} do
 		it("asks nobody when " .. name, function()
 			spoil()
