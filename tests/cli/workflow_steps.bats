@@ -377,7 +377,7 @@ load lib/workflow
 	expect '[(s.key, s.state, s.code) for s in e.data.steps[1:]] == [("map", "failed", "PRECONDITION"), ("gone", "failed", "PRECONDITION")]'
 	expect 'e.data.steps[1].message == "foreach needs a list, not {\"k\":1}" and e.data.failed_step == "gone"'
 	expect 'e.error.context.step_key == "gone" and "${steps.made.data.list}" in e.error.message'
-	messages '' | grep -F "Step map can't begin: foreach needs a list"
+	messages '' | grep -F "Step map can't start: foreach needs a list"
 }
 
 @test "a condition that can't be judged names its step, and the step is not run, not by resume either" {

@@ -141,7 +141,7 @@ load lib/workflow
 	rm literal.yaml
 	call workflow resume "$(run_id)" --force
 	envelope 5
-	expect '"holds a secret" in e.error.message and e.error.fix_required == "Bring the file back"'
+	expect '"contains a secret" in e.error.message and e.error.fix_required == "Restore the file"'
 }
 
 @test "env, env_files and secrets reach steps: the later of them wins, and a step's own env above all" {

@@ -1,23 +1,23 @@
--- events: what a workflow tells while it runs: one line for everything that
+-- events: what a workflow reports while it runs: one line for everything that
 -- matters (text on a terminal, JSON elsewhere: the supervisor decides), and the
--- progress that the envelope keeps. It decides nothing; all of it is masked here.
+-- progress that the envelope keeps. It decides nothing; it masks everything it sends.
 
 local host = require "runner.host"
 local json = require "runner.json"
 
 local M = {}
 
-local KEY, LABEL = 20, 27 -- characters of a step's in the line of progress
+local KEY, LABEL = 20, 27 -- characters of a step's key and label in the progress line
 
----10.0 → "10s", 1.5 → "1.5s": a limit as the log lines write it.
+---10000 → "10s", 1500 → "1.5s": a limit as log lines write it.
 ---@param ms integer
 ---@return string
 function M.seconds(ms)
 	return ("%gs"):format(ms / 1000)
 end
 
--- One LOG frame; what must not be told is taken out of every field.
-local function tell(run, level, event, fields)
+-- One LOG frame, every field masked.
+local function log(run, level, event, fields)
 	fields.context.run = run.id
 	local ok, context = pcall(json.encode, run.mask(fields.context))
 	host.send("LOG", {
@@ -31,15 +31,15 @@ local function about(turn)
 	return { step = turn.key, log = turn.log }
 end
 
--- What the envelope of a run that is cut off shows in data.progress, and the line
--- that a terminal sees.
+-- What the envelope of an interrupted run shows in data.progress, and the line that a
+-- terminal shows.
 local function progress(run, key, state, text)
 	local data = json.encode { run = run.id, step = key, state = state, done = run.done }
 	host.send("PROGRESS", { data = data, text = text and run.mask(text) or nil,
 		suggestion = "runner workflow resume " .. run.id })
 end
 
--- The end of a long key, which tells more: the line has to have room for what changes.
+-- The end of a long key, which is more specific: the line needs room for what changes.
 local function short_key(key)
 	local from = (utf8.len(key) or 0) > KEY and utf8.offset(key, -KEY)
 	return from and "…" .. key:sub(from) or key
@@ -53,7 +53,7 @@ end
 ---@param run table
 ---@param what "started"|"resumed"
 function M.run(run, what)
-	tell(run, "info", "run." .. what, { message = ("Run %s of %s %s"):format(run.id, run.workflow.name, what),
+	log(run, "info", "run." .. what, { message = ("Run %s of %s %s"):format(run.id, run.workflow.name, what),
 		context = { workflow = run.workflow.name, file = run.workflow.path } })
 	progress(run, nil, "running")
 end
@@ -62,23 +62,23 @@ end
 ---@param step table
 ---@param key string
 function M.step(run, step, key)
-	tell(run, "info", "step.started", { message = ("Step %s: %s"):format(key, step.label),
+	log(run, "info", "step.started", { message = ("Step %s: %s"):format(key, step.label),
 		context = { step = key, kind = step.kind } })
 end
 
----A step that is not run: its condition is false, or it is done already.
+---A step that is not run: its condition is false, or it is already done.
 ---@param run table
 ---@param key string
 ---@param why string
 function M.skipped(run, key, why)
-	tell(run, "info", "step.skipped", { message = ("Step %s skipped: %s"):format(key, why), context = { step = key } })
+	log(run, "info", "step.skipped", { message = ("Step %s skipped: %s"):format(key, why), context = { step = key } })
 end
 
 ---@param run table
 ---@param message string
 ---@param key? string
 function M.warn(run, message, key)
-	tell(run, "warn", "step.warning", { message = message, context = { step = key } })
+	log(run, "warn", "step.warning", { message = message, context = { step = key } })
 end
 
 ---@param run table
@@ -96,14 +96,14 @@ end
 ---@param key string
 ---@param line string
 function M.stderr(run, key, line)
-	tell(run, "info", "step.stderr", { message = line, context = { step = key } })
+	log(run, "info", "step.stderr", { message = line, context = { step = key } })
 end
 
 ---@param run table
 ---@param turn table
 ---@param outcome table of a timed-out attempt
 function M.timed_out(run, turn, outcome)
-	tell(run, "warn", "step.timeout", { message = ("%s timed out after %s: %s"):format(turn.noun,
+	log(run, "warn", "step.timeout", { message = ("%s timed out after %s: %s"):format(turn.noun,
 		M.seconds(outcome.limit_ms or outcome.duration_ms), turn.described), attempt = turn.attempt,
 		max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
@@ -119,9 +119,9 @@ function M.retrying(run, turn, outcome, wait_ms)
 		delay_ms = wait_ms, context = about(turn) }
 	fields.message = ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.max_attempts,
 		outcome.reason or outcome.message)
-	tell(run, "warn", "retry.failed", fields)
+	log(run, "warn", "retry.failed", fields)
 	fields.message = ("Retrying in %.1f seconds..."):format(wait_ms / 1000)
-	tell(run, "info", "retry.wait", fields)
+	log(run, "info", "retry.wait", fields)
 end
 
 ---@param run table
@@ -136,7 +136,7 @@ end
 ---@param turn table
 function M.succeeded(run, turn)
 	if turn.attempt > 1 then
-		tell(run, "info", "retry.succeeded", { message = ("%s succeeded on attempt %d"):format(turn.noun, turn.attempt),
+		log(run, "info", "retry.succeeded", { message = ("%s succeeded on attempt %d"):format(turn.noun, turn.attempt),
 			attempt = turn.attempt, max_attempts = turn.max_attempts, context = about(turn) })
 	end
 end
@@ -147,23 +147,23 @@ end
 ---@param spent_ms integer since the first attempt began
 function M.failed(run, turn, outcome, spent_ms)
 	local tally = turn.attempt > 1 and (" after %d attempts over %.1fs"):format(turn.attempt, spent_ms / 1000) or ""
-	local begins = outcome.message:sub(1, #turn.noun + 1) == turn.noun .. " " -- said already
-	local why = begins and outcome.message:sub(#turn.noun + 2) or outcome.message
-	tell(run, "error", "step.failed", { message = ("%s failed%s: %s"):format(turn.noun, tally, why),
+	local repeated = outcome.message:sub(1, #turn.noun + 1) == turn.noun .. " " -- already in the message
+	local why = repeated and outcome.message:sub(#turn.noun + 2) or outcome.message
+	log(run, "error", "step.failed", { message = ("%s failed%s: %s"):format(turn.noun, tally, why),
 		attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
 ---A run that was ended from outside: the answer says only that.
 ---@param run table
 function M.interrupted(run)
-	tell(run, "warn", "run.interrupted", { message = ("Run %s interrupted; to go on: runner workflow resume %s"):format(run.id,
+	log(run, "warn", "run.interrupted", { message = ("Run %s interrupted; to continue: runner workflow resume %s"):format(run.id,
 		run.id), context = { workflow = run.workflow.name } })
 end
 
 ---@param run table
 ---@param state string
 function M.ended(run, state)
-	tell(run, state == "completed" and "info" or "error", "run." .. state, {
+	log(run, state == "completed" and "info" or "error", "run." .. state, {
 		message = ("Run %s %s"):format(run.id, state), context = { workflow = run.workflow.name } })
 end
 

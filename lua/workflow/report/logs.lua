@@ -1,7 +1,7 @@
--- logs: one JSON file for each attempt of a step, with all that it printed, so that a
+-- logs: one JSON file for each attempt of a step, with all its output, so that a
 -- retry does not hide what went wrong (docs/design.md#workflow-logs). Runs in the
--- worker. It masks nothing: whoever writes hands over a record without secrets. The
--- owner alone may read the files.
+-- worker. It masks nothing: callers pass records without secrets. Only the owner may
+-- read the files.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -21,11 +21,11 @@ local function state_dir()
 	elseif home and home:sub(1, 1) == "/" then
 		return home .. "/.local/state"
 	end
-	errors.raise("PRECONDITION", "There is no place for logs: neither XDG_STATE_HOME nor HOME is set",
-		{ suggestion = "Set XDG_STATE_HOME to a directory you may write to" })
+	errors.raise("PRECONDITION", "No directory for logs: neither XDG_STATE_HOME nor HOME is set",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 
--- One file name for each key: what is no plain character becomes %XX.
+-- One file name for each key: anything but plain characters becomes %XX.
 local function file_name(key)
 	local plain = key:gsub("[^%w._-]", function(c)
 		return ("%%%02X"):format(c:byte())
@@ -36,7 +36,7 @@ local function file_name(key)
 	return plain
 end
 
----Where the log of an attempt is. Nothing is made.
+---Where the log of an attempt is. Nothing is created.
 ---@param run_id string
 ---@param key string of the step
 ---@param number integer of the attempt, over all rounds
@@ -45,7 +45,7 @@ function M.path(run_id, key, number)
 	return ("%s/runner/logs/%s/%s-%d.json"):format(state_dir(), file_name(run_id), file_name(key), number)
 end
 
----Write a record, whole or not at all; folders are made.
+---Write a record, whole or not at all; directories are created.
 ---@param path string as M.path
 ---@param record table without secrets
 ---@param durable? boolean false: don't wait for the disk; a power loss may lose it
@@ -69,7 +69,7 @@ end
 
 ---Read a record back.
 ---@param path string
----@return table? record, string? message, string? errno nil: it is no JSON
+---@return table? record, string? message, string? errno nil: it isn't JSON
 function M.read(path)
 	local text, message, errno = fs.read(path)
 	if not text then
@@ -77,7 +77,7 @@ function M.read(path)
 	end
 	local record, why = json.decode(text)
 	if type(record) ~= "table" then
-		return nil, ("The log %s is damaged: %s"):format(path, why or "no object")
+		return nil, ("The log %s is damaged: %s"):format(path, why or "not a JSON object")
 	end
 	return record
 end

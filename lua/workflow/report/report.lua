@@ -1,5 +1,5 @@
--- report: a run as data: what envelopes, `show` and `list` tell of it. It reads the
--- store and changes nothing.
+-- report: a run as data, for envelopes, `show` and `list`. It reads the store and
+-- changes nothing.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -12,8 +12,8 @@ local function time(ms)
 	return ms and host.rfc3339(ms) or nil
 end
 
--- A run that nobody owns can't be running: its runner died. But it may have ended, or
--- been resumed, behind our look at its row: so that is read once more.
+-- A run without an owner can't be running: its runner died. But it may have ended, or
+-- been resumed, after we read its row: so read it again.
 local function settle(db, row, read)
 	while row.state == "running" and not db:owner(row.id) do
 		local again = read()
@@ -37,7 +37,7 @@ end
 
 -- --- retries (seed 004: RetryMetadata, RetryAttempt) ----------------------------------------------
 
--- By step, in the order of their numbers.
+-- Attempts by step, in the order of their numbers.
 local function by_step(attempts)
 	local out = {}
 	for _, a in ipairs(attempts) do
@@ -60,7 +60,7 @@ local function history_of(attempts)
 	return rows, logs
 end
 
--- Attempts and the waits between them, in seconds; not a wait that is not over.
+-- Attempts and the waits between them, in seconds, without a wait still going on.
 local function total_duration(attempts)
 	local ms = 0
 	for i, a in ipairs(attempts) do
@@ -87,7 +87,7 @@ local function step_row(step, attempts)
 	}
 end
 
--- An output longer than `most` bytes is cut, and says how long it was.
+-- An output longer than `most` bytes is cut; output_bytes has its length.
 local function cut_output(row, most)
 	local bytes = row.output and #row.output or 0
 	if bytes > most then
@@ -149,7 +149,7 @@ function M.full(db, id, most)
 	return out
 end
 
----What the envelope of a run that failed tells besides its error.
+---What the envelope of a failed run holds besides its error.
 ---@param run table
 ---@return table data, table? retry metadata of the failed step
 function M.of_failure(run)
@@ -157,7 +157,7 @@ function M.of_failure(run)
 	if not ok then
 		return { id = run.id, state = "failed" }, nil
 	elseif data.state == "running" then
-		data.state = "interrupted" -- its end could not be written; nobody will own it
+		data.state = "interrupted" -- its end could not be written; it has no owner any more
 	end
 	for _, step in ipairs(data.steps) do
 		if run.failed and step.key == run.failed.key then

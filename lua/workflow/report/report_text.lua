@@ -1,6 +1,6 @@
--- report_text: a run as text for people: what became of it, a line for each step, each
--- failure below the step that had it. It takes what lua/workflow/report/report.lua gives
--- and knows no store.
+-- report_text: a run as text for people: its state, a line for each step, each failure
+-- below its step. It formats the data of lua/workflow/report/report.lua and knows no
+-- store.
 
 local host = require "runner.host"
 
@@ -9,7 +9,7 @@ local M = {}
 local WIDTH = 72 -- characters of an output or a message that a line shows
 local KEY = 24 -- a longer key pushes its line to the right
 
--- The first line that says something, and how many there are.
+-- The first line that isn't blank, and how many there are.
 local function cut(text)
 	local line = host.clean(text):match("[^\n]*%S[^\n]*") or ""
 	local _, more = text:gsub("\n", "")
@@ -26,8 +26,8 @@ local function problem(row)
 	return row.code and cut(("%s: %s"):format(row.code, row.message or row.error or "")) or ""
 end
 
--- What a line says behind the state of the step.
-local TELLS = {
+-- What follows the state of a step on its line.
+local DETAILS = {
 	completed = function(step) return step.output and cut(step.output) or "" end,
 	failed = problem,
 	interrupted = problem,
@@ -44,17 +44,17 @@ end
 
 local function add_history(out, step)
 	for _, row in ipairs(step.retry and step.retry.error_history or {}) do
-		local wait = row.delay_before_next and (", then a wait of %.1fs"):format(row.delay_before_next) or ""
+		local wait = row.delay_before_next and (", then waited %.1fs"):format(row.delay_before_next) or ""
 		out[#out + 1] = ("    attempt %d: %s%s"):format(row.attempt_number, problem(row), wait)
 	end
 end
 
--- The failures of a step that took one attempt are in its own line.
+-- The failure of a step with one attempt is on its own line.
 local function add_steps(out, steps)
 	local keys, states = longest(steps, "key", KEY), longest(steps, "state", KEY)
 	for _, step in ipairs(steps) do
-		local tell = TELLS[step.state]
-		local line = ("  %s  %s  %s"):format(padded(step.key, keys), padded(step.state, states), tell and tell(step) or "")
+		local detail = DETAILS[step.state]
+		local line = ("  %s  %s  %s"):format(padded(step.key, keys), padded(step.state, states), detail and detail(step) or "")
 		out[#out + 1] = (line:gsub("%s+$", ""))
 		if step.attempts > 1 or step.state == "waiting" then
 			add_history(out, step)
@@ -66,7 +66,7 @@ local function add(out, label, text)
 	out[#out + 1] = text and ("%-10s%s"):format(label .. ":", text) or nil
 end
 
-local GOES_ON = { failed = true, interrupted = true }
+local RESUMABLE = { failed = true, interrupted = true }
 
 ---@param run table as report.full gives it
 ---@return string
@@ -78,7 +78,7 @@ function M.text(run)
 	add(out, "created", run.created)
 	add(out, "ended", run.ended)
 	add(out, "error", run.code and problem(run))
-	add(out, "resume", GOES_ON[run.state] and "runner workflow resume " .. run.id)
+	add(out, "resume", RESUMABLE[run.state] and "runner workflow resume " .. run.id)
 	if run.steps[1] then
 		out[#out + 1] = "steps:"
 		add_steps(out, run.steps)

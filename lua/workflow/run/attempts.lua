@@ -1,6 +1,6 @@
--- attempts: one step from its first attempt to its end: ask the store, run, judge,
--- wait, again. Every transition is committed before it takes effect, so what the
--- store says of a step is where a resumed run goes on.
+-- attempts: one step from its first attempt to its end: ask the store, run, classify,
+-- wait, retry. Every transition is committed before it takes effect, so a resumed run
+-- continues where the store says the step is.
 
 local doubt = require "runner.workflow.run.doubt"
 local errors = require "runner.core.errors"
@@ -16,12 +16,12 @@ local attempt = require "runner.core.attempt"
 local M = {}
 
 local PIECE = 65536 -- PROC_LINE_MAX: a longer line comes in pieces of this size
-local SPARE_MS = 100 -- POLICY_MIN_LEFT_MS: what the policy wants to be left behind a wait
+local SPARE_MS = 100 -- POLICY_MIN_LEFT_MS: time that the policy wants left after a wait
 
--- --- where a step stands -----------------------------------------------------------
+-- --- the state of a step -----------------------------------------------------------
 
--- Failures of its present round, and how many attempts there ever were. An attempt
--- that our own end cut off is no failure of the step.
+-- Failures in the current round, and all attempts there ever were. An attempt that
+-- ended with our own run is not a failure of the step.
 local function counted(run, key, round)
 	local failures, all = 0, run.db:attempts(run.id, key)
 	for _, row in ipairs(all) do
@@ -32,13 +32,13 @@ local function counted(run, key, round)
 	return failures, #all
 end
 
----@class runner.workflow.Turn where a step stands
+---@class runner.workflow.Turn the state of a step
 ---@field step table
 ---@field key string
 ---@field scope table
 ---@field noun string "Claude command"
 ---@field described string its expanded text
----@field round integer 1-based: a new one begins after retries were used up
+---@field round integer 1-based: a new one starts after retries were used up
 ---@field attempt integer failures of this round + 1
 ---@field number integer of the attempt, over all rounds
 ---@field max_attempts integer as configured: retries
@@ -89,12 +89,12 @@ local function record(run, turn, request, result, outcome, started)
 	}
 end
 
--- What it printed is kept, on failure too; a full disk there does not fail the step.
+-- Its output is kept, on failure too; a full disk does not fail the step.
 -- The output of a success is committed with it: its log need not wait for the disk.
 local function keep(run, turn, request, result, outcome, started)
 	local ok, why = logs.write(turn.log, record(run, turn, request, result, outcome, started), not outcome.ok)
 	if not ok then
-		attempt.warn("LOG_FAILED", ("The log of step %s can't be written: %s"):format(turn.key, why))
+		attempt.warn("LOG_FAILED", ("Can't write the log of step %s: %s"):format(turn.key, why))
 	end
 end
 
@@ -108,13 +108,13 @@ local function save_output(path, outcome, result)
 	if not (outcome.ok and path) then
 		return
 	elseif result.stdout_dropped > 0 then
-		return refuse_output(outcome, ("The output is too long for output_file: its middle was not kept, so %s is not written")
-			:format(path), "Let the step write the file by itself, such as command >FILE")
+		return refuse_output(outcome, ("The output is too long for output_file: its middle was dropped, so %s is not written")
+			:format(path), "Let the step write the file itself, as in command >FILE")
 	end
 	local ok, why = require("runner.fs").write(path, outcome.output or "")
 	if not ok then
 		refuse_output(outcome, ("Can't write the output to %s: %s"):format(path, why),
-			"Make the directory of output_file, or name another file")
+			"Create the directory of output_file, or name another file")
 	end
 end
 
@@ -124,18 +124,18 @@ local function failure_of(raised)
 		context = e.context, suggestion = e.suggestion }
 end
 
--- What its program writes to stderr is told line by line.
-local function line_teller(run, key)
-	local goes_on = false
+-- Reports what its program writes to stderr, line by line.
+local function stderr_reporter(run, key)
+	local continued = false
 	return function(line, stream)
 		if stream == "stderr" then
-			events.stderr(run, key, goes_on and run.hide.after(line) or line)
-			goes_on = #line >= PIECE
+			events.stderr(run, key, continued and run.hide.after(line) or line)
+			continued = #line >= PIECE
 		end
 	end
 end
 
--- Of a long stream head and tail are kept, with a word about the middle between them.
+-- A long stream keeps its head and tail, with a note about the middle.
 local function hide_at_gap(run, result, stream)
 	local gap = ("\n[… %d bytes omitted …]\n"):format(result[stream .. "_dropped"])
 	local text = result[stream]
@@ -147,7 +147,7 @@ end
 
 local judge
 
--- Committed, then started; what came out, masked.
+-- Committed, then started; the outcome, masked.
 local function run_once(run, turn)
 	local kind = kinds[turn.step.kind]
 	local made, request = pcall(kind.request, turn.step, turn.scope, run.workflow, run.settings)
@@ -160,7 +160,7 @@ local function run_once(run, turn)
 	turn.described = run.mask(request.described or turn.step.label)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
-	request.on_line = line_teller(run, turn.key)
+	request.on_line = stderr_reporter(run, turn.key)
 	request.lock = run.lock:handle()
 	request.tag = { turn = turn, started = host.wall_ms() }
 	local result = scheduler.process(request)
@@ -184,14 +184,14 @@ end
 
 -- --- and then ----------------------------------------------------------------------------
 
--- ms that waiting may still take: of the step's total and of its retry budget, which
--- bounds waits alone, so no time for an attempt has to be left of it.
+-- ms that waiting may still take, of the step's total and of its retry budget. The
+-- budget limits waits alone, so it needs no time left for an attempt.
 local function left_of(turn)
 	local total, budget = turn.step.total_timeout_ms, turn.step.retry and turn.step.retry.budget_ms
 	return math.min(total and total - spent(turn) or math.huge, budget and budget + SPARE_MS - spent(turn) or math.huge)
 end
 
--- --retries N is one budget for every kind of repetition.
+-- --retries N is one budget for every kind of retry.
 local function within_budget(policy, made)
 	local budget = attempt.budget()
 	if budget then
@@ -199,8 +199,8 @@ local function within_budget(policy, made)
 	end
 end
 
--- A wait that the failure asks for is bounded by max_delay.
-local function own_wait(policy, outcome)
+-- A wait that the failure asks for is capped by max_delay.
+local function requested_wait(policy, outcome)
 	local own = outcome.retry_after_ms
 	return own and policy.max_delay_ms > 0 and math.min(own, policy.max_delay_ms) or own
 end
@@ -214,7 +214,7 @@ local function decide(turn, outcome)
 		return "permanent"
 	end
 	within_budget(policy, made)
-	return host.policy_decide(policy, made, made, own_wait(policy, outcome), left_of(turn))
+	return host.policy_decide(policy, made, made, requested_wait(policy, outcome), left_of(turn))
 end
 
 local function ended(run, turn, outcome, after, more)
@@ -249,8 +249,8 @@ end
 
 -- --- from its state in the store ------------------------------------------------------------
 
--- The rest of a wait that began in an earlier process; a clock that jumped makes
--- it no longer than it was.
+-- The rest of a wait that started in an earlier process; a clock that jumped can't
+-- make it longer.
 local function rest_of_wait(run, turn, row)
 	local left = math.min((row.wake_ms or 0) - host.wall_ms(), row.wait_ms or 0)
 	if left > 0 then
@@ -261,26 +261,26 @@ local function rest_of_wait(run, turn, row)
 	end
 end
 
--- Its runner died, or was stopped, while an attempt was under way.
+-- Its runner died, or was stopped, during an attempt.
 local function settle(run, turn, row)
 	local interrupted = row.state == "interrupted"
 	if doubt.settle(run, turn.step, turn.key, turn.scope, interrupted) == "repeat" then
 		return nil
 	end
-	events.skipped(run, turn.key, "it has done its work")
+	events.skipped(run, turn.key, "already done")
 	run.db:set_step(run.id, ident(turn), "completed", { output = "" })
 	return { ok = true, output = "", duration_ms = 0 }
 end
 
 local UNFINISHED = { running = settle, interrupted = settle, waiting = rest_of_wait }
 
----A simple step, to its end. Raises only what is not the step's doing.
+---Run a simple step to its end. Raises only errors that aren't the step's.
 ---@param run table
 ---@param step table
 ---@param key string
 ---@param scope table
 ---@param row table? what the store knows of it
----@return table outcome, runner.workflow.Turn turn, string? verdict why it was not tried again
+---@return table outcome, runner.workflow.Turn turn, string? verdict why it was not retried
 function M.run(run, step, key, scope, row)
 	local turn = turn_of(run, step, key, scope, row)
 	turn.began = host.now()
@@ -305,7 +305,7 @@ function M.run(run, step, key, scope, row)
 	end
 end
 
----Its runner is being ended, but this program had come to its end by itself.
+---The run is being ended, but this program had ended by itself.
 ---@param run table
 ---@param request table with its tag
 ---@param result runner.Result

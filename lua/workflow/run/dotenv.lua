@@ -1,5 +1,5 @@
 -- dotenv: files of NAME=value lines (`env_files`). Pure: no variable and no
--- command is put in, so a file means the same everywhere. Runs in the worker.
+-- command is expanded, so a file means the same everywhere. Runs in the worker.
 
 local errors = require "runner.core.errors"
 
@@ -17,7 +17,7 @@ local function fail(state, at, message, suggestion)
 		{ suggestion = suggestion })
 end
 
--- A quoted value may span lines. Gives it and where the text goes on.
+-- A quoted value may span lines. Returns it and where the text continues.
 local function double_quoted(state, at)
 	local i = at + 1
 	while i <= #state.text do
@@ -28,13 +28,13 @@ local function double_quoted(state, at)
 		end
 		i = i + (c == "\\" and 2 or 1)
 	end
-	return fail(state, at, "the value has no closing double quote", 'Write NAME="value"')
+	return fail(state, at, "missing closing double quote", 'Write NAME="value"')
 end
 
 local function single_quoted(state, at)
 	local stop = state.text:find("'", at + 1, true)
 	if not stop then
-		return fail(state, at, "the value has no closing single quote", "Write NAME='value'")
+		return fail(state, at, "missing closing single quote", "Write NAME='value'")
 	end
 	return state.text:sub(at + 1, stop - 1), stop + 1
 end
@@ -57,7 +57,7 @@ local function read_value(state, at)
 	local value, rest = quoted(state, at)
 	local tail, after = state.text:match("^([^\n]*)\n?()", rest)
 	if tail:find "%S" and not tail:find "^%s+#" then
-		fail(state, rest, "there is more behind the closing quote", "Put the whole value into one pair of quotes")
+		fail(state, rest, "unexpected text after the closing quote", "Put the whole value in one pair of quotes")
 	end
 	return value, after
 end
@@ -72,7 +72,7 @@ local function read_line(state, at, out)
 		name, value_at = state.text:match("^[ \t]*([%a_][%w_]*)[ \t]*=[ \t]*()", at)
 	end
 	if not name then -- its text may be a secret, so it isn't repeated
-		fail(state, at, "this line is no NAME=value", "Begin comments with #; a name is letters, digits and _")
+		fail(state, at, "this line is not NAME=value", "Start comments with #; names are letters, digits and _")
 	end
 	out[name], rest = read_value(state, value_at)
 	return rest
@@ -88,7 +88,7 @@ function M.parse(text, name)
 	local state = { text = text:gsub("^\u{FEFF}", ""):gsub("\r\n", "\n"), name = name }
 	local nul = state.text:find("\0", 1, true)
 	if nul then
-		fail(state, nul, "there is a NUL byte", "Save the file as plain text")
+		fail(state, nul, "unexpected NUL byte", "Save the file as plain text")
 	end
 	local out, at = {}, 1
 	while at <= #state.text do

@@ -1,5 +1,5 @@
--- drive: what `workflow run` and `workflow resume` have in common: the open store,
--- the run, its end, and the envelope's side of it.
+-- drive: what `workflow run` and `workflow resume` share: they open the store, execute
+-- the run, and fill in the envelope.
 
 local engine = require "runner.workflow.run.engine"
 local errors = require "runner.core.errors"
@@ -11,8 +11,8 @@ local report_text = require "runner.workflow.report.report_text"
 
 local M = {}
 
--- The failed step's retries are in the error, the whole run in its data. What is to
--- be done again is resume: the identical call would begin another run.
+-- The failed step's retries go into the error, the whole run into its data. The way to
+-- retry is resume: the identical call would start another run.
 local function explain(run, raised)
 	local e = errors.normalise(raised)
 	local data, retry = report.of_failure(run)

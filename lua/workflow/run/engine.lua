@@ -1,6 +1,6 @@
--- engine: which step now? Sequences, conditions, loops, steps side by side, and
--- what follows a step. A run that is resumed takes the same way again: what the
--- store calls completed is passed over, the first thing that is not goes on.
+-- engine: the order of steps: sequences, conditions, loops, parallel steps, and what
+-- follows a step. A resumed run walks the same path again: it passes over what the
+-- store calls completed, and continues with the first step that isn't.
 
 local attempts = require "runner.workflow.run.attempts"
 local errors = require "runner.core.errors"
@@ -15,14 +15,14 @@ local M = {}
 local NOUNS = { claude = "Claude", shell = "shell", runner = "runner" }
 local SHOWN = 50 -- characters of a step's text in error.context.step (seed 004)
 
----@class runner.workflow.Place where in the tree of steps we are
+---@class runner.workflow.Place where we are in the tree of steps
 ---@field prefix string of the keys below: "3[2]." within an item of a foreach
 ---@field suffix string "@2" within the hooks of a second round
 ---@field scope table
 
 local perform
 
----@return table? last what the last step gave
+---@return table? last result of the last step
 local function sequence(run, steps, place)
 	local last
 	for _, step in ipairs(steps) do
@@ -46,7 +46,7 @@ local function remember(step, scope, given)
 	return given
 end
 
--- Tables of an item's own, behind which the outer ones are still seen.
+-- Tables of an item's own, which inherit from the outer ones.
 local function inner_scope(scope, fields, own_steps)
 	local inner = setmetatable(fields, { __index = scope })
 	inner.vars = rawget(fields, "vars") or setmetatable({}, { __index = scope.vars })
@@ -62,8 +62,8 @@ local function described(turn)
 	return ("Executing %s command: %s"):format(NOUNS[turn.step.kind], cut and text:sub(1, cut - 1) or text)
 end
 
--- The error of a step that has failed for good. A resumed run tries it again, the
--- identical call would not: it would start from the beginning.
+-- The error of a step that has failed for good. A resumed run retries it; the identical
+-- call would start from the beginning.
 local function failure(run, turn, outcome, verdict)
 	local context = { run = run.id, step = described(turn), step_key = turn.key, attempts = turn.attempt, log = turn.log,
 		resume = "runner workflow resume " .. run.id }
@@ -77,7 +77,7 @@ local function failure(run, turn, outcome, verdict)
 	})
 	run.failures[turn.key] = { key = turn.key, transient = outcome.transient or false }
 	if verdict == "budget" then
-		attempt.warn("RETRY_BUDGET", ("Step %s: the wait does not fit into the time that is left"):format(turn.key))
+		attempt.warn("RETRY_BUDGET", ("Step %s: no retry, since the wait would overrun the time left"):format(turn.key))
 	end
 	return e
 end
@@ -108,7 +108,7 @@ local function item_tasks(run, step, key, place, items)
 	return tasks
 end
 
--- Ids and captured variables are everybody's, the last step of a kind is its own.
+-- Ids and captured variables are shared; the last step of a kind is its own.
 local function side_scope(scope)
 	return inner_scope(scope, { vars = scope.vars }, false)
 end
@@ -124,7 +124,7 @@ local function side_tasks(run, step, _, place)
 	return tasks
 end
 
--- What many steps gave together, and the first failure that counts.
+-- The results of many steps together, and the first failure that counts.
 local function gathered(step, results)
 	local outputs, problem = {}, nil
 	local data = require("runner.json").array {}
@@ -147,13 +147,13 @@ local function ident(step, key)
 	return { key = key, id = step.id, kind = step.kind, label = step.label }
 end
 
--- Which time its steps are tried: one more after each failure.
+-- The round of its steps: one more after each failure.
 local function round_of(row)
 	return row and row.round + (row.state == "failed" and 1 or 0) or 1
 end
 
--- What its steps raised, or what kept it from beginning. The items stay: a resumed
--- run loops over the same ones.
+-- What its steps raised, or what kept it from starting. The items stay: a resumed run
+-- loops over the same ones.
 local function compound_failed(run, step, key, row, raised, items)
 	local e = run.mask(errors.normalise(raised))
 	e.context = e.context or {}
@@ -170,7 +170,7 @@ local function compound(run, step, key, place, row)
 	local ok, items = pcall(kind.items, step, place, row)
 	if not ok then
 		local _, e = compound_failed(run, step, key, row, items)
-		events.warn(run, ("Step %s can't begin: %s"):format(key, e.message), key)
+		events.warn(run, ("Step %s can't start: %s"):format(key, e.message), key)
 		return nil, e
 	end
 	run.db:set_step(run.id, ident(step, key), "running", { data = items, round = round_of(row) })
@@ -191,7 +191,7 @@ local function hooks_place(place, round)
 	return { prefix = place.prefix, suffix = round > 1 and place.suffix .. "@" .. round or place.suffix, scope = place.scope }
 end
 
--- What the steps of on_failure, and those that follow, can know of it.
+-- What the steps of on_failure, and later ones, can see of it.
 local function remember_failure(step, scope, e, output)
 	return remember(step, scope, { ok = false, output = output or "", status = e.context and e.context.status,
 		error = { code = e.code, message = e.message } })
@@ -211,12 +211,12 @@ local function after_failure(run, step, key, place, e, output, round)
 	if hook.go ~= "continue" or not ok then
 		error(e, 0)
 	end
-	events.warn(run, ("Step %s failed; the run goes on (on_failure: continue)"):format(key), key)
+	events.warn(run, ("Step %s failed; the run continues (on_failure: continue)"):format(key), key)
 	return given
 end
 
--- A condition that can't be judged ends the run: whether its step is to be run,
--- nobody knows.
+-- A condition that can't be evaluated ends the run: nobody knows whether its step is
+-- to be run.
 local function wanted(run, step, key, scope)
 	if not step.when then
 		return true
@@ -232,7 +232,7 @@ local function wanted(run, step, key, scope)
 	return answer
 end
 
--- A condition was judged when the step began; a resumed run does not ask again.
+-- A condition was evaluated when the step started; a resumed run keeps the answer.
 local function skips(run, step, key, place, row)
 	if row then
 		return row.state == "skipped"
@@ -244,23 +244,23 @@ local function skips(run, step, key, place, row)
 	return true
 end
 
--- It failed before, and its workflow goes on: it is not tried again.
+-- It failed before and its workflow continued: it is not retried.
 local function was_continued(step, row)
 	return row and row.state == "failed" and step.on_failure and step.on_failure.go == "continue"
 end
 
--- A file that changed may have another step in this place by now.
+-- A file that changed may have a different step here by now.
 local function restored(run, step, key, row)
 	if row.kind ~= step.kind or row.label ~= step.label then
-		attempt.warn("STEP_CHANGED", ("Step %s has completed and is not run again, but in the file it is another one now"):format(key),
+		attempt.warn("STEP_CHANGED", ("Step %s has completed and is not run again, but the file now has a different step there"):format(key),
 			{ step = key, was = row.label, is = step.label })
 	end
 	return { output = row.output, data = row.data, status = row.status, ok = true }
 end
 
--- The user's word, whatever became of it before.
+-- The user's decision, whatever became of it before.
 local function marked_done(run, step, key)
-	events.skipped(run, key, "it has done its work")
+	events.skipped(run, key, "marked done")
 	run.db:set_step(run.id, ident(step, key), "completed", { output = "" })
 	return { output = "", ok = true }
 end
@@ -270,7 +270,7 @@ local function old_failure(row)
 	return errors.new(row.code, row.message, { context = { status = row.status } })
 end
 
--- What steps side by side left behind when they were run, by an earlier process.
+-- Restores what parallel steps left behind when an earlier process ran them.
 local function recall(run, steps, place)
 	for _, step in ipairs(steps) do
 		local key = place.prefix .. step.key .. place.suffix
@@ -322,7 +322,7 @@ end
 
 -- --- the whole ----------------------------------------------------------------------------------------
 
--- Ended from outside: what had completed by itself is completed, the rest is
+-- Ended from outside: steps that had completed by themselves are completed, the rest is
 -- interrupted, and the run can be resumed. An end that was committed just before stays.
 local function cut_off(run)
 	for _, left in ipairs(scheduler.abandoned()) do
@@ -341,7 +341,7 @@ local function fail(run, raised)
 	local failed = run.failures[e.context and e.context.step_key]
 	run.failed = failed
 	local state = e.code == "STEP_IN_DOUBT" and "interrupted" or "failed"
-	-- where even this can't be written, the run is found without an owner: interrupted
+	-- if even this can't be written, the run is found without an owner: interrupted
 	pcall(run.db.set_run, run.db, run.id, { state = state, code = e.code, message = e.message:sub(1, 8000),
 		retryable = failed and failed.transient or false, failed_step = failed and failed.key or nil })
 	events.ended(run, state)

@@ -1,6 +1,6 @@
 -- hooks: the short shell commands that belong to a step: `verify` and `on_retry`.
--- They have no retries and a time limit of their own, and are no steps: the store
--- does not know them.
+-- They have no retries, have a time limit of their own, and are not steps: the store
+-- doesn't know them.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -33,7 +33,7 @@ function M.run(run, hook, key, scope, name, event)
 	return scheduler.process(request)
 end
 
----Tell a step's on_retry hook; that it fails is a warning, no more.
+---Run a step's on_retry hook; its failure is only a warning.
 ---@param run table
 ---@param turn table
 ---@param event { attempt: integer, max_attempts: integer, code: string, message: string, next_delay_ms: integer, elapsed_ms: integer }

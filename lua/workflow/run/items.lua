@@ -22,8 +22,7 @@ local function expanded(items, scope)
 	return out
 end
 
----What to loop over. Raises PRECONDITION
----where it is no list.
+---What to loop over. Raises PRECONDITION where it isn't a list.
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
 ---@return any[]

@@ -1,6 +1,6 @@
--- secrets: the values that nobody may see, where they come from, and masking
--- them in whatever leaves the run: logs, the database, the envelope. Runs in
--- the worker. Values stay in memory and in the environment of steps.
+-- secrets: values that must not be seen: where they come from, and masking them in
+-- whatever leaves the run: logs, the database, the envelope. Runs in the worker.
+-- Values stay in memory and in the environment of steps.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -9,7 +9,7 @@ local json = require "runner.json"
 local M = {}
 
 local MASK = "***"
-local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on their own: "}" is no secret
+local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on their own: "}" isn't a secret
 local MAX_FILE = 1 << 20
 
 ---@class runner.workflow.Secret
@@ -33,11 +33,11 @@ local function from_file(secret, base_dir)
 	local path = secret.file:sub(1, 1) == "/" and secret.file or base_dir .. "/" .. secret.file
 	local text, message = fs.read(path, MAX_FILE)
 	if not text then
-		errors.raise("PRECONDITION", ("The secret '%s' can't be read: %s"):format(secret.name, message),
-			{ suggestion = ("Create %s, readable by you alone"):format(path) })
+		errors.raise("PRECONDITION", ("Can't read the secret '%s': %s"):format(secret.name, message),
+			{ suggestion = ("Create %s, readable only by you"):format(path) })
 	elseif text:find("\0", 1, true) then
-		errors.raise("PRECONDITION", ("The secret '%s' in %s holds a NUL byte"):format(secret.name, path),
-			{ suggestion = "Store it as text, such as base64" })
+		errors.raise("PRECONDITION", ("The secret '%s' in %s contains a NUL byte"):format(secret.name, path),
+			{ suggestion = "Store it as text, for example in base64" })
 	end
 	return (text:gsub("\r?\n$", ""))
 end
@@ -69,7 +69,7 @@ local function base64(bytes)
 	return table.concat(out)
 end
 
--- What of its base64 is the same whatever stands before and behind it.
+-- The part of its base64 that is the same whatever surrounds it.
 local function base64_forms(value, add)
 	for before = 0, 2 do
 		local digits = base64(("\0"):rep(before) .. value):sub(before == 0 and 1 or before + 2)
@@ -146,7 +146,7 @@ end
 
 local mask_any
 
--- A copy; a table that holds itself comes out holding its copy.
+-- A deep copy, which keeps cycles.
 local function mask_table(t, forms, seen)
 	if seen[t] then
 		return seen[t]
@@ -197,8 +197,8 @@ local function sorted_forms(values)
 end
 
 ---@class runner.workflow.Hide texts that were cut out of a longer one: a secret may lie across the cut
----@field before fun(text: string): string what stood before the cut, without a secret's beginning
----@field after fun(text: string): string what stood behind it, without a secret's end
+---@field before fun(text: string): string the text before the cut, without the start of a secret
+---@field after fun(text: string): string the text after it, without the end of a secret
 
 ---@param values string[]
 ---@return fun(v: any): any mask, runner.workflow.Hide hide

@@ -1,5 +1,5 @@
 -- start: from a file, or from the store, to a run that the engine can execute:
--- checked, owned, with its variables, environment and secrets. It runs no step.
+-- checked, locked, with its variables, environment and secrets. It runs no step.
 
 local check = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
@@ -40,8 +40,7 @@ function M.rows(path, problems)
 		local at = p.line and ("%s:%d:%d: "):format(path, p.line, p.column or 1) or path .. ": "
 		rows[i] = { field = "file", code = p.code or "WORKFLOW_INVALID", message = at .. p.message,
 			suggestion = p.suggestion, value = path, line = p.line, column = p.column,
-			fix_required = p.line and "Correct the workflow file; runner workflow check tells all that is wrong with it"
-				or "Name a workflow file that can be read" }
+			fix_required = p.line and "Fix the workflow file" or "Give the path of a readable workflow file" }
 	end
 	return rows
 end
@@ -73,7 +72,7 @@ local function contains(list, value)
 	return false
 end
 
--- A name that the file does not declare is a slip, unless it declares none at all.
+-- A name that the file doesn't declare is a mistake.
 local function unknown(workflow, name, text)
 	local known = known_names(workflow)
 	if contains(known, name) then
@@ -96,7 +95,7 @@ function M.variables(workflow, given)
 	end
 	for _, text in ipairs(given or {}) do
 		local name, value = split(text)
-		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is no variable"):format(text),
+		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is not name=value"):format(text),
 			"Write --var name=value") or unknown(workflow, name, text)
 		if name then
 			vars[name] = value
@@ -105,13 +104,13 @@ function M.variables(workflow, given)
 	for _, name in ipairs(workflow.required) do
 		if vars[name] == nil then
 			problems[#problems + 1] = problem("MISSING_VARIABLE", name, ("The variable '%s' has no value"):format(name),
-				("Give it one: --var %s=VALUE"):format(name))
+				("Set it: --var %s=VALUE"):format(name))
 		end
 	end
 	return vars, problems
 end
 
----What is wrong with the arguments `file` and `var`, for a command's validate.
+---Problems with the arguments `file` and `var`, for a command's validate.
 ---@param args table
 ---@param lenient boolean
 ---@return table[]?
@@ -142,7 +141,7 @@ local function environment(workflow, scope, known, cwd)
 		local text, why = fs.read(path)
 		if not text then
 			errors.raise("PRECONDITION", ("Can't read the environment file %s: %s"):format(path, why),
-				{ side_effects = "none", suggestion = "Create it, or correct env_files: its paths begin where the run begins" })
+				{ side_effects = "none", suggestion = "Create it, or fix env_files: its paths are relative to the run's working directory" })
 		end
 		for name, value in pairs(require("runner.workflow.run.dotenv").parse(text, path)) do
 			env[name] = value
@@ -161,7 +160,7 @@ local function executable()
 	return fs.readlink("/proc/self/exe") or "runner"
 end
 
----Hides the secrets that stand in the file itself; the others are not looked at.
+---Masks the secrets written in the file itself; others are not read.
 ---@param workflow table
 ---@return fun(v: any): any
 function M.mask_of(workflow)
@@ -172,7 +171,7 @@ function M.mask_of(workflow)
 	return (secrets.masker(values))
 end
 
--- The part that is the same for a new run and for one that goes on.
+-- The part that new and resumed runs share.
 local function assemble(id, workflow, vars, cwd, seed)
 	local known = secrets.load(workflow.secrets, directory(workflow.path))
 	steps.relabel(workflow.steps, known.mask)
@@ -194,20 +193,20 @@ end
 
 -- --- a new run -----------------------------------------------------------------------------------
 
----The seed of a run: asked for, RUNNER_SEED, else random.
+---The seed of a run: --seed, RUNNER_SEED, else random.
 ---@param args table
 ---@return integer
 function M.seed(args)
 	return args.seed or attempt.environment_seed() or host.random() & math.maxinteger
 end
 
--- What the store keeps of the file's text: nothing where a secret stands in it.
-local function kept_text(run)
+-- What the store keeps of the file's text: nothing if it contains a secret.
+local function stored_text(run)
 	local text = run.workflow.text
 	return run.mask(text) == text and text or ""
 end
 
----A new run of args.file, in the store and owned.
+---A new run of args.file, stored and locked.
 ---@param db table the open store
 ---@param args table file, var, seed
 ---@return table run
@@ -220,13 +219,13 @@ function M.create(db, args)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = run.mask(workflow.name), file = absolute(workflow.path, cwd), digest = workflow.digest,
-		source = kept_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
+		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
 		seed = run.seed, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 	}
 	return run
 end
 
--- --- a run that goes on ----------------------------------------------------------------------------
+-- --- a resumed run ----------------------------------------------------------------------------
 
 local function check_state(row, force)
 	if row.state == "completed" then
@@ -243,22 +242,22 @@ local function invalid(row, problems)
 	errors.raise("PRECONDITION", rows[1].message, { errors = rows, fix_required = rows[1].fix_required, side_effects = "none" })
 end
 
--- The file as it was, if it still is; with `force` as it is now, and where it is
--- gone, as it was.
+-- The file, if it hasn't changed; with `force` as it is now, or as it was if it is
+-- gone.
 local function workflow_of(row, force)
 	local text = fs.read(row.file)
 	local hint = { side_effects = "none", context = { run = row.id, file = row.file },
 		suggestion = ("runner workflow resume %s --force"):format(row.id) }
 	if not text and not force then
-		hint.fix_required = "Bring the file back, or resume with --force: then the text that the run began with is used"
+		hint.fix_required = "Restore the file, or resume with --force to use the text that the run started with"
 		errors.raise("NOT_FOUND", ("The workflow file %s is gone"):format(row.file), hint)
 	elseif not text and row.source == "" then
-		hint.fix_required, hint.suggestion = "Bring the file back", nil
-		errors.raise("NOT_FOUND", ("The workflow file %s is gone, and its text was not kept: it holds a secret")
+		hint.fix_required, hint.suggestion = "Restore the file", nil
+		errors.raise("NOT_FOUND", ("The workflow file %s is gone, and its text was not stored because it contains a secret")
 			:format(row.file), hint)
 	elseif text and host.digest(text) ~= row.digest and not force then
-		hint.fix_required = "Undo the change, or resume with --force: then the file as it is now is used"
-		errors.raise("CONFLICT", ("The workflow file %s has changed since the run began"):format(row.file), hint)
+		hint.fix_required = "Undo the change, or resume with --force to use the file as it is now"
+		errors.raise("CONFLICT", ("The workflow file %s has changed since the run started"):format(row.file), hint)
 	end
 	local workflow, problems = file.parse(text or row.source, row.file, { lenient = true })
 	return workflow or invalid(row, problems)
@@ -294,44 +293,44 @@ local function check_marks(run, keys)
 	end
 end
 
--- A variable that held a secret is in the store without it: no step may get "***".
+-- A variable that contained a secret is stored masked: no step may get "***".
 local function check_variables(row, workflow)
 	for name, value in pairs(row.variables) do
 		if workflow.secrets[1] and type(value) == "string" and value:find("***", 1, true) then
-			errors.raise("PRECONDITION", ("The variable '%s' of run %s held a secret, which is not kept"):format(name, row.id), {
-				side_effects = "none", suggestion = ("Begin again: runner workflow run %s --var %s=VALUE"):format(row.file, name),
+			errors.raise("PRECONDITION", ("The variable '%s' of run %s contained a secret, which is not stored"):format(name, row.id), {
+				side_effects = "none", suggestion = ("Start over: runner workflow run %s --var %s=VALUE"):format(row.file, name),
 			})
 		end
 	end
 end
 
--- Its working directory is the place its relative paths start from.
+-- Its relative paths start from its working directory.
 local function check_cwd(row)
 	if host.probe(row.cwd) ~= "directory" then
-		errors.raise("PRECONDITION", ("The directory %s, in which run %s began, is gone"):format(row.cwd, row.id),
-			{ side_effects = "none", fix_required = "Create it again" })
+		errors.raise("PRECONDITION", ("The working directory %s of run %s is gone"):format(row.cwd, row.id),
+			{ side_effects = "none", fix_required = "Recreate the directory" })
 	end
 end
 
----A run of the store, owned and to be gone on with.
+---A stored run, locked and ready to continue.
 ---@param db table the open store
 ---@param args table id, force, retry_in_doubt, mark_done
 ---@return table run
 function M.reopen(db, args)
 	local row = db:find(args.id)
 	local lock = db:own(row.id)
-	row = db:find(row.id) -- its owner may just have ended it
+	row = db:find(row.id) -- its owner may have just ended it
 	check_state(row, args.force)
 	check_cwd(row)
 	local workflow = workflow_of(row, args.force)
 	check_variables(row, workflow)
 	local run = assemble(row.id, workflow, row.variables, row.cwd, math.tointeger(tonumber(row.seed)))
 	run.db, run.lock, run.rows = db, lock, by_key(db:steps(row.id))
-	db:integrity() -- what is gone on with has to be whole
+	db:integrity() -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
 	check_marks(run, args.mark_done)
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
-		digest = run.workflow.digest, source = kept_text(run) })
+		digest = run.workflow.digest, source = stored_text(run) })
 	return run
 end
 

@@ -7,8 +7,8 @@ local steps_of = require "runner.workflow.file.steps"
 
 local M = {}
 
----The policy of one step in one run: a seed of its own, so that steps which wait
----side by side do not wait in step.
+---The policy of one step in one run: with a seed of its own, so that parallel steps
+---don't retry in lockstep.
 ---@param step table
 ---@param key string
 ---@param seed integer of the run
@@ -48,7 +48,7 @@ local function retry_of(step, key, seed)
 	}
 end
 
--- The longest it can take: nil where an attempt has no limit.
+-- The longest it can take; nil if an attempt has no limit.
 local function worst_case(step, retry)
 	local attempts = retry ~= json.null and retry.attempts or 1
 	local waits = retry ~= json.null and retry.total_wait_ms or 0
@@ -107,19 +107,19 @@ local function waits(retry)
 	for i, ms in ipairs(retry.delays_ms) do
 		texts[i] = ("%.1fs"):format(ms / 1000)
 	end
-	local budget = retry.retry_budget_ms and "; none ends later than " .. seconds(retry.retry_budget_ms) or ""
-	return ("%d %s after %s (%.1fs in all%s)"):format(retry.max_attempts, retry.max_attempts == 1 and "retry" or "retries",
+	local budget = retry.retry_budget_ms and "; all within " .. seconds(retry.retry_budget_ms) or ""
+	return ("%d %s after %s (%.1fs in total%s)"):format(retry.max_attempts, retry.max_attempts == 1 and "retry" or "retries",
 		table.concat(texts, ", "), retry.total_wait_ms / 1000, budget)
 end
 
 local function limits(row)
-	local total = row.total_timeout_ms and ("in all %s, "):format(seconds(row.total_timeout_ms)) or ""
+	local total = row.total_timeout_ms and ("total %s, "):format(seconds(row.total_timeout_ms)) or ""
 	return ("timeout %s, %s%s"):format(seconds(row.timeout_ms), total, waits(row.retry))
 end
 
--- What stands below a step: of those that hold steps only a condition or a bound.
+-- The details below a step; for steps that hold steps only the condition and the limit.
 local function details(row)
-	return row.when and "when " .. row.when, not row.steps and limits(row) or row.limit and ("%d at once"):format(row.limit)
+	return row.when and "when " .. row.when, not row.steps and limits(row) or row.limit and ("%d at a time"):format(row.limit)
 end
 
 local function add_lines(out, rows, indent)

@@ -34,7 +34,7 @@ describe("the story of a run", function()
 
 	it("tells every failure of a step that was repeated, and the waits", function()
 		local text = run_with({}, step { attempts = 2, output = "ok", retry = { error_history = { FAILED } } })
-		assert.truthy(text:find("\n    attempt 1: UNAVAILABLE: HTTP 500, then a wait of 0.2s\n", 1, true), text)
+		assert.truthy(text:find("\n    attempt 1: UNAVAILABLE: HTTP 500, then waited 0.2s\n", 1, true), text)
 	end)
 
 	it("tells what a waiting step waits for, and after which failure", function()
