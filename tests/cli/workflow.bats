@@ -101,7 +101,7 @@ three_steps() {
 	done
 	for name in show logs cancel resume; do
 		call workflow $name --help
-		[[ $stderr == *'5  NOT_FOUND '*'No run has this id'*'6  CONFLICT '* ]]
+		[[ $stderr == *'5  NOT_FOUND '*'No run with this ID'*'6  CONFLICT '* ]]
 	done
 	call workflow run --help
 	[[ $stderr == *'12  UNAVAILABLE '*'A step failed: a service'*'81  STEP_IN_DOUBT'* && $stderr != *'try again after'* ]]
@@ -160,7 +160,7 @@ three_steps() {
 			call workflow $verb $file
 			envelope 2
 			expect "'$file' in e.error.message and e.error.fix_required"
-			[ $file != nothing.yaml ] || expect 'e.error.fix_required == "Name a workflow file that can be read"'
+			[ $file != nothing.yaml ] || expect 'e.error.fix_required == "Give the path of a readable workflow file"'
 		done
 		call workflow $verb
 		envelope 2
@@ -241,9 +241,9 @@ three_steps() {
 		bounds (bounds.yaml), seed 1
 		1  claude: /a
 		    when n == 1
-		    timeout 10m, in all 1h, 1 retry after 1.0s (1.0s in all; none ends later than 30s)
+		    timeout 10m, total 1h, 1 retry after 1.0s (1.0s in total; all within 30s)
 		2  foreach: foreach over 2 items
-		    3 at once
+		    3 at a time
 		  2[*].1  shell: make
 		      timeout none, no retries
 	TEXT

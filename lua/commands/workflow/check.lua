@@ -15,9 +15,9 @@ return {
 	description = "Check a workflow file",
 	danger_level = "safe",
 	args = {
-		{ "file", "path", positional = true, required = true, description = "The workflow, in YAML" },
+		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
 	},
-	examples = { { description = "Every problem, with line and column", command = "runner workflow check review.yaml" } },
+	examples = { { description = "List every problem, with line and column", command = "runner workflow check review.yaml" } },
 	validate = function(args)
 		local workflow, problems = start.load(args.file, false)
 		return not workflow and start.rows(args.file, problems) or nil

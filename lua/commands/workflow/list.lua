@@ -4,7 +4,7 @@ local json = require "runner.json"
 local report = require "runner.workflow.report.report"
 local store = require "runner.workflow.store.store"
 
--- What is stored of a run that its runner could not end any more is "running".
+-- A run whose runner died is still stored as "running".
 local STORED = { interrupted = { "interrupted", "running" } }
 
 local function newest_first(rows, most)
@@ -27,16 +27,16 @@ local function find(db, args)
 end
 
 return {
-	description = "List runs of workflows",
+	description = "List workflow runs",
 	danger_level = "safe",
 	args = {
 		{ "state", "enum", values = { "running", "completed", "failed", "interrupted", "cancelled" },
 			description = "Only runs in this state" },
-		{ "workflow", "string", description = "Only runs of the workflow of this name" },
-		{ "limit", "integer", min = 1, max = 10000, default = 50, description = "How many" },
+		{ "workflow", "string", description = "Only runs of this workflow" },
+		{ "limit", "integer", min = 1, max = 10000, default = 50, description = "At most this many" },
 	},
 	columns = { "id", "workflow", "state", "created", "duration_ms", "failed_step", "code" },
-	examples = { { description = "What can be resumed", command = "runner workflow list --state failed" } },
+	examples = { { description = "Runs that can be resumed", command = "runner workflow list --state failed" } },
 	run = function(args)
 		local db <close> = store.open { readonly = true }
 		local rows = json.array {}

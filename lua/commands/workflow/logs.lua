@@ -1,11 +1,14 @@
--- runner workflow logs ID [STEP]: what the programs of a run printed, attempt by attempt.
+-- runner workflow logs ID [STEP]: the output of a run's steps, attempt by attempt.
 
 local exit_codes = require "runner.workflow.report.exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
 local logs = require "runner.workflow.report.logs"
 local attempt = require "runner.core.attempt"
+local run_id = require "runner.workflow.report.run_id"
+local sorted = require "runner.core.sorted"
 local store = require "runner.workflow.store.store"
+local suggest = require "runner.core.suggest"
 
 local function text_of(rows)
 	local out = {}
@@ -31,17 +34,29 @@ local function row_of(row)
 	}
 end
 
+-- The step exists and the attempt doesn't, or the step is misspelt.
+local function raise_nothing(ctx, db, id, args)
+	local keys = {}
+	for _, row in ipairs(db:attempts(id)) do
+		keys[row.key] = true
+	end
+	local near = not keys[args.step] and suggest.nearest(args.step, sorted.keys(keys), 1)[1]
+	ctx:fail("NOT_FOUND", keys[args.step] and ("Run %s has no attempt %d of step '%s'"):format(id, args.attempt, args.step)
+		or ("Run %s has no attempts of a step '%s'"):format(id, args.step),
+		{ suggestion = near and ("Did you mean '%s'?"):format(near) or "runner workflow show " .. id })
+end
+
 return {
-	description = "Show what the steps of a run printed",
+	description = "Show the output of the steps of a run",
 	danger_level = "safe",
 	args = {
-		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
+		run_id.argument,
 		{ "step", "string", positional = true, description = "Only this step" },
-		{ "attempt", "integer", min = 1, description = "Only this attempt of it" },
+		{ "attempt", "integer", min = 1, description = "Only this attempt of the step" },
 	},
 	columns = { "step", "attempt", "code", "log" },
 	exit_codes = exit_codes.of_id,
-	examples = { { description = "One step", command = "runner workflow logs run_01J build" } },
+	examples = { { description = "Output of one step", command = "runner workflow logs run_01J build" } },
 	run = function(args, ctx)
 		local db <close> = store.open { readonly = true }
 		local run = db:find(args.id)
@@ -52,8 +67,7 @@ return {
 			end
 		end
 		if args.step and not rows[1] then
-			ctx:fail("NOT_FOUND", ("Run %s has no attempt %sof a step '%s'"):format(run.id,
-				args.attempt and args.attempt .. " " or "", args.step), { suggestion = "runner workflow show " .. run.id })
+			raise_nothing(ctx, db, run.id, args)
 		end
 		attempt.texts.text = host.clean(text_of(rows))
 		return rows

@@ -1,5 +1,5 @@
--- runner workflow plan FILE: the steps, their limits and the exact retry schedules.
--- Nothing is run, and nothing is stored; what run would warn of is told.
+-- runner workflow plan FILE: the steps, their limits and the exact retry delays.
+-- Nothing is run or stored; it gives the warnings that `run` would.
 
 local host = require "runner.host"
 local step_policy = require "runner.workflow.run.step_policy"
@@ -10,12 +10,12 @@ return {
 	description = "Show what a workflow would do",
 	danger_level = "safe",
 	args = {
-		{ "file", "path", positional = true, required = true, description = "The workflow, in YAML" },
-		{ "var", "array", items = "string", description = "A variable of the workflow: name=value" },
-		{ "seed", "integer", min = 0, description = "Of the jitter between attempts; default: random" },
+		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
+		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
+		{ "seed", "integer", min = 0, description = "Seed for the jitter of retries; default: random" },
 	},
 	columns = { "key", "kind", "label", "timeout_ms", "worst_case_ms" },
-	examples = { { description = "The waits of one seed", command = "runner workflow plan review.yaml --seed 7" } },
+	examples = { { description = "The exact waits for one seed", command = "runner workflow plan review.yaml --seed 7" } },
 	validate = function(args)
 		return start.problems(args, true)
 	end,

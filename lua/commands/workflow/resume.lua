@@ -1,23 +1,24 @@
--- runner workflow resume ID: go on with a run where it stopped. Completed steps are
--- not run again; a retry sequence goes on with the attempts already used.
+-- runner workflow resume ID: continue a run where it stopped. Completed steps are not
+-- run again; retries continue with the attempts already used.
 
 local exit_codes = require "runner.workflow.report.exit_codes"
 local drive = require "runner.workflow.run.drive"
+local run_id = require "runner.workflow.report.run_id"
 local start = require "runner.workflow.run.start"
 
 return {
-	description = "Go on with a run where it stopped",
+	description = "Resume a run where it stopped",
 	danger_level = "mutating",
 	timeout = "none",
 	grace = "10s",
 	args = {
-		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
-		{ "force", "boolean", description = "Also where the file has changed or the run was cancelled" },
-		{ "retry_in_doubt", "boolean", description = "Run a step again though it may have done its work" },
-		{ "mark_done", "array", items = "string", description = "A step that has done its work, or need not: it is not run again" },
+		run_id.argument,
+		{ "force", "boolean", description = "Resume even if the file has changed or the run was cancelled" },
+		{ "retry_in_doubt", "boolean", description = "Run a step again even though it may have finished" },
+		{ "mark_done", "array", items = "string", description = "A step to treat as done: it is not run again" },
 	},
 	exit_codes = exit_codes.of_run {
-		NOT_FOUND = { description = "No run has this id, or its file is gone" },
+		NOT_FOUND = { description = "No run with this ID, or its file is gone" },
 		CONFLICT = { description = "The run has completed or was cancelled, or its file has changed" },
 	},
 	examples = {

@@ -1,5 +1,5 @@
--- runner workflow run FILE: a workflow from its beginning to its end. Every
--- transition is in the store before it takes effect (lua/workflow/store/store.lua).
+-- runner workflow run FILE: a workflow from start to end. Every transition is in
+-- the store before it takes effect (lua/workflow/store/store.lua).
 
 local exit_codes = require "runner.workflow.report.exit_codes"
 local drive = require "runner.workflow.run.drive"
@@ -11,13 +11,13 @@ return {
 	timeout = "none",
 	grace = "10s",
 	args = {
-		{ "file", "path", positional = true, required = true, description = "The workflow, in YAML" },
-		{ "var", "array", items = "string", description = "A variable of the workflow: name=value" },
-		{ "seed", "integer", min = 0, description = "Of the jitter between attempts; default: random" },
+		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
+		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
+		{ "seed", "integer", min = 0, description = "Seed for the jitter of retries; default: random" },
 	},
 	exit_codes = exit_codes.of_run(),
 	examples = {
-		{ description = "A workflow with a variable", command = "runner workflow run review.yaml --var release=1.4.0" },
+		{ description = "Run a workflow with a variable", command = "runner workflow run review.yaml --var release=1.4.0" },
 	},
 	validate = function(args)
 		return start.problems(args, true)

@@ -2,6 +2,7 @@
 
 local exit_codes = require "runner.workflow.report.exit_codes"
 local report = require "runner.workflow.report.report"
+local run_id = require "runner.workflow.report.run_id"
 local attempt = require "runner.core.attempt"
 local store = require "runner.workflow.store.store"
 local report_text = require "runner.workflow.report.report_text"
@@ -12,8 +13,8 @@ return {
 	description = "Show a run with its steps and attempts",
 	danger_level = "safe",
 	args = {
-		{ "id", "string", positional = true, required = true, description = "Of the run, or how it begins" },
-		{ "full", "boolean", description = "Outputs of any length, not only their first 4096 bytes" },
+		run_id.argument,
+		{ "full", "boolean", description = "Whole outputs, not only their first 4096 bytes" },
 	},
 	exit_codes = exit_codes.of_id,
 	examples = { { description = "Why it failed", command = "runner workflow show run_01J" } },

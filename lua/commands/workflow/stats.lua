@@ -4,11 +4,11 @@ local host = require "runner.host"
 local store = require "runner.workflow.store.store"
 
 return {
-	description = "Count attempts, retries and waits of all runs",
+	description = "Count attempts, retries and waits across runs",
 	danger_level = "safe",
 	args = {
-		{ "workflow", "string", description = "Only runs of the workflow of this name" },
-		{ "since", "duration", description = "Only runs that began within this time: 7d" },
+		{ "workflow", "string", description = "Only runs of this workflow" },
+		{ "since", "duration", description = "Only runs that started within this time, such as 7d" },
 	},
 	examples = { { description = "The last week", command = "runner workflow stats --since 7d" } },
 	run = function(args)
