@@ -220,8 +220,8 @@ load lib/workflow
 # library EDIT: lua/ of our own, where sed has made a moment last
 library() {
 	cp -R "$ROOT/lua" library
-	sed -i "$1" library/workflow/engine.lua
-	if cmp -s "$ROOT/lua/workflow/run/engine.lua" library/workflow/engine.lua; then return 1; fi
+	sed -i "$1" library/workflow/run/engine.lua
+	if cmp -s "$ROOT/lua/workflow/run/engine.lua" library/workflow/run/engine.lua; then return 1; fi
 	CLEAN_ENV+=(RUNNER_LUA="$PWD/library")
 }
 

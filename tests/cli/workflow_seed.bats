@@ -14,7 +14,7 @@ load lib/workflow
 	YAML
 	turns "$SERVER_ERROR"
 	call workflow plan default.yaml --seed 7
-	expect 'e.data.steps[0].retry.delays_ms[0] in range(3750, 6251) and e.data.steps[0].retry.max_attempts == 5'
+	expect 'e.data.steps[0].retry.delays_ms[0] in range(3750, 6251) and e.data.steps[0].retry.retries == 5 and e.data.steps[0].retry.max_attempts == 6'
 	local first
 	first=$(field 'e.data.steps[0].retry.delays_ms[0]')
 	# the default policy, up to its first real wait
@@ -163,7 +163,7 @@ load lib/workflow
 		waits = [r for r in rows if r["event"] == "retry.wait"]
 		assert [w["delay_ms"] for w in waits] == [60, 50, 40, 30, 20], waits
 		failures = [r for r in rows if r["event"] == "retry.failed"]
-		assert [(f["attempt"], f["max_attempts"], f["code"]) for f in failures] == [(n, 5, "UNAVAILABLE") for n in range(1, 6)]
+		assert [(f["attempt"], f["max_attempts"], f["code"]) for f in failures] == [(n, 6, "UNAVAILABLE") for n in range(1, 6)]
 		assert all(f["level"] == "warn" and f["context"]["log"] and f["context"]["step"] == "1" for f in failures)
 	PYTHON
 }
@@ -200,7 +200,7 @@ load lib/workflow
 	call workflow plan over.yaml
 	envelope 0
 	expect '[s.retry.delays_ms for s in e.data.steps[:4]] == [[2000, 4000, 8000], [5000, 10000, 20000, 40000, 60000], [5000, 10000, 12000, 12000, 12000], [1000, 1000, 2000, 3000, 5000, 8000]]'
-	expect 'e.data.steps[4].retry.jitter_factor == 0.5 and e.data.steps[4].retry.max_attempts == 2 and e.data.steps[5].retry is None'
+	expect 'e.data.steps[4].retry.jitter_factor == 0.5 and e.data.steps[4].retry.retries == 2 and e.data.steps[5].retry is None'
 	expect 'all(2500 <= d <= 7500 for d in e.data.steps[4].retry.delays_ms)'
 	turns "$SERVER_ERROR"
 	quick 'max_attempts: 2'

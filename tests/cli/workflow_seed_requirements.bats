@@ -53,7 +53,7 @@ case_of() {
 	envelope 0
 	expect 'e.data.steps[0].retry.strategy == "constant" and e.data.steps[0].retry.jitter_factor == 0.1'
 	expect 'all(2700 <= d <= 3300 for d in e.data.steps[0].retry.delays_ms) and len(e.data.steps[0].retry.delays_ms) == 2'
-	expect 'e.data.steps[1].retry is None and e.data.steps[2].retry.max_attempts == 2'
+	expect 'e.data.steps[1].retry is None and e.data.steps[2].retry.retries == 2'
 }
 
 @test "FR3: attempts, errors, durations and the log of each attempt are told, stored and in the envelope" {
@@ -256,7 +256,7 @@ seeds_file() {
 		    retry: { strategy: exponential, initial_delay_secs: 2, max_attempts: 3, jitter: 0.1, max_delay_secs: 30 }
 	YAML
 	call workflow plan policy.yaml
-	expect '{k: e.data.steps[0].retry[k] for k in ("strategy", "initial_delay_ms", "max_attempts", "attempts", "jitter_factor", "max_delay_ms")} == {"strategy": "exponential", "initial_delay_ms": 2000, "max_attempts": 3, "attempts": 4, "jitter_factor": 0.1, "max_delay_ms": 30000}'
+	expect '{k: e.data.steps[0].retry[k] for k in ("strategy", "initial_delay_ms", "retries", "max_attempts", "jitter_factor", "max_delay_ms")} == {"strategy": "exponential", "initial_delay_ms": 2000, "retries": 3, "max_attempts": 4, "jitter_factor": 0.1, "max_delay_ms": 30000}'
 	expect 'all(0.9 * d <= got <= 1.1 * d for d, got in zip([2000, 4000, 8000], e.data.steps[0].retry.delays_ms))'
 }
 

@@ -108,7 +108,7 @@ load lib/workflow
 	YAML
 	envelope 1
 	expect 'e.error.context.step_key == "2"'
-	messages step.warning | grep -q 'Step 1 failed; the run goes on'
+	messages step.warning | grep -q 'Step 1 failed; the run continues'
 }
 
 @test "a hook of success that fails is a failure of its own, and resume goes on at the hook" {
@@ -149,7 +149,7 @@ load lib/workflow
 	field '"\n".join("%s %d" % (s.key, s.attempts) for s in e.data.steps)' | diff wanted -
 }
 
-@test "retry of a shell step waits and tries again; on_retry is told of each failure" {
+@test "retry of a shell step waits and tries again; on_retry gets each failure" {
 	ran <<-'YAML'
 		  - shell: echo run >>runs; [ "$(wc -l <runs)" -ge 3 ] || { echo not yet >&2; exit 1; }
 		    retry: { strategy: linear, initial_delay: 20ms, max_attempts: 4, jitter: 0 }
@@ -162,7 +162,7 @@ load lib/workflow
 		assert events == [json.loads(line) for line in open("stdin")]
 		assert all(sorted(e) == ["attempt", "code", "elapsed_ms", "max_attempts", "message", "next_delay_ms"] for e in events), events
 		assert [(e["attempt"], e["max_attempts"], e["code"], e["next_delay_ms"]) for e in events] == \
-			[(1, 4, "SUBPROCESS_FAILED", 20), (2, 4, "SUBPROCESS_FAILED", 40)], events
+			[(1, 5, "SUBPROCESS_FAILED", 20), (2, 5, "SUBPROCESS_FAILED", 40)], events
 	PYTHON
 	messages retry.succeeded | grep -qx 'Shell command succeeded on attempt 3'
 }

@@ -85,7 +85,7 @@ end
 ---@param turn table
 function M.attempt(run, turn)
 	local label = turn.step.label
-	if turn.max_attempts > 0 then
+	if turn.retries > 0 then
 		label = ("%s · attempt %d"):format(short_label(label), turn.attempt)
 	end
 	progress(run, turn.key, "running", ("step %s: %s"):format(short_key(turn.key), label))
@@ -108,8 +108,8 @@ function M.timed_out(run, turn, outcome)
 		max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
----A failure that will be followed by another attempt, in the words of Spec 185, AC6
----(docs/design.md#workflow-logs).
+---A failure that another attempt will follow. The line is Spec 185's (AC6,
+---docs/design.md#workflow-logs): it counts retries behind the /, the fields attempts.
 ---@param run table
 ---@param turn table
 ---@param outcome table
@@ -117,7 +117,7 @@ end
 function M.retrying(run, turn, outcome, wait_ms)
 	local fields = { attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code,
 		delay_ms = wait_ms, context = about(turn) }
-	fields.message = ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.max_attempts,
+	fields.message = ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.retries,
 		outcome.reason or outcome.message)
 	log(run, "warn", "retry.failed", fields)
 	fields.message = ("Retrying in %.1f seconds..."):format(wait_ms / 1000)
@@ -129,7 +129,7 @@ end
 ---@param left_ms number
 function M.waiting(run, turn, left_ms)
 	progress(run, turn.key, "waiting", ("step %s: attempt %d/%d in %d s"):format(short_key(turn.key), turn.attempt + 1,
-		turn.max_attempts + 1, math.ceil(left_ms / 1000)))
+		turn.max_attempts, math.ceil(left_ms / 1000)))
 end
 
 ---@param run table

@@ -41,7 +41,8 @@ end
 ---@field round integer 1-based: a new one starts after retries were used up
 ---@field attempt integer failures of this round + 1
 ---@field number integer of the attempt, over all rounds
----@field max_attempts integer as configured: retries
+---@field retries integer as configured: max_attempts of the file
+---@field max_attempts integer retries + 1, as in every event
 ---@field policy table? flat, with the step's own seed
 ---@field spent_ms integer in this round, before now
 ---@field log string?
@@ -50,13 +51,14 @@ local function turn_of(run, step, key, scope, row)
 	local again = row and row.state == "failed"
 	local round = row and row.round + (again and 1 or 0) or 1
 	local failures, number = 0, 0
+	local retries = step.retry and step.retry.max_attempts or 0
 	if row then
 		failures, number = counted(run, key, round)
 	end
 	return {
 		step = step, key = key, scope = scope, noun = kinds[step.kind].noun, described = step.label,
 		round = round, attempt = failures + 1, number = number, policy = step_policy.policy(step, key, run.seed),
-		max_attempts = step.retry and step.retry.max_attempts or 0, spent_ms = row and not again and row.spent_ms or 0,
+		retries = retries, max_attempts = retries + 1, spent_ms = row and not again and row.spent_ms or 0,
 	}
 end
 

@@ -41,7 +41,8 @@ local function retry_of(step, key, seed)
 	end
 	local delays, total = delays_of(policy)
 	return {
-		strategy = policy.strategy, max_attempts = step.retry.max_attempts, attempts = policy.retries + 1,
+		strategy = policy.strategy, retries = policy.retries, max_attempts = policy.retries + 1,
+		attempts = policy.retries + 1,
 		initial_delay_ms = policy.delay_ms, max_delay_ms = policy.max_delay_ms, jitter = policy.jitter,
 		jitter_factor = policy.jitter == "factor" and policy.jitter_ppm / 1e6 or nil,
 		retry_budget_ms = step.retry.budget_ms, delays_ms = delays, total_wait_ms = total,
@@ -108,7 +109,7 @@ local function waits(retry)
 		texts[i] = ("%.1fs"):format(ms / 1000)
 	end
 	local budget = retry.retry_budget_ms and "; all within " .. seconds(retry.retry_budget_ms) or ""
-	return ("%d %s after %s (%.1fs in total%s)"):format(retry.max_attempts, retry.max_attempts == 1 and "retry" or "retries",
+	return ("%d %s after %s (%.1fs in total%s)"):format(retry.retries, retry.retries == 1 and "retry" or "retries",
 		table.concat(texts, ", "), retry.total_wait_ms / 1000, budget)
 end
 
