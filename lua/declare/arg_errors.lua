@@ -278,18 +278,34 @@ local function error_code(code)
 	return code ~= "SUCCESS" and not (known and known.entry ~= "ARG_ERROR") and code or "VALIDATION_ERROR"
 end
 
+-- The file that all problems are in, where each names a line of it.
+local function file_of(problems)
+	local file = problems[1].value
+	for _, problem in ipairs(problems) do
+		if not problem.line or problem.value ~= file then
+			return nil
+		end
+	end
+	return type(file) == "string" and file or nil
+end
+
+local function summary(problems)
+	local file = file_of(problems)
+	return ("%d problems %s"):format(count(problems), file and "in " .. file or "with the arguments"),
+		file and "Fix " .. file or "Correct the arguments before retrying"
+end
+
 ---All problems as one error, to save round trips. A single problem gives the error its code,
 ---message and suggestion (docs/design.md#argument-errors).
 ---@param problems runner.Problem[]
 ---@return runner.Error
 function M.error(problems)
 	local one = #problems == 1 and problems[1]
-	return errors.new(one and error_code(one.code) or "VALIDATION_ERROR",
-		one and one.message or ("%d problems with the arguments"):format(count(problems)), {
-			phase = "validation", retryable = false, side_effects = "none", errors = problems,
-			suggestion = one and one.suggestion or nil,
-			fix_required = one and one.fix_required or "Correct the arguments before retrying",
-		})
+	local message, fix = summary(problems)
+	return errors.new(one and error_code(one.code) or "VALIDATION_ERROR", one and one.message or message, {
+		phase = "validation", retryable = false, side_effects = "none", errors = problems,
+		suggestion = one and one.suggestion or nil, fix_required = one and one.fix_required or fix,
+	})
 end
 
 return M

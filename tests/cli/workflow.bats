@@ -199,6 +199,7 @@ three_steps() {
 	call workflow check bad.yaml
 	envelope 2
 	expect 'all(p.code == "WORKFLOW_INVALID" and p.fix_required for p in e.error.errors) and len(e.error.errors) == 8'
+	expect '(e.error.message, e.error.fix_required) == ("8 problems in bad.yaml", "Fix bad.yaml")'
 	expect '(e.error.errors[0].line, e.error.errors[0].column) == (2, 1)'
 	expect '[(p.line, p.column) for p in e.error.errors][:2] == [(2, 1), (4, 5)]'
 	field '"\n".join(p.message for p in e.error.errors)' >problems

@@ -457,6 +457,21 @@ describe("args: problems", function()
 		assert.truthy(utf8.len(p.message))
 	end)
 
+	it("names the file where all problems are on lines of one", function()
+		local raise = require("runner.declare.arg_errors").error
+		local function message(first, second)
+			return raise({ first, second }).message
+		end
+		local a, b = { message = "x", value = "a.yaml", line = 1 }, { message = "y", value = "a.yaml", line = 2 }
+		assert.equal("2 problems in a.yaml", message(a, b))
+		assert.equal("Fix a.yaml", raise({ a, b }).fix_required)
+		for _, other in ipairs { { value = "b.yaml", line = 2 }, { value = "a.yaml" }, { line = 2 } } do
+			assert.equal("2 problems with the arguments", message(a, other))
+		end
+		assert.equal("2 problems with the arguments", message({ line = 1, value = {} }, { line = 1, value = {} }))
+		assert.equal("2 problems with the arguments", message({ line = 1, value = 3 }, { line = 1, value = 3 }))
+	end)
+
 	it("makes a single problem the error, and several a VALIDATION_ERROR", function()
 		local arg_errors = require "runner.declare.arg_errors"
 		local one = arg_errors.error(parse(DEPLOY, { "--target=moon" }).problems)
