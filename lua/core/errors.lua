@@ -1,6 +1,6 @@
--- errors: the error object of the library, and turning anything that was raised
--- into one. Loaded in every worker. It decides nothing about exit numbers or
--- default hints: that is the registry's (src/common/codes.def).
+-- errors: the library's error object, and the conversion of any raised value into one.
+-- Loaded in every worker. Exit numbers and default hints are in the registry
+-- (src/common/codes.def).
 
 local rules = require "runner.core.rules"
 
@@ -9,7 +9,7 @@ local M = {}
 ---@class runner.Error
 ---@field code string error code, `^[A-Z][A-Z0-9_]+$`
 ---@field message string
----@field retryable? boolean|"maybe" may the identical call be made again safely?
+---@field retryable? boolean|"maybe" is it safe to repeat the identical call?
 ---@field retry_after_ms? integer
 ---@field retry_strategy? "immediate"|"linear_backoff"|"exponential_backoff"
 ---@field retries_exhausted? integer
@@ -38,7 +38,7 @@ local function count(v)
 	return n or nil
 end
 
--- A list of problems, a table each; an empty one says nothing.
+-- A list of problems, a table each; an empty one is dropped.
 local function rows(v)
 	if type(v) ~= "table" or type(v[1]) ~= "table" then
 		return nil
@@ -74,7 +74,7 @@ local FIELDS = {
 }
 M.fields = FIELDS
 
-local OURS = { phase = true, retries_exhausted = true } -- a script doesn't say these
+local OURS = { phase = true, retries_exhausted = true } -- a script can't set these
 
 ---Is `name` shaped like an error code: `^[A-Z][A-Z0-9_]+$`, at most 64 bytes?
 ---@param name any
@@ -83,9 +83,9 @@ function M.well_formed(name)
 	return type(name) == "string" and #name <= 64 and name:find("^[A-Z][A-Z0-9_]+$") ~= nil
 end
 
----Make an error object; it is not raised. Of `fields` those that an error knows
----are kept, and a value that the wire format forbids (retryable = "often") is
----left out, so that the registry's default stands instead.
+---Make an error object, without raising it. Unknown fields are dropped, and so are
+---values that the wire format forbids (retryable = "often"): the registry's default
+---applies instead.
 ---@param code string
 ---@param message? string default: the code
 ---@param fields? table
@@ -98,7 +98,7 @@ function M.new(code, message, fields)
 	return setmetatable(e, Error)
 end
 
----The names in what a script gave ctx:fail that its error can't hold, in order.
+---The fields given to ctx:fail that an error can't hold, sorted.
 ---@param fields table
 ---@return string[]
 function M.refused(fields)
@@ -125,7 +125,7 @@ end
 ---@param code string
 ---@param message? string
 ---@param fields? table
----@param level? integer whose position becomes `detail` (1: the caller of raise); default: nobody's
+---@param level? integer stack level whose position becomes `detail` (1: the caller of raise); default: none
 function M.raise(code, message, fields, level)
 	local e = M.new(code, message, fields)
 	local at = level and not e.detail and debug.getinfo(level + 1, "Sl")
@@ -143,23 +143,17 @@ local function convert(raised, traceback)
 	elseif raised == "not enough memory" then
 		return M.new("MEMORY_LIMIT", "The command ran out of memory", { detail = traceback })
 	end
-	local meta = getmetatable(raised)
-	local message
-	if kind == "string" or kind == "number" then
-		message = tostring(raised)
-	elseif kind == "table" and type(raised.message) == "string" then
-		message = raised.message
-	elseif type(meta) == "table" and meta.__tostring then
-		message = tostring(raised)
-	else
-		message = "The command raised a " .. kind .. " value instead of an error"
+	local message, fields = raised, {}
+	if kind ~= "string" or raised:find("module '", 1, true) then
+		message, fields = require("runner.core.raised").describe(raised)
 	end
-	return M.new("INTERNAL_ERROR", message, { detail = traceback })
+	fields.detail = traceback
+	return M.new("INTERNAL_ERROR", message, fields)
 end
 
----The error object for anything that was raised; never raises. A string becomes
+---The error object for any raised value; never raises. A string becomes
 ---INTERNAL_ERROR with its `file:line` kept and the traceback as detail; a table
----with a well-formed `code` is believed.
+---with a well-formed `code` becomes an error of that code.
 ---@param raised any
 ---@param traceback? string
 ---@return runner.Error
@@ -168,7 +162,7 @@ function M.normalise(raised, traceback)
 	if ok then
 		return e
 	end
-	return M.new("INTERNAL_ERROR", "The command raised a " .. type(raised) .. " that can't be shown",
+	return M.new("INTERNAL_ERROR", "The command raised a " .. type(raised) .. " that can't be converted to a string",
 		{ detail = traceback })
 end
 

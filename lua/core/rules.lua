@@ -1,6 +1,6 @@
--- rules: what may stand in a table that an author wrote: a rule per key, a function
--- that gives the value to keep, or nil to refuse it. Loaded in every worker. What
--- is refused is reported by reason; the words are lua/declare/declaration.lua's.
+-- rules: checks for tables that an author wrote: a rule per key, a function that returns
+-- the value to keep, or nil to reject it. Loaded in every worker. Faults are reported by
+-- reason; lua/declare/declaration.lua turns them into messages.
 
 local M = {}
 
@@ -55,8 +55,8 @@ end
 
 local TEN_YEARS = 315576000 -- s; as duration_parse()
 
----A declared duration in ms: text as users write it, or a number of seconds.
----0 is "no limit" where a limit is meant.
+---A declared duration in ms: a string as users write it, or a number of seconds.
+---For a limit, 0 means "no limit".
 ---@param v any
 ---@return integer? ms nil: no duration
 function M.duration(v)
@@ -88,7 +88,7 @@ function M.list(v, least, most, accept)
 	for _ in next, v do
 		count = count + 1
 	end
-	for i = 1, count do -- #v says nothing about a table with holes
+	for i = 1, count do -- #v is undefined for a table with holes
 		local item, kept = rawget(v, i), nil
 		if item ~= nil then
 			kept = accept(item)
@@ -107,12 +107,12 @@ function M.list_of(accept, least)
 	end
 end
 
----One table by its rules; a rule that is text is another name of the key that it
----names. Unknown and refused keys are reported, the others returned.
+---Check one table by its rules; a rule that is a string makes the key an alias of the
+---key it names. Unknown and rejected keys are reported, the others returned.
 ---@param rules table<any, function|string>
----@param kind string which words apply
+---@param kind string of the table, for the messages
 ---@param declared any
----@param prefix? string where it stands, "args.keep"
+---@param prefix? string path of the table, "args.keep"
 ---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
 ---@return table kept
 function M.accept(rules, kind, declared, prefix, report)

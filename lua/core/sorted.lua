@@ -1,4 +1,4 @@
--- sorted: the keys of a table in an order that is the same every time.
+-- sorted: the keys of a table in a stable order.
 
 local M = {}
 
@@ -13,7 +13,7 @@ function M.keys(t)
 	return keys
 end
 
----The same of a table and of what it inherits (__index), each key once; only texts.
+---The string keys of a table and of what it inherits (__index), each once.
 ---@param t any
 ---@return string[] keys
 function M.inherited(t)

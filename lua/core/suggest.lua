@@ -1,9 +1,9 @@
--- suggest: did-you-mean. Loaded only when something was misspelt. It knows no
--- flags and no commands: whoever asks brings the candidates.
+-- suggest: did-you-mean: the candidates nearest to a misspelt word. Loaded only when
+-- something was misspelt. It knows no flags and no commands: the caller has the candidates.
 
 local M = {}
 
-local LONGEST = 64 -- bytes compared; names are shorter, and the cost is quadratic
+local LONGEST = 64 -- bytes compared: names are shorter, and the cost is quadratic
 
 -- Optimal string alignment: insert, delete, replace, swap neighbours: 1 each.
 local function distance(a, b)
@@ -29,7 +29,7 @@ local function allowed(length)
 	return length <= 4 and 1 or length <= 8 and 2 or 3
 end
 
--- How far off is it? nil: too far to be meant. A beginning counts as near.
+-- The distance to a candidate; nil: too far to be meant. A prefix counts as near.
 local function score(word, candidate)
 	local d = distance(word, candidate)
 	if d <= allowed(#word) and d < math.max(#word, #candidate) then
@@ -39,8 +39,8 @@ local function score(word, candidate)
 	end
 end
 
----The candidates that `word` probably meant, nearest first; among equals the
----order of `candidates` stands. Letter case does not count.
+---The candidates that `word` was probably meant for, nearest first; among equals the
+---order of `candidates` is kept. Case is ignored.
 ---@param word string
 ---@param candidates string[]
 ---@param limit? integer default 3

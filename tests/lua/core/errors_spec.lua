@@ -127,6 +127,22 @@ describe("errors.normalise", function()
 		assert.equal("INTERNAL_ERROR: my own", tostring(errors.normalise(v)))
 	end)
 
+	it("says what to raise in place of a value without a message", function()
+		local e = errors.normalise { status = 5 }
+		assert.equal("INTERNAL_ERROR: The command raised a table without a message", tostring(e))
+		assert.equal('Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(code, message)', e.fix_required)
+		assert.equal("The command raised nil without a message", errors.normalise(nil).message)
+		assert.is_nil(errors.normalise("text").fix_required)
+	end)
+
+	it("shortens the message of a missing module and suggests one", function()
+		local _, raised = pcall(require, "jsn")
+		local e = errors.normalise(raised, "tb")
+		assert.equal("module 'jsn' not found", e.message)
+		assert.equal("Did you mean 'json'?", e.suggestion)
+		assert.equal("tb", e.detail)
+	end)
+
 	it("survives every value that Lua can raise", function()
 		local hostile = {
 			setmetatable({}, { __tostring = function() error "no" end }),
