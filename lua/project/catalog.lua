@@ -1,5 +1,5 @@
--- catalog: every command there is, for help, lint and did-you-mean. It lists
--- folders and loads files: never on the way of a plain call.
+-- catalog: all commands, for help, lint and did-you-mean. It lists folders and loads
+-- files, so a plain call never uses it.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -19,7 +19,7 @@ local function add_folder(dir, prefix, out, depth)
 	for _, name in ipairs(depth <= MAX_DEPTH and fs.list(dir) or {}) do
 		local path = dir .. "/" .. name
 		local word = name:match("^(.+)%.lua$")
-		local kind = fs.stat(path) or {} -- a link to nowhere is nothing
+		local kind = fs.stat(path) or {} -- {}: a broken link
 		if word and rules.is_command_word(word) and kind.type == "file" then
 			local full = prefix .. word
 			if not out.by_name[full] and not locate.builtins[full:match("^[^.]+")] then
@@ -31,7 +31,7 @@ local function add_folder(dir, prefix, out, depth)
 	end
 end
 
----Every command by name, sorted; the built-ins are marked.
+---All commands, sorted by name; the built-ins are marked.
 ---@param project table
 ---@return {name: string, path: string?, builtin: boolean?}[]
 function M.list(project)
@@ -76,8 +76,8 @@ end
 
 -- --- loading what may be broken ------------------------------------------------------
 
--- What scripts share: each file must find it as the first one did. The tables are
--- the scripts' own: the library's globals are others.
+-- What scripts share: every file must find it unchanged. The tables are
+-- the scripts' own; the library has other globals.
 local SHARED = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
 
 local function contents(t)
@@ -111,14 +111,14 @@ local function keep_globals()
 	end
 end
 
--- Fail instead of ending the process or never coming back.
+-- Raise an error instead of ending the process or looping forever.
 local function guarded(f, ...)
 	local script_os, restore = _G.os, keep_globals()
 	rawset(script_os, "exit", function()
-		error("os.exit was called while the file was loaded", 2)
+		error("the file called os.exit while it was loading", 2)
 	end)
 	debug.sethook(function()
-		error("the file was still busy after many instructions: is there an endless loop at its top level?", 2)
+		error("the file was still running after 50 million instructions: is there an endless loop at its top level?", 2)
 	end, "", MAX_STEPS)
 	local result = table.pack(pcall(f, ...))
 	debug.sethook()
@@ -138,20 +138,20 @@ function M.load(entry, project)
 	return guarded(loader.command, found, project)
 end
 
----Any other look at what a file holds, in the same way.
+---Call any function on what a file holds, with the same protection.
 ---@param f function
 ---@param ... any its arguments
 ---@return any ... what it returns; what it raises is raised
 M.guarded = guarded
 
----loader.read in the same way.
+---loader.read with the same protection.
 ---@param found runner.Found
 ---@return any value, runner.Error? problem, string? text
 function M.read(found)
 	return guarded(loader.read, found)
 end
 
----Was its file removed since it was listed? Then there is no such command, and nothing to say of it.
+---Was its file removed since it was listed? Then the command no longer exists, which is no error.
 ---@param entry {path?: string}
 ---@return boolean
 function M.is_gone(entry)
@@ -160,7 +160,7 @@ end
 
 ---One row of help and completion.
 ---@class runner.CommandRow
----@field name string words with blanks between, "db migrate"
+---@field name string words separated by spaces, "db migrate"
 ---@field description? string nil when broken
 ---@field danger_level? string
 ---@field broken? boolean it can't be loaded; `problem` says why
@@ -184,9 +184,9 @@ function M.rows(entries, project)
 	return rows
 end
 
--- --- names that mean nothing --------------------------------------------------------
+-- --- unknown names ------------------------------------------------------------------
 
--- Names below a folder that the first word names.
+-- Names in the group that the first word names.
 local function below(word, list)
 	local names = {}
 	for _, c in ipairs(list) do
@@ -206,17 +206,33 @@ local function in_group(words, names)
 	for i, name in ipairs(names) do
 		names[i] = words[1] .. " " .. name:gsub("%.", " ")
 	end
-	return "It has the commands: " .. table.concat(names, ", ")
+	return ("Commands in '%s': %s"):format(words[1], table.concat(names, ", "))
 end
 
-local function anywhere(words, list)
+-- Nothing to run here but built-ins, and no folder to look in.
+local function is_empty(list, project)
+	for _, c in ipairs(list) do
+		if not c.builtin then
+			return false
+		end
+	end
+	return not project.root
+end
+
+local function anywhere(words, list, project)
 	local names = {}
 	for i, c in ipairs(list) do
 		names[i] = c.name
 	end
 	local near = suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
 		or suggest.nearest(words[1], names, 1)[1]
-	return near and ("Did you mean '%s'?"):format((near:gsub("%.", " "))) or "Run 'runner' for the list of commands"
+	if near then
+		return ("Did you mean '%s'?"):format((near:gsub("%.", " ")))
+	elseif is_empty(list, project) then
+		return ("No commands/ here or above; create the command: runner new %s"):format(rules.is_command_word(words[1])
+			and words[1] or "NAME")
+	end
+	return "Run 'runner' to list the commands"
 end
 
 ---The error for words that name no command.
@@ -227,10 +243,10 @@ function M.not_found(words, project)
 	local list = M.list(project)
 	local names = below(words[1], list)
 	local group = names[1] ~= nil
-	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that does"
+	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
 	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]
 		or words[1]), {
-			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list),
+			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
 			context = { folders = locate.folders(project) },
 		})
 end

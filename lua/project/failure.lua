@@ -1,5 +1,4 @@
--- failure: the RESULT of an attempt that failed. Loaded when something has gone wrong,
--- and not before.
+-- failure: the RESULT of a failed attempt. Loaded only when something has failed.
 
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
@@ -8,15 +7,15 @@ local M = {}
 
 local KINDS = { ["{"] = "a table of names", ["["] = "a list" }
 
--- A field of an error as JSON that begins with `opening`. One that can't be is left
--- out: the failure matters more.
+-- A field of an error as JSON that begins with `opening`. A field that can't be is
+-- dropped: the failure itself matters more.
 local function encoded(name, value, opening)
 	if value == nil then
 		return nil
 	end
 	local text, why = require("runner.json").encode(value)
 	if not text or opening and text:sub(1, 1) ~= opening then
-		attempt.warn("FIELD_IGNORED", ("%s of the error is left out: %s"):format(name, not text and why
+		attempt.warn("FIELD_IGNORED", ("The error's %s was dropped: %s"):format(name, not text and why
 			or "it is not " .. KINDS[opening]))
 		return nil
 	end
@@ -36,7 +35,7 @@ end
 
 local DETAILS = { "detail", "data", "context", "errors", "suggestion", "fix_required", "fix_command" }
 
----Send the RESULT of a failure. What is too large in its details goes without them:
+---Send the RESULT of a failure. If its details are too large, it is sent without them:
 ---the bare facts always fit.
 ---@param e runner.Error
 function M.reply(e)
@@ -48,11 +47,11 @@ function M.reply(e)
 		fields[name] = nil
 	end
 	fields.message = e.message:sub(1, 8192)
-	attempt.warn("FIELD_IGNORED", "The details of the error are left out: they are too large")
+	attempt.warn("FIELD_IGNORED", "The error's details were dropped: they are too large")
 	host.send("RESULT", fields)
 end
 
----A failure before there is a declaration: the plan is what is known by then.
+---A failure before there is a declaration: the plan holds what is known by then.
 ---@param name string of the command, as far as it is known
 ---@param problem runner.Error
 ---@param tokens? string[] the arguments
@@ -85,8 +84,8 @@ end
 ---@return runner.Error
 function M.unbounded(name, project)
 	return M.invalid_file(project.file,
-		('%s: timeout is "none", so that nothing bounds the retries of %s'):format(project.file, name),
-		{ fix_required = "write retries beside max_delay, or a timeout" })
+		('%s: timeout is "none", so nothing limits the retries of %s'):format(project.file, name),
+		{ fix_required = "Add retries to max_delay, or set a timeout" })
 end
 
 return M

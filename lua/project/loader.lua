@@ -1,7 +1,7 @@
--- loader: from a place to a checked declaration, and from runner.lua to the
--- project. Running a file here is the only thing that happens before `run`: a command
--- file has no side effects at its top level, since help, lint and every attempt run it
--- too (docs/design.md#no-effects-at-load).
+-- loader: from a path to a checked declaration, and from runner.lua to the project.
+-- Nothing else of a script runs before `run`: a command file has no side effects at its
+-- top level, since help, lint and every attempt load it too
+-- (docs/design.md#no-effects-at-load).
 
 local host = require "runner.host"
 
@@ -16,37 +16,45 @@ local function first_line(text)
 	return (text:match("^[^\n]*"))
 end
 
--- Without what lua5.4 leaves out of a file as well: a byte order mark, a "#!" line.
+-- Like lua5.4, skip a byte order mark and a "#!" line.
 local function source_of(text)
 	return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
+end
+
+-- Why a file is refused (src/worker/source.c) → the command that fixes it
+local FIXES = { ["it is world-writable"] = "chmod o-w %s", ["Permission denied"] = "chmod u+r %s" }
+
+local function fix_command(path, why)
+	local command = FIXES[why]
+	return command and command:format("'" .. path:gsub("'", "'\\''") .. "'")
 end
 
 -- The value that a file returns, or a problem; and its text.
 local function run_file(path)
 	local text, why = host.source(path)
 	if not text then
-		return nil, invalid(path, ("Can't load %s: %s"):format(path, why),
-			{ fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root may write" })
+		return nil, invalid(path, ("Can't load %s: %s"):format(path, why), { fix_command = fix_command(path, why),
+			fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root can write to" })
 	end
 	local chunk, message = load(source_of(text), "@" .. path, "t")
 	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
-		return nil, invalid(path, path .. " is no Lua source but binary data",
+		return nil, invalid(path, path .. " is binary data, not Lua source",
 			{ fix_required = "Replace it with Lua source text" })
 	elseif not chunk then
-		return nil, invalid(path, first_line(message), { fix_required = "Mend the syntax error" })
+		return nil, invalid(path, first_line(message), { fix_required = "Fix the syntax error" })
 	end
 	local ok, value, traceback, cancelled = host.protect(chunk)
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
 		local raised = require("runner.core.errors").normalise(value, traceback)
-		return nil, invalid(path, ("%s raised an error while it was loaded: %s"):format(path, raised.message),
-			{ detail = raised.detail })
+		return nil, invalid(path, ("%s raised an error while it was loading: %s"):format(path, raised.message),
+			{ detail = raised.detail, suggestion = raised.suggestion })
 	end
 	return value, nil, text
 end
 
--- What runner.lua says, into the project.
+-- Read the settings of runner.lua into the project.
 local function read_settings(path, project)
 	local value, problem, text = run_file(path)
 	project.file = path
@@ -54,7 +62,7 @@ local function read_settings(path, project)
 end
 
 ---The project around the working directory: runner.lua, checked. Without one an
----empty project. Where runner.lua is broken, `rest` is what is known without it:
+---empty project. If runner.lua is broken, `rest` is what is known without it, which is
 ---enough for help and lint.
 ---@return table? project, runner.Error? problem, table? rest
 function M.project()
@@ -73,7 +81,7 @@ function M.project()
 	return not problem and project or nil, problem, problem and project
 end
 
----Scripts share code in lib/ beside their commands/.
+---Scripts share code in lib/, beside their commands/.
 local function add_library(path)
 	local dir = path:match("^(.*)/commands/")
 	if dir and package.path:sub(1, #dir + 5) ~= dir .. "/lib/" then
@@ -81,15 +89,16 @@ local function add_library(path)
 	end
 end
 
----What the file of a found command returns, and its text; nothing is checked.
+---The value that the file of a found command returns, unchecked, and its text.
 ---@param found runner.Found
 ---@return any value, runner.Error? problem, string? text nil for a built-in
 function M.read(found)
 	if not found.path then
 		return (require("runner.commands." .. found.name))
 	elseif found.untrusted then
-		return nil, invalid(found.path, found.untrusted,
-			{ fix_required = "Give the folder an owner and a mode that only you or root can write" })
+		local folder, why = found.untrusted.path, found.untrusted.reason
+		return nil, invalid(found.path, ("%s is refused: %s"):format(folder, why), {
+			fix_command = fix_command(folder, why), fix_required = "Let only you or root own the folder and write to it" })
 	end
 	add_library(found.path)
 	return run_file(found.path)

@@ -1,6 +1,6 @@
--- locate: which file answers to a command's words. It probes paths and never
--- lists a folder, so that the cost of a call does not grow with the number of
--- commands; listing is catalog's business.
+-- locate: the file of a command, by its words. It probes paths and never lists a folder,
+-- so that the cost of a call does not grow with the number of commands; catalog does
+-- the listing.
 
 local host = require "runner.host"
 local rules = require "runner.core.rules"
@@ -9,7 +9,7 @@ local M = {}
 
 local probe = host.probe
 
--- Their names can't be shadowed; a table is a group.
+-- No file can take their names; a table is a group.
 ---@type table<string, true|table<string, true>>
 M.builtins = {
 	completion = true, help = true, lint = true, new = true, types = true,
@@ -20,9 +20,9 @@ M.builtins = {
 ---@class runner.Found
 ---@field name string dot path, "db.migrate"
 ---@field path? string file; nil for a built-in
----@field words integer how many words it took
----@field untrusted? string why the folder is refused
----@field listed? boolean nobody has named it
+---@field words integer how many words name it
+---@field untrusted? {path: string, reason: string} a folder above it that is refused
+---@field listed? boolean found by listing, not by name
 
 local function parent(dir)
 	local up = dir:match("^(.*)/[^/]+$")
@@ -89,14 +89,14 @@ local function resolve(dir, words, i)
 	end
 end
 
--- A file is only as trustworthy as the folders it lies in.
+-- A file is only as trustworthy as the folders it is in.
 local function distrust(dir, path)
 	local folder = path
 	repeat
 		folder = folder:match("^(.+)/[^/]+$") or dir
 		local _, why = probe(folder)
 		if why then
-			return ("%s is refused: %s"):format(folder, why)
+			return { path = folder, reason = why }
 		end
 	until #folder <= #dir
 end
@@ -144,7 +144,7 @@ end
 ---@return string
 function M.here()
 	return host.getcwd() or require("runner.core.errors").raise("PRECONDITION", "The working directory no longer exists",
-		{ fix_required = "cd to one that does", side_effects = "none" })
+		{ fix_required = "cd to a directory that exists", side_effects = "none" })
 end
 
 return M

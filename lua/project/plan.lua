@@ -1,12 +1,12 @@
--- plan: the PLAN and EXIT frames, which tell the supervisor what holds for the run.
+-- plan: the PLAN and EXIT frames, which send the supervisor the settings of the run.
 
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
 
 local M = {}
 
----The form of the result: the caller's choice, else text for a person.
----@param framework table the framework's flags
+---The format of the result: the caller's choice, else text on a terminal.
+---@param framework table values of runner's own flags
 ---@return "json"|runner.TextFormat
 function M.format_of(framework)
 	return framework.format or attempt.launch.format
@@ -38,8 +38,8 @@ local function texts(list)
 end
 
 ---@param command table normal form
----@param settled table from limits.settle
----@param framework table the framework's flags
+---@param settled table from settings.settle
+---@param framework table values of runner's own flags
 ---@param project table
 function M.send(command, settled, framework, project)
 	local p, allowed = settled.policy, command.limits or {}

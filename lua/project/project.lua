@@ -1,4 +1,4 @@
--- project: runner.lua, the settings of a project, checked. Loaded where there is one.
+-- project: the settings of a project (runner.lua), checked. Loaded where there is one.
 
 local rules = require "runner.core.rules"
 
@@ -18,7 +18,7 @@ for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } 
 end
 M.keys = PROJECT ---@type table<string, fun(v: any): any>
 
--- All wrong keys of runner.lua as one error: the first one's, the others in errors.
+-- All wrong keys of runner.lua as one error: the message of the first, all in errors.
 local function project_problem(path, wrong, value, text)
 	local first, rows = nil, {}
 	table.sort(wrong, function(a, b)
@@ -43,7 +43,7 @@ end
 function M.read(value, text, path, project)
 	if type(value) ~= "table" then
 		return require("runner.project.failure").invalid_file(path, path .. " must return a table",
-			{ fix_required = "write return { … } with the project's settings, or remove the file" })
+			{ fix_required = "Write return { … } with the project's settings, or remove the file" })
 	end
 	local wrong = {}
 	for key, v in pairs(value) do

@@ -1,14 +1,14 @@
--- resource_limits: what a command may use of the machine (its `limits`): set before
--- `run`, named when something failed under them. Loaded only where limits are
--- declared. The kernel enforces them; what it did, the supervisor says.
+-- resource_limits: the memory, CPU, processes and files that a command may use (its
+-- `limits`): set before `run`, named when something failed because of them. Loaded only
+-- where limits are declared. The kernel enforces them; the supervisor reports it.
 
 local host = require "runner.host"
 local json = require "runner.json"
 
 local M = {}
 
----Set the declared limits, for this process and all that it starts; meta.limits
----says how each is enforced.
+---Set the declared limits for this process and everything it starts; meta.limits
+---reports how each is enforced.
 ---@param limits {memory_bytes?: integer, cpu_ms?: integer, processes?: integer, open_files?: integer}
 function M.set(limits)
 	if limits.memory_bytes then
@@ -20,8 +20,8 @@ function M.set(limits)
 	end
 end
 
----An error that was raised under limits: when no descriptor is left now, that is
----what the script ran into.
+---An error that was raised under limits: if no descriptor is left now, that is
+---the cause.
 ---@param e runner.Error
 ---@param limits table
 ---@return runner.Error e

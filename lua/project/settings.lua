@@ -1,6 +1,6 @@
--- settings: every limit and the retry policy of a run, and where each came from:
--- flag, environment, command, runner.lua, default (in this order). Pure but for
--- the look at an outer runner.
+-- settings: the limits and the retry policy of a run, and the source of each: flag,
+-- environment, command, runner.lua, default (in this order). Pure, but for the check
+-- for an outer runner.
 
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
@@ -31,7 +31,7 @@ local function limit(name, command, parsed, project)
 	return host.default(name .. "_ms"), "default"
 end
 
--- An outer runner ends us with it: we end 100 ms before.
+-- An outer runner's end is ours too: end 100 ms before it.
 local function within_outer(settled)
 	local nested, left = host.nested()
 	if not nested then
@@ -43,13 +43,13 @@ local function within_outer(settled)
 	end
 end
 
--- The first attempt's seed rules the run; a declared one wins over RUNNER_SEED.
+-- The first attempt's seed is the run's; a declared one wins over RUNNER_SEED.
 local function seed_of(declared, seed_text)
 	return math.tointeger(tonumber(seed_text)) or declared or attempt.environment_seed() or host.random()
 end
 
--- The declared retry table that holds: a command's over runner.lua's, key by key. An
--- outer run that retries already does what our default would do again.
+-- The effective retry table: the command's over runner.lua's, key by key. An
+-- outer run that retries makes our own default retries redundant.
 local function declared_retry(settled, command, project)
 	if settled.nested and os.getenv("RUNNER_OUTER_RETRIES") then
 		return nil
@@ -59,7 +59,7 @@ local function declared_retry(settled, command, project)
 	return command.retry or project.retry
 end
 
----Where each key of the policy comes from.
+---The source of each key of the policy.
 ---@param settled table from M.settle
 ---@return table<string, string>
 function M.retry_sources(settled)
@@ -116,8 +116,8 @@ function M.settle(command, parsed, project, seed_text)
 	return settled
 end
 
----Retries that nothing bounds, since runner.lua takes the limit away that the command
----counts on.
+---Are the retries unlimited, because runner.lua removes the timeout that the command
+---relies on?
 ---@param settled table
 ---@return boolean
 function M.unbounded(settled)

@@ -1,6 +1,6 @@
--- validation: may this call run? The problems of its arguments, and what the
--- command's own validate(args) says, as one error. Loaded where there is something
--- to ask; a plain call has no problem.
+-- validation: whether a call may run: the problems of its arguments, and those that the
+-- command's own validate(args) returns, as one error. Loaded only if there are problems
+-- or a validate function.
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
@@ -14,7 +14,7 @@ local FORMATS = { json = true, jsonl = true, tsv = true, plain = true, table = t
 local function check_output(framework, problems)
 	if framework.output and FORMATS[framework.output] then
 		problems[#problems + 1] = { field = "output", code = "INVALID_ARGUMENT", value = framework.output,
-			message = ("--output takes a file, '%s' is a format"):format(framework.output),
+			message = ("--output takes a file; '%s' is a format"):format(framework.output),
 			suggestion = ("Use --format %s"):format(framework.output) }
 	end
 end
@@ -23,7 +23,7 @@ local function text(v)
 	return type(v) == "string" and v ~= "" and v or nil
 end
 
--- A text, or a table that has one as its message.
+-- A string, or a table with a message.
 local function problem(p)
 	p = type(p) == "table" and p or { message = p }
 	return text(p.message) and (p.code == nil or errors.well_formed(p.code)) and {
@@ -32,8 +32,8 @@ local function problem(p)
 	} or nil
 end
 
--- What validate returned as a list of problems; nil when it is none. One alone is
--- understood.
+-- The list of problems that validate returned, or a single one as a list; nil if the
+-- value is neither.
 local function listed_problems(returned)
 	if returned == nil or returned == true then
 		return {}
@@ -43,7 +43,7 @@ local function listed_problems(returned)
 	return rules.list(returned, 0, math.huge, problem)
 end
 
--- A person sees one error, which counts its problems: here is what they are.
+-- On a terminal, the error only counts its problems: list them first.
 local function list_for_people(problems)
 	if #problems < 2 or attempt.format == "json" or attempt.framework.quiet or not attempt.launch.stderr_is_tty then
 		return
@@ -59,8 +59,8 @@ local function as_error(problems)
 	return require("runner.declare.arg_errors").error(problems)
 end
 
--- The command's own validate(args): a list of problems, nil or empty when well.
-local function ask_command(command, values)
+-- The command's own validate(args): a list of problems; nil or empty if there are none.
+local function run_validate(command, values)
 	local returned
 	local ok, problems, traceback, cancelled = host.protect(function()
 		returned = command.validate(values)
@@ -73,9 +73,9 @@ local function ask_command(command, values)
 		e.phase = "validation"
 		return e
 	elseif not problems then
-		local fix = 'return a list of problems such as { { field = "target", message = "…" } }, empty or nil when all is well'
-		return errors.new("COMMAND_INVALID", ("%s: validate returned %s; %s"):format(command.path,
-			type(returned) == "table" and "a table that is no list of problems" or tostring(returned), fix),
+		local fix = 'Return a list of problems such as { { field = "target", message = "…" } }, or nil if there are none'
+		return errors.new("COMMAND_INVALID", ("%s: validate returned %s. %s"):format(command.path,
+			type(returned) == "table" and "a table that is not a list of problems" or tostring(returned), fix),
 			{ phase = "validation", fix_required = fix })
 	end
 	return #problems > 0 and as_error(problems) or nil
@@ -89,7 +89,7 @@ function M.problem(command, parsed)
 	if #parsed.problems > 0 then
 		return as_error(parsed.problems)
 	elseif command.validate then
-		return ask_command(command, parsed.values)
+		return run_validate(command, parsed.values)
 	end
 end
 

@@ -19,9 +19,9 @@
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return "it belongs neither to you nor to root";
+		return "it is owned by neither you nor root";
 	if ((st->st_mode & S_IWOTH) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
-		return "everybody may write to it";
+		return "it is world-writable";
 	return NULL;
 }
 
@@ -52,7 +52,7 @@ static const char *read_source(int fd, struct buf *out, struct stat *st)
 	if (distrust(st))
 		return distrust(st);
 	if (st->st_size > SOURCE_MAX)
-		return "it is larger than 4 MiB, no command file";
+		return "it is larger than 4 MiB";
 	if (buf_reserve(out, (size_t)st->st_size + 1) < 0)
 		return "not enough memory";
 	while (out->len <= (size_t)SOURCE_MAX && buf_reserve(out, 4096) == 0 &&

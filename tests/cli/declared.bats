@@ -206,9 +206,9 @@ found_in() {
 		phase = "validation"|unknown key 'phase'
 		errors = { "x" }|errors is { "x" }. Write a list such as
 		context = { 1, 2 }|context is { 1, 2 }. Write a table of facts
-		context = require("json").array({})|context of the error is left out
+		context = require("json").array({})|The error's context was dropped
 		context = { f = print }|data.f is a function
-		data = print|data of the error is left out
+		data = print|The error's data was dropped
 	ROWS
 	body fails <<<"ctx:fail('UNAVAILABLE', 'm', { retryable = false, errors = {}, data = 5 })"
 	call fails

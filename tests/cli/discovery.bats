@@ -153,7 +153,7 @@ offers() {
 	call db
 	assert_envelope
 	[ "$status" -eq 2 ]
-	expect 'e.error.code == "COMMAND_NOT_FOUND" and e.error.suggestion == "It has the commands: db migrate"'
+	expect 'e.error.code == "COMMAND_NOT_FOUND" and e.error.suggestion == "Commands in '"'"'db'"'"': db migrate"'
 }
 
 @test "columns that a command declares come first" {

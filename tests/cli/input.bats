@@ -17,6 +17,32 @@ load lib/input
 	expect '"runner" in e.error.suggestion'
 }
 
+@test "an unknown command in a folder without commands: how to create it" {
+	mkdir bare
+	cd bare || return
+	touch .git # the search upwards ends here
+	call deploy
+	refused 2 COMMAND_NOT_FOUND
+	expect 'e.error.suggestion == "No commands/ here or above; create the command: runner new deploy"'
+	call lnt
+	refused 2 COMMAND_NOT_FOUND
+	expect "e.error.suggestion == \"Did you mean 'lint'?\""
+}
+
+@test "a module that is missing: the one that was meant, without Lua's list of paths" {
+	mkdir lib
+	echo 'return {}' >lib/pictures.lua
+	body late <<<'require "picturs"'
+	call late
+	assert_envelope
+	expect "e.error.message.endswith(\"late.lua:4: module 'picturs' not found\") or e.error.message"
+	expect "e.error.suggestion == \"Did you mean 'pictures'?\""
+	echo 'local json = require "jsn" return {}' >commands/early.lua
+	call early
+	refused 4 COMMAND_INVALID
+	expect "e.error.suggestion == \"Did you mean 'json'?\""
+}
+
 # call_from_gone ARGS…: call, from a directory that no longer exists
 call_from_gone() {
 	mkdir gone
@@ -238,7 +264,7 @@ LUA
 	for n in 7 8 9; do
 		call picky --n $n
 		refused 4 COMMAND_INVALID
-		expect '"picky.lua: validate returned a table that is no list of problems" in e.error.message'
+		expect '"picky.lua: validate returned a table that is not a list of problems" in e.error.message'
 	done
 	call picky --n 10
 	refused 2 VALIDATION_ERROR
@@ -299,7 +325,7 @@ LUA
 	done
 }
 
-@test "what is no command file is refused with its path and the reason" {
+@test "what is not a command file is refused with its path and the reason" {
 	local row name reason
 	mkdir commands/folder.lua
 	head -c 300 /dev/urandom | tr -d '\n' >commands/binary.lua
@@ -316,7 +342,7 @@ LUA
 	echo 'return 5' >commands/five.lua
 	for row in 'folder:not a regular file' 'binary:binary data' 'bytecode:binary data' 'huge:larger than 4 MiB' \
 		'fifo:not a regular file' 'zero:not a regular file' "syntax:syntax.lua:1: unexpected symbol near '='" \
-		'raises:raises.lua:1: boom' 'raises2:raises2.lua raised an error while it was loaded: no place' 'nothing:returned nil' 'empty:returned nil' 'five:returned 5'; do
+		'raises:raises.lua:1: boom' 'raises2:raises2.lua raised an error while it was loading: no place' 'nothing:returned nil' 'empty:returned nil' 'five:returned 5'; do
 		name=${row%%:*} reason=${row#*:}
 		call "$name"
 		refused 4 COMMAND_INVALID
@@ -329,24 +355,28 @@ LUA
 	refused 2 COMMAND_NOT_FOUND
 }
 
-@test "a file of another owner, or that everybody may write, is refused" {
+@test "a file of another owner, or that is world-writable, is refused" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root for chown"
 	chown 12345 commands/touch.lua
 	call touch --target prod
 	refused 4 COMMAND_INVALID
-	expect '"neither to you nor to root" in e.error.message'
+	expect '"it is owned by neither you nor root" in e.error.message and e.error.fix_command is None'
 	chown 0 commands/touch.lua
 	chmod o+w commands/touch.lua
 	call touch --target prod
 	refused 4 COMMAND_INVALID
-	expect '"everybody may write" in e.error.message'
+	expect '"it is world-writable" in e.error.message'
+	sh -c "$(field 'e.error.fix_command')"
+	call touch --target prod
+	[ "$status" -eq 0 ]
 }
 
-@test "a folder of another owner, or that everybody may write, is refused; nested ones too" {
+@test "a folder of another owner, or that is world-writable, is refused; nested ones too" {
 	chmod 777 commands
 	call touch --target prod
 	refused 4 COMMAND_INVALID
-	expect '"everybody may write" in e.error.message'
+	expect '"it is world-writable" in e.error.message'
+	expect 'e.error.fix_command.startswith("chmod o-w ") and "/commands" in e.error.fix_command'
 	chmod 755 commands
 	command_file db/one <<<'return { description = "x", danger_level = "safe", run = function() return {} end }'
 	chmod 777 commands/db
