@@ -2,7 +2,7 @@
 -- Written by 'runner types'; changes here are lost.
 -- luacheck: ignore
 
----lua-cjson, for scripts that know it. require "json" keeps more: integers of 64 bits, [] and {}.
+---lua-cjson, for scripts that use it. require "json" preserves more: 64-bit integers, and [] and {}.
 ---@class cjson
 ---@field null lightuserdata
 local cjson = {}

@@ -2,7 +2,7 @@
 -- Written by 'runner types'; changes here are lost.
 -- luacheck: ignore
 
----Files. Every function gives nil, "unlink x: No such file or directory" and "ENOENT" on failure.
+---Files. On failure every function returns nil, "unlink x: No such file or directory" and "ENOENT".
 ---@class fs
 local fs = {}
 
@@ -19,17 +19,17 @@ local fs = {}
 ---@class fs.Lock
 local Lock = {}
 
----Give it back.
+---Release it.
 function Lock:release() end
 
----What a path leads to.
+---The file a path leads to; symbolic links are followed.
 ---@param path string
 ---@return fs.Stat? stat
 ---@return string? message
 ---@return string? errno
 function fs.stat(path) end
 
----What a path is: a symbolic link is not followed.
+---The file at a path itself; a symbolic link is not followed.
 ---@param path string
 ---@return fs.Stat? stat
 ---@return string? message
@@ -51,7 +51,7 @@ function fs.list(path) end
 ---@return string? errno
 function fs.mkdir(path, mode) end
 
----Make a directory and what is missing above it; one that exists is fine.
+---Make a directory and its missing parents; it may exist already.
 ---@param path string
 ---@param mode? integer
 ---@return boolean? ok
@@ -100,21 +100,21 @@ function fs.unlink(path) end
 ---@return string? errno
 function fs.rmdir(path) end
 
----Remove a path and all below it; no link is followed.
+---Remove a path and everything below it; links are not followed.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message
 ---@return string? errno
 function fs.remove_tree(path) end
 
----Set a file's time to now; makes it when it is missing.
+---Set a file's time to now; creates it if it is missing.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message
 ---@return string? errno
 function fs.touch(path) end
 
----A whole file; EFBIG when it has more than `max` bytes (256 MiB).
+---Read a whole file; EFBIG if it has more than `max` bytes (256 MiB).
 ---@param path string
 ---@param max? integer
 ---@return string? text
@@ -122,7 +122,7 @@ function fs.touch(path) end
 ---@return string? errno
 function fs.read(path, max) end
 
----Write a whole file: readers see the old one or the new one, also after a crash.
+---Write a whole file atomically: readers see the old one or the new one, even after a crash.
 ---@param path string
 ---@param text string
 ---@param mode? integer
@@ -132,7 +132,7 @@ function fs.read(path, max) end
 ---@return string? errno
 function fs.write(path, text, mode, durable) end
 
----Write a file whose name is free, else EEXIST: of those that try at once, one does.
+---Create a file, or fail with EEXIST: of several processes that try, one succeeds.
 ---@param path string
 ---@param text string
 ---@return boolean? ok
@@ -140,21 +140,21 @@ function fs.write(path, text, mode, durable) end
 ---@return string? errno
 function fs.create(path, text) end
 
----Wait until a file or directory is on the disk.
+---Flush a file or directory to the disk.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message
 ---@return string? errno
 function fs.fsync(path) end
 
----The same for all below a path.
+---Flush a path and everything below it to the disk.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message
 ---@return string? errno
 function fs.fsync_tree(path) end
 
----Point a link elsewhere from one instant to the next.
+---Point a symbolic link to another target atomically.
 ---@param target string
 ---@param link string
 ---@return boolean? ok
@@ -162,7 +162,7 @@ function fs.fsync_tree(path) end
 ---@return string? errno
 function fs.swap_symlink(target, link) end
 
----Copy a path and all below it.
+---Copy a path and everything below it.
 ---@param from string
 ---@param to string
 ---@return boolean? ok
@@ -170,7 +170,7 @@ function fs.swap_symlink(target, link) end
 ---@return string? errno
 function fs.copy_tree(from, to) end
 
----Lock a file; nil, "held" and {pid, since, age_ms} when another process has it. ctx:lock does more.
+---Lock a file; nil, "held" and {pid, since, age_ms} if another process has it. ctx:lock does more.
 ---@param path string
 ---@param options? {shared?: boolean, wait_ms?: integer}
 ---@return fs.Lock? lock
@@ -178,7 +178,7 @@ function fs.copy_tree(from, to) end
 ---@return table|string|nil about
 function fs.lock(path, options) end
 
----Who holds the lock of a file for itself alone: {pid, since, age_ms}; nil when nobody does. Nothing is made or written.
+---The holder of an exclusive lock on a file: {pid, since, age_ms}; nil if there is none. Creates and writes nothing.
 ---@param path string
 ---@return table? holder
 ---@return string? message

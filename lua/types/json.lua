@@ -2,18 +2,18 @@
 -- Written by 'runner types'; changes here are lost.
 -- luacheck: ignore
 
----JSON that keeps 64-bit integers, and [] and {} apart.
+---JSON that preserves 64-bit integers and the difference between [] and {}.
 ---@class json
----@field null lightuserdata what JSON's null reads as, and writes as
+---@field null lightuserdata stands for JSON's null
 local json = {}
 
----Read a JSON text; nil and "line 1 column 5: …" when it is none.
+---Decode a JSON text; nil and "line 1 column 5: …" if it is invalid.
 ---@param text string
 ---@return any value
 ---@return string? message
 function json.decode(text) end
 
----Write a value; nil, a message and an error code when it can't be written.
+---Encode a value; nil, a message and an error code if it can't be encoded.
 ---@param value any
 ---@param options? {max?: integer} bytes
 ---@return string? text
@@ -21,12 +21,12 @@ function json.decode(text) end
 ---@return string|table|nil code
 function json.encode(value, options) end
 
----Mark a table as an array, even when it is empty.
+---Mark a table as an array, so that an empty one becomes [].
 ---@param list? table
 ---@return table
 function json.array(list) end
 
----Does it encode as an array?
+---Does a value encode as an array?
 ---@param value any
 ---@return boolean
 function json.is_array(value) end

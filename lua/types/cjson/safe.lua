@@ -2,7 +2,7 @@
 -- Written by 'runner types'; changes here are lost.
 -- luacheck: ignore
 
----lua-cjson that gives nil and a message in place of an error.
+---lua-cjson that returns nil and a message instead of raising an error.
 ---@class cjson.safe
 ---@field null lightuserdata
 local safe = {}
