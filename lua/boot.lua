@@ -1,6 +1,6 @@
 -- boot: one attempt, from argv to its answer: a flat list of phases. Each takes the
--- attempt (lua/core/attempt.lua) and returns nothing, so that the next one follows, or
--- the answer. Called by worker.c once in every worker; one answer is one RESULT frame.
+-- attempt (lua/core/attempt.lua) and returns the answer, or nothing to go on to the next.
+-- Called by worker.c once in every worker; one answer is one RESULT frame.
 
 local args = require "runner.project.args"
 local attempt = require "runner.core.attempt"
@@ -15,7 +15,7 @@ local settings = require "runner.project.settings"
 ---@field early? true … before its command was known
 ---@field success? true `data` is the result
 ---@field data? any
----@field sent? true whoever returned this has sent what there was to send
+---@field sent? true everything has been sent already
 
 local SENT = { sent = true } ---@type runner.Answer
 
@@ -68,7 +68,7 @@ local function early(e)
 	return { error = e, early = true }
 end
 
-local function asks_help(a)
+local function wants_help(a)
 	return args.parse({}, a.launch.argv).framework.help
 end
 
@@ -92,7 +92,7 @@ end
 -- A broken runner.lua stops the project's commands, not the built-in ones.
 local function find_project(a)
 	local project, problem, rest = loader.project()
-	if not project and not (locate.builtins[a.name] or asks_help(a)) then
+	if not project and not (locate.builtins[a.name] or wants_help(a)) then
 		return early(problem)
 	end
 	a.project = project or rest
@@ -113,8 +113,8 @@ end
 
 local function find_command(a)
 	local found = locate.find(a.names, a.project)
-	if not found and asks_help(a) then
-		found = { name = "help", words = 0 } -- of a group, or of nothing that exists
+	if not found and wants_help(a) then
+		found = { name = "help", words = 0 } -- of a group, or an unknown command
 	end
 	if not found then
 		return early(require("runner.project.catalog").not_found(a.names, a.project))
@@ -123,7 +123,7 @@ local function find_command(a)
 	a.tokens = without_words(a.launch.argv, a.words, math.min(found.words, #a.words))
 end
 
--- --- what was asked of it ------------------------------------------------------------
+-- --- declaration and arguments --------------------------------------------------------------
 
 local function load_declaration(a)
 	local problem
@@ -151,7 +151,7 @@ local function settle(a)
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
 end
 
--- Flags that turn any call into a question about it.
+-- The flags that describe a call in place of making it.
 local function information_flag(a)
 	local framework = a.framework
 	if framework.help and a.command.name ~= "help" then
@@ -172,7 +172,7 @@ local function send_plan(a)
 	plan.send(a.command, a.settled, a.framework, a.project)
 end
 
--- The first plan rules the run: a file that has changed since is not run.
+-- The first attempt's plan holds for the run: a file that has changed since is not run.
 local function check_unchanged(a)
 	if a.launch.digest and a.launch.digest ~= a.command.digest then
 		return { error = require("runner.core.errors").new("COMMAND_CHANGED", "The command file changed between attempts") }

@@ -1,5 +1,5 @@
--- invoke: one of our own commands as a child: the words of its call, and the envelope
--- that comes back. It starts nothing.
+-- invoke: a runner command as a child process: its argv, and reading the envelope that
+-- it prints. It starts no process itself.
 
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"
@@ -20,7 +20,7 @@ local function add_all(argv, name, values, text)
 	end
 end
 
--- One named argument: lists are repeated, true and false are --name and --no-name.
+-- One named argument: a list repeats the flag, true and false are --name and --no-name.
 function add(argv, name, value, text)
 	if json.is_array(value) or type(value) == "table" and value[1] ~= nil then
 		add_all(argv, name, value, text)
@@ -31,7 +31,7 @@ function add(argv, name, value, text)
 	end
 end
 
----The words of a call whose answer is an envelope on stdout.
+---The argv of a call that prints its envelope on stdout.
 ---@param program string runner itself
 ---@param words string[] the command's name and what follows it
 ---@param args table a list of words, or values by name
@@ -51,7 +51,7 @@ end
 
 -- --- the answer -------------------------------------------------------------------------
 
----The envelope that a runner wrote; nil where it is none, or none of this status.
+---The envelope that a runner printed; nil if it is not one, or contradicts the status.
 ---@param result runner.Result
 ---@return table?
 function M.envelope(result)

@@ -1,5 +1,5 @@
 -- runner completion SHELL: the script that completes commands, flags and values; and,
--- asked by that script with the words typed so far, what may stand next.
+-- when that script calls with the words typed so far, the candidates for the next word.
 
 local completion = require "runner.tools.completion"
 local json = require "runner.json"
@@ -39,14 +39,14 @@ return {
 	danger_level = "safe",
 	args = {
 		{ "shell", "enum", values = { "bash", "zsh", "fish" }, positional = true, required = true,
-			description = "The shell to write a script for" },
+			description = "Shell to write the script for" },
 		{ "words", "array", items = "string", variadic = true,
-			description = "The words typed so far, behind --: answers with what may stand next" },
+			description = "Words typed so far, after --: returns the candidates for the next word" },
 	},
 	columns = { "value", "description" },
 	examples = {
-		{ description = "For this bash", command = "source <(runner completion bash --format plain)" },
-		{ description = "What may follow 'runner dep'?", command = "runner completion bash -- dep" },
+		{ description = "Enable it in this bash", command = "source <(runner completion bash --format plain)" },
+		{ description = "Complete 'runner dep'", command = "runner completion bash -- dep" },
 	},
 	run = function(args)
 		if #args.words == 0 then

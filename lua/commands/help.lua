@@ -1,5 +1,5 @@
--- runner help [command …], `runner` alone, and --help of any command. It loads
--- every file it lists, and survives those that are broken.
+-- runner help [command …], `runner` alone, and --help of any command. It loads every
+-- file that it lists, and survives broken ones.
 
 local args = require "runner.project.args"
 local catalog = require "runner.project.catalog"
@@ -25,7 +25,7 @@ local function words_of(values)
 	return catalog.words(table.concat(values.command, "."))
 end
 
--- What the words name: a command that uses all of them, or a group's commands.
+-- The command or the group of commands that the words name.
 local function topic_of(words, project)
 	local name = table.concat(words, ".")
 	local found = locate.find(words, project)
@@ -59,7 +59,7 @@ local function describe(found, below, project, width)
 	if not command then
 		error(problem, 0)
 	end
-	-- a child's limits are not asked for: the run of help itself doesn't count
+	-- describe the command as run on its own, not as a child of this run
 	host.setenv("RUNNER_DEADLINE_MS", nil)
 	host.setenv("RUNNER_OUTER_RETRIES", nil)
 	return help.command(command, {
@@ -101,17 +101,17 @@ local function send_meta()
 end
 
 return {
-	description = "Describe a command, or list them all",
+	description = "Describe a command, or list all commands",
 	danger_level = "safe",
 	args = {
 		{ "command", "array", items = "string", variadic = true,
-			description = "Words of the command, or of a group of commands" },
+			description = "A command, or a group of commands" },
 	},
 	columns = { "name", "danger_level", "description" },
 	examples = {
-		{ description = "Every command in one line each", command = "runner" },
-		{ description = "One command", command = "runner help lint" },
-		{ description = "The names alone, for other programs", command = "runner --format plain | cut -f1" },
+		{ description = "List all commands, one line each", command = "runner" },
+		{ description = "Describe one command", command = "runner help lint" },
+		{ description = "List only the names, for scripts", command = "runner --format plain | cut -f1" },
 	},
 	validate = function(values)
 		local words = words_of(values)
@@ -123,7 +123,7 @@ return {
 			local e = catalog.not_found(words, attempt.project)
 			local message = ("Unknown command '%s'"):format(table.concat(words, " "))
 			return { { field = "command", code = e.code, message = message, suggestion = e.suggestion,
-				fix_required = "Name a command that exists: run 'runner' for the list" } }
+				fix_required = "Name an existing command: run 'runner' to list them" } }
 		end
 	end,
 	run = function(values)

@@ -1,4 +1,4 @@
--- runner new NAME: a commented command file to start from, that already runs.
+-- runner new NAME: write a commented command file to start from, which already runs.
 
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -7,7 +7,7 @@ local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
 local template = require "runner.tools.template"
 
-local MAX_DEPTH = 4 -- folders that the list of commands looks into
+local MAX_DEPTH = 4 -- of folders that the list of commands shows
 
 -- "db.migrate" and "db/migrate" → {"db", "migrate"}; nil when it is no name.
 local function words_of(name)
@@ -35,12 +35,12 @@ local function must(ctx, ok, why, errno)
 	end
 end
 
--- Looking first whether the name is free would overwrite what appears behind the look.
+-- Checking first whether the name is free would be a race: create() fails if it exists.
 local function create(ctx, path, text)
 	must(ctx, fs.mkdirs(path:match("^(.*)/")))
 	local ok, why, errno = fs.create(path, text)
 	if errno == "EEXIST" then
-		ctx:fail("ALREADY_EXISTS", ("%s exists already and was left as it is"):format(shown(path)),
+		ctx:fail("ALREADY_EXISTS", ("%s already exists and was not changed"):format(shown(path)),
 			{ fix_required = "Choose another name, or edit that file", context = { path = path } })
 	end
 	must(ctx, ok, why, errno)
@@ -51,16 +51,16 @@ return {
 	danger_level = "mutating",
 	args = {
 		{ "name", "string", positional = true, required = true, min_length = 1,
-			description = "Of the command: hello; db.migrate for 'runner db migrate'" },
+			description = "Name of the command: hello, or db.migrate for 'runner db migrate'" },
 	},
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
-	examples = { { description = "A command of your own", command = "runner new hello" } },
+	examples = { { description = "Write commands/hello.lua", command = "runner new hello" } },
 	validate = function(args)
 		local words = words_of(args.name)
 		if not words then
 			return { { field = "name", code = "INVALID_ARGUMENT", value = args.name,
-				message = ("'%s' is no name for a command"):format(args.name),
-				suggestion = ("Use letters, digits, - and _, begin with a letter or digit, and join at most %d words "
+				message = ("'%s' is not a valid command name"):format(args.name),
+				suggestion = ("Use letters, digits, - and _; start with a letter or digit; join at most %d words "
 					.. "with dots"):format(MAX_DEPTH) } }
 		elseif locate.builtins[words[1]] then
 			return { { field = "name", code = "INVALID_ARGUMENT", value = args.name,

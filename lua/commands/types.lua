@@ -1,5 +1,5 @@
--- runner types: tells the project's editor (lua-language-server) the script API:
--- .runner/types/*.lua, and .luarc.json pointing there. Again is fine.
+-- runner types: write the script API for the project's editor (lua-language-server):
+-- .runner/types/*.lua, and .luarc.json pointing there. Idempotent.
 
 local annotations = require "runner.tools.annotations"
 local fs = require "runner.fs"
@@ -24,7 +24,7 @@ end
 
 -- --- .luarc.json ------------------------------------------------------------------------
 
--- A setting may be written "workspace.library" or as an object in an object.
+-- A setting may be written "workspace.library" or as nested objects.
 local function place_of(settings, group, key)
 	if type(settings[group]) == "table" and not json.is_array(settings[group]) then
 		return settings[group], key
@@ -56,7 +56,7 @@ local function add_folder(workspace, library)
 	return true
 end
 
--- Adds what we need to what is there; true when something changed.
+-- Add the settings we need; true if something changed.
 local function complete(settings)
 	local changed = false
 	local runtime, version = place_of(settings, "runtime", "version")
@@ -74,8 +74,8 @@ local function read_settings(ctx, path)
 	end
 	local settings, problem = json.decode(text)
 	if type(settings) ~= "table" or json.is_array(settings) then
-		ctx:fail("PRECONDITION", ("%s is no JSON object%s"):format(path, problem and ": " .. problem or ""), {
-			fix_required = "Make it plain JSON: comments can't be kept",
+		ctx:fail("PRECONDITION", ("%s is not a JSON object%s"):format(path, problem and ": " .. problem or ""), {
+			fix_required = "Make it plain JSON, without comments",
 		})
 	end
 	return settings
@@ -101,7 +101,7 @@ local function put_settings(ctx, path, settings)
 	return put(ctx, path, pretty.text(settings) .. "\n")
 end
 
--- The whole: created only when nothing of it was there.
+-- The overall effect: "created" only if nothing existed before.
 local function effect_of(effects)
 	local all = table.concat(effects, " ")
 	if not all:find("created") and not all:find("updated") then
@@ -111,7 +111,7 @@ local function effect_of(effects)
 end
 
 return {
-	description = "Tell your editor the script API",
+	description = "Set up your editor for the script API",
 	danger_level = "mutating",
 	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" } },
 	examples = { { description = "Write .runner/types and .luarc.json", command = "runner types" } },

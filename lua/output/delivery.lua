@@ -1,17 +1,17 @@
--- delivery: a result in another form than JSON on stdout: rendered, or written to the
--- file of --output; and what is to be said of a result that had to be repaired. A plain
--- run does without it.
+-- delivery: a result that is not plain JSON on stdout: rendered as text, or written to
+-- the file of --output; and the warnings about a result that had to be repaired. A plain
+-- run doesn't load it.
 
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
 
 local M = {}
 
----Warn of what the encoder had to change.
+---Warn about what the encoder had to change.
 ---@param notes {nonfinite: integer, repaired: integer}
 function M.warn_repairs(notes)
 	if notes.nonfinite > 0 then
-		attempt.warn("NONFINITE_NUMBER", "NaN or infinity has no JSON form and became null", { count = notes.nonfinite })
+		attempt.warn("NONFINITE_NUMBER", "NaN and infinity have no JSON form and became null", { count = notes.nonfinite })
 	end
 	if notes.repaired > 0 then
 		attempt.warn("STRING_REPAIRED", "Invalid UTF-8, NUL or ANSI sequences were removed from strings",
@@ -19,18 +19,18 @@ function M.warn_repairs(notes)
 	end
 end
 
--- The envelope says where it is. A link stays one: what it leads to is written.
+-- The envelope holds the path. A symbolic link stays: its target is written.
 local function to_file(text, path)
 	local fs = require "runner.fs"
 	local ok, why = fs.write(fs.realpath(path) or path, text)
 	if not ok then
 		return nil, require("runner.core.errors").new("OUTPUT_FAILED", ("Can't write the result to %s: %s"):format(path, why),
-			{ fix_required = "Give --output a path that can be written", side_effects = "complete" })
+			{ fix_required = "Give --output a writable path", side_effects = "complete" })
 	end
 	return require("runner.json").encode { path = path, bytes = #text }
 end
 
--- A built-in may have worded its result itself (session.texts).
+-- A built-in may have rendered its result itself (attempt.texts).
 local function rendered_as(format, data, text)
 	if format == "json" then
 		return text .. "\n", 0
@@ -45,7 +45,7 @@ end
 ---@param text string the same as JSON
 ---@param format "json"|runner.TextFormat
 ---@return string? text the envelope's data, nil where the file can't be written
----@return integer|runner.Error rows how many the text has, or what went wrong
+---@return integer|runner.Error rows of the text, or the error
 function M.deliver(data, text, format)
 	local rendered, rows = rendered_as(format, data, text)
 	local path = attempt.framework.output

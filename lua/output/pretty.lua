@@ -1,5 +1,5 @@
--- pretty: JSON for files that people edit: indented, keys sorted. What programs
--- read is json.encode's.
+-- pretty: JSON for files that people edit: indented, keys sorted. Programs read the
+-- output of json.encode.
 
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"

@@ -1,6 +1,6 @@
 -- render: a result as text: for people (text, table) and for pipes (tsv, plain,
--- jsonl). Loaded by a worker whose format is not json. Never colours; what
--- could move a cursor is cleaned away here and once more by the host.
+-- jsonl). Loaded by a worker whose format is not json. It adds no colours; control
+-- characters are removed here, and once more by the host.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -32,7 +32,7 @@ local function number_text(v, digits)
 	return v - v == 0 and ("%." .. (digits or 14) .. "g"):format(v) or ""
 end
 
--- The same with as many digits as programs need to read this number again.
+-- The same with as many digits as it takes to read the same number back.
 local function exact_text(v)
 	for digits = 14, 16 do
 		local text = number_text(v, digits)
@@ -58,7 +58,7 @@ local function value_text(v)
 	return tostring(v)
 end
 
--- The same on one line, with a sign for "nothing", as tables need it.
+-- The same on one line, with "-" for nothing, for tables.
 local function cell_text(v)
 	local text = value_text(v):gsub("%s+", " ")
 	return text == "" and "-" or text
@@ -217,7 +217,7 @@ local function list_lines(list, declared)
 	return lines
 end
 
--- A value that fits behind its key; nil for one that needs lines of its own.
+-- A value that fits after its key; nil for one that needs lines of its own.
 local function inline(v)
 	if type(v) == "string" and v:find("\n", 1, true) then
 		return nil

@@ -32,7 +32,7 @@ local function width_of(text)
 end
 M.width = width_of
 
----Break a text at blanks into lines of at most `width` characters; a longer word
+---Break a text at spaces into lines of at most `width` characters; a longer word
 ---stays whole. Line breaks in the text stay.
 ---@param text string
 ---@param width integer
@@ -54,7 +54,7 @@ function M.lines(text, width)
 	return out
 end
 
----A paragraph, each line behind `indent` blanks.
+---A paragraph, each line indented by `indent` spaces.
 ---@param text string
 ---@param width integer of the whole
 ---@param indent? integer default 0

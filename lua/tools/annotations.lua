@@ -1,6 +1,6 @@
 -- annotations: the script API for editors (LuaCATS): the files of lua/types, by the name
--- that `runner types` gives each. The reference takes its words from them too. A test
--- proves that no method, module function or declaration key is missing.
+-- that `runner types` gives each. The reference is generated from them too. A test
+-- checks that no method, module function or declaration key is missing.
 
 local M = {}
 

@@ -1,6 +1,6 @@
--- completion: what may stand next on a command line, and the shell scripts that ask.
--- Loaded by `runner completion` alone. It loads the one command that is being typed,
--- or all when a name is.
+-- completion: the candidates for the next word of a command line, and the shell scripts
+-- that call for them. Loaded by `runner completion` alone. It loads the command that is
+-- being typed, or all commands while a name is being typed.
 
 local catalog = require "runner.project.catalog"
 local flags = require "runner.declare.flags"
@@ -15,8 +15,8 @@ local M = {}
 
 -- --- scripts --------------------------------------------------------------------------
 
--- Each asks `runner completion SHELL --format plain -- WORDS…`: a candidate in each
--- line, a tab, its description. Where there are none, files are completed.
+-- Each calls `runner completion SHELL --format plain -- WORDS…`: one candidate per
+-- line, a tab, its description. If there are none, files are completed.
 M.scripts = {
 	bash = [==[
 _runner_completion() {
@@ -78,7 +78,7 @@ local function options(command, typed, out)
 	end
 end
 
--- The row whose value stands next, if the word before is its flag.
+-- The row whose value comes next, if the previous word is its flag.
 local function awaited(command, before)
 	for _, row in ipairs(before and option_rows(command) or {}) do
 		if row.type ~= "boolean" and (before == "--" .. row.flag or row.short and before == "-" .. row.short) then
@@ -140,7 +140,7 @@ local function load_command(words, project)
 	return catalog.load({ name = found.name, path = found.path, builtin = not found.path }, project), found.words
 end
 
--- The n-th positional; a variadic one goes on for ever.
+-- The n-th positional; a variadic one takes all that follow.
 local function positional(command, n)
 	local last
 	for _, row in ipairs(command and command.args or {}) do
@@ -154,8 +154,8 @@ local function positional(command, n)
 	return last and last.variadic and last or nil
 end
 
----What may replace the last of the words.
----@param words string[] behind "runner"; the last one is being typed and may be ""
+---The candidates that may replace the last word.
+---@param words string[] after "runner"; the last one is being typed and may be ""
 ---@param project table
 ---@param runs fun(): runner.Candidate[] the ids that a run of a workflow may have
 ---@return runner.Candidate[]

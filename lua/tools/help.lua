@@ -1,6 +1,6 @@
--- help: the words of help: the overview, a group, one command. Pure but for what a
--- declaration computes from the project's config; who reads the text, and where it
--- goes, is lua/commands/help.lua's business.
+-- help: the text of help: the overview, a group, one command. Pure, but for the functions
+-- of a declaration, which it calls with the project's config. lua/commands/help.lua
+-- decides on the width and where the text goes.
 
 local arg_errors = require "runner.declare.arg_errors"
 local environment = require "runner.declare.environment"
@@ -12,7 +12,7 @@ local wrap = require "runner.output.wrap"
 
 local M = {}
 
-local SHORT_FLAGS = "Every command also takes the framework's flags: "
+local SHORT_FLAGS = "Every command also takes runner's own flags: "
 
 local function section(title, body)
 	return body ~= "" and ("\n%s:\n%s"):format(title, body) or ""
@@ -32,28 +32,33 @@ local function listed(list)
 	return table.concat(texts, ", ")
 end
 
--- A declaration's own functions may fail: help must not.
+-- A declaration's own functions may fail; help must not.
 local function values_text(row, config)
 	local ok, list = pcall(values.listed, row, config)
 	if not ok or not list then
-		return "one of the values that the project configures"
+		return "one of the values the project configures"
 	end
-	return list[1] and "one of " .. listed(list) or "no value is configured"
+	return list[1] and "one of " .. listed(list) or "no values are configured"
 end
 
--- Does the placeholder of the option say it all? <duration>, <path> …
+-- Is the placeholder of the option enough? <duration>, <path> …
 local function is_plain(row)
 	return not (row.positional or row.values or row.pattern or row.min or row.max or row.min_length
 		or row.max_length or row.type == "array")
 end
 
+-- How many items an array takes.
+local function how_many(row)
+	local least, most = row.min_length, row.max_length
+	local count = least and most and ("%d to %d"):format(least, most) or least and least .. " or more"
+		or most and "up to " .. most
+	return row.variadic and (count or "any number") or count and "repeatable, " .. count or "repeatable"
+end
+
 local function type_text(row, config)
 	local text = row.values and values_text(row, config) or arg_errors.expected(row)
 	if row.type == "array" then
-		text = row.variadic and text .. "; any number of them" or text .. "; may be given several times"
-		if row.min_length or row.max_length then
-			text = ("%s (%s to %s)"):format(text, row.min_length or 0, row.max_length or "any number")
-		end
+		text = text .. "; " .. how_many(row)
 	end
 	return text
 end
@@ -68,7 +73,7 @@ local function default_text(row, config)
 		return flags.default(row)
 	end
 	if type(v) == "boolean" then
-		return nil -- its spelling says it: --no-verify
+		return nil -- its spelling shows it: --no-verify
 	elseif type(v) == "function" then
 		local ok, made = pcall(v, config)
 		v = ok and made
@@ -176,15 +181,15 @@ local function retry_text(p)
 	if p.retries == 0 then
 		return "None; --retries N allows some."
 	end
-	local text = ("%s, %s from %s, at most %s"):format(
+	local text = ("%s, %s delay from %s up to %s"):format(
 		p.retries > 0 and ("Up to %d retries"):format(p.retries) or "Until the timeout", p.strategy,
 		host.duration_text(p.delays[1] or p.delay_ms), host.duration_text(p.max_delay_ms))
 	if p.jitter ~= "none" then
 		text = text .. (p.jitter == "factor" and (", jitter ±%d%%"):format(p.jitter_ppm // 10000)
 			or (", %s jitter"):format(p.jitter))
 	end
-	return ("%s, after %s. 'runner … --plan' shows every delay."):format(text,
-		p.on and listed(p.on) or "every retryable code without side effects")
+	return ("%s, on %s. Run with --plan to see every delay."):format(text,
+		p.on and listed(p.on) or "any retryable failure without side effects")
 end
 
 local function examples(command, width)
@@ -202,11 +207,11 @@ local function short_flags(width)
 		names[i] = "--" .. row.flag
 	end
 	return "\n" .. wrap.paragraph(SHORT_FLAGS .. table.concat(names, " ")
-		.. ". 'runner' alone describes them.", width)
+		.. ". Run 'runner' for their descriptions.", width)
 end
 
-local DANGER = { safe = "It changes nothing (safe).", mutating = "It changes things (mutating).",
-	destructive = "It can destroy things (destructive)." }
+local DANGER = { safe = "Safe: changes nothing.", mutating = "Mutating: changes things.",
+	destructive = "Destructive: can destroy things." }
 
 ---Help of one command.
 ---@param command table normal form
@@ -245,13 +250,13 @@ function M.commands(rows, width, title)
 end
 
 ---Help of a group.
----@param name string words with blanks between
+---@param name string words separated by spaces
 ---@param rows runner.CommandRow[] below it
 ---@param width integer
 ---@return string
 function M.group(name, rows, width)
 	return ("Usage:\n  runner %s <command>\n"):format(name) .. M.commands(rows, width)
-		.. ("\n'runner help %s <command>' describes one of them.\n"):format(name)
+		.. ("\nRun 'runner help %s <command>' for details.\n"):format(name)
 end
 
 local function flag_rows(title)
@@ -290,15 +295,15 @@ end
 ---@return string
 function M.overview(own, builtin, about)
 	local width, problem = about.width, about.project.problem
-	local none = "  none yet: 'runner new hello' writes the first\n"
+	local none = "  none yet; create one with 'runner new hello'\n"
 	return "Usage:\n  runner <command> [arguments] [options]\n"
-		.. (problem and "\n" .. wrap.paragraph("runner.lua can't be used: " .. problem.message, width) or "")
+		.. (problem and "\n" .. wrap.paragraph("runner.lua is invalid: " .. problem.message, width) or "")
 		.. (own[1] and M.commands(own, width) or section("Commands", none))
 		.. M.commands(builtin, width, "Built-in commands")
 		.. flag_sections(width)
 		.. columns("Environment", environment_rows(), width)
 		.. columns("Exit codes", help_exit_codes.all(about.exit_table), width)
-		.. "\n'runner help <command>' describes one command.\n"
+		.. "\nRun 'runner help <command>' for details.\n"
 end
 
 return M

@@ -1,6 +1,5 @@
--- help_exit_codes: the exit codes that help shows: number, name, and what they mean to
--- the caller. Everything comes from the registry (host.hints) and the command's own
--- exit_codes.
+-- help_exit_codes: the exit codes that help shows: number, name, and what they mean for
+-- the caller. They come from the registry (host.hints) and the command's own exit_codes.
 
 local host = require "runner.host"
 
@@ -12,14 +11,14 @@ local SUCCESS = { "  0  SUCCESS", "Done as intended" }
 -- What any command can end with.
 local ALWAYS = { "GENERAL_ERROR", "ARG_ERROR", "PRECONDITION" }
 
-local WAITS = { immediate = "at once", linear_backoff = "linear backoff", exponential_backoff = "exponential backoff" }
+local WAITS = { immediate = "immediately", linear_backoff = "linear backoff", exponential_backoff = "exponential backoff" }
 
 local function advice(hints)
 	if hints.retryable == "true" then
 		local after = hints.retry_after_ms > 0 and "after " .. host.duration_text(hints.retry_after_ms) .. ", " or ""
-		return ("try again %s%s"):format(after, WAITS[hints.retry_strategy] or hints.retry_strategy)
+		return ("retry %s%s"):format(after, WAITS[hints.retry_strategy] or hints.retry_strategy)
 	elseif hints.retryable == "maybe" then
-		return "trying again may help"
+		return "a retry may help"
 	end
 end
 
@@ -29,7 +28,7 @@ local function row_of(name, description, exit_codes, exit_table)
 	local text, details = description or known and known.description or "", {}
 	details[1] = advice(hints)
 	if hints.side_effects == "partial" then
-		details[#details + 1] = "may have done part of its work"
+		details[#details + 1] = "part of the work may be done"
 	end
 	return {
 		term = ("%3d  %s"):format(hints.exit_code, name), number = hints.exit_code,
@@ -64,7 +63,7 @@ function M.all(exit_table)
 	return finish(rows)
 end
 
--- Names in the order in which they come up, each once.
+-- Names in the order in which they appear, each once.
 local function names_of(command, settled)
 	local names, seen = {}, { SUCCESS = true }
 	local function add(name)
@@ -89,9 +88,9 @@ local function names_of(command, settled)
 	return names
 end
 
----Those that apply to a command: the common ones, its own, and what it repeats on.
+---Those that apply to a command: the common ones, its own, and those it retries on.
 ---@param command table normal form
----@param settled table from limits.settle
+---@param settled table from settings.settle
 ---@param exit_table? "standard"|"classic"
 ---@return {[1]: string, [2]: string}[]
 function M.of_command(command, settled, exit_table)

@@ -1,5 +1,5 @@
--- information: the phase of an attempt that answers the flags which ask about a call in
--- place of making it: --version, --plan, --help. Loaded for one of these.
+-- information: the phase of an attempt that handles --version, --plan and --help, which
+-- describe a call in place of making it. Loaded for one of these.
 
 local host = require "runner.host"
 local plan = require "runner.project.plan"
@@ -29,7 +29,7 @@ function M.plan(a)
 	return { success = true, data = described }
 end
 
----The attempt becomes one of `help` about its command: nothing of the arguments is checked.
+---The attempt becomes a run of `help` for its command; the arguments are not checked.
 ---@param a runner.Attempt
 function M.help(a)
 	local help = assert(require("runner.project.loader").command({ name = "help", words = 1 }, a.project))

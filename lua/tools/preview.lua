@@ -1,5 +1,5 @@
--- preview: what `--plan` prints: every effective limit with where it came from,
--- the exact delays for the seed, and the worst-case total. Runs nothing.
+-- preview: what `--plan` prints: the effective limits and their sources, the exact
+-- delays for the seed, and the worst-case total. It runs nothing.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -16,7 +16,7 @@ local function limits_of(settled)
 	return out
 end
 
--- What the command may use of the machine, where it says so.
+-- The declared resource limits.
 local function allowed(limits, out)
 	out.memory = limits.memory_bytes and { bytes = limits.memory_bytes, source = "command" }
 	out.cpu = limits.cpu_ms and { ms = limits.cpu_ms, source = "command" }
@@ -37,7 +37,7 @@ local function delays_of(policy)
 	return delays, total
 end
 
--- The longest a caller can wait for the answer: nil when nothing bounds it.
+-- The longest that a caller can wait for the answer; nil if it is unlimited.
 local function worst_case(settled, waits)
 	local answer = settled.grace_ms + 1000
 	local attempts = settled.policy.retries + 1
@@ -51,7 +51,7 @@ local function worst_case(settled, waits)
 end
 
 ---@param command table normal form
----@param settled table from limits.settle
+---@param settled table from settings.settle
 ---@return table
 function M.describe(command, settled)
 	local p = settled.policy
@@ -77,7 +77,7 @@ M.columns = { "name", "value", "source" }
 local RETRY = { { "retries", "retries" }, { "strategy", "strategy" }, { "delay_ms", "delay" },
 	{ "max_delay_ms", "max_delay" }, { "jitter", "jitter" }, { "seed", "seed" } }
 
----The same as rows, for the formats that are made of rows.
+---The same as rows, for the formats that consist of rows.
 ---@param plan table from M.describe
 ---@return {name: string, value: any, source: string?}[]
 function M.rows(plan)

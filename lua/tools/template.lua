@@ -1,11 +1,11 @@
 -- template: the text of a new command file. Loaded by `runner new` alone. A test
--- proves that what it makes loads, lints clean and runs.
+-- checks that the new file loads, lints clean and runs.
 
 local M = {}
 
 local TEXT = [==[
 -- runner @WORDS@: what it is for, in one line.
--- 'runner types' tells your editor all that can stand here.
+-- 'runner types' sets up your editor to complete and check this table.
 
 ---@type runner.Command
 return {
@@ -14,18 +14,18 @@ return {
 
 	-- name, type (string, integer, number, boolean, enum, duration, path, array), rules
 	args = {
-		{ "name", "string", default = "world", description = "Whom to greet" },
+		{ "name", "string", default = "world", description = "Who to greet" },
 		{ "times", "integer", min = 1, max = 10, default = 1, description = "How often" },
 	},
 
-	timeout = "30s", -- bounds everything: all attempts and the waits between them
-	retry = { retries = 2, delay = "1s" }, -- after failures that are safe to repeat
+	timeout = "30s", -- for the whole run: all attempts and the waits between them
+	retry = { retries = 2, delay = "1s" }, -- of failures that are safe to retry
 
 	examples = {
 		{ description = "Greet Ada twice", command = "runner @WORDS@ --name Ada --times 2" },
 	},
 
-	-- args: the checked values. ctx: what runner offers, such as ctx:run{ "git", "status" }.
+	-- args: the checked values. ctx: runner's functions, such as ctx:run{ "git", "status" }.
 	run = function(args, ctx)
 		if args.name == "nobody" then
 			ctx:fail("NOT_FOUND", "There is nobody to greet", { suggestion = "Pass --name" })
@@ -34,13 +34,13 @@ return {
 		for i = 1, args.times do
 			greetings[i] = "Hello, " .. args.name .. "!"
 		end
-		return { greetings = greetings } -- becomes `data` of the answer
+		return { greetings = greetings } -- becomes `data` in the envelope
 	end,
 }
 ]==]
 
 ---The file for a command of that name.
----@param words string with blanks between, "db migrate"
+---@param words string separated by spaces, "db migrate"
 ---@return string
 function M.text(words)
 	return (TEXT:gsub("@WORDS@", words))

@@ -180,7 +180,7 @@ on_terminal() {
 	call
 	assert_envelope
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"runner.lua can't be used"* && $stderr == *"Deploy a release"* ]]
+	[[ $stderr == *"runner.lua is invalid"* && $stderr == *"Deploy a release"* ]]
 	call deploy --help
 	[ "$status" -eq 0 ]
 	call deploy --target prod

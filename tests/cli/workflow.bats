@@ -104,7 +104,7 @@ three_steps() {
 		[[ $stderr == *'5  NOT_FOUND '*'No run with this ID'*'6  CONFLICT '* ]]
 	done
 	call workflow run --help
-	[[ $stderr == *'12  UNAVAILABLE '*'A step failed: a service'*'81  STEP_IN_DOUBT'* && $stderr != *'try again after'* ]]
+	[[ $stderr == *'12  UNAVAILABLE '*'A step failed: a service'*'81  STEP_IN_DOUBT'* && $stderr != *'retry after'* ]]
 	call workflow plan x.yaml --sead 7
 	envelope 2
 	expect "'--seed' in e.error.suggestion"

@@ -62,7 +62,7 @@ describe("help of a command", function()
 		has(text, "--keep <integer> Old releases kept (a whole number from 1 to 50; default 5; from $DEPLOY_KEEP)")
 		has(text, "--wait <duration> How long (default 90s)")
 		has(text, "release What (a value such as 1.2.3 (semver); required)")
-		has(text, "files Which (a path; any number of them (1 to any number))")
+		has(text, "files Which (a path; 1 or more)")
 	end)
 
 	it("shows a switch by the spelling that changes something", function()
@@ -79,15 +79,15 @@ describe("help of a command", function()
 			"timeout 7s, from runner.lua")
 	end)
 
-	it("shows which failures are repeated, how often and after which waits", function()
-		has(text_of(FULL), "Up to 3 retries, exponential from 2s, at most 30s, jitter ±25%, after UNAVAILABLE, TIMEOUT")
+	it("shows which failures are retried, how often and after which delays", function()
+		has(text_of(FULL), "Up to 3 retries, exponential delay from 2s up to 30s, jitter ±25%, on UNAVAILABLE, TIMEOUT")
 		has(text_of({ description = "x", danger_level = "safe", run = print }), "Retries: None")
 	end)
 
-	it("shows its own exit codes, what it repeats on and the common ones, by number", function()
+	it("shows its own exit codes, those it retries on and the common ones, by number", function()
 		local text = text_of(FULL)
-		has(text, "79 LOCKED Another deploy holds it (try again after 5s, linear backoff)")
-		has(text, "10 TIMEOUT A time limit was reached (try again at once; may have done part of its work)")
+		has(text, "79 LOCKED Another deploy holds it (retry after 5s, linear backoff)")
+		has(text, "10 TIMEOUT A time limit was reached (retry immediately; part of the work may be done)")
 		has(text, "12 UNAVAILABLE")
 		has_not(text, "PAYMENT_REQUIRED")
 		assert.is_true(text:find("0  SUCCESS") < text:find("2  ARG_ERROR") and text:find("79  LOCKED")
@@ -98,9 +98,9 @@ describe("help of a command", function()
 		has(text_of(FULL, { exit_table = "classic" }), " 7 TIMEOUT")
 	end)
 
-	it("shows danger, steps, scopes, examples and the framework's flags", function()
+	it("shows danger, steps, scopes, examples and runner's own flags", function()
 		local text = text_of(FULL)
-		has(text, "It changes things (mutating).")
+		has(text, "Mutating: changes things.")
 		has(text, "Steps: validate → upload")
 		has(text, "Scopes: deploy:write")
 		has(text, "# To production runner db deploy --target prod 1.2.3")
@@ -115,15 +115,26 @@ describe("help of a command", function()
 		end
 		local text = text_of { description = "x", danger_level = "safe", run = print,
 			args = { { "a", "enum", values = fail, description = "A" }, { "b", "string", default = fail } } }
-		has(text, "one of the values that the project configures")
+		has(text, "one of the values the project configures")
 		has(text, "default computed")
 	end)
 
-	it("asks functions for values and defaults with the project's config", function()
+	it("calls functions for values and defaults with the project's config", function()
 		local text = text_of({ description = "x", danger_level = "safe", run = print, args = {
 			{ "a", "enum", values = function(c) return { c.name } end, default = function(c) return c.name end } } },
 			{ config = { name = "blue" } })
 		has(text, "one of blue; default blue")
+	end)
+
+	it("shows how many items an array takes", function()
+		local function items(row)
+			row[1], row[2], row.items, row.description = "a", "array", "path", "A"
+			return text_of { description = "x", danger_level = "safe", run = print, args = { row } }
+		end
+		has(items {}, "(a path; repeatable)")
+		has(items { min_length = 2, max_length = 3 }, "(a path; repeatable, 2 to 3)")
+		has(items { variadic = true }, "(a path; any number)")
+		has(items { variadic = true, max_length = 3 }, "(a path; up to 3)")
 	end)
 
 	it("stays within the width, but for command lines to copy", function()
@@ -172,7 +183,7 @@ describe("the overview", function()
 
 	it("says what is wrong with runner.lua", function()
 		has(help.overview({}, {}, { width = 80, project = { problem = { message = "no such key" } } }),
-			"runner.lua can't be used: no such key")
+			"runner.lua is invalid: no such key")
 	end)
 
 	it("names every variable that the sources read or set", function()
