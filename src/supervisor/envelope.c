@@ -204,6 +204,6 @@ void envelope_step_text(const struct run *run, struct buf *out)
 
 	for (int i = 0; i < s->count; i++)
 		buf_add_fmt(out, "%-10s %s\n", words[s->row[i].state], s->row[i].name);
-	if (s->count == 0)
+	if (s->count == 0 && !run->launch.stderr_is_tty) /* a terminal has the error */
 		buf_add_fmt(out, "%s: %s\n", run->plan.command, run->verdict.report.code);
 }

@@ -12,7 +12,8 @@
 void envelope_write(struct run *run, int exit_code, struct buf *out);
 /* What is printed when not even that much memory can be had. Static. */
 const char *envelope_last_resort(void);
-/* A timeout's or cancellation's steps as text, for a terminal's stdout. */
+/* A timeout's or cancellation's steps as text, for a terminal's stdout; without steps a
+ * line with the code, unless stderr is a terminal too and has the error. */
 void envelope_step_text(const struct run *run, struct buf *out);
 
 #endif

@@ -2,6 +2,7 @@
 -- matters (text on a terminal, JSON elsewhere: the supervisor decides), and the
 -- progress that the envelope keeps. It decides nothing; it masks everything it sends.
 
+local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
 
@@ -153,9 +154,13 @@ function M.failed(run, turn, outcome, spent_ms)
 		attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
----A run that was ended from outside: the answer says only that.
+---A run that was ended from outside. On a terminal the error that follows says so, with
+---the way to resume.
 ---@param run table
 function M.interrupted(run)
+	if attempt.launch.stderr_is_tty then
+		return
+	end
 	log(run, "warn", "run.interrupted", { message = ("Run %s interrupted; to continue: runner workflow resume %s"):format(run.id,
 		run.id), context = { workflow = run.workflow.name } })
 end

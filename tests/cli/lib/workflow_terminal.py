@@ -74,7 +74,8 @@ def interrupted(t):
     t.send(b"\x03")
     finished(t, 130)
     assert time.monotonic() - asked < 20, t.seen
-    assert b"Cancelled by SIGINT" in t.seen, t.seen
+    assert t.seen.count(b"Cancelled by SIGINT") == t.seen.count(b"CANCELLED") == 1, t.seen
+    assert b"interrupted" not in t.seen and t.seen.count(b"workflow resume run_") == 1, t.seen
 
 
 def ctrl_c_ends_a_step():
