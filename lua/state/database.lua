@@ -13,7 +13,7 @@ local M = {}
 
 local PRIVATE = 448 -- 0700
 local WAIT_MS = 5000
-local CHECKED_MAX = 8 * 1024 * 1024 -- bytes that may be checked each time a run begins: 30 ms
+local CHECKED_MAX = 8 * 1024 * 1024 -- bytes: up to this size a database is checked for each run: 30 ms
 
 ---@class runner.workflow.Database
 ---@field path string

@@ -1,8 +1,7 @@
--- scheduler: tasks that wait for processes and for time, side by side in the one
--- thread that a worker has. A task is a coroutine; what it waits for is served
--- by one loop over one set of processes (runner.process). Every process has a
--- shepherd of its own, so that its whole tree is gone when it is over. The
--- scheduler knows no step, no retry and no store.
+-- scheduler: concurrent tasks that wait for processes and for time, in the worker's one
+-- thread. A task is a coroutine; one loop over one set of processes (runner.process)
+-- serves what it waits for. Every process has a shepherd of its own, so that its whole
+-- tree is gone when it ends. The scheduler knows no step, no retry and no store.
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
@@ -16,21 +15,21 @@ local TICK_MS = 1000
 local GRACE_MS = 2000
 
 ---@class runner.Scheduler the state of one run
----@field current thread? the task that runs
----@field ready table[] tasks that can go on, in order
----@field live table[] processes that run, as in `set`
+---@field current thread? the running task
+---@field ready table[] tasks that can continue, in order
+---@field live table[] running processes, as in `set`
 ---@field timers runner.Timers
----@field tasks table<thread, function> all that have begun and not ended, and what is to follow
----@field open table[] processes that run, and those whose task has not gone on to its next wait
----@field set userdata? of the handles of `live`; nil: to be made
+---@field tasks table<thread, function> unfinished tasks → their on_end
+---@field open table[] running processes, and those whose task has not yet reached its next wait
+---@field set userdata? of the handles of `live`; nil: to be rebuilt
 
 ---@type runner.Scheduler?
 local state
 
 -- --- tasks ---------------------------------------------------------------------------
 
--- Its processes that are over have been dealt with.
-local function forget_over(s, task)
+-- The task has dealt with its ended processes.
+local function forget_ended(s, task)
 	for i = #s.open, 1, -1 do
 		if s.open[i].task == task and s.open[i].result then
 			table.remove(s.open, i)
@@ -43,11 +42,11 @@ local function current_task(what)
 	if not s or s.current ~= running then
 		error(("scheduler.%s: call it inside scheduler.run(fn), not from a coroutine of your own"):format(what), 3)
 	end
-	forget_over(s, running)
+	forget_ended(s, running)
 	return s, running
 end
 
--- Until wake(s, task). Only what parks a task wakes it.
+-- Wait until wake(s, task).
 local function park()
 	return coroutine.yield()
 end
@@ -56,8 +55,8 @@ local function wake(s, task)
 	s.ready[#s.ready + 1] = task
 end
 
--- Begin a task; on_end(ok, value or error) comes once, from the loop.
-local function begin(s, fn, on_end)
+-- Start a task; the loop calls on_end(ok, value or error) once.
+local function start_task(s, fn, on_end)
 	local task
 	task = coroutine.create(function()
 		return on_end(true, fn())
@@ -66,10 +65,10 @@ local function begin(s, fn, on_end)
 	wake(s, task)
 end
 
--- What a task raised: an error object, with the place it came from.
+-- The error of a task as an error object, with its traceback.
 local function failure_of(task, raised)
 	if type(raised) == "userdata" then
-		return raised -- a cancellation: it goes on by itself
+		return raised -- a cancellation: it propagates by itself
 	elseif errors.is(raised) then
 		return raised
 	end
@@ -83,7 +82,7 @@ local function resume(s, task)
 	local on_end = s.tasks[task]
 	if coroutine.status(task) == "dead" then
 		s.tasks[task] = nil
-		forget_over(s, task)
+		forget_ended(s, task)
 	end
 	if not ok then
 		on_end(false, failure_of(task, raised))
@@ -102,7 +101,7 @@ end
 
 -- --- time ------------------------------------------------------------------------------
 
-local function rest(s, task, ms)
+local function sleep_until_timer(s, task, ms)
 	s.timers:add(ms, function()
 		wake(s, task)
 	end)
@@ -111,7 +110,7 @@ end
 
 local Hold = { __close = function() host.hold(-1) end }
 
----Wait; exact to 5 ms. Waiting is not silence to an idle timeout.
+---Wait; exact to 5 ms. An idle timeout doesn't count the wait as silence.
 ---@param ms number
 ---@param on_tick? fun(left_ms: integer) after each full second, while some is left
 function M.sleep(ms, on_tick)
@@ -120,16 +119,16 @@ function M.sleep(ms, on_tick)
 	local tick_at = on_tick and host.now() + TICK_MS or math.huge
 	local _ <close> = setmetatable({ host.hold(1) }, Hold)
 	while tick_at < wake_at do
-		rest(s, task, tick_at - host.now())
+		sleep_until_timer(s, task, tick_at - host.now())
 		on_tick(math.max(math.floor(wake_at - host.now() + 0.5), 0))
 		tick_at = tick_at + TICK_MS
 	end
-	rest(s, task, wake_at - host.now())
+	sleep_until_timer(s, task, wake_at - host.now())
 end
 
 -- --- processes -----------------------------------------------------------------------------
 
--- To be asked once it is over; what it has captured moves to us.
+-- Call it once, after the end: it takes the captured output.
 local function result_of(record)
 	local handle = record.handle
 	handle:close()
@@ -160,7 +159,7 @@ local function remove_process(s, index)
 	end
 end
 
--- What happens to a process while its task is busy elsewhere waits for it.
+-- Events of a process queue up while its task is busy.
 local function push_event(s, record, event)
 	record.events[#record.events + 1] = event
 	if record.waiting then
@@ -190,8 +189,8 @@ local function limit(s, record)
 	end, true)
 end
 
--- Lines go to on_line in the task itself; if that raises, the process ends first.
--- Returns at the end, and what pcall said of on_line.
+-- Lines go to on_line in the task itself; if that raises, the process is ended first.
+-- Returns at the end, with the result of pcall for on_line.
 local function follow(record)
 	local options, ok, raised = record.options, true, nil
 	for event in next_event, record do
@@ -207,8 +206,8 @@ local function follow(record)
 	return ok, raised
 end
 
----Run a program to its end, and the end of all that it left behind. Never raises for
----what the program did.
+---Run a program until it and all its descendants have ended. Never raises for what
+---the program does.
 ---@param options table as runner.process.start takes them, and timeout_ms, on_line(line, stream)
 ---@return runner.Result
 function M.process(options)
@@ -259,7 +258,7 @@ function M.all(list, at_once, options)
 	end
 	function start(i)
 		running = running + 1
-		begin(s, list[i], function(ok, value)
+		start_task(s, list[i], function(ok, value)
 			results[i] = outcome(ok, value)
 			running, failed = running - 1, failed or not ok
 			start_more()
@@ -305,7 +304,7 @@ local on_news = {
 local function wait(s)
 	local left = s.timers:left()
 	if not left and #s.live == 0 then
-		error("scheduler: a task waits for nothing; use scheduler.sleep, process and all, not coroutine.yield", 0)
+		error("scheduler: a task is waiting for nothing; use scheduler.sleep, process or all, not coroutine.yield", 0)
 	end
 	local kind, a, b, c = set_of(s):next(true, left)
 	if kind then
@@ -315,7 +314,7 @@ local function wait(s)
 	end
 end
 
--- Nobody waits for them any more: all at once, then one by one.
+-- No task waits for them any more: stop all at once, then close one by one.
 local function end_all(s)
 	for _, record in ipairs(s.live) do
 		record.handle:stop(record.options.grace_ms or GRACE_MS)
@@ -335,9 +334,9 @@ local function new_state()
 	return setmetatable(s, { __close = end_all })
 end
 
----Run fn as a task, and all that it starts, until it returns or raises: then its
----error is raised here, as an error object that says where it came from. What still
----runs by then is ended first. Inside a task, fn is simply called.
+---Run fn as a task, and all that it starts, until it returns or raises. Its error is
+---raised here as an error object with a traceback. Whatever still runs then is ended
+---first. Inside a task, fn is simply called.
 ---@param fn function
 ---@return any ... what fn returns
 function M.run(fn)
@@ -347,7 +346,7 @@ function M.run(fn)
 	local s <close> = new_state()
 	local ended
 	state = s
-	begin(s, fn, function(...)
+	start_task(s, fn, function(...)
 		ended = table.pack(...)
 	end)
 	repeat
@@ -365,11 +364,10 @@ end
 
 -- --- after a cancellation ------------------------------------------------------------------
 
----What became of the processes that ran when the run was cancelled, in the order of
----their start: for `cleanup`. stopped = false with result.ok: it had completed by
----itself. One that was over, but whose task had not gone on to its next wait, is
----among them too: what the task made of its result may be lost. Empty when nothing
----was cut off.
+---For `cleanup`: the processes that were running when the run was cancelled, in the
+---order of their start. stopped = false with result.ok: it had completed by itself.
+---Ended ones whose task had not yet reached its next wait are included: the task may
+---not have handled their result. Empty when nothing was interrupted.
 ---@return { options: table, result: runner.Result, stopped: boolean }[]
 function M.abandoned()
 	local s, list = state, {}

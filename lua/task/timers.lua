@@ -1,5 +1,5 @@
--- timers: what is due later, for the scheduler. Nothing here waits: the owner asks
--- how long it may, and fires what is due.
+-- timers: what is due later, for the scheduler. Nothing here waits: the scheduler asks
+-- how long it may wait, and fires what is due.
 
 local host = require "runner.host"
 local process = require "runner.process"
@@ -9,7 +9,7 @@ local M = {}
 ---@class runner.Timer
 ---@field at number host.now() when it is due, in ms
 ---@field fire function
----@field paused number|false for a limit: the time that the run had been stopped when it was made
+---@field paused number|false for a limit: how long the run had been stopped when it was set
 
 ---@class runner.Timers
 ---@field list runner.Timer[]
@@ -24,7 +24,7 @@ end
 ---Have fire() called in `ms`.
 ---@param ms number
 ---@param fire function
----@param is_limit? boolean it stands still while the run is stopped by Ctrl+Z
+---@param is_limit? boolean it doesn't advance while the run is stopped by Ctrl+Z
 ---@return runner.Timer
 function Timers:add(ms, fire, is_limit)
 	local timer = { at = host.now() + ms, fire = fire, paused = is_limit and process.paused() or false }
@@ -57,7 +57,7 @@ local function earliest(self)
 	return first, at
 end
 
----How long nothing will be due, in ms; nil when there is no timer.
+---Time until the next timer is due, in ms; nil when there is none.
 ---@return number?
 function Timers:left()
 	local _, at = earliest(self)

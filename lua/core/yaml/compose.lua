@@ -98,7 +98,7 @@ function Composer:list(event, depth)
 	end
 end
 
--- Add what << names; what the map says itself, or an earlier one, stands.
+-- Merge the keys of <<; the map's own keys win, then those of earlier merges.
 function Composer:merge(node, from, at)
 	if from.kind == "list" then
 		for _, item in ipairs(from.items) do

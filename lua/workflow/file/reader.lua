@@ -168,7 +168,7 @@ end
 local function read(path)
 	local handle, why = io.open(path, "rb")
 	if not handle then
-		return nil, why:sub(#path + 3) -- behind "path: "
+		return nil, why:sub(#path + 3) -- after "path: "
 	end
 	local text, message = handle:read(MAX_BYTES + 1)
 	handle:close()

@@ -49,7 +49,7 @@ local LABEL = 60 -- characters
 ---@field continue_on_error? boolean
 ---@field steps? runner.workflow.Step[] of foreach and parallel
 
----@class runner.workflow.Around what a step stands in
+---@class runner.workflow.Around the context of a step
 ---@field prefix string of its key
 ---@field retry table|boolean|nil the workflow's
 ---@field timeout_ms? integer the workflow's; 0: none
@@ -322,7 +322,7 @@ end
 ---A list of steps, or a single one. Steps that are wrong are left out.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node
----@param name string of the key it stands behind
+---@param name string of its key
 ---@param around runner.workflow.Around
 ---@return runner.workflow.Step[]
 function M.read(check, node, name, around)

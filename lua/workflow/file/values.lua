@@ -122,7 +122,7 @@ function M.seconds(check, node, name)
 		meant and ("Write %s: %s"):format(name:gsub("_secs$", ""), node.text) or nil)
 end
 
----One of the keys of `choices`; gives the value behind it.
+---One of the keys of `choices`; gives its value.
 ---@param choices table<string, any>
 ---@param expected string
 ---@return runner.workflow.Reader

@@ -9,7 +9,7 @@ local M = {}
 ---@field shows string for the docs: how it is recognised
 ---@field code string of the registry
 ---@field transient boolean
----@field display string of the message; %d the HTTP status, %s what was said
+---@field display string of the message; %d the HTTP status, %s the detail
 ---@field plain string? the display where there is no HTTP status
 ---@field http integer[]? statuses
 ---@field range integer[]? first and last of the other statuses

@@ -2,7 +2,7 @@
 -- process and a process's result into an outcome; none of them starts anything.
 
 ---@class runner.workflow.Kind
----@field noun string "Claude command": how log lines begin
+---@field noun string "Claude command": how log lines start
 ---@field request fun(step: table, scope: table, workflow: table, settings: table): table
 ---@field describe fun(step: table, scope: table): string the expanded text, for logs
 ---@field interpret fun(step: table, result: table, settings: table): table

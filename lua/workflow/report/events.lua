@@ -110,7 +110,7 @@ function M.timed_out(run, turn, outcome)
 end
 
 ---A failure that another attempt will follow. The line is Spec 185's (AC6,
----docs/design.md#workflow-logs): it counts retries behind the /, the fields attempts.
+---docs/design.md#workflow-logs): the number after / counts retries, max_attempts attempts.
 ---@param run table
 ---@param turn table
 ---@param outcome table
@@ -145,7 +145,7 @@ end
 ---@param run table
 ---@param turn table
 ---@param outcome table
----@param spent_ms integer since the first attempt began
+---@param spent_ms integer since the first attempt started
 function M.failed(run, turn, outcome, spent_ms)
 	local tally = turn.attempt > 1 and (" after %d attempts over %.1fs"):format(turn.attempt, spent_ms / 1000) or ""
 	local repeated = outcome.message:sub(1, #turn.noun + 1) == turn.noun .. " " -- already in the message

@@ -70,7 +70,7 @@ end
 -- --- one attempt ---------------------------------------------------------------------
 
 local function spent(turn)
-	return turn.spent_ms + math.floor(host.now() - turn.began)
+	return turn.spent_ms + math.floor(host.now() - turn.started)
 end
 
 -- The limit of this attempt: its own, or what is left of the step's.
@@ -285,7 +285,7 @@ local UNFINISHED = { running = settle, interrupted = settle, waiting = rest_of_w
 ---@return table outcome, runner.workflow.Turn turn, string? verdict why it was not retried
 function M.run(run, step, key, scope, row)
 	local turn = turn_of(run, step, key, scope, row)
-	turn.began = host.now()
+	turn.started = host.now()
 	local early = row and UNFINISHED[row.state] and UNFINISHED[row.state](run, turn, row)
 	if early then
 		return early, turn

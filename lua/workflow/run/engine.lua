@@ -31,7 +31,7 @@ local function sequence(run, steps, place)
 	return last
 end
 
--- --- what a step leaves behind ----------------------------------------------------------
+-- --- results of steps ----------------------------------------------------------
 
 local function remember(step, scope, given)
 	if step.id then

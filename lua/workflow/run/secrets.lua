@@ -16,7 +16,7 @@ local MAX_FILE = 1 << 20
 ---@field name string of the environment variable that the steps get
 ---@field env string? taken from this variable
 ---@field file string? taken from this file
----@field value string? as it stands in the workflow
+---@field value string? as written in the workflow
 
 -- --- where they come from ------------------------------------------------------------
 

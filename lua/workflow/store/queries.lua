@@ -28,7 +28,7 @@ local MATCHING = [[
 local RUN = [[
 	SELECT runs.*, sources.source FROM runs LEFT JOIN sources ON sources.id = runs.source_id WHERE runs.id = ?]]
 
----Raise that there is no such run.
+---Raise that the run is unknown.
 ---@param id string
 ---@param near? string the one probably meant
 function M.raise_unknown(id, near)

@@ -82,8 +82,8 @@ describe("scheduler.run", function()
 		assert.truthy(e.message:find("not from a coroutine of your own", 1, true))
 	end)
 
-	it("says so when a task waits for nothing", function()
-		assert.truthy(tostring(raised(scheduler.run, coroutine.yield)):find("waits for nothing", 1, true))
+	it("says so when a task is waiting for nothing", function()
+		assert.truthy(tostring(raised(scheduler.run, coroutine.yield)):find("is waiting for nothing", 1, true))
 	end)
 
 	it("closes what a task holds that never goes on", function()
