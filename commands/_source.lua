@@ -1,6 +1,6 @@
--- A source: the directory or .tar.gz that deploy makes a release of. No command
--- itself, since its name begins with "_". It reads the source, writes only into
--- the directory it is told to, and lets nothing in that leads out of a release.
+-- A source: the directory or .tar.gz that deploy makes a release of. Not a command
+-- itself, since its name begins with "_". It reads the source, writes only into the
+-- directory it is given, and rejects anything that points outside of a release.
 
 local fs = require "fs"
 
@@ -17,10 +17,10 @@ Source.__index = Source
 -- Neither variables of the caller nor the locale change what tar does.
 local ENV = { TAR_OPTIONS = false, LC_ALL = "C" }
 
----The source at `path`; touches nothing.
+---The source at `path`. Changes nothing.
 ---@param ctx runner.Context
 ---@param path string
----@param given string for people, and for the note of the release
+---@param given string as the caller wrote it, for messages and the release's note
 ---@return Source
 function M.open(ctx, path, given)
 	local real, why, errno = fs.realpath(path)
@@ -42,7 +42,7 @@ function M.open(ctx, path, given)
 end
 
 local function refuse(self, what, name)
-	self.ctx:fail("PRECONDITION", ("%s holds %s: %s"):format(self.given, what, name),
+	self.ctx:fail("PRECONDITION", ("%s contains %s: %s"):format(self.given, what, name),
 		{ fix_required = "Remove it from the source", side_effects = "none" })
 end
 
@@ -55,7 +55,7 @@ local function tar_failed(self, result)
 		{ fix_required = "Pack it again: tar -czf site.tar.gz -C site .", side_effects = "none" })
 end
 
----Refuse an archive that is broken, or names files outside of itself.
+---Reject an archive that is broken, or has files outside of itself.
 function Source:check()
 	if not self.archive then
 		return
@@ -67,7 +67,7 @@ function Source:check()
 		end
 	end }
 	if bad then
-		refuse(self, "a path that leads out of it", bad)
+		refuse(self, "a path that points outside of it", bad)
 	elseif not result.ok then
 		tar_failed(self, result)
 	end
@@ -84,7 +84,7 @@ local function check_tree(self, root, below)
 		elseif kind == "link" then
 			local real = fs.realpath(path)
 			if fs.readlink(path):sub(1, 1) == "/" or not real or (real .. "/"):sub(1, #root + 1) ~= root .. "/" then
-				refuse(self, "a link that leads nowhere or out of it", shown:sub(2))
+				refuse(self, "a link that is broken or points outside of it", shown:sub(2))
 			end
 		elseif kind ~= "file" then
 			refuse(self, "a " .. kind, shown:sub(2))
@@ -92,7 +92,7 @@ local function check_tree(self, root, below)
 	end
 end
 
----Fill `tree`, which does not exist yet.
+---Create and fill `tree`.
 ---@param tree string
 ---@param must fun(value: any, why: string?, errno: string?): any
 function Source:unpack(tree, must)
@@ -106,17 +106,17 @@ function Source:unpack(tree, must)
 	else
 		local ok, why, errno = fs.copy_tree(self.path, tree)
 		if errno == "EINVAL" then
-			self.ctx:fail("PRECONDITION", self.given .. " holds the target itself",
-				{ fix_required = "Deploy a directory that the target is no part of", side_effects = "none" })
+			self.ctx:fail("PRECONDITION", self.given .. " contains the target itself",
+				{ fix_required = "Deploy a directory that doesn't contain the target", side_effects = "none" })
 		elseif errno == "ENOTSUP" then
-			refuse(self, "what is neither a file, a directory nor a link", why:match("^copy_tree (.-) → ") or why)
+			refuse(self, "something that is not a file, directory or link", why:match("^copy_tree (.-) → ") or why)
 		end
 		must(ok, why, errno)
 	end
 	check_tree(self, must(fs.realpath(tree)), "")
 end
 
----SHA-256 over names, modes and contents of a tree, whoever made it and when.
+---SHA-256 over names, modes and contents of a tree, whatever its owners and times.
 ---@param ctx runner.Context
 ---@param tree string
 ---@return string hex
@@ -129,12 +129,12 @@ function M.digest(ctx, tree)
 	}
 	if not result.ok then
 		ctx:fail("PRECONDITION", ("%s can't be read: %s"):format(tree, first_line(result)),
-			{ fix_required = "Make every file of it readable, and let nobody change it meanwhile", side_effects = "none" })
+			{ fix_required = "Make every file in it readable, and don't change it during the deploy", side_effects = "none" })
 	end
 	return result.stdout:match("^%x+")
 end
 
----The digest of what it will become; nil when only unpacking can tell.
+---The digest of the release it will become; nil if that takes unpacking.
 ---@return string?
 function Source:digest()
 	return not self.archive and M.digest(self.ctx, self.path) or nil

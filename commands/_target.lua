@@ -1,13 +1,13 @@
--- A target: a directory of releases, of which one is live. What deploy, rollback
--- and releases share; no command itself, since its name begins with "_".
+-- A target: a directory of releases, one of which is live. Shared by deploy, rollback
+-- and releases; not a command itself, since its name begins with "_".
 --
 --   current → releases/NAME    what a web server serves; it changes in one rename
 --   releases/NAME/             complete and on disk before it has this name
 --   releases/.…                work in progress, or what a killed run left
---   .deploy/lock, NAME.json    who is at work; what was live before NAME, is NAME well
+--   .deploy/lock, NAME.json    who is working; what was live before NAME, is NAME healthy
 --
--- Everything here bears SIGKILL at any instruction: the next run that holds the
--- lock calls clean_up() and finds a whole release live.
+-- Everything here survives SIGKILL at any instruction: the next run that holds the
+-- lock calls clean_up() and finds a complete release live.
 
 local fs = require "fs"
 local json = require "json"
@@ -32,7 +32,7 @@ local CODES = {
 	ENAMETOOLONG = "PRECONDITION", EEXIST = "PRECONDITION", ENOTDIR = "PRECONDITION",
 }
 
----What a file operation returned; fails with what the system said.
+---The value that a file operation returned; fails with the system's message if it is nil.
 ---@param ctx runner.Context
 ---@param value any
 ---@param why? string
@@ -81,7 +81,7 @@ local function is_health(v)
 	return true
 end
 
--- key → what it takes, in words, and its default (nil: required, false: none)
+-- key → its check, the values it takes in words, and its default (nil: required, false: none)
 local KEYS = {
 	path = { is_text, "a directory such as \"/srv/www\"" },
 	keep = { is_count, "a whole number from 1", 5 },
@@ -97,7 +97,7 @@ end
 local function read_config(ctx, name)
 	local declared, target = ctx.config.targets[name], { name = name }
 	if type(declared) ~= "table" then
-		ctx:fail("PRECONDITION", ("config.targets.%s in runner.lua is no table"):format(name),
+		ctx:fail("PRECONDITION", ("config.targets.%s in runner.lua is not a table"):format(name),
 			{ fix_required = ("Write %s = { path = \"/srv/www\" }"):format(name) })
 	end
 	for key in pairs(declared) do
@@ -115,8 +115,8 @@ local function read_config(ctx, name)
 			good, part = row[1](value)
 		end
 		if value == nil or value and not good then
-			refuse(ctx, name, part and key .. "." .. tostring(part) or key, value == nil and "is missing" or "can't be used",
-				("Write %s = %s"):format(key, row[2]))
+			refuse(ctx, name, part and key .. "." .. tostring(part) or key, value == nil and "is missing" or "is invalid",
+				("Set %s to %s"):format(key, row[2]))
 		end
 		target[key] = value
 	end
@@ -135,14 +135,14 @@ function M.names(config)
 	return names
 end
 
----A path of runner.lua, as seen from anywhere.
+---A path from runner.lua as an absolute path.
 ---@param ctx runner.Context
 ---@param path string
 function M.from_root(ctx, path)
 	return path:sub(1, 1) == "/" and path or ctx.root .. "/" .. path
 end
 
----The target `name` of config.targets; touches nothing.
+---The target `name` of config.targets. Changes nothing.
 ---@param ctx runner.Context
 ---@param name string
 ---@return Target
@@ -174,7 +174,7 @@ function Target:live()
 	end
 	local name = to and to:match("^releases/([^/]+)$")
 	if not name then
-		self.ctx:fail("PRECONDITION", self.link .. " is no link to one of the target's releases",
+		self.ctx:fail("PRECONDITION", self.link .. " is not a link to one of the target's releases",
 			{ fix_required = "Move it away, or choose another path for the target" })
 	end
 	return name
@@ -187,7 +187,7 @@ function Target:standing()
 	return name and self:has(name) and name or nil
 end
 
----The names of all releases, newest first. Without the lock: one may go while we look.
+---The names of all releases, newest first. Without the lock one may vanish meanwhile.
 ---@return string[] names, table<string, number> made when, in seconds since the epoch
 function Target:list()
 	local names, made = {}, {}
@@ -203,7 +203,7 @@ function Target:list()
 	return names, made
 end
 
----What is remembered of a release: {previous=, verified=, source=}.
+---The note of a release: {previous=, verified=, source=}.
 ---@param name string
 ---@return table
 function Target:note(name)
@@ -216,7 +216,7 @@ function Target:write_note(name, note)
 	self:must(fs.write(self.state .. "/" .. name .. ".json", json.encode(note) .. "\n"))
 end
 
----What was live before a release; nil when that is gone.
+---The release that was live before this one; nil if it is gone.
 ---@param name string
 ---@return string?
 function Target:before(name)
@@ -224,8 +224,8 @@ function Target:before(name)
 	return previous and self:has(previous) and previous or nil
 end
 
----What to return to should `release` be sick: what is live, or what was before it
----while that is `release` itself or has not proved well.
+---The release to return to if `release` is unhealthy: the live one, or the one before
+---it if the live one is `release` itself or was never verified.
 ---@param release string
 ---@return string?
 function Target:known_good(release)
@@ -241,7 +241,7 @@ end
 
 -- --- changes, under the lock ---------------------------------------------------------------
 
----Shut out every other deploy and rollback of this target, or fail with LOCKED.
+---Lock out every other deploy and rollback of this target, or fail with LOCKED.
 function Target:lock()
 	self:must(fs.mkdirs(self.releases))
 	self:must(fs.mkdirs(self.state))
@@ -258,7 +258,7 @@ local function remove(ctx, path)
 	return M.must(ctx, ok, why, errno)
 end
 
----Take a release away: at once as seen by others, then piece by piece.
+---Remove a release: atomically for others, then piece by piece.
 ---@param name string
 function Target:discard(name)
 	local trash = self:release(".trash-" .. name)
@@ -288,8 +288,8 @@ function Target:clean_up()
 	end
 end
 
----Where a release grows until it is complete. No other run's: a tar that has lost its
----worker, and the lock with it, may still be writing there.
+---Where a release is built until it is complete. Each run has its own: a tar that has
+---lost its worker, and the lock with it, may still be writing to the other.
 ---@return string
 function Target:incoming()
 	return self:release(".incoming-" .. self.ctx.request_id)
@@ -308,7 +308,7 @@ function Target:drop(tree)
 	remove(self.ctx, tree)
 end
 
----Make a release live; nil: none. From one instant to the next.
+---Make a release live, atomically; nil: none.
 ---@param name? string
 function Target:switch(name)
 	if name then
@@ -335,19 +335,20 @@ end
 
 -- --- health ---------------------------------------------------------------------------------
 
-local PATIENCE = { retries = 5, delay = "500ms", max_delay = "5s" }
+local HEALTH_RETRY = { retries = 5, delay = "500ms", max_delay = "5s" }
 
----Is what is live well? Asks as often as health.retry allows.
----@return boolean well, table? error what it said last
-function Target:is_well()
+---Is the live release healthy? Checks as often as health.retry allows.
+---@return boolean healthy, table? error of the last check
+function Target:is_healthy()
 	local h = self.health
-	local well, said = pcall(self.ctx.http, self.ctx,
-		{ url = h.url, timeout = h.timeout or "5s", retry = h.retry or PATIENCE })
-	if not well and (type(said) ~= "table" or said.code == "INVALID_ARGUMENT") then
-		refuse(self.ctx, self.name, "health", "can't be used: " .. tostring(type(said) == "table" and said.message or said),
-			"Write health = " .. KEYS.health[2])
+	local healthy, answer = pcall(self.ctx.http, self.ctx,
+		{ url = h.url, timeout = h.timeout or "5s", retry = h.retry or HEALTH_RETRY })
+	if not healthy and (type(answer) ~= "table" or answer.code == "INVALID_ARGUMENT") then
+		refuse(self.ctx, self.name, "health",
+			"is invalid: " .. tostring(type(answer) == "table" and answer.message or answer),
+			"Set health to " .. KEYS.health[2])
 	end
-	return well, said
+	return healthy, answer
 end
 
 return M

@@ -1,5 +1,5 @@
--- runner deploy --target prod [SOURCE]: make a directory or a .tar.gz live, at once
--- and completely, or not at all. How a target looks on disk: see _target.lua.
+-- runner deploy --target prod [SOURCE]: make a directory or a .tar.gz live, atomically:
+-- all of it or nothing. For a target's layout on disk see _target.lua.
 
 local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
 
@@ -7,7 +7,7 @@ local function target_names(config)
 	return dofile(HERE .. "_target.lua").names(config)
 end
 
--- Where the source is, and how it was called.
+-- The path of the source, and how the caller wrote it.
 local function source_path(args, ctx, from_root)
 	local configured = ctx.config.source
 	if args.source then
@@ -15,12 +15,12 @@ local function source_path(args, ctx, from_root)
 	elseif type(configured) == "string" then
 		return from_root(ctx, configured), configured
 	end
-	ctx:fail("PRECONDITION", "Nothing to deploy: no source is given",
-		{ fix_required = ("Name one: runner deploy --target %s ./site, or write config.source in runner.lua")
+	ctx:fail("PRECONDITION", "Nothing to deploy: no source was given",
+		{ fix_required = ("Name one: runner deploy --target %s ./site, or set config.source in runner.lua")
 			:format(args.target) })
 end
 
--- A new release named `wanted`, else after its content; or one that is there.
+-- A new release named `wanted`, or after its content; or an existing one.
 local function unpack(ctx, target, source, wanted, digest_of)
 	local digest = source:digest()
 	local name = digest and (wanted or digest:sub(1, 12))
@@ -40,7 +40,7 @@ local function unpack(ctx, target, source, wanted, digest_of)
 		end
 	end
 	if digest_of(ctx, target:release(name)) ~= digest then
-		ctx:fail("CONFLICT", ("Release %s is there already, with other content"):format(name),
+		ctx:fail("CONFLICT", ("Release %s already exists with different content"):format(name),
 			{ fix_required = "Choose another name with --release", side_effects = "none" })
 	end
 	return name, false
@@ -52,21 +52,21 @@ local function skip_rest(ctx, ...)
 	end
 end
 
--- The live release is sick: put things back as they were, and say so.
-local function return_to(ctx, target, release, previous, is_new, said)
+-- The live release is unhealthy: restore the previous state, and fail.
+local function return_to(ctx, target, release, previous, is_new, answer)
 	target:switch(previous)
 	if is_new then
 		target:discard(release)
 	end
-	ctx:fail("UNHEALTHY", ("%s is not healthy with release %s: %s"):format(target.name, release, said.message), {
+	ctx:fail("UNHEALTHY", ("%s is not healthy with release %s: %s"):format(target.name, release, answer.message), {
 		side_effects = "none",
-		suggestion = previous and ("Release %s is live again; mend the new one"):format(previous)
-			or "No release is live, as before; mend the new one",
-		context = { release = release, live = previous, health = said.context, cause = said.code },
+		suggestion = previous and ("Release %s is live again; fix the new one"):format(previous)
+			or "No release is live, as before; fix the new one",
+		context = { release = release, live = previous, health = answer.context, cause = answer.code },
 	})
 end
 
--- Make it live; while it has not proved well, however this ends, it goes back.
+-- Make it live; unless it proves healthy, switch back, however this run ends.
 local function activate(ctx, target, release, source)
 	local previous, unproven = target:known_good(release), true
 	target:write_note(release, { previous = previous, verified = false, source = source.given })
@@ -86,9 +86,9 @@ local function verify(ctx, target, release, previous, is_new)
 		return ctx:skip "verify"
 	end
 	ctx:step "verify"
-	local well, said = target:is_well()
-	if not well then
-		return_to(ctx, target, release, previous, is_new, said)
+	local healthy, answer = target:is_healthy()
+	if not healthy then
+		return_to(ctx, target, release, previous, is_new, answer)
 	end
 end
 
@@ -149,16 +149,16 @@ return {
 		TIMEOUT = { retryable = true, side_effects = "partial", retry_after_ms = 0, retry_strategy = "immediate" },
 		RATE_LIMITED = { retryable = true, side_effects = "none", retry_after_ms = 30000,
 			retry_strategy = "exponential_backoff" },
-		LOCKED = { code = 79, description = "Another deploy or rollback of the target is at work", retryable = true,
+		LOCKED = { code = 79, description = "Another deploy or rollback of the target is running", retryable = true,
 			side_effects = "none", retry_after_ms = 5000, retry_strategy = "linear_backoff" },
 		NOT_FOUND = { description = "The source does not exist" },
-		CONFLICT = { description = "The release's name stands for other content" },
-		UNHEALTHY = { code = 80, description = "The health check failed; the release before is live again",
+		CONFLICT = { description = "A release of this name has different content" },
+		UNHEALTHY = { code = 80, description = "The health check failed; the previous release is live again",
 			retryable = "maybe", side_effects = "none" },
 	},
 	steps = { "validate", "unpack", "activate", "verify", "prune" },
 	examples = {
-		{ description = "Deploy what runner.lua names", command = "runner deploy --target prod" },
+		{ description = "Deploy the source set in runner.lua", command = "runner deploy --target prod" },
 		{ description = "Deploy an archive as 1.2.3",
 			command = "runner deploy --target prod site.tar.gz --release 1.2.3" },
 	},

@@ -1,16 +1,16 @@
--- runner health URL: is it well? The plainest example of retries: each attempt asks
--- once, the policy below asks again, and a server's Retry-After is waited for.
+-- runner health URL: is it healthy? The simplest example of retries: each attempt sends
+-- one request, the policy below retries it, and a server's Retry-After is respected.
 
 return {
-	description = "Ask a URL whether it is well",
+	description = "Check that a URL is healthy",
 	danger_level = "safe",
 	args = {
 		{ "url", "string", pattern = "^https?://\\S+$", positional = true, required = true,
-			description = "What to ask: http:// or https://" },
+			description = "URL to check: http:// or https://" },
 	},
 	timeout = "1m",
 	retry = { retries = 3, delay = "1s", max_delay = "30s", on = { "UNAVAILABLE", "RATE_LIMITED", "TIMEOUT" } },
-	examples = { { description = "Ask a local server", command = "runner health http://localhost:8080/" } },
+	examples = { { description = "Check a local server", command = "runner health http://localhost:8080/" } },
 	run = function(args, ctx)
 		local answer = ctx:http { url = args.url, timeout = "10s" }
 		return { url = answer.url, status = answer.status, response_ms = answer.duration_ms }

@@ -1,5 +1,5 @@
--- runner releases --target prod: what a target has, newest first. A list: each row
--- is an object, so that every --format can show it.
+-- runner releases --target prod: the releases of a target, newest first. A list of
+-- objects, so that every --format can show it.
 
 local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
 
@@ -9,7 +9,7 @@ local function target_names(config)
 	return dofile(HERE .. "_target.lua").names(config)
 end
 
--- What is there and which of it is live, as of one moment; deploys go on meanwhile.
+-- The releases and the live one, as of one moment; deploys may run meanwhile.
 local function look(target)
 	local live, names, made
 	repeat

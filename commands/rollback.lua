@@ -1,5 +1,5 @@
--- runner rollback --target prod [--to RELEASE]: make an earlier release live again.
--- Nothing is copied or removed: only the link changes.
+-- runner rollback --target prod [--to RELEASE]: make an earlier release live again. Only
+-- the link changes; nothing is copied or removed.
 
 local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
 
@@ -22,10 +22,11 @@ local function verify(ctx, target, release)
 		return ctx:skip "verify"
 	end
 	ctx:step "verify"
-	local well, said = target:is_well()
-	if not well then
-		ctx:fail("UNHEALTHY", ("Release %s is live, but %s is not healthy: %s"):format(release, target.name, said.message),
-			{ context = { release = release, health = said.context, cause = said.code } })
+	local healthy, answer = target:is_healthy()
+	if not healthy then
+		ctx:fail("UNHEALTHY",
+			("Release %s is live, but %s is not healthy: %s"):format(release, target.name, answer.message),
+			{ context = { release = release, health = answer.context, cause = answer.code } })
 	end
 end
 
@@ -63,11 +64,11 @@ return {
 	timeout = "1m",
 	retry = { retries = 3, delay = "1s", on = { "LOCKED" } },
 	exit_codes = {
-		-- without --to, a second call would go back one release further
+		-- without --to, a second call would go back one more release
 		TIMEOUT = { retryable = false, side_effects = "partial" },
-		LOCKED = { code = 79, description = "Another deploy or rollback of the target is at work", retryable = true,
+		LOCKED = { code = 79, description = "Another deploy or rollback of the target is running", retryable = true,
 			side_effects = "none", retry_after_ms = 5000, retry_strategy = "linear_backoff" },
-		NOT_FOUND = { description = "There is no such release, or none before the live one" },
+		NOT_FOUND = { description = "No such release, or none before the live one" },
 		UNHEALTHY = { code = 80, description = "The health check failed; the earlier release stays live",
 			retryable = false, side_effects = "complete" },
 	},

@@ -186,11 +186,11 @@ LUA
 
 @test "a wrong target in runner.lua is named with the line to write" {
 	local row
-	for row in '{ }:path in runner.lua is missing' '{ path = 1 }:path in runner.lua can' '{ path = "w", keep = 0 }:keep in runner.lua can' \
-		'{ path = "w", heath = {} }:heath in runner.lua is unknown' '{ path = "w", health = {} }:health in runner.lua can' '7:prod in runner.lua is no table' \
-		'{ path = "w", lock_wait = "soon" }:lock_wait in runner.lua can' '{ path = "w", lock_wait = -1 }:lock_wait in runner.lua can' \
-		'{ path = "w", health = { url = "ftp://x" } }:health.url in runner.lua can' \
-		'{ path = "w", health = { url = "http://x", timout = 5 } }:health.timout in runner.lua can'; do
+	for row in '{ }:path in runner.lua is missing' '{ path = 1 }:path in runner.lua is invalid' '{ path = "w", keep = 0 }:keep in runner.lua is invalid' \
+		'{ path = "w", heath = {} }:heath in runner.lua is unknown' '{ path = "w", health = {} }:health in runner.lua is invalid' '7:prod in runner.lua is not a table' \
+		'{ path = "w", lock_wait = "soon" }:lock_wait in runner.lua is invalid' '{ path = "w", lock_wait = -1 }:lock_wait in runner.lua is invalid' \
+		'{ path = "w", health = { url = "ftp://x" } }:health.url in runner.lua is invalid' \
+		'{ path = "w", health = { url = "http://x", timout = 5 } }:health.timout in runner.lua is invalid'; do
 		echo "return { commands = '$ROOT/commands', config = { source = 'site', targets = { prod = ${row%:*} } } }" >runner.lua
 		call deploy --target prod
 		assert_envelope
@@ -209,13 +209,13 @@ LUA
 	live one
 }
 
-@test "a health check that can't even be asked is the file's fault, and the release before stays" {
+@test "a health check that can't be sent is the file's fault, and the release before stays" {
 	deploy --release one
 	sed -i 's|prod = {|prod = { health = { url = "http://127.0.0.1:1/", retry = { retries = "x" } },|' runner.lua
 	deploy --release two
 	assert_envelope
 	[ "$status" -eq 4 ]
-	expect '"prod.health in runner.lua can" in e.error.message and "retry.retries" in e.error.message'
+	expect '"prod.health in runner.lua is invalid" in e.error.message and "retry.retries" in e.error.message'
 	live one
 }
 

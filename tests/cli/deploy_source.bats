@@ -24,7 +24,7 @@ load lib/deploy
 		call deploy --target prod "$archive"
 		assert_envelope
 		[ "$status" -eq 4 ]
-		expect '"leads out" in e.error.message and e.error.side_effects == "none"'
+		expect '"points outside" in e.error.message and e.error.side_effects == "none"'
 	done
 	[ ! -e www ]
 }
@@ -34,13 +34,13 @@ load lib/deploy
 	call deploy --target prod
 	assert_envelope
 	[ "$status" -eq 4 ]
-	expect 'e.error.message == "site holds the target itself" and e.error.fix_required'
+	expect 'e.error.message == "site contains the target itself" and e.error.fix_required'
 	rm -r site/www
 	sed -i 's|site/www|www/prod|' runner.lua
 	mkfifo site/pipe
 	deploy
 	[ "$status" -eq 4 ]
-	expect '"neither a file, a directory nor a link" in e.error.message and e.error.message.endswith("/site/pipe")'
+	expect '"not a file, directory or link" in e.error.message and e.error.message.endswith("/site/pipe")'
 }
 
 @test "folders nested too deep are refused, and the target is not blocked by what was unpacked" {
@@ -67,7 +67,7 @@ load lib/deploy
 	(cd long && tar -czPf ../long.tgz before ../site/index.html later)
 	call deploy --target prod long.tgz
 	[ "$status" -eq 4 ]
-	expect '"leads out" in e.error.message'
+	expect '"points outside" in e.error.message'
 }
 
 @test "a link that leads out of the release is refused in directories and archives" {
