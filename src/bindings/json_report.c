@@ -55,8 +55,9 @@ int encode_refuse(struct encoder *e, const char *format, ...)
 
 int encode_refuse_cycle(struct encoder *e, int at)
 {
-	encode_refuse(e, "is a cycle: the table is ");
+	encode_refuse(e, "refers back to ");
 	add_path(e, at);
+	buf_add_str(e->message, "; JSON can't hold cycles");
 	return -1;
 }
 

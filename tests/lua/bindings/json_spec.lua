@@ -162,7 +162,7 @@ describe("json.encode", function()
 		outer.inner.back = outer
 		local text, message = json.encode(outer)
 		assert.is_nil(text)
-		assert.are.equal("data.inner.back is a cycle: the table is data", message)
+		assert.are.equal("data.inner.back refers back to data; JSON can't hold cycles", message)
 	end)
 
 	it("writes a table that is used twice, but not inside itself, twice", function()
