@@ -255,6 +255,18 @@ static void an_error_for_people_says_what_how_often_and_what_to_do(void **state 
 	assert_contains(seen(), "retryable: maybe\n");
 }
 
+static void a_fix_that_the_message_contains_is_printed_once(void **state UNUSED)
+{
+	failed("COMMAND_INVALID", "x.lua:1: unknown key 'timout'. Rename 'timout' to 'timeout' (and 1 more)");
+	buf_add_str(&run.final.fix_required, "Rename 'timout' to 'timeout'");
+	notice_error(&run, 4);
+	assert_null(strstr(seen(), "fix:"));
+	failed("COMMAND_INVALID", "x.lua:1: syntax error");
+	buf_add_str(&run.final.fix_required, "Fix the syntax error");
+	notice_error(&run, 4);
+	assert_contains(seen(), "  fix: Fix the syntax error\n");
+}
+
 static void a_traceback_is_for_crashes_and_for_verbose(void **state UNUSED)
 {
 	static const char *const codes[] = { "INTERNAL_ERROR", "UNAVAILABLE" };
@@ -301,6 +313,7 @@ int main(void)
 		TEST(steps_and_progress_are_for_terminals_only),
 		TEST(quiet_hides_all_of_it_but_the_verdict),
 		TEST(an_error_for_people_says_what_how_often_and_what_to_do),
+		TEST(a_fix_that_the_message_contains_is_printed_once),
 		TEST(a_traceback_is_for_crashes_and_for_verbose),
 		TEST(a_warning_is_told_where_no_envelope_tells_it),
 	};
