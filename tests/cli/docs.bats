@@ -152,3 +152,12 @@ MD
 @test "the envelope's schema refuses what an envelope may not be" {
 	python3 "$ROOT/tests/cli/lib/schema_refuses.py"
 }
+
+@test "every file that the page for contributors names is there" {
+	local path named
+	named=$(grep -oE '`(src|lua|tests|docs|\.ci)/[A-Za-z0-9_./]+`' "$ROOT/docs/CONTRIBUTING.md" | tr -d '`' | grep -vE 'NAME|ROOM')
+	[ "$(wc -l <<<"$named")" -gt 30 ]
+	for path in $named; do
+		[ -e "$ROOT/$path" ] || { echo "CONTRIBUTING.md: no $path" >&2 && return 1; }
+	done
+}
