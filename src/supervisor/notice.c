@@ -343,12 +343,6 @@ static void add_retry_line(const struct verdict *v, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-/* Does the message say already what the fix says? Then people read it once. */
-static bool repeats(const struct buf *message, const struct buf *fix)
-{
-	return fix->len > 0 && strstr(buf_cstr(message), buf_cstr(fix)) != NULL;
-}
-
 void notice_error(struct run *run, int exit_code)
 {
 	const struct report *r = &run->verdict.report;
@@ -361,7 +355,7 @@ void notice_error(struct run *run, int exit_code)
 	buf_add_fmt(&code, "%s (exit %d)", r->code, exit_code);
 	add_labelled(&out, "code", &code);
 	add_retry_line(&run->verdict, &out);
-	if (!repeats(&r->message, &r->fix_required))
+	if (!strstr(buf_cstr(&r->message), buf_cstr(&r->fix_required))) /* else the message says it */
 		add_labelled(&out, "fix", &r->fix_required);
 	add_labelled(&out, "run", &r->fix_command);
 	add_labelled(&out, "hint", &r->suggestion);

@@ -141,7 +141,7 @@ found_in() {
 		exit_codes.LOCKED.code|exit_codes = { LOCKED = { code = 78, retryable = true, side_effects = "none" } }|from 79 to 125
 		exit_codes.LOCKED.code|exit_codes = { LOCKED = { code = 126, retryable = true, side_effects = "none" } }|from 79 to 125
 		exit_codes.LOCKED.retryable|exit_codes = { LOCKED = { code = 79, side_effects = "none" } }|true, false or "maybe"
-		exit_codes.LOCKED.side_effects|exit_codes = { LOCKED = { code = 79, retryable = true } }|"none", "partial" or "complete"
+		exit_codes.LOCKED.side_effects|exit_codes = { LOCKED = { code = 79, retryable = true } }|"none", "complete" or "partial"
 		exit_codes.LOCKED|exit_codes = { LOCKED = { retryable = true } }|code = 79
 		exit_codes.TIMEOUT.code|exit_codes = { TIMEOUT = { code = 80 } }|Remove code
 		exit_codes.locked|exit_codes = { locked = { code = 79, retryable = true, side_effects = "none" } }|in capitals
