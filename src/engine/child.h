@@ -66,21 +66,37 @@ struct spared {
 int spared_add(struct spared *s, pid_t session);
 bool spared_has(const struct spared *s, pid_t pid);
 
-/* Signal our direct children except the spared. Async-signal-safe. Returns how
- * many were signalled, -1 when the system can't list them. */
+/*
+ * What follows lists, signals and reaps what descends from a process, in memory that
+ * all of it shares: async-signal-safe, but one use at a time, so a handler of ours
+ * that may come in between blocks every signal. "Ours" is what descends from us by the
+ * /proc of our own PID namespace and is not spared; where /proc is missing or another
+ * namespace's, nobody can be listed, and nobody is signalled by number.
+ */
+
+/* Signal our direct children except the spared. Returns how many were signalled,
+ * -1 when the system can't list them. */
 int child_signal_direct(int sig, const struct spared *spare);
 /* `root` and all that descends from it, parents before their children, but the
  * spared and what descends from them: all are found before the first is signalled,
  * since once a parent is dead its children are somebody else's. How many;
- * `found` holds CHILD_MAX_FOUND. Async-signal-safe. */
+ * `out` holds CHILD_MAX_FOUND. */
 #define CHILD_MAX_FOUND 4096
-int child_find_tree(pid_t root, pid_t *found, const struct spared *spare);
+int child_find_tree(pid_t root, pid_t *out, const struct spared *spare);
 /* Signal every descendant of `root` (itself included, the calling process
- * never), depth first found, up to 4096 of them. Not for a clean run: it walks /proc. */
+ * never), depth first found, up to CHILD_MAX_FOUND of them. How many, or -1 where the system
+ * can't list them: then it was the root alone. TERM comes with CONT, or a stopped one
+ * would not see it. Not for a clean run: it walks /proc. In a crowd that takes longer than
+ * 50 ms it leaves out the rest. */
 int child_signal_tree(pid_t root, int sig, const struct spared *spare);
+/* KILL to all that descends from us, whole process groups first: whoever forks all the
+ * time does not escape that. To be repeated until child_reap() has the proof. How many,
+ * or -1 as above. */
+int child_kill_all(const struct spared *spare);
 
-/* Reap everything that is dead; never blocks. For each: on_exit(pid, status).
- * Returns true when no child is left other than spared ones: the proof. */
+/* Reap what is dead, for 10 ms at most; never blocks. For each: on_exit(pid, status).
+ * Returns true when no child is left other than spared ones: the proof. When more
+ * may be dead already, SIGCHLD says so once more. */
 typedef void child_exit_fn(pid_t pid, int wait_status, void *data);
 bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data);
 

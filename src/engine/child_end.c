@@ -1,8 +1,8 @@
 /*
- * child_end.c: how a tree of processes ends, and the proof that it is gone.
- * Runs in both processes, also in signal handlers: all but child_signal_tree()
- * use system calls and their own stack only. It waits for nothing; when to
- * signal and for how long is the caller's.
+ * child_end.c: how a tree of processes ends, and the proof that it is gone: the one
+ * place that finds, signals and reaps what descends from us. Runs in every process of
+ * ours, also in signal handlers: it uses system calls and its own memory only. It
+ * waits for nothing; when to signal and for how long is the caller's.
  */
 #include "child.h"
 
@@ -12,8 +12,13 @@
 
 #include "os.h"
 
-#define MAX_PIDS CHILD_MAX_FOUND /* 16 KiB of stack each: a handler can bear it */
-#define MAX_REAPED 65536     /* in one call: a fork bomb must not keep us here */
+#define REAP_TIME_MS 10 /* of one call: whoever forks as fast as we reap must not keep us */
+#define WALK_TIME_MS 50 /* through a crowd that may grow while we look */
+#define TIME_BATCH 64   /* processes between two looks at the clock */
+
+/* Not on the stack, which may be as small as ulimit -s makes it. One use at a time:
+ * see child.h. */
+static pid_t listed[CHILD_MAX_FOUND], found[CHILD_MAX_FOUND];
 
 /* --- spared ---------------------------------------------------------------------- */
 
@@ -45,76 +50,172 @@ bool spared_has(const struct spared *s, pid_t pid)
 	return session > 0 && has_session(s, session);
 }
 
-/* --- signalling ------------------------------------------------------------------ */
+/* --- finding --------------------------------------------------------------------- */
 
-static int signal_all(const pid_t *pids, int count, int sig, const struct spared *spare)
+/* A dead child of ours has no children any more. False also for who is no child. */
+static bool is_dead_child(pid_t pid)
 {
-	int signalled = 0;
-	pid_t self = getpid();
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Our own children that live, into listed[]. How many, or -1: they can't be listed. */
+static int list_living(void)
+{
+	int count = os_children(getpid(), listed, CHILD_MAX_FOUND), living = 0;
 
 	for (int i = 0; i < count; i++)
-		if (pids[i] != self && !spared_has(spare, pids[i]) && kill(pids[i], sig) == 0)
-			signalled++;
-	return signalled;
+		if (!is_dead_child(listed[i]))
+			listed[living++] = listed[i];
+	return count < 0 ? -1 : living;
 }
 
-int child_signal_direct(int sig, const struct spared *spare)
+/* Those in listed[] and all that descends from them, into out[]. When the time is up,
+ * whoever was seen by then. */
+static int walk(int left, pid_t *out, const struct spared *spare, mono_t until)
 {
-	pid_t pids[MAX_PIDS];
-	int count = os_children(getpid(), pids, MAX_PIDS);
+	int count = 0;
 
-	return count < 0 ? -1 : signal_all(pids, count, sig, spare);
-}
-
-int child_find_tree(pid_t root, pid_t *found, const struct spared *spare)
-{
-	pid_t todo[MAX_PIDS];
-	int left = 0, count = 0;
-
-	todo[left++] = root;
-	while (left > 0 && count < MAX_PIDS) {
-		pid_t pid = todo[--left];
+	while (left > 0 && count < CHILD_MAX_FOUND) {
+		pid_t pid = listed[--left];
 		int more;
 
 		if (spared_has(spare, pid))
 			continue;
-		found[count++] = pid;
-		more = os_children(pid, todo + left, MAX_PIDS - left);
+		out[count++] = pid;
+		if (mono_now() >= until)
+			continue;
+		more = os_children(pid, listed + left, CHILD_MAX_FOUND - left);
 		left += MAX_OF(more, 0);
 	}
 	return count;
 }
 
+/* The root itself is in it, unless it is us. -1: its children can't be listed. */
+static int find_tree(pid_t root, pid_t *out, const struct spared *spare, mono_t until)
+{
+	int left = root == getpid() ? list_living() : os_children(root, listed, 0);
+
+	if (left >= 0 && root != getpid())
+		listed[left++] = root;
+	return left < 0 ? -1 : walk(left, out, spare, until);
+}
+
+int child_find_tree(pid_t root, pid_t *out, const struct spared *spare)
+{
+	return find_tree(root, out, spare, mono_add_ms(mono_now(), WALK_TIME_MS));
+}
+
+/* --- signalling ------------------------------------------------------------------ */
+
+/* Whom we have not come to when the time is up goes without. */
+static int signal_each(const pid_t *pids, int count, int sig, const struct spared *spare, mono_t until)
+{
+	int signalled = 0;
+	pid_t self = getpid();
+
+	for (int i = 0; i < count && (i % TIME_BATCH != TIME_BATCH - 1 || mono_now() < until); i++) {
+		if (pids[i] == self || spared_has(spare, pids[i]) || kill(pids[i], sig) < 0)
+			continue;
+		signalled++;
+		if (sig == SIGTERM)
+			kill(pids[i], SIGCONT);
+	}
+	return signalled;
+}
+
+int child_signal_direct(int sig, const struct spared *spare)
+{
+	int count = os_children(getpid(), listed, CHILD_MAX_FOUND);
+
+	return count < 0 ? -1 : signal_each(listed, count, sig, spare, MONO_NEVER);
+}
+
 int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 {
-	pid_t found[MAX_PIDS];
+	mono_t until = mono_add_ms(mono_now(), WALK_TIME_MS);
+	int count;
 
 	if (root <= 1) /* kill(2) would take 0 and -1 for whole groups */
 		return 0;
-	return signal_all(found, child_find_tree(root, found, spare), sig, spare);
+	count = find_tree(root, found, spare, until);
+	return count < 0 ? -1 : signal_each(found, count, sig, spare, mono_add_ms(until, WALK_TIME_MS));
+}
+
+/* --- KILL ------------------------------------------------------------------------------ */
+
+#define GROUPS 512 /* two that fall together only cost a second kill */
+#define MAX_NEPHEWS 1024
+
+/*
+ * KILL to the groups of these: children of ours, or of one that is stopped, so that nobody
+ * reaps them and the number of a group can't be given away meanwhile. To the kernel it
+ * is one step, which who forks all the time can't slip through. A session other
+ * than ours was made by somebody below us, and only who descends from its maker is in it:
+ * its groups are ours whole.
+ */
+static void kill_groups(const pid_t *pids, int count, const struct spared *spare)
+{
+	pid_t session = getsid(0), done[GROUPS] = { 0 };
+
+	for (int i = 0; i < count; i++) {
+		pid_t group = getpgid(pids[i]);
+
+		if (group <= 1 || done[group % GROUPS] == group || getsid(pids[i]) == session ||
+		    spared_has(spare, pids[i]))
+			continue;
+		kill(-group, SIGKILL);
+		done[group % GROUPS] = group;
+	}
+}
+
+/* The worker has adopted whatever it left behind, and is stopped. */
+static void kill_groups_below(const pid_t *parents, int count, const struct spared *spare, mono_t until)
+{
+	static pid_t children[MAX_NEPHEWS];
+
+	for (int i = 0; i < count && mono_now() < until; i++)
+		if (!spared_has(spare, parents[i]))
+			kill_groups(children, os_children(parents[i], children, MAX_NEPHEWS), spare);
+}
+
+int child_kill_all(const struct spared *spare)
+{
+	mono_t until = mono_add_ms(mono_now(), WALK_TIME_MS);
+	int count = list_living();
+
+	if (count < 0)
+		return -1;
+	signal_each(listed, count, SIGSTOP, spare, MONO_NEVER);
+	kill_groups_below(listed, count, spare, until);
+	kill_groups(listed, count, spare);
+	count = walk(count, found, spare, until);
+	return signal_each(found, count, SIGKILL, spare, MONO_NEVER);
 }
 
 /* --- the proof ------------------------------------------------------------------- */
 
 static bool only_spared_left(const struct spared *spare)
 {
-	pid_t pids[MAX_PIDS];
 	int count;
 
 	if (spare == NULL || spare->count == 0)
 		return false;
-	count = os_children(getpid(), pids, MAX_PIDS);
-	if (count <= 0 || count == MAX_PIDS)
+	count = os_children(getpid(), listed, CHILD_MAX_FOUND);
+	if (count <= 0 || count == CHILD_MAX_FOUND)
 		return false;
 	for (int i = 0; i < count; i++)
-		if (!spared_has(spare, pids[i]))
+		if (!spared_has(spare, listed[i]))
 			return false;
 	return true;
 }
 
 bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 {
-	for (int i = 0; i < MAX_REAPED; i++) {
+	mono_t until = mono_add_ms(mono_now(), REAP_TIME_MS);
+
+	for (int i = 1; i % TIME_BATCH != 0 || mono_now() < until; i++) {
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
@@ -125,5 +226,6 @@ bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 		if (pid > 0 && on_exit != NULL)
 			on_exit(pid, status, data);
 	}
+	raise(SIGCHLD); /* there may be more */
 	return false;
 }

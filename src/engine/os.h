@@ -6,6 +6,7 @@
 #ifndef RUNNER_OS_H
 #define RUNNER_OS_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "../common/base.h"
@@ -25,6 +26,11 @@ int os_children(pid_t pid, pid_t *out, int cap);
 int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
 /* Is it there, and not only waiting to be reaped? [signal] */
 bool os_process_lives(pid_t pid);
+/* A close-on-exec descriptor that is readable while one of these blocked signals is pending;
+ * -1 when the system has none. */
+int os_watch_signals(const sigset_t *set);
+/* Take one from it: its number, 0 when none is pending. */
+int os_take_signal(int fd);
 /* A close-on-exec descriptor that is readable once process `pid` is dead; -1
  * when the system has none. */
 int os_watch_process(pid_t pid);

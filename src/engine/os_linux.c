@@ -1,7 +1,7 @@
 /*
- * os_linux.c: os.h on Linux: prctl, close_range, /proc. Runs in both processes,
- * and partly in signal handlers and fresh forks: those functions format and
- * parse by hand, since stdio and malloc may be in the middle of something.
+ * os_linux.c: os.h on Linux: prctl, clone, close_range. Runs in both processes,
+ * and partly in signal handlers and fresh forks. What /proc says about processes
+ * is os_proc.c's.
  */
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -24,9 +25,7 @@
 
 #include "../common/xio.h"
 #include "os_close.h"
-
-#define PROC_PATH_MAX 64
-#define STAT_MAX 1024
+#include "os_proc.h"
 
 int os_become_subreaper(void)
 {
@@ -73,121 +72,7 @@ one_by_one:
 	os_close_each(lowest, keep, keep_count);
 }
 
-/* --- /proc, by hand -------------------------------------------------------------- */
-
-static char *put_str(char *at, const char *s)
-{
-	while (*s != '\0')
-		*at++ = *s++;
-	*at = '\0';
-	return at;
-}
-
-static char *put_number(char *at, unsigned v)
-{
-	char digits[12];
-	size_t n = 0;
-
-	do
-		digits[n++] = (char)('0' + v % 10);
-	while ((v /= 10) > 0);
-	while (n > 0)
-		*at++ = digits[--n];
-	*at = '\0';
-	return at;
-}
-
-/* "/proc/PID" + tail, or "/proc/PID/task/PID" + tail. */
-static int open_proc(pid_t pid, bool task, const char *tail)
-{
-	char path[PROC_PATH_MAX];
-	char *at = put_number(put_str(path, "/proc/"), (unsigned)pid);
-
-	if (task)
-		at = put_number(put_str(at, "/task/"), (unsigned)pid);
-	put_str(at, tail);
-	return xopen(path, O_RDONLY, 0);
-}
-
-/* Numbers that are split between two reads are carried in *number. */
-static int take_pids(const char *s, size_t n, unsigned *number, pid_t *out, int count, int cap)
-{
-	for (size_t i = 0; i < n && count < cap; i++) {
-		if (s[i] >= '0' && s[i] <= '9') {
-			*number = *number * 10 + (unsigned)(s[i] - '0');
-		} else if (*number > 0) {
-			out[count++] = (pid_t)*number;
-			*number = 0;
-		}
-	}
-	return count;
-}
-
-int os_children(pid_t pid, pid_t *out, int cap)
-{
-	char chunk[4096];
-	unsigned number = 0;
-	int count = 0;
-	ssize_t got;
-	int fd = open_proc(pid, true, "/children");
-
-	if (fd < 0)
-		return -1;
-	while (count < cap && (got = xread(fd, chunk, sizeof(chunk))) > 0)
-		count = take_pids(chunk, (size_t)got, &number, out, count, cap);
-	xclose(&fd);
-	return count;
-}
-
-/* Skip `fields` blank-separated fields; NULL when there are fewer. */
-static const char *skip_fields(const char *s, int fields)
-{
-	while (s != NULL && fields-- > 0) {
-		s = strchr(s, ' ');
-		if (s != NULL)
-			s++;
-	}
-	return s;
-}
-
-/* proc_pid_stat(5): the name (2) may hold anything, ")" and blanks included, so
- * counting starts behind its last ")", which is what comes back: state 3, ppid 4,
- * starttime 22. */
-static const char *read_stat(pid_t pid, char *stat, size_t size)
-{
-	ssize_t got;
-	int fd = open_proc(pid, false, "/stat");
-
-	if (fd < 0)
-		return NULL;
-	got = xread(fd, stat, size - 1);
-	xclose(&fd);
-	if (got <= 0)
-		return NULL;
-	stat[got] = '\0';
-	return strrchr(stat, ')');
-}
-
-int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time)
-{
-	char stat[STAT_MAX];
-	const char *state = read_stat(pid, stat, sizeof(stat));
-	const char *start = skip_fields(state, 20);
-
-	if (start == NULL)
-		return -1;
-	*parent = (pid_t)strtol(skip_fields(state, 2), NULL, 10);
-	*start_time = strtoull(start, NULL, 10);
-	return 0;
-}
-
-bool os_process_lives(pid_t pid)
-{
-	char stat[STAT_MAX];
-	const char *state = skip_fields(read_stat(pid, stat, sizeof(stat)), 1);
-
-	return state != NULL && *state != 'Z' && *state != 'X';
-}
+/* --- processes --------------------------------------------------------------------- */
 
 /* proc_pid_stat(5): starttime counts as CLOCK_BOOTTIME does, in _SC_CLK_TCK. */
 int os_ticks_now(uint64_t *ticks)
@@ -199,6 +84,18 @@ int os_ticks_now(uint64_t *ticks)
 		return -1;
 	*ticks = (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / 1000000000;
 	return 0;
+}
+
+int os_watch_signals(const sigset_t *set)
+{
+	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int os_take_signal(int fd)
+{
+	struct signalfd_siginfo info;
+
+	return xread(fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
 int os_watch_process(pid_t pid)
@@ -246,7 +143,7 @@ bool os_has_children(void)
  * and overwrite what is there; a socket can't be opened by name. */
 int os_reopen_nonblocking(int fd, int flags)
 {
-	char path[PROC_PATH_MAX];
+	char path[OS_PROC_PATH_MAX];
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
@@ -255,7 +152,7 @@ int os_reopen_nonblocking(int fd, int flags)
 		errno = EINVAL;
 		return -1;
 	}
-	put_number(put_str(path, "/proc/self/fd/"), (unsigned)fd);
+	os_put_number(os_put_str(path, "/proc/self/fd/"), (unsigned)fd);
 	return xopen(path, flags | O_NONBLOCK | O_NOCTTY, 0);
 }
 

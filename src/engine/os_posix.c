@@ -57,6 +57,16 @@ bool os_process_lives(pid_t pid UNUSED)
 	return false;
 }
 
+int os_watch_signals(const sigset_t *set UNUSED)
+{
+	return unsupported();
+}
+
+int os_take_signal(int fd UNUSED)
+{
+	return 0;
+}
+
 int os_watch_process(pid_t pid UNUSED)
 {
 	return unsupported();

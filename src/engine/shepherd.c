@@ -61,7 +61,7 @@ static void tell(struct shepherd *s, pid_t pid, pid_t group)
  * Only while the program is not reaped is the group's number ours. */
 static void tell_tree(struct shepherd *s)
 {
-	pid_t found[CHILD_MAX_FOUND];
+	static pid_t found[CHILD_MAX_FOUND];
 	int count;
 
 	if (s->program > 0) {
@@ -77,7 +77,7 @@ static void tell_tree(struct shepherd *s)
  * may be at its own cleaning up. */
 static void tell_orphans(struct shepherd *s)
 {
-	pid_t pids[CHILD_MAX_FOUND];
+	static pid_t pids[CHILD_MAX_FOUND];
 	int count = os_children(getpid(), pids, CHILD_MAX_FOUND);
 
 	for (int i = 0; i < count; i++)
@@ -91,7 +91,7 @@ static void kill_tree(struct shepherd *s, mono_t now)
 	s->kill_at = mono_add_ms(now, KILL_AGAIN_MS);
 	if (s->program > 0)
 		kill(-s->program, SIGKILL);
-	child_signal_tree(getpid(), SIGKILL, NULL);
+	child_kill_all(NULL);
 }
 
 static void begin_end(struct shepherd *s, int64_t grace_ms)

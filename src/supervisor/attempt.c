@@ -23,7 +23,7 @@
 #include "warn.h"
 
 #define LAST_REAP_MS 1000 /* how long after KILL we wait for the proof */
-#define KILL_AGAIN_MS 10
+#define KILL_AGAIN_MS 2
 
 enum state {
 	WORKING,    /* no verdict yet */
@@ -55,6 +55,7 @@ struct attempt {
 	bool gone;
 	bool left_behind; /* processes outlived a worker that ended by itself */
 	bool ended;       /* we told the worker to end, or killed it */
+	bool session_empty; /* … of the worker's process group nobody is left */
 	enum state state;
 	mono_t timer;     /* of the state */
 	mono_t kill_at;   /* end of the grace */
@@ -71,14 +72,14 @@ static int64_t grace_ms(const struct attempt *a)
 	return a->run->plan.grace_ms;
 }
 
-/* Where the system can't list processes, the worker's session is what we know. */
-static void signal_all(struct attempt *a, int sig)
+/* Where the system can't list processes, the worker's session is what we know; once it
+ * is empty, its number may be somebody else's. */
+static void signal_session(struct attempt *a, int sig)
 {
-	if (child_signal_tree(getpid(), sig, &a->run->spared) > 0)
-		return;
 	if (!a->gone)
 		kill(a->worker, sig);
-	kill(-a->worker, sig);
+	if (!a->session_empty && kill(-a->worker, sig) < 0 && a->gone)
+		a->session_empty = true;
 }
 
 static enum state enter(struct attempt *a, enum state state, mono_t timer)
@@ -94,15 +95,18 @@ static enum state kill_all(struct attempt *a)
 	a->ended |= !a->gone;
 	if (a->state != KILLING)
 		a->kill_at = mono_add_ms(now, LAST_REAP_MS);
-	signal_all(a, SIGKILL);
-	resource_usage_kill(&a->usage, a->run);
-	return enter(a, KILLING, mono_add_ms(now, KILL_AGAIN_MS));
+	resource_usage_kill(&a->usage, a->run); /* first: nobody forks his way out of a group */
+	if (child_kill_all(&a->run->spared) < 0)
+		signal_session(a, SIGKILL);
+	return enter(a, KILLING, mono_add_ms(mono_now(), KILL_AGAIN_MS));
 }
 
 static enum state term_all(struct attempt *a)
 {
-	signal_all(a, SIGTERM);
-	signal_all(a, SIGCONT);
+	if (child_signal_tree(getpid(), SIGTERM, &a->run->spared) < 0) {
+		signal_session(a, SIGTERM);
+		signal_session(a, SIGCONT);
+	}
 	return enter(a, ENDING_ALL, a->kill_at);
 }
 
@@ -391,6 +395,7 @@ void attempt_run(struct run *run, struct report *r)
 		channels_read_rest(&a.ch, run);
 		warn_about_rest(&a);
 	}
+	run->worker_pid = 0;
 	channels_close(&a.ch);
 	frames_release(&a.frames);
 	r->ended = mono_now();

@@ -56,10 +56,13 @@ void pause_restore_terminal(void)
 		tcsetattr(terminal, TCSANOW, &saved);
 }
 
-static void signal_trees(const struct run *run, const pid_t *roots, int count, int sig)
+/* Where the system can't list processes, the worker and its group are what we know. */
+static void signal_run(const struct run *run, int sig)
 {
-	for (int i = 0; i < count; i++)
-		child_signal_tree(roots[i], sig, &run->spared);
+	if (child_signal_tree(getpid(), sig, &run->spared) >= 0 || run->worker_pid <= 0)
+		return;
+	kill(run->worker_pid, sig);
+	kill(-run->worker_pid, sig);
 }
 
 /* Stopped, with the terminal as the shell gave it to us; back, with it as the
@@ -80,13 +83,11 @@ static void stop_until_continued(void)
 void pause_run(struct run *run, mono_t *last_sign)
 {
 	mono_t before = mono_now(), away;
-	pid_t children[256];
-	int n = os_children(getpid(), children, (int)ARRAY_LEN(children));
 
 	if (run->pauses)
 		run->pauses->since = before;
-	signal_trees(run, children, n, SIGSTOP);
-	signal_trees(run, children, n, SIGSTOP); /* what was being forked meanwhile */
+	signal_run(run, SIGSTOP);
+	signal_run(run, SIGSTOP); /* what was being forked meanwhile */
 	stop_until_continued();
 	away = mono_now() - before;
 	run->paused += away;
@@ -95,7 +96,7 @@ void pause_run(struct run *run, mono_t *last_sign)
 		run->pauses->total = run->paused;
 		run->pauses->since = 0;
 	}
-	signal_trees(run, children, n, SIGCONT);
+	signal_run(run, SIGCONT);
 }
 
 void pause_describe_children(const struct spared *spare, struct buf *out)

@@ -21,7 +21,7 @@ struct run {
 	/* facts of the entry */
 	struct launch launch;
 	worker_fn *worker;
-	pid_t worker_pid; /* of the newest attempt */
+	pid_t worker_pid; /* of the attempt that runs; 0: none */
 	struct timespec wall_started;
 	char request_id[40];
 	char session_dir[256];

@@ -137,6 +137,14 @@ static void on_term(int sig)
 
 #define SHEPHERDS_MS 200 /* to end their trees before they are killed */
 
+/* Our own session, once we lead one; the caller's is not ours to end. */
+static void kill_session(void)
+{
+	if (getpgrp() == getpid())
+		kill(0, SIGKILL);
+	_exit(1);
+}
+
 /* The supervisor is gone: nobody else is left to end our children
  * (docs/design.md#dead-supervisor). */
 NO_RETURN static void end_as_orphan(void)
@@ -145,8 +153,8 @@ NO_RETURN static void end_as_orphan(void)
 	bool asked = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
 
 	for (int i = 0; i < 2000; i++) {
-		if (child_signal_direct(asked && i < SHEPHERDS_MS ? 0 : SIGKILL, worker_spared()) < 0)
-			kill(0, SIGKILL);
+		if ((!asked || i >= SHEPHERDS_MS) && child_kill_all(worker_spared()) < 0)
+			kill_session();
 		if (child_reap(worker_spared(), NULL, NULL))
 			break;
 		poll(NULL, 0, 1);

@@ -37,6 +37,8 @@ static bool kill_children(pid_t worker)
 	int count = os_children(worker, pids, MAX_CHILDREN);
 	bool alive = false;
 
+	if (count < 0 && getpgid(worker) == worker)
+		kill(-worker, SIGKILL); /* nobody can be listed: its group is all we know */
 	for (int i = count - 1; i >= 0; i--) /* the youngest first: it may be forking */
 		if (pids[i] != getpid() && !spared_has(worker_spared(), pids[i]) &&
 		    kill(pids[i], SIGKILL) == 0)

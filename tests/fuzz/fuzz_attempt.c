@@ -63,7 +63,12 @@ static int world_signal_tree(pid_t root, int sig, const struct spared *spare)
 		count += world.p[i].there && !world.p[i].reaped;
 		send_signal(&world.p[i], sig);
 	}
-	return count;
+	return world.no_proc ? -1 : count;
+}
+
+static int world_kill_all(const struct spared *spare)
+{
+	return world_signal_tree(1, SIGKILL, spare);
 }
 
 static bool world_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
@@ -175,6 +180,7 @@ void attempt_under_test(struct run *run, struct report *r);
 #define mono_now() world.now
 #define kill world_kill
 #define child_signal_tree world_signal_tree
+#define child_kill_all world_kill_all
 #define child_reap world_reap
 #define frames_take world_frames_take
 #define channels_open(ch, run) 0

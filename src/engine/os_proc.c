@@ -1,0 +1,200 @@
+/*
+ * os_proc.c: what /proc says about processes (os.h), on Linux. It counts only where
+ * it is our PID namespace's own: in any other the same numbers are other people's
+ * processes. Runs in signal handlers and fresh forks too, so it formats and parses by
+ * hand, since stdio and malloc may be in the middle of something.
+ */
+#if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
+
+#include "os_proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../common/xio.h"
+#include "os.h"
+
+#define STAT_MAX 1024
+#define ENTRIES_MAX 1024
+#define CHUNK_MAX 4096 /* what the kernel gives at once; every read walks the list from its start */
+#define THREADS_OF_ONE 3 /* links of /proc/PID/task: two, and one for each thread */
+
+/* /proc/self is the reader's number where /proc was mounted, or nothing at all. */
+static bool is_our_proc(void)
+{
+	char told[16], own[16];
+	ssize_t n = readlink("/proc/self", told, sizeof(told));
+
+	return n > 0 && n == os_put_number(own, (unsigned)getpid()) - own &&
+	       memcmp(told, own, (size_t)n) == 0;
+}
+
+/* "/proc/PID" + tail; ENOTSUP: not our namespace's. */
+static int open_proc(pid_t pid, const char *tail, int flags)
+{
+	char path[OS_PROC_PATH_MAX];
+
+	if (!is_our_proc())
+		return errno = ENOTSUP, -1;
+	os_put_str(os_put_number(os_put_str(path, "/proc/"), (unsigned)pid), tail);
+	return xopen(path, flags, 0);
+}
+
+/* --- children ----------------------------------------------------------------------- */
+
+struct list {
+	pid_t *out;
+	int count, cap;
+};
+
+/* Numbers that are split between two reads are carried in *number. */
+static void take_pids(const char *s, size_t n, unsigned *number, struct list *l)
+{
+	for (size_t i = 0; i < n && l->count < l->cap; i++) {
+		if (s[i] >= '0' && s[i] <= '9') {
+			*number = *number * 10 + (unsigned)(s[i] - '0');
+		} else if (*number > 0) {
+			l->out[l->count++] = (pid_t)*number;
+			*number = 0;
+		}
+	}
+}
+
+/* What one thread has forked or adopted. 0, or -1: it can't be read. */
+static int read_children(int fd, struct list *l)
+{
+	char chunk[CHUNK_MAX];
+	unsigned number = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	while (l->count < l->cap && (got = xread(fd, chunk, sizeof(chunk))) > 0)
+		take_pids(chunk, (size_t)got, &number, l);
+	xclose(&fd);
+	return 0;
+}
+
+static int read_main_thread(pid_t pid, struct list *l)
+{
+	char tail[OS_PROC_PATH_MAX];
+
+	os_put_str(os_put_number(os_put_str(tail, "/task/"), (unsigned)pid), "/children");
+	return read_children(open_proc(pid, tail, O_RDONLY), l);
+}
+
+/* linux_dirent64 of getdents(2): readdir(3) would need malloc. */
+struct entry {
+	uint64_t inode;
+	int64_t offset;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
+static void read_thread(int tasks, const char *name, pid_t main_thread, struct list *l)
+{
+	char path[OS_PROC_PATH_MAX];
+
+	if (name[0] == '.' || strtol(name, NULL, 10) == main_thread)
+		return;
+	os_put_str(os_put_str(path, name), "/children");
+	(void)read_children(openat(tasks, path, O_RDONLY | O_CLOEXEC), l);
+}
+
+static void read_other_threads(pid_t pid, struct list *l)
+{
+	char entries[ENTRIES_MAX] __attribute__((aligned(8)));
+	int tasks = open_proc(pid, "/task", O_RDONLY | O_DIRECTORY);
+	long got;
+
+	while (tasks >= 0 && (got = syscall(SYS_getdents64, tasks, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < got;) {
+			const struct entry *e = (const struct entry *)(entries + at);
+
+			read_thread(tasks, e->name, pid, l);
+			at += e->size;
+		}
+	xclose(&tasks);
+}
+
+static bool has_threads(pid_t pid)
+{
+	char path[OS_PROC_PATH_MAX];
+	struct stat st;
+
+	os_put_str(os_put_number(os_put_str(path, "/proc/"), (unsigned)pid), "/task");
+	return stat(path, &st) == 0 && st.st_nlink > THREADS_OF_ONE;
+}
+
+int os_children(pid_t pid, pid_t *out, int cap)
+{
+	struct list l = { out, 0, cap };
+
+	if (read_main_thread(pid, &l) < 0)
+		return -1;
+	if (has_threads(pid))
+		read_other_threads(pid, &l);
+	return l.count;
+}
+
+/* --- one process ---------------------------------------------------------------------- */
+
+/* Skip `fields` blank-separated fields; NULL when there are fewer. */
+static const char *skip_fields(const char *s, int fields)
+{
+	while (s != NULL && fields-- > 0) {
+		s = strchr(s, ' ');
+		if (s != NULL)
+			s++;
+	}
+	return s;
+}
+
+/* proc_pid_stat(5): the name (2) may hold anything, ")" and blanks included, so
+ * counting starts behind its last ")", which is what comes back: state 3, ppid 4,
+ * starttime 22. */
+static const char *read_stat(pid_t pid, char *stat, size_t size)
+{
+	ssize_t got;
+	int fd = open_proc(pid, "/stat", O_RDONLY);
+
+	if (fd < 0)
+		return NULL;
+	got = xread(fd, stat, size - 1);
+	xclose(&fd);
+	if (got <= 0)
+		return NULL;
+	stat[got] = '\0';
+	return strrchr(stat, ')');
+}
+
+int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time)
+{
+	char stat[STAT_MAX];
+	const char *state = read_stat(pid, stat, sizeof(stat));
+	const char *start = skip_fields(state, 20);
+
+	if (start == NULL)
+		return -1;
+	*parent = (pid_t)strtol(skip_fields(state, 2), NULL, 10);
+	*start_time = strtoull(start, NULL, 10);
+	return 0;
+}
+
+bool os_process_lives(pid_t pid)
+{
+	char stat[STAT_MAX];
+	const char *state = skip_fields(read_stat(pid, stat, sizeof(stat)), 1);
+
+	return state != NULL && *state != 'Z' && *state != 'X';
+}
+
+#else
+typedef int os_proc_is_empty; /* ISO C wants something in a file */
+#endif
