@@ -321,6 +321,8 @@ static void look_at_signals(struct attempt *a, bool *cancel_seen)
 		*cancel_seen = true;
 		happen(a, EV_SIGNAL);
 	}
+	if (signals_orphaned())
+		outlet_mute(&a->run->err);
 	if (signals_insisted())
 		happen(a, EV_INSIST);
 	if (signals_take(SIGTSTP))

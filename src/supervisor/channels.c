@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../common/xio.h"
@@ -97,37 +96,15 @@ pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-/* The system can't wait for us: look at everything, a little later. Nothing of it
- * blocks; signals come in here as they do inside of ppoll(). */
-static void wait_blindly(struct channels *ch)
-{
-	const struct timespec a_while = { .tv_nsec = 1000000 };
-	sigset_t before;
-
-	sigprocmask(SIG_SETMASK, signals_open_mask(), &before);
-	nanosleep(&a_while, NULL);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	for (size_t i = 0; i < ARRAY_LEN(ch->ready); i++)
-		ch->ready[i].revents = ch->ready[i].fd >= 0 ? ch->ready[i].events : 0;
-}
-
 void channels_wait(struct channels *ch, const struct outlet *err, mono_t deadline)
 {
 	bool crowded = outlet_crowded(err);
-	struct timespec ts;
 
 	ch->ready[0] = (struct pollfd){ .fd = ch->frames[0], .events = POLLIN };
 	ch->ready[1] = (struct pollfd){ .fd = crowded ? -1 : ch->out[0], .events = POLLIN };
 	ch->ready[2] = (struct pollfd){ .fd = crowded ? -1 : ch->err[0], .events = POLLIN };
 	ch->ready[3] = (struct pollfd){ .fd = outlet_waiting(err) ? err->fd : -1, .events = POLLOUT };
-	if (ppoll(ch->ready, ARRAY_LEN(ch->ready), mono_left(deadline, mono_now(), &ts),
-	          signals_open_mask()) >= 0)
-		return;
-	if (errno != EINTR)
-		wait_blindly(ch);
-	else
-		for (size_t i = 0; i < ARRAY_LEN(ch->ready); i++)
-			ch->ready[i].revents = 0;
+	(void)signals_poll(ch->ready, (int)ARRAY_LEN(ch->ready), deadline);
 }
 
 bool channels_has_frames(const struct channels *ch)

@@ -15,6 +15,7 @@
 #include "envelope.h"
 #include "notice.h"
 #include "pause.h"
+#include "signals.h"
 #include "warn.h"
 
 #define STDERR_DRAIN_MS 1000
@@ -141,7 +142,11 @@ int deliver_verdict(struct run *run)
 	struct buf out = BUF_INIT;
 	int exit_code;
 
+	if (signals_orphaned())
+		outlet_mute(&run->err);
 	remove_session_dir(run);
+	if (signals_orphaned())
+		return verdict_exit_code(v);
 	warn_about_stdout(run);
 	if (v->report.ok && run_repeats(run) > 0 && run->attempts > 1)
 		notice_succeeded(run);

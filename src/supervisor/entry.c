@@ -35,19 +35,6 @@ static void forward(int sig)
 	errno = saved;
 }
 
-static void forward_signals(void)
-{
-	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction act, old;
-
-	memset(&act, 0, sizeof(act));
-	act.sa_handler = forward;
-	act.sa_flags = SA_RESTART;
-	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
-		if (sigaction(forwarded[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaction(forwarded[i], &act, NULL);
-}
-
 NO_RETURN static void stand_in_front(void)
 {
 	int status;
@@ -63,24 +50,22 @@ NO_RETURN static void stand_in_front(void)
 /* 0 in the process that goes on, -1 with errno. */
 static int supervise_from_child(void)
 {
-	sigset_t all, none;
+	sigset_t none;
 	pid_t pid, front = getpid();
 
-	sigfillset(&all);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &all, NULL);
 	pid = fork();
 	if (pid < 0)
 		return -1;
 	if (pid > 0) {
 		behind = pid;
-		forward_signals();
+		signals_catch_fatal(forward);
+		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		stand_in_front();
 	}
+	signals_expect_parent(front);
 	os_parent_death_signal(SIGTERM);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (getppid() != front && front != 1)
+	if (getppid() != front)
 		_exit(143);
 	return 0;
 }
@@ -158,21 +143,22 @@ static void share_pause(struct run *run)
 	run->launch.pauses = run->pauses;
 }
 
-static void default_child_signal(void)
+/* Until signals_init() nothing may end us: an alarm is inherited over exec. */
+static void take_signals(void)
 {
 	struct sigaction act;
-	sigset_t none;
+	sigset_t all;
 
 	memset(&act, 0, sizeof(act));
 	act.sa_handler = SIG_DFL;
 	sigaction(SIGCHLD, &act, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
 int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 {
-	default_child_signal();
+	take_signals();
 	run->worker = worker;
 	run->launch.argc = argc;
 	run->launch.argv = argv;

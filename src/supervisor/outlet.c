@@ -141,19 +141,22 @@ bool outlet_crowded(const struct outlet *o)
 	return left(o) > OUTLET_BACKLOG_HIGH;
 }
 
+void outlet_mute(struct outlet *o)
+{
+	o->error = EPIPE;
+	outlet_flush(o);
+}
+
 int outlet_drain(struct outlet *o, mono_t deadline)
 {
 	int before = signals_count();
 
 	for (outlet_flush(o); outlet_waiting(o); outlet_flush(o)) {
 		struct pollfd p = { .fd = o->fd, .events = POLLOUT };
-		struct timespec ts;
 
 		if (mono_now() >= deadline || signals_count() != before)
 			return -1;
-		if (ppoll(&p, 1, mono_left(deadline, mono_now(), &ts), signals_open_mask()) < 0 &&
-		    errno != EINTR)
-			return -1;
+		(void)signals_poll(&p, 1, deadline);
 	}
 	return o->error || o->backlog.failed ? -1 : 0;
 }

@@ -44,6 +44,8 @@ void outlet_flush(struct outlet *o);
 /* Is there more to write (poll for POLLOUT)? Is it time to stop reading taps? */
 bool outlet_waiting(const struct outlet *o);
 bool outlet_crowded(const struct outlet *o);
+/* From now on whatever is written is dropped. */
+void outlet_mute(struct outlet *o);
 /* Write it all, waiting until `deadline` or a cancelling signal newer than
  * this call. 0, or -1 when something remains (o->error tells, or 0). */
 int outlet_drain(struct outlet *o, mono_t deadline);

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../engine/child.h"
+#include "../engine/os.h"
 
 #define INSIST_AFTER_NS 300000000
 
@@ -18,7 +20,30 @@ static volatile sig_atomic_t cancelled;
 static volatile sig_atomic_t insisted;
 static volatile sig_atomic_t count;
 static volatile mono_t cancelled_at;
+static volatile sig_atomic_t orphaned;
+static pid_t front; /* 0: none */
 static sigset_t open_mask;
+static int others = -1; /* signals without a handler of ours are read from this */
+
+static void note_orphaned(void)
+{
+	if (front != 0 && getppid() != front)
+		orphaned = insisted = 1;
+}
+
+/* An alarm, a limit, a signal for somebody else: it ends the run, but nobody insists. */
+static void on_other(int sig)
+{
+	int saved = errno;
+
+	if (!cancelled) {
+		cancelled_at = mono_now();
+		cancelled = sig;
+		count = 1;
+	}
+	note_orphaned();
+	errno = saved;
+}
 
 static void on_cancel(int sig)
 {
@@ -26,13 +51,12 @@ static void on_cancel(int sig)
 	mono_t now = mono_now();
 
 	if (!cancelled) {
-		cancelled = sig;
-		cancelled_at = now;
-		count = 1;
+		on_other(sig);
 	} else if (now - cancelled_at >= INSIST_AFTER_NS) {
 		insisted |= sig == SIGINT;
 		count = count == SIG_ATOMIC_MAX ? 2 : count + 1;
 	}
+	note_orphaned();
 	errno = saved;
 }
 
@@ -63,6 +87,8 @@ static const struct {
 	{ SIGXFSZ, SIG_IGN, false }, /* a write beyond RLIMIT_FSIZE fails instead: OUTPUT_FAILED */
 };
 
+static const int cancelling[] = { SIGINT, SIGHUP, SIGQUIT, SIGTERM };
+
 static void install(int sig, void (*handler)(int), bool may_be_ignored)
 {
 	struct sigaction act, old;
@@ -75,6 +101,94 @@ static void install(int sig, void (*handler)(int), bool may_be_ignored)
 	sigaction(sig, &act, NULL);
 }
 
+/* --- every other signal ------------------------------------------------------------- */
+
+/* These end nobody. */
+static const int harmless[] = { SIGSTOP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
+
+static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+
+static bool is_in(int sig, const int *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == sig)
+			return true;
+	return false;
+}
+
+static bool has_row(int sig)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].sig == sig)
+			return true;
+	return false;
+}
+
+/* Blocked, a fault of our own ends us all the same; a sanitizer wants to word it first. */
+static bool is_other(int sig)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	if (is_in(sig, faults, ARRAY_LEN(faults)))
+		return false;
+#endif
+	return sig != SIGKILL && sig != SIGCONT && !has_row(sig) && !is_in(sig, harmless, ARRAY_LEN(harmless));
+}
+
+static bool is_ignored(int sig)
+{
+	struct sigaction now;
+
+	return sigaction(sig, NULL, &now) < 0 || now.sa_handler == SIG_IGN;
+}
+
+/* A fault that is real happens again behind the handler, and is fatal then. */
+static void catch_signal(int sig, void (*handler)(int))
+{
+	struct sigaction act;
+
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = handler;
+	act.sa_flags = SA_RESTART | (is_in(sig, faults, ARRAY_LEN(faults)) ? (int)SA_RESETHAND : 0);
+	sigfillset(&act.sa_mask);
+	if (!is_ignored(sig))
+		sigaction(sig, &act, NULL);
+}
+
+void signals_catch_fatal(void (*handler)(int sig))
+{
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (is_other(sig) || is_in(sig, cancelling, ARRAY_LEN(cancelling)))
+			catch_signal(sig, handler);
+}
+
+/* One descriptor for all of them: sixty handlers would be sixty system calls. */
+static void watch_others(const sigset_t *blocked)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (is_other(sig) && sigismember(blocked, sig) == 1)
+			sigaddset(&set, sig);
+	others = os_watch_signals(&set);
+	if (others >= 0)
+		open_mask = set;
+	else
+		for (int sig = 1; sig <= SIGRTMAX; sig++)
+			if (is_other(sig))
+				catch_signal(sig, on_other);
+}
+
+/* Blocked ones come even if they are ignored. */
+static void take_others(void)
+{
+	for (int sig; (sig = os_take_signal(others)) != 0;)
+		if (!is_ignored(sig))
+			on_other(sig);
+}
+
+/* --- the table ------------------------------------------------------------------------ */
+
 void signals_init(void)
 {
 	sigset_t ours;
@@ -82,13 +196,62 @@ void signals_init(void)
 	child_remember_ignored();
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGCONT); /* it continues us all the same, and can be seen: is_continued() */
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (is_other(sig))
+			sigaddset(&ours, sig);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].handler != SIG_IGN)
 			sigaddset(&ours, rows[i].sig);
 	sigprocmask(SIG_SETMASK, &ours, NULL);
 	sigemptyset(&open_mask);
+	watch_others(&ours);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		install(rows[i].sig, rows[i].handler, rows[i].may_be_ignored);
+}
+
+void signals_expect_parent(pid_t parent)
+{
+	front = parent;
+}
+
+bool signals_orphaned(void)
+{
+	return orphaned;
+}
+
+/* The system can't wait for us: look at everything, a little later. Nothing of it
+ * blocks; signals come in here as they do inside of ppoll(). */
+static int wait_blindly(struct pollfd *fds, int n)
+{
+	const struct timespec a_while = { .tv_nsec = 1000000 };
+	sigset_t before;
+
+	sigprocmask(SIG_SETMASK, &open_mask, &before);
+	nanosleep(&a_while, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	take_others();
+	for (int i = 0; i < n; i++)
+		fds[i].revents = fds[i].fd >= 0 ? fds[i].events : 0;
+	return n;
+}
+
+int signals_poll(struct pollfd *fds, int n, mono_t deadline)
+{
+	struct pollfd all[SIGNALS_POLL_MAX + 1] = { { .fd = -1 } };
+	struct timespec ts;
+	int ready;
+
+	memcpy(all, fds, (size_t)n * sizeof(*fds));
+	all[n] = (struct pollfd){ .fd = others, .events = POLLIN };
+	ready = ppoll(all, (nfds_t)n + 1, mono_left(deadline, mono_now(), &ts), &open_mask);
+	if (ready < 0 && errno != EINTR)
+		return wait_blindly(fds, n);
+	for (int i = 0; i < n; i++)
+		fds[i].revents = ready > 0 ? all[i].revents : 0;
+	if (ready <= 0 || !all[n].revents)
+		return MAX_OF(ready, 0);
+	take_others();
+	return ready - 1;
 }
 
 const sigset_t *signals_open_mask(void)

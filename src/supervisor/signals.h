@@ -5,15 +5,29 @@
 #ifndef RUNNER_SIGNALS_H
 #define RUNNER_SIGNALS_H
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/types.h>
 
 #include "../common/mono.h"
 
 /* Block what we handle and install handlers. INT, HUP, QUIT and TSTP that are
- * ignored at entry stay ignored. SIGPIPE and SIGXFSZ are ignored. */
+ * ignored at entry stay ignored. SIGPIPE and SIGXFSZ are ignored. Every other signal that
+ * would end us cancels the run. */
 void signals_init(void);
-/* The mask for ppoll(): everything of ours can arrive. */
+/* poll(2) until a descriptor is ready, a signal arrives, or `deadline`: the number of
+ * ready ones, 0 otherwise. Where the system can't wait, a little later, as if all were
+ * ready: nothing may block on them. n ≤ SIGNALS_POLL_MAX. */
+#define SIGNALS_POLL_MAX 4
+int signals_poll(struct pollfd *fds, int n, mono_t deadline);
+/* The mask in which handlers of ours run. */
 const sigset_t *signals_open_mask(void);
+/* This handler for every signal that would end the process, unless it is ignored. */
+void signals_catch_fatal(void (*handler)(int sig));
+/* We are a child of this process, which stands in front of us for our caller. */
+void signals_expect_parent(pid_t front);
+/* … and it is dead, so nobody waits for an answer. Implies signals_insisted(). */
+bool signals_orphaned(void);
 
 /* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
 bool signals_take(int sig);
@@ -21,10 +35,10 @@ bool signals_take(int sig);
  * (an orphaned process group). Returns when we were continued, at once where
  * that was before we got here. */
 void signals_stop_self(void);
-/* The first of INT, TERM, HUP, QUIT that arrived, 0 if none. It stays. */
+/* The first signal that cancels (INT, TERM, HUP, QUIT, ALRM …), 0 if none came. It stays. */
 int signals_cancelled(void);
-/* Changes with every cancelling signal; those within 300 ms of the first are
- * one with it. */
+/* Changes with the first cancelling signal and every further INT, TERM, HUP and QUIT; those
+ * within 300 ms of the first are one with it. */
 int signals_count(void);
 /* Did an INT come ≥ 300 ms after the first cancelling signal: kill now? */
 bool signals_insisted(void);

@@ -53,9 +53,8 @@ static bool wait_for(struct run *run, int64_t ms)
 
 	while (!signals_cancelled() && mono_now() < until) {
 		struct pollfd p = { .fd = outlet_waiting(&run->err) ? run->err.fd : -1, .events = POLLOUT };
-		struct timespec ts;
 
-		ppoll(&p, 1, mono_left(until, mono_now(), &ts), signals_open_mask());
+		(void)signals_poll(&p, 1, until);
 		outlet_flush(&run->err);
 		if (signals_take(SIGTSTP))
 			pause_run(run, &unused);

@@ -194,6 +194,7 @@ void attempt_under_test(struct run *run, struct report *r);
 #define signals_take world_takes
 #define signals_cancelled() world.cancelled
 #define signals_insisted() (world.insisted <= world.now)
+#define signals_orphaned() false
 #define pause_run(run, sign)
 #define pause_describe_children world_describe
 #define resource_usage_enter(q, run)

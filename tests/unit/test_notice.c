@@ -258,11 +258,11 @@ static void an_error_for_people_says_what_how_often_and_what_to_do(void **state 
 static void a_fix_that_the_message_contains_is_printed_once(void **state UNUSED)
 {
 	failed("COMMAND_INVALID", "x.lua:1: unknown key 'timout'. Rename 'timout' to 'timeout' (and 1 more)");
-	buf_add_str(&run.final.fix_required, "Rename 'timout' to 'timeout'");
+	buf_add_str(&run.verdict.report.fix_required, "Rename 'timout' to 'timeout'");
 	notice_error(&run, 4);
 	assert_null(strstr(seen(), "fix:"));
 	failed("COMMAND_INVALID", "x.lua:1: syntax error");
-	buf_add_str(&run.final.fix_required, "Fix the syntax error");
+	buf_add_str(&run.verdict.report.fix_required, "Fix the syntax error");
 	notice_error(&run, 4);
 	assert_contains(seen(), "  fix: Fix the syntax error\n");
 }
