@@ -13,6 +13,7 @@
 
 #include "../common/xio.h"
 #include "../engine/shepherd.h"
+#include "../worker/adopted.h"
 #include "../worker/cancel.h"
 #include "proc.h"
 
@@ -213,6 +214,7 @@ void proc_reap(struct proc *p)
 	while (got < 0 && errno == EINTR);
 	p->lost = p->lost || got != p->pid;
 	p->reaped = true;
+	adopted_forget(p->pid);
 	p->let_end = p->word >= 0 && shepherd_let_end(p->word);
 	xclose(&p->word);
 	xclose(&p->pidfd);
@@ -389,5 +391,7 @@ void proc_release(struct proc *p, int64_t grace_ms)
 	for (int i = 0; i < 2; i++)
 		tap_release(&p->out[i].tap);
 	buf_release(&p->scratch);
+	if (p->pid > 0)
+		adopted_forget(p->pid); /* nobody waits for it any more */
 	p->pid = 0;
 }

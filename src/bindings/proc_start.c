@@ -11,6 +11,7 @@
 #include "../engine/child.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
+#include "../worker/adopted.h"
 #include "../worker/channel.h"
 #include "../worker/worker_launch.h"
 #include "proc.h"
@@ -134,8 +135,12 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	pid_t pid;
 
 	p->started = mono_now();
+	adopted_hold();
 	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->word, &error)
 	                     : child_spawn(&child, &error);
+	if (pid > 0)
+		adopted_expect(pid);
+	adopted_release();
 	if (pid < 0) {
 		errno = error.err;
 		return fail(failure, child_step_name(error.step),

@@ -17,6 +17,7 @@
 #include "../engine/child.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
+#include "adopted.h"
 #include "worker_launch.h"
 
 static volatile sig_atomic_t pending;
@@ -104,13 +105,15 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 	if (n > 0)
 		memcpy(all, fds, (size_t)n * sizeof(*fds));
 	all[n] = (struct pollfd){ .fd = wake[0], .events = POLLIN };
-	do {
-		if (pending)
-			return CANCEL_POLL_CANCELLED;
+	adopted_begin_wait();
+	do
 		/* once caught, the wake-up pipe stays readable: leave it out */
-		ready = ppoll(all, (nfds_t)(n + (seen ? 0 : 1)),
-		              mono_left(until, mono_now(), &ts), NULL);
-	} while (ready < 0 && errno == EINTR);
+		ready = pending ? 0 : ppoll(all, (nfds_t)(n + (seen ? 0 : 1)),
+		                            mono_left(until, mono_now(), &ts), NULL);
+	while (ready < 0 && errno == EINTR && mono_now() < until);
+	adopted_end_wait();
+	if (ready < 0 && errno == EINTR)
+		ready = 0; /* signals that came all the time: the deadline has passed */
 	if (pending)
 		return CANCEL_POLL_CANCELLED;
 	if (ready > 0 && n > 0)

@@ -17,6 +17,7 @@
 #include "../common/xio.h"
 #include "../engine/child.h"
 #include "../engine/os.h"
+#include "adopted.h"
 #include "libm.h"
 #include "worker_launch.h"
 
@@ -122,6 +123,7 @@ void guard_dismiss(void)
 static int guarded_call(lua_State *L)
 {
 	begin();
+	adopted_doubt();
 	libm_open();
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_insert(L, 1);

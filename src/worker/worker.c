@@ -16,6 +16,7 @@
 #include "channel.h"
 #include "guard.h"
 #include "memory.h"
+#include "shell.h"
 #include "worker_launch.h"
 
 /* --- the attempt -------------------------------------------------------------------- */
@@ -37,6 +38,7 @@ static int boot(lua_State *L)
 	guard_init(L);
 	if (cancel_init(L) < 0)
 		return luaL_error(L, "can't prepare for signals");
+	shell_init(L);
 	modules_init(L, lua_touserdata(L, 1)); /* whose globals are those that cancel_init has changed */
 	modules_load(L, "boot");
 	lua_gc(L, LUA_GCRESTART);

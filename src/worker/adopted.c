@@ -1,0 +1,167 @@
+/*
+ * adopted.c: reaping what the worker has adopted (adopted.h). Runs in the handler of
+ * SIGCHLD, so it uses system calls and its own memory only. The list of expected
+ * children is whole at every instant: a handler may look at it at any time.
+ */
+#include "adopted.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../engine/os.h"
+
+#define MAX_EXPECTED 4096
+#define MAX_LISTED 4096
+#define MAX_REAPED 256 /* of one signal: the next death brings another */
+
+static pid_t expected[MAX_EXPECTED];
+static volatile sig_atomic_t count;
+static volatile sig_atomic_t held;
+static volatile sig_atomic_t missed; /* a signal came while held */
+static volatile sig_atomic_t blind;  /* the list is full: reap nobody */
+static volatile sig_atomic_t in_doubt;
+static pid_t self; /* 0: we have started no child yet */
+
+/* --- whose child ------------------------------------------------------------------ */
+
+static bool is_expected(pid_t pid)
+{
+	for (int i = 0; i < count; i++)
+		if (expected[i] == pid)
+			return true;
+	return false;
+}
+
+/* Our own children start in our session, and in our group or one of their own: who is in
+ * another that he did not make himself has it from a parent that was not us. */
+static bool is_of_another_parent(pid_t pid)
+{
+	pid_t session = getsid(pid), group = getpgid(pid);
+
+	if (session > 0 && session != getsid(0))
+		return session != pid;
+	return group > 0 && group != pid && is_expected(group);
+}
+
+static bool may_reap(pid_t pid)
+{
+	return !is_expected(pid) && (!in_doubt || is_of_another_parent(pid));
+}
+
+/* --- reaping ---------------------------------------------------------------------- */
+
+/* The first dead one is not ours to reap, and hides the others. */
+static void reap_listed(void)
+{
+	static pid_t listed[MAX_LISTED];
+	int n = os_children(self, listed, MAX_LISTED);
+
+	for (int i = 0; i < n; i++)
+		if (may_reap(listed[i]))
+			(void)waitpid(listed[i], NULL, WNOHANG);
+}
+
+static void reap(void)
+{
+	for (int i = 0; i < MAX_REAPED; i++) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+			return;
+		if (!may_reap(info.si_pid)) {
+			reap_listed();
+			return;
+		}
+		(void)waitpid(info.si_pid, NULL, WNOHANG);
+	}
+}
+
+/* Not in what a C module has forked, which has inherited it. */
+static void on_child(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (held)
+		missed = 1;
+	else if (!blind && getpid() == self)
+		reap();
+	errno = saved;
+}
+
+/* A handler that is not ours stays. */
+static void handle(void (*from)(int), void (*to)(int))
+{
+	struct sigaction act, now;
+
+	if (sigaction(SIGCHLD, NULL, &now) < 0 || now.sa_handler != from)
+		return;
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = to;
+	act.sa_flags = SA_RESTART | SA_NOCLDSTOP;
+	sigfillset(&act.sa_mask);
+	sigaction(SIGCHLD, &act, NULL);
+}
+
+/* --- for who starts children ------------------------------------------------------ */
+
+void adopted_hold(void)
+{
+	if (self == 0) {
+		self = getpid();
+		if (!in_doubt)
+			handle(SIG_DFL, on_child);
+	}
+	held++;
+}
+
+void adopted_release(void)
+{
+	if (--held == 0 && missed) {
+		missed = 0;
+		raise(SIGCHLD);
+	}
+}
+
+void adopted_expect(pid_t pid)
+{
+	if (count == MAX_EXPECTED) {
+		blind = 1;
+		return;
+	}
+	expected[count] = pid;
+	count++;
+}
+
+void adopted_forget(pid_t pid)
+{
+	for (int i = 0; i < count; i++)
+		if (expected[i] == pid) {
+			expected[i] = expected[count - 1];
+			count--;
+			return;
+		}
+}
+
+void adopted_doubt(void)
+{
+	in_doubt = 1;
+	handle(on_child, SIG_DFL);
+}
+
+void adopted_begin_wait(void)
+{
+	if (self == 0 || !in_doubt)
+		return;
+	handle(SIG_DFL, on_child);
+	raise(SIGCHLD); /* who has died since the last */
+}
+
+void adopted_end_wait(void)
+{
+	if (self != 0 && in_doubt)
+		handle(on_child, SIG_DFL);
+}
