@@ -129,6 +129,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		.cwd = spec->cwd,
 		.fd = { e->child[0], e->child[1], e->child[2] },
 		.new_session = spec->detach,
+		.mark = spec->detach ? worker_spared()->mark : 0,
 		.new_group = !spec->detach && !spec->foreground,
 	};
 	struct child_error error;

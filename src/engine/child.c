@@ -198,6 +198,8 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, p
 		give_up(report_fd, CHILD_CHDIR);
 	if (spec->dies_with_parent)
 		die_with(parent);
+	if (spec->mark != 0)
+		os_mark(spec->mark); /* a wish: its session is spared all the same */
 	child_reset_signals();
 	exec_program(spec->argv, envp);
 	give_up(report_fd, CHILD_EXEC);

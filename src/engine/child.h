@@ -37,6 +37,7 @@ struct child_spec {
 	bool new_session;        /* setsid */
 	bool new_group;          /* setpgid(0, 0) */
 	bool dies_with_parent;   /* KILL when the process that starts it has died */
+	uint64_t mark;           /* os_mark(), for it and its descendants; 0: none */
 	bool borrow_memory;      /* os_fork_borrowing(): cheaper; for a process without handlers */
 };
 
@@ -55,11 +56,13 @@ void child_reset_signals(void);
 
 /* --- ending ---------------------------------------------------------------------- */
 
-/* Processes that are not to be ended: whole sessions (ctx:spawn{detach}). */
+/* Processes that are not to be ended (ctx:spawn{detach}): whole sessions, and whoever
+ * descends from them, in whatever session it is now. */
 #define CHILD_MAX_SPARED 64
 struct spared {
 	pid_t session[CHILD_MAX_SPARED];
 	int count;
+	uint64_t mark; /* child_spec.mark of them all; 0: only sessions count */
 };
 
 /* 0, or -1 when the list is full. */

@@ -47,7 +47,7 @@ bool spared_has(const struct spared *s, pid_t pid)
 	if (s == NULL || s->count == 0)
 		return false;
 	session = getsid(pid);
-	return session > 0 && has_session(s, session);
+	return (session > 0 && has_session(s, session)) || (s->mark != 0 && os_mark_of(pid) == s->mark);
 }
 
 /* --- finding --------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct launch {
 	int exit_table;         /* enum exit_table that RUNNER_EXIT_TABLE names; -1: none */
 	int attempt;            /* 1-based */
 	int64_t repeats_made;   /* by attempts and inner loops (docs/design.md#one-budget) */
-	mono_t started;         /* main's first line */
+	mono_t started;         /* main's first line; also the mark of what outlives the run */
 	mono_t attempt_started;
 	const volatile struct pause_clock *pauses; /* may be NULL */
 	pid_t supervisor;       /* getppid() must still say this */

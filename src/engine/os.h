@@ -43,6 +43,11 @@ pid_t os_fork_borrowing(int (*child)(void *data), void *data);
 pid_t os_fork_unnoticed(void);
 /* Wait for such a child to be dead. */
 void os_reap_unnoticed(pid_t pid);
+/* Put a mark on this process that all its descendants inherit, whatever they do to their
+ * session, group, environment and descriptors. 0 or -1. [signal] */
+int os_mark(uint64_t mark);
+/* The mark of process `pid`; some other number where it has none. [signal] */
+uint64_t os_mark_of(pid_t pid);
 /* Now, in the unit of start times: who lives now started at this or earlier. */
 int os_ticks_now(uint64_t *ticks);
 /* Does this process have children (dead or alive) already? [signal] */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -84,6 +85,25 @@ int os_ticks_now(uint64_t *ticks)
 		return -1;
 	*ticks = (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / 1000000000;
 	return 0;
+}
+
+/* RLIMIT_LOCKS has limited nothing since Linux 2.4.25 (getrlimit(2)), and is inherited like
+ * every limit. */
+int os_mark(uint64_t mark)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_LOCKS, &limit) < 0)
+		return -1;
+	limit.rlim_cur = (rlim_t)mark;
+	return setrlimit(RLIMIT_LOCKS, &limit);
+}
+
+uint64_t os_mark_of(pid_t pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_LOCKS, NULL, &limit) < 0 ? 0 : (uint64_t)limit.rlim_cur;
 }
 
 int os_watch_signals(const sigset_t *set)

@@ -90,6 +90,16 @@ void os_reap_unnoticed(pid_t pid UNUSED)
 {
 }
 
+int os_mark(uint64_t mark UNUSED)
+{
+	return unsupported();
+}
+
+uint64_t os_mark_of(pid_t pid UNUSED)
+{
+	return 0;
+}
+
 int os_ticks_now(uint64_t *ticks UNUSED)
 {
 	return unsupported();

@@ -168,6 +168,7 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 	if ((getpid() == 1 || os_has_children()) && supervise_from_child() < 0)
 		return -1;
 	run->launch.supervisor = getpid();
+	run->spared.mark = (uint64_t)run->launch.started;
 	os_become_subreaper();
 	signals_init();
 	pause_save_terminal();

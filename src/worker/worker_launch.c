@@ -19,6 +19,7 @@ const struct launch *worker_launch(void)
 void worker_launch_set(const struct launch *given)
 {
 	launch = given;
+	spared->mark = (uint64_t)given->started;
 }
 
 struct spared *worker_spared(void)
