@@ -3,7 +3,9 @@
  * Lua itself can't make. Each function says what it does; all of it is bounded in
  * time, so that a test that fails leaves nothing for ever.
  */
+#include <fcntl.h>
 #include <lauxlib.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +213,72 @@ static int l_respawn(lua_State *L)
 	_exit(0);
 }
 
+/* n of them at once; with a session of its own for each heir, no group holds them together. */
+static int l_storm(lua_State *L)
+{
+	lua_Integer chains = luaL_checkinteger(L, 1);
+	int sessions = lua_toboolean(L, 2);
+	time_t end = time(NULL) + LIFE_S / 2;
+
+	for (lua_Integer i = 0; i < chains; i++) {
+		if (fork() != 0)
+			continue;
+		setsid();
+		ignore_all();
+		while (time(NULL) < end) {
+			if (fork() != 0)
+				_exit(0);
+			if (sessions)
+				setsid();
+		}
+		_exit(0);
+	}
+	return 0;
+}
+
+/* A child that was forked by another thread than its parent's first: it notes a TERM in
+ * the file and lives on. */
+static void *fork_in_thread(void *path)
+{
+	if (fork() == 0) {
+		sigset_t term;
+		int sig;
+
+		sigemptyset(&term);
+		sigaddset(&term, SIGTERM);
+		sigprocmask(SIG_BLOCK, &term, NULL);
+		alarm(LIFE_S);
+		for (;;)
+			if (sigwait(&term, &sig) == 0)
+				close(open(path, O_WRONLY | O_CREAT, 0600));
+	}
+	pause();
+	return NULL;
+}
+
+static int l_thread_child(lua_State *L)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, fork_in_thread, strdup(luaL_checkstring(L, 1)));
+	return 0;
+}
+
+/* … below a process of several threads that ignores every signal. */
+static int l_thread_grandchild(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	pthread_t thread;
+
+	if (fork() == 0) {
+		setsid();
+		ignore_all();
+		pthread_create(&thread, NULL, fork_in_thread, (void *)path);
+		live();
+	}
+	return 0;
+}
+
 /* A child that adopts what its own children leave, and never collects it. */
 static int l_subreaper(lua_State *L)
 {
@@ -259,7 +327,10 @@ static const luaL_Reg functions[] = {
 	{ "respawn", l_respawn },
 	{ "stop", l_stop },
 	{ "stopped_tree", l_stopped_tree },
+	{ "storm", l_storm },
 	{ "subreaper", l_subreaper },
+	{ "thread_child", l_thread_child },
+	{ "thread_grandchild", l_thread_grandchild },
 	{ "wait_all", l_wait_all },
 	{ NULL, NULL },
 };

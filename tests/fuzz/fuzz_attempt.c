@@ -104,7 +104,7 @@ static void end_of_the_world(void)
 		die(&world.p[i], 0);
 }
 
-static void world_wait(struct channels *ch, const struct outlet *err, mono_t deadline)
+static void world_wait(struct channels *ch, struct outlet *err, mono_t deadline)
 {
 	mono_t until = MIN_OF(MIN_OF(deadline, world.next), next_death());
 	bool limit;
