@@ -96,15 +96,14 @@ pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-void channels_wait(struct channels *ch, const struct outlet *err, mono_t deadline)
+void channels_wait(struct channels *ch, struct outlet *err, mono_t deadline)
 {
 	bool crowded = outlet_crowded(err);
 
 	ch->ready[0] = (struct pollfd){ .fd = ch->frames[0], .events = POLLIN };
 	ch->ready[1] = (struct pollfd){ .fd = crowded ? -1 : ch->out[0], .events = POLLIN };
 	ch->ready[2] = (struct pollfd){ .fd = crowded ? -1 : ch->err[0], .events = POLLIN };
-	ch->ready[3] = (struct pollfd){ .fd = outlet_waiting(err) ? err->fd : -1, .events = POLLOUT };
-	(void)signals_poll(ch->ready, (int)ARRAY_LEN(ch->ready), deadline);
+	outlet_poll(err, ch->ready, (int)ARRAY_LEN(ch->ready), deadline);
 }
 
 bool channels_has_frames(const struct channels *ch)

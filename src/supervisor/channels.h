@@ -13,7 +13,7 @@ struct channels {
 	int frames[2]; /* ours, the worker's */
 	int out[2];    /* tap of its fd 1: read end (ours), write end */
 	int err[2];    /* tap of its fd 2; -1, -1 when it keeps the terminal */
-	struct pollfd ready[4];
+	struct pollfd ready[3];
 };
 
 /* 0, or -1 with errno (everything closed again). */
@@ -22,9 +22,9 @@ void channels_close(struct channels *ch);
 /* Fork the worker; the child never returns from here. -1 with errno. */
 pid_t channels_fork(struct channels *ch, struct run *run, mono_t now);
 
-/* Sleep until a frame, a tap byte, room on stderr, a signal, or `deadline`.
- * Taps are left alone while stderr is crowded. */
-void channels_wait(struct channels *ch, const struct outlet *err, mono_t deadline);
+/* Sleep until a frame, a tap byte, room on stderr (which is flushed), a signal,
+ * or `deadline`. Taps are left alone while stderr is crowded. */
+void channels_wait(struct channels *ch, struct outlet *err, mono_t deadline);
 bool channels_has_frames(const struct channels *ch);
 /* One read of ≤ 64 KiB of frames. True when something came. */
 bool channels_read_frames(struct channels *ch, struct frame_decoder *d);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,6 +142,33 @@ bool outlet_crowded(const struct outlet *o)
 	return left(o) > OUTLET_BACKLOG_HIGH;
 }
 
+#define REST_MS 5
+
+/* A descriptor that is ready and takes nothing would have us come back at once, for ever. */
+static void flush_or_rest(struct outlet *o)
+{
+	size_t before = left(o);
+
+	outlet_flush(o);
+	if (left(o) == before)
+		o->rest_until = mono_add_ms(mono_now(), REST_MS);
+}
+
+void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline)
+{
+	struct pollfd all[SIGNALS_POLL_MAX];
+	bool waits = outlet_waiting(o), rests = waits && mono_now() < o->rest_until;
+
+	if (n > 0)
+		memcpy(all, fds, (size_t)n * sizeof(*fds));
+	all[n] = (struct pollfd){ .fd = waits && !rests ? o->fd : -1, .events = POLLOUT };
+	(void)signals_poll(all, n + 1, rests ? MIN_OF(deadline, o->rest_until) : deadline);
+	if (n > 0)
+		memcpy(fds, all, (size_t)n * sizeof(*fds));
+	if (all[n].revents)
+		flush_or_rest(o);
+}
+
 void outlet_mute(struct outlet *o)
 {
 	o->error = EPIPE;
@@ -151,12 +179,8 @@ int outlet_drain(struct outlet *o, mono_t deadline)
 {
 	int before = signals_count();
 
-	for (outlet_flush(o); outlet_waiting(o); outlet_flush(o)) {
-		struct pollfd p = { .fd = o->fd, .events = POLLOUT };
-
+	for (outlet_flush(o); outlet_waiting(o); outlet_poll(o, NULL, 0, deadline))
 		if (mono_now() >= deadline || signals_count() != before)
 			return -1;
-		(void)signals_poll(&p, 1, deadline);
-	}
 	return o->error || o->backlog.failed ? -1 : 0;
 }

@@ -25,6 +25,7 @@ struct outlet {
 	struct buf backlog;
 	size_t sent; /* bytes of it that are written */
 	int error; /* errno of the write that ended it; 0: alive */
+	mono_t rest_until; /* it said it could take bytes, and took none */
 };
 
 #define OUTLET_BACKLOG_MAX (1 << 20)
@@ -44,6 +45,9 @@ void outlet_flush(struct outlet *o);
 /* Is there more to write (poll for POLLOUT)? Is it time to stop reading taps? */
 bool outlet_waiting(const struct outlet *o);
 bool outlet_crowded(const struct outlet *o);
+/* signals_poll() over fds and, while something waits, this outlet, which is then flushed.
+ * n < SIGNALS_POLL_MAX. */
+void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline);
 /* From now on whatever is written is dropped. */
 void outlet_mute(struct outlet *o);
 /* Write it all, waiting until `deadline` or a cancelling signal newer than

@@ -4,7 +4,6 @@
  */
 #include "supervisor.h"
 
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,10 +51,7 @@ static bool wait_for(struct run *run, int64_t ms)
 	mono_t unused = 0;
 
 	while (!signals_cancelled() && mono_now() < until) {
-		struct pollfd p = { .fd = outlet_waiting(&run->err) ? run->err.fd : -1, .events = POLLOUT };
-
-		(void)signals_poll(&p, 1, until);
-		outlet_flush(&run->err);
+		outlet_poll(&run->err, NULL, 0, until);
 		if (signals_take(SIGTSTP))
 			pause_run(run, &unused);
 		until += unused, unused = 0;
