@@ -310,6 +310,38 @@ static void a_whole_tree_is_signalled_and_nobody_beside_it(void **state UNUSED)
 	play(scene_tree);
 }
 
+#define CHAINS 20
+
+/* Each process forks its heir and dies, all in one group of a session of its own. */
+static NO_RETURN void be_a_chain(void)
+{
+	mono_t end = mono_add_ms(mono_now(), STAGE_LIMIT_MS);
+
+	setsid();
+	while (mono_now() < end)
+		if (fork() != 0)
+			_exit(0);
+	_exit(99);
+}
+
+static void scene_storm(void)
+{
+	mono_t until = mono_add_ms(mono_now(), STAGE_LIMIT_MS / 2);
+
+	CHECK(os_become_subreaper() == 0);
+	for (int i = 0; i < CHAINS; i++)
+		if (fork() == 0)
+			be_a_chain();
+	poll(NULL, 0, 50);
+	while (!child_reap(NULL, NULL, NULL))
+		CHECK(child_kill_all(NULL) >= 0 && mono_now() < until);
+}
+
+static void chains_of_processes_that_fork_and_exit_end(void **state UNUSED)
+{
+	play(scene_storm);
+}
+
 static void scene_no_root(void)
 {
 	/* kill(2) reads these as "everybody": none may reach it */
@@ -357,6 +389,7 @@ int main(void)
 		cmocka_unit_test(a_tree_that_grows_while_it_ends_ends_all_the_same),
 		cmocka_unit_test(a_spared_session_survives_and_does_not_spoil_the_proof),
 		cmocka_unit_test(a_whole_tree_is_signalled_and_nobody_beside_it),
+		cmocka_unit_test(chains_of_processes_that_fork_and_exit_end),
 		cmocka_unit_test(a_root_that_is_no_process_signals_nobody),
 #else
 		cmocka_unit_test(without_a_list_of_children_nothing_is_claimed),

@@ -172,6 +172,62 @@ static void a_cont_that_comes_before_we_stop_is_not_lost(void **state UNUSED)
 	play(stopping);
 }
 
+static void other(void)
+{
+	struct pollfd none = { .fd = -1 };
+
+	init_from_defaults();
+	signal(SIGUSR2, SIG_IGN);
+	raise(SIGUSR2);
+	CHECK(signals_poll(&none, 1, 0) == 0);
+	CHECK(signals_cancelled() == 0); /* ignored stays ignored */
+	raise(SIGALRM);
+	CHECK(signals_cancelled() == 0);
+	CHECK(signals_poll(&none, 1, MONO_NEVER) == 0);
+	CHECK(signals_cancelled() == SIGALRM && signals_count() == 1);
+	CHECK(signals_poll(&none, 1, mono_add_ms(mono_now(), 350)) == 0);
+	for (int i = 0; i < 3; i++)
+		raise(SIGRTMAX);
+	CHECK(signals_poll(&none, 1, MONO_NEVER) == 0);
+	CHECK(signals_cancelled() == SIGALRM && signals_count() == 1 && !signals_insisted());
+	raise(SIGINT);
+	CHECK(signals_poll(&none, 1, MONO_NEVER) == 0);
+	CHECK(signals_insisted() && !signals_orphaned());
+}
+
+static void any_other_fatal_signal_cancels_and_never_insists(void **state UNUSED)
+{
+	play(other);
+}
+
+/* Its parent is not the one it was told to expect: that one is dead. */
+static void orphan(void)
+{
+	struct pollfd none = { .fd = -1 };
+	pid_t front = getpid();
+
+	pid_t pid = fork();
+
+	if (pid != 0) {
+		CHECK(wait_for(pid) == 0);
+		return;
+	}
+	init_from_defaults();
+	signals_expect_parent(front);
+	raise(SIGTERM);
+	signals_poll(&none, 1, MONO_NEVER);
+	CHECK(signals_cancelled() == SIGTERM && !signals_orphaned() && !signals_insisted());
+	signals_expect_parent(front + 1);
+	raise(SIGTERM);
+	signals_poll(&none, 1, MONO_NEVER);
+	CHECK(signals_orphaned() && signals_insisted());
+}
+
+static void a_signal_behind_the_death_of_the_process_in_front_insists_at_once(void **state UNUSED)
+{
+	play(orphan);
+}
+
 static void reset(void)
 {
 	struct sigaction act;
@@ -200,6 +256,8 @@ int main(void)
 		cmocka_unit_test(what_is_ignored_at_entry_stays_ignored_but_term),
 		cmocka_unit_test(child_and_stop_are_taken_once_and_pipe_never),
 		cmocka_unit_test(a_cont_that_comes_before_we_stop_is_not_lost),
+		cmocka_unit_test(any_other_fatal_signal_cancels_and_never_insists),
+		cmocka_unit_test(a_signal_behind_the_death_of_the_process_in_front_insists_at_once),
 		cmocka_unit_test(a_worker_starts_with_every_signal_at_its_default),
 	};
 

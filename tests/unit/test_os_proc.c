@@ -1,0 +1,133 @@
+/*
+ * test_os_proc.c: whose child a process is, where threads fork and daemons leave
+ * their session. What another namespace's /proc does is tests/fault/hostile_tree.py's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "../../src/engine/child.h"
+#include "../../src/engine/os.h"
+#include "stage.h"
+
+#if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
+
+#define THREADS 40 /* their names fill more than one read of the list */
+
+static pid_t made[THREADS];
+static int said[2];
+
+static void *fork_one(void *at)
+{
+	*(pid_t *)at = fork_idle();
+	CHECK(write(said[1], "", 1) == 1);
+	poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+	return NULL;
+}
+
+static void scene_threads(void)
+{
+	pid_t listed[THREADS + 1];
+	pthread_t thread;
+
+	CHECK(pipe(said) == 0);
+	for (int i = 0; i < THREADS; i++) {
+		CHECK(pthread_create(&thread, NULL, fork_one, &made[i]) == 0);
+		CHECK(read(said[0], &(char){ 0 }, 1) == 1);
+	}
+	CHECK(os_children(getpid(), listed, THREADS + 1) == THREADS);
+	for (int i = 0; i < THREADS; i++) {
+		int found = 0;
+
+		for (int k = 0; k < THREADS; k++)
+			found += listed[k] == made[i];
+		CHECK(found == 1);
+		kill(made[i], SIGKILL);
+	}
+	CHECK(os_children(getpid(), listed, 3) == 3);
+}
+
+static void the_children_of_every_thread_are_listed(void **state UNUSED)
+{
+	play(scene_threads);
+}
+
+/* Forked twice, in a session of its own, without anything it was given. */
+static pid_t start_daemon(void)
+{
+	pid_t middle, daemon_pid;
+
+	CHECK(pipe(said) == 0);
+	if ((middle = fork()) == 0) {
+		CHECK(os_mark(4711) == 0);
+		setsid();
+		if ((daemon_pid = fork()) == 0) {
+			setsid();
+			poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+			_exit(99);
+		}
+		CHECK(write(said[1], &daemon_pid, sizeof(daemon_pid)) == sizeof(daemon_pid));
+		_exit(0);
+	}
+	CHECK(read(said[0], &daemon_pid, sizeof(daemon_pid)) == sizeof(daemon_pid));
+	wait_for(middle);
+	return daemon_pid;
+}
+
+static void scene_mark(void)
+{
+	struct spared spare = { .session = { 1 << 30 }, .count = 1, .mark = 4711 };
+	struct spared other = { .session = { 1 << 30 }, .count = 1, .mark = 4712 };
+	pid_t pid, plain;
+
+	CHECK(os_become_subreaper() == 0);
+	pid = start_daemon();
+	plain = fork_idle();
+	CHECK(os_mark_of(pid) == 4711);
+	CHECK(os_mark_of(plain) != 4711 && os_mark_of(getpid()) != 4711);
+	CHECK(spared_has(&spare, pid) && !spared_has(&spare, plain));
+	CHECK(!spared_has(&other, pid)); /* of another run */
+	CHECK(child_kill_all(&spare) == 1);
+	CHECK(EVENTUALLY(child_reap(&spare, NULL, NULL)));
+	CHECK(kill(pid, 0) == 0 && kill(plain, 0) < 0);
+	CHECK(child_kill_all(&other) == 1);
+	CHECK(EVENTUALLY(child_reap(&other, NULL, NULL)));
+	CHECK(kill(pid, 0) < 0);
+}
+
+static void a_mark_stays_with_a_daemon_and_spares_it(void **state UNUSED)
+{
+	play(scene_mark);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_children_of_every_thread_are_listed),
+		cmocka_unit_test(a_mark_stays_with_a_daemon_and_spares_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+static void no_mark_is_claimed(void **state UNUSED)
+{
+	assert_int_equal(os_mark(4711), -1);
+	assert_true(os_mark_of(getpid()) != 4711);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(no_mark_is_claimed) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
