@@ -13,7 +13,7 @@
 
 #include "../../src/engine/child.h"
 #include "../../src/engine/os.h"
-#include "stage.h"
+#include "fork_fixture.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 
