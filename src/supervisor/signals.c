@@ -87,8 +87,6 @@ static const struct {
 	{ SIGXFSZ, SIG_IGN, false }, /* a write beyond RLIMIT_FSIZE fails instead: OUTPUT_FAILED */
 };
 
-static const int cancelling[] = { SIGINT, SIGHUP, SIGQUIT, SIGTERM };
-
 static void install(int sig, void (*handler)(int), bool may_be_ignored)
 {
 	struct sigaction act, old;
@@ -106,32 +104,46 @@ static void install(int sig, void (*handler)(int), bool may_be_ignored)
 /* These end nobody. */
 static const int harmless[] = { SIGSTOP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
 
+/* Blocked, a fault of our own ends us all the same; a sanitizer wants to word it first. */
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 
-static bool is_in(int sig, const int *list, size_t n)
+#if defined(__SANITIZE_ADDRESS__)
+#define FAULTS_ARE_OURS false
+#else
+#define FAULTS_ARE_OURS true
+#endif
+
+static void remove_signals(sigset_t *set, const int *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (list[i] == sig)
-			return true;
-	return false;
+		sigdelset(set, list[i]);
 }
 
-static bool has_row(int sig)
+static void remove_rows(sigset_t *set, bool handled)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].sig == sig)
-			return true;
-	return false;
+		if ((rows[i].handler != SIG_IGN) == handled)
+			sigdelset(set, rows[i].sig);
 }
 
-/* Blocked, a fault of our own ends us all the same; a sanitizer wants to word it first. */
-static bool is_other(int sig)
+/* What we keep out: all but what ends nobody, or is ignored. CONT continues us all the same,
+ * and can be seen: is_continued(). */
+static void blocked_signals(sigset_t *set)
 {
-#if defined(__SANITIZE_ADDRESS__)
-	if (is_in(sig, faults, ARRAY_LEN(faults)))
-		return false;
-#endif
-	return sig != SIGKILL && sig != SIGCONT && !has_row(sig) && !is_in(sig, harmless, ARRAY_LEN(harmless));
+	sigfillset(set);
+	sigdelset(set, SIGKILL);
+	remove_signals(set, harmless, ARRAY_LEN(harmless));
+	remove_rows(set, false);
+	if (!FAULTS_ARE_OURS)
+		remove_signals(set, faults, ARRAY_LEN(faults));
+}
+
+/* … and of it what has no row of its own. */
+static void other_signals(sigset_t *set)
+{
+	blocked_signals(set);
+	remove_rows(set, true);
+	sigdelset(set, SIGCONT);
 }
 
 static bool is_ignored(int sig)
@@ -141,6 +153,14 @@ static bool is_ignored(int sig)
 	return sigaction(sig, NULL, &now) < 0 || now.sa_handler == SIG_IGN;
 }
 
+static bool is_fault(int sig)
+{
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		if (faults[i] == sig)
+			return true;
+	return false;
+}
+
 /* A fault that is real happens again behind the handler, and is fatal then. */
 static void catch_signal(int sig, void (*handler)(int))
 {
@@ -148,35 +168,41 @@ static void catch_signal(int sig, void (*handler)(int))
 
 	memset(&act, 0, sizeof(act));
 	act.sa_handler = handler;
-	act.sa_flags = SA_RESTART | (is_in(sig, faults, ARRAY_LEN(faults)) ? (int)SA_RESETHAND : 0);
+	act.sa_flags = SA_RESTART | (is_fault(sig) ? (int)SA_RESETHAND : 0);
 	sigfillset(&act.sa_mask);
 	if (!is_ignored(sig))
 		sigaction(sig, &act, NULL);
 }
 
-void signals_catch_fatal(void (*handler)(int sig))
+static void catch_all(const sigset_t *set, void (*handler)(int))
 {
 	for (int sig = 1; sig <= SIGRTMAX; sig++)
-		if (is_other(sig) || is_in(sig, cancelling, ARRAY_LEN(cancelling)))
+		if (sigismember(set, sig) == 1)
 			catch_signal(sig, handler);
 }
 
+void signals_catch_fatal(void (*handler)(int sig))
+{
+	sigset_t fatal;
+
+	other_signals(&fatal);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].handler == on_cancel)
+			sigaddset(&fatal, rows[i].sig);
+	catch_all(&fatal, handler);
+}
+
 /* One descriptor for all of them: sixty handlers would be sixty system calls. */
-static void watch_others(const sigset_t *blocked)
+static void watch_others(void)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	for (int sig = 1; sig <= SIGRTMAX; sig++)
-		if (is_other(sig) && sigismember(blocked, sig) == 1)
-			sigaddset(&set, sig);
+	other_signals(&set);
 	others = os_watch_signals(&set);
 	if (others >= 0)
 		open_mask = set;
 	else
-		for (int sig = 1; sig <= SIGRTMAX; sig++)
-			if (is_other(sig))
-				catch_signal(sig, on_other);
+		catch_all(&set, on_other);
 }
 
 /* Blocked ones come even if they are ignored. */
@@ -194,17 +220,10 @@ void signals_init(void)
 	sigset_t ours;
 
 	child_remember_ignored();
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGCONT); /* it continues us all the same, and can be seen: is_continued() */
-	for (int sig = 1; sig <= SIGRTMAX; sig++)
-		if (is_other(sig))
-			sigaddset(&ours, sig);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].handler != SIG_IGN)
-			sigaddset(&ours, rows[i].sig);
+	blocked_signals(&ours);
 	sigprocmask(SIG_SETMASK, &ours, NULL);
 	sigemptyset(&open_mask);
-	watch_others(&ours);
+	watch_others();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		install(rows[i].sig, rows[i].handler, rows[i].may_be_ignored);
 }
