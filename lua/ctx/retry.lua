@@ -113,7 +113,7 @@ function M.loop(ctx, declared, fn, strict)
 			e.retries_exhausted = n
 			error(e, 0)
 		elseif verdict == "budget" then
-			attempt.warn("RETRY_BUDGET", "No retry: the wait does not fit into the time that is left")
+			attempt.warn("RETRY_BUDGET", "No retry: the wait would overrun the time left")
 			error(result[2], 0)
 		elseif verdict ~= "wait" then
 			error(result[2], 0)

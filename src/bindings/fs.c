@@ -92,7 +92,7 @@ const char *fs_path(lua_State *L, int index)
 	const char *path = luaL_checklstring(L, index, &n);
 
 	luaL_argcheck(L, n > 0, index, "the path is empty");
-	luaL_argcheck(L, strlen(path) == n, index, "the path has a NUL byte inside");
+	luaL_argcheck(L, strlen(path) == n, index, "the path contains a NUL byte");
 	return path;
 }
 
@@ -100,7 +100,7 @@ mode_t fs_mode(lua_State *L, int index, mode_t otherwise)
 {
 	lua_Integer mode = luaL_optinteger(L, index, (lua_Integer)otherwise);
 
-	luaL_argcheck(L, mode >= 0 && mode <= 07777, index, "a mode is between 0 and 07777 (octal)");
+	luaL_argcheck(L, mode >= 0 && mode <= 07777, index, "mode must be between 0 and 07777 (octal)");
 	return (mode_t)mode;
 }
 

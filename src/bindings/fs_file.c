@@ -78,7 +78,7 @@ int fs_lua_read(lua_State *L)
 	lua_Integer max = luaL_optinteger(L, 2, READ_MAX_DEFAULT);
 	struct buf *out;
 
-	luaL_argcheck(L, max >= 0, 2, "max is negative");
+	luaL_argcheck(L, max >= 0, 2, "max must not be negative");
 	out = scratch_push(L);
 	if (read_path(path, (size_t)max, out) < 0) {
 		buf_release(out);

@@ -207,7 +207,7 @@ int fs_lua_locked(lua_State *L)
 		return push_holder(L, fd), 1;
 	if (status < 0 && errno != ENOENT) {
 		xclose(&fd);
-		return fs_fail(L, "look at the lock", path, NULL);
+		return fs_fail(L, "check the lock", path, NULL);
 	}
 	xclose(&fd);
 	lua_pushnil(L);

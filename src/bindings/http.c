@@ -196,7 +196,7 @@ static int fail_curl(lua_State *L, struct transfer *t)
 
 static int fail_timeout(lua_State *L, struct transfer *t, const char *limit)
 {
-	int results = fail(L, t, "the time ran out before the answer was complete",
+	int results = fail(L, t, "the time limit passed before the response was complete",
 	                   curl_error_find(CURLE_OPERATION_TIMEDOUT));
 
 	set_text(L, "limit", limit);
@@ -259,7 +259,7 @@ static int run(lua_State *L, struct transfer *t)
 	case TRANSFER_BROKEN:
 		break;
 	}
-	return fail(L, t, "the sockets of libcurl can't be watched",
+	return fail(L, t, "can't poll libcurl's sockets",
 	            curl_error_find(CURLE_OUT_OF_MEMORY));
 }
 

@@ -116,7 +116,7 @@ static const char *plain_words(const json_error_t *e)
 	switch (json_error_code(e)) {
 	case json_error_null_character:
 	case json_error_null_byte_in_key:
-		return "a string holds \\u0000 (NUL), which is not accepted";
+		return "a string contains \\u0000 (NUL), which is not accepted";
 	case json_error_numeric_overflow:
 		return "a number is too large (integers have 64 bits)";
 	case json_error_stack_overflow:
@@ -159,7 +159,7 @@ static int array(lua_State *L)
 	luaL_checktype(L, 1, LUA_TTABLE);
 	json_push_array_mark(L);
 	if (lua_getmetatable(L, 1)) {
-		luaL_argcheck(L, lua_rawequal(L, -1, -2), 1, "the table has another metatable");
+		luaL_argcheck(L, lua_rawequal(L, -1, -2), 1, "the table already has a metatable");
 		lua_pop(L, 1);
 	}
 	lua_setmetatable(L, 1);

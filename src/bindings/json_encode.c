@@ -64,8 +64,8 @@ static int check_items(struct encoder *e, lua_Integer n)
 		}
 		e->depth--;
 		if (key)
-			return encode_refuse(e, "is an array with the key '%s': split the table in two", key);
-		return encode_refuse(e, "is an array with holes or odd keys: JSON arrays have the keys 1 to n");
+			return encode_refuse(e, "is an array that also has the key '%s': split it into two tables", key);
+		return encode_refuse(e, "is an array with holes or other keys: JSON arrays have the keys 1 to n");
 	}
 	e->depth -= found != n;
 	return found == n ? 0 : encode_refuse(e, "is an array with holes: JSON arrays have the keys 1 to n");
@@ -101,7 +101,7 @@ static int put_member(struct encoder *e)
 
 	if (lua_type(e->L, -2) != LUA_TSTRING) {
 		e->depth--;
-		return encode_refuse(e, "has a %s as a key: the keys of an object are strings, those of an array 1 to n",
+		return encode_refuse(e, "has a %s as a key: object keys are strings, array keys 1 to n",
 		              luaL_typename(e->L, -2));
 	}
 	here->key = lua_tolstring(e->L, -2, &here->key_len);
@@ -133,7 +133,7 @@ static int check_members(struct encoder *e, const struct member *m, size_t count
 		if (compare_members(&m[i - 1], &m[i]) != 0)
 			continue;
 		e->depth--;
-		return encode_refuse(e, "has two keys that both read \"%.*s\" as clean text: rename one",
+		return encode_refuse(e, "has two keys that both become \"%.*s\" when cleaned: rename one",
 		              (int)MIN_OF(m[i].key_len, (size_t)200), m[i].key);
 	}
 	return 0;

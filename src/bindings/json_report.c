@@ -86,7 +86,7 @@ static void read_options(lua_State *L, struct encoder *e)
 		luaL_checktype(L, 2, LUA_TTABLE);
 		lua_getfield(L, 2, "max");
 		max = luaL_optinteger(L, -1, max);
-		luaL_argcheck(L, max >= 0, 2, "max is negative");
+		luaL_argcheck(L, max >= 0, 2, "max must not be negative");
 		lua_getfield(L, 2, "name"); /* both stay on the stack: e->name points into it */
 		e->name = luaL_optstring(L, -1, e->name);
 	}

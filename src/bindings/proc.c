@@ -102,7 +102,7 @@ static int handle_result(lua_State *L)
 {
 	struct proc *p = check_proc(L);
 
-	luaL_argcheck(L, p->reaped, 1, "the process is not done");
+	luaL_argcheck(L, p->reaped, 1, "the process hasn't ended");
 	return proc_push_result(L, p);
 }
 
@@ -132,7 +132,7 @@ static int handle_write(lua_State *L)
 	if (!cut)
 		return lua_pushboolean(L, true), 1;
 	lua_pushnil(L);
-	lua_pushstring(L, p->in < 0 ? "stdin is closed" : "the attempt's time is over");
+	lua_pushstring(L, p->in < 0 ? "stdin is closed" : "the attempt's time limit has passed");
 	return 2;
 }
 

@@ -18,7 +18,7 @@ static const char *c_string(lua_State *L, int index, const char *key)
 	const char *s = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &n) : NULL;
 
 	if (!s || strlen(s) != n)
-		luaL_error(L, "process.start: %s must hold strings without NUL", key);
+		luaL_error(L, "process.start: %s must contain only strings without NUL", key);
 	return s;
 }
 

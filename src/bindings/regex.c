@@ -57,7 +57,7 @@ static void push_message(lua_State *L, int error, PCRE2_SIZE offset)
 	PCRE2_UCHAR text[256];
 
 	pcre2_get_error_message(error, text, sizeof(text));
-	lua_pushfstring(L, "not a regular expression: %s, at offset %I", (const char *)text,
+	lua_pushfstring(L, "invalid regular expression: %s at offset %I", (const char *)text,
 	                (lua_Integer)offset);
 }
 

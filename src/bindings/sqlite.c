@@ -96,7 +96,7 @@ struct sqlite_conn *sqlite_check(lua_State *L)
 	struct sqlite_conn *c = luaL_checkudata(L, 1, CONN);
 
 	luaL_argcheck(L, c->db != NULL, 1, "the database is closed");
-	luaL_argcheck(L, !c->in_query, 1, "the database is used inside its own query");
+	luaL_argcheck(L, !c->in_query, 1, "the database is already running a query");
 	return c;
 }
 
@@ -177,7 +177,7 @@ static int conn_transaction(lua_State *L)
 	struct sqlite_conn *c = sqlite_check(L);
 
 	luaL_checktype(L, 2, LUA_TFUNCTION);
-	luaL_argcheck(L, !c->in_transaction, 1, "a transaction inside a transaction");
+	luaL_argcheck(L, !c->in_transaction, 1, "transactions can't be nested");
 	if (is_moved(c))
 		return fail_with(L, "the file was moved or deleted while it was in use",
 		                 "SQLITE_READONLY_DBMOVED");
@@ -277,7 +277,7 @@ static struct options read_options(lua_State *L)
 	if (lua_toboolean(L, -2))
 		o.flags |= SQLITE_OPEN_URI;
 	o.busy_ms = luaL_optinteger(L, -1, BUSY_MS_DEFAULT);
-	luaL_argcheck(L, o.busy_ms >= 0 && o.busy_ms <= BUSY_MS_MAX, 2, "busy_ms is 0 to 60000");
+	luaL_argcheck(L, o.busy_ms >= 0 && o.busy_ms <= BUSY_MS_MAX, 2, "busy_ms must be 0 to 60000");
 	return o;
 }
 

@@ -76,7 +76,7 @@ static sqlite3_stmt *compile(lua_State *L, const struct sqlite_conn *c)
 		return NULL;
 	if (s == NULL || rest[strspn(rest, " \t\r\n;")] != '\0') {
 		c->api->finalize(s);
-		luaL_argerror(L, SQL, "exactly one SQL statement expected");
+		luaL_argerror(L, SQL, "expected exactly one SQL statement");
 	}
 	remember(L, s);
 	return s;
@@ -134,7 +134,7 @@ static void check_parameters(lua_State *L, const struct sqlite_conn *c, sqlite3_
 	int given = lua_gettop(L) - SQL, wanted = c->api->bind_parameter_count(s);
 
 	if (given != wanted)
-		luaL_error(L, "the SQL statement has %d parameters, %d were given", wanted, given);
+		luaL_error(L, "the SQL statement takes %d parameters, got %d", wanted, given);
 	for (int i = FIRST_PARAMETER; i <= lua_gettop(L); i++)
 		if (BINDERS[lua_type(L, i)] == NULL)
 			luaL_typeerror(L, i, "nil, boolean, number or string");

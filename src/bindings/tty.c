@@ -84,9 +84,9 @@ static int push_failure(lua_State *L, int number)
 {
 	lua_pushnil(L);
 	if (number == EPIPE)
-		lua_pushliteral(L, "the terminal is at its end of input");
+		lua_pushliteral(L, "the terminal reached the end of input");
 	else
-		lua_pushfstring(L, "can't ask on the terminal: %s", strerror(number));
+		lua_pushfstring(L, "can't prompt on the terminal: %s", strerror(number));
 	lua_pushliteral(L, "INPUT_REQUIRED");
 	return 3;
 }

@@ -170,7 +170,7 @@ static enum state refuse(struct attempt *a)
 {
 	a->r->verdict = VERDICT_BROKEN;
 	if (!a->r->code[0])
-		report_fail(a->r, "COMMAND_CRASHED", "The command broke the protocol with its supervisor");
+		report_fail(a->r, "COMMAND_CRASHED", "The command violated the supervisor protocol");
 	return term_worker(a);
 }
 
@@ -191,7 +191,7 @@ static enum state end_the_rest(struct attempt *a)
 
 static enum state skip_cleanup(struct attempt *a)
 {
-	run_warn(a->run, "CLEANUP_SKIPPED", "cleanup did not end within the grace and was killed", NULL);
+	run_warn(a->run, "CLEANUP_SKIPPED", "cleanup did not finish within the grace period and was killed", NULL);
 	return kill_all(a);
 }
 
@@ -360,14 +360,14 @@ static void warn_about_rest(struct attempt *a)
 
 	if (a->r->survivors) {
 		pause_describe_children(&a->run->spared, &context);
-		run_warn(a->run, "SURVIVORS", "Some processes could not be ended", buf_cstr(&context));
+		run_warn(a->run, "SURVIVORS", "Some processes could not be killed", buf_cstr(&context));
 	} else if (a->left_behind) {
 		run_warn(a->run, "PROCESS_LEFT",
-		         "The command left processes running in the background; they were ended", NULL);
+		         "The command left processes running in the background; they were terminated", NULL);
 	}
 	if (a->r->verdict == VERDICT_RESULT && a->r->ok && a->gone && !a->ended &&
 	    (a->r->worker.signalled || a->r->worker.status != 0) && !a->left_behind)
-		run_warn(a->run, "WORKER_EXIT", "The worker ended abnormally after its result", NULL);
+		run_warn(a->run, "WORKER_EXIT", "The worker exited abnormally after sending its result", NULL);
 	buf_release(&context);
 }
 

@@ -84,11 +84,11 @@ static enum policy_verdict ask_policy(struct run *run, const struct report *r, i
 
 	if (verdict == POLICY_WAIT && stdin_is_spent(run)) {
 		run_warn(run, "STDIN_CONSUMED",
-		         "No retry: stdin is a pipe, and the first attempt may have read of it", NULL);
+		         "No retry: stdin is a pipe, and the first attempt may have read from it", NULL);
 		return POLICY_AS_RAISED;
 	}
 	if (verdict == POLICY_BUDGET)
-		run_warn(run, "RETRY_BUDGET", "No retry: the wait does not fit into the time that is left",
+		run_warn(run, "RETRY_BUDGET", "No retry: the wait would overrun the time left",
 		         NULL);
 	return verdict;
 }

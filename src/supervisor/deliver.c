@@ -31,8 +31,8 @@ static void warn_about_stdout(struct run *run)
 		return;
 	tap_text(&run->stdout_tap, &text);
 	run_warn_counted(run, "THIRD_PARTY_STDOUT",
-	             "The command wrote to stdout; the text went to stderr. Return it from run, or use ctx:log",
-	             "bytes", (int64_t)run->stdout_tap.total, &text);
+	             "The command wrote to stdout; the text went to stderr. Return it from run, or use ctx:log", "bytes",
+	             (int64_t)run->stdout_tap.total, &text);
 	buf_release(&text);
 }
 
@@ -64,7 +64,7 @@ static void remove_session_dir(struct run *run)
 	json_key(&w, "path");
 	json_cstr(&w, run->session_dir);
 	json_end_object(&w);
-	run_warn(run, "TEMPDIR_LEFT", "The run's temporary directory could not be removed", buf_cstr(&context));
+	run_warn(run, "TEMPDIR_LEFT", "Can't remove the run's temporary directory", buf_cstr(&context));
 	buf_release(&context);
 }
 
@@ -132,7 +132,7 @@ static int deliver(struct run *run, int exit_code, struct buf *out)
 	if (empty && run->stdout_fd >= 0)
 		return exit_code;
 	notice_plain(run, "OUTPUT_FAILED: can't write the result to stdout: %s",
-	             error ? strerror(error) : "cancelled while waiting for its reader");
+	             error ? strerror(error) : "cancelled while waiting for the reader");
 	return exit_code == 0 ? 1 : exit_code;
 }
 

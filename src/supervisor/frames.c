@@ -183,7 +183,7 @@ static enum frames_status broken(struct frames *f, struct report *r, enum frame_
 	else if (status == FRAME_OVERSIZE && (kind == FRAME_RESULT || kind == FRAME_TEXT))
 		report_fail(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
 	else
-		report_fail(r, "COMMAND_CRASHED", "The command broke the protocol with its supervisor");
+		report_fail(r, "COMMAND_CRASHED", "The command violated the supervisor protocol");
 	return FRAMES_BROKEN;
 }
 

@@ -333,12 +333,12 @@ static void add_retry_line(const struct verdict *v, struct buf *out)
 {
 	char wait[32];
 
-	buf_add_fmt(out, "  retryable: %s", v->exhausted ? "no, all retries are used up"
+	buf_add_fmt(out, "  retryable: %s", v->exhausted ? "no, retries exhausted"
 	                                    : v->hints.retryable == RETRYABLE_TRUE    ? "yes"
 	                                    : v->hints.retryable == RETRYABLE_MAYBE   ? "maybe"
 	                                                                              : "no");
 	if (!v->exhausted && v->hints.retryable == RETRYABLE_TRUE)
-		buf_add_fmt(out, v->hints.retry_after_ms > 0 ? ", after %s" : ", at once",
+		buf_add_fmt(out, v->hints.retry_after_ms > 0 ? ", after %s" : ", immediately",
 		            duration_format(v->hints.retry_after_ms, wait));
 	buf_add_char(out, '\n');
 }

@@ -267,7 +267,7 @@ static void describe_gone(struct report *r)
 		            signal_name(r->worker.status, scratch));
 	else
 		report_fail(r, "COMMAND_CRASHED",
-		            "The command ended with exit status %d and without a result",
+		            "The command exited with status %d and returned no result",
 		            r->worker.status);
 	partial_data(r, false); /* whoever resumes has to know how far it got */
 	if (r->worker.signalled) {

@@ -134,7 +134,7 @@ static void describe_memory(struct resource_usage *u, struct run *run, struct re
 	int64_t limit = limit_of(run, RESOURCE_MEMORY);
 	struct json_writer w = reword(r, "MEMORY_LIMIT");
 
-	report_fail(r, "MEMORY_LIMIT", "The kernel killed a process of the command at its limit of %lld bytes",
+	report_fail(r, "MEMORY_LIMIT", "The kernel killed a process of the command at the memory limit of %lld bytes",
 	            (long long)limit);
 	json_begin_object(&w);
 	member_int(&w, "limit_bytes", limit);
@@ -193,7 +193,7 @@ static void judge_processes(struct resource_usage *u, struct run *run)
 
 	if (refused > 0)
 		run_warn_counted(run, "PROCESS_LIMIT",
-		                 "The command could not start processes: limits.processes was reached",
+		                 "The command could not start a process: it reached limits.processes",
 		                 "refused", refused, NULL);
 }
 

@@ -84,7 +84,7 @@ static bool is_rejected(struct run *run, const struct report *r)
 		return false;
 	run_warn(run, changed ? "COMMAND_CHANGED" : "RETRY_REJECTED",
 	         changed ? "The command file changed between attempts; the earlier error stands"
-	                 : "A further attempt failed before it began; the earlier error stands",
+	                 : "Another attempt failed before run; the earlier error stands",
 	         NULL);
 	return true;
 }

@@ -55,7 +55,7 @@ void run_warn_dropped(struct run *run)
 	if (run->warnings.dropped == 0)
 		return;
 	buf_add_fmt(&context, "{\"dropped\":%d}", run->warnings.dropped);
-	raise_warning(run, as_field("WARNINGS_DROPPED"), as_field("More warnings came than are kept"),
+	raise_warning(run, as_field("WARNINGS_DROPPED"), as_field("Too many warnings; the rest were dropped"),
 	              as_field(buf_cstr(&context)), WARNINGS_MAX);
 	buf_release(&context);
 }

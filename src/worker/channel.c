@@ -107,7 +107,7 @@ static void add_field(lua_State *L, struct buf *out, enum field_id id, enum fiel
  * another one. The script sees an error like any other. */
 static int raise_unsent(lua_State *L)
 {
-	return luaL_error(L, "the supervisor can't be told: %s", strerror(errno));
+	return luaL_error(L, "can't reach the supervisor: %s", strerror(errno));
 }
 
 static int send_or_hold(const struct buf *frame, bool hold)

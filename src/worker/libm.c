@@ -19,7 +19,7 @@
 
 NO_RETURN static void give_up(void)
 {
-	fprintf(stderr, "runner: can't load the mathematics library: %s\n", dlerror());
+	fprintf(stderr, "runner: can't load the math library: %s\n", dlerror());
 	abort();
 }
 

@@ -56,7 +56,7 @@ static int find_and_load(lua_State *L, const char *name)
 	}
 	chunk = find_chunk(name);
 	if (!chunk) {
-		lua_pushfstring(L, "no module 'runner.%s' inside runner", name);
+		lua_pushfstring(L, "no built-in module 'runner.%s'", name);
 		return LUA_ERRFILE;
 	}
 	return luaL_loadbufferx(L, (const char *)chunk->bytes, chunk->size, name, "b");
@@ -113,7 +113,7 @@ static void push_text_maker(lua_State *L, const char *name)
 	else if (chunk)
 		lua_pushlstring(L, (const char *)chunk->bytes, chunk->size);
 	else
-		luaL_error(L, "no file '%s' inside runner", name);
+		luaL_error(L, "no built-in file '%s'", name);
 	lua_pushcclosure(L, give_upvalue, 1);
 }
 

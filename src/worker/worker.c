@@ -37,7 +37,7 @@ static int boot(lua_State *L)
 	luaL_openlibs(L);
 	guard_init(L);
 	if (cancel_init(L) < 0)
-		return luaL_error(L, "can't prepare for signals");
+		return luaL_error(L, "can't install signal handlers");
 	shell_init(L);
 	modules_init(L, lua_touserdata(L, 1)); /* whose globals are those that cancel_init has changed */
 	modules_load(L, "boot");

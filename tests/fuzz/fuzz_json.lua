@@ -39,7 +39,7 @@ return function(text)
 	local once, why, notes = json.encode(value, {})
 	if not once then
 		assert(why:find("nested more than", 1, true) and nested(value) > 128
-			or why:find("two keys that both read", 1, true) and collides(value), why)
+			or why:find("two keys that both become", 1, true) and collides(value), why)
 		return
 	end
 	assert(notes.nonfinite == 0)

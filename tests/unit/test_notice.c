@@ -245,11 +245,11 @@ static void an_error_for_people_says_what_how_often_and_what_to_do(void **state 
 	                            "  retryable: yes, after 1m\n  hint: use less\n");
 	run.verdict.exhausted = true;
 	notice_error(&run, 11);
-	assert_contains(seen(), "retryable: no, all retries are used up\n");
+	assert_contains(seen(), "retryable: no, retries exhausted\n");
 	run.verdict.exhausted = false;
 	failed("TIMEOUT", "late");
 	notice_error(&run, 10);
-	assert_contains(seen(), "retryable: yes, at once\n");
+	assert_contains(seen(), "retryable: yes, immediately\n");
 	failed("COMMAND_CRASHED", "gone");
 	notice_error(&run, 1);
 	assert_contains(seen(), "retryable: maybe\n");

@@ -74,7 +74,7 @@ static void a_hundred_warnings_are_kept_and_the_rest_counted(void **state UNUSED
 	assert_int_equal(run.warnings.dropped, 26);
 	run_warn_dropped(&run);
 	assert_int_equal(run.warnings.count, WARNINGS_MAX);
-	assert_contains(warnings(), "{\"code\":\"WARNINGS_DROPPED\",\"message\":\"More warnings came than are kept\",\"context\":{\"dropped\":26}}");
+	assert_contains(warnings(), "{\"code\":\"WARNINGS_DROPPED\",\"message\":\"Too many warnings; the rest were dropped\",\"context\":{\"dropped\":26}}");
 }
 
 static void a_flood_of_the_commands_warnings_leaves_room_for_ours(void **state UNUSED)

@@ -149,7 +149,7 @@ def error_says_that_retries_are_used_up():
     t.at = 0
     t.expect(rb"busy failed \(attempt 1/2\): UNAVAILABLE: the server is down")
     t.expect(rb"Retrying in 0.0 seconds\.\.\.")
-    t.expect(rb"retryable: no, all retries are used up")
+    t.expect(rb"retryable: no, retries exhausted")
 
 
 def error_in_colour_only_where_it_is_wanted():

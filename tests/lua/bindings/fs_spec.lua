@@ -438,7 +438,7 @@ describe("fs", function()
 		it("knows no holder of a lock that is shared, or whose file can't be opened", function()
 			local _ <close> = assert(fs.lock(path "l", { shared = true }))
 			assert.is_nil(fs.locked(path "l"))
-			assert.matches("^look at the lock .*/l/x: ", fails("ENOTDIR", fs.locked(path "l/x")))
+			assert.matches("^check the lock .*/l/x: ", fails("ENOTDIR", fs.locked(path "l/x")))
 		end)
 	end)
 

@@ -77,7 +77,7 @@ describe("json.encode", function()
 		local text, message, code = json.encode { list = { { ["k\255"] = 1, ["k\254"] = 2 } } }
 		assert.is_nil(text)
 		assert.are.equal("INVALID_RESULT", code)
-		assert.are.equal('data.list[1] has two keys that both read "k\u{FFFD}" as clean text: rename one', message)
+		assert.are.equal('data.list[1] has two keys that both become "k\u{FFFD}" when cleaned: rename one', message)
 	end)
 
 	it("is the same text for the same data, however it was built", function()

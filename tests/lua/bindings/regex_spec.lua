@@ -45,7 +45,7 @@ describe("regex.match", function()
 	it("hands on what is wrong with a pattern", function()
 		local matched, message = regex.match("(", "x")
 		assert.is_nil(matched)
-		assert.matches("^not a regular expression: .* at offset 1$", message)
+		assert.matches("^invalid regular expression: .* at offset 1$", message)
 	end)
 
 	it("stays right when many patterns have passed through its cache", function()

@@ -222,7 +222,7 @@ describe("command.check refuses", function()
 		["an array of arrays"] = { { { "a", "array", items = "array" } }, "args.a.items" },
 		["items of a scalar"] = { { { "a", "string", items = "string" } }, "args.a.items does not apply" },
 		["a pattern without anchors, showing it with them"] = { { { "a", "string", pattern = "[a-z]+" } }, 'Anchor it: pattern = "^[a-z]+$"' },
-		["a pattern that does not compile"] = { { { "a", "string", pattern = "^(a$" } }, "not a regular expression" },
+		["a pattern that does not compile"] = { { { "a", "string", pattern = "^(a$" } }, "invalid regular expression" },
 		["a default of another type"] = { { { "a", "integer", default = "5" } }, 'args.a.default is "5"' },
 		["a default out of bounds"] = { { { "a", "integer", max = 9, default = 10 } }, "args.a.default is 10" },
 		["a default that is no value"] = { { { "a", "enum", values = { "x" }, default = "y" } }, "args.a.default" },
