@@ -1,12 +1,12 @@
 /*
- * embed.c: a build tool. Compiles Lua files to chunks and writes them as one C
- * table. Lines and the names of functions are kept, since tracebacks show them;
- * names of local variables and upvalues, half of all strings to load, are not.
+ * embed.c: a build tool that compiles Lua files to chunks and writes them as one
+ * C table. It keeps line numbers and function names, which tracebacks show, and
+ * drops the names of locals and upvalues: half of all strings to load.
  *
  *   embed OUT.c lua/boot.lua lua/commands/help.lua …
  *
- * The name of a chunk is its path without the first folder and ".lua". Files below
- * lua/types are data: they are embedded as they are.
+ * A chunk is named by its path without the first folder and ".lua". Files below
+ * lua/types are data and are embedded unchanged.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -31,7 +31,7 @@ static void write_bytes(struct sink *sink, const unsigned char *bytes, size_t n)
 #define HEADER_SIZE 31 /* signature, version, format, data, sizes, two numbers */
 
 struct chunk {
-	const unsigned char *at; /* the next byte; its own lengths are believed: Lua wrote it */
+	const unsigned char *at; /* the next byte; lengths in it are trusted, since Lua wrote them */
 	struct sink *sink;       /* NULL: read without writing */
 };
 
@@ -42,7 +42,7 @@ static void copy_bytes(struct chunk *c, size_t n)
 	c->at += n;
 }
 
-/* 7 bits a byte, most significant first, the last one marked. */
+/* 7 bits a byte, most significant first; the high bit marks the last byte. */
 static size_t copy_size(struct chunk *c)
 {
 	const unsigned char *start = c->at;
@@ -75,7 +75,7 @@ static void copy_constant(struct chunk *c)
 		copy_string(c);
 }
 
-/* A list of names, each with `sizes` numbers behind it, becomes an empty one. */
+/* Replace a list of names, each followed by `sizes` numbers, with an empty list. */
 static void skip_names(struct chunk *c, int sizes)
 {
 	static const unsigned char none = 0x80;
@@ -117,7 +117,7 @@ static int add_bytes(lua_State *L, const void *bytes, size_t n, void *data)
 	return fwrite(bytes, 1, n, data) != n;
 }
 
-/* The function on the stack as a chunk. 0, or -1 when it has another form. */
+/* Write the function on the stack as a chunk. 0, or -1 when its format is unknown. */
 static int write_chunk(lua_State *L, struct sink *sink)
 {
 	char *whole = NULL;
@@ -139,7 +139,7 @@ static int write_chunk(lua_State *L, struct sink *sink)
 	return size == 0 ? 0 : -1;
 }
 
-/* The bytes of a file as they are. 0 or -1. */
+/* Write the bytes of a file unchanged. 0 or -1. */
 static int write_file(const char *path, struct sink *sink)
 {
 	unsigned char bytes[4096];
@@ -201,8 +201,8 @@ static void write_row(FILE *out, const char *path, int index, size_t size)
 	fprintf(out, "\t{ \"%.*s\", chunk_%d, %zu },\n", (int)len, name, index, size);
 }
 
-/* By module name, as modules.c searches: the '.' of ".lua" sorts before every
- * character that a module's name may go on with. */
+/* Sort by module name, as modules.c searches: the '.' of ".lua" sorts before every
+ * character that may continue a module's name. */
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

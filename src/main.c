@@ -1,7 +1,7 @@
 /*
- * main.c: ties the two processes together. The supervisor is handed the
- * worker's entry point, so that none of its objects knows Lua; the worker is
- * handed the bindings, so that none of its objects knows one of them by name.
+ * main.c: ties the two processes together. It hands the supervisor the worker's
+ * entry point, so no supervisor object knows Lua, and the worker its bindings,
+ * so no worker object knows a binding by name.
  */
 #include <unistd.h>
 
@@ -18,9 +18,9 @@ int main(int argc, char **argv)
 {
 	int status = supervisor_main(argc, argv, run_attempt);
 
-#ifndef __SANITIZE_ADDRESS__ /* its report of leaks is an exit handler */
-	/* No exit handler is ours and no stream was written to; running those of the
-	 * libraries is a dozen page faults after the answer. */
+#ifndef __SANITIZE_ADDRESS__ /* its leak report is an exit handler */
+	/* We register no exit handler and write to no stream; running the libraries'
+	 * handlers would cost a dozen page faults after the answer. */
 	_exit(status);
 #endif
 	return status;

@@ -1,7 +1,7 @@
 /*
- * base.h: the few macros that every file may use. No types, no functions, no
- * other header of ours: this is the only header that anything may include
- * without thinking about borders.
+ * base.h: the few macros that every file may use. It declares no types and no
+ * functions and includes no other header of ours, so any file in any room may
+ * include it.
  */
 #ifndef RUNNER_BASE_H
 #define RUNNER_BASE_H

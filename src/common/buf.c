@@ -1,9 +1,9 @@
 /*
  * buf.c: the growing byte buffer of buf.h. Both processes use it.
  *
- * It must not print, exit or look at what the bytes mean. Once an append was
- * lost all later ones are dropped too, so that the contents stay a prefix of
- * what was meant, never a text with a hole.
+ * It must not print, exit or interpret the bytes. Once an append has been lost,
+ * all later ones are dropped too, so the contents are always a prefix of the
+ * intended text and never have a hole.
  */
 #include "buf.h"
 
@@ -15,7 +15,7 @@
 
 int buf_reserve(struct buf *b, size_t more)
 {
-	/* malloc refuses more than PTRDIFF_MAX anyway; this keeps the sums below from wrapping */
+	/* malloc refuses more than PTRDIFF_MAX anyway; this keeps the sums below from overflowing */
 	if (more >= (size_t)PTRDIFF_MAX - b->len)
 		return -1;
 	size_t need = b->len + more + 1;

@@ -2,10 +2,10 @@
  * buf.h: a growing byte buffer.
  *
  * Invariants: `len < cap` whenever `data` is not NULL, and `data[len]` is NUL.
- * Ownership: the buf owns `data`; buf_release() gives it back and leaves a
+ * Ownership: the buf owns `data`; buf_release() frees it and leaves an empty
  * buf that may be used again. A struct buf set to BUF_INIT may be released.
- * Errors: when memory runs out the append is dropped whole and `failed`
- * sticks, so a caller may append many times and look once at the end.
+ * Errors: when memory runs out, the whole append is dropped and `failed` stays
+ * set, so a caller may append many times and check once at the end.
  */
 #ifndef RUNNER_BUF_H
 #define RUNNER_BUF_H
@@ -23,26 +23,27 @@ struct buf {
 
 #define BUF_INIT { NULL, 0, 0, false }
 
-/* Make room for `more` bytes behind len. 0, or -1 when out of memory. */
+/* Make room for `more` bytes after len. 0, or -1 when out of memory. */
 int buf_reserve(struct buf *b, size_t more);
+/* Append n bytes, a C string, one byte, formatted text. The bytes are copied. */
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_add_fmt(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_add_vfmt(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
-/* The decimal text of v, somewhere in out. What printf(3) does, without its dozen
- * of page faults. */
+/* The decimal text of v; the returned pointer is inside `out`. Unlike printf(3),
+ * it costs no dozen page faults. */
 #define INT_TEXT 24
 const char *int_text(int64_t v, char out[INT_TEXT]);
 
 /* Drop the first n bytes (n ≤ len), keeping the rest in order. */
 void buf_consume(struct buf *b, size_t n);
-/* Empty it, keep the memory; clears `failed`. */
+/* Empty the buf but keep its memory; clears `failed`. */
 void buf_clear(struct buf *b);
-/* Give the memory back; the buf is BUF_INIT again. */
+/* Free the memory; the buf is BUF_INIT again. */
 void buf_release(struct buf *b);
-/* The bytes as a C string, "" when nothing was ever added. Never NULL. */
+/* The bytes as a C string, "" if nothing was ever added; never NULL. Valid until the next change. */
 const char *buf_cstr(const struct buf *b);
 
 #endif

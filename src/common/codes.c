@@ -1,7 +1,7 @@
 /*
  * codes.c: the registry as tables, and the lookups of codes.h. Both processes
- * use it. Every row comes from codes.def; nothing here knows a single code,
- * and what a command declares on top is none of its business.
+ * use it. Every row comes from codes.def: no code is named here. What a command
+ * declares on top of the registry is handled in engine/hint.c.
  */
 #include "codes.h"
 

@@ -1,6 +1,6 @@
 /*
- * codes.h: lookups into the registry (codes.def). Tables only: what a command
- * declares on top of them is resolved in engine/hint.h.
+ * codes.h: lookups in the registry (codes.def). Tables only; engine/hint.h
+ * resolves what a command declares on top of them.
  */
 #ifndef RUNNER_CODES_H
 #define RUNNER_CODES_H
@@ -25,17 +25,17 @@ struct code_row {
 	const char *name;
 	enum exit_entry entry;
 	enum retryable retryable;
-	int32_t retry_after_ms; /* -1: not said */
+	int32_t retry_after_ms; /* -1: not set */
 	enum retry_strategy strategy;
 	const char *hint; /* NULL: none */
 };
 
 const struct exit_row *exit_row(enum exit_entry entry);
-/* The row of a registry code or NULL. Row i of all, NULL past the last. */
+/* The row of a registry code, or NULL. Row i of the table, NULL past the last. */
 const struct code_row *code_find(const char *name);
 const struct code_row *code_at(size_t i);
 
-/* Does it look like an error code: ^[A-Z][A-Z0-9_]+$, at most 64 bytes? */
+/* Does it have the form of an error code: ^[A-Z][A-Z0-9_]+$, at most 64 bytes? */
 bool code_well_formed(const char *name, size_t n);
 
 #endif

@@ -2,9 +2,9 @@
  * frame.c: encoding and decoding of frames (frame.h). The worker encodes, the
  * supervisor decodes; the table is frame.def.
  *
- * The decoder believes nothing: whatever arrives, it answers READY, WANT_MORE,
- * OVERSIZE or BROKEN. It must not look at what fields mean; JSON fields are
- * not checked here.
+ * The decoder trusts nothing: whatever arrives, it returns READY, WANT_MORE,
+ * OVERSIZE or BROKEN. It must not interpret fields; JSON fields are not checked
+ * here.
  */
 #include "frame.h"
 
@@ -40,7 +40,7 @@ static const struct field_row fields[] = {
 #include "frame.def"
 };
 
-/* Fields a kind may carry: each FIELD row adds its bit to the FRAME row above it. */
+/* The fields that each kind may carry: each FIELD row adds its bit to its frame's. */
 static const uint64_t allowed[FRAME_KIND_COUNT] = {
 	[FRAME_NONE] = 0
 #define FRAME(name_, cap_) , [FRAME_##name_] = 0
@@ -48,7 +48,7 @@ static const uint64_t allowed[FRAME_KIND_COUNT] = {
 #include "frame.def"
 };
 
-/* Fields whose bytes have a form of their own. */
+/* The fields whose bytes need a check of their form. */
 static const uint64_t int_fields = 0
 #define FIELD(frame_, name_, type_) | (FIELD_##type_ == FIELD_INT ? BIT(F_##name_) : 0)
 #include "frame.def"
@@ -110,7 +110,7 @@ size_t frame_begin(struct buf *out, enum frame_kind kind)
 void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n)
 {
 	char header[FIELD_HEADER] = { (char)id };
-	/* a length beyond 32 bits is beyond every cap: frame_end() takes it back */
+	/* a length above 32 bits exceeds every cap, so frame_end() drops the frame */
 	put_le(header + 1, n, 4);
 	buf_add(out, header, sizeof(header));
 	buf_add(out, s, n);
@@ -151,7 +151,7 @@ int frame_end(struct buf *out, size_t start)
 
 int frame_feed(struct frame_decoder *d, const void *bytes, size_t n)
 {
-	/* Move the rest only when that is no more than was handed out: linear in all. */
+	/* Move the rest only if it is no larger than what was consumed: linear in total. */
 	if (d->taken > 0 && d->taken >= d->in.len - d->taken) {
 		buf_consume(&d->in, d->taken);
 		d->taken = 0;
@@ -160,7 +160,7 @@ int frame_feed(struct frame_decoder *d, const void *bytes, size_t n)
 	return d->in.failed ? -1 : 0;
 }
 
-/* A header is there whole: what does it announce? */
+/* Read a complete header: its kind, version and payload length. */
 static enum frame_status read_header(const char *s, struct frame *out, size_t *payload)
 {
 	unsigned char kind = (unsigned char)s[2];
@@ -173,7 +173,7 @@ static enum frame_status read_header(const char *s, struct frame *out, size_t *p
 	return *payload > frames[kind].cap ? FRAME_OVERSIZE : FRAME_READY;
 }
 
-/* Are these bytes what the type of the field asks for? */
+/* Do these bytes fit the type of the field? */
 static bool well_typed(enum field_id id, const char *s, size_t n)
 {
 	if (int_fields & BIT(id))
@@ -183,7 +183,7 @@ static bool well_typed(enum field_id id, const char *s, size_t n)
 	return true;
 }
 
-/* Read the field at s. Returns the bytes it takes, 0 when it can't be one. */
+/* Read the field at s. Returns its size in bytes, 0 if it is malformed. */
 static size_t read_field(const char *s, size_t left, struct frame *out)
 {
 	if (left < FIELD_HEADER)
@@ -218,8 +218,8 @@ static bool read_payload(const char *s, size_t n, struct frame *out)
 	return true;
 }
 
-/* Nothing is taken unless the frame is good, so the next call finds the same
- * bytes and says the same. */
+/* Nothing is consumed unless the frame is valid, so the next call sees the same
+ * bytes and returns the same status. */
 enum frame_status frame_next(struct frame_decoder *d, struct frame *out)
 {
 	size_t payload;

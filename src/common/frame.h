@@ -1,6 +1,6 @@
 /*
  * frame.h: the wire format between a worker and its supervisor. It knows the
- * table in frame.def and nothing of what the frames mean.
+ * table in frame.def, but not what the frames mean.
  *
  * A frame is a header of 8 bytes (magic 'R' 'F', kind u8, version u8, payload
  * length u32 LE) and a payload of fields (field id u8, length u32 LE, bytes).
@@ -22,7 +22,7 @@ enum frame_kind {
 
 enum field_type { FIELD_INT, FIELD_STR, FIELD_JSON, FIELD_LIST };
 
-/* One id for each distinct field name. Keep in step with FIELD() rows: a unit
+/* One id for each distinct field name. Keep in sync with the FIELD() rows: a unit
  * test compares them by name and type. */
 enum field_id {
 	F_attempt, F_attempt_timeout_ms, F_change, F_code, F_command, F_context,
@@ -39,9 +39,9 @@ enum field_id {
 	FIELD_ID_COUNT
 };
 
-/* The kind of that name, -1 when there is none. */
+/* The kind with that name, -1 if there is none. */
 int frame_kind_find(const char *name);
-/* Field `name` of that frame: its id, with the type in *type; -1 if it has none. */
+/* Field `name` of that frame: its id, with its type in *type; -1 if there is none. */
 int frame_field_find(enum frame_kind kind, const char *name, enum field_type *type);
 
 /* --- encoding: begin, add fields in any order, end -------------------------- */
@@ -50,8 +50,8 @@ int frame_field_find(enum frame_kind kind, const char *name, enum field_type *ty
 size_t frame_begin(struct buf *out, enum frame_kind kind);
 void frame_add_int(struct buf *out, enum field_id id, int64_t v);
 void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n);
-/* Fix the length. 0, or -1 (and the frame is taken back) when it is over its
- * cap or memory ran out. */
+/* Write the length. 0, or -1 (and the frame is removed from `out`) when it exceeds
+ * its cap or memory ran out. */
 int frame_end(struct buf *out, size_t start);
 
 /* --- decoding ---------------------------------------------------------------- */
@@ -70,7 +70,7 @@ struct frame {
 
 struct frame_decoder {
 	struct buf in;
-	size_t taken; /* bytes of `in` already handed out */
+	size_t taken; /* bytes of `in` already consumed */
 };
 
 #define FRAME_DECODER_INIT { BUF_INIT, 0 }
@@ -78,18 +78,18 @@ struct frame_decoder {
 enum frame_status {
 	FRAME_READY,     /* *out is the next frame */
 	FRAME_WANT_MORE, /* feed more bytes */
-	FRAME_OVERSIZE,  /* the header announces more than the cap; *out has the kind */
+	FRAME_OVERSIZE,  /* the announced length exceeds the cap; *out has the kind */
 	FRAME_BROKEN,    /* not our format, an unknown kind or field, or out of memory */
 };
 
 /* Append received bytes. 0, or -1 when out of memory. */
 int frame_feed(struct frame_decoder *d, const void *bytes, size_t n);
-/* Take the next frame. After OVERSIZE or BROKEN every call says the same. */
+/* Take the next frame. After OVERSIZE or BROKEN every call returns the same. */
 enum frame_status frame_next(struct frame_decoder *d, struct frame *out);
 void frame_decoder_release(struct frame_decoder *d);
 
-/* Accessors with defaults. Strings are NUL-ended copies of at most cap - 1
- * bytes (frame_copy), or views. */
+/* Accessors with defaults. Strings are views, or NUL-terminated copies of at most
+ * cap - 1 bytes (frame_copy). */
 bool frame_has(const struct frame *f, enum field_id id);
 int64_t frame_int(const struct frame *f, enum field_id id, int64_t otherwise);
 struct field frame_str(const struct frame *f, enum field_id id); /* n = 0, s = "" when absent */

@@ -1,7 +1,7 @@
 /*
- * http_date.c: see http_date.h. Each form of a date is one template, each
- * directive of a template one row; both are data, so that a form can't be
- * half supported. Used by the worker; must not look at the clock.
+ * http_date.c: the parser of http_date.h. Each date format is one template and
+ * each directive of a template one row; both are data, so no format can be half
+ * supported. Used by the worker; must not read the clock.
  */
 #include "http_date.h"
 
@@ -46,7 +46,7 @@ static const struct directive {
 	{ 'S', 2, NULL, 0, offsetof(struct parts, second) },
 };
 
-/* asctime() pads the day with a blank, hence two rows for it. */
+/* asctime() pads the day with a space, hence its two rows. */
 static const char *const TEMPLATES[] = {
 	"%a, %d %b %Y %H:%M:%S GMT",
 	"%A, %d-%b-%y %H:%M:%S GMT",
@@ -111,8 +111,8 @@ static bool match(const char *template, const char *at, const char *end, struct 
 	return at == end;
 }
 
-/* Days from 1970-01-01 in the proleptic Gregorian calendar; a year begins in
- * March here, so that the leap day is its last. */
+/* Days from 1970-01-01 in the proleptic Gregorian calendar. Years begin in March
+ * here, so that the leap day is the last day. */
 static int64_t days_from_civil(int year, int month, int day)
 {
 	int64_t y = month < 2 ? year - 1 : year;
@@ -147,7 +147,7 @@ static int to_seconds(const struct parts *p, int64_t now, int64_t *seconds)
 	int year = p->year >= 0 ? p->year : full_year(p->short_year, now);
 	int64_t days;
 
-	/* 60 is a leap second */
+	/* 60: a leap second */
 	if (p->hour > 23 || p->minute > 59 || p->second > 60)
 		return -1;
 	if (p->day < 1 || p->day > days_in_month(year, p->month))
@@ -169,7 +169,7 @@ int http_date_parse(const char *text, size_t n, int64_t now, int64_t *seconds)
 	return -1;
 }
 
-/* A row of digits, saturating: 10^30 seconds is a legal, absurd value. */
+/* A string of digits, saturating: 10^30 seconds is legal, if absurd. */
 static int64_t parse_seconds(const char *text, size_t n)
 {
 	int64_t value = 0;

@@ -1,9 +1,9 @@
 /*
- * json.c: the streaming writer of json.h (its strings are in json_text.c, the
- * checker in json_check.c). Both processes use it: what the supervisor prints
- * and what a worker's values become.
+ * json.c: the streaming writer of json.h (json_text.c has its strings,
+ * json_check.c the checker). The supervisor prints with it, the worker encodes
+ * Lua values with it.
  *
- * It must not build a tree, and not write a byte that depends on the locale.
+ * It must not build a tree or write a byte that depends on the locale.
  */
 #include "json.h"
 
@@ -103,8 +103,8 @@ void json_int(struct json_writer *w, int64_t v)
 
 /* --- doubles -------------------------------------------------------------------- */
 
-/* The fewest digits that read back. Up to 15 always survive a normal double,
- * so the search starts there; a subnormal may need only one. */
+/* The fewest digits that read back as the same double. 15 digits always survive
+ * in a normal double, so the search starts there; a subnormal may need only one. */
 static void shortest(double v, char *text, size_t size)
 {
 	int digits = fabs(v) < DBL_MIN ? 1 : 15;
@@ -118,8 +118,8 @@ static bool number_byte(char c)
 	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e';
 }
 
-/* Whatever the locale puts between the digits, bytes that no number has, is
- * the decimal separator. */
+/* Whatever the locale puts between the digits, in bytes that no number contains,
+ * is the decimal separator. */
 static void plain_separator(struct buf *out, const char *text)
 {
 	size_t whole = 0;

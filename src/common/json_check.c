@@ -1,10 +1,9 @@
 /*
- * json_check.c: the strict checker of json.h. The supervisor passes every
- * fragment that a worker sent through it before it is spliced into the
- * envelope.
+ * json_check.c: the strict checker of json.h. The supervisor checks every
+ * fragment from a worker with it before inserting it into the envelope.
  *
- * It allocates nothing and recurses nowhere: containers are a bit each. What
- * may come next is a state; each state is a function that eats one token.
+ * It neither allocates nor recurses: an open container is one bit. A state says
+ * what may come next; each state is a function that consumes one token.
  */
 #include "json.h"
 
@@ -23,7 +22,7 @@ struct check {
 	const char *p;
 	const char *end;
 	unsigned depth;
-	uint64_t is_object[JSON_MAX_DEPTH / 64]; /* bit per open container */
+	uint64_t is_object[JSON_MAX_DEPTH / 64]; /* one bit for each open container */
 };
 
 static int peek(const struct check *c)
@@ -84,7 +83,7 @@ static bool eat_unicode_escape(struct check *c)
 	return v >= 0xdc00 && v <= 0xdfff;
 }
 
-/* Behind the backslash. */
+/* After the backslash. */
 static bool eat_escape(struct check *c)
 {
 	int letter = peek(c);

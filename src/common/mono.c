@@ -1,9 +1,9 @@
 /*
  * mono.c: instants, deadlines and durations (mono.h). Both processes use it.
  *
- * It asks the clock in one place, mono_now(); the rest is arithmetic that
- * saturates. It must not wait, and reads durations without strtod, whose hex,
- * "inf", exponents and locale users never meant.
+ * Only mono_now() reads the clock; the rest is saturating arithmetic. It must
+ * not wait. Durations are read without strtod(3), which would also accept hex,
+ * "inf", exponents and the locale's decimal separator.
  */
 #include "mono.h"
 
@@ -13,7 +13,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
-/* 10^11 parts of a day's 8.64e7 ms still fit into 64 bits */
+/* 10^11 times the 8.64e7 ms of a day still fits into 64 bits */
 #define FRACTION_DIGITS 11
 
 struct unit {
@@ -21,7 +21,7 @@ struct unit {
 	uint64_t ms;
 };
 
-/* Largest first: the first that divides is the shortest spelling. */
+/* Largest first: the first unit that divides gives the shortest spelling. */
 static const struct unit units[] = {
 	{ "d", 86400000 },
 	{ "h", 3600000 },
@@ -30,7 +30,7 @@ static const struct unit units[] = {
 	{ "ms", 1 },
 };
 
-/* What the digits said: whole + fraction / scale. */
+/* The value of the digits: whole + fraction / scale. */
 struct decimal {
 	uint64_t whole;
 	uint64_t fraction;
@@ -89,7 +89,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits of the whole part; returns how many. Stays above the limit once there. */
+/* Read the digits of the whole part; returns how many. Saturates above the limit. */
 static size_t read_whole(const char *s, size_t n, struct decimal *d)
 {
 	size_t i = 0;
@@ -114,7 +114,7 @@ static size_t read_fraction(const char *s, size_t n, struct decimal *d)
 	return i;
 }
 
-/* "12" or "12.5"; returns the bytes read, 0 when it is no number. */
+/* Read "12" or "12.5"; returns the bytes read, 0 when it is not a number. */
 static size_t read_decimal(const char *s, size_t n, struct decimal *d)
 {
 	*d = (struct decimal){ .scale = 1 };
@@ -125,7 +125,7 @@ static size_t read_decimal(const char *s, size_t n, struct decimal *d)
 	return more == 0 ? 0 : used + 1 + more;
 }
 
-/* ms in one of the named unit; bare numbers are seconds; 0 when unknown. */
+/* The ms in one of the named unit (a bare number counts seconds); 0 when unknown. */
 static uint64_t unit_ms(const char *s, size_t n)
 {
 	if (n == 0)
@@ -161,7 +161,7 @@ int duration_parse(const char *text, size_t len, int64_t *ms)
 	return unit > 0 ? decimal_to_ms(&d, unit, ms) : -1;
 }
 
-/* "1.5s", "2.25s": more than a second, but not a whole number of them. */
+/* "1.5s", "2.25s": more than a second, but not whole seconds. */
 static void format_fraction(int64_t ms, char out[32])
 {
 	int n = snprintf(out, 32, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
@@ -190,7 +190,7 @@ char *duration_format(int64_t ms, char out[32])
 
 #define SECONDS_PER_DAY 86400
 #define DAYS_PER_ERA 146097 /* 400 years */
-#define ERAS_MAX 20         /* a year of four digits, whatever the clock says */
+#define ERAS_MAX 20         /* a four-digit year, whatever the clock says */
 
 /* The date of a day since 1970-01-01 (proleptic Gregorian; years begin in March
  * here, so that the leap day is the last). gmtime_r(3) would read the zone file. */
@@ -208,7 +208,7 @@ static void civil_date(int64_t day, unsigned *year, unsigned *month, unsigned *m
 	*year = (unsigned)(years + era * 400 + (*month <= 2));
 }
 
-/* "-07": a separator, if any, and digits with leading zeros. */
+/* Write "-07": a separator, if any, and digits with leading zeros. */
 static char *put_digits(char *at, char separator, unsigned v, int digits)
 {
 	if (separator)

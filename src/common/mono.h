@@ -15,25 +15,26 @@
 typedef int64_t mono_t;
 
 #define MONO_NEVER INT64_MAX
-/* 10 years: no duration is longer, so that sums of them stay inside mono_t */
+/* 10 years, the longest duration: sums of durations stay within mono_t */
 #define DURATION_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
 mono_t mono_now(void);
-/* t + ms, saturating at MONO_NEVER; MONO_NEVER stays. */
+/* t + ms, saturating at MONO_NEVER; MONO_NEVER stays MONO_NEVER. */
 mono_t mono_add_ms(mono_t t, int64_t ms);
 /* The deadline of a limit: start + ms, or MONO_NEVER when ms is 0. */
 mono_t mono_deadline(mono_t start, int64_t limit_ms);
 /* Whole ms from `from` to `to`, rounded down; negative differences are 0. */
 int64_t mono_elapsed_ms(mono_t from, mono_t to);
-/* Time left until the deadline for ppoll: NULL for MONO_NEVER, else *ts
+/* The time left until the deadline, for ppoll(2): NULL for MONO_NEVER, else *ts
  * (zero when past). Exact to the ns, so waiting never spins. */
 struct timespec *mono_left(mono_t deadline, mono_t now, struct timespec *ts);
 
 /*
  * Read a duration as users write it: "500ms", "2s", "1.5s", "5m", "1h", "2d",
  * a bare number of seconds ("30", "0.25"), or "none" / "0" for no limit.
- * *ms gets milliseconds, rounded to the nearest, a positive value never to 0.
- * 0, or -1 when the text is no duration, is negative or beyond 10 years.
+ * *ms gets milliseconds, rounded to the nearest, but a positive value never to
+ * 0. Returns 0, or -1 when the text is not a duration, is negative or exceeds
+ * 10 years.
  */
 int duration_parse(const char *text, size_t len, int64_t *ms);
 /* The shortest exact spelling: "500ms", "1.5s", "90s", "5m", "none" for 0.

@@ -6,7 +6,7 @@
 
 #include "base.h"
 
-/* INHERIT and RETRY_STRATEGY_NONE: not said here. They have no name. */
+/* INHERIT and RETRY_STRATEGY_NONE mean "not set here" and have no name. */
 enum retryable {
 	RETRYABLE_INHERIT = 0,
 #define RETRYABLE(id, text) RETRYABLE_##id,
@@ -62,14 +62,14 @@ enum names {
 	NAMES_COUNT
 };
 
-/* The name of a value of this enumeration; NULL when it has none, or is none. Static. */
+/* The name of a value of this enumeration (static); NULL when it has none. */
 const char *name_of(enum names set, int value);
-/* The value of that name; -1 when there is none, or name is NULL. */
+/* The value with that name; -1 when there is none, or name is NULL. */
 int name_parse(enum names set, const char *name);
 /* One more than the greatest value. */
 int names_end(enum names set);
-/* The enumeration that declarations and flags know by this key ("strategy" for
- * NAMES_BACKOFF, else as the enum is called); -1 when there is none. */
+/* The enumeration that declarations and flags call by this key ("strategy" for
+ * NAMES_BACKOFF, otherwise the enum's own name); -1 when there is none. */
 int names_find(const char *key);
 
 #endif

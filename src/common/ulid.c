@@ -1,5 +1,5 @@
 /*
- * ulid.c: time and randomness to text; draws neither itself.
+ * ulid.c: encodes a time and random bits as text. The caller supplies both.
  */
 #include "ulid.h"
 

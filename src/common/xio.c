@@ -1,6 +1,6 @@
 /*
- * xio.c: system calls of xio.h. Both processes use it; it must not print,
- * and not change a flag of a descriptor that we did not make ourselves.
+ * xio.c: the system calls of xio.h. Both processes use it. It must not print or
+ * change flags of a descriptor that we did not create ourselves.
  */
 #include "xio.h"
 
@@ -67,7 +67,7 @@ int xdup_above(int fd, int lowest)
 void xclose(int *fd)
 {
 	int saved = errno;
-	/* not repeated on EINTR: Linux has closed it by then, and another may own the number */
+	/* not repeated on EINTR: Linux has closed it already, and the number may be reused */
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
@@ -91,7 +91,7 @@ int xopen_standard(void)
 	for (int fd = 0; fd <= 2; fd++) {
 		if (!is_closed(fd))
 			continue;
-		/* those below are open, so the lowest free number is fd; children inherit it */
+		/* lower descriptors are open, so the lowest free number is fd; children inherit it */
 		if (open("/dev/null", O_RDWR) != fd)
 			return -1;
 		closed |= 1 << fd;

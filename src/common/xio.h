@@ -1,6 +1,6 @@
 /*
- * xio.h: system calls with the two lessons learned once: EINTR is not an
- * error, and every descriptor is born close-on-exec.
+ * xio.h: system calls that retry on EINTR and open every descriptor
+ * close-on-exec.
  *
  * All return what the call returns (-1 with errno on failure). None prints.
  */
@@ -22,12 +22,12 @@ int xopen(const char *path, int flags, mode_t mode);
 /* pipe2(O_CLOEXEC); socketpair(AF_UNIX, SOCK_STREAM, CLOEXEC). 0 or -1. */
 int xpipe(int fd[2]);
 int xsocketpair(int fd[2]);
-/* A close-on-exec duplicate ≥ lowest. */
+/* A close-on-exec duplicate with a number ≥ lowest. */
 int xdup_above(int fd, int lowest);
-/* Close if fd ≥ 0 and set it to -1. errno survives. */
+/* Close *fd if it is ≥ 0, and set it to -1. Preserves errno. */
 void xclose(int *fd);
-/* Set O_NONBLOCK. Only for descriptors we made ourselves: the flag of an inherited
- * one is shared with the caller (docs/design.md#inherited-descriptors). */
+/* Set O_NONBLOCK. Only for descriptors that we created: an inherited one shares
+ * the flag with the caller (docs/design.md#inherited-descriptors). */
 int xnonblock(int fd);
 /* Open /dev/null onto each of 0, 1, 2 that is closed. Returns a bit mask of
  * those that were closed (1 << fd), or -1 when /dev/null can't be opened. */

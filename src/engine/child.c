@@ -1,8 +1,8 @@
 /*
  * child.c: how a child process starts. Runs in the supervisor (workers use the
  * signal half only: they are forks without exec) and in the worker (ctx:run).
- * The child words no errors: it sends {step, errno} over a pipe that exec
- * closes, and the parent returns them. How children end is child_end.c.
+ * The child formats no errors: it sends {step, errno} over a pipe that exec
+ * closes, and the parent returns them. child_end.c ends children.
  */
 #include "child.h"
 
@@ -17,7 +17,7 @@
 #include "os.h"
 
 #define FIRST_FREE_FD 3
-#define EXIT_NOT_STARTED 127 /* what a shell says; nobody reads it here */
+#define EXIT_NOT_STARTED 127 /* as shells do; nobody reads it here */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 extern char **environ;
@@ -62,7 +62,7 @@ void child_reset_signals(void)
 	memset(&act, 0, sizeof(act));
 	for (int sig = 1; sig < NSIG; sig++) {
 		act.sa_handler = child_was_ignored(sig) ? SIG_IGN : SIG_DFL;
-		sigaction(sig, &act, NULL); /* KILL, STOP and libc's own refuse: right so */
+		sigaction(sig, &act, NULL); /* KILL, STOP and libc's own signals refuse, as they should */
 	}
 	sigemptyset(&act.sa_mask);
 	sigprocmask(SIG_SETMASK, &act.sa_mask, NULL);
@@ -95,7 +95,7 @@ static int source_above(int fd)
 	return above;
 }
 
-/* First everything above 2, then down: right for every permutation of sources. */
+/* Move all above 2 first, then down: correct for every permutation of sources. */
 static int place_standard_fds(const int fd[3])
 {
 	int source[3];
@@ -117,7 +117,7 @@ static const char *env_path(const char *const *envp)
 	return DEFAULT_PATH;
 }
 
-/* The errors after which execvp(3) goes on to the next directory. */
+/* The errors after which execvp(3) tries the next directory. */
 static bool try_next(int err)
 {
 	return err == ENOENT || err == ENOTDIR || err == EACCES || err == ESTALE ||
@@ -220,8 +220,8 @@ static NO_RETURN int be_born(void *data)
 	child_main(b->spec, b->report_fd, b->parent);
 }
 
-/* All signals wait until the child has default dispositions: a handler of ours
- * must not run there and act on our behalf. */
+/* Signals stay blocked until the child has default dispositions: our handlers
+ * must not run there. */
 static pid_t fork_blocked(const struct child_spec *spec, const int report[2])
 {
 	struct birth birth = { spec, report[1], getpid() };

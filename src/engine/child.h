@@ -1,8 +1,8 @@
 /*
- * child.h: fork hygiene in one place: how a child starts, how a tree of
- * processes ends, and the proof that it is gone. Used by the supervisor for
- * workers and by the worker for ctx:run. Words no errors: it returns
- * {step, errno} and the caller reports (git's habit).
+ * child.h: how a child starts, how a tree of processes ends, and the proof that
+ * it is gone. Used by the supervisor for workers and by the worker for ctx:run.
+ * It formats no errors: it returns {step, errno} and the caller reports them, as
+ * git does.
  */
 #ifndef RUNNER_CHILD_H
 #define RUNNER_CHILD_H
@@ -42,9 +42,9 @@ struct child_spec {
 };
 
 /* Fork and exec. Returns the pid, or -1 with *error (the child has been
- * reaped). Stdio is the caller's to flush. In the child all signals have their
- * default disposition (those ignored at our entry, as told to
- * child_remember_ignored, stay ignored) and the mask is empty. */
+ * reaped). The caller flushes stdio first. In the child all signals have their
+ * default disposition (those that child_remember_ignored() found ignored stay
+ * ignored) and the mask is empty. */
 pid_t child_spawn(const struct child_spec *spec, struct child_error *error);
 const char *child_step_name(enum child_step step); /* "fork", "exec" … */
 

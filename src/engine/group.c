@@ -1,7 +1,7 @@
 /*
- * group.c: cgroup v2, by its files. The worker makes its group and moves in; the
- * supervisor reads, kills and removes it. Every failure means: no group, and
- * the resource limits hold alone.
+ * group.c: cgroup v2 through its files. The worker creates its group and moves
+ * in; the supervisor reads, kills and removes it. After any failure there is no
+ * group, and the resource limits alone apply.
  */
 #include "group.h"
 
@@ -23,7 +23,7 @@
 #define FILE_PATH (GROUP_PATH + 64)
 #define FILE_BYTES 4096
 #define PRUNE_DEPTH 8
-#define MAKE_TRIES 3 /* another runner may take our empty group for a leftover */
+#define MAKE_TRIES 3 /* another runner may mistake our empty group for a leftover */
 
 /* --- files ----------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static const char *path_of(char out[FILE_PATH], const char *dir, const char *nam
 	return out;
 }
 
-/* NUL-ended; bytes read, or -1. */
+/* Read a file as a C string. Bytes read, or -1. */
 static ssize_t read_file(const char *path, char out[FILE_BYTES])
 {
 	int fd = xopen(path, O_RDONLY, 0);
@@ -71,7 +71,7 @@ static bool has_file(const char *dir, const char *name, int mode)
 
 /* --- where ----------------------------------------------------------------------- */
 
-/* systemd's mark on what it will leave to its user: an attribute "1". */
+/* Does the directory have systemd's mark of delegation, an attribute "1"? */
 static bool is_marked(const char *dir)
 {
 #ifdef __linux__
@@ -102,7 +102,7 @@ static bool is_ours(const char *dir, bool is_root)
 	return is_marked(dir) || (geteuid() == 0 ? is_root : st.st_uid == geteuid());
 }
 
-/* The line "0::PATH" is cgroup v2's; "/.." is outside of our namespace. */
+/* Our path, from the line "0::PATH" (cgroup v2); "/.." is outside our namespace. */
 static int own_path(char out[GROUP_PATH], const char *self)
 {
 	const char *line = strncmp(self, "0::/", 4) == 0 ? self : strstr(self, "\n0::/");
@@ -136,7 +136,7 @@ int group_site(char out[GROUP_PATH], const char *root, const char *self)
 		return -1;
 	if (is_ours(out, is_root || is_group(out)))
 		return 0;
-	/* beside the group of an outer run its limits would not hold */
+	/* next to the group of an outer run, that run's limits would not apply */
 	if (is_root || is_group(out))
 		return -1;
 	*strrchr(out, '/') = '\0';
@@ -158,8 +158,8 @@ int group_site_here(char out[GROUP_PATH])
 
 /* --- making ---------------------------------------------------------------------- */
 
-/* A controller's file is in the group once it is enabled in the site, which the
- * kernel refuses while processes live there. */
+/* A controller's file appears in the group once the controller is enabled in the
+ * site, which the kernel refuses while processes live there. */
 static bool has_controller(const char *site, const struct group *g, const char *controller,
                            const char *file)
 {
@@ -173,14 +173,14 @@ static bool hold_memory(const char *site, const struct group *g, int64_t bytes)
 	if (!has_controller(site, g, "+memory", "memory.max") ||
 	    write_number(g->path, "memory.max", bytes + LIMITS_MEMORY_ROOM) < 0)
 		return false;
-	(void)!write_file(g->path, "memory.swap.max", "0"); /* where there is swap to count */
+	(void)!write_file(g->path, "memory.swap.max", "0"); /* fails without swap accounting, which is fine */
 	return true;
 }
 
 static bool hold_cpu(const char *site, const struct group *g, int64_t ms)
 {
 	(void)site;
-	(void)ms; /* the supervisor looks */
+	(void)ms; /* the supervisor checks it */
 	return group_cpu_us(g) >= 0;
 }
 
@@ -222,8 +222,8 @@ static void prune_entry(int dir, const char *name, int depth)
 	xclose(&fd);
 }
 
-/* Remove the empty groups of ours in the directory `fd`, which is closed; the
- * kernel keeps those in use, and we those that are held. */
+/* Remove our empty groups in the directory `fd`, and close it. The kernel keeps
+ * those with processes; we keep those that somebody holds. */
 static void prune(int fd, int depth)
 {
 	DIR *d = fd < 0 || depth == 0 ? NULL : fdopendir(fd);
@@ -283,7 +283,7 @@ int group_hold(const struct group *g)
 	int fd = g->path[0] ? xopen(g->path, O_RDONLY | O_DIRECTORY, 0) : -1;
 
 	if (fd >= 0)
-		(void)flock(fd, LOCK_SH | LOCK_NB); /* a wish */
+		(void)flock(fd, LOCK_SH | LOCK_NB); /* best effort */
 	return fd;
 }
 

@@ -1,7 +1,7 @@
 /*
  * hint.c: one error code, resolved for one command. Runs in both processes.
- * Pure. Each field is the first answer in a fixed line of sources; the line is
- * an array, so that precedence is written down once and not per field.
+ * Pure. Each field comes from the first source that sets it; the sources are an
+ * array, so precedence is written down once and not for each field.
  */
 #include "hint.h"
 
@@ -10,7 +10,7 @@
 #define FALLBACK_AFTER_MS 1000
 #define FALLBACK_STRATEGY RETRY_STRATEGY_EXPONENTIAL_BACKOFF
 
-/* What one source says; the INHERIT values and -1 mean "nothing". */
+/* What one source sets; the INHERIT values and -1 mean "not set". */
 struct source {
 	int exit_code;
 	enum retryable retryable;
@@ -62,8 +62,8 @@ static struct source entry_source(const struct exit_row *row)
 	return (struct source){ -1, row->retryable, row->side_effects, RETRY_STRATEGY_NONE, -1 };
 }
 
-/* For each field alone, the first source that says something wins. Waits below
- * `least_ms` are passed over: retrying a rate limit at once makes it worse
+/* For each field, the first source that sets it wins. Waits below `least_ms` are
+ * skipped: retrying a rate-limited call immediately makes things worse
  * (REQ-C-014, docs/design.md#retryable). */
 static struct source merge(const struct source *s, int64_t least_ms)
 {
@@ -88,8 +88,8 @@ static struct source merge(const struct source *s, int64_t least_ms)
 	return out;
 }
 
-/* A command's own name has no entry; GENERAL_ERROR's defaults (not retryable,
- * partial) are the careful answer for what its declaration leaves out. */
+/* A command's own code has no entry; GENERAL_ERROR's defaults (not retryable,
+ * partial) are the safe choice for what its declaration leaves out. */
 static enum exit_entry entry_of(const struct code_row *row)
 {
 	return row != NULL ? row->entry : EXIT_ENTRY_GENERAL_ERROR;

@@ -1,7 +1,7 @@
 /*
  * hint.h: what an error code means for this command: its exit number,
  * retryable, waits and side effects. Merges, field by field, what the failure
- * itself said, the command's declaration and the registry, most specific first
+ * itself set, the command's declaration and the registry, most specific first
  * (docs/design.md#hint-precedence). Pure.
  */
 #ifndef RUNNER_HINT_H
@@ -14,7 +14,7 @@
 /* One row of a command's exit_codes. */
 struct declared_code {
 	char name[DECLARED_NAME_MAX + 1];
-	int exit_code; /* 79–125 for the command's own; -1: the registry's */
+	int exit_code; /* 79–125 for the command's own codes; -1: the registry's number */
 	enum retryable retryable;
 	enum side_effects side_effects;
 	int64_t retry_after_ms; /* -1: not said */
@@ -26,7 +26,7 @@ struct declared_codes {
 	size_t count;
 };
 
-/* What the failing call said itself (ctx:fail, Retry-After). */
+/* What the failing call itself set (ctx:fail, Retry-After). */
 struct own_hints {
 	enum retryable retryable;
 	enum side_effects side_effects;
@@ -37,24 +37,24 @@ struct own_hints {
 #define OWN_HINTS_NONE { RETRYABLE_INHERIT, SIDE_EFFECTS_INHERIT, -1, RETRY_STRATEGY_NONE }
 
 /* Every field decided. retry_after_ms and strategy count only with retryable TRUE:
- * a caller that is told to retry is always told when, and never "at once" after a
- * rate limit (REQ-C-014, docs/design.md#retryable). */
+ * an answer that asks the caller to retry always says when, and never "immediately"
+ * after a rate limit (REQ-C-014, docs/design.md#retryable). */
 struct hints {
 	bool known;              /* the code is in the registry or declared */
 	int entry;               /* enum exit_entry, or -1: the command's own number */
-	int exit_code;           /* process status under the given table */
+	int exit_code;           /* exit status in the given table */
 	enum retryable retryable;
 	enum side_effects side_effects;
 	int64_t retry_after_ms;
 	enum retry_strategy strategy;
-	const char *hint;        /* the registry's fix text or NULL */
+	const char *hint;        /* the registry's fix text, or NULL */
 };
 
 /*
- * Resolve `code`. A declaration matches the code itself, else the name of its
- * exit entry; own first, then the declaration of the code, of the entry, the
- * code's registry row, the entry's row, then 1000 ms exponential_backoff.
- * An unknown code resolves as GENERAL_ERROR with known = false.
+ * Resolve `code`. Sources, in this order: `own`, the declaration of the code, the
+ * declaration of its exit entry, the code's registry row, the entry's row, then
+ * 1000 ms exponential_backoff. An unknown code resolves as GENERAL_ERROR with
+ * known = false.
  */
 struct hints hints_resolve(const char *code, const struct own_hints *own,
                            const struct declared_codes *declared, enum exit_table table);

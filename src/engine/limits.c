@@ -1,6 +1,6 @@
 /*
  * limits.c: declared limits as resource limits. Runs in the worker, once, before
- * `run`. What a death under a limit means is the supervisor's to say.
+ * `run`. The supervisor decides what a death under a limit means.
  */
 #include "limits.h"
 
@@ -37,7 +37,7 @@ const char *mechanism_name(enum mechanism m)
 	return names[m];
 }
 
-/* Never above what already holds. False where the system refuses. */
+/* Lower a limit; one that is lower already stays. False if the system refuses. */
 static bool lower(int which, int64_t soft, int64_t hard)
 {
 	struct rlimit now;
@@ -49,7 +49,7 @@ static bool lower(int which, int64_t soft, int64_t hard)
 	return setrlimit((__typeof__(RLIMIT_CPU))which, &now) == 0;
 }
 
-/* Linux counts private writable memory as data since 4.7, and no mere address
+/* Since 4.7, Linux counts private writable memory as data, but not mere address
  * space, which some runtimes reserve by the terabyte. */
 #if defined(__linux__) || !defined(RLIMIT_AS)
 #define RLIMIT_MEMORY RLIMIT_DATA
@@ -73,7 +73,7 @@ static bool apply_cpu(int64_t ms, bool in_group)
 	return lower(RLIMIT_CPU, soft, soft + LIMITS_CPU_HARD_MS / 1000);
 }
 
-/* Processes and threads of this user now, -1 when the system can't tell. The
+/* The current number of this user's processes and threads, -1 if unknown. The
  * task directory of a process has a link for each thread (proc(5)). */
 static int64_t tasks_of_user(void)
 {
@@ -106,7 +106,7 @@ static bool apply_processes(int64_t count, bool in_group)
 
 static bool apply_open_files(int64_t count, bool in_group)
 {
-	(void)in_group; /* no cgroup has it */
+	(void)in_group; /* no cgroup controller limits it */
 	return lower(RLIMIT_NOFILE, count, count);
 }
 

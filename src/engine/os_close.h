@@ -1,6 +1,6 @@
 /*
- * os_close.h: closing descriptors one by one, where the system has no call for
- * a whole range. Private to os_linux.c (old kernels) and os_posix.c.
+ * os_close.h: closes descriptors one by one where the system can't close a range.
+ * Private to os_linux.c (old kernels) and os_posix.c.
  */
 #ifndef RUNNER_OS_CLOSE_H
 #define RUNNER_OS_CLOSE_H
@@ -12,7 +12,7 @@
 /* A limit of "infinity" must not cost a billion calls. */
 #define OS_CLOSE_MAX 65536
 
-/* Close lowest … the process's limit, except `keep` (sorted). [signal] */
+/* Close lowest … the process's limit except `keep` (sorted ascending). [signal] */
 static inline void os_close_each(int lowest, const int *keep, size_t keep_count)
 {
 	long limit = sysconf(_SC_OPEN_MAX);

@@ -1,6 +1,6 @@
 /*
- * outcome.c: wait statuses and signal names. Runs in both processes. Pure: the
- * one place that looks inside a wait status.
+ * outcome.c: wait statuses and signal names. Runs in both processes. Pure. No
+ * other file decodes a wait status.
  */
 #include "outcome.h"
 
@@ -16,7 +16,7 @@ struct signal_row {
 };
 
 #define ROW(name) { name, #name }
-/* The first name of a number is the one we print; later ones are only read. */
+/* The first name of a number is printed; later ones are only parsed. */
 static const struct signal_row signals[] = {
 	ROW(SIGHUP),    ROW(SIGINT),  ROW(SIGQUIT), ROW(SIGILL),  ROW(SIGTRAP), ROW(SIGABRT),
 	ROW(SIGBUS),    ROW(SIGFPE),  ROW(SIGKILL), ROW(SIGUSR1), ROW(SIGSEGV), ROW(SIGUSR2),

@@ -14,9 +14,9 @@ struct outcome {
 
 struct outcome outcome_decode(int wait_status);
 /* "SIGSEGV", "SIGRTMIN+3", "SIG77"; never NULL. Static for known signals,
- * else written to scratch (16 bytes). */
+ * otherwise written to scratch (16 bytes). */
 const char *signal_name(int number, char scratch[16]);
-/* Reads "SIGTERM", "TERM"; -1 when unknown. */
+/* The number of "SIGTERM" or "TERM"; -1 when unknown. */
 int signal_parse(const char *name);
 
 #endif

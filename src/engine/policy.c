@@ -1,8 +1,8 @@
 /*
- * policy.c: which delay, and whether to repeat at all. Runs in both processes.
- * Pure: the same policy and n give the same answer in the supervisor, in
- * `--plan` and in a resumed workflow, so randomness is a function of (seed, n)
- * and nothing is remembered between calls.
+ * policy.c: whether to retry, and after which delay. Runs in both processes.
+ * Pure: the same policy and n give the same answer in the supervisor, in `--plan`
+ * and in a resumed workflow, so randomness is a function of (seed, n) and nothing
+ * is remembered between calls.
  */
 #include "policy.h"
 
@@ -14,9 +14,9 @@
 
 /*
  * A decorrelated wait depends on all waits before it. Starting this many steps
- * back gives the same answer as starting at 0, since any two starts meet at
- * the cap on the way: the steps are monotone in the wait before, and growth of
- * e^0.1 a step crosses all of 1 … CEILING_MS in about 300 of them.
+ * back gives the same answer as starting at 0, since any two starts converge at
+ * the cap: each step is monotone in the previous wait, and growth of e^0.1 per
+ * step crosses all of 1 … CEILING_MS in about 300 steps.
  */
 #define DECORRELATED_STEPS 4096
 
@@ -97,7 +97,7 @@ static int64_t base_ms(const struct policy *p, int64_t n)
 /* --- jitter ---------------------------------------------------------------------- */
 
 /* Element n of the splitmix64 sequence that starts at `seed` (Steele, Lea,
- * Flood 2014): stateless, and the reference is everywhere. */
+ * Flood 2014), which needs no state and is widely published. */
 static uint64_t random_at(uint64_t seed, int64_t n)
 {
 	uint64_t z = seed + ((uint64_t)n + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -107,8 +107,8 @@ static uint64_t random_at(uint64_t seed, int64_t n)
 	return z ^ (z >> 31);
 }
 
-/* Uniform in low … high, both included. Scaled and not reduced modulo the
- * range: it must be monotone in `high` (see DECORRELATED_STEPS). */
+/* Uniform in low … high, inclusive. Scaled rather than reduced modulo the range,
+ * because it must be monotone in `high` (see DECORRELATED_STEPS). */
 static int64_t between(int64_t low, int64_t high, uint64_t random)
 {
 	double unit = (double)(random >> 11) * 0x1p-53;
@@ -141,8 +141,8 @@ static int64_t equal_ms(const struct policy *p, int64_t n)
 	return between(base / 2, base, random_at(p->seed, n));
 }
 
-/* The growth is its own, from the first base: AWS's formula, whose cap applies
- * to every wait on the way and not to the last one alone. */
+/* Grows by itself from the first base: AWS's formula, whose cap applies to every
+ * intermediate wait, not only to the last one. */
 static int64_t decorrelated_ms(const struct policy *p, int64_t n)
 {
 	int64_t low = base_ms(p, 0), cap = cap_of(p), wait = MIN_OF(low, cap);

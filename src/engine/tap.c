@@ -1,8 +1,8 @@
 /*
  * tap.c: head-and-tail capture. Runs in both processes (the supervisor's taps
  * on fd 1 and 2, ctx:run's output). It knows no descriptors: bytes come in,
- * text goes out. Out of memory shrinks a cap to what is there already, so what
- * was kept is always one true head and one true tail.
+ * text goes out. When memory runs out, a cap shrinks to what is already stored,
+ * so the kept text is always a true head and a true tail.
  */
 #include "tap.h"
 
@@ -25,7 +25,7 @@ void tap_release(struct tap *t)
 	tap_init(t, 0);
 }
 
-/* Append to b; on failure its cap becomes what it holds. */
+/* Append to b; on failure its cap becomes its current length. */
 static bool grow(struct tap *t, struct buf *b, size_t *cap, const char *s, size_t n)
 {
 	if (n == 0 || buf_reserve(b, n) == 0) {

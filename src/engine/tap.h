@@ -1,6 +1,6 @@
 /*
- * tap.h: bounded capture of a byte stream: the head and the tail are kept, the
- * middle is counted. Memory is bounded by head_cap + tail_cap whatever comes.
+ * tap.h: bounded capture of a byte stream: keeps the head and the tail, and counts
+ * the middle. Memory is at most head_cap + tail_cap, whatever comes.
  */
 #ifndef RUNNER_TAP_H
 #define RUNNER_TAP_H
@@ -14,15 +14,15 @@ struct tap {
 	size_t ring_start;
 	size_t tail_cap;
 	uint64_t total;   /* bytes ever fed */
-	bool failed;      /* out of memory or unreadable: something beyond the caps was lost */
+	bool failed;      /* out of memory or unreadable: more was lost than the caps imply */
 };
 
-/* cap_bytes is split half head, half tail; 0 keeps nothing and counts all. */
+/* cap_bytes is split evenly between head and tail; 0 keeps nothing but counts all. */
 void tap_init(struct tap *t, size_t cap_bytes);
 void tap_release(struct tap *t);
 void tap_feed(struct tap *t, const void *bytes, size_t n);
 uint64_t tap_dropped(const struct tap *t);
-/* Append what was kept, with "\n[… N bytes omitted …]\n" in the gap if any. */
+/* Append the kept text, with "\n[… N bytes omitted …]\n" in the gap, if any. */
 void tap_text(const struct tap *t, struct buf *out);
 
 #endif
