@@ -1,7 +1,7 @@
 /*
  * attempt.c: the life of one attempt as states and events. Runs in the
  * supervisor: one thread, one ppoll() over {frames, taps, stderr, signals, one
- * absolute deadline}. It reads no field's meaning but those it must act on.
+ * absolute deadline}. It interprets only the fields that it must act on.
  */
 #include "attempt.h"
 
@@ -22,15 +22,15 @@
 #include "signals.h"
 #include "warn.h"
 
-#define LAST_REAP_MS 1000 /* how long after KILL we wait for the proof */
+#define LAST_REAP_MS 1000 /* how long we wait after KILL for proof that all are gone */
 #define KILL_AGAIN_MS 2
 
 enum state {
 	WORKING,    /* no verdict yet */
-	CLEANING,   /* the result is here, cleanup runs */
+	CLEANING,   /* the result has arrived, cleanup runs */
 	ENDING,     /* TERM went to the worker */
 	ENDING_ALL, /* TERM went to every process */
-	KILLING,    /* KILL goes to every process, again and again */
+	KILLING,    /* KILL goes to every process, repeatedly */
 	OVER,
 	STATE_COUNT
 };
@@ -38,10 +38,10 @@ enum state {
 enum event {
 	EV_RESULT,  /* a RESULT frame was latched */
 	EV_GONE,    /* the worker was reaped */
-	EV_EMPTY,   /* no process is left: the proof */
+	EV_EMPTY,   /* no process is left, as ECHILD proves */
 	EV_LIMIT,   /* a time limit was reached */
 	EV_SIGNAL,  /* the caller cancels */
-	EV_INSIST,  /* … and means it */
+	EV_INSIST,  /* … a second time: kill now */
 	EV_BROKEN,  /* the frame channel can't be trusted any more */
 	EV_TIMER,   /* the state's own time is up */
 	EVENT_COUNT
@@ -54,7 +54,7 @@ struct attempt {
 	pid_t worker;
 	bool gone;
 	bool left_behind; /* processes outlived a worker that ended by itself */
-	bool ended;       /* we told the worker to end, or killed it */
+	bool ended;       /* we sent TERM or KILL to the worker */
 	bool session_empty; /* … of the worker's process group nobody is left */
 	enum state state;
 	mono_t timer;     /* of the state */
@@ -110,8 +110,8 @@ static enum state term_all(struct attempt *a)
 	return enter(a, ENDING_ALL, a->kill_at);
 }
 
-/* TERM to the worker first: it forwards, and knows its children's death is no
- * failure. CONT, or a stopped one would never see it. */
+/* TERM to the worker first: it forwards the signal, and knows that its children's
+ * death is then not a failure. CONT, or a stopped worker would never see the TERM. */
 static enum state term_worker(struct attempt *a)
 {
 	mono_t now = mono_now();
@@ -144,7 +144,7 @@ static enum state vanish(struct attempt *a)
 	return OVER;
 }
 
-/* A grace of 0 kills at once, but a worker that has answered must be able to end. */
+/* A grace of 0 kills immediately, but a worker that has answered needs time to exit. */
 #define GRACE_AFTER_RESULT_MS 100
 
 static enum state start_cleaning(struct attempt *a)
@@ -293,8 +293,8 @@ static void reach(struct attempt *a, enum limit which, int64_t ms)
 	happen(a, EV_LIMIT);
 }
 
-/* Readable frames are taken first: a result that was sent in time must beat a clock
- * that is read later (docs/design.md#first-verdict). */
+/* Frames are read first: a result that was sent in time must beat a clock that is
+ * read later (docs/design.md#first-verdict). */
 static void judge_time(struct attempt *a)
 {
 	mono_t now = mono_now();

@@ -1,6 +1,6 @@
 /*
- * channels.c: opening, forking over, reading. Runs in the supervisor; the last
- * function that the worker runs of this room is its own start.
+ * channels.c: opens the channels, forks the worker and reads from it. Runs in the
+ * supervisor; the worker leaves this room when it calls its entry point.
  */
 #include "channels.h"
 
@@ -111,8 +111,8 @@ bool channels_has_frames(const struct channels *ch)
 	return ch->ready[0].revents != 0;
 }
 
-/* Bytes read; at the end of the stream, or on an error that is not "later",
- * the descriptor is closed: poll must not report it for ever. */
+/* The number of bytes read. At the end of the stream, or on an error other than
+ * EAGAIN, the descriptor is closed: poll() must not report it forever. */
 static ssize_t read_some(int *fd, char *bytes, size_t n)
 {
 	ssize_t got = *fd < 0 ? 0 : xread(*fd, bytes, n);

@@ -12,7 +12,7 @@
 struct channels {
 	int frames[2]; /* ours, the worker's */
 	int out[2];    /* tap of its fd 1: read end (ours), write end */
-	int err[2];    /* tap of its fd 2; -1, -1 when it keeps the terminal */
+	int err[2];    /* tap of its fd 2; -1, -1 if it keeps the terminal */
 	struct pollfd ready[3];
 };
 
@@ -23,14 +23,14 @@ void channels_close(struct channels *ch);
 pid_t channels_fork(struct channels *ch, struct run *run, mono_t now);
 
 /* Sleep until a frame, a tap byte, room on stderr (which is flushed), a signal,
- * or `deadline`. Taps are left alone while stderr is crowded. */
+ * or `deadline`. Taps are not read while stderr's backlog is full. */
 void channels_wait(struct channels *ch, struct outlet *err, mono_t deadline);
 bool channels_has_frames(const struct channels *ch);
-/* One read of ≤ 64 KiB of frames. True when something came. */
+/* Read at most 64 KiB of frames, once. True if there was anything. */
 bool channels_read_frames(struct channels *ch, struct frame_decoder *d);
-/* One read from each tap that is ready, on to stderr. True when something came. */
+/* Read once from each ready tap and pass it to stderr. True if there was anything. */
 bool channels_read_taps(struct channels *ch, struct run *run);
-/* After the tree is gone: what still lies in the pipes. Bounded. */
+/* After the tree is gone: read what is left in the pipes. Bounded. */
 void channels_read_rest(struct channels *ch, struct run *run);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * deadline.c: the time limits of an attempt as instants. Runs in the supervisor;
- * looks at no clock. Time that the run spent stopped by Ctrl+Z does not count.
+ * reads no clock. Time that the run spent stopped by Ctrl+Z does not count.
  */
 #include "deadline.h"
 

@@ -7,8 +7,8 @@
 
 #include "frames.h"
 
-/* The limits of a worker without verdict: the earliest to come, with its kind
- * and its declared ms. MONO_NEVER when there is none. */
+/* The earliest limit of an attempt without a verdict, with its kind and its
+ * declared ms. MONO_NEVER when there is none. */
 mono_t deadline_next(const struct run *run, const struct report *r, const struct frames *f,
                      enum limit *which, int64_t *ms);
 

@@ -1,6 +1,6 @@
 /*
- * decide.c: between two attempts. Runs in the supervisor; waits for nothing and
- * forks nothing.
+ * decide.c: the decision between two attempts. Runs in the supervisor; neither
+ * waits nor forks.
  */
 #include "decide.h"
 
@@ -22,7 +22,7 @@ struct hints decide_hints(struct run *run, const struct report *r)
 	struct declared_codes declared = { run->plan.codes, run->plan.code_count };
 	struct hints h = hints_resolve(r->code, &r->own, &declared, run->plan.table);
 
-	/* an argument's row may name a code of its own, which needs no declaration
+	/* an argument may name its own error code, which needs no declaration
 	 * (docs/design.md#argument-errors) */
 	if (!h.known && r->verdict == VERDICT_RESULT && !r->entered_run)
 		h = hints_resolve("VALIDATION_ERROR", &r->own, &declared, run->plan.table);
@@ -30,11 +30,11 @@ struct hints decide_hints(struct run *run, const struct report *r)
 		h.side_effects = SIDE_EFFECTS_NONE;
 	else if (h.entry == EXIT_ENTRY_ARG_ERROR && !r->own.side_effects &&
 	         !declares_effects(&run->plan, r->code))
-		h.side_effects = SIDE_EFFECTS_PARTIAL; /* its "none" holds before run only */
+		h.side_effects = SIDE_EFFECTS_PARTIAL; /* its "none" applies only before run */
 	return h;
 }
 
-/* A code that neither the registry nor the command declares: no caller could know
+/* A code that is neither in the registry nor declared: no caller could know
  * what it means (docs/design.md#undeclared-codes). */
 static void refuse_undeclared(struct report *r)
 {
@@ -71,7 +71,7 @@ static bool may_retry(const struct run *run, const struct report *r, const struc
 	return r->entered_run && plan_retries_code(&run->plan, r->code, h);
 }
 
-/* POLICY_WAIT with *wait_ms, or the reason why this failure is the end. */
+/* POLICY_WAIT with *wait_ms, or the reason why this failure is final. */
 static enum policy_verdict ask_policy(struct run *run, const struct report *r, int64_t *wait_ms)
 {
 	struct policy_question q = {

@@ -21,8 +21,8 @@
 #define STDERR_DRAIN_MS 1000
 #define REMOVE_TRIES 3
 
-/* Text that the command or its children wrote to fd 1: a warning, since stdout is
- * the envelope's alone (REQ-F-060, docs/design.md#streams). */
+/* Warn about text that the command or its children wrote to fd 1, since stdout is
+ * reserved for the envelope (REQ-F-060, docs/design.md#streams). */
 static void warn_about_stdout(struct run *run)
 {
 	struct buf text = BUF_INIT;
@@ -68,7 +68,7 @@ static void remove_session_dir(struct run *run)
 	buf_release(&context);
 }
 
-/* The success of a run can still fail at its end. */
+/* With --warnings-as-errors, a success can still become a failure here. */
 static void judge_success(struct run *run)
 {
 	struct report *r = &run->verdict.report;
@@ -103,7 +103,7 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 	}
 }
 
-/* A reader that left after rows of a safe command has what it wanted. */
+/* A reader that left after rows of a safe command (head, say) has what it wanted. */
 static bool reader_has_enough(const struct run *run, int error)
 {
 	return error == EPIPE && run->verdict.report.ok && run->plan.safe && run->verdict.report.rows > 0 &&
@@ -159,7 +159,7 @@ int deliver_verdict(struct run *run)
 	compose(run, exit_code, &out);
 	exit_code = deliver(run, exit_code, &out);
 	outlet_drain(&run->err, mono_add_ms(mono_now(), STDERR_DRAIN_MS));
-	/* a pager behind a pipe has the terminal to itself by now */
+	/* otherwise a pager after a pipe may own the terminal by now */
 	if (run->plan.interactive || run->launch.stdout_is_tty)
 		pause_restore_terminal();
 	buf_release(&out);

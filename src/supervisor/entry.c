@@ -1,5 +1,5 @@
 /*
- * entry.c: the supervisor's first millisecond.
+ * entry.c: the supervisor's first millisecond, up to the first attempt.
  */
 #include "entry.h"
 
@@ -19,9 +19,9 @@
 
 #define STDOUT_TAP_BYTES (8 << 10)
 
-/* --- the process in front ---------------------------------------------------------
+/* --- the front process ------------------------------------------------------------
  *
- * waitpid(-1) and subreaping are ours only where nobody else's children are.
+ * waitpid(-1) and subreaping are safe only where all children are our own.
  */
 
 static volatile pid_t behind;
@@ -84,11 +84,11 @@ static int take_descriptors(struct run *run)
 	run->launch.stderr_is_tty = isatty(2);
 	run->stdout_fd = run->stdout_was_open ? xdup_above(1, 3) : -1;
 	if (run->stdout_was_open && run->stdout_fd < 0)
-		run->stdout_fd = 1; /* no descriptor is free: at least the answer gets out */
+		run->stdout_fd = 1; /* no descriptor is free: at least the answer is written */
 	run->launch.stdin_fd = xdup_above(0, 3);
 	run->launch.stdin_offset = MAX_OF(lseek(0, 0, SEEK_CUR), 0);
 	if (run->launch.stdin_fd < 0)
-		return -1; /* a command that reads must not take our failure for the end */
+		return -1; /* a command must not mistake our failure for end of input */
 	outlet_init(&run->err, closed & 1 << 2 ? -1 : 2);
 	return 0;
 }
@@ -100,7 +100,7 @@ static bool env_set(const char *name)
 	return v && *v;
 }
 
-/* What the caller's environment says of its answer, for both processes. */
+/* The form of the answer that the caller's environment asks for, for both processes. */
 static void read_environment(struct launch *launch)
 {
 	launch->ci = env_set("CI");
@@ -134,7 +134,7 @@ static void name_run(struct run *run)
 	run->launch.session_dir = run->session_dir;
 }
 
-/* A worker's own deadlines stand still as well while we are stopped. */
+/* A worker's own deadlines also stand still while we are stopped. */
 static void share_pause(struct run *run)
 {
 	void *page = mmap(NULL, sizeof(*run->pauses), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

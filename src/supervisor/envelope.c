@@ -1,6 +1,6 @@
 /*
- * envelope.c: struct run to JSON. Runs in the supervisor, once, at the end; it
- * decides nothing and builds no tree.
+ * envelope.c: writes struct run as JSON. Runs in the supervisor, once, at the end;
+ * it decides nothing and builds no tree.
  */
 #include "envelope.h"
 
@@ -40,7 +40,7 @@ static void member_raw(struct json_writer *w, const char *key, const struct buf 
 
 /* --- error ----------------------------------------------------------------------- */
 
-/* A loop that went on where an earlier process stopped has used up more than we saw. */
+/* A loop resumed from an earlier process has used more retries than we saw. */
 static int64_t repeats_used_up(const struct run *run)
 {
 	return MAX_OF(run_repeats(run), run->verdict.report.exhausted);
@@ -151,7 +151,7 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	json_end_object(w);
 }
 
-/* A buf that lost an append holds half a fragment. */
+/* A buf that lost an append holds an incomplete fragment. */
 static bool has_lost_bytes(const struct run *run)
 {
 	const struct report *r = &run->verdict.report;

@@ -127,7 +127,7 @@ static void take_detach(struct taking *t)
 {
 	pid_t session = (pid_t)frame_int(t->frame, F_pid, 0);
 
-	/* ours, or the worker's, would be a way around the end of the tree */
+	/* sparing our session or the worker's would keep the tree from ending */
 	if (session > 1 && session != getsid(0) && session != t->run->worker_pid)
 		spared_add(&t->run->spared, session);
 }
@@ -152,7 +152,7 @@ static void take_result(struct taking *t)
 
 static const struct {
 	void (*take)(struct taking *t);
-	bool only_open; /* meaningless once a verdict has latched */
+	bool only_open; /* ignored once a verdict has latched */
 } rows[FRAME_KIND_COUNT] = {
 	[FRAME_EXIT] = { take_exit, true },
 	[FRAME_PLAN] = { take_plan, true },
@@ -170,7 +170,7 @@ static const struct {
 	[FRAME_RESULT] = { take_result, true },
 };
 
-/* Nothing more of this stream is kept, however much comes. */
+/* Nothing more of this stream is read, however much comes. */
 static enum frames_status broken(struct frames *f, struct report *r, enum frame_kind kind,
                                  enum frame_status status)
 {

@@ -10,9 +10,9 @@
 struct frames {
 	struct frame_decoder decoder;
 	bool planned;      /* this worker has sent its PLAN */
-	bool broken;       /* nothing that follows can be read */
-	int holds;         /* waits of ours that are no silence */
-	mono_t last_sign;  /* newest frame or tap byte */
+	bool broken;       /* nothing that follows can be decoded */
+	int holds;         /* runner's own waits, which do not count as idle */
+	mono_t last_sign;  /* time of the newest frame or tap byte */
 	int64_t load_ms;   /* limit of everything before PLAN */
 };
 
@@ -21,9 +21,9 @@ enum frames_status { FRAMES_MORE, FRAMES_RESULT, FRAMES_BROKEN };
 void frames_init(struct frames *f, mono_t now);
 void frames_release(struct frames *f);
 /* Act on every complete frame in the decoder. With `open`, a RESULT may latch
- * (one does: FRAMES_RESULT); later ones and late steps are passed over. */
+ * (FRAMES_RESULT says that one did); later results and steps are ignored. */
 enum frames_status frames_take(struct frames *f, struct run *run, struct report *r, bool open);
-/* Does silence count now: run has begun and no wait of ours is on. */
+/* Does the idle timeout apply now: `run` has begun and runner itself isn't waiting? */
 bool frames_may_idle(const struct frames *f, const struct report *r);
 
 #endif

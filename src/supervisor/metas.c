@@ -1,5 +1,5 @@
 /*
- * metas.c: members for meta, checked. Runs in the supervisor; believes no worker.
+ * metas.c: checks and keeps members for meta. Runs in the supervisor; trusts no worker.
  */
 #include "metas.h"
 
@@ -7,7 +7,7 @@
 
 #include "../common/json.h"
 
-/* What the envelope says itself: no frame may say it a second time. */
+/* The members that the envelope writes itself: no frame may add them again. */
 static const char *const own_names[] = {
 	"command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
 	"tool_version", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",

@@ -16,9 +16,9 @@ struct metas {
 	int count;
 };
 
-/* Add "name": json. Nothing happens when json is not JSON, or the name is not
- * one of ours to give: of other bytes than a-z0-9_, here already, said by the
- * envelope itself, or one too many. */
+/* Add "name": json. Ignored when json is not JSON, or when the name has bytes other
+ * than a-z0-9_, exists already, is written by the envelope itself, or exceeds the
+ * number of members allowed. */
 void metas_add(struct metas *m, const char *name, struct field json);
 
 #endif

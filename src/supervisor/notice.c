@@ -20,7 +20,7 @@ static bool on_terminal(const struct run *run)
 	return run->launch.stderr_is_tty;
 }
 
-/* A line of progress stays until the next thing is said. */
+/* A progress line stays until the next output. */
 void notice_clear(struct run *run)
 {
 	if (run->progress_shown)
@@ -64,7 +64,7 @@ static void line_begin(struct line *l, struct run *run, const char *level, const
 	json_key(&l->w, "command"), json_cstr(&l->w, command_name(run));
 }
 
-/* Below `least`, v is not known: null. */
+/* A value below `least` is unknown and becomes null. */
 static void line_int(struct line *l, const char *key, int64_t v, int64_t least)
 {
 	json_key(&l->w, key);
@@ -112,7 +112,7 @@ void notice_step(struct run *run, struct field name)
 	emit(run, &line);
 }
 
-/* A line that the terminal breaks could not be taken away again. */
+/* A line that the terminal wraps could not be erased again. */
 static size_t progress_width(const struct run *run)
 {
 	struct winsize size;
@@ -122,7 +122,7 @@ static size_t progress_width(const struct run *run)
 	return size.ws_col - 1U;
 }
 
-/* How many bytes of it no more columns show: from U+0800 on a character may take two. */
+/* How many bytes fit into `columns`: from U+0800 on, a character may take two. */
 static size_t progress_cut(struct field text, size_t columns)
 {
 	size_t at = 0, used = 0;
@@ -212,7 +212,7 @@ void notice_event(struct run *run, const char *level, const struct frame *f)
 
 /* --- retries ----------------------------------------------------------------------- */
 
-/* What a retry line reports; 0 max_attempts: unbounded, -1 delay_ms, NULL code: none. */
+/* What a retry line reports. max_attempts 0: unlimited; delay_ms -1, code NULL: none. */
 struct retry {
 	const char *event;
 	int64_t attempt, max_attempts, delay_ms;
@@ -252,7 +252,7 @@ static const struct retry_event {
 	{ "succeeded", "retry.succeeded", "info", describe_succeeded },
 };
 
-/* One line, always with the same keys, so that a log pipeline needs one schema
+/* Write one line, always with the same keys, so that a log pipeline needs one schema
  * (docs/design.md#retry-lines). */
 static void write_retry(struct run *run, const struct retry_event *row, const struct retry *t)
 {

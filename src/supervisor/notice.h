@@ -1,7 +1,7 @@
 /*
  * notice.h: what people and log readers see on stderr: retries, log lines,
- * progress, and errors in text mode. Text on a terminal, else one JSON object
- * a line {level, event, command, …, message}. Only --quiet hides them.
+ * progress, and errors in text mode. Text on a terminal, otherwise one JSON object
+ * per line {level, event, command, …, message}. Only --quiet hides them.
  */
 #ifndef RUNNER_NOTICE_H
 #define RUNNER_NOTICE_H
@@ -15,20 +15,20 @@ void notice_log(struct run *run, const char *level, struct field message);
  * (docs/design.md#retry-lines) where it is about an attempt, and `context`. */
 void notice_event(struct run *run, const char *level, const struct frame *f);
 
-/* Take a line of progress from the terminal, before anybody else writes there. */
+/* Erase the progress line from the terminal, before anything else writes there. */
 void notice_clear(struct run *run);
 
-/* retry.failed and retry.wait, retry.succeeded of whole attempts: a silent wait looks
- * like a hang (docs/design.md#retry-lines). */
+/* retry.failed with retry.wait, and retry.succeeded, of whole attempts: a silent
+ * wait looks like a hang (docs/design.md#retry-lines). */
 void notice_failed(struct run *run, const struct report *r, int64_t wait_ms);
 void notice_succeeded(struct run *run);
-/* The same for a RETRY frame: a loop inside the command. */
+/* The same for a RETRY frame, from a loop inside the command. */
 void notice_inner_retry(struct run *run, const char *event, const struct frame *f);
 
-/* The verdict for people (format text): an error with code, exit code,
- * retryable, wait and what to do; then the warnings' texts. */
+/* The error for people (format text): message, code, exit code, retryable, wait,
+ * and what to do. */
 void notice_error(struct run *run, int exit_code);
-/* A warning where no envelope carries it: in every format but json. */
+/* A warning that no envelope will carry: in every format except json. */
 void notice_warning(struct run *run, struct field code, struct field message);
 /* One plain line: "runner: …". Also when quiet. */
 void notice_plain(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);

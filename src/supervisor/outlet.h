@@ -1,7 +1,6 @@
 /*
- * outlet.h: writing to a descriptor that somebody else gave us, without ever
- * blocking and without touching its flags. What does not fit now waits in a
- * bounded backlog.
+ * outlet.h: writes to an inherited descriptor without ever blocking and without
+ * changing its flags. What can't be written yet waits in a bounded backlog.
  */
 #ifndef RUNNER_OUTLET_H
 #define RUNNER_OUTLET_H
@@ -23,7 +22,7 @@ struct outlet {
 	int fd;
 	enum outlet_kind kind;
 	struct buf backlog;
-	size_t sent; /* bytes of it that are written */
+	size_t sent; /* bytes of it already written */
 	int error; /* errno of the write that ended it; 0: alive */
 	mono_t rest_until; /* it said it could take bytes, and took none */
 };
@@ -34,11 +33,11 @@ struct outlet {
 /* fd stays the caller's; -1 makes an outlet that has failed with EBADF. */
 void outlet_init(struct outlet *o, int fd);
 void outlet_release(struct outlet *o);
-/* Queue and write what can be written now. With `limited`, bytes beyond
- * OUTLET_BACKLOG_MAX are dropped; else they are kept, however many. */
+/* Queue the bytes and write what can be written now. With `limited`, bytes beyond
+ * OUTLET_BACKLOG_MAX are dropped; otherwise all are kept. */
 void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited);
-/* The same without limit, for a large *from: it is moved, not copied, and left
- * empty. Only into an outlet that nothing was written to before. */
+/* The same without limit, for a large *from: moves it instead of copying, and
+ * leaves it empty. Only for an outlet that nothing was written to before. */
 void outlet_give(struct outlet *o, struct buf *from);
 /* Write what can be written now. */
 void outlet_flush(struct outlet *o);
@@ -51,7 +50,7 @@ void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline);
 /* From now on whatever is written is dropped. */
 void outlet_mute(struct outlet *o);
 /* Write it all, waiting until `deadline` or a cancelling signal newer than
- * this call. 0, or -1 when something remains (o->error tells, or 0). */
+ * this call. 0, or -1 when something remains (o->error is the errno, or 0). */
 int outlet_drain(struct outlet *o, mono_t deadline);
 
 #endif

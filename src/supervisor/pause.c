@@ -18,8 +18,8 @@ static struct termios saved;
 static int terminal = -1;
 static bool has_saved;
 
-/* From the background tcsetattr() would stop us, and what tcgetattr() tells is
- * somebody else's: the shell's line editor. */
+/* From the background, tcsetattr() would stop us, and tcgetattr() would report the
+ * settings of somebody else: the shell's line editor. */
 static bool in_foreground(void)
 {
 	return terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
@@ -40,7 +40,7 @@ static bool same_settings(const struct termios *a, const struct termios *b)
 	       cfgetispeed(a) == cfgetispeed(b) && cfgetospeed(a) == cfgetospeed(b);
 }
 
-/* Are *theirs, the settings of now, others than those that we keep? */
+/* Do the current settings, *theirs, differ from the saved ones? */
 static bool has_changed(struct termios *theirs)
 {
 	return has_saved && in_foreground() && tcgetattr(terminal, theirs) == 0 &&
@@ -51,7 +51,7 @@ void pause_restore_terminal(void)
 {
 	struct termios theirs;
 
-	/* NOW: a terminal that Ctrl+S stopped never drains */
+	/* NOW: a terminal stopped by Ctrl+S never drains */
 	if (has_changed(&theirs))
 		tcsetattr(terminal, TCSANOW, &saved);
 }
@@ -65,8 +65,8 @@ static void signal_run(const struct run *run, int sig)
 	kill(-run->worker_pid, sig);
 }
 
-/* Stopped, with the terminal as the shell gave it to us; back, with it as the
- * command had it. */
+/* Stop with the terminal's settings as the shell left them; when continued, restore
+ * those of the command. */
 static void stop_until_continued(void)
 {
 	struct termios theirs;

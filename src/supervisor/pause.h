@@ -1,5 +1,5 @@
 /*
- * pause.h: Ctrl+Z. Stops the tree, then us; on fg continues both. Time spent
+ * pause.h: Ctrl+Z. Stops the tree, then us, and continues both on fg. Time spent
  * stopped does not count towards limits.
  */
 #ifndef RUNNER_PAUSE_H
@@ -7,13 +7,13 @@
 
 #include "run.h"
 
-/* Returns when we were continued; run->paused and *last_sign have moved on. */
+/* Returns once we are continued; run->paused and *last_sign have moved on. */
 void pause_run(struct run *run, mono_t *last_sign);
-/* Remember the terminal's settings, if we are in its foreground; put them back
- * if they have changed. */
+/* Save the terminal's settings, if we are in its foreground; restore them if they
+ * have changed. */
 void pause_save_terminal(void);
 void pause_restore_terminal(void);
-/* {"pids":[…]} of our children that are not spared, for SURVIVORS. */
+/* {"pids":[…]} of our children other than the spared, for SURVIVORS. */
 void pause_describe_children(const struct spared *spare, struct buf *out);
 
 #endif

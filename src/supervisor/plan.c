@@ -1,6 +1,6 @@
 /*
- * plan.c: EXIT and PLAN frames into struct plan. Runs in the supervisor; every
- * number is clamped, since a worker is not believed.
+ * plan.c: EXIT and PLAN frames into struct plan. Runs in the supervisor; clamps
+ * every number, since it does not trust the worker.
  */
 #include "plan.h"
 
@@ -12,7 +12,7 @@
 
 #define RETRIES_MAX INT32_MAX
 
-/* The value of that name, else `otherwise`. */
+/* The value with that name, or `otherwise` if there is none. */
 static int parse_or(enum names set, const char *name, int otherwise)
 {
 	int v = name_parse(set, name);
@@ -22,7 +22,7 @@ static int parse_or(enum names set, const char *name, int otherwise)
 
 void plan_init(struct plan *p, const struct launch *caller)
 {
-	memset(p, 0, offsetof(struct plan, codes)); /* the rows are five pages, and count says 0 */
+	memset(p, 0, offsetof(struct plan, codes)); /* not the rows, five pages: their count is 0 */
 	p->policy = (struct policy)POLICY_DEFAULT;
 	p->timeout_ms = DEFAULT_timeout_ms;
 	p->grace_ms = DEFAULT_grace_ms;
@@ -45,7 +45,7 @@ static int name_field(const struct frame *f, enum field_id id, enum names set, i
 	return frame_has(f, id) ? parse_or(set, frame_copy(f, id, name, sizeof(name)), otherwise) : otherwise;
 }
 
-/* -1: not said. */
+/* -1: not set. */
 static int64_t hint_ms(const struct frame *f)
 {
 	return MIN_OF(MAX_OF(frame_int(f, F_retry_after_ms, -1), -1), DURATION_MAX_MS);
@@ -115,7 +115,7 @@ static void take_on(struct plan *p, const struct frame *f)
 			strcpy(p->on[p->on_count++], name);
 }
 
-/* It stands in lines for people, too. */
+/* Cleaned, since lines for people contain it too. */
 static void take_command(struct plan *p, const struct frame *f)
 {
 	struct field name = frame_str(f, F_command);

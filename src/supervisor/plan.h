@@ -1,7 +1,7 @@
 /*
- * plan.h: what the first worker said about the run before it began: limits,
- * policy, exit codes, steps, format. It rules the whole run, so that an edit between
- * two attempts changes nothing (docs/design.md#first-plan).
+ * plan.h: what the first worker reported before `run` began: limits, policy, exit
+ * codes, steps, format. It applies to the whole run, so an edit between two
+ * attempts changes nothing (docs/design.md#first-plan).
  */
 #ifndef RUNNER_PLAN_H
 #define RUNNER_PLAN_H
@@ -30,7 +30,7 @@ struct plan {
 	int64_t grace_ms;
 	struct limits limits;
 	struct policy policy;
-	bool one_budget; /* --retries N: repetitions of every kind share it */
+	bool one_budget; /* --retries N: retries of every kind share it */
 	bool retry_maybe;
 	size_t code_count;
 	size_t on_count;
@@ -41,13 +41,13 @@ struct plan {
 	bool warnings_as_errors;
 	bool no_color;
 
-	/* the rows that code_count and on_count count: last, for plan_init() */
+	/* the rows that code_count and on_count count; last, for plan_init() */
 	struct declared_code codes[PLAN_MAX_CODES];
 	char on[PLAN_MAX_ON][DECLARED_NAME_MAX + 1];
 };
 
-/* The defaults that hold until a PLAN arrives (docs/design.md#limits); format and exit
- * table as the caller's environment and terminal say. */
+/* The defaults that apply until a PLAN arrives (docs/design.md#limits); format and
+ * exit table come from the caller's environment and terminal. */
 void plan_init(struct plan *p, const struct launch *caller);
 void plan_take_exit(struct plan *p, const struct frame *f);
 void plan_take(struct plan *p, const struct frame *f);

@@ -1,6 +1,6 @@
 /*
- * report.c: RESULT frames and verdicts into words. Runs in the supervisor;
- * believes no worker: every JSON fragment passes the strict checker.
+ * report.c: turns RESULT frames and verdicts into a report. Runs in the supervisor;
+ * trusts no worker: every JSON fragment must pass the strict checker.
  */
 #include "report.h"
 
@@ -52,7 +52,7 @@ void report_no_memory(struct report *r)
 {
 	r->own = (struct own_hints){ RETRYABLE_MAYBE, SIDE_EFFECTS_PARTIAL, -1, RETRY_STRATEGY_NONE };
 	r->exhausted = 0;
-	r->entered_run = true; /* for all we know */
+	r->entered_run = true; /* it may have; better too careful */
 	report_fail(r, "RESOURCE_EXHAUSTED", "runner itself ran out of memory");
 }
 
@@ -66,7 +66,7 @@ static void take_text(struct buf *out, const struct frame *f, enum field_id id, 
 	buf_add(out, text.s, text_cut(text.s, text.n, max));
 }
 
-/* 0, or -1 when the fragment is not `want` (or null, which means absent). */
+/* 0, or -1 when the fragment is neither `want` nor null (which means absent). */
 static int take_json(struct buf *out, const struct frame *f, enum field_id id,
                      enum json_kind want, enum json_kind or_want)
 {
@@ -93,7 +93,7 @@ static int parse_field(const struct frame *f, enum field_id id, enum names set)
 	return v < 0 ? 0 : v;
 }
 
-/* Any other name is none: report_describe() finds one. */
+/* Any other name is ignored, and report_describe() sets the phase. */
 static void take_phase(struct report *r, const struct frame *f)
 {
 	static const char *const phases[] = { "validation", "execution", "cleanup" };
@@ -127,7 +127,7 @@ static void take_failure(struct report *r, const struct frame *f)
 	r->exhausted = MAX_OF(frame_int(f, F_retries_exhausted, 0), 0);
 }
 
-/* The result can't be what the command meant: its own hints don't fit either. */
+/* The result is invalid, so its hints don't apply either. */
 static void refuse_result(struct report *r, const char *code, const char *message)
 {
 	struct buf *fragments[] = { &r->errors, &r->context, &r->data };
@@ -174,7 +174,7 @@ void report_take_result(struct report *r, const struct frame *f)
 	take_fragments(r, f);
 }
 
-/* --- verdicts into words ----------------------------------------------------------- */
+/* --- verdicts as errors ------------------------------------------------------------ */
 
 static void add_progress(struct report *r, struct json_writer *w)
 {
@@ -190,8 +190,8 @@ void report_suggest_resume_hint(struct report *r)
 	buf_add(&r->suggestion, r->resume_hint.data, r->resume_hint.len);
 }
 
-/* What is known of how far it got, nothing when nothing was declared, and how to
- * go on from there. */
+/* Set data to how far the command got, if it reported anything, and suggest how to
+ * resume from there. */
 static void partial_data(struct report *r, bool cancelled)
 {
 	struct json_writer w = JSON_WRITER_INIT(&r->data);
@@ -235,7 +235,7 @@ static void describe_limit(struct report *r)
 	partial_data(r, false);
 }
 
-/* What a failure before the wait said of itself (a signal ended the wait). */
+/* A signal ended the wait: drop what the failure before it reported. */
 static void forget_failure(struct report *r)
 {
 	struct buf *all[] = { &r->detail, &r->fix_required, &r->fix_command, &r->suggestion, &r->errors,
@@ -269,7 +269,7 @@ static void describe_gone(struct report *r)
 		report_fail(r, "COMMAND_CRASHED",
 		            "The command exited with status %d and returned no result",
 		            r->worker.status);
-	partial_data(r, false); /* whoever resumes has to know how far it got */
+	partial_data(r, false); /* to resume, the caller must know how far it got */
 	if (r->worker.signalled) {
 		context_str(r, "signal", signal_name(r->worker.status, scratch));
 		return;

@@ -1,6 +1,6 @@
 /*
- * report.h: what one attempt came to: the latched verdict and everything the
- * worker reported on the way.
+ * report.h: the outcome of one attempt: the latched verdict and everything that
+ * the worker reported until then.
  */
 #ifndef RUNNER_REPORT_H
 #define RUNNER_REPORT_H
@@ -32,8 +32,8 @@ struct report {
 	enum verdict_kind verdict;
 	mono_t started, ended;
 	mono_t paused_before; /* run.paused when it started */
-	bool entered_run;   /* RUN was seen: there may be side effects */
-	bool survivors;     /* something could not be ended */
+	bool entered_run;   /* RUN arrived: there may be side effects */
+	bool survivors;     /* some processes could not be killed */
 	enum limit limit;   /* for VERDICT_LIMIT */
 	int64_t limit_ms;
 	int signal;         /* for VERDICT_SIGNAL */
@@ -43,29 +43,29 @@ struct report {
 	char code[REPORT_CODE];
 	char phase[16];
 	struct own_hints own;
-	int64_t exhausted;  /* repetitions an inner loop used up; 0: none */
-	int64_t rows;       /* rendered; after one, EPIPE is fine (docs/design.md#failed-writes) */
+	int64_t exhausted;  /* retries that an inner loop used up; 0: none */
+	int64_t rows;       /* rows rendered; after one, EPIPE is fine (docs/design.md#failed-writes) */
 	struct buf message, detail, fix_required, fix_command, suggestion;
-	struct buf data, errors, context; /* checked JSON, empty: not given */
-	struct buf text;    /* the result rendered */
+	struct buf data, errors, context; /* checked JSON; empty: absent */
+	struct buf text;    /* the rendered result */
 	struct buf progress; /* the newest ctx:progress, JSON */
-	struct buf resume_hint;   /* what it suggests to whoever finds the run cut off here */
+	struct buf resume_hint;   /* what to do if the run is cut off here */
 	struct steps steps;
 };
 
 void report_init(struct report *r);
 void report_release(struct report *r);
-/* Move: *to is released first, *from is empty afterwards. */
+/* Move *from to *to: *to is released first, *from is empty afterwards. */
 void report_move(struct report *to, struct report *from);
-/* What a PROGRESS frame suggests; one that suggests nothing changes nothing. */
+/* Take the suggestion of a PROGRESS frame, if it has one. */
 void report_take_resume_hint(struct report *r, const struct frame *f);
-/* A RESULT frame: the verdict's content. Bad JSON becomes INVALID_RESULT. */
+/* Take a RESULT frame, the content of the verdict. Bad JSON becomes INVALID_RESULT. */
 void report_take_result(struct report *r, const struct frame *f);
-/* Make it a failure of this code and message (the rest stays as it is). */
+/* Make it a failure with this code and message; the rest stays. */
 void report_fail(struct report *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* We ran out of memory: what the command did is done, but its result is lost. */
+/* We ran out of memory: the command's effects remain, but its result is lost. */
 void report_no_memory(struct report *r);
-/* The suggestion of a run that was cut off: what its newest PROGRESS suggested. */
+/* Set the suggestion of a run that was cut off: that of its newest PROGRESS. */
 void report_suggest_resume_hint(struct report *r);
 /* Give every verdict other than RESULT its code, message, phase and data. */
 void report_describe(struct report *r);

@@ -1,6 +1,6 @@
 /*
- * resource_usage.c: what became of declared limits. Runs in the supervisor. It believes
- * the kernel's counters only: neither the worker's path nor its word.
+ * resource_usage.c: checks declared limits. Runs in the supervisor. It trusts only
+ * the kernel's counters, never a path or a number from the worker.
  */
 #include "resource_usage.h"
 
@@ -14,14 +14,14 @@
 #include "warn.h"
 
 #define LOOK_MIN_MS 5
-#define REMOVE_TRIES 20 /* × 1 ms: the last to die may still be leaving */
+#define REMOVE_TRIES 20 /* × 1 ms: the last process may still be exiting */
 
 static int64_t limit_of(const struct run *run, enum resource which)
 {
 	return run->plan.limits.of[which];
 }
 
-/* ms of every process that this one has reaped, and theirs. */
+/* CPU time in ms of all reaped children, and of the children that these reaped. */
 static int64_t reaped_ms(void)
 {
 	struct rusage used;
@@ -32,7 +32,7 @@ static int64_t reaped_ms(void)
 	       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
 }
 
-/* Several processors use up what is left so many times faster. */
+/* n processors use up the remaining time n times as fast. */
 static void look_again(struct resource_usage *u, int64_t left_ms)
 {
 	long processors = MAX_OF(sysconf(_SC_NPROCESSORS_ONLN), 1);
@@ -74,7 +74,7 @@ void resource_usage_kill(const struct resource_usage *u, const struct run *run)
 		(void)group_kill(&u->group);
 }
 
-/* --- in words -------------------------------------------------------------------- */
+/* --- as errors ------------------------------------------------------------------- */
 
 static int64_t used_ms(const struct resource_usage *u)
 {
@@ -88,7 +88,7 @@ static const char *mechanism_of(const struct resource_usage *u)
 	return mechanism_name(u->group.path[0] ? MECHANISM_CGROUP : MECHANISM_RLIMIT);
 }
 
-/* The error becomes the limit's; what it said before is its detail. */
+/* Replace the error with the limit's; its old message becomes the detail. */
 static struct json_writer reword(struct report *r, const char *code)
 {
 	char message[512];
@@ -164,7 +164,7 @@ static bool died_of_cpu(const struct resource_usage *u, const struct run *run, c
 	       (r->worker.status == SIGKILL && used_ms(u) >= limit + LIMITS_CPU_HARD_MS);
 }
 
-/* Can what the kernel did be why this attempt failed? */
+/* Can the kernel's kill be the reason why this attempt failed? */
 static bool may_explain(const struct report *r)
 {
 	if (r->verdict == VERDICT_GONE)

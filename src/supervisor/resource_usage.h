@@ -1,8 +1,8 @@
 /*
- * resource_usage.h: an attempt with declared limits (engine/limits.h), seen from its
- * supervisor: the processor time of the whole tree, the group of processes, and
- * what the kernel did about a limit. Without declared limits nothing here makes
- * a system call.
+ * resource_usage.h: an attempt with declared limits (engine/limits.h), as its
+ * supervisor sees it: the CPU time of the whole tree, its cgroup, and how the
+ * kernel enforced a limit. Without declared limits nothing here makes a system
+ * call.
  */
 #ifndef RUNNER_RESOURCE_USAGE_H
 #define RUNNER_RESOURCE_USAGE_H
@@ -12,21 +12,21 @@
 
 struct resource_usage {
 	bool entered;
-	struct group group;    /* what the worker made; may be none */
-	int hold;              /* its counters are still to be read */
-	int64_t before_ms;     /* processor time of attempts before */
-	mono_t look_at;        /* no earlier can the processor time be used up */
+	struct group group;    /* created by the worker; may be none */
+	int hold;              /* keeps the group until its counters are read */
+	int64_t before_ms;     /* CPU time of earlier attempts, ms */
+	mono_t look_at;        /* the CPU time can't be used up earlier */
 };
 
 #define RESOURCE_USAGE_INIT { .hold = -1, .look_at = MONO_NEVER }
 
-/* `run` begins: from now on the limits hold. May be called again. */
+/* `run` begins: the limits apply from now on. May be called again. */
 void resource_usage_enter(struct resource_usage *u, const struct run *run);
-/* Has the tree used up its processor time? Looks only when look_at has come. */
+/* Has the tree used up its CPU time? Reads nothing before look_at. */
 bool resource_usage_is_spent(struct resource_usage *u, const struct run *run);
-/* KILL to all of the group, unless somebody in it is spared. */
+/* Send KILL to the whole group, unless a process in it is spared. */
 void resource_usage_kill(const struct resource_usage *u, const struct run *run);
-/* The tree is gone and *r is described: say what the kernel did (CPU_LIMIT,
+/* The tree is gone and *r is described: report what the kernel did (CPU_LIMIT,
  * MEMORY_LIMIT, or warnings), and remove the group. */
 void resource_usage_end(struct resource_usage *u, struct run *run, struct report *r);
 

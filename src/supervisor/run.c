@@ -1,5 +1,5 @@
 /*
- * run.c: the counts of a run. Decides nothing.
+ * run.c: counts over a run. Decides nothing.
  */
 #include "run.h"
 

@@ -1,6 +1,6 @@
 /*
- * run.h: the state of one run, from main's first line to the exit: what the
- * rooms of the supervisor share. Owned by supervisor.c.
+ * run.h: the state of one run, from main's first line to the exit, which the
+ * supervisor's files share. Owned by supervisor.c.
  */
 #ifndef RUNNER_RUN_H
 #define RUNNER_RUN_H
@@ -30,7 +30,7 @@ struct run {
 	bool color;
 	bool progress_shown; /* the terminal's last line is ctx:progress */
 
-	/* what accumulates */
+	/* what accumulates during the run */
 	struct plan plan;
 	struct outlet err;        /* the caller's stderr */
 	struct tap stdout_tap;    /* stray text on fd 1 */
@@ -47,7 +47,7 @@ struct run {
 	struct verdict verdict;   /* so far */
 };
 
-/* Repetitions made so far, of every kind (meta.retries). */
+/* Retries made so far, of every kind (meta.retries). */
 int64_t run_repeats(const struct run *run);
 
 #endif

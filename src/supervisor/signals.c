@@ -287,7 +287,7 @@ bool signals_take(int sig)
 	return was;
 }
 
-/* Behind the TSTP that we are about to obey, which would have discarded it. */
+/* Is a CONT pending? A TSTP discards one, so it came after the TSTP that we obey. */
 static bool is_continued(void)
 {
 	sigset_t pending;

@@ -1,6 +1,6 @@
 /*
- * signals.h: the supervisor's signals, blocked except inside ppoll(), so that
- * a flag is never set between looking at it and going to sleep.
+ * signals.h: the supervisor's signals, blocked except inside ppoll(), so that no
+ * flag is set between checking it and going to sleep.
  */
 #ifndef RUNNER_SIGNALS_H
 #define RUNNER_SIGNALS_H
@@ -31,9 +31,9 @@ bool signals_orphaned(void);
 
 /* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
 bool signals_take(int sig);
-/* Stop as SIGTSTP does by default: not at all where nobody could continue us
- * (an orphaned process group). Returns when we were continued, at once where
- * that was before we got here. */
+/* Stop as SIGTSTP does by default, but not where nobody could continue us (an
+ * orphaned process group). Returns once we are continued, immediately if that
+ * happened before we got here. */
 void signals_stop_self(void);
 /* The first signal that cancels (INT, TERM, HUP, QUIT, ALRM …), 0 if none came. It stays. */
 int signals_cancelled(void);

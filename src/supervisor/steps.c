@@ -1,6 +1,6 @@
 /*
- * steps.c: the step list of an attempt. Kept in the supervisor, so that the answer to
- * a timeout or a crash says how far the command got
+ * steps.c: the steps of an attempt. Kept in the supervisor, so that even after a
+ * timeout or a crash the answer says how far the command got
  * (REQ-F-012, REQ-C-008; docs/design.md#partial-results).
  */
 #include "steps.h"

@@ -1,5 +1,5 @@
 /*
- * steps.h: how far a command got, by the steps it declared or named.
+ * steps.h: how far a command got, in the steps that it declared or started.
  */
 #ifndef RUNNER_STEPS_H
 #define RUNNER_STEPS_H
@@ -17,20 +17,20 @@ struct step {
 	enum step_state state;
 };
 
-/* All zero is an empty list. Most commands name no step: rows come with the first. */
+/* All zero is an empty list. Most commands have no steps, so the first one allocates. */
 struct steps {
 	int count;
 	struct step *row; /* STEPS_MAX, or NULL */
 };
 
 void steps_release(struct steps *s);
-/* The declared ones, in order (the PLAN frame's list). */
+/* Add the declared steps, in order (the PLAN frame's list). */
 void steps_declare(struct steps *s, const struct frame *plan);
-/* A STEP frame: the running one is completed, this one runs (or is skipped). */
+/* A STEP frame: the running step is completed, this one runs (or is skipped). */
 void steps_take(struct steps *s, const struct frame *f);
-/* run returned: what was running is completed. */
+/* run returned: the running step is completed. */
 void steps_finish(struct steps *s);
-/* Their names as a JSON array. */
+/* The names of the steps in that state as a JSON array. */
 void steps_names(const struct steps *s, enum step_state state, struct json_writer *w);
 /* completed_steps, failed_step, pending_steps (led by the failed one) and
  * skipped_steps, as members of the object that is open. */

@@ -20,7 +20,7 @@
 
 /* --- one attempt after another ---------------------------------------------------------- */
 
-/* What attempt n + 1 is told of attempt n. The strings live until the next. */
+/* What attempt n + 1 learns of attempt n. The strings live until the next call. */
 static void brief(struct run *run, const struct report *r)
 {
 	static struct buf steps, message, progress, seed;
@@ -44,7 +44,7 @@ static void brief(struct run *run, const struct report *r)
 	run->launch.digest = run->plan.digest;
 }
 
-/* Wait out a backoff; stderr and Ctrl+Z go on. False when a signal ends it. */
+/* Wait for a backoff while serving stderr and Ctrl+Z. False when a signal ends it. */
 static bool wait_for(struct run *run, int64_t ms)
 {
 	mono_t until = mono_add_ms(mono_now(), ms);
@@ -70,8 +70,8 @@ static void cancel_in_wait(struct run *run)
 	run->verdict.hints = decide_hints(run, r);
 }
 
-/* After an attempt that reached run, a later one that fails before it never becomes
- * the verdict: its "nothing was touched" would be a lie about the run
+/* After an attempt that reached run, a later one that fails before run never becomes
+ * the verdict: its "nothing was touched" would be false for the run
  * (docs/design.md#rejected-attempts). */
 static bool is_rejected(struct run *run, const struct report *r)
 {

@@ -1,5 +1,5 @@
 /*
- * verdict.c: side effects and exit code of a run. Runs in the supervisor. Pure.
+ * verdict.c: the side effects and exit code of a run. Runs in the supervisor. Pure.
  */
 #include "verdict.h"
 

@@ -1,5 +1,5 @@
 /*
- * warn.c: a warning of a run goes to both its readers. Runs in the supervisor.
+ * warn.c: sends a warning to the envelope and to stderr. Runs in the supervisor.
  */
 #include "warn.h"
 

@@ -1,5 +1,5 @@
 /*
- * warnings.c: rows of the envelope's warnings. Runs in the supervisor; prints
+ * warnings.c: the rows of the envelope's warnings. Runs in the supervisor; prints
  * nothing and decides nothing.
  */
 #include "warnings.h"
