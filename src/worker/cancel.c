@@ -65,7 +65,7 @@ void cancel_caught(void)
 	pending = 0;
 }
 
-/* Right also where the shell's CONT reaches us before the supervisor. */
+/* Correct even if the shell's CONT reaches us before the supervisor. */
 mono_t cancel_paused(void)
 {
 	const struct launch *launch = worker_launch();
@@ -138,7 +138,7 @@ static void on_term(int sig)
 	errno = saved;
 }
 
-#define SHEPHERDS_MS 200 /* to end their trees before they are killed */
+#define SHEPHERDS_MS 200 /* for shepherds to end their trees before we kill them */
 
 /* Our own session, once we lead one; the caller's is not ours to end. */
 static void kill_session(void)
@@ -199,13 +199,13 @@ static int install_handlers(void)
 		return -1;
 	os_parent_death_signal(SIGCONT);
 	if (getppid() != worker_launch()->supervisor)
-		end_as_orphan(); /* it died before the request took hold */
+		end_as_orphan(); /* the supervisor died before the request took effect */
 	return 0;
 }
 
 /* --- coroutines: which one runs ----------------------------------------------
  *
- * A hook belongs to one coroutine, so the handler must know the one that runs.
+ * A hook belongs to one coroutine, so the signal handler must know which one runs.
  * resume, wrap and close behave as in lcorolib.c and also keep `running`.
  */
 
@@ -296,7 +296,7 @@ static int co_wrap(lua_State *L)
 	return 1;
 }
 
-/* The handlers of its variables run in the coroutine that is closed. */
+/* The __close handlers of its variables run in the closed coroutine. */
 static int co_close(lua_State *L)
 {
 	lua_State *co = check_coroutine(L);

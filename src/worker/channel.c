@@ -13,9 +13,9 @@
 #include "scratch.h"
 #include "worker_launch.h"
 
-static struct buf held = BUF_INIT; /* frames that go with the next one */
+static struct buf held = BUF_INIT; /* frames to send with the next one */
 
-/* Write one encoded frame. 0, or -1: nobody listens. */
+/* Write one encoded frame. 0, or -1 when nobody reads. */
 static int send_frame(const struct buf *frame)
 {
 	int status;
@@ -82,7 +82,7 @@ static void add_list(lua_State *L, struct buf *out, enum field_id id)
 	lua_pop(L, 1);
 }
 
-/* Stack: …, value. Adds it as the field's type asks. */
+/* Stack: …, value. Add it as the field's type requires. */
 static void add_field(lua_State *L, struct buf *out, enum field_id id, enum field_type type)
 {
 	size_t n;
@@ -103,8 +103,8 @@ static void add_field(lua_State *L, struct buf *out, enum field_id id, enum fiel
 	}
 }
 
-/* What we say must arrive whole: without a PLAN or a WARN the answer would be
- * another one. The script sees an error like any other. */
+/* A lost PLAN or WARN would change the answer, so a failed send must not go
+ * unnoticed. The script sees an ordinary error. */
 static int raise_unsent(lua_State *L)
 {
 	return luaL_error(L, "can't reach the supervisor: %s", strerror(errno));
@@ -118,9 +118,10 @@ static int send_or_hold(const struct buf *frame, bool hold)
 	return held.failed ? -1 : 0;
 }
 
-/* send(kind, fields[, more]): true | nil, message when it is too large. `more` is true when another
- * frame follows before any code that isn't ours runs: both go in one write, which
- * wakes the supervisor once. An unknown kind or field is a bug of ours and raises. */
+/* send(kind, fields[, more]): true | nil, message when it is too large. `more` is
+ * true when another frame follows before any code but ours runs: both go in one
+ * write, which wakes the supervisor once. Raises for an unknown kind or field, which
+ * is a bug of ours. */
 static int l_send(lua_State *L)
 {
 	int kind = frame_kind_find(luaL_checkstring(L, 1));

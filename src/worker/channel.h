@@ -1,7 +1,7 @@
 /*
  * channel.h: the worker's end of the frame channel (docs/architecture.md,
- * Frames). Every call writes one whole frame and blocks until it is taken: the
- * supervisor always reads.
+ * Frames). Every call writes one whole frame and blocks until it is read, which
+ * the supervisor always does.
  */
 #ifndef RUNNER_CHANNEL_H
 #define RUNNER_CHANNEL_H
@@ -9,11 +9,11 @@
 #include <lua.h>
 #include <sys/types.h>
 
-/* A RESULT with ok = 0, for failures before or outside Lua. */
+/* Send a RESULT with ok = 0, for failures before or outside Lua. */
 void channel_fail(const char *code, const char *message);
-/* A wait of ours begins (+1) or ends (-1): not silence for idle_timeout. */
+/* One of runner's own waits begins (+1) or ends (-1); it does not count as idle. */
 void channel_hold(int change);
-/* A process that outlives the run: DETACH. 0 or -1. */
+/* Send DETACH: process `pid` outlives the run. 0 or -1. */
 int channel_detach(pid_t pid);
 /* Add send(kind, fields) and hold(change) to the table on top of the stack. */
 void channel_register(lua_State *L);

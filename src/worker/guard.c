@@ -21,7 +21,7 @@
 #include "libm.h"
 #include "worker_launch.h"
 
-#define PATIENCE_MS 100 /* a worker that hears of it ends itself, and us */
+#define PATIENCE_MS 100 /* a worker that learns of it ends itself, and us */
 #define ROUNDS 3000     /* of 1 ms */
 #define QUIET_ROUNDS 2  /* what a dead one left may join the list behind our look */
 #define MAX_CHILDREN 32768
@@ -91,7 +91,7 @@ static pid_t start(int supervisor)
 	return pid;
 }
 
-/* Without room for a guard the module is loaded all the same. */
+/* If no guard can be started, the module is loaded anyway. */
 static void begin(void)
 {
 	pid_t supervisor = worker_launch()->supervisor;
@@ -119,7 +119,7 @@ void guard_dismiss(void)
 	guard = 0;
 }
 
-/* Upvalue: what is to load a C module. */
+/* Upvalue: the function that loads a C module. */
 static int guarded_call(lua_State *L)
 {
 	begin();
@@ -137,7 +137,7 @@ static void push_guarded(lua_State *L)
 	lua_pushcclosure(L, guarded_call, 1);
 }
 
-#define PLAIN_LOADLIB "runner.loadlib" /* in the registry; none: nothing is guarded */
+#define PLAIN_LOADLIB "runner.loadlib" /* in the registry; absent: nothing is guarded */
 
 int guard_lua_loadlib(lua_State *L)
 {

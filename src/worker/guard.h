@@ -1,22 +1,23 @@
 /*
- * guard.h: the death of the supervisor, where a C module may have shut out every
- * signal. A worker hears of that death by a signal (cancel.c); a script can't
- * block it, a C module can. So before the first C module is loaded, the worker
- * gets a small process beside it that waits for that death alone and then ends
- * the worker's children and the worker. Lua alone never needs it, nor pays for it.
+ * guard.h: ends a worker whose supervisor was killed when a C module has blocked
+ * every signal. A worker learns of that death through a signal (cancel.c), which a
+ * script can't block but a C module can. So before the first C module is loaded,
+ * the worker starts a small process that waits for the supervisor's death and then
+ * ends the worker and its children. Plain Lua neither needs it nor pays for it.
  */
 #ifndef RUNNER_GUARD_H
 #define RUNNER_GUARD_H
 
 #include <lua.h>
 
-/* Let package.loadlib and require's searchers for C start the guard first. Where
- * the system can't (os_fork_unnoticed, os_watch_process) there is none. */
+/* Make package.loadlib and require's C searchers start the guard first. There is no
+ * guard where the system lacks os_fork_unnoticed() or os_watch_process(). */
 void guard_init(lua_State *L);
 /* loadlib(path, name): package.loadlib without a guard, for those C modules that we load
  * ourselves and know to leave signals and processes alone. */
 int guard_lua_loadlib(lua_State *L);
-/* The worker ends by itself: nothing may look left behind. Exit handlers call it too. */
+/* End the guard: the worker exits by itself, and nothing may look left behind. Exit
+ * handlers call it, too. */
 void guard_dismiss(void);
 
 #endif

@@ -61,8 +61,8 @@ static int l_launch(lua_State *L)
 	return 1;
 }
 
-/* set_limits(timeout_ms, attempt_timeout_ms): the attempt's own deadline, for
- * waits of ours; 0 is no limit. */
+/* set_limits(timeout_ms, attempt_timeout_ms): set the attempt's deadline for our
+ * own waits; 0 means no limit. */
 static int l_set_limits(lua_State *L)
 {
 	mono_t total = mono_deadline(worker_launch()->started + cancel_paused(), luaL_checkinteger(L, 1));
@@ -90,7 +90,7 @@ static int l_now(lua_State *L)
 	return 1;
 }
 
-/* wall_ms(): ms since the epoch, for what outlives the run; never for waiting. */
+/* wall_ms(): ms since the epoch, for data that outlives the run; never for waiting. */
 static int l_wall_ms(lua_State *L)
 {
 	struct timespec wall;
@@ -112,7 +112,7 @@ static int l_rfc3339(lua_State *L)
 	return 1;
 }
 
-/* sleep(ms): false when cancelled is never returned: cancellation raises. */
+/* sleep(ms): returns when the time is over; a cancellation raises. */
 static int l_sleep(lua_State *L)
 {
 	lua_Number ms = luaL_checknumber(L, 1);
@@ -158,7 +158,7 @@ static int l_random(lua_State *L)
 	return 1;
 }
 
-/* digest(text): FNV-1a, 64 bits in hex: has a source changed? Not for security. */
+/* digest(text): FNV-1a, 64 bits in hex, to detect a changed source. Not for security. */
 static int l_digest(lua_State *L)
 {
 	size_t n;
@@ -218,8 +218,8 @@ static int l_memory_limit(lua_State *L)
 
 /* --- phases ---------------------------------------------------------------------- */
 
-/* enter_run(stdin, interactive): the moment before `run`. The script gets the
- * caller's stdin if it declared it. Unless it is interactive it leaves the terminal's
+/* enter_run(stdin, interactive): called just before `run`. Gives the script the
+ * caller's stdin if it declared that. Unless interactive, leaves the terminal's
  * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). */
 static int l_enter_run(lua_State *L)
 {
@@ -248,7 +248,7 @@ static int message_handler(lua_State *L)
 
 /*
  * protect(f, …): true, results… | false, raised value, traceback, cancelled.
- * The boundary at which a cancellation is caught: from here on cleanup may run.
+ * Catches a cancellation for good, so that cleanup can run afterwards.
  */
 static int l_protect(lua_State *L)
 {
@@ -298,7 +298,7 @@ static const luaL_Reg functions[] = {
 	{ NULL, NULL },
 };
 
-#define FUNCTIONS_OF_ALL 36 /* a hint: those of this file and of the parts below */
+#define FUNCTIONS_OF_ALL 36 /* a size hint: this file's and those registered below */
 
 int luaopen_runner_host(lua_State *L)
 {

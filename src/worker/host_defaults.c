@@ -1,7 +1,7 @@
 /*
- * host_defaults.c: what C and Lua must agree on, from C's tables: the values of an
- * enumeration, numbers that hold by default, bounds. Runs in the worker. Lua asks
- * when it needs one; a run that doesn't pays nothing.
+ * host_defaults.c: enumerations, default values and bounds, which C and Lua share,
+ * from C's tables. Runs in the worker. Lua asks for one when it needs it, so a run
+ * that doesn't pays nothing.
  */
 #include "host_defaults.h"
 
@@ -57,13 +57,13 @@ static int push_number(lua_State *L, const struct number *rows)
 	return luaL_argerror(L, 1, "no such number");
 }
 
-/* default("timeout_ms"): an integer; 0 ms: no limit. */
+/* default("timeout_ms"): an integer; 0 ms means no limit. */
 static int l_default(lua_State *L)
 {
 	return push_number(L, defaults);
 }
 
-/* bound("retries"): the greatest integer that is accepted. */
+/* bound("retries"): the largest accepted integer. */
 static int l_bound(lua_State *L)
 {
 	return push_number(L, bounds);

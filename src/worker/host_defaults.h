@@ -1,5 +1,5 @@
 /*
- * host_defaults.h: names, defaults and bounds for Lua (common/names.def and
+ * host_defaults.h: enumerations, defaults and bounds for Lua (common/names.def and
  * defaults.def). Part of require "runner.host".
  */
 #ifndef RUNNER_HOST_DEFAULTS_H

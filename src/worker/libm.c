@@ -1,9 +1,9 @@
 /*
- * libm.c: the mathematics library, opened when a script first computes with it.
- * Runs in the worker. Loading it is a twentieth of a short run (five mappings, eleven
- * page faults, and the fork copies them), and most commands need none of it. These
- * are the functions of it that Lua calls; they are hidden, so that a C module
- * gets the library's own.
+ * libm.c: the math library, opened when a script first calls one of its functions.
+ * Runs in the worker. Loading it costs a twentieth of a short run (five mappings
+ * and eleven page faults, which the fork copies), and most commands don't use it.
+ * Defined here are the functions that Lua calls; they are hidden, so that a C
+ * module gets the library's own.
  */
 #include "libm.h"
 
@@ -23,7 +23,7 @@ NO_RETURN static void give_up(void)
 	abort();
 }
 
-/* Global: a module that uses it without saying so finds it there, as in lua5.4. */
+/* Global: a module that uses it without linking to it finds it, as in lua5.4. */
 static void *library(void)
 {
 	static void *opened;

@@ -1,11 +1,11 @@
 /*
- * libm.h: the mathematics library on first use. Scripts notice nothing of it.
+ * libm.h: loads the math library on first use. Scripts don't notice.
  */
 #ifndef RUNNER_LIBM_H
 #define RUNNER_LIBM_H
 
-/* Load it now: before a limit on memory may refuse it, or before a C module that
- * never said it needs it. */
+/* Load it now: before a memory limit could refuse it, or before loading a C module,
+ * which may need it without linking to it. */
 void libm_open(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "../common/base.h"
 
-/* A NULL value is nil: the member stays away. */
+/* Set the string; NULL means nil, so the member stays absent. */
 void members_set_string(lua_State *L, const char *key, const char *value);
 void members_set_int(lua_State *L, const char *key, lua_Integer value);
 void members_set_bool(lua_State *L, const char *key, bool value);

@@ -1,9 +1,9 @@
 /*
  * memory.c: the memory of the Lua state: counted against a limit, small blocks
  * from a pool. Runs in the worker. Most workers live for a millisecond and
- * make some thousand blocks: one mapping whose pages are there already, and no
- * bookkeeping but Lua's own sizes, is much cheaper than malloc. What doesn't
- * fit goes to malloc; a full pool goes on reusing its blocks.
+ * allocate some thousand blocks. One prefaulted mapping, with no bookkeeping but
+ * Lua's own sizes, is much cheaper than malloc. What doesn't fit goes to malloc;
+ * a full pool keeps reusing its blocks.
  */
 #include "memory.h"
 
@@ -28,10 +28,10 @@
 static size_t used;
 static size_t limit = MEMORY_LIMIT_DEFAULT;
 
-/* Kept back for what follows a script that has used up its memory: its error, its cleanup. */
+/* Reserved for the error and the cleanup of a script that has used up its memory. */
 #define RESERVE_BYTES ((size_t)1 << 20)
 
-static void *reserve = MAP_FAILED; /* nobody writes to it: it costs address space alone */
+static void *reserve = MAP_FAILED; /* never written to: costs address space only */
 static char *pool, *pool_free, *pool_end;
 static void *freed[SMALL_MAX / GRAIN + 1]; /* by size: blocks linked through their first word */
 
@@ -40,7 +40,7 @@ void memory_set_limit(size_t bytes)
 	limit = bytes ? bytes : SIZE_MAX;
 }
 
-/* Could the kernel refuse memory to us before our own limit does? */
+/* Could the kernel refuse us memory before our own limit does? */
 static bool is_bounded(void)
 {
 	static const int which[] = { RLIMIT_AS, RLIMIT_DATA };
@@ -88,7 +88,7 @@ static bool in_pool(const void *ptr)
 	return ptr && (const char *)ptr >= pool && (const char *)ptr < pool_end;
 }
 
-/* A block of n > 0 bytes from the pool, NULL when it has none. */
+/* A block of n > 0 bytes from the pool, or NULL when it has none. */
 static void *pool_take(size_t n)
 {
 	size_t class = grains(n);
@@ -114,7 +114,7 @@ static void pool_give(void *block, size_t n)
 	freed[class] = block;
 }
 
-/* `block` is the pool's. A smaller one stays where it is: that must not fail. */
+/* `block` belongs to the pool. Shrinking stays in place, because it must not fail. */
 static void *pool_resize(void *block, size_t old, size_t new)
 {
 	void *fresh;

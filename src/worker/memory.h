@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-/* Once, before the state is made. Can't fail: without a pool all is malloc's. */
+/* Call once, before the state is created. Can't fail: without a pool, malloc serves all. */
 void memory_init(void);
-/* A lua_Alloc. NULL when the limit or memory is reached. */
+/* A lua_Alloc. NULL when the limit is reached or memory runs out. */
 void *memory_alloc(void *data, void *ptr, size_t old, size_t new);
-/* Cap of the Lua state's memory in bytes (1 GiB before the first call); 0: none. */
+/* Limit the Lua state's memory, in bytes (1 GiB before the first call); 0: no limit. */
 void memory_set_limit(size_t bytes);
-/* The script has run out of memory: 1 MiB more, for what is still to be done. */
+/* The script has run out of memory: allow 1 MiB more, for its error and cleanup. */
 void memory_relax(void);
 
 #endif

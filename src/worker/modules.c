@@ -1,8 +1,8 @@
 /*
- * modules.c: our modules: chunks of lua/, and the bindings in C that it is given. The library has globals and
- * a `require` of its own, so that nothing that a script does to `package` can keep it
- * from loading what an answer takes; scripts find the same modules with theirs. Runs in
- * the worker.
+ * modules.c: loads our modules: the chunks of lua/ and the C bindings it is given.
+ * Runs in the worker. The library has its own globals and its own `require`, so
+ * whatever a script does to `package`, the modules that an answer needs still load.
+ * Scripts find the same modules with their own `require`.
  */
 #include "modules.h"
 
@@ -23,10 +23,10 @@ extern const struct embedded_chunk embedded_chunks[]; /* by name */
 extern const size_t embedded_chunk_count;
 
 static const struct binding *bindings;
-static const char private_globals, private_loaded; /* their places in the registry */
+static const char private_globals, private_loaded; /* keys in the registry */
 
 #define PREFIX "runner."
-#define DATA "types." /* modules that are texts: lua/types */
+#define DATA "types." /* prefix of modules that are text: lua/types */
 #define READ_BYTES 4096
 
 /* --- a chunk --------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static int give_upvalue(lua_State *L)
 	return 1;
 }
 
-/* Push what gives the text of `name`, a file that is data. */
+/* Push a function that returns the text of `name`, a data file. */
 static void push_text_maker(lua_State *L, const char *name)
 {
 	const char *dir = getenv("RUNNER_LUA");
@@ -117,7 +117,7 @@ static void push_text_maker(lua_State *L, const char *name)
 	lua_pushcclosure(L, give_upvalue, 1);
 }
 
-/* Push what makes the module `name`, which has no prefix; dots are folders. */
+/* Push the loader of the module `name` (without prefix; dots are folders). */
 static void push_maker(lua_State *L, const char *name)
 {
 	lua_CFunction binding = find_binding(name);
@@ -130,8 +130,8 @@ static void push_maker(lua_State *L, const char *name)
 		modules_load(L, luaL_gsub(L, name, ".", "/"));
 }
 
-/* The library's require. Ours come from us alone; scripts' package.loaded has them too.
- * Upvalue: the scripts' require, for all others. */
+/* The library's require. Our modules come only from us, and are put into the scripts'
+ * package.loaded, too. Upvalue: the scripts' require, for all other modules. */
 static int require_module(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 1);
@@ -158,7 +158,7 @@ static int require_module(lua_State *L)
 	return 1;
 }
 
-/* The searcher of the scripts' require for runner.*. */
+/* The searcher with which the scripts' require finds runner.*. */
 static int search_library(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 1);
@@ -170,7 +170,7 @@ static int search_library(lua_State *L)
 	return 2;
 }
 
-/* Behind preload, before the file system: ours can't be shadowed. */
+/* After preload and before the file system: no file can shadow our modules. */
 static void add_searcher(lua_State *L)
 {
 	lua_getglobal(L, LUA_LOADLIBNAME);
@@ -187,9 +187,9 @@ static void add_searcher(lua_State *L)
 /* --- the library's globals ------------------------------------------------------- */
 
 /*
- * The library's own globals: a copy of the standard ones, tables of functions
- * included (but `package`, whose path is meant to be shared). A script that
- * assigns to `type` or `print` by accident breaks itself, not us.
+ * The library's own globals: a copy of the standard ones and of their tables
+ * (except `package`, whose path is shared on purpose). A script that overwrites
+ * `type` or `print` by accident breaks itself, not us.
  */
 /* Push a copy of the table at `from`, sized before it is filled. */
 static void push_copy(lua_State *L, int from)
@@ -207,7 +207,7 @@ static void push_copy(lua_State *L, int from)
 	}
 }
 
-/* Methods of strings are ours too; what a script adds to its `string` is found behind
+/* String methods are ours, too; what a script adds to its `string` is found after
  * them. Stack: …, the library's string, the scripts' → … */
 static void share_methods(lua_State *L)
 {

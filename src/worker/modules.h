@@ -6,20 +6,20 @@
 
 #include <lua.h>
 
-/* A module in C. The list is handed over by whoever makes the state: nothing in
- * the worker knows one by name. */
+/* A module in C. Whoever starts the worker passes the list, so no file of the worker
+ * names a binding. */
 struct binding {
-	const char *library; /* lua/ requires "runner." and this; NULL: not offered to it */
-	const char *scripts; /* command files require this; NULL: not offered to them */
+	const char *library; /* lua/ requires "runner." and this; NULL: not available to it */
+	const char *scripts; /* command files require this; NULL: not available to them */
 	lua_CFunction open;  /* NULL ends a list */
 };
 
-/* Once, when the standard libraries are open and changed as they are to be (cancel_init):
- * the library gets its copy of the globals, and all our modules can be required.
+/* Call once, after the standard libraries are open and patched (cancel_init): gives
+ * the library its copy of the globals and makes all our modules available to require.
  * `bindings` must live as long as the state. */
 void modules_init(lua_State *L, const struct binding *bindings);
-/* Push the chunk of a module ("boot", "commands/help"), with the library's globals;
- * raises what kept it from being loaded. */
+/* Push the chunk of a module ("boot", "commands/help") with the library's globals.
+ * Raises if it can't be loaded. */
 void modules_load(lua_State *L, const char *name);
 
 #endif

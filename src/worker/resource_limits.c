@@ -1,6 +1,6 @@
 /*
- * resource_limits.c: declared limits take hold of the worker, between PLAN and RUN, so
- * that loading is not counted. How they are enforced is the engine's.
+ * resource_limits.c: applies declared limits to the worker, between PLAN and RUN, so
+ * that loading does not count. The engine decides how to enforce them.
  */
 #include "resource_limits.h"
 
@@ -33,8 +33,8 @@ static struct limits read_limits(lua_State *L, int index)
 	return l;
 }
 
-/* allow(limits): sets limits of this process and all that it starts, for good:
- * { memory_bytes =, cpu_ms =, processes =, open_files = }, 0 or nil for none.
+/* allow(limits): limit this process and everything that it starts, irrevocably:
+ * { memory_bytes =, cpu_ms =, processes =, open_files = }, 0 or nil for no limit.
  * Returns how each is enforced: { memory = "cgroup", cpu = "rlimit", … }. */
 static int l_allow(lua_State *L)
 {
@@ -59,7 +59,7 @@ static int l_allow(lua_State *L)
 	return 1;
 }
 
-/* files_full(): can this process open nothing more? */
+/* files_full(): is this process unable to open another file? */
 static int l_files_full(lua_State *L)
 {
 	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);

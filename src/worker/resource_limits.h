@@ -1,5 +1,5 @@
 /*
- * resource_limits.h: what this attempt may use of the machine. Part of require
+ * resource_limits.h: the resource limits of this attempt. Part of require
  * "runner.host".
  */
 #ifndef RUNNER_RESOURCE_LIMITS_H

@@ -1,7 +1,7 @@
 /*
- * rules.c: the engine's decisions for Lua: when to try again, what a code
- * means, how long an outer runner gives us. Runs in the worker; decides
- * nothing itself.
+ * rules.c: the engine's decisions for Lua: when to retry, what a code means, how
+ * much time an outer runner leaves us. Runs in the worker; decides nothing
+ * itself.
  */
 #include "rules.h"
 
@@ -70,7 +70,7 @@ static struct policy check_policy(lua_State *L, int table)
 	return p;
 }
 
-/* policy_delay(flat, n): ms before repetition n (0-based). */
+/* policy_delay(flat, n): ms before retry n (0-based). */
 static int l_policy_delay(lua_State *L)
 {
 	struct policy p = check_policy(L, 1);
@@ -211,8 +211,8 @@ static int l_code_matches(lua_State *L)
 #define NESTED_MARGIN_MS 100
 #define MAX_ANCESTORS 64
 
-/* Is the process that was `pid` at `alive` above us? One that took over the
- * number started later. A stale or forged value is ignored. */
+/* Is the process that had number `pid` at time `alive` one of our ancestors? A
+ * process that reused the number started later, so a stale or forged value fails. */
 static bool is_ancestor(pid_t pid, uint64_t alive)
 {
 	pid_t at = getpid();
@@ -230,9 +230,9 @@ static bool is_ancestor(pid_t pid, uint64_t alive)
 	return false;
 }
 
-/* nested(): nil outside of another runner; else ms it leaves us (nil without
- * limit, ≥ 1), and whether it retries by itself. Format: "ms:pid:ticks", ms on
- * the monotonic clock, 0 for no limit; the process pid was alive at ticks. */
+/* nested(): nothing, or, inside another runner, true and the ms that it leaves us (nil
+ * without a limit, else ≥ 1). Format of the variable: "ms:pid:ticks", ms on the
+ * monotonic clock, 0 for no limit; process pid was alive at ticks. */
 static int l_nested(lua_State *L)
 {
 	const char *text = getenv(DEADLINE_VAR);
@@ -251,8 +251,8 @@ static int l_nested(lua_State *L)
 	return 2;
 }
 
-/* export_deadline(timeout_ms): tell children when this run ends. Our supervisor
- * lives, so that no look into /proc is needed. */
+/* export_deadline(timeout_ms): pass the end of this run to children in the
+ * environment. Our supervisor is alive, so there is no need to read /proc. */
 static int l_export_deadline(lua_State *L)
 {
 	mono_t deadline = mono_deadline(worker_launch()->started, luaL_checkinteger(L, 1));

@@ -1,6 +1,6 @@
 /*
- * rules.h: the engine's pure decisions (policy, hints, the registry, the
- * inherited deadline) for Lua. Part of require "runner.host".
+ * rules.h: the engine's decisions (policy, hints, the registry, the inherited
+ * deadline) for Lua. Part of require "runner.host".
  */
 #ifndef RUNNER_RULES_H
 #define RUNNER_RULES_H

@@ -1,5 +1,5 @@
 /*
- * scratch.h: temporary bytes that belong to the Lua stack: an error thrown
+ * scratch.h: temporary bytes owned by the Lua stack, so that an error thrown
  * midway can't leak them.
  */
 #ifndef RUNNER_SCRATCH_H
@@ -9,8 +9,8 @@
 
 #include "../common/buf.h"
 
-/* Push a userdata that holds an empty buf and releases it when collected.
- * Releasing it earlier, by hand, is welcome. */
+/* Push a userdata that holds an empty buf and releases it when collected. The caller
+ * may release it earlier. */
 struct buf *scratch_push(lua_State *L);
 
 #endif

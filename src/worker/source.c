@@ -1,6 +1,6 @@
 /*
- * source.c: looking at and reading command files. Runs in the worker, before
- * anything of a script does; it never executes what it reads.
+ * source.c: checks and reads command files. Runs in the worker, before any code of
+ * a script; it never executes what it reads.
  */
 #include "source.h"
 

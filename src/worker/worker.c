@@ -1,7 +1,7 @@
 /*
  * worker.c: one attempt's process: a Lua state with a memory limit, and lua/boot.lua
- * under one protected call.
- * It knows no command, no flag and no error code but those of its own failure.
+ * in one protected call. It knows no command and no flag, and no error code but
+ * those of its own failure.
  */
 #include "worker.h"
 
@@ -28,7 +28,7 @@ static int add_traceback(lua_State *L)
 	return 1;
 }
 
-/* A short command ends before its garbage is worth collecting. */
+/* A short command ends before collecting its garbage pays off. */
 #define GC_CREDIT_KIB 2048
 
 /* boot(bindings) */
@@ -47,7 +47,7 @@ static int boot(lua_State *L)
 	return 0;
 }
 
-/* boot.lua reports every failure of a command itself; this is for its own. */
+/* boot.lua reports every failure of a command; this reports a failure of boot.lua. */
 static int run_boot(lua_State *L, const struct binding *bindings)
 {
 	int status;

@@ -1,6 +1,6 @@
 /*
- * worker.h: the worker process. It owns the script: one fresh process and one
- * fresh Lua state for every attempt.
+ * worker.h: the worker process, which runs the script: a fresh process with a fresh
+ * Lua state for every attempt.
  */
 #ifndef RUNNER_WORKER_H
 #define RUNNER_WORKER_H

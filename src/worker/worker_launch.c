@@ -1,7 +1,7 @@
 /*
  * worker_launch.c: the launch record of this process and its spared sessions.
- * Runs in the worker. Nothing here takes a lock or allocates: signal handlers
- * and the guard ask, too.
+ * Runs in the worker. Nothing here locks or allocates, because signal handlers and
+ * the guard call it, too.
  */
 #include "worker_launch.h"
 
