@@ -1,5 +1,5 @@
 /*
- * bindings.c: bindings.def as a table. Nothing else knows all bindings.
+ * bindings.c: bindings.def as a table. No other file knows all bindings.
  */
 #include "bindings.h"
 

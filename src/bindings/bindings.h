@@ -1,11 +1,11 @@
 /*
- * bindings.h: what Lua may call of C, one row of bindings.def each. The worker
- * knows no binding by name: main.c hands it the table, as Lua's linit.c alone
- * knows the standard libraries.
+ * bindings.h: the C modules that Lua may require, one row of bindings.def each. The
+ * worker knows no binding by name: main.c hands it the table, just as only Lua's
+ * linit.c knows the standard libraries.
  *
- * A binding reports failure as `nil, message, CODE[, context]` and never raises
- * for anything but wrong argument types and cancellation; the Lua half beside
- * it turns that into an error object. It may use the worker, never the reverse.
+ * A binding reports failure as `nil, message, CODE[, context]` and raises only for
+ * wrong argument types and cancellation; its Lua half turns that into an error
+ * object. Bindings may use the worker, never the reverse.
  */
 #ifndef RUNNER_BINDINGS_H
 #define RUNNER_BINDINGS_H
@@ -15,7 +15,7 @@
 #define BINDING(library, scripts, open, purpose) int open(lua_State *L);
 #include "bindings.def"
 
-/* Ends with a row without an open function. */
+/* The last row has no open function. */
 extern const struct binding bindings[];
 
 #endif

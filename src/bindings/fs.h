@@ -1,6 +1,6 @@
 /*
- * fs.h: what the files of the file-system binding share. fs.c registers and
- * has the single calls, fs_query.c those that only look, fs_file.c whole files,
+ * fs.h: what the files of the file-system binding share. fs.c registers the
+ * binding and has the single calls, fs_query.c the queries, fs_file.c whole files,
  * fs_tree.c whole trees, fs_lock.c locks.
  *
  * Plain-C halves return 0, or -1 with errno; cancellation is errno ECANCELED.
@@ -23,7 +23,7 @@ mode_t fs_mode(lua_State *L, int index, mode_t otherwise);
 int fs_result(lua_State *L, int status, const char *verb, const char *path, const char *to);
 int fs_fail(lua_State *L, const char *verb, const char *path, const char *to);
 
-/* -1 with ECANCELED when the attempt was told to stop. */
+/* 0, or -1 with ECANCELED when the attempt was cancelled. */
 int fs_go_on(void);
 /* fsync(2) of a path or of the directory that holds it. */
 int fs_sync_path(const char *path);
@@ -54,7 +54,7 @@ int fs_lua_copy_tree(lua_State *L);
 int fs_lua_fsync_tree(lua_State *L);
 
 /* --- fs_lock.c --- */
-/* Of the lock at that index; -1: given back. Raises for other types. */
+/* The descriptor of the lock at that index; -1: released. Raises for other types. */
 int fs_lock_descriptor(lua_State *L, int index);
 int fs_lua_lock(lua_State *L);
 int fs_lua_locked(lua_State *L);

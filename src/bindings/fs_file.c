@@ -1,7 +1,7 @@
 /*
- * fs_file.c: whole files, in one piece or not at all: a reader of a path that
- * fs.write or fs.swap_symlink changes sees the old state or the new one, also
- * after a crash. Runs in the worker.
+ * fs_file.c: reads and replaces whole files. A reader of a path that fs.write or
+ * fs.swap_symlink changes sees either the old state or the new one, even after a
+ * crash. Runs in the worker.
  */
 #include "fs.h"
 
@@ -24,7 +24,7 @@
 
 /* --- read --------------------------------------------------------------------------- */
 
-/* Pipes and terminals can make one wait; files never say EAGAIN. */
+/* Pipes and terminals can block; files never return EAGAIN. */
 static ssize_t read_some(int fd, void *bytes, size_t n)
 {
 	for (;;) {
@@ -121,7 +121,7 @@ static int fill(int fd, const char *path, const char *bytes, size_t n, long mode
 	return durable ? fsync(fd) : 0;
 }
 
-/* Put the finished temporary in its place, or take it away. */
+/* Rename the finished temporary file into place, or remove it. */
 static int settle(int status, const char *temporary, const char *path, bool durable)
 {
 	int saved;
@@ -142,7 +142,7 @@ static bool is_special(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-/* O_NONBLOCK for the open alone: a FIFO without a reader is ENXIO, not a wait. */
+/* O_NONBLOCK for the open alone: a FIFO without a reader fails with ENXIO instead of blocking. */
 static int write_through(const char *path, const char *bytes, size_t n)
 {
 	int fd = xopen(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);

@@ -31,7 +31,7 @@ static double wall_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* One write of one short line: a reader never sees half of it. */
+/* One write of one short line, so that a reader never sees half of it. */
 static void write_holder(int fd)
 {
 	char line[64];
@@ -46,7 +46,7 @@ static int open_to_look(const char *path)
 	return xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-/* Push {pid=, since=, age_ms=}; empty when the holder has not said yet. Closes fd. */
+/* Push {pid=, since=, age_ms=}, empty if the holder hasn't written it yet. Closes fd. */
 static void push_holder(lua_State *L, int fd)
 {
 	char line[64] = "";
@@ -68,8 +68,8 @@ static void push_holder(lua_State *L, int fd)
 
 /* --- taking ----------------------------------------------------------------------------- */
 
-/* Is the file at `path` still the one that is open? Else somebody removed it
- * and the lock on it shuts nobody out. */
+/* Is the file at `path` still the open one? If not, somebody removed it, and the
+ * lock on it excludes nobody. */
 static bool is_current(int fd, const char *path)
 {
 	struct stat open_file, named;
@@ -125,12 +125,12 @@ int fs_lock_descriptor(lua_State *L, int index)
 	return lock->fd;
 }
 
-/* Also __gc and __close; more than once is fine. */
+/* Also __gc and __close; idempotent. */
 static int release(lua_State *L)
 {
 	struct lock *lock = luaL_checkudata(L, 1, LOCK);
 
-	/* so that nobody blames this process later; others may share a shared one */
+	/* so that nobody takes this process for the holder; a shared lock may have others */
 	if (lock->fd >= 0 && !lock->shared && ftruncate(lock->fd, 0) < 0)
 		errno = 0;
 	xclose(&lock->fd);
@@ -193,9 +193,9 @@ int fs_lua_lock(lua_State *L)
 }
 
 /*
- * locked(path): {pid=, since=, age_ms=} of who holds the lock for itself alone; nil
- * when nobody does; nil, message, errno name. Nothing is made or written: whoever
- * looks never passes for the holder.
+ * locked(path): {pid=, since=, age_ms=} of the exclusive holder; nil when there is
+ * none; nil, message, errno name. Creates and writes nothing, so the caller is never
+ * mistaken for the holder.
  */
 int fs_lua_locked(lua_State *L)
 {

@@ -1,5 +1,5 @@
 /*
- * fs_query.c: what is there: the calls that change nothing. Runs in the worker.
+ * fs_query.c: the queries, which change nothing. Runs in the worker.
  */
 #include "fs.h"
 
@@ -89,7 +89,7 @@ int fs_lua_readlink(lua_State *L)
 
 /* --- list ----------------------------------------------------------------------------- */
 
-/* All names, each ended by NUL, into out. */
+/* Append all names to `out`, each terminated by NUL. */
 static int read_names(DIR *dir, struct buf *out)
 {
 	const struct dirent *entry;

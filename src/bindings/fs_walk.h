@@ -17,7 +17,7 @@ struct walk;
 /* What to do on the way; NULL does nothing. Each returns 0, or -1 with errno,
  * which ends the walk. `dir` is the directory that holds `name`. */
 struct walk_steps {
-	/* anything that is no directory */
+	/* anything but a directory */
 	int (*leaf)(struct walk *w, int dir, const char *name, const struct stat *st);
 	/* before and after the entries of the directory open at `fd`; leave may
 	 * answer WALK_AGAIN: read the entries once more (at most 16 times) */

@@ -1,8 +1,8 @@
 /*
- * http.c: `require "runner.http_client"`: from a spec in Lua to one exchange
- * and back, and Retry-After. Runs in the worker. Redirects, credentials,
- * proxies of the environment and the meaning of a status are decided in
- * lua/ctx/http.lua, not here; the exchange itself is http_transfer.c.
+ * http.c: `require "runner.http_client"`: one exchange from a spec in Lua, and
+ * Retry-After. Runs in the worker. lua/ctx/http.lua decides about redirects,
+ * credentials, proxies from the environment and the meaning of a status;
+ * http_transfer.c does the exchange itself.
  */
 #include <lauxlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #define TRANSFER "runner.http_transfer"
 
-/* In a userdata, so that an error raised past us frees it. */
+/* In a userdata, so that a raised error frees it. */
 static struct transfer *push_transfer(lua_State *L)
 {
 	struct transfer *t = lua_newuserdatauv(L, sizeof *t, 0);
@@ -33,7 +33,7 @@ static int transfer_gc(lua_State *L)
 
 /* --- the request ------------------------------------------------------------------- */
 
-/* Strings of the spec that libcurl takes as they are. */
+/* Strings of the spec that are passed to libcurl unchanged. */
 static const struct text_option {
 	const char *key;
 	CURLoption option;
@@ -177,7 +177,7 @@ static int fail(lua_State *L, struct transfer *t, const char *message,
 	return 4;
 }
 
-/* Our callbacks stop an exchange with codes that say nothing of the reason. */
+/* When our callbacks stop an exchange, libcurl's code doesn't show the reason. */
 static CURLcode true_reason(const struct transfer *t)
 {
 	if (t->head.failed || t->body.failed)
@@ -231,8 +231,8 @@ static int answer(lua_State *L, struct transfer *t)
 	return 1;
 }
 
-/* At the attempt's own end the supervisor's TERM is due: its verdict knows the
- * limit and the steps, ours would only race with it. */
+/* At the attempt's deadline, wait for the supervisor's TERM: its verdict names the
+ * limit and the steps, and ours would only race with it. */
 static int end_of_attempt(lua_State *L, struct transfer *t, mono_t deadline)
 {
 	transfer_release(t);
@@ -244,7 +244,7 @@ static int end_of_attempt(lua_State *L, struct transfer *t, mono_t deadline)
 static int run(lua_State *L, struct transfer *t)
 {
 	mono_t own = mono_deadline(mono_now(), spec_ms(L, "timeout_ms"));
-	/* In cleanup after a TERM the grace counts, and the supervisor keeps it. */
+	/* In cleanup after a TERM only the grace counts, and the supervisor enforces it. */
 	mono_t attempt = cancel_seen() ? MONO_NEVER : cancel_deadline();
 
 	switch (transfer_run(t, MIN_OF(own, attempt))) {
@@ -267,7 +267,7 @@ static int run(lua_State *L, struct transfer *t)
  * perform(spec): one exchange; no redirect is followed.
  * spec: url, method, headers (list of "Name: value"), body, user, password,
  * proxy, no_proxy, ca (path), timeout_ms, connect_timeout_ms (0: none). The
- * caller has seen to it that no string but body holds a NUL, CR or LF.
+ * caller ensures that no string but body contains NUL, CR or LF.
  * Returns { status, head, body, redirect } or nil, message, CODE,
  * { kind, library_code, library_number, status, proxy_status, limit }.
  */

@@ -40,7 +40,7 @@ struct curl_api {
  * reason in *why (static memory), when there is none that we can use. */
 const struct curl_api *curl_open(const char **why);
 
-/* What a CURLcode means here. Always a row: unknown codes are INTERNAL_ERROR. */
+/* What a CURLcode means here. Never NULL: unknown codes map to INTERNAL_ERROR. */
 struct curl_error {
 	CURLcode code;
 	const char *name;   /* "CURLE_COULDNT_CONNECT" */
@@ -52,9 +52,9 @@ const struct curl_error *curl_error_find(CURLcode code);
 
 /*
  * Calls into libcurl run between these two, with every signal blocked: the
- * resolver's threads are born with that mask, so that TERM always finds the
- * main thread, and a SIGPIPE of the TLS library is swallowed
- * (CURLOPT_NOSIGNAL leaves it to us).
+ * resolver's threads inherit that mask, so TERM always reaches the main thread,
+ * and a SIGPIPE from the TLS library is discarded (CURLOPT_NOSIGNAL leaves that
+ * to us).
  */
 struct signal_guard {
 	sigset_t before;

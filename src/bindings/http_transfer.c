@@ -1,7 +1,7 @@
 /*
- * http_transfer.c: see http_transfer.h. Runs in the worker. libcurl names the
- * sockets and the moment it waits for; the loop here does the waiting. No Lua,
- * no policy: what a status or a redirect means is decided in lua/ctx/http.lua.
+ * http_transfer.c: the exchange of http_transfer.h. Runs in the worker. libcurl
+ * names the sockets and the time that it waits for; the loop here does the waiting.
+ * No Lua, no policy: lua/ctx/http.lua decides what a status or a redirect means.
  */
 #include "http_transfer.h"
 
@@ -29,7 +29,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *user)
 
 	n *= size;
 	if (n >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
-		buf_clear(&t->head); /* what came before was interim (1xx) */
+		buf_clear(&t->head); /* the previous head was interim (1xx) */
 	if (n > TRANSFER_HEAD_MAX - t->head.len) {
 		t->too_large = "its headers are larger than 256 KiB";
 		return 0;
@@ -156,10 +156,10 @@ static void set_constants(struct transfer *t)
 	for (size_t i = 0; i < ARRAY_LEN(LONG_OPTIONS); i++)
 		transfer_set_long(t, LONG_OPTIONS[i].option, LONG_OPTIONS[i].value);
 	transfer_set_pointer(t, CURLOPT_USERAGENT, "runner/" RUNNER_VERSION);
-	/* Newer than some libraries that serve otherwise, and a second fence
-	 * only: the Lua half lets nothing but HTTP through. */
+	/* Some usable libraries are too old for this option. It is only a second
+	 * check: the Lua half accepts nothing but HTTP. */
 	t->curl->easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	/* A resolver thread that hangs must not hold up a cancellation. */
+	/* A resolver thread that hangs must not delay a cancellation. */
 	t->curl->easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L);
 }
 

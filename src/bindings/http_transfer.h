@@ -1,7 +1,7 @@
 /*
- * http_transfer.h: one HTTP exchange over libcurl, without Lua: its callbacks
- * and the loop in which cancel_poll() is all that ever blocks. Private to the
- * http binding, which says what to ask for and what the answer means.
+ * http_transfer.h: one HTTP exchange over libcurl, without Lua: its callbacks,
+ * and the loop, which blocks in cancel_poll() only. Private to the http binding,
+ * which builds the request and interprets the response.
  */
 #ifndef RUNNER_HTTP_TRANSFER_H
 #define RUNNER_HTTP_TRANSFER_H
@@ -14,7 +14,7 @@
 #define TRANSFER_BODY_MAX ((size_t)16 << 20)
 #define TRANSFER_HEAD_MAX ((size_t)256 << 10) /* below the 300 KiB of libcurl itself */
 
-/* All zero but `curl` may be released. It must not move while it is in use. */
+/* May be released when all but `curl` is zero. Must not move while in use. */
 struct transfer {
 	const struct curl_api *curl;
 	CURL *easy;
@@ -24,7 +24,7 @@ struct transfer {
 	int fds_count;
 	mono_t timer; /* when libcurl wants to be called next */
 	bool done;
-	const char *too_large; /* what is, when we stopped it for its size */
+	const char *too_large; /* the part that is, if we stopped the exchange for its size */
 	CURLcode result; /* of the exchange; before it, the first option refused */
 	struct buf head; /* status line and headers of the newest response */
 	struct buf body;
@@ -34,10 +34,10 @@ struct transfer {
 /* Handles, callbacks and the options that every request shares. 0, or -1 with
  * the reason in `result`. Release it either way. */
 int transfer_init(struct transfer *t, const struct curl_api *curl);
-/* Give everything back. May be called again. */
+/* Free everything. Idempotent. */
 void transfer_release(struct transfer *t);
 
-/* Set an option; the first that libcurl refuses stays in `result`. */
+/* Set an option; the first failure stays in `result`. */
 void transfer_set_long(struct transfer *t, CURLoption option, long value);
 void transfer_set_size(struct transfer *t, CURLoption option, size_t value);
 void transfer_set_pointer(struct transfer *t, CURLoption option, const void *value);
@@ -48,10 +48,10 @@ enum transfer_end {
 	TRANSFER_DONE,      /* `result` has libcurl's verdict */
 	TRANSFER_TIMEOUT,   /* `until` passed first */
 	TRANSFER_CANCELLED, /* release, then cancel_raise() */
-	TRANSFER_BROKEN,    /* the sockets can't be watched */
+	TRANSFER_BROKEN,    /* the sockets can't be polled */
 };
 
-/* Run the exchange to its end, at most until `until`; that moves with Ctrl+Z. */
+/* Run the exchange to its end, at most until `until`, which moves with Ctrl+Z. */
 enum transfer_end transfer_run(struct transfer *t, mono_t until);
 
 #endif

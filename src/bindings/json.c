@@ -110,7 +110,7 @@ static void push_value(lua_State *L, json_t *v, int mark)
 	}
 }
 
-/* Jansson's words where they speak of its own flags. */
+/* Jansson's message, or ours where Jansson's mentions its own flags. */
 static const char *plain_words(const json_error_t *e)
 {
 	switch (json_error_code(e)) {

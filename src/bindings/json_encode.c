@@ -3,9 +3,9 @@
  * raw (no metamethod of a script runs) and allocates nothing in Lua while it
  * walks: no collection, no finalizer and no error can come in between.
  *
- * An object's members are written in the order of lua_next() and then put into
- * the order of their keys as written, so no key is looked up twice. Two keys that
- * differ only in what can't be written would be the same one: refused.
+ * An object's members are written in the order of lua_next() and then sorted by
+ * their written keys, so no key is looked up twice. Two keys that differ only in
+ * bytes that can't be written would become one key, and are refused.
  */
 #include "json_encode.h"
 
@@ -126,7 +126,7 @@ static int compare_members(const void *left, const void *right)
 	return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
 }
 
-/* In order, equal keys are neighbours. 0, or -1. */
+/* Refuse equal keys, which are neighbours after sorting. 0, or -1. */
 static int check_members(struct encoder *e, const struct member *m, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -139,7 +139,7 @@ static int check_members(struct encoder *e, const struct member *m, size_t count
 	return 0;
 }
 
-/* Put the members written since `base` into the order of their keys. */
+/* Sort the members written since `base` by key. */
 static int sort_members(struct encoder *e, size_t base)
 {
 	size_t count = (e->members->len - base) / sizeof(struct member);

@@ -1,6 +1,6 @@
 /*
  * json_encode.h: what the parts of json.encode share. json_encode.c walks a
- * value; json_report.c words its failures and is the function that Lua calls.
+ * value; json_report.c formats its failures and has the function that Lua calls.
  */
 #ifndef RUNNER_JSON_ENCODE_H
 #define RUNNER_JSON_ENCODE_H
@@ -40,7 +40,7 @@ int encode_value(struct encoder *e);
 int encode_refuse(struct encoder *e, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The same for the table at the path that is level `at` of the path again. */
 int encode_refuse_cycle(struct encoder *e, int at);
-/* Is there room for `more` bytes, and was nothing lost? 0, or -1. */
+/* Check that there is room for `more` bytes and nothing was lost. 0, or -1. */
 int encode_check_size(struct encoder *e, size_t more);
 
 #endif

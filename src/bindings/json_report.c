@@ -1,5 +1,5 @@
 /*
- * json_report.c: json.encode as Lua calls it, and the words of its failures.
+ * json_report.c: json.encode as Lua calls it, and the messages of its failures.
  * Runs in the worker.
  */
 #include "json_lua.h"

@@ -21,7 +21,7 @@ struct library_symbol {
  * when it is not there or lacks one of the functions. */
 void *library_open(const char *name, const struct library_symbol *symbols, size_t count, void *api);
 
-/* The reason of the last failure: the loader's, else `lacking`, the words for a missing
+/* The reason of the last failure: the loader's, or `lacking`, the message for a missing
  * function. Static memory. */
 const char *library_why(const char *lacking);
 

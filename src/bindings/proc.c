@@ -16,7 +16,7 @@
 #include "bindings.h"
 #include "proc.h"
 
-#define GC_GRACE_MS 200 /* the script has lost it; nobody waits gladly for that */
+#define GC_GRACE_MS 200 /* the script dropped the handle: keep the collector's pause short */
 
 /* --- handles ------------------------------------------------------------------------ */
 
@@ -72,7 +72,7 @@ static int handle_signal(lua_State *L)
 {
 	struct proc *p = check_proc(L);
 	int sig = check_signal(L, 2);
-	bool kill = sig == SIGKILL && p->shepherd; /* which must outlive what it ends */
+	bool kill = sig == SIGKILL && p->shepherd; /* a shepherd must outlive the tree that it ends */
 
 	if (kill)
 		proc_stop(p, 0);
@@ -80,15 +80,15 @@ static int handle_signal(lua_State *L)
 	return 1;
 }
 
-/* handle:stop(grace_ms): TERM now, KILL later; whoever waits for it sees to the rest. */
+/* handle:stop(grace_ms): TERM now, KILL later; the next wait for it does the rest. */
 static int handle_stop(lua_State *L)
 {
 	proc_stop(check_proc(L), luaL_checkinteger(L, 2));
 	return 0;
 }
 
-/* handle:was_stopped(): did stop() or a cancellation find it alive? With a
- * shepherd that is known of the program itself. */
+/* handle:was_stopped(): was it alive when stop() or a cancellation came? With a
+ * shepherd, this refers to the program itself. */
 static int handle_was_stopped(lua_State *L)
 {
 	const struct proc *p = check_proc(L);
@@ -97,7 +97,7 @@ static int handle_was_stopped(lua_State *L)
 	return 1;
 }
 
-/* handle:result(): what became of it, to be asked once, after "done". */
+/* handle:result(): how it ended. Call once, after "done". */
 static int handle_result(lua_State *L)
 {
 	struct proc *p = check_proc(L);
@@ -108,8 +108,8 @@ static int handle_result(lua_State *L)
 
 /* --- waiting ---------------------------------------------------------------------------- */
 
-/* handle:write(bytes): true once the process's pipe has taken them all; nil
- * and why when it reads no more or the attempt's time is over. */
+/* handle:write(bytes): true once the process's pipe has taken them all; nil and a
+ * message when it has stopped reading or the attempt's time limit has passed. */
 static int handle_write(lua_State *L)
 {
 	struct proc_watch watches[PROC_WATCHES];

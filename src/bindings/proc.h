@@ -7,8 +7,8 @@
  *   Lua half      specs, results, handles and events    (proc_spec.c, proc_result.c, proc.c)
  *
  * Ownership: a struct proc owns its descriptors, buffers and the unreaped
- * child; proc_release() ends and frees all of it. A child is looked at without
- * reaping until it is done with, so that its process group's number stays ours.
+ * child; proc_release() ends and frees all of it. A child is checked without
+ * reaping it until it is done, so that nobody can reuse its process group's number.
  */
 #ifndef RUNNER_PROC_H
 #define RUNNER_PROC_H
@@ -26,10 +26,10 @@
 /* --- one child ------------------------------------------------------------------ */
 
 struct proc_stream {
-	int fd;          /* our end; -1: closed, lent or never there */
+	int fd;          /* our end; -1: closed, lent or never opened */
 	int64_t owed;    /* bytes that were in the pipe when the child ended */
 	struct tap tap;
-	struct buf queue; /* bytes that wait to be handed out as lines */
+	struct buf queue; /* bytes not yet returned as lines */
 	size_t queue_at;
 };
 
@@ -39,16 +39,16 @@ struct proc {
 	bool group;      /* leads a process group of its own */
 	bool detached;   /* outlives us: never ended here */
 	bool shepherd;   /* its pid is a shepherd's (shepherd.h) */
-	int word;        /* … and this is from it; -1: heard, or none */
-	bool let_end;    /* … which said that the program ended by itself */
-	bool announced;  /* set:next() has said "done" */
+	int word;        /* … for shepherd_let_end(); -1: read, or none */
+	bool let_end;    /* … which reported that the program ended by itself */
+	bool announced;  /* set:next() has reported "done" */
 	bool lines;      /* output is queued for lines as well as tapped */
-	bool stopping;   /* told to end by proc_stop() */
+	bool stopping;   /* proc_stop() was called */
 	bool exited;     /* dead, perhaps not reaped yet */
 	bool reaped;
-	bool lost;       /* its status will never be known */
-	bool starved;    /* we failed to hand it all of its input */
-	bool incomplete; /* somebody else still held its output when we stopped reading */
+	bool lost;       /* its status is lost */
+	bool starved;    /* we failed to write all of its input */
+	bool incomplete; /* another process still held its output when we stopped reading */
 	int wait_status;
 	mono_t started, ended;
 	mono_t drain_until; /* how long to wait for EOF after its death */
@@ -91,24 +91,24 @@ struct proc_failure {
 };
 
 void proc_init(struct proc *p);
-/* Start it. 0, or -1 with *failure and nothing left behind. */
+/* Start a child. 0, or -1 with *failure and nothing left behind. */
 int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
-/* Signal the group, or the process alone where it has none. 0 or -1 (gone). */
+/* Signal the group, or the process if it has no group. 0, or -1 (gone). */
 int proc_signal(struct proc *p, int sig);
-/* TERM and CONT now, KILL after grace_ms; proc_turn() sees to it. A shepherd
- * does both by itself, and is killed only if it has not ended by then. */
+/* TERM and CONT now, KILL after grace_ms, which proc_turn() sends. A shepherd does
+ * both by itself, and is killed only if it has not ended by then. */
 void proc_stop(struct proc *p, int64_t grace_ms);
-/* Look, without reaping, whether the child has ended. */
+/* Check, without reaping, whether the child has ended. */
 void proc_notice_exit(struct proc *p);
-/* Dead, and its output has ended or was given up. */
+/* Is it dead, and its output read to the end or given up? */
 bool proc_done(const struct proc *p);
-/* Collect a child that is done; what its group left behind a stop is killed. */
+/* Reap a child that is done; after a stop, kills what is left of its group. */
 void proc_reap(struct proc *p);
 /* The next queued line of a stream, valid until the next turn. A last line
  * without newline comes once the stream has ended. */
 bool proc_next_line(struct proc_stream *s, const char **text, size_t *n);
 void proc_forget_lines(struct proc *p);
-/* End it unless it is detached, and close what we hold of it; what was captured
+/* End it unless it is detached, and close our descriptors; what was captured
  * stays. Blocks ≤ grace + 1.1 s. */
 void proc_end(struct proc *p, int64_t grace_ms);
 /* The same, and free everything. */
@@ -134,13 +134,13 @@ struct proc_set {
 
 enum proc_turn { PROC_TURNED, PROC_CANCELLED };
 
-/* Wait until something happens or `until`, and deal with it: feed, drain, see
- * deaths, kill what overstays. `heed`: let a cancellation interrupt. */
+/* Wait until something happens or `until`, and handle it: feed, drain, notice
+ * deaths, kill what exceeds its grace. `heed`: let a cancellation interrupt. */
 enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed);
 bool proc_set_done(const struct proc_set *set);
 void proc_set_stop(struct proc_set *set, int64_t grace_ms);
-/* Stop all and wait for their end, then reap. A cancellation shortens the
- * grace; the caller looks at cancel_pending() afterwards. */
+/* Stop all, wait for their end, then reap them. A cancellation shortens the
+ * grace; the caller checks cancel_pending() afterwards. */
 void proc_set_end(struct proc_set *set, int64_t grace_ms);
 
 /* --- Lua ---------------------------------------------------------------------------- */
@@ -156,13 +156,13 @@ int proc_push_failure(lua_State *L, const struct proc_failure *failure);
 /* process.set{handle…}: pushes a set; and the methods of sets, on top of the stack. */
 int proc_make_set(lua_State *L);
 extern const luaL_Reg proc_set_methods[];
-/* When a wait for children ends even if they don't: the supervisor ends the
- * attempt, and its verdict must come before a script can go on without its child,
- * so its TERM is due first. */
+/* The time when a wait for children ends even if they haven't. It is later than the
+ * supervisor's TERM is due: its verdict must come before a script can continue
+ * without its child. */
 mono_t proc_attempt_end(void);
 /* End the set, unless it is detached, and raise the cancellation. */
 int proc_cancelled(lua_State *L, struct proc_set *set);
-/* Push the table that says what became of a reaped child; returns 1. Once:
+/* Push the table with the result of a reaped child; returns 1. Call once:
  * the captured bytes move to Lua. */
 int proc_push_result(lua_State *L, struct proc *p);
 

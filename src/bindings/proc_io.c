@@ -20,9 +20,9 @@
 #define CHUNK 65536
 #define QUEUE_MAX (1 << 20) /* lines read ahead of whoever takes them */
 #define DRAIN_MS 100        /* for EOF, after the child's own death */
-#define GIVE_UP_MS 1000     /* after KILL: uninterruptible */
+#define GIVE_UP_MS 1000     /* after KILL, for uninterruptible processes */
 #define SHEPHERD_SLACK_MS 200 /* it gives up by itself first */
-#define TICK_MS 10          /* where the system can't tell us of a death or of so many pipes */
+#define TICK_MS 10          /* where the system can't report a death or poll so many pipes */
 
 /* --- bytes ---------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static void feed_input(struct proc *p)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n < 0) {
-		p->starved = errno != EPIPE; /* it reads no more: its right */
+		p->starved = errno != EPIPE; /* EPIPE: it stopped reading, which it may */
 		xclose(&p->in);
 		return;
 	}
@@ -119,9 +119,8 @@ void proc_forget_lines(struct proc *p)
 
 /* --- deaths ----------------------------------------------------------------------- */
 
-/* What it wrote before it died is in the pipe now: that much is read for sure,
- * however long we are kept from reading; a background process adds at most
- * DRAIN_MS to it. */
+/* What it wrote before it died is in the pipe now. We read all of that, however long
+ * it takes us; a background process delays the end by at most DRAIN_MS. */
 static void set_exited(struct proc *p, bool lost)
 {
 	p->exited = true;
@@ -148,7 +147,7 @@ void proc_notice_exit(struct proc *p)
 		rc = waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
 	} while (rc < 0 && errno == EINTR);
 	if (rc < 0)
-		set_exited(p, true); /* somebody else has reaped it */
+		set_exited(p, true); /* another call in this process has reaped it */
 	else if (info.si_pid == p->pid)
 		set_exited(p, false);
 }
@@ -157,7 +156,7 @@ static void on_pidfd(struct proc *p)
 {
 	proc_notice_exit(p);
 	if (!p->exited)
-		p->pidfd = -1; /* a script closed it: go on by looking now and then */
+		p->pidfd = -1; /* a script closed it: continue by polling */
 }
 
 int proc_signal(struct proc *p, int sig)
@@ -172,7 +171,7 @@ bool proc_done(const struct proc *p)
 	return p->pid <= 0 || (p->exited && p->out[0].fd < 0 && p->out[1].fd < 0);
 }
 
-/* Again for each shorter grace. What has ended meanwhile keeps its own end. */
+/* Called again for a shorter grace. A program that has ended keeps its own status. */
 static void stop_shepherd(struct proc *p, int64_t grace_ms)
 {
 	mono_t kill_at = mono_add_ms(mono_now(), grace_ms + SHEPHERD_GIVE_UP_MS + SHEPHERD_SLACK_MS);
@@ -297,7 +296,7 @@ static int poll_until(struct pollfd *fds, int n, mono_t until)
 	return poll(fds, (nfds_t)n, (int)ms + (until > mono_now() ? 1 : 0));
 }
 
-/* cancel_poll() takes so many descriptors; a larger set is looked at in ticks. */
+/* cancel_poll() has a maximum; a larger set is polled in ticks. */
 static int wait_for(struct pollfd *fds, int n, mono_t until, bool heed)
 {
 	mono_t tick = MIN_OF(until, mono_add_ms(mono_now(), TICK_MS));
@@ -357,7 +356,7 @@ void proc_set_end(struct proc_set *set, int64_t grace_ms)
 	bool heed = !cancel_pending();
 
 	for (size_t i = 0; i < set->n; i++)
-		proc_forget_lines(set->procs[i]); /* nobody takes them: a full queue would block */
+		proc_forget_lines(set->procs[i]); /* nobody reads them: a full queue would block */
 	proc_set_stop(set, cancel_seen() ? MIN_OF(grace_ms, PROC_CANCEL_GRACE_MS) : grace_ms);
 	while (!proc_set_done(set)) {
 		if (proc_turn(set, MONO_NEVER, heed) != PROC_CANCELLED)

@@ -1,6 +1,6 @@
 /*
- * proc_result.c: what scripts learn of a child: why it could not start, or how
- * it ended and what it wrote. Runs in the worker; changes no process.
+ * proc_result.c: a child's result for scripts: why it could not start, or how it
+ * ended and what it wrote. Runs in the worker; changes no process.
  */
 #include <errno.h>
 #include <lauxlib.h>

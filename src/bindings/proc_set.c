@@ -12,7 +12,7 @@
 
 /* --- what waits have in common ---------------------------------------------------------- */
 
-/* In cleanup, after TERM, its KILL is the bound. */
+/* In cleanup, after TERM, the supervisor's KILL is the limit. */
 mono_t proc_attempt_end(void)
 {
 	return cancel_seen() ? MONO_NEVER : mono_add_ms(cancel_deadline(), CANCEL_TERM_DUE_MS);
@@ -32,7 +32,7 @@ static struct proc_set *check_set(lua_State *L)
 	return luaL_checkudata(L, 1, PROC_SET_TYPE);
 }
 
-/* One block: the set, then its three arrays, most strictly aligned first. */
+/* One block: the set, then its three arrays, the most strictly aligned first. */
 static struct proc_set *new_set(lua_State *L, size_t n)
 {
 	size_t per_proc = sizeof(struct proc *) +
@@ -69,7 +69,7 @@ int proc_make_set(lua_State *L)
 	return 1;
 }
 
-/* set:limit(ms | nil): from now on, how long set:wait() goes on altogether. */
+/* set:limit(ms | nil): how long set:wait() may take in total, from now on. */
 static int set_limit(lua_State *L)
 {
 	struct proc_set *set = check_set(L);
@@ -80,7 +80,7 @@ static int set_limit(lua_State *L)
 	return 0;
 }
 
-/* set:stop(grace_ms): TERM to all now, KILL later; set:wait() sees to the rest. */
+/* set:stop(grace_ms): TERM to all now, KILL later; set:wait() does the rest. */
 static int set_stop(lua_State *L)
 {
 	proc_set_stop(check_set(L), luaL_checkinteger(L, 2));
@@ -182,7 +182,7 @@ static int push_ended(lua_State *L, struct proc_set *set, bool lines)
 	return 0;
 }
 
-/* More than ten years is no limit: mono_t must hold the sum. */
+/* More than ten years means no limit, so that the sum fits into mono_t. */
 static mono_t after_ms(lua_State *L, int index)
 {
 	lua_Number ms = luaL_optnumber(L, index, -1);
@@ -194,10 +194,10 @@ static mono_t after_ms(lua_State *L, int index)
 /*
  * set:next(lines, ms): serves all handles until there is news of one:
  *   "line", text, "stdout" | "stderr", index   (only with `lines`)
- *   "done", index                              that one is gone and reaped; said once
+ *   "done", index                              that one is gone and reaped; reported once
  *   nil, "limit" | "attempt"                   ms (nil: no limit) or the attempt is over
- * ms may have a fraction, and goes on while the run is stopped by Ctrl+Z. What
- * has happened comes before "limit".
+ * ms may have a fraction, and keeps counting while the run is stopped by Ctrl+Z. What
+ * has already happened is reported before "limit".
  */
 static int set_next(lua_State *L)
 {

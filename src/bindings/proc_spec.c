@@ -1,7 +1,7 @@
 /*
- * proc_spec.c: the Lua table that proc.lua hands over → struct proc_spec. Runs
- * in the worker. Raises for wrong types only, and before anything is acquired;
- * the messages that users read are proc.lua's.
+ * proc_spec.c: the Lua table from proc.lua → struct proc_spec. Runs in the worker.
+ * Raises only for wrong types, and before anything is acquired; proc.lua has the
+ * messages that users read.
  */
 #include <lauxlib.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const char *c_string(lua_State *L, int index, const char *key)
 	return s;
 }
 
-/* A pointer array of `room` slots that the collector frees; stack: … array. */
+/* An array of `room` pointers that the collector frees; stack: … array. */
 static const char **new_array(lua_State *L, size_t room)
 {
 	return lua_newuserdatauv(L, room * sizeof(char *), 0);

@@ -1,7 +1,7 @@
 /*
- * regex.c: anchored regular expressions (PCRE2) for argument patterns: the
- * whole text has to match. Runs in the worker. Never hangs: a match that costs
- * too much is given up.
+ * regex.c: anchored regular expressions (PCRE2) for argument patterns: the whole
+ * text must match. Runs in the worker. Never hangs: it gives up a match that costs
+ * too much.
  *
  *   match(pattern, text)   true | false | nil, message
  *   check(pattern)         true | nil, message
@@ -14,7 +14,7 @@
 #include "../common/base.h"
 #include "bindings.h"
 
-/* About 50 ms at the worst. */
+/* At worst about 50 ms. */
 #define MATCH_LIMIT 1000000u
 #define DEPTH_LIMIT 100000u
 #define HEAP_LIMIT_KIB 16384u
@@ -61,8 +61,8 @@ static void push_message(lua_State *L, int error, PCRE2_SIZE offset)
 	                (lua_Integer)offset);
 }
 
-/* Compile the pattern at index 1 and push its userdata; or push a message and
- * return NULL. */
+/* Compile the pattern at index 1 and push its userdata; on failure push a message
+ * and return NULL. */
 static pcre2_code *compile(lua_State *L)
 {
 	size_t n;

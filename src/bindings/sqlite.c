@@ -10,7 +10,7 @@
  *   conn:rows(sql, …)           { {column = value …} … }: one statement
  *   conn:transaction(f, …)      true, results of f(…): one transaction that writes;
  *                               what f raises undoes it and is raised again
- *   conn:close()                again is fine; so is the collector
+ *   conn:close()                idempotent; the collector does it, too
  *
  * Failures are nil, message, name ("SQLITE_BUSY"; "LIBRARY": no libsqlite3).
  * Parameters: nil, boolean (0, 1), number, string. NULL is nil.
@@ -32,8 +32,8 @@
 
 /* --- failures -------------------------------------------------------------------- */
 
-/* SQLite keeps the errno of a failure, but not of a failed COMMIT: there errno
- * itself tells, which the caller has cleared before. */
+/* SQLite keeps the errno of a failure, except of a failed COMMIT: there errno itself
+ * has it, which the caller cleared before. */
 static int os_error_of(const struct sqlite_conn *c, int code, int since)
 {
 	if (!sqlite_error_is_system(code))
@@ -145,7 +145,7 @@ static int conn_exec(lua_State *L)
 
 /* --- transactions ---------------------------------------------------------------------- */
 
-/* Did somebody remove or replace the file? Then what we write reaches nobody. */
+/* Did somebody remove or replace the file? Then our writes would be lost. */
 static bool is_moved(const struct sqlite_conn *c)
 {
 	int moved = 0;
@@ -171,7 +171,7 @@ static int call_inside(lua_State *L, struct sqlite_conn *c)
 	return status;
 }
 
-/* All of it is C but f, so that no cancellation comes between f and the end. */
+/* Only f is Lua, so that no cancellation can come between f and the commit. */
 static int conn_transaction(lua_State *L)
 {
 	struct sqlite_conn *c = sqlite_check(L);
@@ -181,7 +181,7 @@ static int conn_transaction(lua_State *L)
 	if (is_moved(c))
 		return fail_with(L, "the file was moved or deleted while it was in use",
 		                 "SQLITE_READONLY_DBMOVED");
-	roll_back(c); /* what an error of ours may have left */
+	roll_back(c); /* anything left by an earlier error of ours */
 	if (execute(c, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return sqlite_fail(L, c);
 	if (call_inside(L, c) != LUA_OK) {
@@ -252,7 +252,7 @@ static int open_database(struct sqlite_conn *c, const char *path, int flags)
 	code = c->api->open_v2(path, &c->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code == SQLITE_OK)
 		c->api->busy_handler(c->db, on_busy, c);
-	errno = unmade; /* SQLite tells only that there is none to be read */
+	errno = unmade; /* SQLite would only report that there is no file to read */
 	return code;
 }
 
@@ -261,7 +261,7 @@ struct options {
 	lua_Integer busy_ms;
 };
 
-/* From the table at index 2, which may be missing. */
+/* Read the table at index 2, which is optional. */
 static struct options read_options(lua_State *L)
 {
 	struct options o = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS_DEFAULT };

@@ -52,13 +52,13 @@ struct sqlite_api {
 const struct sqlite_api *sqlite_api_open(const char **why);
 
 /*
- * The name of a result code, "SQLITE_BUSY"; never NULL. The extended codes that
- * somebody asks about have their own (SQLITE_CONSTRAINT_UNIQUE), others their
- * primary one's. Of an I/O error `os_error` is the errno: no space and too
- * large a file are SQLITE_FULL, no permission is SQLITE_PERM, whatever was tried.
+ * The name of a result code, "SQLITE_BUSY"; never NULL. Extended codes that callers
+ * distinguish have their own names (SQLITE_CONSTRAINT_UNIQUE), others that of their
+ * primary code. `os_error` is the errno of an I/O error: no space and too large a
+ * file become SQLITE_FULL, no permission SQLITE_PERM, whatever the operation.
  */
 const char *sqlite_error_name(int extended, int os_error);
-/* Does the code come from the system, so that errno says more? */
+/* Does the code stand for a system error, so that errno says more? */
 bool sqlite_error_is_system(int extended);
 
 #endif

@@ -19,16 +19,16 @@ struct sqlite_conn {
 	const struct sqlite_api *api;
 	sqlite3 *db; /* NULL: closed */
 	int64_t busy_ms;
-	mono_t busy_until;   /* of the wait that is under way */
+	mono_t busy_until;   /* deadline of the current wait */
 	bool in_transaction; /* its function is running */
 	bool in_query;       /* rows are being read */
 };
 
 /* The open connection at index 1; raises for anything else, and inside a query. */
 struct sqlite_conn *sqlite_check(lua_State *L);
-/* Push what the last call's failure was: nil, message, name; returns 3. errno is
- * the call's, which began with 0. But a lock that was waited for when the attempt
- * was told to stop raises the cancellation. */
+/* Push the last call's failure: nil, message, name; returns 3. errno must be the
+ * call's, cleared before it. If the attempt was cancelled while waiting for a lock,
+ * raises the cancellation instead. */
 int sqlite_fail(lua_State *L, const struct sqlite_conn *c);
 
 /* Finalize every statement; the cache must be emptied after it. */

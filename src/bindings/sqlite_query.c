@@ -23,8 +23,8 @@ void sqlite_finalize_all(const struct sqlite_conn *c)
 		c->api->finalize(s);
 }
 
-/* Push the cache, emptied when it is full. Statements go when no table knows
- * them any more: the other order would leave freed ones in it. */
+/* Push the cache, emptied if it is full. Statements are freed after they leave the
+ * cache: the other order would leave freed ones in it. */
 static void push_cache(lua_State *L, const struct sqlite_conn *c)
 {
 	lua_getiuservalue(L, 1, 1);
@@ -51,7 +51,7 @@ static sqlite3_stmt *cached(lua_State *L, const struct sqlite_conn *c)
 	return s;
 }
 
-/* After cached(), which has made room. */
+/* Call after cached(), which makes room. */
 static void remember(lua_State *L, sqlite3_stmt *s)
 {
 	lua_getiuservalue(L, 1, 1);
@@ -65,7 +65,7 @@ static void remember(lua_State *L, sqlite3_stmt *s)
 	lua_pop(L, 1);
 }
 
-/* NULL: SQLite says why. */
+/* NULL: SQLite has the reason. */
 static sqlite3_stmt *compile(lua_State *L, const struct sqlite_conn *c)
 {
 	const char *text = lua_tostring(L, SQL), *rest = "";
@@ -149,7 +149,7 @@ static int bind_all(lua_State *L, const struct sqlite_conn *c, sqlite3_stmt *s)
 	return code;
 }
 
-/* The statement of this call, ready to be stepped; NULL: SQLite says why. */
+/* The statement of this call, ready for stepping; NULL: SQLite has the reason. */
 static sqlite3_stmt *begin(lua_State *L, const struct sqlite_conn *c)
 {
 	sqlite3_stmt *s = prepare(L, c);
@@ -161,7 +161,7 @@ static sqlite3_stmt *begin(lua_State *L, const struct sqlite_conn *c)
 	return bind_all(L, c, s) == SQLITE_OK ? s : NULL;
 }
 
-/* Let go of locks and parameters. The result of the last step. */
+/* Release locks and parameters. Returns the result of the last step. */
 static int finish(const struct sqlite_conn *c, sqlite3_stmt *s)
 {
 	int code = c->api->reset(s);
@@ -180,7 +180,7 @@ int sqlite_lua_run(lua_State *L)
 	if (s == NULL)
 		return sqlite_fail(L, c);
 	while (c->api->step(s) == SQLITE_ROW)
-		; /* RETURNING, PRAGMA: nobody asked */
+		; /* drop the rows of RETURNING or PRAGMA */
 	if (finish(c, s) != SQLITE_OK)
 		return sqlite_fail(L, c);
 	lua_pushinteger(L, c->api->changes(c->db));

@@ -1,6 +1,6 @@
 /*
- * tty.c: questions on the controlling terminal: require "runner.terminal". Runs
- * in the worker. Whether one may ask at all is decided by lua/ctx/tty.lua.
+ * tty.c: prompts on the controlling terminal: require "runner.terminal". Runs in
+ * the worker. lua/ctx/tty.lua decides whether prompting is allowed.
  *
  *   ask(question, secret)   the line without its newline | nil, message, CODE
  *
