@@ -177,7 +177,7 @@ static bool fits(int64_t wait_ms, int64_t left_ms)
 	return left_ms >= POLICY_MIN_LEFT_MS && wait_ms <= left_ms - POLICY_MIN_LEFT_MS;
 }
 
-enum policy_verdict policy_decide(const struct policy *p, const struct policy_question *q,
+enum policy_verdict policy_decide(const struct policy *p, const struct policy_input *q,
                                   int64_t *wait_ms)
 {
 	*wait_ms = 0;

@@ -47,7 +47,7 @@ enum policy_verdict {
 	POLICY_BUDGET,    /* the wait would overrun: stop now, stay retryable (RETRY_BUDGET) */
 };
 
-struct policy_question {
+struct policy_input {
 	int64_t made;        /* retries made so far that this policy counts */
 	int64_t position;    /* n for policy_delay_ms(): retries of this loop alone */
 	int64_t own_wait_ms; /* the wait that this failure asked for; -1: none */
@@ -56,7 +56,7 @@ struct policy_question {
 
 /* Decide what follows a failure. Sets *wait_ms for POLICY_WAIT and POLICY_BUDGET
  * (the wait that would overrun), otherwise to 0. */
-enum policy_verdict policy_decide(const struct policy *p, const struct policy_question *q,
+enum policy_verdict policy_decide(const struct policy *p, const struct policy_input *q,
                                   int64_t *wait_ms);
 
 #endif

@@ -74,7 +74,7 @@ static bool may_retry(const struct run *run, const struct report *r, const struc
 /* POLICY_WAIT with *wait_ms, or the reason why this failure is final. */
 static enum policy_verdict ask_policy(struct run *run, const struct report *r, int64_t *wait_ms)
 {
-	struct policy_question q = {
+	struct policy_input q = {
 		.made = run->plan.one_budget ? run_repeats(run) : run->attempts - 1,
 		.position = run->attempts - 1,
 		.own_wait_ms = r->own.retry_after_ms,

@@ -86,7 +86,7 @@ static int l_policy_decide(lua_State *L)
 	static const char *const verdicts[] = { "wait", "as_raised", "exhausted", "budget" };
 	struct policy p = check_policy(L, 1);
 	lua_Number left = luaL_optnumber(L, 5, HUGE_VAL);
-	struct policy_question q = {
+	struct policy_input q = {
 		.made = luaL_checkinteger(L, 2),
 		.position = luaL_checkinteger(L, 3),
 		.own_wait_ms = luaL_optinteger(L, 4, -1),

@@ -64,7 +64,7 @@ static int64_t random_own(uint64_t *s)
 }
 
 /* The model: which verdict, and after which wait. */
-static enum policy_verdict model(const struct policy *p, const struct policy_question *q, int64_t *wait)
+static enum policy_verdict model(const struct policy *p, const struct policy_input *q, int64_t *wait)
 {
 	int64_t delay = policy_delay_ms(p, q->position);
 
@@ -79,7 +79,7 @@ static enum policy_verdict model(const struct policy *p, const struct policy_que
 	return POLICY_WAIT;
 }
 
-static void check_step(const struct policy *p, const struct policy_question *q,
+static void check_step(const struct policy *p, const struct policy_input *q,
                        enum policy_verdict verdict, int64_t wait)
 {
 	int64_t expected;
@@ -103,7 +103,7 @@ static struct schedule play(const struct policy *p, uint64_t events, int64_t lim
 	struct schedule run = { 0 };
 
 	while (run.count < STEPS_MAX) {
-		struct policy_question q = { .made = run.count, .position = run.count };
+		struct policy_input q = { .made = run.count, .position = run.count };
 		int64_t wait;
 
 		run.took += below(&events, 500);

@@ -61,7 +61,7 @@ static void the_verdict_follows_retries_then_budget_then_wait(void **state UNUSE
 	for (size_t i = 0; i < ARRAY_LEN(decisions); i++) {
 		const struct decision *d = &decisions[i];
 		struct policy p = plain(BACKOFF_CONSTANT);
-		struct policy_question q = { d->made, 0, d->own, d->left };
+		struct policy_input q = { d->made, 0, d->own, d->left };
 		int64_t wait = -1;
 		enum policy_verdict v;
 
@@ -76,7 +76,7 @@ static void the_verdict_follows_retries_then_budget_then_wait(void **state UNUSE
 static void the_wait_belongs_to_the_position_and_not_to_the_budget_used(void **state UNUSED)
 {
 	struct policy p = plain(BACKOFF_EXPONENTIAL);
-	struct policy_question q = { 5, 1, -1, INT64_MAX };
+	struct policy_input q = { 5, 1, -1, INT64_MAX };
 	int64_t wait;
 
 	p.retries = 9;
@@ -88,7 +88,7 @@ static void attempts_that_fail_at_once_stop_when_the_tail_is_too_short(void **st
 {
 	/* issue: attempts of 0 s, delay 1 s, no jitter, timeout 2 s → one wait */
 	struct policy p = plain(BACKOFF_CONSTANT);
-	struct policy_question q = { .own_wait_ms = -1, .left_ms = 1990 };
+	struct policy_input q = { .own_wait_ms = -1, .left_ms = 1990 };
 	int64_t wait;
 
 	p.delay_ms = 1000;
