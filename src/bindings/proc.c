@@ -93,7 +93,7 @@ static int handle_was_stopped(lua_State *L)
 {
 	const struct proc *p = check_proc(L);
 
-	lua_pushboolean(L, p->shepherd ? !p->let_end : p->stopping);
+	lua_pushboolean(L, p->shepherd ? !p->ended_itself : p->stopping);
 	return 1;
 }
 

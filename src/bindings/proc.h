@@ -39,14 +39,14 @@ struct proc {
 	bool group;      /* leads a process group of its own */
 	bool detached;   /* outlives us: never ended here */
 	bool shepherd;   /* its pid is a shepherd's (shepherd.h) */
-	int word;        /* … for shepherd_let_end(); -1: read, or none */
-	bool let_end;    /* … which reported that the program ended by itself */
+	int report_fd;   /* … for shepherd_program_ended(); -1: read, or none */
+	bool ended_itself; /* … which reported that the program ended by itself */
 	bool announced;  /* set:next() has reported "done" */
 	bool lines;      /* output is queued for lines as well as tapped */
 	bool stopping;   /* proc_stop() was called */
 	bool exited;     /* dead, perhaps not reaped yet */
 	bool reaped;
-	bool lost;       /* its status is lost */
+	bool lost;       /* its wait status is lost */
 	bool starved;    /* we failed to write all of its input */
 	bool incomplete; /* another process still held its output when we stopped reading */
 	int wait_status;

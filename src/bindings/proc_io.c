@@ -214,8 +214,8 @@ void proc_reap(struct proc *p)
 	p->lost = p->lost || got != p->pid;
 	p->reaped = true;
 	adopted_forget(p->pid);
-	p->let_end = p->word >= 0 && shepherd_let_end(p->word);
-	xclose(&p->word);
+	p->ended_itself = p->report_fd >= 0 && shepherd_program_ended(p->report_fd);
+	xclose(&p->report_fd);
 	xclose(&p->pidfd);
 }
 
@@ -232,7 +232,7 @@ static void stop_reading(struct proc *p)
 	}
 }
 
-static void mind_time(struct proc *p, mono_t now)
+static void check_time(struct proc *p, mono_t now)
 {
 	if (p->pidfd < 0)
 		proc_notice_exit(p);
@@ -330,7 +330,7 @@ enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed)
 			handlers[set->watches[i].kind](set->watches[i].proc);
 	now = mono_now();
 	for (size_t i = 0; i < set->n; i++)
-		mind_time(set->procs[i], now);
+		check_time(set->procs[i], now);
 	return PROC_TURNED;
 }
 
@@ -378,7 +378,7 @@ void proc_end(struct proc *p, int64_t grace_ms)
 		proc_set_end(&alone, grace_ms);
 	proc_forget_lines(p);
 	xclose(&p->in);
-	xclose(&p->word);
+	xclose(&p->report_fd);
 	xclose(&p->pidfd);
 	for (int i = 0; i < 2; i++)
 		xclose(&p->out[i].fd);

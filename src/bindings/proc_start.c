@@ -137,7 +137,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 
 	p->started = mono_now();
 	adopted_hold();
-	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->word, &error)
+	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->report_fd, &error)
 	                     : child_spawn(&child, &error);
 	if (pid > 0)
 		adopted_expect(pid);
@@ -171,7 +171,7 @@ void proc_init(struct proc *p)
 {
 	*p = (struct proc){
 		.pidfd = -1,
-		.word = -1,
+		.report_fd = -1,
 		.in = -1,
 		.drain_until = MONO_NEVER,
 		.kill_at = MONO_NEVER,

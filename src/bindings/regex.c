@@ -163,7 +163,7 @@ static bool too_complex(int result)
 	       result == PCRE2_ERROR_HEAPLIMIT;
 }
 
-static void push_trouble(lua_State *L, int result)
+static void push_match_error(lua_State *L, int result)
 {
 	PCRE2_UCHAR text[256];
 
@@ -192,7 +192,7 @@ static int match(lua_State *L)
 		return 1;
 	}
 	if (code)
-		push_trouble(L, result);
+		push_match_error(L, result);
 	lua_pushnil(L);
 	lua_insert(L, -2);
 	return 2;

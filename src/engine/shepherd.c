@@ -1,8 +1,8 @@
 /*
  * shepherd.c: the process between the worker and a program (shepherd.h). What
  * follows shepherd_main() runs in it: a fork of the worker that never returns, so
- * it touches no stdio, no malloc and no lock. All signals stay blocked in it
- * and are taken one at a time; nothing here is a handler.
+ * it uses no stdio, no malloc and no lock. All signals stay blocked in it and are
+ * taken one at a time; nothing here is a handler.
  */
 #include "shepherd.h"
 
@@ -15,9 +15,9 @@
 #include "os.h"
 
 #define EXIT_NOT_STARTED 127
-#define KILL_AGAIN_MS 5 /* what was being forked behind our look */
+#define KILL_AGAIN_MS 5 /* again, for processes forked while we were looking */
 
-/* RT signals queue: a TERM that is pending already would swallow the grace. */
+/* RT signals queue: with TERM, a pending one would swallow the grace. */
 #define STOP_SIGNAL SHEPHERD_KILL
 
 static volatile sig_atomic_t started;
@@ -26,40 +26,40 @@ struct shepherd {
 	pid_t worker;
 	pid_t program; /* 0 once it has ended */
 	int status;    /* its wait status */
-	int word;
+	int report;
 	int64_t grace_ms;
 	bool adopts; /* a subreaper */
 	bool ending;
 	mono_t kill_at, give_up_at;
-	int told_count; /* who has had its TERM */
-	pid_t told[CHILD_MAX_FOUND];
+	int signalled_count; /* who has been sent TERM */
+	pid_t signalled[CHILD_MAX_FOUND];
 };
 
 /* --- ending: in the shepherd ----------------------------------------------------- */
 
-static bool was_told(const struct shepherd *s, pid_t pid)
+static bool was_signalled(const struct shepherd *s, pid_t pid)
 {
-	for (int i = 0; i < s->told_count; i++)
-		if (s->told[i] == pid)
+	for (int i = 0; i < s->signalled_count; i++)
+		if (s->signalled[i] == pid)
 			return true;
 	return false;
 }
 
-/* CONT: a stopped process would not see the TERM. `group` has had both. */
-static void tell(struct shepherd *s, pid_t pid, pid_t group)
+/* CONT, or a stopped process would not see the TERM. `group` has been sent both. */
+static void send_term(struct shepherd *s, pid_t pid, pid_t group)
 {
-	if (pid == getpid() || was_told(s, pid) || s->told_count == CHILD_MAX_FOUND)
+	if (pid == getpid() || was_signalled(s, pid) || s->signalled_count == CHILD_MAX_FOUND)
 		return;
-	s->told[s->told_count++] = pid;
+	s->signalled[s->signalled_count++] = pid;
 	if (group > 0 && getpgid(pid) == group)
 		return;
 	kill(pid, SIGTERM);
 	kill(pid, SIGCONT);
 }
 
-/* The group first: its members and what they are forking can't slip through.
- * Only while the program is not reaped is the group's number ours. */
-static void tell_tree(struct shepherd *s)
+/* The group first, so that its members and what they fork can't slip through. Its
+ * number is ours only until the program is reaped. */
+static void term_tree(struct shepherd *s)
 {
 	static pid_t found[CHILD_MAX_FOUND];
 	int count;
@@ -70,18 +70,18 @@ static void tell_tree(struct shepherd *s)
 	}
 	count = child_find_tree(getpid(), found, NULL);
 	for (int i = 0; i < count; i++)
-		tell(s, found[i], s->program);
+		send_term(s, found[i], s->program);
 }
 
-/* Those whose parent has died since; what still has one is its parent's, which
- * may be at its own cleaning up. */
-static void tell_orphans(struct shepherd *s)
+/* Only those whose parent has died since. The others belong to a parent that may be
+ * cleaning up. */
+static void term_orphans(struct shepherd *s)
 {
 	static pid_t pids[CHILD_MAX_FOUND];
 	int count = os_children(getpid(), pids, CHILD_MAX_FOUND);
 
 	for (int i = 0; i < count; i++)
-		tell(s, pids[i], 0);
+		send_term(s, pids[i], 0);
 }
 
 static void kill_tree(struct shepherd *s, mono_t now)
@@ -101,13 +101,13 @@ static void begin_end(struct shepherd *s, int64_t grace_ms)
 		return;
 	s->ending = true;
 	if (grace_ms > 0)
-		tell_tree(s);
+		term_tree(s);
 }
 
 static void program_ended(struct shepherd *s)
 {
 	if (s->ending)
-		tell_tree(s);
+		term_tree(s);
 	else
 		begin_end(s, s->grace_ms);
 }
@@ -121,12 +121,12 @@ static void note_exit(pid_t pid, int wait_status, void *data)
 	s->program = 0;
 	s->status = wait_status;
 	if (!s->ending)
-		(void)!xwrite(s->word, "", 1);
+		(void)!xwrite(s->report, "", 1);
 	if (!s->adopts)
 		kill(-pid, SIGTERM); /* its members are not ours to wait for */
 }
 
-/* True when nobody is left. */
+/* True when no process is left. */
 static bool reap(struct shepherd *s)
 {
 	bool ran = s->program > 0;
@@ -136,7 +136,7 @@ static bool reap(struct shepherd *s)
 	if (ran && s->program == 0)
 		program_ended(s);
 	else if (s->program == 0)
-		tell_orphans(s);
+		term_orphans(s);
 	return false;
 }
 
@@ -167,8 +167,8 @@ static void wait_for_signal(struct shepherd *s)
 		begin_end(s, s->grace_ms);
 }
 
-/* What was pending for us is not what the program died of: all but that signal
- * stay blocked. */
+/* Only that signal is unblocked: others that are pending here are not what the
+ * program died of. */
 static NO_RETURN void end_as(int wait_status)
 {
 	sigset_t its_own;
@@ -184,7 +184,7 @@ static NO_RETURN void end_as(int wait_status)
 	_exit(128 + WTERMSIG(wait_status));
 }
 
-static NO_RETURN void tend(struct shepherd *s)
+static NO_RETURN void serve(struct shepherd *s)
 {
 	while (!reap(s)) {
 		mono_t now = mono_now();
@@ -207,34 +207,34 @@ static void close_all_but(int a, int b)
 	os_close_from(0, keep, 2);
 }
 
-/* The news of the worker's death is a CONT, which reaches us even if we are stopped. */
+/* The worker's death is announced by a CONT, which reaches us even if we are stopped. */
 static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace_ms,
-                                    pid_t worker, int held, int word)
+                                    pid_t worker, int held, int report)
 {
 	static struct shepherd s; /* too large for some stacks */
 	struct child_spec program = *spec;
 	struct child_error error = { CHILD_FORK, ESRCH };
 
-	s = (struct shepherd){ .worker = worker, .status = SIGKILL, .word = word,
+	s = (struct shepherd){ .worker = worker, .status = SIGKILL, .report = report,
 	                       .grace_ms = grace_ms, .kill_at = MONO_NEVER,
 	                       .give_up_at = MONO_NEVER };
 	program.new_session = false;
 	program.new_group = true;
-	program.dies_with_parent = true; /* ours is the only answer for it */
+	program.dies_with_parent = true; /* no one else would end it */
 	program.borrow_memory = true;
 	signal(SIGCHLD, SIG_DFL);
 	s.adopts = os_become_subreaper() == 0;
 	os_parent_death_signal(SIGCONT);
 	s.program = getppid() == worker ? child_spawn(&program, &error) : -1;
-	close_all_but(held, word);
-	(void)!xwrite(word, &error, sizeof(error));
+	close_all_but(held, report);
+	(void)!xwrite(report, &error, sizeof(error));
 	if (s.program < 0)
 		_exit(EXIT_NOT_STARTED);
-	tend(&s);
+	serve(&s);
 }
 
-/* All signals wait until they are taken: no handler of ours may run in it. */
-static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, int held, int word)
+/* All signals stay blocked until taken: our handlers must not run in the shepherd. */
+static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, int held, int report)
 {
 	pid_t pid, worker = getpid();
 	sigset_t all, before;
@@ -244,7 +244,7 @@ static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, int 
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		shepherd_main(spec, grace_ms, worker, held, word);
+		shepherd_main(spec, grace_ms, worker, held, report);
 	err = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	errno = err;
@@ -257,32 +257,32 @@ static void reap_failed(pid_t pid)
 		;
 }
 
-pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *word,
+pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *report,
                      struct child_error *error)
 {
-	struct child_error told = { CHILD_OK, 0 };
+	struct child_error reported = { CHILD_OK, 0 };
 	int ends[2];
 	pid_t pid;
 
 	started = 1;
-	*error = told;
+	*error = reported;
 	if (xpipe(ends) < 0) {
 		*error = (struct child_error){ CHILD_PIPE, errno };
 		return -1;
 	}
 	pid = fork_shepherd(spec, grace_ms, held, ends[1]);
 	if (pid < 0)
-		told = (struct child_error){ CHILD_FORK, errno };
+		reported = (struct child_error){ CHILD_FORK, errno };
 	xclose(&ends[1]);
-	/* one that was killed before its word has a wait status like any other */
+	/* if it was killed before it reported, its wait status will say so */
 	if (pid > 0)
-		(void)!xread(ends[0], &told, sizeof(told));
-	xnonblock(ends[0]); /* nobody waits for a last word */
-	*word = ends[0];
-	if (told.step == CHILD_OK)
+		(void)!xread(ends[0], &reported, sizeof(reported));
+	xnonblock(ends[0]); /* shepherd_program_ended() must not block */
+	*report = ends[0];
+	if (reported.step == CHILD_OK)
 		return pid;
-	*error = told;
-	xclose(word);
+	*error = reported;
+	xclose(report);
 	if (pid > 0)
 		reap_failed(pid);
 	return -1;
@@ -294,7 +294,7 @@ int shepherd_stop(pid_t shepherd, int64_t grace_ms)
 
 	if (sigqueue(shepherd, STOP_SIGNAL, grace) < 0 && kill(shepherd, SIGTERM) < 0)
 		return -1;
-	return kill(shepherd, SIGCONT); /* a stopped one takes nothing */
+	return kill(shepherd, SIGCONT); /* a stopped shepherd takes no signal */
 }
 
 bool shepherd_was_started(void)
@@ -302,9 +302,9 @@ bool shepherd_was_started(void)
 	return started;
 }
 
-bool shepherd_let_end(int word)
+bool shepherd_program_ended(int report)
 {
 	char byte;
 
-	return xread(word, &byte, 1) == 1;
+	return xread(report, &byte, 1) == 1;
 }

@@ -339,7 +339,7 @@ static void watch(struct attempt *a)
 		mono_t deadline = a->timer;
 
 		if (a->state == WORKING)
-			deadline = MIN_OF(next_limit(a, &which, &ms), a->usage.look_at);
+			deadline = MIN_OF(next_limit(a, &which, &ms), a->usage.check_at);
 		channels_wait(&a->ch, &a->run->err, deadline);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);

@@ -31,8 +31,9 @@ static void warn_about_stdout(struct run *run)
 		return;
 	tap_text(&run->stdout_tap, &text);
 	run_warn_counted(run, "THIRD_PARTY_STDOUT",
-	             "The command wrote to stdout; the text went to stderr. Return it from run, or use ctx:log", "bytes",
-	             (int64_t)run->stdout_tap.total, &text);
+	             "The command wrote to stdout; the text went to stderr. "
+	             "Return it from run, or use ctx:log",
+	             "bytes", (int64_t)run->stdout_tap.total, &text);
 	buf_release(&text);
 }
 

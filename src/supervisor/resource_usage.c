@@ -13,7 +13,7 @@
 #include "../common/xio.h"
 #include "warn.h"
 
-#define LOOK_MIN_MS 5
+#define CHECK_MIN_MS 5
 #define REMOVE_TRIES 20 /* × 1 ms: the last process may still be exiting */
 
 static int64_t limit_of(const struct run *run, enum resource which)
@@ -33,11 +33,11 @@ static int64_t reaped_ms(void)
 }
 
 /* n processors use up the remaining time n times as fast. */
-static void look_again(struct resource_usage *u, int64_t left_ms)
+static void schedule_check(struct resource_usage *u, int64_t left_ms)
 {
 	long processors = MAX_OF(sysconf(_SC_NPROCESSORS_ONLN), 1);
 
-	u->look_at = mono_add_ms(mono_now(), MAX_OF(left_ms / processors, LOOK_MIN_MS));
+	u->check_at = mono_add_ms(mono_now(), MAX_OF(left_ms / processors, CHECK_MIN_MS));
 }
 
 void resource_usage_enter(struct resource_usage *u, const struct run *run)
@@ -52,19 +52,19 @@ void resource_usage_enter(struct resource_usage *u, const struct run *run)
 		return;
 	u->hold = group_hold(&u->group);
 	if (limit_of(run, RESOURCE_CPU) > 0)
-		look_again(u, limit_of(run, RESOURCE_CPU));
+		schedule_check(u, limit_of(run, RESOURCE_CPU));
 }
 
 bool resource_usage_is_spent(struct resource_usage *u, const struct run *run)
 {
 	int64_t limit = limit_of(run, RESOURCE_CPU), used_us;
 
-	if (u->look_at == MONO_NEVER || mono_now() < u->look_at)
+	if (u->check_at == MONO_NEVER || mono_now() < u->check_at)
 		return false;
 	used_us = group_cpu_us(&u->group);
-	u->look_at = MONO_NEVER;
+	u->check_at = MONO_NEVER;
 	if (used_us >= 0 && used_us < limit * 1000)
-		look_again(u, limit - used_us / 1000);
+		schedule_check(u, limit - used_us / 1000);
 	return used_us >= limit * 1000;
 }
 
@@ -134,7 +134,8 @@ static void describe_memory(struct resource_usage *u, struct run *run, struct re
 	int64_t limit = limit_of(run, RESOURCE_MEMORY);
 	struct json_writer w = reword(r, "MEMORY_LIMIT");
 
-	report_fail(r, "MEMORY_LIMIT", "The kernel killed a process of the command at the memory limit of %lld bytes",
+	report_fail(r, "MEMORY_LIMIT",
+	            "The kernel killed a process of the command at the memory limit of %lld bytes",
 	            (long long)limit);
 	json_begin_object(&w);
 	member_int(&w, "limit_bytes", limit);

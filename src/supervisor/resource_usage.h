@@ -15,14 +15,14 @@ struct resource_usage {
 	struct group group;    /* created by the worker; may be none */
 	int hold;              /* keeps the group until its counters are read */
 	int64_t before_ms;     /* CPU time of earlier attempts, ms */
-	mono_t look_at;        /* the CPU time can't be used up earlier */
+	mono_t check_at;        /* the CPU time can't be used up earlier */
 };
 
-#define RESOURCE_USAGE_INIT { .hold = -1, .look_at = MONO_NEVER }
+#define RESOURCE_USAGE_INIT { .hold = -1, .check_at = MONO_NEVER }
 
 /* `run` begins: the limits apply from now on. May be called again. */
 void resource_usage_enter(struct resource_usage *u, const struct run *run);
-/* Has the tree used up its CPU time? Reads nothing before look_at. */
+/* Has the tree used up its CPU time? Reads nothing before check_at. */
 bool resource_usage_is_spent(struct resource_usage *u, const struct run *run);
 /* Send KILL to the whole group, unless a process in it is spared. */
 void resource_usage_kill(const struct resource_usage *u, const struct run *run);

@@ -167,17 +167,17 @@ static void the_time_is_looked_at_when_it_can_be_used_up_and_not_before(void **s
 	(void)state;
 	put("cpu.stat", "usage_usec 999000\n");
 	assert_false(resource_usage_is_spent(&usage, &run)); /* MONO_NEVER */
-	usage.look_at = mono_add_ms(mono_now(), 60000);
+	usage.check_at = mono_add_ms(mono_now(), 60000);
 	put("cpu.stat", "usage_usec 5000000\n");
 	assert_false(resource_usage_is_spent(&usage, &run));
-	mono_t before = usage.look_at = mono_now();
+	mono_t before = usage.check_at = mono_now();
 	put("cpu.stat", "usage_usec 400000\n");
 	assert_false(resource_usage_is_spent(&usage, &run));
-	assert_true(usage.look_at > before && usage.look_at <= mono_add_ms(mono_now(), 600));
-	usage.look_at = mono_now();
+	assert_true(usage.check_at > before && usage.check_at <= mono_add_ms(mono_now(), 600));
+	usage.check_at = mono_now();
 	put("cpu.stat", "usage_usec 1000000\n");
 	assert_true(resource_usage_is_spent(&usage, &run));
-	assert_true(usage.look_at == MONO_NEVER);
+	assert_true(usage.check_at == MONO_NEVER);
 }
 
 static void without_limits_nothing_is_entered(void **state)

@@ -51,7 +51,7 @@ int __wrap_os_parent_death_signal(int sig)
 }
 
 static int said[2];
-static int word = -1;
+static int report = -1;
 
 /* A program whose stdout is the pipe `said`. */
 static pid_t start(const char *const *argv, int64_t grace_ms)
@@ -60,12 +60,12 @@ static pid_t start(const char *const *argv, int64_t grace_ms)
 	struct child_error error;
 	pid_t pid;
 
-	xclose(&word);
+	xclose(&report);
 	CHECK(xpipe(said) == 0);
 	spec.fd[1] = said[1];
-	pid = shepherd_spawn(&spec, grace_ms, -1, &word, &error);
+	pid = shepherd_spawn(&spec, grace_ms, -1, &report, &error);
 	xclose(&said[1]);
-	CHECK(pid > 0 && error.step == CHILD_OK && word >= 0);
+	CHECK(pid > 0 && error.step == CHILD_OK && report >= 0);
 	return pid;
 }
 
@@ -111,7 +111,7 @@ static void scene_statuses(void)
 	for (int status = 0; status < 256; status++) {
 		snprintf(script, sizeof(script), "exit %d", status);
 		CHECK(end_of(script) == status << 8);
-		CHECK(shepherd_let_end(word));
+		CHECK(shepherd_program_ended(report));
 	}
 }
 
@@ -155,7 +155,7 @@ static void scene_signals(void)
 			dprintf(stage_stderr, "signal %d became wait status %#x\n", sig, status);
 			_exit(1);
 		}
-		CHECK(shepherd_let_end(word));
+		CHECK(shepherd_program_ended(report));
 	}
 	CHECK(rmdir(dir) == 0); /* empty: no core of the shepherd */
 }
@@ -285,7 +285,7 @@ static void scene_holds_nothing(void)
 	shepherd = start(SH("echo; exec sleep 60"), GRACE_MS);
 	heard();
 	snprintf(script, sizeof(script), "ls /proc/%d/fd | wc -l", (int)shepherd);
-	if (!under_valgrind()) /* where its last word goes */
+	if (!under_valgrind()) /* where its last report goes */
 		CHECK(strcmp(output_of((struct child_spec){ .argv = SH(script) }), "1\n") == 0);
 	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
 	CHECK(WTERMSIG(wait_for(shepherd)) == SIGTERM);
@@ -353,7 +353,7 @@ static void scene_daemon(void)
 	CHECK(daemon_pid > 0 && !gone(daemon_pid));
 	CHECK(at_end()); /* as soon as the tree is gone */
 	CHECK(wait_for(shepherd) == 3 << 8);
-	CHECK(shepherd_let_end(word));
+	CHECK(shepherd_program_ended(report));
 	CHECK(gone(daemon_pid));
 	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
 }
@@ -415,7 +415,7 @@ static void scene_once(void)
 	CHECK(strcmp(heard(), "term") == 0);
 	CHECK(at_end());
 	CHECK(wait_for(shepherd) == 6 << 8);
-	CHECK(!shepherd_let_end(word));
+	CHECK(!shepherd_program_ended(report));
 }
 
 static void each_process_gets_one_term_however_often_it_is_told(void **state UNUSED)
@@ -432,7 +432,7 @@ static void scene_cleaning_up(void)
 	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
 	CHECK(strcmp(heard(), "clean") == 0);
 	CHECK(wait_for(shepherd) == 9 << 8);
-	CHECK(!shepherd_let_end(word));
+	CHECK(!shepherd_program_ended(report));
 }
 
 static void what_a_program_starts_to_clean_up_gets_no_term(void **state UNUSED)
@@ -474,7 +474,7 @@ static void scene_grace(void)
 	CHECK(shepherd_stop(shepherd, 200) == 0);
 	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0); /* no reprieve */
 	CHECK(WTERMSIG(wait_for(shepherd)) == SIGKILL);
-	CHECK(!shepherd_let_end(word));
+	CHECK(!shepherd_program_ended(report));
 	CHECK(mono_elapsed_ms(began, mono_now()) >= 200);
 	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
 	CHECK(shepherd_stop(shepherd, 0) == -1 && errno == ESRCH);
@@ -507,13 +507,13 @@ static void scene_during_start(void)
 			}
 			_exit(1);
 		}
-		shepherd = shepherd_spawn(&spec, GRACE_MS, -1, &word, &error);
+		shepherd = shepherd_spawn(&spec, GRACE_MS, -1, &report, &error);
 		CHECK(shepherd > 0);
 		CHECK(wait_for(other) == 0);
 		status = wait_for(shepherd);
 		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-		CHECK(!shepherd_let_end(word));
-		xclose(&word);
+		CHECK(!shepherd_program_ended(report));
+		xclose(&report);
 	}
 }
 
