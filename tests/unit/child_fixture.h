@@ -1,5 +1,5 @@
 /*
- * child_fixture.h: children for tests of child_spawn(), inside a scene
+ * child_fixture.h: children for tests of child_spawn(), inside a scenario
  * (fork_fixture.h). For unit tests only.
  */
 #ifndef RUNNER_TEST_CHILD_FIXTURE_H
@@ -19,7 +19,7 @@
 /* Run to the end with stdin /dev/null and stderr ours: its wait status. */
 static inline int run(const char *const *argv, int out)
 {
-	struct child_spec spec = { .argv = argv, .fd = { -1, out, stage_stderr } };
+	struct child_spec spec = { .argv = argv, .fd = { -1, out, test_stderr } };
 	struct child_error error;
 	pid_t pid = child_spawn(&spec, &error);
 
@@ -41,7 +41,7 @@ static inline const char *output_of(struct child_spec spec)
 	CHECK(pipe(p) == 0);
 	spec.fd[0] = -1;
 	spec.fd[1] = p[1];
-	spec.fd[2] = stage_stderr;
+	spec.fd[2] = test_stderr;
 	CHECK((pid = child_spawn(&spec, &error)) > 0);
 	close(p[1]);
 	while ((got = read(p[0], text + n, sizeof(text) - 1 - n)) > 0)
@@ -84,7 +84,7 @@ static inline void check_error(struct child_spec spec, enum child_step step, int
 	errno = 0;
 	CHECK(child_spawn(&spec, &error) == -1);
 	if (error.step != step || error.err != err)
-		dprintf(stage_stderr, "%s: %s\n", child_step_name(error.step), strerror(error.err));
+		dprintf(test_stderr, "%s: %s\n", child_step_name(error.step), strerror(error.err));
 	CHECK(error.step == step);
 	CHECK(error.err == err);
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); /* it was reaped */

@@ -1,7 +1,7 @@
 /*
- * fork_fixture.h: a scene of processes is played in a process of its own, so that
+ * fork_fixture.h: runs a scenario in a process of its own, so that
  * descriptors, signals, children and the subreaper flag of one test can't leak
- * into the next. Inside a scene CHECK() replaces cmocka's assertions, which
+ * into the next. Inside a scenario CHECK() replaces cmocka's assertions, which
  * jump, and so must not run in a fork. For unit tests only.
  */
 #ifndef RUNNER_TEST_FORK_FIXTURE_H
@@ -16,29 +16,29 @@
 
 #include "../../src/common/mono.h"
 
-#define STAGE_LIMIT_MS 20000 /* bounds every wait below; a pass takes a fraction */
+#define WAIT_LIMIT_MS 20000 /* bounds every wait below; a pass takes a fraction */
 
 #define CHECK(condition) \
 	do { \
 		if (!(condition)) { \
-			dprintf(stage_stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+			dprintf(test_stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
 			_exit(1); \
 		} \
 	} while (0)
 
-static int stage_stderr = 2;
+static int test_stderr = 2;
 
-/* Keep asking until it is true or the limit is over. */
+/* Poll until it is true or the limit is over. */
 #define EVENTUALLY(condition) \
 	({ \
-		mono_t stage_end = mono_add_ms(mono_now(), STAGE_LIMIT_MS); \
-		bool stage_met; \
-		while (!(stage_met = (condition)) && mono_now() < stage_end) \
+		mono_t wait_end = mono_add_ms(mono_now(), WAIT_LIMIT_MS); \
+		bool wait_met; \
+		while (!(wait_met = (condition)) && mono_now() < wait_end) \
 			poll(NULL, 0, 1); \
-		stage_met; \
+		wait_met; \
 	})
 
-static inline void play(void (*scene)(void))
+static inline void run_forked(void (*scenario)(void))
 {
 	int status = -1;
 	pid_t pid;
@@ -46,7 +46,7 @@ static inline void play(void (*scene)(void))
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
-		scene();
+		scenario();
 		_exit(0);
 	}
 	assert_true(pid > 0);
@@ -55,13 +55,13 @@ static inline void play(void (*scene)(void))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* A child that does nothing until it is killed, but never for ever. */
+/* A child that does nothing until it is killed, but not forever. */
 static inline pid_t fork_idle(void)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+		poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 		_exit(99);
 	}
 	return pid;

@@ -14,7 +14,7 @@
 
 /* --- frames ---------------------------------------------------------------------- */
 
-struct said {
+struct frame_value {
 	enum field_id id;
 	const char *s; /* NULL: a number */
 	size_t n;
@@ -26,12 +26,12 @@ struct said {
 #define LIST(id, s) { F_##id, s, sizeof(s), 0 } /* a literal: "one\0two" */
 #define INT(id, v) { F_##id, NULL, 0, v }
 
-/* Append one frame to a struct buf: SAY(&out, RESULT, INT(ok, 1)). */
-#define SAY(out, kind, ...) \
-	say(out, FRAME_##kind, (const struct said[]){ __VA_ARGS__ }, \
-	    sizeof((const struct said[]){ __VA_ARGS__ }) / sizeof(struct said))
+/* Append one frame to a struct buf: ADD_FRAME(&out, RESULT, INT(ok, 1)). */
+#define ADD_FRAME(out, kind, ...) \
+	add_frame(out, FRAME_##kind, (const struct frame_value[]){ __VA_ARGS__ }, \
+	    sizeof((const struct frame_value[]){ __VA_ARGS__ }) / sizeof(struct frame_value))
 
-static inline int say(struct buf *out, enum frame_kind kind, const struct said *fields, size_t n)
+static inline int add_frame(struct buf *out, enum frame_kind kind, const struct frame_value *fields, size_t n)
 {
 	size_t start = frame_begin(out, kind);
 
@@ -46,10 +46,10 @@ static inline int say(struct buf *out, enum frame_kind kind, const struct said *
 
 /* One frame as the supervisor receives it; lives until the next. */
 #define RECEIVED(kind, ...) \
-	received(FRAME_##kind, (const struct said[]){ __VA_ARGS__ }, \
-	         sizeof((const struct said[]){ __VA_ARGS__ }) / sizeof(struct said))
+	received(FRAME_##kind, (const struct frame_value[]){ __VA_ARGS__ }, \
+	         sizeof((const struct frame_value[]){ __VA_ARGS__ }) / sizeof(struct frame_value))
 
-static inline const struct frame *received(enum frame_kind kind, const struct said *fields, size_t n)
+static inline const struct frame *received(enum frame_kind kind, const struct frame_value *fields, size_t n)
 {
 	static struct frame_decoder decoder = FRAME_DECODER_INIT;
 	static struct frame frame;
@@ -58,14 +58,14 @@ static inline const struct frame *received(enum frame_kind kind, const struct sa
 	frame_decoder_release(&decoder);
 	if (kind == FRAME_NONE)
 		return NULL;
-	assert_int_equal(say(&wire, kind, fields, n), 0);
+	assert_int_equal(add_frame(&wire, kind, fields, n), 0);
 	assert_int_equal(frame_feed(&decoder, wire.data, wire.len), 0);
 	buf_release(&wire);
 	assert_int_equal(frame_next(&decoder, &frame), FRAME_READY);
 	return &frame;
 }
 
-/* Give the last frame's memory back. */
+/* Free the memory of the last frame. */
 static inline void forget_frames(void)
 {
 	received(FRAME_NONE, NULL, 0);
@@ -102,7 +102,7 @@ static inline void run_close(struct run *run)
 	forget_frames();
 }
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- assertions ------------------------------------------------------------------------ */
 
 static inline void assert_contains(const char *text, const char *part)
 {

@@ -21,8 +21,8 @@
 #include "../../src/supervisor/supervisor.h"
 #include "run_fixture.h"
 
-#define SCENE_LIMIT_MS 30000 /* bounds every scene; a pass takes a fraction */
-#define GRACE_MS 200          /* of every worker that does not say otherwise */
+#define SCENARIO_LIMIT_MS 30000 /* bounds every scenario; a pass takes a fraction */
+#define GRACE_MS 200          /* of every worker that sets no other */
 #define LATE_MS 15000         /* what a loaded machine may add */
 
 /* Tools that need memory and signals of their own. */
@@ -43,24 +43,24 @@ static inline bool under_valgrind(void)
 
 /* --- the worker's side ------------------------------------------------------------- */
 
-#define TELL(told, kind, ...) \
+#define SEND(launch, kind, ...) \
 	do { \
-		struct buf tell_out = BUF_INIT; \
-		SAY(&tell_out, kind, __VA_ARGS__); \
-		tell(told, &tell_out); \
+		struct buf send_out = BUF_INIT; \
+		ADD_FRAME(&send_out, kind, __VA_ARGS__); \
+		send_frames(launch, &send_out); \
 	} while (0)
 
-/* Nobody may listen any more. */
-static inline void tell(const struct launch *told, struct buf *frames)
+/* Ignores errors: nobody may be reading any more. */
+static inline void send_frames(const struct launch *launch, struct buf *frames)
 {
-	(void)!xwrite_all(told->frame_fd, frames->data, frames->len);
+	(void)!xwrite_all(launch->frame_fd, frames->data, frames->len);
 	buf_release(frames);
 }
 
-/* Never for ever, whatever becomes of the supervisor. */
+/* Not forever, whatever becomes of the supervisor. */
 static inline void hang(void)
 {
-	mono_t until = mono_add_ms(mono_now(), SCENE_LIMIT_MS);
+	mono_t until = mono_add_ms(mono_now(), SCENARIO_LIMIT_MS);
 
 	while (mono_now() < until)
 		poll(NULL, 0, 1000);
@@ -85,15 +85,15 @@ struct answer {
 
 static struct answer answer = { .err = -1 };
 
-/* What the next scene does to itself before it begins, and what is sent to it. */
+/* What the next scenario does before it begins, and which signal it gets. */
 static struct {
 	void (*before)(void);
 	int sig;
-	const char *sig_behind; /* sent when this has been said on stderr */
+	const char *sig_after; /* sent once stderr contains this */
 	int64_t read_after_ms; /* a caller that is slow to read */
 	int out;               /* its stdout; -1: a pipe that we read */
 	bool text;             /* the answer need not be an envelope */
-} staging = { .out = -1 };
+} setup = { .out = -1 };
 
 static inline pid_t begin(worker_fn *worker, int out)
 {
@@ -106,21 +106,21 @@ static inline pid_t begin(worker_fn *worker, int out)
 		int null = open("/dev/null", O_RDONLY);
 
 		dup2(null, 0);
-		dup2(staging.out >= 0 ? staging.out : out, 1);
+		dup2(setup.out >= 0 ? setup.out : out, 1);
 		dup2(answer.err, 2);
 		os_close_from(3, NULL, 0);
 		for (int sig = 1; sig <= SIGTERM; sig++)
 			signal(sig, SIG_DFL);
-		if (staging.before)
-			staging.before();
+		if (setup.before)
+			setup.before();
 		_exit(supervisor_main(2, argv, worker));
 	}
 	assert_true(pid > 0);
 	return pid;
 }
 
-/* What the caller found on stderr; lives until the next call. */
-static inline const char *said_on_stderr(void)
+/* The text on stderr; valid until the next call. */
+static inline const char *stderr_text(void)
 {
 	static char text[256 << 10];
 	ssize_t n = pread(answer.err, text, sizeof(text) - 1, 0);
@@ -129,24 +129,24 @@ static inline const char *said_on_stderr(void)
 	return text;
 }
 
-/* Read to the end, sending what is to be sent on the way. */
-static inline void attend(pid_t pid, int from, mono_t began)
+/* Read to the end; send the signal on the way. */
+static inline void serve_caller(pid_t pid, int from, mono_t began)
 {
 	static char bytes[64 << 10];
-	bool sent = staging.sig == 0;
+	bool sent = setup.sig == 0;
 	ssize_t n = 1;
 
 	while (n != 0) {
 		struct pollfd p = { .fd = from, .events = POLLIN };
 		int64_t ms = mono_elapsed_ms(began, mono_now());
 
-		if (ms > SCENE_LIMIT_MS) {
+		if (ms > SCENARIO_LIMIT_MS) {
 			kill(pid, SIGKILL);
-			fail_msg("no answer within %d ms", SCENE_LIMIT_MS);
+			fail_msg("no answer within %d ms", SCENARIO_LIMIT_MS);
 		}
-		if (!sent && strstr(said_on_stderr(), staging.sig_behind))
-			sent = true, kill(pid, staging.sig);
-		if (ms < staging.read_after_ms || poll(&p, 1, 10) <= 0) {
+		if (!sent && strstr(stderr_text(), setup.sig_after))
+			sent = true, kill(pid, setup.sig);
+		if (ms < setup.read_after_ms || poll(&p, 1, 10) <= 0) {
 			poll(NULL, 0, 1);
 			continue;
 		}
@@ -163,12 +163,12 @@ static inline void assert_nothing_is_left(void)
 
 	if (left >= 0)
 		fail_msg("process %d is left; wait status %d; %s", (int)left, answer.wait_status,
-		         said_on_stderr());
+		         stderr_text());
 	assert_int_equal(errno, ECHILD);
 }
 
-/* Play one run; what it answered is in `answer`. */
-static inline const char *run_scene(worker_fn *worker)
+/* Run one scenario; its answer is in `answer`. */
+static inline const char *run_scenario(worker_fn *worker)
 {
 	mono_t began = mono_now();
 	struct rusage usage;
@@ -183,13 +183,13 @@ static inline const char *run_scene(worker_fn *worker)
 	assert_int_equal(xpipe(p), 0);
 	pid = begin(worker, p[1]);
 	xclose(&p[1]);
-	attend(pid, p[0], began);
+	serve_caller(pid, p[0], began);
 	xclose(&p[0]);
 	assert_int_equal(wait4(pid, &answer.wait_status, 0, &usage), pid);
 	answer.ms = mono_elapsed_ms(began, mono_now());
 	answer.peak_kib = usage.ru_maxrss;
 	assert_nothing_is_left();
-	if (!staging.text && staging.out < 0)
+	if (!setup.text && setup.out < 0)
 		assert_json_lines(buf_cstr(&answer.out), 1);
 	return buf_cstr(&answer.out);
 }
@@ -200,10 +200,10 @@ static inline int exit_status(void)
 	return WEXITSTATUS(answer.wait_status);
 }
 
-/* "ok" and the exit status say the same, and the code is this (NULL: success). */
+/* "ok" and the exit status agree, and the code is this (NULL: success). */
 static inline const char *assert_answer(worker_fn *worker, int status, const char *code)
 {
-	const char *text = run_scene(worker);
+	const char *text = run_scenario(worker);
 	char wanted[96];
 
 	if (exit_status() != status)
@@ -216,24 +216,24 @@ static inline const char *assert_answer(worker_fn *worker, int status, const cha
 	return text;
 }
 
-/* PLAN, RUN: what every worker of ours says first. */
-#define OPEN(told, ...) \
+/* PLAN, RUN: the first frames of every worker here. */
+#define BEGIN_RUN(launch, ...) \
 	do { \
-		TELL(told, PLAN, STR(command, "test"), INT(grace_ms, GRACE_MS), __VA_ARGS__); \
-		TELL(told, RUN); \
+		SEND(launch, PLAN, STR(command, "test"), INT(grace_ms, GRACE_MS), __VA_ARGS__); \
+		SEND(launch, RUN); \
 	} while (0)
 
-static inline int replies_ok(const struct launch *told)
+static inline int replies_ok(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000));
-	TELL(told, RESULT, INT(ok, 1), STR(data, "{\"n\":1}"));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
+	SEND(launch, RESULT, INT(ok, 1), STR(data, "{\"n\":1}"));
 	return 0;
 }
 
-static inline int replies_failure(const struct launch *told)
+static inline int replies_failure(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000));
-	TELL(told, RESULT, INT(ok, 0), STR(code, "NOT_FOUND"), STR(message, "no such thing"), STR(phase, "execution"));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
+	SEND(launch, RESULT, INT(ok, 0), STR(code, "NOT_FOUND"), STR(message, "no such thing"), STR(phase, "execution"));
 	return 0;
 }
 
@@ -251,10 +251,10 @@ static inline void assert_small(void)
 		assert_in_range(answer.peak_kib, 1, 96 << 10);
 }
 
-static inline int strike(void **state UNUSED)
+static inline int reset_fixture(void **state UNUSED)
 {
-	memset(&staging, 0, sizeof(staging));
-	staging.out = -1;
+	memset(&setup, 0, sizeof(setup));
+	setup.out = -1;
 	buf_release(&answer.out);
 	xclose(&answer.err);
 	return 0;

@@ -151,7 +151,7 @@ static void a_lost_append_is_dropped_whole_and_sticks_until_clear(void **state U
 	buf_release(&b);
 }
 
-static void sizes_that_would_wrap_are_out_of_memory(void **state UNUSED)
+static void sizes_that_would_overflow_are_out_of_memory(void **state UNUSED)
 {
 	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 4, SIZE_MAX / 2, TOO_MUCH };
 	struct buf b = BUF_INIT;
@@ -187,7 +187,7 @@ int main(void)
 		cmocka_unit_test(consume_keeps_the_rest_in_order),
 		cmocka_unit_test(clear_keeps_the_memory_and_release_gives_it_back),
 		cmocka_unit_test(a_lost_append_is_dropped_whole_and_sticks_until_clear),
-		cmocka_unit_test(sizes_that_would_wrap_are_out_of_memory),
+		cmocka_unit_test(sizes_that_would_overflow_are_out_of_memory),
 		cmocka_unit_test(the_text_of_a_whole_number_is_printfs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
  * test_child.c: a child gets the program, arguments and descriptors it was
- * meant to get, or says why not. Every scene plays in a process of its own.
+ * meant to get, or reports why not. Every scenario runs in a process of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "child_fixture.h"
 
-static void scene_runs(void)
+static void scenario_runs(void)
 {
 	CHECK(run(ARGV("sh", "-c", "exit 7"), -1) == 7 << 8);
 	CHECK(run(ARGV("/bin/sh", "-c", "test \"$1\" = 'a b  $c'", "sh", "a b  $c"), -1) == 0);
@@ -22,7 +22,7 @@ static void scene_runs(void)
 
 static void a_program_runs_with_its_arguments_as_they_are(void **state UNUSED)
 {
-	play(scene_runs);
+	run_forked(scenario_runs);
 }
 
 /* The shell finds the file that stands behind each descriptor, and no more. */
@@ -85,7 +85,7 @@ static void check_permutation(int a, int b, int c)
 	pid_t pid = child_spawn(&spec, &error);
 
 	if (pid <= 0 || wait_for(pid) != 0) {
-		dprintf(stage_stderr, "fds %d %d %d: not what they should be\n", a, b, c);
+		dprintf(test_stderr, "fds %d %d %d: not what they should be\n", a, b, c);
 		_exit(1);
 	}
 }
@@ -109,9 +109,9 @@ static void each_permutation(unsigned closed)
 	}
 }
 
-static void scene_permutations(void)
+static void scenario_permutations(void)
 {
-	CHECK((stage_stderr = fcntl(2, F_DUPFD_CLOEXEC, 100)) >= 100);
+	CHECK((test_stderr = fcntl(2, F_DUPFD_CLOEXEC, 100)) >= 100);
 	make_files();
 	for (unsigned closed = 0; closed < 8; closed++)
 		each_permutation(closed);
@@ -120,15 +120,15 @@ static void scene_permutations(void)
 
 static void standard_fds_are_right_in_every_permutation_of_sources(void **state UNUSED)
 {
-	play(scene_permutations);
+	run_forked(scenario_permutations);
 }
 
-static void scene_exec_error_with_closed(void)
+static void scenario_exec_error_with_closed(void)
 {
 	struct child_spec spec = { .argv = ARGV("/no/such/program"), .fd = { -1, -1, -1 } };
 	struct child_error error;
 
-	CHECK((stage_stderr = fcntl(2, F_DUPFD_CLOEXEC, 100)) >= 100);
+	CHECK((test_stderr = fcntl(2, F_DUPFD_CLOEXEC, 100)) >= 100);
 	make_files();
 	for (unsigned closed = 0; closed < 8; closed++) {
 		open_files(closed);
@@ -140,10 +140,10 @@ static void scene_exec_error_with_closed(void)
 
 static void a_failure_is_reported_even_where_standard_fds_are_closed(void **state UNUSED)
 {
-	play(scene_exec_error_with_closed);
+	run_forked(scenario_exec_error_with_closed);
 }
 
-static void scene_no_leak(void)
+static void scenario_no_leak(void)
 {
 	/* inheritable on purpose: what a library forgot to mark */
 	for (int fd = 3; fd < 60; fd++)
@@ -154,12 +154,12 @@ static void scene_no_leak(void)
 
 static void no_descriptor_above_2_reaches_a_child(void **state UNUSED)
 {
-	play(scene_no_leak);
+	run_forked(scenario_no_leak);
 }
 
 /* --- errors ---------------------------------------------------------------------- */
 
-static void scene_errors(void)
+static void scenario_errors(void)
 {
 	char dir[64], path[128];
 	int lowest = dup(2);
@@ -184,10 +184,10 @@ static void scene_errors(void)
 
 static void a_child_that_cannot_start_says_which_step_and_why(void **state UNUSED)
 {
-	play(scene_errors);
+	run_forked(scenario_errors);
 }
 
-static void scene_bad_fd(void)
+static void scenario_bad_fd(void)
 {
 	struct child_spec spec = { .argv = ARGV("true"), .fd = { -1, 77, -1 } };
 	struct child_error error;
@@ -202,9 +202,9 @@ static void scene_bad_fd(void)
 	CHECK(error.step == CHILD_PIPE && error.err == EMFILE);
 }
 
-static void bad_descriptors_and_none_left_are_told_apart(void **state UNUSED)
+static void a_bad_descriptor_and_a_lack_of_descriptors_are_different_errors(void **state UNUSED)
 {
-	play(scene_bad_fd);
+	run_forked(scenario_bad_fd);
 }
 
 static void steps_have_names_for_messages(void **state UNUSED)
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test(a_failure_is_reported_even_where_standard_fds_are_closed),
 		cmocka_unit_test(no_descriptor_above_2_reaches_a_child),
 		cmocka_unit_test(a_child_that_cannot_start_says_which_step_and_why),
-		cmocka_unit_test(bad_descriptors_and_none_left_are_told_apart),
+		cmocka_unit_test(a_bad_descriptor_and_a_lack_of_descriptors_are_different_errors),
 		cmocka_unit_test(steps_have_names_for_messages),
 	};
 

@@ -1,6 +1,6 @@
 /*
  * test_child_end.c: trees of real processes end whole, and nobody beside them.
- * Every scene plays in a process of its own (fork_fixture.h).
+ * Every scenario runs in a process of its own (fork_fixture.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static void note_exit(pid_t pid, int status, void *data)
 		e->by_signal[WTERMSIG(status)]++;
 }
 
-static void scene_reap(void)
+static void scenario_reap(void)
 {
 	struct exits e = { 0 };
 	pid_t pid;
@@ -50,12 +50,12 @@ static void scene_reap(void)
 
 static void reaping_reports_each_child_once_and_proves_when_none_is_left(void **state UNUSED)
 {
-	play(scene_reap);
+	run_forked(scenario_reap);
 }
 
 /* In a session of our own: the one we were started in has no number where its
  * leader lives outside our pid namespace. */
-static void scene_spared_list(void)
+static void scenario_spared_list(void)
 {
 	struct spared s = { .count = 0 };
 
@@ -73,10 +73,10 @@ static void scene_spared_list(void)
 
 static void the_spared_list_takes_each_session_once_and_is_bounded(void **state UNUSED)
 {
-	play(scene_spared_list);
+	run_forked(scenario_spared_list);
 }
 
-static void scene_no_session(void)
+static void scenario_no_session(void)
 {
 	struct spared s = { .count = 1, .session = { 0 } };
 
@@ -86,7 +86,7 @@ static void scene_no_session(void)
 
 static void a_session_without_a_number_is_never_spared(void **state UNUSED)
 {
-	play(scene_no_session);
+	run_forked(scenario_no_session);
 }
 
 #ifdef FULL_SYSTEM
@@ -94,7 +94,7 @@ static void a_session_without_a_number_is_never_spared(void **state UNUSED)
 /* Signal and reap in turn, as the supervisor does, until nothing is left. */
 static bool end_all(int sig, const struct spared *spare, struct exits *e)
 {
-	mono_t end = mono_add_ms(mono_now(), STAGE_LIMIT_MS);
+	mono_t end = mono_add_ms(mono_now(), WAIT_LIMIT_MS);
 
 	while (mono_now() < end) {
 		CHECK(child_signal_direct(sig, spare) >= 0);
@@ -105,13 +105,13 @@ static bool end_all(int sig, const struct spared *spare, struct exits *e)
 	return false;
 }
 
-/* In a child: tell the stage our pid, be idle, and never outlive it by much. */
+/* In a child: report our pid to the scenario, be idle, and never outlive it by much. */
 static NO_RETURN void report_and_idle(int fd)
 {
 	pid_t self = getpid();
 
 	CHECK(write(fd, &self, sizeof(self)) == sizeof(self));
-	poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+	poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 	_exit(99);
 }
 
@@ -145,7 +145,7 @@ static pid_t start_daemon(void)
 	return daemon_pid;
 }
 
-static void scene_daemon(void)
+static void scenario_daemon(void)
 {
 	struct exits e = { 0 };
 	pid_t daemon_pid;
@@ -161,10 +161,10 @@ static void scene_daemon(void)
 
 static void a_daemon_comes_back_to_us_and_ends_with_the_rest(void **state UNUSED)
 {
-	play(scene_daemon);
+	run_forked(scenario_daemon);
 }
 
-static void scene_deaf(void)
+static void scenario_deaf(void)
 {
 	struct exits e = { 0 };
 	int said[2];
@@ -187,7 +187,7 @@ static void scene_deaf(void)
 
 static void a_child_deaf_to_term_is_not_gone_until_killed(void **state UNUSED)
 {
-	play(scene_deaf);
+	run_forked(scenario_deaf);
 }
 
 #define HEADS 25
@@ -206,7 +206,7 @@ static void grow_another(int sig UNUSED)
 	_exit(0);
 }
 
-static void scene_hydra(void)
+static void scenario_hydra(void)
 {
 	struct exits e = { 0 };
 	int said[2];
@@ -216,7 +216,7 @@ static void scene_hydra(void)
 	if (fork() == 0) {
 		signal(SIGTERM, grow_another);
 		CHECK(write(said[1], "", 1) == 1);
-		for (int i = 0; i < 3 * STAGE_LIMIT_MS / 10; i++)
+		for (int i = 0; i < 3 * WAIT_LIMIT_MS / 10; i++)
 			poll(NULL, 0, 10);
 		_exit(99);
 	}
@@ -227,10 +227,10 @@ static void scene_hydra(void)
 
 static void a_tree_that_grows_while_it_ends_ends_all_the_same(void **state UNUSED)
 {
-	play(scene_hydra);
+	run_forked(scenario_hydra);
 }
 
-static void scene_spared(void)
+static void scenario_spared(void)
 {
 	struct spared s = { .count = 0 };
 	struct exits e = { 0 };
@@ -256,7 +256,7 @@ static void scene_spared(void)
 
 static void a_spared_session_survives_and_does_not_spoil_the_proof(void **state UNUSED)
 {
-	play(scene_spared);
+	run_forked(scenario_spared);
 }
 
 /* root → middle → leaf, the leaf in a session of its own. Returns root. */
@@ -272,9 +272,9 @@ static pid_t start_tree(pid_t *leaf)
 				setsid();
 				report_and_idle(said[1]);
 			}
-			poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+			poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 		}
-		poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+		poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 		_exit(99);
 	}
 	*leaf = read_pid(said[0]);
@@ -283,7 +283,7 @@ static pid_t start_tree(pid_t *leaf)
 	return root;
 }
 
-static void scene_tree(void)
+static void scenario_tree(void)
 {
 	struct spared s = { .count = 0 };
 	struct exits e = { 0 };
@@ -307,7 +307,7 @@ static void scene_tree(void)
 
 static void a_whole_tree_is_signalled_and_nobody_beside_it(void **state UNUSED)
 {
-	play(scene_tree);
+	run_forked(scenario_tree);
 }
 
 #define CHAINS 20
@@ -315,7 +315,7 @@ static void a_whole_tree_is_signalled_and_nobody_beside_it(void **state UNUSED)
 /* Each process forks its heir and dies, all in one group of a session of its own. */
 static NO_RETURN void be_a_chain(void)
 {
-	mono_t end = mono_add_ms(mono_now(), STAGE_LIMIT_MS);
+	mono_t end = mono_add_ms(mono_now(), WAIT_LIMIT_MS);
 
 	setsid();
 	while (mono_now() < end)
@@ -324,9 +324,9 @@ static NO_RETURN void be_a_chain(void)
 	_exit(99);
 }
 
-static void scene_storm(void)
+static void scenario_storm(void)
 {
-	mono_t until = mono_add_ms(mono_now(), STAGE_LIMIT_MS / 2);
+	mono_t until = mono_add_ms(mono_now(), WAIT_LIMIT_MS / 2);
 
 	CHECK(os_become_subreaper() == 0);
 	for (int i = 0; i < CHAINS; i++)
@@ -339,10 +339,10 @@ static void scene_storm(void)
 
 static void chains_of_processes_that_fork_and_exit_end(void **state UNUSED)
 {
-	play(scene_storm);
+	run_forked(scenario_storm);
 }
 
-static void scene_no_root(void)
+static void scenario_no_root(void)
 {
 	/* kill(2) reads these as "everybody": none may reach it */
 	CHECK(child_signal_tree(0, SIGKILL, NULL) == 0);
@@ -351,14 +351,14 @@ static void scene_no_root(void)
 	CHECK(child_signal_direct(SIGKILL, NULL) == 0);
 }
 
-static void a_root_that_is_no_process_signals_nobody(void **state UNUSED)
+static void a_root_that_is_not_a_process_signals_nobody(void **state UNUSED)
 {
-	play(scene_no_root);
+	run_forked(scenario_no_root);
 }
 
 #else
 
-static void scene_no_list(void)
+static void scenario_no_list(void)
 {
 	struct spared s = { .count = 0 };
 	pid_t pid = fork_idle();
@@ -372,7 +372,7 @@ static void scene_no_list(void)
 
 static void without_a_list_of_children_nothing_is_claimed(void **state UNUSED)
 {
-	play(scene_no_list);
+	run_forked(scenario_no_list);
 }
 
 #endif
@@ -390,7 +390,7 @@ int main(void)
 		cmocka_unit_test(a_spared_session_survives_and_does_not_spoil_the_proof),
 		cmocka_unit_test(a_whole_tree_is_signalled_and_nobody_beside_it),
 		cmocka_unit_test(chains_of_processes_that_fork_and_exit_end),
-		cmocka_unit_test(a_root_that_is_no_process_signals_nobody),
+		cmocka_unit_test(a_root_that_is_not_a_process_signals_nobody),
 #else
 		cmocka_unit_test(without_a_list_of_children_nothing_is_claimed),
 #endif

@@ -24,7 +24,7 @@ static const char *with_path(const char *program, const char *fmt, const char *a
 	return output_of((struct child_spec){ .argv = ARGV(program), .envp = env });
 }
 
-static void scene_path(void)
+static void scenario_path(void)
 {
 	char a[64], b[64], path[256];
 	const char *env[] = { path, NULL };
@@ -53,10 +53,10 @@ static void scene_path(void)
 
 static void programs_are_found_in_the_childs_path_and_not_in_ours(void **state UNUSED)
 {
-	play(scene_path);
+	run_forked(scenario_path);
 }
 
-static void scene_long_path(void)
+static void scenario_long_path(void)
 {
 	static char path[3 * PATH_MAX];
 	const char *env[] = { path, NULL };
@@ -70,10 +70,10 @@ static void scene_long_path(void)
 
 static void a_path_element_that_is_too_long_is_passed_over(void **state UNUSED)
 {
-	play(scene_long_path);
+	run_forked(scenario_long_path);
 }
 
-static void scene_environment(void)
+static void scenario_environment(void)
 {
 	const char *env[] = { "PATH=/bin:/usr/bin", "ONLY=this", NULL };
 
@@ -85,10 +85,10 @@ static void scene_environment(void)
 
 static void the_environment_is_the_one_given_or_ours(void **state UNUSED)
 {
-	play(scene_environment);
+	run_forked(scenario_environment);
 }
 
-static void scene_cwd(void)
+static void scenario_cwd(void)
 {
 	char dir[64];
 
@@ -101,7 +101,7 @@ static void scene_cwd(void)
 
 static void a_relative_program_is_relative_to_the_childs_directory(void **state UNUSED)
 {
-	play(scene_cwd);
+	run_forked(scenario_cwd);
 }
 
 /* --- signals, sessions ----------------------------------------------------------- */
@@ -143,7 +143,7 @@ static void check_signals(unsigned long ignored)
 
 	ignored |= ignored_for_good();
 	if (strcmp(got, signal_lines(ignored)) != 0)
-		dprintf(stage_stderr, "%s", got);
+		dprintf(test_stderr, "%s", got);
 	CHECK(strcmp(got, signal_lines(ignored)) == 0);
 }
 
@@ -151,7 +151,7 @@ static void handler(int sig UNUSED)
 {
 }
 
-static void scene_signals(void)
+static void scenario_signals(void)
 {
 	sigset_t mask, now;
 
@@ -181,10 +181,10 @@ static void scene_signals(void)
 
 static void a_child_starts_with_default_signals_but_for_those_ignored_at_entry(void **state UNUSED)
 {
-	play(scene_signals);
+	run_forked(scenario_signals);
 }
 
-static void scene_sessions(void)
+static void scenario_sessions(void)
 {
 	struct child_spec spec = { .argv = ARGV("sleep", "60"), .fd = { -1, -1, -1 } };
 	struct child_error error;
@@ -205,7 +205,7 @@ static void scene_sessions(void)
 
 static void sessions_and_groups_are_there_when_spawn_returns(void **state UNUSED)
 {
-	play(scene_sessions);
+	run_forked(scenario_sessions);
 }
 
 int main(void)

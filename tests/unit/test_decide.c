@@ -110,7 +110,7 @@ static void an_arguments_own_code_is_a_validation_error_before_run(void **state 
 /* --- again? -------------------------------------------------------------------------------- */
 
 /* Every code × `on` × maybe against the rule (docs/design.md#what-is-retried). */
-static void every_code_is_tried_again_as_on_and_maybe_say(void **state UNUSED)
+static void every_code_is_retried_as_on_and_maybe_say(void **state UNUSED)
 {
 	for (size_t i = 0; code_at(i); i++)
 		for (size_t on = 0; on <= EXIT_ENTRY_COUNT; on++)
@@ -131,7 +131,7 @@ static void every_code_is_tried_again_as_on_and_maybe_say(void **state UNUSED)
 			}
 }
 
-static void what_ends_a_run_is_never_tried_again(void **state UNUSED)
+static void a_failure_that_ends_the_run_is_never_retried(void **state UNUSED)
 {
 	static const struct {
 		enum verdict_kind verdict;
@@ -175,7 +175,7 @@ static void retries_end_as_raised_at_none_and_exhausted_after_some(void **state 
 		}
 }
 
-static void repetitions_inside_the_command_count_in_one_budget_only(void **state UNUSED)
+static void retries_inside_the_command_count_only_with_one_budget(void **state UNUSED)
 {
 	run.inner_repeats = 3;
 	failed(VERDICT_RESULT, "UNAVAILABLE");
@@ -184,7 +184,7 @@ static void repetitions_inside_the_command_count_in_one_budget_only(void **state
 	assert_int_equal(next(), POLICY_EXHAUSTED);
 }
 
-static void a_wait_that_does_not_fit_is_a_warning_and_stays_retryable(void **state UNUSED)
+static void a_wait_that_would_overrun_is_a_warning_and_stays_retryable(void **state UNUSED)
 {
 	run.plan.timeout_ms = 5000;
 	failed(VERDICT_RESULT, "UNAVAILABLE");
@@ -225,11 +225,11 @@ int main(void)
 		TEST(an_argument_error_of_run_promises_nothing_about_side_effects),
 		TEST(an_undeclared_code_is_reworded_and_a_declared_one_is_not),
 		TEST(an_arguments_own_code_is_a_validation_error_before_run),
-		TEST(every_code_is_tried_again_as_on_and_maybe_say),
-		TEST(what_ends_a_run_is_never_tried_again),
+		TEST(every_code_is_retried_as_on_and_maybe_say),
+		TEST(a_failure_that_ends_the_run_is_never_retried),
 		TEST(retries_end_as_raised_at_none_and_exhausted_after_some),
-		TEST(repetitions_inside_the_command_count_in_one_budget_only),
-		TEST(a_wait_that_does_not_fit_is_a_warning_and_stays_retryable),
+		TEST(retries_inside_the_command_count_only_with_one_budget),
+		TEST(a_wait_that_would_overrun_is_a_warning_and_stays_retryable),
 		TEST(a_pipe_on_stdin_is_not_read_twice_and_a_file_is),
 	};
 

@@ -223,7 +223,7 @@ static void no_byte_of_a_message_can_leave_its_string(void **state UNUSED)
 
 /* --- meta ------------------------------------------------------------------------------------ */
 
-static void meta_has_its_members_in_order_and_those_of_modules_behind(void **state UNUSED)
+static void meta_has_its_members_in_order_and_those_of_modules_after_them(void **state UNUSED)
 {
 	static const char *const order[] = { "command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp",
 		                             "schema_version", "tool_version", "attempt", "max_attempts", "retries",
@@ -319,7 +319,7 @@ int main(void)
 		TEST(every_member_of_an_error_is_in_its_place),
 		TEST(a_fix_is_the_registrys_only_where_nothing_better_is_known),
 		TEST(no_byte_of_a_message_can_leave_its_string),
-		TEST(meta_has_its_members_in_order_and_those_of_modules_behind),
+		TEST(meta_has_its_members_in_order_and_those_of_modules_after_them),
 		TEST(retries_appear_only_when_there_were_some),
 		TEST(a_fragment_that_lost_bytes_fails_the_whole),
 		TEST(the_last_resort_is_an_envelope),

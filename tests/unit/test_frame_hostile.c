@@ -16,7 +16,7 @@
 
 /* --- caps and memory ----------------------------------------------------------------------- */
 
-static void a_frame_over_its_cap_is_taken_back_by_the_sender(void **state UNUSED)
+static void a_frame_over_its_cap_is_dropped_by_the_sender(void **state UNUSED)
 {
 	static char big[65536];
 	struct buf out = BUF_INIT;
@@ -33,7 +33,7 @@ static void a_frame_over_its_cap_is_taken_back_by_the_sender(void **state UNUSED
 	buf_release(&out);
 }
 
-static void a_frame_that_lost_memory_is_taken_back(void **state UNUSED)
+static void a_frame_that_lost_memory_is_dropped(void **state UNUSED)
 {
 	struct buf out = BUF_INIT;
 	size_t start = frame_begin(&out, FRAME_LOG);
@@ -105,7 +105,7 @@ static void check_bad_payload(enum frame_kind kind, const struct buf *payload)
 	buf_release(&out);
 }
 
-static void a_payload_that_is_no_list_of_its_fields_is_broken(void **state UNUSED)
+static void a_payload_that_is_not_a_list_of_its_fields_is_broken(void **state UNUSED)
 {
 	struct buf p = BUF_INIT;
 	frame_add_int(&p, (enum field_id)FIELD_ID_COUNT, 1); /* an unknown field */
@@ -249,11 +249,11 @@ static void handled_frames_do_not_pile_up_in_memory(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frame_over_its_cap_is_taken_back_by_the_sender),
-		cmocka_unit_test(a_frame_that_lost_memory_is_taken_back),
+		cmocka_unit_test(a_frame_over_its_cap_is_dropped_by_the_sender),
+		cmocka_unit_test(a_frame_that_lost_memory_is_dropped),
 		cmocka_unit_test(an_announced_oversize_says_its_kind_and_sticks),
 		cmocka_unit_test(what_is_not_our_format_is_broken_and_sticks),
-		cmocka_unit_test(a_payload_that_is_no_list_of_its_fields_is_broken),
+		cmocka_unit_test(a_payload_that_is_not_a_list_of_its_fields_is_broken),
 		cmocka_unit_test(no_single_damaged_byte_does_harm),
 		cmocka_unit_test(a_result_of_16_mib_arrives_in_linear_time),
 		cmocka_unit_test(a_long_queue_of_frames_is_not_moved_for_each),

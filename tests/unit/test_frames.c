@@ -55,20 +55,20 @@ static enum frames_status hand_over(bool open, size_t piece)
 
 static void say_all(void)
 {
-	SAY(&wire, EXIT, STR(name, "LOCKED"), INT(exit_code, 79));
-	SAY(&wire, PLAN, STR(command, "deploy"), LIST(steps, "a\0b"), INT(grace_ms, 7));
-	SAY(&wire, RUN);
-	SAY(&wire, STEP, STR(name, "a"), STR(state, "running"));
-	SAY(&wire, PROGRESS, STR(data, "{\"n\":1}"), STR(text, "one"));
-	SAY(&wire, LOG, STR(level, "info"), STR(message, "hello"));
-	SAY(&wire, WARN, STR(code, "W1"), STR(message, "careful"));
-	SAY(&wire, META, STR(name, "extra"), STR(data, "[1]"));
-	SAY(&wire, RETRY, STR(event, "repeat"));
-	SAY(&wire, HOLD, INT(change, 1));
-	SAY(&wire, DETACH, INT(pid, 12345));
-	SAY(&wire, TEMPDIR, STR(text, "/t"));
-	SAY(&wire, TEXT, STR(text, "rendered"));
-	SAY(&wire, RESULT, INT(ok, 1), STR(data, "{\"done\":true}"));
+	ADD_FRAME(&wire, EXIT, STR(name, "LOCKED"), INT(exit_code, 79));
+	ADD_FRAME(&wire, PLAN, STR(command, "deploy"), LIST(steps, "a\0b"), INT(grace_ms, 7));
+	ADD_FRAME(&wire, RUN);
+	ADD_FRAME(&wire, STEP, STR(name, "a"), STR(state, "running"));
+	ADD_FRAME(&wire, PROGRESS, STR(data, "{\"n\":1}"), STR(text, "one"));
+	ADD_FRAME(&wire, LOG, STR(level, "info"), STR(message, "hello"));
+	ADD_FRAME(&wire, WARN, STR(code, "W1"), STR(message, "careful"));
+	ADD_FRAME(&wire, META, STR(name, "extra"), STR(data, "[1]"));
+	ADD_FRAME(&wire, RETRY, STR(event, "repeat"));
+	ADD_FRAME(&wire, HOLD, INT(change, 1));
+	ADD_FRAME(&wire, DETACH, INT(pid, 12345));
+	ADD_FRAME(&wire, TEMPDIR, STR(text, "/t"));
+	ADD_FRAME(&wire, TEXT, STR(text, "rendered"));
+	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "{\"done\":true}"));
 }
 
 static void assert_all_was_taken(void)
@@ -122,10 +122,10 @@ static void after_a_verdict_only_words_and_facts_about_processes_are_taken(void 
 
 static void of_two_results_the_first_counts_and_what_follows_is_late(void **state UNUSED)
 {
-	SAY(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
-	SAY(&wire, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"));
-	SAY(&wire, STEP, STR(name, "late"));
-	SAY(&wire, WARN, STR(code, "LATE"));
+	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
+	ADD_FRAME(&wire, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"));
+	ADD_FRAME(&wire, STEP, STR(name, "late"));
+	ADD_FRAME(&wire, WARN, STR(code, "LATE"));
 	assert_int_equal(hand_over(true, 65536), FRAMES_RESULT);
 	assert_true(r.ok);
 	assert_string_equal(buf_cstr(&r.data), "[1]");
@@ -133,13 +133,13 @@ static void of_two_results_the_first_counts_and_what_follows_is_late(void **stat
 	assert_int_equal(run.warnings.count, 1);
 }
 
-static void fragments_that_are_no_json_are_left_out(void **state UNUSED)
+static void fragments_of_invalid_json_are_left_out(void **state UNUSED)
 {
-	SAY(&wire, PROGRESS, STR(data, "{"));
-	SAY(&wire, PROGRESS);
-	SAY(&wire, META, STR(name, "a"), STR(data, "1,\"ok\":true"));
-	SAY(&wire, META, STR(data, "1"));
-	SAY(&wire, WARN, STR(code, "W1"), STR(context, "{}}"));
+	ADD_FRAME(&wire, PROGRESS, STR(data, "{"));
+	ADD_FRAME(&wire, PROGRESS);
+	ADD_FRAME(&wire, META, STR(name, "a"), STR(data, "1,\"ok\":true"));
+	ADD_FRAME(&wire, META, STR(data, "1"));
+	ADD_FRAME(&wire, WARN, STR(code, "W1"), STR(context, "{}}"));
 	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
 	assert_int_equal(r.progress.len + run.metas.members.len, 0);
 	assert_lacks(buf_cstr(&run.warnings.rows), "context");
@@ -148,16 +148,16 @@ static void fragments_that_are_no_json_are_left_out(void **state UNUSED)
 static void silence_counts_in_run_and_outside_of_waits(void **state UNUSED)
 {
 	assert_false(frames_may_idle(&f, &r));
-	SAY(&wire, RUN);
+	ADD_FRAME(&wire, RUN);
 	hand_over(true, 64);
 	assert_true(frames_may_idle(&f, &r));
-	SAY(&wire, HOLD, INT(change, 1));
-	SAY(&wire, HOLD, INT(change, INT64_MAX));
+	ADD_FRAME(&wire, HOLD, INT(change, 1));
+	ADD_FRAME(&wire, HOLD, INT(change, INT64_MAX));
 	hand_over(true, 64);
-	SAY(&wire, HOLD, INT(change, -1));
+	ADD_FRAME(&wire, HOLD, INT(change, -1));
 	hand_over(true, 64);
 	assert_false(frames_may_idle(&f, &r));
-	SAY(&wire, HOLD, INT(change, INT64_MIN));
+	ADD_FRAME(&wire, HOLD, INT(change, INT64_MIN));
 	hand_over(true, 64);
 	assert_true(frames_may_idle(&f, &r));
 }
@@ -205,7 +205,7 @@ static void a_frame_over_its_cap_is_too_large_or_a_broken_protocol(void **state 
 	}
 }
 
-static void what_is_no_frame_breaks_the_protocol(void **state UNUSED)
+static void anything_but_a_frame_breaks_the_protocol(void **state UNUSED)
 {
 	static const char *const wrong[] = { "XF\1\1\0\0\0\0", "RX\1\1\0\0\0\0", "RF\0\1\0\0\0\0", "RF\1\2\0\0\0\0",
 		                             "RF\x63\1\0\0\0\0", "{\"ok\":1" };
@@ -229,7 +229,7 @@ static void a_broken_stream_is_forgotten_and_keeps_nothing_that_follows(void **s
 			assert_int_equal(frames_take(&f, &run, &r, open), open && i == 0 ? FRAMES_BROKEN : FRAMES_MORE);
 		}
 		assert_true(f.decoder.in.cap <= 1 << 20);
-		SAY(&wire, RESULT, INT(ok, 1));
+		ADD_FRAME(&wire, RESULT, INT(ok, 1));
 		assert_int_equal(hand_over(open, 65536), FRAMES_MORE);
 		assert_false(r.ok);
 		close_frames(NULL);
@@ -239,13 +239,13 @@ static void a_broken_stream_is_forgotten_and_keeps_nothing_that_follows(void **s
 
 static void frames_before_a_broken_one_still_count_and_so_does_a_result(void **state UNUSED)
 {
-	SAY(&wire, RUN);
+	ADD_FRAME(&wire, RUN);
 	buf_add_str(&wire, "garbage!");
 	assert_int_equal(hand_over(true, 65536), FRAMES_BROKEN);
 	assert_true(r.entered_run);
 	close_frames(NULL);
 	open_frames(NULL);
-	SAY(&wire, RESULT, INT(ok, 1));
+	ADD_FRAME(&wire, RESULT, INT(ok, 1));
 	buf_add_str(&wire, "garbage!");
 	assert_int_equal(hand_over(true, 65536), FRAMES_RESULT);
 	assert_true(r.ok);
@@ -266,11 +266,11 @@ int main(void)
 		TEST(every_kind_is_taken_however_the_bytes_arrive),
 		TEST(after_a_verdict_only_words_and_facts_about_processes_are_taken),
 		TEST(of_two_results_the_first_counts_and_what_follows_is_late),
-		TEST(fragments_that_are_no_json_are_left_out),
+		TEST(fragments_of_invalid_json_are_left_out),
 		TEST(silence_counts_in_run_and_outside_of_waits),
 		TEST(the_load_limit_is_5_seconds_or_what_the_environment_says),
 		TEST(a_frame_over_its_cap_is_too_large_or_a_broken_protocol),
-		TEST(what_is_no_frame_breaks_the_protocol),
+		TEST(anything_but_a_frame_breaks_the_protocol),
 		TEST(a_broken_stream_is_forgotten_and_keeps_nothing_that_follows),
 		TEST(frames_before_a_broken_one_still_count_and_so_does_a_result),
 		TEST(memory_that_runs_out_is_our_failure_and_not_the_commands),

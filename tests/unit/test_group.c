@@ -186,7 +186,7 @@ static void controllers_that_are_missing_are_asked_for_and_not_claimed(void **st
 	assert_int_equal(m.by[RESOURCE_CPU], MECHANISM_CGROUP);
 }
 
-static void a_group_that_nobody_can_enter_is_taken_back(void **state)
+static void a_group_that_nobody_can_enter_is_removed(void **state)
 {
 	struct group g;
 	struct mechanisms m = { { MECHANISM_NONE } };
@@ -257,7 +257,7 @@ static void numbers_are_found_by_their_whole_key(void **state)
 	assert_string_equal(got(g.path, "cgroup.kill"), "1");
 }
 
-static void no_group_is_no_error(void **state)
+static void having_no_group_is_not_an_error(void **state)
 {
 	struct group none = { "" };
 
@@ -333,10 +333,10 @@ int main(void)
 		in_root(there_is_no_site_without_cgroup_v2),
 		in_root(a_group_with_every_controller_holds_all_but_open_files),
 		in_root(controllers_that_are_missing_are_asked_for_and_not_claimed),
-		in_root(a_group_that_nobody_can_enter_is_taken_back),
+		in_root(a_group_that_nobody_can_enter_is_removed),
 		in_root(empty_groups_of_crashed_runs_are_removed_and_others_stay),
 		in_root(numbers_are_found_by_their_whole_key),
-		in_root(no_group_is_no_error),
+		in_root(having_no_group_is_not_an_error),
 		in_root(a_group_goes_with_the_empty_ones_in_it_but_not_while_in_use),
 		cmocka_unit_test(a_real_group_counts_and_kills_its_processes),
 	};

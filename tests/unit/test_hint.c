@@ -212,7 +212,7 @@ static void check_complete(const struct code_row *row, struct hints h)
 		assert_true(h.retry_after_ms > 0);
 }
 
-static void nothing_is_left_open_whatever_was_said(void **state UNUSED)
+static void every_field_is_decided_whatever_the_sources_set(void **state UNUSED)
 {
 	const struct code_row *row;
 
@@ -264,7 +264,7 @@ int main(void)
 		cmocka_unit_test(a_declared_retryable_alone_gets_the_default_wait),
 		cmocka_unit_test(a_commands_own_code_has_its_own_number_and_no_entry),
 		cmocka_unit_test(deploys_declaration_of_req_c_014_holds),
-		cmocka_unit_test(nothing_is_left_open_whatever_was_said),
+		cmocka_unit_test(every_field_is_decided_whatever_the_sources_set),
 		cmocka_unit_test(a_rate_limit_that_says_wait_zero_falls_to_the_next_source),
 		cmocka_unit_test(a_name_of_on_matches_a_code_or_its_entry),
 	};

@@ -102,7 +102,7 @@ static void leap_days_and_leap_seconds_exist_where_they_should(void **state)
 	assert_int_equal(parse("Wed, 29 Feb 2023 00:00:00 GMT", 0, &got), -1);
 }
 
-static void what_is_no_date_is_refused(void **state)
+static void anything_but_a_date_is_refused(void **state)
 {
 	static const char *const BAD[] = {
 		"",
@@ -184,7 +184,7 @@ int main(void)
 		cmocka_unit_test(every_day_of_two_centuries_reads_back_in_every_form),
 		cmocka_unit_test(a_two_digit_year_is_the_one_within_fifty_years),
 		cmocka_unit_test(leap_days_and_leap_seconds_exist_where_they_should),
-		cmocka_unit_test(what_is_no_date_is_refused),
+		cmocka_unit_test(anything_but_a_date_is_refused),
 		cmocka_unit_test(no_prefix_of_a_date_is_a_date),
 		cmocka_unit_test(retry_after_takes_seconds_and_dates),
 		cmocka_unit_test(a_retry_after_in_the_past_is_now_and_an_absurd_one_is_capped),

@@ -103,7 +103,7 @@ static void doubles_are_written_short_and_never_look_like_integers(void **state 
 	check_doubles();
 }
 
-static void what_is_no_number_is_null(void **state UNUSED)
+static void nan_and_infinity_are_null(void **state UNUSED)
 {
 	static const double values[] = { NAN, INFINITY, -INFINITY };
 	struct buf b = BUF_INIT;
@@ -214,7 +214,7 @@ int main(void)
 		cmocka_unit_test(commas_stand_between_values_and_nowhere_else),
 		cmocka_unit_test(integers_keep_all_their_64_bits),
 		cmocka_unit_test(doubles_are_written_short_and_never_look_like_integers),
-		cmocka_unit_test(what_is_no_number_is_null),
+		cmocka_unit_test(nan_and_infinity_are_null),
 		cmocka_unit_test(every_double_reads_back_bit_for_bit),
 		cmocka_unit_test_teardown(a_locale_with_a_comma_changes_nothing, back_to_the_c_locale),
 		cmocka_unit_test_teardown(a_locale_with_a_separator_of_two_bytes_changes_nothing, back_to_the_c_locale),

@@ -34,7 +34,7 @@ static void check_all(const char *const *texts, size_t count, enum json_kind exp
 }
 #define CHECK_ALL(texts, expected) check_all(texts, ARRAY_LEN(texts), expected)
 
-static void every_kind_of_text_is_told_apart(void **state UNUSED)
+static void every_kind_of_text_is_recognized(void **state UNUSED)
 {
 	static const char *const objects[] = {
 		"{}", " { } ", "{\"a\":1}", "{\"a\" : [ ] , \"b\":{\"c\":null}}", "{\"\":0,\"\":1}", "\t{\t}\t",
@@ -171,7 +171,7 @@ static void a_flood_of_openings_is_refused_without_a_stack(void **state UNUSED)
 	free(flood);
 }
 
-static void many_siblings_are_no_depth(void **state UNUSED)
+static void many_siblings_do_not_count_as_depth(void **state UNUSED)
 {
 	struct buf b = BUF_INIT;
 	buf_add_char(&b, '[');
@@ -208,7 +208,7 @@ static void a_damaged_byte_never_leads_outside(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_of_text_is_told_apart),
+		cmocka_unit_test(every_kind_of_text_is_recognized),
 		cmocka_unit_test(broken_structure_is_refused),
 		cmocka_unit_test(numbers_follow_the_grammar_to_the_letter),
 		cmocka_unit_test(newlines_between_tokens_are_refused),
@@ -218,7 +218,7 @@ int main(void)
 		cmocka_unit_test(depth_128_passes_and_129_does_not),
 		cmocka_unit_test(a_wrong_closing_is_seen_at_every_depth),
 		cmocka_unit_test(a_flood_of_openings_is_refused_without_a_stack),
-		cmocka_unit_test(many_siblings_are_no_depth),
+		cmocka_unit_test(many_siblings_do_not_count_as_depth),
 		cmocka_unit_test(every_truncation_of_a_document_is_refused),
 		cmocka_unit_test(a_damaged_byte_never_leads_outside),
 	};

@@ -44,7 +44,7 @@ static void check_rows(const struct row *rows, size_t count)
 }
 #define CHECK_ROWS(rows) check_rows(rows, ARRAY_LEN(rows))
 
-static void clean_text_goes_through_as_it_is(void **state UNUSED)
+static void clean_text_is_unchanged(void **state UNUSED)
 {
 	static const struct row rows[] = {
 		{ IN(""), "", "", 0 },
@@ -59,7 +59,7 @@ static void clean_text_goes_through_as_it_is(void **state UNUSED)
 	CHECK_ROWS(rows);
 }
 
-static void what_json_escapes_is_escaped_and_is_no_repair(void **state UNUSED)
+static void what_json_escapes_is_escaped_and_does_not_count_as_a_repair(void **state UNUSED)
 {
 	static const struct row rows[] = {
 		{ IN("a\"b\\c"), "a\\\"b\\\\c", "a\"b\\c", 0 },
@@ -260,8 +260,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cut_never_goes_through_a_character),
-		cmocka_unit_test(clean_text_goes_through_as_it_is),
-		cmocka_unit_test(what_json_escapes_is_escaped_and_is_no_repair),
+		cmocka_unit_test(clean_text_is_unchanged),
+		cmocka_unit_test(what_json_escapes_is_escaped_and_does_not_count_as_a_repair),
 		cmocka_unit_test(nul_and_bad_utf8_become_one_replacement_per_maximal_sequence),
 		cmocka_unit_test(ansi_sequences_are_removed_whole_and_a_lone_esc_alone),
 		cmocka_unit_test(every_pair_of_bytes_comes_out_clean),

@@ -58,7 +58,7 @@ static void a_meta_can_not_take_the_name_of_one_of_ours(void **state UNUSED)
 	assert_int_equal(metas.members.len, 0);
 }
 
-static void other_names_and_what_is_no_json_are_left_out(void **state UNUSED)
+static void other_names_and_invalid_json_are_left_out(void **state UNUSED)
 {
 	static const char *const names[] = { "", "Upper", "with space", "quote\"", "dash-ed", "\xc3\xa4",
 		                             "a_name_that_is_longer_than_a_meta_name_may_be" };
@@ -80,7 +80,7 @@ int main(void)
 		TEST(metas_are_members_in_their_order),
 		TEST(metas_are_named_once_and_bounded),
 		TEST(a_meta_can_not_take_the_name_of_one_of_ours),
-		TEST(other_names_and_what_is_no_json_are_left_out),
+		TEST(other_names_and_invalid_json_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void adding_milliseconds_saturates_at_never(void **state UNUSED)
 	assert_true(mono_add_ms(0, INT64_MIN) < 0);
 }
 
-static void a_limit_of_zero_is_no_deadline(void **state UNUSED)
+static void a_limit_of_zero_sets_no_deadline(void **state UNUSED)
 {
 	assert_true(mono_deadline(77, 0) == MONO_NEVER);
 	assert_true(mono_deadline(77, 1) == 1000077);
@@ -104,7 +104,7 @@ static void durations_round_to_the_nearest_but_never_to_nothing(void **state UNU
 		check_reading(rows[i].text, strlen(rows[i].text), rows[i].ms);
 }
 
-static void what_is_no_duration_is_refused(void **state UNUSED)
+static void anything_but_a_duration_is_refused(void **state UNUSED)
 {
 	static const char *const texts[] = {
 		"", "s", "ms", ".", ".5", ".5s", "5.", "5.s", "-1s", "-0", "+1s", "1 s", " 1s",
@@ -178,12 +178,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_never_runs_backwards),
 		cmocka_unit_test(adding_milliseconds_saturates_at_never),
-		cmocka_unit_test(a_limit_of_zero_is_no_deadline),
+		cmocka_unit_test(a_limit_of_zero_sets_no_deadline),
 		cmocka_unit_test(elapsed_time_is_rounded_down_and_never_negative),
 		cmocka_unit_test(time_left_is_exact_zero_when_past_and_null_when_never),
 		cmocka_unit_test(durations_read_as_users_write_them),
 		cmocka_unit_test(durations_round_to_the_nearest_but_never_to_nothing),
-		cmocka_unit_test(what_is_no_duration_is_refused),
+		cmocka_unit_test(anything_but_a_duration_is_refused),
 		cmocka_unit_test(only_the_given_length_of_a_duration_is_read),
 		cmocka_unit_test(durations_are_written_in_their_shortest_exact_form),
 		cmocka_unit_test(every_written_duration_reads_back),

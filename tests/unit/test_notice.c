@@ -114,7 +114,7 @@ static void on_a_terminal_the_same_is_text(void **state UNUSED)
 	assert_string_equal(seen(), "deploy succeeded on attempt 1\n");
 }
 
-static void waits_are_told_to_a_tenth_of_a_second_however_long(void **state UNUSED)
+static void waits_are_shown_to_a_tenth_of_a_second_however_long(void **state UNUSED)
 {
 	static const struct {
 		int64_t ms;
@@ -133,7 +133,7 @@ static void waits_are_told_to_a_tenth_of_a_second_however_long(void **state UNUS
 	}
 }
 
-static void a_loop_inside_the_command_is_told_alike_and_a_strange_event_not(void **state UNUSED)
+static void a_loop_inside_the_command_is_reported_alike_but_not_an_unknown_event(void **state UNUSED)
 {
 	static const char *const strange[] = { "", "repeat", "failed2", "retry.failed", "\x1b[2J" };
 	const struct frame *f = RECEIVED(RETRY, INT(attempt, INT64_MAX), INT(max_attempts, INT64_MIN),
@@ -236,7 +236,7 @@ static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-static void an_error_for_people_says_what_how_often_and_what_to_do(void **state UNUSED)
+static void an_error_for_people_shows_the_code_whether_to_retry_and_what_to_do(void **state UNUSED)
 {
 	failed("RATE_LIMITED", "slow down");
 	buf_add_str(&run.verdict.report.suggestion, "use less");
@@ -281,7 +281,7 @@ static void a_traceback_is_for_crashes_and_for_verbose(void **state UNUSED)
 		}
 }
 
-static void a_warning_is_told_where_no_envelope_tells_it(void **state UNUSED)
+static void a_warning_is_printed_where_no_envelope_has_it(void **state UNUSED)
 {
 	for (int format = FORMAT_JSON; format <= FORMAT_TEXT; format++)
 		for (int quiet = 0; quiet <= 1; quiet++) {
@@ -305,17 +305,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_retry_is_two_json_lines_with_the_keys_of_the_design),
 		TEST(on_a_terminal_the_same_is_text),
-		TEST(waits_are_told_to_a_tenth_of_a_second_however_long),
-		TEST(a_loop_inside_the_command_is_told_alike_and_a_strange_event_not),
+		TEST(waits_are_shown_to_a_tenth_of_a_second_however_long),
+		TEST(a_loop_inside_the_command_is_reported_alike_but_not_an_unknown_event),
 		TEST(a_log_line_is_json_or_text_and_debug_needs_verbose),
 		TEST(an_event_has_the_keys_of_a_retry_line_and_its_context),
 		TEST(an_event_without_more_is_a_line_and_broken_context_is_left_out),
 		TEST(steps_and_progress_are_for_terminals_only),
 		TEST(quiet_hides_all_of_it_but_the_verdict),
-		TEST(an_error_for_people_says_what_how_often_and_what_to_do),
+		TEST(an_error_for_people_shows_the_code_whether_to_retry_and_what_to_do),
 		TEST(a_fix_that_the_message_contains_is_printed_once),
 		TEST(a_traceback_is_for_crashes_and_for_verbose),
-		TEST(a_warning_is_told_where_no_envelope_tells_it),
+		TEST(a_warning_is_printed_where_no_envelope_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,12 +51,12 @@ static void check_close(close_fn *close_from, int lowest, const int *keep, size_
 	}
 }
 
-static void close_scene(close_fn *close_from)
+static void close_scenario(close_fn *close_from)
 {
 	static const int keep[] = { 3, 10, 11, 20, 22, 40, 500 };
 
 	limit_descriptors(64);
-	stage_stderr = 9;
+	test_stderr = 9;
 	CHECK(dup2(2, 9) == 9);
 	for (size_t from = 0; from <= ARRAY_LEN(keep); from++)
 		for (size_t to = from; to <= ARRAY_LEN(keep); to++)
@@ -65,24 +65,24 @@ static void close_scene(close_fn *close_from)
 	check_close(close_from, 10, NULL, 0);
 }
 
-static void scene_close_range(void)
+static void scenario_close_range(void)
 {
-	close_scene(os_close_from);
+	close_scenario(os_close_from);
 }
 
-static void scene_close_each(void)
+static void scenario_close_each(void)
 {
-	close_scene(os_close_each);
+	close_scenario(os_close_each);
 }
 
 static void closing_spares_the_keep_list_and_what_is_below(void **state UNUSED)
 {
-	play(scene_close_range);
+	run_forked(scenario_close_range);
 }
 
 static void closing_one_by_one_does_the_same(void **state UNUSED)
 {
-	play(scene_close_each);
+	run_forked(scenario_close_each);
 }
 
 /* --- random ---------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void random_bytes_fill_what_was_asked_and_no_more(void **state UNUSED)
 
 /* --- children -------------------------------------------------------------------- */
 
-static void scene_has_children(void)
+static void scenario_has_children(void)
 {
 	pid_t pid;
 
@@ -124,7 +124,7 @@ static void scene_has_children(void)
 
 static void children_alive_stopped_or_dead_are_noticed_until_reaped(void **state UNUSED)
 {
-	play(scene_has_children);
+	run_forked(scenario_has_children);
 }
 
 #ifdef FULL_SYSTEM
@@ -139,7 +139,7 @@ static bool contains(const pid_t *pids, int count, pid_t pid)
 	return false;
 }
 
-static void scene_children(void)
+static void scenario_children(void)
 {
 	static pid_t made[MANY], listed[MANY + 1];
 
@@ -159,10 +159,10 @@ static void scene_children(void)
 
 static void the_children_of_a_process_are_listed_however_many(void **state UNUSED)
 {
-	play(scene_children);
+	run_forked(scenario_children);
 }
 
-static void scene_process_info(void)
+static void scenario_process_info(void)
 {
 	static const char *const names[] = { "plain", "a) R 1 2 3 4", "(((", ")))", "two words" };
 	pid_t parent, grand;
@@ -179,7 +179,7 @@ static void scene_process_info(void)
 		if ((pid = fork()) == 0) {
 			prctl(PR_SET_NAME, names[i]);
 			CHECK(write(ready[1], "", 1) == 1);
-			poll(NULL, 0, STAGE_LIMIT_MS);
+			poll(NULL, 0, WAIT_LIMIT_MS);
 			_exit(0);
 		}
 		CHECK(read(ready[0], &(char){ 0 }, 1) == 1);
@@ -195,10 +195,10 @@ static void scene_process_info(void)
 
 static void a_process_names_its_parent_whatever_it_calls_itself(void **state UNUSED)
 {
-	play(scene_process_info);
+	run_forked(scenario_process_info);
 }
 
-static void scene_lives(void)
+static void scenario_lives(void)
 {
 	pid_t pid = fork_idle();
 	siginfo_t info;
@@ -213,10 +213,10 @@ static void scene_lives(void)
 
 static void what_waits_to_be_reaped_does_not_live(void **state UNUSED)
 {
-	play(scene_lives);
+	run_forked(scenario_lives);
 }
 
-static void scene_watch(void)
+static void scenario_watch(void)
 {
 	pid_t pid = fork_idle();
 	struct pollfd death = { .fd = os_watch_process(pid), .events = POLLIN };
@@ -224,7 +224,7 @@ static void scene_watch(void)
 	CHECK(death.fd >= 0 && (fcntl(death.fd, F_GETFD) & FD_CLOEXEC));
 	CHECK(poll(&death, 1, 0) == 0);
 	kill(pid, SIGKILL);
-	CHECK(poll(&death, 1, STAGE_LIMIT_MS) == 1);
+	CHECK(poll(&death, 1, WAIT_LIMIT_MS) == 1);
 	CHECK(waitpid(pid, NULL, 0) == pid);
 	CHECK(os_watch_process(pid) == -1);
 }
@@ -236,15 +236,15 @@ static void a_death_is_seen_from_outside(void **state UNUSED)
 	if (fd < 0 && errno == ENOSYS)
 		skip(); /* an old kernel, or valgrind */
 	close(fd);
-	play(scene_watch);
+	run_forked(scenario_watch);
 }
 
-static void scene_unnoticed(void)
+static void scenario_unnoticed(void)
 {
 	pid_t pid = os_fork_unnoticed();
 
 	if (pid == 0) {
-		poll(NULL, 0, STAGE_LIMIT_MS);
+		poll(NULL, 0, WAIT_LIMIT_MS);
 		_exit(0);
 	}
 	CHECK(pid > 0 && os_process_lives(pid));
@@ -256,22 +256,22 @@ static void scene_unnoticed(void)
 
 static void an_unnoticed_child_is_nobody_to_wait_for(void **state UNUSED)
 {
-	play(scene_unnoticed);
+	run_forked(scenario_unnoticed);
 }
 
-static void scene_subreaper(void)
+static void scenario_subreaper(void)
 {
-	int said[2];
+	int report[2];
 	pid_t middle, orphan;
 
 	CHECK(os_become_subreaper() == 0);
-	CHECK(pipe(said) == 0);
+	CHECK(pipe(report) == 0);
 	if ((middle = fork()) == 0) {
 		orphan = fork_idle();
-		CHECK(write(said[1], &orphan, sizeof(orphan)) == sizeof(orphan));
+		CHECK(write(report[1], &orphan, sizeof(orphan)) == sizeof(orphan));
 		_exit(0);
 	}
-	CHECK(read(said[0], &orphan, sizeof(orphan)) == sizeof(orphan));
+	CHECK(read(report[0], &orphan, sizeof(orphan)) == sizeof(orphan));
 	CHECK(waitpid(middle, NULL, 0) == middle);
 	kill(orphan, SIGKILL);
 	CHECK(waitpid(orphan, NULL, 0) == orphan);
@@ -279,28 +279,28 @@ static void scene_subreaper(void)
 
 static void orphans_of_our_tree_become_our_children(void **state UNUSED)
 {
-	play(scene_subreaper);
+	run_forked(scenario_subreaper);
 }
 
-static void scene_parent_death(void)
+static void scenario_parent_death(void)
 {
-	int said[2], status;
+	int report[2], status;
 	pid_t middle, pid;
 
 	CHECK(os_become_subreaper() == 0);
-	CHECK(pipe(said) == 0);
+	CHECK(pipe(report) == 0);
 	if ((middle = fork()) == 0) {
 		if (fork() == 0) {
 			CHECK(os_parent_death_signal(SIGUSR2) == 0);
 			pid = getpid();
-			CHECK(write(said[1], &pid, sizeof(pid)) == sizeof(pid));
-			poll(NULL, 0, STAGE_LIMIT_MS);
+			CHECK(write(report[1], &pid, sizeof(pid)) == sizeof(pid));
+			poll(NULL, 0, WAIT_LIMIT_MS);
 			_exit(0);
 		}
-		poll(NULL, 0, STAGE_LIMIT_MS);
+		poll(NULL, 0, WAIT_LIMIT_MS);
 		_exit(0);
 	}
-	CHECK(read(said[0], &pid, sizeof(pid)) == sizeof(pid));
+	CHECK(read(report[0], &pid, sizeof(pid)) == sizeof(pid));
 	end_child(middle);
 	CHECK(waitpid(pid, &status, 0) == pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2);
@@ -308,7 +308,7 @@ static void scene_parent_death(void)
 
 static void a_parents_death_is_signalled(void **state UNUSED)
 {
-	play(scene_parent_death);
+	run_forked(scenario_parent_death);
 }
 
 /* --- reopening ------------------------------------------------------------------- */

@@ -26,11 +26,11 @@ static void *fork_one(void *at)
 {
 	*(pid_t *)at = fork_idle();
 	CHECK(write(said[1], "", 1) == 1);
-	poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+	poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 	return NULL;
 }
 
-static void scene_threads(void)
+static void scenario_threads(void)
 {
 	pid_t listed[THREADS + 1];
 	pthread_t thread;
@@ -54,7 +54,7 @@ static void scene_threads(void)
 
 static void the_children_of_every_thread_are_listed(void **state UNUSED)
 {
-	play(scene_threads);
+	run_forked(scenario_threads);
 }
 
 /* Forked twice, in a session of its own, without anything it was given. */
@@ -68,7 +68,7 @@ static pid_t start_daemon(void)
 		setsid();
 		if ((daemon_pid = fork()) == 0) {
 			setsid();
-			poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+			poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 			_exit(99);
 		}
 		CHECK(write(said[1], &daemon_pid, sizeof(daemon_pid)) == sizeof(daemon_pid));
@@ -79,7 +79,7 @@ static pid_t start_daemon(void)
 	return daemon_pid;
 }
 
-static void scene_mark(void)
+static void scenario_mark(void)
 {
 	struct spared spare = { .session = { 1 << 30 }, .count = 1, .mark = 4711 };
 	struct spared other = { .session = { 1 << 30 }, .count = 1, .mark = 4712 };
@@ -102,7 +102,7 @@ static void scene_mark(void)
 
 static void a_mark_stays_with_a_daemon_and_spares_it(void **state UNUSED)
 {
-	play(scene_mark);
+	run_forked(scenario_mark);
 }
 
 int main(void)

@@ -64,7 +64,7 @@ static void death_by_signal_is_never_an_exit_status(void **state UNUSED)
 }
 
 #ifdef WCOREFLAG
-static void a_dumped_core_is_told_apart_from_the_signal(void **state UNUSED)
+static void a_core_dump_does_not_change_the_signal(void **state UNUSED)
 {
 	struct outcome o = outcome_decode(SIGSEGV | WCOREFLAG);
 
@@ -116,7 +116,7 @@ static void numbers_without_a_name_are_shown_as_numbers(void **state UNUSED)
 	assert_string_equal(signal_name(INT_MAX, scratch), "SIG2147483647");
 }
 
-static void what_is_no_signal_is_refused(void **state UNUSED)
+static void anything_but_a_signal_is_refused(void **state UNUSED)
 {
 	static const char *const bad[] = { "",     "SIG",     "term",     "SIGTERMX", "SIGSIGTERM",
 		                           "0",    "SIG0",    "-1",       "65",       "9999999999999",
@@ -134,14 +134,14 @@ int main(void)
 		cmocka_unit_test(every_exit_status_is_itself),
 		cmocka_unit_test(death_by_signal_is_never_an_exit_status),
 #ifdef WCOREFLAG
-		cmocka_unit_test(a_dumped_core_is_told_apart_from_the_signal),
+		cmocka_unit_test(a_core_dump_does_not_change_the_signal),
 #endif
 #ifdef __GLIBC__
 		cmocka_unit_test(signals_have_the_names_that_the_system_gives_them),
 #endif
 		cmocka_unit_test(every_name_reads_back_with_and_without_sig),
 		cmocka_unit_test(numbers_without_a_name_are_shown_as_numbers),
-		cmocka_unit_test(what_is_no_signal_is_refused),
+		cmocka_unit_test(anything_but_a_signal_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

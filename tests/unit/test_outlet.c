@@ -204,7 +204,7 @@ static void assert_fails(int fd, int error)
 	outlet_release(&o);
 }
 
-static void every_failed_write_is_known_and_said_again(void **state UNUSED)
+static void every_failed_write_is_remembered_and_reported_again(void **state UNUSED)
 {
 	int full = xopen("/dev/full", O_WRONLY, 0), readonly = xopen("/proc/self/exe", O_RDONLY, 0);
 	int p[2], s[2];
@@ -311,14 +311,14 @@ static void drain_between_signals(void)
 	outlet_write(&o, pattern(), BIG, false);
 	raise(SIGTERM);
 	poll(NULL, 0, 350);
-	CHECK(outlet_drain(&o, mono_add_ms(mono_now(), STAGE_LIMIT_MS)) == -1);
+	CHECK(outlet_drain(&o, mono_add_ms(mono_now(), WAIT_LIMIT_MS)) == -1);
 	CHECK(o.error == 0);
 	outlet_release(&o);
 }
 
 static void only_a_signal_that_is_newer_ends_draining(void **state UNUSED)
 {
-	play(drain_between_signals);
+	run_forked(drain_between_signals);
 }
 
 #define TEST(f) cmocka_unit_test_teardown(f, release_all)
@@ -333,7 +333,7 @@ int main(void)
 		TEST(a_socket_is_written_without_blocking),
 		TEST(a_regular_file_is_written_where_its_offset_is),
 		TEST(a_terminal_is_written_without_touching_its_flags),
-		TEST(every_failed_write_is_known_and_said_again),
+		TEST(every_failed_write_is_remembered_and_reported_again),
 		TEST(a_reader_that_leaves_in_the_middle_ends_it),
 		TEST(a_limited_backlog_drops_what_is_too_much_and_stays_a_prefix),
 		TEST(draining_ends_at_its_deadline),

@@ -53,7 +53,7 @@ static void an_empty_plan_leaves_the_defaults_of_the_design(void **state UNUSED)
 	assert_false(p.safe);
 }
 
-static void every_limit_is_clamped_to_what_arithmetic_bears(void **state UNUSED)
+static void every_limit_is_clamped_so_that_arithmetic_can_not_overflow(void **state UNUSED)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		int64_t v = hostile[i], wanted = v < 0 ? 0 : MIN_OF(v, TEN_YEARS_MS);
@@ -184,7 +184,7 @@ static void only_79_to_125_are_a_commands_own_numbers(void **state UNUSED)
 	}
 }
 
-static void a_declared_code_needs_a_name_that_is_one(void **state UNUSED)
+static void a_declared_code_needs_a_well_formed_name(void **state UNUSED)
 {
 	static const char *const bad[] = { "", "lower", "A", "9A", "A-B", "A\nB", "É" };
 	struct plan p = fresh();
@@ -244,7 +244,7 @@ static void a_schema_version_is_two_numbers_or_the_default(void **state UNUSED)
 
 /* Retryable, or "maybe" where the policy says so; in `on`, or with no side effects
  * where there is no `on` (docs/design.md#what-is-retried). */
-static void a_code_is_tried_again_as_the_design_says_in_every_combination(void **state UNUSED)
+static void a_code_is_retried_as_the_design_says_in_every_combination(void **state UNUSED)
 {
 	static const char *const ons[] = { NULL, "TIMEOUT", "OPERATION_TIMEOUT", "CONFLICT" };
 
@@ -276,17 +276,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_plan_leaves_the_defaults_of_the_design),
-		cmocka_unit_test(every_limit_is_clamped_to_what_arithmetic_bears),
+		cmocka_unit_test(every_limit_is_clamped_so_that_arithmetic_can_not_overflow),
 		cmocka_unit_test(retries_and_jitter_stay_where_one_more_still_fits),
 		cmocka_unit_test(delays_are_counted_and_clamped),
 		cmocka_unit_test(every_format_and_table_is_read_and_an_unknown_one_changes_nothing),
 		cmocka_unit_test(before_a_plan_the_caller_decides),
 		cmocka_unit_test(the_first_plan_rules_the_run),
 		cmocka_unit_test(only_79_to_125_are_a_commands_own_numbers),
-		cmocka_unit_test(a_declared_code_needs_a_name_that_is_one),
+		cmocka_unit_test(a_declared_code_needs_a_well_formed_name),
 		cmocka_unit_test(long_names_are_cut_and_long_items_of_on_left_out),
 		cmocka_unit_test(a_schema_version_is_two_numbers_or_the_default),
-		cmocka_unit_test(a_code_is_tried_again_as_the_design_says_in_every_combination),
+		cmocka_unit_test(a_code_is_retried_as_the_design_says_in_every_combination),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, forget);

@@ -98,7 +98,7 @@ static void check_step(const struct policy *p, const struct policy_input *q,
 
 /* Attempts that fail, until the policy says stop. `events` seeds what they take
  * and ask for; the same events under the same policy are the same run. */
-static struct schedule play(const struct policy *p, uint64_t events, int64_t limit_ms)
+static struct schedule simulate(const struct policy *p, uint64_t events, int64_t limit_ms)
 {
 	struct schedule run = { 0 };
 
@@ -131,7 +131,7 @@ static void no_run_of_a_random_policy_leaves_the_model_or_its_budget(void **stat
 		struct policy p = random_policy(&s), q = p;
 		int64_t limit = below(&s, 3) == 0 ? INT64_MAX : below(&s, 60000);
 		uint64_t events = splitmix(&s);
-		struct schedule one = play(&p, events, limit), two = play(&q, events, limit);
+		struct schedule one = simulate(&p, events, limit), two = simulate(&q, events, limit);
 
 		assert_int_equal(one.count, two.count);
 		assert_int_equal(one.end, two.end);

@@ -1,6 +1,6 @@
 /*
  * test_refused.c: system calls that an old kernel lacks or a full system refuses.
- * A seccomp filter makes one call fail in a scene of its own; what the engine
+ * A seccomp filter makes one call fail in a scenario of its own; what the engine
  * says then is true, and nothing leaks.
  */
 #include <setjmp.h>
@@ -51,26 +51,26 @@ static void check_no_descriptor_leaks(struct child_spec spec, enum child_step st
 	CHECK(before == after);
 }
 
-static void scene_no_pipe(void)
+static void scenario_no_pipe(void)
 {
 	refuse(SYS_pipe2, ENFILE);
 	check_no_descriptor_leaks((struct child_spec){ .argv = ARGV("true") }, CHILD_PIPE, ENFILE);
 }
 
-static void scene_no_fork(void)
+static void scenario_no_fork(void)
 {
 	refuse(SYS_clone, EAGAIN);
 	check_no_descriptor_leaks((struct child_spec){ .argv = ARGV("true") }, CHILD_FORK, EAGAIN);
 }
 
-static void scene_no_session(void)
+static void scenario_no_session(void)
 {
 	refuse(SYS_setsid, EPERM);
 	check_no_descriptor_leaks((struct child_spec){ .argv = ARGV("true"), .new_session = true },
 	                          CHILD_SESSION, EPERM);
 }
 
-static void scene_no_group(void)
+static void scenario_no_group(void)
 {
 	refuse(SYS_setpgid, EPERM);
 	check_no_descriptor_leaks((struct child_spec){ .argv = ARGV("true"), .new_group = true },
@@ -79,15 +79,15 @@ static void scene_no_group(void)
 
 static void a_child_that_the_system_refuses_says_which_call_and_why(void **state UNUSED)
 {
-	play(scene_no_pipe);
-	play(scene_no_fork);
-	play(scene_no_session);
-	play(scene_no_group);
+	run_forked(scenario_no_pipe);
+	run_forked(scenario_no_fork);
+	run_forked(scenario_no_session);
+	run_forked(scenario_no_group);
 }
 
 /* --- what an older kernel lacks ------------------------------------------------------- */
 
-static void scene_no_close_range(void)
+static void scenario_no_close_range(void)
 {
 	int low = 10, kept = 20, high = 30;
 
@@ -98,7 +98,7 @@ static void scene_no_close_range(void)
 	CHECK(!is_open(low) && is_open(kept) && !is_open(high) && is_open(0));
 }
 
-static void scene_no_random(void)
+static void scenario_no_random(void)
 {
 	char bytes[4];
 
@@ -106,7 +106,7 @@ static void scene_no_random(void)
 	CHECK(os_random(bytes, sizeof(bytes)) == -1 && errno == ENOSYS);
 }
 
-static void scene_no_nowait(void)
+static void scenario_no_nowait(void)
 {
 	int p[2];
 
@@ -115,7 +115,7 @@ static void scene_no_nowait(void)
 	CHECK(os_write_nowait(p[1], "x", 1) == -1 && errno == EOPNOTSUPP);
 }
 
-static void scene_no_proc(void)
+static void scenario_no_proc(void)
 {
 	uint64_t start;
 	pid_t parent, children[4];
@@ -125,19 +125,19 @@ static void scene_no_proc(void)
 	CHECK(os_children(getpid(), children, 4) == -1);
 }
 
-static void what_a_kernel_lacks_is_done_another_way_or_said(void **state UNUSED)
+static void what_a_kernel_lacks_is_done_another_way_or_reported(void **state UNUSED)
 {
-	play(scene_no_close_range);
-	play(scene_no_random);
-	play(scene_no_nowait);
-	play(scene_no_proc);
+	run_forked(scenario_no_close_range);
+	run_forked(scenario_no_random);
+	run_forked(scenario_no_nowait);
+	run_forked(scenario_no_proc);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_that_the_system_refuses_says_which_call_and_why),
-		cmocka_unit_test(what_a_kernel_lacks_is_done_another_way_or_said),
+		cmocka_unit_test(what_a_kernel_lacks_is_done_another_way_or_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

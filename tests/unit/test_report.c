@@ -94,7 +94,7 @@ static void malformed_json_in_any_field_is_invalid_result(void **state UNUSED)
 		}
 }
 
-static void a_scalar_is_no_data_an_object_no_errors_an_array_no_context(void **state UNUSED)
+static void data_errors_and_context_must_have_their_own_json_types(void **state UNUSED)
 {
 	static const char *const scalars[] = { "1", "\"x\"", "true", "false", "-0.5e3" };
 
@@ -122,7 +122,7 @@ static void depth_is_bounded(void **state UNUSED)
 	}
 }
 
-static void an_unbelievable_failure_keeps_nothing_of_its_own_hints(void **state UNUSED)
+static void an_invalid_failure_loses_its_own_hints(void **state UNUSED)
 {
 	report_take_result(&r, RECEIVED(RESULT, STR(code, "UNAVAILABLE"), STR(retryable, "true"), INT(retry_after_ms, 0),
 	                                STR(side_effects, "none"), INT(retries_exhausted, 3), STR(context, "{")));
@@ -188,7 +188,7 @@ static void texts_are_cut_at_their_caps(void **state UNUSED)
 	assert_string_equal(r.phase, "");
 }
 
-static void unknown_words_and_wild_numbers_say_nothing(void **state UNUSED)
+static void unknown_words_and_wild_numbers_are_ignored(void **state UNUSED)
 {
 	static const int64_t wild[] = { INT64_MIN, -2, -1 };
 
@@ -204,7 +204,7 @@ static void unknown_words_and_wild_numbers_say_nothing(void **state UNUSED)
 	}
 }
 
-static void only_a_phase_that_exists_is_believed(void **state UNUSED)
+static void only_a_known_phase_is_accepted(void **state UNUSED)
 {
 	static const char *const good[] = { "validation", "execution", "cleanup" };
 	static const char *const bad[] = { "", "Execution", "execution ", "exec", "executionexecution", "\"" };
@@ -249,7 +249,7 @@ static void every_limit_names_itself_and_its_ms(void **state UNUSED)
 	}
 }
 
-static void a_timeout_tells_the_steps_and_the_newest_progress(void **state UNUSED)
+static void a_timeout_reports_the_steps_and_the_newest_progress(void **state UNUSED)
 {
 	steps_declare(&r.steps, RECEIVED(PLAN, LIST(steps, "a\0b")));
 	steps_take(&r.steps, RECEIVED(STEP, STR(name, "b")));
@@ -261,7 +261,7 @@ static void a_timeout_tells_the_steps_and_the_newest_progress(void **state UNUSE
 	                                       "\"skipped_steps\":[],\"progress\":{\"done\":0.5}}");
 }
 
-static void whoever_finds_it_cut_off_is_told_how_to_go_on(void **state UNUSED)
+static void a_run_that_was_cut_off_suggests_how_to_resume(void **state UNUSED)
 {
 	static const enum verdict_kind cut[] = { VERDICT_LIMIT, VERDICT_SIGNAL, VERDICT_GONE };
 
@@ -320,7 +320,7 @@ static void a_cancelled_wait_keeps_nothing_of_the_failure_before_but_its_steps(v
 	assert_contains(buf_cstr(&r.data), "\"failed_step\":\"b\"");
 }
 
-static void every_end_of_a_worker_is_worded(void **state UNUSED)
+static void every_end_of_a_worker_has_a_message(void **state UNUSED)
 {
 	char wanted[96], scratch[16];
 
@@ -344,7 +344,7 @@ static void every_end_of_a_worker_is_worded(void **state UNUSED)
 	}
 }
 
-static void moving_a_report_leaves_an_empty_one_behind(void **state UNUSED)
+static void moving_a_report_leaves_an_empty_one(void **state UNUSED)
 {
 	struct report to;
 
@@ -369,21 +369,21 @@ int main(void)
 		TEST(null_and_no_data_are_the_same),
 		TEST(only_1_is_ok),
 		TEST(malformed_json_in_any_field_is_invalid_result),
-		TEST(a_scalar_is_no_data_an_object_no_errors_an_array_no_context),
+		TEST(data_errors_and_context_must_have_their_own_json_types),
 		TEST(depth_is_bounded),
-		TEST(an_unbelievable_failure_keeps_nothing_of_its_own_hints),
+		TEST(an_invalid_failure_loses_its_own_hints),
 		TEST(a_result_over_16_mib_is_output_too_large_and_one_of_16_mib_is_not),
 		TEST(a_failures_code_is_well_formed_whatever_came),
 		TEST(texts_are_cut_at_their_caps),
-		TEST(only_a_phase_that_exists_is_believed),
-		TEST(unknown_words_and_wild_numbers_say_nothing),
+		TEST(only_a_known_phase_is_accepted),
+		TEST(unknown_words_and_wild_numbers_are_ignored),
 		TEST(every_limit_names_itself_and_its_ms),
-		TEST(a_timeout_tells_the_steps_and_the_newest_progress),
-		TEST(whoever_finds_it_cut_off_is_told_how_to_go_on),
+		TEST(a_timeout_reports_the_steps_and_the_newest_progress),
+		TEST(a_run_that_was_cut_off_suggests_how_to_resume),
 		TEST(every_cancelling_signal_is_named_and_the_data_is_partial),
 		TEST(a_cancelled_wait_keeps_nothing_of_the_failure_before_but_its_steps),
-		TEST(every_end_of_a_worker_is_worded),
-		TEST(moving_a_report_leaves_an_empty_one_behind),
+		TEST(every_end_of_a_worker_has_a_message),
+		TEST(moving_a_report_leaves_an_empty_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

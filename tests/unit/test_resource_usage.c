@@ -34,7 +34,7 @@ static void put(const char *name, const char *text)
 	fclose(f);
 }
 
-static int open_scene(void **state)
+static int open_scenario(void **state)
 {
 	(void)state;
 	run_open(&run);
@@ -48,7 +48,7 @@ static int open_scene(void **state)
 	return 0;
 }
 
-static int close_scene(void **state)
+static int close_scenario(void **state)
 {
 	char command[600];
 
@@ -64,7 +64,7 @@ static void end_by(enum verdict_kind verdict, int sig, const char *code)
 	report.verdict = verdict;
 	report.worker = (struct outcome){ .signalled = sig > 0, .status = sig };
 	if (code)
-		report_fail(&report, code, "as it was told");
+		report_fail(&report, code, "as reported");
 	else
 		report.ok = true;
 	run.spared.count = 1; /* or it would wait for the files to go */
@@ -88,7 +88,7 @@ static void the_kernel_killed_a_child_for_memory_and_the_script_failed_by_it(voi
 	put("memory.events", "oom_kill 2\n");
 	end_by(VERDICT_RESULT, 0, "SUBPROCESS_FAILED");
 	assert_string_equal(report.code, "MEMORY_LIMIT");
-	assert_string_equal(buf_cstr(&report.detail), "SUBPROCESS_FAILED: as it was told");
+	assert_string_equal(buf_cstr(&report.detail), "SUBPROCESS_FAILED: as reported");
 }
 
 static void a_script_that_copes_with_a_killed_child_is_warned(void **state)
@@ -137,7 +137,7 @@ static void death_by_sigxcpu_is_the_cpu_limit(void **state)
 	                    "{\"limit_ms\":1000,\"used_ms\":1003,\"mechanism\":\"cgroup\"}");
 }
 
-static void death_by_sigkill_is_it_only_beyond_the_hard_limit(void **state)
+static void death_by_sigkill_is_the_cpu_limit_only_beyond_the_hard_limit(void **state)
 {
 	(void)state;
 	put("cpu.stat", "usage_usec 2001000\n");
@@ -162,7 +162,7 @@ static void refused_processes_are_counted(void **state)
 	assert_contains(buf_cstr(&run.warnings.rows), "\"refused\":7");
 }
 
-static void the_time_is_looked_at_when_it_can_be_used_up_and_not_before(void **state)
+static void cpu_time_is_checked_when_it_can_be_used_up_and_not_before(void **state)
 {
 	(void)state;
 	put("cpu.stat", "usage_usec 999000\n");
@@ -193,23 +193,23 @@ static void without_limits_nothing_is_entered(void **state)
 	assert_int_equal(run.warnings.count, 0);
 }
 
-#define in_scene(test) cmocka_unit_test_setup_teardown(test, open_scene, close_scene)
+#define in_scenario(test) cmocka_unit_test_setup_teardown(test, open_scenario, close_scenario)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_scene(the_kernel_killed_the_worker_for_memory),
-		in_scene(the_kernel_killed_a_child_for_memory_and_the_script_failed_by_it),
-		in_scene(a_script_that_copes_with_a_killed_child_is_warned),
-		in_scene(an_error_of_the_scripts_own_stands),
-		in_scene(another_crash_stays_a_crash),
-		in_scene(lua_s_own_limit_says_so),
-		in_scene(death_by_sigxcpu_is_the_cpu_limit),
-		in_scene(death_by_sigkill_is_it_only_beyond_the_hard_limit),
-		in_scene(sigxcpu_without_a_declared_limit_is_a_crash),
-		in_scene(refused_processes_are_counted),
-		in_scene(the_time_is_looked_at_when_it_can_be_used_up_and_not_before),
-		in_scene(without_limits_nothing_is_entered),
+		in_scenario(the_kernel_killed_the_worker_for_memory),
+		in_scenario(the_kernel_killed_a_child_for_memory_and_the_script_failed_by_it),
+		in_scenario(a_script_that_copes_with_a_killed_child_is_warned),
+		in_scenario(an_error_of_the_scripts_own_stands),
+		in_scenario(another_crash_stays_a_crash),
+		in_scenario(lua_s_own_limit_says_so),
+		in_scenario(death_by_sigxcpu_is_the_cpu_limit),
+		in_scenario(death_by_sigkill_is_the_cpu_limit_only_beyond_the_hard_limit),
+		in_scenario(sigxcpu_without_a_declared_limit_is_a_crash),
+		in_scenario(refused_processes_are_counted),
+		in_scenario(cpu_time_is_checked_when_it_can_be_used_up_and_not_before),
+		in_scenario(without_limits_nothing_is_entered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "run_fixture.h"
 
-static void repetitions_are_attempts_after_the_first_and_those_inside(void **state UNUSED)
+static void retries_are_attempts_after_the_first_and_those_inside(void **state UNUSED)
 {
 	struct run run;
 
@@ -26,7 +26,7 @@ static void repetitions_are_attempts_after_the_first_and_those_inside(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(repetitions_are_attempts_after_the_first_and_those_inside),
+		cmocka_unit_test(retries_are_attempts_after_the_first_and_those_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

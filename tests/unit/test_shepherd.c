@@ -1,7 +1,7 @@
 /*
  * test_shepherd.c: a program under a shepherd starts as any child does, ends
  * with all that it has left behind, and what is reported is its own end. Every
- * scene plays in a process of its own (fork_fixture.h).
+ * scenario runs in a process of its own (fork_fixture.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,21 +50,21 @@ int __wrap_os_parent_death_signal(int sig)
 	return __real_os_parent_death_signal(sig);
 }
 
-static int said[2];
+static int output[2];
 static int report = -1;
 
-/* A program whose stdout is the pipe `said`. */
+/* A program whose stdout is the pipe `output`. */
 static pid_t start(const char *const *argv, int64_t grace_ms)
 {
-	struct child_spec spec = { .argv = argv, .fd = { -1, -1, stage_stderr } };
+	struct child_spec spec = { .argv = argv, .fd = { -1, -1, test_stderr } };
 	struct child_error error;
 	pid_t pid;
 
 	xclose(&report);
-	CHECK(xpipe(said) == 0);
-	spec.fd[1] = said[1];
+	CHECK(xpipe(output) == 0);
+	spec.fd[1] = output[1];
 	pid = shepherd_spawn(&spec, grace_ms, -1, &report, &error);
-	xclose(&said[1]);
+	xclose(&output[1]);
 	CHECK(pid > 0 && error.step == CHILD_OK && report >= 0);
 	return pid;
 }
@@ -75,7 +75,7 @@ static const char *heard(void)
 	static char line[256];
 	size_t n = 0;
 
-	while (n < sizeof(line) - 1 && xread(said[0], line + n, 1) == 1 && line[n] != '\n')
+	while (n < sizeof(line) - 1 && xread(output[0], line + n, 1) == 1 && line[n] != '\n')
 		n++;
 	line[n] = '\0';
 	return line;
@@ -91,20 +91,20 @@ static bool at_end(void)
 {
 	char byte;
 
-	return xread(said[0], &byte, 1) == 0;
+	return xread(output[0], &byte, 1) == 0;
 }
 
 static int end_of(const char *script)
 {
 	int status = wait_for(start(SH(script), GRACE_MS));
 
-	xclose(&said[0]);
+	xclose(&output[0]);
 	return status;
 }
 
 /* --- the program's end is the shepherd's ------------------------------------------- */
 
-static void scene_statuses(void)
+static void scenario_statuses(void)
 {
 	char script[32];
 
@@ -117,7 +117,7 @@ static void scene_statuses(void)
 
 static void every_exit_status_is_passed_on(void **state UNUSED)
 {
-	play(scene_statuses);
+	run_forked(scenario_statuses);
 }
 
 /* libc keeps those below SIGRTMIN for itself, and posix_spawn (make's, for one)
@@ -138,7 +138,7 @@ static bool is_fatal(int sig)
 	return true;
 }
 
-static void scene_signals(void)
+static void scenario_signals(void)
 {
 	char dir[64], script[64];
 
@@ -152,7 +152,7 @@ static void scene_signals(void)
 		snprintf(script, sizeof(script), "ulimit -c 0; kill -%d $$", sig);
 		status = end_of(script);
 		if (!WIFSIGNALED(status) || WTERMSIG(status) != sig || WCOREDUMP(status)) {
-			dprintf(stage_stderr, "signal %d became wait status %#x\n", sig, status);
+			dprintf(test_stderr, "signal %d became wait status %#x\n", sig, status);
 			_exit(1);
 		}
 		CHECK(shepherd_program_ended(report));
@@ -164,10 +164,10 @@ static void every_fatal_signal_is_passed_on_without_a_core(void **state UNUSED)
 {
 	if (under_valgrind())
 		skip();
-	play(scene_signals);
+	run_forked(scenario_signals);
 }
 
-static void scene_ignored(void)
+static void scenario_ignored(void)
 {
 	signal(SIGINT, SIG_IGN);
 	child_remember_ignored();
@@ -176,7 +176,7 @@ static void scene_ignored(void)
 
 static void a_signal_that_our_caller_ignores_is_passed_on_all_the_same(void **state UNUSED)
 {
-	play(scene_ignored);
+	run_forked(scenario_ignored);
 }
 
 /* --- starting ------------------------------------------------------------------------ */
@@ -194,7 +194,7 @@ static void check_refused(struct child_spec spec)
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-static void scene_refused(void)
+static void scenario_refused(void)
 {
 	check_refused((struct child_spec){ .argv = ARGV("/no/such/program") });
 	check_refused((struct child_spec){ .argv = ARGV("/etc/passwd") });
@@ -204,10 +204,10 @@ static void scene_refused(void)
 
 static void a_start_error_reads_as_that_of_any_child(void **state UNUSED)
 {
-	play(scene_refused);
+	run_forked(scenario_refused);
 }
 
-static void scene_no_descriptors(void)
+static void scenario_no_descriptors(void)
 {
 	struct child_spec spec = { .argv = ARGV("true"), .fd = { -1, -1, -1 } };
 	struct child_error error;
@@ -220,9 +220,9 @@ static void scene_no_descriptors(void)
 	CHECK(error.step == CHILD_PIPE && error.err == EMFILE);
 }
 
-static void without_a_descriptor_it_is_said_so(void **state UNUSED)
+static void without_a_descriptor_the_start_fails_with_the_reason(void **state UNUSED)
 {
-	play(scene_no_descriptors);
+	run_forked(scenario_no_descriptors);
 }
 
 static void ignore_it(int sig UNUSED)
@@ -231,7 +231,7 @@ static void ignore_it(int sig UNUSED)
 
 #define SIGNAL_STATE "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status | tr -d '\\n\\t'; echo"
 
-static void scene_signal_state(void)
+static void scenario_signal_state(void)
 {
 	unsigned long long ignored;
 	const char *plain;
@@ -252,10 +252,10 @@ static void scene_signal_state(void)
 
 static void its_program_has_default_signals_and_an_empty_mask(void **state UNUSED)
 {
-	play(scene_signal_state);
+	run_forked(scenario_signal_state);
 }
 
-static void scene_group(void)
+static void scenario_group(void)
 {
 	pid_t shepherd = start(SH("cut -d' ' -f4,5 /proc/$$/stat; echo $$; exec ls /proc/self/fd"), GRACE_MS);
 	int parent, group;
@@ -270,12 +270,12 @@ static void scene_group(void)
 
 static void its_program_leads_a_group_and_holds_three_descriptors(void **state UNUSED)
 {
-	play(scene_group);
+	run_forked(scenario_group);
 }
 
 /* --- the tree ---------------------------------------------------------------------- */
 
-static void scene_holds_nothing(void)
+static void scenario_holds_nothing(void)
 {
 	char script[64];
 	pid_t shepherd;
@@ -293,10 +293,10 @@ static void scene_holds_nothing(void)
 
 static void it_holds_no_descriptor_of_ours(void **state UNUSED)
 {
-	play(scene_holds_nothing);
+	run_forked(scenario_holds_nothing);
 }
 
-static void scene_holds_one(void)
+static void scenario_holds_one(void)
 {
 	struct child_spec spec = { .argv = SH("sleep 0.3; ! test -e /proc/self/fd/3"), .fd = { -1, -1, -1 } };
 	struct child_error error;
@@ -316,10 +316,10 @@ static void scene_holds_one(void)
 
 static void what_it_is_given_to_hold_it_holds_to_its_end(void **state UNUSED)
 {
-	play(scene_holds_one);
+	run_forked(scenario_holds_one);
 }
 
-static void scene_closes_all(void)
+static void scenario_closes_all(void)
 {
 	mono_t began = mono_now();
 	pid_t shepherd = start(SH("exec <&- >&- 2>&-; sleep 0.3; exit 5"), GRACE_MS);
@@ -331,7 +331,7 @@ static void scene_closes_all(void)
 
 static void a_program_that_closes_everything_is_waited_for(void **state UNUSED)
 {
-	play(scene_closes_all);
+	run_forked(scenario_closes_all);
 }
 
 #ifdef FULL_SYSTEM
@@ -344,7 +344,7 @@ static bool gone(pid_t pid)
 /* Forked twice, in a session of its own: the shell only says its number. */
 #define DAEMON(body) "setsid sh -c '" body "' </dev/null & "
 
-static void scene_daemon(void)
+static void scenario_daemon(void)
 {
 	mono_t began = mono_now();
 	pid_t shepherd = start(SH("(" DAEMON("echo $$; exec sleep 60") "); sleep 0.2; exit 3"), GRACE_MS);
@@ -360,10 +360,10 @@ static void scene_daemon(void)
 
 static void a_daemon_ends_when_its_program_has_ended(void **state UNUSED)
 {
-	play(scene_daemon);
+	run_forked(scenario_daemon);
 }
 
-static void scene_deaf(void)
+static void scenario_deaf(void)
 {
 	mono_t began = mono_now();
 	pid_t shepherd = start(SH(DAEMON("trap \"\" TERM; echo $$; exec sleep 60") "sleep 0.2"), 300);
@@ -378,10 +378,10 @@ static void scene_deaf(void)
 
 static void what_ignores_term_is_killed_after_the_grace(void **state UNUSED)
 {
-	play(scene_deaf);
+	run_forked(scenario_deaf);
 }
 
-static void scene_stopped(void)
+static void scenario_stopped(void)
 {
 	mono_t began = mono_now();
 	pid_t shepherd = start(SH(DAEMON("echo $$; kill -STOP $$") "sleep 0.2"), GRACE_MS);
@@ -394,13 +394,13 @@ static void scene_stopped(void)
 
 static void a_stopped_process_wakes_up_to_its_term(void **state UNUSED)
 {
-	play(scene_stopped);
+	run_forked(scenario_stopped);
 }
 
-/* Each TERM is told, and survived. */
+/* Reports each TERM, and survives it. */
 #define COUNTING "trap \"echo term\" TERM; echo up; while :; do sleep 0.02; done"
 
-static void scene_once(void)
+static void scenario_once(void)
 {
 	pid_t shepherd = start(SH(DAEMON(COUNTING) "trap 'echo term; exit 6' TERM; echo up;"
 	                                           " while :; do sleep 0.02; done"), 400);
@@ -418,12 +418,12 @@ static void scene_once(void)
 	CHECK(!shepherd_program_ended(report));
 }
 
-static void each_process_gets_one_term_however_often_it_is_told(void **state UNUSED)
+static void each_process_gets_one_term_however_often_stop_is_requested(void **state UNUSED)
 {
-	play(scene_once);
+	run_forked(scenario_once);
 }
 
-static void scene_cleaning_up(void)
+static void scenario_cleaning_up(void)
 {
 	pid_t shepherd = start(SH("trap 'sleep 0.2; echo clean; exit 9' TERM; echo up; while :; do sleep 0.02; done"),
 	                       GRACE_MS);
@@ -437,10 +437,10 @@ static void scene_cleaning_up(void)
 
 static void what_a_program_starts_to_clean_up_gets_no_term(void **state UNUSED)
 {
-	play(scene_cleaning_up);
+	run_forked(scenario_cleaning_up);
 }
 
-static void scene_hydra(void)
+static void scenario_hydra(void)
 {
 	mono_t began = mono_now();
 	pid_t shepherd = start(SH("export H='trap \"setsid sh -c \\\"\\$H\\\" & exit\" TERM; echo up;"
@@ -457,14 +457,14 @@ static void scene_hydra(void)
 
 static void a_tree_that_grows_while_it_ends_is_killed(void **state UNUSED)
 {
-	play(scene_hydra);
+	run_forked(scenario_hydra);
 }
 
 #endif
 
-/* --- being told ---------------------------------------------------------------------- */
+/* --- being asked to stop --------------------------------------------------------------- */
 
-static void scene_grace(void)
+static void scenario_grace(void)
 {
 	mono_t began = mono_now();
 	pid_t shepherd = start(SH("trap '' TERM; echo up; while :; do sleep 0.02; done"), GRACE_MS);
@@ -480,13 +480,13 @@ static void scene_grace(void)
 	CHECK(shepherd_stop(shepherd, 0) == -1 && errno == ESRCH);
 }
 
-static void a_shorter_grace_holds_from_when_it_is_told(void **state UNUSED)
+static void a_shorter_grace_applies_as_soon_as_it_is_requested(void **state UNUSED)
 {
-	play(scene_grace);
+	run_forked(scenario_grace);
 }
 
 /* TERM at every moment of a start: never a program without its shepherd. */
-static void scene_during_start(void)
+static void scenario_during_start(void)
 {
 	for (int i = 0; i < 100; i++) {
 		struct child_spec spec = { .argv = ARGV("sleep", "60"), .fd = { -1, -1, -1 } };
@@ -520,14 +520,14 @@ static void scene_during_start(void)
 static void a_term_during_the_start_ends_what_has_started(void **state UNUSED)
 {
 #ifdef FULL_SYSTEM
-	play(scene_during_start);
+	run_forked(scenario_during_start);
 #else
-	(void)scene_during_start;
+	(void)scenario_during_start;
 	skip();
 #endif
 }
 
-static void scene_passes_on(void)
+static void scenario_passes_on(void)
 {
 	pid_t shepherd = start(SH("trap 'echo usr1' USR1; echo up; while :; do sleep 0.02; done"), GRACE_MS);
 
@@ -538,12 +538,12 @@ static void scene_passes_on(void)
 	wait_for(shepherd);
 }
 
-static void other_signals_go_on_to_the_program(void **state UNUSED)
+static void other_signals_are_forwarded_to_the_program(void **state UNUSED)
 {
-	play(scene_passes_on);
+	run_forked(scenario_passes_on);
 }
 
-static void scene_stopped_shepherd(void)
+static void scenario_stopped_shepherd(void)
 {
 	pid_t shepherd = start(SH("echo up; exec sleep 60"), GRACE_MS);
 
@@ -553,9 +553,9 @@ static void scene_stopped_shepherd(void)
 	CHECK(WTERMSIG(wait_for(shepherd)) == SIGTERM);
 }
 
-static void a_stopped_shepherd_can_be_told_to_stop(void **state UNUSED)
+static void a_suspended_shepherd_can_be_asked_to_stop(void **state UNUSED)
 {
-	play(scene_stopped_shepherd);
+	run_forked(scenario_stopped_shepherd);
 }
 
 #ifdef FULL_SYSTEM
@@ -576,7 +576,7 @@ static void lose_worker(int worker_stops)
 		if (worker_stops)
 			kill(shepherd, SIGSTOP);
 		CHECK(write(p[1], tree, sizeof(tree)) == sizeof(tree));
-		poll(NULL, 0, 3 * STAGE_LIMIT_MS);
+		poll(NULL, 0, 3 * WAIT_LIMIT_MS);
 		_exit(99);
 	}
 	CHECK(read(p[0], tree, sizeof(tree)) == sizeof(tree));
@@ -586,17 +586,17 @@ static void lose_worker(int worker_stops)
 	CHECK(gone(tree[0]));
 }
 
-static void scene_lost_worker(void)
+static void scenario_lost_worker(void)
 {
 	lose_worker(0);
 }
 
 static void the_tree_ends_when_the_worker_is_killed(void **state UNUSED)
 {
-	play(scene_lost_worker);
+	run_forked(scenario_lost_worker);
 }
 
-static void scene_lost_at_start(void)
+static void scenario_lost_at_start(void)
 {
 	CHECK(os_become_subreaper() == 0);
 	parent_dies_first = true;
@@ -606,17 +606,17 @@ static void scene_lost_at_start(void)
 
 static void a_shepherd_that_is_killed_at_its_start_starts_no_program(void **state UNUSED)
 {
-	play(scene_lost_at_start);
+	run_forked(scenario_lost_at_start);
 }
 
-static void scene_lost_while_stopped(void)
+static void scenario_lost_while_stopped(void)
 {
 	lose_worker(1);
 }
 
-static void a_stopped_shepherd_hears_of_the_workers_death(void **state UNUSED)
+static void a_suspended_shepherd_learns_of_the_workers_death(void **state UNUSED)
 {
-	play(scene_lost_while_stopped);
+	run_forked(scenario_lost_while_stopped);
 }
 
 #endif
@@ -628,25 +628,25 @@ int main(void)
 		cmocka_unit_test(every_fatal_signal_is_passed_on_without_a_core),
 		cmocka_unit_test(a_signal_that_our_caller_ignores_is_passed_on_all_the_same),
 		cmocka_unit_test(a_start_error_reads_as_that_of_any_child),
-		cmocka_unit_test(without_a_descriptor_it_is_said_so),
+		cmocka_unit_test(without_a_descriptor_the_start_fails_with_the_reason),
 		cmocka_unit_test(its_program_has_default_signals_and_an_empty_mask),
 		cmocka_unit_test(its_program_leads_a_group_and_holds_three_descriptors),
 		cmocka_unit_test(it_holds_no_descriptor_of_ours),
 		cmocka_unit_test(what_it_is_given_to_hold_it_holds_to_its_end),
 		cmocka_unit_test(a_program_that_closes_everything_is_waited_for),
-		cmocka_unit_test(a_shorter_grace_holds_from_when_it_is_told),
+		cmocka_unit_test(a_shorter_grace_applies_as_soon_as_it_is_requested),
 		cmocka_unit_test(a_term_during_the_start_ends_what_has_started),
-		cmocka_unit_test(other_signals_go_on_to_the_program),
-		cmocka_unit_test(a_stopped_shepherd_can_be_told_to_stop),
+		cmocka_unit_test(other_signals_are_forwarded_to_the_program),
+		cmocka_unit_test(a_suspended_shepherd_can_be_asked_to_stop),
 #ifdef FULL_SYSTEM
 		cmocka_unit_test(a_daemon_ends_when_its_program_has_ended),
 		cmocka_unit_test(what_ignores_term_is_killed_after_the_grace),
 		cmocka_unit_test(a_stopped_process_wakes_up_to_its_term),
-		cmocka_unit_test(each_process_gets_one_term_however_often_it_is_told),
+		cmocka_unit_test(each_process_gets_one_term_however_often_stop_is_requested),
 		cmocka_unit_test(what_a_program_starts_to_clean_up_gets_no_term),
 		cmocka_unit_test(a_tree_that_grows_while_it_ends_is_killed),
 		cmocka_unit_test(the_tree_ends_when_the_worker_is_killed),
-		cmocka_unit_test(a_stopped_shepherd_hears_of_the_workers_death),
+		cmocka_unit_test(a_suspended_shepherd_learns_of_the_workers_death),
 		cmocka_unit_test(a_shepherd_that_is_killed_at_its_start_starts_no_program),
 #endif
 	};

@@ -1,5 +1,5 @@
 /*
- * test_signals.c: which signal counts as what. Each scene has a process of its
+ * test_signals.c: which signal counts as what. Each scenario has a process of its
  * own, since the flags stay for a process's life.
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "fork_fixture.h"
 
 static const int cancelling[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-static int which; /* of cancelling: for the scenes that play once for each */
+static int which; /* of cancelling: for the scenarios that run once for each */
 
 /* Whoever runs the tests may ignore some. */
 static void init_from_defaults(void)
@@ -57,7 +57,7 @@ static void each_alone(void)
 static void each_cancelling_signal_waits_for_ppoll_and_the_first_stays(void **state UNUSED)
 {
 	for (which = 0; which < (int)ARRAY_LEN(cancelling); which++)
-		play(each_alone);
+		run_forked(each_alone);
 }
 
 static void insisting(void)
@@ -67,7 +67,7 @@ static void insisting(void)
 	open_for(10);
 	raise(SIGINT);
 	open_for(0);
-	CHECK(!signals_insisted()); /* one press, told twice */
+	CHECK(!signals_insisted()); /* one key press, delivered twice */
 	CHECK(signals_count() == 1);
 	open_for(350);
 	raise(SIGTERM);
@@ -83,7 +83,7 @@ static void insisting(void)
 
 static void an_int_300_ms_after_the_first_insists_and_nothing_else_does(void **state UNUSED)
 {
-	play(insisting);
+	run_forked(insisting);
 }
 
 static void ignored(void)
@@ -105,7 +105,7 @@ static void ignored(void)
 static void what_is_ignored_at_entry_stays_ignored_but_term(void **state UNUSED)
 {
 	for (which = 0; which < (int)ARRAY_LEN(cancelling); which++)
-		play(ignored);
+		run_forked(ignored);
 }
 
 static void flags(void)
@@ -123,7 +123,7 @@ static void flags(void)
 
 static void child_and_stop_are_taken_once_and_pipe_never(void **state UNUSED)
 {
-	play(flags);
+	run_forked(flags);
 }
 
 /* In a group that somebody could continue: how it ends, or that it stops. */
@@ -169,7 +169,7 @@ static void a_cont_that_comes_before_we_stop_is_not_lost(void **state UNUSED)
 {
 	if (under_valgrind())
 		skip();
-	play(stopping);
+	run_forked(stopping);
 }
 
 static void other(void)
@@ -197,7 +197,7 @@ static void other(void)
 
 static void any_other_fatal_signal_cancels_and_never_insists(void **state UNUSED)
 {
-	play(other);
+	run_forked(other);
 }
 
 /* Its parent is not the one it was told to expect: that one is dead. */
@@ -225,7 +225,7 @@ static void orphan(void)
 
 static void a_signal_behind_the_death_of_the_process_in_front_insists_at_once(void **state UNUSED)
 {
-	play(orphan);
+	run_forked(orphan);
 }
 
 static void reset(void)
@@ -245,7 +245,7 @@ static void reset(void)
 
 static void a_worker_starts_with_every_signal_at_its_default(void **state UNUSED)
 {
-	play(reset);
+	run_forked(reset);
 }
 
 int main(void)

@@ -125,7 +125,7 @@ static void more_steps_than_are_kept_change_nothing(void **state UNUSED)
 	assert_int_equal(s.count, 0);
 }
 
-static void a_long_or_dirty_name_is_one_step_declared_and_said(void **state UNUSED)
+static void a_long_or_dirty_name_is_the_same_step_declared_and_reported(void **state UNUSED)
 {
 	struct steps s = { 0 };
 	char name[300];
@@ -150,7 +150,7 @@ int main(void)
 		cmocka_unit_test(from_every_state_a_step_can_go_to_every_other),
 		cmocka_unit_test(an_undeclared_step_joins_at_the_end_and_an_unnamed_one_does_not),
 		cmocka_unit_test(more_steps_than_are_kept_change_nothing),
-		cmocka_unit_test(a_long_or_dirty_name_is_one_step_declared_and_said),
+		cmocka_unit_test(a_long_or_dirty_name_is_the_same_step_declared_and_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

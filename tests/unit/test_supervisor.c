@@ -22,7 +22,7 @@ static void a_result_is_the_answer(void **state UNUSED)
 	assert_contains(text, "{\"ok\":true,\"data\":{\"n\":1},\"error\":null,\"warnings\":[],\"meta\":{\"command\":\"test\"");
 	assert_contains(text, "\"timeout_ms\":10000");
 	assert_contains(text, "\"attempt\":1,\"max_attempts\":1}");
-	assert_string_equal(said_on_stderr(), "");
+	assert_string_equal(stderr_text(), "");
 }
 
 static void a_failure_has_its_codes_number(void **state UNUSED)
@@ -32,9 +32,9 @@ static void a_failure_has_its_codes_number(void **state UNUSED)
 	assert_contains(text, "\"message\":\"no such thing\",\"retryable\":false,\"side_effects\":\"none\",\"phase\":\"execution\"}");
 }
 
-static int replies_and_fails(const struct launch *told)
+static int replies_and_fails(const struct launch *launch)
 {
-	replies_ok(told);
+	replies_ok(launch);
 	return 7;
 }
 
@@ -43,15 +43,15 @@ static void an_exit_status_after_the_result_is_a_warning_and_no_verdict(void **s
 	assert_contains(assert_answer(replies_and_fails, 0, NULL), "{\"code\":\"WORKER_EXIT\"");
 }
 
-static int replies_twice(const struct launch *told)
+static int replies_twice(const struct launch *launch)
 {
 	struct buf both = BUF_INIT;
 
-	OPEN(told, INT(timeout_ms, 10000));
-	SAY(&both, RESULT, INT(ok, 1), STR(data, "[1]"));
-	SAY(&both, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"));
-	tell(told, &both);
-	TELL(told, RESULT, INT(ok, 0), STR(code, "NOT_FOUND"));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
+	ADD_FRAME(&both, RESULT, INT(ok, 1), STR(data, "[1]"));
+	ADD_FRAME(&both, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"));
+	send_frames(launch, &both);
+	SEND(launch, RESULT, INT(ok, 0), STR(code, "NOT_FOUND"));
 	return 0;
 }
 
@@ -60,13 +60,13 @@ static void of_several_results_the_first_is_the_answer(void **state UNUSED)
 	assert_contains(assert_answer(replies_twice, 0, NULL), "\"data\":[1]");
 }
 
-static int talks_after_its_result(const struct launch *told)
+static int talks_after_its_result(const struct launch *launch)
 {
-	replies_ok(told);
-	TELL(told, WARN, STR(code, "CLEANUP_FAILED"), STR(message, "m"));
-	TELL(told, META, STR(name, "late"), STR(data, "1"));
-	TELL(told, PLAN, STR(command, "other"));
-	TELL(told, STEP, STR(name, "late"));
+	replies_ok(launch);
+	SEND(launch, WARN, STR(code, "CLEANUP_FAILED"), STR(message, "m"));
+	SEND(launch, META, STR(name, "late"), STR(data, "1"));
+	SEND(launch, PLAN, STR(command, "other"));
+	SEND(launch, STEP, STR(name, "late"));
 	return 0;
 }
 
@@ -79,22 +79,22 @@ static void frames_after_the_result_add_warnings_and_change_nothing_else(void **
 	assert_lacks(text, "other");
 }
 
-static int replies_with_4_mib(const struct launch *told)
+static int replies_with_4_mib(const struct launch *launch)
 {
 	struct buf data = BUF_INIT;
 
-	OPEN(told, INT(timeout_ms, 20000));
+	BEGIN_RUN(launch, INT(timeout_ms, 20000));
 	buf_add_str(&data, "[\"");
 	for (int i = 0; i < 4 << 17; i++)
 		buf_add_str(&data, "01234567");
 	buf_add_str(&data, "\"]");
-	TELL(told, RESULT, INT(ok, 1), BYTES(data, data.data, data.len));
+	SEND(launch, RESULT, INT(ok, 1), BYTES(data, data.data, data.len));
 	return 0;
 }
 
 static void a_large_result_reaches_a_slow_reader_whole(void **state UNUSED)
 {
-	staging.read_after_ms = 300;
+	setup.read_after_ms = 300;
 	assert_answer(replies_with_4_mib, 0, NULL);
 	assert_true(answer.out.len > 4 << 20);
 }
@@ -103,9 +103,9 @@ static void a_large_result_reaches_a_slow_reader_whole(void **state UNUSED)
 
 static int exit_status_of_worker;
 
-static int exits_silently(const struct launch *told)
+static int exits_silently(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
 	return exit_status_of_worker;
 }
 
@@ -124,12 +124,12 @@ static void every_exit_without_a_result_is_a_crash_with_its_status(void **state 
 
 static int signal_of_worker;
 
-static int kills_itself(const struct launch *told)
+static int kills_itself(const struct launch *launch)
 {
 	struct rlimit none = { 0, 0 };
 
 	setrlimit(RLIMIT_CORE, &none);
-	OPEN(told, INT(timeout_ms, 10000));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
 	kill(getpid(), signal_of_worker);
 	return 0;
 }
@@ -159,12 +159,12 @@ static void every_signal_that_ends_the_worker_is_named(void **state UNUSED)
 	}
 }
 
-static int says_nothing(const struct launch *told UNUSED)
+static int says_nothing(const struct launch *launch UNUSED)
 {
 	return 0;
 }
 
-static void a_worker_that_never_said_a_word_is_a_crash_before_run(void **state UNUSED)
+static void a_worker_that_sent_no_frame_is_a_crash_before_run(void **state UNUSED)
 {
 	assert_contains(assert_answer(says_nothing, 1, "COMMAND_CRASHED"), "\"side_effects\":\"none\",\"phase\":\"validation\"");
 }
@@ -178,19 +178,19 @@ static void closed_stdout(void)
 
 static void a_success_that_can_not_be_written_is_1_and_a_failure_keeps_its_number(void **state UNUSED)
 {
-	staging.out = open("/dev/full", O_WRONLY);
+	setup.out = open("/dev/full", O_WRONLY);
 	for (int closed = 0; closed <= 1; closed++) {
-		staging.before = closed ? closed_stdout : NULL;
-		run_scene(replies_ok);
+		setup.before = closed ? closed_stdout : NULL;
+		run_scenario(replies_ok);
 		assert_int_equal(exit_status(), 1);
-		assert_contains(said_on_stderr(), "OUTPUT_FAILED");
-		run_scene(replies_failure);
+		assert_contains(stderr_text(), "OUTPUT_FAILED");
+		run_scenario(replies_failure);
 		assert_int_equal(exit_status(), 5);
 	}
-	close(staging.out);
+	close(setup.out);
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, strike)
+#define TEST(f) cmocka_unit_test_teardown(f, reset_fixture)
 
 int main(void)
 {
@@ -203,7 +203,7 @@ int main(void)
 		TEST(a_large_result_reaches_a_slow_reader_whole),
 		TEST(every_exit_without_a_result_is_a_crash_with_its_status),
 		TEST(every_signal_that_ends_the_worker_is_named),
-		TEST(a_worker_that_never_said_a_word_is_a_crash_before_run),
+		TEST(a_worker_that_sent_no_frame_is_a_crash_before_run),
 		TEST(a_success_that_can_not_be_written_is_1_and_a_failure_keeps_its_number),
 	};
 

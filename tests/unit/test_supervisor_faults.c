@@ -20,7 +20,7 @@ static int64_t memory_left = INT64_MAX; /* allocations that succeed before all f
 static bool once;                       /* … or before one fails */
 static int64_t forks_left = INT64_MAX;
 static pid_t victim;                    /* the supervisor; nobody else is disturbed */
-static volatile int64_t *asked;         /* shared: allocations of the last scene */
+static volatile int64_t *asked;         /* shared: allocations of the last scenario */
 
 void *__wrap_realloc(void *ptr, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
@@ -65,7 +65,7 @@ static void become_victim(void)
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Uses every room: codes, steps, logs, warnings, metas, a retry, large data. */
-static int does_a_bit_of_everything(const struct launch *told)
+static int does_a_bit_of_everything(const struct launch *launch)
 {
 	static char large[300 << 10];
 
@@ -73,20 +73,20 @@ static int does_a_bit_of_everything(const struct launch *told)
 	large[0] = '[';
 	large[1] = '"';
 	memcpy(large + sizeof(large) - 2, "\"]", 2);
-	TELL(told, EXIT, STR(name, "LOCKED"), INT(exit_code, 79), STR(retryable, "true"), STR(side_effects, "none"));
-	TELL(told, PLAN, STR(command, "test"), INT(grace_ms, 500), INT(timeout_ms, 20000), INT(retries, 1),
+	SEND(launch, EXIT, STR(name, "LOCKED"), INT(exit_code, 79), STR(retryable, "true"), STR(side_effects, "none"));
+	SEND(launch, PLAN, STR(command, "test"), INT(grace_ms, 500), INT(timeout_ms, 20000), INT(retries, 1),
 	     INT(delay_ms, 1), STR(jitter, "none"), LIST(steps, "a\0b"));
-	TELL(told, RUN);
-	TELL(told, STEP, STR(name, "a"));
-	TELL(told, LOG, STR(level, "info"), STR(message, "hello"));
-	TELL(told, PROGRESS, STR(data, "{\"n\":1}"));
-	TELL(told, WARN, STR(code, "W1"), STR(message, "careful"), STR(context, "{\"n\":1}"));
-	TELL(told, META, STR(name, "extra"), STR(data, "[1]"));
+	SEND(launch, RUN);
+	SEND(launch, STEP, STR(name, "a"));
+	SEND(launch, LOG, STR(level, "info"), STR(message, "hello"));
+	SEND(launch, PROGRESS, STR(data, "{\"n\":1}"));
+	SEND(launch, WARN, STR(code, "W1"), STR(message, "careful"), STR(context, "{\"n\":1}"));
+	SEND(launch, META, STR(name, "extra"), STR(data, "[1]"));
 	(void)!write(1, "stray\n", 6);
-	if (told->attempt == 1)
-		TELL(told, RESULT, INT(ok, 0), STR(code, "LOCKED"), STR(message, "busy"), STR(context, "{\"pid\":1}"));
+	if (launch->attempt == 1)
+		SEND(launch, RESULT, INT(ok, 0), STR(code, "LOCKED"), STR(message, "busy"), STR(context, "{\"pid\":1}"));
 	else
-		TELL(told, RESULT, INT(ok, 1), BYTES(data, large, sizeof(large)));
+		SEND(launch, RESULT, INT(ok, 1), BYTES(data, large, sizeof(large)));
 	return 0;
 }
 
@@ -108,16 +108,16 @@ static void starve(bool just_once)
 {
 	int64_t needed;
 
-	staging.before = become_victim;
+	setup.before = become_victim;
 	once = just_once;
 	memory_left = INT64_MAX;
-	run_scene(does_a_bit_of_everything);
+	run_scenario(does_a_bit_of_everything);
 	assert_int_equal(exit_status(), 0);
 	needed = *asked;
 	assert_true(needed > 20);
 	for (int64_t n = 0; n <= needed; n++) {
 		memory_left = n;
-		run_scene(does_a_bit_of_everything);
+		run_scenario(does_a_bit_of_everything);
 		assert_bearable();
 	}
 }
@@ -136,14 +136,14 @@ static void one_allocation_that_fails_anywhere_leaves_one_valid_envelope(void **
 
 static void a_fork_that_fails_is_resource_exhausted_and_touched_nothing(void **state UNUSED)
 {
-	staging.before = become_victim;
+	setup.before = become_victim;
 	forks_left = 0;
 	assert_contains(assert_answer(does_a_bit_of_everything, 12, "RESOURCE_EXHAUSTED"), "\"side_effects\":\"none\"");
 }
 
 static void a_fork_that_fails_for_the_second_attempt_leaves_the_first_error(void **state UNUSED)
 {
-	staging.before = become_victim;
+	setup.before = become_victim;
 	forks_left = 1;
 	assert_contains(assert_answer(does_a_bit_of_everything, 79, "LOCKED"), "\"RETRY_REJECTED\"");
 }
@@ -161,9 +161,9 @@ static void descriptors_that_run_out_anywhere_leave_one_valid_envelope(void **st
 {
 	int status = -1;
 
-	staging.before = limit_descriptors;
+	setup.before = limit_descriptors;
 	for (descriptors = 4; descriptors <= 32 && status != 0; descriptors++) {
-		const char *text = run_scene(does_a_bit_of_everything);
+		const char *text = run_scenario(does_a_bit_of_everything);
 
 		status = exit_status();
 		if (status != 0)
@@ -181,7 +181,7 @@ static int share_counter(void **state UNUSED)
 static int give_back(void **state)
 {
 	memory_left = forks_left = INT64_MAX;
-	return strike(state);
+	return reset_fixture(state);
 }
 
 #define TEST(f) cmocka_unit_test_teardown(f, give_back)

@@ -14,15 +14,15 @@
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-static int hangs(const struct launch *told)
+static int hangs(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 300), LIST(steps, "a\0b"));
-	TELL(told, STEP, STR(name, "a"));
+	BEGIN_RUN(launch, INT(timeout_ms, 300), LIST(steps, "a\0b"));
+	SEND(launch, STEP, STR(name, "a"));
 	hang();
 	return 0;
 }
 
-static void a_worker_that_hangs_ends_at_its_limit_and_its_steps_are_told(void **state UNUSED)
+static void a_worker_that_hangs_ends_at_its_limit_and_its_steps_are_reported(void **state UNUSED)
 {
 	const char *text = assert_answer(hangs, 10, "TIMEOUT");
 
@@ -31,10 +31,10 @@ static void a_worker_that_hangs_ends_at_its_limit_and_its_steps_are_told(void **
 	assert_ended_between(300, 300);
 }
 
-static int ignores_term(const struct launch *told)
+static int ignores_term(const struct launch *launch)
 {
 	ignore_term();
-	return hangs(told);
+	return hangs(launch);
 }
 
 static void a_worker_that_ignores_term_is_killed_when_the_grace_is_over(void **state UNUSED)
@@ -43,9 +43,9 @@ static void a_worker_that_ignores_term_is_killed_when_the_grace_is_over(void **s
 	assert_ended_between(300 + GRACE_MS, 300 + GRACE_MS);
 }
 
-static int stops_itself(const struct launch *told)
+static int stops_itself(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 300));
+	BEGIN_RUN(launch, INT(timeout_ms, 300));
 	kill(getpid(), SIGSTOP);
 	return 0;
 }
@@ -56,7 +56,7 @@ static void a_stopped_worker_ends_at_its_limit(void **state UNUSED)
 	assert_ended_between(300, 300);
 }
 
-static int never_plans(const struct launch *told UNUSED)
+static int never_plans(const struct launch *launch UNUSED)
 {
 	hang();
 	return 0;
@@ -69,17 +69,17 @@ static void short_load(void)
 
 static void loading_has_a_limit_of_its_own(void **state UNUSED)
 {
-	staging.before = short_load;
+	setup.before = short_load;
 	assert_contains(assert_answer(never_plans, 10, "TIMEOUT"), "\"phase\":\"validation\",\"context\":{\"limit\":\"load\"}");
 	assert_ended_between(200, 200);
 }
 
-static int falls_silent(const struct launch *told)
+static int falls_silent(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000), INT(idle_timeout_ms, 400));
-	TELL(told, HOLD, INT(change, 1));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000), INT(idle_timeout_ms, 400));
+	SEND(launch, HOLD, INT(change, 1));
 	poll(NULL, 0, 800); /* a wait of ours is no silence */
-	TELL(told, HOLD, INT(change, -1));
+	SEND(launch, HOLD, INT(change, -1));
 	for (int i = 0; i < 4; i++) {
 		poll(NULL, 0, 100);
 		(void)!write(1, ".", 1); /* neither is a byte on a tap */
@@ -95,36 +95,36 @@ static void only_real_silence_is_idle(void **state UNUSED)
 	assert_contains(buf_cstr(&answer.out), "\"THIRD_PARTY_STDOUT\"");
 }
 
-static int dies_at_once_after_its_result_is_sent_at_the_limit(const struct launch *told)
+static int dies_at_once_after_its_result_is_sent_at_the_limit(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 200));
+	BEGIN_RUN(launch, INT(timeout_ms, 200));
 	poll(NULL, 0, 150);
-	TELL(told, RESULT, INT(ok, 1), STR(data, "[1]"));
+	SEND(launch, RESULT, INT(ok, 1), STR(data, "[1]"));
 	kill(getppid(), SIGCONT); /* no more than a wake-up */
 	_exit(0);
 }
 
 static void a_result_just_before_the_limit_counts(void **state UNUSED)
 {
-	staging.text = true;
-	run_scene(dies_at_once_after_its_result_is_sent_at_the_limit);
+	setup.text = true;
+	run_scenario(dies_at_once_after_its_result_is_sent_at_the_limit);
 	assert_json_lines(buf_cstr(&answer.out), 1);
 	/* on a loaded machine the worker may be late, but then it is a timeout whole */
 	assert_true(exit_status() == 0 || exit_status() == 10);
 	assert_contains(buf_cstr(&answer.out), exit_status() == 0 ? "\"data\":[1]" : "TIMEOUT");
 }
 
-static int cleans_up_for_ever(const struct launch *told)
+static int cleans_up_forever(const struct launch *launch)
 {
 	ignore_term();
-	replies_ok(told);
+	replies_ok(launch);
 	hang();
 	return 0;
 }
 
-static void a_cleanup_without_end_is_cut_and_the_result_stands(void **state UNUSED)
+static void an_endless_cleanup_is_cut_off_and_the_result_stands(void **state UNUSED)
 {
-	const char *text = assert_answer(cleans_up_for_ever, 0, NULL);
+	const char *text = assert_answer(cleans_up_forever, 0, NULL);
 
 	assert_contains(text, "\"warnings\":[{\"code\":\"CLEANUP_SKIPPED\"");
 	assert_lacks(text, "WORKER_EXIT"); /* its death is our doing */
@@ -133,13 +133,13 @@ static void a_cleanup_without_end_is_cut_and_the_result_stands(void **state UNUS
 
 /* --- floods -------------------------------------------------------------------------------------- */
 
-static int floods_its_stdout_and_stderr(const struct launch *told)
+static int floods_its_stdout_and_stderr(const struct launch *launch)
 {
 	static char text[8192];
 
 	memset(text, 'x', sizeof(text));
-	OPEN(told, INT(timeout_ms, 500));
-	for (mono_t end = mono_add_ms(mono_now(), SCENE_LIMIT_MS); mono_now() < end;)
+	BEGIN_RUN(launch, INT(timeout_ms, 500));
+	for (mono_t end = mono_add_ms(mono_now(), SCENARIO_LIMIT_MS); mono_now() < end;)
 		(void)!(write(1, text, sizeof(text)) + write(2, text, sizeof(text)));
 	return 0;
 }
@@ -154,25 +154,25 @@ static void unwritable_stderr(void)
 
 static void a_flood_on_both_taps_stops_no_limit_and_costs_no_memory(void **state UNUSED)
 {
-	staging.before = unwritable_stderr;
+	setup.before = unwritable_stderr;
 	assert_answer(floods_its_stdout_and_stderr, 10, "TIMEOUT");
 	assert_ended_between(500, 500 + GRACE_MS);
 	assert_true(answer.out.len < 32 << 10);
 	assert_small();
 }
 
-static int floods_frames(const struct launch *told)
+static int floods_frames(const struct launch *launch)
 {
 	struct buf many = BUF_INIT;
 
-	OPEN(told, INT(timeout_ms, 500), INT(quiet, 1));
+	BEGIN_RUN(launch, INT(timeout_ms, 500), INT(quiet, 1));
 	for (int i = 0; i < 200; i++) {
-		SAY(&many, WARN, STR(code, "W1"), STR(message, "again"));
-		SAY(&many, PROGRESS, STR(data, "[1]"));
-		SAY(&many, LOG, STR(message, "again"));
+		ADD_FRAME(&many, WARN, STR(code, "W1"), STR(message, "again"));
+		ADD_FRAME(&many, PROGRESS, STR(data, "[1]"));
+		ADD_FRAME(&many, LOG, STR(message, "again"));
 	}
-	for (mono_t end = mono_add_ms(mono_now(), SCENE_LIMIT_MS); mono_now() < end;)
-		(void)!xwrite_all(told->frame_fd, many.data, many.len);
+	for (mono_t end = mono_add_ms(mono_now(), SCENARIO_LIMIT_MS); mono_now() < end;)
+		(void)!xwrite_all(launch->frame_fd, many.data, many.len);
 	return 0;
 }
 
@@ -185,18 +185,18 @@ static void a_flood_of_frames_stops_no_limit_and_costs_no_memory(void **state UN
 	assert_small();
 }
 
-static int floods_garbage(const struct launch *told)
+static int floods_garbage(const struct launch *launch)
 {
 	static char garbage[64 << 10];
 
 	ignore_term();
-	OPEN(told, INT(timeout_ms, 10000));
-	for (mono_t end = mono_add_ms(mono_now(), SCENE_LIMIT_MS); mono_now() < end;)
-		(void)!xwrite_all(told->frame_fd, garbage, sizeof(garbage));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
+	for (mono_t end = mono_add_ms(mono_now(), SCENARIO_LIMIT_MS); mono_now() < end;)
+		(void)!xwrite_all(launch->frame_fd, garbage, sizeof(garbage));
 	return 0;
 }
 
-static void garbage_without_end_is_not_kept(void **state UNUSED)
+static void endless_garbage_is_not_kept(void **state UNUSED)
 {
 	assert_answer(floods_garbage, 1, "COMMAND_CRASHED");
 	assert_ended_between(GRACE_MS, GRACE_MS);
@@ -208,13 +208,13 @@ static void garbage_without_end_is_not_kept(void **state UNUSED)
 static struct buf broken_bytes;
 static bool then_hangs;
 
-static int sends_bytes(const struct launch *told)
+static int sends_bytes(const struct launch *launch)
 {
 	struct buf copy = BUF_INIT;
 
-	OPEN(told, INT(timeout_ms, 600));
+	BEGIN_RUN(launch, INT(timeout_ms, 600));
 	buf_add(&copy, broken_bytes.data, broken_bytes.len);
-	tell(told, &copy);
+	send_frames(launch, &copy);
 	if (then_hangs)
 		hang();
 	return 3;
@@ -232,7 +232,7 @@ static void half_a_frame_is_none_whether_the_worker_ends_or_hangs(void **state U
 {
 	struct buf whole = BUF_INIT;
 
-	SAY(&whole, RESULT, INT(ok, 1), STR(data, "[1]"));
+	ADD_FRAME(&whole, RESULT, INT(ok, 1), STR(data, "[1]"));
 	for (size_t n = 1; n < whole.len; n += 7) {
 		buf_clear(&broken_bytes);
 		buf_add(&broken_bytes, whole.data, n);
@@ -277,9 +277,9 @@ static void an_unknown_frame_or_field_ends_the_attempt(void **state UNUSED)
 	buf_release(&broken_bytes);
 }
 
-static int closes_everything(const struct launch *told)
+static int closes_everything(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 400));
+	BEGIN_RUN(launch, INT(timeout_ms, 400));
 	os_close_from(0, NULL, 0);
 	hang();
 	return 0;
@@ -291,12 +291,12 @@ static void a_worker_that_closes_every_descriptor_ends_at_its_limit(void **state
 	assert_ended_between(400, 400);
 }
 
-static int smuggles(const struct launch *told)
+static int smuggles(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000));
-	TELL(told, META, STR(name, "exit_code"), STR(data, "0"));
-	TELL(told, WARN, STR(code, "x\"}],\"ok\":true"), STR(message, "\"}\n{\"ok\":true}\n"), STR(context, "{}}"));
-	TELL(told, RESULT, INT(ok, 1), STR(data, "{}},\"error\":null,\"x\":{\"y\":{}"));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
+	SEND(launch, META, STR(name, "exit_code"), STR(data, "0"));
+	SEND(launch, WARN, STR(code, "x\"}],\"ok\":true"), STR(message, "\"}\n{\"ok\":true}\n"), STR(context, "{}}"));
+	SEND(launch, RESULT, INT(ok, 1), STR(data, "{}},\"error\":null,\"x\":{\"y\":{}"));
 	return 0;
 }
 
@@ -307,21 +307,21 @@ static void nothing_can_be_smuggled_into_the_envelope(void **state UNUSED)
 	assert_null(strstr(strstr(text, "\"exit_code\"") + 1, "\"exit_code\""));
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, strike)
+#define TEST(f) cmocka_unit_test_teardown(f, reset_fixture)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_worker_that_hangs_ends_at_its_limit_and_its_steps_are_told),
+		TEST(a_worker_that_hangs_ends_at_its_limit_and_its_steps_are_reported),
 		TEST(a_worker_that_ignores_term_is_killed_when_the_grace_is_over),
 		TEST(a_stopped_worker_ends_at_its_limit),
 		TEST(loading_has_a_limit_of_its_own),
 		TEST(only_real_silence_is_idle),
 		TEST(a_result_just_before_the_limit_counts),
-		TEST(a_cleanup_without_end_is_cut_and_the_result_stands),
+		TEST(an_endless_cleanup_is_cut_off_and_the_result_stands),
 		TEST(a_flood_on_both_taps_stops_no_limit_and_costs_no_memory),
 		TEST(a_flood_of_frames_stops_no_limit_and_costs_no_memory),
-		TEST(garbage_without_end_is_not_kept),
+		TEST(endless_garbage_is_not_kept),
 		TEST(half_a_frame_is_none_whether_the_worker_ends_or_hangs),
 		TEST(a_frame_over_its_cap_ends_the_attempt),
 		TEST(an_unknown_frame_or_field_ends_the_attempt),

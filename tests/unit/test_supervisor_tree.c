@@ -26,24 +26,24 @@ static void leave_daemon(void)
 	}
 }
 
-static int leaves_daemons(const struct launch *told)
+static int leaves_daemons(const struct launch *launch)
 {
 	ignore_term();
 	for (int i = 0; i < 5; i++)
 		leave_daemon();
-	return replies_ok(told);
+	return replies_ok(launch);
 }
 
-static void daemons_after_a_success_are_ended_and_told(void **state UNUSED)
+static void daemons_left_by_a_success_are_ended_and_reported(void **state UNUSED)
 {
 	assert_contains(assert_answer(leaves_daemons, 0, NULL), "\"PROCESS_LEFT\"");
 	assert_ended_between(GRACE_MS, GRACE_MS);
 }
 
-static int crashes_beside_daemons(const struct launch *told)
+static int crashes_beside_daemons(const struct launch *launch)
 {
 	leave_daemon();
-	OPEN(told, INT(timeout_ms, 10000));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000));
 	raise(SIGKILL);
 	return 0;
 }
@@ -53,9 +53,9 @@ static void daemons_of_a_crashed_worker_are_ended(void **state UNUSED)
 	assert_contains(assert_answer(crashes_beside_daemons, 1, "COMMAND_CRASHED"), "\"signal\":\"SIGKILL\"");
 }
 
-static int breeds(const struct launch *told)
+static int breeds(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 300));
+	BEGIN_RUN(launch, INT(timeout_ms, 300));
 	ignore_term();
 	for (int i = 0; i < 6; i++)
 		fork(); /* 64 of us */
@@ -73,31 +73,31 @@ static void a_tree_that_ignores_term_is_gone_with_the_answer(void **state UNUSED
 
 #define POLICY(n) INT(retries, n), STR(strategy, "constant"), INT(delay_ms, 20), STR(jitter, "none")
 
-static int succeeds_at_the_third(const struct launch *told)
+static int succeeds_at_the_third(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000), POLICY(5));
-	if (told->attempt < 3)
-		TELL(told, RESULT, INT(ok, 0), STR(code, "UNAVAILABLE"), STR(message, "503"));
-	else if (told->previous_code && strcmp(told->previous_code, "UNAVAILABLE") == 0)
-		TELL(told, RESULT, INT(ok, 1), STR(data, "[3]"));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000), POLICY(5));
+	if (launch->attempt < 3)
+		SEND(launch, RESULT, INT(ok, 0), STR(code, "UNAVAILABLE"), STR(message, "503"));
+	else if (launch->previous_code && strcmp(launch->previous_code, "UNAVAILABLE") == 0)
+		SEND(launch, RESULT, INT(ok, 1), STR(data, "[3]"));
 	return 0;
 }
 
-static void a_failure_is_tried_again_until_it_works(void **state UNUSED)
+static void a_failure_is_retried_until_it_succeeds(void **state UNUSED)
 {
 	const char *text = assert_answer(succeeds_at_the_third, 0, NULL);
 
 	assert_contains(text, "\"attempt\":3,\"max_attempts\":6,\"retries\":2,\"retry_history\":[{\"attempt\":1,\"code\":\"UNAVAILABLE\"");
-	assert_json_lines(said_on_stderr(), 5);
-	assert_contains(said_on_stderr(), "test succeeded on attempt 3");
+	assert_json_lines(stderr_text(), 5);
+	assert_contains(stderr_text(), "test succeeded on attempt 3");
 }
 
 static int64_t allowed_retries;
 
-static int always_fails(const struct launch *told)
+static int always_fails(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 20000), POLICY(allowed_retries));
-	TELL(told, RESULT, INT(ok, 0), STR(code, "UNAVAILABLE"), STR(message, "503"));
+	BEGIN_RUN(launch, INT(timeout_ms, 20000), POLICY(allowed_retries));
+	SEND(launch, RESULT, INT(ok, 0), STR(code, "UNAVAILABLE"), STR(message, "503"));
 	return 0;
 }
 
@@ -121,26 +121,26 @@ static void n_retries_are_n_and_then_final(void **state UNUSED)
 	}
 }
 
-static int times_out_then_works(const struct launch *told)
+static int times_out_then_works(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 10000), INT(attempt_timeout_ms, 200), POLICY(2));
-	if (told->attempt == 1)
+	BEGIN_RUN(launch, INT(timeout_ms, 10000), INT(attempt_timeout_ms, 200), POLICY(2));
+	if (launch->attempt == 1)
 		hang();
-	TELL(told, RESULT, INT(ok, 1));
+	SEND(launch, RESULT, INT(ok, 1));
 	return 0;
 }
 
-static void an_attempts_limit_is_tried_again(void **state UNUSED)
+static void an_attempt_timeout_is_retried(void **state UNUSED)
 {
 	assert_contains(assert_answer(times_out_then_works, 0, NULL), "\"retry_history\":[{\"attempt\":1,\"code\":\"TIMEOUT\"");
 }
 
-static int fails_before_run_the_second_time(const struct launch *told)
+static int fails_before_run_the_second_time(const struct launch *launch)
 {
-	TELL(told, PLAN, STR(command, "test"), INT(grace_ms, GRACE_MS), POLICY(3));
-	if (told->attempt == 1)
-		TELL(told, RUN);
-	TELL(told, RESULT, INT(ok, 0), STR(code, told->attempt == 1 ? "UNAVAILABLE" : "COMMAND_INVALID"));
+	SEND(launch, PLAN, STR(command, "test"), INT(grace_ms, GRACE_MS), POLICY(3));
+	if (launch->attempt == 1)
+		SEND(launch, RUN);
+	SEND(launch, RESULT, INT(ok, 0), STR(code, launch->attempt == 1 ? "UNAVAILABLE" : "COMMAND_INVALID"));
 	return 0;
 }
 
@@ -151,19 +151,19 @@ static void a_later_attempt_that_never_ran_leaves_the_earlier_error(void **state
 
 /* --- signals ---------------------------------------------------------------------------------------------- */
 
-static int waits(const struct launch *told)
+static int waits(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 20000));
-	TELL(told, LOG, STR(level, "info"), STR(message, "it hangs"));
+	BEGIN_RUN(launch, INT(timeout_ms, 20000));
+	SEND(launch, LOG, STR(level, "info"), STR(message, "it hangs"));
 	hang();
 	return 0;
 }
 
-static int fails_and_waits(const struct launch *told)
+static int fails_and_waits(const struct launch *launch)
 {
-	OPEN(told, INT(timeout_ms, 30000), INT(retries, 1), STR(strategy, "constant"), INT(delay_ms, 20000),
+	BEGIN_RUN(launch, INT(timeout_ms, 30000), INT(retries, 1), STR(strategy, "constant"), INT(delay_ms, 20000),
 	     STR(jitter, "none"));
-	TELL(told, RESULT, INT(ok, 0), STR(code, "UNAVAILABLE"), STR(message, "503"), STR(suggestion, "call back"),
+	SEND(launch, RESULT, INT(ok, 0), STR(code, "UNAVAILABLE"), STR(message, "503"), STR(suggestion, "call back"),
 	     STR(context, "{\"status\":503}"));
 	return 0;
 }
@@ -179,8 +179,8 @@ static void every_cancelling_signal_ends_work_and_waits_with_its_number(void **s
 
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		for (size_t w = 0; w < ARRAY_LEN(rows); w++) {
-			staging.sig = signals[i];
-			staging.sig_behind = rows[w].begun;
+			setup.sig = signals[i];
+			setup.sig_after = rows[w].begun;
 			assert_answer(rows[w].worker, signals[i] == SIGINT ? 130 : 143, "CANCELLED");
 			snprintf(wanted, sizeof(wanted), "\"signal\":\"%s\"", signal_name(signals[i], scratch));
 			assert_contains(buf_cstr(&answer.out), wanted);
@@ -191,17 +191,17 @@ static void every_cancelling_signal_ends_work_and_waits_with_its_number(void **s
 		}
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, strike)
+#define TEST(f) cmocka_unit_test_teardown(f, reset_fixture)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(daemons_after_a_success_are_ended_and_told),
+		TEST(daemons_left_by_a_success_are_ended_and_reported),
 		TEST(daemons_of_a_crashed_worker_are_ended),
 		TEST(a_tree_that_ignores_term_is_gone_with_the_answer),
-		TEST(a_failure_is_tried_again_until_it_works),
+		TEST(a_failure_is_retried_until_it_succeeds),
 		TEST(n_retries_are_n_and_then_final),
-		TEST(an_attempts_limit_is_tried_again),
+		TEST(an_attempt_timeout_is_retried),
 		TEST(a_later_attempt_that_never_ran_leaves_the_earlier_error),
 		TEST(every_cancelling_signal_ends_work_and_waits_with_its_number),
 	};

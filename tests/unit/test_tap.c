@@ -222,7 +222,7 @@ static void out_of_memory_keeps_a_true_head_and_a_true_tail(void **state UNUSED)
 	munmap(zeros, size);
 }
 
-static void out_of_memory_at_the_head_goes_on_with_the_tail(void **state UNUSED)
+static void out_of_memory_at_the_head_continues_with_the_tail(void **state UNUSED)
 {
 	size_t size;
 	char *zeros = endless_zeros(&size);
@@ -254,7 +254,7 @@ int main(void)
 		cmocka_unit_test(memory_stays_bounded_whatever_comes),
 		cmocka_unit_test(a_released_tap_may_be_fed_and_released_again),
 		cmocka_unit_test(out_of_memory_keeps_a_true_head_and_a_true_tail),
-		cmocka_unit_test(out_of_memory_at_the_head_goes_on_with_the_tail),
+		cmocka_unit_test(out_of_memory_at_the_head_continues_with_the_tail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

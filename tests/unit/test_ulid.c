@@ -55,7 +55,7 @@ static void every_bit_changes_the_name(void **state UNUSED)
 	}
 }
 
-static void a_later_run_sorts_behind_an_earlier_one(void **state UNUSED)
+static void a_later_run_sorts_after_an_earlier_one(void **state UNUSED)
 {
 	char before[ULID_LENGTH + 1], after[ULID_LENGTH + 1];
 
@@ -73,7 +73,7 @@ int main(void)
 		cmocka_unit_test(the_first_and_the_last_name_are_those_of_the_spec),
 		cmocka_unit_test(time_and_randomness_are_where_the_spec_puts_them),
 		cmocka_unit_test(every_bit_changes_the_name),
-		cmocka_unit_test(a_later_run_sorts_behind_an_earlier_one),
+		cmocka_unit_test(a_later_run_sorts_after_an_earlier_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

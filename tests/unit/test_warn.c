@@ -57,7 +57,7 @@ static void a_warning_is_code_message_and_a_context_that_is_an_object(void **sta
 	assert_null(strstr(strstr(warnings(), "context") + 1, "context"));
 }
 
-static void a_code_that_is_none_becomes_warning(void **state UNUSED)
+static void a_malformed_code_becomes_warning(void **state UNUSED)
 {
 	run_warn_bytes(&run, bytes("not a code\"},{"), bytes("m"), bytes(""));
 	run_warn_bytes(&run, bytes(""), bytes(""), bytes(""));
@@ -117,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_warning_is_code_message_and_a_context_that_is_an_object),
-		TEST(a_code_that_is_none_becomes_warning),
+		TEST(a_malformed_code_becomes_warning),
 		TEST(a_hundred_warnings_are_kept_and_the_rest_counted),
 		TEST(a_flood_of_the_commands_warnings_leaves_room_for_ours),
 		TEST(a_long_or_dirty_message_is_cut_and_cleaned),

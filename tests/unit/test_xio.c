@@ -255,7 +255,7 @@ static int try_mask(int mask)
 	return xopen_standard() == 0 ? 0 : 4;
 }
 
-static void each_combination_of_closed_standard_descriptors_is_mended(void **state UNUSED)
+static void each_combination_of_closed_standard_descriptors_is_reopened(void **state UNUSED)
 {
 	for (int mask = 0; mask < 8; mask++) {
 		pid_t pid = fork();
@@ -293,7 +293,7 @@ int main(void)
 		cmocka_unit_test(opening_what_is_not_there_fails_with_errno),
 		cmocka_unit_test(close_forgets_the_descriptor_and_keeps_errno),
 		cmocka_unit_test(nonblock_adds_its_flag_and_keeps_the_others),
-		cmocka_unit_test(each_combination_of_closed_standard_descriptors_is_mended),
+		cmocka_unit_test(each_combination_of_closed_standard_descriptors_is_reopened),
 		cmocka_unit_test(a_standard_descriptor_that_can_not_be_opened_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
