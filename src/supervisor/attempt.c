@@ -67,11 +67,6 @@ typedef enum state handler_fn(struct attempt *a);
 
 /* --- ending a tree ------------------------------------------------------------- */
 
-static int64_t grace_ms(const struct attempt *a)
-{
-	return a->run->plan.grace_ms;
-}
-
 /* Where the system can't list processes, the worker's session is what we know; once it
  * is empty, its number may be somebody else's. */
 static void signal_session(struct attempt *a, int sig)
@@ -90,11 +85,9 @@ static enum state enter(struct attempt *a, enum state state, mono_t timer)
 
 static enum state kill_all(struct attempt *a)
 {
-	mono_t now = mono_now();
-
 	a->ended |= !a->gone;
 	if (a->state != KILLING)
-		a->kill_at = mono_add_ms(now, LAST_REAP_MS);
+		a->kill_at = mono_add_ms(mono_now(), LAST_REAP_MS);
 	resource_usage_kill(&a->usage, a->run); /* first: nobody forks his way out of a group */
 	if (child_kill_all(&a->run->spared) < 0)
 		signal_session(a, SIGKILL);
@@ -116,13 +109,13 @@ static enum state term_worker(struct attempt *a)
 {
 	mono_t now = mono_now();
 
-	a->kill_at = mono_add_ms(now, grace_ms(a));
+	a->kill_at = mono_add_ms(now, a->run->plan.grace_ms);
 	if (a->gone)
 		return term_all(a);
 	a->ended = true;
 	kill(a->worker, SIGTERM);
 	kill(a->worker, SIGCONT);
-	return enter(a, ENDING, mono_add_ms(now, grace_ms(a) / 2));
+	return enter(a, ENDING, mono_add_ms(now, a->run->plan.grace_ms / 2));
 }
 
 /* --- handlers: what an event does in a state --------------------------------------- */
@@ -150,7 +143,7 @@ static enum state vanish(struct attempt *a)
 static enum state start_cleaning(struct attempt *a)
 {
 	a->r->verdict = VERDICT_RESULT;
-	return enter(a, CLEANING, mono_add_ms(mono_now(), MAX_OF(grace_ms(a), GRACE_AFTER_RESULT_MS)));
+	return enter(a, CLEANING, mono_add_ms(mono_now(), MAX_OF(a->run->plan.grace_ms, GRACE_AFTER_RESULT_MS)));
 }
 
 static enum state cancel(struct attempt *a)
@@ -177,7 +170,7 @@ static enum state refuse(struct attempt *a)
 static enum state crashed(struct attempt *a)
 {
 	a->r->verdict = VERDICT_GONE;
-	a->kill_at = mono_add_ms(mono_now(), grace_ms(a));
+	a->kill_at = mono_add_ms(mono_now(), a->run->plan.grace_ms);
 	return term_all(a);
 }
 
@@ -185,7 +178,7 @@ static enum state crashed(struct attempt *a)
 static enum state end_the_rest(struct attempt *a)
 {
 	a->left_behind = true;
-	a->kill_at = mono_add_ms(mono_now(), grace_ms(a));
+	a->kill_at = mono_add_ms(mono_now(), a->run->plan.grace_ms);
 	return term_all(a);
 }
 
