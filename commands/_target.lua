@@ -7,7 +7,8 @@
 --   .deploy/lock, NAME.json    who is working; what was live before NAME, is NAME healthy
 --
 -- Everything here survives SIGKILL at any instruction: the next run that holds the
--- lock calls clean_up() and finds a complete release live.
+-- lock calls clean_up() and finds a complete release live. Whatever can't be removed is a
+-- warning, and never keeps a deploy or a rollback from its work.
 
 local fs = require "fs"
 local json = require "json"
@@ -248,42 +249,45 @@ function Target:lock()
 	self.ctx:lock(self.name, { path = self.state .. "/lock", wait = self.lock_wait, code = "LOCKED" })
 end
 
-local function remove(ctx, path)
-	local ok, why, errno = fs.remove_tree(path)
-	if errno == "EACCES" then
-		-- a source may have folders that not even their owner may write
-		ctx:run { "chmod", "-R", "u+rwX", "--", path }
-		ok, why, errno = fs.remove_tree(path)
+-- What can't be removed is in nobody's way: a warning, and the next run tries again.
+local function tidied(ctx, ok, why, errno)
+	if not ok and errno ~= "ENOENT" then
+		ctx:warn("LEFT_BEHIND", "Something of an earlier release could not be removed: " .. why)
 	end
-	return M.must(ctx, ok, why, errno)
+	return ok
 end
 
----Remove a release: atomically for others, then piece by piece.
+---Remove a release: atomically for others, then piece by piece. If it can't be renamed,
+---it stays a release.
 ---@param name string
+---@return boolean? gone from the list of releases
 function Target:discard(name)
-	local trash = self:release(".trash-" .. name)
-	self:must(fs.rename(self:release(name), trash))
+	local trash = self:release((".trash-%s-%s"):format(name, self.ctx.request_id))
+	if not tidied(self.ctx, fs.rename(self:release(name), trash)) then
+		return nil
+	end
 	self:must(fs.fsync(self.releases))
-	remove(self.ctx, trash)
+	tidied(self.ctx, fs.remove_tree(trash))
 	fs.unlink(self.state .. "/" .. name .. ".json")
+	return true
 end
 
 ---Remove what killed runs left behind.
 function Target:clean_up()
 	for _, name in ipairs(self:must(fs.list(self.releases))) do
 		if name:sub(1, 1) == "." then
-			remove(self.ctx, self:release(name))
+			tidied(self.ctx, fs.remove_tree(self:release(name)))
 		end
 	end
 	for _, name in ipairs(self:must(fs.list(self.path))) do
 		if name:find("^%.current%.%x+%.tmp$") then
-			self:must(fs.unlink(self.path .. "/" .. name))
+			tidied(self.ctx, fs.unlink(self.path .. "/" .. name))
 		end
 	end
 	for _, name in ipairs(self:must(fs.list(self.state))) do
 		local release = name:match("^(.+)%.json$")
 		if name:find("%.tmp$") or release and not self:has(release) then
-			self:must(fs.unlink(self.state .. "/" .. name))
+			tidied(self.ctx, fs.unlink(self.state .. "/" .. name))
 		end
 	end
 end
@@ -305,7 +309,7 @@ function Target:adopt(tree, name)
 end
 
 function Target:drop(tree)
-	remove(self.ctx, tree)
+	tidied(self.ctx, fs.remove_tree(tree))
 end
 
 ---Make a release live, atomically; nil: none.
@@ -320,14 +324,13 @@ function Target:switch(name)
 end
 
 ---Remove old releases. The live one and the one before it stay.
----@return string[] names
+---@return string[] names of those that are gone
 function Target:prune()
 	local live, removed = self:live(), json.array {}
 	local previous = live and self:before(live)
 	for i, name in ipairs(self:list()) do
 		if i > self.keep and name ~= live and name ~= previous then
-			self:discard(name)
-			removed[#removed + 1] = name
+			removed[#removed + 1] = self:discard(name) and name
 		end
 	end
 	return removed

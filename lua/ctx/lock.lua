@@ -172,7 +172,7 @@ local function raise_own(lock)
 end
 
 local CODES = { EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
-	ENOENT = "PRECONDITION", ENOTDIR = "PRECONDITION", EISDIR = "PRECONDITION" }
+	ENOENT = "PRECONDITION", ELOOP = "PRECONDITION", ENOTDIR = "PRECONDITION", EISDIR = "PRECONDITION" }
 
 local function raise_unusable(lock, message, name)
 	errors.raise(CODES[name] or "UNAVAILABLE", ("Can't use the lock file: %s"):format(message),

@@ -1,25 +1,26 @@
--- tempdir: the directory of a run, the same in every attempt. The supervisor removes it.
+-- tempdir: the directory of a run, the same in every attempt. The supervisor removes it;
+-- what killed runs have left of theirs goes when a later run makes its own.
 
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
+local session_dir = require "runner.session_dir"
 
 local M = {}
 
--- Made by an attempt before: no link, and nobody else's.
-local function is_ours(path)
-	local stat = require("runner.fs").lstat(path)
-	local _, distrust = host.probe(path)
-	return stat ~= nil and stat.type == "directory" and not distrust
-end
+local SWEEP_MS = 5
 
 ---Make it, where no attempt before has. Raises UNAVAILABLE.
 ---@return string path
 function M.make()
 	local path = attempt.launch.session_dir
-	host.send("TEMPDIR", { text = path })
-	local ok, why, errno = require("runner.fs").mkdir(path, 448) -- 0700
-	if not ok and not (errno == "EEXIST" and is_ours(path)) then
+	host.send("TEMPDIR", { text = path }) -- so that it is removed, even if we end here
+	local ok, why = session_dir.make(path)
+	if not ok then
 		require("runner.core.errors").raise("UNAVAILABLE", "Can't make the run's directory: " .. tostring(why))
+	end
+	host.send("TEMPDIR", { text = path }) -- it can be locked now
+	if attempt.launch.attempt == 1 then
+		session_dir.sweep(path:match("^(.*)/"), SWEEP_MS)
 	end
 	return path
 end

@@ -8,6 +8,7 @@ local M = {}
 M.rows = {
 	{ name = "RUNNER_EXIT_TABLE", description = "standard or classic: the exit numbers to use; overrides runner.lua" },
 	{ name = "RUNNER_PATH", description = "More folders of command files, separated by :" },
+	{ name = "RUNNER_TRUST", description = "Directory whose owner is trusted like you, for the Lua files below it" },
 	{ name = "RUNNER_SEED", description = "Seed of the retry jitter, for reproducible delays" },
 	{ name = "RUNNER_LOAD_TIMEOUT", description = "How long a file may take to load (5s)" },
 	{ name = "RUNNER_LUA", description = "Folder of runner's own Lua files, to use instead of those in the binary" },

@@ -19,10 +19,28 @@ function M.warn_repairs(notes)
 	end
 end
 
--- The envelope holds the path. A symbolic link stays: its target is written.
+local LINKS_MAX = 40
+
+-- Where the bytes go: a symbolic link stays one, even if its target doesn't exist yet.
+local function destination(fs, path)
+	for _ = 1, LINKS_MAX do
+		local real, to = fs.realpath(path), fs.readlink(path)
+		if real or not to then
+			return real or path
+		end
+		path = to:sub(1, 1) == "/" and to or (path:match("^(.*/)") or "") .. to
+	end
+	return nil, "too many links"
+end
+
+-- The envelope holds the path.
 local function to_file(text, path)
 	local fs = require "runner.fs"
-	local ok, why = fs.write(fs.realpath(path) or path, text)
+	local to, why = destination(fs, path)
+	local ok
+	if to then
+		ok, why = fs.write(to, text)
+	end
 	if not ok then
 		return nil, require("runner.core.errors").new("OUTPUT_FAILED", ("Can't write the result to %s: %s"):format(path, why),
 			{ fix_required = "Give --output a writable path", side_effects = "complete" })
@@ -55,7 +73,7 @@ function M.deliver(data, text, format)
 		if not text then
 			return nil, problem
 		end
-		rendered, rows = path .. "\n", 0
+		rendered, rows = (attempt.launch.stdout_is_tty and host.clean(path) or path) .. "\n", 0
 	end
 	if format ~= "json" then
 		host.send("TEXT", { text = rendered })

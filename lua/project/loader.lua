@@ -24,17 +24,21 @@ end
 -- Why a file is refused (src/worker/source.c) → the command that fixes it
 local FIXES = { ["it is world-writable"] = "chmod o-w %s", ["Permission denied"] = "chmod u+r %s" }
 
+-- A refused folder is named in front of the reason.
 local function fix_command(path, why)
-	local command = FIXES[why]
-	return command and command:format("'" .. path:gsub("'", "'\\''") .. "'")
+	local folder, reason = why:match("^(/.*) is refused: (.*)$")
+	local command = FIXES[reason or why]
+	return command and command:format("'" .. (folder or path):gsub("'", "'\\''") .. "'")
 end
 
--- The value that a file returns, or a problem; and its text.
-local function run_file(path)
-	local text, why = host.source(path)
+-- The value that a file returns, or a problem; and its text. `folder` is the one of
+-- command files that it is in.
+local function run_file(path, folder)
+	local text, why = host.source(path, folder)
 	if not text then
 		return nil, invalid(path, ("Can't load %s: %s"):format(path, why), { fix_command = fix_command(path, why),
-			fix_required = "Make it a plain Lua file of at most 4 MiB that only you or root can write to" })
+			fix_required = "Make it a Lua file of at most 4 MiB that only you or root own and can write to, in folders"
+				.. " that nobody else can write to; or name a checkout that you trust in RUNNER_TRUST" })
 	end
 	local chunk, message = load(source_of(text), "@" .. path, "t")
 	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
@@ -95,13 +99,9 @@ end
 function M.read(found)
 	if not found.path then
 		return (require("runner.commands." .. found.name))
-	elseif found.untrusted then
-		local folder, why = found.untrusted.path, found.untrusted.reason
-		return nil, invalid(found.path, ("%s is refused: %s"):format(folder, why), {
-			fix_command = fix_command(folder, why), fix_required = "Let only you or root own the folder and write to it" })
 	end
 	add_library(found.path)
-	return run_file(found.path)
+	return run_file(found.path, found.folder)
 end
 
 ---The declaration of a found command in its normal form.

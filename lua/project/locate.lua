@@ -21,7 +21,7 @@ M.builtins = {
 ---@field name string dot path, "db.migrate"
 ---@field path? string file; nil for a built-in
 ---@field words integer how many words name it
----@field untrusted? {path: string, reason: string} a folder above it that is refused
+---@field folder? string of command files, in which it was found
 ---@field listed? boolean found by listing, not by name
 
 local function parent(dir)
@@ -29,17 +29,28 @@ local function parent(dir)
 	return up == "" and "/" or up
 end
 
+-- HOME as the search meets it on its way up, whatever its spelling: with a slash behind
+-- it, through a link, with "..". A HOME that is above `dir` as it is written needs no look.
+local function home_above(dir)
+	local home = os.getenv "HOME"
+	if not home or home:sub(1, 1) ~= "/" or dir == home or dir:sub(1, #home + 1) == home .. "/" then
+		return home
+	end
+	return (require("runner.fs").realpath(home))
+end
+
 ---The project: the nearest ancestor with a runner.lua, else with a commands/, up
 ---to the root of the repository or the home directory.
 ---@return string? root, boolean has_file
 function M.project_root()
-	local home, dir, fallback = os.getenv("HOME"), host.getcwd(), nil
+	local dir, home, fallback = host.getcwd(), nil, nil
 	while dir do
 		if probe(dir .. "/runner.lua") then
 			return dir, true
 		elseif not fallback and probe(dir .. "/commands") == "directory" then
 			fallback = dir
 		end
+		home = home or home_above(dir) or ""
 		if dir == home or dir == "/" or probe(dir .. "/.git") then
 			break
 		end
@@ -89,18 +100,6 @@ local function resolve(dir, words, i)
 	end
 end
 
--- A file is only as trustworthy as the folders it is in.
-local function distrust(dir, path)
-	local folder = path
-	repeat
-		folder = folder:match("^(.+)/[^/]+$") or dir
-		local _, why = probe(folder)
-		if why then
-			return { path = folder, reason = why }
-		end
-	until #folder <= #dir
-end
-
 local function find_builtin(words)
 	local group = M.builtins[words[1]]
 	if group == true then
@@ -135,7 +134,7 @@ function M.find(words, project)
 		local path, last = resolve(dir, words, 1)
 		if path then
 			return { name = table.concat(words, ".", 1, last), path = path, words = last,
-				untrusted = distrust(dir, path) }
+				folder = dir }
 		end
 	end
 end

@@ -100,7 +100,7 @@ function fs.unlink(path) end
 ---@return string? errno
 function fs.rmdir(path) end
 
----Remove a path and everything below it; links are not followed.
+---Remove a path and everything below it. No link is followed and no mount is entered; after a failure the rest is still removed.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message

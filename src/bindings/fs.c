@@ -47,7 +47,7 @@ static const struct {
 	NAME(ENODEV),  NAME(ENOENT),  NAME(ENOLCK),    NAME(ENOMEM),       NAME(ENOSPC),
 	NAME(ENOSYS),  NAME(ENOTDIR), NAME(ENOTEMPTY), NAME(ENOTSUP),      NAME(ENXIO),
 	NAME(EPERM),   NAME(EPIPE),   NAME(EROFS),     NAME(ESTALE),       NAME(ETXTBSY),
-	NAME(EXDEV),
+	NAME(ETIMEDOUT), NAME(EXDEV),
 };
 #undef NAME
 
@@ -61,19 +61,26 @@ static void push_errno_name(lua_State *L, int number)
 	lua_pushfstring(L, "E%d", number);
 }
 
-int fs_fail(lua_State *L, const char *verb, const char *path, const char *to)
+int fs_fail_because(lua_State *L, const char *verb, const char *path, const char *reason)
 {
 	int number = errno;
 
 	if (number == ECANCELED && cancel_pending())
 		return cancel_raise(L);
 	lua_pushnil(L);
-	if (to)
-		lua_pushfstring(L, "%s %s → %s: %s", verb, path, to, strerror(number));
-	else
-		lua_pushfstring(L, "%s %s: %s", verb, path, strerror(number));
+	lua_pushfstring(L, "%s %s: %s", verb, path, reason);
 	push_errno_name(L, number);
 	return 3;
+}
+
+int fs_fail(lua_State *L, const char *verb, const char *path, const char *to)
+{
+	int number = errno;
+
+	if (to)
+		path = lua_pushfstring(L, "%s → %s", path, to);
+	errno = number;
+	return fs_fail_because(L, verb, path, strerror(number));
 }
 
 int fs_result(lua_State *L, int status, const char *verb, const char *path, const char *to)

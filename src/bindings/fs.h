@@ -22,6 +22,8 @@ mode_t fs_mode(lua_State *L, int index, mode_t otherwise);
 /* `true` for 0, else the failure with errno; to is NULL for calls on one path. */
 int fs_result(lua_State *L, int status, const char *verb, const char *path, const char *to);
 int fs_fail(lua_State *L, const char *verb, const char *path, const char *to);
+/* The failure with errno's name, and a reason that says more than the system's text. */
+int fs_fail_because(lua_State *L, const char *verb, const char *path, const char *reason);
 
 /* 0, or -1 with ECANCELED when the attempt was cancelled. */
 int fs_go_on(void);

@@ -104,12 +104,32 @@ static int write_bytes(int fd, const char *bytes, size_t n)
 	return 0;
 }
 
+/* A file that root replaces stays its owner's. Nobody else can give files away, and a
+ * group of the caller's is kept where it may be. */
+static int keep_owner(int fd, const struct stat *old)
+{
+	struct stat now;
+
+	if (fstat(fd, &now) < 0)
+		return -1;
+	if (now.st_uid == old->st_uid && now.st_gid == old->st_gid)
+		return 0;
+	if (geteuid() == 0)
+		return fchown(fd, old->st_uid, old->st_gid);
+	if (fchown(fd, (uid_t)-1, old->st_gid) < 0)
+		errno = 0;
+	return 0;
+}
+
 /* mode < 0: that of the file that is replaced, else what the umask leaves. */
 static int set_mode(int fd, const char *path, long mode)
 {
 	struct stat st;
+	bool replaces = lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 
-	if (mode < 0 && (lstat(path, &st) < 0 || !S_ISREG(st.st_mode)))
+	if (replaces && keep_owner(fd, &st) < 0)
+		return -1;
+	if (mode < 0 && !replaces)
 		return 0;
 	return fchmod(fd, mode < 0 ? st.st_mode & 0777 : (mode_t)mode);
 }

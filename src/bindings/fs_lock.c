@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,7 +45,7 @@ static void write_holder(int fd)
 
 static int open_to_look(const char *path)
 {
-	return xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	return xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0);
 }
 
 /* Push {pid=, since=, age_ms=}, empty if the holder hasn't written it yet. Closes fd. */
@@ -68,41 +70,83 @@ static void push_holder(lua_State *L, int fd)
 
 /* --- taking ----------------------------------------------------------------------------- */
 
-/* Is the file at `path` still the open one? If not, somebody removed it, and the
- * lock on it excludes nobody. */
-static bool is_current(int fd, const char *path)
+/* The directory that holds the file belongs to that user: what is in it is his to give. */
+static bool owns_directory(const char *path, uid_t owner)
 {
-	struct stat open_file, named;
+	char dir[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	struct stat st;
 
-	return fstat(fd, &open_file) == 0 && stat(path, &named) == 0 &&
-	       open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+	if (n >= sizeof(dir))
+		return false;
+	memcpy(dir, path, n);
+	strcpy(dir + n, n ? "" : ".");
+	return stat(dir, &st) == 0 && st.st_uid == owner;
 }
 
+/* Why a file is no lock that we may write to, or NULL. A link, hard or symbolic, would
+ * lead us to what somebody else has chosen. */
+static const char *refuse_file(const char *path, const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return "it is not a regular file";
+	if (st->st_nlink > 1)
+		return "it is a hard link to another file";
+	if (st->st_uid != geteuid() && st->st_uid != 0 && !owns_directory(path, st->st_uid))
+		return "it belongs to another user";
+	return NULL;
+}
+
+/* Is the file at `path` still the one that is open? Else somebody removed it
+ * and the lock on it shuts nobody out. */
+static bool is_current(const struct stat *opened, const char *path)
+{
+	struct stat named;
+
+	return lstat(path, &named) == 0 && opened->st_dev == named.st_dev && opened->st_ino == named.st_ino;
+}
+
+struct request {
+	const char *path;
+	int operation;      /* LOCK_SH or LOCK_EX */
+	const char *refused; /* why the file can't be a lock; errno is EPERM then */
+};
+
 /* One try. 0 and the descriptor in *fd; -1 with EWOULDBLOCK when it is held. */
-static int try_lock(const char *path, int operation, int *fd)
+static int try_lock(struct request *r, int *fd)
 {
 	for (int i = 0; i < STALE_TRIES; i++) {
-		*fd = xopen(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600);
-		if (*fd < 0)
+		struct stat st;
+
+		*fd = xopen(r->path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
+		if (*fd < 0) {
+			r->refused = errno == ELOOP ? "it is a symbolic link" : NULL;
 			return -1;
-		if (flock(*fd, operation | LOCK_NB) < 0) {
+		}
+		if (flock(*fd, r->operation | LOCK_NB) < 0 || fstat(*fd, &st) < 0) {
 			xclose(fd);
 			return -1;
 		}
-		if (is_current(*fd, path))
-			return 0;
+		if (is_current(&st, r->path)) {
+			r->refused = refuse_file(r->path, &st);
+			if (!r->refused)
+				return 0;
+			xclose(fd);
+			return errno = EPERM, -1;
+		}
 		xclose(fd);
 	}
 	return errno = ESTALE, -1;
 }
 
-static int wait_lock(const char *path, int operation, int64_t wait_ms, int *fd)
+static int wait_lock(struct request *r, int64_t wait_ms, int *fd)
 {
 	mono_t until = mono_add_ms(mono_now(), wait_ms);
 
 	for (;;) {
 		mono_t next = mono_add_ms(mono_now(), POLL_MS);
-		int status = try_lock(path, operation, fd);
+		int status = try_lock(r, fd);
 
 		if (status == 0 || errno != EWOULDBLOCK || mono_now() >= until)
 			return status;
@@ -162,11 +206,13 @@ static struct lock *new_lock(lua_State *L, bool shared)
 /*
  * lock(path[, {shared=false, wait_ms=0}]): a handle with handle:release() |
  * nil, "held", {pid=, since=, age_ms=} | nil, message, errno name. The file is
- * made with mode 0600. Waits by polling, at most wait_ms.
+ * made with mode 0600; one that is there must be a regular file of the caller's, of
+ * root's, or of whom the directory belongs to (ELOOP, EPERM). Waits by polling, at
+ * most wait_ms.
  */
 int fs_lua_lock(lua_State *L)
 {
-	const char *path = fs_path(L, 1);
+	struct request r = { .path = fs_path(L, 1) };
 	lua_Integer wait_ms = 0;
 	struct lock *lock;
 	bool shared = false;
@@ -180,15 +226,18 @@ int fs_lua_lock(lua_State *L)
 		wait_ms = luaL_optinteger(L, -1, 0);
 	}
 	lock = new_lock(L, shared);
-	if (wait_lock(path, shared ? LOCK_SH : LOCK_EX, wait_ms, &lock->fd) == 0) {
+	r.operation = shared ? LOCK_SH : LOCK_EX;
+	if (wait_lock(&r, wait_ms, &lock->fd) == 0) {
 		write_holder(lock->fd);
 		return 1;
 	}
+	if (r.refused)
+		return fs_fail_because(L, "lock", r.path, r.refused);
 	if (errno != EWOULDBLOCK)
-		return fs_fail(L, "lock", path, NULL);
+		return fs_fail(L, "lock", r.path, NULL);
 	lua_pushnil(L);
 	lua_pushliteral(L, "held");
-	push_holder(L, open_to_look(path));
+	push_holder(L, open_to_look(r.path));
 	return 3;
 }
 

@@ -1,6 +1,6 @@
 /*
- * fs_tree.c: what is done with whole trees: remove, copy, make durable. Runs
- * in the worker. Symbolic links are never followed.
+ * fs_tree.c: what is done with whole trees: remove (common/remover.h does it), copy,
+ * make durable. Runs in the worker. Symbolic links are never followed.
  */
 #include "fs.h"
 
@@ -12,102 +12,62 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../common/remover.h"
 #include "../common/xio.h"
 #include "../worker/scratch.h"
 #include "fs_walk.h"
 
 /* --- remove ------------------------------------------------------------------------- */
 
-static int remove_leaf(struct walk *w, int dir, const char *name, const struct stat *st)
+static bool told_to_stop(void)
 {
-	(void)w;
-	(void)st;
-	return unlinkat(dir, name, 0);
+	return fs_go_on() < 0;
 }
 
-static int remove_directory(struct walk *w, int dir, const char *name, int fd,
-                            const struct stat *st)
+/* nil, what stays and why, errno name */
+static int push_left(lua_State *L, const struct removal *r)
 {
-	(void)w;
-	(void)fd;
-	(void)st;
-	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
-		return 0;
-	/* something was added meanwhile, or the file system skipped an entry */
-	return errno == ENOTEMPTY || errno == EEXIST ? WALK_AGAIN : -1;
+	const char *reason = remover_reason(r);
+
+	if (r->left_count > 1)
+		reason = lua_pushfstring(L, "%s (and %I more)", reason, (LUAI_UACINT)(r->left_count - 1));
+	errno = r->reason;
+	return fs_fail_because(L, "remove_tree", buf_cstr(&r->left), reason);
 }
 
-/* Where to remove_deep() moves, and how often it has. */
-struct removal {
-	int root; /* borrowed: the walk holds it open */
-	unsigned moved;
-};
-
-static int remember_root(struct walk *w, int fd, const char *name, const struct stat *st)
+static int removal_gc(lua_State *L)
 {
-	struct removal *r = w->data;
+	struct removal *r = lua_touserdata(L, 1);
 
-	(void)name;
-	(void)st;
-	if (w->depth == 1)
-		r->root = fd;
+	buf_release(&r->left);
 	return 0;
 }
 
-/* What lies too deep is moved to the top, where the next look at the entries finds it. */
-static int remove_deep(struct walk *w, int dir, const char *name)
+static struct removal *push_removal(lua_State *L)
 {
-	struct removal *r = w->data;
-	char top[32];
+	struct removal *r = lua_newuserdatauv(L, sizeof(*r), 0);
 
-	snprintf(top, sizeof(top), ".deep-%x-%u", (unsigned)getpid(), r->moved++);
-	return renameat(dir, name, r->root, top);
-}
-
-/* "/", by whatever name, and what ends in "." or ".." is not for removing. */
-static bool is_protected(const char *path)
-{
-	struct stat st, root;
-	size_t n = strlen(path);
-	size_t start;
-
-	while (n > 0 && path[n - 1] == '/')
-		n--;
-	for (start = n; start > 0 && path[start - 1] != '/'; start--)
-		;
-	if (n == 0 || (n - start <= 2 && strspn(path + start, ".") >= n - start))
-		return true;
-	return lstat(path, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev &&
-	       st.st_ino == root.st_ino;
-}
-
-static int remove_tree(const char *path, struct buf *at)
-{
-	static const struct walk_steps steps = {
-		.leaf = remove_leaf,
-		.enter = remember_root,
-		.leave = remove_directory,
-		.deep = remove_deep,
-		.gone_is_fine = true,
-	};
-	struct removal removal = { .root = -1 };
-	struct walk w = { .steps = &steps, .path = at, .data = &removal };
-
-	if (is_protected(path)) {
-		buf_add_str(at, path);
-		return errno = EINVAL, -1;
+	*r = (struct removal)REMOVAL_INIT;
+	r->stop = told_to_stop;
+	if (luaL_newmetatable(L, "runner.removal")) {
+		lua_pushcfunction(L, removal_gc);
+		lua_setfield(L, -2, "__gc");
 	}
-	return walk_tree(&w, path);
+	lua_setmetatable(L, -2);
+	return r;
 }
 
-/* remove_tree(path): afterwards nothing is there; fine if nothing was. */
+/* remove_tree(path): afterwards nothing is there; fine if nothing was. On failure what
+ * can be removed is; the message names the first entry that stays. Never crosses a mount. */
 int fs_lua_remove_tree(lua_State *L)
 {
 	const char *path = fs_path(L, 1);
-	struct buf *at = scratch_push(L);
-	int status = remove_tree(path, at);
+	struct removal *r = push_removal(L);
 
-	return fs_result(L, status, "remove_tree", buf_cstr(at), NULL);
+	if (remover_remove(r, path) < 0)
+		return push_left(L, r);
+	lua_pushboolean(L, 1);
+	return 1;
 }
 
 /* --- fsync -------------------------------------------------------------------------- */

@@ -46,19 +46,13 @@ static int walk_entries(struct walk *w, DIR *entries)
 static int walk_open_directory(struct walk *w, int dir, const char *name, DIR *entries,
                                const struct stat *st)
 {
-	int fd = dirfd(entries), status;
+	int fd = dirfd(entries);
 
 	if (w->steps->enter && w->steps->enter(w, fd, name, st) < 0)
 		return -1;
-	for (int again = 0; again < WALK_MAX_AGAIN; again++) {
-		if (walk_entries(w, entries) < 0)
-			return -1;
-		status = w->steps->leave ? w->steps->leave(w, dir, name, fd, st) : 0;
-		if (status != WALK_AGAIN)
-			return status;
-		rewinddir(entries);
-	}
-	return errno = ENOTEMPTY, -1;
+	if (walk_entries(w, entries) < 0)
+		return -1;
+	return w->steps->leave ? w->steps->leave(w, dir, name, fd, st) : 0;
 }
 
 static int walk_directory(struct walk *w, int dir, const char *name, const struct stat *st)
@@ -67,7 +61,7 @@ static int walk_directory(struct walk *w, int dir, const char *name, const struc
 	DIR *entries;
 
 	if (w->depth >= WALK_MAX_DEPTH)
-		return w->steps->deep ? w->steps->deep(w, dir, name) : (errno = ENAMETOOLONG, -1);
+		return errno = ENAMETOOLONG, -1;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -85,7 +79,7 @@ static int walk_directory(struct walk *w, int dir, const char *name, const struc
 	return status;
 }
 
-static int walk_present(struct walk *w, int dir, const char *name)
+static int walk_entry(struct walk *w, int dir, const char *name)
 {
 	struct stat st;
 
@@ -94,13 +88,6 @@ static int walk_present(struct walk *w, int dir, const char *name)
 	if (S_ISDIR(st.st_mode))
 		return walk_directory(w, dir, name, &st);
 	return w->steps->leaf ? w->steps->leaf(w, dir, name, &st) : 0;
-}
-
-static int walk_entry(struct walk *w, int dir, const char *name)
-{
-	int status = walk_present(w, dir, name);
-
-	return status < 0 && errno == ENOENT && w->steps->gone_is_fine ? 0 : status;
 }
 
 int walk_tree(struct walk *w, const char *path)

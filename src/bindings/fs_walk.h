@@ -10,7 +10,6 @@
 #include "../common/buf.h"
 
 #define WALK_MAX_DEPTH 256
-#define WALK_MAX_AGAIN 16
 
 struct walk;
 
@@ -19,16 +18,10 @@ struct walk;
 struct walk_steps {
 	/* anything but a directory */
 	int (*leaf)(struct walk *w, int dir, const char *name, const struct stat *st);
-	/* before and after the entries of the directory open at `fd`; leave may
-	 * answer WALK_AGAIN: read the entries once more (at most 16 times) */
+	/* before and after the entries of the directory open at `fd` */
 	int (*enter)(struct walk *w, int fd, const char *name, const struct stat *st);
 	int (*leave)(struct walk *w, int dir, const char *name, int fd, const struct stat *st);
-	/* a directory below WALK_MAX_DEPTH, which is not entered; default: ENAMETOOLONG */
-	int (*deep)(struct walk *w, int dir, const char *name);
-	bool gone_is_fine; /* an entry that no longer exists is no failure */
 };
-
-#define WALK_AGAIN 1
 
 struct walk {
 	const struct walk_steps *steps;
@@ -37,8 +30,8 @@ struct walk {
 	void *data;
 };
 
-/* Walk the tree at `path`, which is not followed if it is a link. 0, or -1
- * with errno (ECANCELED when the attempt was told to stop). */
+/* Walk the tree at `path`, which is not followed if it is a link. 0, or -1 with errno
+ * (ECANCELED when the attempt was told to stop, ENAMETOOLONG below WALK_MAX_DEPTH). */
 int walk_tree(struct walk *w, const char *path);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum unit {
 	UNIT_CLEAN,   /* printable as it stands */
-	UNIT_SPECIAL, /* a quote, a backslash, a control character */
+	UNIT_SPECIAL, /* a quote, a backslash, a control or bidirectional control character */
 	UNIT_DROP,    /* an ANSI sequence */
 	UNIT_BAD,     /* NUL or a maximal bad sequence: U+FFFD */
 };
@@ -128,12 +128,23 @@ static bool is_c1(const char *s, size_t length)
 	return length == 2 && s[0] == '\xc2' && (unsigned char)s[1] < 0xa0;
 }
 
+/* U+202A–U+202E and U+2066–U+2069: they reorder what stands around them, so that a
+ * reader sees another text than there is. */
+static bool is_bidi(const char *s, size_t length)
+{
+	unsigned char last = length == 3 ? (unsigned char)s[2] : 0;
+
+	return length == 3 && s[0] == '\xe2' &&
+	       ((s[1] == '\x80' && last >= 0xaa && last <= 0xae) ||
+	        (s[1] == '\x81' && last >= 0xa6 && last <= 0xa9));
+}
+
 static size_t clean_run(const char *s, size_t n)
 {
 	size_t i = 0;
 	while ((i += text_plain(s + i, n - i)) < n) {
 		size_t length = utf8_length(s + i, n - i);
-		if (length < 2 || is_c1(s + i, length))
+		if (length < 2 || is_c1(s + i, length) || is_bidi(s + i, length))
 			break;
 		i += length;
 	}
@@ -196,13 +207,15 @@ static void escape(struct buf *out, const char *s, size_t length)
 {
 	static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
 	const char *at = strchr(named, s[0]);
+	unsigned code = (unsigned char)s[length - 1]; /* also that of a C1 control */
 	char text[8];
 	if (at != NULL) {
 		buf_add(out, (char[]){ '\\', letters[at - named] }, 2);
 		return;
 	}
-	/* a C1 control's second byte is its code point */
-	snprintf(text, sizeof(text), "\\u%04x", (unsigned)(unsigned char)s[length - 1]);
+	if (length == 3)
+		code = 0x2000 | ((unsigned)s[1] & 0x3f) << 6 | (code & 0x3f);
+	snprintf(text, sizeof(text), "\\u%04x", code);
 	buf_add(out, text, 6);
 }
 

@@ -15,6 +15,9 @@ struct pause_clock {
 	mono_t since; /* when the present stop began; 0: there is none */
 };
 
+/* What the name of a run's directory begins with; the rest is the run's ULID. */
+#define TEMPDIR_PREFIX "runner-tmp-"
+
 struct launch {
 	int argc;
 	char **argv;

@@ -5,12 +5,11 @@
 #include "deliver.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../common/json.h"
+#include "../common/remover.h"
 #include "decide.h"
 #include "envelope.h"
 #include "notice.h"
@@ -20,6 +19,8 @@
 
 #define STDERR_DRAIN_MS 1000
 #define REMOVE_TRIES 3
+#define REMOVE_MS 2000       /* a directory so large is left, and a later run goes on with it */
+#define REMOVE_LATE_MS 300   /* the same behind a limit or a signal, whose answer is due */
 
 /* Warn about text that the command or its children wrote to fd 1, since stdout is
  * reserved for the envelope (REQ-F-060, docs/design.md#streams). */
@@ -37,36 +38,42 @@ static void warn_about_stdout(struct run *run)
 	buf_release(&text);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	remove(path);
-	return 0;
-}
-
-/* Said when it is still there: a file in it may be the caller's secret. The frame
- * that told of it can be lost, but only in a run that failed. */
-static void remove_session_dir(struct run *run)
+/* Said when it is still there: a file in it may be the caller's secret. */
+static void warn_about_session_dir(struct run *run, const struct removal *left)
 {
 	struct buf context = BUF_INIT;
 	struct json_writer w = JSON_WRITER_INIT(&context);
-	struct stat st;
 
-	if (!run->session_dir_made && run->verdict.report.ok)
-		return;
-	for (int i = 0; i < REMOVE_TRIES; i++) {
-		nftw(run->session_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-		if (lstat(run->session_dir, &st) < 0)
-			return;
-	}
 	json_begin_object(&w);
 	json_key(&w, "path");
 	json_cstr(&w, run->session_dir);
+	json_key(&w, "left");
+	json_cstr(&w, buf_cstr(&left->left));
+	json_key(&w, "reason");
+	json_cstr(&w, remover_reason(left));
+	json_key(&w, "count");
+	json_int(&w, left->left_count);
 	json_end_object(&w);
 	run_warn(run, "TEMPDIR_LEFT", "Can't remove the run's temporary directory", buf_cstr(&context));
 	buf_release(&context);
+}
+
+/* The frame that announced it can be lost, but only in a run that failed. */
+static void remove_session_dir(struct run *run)
+{
+	const struct report *r = &run->verdict.report;
+	bool late = r->verdict == VERDICT_LIMIT || r->verdict == VERDICT_SIGNAL;
+	struct removal removal = REMOVAL_INIT;
+	int status = -1;
+
+	if (!run->session_dir_made && r->ok)
+		return;
+	removal.deadline = mono_add_ms(mono_now(), late ? REMOVE_LATE_MS : REMOVE_MS);
+	for (int i = 0; i < REMOVE_TRIES && status < 0 && (i == 0 || removal.reason != ETIMEDOUT); i++)
+		status = remover_remove(&removal, run->session_dir);
+	if (status < 0)
+		warn_about_session_dir(run, &removal);
+	buf_release(&removal.left);
 }
 
 /* With --warnings-as-errors, a success can still become a failure here. */

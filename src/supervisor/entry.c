@@ -129,7 +129,7 @@ static void name_run(struct run *run)
 	stpcpy(stpcpy(run->request_id, "req_"), id);
 	if (!tmp || tmp[0] != '/' || strlen(tmp) > 200)
 		tmp = "/tmp";
-	stpcpy(stpcpy(stpcpy(run->session_dir, tmp), "/runner-"), id);
+	stpcpy(stpcpy(stpcpy(run->session_dir, tmp), "/" TEMPDIR_PREFIX), id);
 	run->launch.request_id = run->request_id;
 	run->launch.session_dir = run->session_dir;
 }

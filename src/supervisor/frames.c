@@ -3,12 +3,15 @@
  */
 #include "frames.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "../common/json.h"
+#include "../common/xio.h"
 #include "notice.h"
 #include "warn.h"
 
@@ -132,9 +135,21 @@ static void take_detach(struct taking *t)
 		spared_add(&t->run->spared, session);
 }
 
+/* Said before it is made, and once more when it is: then we can lock it as well, so that
+ * no other run takes it for a dead one's between two attempts. */
 static void take_tempdir(struct taking *t)
 {
-	t->run->session_dir_made = true;
+	struct run *run = t->run;
+	int fd;
+
+	run->session_dir_made = true;
+	if (run->session_dir_lock > 0)
+		return;
+	fd = xopen(run->session_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd > 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+		run->session_dir_lock = fd;
+	else
+		xclose(&fd);
 }
 
 static void take_text(struct taking *t)

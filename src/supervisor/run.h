@@ -41,6 +41,7 @@ struct run {
 	int64_t attempts;         /* begun */
 	int64_t inner_repeats;    /* RETRY frames: ctx:retry, ctx:http, ctx:lock */
 	bool session_dir_made;
+	int session_dir_lock;     /* proof that the run is alive (worker/tempdir.c); 0: none yet */
 	mono_t paused;            /* ns spent stopped by Ctrl+Z: not counted by limits */
 	volatile struct pause_clock *pauses; /* the same, where the worker sees it; may be NULL */
 

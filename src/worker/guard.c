@@ -19,6 +19,7 @@
 #include "../engine/os.h"
 #include "adopted.h"
 #include "libm.h"
+#include "source.h"
 #include "worker_launch.h"
 
 #define PATIENCE_MS 100 /* a worker that learns of it ends itself, and us */
@@ -141,6 +142,9 @@ static void push_guarded(lua_State *L)
 
 int guard_lua_loadlib(lua_State *L)
 {
+	const char *why;
+	bool missing;
+
 	lua_settop(L, 2);
 	if (lua_getfield(L, LUA_REGISTRYINDEX, PLAIN_LOADLIB) == LUA_TNIL) {
 		lua_getglobal(L, LUA_LOADLIBNAME);
@@ -148,6 +152,9 @@ int guard_lua_loadlib(lua_State *L)
 	}
 	lua_insert(L, 1);
 	lua_settop(L, 3);
+	why = source_refuse_module(L, luaL_checkstring(L, 2), &missing);
+	if (why)
+		return lua_pushnil(L), lua_pushstring(L, why), 2;
 	libm_open();
 	lua_call(L, 2, LUA_MULTRET);
 	return lua_gettop(L);

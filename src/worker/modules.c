@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../common/base.h"
+#include "source.h"
 
 struct embedded_chunk {
 	const char *name;
@@ -50,7 +51,7 @@ static int find_and_load(lua_State *L, const char *name)
 
 	if (dir && *dir) {
 		const char *path = lua_pushfstring(L, "%s/%s.lua", dir, name);
-		int status = luaL_loadfilex(L, path, "t");
+		int status = source_load(L, path, "t", NULL);
 		lua_remove(L, -2);
 		return status;
 	}

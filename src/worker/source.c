@@ -1,81 +1,110 @@
 /*
- * source.c: checks and reads command files. Runs in the worker, before any code of
- * a script; it never executes what it reads.
+ * source.c: reads the Lua files of a project and checks its C modules, where trust.h
+ * allows it. Runs in the worker; it never executes what it reads.
  */
 #include "source.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../common/xio.h"
 #include "scratch.h"
+#include "trust.h"
 
-/* Why not to run code from here, NULL when it may be trusted: a file that somebody
- * else can write would run with the caller's rights (docs/design.md#trusted-files). */
-static const char *distrust(const struct stat *st)
-{
-	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return "it is owned by neither you nor root";
-	if ((st->st_mode & S_IWOTH) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
-		return "it is world-writable";
-	return NULL;
-}
+/* --- looking ----------------------------------------------------------------------- */
 
 /* probe(path): "file" | "directory" | "other" | nil, then why it can't be trusted. */
 static int l_probe(lua_State *L)
 {
+	const char *path = luaL_checkstring(L, 1);
 	struct stat st;
-	const char *why;
 
-	if (stat(luaL_checkstring(L, 1), &st) < 0)
+	if (stat(path, &st) < 0)
 		return 0;
 	lua_pushstring(L, S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "directory" : "other");
-	why = distrust(&st);
-	lua_pushstring(L, why);
+	lua_pushstring(L, trust_refuse(&st, path));
 	return 2;
 }
 
-#define SOURCE_MAX ((off_t)4 << 20)
-
-static const char *read_source(int fd, struct buf *out, struct stat *st)
+/* Push "FOLDER is refused: why" for the first folder of the file that can't be trusted,
+ * or return NULL. */
+static const char *push_folder_refused(lua_State *L, const char *path)
 {
-	ssize_t n = 0;
+	char where[PATH_MAX];
+	const char *why = trust_refuse_folders(path, where);
+
+	return why ? lua_pushfstring(L, "%s is refused: %s", where, why) : NULL;
+}
+
+/* --- reading -------------------------------------------------------------------------- */
+
+#define COMMAND_MAX ((size_t)4 << 20)
+#define MODULE_MAX ((size_t)64 << 20)
+
+/* Why the open file can't be trusted, or NULL. May push a text. */
+static const char *refuse_opened(lua_State *L, int fd, const char *path, struct stat *st)
+{
+	const char *why;
 
 	if (fstat(fd, st) < 0)
 		return strerror(errno);
 	if (!S_ISREG(st->st_mode))
 		return "it is not a regular file";
-	if (distrust(st))
-		return distrust(st);
-	if (st->st_size > SOURCE_MAX)
-		return "it is larger than 4 MiB";
-	if (buf_reserve(out, (size_t)st->st_size + 1) < 0)
+	why = trust_refuse(st, path);
+	return why ? why : push_folder_refused(L, path);
+}
+
+static const char *too_large(lua_State *L, size_t max)
+{
+	return lua_pushfstring(L, "it is larger than %d MiB", (int)(max >> 20));
+}
+
+static const char *read_opened(lua_State *L, int fd, const char *path, size_t max, struct buf *out)
+{
+	struct stat st;
+	const char *why = refuse_opened(L, fd, path, &st);
+	ssize_t n = 0;
+
+	if (why)
+		return why;
+	if (st.st_size > (off_t)max)
+		return too_large(L, max);
+	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
 		return "not enough memory";
-	while (out->len <= (size_t)SOURCE_MAX && buf_reserve(out, 4096) == 0 &&
+	while (out->len <= max && buf_reserve(out, 4096) == 0 &&
 	       (n = xread(fd, out->data + out->len, out->cap - out->len - 1)) > 0)
 		out->len += (size_t)n;
 	if (n < 0)
 		return strerror(errno);
-	return n > 0 ? "it grew beyond 4 MiB, or there is not enough memory for it" : NULL;
+	return out->failed ? "not enough memory" : out->len > max ? too_large(L, max) : NULL;
 }
 
-/* source(path): the text of a trusted file | nil, why not, errno name "ENOENT"
- * when it does not exist. Checked on the open file: no race with a rename. */
+/* -1: it can't be opened, errno says why. */
+static int open_source(const char *path)
+{
+	return xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+/* source(path[, folder]): the text of a trusted file | nil, why not, errno name "ENOENT"
+ * when it does not exist. Checked on the open file: no race with a rename. `folder` is
+ * the folder of commands that it was found in (trust.h). */
 static int l_source(lua_State *L)
 {
-	const char *path = luaL_checkstring(L, 1);
+	const char *path = luaL_checkstring(L, 1), *folder = luaL_optstring(L, 2, NULL);
 	struct buf *out = scratch_push(L);
-	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-	struct stat st;
+	int fd = open_source(path);
 	const char *why = fd < 0 ? strerror(errno) : NULL;
 	bool missing = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
 
+	if (folder)
+		trust_add_commands(folder);
 	if (!why)
-		why = read_source(fd, out, &st);
+		why = read_opened(L, fd, path, COMMAND_MAX, out);
 	xclose(&fd);
 	if (why) {
 		lua_pushnil(L);
@@ -86,6 +115,61 @@ static int l_source(lua_State *L)
 	lua_pushlstring(L, buf_cstr(out), out->len);
 	buf_release(out);
 	return 1;
+}
+
+/* Past what lua5.4 leaves out of a file as well: a byte order mark, a "#" line (but not
+ * its end, so that lines are counted). */
+static size_t skip_head(const struct buf *text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	size_t at = text->len >= 3 && memcmp(text->data, mark, 3) == 0 ? 3 : 0;
+
+	if (at < text->len && text->data[at] == '#')
+		while (at < text->len && text->data[at] != '\n')
+			at++;
+	return at;
+}
+
+int source_load(lua_State *L, const char *path, const char *mode, bool *missing)
+{
+	int base = lua_gettop(L), fd = open_source(path), status;
+	const char *why = fd < 0 ? strerror(errno) : NULL;
+	struct buf *out;
+	size_t at;
+
+	if (missing)
+		*missing = fd < 0;
+	if (why) {
+		lua_pushfstring(L, "cannot open %s: %s", path, why);
+		return LUA_ERRFILE;
+	}
+	out = scratch_push(L);
+	why = read_opened(L, fd, path, MODULE_MAX, out);
+	xclose(&fd);
+	if (why) {
+		lua_pushfstring(L, "cannot load %s: %s", path, why);
+		status = LUA_ERRFILE;
+	} else {
+		at = skip_head(out);
+		status = luaL_loadbufferx(L, buf_cstr(out) + at, out->len - at, lua_pushfstring(L, "@%s", path), mode);
+	}
+	buf_release(out);
+	lua_replace(L, base + 1);
+	lua_settop(L, base + 1);
+	return status;
+}
+
+const char *source_refuse_module(lua_State *L, const char *path, bool *missing)
+{
+	int fd = open_source(path);
+	struct stat st;
+	const char *why = NULL;
+
+	*missing = fd < 0;
+	if (fd >= 0)
+		why = refuse_opened(L, fd, path, &st);
+	xclose(&fd);
+	return why;
 }
 
 static const luaL_Reg functions[] = {

@@ -15,6 +15,7 @@
 #include "cancel.h"
 #include "channel.h"
 #include "guard.h"
+#include "loaders.h"
 #include "memory.h"
 #include "shell.h"
 #include "worker_launch.h"
@@ -36,6 +37,7 @@ static int boot(lua_State *L)
 {
 	luaL_openlibs(L);
 	guard_init(L);
+	loaders_init(L);
 	if (cancel_init(L) < 0)
 		return luaL_error(L, "can't install signal handlers");
 	shell_init(L);

@@ -52,6 +52,20 @@ found_in() {
 	refused 2 COMMAND_NOT_FOUND
 }
 
+@test "the search ends at HOME however it is spelt" {
+	local home
+	who who commands
+	mkdir -p home/src/deep elsewhere
+	ln -s home link
+	cd home/src/deep
+	for home in "$PWD/../.." "${PWD%/src/deep}/" "${PWD%/home/src/deep}/link" "${PWD%/home/src/deep}/elsewhere/../home//"; do
+		call HOME="$home" who
+		refused 2 COMMAND_NOT_FOUND
+	done
+	call HOME="${PWD%/home/src/deep}/elsewhere" who
+	found_in commands
+}
+
 @test "RUNNER_PATH, then XDG_CONFIG_HOME or ~/.config, behind the project; any form of a path" {
 	who who commands extra xdg/runner/commands home/.config/runner/commands
 	who more extra xdg/runner/commands home/.config/runner/commands

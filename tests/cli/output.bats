@@ -77,6 +77,47 @@ LUA
 	expect 'e.error.code == "OUTPUT_FAILED"'
 }
 
+@test "--output makes what a dangling link leads to, and refuses links that go round" {
+	rows_command
+	mkdir -p deep/er
+	ln -s ../made deep/link
+	ln -s deep/link dangling
+	call rows --output dangling
+	succeeded
+	[ -L dangling ]
+	[ -L deep/link ]
+	[ "$(<made)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
+	ln -s round about
+	ln -s about round
+	call rows --output round
+	assert_envelope
+	expect 'e.error.code == "OUTPUT_FAILED"'
+	[ -L round ]
+	[ -L about ]
+}
+
+@test "--output leaves the file that root replaces to its owner" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root for chown"
+	rows_command
+	echo old >file
+	chown 12345:23456 file
+	chmod 640 file
+	call rows --output file
+	succeeded
+	[ "$(stat -c '%u:%g %a' file)" = "12345:23456 640" ]
+}
+
+@test "--output shows a terminal its path without control characters, and a program as it is" {
+	rows_command
+	local name=$'a\e]0;title\a\xe2\x80\xaeb'
+	call rows --format tsv --output "$name"
+	[ "$stdout" = "$name" ]
+	# shellcheck disable=SC2016 # the inner shell's
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" NAME="$name" \
+		script -qec '"$RUNNER" rows --format tsv --output "$NAME" 2>/dev/null' /dev/null >shown.txt </dev/null
+	[ "$(tr -d '\r' <shown.txt)" = ab ]
+}
+
 @test "--warnings-as-errors turns a success with warnings into a failure, and no other" {
 	rows_command
 	call rows --warnings-as-errors

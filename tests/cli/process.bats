@@ -520,7 +520,7 @@ LUA
 	assert_envelope
 	expect 'e.data["text"] == "123"'
 	body lured <<'LUA'
-		os.execute(("ln -s ../elsewhere tmp/runner-%s"):format(ctx.request_id:sub(5)))
+		os.execute(("ln -s ../elsewhere tmp/runner-tmp-%s"):format(ctx.request_id:sub(5)))
 		return { dir = ctx.tempdir }
 LUA
 	call TMPDIR="$PWD/tmp" lured

@@ -536,5 +536,52 @@ describe("fs", function()
 			fails("ENOENT", fs.lock(path "none/l"))
 			fails("EISDIR", fs.lock(dir))
 		end)
+
+		it("refuses what is no file of its own, and changes nothing there", function()
+			make("victim", "precious")
+			assert(fs.symlink("victim", path "soft"))
+			assert(fs.symlink("nowhere", path "dangling"))
+			assert(os.execute(("ln %s %s; mkfifo %s"):format(path "victim", path "hard", path "fifo")))
+			assert.matches(": it is a symbolic link$", fails("ELOOP", fs.lock(path "soft")))
+			assert.matches(": it is a symbolic link$", fails("ELOOP", fs.lock(path "dangling")))
+			assert.matches(": it is a hard link to another file$", fails("EPERM", fs.lock(path "hard")))
+			assert.matches(": it is not a regular file$", fails("EPERM", fs.lock(path "fifo")))
+			fails("ELOOP", fs.locked(path "soft"))
+			assert.are.equal("precious", fs.read(path "victim"))
+			fails("ENOENT", fs.lstat(path "nowhere"))
+		end)
+
+		it("refuses another user's file, unless the directory is that user's as well", function()
+			if not os.execute "test $(id -u) = 0" then
+				pending "needs root for chown"
+			end
+			make("l", "precious")
+			assert(os.execute("chown 12345 " .. path "l"))
+			assert.matches(": it belongs to another user$", fails("EPERM", fs.lock(path "l")))
+			assert.are.equal("precious", fs.read(path "l"))
+			assert(os.execute("chown 12345 " .. dir))
+			assert(fs.lock(path "l")):release()
+		end)
+
+		it("loses no descriptor when the file is replaced again and again", function()
+			local function open_files()
+				return #fs.list "/proc/self/fd"
+			end
+			-- a rename a moment after each of our opens: many of them meet a file that is gone
+			local other = io.popen(("exec perl -e '$| = 1; print qq($$\n); for (;;) { open F, q(>%s); close F; rename q(%s), q(%s) }'")
+				:format(path "new", path "new", path "l"))
+			local pid = other:read "l"
+			local before = open_files()
+			for _ = 1, 3000 do
+				local lock = fs.lock(path "l")
+				if lock then
+					lock:release()
+				end
+			end
+			local after = open_files()
+			os.execute("kill -9 " .. pid)
+			other:close()
+			assert.are.equal(before, after)
+		end)
 	end)
 end)

@@ -1,0 +1,157 @@
+/*
+ * session_dir.c: require "runner.session_dir": the run's directory, and what runs that were killed have left of theirs.
+ * Runs in the worker. A shared flock(2) on the directory says that its run is alive:
+ * the worker takes it here, the supervisor as soon as it hears of the directory, so
+ * that it also holds between two attempts. Nothing else proves life, and nothing is
+ * removed without the exclusive lock.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../common/remover.h"
+#include "../common/ulid.h"
+#include "../common/xio.h"
+#include "../worker/trust.h"
+#include "../worker/worker_launch.h"
+#include "bindings.h"
+
+#define LOCK_TRIES 100 /* of 1 ms: a sweep lasts a few */
+#define OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+
+/* --- making ------------------------------------------------------------------------ */
+
+static bool is_ours(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & S_IWOTH);
+}
+
+/* Did a sweep take it before it was locked? */
+static bool is_still_there(const char *path, const struct stat *opened)
+{
+	struct stat named;
+
+	return lstat(path, &named) == 0 && named.st_dev == opened->st_dev && named.st_ino == opened->st_ino;
+}
+
+enum tried { TRIED_DONE, TRIED_AGAIN, TRIED_FAILED };
+
+/* Make it, unless an attempt before did, and lock it. Where the file system knows no
+ * locks, no sweep can have one either. */
+static enum tried try_make(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return TRIED_FAILED;
+	fd = xopen(path, OPEN_DIRECTORY, 0);
+	if (fd < 0)
+		return errno == ENOENT ? TRIED_AGAIN : TRIED_FAILED;
+	if (fstat(fd, &st) < 0 || !is_ours(&st)) {
+		xclose(&fd);
+		return errno = EEXIST, TRIED_FAILED;
+	}
+	if ((flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK) || !is_still_there(path, &st)) {
+		xclose(&fd);
+		return TRIED_AGAIN;
+	}
+	return TRIED_DONE; /* fd stays open until the worker ends */
+}
+
+/* make(path): true | nil, why not */
+static int l_make(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		enum tried tried = try_make(path);
+
+		if (tried == TRIED_DONE)
+			return lua_pushboolean(L, 1), 1;
+		if (tried == TRIED_FAILED)
+			break;
+		errno = EBUSY;
+		poll(NULL, 0, 1);
+	}
+	lua_pushnil(L);
+	lua_pushfstring(L, "%s: %s", path, strerror(errno));
+	return 2;
+}
+
+/* --- sweeping ------------------------------------------------------------------------ */
+
+static bool is_run_directory(const char *name)
+{
+	const char *id = name + strlen(TEMPDIR_PREFIX);
+	size_t n = 0;
+
+	if (strncmp(name, TEMPDIR_PREFIX, strlen(TEMPDIR_PREFIX)) != 0)
+		return false;
+	while (isdigit((unsigned char)id[n]) || isupper((unsigned char)id[n]))
+		n++;
+	return n == ULID_LENGTH && id[n] == '\0';
+}
+
+/* Remove it if its run is dead. What can't be removed now stays for the next sweep. */
+static void sweep_one(const char *dir, int dir_fd, const char *name, mono_t deadline)
+{
+	struct removal removal = REMOVAL_INIT;
+	char path[PATH_MAX];
+	struct stat st;
+	int fd = openat(dir_fd, name, OPEN_DIRECTORY | O_CLOEXEC);
+
+	removal.deadline = deadline;
+	if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(&st) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    strlen(dir) + strlen(name) + 2 <= sizeof(path)) {
+		stpcpy(stpcpy(stpcpy(path, dir), "/"), name);
+		remover_remove(&removal, path);
+	}
+	buf_release(&removal.left);
+	xclose(&fd);
+}
+
+static void sweep(const char *dir, mono_t deadline)
+{
+	DIR *entries = opendir(dir);
+	const struct dirent *entry;
+
+	while (entries && mono_now() < deadline && (entry = readdir(entries)))
+		if (is_run_directory(entry->d_name))
+			sweep_one(dir, dirfd(entries), entry->d_name, deadline);
+	if (entries)
+		closedir(entries);
+}
+
+/* sweep(dir, ms): remove what killed runs of this user have left in dir, for
+ * that long at most. Only where nobody else can put something under our names. */
+static int l_sweep(lua_State *L)
+{
+	const char *dir = luaL_checkstring(L, 1);
+	mono_t deadline = mono_add_ms(mono_now(), luaL_checkinteger(L, 2));
+	struct stat st;
+
+	if (stat(dir, &st) == 0 && !trust_refuse_owner(&st))
+		sweep(dir, deadline);
+	return 0;
+}
+
+static const luaL_Reg functions[] = {
+	{ "make", l_make },
+	{ "sweep", l_sweep },
+	{ NULL, NULL },
+};
+
+int luaopen_runner_session_dir(lua_State *L)
+{
+	luaL_newlib(L, functions);
+	return 1;
+}

@@ -1,0 +1,392 @@
+/*
+ * remover.c: remover.h. Both processes use it. Each directory is opened below the
+ * open one that holds it, with RESOLVE_NO_XDEV: the kernel refuses a mount, a bind
+ * mount of the same file system included, in the same call that opens. A kernel
+ * without openat2(2) is asked for the number of the mount behind the open.
+ */
+#include "remover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
+
+#include "xio.h"
+
+#define OPEN_LEVELS 32 /* what lies deeper is moved to the top first */
+#define ROUNDS 16      /* looks at a directory to which somebody adds */
+#define NAME_TRIES 64
+#define OWNER_ALL 0700
+
+#define OPEN_TREE (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+struct walk {
+	struct removal *r;
+	struct buf path; /* of the entry at hand, for its name alone */
+	int outside;     /* holds the tree; its mode is not ours to change */
+	int top;         /* the outermost directory, where deep ones go */
+	int level;       /* open directories */
+	unsigned moved;
+	bool over;       /* deadline or cancelled: only the way back is left */
+};
+
+/* --- what stays ------------------------------------------------------------------ */
+
+/* errno says why the entry at hand stays. Always -1. */
+static int leave(struct walk *w)
+{
+	struct removal *r = w->r;
+
+	if (r->left_count++ == 0) {
+		r->reason = errno;
+		buf_add(&r->left, w->path.data, w->path.len);
+	}
+	return -1;
+}
+
+static bool time_is_up(struct walk *w)
+{
+	if (!w->over && w->r->stop && w->r->stop())
+		errno = ECANCELED;
+	else if (!w->over && w->r->deadline != MONO_NEVER && mono_now() >= w->r->deadline)
+		errno = ETIMEDOUT;
+	else
+		return w->over;
+	w->over = true;
+	/* it ended us, so it is the reason, whatever else stays */
+	buf_clear(&w->r->left);
+	w->r->left_count = 0;
+	leave(w);
+	return true;
+}
+
+/* --- opening, never across a mount -------------------------------------------------- */
+
+#ifdef __linux__
+
+static bool mount_of(int fd, uint64_t *id)
+{
+	struct statx st;
+
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) < 0 ||
+	    !(st.stx_mask & STATX_MNT_ID))
+		return false;
+	*id = st.stx_mnt_id;
+	return true;
+}
+
+static int open_in_mount(int dir, const char *name, int flags)
+{
+	return (int)syscall(SYS_openat2, dir, name, &(struct open_how){
+		.flags = (uint64_t)flags, .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
+	}, sizeof(struct open_how));
+}
+
+#else
+
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+
+static bool mount_of(int fd, uint64_t *id)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	*id = (uint64_t)st.st_dev;
+	return true;
+}
+
+static int open_in_mount(int dir, const char *name, int flags)
+{
+	(void)dir, (void)name, (void)flags;
+	return errno = ENOSYS, -1;
+}
+
+#endif
+
+/* Where openat2(2) is missing, or a filter hides it: what can't be told is not entered. */
+static int open_and_compare(int dir, const char *name, int flags)
+{
+	int fd = openat(dir, name, flags, 0);
+	uint64_t ours, above;
+
+	if (fd >= 0 && !(mount_of(fd, &ours) && mount_of(dir, &above) && ours == above)) {
+		xclose(&fd);
+		errno = EBUSY;
+	}
+	return fd;
+}
+
+static int open_below(int dir, const char *name, int flags)
+{
+	int fd;
+
+	do
+		fd = open_in_mount(dir, name, flags);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return open_and_compare(dir, name, flags);
+	if (fd < 0 && errno == EXDEV)
+		errno = EBUSY;
+	return fd;
+}
+
+/* --- permissions -------------------------------------------------------------------- */
+
+/* Give the directory's owner every right to it. True when that changed something. */
+static bool open_up(int fd)
+{
+	char self[40];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || (st.st_mode & OWNER_ALL) == OWNER_ALL)
+		return false;
+	st.st_mode = (st.st_mode & 07777) | OWNER_ALL;
+	/* an O_PATH descriptor takes no fchmod(2), its name does */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return fchmod(fd, st.st_mode) == 0 || chmod(self, st.st_mode) == 0;
+}
+
+static bool open_up_child(int dir, const char *name)
+{
+	int fd = open_below(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool changed = fd >= 0 && open_up(fd);
+
+	xclose(&fd);
+	return changed;
+}
+
+/* unlinkat(2) in a directory that may have to be made writable; what is outside of
+ * the tree keeps its mode. */
+static int unlink_in(const struct walk *w, int dir, const char *name, int flags)
+{
+	int status = unlinkat(dir, name, flags);
+
+	if (status < 0 && errno == EACCES && dir != w->outside) {
+		if (open_up(dir))
+			return unlinkat(dir, name, flags);
+		errno = EACCES;
+	}
+	return status;
+}
+
+static int open_directory(const struct walk *w, int dir, const char *name)
+{
+	int fd = open_below(dir, name, OPEN_TREE);
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	if (dir != w->outside)
+		open_up(dir);
+	open_up_child(dir, name);
+	return open_below(dir, name, OPEN_TREE);
+}
+
+/* --- directories ------------------------------------------------------------------------ */
+
+static int remove_directory(struct walk *w, int dir, const char *name);
+
+/* A directory takes part in its own move: its ".." changes. When nothing could be
+ * changed, errno is EACCES as before. */
+static bool open_up_move(const struct walk *w, int dir, const char *name)
+{
+	bool from = open_up(dir), to = open_up(w->top), moved = open_up_child(dir, name);
+
+	errno = EACCES;
+	return from || to || moved;
+}
+
+/* Move a deep directory to the top, where the next look at its entries finds it. */
+static int move_up(struct walk *w, int dir, const char *name)
+{
+	char free_name[40];
+
+	for (int i = 0; i < NAME_TRIES; i++) {
+		snprintf(free_name, sizeof(free_name), ".deep-%x-%u", (unsigned)getpid(), w->moved++);
+		if (renameat(dir, name, w->top, free_name) == 0 || errno == ENOENT)
+			return 0;
+		if (errno == EACCES && open_up_move(w, dir, name))
+			continue;
+		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
+			break;
+	}
+	return leave(w);
+}
+
+static int remove_entry(struct walk *w, int dir, const char *name, bool directory)
+{
+	if (time_is_up(w))
+		return -1;
+	if (!directory && unlink_in(w, dir, name, 0) == 0)
+		return 0;
+	if (!directory && errno != EISDIR && errno != EPERM) /* POSIX has EPERM for a directory */
+		return errno == ENOENT ? 0 : leave(w);
+	return remove_directory(w, dir, name);
+}
+
+static int remove_entries(struct walk *w, DIR *entries)
+{
+	const struct dirent *entry;
+	size_t len = w->path.len;
+	int status = 0;
+
+	while (!w->over && (errno = 0, entry = readdir(entries))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		buf_add_char(&w->path, '/');
+		buf_add_str(&w->path, name);
+		if (remove_entry(w, dirfd(entries), name, entry->d_type == DT_DIR) < 0)
+			status = -1;
+		w->path.len = MIN_OF(w->path.len, len);
+	}
+	if (!w->over && errno)
+		return leave(w);
+	return w->over ? -1 : status;
+}
+
+/* Empty it and take it away. Somebody may add to it meanwhile, and a file system may
+ * skip entries while others go: so it is looked at more than once. */
+static int empty_and_remove(struct walk *w, int dir, const char *name, DIR *entries)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		unsigned moved = w->moved;
+
+		if (remove_entries(w, entries) < 0)
+			return -1;
+		if (unlink_in(w, dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			break;
+		if (w->moved != moved)
+			round = 0; /* what was deep came here: the tree gets shorter */
+		rewinddir(entries);
+	}
+	return leave(w);
+}
+
+static int remove_opened(struct walk *w, int dir, const char *name, int fd)
+{
+	DIR *entries = fdopendir(fd);
+	int status;
+
+	if (!entries) {
+		xclose(&fd);
+		return leave(w);
+	}
+	if (w->level++ == 0)
+		w->top = fd;
+	status = empty_and_remove(w, dir, name, entries);
+	w->level--;
+	closedir(entries);
+	return status;
+}
+
+static int remove_directory(struct walk *w, int dir, const char *name)
+{
+	int fd;
+
+	if (w->level >= OPEN_LEVELS)
+		return move_up(w, dir, name);
+	fd = open_directory(w, dir, name);
+	if (fd >= 0)
+		return remove_opened(w, dir, name, fd);
+	if ((errno == EMFILE || errno == ENFILE) && w->level > 1)
+		return move_up(w, dir, name);
+	if ((errno == ENOTDIR || errno == ELOOP) && unlink_in(w, dir, name, 0) == 0)
+		return 0; /* it became something else */
+	if (errno == EACCES && unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		return 0; /* an empty one of somebody else */
+	return errno == ENOENT ? 0 : leave(w);
+}
+
+/* --- the top ----------------------------------------------------------------------------- */
+
+/* "/", by whatever name, and what ends in "." or "..". */
+static bool is_protected(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	struct stat st, root;
+
+	if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+		return true;
+	return lstat(path, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev &&
+	       st.st_ino == root.st_ino;
+}
+
+/* The directory that holds the entry, open; the entry's name in it. */
+static int open_parent(const char *path, char base[NAME_MAX + 1])
+{
+	char dir[PATH_MAX] = ".";
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+
+	if (n >= sizeof(dir) || strlen(path + n) > NAME_MAX)
+		return errno = ENAMETOOLONG, -1;
+	if (n > 0) {
+		memcpy(dir, path, n);
+		dir[n] = '\0';
+	}
+	strcpy(base, path + n);
+	return xopen(dir, O_PATH | O_DIRECTORY, 0);
+}
+
+static int remove_path(struct walk *w, const char *path)
+{
+	char base[NAME_MAX + 1];
+	int status;
+
+	if (is_protected(path))
+		return errno = EINVAL, leave(w);
+	w->outside = open_parent(path, base);
+	if (w->outside < 0)
+		return errno == ENOENT ? 0 : leave(w);
+	status = remove_entry(w, w->outside, base, false);
+	xclose(&w->outside);
+	return status;
+}
+
+int remover_remove(struct removal *r, const char *path)
+{
+	struct walk w = { .r = r, .path = BUF_INIT, .outside = -1, .top = -1 };
+	char plain[PATH_MAX];
+	size_t n = strlen(path);
+	int status;
+
+	while (n > 1 && path[n - 1] == '/') /* "link/" would follow the link */
+		n--;
+	r->left_count = 0;
+	r->reason = 0;
+	buf_clear(&r->left);
+	buf_add(&w.path, path, n); /* without memory, what stays has no name, or half of one */
+	if (n < sizeof(plain)) {
+		memcpy(plain, path, n);
+		plain[n] = '\0';
+		status = remove_path(&w, plain);
+	} else {
+		errno = ENAMETOOLONG;
+		status = leave(&w);
+	}
+	buf_release(&w.path);
+	errno = r->reason;
+	return status;
+}
+
+const char *remover_reason(const struct removal *r)
+{
+	if (r->reason == EBUSY)
+		return "it is a mount point or in use";
+	return r->reason == ETIMEDOUT ? "there was no time to remove it" : strerror(r->reason);
+}

@@ -1,0 +1,26 @@
+/*
+ * trust.h: whose Lua files and C modules are run: the caller's and root's, from
+ * folders that nobody else can change. RUNNER_TRUST=DIR adds those of DIR's owner
+ * below DIR.
+ */
+#ifndef RUNNER_TRUST_H
+#define RUNNER_TRUST_H
+
+#include <sys/stat.h>
+
+#include "../common/base.h"
+
+/* Why the file or folder at `path` with that status can't be trusted, or NULL. */
+const char *trust_refuse(const struct stat *st, const char *path);
+/* The same without RUNNER_TRUST: for what runner makes itself. */
+const char *trust_refuse_owner(const struct stat *st);
+
+/* A folder of commands: from now on, what is below the folder that holds it (lib/ is there)
+ * is as trustworthy as every folder from its own up to that one. Elsewhere a file's own
+ * folder counts. */
+void trust_add_commands(const char *folder);
+/* Why one of the folders that hold the file at `path` can't be trusted, or NULL; `where`
+ * (PATH_MAX bytes) gets that folder. Looks at each folder once in a process. */
+const char *trust_refuse_folders(const char *path, char *where);
+
+#endif
