@@ -2,7 +2,7 @@
 # Whose code is run: whatever a script loads is looked at as its own file is, so that
 # nobody else's Lua or C runs with the caller's rights.
 
-load helper
+load lib/helper
 
 prepare() {
 	mkdir -p lib

@@ -3,7 +3,7 @@
 # runner removes, and what a failure leaves for the next call. Each test has a victim
 # that is looked at afterwards. Mounts are made in a mount namespace of the test's own.
 
-load ../cli/helper
+load ../cli/lib/helper
 
 OTHER=65534
 
