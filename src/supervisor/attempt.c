@@ -96,10 +96,8 @@ static enum state kill_all(struct attempt *a)
 
 static enum state term_all(struct attempt *a)
 {
-	if (child_signal_tree(getpid(), SIGTERM, &a->run->spared) < 0) {
-		signal_session(a, SIGTERM);
-		signal_session(a, SIGCONT);
-	}
+	if (child_signal_tree(getpid(), SIGTERM, &a->run->spared) < 0)
+		signal_session(a, SIGTERM), signal_session(a, SIGCONT);
 	return enter(a, ENDING_ALL, a->kill_at);
 }
 
@@ -125,9 +123,8 @@ static enum state ignore(struct attempt *a)
 	return a->state;
 }
 
-static enum state over(struct attempt *a)
+static enum state over(struct attempt *a UNUSED)
 {
-	(void)a;
 	return OVER;
 }
 
