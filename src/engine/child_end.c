@@ -146,7 +146,7 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 /* --- KILL ------------------------------------------------------------------------------ */
 
 #define GROUPS 512 /* two that fall together only cost a second kill */
-#define MAX_NEPHEWS 1024
+#define MAX_NEPHEWS 8192 /* dead ones too: they name the groups of those behind them */
 
 /*
  * KILL to the groups of these: children of ours, or of one that is stopped, so that nobody

@@ -23,7 +23,8 @@
 #include "warn.h"
 
 #define LAST_REAP_MS 1000 /* how long we wait after KILL for proof that all are gone */
-#define KILL_AGAIN_MS 2
+#define KILL_AGAIN_MS 2   /* somebody was alive */
+#define LOOK_AGAIN_MS 20  /* all are dead: reap */
 
 enum state {
 	WORKING,    /* no verdict yet */
@@ -73,8 +74,7 @@ static void signal_session(struct attempt *a, int sig)
 {
 	if (!a->gone)
 		kill(a->worker, sig);
-	if (!a->session_empty && kill(-a->worker, sig) < 0 && a->gone)
-		a->session_empty = true;
+	a->session_empty |= !a->session_empty && kill(-a->worker, sig) < 0 && a->gone;
 }
 
 static enum state enter(struct attempt *a, enum state state, mono_t timer)
@@ -85,13 +85,16 @@ static enum state enter(struct attempt *a, enum state state, mono_t timer)
 
 static enum state kill_all(struct attempt *a)
 {
+	int alive;
+
 	a->ended |= !a->gone;
 	if (a->state != KILLING)
 		a->kill_at = mono_add_ms(mono_now(), LAST_REAP_MS);
 	resource_usage_kill(&a->usage, a->run); /* first: nobody forks his way out of a group */
-	if (child_kill_all(&a->run->spared) < 0)
+	alive = child_kill_all(&a->run->spared);
+	if (alive < 0)
 		signal_session(a, SIGKILL);
-	return enter(a, KILLING, mono_add_ms(mono_now(), KILL_AGAIN_MS));
+	return enter(a, KILLING, mono_add_ms(mono_now(), alive ? KILL_AGAIN_MS : LOOK_AGAIN_MS));
 }
 
 static enum state term_all(struct attempt *a)
@@ -260,8 +263,7 @@ static void note_exit(pid_t pid, int wait_status, void *data)
 /* What the worker sent before it ended still counts: it comes first. */
 static void reap(struct attempt *a)
 {
-	bool was_gone = a->gone;
-	bool empty = child_reap(&a->run->spared, note_exit, a);
+	bool was_gone = a->gone, empty = child_reap(&a->run->spared, note_exit, a);
 
 	if (a->gone && !was_gone)
 		take_frames(a, 64);
