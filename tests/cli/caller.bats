@@ -49,7 +49,7 @@ from_caller() {
 	from_caller cancel_in_backoff
 }
 
-@test "a second INT kills at once what ignores the first" {
+@test "a second INT kills immediately what ignores the first" {
 	from_caller second_int
 }
 
@@ -98,7 +98,7 @@ from_caller() {
 	[[ "$(<err.txt)" == "runner: OUTPUT_FAILED: "* ]]
 }
 
-@test "a reader that leaves after some rows of a safe command is no failure" {
+@test "a reader that leaves after some rows of a safe command is not a failure" {
 	local format
 	for format in jsonl tsv plain; do
 		(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the methods of ctx do with odd arguments: a slip of the script is told with its
+# How the methods of ctx handle odd arguments: a slip of the script is reported with its
 # line and what to write; nothing gets lost in silence.
 
 load lib/helper
@@ -30,14 +30,14 @@ raises() {
 	raises "needs the name of a step" <<<'ctx:step(5)'
 }
 
-@test "ctx:warn: a context that is no table is told; a message of any size arrives, cut" {
+@test "ctx:warn: a context that is not a table is an error; a message of any size arrives, cut" {
 	raises "ctx:warn: the context is a table of facts" <<<'ctx:warn("SLOW_DISK", "m", 5)'
 	body odd <<<'ctx:warn("SLOW_DISK") ctx:warn("SLOW_DISK", "m", { text = ("x"):rep(70000) }) ctx:warn("SLOW_DISK", ("y"):rep(70000))'
 	answers 0 odd
 	expect '[(w["code"], len(w["message"])) for w in e.warnings] == [("SLOW_DISK", 9), ("SLOW_DISK", 1), ("SLOW_DISK", 8192)]'
 }
 
-@test "ctx:lock: options that can't be used are told at the script's line" {
+@test "ctx:lock: invalid options are reported at the script's line" {
 	raises "ctx:lock: the options are a table" <<<'ctx:lock("x", 5)'
 	raises "ctx:lock: wait = nan is no duration" <<<'ctx:lock("x", { wait = -(0 / 0) })'
 	raises "ctx:lock: code = lower can" <<<'ctx:lock("x", { code = "lower" })'
@@ -45,7 +45,7 @@ raises() {
 	raises "ctx:lock: path = 5 can" <<<'ctx:lock("x", { path = 5 })'
 }
 
-@test "ctx:retry: a policy that is none is told at the script's line" {
+@test "ctx:retry: an invalid policy is reported at the script's line" {
 	raises "ctx:retry: the policy is a table" <<<'local x = ctx:retry(print, 5)'
 	raises "ctx:retry: retry has no bound" <<<'local x = ctx:retry(print, {})'
 	raises 'ctx:retry: retry.retries is "x": write a whole number' <<<'local x = ctx:retry(print, { retries = "x" })'

@@ -4,7 +4,7 @@
 
 load lib/deploy
 
-@test "a first deploy makes the source live and says what it did" {
+@test "a first deploy makes the source live and reports what it did" {
 	deploy
 	[ "$status" -eq 0 ]
 	live one
@@ -164,7 +164,7 @@ LUA
 	[ ! -e www/prod/.deploy/gone.json ]
 }
 
-@test "a current that is no link of ours is left alone" {
+@test "a current that is not our link is left alone" {
 	mkdir -p www/prod/current
 	echo mine >www/prod/current/index.html
 	deploy

@@ -16,7 +16,7 @@ load lib/deploy
 	[ ! -e www ]
 }
 
-@test "an archive that leads out of itself is refused before anything is touched" {
+@test "an archive with paths out of itself is refused before anything is touched" {
 	mkdir pack
 	(cd pack && tar -czPf ../dots.tar.gz ../site/index.html && tar -czPf ../root.tgz /etc/hostname)
 	local archive
@@ -29,7 +29,7 @@ load lib/deploy
 	[ ! -e www ]
 }
 
-@test "a source that holds its target, or what can't be copied, is told so" {
+@test "a source that contains its target, or something that can't be copied, is refused" {
 	sed -i 's|www/prod|site/www|' runner.lua
 	call deploy --target prod
 	assert_envelope
@@ -147,7 +147,7 @@ load lib/deploy
 }
 
 # Its supervisor has yet to end it, and its lock is gone with the worker.
-@test "a tar that has lost its worker writes into nobody else's release" {
+@test "a tar that has lost its worker writes into no other release" {
 	mkdir bin one
 	echo stray >one/stray
 	tar -czf one.tgz -C one .

@@ -95,7 +95,7 @@ MD
 	[ "$status" -eq 0 ]
 }
 
-@test "volatile values, broken lines and what is left out are no difference" {
+@test "volatile values, wrapped lines and omitted parts are not differences" {
 	page fine.md <<'MD'
 ```console
 $ echo '{"duration_ms":1,"b":{"c":2,"d":3}}'
@@ -140,7 +140,7 @@ MD
 	check reference
 }
 
-@test "the manual names every flag, variable and exit code, and mandoc has no complaint" {
+@test "the manual names every flag, variable and exit code, and mandoc finds no error" {
 	check manual
 	mandoc -Tlint -W warning "$ROOT/docs/runner.1"
 }

@@ -50,7 +50,7 @@ clean_up() {
 	expect 'e.data.failed_step == "asking" and e.data.completed_steps == ["before"]'
 }
 
-@test "a signal ends a request at once, and no pcall of the script holds it up" {
+@test "a signal ends a request immediately, and no pcall of the script delays it" {
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" get "$base/hang" --careful --timeout 60s >out.txt 2>err.txt </dev/null &
 	local pid=$!
 	until_true [ -e marker ]

@@ -67,7 +67,7 @@ call_from_gone() {
 	done
 }
 
-@test "words that are no name of a command: never a path out of the folder" {
+@test "words that can't be the name of a command never become a path out of the folder" {
 	mkdir -p commands/sub outside
 	echo 'return { description = "x", danger_level = "safe", run = function() return {} end }' >outside/evil.lua
 	local word
@@ -115,7 +115,7 @@ call_from_gone() {
 	expect "'--timeout' in e.error.suggestion"
 }
 
-@test "a bad value says what was given and which would do" {
+@test "a bad value is reported with the values that are allowed" {
 	call touch --target prodd
 	refused 2 INVALID_ARGUMENT
 	expect "e.error.message == \"Unknown target 'prodd'\" and e.error.suggestion.startswith('Valid values: prod, staging, dev')"
@@ -133,7 +133,7 @@ call_from_gone() {
 	expect "e.error.message == 'Missing argument --target'"
 }
 
-@test "all problems are told at once" {
+@test "all problems are reported together" {
 	call touch --target nowhere --keep zero --offset x --unknown --timeout soon --retries -1
 	refused 2 VALIDATION_ERROR
 	expect '{p["field"] for p in e.error.errors} == {"target", "keep", "offset", "--unknown", "timeout", "retries"}'
@@ -215,7 +215,7 @@ call_from_gone() {
 	[ "$elapsed_ms" -lt 20000 ]
 }
 
-@test "10,000 wrong values are told within bounds" {
+@test "10,000 wrong values are reported within bounds" {
 	local values
 	mapfile -t values < <(seq -f '--wrong%.0f' 10000)
 	call touch --target prod "${values[@]}"
@@ -325,7 +325,7 @@ LUA
 	done
 }
 
-@test "what is not a command file is refused with its path and the reason" {
+@test "a path that is not a command file is refused with its path and the reason" {
 	local row name reason
 	mkdir commands/folder.lua
 	head -c 300 /dev/urandom | tr -d '\n' >commands/binary.lua

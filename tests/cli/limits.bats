@@ -127,7 +127,7 @@ busy_with() {
 	expect 'e.error.message == "Command exceeded timeout of 500ms"'
 }
 
-@test "0 and none are no limit" {
+@test "0 and none mean no limit" {
 	command_of short 'timeout = "100ms",' <<<'ctx:sleep(0.4) return { left = ctx:remaining() == math.huge }'
 	local value
 	for value in 0 none 0s; do
@@ -140,7 +140,7 @@ busy_with() {
 
 # --- the plan and what the run makes of it -----------------------------------------------
 
-@test "--plan runs nothing, in any format, and bad arguments are still told" {
+@test "--plan runs nothing, in any format, and still reports bad arguments" {
 	command_of strict 'args = { { "n", "integer", required = true } }, validate = function() io.open("runs", "w") end,' <<<''
 	plan strict --n 1
 	call strict --plan
@@ -181,7 +181,7 @@ same_delays() {
 	PY
 }
 
-@test "--plan gives a random seed that reproduces its delays; what is no seed is not taken" {
+@test "--plan gives a random seed that reproduces its delays; an invalid seed is ignored" {
 	busy_with 'retries = 3, delay = 0.005'
 	plan busy
 	cp out.txt plan.txt

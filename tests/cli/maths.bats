@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The mathematics library comes when a script computes: nobody notices but the clock.
+# The math library is loaded when a script first computes: only the clock notices.
 
 load lib/helper
 
@@ -18,7 +18,7 @@ return { before = before, after = has_libm() }
 LUA
 }
 
-@test "a plain run does without the mathematics library, the first sine brings it" {
+@test "a plain run does not load the math library, the first sine does" {
 	case $RUNNER in */sanitize/*) skip "the sanitizer needs it itself" ;; esac
 	ldd "$RUNNER" | grep -q libm || maps plain 'local x = 7 // 2 + 1.5 * 2'
 	[ -e commands/plain.lua ] || skip "this build needs libm for something else"
@@ -47,7 +47,7 @@ LUA
 	[ "$(field 'e.data["text"]')" = "$(lua5.4 -e 'io.write(dofile "list.lua")')" ]
 }
 
-@test "a C module that never said it needs the mathematics library finds it, as in lua5.4" {
+@test "a C module that uses the math library without linking to it finds it, as in lua5.4" {
 	cat >power.c <<'C'
 #include <lauxlib.h>
 #include <math.h>

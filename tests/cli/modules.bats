@@ -55,7 +55,7 @@ LUA
 	expect 'e.error.code == "COMMAND_CRASHED"'
 }
 
-@test "a worker that closes every descriptor and goes on ends at its limit" {
+@test "a worker that closes every descriptor and carries on ends at its limit" {
 	hostile <<<'hostile.close_all() while true do end'
 	call hostile --timeout 300ms
 	assert_envelope
@@ -77,7 +77,7 @@ LUA
 	expect 'e.error.code == "COMMAND_CRASHED" and e.error.context.signal in ("SIGSEGV", "SIGBUS", "SIGABRT")'
 }
 
-@test "a forked child that keeps the frame socket open holds nobody" {
+@test "a forked child that keeps the frame socket open delays nothing" {
 	hostile <<<'hostile.fork_and_sleep(60) return { done = true }'
 	call hostile
 	assert_envelope
@@ -87,7 +87,7 @@ LUA
 	assert_no_process_left
 }
 
-@test "a forked child that keeps the frame socket when the worker dies holds nobody" {
+@test "a forked child that keeps the frame socket when the worker dies delays nothing" {
 	hostile <<<'hostile.fork_and_sleep(60) os.exit(5)'
 	call hostile
 	assert_envelope
@@ -159,7 +159,7 @@ CHILDREN='local function children() local n = 0
 	expect 'e.data == [2] and e.warnings == []'
 }
 
-@test "the guard is gone with its command, however that ends, and nobody takes it for a process left behind" {
+@test "the guard ends with its command, however that ends, and is never reported as a process left behind" {
 	local ending
 	body returns '' <<<'require "lpeg" return {}'
 	body raises '' <<<'require "lpeg" error("no")'

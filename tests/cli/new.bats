@@ -42,7 +42,7 @@ load lib/helper
 	[ "$status" -eq 6 ]
 }
 
-@test "of many that write the same file at once, one does" {
+@test "of many that create the same file at once, exactly one succeeds" {
 	local n
 	for n in {1..12}; do
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" new hello >"out.$n" 2>/dev/null </dev/null 3>&- &
@@ -52,7 +52,7 @@ load lib/helper
 	[ "$(cat out.* | grep -c '"code":"ALREADY_EXISTS"')" -eq 11 ]
 }
 
-@test "what is no name, and a built-in's, is an argument error, and nothing is written" {
+@test "an invalid name, or a built-in's, is an argument error, and nothing is written" {
 	local name
 	for name in ../x /etc/x a..b .x "a b" "" a. help lint.x a.b.c.d.e "$(printf 'x%.0s' {1..65})" 'ä'; do
 		call new "$name"
@@ -82,7 +82,7 @@ load lib/helper
 	[ -f commands/hello.lua ]
 }
 
-@test "a folder that can't be made is told" {
+@test "a folder that can't be created is reported" {
 	: >commands/db
 	call new db.migrate
 	assert_envelope

@@ -108,7 +108,7 @@ deploy() {
 	assert_envelope
 }
 
-@test "deploy puts a real web root live and one envelope tells everything" {
+@test "deploy puts a real web root live and one envelope reports everything" {
 	deploy
 	[ "$status" -eq 0 ]
 	[ "$(fetch)" = one ]
@@ -241,7 +241,7 @@ deploy() {
 	[ "$(fetch)" = two ]
 }
 
-@test "health says that a URL is well" {
+@test "health reports that a URL is healthy" {
 	call health "$url/health"
 	assert_envelope
 	[ "$status" -eq 0 ]

@@ -26,7 +26,7 @@ LUA
 	done
 }
 
-@test "a crash tells how far the command got, where it declared or reported anything" {
+@test "a crash reports how far the command got, if it declared or reported anything" {
 	body half 'steps = { "fetch", "build" },' <<<'ctx:step "fetch" ctx:step "build" ctx:progress { run = "r1" } os.exit(3)'
 	call half
 	assert_envelope
@@ -34,7 +34,7 @@ LUA
 	expect "e.data.progress == {'run': 'r1'}"
 }
 
-@test "a run that is cut off says how to go on, where it reported that with its progress" {
+@test "a run that is cut off suggests how to resume, if its progress said so" {
 	body half <<<'ctx:progress(0.1, "Continue: half --from 1") ctx:progress(0.2) io.open("marker", "w"):close() ctx:sleep(30)'
 	reaching marker half
 	assert_envelope
@@ -121,7 +121,7 @@ LUA
 	)
 }
 
-@test "a result that is no plain data is INVALID_RESULT and says where" {
+@test "a result that is not plain data is INVALID_RESULT and says where" {
 	body wrong 'args = { { "what", "string", positional = true } },' <<'LUA'
 		local cycle = {}
 		cycle.self = cycle
@@ -397,7 +397,7 @@ running() {
 	kill -9 "$pid"
 }
 
-@test "idle_timeout ends silence, not work that says something or waits in ctx:sleep" {
+@test "idle_timeout ends silence, not work that produces output or waits in ctx:sleep" {
 	body silent 'args = { { "how", "string", positional = true } }, idle_timeout = "1s",' <<'LUA'
 		if args.how == "sleep" then
 			ctx:sleep(1.3)
@@ -544,7 +544,7 @@ LUA
 	expect 'e.data["plan"]["data"]["limits"]["timeout"]["source"] == "outer run"'
 }
 
-@test "a forged deadline of a process that is no ancestor is ignored" {
+@test "a forged deadline of a process that is not an ancestor is ignored" {
 	body plain '' <<<'return {}'
 	call RUNNER_DEADLINE_MS=1:1:1 plain
 	assert_envelope

@@ -101,7 +101,7 @@ prepare() {
 
 # --- attempts -----------------------------------------------------------------------------------
 
-@test "an attempt is told of the one before: code, message, completed steps, progress" {
+@test "an attempt learns of the one before: code, message, completed steps, progress" {
 	command_of again 'steps = { "one", "two" }, retry = { retries = 2, delay = "1ms" },' <<'LUA'
 		if ctx.attempt < 3 then
 			ctx:step "one" ctx:step "two" ctx:progress { attempt = ctx.attempt }
@@ -177,7 +177,7 @@ LUA
 	expect '"retrys" in e.data["text"]'
 }
 
-@test "a failure that is not retryable ends ctx:retry at once" {
+@test "a failure that is not retryable ends ctx:retry immediately" {
 	command_of loop '' <<'LUA'
 		local n = 0
 		pcall(function() ctx:retry(function() n = n + 1 ctx:fail("NOT_FOUND") end, { retries = 5, delay = 0.001 }) end)

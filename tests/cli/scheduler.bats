@@ -74,7 +74,7 @@ cancelled_deaf() {
 		[ "$(<abandoned)" = "$(printf 'deaf stopped SIGKILL \nstill stopped SIGTERM ')" ]
 }
 
-@test "what had completed by itself when Ctrl+C came is told apart from what was stopped" {
+@test "on Ctrl+C, what had completed by itself is distinguished from what was stopped" {
 	scheduled half <<'LUA'
 		scheduler.all {
 			function() -- its program is over, the tree that it left behind is not
@@ -116,7 +116,7 @@ LUA
 	[ ! -s abandoned ]
 }
 
-@test "a wait is no silence to the idle timeout, a silent process is" {
+@test "a wait does not count as idle, a silent process does" {
 	scheduled wait <<'LUA'
 		scheduler.sleep(1200)
 LUA

@@ -70,7 +70,7 @@ LUA
 	expect 'e.error.retryable is True and e.error.retry_after_ms > 0'
 }
 
-@test "REQ-C-014: OPERATION_TIMEOUT is retryable at once" {
+@test "REQ-C-014: OPERATION_TIMEOUT is retryable immediately" {
 	command_file late <<'LUA'
 return { description = "x", danger_level = "safe",
 	run = function(_, ctx) ctx:fail("OPERATION_TIMEOUT", "Command exceeded the 30 s timeout") end }
@@ -177,7 +177,7 @@ LUA
 	expect '[r["code"] for r in e.meta.retry_history] == ["NETWORK_ERROR", "NETWORK_ERROR"]'
 }
 
-@test "REQ-F-078: no retries are no key" {
+@test "REQ-F-078: without retries the key is absent" {
 	call deploy
 	assert_envelope
 	expect '"retries" not in e.meta and "retry_history" not in e.meta'
@@ -228,7 +228,7 @@ LUA
 	expect 'e.meta.duration_ms >= 1900'
 }
 
-@test "a wait that does not fit ends at once with RETRY_BUDGET, still retryable" {
+@test "a wait that would overrun the time left is never started: RETRY_BUDGET, still retryable" {
 	echo 'return { retry = { delays = { "1s", "100s" }, max_delay = "100s", jitter = "none" } }' >runner.lua
 	command_file instant <<'LUA'
 return { description = "x", danger_level = "safe",

@@ -20,11 +20,11 @@ on_terminal() {
 	on_terminal error_is_text_on_stderr
 }
 
-@test "every problem with the arguments is told, not only how many there are" {
+@test "every problem with the arguments is shown, not only their number" {
 	on_terminal error_lists_every_problem
 }
 
-@test "used-up retries are said: the notices and the error's last word" {
+@test "exhausted retries are reported: in the notices and in the error" {
 	on_terminal error_says_that_retries_are_used_up
 }
 
@@ -62,7 +62,7 @@ on_terminal() {
 	on_terminal prompt_of_a_secret_shows_nothing
 }
 
-@test "nobody is asked with --non-interactive, in CI or without interactive = true" {
+@test "there is no prompt with --non-interactive, in CI or without interactive = true" {
 	on_terminal prompt_needs_a_person
 }
 
@@ -80,7 +80,7 @@ on_terminal() {
 	on_terminal interrupt_of_a_running_command
 }
 
-@test "Ctrl+C in a backoff wait: 130 at once" {
+@test "Ctrl+C in a backoff wait: 130 immediately" {
 	on_terminal interrupt_in_a_backoff_wait
 }
 
@@ -104,7 +104,7 @@ on_terminal() {
 	on_terminal a_stopped_terminal_keeps_its_answer_for_later
 }
 
-@test "Ctrl+Z with nobody to continue us is no stop" {
+@test "Ctrl+Z does not stop a run that nobody could continue" {
 	on_terminal a_stop_with_nobody_to_continue_is_no_stop
 }
 
@@ -184,7 +184,7 @@ ticking() {
 
 TICKS='for i in $(seq 30); do echo t >>ticks; sleep 0.05; done'
 
-@test "Ctrl+Z stops the tree and then us; fg goes on, and no limit ran meanwhile" {
+@test "Ctrl+Z stops the tree and then us; fg continues both, and limits stand still meanwhile" {
 	local how ticks
 	for how in "os.execute([[$TICKS]])" "ctx:run { 'sh', '-c', [[$TICKS]], check = true, timeout = '6s' }"; do
 		ticking "$how"
@@ -249,7 +249,7 @@ LUA
 	on_screen 'status=0'
 }
 
-@test "a stopped run goes on in the background with bg" {
+@test "a stopped run continues in the background with bg" {
 	ticking "os.execute([[$TICKS]])"
 	start_shell
 	type_line '$R ticking'

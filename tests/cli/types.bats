@@ -3,7 +3,7 @@
 
 load lib/helper
 
-@test "the types and .luarc.json are written, again is a no-op" {
+@test "the types and .luarc.json are written; writing again is a no-op" {
 	call types
 	assert_envelope
 	[ "$status" -eq 0 ]

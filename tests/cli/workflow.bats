@@ -168,7 +168,7 @@ three_steps() {
 	[ ! -e state/runner/runs.db ]
 }
 
-@test "variables: unknown, missing and malformed ones are told all at once, and nothing runs" {
+@test "variables: unknown, missing and malformed ones are all reported together, and nothing runs" {
 	three_steps
 	call workflow run three.yaml --var wo=x --var =y
 	envelope 2
@@ -181,7 +181,7 @@ three_steps() {
 	expect 'e.error.code == "MISSING_VARIABLE"'
 }
 
-@test "check tells every problem with its line and column, in order" {
+@test "check reports every problem with its line and column, in order" {
 	workflow bad <<-'YAML'
 		name: bad
 		comands: []
@@ -217,7 +217,7 @@ three_steps() {
 	[ ! -e state ]
 }
 
-@test "check tells where YAML itself is broken" {
+@test "check reports where the YAML itself is broken" {
 	printf 'name: x\ncommands:\n  - shell: "open\n' >bad.yaml
 	call workflow check bad.yaml
 	envelope 2

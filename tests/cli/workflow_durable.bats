@@ -257,7 +257,7 @@ library() {
 	effects one mended
 }
 
-@test "a completed step that is another one in a changed file is not run, and that is told" {
+@test "a completed step that is another one in a changed file is not run, and a warning says so" {
 	workflow odd <<-'YAML'
 		name: odd
 		commands:

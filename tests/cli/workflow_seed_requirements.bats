@@ -56,7 +56,7 @@ case_of() {
 	expect 'e.data.steps[1].retry is None and e.data.steps[2].retry.retries == 2'
 }
 
-@test "FR3: attempts, errors, durations and the log of each attempt are told, stored and in the envelope" {
+@test "FR3: attempts, errors, durations and the log of each attempt are reported, stored and in the envelope" {
 	quick 'max_attempts: 1'
 	turns 'echo half a result; complain "500 Internal Server Error"; exit 1'
 	call workflow run quick.yaml

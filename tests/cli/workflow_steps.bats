@@ -285,7 +285,7 @@ load lib/workflow
 	assert_no_process_left
 }
 
-@test "total_timeout_secs bounds a step with its waits: a wait that does not fit is not begun" {
+@test "total_timeout_secs limits a step with its waits: a wait that would overrun it is never started" {
 	ran <<-'YAML'
 		  - shell: exit 1
 		    retry: { strategy: constant, initial_delay: 30s, max_attempts: 3, jitter: 0 }

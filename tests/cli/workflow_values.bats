@@ -199,7 +199,7 @@ load lib/workflow
 	[ ! -e effects ]
 }
 
-@test "when decides with variables and outputs; what is skipped is told" {
+@test "when decides with variables and outputs; skipped steps are reported" {
 	ran <<-'YAML'
 		  - { shell: "echo 7", id: n }
 		  - { shell: "echo yes >ran-big", when: "${steps.n.output} > 5 and not false" }

@@ -21,7 +21,7 @@ soak() {
 	soak sequential
 }
 
-@test "50 deploys on one target at once: each succeeds or says LOCKED, current is always whole" {
+@test "50 deploys on one target at once: each succeeds or reports LOCKED, current is always whole" {
 	soak deploys
 }
 

@@ -10,19 +10,19 @@ fault() {
 	return $status
 }
 
-@test "a run killed at random instants, again and again, ends as if nobody had disturbed it" {
+@test "a run killed at random moments, again and again, ends as if undisturbed" {
 	fault workflow_crash instants
 }
 
-@test "a run killed at any write, sync, cut or rename of a commit goes on where it was" {
+@test "a run killed at any write, sync, truncate or rename of a commit resumes where it was" {
 	fault workflow_crash commits
 }
 
-@test "a run killed at any fork, wait or word to its supervisor goes on where it was" {
+@test "a run killed at any fork, wait or frame to its supervisor resumes where it was" {
 	fault workflow_crash others
 }
 
-@test "a run whose supervisor is killed at any line it tells goes on where it was" {
+@test "a run whose supervisor is killed at any line it prints resumes where it was" {
 	fault workflow_crash supervisor
 }
 
@@ -46,7 +46,7 @@ fault() {
 	fault workflow_shared at_once
 }
 
-@test "of several resumes at once one goes on, the others are told who does" {
+@test "of several resumes at once one runs, and the others name its process" {
 	fault workflow_shared resumes
 }
 

@@ -1,5 +1,5 @@
 /*
- * test_child_end.c: trees of real processes end whole, and nobody beside them.
+ * test_child_end.c: trees of real processes end whole, and no other process does.
  * Every scenario runs in a process of its own (fork_fixture.h).
  */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * test_child_inherits.c: what a child takes over from us and what it must not:
+ * test_child_inherits.c: what a child inherits from us and what it must not:
  * PATH, environment, directory, signals, session.
  */
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /*
- * test_decide.c: after every kind of failure: what it means, and whether it is
- * tried again.
+ * test_decide.c: what every kind of failure means, and whether it is retried.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +62,7 @@ static void before_run_nothing_was_touched_whatever_the_code_says(void **state U
 	}
 }
 
-/* 2 promises that nothing was touched, which nobody knows once run began
+/* 2 promises that nothing was touched, which is unknown once run has begun
  * (docs/design.md#exit-2). */
 static void an_argument_error_of_run_promises_nothing_about_side_effects(void **state UNUSED)
 {

@@ -110,7 +110,7 @@ static void data_stands_beside_an_error_as_well(void **state UNUSED)
 
 /* --- retry hints ------------------------------------------------------------------------------ */
 
-/* What an error says about trying again, for each retryable, exhausted or not, under
+/* The retry hints of an error, for each retryable, exhausted or not, under
  * any policy (REQ-C-014, REQ-F-078; docs/design.md#retryable). */
 static void retry_hints_hold_in_every_combination(void **state UNUSED)
 {

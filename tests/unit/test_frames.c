@@ -36,7 +36,7 @@ static int close_frames(void **state UNUSED)
 	return 0;
 }
 
-/* Hand over what was said, in pieces of that many bytes. */
+/* Feed the bytes on the wire, in pieces of that size. */
 static enum frames_status hand_over(bool open, size_t piece)
 {
 	enum frames_status status = FRAMES_MORE;

@@ -1,7 +1,7 @@
 /*
  * test_group.c: where a group may be made, what is written into it, and that a
  * failure leaves nothing behind. Runs on a directory that looks like a cgroup: the
- * kernel's part, filling a new group with its files, is played by mkdir() below.
+ * mkdir() below does the kernel's part: it fills a new group with its files.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
  * test_notice.c: what people and log readers see on stderr: text on a terminal,
- * else one JSON object a line.
+ * otherwise one JSON object per line.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * test_outlet.c: writing to whatever a caller gives us: nothing blocks, nothing
- * is lost that can be written, and what can't be is known.
+ * test_outlet.c: writing to any descriptor of a caller: nothing blocks, nothing
+ * that can be written is lost, and what can't be is reported.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -283,7 +283,7 @@ static void draining_ends_at_its_deadline(void **state UNUSED)
 	xclose(&p[1]);
 }
 
-/* A signal of before says nothing about this write; a new one ends it. */
+/* An earlier signal does not concern this write; a new one ends it. */
 static void drain_between_signals(void)
 {
 	pid_t reader;

@@ -1,6 +1,6 @@
 /*
- * test_plan.c: what a worker says of its run is clamped before it rules: no
- * number, name or list is believed.
+ * test_plan.c: what a worker reports of its run is clamped before it applies: no
+ * number, name or list is trusted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 static const int64_t hostile[] = { INT64_MIN, INT64_MIN + 1, -TEN_YEARS_MS, -1, 0, 1, 99, TEN_YEARS_MS,
 	                           TEN_YEARS_MS + 1, INT32_MAX, UINT32_MAX, INT64_MAX - 1, INT64_MAX };
 
-/* Callers that said nothing: a pipe, a terminal. */
+/* Callers that set nothing: a pipe, a terminal. */
 static const struct launch PIPE = { .format = FORMAT_JSON, .exit_table = -1 };
 static const struct launch TERMINAL = { .format = FORMAT_TEXT, .exit_table = -1 };
 

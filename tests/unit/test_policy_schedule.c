@@ -14,7 +14,7 @@
 #include "../../src/engine/policy.h"
 
 #define POLICIES 100000
-#define STEPS_MAX 64 /* of one run; an unbounded policy may go on for ever */
+#define STEPS_MAX 64 /* of one run; an unbounded policy may go on forever */
 #define MIN_LEFT_MS 100
 
 static uint64_t splitmix(uint64_t *state)

@@ -1,7 +1,7 @@
 /*
  * test_refused.c: system calls that an old kernel lacks or a full system refuses.
  * A seccomp filter makes one call fail in a scenario of its own; what the engine
- * says then is true, and nothing leaks.
+ * reports then is true, and nothing leaks.
  */
 #include <setjmp.h>
 #include <stdarg.h>

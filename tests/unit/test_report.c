@@ -1,6 +1,6 @@
 /*
- * test_report.c: what becomes of a RESULT that nobody should believe, and how
- * every other verdict is worded.
+ * test_report.c: how a RESULT that can't be trusted is handled, and the message of
+ * every other verdict.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * test_quota.c: what the kernel's counters make of an attempt's end: MEMORY_LIMIT
- * and CPU_LIMIT where they explain it, a warning where they don't. The group is a
+ * test_resource_usage.c: how the kernel's counters explain an attempt's end: MEMORY_LIMIT
+ * or CPU_LIMIT if they do, a warning if they don't. The group is a
  * directory with the files that the kernel would keep.
  */
 #include <setjmp.h>

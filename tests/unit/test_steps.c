@@ -1,5 +1,5 @@
 /*
- * test_steps.c: how far a command got, whatever order it says things in.
+ * test_steps.c: how far a command got, in whatever order it reports its steps.
  */
 #include <setjmp.h>
 #include <stdarg.h>

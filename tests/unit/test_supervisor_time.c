@@ -1,6 +1,6 @@
 /*
- * test_supervisor_time.c: whole runs with workers that hang, flood or send what
- * is no frame: an answer in bounded time and memory.
+ * test_supervisor_time.c: whole runs with workers that hang, flood or send
+ * garbage: an answer in bounded time and memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static int falls_silent(const struct launch *launch)
 {
 	BEGIN_RUN(launch, INT(timeout_ms, 10000), INT(idle_timeout_ms, 400));
 	SEND(launch, HOLD, INT(change, 1));
-	poll(NULL, 0, 800); /* a wait of ours is no silence */
+	poll(NULL, 0, 800); /* our own wait does not count as idle */
 	SEND(launch, HOLD, INT(change, -1));
 	for (int i = 0; i < 4; i++) {
 		poll(NULL, 0, 100);

@@ -183,12 +183,12 @@ teardown_file() {
 # waits for the other: both are opened to read and write, and ours stays open until there
 # is an answer, else a question that comes before its reader is lost.
 ask_envelope() {
-	local id=$BASHPID.$RANDOM answered='' code text complaint
+	local id=$BASHPID.$RANDOM answered='' code text message
 	if [ -n "${SERVER:-}" ] && kill -0 "$SERVER" 2>/dev/null; then
 		{
 			printf '%s\0' "$id" "$PWD" "$1" "$2" out.txt
 			while [ "$answered" != "$id" ] && IFS= read -r -t 30 -d '' answered; do
-				IFS= read -r -d '' code && IFS= read -r -d '' text && IFS= read -r -d '' complaint
+				IFS= read -r -d '' code && IFS= read -r -d '' text && IFS= read -r -d '' message
 			done
 		} 1<>"$ASK" <>"$ANSWER"
 	fi
@@ -197,7 +197,7 @@ ask_envelope() {
 		return
 	fi
 	printf '%s' "$text"
-	printf '%s' "$complaint" >&2
+	printf '%s' "$message" >&2
 	return "$code"
 }
 
