@@ -84,7 +84,7 @@ static int open_pipe(struct proc *p, const struct proc_spec *spec, struct ends *
 	p->out[i].fd = fd[0];
 #ifdef F_SETPIPE_SZ
 	if (spec->roomy)
-		(void)fcntl(fd[0], F_SETPIPE_SZ, ROOMY_PIPE); /* a wish: the default works too */
+		(void)fcntl(fd[0], F_SETPIPE_SZ, ROOMY_PIPE); /* best effort: the default works, too */
 #else
 	(void)spec;
 #endif
@@ -156,7 +156,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	return 0;
 }
 
-/* From here on nobody of ours ends it; the supervisor is told so. */
+/* From now on no process of ours ends it; report that to the supervisor. */
 static int announce_detached(struct proc *p, struct proc_failure *failure)
 {
 	if (spared_add(worker_spared(), p->pid) < 0)

@@ -1,5 +1,5 @@
 /*
- * launch.h: what a worker is told at its fork. It is a fork without exec, so
+ * launch.h: what a worker knows from its fork. It is a fork without exec, so
  * this is plain memory; frames carry what flows the other way.
  */
 #ifndef RUNNER_LAUNCH_H
@@ -11,8 +11,8 @@
 
 /* Time of the run spent stopped by Ctrl+Z. Written by the supervisor, shared. */
 struct pause_clock {
-	mono_t total; /* ns, of the stops that are over */
-	mono_t since; /* when the present stop began; 0: there is none */
+	mono_t total; /* ns, of the stops that have ended */
+	mono_t since; /* when the current stop began; 0: none */
 };
 
 /* What the name of a run's directory begins with; the rest is the run's ULID. */
@@ -27,7 +27,7 @@ struct launch {
 	bool stdout_is_tty;
 	bool stderr_is_tty;
 	bool stdin_is_tty;
-	bool ci;                /* CI is set: nobody is asked, a result is JSON */
+	bool ci;                /* CI is set: no prompts, and the result is JSON */
 	enum format format;     /* of the result, where no flag and no variable names one */
 	int exit_table;         /* enum exit_table that RUNNER_EXIT_TABLE names; -1: none */
 	int attempt;            /* 1-based */

@@ -1,5 +1,5 @@
 /*
- * os.h: what only some systems have. os_linux.c has all of it; os_posix.c keeps
+ * os.h: functions that only some systems have. os_linux.c has them all; os_posix.c keeps
  * the rest working elsewhere with weaker guarantees (docs/design.md#portability).
  * Functions marked [signal] are async-signal-safe.
  */
@@ -17,14 +17,14 @@ int os_become_subreaper(void);
 int os_parent_death_signal(int sig);
 /* Close every descriptor ≥ lowest except `keep` (sorted ascending). [signal] */
 void os_close_from(int lowest, const int *keep, size_t keep_count);
-/* From here on this process leaves no core file, whatever it dies of. [signal] */
+/* From now on this process leaves no core file, however it dies. [signal] */
 void os_refuse_core(void);
-/* The direct children of process `pid`. Returns how many were stored (≤ cap),
- * or -1 when the system can't tell. [signal] */
+/* List the direct children of process `pid`. Returns how many were stored (≤ cap),
+ * or -1 if the system has no such list. [signal] */
 int os_children(pid_t pid, pid_t *out, int cap);
 /* The parent of pid and its start time in clock ticks since boot. 0 or -1. */
 int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
-/* Is it there, and not only waiting to be reaped? [signal] */
+/* Is it alive, and not just waiting to be reaped? [signal] */
 bool os_process_lives(pid_t pid);
 /* A close-on-exec descriptor that is readable while one of these blocked signals is pending;
  * -1 when the system has none. */
@@ -41,7 +41,7 @@ pid_t os_fork_borrowing(int (*child)(void *data), void *data);
 /* fork(2), but the parent's wait(2) never sees the child, and no fork handlers
  * run. -1 where unsupported. */
 pid_t os_fork_unnoticed(void);
-/* Wait for such a child to be dead. */
+/* Wait until such a child is dead. */
 void os_reap_unnoticed(pid_t pid);
 /* Put a mark on this process that all its descendants inherit, whatever they do to their
  * session, group, environment and descriptors. 0 or -1. [signal] */

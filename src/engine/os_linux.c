@@ -38,7 +38,7 @@ int os_parent_death_signal(int sig)
 	return prctl(PR_SET_PDEATHSIG, sig, 0, 0, 0);
 }
 
-/* Not by its resource limit: a core that is piped to a program heeds none (core(5)). */
+/* Not by its resource limit, which a core piped to a program ignores (core(5)). */
 void os_refuse_core(void)
 {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -136,8 +136,9 @@ pid_t os_fork_borrowing(int (*child)(void *data), void *data)
 	return clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, data);
 }
 
-/* clone(2): with no exit signal it is no child to a wait without __WALL, until
- * somebody adopts it. All arguments 0: their order, which differs, does not matter. */
+/* clone(2): without an exit signal, wait(2) without __WALL does not see the child,
+ * until another process adopts it. All arguments are 0, so that their order, which
+ * differs between systems, does not matter. */
 pid_t os_fork_unnoticed(void)
 {
 	return (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
@@ -153,7 +154,7 @@ bool os_has_children(void)
 {
 	siginfo_t info;
 
-	/* The state asked for does not matter: ECHILD is about having any. */
+	/* Which state we ask for does not matter: ECHILD means no children at all. */
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
@@ -176,7 +177,7 @@ int os_reopen_nonblocking(int fd, int flags)
 	return xopen(path, flags | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-/* Pipes know it since Linux 6.4. */
+/* Pipes support it since Linux 6.4. */
 ssize_t os_write_nowait(int fd, const void *bytes, size_t n)
 {
 #ifdef RWF_NOWAIT

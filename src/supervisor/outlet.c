@@ -103,7 +103,7 @@ void outlet_flush(struct outlet *o)
 		o->sent += write_now(o, o->backlog.data + o->sent, left(o));
 	if (o->error)
 		o->sent = o->backlog.len;
-	/* moved only when that is no more than was written: linear in all */
+	/* moved only if it is no larger than what was written: linear in total */
 	if (o->sent >= left(o)) {
 		buf_consume(&o->backlog, o->sent);
 		o->sent = 0;
