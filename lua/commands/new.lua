@@ -9,7 +9,7 @@ local template = require "runner.tools.template"
 
 local MAX_DEPTH = 4 -- of folders that the list of commands shows
 
--- "db.migrate" and "db/migrate" → {"db", "migrate"}; nil when it is no name.
+-- "db.migrate" and "db/migrate" → {"db", "migrate"}; nil if it is not a name.
 local function words_of(name)
 	local words = {}
 	for word in (name .. "."):gsub("/", "."):gmatch("([^.]*)%.") do

@@ -151,7 +151,7 @@ function M.read(found)
 	return guarded(loader.read, found)
 end
 
----Was its file removed since it was listed? Then the command no longer exists, which is no error.
+---Was its file removed since it was listed? Then the command is gone, which is not an error.
 ---@param entry {path?: string}
 ---@return boolean
 function M.is_gone(entry)

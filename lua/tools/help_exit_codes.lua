@@ -5,7 +5,7 @@ local host = require "runner.host"
 
 local M = {}
 
--- The one entry that is no error code.
+-- The one entry that is not an error code.
 local SUCCESS = { "  0  SUCCESS", "Done as intended" }
 
 -- What any command can end with.

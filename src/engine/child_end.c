@@ -52,7 +52,7 @@ bool spared_has(const struct spared *s, pid_t pid)
 
 /* --- finding --------------------------------------------------------------------- */
 
-/* A dead child of ours has no children any more. False also for who is no child. */
+/* A dead child of ours has no children any more. False also for a pid that is not our child. */
 static bool is_dead_child(pid_t pid)
 {
 	siginfo_t info = { .si_pid = 0 };

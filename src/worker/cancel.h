@@ -19,7 +19,7 @@
 int cancel_init(lua_State *L);
 /* Has the attempt been cancelled, and boot not caught that yet? */
 bool cancel_pending(void);
-/* Was TERM ever received? Stays true in cleanup, where a child's death is no failure. */
+/* Was TERM ever received? Stays true in cleanup, where a child's death is not a failure. */
 bool cancel_seen(void);
 /* boot caught the cancellation: stop raising, so that cleanup can run. */
 void cancel_caught(void);

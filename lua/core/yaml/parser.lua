@@ -68,7 +68,7 @@ local function fatal_problem(raised, text)
 	return problem
 end
 
----Read one document. Where the text can't be parsed to its end there is no node;
+---Read one document. If the text can't be parsed to its end, there is no node;
 ---otherwise the problems are those that didn't stop the parser.
 ---@param text string
 ---@return runner.yaml.Node? root, runner.yaml.Problem[] problems

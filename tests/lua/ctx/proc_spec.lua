@@ -1,4 +1,4 @@
--- ctx:run against real programs: bytes, statuses, the child's surroundings.
+-- ctx:run against real programs: bytes, statuses, the child's environment.
 
 local proc = require "runner.ctx.proc"
 

@@ -114,7 +114,7 @@ describe("scheduler.process", function()
 		assert.equal("ENOENT", plain.errno)
 	end)
 
-	it("takes surroundings as runner.process does", function()
+	it("takes environment as runner.process does", function()
 		assert.equal("/ x in\n", run_sh('echo "$PWD $A $(cat)"', { cwd = "/", env = { "A=x" }, stdin = "in" }).stdout)
 		assert.equal(9, run_sh("printf 1234567890; printf 123456789", { cap = 10 }).stdout_dropped)
 	end)

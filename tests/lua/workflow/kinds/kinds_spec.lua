@@ -1,4 +1,4 @@
--- What the kinds of steps run, with which surroundings, and what comes out: with
+-- What the kinds of steps run, with which environment, and what comes out: with
 -- real processes, a stand-in for claude, and runner itself.
 
 local fs = require "runner.fs"
