@@ -20,24 +20,24 @@
 #define THREADS 40 /* their names fill more than one read of the list */
 
 static pid_t made[THREADS];
-static int said[2];
+static int said[2], go[2];
 
 static void *fork_one(void *at)
 {
 	*(pid_t *)at = fork_idle();
 	CHECK(write(said[1], "", 1) == 1);
-	poll(NULL, 0, 3 * WAIT_LIMIT_MS);
+	CHECK(read(go[0], &(char){ 0 }, 1) == 0);
 	return NULL;
 }
 
 static void scenario_threads(void)
 {
 	pid_t listed[THREADS + 1];
-	pthread_t thread;
+	pthread_t thread[THREADS];
 
-	CHECK(pipe(said) == 0);
+	CHECK(pipe(said) == 0 && pipe(go) == 0);
 	for (int i = 0; i < THREADS; i++) {
-		CHECK(pthread_create(&thread, NULL, fork_one, &made[i]) == 0);
+		CHECK(pthread_create(&thread[i], NULL, fork_one, &made[i]) == 0);
 		CHECK(read(said[0], &(char){ 0 }, 1) == 1);
 	}
 	CHECK(os_children(getpid(), listed, THREADS + 1) == THREADS);
@@ -50,6 +50,9 @@ static void scenario_threads(void)
 		kill(made[i], SIGKILL);
 	}
 	CHECK(os_children(getpid(), listed, 3) == 3);
+	close(go[1]);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pthread_join(thread[i], NULL) == 0);
 }
 
 static void the_children_of_every_thread_are_listed(void **state UNUSED)
