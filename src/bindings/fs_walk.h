@@ -31,7 +31,7 @@ struct walk {
 };
 
 /* Walk the tree at `path`, which is not followed if it is a link. 0, or -1 with errno
- * (ECANCELED when the attempt was told to stop, ENAMETOOLONG below WALK_MAX_DEPTH). */
+ * (ECANCELED when the attempt was cancelled, ENAMETOOLONG below WALK_MAX_DEPTH). */
 int walk_tree(struct walk *w, const char *path);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * session_dir.c: require "runner.session_dir": the run's directory, and what runs that were killed have left of theirs.
- * Runs in the worker. A shared flock(2) on the directory says that its run is alive:
- * the worker takes it here, the supervisor as soon as it hears of the directory, so
- * that it also holds between two attempts. Nothing else proves life, and nothing is
- * removed without the exclusive lock.
+ * session_dir.c: require "runner.session_dir": the run's directory, and the
+ * directories that killed runs have left. Runs in the worker. A shared flock(2) on a
+ * directory proves that its run is alive: the worker takes it here, the supervisor as
+ * soon as it learns of the directory, so that it also holds between two attempts.
+ * Nothing is removed without the exclusive lock.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -34,7 +34,7 @@ static bool is_ours(const struct stat *st)
 	return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & S_IWOTH);
 }
 
-/* Did a sweep take it before it was locked? */
+/* Is it still there, or did a sweep remove it before we locked it? */
 static bool is_still_there(const char *path, const struct stat *opened)
 {
 	struct stat named;
@@ -44,8 +44,8 @@ static bool is_still_there(const char *path, const struct stat *opened)
 
 enum tried { TRIED_DONE, TRIED_AGAIN, TRIED_FAILED };
 
-/* Make it, unless an attempt before did, and lock it. Where the file system knows no
- * locks, no sweep can have one either. */
+/* Create it, unless an earlier attempt did, and lock it. On a file system without
+ * locks, no sweep can lock it either. */
 static enum tried try_make(const char *path)
 {
 	struct stat st;
@@ -67,7 +67,7 @@ static enum tried try_make(const char *path)
 	return TRIED_DONE; /* fd stays open until the worker ends */
 }
 
-/* make(path): true | nil, why not */
+/* make(path): true | nil, message */
 static int l_make(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
@@ -101,7 +101,7 @@ static bool is_run_directory(const char *name)
 	return n == ULID_LENGTH && id[n] == '\0';
 }
 
-/* Remove it if its run is dead. What can't be removed now stays for the next sweep. */
+/* Remove it if its run is dead. What can't be removed is left for the next sweep. */
 static void sweep_one(const char *dir, int dir_fd, const char *name, mono_t deadline)
 {
 	struct removal removal = REMOVAL_INIT;
@@ -131,8 +131,8 @@ static void sweep(const char *dir, mono_t deadline)
 		closedir(entries);
 }
 
-/* sweep(dir, ms): remove what killed runs of this user have left in dir, for
- * that long at most. Only where nobody else can put something under our names. */
+/* sweep(dir, ms): remove what killed runs of this user have left in dir, taking at
+ * most that long. Only where nobody else can create entries with our names. */
 static int l_sweep(lua_State *L)
 {
 	const char *dir = luaL_checkstring(L, 1);

@@ -1,8 +1,8 @@
 /*
- * remover.c: remover.h. Both processes use it. Each directory is opened below the
- * open one that holds it, with RESOLVE_NO_XDEV: the kernel refuses a mount, a bind
- * mount of the same file system included, in the same call that opens. A kernel
- * without openat2(2) is asked for the number of the mount behind the open.
+ * remover.c: the removal of remover.h. Both processes use it. Each directory is opened below
+ * the open one that holds it, with RESOLVE_NO_XDEV: the kernel refuses a mount,
+ * including a bind mount of the same file system, in the call that opens. Without
+ * openat2(2), the number of the mount is compared after the open.
  */
 #include "remover.h"
 
@@ -22,8 +22,8 @@
 
 #include "xio.h"
 
-#define OPEN_LEVELS 32 /* what lies deeper is moved to the top first */
-#define ROUNDS 16      /* looks at a directory to which somebody adds */
+#define OPEN_LEVELS 32 /* deeper directories are first moved to the top */
+#define ROUNDS 16      /* passes over a directory to which somebody adds entries */
 #define NAME_TRIES 64
 #define OWNER_ALL 0700
 
@@ -31,17 +31,17 @@
 
 struct walk {
 	struct removal *r;
-	struct buf path; /* of the entry at hand, for its name alone */
-	int outside;     /* holds the tree; its mode is not ours to change */
-	int top;         /* the outermost directory, where deep ones go */
+	struct buf path; /* of the current entry, for messages only */
+	int outside;     /* the directory that holds the tree; we must not change its mode */
+	int top;         /* the outermost directory, to which deep ones are moved */
 	int level;       /* open directories */
 	unsigned moved;
-	bool over;       /* deadline or cancelled: only the way back is left */
+	bool over;       /* deadline or cancelled: only unwind */
 };
 
 /* --- what stays ------------------------------------------------------------------ */
 
-/* errno says why the entry at hand stays. Always -1. */
+/* Note that the current entry stays, for the reason in errno. Always -1. */
 static int leave(struct walk *w)
 {
 	struct removal *r = w->r;
@@ -62,7 +62,7 @@ static bool time_is_up(struct walk *w)
 	else
 		return w->over;
 	w->over = true;
-	/* it ended us, so it is the reason, whatever else stays */
+	/* it ended the removal, so it is the reason, whatever else stays */
 	buf_clear(&w->r->left);
 	w->r->left_count = 0;
 	leave(w);
@@ -115,7 +115,7 @@ static int open_in_mount(int dir, const char *name, int flags)
 
 #endif
 
-/* Where openat2(2) is missing, or a filter hides it: what can't be told is not entered. */
+/* Without openat2(2), or if a filter hides it: when in doubt, don't enter. */
 static int open_and_compare(int dir, const char *name, int flags)
 {
 	int fd = openat(dir, name, flags, 0);
@@ -144,7 +144,7 @@ static int open_below(int dir, const char *name, int flags)
 
 /* --- permissions -------------------------------------------------------------------- */
 
-/* Give the directory's owner every right to it. True when that changed something. */
+/* Give the directory's owner all permissions. True if that changed anything. */
 static bool open_up(int fd)
 {
 	char self[40];
@@ -153,7 +153,7 @@ static bool open_up(int fd)
 	if (fstat(fd, &st) < 0 || (st.st_mode & OWNER_ALL) == OWNER_ALL)
 		return false;
 	st.st_mode = (st.st_mode & 07777) | OWNER_ALL;
-	/* an O_PATH descriptor takes no fchmod(2), its name does */
+	/* fchmod(2) fails on an O_PATH descriptor, but works through its name */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	return fchmod(fd, st.st_mode) == 0 || chmod(self, st.st_mode) == 0;
 }
@@ -167,8 +167,8 @@ static bool open_up_child(int dir, const char *name)
 	return changed;
 }
 
-/* unlinkat(2) in a directory that may have to be made writable; what is outside of
- * the tree keeps its mode. */
+/* unlinkat(2) in a directory that may have to be made writable first; directories
+ * outside the tree keep their mode. */
 static int unlink_in(const struct walk *w, int dir, const char *name, int flags)
 {
 	int status = unlinkat(dir, name, flags);
@@ -197,8 +197,8 @@ static int open_directory(const struct walk *w, int dir, const char *name)
 
 static int remove_directory(struct walk *w, int dir, const char *name);
 
-/* A directory takes part in its own move: its ".." changes. When nothing could be
- * changed, errno is EACCES as before. */
+/* Moving a directory also needs write permission on itself: its ".." changes. If
+ * nothing could be changed, errno is EACCES as before. */
 static bool open_up_move(const struct walk *w, int dir, const char *name)
 {
 	bool from = open_up(dir), to = open_up(w->top), moved = open_up_child(dir, name);
@@ -207,7 +207,7 @@ static bool open_up_move(const struct walk *w, int dir, const char *name)
 	return from || to || moved;
 }
 
-/* Move a deep directory to the top, where the next look at its entries finds it. */
+/* Move a deep directory to the top, where the next pass over its entries finds it. */
 static int move_up(struct walk *w, int dir, const char *name)
 {
 	char free_name[40];
@@ -257,8 +257,8 @@ static int remove_entries(struct walk *w, DIR *entries)
 	return w->over ? -1 : status;
 }
 
-/* Empty it and take it away. Somebody may add to it meanwhile, and a file system may
- * skip entries while others go: so it is looked at more than once. */
+/* Empty it and remove it. It takes several passes, since somebody may add entries
+ * meanwhile, and a file system may skip entries while others are removed. */
 static int empty_and_remove(struct walk *w, int dir, const char *name, DIR *entries)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -271,7 +271,7 @@ static int empty_and_remove(struct walk *w, int dir, const char *name, DIR *entr
 		if (errno != ENOTEMPTY && errno != EEXIST)
 			break;
 		if (w->moved != moved)
-			round = 0; /* what was deep came here: the tree gets shorter */
+			round = 0; /* deep directories were moved here: that is progress */
 		rewinddir(entries);
 	}
 	return leave(w);
@@ -308,7 +308,7 @@ static int remove_directory(struct walk *w, int dir, const char *name)
 	if ((errno == ENOTDIR || errno == ELOOP) && unlink_in(w, dir, name, 0) == 0)
 		return 0; /* it became something else */
 	if (errno == EACCES && unlinkat(dir, name, AT_REMOVEDIR) == 0)
-		return 0; /* an empty one of somebody else */
+		return 0; /* an empty one that somebody else made */
 	return errno == ENOENT ? 0 : leave(w);
 }
 
@@ -326,7 +326,7 @@ static bool is_protected(const char *path)
 	       st.st_ino == root.st_ino;
 }
 
-/* The directory that holds the entry, open; the entry's name in it. */
+/* Open the directory that holds the entry; its name there goes to `base`. */
 static int open_parent(const char *path, char base[NAME_MAX + 1])
 {
 	char dir[PATH_MAX] = ".";
@@ -370,7 +370,7 @@ int remover_remove(struct removal *r, const char *path)
 	r->left_count = 0;
 	r->reason = 0;
 	buf_clear(&r->left);
-	buf_add(&w.path, path, n); /* without memory, what stays has no name, or half of one */
+	buf_add(&w.path, path, n); /* without memory, the path of what stays is missing or incomplete */
 	if (n < sizeof(plain)) {
 		memcpy(plain, path, n);
 		plain[n] = '\0';

@@ -1,8 +1,8 @@
 /*
- * remover.h: the one way in which a tree is removed. It never follows a symbolic
- * link and never enters a mount, so that nothing outside the tree is touched,
- * whoever changes it meanwhile. Directories that their owner may not write are made
- * writable. What can't be removed stays, and is counted and named; the rest goes.
+ * remover.h: the only code that removes trees. It never follows a symbolic link and
+ * never enters a mount, so nothing outside the tree is touched, whoever changes it
+ * meanwhile. It makes read-only directories writable. Entries that can't be removed
+ * stay, and are counted and named; all others are removed.
  */
 #ifndef RUNNER_REMOVER_H
 #define RUNNER_REMOVER_H
@@ -16,7 +16,7 @@ struct removal {
 	bool (*stop)(void);   /* asked before each entry: true stops with ECANCELED; may be NULL */
 
 	/* the answer; the caller releases `left` */
-	int64_t left_count;   /* entries that stay on their own account, not for what is in them */
+	int64_t left_count;   /* entries that can't be removed, not counting the directories above them */
 	struct buf left;      /* path of the first of them */
 	int reason;           /* why it stays: errno; EBUSY: something is mounted there */
 };
@@ -24,14 +24,14 @@ struct removal {
 #define REMOVAL_INIT { .deadline = MONO_NEVER }
 
 /*
- * Remove what is at `path`: fine if nothing is. 0, or -1 with errno = reason when
- * something stays: ETIMEDOUT at the deadline, ECANCELED, EINVAL for "/" (by whatever
- * name) and for what ends in "." or "..", else what the system said. The depth of
- * the tree has no limit, and a handful of free descriptors is enough.
+ * Remove whatever is at `path`; succeeds if nothing is. 0, or -1 with errno = reason
+ * when something stays: ETIMEDOUT at the deadline, ECANCELED, EINVAL for "/" (by any
+ * name) and for paths that end in "." or "..", otherwise the system's error. The
+ * depth of the tree is unlimited, and a few free descriptors are enough.
  */
 int remover_remove(struct removal *r, const char *path);
 
-/* The reason in words. */
+/* The reason as text. Static. */
 const char *remover_reason(const struct removal *r);
 
 #endif

@@ -173,10 +173,10 @@ static void exec_program(const char *const *argv, const char *const *envp)
 		exec_search(argv, envp);
 }
 
-/* A parent that dies before the wish is heard would leave us to somebody else. */
+/* If the parent dies before this call takes effect, we would be reparented and live on. */
 static void die_with(pid_t parent)
 {
-	os_parent_death_signal(SIGKILL); /* a wish: not every system has it */
+	os_parent_death_signal(SIGKILL); /* best effort: not every system has it */
 	if (getppid() != parent)
 		_exit(EXIT_NOT_STARTED);
 }
@@ -199,7 +199,7 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, p
 	if (spec->dies_with_parent)
 		die_with(parent);
 	if (spec->mark != 0)
-		os_mark(spec->mark); /* a wish: its session is spared all the same */
+		os_mark(spec->mark); /* best effort: its session is spared anyway */
 	child_reset_signals();
 	exec_program(spec->argv, envp);
 	give_up(report_fd, CHILD_EXEC);

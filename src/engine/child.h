@@ -65,7 +65,7 @@ struct spared {
 	uint64_t mark; /* child_spec.mark of them all; 0: only sessions count */
 };
 
-/* 0, or -1 when the list is full. */
+/* Add a session. 0, or -1 when the list is full. */
 int spared_add(struct spared *s, pid_t session);
 bool spared_has(const struct spared *s, pid_t pid);
 

@@ -12,9 +12,9 @@
 
 #include "os.h"
 
-#define REAP_TIME_MS 10 /* of one call: whoever forks as fast as we reap must not keep us */
-#define WALK_TIME_MS 50 /* through a crowd that may grow while we look */
-#define TIME_BATCH 64   /* processes between two looks at the clock */
+#define REAP_TIME_MS 10 /* for one call: processes forked as fast as we reap must not keep us here */
+#define WALK_TIME_MS 50 /* for walking a tree that may grow meanwhile */
+#define TIME_BATCH 64   /* processes between two readings of the clock */
 
 /* Not on the stack, which may be as small as ulimit -s makes it. One use at a time:
  * see child.h. */
@@ -52,7 +52,7 @@ bool spared_has(const struct spared *s, pid_t pid)
 
 /* --- finding --------------------------------------------------------------------- */
 
-/* A dead child of ours has no children any more. False also for a pid that is not our child. */
+/* Is it a dead child of ours? A dead one has no children any more. */
 static bool is_dead_child(pid_t pid)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -60,7 +60,7 @@ static bool is_dead_child(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-/* Our own children that live, into listed[]. How many, or -1: they can't be listed. */
+/* List our living children in listed[]. How many, or -1 if they can't be listed. */
 static int list_living(void)
 {
 	int count = os_children(getpid(), listed, CHILD_MAX_FOUND), living = 0;
@@ -71,8 +71,8 @@ static int list_living(void)
 	return count < 0 ? -1 : living;
 }
 
-/* Those in listed[] and all that descends from them, into out[]. When the time is up,
- * whoever was seen by then. */
+/* List those in listed[] and all their descendants in out[]. When the time is up, those
+ * found by then. */
 static int walk(int left, pid_t *out, const struct spared *spare, mono_t until)
 {
 	int count = 0;
@@ -92,7 +92,7 @@ static int walk(int left, pid_t *out, const struct spared *spare, mono_t until)
 	return count;
 }
 
-/* The root itself is in it, unless it is us. -1: its children can't be listed. */
+/* Includes the root itself, unless it is us. -1 if its children can't be listed. */
 static int find_tree(pid_t root, pid_t *out, const struct spared *spare, mono_t until)
 {
 	int left = root == getpid() ? list_living() : os_children(root, listed, 0);
@@ -109,7 +109,7 @@ int child_find_tree(pid_t root, pid_t *out, const struct spared *spare)
 
 /* --- signalling ------------------------------------------------------------------ */
 
-/* Whom we have not come to when the time is up goes without. */
+/* Those not reached when the time is up get no signal. */
 static int signal_each(const pid_t *pids, int count, int sig, const struct spared *spare, mono_t until)
 {
 	int signalled = 0;
@@ -145,8 +145,8 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 
 /* --- KILL ------------------------------------------------------------------------------ */
 
-#define GROUPS 512 /* two that fall together only cost a second kill */
-#define MAX_NEPHEWS 8192 /* dead ones too: they name the groups of those behind them */
+#define GROUPS 512 /* a collision only costs a second kill */
+#define MAX_NEPHEWS 8192 /* including dead ones, which name the groups of those after them */
 
 /*
  * KILL to the groups of these: children of ours, or of one that is stopped, so that nobody
@@ -226,6 +226,6 @@ bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 		if (pid > 0 && on_exit != NULL)
 			on_exit(pid, status, data);
 	}
-	raise(SIGCHLD); /* there may be more */
+	raise(SIGCHLD); /* there may be more to reap */
 	return false;
 }

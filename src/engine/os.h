@@ -29,7 +29,7 @@ bool os_process_lives(pid_t pid);
 /* A close-on-exec descriptor that is readable while one of these blocked signals is pending;
  * -1 when the system has none. */
 int os_watch_signals(const sigset_t *set);
-/* Take one from it: its number, 0 when none is pending. */
+/* Take one from it: its number, or 0 when none is pending. */
 int os_take_signal(int fd);
 /* A close-on-exec descriptor that is readable once process `pid` is dead; -1
  * when the system has none. */
@@ -46,7 +46,7 @@ void os_reap_unnoticed(pid_t pid);
 /* Put a mark on this process that all its descendants inherit, whatever they do to their
  * session, group, environment and descriptors. 0 or -1. [signal] */
 int os_mark(uint64_t mark);
-/* The mark of process `pid`; some other number where it has none. [signal] */
+/* The mark of process `pid`; some other number if it has none. [signal] */
 uint64_t os_mark_of(pid_t pid);
 /* Now, in the unit of start times: who lives now started at this or earlier. */
 int os_ticks_now(uint64_t *ticks);

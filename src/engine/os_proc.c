@@ -1,8 +1,8 @@
 /*
- * os_proc.c: what /proc says about processes (os.h), on Linux. It counts only where
- * it is our PID namespace's own: in any other the same numbers are other people's
- * processes. Runs in signal handlers and fresh forks too, so it formats and parses by
- * hand, since stdio and malloc may be in the middle of something.
+ * os_proc.c: reads /proc about processes (os.h), on Linux. It uses only the /proc of
+ * our own PID namespace: in another one, the same numbers are unrelated processes.
+ * Also runs in signal handlers and fresh forks, where stdio and malloc can't be used,
+ * so it formats and parses by hand.
  */
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 
@@ -21,20 +21,20 @@
 
 #define STAT_MAX 1024
 #define ENTRIES_MAX 1024
-#define CHUNK_MAX 4096 /* what the kernel gives at once; every read walks the list from its start */
+#define CHUNK_MAX 4096 /* the most that the kernel returns; every read walks the list from its start */
 #define THREADS_OF_ONE 3 /* links of /proc/PID/task: two, and one for each thread */
 
-/* /proc/self is the reader's number where /proc was mounted, or nothing at all. */
+/* /proc/self is our number in the namespace of that /proc, or absent. */
 static bool is_our_proc(void)
 {
-	char told[16], own[16];
-	ssize_t n = readlink("/proc/self", told, sizeof(told));
+	char seen[16], own[16];
+	ssize_t n = readlink("/proc/self", seen, sizeof(seen));
 
 	return n > 0 && n == os_put_number(own, (unsigned)getpid()) - own &&
-	       memcmp(told, own, (size_t)n) == 0;
+	       memcmp(seen, own, (size_t)n) == 0;
 }
 
-/* "/proc/PID" + tail; ENOTSUP: not our namespace's. */
+/* Open "/proc/PID" + tail; ENOTSUP: not our namespace's /proc. */
 static int open_proc(pid_t pid, const char *tail, int flags)
 {
 	char path[OS_PROC_PATH_MAX];
@@ -65,7 +65,7 @@ static void take_pids(const char *s, size_t n, unsigned *number, struct list *l)
 	}
 }
 
-/* What one thread has forked or adopted. 0, or -1: it can't be read. */
+/* List what one thread has forked or adopted. 0, or -1 if that can't be read. */
 static int read_children(int fd, struct list *l)
 {
 	char chunk[CHUNK_MAX];
@@ -156,8 +156,8 @@ static const char *skip_fields(const char *s, int fields)
 	return s;
 }
 
-/* proc_pid_stat(5): the name (2) may hold anything, ")" and blanks included, so
- * counting starts behind its last ")", which is what comes back: state 3, ppid 4,
+/* proc_pid_stat(5): the name (2) may contain anything, including ")" and blanks, so
+ * fields are counted from its last ")", which is returned: state 3, ppid 4,
  * starttime 22. */
 static const char *read_stat(pid_t pid, char *stat, size_t size)
 {

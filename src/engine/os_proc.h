@@ -1,13 +1,13 @@
 /*
- * os_proc.h: text by hand, for paths in /proc. Private to os_linux.c and
- * os_proc.c: stdio may be in the middle of something where they run.
+ * os_proc.h: formats paths in /proc by hand. Private to os_linux.c and os_proc.c,
+ * which also run where stdio can't be used.
  */
 #ifndef RUNNER_OS_PROC_H
 #define RUNNER_OS_PROC_H
 
 #define OS_PROC_PATH_MAX 64
 
-/* Append at `at`; the new end, NUL-ended. [signal] */
+/* Append at `at`; returns the new end, where a NUL is. [signal] */
 static inline char *os_put_str(char *at, const char *s)
 {
 	while (*s != '\0')

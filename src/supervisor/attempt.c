@@ -56,7 +56,7 @@ struct attempt {
 	bool gone;
 	bool left_behind; /* processes outlived a worker that ended by itself */
 	bool ended;       /* we sent TERM or KILL to the worker */
-	bool session_empty; /* … of the worker's process group nobody is left */
+	bool session_empty; /* … and no process of its group is left */
 	enum state state;
 	mono_t timer;     /* of the state */
 	mono_t kill_at;   /* end of the grace */
@@ -90,7 +90,7 @@ static enum state kill_all(struct attempt *a)
 	a->ended |= !a->gone;
 	if (a->state != KILLING)
 		a->kill_at = mono_add_ms(mono_now(), LAST_REAP_MS);
-	resource_usage_kill(&a->usage, a->run); /* first: nobody forks his way out of a group */
+	resource_usage_kill(&a->usage, a->run); /* first: no process can fork its way out of a group */
 	alive = child_kill_all(&a->run->spared);
 	if (alive < 0)
 		signal_session(a, SIGKILL);

@@ -19,8 +19,8 @@
 
 #define STDERR_DRAIN_MS 1000
 #define REMOVE_TRIES 3
-#define REMOVE_MS 2000       /* a directory so large is left, and a later run goes on with it */
-#define REMOVE_LATE_MS 300   /* the same behind a limit or a signal, whose answer is due */
+#define REMOVE_MS 2000       /* a larger directory is left for a later run to remove */
+#define REMOVE_LATE_MS 300   /* the same after a limit or a signal, when the answer is due */
 
 /* Warn about text that the command or its children wrote to fd 1, since stdout is
  * reserved for the envelope (REQ-F-060, docs/design.md#streams). */
@@ -38,7 +38,7 @@ static void warn_about_stdout(struct run *run)
 	buf_release(&text);
 }
 
-/* Said when it is still there: a file in it may be the caller's secret. */
+/* Warns if it is still there: a file in it may be the caller's secret. */
 static void warn_about_session_dir(struct run *run, const struct removal *left)
 {
 	struct buf context = BUF_INIT;

@@ -144,7 +144,7 @@ bool outlet_crowded(const struct outlet *o)
 
 #define REST_MS 5
 
-/* A descriptor that is ready and takes nothing would have us come back at once, for ever. */
+/* A descriptor that is ready but takes nothing would make us spin forever. */
 static void flush_or_rest(struct outlet *o)
 {
 	size_t before = left(o);

@@ -24,7 +24,7 @@ struct outlet {
 	struct buf backlog;
 	size_t sent; /* bytes of it already written */
 	int error; /* errno of the write that ended it; 0: alive */
-	mono_t rest_until; /* it said it could take bytes, and took none */
+	mono_t rest_until; /* it was ready for bytes, but took none */
 };
 
 #define OUTLET_BACKLOG_MAX (1 << 20)
@@ -47,7 +47,7 @@ bool outlet_crowded(const struct outlet *o);
 /* signals_poll() over fds and, while something waits, this outlet, which is then flushed.
  * n < SIGNALS_POLL_MAX. */
 void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline);
-/* From now on whatever is written is dropped. */
+/* From now on drop whatever is written. */
 void outlet_mute(struct outlet *o);
 /* Write it all, waiting until `deadline` or a cancelling signal newer than
  * this call. 0, or -1 when something remains (o->error is the errno, or 0). */

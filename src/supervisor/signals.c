@@ -31,7 +31,7 @@ static void note_orphaned(void)
 		orphaned = insisted = 1;
 }
 
-/* An alarm, a limit, a signal for somebody else: it ends the run, but nobody insists. */
+/* An alarm, a limit, any other fatal signal: ends the run, but never counts as a second INT. */
 static void on_other(int sig)
 {
 	int saved = errno;
@@ -101,10 +101,10 @@ static void install(int sig, void (*handler)(int), bool may_be_ignored)
 
 /* --- every other signal ------------------------------------------------------------- */
 
-/* These end nobody. */
+/* These end no process. */
 static const int harmless[] = { SIGSTOP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
 
-/* Blocked, a fault of our own ends us all the same; a sanitizer wants to word it first. */
+/* A fault of our own ends us even if blocked; a sanitizer wants to report it first. */
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -20,13 +20,13 @@ void signals_init(void);
  * ready: nothing may block on them. n ≤ SIGNALS_POLL_MAX. */
 #define SIGNALS_POLL_MAX 4
 int signals_poll(struct pollfd *fds, int n, mono_t deadline);
-/* The mask in which handlers of ours run. */
+/* The mask during ppoll(), when our handlers may run. */
 const sigset_t *signals_open_mask(void);
-/* This handler for every signal that would end the process, unless it is ignored. */
+/* Install this handler for every signal that would end the process, unless it is ignored. */
 void signals_catch_fatal(void (*handler)(int sig));
-/* We are a child of this process, which stands in front of us for our caller. */
+/* We are a child of this process, which waits in front of us on behalf of our caller. */
 void signals_expect_parent(pid_t front);
-/* … and it is dead, so nobody waits for an answer. Implies signals_insisted(). */
+/* Is it dead, so that nobody waits for an answer? Implies signals_insisted(). */
 bool signals_orphaned(void);
 
 /* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
@@ -38,7 +38,7 @@ void signals_stop_self(void);
 /* The first signal that cancels (INT, TERM, HUP, QUIT, ALRM …), 0 if none came. It stays. */
 int signals_cancelled(void);
 /* Changes with the first cancelling signal and every further INT, TERM, HUP and QUIT; those
- * within 300 ms of the first are one with it. */
+ * within 300 ms of the first count as one with it. */
 int signals_count(void);
 /* Did an INT come ≥ 300 ms after the first cancelling signal: kill now? */
 bool signals_insisted(void);

@@ -1,7 +1,7 @@
 /*
- * adopted.c: reaping what the worker has adopted (adopted.h). Runs in the handler of
- * SIGCHLD, so it uses system calls and its own memory only. The list of expected
- * children is whole at every instant: a handler may look at it at any time.
+ * adopted.c: reaps the processes that the worker has adopted (adopted.h). Runs in the
+ * handler of SIGCHLD, so it uses only system calls and its own memory. The list of
+ * expected children is consistent at every moment, since a handler may read it.
  */
 #include "adopted.h"
 
@@ -15,13 +15,13 @@
 
 #define MAX_EXPECTED 4096
 #define MAX_LISTED 4096
-#define MAX_REAPED 256 /* of one signal: the next death brings another */
+#define MAX_REAPED 256 /* for each signal: the next death sends another */
 
 static pid_t expected[MAX_EXPECTED];
 static volatile sig_atomic_t count;
 static volatile sig_atomic_t held;
 static volatile sig_atomic_t missed; /* a signal came while held */
-static volatile sig_atomic_t blind;  /* the list is full: reap nobody */
+static volatile sig_atomic_t blind;  /* the list is full: reap nothing */
 static volatile sig_atomic_t in_doubt;
 static pid_t self; /* 0: we have started no child yet */
 
@@ -35,8 +35,8 @@ static bool is_expected(pid_t pid)
 	return false;
 }
 
-/* Our own children start in our session, and in our group or one of their own: who is in
- * another that he did not make himself has it from a parent that was not us. */
+/* Our own children start in our session, and in our group or one of their own. A process
+ * in another one that it did not create inherited that from a parent that was not us. */
 static bool is_of_another_parent(pid_t pid)
 {
 	pid_t session = getsid(pid), group = getpgid(pid);
@@ -79,7 +79,7 @@ static void reap(void)
 	}
 }
 
-/* Not in what a C module has forked, which has inherited it. */
+/* Does nothing in a fork made by a C module, which has inherited the handler. */
 static void on_child(int sig)
 {
 	int saved = errno;
@@ -146,7 +146,7 @@ void adopted_forget(pid_t pid)
 		}
 }
 
-void adopted_doubt(void)
+void adopted_before_module(void)
 {
 	in_doubt = 1;
 	handle(on_child, SIG_DFL);

@@ -113,7 +113,7 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 	while (ready < 0 && errno == EINTR && mono_now() < until);
 	adopted_end_wait();
 	if (ready < 0 && errno == EINTR)
-		ready = 0; /* signals that came all the time: the deadline has passed */
+		ready = 0; /* signals kept arriving, and the deadline has passed */
 	if (pending)
 		return CANCEL_POLL_CANCELLED;
 	if (ready > 0 && n > 0)
@@ -140,7 +140,7 @@ static void on_term(int sig)
 
 #define SHEPHERDS_MS 200 /* for shepherds to end their trees before we kill them */
 
-/* Our own session, once we lead one; the caller's is not ours to end. */
+/* Our own session, once we lead one; we must not end the caller's. */
 static void kill_session(void)
 {
 	if (getpgrp() == getpid())

@@ -124,7 +124,7 @@ void guard_dismiss(void)
 static int guarded_call(lua_State *L)
 {
 	begin();
-	adopted_doubt();
+	adopted_before_module();
 	libm_open();
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_insert(L, 1);

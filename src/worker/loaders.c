@@ -1,8 +1,9 @@
 /*
- * loaders.c: loaders.h. Runs in the worker. What a script loads is looked at as its own
- * file was: a file of another user, or in a folder that another user may change, is an
- * error and not passed over. Templates without a leading "/" are taken out of
- * package.path and package.cpath, LUA_PATH and LUA_CPATH included.
+ * loaders.c: the loaders of loaders.h. Runs in the worker. What a script loads is
+ * checked as its own file was: a file of another user, or in a folder that another
+ * user may change, is an error, not skipped. Templates without a leading "/" are
+ * removed from package.path and package.cpath, including those from LUA_PATH and
+ * LUA_CPATH.
  */
 #include "loaders.h"
 
@@ -20,7 +21,7 @@ static int finish_dofile(lua_State *L, int status, lua_KContext context)
 	return lua_gettop(L) - 1;
 }
 
-/* Upvalue: the standard one, which reads stdin. */
+/* Upvalue: the standard function, which reads stdin. */
 static int l_dofile(lua_State *L)
 {
 	const char *path = luaL_optstring(L, 1, NULL);
@@ -57,7 +58,7 @@ static int l_loadfile(lua_State *L)
 
 /* --- require ------------------------------------------------------------------------- */
 
-/* The next path of a list of templates, with the module's name in it: pushed; NULL at
+/* Push the next path of a list of templates, with the module's name filled in; NULL at
  * the end. */
 static const char *push_candidate(lua_State *L, const char **templates, const char *name)
 {
@@ -75,7 +76,7 @@ static const char *push_candidate(lua_State *L, const char **templates, const ch
 	return lua_tostring(L, -1);
 }
 
-/* Upvalue: package. Pushes the field, which stays on the stack. */
+/* Upvalue: package. Push the field and leave it on the stack. */
 static const char *push_templates(lua_State *L, const char *field)
 {
 	lua_getfield(L, lua_upvalueindex(1), field);
@@ -84,7 +85,7 @@ static const char *push_templates(lua_State *L, const char *field)
 	return lua_tostring(L, -1);
 }
 
-/* As the standard searcher of Lua files. Upvalue: package. */
+/* Like the standard searcher of Lua files. Upvalue: package. */
 static int search_lua(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 1);
@@ -111,7 +112,7 @@ static int search_lua(lua_State *L)
 	return 1;
 }
 
-/* The first C module of that name that can be opened: refused with an error, or fine. */
+/* Raise an error if the first C module of that name that can be opened is not trusted. */
 static void check_module(lua_State *L, const char *name, const char *file)
 {
 	int top = lua_gettop(L);
@@ -141,7 +142,7 @@ static int search_c(lua_State *L)
 	else if (name[root])
 		file = lua_pushlstring(L, name, root);
 	else
-		return 0; /* no root of its own: the searcher before has looked */
+		return 0; /* no root of its own: the previous searcher has looked */
 	check_module(L, name, file);
 	lua_pushvalue(L, lua_upvalueindex(2));
 	lua_pushvalue(L, 1);
@@ -149,7 +150,7 @@ static int search_c(lua_State *L)
 	return lua_gettop(L) - 2;
 }
 
-/* package.loadlib. Upvalue: the standard one. A name without "/" is the system's to find. */
+/* package.loadlib. Upvalue: the standard one. The system finds a name without "/". */
 static int l_loadlib(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1), *why = NULL;
@@ -174,7 +175,7 @@ static int l_loadlib(lua_State *L)
 
 /* --- all of them --------------------------------------------------------------------- */
 
-/* Stack: …, package. Keep the templates that begin with "/". */
+/* Stack: …, package. Keep only templates that begin with "/". */
 static void keep_absolute(lua_State *L, const char *field)
 {
 	const char *templates, *end;

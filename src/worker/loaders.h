@@ -1,13 +1,13 @@
 /*
  * loaders.h: how scripts load Lua files and C modules: dofile, loadfile, require and
- * package.loadlib, through source.h and never from the working directory by themselves.
+ * package.loadlib. They read through source.h, and do not search the working directory.
  */
 #ifndef RUNNER_LOADERS_H
 #define RUNNER_LOADERS_H
 
 #include <lua.h>
 
-/* Replace the standard ones. After guard_init, before modules_init. */
+/* Replace the standard functions. Call after guard_init and before modules_init. */
 void loaders_init(lua_State *L);
 
 #endif

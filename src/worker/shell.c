@@ -1,7 +1,7 @@
 /*
  * shell.c: os.execute and io.popen (shell.h). They behave as in loslib.c and
- * liolib.c over glibc, but what they start is registered, so that it is not taken for
- * an adopted child, and adopted ones are reaped while they wait.
+ * liolib.c over glibc, but register what they start, so that it is not mistaken for
+ * an adopted child, and adopted children are reaped while they wait.
  */
 #include "shell.h"
 
@@ -22,7 +22,7 @@ extern char **environ;
 
 /* --- starting --------------------------------------------------------------------- */
 
-/* sh -c command, with `fd` as its descriptor `as` unless fd is -1. 0 or an errno. */
+/* Start sh -c command, with `fd` as its descriptor `as` unless fd is -1. 0 or an errno. */
 static int start(const char *command, int fd, int as, const posix_spawnattr_t *attributes, pid_t *pid)
 {
 	const char *const argv[] = { "sh", "-c", command, NULL };
@@ -103,7 +103,7 @@ static int l_execute(lua_State *L)
 /* --- io.popen --------------------------------------------------------------------- */
 
 struct pipe_stream {
-	luaL_Stream stream; /* first: the library knows no more */
+	luaL_Stream stream; /* first: the library knows only this part */
 	pid_t pid;
 };
 

@@ -1,14 +1,14 @@
 /*
- * shell.h: os.execute and io.popen as the manual of Lua has them, over children
- * that the worker knows (adopted.h): libc's system() and popen() tell nobody whom
- * they have started.
+ * shell.h: os.execute and io.popen as the Lua manual defines them, but with children
+ * that the worker knows (adopted.h): libc's system() and popen() don't report what
+ * they start.
  */
 #ifndef RUNNER_SHELL_H
 #define RUNNER_SHELL_H
 
 #include <lua.h>
 
-/* Put both in place of the standard library's. */
+/* Replace the standard library's functions. */
 void shell_init(lua_State *L);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * trust.c: trust.h. Runs in the worker. Files are looked at when they are open, so
- * that no rename comes between; folders by their names, since whoever can't write to
- * any of them can't exchange what is in them.
+ * trust.c: the checks of trust.h. Runs in the worker. Files are checked once open, so
+ * that no rename can come between; folders are checked by name, since whoever can't
+ * write to any of them can't exchange what is in them.
  */
 #include "trust.h"
 
@@ -24,7 +24,7 @@ static bool is_below(const char *path, const char *base)
 	return strncmp(path, base, n) == 0 && (path[n] == '\0' || path[n] == '/' || (n > 0 && base[n - 1] == '/'));
 }
 
-/* RUNNER_TRUST=DIR: what lies below DIR may belong to DIR's owner. */
+/* RUNNER_TRUST=DIR: files below DIR may belong to DIR's owner. */
 static bool is_admitted(uid_t owner, const char *path)
 {
 	const char *dir = getenv("RUNNER_TRUST");
@@ -72,7 +72,7 @@ static bool has(char *const *list, size_t count, const char *text)
 	return false;
 }
 
-/* One that can't be remembered is looked at again. */
+/* One that can't be remembered is checked again. */
 static void remember(char **list, size_t *count, size_t max, const char *text)
 {
 	size_t size = strlen(text) + 1;

@@ -1,5 +1,5 @@
 /*
- * trust.h: whose Lua files and C modules are run: the caller's and root's, from
+ * trust.h: which Lua files and C modules may run: the caller's and root's, from
  * folders that nobody else can change. RUNNER_TRUST=DIR adds those of DIR's owner
  * below DIR.
  */
@@ -12,7 +12,7 @@
 
 /* Why the file or folder at `path` with that status can't be trusted, or NULL. */
 const char *trust_refuse(const struct stat *st, const char *path);
-/* The same without RUNNER_TRUST: for what runner makes itself. */
+/* The same without RUNNER_TRUST, for what runner creates itself. */
 const char *trust_refuse_owner(const struct stat *st);
 
 /* A folder of commands: from now on, what is below the folder that holds it (lib/ is there)

@@ -199,7 +199,7 @@ static void any_other_fatal_signal_cancels_and_never_insists(void **state UNUSED
 	run_forked(other);
 }
 
-/* Its parent is not the one it was told to expect: that one is dead. */
+/* Its parent is not the one that it expects: that one is dead. */
 static void orphan(void)
 {
 	struct pollfd none = { .fd = -1 };
