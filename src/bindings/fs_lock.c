@@ -85,7 +85,7 @@ static bool owns_directory(const char *path, uid_t owner)
 	return stat(dir, &st) == 0 && st.st_uid == owner;
 }
 
-/* Why a file can't be our lock file, or NULL. A link, hard or symbolic, would
+/* Why we must not use this file as a lock, or NULL. A link, hard or symbolic, would
  * lead us to what somebody else has chosen. */
 static const char *refuse_file(const char *path, const struct stat *st)
 {

@@ -19,7 +19,7 @@
 
 /* --- remove ------------------------------------------------------------------------- */
 
-static bool told_to_stop(void)
+static bool is_cancelled(void)
 {
 	return fs_go_on() < 0;
 }
@@ -48,7 +48,7 @@ static struct removal *push_removal(lua_State *L)
 	struct removal *r = lua_newuserdatauv(L, sizeof(*r), 0);
 
 	*r = (struct removal)REMOVAL_INIT;
-	r->stop = told_to_stop;
+	r->stop = is_cancelled;
 	if (luaL_newmetatable(L, "runner.removal")) {
 		lua_pushcfunction(L, removal_gc);
 		lua_setfield(L, -2, "__gc");

@@ -200,7 +200,7 @@ LUA
 	[ ! -e w ]
 }
 
-@test "a live release that somebody removed is no live release: the same call puts it there again" {
+@test "a live release that somebody removed is deployed again by the same call" {
 	deploy
 	rm -r www/prod/releases
 	deploy

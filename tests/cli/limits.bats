@@ -174,8 +174,8 @@ same_delays() {
 	python3 - <<-'PY'
 		import json
 		plan, run = json.load(open("plan.txt"))["data"]["retry"], json.load(open("out.txt"))
-		told = [r["delay_ms"] for r in run["meta"]["retry_history"]]
-		assert told == plan["delays_ms"] + [None], (plan, told)
+		waits = [r["delay_ms"] for r in run["meta"]["retry_history"]]
+		assert waits == plan["delays_ms"] + [None], (plan, waits)
 		assert sum(plan["delays_ms"]) == plan["total_wait_ms"] and max(plan["delays_ms"]) <= plan["max_delay_ms"]
 		assert run["meta"].get("retry_seed", plan["seed"]) == plan["seed"], (run["meta"], plan["seed"])
 	PY

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What a command may use of the machine (`limits`): enforced by the kernel for the
-# worker and all that it starts, told in the envelope, nothing left alive. Most
+# worker and all that it starts, reported in the envelope, nothing left alive. Most
 # tests run twice: where we may make cgroups, and as a user who may not.
 
 load lib/helper

@@ -11,7 +11,7 @@ load lib/helper
 		while true do end
 LUA
 	# every signal whose default is to kill, real-time ones included, but TERM and
-	# INT (a request to stop) and the one that tells of the supervisor's death
+	# INT (a request to stop) and the one that announces the supervisor's death
 	local n
 	for n in $(seq 1 64); do
 		case $n in

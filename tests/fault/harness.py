@@ -173,7 +173,7 @@ class Run:
     def finish(self, seconds):
         """The exit status, or None when it was still there after `seconds` (then it is killed)."""
         streams = {s.fileno(): s for s in (self.process.stdout, self.process.stderr) if s}
-        told = {fd: [] for fd in streams}
+        captured = {fd: [] for fd in streams}
         until = time.monotonic() + seconds
         pidfd = os.pidfd_open(self.pid)
         poll = select.poll()
@@ -182,13 +182,13 @@ class Run:
         waiting = {pidfd, *streams}
         while waiting and time.monotonic() < until:
             for fd, _ in poll.poll(max(0, (until - time.monotonic()) * 1000)):
-                chunk = os.read(fd, 1 << 20) if fd in told else b""
+                chunk = os.read(fd, 1 << 20) if fd in captured else b""
                 if chunk:
-                    told[fd].append(chunk)
+                    captured[fd].append(chunk)
                 else:
                     poll.unregister(fd)
                     waiting.discard(fd)
-        self.held = [fd for fd in waiting if fd in told and pidfd not in waiting]
+        self.held = [fd for fd in waiting if fd in captured and pidfd not in waiting]
         os.close(pidfd)
         self.status = self.process.poll() if pidfd not in waiting else None
         if self.status is None and pidfd not in waiting:
@@ -201,8 +201,8 @@ class Run:
                     pass
             self.process.wait()
         self.seconds = time.monotonic() - self.began
-        self.out = b"".join(told[self.process.stdout.fileno()]) if self.process.stdout else b""
-        self.err = b"".join(told[self.process.stderr.fileno()]) if self.process.stderr else b""
+        self.out = b"".join(captured[self.process.stdout.fileno()]) if self.process.stdout else b""
+        self.err = b"".join(captured[self.process.stderr.fileno()]) if self.process.stderr else b""
         for stream in streams.values():
             stream.close()
         return self.status

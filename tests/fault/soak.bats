@@ -7,9 +7,9 @@ setup() {
 
 soak() {
 	local status=0
-	python3 "$BATS_TEST_DIRNAME/soak.py" "$1" >"$BATS_TEST_TMPDIR/told.txt" 2>&1 || status=$?
-	[ $status -ne 77 ] || skip "$(<"$BATS_TEST_TMPDIR/told.txt")"
-	[ $status -eq 0 ] || cut -c1-700 "$BATS_TEST_TMPDIR/told.txt" >&2
+	python3 "$BATS_TEST_DIRNAME/soak.py" "$1" >"$BATS_TEST_TMPDIR/output.txt" 2>&1 || status=$?
+	[ $status -ne 77 ] || skip "$(<"$BATS_TEST_TMPDIR/output.txt")"
+	[ $status -eq 0 ] || cut -c1-700 "$BATS_TEST_TMPDIR/output.txt" >&2
 	return $status
 }
 

@@ -7,11 +7,11 @@ setup() {
 }
 
 sweep() {
-	python3 "$BATS_TEST_DIRNAME/sweep.py" "$1" >told.txt 2>&1 || {
-		cut -c1-700 told.txt >&2
+	python3 "$BATS_TEST_DIRNAME/sweep.py" "$1" >output.txt 2>&1 || {
+		cut -c1-700 output.txt >&2
 		return 1
 	}
-	head -n 1 told.txt >&3
+	head -n 1 output.txt >&3
 }
 
 @test "hello survives every fault of every call" {

@@ -4,9 +4,9 @@
 
 fault() {
 	local status=0
-	python3 "$BATS_TEST_DIRNAME/$1.py" "$2" >"$BATS_TEST_TMPDIR/told.txt" 2>&1 || status=$?
-	[ $status -ne 77 ] || skip "$(<"$BATS_TEST_TMPDIR/told.txt")"
-	[ $status -eq 0 ] || cut -c1-700 "$BATS_TEST_TMPDIR/told.txt" >&2
+	python3 "$BATS_TEST_DIRNAME/$1.py" "$2" >"$BATS_TEST_TMPDIR/output.txt" 2>&1 || status=$?
+	[ $status -ne 77 ] || skip "$(<"$BATS_TEST_TMPDIR/output.txt")"
+	[ $status -eq 0 ] || cut -c1-700 "$BATS_TEST_TMPDIR/output.txt" >&2
 	return $status
 }
 

@@ -240,7 +240,7 @@ def mode_others():
 
 
 def mode_supervisor():
-    """It alone makes this one, for each line that it tells: the worker hears of its death."""
+    """It alone makes this one, for each line that it prints: the worker learns of its death."""
     at_calls(["pwritev2"])
 
 

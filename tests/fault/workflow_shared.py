@@ -72,7 +72,7 @@ def mode_at_once():
     def reader(*args):
         try:
             read_on(*args)
-        except BaseException as e:  # told by the main thread
+        except BaseException as e:  # reported by the main thread
             problems.append(e)
 
     with Stage("shared") as stage:
@@ -122,7 +122,7 @@ def everybody(processes):
 
 
 def mode_resumes():
-    """Of several resumes at one moment one goes on with the run, the others are told who does."""
+    """Of several resumes at one moment one continues the run, the others report its owner."""
     met = 0
     with Stage("resumes") as stage:
         for turn in range(MOST_RESUMES):
@@ -150,7 +150,7 @@ def mode_resumes():
             assert (stage.lines("effects"), len(stage.lines("audit"))) == (["first", "last"], 2)
             assert stage.rows("SELECT state, resumes FROM runs") == [("completed", 1)]
             stage.await_gone()
-    print(f"{TOGETHER} resumes at once, again and again: {met} were told of the owner")
+    print(f"{TOGETHER} resumes at once, again and again: {met} reported the owner")
     assert met, "no two of them ever met"
 
 

@@ -1,6 +1,6 @@
 """What the fault tests about workflows share: a workflow of six steps with retries, whose
 steps tell what they did, in a state directory of its own; kills; and what is right
-afterwards, told from the database, the effects and /proc.
+afterwards, read from the database, the effects and /proc.
 
 Every step appends its name to `audit` when it begins, and a line to `effects`, which is
 what it is there for. RUNNER names the binary.
@@ -134,7 +134,7 @@ class Stage:
     # --- what is in the database ----------------------------------------------------------
 
     def rows(self, sql, *values):
-        """From a copy: looking must not mend what a kill left. [] while there is no database."""
+        """From a copy: looking must not repair what a kill left. [] while there is no database."""
         source, copy = self.path("state", "runner", "runs.db"), self.path("copy.db")
         for end in ("", "-wal", "-journal"):
             if os.path.exists(copy + end):
@@ -182,7 +182,7 @@ def in_threads(work, items, make=Stage):
                 item = left.popleft()
                 try:
                     work(stage, item)
-                except BaseException as e:  # told by the main thread
+                except BaseException as e:  # reported by the main thread
                     problems.append((item, e))
 
     threads = [threading.Thread(target=serve) for _ in range(harness.JOBS)]
@@ -195,7 +195,7 @@ def in_threads(work, items, make=Stage):
 
 
 def check_end(stage):
-    """The run has completed, and nothing tells it from one that nobody disturbed."""
+    """The run has completed, and nothing distinguishes it from an undisturbed one."""
     assert stage.lines("effects") == EFFECTS, stage.lines("effects")
     assert stage.rows("SELECT state, code FROM runs") == [("completed", None)], stage.rows("SELECT * FROM runs")
     states = stage.states()
@@ -214,5 +214,5 @@ def check_attempts(stage, key, executions):
     assert len(over) <= executions <= len(rows), (key, executions, rows)
     good = [i for i, (ended, code) in enumerate(rows) if ended and code is None]
     assert good in ([], [len(rows) - 1]), f"{key} ran again after its success: {rows}"
-    assert good or key not in TOLD, f"{key} was never told to have succeeded: {rows}"
+    assert good or key not in TOLD, f"{key} was never reported as succeeded: {rows}"
     assert sum(code is not None for code in over) <= FAILS.get(key, 0), (key, rows)

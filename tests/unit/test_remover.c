@@ -322,7 +322,7 @@ static bool stop_at_the_third(void)
 	return ++asked >= 3;
 }
 
-static void whoever_is_told_to_stop_does(void **state UNUSED)
+static void a_cancelled_removal_stops(void **state UNUSED)
 {
 	struct removal r = REMOVAL_INIT;
 
@@ -445,7 +445,7 @@ int main(void)
 		TEST(a_directory_that_is_filled_meanwhile_goes),
 		TEST(a_directory_that_never_stays_empty_is_named),
 		TEST(the_deadline_ends_it),
-		TEST(whoever_is_told_to_stop_does),
+		TEST(a_cancelled_removal_stops),
 		TEST(a_bind_mount_is_not_entered),
 		TEST(a_bind_mount_is_not_entered_without_openat2),
 		TEST(a_mount_of_another_file_system_is_not_entered),

@@ -237,8 +237,8 @@ def check_manual():
     wrong = [f"runner.1 has no .It Fl Fl {flag[2:]}" for flag in flags() if flag[2:] not in named]
     wrong += [f"runner.1 does not mention {name}" for name in variables() + [r[0] for r in registry("EXIT")]
               if not mentions(text, name)]
-    told = re.findall(r"^\.It Li ([\d, ]+)\n\.Sy (\w+)", text, flags=re.M)
-    if told != [(row[0], row[1]) for row in exit_rows()]:
+    documented = re.findall(r"^\.It Li ([\d, ]+)\n\.Sy (\w+)", text, flags=re.M)
+    if documented != [(row[0], row[1]) for row in exit_rows()]:
         wrong.append("the exit codes of runner.1 differ from codes.def")
     return wrong
 

@@ -127,19 +127,19 @@ def steady(text):
     return text
 
 
-def equal(told, seen, key=None):
+def equal(documented, seen, key=None):
     if key in VOLATILE:
-        return isinstance(told, type(seen))
-    if isinstance(told, dict) and isinstance(seen, dict):
-        open_ended = "…" in told
-        keys = [k for k in told if k != "…"]
+        return isinstance(documented, type(seen))
+    if isinstance(documented, dict) and isinstance(seen, dict):
+        open_ended = "…" in documented
+        keys = [k for k in documented if k != "…"]
         return (set(keys) <= set(seen) and (open_ended or len(keys) == len(seen))
-                and all(equal(told[k], seen[k], k) for k in keys))
-    if isinstance(told, list) and isinstance(seen, list):
-        return len(told) == len(seen) and all(map(equal, told, seen))
-    if isinstance(told, str) and isinstance(seen, str):
-        return told == "…" or steady(told) == steady(seen)
-    return told == seen and type(told) is type(seen)
+                and all(equal(documented[k], seen[k], k) for k in keys))
+    if isinstance(documented, list) and isinstance(seen, list):
+        return len(documented) == len(seen) and all(map(equal, documented, seen))
+    if isinstance(documented, str) and isinstance(seen, str):
+        return documented == "…" or steady(documented) == steady(seen)
+    return documented == seen and type(documented) is type(seen)
 
 
 def as_json(text, with_ellipsis=False):
@@ -163,19 +163,19 @@ def json_at(lines, i):
     return None, i
 
 
-def matches(told, seen):
+def matches(documented, seen):
     """Do the page's lines say what was printed?"""
-    if not told:
+    if not documented:
         return not seen
-    if told[0].strip() == "…":
-        return any(matches(told[1:], seen[i:]) for i in range(len(seen) + 1))
+    if documented[0].strip() == "…":
+        return any(matches(documented[1:], seen[i:]) for i in range(len(seen) + 1))
     if not seen:
         return False
-    value, end = json_at(told, 0)
+    value, end = json_at(documented, 0)
     if value is not None:
         printed = as_json(seen[0])
-        return printed is not None and equal(value, printed) and matches(told[end:], seen[1:])
-    return steady(told[0]) == steady(seen[0]) and matches(told[1:], seen[1:])
+        return printed is not None and equal(value, printed) and matches(documented[end:], seen[1:])
+    return steady(documented[0]) == steady(seen[0]) and matches(documented[1:], seen[1:])
 
 
 # --- a page -----------------------------------------------------------------------------
@@ -228,10 +228,10 @@ def save(block, start):
 
 def run_block(block, shell):
     failures = []
-    for command, told in examples(block):
+    for command, documented in examples(block):
         printed = shell.run(command)
-        if not matches(told, printed.splitlines()):
-            failures.append(f"{block.place}: $ {command}\n--- the page says\n" + "\n".join(told)
+        if not matches(documented, printed.splitlines()):
+            failures.append(f"{block.place}: $ {command}\n--- the page says\n" + "\n".join(documented)
                             + f"\n--- it prints\n{printed}")
     return failures
 

@@ -94,7 +94,7 @@ finish() {
 	stderr=$(<err.txt)
 }
 
-# The run that err.txt tells of, or will: a step can be quicker than what is said of it.
+# The run that err.txt names, now or soon: a step can be faster than its log line.
 run_id() {
 	until_true grep -q 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt || return
 	grep -o 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt | head -n 1
