@@ -61,7 +61,7 @@ function Source:check()
 		return
 	end
 	local bad
-	local result = self.ctx:run { "tar", "--force-local", "-tzf", self.path, env = ENV, on_line = function(line, stream)
+	local result = self.ctx:run { "tar", "--force-local", "-tzf", self.path, env = ENV, check = false, on_line = function(line, stream)
 		if stream ~= "stderr" and (line:sub(1, 1) == "/" or ("/" .. line .. "/"):find("/../", 1, true)) then
 			bad = bad or line
 		end
@@ -99,7 +99,7 @@ function Source:unpack(tree, must)
 	if self.archive then
 		must(fs.mkdir(tree))
 		local result = self.ctx:run { "tar", "--force-local", "-xzf", self.path, "-C", tree, "--touch",
-			"--no-same-owner", "--no-same-permissions", env = ENV }
+			"--no-same-owner", "--no-same-permissions", env = ENV, check = false }
 		if not result.ok then
 			tar_failed(self, result)
 		end
@@ -125,7 +125,7 @@ function M.digest(ctx, tree)
 		{ "tar", "-cf", "-", "--sort=name", "--format=gnu", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner",
 			"--mode=ug-s,o-t", "--hard-dereference", "." },
 		{ "sha256sum" },
-		cwd = tree, env = ENV,
+		cwd = tree, env = ENV, check = false,
 	}
 	if not result.ok then
 		ctx:fail("PRECONDITION", ("%s can't be read: %s"):format(tree, first_line(result)),

@@ -346,7 +346,7 @@ function Target:is_healthy()
 	local h = self.health
 	local healthy, answer = pcall(self.ctx.http, self.ctx,
 		{ url = h.url, timeout = h.timeout or "5s", retry = h.retry or HEALTH_RETRY })
-	if not healthy and (type(answer) ~= "table" or answer.code == "INVALID_ARGUMENT") then
+	if not healthy and (type(answer) ~= "table" or answer.code == "INVALID_ARGUMENT" or answer.code == "INTERNAL_ERROR") then
 		refuse(self.ctx, self.name, "health",
 			"is invalid: " .. tostring(type(answer) == "table" and answer.message or answer),
 			"Set health to " .. KEYS.health[2])

@@ -29,7 +29,7 @@ M.rooms = {
 	{ name = "project", path = "lua/project/", uses = { BINDINGS, "core", "declare" }, owns = "from argv to a settled run" },
 	{ name = "output", path = "lua/output/", uses = { BINDINGS, "core" }, owns = "a result as text" },
 	{ name = "task", path = "lua/task/", uses = { BINDINGS, "core" }, owns = "several things at once: coroutines over processes and timers" },
-	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task" }, owns = "what a script may do" },
+	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "what a script may do" },
 	{ name = "invoke", path = "lua/invoke.lua", uses = { BINDINGS, "core" }, owns = "one of our own commands as a child" },
 	{ name = "state", path = "lua/state/", uses = { BINDINGS, "core" }, owns = "the database: opening, migrations, locks that prove an owner" },
 	{ name = "types", path = "lua/types/", uses = {}, owns = "the script API for editors (LuaCATS): data, embedded as it is" },

@@ -25,7 +25,7 @@ local function encoded(data)
 	if data == nil then
 		return "null"
 	end
-	local text, why, third = require("runner.json").encode(data, { max = 16 << 20 })
+	local text, why, third = require("runner.json").encode(data, { max = 16 << 20, envelope = true })
 	if not text then
 		return nil, require("runner.core.errors").new(type(third) == "string" and third or "INVALID_RESULT", why)
 	elseif third and third.nonfinite + third.repaired > 0 then
@@ -35,11 +35,15 @@ local function encoded(data)
 end
 
 local function reply_failure(e)
+	if e.data ~= nil then
+		require("runner.output.delivery").show(e.data)
+	end
 	require("runner.project.failure").reply(e)
 end
 
 local function reply_success(a, data)
 	data = attempt.wrap(data)
+	data = a.mask and a.mask(data) or data
 	local text, about = encoded(data)
 	if text and (a.format ~= "json" or a.framework.output) then
 		text, about = require("runner.output.delivery").deliver(data, text, a.format)
@@ -142,6 +146,12 @@ local function parse_arguments(a)
 	a.parsed, a.framework, a.format = parsed, parsed.framework, plan.format_of(parsed.framework)
 end
 
+local function hide_secrets(a)
+	if a.command.secrets then
+		require("runner.project.secret_args").hide(a.command.args, a.parsed.values)
+	end
+end
+
 local function settle(a)
 	local settled = settings.settle(a.command, a.parsed, a.project, a.launch.seed_text)
 	if settings.unbounded(settled) then
@@ -209,19 +219,22 @@ local function run(a)
 	end
 	host.send("RUN", {})
 	host.enter_run(command.stdin, interactive_now(a))
-	local ok, data, traceback, cancelled = host.protect(command.run, a.parsed.values, a.ctx)
-	if ok then
+	local ok, data, about, third = host.protect(command.run, a.parsed.values, a.ctx)
+	local e = ok and not data and about ~= nil and require("runner.core.returned").failure(data, about, third)
+	if ok and not e then
 		return { success = true, data = data }
-	elseif cancelled then
-		return SENT
+	elseif not ok and third then
+		return SENT -- it was cancelled
 	end
-	local e = require("runner.core.errors").normalise(data, traceback)
+	e = e or require("runner.core.errors").normalise(data, about)
 	return { error = limited and limited.explain(e, command.limits) or e }
 end
 
 local function clean_up(a)
 	local ok, raised = host.protect(function()
-		a.ctx:_run_deferred()
+		if a.ctx._deferred[1] then
+			a.ctx:_run_deferred()
+		end
 		if a.command.cleanup then
 			a.command.cleanup(a.ctx)
 		end
@@ -234,7 +247,7 @@ end
 -- --- the attempt --------------------------------------------------------------------
 
 local PHASES = {
-	read_words, find_project, find_command, load_declaration, parse_arguments, settle, inform, send_plan,
+	read_words, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle, inform, send_plan,
 	check_unchanged, validate, run,
 }
 

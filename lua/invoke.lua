@@ -1,6 +1,7 @@
 -- invoke: a runner command as a child process: its argv, and reading the envelope that
 -- it prints. It starts no process itself.
 
+local errors = require "runner.core.errors"
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"
 
@@ -62,6 +63,24 @@ function M.envelope(result)
 		return nil
 	end
 	return v
+end
+
+local function value_of(v)
+	if v ~= json.null then
+		return v
+	end
+end
+
+---The error of an envelope that says so, as the command raised it.
+---@param envelope table with ok = false
+---@return runner.Error
+function M.failure(envelope)
+	local fields = {}
+	for name, v in pairs(envelope.error) do
+		fields[name] = value_of(v)
+	end
+	fields.data, fields.phase = value_of(envelope.data), nil
+	return errors.new(envelope.error.code, fields.message, fields)
 end
 
 return M

@@ -21,6 +21,7 @@ local M = {
 	retries_given = nil, ---@type integer? --retries N: one budget for every kind of retry
 	information = nil, ---@type "help"|"plan"|"version"? the flag given in place of a run
 	ctx = nil, ---@type runner.Context? once `run` is next
+	mask = nil, ---@type (fun(v: any): any)? a copy without the values of secret arguments, if there are any
 	inner_repeats = 0, -- retries made by loops inside this attempt
 	texts = {}, ---@type table<runner.TextFormat, string> the result as text, from a built-in that renders its own
 }
@@ -77,7 +78,7 @@ end
 ---@param message string
 ---@param context? table
 function M.warn(code, message, context)
-	local encoded = context and require("runner.json").encode(context)
+	local encoded = context and require("runner.json").encode(context, { envelope = true })
 	if not host.send("WARN", { code = code, message = message, context = encoded or nil }) then
 		host.send("WARN", { code = code, message = message:sub(1, 8192) }) -- it was too large
 	end

@@ -21,6 +21,7 @@ local M = {}
 ---@field detail? string
 ---@field errors? table[]
 ---@field context? table
+---@field redirect? table
 ---@field data? any
 local Error = {}
 Error.__index = Error
@@ -70,11 +71,10 @@ local FIELDS = {
 	detail = text,
 	errors = rows,
 	context = facts,
+	redirect = function(v) return v ~= nil and require("runner.core.redirect").read(v) or nil end,
 	data = rules.anything,
 }
 M.fields = FIELDS
-
-local OURS = { phase = true, retries_exhausted = true } -- a script can't set these
 
 ---Is `name` shaped like an error code: `^[A-Z][A-Z0-9_]+$`, at most 64 bytes?
 ---@param name any
@@ -96,23 +96,6 @@ function M.new(code, message, fields)
 		e[name] = accept(fields and fields[name])
 	end
 	return setmetatable(e, Error)
-end
-
----The fields given to ctx:fail that an error can't hold, sorted.
----@param fields table
----@return string[]
-function M.refused(fields)
-	local out = {}
-	for name, v in next, fields do
-		local nothing = name == "errors" and type(v) == "table" and next(v) == nil
-		if OURS[name] or not FIELDS[name] or FIELDS[name](v) == nil and not nothing then
-			out[#out + 1] = name
-		end
-	end
-	table.sort(out, function(a, b)
-		return tostring(a) < tostring(b)
-	end)
-	return out
 end
 
 ---@param v any
@@ -147,7 +130,7 @@ local function convert(raised, traceback)
 	if kind ~= "string" or raised:find("module '", 1, true) then
 		message, fields = require("runner.core.raised").describe(raised)
 	end
-	fields.detail = traceback
+	fields.detail = fields.detail and traceback and fields.detail .. "\n" .. traceback or fields.detail or traceback
 	return M.new("INTERNAL_ERROR", message, fields)
 end
 

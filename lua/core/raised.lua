@@ -24,15 +24,15 @@ local function candidates()
 	return out
 end
 
--- Without Lua's list of tried paths, and with the module that was probably meant.
+-- Lua's list of tried paths becomes a detail; the module that was probably meant, advice.
 local function missing_module(message)
 	local place, name = message:match "^(.-)module '([^'\n]+)' not found:\n"
 	if not name then
 		return message, {}
 	end
 	local near = suggest.nearest(name, candidates(), 1)[1]
-	return ("%smodule '%s' not found"):format(place, name), { suggestion = near and ("Did you mean '%s'?"):format(near)
-		or ("Put it in lib/%s.lua, beside commands/"):format((name:gsub("%.", "/"))) }
+	return ("%smodule '%s' not found"):format(place, name), { detail = message, suggestion = near
+		and ("Did you mean '%s'?"):format(near) or ("Put it in lib/%s.lua, beside commands/"):format((name:gsub("%.", "/"))) }
 end
 
 local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(code, message)'
@@ -40,7 +40,7 @@ local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(co
 ---May raise itself: __index and __tostring belong to whoever made the value.
 ---@param raised any
 ---@return string message
----@return {suggestion?: string, fix_required?: string} fields
+---@return {detail?: string, suggestion?: string, fix_required?: string} fields
 function M.describe(raised)
 	local kind, meta = type(raised), getmetatable(raised)
 	if kind == "string" then

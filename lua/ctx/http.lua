@@ -6,6 +6,7 @@ local client = require "runner.http_client"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local requests = require "runner.ctx.http_request"
+local responses = require "runner.ctx.http_response"
 local urls = require "runner.ctx.http_url"
 
 local M = {}
@@ -57,76 +58,6 @@ local KINDS = {
 	url = { "%s is no valid URL" },
 }
 
-local BODY_SHOWN = 1024 -- bytes of an error's body in its context
-
--- What libraries and servers say may echo what was sent.
-local function scrub(text, secrets)
-	for _, secret in ipairs(secrets) do
-		if #secret >= 3 then
-			text = text:gsub(secret:gsub("%p", "%%%0"), "***")
-		end
-	end
-	text = text:gsub("//[^/%s@]*@", "//***@")
-	return (text:gsub("([Bb]asic )[%w+/=]+", "%1***"):gsub("([Bb]earer )[%w%p]+", "%1***"))
-end
-
-local function parse_headers(head)
-	local headers = {}
-	for name, value in head:gmatch("\n([^:%s]+):[ \t]*([^\r\n]*)") do
-		name, value = name:lower(), value:match("^(.-)%s*$")
-		headers[name] = headers[name] and headers[name] .. ", " .. value or value
-	end
-	return headers
-end
-
-local function is_json(headers)
-	local kind = (headers["content-type"] or ""):lower():match("^[^;%s]*")
-	return kind == "application/json" or kind:find("%+json$") ~= nil
-end
-
-local function is_text(headers)
-	return is_json(headers) or (headers["content-type"] or ""):lower():find("^text/") ~= nil
-end
-
-local function add_json(result)
-	if not is_json(result.headers) or result.body == "" then
-		return
-	end
-	local value, why = require("runner.json").decode(result.body)
-	if value == nil then
-		result.json_error = why
-	else
-		result.json = value
-	end
-end
-
-local function to_result(request, reply, started)
-	local result = {
-		ok = true,
-		status = reply.status,
-		headers = parse_headers(reply.head or ""),
-		body = reply.body or "",
-		url = urls.text(request.url),
-		duration_ms = math.floor(host.now() - started + 0.5),
-	}
-	add_json(result)
-	return result
-end
-
-local function base_context(request, status)
-	return {
-		url = urls.masked(request.url),
-		method = request.method,
-		status = status,
-		proxy = urls.shown_proxy(request.url),
-	}
-end
-
--- Cut to whole characters.
-local function excerpt(body)
-	return #body > BODY_SHOWN and (body:sub(1, BODY_SHOWN):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")) or body
-end
-
 ---The error code of an HTTP status; nil for one that is no failure.
 ---@param status integer
 ---@return string?
@@ -141,13 +72,9 @@ local function status_failure(request, result)
 	end
 	local retry_after = result.headers["retry-after"]
 	local reason = REASONS[result.status]
-	local context = base_context(request, result.status)
-	if is_text(result.headers) and result.body ~= "" then
-		context.body = excerpt(scrub(result.body, request.secrets))
-	end
 	return errors.new(code, ("%d%s from %s"):format(result.status, reason and " " .. reason or "",
 		urls.brief(request.url)), {
-		context = context,
+		context = responses.context_with_body(request, result),
 		retry_after_ms = retry_after and client.retry_after(retry_after, result.headers.date),
 		suggestion = result.status == 407 and KINDS.tunnel[2] or nil,
 	})
@@ -184,7 +111,7 @@ local function refine(code, details)
 end
 
 local function transport_context(request, text, details)
-	local context = base_context(request, details.status)
+	local context = responses.context(request, details.status)
 	context.library_code = details.library_code
 	context.library_number = details.library_number
 	context.library_message = text
@@ -197,7 +124,7 @@ local function transport_failure(request, message, code, details)
 	local doubt = uncertain(request, details)
 	code = refine(code, details)
 	local words = KINDS[details.kind] or KINDS.other
-	local text = scrub(message, request.secrets)
+	local text = responses.scrub(message, request.secrets)
 	local retryable
 	if code == "PRECONDITION" then
 		retryable = false
@@ -250,7 +177,7 @@ local function perform(request, left_ms)
 end
 
 local function redirect_failure(request, reply, why)
-	local context = base_context(request, reply.status)
+	local context = responses.context(request, reply.status)
 	return errors.new("PRECONDITION", ("%d from %s: %s"):format(reply.status, urls.brief(request.url), why), {
 		context = context,
 		retryable = false,
@@ -279,17 +206,21 @@ local function left_of(request, started)
 	return math.max(1, request.timeout_ms - math.floor(host.now() - started))
 end
 
+local function elapsed(started)
+	return math.floor(host.now() - started + 0.5)
+end
+
 -- One request with its redirects: a result, and what is wrong with it or nil.
 local function exchange(request)
 	local started = host.now()
 	for hops = 0, request.max_redirects do
 		local reply, failure = perform(request, left_of(request, started))
 		if not reply then
-			return to_result(request, {}, started), failure
+			return responses.new(request, {}, elapsed(started)), failure
 		end
 		local following, refusal = next_hop(request, reply, hops)
 		if not following then
-			local result = to_result(request, reply, started)
+			local result = responses.new(request, reply, elapsed(started))
 			return result, refusal or status_failure(request, result)
 		end
 		request = following
@@ -334,17 +265,6 @@ end
 ---@field max_redirects? integer 0 to 10, default 10
 ---@field check? boolean raise on failure, default true
 ---@field retry? table a policy as in ctx:retry; any_method = true for POST and PATCH as well
-
----@class runner.HttpResult
----@field ok boolean
----@field status? integer nil when no answer came
----@field headers table<string, string> lower-case names; repeated ones joined by ", "
----@field body string
----@field json? any the decoded body, when its Content-Type says JSON
----@field json_error? string why it could not be decoded
----@field url string the last one, after redirects
----@field duration_ms integer
----@field error? runner.Error with check = false
 
 ---Send a request. A failure raises an error with the registry's code (429 is
 ---RATE_LIMITED, 5xx UNAVAILABLE, no connection NETWORK_ERROR …), Retry-After as

@@ -46,7 +46,8 @@ local KINDS = {
 }
 
 local function refuse(message, suggestion)
-	errors.raise("INVALID_ARGUMENT", "ctx:http: " .. message, { suggestion = suggestion })
+	errors.raise("INVALID_ARGUMENT", "ctx:http: " .. message, { retryable = false, suggestion = suggestion,
+		fix_required = suggestion or "Correct this call of ctx:http in the command file" })
 end
 
 local function refuse_key(key)

@@ -87,29 +87,33 @@ local KNOWN = {
 	code = errors.well_formed,
 }
 
+local function misused(...)
+	require("runner.ctx.misuse").raise("ctx:lock", ...)
+end
+
 local function wait_ms_of(wait)
 	if wait == nil then
 		return WAIT_DEFAULT_MS
 	end
 	local ms = type(wait) == "number" and wait * 1000 or host.duration(tostring(wait))
 	if not (ms and ms >= 0) then
-		error(('ctx:lock: wait = %s is no duration: write "10s" or a number of seconds'):format(tostring(wait)), 4)
+		misused(("wait = %s is not a duration"):format(tostring(wait)), 'Write wait = "10s", or a number of seconds')
 	end
 	return ms
 end
 
 local function read_options(name, opts)
 	if type(name) ~= "string" or name == "" then
-		error("ctx:lock needs a name, such as the target it protects", 3)
+		misused("it needs a name, such as the target that it protects", 'Write ctx:lock("name", { wait = "10s" })')
 	end
 	if type(opts) ~= "table" then
-		error(('ctx:lock: the options are a table such as { wait = "10s" }, not a %s'):format(type(opts)), 3)
+		misused(('the options are a table such as { wait = "10s" }, not a %s'):format(type(opts)))
 	end
 	for key, value in next, opts do
 		if not KNOWN[key] then
-			error(("ctx:lock: unknown option '%s' (wait, shared, path, code)"):format(tostring(key)), 3)
+			require("runner.ctx.misuse").unknown("ctx:lock", key, require("runner.core.sorted").keys(KNOWN))
 		elseif not KNOWN[key](value) then
-			error(("ctx:lock: %s = %s can't be used"):format(key, tostring(value)), 3)
+			misused(("%s = %s can't be used"):format(key, tostring(value)))
 		end
 	end
 	return {

@@ -1,48 +1,20 @@
 -- proc_spec: what a script may write in ctx:run{…}, ctx:spawn{…} and
 -- ctx:pipeline{…}, checked key by key, and made into what runner.process takes.
--- A wrong spec is a mistake in the script: a plain error at the script's line.
+-- A wrong spec is a mistake in the script (lua/ctx/misuse.lua).
+
+local misuse = require "runner.ctx.misuse"
 
 local M = {}
 
 local CAP = 1 << 20 -- bytes kept of each stream
 local GRACE_MS = 2000
 
-local FOLDER = debug.getinfo(1, "S").source:match("^(.*)proc_spec%.lua$")
-local OURS = {}
-for _, name in ipairs { "proc", "proc_spec", "context", "retry", "http" } do
-	OURS[FOLDER .. name .. ".lua"] = true
-end
-
--- "file:line: " of the script, whichever of our functions it called; "" after a
--- tail call (return ctx:run{…}), which leaves no trace of it.
-local function position()
-	for level = 3, 20 do
-		local at = debug.getinfo(level, "Sl")
-		if not at or at.source:sub(1, #FOLDER) == FOLDER and not OURS[at.source] then
-			return ""
-		elseif at.currentline > 0 and not OURS[at.source] then
-			return at.short_src .. ":" .. at.currentline .. ": "
-		end
-	end
-	return ""
-end
-
 ---Raise a mistake in what the script wrote, at the script's own line.
 ---@param method string "run", "spawn" …
 ---@param message string
 ---@param ... any format arguments
 function M.fail(method, message, ...)
-	error(("%sctx:%s: %s"):format(position(), method, message:format(...)), 0)
-end
-
--- What was found, short enough for a message.
-local function shown(value)
-	if type(value) == "string" then
-		return ("%q"):format(#value > 60 and value:sub(1, 60) .. "…" or value)
-	elseif type(value) == "number" or type(value) == "boolean" or value == nil then
-		return tostring(value)
-	end
-	return "a " .. type(value)
+	misuse.raise("ctx:" .. method, message:format(...))
 end
 
 -- --- values: each gives what runner.process takes, or nil and what would do ------
@@ -101,13 +73,13 @@ end
 
 local function env_entry(name, value)
 	if type(name) ~= "string" or name == "" or name:find("[=%z]") then
-		return nil, ("a name without '=' (found %s)"):format(shown(name))
+		return nil, ("a name without '=' (found %s)"):format(misuse.shown(name))
 	elseif value == false then
 		return name
 	end
 	local s, expected = text(value)
 	if not s then
-		return nil, ("%s = %s, or false to unset it (found %s)"):format(name, expected, shown(value))
+		return nil, ("%s = %s, or false to unset it (found %s)"):format(name, expected, misuse.shown(value))
 	end
 	return name .. "=" .. s
 end
@@ -144,10 +116,11 @@ local function spawn_stdin(value)
 	return v, not v and expected .. ", or true for a pipe that :write() fills" or nil
 end
 
-local function exit_set(value)
-	local set = {}
-	for _, n in ipairs(type(value) == "table" and value or { value }) do
-		if not math.tointeger(n) or n < 1 or n > 255 then
+-- One status or a list of them, as a set; nil where it is none.
+local function status_set(value, least)
+	local set, list = {}, type(value) == "table" and value or { value }
+	for key, n in pairs(list) do
+		if math.type(key) ~= "integer" or not math.tointeger(n) or n < least or n > 255 then
 			return nil
 		end
 		set[math.tointeger(n)] = true
@@ -155,9 +128,13 @@ local function exit_set(value)
 	return next(set) and set
 end
 
+local function ok_statuses(value)
+	return status_set(value, 0), "a list of exit statuses from 0 to 255 that are no failure, such as { 0, 1 } for grep"
+end
+
 local RETRY_ON = {
 	exit = function(v)
-		return exit_set(v), "exit = a list of statuses from 1 to 255"
+		return status_set(v, 1), "exit = a list of statuses from 1 to 255"
 	end,
 	stderr = function(v)
 		return type(v) == "string" and v ~= "" and v or nil, "stderr = a text to look for"
@@ -186,7 +163,7 @@ local function retry_on(value)
 			kept, expected = check(v)
 		end
 		if not kept then
-			return nil, ("%s (found %s = %s)"):format(expected, tostring(key), shown(v))
+			return nil, ("%s (found %s = %s)"):format(expected, tostring(key), misuse.shown(v))
 		end
 		rule[key] = kept
 	end
@@ -202,9 +179,9 @@ local function keys(base, more)
 	return setmetatable(more, { __index = base })
 end
 
-local STAGE = { cwd = path, env = env }
-local COMMON = keys(STAGE, { stdin = stdin, grace = M.duration, capture = flag, cap = bytes, foreground = flag })
-local CHECKED = keys(COMMON, { timeout = M.duration, check = flag, on_line = callback, retry_on = retry_on })
+local STAGE = { cwd = path, env = env, ok_statuses = ok_statuses }
+local COMMON = keys(STAGE, { stdin = stdin, grace = M.duration, capture = flag, cap = bytes, foreground = flag, check = flag })
+local CHECKED = keys(COMMON, { timeout = M.duration, on_line = callback, retry_on = retry_on })
 local KEYS = {
 	stage = STAGE,
 	pipeline = CHECKED,
@@ -213,10 +190,7 @@ local KEYS = {
 }
 
 local function unknown_key(method, rows, key)
-	local known = require("runner.core.sorted").inherited(rows)
-	local near = require("runner.core.suggest").nearest(tostring(key), known, 1)[1]
-	M.fail(method, "unknown key '%s'%s; the keys are %s", tostring(key),
-		near and (": did you mean '%s'?"):format(near) or "", table.concat(known, ", "))
+	misuse.unknown("ctx:" .. method, key, require("runner.core.sorted").inherited(rows))
 end
 
 -- Named keys → options; list items are the caller's.
@@ -227,7 +201,7 @@ local function named(method, rows, spec)
 			local check = type(key) == "string" and rows[key] or unknown_key(method, rows, key)
 			local kept, expected = check(value)
 			if kept == nil then
-				local found = not expected:find(" (found ", 1, true) and ", not " .. shown(value) or ""
+				local found = not expected:find(" (found ", 1, true) and ", not " .. misuse.shown(value) or ""
 				M.fail(method, "'%s' must be %s%s", key, expected, found)
 			end
 			options[key] = kept
@@ -257,7 +231,7 @@ local function read_argv(method, spec)
 	for i = 1, length(method, spec) do
 		local s, expected = text(spec[i])
 		if not s then
-			M.fail(method, "argument %d must be %s, not %s", i, expected, shown(spec[i]))
+			M.fail(method, "argument %d must be %s, not %s", i, expected, misuse.shown(spec[i]))
 		end
 		argv[i] = s
 	end
@@ -288,6 +262,7 @@ local function finish(method, ctx, options)
 	if options.capture == nil then
 		options.capture = true
 	end
+	options.check = options.check ~= false
 	if options.foreground == nil then
 		options.foreground = type(ctx) == "table" and ctx.interactive == true
 	end
@@ -300,7 +275,7 @@ end
 
 local function check_table(method, spec)
 	if type(spec) ~= "table" then
-		M.fail(method, 'takes one table, { "git", "status", cwd = … }, not %s', shown(spec))
+		M.fail(method, 'takes one table, { "git", "status", cwd = … }, not %s', misuse.shown(spec))
 	end
 end
 
@@ -329,7 +304,7 @@ function M.pipeline(ctx, spec)
 	local stages = {}
 	for i = 1, length("pipeline", spec) do
 		if type(spec[i]) ~= "table" then
-			M.fail("pipeline", 'stage %d must be a table, { "sort", "-u" }, not %s', i, shown(spec[i]))
+			M.fail("pipeline", 'stage %d must be a table, { "sort", "-u" }, not %s', i, misuse.shown(spec[i]))
 		end
 		local stage = setmetatable(named("pipeline", KEYS.stage, spec[i]), { __index = options })
 		stage.argv = read_argv("pipeline", spec[i])

@@ -8,10 +8,20 @@ local M = {}
 
 local NAME_MAX = 200
 
-local function check_step(name)
+local function misused(method, ...)
+	require("runner.ctx.misuse").raise("ctx:" .. method, ...)
+end
+
+local function undeclared(method, name, steps)
+	local near = require("runner.core.suggest").nearest(name, steps, 1)[1]
+	misused(method, ("step '%s' is not declared; the steps are %s"):format(name, table.concat(steps, ", ")),
+		near and ("Rename it to '%s', or add '%s' to steps"):format(near, name) or ("Add '%s' to steps"):format(name))
+end
+
+local function check_step(method, name)
 	local steps = attempt.command and attempt.command.steps
 	if type(name) ~= "string" or name == "" or #name > NAME_MAX then
-		error(("ctx:step needs the name of a step, a text of at most %d bytes"):format(NAME_MAX), 3)
+		misused(method, ("it needs the name of a step, a text of at most %d bytes"):format(NAME_MAX))
 	elseif not steps or #steps == 0 then
 		return
 	end
@@ -20,14 +30,14 @@ local function check_step(name)
 			return
 		end
 	end
-	error(("step '%s' is not declared: add it to `steps` (%s)"):format(name, table.concat(steps, ", ")), 3)
+	undeclared(method, name, steps)
 end
 
 ---A step begins; the one before is completed.
 ---@param _ runner.Context
 ---@param name string one of the declared steps
 function M.step(_, name)
-	check_step(name)
+	check_step("step", name)
 	host.send("STEP", { name = name, state = "running" })
 end
 
@@ -35,7 +45,7 @@ end
 ---@param _ runner.Context
 ---@param name string
 function M.skip(_, name)
-	check_step(name)
+	check_step("skip", name)
 	host.send("STEP", { name = name, state = "skipped" })
 end
 
@@ -48,12 +58,12 @@ local PROGRESS_MAX = 60000 -- bytes: a frame has room for them, and for the sugg
 ---@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
 function M.progress(_, progress, suggestion)
 	local text = math.type(progress) and ("%3.0f%%"):format(progress * 100) or nil
-	local data, why = require("runner.json").encode(progress, { max = PROGRESS_MAX })
+	local data, why = require("runner.json").encode(progress, { max = PROGRESS_MAX, envelope = true })
 	if progress ~= progress or progress == nil then
 		data, why = nil, "it needs a fraction from 0 to 1, or data"
 	end
 	if not data then
-		error("ctx:progress: " .. why, 2)
+		misused("progress", why, "Write ctx:progress(0.5), or a table of data")
 	end
 	host.send("PROGRESS", { data = data, text = text, suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
 end
@@ -68,7 +78,8 @@ function M.log(_, level, message)
 	if message == nil then
 		level, message = "info", level
 	elseif not LEVELS[level] then
-		error(("ctx:log: level '%s' is none of debug, info, warn, error"):format(tostring(level)), 2)
+		misused("log", ("the level is debug, info, warn or error, not %s"):format(require("runner.ctx.misuse").shown(level)),
+			'Write ctx:log("info", message), or ctx:log(message)')
 	end
 	host.send("LOG", { level = level, message = tostring(message):sub(1, 65000) })
 end
@@ -80,10 +91,11 @@ end
 ---@param context? table
 function M.warn(_, code, message, context)
 	if not require("runner.core.errors").well_formed(code) then
-		error(("ctx:warn needs a code like SLOW_DISK, not %s"):format(tostring(code)), 2)
+		misused("warn", ("it needs a code first, such as SLOW_DISK, not %s"):format(require("runner.ctx.misuse").shown(code)),
+			"Write ctx:warn(code, message), with a code in capitals")
 	end
 	if type(context or {}) ~= "table" then
-		error(("ctx:warn: the context is a table of facts such as { path = \"/srv\" }, not a %s"):format(type(context)), 2)
+		misused("warn", ('the context is a table of facts such as { path = "/srv" }, not a %s'):format(type(context)))
 	end
 	attempt.warn(code, message == nil and code or tostring(message), context)
 end

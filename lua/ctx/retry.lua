@@ -110,7 +110,7 @@ function M.loop(ctx, declared, fn, strict)
 		within_budget(flat, n)
 		local verdict, wait_ms = host.policy_decide(flat, n, n, e.retry_after_ms, host.remaining())
 		if verdict == "exhausted" then
-			e.retries_exhausted = n
+			e.retries_exhausted, e.message = n, ("%s after %d attempts"):format(e.message, n + 1)
 			error(e, 0)
 		elseif verdict == "budget" then
 			attempt.warn("RETRY_BUDGET", "No retry: the wait would overrun the time left")

@@ -22,21 +22,38 @@ local function reason()
 	elseif told.ci then
 		return "CI is set"
 	elseif not (told.stdin_is_tty and told.stderr_is_tty) then
-		return "stdin and stderr are no terminal"
+		return "stdin and stderr are not a terminal"
 	end
 end
 
-local function raise_required(question, what, why, suggestion)
-	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), { suggestion = suggestion })
+local function raise_required(question, what, why, fields)
+	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), fields)
+end
+
+local function quoted(word)
+	return word:find "^[%w_%-./=:@%%,+]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+-- What would answer a question with yes: this very call, and --yes.
+local function with_yes()
+	local words, placed = { "runner" }, false
+	for _, word in ipairs(attempt.launch.argv or {}) do
+		if word == "--" and not placed then
+			words[#words + 1], placed = "--yes", true
+		end
+		words[#words + 1] = quoted(word)
+	end
+	words[#words + 1] = not placed and "--yes" or nil
+	return { suggestion = "Confirm with --yes", fix_required = "Confirm with --yes", fix_command = table.concat(words, " ") }
 end
 
 local function check(method, question, opts, known)
 	if type(question) ~= "string" or question == "" then
-		error(("ctx:%s needs a question"):format(method), 3)
+		require("runner.ctx.misuse").raise("ctx:" .. method, "it needs a question, a text that is not empty")
 	end
 	for key in next, opts do
 		if not known[key] then
-			error(("ctx:%s: unknown option '%s'"):format(method, tostring(key)), 3)
+			require("runner.ctx.misuse").unknown("ctx:" .. method, key, require("runner.core.sorted").keys(known))
 		end
 	end
 end
@@ -45,12 +62,12 @@ end
 
 -- Ask until accept(answer) gives a value other than nil; its second result says
 -- what was wrong.
-local function ask(question, label, secret, accept, suggestion)
+local function ask(question, label, secret, accept, fields)
 	local note = ""
 	for _ = 1, MAX_TRIES do
 		local answer, why = require("runner.terminal").ask(note .. label, secret)
 		if not answer then
-			raise_required(question, "got no answer", why, suggestion)
+			raise_required(question, "got no answer", why, fields)
 		end
 		local value, problem = accept(answer)
 		if value ~= nil then
@@ -58,11 +75,11 @@ local function ask(question, label, secret, accept, suggestion)
 		end
 		note = host.clean(problem or "That can't be used.") .. "\n"
 	end
-	raise_required(question, "got no answer", ("no usable answer in %d tries"):format(MAX_TRIES), suggestion)
+	raise_required(question, "got no answer", ("no usable answer in %d tries"):format(MAX_TRIES), fields)
 end
 
 local function suggestion_for(arg)
-	return arg and ("Pass --%s"):format((arg:gsub("_", "-"))) or "Pass the value as an argument"
+	return { suggestion = arg and ("Pass --%s"):format((arg:gsub("_", "-"))) or "Pass the value as an argument" }
 end
 
 local PROMPT = { default = true, secret = true, validate = true, arg = true }
@@ -77,9 +94,9 @@ local PROMPT = { default = true, secret = true, validate = true, arg = true }
 function M.prompt(_, question, opts)
 	opts = opts or {}
 	check("prompt", question, opts, PROMPT)
-	local suggestion, why = suggestion_for(opts.arg), reason()
+	local fields, why = suggestion_for(opts.arg), reason()
 	if why then
-		raise_required(question, "can't be asked", why, suggestion)
+		raise_required(question, "can't be asked", why, fields)
 	end
 	local shown = opts.default ~= nil and not opts.secret and (" [%s]"):format(opts.default) or ""
 	return ask(question, host.clean(question .. shown .. ": "), opts.secret, function(answer)
@@ -90,7 +107,7 @@ function M.prompt(_, question, opts)
 		end
 		local ok, problem = opts.validate(answer)
 		return ok and answer or nil, problem
-	end, suggestion)
+	end, fields)
 end
 
 local ANSWERS = { y = true, yes = true, n = false, no = false }
@@ -108,7 +125,7 @@ function M.confirm(_, question, opts)
 	end
 	local why = reason()
 	if why then
-		raise_required(question, "can't be asked", why, "Pass --yes")
+		raise_required(question, "can't be asked", why, with_yes())
 	end
 	local label = host.clean(question .. (opts.default and " [Y/n] " or " [y/N] "))
 	return ask(question, label, false, function(answer)
@@ -117,7 +134,7 @@ function M.confirm(_, question, opts)
 			return opts.default or false
 		end
 		return ANSWERS[word], "Please answer yes or no."
-	end, "Pass --yes")
+	end, with_yes())
 end
 
 return M

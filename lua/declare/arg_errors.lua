@@ -27,6 +27,11 @@ local function shown(text)
 	return cut and cut <= #text and text:sub(1, cut - 1) .. "…" or text
 end
 
+-- What was given for a row; a secret is not repeated to anybody.
+local function given(row, text)
+	return row.secret and "***" or shown(text)
+end
+
 local function label(row)
 	return row.positional and row.flag or "--" .. row.flag
 end
@@ -106,17 +111,17 @@ function M.invalid(row, text, why, from, values)
 	local where = (FROM[from] or ""):format(row.env)
 	local message
 	if why == "values" then
-		message = ("Unknown %s '%s'%s"):format(row.flag, shown(text), where)
+		message = ("Unknown %s '%s'%s"):format(row.flag, given(row, text), where)
 	elseif why == "utf8" then
-		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(row.flag, shown(text), where)
+		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(row.flag, given(row, text), where)
 	elseif why == "regex" then
-		message = ("Invalid %s '%s'%s: matching it took too long"):format(row.flag, shown(text), where)
+		message = ("Invalid %s '%s'%s: matching it took too long"):format(row.flag, given(row, text), where)
 	else
-		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, shown(text), where, M.expected(row))
+		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, given(row, text), where, M.expected(row))
 	end
 	return {
-		field = row.name, code = row.code or "INVALID_ARGUMENT", message = message, value = shown(text),
-		suggestion = advice(row, text, values), fix_required = correct(row, from),
+		field = row.name, code = row.code or "INVALID_ARGUMENT", message = message, value = given(row, text),
+		suggestion = advice(row, not row.secret and text or nil, values), fix_required = correct(row, from),
 	}
 end
 
@@ -151,7 +156,7 @@ end
 function M.no_value(row, spelt, text, values)
 	local hint = row.suggestion or advice(row, nil, values)
 	if text and text ~= "--" then
-		hint = ("%s; write a value that begins with '-' as --%s=%s"):format(hint, row.flag, shown(text))
+		hint = ("%s; write a value that begins with '-' as --%s=%s"):format(hint, row.flag, given(row, text))
 	end
 	return {
 		field = row.name, code = "MISSING_ARGUMENT", message = ("Flag %s needs a value"):format(spelt),
@@ -166,7 +171,7 @@ end
 function M.negated(row, name, text)
 	return {
 		field = row.name, code = "INVALID_ARGUMENT", message = ("Flag --%s takes no value"):format(name),
-		value = shown(text), suggestion = ("Write --%s or --%s"):format(row.flag, name),
+		value = given(row, text), suggestion = ("Write --%s or --%s"):format(row.flag, name),
 		fix_required = correct(row, "flag"),
 	}
 end
@@ -177,9 +182,9 @@ end
 ---@return runner.Problem
 function M.conflict(row, first, second)
 	return {
-		field = row.name, code = "CONFLICTING_VALUES", value = shown(second),
-		message = ("%s was given twice with different values: '%s' and '%s'"):format(label(row), shown(first),
-			shown(second)),
+		field = row.name, code = "CONFLICTING_VALUES", value = given(row, second),
+		message = ("%s was given twice with different values: '%s' and '%s'"):format(label(row), given(row, first),
+			given(row, second)),
 		suggestion = ("Give %s once"):format(label(row)), fix_required = ("Give %s once"):format(label(row)),
 	}
 end
@@ -212,6 +217,24 @@ function M.excess(excess, slots)
 		suggestion = names[1] and "Positional arguments are: " .. table.concat(names, " ")
 			or "This command takes no positional arguments",
 		fix_required = "Remove the unexpected arguments",
+	}
+end
+
+local SETTINGS = {
+	RUNNER_EXIT_TABLE = "standard or classic", RUNNER_LOAD_TIMEOUT = "a duration such as 500ms, 2s, 5m or 1h",
+	RUNNER_SEED = "a whole number of at least 0",
+}
+
+---A variable of runner's own that holds what it doesn't take.
+---@param name string
+---@param text string
+---@return runner.Problem
+function M.setting(name, text)
+	return {
+		field = name, code = "INVALID_ARGUMENT", value = shown(text),
+		message = ("Invalid %s '%s': expected %s"):format(name, shown(text), SETTINGS[name]),
+		suggestion = ("Set %s to %s, or unset it"):format(name, SETTINGS[name]),
+		fix_required = ("Correct the environment variable %s before retrying"):format(name),
 	}
 end
 
@@ -271,11 +294,12 @@ local function count(problems)
 	return #problems + (last.field == "arguments" and last.code == "VALIDATION_ERROR" and last.value - 1 or 0)
 end
 
--- Exit 2 promises that nothing was touched: a registry code with another
--- exit number stays in `errors`.
+-- A code that the command declares for this problem leads. A registry code stays in
+-- `errors`: callers branch on VALIDATION_ERROR, and exit 2 promises that nothing was
+-- touched, which a code with another exit number would not.
 local function error_code(code)
-	local known = require("runner.host").registry_code(code)
-	return code ~= "SUCCESS" and not (known and known.entry ~= "ARG_ERROR") and code or "VALIDATION_ERROR"
+	local known = code == "SUCCESS" or require("runner.host").registry_code(code)
+	return (not known or code == "COMMAND_NOT_FOUND") and code or "VALIDATION_ERROR"
 end
 
 -- The file that all problems are in, where each names a line of it.
@@ -295,8 +319,8 @@ local function summary(problems)
 		file and "Fix " .. file or "Correct the arguments before retrying"
 end
 
----All problems as one error, to save round trips. A single problem gives the error its code,
----message and suggestion (docs/design.md#argument-errors).
+---All problems as one error, to save round trips. A single problem gives the error its
+---message, its suggestion, and a code of the command's own (docs/design.md#argument-errors).
 ---@param problems runner.Problem[]
 ---@return runner.Error
 function M.error(problems)

@@ -28,7 +28,7 @@ local RULES = {
 	required = rules.flag, default = rules.anything, values = enum_values, min = bound, max = bound,
 	min_length = length, max_length = length, pattern = rules.text, positional = rules.flag,
 	variadic = rules.flag, short = rules.matching("^%a$", 1), env = rules.matching("^[%a_][%w_]*$", 256),
-	code = code, suggestion = rules.text, [1] = "name", [2] = "type",
+	code = code, suggestion = rules.text, secret = rules.flag, [1] = "name", [2] = "type",
 }
 M.rules = RULES
 
@@ -185,12 +185,14 @@ end
 ---@param list any[] as declared
 ---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
 ---@return table[] rows normalised
+---@return boolean? secrets is one of them secret?
 function M.walk(list, report)
-	local rows, claimed, places = {}, {}, {}
+	local rows, claimed, places, secrets = {}, {}, {}, nil
 	for i, declared in ipairs(list) do
-		rows[#rows + 1] = walk_arg(declared, i, claimed, places, report)
+		local row = walk_arg(declared, i, claimed, places, report)
+		rows[#rows + 1], secrets = row, secrets or row and row.secret
 	end
-	return rows
+	return rows, secrets
 end
 
 return M

@@ -128,7 +128,10 @@ function M.walk(declaration, where, report)
 	for _, key in ipairs({ "timeout", "attempt_timeout", "idle_timeout", "grace" }) do
 		n[key .. "_ms"], n[key] = n[key], nil
 	end
-	n.args = n.args and require("runner.declare.arguments").walk(n.args, report) or {}
+	if n.args then
+		n.args, n.secrets = require("runner.declare.arguments").walk(n.args, report)
+	end
+	n.args = n.args or {}
 	local codes = {}
 	if n.exit_codes then
 		n.exit_codes, codes = require("runner.declare.codes").walk(n.exit_codes, report)

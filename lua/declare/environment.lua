@@ -1,16 +1,26 @@
 -- environment: the environment variables that runner reads or sets, other than those of
--- flags (lua/declare/flags.lua), for help and the reference. Loaded by help alone; a test
+-- flags (lua/declare/flags.lua), for help and the reference. Loaded by help, and where one of them may be wrong; a test
 -- compares it with every getenv in the source.
 
 local M = {}
 
----@type {name: string, description: string}[]
+local function is_duration(text)
+	return require("runner.host").duration(text)
+end
+
+local function is_seed(text)
+	local seed = math.tointeger(tonumber(text))
+	return seed and seed >= 0
+end
+
+---@type {name: string, description: string, accepts?: fun(text: string): any}[]
 M.rows = {
-	{ name = "RUNNER_EXIT_TABLE", description = "standard or classic: the exit numbers to use; overrides runner.lua" },
+	{ name = "RUNNER_EXIT_TABLE", accepts = require("runner.core.rules").named "exit_table",
+		description = "standard or classic: the exit numbers to use; overrides runner.lua" },
 	{ name = "RUNNER_PATH", description = "More folders of command files, separated by :" },
 	{ name = "RUNNER_TRUST", description = "Directory whose owner is trusted like you, for the Lua files below it" },
-	{ name = "RUNNER_SEED", description = "Seed of the retry jitter, for reproducible delays" },
-	{ name = "RUNNER_LOAD_TIMEOUT", description = "How long a file may take to load (5s)" },
+	{ name = "RUNNER_SEED", accepts = is_seed, description = "Seed of the retry jitter, for reproducible delays" },
+	{ name = "RUNNER_LOAD_TIMEOUT", accepts = is_duration, description = "How long a file may take to load (5s)" },
 	{ name = "RUNNER_LUA", description = "Folder of runner's own Lua files, to use instead of those in the binary" },
 	{ name = "RUNNER_OUTER_RETRIES", description = "Set for children if the run itself retries: their default is then 0 retries" },
 	{ name = "RUNNER_DEADLINE_MS", description = "Set for children: when the run ends, so that a nested runner ends first" },
@@ -24,10 +34,24 @@ M.rows = {
 	{ name = "HTTPS_PROXY", description = "Proxy for ctx:http; also HTTP_PROXY, ALL_PROXY and NO_PROXY" },
 	{ name = "SSL_CERT_FILE", description = "CA certificates for ctx:http; also CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE, SSL_CERT_DIR" },
 	{ name = "TZ", description = "Time zone of times in error messages, such as 'resets 1pm'" },
+	{ name = "TZDIR", description = "Where the time zones of such times are defined (/usr/share/zoneinfo)" },
 	{ name = "CI", description = "If set: results are JSON, and nothing prompts" },
 	{ name = "NO_COLOR", description = "If set: no colours" },
 	{ name = "TERM", description = "dumb: no colours" },
 	{ name = "COLUMNS", description = "Width of help on a terminal (80)" },
 }
+
+---Is this what the variable takes? True for a variable without a rule of its own.
+---@param name string
+---@param text string
+---@return boolean
+function M.accepts(name, text)
+	for _, row in ipairs(M.rows) do
+		if row.name == name and row.accepts then
+			return row.accepts(text) and true or false
+		end
+	end
+	return true
+end
 
 return M

@@ -144,6 +144,28 @@ local function check_retry(declaration, add)
 	end
 end
 
+local SECRETS = { "password", "passwd", "passphrase", "secret", "token", "api_?key", "apikey", "access_?key", "private_?key",
+	"credential" }
+
+local function is_secret_name(name)
+	name = type(name) == "string" and name:lower():gsub("-", "_") or ""
+	for _, pattern in ipairs(SECRETS) do
+		if name:find(pattern) then
+			return true
+		end
+	end
+end
+
+local NEVER_TEXT = { boolean = true, integer = true, number = true, duration = true, path = true, enum = true }
+
+local function check_secret(row, key, add)
+	if row.secret and row.default ~= nil then
+		add(key, nil, "is secret but has a default, which everyone who reads the file sees", "Use env instead")
+	elseif row.secret == nil and not NEVER_TEXT[row.type or row[2]] and is_secret_name(row.name or row[1]) then
+		add(key, nil, "has a name like a secret", "Add secret = true to show *** instead of its value everywhere, or secret = false")
+	end
+end
+
 local function check_args(declaration, add)
 	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
 		if type(row) == "table" then
@@ -151,6 +173,7 @@ local function check_args(declaration, add)
 			if not row.description then
 				add(key, nil, "has no description", 'Add description = "…": help shows it')
 			end
+			check_secret(row, key, add)
 			if row.required and row.default ~= nil then
 				add(key, nil, "is required but has a default, so it is never missing", "Remove one of them")
 			end
@@ -198,6 +221,7 @@ function M.find(declaration, where)
 		local code = M.code_of(where.text)
 		check_escapes(code, add)
 		check_effects(code, add)
+		require("runner.declare.lint_calls").look(code, where.text, add)
 	end
 	if type(declaration) == "table" then
 		check_declaration(plain(declaration, 4), add)

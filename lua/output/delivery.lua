@@ -58,6 +58,21 @@ local function rendered_as(format, data, text)
 	return require("runner.output.render").text(data, format, attempt.command)
 end
 
+---The data of a failure as TEXT, for a terminal; a built-in has shown it on the way. Data
+---without a JSON form is left out: the failure itself says so.
+---@param data any
+function M.show(data)
+	local command, format = attempt.command, attempt.format
+	if not command or format == "json" or not (command.path or attempt.framework.format) then
+		return
+	end
+	data = attempt.wrap(data)
+	local text = require("runner.json").encode(data, { max = 16 << 20 })
+	if text then
+		host.send("TEXT", { text = (rendered_as(format, data, text)) })
+	end
+end
+
 ---Render a result and send it as TEXT, or write it to the file of --output.
 ---@param data any
 ---@param text string the same as JSON

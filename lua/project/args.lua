@@ -96,7 +96,7 @@ local function take_next(s, row, tokens, i, spelt)
 	if text == nil or is_option(text) then
 		s.given[row.name] = s.given[row.name] or "flag"
 		add_problem(s, "no_value", row, spelt, text, values_of(s, row))
-		return i
+		return row.secret and text and i + 1 or i -- it may be the value: nobody repeats it
 	end
 	take(s, row, text, "flag")
 	return i + 1
@@ -242,6 +242,18 @@ local function keep_list(s, row)
 	end
 end
 
+-- Variables that are not a flag's, and have a rule of their own.
+local SETTINGS = { "RUNNER_EXIT_TABLE", "RUNNER_LOAD_TIMEOUT", "RUNNER_SEED" }
+
+local function check_settings(s)
+	for _, name in ipairs(SETTINGS) do
+		local text = (s.opts.getenv or os.getenv)(name)
+		if text and text ~= "" and not require("runner.declare.environment").accepts(name, text) then
+			add_problem(s, "setting", name, text)
+		end
+	end
+end
+
 local function finish(s)
 	for _, row in ipairs(s.rows) do
 		fill(s, row)
@@ -256,6 +268,7 @@ local function finish(s)
 			from_environment(s, row)
 		end
 	end
+	check_settings(s)
 	if s.excess[1] then
 		add_problem(s, "excess", s.excess, s.slots)
 	end

@@ -13,7 +13,7 @@ local function encoded(name, value, opening)
 	if value == nil then
 		return nil
 	end
-	local text, why = require("runner.json").encode(value)
+	local text, why = require("runner.json").encode(value, { envelope = true })
 	if not text or opening and text:sub(1, 1) ~= opening then
 		attempt.warn("FIELD_IGNORED", ("The error's %s was dropped: %s"):format(name, not text and why
 			or "it is not " .. KINDS[opening]))
@@ -22,18 +22,41 @@ local function encoded(name, value, opening)
 	return text
 end
 
+local SHOWN_LINES, SHOWN_BYTES = 10, 2000
+
+-- The last lines of what a program wrote, each under the error; nil where there is only
+-- one, which the message has.
+local function last_lines(text)
+	local lines = {}
+	for line in text:sub(-SHOWN_BYTES):gmatch "[^\r\n]+" do
+		lines[#lines + 1] = line:find "%S" and line or nil
+	end
+	return lines[2] and "\n    " .. table.concat(lines, "\n    ", math.max(#lines - SHOWN_LINES + 1, 1)) or nil
+end
+
+-- What people at a terminal see of the program that failed: its stderr, else its stdout.
+local function output_of(e)
+	local context = e.context
+	if type(context) ~= "table" or not attempt.launch.stderr_is_tty then
+		return nil
+	end
+	local said = type(context.stderr) == "string" and context.stderr:find "%S" and context.stderr or context.stdout
+	return type(said) == "string" and last_lines(said) or nil
+end
+
 local function fields_of(e)
 	return {
 		ok = false, code = e.code, message = e.message, detail = e.detail, phase = e.phase,
 		retryable = e.retryable ~= nil and tostring(e.retryable) or nil, retry_after_ms = e.retry_after_ms,
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
-		suggestion = e.suggestion, data = encoded("data", attempt.wrap(e.data)),
+		suggestion = e.suggestion, output = output_of(e), data = encoded("data", attempt.wrap(e.data)),
 		context = encoded("context", e.context, "{"), errors = encoded("errors", e.errors, "["),
+		redirect = encoded("redirect", e.redirect, "{"),
 	}
 end
 
-local DETAILS = { "detail", "data", "context", "errors", "suggestion", "fix_required", "fix_command" }
+local DETAILS = { "detail", "output", "data", "context", "errors", "redirect", "suggestion", "fix_required", "fix_command" }
 
 ---Send the RESULT of a failure. If its details are too large, it is sent without them:
 ---the bare facts always fit.

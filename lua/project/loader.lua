@@ -104,6 +104,17 @@ function M.read(found)
 	return run_file(found.path, found.folder)
 end
 
+local STANDARD = 10 -- libraries of Lua in package.loaded, _G included
+
+-- Of the file, and of what it has required.
+local function digest_of(text)
+	local count = 0
+	for name in next, package.loaded do
+		count = count + (type(name) == "string" and name:sub(1, 7) == "runner." and 0 or 1)
+	end
+	return count > STANDARD and require("runner.project.required").digest(text) or host.digest(text)
+end
+
 ---The declaration of a found command in its normal form.
 ---@param found runner.Found
 ---@param project table
@@ -120,7 +131,7 @@ function M.command(found, project)
 	if not command then
 		return nil, require("runner.declare.declaration").error(value, where, raised)
 	end
-	command.path, command.digest = found.path, where.text and host.digest(where.text) or "builtin"
+	command.path, command.digest = found.path, where.text and digest_of(where.text) or "builtin"
 	return command
 end
 

@@ -56,7 +56,7 @@ function M.send(command, settled, framework, project)
 		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
 		steps = command.steps or {}, stdin = command.stdin or false, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
-		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
+		secret = attempt.mask ~= nil, warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
 	}, not command.validate)
 end
 

@@ -50,7 +50,7 @@ local function list_for_people(problems)
 	end
 	for _, p in ipairs(problems) do
 		local hint = p.suggestion and (". %s"):format(p.suggestion) or ""
-		io.stderr:write(host.clean(("  %s%s\n"):format(p.message, hint)))
+		io.stderr:write(host.clean(("  %s%s\n"):format(attempt.mask and attempt.mask(p.message) or p.message, hint)))
 	end
 end
 

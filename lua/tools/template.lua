@@ -25,7 +25,8 @@ return {
 		{ description = "Greet Ada twice", command = "runner @WORDS@ --name Ada --times 2" },
 	},
 
-	-- args: the checked values. ctx: runner's functions, such as ctx:run{ "git", "status" }.
+	-- args: the checked values. ctx: runner's functions, such as ctx:run{ "git", "status" }
+	-- and ctx.fs.read("notes.txt"). A failure there raises an error, and the run fails with it.
 	run = function(args, ctx)
 		if args.name == "nobody" then
 			ctx:fail("NOT_FOUND", "There is nobody to greet", { suggestion = "Pass --name" })

@@ -9,7 +9,7 @@
 ---@class runner.Command
 ---@field description string one sentence for help
 ---@field danger_level "safe"|"mutating"|"destructive" safe: it changes nothing
----@field run fun(args: table<string, any>, ctx: runner.Context): any returns `data`; must survive being killed and started again
+---@field run fun(args: table<string, any>, ctx: runner.Context): any returns `data`; nil or false and a message is a failure; must survive being killed and started again
 ---@field args? runner.Arg[] the arguments, in order
 ---@field timeout? runner.Duration limit for the whole run: all attempts and waits; default "30s"
 ---@field attempt_timeout? runner.Duration limit for one attempt; default none
@@ -51,6 +51,7 @@
 ---@field env? string environment variable to read if it is not given
 ---@field code? string error code for an invalid value, instead of INVALID_ARGUMENT
 ---@field suggestion? string shown for an invalid value
+---@field secret? boolean its value appears nowhere: *** replaces it in messages, data, logs, history and plans
 
 ---When and how often a failure is retried.
 ---@class runner.Retry
@@ -128,6 +129,7 @@
 ---@field detail? string
 ---@field errors? table[] several problems, one row each
 ---@field context? table facts
+---@field redirect? string|{command: string, permanent?: boolean, reason?: "renamed"|"restructured"|"deprecated"|"typo_corrected"} with REDIRECTED: the call to make instead
 ---@field data? any the results so far
 
 ---The error that a failed ctx method or ctx:fail raises.
@@ -136,6 +138,135 @@
 ---@field message string
 ---@field phase? string
 ---@field retries_exhausted? integer
+
+---ctx.fs: the functions of `require "fs"`; a failure raises: NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED,
+---RESOURCE_EXHAUSTED, TIMEOUT or GENERAL_ERROR, with the errno in `context`.
+---@class runner.Fs
+local Fs = {}
+
+---What a path leads to.
+---@param path string
+---@return fs.Stat stat
+function Fs.stat(path) end
+
+---What a path is: a symbolic link is not followed.
+---@param path string
+---@return fs.Stat stat
+function Fs.lstat(path) end
+
+---The names in a directory, sorted.
+---@param path string
+---@return string[] names
+function Fs.list(path) end
+
+---Make a directory.
+---@param path string
+---@param mode? integer
+---@return true
+function Fs.mkdir(path, mode) end
+
+---Make a directory and what is missing above it; one that exists is fine.
+---@param path string
+---@param mode? integer
+---@return true
+function Fs.mkdirs(path, mode) end
+
+---@param from string
+---@param to string
+---@return true
+function Fs.rename(from, to) end
+
+---@param target string
+---@param link string
+---@return true
+function Fs.symlink(target, link) end
+
+---@param path string
+---@return string target
+function Fs.readlink(path) end
+
+---The absolute path without links, "." and "..".
+---@param path string
+---@return string path
+function Fs.realpath(path) end
+
+---Remove a file or a link.
+---@param path string
+---@return true
+function Fs.unlink(path) end
+
+---Remove an empty directory.
+---@param path string
+---@return true
+function Fs.rmdir(path) end
+
+---Remove a path and everything below it; neither links nor mounts are entered.
+---@param path string
+---@return true
+function Fs.remove_tree(path) end
+
+---Set a file's time to now; makes it when it is missing.
+---@param path string
+---@return true
+function Fs.touch(path) end
+
+---A whole file; EFBIG when it has more than `max` bytes (256 MiB).
+---@param path string
+---@param max? integer
+---@return string text
+function Fs.read(path, max) end
+
+---Write a whole file: readers see the old one or the new one, also after a crash.
+---@param path string
+---@param text string
+---@param mode? integer
+---@param durable? boolean false: don't wait for the disk; a power loss may then empty or undo it
+---@return true
+function Fs.write(path, text, mode, durable) end
+
+---Write a file whose name is free, else EEXIST: of those that try at once, one does.
+---@param path string
+---@param text string
+---@return true
+function Fs.create(path, text) end
+
+---Wait until a file or directory is on the disk.
+---@param path string
+---@return true
+function Fs.fsync(path) end
+
+---The same for all below a path.
+---@param path string
+---@return true
+function Fs.fsync_tree(path) end
+
+---Point a link elsewhere from one instant to the next.
+---@param target string
+---@param link string
+---@return true
+function Fs.swap_symlink(target, link) end
+
+---Copy a path and all below it.
+---@param from string
+---@param to string
+---@return true
+function Fs.copy_tree(from, to) end
+
+---Lock a file; LOCK_HELD when another process has it. ctx:lock does more.
+---@param path string
+---@param options? {shared?: boolean, wait_ms?: integer}
+---@return fs.Lock lock
+function Fs.lock(path, options) end
+
+---Who holds the lock of a file for itself alone: {pid, since, age_ms}; nil when nobody does. Nothing is made or written.
+---@param path string
+---@return table? holder
+function Fs.locked(path) end
+
+---Is there something at the path? A dangling link is something too.
+---@param path string
+---@return boolean
+function Fs.exists(path) end
 
 ---What runner offers to a running command.
 ---@class runner.Context
@@ -146,6 +277,7 @@
 ---@field config table `config` of runner.lua
 ---@field root? string the project's directory, which paths in runner.lua are relative to
 ---@field tempdir string a temporary directory, removed after the run
+---@field fs runner.Fs files, like `require "fs"`, but raising
 ---@field request_id string the run's ID, the same in every attempt
 ---@field interactive boolean true if run has a terminal: the command declares interactive, and there is one
 local Context = {}
@@ -192,17 +324,23 @@ function Context:remaining() end
 ---@param fn fun()
 function Context:defer(fn) end
 
----Run a program and wait for it: ctx:run{ "git", "rev-parse", "HEAD", check = true }. Never a shell.
+---Run a program and wait for it: ctx:run{ "git", "rev-parse", "HEAD" }. Never a shell. A failure raises, unless check = false.
 ---@param spec runner.RunSpec
 ---@return runner.Result
 function Context:run(spec) end
+
+---Run another command: returns its data, or raises the error it ended with. It inherits the deadline and makes one attempt.
+---@param name string "deploy", or "db migrate"
+---@param args? table<string, any>|string[] values by name, or words
+---@return any data
+function Context:call(name, args) end
 
 ---Start a program in the background. It ends with the attempt, unless detach = true.
 ---@param spec runner.SpawnSpec
 ---@return runner.Process
 function Context:spawn(spec) end
 
----Run programs, each reading the stdout of the previous one. Fails if any of them fails.
+---Run programs, each reading the stdout of the previous one. If any of them fails, that raises, unless check = false.
 ---@param spec runner.PipelineSpec
 ---@return runner.PipelineResult
 function Context:pipeline(spec) end
@@ -242,17 +380,18 @@ function Context:confirm(question, options) end
 ---@field [integer] string the program and its arguments
 ---@field cwd? string
 ---@field env? table<string, string|number|false> added to our environment; false unsets a variable
+---@field ok_statuses? integer|integer[] exit statuses that are not failures; default 0
 
 ---@class runner.CommonSpec : runner.StageSpec
 ---@field grace? runner.Duration time between TERM and KILL; default "2s"
 ---@field capture? boolean keep its output; default true
 ---@field cap? integer bytes to keep of each stream, head and tail; default 1 MiB
 ---@field foreground? boolean it may use the terminal
+---@field check? boolean raise when it fails; default true. false: look at the result's ok
 
 ---@class runner.CheckedSpec : runner.CommonSpec
 ---@field stdin? string|file* the bytes it reads, or an open file; default: nothing
 ---@field timeout? runner.Duration
----@field check? boolean raise SUBPROCESS_FAILED if it fails
 ---@field on_line? fun(line: string, stream: "stdout"|"stderr") called for each line as it arrives; lines above 64 KiB come in pieces
 ---@field retry_on? runner.RetryOn which failures to raise as retryable
 
@@ -277,7 +416,7 @@ function Context:confirm(question, options) end
 ---@field retry_after_ms? integer
 
 ---@class runner.Result
----@field ok boolean it exited with status 0
+---@field ok boolean it exited with status 0, or one of ok_statuses
 ---@field status? integer exit status; nil if it was killed or never started
 ---@field signal? string "SIGTERM" …
 ---@field stdout string
@@ -302,7 +441,7 @@ function Context:confirm(question, options) end
 ---@field pid integer
 local Process = {}
 
----Wait for it to end; nil if it is still running after `timeout`.
+---Wait for it to end; nil if it is still running after `timeout`. A failure raises, unless spawn was given check = false.
 ---@param timeout? runner.Duration
 ---@return runner.Result?
 function Process:wait(timeout) end
@@ -316,7 +455,7 @@ function Process:kill(signal) end
 ---@return boolean
 function Process:alive() end
 
----Write to its stdin (stdin = true).
+---Write to its stdin (stdin = true). When it reads no more, that raises; with check = false: nil and why.
 ---@param text string
 ---@return boolean? ok
 ---@return string? message
@@ -356,11 +495,18 @@ function Process:close() end
 ---@field status? integer nil if there was no response
 ---@field headers table<string, string> lower-case names
 ---@field body string
----@field json? any the decoded body, if its Content-Type is JSON
----@field json_error? string why the body could not be decoded
+---@field json any the decoded body; raises if it is not JSON
+---@field json_error? string why a body that claims to be JSON isn't
 ---@field url string the final URL, after redirects
 ---@field duration_ms integer
 ---@field error? runner.Error the failure, with check = false
+
+local HttpResult = {}
+
+---The decoded body; nil and why when it is not JSON.
+---@return any value
+---@return string? why
+function HttpResult:try_json() end
 
 ---@class runner.LockOptions
 ---@field wait? runner.Duration how long to wait for the lock; default "10s"

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../common/errno_name.h"
 #include "../common/mono.h"
 #include "../common/xio.h"
 #include "../engine/os.h"
@@ -36,29 +37,14 @@
 
 /* --- failures ------------------------------------------------------------------- */
 
-#define NAME(e) { e, #e }
-static const struct {
-	int number;
-	const char *name;
-} errno_names[] = {
-	NAME(EACCES),  NAME(EAGAIN),  NAME(EBADF),     NAME(EBUSY),        NAME(EDQUOT),
-	NAME(EEXIST),  NAME(EFBIG),   NAME(EINVAL),    NAME(EIO),          NAME(EISDIR),
-	NAME(ELOOP),   NAME(EMFILE),  NAME(EMLINK),    NAME(ENAMETOOLONG), NAME(ENFILE),
-	NAME(ENODEV),  NAME(ENOENT),  NAME(ENOLCK),    NAME(ENOMEM),       NAME(ENOSPC),
-	NAME(ENOSYS),  NAME(ENOTDIR), NAME(ENOTEMPTY), NAME(ENOTSUP),      NAME(ENXIO),
-	NAME(EPERM),   NAME(EPIPE),   NAME(EROFS),     NAME(ESTALE),       NAME(ETXTBSY),
-	NAME(ETIMEDOUT), NAME(EXDEV),
-};
-#undef NAME
-
 static void push_errno_name(lua_State *L, int number)
 {
-	for (size_t i = 0; i < ARRAY_LEN(errno_names); i++)
-		if (errno_names[i].number == number) {
-			lua_pushstring(L, errno_names[i].name);
-			return;
-		}
-	lua_pushfstring(L, "E%d", number);
+	const char *name = errno_name(number);
+
+	if (name)
+		lua_pushstring(L, name);
+	else
+		lua_pushfstring(L, "E%d", number);
 }
 
 int fs_fail_because(lua_State *L, const char *verb, const char *path, const char *reason)

@@ -89,7 +89,7 @@ static void put_string(struct encoder *e, const char *s, size_t n)
 {
 	if (e->w.need_comma)
 		buf_add_char(e->out, ',');
-	e->repaired += (lua_Integer)json_quote(e->out, s, n);
+	e->repaired += (lua_Integer)(e->envelope ? json_quote : json_quote_exact)(e->out, s, n);
 	e->w.need_comma = true;
 }
 

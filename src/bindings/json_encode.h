@@ -24,6 +24,7 @@ struct encoder {
 	struct buf *members, *sorted; /* json_encode.c's own */
 	struct json_writer w;
 	size_t max;
+	bool envelope;    /* its strings go into the envelope: no carriage returns */
 	const char *name; /* of the value as a whole, in messages */
 	const char *code; /* of the failure */
 	lua_Integer nonfinite, repaired;

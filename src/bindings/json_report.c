@@ -87,7 +87,9 @@ static void read_options(lua_State *L, struct encoder *e)
 		lua_getfield(L, 2, "max");
 		max = luaL_optinteger(L, -1, max);
 		luaL_argcheck(L, max >= 0, 2, "max must not be negative");
-		lua_getfield(L, 2, "name"); /* both stay on the stack: e->name points into it */
+		lua_getfield(L, 2, "envelope");
+		e->envelope = lua_toboolean(L, -1);
+		lua_getfield(L, 2, "name"); /* all stay on the stack: e->name points into it */
 		e->name = luaL_optstring(L, -1, e->name);
 	}
 	e->max = (size_t)max;

@@ -6,31 +6,20 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "../common/errno_name.h"
 #include "../engine/outcome.h"
 #include "proc.h"
 
 /* --- failures to start ----------------------------------------------------------- */
 
-static const struct {
-	int err;
-	const char *name;
-} errno_names[] = {
-	{ E2BIG, "E2BIG" },     { EACCES, "EACCES" },   { EAGAIN, "EAGAIN" },
-	{ EBADF, "EBADF" },     { EIO, "EIO" },         { EISDIR, "EISDIR" },
-	{ ELOOP, "ELOOP" },     { EMFILE, "EMFILE" },   { ENAMETOOLONG, "ENAMETOOLONG" },
-	{ ENFILE, "ENFILE" },   { ENOENT, "ENOENT" },   { ENOEXEC, "ENOEXEC" },
-	{ ENOMEM, "ENOMEM" },   { ENOSPC, "ENOSPC" },   { ENOTDIR, "ENOTDIR" },
-	{ EPERM, "EPERM" },     { EROFS, "EROFS" },     { ETXTBSY, "ETXTBSY" },
-};
-
 static void push_errno(lua_State *L, int err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(errno_names); i++)
-		if (errno_names[i].err == err) {
-			lua_pushstring(L, errno_names[i].name);
-			return;
-		}
-	lua_pushfstring(L, "%d", err);
+	const char *name = errno_name(err);
+
+	if (name)
+		lua_pushstring(L, name);
+	else
+		lua_pushfstring(L, "%d", err);
 }
 
 static bool is_shortage(int err)

@@ -103,7 +103,7 @@ static int open_output(struct proc *p, const struct proc_spec *spec, struct ends
 	}
 	if (spec->detach)
 		return 0;
-	if (spec->capture)
+	if (spec->capture || (i == 0 && spec->piped))
 		return open_pipe(p, spec, e, i);
 	e->child[1 + i] = STDERR_FILENO;
 	return 0;

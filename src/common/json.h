@@ -44,10 +44,13 @@ void json_raw(struct json_writer *w, const char *s, size_t n);
  * Append s as a quoted JSON string. Invalid UTF-8 (overlong forms, surrogates
  * and > U+10FFFF included) becomes U+FFFD, one per maximal bad sequence; NUL
  * becomes U+FFFD; ANSI escapes are removed: CSI and OSC sequences whole, of
- * others the ESC (or C1 CSI U+009B) alone; other control characters are escaped.
- * Returns the number of repairs (0: the text is unchanged).
+ * others the ESC (or C1 CSI U+009B) alone; carriage returns are removed (REQ-F-007);
+ * other control characters are escaped. Returns the number of repairs (0: the text is
+ * unchanged).
  */
 size_t json_quote(struct buf *out, const char *s, size_t n);
+/* The same for text outside an envelope: a file, a request. Carriage returns stay. */
+size_t json_quote_exact(struct buf *out, const char *s, size_t n);
 /* The same cleaning without quotes and JSON escapes, for terminals. Control
  * characters other than \n and \t are dropped. */
 size_t text_clean(struct buf *out, const char *s, size_t n);
@@ -70,6 +73,12 @@ enum json_kind {
  * Neither allocates nor recurses. Returns its kind, or JSON_INVALID.
  */
 enum json_kind json_check(const char *s, size_t n);
+
+/* Of text that json_check() accepted: does the object have a member of this name? False
+ * for any other value. A name written with escapes is not found. */
+bool json_has_member(const char *s, size_t n, const char *name);
+/* Append the members of the object, without its braces; false if there are none. */
+bool json_add_members(struct buf *out, const char *s, size_t n);
 
 /* How many bytes of s[0..n) fit into `max` bytes without splitting a character. */
 size_t text_cut(const char *s, size_t n, size_t max);

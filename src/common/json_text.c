@@ -194,6 +194,10 @@ static size_t next_unit(const char *s, size_t n, enum unit *unit)
 		*unit = UNIT_DROP;
 		return escape_length(s, n);
 	}
+	if (s[0] == '\r') { /* a line overwritten: REQ-F-007 */
+		*unit = UNIT_DROP;
+		return 1;
+	}
 	length = sequence(s, n, &whole);
 	*unit = whole && s[0] != '\0' ? UNIT_SPECIAL : UNIT_BAD;
 	if (length == 2 && whole && s[1] == '\x9b')
@@ -219,13 +223,15 @@ static void escape(struct buf *out, const char *s, size_t length)
 	buf_add(out, text, 6);
 }
 
-size_t json_quote(struct buf *out, const char *s, size_t n)
+static size_t quote(struct buf *out, const char *s, size_t n, bool keep_returns)
 {
 	size_t repairs = 0;
 	enum unit unit;
 	buf_add_char(out, '"');
 	for (size_t length; n > 0; s += length, n -= length) {
 		length = next_unit(s, n, &unit);
+		if (keep_returns && s[0] == '\r')
+			unit = UNIT_SPECIAL;
 		if (unit == UNIT_CLEAN)
 			buf_add(out, s, length);
 		else if (unit == UNIT_SPECIAL)
@@ -241,6 +247,16 @@ size_t json_quote(struct buf *out, const char *s, size_t n)
 static bool shown_on_terminals(char c)
 {
 	return c == '"' || c == '\\' || c == '\n' || c == '\t';
+}
+
+size_t json_quote(struct buf *out, const char *s, size_t n)
+{
+	return quote(out, s, n, false);
+}
+
+size_t json_quote_exact(struct buf *out, const char *s, size_t n)
+{
+	return quote(out, s, n, true);
 }
 
 size_t text_clean(struct buf *out, const char *s, size_t n)

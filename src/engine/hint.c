@@ -125,6 +125,11 @@ struct hints hints_resolve(const char *code, const struct own_hints *own,
 	};
 }
 
+const char *hints_fix(const struct hints *h)
+{
+	return h->retryable == RETRYABLE_FALSE ? h->hint : NULL;
+}
+
 bool hint_name_matches(const char *name, const char *code)
 {
 	const struct code_row *row;

@@ -59,6 +59,10 @@ struct hints {
 struct hints hints_resolve(const char *code, const struct own_hints *own,
                            const struct declared_codes *declared, enum exit_table table);
 
+/* What must change before the call is made again, as the registry has it; NULL where the
+ * call may be made again as it is. */
+const char *hints_fix(const struct hints *h);
+
 /* Does `name` (an item of retry.on) name this code or its exit entry? */
 bool hint_name_matches(const char *name, const char *code);
 

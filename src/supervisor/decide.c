@@ -31,6 +31,8 @@ struct hints decide_hints(struct run *run, const struct report *r)
 	else if (h.entry == EXIT_ENTRY_ARG_ERROR && !r->own.side_effects &&
 	         !declares_effects(&run->plan, r->code))
 		h.side_effects = SIDE_EFFECTS_PARTIAL; /* its "none" applies only before run */
+	if (run->plan.safe && !r->own.side_effects && !declares_effects(&run->plan, r->code))
+		h.side_effects = SIDE_EFFECTS_NONE; /* it changes nothing, so nothing is half done */
 	return h;
 }
 

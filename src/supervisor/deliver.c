@@ -30,7 +30,8 @@ static void warn_about_stdout(struct run *run)
 
 	if (run->stdout_tap.total == 0)
 		return;
-	tap_text(&run->stdout_tap, &text);
+	if (!run->plan.secret) /* only the worker could mask it */
+		tap_text(&run->stdout_tap, &text);
 	run_warn_counted(run, "THIRD_PARTY_STDOUT",
 	             "The command wrote to stdout; the text went to stderr. "
 	             "Return it from run, or use ctx:log",
@@ -76,6 +77,15 @@ static void remove_session_dir(struct run *run)
 	buf_release(&removal.left);
 }
 
+/* REQ-F-078: "Connection refused after 3 attempts". An inner loop says so itself. */
+static void say_attempts(struct run *run)
+{
+	struct verdict *v = &run->verdict;
+
+	if (v->exhausted && !v->report.ok && v->report.exhausted == 0)
+		buf_add_fmt(&v->report.message, " after %lld attempts", (long long)run_repeats(run) + 1);
+}
+
 /* With --warnings-as-errors, a success can still become a failure here. */
 static void judge_success(struct run *run)
 {
@@ -86,7 +96,7 @@ static void judge_success(struct run *run)
 	report_fail(r, "WARNINGS_AS_ERRORS", "The command succeeded with %d warning%s",
 	            run->warnings.count, run->warnings.count == 1 ? "" : "s");
 	strcpy(r->phase, "execution");
-	r->own.side_effects = SIDE_EFFECTS_COMPLETE;
+	r->own.side_effects = run->plan.safe ? SIDE_EFFECTS_NONE : SIDE_EFFECTS_COMPLETE;
 	run->verdict.hints = decide_hints(run, r);
 	verdict_note_effects(&run->verdict, &run->verdict.hints);
 }
@@ -106,7 +116,10 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 		buf_add(out, r->text.data, r->text.len);
 	} else {
 		notice_error(run, exit_code);
-		if (r->verdict == VERDICT_LIMIT || r->verdict == VERDICT_SIGNAL)
+		if (r->verdict == VERDICT_RESULT)
+			buf_add(out, r->text.data, r->text.len);
+		/* a timeout never leaves stdout empty (REQ-F-012) */
+		if (r->verdict == VERDICT_LIMIT || (r->entered_run && r->steps.count > 0))
 			envelope_step_text(run, out);
 	}
 }
@@ -160,6 +173,7 @@ int deliver_verdict(struct run *run)
 		notice_succeeded(run);
 	if (!v->report.ok && v->report.exhausted > 0 && run->attempts == 1)
 		v->exhausted = true;
+	say_attempts(run);
 	judge_success(run);
 	run_warn_dropped(run);
 	exit_code = verdict_exit_code(v);

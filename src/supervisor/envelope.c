@@ -75,8 +75,8 @@ static void write_fix(const struct verdict *v, struct json_writer *w)
 
 	if (r->fix_required.len > 0)
 		member_str(w, "fix_required", &r->fix_required);
-	else if (v->hints.retryable == RETRYABLE_FALSE && v->hints.hint)
-		member_cstr(w, "fix_required", v->hints.hint);
+	else if (hints_fix(&v->hints))
+		member_cstr(w, "fix_required", hints_fix(&v->hints));
 	member_str(w, "fix_command", &r->fix_command);
 	member_str(w, "suggestion", &r->suggestion);
 }
@@ -99,6 +99,7 @@ static void write_error(struct run *run, struct json_writer *w)
 		member_cstr(w, "signal", signal_name(r->signal, scratch));
 	member_raw(w, "errors", &r->errors);
 	member_raw(w, "context", &r->context);
+	member_raw(w, "redirect", &r->redirect);
 	json_end_object(w);
 }
 
@@ -157,7 +158,7 @@ static bool has_lost_bytes(const struct run *run)
 	const struct report *r = &run->verdict.report;
 
 	return run->warnings.rows.failed || run->metas.members.failed || history_failed(&run->history) ||
-	       r->data.failed || r->errors.failed || r->context.failed;
+	       r->data.failed || r->errors.failed || r->context.failed || r->redirect.failed;
 }
 
 /* --- the whole ------------------------------------------------------------------------ */
@@ -204,6 +205,7 @@ void envelope_step_text(const struct run *run, struct buf *out)
 
 	for (int i = 0; i < s->count; i++)
 		buf_add_fmt(out, "%-10s %s\n", words[s->row[i].state], s->row[i].name);
-	if (s->count == 0 && !run->launch.stderr_is_tty) /* a terminal has the error */
+	/* REQ-F-012: stdout is never empty on a timeout. Ctrl+C needs no second line. */
+	if (s->count == 0 && !(run->launch.stderr_is_tty && run->verdict.report.verdict == VERDICT_SIGNAL))
 		buf_add_fmt(out, "%s: %s\n", run->plan.command, run->verdict.report.code);
 }

@@ -13,7 +13,7 @@ void envelope_write(struct run *run, int exit_code, struct buf *out);
 /* The envelope to print when there is no memory for one. Static. */
 const char *envelope_last_resort(void);
 /* The steps of a timeout or cancellation as text, for a terminal's stdout; without steps
- * a line with the code, unless stderr is a terminal too and shows the error. */
+ * a line with the code, unless the terminal already shows that the run was cancelled. */
 void envelope_step_text(const struct run *run, struct buf *out);
 
 #endif

@@ -357,10 +357,13 @@ void notice_error(struct run *run, int exit_code)
 	add_retry_line(&run->verdict, &out);
 	if (!strstr(buf_cstr(&r->message), buf_cstr(&r->fix_required))) /* else the message says it */
 		add_labelled(&out, "fix", &r->fix_required);
+	if (r->fix_required.len == 0 && hints_fix(&run->verdict.hints))
+		buf_add_fmt(&out, "  fix: %s\n", hints_fix(&run->verdict.hints));
 	add_labelled(&out, "run", &r->fix_command);
 	add_labelled(&out, "hint", &r->suggestion);
 	if (run->plan.verbose || strcmp(r->code, "INTERNAL_ERROR") == 0)
 		add_labelled(&out, "detail", &r->detail);
+	add_labelled(&out, "output", &r->output);
 	emit(run, &out);
 	buf_release(&code);
 }

@@ -163,6 +163,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	p->retry_maybe = frame_int(f, F_maybe, 0);
 	p->reads_stdin = frame_int(f, F_stdin, 0);
 	p->interactive = frame_int(f, F_interactive, 0);
+	p->secret = frame_int(f, F_secret, 0);
 	p->quiet = frame_int(f, F_quiet, 0);
 	p->verbose = frame_int(f, F_verbose, 0);
 	p->warnings_as_errors = frame_int(f, F_warnings_as_errors, 0);

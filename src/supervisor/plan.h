@@ -36,6 +36,7 @@ struct plan {
 	size_t on_count;
 	bool reads_stdin;
 	bool interactive;
+	bool secret; /* it has arguments that nobody may see */
 	bool quiet;
 	bool verbose;
 	bool warnings_as_errors;

@@ -20,7 +20,7 @@ void report_release(struct report *r)
 {
 	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
 	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
-	                      &r->progress, &r->resume_hint };
+	                      &r->progress, &r->resume_hint, &r->output, &r->redirect };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
@@ -119,6 +119,7 @@ static void take_failure(struct report *r, const struct frame *f)
 	take_text(&r->fix_required, f, F_fix_required, MESSAGE_MAX);
 	take_text(&r->fix_command, f, F_fix_command, MESSAGE_MAX);
 	take_text(&r->suggestion, f, F_suggestion, MESSAGE_MAX);
+	take_text(&r->output, f, F_output, MESSAGE_MAX);
 	take_phase(r, f);
 	r->own.retryable = (enum retryable)parse_field(f, F_retryable, NAMES_RETRYABLE);
 	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, NAMES_SIDE_EFFECTS);
@@ -130,7 +131,7 @@ static void take_failure(struct report *r, const struct frame *f)
 /* The result is invalid, so its hints don't apply either. */
 static void refuse_result(struct report *r, const char *code, const char *message)
 {
-	struct buf *fragments[] = { &r->errors, &r->context, &r->data };
+	struct buf *fragments[] = { &r->errors, &r->context, &r->redirect, &r->data };
 
 	for (size_t i = 0; i < ARRAY_LEN(fragments); i++)
 		buf_clear(fragments[i]);
@@ -151,9 +152,10 @@ static void take_fragments(struct report *r, const struct frame *f)
 		refuse_result(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
 	else if (take_json(&r->errors, f, F_errors, JSON_ARRAY, JSON_ARRAY) < 0 ||
 	         take_json(&r->context, f, F_context, JSON_OBJECT, JSON_OBJECT) < 0 ||
+	         take_json(&r->redirect, f, F_redirect, JSON_OBJECT, JSON_OBJECT) < 0 ||
 	         take_json(&r->data, f, F_data, JSON_OBJECT, JSON_ARRAY) < 0)
 		refuse_result(r, "INVALID_RESULT", "The command's result is not valid JSON");
-	else if (r->errors.failed || r->context.failed || r->data.failed)
+	else if (r->errors.failed || r->context.failed || r->redirect.failed || r->data.failed)
 		report_no_memory(r);
 }
 
@@ -211,6 +213,53 @@ static void partial_data(struct report *r, bool cancelled)
 	json_end_object(&w);
 }
 
+static bool speaks_of_steps(const struct buf *data)
+{
+	static const char *const keys[] = { "completed_steps", "failed_step", "pending_steps",
+	                                    "skipped_steps" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (json_has_member(buf_cstr(data), data->len, keys[i]))
+			return true;
+	return false;
+}
+
+/* What the failure itself gave as data: the members of an object, else one "value". */
+static void add_own_data(struct json_writer *w, const struct buf *own)
+{
+	if (own->len == 0)
+		return;
+	if (json_check(own->data, own->len) == JSON_OBJECT) {
+		w->need_comma = json_add_members(w->out, own->data, own->len);
+		return;
+	}
+	json_key(w, "value");
+	json_raw(w, own->data, own->len);
+}
+
+/* A failure that the script reported itself: how far it got stands beside its data,
+ * unless that says so in its own words (REQ-C-008, docs/design.md#partial-results). */
+static void merge_data(struct report *r)
+{
+	struct buf own = r->data;
+	bool steps = r->steps.count > 0 && !speaks_of_steps(&own);
+	bool progress = r->progress.len > 0 && !json_has_member(buf_cstr(&own), own.len, "progress");
+	struct json_writer w = JSON_WRITER_INIT(&r->data);
+
+	if (!steps && !progress)
+		return;
+	r->data = (struct buf)BUF_INIT;
+	json_begin_object(&w);
+	add_own_data(&w, &own);
+	if (steps)
+		steps_members(&r->steps, &w);
+	if (progress)
+		add_progress(r, &w);
+	json_end_object(&w);
+	r->data.failed |= own.failed;
+	buf_release(&own);
+}
+
 static void context_str(struct report *r, const char *key, const char *value)
 {
 	struct json_writer w = JSON_WRITER_INIT(&r->context);
@@ -239,7 +288,7 @@ static void describe_limit(struct report *r)
 static void forget_failure(struct report *r)
 {
 	struct buf *all[] = { &r->detail, &r->fix_required, &r->fix_command, &r->suggestion, &r->errors,
-	                      &r->context };
+	                      &r->context, &r->redirect, &r->output, &r->text };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_clear(all[i]);
@@ -293,8 +342,10 @@ void report_describe(struct report *r)
 	case VERDICT_GONE:
 		describe_gone(r);
 		break;
-	default:
-		break; /* described when it was latched */
+	default: /* described when it was latched */
+		if (!r->ok && r->entered_run)
+			merge_data(r);
+		break;
 	}
 	if (!r->phase[0] && !r->ok)
 		strcpy(r->phase, r->entered_run ? "execution" : "validation");

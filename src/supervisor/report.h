@@ -46,8 +46,9 @@ struct report {
 	int64_t exhausted;  /* retries that an inner loop used up; 0: none */
 	int64_t rows;       /* rows rendered; after one, EPIPE is fine (docs/design.md#failed-writes) */
 	struct buf message, detail, fix_required, fix_command, suggestion;
-	struct buf data, errors, context; /* checked JSON; empty: absent */
-	struct buf text;    /* the rendered result */
+	struct buf data, errors, context, redirect; /* checked JSON; empty: absent */
+	struct buf text;    /* the rendered result, or the data of a failure */
+	struct buf output;  /* the last lines of the failed program, for a terminal */
 	struct buf progress; /* the newest ctx:progress, JSON */
 	struct buf resume_hint;   /* what to do if the run is cut off here */
 	struct steps steps;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/errno_name.h"
 #include "../common/json.h"
 #include "../engine/os.h"
 #include "cancel.h"
@@ -196,6 +197,15 @@ static int l_setenv(lua_State *L)
 	return 1;
 }
 
+/* errno_name(number): "ENOENT"; nil for a number without a name. */
+static int l_errno_name(lua_State *L)
+{
+	lua_Integer number = luaL_checkinteger(L, 1);
+
+	lua_pushstring(L, number > 0 && number <= INT_MAX ? errno_name((int)number) : NULL);
+	return 1;
+}
+
 static int l_getcwd(lua_State *L)
 {
 	char path[PATH_MAX], *longer;
@@ -282,6 +292,7 @@ static const luaL_Reg functions[] = {
 	{ "duration", l_duration },
 	{ "duration_text", l_duration_text },
 	{ "enter_run", l_enter_run },
+	{ "errno_name", l_errno_name },
 	{ "getcwd", l_getcwd },
 	{ "launch", l_launch },
 	{ "loadlib", guard_lua_loadlib },

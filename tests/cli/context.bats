@@ -4,17 +4,19 @@
 
 load lib/helper
 
-# raises NEEDLE <<<CODE: the body ends as INTERNAL_ERROR at its own line
+# raises NEEDLE <<<CODE: the body ends as INTERNAL_ERROR at its own line: a bug, which
+# the same call meets again, with a fix
 raises() {
 	body odd
 	call odd
 	assert_envelope
 	[ "$status" -eq 1 ]
+	expect 'e.error.retryable is False and len(e.error.fix_required) > 10 and e.error.side_effects == "none"'
 	expect "e.error.code == 'INTERNAL_ERROR' and 'odd.lua:3: ' in e.error.message and '''$1''' in e.error.message"
 }
 
 @test "ctx:sleep takes no NaN" {
-	raises "is no duration" <<<'ctx:sleep(0 / 0)'
+	raises "is not a duration" <<<'ctx:sleep(0 / 0)'
 }
 
 @test "ctx:progress takes a number or data that a frame can hold" {
@@ -27,7 +29,7 @@ raises() {
 
 @test "ctx:step takes a name, no text of any size" {
 	raises "at most 200 bytes" <<<'ctx:step(("x"):rep(70000))'
-	raises "needs the name of a step" <<<'ctx:step(5)'
+	raises "ctx:step: it needs the name of a step" <<<'ctx:step(5)'
 }
 
 @test "ctx:warn: a context that is not a table is an error; a message of any size arrives, cut" {
@@ -39,7 +41,7 @@ raises() {
 
 @test "ctx:lock: invalid options are reported at the script's line" {
 	raises "ctx:lock: the options are a table" <<<'ctx:lock("x", 5)'
-	raises "ctx:lock: wait = nan is no duration" <<<'ctx:lock("x", { wait = -(0 / 0) })'
+	raises "ctx:lock: wait = nan is not a duration" <<<'ctx:lock("x", { wait = -(0 / 0) })'
 	raises "ctx:lock: code = lower can" <<<'ctx:lock("x", { code = "lower" })'
 	raises "ctx:lock: shared = y can" <<<'ctx:lock("x", { shared = "y" })'
 	raises "ctx:lock: path = 5 can" <<<'ctx:lock("x", { path = 5 })'
@@ -61,4 +63,47 @@ raises() {
 	LUA
 	answers 0 odd
 	expect '[w["message"].split(": ")[-1] for w in e.warnings] == ["first fails", "second", "last"]'
+}
+
+@test "ctx:log, ctx:fail and ctx:defer say what to write" {
+	raises "the level is debug, info, warn or error" <<<'ctx:log("loud", "x")'
+	raises "it needs a function" <<<'ctx:defer("x")'
+	raises "it needs an error code first" <<<'ctx:fail("plain message")'
+	expect '"plain message" in e.error.fix_required and e.error.fix_required.startswith("Write ctx:fail(")'
+	raises "the fields are a table" <<<'ctx:fail("CONFLICT", "x", "y")'
+}
+
+@test "a dot where a colon belongs is named, for every method" {
+	local call_
+	for call_ in 'fail("NOT_FOUND")' 'run { "ls" }' 'log("x")' 'sleep(1)' 'http { url = "http://localhost/" }'; do
+		raises "a dot where a colon belongs" <<<"ctx.$call_"
+	done
+	expect "e.error.fix_required == 'Write ctx:http(…), with a colon'"
+}
+
+@test "a misspelt name of ctx is named; what inherits from ctx is one" {
+	raises "did you mean 'pipeline'?" <<<'ctx:pipline { { "ls" } }'
+	raises "did you mean 'tempdir'?" <<<'return ctx.tempdri'
+	body odd <<<'local mine = setmetatable({}, { __index = ctx }) mine:log("x") ctx.own = 1 return { own = ctx.own, other = ctx.something }'
+	answers 0 odd
+	expect 'e.data == {"own": 1}'
+}
+
+@test "a misspelt step is named with what was probably meant" {
+	body odd 'steps = { "build", "publish" },' <<<'ctx:step "publsh"'
+	answers 1 odd
+	expect "e.error.retryable is False and e.error.fix_required == \"Rename it to 'publish', or add 'publsh' to steps\""
+}
+
+@test "a wrong use in a tail call names the file" {
+	body odd <<<'return ctx:run { "ls", timout = 1 }'
+	answers 1 odd
+	expect "'commands/odd.lua: ctx:run: unknown key' in e.error.message"
+	expect "e.error.fix_required == \"Rename 'timout' to 'timeout'\" and e.error.retryable is False"
+}
+
+@test "a raised table without a message says what to raise" {
+	body odd <<<'error({ 1, 2 })'
+	answers 1 odd
+	expect "e.error.code == 'INTERNAL_ERROR' and 'a table without a message' in e.error.message and 'ctx:fail' in e.error.fix_required"
 }

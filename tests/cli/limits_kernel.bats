@@ -297,6 +297,6 @@ removed_by_the_next_run() {
 		processes = 0|a whole number from 1
 		processes = 1.5|a whole number from 1
 		open_files = 4|a whole number from 16
-		disk = "1GB"|leave it out
+		disk = "1GB"|Remove it
 	END
 }

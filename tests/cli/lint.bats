@@ -122,7 +122,7 @@ LUA
 	call lint nosuch
 	assert_envelope
 	[ "$status" -eq 2 ]
-	expect 'e.error.code == "INVALID_ARGUMENT" and "nosuch" in e.error.message'
+	expect 'e.error.errors[0].code == "INVALID_ARGUMENT" and "nosuch" in e.error.message'
 	call lint commands
 	[ "$status" -eq 2 ]
 }

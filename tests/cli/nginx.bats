@@ -148,7 +148,7 @@ deploy() {
 	deploy
 	[ "$status" -eq 80 ]
 	expect 'e.error.code == "UNHEALTHY" and e.error.side_effects == "none" and e.error.retryable == "maybe"'
-	expect '"503 Service Unavailable" in e.error.message and e.data is None'
+	expect '"503 Service Unavailable" in e.error.message and e.data["failed_step"] == "verify"'
 	expect "e.error.context['live'] == '$good' and e.error.context['health']['status'] == 503"
 	expect 'e.error.context["cause"] == "UNAVAILABLE"'
 	# three questions again by ctx:http, and no second deploy of a sick release

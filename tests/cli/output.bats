@@ -123,10 +123,16 @@ LUA
 	call rows --warnings-as-errors
 	assert_envelope
 	[ "$status" -eq 1 ]
-	expect 'e.error.code == "WARNINGS_AS_ERRORS" and e.error.side_effects == "complete"'
+	expect 'e.error.code == "WARNINGS_AS_ERRORS" and e.error.side_effects == "none"' # it is safe
 	expect '[w["code"] for w in e.warnings] == ["SLOW_DISK"]'
 	call touch --target prod --warnings-as-errors
 	succeeded
+	command_file change <<-'LUA'
+		return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = true, side_effects = "none" } },
+			run = function(_, ctx) ctx:warn("SLOW_DISK", "x") end }
+	LUA
+	answers 1 change --warnings-as-errors
+	expect 'e.error.code == "WARNINGS_AS_ERRORS" and e.error.side_effects == "complete"'
 }
 
 @test "--quiet says nothing on stderr, --verbose more" {

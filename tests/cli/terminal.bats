@@ -20,6 +20,22 @@ on_terminal() {
 	on_terminal error_is_text_on_stderr
 }
 
+@test "an error shows the last lines of the program that failed: of stderr, else of stdout" {
+	on_terminal error_shows_the_last_lines_of_the_program
+}
+
+@test "the data of a failure is shown, in the format that was chosen" {
+	on_terminal data_of_a_failure_is_shown
+}
+
+@test "any failure shows the table of steps" {
+	on_terminal steps_of_a_failure_are_shown
+}
+
+@test "a fix of the registry is shown, as the envelope has it" {
+	on_terminal fix_of_the_registry_is_shown
+}
+
 @test "every problem with the arguments is shown, not only their number" {
 	on_terminal error_lists_every_problem
 }

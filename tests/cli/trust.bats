@@ -29,16 +29,16 @@ refuses() {
 	call uses
 	[ "$status" -eq 0 ]
 	chmod o+w lib/shared.lua
-	refuses "everybody may write to it" uses
+	refuses "it is world-writable" uses
 	chmod o-w lib/shared.lua
 	chown 12345 lib/shared.lua
-	refuses "it belongs neither to you nor to root" uses
+	refuses "it is owned by neither you nor root" uses
 }
 
 @test "lib/ itself, folders in it, and the folder that holds commands/ are looked at" {
 	needs_root
 	chmod 777 lib
-	refuses "/lib is refused: everybody may write to it" uses
+	refuses "/lib is refused: it is world-writable" uses
 	chmod 755 lib
 	mkdir -p lib/a/b
 	mv lib/shared.lua lib/a/b/
@@ -46,13 +46,13 @@ refuses() {
 	call nested
 	[ "$status" -eq 0 ]
 	chmod 777 lib/a
-	refuses "/lib/a is refused: everybody may write to it" nested
+	refuses "/lib/a is refused: it is world-writable" nested
 	chmod 755 lib/a
 	chmod 777 .
-	refuses "is refused: everybody may write to it" nested
+	refuses "is refused: it is world-writable" nested
 	chmod 755 .
 	chown 12345 .
-	refuses "is refused: it belongs neither to you nor to root" nested
+	refuses "is refused: it is owned by neither you nor root" nested
 }
 
 @test "nothing comes from the working directory, whatever LUA_PATH says" {
@@ -103,7 +103,7 @@ LUA
 	expect 'e.data["broken"] and e.data["syntax"].startswith("broken.lua:1:")'
 	expect '"attempt to load a text chunk" in e.data["mode"]'
 	chown 12345 part.lua
-	refuses "part.lua: it belongs neither to you nor to root" parts
+	refuses "part.lua: it is owned by neither you nor root" parts
 	chown 0 part.lua
 	mkfifo pipe
 	body fifo '' <<<'dofile "pipe"'
@@ -117,7 +117,7 @@ LUA
 	call sharing
 	expect 'e.data["said"] == "shared"'
 	chown 12345 commands/_shared.lua
-	refuses "_shared.lua: it belongs neither to you nor to root" sharing
+	refuses "_shared.lua: it is owned by neither you nor root" sharing
 }
 
 @test "a C module of another owner is not loaded, by require or by package.loadlib" {
@@ -138,9 +138,9 @@ LUA
 	chown 12345 evil.so
 	call HERE="$PWD" loads
 	[ "$status" -eq 0 ]
-	expect 'not e.data["direct"] and e.data["what"] == "open" and "neither to you" in e.data["why"]'
-	expect 'not e.data["ok"] and "neither to you" in e.data["root"]'
-	expect 'not e.data["sub_ok"] and "neither to you" in e.data["sub"]'
+	expect 'not e.data["direct"] and e.data["what"] == "open" and "neither you" in e.data["why"]'
+	expect 'not e.data["ok"] and "neither you" in e.data["root"]'
+	expect 'not e.data["sub_ok"] and "neither you" in e.data["sub"]'
 }
 
 @test "nor by runner itself, which needs one for workflow files" {
@@ -167,7 +167,7 @@ LUA
 	[ "$status" -eq 0 ]
 	for folder in more/cmds more; do
 		chmod 777 $folder
-		refuses "$folder is refused: everybody may write to it" RUNNER_PATH="$PWD/more/cmds" other
+		refuses "$folder is refused: it is world-writable" RUNNER_PATH="$PWD/more/cmds" other
 		chmod 755 $folder
 	done
 	cp -r "$ROOT/lua" library
@@ -177,7 +177,7 @@ LUA
 	refuses "library is refused" RUNNER_LUA="$PWD/library" RUNNER_PATH="$PWD/more/cmds" other
 	chown 0 library
 	chown 12345 library/boot.lua
-	refuses "it belongs neither to you nor to root" RUNNER_LUA="$PWD/library" RUNNER_PATH="$PWD/more/cmds" other
+	refuses "it is owned by neither you nor root" RUNNER_LUA="$PWD/library" RUNNER_PATH="$PWD/more/cmds" other
 }
 
 @test "RUNNER_TRUST admits the checkout of one other owner, and nothing else" {
@@ -188,7 +188,7 @@ LUA
 	ln -s ../outside/shared.lua lib/shared.lua
 	body plain '' <<<'return { said = "plain" }'
 	chown -hR 12345 .
-	refuses "neither to you nor to root" plain
+	refuses "neither you nor root" plain
 	expect '"RUNNER_TRUST" in e.error.fix_required'
 	for dir in "$PWD" "$PWD/" "$PWD/../${PWD##*/}"; do
 		call RUNNER_TRUST="$dir" plain
@@ -196,14 +196,14 @@ LUA
 		call RUNNER_TRUST="$dir" uses
 		[ "$status" -eq 0 ]
 	done
-	refuses "neither to you nor to root" RUNNER_TRUST=relative plain
-	refuses "neither to you nor to root" RUNNER_TRUST="${PWD%/*}" plain
-	refuses "neither to you nor to root" RUNNER_TRUST="$PWD/lib" plain
+	refuses "neither you nor root" RUNNER_TRUST=relative plain
+	refuses "neither you nor root" RUNNER_TRUST="${PWD%/*}" plain
+	refuses "neither you nor root" RUNNER_TRUST="$PWD/lib" plain
 	chown 23456 commands/plain.lua
-	refuses "neither to you nor to root" RUNNER_TRUST="$PWD" plain
+	refuses "neither you nor root" RUNNER_TRUST="$PWD" plain
 	chown 12345 commands/plain.lua
 	chmod o+w commands/plain.lua
-	refuses "everybody may write to it" RUNNER_TRUST="$PWD" plain
+	refuses "it is world-writable" RUNNER_TRUST="$PWD" plain
 }
 
 @test "a library file outside of what is trusted is found out behind a link" {
@@ -212,6 +212,6 @@ LUA
 	echo 'return { said = "outside" }' >"$BATS_TEST_TMPDIR/../outside-$$/shared.lua"
 	ln -sf "$BATS_TEST_TMPDIR/../outside-$$/shared.lua" lib/shared.lua
 	chown -hR 12345 . "$BATS_TEST_TMPDIR/../outside-$$"
-	refuses "neither to you nor to root" RUNNER_TRUST="$PWD" uses
+	refuses "neither you nor root" RUNNER_TRUST="$PWD" uses
 	rm -r "$BATS_TEST_TMPDIR/../outside-$$"
 }

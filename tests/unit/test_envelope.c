@@ -295,7 +295,11 @@ static void a_timeouts_steps_as_text_are_never_empty(void **state UNUSED)
 	envelope_step_text(&run, &out);
 	assert_string_equal(out.data, "deploy: TIMEOUT\n");
 	buf_clear(&out);
-	run.launch.stderr_is_tty = true; /* the error is there */
+	run.launch.stderr_is_tty = true;
+	envelope_step_text(&run, &out);
+	assert_string_equal(out.data, "deploy: TIMEOUT\n");
+	buf_clear(&out);
+	run.verdict.report.verdict = VERDICT_SIGNAL; /* the terminal shows the error */
 	envelope_step_text(&run, &out);
 	assert_int_equal(out.len, 0);
 	steps_declare(&run.verdict.report.steps, RECEIVED(PLAN, LIST(steps, "a\0b\0c\0d")));

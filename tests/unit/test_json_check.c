@@ -205,6 +205,31 @@ static void a_damaged_byte_never_leads_outside(void **state UNUSED)
 	assert_true(refused > 1000);
 }
 
+static void a_member_is_one_of_the_object_itself(void **state UNUSED)
+{
+	static const char text[] = "{ \"a\\\"b\" : [{\"in\":1}], \"v\": \"in\" , \"at\" :{\"deep\":0} }";
+
+	assert_true(json_has_member(text, strlen(text), "v"));
+	assert_true(json_has_member(text, strlen(text), "at"));
+	assert_false(json_has_member(text, strlen(text), "in"));
+	assert_false(json_has_member(text, strlen(text), "deep"));
+	assert_false(json_has_member(text, strlen(text), "a"));
+	assert_false(json_has_member("[\"v\",1]", 7, "v"));
+	assert_false(json_has_member("", 0, "v"));
+}
+
+static void the_members_of_an_object_are_what_stands_between_its_braces(void **state UNUSED)
+{
+	struct buf out = BUF_INIT;
+
+	assert_false(json_add_members(&out, " { } ", 5));
+	assert_false(json_add_members(&out, "[1]", 3));
+	assert_int_equal(out.len, 0);
+	assert_true(json_add_members(&out, " {\"a\":{}} ", 10));
+	assert_string_equal(buf_cstr(&out), "\"a\":{}");
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +246,8 @@ int main(void)
 		cmocka_unit_test(many_siblings_do_not_count_as_depth),
 		cmocka_unit_test(every_truncation_of_a_document_is_refused),
 		cmocka_unit_test(a_damaged_byte_never_leads_outside),
+		cmocka_unit_test(a_member_is_one_of_the_object_itself),
+		cmocka_unit_test(the_members_of_an_object_are_what_stands_between_its_braces),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

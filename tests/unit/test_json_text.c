@@ -63,7 +63,8 @@ static void what_json_escapes_is_escaped_and_does_not_count_as_a_repair(void **s
 {
 	static const struct row rows[] = {
 		{ IN("a\"b\\c"), "a\\\"b\\\\c", "a\"b\\c", 0 },
-		{ IN("\b\f\n\r\t"), "\\b\\f\\n\\r\\t", "\n\t", 0 },
+		{ IN("\b\f\n\t"), "\\b\\f\\n\\t", "\n\t", 0 },
+		{ IN("a\r\nb\r"), "a\\nb", "a\nb", 2 },
 		{ IN("\x01\x1f\x7f"), "\\u0001\\u001f\\u007f", "", 0 },
 		{ IN("\a"), "\\u0007", "", 0 },
 		{ IN("\xc2\x80\xc2\x85\xc2\x9f"), "\\u0080\\u0085\\u009f", "", 0 },

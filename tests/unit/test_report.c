@@ -223,6 +223,51 @@ static void only_a_known_phase_is_accepted(void **state UNUSED)
 
 /* --- the other verdicts ---------------------------------------------------------------- */
 
+/* --- how far a failure got ------------------------------------------------------------- */
+
+/* What becomes of `data` (NULL: none) of a failure in its second step. */
+static const char *data_of_failure(const char *data)
+{
+	report_release(&r);
+	r.verdict = VERDICT_RESULT;
+	r.entered_run = true;
+	steps_take(&r.steps, RECEIVED(STEP, STR(name, "a"), STR(state, "running")));
+	steps_take(&r.steps, RECEIVED(STEP, STR(name, "b"), STR(state, "running")));
+	if (data)
+		report_take_result(&r, RECEIVED(RESULT, STR(code, "CONFLICT"), STR(data, data)));
+	else
+		report_take_result(&r, RECEIVED(RESULT, STR(code, "CONFLICT")));
+	report_describe(&r);
+	return buf_cstr(&r.data);
+}
+
+#define STEPS_TOLD \
+	"\"completed_steps\":[\"a\"],\"failed_step\":\"b\",\"pending_steps\":[\"b\"],\"skipped_steps\":[]}"
+
+static void a_failure_tells_its_steps_beside_its_own_data(void **state UNUSED)
+{
+	assert_string_equal(data_of_failure(NULL), "{" STEPS_TOLD);
+	assert_string_equal(data_of_failure(" { } "), "{" STEPS_TOLD);
+	assert_string_equal(data_of_failure("{\"n\":{\"failed_step\":1}}"), "{\"n\":{\"failed_step\":1}," STEPS_TOLD);
+	assert_string_equal(data_of_failure("[1]"), "{\"value\":[1]," STEPS_TOLD);
+}
+
+static void a_failure_that_speaks_of_its_steps_itself_has_the_word(void **state UNUSED)
+{
+	const char *own = "{\"completed_steps\" : [ ],\"n\":1}";
+
+	assert_string_equal(data_of_failure(own), own);
+}
+
+static void a_failure_before_run_tells_no_steps(void **state UNUSED)
+{
+	r.verdict = VERDICT_RESULT;
+	steps_take(&r.steps, RECEIVED(STEP, STR(name, "a"), STR(state, "running")));
+	report_take_result(&r, RECEIVED(RESULT, STR(code, "VALIDATION_ERROR")));
+	report_describe(&r);
+	assert_int_equal(r.data.len, 0);
+}
+
 static void every_limit_names_itself_and_its_ms(void **state UNUSED)
 {
 	static const struct {
@@ -377,6 +422,9 @@ int main(void)
 		TEST(texts_are_cut_at_their_caps),
 		TEST(only_a_known_phase_is_accepted),
 		TEST(unknown_words_and_wild_numbers_are_ignored),
+		TEST(a_failure_tells_its_steps_beside_its_own_data),
+		TEST(a_failure_that_speaks_of_its_steps_itself_has_the_word),
+		TEST(a_failure_before_run_tells_no_steps),
 		TEST(every_limit_names_itself_and_its_ms),
 		TEST(a_timeout_reports_the_steps_and_the_newest_progress),
 		TEST(a_run_that_was_cut_off_suggests_how_to_resume),

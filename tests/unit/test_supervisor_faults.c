@@ -184,6 +184,36 @@ static int give_back(void **state)
 	return reset_fixture(state);
 }
 
+/* A RESULT whose allocation number `nth` fails, and no other; one field holds JSON. */
+static void check_lost_fragment(const struct frame *f, size_t offset, int64_t nth)
+{
+	struct report r;
+	const struct buf *fragment = (const struct buf *)((char *)&r + offset);
+
+	report_init(&r);
+	memory_left = nth;
+	once = true;
+	become_victim();
+	report_take_result(&r, f);
+	victim = 0;
+	if (fragment->len == 0)
+		assert_string_equal(r.code, "RESOURCE_EXHAUSTED");
+	else
+		assert_string_equal(r.code, "CONFLICT");
+	report_release(&r);
+}
+
+static void a_lost_fragment_of_a_failure_is_never_passed_over(void **state UNUSED)
+{
+	for (int64_t nth = 0; nth < 6; nth++) {
+		check_lost_fragment(RECEIVED(RESULT, STR(code, "CONFLICT"), STR(errors, "[{}]")), offsetof(struct report, errors), nth);
+		check_lost_fragment(RECEIVED(RESULT, STR(code, "CONFLICT"), STR(context, "{\"n\":1}")), offsetof(struct report, context), nth);
+		check_lost_fragment(RECEIVED(RESULT, STR(code, "CONFLICT"), STR(redirect, "{\"n\":1}")), offsetof(struct report, redirect), nth);
+		check_lost_fragment(RECEIVED(RESULT, STR(code, "CONFLICT"), STR(data, "{\"n\":1}")), offsetof(struct report, data), nth);
+	}
+	forget_frames();
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, give_back)
 
 int main(void)
@@ -191,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(memory_that_runs_out_anywhere_leaves_one_valid_envelope),
 		TEST(one_allocation_that_fails_anywhere_leaves_one_valid_envelope),
+		TEST(a_lost_fragment_of_a_failure_is_never_passed_over),
 		TEST(a_fork_that_fails_is_resource_exhausted_and_touched_nothing),
 		TEST(a_fork_that_fails_for_the_second_attempt_leaves_the_first_error),
 		TEST(descriptors_that_run_out_anywhere_leave_one_valid_envelope),

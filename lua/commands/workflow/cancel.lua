@@ -28,7 +28,7 @@ local function end_owner(ctx, db, id)
 	for holder in function() return db:owner(id) end do
 		local pid = supervisor_of(db, id, holder)
 		if pid and pid ~= signalled then
-			ctx:run { "/bin/sh", "-c", SIGNAL, "sh", tostring(pid) }
+			ctx:run { "/bin/sh", "-c", SIGNAL, "sh", tostring(pid), ok_statuses = { 0, 1 } } -- 1: it is gone already
 			signalled = pid
 		elseif host.now() > give_up then
 			raise_stuck(ctx, id, signalled or holder)

@@ -2,6 +2,7 @@
 -- "try again in 30 seconds", "resets 3:45pm (Europe/Berlin)". Runs in the worker.
 -- It neither waits nor caps the time: the caller does.
 
+local attempt = require "runner.core.attempt"
 local fs = require "runner.fs"
 local host = require "runner.host"
 
@@ -9,7 +10,7 @@ local M = {}
 
 local DAY_S = 24 * 3600
 local JUST_PASSED_S = 300 -- a clock time this long ago is now, not tomorrow
-local ZONES = "/usr/share/zoneinfo/"
+local ZONES = "/usr/share/zoneinfo"
 
 -- --- durations -------------------------------------------------------------------------
 
@@ -42,12 +43,29 @@ end
 
 -- --- clock times ------------------------------------------------------------------------
 
-local function time_zone(name)
-	if name == "utc" or name == "gmt" then
-		return "UTC"
-	elseif name and name:find "^[%a_]+/[%w_/+-]+$" and fs.stat(ZONES .. name) then
-		return name
+local warned = {} -- zones that were named already
+
+local function warn_unknown(name)
+	if not warned[name] then
+		warned[name] = true
+		attempt.warn("UNKNOWN_TIME_ZONE", ("The time zone '%s' is not known here; the policy's own wait is used"):format(name),
+			{ zone = name })
 	end
+end
+
+-- The zone of a clock time: of "(Europe/Berlin)", "utc" or "(PST)"; "" for the local one.
+-- nil for one that this system doesn't know: any other would be hours off.
+local function time_zone(text, at, original)
+	local region = original:match("^%s*%(([%a_]+/[%w_/+-]+)%)", at)
+	local short = text:match("^%s*%((%a+)%)", at) or text:match("^%s*(utc)%f[%W]", at) or text:match("^%s*(gmt)%f[%W]", at)
+	if short == "utc" or short == "gmt" then
+		return "UTC"
+	elseif region and fs.stat(("%s/%s"):format(os.getenv "TZDIR" or ZONES, region)) then
+		return region
+	elseif not region and (not short or short == os.date("%Z"):lower()) then
+		return ""
+	end
+	warn_unknown(region or short:upper())
 end
 
 -- os.time makes the C library look at TZ again; os.date alone does not.
@@ -93,11 +111,11 @@ local function clock(text, at, now_ms, original)
 	if not hour then
 		return nil
 	end
-	local zone = time_zone(original:match("^%s*%(([%a_]+/[%w_/+-]+)%)", rest)) or time_zone(text:match("^%s*%(?(%a+)", rest))
+	local zone = time_zone(text, rest, original)
 	local function left()
 		return until_clock(hour, minute, now_ms // 1000)
 	end
-	return 1000 * (zone and in_zone(zone, left) or left())
+	return zone and 1000 * (zone ~= "" and in_zone(zone, left) or left())
 end
 
 local function epoch(text, at, now_ms)

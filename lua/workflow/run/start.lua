@@ -168,7 +168,7 @@ function M.mask_of(workflow)
 	for _, secret in ipairs(workflow.secrets) do
 		values[#values + 1] = secret.value
 	end
-	return (secrets.masker(values))
+	return (require("runner.core.mask").masker(values))
 end
 
 -- The part that new and resumed runs share.

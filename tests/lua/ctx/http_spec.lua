@@ -125,10 +125,34 @@ describe("an answer", function()
 		local good = send { url = base .. "/answer?Content-Type=application/problem%2Bjson;charset=utf-8&body=[1,2]" }
 		assert.equal(2, good.json[2])
 		local bad = send { url = base .. "/answer?Content-Type=application/json&body={" }
-		assert.is_nil(bad.json)
+		assert.is_nil(rawget(bad, "json"))
 		assert.is_string(bad.json_error)
 		assert.equal("{", bad.body)
-		assert.is_nil(send({ url = base .. "/answer?Content-Type=text/plain&body=[1]" }).json)
+		local plain = send { url = base .. "/answer?Content-Type=text/plain&body=[1]" }
+		assert.is_nil(rawget(plain, "json"))
+		assert.equal(1, plain.json[1])
+	end)
+
+	it("raises when a script asks for JSON that isn't there; try_json says why instead", function()
+		for _, query in ipairs { "Content-Type=text/html&body=<form>", "Content-Type=application/json&body={", "body=" } do
+			local page = send { url = base .. "/answer?" .. query }
+			local ok, e = pcall(function() return page.json.name end)
+			assert.same({ false, "GENERAL_ERROR", false, 200 }, { ok, e.code, e.retryable, e.context.status })
+			assert.truthy(e.message:find("is not JSON", 1, true))
+			local value, why = page:try_json()
+			assert.is_nil(value)
+			assert.is_string(why)
+		end
+		local null = send { url = base .. "/answer?Content-Type=application/json&body=null" }
+		assert.equal(json.null, null.json)
+		assert.same({ 1 }, (send { url = base .. "/answer?body=[1]" }:try_json()))
+	end)
+
+	it("returns as data what it was, JSON included", function()
+		local r = send { url = base .. "/answer?Content-Type=application/json&body=[1,2]" }
+		assert.same({ 1, 2 }, json.decode(json.encode(r)).json)
+		r = send { url = base .. "/answer?Content-Type=text/html&body=x" }
+		assert.is_nil(json.decode(json.encode(r)).json)
 	end)
 
 	it("holds the headers of the final response only", function()

@@ -219,7 +219,8 @@ describe("ctx:lock", function()
 		for _, call in ipairs {
 			{}, { "" }, { 5 }, { "x", { wiat = 1 } }, { "x", { wait = "soon" } }, { "x", { wait = -1 } },
 		} do
-			assert.is_string(raised(call[1], call[2]))
+			local e = raised(call[1], call[2])
+			assert.same({ "INTERNAL_ERROR", false }, { e.code, e.retryable })
 		end
 	end)
 end)

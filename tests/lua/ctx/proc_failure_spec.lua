@@ -3,11 +3,31 @@
 local proc = require "runner.ctx.proc"
 
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/proc_help.lua")
-local failure, raised, run, sh = help.failure, help.raised, help.run, help.sh
+local failure, misused, run, sh = help.failure, help.misused, help.run, help.sh
 local ctx = {}
 
 describe("ctx:run that fails", function()
-	it("does not raise by itself", function()
+	it("raises, unless check is false", function()
+		assert.equal("SUBPROCESS_FAILED", failure(proc.run, ctx, { "false" }).code)
+		assert.equal("false exited with status 1", failure(proc.run, ctx, { "false" }).message)
+		assert.equal("ENOENT", failure(proc.run, ctx, { "/no/such/program" }).context.errno)
+		assert.equal("TIMEOUT", failure(proc.run, ctx, { "sleep", "30", timeout = "50ms" }).code)
+		assert.is_false(proc.run(ctx, { "false", check = false }).ok)
+	end)
+
+	it("takes the statuses that ok_statuses names, and no other", function()
+		local function ends(status, fine)
+			return proc.run(ctx, { "sh", "-c", "exit " .. status, ok_statuses = fine })
+		end
+		assert.same({ true, 1 }, { ends(1, { 0, 1 }).ok, ends(1, { 0, 1 }).status })
+		assert.is_true(ends(3, 3).ok)
+		assert.equal(2, failure(ends, 2, { 0, 1 }).context.status)
+		assert.equal(0, failure(ends, 0, { 1 }).context.status)
+		assert.equal("SIGKILL", failure(proc.run, ctx, { "sh", "-c", "kill -9 $$", ok_statuses = { 0, 137 } }).context.signal)
+		assert.is_false(run({ "false", ok_statuses = { 0, 2 } }).ok)
+	end)
+
+	it("gives a result with check = false", function()
 		local r = run { "/no/such/program" }
 		assert.is_false(r.ok)
 		assert.equal("exec: /no/such/program: No such file or directory", r.error)
@@ -111,6 +131,9 @@ describe("a wrong spec", function()
 		{ { "ls", env = { A = true } }, "A = a string without NUL, or false to unset it" },
 		{ { "ls", env = { "A=B" } }, "a name without '='" },
 		{ { "ls", stdin = true }, "'stdin' must be the bytes as a string, or an open file" },
+		{ { "ls", ok_statuses = { 256 } }, "'ok_statuses' must be a list of exit statuses from 0 to 255" },
+		{ { "ls", ok_statuses = {} }, "'ok_statuses' must be a list of exit statuses" },
+		{ { "ls", ok_statuses = { ok = 1 } }, "'ok_statuses' must be a list of exit statuses" },
 		{ { "ls", cap = -1 }, "'cap' must be a number of bytes" },
 		{ { "ls", on_line = "print" }, "'on_line' must be a function" },
 		{ { "ls", on_line = print, capture = false }, "on_line gets no lines with capture = false" },
@@ -123,15 +146,14 @@ describe("a wrong spec", function()
 
 	it("is refused with what was found and what to write", function()
 		for _, case in ipairs(WRONG) do
-			local e = raised(run, case[1])
-			assert.is_string(e)
+			local e = misused(run, case[1])
 			assert.is_truthy(e:find(case[2], 1, true), e .. "\nlacks: " .. case[2])
 		end
 	end)
 
 	it("names the line of the script", function()
 		local line = debug.getinfo(1, "l").currentline + 1
-		local e = raised(function() proc.run(ctx, { "ls", nope = 1 }) end)
+		local e = misused(function() proc.run(ctx, { "ls", nope = 1 }) end)
 		assert.truthy(e:find("proc_failure_spec.lua:" .. line .. ": ctx:run: ", 1, true), e)
 	end)
 end)

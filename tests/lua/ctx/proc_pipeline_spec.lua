@@ -3,13 +3,13 @@
 local proc = require "runner.ctx.proc"
 
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/proc_help.lua")
-local failure, open_fds, raised = help.failure, help.open_fds, help.raised
+local failure, misused, open_fds = help.failure, help.misused, help.open_fds
 local MIB = help.MIB
 local ctx = {}
 
 describe("ctx:pipeline", function()
 	local function pipe(spec)
-		return proc.pipeline(ctx, spec)
+		return proc.pipeline(ctx, help.unchecked(spec))
 	end
 
 	it("connects the stages and gives the last one's output", function()
@@ -34,6 +34,26 @@ describe("ctx:pipeline", function()
 				assert.equal(i == at and 9 or 0, r.stages[i].status)
 			end
 		end
+	end)
+
+	it("raises by default, naming the stage", function()
+		local e = failure(proc.pipeline, ctx, { { "sh", "-c", "echo why >&2; exit 9" }, { "cat" } })
+		assert.equal("SUBPROCESS_FAILED", e.code)
+		assert.equal("stage 1 of 2: sh exited with status 9: why", e.message)
+	end)
+
+	it("takes the statuses that are fine from the stage, else from the pipeline", function()
+		local found = { "sh", "-c", "exit 1", ok_statuses = { 0, 1 } }
+		assert.is_true(proc.pipeline(ctx, { { "true" }, found }).ok)
+		assert.is_true(proc.pipeline(ctx, { { "sh", "-c", "exit 1" }, { "cat" }, ok_statuses = { 0, 1 } }).ok)
+		assert.equal("stage 2 of 2: sh exited with status 2",
+			failure(proc.pipeline, ctx, { found, { "sh", "-c", "exit 2" } }).message)
+	end)
+
+	it("says what to do about a stage whose reader ended first", function()
+		local e = failure(proc.pipeline, ctx, { { "yes" }, { "head", "-n1" } })
+		assert.equal("stage 1 of 2: yes was killed by SIGPIPE", e.message)
+		assert.truthy(e.suggestion:find("let it read on, or set check = false", 1, true))
 	end)
 
 	it("raises under check, naming the stage", function()
@@ -112,9 +132,9 @@ describe("ctx:pipeline", function()
 	end)
 
 	it("refuses a spec that is no list of stages", function()
-		assert.truthy(raised(pipe, { "ls", "wc" }):find("stage 1 must be a table", 1, true))
-		assert.truthy(raised(pipe, { { "ls" } }):find("needs two stages or more", 1, true))
-		assert.truthy(raised(pipe, { { "ls" }, { "wc", timeout = 1 } }):find("unknown key 'timeout'", 1, true))
+		assert.truthy(misused(pipe, { "ls", "wc" }):find("stage 1 must be a table", 1, true))
+		assert.truthy(misused(pipe, { { "ls" } }):find("needs two stages or more", 1, true))
+		assert.truthy(misused(pipe, { { "ls" }, { "wc", timeout = 1 } }):find("unknown key 'timeout'", 1, true))
 	end)
 
 	it("leaves no descriptor behind", function()

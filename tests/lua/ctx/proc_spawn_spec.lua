@@ -1,6 +1,6 @@
 -- ctx:spawn against real programs.
 
-local proc = require "runner.ctx.proc"
+local background = require "runner.ctx.spawn"
 
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/proc_help.lua")
 local exists, failure, raised, run = help.exists, help.failure, help.raised, help.run
@@ -9,7 +9,7 @@ local ctx = {}
 
 describe("ctx:spawn", function()
 	local function spawn(spec)
-		return proc.spawn(ctx, spec)
+		return background.spawn(ctx, help.unchecked(spec))
 	end
 
 	it("goes on while the process runs, and waits for its result", function()
@@ -22,6 +22,38 @@ describe("ctx:spawn", function()
 		assert.equal("out\n", r.stdout)
 		assert.is_false(p:alive())
 		assert.equal(r, p:wait())
+	end)
+
+	it("raises in wait when the process has failed, each time", function()
+		local p <close> = background.spawn(ctx, { "sh", "-c", "echo why >&2; exit 3" })
+		for _ = 1, 2 do
+			local e = failure(p.wait, p)
+			assert.same({ "SUBPROCESS_FAILED", "sh exited with status 3: why" }, { e.code, e.message })
+		end
+		local q <close> = background.spawn(ctx, { "sh", "-c", "exit 1", ok_statuses = { 0, 1 } })
+		assert.is_true(q:wait().ok)
+	end)
+
+	it("takes for no failure in wait that a process ended as it was asked to", function()
+		for _, signal in ipairs { "SIGTERM", "SIGINT", 9 } do
+			local p <close> = background.spawn(ctx, { "sleep", "30" })
+			p:kill(signal)
+			assert.is_false(p:wait().ok)
+		end
+		local traps <close> = background.spawn(ctx, { "sh", "-c", "trap 'exit 143' TERM; echo up; while :; do sleep 0.02; done" })
+		traps:lines()()
+		traps:kill()
+		assert.equal(143, traps:wait().status)
+		local reloads <close> = background.spawn(ctx, { "sh", "-c", "trap 'exit 5' USR1; echo up; while :; do sleep 0.02; done" })
+		reloads:lines()()
+		reloads:kill "SIGUSR1"
+		assert.equal(5, failure(reloads.wait, reloads).context.status)
+	end)
+
+	it("raises in write when the process reads no more", function()
+		local p <close> = background.spawn(ctx, { "true", stdin = true })
+		p:wait()
+		assert.equal("Can't write to true: stdin is closed", failure(p.write, p, "x").message)
 	end)
 
 	it("comes back without a result when the wait was too short", function()
@@ -58,7 +90,7 @@ describe("ctx:spawn", function()
 
 	it("is ended with the attempt", function()
 		local deferred = {}
-		local p = proc.spawn({ defer = function(_, f) deferred[#deferred + 1] = f end }, { "sleep", "30" })
+		local p = background.spawn({ defer = function(_, f) deferred[#deferred + 1] = f end }, { "sleep", "30" })
 		assert.equal(1, #deferred)
 		deferred[1]()
 		assert.is_false(exists(p.pid))
@@ -126,8 +158,8 @@ describe("ctx:spawn", function()
 	end)
 
 	it("refuses what makes no sense for it", function()
-		assert.truthy(raised(spawn, { "ls", check = true }):find("unknown key 'check'", 1, true))
-		assert.truthy(raised(spawn, { "ls", detach = true, stdin = "x" }):find("detached process", 1, true))
+		assert.truthy(help.misused(spawn, { "ls", timeout = 1 }):find("unknown key 'timeout'", 1, true))
+		assert.truthy(help.misused(spawn, { "ls", detach = true, stdin = "x" }):find("detached process", 1, true))
 	end)
 
 	it("notices a death without being asked to wait", function()

@@ -113,7 +113,7 @@ describe("the terminal", function()
 			assert.are.equal("Pass --api-token", e.suggestion)
 			e = raised(tty.confirm, "Sure?")
 			assert.are.equal("INPUT_REQUIRED", e.code)
-			assert.are.equal("Pass --yes", e.suggestion)
+			assert.are.equal("Confirm with --yes", e.fix_required)
 			assert.are.same({}, asked)
 		end)
 	end
@@ -125,8 +125,9 @@ describe("the terminal", function()
 	end)
 
 	it("refuses odd calls", function()
-		assert.is_string(raised(tty.prompt))
-		assert.is_string(raised(tty.prompt, "Q", { defualt = "x" }))
-		assert.is_string(raised(tty.confirm, ""))
+		for _, e in ipairs { raised(tty.prompt), raised(tty.prompt, "Q", { defualt = "x" }), raised(tty.confirm, "") } do
+			assert.same({ "INTERNAL_ERROR", false }, { e.code, e.retryable })
+		end
+		assert.equal("Rename 'defualt' to 'default'", raised(tty.prompt, "Q", { defualt = "x" }).fix_required)
 	end)
 end)

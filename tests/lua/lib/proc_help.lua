@@ -8,8 +8,17 @@ local proc = require "runner.ctx.proc"
 
 local M = { MIB = 1 << 20 }
 
+-- What a program did is what most specs ask about: a failure is a result here, unless
+-- the spec itself says otherwise.
+function M.unchecked(spec)
+	if type(spec) == "table" and spec.check == nil then
+		spec.check = false
+	end
+	return spec
+end
+
 function M.run(spec)
-	return proc.run({}, spec)
+	return proc.run({}, M.unchecked(spec))
 end
 
 function M.sh(script, spec)
@@ -31,6 +40,13 @@ function M.failure(f, ...)
 	local e = M.raised(f, ...)
 	assert.is_true(errors.is(e), "not an error object: " .. tostring(e))
 	return e
+end
+
+-- The message of a wrong use of ctx: a bug of the script, so not retryable, with a fix.
+function M.misused(f, ...)
+	local e = M.failure(f, ...)
+	assert.same({ "INTERNAL_ERROR", false, "string" }, { e.code, e.retryable, type(e.fix_required) })
+	return e.message
 end
 
 function M.elapsed_ms(f)

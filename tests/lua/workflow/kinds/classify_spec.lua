@@ -250,12 +250,23 @@ describe("the wait that a failure asks for", function()
 			["resets 1pm"] = 3600000, ["resets at 1 PM"] = 3600000, ["resets 12:30pm"] = 1800000, ["resets 13:00"] = 3600000,
 			["resets 11am"] = 23 * 3600000, ["resets 12am"] = 12 * 3600000, ["resets 11:57am"] = 0, ["resets 12pm"] = 0,
 			["resets 3:45pm (Europe/Berlin)"] = 6300000, ["resets 9am (America/New_York)"] = 3600000,
-			["resets 1pm (UTC)"] = 3600000, ["resets 1pm (Nowhere/Land)"] = 3600000,
+			["resets 1pm (UTC)"] = 3600000,
 			["usage limit reached|1750507277"] = 77000,
 		} do
 			assert.are.equal(ms, waits.find(text, NOON), text)
 		end
 		assert.are.equal("Sat Jun 21 12:00:00 2025", os.date("%c", NOON // 1000))
+	end)
+
+	it("is not read from a clock in a zone that isn't known here, and that is said once", function()
+		local attempt, said = require "runner.core.attempt", {}
+		local warn = attempt.warn
+		attempt.warn = function(code, _, context) said[#said + 1] = code .. " " .. context.zone end
+		assert.is_nil(waits.find("resets 1pm (Nowhere/Land)", NOON))
+		assert.is_nil(waits.find("resets 1pm (Nowhere/Land)", NOON))
+		assert.is_nil(waits.find("resets 1pm (PST)", NOON))
+		attempt.warn = warn
+		assert.same({ "UNKNOWN_TIME_ZONE Nowhere/Land", "UNKNOWN_TIME_ZONE PST" }, said)
 	end)
 
 	it("is not read from what is no time", function()

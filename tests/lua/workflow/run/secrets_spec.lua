@@ -4,6 +4,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
 local proc = require "runner.ctx.proc"
+local masks = require "runner.core.mask"
 local secrets = require "runner.workflow.run.secrets"
 
 local function base64(text)
@@ -57,7 +58,7 @@ describe("secrets.load", function()
 end)
 
 describe("a text that was cut", function()
-	local _, hide = secrets.masker { "abcdefgh", "12345678" }
+	local _, hide = masks.masker { "abcdefgh", "12345678" }
 
 	it("keeps neither the beginning of a secret before the cut nor its end behind it", function()
 		assert.are.equal("x ***", hide.before "x abcdefg")
@@ -72,7 +73,7 @@ end)
 
 describe("masking", function()
 	local SECRET = 'p4ss"w/ö\\rd+?'
-	local mask = secrets.masker { SECRET }
+	local mask = masks.masker { SECRET }
 
 	it("covers every occurrence", function()
 		assert.are.equal("a *** b *** ***", mask("a " .. SECRET .. " b " .. SECRET .. " " .. SECRET))
@@ -102,21 +103,21 @@ describe("masking", function()
 	end)
 
 	it("covers single lines of a secret with several, but no trifles", function()
-		local key = secrets.masker { "-----BEGIN\n  line one\n}\nline two\n" }
+		local key = masks.masker { "-----BEGIN\n  line one\n}\nline two\n" }
 		assert.are.equal("a *** b *** }", key "a line one b line two }")
 		assert.are.equal("***", key "-----BEGIN\n  line one\n}\nline two\n")
 	end)
 
 	it("leaves nothing of secrets that overlap", function()
-		local both = secrets.masker { "abcdef", "defghi", "aaaa" }
+		local both = masks.masker { "abcdef", "defghi", "aaaa" }
 		assert.are.equal("<***>", both "<abcdefghi>")
 		assert.are.equal("<***>", both "<aaaaaaa>")
-		assert.are.equal("<***>", secrets.masker { "secret", "secretive" } "<secretive>")
+		assert.are.equal("<***>", masks.masker { "secret", "secretive" } "<secretive>")
 	end)
 
 	it("covers a short secret as it is", function()
-		assert.are.equal("***bc ***", secrets.masker { "a" } "abc a")
-		assert.are.equal("a b", secrets.masker { "", " " } "a b")
+		assert.are.equal("***bc ***", masks.masker { "a" } "abc a")
+		assert.are.equal("a b", masks.masker { "", " " } "a b")
 	end)
 
 	it("goes through tables, keys too, and copies them", function()
@@ -134,7 +135,7 @@ describe("masking", function()
 	it("is quick on a megabyte", function()
 		local started = os.clock()
 		mask(("x"):rep(1 << 20))
-		secrets.masker { "aaaa" } (("a"):rep(1 << 20))
+		masks.masker { "aaaa" } (("a"):rep(1 << 20))
 		assert.is_true(os.clock() - started < 5)
 	end)
 end)

@@ -1,0 +1,237 @@
+-- mask: values that nobody may see, as *** in whatever leaves the run: a workflow's
+-- secrets, and arguments that are declared secret. Loaded where there are any.
+
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+local MASK = "***"
+local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on their own: "}" is no secret
+
+-- --- the forms they appear in ----------------------------------------------------------
+
+local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+-- Base64 digits of whole groups of six bits.
+local function base64(bytes)
+	local out, bits, held = {}, 0, 0
+	for i = 1, #bytes do
+		bits, held = (bits << 8 | bytes:byte(i)) & 0xffff, held + 8
+		while held >= 6 do
+			held = held - 6
+			local digit = (bits >> held & 63) + 1
+			out[#out + 1] = DIGITS:sub(digit, digit)
+		end
+	end
+	return table.concat(out)
+end
+
+-- What of its base64 is the same whatever stands before and behind it.
+local function base64_forms(value, add)
+	for before = 0, 2 do
+		local digits = base64(("\0"):rep(before) .. value):sub(before == 0 and 1 or before + 2)
+		add(digits)
+		add((digits:gsub("[+/]", { ["+"] = "-", ["/"] = "_" })))
+	end
+end
+
+local function json_forms(value, add)
+	local text = json.encode(value)
+	if text then
+		add(text:sub(2, -2))
+		add((text:sub(2, -2):gsub("/", "\\/")))
+	end
+end
+
+local function percent_form(value, add)
+	add((value:gsub("[^%w._~-]", function(c)
+		return ("%%%02X"):format(c:byte())
+	end)))
+end
+
+-- All forms of a secret; a short one only as it is.
+local function forms_of(value, forms)
+	local function add(form)
+		forms[form] = #form >= SHORTEST or forms[form] or nil
+	end
+	if value:find "%S" then
+		forms[value] = true
+	end
+	for line in (value:find("\n", 1, true) and value or ""):gmatch "[^\r\n]+" do
+		add((line:gsub("^%s+", ""):gsub("%s+$", "")))
+	end
+	if #value >= SHORTEST then
+		json_forms(value, add)
+		base64_forms(value, add)
+		percent_form(value, add)
+	end
+end
+
+-- --- masking -------------------------------------------------------------------------------
+
+-- Spans of the text that hold a form, sorted; they may overlap.
+local function spans_of(text, forms)
+	local spans = {}
+	for _, form in ipairs(forms) do
+		local from, to = text:find(form, 1, true)
+		while from do
+			local last = spans[#spans]
+			if last and last.form == form and from <= last.to + 1 then
+				last.to = to
+			else
+				spans[#spans + 1] = { from = from, to = to, form = form }
+			end
+			from, to = text:find(form, from + 1, true)
+		end
+	end
+	table.sort(spans, function(a, b)
+		return a.from < b.from
+	end)
+	return spans
+end
+
+local function mask_text(text, forms)
+	local out, at = {}, 1
+	for _, span in ipairs(spans_of(text, forms)) do
+		if span.from >= at then
+			out[#out + 1] = text:sub(at, span.from - 1) .. MASK
+		end
+		at = math.max(at, span.to + 1)
+	end
+	return out[1] and table.concat(out) .. text:sub(at) or text
+end
+
+local mask_any
+
+-- A copy; a table that holds itself comes out holding its copy.
+local function mask_table(t, forms, seen)
+	if seen[t] then
+		return seen[t]
+	end
+	local out = {}
+	seen[t] = out
+	for key, v in next, t do
+		out[mask_any(key, forms, seen)] = mask_any(v, forms, seen)
+	end
+	return setmetatable(out, getmetatable(t))
+end
+
+function mask_any(v, forms, seen)
+	if type(v) == "string" then
+		return mask_text(v, forms)
+	elseif type(v) == "table" then
+		return mask_table(v, forms, seen)
+	end
+	return v
+end
+
+-- The most bytes, SHORTEST or more, of which a form's beginning and the text's end are
+-- the same; or, with `after`, a form's end and the text's beginning.
+local function shared(text, forms, after)
+	local most = 0
+	for _, form in ipairs(forms) do
+		for n = math.min(#form - 1, #text), math.max(most + 1, SHORTEST), -1 do
+			local same = after and text:sub(1, n) == form:sub(-n) or not after and text:sub(-n) == form:sub(1, n)
+			if same then
+				most = n
+				break
+			end
+		end
+	end
+	return most
+end
+
+local function sorted_forms(values)
+	local set, forms = {}, {}
+	for _, value in ipairs(values) do
+		forms_of(value, set)
+	end
+	for form in next, set do
+		forms[#forms + 1] = form
+	end
+	table.sort(forms)
+	return forms
+end
+
+---@class runner.Hide texts that were cut out of a longer one: a secret may lie across the cut
+---@field before fun(text: string): string what stood before the cut, without a secret's beginning
+---@field after fun(text: string): string what stood behind it, without a secret's end
+
+---@param values string[]
+---@return fun(v: any): any mask, runner.Hide hide
+function M.masker(values)
+	local forms = sorted_forms(values)
+	local function before(text)
+		local n = shared(text, forms, false)
+		return n > 0 and text:sub(1, -n - 1) .. MASK or text
+	end
+	local function after(text)
+		local n = shared(text, forms, true)
+		return n > 0 and MASK .. text:sub(n + 1) or text
+	end
+	return function(v)
+		return forms[1] and mask_any(v, forms, {}) or v
+	end, { before = before, after = after }
+end
+
+-- --- frames ----------------------------------------------------------------------------
+
+-- Fields of frames that hold text, and those that hold JSON. The others are names that
+-- runner itself gives.
+local TEXTS = { message = true, detail = true, suggestion = true, fix_required = true, fix_command = true, output = true }
+local FRAGMENTS = { data = true, context = true, errors = true }
+
+local function masked_fragment(text, mask)
+	local value = json.decode(text)
+	return value ~= nil and json.encode(mask(value), { envelope = true }) or mask(text)
+end
+
+-- A field of a frame, as it may leave; a path of TEMPDIR is ours.
+local function masked_field(kind, name, v, mask)
+	if type(v) ~= "string" then
+		return v
+	elseif TEXTS[name] or name == "text" and kind ~= "TEMPDIR" or name == "name" and kind == "STEP" then
+		return mask(v)
+	end
+	return FRAGMENTS[name] and masked_fragment(v, mask) or v
+end
+
+-- Numbers too: a secret may be one.
+local function mask_numbers(v, secret, seen)
+	if type(v) == "number" then
+		return secret[tostring(v)] and MASK or v
+	elseif type(v) ~= "table" or seen[v] then
+		return v
+	end
+	seen[v] = true
+	for key, item in next, v do
+		v[key] = mask_numbers(item, secret, seen)
+	end
+	return v
+end
+
+---From here on no frame leaves the worker with one of these values in it. Returns the
+---function that masks a copy of anything else.
+---@param values string[] secrets
+---@return fun(v: any): any mask
+function M.guard(values)
+	local secret = {}
+	for _, value in ipairs(values) do
+		secret[value] = true
+	end
+	local texts, send = M.masker(values), host.send
+	local function mask(v)
+		return mask_numbers(texts(v), secret, {})
+	end
+	function host.send(kind, fields, ...)
+		local out = {}
+		for name, v in next, fields do
+			out[name] = masked_field(kind, name, v, mask)
+		end
+		return send(kind, out, ...)
+	end
+	return mask
+end
+
+return M

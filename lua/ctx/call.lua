@@ -1,0 +1,72 @@
+-- call: ctx:call, another of our commands as a child: its data, or the error that it ended
+-- with. It inherits the deadline, and makes one attempt: what repeats is the caller's own
+-- policy. Loaded on first use.
+
+local attempt = require "runner.core.attempt"
+local invoke = require "runner.invoke"
+local json = require "runner.json"
+local misuse = require "runner.ctx.misuse"
+
+local M = {}
+
+local ENVELOPE_MAX = 18 << 20 -- bytes
+
+-- One argument as a word of the call.
+local function text(value)
+	if type(value) == "string" or type(value) == "number" then
+		return tostring(value)
+	end
+	misuse.raise("ctx:call", ("an argument is a text, a number, a boolean or a list of these, not a %s"):format(type(value)))
+end
+
+local function words_of(name)
+	local words = {}
+	for word in name:gmatch "%S+" do
+		words[#words + 1] = word
+	end
+	words[#words + 1], words[#words + 2] = "--retries", "0"
+	if attempt.framework.yes then
+		words[#words + 1] = "--yes"
+	end
+	return words
+end
+
+local function check(name, args)
+	if type(name) ~= "string" or not name:find "%S" then
+		misuse.raise("ctx:call", ("it needs the name of a command, not %s"):format(misuse.shown(name)),
+			'Write ctx:call("deploy", { target = "prod" })')
+	elseif type(args) ~= "table" then
+		misuse.raise("ctx:call", ("the arguments are a table such as { target = \"prod\" }, not a %s"):format(type(args)))
+	end
+end
+
+local function pass_on(line, stream)
+	if stream == "stderr" then
+		io.stderr:write(line, "\n")
+	end
+end
+
+---Run another command: its data, or the error that it ended with.
+---@param ctx runner.Context
+---@param name string "deploy", or "db migrate"
+---@param args? table values by name, or a list of words
+---@return any data
+function M.call(ctx, name, args)
+	args = args or {}
+	check(name, args)
+	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
+	local spec = invoke.argv(program, words_of(name), args, text)
+	spec.check, spec.cap, spec.on_line = false, ENVELOPE_MAX, pass_on
+	local result = require("runner.ctx.proc").run(ctx, spec)
+	local envelope = invoke.envelope(result)
+	if not envelope then
+		require("runner.core.errors").raise("SUBPROCESS_FAILED", ("%s gave no answer"):format(name),
+			{ context = { argv = spec, status = result.status, signal = result.signal, stderr = result.stderr:sub(-4096) } })
+	elseif not envelope.ok then
+		error(invoke.failure(envelope), 0)
+	elseif envelope.data ~= json.null then
+		return envelope.data
+	end
+end
+
+return M

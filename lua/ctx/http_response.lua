@@ -1,0 +1,153 @@
+-- http_response: what an answer is to a script: its headers, its body as JSON or an error,
+-- and the facts that a failure keeps of it. No fact holds a credential. Loaded by ctx:http.
+
+local errors = require "runner.core.errors"
+local urls = require "runner.ctx.http_url"
+
+local M = {}
+
+local BODY_SHOWN = 1024 -- bytes of an error's body in its context
+
+---@class runner.HttpResult
+---@field ok boolean
+---@field status? integer nil when no answer came
+---@field headers table<string, string> lower-case names; repeated ones joined by ", "
+---@field body string
+---@field json any the decoded body; raises where that is not JSON
+---@field json_error? string why a body that is said to be JSON is none
+---@field url string the last one, after redirects
+---@field duration_ms integer
+---@field error? runner.Error with check = false
+
+---What libraries and servers say may echo what was sent.
+---@param text string
+---@param secrets string[]
+---@return string
+function M.scrub(text, secrets)
+	for _, secret in ipairs(secrets) do
+		if #secret >= 3 then
+			text = text:gsub(secret:gsub("%p", "%%%0"), "***")
+		end
+	end
+	text = text:gsub("//[^/%s@]*@", "//***@")
+	return (text:gsub("([Bb]asic )[%w+/=]+", "%1***"):gsub("([Bb]earer )[%w%p]+", "%1***"))
+end
+
+local function parse_headers(head)
+	local headers = {}
+	for name, value in head:gmatch("\n([^:%s]+):[ \t]*([^\r\n]*)") do
+		name, value = name:lower(), value:match("^(.-)%s*$")
+		headers[name] = headers[name] and headers[name] .. ", " .. value or value
+	end
+	return headers
+end
+
+local function is_json(headers)
+	local kind = (headers["content-type"] or ""):lower():match("^[^;%s]*")
+	return kind == "application/json" or kind:find("%+json$") ~= nil
+end
+
+local function is_text(headers)
+	return is_json(headers) or (headers["content-type"] or ""):lower():find("^text/") ~= nil
+end
+
+-- Cut to whole characters.
+local function excerpt(body)
+	return #body > BODY_SHOWN and (body:sub(1, BODY_SHOWN):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")) or body
+end
+
+---The facts of every failure.
+---@param request runner.HttpRequest
+---@param status? integer
+---@return table
+function M.context(request, status)
+	return {
+		url = urls.masked(request.url),
+		method = request.method,
+		status = status,
+		proxy = urls.shown_proxy(request.url),
+	}
+end
+
+---The same, and the head of the body where it is text.
+---@param request runner.HttpRequest
+---@param result runner.HttpResult
+---@return table
+function M.context_with_body(request, result)
+	local context = M.context(request, result.status)
+	if is_text(result.headers) and result.body ~= "" then
+		context.body = excerpt(M.scrub(result.body, request.secrets))
+	end
+	return context
+end
+
+-- --- the body as JSON ---------------------------------------------------------------
+
+local requests = setmetatable({}, { __mode = "k" }) -- result → request; not in what a script returns
+
+local Response = {}
+
+local function decoded(result)
+	if result.body == "" then
+		return nil, "it is empty"
+	end
+	return require("runner.json").decode(result.body)
+end
+
+---The decoded body, or nil and why it is not JSON.
+---@return any value, string? why
+function Response:try_json()
+	return decoded(self)
+end
+
+local function raise_no_json(result, why)
+	local request = requests[result]
+	local context = M.context_with_body(request, result)
+	context.content_type = result.headers["content-type"]
+	errors.raise("GENERAL_ERROR", ("The answer of %s is not JSON: %s"):format(urls.brief(request.url), why), {
+		retryable = false, context = context,
+		suggestion = "Is it the right URL, and are you logged in? response:try_json() gives nil instead of raising",
+	})
+end
+
+local meta = { __name = "runner.HttpResult" }
+
+function meta.__index(result, key)
+	if key ~= "json" then
+		return Response[key]
+	end
+	local value, why = decoded(result)
+	if value == nil then
+		raise_no_json(result, why)
+	end
+	return value
+end
+
+-- A field where the server says that it is JSON, so that a script can return the whole.
+local function add_json(result)
+	if not is_json(result.headers) or result.body == "" then
+		return
+	end
+	local value, why = decoded(result)
+	rawset(result, value == nil and "json_error" or "json", value == nil and why or value)
+end
+
+---@param request runner.HttpRequest
+---@param reply table of runner.http_client; {}: none came
+---@param duration_ms integer
+---@return runner.HttpResult
+function M.new(request, reply, duration_ms)
+	local result = setmetatable({
+		ok = true,
+		status = reply.status,
+		headers = parse_headers(reply.head or ""),
+		body = reply.body or "",
+		url = urls.text(request.url),
+		duration_ms = duration_ms,
+	}, meta)
+	requests[result] = request
+	add_json(result)
+	return result
+end
+
+return M

@@ -1,0 +1,136 @@
+-- methods: the methods and computed fields of `ctx`. Loaded when a script asks ctx for the
+-- first one; most methods are in modules of their own and load on first use, too.
+
+local attempt = require "runner.core.attempt"
+local host = require "runner.host"
+
+local M = {}
+
+---@class runner.Context
+---@field attempt integer 1-based
+---@field max_attempts integer?
+---@field previous table? the attempt before: code, message, completed_steps, progress
+---@field config table `config` of runner.lua
+---@field root string? the project's directory: what paths in runner.lua are relative to
+---@field interactive boolean may it ask on a terminal?
+---@field tempdir string a directory that is gone after the run
+---@field fs table every function of `require "fs"`, raising what that returns
+local Context = {}
+
+-- method → module; each exports a function of the method's name
+local LAZY = {
+	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
+	call = "call", run = "proc", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
+	prompt = "tty", confirm = "tty",
+}
+
+-- field → how it comes to be, once
+local FIELDS = {}
+
+function FIELDS.tempdir()
+	return require("runner.ctx.tempdir").make()
+end
+
+function FIELDS.fs()
+	return require "runner.ctx.fs"
+end
+
+function FIELDS.previous()
+	local told = attempt.launch
+	if not told.previous_code then
+		return nil
+	end
+	local json = require "runner.json"
+	return {
+		code = told.previous_code, message = told.previous_message,
+		completed_steps = told.previous_steps and json.decode(told.previous_steps) or nil,
+		progress = told.previous_progress and json.decode(told.previous_progress) or nil,
+	}
+end
+
+function FIELDS.max_attempts()
+	local retries = attempt.settled.policy.retries
+	return retries >= 0 and retries + 1 or nil
+end
+
+local methods = {} -- those that were asked for
+
+-- ctx.log("…"): what stands first is no ctx. A table of the author's that inherits from
+-- ctx is one.
+local function is_ctx(v)
+	return type(v) == "table" and v._run_deferred ~= nil
+end
+
+local function guarded(name, method)
+	return function(self, ...)
+		if not is_ctx(self) then
+			require("runner.ctx.misuse").without_colon(name)
+		end
+		return method(self, ...)
+	end
+end
+
+local function method_of(key)
+	local method = Context[key] or LAZY[key] and require("runner.ctx." .. LAZY[key])[key]
+	methods[key] = method and guarded(key, method)
+	return methods[key]
+end
+
+---The method or field of that name, found once. A name that ctx doesn't have raises, with the
+---one that was probably meant.
+---@param ctx runner.Context
+---@param key any
+---@return any
+function M.index(ctx, key)
+	local method = methods[key] or method_of(key)
+	if method then
+		return method
+	elseif FIELDS[key] then
+		local value = FIELDS[key]()
+		rawset(ctx, key, value)
+		return value
+	elseif type(key) == "string" and key ~= "root" then -- which not every command has
+		require("runner.ctx.misuse").absent(key, { LAZY, Context, FIELDS })
+	end
+end
+
+---Wait; ends at once when the attempt is cancelled.
+---@param duration number|string seconds, or "500ms"
+function Context:sleep(duration)
+	local ms = type(duration) == "number" and duration * 1000 or host.duration(tostring(duration))
+	if not (ms and ms >= 0) then
+		require("runner.ctx.misuse").raise("ctx:sleep", ("'%s' is not a duration"):format(tostring(duration)),
+			'Write "500ms", "2s" or a number of seconds')
+	end
+	host.sleep(ms)
+end
+
+---Seconds until the attempt's deadline; math.huge without a limit.
+---@return number
+function Context:remaining()
+	local ms = host.remaining()
+	return ms and math.max(ms / 1000, 0) or math.huge
+end
+
+---Call fn at the end of the attempt, last deferred first, before `cleanup`.
+---@param fn fun()
+function Context:defer(fn)
+	if type(fn) ~= "function" then
+		require("runner.ctx.misuse").raise("ctx:defer", ("it needs a function, not a %s"):format(type(fn)),
+			"Write ctx:defer(function() … end)")
+	end
+	local list = rawget(self, "_deferred")
+	list[#list + 1] = fn
+end
+
+function Context:_run_deferred()
+	local list = rawget(self, "_deferred")
+	while list[1] do -- what is deferred meanwhile comes next
+		local ok, raised = pcall(table.remove(list))
+		if not ok then
+			attempt.warn("CLEANUP_FAILED", "a deferred function failed: " .. require("runner.core.errors").normalise(raised).message)
+		end
+	end
+end
+
+return M

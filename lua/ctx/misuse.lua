@@ -1,0 +1,88 @@
+-- misuse: a wrong use of ctx by a script: an unknown key, a wrong type, a dot for a
+-- colon. It is a bug of the command, so the same call would fail again: not retryable,
+-- and the fix names what to write. Loaded when something is wrong.
+
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+
+local M = {}
+
+local HERE = debug.getinfo(1, "S").source:match "^(.*)ctx/misuse%.lua$" -- of all our chunks
+
+-- "file:line: " of the script, whichever of our functions it called. After a tail call
+-- (return ctx:run{…}), which leaves no trace of the line, "file: " of the command.
+local function position()
+	for level = 3, 30 do
+		local at = debug.getinfo(level, "Sl")
+		if not at then
+			break
+		elseif at.currentline > 0 and at.source:sub(1, #HERE + 4) ~= HERE .. "ctx/" then
+			if at.source:sub(1, #HERE) == HERE then
+				break
+			end
+			return ("%s:%d: "):format(at.short_src, at.currentline)
+		end
+	end
+	local path = attempt.command and attempt.command.path
+	return path and path .. ": " or ""
+end
+
+---Raise INTERNAL_ERROR at the script's own line.
+---@param what string "ctx:run"
+---@param message string what is wrong
+---@param fix? string what to write; default: to correct that call
+function M.raise(what, message, fix)
+	error(errors.new("INTERNAL_ERROR", ("%s%s: %s"):format(position(), what, message), {
+		retryable = false, fix_required = fix or ("Correct this call of %s in the command file"):format(what),
+		detail = debug.traceback(nil, 2),
+	}), 0)
+end
+
+---A method was called with a dot, so that its first argument stands where ctx should.
+---@param name string
+function M.without_colon(name)
+	M.raise("ctx." .. name, "a dot where a colon belongs", ("Write ctx:%s(…), with a colon"):format(name))
+end
+
+---A field that ctx hasn't got. Raises where a name of ctx was probably meant; any other
+---is nil, as in every table.
+---@param key string
+---@param named table[] names as keys
+function M.absent(key, named)
+	local names = {}
+	for _, t in ipairs(named) do
+		for name in pairs(t) do
+			names[#names + 1] = name:sub(1, 1) ~= "_" and name or nil
+		end
+	end
+	local near = #key > 2 and require("runner.core.suggest").nearest(key, names, 1)[1]
+	if near then
+		M.raise("ctx", ("there is no '%s'; did you mean '%s'?"):format(key, near), ("Rename '%s' to '%s'"):format(key, near))
+	end
+end
+
+---A value as a message shows it: short, and never a table's address.
+---@param value any
+---@return string
+function M.shown(value)
+	if type(value) == "string" then
+		return ("%q"):format(#value > 60 and value:sub(1, 60) .. "…" or value)
+	elseif type(value) == "number" or type(value) == "boolean" or value == nil then
+		return tostring(value)
+	end
+	return "a " .. type(value)
+end
+
+---An unknown option, with the ones that there are.
+---@param what string
+---@param key any
+---@param known string[]
+function M.unknown(what, key, known)
+	local near = type(key) == "string" and require("runner.core.suggest").nearest(key, known, 1)[1]
+	M.raise(what, ("unknown key '%s'%s; the keys are %s"):format(tostring(key),
+		near and (": did you mean '%s'?"):format(near) or "", table.concat(known, ", ")),
+		near and ("Rename '%s' to '%s'"):format(tostring(key), near)
+			or ("Remove '%s': %s takes %s"):format(tostring(key), what, table.concat(known, ", ")))
+end
+
+return M

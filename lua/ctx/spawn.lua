@@ -1,0 +1,135 @@
+-- spawn: ctx:spawn, a program beside the script. It ends with the attempt, unless it is
+-- detached. The loop that moves bytes is in C (runner.process).
+
+local errors = require "runner.core.errors"
+local not_started = require("runner.core.start_failure").not_started
+local outcome = require "runner.ctx.proc_outcome"
+local process = require "runner.process"
+local specs = require "runner.ctx.proc_spec"
+
+local M = {}
+
+-- Signals that ask a process to end, and the status of a program that ends by itself then.
+local ASKS = { SIGHUP = 129, SIGINT = 130, SIGQUIT = 131, SIGKILL = 137, SIGTERM = 143 }
+local SIGNALS = { [1] = "SIGHUP", [2] = "SIGINT", [3] = "SIGQUIT", [9] = "SIGKILL", [15] = "SIGTERM" }
+
+---@class runner.Process
+---@field pid integer
+local Process = {}
+Process.__index = Process
+Process.__name = "runner.Process"
+
+-- Whether the process is done, or its line; raises at the end of the attempt.
+local function news(self, lines)
+	local kind, text, stream = self.set:wait(lines)
+	if not kind and text == "attempt" then
+		errors.raise("TIMEOUT", outcome.program(self.options.argv) .. " " .. outcome.ending({}, { timed_out = text }))
+	end
+	return kind, text, stream
+end
+
+-- It ended as the script had asked it to: by a signal, or with the status that a
+-- shell gives to that.
+local function ended_as_asked(self, result)
+	return self.asked and (result.signal ~= nil or ASKS[self.asked] == result.status)
+end
+
+---Wait for its end. Nil when it still runs after `timeout`. A failure is raised, unless
+---spawn was given check = false; to end as kill() or close() asked is none.
+---@param timeout? string|number duration; default: until the attempt's end
+---@return runner.Result?
+function Process:wait(timeout)
+	local ms = timeout ~= nil and specs.duration(timeout)
+	if timeout ~= nil and not ms then
+		specs.fail("spawn", "wait(timeout) takes %s", select(2, specs.duration(timeout)))
+	end
+	if not self.result then
+		self.set:limit(ms or nil)
+		if news(self, false) ~= "done" then
+			return nil
+		end
+		self.result = outcome.of(self.handle, false, self.options)
+	end
+	if not ended_as_asked(self, self.result) then
+		outcome.conclude(self.options, self.options.argv, self.result)
+	end
+	return outcome.public(self.result)
+end
+
+---Send a signal to it and its process group; false when it is gone.
+---@param signal? string|integer default "SIGTERM"
+---@return boolean
+function Process:kill(signal)
+	local name = signal == nil and "SIGTERM" or SIGNALS[signal] or signal
+	self.asked = ASKS[name] and name or self.asked
+	return self.handle:signal(signal)
+end
+
+---@return boolean
+function Process:alive()
+	return self.handle:alive()
+end
+
+---Write to its stdin (spawn{stdin = true}); blocks until it has been taken. A process that
+---reads no more is a failure: raised, or nil and why with check = false.
+---@param text string
+---@return boolean? ok, string? message
+function Process:write(text)
+	local ok, why = self.handle:write(text)
+	if not ok and self.options.check then
+		errors.raise("SUBPROCESS_FAILED", ("Can't write to %s: %s"):format(outcome.program(self.options.argv), why), {
+			suggestion = "Start it with stdin = true, and read its stderr for why it reads no more",
+			context = { argv = self.options.argv },
+		})
+	end
+	return ok, why
+end
+
+---Let it read end of file.
+function Process:close_stdin()
+	self.handle:close_stdin()
+end
+
+---Its lines as they come, until its end: `for line, stream in p:lines() do`.
+---@return fun(): string?, string?
+function Process:lines()
+	self.set:limit(nil)
+	return function()
+		local kind, text, stream = news(self, true)
+		if kind == "line" then
+			return text, stream
+		end
+	end
+end
+
+---End it: TERM, its grace, KILL. A detached process is left alone.
+function Process:close()
+	self.asked = self.asked or "SIGTERM"
+	self.handle:close()
+end
+
+Process.__close = Process.close
+
+---Start a command and go on. It is ended when the handle is closed and at the
+---latest with the attempt, unless detach = true.
+---@param ctx table?
+---@param spec table { "server", cwd=, env=, stdin=, grace=, check=, ok_statuses=, capture=, merge=, cap=, detach=, stdout=, stderr= }
+---@return runner.Process
+function M.spawn(ctx, spec)
+	local options = specs.command("spawn", ctx, spec)
+	options.lines, options.roomy = true, true
+	local handle, message, code, context = process.start(options)
+	if not handle then
+		options.check = true -- there is nothing to give back
+		outcome.conclude(options, options.argv, not_started(options.argv, message, code, context))
+	end
+	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle }, options = options }, Process)
+	if not options.detach and type(ctx) == "table" and ctx.defer then
+		ctx:defer(function()
+			self:close()
+		end)
+	end
+	return self
+end
+
+return M
