@@ -32,9 +32,8 @@ local COMMANDS = {
 
 local ROWS = {}
 for i, list in ipairs(COMMANDS) do
-	local normal, e = command.check({ description = "x", danger_level = "safe", run = print, args = list },
-		{ path = "commands/x.lua", name = "x" })
-	ROWS[i] = assert(normal, e and e.detail or tostring(e)).args
+	ROWS[i] = assert(command.normal({ description = "x", danger_level = "safe", run = print, args = list },
+		{ path = "commands/x.lua", name = "x" })).args
 end
 
 local function split(text)

@@ -241,6 +241,7 @@ local function fresh_worker()
 	end
 	attempt.framework, attempt.texts, attempt.inner_repeats = {}, {}, 0
 	launch.argv, launch.stdout_is_tty, launch.stderr_is_tty = call.argv, call.terminal, call.terminal
+	launch.format = call.terminal and not call.ci and "text" or "json"
 	package.loaded["runner.boot"], package.path = nil, PATH
 end
 

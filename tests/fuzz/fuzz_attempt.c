@@ -303,7 +303,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&plan, 0, sizeof(plan));
 	plan.grace = 2000;
 	memset(&run, 0, sizeof(run));
-	plan_init(&run.plan, false);
+	plan_init(&run.plan, &run.launch);
 	run.launch.started = START;
 	outlet_init(&run.err, err);
 	for (int i = 0; i < ATTEMPTS && attempt(&run); i++)

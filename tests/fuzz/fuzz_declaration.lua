@@ -1,9 +1,10 @@
--- command.check takes anything that a file may return: a normal form, or one
+-- command.normal and declaration.error take anything that a file may return: a normal form, or one
 -- COMMAND_INVALID that says where and what to write. It never raises. What it
 -- accepts, the parser, the policy and help can work with.
 
 local args = require "runner.project.args"
 local command = require "runner.declare.command"
+local faults = require "runner.declare.declaration"
 local policy = require "runner.declare.policy"
 local values = dofile "tests/fuzz/values.lua"
 
@@ -43,11 +44,11 @@ return function(text)
 		return
 	end
 	local where = { path = "commands/x.lua", name = "x", text = #text < 4096 and text or nil, config = CONFIG }
-	local normal, e = command.check(declaration, where)
+	local normal, raised = command.normal(declaration, where)
 	if normal then
 		check_normal(normal)
 	else
-		check_refusal(e)
+		check_refusal(faults.error(declaration, where, raised))
 	end
 	for _, warning in ipairs(require("runner.declare.lint_rules").find(declaration, where)) do
 		assert(type(warning.message) == "string")

@@ -52,6 +52,22 @@ static void note_line(lua_State *L, lua_Debug *ar)
 	before = here >> 1;
 }
 
+static int give_upvalue(lua_State *L)
+{
+	lua_pushvalue(L, lua_upvalueindex(1));
+	return 1;
+}
+
+/* Push what makes the module; those below types/ are text. */
+static int push_maker(lua_State *L, const struct embedded_chunk *c, const char *name)
+{
+	if (strncmp(name, "types/", 6) != 0)
+		return luaL_loadbufferx(L, (const char *)c->bytes, c->size, name, "b") == LUA_OK ? 1 : lua_error(L);
+	lua_pushlstring(L, (const char *)c->bytes, c->size);
+	lua_pushcclosure(L, give_upvalue, 1);
+	return 1;
+}
+
 /* require's searcher: runner.NAME is embedded as "NAME", folders for dots. */
 static int search(lua_State *L)
 {
@@ -62,7 +78,7 @@ static int search(lua_State *L)
 	name = luaL_gsub(L, name + 7, ".", "/");
 	for (const struct embedded_chunk *c = embedded_chunks; c->name; c++)
 		if (strcmp(c->name, name) == 0)
-			return luaL_loadbufferx(L, (const char *)c->bytes, c->size, name, "b") == LUA_OK ? 1 : lua_error(L);
+			return push_maker(L, c, name);
 	return 0;
 }
 
