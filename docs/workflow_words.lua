@@ -16,6 +16,8 @@ M.workflow = {
 	{ "secrets", "list, or map", "none", "values that are masked everywhere: see [secrets](secrets.md)" },
 	{ "retry", "map, true or false", "see [retries](retries.md)", "defaults for the steps' `retry`; `false`: claude steps aren't retried" },
 	{ "timeout", "duration", "10m for claude steps", "limit of one attempt, for steps of every kind that don't set their own" },
+	{ "interpreter", "`sh`, `bash`", "`sh`", "the shell of shell steps and of the hooks `verify` and `on_retry`: see [shell](steps.md#shell)" },
+	{ "errexit", "boolean", "true", "these scripts stop at the first failing command; `false`: they go on" },
 	{ "claude", "map", "", "the program that claude steps call: see [below](#claude)" },
 }
 
@@ -51,7 +53,9 @@ M.process = {
 
 M.kinds = {
 	{ "claude", "text", "", "the prompt" },
-	{ "shell", "text", "", "a script for `/bin/sh -c`" },
+	{ "shell", "text", "", "a script for `/bin/sh -e -c`: see [below](#shell)" },
+	{ "interpreter", "`sh`, `bash`", "the workflow's, else `sh`", "the shell of a shell step and of its hooks" },
+	{ "errexit", "boolean", "the workflow's, else true", "they stop at the first failing command; `false`: they go on" },
 	{ "runner", "words", "", "a command: `deploy`, `db migrate`" },
 	{ "args", "list, or map", "none", "arguments of a runner step: a list as on the command line, or names and values" },
 }

@@ -90,6 +90,12 @@ M.MIGRATIONS = {
 		FOREIGN KEY (run, key) REFERENCES steps (run, key) ON DELETE CASCADE
 	);
 	]],
+	-- Do shell steps stop at the first failing command where the file doesn't say? Runs of
+	-- 0.1 went on, so that is the default: for rows that exist, and for those that a process
+	-- of 0.1 adds to a database that we have just migrated.
+	[[
+	ALTER TABLE runs ADD COLUMN errexit INTEGER NOT NULL DEFAULT 0;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

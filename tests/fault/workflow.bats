@@ -53,3 +53,7 @@ fault() {
 @test "a store whose schema was being made when its maker was killed is made whole by the next" {
 	fault workflow_shared migration
 }
+
+@test "a store of runner 0.1 whose migration was killed is migrated by the next, and its runs keep 0.1's shell options" {
+	fault workflow_shared upgrade
+}

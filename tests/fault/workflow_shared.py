@@ -6,7 +6,9 @@ workflow_shared.py MODE    one of the functions below whose names begin with "mo
 RUNNER names the binary.
 """
 import collections
+import contextlib
 import json
+import pathlib
 import sqlite3
 import sys
 import threading
@@ -25,6 +27,7 @@ HELD = "LOCK_HELD"
 NOTHING = "name: no\ncommands:\n  - shell: 'true'\n"
 DATABASE_FILES = ("", "-journal", "-wal", "-shm")
 SCHEMA_CHANGES = "pwrite64 openat fdatasync unlink ftruncate".split()
+UPGRADE_CHANGES = "pwrite64 openat fdatasync".split()  # it has its log already
 MOST_CHANGES = 500  # an endless loop otherwise, were no kill ever the last
 
 
@@ -168,47 +171,80 @@ def schema_of(path):
 
 def undisturbed_schema(stage):
     """The schema that a run makes when nobody kills it."""
-    stage.fresh()
     stage.write("no.yaml", NOTHING)
     assert stage.call("run", "no.yaml")["ok"]
     return schema_of(stage.path("state", "runner", "runs.db"))
 
 
 def killed_at(stage, call, n):
-    """A first run whose n-th `call` on the database's files is answered by a kill -9.
+    """A run whose n-th `call` on the database's files is answered by a kill -9.
 
-    True when the kill came before the first run was committed: while the schema was made.
+    True when the kill came before the run was committed: while the schema was made.
     """
     database = stage.path("state", "runner", "runs.db")
     paths = [word for end in DATABASE_FILES for word in ("-P", database + end)]
-    stage.fresh()
     stage.write("no.yaml", NOTHING)
     process = stage.start("run", "no.yaml", before=(
         "strace", "-f", "-qq", "-o", "/dev/null", *paths, "-e", f"trace=?{call}",
         "-e", f"inject=?{call}:signal=SIGKILL:when={n}"))
     killed = not answer(process)["ok"]
-    return killed and not stage.rows("SELECT 1 FROM runs")
+    return killed and not stage.rows("SELECT 1 FROM runs WHERE workflow = 'no'")
 
 
-def mode_migration():
+def kill_at_each(calls, prepare, check):
     """A kill -9 of whoever makes the schema, at each change to its files: the next one makes it whole."""
     kills = collections.Counter()
 
     def every(stage, call):
+        prepare(stage)
         whole = undisturbed_schema(stage)
+        prepare(stage)
         while killed_at(stage, call, kills[call] + 1):
             kills[call] += 1
             assert kills[call] < MOST_CHANGES, call
             assert stage.call("list")["ok"]
             assert stage.call("run", "no.yaml")["ok"]
             assert schema_of(stage.path("state", "runner", "runs.db")) == whole
+            check(stage)
+            prepare(stage)
 
-    in_threads(every, SCHEMA_CHANGES)
-    print("kills before the first run was committed:", dict(kills))
-    assert all(kills[call] for call in SCHEMA_CHANGES), f"a migration makes no such call: {kills}"
+    in_threads(every, calls)
+    print("kills before the run was committed:", dict(kills))
+    assert all(kills[call] for call in calls), f"a migration makes no such call: {kills}"
+
+
+def mode_migration():
+    """The schema of a new database."""
+    kill_at_each(SCHEMA_CHANGES, Stage.fresh, lambda stage: None)
+
+
+# Its second step fails for a run of ours, and goes on for one of 0.1.
+OLD = "name: old\ncommands:\n  - shell: test -e go\n  - shell: false; echo on >>effects\n"
+
+
+def left_by_0_1(stage):
+    """A database as runner 0.1 left it, with a run that failed."""
+    stage.fresh()
+    stage.write("old.yaml", OLD)
+    pathlib.Path(stage.path("go")).unlink(missing_ok=True)
+    assert not stage.call("run", "old.yaml")["ok"]
+    with contextlib.closing(sqlite3.connect(stage.path("state", "runner", "runs.db"))) as db:
+        db.executescript("ALTER TABLE runs DROP COLUMN errexit; PRAGMA user_version = 1")
+
+
+def goes_on_as_in_0_1(stage):
+    stage.write("go", "")
+    (old,), = stage.rows("SELECT id FROM runs WHERE workflow = 'old'")
+    assert stage.call("resume", old)["ok"]
+    assert stage.lines("effects") == ["on"]
+
+
+def mode_upgrade():
+    """The schema of a database that runner 0.1 made: its run is still one of 0.1."""
+    kill_at_each(UPGRADE_CHANGES, left_by_0_1, goes_on_as_in_0_1)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "migration":
+    if sys.argv[1] in ("migration", "upgrade"):
         skip_without_strace()
     globals()["mode_" + sys.argv[1]]()

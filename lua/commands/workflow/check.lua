@@ -1,5 +1,7 @@
--- runner workflow check FILE: every problem of a workflow file, with its place.
+-- runner workflow check FILE: every problem of a workflow file, with its place; what is
+-- valid and probably not meant is a warning.
 
+local attempt = require "runner.core.attempt"
 local start = require "runner.workflow.run.start"
 
 local function count(steps)
@@ -9,6 +11,13 @@ local function count(steps)
 			+ count(step.on_success and step.on_success.steps or {})
 	end
 	return n
+end
+
+local function warn_of(path, hints)
+	for _, hint in ipairs(hints) do
+		attempt.warn(hint.code, ("%s:%d:%d: %s"):format(path, hint.line, hint.column, hint.message),
+			{ file = path, line = hint.line, column = hint.column })
+	end
 end
 
 return {
@@ -24,6 +33,7 @@ return {
 	end,
 	run = function(args)
 		local workflow = assert(start.load(args.file, false))
+		warn_of(args.file, workflow.hints)
 		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true }
 	end,
 }

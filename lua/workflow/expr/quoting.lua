@@ -1,7 +1,7 @@
--- quoting: in what quoting context of a shell text is each variable? Pure; follows
--- the quoting rules of POSIX sh (2.2, 2.6, 2.7.4) as dash and bash do. It executes
--- nothing and replaces nothing. A wrong answer may split a word; since only
--- references to environment variables are substituted, no value is ever executed.
+-- quoting: in what quoting context of a shell text is each variable, and where are its
+-- pipes? Pure; follows the quoting rules of POSIX sh (2.2, 2.6, 2.7.4) as dash and bash
+-- do. It executes nothing and replaces nothing. A wrong answer may split a word; since
+-- only references to environment variables are substituted, no value is ever executed.
 
 local M = {}
 
@@ -15,6 +15,7 @@ local HOLE = "\1" -- replaces a variable while scanning; an ordinary character t
 ---@field stop integer last byte to look at
 ---@field holes table<integer, integer> byte → part
 ---@field places table<integer, runner.workflow.Place> part → place
+---@field pipes integer[] bytes of the first | of each pipeline that may hide a failure
 ---@field pending {word: string, quoted: boolean, tabs: boolean}[] here-documents that start at the next newline
 
 local function char(scan, offset)
@@ -231,6 +232,7 @@ local function note_case(scan, level)
 	local change = CASE[scan.text:match("^%a+%f[^%w_]", scan.at)]
 	if change and word_begins(scan) and command_begins(scan) then
 		level.cases = math.max(0, level.cases + change)
+		level.pattern = change > 0
 	end
 	scan.at = scan.at + 1
 end
@@ -243,32 +245,101 @@ local function hash(scan)
 	end
 end
 
-local function subshell(scan)
-	scan.at = scan.at + 1
-	commands(scan, ")")
+-- A command begins at the next byte; `in_pipe`: right of a pipe that is known.
+local function next_command(scan, level, in_pipe)
+	level.begin, level.in_pipe = scan.at, in_pipe
 end
 
-local function close(level)
-	return function(scan)
-		scan.at = scan.at + 1
-		return level.closer == ")" and level.cases == 0
+-- Commands that don't fail in earnest.
+local SAFE = { echo = true, printf = true, yes = true, [":"] = true, ["true"] = true }
+
+local function is_safe(text)
+	if text:find "^%s*%(" then
+		return false
 	end
+	for word in text:gmatch "[^%s;&|()]+" do
+		if not LEADERS[word] then
+			return SAFE[word] == true
+		end
+	end
+	return false
 end
+
+-- What a character does to the list of commands that it is in.
+local LEVEL = {
+	c = note_case, e = note_case,
+	["\n"] = function(scan, level) -- a pipeline continues in the line after |
+		local is_open = not scan.text:sub(level.begin, scan.at - 1):find "%S"
+		newline(scan)
+		next_command(scan, level, level.in_pipe and is_open)
+	end,
+	["("] = function(scan, level) -- in `case x in (a)`, it opens nothing
+		scan.at = scan.at + 1
+		if not level.pattern then
+			commands(scan, ")")
+		end
+	end,
+	[")"] = function(scan, level)
+		scan.at = scan.at + 1
+		level.pattern = false
+		next_command(scan, level)
+		return level.closer == ")" and level.cases == 0
+	end,
+	[";"] = function(scan, level)
+		level.pattern = level.pattern or level.cases > 0 and char(scan, 1):find "^[;&]" ~= nil
+		scan.at = scan.at + 1
+		next_command(scan, level)
+	end,
+	["&"] = function(scan, level) -- not of >& and <&
+		local redirects = char(scan, -1):find "[<>]"
+		scan.at = scan.at + 1
+		if not redirects then
+			next_command(scan, level)
+		end
+	end,
+	["|"] = function(scan, level) -- or: || | >| and the | of a pattern
+		local alone = char(scan, 1) ~= "|"
+		if alone and not level.pattern and not level.in_pipe and char(scan, -1) ~= ">"
+				and not is_safe(scan.text:sub(level.begin, scan.at - 1)) then
+			scan.pipes[#scan.pipes + 1] = scan.at
+			level.in_pipe = true
+		end
+		scan.at = scan.at + (alone and 1 or 2)
+		next_command(scan, level, alone and level.in_pipe)
+	end,
+}
 
 local BARE = {
 	["\\"] = escape, ["'"] = single, ['"'] = double, ["`"] = backquote, ["$"] = dollar "bare", ["#"] = hash,
-	["<"] = here_operator, ["\n"] = newline, ["("] = subshell,
+	["<"] = here_operator,
 }
 
 function commands(scan, closer)
-	local level = { closer = closer, cases = 0 }
-	local handlers = setmetatable({ [")"] = close(level) }, { __index = BARE })
-	handlers.c = function(s) note_case(s, level) end
-	handlers.e = handlers.c
+	local level = { closer = closer, cases = 0, begin = scan.at }
+	local handlers = setmetatable({}, { __index = BARE })
+	for character, handle in next, LEVEL do
+		handlers[character] = function(s) return handle(s, level) end
+	end
 	if closer == "`" then
 		handlers["`"] = finish(1)
 	end
 	walk(scan, "bare", handlers)
+end
+
+local function scan_of(text, holes)
+	local scan = { text = text, at = 1, stop = #text, holes = holes, places = {}, pipes = {}, pending = {} }
+	commands(scan)
+	return scan
+end
+
+---Where a shell text has pipes, one for each pipeline: without those behind commands
+---that can't fail in earnest, such as echo.
+---@param text string as in the file: a `${…}` is passed over as the shell's own
+---@return integer[] bytes, from 1, in order
+function M.pipes(text)
+	local pipes = scan_of(text, {}).pipes
+	table.sort(pipes)
+	return pipes
 end
 
 ---For each variable of a shell template, by its index: the place it is in.
@@ -283,9 +354,7 @@ function M.places(template)
 		end
 		length = length + #pieces[i]
 	end
-	local scan = { text = table.concat(pieces), at = 1, stop = length, holes = holes, places = {}, pending = {} }
-	commands(scan)
-	return scan.places
+	return scan_of(table.concat(pieces), holes).places
 end
 
 return M

@@ -1,12 +1,12 @@
--- check: collects, while a workflow file is read, all its problems, its warnings,
--- and every use of a name, to be checked once all names are known
+-- check: collects, while a workflow file is read, all its problems, its warnings, its
+-- hints, and every use of a name, to be checked once all names are known
 -- (lua/workflow/file/names.lua). It knows places, not keys.
 
 local yaml = require "runner.core.yaml.parser"
 
 local M = {}
 
-local MOST = 100 -- problems that are listed; more are counted
+local MOST = 100 -- problems, and hints, that are listed; more problems are counted
 
 ---@class runner.workflow.Problem
 ---@field line integer
@@ -15,11 +15,18 @@ local MOST = 100 -- problems that are listed; more are counted
 ---@field suggestion? string
 ---@field code "WORKFLOW_INVALID"
 
+---@class runner.workflow.Hint what is valid and probably not meant
+---@field line integer
+---@field column integer
+---@field code string of a warning
+---@field message string
+
 ---@class runner.workflow.Check
 ---@field source string the text of the file
 ---@field lenient boolean an unknown strategy is a warning
 ---@field list runner.workflow.Problem[]
 ---@field warnings string[]
+---@field hints runner.workflow.Hint[]
 ---@field uses table[] see names.lua
 ---@field ids table<string, {order: integer, line: integer, loops: integer}>
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
@@ -32,8 +39,8 @@ Check.__index = Check
 ---@param lenient? boolean
 ---@return runner.workflow.Check
 function M.new(source, lenient)
-	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, uses = {}, ids = {},
-		captures = {}, order = 0, loops = 0 }, Check)
+	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
+		ids = {}, captures = {}, order = 0, loops = 0 }, Check)
 end
 
 ---@param at {line: integer, column: integer}
@@ -44,15 +51,30 @@ function Check:add(at, message, suggestion)
 		code = "WORKFLOW_INVALID" }
 end
 
+function Check:_place(node, offset)
+	self.lines = self.lines or yaml.lines(self.source)
+	local line, column = yaml.place(node, offset or 1, self.lines)
+	return { line = line, column = column }
+end
+
 ---A problem inside the text of a scalar.
 ---@param node runner.yaml.Node
 ---@param offset? integer byte, from 1
 ---@param message string
 ---@param suggestion? string
 function Check:add_in(node, offset, message, suggestion)
-	self.lines = self.lines or yaml.lines(self.source)
-	local line, column = yaml.place(node, offset or 1, self.lines)
-	self:add({ line = line, column = column }, message, suggestion)
+	self:add(self:_place(node, offset), message, suggestion)
+end
+
+---A hint inside the text of a scalar; only the command `check` shows it.
+---@param node runner.yaml.Node
+---@param offset integer byte, from 1
+---@param code string of the warning
+---@param message string
+function Check:hint_in(node, offset, code, message)
+	local hint = self:_place(node, offset)
+	hint.code, hint.message = code, message
+	self.hints[#self.hints + 1] = hint
 end
 
 ---@param message string
@@ -79,20 +101,32 @@ local function before(a, b)
 	return a.message < b.message
 end
 
----All problems by place; what an alias repeats is reported once.
----@return runner.workflow.Problem[]
-function Check:sorted()
-	table.sort(self.list, before)
+-- By place; what an alias repeats counts once. The first MOST, how many more, and the last.
+local function by_place(list)
+	table.sort(list, before)
 	local out, last, more = {}, nil, 0
-	for _, problem in ipairs(self.list) do
-		local same = last and not before(last, problem)
-		last = problem
+	for _, found in ipairs(list) do
+		local same = last and not before(last, found)
+		last = found
 		if not same and #out < MOST then
-			out[#out + 1] = problem
+			out[#out + 1] = found
 		elseif not same then
 			more = more + 1
 		end
 	end
+	return out, more, last
+end
+
+---The hints by place.
+---@return runner.workflow.Hint[]
+function Check:sorted_hints()
+	return (by_place(self.hints))
+end
+
+---All problems by place.
+---@return runner.workflow.Problem[]
+function Check:sorted()
+	local out, more, last = by_place(self.list)
 	if more > 0 then
 		out[#out + 1] = { line = last.line, column = last.column, code = "WORKFLOW_INVALID",
 			message = ("there are %d more problems"):format(more) }

@@ -2,6 +2,7 @@
 -- A row without a field fills the field of its own name. Rules that involve several
 -- keys are in lua/workflow/file/steps.lua and reader.lua.
 
+local interpreters = require "runner.workflow.expr.interpreters"
 local rules = require "runner.core.rules"
 local names = require "runner.workflow.file.names"
 local values = require "runner.workflow.file.values"
@@ -13,6 +14,17 @@ local MAX_ITEMS = 1000000
 
 local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not starting with a digit"
 local ARG_WORDS = "the argument's name: letters, digits, _ and -"
+
+-- All rows of several sections.
+local function joined(...)
+	local out = {}
+	for _, rows in ipairs { ... } do
+		for key, row in pairs(rows) do
+			out[key] = row
+		end
+	end
+	return out
+end
 
 -- --- readers that several keys share ------------------------------------------------------
 
@@ -62,19 +74,32 @@ local function condition(check, node, name)
 	return text and { text = text, ast = names.condition(check, node, text) }
 end
 
--- A shell text, bare or as { shell: … }.
 local shell_text = values.template("shell", values.text)
 
+local choices, listed = {}, {}
+for i, row in ipairs(interpreters.rows) do
+	choices[row.name], listed[i] = row.name, row.name
+end
+
+-- How a shell runs its text.
+local shell_options = {
+	interpreter = { values.choice(choices, table.concat(listed, " or ")) }, errexit = { values.boolean },
+}
+local script = joined({ shell = { shell_text, "text" } }, shell_options)
+
+-- A shell text, bare or as { shell: … }, and its node.
 local function hook(check, node, name)
 	if node.kind == "map" then
-		local out = values.fields(check, node, { shell = { shell_text, "text" } }, name)
-		if out and not out.text and #node.entries == 0 then
+		local problems = #check.list
+		local out, entries = values.fields(check, node, script, name)
+		if not entries.text and #check.list == problems then
 			values.refuse(check, node, name, "a shell command")
 		end
-		return out and out.text and out or nil
+		out.node = entries.text and entries.text.node
+		return out.text and out or nil
 	end
 	local text = shell_text(check, node, name)
-	return text and { text = text }
+	return text and { text = text, node = node }
 end
 
 local no_side_effects = values.choice({ none = "none" },
@@ -148,7 +173,7 @@ M.process = {
 -- Keys of one kind of step, its own among them.
 M.own = {
 	claude = { claude = { values.template("value", values.text), "text" } },
-	shell = { shell = { shell_text, "text" } },
+	shell = script,
 	runner = { runner = { words, "text" }, args = { arguments } },
 	foreach = { foreach = { node, "items" }, ["do"] = { node, "steps" }, parallel = { side_by_side },
 		max_items = { values.whole(1, MAX_ITEMS) }, continue_on_error = { boolean } },
@@ -160,16 +185,6 @@ M.own = {
 M.kinds = { "claude", "shell", "runner", "foreach", "parallel" }
 M.articles = { claude = "a claude step", shell = "a shell step", runner = "a runner step", foreach = "a foreach step",
 	parallel = "a parallel step" }
-
-local function joined(...)
-	local out = {}
-	for _, rows in ipairs { ... } do
-		for key, row in pairs(rows) do
-			out[key] = row
-		end
-	end
-	return out
-end
 
 ---Kind → all rows of such a step.
 M.step = {
@@ -212,7 +227,7 @@ M.workflow = {
 	env = { env }, env_files = { values.list_of(values.template("value", values.text)) }, secrets = { node },
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
-	claude = { node },
+	claude = { node }, interpreter = shell_options.interpreter, errexit = shell_options.errexit,
 }
 
 -- on_failure and on_success with more than steps.

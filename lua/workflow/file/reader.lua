@@ -7,6 +7,7 @@ local host = require "runner.host"
 local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
 local policy = require "runner.workflow.file.policy"
+local scripts = require "runner.workflow.file.scripts"
 local steps = require "runner.workflow.file.steps"
 local values = require "runner.workflow.file.values"
 local yaml = require "runner.core.yaml.parser"
@@ -30,6 +31,7 @@ local MAX_BYTES = 4 << 20
 ---@field steps runner.workflow.Step[]
 ---@field captures table<string, integer> the names that steps capture
 ---@field warnings string[]
+---@field hints runner.workflow.Hint[] for `check`
 
 -- --- variables ----------------------------------------------------------------------------
 
@@ -105,7 +107,7 @@ end
 local function steps_of(check, root, entries, given)
 	local entry = entries.steps
 	local retry = given.retry and policy.level(check, given.retry, entries.retry.key)
-	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms }
+	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms, shell = scripts.options(given) }
 	if not entry then
 		check:add(root, "a workflow needs commands: the list of its steps")
 		return {}
@@ -130,7 +132,7 @@ local function assemble(check, root, given, entries)
 		steps = steps_of(check, root, entries, given), warnings = check.warnings,
 	}
 	names.judge(check, known)
-	workflow.captures = check.captures
+	workflow.captures, workflow.hints = check.captures, check:sorted_hints()
 	return workflow
 end
 

@@ -8,6 +8,7 @@ local check_of = require "runner.workflow.file.check"
 local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
 local policy = require "runner.workflow.file.policy"
+local scripts = require "runner.workflow.file.scripts"
 local values = require "runner.workflow.file.values"
 local yaml = require "runner.core.yaml.parser"
 
@@ -40,8 +41,10 @@ local LABEL = 60 -- characters
 ---@field capture? boolean|string true, false, or the variable that takes the output
 ---@field idempotent? boolean
 ---@field side_effects? "none"
----@field verify? {text: string, env: table, working_dir: string?}
----@field on_retry? {text: string, env: table, working_dir: string?}
+---@field interpreter? string of a shell step: which shell runs its text
+---@field errexit? boolean of a shell step: it stops at the first failing command; nil: as the run has it
+---@field verify? runner.workflow.Hook
+---@field on_retry? runner.workflow.Hook
 ---@field items? string|any[] of a foreach: a template, or values (texts are templates)
 ---@field parallel? integer of a foreach: how many items at once
 ---@field max_items? integer
@@ -49,10 +52,18 @@ local LABEL = 60 -- characters
 ---@field continue_on_error? boolean
 ---@field steps? runner.workflow.Step[] of foreach and parallel
 
+---@class runner.workflow.Hook
+---@field text string shell text
+---@field env table<string, string> templates
+---@field working_dir? string template
+---@field interpreter string
+---@field errexit? boolean nil: as the run has it
+
 ---@class runner.workflow.Around the context of a step
 ---@field prefix string of its key
 ---@field retry table|boolean|nil the workflow's
 ---@field timeout_ms? integer the workflow's; 0: none
+---@field shell runner.workflow.ShellOptions the workflow's
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -85,11 +96,28 @@ local function retry_of(check, kind, entries, around)
 	return policy.combine(kind, around.retry, own)
 end
 
--- A hook runs where its step runs.
-local function place_as_step(hook, step)
-	if hook then
-		hook.env, hook.working_dir = step.env, step.working_dir
+-- A hook runs where its step runs, and as its step's text does.
+local function complete_hook(check, step, hook, options)
+	if not hook then
+		return
 	end
+	local own = scripts.options(hook, options)
+	scripts.judge(check, hook.node, own)
+	hook.node, hook.env, hook.working_dir = nil, step.env, step.working_dir
+	hook.interpreter, hook.errexit = own.interpreter, own.errexit
+end
+
+-- The shell texts of a step: its own, if it is a shell step, and those of its hooks.
+local function shell_texts(check, step, given, entries, around)
+	local options = scripts.options(given, around.shell)
+	if step.kind == "shell" then
+		step.interpreter, step.errexit = options.interpreter, options.errexit
+		if step.text then
+			scripts.judge(check, entries.text.node, options)
+		end
+	end
+	complete_hook(check, step, step.verify, options)
+	complete_hook(check, step, step.on_retry, options)
 end
 
 local function process(check, step, given, entries, around)
@@ -105,8 +133,7 @@ local function process(check, step, given, entries, around)
 	step.idempotent = given.idempotent or false
 	step.retry = retry_of(check, step.kind, entries, around)
 	step.label = label_of(step.text or step.kind)
-	place_as_step(step.verify, step)
-	place_as_step(step.on_retry, step)
+	shell_texts(check, step, given, entries, around)
 end
 
 -- --- steps that hold steps ------------------------------------------------------------------
@@ -133,7 +160,7 @@ local function items_of(check, node)
 end
 
 local function inside(around, prefix)
-	return { prefix = prefix, retry = around.retry, timeout_ms = around.timeout_ms }
+	return { prefix = prefix, retry = around.retry, timeout_ms = around.timeout_ms, shell = around.shell }
 end
 
 local function body(check, entries, what, around)

@@ -2,6 +2,7 @@
 -- worker; it starts nothing. Values reach the shell as environment variables.
 
 local classify = require "runner.workflow.kinds.classify"
+local interpreters = require "runner.workflow.expr.interpreters"
 local step_process = require "runner.workflow.kinds.step_process"
 local variables = require "runner.workflow.expr.variables"
 
@@ -10,11 +11,16 @@ local M = { noun = "Shell command" }
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
 ---@param _ table the workflow
----@param settings table
+---@param settings table errexit: what holds for steps that don't say
 ---@return table options
 function M.request(step, scope, _, settings)
 	local script, values = variables.shell(step.text, scope)
-	return step_process.options(step, scope, settings, { "/bin/sh", "-c", script }, M.describe(step), values)
+	local errexit = step.errexit
+	if errexit == nil then
+		errexit = settings.errexit
+	end
+	local argv = interpreters.argv(step.interpreter, errexit, script)
+	return step_process.options(step, scope, settings, argv, M.describe(step), values)
 end
 
 ---The text as written in the workflow: its values are in the environment.

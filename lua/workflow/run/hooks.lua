@@ -14,7 +14,7 @@ local TIMEOUT_MS = 30000
 
 ---Run a hook to its end.
 ---@param run table
----@param hook { text: string }
+---@param hook runner.workflow.Hook
 ---@param key string of the step
 ---@param scope table
 ---@param name string "verify", "on_retry"
@@ -22,7 +22,8 @@ local TIMEOUT_MS = 30000
 ---@return runner.Result
 function M.run(run, hook, key, scope, name, event)
 	local step = { kind = "shell", text = hook.text, key = key .. "." .. name, label = name, env = hook.env or {},
-		working_dir = hook.working_dir, timeout_ms = TIMEOUT_MS, grace_ms = 1000 }
+		working_dir = hook.working_dir, interpreter = hook.interpreter, errexit = hook.errexit,
+		timeout_ms = TIMEOUT_MS, grace_ms = 1000 }
 	local request = kinds.shell.request(step, scope, run.workflow, run.settings)
 	request.lock = run.lock:handle()
 	if event then

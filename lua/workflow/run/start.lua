@@ -171,15 +171,16 @@ function M.mask_of(workflow)
 	return (require("runner.core.mask").masker(values))
 end
 
--- The part that new and resumed runs share.
-local function assemble(id, workflow, vars, cwd, seed)
+-- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit.
+local function assemble(row, workflow)
+	local id, cwd = row.id, row.cwd
 	local known = secrets.load(workflow.secrets, directory(workflow.path))
 	steps.relabel(workflow.steps, known.mask)
-	local scope = { vars = vars, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
+	local scope = { vars = row.variables, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
-		id = id, workflow = workflow, scope = scope, seed = seed, mask = known.mask, hide = known.hide, rows = {}, mark_done = {},
-		failures = {}, done = 0,
-		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude,
+		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)),
+		mask = known.mask, hide = known.hide, rows = {}, mark_done = {}, failures = {}, done = 0,
+		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment(workflow, scope, known, cwd) },
 	}
 end
@@ -214,13 +215,14 @@ function M.create(db, args)
 	local workflow = assert(M.load(args.file, true))
 	local id = "run_" .. attempt.launch.request_id:match("[^_]+$")
 	local cwd = host.getcwd()
-	local run = assemble(id, workflow, M.variables(workflow, args.var), cwd, M.seed(args))
+	local run = assemble({ id = id, variables = M.variables(workflow, args.var), cwd = cwd, seed = M.seed(args),
+		errexit = true }, workflow)
 	warn_of(workflow)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = run.mask(workflow.name), file = absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
-		seed = run.seed, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
+		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 	}
 	return run
 end
@@ -324,7 +326,7 @@ function M.reopen(db, args)
 	check_cwd(row)
 	local workflow = workflow_of(row, args.force)
 	check_variables(row, workflow)
-	local run = assemble(row.id, workflow, row.variables, row.cwd, math.tointeger(tonumber(row.seed)))
+	local run = assemble(row, workflow)
 	run.db, run.lock, run.rows = db, lock, by_key(db:steps(row.id))
 	db:integrity() -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt

@@ -82,7 +82,7 @@ end
 
 -- Columns whose values need converting.
 local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json }
-local READ = { variables = decode_json, env_names = decode_json, data = decode_json, retryable = to_boolean }
+local READ = { variables = decode_json, env_names = decode_json, data = decode_json, retryable = to_boolean, errexit = to_boolean }
 
 ---What goes into the column `name`; nil and json.null are NULL, but for `data`,
 ---whose null is a value.

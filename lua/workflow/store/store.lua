@@ -41,7 +41,7 @@ local function set_of(names)
 end
 
 local RUN_COLUMNS = set_of [[workflow file digest source_id cwd variables env_names seed state retryable code message
-	failed_step request_id owner created_ms updated_ms ended_ms resumes]]
+	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit]]
 local STEP_COLUMNS = set_of [[id kind label round attempts spent_ms wake_ms wait_ms output data status code message
 	started_ms ended_ms]]
 

@@ -18,8 +18,8 @@ describe("the keys of a step", function()
 		assert.same({ CC = "clang", N = "4" }, s.env)
 		assert.same({ 30000, 300000, 500 }, { s.timeout_ms, s.total_timeout_ms, s.grace_ms })
 		assert.same({ true, "none", 5 }, { s.idempotent, s.side_effects, s.retry.max_attempts })
-		assert.same({ text = "test -f out", env = s.env, working_dir = "src" }, s.verify)
-		assert.same({ text = "echo again", env = s.env, working_dir = "src" }, s.on_retry)
+		assert.same({ text = "test -f out", env = s.env, working_dir = "src", interpreter = "sh" }, s.verify)
+		assert.same({ text = "echo again", env = s.env, working_dir = "src", interpreter = "sh" }, s.on_retry)
 		assert.same({ "${target} == 'prod'", "compare" }, { s.when.text, s.when.ast.kind })
 		assert.same({ 3, 5, "make ${target}" }, { s.line, s.column, s.label })
 	end)
@@ -27,7 +27,17 @@ describe("the keys of a step", function()
 	it("have defaults", function()
 		local s = step "shell: a"
 		assert.same({ kind = "shell", text = "a", key = "1", label = "a", line = 2, column = 5, env = {}, grace_ms = 2000,
-			capture = true, idempotent = false }, s)
+			capture = true, idempotent = false, interpreter = "sh" }, s)
+	end)
+
+	it("say how a shell runs a step's text and its hooks; the nearest key wins", function()
+		local s = step("shell: a, verify: b, on_retry: { shell: c, errexit: true }, errexit: false", "interpreter: bash\n")
+		assert.same({ "bash", false }, { s.interpreter, s.errexit })
+		assert.same({ "bash", false }, { s.verify.interpreter, s.verify.errexit })
+		assert.same({ "bash", true }, { s.on_retry.interpreter, s.on_retry.errexit })
+		s = step("claude: a, verify: { shell: b, interpreter: sh }", "interpreter: bash\nerrexit: false\n")
+		assert.same({ "sh", false }, { s.verify.interpreter, s.verify.errexit })
+		assert.same({}, { s.interpreter, s.errexit })
 	end)
 
 	it("have other spellings", function()
@@ -207,6 +217,11 @@ commands:
 			.. "[Write db migrate]" },
 		{ "runner: deploy --now", "2:13 runner is 'deploy --now': write a command such as deploy or db migrate "
 			.. "[Put its arguments under args]" },
+		{ "{ runner: a, errexit: false }", "'errexit' is not a key of a runner step: it belongs on a shell step" },
+		{ "{ shell: a, interpreter: fish }", "2:30 interpreter is 'fish': write sh or bash" },
+		{ "{ shell: a, interpreter: bassh }", "2:30 interpreter is 'bassh': write sh or bash [Did you mean 'bash'?]" },
+		{ "{ shell: a, errexit: off }", "2:26 errexit is 'off': write true or false [Write errexit: false]" },
+		{ "{ shell: a, verify: { errexit: false } }", "2:25 verify is a map: write a shell command" },
 		{ "runner: { name: x }", "2:13 runner is a map: write a string" },
 		{ "{ runner: a, args: 3 }", "2:24 args is 3: write a map of names and values" },
 		{ "{ runner: a, args: { --x: 3 } }", "2:26 '--x' is not a valid name in args: use the argument's name" },
