@@ -63,14 +63,15 @@ end
 
 local commands, double, arithmetic, expansion
 
--- Run the handlers of a context, by character, until one of them returns true.
-local function walk(scan, place, handlers)
+-- Run the handlers of a context, by character, until one of them returns true; `level` is
+-- the list of commands that it is in, if it is one.
+local function walk(scan, place, handlers, level)
 	while scan.at <= scan.stop do
 		if not take_hole(scan, place) then
 			local handle = handlers[char(scan)]
 			if not handle then
 				scan.at = scan.at + 1
-			elseif handle(scan) then
+			elseif handle(scan, level) then
 				return
 			end
 		end
@@ -314,16 +315,11 @@ local BARE = {
 	["<"] = here_operator,
 }
 
+local COMMANDS = setmetatable(LEVEL, { __index = BARE })
+local BACKQUOTED = setmetatable({ ["`"] = finish(1) }, { __index = COMMANDS })
+
 function commands(scan, closer)
-	local level = { closer = closer, cases = 0, begin = scan.at }
-	local handlers = setmetatable({}, { __index = BARE })
-	for character, handle in next, LEVEL do
-		handlers[character] = function(s) return handle(s, level) end
-	end
-	if closer == "`" then
-		handlers["`"] = finish(1)
-	end
-	walk(scan, "bare", handlers)
+	walk(scan, "bare", closer == "`" and BACKQUOTED or COMMANDS, { closer = closer, cases = 0, begin = scan.at })
 end
 
 local function scan_of(text, holes)

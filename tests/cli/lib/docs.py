@@ -133,7 +133,7 @@ def flags():
 
 
 def ctx_members():
-    text = source("lua/ctx/context.lua")
+    text = source("lua/ctx/methods.lua") + source("lua/ctx/context.lua")
     lazy = re.search(r"local LAZY = \{(.*?)\}", text, flags=re.S).group(1)
     methods = re.findall(r"^function Context:([a-z]\w*)", text, flags=re.M) + re.findall(r"(\w+) =", lazy)
     made = re.search(r"function M\.new.*?setmetatable\(\{(.*?)\}, meta\)", text, flags=re.S).group(1)
