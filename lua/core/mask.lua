@@ -1,5 +1,5 @@
--- mask: values that nobody may see, as *** in whatever leaves the run: a workflow's
--- secrets, and arguments that are declared secret. Loaded where there are any.
+-- mask: replaces values that must not be seen by *** in whatever leaves the run: a
+-- workflow's secrets, and arguments declared secret. Loaded if there are any.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -7,7 +7,7 @@ local json = require "runner.json"
 local M = {}
 
 local MASK = "***"
-local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on their own: "}" is no secret
+local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on their own: "}" isn't a secret
 
 -- --- the forms they appear in ----------------------------------------------------------
 

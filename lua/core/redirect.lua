@@ -1,5 +1,5 @@
--- redirect: where a command has moved, as error.redirect of REDIRECTED has it. Loaded
--- when a failure names one.
+-- redirect: where a command has moved to: error.redirect of REDIRECTED. Loaded when a
+-- failure names one.
 
 local M = {}
 

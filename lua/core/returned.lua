@@ -1,6 +1,6 @@
--- returned: Lua's own way to fail, `return nil, "message", errno`, as an error object:
--- what a system call's name means in the registry's codes, and what run returned when
--- that was a failure. Loaded when something has gone wrong, and not before.
+-- returned: Lua's own way to fail, `return nil, "message", errno`, as an error object: the
+-- registry's code for each errno, and whether what run returned is a failure. Loaded only
+-- when something has gone wrong.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"

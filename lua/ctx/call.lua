@@ -1,6 +1,6 @@
--- call: ctx:call, another of our commands as a child: its data, or the error that it ended
--- with. It inherits the deadline, and makes one attempt: what repeats is the caller's own
--- policy. Loaded on first use.
+-- call: ctx:call runs another command as a child and returns its data, or raises the error
+-- it ended with. The child inherits the deadline and makes one attempt; retries are the
+-- caller's own policy. Loaded on first use.
 
 local attempt = require "runner.core.attempt"
 local invoke = require "runner.invoke"
@@ -16,7 +16,7 @@ local function text(value)
 	if type(value) == "string" or type(value) == "number" then
 		return tostring(value)
 	end
-	misuse.raise("ctx:call", ("an argument is a text, a number, a boolean or a list of these, not a %s"):format(type(value)))
+	misuse.raise("ctx:call", ("an argument is a string, a number, a boolean or a list of these, not a %s"):format(type(value)))
 end
 
 local function words_of(name)
@@ -60,7 +60,7 @@ function M.call(ctx, name, args)
 	local result = require("runner.ctx.proc").run(ctx, spec)
 	local envelope = invoke.envelope(result)
 	if not envelope then
-		require("runner.core.errors").raise("SUBPROCESS_FAILED", ("%s gave no answer"):format(name),
+		require("runner.core.errors").raise("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name),
 			{ context = { argv = spec, status = result.status, signal = result.signal, stderr = result.stderr:sub(-4096) } })
 	elseif not envelope.ok then
 		error(invoke.failure(envelope), 0)

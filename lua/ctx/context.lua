@@ -1,5 +1,5 @@
--- context: `ctx`, what a running command may ask of runner: the plain facts. Its methods
--- are lua/ctx/methods.lua's.
+-- context: `ctx`, what runner offers to a running command: the plain facts. Its methods are
+-- in lua/ctx/methods.lua.
 
 local attempt = require "runner.core.attempt"
 

@@ -1,5 +1,5 @@
--- fail: ctx:fail, which ends a run with an error code. Loaded when something has gone
--- wrong, and not before.
+-- fail: ctx:fail, which ends a run with an error code. Loaded only when something
+-- has gone wrong.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"

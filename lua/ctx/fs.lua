@@ -1,5 +1,5 @@
--- fs: ctx.fs, every function of `require "fs"`, raising where that returns nil and why.
--- Loaded on first use. The codes are those of lua/core/returned.lua.
+-- fs: ctx.fs, every function of `require "fs"`, raising where that returns nil and a
+-- message. Loaded on first use. lua/core/returned.lua has the codes.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"

@@ -1,6 +1,6 @@
--- http: ctx:http, loaded on first use. It sends a checked request through the
--- C half (runner.http_client), follows redirects, and says in the registry's
--- codes what went wrong. No error text of its own holds a credential.
+-- http: ctx:http, loaded on first use. It sends a checked request through the C half
+-- (runner.http_client), follows redirects, and reports failures with the registry's
+-- codes. Its error messages never contain a credential.
 
 local client = require "runner.http_client"
 local errors = require "runner.core.errors"
@@ -38,27 +38,27 @@ local REASONS = {
 
 -- What the C half calls a kind of failure, for the reader.
 local KINDS = {
-	ca_file = { "The CA certificates for %s can't be loaded",
+	ca_file = { "Can't load the CA certificates for %s",
 		"Check the file that CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE or SSL_CERT_FILE names" },
 	certificate = { "The certificate of %s is not trusted",
-		"Mend the server's certificate, or name the file of your own CA in SSL_CERT_FILE" },
+		"Fix the server's certificate, or name your own CA file in SSL_CERT_FILE" },
 	connect = { "No connection to %s", "Is the server running, and are host and port right?" },
-	broken = { "The connection to %s broke" },
+	broken = { "Lost the connection to %s" },
 	login = { "%s refused the login" },
 	memory = { "Not enough resources for a request to %s" },
 	other = { "The request to %s failed" },
-	protocol = { "%s does not answer in HTTP", "Is it an HTTP server, and is http:// or https:// the right one?" },
-	proxy = { "The proxy on the way to %s can't be reached",
+	protocol = { "%s does not speak HTTP", "Is it an HTTP server, and is http:// or https:// right?" },
+	proxy = { "Can't reach the proxy for %s",
 		"Check http_proxy, https_proxy and no_proxy" },
-	resolve = { "The host of %s can't be resolved", "Is the host name right?" },
+	resolve = { "Can't resolve the host of %s", "Is the host name right?" },
 	tls = { "No TLS connection to %s" },
-	too_large = { "The answer of %s is too large (16 MiB at most)", "Ask for less: a page, a range, a filter" },
-	tunnel = { "The proxy refused the way to %s",
-		"Put user and password for the proxy into https_proxy, or exclude the host with no_proxy" },
-	url = { "%s is no valid URL" },
+	too_large = { "The response from %s is too large (at most 16 MiB)", "Request less: a page, a range, a filter" },
+	tunnel = { "The proxy refused to connect to %s",
+		"Put the proxy's user and password into https_proxy, or exclude the host with no_proxy" },
+	url = { "%s is not a valid URL" },
 }
 
----The error code of an HTTP status; nil for one that is no failure.
+---The error code of an HTTP status; nil if it is not a failure.
 ---@param status integer
 ---@return string?
 function M.code_of(status)
@@ -82,14 +82,14 @@ end
 
 local LIMITS = {
 	attempt = function(request)
-		return ("No complete answer from %s before the command's deadline"):format(urls.brief(request.url))
+		return ("No complete response from %s before the command's deadline"):format(urls.brief(request.url))
 	end,
 	connect_timeout = function(request)
 		return ("No connection to %s within %s"):format(urls.brief(request.url),
 			host.duration_text(request.connect_timeout_ms))
 	end,
 	timeout = function(request)
-		return ("No complete answer from %s within %s"):format(urls.brief(request.url),
+		return ("No complete response from %s within %s"):format(urls.brief(request.url),
 			host.duration_text(request.timeout_ms))
 	end,
 }
@@ -143,7 +143,7 @@ local function transport_failure(request, message, code, details)
 end
 
 local function raise_no_library(why)
-	errors.raise("PRECONDITION", "ctx:http needs libcurl, and it can't be opened: " .. why, {
+	errors.raise("PRECONDITION", "ctx:http needs libcurl, which can't be opened: " .. why, {
 		retryable = false,
 		suggestion = "Install the Debian package libcurl4 (or libcurl3-gnutls)",
 		fix_required = "Install libcurl",
@@ -181,18 +181,18 @@ local function redirect_failure(request, reply, why)
 	return errors.new("PRECONDITION", ("%d from %s: %s"):format(reply.status, urls.brief(request.url), why), {
 		context = context,
 		retryable = false,
-		suggestion = "Ask for the final URL, or set follow = false to see the redirect",
+		suggestion = "Request the final URL, or set follow = false to see the redirect",
 	})
 end
 
--- The next request, or nil when the answer stands, or nil and a failure.
+-- The next request, or nil if this response is final, or nil and a failure.
 local function next_hop(request, reply, hops)
 	if not (request.follow and REDIRECTS[reply.status] and reply.redirect) then
 		return nil
 	end
 	local url, why = urls.parse(reply.redirect)
 	if not url then
-		return nil, redirect_failure(request, reply, "it redirects to a URL that is not followed: " .. why)
+		return nil, redirect_failure(request, reply, "it redirects to a URL that runner doesn't follow: " .. why)
 	elseif hops >= request.max_redirects then
 		return nil, redirect_failure(request, reply, ("more than %d redirects"):format(request.max_redirects))
 	end
@@ -244,8 +244,8 @@ local function with_retries(ctx, request, once)
 		return require("runner.ctx.retry").loop(ctx, loop_policy(request.retry), once, true)
 	end
 	if ctx and ctx.warn then
-		ctx:warn("RETRY_IGNORED", ("ctx:http does not repeat %s by itself; set retry.any_method = true if the server "
-			.. "bears being asked twice"):format(request.method))
+		ctx:warn("RETRY_IGNORED", ("ctx:http does not retry %s by itself; set retry.any_method = true if the request "
+			.. "is idempotent"):format(request.method))
 	end
 	return once()
 end

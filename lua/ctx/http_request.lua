@@ -1,6 +1,6 @@
--- http_request: the table given to ctx:http → a checked request. Whatever could
--- smuggle a second header or another host into a request is refused here; the
--- C half relies on it. It sends nothing.
+-- http_request: the table given to ctx:http → a checked request. It refuses
+-- whatever could smuggle a second header or another host into a request; the C half
+-- relies on that. It sends nothing.
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
@@ -77,7 +77,7 @@ local function milliseconds(spec, key, default)
 	local value = spec[key] == nil and default or spec[key]
 	local ms = host.duration(tostring(value))
 	if not ms then
-		refuse(("%s is %s, no duration"):format(key, tostring(value)), 'Write "500ms", "30s", "5m" or "none"')
+		refuse(("%s = %s is not a duration"):format(key, tostring(value)), 'Write "500ms", "30s", "5m" or "none"')
 	end
 	return ms
 end
@@ -103,7 +103,7 @@ local function parse_method(spec)
 	local has_body = spec.body ~= nil or spec.json ~= nil
 	local method = (spec.method or (has_body and "POST" or "GET")):upper()
 	if not method:find("^[A-Z]+$") or #method > 20 or method == "CONNECT" or method == "TRACE" then
-		refuse("method can't be used", "Use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
+		refuse("the method is not supported", "Use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
 	elseif method == "HEAD" and has_body then
 		refuse("a HEAD request has no body", "Leave out body and json, or use another method")
 	end
@@ -128,7 +128,7 @@ local REFUSED_HEADERS = { ["content-length"] = true, ["transfer-encoding"] = tru
 local function add_header(list, name, value)
 	local kind = type(value)
 	if type(name) ~= "string" or not name:find("^[%w!#$%%&'*+.^_`|~-]+$") then
-		refuse("headers has a name that is no header name", 'Write headers = { ["X-Name"] = "value" }')
+		refuse("headers has an invalid header name", 'Write headers = { ["X-Name"] = "value" }')
 	elseif REFUSED_HEADERS[name:lower()] then
 		refuse(("header '%s' is set from the body"):format(name), "Leave it out")
 	elseif kind ~= "string" and kind ~= "number" then

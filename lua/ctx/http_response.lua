@@ -1,5 +1,5 @@
--- http_response: what an answer is to a script: its headers, its body as JSON or an error,
--- and the facts that a failure keeps of it. No fact holds a credential. Loaded by ctx:http.
+-- http_response: a response as a script sees it: its headers, its body as JSON or an error,
+-- and the facts that a failure keeps. No fact holds a credential. Loaded by ctx:http.
 
 local errors = require "runner.core.errors"
 local urls = require "runner.ctx.http_url"
@@ -104,7 +104,7 @@ local function raise_no_json(result, why)
 	local request = requests[result]
 	local context = M.context_with_body(request, result)
 	context.content_type = result.headers["content-type"]
-	errors.raise("GENERAL_ERROR", ("The answer of %s is not JSON: %s"):format(urls.brief(request.url), why), {
+	errors.raise("GENERAL_ERROR", ("The response from %s is not JSON: %s"):format(urls.brief(request.url), why), {
 		retryable = false, context = context,
 		suggestion = "Is it the right URL, and are you logged in? response:try_json() gives nil instead of raising",
 	})

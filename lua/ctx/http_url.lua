@@ -1,5 +1,5 @@
--- http_url: URLs of ctx:http: taking them apart, adding a query, what may be
--- shown of them, and the proxy and CA that the environment names for them.
+-- http_url: URLs of ctx:http: parsing, adding a query, hiding credentials, and the proxy
+-- and CA that the environment names for them.
 -- It sends nothing.
 
 local M = {}
@@ -54,7 +54,7 @@ function M.parse(text)
 	if not scheme then
 		return nil, "it does not begin with http:// or https://"
 	elseif not DEFAULT_PORTS[scheme:lower()] then
-		return nil, "its scheme is '" .. scheme:lower() .. "'; only http and https can be asked"
+		return nil, "its scheme is '" .. scheme:lower() .. "'; only http and https are supported"
 	end
 	local authority, path = rest:match("^([^/?]*)(.*)$")
 	local host, user, password = split_userinfo(authority)
@@ -200,7 +200,7 @@ function M.proxy(url)
 		from_env("no_proxy", "NO_PROXY")
 end
 
--- libcurl decides what no_proxy excludes; this is only for telling the reader.
+-- libcurl decides what no_proxy excludes; this only explains it to the reader.
 local function excluded(url, no_proxy)
 	local host = (url.authority:match("^(.-):%d*$") or url.authority):lower()
 	for entry in (no_proxy or ""):lower():gmatch("[^,%s]+") do

@@ -1,6 +1,6 @@
 -- lock: ctx:lock, one holder at a time between processes. Loaded on first use.
 -- The lock itself is the system's (runner.fs: flock), so it ends with the
--- process of the attempt, however that ends; nothing is ever cleaned up.
+-- process of the attempt, however that ends; there is nothing to clean up.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -37,7 +37,7 @@ Lock.__close = Lock.release
 
 -- --- where ---------------------------------------------------------------------
 
--- One file name for each lock name: what is no plain character becomes %XX.
+-- One file name for each lock name: any other than a plain character becomes %XX.
 local function file_name(name)
 	local plain = name:gsub("[^%w._-]", function(c)
 		return ("%%%02X"):format(c:byte())
@@ -113,7 +113,7 @@ local function read_options(name, opts)
 		if not KNOWN[key] then
 			require("runner.ctx.misuse").unknown("ctx:lock", key, require("runner.core.sorted").keys(KNOWN))
 		elseif not KNOWN[key](value) then
-			misused(("%s = %s can't be used"):format(key, tostring(value)))
+			misused(("%s = %s is invalid"):format(key, tostring(value)))
 		end
 	end
 	return {
@@ -149,7 +149,7 @@ local function wait_for(lock)
 	return handle, why, about
 end
 
--- A wait of ours is no silence. Cancellation passes through: then nobody counts.
+-- Our own wait does not count as idle. Cancellation passes through, and then it doesn't matter.
 local function take(lock)
 	host.hold(1)
 	local handle, why, about = wait_for(lock)

@@ -36,15 +36,15 @@ function FIELDS.fs()
 end
 
 function FIELDS.previous()
-	local told = attempt.launch
-	if not told.previous_code then
+	local launch = attempt.launch
+	if not launch.previous_code then
 		return nil
 	end
 	local json = require "runner.json"
 	return {
-		code = told.previous_code, message = told.previous_message,
-		completed_steps = told.previous_steps and json.decode(told.previous_steps) or nil,
-		progress = told.previous_progress and json.decode(told.previous_progress) or nil,
+		code = launch.previous_code, message = launch.previous_message,
+		completed_steps = launch.previous_steps and json.decode(launch.previous_steps) or nil,
+		progress = launch.previous_progress and json.decode(launch.previous_progress) or nil,
 	}
 end
 
@@ -55,7 +55,7 @@ end
 
 local methods = {} -- those that were asked for
 
--- ctx.log("…"): what stands first is no ctx. A table of the author's that inherits from
+-- ctx.log("…"): the first argument is not a ctx. A table of the author's that inherits from
 -- ctx is one.
 local function is_ctx(v)
 	return type(v) == "table" and v._run_deferred ~= nil

@@ -38,10 +38,10 @@ function M.raise(what, message, fix)
 	}), 0)
 end
 
----A method was called with a dot, so that its first argument stands where ctx should.
+---A method was called with a dot, so its first argument is where ctx should be.
 ---@param name string
 function M.without_colon(name)
-	M.raise("ctx." .. name, "a dot where a colon belongs", ("Write ctx:%s(…), with a colon"):format(name))
+	M.raise("ctx." .. name, "called with a dot instead of a colon", ("Write ctx:%s(…), with a colon"):format(name))
 end
 
 ---A field that ctx hasn't got. Raises where a name of ctx was probably meant; any other

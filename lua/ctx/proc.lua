@@ -1,6 +1,6 @@
 -- proc: ctx:run and ctx:pipeline. Argument vectors, never a shell; all children end with
--- the attempt. The loop that moves bytes and minds the time is in C (runner.process);
--- what a spec may hold is in proc_spec, what a failure is raised as in proc_outcome.
+-- the attempt. The loop that moves bytes and watches the time is in C (runner.process);
+-- proc_spec checks the spec, proc_outcome says how a failure is raised.
 
 local not_started = require("runner.core.start_failure").not_started
 local outcome = require "runner.ctx.proc_outcome"
@@ -92,10 +92,10 @@ local function any(results, key)
 	return false
 end
 
-local READER_ENDED = "The next stage ended before it had read everything: let it read on, or set check = false"
+local READER_ENDED = "The next stage ended before it had read everything: let it read to the end, or set check = false"
 
 local function summary(results, failed)
-	local last, told = results[#results], results[failed or #results]
+	local last, shown = results[#results], results[failed or #results]
 	local longest = 0
 	for _, result in ipairs(results) do
 		longest = math.max(longest, result.duration_ms)
@@ -104,9 +104,9 @@ local function summary(results, failed)
 		ok = not failed,
 		stages = results,
 		failed_stage = failed,
-		status = told.status, signal = told.signal, stderr = told.stderr,
-		error = told.error, errno = told.errno, code = told.code,
-		suggestion = told.suggestion or failed and told.signal == "SIGPIPE" and failed < #results and READER_ENDED or nil,
+		status = shown.status, signal = shown.signal, stderr = shown.stderr,
+		error = shown.error, errno = shown.errno, code = shown.code,
+		suggestion = shown.suggestion or failed and shown.signal == "SIGPIPE" and failed < #results and READER_ENDED or nil,
 		stdout = last.stdout, stdout_dropped = last.stdout_dropped,
 		duration_ms = longest,
 		truncated = any(results, "truncated"),
@@ -151,11 +151,11 @@ function M.pipeline(ctx, spec)
 	else
 		results, at = finished(handles, stages, options)
 	end
-	local told = stages[at or #stages]
+	local shown = stages[at or #stages]
 	local where = ("stage %d of %d: "):format(at or 0, #stages)
 	local whole = summary(results, at)
 	whole.stdout = results[at or #results].stdout -- what that stage itself has said
-	outcome.conclude(told, told.argv, whole, where)
+	outcome.conclude(shown, shown.argv, whole, where)
 	for _, result in ipairs(results) do
 		outcome.public(result)
 	end

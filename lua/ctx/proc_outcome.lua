@@ -1,5 +1,5 @@
--- proc_outcome: what became of a program: its result as scripts see it, and the error that
--- a failure is raised as. For ctx:run, ctx:pipeline and ctx:spawn; it starts nothing.
+-- proc_outcome: how a program ended: its result as scripts see it, and the error that a
+-- failure raises. For ctx:run, ctx:pipeline and ctx:spawn; it starts nothing.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
@@ -53,7 +53,7 @@ function M.ending(options, result)
 	if result.timed_out == "limit" then
 		return ("exceeded its timeout of %dms"):format(options.timeout_ms)
 	elseif result.timed_out then
-		return "was still running when the attempt's time was over"
+		return "was still running at the attempt's deadline"
 	elseif result.signal then
 		return "was killed by " .. result.signal
 	elseif result.starved then
@@ -119,7 +119,7 @@ end
 ---@param options table of proc_spec
 ---@param argv string[]
 ---@param result table
----@param where? string what stands before the message
+---@param where? string put before the message
 ---@return table result
 function M.conclude(options, argv, result, where)
 	local rule, over = options.retry_on, result.timed_out == "attempt"

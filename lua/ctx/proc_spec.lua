@@ -1,6 +1,6 @@
--- proc_spec: what a script may write in ctx:run{…}, ctx:spawn{…} and
--- ctx:pipeline{…}, checked key by key, and made into what runner.process takes.
--- A wrong spec is a mistake in the script (lua/ctx/misuse.lua).
+-- proc_spec: checks the specs of ctx:run{…}, ctx:spawn{…} and ctx:pipeline{…} key by key,
+-- and turns them into what runner.process takes. A wrong spec is a bug of the script
+-- (lua/ctx/misuse.lua).
 
 local misuse = require "runner.ctx.misuse"
 
@@ -129,7 +129,7 @@ local function status_set(value, least)
 end
 
 local function ok_statuses(value)
-	return status_set(value, 0), "a list of exit statuses from 0 to 255 that are no failure, such as { 0, 1 } for grep"
+	return status_set(value, 0), "a list of exit statuses from 0 to 255 that are not failures, such as { 0, 1 } for grep"
 end
 
 local RETRY_ON = {
@@ -168,7 +168,7 @@ local function retry_on(value)
 		rule[key] = kept
 	end
 	if not (rule.exit or rule.stderr or rule.pattern) then
-		return nil, "told when: exit, stderr or pattern"
+		return nil, "a condition: exit, stderr or pattern"
 	end
 	return rule
 end
@@ -267,7 +267,7 @@ local function finish(method, ctx, options)
 		options.foreground = type(ctx) == "table" and ctx.interactive == true
 	end
 	if options.on_line and not options.capture then
-		M.fail(method, "on_line gets no lines with capture = false; leave one of them out")
+		M.fail(method, "on_line gets no lines with capture = false; remove one of them")
 	end
 	options.lines = options.on_line ~= nil
 	return options
@@ -289,7 +289,7 @@ function M.command(method, ctx, spec)
 	local options = finish(method, ctx, named(method, KEYS[method], spec))
 	options.argv = read_argv(method, spec)
 	if options.detach and (options.stdin or options.keep_stdin_open or options.foreground) then
-		M.fail(method, "a detached process has neither stdin from us nor a terminal; leave stdin and foreground out")
+		M.fail(method, "a detached process gets neither stdin nor a terminal; remove stdin and foreground")
 	end
 	return options
 end

@@ -1,4 +1,4 @@
--- progress: what a command tells while it runs: the methods of ctx that make STEP,
+-- progress: what a command reports while it runs: the methods of ctx that send STEP,
 -- PROGRESS, LOG and WARN frames.
 
 local host = require "runner.host"
@@ -21,7 +21,7 @@ end
 local function check_step(method, name)
 	local steps = attempt.command and attempt.command.steps
 	if type(name) ~= "string" or name == "" or #name > NAME_MAX then
-		misused(method, ("it needs the name of a step, a text of at most %d bytes"):format(NAME_MAX))
+		misused(method, ("it needs the name of a step, a string of at most %d bytes"):format(NAME_MAX))
 	elseif not steps or #steps == 0 then
 		return
 	end

@@ -1,6 +1,6 @@
--- retry: loops inside an attempt: ctx:retry, and the same for ctx:http. What to
--- do after a failure is the engine's decision (host.policy_decide); every
--- repetition counts in meta.retries and against --retries.
+-- retry: loops inside an attempt: ctx:retry, and the same for ctx:http. The
+-- engine decides what follows a failure (host.policy_decide); every retry counts in
+-- meta.retries and against --retries.
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
@@ -129,7 +129,7 @@ end
 ---@param declared? table {retries=, delay=, strategy=, max_delay=, jitter=, on=, on_retry=}; default 3 retries
 function M.retry(ctx, fn, declared)
 	if type(fn) ~= "function" then
-		misused(false, "needs a function to repeat, not a %s", type(fn))
+		misused(false, "needs a function to retry, not a %s", type(fn))
 	end
 	return M.loop(ctx, declared == nil and { retries = 3 } or declared, fn, false)
 end

@@ -78,7 +78,7 @@ function Process:write(text)
 	local ok, why = self.handle:write(text)
 	if not ok and self.options.check then
 		errors.raise("SUBPROCESS_FAILED", ("Can't write to %s: %s"):format(outcome.program(self.options.argv), why), {
-			suggestion = "Start it with stdin = true, and read its stderr for why it reads no more",
+			suggestion = "Start it with stdin = true, and read its stderr to learn why it stopped reading",
 			context = { argv = self.options.argv },
 		})
 	end

@@ -1,5 +1,5 @@
--- tempdir: the directory of a run, the same in every attempt. The supervisor removes it;
--- what killed runs have left of theirs goes when a later run makes its own.
+-- tempdir: the temporary directory of a run, the same in every attempt. The supervisor
+-- removes it; a later run that makes its own removes those of killed runs.
 
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
@@ -16,7 +16,7 @@ function M.make()
 	host.send("TEMPDIR", { text = path }) -- so that it is removed, even if we end here
 	local ok, why = session_dir.make(path)
 	if not ok then
-		require("runner.core.errors").raise("UNAVAILABLE", "Can't make the run's directory: " .. tostring(why))
+		require("runner.core.errors").raise("UNAVAILABLE", "Can't create the run's temporary directory: " .. tostring(why))
 	end
 	host.send("TEMPDIR", { text = path }) -- it can be locked now
 	if attempt.launch.attempt == 1 then

@@ -1,6 +1,6 @@
 -- tty: ctx:prompt and ctx:confirm, questions to the person at the terminal.
--- Loaded on first use. Without a person there is nobody to ask: INPUT_REQUIRED
--- says which argument would have answered.
+-- Loaded on first use. If there is nobody to ask, INPUT_REQUIRED says which argument
+-- would have answered.
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
@@ -12,16 +12,16 @@ local MAX_TRIES = 10
 
 -- --- may we ask? -------------------------------------------------------------------
 
--- Why not, in the order in which it is told; nil when we may.
+-- Why not, the most helpful reason first; nil if we may.
 local function reason()
-	local told, flags = attempt.launch, attempt.framework
+	local launch, flags = attempt.launch, attempt.framework
 	if not (attempt.command and attempt.command.interactive) then
 		return "the command does not declare interactive = true"
 	elseif flags.non_interactive then
 		return "--non-interactive was given"
-	elseif told.ci then
+	elseif launch.ci then
 		return "CI is set"
-	elseif not (told.stdin_is_tty and told.stderr_is_tty) then
+	elseif not (launch.stdin_is_tty and launch.stderr_is_tty) then
 		return "stdin and stderr are not a terminal"
 	end
 end
@@ -49,7 +49,7 @@ end
 
 local function check(method, question, opts, known)
 	if type(question) ~= "string" or question == "" then
-		require("runner.ctx.misuse").raise("ctx:" .. method, "it needs a question, a text that is not empty")
+		require("runner.ctx.misuse").raise("ctx:" .. method, "it needs a question, a string that is not empty")
 	end
 	for key in next, opts do
 		if not known[key] then
@@ -73,7 +73,7 @@ local function ask(question, label, secret, accept, fields)
 		if value ~= nil then
 			return value
 		end
-		note = host.clean(problem or "That can't be used.") .. "\n"
+		note = host.clean(problem or "That is not a valid answer.") .. "\n"
 	end
 	raise_required(question, "got no answer", ("no usable answer in %d tries"):format(MAX_TRIES), fields)
 end

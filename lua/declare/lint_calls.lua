@@ -1,6 +1,6 @@
--- lint_calls: calls of a script whose failure nobody would see, and tests of a failure
--- that is raised before they are reached. Loaded by lint alone. As lint_rules it judges
--- source text by its look, comments and quotes taken out, and so may err.
+-- lint_calls: calls whose failure would go unnoticed, and tests of a failure that raises
+-- before they are reached. Loaded by lint alone. Like lint_rules it judges source text by
+-- its look, without comments and quoted text, so it can be wrong.
 
 local M = {}
 
@@ -12,7 +12,7 @@ local CHANGES = {
 	touch = true, write = true, create = true, fsync = true, fsync_tree = true, swap_symlink = true, copy_tree = true,
 }
 
--- Behind these words stands an expression; behind any other, a statement begins.
+-- An expression follows these words; after any other, a statement begins.
 local BEFORE_EXPRESSION = {
 	["return"] = true, ["and"] = true, ["or"] = true, ["not"] = true, ["in"] = true, ["if"] = true, ["elseif"] = true,
 	["while"] = true, ["until"] = true,
@@ -32,7 +32,7 @@ local function is_statement(code, at)
 	return before == "" or before:find "[%)%]};]$" ~= nil
 end
 
--- Where a call stands: `at` is its first letter; `list` its arguments with their brackets,
+-- Where a call is: `at` is its first letter; `list` its arguments with their brackets,
 -- nil for a lone quoted one.
 local function each_call(code, pattern, visit)
 	local at = 1
@@ -54,7 +54,7 @@ local function look_at_fs(code, text, add)
 	for library in text:gmatch "([%a_][%w_]*)%s*=%s*require%s*%(?%s*[\"']fs[\"']" do
 		each_call(code, "%f[%w_.:]" .. library .. "%s*%.%s*([%a_]+)", function(at, name)
 			if CHANGES[name] and is_statement(code, at) then
-				add(("%s.%s"):format(library, name), line_of(code, at), "drops its result, so a failure passes unseen",
+				add(("%s.%s"):format(library, name), line_of(code, at), "ignores the result, so a failure goes unnoticed",
 					("use ctx.fs.%s, which raises"):format(name))
 			end
 		end)
@@ -64,8 +64,8 @@ end
 local function look_at_pcall(code, add)
 	each_call(code, "%f[%w_.:](x?pcall)%f[^%w_]", function(at, name)
 		if is_statement(code, at) then
-			add(name, line_of(code, at), "drops its result, so the error passes unseen",
-				("write local ok, why = %s(…) and look at both"):format(name))
+			add(name, line_of(code, at), "ignores the result, so the error goes unnoticed",
+				("Write local ok, why = %s(…) and check both"):format(name))
 		end
 	end)
 end
@@ -95,14 +95,14 @@ local function look_at_programs(code, add)
 		local key = "ctx:" .. name
 		if (name == "run" or name == "pipeline" or name == "http") and list:find "check%s*=%s*false" then
 			if is_statement(code, at) then
-				add(key, line_of(code, at), "has check = false and drops its result, so a failure passes unseen",
-					"leave check out, so that a failure is raised")
+				add(key, line_of(code, at), "has check = false and ignores the result, so a failure goes unnoticed",
+					"Remove check, so that a failure raises an error")
 			end
 		elseif (name == "run" or name == "pipeline") and list ~= "" and not list:find "%f[%w]check%s*=" then
 			local field = asked_field(code, at, after)
 			if field and not (field == "status" and list:find "ok_statuses") then
-				add(key, line_of(code, at), ("raises when the program fails, so .%s tells nothing"):format(field),
-					"write check = false to look yourself, or ok_statuses = { 0, 1 } where 1 is no failure")
+				add(key, line_of(code, at), ("raises if the program fails, so testing .%s is useless"):format(field),
+					"Add check = false to inspect the result, or ok_statuses = { 0, 1 } if 1 is not a failure")
 			end
 		end
 	end)

@@ -1,5 +1,5 @@
--- required: the files that a command file has required while it was loaded, in its digest:
--- a change of one between two attempts is a change of the command. Loaded where there are
+-- required: adds the files that a command file required while it loaded to its digest: if
+-- one of them changes between two attempts, the command has changed. Loaded if there are
 -- any.
 
 local host = require "runner.host"

@@ -1,5 +1,5 @@
--- secret_args: the arguments that are declared secret: what was given for them leaves the
--- worker in no frame. Loaded where a command declares one.
+-- secret_args: arguments declared secret: their values leave the worker in no frame. Loaded
+-- if a command declares one.
 
 local attempt = require "runner.core.attempt"
 

@@ -73,10 +73,10 @@ raises() {
 	raises "the fields are a table" <<<'ctx:fail("CONFLICT", "x", "y")'
 }
 
-@test "a dot where a colon belongs is named, for every method" {
+@test "called with a dot instead of a colon is named, for every method" {
 	local call_
 	for call_ in 'fail("NOT_FOUND")' 'run { "ls" }' 'log("x")' 'sleep(1)' 'http { url = "http://localhost/" }'; do
-		raises "a dot where a colon belongs" <<<"ctx.$call_"
+		raises "called with a dot instead of a colon" <<<"ctx.$call_"
 	done
 	expect "e.error.fix_required == 'Write ctx:http(…), with a colon'"
 }

@@ -208,7 +208,7 @@ describe("ctx:lock", function()
 		fs.lock(path "l"):release()
 	end)
 
-	it("names what is wrong with a lock file that can't be used", function()
+	it("names what is wrong with a lock file that is invalid", function()
 		local e = raised("x", { path = path "none/l" })
 		assert.are.equal("PRECONDITION", e.code)
 		assert.matches("No such file or directory", e.message)
