@@ -42,9 +42,9 @@ raises() {
 @test "ctx:lock: invalid options are reported at the script's line" {
 	raises "ctx:lock: the options are a table" <<<'ctx:lock("x", 5)'
 	raises "ctx:lock: wait = nan is not a duration" <<<'ctx:lock("x", { wait = -(0 / 0) })'
-	raises "ctx:lock: code = lower can" <<<'ctx:lock("x", { code = "lower" })'
-	raises "ctx:lock: shared = y can" <<<'ctx:lock("x", { shared = "y" })'
-	raises "ctx:lock: path = 5 can" <<<'ctx:lock("x", { path = 5 })'
+	raises "ctx:lock: code = lower is invalid" <<<'ctx:lock("x", { code = "lower" })'
+	raises "ctx:lock: shared = y is invalid" <<<'ctx:lock("x", { shared = "y" })'
+	raises "ctx:lock: path = 5 is invalid" <<<'ctx:lock("x", { path = 5 })'
 }
 
 @test "ctx:retry: an invalid policy is reported at the script's line" {
@@ -52,7 +52,7 @@ raises() {
 	raises "ctx:retry: retry has no bound" <<<'local x = ctx:retry(print, {})'
 	raises 'ctx:retry: retry.retries is "x": write a whole number' <<<'local x = ctx:retry(print, { retries = "x" })'
 	raises "ctx:retry: on_retry is a function(event)" <<<'local x = ctx:retry(print, { retries = 1, on_retry = 5 })'
-	raises "ctx:retry: needs a function to repeat" <<<'local x = ctx:retry({ retries = 1 })'
+	raises "ctx:retry: needs a function to retry" <<<'local x = ctx:retry({ retries = 1 })'
 }
 
 @test "what a deferred function defers runs as well, next" {

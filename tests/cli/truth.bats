@@ -2,7 +2,7 @@
 # What failed must not look done: what a script returns, what a program answers, what
 # an envelope says of itself.
 
-load helper
+load lib/helper
 
 # failing NAME DANGER <<<BODY: a command that changes something, or not
 failing() {
@@ -476,7 +476,7 @@ cut_by_the_deadline() {
 	until_true [ -e said ]
 	kill -CONT "$supervisor"
 	wait "$supervisor" || true
-	[ "$(sed 's/http:[^ ]*/URL/' said)" = "TIMEOUT No complete answer from URL before the command's deadline" ]
+	[ "$(sed 's/http:[^ ]*/URL/' said)" = "TIMEOUT No complete response from URL before the command's deadline" ]
 }
 
 @test "a wrong RUNNER_SEED, RUNNER_EXIT_TABLE or RUNNER_LOAD_TIMEOUT is an argument error, not ignored" {
