@@ -7,6 +7,7 @@
 #include "child.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,53 +146,77 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 
 /* --- KILL ------------------------------------------------------------------------------ */
 
+#define MAX_NEPHEWS 1024
 #define GROUPS 512 /* a collision only costs a second kill */
-#define MAX_NEPHEWS 8192 /* including dead ones, which name the groups of those after them */
 
 /*
- * KILL to the groups of these: children of ours, or of one that is stopped, so that nobody
- * reaps them and the number of a group can't be given away meanwhile. To the kernel it
- * is one step, which who forks all the time can't slip through. A session other
- * than ours was made by somebody below us, and only who descends from its maker is in it:
- * its groups are ours whole.
+ * KILL to the group of a child of ours, dead or alive. Nobody else reaps it, so the
+ * number of its group can't be given away meanwhile. To the kernel it is one step,
+ * which who forks all the time can't slip through, and an heir is in its dead parent's
+ * group until it makes its own. A session other than ours was made by somebody below
+ * us, and only who descends from its maker is in it: its groups are ours whole.
+ * False: it is not for us to kill, or in our own session.
  */
-static void kill_groups(const pid_t *pids, int count, const struct spared *spare)
+static bool kill_group(pid_t pid, pid_t own_session, pid_t *done, const struct spared *spare)
+{
+	pid_t group = getpgid(pid);
+
+	if (group <= 1 || getsid(pid) == own_session || spared_has(spare, pid))
+		return false;
+	if (done[group % GROUPS] != group)
+		kill(-group, SIGKILL);
+	done[group % GROUPS] = group;
+	return true;
+}
+
+/* The groups of its children, the newest first. It is stopped, so it reaps nobody. */
+static void kill_groups_below(pid_t parent, pid_t own_session, pid_t *done, const struct spared *spare)
+{
+	int count = os_children_ends(parent, found, MAX_NEPHEWS);
+
+	while (count-- > 0)
+		(void)kill_group(found[count], own_session, done, spare);
+}
+
+/* Kill our children by their groups, the newest first: the dead of who forks all the
+ * time may be thousands, and its heirs are the last in the list. The front of listed[]
+ * gets the living ones that are in no such group. How many were alive, or -1. */
+static int kill_children(const struct spared *spare, int *rest)
 {
 	pid_t session = getsid(0), done[GROUPS] = { 0 };
+	int count = os_children_ends(getpid(), listed, CHILD_MAX_FOUND), living = 0, last = count;
 
-	for (int i = 0; i < count; i++) {
-		pid_t group = getpgid(pids[i]);
+	for (int i = count - 1; i >= 0; i--) {
+		pid_t pid = listed[i];
+		bool alive = !is_dead_child(pid);
 
-		if (group <= 1 || done[group % GROUPS] == group || getsid(pids[i]) == session ||
-		    spared_has(spare, pids[i]))
-			continue;
-		kill(-group, SIGKILL);
-		done[group % GROUPS] = group;
+		if (alive && !spared_has(spare, pid)) {
+			kill(pid, SIGSTOP);
+			kill_groups_below(pid, session, done, spare);
+		}
+		if (kill_group(pid, session, done, spare))
+			living += alive;
+		else if (alive)
+			listed[--last] = pid;
 	}
+	*rest = count - last;
+	memmove(listed, listed + last, (size_t)MAX_OF(*rest, 0) * sizeof(*listed));
+	return count < 0 ? -1 : living;
 }
 
-/* The worker has adopted whatever it left behind, and is stopped. */
-static void kill_groups_below(const pid_t *parents, int count, const struct spared *spare, mono_t until)
-{
-	static pid_t children[MAX_NEPHEWS];
-
-	for (int i = 0; i < count && mono_now() < until; i++)
-		if (!spared_has(spare, parents[i]))
-			kill_groups(children, os_children(parents[i], children, MAX_NEPHEWS), spare);
-}
-
+/* Whoever loses its parent becomes our child: it is in the next list. */
 int child_kill_all(const struct spared *spare)
 {
 	mono_t until = mono_add_ms(mono_now(), WALK_TIME_MS);
-	int count = list_living();
+	int rest, killed;
 
-	if (count < 0)
+	os_hurry();
+	killed = kill_children(spare, &rest);
+
+	if (killed < 0)
 		return -1;
-	signal_each(listed, count, SIGSTOP, spare, MONO_NEVER);
-	kill_groups_below(listed, count, spare, until);
-	kill_groups(listed, count, spare);
-	count = walk(count, found, spare, until);
-	return signal_each(found, count, SIGKILL, spare, MONO_NEVER);
+	rest = walk(rest, found, spare, until);
+	return killed + signal_each(found, rest, SIGKILL, spare, MONO_NEVER);
 }
 
 /* --- the proof ------------------------------------------------------------------- */
@@ -211,7 +236,7 @@ static bool only_spared_left(const struct spared *spare)
 	return true;
 }
 
-bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
+static bool reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 {
 	mono_t until = mono_add_ms(mono_now(), REAP_TIME_MS);
 
@@ -228,4 +253,13 @@ bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 	}
 	raise(SIGCHLD); /* there may be more to reap */
 	return false;
+}
+
+bool child_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
+{
+	bool over = reap(spare, on_exit, data);
+
+	if (over)
+		os_rest();
+	return over;
 }

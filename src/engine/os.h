@@ -22,6 +22,13 @@ void os_refuse_core(void);
 /* List the direct children of process `pid`. Returns how many were stored (≤ cap),
  * or -1 if the system has no such list. [signal] */
 int os_children(pid_t pid, pid_t *out, int cap);
+/* The same, but of more than `cap` the oldest half and the newest half, the newest at the end.
+ * It reads the whole list, in a time that grows with its square. [signal] */
+int os_children_ends(pid_t pid, pid_t *out, int cap);
+/* Run before everybody else, where that is allowed. [signal] */
+void os_hurry(void);
+/* … and like everybody else again. */
+void os_rest(void);
 /* The parent of pid and its start time in clock ticks since boot. 0 or -1. */
 int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
 /* Is it alive, and not just waiting to be reaped? [signal] */

@@ -208,6 +208,25 @@ int os_random(void *out, size_t n)
 	return 0;
 }
 
+static bool in_a_hurry;
+
+void os_hurry(void)
+{
+	if (!in_a_hurry && sched_getscheduler(0) == SCHED_OTHER)
+		in_a_hurry = sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK,
+		                                &(struct sched_param){ .sched_priority = 1 }) == 0;
+}
+
+/* An ordinary user whom RLIMIT_RTPRIO allowed this can't clear the flag, which is harmless. */
+void os_rest(void)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	if (in_a_hurry && sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+	in_a_hurry = false;
+}
+
 #else
 typedef int os_linux_is_empty; /* ISO C wants something in a file */
 #endif

@@ -42,7 +42,20 @@ void os_close_from(int lowest, const int *keep, size_t keep_count)
 	os_close_each(lowest, keep, keep_count);
 }
 
+void os_hurry(void)
+{
+}
+
+void os_rest(void)
+{
+}
+
 int os_children(pid_t pid UNUSED, pid_t *out UNUSED, int cap UNUSED)
+{
+	return unsupported();
+}
+
+int os_children_ends(pid_t pid UNUSED, pid_t *out UNUSED, int cap UNUSED)
 {
 	return unsupported();
 }

@@ -50,16 +50,31 @@ static int open_proc(pid_t pid, const char *tail, int flags)
 struct list {
 	pid_t *out;
 	int count, cap;
+	int ring; /* a full list goes on in its last `ring` places, the newest for the oldest there; 0: it ends */
+	size_t turned;
 };
+
+static bool is_full(const struct list *l)
+{
+	return l->count >= l->cap && l->ring == 0;
+}
+
+static void take_pid(struct list *l, pid_t pid)
+{
+	if (l->count < l->cap)
+		l->out[l->count++] = pid;
+	else if (l->ring > 0)
+		l->out[l->cap - l->ring + (int)(l->turned++ % (size_t)l->ring)] = pid;
+}
 
 /* Numbers that are split between two reads are carried in *number. */
 static void take_pids(const char *s, size_t n, unsigned *number, struct list *l)
 {
-	for (size_t i = 0; i < n && l->count < l->cap; i++) {
+	for (size_t i = 0; i < n && !is_full(l); i++) {
 		if (s[i] >= '0' && s[i] <= '9') {
 			*number = *number * 10 + (unsigned)(s[i] - '0');
 		} else if (*number > 0) {
-			l->out[l->count++] = (pid_t)*number;
+			take_pid(l, (pid_t)*number);
 			*number = 0;
 		}
 	}
@@ -74,7 +89,7 @@ static int read_children(int fd, struct list *l)
 
 	if (fd < 0)
 		return -1;
-	while (l->count < l->cap && (got = xread(fd, chunk, sizeof(chunk))) > 0)
+	while (!is_full(l) && (got = xread(fd, chunk, sizeof(chunk))) > 0)
 		take_pids(chunk, (size_t)got, &number, l);
 	xclose(&fd);
 	return 0;
@@ -132,15 +147,45 @@ static bool has_threads(pid_t pid)
 	return stat(path, &st) == 0 && st.st_nlink > THREADS_OF_ONE;
 }
 
-int os_children(pid_t pid, pid_t *out, int cap)
+static void reverse(pid_t *a, size_t n)
 {
-	struct list l = { out, 0, cap };
+	for (size_t i = 0; i < n / 2; i++) {
+		pid_t swap = a[i];
+
+		a[i] = a[n - 1 - i];
+		a[n - 1 - i] = swap;
+	}
+}
+
+/* Bring the first `by` of n to the end. */
+static void turn(pid_t *a, size_t n, size_t by)
+{
+	reverse(a, by);
+	reverse(a + by, n - by);
+	reverse(a, n);
+}
+
+static int list_children(pid_t pid, pid_t *out, int cap, int ring)
+{
+	struct list l = { .out = out, .cap = cap, .ring = ring };
 
 	if (read_main_thread(pid, &l) < 0)
 		return -1;
 	if (has_threads(pid))
 		read_other_threads(pid, &l);
+	if (l.turned > 0)
+		turn(out + cap - ring, (size_t)ring, l.turned % (size_t)ring);
 	return l.count;
+}
+
+int os_children(pid_t pid, pid_t *out, int cap)
+{
+	return list_children(pid, out, cap, 0);
+}
+
+int os_children_ends(pid_t pid, pid_t *out, int cap)
+{
+	return list_children(pid, out, cap, cap / 2);
 }
 
 /* --- one process ---------------------------------------------------------------------- */
