@@ -94,7 +94,8 @@ int child_find_tree(pid_t root, pid_t *out, const struct spared *spare);
 int child_signal_tree(pid_t root, int sig, const struct spared *spare);
 /* KILL to all that descends from us, whole process groups first: whoever forks all the
  * time does not escape that. To be repeated until child_reap() has the proof. How many,
- * or -1 as above. */
+ * or -1 as above. Where that is allowed, it runs with realtime priority from here to the
+ * proof. */
 int child_kill_all(const struct spared *spare);
 
 /* Reap what is dead, for 10 ms at most; never blocks. For each: on_exit(pid, status).

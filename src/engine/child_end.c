@@ -210,7 +210,7 @@ int child_kill_all(const struct spared *spare)
 	mono_t until = mono_add_ms(mono_now(), WALK_TIME_MS);
 	int rest, killed;
 
-	os_hurry();
+	os_hurry(); /* hundreds of forking processes would leave us too little of the processor */
 	killed = kill_children(spare, &rest);
 
 	if (killed < 0)

@@ -23,6 +23,7 @@
 #include "warn.h"
 
 #define LAST_REAP_MS 1000 /* how long we wait after KILL for proof that all are gone */
+#define LAST_ROUNDS 20    /* … or 5 times as long, if we got no processor for that many rounds of KILL */
 #define KILL_AGAIN_MS 2   /* somebody was alive */
 #define LOOK_AGAIN_MS 20  /* all are dead: reap */
 
@@ -59,7 +60,8 @@ struct attempt {
 	bool session_empty; /* … and no process of its group is left */
 	enum state state;
 	mono_t timer;     /* of the state */
-	mono_t kill_at;   /* end of the grace */
+	mono_t kill_at;   /* end of the grace; then of killing */
+	int rounds;       /* of KILL */
 	struct frames frames;
 	struct resource_usage usage;
 };
@@ -88,7 +90,7 @@ static enum state kill_all(struct attempt *a)
 	int alive;
 
 	a->ended |= !a->gone;
-	if (a->state != KILLING)
+	if (a->rounds++ == 0)
 		a->kill_at = mono_add_ms(mono_now(), LAST_REAP_MS);
 	resource_usage_kill(&a->usage, a->run); /* first: no process can fork its way out of a group */
 	alive = child_kill_all(&a->run->spared);
@@ -190,7 +192,7 @@ static enum state skip_cleanup(struct attempt *a)
 
 static enum state kill_again(struct attempt *a)
 {
-	if (mono_now() < a->kill_at)
+	if (mono_now() < mono_add_ms(a->kill_at, a->rounds < LAST_ROUNDS ? 4 * LAST_REAP_MS : 0))
 		return kill_all(a);
 	a->r->survivors = true;
 	return OVER;
@@ -371,8 +373,7 @@ static void no_worker(struct attempt *a, const char *step)
 
 void attempt_run(struct run *run, struct report *r)
 {
-	struct attempt a = { .run = run, .r = r, .state = WORKING, .timer = MONO_NEVER,
-	                     .usage = RESOURCE_USAGE_INIT };
+	struct attempt a = { .run = run, .r = r, .state = WORKING, .timer = MONO_NEVER, .usage = RESOURCE_USAGE_INIT };
 
 	report_init(r);
 	r->started = mono_now();

@@ -34,6 +34,10 @@ row() {
 	row
 }
 
+@test "200 chains with a session for each heir end in time" {
+	row
+}
+
 @test "200 orphans are reaped while the run goes on, and nobody else's children" {
 	row
 }

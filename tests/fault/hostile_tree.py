@@ -118,6 +118,12 @@ def storm_sessions():
     storm(60, "true", "ctx:run { 'lua5.4', 'storm.lua' }")
 
 
+@row
+def storm_sessions_200():
+    """200 chains with a session for each heir end in time"""
+    storm(200, "true", "ctx:run { 'lua5.4', 'storm.lua' }")
+
+
 COUNT_ZOMBIES = """
 local function zombies()
 	local self, n = io.open("/proc/self/stat"):read("n"), 0

@@ -151,6 +151,11 @@ static void scenario_children(void)
 		CHECK(contains(listed, MANY, made[i]));
 	CHECK(os_children(getpid(), listed, 7) == 7);
 	CHECK(os_children(getpid(), listed, 0) == 0);
+	CHECK(os_children_ends(getpid(), listed, MANY) == MANY);
+	CHECK(memcmp(listed, made, sizeof(made)) == 0);
+	CHECK(os_children_ends(getpid(), listed, 7) == 7);
+	CHECK(memcmp(listed, made, 4 * sizeof(pid_t)) == 0);
+	CHECK(memcmp(listed + 4, made + MANY - 3, 3 * sizeof(pid_t)) == 0);
 	CHECK(os_children(made[0], listed, MANY) == 0);
 	for (int i = 0; i < MANY; i++)
 		end_child(made[i]);
