@@ -173,7 +173,7 @@ static int list_children(pid_t pid, pid_t *out, int cap, int ring)
 		return -1;
 	if (has_threads(pid))
 		read_other_threads(pid, &l);
-	if (l.turned > 0)
+	if (ring > 0 && l.turned > 0)
 		turn(out + cap - ring, (size_t)ring, l.turned % (size_t)ring);
 	return l.count;
 }

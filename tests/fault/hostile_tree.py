@@ -21,6 +21,7 @@ from harness import Run, Stage
 
 LIMIT, GRACE = 0.4, 0.3
 BOUND = 0.5  # seconds over limit and grace within which the answer comes …
+STARVED = 5  # … where the supervisor may not run before the processes that it ends
 TRIES = 4    # … at least once: other work on the machine is no fault of ours
 
 ROWS = []
@@ -65,12 +66,12 @@ def finish(run, status, code, seconds=60):
     return e
 
 
-def in_time(attempt):
+def in_time(attempt, bound=BOUND):
     """The best of some tries is within the bound; every try is right otherwise."""
     late = []
     for _ in range(TRIES):
         late.append(attempt())
-        if late[-1] < BOUND:
+        if late[-1] < bound:
             return
     raise AssertionError(f"late by {min(late):.2f} s at best")
 
@@ -82,6 +83,16 @@ def state_of(pid):
 
 # --- population: who forks faster than one can look ---------------------------------------------
 
+def may_hurry():
+    """May the supervisor give itself realtime priority?"""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except PermissionError:
+        return False
+    return True
+
+
 def storm(chains, sessions, start):
     def attempt():
         with Stage() as stage:
@@ -91,7 +102,7 @@ def storm(chains, sessions, start):
             e = finish(run, 10, "TIMEOUT")
             assert not e.warnings, e.warnings
             return run.seconds - LIMIT - GRACE
-    in_time(attempt)
+    in_time(attempt, BOUND if may_hurry() else STARVED)
 
 
 @row
@@ -144,9 +155,9 @@ def zombies():
     with Stage() as stage:
         command(stage, COUNT_ZOMBIES + """
             local pipe = io.popen("exit 3")
-            local held = ctx:spawn { "sh", "-c", "exit 4" }
+            local held = ctx:spawn { "sh", "-c", "exit 4", check = false }
             local r = { execute = table.pack(os.execute(ORPHANS .. "exit 5")).n and 0 }
-            r.run = ctx:run { "sh", "-c", ORPHANS .. "exit 6" }.status
+            r.run = ctx:run { "sh", "-c", ORPHANS .. "exit 6", check = false }.status
             r.execute = select(3, os.execute(ORPHANS .. "sleep 0.5; exit 5"))
             ctx:sleep(0.6)
             r.zombies = zombies()
