@@ -8,9 +8,10 @@ local json = require "runner.json"
 local lint = require "runner.tools.lint"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
+local paths = require "runner.core.paths"
 
 local function absolute(path)
-	return path:sub(1, 1) == "/" and path or host.getcwd() .. "/" .. path:gsub("^%./", "")
+	return paths.absolute((path:gsub("^%./", "")), host.getcwd())
 end
 
 -- A file by its path, or the file of a command by its name.

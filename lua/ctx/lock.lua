@@ -6,6 +6,7 @@ local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
+local paths = require "runner.core.paths"
 
 local M = {}
 
@@ -35,42 +36,25 @@ end
 
 Lock.__close = Lock.release
 
--- --- where ---------------------------------------------------------------------
+local LONGEST = 200 -- bytes of a file name, without ".lock"
 
--- One file name for each lock name: any other than a plain character becomes %XX.
-local function file_name(name)
-	local plain = name:gsub("[^%w._-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end)
-	if #plain > 200 then
-		plain = plain:sub(1, 180) .. "-" .. host.digest(name)
-	end
-	return plain .. ".lock"
-end
+-- --- where ---------------------------------------------------------------------
 
 -- The state directory comes first: it is the same one for a login and for cron,
 -- where XDG_RUNTIME_DIR is missing.
 local function directories()
-	local home, list = os.getenv "HOME", {}
-	local function add(base, rest)
-		if base and base:sub(1, 1) == "/" then
-			list[#list + 1] = base .. rest
-		end
-	end
-	add(os.getenv "XDG_STATE_HOME", "/runner/locks")
-	if not list[1] then
-		add(home, "/.local/state/runner/locks")
-	end
-	add(os.getenv "XDG_RUNTIME_DIR", "/runner/locks")
+	local list, runtime = { paths.state() }, os.getenv "XDG_RUNTIME_DIR"
+	list[#list + 1] = paths.is_absolute(runtime) and runtime .. "/runner" or nil
 	return list
 end
 
 local function default_path(name)
 	local why = "neither HOME, XDG_STATE_HOME nor XDG_RUNTIME_DIR is set"
 	for _, dir in ipairs(directories()) do
+		dir = dir .. "/locks"
 		local ok, message = fs.mkdirs(dir, 448) -- 0700
 		if ok then
-			return dir .. "/" .. file_name(name)
+			return dir .. "/" .. paths.file_name(name, LONGEST) .. ".lock"
 		end
 		why = message
 	end

@@ -8,6 +8,7 @@ local host = require "runner.host"
 local schema = require "runner.state.schema"
 local sqlite = require "runner.sqlite"
 local errors = require "runner.core.errors"
+local paths = require "runner.core.paths"
 
 local M = {}
 
@@ -111,13 +112,9 @@ end
 ---$XDG_STATE_HOME/runner/runs.db, else in ~/.local/state.
 ---@return string
 function M.default_path()
-	local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
-	if state and state:sub(1, 1) == "/" then
-		return state .. "/runner/runs.db"
-	elseif home and home:sub(1, 1) == "/" then
-		return home .. "/.local/state/runner/runs.db"
-	end
-	errors.raise("PRECONDITION", "No directory for the run database: neither HOME nor XDG_STATE_HOME is set",
+	local dir = paths.state()
+	return dir and dir .. "/runs.db" or errors.raise("PRECONDITION",
+		"No directory for the run database: neither HOME nor XDG_STATE_HOME is set",
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 

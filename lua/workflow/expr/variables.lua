@@ -6,10 +6,11 @@
 local errors = require "runner.core.errors"
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
-local MAX_VALUE = 128 * 1024 - 64 -- bytes of one environment entry (MAX_ARG_STRLEN), with room for its name
+local MAX_VALUE = program_text.MAX - 63 -- bytes of one environment entry, with room for its name
 
 ---@class runner.workflow.Reference
 ---@field name string "steps.build.output"
@@ -283,7 +284,7 @@ local function check_place(part, place, text)
 			"Remove the quotes around the delimiter, or write $${ for a literal '${'")
 	elseif place == "arithmetic" and not text:find("^%-?%d+$") then
 		refuse(part, "is used in arithmetic and is not a whole number", "Give the variable a whole number")
-	elseif text:find("\0", 1, true) then
+	elseif program_text.has_nul(text) then
 		refuse(part, "contains a NUL byte, which a program argument can't contain", "Pass the value in a file")
 	elseif #text > MAX_VALUE then
 		refuse(part, ("is %d bytes long; the system passes at most %d to a program in one piece"):format(#text, MAX_VALUE),

@@ -5,13 +5,14 @@
 local errors = require "runner.core.errors"
 local json = require "runner.json"
 local variables = require "runner.workflow.expr.variables"
+local paths = require "runner.core.paths"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
 local CAP = 1 << 20 -- bytes kept of each stream: head and tail
 local GRACE_MS = 2000
 local TAIL = 4096
-local MAX_ARGUMENT = 128 * 1024 - 1 -- MAX_ARG_STRLEN
 local DATA_MAX = 1 << 20
 
 -- Later ones win: the workflow's, the step's, the values of a shell text, ours.
@@ -32,12 +33,12 @@ end
 
 local function entry(name, value)
 	value = variables.text(value)
-	if value:find("\0", 1, true) then
+	if program_text.has_nul(value) then
 		errors.raise("PRECONDITION", ("The environment variable %s would contain a NUL byte"):format(name),
 			{ suggestion = "Pass the value in a file" })
-	elseif #name + #value >= MAX_ARGUMENT then
+	elseif #name + #value >= program_text.MAX then
 		errors.raise("PRECONDITION", ("The environment variable %s is %d bytes long; the system allows at most %d")
-			:format(name, #value, MAX_ARGUMENT), { suggestion = "Write the value to a file (output_file) and pass its name" })
+			:format(name, #value, program_text.MAX), { suggestion = "Write the value to a file (output_file) and pass its name" })
 	end
 	return name .. "=" .. value
 end
@@ -54,11 +55,11 @@ end
 -- A path of the step; relative ones start at `from`.
 local function path_of(step, key, scope, from)
 	local path = variables.expand(step[key], scope)
-	if path == "" or path:find("\0", 1, true) then
+	if path == "" or program_text.has_nul(path) then
 		errors.raise("PRECONDITION", ("%s of step %s %s"):format(key, step.key, path == "" and "is empty once its variables are expanded"
 			or "would contain a NUL byte"), { suggestion = ("Set the variables in %s so that it is a path"):format(key) })
 	end
-	return path:sub(1, 1) == "/" and path or from .. "/" .. path
+	return paths.absolute(path, from)
 end
 
 -- Where it runs, and the file that its output goes to.
@@ -69,12 +70,12 @@ end
 
 -- The system passes no NUL and no argument above its limit.
 local function check_argument(text, n, what)
-	if text:find("\0", 1, true) then
+	if program_text.has_nul(text) then
 		errors.raise("PRECONDITION", ("%s contains a NUL byte, which a program argument can't contain"):format(what),
 			{ suggestion = "Pass the value in a file" })
-	elseif #text > MAX_ARGUMENT then
+	elseif #text > program_text.MAX then
 		errors.raise("PRECONDITION", ("%s is %d bytes long; the system passes at most %d to a program in one piece")
-			:format(what, #text, MAX_ARGUMENT), { suggestion = "Write the long part to a file and pass its name", context = { argument = n } })
+			:format(what, #text, program_text.MAX), { suggestion = "Write the long part to a file and pass its name", context = { argument = n } })
 	end
 end
 

@@ -5,8 +5,8 @@
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
-local host = require "runner.host"
 local json = require "runner.json"
+local paths = require "runner.core.paths"
 
 local M = {}
 
@@ -15,25 +15,8 @@ local LONGEST = 180
 local NO_FOLDER = { ENOENT = true, ENOTDIR = true }
 
 local function state_dir()
-	local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
-	if state and state:sub(1, 1) == "/" then
-		return state
-	elseif home and home:sub(1, 1) == "/" then
-		return home .. "/.local/state"
-	end
-	errors.raise("PRECONDITION", "No directory for logs: neither XDG_STATE_HOME nor HOME is set",
+	return paths.state() or errors.raise("PRECONDITION", "No directory for logs: neither XDG_STATE_HOME nor HOME is set",
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
-end
-
--- One file name for each key: anything but plain characters becomes %XX.
-local function file_name(key)
-	local plain = key:gsub("[^%w._-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end):gsub("^%.", "%%2E")
-	if #plain > LONGEST then
-		plain = plain:sub(1, LONGEST - 17) .. "-" .. host.digest(key)
-	end
-	return plain
 end
 
 ---Where the log of an attempt is. Nothing is created.
@@ -42,7 +25,8 @@ end
 ---@param number integer of the attempt, over all rounds
 ---@return string
 function M.path(run_id, key, number)
-	return ("%s/runner/logs/%s/%s-%d.json"):format(state_dir(), file_name(run_id), file_name(key), number)
+	return ("%s/logs/%s/%s-%d.json"):format(state_dir(), paths.file_name(run_id, LONGEST), paths.file_name(key, LONGEST),
+		number)
 end
 
 ---Write a record, whole or not at all; directories are created.

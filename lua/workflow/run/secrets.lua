@@ -5,6 +5,8 @@
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local masks = require "runner.core.mask"
+local paths = require "runner.core.paths"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
@@ -28,12 +30,12 @@ local function from_env(secret)
 end
 
 local function from_file(secret, base_dir)
-	local path = secret.file:sub(1, 1) == "/" and secret.file or base_dir .. "/" .. secret.file
+	local path = paths.absolute(secret.file, base_dir)
 	local text, message = fs.read(path, MAX_FILE)
 	if not text then
 		errors.raise("PRECONDITION", ("Can't read the secret '%s': %s"):format(secret.name, message),
 			{ suggestion = ("Create %s, readable only by you"):format(path) })
-	elseif text:find("\0", 1, true) then
+	elseif program_text.has_nul(text) then
 		errors.raise("PRECONDITION", ("The secret '%s' in %s contains a NUL byte"):format(secret.name, path),
 			{ suggestion = "Store it as text, for example in base64" })
 	end

@@ -12,6 +12,7 @@ local attempt = require "runner.core.attempt"
 local sorted = require "runner.core.sorted"
 local steps = require "runner.workflow.file.steps"
 local variables = require "runner.workflow.expr.variables"
+local paths = require "runner.core.paths"
 
 local M = {}
 
@@ -125,10 +126,6 @@ end
 
 -- --- what its steps are run with ------------------------------------------------------------
 
-local function absolute(path, cwd)
-	return path:sub(1, 1) == "/" and path or cwd .. "/" .. path
-end
-
 local function directory(path)
 	return path:match("^(.*)/[^/]*$") or "."
 end
@@ -137,7 +134,7 @@ end
 local function environment(workflow, scope, known, cwd)
 	local env = {}
 	for _, path in ipairs(workflow.env_files) do
-		path = absolute(variables.expand(path, scope), cwd)
+		path = paths.absolute(variables.expand(path, scope), cwd)
 		local text, why = fs.read(path)
 		if not text then
 			errors.raise("PRECONDITION", ("Can't read the environment file %s: %s"):format(path, why),
@@ -220,7 +217,7 @@ function M.create(db, args)
 	warn_of(workflow)
 	run.db, run.lock = db, db:own(id)
 	db:create {
-		id = id, workflow = run.mask(workflow.name), file = absolute(workflow.path, cwd), digest = workflow.digest,
+		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 	}
