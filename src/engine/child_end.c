@@ -200,7 +200,8 @@ static int kill_children(const struct spared *spare, int *rest)
 			listed[--last] = pid;
 	}
 	*rest = count - last;
-	memmove(listed, listed + last, (size_t)MAX_OF(*rest, 0) * sizeof(*listed));
+	for (int i = 0; i < *rest; i++)
+		listed[i] = listed[last + i];
 	return count < 0 ? -1 : living;
 }
 

@@ -140,7 +140,7 @@ describe("a wrong spec", function()
 		{ { "ls", retry_on = { exit = { 0 } } }, "exit = a list of statuses from 1 to 255" },
 		{ { "ls", retry_on = { exits = { 1 } } }, "made of exit, stderr, pattern" },
 		{ { "ls", retry_on = { pattern = "%" } }, "pattern = a Lua pattern" },
-		{ { "ls", retry_on = { code = "X1" } }, "told when" },
+		{ { "ls", retry_on = { code = "X1" } }, "a condition" },
 		{ "ls -l", "takes one table" },
 	}
 

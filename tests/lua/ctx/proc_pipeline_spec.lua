@@ -53,7 +53,7 @@ describe("ctx:pipeline", function()
 	it("says what to do about a stage whose reader ended first", function()
 		local e = failure(proc.pipeline, ctx, { { "yes" }, { "head", "-n1" } })
 		assert.equal("stage 1 of 2: yes was killed by SIGPIPE", e.message)
-		assert.truthy(e.suggestion:find("let it read on, or set check = false", 1, true))
+		assert.truthy(e.suggestion:find("let it read to the end, or set check = false", 1, true))
 	end)
 
 	it("raises under check, naming the stage", function()
