@@ -155,7 +155,7 @@ static bool has_mounts(void)
 	static int can = -1;
 
 	if (can < 0)
-		can = unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+		can = unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0;
 	return can;
 }
 
@@ -347,7 +347,7 @@ static void check_mount_in_tree(void)
 	make_dir("t/m");
 	make_file("t/before");
 	make_file("t/z");
-	assert_int_equal(mount("victim", "t/m", NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount("victim", "t/m", "none", MS_BIND, NULL), 0);
 	leaves("t", "t/m", EBUSY, 1);
 	assert_false(is_there("t/before"));
 	assert_false(is_there("t/z"));
@@ -393,7 +393,7 @@ static void a_file_that_is_mounted_stays(void **state UNUSED)
 	make_file("victim");
 	make_dir("t");
 	make_file("t/m");
-	assert_int_equal(mount("victim", "t/m", NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount("victim", "t/m", "none", MS_BIND, NULL), 0);
 	leaves("t", "t/m", EBUSY, 1);
 	assert_true(is_there("victim"));
 }
@@ -405,7 +405,7 @@ static void a_tree_that_is_itself_a_mount_stays_whole(void **state UNUSED)
 	make_victim();
 	make_dir("t");
 	make_dir("t/m");
-	assert_int_equal(mount("victim", "t/m", NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount("victim", "t/m", "none", MS_BIND, NULL), 0);
 	leaves("t/m", "t/m", EBUSY, 1);
 	victim_is_whole();
 }
@@ -420,7 +420,7 @@ static void a_deep_mount_is_not_entered_either(void **state UNUSED)
 	make_chain(100);
 	for (int i = 0; i < 100; i++)
 		strcat(path, "/d");
-	assert_int_equal(mount("victim", path, NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount("victim", path, "none", MS_BIND, NULL), 0);
 	struct removal r = REMOVAL_INIT;
 	assert_int_equal(remover_remove(&r, "t"), -1);
 	assert_int_equal(r.reason, EBUSY);
