@@ -7,7 +7,6 @@
 #include "child.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
