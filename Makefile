@@ -5,7 +5,7 @@
 #   make sanitize   ASan + UBSan               make deps    install what is missing (apt)
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
 #   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
-#   make docs       renew the generated tables of docs/
+#   make docs       renew the generated tables   make mutate     do the tests find random faults?
 #   make check-bare demo and check, in a Debian 12 that has git and nothing else (as root)
 #
 # Local settings go to config.mak (CC = clang, CFLAGS += …).
@@ -35,7 +35,7 @@ LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5
 ROOMS     = common engine supervisor worker bindings
 SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
 OBJS      = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
-LUA       = $(wildcard lua/*.lua lua/*/*.lua lua/*/*/*.lua)
+LUA       = $(wildcard lua/*.lua lua/*/*.lua lua/*/*/*.lua lua/schemas/*.json)
 
 all: $(BUILD)/runner
 
@@ -55,8 +55,8 @@ $(BUILD)/embed: src/embed.c Makefile
 $(BUILD)/lua.c: $(BUILD)/embed $(LUA)
 	@echo "  EMBED $@"
 	@ASAN_OPTIONS=detect_leaks=0 $(BUILD)/embed $@ $(LUA)
-$(BUILD)/lua.o: $(BUILD)/lua.c
-	@$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(BUILD)/lua.o: $(BUILD)/lua.c ; $(COMPILE)
+COMPILE   = @mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # --- other builds: TARGET names what is made in them ------------------------------------
 TARGET = all
@@ -100,22 +100,25 @@ docs:     ; @lua5.4 docs/generate.lua
 # Unit tests: one program per module. They get every room but the worker's: no Lua.
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 PURE     = $(foreach r,common engine supervisor,$(filter $(BUILD)/$(r)/%,$(OBJS)))
-$(BUILD)/unit/%: tests/unit/%.c $(PURE)
-	@mkdir -p $(@D)
+$(BUILD)/unit/%.o: tests/unit/%.c Makefile ; $(COMPILE)
+$(UNIT): $(BUILD)/unit/%: $(BUILD)/unit/%.o $(PURE)
 	@$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(UNIT_LDFLAGS) -o $@ $< $(PURE) $$(pkg-config --libs cmocka) -lm
 # Calls that this one makes fail, at will.
 $(BUILD)/unit/test_supervisor_faults: UNIT_LDFLAGS = -Wl,--wrap=realloc,--wrap=fork,--wrap=calloc
 $(BUILD)/unit/test_remover: UNIT_LDFLAGS = -Wl,--wrap=syscall,--wrap=unlinkat
 # … and this one has something happen just before.
-$(BUILD)/unit/test_shepherd: UNIT_LDFLAGS = -Wl,--wrap=os_parent_death_signal
+$(BUILD)/unit/test_shepherd_tree: UNIT_LDFLAGS = -Wl,--wrap=os_parent_death_signal
+$(BUILD)/unit/test_forker: UNIT_LDFLAGS = -Wl,--wrap=os_fork_sibling
 unit: $(UNIT)
 
 # The bindings as a Lua module, so that busted tests run against the real ones.
-HOST_SRC = $(wildcard src/common/*.c src/engine/*.c src/worker/*.c src/bindings/*.c)
-$(BUILD)/runner_host.so: $(HOST_SRC) $(wildcard src/*/*.h src/*/*.def) $(BUILD)/lua.c
+HOST_SRC  = $(wildcard src/common/*.c src/engine/*.c src/worker/*.c src/bindings/*.c)
+HOST_OBJS = $(HOST_SRC:src/%.c=$(BUILD)/host/%.o) $(BUILD)/host/lua.o
+$(BUILD)/host/%.o: src/%.c Makefile ; $(COMPILE) -fPIC
+$(BUILD)/host/lua.o: $(BUILD)/lua.c ; $(COMPILE) -fPIC
+$(BUILD)/runner_host.so: $(HOST_OBJS)
 	@echo "  HOST  $@"
-	@$(CC) $(ALL_CFLAGS) -MF $(BUILD)/runner_host.d -fPIC -shared -o $@ $(HOST_SRC) $(BUILD)/lua.c \
-	  $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lc -lm -ldl
+	@$(CC) $(ALL_CFLAGS) -shared -o $@ $(HOST_OBJS) $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lc -lm -ldl
 testhost: $(BUILD)/runner_host.so
 
 tidy:
@@ -126,6 +129,7 @@ tidy:
 SECONDS ?= 30
 fuzz:     ; @BUILD="$(FUZZ)" tests/fuzz/run fuzz $(SECONDS)
 coverage: ; @tests/coverage
+mutate:   ; @tests/mutate/run
 
 FUZZ     = build/fuzz
 FUZZERS  = $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c tests/fuzz/fuzz_*.lua)))
@@ -140,5 +144,5 @@ $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.lua tests/fuzz/lua_target.c $(FUZZ_OBJS)
 	@$(FUZZ_LINK) -DTARGET='"$*"' tests/fuzz/lua_target.c $(FUZZ_OBJS) $(LIBS)
 
 .PHONY: all debug sanitize clang install uninstall clean deps demo check check-bare bench docs unit testhost tidy \
-        fuzz fuzzers coverage
--include $(OBJS:.o=.d) $(UNIT:=.d)
+        fuzz fuzzers coverage mutate
+-include $(OBJS:.o=.d) $(UNIT:=.d) $(HOST_OBJS:.o=.d)

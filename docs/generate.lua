@@ -47,6 +47,7 @@ package.searchers[#package.searchers + 1] = function(name)
 end
 
 local annotations = require "runner.tools.annotations"
+local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
 local flags = require "runner.declare.flags"
 local sorted = require "runner.core.sorted"
@@ -152,10 +153,24 @@ end
 
 function SECTIONS.flags()
 	local rows = {}
-	for i, row in ipairs(flags.rows) do
+	for i, row in ipairs(contract.rows()) do
 		rows[i] = flag_row(row)
 	end
 	return markdown({ "flag", "value", "default", "variable", "meaning" }, rows)
+end
+
+-- A condition is a key of a declaration, or a danger level.
+local CONDITIONS = { mutating = '`danger_level = "mutating"` or `"destructive"`', destructive = '`danger_level = "destructive"`' }
+
+SECTIONS["conditional-flags"] = function()
+	local rows = {}
+	for _, row in ipairs(contract.rows(nil, true)) do
+		if row.when then
+			local cells = flag_row(row)
+			rows[#rows + 1] = { cells[1], cells[2], CONDITIONS[row.when] or code(row.when), cells[5] }
+		end
+	end
+	return markdown({ "flag", "value", "if the command declares", "meaning" }, rows)
 end
 
 function SECTIONS.environment()
@@ -164,6 +179,28 @@ function SECTIONS.environment()
 		rows[i] = { code(row.name), cell(row.description) }
 	end
 	return markdown({ "variable", "meaning" }, rows)
+end
+
+-- CHILD_ENV(when, name, value, meaning) of src/worker/child_env.def
+local CHILD_ENV = { ALWAYS = "always", NO_COLOR = "`NO_COLOR`, `CI`, `TERM=dumb` or `--no-color`",
+	UNSEEN = "stdout is no terminal, or `CI`", NO_PERSON = "stdin or stdout is no terminal, or `CI`",
+	LOCALE = "unless `preserve_locale`" }
+
+SECTIONS["child-environment"] = function()
+	local rows = {}
+	local pattern = 'CHILD_ENV%(([%u_]+),%s*"([%u_]+)",%s*"(.-)",%s*"(.-)"%)'
+	for when, name, value, meaning in read("src/worker/child_env.def"):gmatch(pattern) do
+		rows[#rows + 1] = { code(name), value == "" and "empty" or code(value), CHILD_ENV[when], cell(meaning) }
+	end
+	return markdown({ "variable", "value", "when", "so that" }, rows)
+end
+
+SECTIONS["conformance-checks"] = function()
+	local rows = {}
+	for i, check in ipairs(require("runner.conformance.checks").list) do
+		rows[i] = { code(check.id), tostring(check.level), cell(check.title), table.concat(check.requirements, ", ") }
+	end
+	return markdown({ "check", "level", "passes when", "proves" }, rows)
 end
 
 -- --- the registry ---------------------------------------------------------------------------
@@ -346,20 +383,40 @@ local function own_keys(keys)
 	return out
 end
 
+-- Without those that become flags, which have a table of their own.
+local function without_flags(rows)
+	local out = {}
+	for key, row in pairs(rows) do
+		out[key] = row
+	end
+	for _, row in ipairs(require("runner.workflow.expr.claude_keys").rows) do
+		out[row.key] = nil
+	end
+	return out
+end
+
 local KEYS = {
 	workflow = function(keys) return keys.workflow end,
-	claude = function(keys) return keys.claude end,
+	claude = function(keys) return without_flags(keys.claude) end,
 	any = function(keys) return keys.any end,
 	process = function(keys) return keys.process end,
-	kinds = own_keys,
+	kinds = function(keys) return without_flags(own_keys(keys)) end,
 	foreach = function(keys) return keys.own.foreach end,
 	parallel = function(keys) return keys.own.parallel end,
 	retry = function() return require("runner.workflow.file.policy").keys end,
 }
-for section, rows_of in pairs(KEYS) do
+for section, section_rows in pairs(KEYS) do
 	SECTIONS["workflow-" .. section] = function()
-		return workflow_keys(section, rows_of(require "runner.workflow.file.keys"))
+		return workflow_keys(section, section_rows(require "runner.workflow.file.keys"))
 	end
+end
+
+SECTIONS["workflow-flags"] = function()
+	local rows = {}
+	for i, row in ipairs(require("runner.workflow.expr.claude_keys").rows) do
+		rows[i] = { code(row.key), cell(row.value), code(row.flag), cell(row.meaning) }
+	end
+	return markdown({ "key", "value", "flag", "meaning" }, rows)
 end
 
 SECTIONS["workflow-failures"] = function()

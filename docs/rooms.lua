@@ -26,13 +26,15 @@ M.rooms = {
 
 	{ name = "core", path = "lua/core/", uses = { BINDINGS }, owns = "errors, the attempt's state, rules for tables, YAML" },
 	{ name = "declare", path = "lua/declare/", uses = { BINDINGS, "core" }, owns = "what a command file may say, and the messages for what it may not" },
-	{ name = "project", path = "lua/project/", uses = { BINDINGS, "core", "declare" }, owns = "from argv to a settled run" },
+	{ name = "project", path = "lua/project/", uses = { BINDINGS, "core", "declare", "state" }, owns = "from argv to a settled run" },
 	{ name = "output", path = "lua/output/", uses = { BINDINGS, "core" }, owns = "a result as text" },
 	{ name = "task", path = "lua/task/", uses = { BINDINGS, "core" }, owns = "several things at once: coroutines over processes and timers" },
 	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "what a script may do" },
 	{ name = "invoke", path = "lua/invoke.lua", uses = { BINDINGS, "core" }, owns = "one of our own commands as a child" },
 	{ name = "state", path = "lua/state/", uses = { BINDINGS, "core" }, owns = "the database: opening, migrations, locks that prove an owner" },
 	{ name = "types", path = "lua/types/", uses = {}, owns = "the script API for editors (LuaCATS): data, embedded as it is" },
+	{ name = "schemas", path = "lua/schemas/", uses = {}, owns = "JSON Schemas of the CLI Agent Spec: data, embedded as they are" },
+	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "schemas" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
@@ -44,7 +46,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

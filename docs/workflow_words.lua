@@ -16,8 +16,10 @@ M.workflow = {
 	{ "secrets", "list, or map", "none", "values that are masked everywhere: see [secrets](secrets.md)" },
 	{ "retry", "map, true or false", "see [retries](retries.md)", "defaults for the steps' `retry`; `false`: claude steps aren't retried" },
 	{ "timeout", "duration", "10m for claude steps", "limit of one attempt, for steps of every kind that don't set their own" },
+	{ "capture_limit", "size, or none", "1M", "the most output that is kept of each step: see [long outputs](steps.md#long-outputs)" },
 	{ "interpreter", "`sh`, `bash`", "`sh`", "the shell of shell steps and of the hooks `verify` and `on_retry`: see [shell](steps.md#shell)" },
 	{ "errexit", "boolean", "true", "these scripts stop at the first failing command; `false`: they go on" },
+	{ "max_cost", "US dollars", "none", "what all claude steps of a run may cost: see [budgets](claude.md#budgets)" },
 	{ "claude", "map", "", "the program that claude steps call: see [below](#claude)" },
 }
 
@@ -25,7 +27,8 @@ M.claude = {
 	{ "program", "text", "`claude`", "name or path of the program" },
 	{ "args", "list", "none", "its first arguments; `--print` and the prompt follow them" },
 	{ "output", "`text`, `json`, `stream-json`", "`text`", "`json` and `stream-json` pass `--output-format`,"
-		.. " and runner parses the answer as JSON" },
+		.. " and runner parses the answer as JSON; `stream-json` is [recommended](claude.md#watching-it-work)" },
+	{ "resume_session", "boolean", "false", "retries and resumed runs continue the [session](claude.md#sessions) of the step" },
 }
 
 M.any = {
@@ -44,24 +47,30 @@ M.process = {
 	{ "working_dir", "path", "where the run started", "working directory of the step and its hooks, and base of `output_file`" },
 	{ "capture_output", "true, false, name", "true", "`false`: the output isn't stored, and so is lost on `resume`;"
 		.. " a name: also store it in this variable" },
-	{ "output_file", "path", "none", "write the output there on success, completely or not at all; output over 1 MiB fails the step" },
-	{ "idempotent", "boolean", "false", "it may safely run again after an interruption: see [in doubt](durability.md#in-doubt)" },
+	{ "capture_limit", "size, or none", "the workflow's, else 1M", "the most output that is kept: see [long outputs](#long-outputs)" },
+	{ "output_file", "path", "none", "write the output there on success, completely or not at all, however long it is" },
+	{ "idempotent", "boolean", "", "`true`: it may run again after an interruption; `false`, written out: not unasked, even after Ctrl+C. See [in doubt](durability.md#in-doubt)" },
 	{ "side_effects", "`none`", "some", "it changes nothing, so it may also run again" },
 	{ "verify", "shell script", "none", "checks whether an interrupted step did its work: exit 0 for yes, 1 for no" },
 	{ "on_retry", "shell script", "none", "runs before each wait: see [the hook](retries.md#the-hook-on_retry)" },
 }
 
 M.kinds = {
-	{ "claude", "text", "", "the prompt" },
+	{ "claude", "text", "", "the prompt; [more keys](claude.md#flags) become flags of the program" },
+	{ "session", "id of a step", "a new one", "continue the [session](claude.md#sessions) of that claude step" },
+	{ "max_cost", "US dollars", "none", "what all attempts of the claude step may cost: see [budgets](claude.md#budgets)" },
+	{ "resume_session", "boolean", "the workflow's, else false", "a retry, or a resumed run, continues this step's session" },
 	{ "shell", "text", "", "a script for `/bin/sh -e -c`: see [below](#shell)" },
 	{ "interpreter", "`sh`, `bash`", "the workflow's, else `sh`", "the shell of a shell step and of its hooks" },
 	{ "errexit", "boolean", "the workflow's, else true", "they stop at the first failing command; `false`: they go on" },
 	{ "runner", "words", "", "a command: `deploy`, `db migrate`" },
-	{ "args", "list, or map", "none", "arguments of a runner step: a list as on the command line, or names and values" },
+	{ "args", "list, or map", "none", "arguments of a runner step: a list as on the command line, or names and values;"
+		.. " of a claude step: a list of further flags" },
 }
 
 M.foreach = {
-	{ "foreach", "list, or `\"${…}\"`", "", "the items, available as `${item}` and `${item_index}` (from 1). Text is split into lines" },
+	{ "foreach", "list, `\"${…}\"`, or `{ file: PATH }`", "", "the items, available as `${item}` and `${item_index}` (from 1)."
+		.. " Text is split into lines; of a file, the lines are read as they are needed" },
 	{ "do", "steps", "**required**", "the steps to run for each item" },
 	{ "parallel", "number, or true", "1", "how many items run at once, at most 64; `true`: 16" },
 	{ "max_items", "number", "all", "only the first N items" },
@@ -84,6 +93,7 @@ M.retry = {
 	{ "jitter", "0 to 1, true, false, name", "0.25", "0.25 varies each wait by ±25 %; or `full`, `equal`, `decorrelated`, `none`" },
 	{ "jitter_factor", "0 to 1", "0.25", "the number, for `jitter: true`" },
 	{ "retry_budget", "duration", "none", "a wait that would end later than this after the start of the first attempt is never started" },
+	{ "limit_wait", "duration", "6h", "how long to wait until a [usage limit](#usage-limits) resets; 0: not at all" },
 	{ "retry_on", "rules, or classes", "what is transient", "see [rules of your own](transient.md#rules-of-your-own)" },
 	{ "retry_unknown", "boolean", "true", "`false`: a failure that the [table](transient.md) can't classify is permanent" },
 }

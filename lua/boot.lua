@@ -85,18 +85,31 @@ local function names_of(words)
 end
 
 local function read_words(a)
+	local problem = os.getenv "RUNNER_ARGUMENTS" and require("runner.project.handed").append(a.launch.argv)
 	local words = args.command_words(a.launch.argv)
 	local names = names_of(words)
 	if #names == 0 then
 		names, words = { "help" }, {}
 	end
 	a.words, a.names, a.name, a.tokens = words, names, names[1], a.launch.argv
+	a.in_front = words[1] and words[1].index - 1 or #a.tokens
+	return problem and early(problem)
 end
 
--- A broken runner.lua stops the project's commands, not the built-in ones.
+-- Flags in front of the name may decide where it is looked for.
+local function take_place(a)
+	local in_front, problem = a.in_front, nil
+	local front = in_front > 0 and args.parse({}, table.move(a.tokens, 1, in_front, 1, {})).framework or {}
+	if front.cwd or front.config or front.no_config then
+		problem, a.settings = require("runner.project.place").take(front)
+	end
+	return problem and early(problem)
+end
+
+-- A broken runner.lua stops the project's commands, not the built-in ones (find_command).
 local function find_project(a)
-	local project, problem, rest = loader.project()
-	if not project and not (locate.builtins[a.name] or wants_help(a)) then
+	local project, problem, rest = loader.project(a.settings)
+	if not project and not (locate.builtins[a.name] or a.name == locate.SELF or wants_help(a)) then
 		return early(problem)
 	end
 	a.project = project or rest
@@ -122,6 +135,8 @@ local function find_command(a)
 	end
 	if not found then
 		return early(require("runner.project.catalog").not_found(a.names, a.project))
+	elseif found.path and a.project.problem and not wants_help(a) then
+		return early(a.project.problem)
 	end
 	a.found, a.name = found, found.name
 	a.tokens = without_words(a.launch.argv, a.words, math.min(found.words, #a.words))
@@ -137,7 +152,7 @@ end
 
 local function parse_arguments(a)
 	local ok, parsed, traceback, cancelled = host.protect(args.parse, a.command.args or {}, a.tokens,
-		{ config = a.project.config })
+		{ config = a.project.config, command = a.command, in_front = a.in_front })
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
@@ -148,7 +163,7 @@ end
 
 local function hide_secrets(a)
 	if a.command.secrets then
-		require("runner.project.secret_args").hide(a.command.args, a.parsed.values)
+		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
 	end
 end
 
@@ -166,6 +181,10 @@ local function information_flag(a)
 	local framework = a.framework
 	if framework.help and a.command.name ~= "help" then
 		return "help"
+	end
+	local described = framework.schema and "schema" or framework.output_schema and "output_schema"
+	if described then
+		return described
 	end
 	local flag = framework.version and "version" or framework.plan and "plan"
 	return flag and #a.parsed.problems == 0 and flag or nil
@@ -191,37 +210,70 @@ end
 
 local function validate(a)
 	local command, parsed = a.command, a.parsed
-	if #parsed.problems > 0 or command.validate or parsed.framework.output then
+	if command.deprecated_in or command.platform then
+		require("runner.project.notices").give(command)
+	end
+	if a.project.scopes then
+		require("runner.project.scopes").look(command, a.project)
+	end
+	if #parsed.problems > 0 or command.validate or parsed.framework.output or parsed.framework.verbose or a.framework.stream ~= nil then
 		local problem = require("runner.project.validation").problem(command, parsed)
 		return problem and { error = problem } or nil
 	end
 end
 
+local function guard(a)
+	return a.command.danger_level ~= "safe" and require("runner.project.safety").settle(a) or nil
+end
+
 -- --- run -----------------------------------------------------------------------
 
-local function export_environment(settled)
+local function export_environment(command, settled, framework)
+	host.export_environment(framework.no_color, command.preserve_locale)
 	host.export_deadline(settled.timeout_ms)
 	host.setenv("RUNNER_OUTER_RETRIES", settled.policy.retries ~= 0 and "1" or nil)
+	if framework.proxy or framework.no_proxy then
+		require("runner.project.proxy").export(framework)
+	end
 end
 
 local function interactive_now(a)
 	return a.command.interactive and a.launch.stdin_is_tty and a.launch.stderr_is_tty
 end
 
+local function shape_output(a)
+	if a.command.streams or a.framework.heartbeat_ms then
+		require("runner.output.rows").open(a)
+	end
+	if a.command.list or a.framework.fields then
+		return require("runner.output.list").open(a)
+	end
+end
+
 local function run(a)
 	local command = a.command
 	a.ctx = require("runner.ctx.context").new(a.parsed.values)
 	math.randomseed(host.random(), host.random())
-	export_environment(a.settled)
+	export_environment(command, a.settled, a.framework)
 	local limited = next(command.limits) and require "runner.project.resource_limits"
 	if limited then
 		limited.set(command.limits)
 	end
+	local unconfirmed = a.unconfirmed and require("runner.ctx.confirm").problem()
+	if unconfirmed then
+		return { error = unconfirmed }
+	end
+	local earlier = a.framework.idempotency_key and not a.dry_run and require("runner.project.once").claim(a)
+	if earlier then
+		return earlier
+	end
 	host.send("RUN", {})
 	host.enter_run(command.stdin, interactive_now(a))
-	local ok, data, about, third = host.protect(command.run, a.parsed.values, a.ctx)
+	local ok, data, about, third = host.protect(a.dry_run and command.dry_run and require("runner.ctx.dry_run").run or command.run,
+		a.parsed.values, a.ctx)
 	local e = ok and not data and about ~= nil and require("runner.core.returned").failure(data, about, third)
 	if ok and not e then
+		data = command.output_schema and require("runner.output.checked").result(data, command.output_schema) or data
 		return { success = true, data = data }
 	elseif not ok and third then
 		return SENT -- it was cancelled
@@ -247,8 +299,8 @@ end
 -- --- the attempt --------------------------------------------------------------------
 
 local PHASES = {
-	read_words, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle, inform, send_plan,
-	check_unchanged, validate, run,
+	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle, inform, send_plan,
+	check_unchanged, validate, guard, shape_output, run,
 }
 
 local function answer_of(a)
@@ -260,7 +312,11 @@ local function answer_of(a)
 	end
 end
 
-reply(attempt, answer_of(attempt))
+local answer = answer_of(attempt)
+if attempt.finish then
+	attempt.finish(attempt, answer)
+end
+reply(attempt, answer)
 if attempt.ctx then
 	clean_up(attempt)
 end

@@ -32,6 +32,17 @@ function add(argv, name, value, text)
 	end
 end
 
+-- Append the words of the arguments.
+local function add_args(argv, args, text)
+	if args[1] ~= nil then
+		return table.move(args, 1, #args, #argv + 1, argv)
+	end
+	for _, name in ipairs(sorted.keys(args)) do
+		add(argv, name, args[name], text)
+	end
+	return argv
+end
+
 ---The argv of a call that prints its envelope on stdout.
 ---@param program string runner itself
 ---@param words string[] the command's name and what follows it
@@ -41,13 +52,20 @@ end
 function M.argv(program, words, args, text)
 	local argv = table.move(words, 1, #words, 2, { program })
 	argv[#argv + 1], argv[#argv + 2] = "--format", "json"
-	if args[1] ~= nil then
-		return table.move(args, 1, #args, #argv + 1, argv)
+	return add_args(argv, args, text)
+end
+
+---The arguments of a call as its stdin, which no other process can look at, and the
+---environment that says so (lua/project/handed.lua): they may be secrets.
+---@param args table a list of words, or values by name
+---@param text fun(value: any): string a value as one word
+---@return string? stdin nil: there are no arguments
+---@return table<string, string>? env
+function M.hand_over(args, text)
+	local words = add_args({}, args, text)
+	if #words > 0 then
+		return assert(json.encode(json.array(words))), { RUNNER_ARGUMENTS = "stdin" }
 	end
-	for _, name in ipairs(sorted.keys(args)) do
-		add(argv, name, args[name], text)
-	end
-	return argv
 end
 
 -- --- the answer -------------------------------------------------------------------------

@@ -5,8 +5,8 @@
  *
  *   embed OUT.c lua/boot.lua lua/commands/help.lua …
  *
- * A chunk is named by its path without the first folder and ".lua". Files below
- * lua/types are data and are embedded unchanged.
+ * A chunk is named by its path without the first folder and its extension. Files below
+ * lua/types, and those that are not Lua, are data and are embedded unchanged.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -174,7 +174,7 @@ static int embed_file(lua_State *L, FILE *out, const char *path, int index, size
 {
 	struct sink sink = { out, 0 };
 
-	if (strncmp(path, "lua/types/", strlen("lua/types/")) == 0)
+	if (strncmp(path, "lua/types/", strlen("lua/types/")) == 0 || strcmp(strrchr(path, '.'), ".lua") != 0)
 		return embed_data(out, path, index, size);
 	if (luaL_loadfilex(L, path, "t") != LUA_OK) {
 		fprintf(stderr, "%s\n", lua_tostring(L, -1));
@@ -197,11 +197,11 @@ static void write_row(FILE *out, const char *path, int index, size_t size)
 	size_t len;
 
 	name = name ? name + 1 : path;
-	len = strlen(name) - strlen(".lua");
+	len = (size_t)(strrchr(name, '.') - name);
 	fprintf(out, "\t{ \"%.*s\", chunk_%d, %zu },\n", (int)len, name, index, size);
 }
 
-/* Sort by module name, as modules.c searches: the '.' of ".lua" sorts before every
+/* Sort by module name, as modules.c searches: the '.' of an extension sorts before every
  * character that may continue a module's name. */
 static int by_name(const void *a, const void *b)
 {

@@ -1,39 +1,31 @@
 -- runner help [command …], `runner` alone, and --help of any command. It loads every
 -- file that it lists, and survives broken ones.
 
-local args = require "runner.project.args"
+local attempt = require "runner.core.attempt"
+local brief = require "runner.tools.brief"
 local catalog = require "runner.project.catalog"
 local help = require "runner.tools.help"
 local host = require "runner.host"
 local json = require "runner.json"
 local plan = require "runner.project.plan"
-local settings = require "runner.project.settings"
-local locate = require "runner.project.locate"
-local attempt = require "runner.core.attempt"
+local render = require "runner.output.render"
+local topic = require "runner.tools.topic"
 
 local MIN_WIDTH, WIDTH, MAX_WIDTH = 40, 80, 200
 
+-- 0 means no limit; nothing is that long.
+local UNLIMITED = 100000
+
 local function reader_width()
+	local given = attempt.framework.width
+	if given then
+		return given == 0 and UNLIMITED or math.max(given, MIN_WIDTH)
+	end
 	local columns = attempt.launch.stdout_is_tty and math.tointeger(tonumber(os.getenv("COLUMNS") or ""))
 	return columns and math.max(MIN_WIDTH, math.min(columns, MAX_WIDTH)) or WIDTH
 end
 
 -- --- the topics -----------------------------------------------------------------------
-
--- "db.migrate" and "db migrate" are the same.
-local function words_of(values)
-	return catalog.words(table.concat(values.command, "."))
-end
-
--- The command or the group of commands that the words name.
-local function topic_of(words, project)
-	local name = table.concat(words, ".")
-	local found = locate.find(words, project)
-	if found and found.words < #words then
-		found = nil
-	end
-	return found, catalog.below(catalog.list(project), name), name
-end
 
 local function split_rows(project)
 	local own, builtin = {}, {}
@@ -43,14 +35,24 @@ local function split_rows(project)
 	return catalog.rows(own, project), catalog.rows(builtin, project)
 end
 
-local function join(a, b)
-	return json.array(table.move(b, 1, #b, #a + 1, table.move(a, 1, #a, 1, {})))
+local function table_of(own, builtin)
+	local rows = table.move(builtin, 1, #builtin, #own + 1, table.move(own, 1, #own, 1, {}))
+	return render.text(rows, attempt.format, attempt.command)
 end
 
+-- As text, as data, and in the other formats as a row for each command.
 local function overview(project, width)
 	local own, builtin = split_rows(project)
 	local about = { width = width, exit_table = plan.exit_table(project), project = project }
-	return help.overview(own, builtin, about), { commands = join(own, builtin) }
+	if attempt.format ~= "json" and attempt.format ~= "text" then
+		attempt.texts[attempt.format] = table_of(own, builtin)
+	end
+	return help.overview(own, builtin, about), brief.overview(own, builtin, project.problem and project.problem.message)
+end
+
+-- Was JSON asked for by its name? Off a terminal it is what --help prints anyway.
+local function wants_data()
+	return attempt.framework.format == "json" and attempt.information ~= "help"
 end
 
 local function describe(found, below, project, width)
@@ -59,20 +61,18 @@ local function describe(found, below, project, width)
 	if not command then
 		error(problem, 0)
 	end
-	-- describe the command as run on its own, not as a child of this run
-	host.setenv("RUNNER_DEADLINE_MS", nil)
-	host.setenv("RUNNER_OUTER_RETRIES", nil)
-	return help.command(command, {
-		settled = settings.settle(command, args.parse({}, {}), project), config = project.config, width = width,
+	local about = {
+		settled = topic.settle(command, project), config = project.config, width = width,
 		exit_table = plan.exit_table(project), below = catalog.rows(below, project),
-	})
+	}
+	return help.command(command, about), wants_data() and brief.command(command, about) or nil
 end
 
 local function text_of(words, project, width)
 	if #words == 0 then
 		return overview(project, width)
 	end
-	local found, below, name = topic_of(words, project)
+	local found, below, name = topic.find(words, project)
 	if found then
 		return describe(found, below, project, width)
 	elseif #below == 0 then
@@ -88,16 +88,18 @@ end
 local function deliver(text, data)
 	local for_people = { text = true, plain = not data, table = not data }
 	for format, wanted in pairs(for_people) do
-		attempt.texts[format] = wanted and text or nil
+		attempt.texts[format] = wanted and text or attempt.texts[format]
 	end
-	local missing = not for_people[attempt.format] and (attempt.format == "json" or not data)
-	if missing and not attempt.framework.quiet then
+	local asked = attempt.framework.help or not data -- who gets the data needs no text
+	if asked and not for_people[attempt.format] and (attempt.format == "json" or not data) and not attempt.framework.quiet then
 		io.stderr:write(text)
 	end
 end
 
-local function send_meta()
-	host.send("META", { name = "help", data = "true" })
+local function send_meta(words)
+	local reference = words[1] and table.concat(words, " ") .. " --schema" or "--schema"
+	host.send("META", { name = "help", data = "true" }, true)
+	host.send("META", { name = "schema_ref", data = json.encode(reference) })
 end
 
 return {
@@ -114,22 +116,12 @@ return {
 		{ description = "List only the names, for scripts", command = "runner --format plain | cut -f1" },
 	},
 	validate = function(values)
-		local words = words_of(values)
-		local found, below = nil, {}
-		if words[1] then
-			found, below = topic_of(words, attempt.project)
-		end
-		if words[1] and not found and not below[1] then
-			local e = catalog.not_found(words, attempt.project)
-			local message = ("Unknown command '%s'"):format(table.concat(words, " "))
-			return { { field = "command", code = e.code, message = message, suggestion = e.suggestion,
-				fix_required = "Name an existing command: run 'runner' to list them" } }
-		end
+		return topic.problems(values, attempt.project)
 	end,
 	run = function(values)
-		local words = words_of(values)
+		local words = topic.words(values)
 		local text, data = text_of(words, attempt.project, reader_width())
-		send_meta()
+		send_meta(words)
 		deliver(host.clean(text), data)
 		return data
 	end,

@@ -1,10 +1,9 @@
 -- runner new NAME: write a commented command file to start from, which already runs.
 
-local fs = require "runner.fs"
-local host = require "runner.host"
 local rules = require "runner.core.rules"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
+local new_file = require "runner.tools.new_file"
 local template = require "runner.tools.template"
 
 local MAX_DEPTH = 4 -- of folders that the list of commands shows
@@ -19,31 +18,6 @@ local function words_of(name)
 		words[#words + 1] = word
 	end
 	return #words <= MAX_DEPTH and words or nil
-end
-
-local function shown(path)
-	local here = host.getcwd() .. "/"
-	return path:sub(1, #here) == here and path:sub(#here + 1) or path
-end
-
-local CODES = { EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
-	ENOTDIR = "CONFLICT", EEXIST = "CONFLICT" }
-
-local function must(ctx, ok, why, errno)
-	if not ok then
-		ctx:fail(CODES[errno] or "UNAVAILABLE", "Can't write the command file: " .. why)
-	end
-end
-
--- Checking first whether the name is free would be a race: create() fails if it exists.
-local function create(ctx, path, text)
-	must(ctx, fs.mkdirs(path:match("^(.*)/")))
-	local ok, why, errno = fs.create(path, text)
-	if errno == "EEXIST" then
-		ctx:fail("ALREADY_EXISTS", ("%s already exists and was not changed"):format(shown(path)),
-			{ fix_required = "Choose another name, or edit that file", context = { path = path } })
-	end
-	must(ctx, ok, why, errno)
 end
 
 return {
@@ -62,7 +36,7 @@ return {
 				message = ("'%s' is not a valid command name"):format(args.name),
 				suggestion = ("Use letters, digits, - and _; start with a letter or digit; join at most %d words "
 					.. "with dots"):format(MAX_DEPTH) } }
-		elseif locate.builtins[words[1]] then
+		elseif locate.fixed[words[1]] then
 			return { { field = "name", code = "INVALID_ARGUMENT", value = args.name,
 				message = ("'%s' is the name of a built-in command"):format(words[1]),
 				suggestion = "Choose another name" } }
@@ -73,11 +47,11 @@ return {
 		local folder = attempt.project.commands or locate.here() .. "/commands"
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
-		create(ctx, path, template.text(command))
+		new_file.create(ctx, "command file", path, template.text(command))
 		return {
-			path = shown(path), command = command, effect = "created",
+			path = new_file.shown(path), command = command, effect = "created",
 			suggestion = ("Run it: runner %s --name Ada. Then edit %s and check it: runner lint %s"):format(command,
-				shown(path), table.concat(words, ".")),
+				new_file.shown(path), table.concat(words, ".")),
 		}
 	end,
 }

@@ -113,7 +113,7 @@ end
 return {
 	description = "Set up your editor for the script API",
 	danger_level = "mutating",
-	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
 	examples = { { description = "Write .runner/types and .luarc.json", command = "runner types" } },
 	run = function(_, ctx)
 		local root = attempt.project.root or locate.here()

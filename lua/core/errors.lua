@@ -76,6 +76,15 @@ local FIELDS = {
 }
 M.fields = FIELDS
 
+-- Members of an error that few errors have; they travel on their own (lua/project/failure.lua).
+M.extra = {
+	cause = text, docs_url = text, conflict_id = text, expires_at = text, refresh_command = text,
+	required_permission = text, input_value = text, rejected_pattern = text, network_context = facts,
+}
+for name, accept in next, M.extra do
+	FIELDS[name] = accept
+end
+
 ---Is `name` shaped like an error code: `^[A-Z][A-Z0-9_]+$`, at most 64 bytes?
 ---@param name any
 ---@return boolean

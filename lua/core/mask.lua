@@ -44,10 +44,30 @@ local function json_forms(value, add)
 	end
 end
 
-local function percent_form(value, add)
-	add((value:gsub("[^%w._~-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end)))
+-- What URL encoders leave as it is besides letters, digits and "-._": as the contents of a
+-- Lua set.
+local KEPT = {
+	"~", -- RFC 3986, Go QueryEscape, curl --data-urlencode
+	"", -- PHP urlencode
+	"*", -- HTML forms, Java URLEncoder
+	"/~", -- Python quote
+	"/", -- Python quote before 3.7
+	"~!*'()", -- encodeURIComponent
+	"~;,/?:@&=+$#!*'()", -- encodeURI
+	"~$&+:=@", -- Go PathEscape
+}
+
+-- As each encoder writes it, with hex digits of either case and a blank as %20 or +.
+local function url_forms(value, add)
+	for _, kept in ipairs(KEPT) do
+		for _, hex in ipairs { "%%%02X", "%%%02x" } do
+			local form = value:gsub("[^%w._" .. kept:gsub("%p", "%%%0") .. "-]", function(c)
+				return hex:format(c:byte())
+			end)
+			add(form)
+			add((form:gsub("%%20", "+")))
+		end
+	end
 end
 
 -- All forms of a secret; a short one only as it is.
@@ -64,7 +84,7 @@ local function forms_of(value, forms)
 	if #value >= SHORTEST then
 		json_forms(value, add)
 		base64_forms(value, add)
-		percent_form(value, add)
+		url_forms(value, add)
 	end
 end
 
@@ -154,9 +174,41 @@ local function sorted_forms(values)
 	return forms
 end
 
+-- Where a longer text can be cut so that no form lies across the cut, at `most` or before
+-- the bytes that more of a form may follow.
+local function safe_end(text, forms, most)
+	local spans, stop = spans_of(text, forms), most
+	for _, span in ipairs(spans) do
+		if span.from <= stop then
+			stop = math.max(stop, span.to)
+		end
+	end
+	return stop
+end
+
+-- Masks a text that comes in pieces; nil ends it. Holds back as much as a form is long.
+local function streamer(forms)
+	local longest, held = 0, ""
+	for _, form in ipairs(forms) do
+		longest = math.max(longest, #form)
+	end
+	return function(piece)
+		local text = held .. (piece or "")
+		local stop = piece and #text - longest or #text
+		if stop <= 0 then
+			held = text
+			return ""
+		end
+		stop = forms[1] and safe_end(text, forms, stop) or #text
+		held = text:sub(stop + 1)
+		return mask_text(text:sub(1, stop), forms)
+	end
+end
+
 ---@class runner.Hide texts that were cut out of a longer one: a secret may lie across the cut
 ---@field before fun(text: string): string what stood before the cut, without a secret's beginning
 ---@field after fun(text: string): string what stood behind it, without a secret's end
+---@field stream fun(): fun(piece: string?): string masks a long text piece by piece; nil ends it
 
 ---@param values string[]
 ---@return fun(v: any): any mask, runner.Hide hide
@@ -172,7 +224,7 @@ function M.masker(values)
 	end
 	return function(v)
 		return forms[1] and mask_any(v, forms, {}) or v
-	end, { before = before, after = after }
+	end, { before = before, after = after, stream = function() return streamer(forms) end }
 end
 
 -- --- frames ----------------------------------------------------------------------------

@@ -5,6 +5,8 @@ local host = require "runner.host"
 
 local M = {}
 
+local LONGEST = 180 -- bytes of each part of a path that is made of a run and a step
+
 ---@param path? string
 ---@return boolean
 function M.is_absolute(path)
@@ -42,6 +44,33 @@ function M.file_name(text, most)
 		plain = plain:sub(1, most - 17) .. "-" .. host.digest(text)
 	end
 	return plain
+end
+
+local latest, latest_name -- one run after the other asks, each many times
+
+local function name_of_run(run)
+	if latest ~= run then
+		latest, latest_name = run, M.file_name(run, LONGEST)
+	end
+	return latest_name
+end
+
+---Where a run keeps the outputs that are too long for the database; nothing is created.
+---@param run_id string
+---@return string? nil: there is no directory for state
+function M.outputs(run_id)
+	local state = M.state()
+	return state and ("%s/outputs/%s"):format(state, name_of_run(run_id)) or nil
+end
+
+---The log of an attempt of a step of a workflow.
+---@param run string
+---@param key string of the step
+---@param number integer of the attempt, over all rounds
+---@return string? nil where M.state is
+function M.log(run, key, number)
+	local state = M.state()
+	return state and ("%s/logs/%s/%s-%d.json"):format(state, name_of_run(run), M.file_name(key, LONGEST), number)
 end
 
 return M

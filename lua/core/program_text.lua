@@ -1,15 +1,21 @@
 -- program_text: what the system passes to a program: a limit for each argument and each
--- environment entry, and never a NUL byte.
+-- environment entry, and never a NUL byte. Nor has a path or a file of text one.
 
 local M = {}
 
 M.MAX = 128 * 1024 - 1 -- bytes of one argument, or of one name=value (MAX_ARG_STRLEN)
 
----Does the text contain a NUL byte, which ends it for every program?
+---Where the first NUL byte is, which ends the text for every program; nil: it has none.
+---@param text string
+---@return integer?
+function M.nul_at(text)
+	return (text:find("\0", 1, true))
+end
+
 ---@param text string
 ---@return boolean
 function M.has_nul(text)
-	return text:find("\0", 1, true) ~= nil
+	return M.nul_at(text) ~= nil
 end
 
 return M

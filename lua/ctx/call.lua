@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local misuse = require "runner.ctx.misuse"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
@@ -13,10 +14,11 @@ local ENVELOPE_MAX = 18 << 20 -- bytes
 
 -- One argument as a word of the call.
 local function text(value)
-	if type(value) == "string" or type(value) == "number" then
+	if type(value) == "string" and not program_text.has_nul(value) or type(value) == "number" then
 		return tostring(value)
 	end
-	misuse.raise("ctx:call", ("an argument is a string, a number, a boolean or a list of these, not a %s"):format(type(value)))
+	misuse.raise("ctx:call", ("an argument is a string, a number, a boolean or a list of these, not a %s"):format(
+		type(value) == "string" and "string with a NUL byte" or type(value)))
 end
 
 local function words_of(name)
@@ -55,13 +57,15 @@ function M.call(ctx, name, args)
 	args = args or {}
 	check(name, args)
 	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
-	local spec = invoke.argv(program, words_of(name), args, text)
+	local spec = invoke.argv(program, words_of(name), {}, text)
+	spec.stdin, spec.env = invoke.hand_over(args, text)
 	spec.check, spec.cap, spec.on_line = false, ENVELOPE_MAX, pass_on
 	local result = require("runner.ctx.proc").run(ctx, spec)
 	local envelope = invoke.envelope(result)
 	if not envelope then
 		require("runner.core.errors").raise("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name),
-			{ context = { argv = spec, status = result.status, signal = result.signal, stderr = result.stderr:sub(-4096) } })
+			{ context = { argv = table.move(spec, 1, #spec, 1, {}), status = result.status, signal = result.signal,
+				stderr = result.stderr:sub(-4096) } })
 	elseif not envelope.ok then
 		error(invoke.failure(envelope), 0)
 	elseif envelope.data ~= json.null then

@@ -20,6 +20,7 @@ function M.new(values)
 		interactive = command.interactive and launch.stdin_is_tty and launch.stderr_is_tty or false,
 		args = values, attempt = launch.attempt, config = attempt.project and attempt.project.config or {},
 		root = attempt.project and attempt.project.root,
+		dry_run = attempt.dry_run or values.dry_run == true,
 		request_id = launch.request_id, _deferred = {},
 	}, meta)
 end

@@ -8,12 +8,18 @@ local M = {}
 
 local OURS = { phase = true, retries_exhausted = true } -- a script doesn't say these
 
+-- A command to be run as it stands has nothing to fill in (REQ-C-030).
+local function has_placeholder(command)
+	return type(command) == "string" and (command:find "<[%w _-]+>" or command:find "%$[%w_{(]") ~= nil
+end
+
 -- The names in what a script gave that its error can't hold, in order.
 local function refused(fields)
 	local out = {}
 	for name, v in next, fields do
 		local nothing = name == "errors" and type(v) == "table" and next(v) == nil
-		if OURS[name] or not errors.fields[name] or errors.fields[name](v) == nil and not nothing then
+		if OURS[name] or not errors.fields[name] or errors.fields[name](v) == nil and not nothing
+			or name == "fix_command" and has_placeholder(v) then
 			out[#out + 1] = name
 		end
 	end

@@ -120,6 +120,18 @@ local function transport_context(request, text, details)
 	return context
 end
 
+-- The same keys for every failure on the way to the server (REQ-F-037).
+local function network_context(request, details)
+	local null = require("runner.json").null
+	local source, proxy = urls.proxy_source(request.url)
+	local _, no_proxy = urls.proxy(request.url)
+	return {
+		url = urls.masked(request.url), status_code = details.status or null, proxy_used = proxy or null,
+		proxy_source = source or null, no_proxy = no_proxy or null, ssl_verify = true,
+		suggestion = ("curl -v '%s'"):format(urls.masked(request.url):gsub("'", "'\\''")),
+	}
+end
+
 local function transport_failure(request, message, code, details)
 	local doubt = uncertain(request, details)
 	code = refine(code, details)
@@ -134,7 +146,7 @@ local function transport_failure(request, message, code, details)
 	local limit = LIMITS[details.limit]
 	local summary = limit and limit(request) or words[1]:format(urls.brief(request.url)) .. ": " .. text
 	return errors.new(code, summary, {
-		context = transport_context(request, text, details),
+		context = transport_context(request, text, details), network_context = network_context(request, details),
 		suggestion = words[2],
 		fix_required = details.kind == "too_large" and words[2] or nil,
 		retryable = retryable,

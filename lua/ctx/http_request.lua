@@ -2,6 +2,7 @@
 -- whatever could smuggle a second header or another host into a request; the C half
 -- relies on that. It sends nothing.
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local urls = require "runner.ctx.http_url"
@@ -227,7 +228,7 @@ function M.build(spec)
 		headers = collect_headers(spec),
 		body = encode_body(spec, method),
 		timeout_ms = milliseconds(spec, "timeout", "30s"),
-		connect_timeout_ms = milliseconds(spec, "connect_timeout", "10s"),
+		connect_timeout_ms = milliseconds(spec, "connect_timeout", attempt.framework.connect_timeout or "10s"),
 		follow = spec.follow ~= false,
 		max_redirects = redirect_limit(spec),
 		check = spec.check ~= false,

@@ -200,6 +200,19 @@ function M.proxy(url)
 		from_env("no_proxy", "NO_PROXY")
 end
 
+---The variable that names the proxy of a URL, and its value as it may be shown; nil: none.
+---@param url runner.Url
+---@return string? name, string? proxy
+function M.proxy_source(url)
+	local shown = M.shown_proxy(url)
+	local proxy = shown and M.proxy(url)
+	for _, name in ipairs { url.scheme .. "_proxy", url.scheme:upper() .. "_PROXY", "all_proxy", "ALL_PROXY" } do
+		if shown and os.getenv(name) == proxy then
+			return name, shown
+		end
+	end
+end
+
 -- libcurl decides what no_proxy excludes; this only explains it to the reader.
 local function excluded(url, no_proxy)
 	local host = (url.authority:match("^(.-):%d*$") or url.authority):lower()

@@ -21,7 +21,7 @@ local Context = {}
 local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
 	call = "call", run = "proc", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
-	prompt = "tty", confirm = "tty",
+	prompt = "tty", confirm = "tty", emit = "emit",
 }
 
 -- field → how it comes to be, once

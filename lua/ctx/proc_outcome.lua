@@ -20,7 +20,9 @@ local LAST_LINE = 200
 ---@field duration_ms integer
 ---@field truncated boolean something was left out
 ---@field incomplete boolean a background process still held the output
+---@field output_lost boolean? reading its output failed, or there was no memory for it (truncated is true then)
 ---@field starved boolean? writing to its stdin failed on our side (then ok is false)
+---@field lost boolean? its shepherd was killed: nobody knows how it ended
 ---@field timed_out boolean
 ---@field error string? why it could not start
 ---@field errno string? "ENOENT" …

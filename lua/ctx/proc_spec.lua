@@ -3,6 +3,7 @@
 -- (lua/ctx/misuse.lua).
 
 local misuse = require "runner.ctx.misuse"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
@@ -22,7 +23,7 @@ end
 local function text(value)
 	if type(value) == "number" then
 		return tostring(value)
-	elseif type(value) == "string" and not value:find("\0", 1, true) then
+	elseif type(value) == "string" and not program_text.has_nul(value) then
 		return value
 	end
 	return nil, "a string without NUL"
@@ -180,7 +181,8 @@ local function keys(base, more)
 end
 
 local STAGE = { cwd = path, env = env, ok_statuses = ok_statuses }
-local COMMON = keys(STAGE, { stdin = stdin, grace = M.duration, capture = flag, cap = bytes, foreground = flag, check = flag })
+local COMMON = keys(STAGE, { stdin = stdin, grace = M.duration, capture = flag, cap = bytes, foreground = flag, check = flag,
+	reads = flag })
 local CHECKED = keys(COMMON, { timeout = M.duration, on_line = callback, retry_on = retry_on })
 local KEYS = {
 	stage = STAGE,

@@ -34,17 +34,26 @@ local function ended_as_asked(self, result)
 	return self.asked and (result.signal ~= nil or ASKS[self.asked] == result.status)
 end
 
+-- The milliseconds of a method's `timeout`; nil: none was given.
+local function milliseconds(method, timeout)
+	if timeout == nil then
+		return nil
+	end
+	local ms, why = specs.duration(timeout)
+	if not ms then
+		specs.fail("spawn", method .. "(timeout) takes %s", why)
+	end
+	return ms
+end
+
 ---Wait for its end. Nil when it still runs after `timeout`. A failure is raised, unless
 ---spawn was given check = false; to end as kill() or close() asked is none.
 ---@param timeout? string|number duration; default: until the attempt's end
 ---@return runner.Result?
 function Process:wait(timeout)
-	local ms = timeout ~= nil and specs.duration(timeout)
-	if timeout ~= nil and not ms then
-		specs.fail("spawn", "wait(timeout) takes %s", select(2, specs.duration(timeout)))
-	end
+	local ms = milliseconds("wait", timeout)
 	if not self.result then
-		self.set:limit(ms or nil)
+		self.set:limit(ms)
 		if news(self, false) ~= "done" then
 			return nil
 		end
@@ -90,10 +99,11 @@ function Process:close_stdin()
 	self.handle:close_stdin()
 end
 
----Its lines as they come, until its end: `for line, stream in p:lines() do`.
+---Its lines as they come, until its end or until `timeout` is over: `for line, stream in p:lines() do`.
+---@param timeout? string|number duration; default: until the attempt's end
 ---@return fun(): string?, string?
-function Process:lines()
-	self.set:limit(nil)
+function Process:lines(timeout)
+	self.set:limit(milliseconds("lines", timeout))
 	return function()
 		local kind, text, stream = news(self, true)
 		if kind == "line" then

@@ -94,8 +94,40 @@ local function valid_values(text, values)
 	return near and ("%s. Did you mean '%s'?"):format(words, near) or words
 end
 
+-- The caller may have meant runner's own flag of that name.
+local function other_flag(row)
+	local shared = not row.section and flags.by_flag[row.flag]
+	return shared and ("; runner's own flag is --runner-%s here"):format(row.flag) or ""
+end
+
 local function advice(row, text, values)
-	return row.suggestion or values and valid_values(text, values) or "Give " .. M.expected(row)
+	local words = row.suggestion or values and valid_values(text, values) or "Give " .. M.expected(row)
+	return text and words .. other_flag(row) or words
+end
+
+local IDENTIFIERS = { alphanumeric_id = true, uuid = true, semver = true }
+
+-- What a model invents where a name or a path is asked for (REQ-F-045), by the patterns of
+-- lower-case text that give it away; for what is no path, too.
+local INVENTED = {
+	{ "path_traversal", "%.%.[/\\]", "%.%.%%2f", "%.%.%%5c", "%%2e%%2e", "^%.%.$", "/%.%.$" },
+	{ "percent_encoded_shell", "%%3b", "%%7c", "%%26", "%%60", "%%24", "%%0a", "%%0d" },
+	{ "percent_encoded_separator", "%%2f", "%%5c", "%%2e", "%%40" },
+}
+local INVENTED_IDENTIFIER = { { "query_string", "[?&]" }, { "fragment", "#" } }
+
+local function invented(row, text)
+	local lists = { (IDENTIFIERS[row.pattern] or row.pattern == "filepath") and INVENTED or {},
+		IDENTIFIERS[row.pattern] and INVENTED_IDENTIFIER or {} }
+	for _, list in ipairs(lists) do
+		for _, kind in ipairs(list) do
+			for i = 2, #kind do
+				if text:lower():find(kind[i]) then
+					return kind[1]
+				end
+			end
+		end
+	end
 end
 
 local FROM = { env = " in %s", default = " (its default)" }
@@ -119,8 +151,10 @@ function M.invalid(row, text, why, from, values)
 	else
 		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, given(row, text), where, M.expected(row))
 	end
+	local pattern = why == "pattern" and not row.secret and invented(row, text) or nil
 	return {
-		field = row.name, code = row.code or "INVALID_ARGUMENT", message = message, value = given(row, text),
+		field = row.name, code = row.code or pattern and "INVALID_AGENT_INPUT" or "INVALID_ARGUMENT", message = message,
+		value = given(row, text), rejected_pattern = pattern,
 		suggestion = advice(row, not row.secret and text or nil, values), fix_required = correct(row, from),
 	}
 end
@@ -241,10 +275,11 @@ end
 ---The flags that a misspelt one was probably meant for, nearest first.
 ---@param spelt string "--taget" or "-taget"
 ---@param rows table[]
+---@param command? table whose flags of runner's own count; nil: none that a declaration switches on
 ---@return string[] flags with their dashes
-function M.near(spelt, rows)
+function M.near(spelt, rows, command)
 	local candidates = {}
-	for _, list in ipairs({ rows, flags.rows }) do
+	for _, list in ipairs({ rows, require("runner.declare.contract").rows(command) }) do
 		for _, row in ipairs(list) do
 			candidates[#candidates + 1] = row.flag
 			if row.type == "boolean" then
@@ -260,11 +295,7 @@ function M.near(spelt, rows)
 	return near
 end
 
----@param spelt string
----@param near string[] as M.near
----@param negated? table the row that `--no-` was written before, which is not a boolean
----@return runner.Problem
-function M.unknown(spelt, near, negated)
+local function unknown_problem(spelt, near, negated)
 	spelt = shown(spelt)
 	local suggestion, fix = "Run the command with --help to list its flags", "Use a flag that --help lists"
 	if negated then
@@ -278,6 +309,35 @@ function M.unknown(spelt, near, negated)
 		field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt), suggestion = suggestion,
 		fix_required = fix,
 	}
+end
+
+local function misplaced_problem(spelt)
+	local fix = ("Put %s in front of the command's name"):format(shown(spelt))
+	return { field = shown(spelt), code = "UNKNOWN_FLAG", message = ("Flag '%s' decides where the command is looked for"):format(shown(spelt)),
+		suggestion = fix, fix_required = fix }
+end
+
+---An unknown flag. If it was probably meant for one that takes a value, the next token is
+---that value, and its row isn't reported as missing too.
+---@param spelt string
+---@param has_value any was it written --flag=value?
+---@param rows table[] of the command
+---@param command? table
+---@param find fun(name: string): table?, boolean? the row that `--name` sets
+---@return table? meant the row it was meant for
+---@return runner.Problem
+---@return boolean takes_next is the next token probably its value?
+function M.unknown(spelt, has_value, rows, command, find)
+	local misplaced = require("runner.declare.contract").find(spelt:match "^%-%-(.*)$" or "")
+	if misplaced and misplaced.front then
+		return misplaced, misplaced_problem(spelt), misplaced.type ~= "boolean" and not has_value
+	end
+	local near = M.near(spelt, rows, command)
+	local positive = spelt:match "^%-%-no%-(.+)$"
+	local row = positive and find(positive)
+	local negated = row and row.type ~= "boolean" and row or nil
+	local meant = negated or near[1] and find(near[1]:sub(3)) or nil
+	return meant, unknown_problem(spelt, near, negated), meant and meant.type ~= "boolean" and not negated and not has_value or false
 end
 
 ---The last problem of a list that was cut short.
@@ -297,9 +357,11 @@ end
 -- A code that the command declares for this problem leads. A registry code stays in
 -- `errors`: callers branch on VALIDATION_ERROR, and exit 2 promises that nothing was
 -- touched, which a code with another exit number would not.
+local LEADING = { COMMAND_NOT_FOUND = true, INVALID_AGENT_INPUT = true, INVALID_CURSOR = true }
+
 local function error_code(code)
 	local known = code == "SUCCESS" or require("runner.host").registry_code(code)
-	return (not known or code == "COMMAND_NOT_FOUND") and code or "VALIDATION_ERROR"
+	return (not known or LEADING[code]) and code or "VALIDATION_ERROR"
 end
 
 -- The file that all problems are in, where each names a line of it.
@@ -329,6 +391,7 @@ function M.error(problems)
 	return errors.new(one and error_code(one.code) or "VALIDATION_ERROR", one and one.message or message, {
 		phase = "validation", retryable = false, side_effects = "none", errors = problems,
 		suggestion = one and one.suggestion or nil, fix_required = one and one.fix_required or fix,
+		rejected_pattern = one and one.rejected_pattern or nil, input_value = one and one.rejected_pattern and one.value or nil,
 	})
 end
 

@@ -113,11 +113,21 @@ local function check_type(r, fault)
 	return r.items or r.type
 end
 
--- A spelling on the command line belongs to one row, and none to the framework.
-local function claim(r, claimed, fault)
+-- Runner's own flag that a spelling would hide. A safe command with everyday keys alone
+-- switches none on.
+local function hidden_by(spelling, command)
+	local row = flags.find(spelling)
+	if not row and (command.danger_level ~= "safe" or command.contract) then
+		row = require("runner.declare.contract").switched_on(spelling, command)
+	end
+	return row and not row.yields or spelling:find("^runner%-") ~= nil
+end
+
+-- A spelling on the command line belongs to one row, and to the framework only where it yields.
+local function claim(r, claimed, command, fault)
 	local spellings = { r.flag, r.type == "boolean" and "no-" .. r.flag or nil }
 	for _, spelling in ipairs(spellings) do
-		if flags.find(spelling) then
+		if hidden_by(spelling, command) then
 			fault("name", "owned", spelling)
 		elseif claimed[spelling] then
 			fault("name", "claimed", claimed[spelling])
@@ -125,9 +135,10 @@ local function claim(r, claimed, fault)
 		claimed[spelling] = r.name
 	end
 	if r.short then
-		local other = flags.by_short[r.short] or claimed["-" .. r.short]
+		local ours = flags.by_short[r.short]
+		local other = ours and not ours.yields and ours or claimed["-" .. r.short]
 		if other then
-			fault("short", flags.by_short[r.short] and "owned" or "claimed", other)
+			fault("short", other == ours and "owned" or "claimed", other)
 		end
 		claimed["-" .. r.short] = r.name
 	end
@@ -146,7 +157,7 @@ local function check_place(r, places, fault)
 	places.optional = places.optional or not r.required and r.name
 end
 
-local function walk_arg(declared, i, claimed, places, report)
+local function walk_arg(declared, i, claimed, places, command, report)
 	local name = type(declared) == "table" and (declared.name or declared[1])
 	local prefix = "args." .. (type(name) == "string" and name or i)
 	local r = rules.accept(RULES, "arg", declared, prefix, report)
@@ -175,7 +186,7 @@ local function walk_arg(declared, i, claimed, places, report)
 	end
 	if r.name then
 		r.flag = flags.spelling(r.name)
-		claim(r, claimed, fault)
+		claim(r, claimed, command, fault)
 		check_place(r, places, fault)
 	end
 	return r
@@ -183,13 +194,14 @@ end
 
 ---Walk the list of arguments.
 ---@param list any[] as declared
+---@param command table what is known of the declaration, normalised
 ---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
 ---@return table[] rows normalised
 ---@return boolean? secrets is one of them secret?
-function M.walk(list, report)
+function M.walk(list, command, report)
 	local rows, claimed, places, secrets = {}, {}, {}, nil
 	for i, declared in ipairs(list) do
-		local row = walk_arg(declared, i, claimed, places, report)
+		local row = walk_arg(declared, i, claimed, places, command, report)
 		rows[#rows + 1], secrets = row, secrets or row and row.secret
 	end
 	return rows, secrets

@@ -1,6 +1,7 @@
 -- command: the declaration of a command file: the rules it must follow, and its normal
 -- form. Loaded in every worker. It walks a declaration once and reports each fault by
--- reason; lua/declare/declaration.lua, loaded only then, turns reasons into messages.
+-- reason; lua/declare/declaration.lua, loaded only then, turns reasons into messages. The
+-- keys that few commands have are in lua/declare/contract.lua.
 -- It runs nothing of the command.
 
 local rules = require "runner.core.rules"
@@ -8,16 +9,6 @@ local rules = require "runner.core.rules"
 local M = {}
 
 local LIMITED = { mutating = true, destructive = true } -- must declare what a timeout leaves behind
-
-local UNITS = { [""] = 1, K = 2 ^ 10, M = 2 ^ 20, G = 2 ^ 30, KB = 1e3, MB = 1e6, GB = 1e9,
-	KIB = 2 ^ 10, MIB = 2 ^ 20, GIB = 2 ^ 30 }
-
--- "256MiB" or a number of bytes; 0 and "none" mean no limit, less than 1 MiB is a mistake.
-local function size(v)
-	local n, unit = tostring(v):upper():match("^(%d+)%s*(%a*)$")
-	local bytes = v == "none" and 0 or n and UNITS[unit] and math.tointeger(tonumber(n) * UNITS[unit])
-	return bytes and (bytes == 0 or bytes >= 2 ^ 20) and bytes or nil
-end
 
 local text, flag, run, list = rules.text, rules.flag, rules.of_type "function", rules.list_of(rules.anything, 0)
 
@@ -32,37 +23,24 @@ M.rules = {
 		columns = rules.list_of(text, 1),
 		schema_version = rules.matching("^%d+%.%d+$", 16), required_scopes = rules.list_of(text, 0),
 	},
-	limits = { memory = size, cpu = rules.duration, processes = rules.whole(1, 1000000),
+	limits = { memory = rules.size, cpu = rules.duration, processes = rules.whole(1, 1000000),
 		open_files = rules.whole(16, 1000000) },
 	example = { description = text, command = text },
 }
 
--- policy reports one fault at a time: drop that key and check the rest again.
-local function walk_retry(retry, has_timeout, report)
-	local flat, message, key = require("runner.declare.policy").normalise(retry)
-	if flat then
-		if flat.retries < 0 and not has_timeout then
-			report("retry", "retry", nil, "unbounded")
-		end
-		return
-	end
-	report("retry", "retry", key, "retry", message)
-	if key ~= nil then
-		local rest = {}
-		for k, v in next, retry do
-			rest[k] = v
-		end
-		rest[key] = nil
-		rest.retries = rest.retries or 1
-		walk_retry(rest, has_timeout, report)
-	end
-end
+local COMMAND = M.rules.command
 
--- A code that nothing can raise is a typo: it would never be retried.
-local function check_on(on, codes, report)
-	for _, code in ipairs(on) do
-		if not codes[code] and not require("runner.declare.codes").in_registry(code) then
-			report("retry", "retry", "on", "on_unknown", code)
+-- Any other key.
+setmetatable(COMMAND, { __index = function(_, key)
+	local row = require("runner.declare.contract").key(key)
+	return row and row.accept
+end })
+
+local function check_contract(n, report)
+	for key in next, n do
+		if not rawget(COMMAND, key) then
+			n.contract = true
+			return require("runner.declare.contract").check(n, report)
 		end
 	end
 end
@@ -123,13 +101,14 @@ function M.walk(declaration, where, report)
 		return n
 	end
 	check_required(declaration, report)
+	check_contract(n, report)
 	n.name = where.name
 	n.schema_version = n.schema_version or "1.0"
 	for _, key in ipairs({ "timeout", "attempt_timeout", "idle_timeout", "grace" }) do
 		n[key .. "_ms"], n[key] = n[key], nil
 	end
 	if n.args then
-		n.args, n.secrets = require("runner.declare.arguments").walk(n.args, report)
+		n.args, n.secrets = require("runner.declare.arguments").walk(n.args, n, report)
 	end
 	n.args = n.args or {}
 	local codes = {}
@@ -138,9 +117,7 @@ function M.walk(declaration, where, report)
 	end
 	n.exit_codes = n.exit_codes or {}
 	if n.retry ~= nil then
-		walk_retry(n.retry, n.timeout_ms ~= 0, report)
-		local on = type(n.retry) == "table" and rules.list(rawget(n.retry, "on"), 1, 100, text)
-		check_on(on or {}, codes, report)
+		require("runner.declare.policy").walk(n.retry, n.timeout_ms ~= 0, codes, report)
 	end
 	check_steps(n.steps or {}, report)
 	check_timeout(n, codes, report)
@@ -152,7 +129,8 @@ end
 
 ---The normal form of a valid declaration. It has durations as `…_ms` (nil:
 ---not declared, 0: none), rows of args with `flag` and typed defaults, exit_codes as a list
----by name whose `retryable` is text as in frames, `retry` as declared.
+---by name whose `retryable` is text as in frames, `retry` as declared, and `contract`, whether it
+---has keys of lua/declare/contract.lua.
 ---@param declaration any what the file returned
 ---@param where {path: string, name: string, text?: string, config?: table}
 ---@return table? normal nil: it breaks a rule (lua/declare/declaration.lua reports which)

@@ -5,6 +5,7 @@ local command = require "runner.declare.command"
 local command_args = require "runner.declare.arguments"
 local command_codes = require "runner.declare.codes"
 local enumeration = require "runner.core.enumeration"
+local contract = require "runner.declare.contract"
 local errors = require "runner.core.errors"
 local policy = require "runner.declare.policy"
 local suggest = require "runner.core.suggest"
@@ -66,7 +67,8 @@ local EXPECT = {
 		processes = "a whole number from 1 to 1000000", open_files = "a whole number from 16 to 1000000",
 	},
 	project = {
-		name = TEXT, version = TEXT, commands = "a folder", exit_table = enumeration.text "exit_table",
+		name = TEXT, version = TEXT, commands = "a folder", scopes = "a list of strings, or a function that returns one",
+		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		config = "a table", retry = "a table such as { retries = 3 }",
 	},
@@ -75,8 +77,11 @@ local EXPECT = {
 		retryable = 'true, false or "maybe"', retry_after_ms = "a number of ms ≥ 0",
 		retry_strategy = enumeration.text "retry_strategy",
 		side_effects = enumeration.text "side_effects", suggestion = "a string", fix_required = "a string",
-		fix_command = "a string", detail = "a string", errors = 'a list such as { { field = "target", message = "…" } }',
+		fix_command = "a command line without placeholders", detail = "a string",
+		errors = 'a list such as { { field = "target", message = "…" } }',
 		context = "a table of facts such as { pid = 5 }",
+		cause = "a string", docs_url = "a string", conflict_id = "a string", expires_at = "a string",
+		refresh_command = "a string", required_permission = "a string",
 	},
 }
 
@@ -113,7 +118,8 @@ end
 M.show = show
 
 local function expected(f)
-	return EXPECT[f.kind] and EXPECT[f.kind][f.key] or "something else"
+	local row = f.kind == "command" and contract.key(f.key)
+	return row and row.expected or EXPECT[f.kind] and EXPECT[f.kind][f.key] or "something else"
 end
 
 -- A key of a table that should be a list: { name = "x" }, or a gap.
@@ -146,7 +152,7 @@ end
 -- --- reasons → found, fix ---------------------------------------------------------
 
 local function known_keys(kind)
-	local keys = {}
+	local keys = kind == "command" and contract.keys() or {}
 	for key, rule in next, RULES[kind] do
 		if type(key) == "string" and type(rule) ~= "string" then
 			keys[#keys + 1] = key
@@ -273,6 +279,7 @@ local WORDS = {
 		local found, fix = f.found:match("^(.*): (.*)$")
 		return (found or f.found):gsub("^retry[%w_.]* ", ""), fix or "write retry = { retries = 3 }"
 	end,
+	contract = function(f) return f.found[1], f.found[2] end,
 	step_twice = function(f) return ("lists step %s twice"):format(show(f.found)), "give each step a unique name" end,
 	raised = function(f) return "can't be read: " .. tostring(f.found), "return a plain table" end,
 }

@@ -1,6 +1,7 @@
--- flags: runner's own flags, one row each: parsing, checks, help and the reference all
--- read this table. Loaded in every worker. A command can't declare an argument that uses
--- a flag or short name from here.
+-- flags: runner's own flags that many calls use, one row each: parsing, checks, help and the
+-- reference all read this table. Loaded in every worker. The rare flags, and those that only
+-- some commands have, are rows of the same shape in lua/declare/contract/. An argument may have
+-- the name of a flag that `yields`, and no other (docs/design.md#names-of-arguments).
 
 local host = require "runner.host"
 
@@ -16,6 +17,9 @@ local M = {}
 ---@field max? number
 ---@field default_key? string name in host.default of the value if flag, variable, command and runner.lua give none
 ---@field section string heading in help
+---@field yields? true an argument may have its name: then --runner-NAME and a place in front of the command's name mean ours
+---@field front? true it is understood only in front of the command's name
+---@field when? string only commands that declare this take it (lua/declare/contract.lua); no argument of these has its name
 ---@field description string
 
 -- All but text, which is a terminal's.
@@ -28,14 +32,14 @@ end
 ---@type runner.FlagRow[]
 M.rows = {
 	{ name = "format", type = "enum", values = formats(), env = "RUNNER_FORMAT",
-		section = "Output", description = "Format of the result; json when stdout is not a terminal" },
-	{ name = "output", type = "path", section = "Output", description = "Write the result to this file" },
-	{ name = "quiet", type = "boolean", section = "Output", description = "Print no notices on stderr" },
-	{ name = "verbose", type = "boolean", section = "Output", description = "Print more notices on stderr" },
-	{ name = "no_color", type = "boolean", section = "Output", description = "No colours" },
+		yields = true, section = "Output", description = "Format of the result; json when stdout is not a terminal" },
+	{ name = "output", type = "path", yields = true, section = "Output", description = "Write the result to this file" },
+	{ name = "quiet", type = "boolean", yields = true, section = "Output", description = "Print no notices on stderr" },
+	{ name = "verbose", type = "boolean", yields = true, section = "Output", description = "Print more notices on stderr" },
+	{ name = "no_color", type = "boolean", yields = true, section = "Output", description = "No colours" },
 	{ name = "help", type = "boolean", short = "h", section = "Help", description = "Describe the command" },
-	{ name = "version", type = "boolean", short = "V", section = "Help", description = "Print the version" },
-	{ name = "plan", type = "boolean", section = "Help",
+	{ name = "version", type = "boolean", short = "V", yields = true, section = "Help", description = "Print the version" },
+	{ name = "plan", type = "boolean", yields = true, section = "Help",
 		description = "Print the effective limits and delays; run nothing" },
 	{ name = "timeout", type = "duration", env = "RUNNER_TIMEOUT", default_key = "timeout_ms",
 		section = "Limits", description = "Limit for the whole run: all attempts and waits" },
@@ -73,32 +77,39 @@ function M.spelling(name)
 	return (name:gsub("_", "-"))
 end
 
----@type table<string, runner.FlagRow> by spelling ("attempt-timeout") and by name
-M.by_name = {}
+---@type table<string, runner.FlagRow> by spelling, "attempt-timeout"
+M.by_flag = {}
 ---@type table<string, runner.FlagRow>
 M.by_short = {}
 
 for _, row in ipairs(M.rows) do
 	row.flag = M.spelling(row.name)
-	M.by_name[row.name] = row
-	M.by_name[row.flag] = row
+	M.by_flag[row.flag] = row
 	if row.short then
 		M.by_short[row.short] = row
 	end
 end
 
----The row that `--spelling` would set, `--no-` forms included.
+---The row of a table by spelling that `--spelling` sets, `--no-` forms included.
+---@param by_flag table<string, table>
 ---@param spelling string "timeout", "no-quiet"
----@return runner.FlagRow? row, boolean? negated
-function M.find(spelling)
-	local row = M.by_name[spelling]
-	if row and row.flag == spelling then
+---@return table? row, boolean? negated
+function M.find_in(by_flag, spelling)
+	local row = by_flag[spelling]
+	if row then
 		return row
 	end
-	row = M.by_name[spelling:match("^no%-(.+)$")]
+	row = by_flag[spelling:match("^no%-(.+)$")]
 	if row and row.type == "boolean" then
 		return row, true
 	end
+end
+
+---The row here that `--spelling` would set.
+---@param spelling string
+---@return runner.FlagRow? row, boolean? negated
+function M.find(spelling)
+	return M.find_in(M.by_flag, spelling)
 end
 
 return M

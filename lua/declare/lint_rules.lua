@@ -181,6 +181,18 @@ local function check_args(declaration, add)
 	end
 end
 
+local VOLATILE = { timestamp = true, fetched_at = true, generated_at = true, now = true, queried_at = true, retrieved_at = true }
+
+-- Times belong into meta, so that the same state gives the same data (REQ-F-021).
+local function check_output(schema, path, add)
+	for name, below in next, type(schema) == "table" and type(schema.properties) == "table" and schema.properties or {} do
+		local place = path .. "." .. tostring(name)
+		if type(below) == "table" and below.format == "date-time" and VOLATILE[name] then
+			add(place, nil, "changes with every call, so that equal results differ", "Remove it: meta.timestamp says when the answer was made")
+		end
+	end
+end
+
 local function check_declaration(declaration, add)
 	if not declaration.hidden and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
 		add("examples", nil, "is missing", 'Add examples = { { description = "…", command = "runner …" } }')
@@ -193,6 +205,7 @@ local function check_declaration(declaration, add)
 	check_codes(declaration, add)
 	check_retry(declaration, add)
 	check_args(declaration, add)
+	check_output(declaration.output_schema, "output_schema.properties", add)
 end
 
 -- A plain copy, read raw: the author's metatables must not run here.
@@ -205,6 +218,20 @@ local function plain(v, depth)
 		out[key] = plain(item, depth - 1)
 	end
 	return out
+end
+
+---lint's problems with a command file that loads and runs. A change must say what it was; a
+---file that leaves that to another may name `effect` in a comment.
+---@param declaration any what the file returned
+---@param where {path: string, text?: string}
+---@return runner.DeclarationProblem[]
+function M.problems(declaration, where)
+	local level = type(declaration) == "table" and rawget(declaration, "danger_level")
+	if level ~= "mutating" and level ~= "destructive" or not where.text or where.text:find "%f[%w_]effect%f[^%w_]" then
+		return {}
+	end
+	local fix = 'Return effect = "created", "updated", "deleted" or "noop" from run'
+	return { { key = "run", fix = fix, message = ("%s: run of a %s command never names an effect. %s"):format(where.path, level, fix) } }
 end
 
 ---lint's warnings about a command file.

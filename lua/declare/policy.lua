@@ -156,4 +156,45 @@ function M.normalise(retry, overrides)
 	return flat
 end
 
+-- normalise reports one fault at a time: drop that key and check the rest again.
+local function walk_keys(retry, has_timeout, report)
+	local flat, message, key = M.normalise(retry)
+	if flat then
+		if flat.retries < 0 and not has_timeout then
+			report("retry", "retry", nil, "unbounded")
+		end
+		return
+	end
+	report("retry", "retry", key, "retry", message)
+	if key ~= nil then
+		local rest = {}
+		for k, v in next, retry do
+			rest[k] = v
+		end
+		rest[key] = nil
+		rest.retries = rest.retries or 1
+		walk_keys(rest, has_timeout, report)
+	end
+end
+
+-- A code that nothing can raise is a typo: it would never be retried.
+local function check_on(on, codes, report)
+	for _, name in ipairs(on) do
+		if not codes[name] and not require("runner.declare.codes").in_registry(name) then
+			report("retry", "retry", "on", "on_unknown", name)
+		end
+	end
+end
+
+---Report every fault of the `retry` of a declaration.
+---@param retry any
+---@param has_timeout boolean does anything else end the retries?
+---@param codes table<string, table> that the declaration has of its own
+---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
+function M.walk(retry, has_timeout, codes, report)
+	walk_keys(retry, has_timeout, report)
+	local on = type(retry) == "table" and rules.list(rawget(retry, "on"), 1, 100, rules.text)
+	check_on(on or {}, codes, report)
+end
+
 return M

@@ -24,7 +24,9 @@ local function as_text(v)
 end
 
 local function path(v)
-	return type(v) == "string" and v ~= "" and not v:find("\0", 1, true) and v or nil
+	if as_text(v) and v ~= "" and not require("runner.core.program_text").has_nul(v) then
+		return v
+	end
 end
 
 ---@type table<string, fun(text: string): any> how a type reads its text; nil: it can't

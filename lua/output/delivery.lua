@@ -80,6 +80,9 @@ end
 ---@return string? text the envelope's data, nil where the file can't be written
 ---@return integer|runner.Error rows of the text, or the error
 function M.deliver(data, text, format)
+	if format == "jsonl" and attempt.rows and attempt.rows.written then
+		return text, 0 -- the supervisor's last line has it
+	end
 	local rendered, rows = rendered_as(format, data, text)
 	local path = attempt.framework.output
 	if path then

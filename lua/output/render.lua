@@ -73,14 +73,19 @@ end
 
 -- --- rows and columns --------------------------------------------------------------
 
--- The one field of an object that holds its rows: `items`, else the only array.
-local function rows_field(object)
-	if type(object.items) == "table" and json.is_array(object.items) then
-		return object.items
-	end
+local function is_array(v)
+	return type(v) == "table" and json.is_array(v)
+end
+
+local function is_list_of_objects(v)
+	return is_array(v) and is_object(v[1])
+end
+
+-- The only field that is such a value.
+local function only(object, wanted)
 	local found
 	for _, v in next, object do
-		if type(v) == "table" and json.is_array(v) then
+		if wanted(v) then
 			if found then
 				return nil
 			end
@@ -88,6 +93,11 @@ local function rows_field(object)
 		end
 	end
 	return found
+end
+
+-- What holds the rows of an object: `items`, its only array of objects, or its only array.
+local function rows_field(object)
+	return is_array(object.items) and object.items or only(object, is_list_of_objects) or only(object, is_array)
 end
 
 local function rows_of(data)
@@ -132,6 +142,20 @@ end
 
 -- --- tables for people ----------------------------------------------------------------
 
+-- A longer cell doesn't widen its column: it pushes its line to the right. Otherwise one long
+-- value would be paid for in every line.
+local WIDEST = 100
+
+-- Without the spaces at its end. (A pattern would take a time that is quadratic in the length
+-- of a run of spaces.)
+local function trimmed(line)
+	local last = #line
+	while line:byte(last) == 32 do
+		last = last - 1
+	end
+	return line:sub(1, last)
+end
+
 local function pad(text, to, right)
 	local blanks = (" "):rep(to - width(text))
 	return right and blanks .. text or text .. blanks
@@ -164,7 +188,8 @@ local function table_lines(rows, declared)
 		for c, column in ipairs(columns) do
 			local text = cell_text(field(row, column))
 			cells[r + 1][c] = text
-			widths[c] = math.max(widths[c], width(text))
+			local wide = width(text)
+			widths[c] = math.max(widths[c], wide <= WIDEST and wide or 0)
 		end
 	end
 	local lines = {}
@@ -172,9 +197,41 @@ local function table_lines(rows, declared)
 		for c, text in ipairs(row) do
 			row[c] = pad(text, widths[c], right[c])
 		end
-		lines[r] = table.concat(row, "  "):gsub(" +$", "")
+		lines[r] = trimmed(table.concat(row, "  "))
 	end
 	return columns[1] and lines or {}
+end
+
+---A table that grows by a row at a time: its columns and their widths are those of the
+---first row, and what later rows have beside them stands at their end.
+---@param declared? string[] columns that come first
+---@return fun(row: table): string its lines, without a newline at the end
+function M.growing(declared)
+	local columns, widths, right, known = nil, {}, {}, {}
+	local function line(text_of)
+		local cells = {}
+		for c, column in ipairs(columns) do
+			cells[c] = pad(text_of(column), widths[c], right[c])
+		end
+		return table.concat(cells, "  ")
+	end
+	local function begin(row)
+		columns = columns_of({ row }, declared)
+		for c, column in ipairs(columns) do
+			known[column], right[c] = true, type(row[column]) == "number"
+			widths[c] = math.max(width(cell_text(column)), math.min(width(cell_text(row[column])), WIDEST), 8)
+		end
+		return trimmed(line(cell_text)) .. "\n"
+	end
+	return function(row)
+		local head, more = columns and "" or begin(row), {}
+		for _, key in ipairs(columns_of({ row })) do
+			more[#more + 1] = not known[key] and ("  %s: %s"):format(cell_text(key), cell_text(row[key])) or nil
+		end
+		return head .. trimmed(line(function(column)
+			return cell_text(row[column])
+		end) .. table.concat(more))
+	end
 end
 
 -- --- text for people -------------------------------------------------------------------
@@ -328,8 +385,7 @@ function FORMATS.jsonl(data)
 end
 
 ---Data, which json.encode has accepted, as text. Rows are the items of an
----array, else those of the object's `items` or only array field, else the
----object itself is one row.
+---array, else those that rows_field finds, else the object itself is one row.
 ---@param data any
 ---@param format runner.TextFormat
 ---@param decl? runner.RenderDeclaration

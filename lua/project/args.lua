@@ -1,5 +1,6 @@
 -- args: argv → values and problems. Loaded in every worker. It parses tokens by the
--- normalised rows of lua/declare/command.lua and by lua/declare/flags.lua, and collects
+-- normalised rows of lua/declare/command.lua and by runner's own flags (lua/declare/flags.lua, and
+-- lua/declare/contract.lua for a flag that neither has), and collects
 -- every problem; the messages are in lua/declare/arg_errors.lua. It has no side effects.
 
 local flags = require "runner.declare.flags"
@@ -15,7 +16,7 @@ local MAX_WORDS = 16 -- a command path is shorter
 local function new_state(rows, opts)
 	local s = {
 		rows = rows, opts = opts, flag = {}, short = {}, slots = {}, slot = 1, meant = {}, excess = {},
-		texts = {}, lists = {}, count = 0, values = {}, framework = {}, given = {}, problems = {},
+		texts = {}, lists = {}, count = 0, values = {}, framework = {}, given = {}, framework_given = {}, problems = {},
 	}
 	for _, row in ipairs(rows) do
 		s.flag[row.flag] = row
@@ -29,17 +30,37 @@ local function new_state(rows, opts)
 	return s
 end
 
--- The row that `--name` sets, and whether it is its `--no-` form.
-local function find(s, name)
-	local row = s.flag[name]
+-- A flag of runner's own; the rare ones only for who calls them.
+local function find_ours(name, ...)
+	local row, negated = flags.find(name)
 	if row then
-		return row
+		return row, negated
 	end
-	row = s.flag[name:match("^no%-(.+)$")]
-	if row and row.type == "boolean" then
-		return row, true
+	return require("runner.declare.contract").find(name, ...)
+end
+
+-- The row that `--name` sets, and whether it is its `--no-` form. In front of the
+-- command's name, runner's own flag of that name is meant.
+local function find(s, name)
+	local row, negated = flags.find_in(s.flag, name)
+	if row and not s.in_front then
+		return row, negated
 	end
-	return flags.find(name)
+	local ours, no = find_ours(name, s.opts.command, s.in_front)
+	if ours then
+		return ours, no
+	end
+	return row, negated
+end
+
+local function find_short(s, letter)
+	local row, ours = s.short[letter], flags.by_short[letter]
+	return s.in_front and ours or row or ours
+end
+
+-- Where the values of `row` came from; runner's own flags may share names with arguments.
+local function given_for(s, row)
+	return row.section and s.framework_given or s.given
 end
 
 local function add_problem(s, kind, ...)
@@ -58,9 +79,9 @@ end
 
 -- A value has arrived for `row`. `from` is "flag", "positional" or "env".
 local function put(s, row, value, text, from)
-	local into = flags.by_name[row.name] == row and s.framework or s.values
-	local name = row.name
-	s.given[name] = s.given[name] or from
+	local into = row.section and s.framework or s.values
+	local name, given = row.name, given_for(s, row)
+	given[name] = given[name] or from
 	if row.type == "array" then
 		into[name] = into[name] or {}
 		into[name][#into[name] + 1] = value
@@ -77,7 +98,8 @@ local function take(s, row, text, from)
 	local list = values_of(s, row)
 	local value, why = values.read(row, text, list)
 	if why then
-		s.given[row.name] = s.given[row.name] or from
+		local given = given_for(s, row)
+		given[row.name] = given[row.name] or from
 		add_problem(s, "invalid", row, text, why, from, list)
 	else
 		put(s, row, value, text, from)
@@ -94,7 +116,8 @@ end
 local function take_next(s, row, tokens, i, spelt)
 	local text = tokens[i + 1]
 	if text == nil or is_option(text) then
-		s.given[row.name] = s.given[row.name] or "flag"
+		local given = given_for(s, row)
+		given[row.name] = given[row.name] or "flag"
 		add_problem(s, "no_value", row, spelt, text, values_of(s, row))
 		return row.secret and text and i + 1 or i -- it may be the value: nobody repeats it
 	end
@@ -109,17 +132,17 @@ local function unknown(s, tokens, i, spelt, has_value)
 		s.count = s.count + 1
 		return i
 	end
-	local near = require("runner.declare.arg_errors").near(spelt, s.rows)
-	local positive = spelt:match "^%-%-no%-(.+)$"
-	local row = positive and find(s, positive)
-	local negated = row and row.type ~= "boolean" and row or nil
-	add_problem(s, "unknown", spelt, near, negated)
-	local meant, text = negated or near[1] and find(s, near[1]:sub(3)), tokens[i + 1]
+	local meant, problem, takes_next = require("runner.declare.arg_errors").unknown(spelt, has_value, s.rows,
+		s.opts.command, function(name)
+			return find(s, name)
+		end)
+	s.count = s.count + 1
+	s.problems[s.count] = problem
 	if not meant then
 		return i
 	end
 	s.meant[meant] = true
-	local takes_next = meant.type ~= "boolean" and not negated and not has_value
+	local text = tokens[i + 1]
 	return takes_next and text and not is_option(text) and i + 1 or i
 end
 
@@ -145,7 +168,7 @@ local function short(s, tokens, i)
 	local token = tokens[i]
 	for at = 2, #token do
 		local letter = token:sub(at, at)
-		local row = s.short[letter] or flags.by_short[letter]
+		local row = find_short(s, letter)
 		if not row then
 			local spelt = (at == 2 or not letter:find("%w")) and token:match("^[^=]*") or "-" .. letter
 			return unknown(s, tokens, i, spelt, token:find("=", 1, true))
@@ -177,6 +200,7 @@ local function read_tokens(s, tokens)
 	local i, options = 1, true
 	while i <= #tokens do
 		local token = tokens[i]
+		s.in_front = i <= (s.opts.in_front or 0)
 		if not options or not is_option(token) then
 			positional(s, token)
 		elseif token == "--" then
@@ -264,7 +288,7 @@ local function finish(s)
 		end
 	end
 	for _, row in ipairs(flags.rows) do
-		if not s.given[row.name] then
+		if not s.framework_given[row.name] then
 			from_environment(s, row)
 		end
 	end
@@ -279,23 +303,33 @@ end
 
 ---@alias runner.From "flag"|"positional"|"env"|"default"
 
+---@class runner.Parsed
+---@field values table<string, any> of the command's arguments
+---@field framework table<string, any> of runner's own flags
+---@field given table<string, runner.From> where each value came from
+---@field framework_given table<string, runner.From>
+---@field problems runner.Problem[]
+
 ---Parse the tokens after the command's words. Options may appear anywhere before
 ---`--`, runner's own included. Durations are seconds, exact to the ms; a
----boolean that was not given is false, an array {}.
+---boolean that was not given is false, an array {}. The first `in_front` tokens stood in
+---front of the command's name.
 ---@param rows table[] normalised rows (command.check)
 ---@param tokens string[]
----@param opts? {config?: table, getenv?: fun(name: string): string?}
----@return {values: table, framework: table, given: table<string, runner.From>, problems: runner.Problem[]}
+---@param opts? {config?: table, command?: table, in_front?: integer, getenv?: fun(name: string): string?}
+---@return runner.Parsed
 function M.parse(rows, tokens, opts)
 	local s = new_state(rows, opts or {})
 	read_tokens(s, tokens)
 	finish(s)
-	return { values = s.values, framework = s.framework, given = s.given, problems = s.problems }
+	return { values = s.values, framework = s.framework, given = s.given, framework_given = s.framework_given,
+		problems = s.problems }
 end
 
 ---The leading words of argv, which name the command and may go on with its
 ---positionals. Framework flags (with their values) before and between them are
----skipped; any other option, or `--`, ends the scan.
+---skipped (between them, only those of lua/declare/flags.lua); any other option, or `--`, ends
+---the scan.
 ---@param argv string[] without argv[0]
 ---@return {index: integer, word: string}[]
 function M.command_words(argv)
@@ -306,7 +340,7 @@ function M.command_words(argv)
 			words[#words + 1] = { index = i, word = token }
 		else
 			local name, equals = token:match("^%-%-([^=]+)(=?)")
-			local row = name and flags.find(name) or flags.by_short[token:match("^%-(%a)$")]
+			local row = name and (words[1] and flags.find or find_ours)(name) or flags.by_short[token:match("^%-(%a)$")]
 			if not row then
 				break
 			elseif row.type ~= "boolean" and equals ~= "=" then

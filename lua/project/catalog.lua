@@ -22,7 +22,7 @@ local function add_folder(dir, prefix, out, depth)
 		local kind = fs.stat(path) or {} -- {}: a broken link
 		if word and rules.is_command_word(word) and kind.type == "file" then
 			local full = prefix .. word
-			if not out.by_name[full] and not locate.builtins[full:match("^[^.]+")] then
+			if not out.by_name[full] and not locate.fixed[full:match("^[^.]+")] then
 				out.by_name[full] = { name = full, path = path, folder = dir }
 			end
 		elseif kind.type == "directory" and rules.is_command_word(name) then
@@ -31,7 +31,7 @@ local function add_folder(dir, prefix, out, depth)
 	end
 end
 
----All commands, sorted by name; the built-ins are marked.
+---All commands, sorted by name; the built-ins are marked. One that gave way to a file is `self.NAME`.
 ---@param project table
 ---@return {name: string, path: string?, builtin: boolean?}[]
 function M.list(project)
@@ -40,7 +40,8 @@ function M.list(project)
 		add_folder(dir, "", out, 1)
 	end
 	for _, name in ipairs(locate.builtin_names()) do
-		out.by_name[name] = { name = name, builtin = true }
+		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
+		out.by_name[shown] = { name = shown, builtin = true }
 	end
 	local list = sorted.keys(out.by_name)
 	for i, name in ipairs(list) do
@@ -134,7 +135,7 @@ end
 ---@param project table
 ---@return table? command, runner.Error? problem
 function M.load(entry, project)
-	local found = entry.builtin and entry or locate.find(M.words(entry.name), project) or entry
+	local found = locate.find(M.words(entry.name), project) or entry
 	return guarded(loader.command, found, project)
 end
 
@@ -241,7 +242,7 @@ end
 ---@return table error
 function M.not_found(words, project)
 	local list = M.list(project)
-	local names = below(words[1], list)
+	local names = words[1] == locate.SELF and locate.builtin_names() or below(words[1], list)
 	local group = names[1] ~= nil
 	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
 	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]

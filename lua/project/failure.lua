@@ -44,9 +44,23 @@ local function output_of(e)
 	return type(said) == "string" and last_lines(said) or nil
 end
 
+-- A traceback is for whoever mends the command: it goes to stderr. The caller gets the rest
+-- (REQ-F-006).
+local function without_traceback(detail)
+	local at = detail and detail:find("stack traceback:", 1, true)
+	local rest, trace = at and detail:sub(1, at - 1):gsub("\n$", ""), at and detail:sub(at)
+	if trace and not attempt.framework.quiet then
+		io.stderr:write(host.clean(attempt.mask and attempt.mask(trace) or trace), "\n")
+	end
+	if not trace then
+		return detail
+	end
+	return rest ~= "" and rest or nil
+end
+
 local function fields_of(e)
 	return {
-		ok = false, code = e.code, message = e.message, detail = e.detail, phase = e.phase,
+		ok = false, code = e.code, message = e.message, detail = without_traceback(e.detail), phase = e.phase,
 		retryable = e.retryable ~= nil and tostring(e.retryable) or nil, retry_after_ms = e.retry_after_ms,
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
@@ -58,11 +72,29 @@ end
 
 local DETAILS = { "detail", "output", "data", "context", "errors", "redirect", "suggestion", "fix_required", "fix_command" }
 
+-- Few errors have any, and each failed attempt asks: what sorts them is loaded when one has.
+local function send_extra(e)
+	local present = {}
+	for name in next, require("runner.core.errors").extra do
+		present[name] = e[name]
+	end
+	if next(present) == nil then
+		return
+	end
+	for _, name in ipairs(require("runner.core.sorted").keys(present)) do
+		local data = encoded(name, e[name])
+		if data then
+			host.send("META", { name = "error." .. name, data = data }, true)
+		end
+	end
+end
+
 ---Send the RESULT of a failure. If its details are too large, it is sent without them:
 ---the bare facts always fit.
 ---@param e runner.Error
 function M.reply(e)
 	local fields = fields_of(e)
+	send_extra(e)
 	if host.send("RESULT", fields) then
 		return
 	end
@@ -82,7 +114,7 @@ function M.early(name, problem, tokens)
 	local plan = require "runner.project.plan"
 	local parsed = require("runner.project.args").parse({}, tokens or {}, {})
 	local framework = parsed.framework
-	if parsed.given.format == "flag" and not framework.format then
+	if parsed.framework_given.format == "flag" and not framework.format then
 		framework.format = "json"
 	end
 	host.send("PLAN", { command = name, format = plan.format_of(framework), quiet = framework.quiet or false,

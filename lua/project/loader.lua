@@ -41,7 +41,7 @@ local function run_file(path, folder)
 				.. " that nobody else can write to; or name a checkout that you trust in RUNNER_TRUST" })
 	end
 	local chunk, message = load(source_of(text), "@" .. path, "t")
-	if not chunk and (text:find("\0", 1, true) or text:sub(1, 1) == "\27") then
+	if not chunk and (require("runner.core.program_text").has_nul(text) or text:sub(1, 1) == "\27") then
 		return nil, invalid(path, path .. " is binary data, not Lua source",
 			{ fix_required = "Replace it with Lua source text" })
 	elseif not chunk then
@@ -62,18 +62,24 @@ end
 local function read_settings(path, project)
 	local value, problem, text = run_file(path)
 	project.file = path
+	require("runner.project.project").announce(path, text or "")
 	return problem or require("runner.project.project").read(value, text, path, project)
 end
 
 ---The project around the working directory: runner.lua, checked. Without one an
 ---empty project. If runner.lua is broken, `rest` is what is known without it, which is
----enough for help and lint.
+---enough for help and lint. `settings` are those of lua/project/place.lua, instead of runner.lua.
+---@param settings? {config?: string, none?: boolean}
 ---@return table? project, runner.Error? problem, table? rest
-function M.project()
+function M.project(settings)
 	local root, has_file = require("runner.project.locate").project_root()
 	local project, problem = { root = root, config = {} }, nil
-	if has_file then
-		problem = read_settings(root .. "/runner.lua", project)
+	local file = has_file and root .. "/runner.lua"
+	if settings then
+		file = not settings.none and settings.config
+	end
+	if file then
+		problem = read_settings(file, project)
 		if problem then
 			project = { root = root, config = {}, problem = problem }
 		end

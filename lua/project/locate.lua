@@ -9,13 +9,22 @@ local M = {}
 
 local probe = host.probe
 
--- No file can take their names; a table is a group.
+-- A table is a group.
 ---@type table<string, true|table<string, true>>
 M.builtins = {
-	completion = true, help = true, lint = true, new = true, types = true,
-	workflow = { cancel = true, check = true, list = true, logs = true, plan = true, resume = true, run = true,
-		show = true, stats = true },
+	["check-permissions"] = true, completion = true, conformance = true, doctor = true, help = true, lint = true,
+	manifest = true, new = true, types = true,
+	workflow = { cancel = true, check = true, list = true, logs = true, new = true, plan = true, resume = true,
+		run = true, show = true, stats = true },
 }
+
+-- No file can take the names of these, which are as old as runner, nor that of M.SELF. Any
+-- other built-in command gives way to a file of its name (docs/design.md#built-in-names).
+---@type table<string, true>
+M.fixed = { completion = true, help = true, lint = true, new = true, self = true, types = true, workflow = true }
+
+-- `runner self NAME` is a built-in command, whatever the project has.
+M.SELF = "self"
 
 ---@class runner.Found
 ---@field name string dot path, "db.migrate"
@@ -100,16 +109,18 @@ local function resolve(dir, words, i)
 	end
 end
 
-local function find_builtin(words)
-	local group = M.builtins[words[1]]
+-- `first` is where the name of the built-in begins.
+local function find_builtin(words, first)
+	local name, below = words[first], words[first + 1]
+	local group = M.builtins[name]
 	if group == true then
-		return { name = words[1], words = 1 }
-	elseif group[words[2]] then
-		return { name = words[1] .. "." .. words[2], words = 2 }
+		return { name = name, words = first }
+	elseif group and group[below] then
+		return { name = name .. "." .. below, words = first + 1 }
 	end
 end
 
----Dot paths of the built-in commands, in no order.
+---Dot paths of the built-in commands, sorted.
 ---@return string[]
 function M.builtin_names()
 	local names = {}
@@ -119,6 +130,7 @@ function M.builtin_names()
 			names[#names + 1] = name .. "." .. below
 		end
 	end
+	table.sort(names)
 	return names
 end
 
@@ -127,8 +139,8 @@ end
 ---@param project? table
 ---@return runner.Found?
 function M.find(words, project)
-	if M.builtins[words[1]] then
-		return find_builtin(words)
+	if M.fixed[words[1]] then
+		return find_builtin(words, words[1] == M.SELF and 2 or 1)
 	end
 	for _, dir in ipairs(M.folders(project)) do
 		local path, last = resolve(dir, words, 1)
@@ -137,6 +149,7 @@ function M.find(words, project)
 				folder = dir }
 		end
 	end
+	return find_builtin(words, 1)
 end
 
 ---The working directory, for what is made in it.

@@ -9,6 +9,9 @@ local M = {}
 ---@param framework table values of runner's own flags
 ---@return "json"|runner.TextFormat
 function M.format_of(framework)
+	if framework.stream ~= nil then
+		return framework.stream and "jsonl" or "json"
+	end
 	return framework.format or attempt.launch.format
 end
 

@@ -1,5 +1,6 @@
 -- project: the settings of a project (runner.lua), checked. Loaded where there is one.
 
+local host = require "runner.host"
 local rules = require "runner.core.rules"
 
 local M = {}
@@ -10,6 +11,7 @@ local PROJECT = {
 	version = function(v) return type(v) == "string" and v or nil end,
 	commands = function(v) return type(v) == "string" and v ~= "" and v or nil end,
 	exit_table = rules.named "exit_table",
+	scopes = function(v) return type(v) == "function" and v or rules.list(v, 0, math.huge, rules.text) end,
 	config = function(v) return type(v) == "table" and v or nil end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }
@@ -32,6 +34,15 @@ local function project_problem(path, wrong, value, text)
 	end
 	first.errors = rows
 	return first
+end
+
+---Tell the caller which settings a run has (REQ-F-028).
+---@param path string of the file
+---@param text string
+function M.announce(path, text)
+	local encode = require("runner.json").encode
+	host.send("META", { name = "config_sources", data = encode({ path }, { envelope = true }) }, true)
+	host.send("META", { name = "effective_config_hash", data = encode(host.digest(text)) }, true)
 end
 
 ---The settings of a runner.lua, checked.

@@ -1,9 +1,86 @@
--- secret_args: arguments declared secret: their values leave the worker in no frame. Loaded
--- if a command declares one.
+-- secret_args: arguments declared secret: their values come from variables and files too, and
+-- leave the worker in no frame. Loaded if a command declares one.
 
 local attempt = require "runner.core.attempt"
+local values = require "runner.declare.values"
 
 local M = {}
+
+-- --- where values come from --------------------------------------------------------------
+
+local LARGEST = 1 << 16 -- bytes of a file
+
+local SOURCES = {} -- each returns the text, or nil and what is wrong with it
+
+function SOURCES.env(name)
+	local text = os.getenv(name)
+	return text ~= "" and text or nil, ("the environment variable %s is not set"):format(name)
+end
+
+local function fault_of(text)
+	if not text or text == "" then
+		return text and "is empty" or "can't be read"
+	elseif #text > LARGEST then
+		return "is larger than 64 KiB"
+	end
+	return text:find("\0", 1, true) and "holds a NUL" or nil
+end
+
+function SOURCES.file(path)
+	local file, why = io.open(path, "rb")
+	if not file then
+		return nil, why
+	end
+	local text = file:read(LARGEST + 1)
+	file:close()
+	text = text and text:gsub("\r?\n$", "")
+	local fault = fault_of(text)
+	return not fault and text or nil, fault and ("the file %s %s"):format(path, fault)
+end
+
+local function wrong(row, code, message, fix)
+	return { field = row.of.name, code = code, message = message, suggestion = fix, fix_required = fix }
+end
+
+-- The value that a flag leads to | nil, the problem.
+local function read(row, name, config)
+	local text, why = SOURCES[row.source](name)
+	if not text then
+		return nil, wrong(row, "INVALID_ARGUMENT", ("--%s: %s"):format(row.flag, why),
+			row.source == "env" and ("Set %s"):format(name) or ("Correct %s, or --%s"):format(name, row.flag))
+	end
+	local list = values.listed(row.of, config)
+	local value, reason = values.read(row.of, text, list)
+	return value, reason and require("runner.declare.arg_errors").invalid(row.of, text, reason, "flag", list)
+end
+
+-- What the argument's variable or default has wrong, and that it is missing, doesn't matter now.
+local function forget(problems, name)
+	for i = #problems, 1, -1 do
+		if problems[i].field == name then
+			table.remove(problems, i)
+		end
+	end
+end
+
+-- Take the values that --NAME-from-env and --NAME-from-file name, and add what is wrong to the
+-- problems.
+local function take(command, parsed, config)
+	for _, row in ipairs(require("runner.declare.secret_flags").rows(command)) do
+		local named, name = parsed.framework[row.name], row.of.name
+		local from = parsed.given[name]
+		if named and (from == "flag" or from == "positional") then
+			parsed.problems[#parsed.problems + 1] = wrong(row, "CONFLICTING_VALUES",
+				("--%s was given, but '%s' has a value already"):format(row.flag, name), "Give one of them")
+		elseif named then
+			forget(parsed.problems, name)
+			parsed.given[name] = "flag"
+			parsed.values[name], parsed.problems[#parsed.problems + 1] = read(row, named, config)
+		end
+	end
+end
+
+-- --- where they go ----------------------------------------------------------------------
 
 local function add(list, value)
 	if type(value) == "table" then
@@ -15,14 +92,16 @@ local function add(list, value)
 	end
 end
 
----Hide the values of secret rows from here on.
----@param rows table[] normalised
----@param values table<string, any>
-function M.hide(rows, values)
+---Take the secret arguments of a call, and hide their values from here on.
+---@param command table normal form
+---@param parsed runner.Parsed
+---@param config? table of the project
+function M.hide(command, parsed, config)
+	take(command, parsed, config)
 	local list = {}
-	for _, row in ipairs(rows) do
+	for _, row in ipairs(command.args) do
 		if row.secret then
-			add(list, values[row.name])
+			add(list, parsed.values[row.name])
 		end
 	end
 	attempt.mask = require("runner.core.mask").guard(list)

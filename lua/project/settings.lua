@@ -14,7 +14,7 @@ local function milliseconds(seconds)
 end
 
 local function given_by(parsed, name)
-	local given = parsed.given[name]
+	local given = parsed.framework_given[name]
 	return given == "env" and "environment" or given
 end
 

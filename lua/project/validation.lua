@@ -19,8 +19,25 @@ local function check_output(framework, problems)
 	end
 end
 
+local function check_verbosity(framework, problems)
+	if framework.quiet and framework.verbose then
+		problems[#problems + 1] = { field = "verbose", code = "CONFLICTING_VALUES", message = "--quiet and --verbose exclude each other",
+			suggestion = "Give one of them", fix_required = "Give one of them" }
+	end
+end
+
 local function text(v)
 	return type(v) == "string" and v ~= "" and v or nil
+end
+
+local function check_stream(parsed, problems)
+	local framework = parsed.framework
+	local wanted = framework.stream and "jsonl" or "json"
+	if framework.stream ~= nil and parsed.framework_given.format == "flag" and framework.format ~= wanted then
+		problems[#problems + 1] = { field = "stream", code = "CONFLICTING_VALUES",
+			message = ("--%sstream means --format %s, not %s"):format(framework.stream and "" or "no-", wanted, framework.format),
+			suggestion = "Give one of them", fix_required = "Give one of them" }
+	end
 end
 
 -- A string, or a table with a message.
@@ -86,6 +103,8 @@ end
 ---@return runner.Error?
 function M.problem(command, parsed)
 	check_output(parsed.framework, parsed.problems)
+	check_verbosity(parsed.framework, parsed.problems)
+	check_stream(parsed, parsed.problems)
 	if #parsed.problems > 0 then
 		return as_error(parsed.problems)
 	elseif command.validate then

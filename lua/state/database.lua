@@ -178,6 +178,7 @@ local function set_up(db)
 		use_wal(db)
 	end
 	db:write(migrate, db)
+	fs.unlink(path) -- still locked: whoever waits for this file sees that it is gone
 end
 
 -- --- opening -------------------------------------------------------------------------------

@@ -26,6 +26,11 @@ local FORBIDDEN = {
 	suggestion = "Make %s and its directory (SQLite keeps files there) writable for you, or set XDG_STATE_HOME"
 		.. " to a directory that is",
 }
+local READ_ONLY = {
+	code = "PERMISSION_DENIED", text = "The run database %s is read-only",
+	suggestion = "Make %s and its directory (SQLite keeps files there) writable for you, or set XDG_STATE_HOME"
+		.. " to a directory that is; list, show and logs work as it is",
+}
 local BUSY = {
 	code = "UNAVAILABLE", text = "The run database %s is busy: another process has kept it locked for too long",
 	quiet = true, retryable = true, suggestion = "Try again; `fuser %s` lists the processes that use it",
@@ -66,6 +71,16 @@ local FAILURES = {
 	ENOENT = NO_PLACE, ENOTDIR = NO_PLACE, EEXIST = NO_PLACE, ENAMETOOLONG = NO_PLACE, ELOOP = NO_PLACE,
 }
 
+-- SQLite reports a file that it can't write in several ways.
+local function is_read_only(path)
+	local reading = io.open(path, "rb")
+	local writing = reading and io.open(path, "r+b")
+	for _, file in ipairs { reading or nil, writing or nil } do
+		file:close()
+	end
+	return reading ~= nil and not writing
+end
+
 -- A function, since gsub would interpret "%" in a path.
 local function fill(template, path)
 	return (template:gsub("%%s", function()
@@ -79,6 +94,9 @@ end
 ---@param name string "SQLITE_BUSY", "EACCES"
 function M.raise(path, message, name)
 	local row = FAILURES[name] or OTHER
+	if (row == FORBIDDEN or row == NO_PLACE) and is_read_only(path) then
+		row = READ_ONLY
+	end
 	local text = fill(row.text, path)
 	errors.raise(row.code, row.quiet and text or ("%s: %s"):format(text, message), {
 		suggestion = fill(row.suggestion, path), retryable = row.retryable,

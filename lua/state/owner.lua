@@ -1,7 +1,8 @@
 -- owner: the process that executes a run: whoever holds the lock (flock) on
 -- runs/ID.lock next to the database. The lock ends when its holder does, however that
 -- dies, and when the last of its steps is gone: their shepherds hold it too. Releasing
--- the lock removes the file, so that runs leave none behind.
+-- the lock removes the file, and who takes one removes those of dead holders, so that
+-- none stays behind.
 
 local errors = require "runner.core.errors"
 local failures = require "runner.state.failures"
@@ -69,6 +70,27 @@ local function take_lock(path)
 	return handle, why, about
 end
 
+-- A file whose lock can be had has no holder: whoever waits for it sees that it is gone.
+local function remove_free(path)
+	local handle = fs.lock(path)
+	if handle then
+		fs.unlink(path)
+		handle:release()
+	end
+end
+
+local function remove_stale(dir, own)
+	for _, name in ipairs(fs.list(dir .. "/runs") or {}) do
+		local path = ("%s/runs/%s"):format(dir, name)
+		if path ~= own and name:find "%.lock$" then
+			remove_free(path)
+		end
+	end
+	if fs.stat(dir .. "/runs.lock") then
+		remove_free(dir .. "/runs.lock")
+	end
+end
+
 ---Take the run for this process, or raise LOCK_HELD.
 ---@param database runner.workflow.Database
 ---@param dir string
@@ -86,6 +108,7 @@ function M.take(database, dir, id)
 	elseif not handle then
 		failures.raise(database.path, why, about)
 	end
+	remove_stale(dir, path)
 	return setmetatable({ path = path, _handle = handle }, Ownership)
 end
 

@@ -96,6 +96,84 @@ M.MIGRATIONS = {
 	[[
 	ALTER TABLE runs ADD COLUMN errexit INTEGER NOT NULL DEFAULT 0;
 	]],
+	-- Fewer pages for each step: attempts are in the index that finds them, and no index has
+	-- the state of every step. A log where it belongs is '' (runner.core.paths). A run that 0.1
+	-- is executing meanwhile sorts its attempts by rowid.
+	[[
+	DROP INDEX IF EXISTS steps_by_state;
+	ALTER TABLE attempts RENAME TO attempts_by_rowid;
+	CREATE TABLE attempts (
+		run TEXT NOT NULL,
+		key TEXT NOT NULL,
+		number INTEGER NOT NULL,
+		round INTEGER NOT NULL,
+		nth INTEGER NOT NULL,
+		started_ms INTEGER NOT NULL,
+		ended_ms INTEGER,
+		status INTEGER,
+		signal,
+		code TEXT,
+		delay_ms INTEGER,
+		log TEXT,
+		message TEXT,
+		rowid INTEGER GENERATED ALWAYS AS (number) VIRTUAL,
+		PRIMARY KEY (run, key, number),
+		FOREIGN KEY (run, key) REFERENCES steps (run, key) ON DELETE CASCADE
+	) WITHOUT ROWID;
+	INSERT INTO attempts SELECT run, key, number, round, nth, started_ms, ended_ms, status, signal, code, delay_ms, log,
+		message FROM attempts_by_rowid;
+	DROP TABLE attempts_by_rowid;
+	]],
+	-- What attempts of claude steps used. A table of their own: other attempts have nothing
+	-- to say here. An attempt has cost its reservation until its cost is known.
+	[[
+	CREATE TABLE usage (
+		run TEXT NOT NULL,
+		key TEXT NOT NULL,
+		number INTEGER NOT NULL,
+		session_id TEXT,
+		model TEXT,
+		turns INTEGER,
+		input_tokens INTEGER,
+		output_tokens INTEGER,
+		cache_read_tokens INTEGER,
+		cache_write_tokens INTEGER,
+		reserved_micros INTEGER,
+		cost_micros INTEGER,
+		PRIMARY KEY (run, key, number),
+		FOREIGN KEY (run, key, number) REFERENCES attempts (run, key, number) ON DELETE CASCADE
+	) WITHOUT ROWID;
+	]],
+	-- The budget of a run: what is in force, and what --max-cost set.
+	[[
+	ALTER TABLE runs ADD COLUMN max_cost_micros INTEGER;
+	ALTER TABLE runs ADD COLUMN given_cost_micros INTEGER;
+	]],
+	-- What is not in the row of a step, as JSON: { output: V, data: V }, where V is { file,
+	-- bytes } or, of an output that was cut, { cut, bytes }.
+	[[
+	ALTER TABLE steps ADD COLUMN held TEXT;
+	]],
+	-- Of the wait after an attempt: until a usage limit resets, which counts as no retry.
+	[[
+	ALTER TABLE attempts ADD COLUMN limit_ms INTEGER;
+	]],
+	-- Calls with an idempotency key: who runs one, or what it returned.
+	[[
+	CREATE TABLE keys (
+		user INTEGER NOT NULL,
+		project TEXT NOT NULL,
+		command TEXT NOT NULL,
+		key TEXT NOT NULL,
+		state TEXT NOT NULL CHECK (state IN ('running', 'free', 'done')),
+		created_ms INTEGER NOT NULL,
+		owner TEXT NOT NULL,
+		request_id TEXT NOT NULL,
+		arguments TEXT NOT NULL,
+		data TEXT,
+		PRIMARY KEY (user, project, command, key)
+	);
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

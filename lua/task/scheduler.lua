@@ -7,6 +7,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local not_started = require("runner.core.start_failure").not_started
 local process = require "runner.process"
+local tasks = require "runner.task.tasks"
 local timers = require "runner.task.timers"
 
 local M = {}
@@ -14,12 +15,9 @@ local M = {}
 local TICK_MS = 1000
 local GRACE_MS = 2000
 
----@class runner.Scheduler the state of one run
----@field current thread? the running task
----@field ready table[] tasks that can continue, in order
+---@class runner.Scheduler: runner.Tasks the state of one run
 ---@field live table[] running processes, as in `set`
 ---@field timers runner.Timers
----@field tasks table<thread, function> unfinished tasks → their on_end
 ---@field open table[] running processes, and those whose task has not yet reached its next wait
 ---@field set userdata? of the handles of `live`; nil: to be rebuilt
 
@@ -46,66 +44,19 @@ local function current_task(what)
 	return s, running
 end
 
--- Wait until wake(s, task).
-local function park()
-	return coroutine.yield()
-end
-
-local function wake(s, task)
-	s.ready[#s.ready + 1] = task
-end
-
--- Start a task; the loop calls on_end(ok, value or error) once.
-local function start_task(s, fn, on_end)
-	local task
-	task = coroutine.create(function()
-		return on_end(true, fn())
-	end)
-	s.tasks[task] = on_end
-	wake(s, task)
-end
-
--- The error of a task as an error object, with its traceback.
-local function failure_of(task, raised)
-	if type(raised) == "userdata" then
-		return raised -- a cancellation: it propagates by itself
-	elseif errors.is(raised) then
-		return raised
-	end
-	return errors.normalise(raised, debug.traceback(task))
-end
-
-local function resume(s, task)
-	s.current = task
-	local ok, raised = coroutine.resume(task)
-	s.current = nil
-	local on_end = s.tasks[task]
-	if coroutine.status(task) == "dead" then
-		s.tasks[task] = nil
-		forget_ended(s, task)
-	end
-	if not ok then
-		on_end(false, failure_of(task, raised))
-	end
-end
-
-local function run_ready(s)
-	while #s.ready > 0 do
-		local batch = s.ready
-		s.ready = {}
-		for _, task in ipairs(batch) do
-			resume(s, task)
-		end
-	end
+---Wait until no task can go on and the `settle` of M.run has been called, once for all tasks
+---that wait for it; raises what that raised. Without one, returns when no task can go on.
+function M.settled()
+	tasks.settled(current_task "settled")
 end
 
 -- --- time ------------------------------------------------------------------------------
 
 local function sleep_until_timer(s, task, ms)
 	s.timers:add(ms, function()
-		wake(s, task)
+		tasks.wake(s, task)
 	end)
-	park()
+	tasks.park()
 end
 
 local Hold = { __close = function() host.hold(-1) end }
@@ -124,6 +75,35 @@ function M.sleep(ms, on_tick)
 		tick_at = tick_at + TICK_MS
 	end
 	sleep_until_timer(s, task, wake_at - host.now())
+end
+
+-- --- gates -----------------------------------------------------------------------------------
+
+---@class runner.Gate where tasks wait until another one opens it; it closes behind them
+local Gate = {}
+Gate.__index = Gate
+
+---@return runner.Gate
+function M.gate()
+	return setmetatable({}, Gate)
+end
+
+---Wait for the next open(). An idle timeout doesn't count the wait as silence. Whoever waits
+---sees to it that somebody is left to open it.
+function Gate:wait()
+	local _, task = current_task "gate"
+	local _ <close> = setmetatable({ host.hold(1) }, Hold)
+	self[#self + 1] = task
+	tasks.park()
+end
+
+---Let all that wait go on, in the order in which they came.
+function Gate:open()
+	local waiting = table.move(self, 1, #self, 1, {})
+	for i, task in ipairs(waiting) do
+		self[i] = nil
+		tasks.wake(state, task)
+	end
 end
 
 -- --- processes -----------------------------------------------------------------------------
@@ -164,7 +144,7 @@ local function push_event(s, record, event)
 	record.events[#record.events + 1] = event
 	if record.waiting then
 		record.waiting = false
-		wake(s, record.task)
+		tasks.wake(s, record.task)
 	end
 end
 
@@ -172,7 +152,7 @@ local function next_event(record)
 	if record.at > #record.events then
 		record.events, record.at = {}, 1
 		record.waiting = true
-		park()
+		tasks.park()
 	end
 	record.at = record.at + 1
 	return record.events[record.at - 1]
@@ -232,49 +212,28 @@ end
 
 -- --- several tasks ----------------------------------------------------------------------------
 
-local function outcome(ok, value)
-	if ok then
-		return { ok = true, started = true, value = value }
-	end
-	return { ok = false, started = true, error = value }
+---Run functions as tasks, `at_once` of them at a time, as they come: the next one is asked
+---for when there is room for it, so that any number of them takes no memory. Waits for all.
+---After a failure no more are asked for, unless keep_going. Raises what next_task or
+---on_result raised, once no task runs any more.
+---@param next_task fun(): function? nil: there are no more
+---@param at_once integer
+---@param on_result fun(i: integer, result: runner.TaskResult) as each one ends; i counts from 1
+---@param options? { keep_going?: boolean }
+---@return integer started
+function M.each(next_task, at_once, on_result, options)
+	local s, task = current_task "each"
+	return tasks.each(s, task, next_task, at_once, on_result, options and options.keep_going)
 end
 
----Run functions as tasks, `at_once` of them at a time, and wait for all. After a
----failure no new ones are started, unless keep_going.
+---The same for a list of functions.
 ---@param list function[]
 ---@param at_once? integer default: all
 ---@param options? { keep_going?: boolean }
----@return { ok: boolean, value: any, error: runner.Error?, started: boolean }[] in the order of the list
+---@return runner.TaskResult[] in the order of the list
 function M.all(list, at_once, options)
 	local s, task = current_task "all"
-	local keep_going = options and options.keep_going
-	local most = math.max(at_once or #list, 1)
-	local results, running, following, failed, start = {}, 0, 1, false, nil
-	local function start_more()
-		while following <= #list and running < most and (keep_going or not failed) do
-			start(following)
-			following = following + 1
-		end
-	end
-	function start(i)
-		running = running + 1
-		start_task(s, list[i], function(ok, value)
-			results[i] = outcome(ok, value)
-			running, failed = running - 1, failed or not ok
-			start_more()
-			if running == 0 then
-				wake(s, task)
-			end
-		end)
-	end
-	start_more()
-	if running > 0 then
-		park()
-	end
-	for i = following, #list do
-		results[i] = { ok = false, started = false }
-	end
-	return results
+	return tasks.all(s, task, list, at_once, options and options.keep_going)
 end
 
 -- --- the loop ---------------------------------------------------------------------------------
@@ -300,6 +259,30 @@ local on_news = {
 		push_event(s, record, { done = true })
 	end,
 }
+
+-- What has already happened, up to one piece of news for each process, so that the tasks
+-- that it wakes settle together.
+local function catch_up(s)
+	for _ = 1, #s.live do
+		local kind, a, b, c
+		if #s.live > 0 then
+			kind, a, b, c = set_of(s):next(true, 0)
+		end
+		if not kind then
+			return
+		end
+		on_news[kind](s, a, b, c)
+		tasks.run_ready(s, forget_ended)
+	end
+end
+
+-- True when tasks go on.
+local function settle(s, fn)
+	if #s.unsettled > 0 then
+		catch_up(s)
+	end
+	return tasks.settle(s, fn)
+end
 
 local function wait(s)
 	local left = s.timers:left()
@@ -330,7 +313,8 @@ local function end_all(s)
 end
 
 local function new_state()
-	local s = { ready = {}, live = {}, timers = timers.new(), tasks = {}, open = {} }
+	local s = tasks.new()
+	s.live, s.open, s.timers = {}, {}, timers.new()
 	return setmetatable(s, { __close = end_all })
 end
 
@@ -338,20 +322,22 @@ end
 ---raised here as an error object with a traceback. Whatever still runs then is ended
 ---first. Inside a task, fn is simply called.
 ---@param fn function
+---@param on_settle? function called whenever no task can go on, before the process waits; see M.settled
 ---@return any ... what fn returns
-function M.run(fn)
+function M.run(fn, on_settle)
 	if state and state.current and state.current == coroutine.running() then
 		return fn()
 	end
 	local s <close> = new_state()
 	local ended
 	state = s
-	start_task(s, fn, function(...)
+	on_settle = on_settle or function() end
+	tasks.start(s, fn, function(...)
 		ended = table.pack(...)
 	end)
 	repeat
-		run_ready(s)
-		if not ended then
+		tasks.run_ready(s, forget_ended)
+		if not ended and not settle(s, on_settle) then
 			wait(s)
 			s.timers:fire()
 		end

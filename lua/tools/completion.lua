@@ -3,7 +3,7 @@
 -- being typed, or all commands while a name is being typed.
 
 local catalog = require "runner.project.catalog"
-local flags = require "runner.declare.flags"
+local contract = require "runner.declare.contract"
 local locate = require "runner.project.locate"
 local values = require "runner.declare.values"
 
@@ -62,11 +62,15 @@ local function begins(text, with)
 end
 
 local function option_rows(command)
-	local rows = {}
+	local rows, taken = {}, {}
 	for _, row in ipairs(command and command.args or {}) do
 		rows[#rows + 1] = not row.positional and row or nil
+		taken[row.flag] = true
 	end
-	return table.move(flags.rows, 1, #flags.rows, #rows + 1, rows)
+	for _, row in ipairs(contract.rows(command)) do
+		rows[#rows + 1] = not taken[row.flag] and not (command and row.front) and row or nil
+	end
+	return rows
 end
 
 local function options(command, typed, out)

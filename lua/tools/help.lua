@@ -3,6 +3,7 @@
 -- decides on the width and where the text goes.
 
 local arg_errors = require "runner.declare.arg_errors"
+local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local flags = require "runner.declare.flags"
@@ -139,7 +140,10 @@ end
 
 -- --- one command --------------------------------------------------------------------
 
-local function usage(command)
+---How a command is called, in one line.
+---@param command table normal form
+---@return string
+function M.usage(command)
 	local words, optional = { "runner", (command.name:gsub("%.", " ")) }, false
 	each_kind(command.args, function(row, kind)
 		if kind == "option" and row.required then
@@ -160,6 +164,11 @@ local function arguments(command, config, width)
 		local term = kind == "positional" and row.flag or option_term(row)
 		table.insert(rows[kind], { term, meaning(row, config) })
 	end)
+	for _, row in ipairs(contract.rows(command)) do
+		if row.when then
+			table.insert(rows.option, { option_term(row), meaning(row, config) })
+		end
+	end
 	return columns("Arguments", rows.positional, width) .. columns("Options", rows.option, width)
 end
 
@@ -201,10 +210,14 @@ local function examples(command, width)
 	return section("Examples", table.concat(out))
 end
 
-local function short_flags(width)
-	local names = {}
-	for i, row in ipairs(flags.rows) do
-		names[i] = "--" .. row.flag
+-- An argument may have the name of one: then the other spelling reaches it.
+local function short_flags(command, width)
+	local names, taken = {}, {}
+	for _, row in ipairs(command.args) do
+		taken[row.flag] = true
+	end
+	for i, row in ipairs(contract.rows()) do
+		names[i] = (taken[row.flag] and "--runner-" or "--") .. row.flag
 	end
 	return "\n" .. wrap.paragraph(SHORT_FLAGS .. table.concat(names, " ")
 		.. ". Run 'runner' for their descriptions.", width)
@@ -222,7 +235,7 @@ function M.command(command, about)
 	local scopes = command.required_scopes or {}
 	return wrap.paragraph(command.description, width)
 		.. wrap.paragraph(DANGER[command.danger_level], width)
-		.. section("Usage", wrap.paragraph(usage(command), width, 2))
+		.. section("Usage", wrap.paragraph(M.usage(command), width, 2))
 		.. arguments(command, about.config, width)
 		.. (about.below[1] and M.commands(about.below, width) or "")
 		.. section("Steps", command.steps and wrap.paragraph(table.concat(command.steps, " → "), width, 2) or "")
@@ -231,7 +244,7 @@ function M.command(command, about)
 		.. columns("Exit codes", help_exit_codes.of_command(command, about.settled, about.exit_table), width)
 		.. section("Scopes", scopes[1] and wrap.paragraph(listed(scopes), width, 2) or "")
 		.. examples(command, width)
-		.. short_flags(width)
+		.. short_flags(command, width)
 end
 
 -- --- many commands --------------------------------------------------------------------
@@ -261,7 +274,7 @@ end
 
 local function flag_rows(title)
 	local rows = {}
-	for _, row in ipairs(flags.rows) do
+	for _, row in ipairs(contract.rows()) do
 		if row.section == title then
 			rows[#rows + 1] = { option_term(row), meaning(row, {}) }
 		end
@@ -271,7 +284,7 @@ end
 
 local function flag_sections(width)
 	local out, seen = {}, {}
-	for _, row in ipairs(flags.rows) do
+	for _, row in ipairs(contract.rows()) do
 		if not seen[row.section] then
 			seen[row.section] = true
 			out[#out + 1] = columns(row.section .. " (any command)", flag_rows(row.section), width)

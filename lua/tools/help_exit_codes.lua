@@ -1,5 +1,5 @@
--- help_exit_codes: the exit codes that help shows: number, name, and what they mean for
--- the caller. They come from the registry (host.hints) and the command's own exit_codes.
+-- help_exit_codes: the exit codes that help and the manifest show: number, name, and what they
+-- mean for the caller. They come from the registry (host.hints) and the command's own exit_codes.
 
 local host = require "runner.host"
 
@@ -12,6 +12,12 @@ local SUCCESS = { "  0  SUCCESS", "Done as intended" }
 local ALWAYS = { "GENERAL_ERROR", "ARG_ERROR", "PRECONDITION" }
 
 local WAITS = { immediate = "immediately", linear_backoff = "linear backoff", exponential_backoff = "exponential backoff" }
+
+---@class runner.ExitRow
+---@field name string
+---@field number integer
+---@field description string
+---@field hints table of host.hints
 
 local function advice(hints)
 	if hints.retryable == "true" then
@@ -31,7 +37,8 @@ local function row_of(name, description, exit_codes, exit_table)
 		details[#details + 1] = "part of the work may be done"
 	end
 	return {
-		term = ("%3d  %s"):format(hints.exit_code, name), number = hints.exit_code,
+		term = ("%3d  %s"):format(hints.exit_code, name), number = hints.exit_code, name = name, hints = hints,
+		description = description or known and known.description or name,
 		text = details[1] and ("%s (%s)"):format(text, table.concat(details, "; ")) or text,
 	}
 end
@@ -50,17 +57,24 @@ local function finish(rows)
 	return out
 end
 
----Every entry of the registry.
+---Every entry of the registry but SUCCESS.
 ---@param exit_table? "standard"|"classic"
----@return {[1]: string, [2]: string}[]
-function M.all(exit_table)
+---@return runner.ExitRow[]
+function M.registry(exit_table)
 	local rows = {}
 	for _, name in ipairs((select(2, host.registry_names()))) do
 		if name ~= "SUCCESS" then
 			rows[#rows + 1] = row_of(name, nil, nil, exit_table)
 		end
 	end
-	return finish(rows)
+	return rows
+end
+
+---M.registry as help prints it.
+---@param exit_table? "standard"|"classic"
+---@return {[1]: string, [2]: string}[]
+function M.all(exit_table)
+	return finish(M.registry(exit_table))
 end
 
 -- Names in the order in which they appear, each once.
@@ -92,8 +106,8 @@ end
 ---@param command table normal form
 ---@param settled table from settings.settle
 ---@param exit_table? "standard"|"classic"
----@return {[1]: string, [2]: string}[]
-function M.of_command(command, settled, exit_table)
+---@return runner.ExitRow[] rows in no order
+function M.rows(command, settled, exit_table)
 	local rows, described = {}, {}
 	for _, row in ipairs(command.exit_codes) do
 		described[row.name] = row.description
@@ -101,7 +115,16 @@ function M.of_command(command, settled, exit_table)
 	for i, name in ipairs(names_of(command, settled)) do
 		rows[i] = row_of(name, described[name], command.exit_codes, exit_table)
 	end
-	return finish(rows)
+	return rows
+end
+
+---M.rows as help prints them.
+---@param command table normal form
+---@param settled table from settings.settle
+---@param exit_table? "standard"|"classic"
+---@return {[1]: string, [2]: string}[]
+function M.of_command(command, settled, exit_table)
+	return finish(M.rows(command, settled, exit_table))
 end
 
 return M

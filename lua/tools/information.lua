@@ -9,7 +9,7 @@ local M = {}
 ---@param a runner.Attempt
 ---@return runner.Answer
 function M.version(a)
-	local version, given = a.launch.version, a.parsed.given.format == "flag"
+	local version, given = a.launch.version, a.parsed.framework_given.format == "flag"
 	plan.send({ name = "runner", danger_level = "safe", digest = "builtin" }, a.settled,
 		{ format = given and a.framework.format or "plain" }, a.project)
 	host.send("TEXT", { text = version .. "\n" })
@@ -29,6 +29,33 @@ function M.plan(a)
 	return { success = true, data = described }
 end
 
+-- JSON for people, too: nobody reads it as a table.
+local function document(a, data)
+	plan.send(a.command, a.settled, a.framework, a.project)
+	local text = require("runner.json").encode(data) .. "\n"
+	a.texts.text, a.texts.plain = text, text
+	return { success = true, data = data }
+end
+
+---Of a command; without one, the manifest of all.
+---@param a runner.Attempt
+---@return runner.Answer
+function M.schema(a)
+	if #a.words == 0 then
+		return document(a, require("runner.tools.manifest").document({}, a.project))
+	end
+	return document(a, require("runner.tools.entry").schema(a.command, {
+		settled = require("runner.tools.topic").settle(a.command, a.project), config = a.project.config,
+		exit_table = plan.exit_table(a.project) }))
+end
+
+---{}, which any result keeps, where none is declared.
+---@param a runner.Attempt
+---@return runner.Answer
+function M.output_schema(a)
+	return document(a, a.command.output_schema or {})
+end
+
 ---The attempt becomes a run of `help` for its command; the arguments are not checked.
 ---@param a runner.Attempt
 function M.help(a)
@@ -36,7 +63,7 @@ function M.help(a)
 	local topic = { command = require("runner.project.catalog").words(a.command.name) }
 	a.settled = require("runner.project.settings").settle(help, a.parsed, a.project, a.launch.seed_text)
 	a.command = help
-	a.parsed = { values = topic, framework = {}, given = {}, problems = {} }
+	a.parsed = { values = topic, framework = {}, given = {}, framework_given = {}, problems = {} }
 end
 
 return M

@@ -66,6 +66,7 @@ function M.command(found, config, out)
 	end
 	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }
 	of_list(catalog.guarded(declaration.problems, value, where, true), where.path, out.problems)
+	of_list(lint_rules.problems(value, where), where.path, out.problems)
 	of_list(lint_rules.find(value, where), where.path, out.warnings)
 end
 
@@ -73,10 +74,10 @@ end
 ---@param project table
 ---@param out {problems: runner.Finding[]}
 function M.shadowed(project, out)
-	for _, name in ipairs(sorted.keys(locate.builtins)) do
+	for _, name in ipairs(sorted.keys(locate.fixed)) do
 		local path = ("%s/%s.lua"):format(project.commands or "", name)
 		local folder = path:match("^(.*)%.lua$")
-		path = locate.builtins[name] ~= true and host.probe(folder) and folder or path
+		path = not host.probe(path) and host.probe(folder) and folder or path
 		if host.probe(path) then
 			local file, fix = M.shown(path), "Rename the file"
 			out.problems[#out.problems + 1] = { file = file, fix = fix,

@@ -28,6 +28,21 @@
 ---@field examples? runner.Example[] for help
 ---@field schema_version? string of `data`, "1.0"
 ---@field required_scopes? string[] permissions it needs, shown in help
+---@field streams? boolean it passes rows on while it runs (ctx:emit): adds --stream
+---@field rows_may_repeat? boolean a retry may emit rows again; each then has a field `attempt`
+---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
+---@field default_limit? integer items of a list without --limit; default 20; 0: all
+---@field preserve_locale? boolean what it starts keeps the caller's locale; default false: LC_ALL is C.UTF-8
+---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
+---@field introduced_in? string the version that brought it
+---@field deprecated_in? string the version since which it should not be used: callers get a warning
+---@field replacement? string the command to use instead; needs deprecated_in
+---@field removed_in? string the version that will remove it; needs deprecated_in
+---@field platform? string[] operating systems that it is made for, { "linux" }; elsewhere it warns
+---@field required_tools? table<string, string> programs that it starts and their lowest versions, "*" for any: runner doctor checks them
+---@field dry_run? boolean run handles dry runs: it is called with ctx.dry_run, and ctx notes changes instead of making them
+---@field safe_default? boolean a destructive command does a dry run unless --live is given
+---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.
 ---@class runner.Arg
@@ -51,7 +66,7 @@
 ---@field env? string environment variable to read if it is not given
 ---@field code? string error code for an invalid value, instead of INVALID_ARGUMENT
 ---@field suggestion? string shown for an invalid value
----@field secret? boolean its value appears nowhere: *** replaces it in messages, data, logs, history and plans
+---@field secret? boolean its value appears nowhere: *** replaces it in messages, data, logs, history and plans; --NAME-from-env and --NAME-from-file keep it off the command line
 
 ---When and how often a failure is retried.
 ---@class runner.Retry
@@ -110,6 +125,7 @@
 ---@field version? string
 ---@field commands? string folder of the command files; default "commands"
 ---@field config? table any values; scripts read them as ctx.config
+---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
 ---@field exit_table? "standard"|"classic" which exit numbers to use
 ---@field timeout? runner.Duration default for every command
 ---@field attempt_timeout? runner.Duration default for every command
@@ -131,6 +147,12 @@
 ---@field context? table facts
 ---@field redirect? string|{command: string, permanent?: boolean, reason?: "renamed"|"restructured"|"deprecated"|"typo_corrected"} with REDIRECTED: the call to make instead
 ---@field data? any the results so far
+---@field cause? string what made it fail, in one sentence
+---@field docs_url? string where to read about it
+---@field conflict_id? string with ALREADY_EXISTS: what is there
+---@field expires_at? string when a credential expired, ISO 8601
+---@field refresh_command? string a command line that renews it
+---@field required_permission? string with PERMISSION_DENIED
 
 ---The error that a failed ctx method or ctx:fail raises.
 ---@class runner.Error : runner.Failure
@@ -278,6 +300,7 @@ function Fs.exists(path) end
 ---@field root? string the project's directory, which paths in runner.lua are relative to
 ---@field tempdir string a temporary directory, removed after the run
 ---@field fs runner.Fs files, like `require "fs"`, but raising
+---@field dry_run boolean nothing may change: this is a dry run
 ---@field request_id string the run's ID, the same in every attempt
 ---@field interactive boolean true if run has a terminal: the command declares interactive, and there is one
 local Context = {}
@@ -300,6 +323,12 @@ function Context:skip(name) end
 ---@param progress number|table a fraction from 0 to 1, or data
 ---@param suggestion? string how to continue from here: becomes `error.suggestion` of such an envelope, until the next one
 function Context:progress(progress, suggestion) end
+
+---Pass on a row at once, in a command that declares `streams`: a line of `--format jsonl` and of
+---the table on a terminal. For any other format it becomes one of `data.items`. Waits while
+---nobody reads.
+---@param row table named fields, at most 1 MiB as JSON
+function Context:emit(row) end
 
 ---Write a log line to stderr.
 ---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info
@@ -387,6 +416,7 @@ function Context:confirm(question, options) end
 ---@field capture? boolean keep its output; default true
 ---@field cap? integer bytes to keep of each stream, head and tail; default 1 MiB
 ---@field foreground? boolean it may use the terminal
+---@field reads? boolean it changes nothing, so a dry run runs it too
 ---@field check? boolean raise when it fails; default true. false: look at the result's ok
 
 ---@class runner.CheckedSpec : runner.CommonSpec
@@ -428,6 +458,7 @@ function Context:confirm(question, options) end
 ---@field incomplete boolean a background process still held the output
 ---@field timed_out boolean
 ---@field error? string why it could not be started
+---@field output_lost? boolean reading its output failed, or there was no memory for it (truncated is true then)
 ---@field starved? boolean writing to its stdin failed on our side (ok is false then)
 ---@field errno? string "ENOENT" …
 ---@field suggestion? string
@@ -464,9 +495,10 @@ function Process:write(text) end
 ---Close its stdin.
 function Process:close_stdin() end
 
----Iterate over its lines as they arrive: for line, stream in process:lines() do
+---Iterate over its lines as they arrive, until it ends or `timeout` is over: for line, stream in process:lines() do
+---@param timeout? runner.Duration
 ---@return fun(): string?, string?
-function Process:lines() end
+function Process:lines(timeout) end
 
 ---End it: TERM, grace, KILL. A detached process keeps running.
 function Process:close() end

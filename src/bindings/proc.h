@@ -3,7 +3,8 @@
  * that we hold, and the loop that serves a set of them.
  *
  *   proc_start()  plain C: pipes, fork, exec           (proc_start.c)
- *   proc_turn()   plain C: poll once, move bytes       (proc_io.c)
+ *   proc_turn()   plain C: poll once, move bytes       (proc_io.c, proc_spill.c)
+ *   proc_reap()   plain C: the end of one, of several   (proc_end.c)
  *   Lua half      specs, results, handles and events    (proc_spec.c, proc_result.c, proc.c)
  *
  * Ownership: a struct proc owns its descriptors, buffers and the unreaped
@@ -39,14 +40,14 @@ struct proc {
 	bool group;      /* leads a process group of its own */
 	bool detached;   /* outlives us: never ended here */
 	bool shepherd;   /* its pid is a shepherd's (shepherd.h) */
-	int report_fd;   /* … for shepherd_program_ended(); -1: read, or none */
+	int report_fd;   /* … for shepherd_account(); -1: read, or none */
 	bool ended_itself; /* … which reported that the program ended by itself */
 	bool announced;  /* set:next() has reported "done" */
 	bool lines;      /* output is queued for lines as well as tapped */
 	bool stopping;   /* proc_stop() was called */
 	bool exited;     /* dead, perhaps not reaped yet */
 	bool reaped;
-	bool lost;       /* its wait status is lost */
+	bool lost;       /* how it ended is unknown: its wait status is lost, or its shepherd was killed */
 	bool starved;    /* we failed to write all of its input */
 	bool incomplete; /* another process still held its output when we stopped reading */
 	int wait_status;
@@ -60,6 +61,11 @@ struct proc {
 	size_t input_left;
 	struct proc_stream out[2];
 	struct buf scratch; /* for the Lua half: a longjmp can't leak it */
+	const char *spill;  /* borrowed: where stdout goes once it exceeds the cap; NULL: nowhere */
+	uint64_t spill_max; /* bytes */
+	bool spilled;       /* the file has all that came so far */
+	int spill_fd;       /* -1: not needed so far, or given up */
+	int spill_error;    /* errno; EFBIG: more than spill_max */
 };
 
 struct proc_spec {
@@ -82,6 +88,8 @@ struct proc_spec {
 	int held_fd;             /* … and it holds this until then; borrowed; -1: none */
 	bool foreground;         /* stay in our process group */
 	size_t cap;              /* bytes kept of each stream */
+	const char *spill;       /* a private file that takes all of stdout, should it exceed cap */
+	uint64_t spill_max;      /* … and no more than this; what exceeds it leaves no file */
 	int64_t grace_ms;
 };
 
@@ -96,6 +104,9 @@ void proc_init(struct proc *p);
 int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
 /* Signal the group, or the process if it has no group. 0, or -1 (gone). */
 int proc_signal(struct proc *p, int sig);
+/* Bytes of stdout that its tap gets next. The file exists only for an output above the
+ * cap; spill_error says why there is none although there should be. */
+void proc_spill(struct proc *p, const char *bytes, size_t n);
 /* TERM and CONT now, KILL after grace_ms, which proc_turn() sends. A shepherd does
  * both by itself, and is killed only if it has not ended by then. */
 void proc_stop(struct proc *p, int64_t grace_ms);

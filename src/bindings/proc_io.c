@@ -1,8 +1,8 @@
 /*
  * proc_io.c: the loop that serves running children: feeds stdin, drains
  * stdout and stderr at once so that neither side can block the other, sees
- * deaths, and kills what overstays its grace. Runs in the worker; knows no Lua
- * values. Never waits for "any child": the worker has others.
+ * deaths, and kills what overstays its grace; proc_end.c reaps. Runs in the worker;
+ * knows no Lua values. Never waits for "any child": the worker has others.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +13,6 @@
 
 #include "../common/xio.h"
 #include "../engine/shepherd.h"
-#include "../worker/adopted.h"
 #include "../worker/cancel.h"
 #include "proc.h"
 
@@ -64,14 +63,18 @@ static void drain(struct proc *p, struct proc_stream *s)
 	char chunk[CHUNK];
 	ssize_t n = xread(s->fd, chunk, sizeof(chunk));
 
-	if (n < 0 && errno == EAGAIN)
+	if (n < 0 && errno == EAGAIN) {
+		s->owed = 0; /* another reader took it */
 		return;
+	}
 	if (n <= 0) {
 		s->tap.failed |= n < 0;
 		xclose(&s->fd);
 		return;
 	}
 	s->owed -= n;
+	if (s == &p->out[0])
+		proc_spill(p, chunk, (size_t)n);
 	tap_feed(&s->tap, chunk, (size_t)n);
 	if (p->lines)
 		buf_add(&s->queue, chunk, (size_t)n);
@@ -200,25 +203,6 @@ void proc_stop(struct proc *p, int64_t grace_ms)
 	proc_signal(p, SIGCONT); /* a stopped process would not see it */
 }
 
-void proc_reap(struct proc *p)
-{
-	pid_t got;
-
-	if (p->reaped || p->pid <= 0 || !p->exited)
-		return;
-	if (p->stopping && p->group)
-		proc_signal(p, SIGKILL);
-	do
-		got = waitpid(p->pid, &p->wait_status, WNOHANG);
-	while (got < 0 && errno == EINTR);
-	p->lost = p->lost || got != p->pid;
-	p->reaped = true;
-	adopted_forget(p->pid);
-	p->ended_itself = p->report_fd >= 0 && shepherd_program_ended(p->report_fd);
-	xclose(&p->report_fd);
-	xclose(&p->pidfd);
-}
-
 /* --- time --------------------------------------------------------------------------- */
 
 static void stop_reading(struct proc *p)
@@ -332,65 +316,4 @@ enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed)
 	for (size_t i = 0; i < set->n; i++)
 		check_time(set->procs[i], now);
 	return PROC_TURNED;
-}
-
-/* --- several ---------------------------------------------------------------------------- */
-
-bool proc_set_done(const struct proc_set *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		if (!proc_done(set->procs[i]))
-			return false;
-	return true;
-}
-
-void proc_set_stop(struct proc_set *set, int64_t grace_ms)
-{
-	set->stopping = true;
-	for (size_t i = 0; i < set->n; i++)
-		proc_stop(set->procs[i], grace_ms);
-}
-
-void proc_set_end(struct proc_set *set, int64_t grace_ms)
-{
-	bool heed = !cancel_pending();
-
-	for (size_t i = 0; i < set->n; i++)
-		proc_forget_lines(set->procs[i]); /* nobody reads them: a full queue would block */
-	proc_set_stop(set, cancel_seen() ? MIN_OF(grace_ms, PROC_CANCEL_GRACE_MS) : grace_ms);
-	while (!proc_set_done(set)) {
-		if (proc_turn(set, MONO_NEVER, heed) != PROC_CANCELLED)
-			continue;
-		heed = false;
-		proc_set_stop(set, MIN_OF(grace_ms, PROC_CANCEL_GRACE_MS));
-	}
-	for (size_t i = 0; i < set->n; i++)
-		proc_reap(set->procs[i]);
-}
-
-void proc_end(struct proc *p, int64_t grace_ms)
-{
-	struct proc_watch watches[PROC_WATCHES];
-	struct pollfd fds[PROC_WATCHES];
-	struct proc_set alone = { 1, &p, watches, fds, MONO_NEVER, 0, false };
-
-	if (p->pid > 0 && !p->detached && !p->reaped)
-		proc_set_end(&alone, grace_ms);
-	proc_forget_lines(p);
-	xclose(&p->in);
-	xclose(&p->report_fd);
-	xclose(&p->pidfd);
-	for (int i = 0; i < 2; i++)
-		xclose(&p->out[i].fd);
-}
-
-void proc_release(struct proc *p, int64_t grace_ms)
-{
-	proc_end(p, grace_ms);
-	for (int i = 0; i < 2; i++)
-		tap_release(&p->out[i].tap);
-	buf_release(&p->scratch);
-	if (p->pid > 0)
-		adopted_forget(p->pid); /* nobody waits for it any more */
-	p->pid = 0;
 }

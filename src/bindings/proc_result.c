@@ -81,23 +81,50 @@ static void push_outcome(lua_State *L, const struct proc *p)
 	}
 }
 
-static bool lost_bytes(const struct proc *p)
+/* Not by the cap: reading failed, or there was no memory. */
+static bool failed_to_keep(const struct proc *p)
 {
 	for (int i = 0; i < 2; i++)
-		if (tap_dropped(&p->out[i].tap) || p->out[i].tap.failed || p->out[i].queue.failed)
+		if (p->out[i].tap.failed || p->out[i].queue.failed)
 			return true;
 	return false;
 }
 
+static bool dropped_bytes(const struct proc *p)
+{
+	return tap_dropped(&p->out[0].tap) > 0 || tap_dropped(&p->out[1].tap) > 0;
+}
+
+/* spilled = true: the file has all of stdout; else spill_error, if it was to have it. */
+static void push_spill(lua_State *L, const struct proc *p)
+{
+	if (p->spill_error) {
+		push_errno(L, p->spill_error);
+		lua_setfield(L, -2, "spill_error");
+	} else if (p->spilled) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "spilled");
+	}
+}
+
 int proc_push_result(lua_State *L, struct proc *p)
 {
-	lua_createtable(L, 0, 12);
+	lua_createtable(L, 0, 13);
 	lua_pushboolean(L, false);
 	lua_setfield(L, -2, "ok");
 	if (!p->lost)
 		push_outcome(L, p);
-	lua_pushboolean(L, lost_bytes(p));
+	if (p->lost && p->shepherd) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "lost");
+	}
+	lua_pushboolean(L, dropped_bytes(p) || failed_to_keep(p));
 	lua_setfield(L, -2, "truncated");
+	if (failed_to_keep(p)) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "output_lost");
+	}
+	push_spill(L, p);
 	push_stream(L, p, 0, "stdout", "stdout_dropped");
 	push_stream(L, p, 1, "stderr", "stderr_dropped");
 	lua_pushinteger(L, mono_elapsed_ms(p->started, p->ended));

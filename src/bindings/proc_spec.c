@@ -180,6 +180,8 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->held_fd = read_lock(L, index, "lock");
 	spec->foreground = read_flag(L, index, "foreground");
 	spec->cap = (size_t)read_size(L, index, "cap", 1 << 20);
+	spec->spill = read_string(L, index, "spill");
+	spec->spill_max = (uint64_t)read_size(L, index, "spill_max", INT64_MAX);
 	spec->grace_ms = read_size(L, index, "grace_ms", 2000);
 	spec->argv = read_argv(L, index);
 	spec->envp = read_env(L, index);

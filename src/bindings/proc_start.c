@@ -173,6 +173,7 @@ void proc_init(struct proc *p)
 		.pidfd = -1,
 		.report_fd = -1,
 		.in = -1,
+		.spill_fd = -1,
 		.drain_until = MONO_NEVER,
 		.kill_at = MONO_NEVER,
 		.give_up_at = MONO_NEVER,
@@ -188,6 +189,8 @@ int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure
 
 	p->lines = spec->lines;
 	p->grace_ms = spec->grace_ms;
+	p->spill = spec->spill;
+	p->spill_max = spec->spill_max;
 	tap_init(&p->out[0].tap, spec->cap);
 	tap_init(&p->out[1].tap, spec->cap);
 	if (open_ends(p, spec, &e, failure) < 0 || spawn(p, spec, &e, failure) < 0)

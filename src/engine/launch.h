@@ -27,7 +27,11 @@ struct launch {
 	bool stdout_is_tty;
 	bool stderr_is_tty;
 	bool stdin_is_tty;
-	bool ci;                /* CI is set: no prompts, and the result is JSON */
+	bool ci;                /* a CI system calls: no prompts, and the result is JSON */
+	bool no_color;          /* nobody wants colours */
+	bool person;            /* somebody is there to type and to read */
+	bool headless;          /* nothing can open a window */
+	const char *trace_id;   /* of the caller's trace, NULL: none */
 	enum format format;     /* of the result, where no flag and no variable names one */
 	int exit_table;         /* enum exit_table that RUNNER_EXIT_TABLE names; -1: none */
 	int attempt;            /* 1-based */
@@ -45,6 +49,7 @@ struct launch {
 	const char *previous_message;
 	const char *previous_steps; /* JSON array */
 	const char *previous_progress; /* JSON or NULL */
+	bool confirmed;         /* an attempt before has meta.confirmed: nobody is asked again */
 };
 
 /* Runs one attempt in the freshly forked process; the return value is its exit

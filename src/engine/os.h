@@ -50,6 +50,9 @@ pid_t os_fork_borrowing(int (*child)(void *data), void *data);
 pid_t os_fork_unnoticed(void);
 /* Wait until such a child is dead. */
 void os_reap_unnoticed(pid_t pid);
+/* fork(2), but the child is our parent's, as we are: with the signal at its end that we have
+ * at ours. No fork handlers run. -1 where unsupported. */
+pid_t os_fork_sibling(void);
 /* Put a mark on this process that all its descendants inherit, whatever they do to their
  * session, group, environment and descriptors. 0 or -1. [signal] */
 int os_mark(uint64_t mark);

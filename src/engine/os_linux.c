@@ -150,6 +150,16 @@ void os_reap_unnoticed(pid_t pid)
 		;
 }
 
+/* clone(2): the flags are the first argument, but on s390. */
+pid_t os_fork_sibling(void)
+{
+#if defined(__s390__)
+	return (pid_t)syscall(SYS_clone, 0L, (long)(CLONE_PARENT | SIGCHLD), 0L, 0L, 0L);
+#else
+	return (pid_t)syscall(SYS_clone, (long)(CLONE_PARENT | SIGCHLD), 0L, 0L, 0L, 0L);
+#endif
+}
+
 bool os_has_children(void)
 {
 	siginfo_t info;

@@ -103,6 +103,11 @@ void os_reap_unnoticed(pid_t pid UNUSED)
 {
 }
 
+pid_t os_fork_sibling(void)
+{
+	return unsupported();
+}
+
 int os_mark(uint64_t mark UNUSED)
 {
 	return unsupported();

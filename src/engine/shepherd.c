@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../common/xio.h"
+#include "forker.h"
 #include "os.h"
 
 #define EXIT_NOT_STARTED 127
@@ -19,6 +20,9 @@
 
 /* RT signals queue: with TERM, a pending one would swallow the grace. */
 #define STOP_SIGNAL SHEPHERD_KILL
+
+/* What the report says behind how the start went. */
+enum report_byte { ENDED_ITSELF = 1, COMPLETE };
 
 static volatile sig_atomic_t started;
 
@@ -121,7 +125,7 @@ static void note_exit(pid_t pid, int wait_status, void *data)
 	s->program = 0;
 	s->status = wait_status;
 	if (!s->ending)
-		(void)!xwrite(s->report, "", 1);
+		(void)!xwrite(s->report, &(char){ ENDED_ITSELF }, 1);
 	if (!s->adopts)
 		kill(-pid, SIGTERM); /* its members are not ours to wait for */
 }
@@ -195,6 +199,8 @@ static NO_RETURN void serve(struct shepherd *s)
 			kill_tree(s, now);
 		wait_for_signal(s);
 	}
+	if (s->program == 0)
+		(void)!xwrite(s->report, &(char){ COMPLETE }, 1);
 	end_as(s->status);
 }
 
@@ -207,14 +213,18 @@ static void close_all_but(int a, int b)
 	os_close_from(0, keep, 2);
 }
 
-/* The worker's death is announced by a CONT, which reaches us even if we are stopped. */
+/* The worker's death is announced by a CONT, which reaches us even if we are stopped. It
+ * reports its pid, then how the program started. */
 static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace_ms,
                                     pid_t worker, int held, int report)
 {
 	static struct shepherd s; /* too large for some stacks */
 	struct child_spec program = *spec;
 	struct child_error error = { CHILD_FORK, ESRCH };
+	pid_t self = getpid();
 
+	if (xwrite(report, &self, sizeof(self)) != sizeof(self))
+		_exit(EXIT_NOT_STARTED); /* another one may be forked for this program */
 	s = (struct shepherd){ .worker = worker, .status = SIGKILL, .report = report,
 	                       .grace_ms = grace_ms, .kill_at = MONO_NEVER,
 	                       .give_up_at = MONO_NEVER };
@@ -257,6 +267,42 @@ static void reap_failed(pid_t pid)
 		;
 }
 
+/* What is the shepherd's pid? 0: nobody forked it, and ends[] may be closed, so we do, or
+ * learn why not; -1 with errno. */
+static pid_t ask_forker(const struct child_spec *spec, int64_t grace_ms, int held, int ends[2])
+{
+	pid_t pid = 0;
+
+	if (!forker_ask(spec, grace_ms, held, ends[1]))
+		return 0;
+	xclose(&ends[1]);
+	if (xread(ends[0], &pid, sizeof(pid)) < 0)
+		return -1; /* nobody knows: better not started twice */
+	if (pid == 0)
+		xclose(&ends[0]);
+	return pid;
+}
+
+/* The shepherd, forked by whoever can; ends[0] has its report. */
+static pid_t begin(const struct child_spec *spec, int64_t grace_ms, int held, int ends[2])
+{
+	pid_t pid = ask_forker(spec, grace_ms, held, ends), reported;
+	bool mute;
+
+	if (pid != 0)
+		return pid;
+	if (ends[0] < 0 && xpipe(ends) < 0) /* the forker died, or could not */
+		return -1;
+	pid = fork_shepherd(spec, grace_ms, held, ends[1]);
+	xclose(&ends[1]);
+	mute = pid > 0 && xread(ends[0], &reported, sizeof(reported)) == 0;
+	if (!mute)
+		return pid;
+	reap_failed(pid);
+	errno = EIO;
+	return -1;
+}
+
 pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *report,
                      struct child_error *error)
 {
@@ -270,14 +316,14 @@ pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, 
 		*error = (struct child_error){ CHILD_PIPE, errno };
 		return -1;
 	}
-	pid = fork_shepherd(spec, grace_ms, held, ends[1]);
+	pid = begin(spec, grace_ms, held, ends);
 	if (pid < 0)
 		reported = (struct child_error){ CHILD_FORK, errno };
-	xclose(&ends[1]);
 	/* if it was killed before it reported, its wait status will say so */
 	if (pid > 0)
 		(void)!xread(ends[0], &reported, sizeof(reported));
-	xnonblock(ends[0]); /* shepherd_program_ended() must not block */
+	if (ends[0] >= 0)
+		xnonblock(ends[0]); /* shepherd_account() must not block */
 	*report = ends[0];
 	if (reported.step == CHILD_OK)
 		return pid;
@@ -286,6 +332,16 @@ pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, 
 	if (pid > 0)
 		reap_failed(pid);
 	return -1;
+}
+
+pid_t shepherd_prepare(void)
+{
+	return forker_start(shepherd_main);
+}
+
+void shepherd_dismiss(void)
+{
+	forker_dismiss();
 }
 
 int shepherd_stop(pid_t shepherd, int64_t grace_ms)
@@ -302,9 +358,14 @@ bool shepherd_was_started(void)
 	return started;
 }
 
-bool shepherd_program_ended(int report)
+struct shepherd_account shepherd_account(int report)
 {
+	struct shepherd_account account = { false, false };
 	char byte;
 
-	return xread(report, &byte, 1) == 1;
+	while (xread(report, &byte, 1) == 1) {
+		account.ended_itself |= byte == ENDED_ITSELF;
+		account.complete |= byte == COMPLETE;
+	}
+	return account;
 }

@@ -29,10 +29,16 @@
  * meanings to the program's group. Without a subreaper it is responsible for the
  * program's group only (docs/design.md#portability).
  *
- * *report: a descriptor for shepherd_program_ended(); the caller closes it.
+ * *report: a descriptor for shepherd_account(); the caller closes it.
  */
 pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *report,
                      struct child_error *error);
+
+/* From now on a small process forks the shepherds (forker.h), which are our children all the
+ * same; when that is gone, we fork them. Its pid, which is for nobody to wait for, or -1. */
+pid_t shepherd_prepare(void);
+/* End that process. Async-signal-safe. */
+void shepherd_dismiss(void);
 
 /* Ask a shepherd to stop now, with KILL grace_ms later; of several graces, the
  * shortest applies. 0, or -1 when it is gone. */
@@ -44,8 +50,14 @@ int shepherd_stop(pid_t shepherd, int64_t grace_ms);
 /* Has this process ever started a shepherd? Async-signal-safe. */
 bool shepherd_was_started(void);
 
-/* For a shepherd that is dead: did its program end by itself, before the shepherd was
- * asked to stop? */
-bool shepherd_program_ended(int report);
+/* What a shepherd that is dead has reported. */
+struct shepherd_account {
+	bool ended_itself; /* its program ended before the shepherd was asked to stop */
+	bool complete;     /* the shepherd's wait status is the program's, and it gave up on nothing;
+	                      false: it was killed, and may have left processes behind */
+};
+
+/* Read it; call once. */
+struct shepherd_account shepherd_account(int report);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * attempt.c: the life of one attempt as states and events. Runs in the
- * supervisor: one thread, one ppoll() over {frames, taps, stderr, signals, one
- * absolute deadline}. It interprets only the fields that it must act on.
+ * attempt.c: the life of one attempt as states and events. Runs in the supervisor: one
+ * thread, one ppoll() over {frames, taps, outlets, signals, one absolute deadline}.
  */
 #include "attempt.h"
 
@@ -123,11 +122,6 @@ static enum state term_worker(struct attempt *a)
 
 /* --- handlers: what an event does in a state --------------------------------------- */
 
-static enum state ignore(struct attempt *a)
-{
-	return a->state;
-}
-
 static enum state over(struct attempt *a UNUSED)
 {
 	return OVER;
@@ -198,42 +192,35 @@ static enum state kill_again(struct attempt *a)
 	return OVER;
 }
 
+/* What an event means in a state; nothing where there is no entry. */
 static handler_fn *const table[STATE_COUNT][EVENT_COUNT] = {
 	[WORKING] = {
 		[EV_RESULT] = start_cleaning, [EV_GONE] = crashed,       [EV_EMPTY] = vanish,
 		[EV_LIMIT] = reach_limit,     [EV_SIGNAL] = cancel,      [EV_INSIST] = cancel,
-		[EV_BROKEN] = refuse,         [EV_TIMER] = ignore,
+		[EV_BROKEN] = refuse,
 	},
 	[CLEANING] = {
-		[EV_RESULT] = ignore,         [EV_GONE] = end_the_rest,  [EV_EMPTY] = over,
-		[EV_LIMIT] = ignore,          [EV_SIGNAL] = term_worker, [EV_INSIST] = kill_all,
-		[EV_BROKEN] = term_worker,    [EV_TIMER] = skip_cleanup,
+		[EV_GONE] = end_the_rest,     [EV_EMPTY] = over,         [EV_SIGNAL] = term_worker,
+		[EV_INSIST] = kill_all,       [EV_BROKEN] = term_worker, [EV_TIMER] = skip_cleanup,
 	},
 	[ENDING] = {
-		[EV_RESULT] = ignore,         [EV_GONE] = term_all,      [EV_EMPTY] = over,
-		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = kill_all,
-		[EV_BROKEN] = ignore,         [EV_TIMER] = term_all,
+		[EV_GONE] = term_all,         [EV_EMPTY] = over,         [EV_INSIST] = kill_all,
+		[EV_TIMER] = term_all,
 	},
 	[ENDING_ALL] = {
-		[EV_RESULT] = ignore,         [EV_GONE] = ignore,        [EV_EMPTY] = over,
-		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = kill_all,
-		[EV_BROKEN] = ignore,         [EV_TIMER] = kill_all,
+		[EV_EMPTY] = over,            [EV_INSIST] = kill_all,    [EV_TIMER] = kill_all,
 	},
 	[KILLING] = {
-		[EV_RESULT] = ignore,         [EV_GONE] = ignore,        [EV_EMPTY] = over,
-		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = ignore,
-		[EV_BROKEN] = ignore,         [EV_TIMER] = kill_again,
-	},
-	[OVER] = {
-		[EV_RESULT] = ignore,         [EV_GONE] = ignore,        [EV_EMPTY] = ignore,
-		[EV_LIMIT] = ignore,          [EV_SIGNAL] = ignore,      [EV_INSIST] = ignore,
-		[EV_BROKEN] = ignore,         [EV_TIMER] = ignore,
+		[EV_EMPTY] = over,            [EV_TIMER] = kill_again,
 	},
 };
 
 static void happen(struct attempt *a, enum event event)
 {
-	a->state = table[a->state][event](a);
+	handler_fn *handler = table[a->state][event];
+
+	if (handler)
+		a->state = handler(a);
 }
 
 /* --- sources of events -------------------------------------------------------------- */
@@ -245,6 +232,7 @@ static void take_frames(struct attempt *a, int max_reads)
 
 		if (a->r->entered_run)
 			resource_usage_enter(&a->usage, a->run);
+		rows_flush(a->run);
 		if (status == FRAMES_RESULT)
 			happen(a, EV_RESULT);
 		else if (status == FRAMES_BROKEN)
@@ -323,23 +311,36 @@ static void look_at_signals(struct attempt *a, bool *cancel_seen)
 		pause_run(a->run, &a->frames.last_sign);
 }
 
+/* Whoever read the rows has seen enough: as good as a result, and nothing more to do. */
+static void look_at_reader(struct attempt *a)
+{
+	if (a->state != WORKING || !rows_are_enough(a->run))
+		return;
+	a->r->ok = true;
+	happen(a, EV_RESULT);
+	happen(a, EV_SIGNAL); /* which asks the worker to end: the result stands */
+}
+
 static void watch(struct attempt *a)
 {
 	bool cancel_seen = false;
 	enum limit which;
-	int64_t ms;
 
 	while (look_at_signals(a, &cancel_seen), a->state != OVER) {
 		mono_t deadline = a->timer;
+		int64_t ms;
 
 		if (a->state == WORKING)
-			deadline = MIN_OF(next_limit(a, &which, &ms), a->usage.check_at);
-		channels_wait(&a->ch, &a->run->err, deadline);
+			deadline = MIN_OF(MIN_OF(next_limit(a, &which, &ms), a->usage.check_at), rows_next_beat(a->run));
+		channels_wait(&a->ch, &a->run->err, a->state == WORKING && rows_crowded(a->run), deadline);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);
 		if (channels_read_taps(&a->ch, a->run))
 			a->frames.last_sign = mono_now();
 		outlet_flush(&a->run->err);
+		look_at_reader(a);
+		if (a->state == WORKING)
+			rows_beat(a->run, steps_running(&a->r->steps));
 		if (signals_take(SIGCHLD))
 			reap(a);
 		judge_time(a);

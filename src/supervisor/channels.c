@@ -96,11 +96,11 @@ pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-void channels_wait(struct channels *ch, struct outlet *err, mono_t deadline)
+void channels_wait(struct channels *ch, struct outlet *err, bool hold_frames, mono_t deadline)
 {
 	bool crowded = outlet_crowded(err);
 
-	ch->ready[0] = (struct pollfd){ .fd = ch->frames[0], .events = POLLIN };
+	ch->ready[0] = (struct pollfd){ .fd = hold_frames ? -1 : ch->frames[0], .events = POLLIN };
 	ch->ready[1] = (struct pollfd){ .fd = crowded ? -1 : ch->out[0], .events = POLLIN };
 	ch->ready[2] = (struct pollfd){ .fd = crowded ? -1 : ch->err[0], .events = POLLIN };
 	outlet_poll(err, ch->ready, (int)ARRAY_LEN(ch->ready), deadline);

@@ -22,9 +22,9 @@ void channels_close(struct channels *ch);
 /* Fork the worker; the child never returns from here. -1 with errno. */
 pid_t channels_fork(struct channels *ch, struct run *run, mono_t now);
 
-/* Sleep until a frame, a tap byte, room on stderr (which is flushed), a signal,
+/* With hold_frames, leave the frames where they are: the worker waits. Sleep until a frame, a tap byte, room on stderr (which is flushed), a signal,
  * or `deadline`. Taps are not read while stderr's backlog is full. */
-void channels_wait(struct channels *ch, struct outlet *err, mono_t deadline);
+void channels_wait(struct channels *ch, struct outlet *err, bool hold_frames, mono_t deadline);
 bool channels_has_frames(const struct channels *ch);
 /* Read at most 64 KiB of frames, once. True if there was anything. */
 bool channels_read_frames(struct channels *ch, struct frame_decoder *d);

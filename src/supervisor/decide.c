@@ -89,6 +89,13 @@ static enum policy_verdict ask_policy(struct run *run, const struct report *r, i
 		         "No retry: stdin is a pipe, and the first attempt may have read from it", NULL);
 		return POLICY_AS_RAISED;
 	}
+	if (verdict == POLICY_WAIT && run->rows.streams && run->rows.count > 0 && !run->rows.may_repeat) {
+		run_warn(run, "ROWS_WRITTEN",
+		         "No retry: rows have been written, and another attempt would write them again; "
+		         "rows_may_repeat = true allows that",
+		         NULL);
+		return POLICY_AS_RAISED;
+	}
 	if (verdict == POLICY_BUDGET)
 		run_warn(run, "RETRY_BUDGET", "No retry: the wait would overrun the time left",
 		         NULL);

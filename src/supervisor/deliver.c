@@ -110,7 +110,9 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 {
 	const struct report *r = &run->verdict.report;
 
-	if (!is_text(run)) {
+	if (run->rows.streams && run->plan.format == FORMAT_JSONL && r->ok) {
+		envelope_write_summary(run, exit_code, out);
+	} else if (!is_text(run)) {
 		envelope_write(run, exit_code, out);
 	} else if (r->ok) {
 		buf_add(out, r->text.data, r->text.len);
@@ -127,7 +129,8 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 /* A reader that left after rows of a safe command (head, say) has what it wanted. */
 static bool reader_has_enough(const struct run *run, int error)
 {
-	return error == EPIPE && run->verdict.report.ok && run->plan.safe && run->verdict.report.rows > 0 &&
+	return error == EPIPE && run->verdict.report.ok && run->plan.safe &&
+	       (run->verdict.report.rows > 0 || run->rows.count > 0) &&
 	       (run->plan.format == FORMAT_JSONL || run->plan.format == FORMAT_TSV ||
 	        run->plan.format == FORMAT_PLAIN);
 }
@@ -136,21 +139,25 @@ static bool reader_has_enough(const struct run *run, int error)
  * (docs/design.md#failed-writes). */
 static int deliver(struct run *run, int exit_code, struct buf *out)
 {
-	bool failed = out->failed, empty = out->len == 0;
-	struct outlet stdout_outlet;
+	bool failed = out->failed, empty = out->len == 0, rows = run->rows.opened;
+	struct outlet *to = &run->rows.out;
 	int error, status;
 
-	outlet_init(&stdout_outlet, run->stdout_fd);
+	if (!rows)
+		outlet_init(to, run->stdout_fd);
 	if (failed)
-		outlet_write(&stdout_outlet, envelope_last_resort(), strlen(envelope_last_resort()), false);
+		outlet_write(to, envelope_last_resort(), strlen(envelope_last_resort()), false);
+	else if (rows)
+		outlet_write(to, out->data, out->len, false);
 	else
-		outlet_give(&stdout_outlet, out);
-	status = outlet_drain(&stdout_outlet, MONO_NEVER);
-	error = stdout_outlet.error;
-	outlet_release(&stdout_outlet);
+		outlet_give(to, out);
+	status = outlet_drain(to, MONO_NEVER);
+	error = to->error;
+	run->rows.opened = true;
+	rows_release(run);
 	if (status == 0 || reader_has_enough(run, error))
 		return failed ? 12 : exit_code;
-	if (empty && run->stdout_fd >= 0)
+	if (empty && !rows && run->stdout_fd >= 0)
 		return exit_code;
 	notice_plain(run, "OUTPUT_FAILED: can't write the result to stdout: %s",
 	             error ? strerror(error) : "cancelled while waiting for the reader");

@@ -14,6 +14,7 @@
 #include "../common/ulid.h"
 #include "../common/xio.h"
 #include "../engine/os.h"
+#include "caller.h"
 #include "pause.h"
 #include "signals.h"
 
@@ -93,27 +94,9 @@ static int take_descriptors(struct run *run)
 	return 0;
 }
 
-static bool env_set(const char *name)
-{
-	const char *v = getenv(name);
-
-	return v && *v;
-}
-
-/* The form of the answer that the caller's environment asks for, for both processes. */
-static void read_environment(struct launch *launch)
-{
-	launch->ci = env_set("CI");
-	launch->format = launch->stdout_is_tty && !launch->ci ? FORMAT_TEXT : FORMAT_JSON;
-	launch->exit_table = name_parse(NAMES_EXIT_TABLE, getenv("RUNNER_EXIT_TABLE"));
-}
-
 static bool wants_color(const struct run *run)
 {
-	const char *term = getenv("TERM");
-
-	return run->launch.stderr_is_tty && !getenv("NO_COLOR") && !run->launch.ci && term &&
-	       strcmp(term, "dumb") != 0;
+	return run->launch.stderr_is_tty && !run->launch.no_color && getenv("TERM");
 }
 
 static void name_run(struct run *run)
@@ -174,7 +157,9 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 	pause_save_terminal();
 	share_pause(run);
 	name_run(run);
-	read_environment(&run->launch);
+	caller_read(&run->launch);
+	if (!getcwd(run->cwd, sizeof(run->cwd)) || run->cwd[0] != '/')
+		run->cwd[0] = '\0';
 	run->color = wants_color(run);
 	plan_init(&run->plan, &run->launch);
 	tap_init(&run->stdout_tap, STDOUT_TAP_BYTES);

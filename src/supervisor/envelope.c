@@ -9,6 +9,7 @@
 #include "../common/json.h"
 
 #define MAX_RETRIES_ADVICE 3
+#define NO_CONFIG_HASH "cbf29ce484222325" /* host.digest("") */
 
 static void member_str(struct json_writer *w, const char *key, const struct buf *text)
 {
@@ -100,6 +101,7 @@ static void write_error(struct run *run, struct json_writer *w)
 	member_raw(w, "errors", &r->errors);
 	member_raw(w, "context", &r->context);
 	member_raw(w, "redirect", &r->redirect);
+	buf_add(w->out, r->extra.members.data, r->extra.members.len);
 	json_end_object(w);
 }
 
@@ -133,6 +135,30 @@ static void write_attempts(struct run *run, struct json_writer *w)
 	}
 }
 
+static void write_caller(struct run *run, struct json_writer *w)
+{
+	if (run->launch.trace_id)
+		member_cstr(w, "trace_id", run->launch.trace_id);
+	if (run->launch.headless) {
+		json_key(w, "headless");
+		json_bool(w, true);
+	}
+}
+
+/* What holds where the worker has said nothing else. */
+static void write_defaults(struct run *run, struct json_writer *w)
+{
+	if (run->cwd[0] && !metas_have(&run->metas, "cwd"))
+		member_cstr(w, "cwd", run->cwd);
+	if (!metas_have(&run->metas, "config_sources")) {
+		json_key(w, "config_sources");
+		json_begin_array(w);
+		json_end_array(w);
+	}
+	if (!metas_have(&run->metas, "effective_config_hash"))
+		member_cstr(w, "effective_config_hash", NO_CONFIG_HASH);
+}
+
 static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 {
 	char when[32];
@@ -140,13 +166,17 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	json_begin_object(w);
 	member_cstr(w, "command", run->plan.command);
 	member_int(w, "exit_code", exit_code);
+	if (run->rows.streams)
+		member_int(w, "items_emitted", run->rows.count);
 	member_int(w, "duration_ms", mono_elapsed_ms(run->launch.started, mono_now()));
 	member_int(w, "timeout_ms", run->plan.timeout_ms);
 	member_cstr(w, "request_id", run->request_id);
 	member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
 	member_cstr(w, "schema_version", run->plan.schema_version);
 	member_cstr(w, "tool_version", RUNNER_VERSION);
+	write_caller(run, w);
 	write_attempts(run, w);
+	write_defaults(run, w);
 	if (run->metas.members.len > 0)
 		buf_add(w->out, run->metas.members.data, run->metas.members.len);
 	json_end_object(w);
@@ -158,36 +188,58 @@ static bool has_lost_bytes(const struct run *run)
 	const struct report *r = &run->verdict.report;
 
 	return run->warnings.rows.failed || run->metas.members.failed || history_failed(&run->history) ||
-	       r->data.failed || r->errors.failed || r->context.failed || r->redirect.failed;
+	       r->data.failed || r->errors.failed || r->context.failed || r->redirect.failed ||
+	       r->extra.members.failed;
 }
 
 /* --- the whole ------------------------------------------------------------------------ */
 
+static void write_data(const struct run *run, struct json_writer *w)
+{
+	const struct buf *data = &run->verdict.report.data;
+
+	json_key(w, "data");
+	json_raw(w, data->len ? data->data : "null", data->len ? data->len : 4);
+}
+
+static void write_rest(struct run *run, int exit_code, struct json_writer *w)
+{
+	json_key(w, "warnings");
+	json_begin_array(w);
+	if (run->warnings.rows.len > 0)
+		json_raw(w, run->warnings.rows.data, run->warnings.rows.len);
+	json_end_array(w);
+	json_key(w, "meta");
+	write_meta(run, exit_code, w);
+	json_end_object(w);
+	buf_add_char(w->out, '\n');
+	w->out->failed |= has_lost_bytes(run);
+}
+
 void envelope_write(struct run *run, int exit_code, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER_INIT(out);
-	const struct buf *data = &run->verdict.report.data;
 
 	json_begin_object(&w);
 	json_key(&w, "ok");
 	json_bool(&w, exit_code == 0);
-	json_key(&w, "data");
-	json_raw(&w, data->len ? data->data : "null", data->len ? data->len : 4);
+	write_data(run, &w);
 	json_key(&w, "error");
 	if (exit_code == 0)
 		json_write_null(&w);
 	else
 		write_error(run, &w);
-	json_key(&w, "warnings");
-	json_begin_array(&w);
-	if (run->warnings.rows.len > 0)
-		json_raw(&w, run->warnings.rows.data, run->warnings.rows.len);
-	json_end_array(&w);
-	json_key(&w, "meta");
-	write_meta(run, exit_code, &w);
-	json_end_object(&w);
-	buf_add_char(out, '\n');
-	out->failed |= has_lost_bytes(run);
+	write_rest(run, exit_code, &w);
+}
+
+void envelope_write_summary(struct run *run, int exit_code, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER_INIT(out);
+
+	json_begin_object(&w);
+	rows_summary(run, &w);
+	write_data(run, &w);
+	write_rest(run, exit_code, &w);
 }
 
 const char *envelope_last_resort(void)

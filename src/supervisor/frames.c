@@ -104,10 +104,15 @@ static void take_warn(struct taking *t)
 
 static void take_meta(struct taking *t)
 {
-	char name[META_NAME];
+	static const char of_error[] = "error.";
+	size_t prefix = sizeof(of_error) - 1;
+	char name[sizeof(of_error) + META_NAME];
 
 	frame_copy(t->frame, F_name, name, sizeof(name));
-	metas_add(&t->run->metas, name, frame_str(t->frame, F_data));
+	if (strncmp(name, of_error, prefix) == 0)
+		metas_add_to_error(&t->r->extra, name + prefix, frame_str(t->frame, F_data));
+	else
+		metas_add(&t->run->metas, name, frame_str(t->frame, F_data));
 }
 
 static void take_retry(struct taking *t)
@@ -152,6 +157,11 @@ static void take_tempdir(struct taking *t)
 		xclose(&fd);
 }
 
+static void take_emit(struct taking *t)
+{
+	rows_take(t->run, t->frame);
+}
+
 static void take_text(struct taking *t)
 {
 	struct field text = frame_str(t->frame, F_text);
@@ -181,6 +191,7 @@ static const struct {
 	[FRAME_HOLD] = { take_hold, true },
 	[FRAME_DETACH] = { take_detach, false },
 	[FRAME_TEMPDIR] = { take_tempdir, false },
+	[FRAME_EMIT] = { take_emit, true },
 	[FRAME_TEXT] = { take_text, true },
 	[FRAME_RESULT] = { take_result, true },
 };

@@ -1,5 +1,5 @@
 /*
- * metas.c: checks and keeps members for meta. Runs in the supervisor; trusts no worker.
+ * metas.c: checks and keeps members for meta and for error. Runs in the supervisor; trusts no worker.
  */
 #include "metas.h"
 
@@ -8,32 +8,60 @@
 #include "../common/json.h"
 
 /* The members that the envelope writes itself: no frame may add them again. */
-static const char *const own_names[] = {
-	"command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
-	"tool_version", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
+static const char *const meta_names[] = {
+	"command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
+	"tool_version", "trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
+};
+static const char *const error_names[] = {
+	"code", "message", "detail", "retryable", "retry_after_ms", "retry_strategy", "max_retries",
+	"retries_exhausted", "side_effects", "phase", "fix_required", "fix_command", "suggestion", "signal",
+	"errors", "context", "redirect",
 };
 
-static bool is_new(const struct metas *m, const char *name)
+bool metas_have(const struct metas *m, const char *name)
+{
+	for (int i = 0; i < m->count; i++)
+		if (strcmp(m->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static bool is_new(const struct metas *m, const char *const *own, size_t n, const char *name)
 {
 	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")])
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(own_names); i++)
-		if (strcmp(own_names[i], name) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(own[i], name) == 0)
 			return false;
-	for (int i = 0; i < m->count; i++)
-		if (strcmp(m->names[i], name) == 0)
-			return false;
+	if (metas_have(m, name))
+		return false;
 	return m->count < METAS_MAX && *name && strlen(name) < META_NAME;
 }
 
-void metas_add(struct metas *m, const char *name, struct field json)
+static void add(struct metas *m, const char *const *own, size_t n, const char *name, struct field json)
 {
 	struct json_writer w = JSON_WRITER_INIT(&m->members);
 
-	if (json_check(json.s, json.n) == JSON_INVALID || !is_new(m, name))
+	if (json_check(json.s, json.n) == JSON_INVALID || !is_new(m, own, n, name))
 		return;
 	strcpy(m->names[m->count++], name);
 	w.need_comma = true;
 	json_key(&w, name);
 	json_raw(&w, json.s, json.n);
+}
+
+void metas_add(struct metas *m, const char *name, struct field json)
+{
+	add(m, meta_names, ARRAY_LEN(meta_names), name, json);
+}
+
+void metas_add_to_error(struct metas *m, const char *name, struct field json)
+{
+	add(m, error_names, ARRAY_LEN(error_names), name, json);
+}
+
+void metas_clear(struct metas *m)
+{
+	buf_clear(&m->members);
+	m->count = 0;
 }

@@ -1,5 +1,5 @@
 /*
- * metas.h: members of the envelope's meta that modules of the library add.
+ * metas.h: members of the envelope's meta, or of its error, that modules of the library add.
  */
 #ifndef RUNNER_METAS_H
 #define RUNNER_METAS_H
@@ -20,5 +20,9 @@ struct metas {
  * than a-z0-9_, exists already, is written by the envelope itself, or exceeds the
  * number of members allowed. */
 void metas_add(struct metas *m, const char *name, struct field json);
+/* The same for members of an error. */
+void metas_add_to_error(struct metas *m, const char *name, struct field json);
+bool metas_have(const struct metas *m, const char *name);
+void metas_clear(struct metas *m);
 
 #endif

@@ -5,15 +5,19 @@
 
 #include <stdarg.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "../common/json.h"
+#include "columns.h"
+#include "redact.h"
 
 #define RED "\033[1;31m"
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 #define CLEAR_LINE "\r\033[K"
 #define PROGRESS_MAX 70 /* columns */
+#define WIDTH 80        /* of a terminal that doesn't tell */
+#define WIDTH_MIN 10    /* a narrower one wraps lines */
+#define LIVE "step.live"
 
 static bool on_terminal(const struct run *run)
 {
@@ -76,8 +80,8 @@ static void line_int(struct line *l, const char *key, int64_t v, int64_t least)
 
 static void line_message(struct line *l)
 {
-	json_key(&l->w, "message");
-	json_str(&l->w, buf_cstr(&l->text), l->text.len);
+	redact_buf(&l->text); /* on a terminal, too */
+	json_key(&l->w, "message"), json_str(&l->w, buf_cstr(&l->text), l->text.len);
 }
 
 static void line_end(struct line *l)
@@ -115,27 +119,9 @@ void notice_step(struct run *run, struct field name)
 /* A line that the terminal wraps could not be erased again. */
 static size_t progress_width(const struct run *run)
 {
-	struct winsize size;
+	size_t columns = columns_of(run->err.fd);
 
-	if (ioctl(run->err.fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col > PROGRESS_MAX)
-		return PROGRESS_MAX;
-	return size.ws_col - 1U;
-}
-
-/* How many bytes fit into `columns`: from U+0800 on, a character may take two. */
-static size_t progress_cut(struct field text, size_t columns)
-{
-	size_t at = 0, used = 0;
-
-	while (at < text.n) {
-		size_t n = utf8_length(text.s + at, text.n - at);
-
-		used += n >= 3 ? 2 : 1;
-		if (used > columns)
-			break;
-		at += n > 0 ? n : 1;
-	}
-	return at;
+	return columns == 0 || columns > PROGRESS_MAX ? PROGRESS_MAX : columns - 1;
 }
 
 void notice_progress(struct run *run, struct field text)
@@ -145,7 +131,7 @@ void notice_progress(struct run *run, struct field text)
 	if (!on_terminal(run) || run->plan.quiet || !run->color || text.n == 0)
 		return;
 	buf_add_str(&line, CLEAR_LINE);
-	text_clean(&line, text.s, progress_cut(text, progress_width(run)));
+	text_clean(&line, text.s, columns_cut(text, progress_width(run)));
 	run->progress_shown = false;
 	emit(run, &line);
 	run->progress_shown = true;
@@ -191,6 +177,19 @@ static void line_retry(struct line *l, const struct frame *f)
 	line_int(l, "delay_ms", frame_int(f, F_delay_ms, -1), 0);
 }
 
+/* What a program says while it runs has one line of a terminal; there is a log of the rest. */
+static void add_live(struct line *l, struct field text)
+{
+	size_t columns = columns_of(l->run->err.fd);
+	size_t width = (columns == 0 ? WIDTH : columns < WIDTH_MIN ? WIDTH_MIN : columns) - 1;
+	size_t n = columns_cut(text, width);
+
+	if (n < text.n)
+		n = columns_cut(text, width - 2); /* … may take two */
+	buf_add(&l->text, text.s, n);
+	buf_add_str(&l->text, n < text.n ? "…" : "");
+}
+
 void notice_event(struct run *run, const char *level, const struct frame *f)
 {
 	struct field message = frame_str(f, F_message);
@@ -200,7 +199,10 @@ void notice_event(struct run *run, const char *level, const struct frame *f)
 	if (run->plan.quiet || (strcmp(level, "debug") == 0 && !run->plan.verbose))
 		return;
 	line_begin(&l, run, level, frame_copy(f, F_event, event, sizeof(event)));
-	buf_add(&l.text, message.s, message.n);
+	if (on_terminal(run) && strcmp(event, LIVE) == 0)
+		add_live(&l, message);
+	else
+		buf_add(&l.text, message.s, message.n);
 	if (frame_has(f, F_attempt))
 		line_retry(&l, f);
 	else

@@ -124,6 +124,12 @@ void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited)
 	outlet_flush(o);
 }
 
+void outlet_add(struct outlet *o, const void *bytes, size_t n)
+{
+	if (!o->error)
+		buf_add(&o->backlog, bytes, n);
+}
+
 void outlet_give(struct outlet *o, struct buf *from)
 {
 	buf_release(&o->backlog);
@@ -157,16 +163,23 @@ static void flush_or_rest(struct outlet *o)
 void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline)
 {
 	struct pollfd all[SIGNALS_POLL_MAX];
-	bool waits = outlet_waiting(o), rests = waits && mono_now() < o->rest_until;
+	int count = n;
 
 	if (n > 0)
 		memcpy(all, fds, (size_t)n * sizeof(*fds));
-	all[n] = (struct pollfd){ .fd = waits && !rests ? o->fd : -1, .events = POLLOUT };
-	(void)signals_poll(all, n + 1, rests ? MIN_OF(deadline, o->rest_until) : deadline);
+	for (struct outlet *each = o; each; each = each->next) {
+		bool waits = outlet_waiting(each), rests = waits && mono_now() < each->rest_until;
+
+		all[count++] = (struct pollfd){ .fd = waits && !rests ? each->fd : -1, .events = POLLOUT };
+		deadline = rests ? MIN_OF(deadline, each->rest_until) : deadline;
+	}
+	(void)signals_poll(all, count, deadline);
 	if (n > 0)
 		memcpy(fds, all, (size_t)n * sizeof(*fds));
-	if (all[n].revents)
-		flush_or_rest(o);
+	count = n;
+	for (struct outlet *each = o; each; each = each->next)
+		if (all[count++].revents)
+			flush_or_rest(each);
 }
 
 void outlet_mute(struct outlet *o)

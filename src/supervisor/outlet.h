@@ -25,6 +25,7 @@ struct outlet {
 	size_t sent; /* bytes of it already written */
 	int error; /* errno of the write that ended it; 0: alive */
 	mono_t rest_until; /* it was ready for bytes, but took none */
+	struct outlet *next; /* another one to serve whenever this one is; NULL: none */
 };
 
 #define OUTLET_BACKLOG_MAX (1 << 20)
@@ -44,8 +45,10 @@ void outlet_flush(struct outlet *o);
 /* Is there more to write (poll for POLLOUT)? Is it time to stop reading taps? */
 bool outlet_waiting(const struct outlet *o);
 bool outlet_crowded(const struct outlet *o);
-/* signals_poll() over fds and, while something waits, this outlet, which is then flushed.
- * n < SIGNALS_POLL_MAX. */
+/* Queue the bytes for the next flush. */
+void outlet_add(struct outlet *o, const void *bytes, size_t n);
+/* signals_poll() over fds and, while something waits, this outlet and those behind it, which
+ * are then flushed. n + outlets ≤ SIGNALS_POLL_MAX. */
 void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline);
 /* From now on drop whatever is written. */
 void outlet_mute(struct outlet *o);

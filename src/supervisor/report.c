@@ -20,7 +20,7 @@ void report_release(struct report *r)
 {
 	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
 	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
-	                      &r->progress, &r->resume_hint, &r->output, &r->redirect };
+	                      &r->progress, &r->resume_hint, &r->output, &r->redirect, &r->extra.members };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
@@ -135,6 +135,7 @@ static void refuse_result(struct report *r, const char *code, const char *messag
 
 	for (size_t i = 0; i < ARRAY_LEN(fragments); i++)
 		buf_clear(fragments[i]);
+	metas_clear(&r->extra);
 	r->own = (struct own_hints)OWN_HINTS_NONE;
 	r->exhausted = 0;
 	report_fail(r, code, "%s", message);
@@ -292,6 +293,7 @@ static void forget_failure(struct report *r)
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_clear(all[i]);
+	metas_clear(&r->extra);
 	r->exhausted = 0;
 }
 

@@ -9,6 +9,7 @@
 #include "../common/mono.h"
 #include "../engine/hint.h"
 #include "../engine/outcome.h"
+#include "metas.h"
 #include "steps.h"
 
 enum verdict_kind {
@@ -51,6 +52,7 @@ struct report {
 	struct buf output;  /* the last lines of the failed program, for a terminal */
 	struct buf progress; /* the newest ctx:progress, JSON */
 	struct buf resume_hint;   /* what to do if the run is cut off here */
+	struct metas extra; /* more members of the error */
 	struct steps steps;
 };
 

@@ -14,6 +14,7 @@
 #include "metas.h"
 #include "outlet.h"
 #include "plan.h"
+#include "rows.h"
 #include "verdict.h"
 #include "warnings.h"
 
@@ -25,6 +26,7 @@ struct run {
 	struct timespec wall_started;
 	char request_id[40];
 	char session_dir[256];
+	char cwd[4096]; /* the caller's working directory; "": unknown */
 	int stdout_fd; /* private; -1: it was closed */
 	bool stdout_was_open;
 	bool color;
@@ -33,6 +35,7 @@ struct run {
 	/* what accumulates during the run */
 	struct plan plan;
 	struct outlet err;        /* the caller's stderr */
+	struct rows rows;         /* on stdout while the command runs */
 	struct tap stdout_tap;    /* stray text on fd 1 */
 	struct spared spared;
 	struct warnings warnings;

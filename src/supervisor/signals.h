@@ -18,7 +18,7 @@ void signals_init(void);
 /* poll(2) until a descriptor is ready, a signal arrives, or `deadline`: the number of
  * ready ones, 0 otherwise. Where the system can't wait, a little later, as if all were
  * ready: nothing may block on them. n ≤ SIGNALS_POLL_MAX. */
-#define SIGNALS_POLL_MAX 4
+#define SIGNALS_POLL_MAX 5
 int signals_poll(struct pollfd *fds, int n, mono_t deadline);
 /* The mask during ppoll(), when our handlers may run. */
 const sigset_t *signals_open_mask(void);

@@ -77,13 +77,18 @@ void steps_names(const struct steps *s, enum step_state state, struct json_write
 	json_end_array(w);
 }
 
-void steps_members(const struct steps *s, struct json_writer *w)
+const char *steps_running(const struct steps *s)
 {
-	const char *failed = NULL;
-
 	for (int i = 0; i < s->count; i++)
 		if (s->row[i].state == STEP_RUNNING)
-			failed = s->row[i].name;
+			return s->row[i].name;
+	return NULL;
+}
+
+void steps_members(const struct steps *s, struct json_writer *w)
+{
+	const char *failed = steps_running(s);
+
 	json_key(w, "completed_steps");
 	steps_names(s, STEP_COMPLETED, w);
 	json_key(w, "failed_step");

@@ -30,6 +30,8 @@ void steps_declare(struct steps *s, const struct frame *plan);
 void steps_take(struct steps *s, const struct frame *f);
 /* run returned: the running step is completed. */
 void steps_finish(struct steps *s);
+/* The name of the step that runs, NULL: none. */
+const char *steps_running(const struct steps *s);
 /* The names of the steps in that state as a JSON array. */
 void steps_names(const struct steps *s, enum step_state state, struct json_writer *w);
 /* completed_steps, failed_step, pending_steps (led by the failed one) and

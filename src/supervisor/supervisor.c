@@ -42,6 +42,7 @@ static void brief(struct run *run, const struct report *r)
 	run->launch.previous_progress = progress.len ? buf_cstr(&progress) : NULL;
 	run->launch.seed_text = buf_cstr(&seed);
 	run->launch.digest = run->plan.digest;
+	run->launch.confirmed = metas_have(&run->metas, "confirmed");
 }
 
 /* Wait for a backoff while serving stderr and Ctrl+Z. False when a signal ends it. */
@@ -51,7 +52,8 @@ static bool wait_for(struct run *run, int64_t ms)
 	mono_t unused = 0;
 
 	while (!signals_cancelled() && mono_now() < until) {
-		outlet_poll(&run->err, NULL, 0, until);
+		outlet_poll(&run->err, NULL, 0, MIN_OF(until, rows_next_beat(run)));
+		rows_beat(run, NULL);
 		if (signals_take(SIGTSTP))
 			pause_run(run, &unused);
 		until += unused, unused = 0;

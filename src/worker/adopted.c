@@ -6,15 +6,19 @@
 #include "adopted.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../engine/child.h"
 #include "../engine/os.h"
+#include "worker_launch.h"
 
 #define MAX_EXPECTED 4096
 #define MAX_LISTED 4096
+#define KILL_MS 1000
 #define MAX_REAPED 256 /* for each signal: the next death sends another */
 
 static pid_t expected[MAX_EXPECTED];
@@ -144,6 +148,35 @@ void adopted_forget(pid_t pid)
 			count--;
 			return;
 		}
+}
+
+/* All signals wait meanwhile: nothing is reaped, so that no number is given away, and no
+ * handler that signals our children uses child.h at the same time. How many were alive. */
+static int kill_adopted(void)
+{
+	static pid_t adopted[MAX_LISTED];
+	sigset_t all, before;
+	int living = 0, n;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	n = os_children(self, adopted, MAX_LISTED);
+	for (int i = 0; i < n; i++)
+		if (may_reap(adopted[i]) && !spared_has(worker_spared(), adopted[i]) &&
+		    os_process_lives(adopted[i])) {
+			(void)child_signal_tree(adopted[i], SIGKILL, worker_spared());
+			living++;
+		}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return living;
+}
+
+void adopted_kill(void)
+{
+	mono_t until = mono_add_ms(mono_now(), KILL_MS);
+
+	while (kill_adopted() > 0 && mono_now() < until)
+		poll(NULL, 0, 1);
 }
 
 void adopted_before_module(void)

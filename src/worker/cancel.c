@@ -94,6 +94,16 @@ void cancel_set_deadline(mono_t at)
 
 /* --- waiting ---------------------------------------------------------------- */
 
+/* A script may have closed our pipe, as code that makes itself a daemon does: poll(2) would
+ * report that forever. A signal still interrupts a wait without it. */
+static bool lost_wake(const struct pollfd *p)
+{
+	if (!(p->revents & POLLNVAL))
+		return false;
+	wake[0] = -1;
+	return errno = EINTR, true;
+}
+
 int cancel_poll(struct pollfd *fds, int n, mono_t until)
 {
 	struct pollfd all[CANCEL_POLL_MAX + 1];
@@ -104,13 +114,15 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 		return errno = EINVAL, -1;
 	if (n > 0)
 		memcpy(all, fds, (size_t)n * sizeof(*fds));
-	all[n] = (struct pollfd){ .fd = wake[0], .events = POLLIN };
 	adopted_begin_wait();
-	do
+	do {
+		all[n] = (struct pollfd){ .fd = wake[0], .events = POLLIN };
 		/* once caught, the wake-up pipe stays readable: leave it out */
 		ready = pending ? 0 : ppoll(all, (nfds_t)(n + (seen ? 0 : 1)),
 		                            mono_left(until, mono_now(), &ts), NULL);
-	while (ready < 0 && errno == EINTR && mono_now() < until);
+		if (ready > 0 && lost_wake(&all[n]))
+			ready = -1;
+	} while (ready < 0 && errno == EINTR && mono_now() < until);
 	adopted_end_wait();
 	if (ready < 0 && errno == EINTR)
 		ready = 0; /* signals kept arriving, and the deadline has passed */
@@ -152,9 +164,11 @@ static void kill_session(void)
  * (docs/design.md#dead-supervisor). */
 NO_RETURN static void end_as_orphan(void)
 {
-	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */
-	bool asked = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
+	bool asked;
 
+	shepherd_dismiss(); /* nothing is forked any more, and only shepherds are to be waited for */
+	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */
+	asked = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
 	for (int i = 0; i < 2000; i++) {
 		if ((!asked || i >= SHEPHERDS_MS) && child_kill_all(worker_spared()) < 0)
 			kill_session();

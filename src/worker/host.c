@@ -17,6 +17,7 @@
 #include "../engine/os.h"
 #include "cancel.h"
 #include "channel.h"
+#include "child_env.h"
 #include "guard.h"
 #include "host_defaults.h"
 #include "members.h"
@@ -48,6 +49,9 @@ static int l_launch(lua_State *L)
 	members_set_bool(L, "stdout_is_tty", launch->stdout_is_tty);
 	members_set_bool(L, "stderr_is_tty", launch->stderr_is_tty);
 	members_set_bool(L, "ci", launch->ci);
+	members_set_bool(L, "person", launch->person);
+	members_set_bool(L, "headless", launch->headless);
+	members_set_string(L, "trace_id", launch->trace_id);
 	members_set_string(L, "format", name_of(NAMES_FORMAT, (int)launch->format));
 	members_set_string(L, "exit_table", name_of(NAMES_EXIT_TABLE, launch->exit_table));
 	members_set_string(L, "request_id", launch->request_id);
@@ -58,6 +62,8 @@ static int l_launch(lua_State *L)
 	members_set_string(L, "previous_message", launch->previous_message);
 	members_set_string(L, "previous_steps", launch->previous_steps);
 	members_set_string(L, "previous_progress", launch->previous_progress);
+	if (launch->confirmed)
+		members_set_bool(L, "confirmed", true);
 	members_set_string(L, "version", RUNNER_VERSION);
 	return 1;
 }
@@ -206,6 +212,16 @@ static int l_errno_name(lua_State *L)
 	return 1;
 }
 
+/* chdir(path): true, or nil and why not. Only for what decides where a command runs
+ * (lua/project/place.lua): a script has no way to call it. */
+static int l_chdir(lua_State *L)
+{
+	if (chdir(luaL_checkstring(L, 1)) < 0)
+		return luaL_fileresult(L, 0, NULL);
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
 static int l_getcwd(lua_State *L)
 {
 	char path[PATH_MAX], *longer;
@@ -228,6 +244,27 @@ static int l_memory_limit(lua_State *L)
 
 /* --- phases ---------------------------------------------------------------------- */
 
+/* The caller's stdin becomes ours; a file is read from where the caller left it. */
+static void take_stdin(void)
+{
+	const struct launch *launch = worker_launch();
+	struct stat st;
+
+	if (launch->stdin_fd < 0)
+		return;
+	if (fstat(launch->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
+		lseek(launch->stdin_fd, launch->stdin_offset, SEEK_SET);
+	dup2(launch->stdin_fd, 0);
+}
+
+/* take_stdin(): before `run`, for what a caller of ours hands over there. */
+static int l_take_stdin(lua_State *L)
+{
+	(void)L;
+	take_stdin();
+	return 0;
+}
+
 /* enter_run(stdin, interactive): called just before `run`. Gives the script the
  * caller's stdin if it declared that. Unless interactive, leaves the terminal's
  * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). */
@@ -235,15 +272,9 @@ static int l_enter_run(lua_State *L)
 {
 	bool wants_stdin = lua_toboolean(L, 1);
 	bool interactive = lua_toboolean(L, 2);
-	const struct launch *launch = worker_launch();
 
-	if (wants_stdin && launch->stdin_fd >= 0) {
-		struct stat st;
-
-		if (fstat(launch->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
-			lseek(launch->stdin_fd, launch->stdin_offset, SEEK_SET);
-		dup2(launch->stdin_fd, 0);
-	}
+	if (wants_stdin)
+		take_stdin();
 	if (!interactive)
 		setsid();
 	return 0;
@@ -287,12 +318,14 @@ static int l_protect(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
+	{ "chdir", l_chdir },
 	{ "clean", l_clean },
 	{ "digest", l_digest },
 	{ "duration", l_duration },
 	{ "duration_text", l_duration_text },
 	{ "enter_run", l_enter_run },
 	{ "errno_name", l_errno_name },
+	{ "export_environment", child_env_export },
 	{ "getcwd", l_getcwd },
 	{ "launch", l_launch },
 	{ "loadlib", guard_lua_loadlib },
@@ -305,11 +338,12 @@ static const luaL_Reg functions[] = {
 	{ "setenv", l_setenv },
 	{ "rfc3339", l_rfc3339 },
 	{ "sleep", l_sleep },
+	{ "take_stdin", l_take_stdin },
 	{ "wall_ms", l_wall_ms },
 	{ NULL, NULL },
 };
 
-#define FUNCTIONS_OF_ALL 36 /* a size hint: this file's and those registered below */
+#define FUNCTIONS_OF_ALL 37 /* a size hint: this file's and those registered below */
 
 int luaopen_runner_host(lua_State *L)
 {

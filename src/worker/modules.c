@@ -27,8 +27,15 @@ static const struct binding *bindings;
 static const char private_globals, private_loaded; /* keys in the registry */
 
 #define PREFIX "runner."
-#define DATA "types." /* prefix of modules that are text: lua/types */
 #define READ_BYTES 4096
+
+/* Modules that are text: the prefix of their names, and what their files end in. */
+static const struct text_folder {
+	const char *prefix, *extension;
+} text_folders[] = {
+	{ "types.", ".lua" },
+	{ "schemas.", ".json" },
+};
 
 /* --- a chunk --------------------------------------------------------------------- */
 
@@ -103,14 +110,22 @@ static int give_upvalue(lua_State *L)
 	return 1;
 }
 
+static const struct text_folder *find_text_folder(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(text_folders); i++)
+		if (strncmp(name, text_folders[i].prefix, strlen(text_folders[i].prefix)) == 0)
+			return &text_folders[i];
+	return NULL;
+}
+
 /* Push a function that returns the text of `name`, a data file. */
-static void push_text_maker(lua_State *L, const char *name)
+static void push_text_maker(lua_State *L, const char *name, const char *extension)
 {
 	const char *dir = getenv("RUNNER_LUA");
 	const struct embedded_chunk *chunk = find_chunk(name);
 
 	if (dir && *dir)
-		push_file(L, lua_pushfstring(L, "%s/%s.lua", dir, name));
+		push_file(L, lua_pushfstring(L, "%s/%s%s", dir, name, extension));
 	else if (chunk)
 		lua_pushlstring(L, (const char *)chunk->bytes, chunk->size);
 	else
@@ -122,11 +137,12 @@ static void push_text_maker(lua_State *L, const char *name)
 static void push_maker(lua_State *L, const char *name)
 {
 	lua_CFunction binding = find_binding(name);
+	const struct text_folder *text = find_text_folder(name);
 
 	if (binding)
 		lua_pushcfunction(L, binding);
-	else if (strncmp(name, DATA, strlen(DATA)) == 0)
-		push_text_maker(L, luaL_gsub(L, name, ".", "/"));
+	else if (text)
+		push_text_maker(L, luaL_gsub(L, name, ".", "/"), text->extension);
 	else
 		modules_load(L, luaL_gsub(L, name, ".", "/"));
 }

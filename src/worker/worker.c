@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../engine/shepherd.h"
 #include "cancel.h"
 #include "channel.h"
 #include "guard.h"
@@ -82,6 +83,7 @@ int worker_main(const struct launch *launch, const struct binding *bindings)
 	/* The process ends here: closing the state would only run the script's
 	 * finalizers outside every protection; boot has run cleanup already. */
 	fflush(NULL);
+	shepherd_dismiss();
 	guard_dismiss();
 	return status;
 }

@@ -118,16 +118,17 @@ def follow(pid, status, peaks):
     ptrace(PTRACE_CONT, pid, signals)
 
 
-def peak(case):
+def peak(case, events=10000):
     """KiB of each process of a command, the first one last. It starts behind a shell
-    that waits to be traced; exec gives it a memory of its own."""
+    that waits to be traced; exec gives it a memory of its own. events: how many
+    starts, signals and ends of processes are too many."""
     shell = Case(case.name, ["/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *case.argv], case.cwd, case.env)
     first = start(shell)
     os.waitpid(first, os.WUNTRACED)
     ptrace(PTRACE_SEIZE, first, TRACE_FORKS | TRACE_EXIT)
     os.kill(first, signal.SIGCONT)
     peaks = {}
-    for _ in range(10000):
+    for _ in range(events):
         pid, status = os.waitpid(-1, WALL)
         if os.WIFSTOPPED(status):
             follow(pid, status, peaks)

@@ -6,12 +6,14 @@ runs grows, and how fast it is read. For tests/bench/run and workflows.bats.
 """
 import glob
 import os
+import re
 import shutil
 import statistics
+import subprocess
 import sys
 import time
 
-from measure import Case, clean_environment, interleaved, once
+from measure import Case, clean_environment, interleaved, once, peak
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = int(os.environ.get("STEPS", "1000"))
@@ -95,7 +97,7 @@ def step_cases(runner, folder):
 
 
 def unavoidable(folder):
-    """Milliseconds of what a committed step can't do without: two syncs of a grown file, two
+    """Milliseconds of two commits and two processes: two syncs of a grown file, two
     processes (the shell and who answers for its tree). Medians, added up."""
     syncs, starts = [], []
     shell = Case("sh", ["/bin/sh", "-c", "true"], folder)
@@ -123,8 +125,28 @@ def steps(runner, folder):
         yield f"| {case.name} | {case.median() / STEPS * 1000:.2f} ms | {case.median_cpu() / STEPS * 1000:.2f} ms |"
     yield f"| two `fdatasync` and two `sh -c true`, nothing else | {floor:.2f} ms | |"
     yield ""
-    yield ("A workflow step consists of two commits, each on disk before the step goes on, a shell, and a process "
-           "that supervises everything the shell starts.")
+    yield ("A workflow step consists of a commit, which ends the step before it and is on disk before the step starts, a "
+           "shell, and a process that supervises everything the shell starts.")
+
+
+LOOP = """\
+name: loop
+commands:
+  - foreach: [{items}]
+    parallel: 16
+    do: [ {{ shell: "true" }} ]
+"""
+
+
+def loop(runner, folder):
+    """What an item of a loop costs where 16 run at once."""
+    with open(os.path.join(folder, "loop.yaml"), "w", encoding="utf-8") as file:
+        file.write(LOOP.format(items=", ".join(map(str, range(STEPS)))))
+    case = Case("loop", [runner, "workflow", "run", "loop.yaml"], folder, environment(folder))
+    interleaved([case], ROUNDS, 60)
+    yield f"| a loop of {STEPS:,} items of `true`, 16 at once | items per second | processor time per item |"
+    yield "|---|---|---|"
+    yield f"| `runner workflow run` | {STEPS / case.median():.0f} | {case.median_cpu() / STEPS * 1000:.2f} ms |"
 
 
 def step_ratio(runner, folder):
@@ -134,6 +156,71 @@ def step_ratio(runner, folder):
     took = once(case)[0]
     floors.append(unavoidable(folder))
     return took / STEPS * 1000 / statistics.mean(floors)
+
+
+# --- its system calls ----------------------------------------------------------------------
+
+
+COUNTED = {"syncs": r"fdatasync\(", "writes": r"pwrite64\(", "locks": r"fcntl\(\d+, F_SETLK",
+           "forks": r"(fork|clone3?)\((?!.*CLONE_(PARENT|VM))"}
+FEW, MANY = 2, 18
+
+
+def calls(runner, folder, text):
+    """How often each of COUNTED happens in a run of a workflow, in all its processes."""
+    with open(os.path.join(folder, "calls.yaml"), "w", encoding="utf-8") as file:
+        file.write(text)
+    trace = os.path.join(folder, "calls.txt")
+    subprocess.run(["strace", "-f", "-qq", "-e", "trace=fdatasync,pwrite64,fcntl,fork,clone,clone3", "-o", trace, runner, "workflow", "run",
+                    "calls.yaml"], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, capture_output=True,
+                   check=True, timeout=120)
+    with open(trace, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    return [sum(re.search(pattern, line) is not None for line in lines) for pattern in COUNTED.values()]
+
+
+def step_calls(runner, folder):
+    """The system calls of COUNTED that one more step makes."""
+    def steps_of(count):
+        return "name: calls\ncommands:\n" + "  - shell: 'true'\n" * count
+
+    calls(runner, folder, steps_of(1))  # makes the database
+    few, many = (calls(runner, folder, steps_of(count)) for count in (FEW, MANY))
+    return tuple((b - a) / (MANY - FEW) for a, b in zip(few, many))
+
+
+def loop_calls(runner, folder):
+    """Those of a loop whose 16 items run at once, beyond those of a loop of one."""
+    def loop_of(count):
+        items = ", ".join(map(str, range(count)))
+        return f"name: loop\ncommands:\n  - foreach: [{items}]\n    parallel: 16\n    do: [ {{ shell: sleep 1 }} ]\n"
+
+    calls(runner, folder, loop_of(1))
+    one, all_at_once = (calls(runner, folder, loop_of(count)) for count in (1, 16))
+    return tuple(b - a for a, b in zip(one, all_at_once))
+
+
+# --- its memory ----------------------------------------------------------------------------
+
+FEW_ITEMS, MANY_ITEMS = 500, 2500
+EVENTS_OF_ITEM = 40  # of its processes
+LINES = """\
+name: lines
+commands:
+  - {{ shell: seq {count}, id: seq }}
+  - {{ foreach: "${{steps.seq.output}}", parallel: 16, do: [ {{ shell: "true" }} ] }}
+"""
+
+
+def loop_memory(runner, folder):
+    """Bytes that one more item of a loop adds to the peak of the largest process."""
+    peaks = []
+    for count in (FEW_ITEMS, MANY_ITEMS):
+        with open(os.path.join(folder, "lines.yaml"), "w", encoding="utf-8") as file:
+            file.write(LINES.format(count=count))
+        case = Case("lines", [runner, "workflow", "run", "lines.yaml"], folder, environment(folder))
+        peaks.append(max(peak(case, events=count * EVENTS_OF_ITEM)))
+    return (peaks[1] - peaks[0]) * 1024 / (MANY_ITEMS - FEW_ITEMS)
 
 
 # --- the database --------------------------------------------------------------------------
@@ -179,6 +266,11 @@ def table(runner, folder):
     folder = os.path.join(folder, "workflows")
     os.makedirs(folder)
     yield from steps(runner, folder)
+    yield ""
+    yield from loop(runner, folder)
+    yield ""
+    yield (f"One more item of a loop adds {loop_memory(runner, folder):.0f} bytes to the peak memory of its worker (from "
+           f"{FEW_ITEMS:,} to {MANY_ITEMS:,} items, while the page cache of SQLite fills).")
     shutil.rmtree(os.path.join(folder, "state"))
     found = sizes(runner, folder)
     yield ""
@@ -200,7 +292,8 @@ def growth_and_looks(runner, folder):
     return max(more) / min(more), max(ms for name, ms in took.items() if name != "stats")
 
 
-VERBS = {"step": step_ratio, "store": growth_and_looks}
+VERBS = {"step": step_ratio, "calls": step_calls, "loop-calls": loop_calls, "loop-memory": loop_memory,
+         "store": growth_and_looks}
 
 if __name__ == "__main__":
     answer = VERBS[sys.argv[1]](os.path.abspath(os.environ["RUNNER"]), sys.argv[2])

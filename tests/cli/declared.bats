@@ -224,6 +224,9 @@ found_in() {
 		context = { f = print }|data.f is a function
 		data = print|The error's data was dropped
 	ROWS
+	body fails <<<"ctx:fail('CONFLICT', 'm', { zebra = 1, phase = 'x', ant = 1, mule = 1 })"
+	call fails
+	expect '[w["message"].split("\x27")[1] for w in e.warnings] == ["ant", "mule", "phase", "zebra"]'
 	body fails <<<"ctx:fail('UNAVAILABLE', 'm', { retryable = false, errors = {}, data = 5 })"
 	call fails
 	assert_envelope

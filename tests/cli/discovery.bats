@@ -29,7 +29,7 @@ offers() {
 
 @test "names, groups and words of groups are completed" {
 	offers d
-	[ "$stdout" = $'db\ndeploy' ]
+	[ "$stdout" = $'db\ndeploy\ndoctor' ]
 	offers db ""
 	[ "$stdout" = migrate ]
 	offers help db m
@@ -83,7 +83,7 @@ offers() {
 	echo 'os.exit(1)' | command_file broken
 	offers ""
 	[[ $stdout == *deploy* ]]
-	offers broken --he
+	offers broken --hel
 	[ "$stdout" = --help ]
 }
 
@@ -143,8 +143,8 @@ offers() {
 	cp path/extra.lua config/runner/commands/own.lua
 	call RUNNER_PATH="$PWD/path" XDG_CONFIG_HOME="$PWD/config"
 	assert_envelope
-	expect '[c["name"] for c in e.data["commands"]][:4] == ["db migrate", "deploy", "extra", "own"]'
-	expect 'e.data["commands"][0]["description"] == "Change tables"'
+	expect 'list(e.data["commands"])[:4] == ["db migrate", "deploy", "extra", "own"]'
+	expect 'e.data["commands"]["db migrate"] == "Change tables"'
 	call RUNNER_PATH="$PWD/path" db migrate
 	expect 'e.data["where"] == "project"'
 }

@@ -46,7 +46,7 @@ LUA
 	expect 'e.data == {"files": 3, "problems": [], "warnings": []}'
 	call help --format json
 	assert_envelope
-	expect '{c["name"]: c.get("description") for c in e.data["commands"]}["last"] == "xxx"'
+	expect 'e.data["commands"]["last"] == "xxx"'
 }
 
 @test "functions of arguments are called as in a run: their values must be valid" {
@@ -84,7 +84,7 @@ LUA
 @test "warnings are reported and are not a failure" {
 	command_file doubtful <<'LUA'
 print("loading")
-return { description = "x", danger_level = "mutating", run = function() os.execute("true") end,
+return { description = "x", danger_level = "mutating", run = function() os.execute("true") return { effect = "noop" } end,
 	exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } } }
 LUA
 	call lint doubtful
@@ -173,4 +173,16 @@ LUA
 	[ "$status" -eq 4 ]
 	[[ $stderr == *"error: commands/bad.lua:3: danger_level is \"harmless\""* ]]
 	[[ $stderr == *"2 files, 2 errors, "* ]]
+}
+
+@test "REQ-F-021 lint points at the time of the call in output_schema" {
+	command_file times <<'LUA'
+return { description = "x", danger_level = "safe", run = print, examples = { { command = "runner times" } },
+	output_schema = { type = "object", properties = { fetched_at = { type = "string", format = "date-time" },
+		created = { type = "string", format = "date-time" } } } }
+LUA
+	call lint times
+	[ "$status" -eq 0 ]
+	run field '" ".join(w["key"] for w in e.data["warnings"])'
+	[ "$output" = output_schema.properties.fetched_at ]
 }

@@ -277,6 +277,18 @@ LUA
 	[ "$(wc -l <ticks)" -eq 30 ]
 }
 
+@test "a run in the background leaves the terminal as the shell has it, and ends by itself" {
+	ticking "os.execute([[$TICKS]])"
+	start_shell
+	# the shell's line editor changes the settings after the run has begun
+	type_line '$R ticking & sleep 0.7'
+	wait_for_file ticks
+	wait_for_states ''
+	[ "$(wc -l <ticks)" -eq 30 ]
+	stty -aF "$(mux display-message -p '#{pane_tty}')" | grep -q -- ' -icanon'
+	on_screen 'all: +done|all +done'
+}
+
 @test "Ctrl+Z at a secret prompt: the shell has its echo, fg asks on without" {
 	command_file ask <<'LUA'
 return { description = "x", danger_level = "safe", interactive = true,

@@ -83,7 +83,7 @@ returns() {
 	answers 10 back
 	expect 'e.error.retryable is False and e.error.side_effects == "partial" and e.meta.attempt == 1'
 	failing back destructive <<<'return nil, "full", "ENOSPC"'
-	answers 12 back
+	answers 12 back --confirm-destructive
 	expect 'e.error.retryable is False and e.error.side_effects == "partial" and e.meta.attempt == 1'
 	failing back safe <<<'return nil, "full", "ENOSPC"'
 	answers 12 back
@@ -265,6 +265,33 @@ returns() {
 	returns_of_inner COMMAND_NOT_FOUND 'ctx:call("outer")' 1
 	returns_of_inner INTERNAL_ERROR 'ctx:call({})' 1
 	expect 'e.error.retryable is False'
+}
+
+@test "the arguments of ctx:call are in nobody's argv or environment, and reach no child of the command" {
+	body inner 'stdin = true, args = { { "token", "string", secret = true }, { "words", "array", items = "string", positional = true } },' <<-'LUA'
+		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c 'to[k]en-4711'",
+			ok_statuses = { 0, 1 } }.stdout
+		local nested = ctx:run { "sh", "-c", "echo ${RUNNER_ARGUMENTS-unset}" }.stdout
+		return { seen = seen, nested = nested, length = #(args.token or ""), words = args.words, rest = io.read "a" }
+	LUA
+	body back <<<'return { ctx:call("inner", { token = "token-4711" }), ctx:call("inner", { "--", "a b", "--c" }), ctx:call("inner") }'
+	answers 0 back
+	expect 'e.data[0] == {"seen": "0\n", "nested": "unset\n", "length": 10, "words": [], "rest": ""}'
+	expect 'e.data[1]["words"] == ["a b", "--c"] and e.data[2]["length"] == 0'
+	body back <<<'return { #ctx:call("inner", { (("x"):rep(300000)) }).words[1] }' # more than one word of an argv may have
+	answers 0 back
+	expect 'e.data == [300000]'
+	body back <<<'ctx:call("inner", { token = "a\0b" })'
+	answers 1 back
+	expect '"NUL" in e.error.message and "ctx:call" in e.error.message'
+}
+
+@test "RUNNER_ARGUMENTS without what it promises is refused, and says who sets it" {
+	body plain <<<'return 1'
+	call RUNNER_ARGUMENTS=stdin plain
+	[ "$status" -eq 2 ]
+	assert_envelope
+	expect '"ctx:call" in e.error.fix_required'
 }
 
 # returns_of_inner CODE BODY EXIT
@@ -504,6 +531,19 @@ cut_by_the_deadline() {
 @test "a program that is in none of PATH's directories is named as such" {
 	returns 1 SUBPROCESS_FAILED 'ctx:run { "kubctl" }'
 	expect 'e.error.message == "kubctl is not in PATH" and e.error.suggestion'
+}
+
+@test "a command file that requires something and changes itself is a change of the command" {
+	mkdir lib
+	echo 'return { word = "old" }' >lib/words.lua
+	{
+		echo 'local words = require "words"'
+		echo 'return { description = "x", danger_level = "safe", retry = { retries = 2, delay = 0 }, run = function(_, ctx)'
+		echo 'if ctx.attempt == 1 then local f = io.open("commands/speak.lua", "a") f:write("-- new") f:close() end'
+		echo 'ctx:fail("UNAVAILABLE", words.word) end }'
+	} | command_file speak
+	answers 12 speak
+	expect '[w["code"] for w in e.warnings] == ["COMMAND_CHANGED"]'
 }
 
 @test "a change of what the command file requires is a change of the command" {

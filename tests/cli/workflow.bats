@@ -108,6 +108,8 @@ three_steps() {
 	call workflow plan x.yaml --sead 7
 	envelope 2
 	expect "'--seed' in e.error.suggestion"
+	call workflow rnu
+	expect "e.error.message == \"Unknown command 'workflow rnu'\""
 	call workflow rnu x.yaml
 	envelope 2
 	expect "e.error.message == \"Unknown command 'workflow rnu'\" and e.error.suggestion == \"Did you mean 'workflow run'?\""
@@ -236,6 +238,8 @@ three_steps() {
 		  - foreach: [a, b]
 		    parallel: 3
 		    do: { shell: make }
+		  - { claude: /b, retry: { delays: [1s], jitter: 0, limit_wait: 90m } }
+		  - { claude: /c, retry: { delays: [1s], jitter: 0, limit_wait: 0 } }
 	YAML
 	on_pty workflow plan bounds.yaml --seed 1
 	diff screen - <<-'TEXT'
@@ -247,7 +251,13 @@ three_steps() {
 		    3 at a time
 		  2[*].1  shell: make
 		      timeout none, no retries
+		3  claude: /b
+		    timeout 10m, 1 retry after 1.0s (1.0s in total; up to 90m more for usage limits)
+		4  claude: /c
+		    timeout 10m, 1 retry after 1.0s (1.0s in total)
 	TEXT
+	call workflow plan bounds.yaml
+	expect 'e.data.steps[2].worst_case_ms - e.data.steps[3].worst_case_ms == 0 and e.data.steps[2].retry.limit_wait_ms == 5400000'
 }
 
 @test "an unknown strategy is refused by check, while run warns and takes exponential" {

@@ -74,7 +74,8 @@ case_of() {
 			assert log["stdout"] == "half a result\n" and "500 Internal Server Error" in log["stderr"], log
 			assert log["argv"][-2:] == ["--print", "/process-data"] and log["status"] == 1 and log["code"] == "UNAVAILABLE", log
 		PYTHON
-		[ "$(sql "select count(*) from attempts where log = '$log'")" -eq 1 ]
+		# (a log at its usual place is stored as '': its path follows from the run, the step and the attempt)
+		[ "$(sql "select count(*) from attempts where log = '' and '$log' like '%/' || run || '/' || key || '-' || number || '.json'")" -eq 1 ]
 		grep -q "\"log\":\"$log\"" err.txt
 	done
 	[ "$(field 'e.error.context.log')" = "$log" ]
@@ -137,7 +138,7 @@ in_time() {
 	local late='select b.started_ms - a.ended_ms - a.delay_ms as late from attempts a join attempts b on b.number = a.number + 1'
 	sql "$late"
 	[ "$(sql "select count(*) from ($late) where late between 0 and 100")" -eq 4 ] &&
-		[ "$(sql "select count(*) from ($late) where late between 0 and 5")" -ge 2 ]
+		[ "$(sql "select count(*) from ($late) where late between 0 and 5")" -ge 3 ]
 }
 
 @test "NFR2: used attempts survive kill -9 of everything" {

@@ -33,6 +33,30 @@ on_terminal() {
 	on_terminal stderr_of_a_step_is_seen_without_its_control_sequences
 }
 
+@test "what a claude program says and does is shown live: a line each, cut to the terminal, masked and cleaned" {
+	on_terminal events_of_a_claude_step_are_shown_live
+}
+
+@test "--quiet hides what a claude program says and does" {
+	on_terminal events_are_not_shown_with_quiet
+}
+
+@test "off a terminal what a claude program says is its log's alone" {
+	workflow stream <<-'YAML'
+		name: stream
+		claude: { output: stream-json }
+		commands: [ { claude: go, id: go } ]
+	YAML
+	turns 'printf "%s\n" "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"reading\"}]}}" "{\"type\":\"result\",\"is_error\":false,\"result\":\"fine\"}"'
+	call workflow run stream.yaml
+	envelope 0
+	expect 'e.data.steps[0].output == "fine"'
+	run grep -c reading err.txt
+	[ "$output" = 0 ]
+	call workflow logs "$(sql 'SELECT id FROM runs')" go
+	expect '"reading" in e.data[0].stdout'
+}
+
 @test "on the screen the progress line is gone when the run is over" {
 	workflow live <<-'YAML'
 		name: live

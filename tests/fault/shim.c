@@ -1,98 +1,34 @@
 /*
  * shim.c: a preloaded library for tests: the Nth call of one libc function fails
  * in one process of a run: the supervisor (role 0), the worker (1) or what the worker
- * forks until it execs (2); in programs that those execute it does nothing.
+ * forks until it execs (2); in programs that those execute it does nothing. Which calls:
+ * shim_calls.h; tests/fault/calls.py checks that none is missing.
  *
  *   FAULT_STATE=FILE                 counters, shared by all processes (struct state)
  *   FAULT=CALL:ROLE:NTH:ERRNO:EVER   ERRNO 0: a short count; EVER 1: from there on always
  */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/syscall.h>
+
+#include "shim_calls.h"
 
 #define ROLES 3
 #define NOBODY (-1)
 
-/* CALL(result, name, (parameters), (arguments)): fails as -1 with errno */
-#define PLAIN_CALLS \
-	CALL(pid_t, fork, (void), ()) \
-	CALL(int, pipe2, (int fd[2], int flags), (fd, flags)) \
-	CALL(int, socketpair, (int d, int t, int p, int fd[2]), (d, t, p, fd)) \
-	CALL(int, ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *m), (p, n, t, m)) \
-	CALL(int, poll, (struct pollfd *p, nfds_t n, int t), (p, n, t)) \
-	CALL(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options)) \
-	CALL(int, waitid, (idtype_t t, id_t id, siginfo_t *i, int options), (t, id, i, options)) \
-	CALL(int, fsync, (int fd), (fd)) \
-	CALL(int, flock, (int fd, int operation), (fd, operation)) \
-	CALL(int, rename, (const char *from, const char *to), (from, to)) \
-	CALL(int, symlink, (const char *to, const char *path), (to, path)) \
-	CALL(int, symlinkat, (const char *to, int fd, const char *path), (to, fd, path)) \
-	CALL(int, mkdir, (const char *path, mode_t mode), (path, mode)) \
-	CALL(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode)) \
-	CALL(int, unlink, (const char *path), (path)) \
-	CALL(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags)) \
-	CALL(int, rmdir, (const char *path), (path)) \
-	CALL(int, remove, (const char *path), (path)) \
-	CALL(ssize_t, readlink, (const char *path, char *b, size_t n), (path, b, n)) \
-	CALL(int, stat, (const char *path, struct stat *st), (path, st)) \
-	CALL(int, lstat, (const char *path, struct stat *st), (path, st)) \
-	CALL(int, fstat, (int fd, struct stat *st), (fd, st)) \
-	CALL(int, fstatat, (int fd, const char *p, struct stat *st, int flags), (fd, p, st, flags)) \
-	CALL(int, fchmod, (int fd, mode_t mode), (fd, mode)) \
-	CALL(int, futimens, (int fd, const struct timespec t[2]), (fd, t)) \
-	CALL(int, ftruncate, (int fd, off_t n), (fd, n)) \
-	CALL(off_t, lseek, (int fd, off_t at, int whence), (fd, at, whence)) \
-	CALL(int, dup2, (int from, int to), (from, to)) \
-	CALL(int, setsid, (void), ()) \
-	CALL(int, setpgid, (pid_t pid, pid_t group), (pid, group)) \
-	CALL(int, chdir, (const char *path), (path)) \
-	CALL(int, sigaction, (int s, const struct sigaction *a, struct sigaction *o), (s, a, o)) \
-	CALL(int, execve, (const char *p, char *const *a, char *const *e), (p, a, e)) \
-	CALL(ssize_t, getrandom, (void *b, size_t n, unsigned flags), (b, n, flags))
-
-/* CALL(name, (parameters), (arguments with a shorter `n`)): fail or do less */
-#define COUNTED_CALLS \
-	CALL(read, (int fd, void *b, size_t n), (fd, b, n)) \
-	CALL(write, (int fd, const void *b, size_t n), (fd, b, n)) \
-	CALL(pwrite, (int fd, const void *b, size_t n, off_t at), (fd, b, n, at)) \
-	CALL(send, (int fd, const void *b, size_t n, int flags), (fd, b, n, flags))
-
-/* CALL(result, name, (parameters), (arguments)): fails as NULL with errno */
-#define POINTER_CALLS \
-	CALL(DIR *, opendir, (const char *path), (path)) \
-	CALL(DIR *, fdopendir, (int fd), (fd)) \
-	CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode)) \
-	CALL(FILE *, fopen64, (const char *path, const char *mode), (path, mode)) \
-	CALL(char *, getcwd, (char *b, size_t n), (b, n))
-
-/* Those with a body of their own. */
-#define OTHER_CALLS \
-	NAME(malloc) NAME(calloc) NAME(realloc) NAME(open) NAME(openat) NAME(fcntl) NAME(syscall) NAME(prctl) \
-	NAME(mmap) NAME(close) NAME(readdir)
-
 #define NAME(name) CALL_##name,
 enum call {
 #define CALL(result, name, ...) CALL_##name,
-	PLAIN_CALLS POINTER_CALLS
+	PLAIN_CALLS POINTER_CALLS STREAM_CALLS
 #undef CALL
 #define CALL(name, ...) CALL_##name,
-	COUNTED_CALLS
+	COUNTED_CALLS ERRNO_CALLS CLOSING_CALLS
 #undef CALL
 	OTHER_CALLS CALL_COUNT
 };
@@ -101,12 +37,13 @@ enum call {
 #define NAME(name) #name,
 static const char *const names[] = {
 #define CALL(result, name, ...) #name,
-	PLAIN_CALLS POINTER_CALLS
+	PLAIN_CALLS POINTER_CALLS STREAM_CALLS
 #undef CALL
 #define CALL(name, ...) #name,
-	COUNTED_CALLS
+	COUNTED_CALLS ERRNO_CALLS CLOSING_CALLS
 #undef CALL
 	OTHER_CALLS
+	NULL
 };
 #undef NAME
 
@@ -197,6 +134,77 @@ POINTER_CALLS
 COUNTED_CALLS
 #undef CALL
 
+#define CALL(name, parameters, arguments) \
+	int name parameters \
+	{ \
+		REAL(name); \
+		return fate(CALL_##name) == FAIL ? errno : next arguments; \
+	}
+ERRNO_CALLS
+#undef CALL
+
+/* What ferror(3) looks at, in glibc. */
+static void mark_failed(FILE *f)
+{
+	if (f)
+		f->_flags |= 0x20; /* _IO_ERR_SEEN */
+}
+
+#define CALL(result, name, parameters, arguments, failure) \
+	result name parameters \
+	{ \
+		REAL(name); \
+		if (fate(CALL_##name) != FAIL) \
+			return next arguments; \
+		mark_failed(f); \
+		return failure; \
+	}
+STREAM_CALLS
+#undef CALL
+
+/* The descriptor is gone even where close(2) fails. */
+#define CALL(name, parameters, arguments) \
+	int name parameters \
+	{ \
+		enum fate f_ = fate(CALL_##name); \
+		int saved = errno, r; \
+		REAL(name); \
+		r = next arguments; \
+		if (f_ != FAIL) \
+			return r; \
+		errno = saved; \
+		return -1; \
+	}
+CLOSING_CALLS
+#undef CALL
+
+/* --- what _FORTIFY_SOURCE calls instead --------------------------------------------- */
+
+int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *m, size_t size)
+{
+	(void)size;
+	return ppoll(p, n, t, m);
+}
+
+char *__realpath_chk(const char *path, char *b, size_t size)
+{
+	(void)size;
+	return realpath(path, b);
+}
+
+int __fprintf_chk(FILE *f, int flag, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = __vfprintf_chk(f, flag, format, ap);
+	va_end(ap);
+	return n;
+}
+
+/* --- with bodies of their own ------------------------------------------------------- */
+
 extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t count, size_t n);
 extern void *__libc_realloc(void *p, size_t n);
@@ -255,14 +263,57 @@ int fcntl(int fd, int command, ...)
 long syscall(long number, ...)
 {
 	va_list ap;
-	long a[6];
+	long a[6], r;
 	REAL(syscall);
 
 	va_start(ap, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	return fate(CALL_syscall) == FAIL ? -1 : next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (fate(CALL_syscall) == FAIL)
+		return -1;
+	r = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_clone)
+		became_child((pid_t)r);
+	return r;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *argument;
+	REAL(ioctl);
+
+	va_start(ap, request);
+	argument = va_arg(ap, void *);
+	va_end(ap);
+	return fate(CALL_ioctl) == FAIL ? -1 : next(fd, request, argument);
+}
+
+/* Our only use shares the memory and stops the caller until the child executes or ends:
+ * what is called meanwhile is the child's. */
+int clone(int (*run)(void *), void *stack, int flags, void *data, ...)
+{
+	int r, was = role;
+	REAL(clone);
+
+	if (fate(CALL_clone) == FAIL)
+		return -1;
+	if ((flags & (CLONE_VM | CLONE_VFORK)) != (CLONE_VM | CLONE_VFORK))
+		abort();
+	if (was != NOBODY)
+		role = ROLES - 1;
+	r = next(run, stack, flags, data);
+	role = was;
+	return r;
+}
+
+/* dlerror(3) has to have something to say. */
+void *dlopen(const char *path, int flags)
+{
+	REAL(dlopen);
+
+	return next(fate(CALL_dlopen) == FAIL ? "/nonexistent.so" : path, flags);
 }
 
 int prctl(int option, ...)
@@ -285,20 +336,6 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
 	return fate(CALL_mmap) == FAIL ? MAP_FAILED : next(at, n, protection, flags, fd, offset);
 }
 
-/* close(2): the descriptor is gone even where it fails. */
-int close(int fd)
-{
-	enum fate f = fate(CALL_close);
-	int saved = errno, r;
-	REAL(close);
-
-	r = next(fd);
-	if (f != FAIL)
-		return r;
-	errno = saved;
-	return -1;
-}
-
 /* A NULL with errno untouched would be the end of the directory. */
 struct dirent *readdir(DIR *dir)
 {
@@ -311,9 +348,9 @@ struct dirent *readdir(DIR *dir)
 
 static void read_fault(const char *text)
 {
-	char name[32];
+	char name[48];
 
-	if (!text || sscanf(text, "%31[^:]:%d:%u:%d:%d", name, &wanted_role, &wanted_nth, &wanted_errno, &ever) != 5)
+	if (!text || sscanf(text, "%47[^:]:%d:%u:%d:%d", name, &wanted_role, &wanted_nth, &wanted_errno, &ever) != 5)
 		return;
 	for (int i = 0; i < CALL_COUNT; i++)
 		if (strcmp(names[i], name) == 0)
@@ -341,7 +378,7 @@ __attribute__((constructor)) static void prepare(void)
 		role = 0;
 }
 
-/* Run by hand, the names in their order: what a reader of the file needs. */
+/* The names in their order, NULL last: what a reader of the file needs. */
 const char *const *shim_names(void)
 {
 	return names;

@@ -34,6 +34,20 @@ sweep() {
 	sweep command
 }
 
+@test "a run with Lua's own files and programs survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR"
+	sweep library
+}
+
+@test "a workflow survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR"
+	sweep workflow
+}
+
+@test "every call to libc that can fail is one that the sweep can make fail" {
+	python3 "$BATS_TEST_DIRNAME/calls.py" >&2
+}
+
 @test "a deploy survives every fault of every call, and the next one succeeds" {
 	cd "$BATS_TEST_TMPDIR"
 	sweep deploy

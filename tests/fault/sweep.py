@@ -3,7 +3,7 @@ supervisor, in the worker and in its children before exec, that call fails with 
 errno it can have (or does less than it was asked for): once, and where a lack can
 last, from there on always.
 
-sweep.py SCENARIO…       hello flaky native command deploy (default: all)
+sweep.py SCENARIO…       hello flaky native command library workflow deploy (default: all)
 
 The run never hangs, dies by a signal or lies: one valid envelope while stdout works,
 else a message on stderr and a status that is not 0; a success is a whole success.
@@ -13,6 +13,7 @@ fit into the scenario's budget of runs, by SWEEP_SEED); SWEEP_ONLY=CALL[:ROLE] n
 """
 import ctypes
 import errno
+import itertools
 import multiprocessing
 import multiprocessing.util
 import os
@@ -22,6 +23,7 @@ import sys
 import time
 
 import harness
+from calls import ERRNO_OF, LASTING, SHORT
 from harness import ROOT, Run, Stage
 
 ROLES = ("supervisor", "worker", "child")
@@ -29,30 +31,8 @@ BOUND_S = 40
 LIMIT = "2s"
 PATIENCE = "60s"  # a run that nobody disturbs takes no time, but the machine may
 STATE_BYTES = 8192
-SHORT = 0
-
-# what each call can fail with; several calls share a row
-ERRNOS = {
-    "fork": "EAGAIN ENOMEM", "pipe2": "EMFILE ENFILE", "socketpair": "EMFILE ENOBUFS", "ppoll poll": "EINTR ENOMEM",
-    "waitpid waitid": "EINTR", "fsync": "EIO ENOSPC", "flock": "EINTR ENOLCK", "rename": "EIO ENOSPC",
-    "symlink symlinkat mkdir mkdirat": "ENOSPC EIO", "unlink unlinkat rmdir remove": "EIO EACCES",
-    "readlink stat lstat fstatat": "EIO ENOMEM", "fstat": "EIO", "fchmod futimens ftruncate": "EIO EPERM",
-    "lseek": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir": "EIO",
-    "sigaction": "EINVAL", "execve": "ENOMEM EACCES", "getrandom": "EINTR ENOSYS",
-    "read": "EINTR EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
-    "opendir fdopendir": "EMFILE ENOMEM", "fopen fopen64 open openat": "EMFILE EINTR EACCES", "getcwd": "ENOENT ENOMEM",
-    "malloc calloc realloc mmap": "ENOMEM", "fcntl": "EMFILE EINVAL", "syscall": "ENOSYS EMFILE", "prctl": "EINVAL",
-    "close": "EINTR EIO", "readdir": "EIO",
-}
-ERRNO_OF = {call: [SHORT if name == "SHORT" else getattr(errno, name) for name in row.split()]
-            for calls, row in ERRNOS.items() for call in calls.split()}
-
-# what can go on failing for the rest of a run
-LASTING = set("malloc calloc realloc mmap fork pipe2 socketpair open openat fopen fopen64 opendir fdopendir fcntl dup2 "
-              "ppoll poll mkdir mkdirat symlink rename fsync write pwrite read execve getrandom syscall".split())
-
 # faults of the supervisor's own writing: then stdout doesn't work
-WRITES = ("write", "send")
+WRITES = ("write", "send", "pwritev2")
 
 
 # --- scenarios -----------------------------------------------------------------------
@@ -100,6 +80,52 @@ def prepare_command(stage):
 
 def whole_command(_, e):
     assert e.data == {"out": 5003, "err": "told\n", "lines": 3}, e.data
+
+
+def prepare_library(stage):
+    """What Lua's own library does, and what runner put into it."""
+    stage.command("library", """
+        assert(os.execute("true"))
+        local pipe = assert(io.popen("echo piped"))
+        local piped = assert(pipe:read("l"))
+        assert(pipe:close())
+        local name = ctx.tempdir .. "/note"
+        local f = assert(io.open(name, "w"))
+        assert(f:write(("n"):rep(3000), "\\n", 12))
+        assert(f:close())
+        local g = assert(io.open(name))
+        local text = assert(g:read("a"))
+        assert(g:seek("set", 3001))
+        local number = assert(g:read("n"))
+        assert(g:close())
+        local other = os.tmpname()
+        assert(os.rename(name, other))
+        assert(os.remove(other))
+        return { piped = piped, size = #text, number = number }""")
+
+
+def whole_library(_, e):
+    assert e.data == {"piped": "piped", "size": 3003, "number": 12}, e.data
+
+
+def prepare_workflow(stage):
+    stage.write("w.yaml", """
+name: w
+steps:
+  - id: a
+    shell: echo told
+    capture_output: said
+  - id: b
+    shell: printf 'got %s' "${said}"
+""")
+
+
+def whole_workflow(_, e):
+    assert e.data["state"] == "completed", e.data
+    if "steps" not in e.data:  # nothing of them could be read: the answer still names the run, and says so
+        assert e.data["id"] and [w["code"] for w in e.warnings] == ["REPORT_FAILED"], e.data
+        return
+    assert [s["output"] for s in e.data["steps"]] == ["told", "got told"], e.data
 
 
 def prepare_deploy(stage):
@@ -150,6 +176,8 @@ SCENARIOS = {
     "flaky": Scenario(["flaky"], prepare_flaky, whole_flaky, 1200),
     "native": Scenario(["native"], prepare_native, whole_native, 800),
     "command": Scenario(["command"], prepare_command, whole_command, 900),
+    "library": Scenario(["library"], prepare_library, whole_library, 700),
+    "workflow": Scenario(["workflow", "run", "w.yaml"], prepare_workflow, whole_workflow, 600),
     "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 600,
                        before_deploy, after_deploy),
 }
@@ -191,10 +219,7 @@ def call_names(shim):
     if not hasattr(call_names, "known"):
         library = ctypes.CDLL(shim)
         library.shim_names.restype = ctypes.POINTER(ctypes.c_char_p)
-        names, found = library.shim_names(), []
-        # the table has no end mark: every name of ERRNOS is in it, and nothing else
-        for i in range(len(ERRNO_OF)):
-            found.append(names[i].decode())
+        found = [name.decode() for name in itertools.takewhile(bool, library.shim_names())]
         assert set(found) == set(ERRNO_OF), set(found) ^ set(ERRNO_OF)
         call_names.known = found
     return call_names.known

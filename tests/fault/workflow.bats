@@ -4,7 +4,7 @@
 
 fault() {
 	local status=0
-	python3 "$BATS_TEST_DIRNAME/$1.py" "$2" >"$BATS_TEST_TMPDIR/output.txt" 2>&1 || status=$?
+	python3 "$BATS_TEST_DIRNAME/$1.py" "${@:2}" >"$BATS_TEST_TMPDIR/output.txt" 2>&1 || status=$?
 	[ $status -ne 77 ] || skip "$(<"$BATS_TEST_TMPDIR/output.txt")"
 	[ $status -eq 0 ] || cut -c1-700 "$BATS_TEST_TMPDIR/output.txt" >&2
 	return $status
@@ -12,6 +12,10 @@ fault() {
 
 @test "a run killed at random moments, again and again, ends as if undisturbed" {
 	fault workflow_crash instants
+}
+
+@test "nested loops and hooks, ended by signals, limits, kills and lost shepherds: nothing is lost, nothing comes twice" {
+	fault workflow_torture
 }
 
 @test "a run killed at any write, sync, truncate or rename of a commit resumes where it was" {

@@ -157,6 +157,25 @@ class Stage:
     def states(self):
         return dict(self.rows("SELECT key, state FROM steps"))
 
+    def in_doubt(self):
+        """Keys of the steps whose last attempt has no end: nobody has asked yet, or nobody knows."""
+        return {key for key, in self.rows("SELECT key FROM steps WHERE attempts > 0 AND (state = 'running' "
+                                          "OR state = 'interrupted' AND code = 'STEP_IN_DOUBT')")}
+
+    def cut_off(self):
+        """Keys of the steps whose last attempt ended with its run."""
+        return {key for key, in self.rows("SELECT key FROM steps WHERE attempts > 0 AND state = 'interrupted' "
+                                          "AND code = 'CANCELLED'")}
+
+    def lock_files(self):
+        """What should not outlive the runs of this stage."""
+        found = []
+        for folder in ("", "runs"):
+            path = self.path("state", "runner", folder)
+            if os.path.isdir(path):
+                found += [name for name in os.listdir(path) if name.endswith(".lock")]
+        return found
+
 
 VICTIMS = {
     "worker": lambda stage, pid: [kill(child) for child in harness.children_of(pid)],

@@ -34,8 +34,8 @@ static bool repeats_keys(const struct buf *fragment, const char *prefix, const c
 /* meta's own members may hold repeated keys inside; their names may not repeat. */
 static void check_meta_names(const struct run *run)
 {
-	static const char *const ours[] = { "command", "exit_code", "duration_ms", "timeout_ms", "request_id",
-		                            "timestamp", "schema_version", "tool_version", "attempt",
+	static const char *const ours[] = { "command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id",
+		                            "timestamp", "schema_version", "tool_version", "trace_id", "headless", "attempt",
 		                            "max_attempts", "retries", "retry_history", "retry_seed" };
 
 	for (int i = 0; i < run->metas.count; i++) {

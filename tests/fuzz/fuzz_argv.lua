@@ -197,13 +197,13 @@ local function check_result(f, plan, seen)
 	end
 end
 
--- EXIT*, PLAN, RUN?, …, TEXT?, RESULT, and from then on only warnings.
+-- EXIT*, PLAN, RUN?, …, TEXT?, RESULT, and from then on only warnings; members of meta at any time.
 local function check_frames(frames)
 	local seen, plan = {}, nil
 	for _, frame in ipairs(frames) do
 		local kind = frame.kind
 		assert(not seen.RESULT or kind == "WARN" or kind == "META", kind .. " behind the RESULT")
-		assert(plan or kind == "EXIT" or kind == "PLAN" or kind == "WARN", kind .. " before the PLAN")
+		assert(plan or kind == "EXIT" or kind == "PLAN" or kind == "WARN" or kind == "META", kind .. " before the PLAN")
 		assert(not (seen.PLAN and (kind == "PLAN" or kind == "EXIT")), kind .. " behind the PLAN")
 		if kind == "PLAN" then
 			plan = frame.fields

@@ -104,12 +104,12 @@ static void end_of_the_world(void)
 		die(&world.p[i], 0);
 }
 
-static void world_wait(struct channels *ch, struct outlet *err, mono_t deadline)
+static void world_wait(struct channels *ch, struct outlet *err, bool hold_frames, mono_t deadline)
 {
 	mono_t until = MIN_OF(MIN_OF(deadline, world.next), next_death());
 	bool limit;
 
-	(void)ch, (void)err;
+	(void)ch, (void)err, (void)hold_frames;
 	HOLDS(++world.turns < TURNS);
 	HOLDS(model.verdict != VERDICT_NONE || until <= due()); /* no limit is slept through */
 	if (until == MONO_NEVER)

@@ -38,8 +38,9 @@ local function library(name)
 	if not rest then
 		return nil
 	end
-	local path = ROOT .. "lua/" .. rest:gsub("%.", "/") .. ".lua"
-	if rest:find "^types%." then
+	local is_schema = rest:find "^schemas%."
+	local path = ROOT .. "lua/" .. rest:gsub("%.", "/") .. (is_schema and ".json" or ".lua")
+	if is_schema or rest:find "^types%." then
 		return function()
 			local file <close> = assert(io.open(path, "rb"))
 			return file:read "a"

@@ -97,7 +97,7 @@ describe("the reference", function()
 		local made
 		for name, rows in pairs { workflow = keys.workflow, claude = keys.claude, any = keys.any, process = keys.process,
 			foreach = keys.own.foreach, parallel = keys.own.parallel, retry = require("runner.workflow.file.policy").keys } do
-			made = part("workflow-" .. name)
+			made = part("workflow-" .. name) .. (name == "claude" and part "workflow-flags" or "")
 			for key in pairs(rows) do
 				assert.truthy(made:find("`" .. key .. "`", 1, true), name .. " lacks " .. key)
 			end

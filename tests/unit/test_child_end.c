@@ -17,6 +17,8 @@
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM
+#include <sched.h>
+#include <sys/mount.h>
 #endif
 
 struct exits {
@@ -342,6 +344,21 @@ static void chains_of_processes_that_fork_and_exit_end(void **state UNUSED)
 	run_forked(scenario_storm);
 }
 
+/* In a mount namespace of its own, where that is allowed. */
+static void scenario_no_proc(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/proc", "tmpfs", 0, NULL) < 0)
+		return;
+	CHECK(child_kill_all(NULL) == -1);
+	CHECK(child_signal_tree(getpid(), SIGTERM, NULL) == -1);
+}
+
+static void without_a_proc_to_read_a_kill_claims_nothing(void **state UNUSED)
+{
+	run_forked(scenario_no_proc);
+}
+
 static void scenario_no_root(void)
 {
 	/* kill(2) reads these as "everybody": none may reach it */
@@ -364,6 +381,7 @@ static void scenario_no_list(void)
 	pid_t pid = fork_idle();
 
 	CHECK(child_signal_direct(SIGTERM, NULL) == -1);
+	CHECK(child_kill_all(NULL) == -1);
 	CHECK(spared_add(&s, getsid(0)) == 0);
 	CHECK(!child_reap(&s, NULL, NULL)); /* it can't be proven */
 	CHECK(child_signal_tree(pid, SIGKILL, NULL) == -1); /* of it alone, nobody below it */
@@ -390,6 +408,7 @@ int main(void)
 		cmocka_unit_test(a_spared_session_survives_and_does_not_spoil_the_proof),
 		cmocka_unit_test(a_whole_tree_is_signalled_and_nobody_beside_it),
 		cmocka_unit_test(chains_of_processes_that_fork_and_exit_end),
+		cmocka_unit_test(without_a_proc_to_read_a_kill_claims_nothing),
 		cmocka_unit_test(a_root_that_is_not_a_process_signals_nobody),
 #else
 		cmocka_unit_test(without_a_list_of_children_nothing_is_claimed),

@@ -151,7 +151,7 @@ static void retries_without_bound_leave_max_attempts_null(void **state UNUSED)
 	run.plan.policy.retries = POLICY_UNBOUNDED;
 	assert_contains(written(12), "\"max_attempts\":null");
 	run.plan.policy.retries = 0;
-	assert_contains(written(12), "\"max_attempts\":1}");
+	assert_contains(written(12), "\"max_attempts\":1,");
 	run.plan.policy.retries = 5;
 	assert_contains(written(12), "\"max_attempts\":6,");
 }
@@ -225,12 +225,17 @@ static void no_byte_of_a_message_can_leave_its_string(void **state UNUSED)
 
 static void meta_has_its_members_in_order_and_those_of_modules_after_them(void **state UNUSED)
 {
-	static const char *const order[] = { "command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp",
-		                             "schema_version", "tool_version", "attempt", "max_attempts", "retries",
-		                             "retry_history", "retry_seed", "extra" };
+	static const char *const order[] = { "command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp",
+		                             "schema_version", "tool_version", "trace_id", "headless", "attempt", "max_attempts", "retries",
+		                             "retry_history", "retry_seed", "cwd", "config_sources",
+		                             "effective_config_hash", "extra" };
 	const char *meta;
 
 	failed("UNAVAILABLE");
+	run.launch.trace_id = "t-1";
+	run.launch.headless = true;
+	run.rows.streams = true;
+	strcpy(run.cwd, "/work \"here\"");
 	run.plan.policy.retries = 3;
 	history_add(&run.history, run.attempts, &run.verdict.report, 100);
 	run.attempts = 2;
@@ -247,6 +252,17 @@ static void meta_has_its_members_in_order_and_those_of_modules_after_them(void *
 	assert_contains(meta, "\"timestamp\":\"1970-01-01T00:00:00.000Z\"");
 	assert_contains(meta, "\"delay_ms\":100}");
 	assert_contains(meta, "\"delay_ms\":null}");
+}
+
+static void a_worker_may_say_more_of_the_configuration_than_we_know(void **state UNUSED)
+{
+	struct field sources = { .s = "[\"/p/runner.lua\"]", .n = 17 };
+
+	failed("UNAVAILABLE");
+	assert_contains(written(12), "\"config_sources\":[],\"effective_config_hash\":\"cbf29ce484222325\"");
+	metas_add(&run.metas, "config_sources", sources);
+	assert_contains(written(12), "\"config_sources\":[\"/p/runner.lua\"]");
+	assert_lacks(written(12), "\"config_sources\":[]");
 }
 
 static void retries_appear_only_when_there_were_some(void **state UNUSED)
@@ -324,6 +340,7 @@ int main(void)
 		TEST(a_fix_is_the_registrys_only_where_nothing_better_is_known),
 		TEST(no_byte_of_a_message_can_leave_its_string),
 		TEST(meta_has_its_members_in_order_and_those_of_modules_after_them),
+		TEST(a_worker_may_say_more_of_the_configuration_than_we_know),
 		TEST(retries_appear_only_when_there_were_some),
 		TEST(a_fragment_that_lost_bytes_fails_the_whole),
 		TEST(the_last_resort_is_an_envelope),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -178,6 +179,34 @@ static void the_load_limit_is_5_seconds_or_what_the_environment_says(void **stat
 	unsetenv("RUNNER_LOAD_TIMEOUT");
 }
 
+/* --- rows -------------------------------------------------------------------------------------- */
+
+static void a_row_is_counted_and_written_only_if_it_is_one_object_on_one_line(void **state UNUSED)
+{
+	static const char *const wrong[] = { "[1]", "1", "{\"a\":1}{}", "{\"a\":\n1}", "{", "" };
+	char got[256];
+	int p[2];
+
+	assert_int_equal(pipe(p), 0);
+	run.stdout_fd = p[1];
+	ADD_FRAME(&wire, EMIT, STR(state, "rows"), INT(delay_ms, -5));
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		ADD_FRAME(&wire, EMIT, STR(data, wrong[i]));
+	ADD_FRAME(&wire, EMIT, STR(data, "{\"a\":1}"));
+	ADD_FRAME(&wire, EMIT, STR(text, "a line"));
+	hand_over(true, 7);
+	rows_flush(&run);
+	assert_true(run.rows.streams);
+	assert_false(run.rows.may_repeat);
+	assert_int_equal(run.rows.beat_ms, 0);
+	assert_int_equal(run.rows.count, 2);
+	assert_int_equal(read(p[0], got, sizeof(got)), 15);
+	assert_memory_equal(got, "{\"a\":1}\na line\n", 15);
+	rows_release(&run);
+	close(p[0]), close(p[1]);
+	run.stdout_fd = -1;
+}
+
 /* --- a broken stream --------------------------------------------------------------------------- */
 
 static void announce(enum frame_kind kind, uint32_t n)
@@ -269,6 +298,7 @@ int main(void)
 		TEST(fragments_of_invalid_json_are_left_out),
 		TEST(silence_counts_in_run_and_outside_of_waits),
 		TEST(the_load_limit_is_5_seconds_or_what_the_environment_says),
+		TEST(a_row_is_counted_and_written_only_if_it_is_one_object_on_one_line),
 		TEST(a_frame_over_its_cap_is_too_large_or_a_broken_protocol),
 		TEST(anything_but_a_frame_breaks_the_protocol),
 		TEST(a_broken_stream_is_forgotten_and_keeps_nothing_that_follows),

@@ -250,6 +250,8 @@ static void numbers_are_found_by_their_whole_key(void **state)
 	assert_int_equal(group_number(&g, "memory.events", "oom_kill"), 3);
 	assert_int_equal(group_number(&g, "memory.events", "low"), 1);
 	assert_int_equal(group_number(&g, "memory.events", "kill"), -1);
+	assert_int_equal(group_number(&g, "memory.events", "oo"), -1);
+	assert_int_equal(group_number(&g, "memory.events", "oom_group"), -1);
 	assert_int_equal(group_number(&g, "pids.events", "max"), -1);
 	assert_int_equal(group_cpu_us(&g), 5000001);
 	put(g.path, "cgroup.kill", "");

@@ -129,6 +129,25 @@ static void what_a_group_holds_is_left_to_it(void **state)
 	assert_in_fork(held_by_a_group);
 }
 
+static int after_a_second_of_work(void)
+{
+	const struct limits l = { .of = { [RESOURCE_CPU] = 5000 } };
+	struct mechanisms m = { { MECHANISM_NONE } };
+	struct rusage used;
+
+	do
+		getrusage(RUSAGE_SELF, &used);
+	while (used.ru_utime.tv_sec < 1);
+	limits_apply(&l, &m);
+	return limit_now(RLIMIT_CPU).rlim_cur < 6 ? 1 : 0;
+}
+
+static void what_loading_used_does_not_count_for_the_cpu_limit(void **state)
+{
+	(void)state;
+	assert_in_fork(after_a_second_of_work);
+}
+
 static int as_root(void)
 {
 	const struct limits l = { .of = { [RESOURCE_PROCESSES] = 4 } };
@@ -201,6 +220,7 @@ int main(void)
 		cmocka_unit_test(each_declared_limit_is_set_and_named),
 		cmocka_unit_test(a_limit_is_never_raised),
 		cmocka_unit_test(what_a_group_holds_is_left_to_it),
+		cmocka_unit_test(what_loading_used_does_not_count_for_the_cpu_limit),
 		cmocka_unit_test(processes_are_bounded_for_a_user_and_not_claimed_for_root),
 		cmocka_unit_test(names_are_those_of_a_declaration),
 	};

@@ -49,13 +49,28 @@ static void metas_are_named_once_and_bounded(void **state UNUSED)
 /* What envelope.c writes into meta itself must not come a second time. */
 static void a_meta_can_not_take_the_name_of_one_of_ours(void **state UNUSED)
 {
-	static const char *const ours[] = { "command", "exit_code", "duration_ms", "timeout_ms", "request_id", "timestamp",
-		                            "schema_version", "tool_version", "attempt", "max_attempts", "retries",
+	static const char *const ours[] = { "command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp",
+		                            "schema_version", "tool_version", "trace_id", "headless", "attempt", "max_attempts", "retries",
 		                            "retry_history", "retry_seed" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		add(ours[i], "0");
 	assert_int_equal(metas.members.len, 0);
+}
+
+static void an_error_has_names_of_its_own(void **state UNUSED)
+{
+	static const char *const taken[] = { "code", "message", "retryable", "context", "redirect", "signal" };
+
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+		metas_add_to_error(&metas, taken[i], (struct field){ .s = "1", .n = 1 });
+	assert_int_equal(metas.members.len, 0);
+	metas_add_to_error(&metas, "command", (struct field){ .s = "1", .n = 1 });
+	assert_string_equal(buf_cstr(&metas.members), ",\"command\":1");
+	metas_clear(&metas);
+	assert_int_equal(metas.members.len, 0);
+	metas_add_to_error(&metas, "command", (struct field){ .s = "2", .n = 1 });
+	assert_string_equal(buf_cstr(&metas.members), ",\"command\":2");
 }
 
 static void other_names_and_invalid_json_are_left_out(void **state UNUSED)
@@ -80,6 +95,7 @@ int main(void)
 		TEST(metas_are_members_in_their_order),
 		TEST(metas_are_named_once_and_bounded),
 		TEST(a_meta_can_not_take_the_name_of_one_of_ours),
+		TEST(an_error_has_names_of_its_own),
 		TEST(other_names_and_invalid_json_are_left_out),
 	};
 

@@ -112,6 +112,7 @@ static void anything_but_a_duration_is_refused(void **state UNUSED)
 		"infinity", "1,5s", "1.5.0s", "None", "nones", "non", "1mss", "1_000", "\xd9\xa1s",
 		"3651d", "3650.00001d", "315360000001ms", "87601h", "18446744073709551616ms",
 		"99999999999999999999999999999999d", "18446744073709552s",
+		"213503982335d", /* in ms, modulo 2^64: ten hours */
 	};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		check_reading(texts[i], strlen(texts[i]), -1);

@@ -186,6 +186,26 @@ static void an_event_has_the_keys_of_a_retry_line_and_its_context(void **state U
 	assert_string_equal(seen(), "ab\n");
 }
 
+static void what_a_step_says_has_one_line_of_the_terminal(void **state UNUSED)
+{
+	char text[300], *line = text;
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	const struct frame *f = RECEIVED(LOG, STR(event, "step.live"), STR(message, line));
+
+	notice_event(&run, "info", f);
+	assert_int_equal(strspn(strstr(seen(), "xx"), "x"), 299);
+	on_terminal(false); /* its width is not known: 80 columns, the last of them free */
+	notice_event(&run, "info", f);
+	const char *shown = seen();
+	assert_int_equal(strspn(shown, "x"), 77);
+	assert_string_equal(shown + 77, "…\n");
+	f = RECEIVED(LOG, STR(event, "step.live"), STR(message, "short \x1b[31mred"));
+	notice_event(&run, "info", f);
+	assert_string_equal(seen(), "short red\n");
+}
+
 static void an_event_without_more_is_a_line_and_broken_context_is_left_out(void **state UNUSED)
 {
 	const struct frame *f = RECEIVED(LOG, STR(event, "step"), STR(context, "{\"broken\""));
@@ -309,6 +329,7 @@ int main(void)
 		TEST(a_loop_inside_the_command_is_reported_alike_but_not_an_unknown_event),
 		TEST(a_log_line_is_json_or_text_and_debug_needs_verbose),
 		TEST(an_event_has_the_keys_of_a_retry_line_and_its_context),
+		TEST(what_a_step_says_has_one_line_of_the_terminal),
 		TEST(an_event_without_more_is_a_line_and_broken_context_is_left_out),
 		TEST(steps_and_progress_are_for_terminals_only),
 		TEST(quiet_hides_all_of_it_but_the_verdict),

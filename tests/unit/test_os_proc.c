@@ -1,6 +1,6 @@
 /*
  * test_os_proc.c: whose child a process is, where threads fork and daemons leave
- * their session. What another namespace's /proc does is tests/fault/hostile_tree.py's.
+ * their session. What another namespace's /proc does is tests/fault/hostile_namespaces.py's.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * test_shepherd.c: a program under a shepherd starts as any child does, ends
- * with all that it has left behind, and what is reported is its own end. Every
- * scenario runs in a process of its own (fork_fixture.h).
+ * test_shepherd.c: a program under a shepherd starts as any child does, and what is reported
+ * is its own end. Every scenario runs in a process of its own (fork_fixture.h), once with
+ * shepherds that it forks itself, once with those of a forker.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,97 +10,7 @@
 
 #include <cmocka.h>
 
-#include <poll.h>
-
-#include "../../src/common/xio.h"
-#include "../../src/engine/os.h"
-#include "../../src/engine/shepherd.h"
-#include "child_fixture.h"
-
-#if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
-#define FULL_SYSTEM
-#endif
-
-#define GRACE_MS 20000 /* what ends sooner did not wait for it */
-#define SOON_MS 30000 /* what waits for another's end does so for longer */
-#define SH(script) ARGV("sh", "-c", script)
-
-/* Which has descriptors of its own, dumps the core itself and keeps some signals. */
-static bool under_valgrind(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded && strstr(preloaded, "vgpreload");
-}
-
-/* The parent of who asks for KILL at its parent's death dies before it can. */
-static bool parent_dies_first;
-
-int __real_os_parent_death_signal(int sig);
-int __wrap_os_parent_death_signal(int sig);
-int __wrap_os_parent_death_signal(int sig)
-{
-	pid_t parent = getppid();
-
-	if (parent_dies_first && sig == SIGKILL) {
-		kill(parent, SIGKILL);
-		while (getppid() == parent)
-			poll(NULL, 0, 1);
-	}
-	return __real_os_parent_death_signal(sig);
-}
-
-static int output[2];
-static int report = -1;
-
-/* A program whose stdout is the pipe `output`. */
-static pid_t start(const char *const *argv, int64_t grace_ms)
-{
-	struct child_spec spec = { .argv = argv, .fd = { -1, -1, test_stderr } };
-	struct child_error error;
-	pid_t pid;
-
-	xclose(&report);
-	CHECK(xpipe(output) == 0);
-	spec.fd[1] = output[1];
-	pid = shepherd_spawn(&spec, grace_ms, -1, &report, &error);
-	xclose(&output[1]);
-	CHECK(pid > 0 && error.step == CHILD_OK && report >= 0);
-	return pid;
-}
-
-/* One line that it has written. */
-static const char *heard(void)
-{
-	static char line[256];
-	size_t n = 0;
-
-	while (n < sizeof(line) - 1 && xread(output[0], line + n, 1) == 1 && line[n] != '\n')
-		n++;
-	line[n] = '\0';
-	return line;
-}
-
-static pid_t heard_pid(void)
-{
-	return (pid_t)strtol(heard(), NULL, 10);
-}
-
-/* The pipe's other end is closed: nobody who could write is left. */
-static bool at_end(void)
-{
-	char byte;
-
-	return xread(output[0], &byte, 1) == 0;
-}
-
-static int end_of(const char *script)
-{
-	int status = wait_for(start(SH(script), GRACE_MS));
-
-	xclose(&output[0]);
-	return status;
-}
+#include "shepherd_fixture.h"
 
 /* --- the program's end is the shepherd's ------------------------------------------- */
 
@@ -111,7 +21,7 @@ static void scenario_statuses(void)
 	for (int status = 0; status < 256; status++) {
 		snprintf(script, sizeof(script), "exit %d", status);
 		CHECK(end_of(script) == status << 8);
-		CHECK(shepherd_program_ended(report));
+		CHECK(ended_itself());
 	}
 }
 
@@ -155,7 +65,7 @@ static void scenario_signals(void)
 			dprintf(test_stderr, "signal %d became wait status %#x\n", sig, status);
 			_exit(1);
 		}
-		CHECK(shepherd_program_ended(report));
+		CHECK(ended_itself());
 	}
 	CHECK(rmdir(dir) == 0); /* empty: no core of the shepherd */
 }
@@ -174,6 +84,26 @@ static void scenario_ignored(void)
 	CHECK(WTERMSIG(end_of("exec env --default-signal=INT sh -c 'kill -INT $$'")) == SIGINT);
 }
 
+/* Its wait status is that of a program killed by the same signal. */
+static void scenario_killed_shepherd(void)
+{
+	pid_t shepherd = start(SH("echo up; while :; do sleep 0.02; done"), GRACE_MS);
+	struct shepherd_account account;
+
+	heard();
+	CHECK(kill(shepherd, SIGKILL) == 0);
+	CHECK(WTERMSIG(wait_for(shepherd)) == SIGKILL);
+	account = shepherd_account(report);
+	CHECK(!account.complete && !account.ended_itself);
+	CHECK(WTERMSIG(end_of("kill -KILL $$")) == SIGKILL);
+	CHECK(ended_itself());
+}
+
+static void the_account_of_a_killed_shepherd_is_incomplete(void **state UNUSED)
+{
+	run_forked(scenario_killed_shepherd);
+}
+
 static void a_signal_that_our_caller_ignores_is_passed_on_all_the_same(void **state UNUSED)
 {
 	run_forked(scenario_ignored);
@@ -188,7 +118,9 @@ static void check_refused(struct child_spec spec)
 
 	spec.fd[0] = spec.fd[1] = spec.fd[2] = -1;
 	CHECK(child_spawn(&spec, &plain) == -1);
+	prepare();
 	CHECK(shepherd_spawn(&spec, GRACE_MS, -1, &fd, &own) == -1);
+	dismiss();
 	CHECK(own.step == plain.step && own.err == plain.err);
 	CHECK(fd == -1);
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
@@ -213,6 +145,7 @@ static void scenario_no_descriptors(void)
 	struct child_error error;
 	int fd;
 
+	prepare();
 	limit_descriptors(10);
 	while (dup(0) >= 0)
 		;
@@ -305,6 +238,7 @@ static void scenario_holds_one(void)
 	pid_t shepherd;
 	char byte;
 
+	prepare();
 	CHECK(xpipe(held) == 0);
 	shepherd = shepherd_spawn(&spec, GRACE_MS, held[1], &word_of_it, &error);
 	CHECK(shepherd > 0);
@@ -334,134 +268,6 @@ static void a_program_that_closes_everything_is_waited_for(void **state UNUSED)
 	run_forked(scenario_closes_all);
 }
 
-#ifdef FULL_SYSTEM
-
-static bool gone(pid_t pid)
-{
-	return kill(pid, 0) < 0 && errno == ESRCH;
-}
-
-/* Forked twice, in a session of its own: the shell only says its number. */
-#define DAEMON(body) "setsid sh -c '" body "' </dev/null & "
-
-static void scenario_daemon(void)
-{
-	mono_t began = mono_now();
-	pid_t shepherd = start(SH("(" DAEMON("echo $$; exec sleep 60") "); sleep 0.2; exit 3"), GRACE_MS);
-	pid_t daemon_pid = heard_pid();
-
-	CHECK(daemon_pid > 0 && !gone(daemon_pid));
-	CHECK(at_end()); /* as soon as the tree is gone */
-	CHECK(wait_for(shepherd) == 3 << 8);
-	CHECK(shepherd_program_ended(report));
-	CHECK(gone(daemon_pid));
-	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
-}
-
-static void a_daemon_ends_when_its_program_has_ended(void **state UNUSED)
-{
-	run_forked(scenario_daemon);
-}
-
-static void scenario_deaf(void)
-{
-	mono_t began = mono_now();
-	pid_t shepherd = start(SH(DAEMON("trap \"\" TERM; echo $$; exec sleep 60") "sleep 0.2"), 300);
-	pid_t deaf = heard_pid();
-
-	CHECK(at_end());
-	CHECK(wait_for(shepherd) == 0);
-	CHECK(gone(deaf));
-	CHECK(mono_elapsed_ms(began, mono_now()) >= 500);
-	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
-}
-
-static void what_ignores_term_is_killed_after_the_grace(void **state UNUSED)
-{
-	run_forked(scenario_deaf);
-}
-
-static void scenario_stopped(void)
-{
-	mono_t began = mono_now();
-	pid_t shepherd = start(SH(DAEMON("echo $$; kill -STOP $$") "sleep 0.2"), GRACE_MS);
-	pid_t stopped = heard_pid();
-
-	CHECK(wait_for(shepherd) == 0);
-	CHECK(gone(stopped));
-	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
-}
-
-static void a_stopped_process_wakes_up_to_its_term(void **state UNUSED)
-{
-	run_forked(scenario_stopped);
-}
-
-/* Reports each TERM, and survives it. */
-#define COUNTING "trap \"echo term\" TERM; echo up; while :; do sleep 0.02; done"
-
-static void scenario_once(void)
-{
-	pid_t shepherd = start(SH(DAEMON(COUNTING) "trap 'echo term; exit 6' TERM; echo up;"
-	                                           " while :; do sleep 0.02; done"), 400);
-
-	CHECK(strcmp(heard(), "up") == 0);
-	CHECK(strcmp(heard(), "up") == 0);
-	for (int i = 0; i < 5; i++) {
-		CHECK(kill(shepherd, SIGTERM) == 0);
-		poll(NULL, 0, 20);
-	}
-	CHECK(strcmp(heard(), "term") == 0);
-	CHECK(strcmp(heard(), "term") == 0);
-	CHECK(at_end());
-	CHECK(wait_for(shepherd) == 6 << 8);
-	CHECK(!shepherd_program_ended(report));
-}
-
-static void each_process_gets_one_term_however_often_stop_is_requested(void **state UNUSED)
-{
-	run_forked(scenario_once);
-}
-
-static void scenario_cleaning_up(void)
-{
-	pid_t shepherd = start(SH("trap 'sleep 0.2; echo clean; exit 9' TERM; echo up; while :; do sleep 0.02; done"),
-	                       GRACE_MS);
-
-	heard();
-	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0);
-	CHECK(strcmp(heard(), "clean") == 0);
-	CHECK(wait_for(shepherd) == 9 << 8);
-	CHECK(!shepherd_program_ended(report));
-}
-
-static void what_a_program_starts_to_clean_up_gets_no_term(void **state UNUSED)
-{
-	run_forked(scenario_cleaning_up);
-}
-
-static void scenario_hydra(void)
-{
-	mono_t began = mono_now();
-	pid_t shepherd = start(SH("export H='trap \"setsid sh -c \\\"\\$H\\\" & exit\" TERM; echo up;"
-	                          " while :; do sleep 0.02; done'; exec sh -c \"$H\""), 400);
-
-	heard();
-	kill(shepherd, SIGTERM);
-	while (strcmp(heard(), "up") == 0)
-		;
-	CHECK(at_end());
-	wait_for(shepherd);
-	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
-}
-
-static void a_tree_that_grows_while_it_ends_is_killed(void **state UNUSED)
-{
-	run_forked(scenario_hydra);
-}
-
-#endif
-
 /* --- being asked to stop --------------------------------------------------------------- */
 
 static void scenario_grace(void)
@@ -474,7 +280,7 @@ static void scenario_grace(void)
 	CHECK(shepherd_stop(shepherd, 200) == 0);
 	CHECK(shepherd_stop(shepherd, GRACE_MS) == 0); /* no reprieve */
 	CHECK(WTERMSIG(wait_for(shepherd)) == SIGKILL);
-	CHECK(!shepherd_program_ended(report));
+	CHECK(!ended_itself());
 	CHECK(mono_elapsed_ms(began, mono_now()) >= 200);
 	CHECK(mono_elapsed_ms(began, mono_now()) < SOON_MS);
 	CHECK(shepherd_stop(shepherd, 0) == -1 && errno == ESRCH);
@@ -488,6 +294,7 @@ static void a_shorter_grace_applies_as_soon_as_it_is_requested(void **state UNUS
 /* TERM at every moment of a start: never a program without its shepherd. */
 static void scenario_during_start(void)
 {
+	prepare();
 	for (int i = 0; i < 100; i++) {
 		struct child_spec spec = { .argv = ARGV("sleep", "60"), .fd = { -1, -1, -1 } };
 		struct child_error error;
@@ -502,7 +309,7 @@ static void scenario_during_start(void)
 				int n = os_children(self, pids, 8);
 
 				for (int c = 0; c < n; c++)
-					if (pids[c] != getpid() && kill(pids[c], SIGTERM) == 0)
+					if (pids[c] != getpid() && pids[c] != forker && kill(pids[c], SIGTERM) == 0)
 						_exit(0);
 			}
 			_exit(1);
@@ -512,7 +319,7 @@ static void scenario_during_start(void)
 		CHECK(wait_for(other) == 0);
 		status = wait_for(shepherd);
 		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-		CHECK(!shepherd_program_ended(report));
+		CHECK(!ended_itself());
 		xclose(&report);
 	}
 }
@@ -558,74 +365,12 @@ static void a_suspended_shepherd_can_be_asked_to_stop(void **state UNUSED)
 	run_forked(scenario_stopped_shepherd);
 }
 
-#ifdef FULL_SYSTEM
-
-/* A worker with a tree that loses the worker; we are the nearest subreaper. */
-static void lose_worker(int worker_stops)
-{
-	pid_t worker, tree[2];
-	int p[2];
-
-	CHECK(os_become_subreaper() == 0);
-	CHECK(pipe(p) == 0);
-	if ((worker = fork()) == 0) {
-		pid_t shepherd = start(SH("sleep 60 & echo $!; wait"), GRACE_MS);
-
-		tree[0] = heard_pid();
-		tree[1] = shepherd;
-		if (worker_stops)
-			kill(shepherd, SIGSTOP);
-		CHECK(write(p[1], tree, sizeof(tree)) == sizeof(tree));
-		poll(NULL, 0, 3 * WAIT_LIMIT_MS);
-		_exit(99);
-	}
-	CHECK(read(p[0], tree, sizeof(tree)) == sizeof(tree));
-	kill(worker, SIGKILL);
-	wait_for(worker);
-	CHECK(EVENTUALLY(waitpid(tree[1], NULL, WNOHANG) == tree[1]));
-	CHECK(gone(tree[0]));
-}
-
-static void scenario_lost_worker(void)
-{
-	lose_worker(0);
-}
-
-static void the_tree_ends_when_the_worker_is_killed(void **state UNUSED)
-{
-	run_forked(scenario_lost_worker);
-}
-
-static void scenario_lost_at_start(void)
-{
-	CHECK(os_become_subreaper() == 0);
-	parent_dies_first = true;
-	CHECK(WTERMSIG(wait_for(start(SH("echo started"), GRACE_MS))) == SIGKILL);
-	CHECK(at_end());
-}
-
-static void a_shepherd_that_is_killed_at_its_start_starts_no_program(void **state UNUSED)
-{
-	run_forked(scenario_lost_at_start);
-}
-
-static void scenario_lost_while_stopped(void)
-{
-	lose_worker(1);
-}
-
-static void a_suspended_shepherd_learns_of_the_workers_death(void **state UNUSED)
-{
-	run_forked(scenario_lost_while_stopped);
-}
-
-#endif
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_exit_status_is_passed_on),
 		cmocka_unit_test(every_fatal_signal_is_passed_on_without_a_core),
+		cmocka_unit_test(the_account_of_a_killed_shepherd_is_incomplete),
 		cmocka_unit_test(a_signal_that_our_caller_ignores_is_passed_on_all_the_same),
 		cmocka_unit_test(a_start_error_reads_as_that_of_any_child),
 		cmocka_unit_test(without_a_descriptor_the_start_fails_with_the_reason),
@@ -638,18 +383,12 @@ int main(void)
 		cmocka_unit_test(a_term_during_the_start_ends_what_has_started),
 		cmocka_unit_test(other_signals_are_forwarded_to_the_program),
 		cmocka_unit_test(a_suspended_shepherd_can_be_asked_to_stop),
-#ifdef FULL_SYSTEM
-		cmocka_unit_test(a_daemon_ends_when_its_program_has_ended),
-		cmocka_unit_test(what_ignores_term_is_killed_after_the_grace),
-		cmocka_unit_test(a_stopped_process_wakes_up_to_its_term),
-		cmocka_unit_test(each_process_gets_one_term_however_often_stop_is_requested),
-		cmocka_unit_test(what_a_program_starts_to_clean_up_gets_no_term),
-		cmocka_unit_test(a_tree_that_grows_while_it_ends_is_killed),
-		cmocka_unit_test(the_tree_ends_when_the_worker_is_killed),
-		cmocka_unit_test(a_suspended_shepherd_learns_of_the_workers_death),
-		cmocka_unit_test(a_shepherd_that_is_killed_at_its_start_starts_no_program),
-#endif
 	};
+	int failed = cmocka_run_group_tests_name("shepherds", tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+#ifdef FULL_SYSTEM
+	by_forker = true;
+	failed += cmocka_run_group_tests_name("shepherds of a forker", tests, NULL, NULL);
+#endif
+	return failed;
 }

@@ -21,7 +21,8 @@ static void a_result_is_the_answer(void **state UNUSED)
 
 	assert_contains(text, "{\"ok\":true,\"data\":{\"n\":1},\"error\":null,\"warnings\":[],\"meta\":{\"command\":\"test\"");
 	assert_contains(text, "\"timeout_ms\":10000");
-	assert_contains(text, "\"attempt\":1,\"max_attempts\":1}");
+	assert_contains(text, "\"attempt\":1,\"max_attempts\":1,\"cwd\":\"");
+	assert_contains(text, "\"config_sources\":[],\"effective_config_hash\":\"cbf29ce484222325\"}}");
 	assert_string_equal(stderr_text(), "");
 }
 

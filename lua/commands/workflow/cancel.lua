@@ -44,7 +44,7 @@ return {
 	args = {
 		run_id.argument,
 	},
-	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" }, NOT_FOUND = exit_codes.of_id.NOT_FOUND,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" }, NOT_FOUND = exit_codes.of_id.NOT_FOUND,
 		CONFLICT = { description = "The run has completed, or the ID is ambiguous" } },
 	examples = { { description = "A run that hangs", command = "runner workflow cancel run_01J" } },
 	run = function(args, ctx)
@@ -54,7 +54,7 @@ return {
 		end)
 		local row = db:find(args.id)
 		if row.state == "cancelled" then
-			return { id = row.id, state = "cancelled", effect = "unchanged" }
+			return { id = row.id, state = "cancelled", effect = "noop" }
 		elseif row.state == "completed" then
 			ctx:fail("CONFLICT", ("Run %s has completed; there is nothing to cancel"):format(row.id))
 		end
@@ -68,9 +68,9 @@ return {
 		if row.state == "completed" then
 			ctx:fail("CONFLICT", ("Run %s completed before it could be cancelled"):format(row.id))
 		elseif row.state == "cancelled" then
-			return { id = row.id, state = "cancelled", effect = "unchanged" }
+			return { id = row.id, state = "cancelled", effect = "noop" }
 		end
-		db:interrupt(row.id, { state = "cancelled", message = "The run was cancelled" })
+		db:set_run(row.id, { state = "cancelled", code = "CANCELLED", message = "The run was cancelled" })
 		return { id = row.id, state = "cancelled", before = before, effect = "updated" }
 	end,
 }

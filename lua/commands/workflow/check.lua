@@ -2,6 +2,8 @@
 -- valid and probably not meant is a warning.
 
 local attempt = require "runner.core.attempt"
+local catalog = require "runner.project.catalog"
+local locate = require "runner.project.locate"
 local start = require "runner.workflow.run.start"
 
 local function count(steps)
@@ -11,6 +13,22 @@ local function count(steps)
 			+ count(step.on_success and step.on_success.steps or {})
 	end
 	return n
+end
+
+-- What `runner:` steps call is looked up where the check runs, as a run from here would.
+local function warn_of_commands(path, steps, project)
+	for _, step in ipairs(steps) do
+		local words = step.kind == "runner" and not step.text:find("${", 1, true) and catalog.words((step.text:gsub("%s+", ".")))
+		if words and not locate.find(words, project) then
+			local e = catalog.not_found(words, project)
+			attempt.warn("UNKNOWN_COMMAND", ("%s:%d:%d: runner: %s: no such command here. %s"):format(path, step.line, step.column,
+				step.text, e.suggestion or ""), { file = path, line = step.line, column = step.column })
+		end
+		for _, below in ipairs { step.steps or {}, step.on_failure and step.on_failure.steps or {},
+			step.on_success and step.on_success.steps or {} } do
+			warn_of_commands(path, below, project)
+		end
+	end
 end
 
 local function warn_of(path, hints)
@@ -34,6 +52,7 @@ return {
 	run = function(args)
 		local workflow = assert(start.load(args.file, false))
 		warn_of(args.file, workflow.hints)
+		warn_of_commands(args.file, workflow.steps, attempt.project)
 		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true }
 	end,
 }

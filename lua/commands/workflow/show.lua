@@ -1,13 +1,9 @@
 -- runner workflow show ID: one run: its steps, attempts, errors and logs.
 
+local answer = require "runner.workflow.report.answer"
 local exit_codes = require "runner.workflow.report.exit_codes"
-local report = require "runner.workflow.report.report"
 local run_id = require "runner.workflow.report.run_id"
-local attempt = require "runner.core.attempt"
 local store = require "runner.workflow.store.store"
-local report_text = require "runner.workflow.report.report_text"
-
-local ALL = 1 << 40
 
 return {
 	description = "Show a run with its steps and attempts",
@@ -15,13 +11,14 @@ return {
 	args = {
 		run_id.argument,
 		{ "full", "boolean", description = "Whole outputs, not only their first 4096 bytes" },
+		answer.arguments[1], answer.arguments[2], answer.cursor,
 	},
+	columns = answer.columns,
 	exit_codes = exit_codes.of_id,
 	examples = { { description = "Why it failed", command = "runner workflow show run_01J" } },
+	validate = answer.problems,
 	run = function(args)
 		local db <close> = store.open { readonly = true }
-		local data = report.full(db, args.id, args.full and ALL or nil)
-		attempt.texts.text = report_text.text(data)
-		return data
+		return answer.of(db, args.id, args)
 	end,
 }

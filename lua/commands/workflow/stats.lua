@@ -1,10 +1,11 @@
--- runner workflow stats: attempts, retries and waits over all runs, by code and by step.
+-- runner workflow stats: attempts, retries, waits and costs over all runs, by code, step,
+-- workflow and day.
 
 local host = require "runner.host"
 local store = require "runner.workflow.store.store"
 
 return {
-	description = "Count attempts, retries and waits across runs",
+	description = "Count attempts, retries, waits and costs across runs",
 	danger_level = "safe",
 	args = {
 		{ "workflow", "string", description = "Only runs of this workflow" },

@@ -4,6 +4,7 @@
 -- quoted as lua/workflow/expr/quoting.lua says.
 
 local errors = require "runner.core.errors"
+local held = require "runner.workflow.expr.held"
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"
 local program_text = require "runner.core.program_text"
@@ -146,30 +147,35 @@ local function member(v, key)
 	return v[key]
 end
 
--- The value, or nil with the table and the key that is missing in it.
-local function walk(v, keys, from)
-	for i = from, #keys do
-		local next_v = member(v, keys[i])
+-- The value, or nil with the table and the key that is missing in it. `raw`: the last one
+-- may be held outside memory.
+local function walk(v, keys, raw)
+	for i, key in ipairs(keys) do
+		local next_v = member(v, key)
+		if not (raw and i == #keys) then
+			next_v = held.value(next_v)
+		end
 		if next_v == nil then
-			return nil, v, keys[i]
+			return nil, v, key
 		end
 		v = next_v
 	end
 	return v
 end
 
-local function find(scope, path)
+local function find(scope, path, raw)
 	local keys = segments(path)
 	local head = keys[1]
 	if #keys > 1 and head == "env" then
 		return scope.env and scope.env(path:sub(5))
 	elseif #keys > 1 and M.groups[head] or M.loop[head] then
-		return walk(scope, keys, 1)
+		return walk(scope, keys, raw)
 	end
-	return walk(scope.vars or {}, keys, 1)
+	return walk(scope.vars or {}, keys, raw)
 end
 
----The value of a path. Lists count from 0. A null counts as found.
+---The value of a path. Lists count from 0. A null counts as found. Raises PRECONDITION for
+---an output that was cut.
 ---@param scope runner.workflow.Scope
 ---@param path string
 ---@return any value, boolean found
@@ -266,6 +272,20 @@ function M.value(template, scope)
 	return M.expand(template, scope)
 end
 
+---The file of a value that is kept in one, where the template is one variable and nothing
+---else. Raises PRECONDITION for an output that was cut.
+---@param template string
+---@param scope runner.workflow.Scope
+---@return string? path
+function M.file(template, scope)
+	local made = compiled(template)
+	if #made ~= 1 or type(made[1]) ~= "table" then
+		return nil
+	end
+	local v = find(scope, made[1].name, true)
+	return held.is(v) and not v.get and held.file(v) or nil
+end
+
 -- --- shell texts ------------------------------------------------------------------------
 
 -- How a reference is written in each place.
@@ -288,7 +308,8 @@ local function check_place(part, place, text)
 		refuse(part, "contains a NUL byte, which a program argument can't contain", "Pass the value in a file")
 	elseif #text > MAX_VALUE then
 		refuse(part, ("is %d bytes long; the system passes at most %d to a program in one piece"):format(#text, MAX_VALUE),
-			"Write it to a file (output_file) and read the file")
+			part.name:find "%.output$" and ("Pass its path, ${%s_path}, and read the file"):format(part.name)
+			or "Write it to a file (output_file) and read the file")
 	end
 end
 

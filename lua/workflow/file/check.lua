@@ -28,6 +28,9 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field warnings string[]
 ---@field hints runner.workflow.Hint[]
 ---@field uses table[] see names.lua
+---@field texts runner.yaml.Node[] with a $ARG in them
+---@field env_names table<string, true> environment variables that the file sets somewhere
+---@field env_files boolean? it has files that may set more
 ---@field ids table<string, {order: integer, line: integer, loops: integer}>
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
@@ -40,7 +43,7 @@ Check.__index = Check
 ---@return runner.workflow.Check
 function M.new(source, lenient)
 	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
-		ids = {}, captures = {}, order = 0, loops = 0 }, Check)
+		ids = {}, captures = {}, env_names = {}, texts = {}, order = 0, loops = 0 }, Check)
 end
 
 ---@param at {line: integer, column: integer}

@@ -2,6 +2,7 @@
 -- A row without a field fills the field of its own name. Rules that involve several
 -- keys are in lua/workflow/file/steps.lua and reader.lua.
 
+local claude_keys = require "runner.workflow.expr.claude_keys"
 local interpreters = require "runner.workflow.expr.interpreters"
 local rules = require "runner.core.rules"
 local names = require "runner.workflow.file.names"
@@ -11,6 +12,7 @@ local M = {}
 
 local MAX_SIDE_BY_SIDE = 64
 local MAX_ITEMS = 1000000
+local MAX_TURNS = 1000000
 
 local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not starting with a digit"
 local ARG_WORDS = "the argument's name: letters, digits, _ and -"
@@ -29,7 +31,14 @@ end
 -- --- readers that several keys share ------------------------------------------------------
 
 local template = values.template("value")
-local env = values.map_of(ENV_NAME, ENV_WORDS, template)
+local env_map = values.map_of(ENV_NAME, ENV_WORDS, template)
+
+local function env(check, node, name)
+	for _, entry in ipairs(node.kind == "map" and node.entries or {}) do
+		check.env_names[entry.key] = true
+	end
+	return env_map(check, node, name)
+end
 
 -- A name that can stand in ${…}.
 local function name_of(what)
@@ -146,6 +155,35 @@ local function arguments(check, node, name)
 	return values.map_of("^%w[%w_-]*$", ARG_WORDS, argument)(check, node, name)
 end
 
+-- What becomes a flag of a claude program: one reader for each thing that a key takes.
+local TAKES = {
+	text = function() return values.template("value", values.text) end,
+	list = function() return values.list_of(values.template("value", values.text)) end,
+	count = function() return values.whole(1, MAX_TURNS) end,
+	choice = function(row)
+		local set = {}
+		for _, word in ipairs(row.choices) do
+			set[word] = word
+		end
+		return values.choice(set, "one of " .. table.concat(row.choices, ", "))
+	end,
+}
+
+-- Keys of a claude step, and of the workflow's claude, where they are defaults.
+local claude_options = { resume_session = { values.boolean } }
+for _, row in ipairs(claude_keys.rows) do
+	claude_options[row.key] = { TAKES[row.takes](row) }
+end
+
+-- The id of a step, whose session is continued.
+local function session(check, node, name)
+	local text = values.text(check, node, name)
+	if text then
+		names.session(check, node, text)
+	end
+	return text
+end
+
 local function side_by_side(check, node, name)
 	if node.kind == "boolean" then
 		return node.value and 16 or 1
@@ -163,6 +201,7 @@ M.any = { id = { id }, when = { condition }, on_failure = { node }, on_success =
 -- Keys of steps that run a process.
 M.process = {
 	env = { env }, working_dir = { template }, output_file = { template }, capture_output = { capture, "capture" },
+	capture_limit = { values.size },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	total_timeout = { values.duration, "total_timeout_ms" }, total_timeout_secs = { values.seconds, "total_timeout_ms" },
 	grace = { values.duration, "grace_ms" }, grace_secs = { values.seconds, "grace_ms" },
@@ -172,7 +211,8 @@ M.process = {
 
 -- Keys of one kind of step, its own among them.
 M.own = {
-	claude = { claude = { values.template("value", values.text), "text" } },
+	claude = joined({ claude = { values.template("value", values.text), "text" }, args = { values.list_of(template) },
+		session = { session }, max_cost = { values.dollars } }, claude_options),
 	shell = script,
 	runner = { runner = { words, "text" }, args = { arguments } },
 	foreach = { foreach = { node, "items" }, ["do"] = { node, "steps" }, parallel = { side_by_side },
@@ -201,21 +241,27 @@ function M.elsewhere(kind, key)
 	if M.process[key] then
 		return "put it on the steps inside"
 	end
+	local places = {}
 	for _, other in ipairs(M.kinds) do
-		if M.own[other][key] and other ~= kind then
-			return ("it belongs on %s"):format(M.articles[other])
-		end
+		places[#places + 1] = M.own[other][key] and M.articles[other] or nil
 	end
+	return places[1] and "it belongs on " .. table.concat(places, " or ") or nil
 end
 
 -- --- the workflow ---------------------------------------------------------------------------
 
 local outputs = { text = "text", json = "json", ["stream-json"] = "stream-json" }
 
-M.claude = {
+M.claude = joined({
 	program = { values.text }, args = { values.list_of(values.any_text) },
 	output = { values.choice(outputs, "text, json or stream-json") },
-}
+}, claude_options)
+
+---The keys of a claude step whose defaults are those of the workflow's claude.
+M.claude_options = claude_options
+
+-- foreach: { file: … }
+M.items = { file = { values.template("value", values.text) } }
 
 -- Where the value of a secret comes from.
 M.secret = { env = { values.text }, file = { values.text } }
@@ -227,7 +273,8 @@ M.workflow = {
 	env = { env }, env_files = { values.list_of(values.template("value", values.text)) }, secrets = { node },
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
-	claude = { node }, interpreter = shell_options.interpreter, errexit = shell_options.errexit,
+	capture_limit = { values.size }, claude = { node }, max_cost = { values.dollars },
+	interpreter = shell_options.interpreter, errexit = shell_options.errexit,
 }
 
 -- on_failure and on_success with more than steps.

@@ -5,12 +5,15 @@
 local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
 local expression = require "runner.workflow.expr.expression"
+local shell_names = require "runner.workflow.file.shell_names"
 local variables = require "runner.workflow.expr.variables"
 
 local M = {}
 
 -- The fields of a result; true: a path may continue after a dot.
-local RESULT = { output = false, data = true, status = false, ok = false, error = true }
+local RESULT = { output = false, output_path = false, data = true, status = false, ok = false, error = true }
+local OF_CLAUDE = { output = false, output_path = false, data = true, status = false, ok = false, error = true,
+	session_id = false }
 local LOOPED = "captured" -- no variable of vars has the name
 local RUN = { id = false, name = false }
 
@@ -21,8 +24,8 @@ function M.is_reserved(name)
 	return variables.groups[name] or variables.loop[name] or false
 end
 
-local function use(check, node, reference, mode)
-	check.uses[#check.uses + 1] = { node = node, name = reference.name, offset = reference.offset, mode = mode,
+local function use(check, node, reference, mode, reader)
+	check.uses[#check.uses + 1] = { node = node, name = reference.name, offset = reference.offset, mode = mode, reader = reader,
 		operator = reference.operator, order = check.order, in_loop = check.loops > 0 }
 end
 
@@ -31,6 +34,9 @@ end
 ---@param node runner.yaml.Node
 ---@param mode "value"|"shell" in a shell text an unknown plain name is the shell's
 function M.template(check, node, mode)
+	if node.text:find("$ARG", 1, true) then
+		check.texts[#check.texts + 1] = node
+	end
 	if not node.text:find("${", 1, true) then
 		return
 	end
@@ -38,9 +44,19 @@ function M.template(check, node, mode)
 	if not template then
 		return check:add_in(node, offset, message)
 	end
-	for _, reference in ipairs(variables.names(template)) do
-		use(check, node, reference, mode)
+	local references = variables.names(template)
+	local readers = mode == "shell" and shell_names.readers(node.text, references) or {}
+	for _, reference in ipairs(references) do
+		use(check, node, reference, mode, readers[reference.offset])
 	end
+end
+
+---The id of a step whose session is continued.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param id string
+function M.session(check, node, id)
+	use(check, node, { name = ("steps.%s.session_id"):format(id), offset = 1 }, "session")
 end
 
 ---A condition, and the names it uses.
@@ -62,7 +78,8 @@ end
 -- --- judging ----------------------------------------------------------------------------
 
 local function report(check, u, message, suggestion)
-	check:add_in(u.node, u.offset, ("${%s}: %s"):format(u.name, message), suggestion)
+	local what = u.mode == "session" and "session" or ("${%s}"):format(u.name)
+	check:add_in(u.node, u.offset, ("%s: %s"):format(what, message), suggestion)
 end
 
 local function listed(set)
@@ -88,6 +105,14 @@ local function too_early(check, u)
 	return u.order == 0
 end
 
+-- Only claude steps have one, and only where it is used do they keep it.
+local function judge_session(check, u, step, id)
+	if step.step.kind ~= "claude" then
+		report(check, u, ("step '%s' (line %d) is not a claude step, so it has no session"):format(id, step.line))
+	end
+	step.step.keeps_session = true
+end
+
 local function judge_step(check, u, rest)
 	local id, field = rest:match("^([^.]*)%.?(.*)$")
 	local step = check.ids[id]
@@ -102,8 +127,10 @@ local function judge_step(check, u, rest)
 			"Give the foreach an id: its output has one line per item, its data is a list")
 	elseif step.order >= u.order then
 		report(check, u, ("step '%s' (line %d) has not run yet at this point"):format(id, step.line))
+	elseif field == "session_id" then
+		judge_session(check, u, step, id)
 	else
-		judge_field(check, u, RESULT, field)
+		judge_field(check, u, step.step.kind == "claude" and OF_CLAUDE or RESULT, field)
 	end
 end
 
@@ -121,9 +148,9 @@ local GROUPS = {
 
 local function judge_unknown(check, u, head, known)
 	if u.mode == "shell" and head == u.name then
-		return
+		return shell_names.judge_unknown(check, u, known)
 	end
-	local near = check_of.meant(head, sorted.keys(known))
+	local near = shell_names.foreign[head] or check_of.meant(head, sorted.keys(known))
 	report(check, u, "unknown variable", near or ("Declare it: vars: { %s: }"):format(head))
 end
 
@@ -167,6 +194,13 @@ function M.judge(check, known)
 	end
 	for _, u in ipairs(check.uses) do
 		judge(check, u, all)
+		local head = u.name:match "^[^.]+"
+		if u.reader and (all[head] or variables.loop[head] or M.is_reserved(head) and u.name ~= head) then
+			shell_names.judge_nested(check, u)
+		end
+	end
+	for _, node in ipairs(not all.ARG and check.texts or {}) do
+		shell_names.judge_text(check, node)
 	end
 end
 

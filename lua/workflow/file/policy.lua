@@ -16,6 +16,7 @@ local M = {}
 local MAX_RETRIES, MAX_DELAYS = host.bound "retries", host.bound "delays"
 local MAX_DELAY_MS = 120000
 local JITTER = 0.25
+local LIMIT_WAIT_MS = 6 * 3600 * 1000 -- a session of Claude Code's lasts 5 h
 
 ---@class runner.workflow.RetryRule what else is transient
 ---@field exit? table<integer, true>
@@ -27,11 +28,12 @@ local JITTER = 0.25
 ---@field policy table flat, as runner.policy.normalise gives it
 ---@field max_attempts integer retries: the key's meaning in Spec 185
 ---@field budget_ms? integer for all waits and attempts
+---@field limit_wait_ms integer for the waits until usage limits reset, all of a round together
 ---@field on? runner.workflow.RetryRule[]
 ---@field unknown_transient? boolean false: a failure that matches no class is not retried
 
 local function defaults()
-	return { strategy = "exponential", delay_ms = 5000, max_attempts = 5, jitter = JITTER }
+	return { strategy = "exponential", delay_ms = 5000, max_attempts = 5, jitter = JITTER, limit_wait_ms = LIMIT_WAIT_MS }
 end
 
 -- --- the keys ------------------------------------------------------------------------
@@ -178,6 +180,7 @@ local KEYS = {
 	jitter = { jitter }, jitter_factor = { factor },
 	max_delay = { values.duration, "max_delay_ms" }, max_delay_secs = { values.seconds, "max_delay_ms" },
 	delays = { delays },
+	limit_wait = { values.duration, "limit_wait_ms" },
 	retry_budget = { values.duration, "budget_ms" }, retry_budget_secs = { values.seconds, "budget_ms" },
 	retry_on = { retry_on }, retry_unknown = { values.boolean, "unknown_transient" },
 }
@@ -304,7 +307,7 @@ function M.combine(kind, workflow, own)
 		return nil
 	end
 	return { policy = flat(base), max_attempts = base.max_attempts,
-		budget_ms = base.budget_ms ~= 0 and base.budget_ms or nil, on = base.on,
+		budget_ms = base.budget_ms ~= 0 and base.budget_ms or nil, limit_wait_ms = base.limit_wait_ms, on = base.on,
 		unknown_transient = base.unknown_transient }
 end
 

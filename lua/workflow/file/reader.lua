@@ -8,8 +8,10 @@ local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
 local policy = require "runner.workflow.file.policy"
 local scripts = require "runner.workflow.file.scripts"
+local sorted = require "runner.core.sorted"
 local steps = require "runner.workflow.file.steps"
 local values = require "runner.workflow.file.values"
+local variables = require "runner.workflow.expr.variables"
 local yaml = require "runner.core.yaml.parser"
 
 local M = {}
@@ -21,19 +23,41 @@ local MAX_BYTES = 4 << 20
 ---@field description? string
 ---@field path string
 ---@field text string the file as it is
----@field digest string of the text
+---@field digest string of the normal form of the file: what YAML reads in it, keys in order
 ---@field vars table<string, any> defaults
 ---@field required string[] variables without a default, as written
 ---@field env table<string, string> templates
 ---@field env_files string[] templates
 ---@field secrets {name: string, env: string?, file: string?, value: string?}[]
 ---@field claude {program: string, args: string[], output: "text"|"json"|"stream-json"}
+---@field max_cost? integer micro-dollars for all claude steps of a run
 ---@field steps runner.workflow.Step[]
 ---@field captures table<string, integer> the names that steps capture
 ---@field warnings string[]
 ---@field hints runner.workflow.Hint[] for `check`
 
 -- --- variables ----------------------------------------------------------------------------
+
+-- Defaults are settled before anything runs: they may refer to the environment, and to nothing
+-- else.
+local function check_default(check, node)
+	for _, item in ipairs(node.items or node.entries or {}) do
+		check_default(check, item.node or item)
+	end
+	if node.kind ~= "text" or not node.text:find("${", 1, true) then
+		return
+	end
+	local template, message, offset = variables.parse(node.text)
+	if not template then
+		return check:add_in(node, offset, message)
+	end
+	for _, reference in ipairs(variables.names(template)) do
+		if not reference.name:find "^env%." then
+			check:add_in(node, reference.offset, ("${%s}: only ${env.NAME} has a value in vars"):format(reference.name),
+				"Use it in the step instead, or write $${ for a literal '${'")
+		end
+	end
+end
 
 -- name → default; null: the caller has to give it.
 local function vars_of(check, node)
@@ -50,6 +74,7 @@ local function vars_of(check, node)
 		if name and entry.node.kind == "null" then
 			required[#required + 1] = name
 		elseif name then
+			check_default(check, entry.node)
 			defaults[name] = yaml.value(entry.node)
 		end
 		known[entry.key] = true
@@ -99,15 +124,17 @@ end
 
 -- --- the whole -------------------------------------------------------------------------------
 
+-- How the program is called, and the defaults of claude steps.
 local function claude_of(check, node)
 	local given = node and values.fields(check, node, keys.claude, "claude") or {}
-	return { program = given.program or "claude", args = given.args or {}, output = given.output or "text" }
+	return { program = given.program or "claude", args = given.args or {}, output = given.output or "text" }, given
 end
 
-local function steps_of(check, root, entries, given)
+local function steps_of(check, root, entries, given, claude)
 	local entry = entries.steps
 	local retry = given.retry and policy.level(check, given.retry, entries.retry.key)
-	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms, shell = scripts.options(given) }
+	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms, capture_limit = given.capture_limit,
+		shell = scripts.options(given), claude = claude }
 	if not entry then
 		check:add(root, "a workflow needs commands: the list of its steps")
 		return {}
@@ -119,18 +146,23 @@ local function steps_of(check, root, entries, given)
 end
 
 local function base_name(path)
-	local name = path:match("[^/]*$"):gsub("%.ya?ml$", "")
-	return name ~= "" and name or "workflow"
+	return (path:match("[^/]*$"):gsub("%.ya?ml$", ""))
 end
 
 -- The keys in a fixed order: env is read before every step.
 local function assemble(check, root, given, entries)
 	local vars, required, known = vars_of(check, given.vars)
+	local claude, options = claude_of(check, given.claude)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, env = given.env or {},
-		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude_of(check, given.claude),
-		steps = steps_of(check, root, entries, given), warnings = check.warnings,
+		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
+		max_cost = given.max_cost, steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
 	}
+	steps.judge_budget(check, entries.max_cost, claude)
+	for _, found in ipairs(workflow.secrets) do
+		check.env_names[found.name] = true
+	end
+	check.env_files = workflow.env_files[1] ~= nil
 	names.judge(check, known)
 	workflow.captures, workflow.hints = check.captures, check:sorted_hints()
 	return workflow
@@ -144,6 +176,43 @@ local function whole(check, root)
 	end
 	local given, entries = values.fields(check, root, keys.workflow, "a workflow")
 	return given and assemble(check, root, given, entries)
+end
+
+-- A name is shown and stored everywhere: one line, without control characters and without
+-- the secrets that the file itself holds.
+local function shown_name(name, secrets)
+	local literal = {}
+	for _, found in ipairs(secrets) do
+		literal[#literal + 1] = found.value
+	end
+	local masked = literal[1] and require("runner.core.mask").masker(literal)(name) or name
+	local text = host.clean(masked):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+	return text ~= "" and text or "workflow"
+end
+
+-- What the file says, without comments, layout, quotes and the order of keys. A change of
+-- spelling (1.0 for 1, `timeout_secs` for `timeout`) is a change.
+local function add_normal(out, node)
+	if node.kind == "map" then
+		out[#out + 1] = "{"
+		for _, key in ipairs(sorted.keys(node.keys)) do
+			out[#out + 1] = ("%d:%s="):format(#key, key)
+			add_normal(out, node.keys[key].node)
+		end
+	elseif node.kind == "list" then
+		out[#out + 1] = ("[%d"):format(#node.items)
+		for _, item in ipairs(node.items) do
+			add_normal(out, item)
+		end
+	else
+		out[#out + 1] = ("%s %d:%s"):format(node.kind, #node.text, node.text)
+	end
+end
+
+local function digest_of(root)
+	local out = {}
+	add_normal(out, root)
+	return host.digest(table.concat(out, "\n"))
 end
 
 ---Read a workflow from its text.
@@ -161,8 +230,8 @@ function M.parse(text, path, opts)
 	if check.list[1] then
 		return nil, check:sorted()
 	end
-	workflow.name = workflow.name or base_name(path)
-	workflow.path, workflow.text, workflow.digest = path, text, host.digest(text)
+	workflow.name = shown_name(workflow.name or base_name(path), workflow.secrets)
+	workflow.path, workflow.text, workflow.digest = path, text, digest_of(root)
 	return workflow
 end
 

@@ -5,12 +5,12 @@
 
 local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
+local host = require "runner.host"
 local keys = require "runner.workflow.file.keys"
-local names = require "runner.workflow.file.names"
+local loop_items = require "runner.workflow.file.loop_items"
 local policy = require "runner.workflow.file.policy"
 local scripts = require "runner.workflow.file.scripts"
 local values = require "runner.workflow.file.values"
-local yaml = require "runner.core.yaml.parser"
 
 local M = {}
 
@@ -30,7 +30,12 @@ local LABEL = 60 -- characters
 ---@field on_failure? {steps: runner.workflow.Step[], go: "fail"|"continue"}
 ---@field on_success? {steps: runner.workflow.Step[]}
 ---@field text? string template: prompt, script, words of a command
----@field args? string[]|table<string, string|boolean|string[]> of a runner step; texts are templates
+---@field args? string[]|table<string, string|boolean|string[]> of a claude or runner step; texts are templates
+---@field options? table<string, any> of a claude step: what becomes flags, by key, its own over the workflow's
+---@field session? string of a claude step: the id of the step whose session it continues
+---@field resume_session? boolean of a claude step: a retry, or a resumed run, continues its session
+---@field max_cost? integer of a claude step: micro-dollars for all its attempts
+---@field keeps_session? boolean of a claude step: another one uses its session
 ---@field env? table<string, string> templates
 ---@field working_dir? string template
 ---@field output_file? string template
@@ -39,13 +44,15 @@ local LABEL = 60 -- characters
 ---@field grace_ms? integer
 ---@field retry? runner.workflow.Retry
 ---@field capture? boolean|string true, false, or the variable that takes the output
----@field idempotent? boolean
+---@field capture_limit? number the most bytes that are kept of its output; math.huge: all
+---@field idempotent? boolean false, written out: not run again unasked, even after Ctrl+C
 ---@field side_effects? "none"
 ---@field interpreter? string of a shell step: which shell runs its text
 ---@field errexit? boolean of a shell step: it stops at the first failing command; nil: as the run has it
 ---@field verify? runner.workflow.Hook
 ---@field on_retry? runner.workflow.Hook
 ---@field items? string|any[] of a foreach: a template, or values (texts are templates)
+---@field items_file? string of a foreach: template, the file whose lines are the items
 ---@field parallel? integer of a foreach: how many items at once
 ---@field max_items? integer
 ---@field limit? integer of a parallel step: how many steps at once
@@ -63,7 +70,9 @@ local LABEL = 60 -- characters
 ---@field prefix string of its key
 ---@field retry table|boolean|nil the workflow's
 ---@field timeout_ms? integer the workflow's; 0: none
+---@field capture_limit? number the workflow's
 ---@field shell runner.workflow.ShellOptions the workflow's
+---@field claude table<string, any> the workflow's options for claude steps
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -74,7 +83,7 @@ local function limit(ms)
 end
 
 local function label_of(text)
-	local line = text:match("[^\n]*%S[^\n]*") or ""
+	local line = host.clean(text):match("[^\n]*%S[^\n]*") or ""
 	line = line:gsub("^%s+", ""):gsub("%s+$", "")
 	local cut = utf8.offset(line, LABEL + 1)
 	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
@@ -82,7 +91,8 @@ end
 
 -- The text that its label is cut from; nil: it has no text.
 local function label_source(step)
-	return step.text or type(step.items) == "string" and "foreach " .. step.items or nil
+	return step.text or type(step.items) == "string" and "foreach " .. step.items
+		or step.items_file and "foreach line of " .. step.items_file or nil
 end
 
 local function retry_of(check, kind, entries, around)
@@ -120,6 +130,30 @@ local function shell_texts(check, step, given, entries, around)
 	complete_hook(check, step, step.on_retry, options)
 end
 
+-- The nearest that is given.
+local function claude_options(step, given, around)
+	step.options, step.session, step.max_cost = {}, given.session, given.max_cost
+	for key in pairs(keys.claude_options) do
+		local value = given[key]
+		if value == nil then
+			value = around.claude[key]
+		end
+		step.options[key] = value
+	end
+	step.resume_session, step.options.resume_session = step.options.resume_session or false, nil
+end
+
+---Hint that a budget needs a program that reports what it cost.
+---@param check runner.workflow.Check
+---@param entry? runner.yaml.Entry max_cost
+---@param claude table the workflow's
+function M.judge_budget(check, entry, claude)
+	if entry and (claude.output or "text") == "text" then
+		check:hint_in(entry.node, 1, "COST_UNKNOWN", "max_cost with output: text charges each attempt the whole budget, since the"
+			.. " program doesn't report its cost: write claude: { output: stream-json }")
+	end
+end
+
 local function process(check, step, given, entries, around)
 	for _, field in ipairs { "text", "args", "working_dir", "output_file", "side_effects", "verify", "on_retry" } do
 		step[field] = given[field]
@@ -130,10 +164,15 @@ local function process(check, step, given, entries, around)
 	step.total_timeout_ms = limit(given.total_timeout_ms)
 	step.grace_ms = given.grace_ms or GRACE_MS
 	step.capture = given.capture == nil or given.capture
-	step.idempotent = given.idempotent or false
+	step.capture_limit = given.capture_limit or around.capture_limit
+	step.idempotent = given.idempotent
 	step.retry = retry_of(check, step.kind, entries, around)
 	step.label = label_of(step.text or step.kind)
 	shell_texts(check, step, given, entries, around)
+	if step.kind == "claude" then
+		claude_options(step, given, around)
+		M.judge_budget(check, entries.max_cost, around.claude)
+	end
 end
 
 -- --- steps that hold steps ------------------------------------------------------------------
@@ -142,25 +181,8 @@ local function count(n, noun)
 	return ("%d %s%s"):format(n, noun, n == 1 and "" or "s")
 end
 
--- A list of values, whose texts may be templates, or one template.
-local function items_of(check, node)
-	if node.kind == "list" then
-		for _, item in ipairs(node.items) do
-			if item.kind == "text" then
-				names.template(check, item, "value")
-			end
-		end
-		return yaml.value(node)
-	elseif node.kind == "text" and node.text:find("${", 1, true) then
-		names.template(check, node, "value")
-		return node.text
-	end
-	values.refuse(check, node, "foreach", "a list such as [a, b], or a variable such as \"${files}\"",
-		node.kind == "text" and ("Write foreach: [%s]"):format(node.text) or nil)
-end
-
 local function inside(around, prefix)
-	return { prefix = prefix, retry = around.retry, timeout_ms = around.timeout_ms, shell = around.shell }
+	return setmetatable({ prefix = prefix }, { __index = around })
 end
 
 local function body(check, entries, what, around)
@@ -171,7 +193,7 @@ local function body(check, entries, what, around)
 end
 
 local function foreach(check, step, given, entries, around)
-	step.items = given.items and items_of(check, given.items)
+	step.items, step.items_file = loop_items.read(check, given.items)
 	step.parallel, step.max_items = given.parallel or 1, given.max_items
 	step.label = label_source(step) and label_of(label_source(step))
 		or "foreach over " .. count(#(step.items or {}), "item")
@@ -289,7 +311,7 @@ local function declare(check, step, node)
 	elseif check.ids[id] then
 		check:add(node.keys.id.node, ("duplicate id '%s': the step on line %d has it"):format(id, check.ids[id].line))
 	else
-		check.ids[id] = { order = check.order, line = step.line, loops = check.loops }
+		check.ids[id] = { order = check.order, line = step.line, loops = check.loops, step = step }
 	end
 end
 

@@ -3,6 +3,7 @@
 -- is wrong and what to write. They know no keys.
 
 local check_of = require "runner.workflow.file.check"
+local money = require "runner.core.money"
 local names = require "runner.workflow.file.names"
 local rules = require "runner.core.rules"
 local sorted = require "runner.core.sorted"
@@ -104,6 +105,33 @@ function M.duration(check, node, name)
 		return ms
 	end
 	M.refuse(check, node, name, M.DURATION)
+end
+
+---Micro-dollars from an amount in dollars.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return integer?
+function M.dollars(check, node, name)
+	local micros = (node.kind == "integer" or node.kind == "number") and money.micros(node.value)
+	if micros and micros > 0 then
+		return micros
+	end
+	local meant = node.kind == "text" and node.text:match "^%s*%$?%s*(%d+%.?%d*)%s*%$?%s*$"
+	M.refuse(check, node, name, "an amount in US dollars above 0, such as 0.50", meant and ("Write %s: %s"):format(name, meant) or nil)
+end
+
+---Bytes; math.huge for "none" and 0.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return number?
+function M.size(check, node, name)
+	local bytes = node.text and node.kind ~= "null" and rules.size(node.text, 0)
+	if bytes then
+		return bytes > 0 and bytes or math.huge
+	end
+	M.refuse(check, node, name, 'a size such as 500K, 64MiB or 1G, a number of bytes, or none')
 end
 
 ---Milliseconds from a number of seconds: the keys that end in _secs.

@@ -4,6 +4,7 @@
 -- permanent (Spec 185, FR1; docs/design.md#failure-classes). A number is an
 -- HTTP status only where the words around it say so (lua/workflow/kinds/http_text.lua).
 
+local claude_forms = require "runner.workflow.kinds.claude_forms"
 local failure_classes = require "runner.workflow.kinds.failure_classes"
 local host = require "runner.host"
 local http_text = require "runner.workflow.kinds.http_text"
@@ -25,6 +26,7 @@ local REASON = 200 -- characters
 ---@field reason string for one log line
 ---@field transient boolean may a retry help?
 ---@field retry_after_ms integer? the wait that the failure asks for; not capped
+---@field resets boolean? retry_after_ms is the time until a usage limit resets
 
 ---@class runner.workflow.Rules
 ---@field rules runner.workflow.RetryRule[]? retry_on of the workflow: what else is transient
@@ -128,12 +130,19 @@ local function judge_usage(lines)
 	end
 end
 
+-- One of Claude Code's own sentences, or its report of an error of the API.
+local function judge_form(line)
+	line = line:sub(1, LINE)
+	local class = claude_forms.class_of(line)
+	return class and finding(class, nil, line) or claude_forms.is_api_error(line) and judge_line(line) or nil
+end
+
 -- The last line that matches a class: it is nearest to the cause.
 local function judge_text(text)
 	local lines = lines_of(text)
 	local found = judge_usage(lines)
 	for i = #lines, math.max(1, #lines - LINES), -1 do
-		found = found or judge_line(lines[i])
+		found = found or judge_form(lines[i]) or judge_line(lines[i])
 	end
 	return found
 end
@@ -194,9 +203,9 @@ end
 
 local function requested_wait(verdict, opts, texts)
 	for _, text in ipairs(verdict.transient and texts or {}) do
-		local ms = waits.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
+		local ms, resets = waits.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
 		if ms then
-			return ms
+			return ms, resets
 		end
 	end
 end
@@ -213,10 +222,18 @@ local function out_of_time(result, opts)
 	return { class = class, reason = "timed out after " .. after, message = class.display:format(after) }
 end
 
+-- Subtypes such as error_max_turns say it all; "success" and error_during_execution nothing.
+local function judge_subtype(found)
+	return type(found.subtype) == "string" and found.subtype:find "^error_max" and judge_line(found.subtype) or nil
+end
+
 -- From the API's own result.
 local function judge_reply(found)
 	local text, status = reply.text(found), reply.status(found)
-	if status then
+	local judged = judge_subtype(found) or judge_form(text)
+	if judged then
+		return judged.full == found.subtype and text ~= "" and finding(judged.class, nil, text) or judged
+	elseif status then
 		local at = text:find(status, 1, true)
 		return finding(failure_classes.of_http(status), status, at and http_text.detail(text, at) or text)
 	end
@@ -241,8 +258,8 @@ local function judge_claude(result, opts, found)
 	elseif result.error then
 		return unknown(result.error)
 	end
-	local judged = judge_exit(result) or found and judge_reply(found) or judge_text(result.stderr)
-		or not found and judge_output(result)
+	local judged = judge_exit(result) or found and judge_reply(found) or not found and judge_form(last_line(result.stdout))
+		or judge_text(result.stderr) or not found and judge_output(result)
 	if judged then
 		return judged
 	end
@@ -265,8 +282,8 @@ local function verdict_of(judged, result, opts)
 end
 
 ---What the failure of a claude program means. The first evidence counts: its time
----limit, exit status 126 or 127, its JSON result, stderr, and without that the last
----line of stdout.
+---limit, exit status 126 or 127, its JSON result, a sentence of Claude Code's own on
+---stdout, stderr, and without that the last line of stdout.
 ---@param result runner.Result
 ---@param opts? runner.workflow.Rules
 ---@return runner.workflow.Verdict
@@ -281,7 +298,8 @@ function M.claude(result, opts)
 	end
 	local texts = { found and reply.text(found) or last_line(result.stdout), result.stderr }
 	apply_rules(verdict, opts, result, texts)
-	verdict.retry_after_ms = requested_wait(verdict, opts, texts)
+	verdict.retry_after_ms, verdict.resets = requested_wait(verdict, opts, texts)
+	verdict.resets = verdict.resets and verdict.code == "RATE_LIMITED" or nil
 	return verdict
 end
 

@@ -116,13 +116,6 @@ function M.status(line)
 	return by_words(lower, TYPES) or by_words(lower, ALONE)
 end
 
----"Internal Server Error"; nil for a status without a name.
----@param status integer
----@return string?
-function M.phrase(status)
-	return PHRASES[status]
-end
-
 -- The message in the JSON of a line, also where the line was cut.
 local function json_message(line)
 	local message = line:match '"message"%s*:%s*"(.-[^\\])"'

@@ -3,6 +3,7 @@
 
 ---@class runner.workflow.Kind
 ---@field noun string "Claude command": how log lines start
+---@field costs? boolean its program costs money: max_cost holds for it
 ---@field request fun(step: table, scope: table, workflow: table, settings: table): table
 ---@field describe fun(step: table, scope: table): string the expanded text, for logs
 ---@field interpret fun(step: table, result: table, settings: table): table

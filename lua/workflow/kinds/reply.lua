@@ -4,6 +4,7 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
+local money = require "runner.core.money"
 
 local M = {}
 
@@ -103,6 +104,68 @@ end
 function M.status(reply)
 	local e = type(reply.error) == "table" and reply.error or {}
 	return number(reply.api_error_status) or number(reply.status) or number(reply.status_code) or number(e.status)
+end
+
+-- --- what it used ---------------------------------------------------------------------
+
+-- A count that a program printed; nil for anything else.
+local function count(v)
+	local n = type(v) == "number" and v >= 0 and v < 2 ^ 53 and v // 1
+	return n and math.tointeger(n) or nil
+end
+
+-- Field of ours → its name in `usage`, its name in a row of `modelUsage`.
+local TOKENS = {
+	input_tokens = { "input_tokens", "inputTokens" }, output_tokens = { "output_tokens", "outputTokens" },
+	cache_read_tokens = { "cache_read_input_tokens", "cacheReadInputTokens" },
+	cache_write_tokens = { "cache_creation_input_tokens", "cacheCreationInputTokens" },
+}
+
+local function tables_in(v)
+	local out = {}
+	for name, row in pairs(type(v) == "table" and v or {}) do
+		out[name] = type(name) == "string" and type(row) == "table" and row or nil
+	end
+	return out
+end
+
+-- Summed over all models: `usage` is the last model's, and zero after some errors.
+local function tokens(reply, models)
+	local out = {}
+	local total = type(reply.usage) == "table" and reply.usage or {}
+	for field, names in pairs(TOKENS) do
+		if not next(models) then
+			out[field] = count(total[names[1]])
+		end
+		for _, row in pairs(models) do
+			out[field] = (out[field] or 0) + (count(row[names[2]]) or 0)
+		end
+	end
+	return out
+end
+
+-- The one that cost most; by name where several did.
+local function main_model(models)
+	local best, most
+	for name, row in pairs(models) do
+		local cost = money.micros(row.costUSD) or 0
+		if not best or cost > most or cost == most and name < best then
+			best, most = name, cost
+		end
+	end
+	return best
+end
+
+---What the program says that it used; fields that it doesn't report are nil.
+---@param reply runner.workflow.Reply?
+---@return table usage session_id, model, turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_micros
+function M.usage(reply)
+	reply = reply or {}
+	local models = tables_in(reply.modelUsage)
+	local usage = tokens(reply, models)
+	usage.session_id = type(reply.session_id) == "string" and reply.session_id ~= "" and reply.session_id or nil
+	usage.model, usage.turns, usage.cost_micros = main_model(models), count(reply.num_turns), money.micros(reply.total_cost_usd)
+	return usage
 end
 
 return M

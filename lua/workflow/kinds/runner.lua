@@ -86,9 +86,18 @@ function M.request(step, scope, _, settings)
 	return step_process.options(step, scope, settings, argv_of(step, scope, settings.self), M.describe(step, scope), outer)
 end
 
-local function side_effects(envelope)
-	local e = envelope and envelope.error
-	return type(e) == "table" and type(e.side_effects) == "string" and e.side_effects or nil
+local TOO_LONG = { code = "OUTPUT_TOO_LARGE", transient = false, reason = "its answer is longer than what is kept",
+	message = "Runner command answered with more than is kept of it: give the step a larger capture_limit" }
+
+-- What the command's own error says beyond its code and message, into the outcome.
+local function pass_on(outcome, envelope)
+	local e = envelope and not envelope.ok and invoke.failure(envelope)
+	if e then
+		outcome.side_effects, outcome.errors = e.side_effects, e.errors
+		outcome.fix_required, outcome.fix_command = e.fix_required, e.fix_command
+		outcome.context.error = e.context
+	end
+	return outcome
 end
 
 ---@param step runner.workflow.Step
@@ -101,10 +110,9 @@ function M.interpret(step, result, settings)
 		local data = envelope.data ~= json.null and envelope.data or nil
 		return step_process.success(result, data and assert(json.encode(data)) or "", data)
 	end
-	local outcome = step_process.failure(result, classify.call(result, step_process.rules(step, result, settings)),
-		result.stdout, settings)
-	outcome.side_effects = side_effects(envelope)
-	return outcome
+	local verdict = not envelope and result.stdout_dropped > 0 and TOO_LONG
+		or classify.call(result, step_process.rules(step, result, settings))
+	return pass_on(step_process.failure(result, verdict, result.stdout, settings), envelope)
 end
 
 return M

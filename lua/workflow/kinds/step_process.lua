@@ -123,13 +123,27 @@ local function data_of(text)
 	return type(v) == "table" and v or nil
 end
 
+local NEWLINES = { [10] = true, [13] = true }
+
+---A text without the newlines at its end, as $( ) gives it. (A pattern would take a time
+---that is quadratic in the length of a run of newlines.)
+---@param text string
+---@return string
+function M.trimmed(text)
+	local last = #text
+	while NEWLINES[text:byte(last)] do
+		last = last - 1
+	end
+	return text:sub(1, last)
+end
+
 ---The outcome of a success.
 ---@param result runner.Result
 ---@param output string newlines at its end are left out, as $( ) does
 ---@param data any default: the output, where it is JSON
 ---@return table
 function M.success(result, output, data)
-	output = output:gsub("[\r\n]+$", "")
+	output = M.trimmed(output)
 	if data == nil then
 		data = data_of(output)
 	end
@@ -146,10 +160,10 @@ end
 function M.failure(result, verdict, output, settings)
 	local stderr = settings.mask and settings.mask(result.stderr) or result.stderr -- before it is cut
 	return {
-		ok = false, output = output:gsub("[\r\n]+$", ""), status = result.status, signal = result.signal,
+		ok = false, output = M.trimmed(output), status = result.status, signal = result.signal,
 		duration_ms = result.duration_ms, truncated = result.truncated, suggestion = result.suggestion,
 		code = verdict.code, message = verdict.message, reason = verdict.reason, transient = verdict.transient,
-		retry_after_ms = verdict.retry_after_ms,
+		retry_after_ms = verdict.retry_after_ms, resets = verdict.resets,
 		context = { status = result.status, signal = result.signal, errno = result.errno,
 			stderr = stderr ~= "" and stderr:sub(-TAIL) or nil },
 	}

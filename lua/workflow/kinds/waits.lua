@@ -1,5 +1,5 @@
 -- waits: the wait that the text of a failure asks for: "Retry-After: 12" or a date,
--- "try again in 30 seconds", "resets 3:45pm (Europe/Berlin)". Runs in the worker.
+-- "try again in 30 seconds", "resets Nov 26, 3:45pm (Europe/Berlin)". Runs in the worker.
 -- It neither waits nor caps the time: the caller does.
 
 local attempt = require "runner.core.attempt"
@@ -106,16 +106,51 @@ local function hour_and_minute(text, at)
 	return hour, minute, rest
 end
 
+-- ms until the time that `left` counts to, in seconds, in the zone that is named at `at`.
+local function in_its_zone(text, at, original, left)
+	local zone = time_zone(text, at, original)
+	return zone and 1000 * (zone ~= "" and in_zone(zone, left) or left())
+end
+
 local function clock(text, at, now_ms, original)
 	local hour, minute, rest = hour_and_minute(text, at)
-	if not hour then
-		return nil
-	end
-	local zone = time_zone(text, rest, original)
-	local function left()
+	return hour and in_its_zone(text, rest, original, function()
 		return until_clock(hour, minute, now_ms // 1000)
+	end)
+end
+
+local MONTHS = {}
+for month in ("jan feb mar apr may jun jul aug sep oct nov dec"):gmatch "%a+" do
+	MONTHS[#MONTHS + 1], MONTHS[month] = month, #MONTHS + 1
+end
+
+-- Seconds until a date; without a year it is this one's, or the next's if it is long past.
+local function until_date(date, now_s)
+	local function at(year)
+		return os.time { year = year, month = date.month, day = date.day, hour = date.hour, min = date.minute, sec = 0 }
 	end
-	return zone and 1000 * (zone ~= "" and in_zone(zone, left) or left())
+	local this = os.date("*t", now_s).year
+	local left = at(date.year or this) - now_s
+	return math.max(not date.year and left < -DAY_S and at(this + 1) - now_s or left, 0)
+end
+
+-- "nov 26, 3:03pm", "jan 21, 2027, 1pm", "oct 9 at 5pm" | nil
+local function month_and_clock(text, at)
+	local month, day, rest = text:match("^(%a%a%a)%a*%.? (%d%d?)()", at)
+	local year, later = text:match("^,? (%d%d%d%d)()%f[%D]", rest)
+	local start = text:match("^,? a?t? ?()%d", later or rest)
+	local hour, minute, stop = hour_and_minute(text, start or #text + 1)
+	if MONTHS[month] and hour and tonumber(day) >= 1 and tonumber(day) <= 31 then
+		return { month = MONTHS[month], day = math.tointeger(tonumber(day)), year = math.tointeger(tonumber(year)), hour = hour,
+			minute = minute }, stop
+	end
+end
+
+local function calendar(text, at, now_ms, original)
+	local date, rest = month_and_clock(text, at)
+	return date and in_its_zone(text, rest, original, function()
+		return until_date(date, now_ms // 1000)
+	end)
 end
 
 local function epoch(text, at, now_ms)
@@ -149,22 +184,30 @@ local ROWS = {
 	{ "try again after%s+()%d", spell() },
 	{ "retry%a* in%s+()%d", spell() },
 	{ "wait%s+()%d", spell() },
-	{ "resets? in%s+()%d", spell() },
-	{ "resets?%s+a?t?%s*()%d", clock },
-	{ "limit reached|()%d", epoch },
+	{ "resets? in%s+()%d", spell(), resets = true },
+	{ "resets?%s+a?t?%s*()%d", clock, resets = true },
+	{ "resets?%s+o?n?%s*()%a%a%a%a*%.? %d", calendar, resets = true },
+	{ "limit reached|()%d", epoch, resets = true },
 }
+
+-- Blanks that are wider than a byte stand between digits and "PM" in some locales.
+local function plain_blanks(text)
+	return (text:gsub("\u{202F}", " "):gsub("\u{A0}", " "))
+end
 
 ---The wait that a text asks for, in ms; nil when it asks for none.
 ---@param text string
 ---@param now_ms integer wall clock, ms since the epoch
----@return integer?
+---@return integer? ms
+---@return boolean? resets it is the time at which a limit resets
 function M.find(text, now_ms)
+	text = plain_blanks(text)
 	local lower = text:lower()
 	for _, row in ipairs(ROWS) do
 		local at = lower:match(row[1])
 		local ms = at and row[2](lower, at, now_ms, text)
 		if ms then
-			return ms
+			return ms, row.resets or false
 		end
 	end
 end

@@ -17,6 +17,13 @@ function M.seconds(ms)
 	return ("%gs"):format(ms / 1000)
 end
 
+---61500 → "1m 2s": a long wait, rounded up.
+---@param ms number
+---@return string
+function M.whole_seconds(ms)
+	return host.duration_text(math.ceil(ms / 1000) * 1000)
+end
+
 -- One LOG frame, every field masked.
 local function log(run, level, event, fields)
 	fields.context.run = run.id
@@ -75,6 +82,16 @@ function M.skipped(run, key, why)
 	log(run, "info", "step.skipped", { message = ("Step %s skipped: %s"):format(key, why), context = { step = key } })
 end
 
+---A step whose last attempt has no end, and that runs again.
+---@param run table
+---@param key string
+---@param what string became of it: "was cut off …"
+---@param why string it may run again; "" where that goes without saying
+function M.again(run, key, what, why)
+	log(run, "warn", "step.again", { message = ("Step %s %s; it runs again%s"):format(key, what, why ~= "" and ": " .. why or ""),
+		context = { step = key } })
+end
+
 ---@param run table
 ---@param message string
 ---@param key? string
@@ -98,6 +115,15 @@ end
 ---@param line string
 function M.stderr(run, key, line)
 	log(run, "info", "step.stderr", { message = line, context = { step = key } })
+end
+
+---What a step's program says or does, on one line, which the supervisor cuts to the terminal.
+---@param run table
+---@param key string
+---@param text string
+function M.live(run, key, text)
+	local line = host.clean(text):gsub("%s+", " ")
+	log(run, "info", "step.live", { message = ("%s: %s"):format(short_key(key), line), context = { step = key } })
 end
 
 ---@param run table
@@ -125,17 +151,37 @@ function M.retrying(run, turn, outcome, wait_ms)
 	log(run, "info", "retry.wait", fields)
 end
 
+---A usage limit: another attempt follows when it has reset, and isn't counted.
+---@param run table
+---@param turn table
+---@param outcome table
+---@param wait_ms integer
+function M.limited(run, turn, outcome, wait_ms)
+	log(run, "warn", "limit.wait", { message = ("%s failed: %s. Waiting %s for the limit to reset; this is not counted as a retry")
+		:format(turn.noun, outcome.reason or outcome.message, M.whole_seconds(wait_ms)), attempt = turn.attempt,
+		max_attempts = turn.max_attempts, code = outcome.code, delay_ms = wait_ms, context = about(turn) })
+end
+
 ---@param run table
 ---@param turn table
 ---@param left_ms number
 function M.waiting(run, turn, left_ms)
+	if turn.limited then
+		return progress(run, turn.key, "waiting", ("step %s: usage limit, next attempt in %s"):format(short_key(turn.key),
+			M.whole_seconds(left_ms)))
+	end
 	progress(run, turn.key, "waiting", ("step %s: attempt %d/%d in %d s"):format(short_key(turn.key), turn.attempt + 1,
 		turn.max_attempts, math.ceil(left_ms / 1000)))
 end
 
 ---@param run table
 ---@param turn table
-function M.succeeded(run, turn)
+---@param outcome table with a `warning` where there is something strange about it
+function M.succeeded(run, turn, outcome)
+	local warning = outcome.warning
+	if warning then
+		attempt.warn(warning.code, ("Step %s: %s"):format(turn.key, warning.message), { step = turn.key })
+	end
 	if turn.attempt > 1 then
 		log(run, "info", "retry.succeeded", { message = ("%s succeeded on attempt %d"):format(turn.noun, turn.attempt),
 			attempt = turn.attempt, max_attempts = turn.max_attempts, context = about(turn) })

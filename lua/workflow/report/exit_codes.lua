@@ -25,6 +25,7 @@ function M.of_run(more)
 		AUTH_REQUIRED = final "A step failed: its credentials were rejected",
 		PAYMENT_REQUIRED = final "A step failed: payment is required",
 		STEP_IN_DOUBT = final("A step was running when its runner died, and nobody knows whether it finished", 81),
+		BUDGET_EXHAUSTED = final("The budget of a step or of the run is used up", 82),
 	}
 	for name, entry in pairs(more or {}) do
 		out[name] = entry

@@ -11,13 +11,7 @@ local paths = require "runner.core.paths"
 local M = {}
 
 local FOLDER, FILE = 448, 384 -- 0700, 0600
-local LONGEST = 180
 local NO_FOLDER = { ENOENT = true, ENOTDIR = true }
-
-local function state_dir()
-	return paths.state() or errors.raise("PRECONDITION", "No directory for logs: neither XDG_STATE_HOME nor HOME is set",
-		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
-end
 
 ---Where the log of an attempt is. Nothing is created.
 ---@param run_id string
@@ -25,8 +19,9 @@ end
 ---@param number integer of the attempt, over all rounds
 ---@return string
 function M.path(run_id, key, number)
-	return ("%s/logs/%s/%s-%d.json"):format(state_dir(), paths.file_name(run_id, LONGEST), paths.file_name(key, LONGEST),
-		number)
+	return paths.log(run_id, key, number) or errors.raise("PRECONDITION",
+		"No directory for logs: neither XDG_STATE_HOME nor HOME is set",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 
 ---Write a record, whole or not at all; directories are created.

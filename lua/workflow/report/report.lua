@@ -3,10 +3,12 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
+local money = require "runner.core.money"
+local step_rows = require "runner.workflow.report.step_rows"
 
 local M = {}
 
-local OUTPUT = 4096 -- bytes of a step's output that an envelope carries
+local VARIABLES = 1 << 20 -- bytes of JSON that an answer carries
 
 local function time(ms)
 	return ms and host.rfc3339(ms) or nil
@@ -14,11 +16,26 @@ end
 
 -- A run without an owner can't be running: its runner died. But it may have ended, or
 -- been resumed, after we read its row: so read it again.
+-- Its steps are what they will be once somebody resumes or cancels it.
+local function mark_dead(row, steps, by_state)
+	row.state = "interrupted"
+	for _, step in ipairs(steps or {}) do
+		if step.state == "running" then
+			step.state, step.code = "interrupted", step.attempts > 0 and "STEP_IN_DOUBT" or nil
+			step.message = step.code and "was running when its runner died" or nil
+		end
+	end
+	if by_state and by_state.running then
+		by_state.interrupted, by_state.running = (by_state.interrupted or 0) + by_state.running, nil
+	end
+end
+
 local function settle(db, row, read)
 	while row.state == "running" and not db:owner(row.id) do
 		local again = read()
 		if again.state == "running" and again.resumes == row.resumes then
-			again.state = "interrupted"
+			local page = again.page or {}
+			mark_dead(again, page.rows, page.steps_by_state)
 		end
 		row = again
 	end
@@ -35,74 +52,7 @@ function M.settled(db, row)
 	end)
 end
 
--- --- retries (seed 004: RetryMetadata, RetryAttempt) ----------------------------------------------
-
--- Attempts by step, in the order of their numbers.
-local function by_step(attempts)
-	local out = {}
-	for _, a in ipairs(attempts) do
-		out[a.key] = out[a.key] or {}
-		table.insert(out[a.key], a)
-	end
-	return out
-end
-
-local function history_of(attempts)
-	local rows, logs = json.array {}, json.array {}
-	for _, a in ipairs(attempts) do
-		logs[#logs + 1] = a.log
-		if a.code then
-			rows[#rows + 1] = { attempt_number = a.number, error = a.message, code = a.code,
-				timestamp = time(a.ended_ms or a.started_ms), delay_before_next = a.delay_ms and a.delay_ms / 1000 or nil,
-				log = a.log }
-		end
-	end
-	return rows, logs
-end
-
--- Attempts and the waits between them, in seconds, without a wait still going on.
-local function total_duration(attempts)
-	local ms = 0
-	for i, a in ipairs(attempts) do
-		local waited = attempts[i + 1] and a.delay_ms or 0
-		ms = ms + math.max((a.ended_ms or a.started_ms) - a.started_ms, 0) + waited
-	end
-	return ms / 1000
-end
-
-local function retry_metadata(attempts)
-	local history, logs = history_of(attempts)
-	return { attempts = #attempts, total_duration = total_duration(attempts), error_history = history }, logs
-end
-
 -- --- one run ------------------------------------------------------------------------------------------
-
-local function step_row(step, attempts)
-	local retry, logs = retry_metadata(attempts)
-	return {
-		key = step.key, id = step.id, kind = step.kind, label = step.label, state = step.state, status = step.status,
-		code = step.code, message = step.message, output = step.output, data = step.data,
-		started = time(step.started_ms), ended = time(step.ended_ms), wake = step.state == "waiting" and time(step.wake_ms) or nil,
-		attempts = #attempts, retry = #retry.error_history > 0 and retry or nil, logs = #logs > 0 and logs or nil,
-	}
-end
-
--- An output longer than `most` bytes is cut; output_bytes has its length.
-local function cut_output(row, most)
-	local bytes = row.output and #row.output or 0
-	if bytes > most then
-		row.output, row.output_bytes = most > 0 and host.clean(row.output:sub(1, most)) or nil, bytes
-	end
-end
-
-local function steps_of(db, id, most)
-	local rows, attempts = json.array {}, by_step(db:attempts(id))
-	for i, step in ipairs(db:steps(id)) do
-		rows[i] = step_row(step, attempts[step.key] or {})
-		cut_output(rows[i], most)
-	end
-	return rows
-end
 
 -- Seed 004: Failed { retryable }. Other states have none.
 local function retryable_of(row)
@@ -120,51 +70,56 @@ function M.summary(row)
 		retryable = retryable_of(row),
 		code = row.code, message = row.message, failed_step = row.failed_step, steps = row.steps,
 		created = time(row.created_ms), ended = time(row.ended_ms),
-		duration_ms = row.ended_ms and row.ended_ms - row.created_ms or nil,
+		duration_ms = row.ended_ms and math.max(row.ended_ms - row.created_ms, 0) or nil, -- the clock may be set back
 	}
 end
 
 -- One snapshot: its steps are those of its state.
-local function stored(db, id, most)
+local function stored(db, id, opts)
 	return db:snapshot(function()
 		local row = db:find(id)
-		row.steps = steps_of(db, row.id, most)
+		row.page = step_rows.page(db, row.id, opts)
 		return row
 	end)
 end
 
----A run with its steps.
+local function small(value, most)
+	local text = json.encode(value)
+	return text and #text <= most and value or nil
+end
+
+---A run with its steps, as many as an answer has room for.
 ---@param db table
 ---@param id string
----@param most? integer bytes of each step's output; default 4096
----@return table
-function M.full(db, id, most)
+---@param opts? runner.workflow.PageOptions
+---@return table data, table page total, returned, truncated, has_more, next_cursor
+function M.full(db, id, opts)
 	local function read()
-		return stored(db, id, most or OUTPUT)
+		return stored(db, id, opts or {})
 	end
 	local row = settle(db, read(), read)
-	local out = M.summary(row)
-	out.cwd, out.seed, out.variables, out.env_names = row.cwd, tostring(row.seed), row.variables, row.env_names
-	out.digest, out.request_id, out.resumes = row.digest, row.request_id, row.resumes
-	return out
+	local out, page = M.summary(row), row.page
+	out.cwd, out.seed, out.env_names = row.cwd, tostring(row.seed), row.env_names
+	out.variables = small(row.variables, VARIABLES)
+	out.digest, out.request_id, out.resumes, out.cost_usd = row.digest, row.request_id, row.resumes, page.cost_usd
+	out.max_cost_usd = row.max_cost_micros and money.dollars(row.max_cost_micros)
+	out.steps, out.steps_total, out.steps_by_state = page.rows, page.steps_total, page.steps_by_state
+	return out, page.pagination
 end
 
 ---What the envelope of a failed run holds besides its error.
 ---@param run table
----@return table data, table? retry metadata of the failed step
-function M.of_failure(run)
-	local ok, data = pcall(M.full, run.db, run.id)
+---@param opts? runner.workflow.PageOptions
+---@return table data, table? retry metadata of the failed step, table? page as M.full gives it
+function M.of_failure(run, opts)
+	local ok, data, page = pcall(M.full, run.db, run.id, opts)
 	if not ok then
 		return { id = run.id, state = "failed" }, nil
 	elseif data.state == "running" then
-		data.state = "interrupted" -- its end could not be written; it has no owner any more
+		mark_dead(data, data.steps, data.steps_by_state) -- its end could not be written; it has no owner any more
 	end
-	for _, step in ipairs(data.steps) do
-		if run.failed and step.key == run.failed.key then
-			return data, step.retry
-		end
-	end
-	return data, nil
+	local retry = run.failed and step_rows.retry(run.db:attempts(run.id, run.failed.key))
+	return data, retry and retry.error_history[1] and retry or nil, page
 end
 
 return M

@@ -3,6 +3,8 @@
 -- store.
 
 local host = require "runner.host"
+local sorted = require "runner.core.sorted"
+local money = require "runner.core.money"
 
 local M = {}
 
@@ -49,6 +51,20 @@ local function add_history(out, step)
 	end
 end
 
+-- "$0.53, 3 turns, 100000 tokens in, 1000 out, claude-opus-4-8", of what there is.
+local function usage_text(usage)
+	local parts = {}
+	local function part(format, value)
+		parts[#parts + 1] = value and format:format(value) or nil
+	end
+	part("%s", usage.cost_usd and money.shown(money.micros(usage.cost_usd)))
+	part(usage.turns == 1 and "%d turn" or "%d turns", usage.turns)
+	part("%d tokens in", usage.input_tokens)
+	part("%d out", usage.output_tokens)
+	part("%s", usage.model and host.clean(usage.model))
+	return parts[1] and table.concat(parts, ", ") or nil
+end
+
 -- The failure of a step with one attempt is on its own line.
 local function add_steps(out, steps)
 	local keys, states = longest(steps, "key", KEY), longest(steps, "state", KEY)
@@ -59,11 +75,35 @@ local function add_steps(out, steps)
 		if step.attempts > 1 or step.state == "waiting" then
 			add_history(out, step)
 		end
+		local used = step.usage and usage_text(step.usage)
+		out[#out + 1] = used and "    " .. used or nil
 	end
 end
 
 local function add(out, label, text)
 	out[#out + 1] = text and ("%-10s%s"):format(label .. ":", text) or nil
+end
+
+local function dollars(usd)
+	return money.shown(money.micros(usd))
+end
+
+-- "$0.53 of $2.00", of what there is.
+local function cost_text(run)
+	if run.max_cost_usd then
+		return ("%s of %s"):format(dollars(run.cost_usd or 0), dollars(run.max_cost_usd))
+	end
+	return run.cost_usd and dollars(run.cost_usd)
+end
+
+-- "  … 100003 steps in all: 2 failed, 100001 completed; to see more: …"
+local function left_out(run)
+	local counts = {}
+	for _, state in ipairs(sorted.keys(run.steps_by_state)) do
+		counts[#counts + 1] = ("%d %s"):format(run.steps_by_state[state], state)
+	end
+	return ("  … %d of %d steps (%s); to see others: runner workflow show %s --steps all"):format(#run.steps,
+		run.steps_total, table.concat(counts, ", "), run.id)
 end
 
 local RESUMABLE = { failed = true, interrupted = true }
@@ -77,11 +117,15 @@ function M.text(run)
 	add(out, "state", run.state)
 	add(out, "created", run.created)
 	add(out, "ended", run.ended)
+	add(out, "cost", cost_text(run))
 	add(out, "error", run.code and problem(run))
 	add(out, "resume", RESUMABLE[run.state] and "runner workflow resume " .. run.id)
 	if run.steps[1] then
 		out[#out + 1] = "steps:"
 		add_steps(out, run.steps)
+	end
+	if (run.steps_total or 0) > #run.steps then
+		out[#out + 1] = left_out(run)
 	end
 	return table.concat(out, "\n") .. "\n"
 end

@@ -7,29 +7,35 @@ local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
 local hooks = require "runner.workflow.run.hooks"
 local host = require "runner.host"
+local json = require "runner.json"
 local kinds = require "runner.workflow.kinds.kinds"
+local limits = require "runner.workflow.run.limits"
+local live = require "runner.workflow.run.live"
 local logs = require "runner.workflow.report.logs"
 local step_policy = require "runner.workflow.run.step_policy"
+local outputs = require "runner.workflow.run.outputs"
 local scheduler = require "runner.task.scheduler"
 local attempt = require "runner.core.attempt"
+local usage = require "runner.workflow.run.usage"
 
 local M = {}
 
-local PIECE = 65536 -- PROC_LINE_MAX: a longer line comes in pieces of this size
 local SPARE_MS = 100 -- POLICY_MIN_LEFT_MS: time that the policy wants left after a wait
 
 -- --- the state of a step -----------------------------------------------------------
 
--- Failures in the current round, and all attempts there ever were. An attempt that
--- ended with our own run is not a failure of the step.
-local function counted(run, key, round)
-	local failures, all = 0, run.db:attempts(run.id, key)
-	for _, row in ipairs(all) do
-		if row.round == round and row.code and row.code ~= "CANCELLED" then
+-- How an attempt ends that is no failure of its step: with the run, or unseen.
+local NO_FAILURE = { CANCELLED = true, [doubt.CODE] = true }
+
+-- Failures in the current round. A usage limit that was waited for is not counted.
+local function counted(attempts, round)
+	local failures = 0
+	for _, row in ipairs(attempts) do
+		if row.round == round and row.code and not NO_FAILURE[row.code] and not row.limit_ms then
 			failures = failures + 1
 		end
 	end
-	return failures, #all
+	return failures
 end
 
 ---@class runner.workflow.Turn the state of a step
@@ -45,20 +51,26 @@ end
 ---@field max_attempts integer retries + 1, as in every event
 ---@field policy table? flat, with the step's own seed
 ---@field spent_ms integer in this round, before now
+---@field limit_ms integer of it, planned for usage limits
+---@field limited boolean it waits for a usage limit, or did just now
 ---@field log string?
+---@field lost boolean? an attempt of this process ended unseen
+---@field announced boolean? its line was written
+---@field usage runner.workflow.Usage? of its latest attempt
+---@field reserved integer? micro-dollars that the attempt may cost
+---@field advice string? how to get more than that
 
 local function turn_of(run, step, key, scope, row)
 	local again = row and row.state == "failed"
 	local round = row and row.round + (again and 1 or 0) or 1
-	local failures, number = 0, 0
 	local retries = step.retry and step.retry.max_attempts or 0
-	if row then
-		failures, number = counted(run, key, round)
-	end
+	local before = row and run.db:attempts(run.id, key) or {}
+	local limit_ms, limited = limits.of(before, round)
 	return {
 		step = step, key = key, scope = scope, noun = kinds[step.kind].noun, described = step.label,
-		round = round, attempt = failures + 1, number = number, policy = step_policy.policy(step, key, run.seed),
+		round = round, attempt = counted(before, round) + 1, number = #before, policy = step_policy.policy(step, key, run.seed),
 		retries = retries, max_attempts = retries + 1, spent_ms = row and not again and row.spent_ms or 0,
+		limit_ms = limit_ms, limited = limited,
 	}
 end
 
@@ -86,8 +98,9 @@ local function record(run, turn, request, result, outcome, started)
 		number = turn.number, argv = request.argv, cwd = request.cwd, started = host.rfc3339(started),
 		ended = host.rfc3339(host.wall_ms()), duration_ms = result.duration_ms, status = result.status,
 		signal = result.signal, timed_out = result.timed_out or nil, truncated = result.truncated or nil,
-		stdout = host.clean(result.stdout), stderr = host.clean(result.stderr), data = outcome.data, ok = outcome.ok,
-		code = outcome.code, message = outcome.message,
+		stdin = request.stdin and host.clean(request.stdin), stdout = host.clean(result.stdout),
+		stderr = host.clean(result.stderr), data = outcome.data, ok = outcome.ok, code = outcome.code,
+		message = outcome.message, usage = turn.usage,
 	}
 end
 
@@ -100,41 +113,10 @@ local function keep(run, turn, request, result, outcome, started)
 	end
 end
 
-local function refuse_output(outcome, message, fix)
-	outcome.ok, outcome.code, outcome.transient = false, "OUTPUT_FAILED", false
-	outcome.message, outcome.fix_required = message, fix
-end
-
--- Whole or not at all.
-local function save_output(path, outcome, result)
-	if not (outcome.ok and path) then
-		return
-	elseif result.stdout_dropped > 0 then
-		return refuse_output(outcome, ("The output is too long for output_file: its middle was dropped, so %s is not written")
-			:format(path), "Let the step write the file itself, as in command >FILE")
-	end
-	local ok, why = require("runner.fs").write(path, outcome.output or "")
-	if not ok then
-		refuse_output(outcome, ("Can't write the output to %s: %s"):format(path, why),
-			"Create the directory of output_file, or name another file")
-	end
-end
-
 local function failure_of(raised)
 	local e = errors.normalise(raised)
 	return { ok = false, code = e.code, message = e.message, transient = false, duration_ms = 0, output = "",
-		context = e.context, suggestion = e.suggestion }
-end
-
--- Reports what its program writes to stderr, line by line.
-local function stderr_reporter(run, key)
-	local continued = false
-	return function(line, stream)
-		if stream == "stderr" then
-			events.stderr(run, key, continued and run.hide.after(line) or line)
-			continued = #line >= PIECE
-		end
-	end
+		context = e.context, suggestion = e.suggestion, fix_required = e.fix_required }
 end
 
 -- A long stream keeps its head and tail, with a note about the middle.
@@ -149,22 +131,43 @@ end
 
 local judge
 
+-- Once, and not before what went before is committed.
+local function announce(run, turn)
+	if not turn.announced then
+		turn.announced = true
+		events.step(run, turn.step, turn.key)
+	end
+end
+
+local function request_of(run, turn)
+	local carried = usage.carried(run, turn)
+	return kinds[turn.step.kind].request(turn.step, turn.scope, run.workflow, run.settings, carried)
+end
+
 -- Committed, then started; the outcome, masked.
 local function run_once(run, turn)
-	local kind = kinds[turn.step.kind]
-	local made, request = pcall(kind.request, turn.step, turn.scope, run.workflow, run.settings)
+	local made, request = pcall(request_of, run, turn)
+	local _ <close> = usage.settling(run, turn)
+	doubt.check(run) -- it may have waited, for a budget or for its retry
 	turn.number = turn.number + 1
 	turn.log = made and logs.path(run.id, turn.key, turn.number) or nil -- nothing runs, nothing is printed
-	run.db:start_attempt(run.id, ident(turn), { number = turn.number, round = turn.round, log = turn.log })
+	if made then
+		usage.before(turn, request)
+	end
+	run.db:soon("start_attempt", run.id, ident(turn), { number = turn.number, round = turn.round, log = turn.log,
+		usage = turn.usage })
+	scheduler.settled() -- committed
+	announce(run, turn)
 	if not made then
 		return run.mask(failure_of(request))
 	end
 	turn.described = run.mask(request.described or turn.step.label)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
-	request.on_line = stderr_reporter(run, turn.key)
+	request.on_line = live.reporter(run, turn)
 	request.lock = run.lock:handle()
 	request.tag = { turn = turn, started = host.wall_ms() }
+	outputs.prepare(run, turn, request)
 	local result = scheduler.process(request)
 	local outcome = judge(run, turn, request, result)
 	if result.timed_out then
@@ -178,8 +181,11 @@ end
 function judge(run, turn, request, result)
 	hide_at_gap(run, result, "stdout")
 	hide_at_gap(run, result, "stderr")
-	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, result, run.settings))
-	save_output(request.output_file, outcome, result)
+	local whole = outputs.whole(turn.step.kind, result, request)
+	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings))
+	usage.after(run, turn, outcome, not result.error)
+	outcome.lost = result.lost
+	outputs.settle(run, turn, request, whole, outcome)
 	keep(run, turn, request, result, outcome, request.tag.started)
 	return outcome
 end
@@ -207,46 +213,81 @@ local function requested_wait(policy, outcome)
 	return own and policy.max_delay_ms > 0 and math.min(own, policy.max_delay_ms) or own
 end
 
----"wait", ms | "as_raised" | "exhausted" | "budget" | "permanent".
-local function decide(turn, outcome)
+---"wait", ms, for a usage limit? | "as_raised" | "exhausted" | "budget" | "permanent" | "limit".
+local function decide(run, turn, outcome)
 	local policy, made = turn.policy, turn.attempt - 1
 	if not policy then
 		return "as_raised"
 	elseif not outcome.transient then
 		return "permanent"
 	end
+	local verdict, wait_ms = limits.decide(run, turn, outcome, left_of(turn))
+	if verdict then
+		return verdict, wait_ms, true
+	end
 	within_budget(policy, made)
 	return host.policy_decide(policy, made, made, requested_wait(policy, outcome), left_of(turn))
 end
 
-local function ended(run, turn, outcome, after, more)
+-- A success is committed together with what follows: nothing takes effect before that. What
+-- fails, or waits, is committed at once.
+local function record_end(run, turn, outcome, after, more)
 	local row = { status = outcome.status, signal = outcome.signal, code = outcome.code,
 		message = outcome.message and outcome.message:sub(1, 8000), delay_ms = more and more.wait_ms,
-		wake_ms = more and more.wake_ms }
-	local step = { state = after, spent_ms = spent(turn) }
+		wake_ms = more and more.wake_ms, limit_ms = more and more.limit_ms, usage = turn.usage }
+	local step = { state = after, spent_ms = spent(turn), code = more and more.code, message = more and more.message }
 	if after ~= "waiting" then
 		step.output = turn.step.capture ~= false and outcome.output or nil
 		step.data = after == "completed" and outcome.data or nil
+		step.held = outcome.held or turn.number > 1 and json.null or nil -- an earlier attempt's
 	end
-	run.db:end_attempt(run.id, turn.key, turn.number, row, step)
+	run.db:soon("end_attempt", run.id, turn.key, turn.number, row, step)
 end
 
-local function sleep(run, turn, wait_ms)
-	attempt.note_repeat()
-	scheduler.sleep(wait_ms, function(left_ms)
+local function ended(run, turn, outcome, after, more)
+	record_end(run, turn, outcome, after, more)
+	if after ~= "completed" then
+		scheduler.settled()
+	end
+end
+
+-- A retry that would find nothing left of max_cost is not waited for: its step fails now.
+-- The attempt keeps its own failure.
+local function unaffordable(run, turn, outcome)
+	local ok, raised = pcall(usage.check, run, turn)
+	if ok then
+		return nil
+	end
+	local refused = run.mask(failure_of(raised))
+	refused.output, refused.held, refused.status = outcome.output, outcome.held, outcome.status
+	for name, value in pairs(outcome.context or {}) do
+		refused.context[name] = value
+	end
+	return refused
+end
+
+local function sleep(run, turn, wake_ms, wait_ms)
+	local function tick(left_ms)
+		doubt.check(run) -- it goes on waiting when the run is resumed
 		events.waiting(run, turn, left_ms)
-	end)
+	end
+	attempt.note_repeat()
+	limits.sleep(turn, wake_ms, wait_ms, tick)
 end
 
-local function wait(run, turn, outcome, wait_ms)
-	local from = host.now()
-	ended(run, turn, outcome, "waiting", { wait_ms = wait_ms, wake_ms = host.wall_ms() + wait_ms })
-	events.retrying(run, turn, outcome, wait_ms)
+local function wait(run, turn, outcome, wait_ms, limited)
+	local from, wake_ms = host.now(), host.wall_ms() + wait_ms
+	local limit_ms = limited and outcome.retry_after_ms or nil
+	turn.limited = limited or false
+	ended(run, turn, outcome, "waiting", { wait_ms = wait_ms, wake_ms = wake_ms, limit_ms = limit_ms })
+	doubt.check(run)
+	events[limited and "limited" or "retrying"](run, turn, outcome, wait_ms)
 	events.waiting(run, turn, wait_ms)
 	hooks.on_retry(run, turn, { attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code,
-		message = outcome.message, next_delay_ms = wait_ms, elapsed_ms = spent(turn) })
-	sleep(run, turn, math.max(wait_ms - (host.now() - from), 0))
-	turn.attempt = turn.attempt + 1
+		message = outcome.message, next_delay_ms = wait_ms, elapsed_ms = spent(turn), usage_limit = limited })
+	sleep(run, turn, wake_ms, math.max(wait_ms - (host.now() - from), 0))
+	turn.limit_ms = turn.limit_ms + (limit_ms or 0)
+	turn.attempt = turn.attempt + (limited and 0 or 1)
 end
 
 -- --- from its state in the store ------------------------------------------------------------
@@ -255,26 +296,54 @@ end
 -- make it longer.
 local function rest_of_wait(run, turn, row)
 	local left = math.min((row.wake_ms or 0) - host.wall_ms(), row.wait_ms or 0)
+	announce(run, turn)
 	if left > 0 then
-		turn.attempt = turn.attempt - 1
+		local counts = turn.limited and 0 or 1
+		turn.attempt = turn.attempt - counts
 		events.waiting(run, turn, left)
-		sleep(run, turn, left)
-		turn.attempt = turn.attempt + 1
+		sleep(run, turn, row.wake_ms, left)
+		turn.attempt = turn.attempt + counts
 	end
+end
+
+local function done_already(run, turn)
+	events.skipped(run, turn.key, "already done")
+	run.db:soon("set_step", run.id, ident(turn), "completed", { output = "" })
+	return { ok = true, output = "", duration_ms = 0 }
 end
 
 -- Its runner died, or was stopped, during an attempt.
 local function settle(run, turn, row)
-	local interrupted = row.state == "interrupted"
-	if doubt.settle(run, turn.step, turn.key, turn.scope, interrupted) == "repeat" then
-		return nil
+	announce(run, turn)
+	if doubt.settle(run, turn, row) == "done" then
+		return done_already(run, turn)
 	end
-	events.skipped(run, turn.key, "already done")
-	run.db:set_step(run.id, ident(turn), "completed", { output = "" })
-	return { ok = true, output = "", duration_ms = 0 }
 end
 
-local UNFINISHED = { running = settle, interrupted = settle, waiting = rest_of_wait }
+local UNFINISHED = { interrupted = settle, waiting = rest_of_wait }
+
+-- --- an end that nobody saw ---------------------------------------------------------------------
+
+-- Its shepherd was killed: what the program did is as unknown as after the death of its
+-- runner.
+local UNSEEN = { code = doubt.CODE, message = doubt.KILLED }
+
+-- The outcome of an attempt. One that nobody saw end is no failure: if the step may run
+-- again, it does, once. A program that always takes its shepherd with it fails then.
+local function witnessed(run, turn)
+	local outcome = run_once(run, turn)
+	if not outcome.lost then
+		return outcome
+	end
+	ended(run, turn, UNSEEN, "interrupted") -- first, so that a crash while `verify` runs changes nothing
+	if doubt.settle(run, turn, UNSEEN, true) == "done" then
+		return done_already(run, turn)
+	elseif turn.lost then
+		return outcome
+	end
+	turn.lost = true
+	return witnessed(run, turn)
+end
 
 ---Run a simple step to its end. Raises only errors that aren't the step's.
 ---@param run table
@@ -291,31 +360,35 @@ function M.run(run, step, key, scope, row)
 		return early, turn
 	end
 	while true do
-		local outcome = run_once(run, turn)
+		local outcome = witnessed(run, turn)
 		if outcome.ok then
 			ended(run, turn, outcome, "completed")
-			events.succeeded(run, turn)
+			events.succeeded(run, turn, outcome)
 			return outcome, turn
 		end
-		local verdict, wait_ms = decide(turn, outcome)
-		if verdict ~= "wait" then
-			ended(run, turn, outcome, "failed")
+		local verdict, wait_ms, limited = decide(run, turn, outcome)
+		local refused = verdict == "wait" and unaffordable(run, turn, outcome) or nil
+		if refused or verdict ~= "wait" then
+			ended(run, turn, outcome, "failed", refused)
+			outcome = refused or outcome
 			events.failed(run, turn, outcome, spent(turn))
 			return outcome, turn, verdict
 		end
-		wait(run, turn, outcome, wait_ms)
+		wait(run, turn, outcome, wait_ms, limited)
 	end
 end
 
----The run is being ended, but this program had ended by itself.
+---The run is being ended, but this program had ended by itself, or unseen.
 ---@param run table
 ---@param request table with its tag
 ---@param result runner.Result
 function M.finish(run, request, result)
 	local turn = request.tag.turn
 	local outcome = judge(run, turn, request, result)
-	if outcome.ok then
-		ended(run, turn, outcome, "completed")
+	if outcome.lost then
+		record_end(run, turn, UNSEEN, "interrupted")
+	elseif outcome.ok then
+		record_end(run, turn, outcome, "completed")
 	end
 end
 

@@ -1,13 +1,24 @@
--- doubt: a step in doubt: it was running when its runner died. Did it finish? Its
--- `verify` command answers; without one the step is repeated only where that is
--- harmless or the user has decided. Changing its state is up to attempts.lua.
+-- doubt: a step in doubt: nobody saw its last attempt end. Did it do its work? Its `verify`
+-- command answers; without one the step runs again only where that is harmless or the user
+-- has decided. A step that was cut off with its run is asked about here as well. This is
+-- the one place that decides; changing the state of a step is up to attempts.lua.
+--
+-- A doubt is no failure of a step: it ends the run, whatever holds the step. The first is
+-- kept in run.doubt; whoever starts a step, waits, or catches what steps raise calls
+-- M.check, so that no container and no hook can swallow it.
 
 local errors = require "runner.core.errors"
+local events = require "runner.workflow.report.events"
 local hooks = require "runner.workflow.run.hooks"
 
 local M = {}
 
 local HARMLESS = { none = true }
+
+---The code of a step and an attempt whose end nobody saw.
+M.CODE = "STEP_IN_DOUBT"
+---What it says of a step whose shepherd was killed; the store has the text for dead runners.
+M.KILLED = "was running when the process in charge of it was killed"
 
 -- 0: it finished; 1: it did not; anything else is not an answer.
 local function verified(run, step, key, scope)
@@ -15,45 +26,84 @@ local function verified(run, step, key, scope)
 	if result.ok then
 		return "done"
 	elseif result.status == 1 then
-		return "repeat"
+		return "repeat", "its verify command says that its work isn't done"
 	end
 	return nil, ("its verify command %s"):format(result.error or result.signal and "was killed by " .. result.signal
-		or result.timed_out and "timed out" or "exited with status " .. tostring(result.status))
+		or result.timed_out and "timed out" or result.lost and "ended, but nobody knows how" or "exited with status " .. tostring(result.status))
 end
 
----@param run table
----@param key string
----@param why string
-local function raise(run, key, why)
-	errors.raise("STEP_IN_DOUBT", ("Step %s was running when its runner died, and %s"):format(key, why), {
+-- Other steps of an earlier process that nobody has decided on: --retry-in-doubt means
+-- them too.
+local function others(run, key)
+	local keys = {}
+	for _, other in ipairs(run.in_doubt) do
+		keys[#keys + 1] = other ~= key and not run.mark_done[other] and not run.settled[other] and other or nil
+	end
+	return keys
+end
+
+local function way_out(run, key, more)
+	local also = more[1] and (" This runs these again as well, unless you mark them as done or their verify command finds them"
+		.. " done: %s"):format(table.concat(more, ", ")) or ""
+	return ("If it did: runner workflow resume %s --mark-done %s. If not: runner workflow resume %s --retry-in-doubt%s")
+		:format(run.id, key, run.id, more[1] and "." .. also or "")
+end
+
+-- From here on nothing else of this run starts.
+local function raise(run, key, what, why)
+	local more = others(run, key)
+	run.doubt = run.doubt or errors.new(M.CODE, ("Step %s %s, and %s"):format(key, what, why), {
 		retryable = false, side_effects = "partial",
 		fix_required = "Find out whether the step finished its work",
-		suggestion = ("If it did: runner workflow resume %s --mark-done %s. If not: runner workflow resume %s --retry-in-doubt")
-			:format(run.id, key, run.id),
-		context = { run = run.id, step_key = key },
+		suggestion = way_out(run, key, more),
+		context = { run = run.id, step_key = key, also_in_doubt = more[1] and more or nil },
 	})
+	error(run.doubt, 0)
 end
 
----What to do with it: "done" or "repeat"; raises STEP_IN_DOUBT where nobody knows.
----@param run table `retry_in_doubt` is the user's decision
----@param step table
----@param key string
----@param scope table
----@param interrupted boolean we ended it (Ctrl+C): certainly not done
+---Raise the doubt that ends this run, if there is one.
+---@param run table
+function M.check(run)
+	if run.doubt then
+		error(run.doubt, 0)
+	end
+end
+
+-- Why it may run again without asking, if it may.
+local function permission(run, step, cut_off, live)
+	if step.idempotent or HARMLESS[step.side_effects] then
+		return step.idempotent and "it is idempotent" or "it has no side effects"
+	elseif run.retry_in_doubt and not live then
+		return "--retry-in-doubt"
+	elseif cut_off and step.idempotent == nil and not step.verify then
+		return ""
+	end
+end
+
+---What to do with a step whose attempt has no end: "done" or "repeat"; raises STEP_IN_DOUBT
+---where nobody knows.
+---@param run table `retry_in_doubt` is the user's decision on the steps of an earlier process
+---@param turn runner.workflow.Turn
+---@param row {code: string, message: string} code: M.CODE, or CANCELLED for one that we ended
+---@param live? boolean it has happened in this process: the user doesn't know of it
 ---@return "done"|"repeat"
-function M.settle(run, step, key, scope, interrupted)
-	local why = "nothing says whether it is safe to repeat"
+function M.settle(run, turn, row, live)
+	local step, key, cut_off = turn.step, turn.key, row.code ~= M.CODE
+	local what = row.message or "was cut off"
+	local answer, why
 	if step.verify then
-		local answer
-		answer, why = verified(run, step, key, scope)
-		if answer then
-			return answer
-		end
+		answer, why = verified(run, step, key, turn.scope)
 	end
-	if interrupted or step.idempotent or HARMLESS[step.side_effects] or run.retry_in_doubt then
-		return "repeat"
+	local allowed = not answer and permission(run, step, cut_off, live)
+	if not (answer or allowed) then
+		raise(run, key, what, why or cut_off and "`idempotent: false` forbids running it again unasked"
+			or "nothing says whether it is safe to repeat")
 	end
-	raise(run, key, why)
+	run.settled[key] = true
+	if answer ~= "done" and not turn.lost then
+		events.again(run, key, what, allowed or why)
+	end
+	return answer or "repeat"
 end
 
 return M

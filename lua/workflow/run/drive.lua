@@ -1,21 +1,22 @@
 -- drive: what `workflow run` and `workflow resume` share: they open the store, execute
 -- the run, and fill in the envelope.
 
+local answer = require "runner.workflow.report.answer"
 local engine = require "runner.workflow.run.engine"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
-local report = require "runner.workflow.report.report"
-local attempt = require "runner.core.attempt"
+local host = require "runner.host"
+local json = require "runner.json"
+local process = require "runner.process"
 local store = require "runner.workflow.store.store"
-local report_text = require "runner.workflow.report.report_text"
 
 local M = {}
 
 -- The failed step's retries go into the error, the whole run into its data. The way to
 -- retry is resume: the identical call would start another run.
-local function explain(run, raised)
+local function explain(run, raised, args)
 	local e = errors.normalise(raised)
-	local data, retry = report.of_failure(run)
+	local data, retry = answer.of_failure(run, args)
 	e.data = data
 	e.retryable, e.side_effects = false, e.side_effects or "partial"
 	e.context = e.context or {}
@@ -28,23 +29,31 @@ local function explain(run, raised)
 	return e
 end
 
+-- Every answer names the run from here on, however this process ends.
+local function announce(run)
+	host.send("META", { name = "run", data = json.encode(run.id) }, true)
+end
+
 ---@param ctx runner.Context
 ---@param what "started"|"resumed"
+---@param args runner.workflow.PageOptions the command's
 ---@param open fun(db: table): table the run, owned
 ---@return table data
-function M.run(ctx, what, open)
+function M.run(ctx, what, args, open)
+	process.prepare() -- while this process is small
 	local db = store.open {}
 	ctx:defer(function()
 		db:close()
 	end)
 	local run = open(db)
+	announce(run)
 	events.run(run, what)
 	local ok, raised = pcall(engine.execute, run, ctx)
 	if not ok then
-		error(explain(run, raised), 0)
+		error(explain(run, raised, args), 0)
 	end
-	local data = report.full(db, run.id)
-	attempt.texts.text = report_text.text(data)
+	local data = answer.of_success(run, args)
+	data.effect = what == "started" and "created" or "updated"
 	return data
 end
 

@@ -31,13 +31,15 @@ function M.run(run, hook, key, scope, name, event)
 		request.stdin = text
 		request.env[#request.env + 1] = "RUNNER_RETRY_EVENT=" .. text
 	end
+	scheduler.settled() -- what went before is committed
 	return scheduler.process(request)
 end
 
 ---Run a step's on_retry hook; its failure is only a warning.
 ---@param run table
 ---@param turn table
----@param event { attempt: integer, max_attempts: integer, code: string, message: string, next_delay_ms: integer, elapsed_ms: integer }
+---@param event { attempt: integer, max_attempts: integer, code: string, message: string, next_delay_ms: integer,
+---  elapsed_ms: integer, usage_limit?: true }
 function M.on_retry(run, turn, event)
 	if not turn.step.on_retry then
 		return

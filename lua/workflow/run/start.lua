@@ -1,16 +1,19 @@
 -- start: from a file, or from the store, to a run that the engine can execute:
 -- checked, locked, with its variables, environment and secrets. It runs no step.
 
+local budget = require "runner.workflow.run.budget"
 local check = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
 local file = require "runner.workflow.file.reader"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
+local money = require "runner.core.money"
 local secrets = require "runner.workflow.run.secrets"
 local attempt = require "runner.core.attempt"
 local sorted = require "runner.core.sorted"
 local steps = require "runner.workflow.file.steps"
+local usage = require "runner.workflow.run.usage"
 local variables = require "runner.workflow.expr.variables"
 local paths = require "runner.core.paths"
 
@@ -85,22 +88,51 @@ local function unknown(workflow, name, text)
 		or ("Declare it in the file: vars: { %s: }"):format(name))
 end
 
+-- A default with its ${env.NAME}; lists and maps are copied.
+local function expanded(value, scope)
+	if type(value) == "string" then
+		return value:find("${", 1, true) and variables.expand(value, scope) or value
+	elseif type(value) ~= "table" then
+		return value
+	end
+	local copy = {}
+	for key, item in pairs(value) do
+		copy[key] = expanded(item, scope)
+	end
+	return setmetatable(copy, getmetatable(value))
+end
+
+-- The value of a default, or what is wrong with it.
+local function default_of(name, value)
+	local ok, result = pcall(expanded, value, { env = os.getenv })
+	if ok then
+		return result
+	end
+	local e = errors.normalise(result)
+	return nil, problem("MISSING_VARIABLE", name, ("The default of the variable '%s': %s"):format(name, e.message), e.suggestion)
+end
+
 ---The values of the variables: the file's defaults under --var.
 ---@param workflow table
 ---@param given string[] "name=value"
 ---@return table vars, table[] problems
 function M.variables(workflow, given)
 	local vars, problems = {}, {}
+	local missing = {}
 	for name, default in pairs(workflow.vars) do
-		vars[name] = default
+		vars[name], missing[name] = default_of(name, default)
 	end
 	for _, text in ipairs(given or {}) do
 		local name, value = split(text)
+		missing[name or ""] = nil
 		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is not name=value"):format(text),
 			"Write --var name=value") or unknown(workflow, name, text)
 		if name then
 			vars[name] = value
 		end
+	end
+	for _, name in ipairs(sorted.keys(missing)) do
+		problems[#problems + 1] = missing[name]
 	end
 	for _, name in ipairs(workflow.required) do
 		if vars[name] == nil then
@@ -168,7 +200,8 @@ function M.mask_of(workflow)
 	return (require("runner.core.mask").masker(values))
 end
 
--- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit.
+-- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit,
+-- given_cost_micros.
 local function assemble(row, workflow)
 	local id, cwd = row.id, row.cwd
 	local known = secrets.load(workflow.secrets, directory(workflow.path))
@@ -176,7 +209,9 @@ local function assemble(row, workflow)
 	local scope = { vars = row.variables, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)),
-		mask = known.mask, hide = known.hide, rows = {}, mark_done = {}, failures = {}, done = 0,
+		mask = known.mask, hide = known.hide, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
+		usage = usage.of {},
+		budget = budget.of({}, row.given_cost_micros or workflow.max_cost),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment(workflow, scope, known, cwd) },
 	}
@@ -198,6 +233,17 @@ function M.seed(args)
 	return args.seed or attempt.environment_seed() or host.random() & math.maxinteger
 end
 
+---The argument for the budget of a run.
+M.max_cost_argument = { "max_cost", "number", min = 0.000001, max = 1000000000,
+	description = "Budget of the run in US dollars; default: max_cost of the file" }
+
+---The budget that the argument sets, in micro-dollars.
+---@param args table
+---@return integer?
+function M.max_cost(args)
+	return args.max_cost and money.micros(args.max_cost)
+end
+
 -- What the store keeps of the file's text: nothing if it contains a secret.
 local function stored_text(run)
 	local text = run.workflow.text
@@ -213,13 +259,14 @@ function M.create(db, args)
 	local id = "run_" .. attempt.launch.request_id:match("[^_]+$")
 	local cwd = host.getcwd()
 	local run = assemble({ id = id, variables = M.variables(workflow, args.var), cwd = cwd, seed = M.seed(args),
-		errexit = true }, workflow)
+		errexit = true, given_cost_micros = M.max_cost(args) }, workflow)
 	warn_of(workflow)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
+		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args),
 	}
 	return run
 end
@@ -241,6 +288,12 @@ local function invalid(row, problems)
 	errors.raise("PRECONDITION", rows[1].message, { errors = rows, fix_required = rows[1].fix_required, side_effects = "none" })
 end
 
+-- Does it say something else than when the run started? Runs of runner 0.1 have the digest
+-- of its text.
+local function has_changed(row, text, workflow)
+	return host.digest(text) ~= row.digest and not (workflow and workflow.digest == row.digest)
+end
+
 -- The file, if it hasn't changed; with `force` as it is now, or as it was if it is
 -- gone.
 local function workflow_of(row, force)
@@ -254,37 +307,30 @@ local function workflow_of(row, force)
 		hint.fix_required, hint.suggestion = "Restore the file", nil
 		errors.raise("NOT_FOUND", ("The workflow file %s is gone, and its text was not stored because it contains a secret")
 			:format(row.file), hint)
-	elseif text and host.digest(text) ~= row.digest and not force then
+	end
+	local workflow, problems = file.parse(text or row.source, row.file, { lenient = true })
+	if text and not force and has_changed(row, text, workflow) then
 		hint.fix_required = "Undo the change, or resume with --force to use the file as it is now"
 		errors.raise("CONFLICT", ("The workflow file %s has changed since the run started"):format(row.file), hint)
 	end
-	local workflow, problems = file.parse(text or row.source, row.file, { lenient = true })
 	return workflow or invalid(row, problems)
 end
 
-local function by_key(list)
-	local rows = {}
-	for _, row in ipairs(list) do
-		rows[row.key] = row
-	end
-	return rows
+-- The steps that an earlier process left, each read when it is asked for: there may be
+-- many thousands. Nobody asks for a step that this process has run.
+local function rows_of(db, id)
+	return setmetatable({}, { __index = function(_, key)
+		return db:step(id, key)
+	end })
 end
 
 local OVER = { completed = true, skipped = true }
-
-local function unfinished(run)
-	local out = {}
-	for key, row in pairs(run.rows) do
-		out[key] = not OVER[row.state] or nil
-	end
-	return out
-end
 
 local function check_marks(run, keys)
 	for _, key in ipairs(keys or {}) do
 		local row = run.rows[key]
 		if not row or OVER[row.state] then
-			local near = check.meant(key, sorted.keys(unfinished(run)))
+			local near = check.meant(key, run.db:unfinished_steps(run.id))
 			errors.raise("NOT_FOUND", ("Run %s has no unfinished step '%s'"):format(run.id, key),
 				{ side_effects = "none", suggestion = near or "runner workflow show " .. run.id })
 		end
@@ -323,12 +369,17 @@ function M.reopen(db, args)
 	check_cwd(row)
 	local workflow = workflow_of(row, args.force)
 	check_variables(row, workflow)
+	row.given_cost_micros = M.max_cost(args) or row.given_cost_micros
 	local run = assemble(row, workflow)
-	run.db, run.lock, run.rows = db, lock, by_key(db:steps(row.id))
-	db:integrity() -- a damaged run must not continue
+	db:settle(row.id)
+	run.db, run.lock, run.rows, run.in_doubt = db, lock, rows_of(db, row.id), db:steps_in_doubt(row.id)
+	local used = db:usage(row.id)
+	run.usage, run.budget = usage.of(used), budget.of(used, run.budget.max)
+	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
 	check_marks(run, args.mark_done)
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
+		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run) })
 	return run
 end

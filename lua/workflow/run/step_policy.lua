@@ -1,8 +1,10 @@
 -- step_policy: what a workflow would do, without doing it: its steps, their limits and
 -- the exact delays between attempts for a seed. The engine draws the same ones.
 
+local claude = require "runner.workflow.kinds.claude"
 local host = require "runner.host"
 local json = require "runner.json"
+local money = require "runner.core.money"
 local steps_of = require "runner.workflow.file.steps"
 
 local M = {}
@@ -45,11 +47,13 @@ local function retry_of(step, key, seed)
 		attempts = policy.retries + 1,
 		initial_delay_ms = policy.delay_ms, max_delay_ms = policy.max_delay_ms, jitter = policy.jitter,
 		jitter_factor = policy.jitter == "factor" and policy.jitter_ppm / 1e6 or nil,
-		retry_budget_ms = step.retry.budget_ms, delays_ms = delays, total_wait_ms = total,
+		retry_budget_ms = step.retry.budget_ms, limit_wait_ms = step.kind == "claude" and step.retry.limit_wait_ms or nil,
+		delays_ms = delays, total_wait_ms = total,
 	}
 end
 
--- The longest it can take; nil if an attempt has no limit.
+-- The longest it can take, without waits for usage limits (limit_wait_ms says how long those
+-- may be); nil if an attempt has no limit.
 local function worst_case(step, retry)
 	local attempts = retry ~= json.null and retry.attempts or 1
 	local waits = retry ~= json.null and retry.total_wait_ms or 0
@@ -62,25 +66,28 @@ end
 
 local rows_of
 
-local function row_of(step, prefix, seed)
+-- about: the run's seed, and the workflow.
+local function row_of(step, prefix, about)
 	local key = prefix .. step.key
-	local retry = retry_of(step, key, seed)
+	local retry = retry_of(step, key, about.seed)
 	local below = step.kind == "foreach" and key .. "[*]." or prefix
 	return {
 		key = key, id = step.id, kind = step.kind, label = step.label, line = step.line, when = step.when and step.when.text,
 		timeout_ms = step.timeout_ms or json.null, total_timeout_ms = step.total_timeout_ms, retry = retry,
 		worst_case_ms = step.steps == nil and worst_case(step, retry) or nil,
-		limit = step.limit or step.parallel, steps = step.steps and rows_of(step.steps, below, seed) or nil,
-		on_failure = step.on_failure and { go = step.on_failure.go, steps = rows_of(step.on_failure.steps, prefix, seed) } or nil,
-		on_success = step.on_success and rows_of(step.on_success.steps, prefix, seed) or nil,
+		limit = step.limit or step.parallel, steps = step.steps and rows_of(step.steps, below, about) or nil,
+		on_failure = step.on_failure and { go = step.on_failure.go, steps = rows_of(step.on_failure.steps, prefix, about) } or nil,
+		on_success = step.on_success and rows_of(step.on_success.steps, prefix, about) or nil,
+		max_cost_usd = step.max_cost and money.dollars(step.max_cost),
 		idempotent = step.idempotent or nil, verify = step.verify and step.verify.text or nil,
+		argv = step.kind == "claude" and claude.plan(step, about.workflow) or nil,
 	}
 end
 
-function rows_of(steps, prefix, seed)
+function rows_of(steps, prefix, about)
 	local rows = json.array {}
 	for i, step in ipairs(steps) do
-		rows[i] = row_of(step, prefix, seed)
+		rows[i] = row_of(step, prefix, about)
 	end
 	return rows
 end
@@ -91,7 +98,9 @@ end
 ---@return table
 function M.describe(workflow, seed, mask)
 	steps_of.relabel(workflow.steps, mask)
-	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed), steps = rows_of(workflow.steps, "", seed) }
+	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed),
+		max_cost_usd = workflow.max_cost and money.dollars(workflow.max_cost),
+		steps = rows_of(workflow.steps, "", { seed = seed, workflow = workflow }) }
 end
 
 -- --- for people ---------------------------------------------------------------------------
@@ -108,9 +117,11 @@ local function waits(retry)
 	for i, ms in ipairs(retry.delays_ms) do
 		texts[i] = ("%.1fs"):format(ms / 1000)
 	end
-	local budget = retry.retry_budget_ms and "; all within " .. seconds(retry.retry_budget_ms) or ""
+	local limit, budget = retry.limit_wait_ms or 0, retry.retry_budget_ms
+	local more = budget and "; all within " .. seconds(budget)
+		or limit > 0 and ("; up to %s more for usage limits"):format(seconds(limit)) or ""
 	return ("%d %s after %s (%.1fs in total%s)"):format(retry.retries, retry.retries == 1 and "retry" or "retries",
-		table.concat(texts, ", "), retry.total_wait_ms / 1000, budget)
+		table.concat(texts, ", "), retry.total_wait_ms / 1000, more)
 end
 
 local function limits(row)
@@ -118,16 +129,28 @@ local function limits(row)
 	return ("timeout %s, %s%s"):format(seconds(row.timeout_ms), total, waits(row.retry))
 end
 
+-- A command line on one line, words with blanks in quotes; nil where it is just
+-- `PROGRAM --print PROMPT`, which the line above says.
+local function command_line(argv)
+	local words = {}
+	for i, word in ipairs(argv and #argv > 3 and argv or {}) do
+		words[i] = word:find "^[^%s'\"$*()]+$" and word or "'" .. word:gsub("%s+", " "):gsub("'", "'\\''") .. "'"
+	end
+	return words[1] and table.concat(words, " ") or nil
+end
+
 -- The details below a step; for steps that hold steps only the condition and the limit.
 local function details(row)
-	return row.when and "when " .. row.when, not row.steps and limits(row) or row.limit and ("%d at a time"):format(row.limit)
+	return row.when and "when " .. row.when, command_line(row.argv),
+		not row.steps and limits(row) or row.limit and ("%d at a time"):format(row.limit)
 end
 
 local function add_lines(out, rows, indent)
 	for _, r in ipairs(rows) do
 		out[#out + 1] = ("%s%s  %s: %s"):format(indent, r.key, r.kind, r.label)
-		for _, text in pairs { details(r) } do
-			out[#out + 1] = text and ("%s    %s"):format(indent, text) or nil
+		local texts = table.pack(details(r))
+		for i = 1, texts.n do
+			out[#out + 1] = texts[i] and ("%s    %s"):format(indent, texts[i]) or nil
 		end
 		for _, below in ipairs { r.steps or {}, r.on_success or {}, r.on_failure and r.on_failure.steps or {} } do
 			add_lines(out, below, indent .. "  ")

@@ -48,7 +48,17 @@ end
 
 -- --- kinds of columns ---------------------------------------------------------------
 
+---A value as the text that the database has of it.
+---@class runner.workflow.Encoded
+---@field text string
+local Encoded = {}
+Encoded.__index = Encoded
+Encoded.__name = "runner.workflow.Encoded"
+
 local function encode_json(value, name)
+	if getmetatable(value) == Encoded then
+		return value.text
+	end
 	local text, message, report = json.encode(value, {})
 	if text and report and (report.repaired or 0) > 0 then
 		text, message = json.encode(wrap(value))
@@ -81,8 +91,9 @@ local function whole(value)
 end
 
 -- Columns whose values need converting.
-local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json }
-local READ = { variables = decode_json, env_names = decode_json, data = decode_json, retryable = to_boolean, errexit = to_boolean }
+local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json, held = encode_json }
+local READ = { variables = decode_json, env_names = decode_json, data = decode_json, held = decode_json,
+	retryable = to_boolean, errexit = to_boolean }
 
 ---What goes into the column `name`; nil and json.null are NULL, but for `data`,
 ---whose null is a value.
@@ -94,6 +105,20 @@ function M.encode(name, value)
 		return nil
 	end
 	return (WRITE[name] or name:find "_ms$" and whole or same)(value, name)
+end
+
+---A value that stays encoded until it is used: a long list takes ten times the memory of
+---its text.
+---@param text string as M.encode gives it
+---@return runner.workflow.Encoded
+function M.encoded(text)
+	return setmetatable({ text = text }, Encoded)
+end
+
+---@param value any
+---@return boolean
+function M.is_encoded(value)
+	return getmetatable(value) == Encoded
 end
 
 ---A row as it was written; the same table.

@@ -4,6 +4,9 @@
 local codec = require "runner.workflow.store.codec"
 local errors = require "runner.core.errors"
 local json = require "runner.json"
+local money = require "runner.core.money"
+local paths = require "runner.core.paths"
+local usage = require "runner.workflow.store.usage"
 
 local M = {}
 
@@ -78,7 +81,7 @@ function M:find(id)
 end
 
 local STEP = [[position, key, id, kind, label, state, round, attempts, spent_ms, wake_ms, wait_ms,
-	status, code, message, started_ms, ended_ms]]
+	status, code, message, started_ms, ended_ms, held]]
 local STEPS = "SELECT " .. STEP .. ", data, output FROM steps WHERE run = ? ORDER BY position"
 local STEPS_BRIEF = "SELECT " .. STEP .. " FROM steps WHERE run = ? ORDER BY position"
 
@@ -90,16 +93,123 @@ function M:steps(id, opts)
 	return decoded(self:_open():rows(opts and opts.brief and STEPS_BRIEF or STEPS, id))
 end
 
-local ATTEMPTS = [[
-	SELECT key, number, round, nth, started_ms, ended_ms, status, signal, code, message, delay_ms, log
-	FROM attempts WHERE run = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY rowid]]
+local ONE = "SELECT " .. STEP .. ", data, output FROM steps WHERE run = ? AND key = ?"
 
----The attempts of a run, or of one of its steps, oldest first.
+---A step of a run; nil: it has not started.
+---@param id string
+---@param key string
+---@return table?
+function M:step(id, key)
+	local row = self:_open():row(ONE, id, key)
+	return row and codec.decode(row)
+end
+
+local function keys_of(rows)
+	for i, row in ipairs(rows) do
+		rows[i] = row.key
+	end
+	return rows
+end
+
+-- Which steps a page has: all of them, those that did not end well, or these with all that
+-- are not in a loop.
+local OPEN = "state NOT IN ('completed', 'skipped')"
+local CHOICES = { all = "1", failed = OPEN, outline = "(instr(key, '[') = 0 OR " .. OPEN .. ")" }
+local PAGE = "SELECT " .. STEP .. [[,
+		CASE WHEN output = '' THEN '' ELSE substr(CAST(output AS BLOB), 1, ?4) END AS output, length(CAST(output AS BLOB)) AS output_bytes,
+		CASE WHEN length(data) <= ?5 THEN data END AS data, length(CAST(data AS BLOB)) AS data_bytes
+	FROM steps WHERE run = ?1 AND position > ?2 AND %s ORDER BY position LIMIT ?3]]
+local COUNT = "SELECT count(*) AS steps FROM steps WHERE run = ? AND %s"
+local COUNTS = "SELECT state, count(*) AS steps FROM steps WHERE run = ? GROUP BY state ORDER BY state"
+
+---Some of the steps of a run, in the order of their starts.
+---@param id string
+---@param page {choice: "all"|"failed"|"outline", after: integer, limit: integer, output: integer, data: integer}
+---  after: the position before; output: bytes of each that are read; data: a longer one is left out
+---@return table[] rows with output_bytes and data_bytes
+function M:step_page(id, page)
+	return decoded(self:_open():rows(PAGE:format(CHOICES[page.choice]), id, page.after, page.limit, page.output, page.data))
+end
+
+local UNFINISHED = "SELECT key FROM steps WHERE run = ? AND " .. OPEN .. " ORDER BY key"
+local IN_DOUBT = "SELECT key FROM steps WHERE run = ? AND state = 'interrupted' AND code = 'STEP_IN_DOUBT' ORDER BY key"
+
+---The keys of steps that have started and not ended well, sorted.
+---@param id string
+---@return string[]
+function M:unfinished_steps(id)
+	return keys_of(self:_open():rows(UNFINISHED, id))
+end
+
+---The keys of steps in doubt, sorted.
+---@param id string
+---@return string[]
+function M:steps_in_doubt(id)
+	return keys_of(self:_open():rows(IN_DOUBT, id))
+end
+
+---How many of the steps of a run are chosen.
+---@param id string
+---@param choice "all"|"failed"|"outline"
+---@return integer
+function M:count_steps(id, choice)
+	return self:_open():row(COUNT:format(CHOICES[choice]), id).steps
+end
+
+---How many steps of a run are in each state.
+---@param id string
+---@return table<string, integer> by_state, integer total
+function M:step_counts(id)
+	local by_state, total = {}, 0
+	for _, row in ipairs(self:_open():rows(COUNTS, id)) do
+		by_state[row.state], total = row.steps, total + row.steps
+	end
+	return by_state, total
+end
+
+local ATTEMPT = [[a.key, a.number, a.round, a.nth, a.started_ms, a.ended_ms, a.status, a.signal, a.code, a.message,
+	a.delay_ms, a.limit_ms, a.log]]
+local OF_RUN = "SELECT " .. ATTEMPT .. [[
+	FROM steps s JOIN attempts a ON a.run = s.run AND a.key = s.key WHERE s.run = ? ORDER BY s.position, a.number]]
+local OF_STEP = "SELECT " .. ATTEMPT .. " FROM attempts a WHERE a.run = ? AND a.key = ? ORDER BY a.number"
+
+---The attempts of a run, or of one of its steps: step by step in the order in which they
+---started, and each step's oldest first.
 ---@param id string
 ---@param key? string
 ---@return table[]
 function M:attempts(id, key)
-	return self:_open():rows(ATTEMPTS, id, key)
+	local db = self:_open()
+	local rows = key and db:rows(OF_STEP, id, key) or db:rows(OF_RUN, id)
+	for _, row in ipairs(rows) do
+		row.log = row.log == "" and paths.log(id, row.key, row.number) or row.log
+	end
+	return rows
+end
+
+---Is a step of the run stored as running?
+---@param id string
+---@return boolean
+function M:any_running(id)
+	return self:_open():row("SELECT 1 FROM steps WHERE run = ? AND state = 'running'", id) ~= nil
+end
+
+-- What no sequence of transactions leaves behind, even if its process is killed.
+local CONTRADICTIONS = [[
+	SELECT s.run, s.key, 'is running, but its run has ended' AS problem FROM steps s JOIN runs r ON r.id = s.run
+		WHERE s.state = 'running' AND r.state <> 'running' AND (?1 IS NULL OR s.run = ?1)
+	UNION ALL SELECT a.run, a.key, 'isn''t running, but its attempt ' || a.number || ' is'
+		FROM attempts a JOIN steps s ON s.run = a.run AND s.key = a.key
+		WHERE a.ended_ms IS NULL AND a.code IS NULL AND s.state <> 'running' AND (?1 IS NULL OR a.run = ?1)
+	UNION ALL SELECT s.run, s.key, 'is running, but none of its attempts is' FROM steps s
+		WHERE s.state = 'running' AND s.attempts > 0 AND (?1 IS NULL OR s.run = ?1) AND NOT EXISTS (
+			SELECT 1 FROM attempts a WHERE a.run = s.run AND a.key = s.key AND a.ended_ms IS NULL AND a.code IS NULL)]]
+
+---Steps whose rows contradict those of their run or their attempts.
+---@param id? string of one run; default: all
+---@return {run: string, key: string, problem: string}[]
+function M:contradictions(id)
+	return self:_open():rows(CONTRADICTIONS, id)
 end
 
 -- --- many runs -----------------------------------------------------------------------------
@@ -140,31 +250,61 @@ local BY_STATE = "SELECT r.state, count(*) AS runs FROM runs r WHERE " .. CHOSEN
 local FIGURES = [[count(*) AS attempts, coalesce(sum(a.nth > 1), 0) AS retries,
 	coalesce(sum(a.delay_ms), 0) AS wait_ms]]
 
-local TOTALS = "SELECT " .. FIGURES .. " FROM runs r JOIN attempts a ON a.run = r.id WHERE " .. CHOSEN
-
 local BY_CODE = "SELECT a.code, count(DISTINCT a.run) AS runs, " .. FIGURES .. [[
 	FROM runs r JOIN attempts a ON a.run = r.id
 	WHERE a.code IS NOT NULL AND ]] .. CHOSEN .. [[
 	GROUP BY a.code ORDER BY attempts DESC, a.code LIMIT ?3]]
 
-local BY_STEP = "SELECT r.workflow, a.key, " .. FIGURES .. [[, count(a.code) AS failures,
-		CAST(avg(a.ended_ms - a.started_ms) AS INTEGER) AS mean_ms, max(a.ended_ms - a.started_ms) AS max_ms
+-- What claude steps used: of attempts a, and their usage u.
+local USED = ("coalesce(sum(%s), 0) AS cost_micros, "):format(usage.CHARGED) .. [[
+	coalesce(sum(u.input_tokens), 0) AS input_tokens, coalesce(sum(u.output_tokens), 0) AS output_tokens]]
+
+local ATTEMPTS_USED = [[
 	FROM runs r JOIN attempts a ON a.run = r.id
-	WHERE ]] .. CHOSEN .. [[
+	LEFT JOIN usage u ON u.run = a.run AND u.key = a.key AND u.number = a.number
+	WHERE ]] .. CHOSEN
+
+local TOTALS = ("SELECT %s, %s %s"):format(FIGURES, USED, ATTEMPTS_USED)
+
+local BY_STEP = ("SELECT r.workflow, a.key, %s, count(a.code) AS failures,"):format(FIGURES) .. [[
+		CAST(avg(max(a.ended_ms - a.started_ms, 0)) AS INTEGER) AS mean_ms,
+		max(max(a.ended_ms - a.started_ms, 0)) AS max_ms,
+	]] .. USED .. ATTEMPTS_USED .. [[
 	GROUP BY r.workflow, a.key ORDER BY retries DESC, attempts DESC, r.workflow, a.key LIMIT ?3]]
 
----Counts of attempts and retries. A retry is any attempt but the first of its round;
----total_wait_ms is the sum of the planned delays.
+local BY_WORKFLOW = ("SELECT r.workflow, count(DISTINCT r.id) AS runs, %s, %s %s"):format(FIGURES, USED, ATTEMPTS_USED) .. [[
+	GROUP BY r.workflow ORDER BY cost_micros DESC, attempts DESC, r.workflow LIMIT ?3]]
+
+-- Days are those of UTC, on which the attempts began.
+local DAY = "date(a.started_ms / 1000, 'unixepoch')"
+local BY_DAY = ("SELECT %s AS day, count(DISTINCT r.id) AS runs, %s, %s %s"):format(DAY, FIGURES, USED, ATTEMPTS_USED)
+	.. (" GROUP BY %s ORDER BY day DESC LIMIT ?3"):format(DAY)
+
+-- Costs in dollars.
+local function priced(rows)
+	for _, row in ipairs(rows) do
+		row.cost_usd, row.cost_micros = money.dollars(row.cost_micros), nil
+	end
+	return json.array(rows)
+end
+
+---Counts of attempts and retries, and what claude steps used. A retry is any attempt but the
+---first of its round; total_wait_ms is the sum of the planned delays.
 ---@param opts? {workflow?: string, since_ms?: integer} since_ms: runs created then or later
 ---@return {runs: integer, by_state: table<string, integer>, attempts: integer, retries: integer,
----  total_wait_ms: integer, by_code: table[], by_step: table[]}
+---  total_wait_ms: integer, cost_usd: number, input_tokens: integer, output_tokens: integer, by_code: table[],
+---  by_step: table[], by_workflow: table[], by_day: table[]}
 function M:stats(opts)
 	local database, workflow, since = self:_open(), opts and opts.workflow, opts and opts.since_ms
-	local totals = database:row(TOTALS, workflow, since)
+	local function rows(sql)
+		return database:rows(sql, workflow, since, ROWS_MAX)
+	end
+	local totals = priced(database:rows(TOTALS, workflow, since))[1]
 	local stats = {
 		runs = 0, by_state = {}, attempts = totals.attempts, retries = totals.retries, total_wait_ms = totals.wait_ms,
-		by_code = json.array(database:rows(BY_CODE, workflow, since, ROWS_MAX)),
-		by_step = json.array(database:rows(BY_STEP, workflow, since, ROWS_MAX)),
+		cost_usd = totals.cost_usd, input_tokens = totals.input_tokens, output_tokens = totals.output_tokens,
+		by_code = json.array(rows(BY_CODE)), by_step = priced(rows(BY_STEP)),
+		by_workflow = priced(rows(BY_WORKFLOW)), by_day = priced(rows(BY_DAY)),
 	}
 	for _, row in ipairs(database:rows(BY_STATE, workflow, since)) do
 		stats.by_state[row.state] = row.runs

@@ -129,7 +129,7 @@ def check_version():
 # --- the reference --------------------------------------------------------------------
 
 def flags():
-    return ["--" + name.replace("_", "-") for name in re.findall(r'\{ name = "(\w+)"', source("lua/declare/flags.lua"))]
+    return ["--" + name.replace("_", "-") for name in re.findall(r'\{ name = "(\w+)"', source("lua/declare/flags.lua", "lua/declare/contract/*.lua"))]
 
 
 def ctx_members():
@@ -149,6 +149,7 @@ def keys_of(text, start, end):
 
 def declaration_keys():
     return (keys_of(source("lua/declare/command.lua"), r"command = \{", r"\n\t\},")
+            + [f"`{k}`" for k in re.findall(r"^\t\t(\w+) = \{ accept", source("lua/declare/contract/*.lua"), flags=re.M)]
             + keys_of(source("lua/declare/arguments.lua"), r"local RULES = \{", r"\n\}")
             + keys_of(source("lua/declare/codes.lua"), r"local RULES = \{", r"\n\}")
             + keys_of(source("lua/declare/policy.lua"), r"local KEYS = \{", r"\n\}"))
@@ -180,7 +181,7 @@ def module_functions():
 def variables():
     """Every variable that the source reads or sets, and the flags' own."""
     code = source("src/*/*.c", "lua/**/*.lua")
-    names = re.findall(r'(?:getenv|setenv|env_set)[ (]+"([A-Z_]+)"', code)
+    names = re.findall(r'(?:getenv|setenv|is_set)[ (]+"([A-Z_]+)"', code)
     names += [n for n in re.findall(r'"(RUNNER_[A-Z_]+)"', code)]
     names += re.findall(r'"([A-Z]+_PROXY|[A-Z_]*CA_BUNDLE|SSL_CERT_\w+)"', source("lua/ctx/http_url.lua"))
     return sorted({n for n in names if not n.endswith("_")})  # RUNNER_VALUE_1 … are the runner's own

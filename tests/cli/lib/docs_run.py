@@ -33,7 +33,7 @@ from docs_pages import ROOT, blocks, used_pages
 LIMIT_S = 60  # one command
 HOME = "/home/ada"
 VOLATILE = {"duration_ms", "request_id", "timestamp", "retry_seed", "elapsed_ms", "pid", "tool_version",
-            "holder_pid", "holder_age_ms", "seed", "total_duration", "mean_ms", "max_ms"}
+            "holder_pid", "holder_age_ms", "cwd", "effective_config_hash", "seed", "total_duration", "mean_ms", "max_ms"}
 VOLATILE_TEXT = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "DATE"),
     (r"req_[0-9A-Z]{26}", "REQUEST"),

@@ -9,6 +9,7 @@ import schema
 META = {
     "command": "x", "exit_code": 0, "duration_ms": 1, "timeout_ms": 30000, "schema_version": "1.0", "tool_version": "0.0.0",
     "request_id": "req_01M7Z3C95C4SF0PA7ZHCTW9V6Y", "timestamp": "2026-11-21T13:05:23.628Z", "attempt": 1, "max_attempts": 4,
+    "config_sources": [], "effective_config_hash": "cbf29ce484222325",
 }
 GOOD = {"ok": True, "data": {"a": 1}, "error": None, "warnings": [], "meta": META}
 FAILED = {

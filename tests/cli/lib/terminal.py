@@ -409,6 +409,64 @@ def a_stop_with_nobody_to_continue_is_no_stop():
     assert t.end() == 0 and b"done" in t.seen, t.seen
 
 
+ENV = "return { e = ';' .. ctx:run({ 'sh', '-c', 'env' }).stdout:gsub('%c', ';') }"
+
+
+def children_of_a_person_keep_the_editor():
+    command("env", ENV)
+    t = Terminal("env", "--format", "json", EDITOR="vi", VISUAL="vi", PAGER="less")
+    assert t.end() == 0, t.seen
+    for part in (b";EDITOR=vi;", b";VISUAL=vi;", b"PAGER=cat;", b";LC_ALL=C.UTF-8;"):
+        assert part in t.seen, (part, t.seen)
+    for part in (b"CI=1", b"NO_UPDATE_NOTIFIER", b"GIT_EDITOR", b"NO_COLOR"):
+        assert part not in t.seen, (part, t.seen)
+    t = Terminal("env", EDITOR="vi", GITHUB_ACTIONS="true")
+    assert t.end() == 0 and b";EDITOR=true;" in t.seen and b"NO_COLOR=1;" in t.seen, t.seen
+
+
+DESTRUCTIVE = "exit_codes = { TIMEOUT = { retryable = false, side_effects = 'partial' } },"
+PURGE = "ctx.fs.remove_tree('gone') if ctx.dry_run then return end " \
+    "io.open('runs', 'a'):write(ctx.attempt) "
+
+
+def runs():
+    if not os.path.exists("runs"):
+        return ""
+    with open("runs", encoding="utf-8") as f:
+        return f.read()
+
+
+def destructive_is_confirmed():
+    os.makedirs("gone")
+    command("purge", PURGE + "return { effect = 'deleted' }", DESTRUCTIVE + "dry_run = true,", "destructive")
+    for answer in (b"\n", b"n\n", b"yess\n", b"\x04"):
+        t = Terminal("purge")
+        t.expect(rb"fs\.remove_tree.*gone")
+        t.expect(rb"Continue\? \[y/N\] ")
+        t.send(answer)
+        assert t.end() == 2, t.seen
+        assert os.path.isdir("gone") and runs() == ""
+    for argv, env in ((["--non-interactive"], {}), ([], {"CI": "1"})):
+        t = Terminal("purge", *argv, **env)
+        assert t.end() == 2 and b"Continue" not in t.seen, t.seen
+    t = Terminal("purge", "--yes")
+    t.expect(rb"Continue\? ")
+    t.send(b"yes\n")
+    assert t.end() == 0, t.seen
+    assert not os.path.exists("gone") and runs() == "1"
+
+
+def destructive_is_confirmed_once():
+    command("purge", PURGE + "if ctx.attempt < 3 then ctx:fail('UNAVAILABLE') end return { effect = 'deleted' }",
+            DESTRUCTIVE + "dry_run = true, retry = { retries = 3, delay = '10ms', on = { 'UNAVAILABLE' } },", "destructive")
+    t = Terminal("purge")
+    t.expect(rb"Continue\? ")
+    t.send(b"y\n")
+    assert t.end() == 0, t.seen
+    assert t.seen.count(b"Continue") == 1, t.seen
+    assert runs() == "123"
+
+
 if __name__ == "__main__":
     signal.alarm(140)
     os.makedirs("commands", exist_ok=True)

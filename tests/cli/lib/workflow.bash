@@ -115,6 +115,25 @@ kill_all() {
 	assert_no_process_left
 }
 
+# children PID
+children() {
+	cat "/proc/$1/task/$1/children" 2>/dev/null || true
+}
+
+# shepherd_of ID: of the step with this id, in the run that begin started: the process below
+# the worker whose program has the label of the step in its arguments
+shepherd_of() {
+	local shepherd program text
+	text=$(sql "select label from steps where id = '$1' order by rowid desc limit 1")
+	for shepherd in $(children "$(children "$pid" | tr -d ' ')"); do
+		for program in $(children "$shepherd"); do
+			if tr '\0' ' ' <"/proc/$program/cmdline" | grep -qF -- "${text:0:12}"; then
+				echo "$shepherd"
+			fi
+		done
+	done
+}
+
 # --- the store ---------------------------------------------------------------------------
 
 # sql STATEMENT [DATABASE]: its rows, a line each, columns divided by "|"

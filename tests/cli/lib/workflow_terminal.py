@@ -1,8 +1,12 @@
 """A workflow on a terminal. Each function is a test, as in terminal.py."""
+import fcntl
+import json
 import os
 import re
 import signal
+import struct
 import sys
+import termios
 import time
 
 from terminal import Terminal, wait_until
@@ -97,6 +101,55 @@ def stderr_of_a_step_is_seen_without_its_control_sequences():
     t = terminal("run", "live.yaml", NO_COLOR="1")
     finished(t, 0)
     assert b"a line red" in t.seen and b"\x1b" not in t.seen, t.seen
+
+
+EVENTS = [
+    {"type": "system", "subtype": "init", "session_id": "s"},
+    {"type": "assistant", "message": {"content": [
+        {"type": "text", "text": "Reading\x1b[31m the\nsource"},
+        {"type": "tool_use", "name": "Bash", "input": {"command": "curl -u hidden-value " + "x" * 100}}]}},
+    {"type": "user", "message": {"content": [{"type": "tool_result", "content": "result of the tool"}]}},
+    {"type": "assistant", "message": {"content": [{"type": "text", "text": "\u4e2d" * 60}]}},
+    {"type": "result", "subtype": "success", "is_error": False, "result": "all done", "total_cost_usd": 0.25},
+]
+
+
+def streaming(*argv):
+    """A claude step that prints EVENTS and a line of text, on a terminal of 60 columns."""
+    with open("events", "w", encoding="utf-8") as f:
+        f.write("".join(json.dumps(event) + "\n" for event in EVENTS[:-1]))
+        f.write("plain words\n" + json.dumps(EVENTS[-1]) + "\n")
+    with open("live.yaml", "w", encoding="utf-8") as f:
+        f.write("name: live\nsecrets: { KEY: hidden-value }\nclaude: { output: stream-json }\n"
+                "commands: [ { claude: go, id: step } ]\n")
+    with open("claude/turns/default", "w", encoding="utf-8") as f:
+        f.write("until [ -e sized ]; do sleep 0.02; done; cat events; until [ -e seen ]; do sleep 0.02; done\n")
+    t = terminal("run", "live.yaml", *argv, NO_COLOR="1")
+    fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    open("sized", "w", encoding="utf-8").close()
+    return t
+
+
+def events_of_a_claude_step_are_shown_live():
+    t = streaming()
+    t.expect(b"plain words\r\n")  # the program is still there
+    open("seen", "w", encoding="utf-8").close()
+    finished(t, 0)
+    lines = t.seen.decode().replace("\r", "").split("\n")
+    live = [line for line in lines if line.startswith("step: ")]
+    assert live[0] == "step: Reading the source", live
+    assert live[1].startswith("step: > Bash curl -u *** xxx") and live[1].endswith("x…") and len(live[1]) in (58, 59), live
+    assert live[2] == "step: " + "\u4e2d" * 25 + "…", live
+    assert live[3:] == ["step: plain words"], live
+    assert "\x1b" not in t.seen.decode() and "hidden-value" not in t.seen.decode() and "result of" not in t.seen.decode()
+    assert any(re.fullmatch(r"  step +completed +all done", line) for line in lines), lines
+
+
+def events_are_not_shown_with_quiet():
+    t = streaming("--quiet")
+    open("seen", "w", encoding="utf-8").close()
+    finished(t, 0)
+    assert b"Reading" not in t.seen and b"all done" in t.seen, t.seen
 
 
 if __name__ == "__main__":

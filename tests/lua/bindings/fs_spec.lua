@@ -138,6 +138,14 @@ describe("fs", function()
 	end)
 
 	describe("read", function()
+		it("leaves no descriptor open", function()
+			local file, before = make("many", "text"), #fs.list "/proc/self/fd"
+			for _ = 1, 20 do
+				assert.are.equal("text", fs.read(file))
+			end
+			assert.are.equal(before, #fs.list "/proc/self/fd")
+		end)
+
 		it("returns all bytes", function()
 			local bytes = ("a\0\xff\n"):rep(100000)
 			make("f", bytes)

@@ -59,6 +59,19 @@ describe("regex.match", function()
 		assert.is_true(regex.match("x{200}", ("x"):rep(200)))
 	end)
 
+	it("keeps few of the patterns that have passed", function()
+		local function used()
+			collectgarbage()
+			collectgarbage()
+			return collectgarbage "count" -- KiB
+		end
+		local before = used()
+		for i = 1, 5000 do
+			regex.match("y{" .. i .. "}", "y")
+		end
+		assert.is_true(used() - before < 100, used() - before)
+	end)
+
 	it("raises for anything but text", function()
 		assert.has_error(function() regex.match({}, "x") end)
 		assert.has_error(function() regex.match("x") end)

@@ -106,6 +106,20 @@ after_each(function()
 end)
 
 describe("an answer", function()
+	it("leaves no connection open, even if nothing collects garbage", function()
+		local fs = require "runner.fs"
+		send { url = base .. "/answer?body=first" }
+		collectgarbage()
+		collectgarbage "stop"
+		local before = #fs.list "/proc/self/fd"
+		for _ = 1, 5 do
+			send { url = base .. "/answer?body=x" }
+		end
+		local after = #fs.list "/proc/self/fd"
+		collectgarbage "restart"
+		assert.equal(before, after)
+	end)
+
 	it("has status, headers, body, url and duration", function()
 		local r = send { url = base .. "/answer?X-One=1&body=hello" }
 		assert.is_true(r.ok)

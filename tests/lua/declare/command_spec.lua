@@ -208,7 +208,7 @@ describe("command.check refuses", function()
 		["the same short twice"] = { { { "a", "string", short = "a" }, { "b", "string", short = "a" } }, "args.b.short" },
 		["a name of the framework"] = { { { "timeout", "duration" } }, "is taken by runner's own flag --timeout" },
 		["a name of the framework with _"] = { { { "retry_delay", "duration" } }, "runner's own flag --retry-delay" },
-		["a boolean whose --no- form is the framework's"] = { { { "color", "boolean" } }, "runner's own flag --no-color" },
+		["a name that begins as --runner-NAME does"] = { { { "runner_x", "string" } }, "runner's own flag --runner-x" },
 		["a short of the framework"] = { { { "a", "string", short = "h" } }, "runner's own flag -h" },
 		["a short of two letters"] = { { { "a", "string", short = "ab" } }, "Write one letter" },
 		["an enum without values"] = { { { "a", "enum" } }, "args.a.values is missing" },

@@ -49,6 +49,14 @@ describe("declaration.problems", function()
 		}, found)
 	end)
 
+	it("puts what is missing before what stands on the first line", function()
+		local found = {}
+		for i, p in ipairs(problems 'return { aaa = 1, zzz = 2, description = 5, timeout = "5x" }') do
+			found[i] = (p.line or "-") .. " " .. p.key
+		end
+		assert.same({ "- danger_level", "- run", "1 aaa", "1 description", "1 timeout", "1 zzz" }, found)
+	end)
+
 	it("names a refused item in the middle of a list", function()
 		local found = problems 'return { description = "x", danger_level = "safe", run = print, columns = { "a", 5, "c" } }'
 		assert.equal("columns", found[1] and found[1].key)

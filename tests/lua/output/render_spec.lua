@@ -105,6 +105,11 @@ describe("render as table", function()
 		assert.are.equal(expected, text({ people = PEOPLE, total = 2 }, "table"))
 	end)
 
+	it("prefers the only array of objects to other arrays", function()
+		assert.are.equal(text(PEOPLE, "table"), text({ people = PEOPLE, tags = { "a" }, none = json.array {} }, "table"))
+		assert.are.equal(lines("a          b", '[{"x":1}]  [{"x":2}]'), text({ a = { { x = 1 } }, b = { { x = 2 } } }, "table"))
+	end)
+
 	it("takes an object with two arrays for one row", function()
 		assert.are.equal(lines("a    b", "[1]  [2]"), text({ a = { 1 }, b = { 2 } }, "table"))
 	end)

@@ -1,6 +1,7 @@
 -- The scheduler of workflows against real processes: limits, order, time, errors.
 
 local errors = require "runner.core.errors"
+local host = require "runner.host"
 local process = require "runner.process"
 local scheduler = require "runner.task.scheduler"
 
@@ -36,6 +37,21 @@ describe("scheduler.run", function()
 			return 1, nil, 3
 		end)))
 		assert.same({ n = 0 }, table.pack(scheduler.run(function() end)))
+	end)
+
+	it("keeps no result that its task has dealt with", function()
+		local results, kept = setmetatable({}, { __mode = "v" }), 0
+		scheduler.run(function()
+			for i = 1, 10 do
+				results[i] = sh "true"
+			end
+			collectgarbage()
+			collectgarbage()
+			for _ in next, results do
+				kept = kept + 1
+			end
+		end)
+		assert.is_true(kept <= 2, kept)
 	end)
 
 	it("raises an error object as it is", function()
@@ -458,5 +474,135 @@ describe("scheduler.abandoned", function()
 		assert.same({}, scheduler.run(function()
 			return scheduler.abandoned()
 		end))
+	end)
+end)
+
+describe("a gate", function()
+	it("holds tasks until it is opened, and lets them go on in their order", function()
+		local order, gate = {}, scheduler.gate()
+		scheduler.run(function()
+			local list = numbers(3, function(i)
+				gate:wait()
+				order[#order + 1] = i
+			end)
+			list[4] = function()
+				scheduler.sleep(20)
+				assert.same({}, order)
+				gate:open()
+			end
+			scheduler.all(list)
+		end)
+		assert.same({ 1, 2, 3 }, order)
+	end)
+
+	it("is closed behind those that went through", function()
+		local passed, gate = 0, scheduler.gate()
+		scheduler.run(function()
+			scheduler.all { function()
+				gate:wait()
+				passed = 1
+				gate:wait()
+				passed = 2
+			end, function()
+				scheduler.sleep(10)
+				gate:open()
+				scheduler.sleep(10)
+				assert.equal(1, passed)
+				gate:open()
+			end }
+		end)
+		assert.equal(2, passed)
+	end)
+end)
+
+describe("scheduler.settled", function()
+	-- Each of n tasks notes that it was settled, after which `settle` was called.
+	local function settled(n)
+		local calls, seen = 0, {}
+		scheduler.run(function()
+			scheduler.all(numbers(n, function(i)
+				scheduler.settled()
+				seen[i] = calls
+			end))
+		end, function()
+			calls = calls + 1
+		end)
+		return seen
+	end
+
+	it("is one call for all tasks that wait for it", function()
+		assert.same({ 1, 1, 1 }, settled(3))
+	end)
+
+	it("waits until no other task can go on", function()
+		local order = {}
+		scheduler.run(function()
+			scheduler.all {
+				function()
+					scheduler.settled()
+					order[#order + 1] = "settled"
+				end,
+				function()
+					scheduler.all { function() order[#order + 1] = "first" end }
+					order[#order + 1] = "second"
+				end,
+			}
+		end, function() end)
+		assert.same({ "first", "second", "settled" }, order)
+	end)
+
+	it("settles what ended meanwhile in one call", function()
+		local calls = 0
+		scheduler.run(function()
+			scheduler.all(numbers(4, function()
+				sh "true"
+				scheduler.settled()
+			end))
+		end, function()
+			calls = calls + 1
+			host.sleep(calls == 1 and 500 or 0) -- all four programs end in this time
+		end)
+		assert.equal(2, calls)
+	end)
+
+	it("raises what settling raised, in each task that waits", function()
+		local results = scheduler.run(function()
+			return scheduler.all({ scheduler.settled, scheduler.settled }, 2, { keep_going = true })
+		end, function()
+			error(errors.new("RESOURCE_EXHAUSTED", "no space"))
+		end)
+		assert.same({ "no space", "no space" }, { results[1].error.message, results[2].error.message })
+	end)
+
+	it("is called before the process waits, too, and its failure then ends no program", function()
+		local calls = 0
+		local result = scheduler.run(function()
+			return sh "echo it"
+		end, function()
+			calls = calls + 1
+			error("no space", 0)
+		end)
+		assert.is_true(result.ok)
+		assert.is_true(calls > 0)
+	end)
+
+	it("goes on by itself where nothing is to be done", function()
+		assert.equal("on", scheduler.run(function()
+			scheduler.settled()
+			return "on"
+		end))
+	end)
+end)
+
+describe("process.prepare", function()
+	it("changes nothing but who forks", function()
+		process.prepare()
+		process.prepare()
+		local result = run_sh("echo out; echo err >&2; exit 3", { env = { "A=b" }, cwd = "/" })
+		assert.same({ 3, "out\n", "err\n" }, { result.status, result.stdout, result.stderr })
+		assert.equal("b/\n", run_sh('echo "$A$PWD"', { env = { "A=b", "PATH=/bin" }, cwd = "/" }).stdout)
+		assert.equal(("x"):rep(200000), run_sh("cat", { stdin = ("x"):rep(200000) }).stdout)
+		local e = run_sh("true", { cwd = "/no/such/place" })
+		assert.truthy(e.error:find("/no/such/place", 1, true))
 	end)
 end)

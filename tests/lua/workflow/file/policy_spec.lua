@@ -41,7 +41,7 @@ local DEFAULT = { retries = 5, strategy = "exponential", delay_ms = 5000, max_de
 
 describe("the default policy", function()
 	it("of a claude step is Spec 185's (FR2)", function()
-		assert.same({ policy = DEFAULT, max_attempts = 5 }, retry_of("claude"))
+		assert.same({ policy = DEFAULT, max_attempts = 5, limit_wait_ms = 6 * 3600000 }, retry_of("claude"))
 	end)
 
 	it("waits 5, 10, 20, 40 and 80 s before jitter (AC5)", function()
@@ -191,6 +191,8 @@ commands:
 	end)
 
 	it("says whether a failure that fits no class is tried again", function()
+		assert.equal(5400000, retry_of("claude", "{ limit_wait: 90m }").limit_wait_ms)
+		assert.equal(0, retry_of("claude", "{}", "{ limit_wait: 0 }").limit_wait_ms)
 		assert.is_nil(retry_of("claude", "{}").unknown_transient)
 		assert.is_false(retry_of("claude", "{ retry_unknown: false }").unknown_transient)
 		assert.is_false(retry_of("claude", "{ max_attempts: 2 }", "{ retry_unknown: false }").unknown_transient)

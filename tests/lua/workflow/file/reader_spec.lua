@@ -1,6 +1,5 @@
 local file = require "runner.workflow.file.reader"
 local json = require "runner.json"
-local host = require "runner.host"
 
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local parse, step, told = help.parse, help.step, help.told
@@ -52,8 +51,39 @@ describe("the workflow of Spec 185", function()
 		assert.same({ 3, 2000 }, { retry.max_attempts, retry.policy.delay_ms })
 	end)
 
-	it("keeps its text, its path and its digest", function()
-		assert.same({ SEED, "dir/flow.yaml", host.digest(SEED) }, { workflow.text, workflow.path, workflow.digest })
+	it("keeps its text and its path", function()
+		assert.same({ SEED, "dir/flow.yaml" }, { workflow.text, workflow.path })
+	end)
+end)
+
+describe("the digest of a workflow", function()
+	local digest = parse("name: w\nvars: { a: x, b: y }\ncommands:\n  - shell: echo ${a}\n    timeout: 10s\n").digest
+
+	it("ignores comments, layout, quotes and the order of keys", function()
+		for _, text in ipairs {
+			"# why\nname: w\nvars: { a: x, b: y }\ncommands:\n  - shell: echo ${a} # why\n    timeout: 10s\n",
+			"name: 'w'\n\nvars:\n    b: y\n    a: \"x\"\ncommands: [ { timeout: 10s, shell: 'echo ${a}' } ]\n",
+			"name: w\nvars: { a: x, b: y }\ncommands:\n  - shell: |-\n      echo ${a}\n    timeout: 10s\n",
+		} do
+			assert.equal(digest, parse(text).digest)
+		end
+	end)
+
+	it("changes with any key, value, type, and order of steps", function()
+		local seen = { [digest] = "the first" }
+		for _, text in ipairs {
+			"name: w\nvars: { a: x, b: z }\ncommands:\n  - shell: echo ${a}\n    timeout: 10s\n",
+			"name: w\nvars: { a: x, c: y }\ncommands:\n  - shell: echo ${a}\n    timeout: 10s\n",
+			"name: w\nvars: { a: x, b: 'true' }\ncommands:\n  - shell: echo ${a}\n    timeout: 10s\n",
+			"name: w\nvars: { a: x, b: true }\ncommands:\n  - shell: echo ${a}\n    timeout: 10s\n",
+			"name: w\nvars: { a: x, b: y }\ncommands: [ { shell: a }, { shell: b } ]\n",
+			"name: w\nvars: { a: x, b: y }\ncommands: [ { shell: b }, { shell: a } ]\n",
+			"name: w\nvars: { a: x, b: y }\ncommands: [ { shell: a }, { shell: 'b # not a comment' } ]\n",
+		} do
+			local d = parse(text).digest
+			assert.is_nil(seen[d], text)
+			seen[d] = text
+		end
 	end)
 end)
 
@@ -91,6 +121,13 @@ commands: [{ shell: a }, { claude: b }]
 			workflow.vars, workflow.required, workflow.env, workflow.env_files, workflow.secrets, workflow.claude })
 	end)
 
+	it("hold no control characters and no secret of the file in the name and the labels that are shown", function()
+		local workflow = parse 'name: "evil\\e[31m s3cretvalue\\nline"\nsecrets: { T: s3cretvalue }\ncommands: [ { shell: "echo \\e[31mred" } ]\n'
+		assert.equal("evil *** line", workflow.name)
+		assert.equal("echo red", workflow.steps[1].label)
+		assert.equal("workflow", parse('name: "\\e[0m"\ncommands: [ { shell: a } ]\n').name)
+	end)
+
 	it("have other spellings", function()
 		local workflow = parse [[
 variables: { a: 1 }
@@ -121,7 +158,7 @@ steps: [{ claude: b }]
 		{ "commands: { shell: a }", "1:11 commands is a map: write a list of steps" },
 		{ "commands: [{ shell: a }]\nsteps: [{ shell: a }]", "2:1 'steps' and 'commands' (line 1) mean the same" },
 		{ "nmae: x", "1:1 unknown key 'nmae' in a workflow [Did you mean 'name'?]" },
-		{ "on: push", "1:1 unknown key 'on' in a workflow [Valid keys: claude, commands, description" },
+		{ "on: push", "1:1 unknown key 'on' in a workflow [Valid keys: capture_limit, claude, commands, description" },
 		{ "name: [x]", "1:7 name is a list: write a string" }, { "name:", "1:6 name is empty: write a string" },
 		{ "name: ' '", "1:7 name is ' ': write a string" },
 		{ "vars: [a]", "1:7 vars is a list: write a map of names and default values" },
@@ -198,7 +235,8 @@ describe("the names in a workflow", function()
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.oen.output}", "no step has the id 'oen' [Did you mean 'one'?]" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.zzz.output}", "no step has the id 'zzz' [Ids: one]" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.outptu}", "unknown field 'outptu' [Did you mean 'output'?]" },
-		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.q}", "unknown field 'q' [Valid fields: data, error, ok, output, status]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.q}",
+			"unknown field 'q' [Valid fields: data, error, ok, output, output_path, status]" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one}", "a name is missing after the dot [Valid fields: data" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.output.x}", "'output' is a single value: nothing may follow it" },
 		{ "  - claude: ${steps.one.output}\n  - { shell: a, id: one }", "2:13 ${steps.one.output}: step 'one' (line 3) has not run yet" },

@@ -27,7 +27,7 @@ describe("the keys of a step", function()
 	it("have defaults", function()
 		local s = step "shell: a"
 		assert.same({ kind = "shell", text = "a", key = "1", label = "a", line = 2, column = 5, env = {}, grace_ms = 2000,
-			capture = true, idempotent = false, interpreter = "sh" }, s)
+			capture = true, interpreter = "sh" }, s)
 	end)
 
 	it("say how a shell runs a step's text and its hooks; the nearest key wins", function()
@@ -156,7 +156,7 @@ commands:
 
 	local WRONG = {
 		{ "timeuot: 5", "3:5 unknown key 'timeuot' in a shell step [Did you mean 'timeout'?]" },
-		{ "args: [a]", "3:5 'args' is not a key of a shell step: it belongs on a runner step" },
+		{ "args: [a]", "3:5 'args' is not a key of a shell step: it belongs on a claude step or a runner step" },
 		{ "limit: 3", "3:5 'limit' is not a key of a shell step: it belongs on a parallel step" },
 		{ "claude: b", "3:5 a step is either shell or claude, not both" },
 		{ "id: 5", "3:9 id is 5: write an id: letters, digits, _ and -, starting with a letter or _" },
@@ -229,8 +229,10 @@ commands:
 		{ "{ runner: a, args: { x: } }", "args.x is empty: write a string ('' for an empty one)" },
 		{ "{ foreach: [a] }", "2:5 a foreach step needs do: the steps for each item" },
 		{ "{ foreach: a, do: [{ shell: a }] }",
-			"2:16 foreach is 'a': write a list such as [a, b], or a variable such as \"${files}\" [Write foreach: [a]]" },
-		{ "{ foreach: { a: b }, do: [{ shell: a }] }", "2:16 foreach is a map: write a list" },
+			"2:16 foreach is 'a': write a list such as [a, b], a variable such as \"${files}\", or { file: PATH } [Write foreach: [a]]" },
+		{ "{ foreach: { a: b }, do: [{ shell: a }] }", "2:18 unknown key 'a' in foreach [Valid keys: file]" },
+		{ "{ foreach: { fiel: b }, do: [{ shell: a }] }", "Did you mean 'file'?" },
+		{ "{ foreach: {}, do: [{ shell: a }] }", "foreach needs file: the file whose lines are the items" },
 		{ "{ foreach: [a], do: [] }", "2:25 do has no steps" },
 		{ "{ foreach: [a], do: x }", "2:25 a step is a map such as shell: make, not 'x'" },
 		{ "{ foreach: [a], do: [{ shell: a }], parallel: 0 }", "parallel is 0: write a whole number from 1 to 64" },

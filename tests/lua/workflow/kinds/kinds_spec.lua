@@ -2,6 +2,7 @@
 -- real processes, a stand-in for claude, and runner itself.
 
 local fs = require "runner.fs"
+local host = require "runner.host"
 local json = require "runner.json"
 local kinds = require "runner.workflow.kinds.kinds"
 local scheduler = require "runner.task.scheduler"
@@ -113,8 +114,9 @@ describe("any step", function()
 
 	it("is refused where the system could not pass its text", function()
 		SCOPE.vars.long, SCOPE.vars.nul = ("x"):rep(200000), "a\0b"
-		assert.matches("200000", raised(request, "claude", "${long}").message)
+		assert.matches("200000", raised(request, "runner", "give ${long}").message)
 		assert.matches("NUL", raised(request, "claude", "${nul}").message)
+		assert.matches("NUL", raised(request, "claude", "${nul}${long}").message)
 		assert.matches("variable BIG", raised(request, "shell", "true", { env = { BIG = "${long}" } }).message)
 		assert.matches("%${typo}", raised(request, "claude", "${typo}").message)
 	end)
@@ -138,6 +140,30 @@ describe("a claude step", function()
 
 	it("never takes a prompt for a flag", function()
 		assert.matches("< %-x>", run("claude", "${dash}").output)
+	end)
+
+	it("is given a prompt of any size: the longest that fits as an argument, others on stdin", function()
+		assert(fs.write(dir .. "/claude", "#!/bin/sh\nfor last; do :; done; echo $# ${#last} $(wc -c)\n", 448))
+		for size, seen in pairs { [131070] = "2 131070 0", [131071] = "1 7 131071", [8000000] = "1 7 8000000" } do
+			SCOPE.vars.long = ("x"):rep(size)
+			assert.are.equal(seen, run("claude", "${long}").output)
+		end
+		SCOPE.vars.long = "-" .. ("x"):rep(131069)
+		assert.are.equal("2 131071 0", run("claude", "${long}").output)
+	end)
+
+	it("retries twice by itself, unless the user says something else", function()
+		assert(fs.write(dir .. "/claude", '#!/bin/sh\necho "$CLAUDE_CODE_MAX_RETRIES"\n', 448))
+		assert.are.equal("2", run("claude", "x").output)
+		assert.are.equal("7", run("claude", "x", { env = { CLAUDE_CODE_MAX_RETRIES = "7" } }).output)
+		settings.env.CLAUDE_CODE_MAX_RETRIES = "5"
+		assert.are.equal("5", run("claude", "x").output)
+		settings.env.CLAUDE_CODE_MAX_RETRIES = nil
+		host.setenv("CLAUDE_CODE_MAX_RETRIES", "9")
+		local outcome = run("claude", "x")
+		host.setenv("CLAUDE_CODE_MAX_RETRIES", nil)
+		assert.are.equal("9", outcome.output)
+		assert.are.equal("", run("shell", 'echo "$CLAUDE_CODE_MAX_RETRIES"').output)
 	end)
 
 	it("gives the text of a JSON result, and the result as data", function()
@@ -188,6 +214,19 @@ echo '"}'
 				.. text .. "}\nE\n", 448))
 			assert.are.equal(expected, run("claude", "x").code, text)
 		end
+	end)
+
+	it("succeeds without an answer, as its exit status says, and has a warning where nothing at all was printed", function()
+		local function printing(script)
+			assert(fs.write(dir .. "/claude", "#!/bin/sh\n" .. script .. "\n", 448))
+			local outcome = run("claude", "x")
+			return { outcome.ok, outcome.output, outcome.warning and outcome.warning.code or false }
+		end
+		assert.are.same({ true, "", "EMPTY_ANSWER" }, printing "exit 0")
+		assert.are.same({ true, "", false }, printing "echo") -- an empty answer
+		assert.are.same({ false, "", false }, printing "exit 1")
+		settings.claude.output = "json"
+		assert.are.same({ false, "", false }, printing "exit 0")
 	end)
 
 	it("fails with what stderr says", function()
@@ -306,5 +345,28 @@ describe("a runner step", function()
 		local outcome = run("runner", "give")
 		assert.are.equal("SUBPROCESS_FAILED", outcome.code)
 		assert.matches("no valid envelope", outcome.message)
+	end)
+end)
+
+describe("the time limit in a message", function()
+	local function limit_of(timeout_ms, duration_ms)
+		local step_process = require "runner.workflow.kinds.step_process"
+		return step_process.rules({ timeout_ms = timeout_ms }, { duration_ms = duration_ms }, {}).limit_ms
+	end
+
+	it("is the step's own only if that has passed", function()
+		assert.are.equal(5000, limit_of(5000, 5000))
+		assert.are.equal(5000, limit_of(5000, 5012))
+		assert.is_nil(limit_of(5000, 4999)) -- the workflow's limit, or the run's
+		assert.is_nil(limit_of(nil, 10))
+	end)
+end)
+
+describe("the data of an output", function()
+	it("is JSON in braces or brackets, up to a size", function()
+		local success = require("runner.workflow.kinds.step_process").success
+		assert.are.same({ 1 }, success({}, " [1]\n").data)
+		assert.is_nil(success({}, "5").data)
+		assert.is_nil(success({}, "[" .. (" "):rep(1 << 20) .. "]").data)
 	end)
 end)

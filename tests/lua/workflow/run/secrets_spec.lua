@@ -102,6 +102,25 @@ describe("masking", function()
 		assert.are.equal("x=***&y", mask "x=p4ss%22w%2F%C3%B6%5Crd%2B%3F&y")
 	end)
 
+	-- Of "p4ss w/\u{f6}+~*!'()&=:@": what the encoder named on the left makes of it.
+	for encoder, form in pairs {
+		["Python quote"] = "p4ss%20w/%C3%B6%2B~%2A%21%27%28%29%26%3D%3A%40",
+		["Python quote_plus"] = "p4ss+w%2F%C3%B6%2B~%2A%21%27%28%29%26%3D%3A%40",
+		["PHP urlencode"] = "p4ss+w%2F%C3%B6%2B%7E%2A%21%27%28%29%26%3D%3A%40",
+		["PHP rawurlencode"] = "p4ss%20w%2F%C3%B6%2B~%2A%21%27%28%29%26%3D%3A%40",
+		["Java URLEncoder"] = "p4ss+w%2F%C3%B6%2B%7E*%21%27%28%29%26%3D%3A%40",
+		["encodeURIComponent"] = "p4ss%20w%2F%C3%B6%2B~*!'()%26%3D%3A%40",
+		["encodeURI"] = "p4ss%20w/%C3%B6+~*!'()&=:@",
+		["Go PathEscape"] = "p4ss%20w%2F%C3%B6+~%2A%21%27%28%29&=:@",
+	} do
+		it("covers the secret as " .. encoder .. " writes it, with hex digits of either case", function()
+			local url = masks.masker { "p4ss w/\u{f6}+~*!'()&=:@" }
+			local lower = form:gsub("%%%x%x", string.lower)
+			assert.are.equal("x=***;", url("x=" .. form .. ";"))
+			assert.are.equal("x=***;", url("x=" .. lower .. ";"))
+		end)
+	end
+
 	it("covers single lines of a secret with several, but no trifles", function()
 		local key = masks.masker { "-----BEGIN\n  line one\n}\nline two\n" }
 		assert.are.equal("a *** b *** }", key "a line one b line two }")

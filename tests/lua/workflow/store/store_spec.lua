@@ -169,6 +169,18 @@ describe("a run in the store", function()
 		assert.is_nil(db:steps("01A", { brief = true })[1].output)
 	end)
 
+	it("reads one of its steps, and the keys of those that didn't end well or are in doubt", function()
+		db:start_attempt("01A", STEP, { round = 1 })
+		db:set_step("01A", { key = "2" }, "completed", { output = "all", data = { 7 } })
+		db:set_step("01A", { key = "3" }, "interrupted", { code = "STEP_IN_DOUBT" })
+		db:set_step("01A", { key = "0" }, "interrupted", { code = "CANCELLED" })
+		local step = db:step("01A", "2")
+		assert.are.same({ "completed", "all", { 7 } }, { step.state, step.output, step.data })
+		assert.is_nil(db:step("01A", "4"))
+		assert.are.same({ "0", "1", "3" }, db:unfinished_steps "01A")
+		assert.are.same({ "3" }, db:steps_in_doubt "01A")
+	end)
+
 	it("is interrupted with what was running, while what was waiting goes on waiting", function()
 		db:start_attempt("01A", STEP, { round = 1 })
 		db:start_attempt("01A", { key = "2" }, { round = 1 })
@@ -181,6 +193,64 @@ describe("a run in the store", function()
 		assert.are.same({ "waiting", "TIMEOUT", 9 }, { steps[2].state, steps[2].code, steps[2].wake_ms })
 		assert.are.same({ "CANCELLED", "TIMEOUT" }, { attempts[1].code, attempts[2].code })
 		assert.is_number(attempts[1].ended_ms)
+	end)
+
+	-- A loop with one step under way, one that waits and one that is over.
+	local function half_way()
+		db:set_step("01A", { key = "l" }, "running", { data = { 1, 2, 3 } })
+		for i = 1, 3 do
+			db:start_attempt("01A", { key = "l." .. i }, { round = 1 })
+		end
+		db:end_attempt("01A", "l.2", 1, { code = "TIMEOUT", delay_ms = 1, wake_ms = 9 }, { state = "waiting" })
+		db:end_attempt("01A", "l.3", 1, {}, { state = "completed" })
+	end
+
+	local function states()
+		local out = {}
+		for i, step in ipairs(db:steps "01A") do
+			out[i] = step.state .. (step.code and " " .. step.code or "")
+		end
+		return out
+	end
+
+	it("leaves no step running, however it ends: one whose end nobody recorded is in doubt", function()
+		for _, state in ipairs { "completed", "failed", "interrupted", "cancelled", "running" } do
+			half_way()
+			db:set_run("01A", { state = state })
+			assert.are.same({ "interrupted CANCELLED", "interrupted STEP_IN_DOUBT", "waiting TIMEOUT", "completed" }, states())
+			local attempt = db:attempts("01A", "l.1")[1]
+			assert.are.same({ "STEP_IN_DOUBT", nil }, { attempt.code, attempt.ended_ms })
+			assert.are.same({}, db:contradictions())
+			db._database:exec "DELETE FROM attempts; DELETE FROM steps; UPDATE runs SET state = 'running'"
+		end
+	end)
+
+	it("whose runner died has its steps settled once: what is in doubt stays so, whatever follows", function()
+		half_way()
+		db:settle "01A"
+		local settled = states()
+		assert.are.same({ "interrupted CANCELLED", "interrupted STEP_IN_DOUBT", "waiting TIMEOUT", "completed" }, settled)
+		db:settle "01A"
+		db:interrupt "01A"
+		db:set_run("01A", { state = "running" })
+		assert.are.same(settled, states())
+		assert.is_true(db:integrity "01A")
+	end)
+
+	it("is not resumed where its rows contradict each other", function()
+		half_way()
+		assert.are.same({}, db:contradictions())
+		for problem, sql in pairs {
+			["is running, but its run has ended"] = "UPDATE runs SET state = 'failed'",
+			["isn't running, but its attempt 1 is"] = "UPDATE steps SET state = 'completed' WHERE key = 'l.1'",
+			["is running, but none of its attempts is"] = "UPDATE attempts SET ended_ms = 1 WHERE key = 'l.1'",
+		} do
+			db._database:exec("BEGIN; " .. sql)
+			local e = failure(db.integrity, db, "01A")
+			db._database:exec "ROLLBACK"
+			assert.are.equal("PRECONDITION", e.code)
+			assert.is_truthy(e.message:find(problem, 1, true), e.message)
+		end
 	end)
 
 	it("forgets how it ended when it goes on", function()
@@ -208,7 +278,7 @@ describe("a run in the store", function()
 		assert.is_true(step.data[1] == odd and step.data[2].deep == odd)
 		assert.is_true(db:find "02".variables.a == odd)
 		assert.are.equal("plain", db:find "02".variables.b)
-		assert.is_true(db:integrity())
+		assert.is_true(db:integrity "01A")
 	end)
 
 	it("must exist, as must the attempt that ends, and nothing else is touched", function()

@@ -1,0 +1,44 @@
+-- money: amounts in US dollars. Inside, an amount is a whole number of micro-dollars, so
+-- that sums are exact; people and JSON see dollars. Pure.
+
+local M = {}
+
+M.MOST = 1000000000 * 1000000 -- micro-dollars: more is not an amount
+
+---An amount as a number of dollars, for JSON.
+---@param micros integer
+---@return number
+function M.dollars(micros)
+	return micros / 1000000
+end
+
+---An amount in dollars as text, exact: "0.525", "2".
+---@param micros integer
+---@return string
+function M.text(micros)
+	local text = ("%d.%06d"):format(micros // 1000000, micros % 1000000)
+	return (text:gsub("%.?0+$", "", 1))
+end
+
+---An amount as people read it: "$0.53", and "$0.000012" where cents would hide it.
+---@param micros integer
+---@return string
+function M.shown(micros)
+	if micros ~= 0 and micros < 10000 then
+		return "$" .. M.text(micros)
+	end
+	local cents = (micros + 5000) // 10000
+	return ("$%d.%02d"):format(cents // 100, cents % 100)
+end
+
+---Micro-dollars from a number of dollars; nil unless it is an amount.
+---@param dollars any
+---@return integer?
+function M.micros(dollars)
+	if type(dollars) ~= "number" or not (dollars >= 0 and dollars * 1000000 <= M.MOST) then
+		return nil
+	end
+	return math.tointeger(dollars * 1000000 // 1 + (dollars * 1000000 % 1 >= 0.5 and 1 or 0))
+end
+
+return M

@@ -1,0 +1,159 @@
+-- contract: the keys of a declaration that few commands have, and runner's rare flags: those
+-- that only a declaration switches on, and those that few calls use. The rows are in
+-- lua/declare/contract/, a module for each subject. Loaded when a declaration has such a
+-- key, when a flag is met that nothing else knows, for an argument's name in a command that
+-- is not safe, and for help, completion and the reference; a plain run never loads it.
+
+local flags = require "runner.declare.flags"
+local sorted = require "runner.core.sorted"
+
+local M = {}
+
+---@class runner.KeyRow a key of a declaration
+---@field accept fun(v: any): any the normal form, nil to refuse it (lua/core/rules.lua)
+---@field expected string what to write, for the message: "true or false"
+---@field check? fun(n: table, fault: runner.KeyFault) rules between keys, on the normal form
+---@field manifest string where an agent reads it: "entry" (a member of the manifest's entry), "schema" (only of CMD --schema), "none"
+
+---@alias runner.KeyFault fun(found: string, fix: string, key?: string) a clause, a sentence, and the key where it isn't the row's own
+
+---@class runner.Subject what a module of lua/declare/contract/ returns
+---@field keys table<string, runner.KeyRow>
+---@field flags runner.FlagRow[] `when` is a key that the declaration has (not false), "mutating" (not safe) or "destructive"
+
+-- Which module has the rows of a key or a flag, so that no more than needed is loaded.
+-- tests/lua/declare/contract_spec.lua compares it with the modules.
+---@type table<string, string>
+M.subjects = {
+	call = "config cwd no_config width",
+	children = "preserve_locale",
+	discovery = "output_schema schema introduced_in deprecated_in replacement removed_in platform required_tools",
+	lists = "list default_limit limit cursor sort fields",
+	network = "has_network_io connect_timeout proxy no_proxy",
+	safety = "dry_run safe_default confirm_destructive live idempotency_key",
+	streams = "streams rows_may_repeat stream heartbeat_ms",
+}
+
+local subject_of = {}
+for subject, names in next, M.subjects do
+	for name in names:gmatch "%S+" do
+		subject_of[name] = subject
+	end
+end
+
+---@param subject string
+---@return runner.Subject
+local function load_subject(subject)
+	local module = require("runner.declare.contract." .. subject)
+	if not module.by_flag then
+		module.by_flag = {}
+		for _, row in ipairs(module.flags) do
+			row.flag = flags.spelling(row.name)
+			module.by_flag[row.flag] = row
+		end
+	end
+	return module
+end
+
+-- --- keys -----------------------------------------------------------------------------
+
+---The row of a key of a declaration, nil: there is none.
+---@param key any
+---@return runner.KeyRow?
+function M.key(key)
+	local subject = subject_of[key]
+	return subject and load_subject(subject).keys[key]
+end
+
+---All keys, sorted.
+---@return string[]
+function M.keys()
+	local out = {}
+	for subject in next, M.subjects do
+		for key in next, load_subject(subject).keys do
+			out[#out + 1] = key
+		end
+	end
+	table.sort(out)
+	return out
+end
+
+---Check the rules between keys.
+---@param n table what is left of the declaration, normalised
+---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
+function M.check(n, report)
+	for _, key in ipairs(sorted.keys(n)) do
+		local row = M.key(key)
+		if row and row.check then
+			row.check(n, function(found, fix, other)
+				report("command", nil, other or key, "contract", { found, fix })
+			end)
+		end
+	end
+end
+
+-- --- flags -------------------------------------------------------------------------------
+
+---Does the declaration switch this on?
+---@param row runner.FlagRow
+---@param command? table normal form; nil: any command might
+---@return boolean
+function M.holds(row, command)
+	if not row.when or not command then
+		return true
+	elseif row.when == "mutating" then
+		return command.danger_level == "mutating" or command.danger_level == "destructive"
+	end
+	return row.when == command.danger_level or (command[row.when] or false) ~= false
+end
+
+---A rare flag by its spelling, `--no-` forms and `--runner-NAME` for any flag included.
+---@param spelling string "proxy", "runner-format"
+---@param command? table normal form, whose flags count; nil: those of any command
+---@param in_front? boolean did it stand in front of the command's name?
+---@return runner.FlagRow? row, boolean? negated
+function M.find(spelling, command, in_front)
+	local plain = spelling:match "^runner%-(.+)$"
+	if plain then
+		local row, negated = flags.find(plain)
+		if row then
+			return row, negated
+		end
+	end
+	plain = plain or spelling
+	local name = plain:gsub("%-", "_")
+	local subject = subject_of[name] or subject_of[name:gsub("^no_", "")]
+	local row, negated = flags.find_in(subject and load_subject(subject).by_flag or {}, plain)
+	if row and M.holds(row, command) and (in_front or not command or not row.front) then
+		return row, negated
+	end
+	return command and command.secrets and require("runner.declare.secret_flags").find(command, plain) or nil
+end
+
+---The flag of runner's own that this declaration switches on under a spelling.
+---@param spelling string
+---@param command table
+---@return runner.FlagRow?
+function M.switched_on(spelling, command)
+	local row = M.find(spelling, command)
+	return row and row.when and row or nil
+end
+
+---Runner's own flags: of a command; without one, those that every command takes.
+---@param command? table normal form
+---@param all? boolean those that a declaration switches on, too
+---@return runner.FlagRow[]
+function M.rows(command, all)
+	local rows = table.move(flags.rows, 1, #flags.rows, 1, {})
+	for _, subject in ipairs(sorted.keys(M.subjects)) do
+		for _, row in ipairs(load_subject(subject).flags) do
+			if all or not row.when or command and M.holds(row, command) then
+				rows[#rows + 1] = row
+			end
+		end
+	end
+	local own = command and command.secrets and require("runner.declare.secret_flags").rows(command) or {}
+	return table.move(own, 1, #own, #rows + 1, rows)
+end
+
+return M

@@ -1,0 +1,16 @@
+-- call: flags of runner's own that few calls use, for any command.
+
+---@type runner.Subject
+return {
+	keys = {},
+	flags = {
+		{ name = "cwd", type = "path", front = true, yields = true, section = "Settings",
+			description = "Work in this directory, as if runner had been called there" },
+		{ name = "config", type = "path", front = true, yields = true, section = "Settings",
+			description = "Read this file in place of runner.lua" },
+		{ name = "no_config", type = "boolean", front = true, yields = true, section = "Settings",
+			description = "Read no runner.lua" },
+		{ name = "width", type = "integer", min = 0, max = 1000, yields = true, section = "Output",
+			description = "Columns of help and other prose; 0: one line a paragraph" },
+	},
+}

@@ -1,0 +1,253 @@
+-- list: a page of what a list command returned: sorted, from a cursor on, at most so many
+-- items, and only some fields of each. A cursor is the number of items before it and a digest of
+-- the call that it belongs to, in base64url: nothing is kept between calls. Loaded for
+-- commands that declare `list`, and for --fields.
+
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+local DEFAULT_LIMIT = 20
+
+local function is_list(v)
+	return type(v) == "table" and (json.is_array(v) or next(v) == nil)
+end
+
+-- "a, b" → { "a", "b" }
+local function names_in(text)
+	local names = {}
+	for name in text:gmatch "[^,]+" do
+		names[#names + 1] = name:match "^%s*(.-)%s*$"
+	end
+	return names
+end
+
+-- --- cursors ------------------------------------------------------------------------------
+
+local ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+local function base64url(text)
+	local out = {}
+	for at = 1, #text, 3 do
+		local a, b, c = text:byte(at, at + 2)
+		local bits = a << 16 | (b or 0) << 8 | (c or 0)
+		for i = 0, c and 3 or b and 2 or 1 do
+			local index = (bits >> (18 - 6 * i) & 63) + 1
+			out[#out + 1] = ALPHABET:sub(index, index)
+		end
+	end
+	return table.concat(out)
+end
+
+-- What decides which items there are, and in which order. Not a secret: anyone could try
+-- which one has that digest.
+local function digest_of(a)
+	local parts = { a.command.name, a.framework.sort or "" }
+	for _, row in ipairs(a.command.args) do
+		parts[#parts + 1] = not row.secret and json.encode { row.name, a.parsed.values[row.name] } or nil
+	end
+	return host.digest(table.concat(parts, "\n"))
+end
+
+---@param offset integer items before it
+---@param digest string
+---@return string
+function M.cursor(offset, digest)
+	return base64url(("%d.%s"):format(offset, digest))
+end
+
+-- The offset is searched for in the text itself: only a cursor that we would write is one.
+local function offset_in(cursor, digest)
+	local bits, count, bytes = 0, 0, {}
+	for char in cursor:sub(1, 64):gmatch "." do
+		local index = ALPHABET:find(char, 1, true)
+		if not index then
+			return nil
+		end
+		bits, count = bits << 6 | index - 1, count + 6
+		if count >= 8 then
+			count = count - 8
+			bytes[#bytes + 1] = string.char(bits >> count & 255)
+			bits = bits & ((1 << count) - 1)
+		end
+	end
+	local offset = math.tointeger(tonumber(table.concat(bytes):match "^(%d+)%."))
+	return offset and offset >= 0 and M.cursor(offset, digest) == cursor and offset or nil
+end
+
+local function bad_cursor(cursor)
+	local message = "The cursor is not one of this call: it is garbled, or belongs to other arguments"
+	local fix = "Give --cursor the next_cursor of a call with the same arguments, or leave it out to start over"
+	return errors.new("INVALID_CURSOR", message, { phase = "validation", fix_required = fix,
+		errors = { { field = "cursor", code = "INVALID_CURSOR", message = message, value = cursor, fix_required = fix } } })
+end
+
+-- --- order --------------------------------------------------------------------------------
+
+local RANK = { number = 1, string = 2, boolean = 3 }
+
+-- Numbers, then texts, then what has neither.
+local function compare(x, y)
+	local rank_x, rank_y = RANK[type(x)] or 4, RANK[type(y)] or 4
+	if rank_x ~= rank_y or rank_x > 2 then
+		return rank_x - rank_y
+	end
+	return x == y and 0 or x < y and -1 or 1
+end
+
+local function field(item, name)
+	return type(item) == "table" and item[name] or nil
+end
+
+---Sort a list, stably.
+---@param items any[]
+---@param by string "name,-size"
+---@return any[] new
+function M.sort(items, by)
+	local keys, order, out = names_in(by), {}, {}
+	for i = 1, #items do
+		order[i] = i
+	end
+	table.sort(order, function(i, k)
+		for _, key in ipairs(keys) do
+			local name = key:gsub("^%-", "")
+			local difference = compare(field(items[i], name), field(items[k], name))
+			if difference ~= 0 then
+				return (difference < 0) == (name == key)
+			end
+		end
+		return i < k
+	end)
+	for i, from in ipairs(order) do
+		out[i] = items[from]
+	end
+	return out
+end
+
+-- --- fields -------------------------------------------------------------------------------
+
+local function picked(item, names)
+	if type(item) ~= "table" or is_list(item) then
+		return item
+	end
+	local out = {}
+	for _, name in ipairs(names) do
+		out[name] = item[name]
+	end
+	return out
+end
+
+---A row with only the fields that --fields names.
+---@param row table
+---@param fields string "name,size"; unknown ones are ignored
+---@return table
+function M.pick_row(row, fields)
+	return picked(row, names_in(fields))
+end
+
+---The result with only these fields: of each item of a list, or of the `items` of a command that
+---lists or streams; else of the result.
+---@param data any
+---@param names string[] unknown ones are ignored
+---@return any
+function M.pick(data, names)
+	if type(data) ~= "table" then
+		return data
+	elseif is_list(data) then
+		local out = {}
+		for i, item in ipairs(data) do
+			out[i] = picked(item, names)
+		end
+		return json.array(out)
+	elseif attempt.command.list or attempt.rows then
+		local out = {}
+		for key, v in next, data do
+			out[key] = key == "items" and M.pick(v, names) or v
+		end
+		return out
+	end
+	return picked(data, names)
+end
+
+-- --- pages --------------------------------------------------------------------------------
+
+local function items_of(data)
+	if data == nil then
+		return {}
+	elseif is_list(data) then
+		return data
+	elseif type(data) == "table" and is_list(data.items) then
+		return data.items
+	end
+	error(errors.new("INVALID_RESULT", "run of a list command returns a list, or a table with `items`", {
+		fix_required = "Return a list such as { { name = \"a\" } }, or remove list = true" }), 0)
+end
+
+local function with_items(data, items)
+	if data == nil or is_list(data) then
+		return items
+	end
+	local out = {}
+	for key, v in next, data do
+		out[key] = v
+	end
+	out.items = items
+	return out
+end
+
+-- Formats without meta must not lose items in silence.
+local function report(a, pagination)
+	host.send("META", { name = "pagination", data = assert(json.encode(pagination)) }, true)
+	if pagination.has_more and a.format ~= "json" then
+		attempt.warn("LIST_TRUNCATED", ("%d of %d items; --limit 0 prints all"):format(pagination.returned, pagination.total),
+			{ next_cursor = pagination.next_cursor })
+	end
+end
+
+local function page(a, data, offset, digest)
+	local all = items_of(data)
+	all = a.framework.sort and M.sort(all, a.framework.sort) or all
+	local limit = a.framework.limit or a.command.default_limit or DEFAULT_LIMIT
+	offset = math.min(offset, #all)
+	local last = limit == 0 and #all or math.min(#all, offset + limit)
+	local items, more = json.array(table.move(all, offset + 1, last, 1, {})), last < #all
+	report(a, { total = #all, returned = #items, truncated = more, has_more = more,
+		next_cursor = more and M.cursor(last, digest) or json.null })
+	return with_items(data, items)
+end
+
+-- What run returns, as `shape` makes it. Its schema describes what it was before.
+local function shape_result(command, shape)
+	local run, schema = command.run, command.output_schema
+	command.output_schema = nil
+	command.run = function(...)
+		local data, failure, third = run(...)
+		if data == nil and failure ~= nil then
+			return data, failure, third
+		end
+		data = schema and require("runner.output.checked").result(data, schema) or data
+		return shape(data)
+	end
+end
+
+---Before `run`: from now on its result is a page, or has only some fields.
+---@param a runner.Attempt
+---@return runner.Answer? answer where the cursor is not one of this call
+function M.open(a)
+	local is_page, fields = a.command.list, a.framework.fields
+	local digest = is_page and digest_of(a)
+	local cursor = is_page and a.framework.cursor
+	local offset = cursor and offset_in(cursor, digest) or 0
+	if cursor and cursor ~= M.cursor(offset, digest) then
+		return { error = bad_cursor(cursor) }
+	end
+	shape_result(a.command, function(data)
+		data = is_page and page(a, data, offset, digest) or data
+		return fields and M.pick(data, names_in(fields)) or data
+	end)
+end
+
+return M

@@ -1,0 +1,125 @@
+-- rows: what becomes of the rows that a command emits (ctx:emit): lines of jsonl and of a
+-- terminal's table go out at once; for every other format, and for --output, they are kept
+-- and become `items` of the result. Loaded for commands that stream, and for --heartbeat-ms.
+
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+---@class runner.Rows
+---@field add fun(row: table): string? what is wrong with the row
+---@field finish fun(facts: table?): table? the result, out of what `run` returned
+---@field written? true they are on stdout already
+
+local ROW_MAX = 1 << 20 -- bytes
+local HEARTBEAT_MS = 10000
+
+-- What `run` returned beside the rows: facts about all of them.
+local function facts_of(data)
+	if data ~= nil and (type(data) ~= "table" or json.is_array(data) and next(data) ~= nil or data.items ~= nil) then
+		error(errors.new("INVALID_RESULT", "run of a command that streams returns facts about the rows, as a table without `items`", {
+			fix_required = "Pass rows to ctx:emit, and return nil or a table such as { skipped = 2 }",
+		}), 0)
+	end
+	return data
+end
+
+local function with_attempt(a, row)
+	row = a.mask and a.mask(row) or row
+	row = a.framework.fields and require("runner.output.list").pick_row(row, a.framework.fields) or row
+	if not a.command.rows_may_repeat then
+		return row
+	end
+	local copy = { attempt = a.launch.attempt }
+	for key, v in next, row do
+		copy[key] = v
+	end
+	return copy
+end
+
+local function encoded(a, row)
+	return json.encode(with_attempt(a, row), { max = ROW_MAX, envelope = true })
+end
+
+-- --- where a row goes: add(row) → problem?, finish(facts) → data --------------------------
+
+local function lines(a)
+	local function add(row)
+		local text, why = encoded(a, row)
+		return why and not text and why or not host.send("EMIT", { data = text }) and "the row is too large" or nil
+	end
+	return { add = add, written = true, finish = function(facts) return facts end }
+end
+
+local function growing_table(a)
+	local line = require("runner.output.render").growing(a.command.columns)
+	local function add(row)
+		local text, why = encoded(a, row)
+		if not text then
+			return why
+		end
+		return not host.send("EMIT", { text = line(with_attempt(a, row)) }) and "the row is too large" or nil
+	end
+	return { add = add, written = true, finish = function(facts) return facts end }
+end
+
+local function kept(a)
+	local items = {}
+	local function add(row)
+		local text, why = encoded(a, row)
+		if not text then
+			return why
+		end
+		items[#items + 1] = assert(json.decode(text)) -- as it is now: the script may reuse the table
+	end
+	local function finish(facts)
+		local data = { items = json.array(items) }
+		for key, v in next, facts or {} do
+			data[key] = v
+		end
+		return data
+	end
+	return { add = add, finish = finish }
+end
+
+local function place_of(a)
+	if a.framework.output then
+		return kept
+	elseif a.format == "jsonl" then
+		return lines
+	end
+	return a.launch.stdout_is_tty and (a.format == "text" or a.format == "table") and growing_table or kept
+end
+
+local function heartbeat(a, written)
+	if a.format ~= "json" and a.format ~= "jsonl" or a.framework.output and a.format ~= "json" then
+		return 0
+	end
+	return a.framework.heartbeat_ms or a.format == "jsonl" and written and HEARTBEAT_MS or 0
+end
+
+---Before `run`: tell the supervisor what will come on stdout, and take rows from now on.
+---@param a runner.Attempt
+function M.open(a)
+	local command = a.command
+	a.rows = command.streams and place_of(a)(a) or nil
+	local written = a.rows and a.rows.written
+	host.send("EMIT", { state = written and (command.rows_may_repeat and "rows_may_repeat" or "rows") or "",
+		delay_ms = heartbeat(a, written) }, true)
+	if not a.rows then
+		return
+	end
+	command.output_schema = not written and command.output_schema or nil -- that of the whole result
+	local run = command.run
+	command.run = function(...)
+		local data, failure, third = run(...)
+		if data == nil and failure ~= nil then
+			return data, failure, third
+		end
+		return a.rows.finish(facts_of(data))
+	end
+end
+
+return M

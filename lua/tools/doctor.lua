@@ -1,0 +1,145 @@
+-- doctor: what commands need of this machine, and whether it is there: files that load, the
+-- operating system, programs and their versions. It starts the programs to ask for their
+-- versions, without a shell.
+
+local catalog = require "runner.project.catalog"
+local json = require "runner.json"
+local notices = require "runner.project.notices"
+local sorted = require "runner.core.sorted"
+
+local M = {}
+
+local ASK_TIMEOUT, ASK_BYTES = "5s", 65536 -- for a program to print its version
+
+---@class runner.DoctorCheck
+---@field name string
+---@field ok boolean
+---@field version? any that was found; null: none
+---@field required? string
+---@field error? string
+---@field fix? string what to do
+
+local function failed(check, message, fix)
+	check.ok, check.error, check.fix = false, message, fix
+	return check
+end
+
+-- --- versions --------------------------------------------------------------------------------
+
+local function numbers_of(version)
+	local numbers = {}
+	for number in version:match("^[%d.]*"):gmatch "%d+" do
+		numbers[#numbers + 1] = math.tointeger(tonumber(number)) or math.maxinteger
+	end
+	return numbers
+end
+
+-- Compared number by number: 1.9 is lower than 1.10.
+local function is_lower(a, b)
+	local left, right = numbers_of(a), numbers_of(b)
+	for i = 1, math.max(#left, #right) do
+		local x, y = left[i] or 0, right[i] or 0
+		if x ~= y then
+			return x < y
+		end
+	end
+	return false
+end
+
+-- The first number with a dot, else the first number.
+local function version_in(text)
+	return text:match "%d+%.%d[%w.+-]*" or text:match "%d+"
+end
+
+-- --- programs --------------------------------------------------------------------------------
+
+-- What a program prints for --version, on either stream and with any status; nil: it can't be started.
+local function ask(ctx, program)
+	local ok, result = pcall(ctx.run, ctx, { program, "--version", check = false, timeout = ASK_TIMEOUT, merge = true,
+		cap = ASK_BYTES })
+	return ok and (result.status or result.signal) and result.stdout or nil
+end
+
+local function check_tool(ctx, name, least)
+	local check = { name = name, ok = true, required = least, version = json.null }
+	local fix = ("Install %s%s"):format(name, least == "*" and "" or (" %s or later"):format(least))
+	local text = ask(ctx, name)
+	if not text then
+		return failed(check, name .. " is not installed, or can't be started", fix)
+	end
+	local version = version_in(text)
+	check.version = version or json.null
+	if least == "*" then
+		return check
+	elseif not version then
+		return failed(check, name .. " --version names no version", fix)
+	end
+	return is_lower(version, least) and failed(check, ("%s is %s; %s is needed"):format(name, version, least), fix) or check
+end
+
+local function higher(a, b)
+	if not a or a == "*" then
+		return b
+	end
+	return b ~= "*" and is_lower(a, b) and b or a
+end
+
+-- The highest version that any of the commands asks for, by program.
+local function tools_of(commands)
+	local wanted = {}
+	for _, command in ipairs(commands) do
+		for name, least in next, command.required_tools or {} do
+			wanted[name] = higher(wanted[name], least)
+		end
+	end
+	return wanted
+end
+
+-- --- files and systems -------------------------------------------------------------------------
+
+-- The project's commands that load; the others are failed checks.
+local function load_all(project, out)
+	local commands, place = {}, #out + 1
+	for _, entry in ipairs(catalog.list(project)) do
+		local command, problem
+		if not entry.builtin then
+			command, problem = catalog.load(entry, project)
+		end
+		if problem and not catalog.is_gone(entry) then
+			out[#out + 1] = failed({ name = "command " .. entry.name }, problem.message,
+				"runner lint " .. entry.name:gsub("%.", " "))
+		end
+		commands[#commands + 1] = command
+	end
+	if #out < place then
+		out[place] = { name = "command files", ok = true }
+	end
+	return commands
+end
+
+local function check_platforms(commands, out)
+	for _, command in ipairs(commands) do
+		if command.platform and not notices.runs_here(command.platform) then
+			out[#out + 1] = failed({ name = "platform of " .. command.name, required = table.concat(command.platform, ", "),
+				version = notices.PLATFORM }, command.name .. " is not made for this system", "Run it on a system that it names")
+		end
+	end
+end
+
+---All checks, in a fixed order.
+---@param ctx runner.Context
+---@param project table
+---@return runner.DoctorCheck[]
+function M.checks(ctx, project)
+	local first = { name = "runner.lua", ok = true }
+	local out = json.array { project.problem and failed(first, project.problem.message, "runner lint") or first }
+	local commands = load_all(project, out)
+	check_platforms(commands, out)
+	local tools = tools_of(commands)
+	for _, name in ipairs(sorted.keys(tools)) do
+		out[#out + 1] = check_tool(ctx, name, tools[name])
+	end
+	return out
+end
+
+return M

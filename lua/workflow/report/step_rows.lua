@@ -1,0 +1,191 @@
+-- step_rows: the steps of a run as data, a page at a time: however many there are, and
+-- whatever they printed, an answer stays small. It reads the store and changes nothing.
+
+local host = require "runner.host"
+local json = require "runner.json"
+local money = require "runner.core.money"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local OUTPUT = 4096 -- bytes of a step's output that an answer carries
+local DATA = 256 << 10 -- of its data, as JSON
+local ROW = 512 << 10 -- of all of it, as JSON
+local ANSWER = 8 << 20 -- of all rows
+local LIMIT = 200 -- rows
+local BATCH = 20
+local HISTORY, MESSAGE = 20, 1000 -- what a row keeps that is too long: failures, and bytes of a message
+local ALL = 1 << 30 -- substr() of SQLite takes no more
+
+local function time(ms)
+	return ms and host.rfc3339(ms) or nil
+end
+
+-- --- retries (seed 004: RetryMetadata, RetryAttempt) ----------------------------------------------
+
+local function history_of(attempts)
+	local rows, logs = json.array {}, json.array {}
+	for _, a in ipairs(attempts) do
+		logs[#logs + 1] = a.log
+		if a.code then
+			rows[#rows + 1] = { attempt_number = a.number, error = a.message, code = a.code,
+				timestamp = time(a.ended_ms or a.started_ms), delay_before_next = a.delay_ms and a.delay_ms / 1000 or nil,
+				usage_limit = a.limit_ms and true or nil,
+				log = a.log }
+		end
+	end
+	return rows, logs
+end
+
+-- Attempts and the waits between them, in seconds, without a wait still going on.
+local function total_duration(attempts)
+	local ms = 0
+	for i, a in ipairs(attempts) do
+		local waited = attempts[i + 1] and a.delay_ms or 0
+		ms = ms + math.max((a.ended_ms or a.started_ms) - a.started_ms, 0) + waited
+	end
+	return ms / 1000
+end
+
+---What became of the attempts of a step.
+---@param attempts table[] rows of the store
+---@return table retry, string[] logs
+function M.retry(attempts)
+	local history, logs = history_of(attempts)
+	return { attempts = #attempts, total_duration = total_duration(attempts), error_history = history }, logs
+end
+
+-- --- a step -------------------------------------------------------------------------------
+
+-- What the attempts of a step used, from a row of store:usage.
+local function usage_of(row)
+	local cost = row.charged_micros > 0 and money.dollars(row.charged_micros) or nil
+	return { session_id = row.session_id, model = row.model, turns = row.turns, input_tokens = row.input_tokens,
+		output_tokens = row.output_tokens, cache_read_tokens = row.cache_read_tokens,
+		cache_write_tokens = row.cache_write_tokens, cost_usd = cost }
+end
+
+local function usage_by_step(rows)
+	local out, micros = {}, 0
+	for _, row in ipairs(rows) do
+		out[row.key], micros = usage_of(row), micros + row.charged_micros
+	end
+	return out, micros > 0 and money.dollars(micros) or nil
+end
+
+local function step_row(step, attempts, usage)
+	local retry, logs = M.retry(attempts)
+	return {
+		key = step.key, id = step.id, kind = step.kind, label = step.label, state = step.state, status = step.status,
+		code = step.code, message = step.message, output = step.output, data = step.data,
+		started = time(step.started_ms), ended = time(step.ended_ms), wake = step.state == "waiting" and time(step.wake_ms) or nil,
+		attempts = #attempts, retry = #retry.error_history > 0 and retry or nil, logs = #logs > 0 and logs or nil,
+		usage = usage,
+	}
+end
+
+-- An output longer than `most` bytes is cut; output_bytes has its length, output_path the
+-- file that it is in, output_missing how much of it was not kept.
+local function cut_output(row, run_id, most, step)
+	local stored = step.held and step.held.output or {}
+	local bytes = stored.bytes or step.output_bytes or 0
+	if bytes > most or stored.bytes then
+		row.output = row.output and host.clean(row.output:sub(1, most)) or nil
+		row.output_bytes, row.output_missing = bytes, stored.cut
+		row.output_path = stored.file and paths.outputs(run_id) .. "/" .. stored.file
+	end
+end
+
+-- Of what is too long for an answer: how long it is.
+local function shrink(row)
+	local size = row.data ~= nil and #(json.encode(row.data) or "")
+	row.data, row.data_bytes = nil, row.data_bytes or size or nil
+	row.output = row.output and host.clean(row.output:sub(1, OUTPUT))
+	row.message = row.message and host.clean(row.message:sub(1, MESSAGE))
+	local history = row.retry and row.retry.error_history or {}
+	if row.retry then
+		row.retry.error_history = json.array(table.move(history, math.max(#history - HISTORY + 1, 1), #history, 1, {}))
+		for _, failure in ipairs(row.retry.error_history) do
+			failure.error = failure.error and host.clean(failure.error:sub(1, MESSAGE))
+		end
+	end
+	row.logs = row.logs and json.array(table.move(row.logs, math.max(#row.logs - HISTORY + 1, 1), #row.logs, 1, {}))
+end
+
+-- A row and its length as JSON.
+local function sized(row, most)
+	local length = #(json.encode(row) or "")
+	if length > most then
+		shrink(row)
+		length = #(json.encode(row) or "")
+	end
+	return row, length
+end
+
+-- --- a page ---------------------------------------------------------------------------------
+
+local CHOICES = { a = "all", f = "failed", o = "outline" }
+
+---Read a cursor.
+---@param text string
+---@return "all"|"failed"|"outline"|nil choice, integer? after the position that it continues after
+function M.cursor(text)
+	local letter, after = text:match "^([afo])(%x+)$"
+	if letter and #after <= 12 then
+		return CHOICES[letter], tonumber(after, 16)
+	end
+end
+
+---@class runner.workflow.PageOptions
+---@field steps? "failed"|"all" default: all; where there are more than `limit`, without those in loops that ended well
+---@field limit? integer rows; default 200, 0: as many as an answer holds
+---@field cursor? string
+---@field full? boolean whole outputs and data
+
+local function add_batch(page, db, id, what)
+	local batch = db:step_page(id, what)
+	for _, step in ipairs(batch) do
+		local row = step_row(step, db:attempts(id, step.key), page.usage[step.key])
+		row.data_bytes = step.data == nil and (step.held and step.held.data and step.held.data.bytes or step.data_bytes) or nil
+		cut_output(row, id, what.most, step)
+		local length
+		row, length = sized(row, page.row_max)
+		if page.bytes + length > ANSWER and page.rows[1] then
+			return false
+		end
+		page.rows[#page.rows + 1], page.bytes, what.after = row, page.bytes + length, step.position
+	end
+	return #batch == what.limit
+end
+
+-- Behind the outline come all steps from the first one.
+local function next_cursor(db, id, what)
+	local one = { choice = what.choice, after = what.after, limit = 1, output = 0, data = 0 }
+	return db:step_page(id, one)[1] and what.choice:sub(1, 1) .. ("%x"):format(what.after)
+		or what.choice == "outline" and "a0" or nil
+end
+
+---Steps of a run.
+---@param db table the open store
+---@param id string of the run
+---@param opts runner.workflow.PageOptions
+---@return {rows: table[], steps_total: integer, steps_by_state: table<string, integer>, cost_usd: number?, pagination: table}
+function M.page(db, id, opts)
+	local usage, cost = usage_by_step(db:usage(id))
+	local page = { rows = json.array {}, bytes = 0, usage = usage, cost_usd = cost, row_max = opts.full and ANSWER or ROW }
+	page.steps_by_state, page.steps_total = db:step_counts(id)
+	local limit = opts.limit == 0 and math.maxinteger or opts.limit or LIMIT
+	local choice, after = M.cursor(opts.cursor or "")
+	local most = opts.full and ALL or OUTPUT
+	local what = { choice = choice or opts.steps or page.steps_total > limit and "outline" or "all", after = after or 0,
+		output = most + 1, data = opts.full and ALL or DATA, most = most }
+	repeat
+		what.limit = math.min(BATCH, limit - #page.rows)
+	until what.limit <= 0 or not add_batch(page, db, id, what)
+	local cursor = next_cursor(db, id, what)
+	page.pagination = { total = what.choice == "outline" and page.steps_total or db:count_steps(id, what.choice),
+		returned = #page.rows, truncated = cursor ~= nil, has_more = cursor ~= nil, next_cursor = cursor or json.null }
+	return page
+end
+
+return M

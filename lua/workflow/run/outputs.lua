@@ -1,0 +1,297 @@
+-- outputs: what becomes of a step's output: it is in the database while it is short, in a
+-- file of the run when it is longer, and marked as cut when it exceeds capture_limit. Also
+-- writes output_file. Files are in the state directory, below outputs/RUN/.
+
+local codec = require "runner.workflow.store.codec"
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local held = require "runner.workflow.expr.held"
+local host = require "runner.host"
+local paths = require "runner.core.paths"
+local spool = require "runner.workflow.run.spool"
+local step_process = require "runner.workflow.kinds.step_process"
+
+local M = {}
+
+local LONGEST = 180 -- bytes of a file name
+local PREVIEW = 4096 -- bytes of a longer output that the database keeps
+local CHUNK = 65536
+local INLINE = spool.INLINE
+local RAW, PART = "~raw", ".%s.part" -- ends of the names of files that are not whole, or not masked
+
+-- --- places -----------------------------------------------------------------------------
+
+local function directory(run_id)
+	return paths.outputs(run_id) or errors.raise("PRECONDITION",
+		"No directory for outputs: neither XDG_STATE_HOME nor HOME is set",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
+end
+
+---The file of a step's output, or of its data with `suffix`. Nothing is created.
+---@param run_id string
+---@param key string of the step
+---@param suffix? string
+---@return string
+function M.path(run_id, key, suffix)
+	return ("%s/%s%s"):format(directory(run_id), paths.file_name(key, LONGEST), suffix or "")
+end
+
+local function base_name(path)
+	return path:match "[^/]*$"
+end
+
+---The file that a stored description names.
+---@param run_id string
+---@param name string
+---@return string
+function M.stored_path(run_id, name)
+	return directory(run_id) .. "/" .. name
+end
+
+-- --- results, as ${…} sees them -------------------------------------------------------------
+
+local function as_data(text)
+	return codec.decode { data = text }.data
+end
+
+-- What the database says of a value that isn't in its row: { file, bytes } or { cut, bytes,
+-- step? of a step inside, why? }.
+local function held_of(run_id, key, name, stored)
+	return held.new { step = stored.step or key, bytes = stored.bytes, cut = stored.cut, why = stored.why,
+		file = stored.file and M.stored_path(run_id, stored.file), get = name == "data" and as_data or nil }
+end
+
+-- Decoded when it is first asked for: of most loops nobody asks.
+local function data_of(key, data)
+	if not codec.is_encoded(data) then
+		return data
+	end
+	local value
+	return held.new { step = key, bytes = #data.text, get = function()
+		value = value or as_data(data.text)
+		return value
+	end }
+end
+
+-- ${steps.ID.output_path}: written when it is asked for, unless the output is in a file.
+local function path_of(run_id, key, given)
+	local output = given.output
+	if held.is(output) then
+		return held.file(output)
+	elseif output == nil then
+		return nil
+	end
+	local path = M.path(run_id, key)
+	local file <close> = spool.create(path)
+	file:write(output)
+	return path
+end
+
+---A result in the scope of later steps.
+---@param run table
+---@param key string of the step
+---@param row {output: string?, data: any, held: table?, status: integer?} of the store, or an outcome
+---@param ok boolean
+---@return table
+function M.result(run, key, row, ok)
+	local given = { output = row.output, data = data_of(key, row.data), status = row.status, ok = ok,
+		session_id = run.usage.sessions[key] }
+	for name, stored in pairs(row.held or {}) do
+		given[name] = held_of(run.id, key, name, stored)
+	end
+	given.output_path = held.new { step = key, bytes = 0, get = function() return path_of(run.id, key, given) end }
+	return given
+end
+
+-- --- the output of a program -----------------------------------------------------------------
+
+local function limit_of(step)
+	return step.capture_limit or INLINE
+end
+
+---Before a step's program starts: how much of its output is kept, and where what exceeds
+---the memory goes.
+---@param run table
+---@param turn table
+---@param request table
+function M.prepare(run, turn, request)
+	local limit = limit_of(turn.step)
+	local kept = turn.step.capture ~= false and limit > INLINE
+	if not (kept or request.output_file) then
+		return
+	end
+	request.spill = M.path(run.id, turn.key, RAW)
+	request.spill_max = not request.output_file and limit < math.huge and limit or nil
+	fs.mkdirs(request.spill:match "^(.*)/", 448) -- if it fails, the first long output says so
+end
+
+---Remove what attempts that were cut off left: outputs as the programs wrote them, with the
+---secrets in them, and half-written copies. Only while no program of the run executes.
+---@param run_id string
+function M.sweep(run_id)
+	local dir = paths.outputs(run_id)
+	local part = PART:format(run_id)
+	for _, name in ipairs(dir and fs.list(dir) or {}) do
+		if name:sub(-#RAW) == RAW or name:sub(-#part) == part then
+			fs.unlink(dir .. "/" .. name)
+		end
+	end
+end
+
+---The result with all of stdout in memory, for kinds that have to read it whole.
+---@param kind string of the step
+---@param result runner.Result
+---@param request table
+---@return runner.Result
+function M.whole(kind, result, request)
+	local text = result.spilled and kind ~= "shell" and fs.read(request.spill)
+	if not text then
+		return result
+	end
+	return setmetatable({ stdout = text, stdout_dropped = 0 }, { __index = result })
+end
+
+-- Newlines at the end are left out, as $( ) does; they are held back until more comes.
+local function without_last_newlines()
+	local pending = ""
+	return function(text)
+		local body = step_process.trimmed(text)
+		if body == "" then
+			pending = pending .. text
+			return ""
+		end
+		local out = pending .. body
+		pending = text:sub(#body + 1)
+		return out
+	end
+end
+
+-- A copy without secrets, whole or not at all. Its length, or nil and why not.
+local function copy(run, from, to, mode)
+	local temporary = to .. PART:format(run.id)
+	local mask, trim, bytes = run.hide.stream(), without_last_newlines(), 0
+	local input <close> = assert(io.open(from, "rb"))
+	local output <close> = spool.create(temporary, mode)
+	local function put(text)
+		text = trim(text)
+		bytes = bytes + #text
+		assert(output:write(text))
+	end
+	for text in input:lines(CHUNK) do
+		put(mask(text))
+	end
+	put(mask(nil))
+	assert(output:close())
+	assert(fs.fsync(temporary))
+	assert(fs.rename(temporary, to))
+	return bytes
+end
+
+local function try_copy(run, from, to, mode)
+	local ok, bytes = pcall(copy, run, from, to, mode)
+	if ok then
+		return bytes
+	elseif type(bytes) == "userdata" then
+		error(bytes, 0) -- a cancellation
+	end
+	fs.unlink(to .. PART:format(run.id))
+	return nil, errors.normalise(bytes).message
+end
+
+local function refuse(outcome, message, fix)
+	outcome.ok, outcome.code, outcome.transient = false, "OUTPUT_FAILED", false
+	outcome.message, outcome.fix_required = message, fix
+end
+
+local function mode_of(path)
+	local stat = fs.stat(path)
+	return stat and stat.mode & 511 or false
+end
+
+local function write_whole(run, request, result, text)
+	if result.stdout_dropped == 0 then
+		return fs.write(request.output_file, text)
+	elseif result.spilled then
+		return try_copy(run, request.spill, request.output_file, mode_of(request.output_file))
+	end
+	return nil, "keeping the output failed: " .. (result.spill_error or "it was cut")
+end
+
+-- output_file: whole or not at all.
+local function save(run, request, result, outcome)
+	local path = request.output_file
+	local ok, why = write_whole(run, request, result, outcome.output or "")
+	if not ok then
+		refuse(outcome, ("Can't write the output to %s: %s"):format(path, why),
+			"Create the directory of output_file, make room on its disk, or name another file")
+	end
+end
+
+local function mark_cut(outcome, bytes, missing, why)
+	local cut = { cut = missing, bytes = bytes, why = why }
+	outcome.held, outcome.data = { output = cut, data = cut }, nil
+end
+
+local function mark_file(outcome, path, bytes)
+	local stored = { file = base_name(path), bytes = bytes }
+	local is_data = outcome.output:find "^%s*[{[]"
+	outcome.held = { output = stored, data = outcome.data == nil and is_data and stored or nil }
+	outcome.output = host.clean(outcome.output:sub(1, PREVIEW))
+end
+
+-- What exceeds the memory: kept in a file up to capture_limit, else cut.
+local function keep_long(run, turn, request, result, outcome)
+	local bytes = INLINE + result.stdout_dropped
+	local why = result.spill_error ~= "EFBIG" and result.spill_error or nil
+	if outcome.ok and result.spilled and turn.step.capture ~= false and bytes <= limit_of(turn.step) then
+		local path = M.path(run.id, turn.key)
+		local copied, problem = try_copy(run, request.spill, path)
+		if copied then
+			return mark_file(outcome, path, copied)
+		end
+		why = problem
+	end
+	mark_cut(outcome, bytes, result.stdout_dropped, why)
+end
+
+-- A text in memory: short enough for the database, for a file, or too long.
+local function keep_text(run, turn, outcome)
+	local text, limit = outcome.output or "", limit_of(turn.step)
+	if #text > limit then
+		outcome.output = host.clean(text:sub(1, limit))
+		return mark_cut(outcome, #text, #text - limit)
+	elseif #text > INLINE and turn.step.capture ~= false then
+		local path = M.path(run.id, turn.key)
+		local file <close> = spool.create(path)
+		assert(file:write(text))
+		assert(file:close())
+		assert(fs.fsync(path))
+		mark_file(outcome, path, #text)
+	end
+end
+
+---After a program has ended: writes output_file, and keeps the output or marks it as cut.
+---@param run table
+---@param turn table
+---@param request table
+---@param result runner.Result as M.whole gives it
+---@param outcome table masked; gets `held`, and may become a failure
+function M.settle(run, turn, request, result, outcome)
+	if outcome.ok and result.output_lost then
+		refuse(outcome, "Part of the step's output was lost: reading it failed, or there was no memory for it",
+			"Free memory, find out what the step has done, and resume the run")
+	end
+	if outcome.ok and request.output_file then
+		save(run, request, result, outcome)
+	end
+	if result.stdout_dropped > 0 then
+		keep_long(run, turn, request, result, outcome)
+	else
+		keep_text(run, turn, outcome)
+	end
+	if result.spilled then
+		fs.unlink(request.spill)
+	end
+end
+
+return M

@@ -1,0 +1,288 @@
+-- writes: what each writing method of the store (lua/workflow/store/store.lua) writes, as
+-- name → function(now, …). That encodes its arguments at once, so that a value that can't be
+-- stored raises where it comes from, and returns function(db) for the transaction.
+
+local codec = require "runner.workflow.store.codec"
+local errors = require "runner.core.errors"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+local queries = require "runner.workflow.store.queries"
+local usage = require "runner.workflow.store.usage"
+
+local M = {}
+
+-- --- columns -------------------------------------------------------------------------------
+
+local function set_of(names)
+	local set = {}
+	for name in names:gmatch "%S+" do
+		set[name] = true
+	end
+	return set
+end
+
+local RUN_COLUMNS = set_of [[workflow file digest source_id cwd variables env_names seed state retryable code message
+	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
+	given_cost_micros]]
+local STEP_COLUMNS = set_of [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
+	started_ms ended_ms]]
+
+-- What a state implies for columns that its caller doesn't set; "now" is the time.
+local NULL = json.null
+local RUN_ENDS = { ended_ms = "now" }
+local RUN_STATES = {
+	running = { ended_ms = NULL, retryable = NULL, code = NULL, message = NULL, failed_step = NULL },
+	completed = { ended_ms = "now", retryable = NULL, code = NULL, message = NULL, failed_step = NULL },
+	failed = RUN_ENDS, interrupted = RUN_ENDS, cancelled = RUN_ENDS,
+}
+local STEP_ENDS = { ended_ms = "now", wake_ms = NULL, wait_ms = NULL }
+local STEP_ENDS_WELL = { ended_ms = "now", wake_ms = NULL, wait_ms = NULL, code = NULL, message = NULL }
+local STEP_STATES = {
+	running = { ended_ms = NULL, wake_ms = NULL, wait_ms = NULL, status = NULL, code = NULL, message = NULL },
+	waiting = { ended_ms = NULL },
+	completed = STEP_ENDS_WELL, skipped = STEP_ENDS_WELL,
+	failed = STEP_ENDS, interrupted = STEP_ENDS,
+}
+
+local function merged(defaults, fields)
+	local all = {}
+	for _, source in ipairs { defaults, fields or {} } do
+		for name, value in next, source do
+			all[name] = value
+		end
+	end
+	return all
+end
+
+-- The fields, completed with what the state implies.
+local function with_state(fields, states, state, now)
+	local all = merged(states[state] or error(("unknown state '%s'"):format(tostring(state)), 4), fields)
+	for name, value in next, all do
+		all[name] = value == "now" and name == "ended_ms" and now or value
+	end
+	return all
+end
+
+-- Sorted, so that the same fields make the same SQL.
+local function columns_of(fields, allowed)
+	local names = {}
+	for name in next, fields do
+		if not allowed[name] then
+			error(("unknown field '%s'"):format(tostring(name)), 4)
+		end
+		names[#names + 1] = name
+	end
+	table.sort(names)
+	local values = { n = #names }
+	for i, name in ipairs(names) do
+		values[i] = codec.encode(name, fields[name])
+	end
+	return names, values
+end
+
+local function each(names, template, separator)
+	local parts = {}
+	for i, name in ipairs(names) do
+		parts[i] = template:gsub("NAME", name)
+	end
+	return table.concat(parts, separator)
+end
+
+-- SQL made of column names, made once for each set of them.
+local function remembered(make)
+	local made = {}
+	return function(names)
+		local key = table.concat(names, " ")
+		made[key] = made[key] or make(names)
+		return made[key]
+	end
+end
+
+-- --- runs ------------------------------------------------------------------------------------
+
+local update_run_sql = remembered(function(names)
+	return ("UPDATE runs SET %s WHERE id = ?"):format(each(names, "NAME = ?", ", "))
+end)
+
+local function update_run(db, id, fields)
+	local names, values = columns_of(fields, RUN_COLUMNS)
+	values[values.n + 1] = id
+	if db:run(update_run_sql(names), table.unpack(values, 1, values.n + 1)) == 0 then
+		queries.raise_unknown(id)
+	end
+end
+
+-- The same text is stored once.
+local function source_id(db, digest, source)
+	if not source then
+		return nil
+	end
+	digest = digest or ""
+	local known = db:row("SELECT id FROM sources WHERE digest = ? AND source = ?", digest, source)
+	return known and known.id
+		or db:row("INSERT INTO sources (digest, source) VALUES (?, ?) RETURNING id", digest, source).id
+end
+
+local function insert_run(db, now, run)
+	if db:row("SELECT 1 FROM runs WHERE id = ?", run.id) then
+		errors.raise("CONFLICT", ("Run '%s' already exists"):format(run.id), { context = { run = run.id } })
+	end
+	local fields = with_state(run, RUN_STATES, run.state or "running", now)
+	fields.id, fields.source = nil, nil
+	fields.state = run.state or "running"
+	fields.source_id = source_id(db, run.digest, run.source)
+	fields.created_ms, fields.updated_ms = run.created_ms or now, run.updated_ms or now
+	local names, values = columns_of(fields, RUN_COLUMNS)
+	values[values.n + 1] = run.id
+	db:run(("INSERT INTO runs (%s, id) VALUES (%s?)"):format(table.concat(names, ", "), ("?, "):rep(#names)),
+		table.unpack(values, 1, values.n + 1))
+end
+
+function M.create(now, run)
+	return function(db)
+		insert_run(db, now, run)
+	end
+end
+
+local DOUBT = { code = "STEP_IN_DOUBT", message = "was running when its runner died" }
+local CUT_OFF = { code = "CANCELLED", message = "was cut off when its run was interrupted" }
+
+local RUNNING = "SELECT key FROM steps WHERE run = ? AND state = 'running'"
+local STOP_ATTEMPT = [[
+	UPDATE attempts SET ended_ms = ?, code = ?, message = ?
+	WHERE run = ? AND key = ? AND ended_ms IS NULL AND code IS NULL]]
+local STOP_STEP = [[
+	UPDATE steps SET state = 'interrupted', ended_ms = ?, code = ?, message = ? WHERE run = ? AND key = ?]]
+
+-- No step is running any more. Nobody knows when an attempt in doubt ended. A step without
+-- an open attempt holds other steps: it is only left unfinished.
+local function stop_steps(db, now, id, how)
+	for _, row in ipairs(db:rows(RUNNING, id)) do
+		local open = db:run(STOP_ATTEMPT, how ~= DOUBT and now or nil, how.code, how.message, id, row.key) > 0
+		local of_step = open and how or CUT_OFF
+		db:run(STOP_STEP, now, of_step.code, of_step.message, id, row.key)
+	end
+end
+
+function M.settle(now, id)
+	return function(db)
+		stop_steps(db, now, id, DOUBT)
+	end
+end
+
+local function set_run(db, now, id, fields)
+	if fields.state then
+		stop_steps(db, now, id, DOUBT)
+	end
+	local all = fields.state and with_state(fields, RUN_STATES, fields.state, now) or merged({}, fields)
+	all.updated_ms = all.updated_ms or now
+	all.source_id = source_id(db, all.digest, all.source)
+	all.source = nil
+	update_run(db, id, all)
+end
+
+function M.set_run(now, id, fields)
+	return function(db)
+		set_run(db, now, id, fields)
+	end
+end
+
+function M.interrupt(now, id, fields)
+	local all = merged({ state = "interrupted", code = "CANCELLED" }, fields)
+	return function(db)
+		stop_steps(db, now, id, CUT_OFF)
+		set_run(db, now, id, all)
+	end
+end
+
+-- --- steps -----------------------------------------------------------------------------------
+
+local UPSERT = [[
+	INSERT INTO steps (run, key, state, position, %s)
+	VALUES (?, ?, ?, (SELECT coalesce(max(position), 0) + 1 FROM steps WHERE run = ?), %s)
+	ON CONFLICT (run, key) DO UPDATE SET state = excluded.state, %s]]
+
+local KNOWN = "SELECT 1 FROM runs WHERE id = ?"
+
+local KEEPS_START = "started_ms = coalesce(steps.started_ms, excluded.started_ms)"
+
+local function upsert_sql(keeps_start)
+	return remembered(function(names)
+		local update = each(names, "NAME = excluded.NAME", ", ")
+		if keeps_start then
+			update = update:gsub("started_ms = [%w._]+", KEEPS_START)
+		end
+		return UPSERT:format(table.concat(names, ", "), ("?"):rep(#names, ", "), update)
+	end)
+end
+
+local upsert_restarting, upsert_going_on = upsert_sql(false), upsert_sql(true)
+
+function M.set_step(now, id, step, state, fields)
+	local all = with_state(fields, STEP_STATES, state, now)
+	all.id, all.kind, all.label = step.id, step.kind, step.label
+	all.started_ms = all.started_ms or now
+	local names, values = columns_of(all, STEP_COLUMNS)
+	local sql = (fields and fields.started_ms and upsert_restarting or upsert_going_on)(names)
+	return function(db)
+		if not db:row(KNOWN, id) then
+			queries.raise_unknown(id)
+		end
+		db:run(sql, id, step.key, state, id, table.unpack(values, 1, values.n))
+	end
+end
+
+-- --- attempts ----------------------------------------------------------------------------------
+
+local BEFORE = "SELECT round, attempts, spent_ms FROM steps WHERE run = ? AND key = ?"
+local LAST_NUMBER = "SELECT coalesce(max(number), 0) AS number FROM attempts WHERE run = ? AND key = ?"
+local ADD_ATTEMPT = [[
+	INSERT INTO attempts (run, key, number, round, nth, log, started_ms) VALUES (?, ?, ?, ?, ?, ?, ?)]]
+
+-- A log where it belongs needs no name.
+local function log_column(id, key, number, path)
+	return path and path == paths.log(id, key, number) and "" or path
+end
+
+function M.start_attempt(now, id, step, attempt)
+	attempt = attempt or {}
+	local put_usage = usage.write(id, step.key, attempt.usage)
+	return function(db)
+		local before = db:row(BEFORE, id, step.key)
+		local round = attempt.round or before and before.round or 1
+		local same = before and before.round == round
+		local nth = (same and before.attempts or 0) + 1
+		local number = attempt.number or db:row(LAST_NUMBER, id, step.key).number + 1
+		M.set_step(now, id, step, "running",
+			{ round = round, attempts = nth, spent_ms = same and before.spent_ms or 0 })(db)
+		local log = log_column(id, step.key, number, attempt.log)
+		db:run(ADD_ATTEMPT, id, step.key, number, round, nth, log, attempt.started_ms or now)
+		put_usage(db, number)
+		return number, nth
+	end
+end
+
+local END_ATTEMPT = [[
+	UPDATE attempts SET ended_ms = ?, status = ?, signal = ?, code = ?, message = ?, delay_ms = ?, limit_ms = ?,
+		log = coalesce(?, log)
+	WHERE run = ? AND key = ? AND number = ?]]
+
+function M.end_attempt(now, id, key, number, ended, step)
+	local over = ended.ended_ms or now
+	local set_step = M.set_step(now, id, { key = key }, step.state, {
+		wake_ms = ended.wake_ms, wait_ms = ended.delay_ms, status = ended.status, code = step.code or ended.code,
+		message = step.message or ended.message, output = step.output, data = step.data, held = step.held, spent_ms = step.spent_ms,
+	})
+	local put_usage = usage.write(id, key, ended.usage)
+	return function(db)
+		if db:run(END_ATTEMPT, over, ended.status, ended.signal, ended.code, ended.message,
+				codec.encode("delay_ms", ended.delay_ms), ended.limit_ms, log_column(id, key, number, ended.log), id, key,
+				number) == 0 then
+			errors.raise("NOT_FOUND", ("Run %s has no attempt %d of step %s"):format(id, number, key))
+		end
+		put_usage(db, number)
+		set_step(db)
+	end
+end
+
+return M

@@ -1,0 +1,193 @@
+#!/usr/bin/env bats
+# discovery_flags: what a command says of itself in JSON (--schema, --output-schema, help as
+# JSON, `runner` alone), and whether its results keep to what it says.
+
+load lib/helper
+
+prepare() {
+	command_file report <<'LUA'
+return {
+	description = "Count things", danger_level = "safe",
+	args = {
+		{ "what", "string", positional = true, required = true, description = "What to count" },
+		{ "depth", "integer", min = 1, max = 9, default = 3, description = "How deep" },
+	},
+	examples = { { description = "Count files", command = "runner report files" } },
+	introduced_in = "1.2.0",
+	output_schema = { type = "object", required = { "count", "items" }, additionalProperties = false, properties = {
+		count = { type = "integer", minimum = 0 }, items = { type = "array", items = { type = "string" } } } },
+	run = function(args)
+		io.open("ran", "w"):close()
+		if args.what == "wrong" then
+			return { count = "many", items = { 1 }, extra = true }
+		end
+		return { count = args.depth, items = {} }
+	end,
+}
+LUA
+	command_file plain <<'LUA'
+return { description = "Says nothing of its result", danger_level = "mutating",
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	run = function() return { a = 1 } end }
+LUA
+}
+
+@test "REQ-O-013 --output-schema prints the JSON Schema of the result and runs nothing" {
+	call report --output-schema
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data["properties"]["count"] == {"type": "integer", "minimum": 0}'
+	[ ! -e ran ]
+	call plain --output-schema
+	assert_envelope
+	expect 'e.data == {}'
+}
+
+@test "REQ-C-015 --schema has parameters, exit codes, the result's schema and whatever else is declared" {
+	call report --schema --nonsense
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data["parameters"]["depth"]["default"] == 3 and e.data["positionals"][0]["name"] == "what"'
+	expect 'e.data["exit_codes"]["2"]["name"] == "ARG_ERROR" and e.data["introduced_in"] == "1.2.0"'
+	expect 'e.data["output_schema"]["required"] == ["count", "items"]'
+	[ ! -e ran ]
+	sed -i 's/{ "depth"/{ "width", "integer" }, { "depth"/' commands/report.lua
+	call report --schema
+	expect 'e.data["parameters"]["width"] == {"type": "integer", "required": False, "description": ""}'
+}
+
+@test "REQ-O-013 runner --schema is the manifest, and the same each time" {
+	call --schema
+	assert_envelope
+	expect '"report" in e.data["commands"] and "help" in e.data["commands"]'
+	expect 'e.data["commands"]["report"]["output_schema"]["type"] == "object"'
+	local etag
+	etag=$(field 'e.data["etag"]')
+	call manifest
+	expect 'e.data["etag"] == "'"$etag"'"'
+}
+
+@test "an argument may be named schema: --runner-schema is the flag then" {
+	command_file own <<'LUA'
+return { description = "x", danger_level = "safe", args = { { "schema", "string" } },
+	run = function(args) return args end }
+LUA
+	call own --schema mine
+	expect 'e.data == {"schema": "mine"}'
+	call own --runner-schema
+	expect '"schema" in e.data["parameters"]'
+}
+
+@test "REQ-C-015 a result that breaks output_schema comes with a warning, and is an error on request" {
+	call report files
+	assert_envelope
+	expect 'e.warnings == [] and e.data["count"] == 3'
+	call report wrong
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect '[w["code"] for w in e.warnings] == ["OUTPUT_SCHEMA_MISMATCH"] and e.warnings[0]["context"]["count"] == 3'
+	expect 'e.data["extra"] is True'
+	call report wrong --warnings-as-errors
+	[ "$status" -eq 1 ]
+	expect 'e.error["code"] == "WARNINGS_AS_ERRORS"'
+}
+
+@test "REQ-F-074 an empty table is an empty list where output_schema says so" {
+	call report files
+	expect 'e.data["items"] == []'
+	call plain
+	expect 'e.data == {"a": 1}'
+}
+
+@test "REQ-C-015 a schema with a mistake is refused when the file is loaded, with the place" {
+	local schema
+	for schema in '{ type = "objekt" }' '{ properties = { a = { typ = "string" } } }' '{ required = "a" }' '{ pattern = "(" }' '"text"'; do
+		command_file broken <<LUA
+return { description = "x", danger_level = "safe", output_schema = $schema, run = print }
+LUA
+		call broken
+		assert_envelope
+		[ "$status" -eq 4 ]
+		expect 'e.error["code"] == "COMMAND_INVALID" and e.error["errors"][0]["field"] == "output_schema"'
+	done
+	command_file broken <<'LUA'
+return { description = "x", danger_level = "safe", output_schema = { properties = { a = { typ = "string" } } }, run = print }
+LUA
+	call broken
+	expect '"properties/a/typ is no keyword" in e.error["message"]'
+}
+
+@test "help COMMAND --format json has usage, arguments, examples and codes, and stderr is empty" {
+	call help report --format json
+	assert_envelope
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	expect 'e.data["usage"] == "runner report [options] <what>" and e.data["danger_level"] == "safe"'
+	expect 'e.data["arguments"][0] == {"name": "what", "type": "string", "required": True, "description": "What to count"}'
+	expect 'e.data["arguments"][1]["name"] == "--depth" and e.data["arguments"][1]["default"] == 3'
+	expect 'e.data["examples"] == ["runner report files"] and e.data["exit_codes"]["2"] == "ARG_ERROR"'
+}
+
+@test "REQ-F-048 help names in meta.schema_ref where its data is" {
+	call report --help
+	assert_envelope
+	expect 'e.data is None and e.meta.help is True and e.meta.schema_ref == "report --schema"'
+	call
+	expect 'e.meta.schema_ref == "--schema"'
+}
+
+@test "runner alone, off a terminal, is one short JSON and no text" {
+	call
+	assert_envelope
+	[ -z "$stderr" ]
+	expect 'e.data["commands"] == {"report": "Count things", "plain": "Says nothing of its result"}'
+	expect '"manifest" in e.data["builtin"].split() and "destructive" not in e.data'
+	sed -i 's/"mutating"/"destructive"/' commands/plain.lua
+	call
+	expect 'e.data["destructive"] == ["plain"]'
+}
+
+@test "an agent finds one of 30 commands, reads its help and calls it for 1,000 tokens of 4 bytes" {
+	local i bytes
+	rm commands/*.lua
+	for i in {1..30}; do
+		command_file "service-$i" <<LUA
+return { description = "Restart the service number $i of the cluster", danger_level = "mutating", args = {
+	{ "host", "string", required = true, description = "Name of the host" },
+	{ "wait", "duration", default = "30s", description = "How long it may take" },
+	{ "force", "boolean", description = "Even when it is busy" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	examples = { { description = "On one host", command = "runner service-$i --host web-1" } },
+	run = function(args) return { effect = "updated", restarted = args.host } end }
+LUA
+	done
+	call
+	bytes=$(($(wc -c <out.txt) + $(wc -c <err.txt)))
+	call help service-17 --format json
+	bytes=$((bytes + $(wc -c <out.txt) + $(wc -c <err.txt)))
+	call service-17 --host web-1
+	expect 'e.data == {"effect": "updated", "restarted": "web-1"}'
+	bytes=$((bytes + $(wc -c <out.txt) + $(wc -c <err.txt)))
+	echo "bytes: $bytes"
+	[ "$bytes" -le 4000 ]
+}
+
+@test "REQ-F-075 a deprecated command works, warns in its answer and in one line of JSON on stderr" {
+	command_file old <<'LUA'
+return { description = "x", danger_level = "safe", deprecated_in = "1.4.0", replacement = "report", removed_in = "2.0.0",
+	run = function() return { ok = true } end }
+LUA
+	call old
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect '[w["code"] for w in e.warnings] == ["DEPRECATED"] and e.warnings[0]["context"]["replacement"] == "report"'
+	[ "$(grep -c DEPRECATED err.txt)" -eq 1 ]
+	python3 -c 'import json, sys; line = json.loads(open("err.txt").readline())
+assert (line["level"], line["code"], line["replacement"], line["removed_in"]) == ("warn", "DEPRECATED", "report", "2.0.0")'
+	call old --schema
+	expect 'e.data["deprecated_in"] == "1.4.0" and e.data["replacement"] == "report"'
+	sed -i 's/deprecated_in = "1.4.0", //' commands/old.lua
+	call old
+	[ "$status" -eq 4 ]
+	expect 'e.error["code"] == "COMMAND_INVALID"'
+}

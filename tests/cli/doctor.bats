@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# doctor: whether what commands need is on this machine, and how to get what is missing.
+
+load lib/helper
+
+# tool NAME VERSION: a program of the test's own, on its PATH.
+tool() {
+	mkdir -p bin
+	printf '#!/bin/sh\necho "%s version %s (build 7)" >&%s\nexit %s\n' "$1" "$2" "${3:-1}" "${4:-0}" >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# needs LUA: a command with these required_tools.
+needs() {
+	command_file build <<LUA
+return { description = "x", danger_level = "safe", required_tools = $1, run = function() return {} end }
+LUA
+}
+
+doctor() {
+	call PATH="$PWD/bin:$PATH" doctor
+	assert_envelope
+}
+
+@test "REQ-O-026 doctor passes when everything is there, with what was found" {
+	tool frobnicate 2.10.1
+	tool oldtool 3.1 2 1
+	needs '{ frobnicate = "2.9", oldtool = "*" }'
+	doctor
+	[ "$status" -eq 0 ]
+	expect 'all(c["ok"] for c in e.data["checks"])'
+	expect '[c for c in e.data["checks"] if c["name"] == "frobnicate"] == [{"name": "frobnicate", "ok": True, "version": "2.10.1", "required": "2.9"}]'
+	expect '[c["version"] for c in e.data["checks"] if c["name"] == "oldtool"] == ["3.1"]'
+}
+
+@test "REQ-O-026 REQ-C-018 a missing program and one that is too old are exit code 4, each with its fix" {
+	tool frobnicate 2.9.9
+	needs '{ frobnicate = "2.10", ["no-such-program"] = "*" }'
+	doctor
+	[ "$status" -eq 4 ]
+	expect 'e.error["code"] == "DOCTOR_CHECKS_FAILED" and "2 of 4 checks" in e.error["message"]'
+	expect '{c["name"]: c["fix"] for c in e.data["checks"] if not c["ok"]} == {
+		"frobnicate": "Install frobnicate 2.10 or later", "no-such-program": "Install no-such-program"}'
+	expect '[c["error"] for c in e.data["checks"] if c["name"] == "frobnicate"] == ["frobnicate is 2.9.9; 2.10 is needed"]'
+}
+
+@test "of two commands that need a program, the higher version counts" {
+	tool frobnicate 2.5
+	needs '{ frobnicate = "2.0" }'
+	sed 's/2\.0/3.0/' commands/build.lua >commands/zip.lua
+	doctor
+	[ "$status" -eq 4 ]
+	expect '[c["required"] for c in e.data["checks"] if c["name"] == "frobnicate"] == ["3.0"]'
+}
+
+@test "REQ-O-026 a broken file is a failed check, and a broken runner.lua stops no check" {
+	echo 'return {' | command_file broken
+	echo 'return { nonsense = 1 }' >runner.lua
+	doctor
+	[ "$status" -eq 4 ]
+	expect '[(c["name"], c["fix"]) for c in e.data["checks"]] == [("runner.lua", "runner lint"), ("command broken", "runner lint broken")]'
+}
+
+@test "a program that never answers is a failed check, not a doctor that hangs" {
+	tool slow 1
+	printf '#!/bin/sh\nexec sleep 60\n' >bin/slow
+	needs '{ slow = "1.0" }'
+	doctor
+	[ "$status" -eq 4 ]
+	[ "$elapsed_ms" -lt 30000 ]
+	expect '[c["error"] for c in e.data["checks"] if c["name"] == "slow"] == ["slow --version names no version"]'
+}
+
+@test "REQ-C-018 a command made for another system warns, and doctor names it" {
+	command_file winonly <<'LUA'
+return { description = "x", danger_level = "safe", platform = { "windows" }, run = function() return {} end }
+LUA
+	call winonly
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect '[w["code"] for w in e.warnings] == ["PLATFORM_UNSUPPORTED"]'
+	doctor
+	[ "$status" -eq 4 ]
+	expect '[c["name"] for c in e.data["checks"] if not c["ok"]] == ["platform of winonly"]'
+	sed -i 's/"windows"/"windows", "linux"/' commands/winonly.lua
+	call winonly
+	expect 'e.warnings == []'
+	call manifest winonly
+	expect 'e.data["commands"]["winonly"]["platform"] == ["windows", "linux"]'
+}
+
+@test "required_tools that are no programs and versions are refused when the file is loaded" {
+	local given
+	for given in '{ git = 2 }' '{ "git" }' '{ ["--x"] = "*" }' '{ git = "two" }' '"git"'; do
+		needs "$given"
+		call build
+		assert_envelope
+		[ "$status" -eq 4 ]
+		expect 'e.error["code"] == "COMMAND_INVALID" and "required_tools" in e.error["message"]'
+	done
+}

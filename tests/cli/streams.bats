@@ -1,0 +1,238 @@
+#!/usr/bin/env bats
+# Commands that emit rows while they run: what is on stdout when, and what ends it: the
+# summary, an error, a signal, a limit, or a reader that leaves or stalls.
+
+load lib/helper
+
+prepare() {
+	command_file events <<'LUA'
+return { description = "x", danger_level = "safe", streams = true, steps = { "look" },
+	args = { { "n", "integer", default = 3 }, { "wait", "boolean" }, { "fail", "boolean" } },
+	run = function(args, ctx)
+		ctx:step "look"
+		for i = 1, args.n do ctx:emit{ id = i, name = "event " .. i } end
+		if args.wait then io.open("marker", "w"):close() ctx:sleep(30) end
+		if args.fail then ctx:fail("UNAVAILABLE", "gone") end
+		return { skipped = 1 }
+	end, cleanup = function() io.open("cleaned", "w"):close() end }
+LUA
+}
+
+# lines EXPR: it holds for `rows`, the lines of out.txt as JSON.
+lines() {
+	python3 -c 'import json, sys
+rows = [json.loads(line) for line in open("out.txt", encoding="utf-8")]
+assert eval(sys.argv[1]), rows' "$1"
+}
+
+# waits: it counts no further.
+waits() {
+	local before
+	before=$(<count) && [ -n "$before" ] && sleep 0.3 && [ "$(<count)" = "$before" ]
+}
+
+# last_line: out.txt is its last line from now on.
+last_line() {
+	tail -n 1 out.txt >last.txt
+	mv last.txt out.txt
+}
+
+@test "REQ-O-004 --stream and --format jsonl print rows and one summary with their number" {
+	local flag
+	for flag in --stream --format=jsonl; do
+		call events "$flag"
+		[ "$status" -eq 0 ]
+		lines '[r.get("id") for r in rows] == [1, 2, 3, None]'
+		lines 'rows[3]["_summary"] is True and rows[3]["_count"] == 3 and rows[3]["data"] == {"skipped": 1}'
+		lines 'rows[3]["duration_ms"] >= 0 and rows[3]["meta"]["exit_code"] == 0 and "ok" not in rows[3]'
+	done
+	call events --stream --n 0
+	lines 'len(rows) == 1 and rows[0]["_count"] == 0'
+}
+
+@test "REQ-O-004 json, and --no-stream, stay one envelope with the rows as items" {
+	local flag
+	for flag in --no-stream --format=json; do
+		answers 0 events "$flag"
+		expect 'e.data == {"items": [{"id": i, "name": "event %d" % i} for i in (1, 2, 3)], "skipped": 1}'
+	done
+	call events --format tsv
+	[ "$stdout" = $'id\tname\n1\tevent 1\n2\tevent 2\n3\tevent 3' ]
+	call events --format jsonl --output there.jsonl
+	[ "$(wc -l <there.jsonl)" -eq 3 ]
+}
+
+@test "REQ-O-004 --stream against another --format exits 2; a command without streams knows no --stream" {
+	answers 2 events --stream --format json
+	expect 'e.error["errors"][0]["field"] == "stream"'
+	call RUNNER_FORMAT=json events --stream
+	lines 'rows[-1]["_summary"] is True'
+	body plain <<<'return {}'
+	answers 2 plain --stream
+}
+
+@test "REQ-F-053 a row is there before the command ends" {
+	mkfifo pipe
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" events --wait --stream >pipe 3>&- &
+	local pid=$! first
+	exec 4<pipe
+	read -r -t 20 first <&4
+	[ "$first" = '{"id":1,"name":"event 1"}' ]
+	kill -0 "$pid"
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	exec 4<&-
+	[ "$status" -eq 143 ]
+}
+
+@test "REQ-O-004 SIGINT ends a stream with CANCELLED, data.partial and the number of rows" {
+	cancel INT events --wait --stream
+	[ "$status" -eq 130 ]
+	lines '[r.get("id") for r in rows[:3]] == [1, 2, 3]'
+	last_line
+	assert_envelope
+	expect 'e.error["code"] == "CANCELLED" and e.data["partial"] is True and e.meta["items_emitted"] == 3'
+	[ -e cleaned ]
+	assert_no_process_left
+}
+
+@test "REQ-O-004 a failure and a timeout end a stream with their envelope" {
+	call events --fail --stream
+	[ "$status" -eq 12 ]
+	lines 'len(rows) == 4'
+	last_line
+	assert_envelope
+	expect 'e.error["code"] == "UNAVAILABLE" and e.meta["items_emitted"] == 3'
+	reaching marker events --wait --stream
+	[ "$status" -eq 10 ]
+	last_line
+	assert_envelope
+	expect 'e.error["code"] == "TIMEOUT" and e.meta["items_emitted"] == 3'
+	call events --n many --stream
+	[ "$status" -eq 2 ]
+	assert_envelope
+}
+
+@test "a reader that leaves ends a safe command well, and its cleanup runs" {
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" events --n 100000000 --stream 2>err.txt | head -n 2 >out.txt
+	[ "${PIPESTATUS[0]}" -eq 0 ]
+	lines 'len(rows) == 2'
+	[ ! -s err.txt ]
+	[ -e cleaned ]
+	assert_no_process_left
+}
+
+@test "a command that changes something goes on to its end without its reader, and exits 1" {
+	command_file change <<'LUA'
+return { description = "x", danger_level = "mutating", timeout = "none", streams = true, run = function(_, ctx)
+	for i = 1, 20000 do ctx:emit{ id = i } end
+	io.open("finished", "w"):close()
+end }
+LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" change --stream 2>err.txt | head -n 2 >out.txt
+	[ "${PIPESTATUS[0]}" -eq 1 ]
+	grep -q OUTPUT_FAILED err.txt
+	[ -e finished ]
+}
+
+@test "a reader that stalls holds the command back but not its deadline, and loses no row" {
+	command_file count <<'LUA'
+return { description = "x", danger_level = "safe", streams = true, run = function(_, ctx)
+	local f = io.open("count", "w")
+	for i = 1, 1 / 0 do
+		ctx:emit{ id = i, text = ("x"):rep(1000) }
+		f:seek "set" f:write(i) f:flush()
+	end
+end }
+LUA
+	mkfifo pipe
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" count --stream --timeout 4s >pipe 3>&- &
+	local pid=$! before
+	exec 4<pipe
+	until_true test -s count
+	until_true waits
+	before=$(<count)
+	[ "$before" -lt 5000 ]
+	sleep 4 # the deadline passes meanwhile
+	[ "$(<count)" -le $((before + 5000)) ]
+	cat <&4 >out.txt
+	exec 4<&-
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" -eq 10 ]
+	lines '[r["id"] for r in rows[:-1]] == list(range(1, len(rows)))'
+	lines 'rows[-1]["error"]["code"] == "TIMEOUT" and rows[-1]["meta"]["items_emitted"] == len(rows) - 1'
+}
+
+@test "after a row there is no retry, unless rows_may_repeat; then rows have their attempt" {
+	body flaky 'streams = true, retry = { retries = 2, delay = "1ms" },' <<<'ctx:emit{ id = 1 } if ctx.attempt < 3 then ctx:fail("UNAVAILABLE", "no") end'
+	call flaky --stream
+	[ "$status" -eq 12 ]
+	lines 'len(rows) == 2 and [w["code"] for w in rows[1]["warnings"]] == ["ROWS_WRITTEN"]'
+	answers 0 flaky --format json
+	expect 'e.data == {"items": [{"id": 1}]} and e.meta["attempt"] == 3'
+	sed -i 's/streams = true,/streams = true, rows_may_repeat = true,/' commands/flaky.lua
+	call flaky --stream
+	[ "$status" -eq 0 ]
+	lines 'rows[:3] == [{"id": 1, "attempt": n} for n in (1, 2, 3)] and rows[3]["_count"] == 3'
+}
+
+@test "REQ-O-038 heartbeats come in the silence of jsonl, and elsewhere when asked for" {
+	body slow 'steps = { "wait" },' <<<'ctx:step "wait" ctx:sleep(0.7)'
+	call slow --heartbeat-ms 200
+	lines 'len(rows) >= 3 and all(set(r) == {"status", "heartbeat", "elapsed_ms", "step"} for r in rows[:-1])'
+	lines 'rows[0]["status"] == "running" and rows[0]["heartbeat"] is True and 200 <= rows[0]["elapsed_ms"] <= rows[1]["elapsed_ms"]'
+	lines 'rows[0]["step"] == "wait" and rows[-1]["ok"] is True'
+	answers 0 slow --heartbeat-ms 0
+	answers 0 slow
+	call slow --heartbeat-ms 200 --format tsv
+	[ -z "$stdout" ]
+}
+
+@test "on a terminal rows are a table that grows, and what later rows add stands at their end" {
+	body grow 'streams = true, columns = { "name" },' <<'LUA'
+ctx:emit{ id = 1, name = "a" } ctx:emit{ id = 22, name = "b\27[31m", more = "new" } return { skipped = 4 }
+LUA
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER grow" /dev/null </dev/null | tr -d '\r' >out.txt
+	diff out.txt - <<'TEXT'
+name            id
+a                1
+b               22  more: new
+skipped: 4
+TEXT
+}
+
+@test "what is no row, and ctx:emit without streams, is the author's mistake and says so" {
+	local row
+	for row in 1 '{ 1, 2 }' '{ _summary = true }' '{ heartbeat = true }' '{ ok = true, error = 1 }' '{ f = print }'; do
+		body wrong 'streams = true,' <<<"ctx:emit($row)"
+		call wrong --stream
+		[ "$status" -eq 1 ]
+		assert_envelope
+		expect 'e.error["code"] == "INTERNAL_ERROR" and "ctx:emit" in e.error["message"]'
+	done
+	body undeclared <<<'ctx:emit{ a = 1 }'
+	answers 1 undeclared
+	expect 'e.error["fix_required"] == "Declare streams = true"'
+	body listed 'streams = true,' <<<'return { 1, 2 }'
+	call listed --stream
+	expect 'e.error["code"] == "INVALID_RESULT"'
+}
+
+@test "secret arguments stay secret in rows" {
+	body hide 'streams = true, args = { { "token", "string", secret = true } },' <<<'ctx:emit{ t = "x" .. args.token }'
+	call hide --token s3cr3t-value --stream
+	lines 'rows[0] == {"t": "x***"}'
+}
+
+@test "REQ-O-004 the stream checks of runner conformance pass" {
+	cat >profile.json <<JSON
+{"schema_version": "1.0", "tool": "runner", "command": ["$RUNNER"], "timeout_seconds": 20, "probes": [
+	{"name": "events", "argv": ["events", "--stream"], "kind": "stream"},
+	{"name": "interrupted", "argv": ["events", "--stream", "--wait"], "kind": "stream",
+		"signal": "INT", "after_lines": 2, "deadline_seconds": 20}]}
+JSON
+	call conformance profile.json
+	expect '[(c["id"], c["status"]) for c in e.data["checks"] if c["id"].startswith("stream")] == [("stream_contract", "pass"), ("stream_sigint", "pass")]'
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# Runs with many steps and long answers: they are summarised and paged, never too large.
+
+load lib/workflow
+
+# many N: a loop with N items, of which item 3 fails, and a step before and after
+many() {
+	seq "$1" >items
+	ran <<-'YAML'
+		  - { id: first, shell: echo first }
+		  - id: each
+		    foreach: { file: items }
+		    continue_on_error: true
+		    do: [{ shell: "exit 3", when: "${item} == 3" }]
+		  - { id: last, shell: echo last }
+	YAML
+}
+
+@test "a run of more steps than an answer shows has the counts, the steps outside of loops, and what failed" {
+	many 300
+	envelope 0
+	expect 'e.data.steps_total == 303 and e.data.steps_by_state == {"completed": 3, "failed": 1, "skipped": 299}'
+	expect '[s.key for s in e.data.steps] == ["first", "each", "each[3].1", "last"]'
+	expect 'e.meta.pagination == {"total": 303, "returned": 4, "truncated": True, "has_more": True, "next_cursor": "a0"}'
+	call workflow show "$(field e.data.id)"
+	expect 'len(e.data.steps) == 4 and e.meta.pagination.has_more'
+	on_pty workflow show "$(field e.data.id)"
+	grep -q '4 of 303 steps (3 completed, 1 failed, 299 skipped)' screen
+}
+
+@test "pages of a run have every step once, in order, and a cursor goes with its choice" {
+	many 300
+	local id cursor='' keys='' pages=0
+	id=$(field e.data.id)
+	call workflow show "$id" --steps all --limit 100
+	while :; do
+		envelope 0
+		keys+=$(field '" ".join(s.key for s in e.data.steps)')' '
+		pages=$((pages + 1))
+		cursor=$(field 'e.meta.pagination.next_cursor or ""')
+		[ -n "$cursor" ] || break
+		call workflow show "$id" --cursor "$cursor" --limit 100
+	done
+	[ "$pages" -eq 4 ]
+	[ "$(tr ' ' '\n' <<<"$keys" | grep -c .)" -eq 303 ]
+	[ "$(tr ' ' '\n' <<<"$keys" | sort -u | grep -c .)" -eq 303 ]
+	call workflow show "$id" --steps failed
+	expect '[s.key for s in e.data.steps] == ["each[3].1"] and e.meta.pagination.total == 1 and not e.meta.pagination.truncated'
+	call workflow show "$id" --cursor nonsense
+	envelope 2
+	expect 'e.error.code == "INVALID_CURSOR" and e.error.errors[0].field == "cursor"'
+	call workflow show "$id" --cursor a0 --steps failed
+	envelope 2
+}
+
+@test "a completed run whose steps printed more than an envelope holds answers, as do show and show --full" {
+	ran <<-'YAML'
+		  - id: each
+		    foreach: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21]
+		    parallel: 2
+		    do: [{ shell: "printf '{\"x\":\"%0900000d\"}' 1" }]
+	YAML
+	envelope 0
+	expect 'e.data.state == "completed" and len(e.data.steps) == 22 and e.data.steps[1].data_bytes == 900008'
+	[ "$(wc -c <out.txt)" -lt 9000000 ]
+	call workflow show "$(field e.data.id)" --full
+	envelope 0
+	expect 'e.meta.pagination.has_more and len(e.data.steps) > 1'
+	expect 'any(len(s.get("output") or "") == 900008 for s in e.data.steps)'
+	[ "$(wc -c <out.txt)" -lt 12000000 ]
+}
+
+@test "a failed run of many steps names the failure, and its answer has the retries of that step" {
+	seq 300 >items
+	ran <<-'YAML'
+		  - id: each
+		    foreach: { file: items }
+		    do: [{ shell: "exit 3", when: "${item} == 299", retry: { max_attempts: 1, initial_delay: 1ms, jitter: 0, retry_on: [{ exit: 3 }] } }]
+	YAML
+	[ "$status" -ne 0 ]
+	expect 'e.data.failed_step == "each[299].1" and e.error.context.attempts == 2 and "each[299].1" in [s.key for s in e.data.steps]'
+}
+
+@test "a table of 1,000 steps takes no longer than their JSON" {
+	many 1000
+	local id json=0 table=0
+	id=$(field e.data.id)
+	# shellcheck disable=SC2034
+	for _ in 1 2 3; do
+		call workflow show "$id" --steps all --limit 0
+		json=$((json + elapsed_ms))
+		call workflow show "$id" --steps all --limit 0 --format table
+		table=$((table + elapsed_ms))
+	done
+	[ "$(wc -c <out.txt)" -lt 1000000 ]
+	echo "json $json, table $table"
+	[ "$table" -lt $((json * 2 + 500)) ]
+}
+
+@test "as a table, a run has a row for each step" {
+	ran <<<'  [ { id: a, shell: echo one }, { shell: echo two } ]'
+	envelope 0
+	call workflow show "$(field e.data.id)" --format table
+	[ "$(head -n 1 out.txt | awk '{ print $1, $2, $3, $4 }')" = 'key kind state attempts' ]
+	[ "$(awk 'NR > 1 { print $1, $2, $3, $4 }' out.txt)" = $'a shell completed 1\n2 shell completed 1' ]
+}

@@ -1,0 +1,11 @@
+-- Takes from a run database what migrations after runner 0.1 have added (lua/state/schema.lua):
+-- who adds one adds its undoing here.
+DROP TABLE keys;
+DROP TABLE usage;
+ALTER TABLE runs DROP COLUMN errexit;
+ALTER TABLE runs DROP COLUMN max_cost_micros;
+ALTER TABLE runs DROP COLUMN given_cost_micros;
+ALTER TABLE steps DROP COLUMN held;
+ALTER TABLE attempts DROP COLUMN limit_ms;
+ALTER TABLE attempts DROP COLUMN rowid;
+PRAGMA user_version = 1;
