@@ -56,8 +56,12 @@ LUA
 @test "Ctrl+C ends what ignores TERM and what is stopped, within the grace of a cancellation" {
 	scheduled deaf <<'LUA'
 		scheduler.all {
-			function() sh("trap '' TERM; touch marker; while :; do sleep 0.05; done", { name = "deaf", grace_ms = 60000 }) end,
-			function() sh("kill -STOP $$", { name = "still", grace_ms = 60000 }) end,
+			function()
+				sh([[trap '' TERM
+					until grep -q '^State:.T' /proc/"$(cat pid)"/status; do sleep 0.05; done
+					touch marker; while :; do sleep 0.05; done]], { name = "deaf", grace_ms = 60000 })
+			end,
+			function() sh("echo $$ >pid; kill -STOP $$", { name = "still", grace_ms = 60000 }) end,
 		}
 LUA
 	sed -i 's/grace = "20s"/grace = "4s"/' commands/deaf.lua
@@ -71,7 +75,7 @@ cancelled_deaf() {
 	rm -f marker abandoned
 	cancel INT deaf --timeout 60s
 	assert_envelope && [ "$status" -eq 130 ] &&
-		[ "$(<abandoned)" = "$(printf 'deaf stopped SIGKILL \nstill stopped SIGTERM ')" ]
+		[ "$(<abandoned)" = "$(printf 'deaf stopped SIGKILL \nstill stopped SIGTERM ')" ] || { cat abandoned >&2; false; }
 }
 
 @test "on Ctrl+C, what had completed by itself is distinguished from what was stopped" {
