@@ -250,36 +250,47 @@ local function shape_output(a)
 	end
 end
 
-local function run(a)
-	local command = a.command
+-- From here on there is a ctx, so `cleanup` runs whatever comes next.
+local function prepare_run(a)
+	local limits = a.command.limits
 	a.ctx = require("runner.ctx.context").new(a.parsed.values)
 	math.randomseed(host.random(), host.random())
-	export_environment(command, a.settled, a.framework)
-	local limited = next(command.limits) and require "runner.project.resource_limits"
-	if limited then
-		limited.set(command.limits)
+	export_environment(a.command, a.settled, a.framework)
+	if next(limits) then
+		require("runner.project.resource_limits").set(limits)
 	end
+end
+
+local function confirm(a)
 	local unconfirmed = a.unconfirmed and require("runner.ctx.confirm").problem()
-	if unconfirmed then
-		return { error = unconfirmed }
-	end
-	local earlier = a.framework.idempotency_key and not a.dry_run and require("runner.project.once").claim(a)
-	if earlier then
-		return earlier
-	end
+	return unconfirmed and { error = unconfirmed } or nil
+end
+
+local function claim(a)
+	return a.framework.idempotency_key and not a.dry_run and require("runner.project.once").claim(a) or nil
+end
+
+local function failure(a, e)
+	local limits = a.command.limits
+	return { error = next(limits) and require("runner.project.resource_limits").explain(e, limits) or e }
+end
+
+local function run(a)
+	local command = a.command
 	host.send("RUN", {})
 	host.enter_run(command.stdin, interactive_now(a))
 	local ok, data, about, third = host.protect(a.dry_run and command.dry_run and require("runner.ctx.dry_run").run or command.run,
 		a.parsed.values, a.ctx)
-	local e = ok and not data and about ~= nil and require("runner.core.returned").failure(data, about, third)
-	if ok and not e then
-		data = command.output_schema and require("runner.output.checked").result(data, command.output_schema) or data
-		return { success = true, data = data }
-	elseif not ok and third then
-		return SENT -- it was cancelled
+	if not ok then
+		return third and SENT -- it was cancelled
+			or failure(a, require("runner.core.errors").normalise(data, about))
 	end
-	e = e or require("runner.core.errors").normalise(data, about)
-	return { error = limited and limited.explain(e, command.limits) or e }
+	local returned = not data and about ~= nil and require("runner.core.returned").failure(data, about, third)
+	if returned then
+		return failure(a, returned)
+	end
+	data = command.output_schema and require("runner.output.checked").result(data, command.output_schema) or data
+	return { success = true, data = data }
 end
 
 local function clean_up(a)
@@ -300,7 +311,7 @@ end
 
 local PHASES = {
 	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle, inform, send_plan,
-	check_unchanged, validate, guard, shape_output, run,
+	check_unchanged, validate, guard, shape_output, prepare_run, confirm, claim, run,
 }
 
 local function answer_of(a)
