@@ -219,3 +219,54 @@ long() {
 		assert "stdin" not in log("short") and log("short")["argv"][-1] == "hello"
 	PY
 }
+
+# --- a full disk ---------------------------------------------------------------------------
+
+# full SIZE: the directory for outputs is a disk with SIZE kB of room
+full() {
+	unshare --mount sh -c 'mount -t tmpfs -o size=64k tmpfs /mnt' 2>/dev/null || skip "no mounts here"
+	mkdir -p state/runner/outputs
+	echo "mount -t tmpfs -o size=$1k,mode=700 tmpfs state/runner/outputs; exec \"\$@\"" >inside
+	workflow small < <(printf 'name: small\ncommands:\n'; cat)
+	status=0
+	env -i "${CLEAN_ENV[@]}" unshare --mount sh inside "$RUNNER" workflow run small.yaml >out.txt 2>err.txt </dev/null || status=$?
+}
+
+@test "output_path of an output that its file has no room for is an error, never a short file" {
+	full 4 <<-'YAML'
+		  - { id: said, shell: "printf %020000d 7" }
+		  - { id: use, shell: "touch ran; cat ${steps.said.output_path}" }
+	YAML
+	envelope 1
+	expect 'e.error.code == "OUTPUT_FAILED" and e.error.context.step_key == "use" and "No space left" in e.error.message'
+	[ ! -e ran ]
+}
+
+@test "an output in memory that its file has no room for counts as cut: its step has completed" {
+	body large <<<'return { text = ("x"):rep(1500000), n = 7 }'
+	full 2000 <<-'YAML'
+		  - { id: large, runner: large, capture_limit: 4M }
+		  - { id: use, shell: "echo ${steps.large.output}" }
+	YAML
+	envelope 4
+	expect 'e.data.steps[0].state == "completed" and e.data.steps[0].output_missing > 1000000'
+	expect '"output of step large was cut" in e.error.message and "No space left" in e.error.message'
+}
+
+@test "a loop whose results the disk has no room for fails, and says so in its step, however much is missing" {
+	local room
+	for room in 500 2040 2044 2048 2052 2056 2060; do
+		full "$room" <<-'YAML'
+			  - { id: each, foreach: [1048000, 3000], do: [{ shell: "printf %0${item}d 7" }] }
+			  - { shell: touch ran }
+		YAML
+		if [ -e ran ]; then
+			envelope 0
+			break
+		fi
+		envelope 1
+		expect 'e.error.code == "OUTPUT_FAILED" and e.error.context.step_key == "each" and "No space left" in e.error.message'
+		expect '[s.state for s in e.data.steps if s.key == "each"] == ["failed"]'
+	done
+	[ "$room" -gt 500 ]
+}

@@ -117,18 +117,20 @@ local COMPOUND = {
 	parallel = { items = no_items, tasks = side_tasks, limit = function(step) return step.limit or 16 end },
 }
 
--- Run all of them. The first failure that counts, and their results together.
+-- Run all of them: the first failure that counts, or their results together.
 local function run_all(run, step, key, place, items)
 	local kind, all, problem = COMPOUND[step.kind], gather.new(run.id, key), nil
-	local ok, raised = pcall(scheduler.each, kind.tasks(run, step, key, place, items), kind.limit(step),
-		all.in_order(function(result)
+	local ok, raised = pcall(function()
+		scheduler.each(kind.tasks(run, step, key, place, items), kind.limit(step), all.in_order(function(result)
 			problem = problem or not step.continue_on_error and not result.ok and result.error
 		end), { keep_going = step.continue_on_error })
+		return not problem and not run.doubt and all.finish()
+	end)
 	if type(raised) == "userdata" then
 		error(raised, 0) -- a cancellation
 	end
 	doubt.check(run)
-	return problem or not ok and raised or nil, all
+	return problem or not ok and raised or nil, raised
 end
 
 local function ident(step, key)
@@ -161,11 +163,10 @@ local function compound(run, step, key, place, row)
 		return nil, e
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "running", { data = items.stored, round = round_of(row) })
-	local problem, all = run_all(run, step, key, place, items)
+	local problem, outcome = run_all(run, step, key, place, items)
 	if problem then
 		return compound_failed(run, step, key, row, problem, items.stored)
 	end
-	local outcome = all.finish()
 	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
 	return outputs.result(run, key, outcome, true)
 end

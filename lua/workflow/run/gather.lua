@@ -56,7 +56,7 @@ local function settle(text, collected, outcome, name)
 		return
 	end
 	outcome.held = outcome.held or {}
-	outcome.held[name] = { file = collected.path:match "[^/]*$", bytes = collected.bytes }
+	outcome.held[name] = outputs.stored(collected.path, collected.bytes)
 end
 
 local function finish(all)

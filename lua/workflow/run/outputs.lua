@@ -36,16 +36,12 @@ function M.path(run_id, key, suffix)
 	return ("%s/%s%s"):format(directory(run_id), paths.file_name(key, LONGEST), suffix or "")
 end
 
-local function base_name(path)
-	return path:match "[^/]*$"
-end
-
----The file that a stored description names.
----@param run_id string
----@param name string
----@return string
-function M.stored_path(run_id, name)
-	return directory(run_id) .. "/" .. name
+---What the database says of a value that is in a file.
+---@param path string as M.path gives it
+---@param bytes integer
+---@return {file: string, bytes: integer}
+function M.stored(path, bytes)
+	return { file = path:match "[^/]*$", bytes = bytes }
 end
 
 -- --- results, as ${…} sees them -------------------------------------------------------------
@@ -58,7 +54,7 @@ end
 -- step? of a step inside, why? }.
 local function held_of(run_id, key, name, stored)
 	return held.new { step = stored.step or key, bytes = stored.bytes, cut = stored.cut, why = stored.why,
-		file = stored.file and M.stored_path(run_id, stored.file), get = name == "data" and as_data or nil }
+		file = stored.file and directory(run_id) .. "/" .. stored.file, get = name == "data" and as_data or nil }
 end
 
 -- Decoded when it is first asked for: of most loops nobody asks.
@@ -82,8 +78,7 @@ local function path_of(run_id, key, given)
 		return nil
 	end
 	local path = M.path(run_id, key)
-	local file <close> = spool.create(path)
-	file:write(output)
+	spool.write(path, output, false)
 	return path
 end
 
@@ -187,15 +182,23 @@ local function copy(run, from, to, mode)
 	return bytes
 end
 
-local function try_copy(run, from, to, mode)
-	local ok, bytes = pcall(copy, run, from, to, mode)
+-- What f(…) returns, or nil and why it failed.
+local function try(f, ...)
+	local ok, value = pcall(f, ...)
 	if ok then
-		return bytes
-	elseif type(bytes) == "userdata" then
-		error(bytes, 0) -- a cancellation
+		return value
+	elseif type(value) == "userdata" then
+		error(value, 0) -- a cancellation
 	end
-	fs.unlink(to .. PART:format(run.id))
-	return nil, errors.normalise(bytes).message
+	return nil, errors.normalise(value).message
+end
+
+local function try_copy(run, from, to, mode)
+	local bytes, why = try(copy, run, from, to, mode)
+	if not bytes then
+		fs.unlink(to .. PART:format(run.id))
+	end
+	return bytes, why
 end
 
 local function refuse(outcome, message, fix)
@@ -233,7 +236,7 @@ local function mark_cut(outcome, bytes, missing, why)
 end
 
 local function mark_file(outcome, path, bytes)
-	local stored = { file = base_name(path), bytes = bytes }
+	local stored = M.stored(path, bytes)
 	local is_data = outcome.output:find "^%s*[{[]"
 	outcome.held = { output = stored, data = outcome.data == nil and is_data and stored or nil }
 	outcome.output = host.clean(outcome.output:sub(1, PREVIEW))
@@ -254,18 +257,23 @@ local function keep_long(run, turn, request, result, outcome)
 	mark_cut(outcome, bytes, result.stdout_dropped, why)
 end
 
+-- The first bytes of a text are kept for people.
+local function cut_text(outcome, text, kept, why)
+	outcome.output = host.clean(text:sub(1, kept))
+	mark_cut(outcome, #text, #text - kept, why)
+end
+
 -- A text in memory: short enough for the database, for a file, or too long.
 local function keep_text(run, turn, outcome)
 	local text, limit = outcome.output or "", limit_of(turn.step)
 	if #text > limit then
-		outcome.output = host.clean(text:sub(1, limit))
-		return mark_cut(outcome, #text, #text - limit)
+		cut_text(outcome, text, limit)
 	elseif #text > INLINE and turn.step.capture ~= false then
 		local path = M.path(run.id, turn.key)
-		local file <close> = spool.create(path)
-		assert(file:write(text))
-		assert(file:close())
-		assert(fs.fsync(path))
+		local written, why = try(spool.write, path, text, true)
+		if not written then
+			return cut_text(outcome, text, PREVIEW, why)
+		end
 		mark_file(outcome, path, #text)
 	end
 end

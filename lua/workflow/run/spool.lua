@@ -32,20 +32,36 @@ function M.new(path)
 	return setmetatable({ path = path, bytes = 0, parts = {} }, Spool)
 end
 
+-- A file with a text, whole or not at all. mode: as M.create has it.
+local function put(path, text, mode, durable)
+	local ok, why = true, nil
+	if mode == nil then
+		ok, why = fs.mkdirs(path:match "^(.*)/", FOLDER)
+	end
+	if ok then
+		ok, why = fs.write(path, text, mode == nil and FILE or mode or nil, durable)
+	end
+	return ok or raise(path, why)
+end
+
+---Write a whole text to a private file (0600), whose directory is created: whoever opens its
+---path sees all of it, or what was there before. Raises OUTPUT_FAILED.
+---@param path string
+---@param text string
+---@param durable boolean false: a power loss may lose it
+---@return true
+function M.write(path, text, durable)
+	return put(path, text, nil, durable)
+end
+
 ---An empty file, open for writing. Raises OUTPUT_FAILED.
 ---@param path string
 ---@param mode? integer|false default: a private one (0600), whose directory is created; false: what the umask leaves
 ---@return file*
 function M.create(path, mode)
-	local made, why = true, nil
-	if mode == nil then
-		made, why = fs.mkdirs(path:match "^(.*)/", FOLDER)
-	end
-	if made then
-		made, why = fs.write(path, "", mode == nil and FILE or mode or nil, false)
-	end
-	local file = made and io.open(path, "r+b")
-	return file or raise(path, why or "can't be opened")
+	put(path, "", mode, false)
+	local file, why = io.open(path, "r+b")
+	return file or raise(path, why)
 end
 
 function Spool:_write(text)

@@ -31,12 +31,19 @@ function M.told(text, opts)
 	return table.concat(out, "\n")
 end
 
--- A directory of the test's own, and where its run database will be.
-function M.new_place()
-	local dir = os.tmpname()
-	os.remove(dir)
-	assert(fs.mkdir(dir))
-	return dir, dir .. "/state/runner/runs.db"
+-- A directory of each test's own, removed behind it. before_each and after_each are those of
+-- the spec; take(dir, path) gets the directory, and where its run database will be.
+function M.in_a_place(before_each, after_each, take)
+	local dir
+	before_each(function()
+		dir = os.tmpname()
+		assert(os.remove(dir))
+		assert(fs.mkdir(dir))
+		take(dir, dir .. "/state/runner/runs.db")
+	end)
+	after_each(function()
+		assert(fs.remove_tree(dir))
+	end)
 end
 
 return M

@@ -12,12 +12,8 @@ local STEP = { key = "1", id = "a", kind = "shell", label = "x" }
 
 local dir, path
 
-before_each(function()
-	dir, path = help.new_place()
-end)
-
-after_each(function()
-	assert(fs.remove_tree(dir))
+help.in_a_place(before_each, after_each, function(d, p)
+	dir, path = d, p
 end)
 
 -- A run that its owner is at; in its hands.

@@ -2,7 +2,6 @@
 -- that the store says the same.
 
 local budget = require "runner.workflow.run.budget"
-local fs = require "runner.fs"
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local json = require "runner.json"
 local scheduler = require "runner.task.scheduler"
@@ -143,14 +142,10 @@ describe("any sequence of reservations", function()
 end)
 
 describe("the store", function()
-	local dir, path
+	local path
 
-	before_each(function()
-		dir, path = help.new_place()
-	end)
-
-	after_each(function()
-		assert(fs.remove_tree(dir))
+	help.in_a_place(before_each, after_each, function(_, p)
+		path = p
 	end)
 
 	it("charges a reservation in full until the cost is known", function()

@@ -1,12 +1,11 @@
 -- When the store commits: what is put off, what is committed together, and what a failure leaves.
 
 local errors = require "runner.core.errors"
-local fs = require "runner.fs"
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local store = require "runner.workflow.store.store"
 
 local STEPS = { { key = "1" }, { key = "2" }, { key = "3" } }
-local dir, db, reader
+local db, reader
 
 -- The states that another connection sees.
 local function committed()
@@ -27,9 +26,7 @@ local function limit_pages(more)
 	db._database:exec(("PRAGMA max_page_count = %d"):format(pages + more))
 end
 
-before_each(function()
-	local path
-	dir, path = help.new_place()
+help.in_a_place(before_each, after_each, function(_, path)
 	db = store.open { path = path }
 	db:create { id = "r", workflow = "w", file = "/w.yaml" }
 	db:start_attempt("r", STEPS[1], { number = 1 })
@@ -39,7 +36,6 @@ end)
 after_each(function()
 	reader:close()
 	db:close()
-	assert(fs.remove_tree(dir))
 end)
 
 describe("a write that is put off", function()

@@ -48,12 +48,8 @@ local REPORT = [[
 	end
 ]]
 
-before_each(function()
-	dir, path = help.new_place()
-end)
-
-after_each(function()
-	assert(fs.remove_tree(dir))
+help.in_a_place(before_each, after_each, function(d, p)
+	dir, path = d, p
 end)
 
 -- --- what is stored ------------------------------------------------------------------------
