@@ -1,8 +1,8 @@
 -- generate: rewrites the generated parts of docs/architecture.md and the pages in
 -- docs/reference and docs/workflows: the rooms, flags, variables, exit and error codes,
 -- declaration keys, the script API, the keys of workflow files, the table of transient
--- failures. `make docs` runs it from the root of the checkout. A test fails when a page
--- is out of date.
+-- failures; and docs/compliance.md. `make docs` runs it from the root of the checkout. A test
+-- fails when a page is out of date.
 
 -- The generator only reads tables, so bindings that exist in the binary alone can be empty,
 -- but for the enumerations and numbers of src/common.
@@ -58,7 +58,7 @@ local M = {}
 -- Every page that may have generated parts.
 ---@return string[]
 local function pages()
-	local list = assert(io.popen "ls docs/architecture.md docs/reference/*.md docs/workflows/*.md")
+	local list = assert(io.popen "ls docs/architecture.md docs/compliance.md docs/reference/*.md docs/workflows/*.md")
 	local found = {}
 	for path in list:lines() do
 		found[#found + 1] = path
@@ -445,6 +445,10 @@ SECTIONS["workflow-commands"] = function()
 	end
 	return markdown({ "command", "what it does" }, rows)
 end
+
+local compliance = dofile "docs/compliance.lua"
+SECTIONS.compliance = compliance.tables
+SECTIONS["compliance-summary"] = compliance.summary
 
 ---Renews each generated part of a page: the text between `<!-- generated: NAME -->` and
 ---`<!-- end -->`.

@@ -16,7 +16,7 @@ return { description = "x", danger_level = "safe",
 LUA
 }
 
-@test "--format: each gives its own form of a success" {
+@test "REQ-O-001 --format: each gives its own form of a success" {
 	rows_command
 	call rows --format json
 	succeeded
@@ -36,7 +36,7 @@ LUA
 	refused 2 INVALID_ARGUMENT
 }
 
-@test "--output writes the result to a file; a format there is refused" {
+@test "REQ-O-001 --output writes the result to a file; a format there is refused" {
 	rows_command
 	call rows --output out.json
 	succeeded

@@ -76,7 +76,7 @@ LUA
 	expect 'e.data == {"survived": True}'
 }
 
-@test "text on stdout never reaches stdout; it goes to stderr and becomes a warning" {
+@test "REQ-F-060 text on stdout never reaches stdout; it goes to stderr and becomes a warning" {
 	body noisy '' <<'LUA'
 		print("{\"ok\":true}")
 		io.write("written\n")

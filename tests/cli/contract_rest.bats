@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# Entries of the CLI Agent Spec that belong to no larger subject of their own: each test is
+# named after its entry (docs/compliance.md).
+
+load lib/helper
+
+clean_up() {
+	[ -z "${helper_pid:-}" ] || kill "$helper_pid"
+}
+
+@test "REQ-C-002 a command without a danger level is refused; every level is in the manifest" {
+	echo 'return { description = "x", run = function() end }' | command_file unclear
+	answers 4 unclear
+	expect 'e.error.code == "COMMAND_INVALID" and e.error.errors[0]["field"] == "danger_level"'
+	echo 'return { description = "x", danger_level = "risky", run = function() end }' | command_file unclear
+	answers 4 unclear
+	local level
+	for level in safe mutating destructive; do
+		echo 'return { description = "x", danger_level = "'$level'", run = function() return { effect = "noop" } end,
+			exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } } }' | command_file "level-$level"
+	done
+	rm commands/unclear.lua
+	answers 0 manifest
+	expect '{ n[6:]: c.danger_level for n, c in e.data.commands.items() if n.startswith("level-") } == { n: n for n in ("safe", "mutating", "destructive") }'
+	expect '"dry-run" in e.data.commands["level-destructive"].flags'
+}
+
+# proxy: what it is asked for goes to the file `asked`; its port to `port`.
+proxy() {
+	python3 - <<'PY' 3>&- &
+import http.server, os
+class Handler(http.server.BaseHTTPRequestHandler):
+	def do_GET(self):
+		with open("asked", "a") as f:
+			f.write(self.path + "\n")
+		self.send_response(200)
+		self.send_header("Content-Length", "0")
+		self.end_headers()
+	def log_message(self, *args):
+		pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+with open("port.part", "w") as f:
+	f.write(str(server.server_port))
+os.rename("port.part", "port")
+server.serve_forever()
+PY
+	helper_pid=$!
+	until_true [ -e port ]
+}
+
+@test "REQ-F-036 ctx:http goes through HTTP_PROXY, in capitals too, and past it for hosts of NO_PROXY" {
+	proxy
+	local name
+	body get <<<'return ctx:http{ url = "http://example.invalid/" .. os.getenv "WHICH" }.status'
+	for name in HTTP_PROXY http_proxy ALL_PROXY; do
+		answers 0 "$name=http://127.0.0.1:$(<port)" WHICH="$name" get
+		grep -qx "http://example.invalid/$name" asked
+	done
+	answers 12 HTTP_PROXY="http://127.0.0.1:$(<port)" NO_PROXY=example.invalid WHICH=past get
+	run grep -c past asked
+	[ "$output" -eq 0 ]
+}
+
+@test "REQ-F-070 a file that can't be written whole stays as it was, and nothing is left beside it" {
+	mkdir files
+	echo old >files/target
+	body write <<<'ctx.fs.write("files/target", ("x"):rep(1 << 20)) return { done = true }'
+	status=0
+	(
+		trap '' XFSZ
+		ulimit -f 64
+		exec env -i "${CLEAN_ENV[@]}" "$RUNNER" write
+	) >out.txt 2>err.txt </dev/null || status=$?
+	[ "$status" -ne 0 ]
+	[ "$(<files/target)" = old ]
+	[ "$(ls files)" = target ]
+	answers 0 write
+	[ "$(wc -c <files/target)" -eq 1048576 ]
+	[ "$(ls files)" = target ]
+}
+
+@test "REQ-F-029 nothing looks for updates: no call opens a connection of its own" {
+	command -v strace >/dev/null || skip "no strace"
+	body plain <<<'return { fine = true }'
+	env -i "${CLEAN_ENV[@]}" HOME="$PWD" strace -f -qq -e trace=connect,sendto -o trace.txt "$RUNNER" plain >out.txt 2>err.txt </dev/null ||
+		skip "strace can't trace here"
+	run grep -cE 'AF_INET|AF_UNIX' trace.txt
+	[ "$output" -eq 0 ]
+	env -i "${CLEAN_ENV[@]}" HOME="$PWD" TERM=xterm script -qec "strace -f -qq -e trace=connect,sendto -o trace.txt $RUNNER plain" /dev/null </dev/null >out.txt
+	grep -q 'fine' out.txt
+	run grep -cE 'AF_INET|AF_UNIX' trace.txt
+	[ "$output" -eq 0 ]
+	call plain
+	expect '"update_available" not in e.meta'
+}
+
+@test "REQ-O-044 the lines that AGENTS.md installs with ask nothing, and may be run again" {
+	local install=".ci/make deps </dev/null && .ci/make install PREFIX=/usr/local </dev/null"
+	sed -n '/^## Installation/,/^## Canonical/p' "$ROOT/AGENTS.md" >section.txt
+	grep -qx "$install" section.txt
+	grep -qx 'runner --version' section.txt
+	[ -x "$ROOT/.ci/make" ]
+	for _ in 1 2; do
+		make -s -C "$ROOT" install PREFIX="$PWD/prefix" </dev/null >out.txt
+	done
+	[[ $("$PWD/prefix/bin/runner" --version --format plain) =~ ^[0-9]+\.[0-9]+\.[0-9]+ ]]
+}

@@ -1,0 +1,105 @@
+-- docs/compliance.lua: the table of requirements beside the tests that are named after them.
+
+local compliance = dofile "docs/compliance.lua"
+
+local function entry(fields)
+	local out = { id = "REQ-F-001", level = 1, priority = 0, title = "x", status = "done", section = "s" }
+	for key, value in pairs(fields) do
+		out[key] = value
+	end
+	return out
+end
+
+local TEST = { file = "tests/cli/x.bats", name = "REQ-F-001 it works", says = "it works" }
+
+-- What is wrong with one entry and its tests.
+local function problem(fields, tests)
+	local found = compliance.problems({ entry(fields) }, { [fields.id or "REQ-F-001"] = tests })
+	assert.is_true(#found <= 1)
+	return found[1]
+end
+
+describe("the entries", function()
+	local entries = compliance.entries()
+
+	it("are the 168 of the catalogue, with 12 of level 1 and 51 of priority P0", function()
+		local seen, of_level, of_priority = {}, {}, {}
+		for _, row in ipairs(entries) do
+			assert.truthy(row.id:find "^REQ%-[FCO]%-%d%d%d$")
+			assert.is_nil(seen[row.id], row.id)
+			seen[row.id] = true
+			of_level[row.level] = (of_level[row.level] or 0) + 1
+			of_priority[row.priority] = (of_priority[row.priority] or 0) + 1
+			assert.equal(row.level < 3, row.priority == 0, row.id)
+		end
+		assert.equal(168, #entries)
+		assert.same({ 12, 39, 117 }, of_level)
+		assert.equal(51, of_priority[0])
+	end)
+
+	it("agree with the tests", function()
+		assert.same({}, compliance.problems(entries, compliance.proofs()))
+	end)
+end)
+
+describe("a table that is wrong is found out:", function()
+	it("done without a test", function()
+		assert.truthy(problem({}, nil):find("no test", 1, true))
+		assert.is_nil(problem({}, { TEST }))
+	end)
+
+	it("missing with a test", function()
+		assert.truthy(problem({ status = "missing" }, { TEST }):find("tests/cli/x.bats has a test of it", 1, true))
+		assert.is_nil(problem({ status = "missing" }, nil))
+	end)
+
+	it("partial or not applicable without a note, and an unknown status", function()
+		for _, status in ipairs { "partial", "n/a" } do
+			assert.truthy(problem({ status = status }, nil):find("needs a note", 1, true))
+			assert.is_nil(problem({ status = status, note = "why" }, nil))
+		end
+		assert.truthy(problem({ status = "finished" }, nil):find("finished", 1, true))
+	end)
+
+	it("an entry that stands there twice, and a test of one that doesn't exist", function()
+		local twice = compliance.problems({ entry {}, entry {} }, { ["REQ-F-001"] = { TEST } })
+		assert.truthy(twice[1]:find("twice", 1, true))
+		local unknown = compliance.problems({}, { ["REQ-X-999"] = { TEST } })
+		assert.truthy(unknown[1]:find("no entry is named REQ-X-999", 1, true))
+	end)
+end)
+
+describe("tests/proof", function()
+	-- The lines of TAP for one test of the suite, whose log is `log`.
+	local function proof(log)
+		local dir = os.tmpname()
+		assert(os.remove(dir))
+		assert(os.execute(("mkdir -p '%s/cli'"):format(dir)))
+		local file <close> = assert(io.open(dir .. "/cli/contract_rest.tap", "wb"))
+		file:write("1..5\n" .. log)
+		file:close()
+		local pipe = assert(io.popen(("tests/proof '%s'; echo status $?; rm -r '%s'"):format(dir, dir)))
+		local out = pipe:read "a"
+		pipe:close()
+		return out
+	end
+
+	local NAME
+	for _, test in ipairs(compliance.proofs()["REQ-O-044"]) do
+		NAME = test.file == "tests/cli/contract_rest.bats" and test.name or NAME
+	end
+
+	it("fails where a named test failed or is not in its log", function()
+		local out = proof("not ok 5 " .. NAME .. "\n")
+		assert.truthy(out:find("\nnot ok %d+ %- REQ%-O%-044\n"))
+		assert.truthy(out:find("\nnot ok %d+ %- REQ%-C%-002\n"), "its test is absent")
+		assert.truthy(out:find("status 1", 1, true))
+	end)
+
+	it("passes what passed, and skips what was skipped or has no log", function()
+		local out = proof("ok 5 " .. NAME .. "\n")
+		assert.truthy(out:find("\nok %d+ %- REQ%-O%-044\n"))
+		assert.truthy(out:find("\nok %d+ %- REQ%-F%-004 # skip"))
+		assert.truthy(proof("ok 5 " .. NAME .. " # skip no make\n"):find("\nok %d+ %- REQ%-O%-044 # skip"))
+	end)
+end)
