@@ -85,7 +85,8 @@ local function names_of(words)
 end
 
 local function read_words(a)
-	local problem = os.getenv "RUNNER_ARGUMENTS" and require("runner.project.handed").append(a.launch.argv)
+	a.handed = os.getenv "RUNNER_ARGUMENTS" ~= nil
+	local problem = a.handed and require("runner.project.handed").append(a.launch.argv) or nil
 	local words = args.command_words(a.launch.argv)
 	local names = names_of(words)
 	if #names == 0 then
@@ -216,7 +217,7 @@ local function validate(a)
 	if a.project.scopes then
 		require("runner.project.scopes").look(command, a.project)
 	end
-	if #parsed.problems > 0 or command.validate or parsed.framework.output or parsed.framework.verbose or a.framework.stream ~= nil then
+	if #parsed.problems > 0 or command.validate or command.contract or a.framework.output or a.framework.verbose then
 		local problem = require("runner.project.validation").problem(command, parsed)
 		return problem and { error = problem } or nil
 	end

@@ -10,6 +10,7 @@ local M = {
 	words = nil, ---@type {word: string, index: integer}[] the words of argv that may name a command
 	names = nil, ---@type string[] the same, without their indexes
 	name = nil, ---@type string of the command, as far as it is known
+	handed = false, -- by ctx:call, on stdin: no other process sees the arguments
 	tokens = nil, ---@type string[] argv without the command's words
 	in_front = nil, ---@type integer? how many of them stood in front of the command's name
 	settings = nil, ---@type table? of lua/project/place.lua: which file has the project's settings

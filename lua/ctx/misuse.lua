@@ -31,8 +31,9 @@ end
 ---@param what string "ctx:run"
 ---@param message string what is wrong
 ---@param fix? string what to write; default: to correct that call
-function M.raise(what, message, fix)
-	error(errors.new("INTERNAL_ERROR", ("%s%s: %s"):format(position(), what, message), {
+---@param code? string default: INTERNAL_ERROR
+function M.raise(what, message, fix, code)
+	error(errors.new(code or "INTERNAL_ERROR", ("%s%s: %s"):format(position(), what, message), {
 		retryable = false, fix_required = fix or ("Correct this call of %s in the command file"):format(what),
 		detail = debug.traceback(nil, 2),
 	}), 0)

@@ -275,8 +275,17 @@ local function finish(method, ctx, options)
 	return options
 end
 
+-- Nothing splits or expands a text here: that takes a shell, and a shell takes what a user
+-- typed for code (REQ-F-062).
+local function prohibit_shell(method, line)
+	misuse.raise("ctx:" .. method, ("takes one table of words, not the shell string %s"):format(misuse.shown(line)),
+		'Write the words: { "git", "status" }; or, with nothing of the user\'s in it, { "sh", "-c", "…" }', "SHELL_STRING_PROHIBITED")
+end
+
 local function check_table(method, spec)
-	if type(spec) ~= "table" then
+	if type(spec) == "string" then
+		prohibit_shell(method, spec)
+	elseif type(spec) ~= "table" then
 		M.fail(method, 'takes one table, { "git", "status", cwd = … }, not %s', misuse.shown(spec))
 	end
 end
@@ -305,7 +314,9 @@ function M.pipeline(ctx, spec)
 	local options = finish("pipeline", ctx, named("pipeline", KEYS.pipeline, spec))
 	local stages = {}
 	for i = 1, length("pipeline", spec) do
-		if type(spec[i]) ~= "table" then
+		if type(spec[i]) == "string" then
+			prohibit_shell("pipeline", spec[i])
+		elseif type(spec[i]) ~= "table" then
 			M.fail("pipeline", 'stage %d must be a table, { "sort", "-u" }, not %s', i, misuse.shown(spec[i]))
 		end
 		local stage = setmetatable(named("pipeline", KEYS.stage, spec[i]), { __index = options })

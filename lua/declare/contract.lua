@@ -26,10 +26,11 @@ local M = {}
 ---@type table<string, string>
 M.subjects = {
 	call = "config cwd no_config width",
-	children = "preserve_locale",
+	children = "preserve_locale subprocess",
 	discovery = "output_schema schema introduced_in deprecated_in replacement removed_in platform required_tools",
 	lists = "list default_limit limit cursor sort fields",
 	network = "has_network_io connect_timeout proxy no_proxy",
+	placement = "option_placement",
 	safety = "dry_run safe_default confirm_destructive live idempotency_key",
 	streams = "streams rows_may_repeat stream heartbeat_ms",
 }

@@ -166,6 +166,18 @@ local function check_secret(row, key, add)
 	end
 end
 
+local IDS = { ["^id$"] = true, ["[_-]id$"] = true, ["^uuid$"] = true, ["[_-]uuid$"] = true }
+
+-- What a model invents for an identifier is refused where a pattern says what one is (REQ-C-020).
+local function check_identifier(row, key, add)
+	local name, kind = row.name or row[1], row.items or row.type or row[2]
+	for pattern in next, type(name) == "string" and kind == "string" and row.pattern == nil and not row.secret and IDS or {} do
+		if name:find(pattern) then
+			return add(key, nil, "has a name like an identifier, but no pattern", 'Add pattern = "alphanumeric_id", "uuid", or a regular expression')
+		end
+	end
+end
+
 local function check_args(declaration, add)
 	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
 		if type(row) == "table" then
@@ -174,6 +186,7 @@ local function check_args(declaration, add)
 				add(key, nil, "has no description", 'Add description = "…": help shows it')
 			end
 			check_secret(row, key, add)
+			check_identifier(row, key, add)
 			if row.required and row.default ~= nil then
 				add(key, nil, "is required but has a default, so it is never missing", "Remove one of them")
 			end

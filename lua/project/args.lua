@@ -196,13 +196,15 @@ local function positional(s, token)
 	take(s, row, token, "positional")
 end
 
+-- Behind the first positional of a strict command nothing is an option (REQ-C-027).
 local function read_tokens(s, tokens)
-	local i, options = 1, true
+	local i, options, strict = 1, true, s.opts.command and s.opts.command.option_placement == "strict"
 	while i <= #tokens do
 		local token = tokens[i]
 		s.in_front = i <= (s.opts.in_front or 0)
 		if not options or not is_option(token) then
 			positional(s, token)
+			options = options and not strict
 		elseif token == "--" then
 			options = false
 		else

@@ -80,6 +80,18 @@ local function take(command, parsed, config)
 	end
 end
 
+-- Every user of the machine can read a command line (REQ-C-016).
+local function warn_shown(command, parsed)
+	local of_call = attempt.handed
+	for _, row in ipairs(command.args) do
+		local from = parsed.given[row.name]
+		if row.secret and not of_call and (from == "flag" or from == "positional") and row.type ~= "array" then
+			attempt.warn("SECRET_ON_COMMAND_LINE", ("The value of '%s' stands on the command line, where every user of the machine"
+				.. " can read it; give --%s-from-env or --%s-from-file"):format(row.flag, row.flag, row.flag), { argument = row.name })
+		end
+	end
+end
+
 -- --- where they go ----------------------------------------------------------------------
 
 local function add(list, value)
@@ -97,6 +109,7 @@ end
 ---@param parsed runner.Parsed
 ---@param config? table of the project
 function M.hide(command, parsed, config)
+	warn_shown(command, parsed)
 	take(command, parsed, config)
 	local list = {}
 	for _, row in ipairs(command.args) do

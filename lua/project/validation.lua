@@ -26,6 +26,24 @@ local function check_verbosity(framework, problems)
 	end
 end
 
+-- What a shell would take for more than text: a declared subprocess gets none of it from a
+-- user (REQ-F-044, REQ-C-019).
+local METACHARACTERS = "[;|&$()<>`\\\n\r]"
+
+local function check_user_controlled(command, values, problems)
+	for _, name in ipairs(command.subprocess and command.subprocess.user_controlled_args or {}) do
+		local value = values[name]
+		for _, item in ipairs(type(value) == "table" and value or { value }) do
+			local found = type(item) == "string" and item:match(METACHARACTERS)
+			if found then
+				problems[#problems + 1] = { field = name, code = "INVALID_ARGUMENT", value = item,
+					message = ("'%s' has %q, and its value goes to %s"):format(name, found, command.subprocess.binary),
+					fix_required = "Give a value without ; | & $ ( ) < > ` \\ and line breaks" }
+			end
+		end
+	end
+end
+
 local function text(v)
 	return type(v) == "string" and v ~= "" and v or nil
 end
@@ -105,6 +123,7 @@ function M.problem(command, parsed)
 	check_output(parsed.framework, parsed.problems)
 	check_verbosity(parsed.framework, parsed.problems)
 	check_stream(parsed, parsed.problems)
+	check_user_controlled(command, parsed.values, parsed.problems)
 	if #parsed.problems > 0 then
 		return as_error(parsed.problems)
 	elseif command.validate then

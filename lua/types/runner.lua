@@ -33,6 +33,8 @@
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
 ---@field default_limit? integer items of a list without --limit; default 20; 0: all
 ---@field preserve_locale? boolean what it starts keeps the caller's locale; default false: LC_ALL is C.UTF-8
+---@field subprocess? {binary: string, user_controlled_args?: string[], hardcoded_args?: string[]} the program that it passes arguments to: those that user_controlled_args names are refused with shell characters or line breaks
+---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
 ---@field introduced_in? string the version that brought it
 ---@field deprecated_in? string the version since which it should not be used: callers get a warning

@@ -170,7 +170,7 @@ sys.exit(0 if p.wait(20) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$nu
 	answers 0 act glob
 	expect 'e.data.out == "*.lua,a b,; true,"'
 	call act shell
-	expect 'e.error.code == "INTERNAL_ERROR" and "takes one table" in e.error.message'
+	expect 'e.error.code == "SHELL_STRING_PROHIBITED" and "takes one table" in e.error.message'
 }
 
 @test "REQ-F-022 REQ-F-023 REQ-F-024 REQ-F-039 meta names the versions, the request, the command and the time" {

@@ -31,7 +31,7 @@ TIMEOUT='exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" 
 	local at
 	at=$(field e.data.at)
 	answers 0 add --idempotency-key k1 --token s3cretvalue
-	expect "e.data == { 'effect': 'noop', 'id': 7, 'token': '***', 'at': $at } and e.meta.idempotency_hit is True and e.warnings == []"
+	expect "e.data == { 'effect': 'noop', 'id': 7, 'token': '***', 'at': $at } and e.meta.idempotency_hit is True and [w['code'] for w in e.warnings] == ['SECRET_ON_COMMAND_LINE']"
 	[ "$(<runs)" = x ]
 	answers 0 add --idempotency-key k2
 	answers 0 add

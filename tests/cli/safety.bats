@@ -52,7 +52,7 @@ nothing_changed() {
 	wipe
 	answers 0 wipe --dry-run --target one --key s3cret
 	expect 'e.data == { "effect": "would_run", "would_affect": { "command": "wipe", "arguments": { "target": "one", "key": "***" } } }'
-	expect 'e.meta.dry_run is True and e.warnings == []'
+	expect 'e.meta.dry_run is True and [w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE"]'
 	nothing_changed
 	answers 2 wipe --dry-run --nonsense
 }

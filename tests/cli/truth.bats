@@ -378,7 +378,7 @@ seen() {
 	call login --token "$SECRET"
 	assert_envelope
 	[ "$(grep -cF hunter2 out.txt)" -eq 0 ]
-	expect 'e.warnings[0]["code"] == "THIRD_PARTY_STDOUT"'
+	expect '[w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE", "THIRD_PARTY_STDOUT"]'
 	call login --token "$SECRET" --plan
 	assert_envelope
 	[ "$(seen; echo $?)" -eq 1 ]

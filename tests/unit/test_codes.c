@@ -55,6 +55,7 @@ static const struct {
 	{ "OUTPUT_TOO_LARGE", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "OUTPUT_FAILED", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "SUBPROCESS_FAILED", "GENERAL_ERROR", NULL, -1, NULL, false },
+	{ "SHELL_STRING_PROHIBITED", "GENERAL_ERROR", "false", -1, NULL, true },
 	{ "MEMORY_LIMIT", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "CPU_LIMIT", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "WARNINGS_AS_ERRORS", "GENERAL_ERROR", NULL, -1, NULL, true },

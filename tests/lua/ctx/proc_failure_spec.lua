@@ -141,8 +141,13 @@ describe("a wrong spec", function()
 		{ { "ls", retry_on = { exits = { 1 } } }, "made of exit, stderr, pattern" },
 		{ { "ls", retry_on = { pattern = "%" } }, "pattern = a Lua pattern" },
 		{ { "ls", retry_on = { code = "X1" } }, "a condition" },
-		{ "ls -l", "takes one table" },
+		{ 5, "takes one table" },
 	}
+
+	it("has a code of its own for a shell string", function()
+		local e = failure(run, "ls -l")
+		assert.same({ "SHELL_STRING_PROHIBITED", false, "string" }, { e.code, e.retryable, type(e.fix_required) })
+	end)
 
 	it("is refused with what was found and what to write", function()
 		for _, case in ipairs(WRONG) do

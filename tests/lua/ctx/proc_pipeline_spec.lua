@@ -132,7 +132,7 @@ describe("ctx:pipeline", function()
 	end)
 
 	it("refuses a spec that is no list of stages", function()
-		assert.truthy(misused(pipe, { "ls", "wc" }):find("stage 1 must be a table", 1, true))
+		assert.truthy(misused(pipe, { 1, 2 }):find("stage 1 must be a table", 1, true))
 		assert.truthy(misused(pipe, { { "ls" } }):find("needs two stages or more", 1, true))
 		assert.truthy(misused(pipe, { { "ls" }, { "wc", timeout = 1 } }):find("unknown key 'timeout'", 1, true))
 	end)
