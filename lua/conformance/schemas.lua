@@ -23,11 +23,7 @@ end
 ---@return string? problems joined by "; "; nil: it is valid
 function M.problems(name, value, most)
 	local found = json_schema.problems(load(name), value, by_file)
-	local texts = {}
-	for i = 1, math.min(most, #found) do
-		texts[i] = json_schema.text(found[i])
-	end
-	return found[1] and table.concat(texts, "; ") or nil
+	return found[1] and table.concat(json_schema.texts(found, most), "; ") or nil
 end
 
 ---@param name string

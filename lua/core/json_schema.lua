@@ -373,4 +373,16 @@ function M.text(problem)
 	return ("%s: %s"):format(problem.path == "" and "<root>" or problem.path, problem.message)
 end
 
+---The first problems as texts.
+---@param problems runner.SchemaProblem[]
+---@param most integer so many at most
+---@return string[]
+function M.texts(problems, most)
+	local texts = {}
+	for i = 1, math.min(#problems, most) do
+		texts[i] = M.text(problems[i])
+	end
+	return texts
+end
+
 return M

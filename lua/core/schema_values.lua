@@ -1,8 +1,8 @@
 -- schema_values: what JSON Schema asks of a single value: its type, equality, patterns,
--- dates. Used by json_schema alone.
+-- dates. For json_schema, and who compares decoded JSON.
 
 local json = require "runner.json"
-local regex = require "runner.regex"
+local regex_search = require "runner.core.regex_search"
 
 local M = {}
 
@@ -51,9 +51,8 @@ function M.characters(text)
 	return utf8.len(text) or #text
 end
 
--- A JSON Schema pattern may match anywhere in the text; runner.regex matches all of it.
 function M.matches(pattern, text)
-	return regex.match("(?s:.*?)(?:" .. pattern .. ")(?s:.*)", text) == true
+	return regex_search.found(pattern, text)
 end
 
 function M.is_date_time(text)

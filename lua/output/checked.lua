@@ -37,14 +37,6 @@ local function as_meant(value, schema, depth)
 	end
 end
 
-local function texts_of(problems)
-	local texts = {}
-	for i = 1, math.min(#problems, SHOWN) do
-		texts[i] = json_schema.text(problems[i])
-	end
-	return texts
-end
-
 ---Check a result, and warn of what breaks the schema.
 ---@param data any what `run` returned; empty tables that are meant as lists become lists
 ---@param schema table of the declaration
@@ -54,7 +46,7 @@ function M.result(data, schema)
 	as_meant(data, schema, 0)
 	local ok, problems = pcall(json_schema.problems, schema, data)
 	if ok and problems[1] then
-		local texts = texts_of(problems)
+		local texts = json_schema.texts(problems, SHOWN)
 		attempt.warn("OUTPUT_SCHEMA_MISMATCH", "The result breaks the command's output_schema: " .. texts[1],
 			{ problems = texts, count = #problems })
 	end

@@ -125,14 +125,11 @@ end
 
 local function pattern(check, node, name)
 	local text = values.text(check, node, name)
-	local ok, why = nil, nil
-	if text then
-		ok, why = require("runner.regex").check(text)
-	end
+	local why = text and require("runner.core.regex_search").fault(text)
 	if why then
 		check:add(node, ("%s: %s"):format(name, why))
 	end
-	return ok and text or nil
+	return not why and text or nil
 end
 
 local function code(check, node, name)

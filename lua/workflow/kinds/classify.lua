@@ -9,7 +9,6 @@ local failure_classes = require "runner.workflow.kinds.failure_classes"
 local host = require "runner.host"
 local http_text = require "runner.workflow.kinds.http_text"
 local invoke = require "runner.invoke"
-local regex = require "runner.regex"
 local reply = require "runner.workflow.kinds.reply"
 local waits = require "runner.workflow.kinds.waits"
 
@@ -149,18 +148,13 @@ end
 
 -- --- user rules -----------------------------------------------------------------------------------
 
--- PCRE2 here matches whole texts. Lines, since ^ and $ are theirs.
-local function pattern_hits(pattern, text)
-	local whole = "(?s:.*?)(?m:" .. pattern .. ")(?s:.*)"
-	return regex.match(whole, host.clean(text:sub(-TAIL))) == true
-end
-
 local TESTS = {
 	exit = function(want, result) return want[result.status] == true end,
 	stderr = function(want, result) return result.stderr:find(want, 1, true) ~= nil end,
 	pattern = function(want, _, texts)
+		local regex_search = require "runner.core.regex_search"
 		for _, text in ipairs(texts) do
-			if pattern_hits(want, text) then
+			if regex_search.found(want, host.clean(text:sub(-TAIL)), true) then
 				return true
 			end
 		end

@@ -257,6 +257,8 @@ commands:
 		{ "{ retry_on: { exit: 0 } }", "3:32 exit is 0: write a whole number from 1 to 255" },
 		{ "{ retry_on: { exit: [1, 256] } }", "3:36 exit[2] is 256" }, { "{ retry_on: { exit: x } }", "3:32 exit is 'x'" },
 		{ "{ retry_on: { stderr: '' } }", "3:34 stderr is '': write a string" },
+		{ "{ retry_on: { pattern: ')(' } }", "3:35 pattern: invalid regular expression" },
+		{ "{ retry_on: { pattern: '(?x)a #b' } }", "3:35 pattern: invalid regular expression: it can't stand in a group" },
 		{ "{ retry_on: { pattern: '(' } }", "3:35 pattern: invalid regular expression" },
 		{ "{ retry_on: { exit: 1, code: unavailable } }", "3:41 code is 'unavailable': write an error code such as UNAVAILABLE" },
 		{ "{ retry_on: { code: X } }", "3:24 a retry_on rule needs exit, stderr or pattern" },
