@@ -23,9 +23,7 @@ local function text_of(result)
 	return table.concat(lines, "\n") .. "\n"
 end
 
-local function read(args)
-	return profiles.read(paths.absolute(args.profile, host.getcwd()))
-end
+local profile ---@type runner.ConformanceProfile as validate has read it
 
 return {
 	description = "Check a command-line tool against the CLI Agent Spec",
@@ -37,11 +35,12 @@ return {
 	exit_codes = { CONFORMANCE_FAILED = { description = "A check failed; data has the evidence" } },
 	examples = { { description = "Check the tool that a profile names", command = "runner conformance profile.json" } },
 	validate = function(args)
-		local profile, problem = read(args)
+		local problem
+		profile, problem = profiles.read(paths.absolute(args.profile, host.getcwd()))
 		return not profile and { { field = "profile", code = "INVALID_ARGUMENT", value = args.profile, message = problem } } or nil
 	end,
-	run = function(args, ctx)
-		local result = kit.check(ctx, assert(read(args)))
+	run = function(_, ctx)
+		local result = kit.check(ctx, profile)
 		local summary = result.summary
 		attempt.texts.text = text_of(result)
 		if summary.failed > 0 then

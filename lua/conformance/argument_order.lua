@@ -2,19 +2,14 @@
 -- one call are an error, and an option of the command takes effect after a positional too.
 
 local envelope = require "runner.conformance.envelope"
+local execute = require "runner.conformance.execute"
 local json_schema_values = require "runner.core.schema_values"
 
 local M = {}
 
 local CHECK = "argument_order"
 
-local function joined(...)
-	local all = {}
-	for _, list in ipairs { ... } do
-		table.move(list, 1, #list, #all + 1, all)
-	end
-	return all
-end
+local joined = execute.joined
 
 -- Where an option with its value may stand; the last is the reference.
 local function placements(order, value)

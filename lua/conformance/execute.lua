@@ -24,6 +24,17 @@ local CAP = 64 << 20
 -- What makes tools colour their output although nobody looks; a probe stands for a caller without them.
 local NO_FORCED_COLOUR = { FORCE_COLOR = false, CLICOLOR_FORCE = false }
 
+---Several argument vectors as one.
+---@param ... string[]
+---@return string[]
+function M.joined(...)
+	local all = {}
+	for _, list in ipairs { ... } do
+		table.move(list, 1, #list, #all + 1, all)
+	end
+	return all
+end
+
 local function spec_of(argv, extra)
 	local spec = table.move(argv, 1, #argv, 1, { check = false, cap = CAP, grace = "200ms", env = {} })
 	for key, value in pairs(NO_FORCED_COLOUR) do

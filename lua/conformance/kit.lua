@@ -39,8 +39,7 @@ function Kit:judge(id, run, problem)
 end
 
 local function argv_of(self, arguments)
-	local argv = table.move(self.profile.command, 1, #self.profile.command, 1, {})
-	return table.move(arguments, 1, #arguments, #argv + 1, argv)
+	return execute.joined(self.profile.command, arguments)
 end
 
 ---@param label string
@@ -89,8 +88,7 @@ local function judge_destructive(self, probe, plain)
 	self:judge("destructive_refuses_unconfirmed", plain, plain.exit_code ~= 2
 		and ("without confirmation it exited with %d; 2 says that nothing was done"):format(plain.exit_code) or nil)
 	local flag = probe.dry_run_flag
-	local preview = self:run(("%s %s"):format(probe.name, flag), table.move({ flag }, 1, 1, #probe.argv + 1,
-		table.move(probe.argv, 1, #probe.argv, 1, {})))
+	local preview = self:run(("%s %s"):format(probe.name, flag), execute.joined(probe.argv, { flag }))
 	local problem = self:unended(preview)
 	if not problem then
 		local document = judge_envelope(self, preview)

@@ -149,3 +149,14 @@ PY
 	call conformance missing.json
 	[ "$status" -eq 2 ]
 }
+
+@test "the profile in the documentation is one, and reaches every check" {
+	sed -n '/^```json$/,/^```$/{ /^```/d; p }' "$ROOT/docs/reference/conformance.md" >profile.json
+	printf '#!/bin/sh\necho "$@" >>calls.txt\n' >mytool
+	chmod +x mytool
+	call conformance profile.json
+	assert_envelope
+	expect 'e.error["code"] == "CONFORMANCE_FAILED" and e.data["tool"] == "mytool"'
+	expect 'e.data["summary"]["skipped"] == 0'
+	grep -qx 'purge --dry-run' calls.txt
+}
