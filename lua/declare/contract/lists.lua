@@ -18,7 +18,7 @@ end
 ---@type runner.Subject
 return {
 	keys = {
-		list = { accept = rules.flag, expected = "true or false", check = not_streamed, manifest = "entry" },
+		list = { accept = rules.flag, expected = "true or false", check = not_streamed, manifest = "schema" },
 		default_limit = { accept = rules.whole(0, 1000000), expected = "a whole number from 0 to 1000000", check = needs_list,
 			manifest = "schema" },
 	},

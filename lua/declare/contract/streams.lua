@@ -19,7 +19,7 @@ end
 ---@type runner.Subject
 return {
 	keys = {
-		streams = { accept = rules.flag, expected = "true or false", check = not_destructive, manifest = "entry" },
+		streams = { accept = rules.flag, expected = "true or false", check = not_destructive, manifest = "schema" },
 		rows_may_repeat = { accept = rules.flag, expected = "true or false", check = needs_streams, manifest = "schema" },
 	},
 	flags = {

@@ -1,0 +1,1 @@
+return { name = "conformance", version = "1.0.0" }
