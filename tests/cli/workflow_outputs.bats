@@ -49,10 +49,67 @@ long() {
 	expect '"output of step long was cut" in e.error.message and e.error.context.step_key == "3"'
 }
 
-@test "the output of a loop is cut if that of an item is, and the error names the item's step" {
-	ran < <(printf '  - id: each\n    foreach: [a]\n    do:\n    '; long; echo '  - { shell: "echo ${steps.each.data.0.ok}" }')
+# loop USE: a loop of which item b prints too much, another one within it, and what uses them
+loop() {
+	workflow small <<-YAML
+		commands:
+		  - id: each
+		    foreach: [a, b, c]
+		    do: [{ id: say, shell: "[ \${item} != b ] || { $LONG; }; echo said \${item}" }]
+		  - id: outer
+		    foreach: [1, 2]
+		    do:
+		      - id: inner
+		        foreach: [x, b]
+		        do: [{ shell: "[ \${item} != b ] || { $LONG; }; echo \${item_index}" }]
+		  - { id: stop, shell: "test -e go" }
+		  - { id: use, $1 }
+	YAML
+	rm -f go
+	call workflow run small.yaml
+}
+
+@test "of a loop whose item printed too much, all other elements can be used, also over resume and in loops within" {
+	local use
+	use='shell: "echo ${steps.each.data.0.output}, ${steps.each.data.1.ok}, ${steps.each.data.2.output}'
+	use+=', ${steps.outer.data.1.data.0.output}, ${steps.outer.data.0.data.1.ok}, ${steps.outer.data.0.ok}"'
+	loop "$use"
+	envelope 1
+	expect '[s for s in e.data.steps if s.key == "each"][0].data[2] == {"ok": True, "output": "said c"}'
+	expect '[s for s in e.data.steps if s.key == "each"][0].data[1].cut.step == "each[2].say"'
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
+	expect 'e.data.steps[-1].output == "said a, true, said c, 1, true, true"'
+	call workflow run small.yaml
+	envelope 0
+	expect 'e.data.steps[-1].output == "said a, true, said c, 1, true, true"'
+}
+
+@test "what is cut in a loop, or the loop as a whole, is refused, and the error names the item's step" {
+	local use again
+	for use in 'shell: "touch ran; echo ${steps.each.output}"' 'foreach: "${steps.each.data}", do: [{ shell: touch ran }]' \
+		'shell: "touch ran; echo ${steps.each.data}"' 'shell: "touch ran; echo ${steps.each.data.1}"' \
+		'shell: "touch ran; echo ${steps.each.data.1.output}"' 'shell: touch ran, env: { X: "${steps.each.data.1.data.x}" }' \
+		'shell: touch ran, when: "${steps.each.data.1.output} == 1"' 'runner: version, args: { x: "${steps.each.data}" }' \
+		'foreach: ["${steps.each.data.1}"], do: [{ shell: touch ran }]' 'foreach: { file: "${steps.each.output_path}" }, do: [{ shell: touch ran }]' \
+		'foreach: "${steps.each.data.1.output}", do: [{ shell: touch ran }]'; do
+		loop "$use"
+		touch go
+		for again in "resume $(run_id)" 'run small.yaml'; do
+			# shellcheck disable=SC2086
+			call workflow $again
+			envelope 4
+			expect 'e.error.code == "PRECONDITION" and "output of step each[2].say was cut" in e.error.message' || { echo "$use" >&2; return 1; }
+			[ ! -e ran ]
+		done
+	done
+	loop 'shell: "touch ran; echo ${steps.outer.data.1.data.1.output}"'
+	touch go
+	call workflow resume "$(run_id)"
 	envelope 4
-	expect '"output of step each[1].long was cut" in e.error.message'
+	expect '"output of step outer[2].inner[2].1 was cut" in e.error.message'
+	[ ! -e ran ]
 }
 
 @test "capture_limit keeps a longer output whole: by value, as items, and by its path" {

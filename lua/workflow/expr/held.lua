@@ -67,6 +67,20 @@ function M.file(held)
 	return held.cut and raise_cut(held) or held.file
 end
 
+---Raise PRECONDITION where a part of a value is an output that was cut.
+---@param v any
+---@return any v
+function M.whole(v)
+	for _, part in next, type(v) == "table" and v or {} do
+		if M.is(part) then
+			M.file(part)
+		else
+			M.whole(part)
+		end
+	end
+	return v
+end
+
 ---A value as it is used. Raises PRECONDITION for an output that was cut, and names its step.
 ---@param v any
 ---@return any

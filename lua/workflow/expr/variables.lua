@@ -180,7 +180,7 @@ end
 ---@param path string
 ---@return any value, boolean found
 function M.lookup(scope, path)
-	local v = find(scope, path)
+	local v = held.whole(find(scope, path))
 	return v, v ~= nil
 end
 

@@ -5,6 +5,7 @@
 local codec = require "runner.workflow.store.codec"
 local held = require "runner.workflow.expr.held"
 local outputs = require "runner.workflow.run.outputs"
+local results = require "runner.workflow.run.results"
 local spool = require "runner.workflow.run.spool"
 
 local M = {}
@@ -35,18 +36,18 @@ local function add_output(all, output)
 	end
 end
 
--- One output that was cut makes them all unusable together.
+-- An output that was cut leaves no output of them all, but the data of the others.
 local function add(all, result)
 	local given = result.ok and result.value or {}
 	local output = given.output
-	if all.cut or held.is(output) and output.cut then
+	if held.is(output) and output.cut then
 		all.cut = all.cut or { cut = output.cut, bytes = output.bytes, step = output.step, why = output.why }
-		return
+	elseif not all.cut then
+		add_output(all, output)
 	end
-	add_output(all, output)
 	all.rows:add(all.count == 0 and "[" or ",")
 	all.count = all.count + 1
-	all.rows:add(codec.encode("data", { ok = result.ok, output = held.value(output), data = held.value(given.data) }))
+	all.rows:add(codec.encode("data", results.row(result.ok, given)))
 end
 
 -- What is long stays in its file.
@@ -60,12 +61,13 @@ local function settle(text, collected, outcome, name)
 end
 
 local function finish(all)
-	if all.cut then
-		return { output = all.lines:head(), held = { output = all.cut, data = all.cut } }
-	end
 	all.rows:add(all.count == 0 and "[]" or "]")
-	local outcome = {}
-	settle(all.lines:finish(), all.lines, outcome, "output")
+	local outcome = { held = all.cut and { output = all.cut } }
+	if all.cut then
+		all.lines:drop()
+	else
+		settle(all.lines:finish(), all.lines, outcome, "output")
+	end
 	settle(all.rows:finish(), all.rows, outcome, "data")
 	outcome.output = outcome.output or all.lines:head()
 	outcome.data = outcome.data and codec.encoded(outcome.data)

@@ -8,6 +8,7 @@ local fs = require "runner.fs"
 local held = require "runner.workflow.expr.held"
 local host = require "runner.host"
 local paths = require "runner.core.paths"
+local results = require "runner.workflow.run.results"
 local spool = require "runner.workflow.run.spool"
 local step_process = require "runner.workflow.kinds.step_process"
 
@@ -50,21 +51,32 @@ local function as_data(text)
 	return codec.decode { data = text }.data
 end
 
+local function as_results(text)
+	return results.read(as_data(text))
+end
+
+-- Of a loop with an output that was cut the data are there, but for that element's.
+local function decoder(row)
+	local stored = row.held or {}
+	local loop = stored.output and stored.output.cut and not (stored.data and stored.data.cut)
+	return loop and as_results or as_data
+end
+
 -- What the database says of a value that isn't in its row: { file, bytes } or { cut, bytes,
 -- step? of a step inside, why? }.
-local function held_of(run_id, key, name, stored)
+local function held_of(run_id, key, stored, decode)
 	return held.new { step = stored.step or key, bytes = stored.bytes, cut = stored.cut, why = stored.why,
-		file = stored.file and directory(run_id) .. "/" .. stored.file, get = name == "data" and as_data or nil }
+		file = stored.file and directory(run_id) .. "/" .. stored.file, get = decode }
 end
 
 -- Decoded when it is first asked for: of most loops nobody asks.
-local function data_of(key, data)
+local function data_of(key, data, decode)
 	if not codec.is_encoded(data) then
-		return data
+		return decode == as_results and results.read(data) or data
 	end
 	local value
 	return held.new { step = key, bytes = #data.text, get = function()
-		value = value or as_data(data.text)
+		value = value or decode(data.text)
 		return value
 	end }
 end
@@ -89,11 +101,10 @@ end
 ---@param ok boolean
 ---@return table
 function M.result(run, key, row, ok)
-	local given = { output = row.output, data = data_of(key, row.data), status = row.status, ok = ok,
-		session_id = run.usage.sessions[key] }
-	for name, stored in pairs(row.held or {}) do
-		given[name] = held_of(run.id, key, name, stored)
-	end
+	local decode, stored = decoder(row), row.held or {}
+	local given = { output = stored.output and held_of(run.id, key, stored.output) or row.output,
+		data = stored.data and held_of(run.id, key, stored.data, decode) or data_of(key, row.data, decode),
+		status = row.status, ok = ok, session_id = run.usage.sessions[key] }
 	given.output_path = held.new { step = key, bytes = 0, get = function() return path_of(run.id, key, given) end }
 	return given
 end

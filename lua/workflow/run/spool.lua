@@ -111,6 +111,16 @@ function Spool:add_file(path)
 	end
 end
 
+---Leave nothing but the head.
+function Spool:drop()
+	self._head, self.parts = self:head(), nil
+	if self._file then
+		self._file:close()
+		self._file = nil
+		fs.unlink(self.path)
+	end
+end
+
 ---The whole text, or nil where it is in the file, which has reached the disk then.
 ---@return string?
 function Spool:finish()
