@@ -199,7 +199,7 @@ local function add_secrets(request)
 		request.secrets[#request.secrets + 1] = secret
 	end
 	for _, header in ipairs(request.headers) do
-		if urls.secret_name(header.name) or header.name:lower() == "cookie" then
+		if urls.secret_name(header.name) then
 			request.secrets[#request.secrets + 1] = header.value
 		end
 	end
@@ -268,7 +268,7 @@ local function without(headers, unwanted)
 end
 
 local function bound_to_origin(name)
-	return name == "cookie" or name == "host" or urls.secret_name(name)
+	return name == "host" or urls.secret_name(name)
 end
 
 local function about_the_body(name)

@@ -12,7 +12,6 @@ local M = {}
 ---@field password? string
 
 local DEFAULT_PORTS = { http = "80", https = "443" }
-local SECRET_WORDS = { "token", "key", "secret", "passw", "pwd", "auth", "sig", "credential" }
 local SHOWN = 300 -- bytes of a URL in a message
 
 local function unescape(text)
@@ -91,13 +90,7 @@ end
 ---@param name string
 ---@return boolean
 function M.secret_name(name)
-	name = unescape(name):lower()
-	for _, word in ipairs(SECRET_WORDS) do
-		if name:find(word, 1, true) then
-			return true
-		end
-	end
-	return false
+	return require("runner.host").secret_name(unescape(name), true)
 end
 
 local function cut(text)

@@ -144,16 +144,8 @@ local function check_retry(declaration, add)
 	end
 end
 
-local SECRETS = { "password", "passwd", "passphrase", "secret", "token", "api_?key", "apikey", "access_?key", "private_?key",
-	"credential" }
-
 local function is_secret_name(name)
-	name = type(name) == "string" and name:lower():gsub("-", "_") or ""
-	for _, pattern in ipairs(SECRETS) do
-		if name:find(pattern) then
-			return true
-		end
-	end
+	return type(name) == "string" and require("runner.host").secret_name(name)
 end
 
 local NEVER_TEXT = { boolean = true, integer = true, number = true, duration = true, path = true, enum = true }

@@ -8,58 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Words that make a name secret: as they are, or as the end of a longer word too. */
-static const struct word {
-	const char *text;
-	bool end_too;
-	bool alone; /* also where the name has no other word */
-} words[] = {
-	{ "token", true, true },      { "secret", true, true },        { "password", true, true },
-	{ "passwd", true, true },     { "passphrase", true, true },    { "credential", true, true },
-	{ "credentials", true, true }, { "apikey", true, true },       { "authorization", false, true },
-	{ "auth", false, true },      { "cookie", false, true },       { "pass", false, true },
-	{ "pwd", false, true },       { "key", false, false },
-};
+#include "../common/secret_name.h"
 
 static const char *const headers[] = { "authorization", "proxy-authorization", "cookie",
 	                                   "set-cookie", "x-api-key", "x-auth-token" };
-
-/* --- names -------------------------------------------------------------------------- */
-
-static bool word_is_secret(const char *word, size_t n, bool alone)
-{
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		size_t m = strlen(words[i].text);
-
-		if (n < m || (n > m && !words[i].end_too) || (alone && !words[i].alone))
-			continue;
-		if (strncasecmp(word + n - m, words[i].text, m) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Where the word that begins at `at` ends: at a character that is none of a word, or at a hump. */
-static size_t word_end(const char *name, size_t n, size_t at)
-{
-	for (size_t i = at; i < n; i++)
-		if (!isalnum((unsigned char)name[i]) ||
-		    (i > at && isupper((unsigned char)name[i]) && islower((unsigned char)name[i - 1])))
-			return i;
-	return n;
-}
-
-bool redact_secret_name(const char *name, size_t n)
-{
-	if (n > 4 && memcmp(name, "API_", 4) == 0)
-		return true;
-	for (size_t at = 0, end; at < n; at = end > at ? end : at + 1) {
-		end = word_end(name, n, at);
-		if (word_is_secret(name + at, end - at, at == 0 && end == n))
-			return true;
-	}
-	return false;
-}
 
 static bool is_header(const char *name, size_t n)
 {
@@ -206,7 +158,7 @@ static void take_name(struct buf *out, struct scan *c)
 		c->at++;
 	length = c->at - name;
 	buf_add(out, c->s + name, length);
-	if (!redact_secret_name(c->s + name, length))
+	if (!secret_name(c->s + name, length))
 		return;
 	after = c->at;
 	mark = c->s + c->at;

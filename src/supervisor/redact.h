@@ -10,11 +10,8 @@
 
 #define REDACTED "[REDACTED]"
 
-/* Does a name of a field, flag, variable or header say that its value is a secret? By
- * its words, in any case: api_key, GitHubToken, X-Auth-Token; not tokens, author or key. */
-bool redact_secret_name(const char *name, size_t n);
-
-/* Append the text with REDACTED for the values of such names: name=value, --name value,
+/* Append the text with REDACTED for the values of names that are secret by their words
+ * (common/secret_name.h): name=value, --name value,
  * "name": "value" and Header: value. JSON stays JSON. */
 void redact_text(struct buf *out, const char *s, size_t n);
 /* The same, in place. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../common/buf.h"
+#include "../common/secret_name.h"
 #include "../engine/hint.h"
 #include "../engine/os.h"
 #include "../engine/policy.h"
@@ -269,6 +270,16 @@ static int l_export_deadline(lua_State *L)
 	return 0;
 }
 
+/* secret_name(name, within): does it name a secret, by its words, or (true) by one anywhere in it? */
+static int l_secret_name(lua_State *L)
+{
+	size_t n;
+	const char *name = luaL_checklstring(L, 1, &n);
+
+	lua_pushboolean(L, lua_toboolean(L, 2) ? secret_name_within(name, n) : secret_name(name, n));
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
 	{ "code_matches", l_code_matches },
 	{ "export_deadline", l_export_deadline },
@@ -278,6 +289,7 @@ static const luaL_Reg functions[] = {
 	{ "policy_delay", l_policy_delay },
 	{ "registry_code", l_registry_code },
 	{ "registry_names", l_registry_names },
+	{ "secret_name", l_secret_name },
 	{ NULL, NULL },
 };
 

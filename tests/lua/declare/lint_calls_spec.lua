@@ -81,7 +81,8 @@ describe("lint of arguments", function()
 		assert.same({ "args.api-token", "args.db_password" }, keys_of {
 			{ "api-token", "string", description = "x" }, { name = "db_password", type = "string", description = "x" },
 			{ "token", "string", secret = true, description = "x" }, { "token_file", "path", description = "x" },
-			{ "max_tokens", "integer", description = "x" }, { "secretary", "string", secret = false, description = "x" },
+			{ "author", "string", description = "x" }, { "max_tokens", "integer", description = "x" },
+			{ "secretary", "string", secret = false, description = "x" },
 		})
 	end)
 
