@@ -63,7 +63,15 @@ function M.outputs(run_id)
 	return state and ("%s/outputs/%s"):format(state, name_of_run(run_id)) or nil
 end
 
----The log of an attempt of a step of a workflow.
+---The file that has the logs of a run's short successes, one in each line.
+---@param run string
+---@return string? nil where M.state is
+function M.log_lines(run)
+	local state = M.state()
+	return state and ("%s/logs/%s/succeeded.jsonl"):format(state, name_of_run(run)) or nil
+end
+
+---The log of an attempt of a step of a workflow, where it has a file of its own.
 ---@param run string
 ---@param key string of the step
 ---@param number integer of the attempt, over all rounds

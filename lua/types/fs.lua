@@ -140,6 +140,16 @@ function fs.write(path, text, mode, durable) end
 ---@return string? errno
 function fs.create(path, text) end
 
+---Add a line to a regular file, which is made if it is missing: the whole line, or nothing. One process at a time
+---may add to a file; a power loss may take away what was not flushed.
+---@param path string
+---@param line string with its newline
+---@param mode? integer of a new file
+---@return integer? offset of the line, in bytes
+---@return string? message
+---@return string? errno
+function fs.append(path, line, mode) end
+
 ---Flush a file or directory to the disk.
 ---@param path string
 ---@return boolean? ok

@@ -10,7 +10,7 @@
  *   unlink(path)                rmdir(path)             remove_tree(path)
  *   realpath(path)              touch(path)
  *   read(path[, max])           write(path, text[, mode])   create(path, text)
- *   fsync(path)                 fsync_tree(path)
+ *   append(path, line[, mode])  fsync(path)             fsync_tree(path)
  *   swap_symlink(target, link)  copy_tree(from, to)
  *   lock(path[, {shared, wait_ms}])                         locked(path)
  *
@@ -242,6 +242,7 @@ static int fs_touch(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
+	{ "append", fs_lua_append },
 	{ "copy_tree", fs_lua_copy_tree },
 	{ "create", fs_lua_create },
 	{ "fsync", fs_lua_fsync },

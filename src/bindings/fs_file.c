@@ -235,6 +235,79 @@ int fs_lua_create(lua_State *L)
 	return fs_result(L, create_path(path, bytes, n), "create", path, NULL);
 }
 
+/* --- append --------------------------------------------------------------------------- */
+
+/* A regular file: never a link, nothing that blocks. mode < 0: what the umask leaves. */
+static int open_lines(const char *path, long mode, off_t *size)
+{
+	int fd = xopen(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+	               mode < 0 ? 0666 : 0600);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		goto failed;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		goto failed;
+	}
+	if (st.st_size == 0 && mode >= 0 && fchmod(fd, (mode_t)mode) < 0)
+		goto failed;
+	*size = st.st_size;
+	return fd;
+failed:
+	xclose(&fd);
+	return -1;
+}
+
+/* A line that a power loss cut short is ended first. Returns where the text starts. */
+static off_t append_line(int fd, off_t size, const char *bytes, size_t n)
+{
+	char last = '\n';
+
+	if (size > 0 && (lseek(fd, -1, SEEK_END) < 0 || xread(fd, &last, 1) < 0))
+		return -1;
+	if (last != '\n' && xwrite_all(fd, "\n", 1) < 0)
+		return -1;
+	return xwrite_all(fd, bytes, n) < 0 ? -1 : size + (last != '\n');
+}
+
+static off_t append_path(const char *path, const char *bytes, size_t n, long mode)
+{
+	off_t size = 0, at;
+	int fd = open_lines(path, mode, &size), saved;
+
+	if (fd < 0)
+		return -1;
+	at = append_line(fd, size, bytes, n);
+	saved = errno;
+	if (at < 0)
+		(void)!ftruncate(fd, size); /* best effort: else the next line is separated from the rest */
+	xclose(&fd);
+	errno = saved;
+	return at;
+}
+
+/* append(path, line[, mode]): the offset of the line, which ends with a newline, in a regular
+ * file, made where there is none. Whole, or not at all; not durable: a power loss may take it
+ * away. One process at a time may append to a file. */
+int fs_lua_append(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	size_t n;
+	const char *bytes = luaL_checklstring(L, 2, &n);
+	long mode = lua_isnoneornil(L, 3) ? -1 : (long)fs_mode(L, 3, 0);
+	off_t at;
+
+	luaL_argcheck(L, n > 0 && bytes[n - 1] == '\n', 2, "a line ends with a newline");
+	at = append_path(path, bytes, n, mode);
+	if (at < 0)
+		return fs_fail(L, "append", path, NULL);
+	lua_pushinteger(L, at);
+	return 1;
+}
+
 /* --- symbolic links and durability ------------------------------------------------------ */
 
 static int swap_symlink(const char *target, const char *link)

@@ -270,10 +270,11 @@ loop() {
 	envelope 0
 	python3 - "$(run_id)" <<-'PY'
 		import json, sys
-		def log(step):
-		    return json.load(open(f"state/runner/logs/{sys.argv[1]}/{step}-1.json"))
-		assert log("asked")["stdin"] == "7".zfill(200000) + "end of ***", log("asked")["stdin"][-40:]
-		assert "stdin" not in log("short") and log("short")["argv"][-1] == "hello"
+		logs = f"state/runner/logs/{sys.argv[1]}"
+		asked = json.load(open(f"{logs}/asked-1.json"))
+		assert asked["stdin"] == "7".zfill(200000) + "end of ***", asked["stdin"][-40:]
+		short = {r["step"]: r for r in map(json.loads, open(f"{logs}/succeeded.jsonl"))}["short"]
+		assert "stdin" not in short and short["argv"][-1] == "hello"
 	PY
 }
 

@@ -212,7 +212,7 @@ as_other_user() {
 	call workflow run one.yaml
 	[ -z "$(find state/runner -perm /077)" ] || { find state/runner -perm /077 -ls >&2; return 1; }
 	find state/runner -name runs.db | grep -q .
-	find state/runner/logs -name '1-1.json' | grep -q .
+	find state/runner/logs -name 'succeeded.jsonl' | grep -q .
 }
 
 @test "runs at the same time share the database: all of them complete" {
@@ -237,6 +237,53 @@ as_other_user() {
 	call workflow logs "$(run_id)"
 	envelope 0
 	expect 'e.data[0].missing is True'
+}
+
+@test "short successes share a log file, failures have their own, and logs shows them all" {
+	workflow mixed <<-'YAML'
+		name: mixed
+		commands:
+		  - { id: each, foreach: [1, 2, 3, 4, 5], parallel: 5, do: [ { shell: "echo item ${item}" } ] }
+		  - id: twice
+		    shell: "echo try; test -e tried || { touch tried; echo 503 Service Unavailable >&2; exit 75; }"
+		    retry: { max_attempts: 2, initial_delay: 1ms }
+		  - { id: fails, shell: "test -e mended" }
+	YAML
+	call workflow run mixed.yaml
+	envelope 1
+	local id
+	id=$(run_id)
+	touch mended
+	call workflow resume "$id"
+	envelope 0
+	[ "$(cd "state/runner/logs/$id" && echo *)" = "fails-1.json succeeded.jsonl twice-1.json" ]
+	call workflow logs "$id"
+	envelope 0
+	expect '[r.stdout for r in e.data if r.step.startswith("each")] == ["item %d\n" % n for n in range(1, 6)]'
+	expect '[(r.attempt, r.status, r.stdout, r.stderr) for r in e.data if r.step == "twice"] == [(1, 75, "try\n", "503 Service Unavailable\n"), (2, 0, "try\n", "")]'
+	expect '[(r.attempt, r.status) for r in e.data if r.step == "fails"] == [(1, 1), (2, 0)]'
+	expect '[r.log.rsplit("/", 1)[1] for r in e.data if r.step == "twice"] == ["twice-1.json", "succeeded.jsonl"]'
+	call workflow logs "$id" each[3].1
+	envelope 0
+	expect '[r.stdout for r in e.data] == ["item 3\n"]'
+}
+
+@test "a runner that is killed between a step's log and its commit leaves the log to be read" {
+	workflow cut <<<'{ name: cut, commands: [ { id: one, shell: "echo one" }, { id: two, shell: "echo did it" } ] }'
+	call workflow run cut.yaml
+	envelope 0
+	local id
+	id=$(run_id)
+	sql "update attempts set log = '', status = null, ended_ms = null where key = 'two'"
+	sql "update steps set state = 'running', status = null, ended_ms = null where key = 'two'"
+	sql "update runs set state = 'running', ended_ms = null"
+	call workflow logs "$id"
+	envelope 0
+	expect '[(r.step, r.stdout, "missing" in r) for r in e.data] == [("one", "one\n", False), ("two", "did it\n", False)]'
+	rm -r "state/runner/logs/$id"
+	call workflow logs "$id"
+	envelope 0
+	expect '[r.missing for r in e.data] == [True, True]'
 }
 
 @test "a run without warnings has none: its logs are written" {

@@ -25,8 +25,8 @@ local function text_of(rows)
 	return table.concat(out, "\n") .. "\n"
 end
 
-local function row_of(row)
-	local record = row.log and logs.read(row.log) or nil
+local function row_of(id, row)
+	local record = logs.of(id, row)
 	return {
 		step = row.key, attempt = row.number, log = row.log, status = row.status, signal = row.signal,
 		code = row.code, message = row.message, missing = not record or nil,
@@ -63,7 +63,7 @@ return {
 		local rows = json.array {}
 		for _, row in ipairs(db:attempts(run.id, args.step)) do
 			if not args.attempt or row.number == args.attempt then
-				rows[#rows + 1] = row_of(row)
+				rows[#rows + 1] = row_of(run.id, row)
 			end
 		end
 		if args.step and not rows[1] then

@@ -53,7 +53,8 @@ end
 ---@field spent_ms integer in this round, before now
 ---@field limit_ms integer of it, planned for usage limits
 ---@field limited boolean it waits for a usage limit, or did just now
----@field log string?
+---@field log string? the file that has its log
+---@field log_at integer? offset in that file, which others share
 ---@field lost boolean? an attempt of this process ended unseen
 ---@field announced boolean? its line was written
 ---@field usage runner.workflow.Usage? of its latest attempt
@@ -105,12 +106,12 @@ local function record(run, turn, request, result, outcome, started)
 end
 
 -- Its output is kept, on failure too; a full disk does not fail the step.
--- The output of a success is committed with it: its log need not wait for the disk.
 local function keep(run, turn, request, result, outcome, started)
-	local ok, why = logs.write(turn.log, record(run, turn, request, result, outcome, started), not outcome.ok)
-	if not ok then
-		attempt.warn("LOG_FAILED", ("Can't write the log of step %s: %s"):format(turn.key, why))
+	local path, detail = logs.write(run.id, turn.log, record(run, turn, request, result, outcome, started), outcome.ok)
+	if not path then
+		return attempt.warn("LOG_FAILED", ("Can't write the log of step %s: %s"):format(turn.key, detail))
 	end
+	turn.log, turn.log_at = path, detail
 end
 
 local function failure_of(raised)
@@ -151,6 +152,7 @@ local function run_once(run, turn)
 	doubt.check(run) -- it may have waited, for a budget or for its retry
 	turn.number = turn.number + 1
 	turn.log = made and logs.path(run.id, turn.key, turn.number) or nil -- nothing runs, nothing is printed
+	turn.log_at = nil
 	if made then
 		usage.before(turn, request)
 	end
@@ -234,7 +236,7 @@ end
 local function record_end(run, turn, outcome, after, more)
 	local row = { status = outcome.status, signal = outcome.signal, code = outcome.code,
 		message = outcome.message and outcome.message:sub(1, 8000), delay_ms = more and more.wait_ms,
-		wake_ms = more and more.wake_ms, limit_ms = more and more.limit_ms, usage = turn.usage }
+		wake_ms = more and more.wake_ms, limit_ms = more and more.limit_ms, usage = turn.usage, log_at = turn.log_at }
 	local step = { state = after, spent_ms = spent(turn), code = more and more.code, message = more and more.message }
 	if after ~= "waiting" then
 		step.output = turn.step.capture ~= false and outcome.output or nil

@@ -173,8 +173,18 @@ local OF_RUN = "SELECT " .. ATTEMPT .. [[
 	FROM steps s JOIN attempts a ON a.run = s.run AND a.key = s.key WHERE s.run = ? ORDER BY s.position, a.number]]
 local OF_STEP = "SELECT " .. ATTEMPT .. " FROM attempts a WHERE a.run = ? AND a.key = ? ORDER BY a.number"
 
+-- As writes.lua stores it.
+local function set_log(row, id)
+	local at = row.log and row.log:match "^@(%d+)$"
+	if at then
+		row.log, row.log_at = paths.log_lines(id), math.tointeger(at)
+	elseif row.log == "" then
+		row.log = paths.log(id, row.key, row.number)
+	end
+end
+
 ---The attempts of a run, or of one of its steps: step by step in the order in which they
----started, and each step's oldest first.
+---started, and each step's oldest first. log_at: offset in `log`, which other attempts share.
 ---@param id string
 ---@param key? string
 ---@return table[]
@@ -182,7 +192,7 @@ function M:attempts(id, key)
 	local db = self:_open()
 	local rows = key and db:rows(OF_STEP, id, key) or db:rows(OF_RUN, id)
 	for _, row in ipairs(rows) do
-		row.log = row.log == "" and paths.log(id, row.key, row.number) or row.log
+		set_log(row, id)
 	end
 	return rows
 end

@@ -130,7 +130,8 @@ end
 ---@param key string of the step
 ---@param number integer of the attempt
 ---@param ended {status?: integer, signal?: any, code?: string, message?: string, delay_ms?: integer,
----  wake_ms?: integer, limit_ms?: integer, log?: string, ended_ms?: integer, usage?: runner.workflow.Usage}
+---  wake_ms?: integer, limit_ms?: integer, log?: string, log_at?: integer, ended_ms?: integer,
+---  usage?: runner.workflow.Usage} log_at: offset in the file of short successes
 ---@param step {state: "completed"|"waiting"|"failed"|"interrupted", output?: string, data?: any, held?: table,
 ---  spent_ms?: integer, code?: string, message?: string}
 function Store:end_attempt(id, key, number, ended, step)

@@ -239,8 +239,12 @@ local LAST_NUMBER = "SELECT coalesce(max(number), 0) AS number FROM attempts WHE
 local ADD_ATTEMPT = [[
 	INSERT INTO attempts (run, key, number, round, nth, log, started_ms) VALUES (?, ?, ?, ?, ?, ?, ?)]]
 
--- A log where it belongs needs no name.
-local function log_column(id, key, number, path)
+-- A log where it belongs needs no name; of one in the file of short successes, "@" and its
+-- offset.
+local function log_column(id, key, number, path, at)
+	if at then
+		return "@" .. at
+	end
 	return path and path == paths.log(id, key, number) and "" or path
 end
 
@@ -276,8 +280,8 @@ function M.end_attempt(now, id, key, number, ended, step)
 	local put_usage = usage.write(id, key, ended.usage)
 	return function(db)
 		if db:run(END_ATTEMPT, over, ended.status, ended.signal, ended.code, ended.message,
-				codec.encode("delay_ms", ended.delay_ms), ended.limit_ms, log_column(id, key, number, ended.log), id, key,
-				number) == 0 then
+				codec.encode("delay_ms", ended.delay_ms), ended.limit_ms,
+				log_column(id, key, number, ended.log, ended.log_at), id, key, number) == 0 then
 			errors.raise("NOT_FOUND", ("Run %s has no attempt %d of step %s"):format(id, number, key))
 		end
 		put_usage(db, number)

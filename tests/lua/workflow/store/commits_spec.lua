@@ -103,7 +103,7 @@ describe("the database", function()
 				db:soon("start_attempt", run, { key = key, kind = "shell", label = "true" },
 					{ number = 1, round = 1, log = paths.log(run, key, 1) })
 				db:flush()
-				db:end_attempt(run, key, 1, { status = 0 }, { state = "completed", output = "", spent_ms = 12 })
+				db:end_attempt(run, key, 1, { status = 0, log_at = i * 300 }, { state = "completed", output = "", spent_ms = 12 })
 			end
 		end
 		db:create { id = ("run_%026d"):format(1), workflow = "loop", file = "/w.yaml" }
@@ -115,6 +115,15 @@ describe("the database", function()
 		items(3000, 3999)
 		assert.is_true(second - first < 400000)
 		assert.is_true(size() - second < 400000)
+	end)
+
+	it("has the offset of a log that shares its file", function()
+		local paths = require "runner.core.paths"
+		db:start_attempt("r", STEPS[2], { number = 1, log = paths.log("r", "2", 1) })
+		db:end_attempt("r", "2", 1, { status = 0, log_at = 1234567 }, { state = "completed" })
+		local row = db:attempts("r", "2")[1]
+		assert.same({ paths.log_lines("r"), 1234567 }, { row.log, row.log_at })
+		assert.equal("@1234567", db._database:row("SELECT log FROM attempts WHERE key = '2'").log)
 	end)
 
 	it("has no path of a log that is where it belongs, and the path of any other", function()
