@@ -193,3 +193,38 @@ C
 	[ -s work/results.jsonl ]
 	kill -0 "$bystander"
 }
+
+@test "a test that fails without a mutant finds none by passing" {
+	project
+	cat >project/src/common/sample.c <<'C'
+int seen(int n)
+{
+	return n;
+}
+C
+	cat >project/tests/unit/test_sample.c <<'C'
+#include <stdio.h>
+int seen(int n);
+int main(void)
+{
+	printf("1..1\n%s 1 - wrong\n", seen(1) == 0 ? "ok" : "not ok");
+	return seen(1);
+}
+C
+	mutate
+	grep -q "without a mutant: status 1" out.txt
+	grep -q '^# not ok 1 - wrong$' out.txt
+	grep -q "survived .*sample.c:3 return 'n' → '0'" out.txt
+}
+
+@test "what fails without a mutant, but not twice, counts as passed" {
+	PYTHONPATH=$MUTATE PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+import trial
+answers = [(["1..1", "not ok 1 - by chance"], 1, None), (["1..1", "ok 1 - by chance"], 0, None)]
+bench = trial.Bench.__new__(trial.Bench)
+bench.jail = bench.tree = None
+trial.run_suite = lambda *_: answers.pop(0)
+base = bench.measure("tests/unit/test_sample.c")
+assert (base.status, base.failed, base.complete) == (0, [], True), base
+PY
+}
