@@ -105,7 +105,7 @@ $(UNIT): $(BUILD)/unit/%: $(BUILD)/unit/%.o $(PURE)
 	@$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(UNIT_LDFLAGS) -o $@ $< $(PURE) $$(pkg-config --libs cmocka) -lm
 # Calls that this one makes fail, at will.
 $(BUILD)/unit/test_supervisor_faults: UNIT_LDFLAGS = -Wl,--wrap=realloc,--wrap=fork,--wrap=calloc
-$(BUILD)/unit/test_remover: UNIT_LDFLAGS = -Wl,--wrap=syscall,--wrap=unlinkat
+$(BUILD)/unit/test_remover: UNIT_LDFLAGS = -Wl,--wrap=syscall,--wrap=unlinkat,--wrap=renameat
 # … and this one has something happen just before.
 $(BUILD)/unit/test_shepherd_tree: UNIT_LDFLAGS = -Wl,--wrap=os_parent_death_signal
 $(BUILD)/unit/test_forker: UNIT_LDFLAGS = -Wl,--wrap=os_fork_sibling

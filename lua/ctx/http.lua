@@ -224,8 +224,8 @@ end
 
 -- One request with its redirects: a result, and what is wrong with it or nil.
 local function exchange(request)
-	local started = host.now()
-	for hops = 0, request.max_redirects do
+	local started, hops = host.now(), 0
+	while true do
 		local reply, failure = perform(request, left_of(request, started))
 		if not reply then
 			return responses.new(request, {}, elapsed(started)), failure
@@ -235,9 +235,8 @@ local function exchange(request)
 			local result = responses.new(request, reply, elapsed(started))
 			return result, refusal or status_failure(request, result)
 		end
-		request = following
+		request, hops = following, hops + 1
 	end
-	error("unreachable: next_hop counts the redirects")
 end
 
 local function loop_policy(retry)

@@ -22,6 +22,7 @@
 
 static char root[64];
 static const char *const *new_files; /* NULL-ended: in each new group */
+static int mistaken; /* that many new groups are removed at once, by somebody else */
 
 static void put(const char *dir, const char *name, const char *text)
 {
@@ -55,8 +56,13 @@ static const char *got(const char *dir, const char *name)
 /* In place of libc's, for the code under test. */
 int mkdir(const char *path, mode_t mode)
 {
-	int status = mkdirat(AT_FDCWD, path, mode);
+	int status;
 
+	if (mistaken > 0) {
+		mistaken--;
+		return 0;
+	}
+	status = mkdirat(AT_FDCWD, path, mode);
 	for (size_t i = 0; status == 0 && new_files && new_files[i]; i++)
 		put(path, new_files[i], "usage_usec 0\n");
 	return status;
@@ -81,6 +87,7 @@ static int open_root(void **state)
 	put(root, "cgroup.controllers", "memory pids\n");
 	make_cgroup("");
 	new_files = NULL;
+	mistaken = 0;
 	return 0;
 }
 
@@ -198,6 +205,20 @@ static void a_group_that_nobody_can_enter_is_removed(void **state)
 	assert_int_equal(m.by[RESOURCE_CPU], MECHANISM_NONE);
 	snprintf(path, sizeof(path), "%s/runner-req_1", root);
 	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void a_group_that_another_run_mistakes_for_a_leftover_is_made_again(void **state)
+{
+	static const char *const files[] = { "cgroup.procs", "cpu.stat", NULL };
+	struct group g;
+	struct mechanisms m = { { MECHANISM_NONE } };
+
+	(void)state;
+	new_files = files;
+	mistaken = 2;
+	assert_int_equal(group_make(&g, root, "req_1", &all, &m), 0);
+	assert_memory_equal(got(g.path, "cgroup.procs"), "0", 1);
+	assert_int_equal(m.by[RESOURCE_CPU], MECHANISM_CGROUP);
 }
 
 static void empty_groups_of_crashed_runs_are_removed_and_others_stay(void **state)
@@ -336,6 +357,7 @@ int main(void)
 		in_root(a_group_with_every_controller_holds_all_but_open_files),
 		in_root(controllers_that_are_missing_are_asked_for_and_not_claimed),
 		in_root(a_group_that_nobody_can_enter_is_removed),
+		in_root(a_group_that_another_run_mistakes_for_a_leftover_is_made_again),
 		in_root(empty_groups_of_crashed_runs_are_removed_and_others_stay),
 		in_root(numbers_are_found_by_their_whole_key),
 		in_root(having_no_group_is_not_an_error),

@@ -30,11 +30,15 @@ static char stage[] = "/tmp/remover-XXXXXX";
 
 static bool hide_openat2;
 static int refill; /* that many times, somebody adds to a directory that is to go */
+static const int *move_errors; /* why the next moves fail; ends with 0 */
+static int moves;              /* how often one was tried */
 
 long __real_syscall(long number, long a, long b, long c, long d, long e);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e);
 int __real_unlinkat(int dir, const char *name, int flags);
 int __wrap_unlinkat(int dir, const char *name, int flags);
+int __real_renameat(int from, const char *name, int to, const char *new_name);
+int __wrap_renameat(int from, const char *name, int to, const char *new_name);
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e)
 {
@@ -56,6 +60,14 @@ int __wrap_unlinkat(int dir, const char *name, int flags)
 		xclose(&fd);
 	}
 	return __real_unlinkat(dir, name, flags);
+}
+
+int __wrap_renameat(int from, const char *name, int to, const char *new_name)
+{
+	moves++;
+	if (move_errors && *move_errors)
+		return errno = *move_errors++, -1;
+	return __real_renameat(from, name, to, new_name);
 }
 
 /* --- the stage ---------------------------------------------------------------------- */
@@ -90,6 +102,7 @@ static int start(void **state UNUSED)
 {
 	hide_openat2 = false;
 	refill = 0;
+	move_errors = NULL;
 	strcpy(stage + strlen(stage) - 6, "XXXXXX");
 	return mkdtemp(stage) && chdir(stage) == 0 ? 0 : -1;
 }
@@ -104,6 +117,7 @@ static int finish(void **state UNUSED)
 		;
 	hide_openat2 = false;
 	refill = 0;
+	move_errors = NULL;
 	status = chdir("/") == 0 ? remover_remove(&r, stage) : -1;
 	buf_release(&r.left);
 	return status;
@@ -255,6 +269,31 @@ static void depth_has_no_limit(void **state UNUSED)
 {
 	make_chain(20000);
 	removes("t");
+}
+
+/* File systems say it differently: XFS EEXIST, ext4 ENOTEMPTY. */
+static void a_deep_directory_is_moved_to_a_name_that_is_free(void **state UNUSED)
+{
+	static const int taken[] = { EEXIST, ENOTEMPTY, ENOTDIR, 0 };
+
+	make_chain(80);
+	move_errors = taken;
+	removes("t");
+	assert_int_equal(*move_errors, 0);
+}
+
+static void a_deep_directory_that_cannot_be_moved_is_named_and_not_tried_again(void **state UNUSED)
+{
+	static const int broken[] = { EIO, 0 };
+	struct removal r = REMOVAL_INIT;
+
+	make_chain(40);
+	move_errors = broken;
+	moves = 0;
+	assert_int_equal(remover_remove(&r, "t"), -1);
+	assert_int_equal(r.reason, EIO);
+	assert_int_equal(moves, 1);
+	buf_release(&r.left);
 }
 
 static void a_deep_tree_that_may_not_be_written_goes(void **state UNUSED)
@@ -440,6 +479,8 @@ int main(void)
 		TEST(directories_that_may_not_be_written_go_as_well),
 		TEST(the_directory_around_the_tree_keeps_its_mode),
 		TEST(depth_has_no_limit),
+		TEST(a_deep_directory_is_moved_to_a_name_that_is_free),
+		TEST(a_deep_directory_that_cannot_be_moved_is_named_and_not_tried_again),
 		TEST(a_deep_tree_that_may_not_be_written_goes),
 		TEST(a_few_descriptors_are_enough),
 		TEST(a_directory_that_is_filled_meanwhile_goes),

@@ -753,6 +753,16 @@ describe("retry", function()
 		assert.equal("UNAVAILABLE", r.error.code)
 	end)
 
+	it("that ends for a reason of its own raises that, with check = false too", function()
+		for _, asks_first in ipairs { false, true } do
+			package.loaded["runner.ctx.retry"].loop = function(_, _, fn)
+				assert.is_false(asks_first and pcall(fn))
+				error(errors.new("CANCELLED", "the loop was cancelled"), 0)
+			end
+			assert.equal("CANCELLED", failure({ url = flaky(9), retry = {}, check = false }).code)
+		end
+	end)
+
 	it("does not happen without being asked for", function()
 		failure { url = flaky(1) }
 		assert.is_nil(calls)
