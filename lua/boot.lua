@@ -163,7 +163,7 @@ local function parse_arguments(a)
 end
 
 local function hide_secrets(a)
-	if a.command.secrets then
+	if a.command.secrets or a.command.auth then
 		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
 	end
 end
@@ -291,6 +291,7 @@ local function run(a)
 		return failure(a, returned)
 	end
 	data = command.output_schema and require("runner.output.checked").result(data, command.output_schema) or data
+	data = a.additions and require("runner.core.additions").to(attempt.wrap(data)) or data
 	return { success = true, data = data }
 end
 

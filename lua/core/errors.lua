@@ -80,6 +80,7 @@ M.fields = FIELDS
 M.extra = {
 	cause = text, docs_url = text, conflict_id = text, expires_at = text, refresh_command = text,
 	required_permission = text, input_value = text, rejected_pattern = text, network_context = facts,
+	auth_methods = rows, alternatives = rows,
 }
 for name, accept in next, M.extra do
 	FIELDS[name] = accept

@@ -14,6 +14,8 @@ local M = {}
 ---@field root string? the project's directory: what paths in runner.lua are relative to
 ---@field interactive boolean may it ask on a terminal?
 ---@field tempdir string a directory that is gone after the run
+---@field token string? of a command that signs in
+---@field headless boolean may it open no browser?
 ---@field fs table every function of `require "fs"`, raising what that returns
 local Context = {}
 
@@ -21,7 +23,8 @@ local Context = {}
 local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
 	call = "call", run = "proc", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
-	prompt = "tty", confirm = "tty", emit = "emit",
+	prompt = "tty", confirm = "tty", emit = "emit", edit = "edit", open_url = "open", open_path = "open",
+	settings = "settings", save_settings = "settings",
 }
 
 -- field → how it comes to be, once
@@ -46,6 +49,14 @@ function FIELDS.previous()
 		completed_steps = launch.previous_steps and json.decode(launch.previous_steps) or nil,
 		progress = launch.previous_progress and json.decode(launch.previous_progress) or nil,
 	}
+end
+
+function FIELDS.token()
+	return attempt.token
+end
+
+function FIELDS.headless()
+	return require("runner.core.surroundings").is_headless()
 end
 
 function FIELDS.max_attempts()

@@ -1,6 +1,7 @@
 -- spawn: ctx:spawn, a program beside the script. It ends with the attempt, unless it is
 -- detached. The loop that moves bytes is in C (runner.process).
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local not_started = require("runner.core.start_failure").not_started
 local outcome = require "runner.ctx.proc_outcome"
@@ -120,6 +121,12 @@ end
 
 Process.__close = Process.close
 
+-- What the command leaves behind, and how to end it (REQ-C-010).
+local function name_in_result(pid, cleanup_command)
+	attempt.additions = attempt.additions or {}
+	attempt.additions.background_pid, attempt.additions.cleanup_command = pid, cleanup_command
+end
+
 ---Start a command and go on. It is ended when the handle is closed and at the
 ---latest with the attempt, unless detach = true.
 ---@param ctx table?
@@ -132,6 +139,9 @@ function M.spawn(ctx, spec)
 	if not handle then
 		options.check = true -- there is nothing to give back
 		outcome.conclude(options, options.argv, not_started(options.argv, message, code, context))
+	end
+	if options.detach and (attempt.command or {}).spawns_background_process then
+		name_in_result(handle:pid(), attempt.command.cleanup_command)
 	end
 	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle }, options = options }, Process)
 	if not options.detach and type(ctx) == "table" and ctx.defer then

@@ -19,12 +19,14 @@ local M = {}
 
 ---@class runner.Subject what a module of lua/declare/contract/ returns
 ---@field keys table<string, runner.KeyRow>
----@field flags runner.FlagRow[] `when` is a key that the declaration has (not false), "mutating" (not safe) or "destructive"
+---@field flags runner.FlagRow[] `when` is a key of the declaration (not false) or "key=value", "mutating" (not safe) or "destructive"
 
 -- Which module has the rows of a key or a flag, so that no more than needed is loaded.
 -- tests/lua/declare/contract_spec.lua compares it with the modules.
 ---@type table<string, string>
 M.subjects = {
+	caller = "auth headless_supported token_env_vars requires_editor non_interactive_alternatives gui_operations headless_behavior"
+		.. " headless token_env_var",
 	call = "config cwd no_config width",
 	children = "preserve_locale subprocess",
 	discovery = "output_schema schema introduced_in deprecated_in replacement removed_in platform required_tools",
@@ -32,6 +34,7 @@ M.subjects = {
 	network = "has_network_io connect_timeout proxy no_proxy",
 	placement = "option_placement",
 	safety = "dry_run safe_default confirm_destructive live idempotency_key",
+	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global",
 	streams = "streams rows_may_repeat stream heartbeat_ms",
 }
 
@@ -104,6 +107,10 @@ function M.holds(row, command)
 		return true
 	elseif row.when == "mutating" then
 		return command.danger_level == "mutating" or command.danger_level == "destructive"
+	end
+	local key, value = row.when:match "^([^=]+)=(.+)$"
+	if key then
+		return command[key] == value
 	end
 	return row.when == command.danger_level or (command[row.when] or false) ~= false
 end

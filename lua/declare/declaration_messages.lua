@@ -151,8 +151,9 @@ end
 
 -- --- reasons → found, fix ---------------------------------------------------------
 
-local function known_keys(kind)
-	local keys = kind == "command" and contract.keys() or {}
+-- Without the rare ones for a list that somebody reads.
+local function known_keys(kind, everyday)
+	local keys = kind == "command" and not everyday and contract.keys() or {}
 	for key, rule in next, RULES[kind] do
 		if type(key) == "string" and type(rule) ~= "string" then
 			keys[#keys + 1] = key
@@ -164,10 +165,9 @@ end
 
 -- The third value: the clause names the key itself.
 local function unknown(f, path)
-	local keys = known_keys(f.kind)
-	local near = suggest.nearest(tostring(f.key), keys, 1)[1]
+	local near = suggest.nearest(tostring(f.key), known_keys(f.kind), 1)[1]
 	local fix = (INSTEAD[f.kind] or {})[f.key] or near and ("rename '%s' to '%s'"):format(f.key, near)
-		or "remove it, or use one of " .. table.concat(keys, ", ")
+		or "remove it, or use one of " .. table.concat(known_keys(f.kind, true), ", ")
 	return ("unknown key %s"):format(type(f.key) == "string" and "'" .. path .. "'" or path), fix, true
 end
 

@@ -38,6 +38,8 @@ M.rows = {
 	{ name = "SSL_CERT_FILE", description = "CA certificates for ctx:http; also CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE, SSL_CERT_DIR" },
 	{ name = "TZ", description = "Time zone of times in error messages, such as 'resets 1pm'" },
 	{ name = "TZDIR", description = "Where the time zones of such times are defined (/usr/share/zoneinfo)" },
+	{ name = "EDITOR", description = "The editor that ctx:edit opens, if VISUAL is not set (vi)" },
+	{ name = "VISUAL", description = "The editor that ctx:edit opens" },
 	{ name = "CI", description = "If set: results are JSON, nothing prompts, no colours; also GITHUB_ACTIONS and JENKINS_URL" },
 	{ name = "NO_COLOR", description = "If set: no colours" },
 	{ name = "TERM", description = "dumb: no colours" },

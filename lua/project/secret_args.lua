@@ -104,7 +104,7 @@ local function add(list, value)
 	end
 end
 
----Take the secret arguments of a call, and hide their values from here on.
+---Take the secret arguments of a call, and its token if the command signs in, and hide their values from here on.
 ---@param command table normal form
 ---@param parsed runner.Parsed
 ---@param config? table of the project
@@ -116,6 +116,10 @@ function M.hide(command, parsed, config)
 		if row.secret then
 			add(list, parsed.values[row.name])
 		end
+	end
+	if command.auth then
+		attempt.token = require("runner.core.surroundings").token(command, parsed.framework)
+		add(list, attempt.token)
 	end
 	attempt.mask = require("runner.core.mask").guard(list)
 end

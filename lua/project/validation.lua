@@ -126,9 +126,12 @@ function M.problem(command, parsed)
 	check_user_controlled(command, parsed.values, parsed.problems)
 	if #parsed.problems > 0 then
 		return as_error(parsed.problems)
-	elseif command.validate then
-		return run_validate(command, parsed.values)
 	end
+	local invalid = command.validate and run_validate(command, parsed.values)
+	if not invalid and (command.auth or command.requires_editor) then
+		invalid = require("runner.core.surroundings").problem(command, parsed)
+	end
+	return invalid or nil
 end
 
 return M

@@ -44,6 +44,18 @@
 ---@field required_tools? table<string, string> programs that it starts and their lowest versions, "*" for any: runner doctor checks them
 ---@field dry_run? boolean run handles dry runs: it is called with ctx.dry_run, and ctx notes changes instead of making them
 ---@field safe_default? boolean a destructive command does a dry run unless --live is given
+---@field auth? boolean it signs in: adds --headless and --token-env-var; ctx.token has the token, and appears nowhere else
+---@field headless_supported? boolean of a command that signs in: can it do so without a browser?
+---@field token_env_vars? string[] variables that may hold the token of a command that signs in
+---@field requires_editor? boolean it opens an editor (ctx:edit); needs interactive and non_interactive_alternatives
+---@field non_interactive_alternatives? string[] arguments with which it needs no editor
+---@field gui_operations? string[] what it opens with ctx:open_url and ctx:open_path, { "browser" }; needs headless_behavior
+---@field headless_behavior? "emit_in_output"|"skip"|"error" what these do where no window can open: name it in data, warn, or fail
+---@field config_write_scope? "local"|"global"|"session" where ctx:save_settings writes: the project; the user, with --global; the run
+---@field filesystem_side_effects? runner.SideEffect[] files that it leaves
+---@field spawns_background_process? boolean it leaves a process behind; needs cleanup_command and max_lifetime_seconds
+---@field cleanup_command? string the command line that ends the process it leaves
+---@field max_lifetime_seconds? integer after which the process it leaves ends
 ---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.
@@ -101,6 +113,12 @@
 ---@field side_effects? "none"|"partial"|"complete" how much may have been done
 ---@field retry_after_ms? integer how long to wait
 ---@field retry_strategy? "immediate"|"linear_backoff"|"exponential_backoff" how to wait
+
+---@class runner.SideEffect
+---@field path string the file or directory
+---@field type "cache"|"log"|"temp"|"credential"|"config"|"output"
+---@field ttl_seconds? integer after which it is stale
+---@field clearable_with? string a command line that removes it
 
 ---@class runner.Limits
 ---@field memory? string|integer "256MiB", bytes, or "none"; default "1GiB", for the Lua state only
@@ -305,6 +323,8 @@ function Fs.exists(path) end
 ---@field dry_run boolean nothing may change: this is a dry run
 ---@field request_id string the run's ID, the same in every attempt
 ---@field interactive boolean true if run has a terminal: the command declares interactive, and there is one
+---@field token? string of a command that declares auth: what the caller signs in with
+---@field headless boolean nobody is at a terminal, or --headless was given
 local Context = {}
 
 ---Fail with a code from the registry or exit_codes. Raises an ordinary error that pcall catches.
@@ -405,6 +425,31 @@ function Context:prompt(question, options) end
 ---@param options? {default?: boolean}
 ---@return boolean
 function Context:confirm(question, options) end
+
+---Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where nobody is at a terminal.
+---@param text? string what the editor shows first
+---@param name? string of the file: its ending tells the editor what it holds
+---@return string text as the editor left it
+function Context:edit(text, name) end
+
+---Open a URL in the browser. Where no window can open, `data.open_url` names it, unless headless_behavior says otherwise.
+---@param url string http:// or https://
+---@return boolean opened
+function Context:open_url(url) end
+
+---Open a file or directory, as open_url.
+---@param path string
+---@return boolean opened
+function Context:open_path(path) end
+
+---The values that ctx:save_settings has saved, those of the project over those of the user.
+---@return table<string, any>
+function Context:settings() end
+
+---Save values for later runs, beside those saved before; json.null removes one. The command declares config_write_scope.
+---@param values table<string, any>
+---@return string path of the file
+function Context:save_settings(values) end
 
 ---Options of every function that starts a program.
 ---@class runner.StageSpec

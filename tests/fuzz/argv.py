@@ -50,7 +50,7 @@ WORDS = ["plain", "deploy", "files", "fail", "raise", "db", "migrate", "db.migra
 FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help", "-h", "--version", "-V", "--plan",
          "--timeout", "--attempt-timeout", "--idle-timeout", "--grace", "--retries", "--retry-delay",
          "--warnings-as-errors", "--yes", "--non-interactive", "--runner-format", "--runner-quiet",
-         "--proxy", "--no-proxy", "--schema", "--output-schema", "--connect-timeout",
+         "--proxy", "--no-proxy", "--headless", "--token-env-var", "--global", "--schema", "--output-schema", "--connect-timeout",
          "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
          "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x"]
 # calls that get as far as run, and what bends them

@@ -73,6 +73,8 @@ static const struct {
 	{ "PRECONDITION", "PRECONDITION", NULL, -1, NULL, false },
 	{ "COMMAND_INVALID", "PRECONDITION", NULL, -1, NULL, true },
 	{ "INPUT_REQUIRED", "PRECONDITION", NULL, -1, NULL, true },
+	{ "EDITOR_REQUIRED", "PRECONDITION", NULL, -1, NULL, true },
+	{ "NO_TTY", "PRECONDITION", NULL, -1, NULL, true },
 	{ "CONFORMANCE_FAILED", "PRECONDITION", NULL, -1, NULL, true },
 	{ "DOCTOR_CHECKS_FAILED", "PRECONDITION", NULL, -1, NULL, true },
 	{ "LOCK_HELD", "PRECONDITION", "true", 1000, "linear_backoff", false },
