@@ -1,16 +1,22 @@
 -- runner workflow logs ID [STEP]: the output of a run's steps, attempt by attempt.
 
+local answer = require "runner.workflow.report.answer"
+local attempt_rows = require "runner.workflow.report.attempt_rows"
 local exit_codes = require "runner.workflow.report.exit_codes"
 local host = require "runner.host"
-local json = require "runner.json"
-local logs = require "runner.workflow.report.logs"
 local attempt = require "runner.core.attempt"
 local run_id = require "runner.workflow.report.run_id"
-local sorted = require "runner.core.sorted"
 local store = require "runner.workflow.store.store"
 local suggest = require "runner.core.suggest"
 
-local function text_of(rows)
+-- "… 200 of 5000 attempts; to see more: …"
+local function left_out(id, page)
+	local command = ("runner workflow logs %s"):format(id)
+	return ("… %d of %d attempts; to see others: %s --steps all, %s --cursor %s"):format(page.returned, page.total, command,
+		command, page.next_cursor)
+end
+
+local function text_of(id, rows, page)
 	local out = {}
 	for _, r in ipairs(rows) do
 		out[#out + 1] = ("== %s, attempt %d: %s"):format(r.step, r.attempt, r.code and r.code .. ": " .. (r.message or "")
@@ -22,26 +28,18 @@ local function text_of(rows)
 			end
 		end
 	end
+	out[#out + 1] = page.has_more and left_out(id, page) or nil
 	return table.concat(out, "\n") .. "\n"
 end
 
-local function row_of(id, row)
-	local record = logs.of(id, row)
-	return {
-		step = row.key, attempt = row.number, log = row.log, status = row.status, signal = row.signal,
-		code = row.code, message = row.message, missing = not record or nil,
-		stdout = record and record.stdout, stderr = record and record.stderr,
-	}
-end
-
--- The step exists and the attempt doesn't, or the step is misspelt.
-local function raise_nothing(ctx, db, id, args)
-	local keys = {}
-	for _, row in ipairs(db:attempts(id)) do
-		keys[row.key] = true
+-- Unless --steps leaves it out, the step exists and the attempt doesn't, or the step is misspelt.
+local function check_step(ctx, db, id, args)
+	local attempts = db:attempts(id, args.step)
+	if attempts[args.attempt or 1] then
+		return
 	end
-	local near = not keys[args.step] and suggest.nearest(args.step, sorted.keys(keys), 1)[1]
-	ctx:fail("NOT_FOUND", keys[args.step] and ("Run %s has no attempt %d of step '%s'"):format(id, args.attempt, args.step)
+	local near = not attempts[1] and suggest.nearest(args.step, db:attempted_steps(id), 1)[1]
+	ctx:fail("NOT_FOUND", attempts[1] and ("Run %s has no attempt %d of step '%s'"):format(id, args.attempt, args.step)
 		or ("Run %s has no attempts of a step '%s'"):format(id, args.step),
 		{ suggestion = near and ("Did you mean '%s'?"):format(near) or "runner workflow show " .. id })
 end
@@ -53,23 +51,25 @@ return {
 		run_id.argument,
 		{ "step", "string", positional = true, description = "Only this step" },
 		{ "attempt", "integer", min = 1, description = "Only this attempt of the step" },
+		answer.arguments[1],
+		{ "limit", "integer", min = 0, max = 1000000, description = "At most this many attempts; default 200, 0: as many as an answer holds" },
+		answer.cursor,
 	},
 	columns = { "step", "attempt", "code", "log" },
 	exit_codes = exit_codes.of_id,
 	examples = { { description = "Output of one step", command = "runner workflow logs run_01J build" } },
+	validate = function(args)
+		return answer.problems(args, true)
+	end,
 	run = function(args, ctx)
 		local db <close> = store.open { readonly = true }
-		local run = db:find(args.id)
-		local rows = json.array {}
-		for _, row in ipairs(db:attempts(run.id, args.step)) do
-			if not args.attempt or row.number == args.attempt then
-				rows[#rows + 1] = row_of(run.id, row)
-			end
+		local id = db:find(args.id).id
+		if args.step then
+			check_step(ctx, db, id, args)
 		end
-		if args.step and not rows[1] then
-			raise_nothing(ctx, db, run.id, args)
-		end
-		attempt.texts.text = host.clean(text_of(rows))
+		local rows, page = db:snapshot(attempt_rows.page, db, id, args)
+		answer.send(page, args)
+		attempt.texts.text = attempt.format == "text" and host.clean(text_of(id, rows, page)) or nil
 		return rows
 	end,
 }

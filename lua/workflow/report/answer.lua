@@ -4,9 +4,9 @@
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
+local paging = require "runner.workflow.report.paging"
 local report = require "runner.workflow.report.report"
 local report_text = require "runner.workflow.report.report_text"
-local step_rows = require "runner.workflow.report.step_rows"
 
 local M = {}
 
@@ -22,9 +22,10 @@ M.cursor = { "cursor", "string", description = "Where to go on: meta.pagination.
 
 ---Problems of the argument `cursor`, for a command's validate.
 ---@param args table
+---@param attempts? boolean the command shows attempts, not steps
 ---@return table[]?
-function M.problems(args)
-	local choice = args.cursor and step_rows.cursor(args.cursor)
+function M.problems(args, attempts)
+	local choice = args.cursor and paging.cursor(args.cursor, attempts)
 	if args.cursor and (not choice or args.steps and args.steps ~= choice) then
 		return { { field = "cursor", code = "INVALID_CURSOR", value = args.cursor,
 			message = choice and ("The cursor belongs to --steps %s"):format(choice) or "This is no cursor of this command",
@@ -32,8 +33,11 @@ function M.problems(args)
 	end
 end
 
--- Only where something was chosen or is left out: most runs are shown whole.
-local function send(page, opts)
+---Tell where the next page is, in meta. Only where something was chosen or is left out: most
+---runs are shown whole.
+---@param page? table as paging.page gives it
+---@param opts runner.workflow.PageOptions
+function M.send(page, opts)
 	if page and (page.has_more or opts.cursor or opts.steps or opts.limit) then
 		host.send("META", { name = "pagination", data = json.encode(page) }, true)
 	end
@@ -46,7 +50,7 @@ end
 ---@return table data
 function M.of(db, id, opts)
 	local data, page = report.full(db, id, opts)
-	send(page, opts)
+	M.send(page, opts)
 	if attempt.format == "text" then
 		attempt.texts.text = report_text.text(data)
 	end
@@ -59,7 +63,7 @@ end
 ---@return table data, table? retry of the failed step
 function M.of_failure(run, opts)
 	local data, retry, page = report.of_failure(run, opts)
-	send(page, opts)
+	M.send(page, opts)
 	return data, retry
 end
 

@@ -4,6 +4,7 @@
 local host = require "runner.host"
 local json = require "runner.json"
 local money = require "runner.core.money"
+local paging = require "runner.workflow.report.paging"
 local paths = require "runner.core.paths"
 
 local M = {}
@@ -11,9 +12,6 @@ local M = {}
 local OUTPUT = 4096 -- bytes of a step's output that an answer carries
 local DATA = 256 << 10 -- of its data, as JSON
 local ROW = 512 << 10 -- of all of it, as JSON
-local ANSWER = 8 << 20 -- of all rows
-local LIMIT = 200 -- rows
-local BATCH = 20
 local HISTORY, MESSAGE = 20, 1000 -- what a row keeps that is too long: failures, and bytes of a message
 local ALL = 1 << 30 -- substr() of SQLite takes no more
 
@@ -124,47 +122,6 @@ end
 
 -- --- a page ---------------------------------------------------------------------------------
 
-local CHOICES = { a = "all", f = "failed", o = "outline" }
-
----Read a cursor.
----@param text string
----@return "all"|"failed"|"outline"|nil choice, integer? after the position that it continues after
-function M.cursor(text)
-	local letter, after = text:match "^([afo])(%x+)$"
-	if letter and #after <= 12 then
-		return CHOICES[letter], tonumber(after, 16)
-	end
-end
-
----@class runner.workflow.PageOptions
----@field steps? "failed"|"all" default: all; where there are more than `limit`, without those in loops that ended well
----@field limit? integer rows; default 200, 0: as many as an answer holds
----@field cursor? string
----@field full? boolean whole outputs and data
-
-local function add_batch(page, db, id, what)
-	local batch = db:step_page(id, what)
-	for _, step in ipairs(batch) do
-		local row = step_row(step, db:attempts(id, step.key), page.usage[step.key])
-		row.data_bytes = step.data == nil and (step.held and step.held.data and step.held.data.bytes or step.data_bytes) or nil
-		cut_output(row, id, what.most, step)
-		local length
-		row, length = sized(row, page.row_max)
-		if page.bytes + length > ANSWER and page.rows[1] then
-			return false
-		end
-		page.rows[#page.rows + 1], page.bytes, what.after = row, page.bytes + length, step.position
-	end
-	return #batch == what.limit
-end
-
--- Behind the outline come all steps from the first one.
-local function next_cursor(db, id, what)
-	local one = { choice = what.choice, after = what.after, limit = 1, output = 0, data = 0 }
-	return db:step_page(id, one)[1] and what.choice:sub(1, 1) .. ("%x"):format(what.after)
-		or what.choice == "outline" and "a0" or nil
-end
-
 ---Steps of a run.
 ---@param db table the open store
 ---@param id string of the run
@@ -172,20 +129,25 @@ end
 ---@return {rows: table[], steps_total: integer, steps_by_state: table<string, integer>, cost_usd: number?, pagination: table}
 function M.page(db, id, opts)
 	local usage, cost = usage_by_step(db:usage(id))
-	local page = { rows = json.array {}, bytes = 0, usage = usage, cost_usd = cost, row_max = opts.full and ANSWER or ROW }
-	page.steps_by_state, page.steps_total = db:step_counts(id)
-	local limit = opts.limit == 0 and math.maxinteger or opts.limit or LIMIT
-	local choice, after = M.cursor(opts.cursor or "")
-	local most = opts.full and ALL or OUTPUT
-	local what = { choice = choice or opts.steps or page.steps_total > limit and "outline" or "all", after = after or 0,
-		output = most + 1, data = opts.full and ALL or DATA, most = most }
-	repeat
-		what.limit = math.min(BATCH, limit - #page.rows)
-	until what.limit <= 0 or not add_batch(page, db, id, what)
-	local cursor = next_cursor(db, id, what)
-	page.pagination = { total = what.choice == "outline" and page.steps_total or db:count_steps(id, what.choice),
-		returned = #page.rows, truncated = cursor ~= nil, has_more = cursor ~= nil, next_cursor = cursor or json.null }
-	return page
+	local most, row_max = opts.full and ALL or OUTPUT, opts.full and paging.ANSWER or ROW
+	local source = {
+		rows = function(choice, after, limit)
+			return db:step_page(id, { choice = choice, after = after.position, limit = limit, output = most + 1,
+				data = opts.full and ALL or DATA })
+		end,
+		make = function(step)
+			local row = step_row(step, db:attempts(id, step.key), usage[step.key])
+			row.data_bytes = step.data == nil and (step.held and step.held.data and step.held.data.bytes or step.data_bytes) or nil
+			cut_output(row, id, most, step)
+			return sized(row, row_max)
+		end,
+		count = function(choice)
+			return db:count_steps(id, choice)
+		end,
+	}
+	local by_state, total = db:step_counts(id)
+	local rows, pagination = paging.page(source, opts, total)
+	return { rows = rows, steps_by_state = by_state, steps_total = total, cost_usd = cost, pagination = pagination }
 end
 
 return M

@@ -114,12 +114,12 @@ end
 -- Which steps a page has: all of them, those that did not end well, or these with all that
 -- are not in a loop.
 local OPEN = "state NOT IN ('completed', 'skipped')"
-local CHOICES = { all = "1", failed = OPEN, outline = "(instr(key, '[') = 0 OR " .. OPEN .. ")" }
+local CHOICES = { all = "1", failed = OPEN, outline = "(instr(s.key, '[') = 0 OR " .. OPEN .. ")" }
 local PAGE = "SELECT " .. STEP .. [[,
 		CASE WHEN output = '' THEN '' ELSE substr(CAST(output AS BLOB), 1, ?4) END AS output, length(CAST(output AS BLOB)) AS output_bytes,
 		CASE WHEN length(data) <= ?5 THEN data END AS data, length(CAST(data AS BLOB)) AS data_bytes
-	FROM steps WHERE run = ?1 AND position > ?2 AND %s ORDER BY position LIMIT ?3]]
-local COUNT = "SELECT count(*) AS steps FROM steps WHERE run = ? AND %s"
+	FROM steps s WHERE run = ?1 AND position > ?2 AND %s ORDER BY position LIMIT ?3]]
+local COUNT = "SELECT count(*) AS steps FROM steps s WHERE run = ? AND %s"
 local COUNTS = "SELECT state, count(*) AS steps FROM steps WHERE run = ? GROUP BY state ORDER BY state"
 
 ---Some of the steps of a run, in the order of their starts.
@@ -183,6 +183,14 @@ local function set_log(row, id)
 	end
 end
 
+-- Where a log is, where the row doesn't say it.
+local function with_logs(id, rows)
+	for _, row in ipairs(rows) do
+		set_log(row, id)
+	end
+	return rows
+end
+
 ---The attempts of a run, or of one of its steps: step by step in the order in which they
 ---started, and each step's oldest first. log_at: offset in `log`, which other attempts share.
 ---@param id string
@@ -190,11 +198,46 @@ end
 ---@return table[]
 function M:attempts(id, key)
 	local db = self:_open()
-	local rows = key and db:rows(OF_STEP, id, key) or db:rows(OF_RUN, id)
-	for _, row in ipairs(rows) do
-		set_log(row, id)
-	end
-	return rows
+	return with_logs(id, key and db:rows(OF_STEP, id, key) or db:rows(OF_RUN, id))
+end
+
+-- The attempts of a step, or of all: ?2 is its key, ?3 the number of the attempt.
+local CHOSEN_ATTEMPTS = [[
+	FROM steps s JOIN attempts a ON a.run = s.run AND a.key = s.key
+	WHERE s.run = ?1 AND %s AND %s AND (?3 IS NULL OR a.number = ?3)]]
+local ATTEMPT_PAGE = "SELECT s.position, " .. ATTEMPT .. CHOSEN_ATTEMPTS .. [[
+	AND s.position >= ?4 AND (s.position > ?4 OR a.number > ?5) ORDER BY s.position, a.number LIMIT ?6]]
+local COUNT_ATTEMPTS = "SELECT count(*) AS attempts" .. CHOSEN_ATTEMPTS
+
+local function chosen_attempts(sql, page)
+	return sql:format(CHOICES[page.choice], page.step and "s.key = ?2" or "?2 IS NULL")
+end
+
+---Some of the attempts of a run, in the order of M.attempts, with the `position` of their step.
+---@param id string
+---@param page {choice: "all"|"failed"|"outline", step?: string, attempt?: integer, after: {position: integer,
+---  number: integer}, limit: integer} choice: of steps; after: the attempt before
+---@return table[]
+function M:attempt_page(id, page)
+	return with_logs(id, self:_open():rows(chosen_attempts(ATTEMPT_PAGE, page), id, page.step, page.attempt,
+		page.after.position, page.after.number, page.limit))
+end
+
+---How many attempts of a run are chosen.
+---@param id string
+---@param page {choice: "all"|"failed"|"outline", step?: string, attempt?: integer} as attempt_page
+---@return integer
+function M:count_attempts(id, page)
+	return self:_open():row(chosen_attempts(COUNT_ATTEMPTS, page), id, page.step, page.attempt).attempts
+end
+
+local ATTEMPTED = "SELECT DISTINCT key FROM attempts WHERE run = ?"
+
+---The keys of steps that have made an attempt, sorted.
+---@param id string
+---@return string[]
+function M:attempted_steps(id)
+	return keys_of(self:_open():rows(ATTEMPTED, id))
 end
 
 ---Is a step of the run stored as running?
