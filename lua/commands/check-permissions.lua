@@ -3,6 +3,7 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local json = require "runner.json"
 local scopes = require "runner.project.scopes"
 local topic = require "runner.tools.topic"
@@ -73,7 +74,7 @@ return {
 	exit_codes = { AUTH_REQUIRED = { description = "The credential lacks scopes; error.context.missing_scopes names them" } },
 	examples = { { description = "May I deploy?", command = "runner check-permissions --for deploy" } },
 	validate = function(values)
-		local words = catalog.words(((values["for"] or ""):gsub("%s+", ".")))
+		local words = command_name.words(((values["for"] or ""):gsub("%s+", ".")))
 		if values["for"] and not (words[1] and topic.find(words, attempt.project)) then
 			local e = catalog.not_found({ words[1] or "" }, attempt.project)
 			return { { field = "for", code = e.code, value = values["for"], suggestion = e.suggestion,
@@ -83,7 +84,7 @@ return {
 	run = function(values, ctx)
 		local active = active_scopes(ctx)
 		if values["for"] then
-			return check_one(ctx, catalog.words((values["for"]:gsub("%s+", "."))), active)
+			return check_one(ctx, command_name.words((values["for"]:gsub("%s+", "."))), active)
 		end
 		return check_all(ctx, active)
 	end,

@@ -4,6 +4,7 @@
 local attempt = require "runner.core.attempt"
 local brief = require "runner.tools.brief"
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local help = require "runner.tools.help"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -78,7 +79,7 @@ local function text_of(words, project, width)
 	elseif #below == 0 then
 		error(catalog.not_found(words, project), 0)
 	end
-	return help.group(name:gsub("%.", " "), catalog.rows(below, project), width)
+	return help.group(command_name.typed(name), catalog.rows(below, project), width)
 end
 
 -- --- where it goes -----------------------------------------------------------------------

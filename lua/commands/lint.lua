@@ -2,6 +2,7 @@
 -- or of the files given.
 
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -20,7 +21,7 @@ local function target_of(text, project)
 	if stat and stat.type == "file" then
 		return { name = text:match("([^/]+)%.lua$") or text, path = absolute(text) }
 	end
-	local words = catalog.words((text:gsub("/", ".")))
+	local words = command_name.words((text:gsub("/", ".")))
 	local found = words[1] and locate.find(words, project)
 	return found and found.path and found.words == #words and found or nil
 end
@@ -29,7 +30,7 @@ local function targets_of(files, project)
 	if #files == 0 then
 		local out = {}
 		for _, entry in ipairs(catalog.list(project)) do
-			local found = not entry.builtin and locate.find(catalog.words(entry.name), project)
+			local found = not entry.builtin and locate.find(command_name.words(entry.name), project)
 			if found then
 				found.listed = true
 				out[#out + 1] = found

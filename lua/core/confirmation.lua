@@ -2,6 +2,7 @@
 -- destructive call that nobody has confirmed. Loaded where one of them is needed.
 
 local attempt = require "runner.core.attempt"
+local command_name = require "runner.core.command_name"
 local errors = require "runner.core.errors"
 
 local M = {}
@@ -14,7 +15,7 @@ function M.call()
 		local value = attempt.parsed.values[row.name]
 		arguments[row.name] = row.secret and value ~= nil and "***" or value
 	end
-	return { command = attempt.name:gsub("%.", " "), arguments = arguments }
+	return { command = command_name.typed(attempt.name), arguments = arguments }
 end
 
 ---CONFIRMATION_REQUIRED: exit 2, nothing was done.
@@ -23,7 +24,8 @@ end
 ---@return runner.Error
 function M.required(why, would_affect)
 	would_affect = would_affect or { M.call() }
-	return errors.new("CONFIRMATION_REQUIRED", ("'%s' is destructive and was not confirmed: %s"):format(attempt.name, why), {
+	local message = ("'%s' is destructive and was not confirmed: %s"):format(command_name.typed(attempt.name), why)
+	return errors.new("CONFIRMATION_REQUIRED", message, {
 		phase = "validation", retryable = false, side_effects = "none",
 		context = { would_affect = require("runner.json").array(would_affect), danger_level = "destructive" },
 		suggestion = "Preview it with --dry-run; then pass --confirm-destructive",

@@ -3,6 +3,7 @@
 -- refusal has touched nothing. Loaded where it is needed; lua/project/safety.lua decides.
 
 local attempt = require "runner.core.attempt"
+local command_name = require "runner.core.command_name"
 local confirmation = require "runner.core.confirmation"
 local host = require "runner.host"
 
@@ -28,7 +29,7 @@ local function line_of(item)
 end
 
 local function question(list)
-	local lines = { ("'%s' is destructive. It would affect:"):format(attempt.name) }
+	local lines = { ("'%s' is destructive. It would affect:"):format(command_name.typed(attempt.name)) }
 	for i = 1, math.min(#list, SHOWN) do
 		lines[#lines + 1] = "  " .. line_of(attempt.mask and attempt.mask(list[i]) or list[i])
 	end

@@ -1,6 +1,7 @@
 -- catalog: all commands, for help, lint and did-you-mean. It lists folders and loads
 -- files, so a plain call never uses it.
 
+local command_name = require "runner.core.command_name"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -48,17 +49,6 @@ function M.list(project)
 		list[i] = out.by_name[name]
 	end
 	return list
-end
-
----The words of a name: "db.migrate" → {"db", "migrate"}.
----@param name string
----@return string[]
-function M.words(name)
-	local words = {}
-	for word in name:gmatch("[^.]+") do
-		words[#words + 1] = word
-	end
-	return words
 end
 
 ---The entries below a group: "db" → db.migrate …
@@ -135,7 +125,7 @@ end
 ---@param project table
 ---@return table? command, runner.Error? problem
 function M.load(entry, project)
-	local found = locate.find(M.words(entry.name), project) or entry
+	local found = locate.find(command_name.words(entry.name), project) or entry
 	return guarded(loader.command, found, project)
 end
 
@@ -175,7 +165,7 @@ function M.rows(entries, project)
 	local rows = {}
 	for _, entry in ipairs(entries) do
 		local command, problem = M.load(entry, project)
-		local name = entry.name:gsub("%.", " ")
+		local name = command_name.typed(entry.name)
 		if not command and not M.is_gone(entry) then
 			rows[#rows + 1] = { name = name, broken = true, problem = problem.message }
 		elseif command and not command.hidden then
@@ -202,10 +192,10 @@ end
 local function in_group(words, names)
 	local near = words[2] and suggest.nearest(words[2], names, 1)[1]
 	if near then
-		return ("Did you mean '%s %s'?"):format(words[1], (near:gsub("%.", " ")))
+		return ("Did you mean '%s %s'?"):format(words[1], command_name.typed(near))
 	end
 	for i, name in ipairs(names) do
-		names[i] = words[1] .. " " .. name:gsub("%.", " ")
+		names[i] = words[1] .. " " .. command_name.typed(name)
 	end
 	return ("Commands in '%s': %s"):format(words[1], table.concat(names, ", "))
 end
@@ -228,7 +218,7 @@ local function anywhere(words, list, project)
 	local near = suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
 		or suggest.nearest(words[1], names, 1)[1]
 	if near then
-		return ("Did you mean '%s'?"):format((near:gsub("%.", " ")))
+		return ("Did you mean '%s'?"):format(command_name.typed(near))
 	elseif is_empty(list, project) then
 		return ("No commands/ here or above; create the command: runner new %s"):format(rules.is_command_word(words[1])
 			and words[1] or "NAME")

@@ -139,7 +139,7 @@ end
 ---@return runner.Error
 function M.unbounded(name, project)
 	return M.invalid_file(project.file,
-		('%s: timeout is "none", so nothing limits the retries of %s'):format(project.file, name),
+		('%s: timeout is "none", so nothing limits the retries of %s'):format(project.file, require("runner.core.command_name").typed(name)),
 		{ fix_required = "Add retries to max_delay, or set a timeout" })
 end
 

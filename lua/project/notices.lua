@@ -3,11 +3,12 @@
 -- when a command that declares deprecated_in or platform is called.
 
 local attempt = require "runner.core.attempt"
+local command_name = require "runner.core.command_name"
 
 local M = {}
 
 local function message_of(command)
-	local text = ("'%s' is deprecated since %s"):format((command.name:gsub("%.", " ")), command.deprecated_in)
+	local text = ("'%s' is deprecated since %s"):format(command_name.typed(command.name), command.deprecated_in)
 	if command.removed_in then
 		text = ("%s and will be removed in %s"):format(text, command.removed_in)
 	end
@@ -43,7 +44,7 @@ function M.give(command)
 		warn_deprecated(command)
 	end
 	if command.platform and not M.runs_here(command.platform) then
-		attempt.warn("PLATFORM_UNSUPPORTED", ("'%s' is made for %s, and this is %s"):format((command.name:gsub("%.", " ")),
+		attempt.warn("PLATFORM_UNSUPPORTED", ("'%s' is made for %s, and this is %s"):format(command_name.typed(command.name),
 			table.concat(command.platform, ", "), M.PLATFORM), { platform = command.platform, found = M.PLATFORM })
 	end
 end

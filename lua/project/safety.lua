@@ -64,7 +64,7 @@ function M.finish(a, answer)
 	local effect = type(data) == "table" and rawget(data, "effect")
 	if not EFFECTS[effect] then
 		attempt.warn("EFFECT_MISSING", ("'%s' is %s, but data.effect is %s, not created, updated, deleted or noop"):format(
-			a.name, a.command.danger_level, effect and ("%q"):format(tostring(effect)) or "missing"))
+			require("runner.core.command_name").typed(a.name), a.command.danger_level, effect and ("%q"):format(tostring(effect)) or "missing"))
 	end
 end
 

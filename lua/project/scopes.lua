@@ -3,6 +3,7 @@
 -- check-permissions. runner refuses nothing here: the service decides.
 
 local attempt = require "runner.core.attempt"
+local command_name = require "runner.core.command_name"
 local errors = require "runner.core.errors"
 local json = require "runner.json"
 local rules = require "runner.core.rules"
@@ -57,7 +58,7 @@ end
 ---@param extra string[]
 function M.warn(command, extra)
 	attempt.warn("CREDENTIAL_OVER_PRIVILEGED", ("The credential can do more than '%s' needs: %s"):format(
-		(command:gsub("%.", " ")), table.concat(extra, ", ")), { command = command, extra_scopes = extra })
+		command_name.typed(command), table.concat(extra, ", ")), { command = command, extra_scopes = extra })
 end
 
 ---Before a run: warn where its command needs less than the credential can do.

@@ -3,6 +3,7 @@
 -- versions, without a shell.
 
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local json = require "runner.json"
 local notices = require "runner.project.notices"
 local sorted = require "runner.core.sorted"
@@ -106,8 +107,9 @@ local function load_all(project, out)
 			command, problem = catalog.load(entry, project)
 		end
 		if problem and not catalog.is_gone(entry) then
-			out[#out + 1] = failed({ name = "command " .. entry.name }, problem.message,
-				"runner lint " .. entry.name:gsub("%.", " "))
+			local name = command_name.typed(entry.name)
+			out[#out + 1] = failed({ name = "command " .. name }, problem.message,
+				"runner lint " .. name)
 		end
 		commands[#commands + 1] = command
 	end
@@ -120,8 +122,9 @@ end
 local function check_platforms(commands, out)
 	for _, command in ipairs(commands) do
 		if command.platform and not notices.runs_here(command.platform) then
-			out[#out + 1] = failed({ name = "platform of " .. command.name, required = table.concat(command.platform, ", "),
-				version = notices.PLATFORM }, command.name .. " is not made for this system", "Run it on a system that it names")
+			local name = command_name.typed(command.name)
+			out[#out + 1] = failed({ name = "platform of " .. name, required = table.concat(command.platform, ", "),
+				version = notices.PLATFORM }, name .. " is not made for this system", "Run it on a system that it names")
 		end
 	end
 end

@@ -3,6 +3,7 @@
 -- decides on the width and where the text goes.
 
 local arg_errors = require "runner.declare.arg_errors"
+local command_name = require "runner.core.command_name"
 local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
 local help_exit_codes = require "runner.tools.help_exit_codes"
@@ -144,7 +145,7 @@ end
 ---@param command table normal form
 ---@return string
 function M.usage(command)
-	local words, optional = { "runner", (command.name:gsub("%.", " ")) }, false
+	local words, optional = { "runner", command_name.typed(command.name) }, false
 	each_kind(command.args, function(row, kind)
 		if kind == "option" and row.required then
 			words[#words + 1] = ("--%s %s"):format(row.flag, placeholder(row))

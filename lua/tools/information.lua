@@ -60,7 +60,7 @@ end
 ---@param a runner.Attempt
 function M.help(a)
 	local help = assert(require("runner.project.loader").command({ name = "help", words = 1 }, a.project))
-	local topic = { command = require("runner.project.catalog").words(a.command.name) }
+	local topic = { command = require("runner.core.command_name").words(a.command.name) }
 	a.settled = require("runner.project.settings").settle(help, a.parsed, a.project, a.launch.seed_text)
 	a.command = help
 	a.parsed = { values = topic, framework = {}, given = {}, framework_given = {}, problems = {} }

@@ -4,6 +4,7 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local contract = require "runner.declare.contract"
 local entry = require "runner.tools.entry"
 local environment = require "runner.declare.environment"
@@ -44,7 +45,7 @@ local function load(listed, project)
 	local command, problem = catalog.load(listed, project)
 	if not command and not catalog.is_gone(listed) then
 		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
-			(listed.name:gsub("%.", " ")), problem.message), { command = listed.name, path = listed.path })
+			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
 	end
 	return command and not command.hidden and command or nil
 end

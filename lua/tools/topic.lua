@@ -1,6 +1,7 @@
 -- topic: what the words after `help` and `manifest` name: a command, or a group of commands.
 
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
 local settings = require "runner.project.settings"
@@ -11,7 +12,7 @@ local M = {}
 ---@param values {command: string[]}
 ---@return string[]
 function M.words(values)
-	return catalog.words(table.concat(values.command, "."))
+	return command_name.words(table.concat(values.command, "."))
 end
 
 ---The command that all of the words name, the commands below it, and the name as a dot path.

@@ -12,6 +12,7 @@
 #include "../common/remover.h"
 #include "decide.h"
 #include "envelope.h"
+#include "line.h"
 #include "notice.h"
 #include "pause.h"
 #include "signals.h"
@@ -184,7 +185,7 @@ int deliver_verdict(struct run *run)
 	judge_success(run);
 	run_warn_dropped(run);
 	exit_code = verdict_exit_code(v);
-	notice_clear(run);
+	line_clear(run);
 	compose(run, exit_code, &out);
 	exit_code = deliver(run, exit_code, &out);
 	outlet_drain(&run->err, mono_add_ms(mono_now(), STDERR_DRAIN_MS));

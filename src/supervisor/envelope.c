@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../common/json.h"
+#include "line.h"
 
 #define MAX_RETRIES_ADVICE 3
 #define NO_CONFIG_HASH "cbf29ce484222325" /* host.digest("") */
@@ -259,5 +260,5 @@ void envelope_step_text(const struct run *run, struct buf *out)
 		buf_add_fmt(out, "%-10s %s\n", words[s->row[i].state], s->row[i].name);
 	/* REQ-F-012: stdout is never empty on a timeout. Ctrl+C needs no second line. */
 	if (s->count == 0 && !(run->launch.stderr_is_tty && run->verdict.report.verdict == VERDICT_SIGNAL))
-		buf_add_fmt(out, "%s: %s\n", run->plan.command, run->verdict.report.code);
+		line_add_command(out, run), buf_add_fmt(out, ": %s\n", run->verdict.report.code);
 }

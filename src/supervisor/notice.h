@@ -15,9 +15,6 @@ void notice_log(struct run *run, const char *level, struct field message);
  * (docs/design.md#retry-lines) where it is about an attempt, and `context`. */
 void notice_event(struct run *run, const char *level, const struct frame *f);
 
-/* Erase the progress line from the terminal, before anything else writes there. */
-void notice_clear(struct run *run);
-
 /* retry.failed with retry.wait, and retry.succeeded, of whole attempts: a silent
  * wait looks like a hang (docs/design.md#retry-lines). */
 void notice_failed(struct run *run, const struct report *r, int64_t wait_ms);

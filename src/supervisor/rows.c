@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "notice.h"
+#include "line.h"
 #include "run.h"
 
 static struct outlet *open_stdout(struct run *run)
@@ -57,7 +57,7 @@ void rows_take(struct run *run, const struct frame *f)
 	struct field row = frame_str(f, F_data), text = frame_str(f, F_text);
 
 	if (frame_has(f, F_text)) {
-		notice_clear(run);
+		line_clear(run);
 		add_line(run, text.s, text.n);
 	} else if (!frame_has(f, F_data)) {
 		take_settings(&run->rows, f);

@@ -197,6 +197,14 @@ nothing_changed() {
 	nothing_changed
 }
 
+@test "messages call a command of a group as it is typed" {
+	changing db/drop destructive <<<'return {}'
+	answers 2 db drop
+	expect 'e.error.message.startswith("\x27db drop\x27 is destructive")'
+	answers 0 db drop --confirm-destructive
+	expect 'e.warnings[0]["message"].startswith("\x27db drop\x27 is destructive, but data.effect")'
+}
+
 # --- effects --------------------------------------------------------------------------------
 
 @test "REQ-C-003 a change that names no effect is a warning, not a failure" {

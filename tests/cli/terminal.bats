@@ -56,6 +56,10 @@ on_terminal() {
 	on_terminal timeout_shows_the_steps
 }
 
+@test "a command of a group is called as it is typed" {
+	on_terminal group_is_written_in_words
+}
+
 @test "a timeout of a command without steps leaves stdout not empty" {
 	on_terminal timeout_without_steps_leaves_stdout_not_empty
 }

@@ -13,6 +13,7 @@
 
 #include "../../src/common/xio.h"
 #include "../../src/supervisor/decide.h"
+#include "../../src/supervisor/line.h"
 #include "../../src/supervisor/notice.h"
 #include "../../src/supervisor/warn.h"
 #include "run_fixture.h"
@@ -230,7 +231,7 @@ static void steps_and_progress_are_for_terminals_only(void **state UNUSED)
 	assert_string_equal(seen(), "\r\x1b[K50 %");
 	notice_log(&run, "info", bytes("x"));
 	assert_string_equal(seen(), "\r\x1b[Kx\n");
-	notice_clear(&run);
+	line_clear(&run);
 	assert_string_equal(seen(), "");
 }
 

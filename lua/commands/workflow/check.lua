@@ -3,6 +3,7 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
 local locate = require "runner.project.locate"
 local start = require "runner.workflow.run.start"
 
@@ -18,7 +19,7 @@ end
 -- What `runner:` steps call is looked up where the check runs, as a run from here would.
 local function warn_of_commands(path, steps, project)
 	for _, step in ipairs(steps) do
-		local words = step.kind == "runner" and not step.text:find("${", 1, true) and catalog.words((step.text:gsub("%s+", ".")))
+		local words = step.kind == "runner" and not step.text:find("${", 1, true) and command_name.words((step.text:gsub("%s+", ".")))
 		if words and not locate.find(words, project) then
 			local e = catalog.not_found(words, project)
 			attempt.warn("UNKNOWN_COMMAND", ("%s:%d:%d: runner: %s: no such command here. %s"):format(path, step.line, step.column,

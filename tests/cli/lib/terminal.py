@@ -229,6 +229,19 @@ def timeout_shows_the_steps():
         assert b'"failed_step":"two"' in f.read()
 
 
+def group_is_written_in_words():
+    os.mkdir("commands/db")
+    command("db/busy", "ctx:step 'one' ctx:warn('SLOW_DISK', 'slow') " + BUSY, STEPS + "retry = { retries = 1, delay = 0 },")
+    t = Terminal("db", "busy")
+    assert t.end() == 12
+    for part in (b"db busy: one", b"db busy failed (attempt 1/2)", b"db busy: warning: slow", b"db busy: error: "):
+        assert part in re.sub(rb"\x1b\[[\d;]*m", b"", t.seen), (part, t.seen)
+    command("db/slow", "ctx:sleep(60)")
+    t = Terminal("db", "slow", "--timeout", "200ms")
+    assert t.end() == 10
+    assert t.seen.rstrip().endswith(b"db slow: TIMEOUT"), t.seen
+
+
 def timeout_without_steps_leaves_stdout_not_empty():
     command("slow", "ctx:sleep(60)")
     t = Terminal("slow", "--timeout", "200ms")
