@@ -211,6 +211,7 @@ static NO_RETURN void begin(forker_run_fn *run, pid_t parent, int end)
 	os_parent_death_signal(SIGKILL);
 	os_close_from(0, &channel, 1);
 	xopen_standard();
+	os_drop_heap();
 	serve(run, parent);
 }
 

@@ -53,6 +53,9 @@ void os_reap_unnoticed(pid_t pid);
 /* fork(2), but the child is our parent's, as we are: with the signal at its end that we have
  * at ours. No fork handlers run. -1 where unsupported. */
 pid_t os_fork_sibling(void);
+/* Give the pages of the heap (brk(2)) back; they read as zeros from now on. For a process that
+ * never uses malloc again: a fork has so much less to copy. Best effort. [signal] */
+void os_drop_heap(void);
 /* Put a mark on this process that all its descendants inherit, whatever they do to their
  * session, group, environment and descriptors. 0 or -1. [signal] */
 int os_mark(uint64_t mark);

@@ -108,6 +108,10 @@ pid_t os_fork_sibling(void)
 	return unsupported();
 }
 
+void os_drop_heap(void)
+{
+}
+
 int os_mark(uint64_t mark UNUSED)
 {
 	return unsupported();

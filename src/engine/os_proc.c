@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -238,6 +239,45 @@ bool os_process_lives(pid_t pid)
 	const char *state = skip_fields(read_stat(pid, stat, sizeof(stat)), 1);
 
 	return state != NULL && *state != 'Z' && *state != 'X';
+}
+
+/* --- our own memory ------------------------------------------------------------------- */
+
+/* Our first maps, which are those of the program's own file and of the heap. */
+static void read_maps(char *maps, size_t size)
+{
+	int fd = xopen("/proc/self/maps", O_RDONLY, 0);
+	ssize_t got = fd < 0 ? -1 : xread(fd, maps, size - 1);
+
+	xclose(&fd);
+	maps[MAX_OF(got, 0)] = '\0';
+}
+
+/* "START-END rw-p …", in hexadecimal */
+static void drop_pages(const char *line)
+{
+	char *end;
+	unsigned long long from = strtoull(line, &end, 16);
+	unsigned long long to = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
+
+	if (from > 0 && from < to)
+		(void)syscall(SYS_madvise, (long)from, (long)(to - from), MADV_DONTNEED);
+}
+
+/* A fork whose heap has grown has several maps of that name. */
+void os_drop_heap(void)
+{
+	char maps[CHUNK_MAX];
+	const char *name = maps;
+
+	read_maps(maps, sizeof(maps));
+	while ((name = strstr(name, " [heap]\n")) != NULL) {
+		const char *line = name++;
+
+		while (line > maps && line[-1] != '\n')
+			line--;
+		drop_pages(line);
+	}
 }
 
 #else

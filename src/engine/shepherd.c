@@ -225,9 +225,11 @@ static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace
 
 	if (xwrite(report, &self, sizeof(self)) != sizeof(self))
 		_exit(EXIT_NOT_STARTED); /* another one may be forked for this program */
-	s = (struct shepherd){ .worker = worker, .status = SIGKILL, .report = report,
-	                       .grace_ms = grace_ms, .kill_at = MONO_NEVER,
-	                       .give_up_at = MONO_NEVER };
+	s.worker = worker; /* the rest is 0: clearing it would touch all its pages */
+	s.status = SIGKILL;
+	s.report = report;
+	s.grace_ms = grace_ms;
+	s.kill_at = s.give_up_at = MONO_NEVER;
 	program.new_session = false;
 	program.new_group = true;
 	program.dies_with_parent = true; /* no one else would end it */

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../src/engine/child.h"
 #include "../../src/engine/os.h"
@@ -108,9 +110,47 @@ static void a_mark_stays_with_a_daemon_and_spares_it(void **state UNUSED)
 	run_forked(scenario_mark);
 }
 
+/* --- memory ----------------------------------------------------------------------- */
+
+/* Does the kernel call this address a part of the heap? Under valgrind nothing is. */
+static bool is_in_heap(const char *address)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4096];
+	bool found = false;
+
+	CHECK(maps != NULL);
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		char *end;
+		uintptr_t from = strtoul(line, &end, 16), to = strtoul(end + 1, NULL, 16);
+
+		found |= strstr(line, " [heap]") != NULL && (uintptr_t)address >= from && (uintptr_t)address < to;
+	}
+	fclose(maps);
+	return found;
+}
+
+static void scenario_drop_heap(void)
+{
+	static char kept[] = "static data stays";
+	char *first = sbrk(8192), local[] = "and so does the stack";
+	bool heap = is_in_heap(first) && is_in_heap(first + 8191);
+
+	memset(first, 'x', 8192);
+	os_drop_heap();
+	CHECK(!heap || (first[0] == '\0' && first[8191] == '\0'));
+	CHECK(strcmp(kept, "static data stays") == 0 && strcmp(local, "and so does the stack") == 0);
+}
+
+static void a_heap_that_is_dropped_reads_as_zeros(void **state UNUSED)
+{
+	run_forked(scenario_drop_heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_heap_that_is_dropped_reads_as_zeros),
 		cmocka_unit_test(the_children_of_every_thread_are_listed),
 		cmocka_unit_test(a_mark_stays_with_a_daemon_and_spares_it),
 	};
