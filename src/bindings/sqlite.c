@@ -184,6 +184,7 @@ static int conn_transaction(lua_State *L)
 	roll_back(c); /* anything left by an earlier error of ours */
 	if (execute(c, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return sqlite_fail(L, c);
+	sqlite_reserve_log(c);
 	if (call_inside(L, c) != LUA_OK) {
 		roll_back(c);
 		return lua_error(L);

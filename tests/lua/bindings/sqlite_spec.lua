@@ -287,3 +287,94 @@ describe("a connection", function()
 		assert.is_true(conn:close())
 	end)
 end)
+
+describe("the write-ahead log", function()
+	local ADD = "INSERT INTO t VALUES (?, randomblob(9000))"
+
+	local function log_size()
+		local stat = fs.stat(path .. "-wal")
+		return stat and stat.size or 0
+	end
+
+	local function add(c, i)
+		return c:transaction(function() assert(c:run(ADD, i)) end)
+	end
+
+	before_each(function()
+		conn:exec "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF"
+	end)
+
+	it("grows in doublings, before it is full, and up to where SQLite starts it over", function()
+		local sizes, checks, before = {}, 0, 0
+		for i = 1, 500 do
+			assert(add(conn, i))
+			local size = log_size()
+			if size ~= before and size > 65536 then
+				sizes[#sizes + 1], before = size, size
+			end
+			checks = checks + (conn:rows("SELECT count(*) AS n FROM t")[1].n == i and 1 or 0)
+		end
+		assert.are.equal(500, checks)
+		assert.is_true(#sizes >= 5 and #sizes <= 16, table.concat(sizes, " "))
+		assert.is_true(sizes[#sizes] < 5 << 20, table.concat(sizes, " "))
+	end)
+
+	it("has no room in a short run", function()
+		assert(add(conn, 1))
+		assert(add(conn, 2))
+		assert.is_true(log_size() < 65536)
+	end)
+
+	it("keeps what two connections write in turn", function()
+		local other = assert(sqlite.open(path))
+		for i = 1, 200 do
+			assert(add(i % 3 == 0 and other or conn, i))
+		end
+		assert.are.equal(200, count())
+		assert.are.equal("ok", other:rows("PRAGMA integrity_check")[1].integrity_check)
+		other:close()
+	end)
+
+	it("gives back what was committed when its process is killed, and no zeros", function()
+		local code = ([[local c = sqlite.open "%s"
+			for i = 1, 100 do
+				c:transaction(function() c:run("INSERT INTO t VALUES (?, randomblob(9000))", i) end)
+			end
+			print "done"
+			io.stdout:flush()
+			os.execute("kill -9 $PPID")]]):format(path)
+		conn:close()
+		assert.are.equal("done", output_of(code))
+		assert.is_true(log_size() > 100 * 9000 * 1.1)
+		conn = assert(sqlite.open(path))
+		assert.are.equal(100, count())
+		assert.are.equal("ok", conn:rows("PRAGMA integrity_check")[1].integrity_check)
+	end)
+
+	it("takes no more than there is room for, and fails only where SQLite would", function()
+		local code = ([[local c = sqlite.open "%s"
+			local n = 0
+			for i = 1, 100 do
+				local ok = c:transaction(function() assert(c:run("INSERT INTO t VALUES (?, randomblob(9000))", i)) end)
+				if not ok then break end
+				n = i
+			end
+			print(n)]]):format(path)
+		conn:close()
+		local pipe = io.popen(("trap \"\" XFSZ; ulimit -f 600; exec lua5.4 -e '%s' 2>&1"):format(SETUP .. code))
+		local committed = tonumber(pipe:read "l")
+		pipe:close()
+		assert.is_true(committed > 14 and committed < 20, tostring(committed)) -- of 307,200 bytes each takes 4 or 5 pages
+		conn = assert(sqlite.open(path))
+		assert.are.equal(committed, count())
+	end)
+
+	it("of another kind is left alone", function()
+		conn:exec "PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF"
+		for i = 1, 60 do
+			assert(add(conn, i))
+		end
+		assert.is_true(fs.stat(path .. "-journal").size < 65536)
+		assert.are.equal(60, count())
+	end)
+end)
