@@ -325,7 +325,6 @@ static void describe_gone(struct report *r)
 		context_str(r, "signal", signal_name(r->worker.status, scratch));
 		return;
 	}
-	buf_clear(&r->context);
 	json_begin_object(&w);
 	json_key(&w, "exit_status");
 	json_int(&w, r->worker.status);

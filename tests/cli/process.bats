@@ -91,6 +91,24 @@ LUA
 	[[ $stderr == *written* ]]
 }
 
+@test "a program of io.popen that has long ended still has its status when it is closed" {
+	body closer '' <<'LUA'
+		local pipe = io.popen("echo $$; exit 3")
+		local pid, ended = pipe:read("n"), nil
+		repeat
+			ctx:sleep("10ms")
+			local f <close> = io.open("/proc/" .. pid .. "/stat")
+			ended = not f or f:read("a"):find("%) Z")
+		until ended
+		local _, how, status = pipe:close()
+		return { how = how, status = status }
+LUA
+	call closer
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data == {"how": "exit", "status": 3}'
+}
+
 @test "an exhausted memory limit is MEMORY_LIMIT" {
 	case $RUNNER in */sanitize/*) skip "a sanitizer needs the memory itself" ;; esac
 	body eater 'limits = { memory = "64MB" },' <<<'local t = {} while true do t[#t + 1] = ("x"):rep(65536) .. #t end'

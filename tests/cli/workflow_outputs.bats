@@ -126,6 +126,15 @@ loop() {
 	[ "$(sql 'select max(length(output)) <= 4096 from steps where key in ("long", "each")')" = 1 ]
 }
 
+@test "an output as long as capture_limit is whole, one of a byte more is cut" {
+	ran < <(long 'capture_limit: 1500300')
+	envelope 0
+	expect 'e.data.steps[0].output_bytes == 1500299 and "output_missing" not in e.data.steps[0]'
+	ran < <(long 'capture_limit: 1500299')
+	envelope 0
+	expect 'e.data.steps[0].output_missing > 400000'
+}
+
 @test "capture_limit of the workflow holds for its steps, and one below a megabyte cuts, too" {
 	workflow all < <(printf 'name: all\ncapture_limit: none\ncommands:\n'; long
 		echo '  - { id: small, shell: "printf %02000d 1", capture_limit: 1K }'

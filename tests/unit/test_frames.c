@@ -121,6 +121,18 @@ static void after_a_verdict_only_words_and_facts_about_processes_are_taken(void 
 	assert_true(run.session_dir_made);
 }
 
+static void no_session_is_spared_that_the_run_itself_lives_in(void **state UNUSED)
+{
+	run.worker_pid = 4321;
+	ADD_FRAME(&wire, DETACH, INT(pid, 0));
+	ADD_FRAME(&wire, DETACH, INT(pid, 1));
+	ADD_FRAME(&wire, DETACH, INT(pid, -5));
+	ADD_FRAME(&wire, DETACH, INT(pid, getsid(0)));
+	ADD_FRAME(&wire, DETACH, INT(pid, 4321));
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_int_equal(run.spared.count, 0);
+}
+
 static void of_two_results_the_first_counts_and_what_follows_is_late(void **state UNUSED)
 {
 	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
@@ -294,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_kind_is_taken_however_the_bytes_arrive),
 		TEST(after_a_verdict_only_words_and_facts_about_processes_are_taken),
+		TEST(no_session_is_spared_that_the_run_itself_lives_in),
 		TEST(of_two_results_the_first_counts_and_what_follows_is_late),
 		TEST(fragments_of_invalid_json_are_left_out),
 		TEST(silence_counts_in_run_and_outside_of_waits),

@@ -261,6 +261,17 @@ describe("a status", function()
 		end
 	end)
 
+	-- of RFC 9110 and the IANA registry
+	it("is named in the message", function()
+		for status, name in pairs { [400] = "Bad Request", [401] = "Unauthorized", [404] = "Not Found",
+			[408] = "Request Timeout", [418] = "418 from", [422] = "Unprocessable Content", [429] = "Too Many Requests",
+			[451] = "Unavailable For Legal Reasons", [500] = "Internal Server Error", [502] = "Bad Gateway",
+			[503] = "Service Unavailable", [511] = "Network Authentication Required", [599] = "599 from" } do
+			local message = failure({ url = base .. "/status/" .. status, method = "HEAD" }).message
+			assert.truthy(message:find(name, 1, true), message)
+		end
+	end)
+
 	it("that is a failure raises with url, method and status", function()
 		local e = failure { url = base .. "/status/503?page=2", method = "PUT", body = "x" }
 		assert.equal("UNAVAILABLE", e.code)
