@@ -239,3 +239,100 @@ both_ways() {
 	envelope 81
 	effects one two
 }
+
+@test "what is inside a loop that is marked done is left out: nothing of it stays interrupted or waiting" {
+	workflow nested <<-YAML
+		name: nested
+		commands:
+		  - id: outer
+		    foreach: [a, b]
+		    do:
+		      - id: sides
+		        parallel:
+		          - $STUCK
+		          - { id: waits, shell: "exit 5", retry: { delays: [1h] } }
+		          - { id: fails, shell: "exit 6", on_failure: [{ id: hook, shell: "echo hook >>effects" }] }
+		        continue_on_error: true
+		  - { id: also, shell: "echo also >>effects; touch began.also; until [ -e go2 ]; do sleep 0.02; done" }
+	YAML
+	sed -i 's/exit 5/[ ${item} = a ] || exit 5/' nested.yaml
+	begin workflow run nested.yaml
+	until_true [ -e began ]
+	until_true recorded "select 1 from steps where key = 'outer[2].sides.waits' and state = 'waiting'"
+	kill_all
+	finish
+	id=$(run_id)
+	begin workflow resume "$id" --mark-done outer
+	until_true [ -e began.also ]
+	[ -z "$(sql "select key from steps where key like 'outer%' and state in ('interrupted', 'waiting')")" ]
+	kill_all
+	finish
+	call workflow resume "$id"
+	envelope 81
+	expect 'e.error.context.step_key == "also" and "also_in_doubt" not in e.error.context'
+	call workflow resume "$id" --mark-done also
+	envelope 0
+	[ -z "$(sql "select key from steps where state not in ('completed', 'skipped', 'failed') or wake_ms is not null")" ]
+	expect '[s.state for s in e.data.steps if s.key in ("outer[2].sides", "outer[2].sides.sub")] == ["skipped"] * 2'
+	expect '[s.message for s in e.data.steps if s.key == "outer[2].sides.sub"] == ["was left out: step outer was marked done"]'
+	expect '[s.retry.error_history[0].code for s in e.data.steps if s.key == "outer[2].sides.sub"] == ["STEP_IN_DOUBT"]'
+}
+
+@test "a mark on another step leaves out nothing: not one with a longer name, nor an outer one" {
+	workflow alike <<-YAML
+		name: alike
+		commands:
+		  - id: all
+		    foreach: [b]
+		    do:
+		      - id: one
+		        parallel:
+		          - { id: x, shell: "touch began.x; until [ -e go ]; do sleep 0.02; done", idempotent: true }
+		          - { id: xy, shell: "touch began.xy; until [ -e go ]; do sleep 0.02; done; echo xy >>effects", idempotent: true }
+	YAML
+	begin workflow run alike.yaml
+	until_true [ -e began.x -a -e began.xy ]
+	kill_all
+	finish
+	touch go
+	call workflow resume "$(run_id)" --mark-done 'all[1].one.x'
+	envelope 0
+	[ "$(<effects)" = xy ]
+	expect '[s.state for s in e.data.steps] == ["completed"] * 4'
+}
+
+@test "a step in doubt that the file no longer has is left out when the run completes" {
+	workflow fewer <<-YAML
+		name: fewer
+		commands:
+		  - { id: sub, shell: "echo sub >>effects; touch began; until [ -e go ]; do sleep 0.02; done" }
+		  - { id: end, shell: "echo end >>effects" }
+	YAML
+	killed_in fewer
+	sed -i '/id: sub/d' fewer.yaml
+	call workflow resume "$id" --force
+	envelope 0
+	expect '[(s.key, s.state) for s in e.data.steps] == [("sub", "skipped"), ("end", "completed")]'
+	[ "$(sql 'select code from attempts where key = "sub"')" = STEP_IN_DOUBT ]
+}
+
+@test "an error doesn't name steps in doubt whose loop is marked done" {
+	workflow both <<-YAML
+		name: both
+		commands:
+		  - parallel:
+		      - { id: held, shell: "touch began.held; until [ -e go ]; do sleep 0.02; done" }
+		      - { id: loop, foreach: [b], do: [$STUCK] }
+	YAML
+	begin workflow run both.yaml
+	until_true [ -e began -a -e began.held ]
+	kill_all
+	finish
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 81
+	expect 'e.error.context.step_key == "1.held" and e.error.context.also_in_doubt == ["1.loop[1].sub"]'
+	call workflow resume "$(run_id)" --mark-done 1.loop
+	envelope 81
+	expect 'e.error.context.step_key == "1.held" and "also_in_doubt" not in e.error.context'
+}

@@ -31,6 +31,7 @@ end
 -- What follows the state of a step on its line.
 local DETAILS = {
 	completed = function(step) return step.output and cut(step.output) or "" end,
+	skipped = function(step) return step.message and cut(step.message) or "" end,
 	failed = problem,
 	interrupted = problem,
 	waiting = function(step) return "for its next attempt" .. (step.wake and ", at " .. step.wake or "") end,

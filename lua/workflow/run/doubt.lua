@@ -32,12 +32,23 @@ local function verified(run, step, key, scope)
 		or result.timed_out and "timed out" or result.lost and "ended, but nobody knows how" or "exited with status " .. tostring(result.status))
 end
 
+-- Has the user decided on a step, or on one that it is inside of?
+local function is_marked(run, key)
+	for marked in pairs(run.mark_done) do
+		local base = marked:gsub("@%d+$", "")
+		if key == marked or key:sub(1, #base) == base and key:find("^[.%[@]", #base + 1) then
+			return true
+		end
+	end
+	return false
+end
+
 -- Other steps of an earlier process that nobody has decided on: --retry-in-doubt means
 -- them too.
 local function others(run, key)
 	local keys = {}
 	for _, other in ipairs(run.in_doubt) do
-		keys[#keys + 1] = other ~= key and not run.mark_done[other] and not run.settled[other] and other or nil
+		keys[#keys + 1] = other ~= key and not is_marked(run, other) and not run.settled[other] and other or nil
 	end
 	return keys
 end

@@ -230,6 +230,7 @@ end
 local function marked_done(run, step, key)
 	events.skipped(run, key, "marked done")
 	run.db:soon("set_step", run.id, ident(step, key), "completed", { output = "" })
+	run.db:soon("leave_inside", run.id, key, ("was left out: step %s was marked done"):format(key))
 	return outputs.result(run, key, { output = "" }, true)
 end
 

@@ -61,7 +61,7 @@ end
 
 ---Put a write off: it is part of the next transaction. The start of an attempt waits for
 ---flush(), so that nobody else's commit says that it runs.
----@param name "set_step"|"start_attempt"|"end_attempt" a method of the store
+---@param name "set_step"|"leave_inside"|"start_attempt"|"end_attempt" a method of the store
 ---@param ... any its arguments
 function Store:soon(name, ...)
 	self:_open()
@@ -91,7 +91,8 @@ end
 
 ---Change a run (a new `source` comes with its `digest`). A `state` sets what it implies:
 ---"running" clears an earlier end, any other sets ended_ms. A new state leaves no step
----running: one whose end nobody has recorded is "interrupted" with STEP_IN_DOUBT.
+---running: one whose end nobody has recorded is "interrupted" with STEP_IN_DOUBT. "completed"
+---makes the others that are not over "skipped".
 ---@param id string
 ---@param fields table
 function Store:set_run(id, fields)
@@ -108,6 +109,14 @@ end
 ---@param fields? table other columns of the step
 function Store:set_step(id, step, state, fields)
 	self:_commit("set_step", id, step, state, fields)
+end
+
+---What is inside a step, and not over, is "skipped": nobody will run it any more.
+---@param id string of the run
+---@param key string of the step
+---@param message string why
+function Store:leave_inside(id, key, message)
+	self:_commit("leave_inside", id, key, message)
 end
 
 -- --- attempts ----------------------------------------------------------------------------------

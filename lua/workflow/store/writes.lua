@@ -170,7 +170,25 @@ function M.settle(now, id)
 	end
 end
 
+-- Steps that nobody will run any more: inside one that is marked done, or gone from the file.
+-- Their attempts still say what became of them.
+local LEAVE = [[
+	UPDATE steps SET state = 'skipped', ended_ms = coalesce(ended_ms, ?2), wake_ms = NULL, wait_ms = NULL, code = NULL,
+		message = ?3
+	WHERE run = ?1 AND state IN ('interrupted', 'waiting')]]
+local LEAVE_INSIDE = LEAVE .. " AND substr(key, 1, length(?4) + 1) IN (?4 || '[', ?4 || '.', ?4 || '@')"
+
+function M.leave_inside(now, id, key, message)
+	local base = key:gsub("@%d+$", "") -- the end of a hook's key in later rounds
+	return function(db)
+		db:run(LEAVE_INSIDE, id, now, message, base)
+	end
+end
+
 local function set_run(db, now, id, fields)
+	if fields.state == "completed" then
+		db:run(LEAVE, id, now, "was left unfinished when its run completed")
+	end
 	if fields.state then
 		stop_steps(db, now, id, DOUBT)
 	end

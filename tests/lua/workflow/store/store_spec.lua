@@ -213,12 +213,27 @@ describe("a run in the store", function()
 		for _, state in ipairs { "completed", "failed", "interrupted", "cancelled", "running" } do
 			half_way()
 			db:set_run("01A", { state = state })
-			assert.are.same({ "interrupted CANCELLED", "interrupted STEP_IN_DOUBT", "waiting TIMEOUT", "completed" }, states())
+			assert.are.same({ "interrupted CANCELLED", "interrupted STEP_IN_DOUBT",
+				state == "completed" and "skipped" or "waiting TIMEOUT", "completed" }, states())
 			local attempt = db:attempts("01A", "l.1")[1]
 			assert.are.same({ "STEP_IN_DOUBT", nil }, { attempt.code, attempt.ended_ms })
 			assert.are.same({}, db:contradictions())
 			db._database:exec "DELETE FROM attempts; DELETE FROM steps; UPDATE runs SET state = 'running'"
 		end
+	end)
+
+	it("leaves out what is inside a step, and not over, and nothing else", function()
+		half_way()
+		db:interrupt "01A"
+		for _, key in ipairs { "l[1].x", "l@2", "l2", "m" } do
+			db:set_step("01A", { key = key }, "interrupted", { code = "STEP_IN_DOUBT" })
+		end
+		db:leave_inside("01A", "l@2", "why")
+		assert.are.same({ "interrupted CANCELLED", "skipped", "skipped", "completed", "skipped", "skipped",
+			"interrupted STEP_IN_DOUBT", "interrupted STEP_IN_DOUBT" }, states())
+		local step = db:step("01A", "l.2")
+		assert.are.same({ "why", nil, nil }, { step.message, step.code, step.wake_ms })
+		assert.are.same({}, db:contradictions())
 	end)
 
 	it("whose runner died has its steps settled once: what is in doubt stays so, whatever follows", function()
