@@ -142,6 +142,15 @@ return {
 		{ "release", "string", pattern = "^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$",
 			description = "Name of the release; default: made from its content" },
 	},
+	output_schema = {
+		type = "object", required = { "target", "release", "effect" },
+		properties = {
+			target = { type = "string" }, release = { type = "string" },
+			previous = { type = "string", description = "What was live before" },
+			removed = { type = "array", items = { type = "string" }, description = "Old releases that went" },
+			effect = { enum = { "created", "updated", "noop" } },
+		},
+	},
 	timeout = "5m",
 	attempt_timeout = "2m",
 	retry = { retries = 3, delay = "1s", on = { "LOCKED", "UNAVAILABLE", "RATE_LIMITED", "TIMEOUT" } },

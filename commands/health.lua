@@ -9,6 +9,10 @@ return {
 			description = "URL to check: http:// or https://" },
 	},
 	timeout = "1m",
+	output_schema = {
+		type = "object", required = { "url", "status", "response_ms" },
+		properties = { url = { type = "string" }, status = { type = "integer" }, response_ms = { type = "integer" } },
+	},
 	retry = { retries = 3, delay = "1s", max_delay = "30s", on = { "UNAVAILABLE", "RATE_LIMITED", "TIMEOUT" } },
 	examples = { { description = "Check a local server", command = "runner health http://localhost:8080/" } },
 	run = function(args, ctx)

@@ -22,6 +22,15 @@ end
 return {
 	description = "List the releases of a target",
 	danger_level = "safe",
+	list = true,
+	output_schema = {
+		type = "array",
+		items = {
+			type = "object", required = { "name", "live", "previous", "created" },
+			properties = { name = { type = "string" }, live = { type = "boolean" }, previous = { type = "boolean" },
+				created = { type = "string" }, source = { type = "string", description = "What it was deployed from" } },
+		},
+	},
 	args = {
 		{ "target", "enum", values = target_names, required = true, code = "INVALID_ENVIRONMENT",
 			env = "DEPLOY_TARGET", description = "A name in config.targets of runner.lua" },

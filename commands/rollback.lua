@@ -62,6 +62,11 @@ return {
 			description = "The release; default: the one that was live before" },
 	},
 	timeout = "1m",
+	output_schema = {
+		type = "object", required = { "target", "release", "effect" },
+		properties = { target = { type = "string" }, release = { type = "string" },
+			replaced = { type = "string", description = "What was live before" }, effect = { enum = { "updated", "noop" } } },
+	},
 	retry = { retries = 3, delay = "1s", on = { "LOCKED" } },
 	exit_codes = {
 		-- without --to, a second call would go back one more release

@@ -60,8 +60,8 @@ local function text_of(data)
 			lines[#lines + 1] = (kind == "warnings" and "warning: " or "error: ") .. row.message
 		end
 	end
-	lines[#lines + 1] = ("%s, %s, %s"):format(count(data.files, "file"), count(#data.problems, "error"),
-		count(#data.warnings, "warning"))
+	lines[#lines + 1] = ("%s, %s, %s%s"):format(count(data.files, "file"), count(#data.problems, "error"),
+		count(#data.warnings, "warning"), data.examples and ", " .. count(data.examples, "example") .. " run" or "")
 	return table.concat(lines, "\n") .. "\n"
 end
 
@@ -87,14 +87,18 @@ end
 return {
 	description = "Check command files and runner.lua",
 	danger_level = "safe",
+	timeout = "10m",
 	args = {
 		{ "files", "array", items = "string", variadic = true,
 			description = "Command files, or command names; default: runner.lua and every command" },
+		{ "run_examples", "boolean",
+			description = "Run the examples of commands, too; as dry runs where a command changes something" },
 	},
 	columns = { "file", "line", "key", "message" },
 	examples = {
 		{ description = "Check everything", command = "runner lint" },
 		{ description = "Check one file", command = "runner lint commands/deploy.lua" },
+		{ description = "Do the examples work?", command = "runner lint --run-examples" },
 	},
 	validate = function(args)
 		local problems = {}
@@ -116,8 +120,12 @@ return {
 			lint.project(project, data)
 			lint.shadowed(project, data)
 		end
+		data.examples = args.run_examples and 0 or nil
 		for _, found in ipairs(targets) do
-			lint.command(found, project.config, data)
+			local declaration = lint.command(found, project.config, data)
+			if args.run_examples then
+				require("runner.tools.examples").check(ctx, declaration, lint.shown(found.path), data)
+			end
 		end
 		local text = text_of(data)
 		if data.problems[1] then

@@ -202,19 +202,23 @@ end
 local function report(a, pagination)
 	host.send("META", { name = "pagination", data = assert(json.encode(pagination)) }, true)
 	if pagination.has_more and a.format ~= "json" then
-		attempt.warn("LIST_TRUNCATED", ("%d of %d items; --limit 0 prints all"):format(pagination.returned, pagination.total),
+		local all = pagination.total == json.null and "more" or tostring(pagination.total)
+		attempt.warn("LIST_TRUNCATED", ("%d of %s items; --limit 0 prints all"):format(pagination.returned, all),
 			{ next_cursor = pagination.next_cursor })
 	end
 end
 
+local function limit_of(a)
+	return a.framework.limit or a.command.default_limit or DEFAULT_LIMIT
+end
+
 local function page(a, data, offset, digest)
-	local all = items_of(data)
+	local all, limit = items_of(data), limit_of(a)
 	all = a.framework.sort and M.sort(all, a.framework.sort) or all
-	local limit = a.framework.limit or a.command.default_limit or DEFAULT_LIMIT
 	offset = math.min(offset, #all)
 	local last = limit == 0 and #all or math.min(#all, offset + limit)
 	local items, more = json.array(table.move(all, offset + 1, last, 1, {})), last < #all
-	report(a, { total = #all, returned = #items, truncated = more, has_more = more,
+	report(a, { total = a.cut_short and json.null or #all, returned = #items, truncated = more, has_more = more,
 		next_cursor = more and M.cursor(last, digest) or json.null })
 	return with_items(data, items)
 end
@@ -243,6 +247,9 @@ function M.open(a)
 	local offset = cursor and offset_in(cursor, digest) or 0
 	if cursor and cursor ~= M.cursor(offset, digest) then
 		return { error = bad_cursor(cursor) }
+	end
+	if is_page and not a.framework.sort and limit_of(a) > 0 then
+		a.enough = offset + limit_of(a) + 1
 	end
 	shape_result(a.command, function(data)
 		data = is_page and page(a, data, offset, digest) or data

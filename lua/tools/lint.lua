@@ -57,17 +57,20 @@ end
 ---@param found runner.Found
 ---@param config table
 ---@param out {problems: runner.Finding[], warnings: runner.Finding[]} what is found is added
+---@return any declaration what the file returned; nil: it can't be loaded
 function M.command(found, config, out)
 	local value, problem, text = catalog.read(found)
 	if problem and found.listed and catalog.is_gone(found) then
 		return
 	elseif problem then
-		return table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
+		table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
+		return nil
 	end
 	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }
 	of_list(catalog.guarded(declaration.problems, value, where, true), where.path, out.problems)
 	of_list(lint_rules.problems(value, where), where.path, out.problems)
 	of_list(lint_rules.find(value, where), where.path, out.warnings)
+	return value
 end
 
 ---Files of the project that never run, since a built-in has their name.

@@ -272,8 +272,11 @@ LUA
 	expect '[r["name"] for r in e.data] == ["two", "one"]'
 	expect '[r["live"] for r in e.data] == [True, False]'
 	expect '[r["previous"] for r in e.data] == [False, True]'
+	expect 'e.meta.pagination.total == 2 and not e.meta.pagination.has_more'
 	call releases --target prod --format plain
 	[ "$(wc -l <out.txt)" -eq 2 ]
+	call releases --target prod --limit 1 --fields name
+	expect 'e.data == [{"name": "two"}] and e.meta.pagination.has_more'
 }
 
 @test "releases changes nothing" {

@@ -186,3 +186,57 @@ LUA
 	run field '" ".join(w["key"] for w in e.data["warnings"])'
 	[ "$output" = output_schema.properties.fetched_at ]
 }
+
+# with_examples NAME LEVEL EXAMPLE…: a command with one argument and these examples; each run is noted in `runs`.
+with_examples() {
+	local name=$1 level=$2 list=
+	shift 2
+	for example; do list+="{ description = 'x', command = [[$example]] },"; done
+	command_file "$name" <<LUA
+return { description = "x", danger_level = "$level", examples = { $list },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	args = { { "who", "string", description = "Who" }, { "how", "string", default = "well", description = "How" } },
+	run = function(args, ctx)
+		local f <close> = io.open("$PWD/runs", "a")
+		f:write(args.who or "-", "\n")
+		if args.how == "badly" then error "boom" elseif args.how == "absent" then ctx:fail("NOT_FOUND", "Nobody") end
+		return { effect = "noop" }
+	end }
+LUA
+}
+
+@test "--run-examples runs examples, and names those that their command refuses" {
+	with_examples greet safe 'runner greet --who "a b"' "runner greet --who 'c'\\''d'" 'runner greet --hwo x' 'runner gret' 'runner greet --how badly'
+	call lint greet
+	[ "$status" -eq 0 ]
+	[ ! -e runs ]
+	call lint greet --run-examples
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'e.data.examples == 5 and [p["key"] for p in e.data.problems] == ["examples.3", "examples.4", "examples.5"]'
+	expect "\"Unknown flag '--hwo'\" in e.data.problems[0]['message'] and 'COMMAND_NOT_FOUND' in e.data.problems[1]['message'] and 'boom' in e.data.problems[2]['message']"
+	[ "$(<runs)" = $'a b\nc\'d\n-' ]
+}
+
+@test "--run-examples changes nothing, and warns of what fails here or needs a shell" {
+	with_examples wipe destructive 'runner wipe --who all'
+	with_examples look safe 'runner look --how absent' 'runner look | head -n1' 'DEBUG=1 runner look' 'runner look --who $(id)'
+	call lint --run-examples
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data.examples == 3 and e.data.problems == []'
+	expect '[w["key"] for w in e.data.warnings if w["key"].startswith("examples.")] == ["examples.1", "examples.2", "examples.3", "examples.4"]'
+	expect '"NOT_FOUND: Nobody" in e.data.warnings[0]["message"] and "needs a shell" in e.data.warnings[1]["message"]'
+	[ "$(<runs)" = - ]
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER lint good --run-examples" /dev/null </dev/null | tr -d '\r' >out.txt
+	grep -qx '1 file, 0 errors, 0 warnings, 1 example run' out.txt
+}
+
+@test "the examples of the commands that ship work" {
+	mkdir -p repo/docs
+	cp -r "$ROOT/commands" repo/
+	cp -r "$ROOT/docs/demo" repo/docs/
+	cd repo/docs/demo
+	call lint --run-examples
+	expect 'e.data.problems == [] and e.data.examples >= 5'
+}

@@ -80,7 +80,13 @@ three_steps() {
 	call workflow list --state failed --workflow small
 	expect 'len(e.data) == 1 and e.data[0].code == "SUBPROCESS_FAILED" and e.data[0].failed_step == "1"'
 	call workflow list --limit 1
-	expect 'len(e.data) == 1'
+	expect 'len(e.data) == 1 and e.meta.pagination.has_more and e.meta.pagination.total is None'
+	call workflow list --limit 1 --cursor "$(field 'e.meta.pagination.next_cursor')"
+	expect '[r.state for r in e.data] == ["failed"] and e.meta.pagination.has_more'
+	call workflow list --limit 2 --sort workflow
+	expect '[r.workflow for r in e.data] == ["other", "small"] and e.meta.pagination.total == 3'
+	call workflow list --limit 3
+	expect 'e.meta.pagination == {"total": 3, "returned": 3, "truncated": False, "has_more": False, "next_cursor": None}'
 	call workflow stats --workflow small --since 1h
 	envelope 0
 	expect 'e.data.runs == 2 and e.data.attempts == 4 and e.data.retries == 2 and e.data.total_wait_ms == 3'

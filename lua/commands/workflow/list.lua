@@ -1,5 +1,6 @@
 -- runner workflow list: the runs in the store, newest first.
 
+local attempt = require "runner.core.attempt"
 local json = require "runner.json"
 local report = require "runner.workflow.report.report"
 local store = require "runner.workflow.store.store"
@@ -7,33 +8,45 @@ local store = require "runner.workflow.store.store"
 -- A run whose runner died is still stored as "running".
 local STORED = { interrupted = { "interrupted", "running" } }
 
-local function newest_first(rows, most)
+-- More than there can be; a list without a limit of its own reads them all.
+local ALL = 1 << 40
+
+local function by_age(rows)
 	table.sort(rows, function(a, b)
 		return a.created_ms > b.created_ms
 	end)
-	return table.move(rows, 1, math.min(#rows, most), 1, {})
+	return rows
 end
 
+-- Those of a page and one more. What is stored doesn't tell running runs from interrupted
+-- ones: then all are read, and those that stay decide.
 local function find(db, args)
-	local found = {}
+	local in_doubt = STORED[args.state] or args.state == "running"
+	local found, most = {}, in_doubt and ALL or attempt.enough or ALL
 	for _, stored in ipairs(STORED[args.state] or { args.state or false }) do
-		local rows = db:list { state = stored or nil, workflow = args.workflow, limit = args.limit }
+		local rows = db:list { state = stored or nil, workflow = args.workflow, limit = most }
 		for _, row in ipairs(rows) do
 			row = report.settled(db, row)
 			found[#found + 1] = (not args.state or row.state == args.state) and row or nil
 		end
 	end
-	return STORED[args.state] and newest_first(found, args.limit) or found
+	attempt.cut_short = #found >= most or nil
+	return STORED[args.state] and by_age(found) or found
 end
 
 return {
 	description = "List workflow runs",
 	danger_level = "safe",
+	list = true,
+	default_limit = 50,
+	output_schema = {
+		type = "array",
+		items = { type = "object", required = { "id", "workflow", "state", "created" } },
+	},
 	args = {
 		{ "state", "enum", values = { "running", "completed", "failed", "interrupted", "cancelled" },
 			description = "Only runs in this state" },
 		{ "workflow", "string", description = "Only runs of this workflow" },
-		{ "limit", "integer", min = 1, max = 10000, default = 50, description = "At most this many" },
 	},
 	columns = { "id", "workflow", "state", "created", "duration_ms", "failed_step", "code" },
 	examples = { { description = "Runs that can be resumed", command = "runner workflow list --state failed" } },
