@@ -256,7 +256,8 @@ as_other_user() {
 	touch mended
 	call workflow resume "$id"
 	envelope 0
-	[ "$(cd "state/runner/logs/$id" && echo *)" = "fails-1.json succeeded.jsonl twice-1.json" ]
+	run ls "state/runner/logs/$id"
+	[ "$output" = $'fails-1.json\nsucceeded.jsonl\ntwice-1.json' ]
 	call workflow logs "$id"
 	envelope 0
 	expect '[r.stdout for r in e.data if r.step.startswith("each")] == ["item %d\n" % n for n in range(1, 6)]'
