@@ -35,7 +35,7 @@ LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5
 ROOMS     = common engine supervisor worker bindings
 SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
 OBJS      = $(SRCS:src/%.c=$(BUILD)/%.o) $(BUILD)/lua.o
-LUA       = $(wildcard lua/*.lua lua/*/*.lua lua/*/*/*.lua lua/schemas/*.json)
+LUA       = $(wildcard lua/*.lua lua/*/*.lua lua/*/*/*.lua lua/agent_spec/*.json)
 
 all: $(BUILD)/runner
 

@@ -33,8 +33,8 @@ M.rooms = {
 	{ name = "invoke", path = "lua/invoke.lua", uses = { BINDINGS, "core" }, owns = "one of our own commands as a child" },
 	{ name = "state", path = "lua/state/", uses = { BINDINGS, "core" }, owns = "the database: opening, migrations, locks that prove an owner" },
 	{ name = "types", path = "lua/types/", uses = {}, owns = "the script API for editors (LuaCATS): data, embedded as it is" },
-	{ name = "schemas", path = "lua/schemas/", uses = {}, owns = "JSON Schemas of the CLI Agent Spec: data, embedded as they are" },
-	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "schemas" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
+	{ name = "agent_spec", path = "lua/agent_spec/", uses = {}, owns = "JSON Schemas of the CLI Agent Spec: data, embedded as they are" },
+	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "agent_spec" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },

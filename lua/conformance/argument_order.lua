@@ -3,7 +3,7 @@
 
 local envelope = require "runner.conformance.envelope"
 local execute = require "runner.conformance.execute"
-local json_schema_values = require "runner.core.schema_values"
+local json_schema_values = require "runner.core.json_schema_values"
 
 local M = {}
 

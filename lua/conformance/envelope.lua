@@ -1,7 +1,7 @@
 -- envelope: reading what a tool printed: exactly one envelope, or the lines of a stream.
 
+local agent_spec = require "runner.conformance.agent_spec"
 local json = require "runner.json"
-local schemas = require "runner.conformance.schemas"
 
 local M = {}
 
@@ -25,7 +25,7 @@ function M.parse(text)
 	elseif not is_object(value) then
 		return nil, "stdout is JSON, but not an object"
 	end
-	local problems = schemas.problems("response-envelope", value, SHOWN_PROBLEMS)
+	local problems = agent_spec.problems("response-envelope", value, SHOWN_PROBLEMS)
 	if problems then
 		return nil, "invalid envelope: " .. problems
 	end
@@ -57,7 +57,7 @@ local function take_terminal(reading, row, n)
 		reading.valid = true
 		return
 	end
-	local problems = schemas.problems("response-envelope", row, SHOWN_PROBLEMS)
+	local problems = agent_spec.problems("response-envelope", row, SHOWN_PROBLEMS)
 	if problems then
 		add(reading, "line %d is an invalid error envelope: %s", n, problems)
 	elseif row.ok then

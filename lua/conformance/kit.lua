@@ -2,11 +2,11 @@
 -- CLI Agent Spec that a machine can decide. No judgement is made by anything but these
 -- lines: the same tool and profile give the same result.
 
+local agent_spec = require "runner.conformance.agent_spec"
 local checks = require "runner.conformance.checks"
 local envelope = require "runner.conformance.envelope"
 local execute = require "runner.conformance.execute"
 local order = require "runner.conformance.argument_order"
-local schemas = require "runner.conformance.schemas"
 
 local M = {}
 
@@ -131,7 +131,7 @@ local function manifest_problem(run)
 	if not document then
 		return problem
 	end
-	local wrong = schemas.problems("manifest-response", document.data, SHOWN_PROBLEMS)
+	local wrong = agent_spec.problems("manifest-response", document.data, SHOWN_PROBLEMS)
 	return wrong and "data is no valid manifest: " .. wrong
 end
 

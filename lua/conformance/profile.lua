@@ -1,11 +1,11 @@
 -- profile: what `runner conformance` is to run against a tool: the command, the probes and
--- their kinds, read from a JSON file and checked (lua/schemas/conformance-profile.json)
+-- their kinds, read from a JSON file and checked (lua/agent_spec/conformance-profile.json)
 -- before anything runs.
 
+local agent_spec = require "runner.conformance.agent_spec"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
-local schemas = require "runner.conformance.schemas"
 
 local M = {}
 
@@ -63,7 +63,7 @@ function M.read(path)
 	if not profile then
 		return nil, "not valid JSON: " .. syntax
 	end
-	local problem = schemas.first_problem("conformance-profile", profile)
+	local problem = agent_spec.first_problem("conformance-profile", profile)
 		or repeated_name(profile.probes) or same_values(profile.argument_order)
 		or resolve(profile.command, path:match("^(.*)/[^/]*$"))
 	if problem then

@@ -5,7 +5,7 @@
 
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"
-local values = require "runner.core.schema_values"
+local values = require "runner.core.json_schema_values"
 
 local M = {}
 

@@ -16,7 +16,7 @@ local topic = require "runner.tools.topic"
 
 local M = {}
 
-local SCHEMA_VERSION = "3.21" -- of the ManifestResponse that lua/schemas has
+local SCHEMA_VERSION = "3.21" -- of the ManifestResponse that lua/agent_spec has
 
 -- --- what holds for all commands --------------------------------------------------------------
 

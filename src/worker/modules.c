@@ -34,7 +34,7 @@ static const struct text_folder {
 	const char *prefix, *extension;
 } text_folders[] = {
 	{ "types.", ".lua" },
-	{ "schemas.", ".json" },
+	{ "agent_spec.", ".json" },
 };
 
 /* --- a chunk --------------------------------------------------------------------- */

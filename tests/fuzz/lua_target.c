@@ -58,10 +58,10 @@ static int give_upvalue(lua_State *L)
 	return 1;
 }
 
-/* Push what makes the module; those below types/ and schemas/ are text. */
+/* Push what makes the module; those below types/ and agent_spec/ are text. */
 static int push_maker(lua_State *L, const struct embedded_chunk *c, const char *name)
 {
-	if (strncmp(name, "types/", 6) != 0 && strncmp(name, "schemas/", 8) != 0)
+	if (strncmp(name, "types/", 6) != 0 && strncmp(name, "agent_spec/", 11) != 0)
 		return luaL_loadbufferx(L, (const char *)c->bytes, c->size, name, "b") == LUA_OK ? 1 : lua_error(L);
 	lua_pushlstring(L, (const char *)c->bytes, c->size);
 	lua_pushcclosure(L, give_upvalue, 1);

@@ -38,7 +38,7 @@ local function library(name)
 	if not rest then
 		return nil
 	end
-	local is_schema = rest:find "^schemas%."
+	local is_schema = rest:find "^agent_spec%."
 	local path = ROOT .. "lua/" .. rest:gsub("%.", "/") .. (is_schema and ".json" or ".lua")
 	if is_schema or rest:find "^types%." then
 		return function()

@@ -21,10 +21,10 @@ return {
 	keys = {
 		output_schema = { manifest = "entry", expected = "a JSON Schema (draft 07) as a table",
 			accept = function(v)
-				return type(v) == "table" and require("runner.declare.schemas").copy(v) or nil
+				return type(v) == "table" and require("runner.declare.output_schema").copy(v) or nil
 			end,
 			check = function(n, fault)
-				local problem = n.output_schema and require("runner.declare.schemas").fault(n.output_schema)
+				local problem = n.output_schema and require("runner.declare.output_schema").fault(n.output_schema)
 				if problem then
 					fault("is no JSON Schema: " .. problem, "Correct the schema")
 				end

@@ -1,4 +1,4 @@
--- schemas: JSON Schemas (draft 07) that a declaration holds: a copy of its own that encodes as
+-- output_schema: the JSON Schema (draft 07) of a declaration: a copy of its own that encodes as
 -- it was meant, and the first mistake in one. Loaded when a command declares a schema.
 
 local json = require "runner.json"

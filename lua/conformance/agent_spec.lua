@@ -1,4 +1,4 @@
--- schemas: the CLI Agent Spec's JSON Schemas (lua/schemas), decoded once, and what a value
+-- agent_spec: the CLI Agent Spec's JSON Schemas (lua/agent_spec), decoded once, and what a value
 -- has wrong by one of them.
 
 local json = require "runner.json"
@@ -9,7 +9,7 @@ local M = {}
 local decoded = {}
 
 local function load(name)
-	decoded[name] = decoded[name] or assert(json.decode(require("runner.schemas." .. name)))
+	decoded[name] = decoded[name] or assert(json.decode(require("runner.agent_spec." .. name)))
 	return decoded[name]
 end
 

@@ -1,4 +1,4 @@
--- schema_values: what JSON Schema asks of a single value: its type, equality, patterns,
+-- json_schema_values: what JSON Schema asks of a single value: its type, equality, patterns,
 -- dates. For json_schema, and who compares decoded JSON.
 
 local json = require "runner.json"
