@@ -45,6 +45,10 @@ local function reply_success(a, data)
 	data = attempt.wrap(data)
 	data = a.mask and a.mask(data) or data
 	local text, about = encoded(data)
+	local veiled = text and attempt.veil(data, text)
+	if veiled then
+		data, text, about = veiled, encoded(veiled)
+	end
 	if text and (a.format ~= "json" or a.framework.output) then
 		text, about = require("runner.output.delivery").deliver(data, text, a.format)
 	end
@@ -160,6 +164,12 @@ local function parse_arguments(a)
 		return early(require("runner.core.errors").normalise(parsed, traceback))
 	end
 	a.parsed, a.framework, a.format = parsed, parsed.framework, plan.format_of(parsed.framework)
+end
+
+local function take_flags(a)
+	if a.parsed.rare then
+		require("runner.project.call_flags").take(a)
+	end
 end
 
 local function hide_secrets(a)
@@ -312,8 +322,8 @@ end
 -- --- the attempt --------------------------------------------------------------------
 
 local PHASES = {
-	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle, inform, send_plan,
-	check_unchanged, validate, guard, shape_output, prepare_run, confirm, claim, run,
+	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, take_flags, hide_secrets, settle,
+	inform, send_plan, check_unchanged, validate, guard, shape_output, prepare_run, confirm, claim, run,
 }
 
 local function answer_of(a)

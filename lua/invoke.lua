@@ -51,7 +51,7 @@ end
 ---@return string[] argv
 function M.argv(program, words, args, text)
 	local argv = table.move(words, 1, #words, 2, { program })
-	argv[#argv + 1], argv[#argv + 2] = "--format", "json"
+	argv[#argv + 1], argv[#argv + 2], argv[#argv + 3] = "--format", "json", "--runner-unmask" -- the outer call masks its own answer
 	return add_args(argv, args, text)
 end
 

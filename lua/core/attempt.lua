@@ -49,6 +49,22 @@ function M.wrap(data)
 	return data
 end
 
+-- What tokens and keys begin with, and hardly anything else does.
+local SECRETS = { "eyJ", "sk-", "ghp_", "gho_", "ghs_", "_pat_", "AKIA", "AIza", "xox", "glpat-", "PRIVATE KEY" }
+
+---A copy of `data` with tokens and keys masked (REQ-F-058); nil: there are none, or the caller
+---wants to see them.
+---@param data any
+---@param text string the same as JSON
+---@return any
+function M.veil(data, text)
+	for i = 1, M.framework.unmask and 0 or #SECRETS do
+		if text:find(SECRETS[i], 1, true) then
+			return require("runner.core.entropy").mask(data)
+		end
+	end
+end
+
 ---The seed that RUNNER_SEED gives: a whole number from 0, as retry.seed takes it.
 ---@return integer?
 function M.environment_seed()

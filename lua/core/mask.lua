@@ -11,20 +11,9 @@ local SHORTEST = 4 -- bytes of a line or of an encoded form that are masked on t
 
 -- --- the forms they appear in ----------------------------------------------------------
 
-local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
 -- Base64 digits of whole groups of six bits.
 local function base64(bytes)
-	local out, bits, held = {}, 0, 0
-	for i = 1, #bytes do
-		bits, held = (bits << 8 | bytes:byte(i)) & 0xffff, held + 8
-		while held >= 6 do
-			held = held - 6
-			local digit = (bits >> held & 63) + 1
-			out[#out + 1] = DIGITS:sub(digit, digit)
-		end
-	end
-	return table.concat(out)
+	return require("runner.core.base64").encode(bytes):sub(1, #bytes * 8 // 6)
 end
 
 -- What of its base64 is the same whatever stands before and behind it.

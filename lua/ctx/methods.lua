@@ -24,7 +24,7 @@ local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
 	call = "call", run = "proc", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
 	prompt = "tty", confirm = "tty", emit = "emit", edit = "edit", open_url = "open", open_path = "open",
-	settings = "settings", save_settings = "settings",
+	external = "external", settings = "settings", save_settings = "settings",
 }
 
 -- field → how it comes to be, once

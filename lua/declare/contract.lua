@@ -29,10 +29,11 @@ M.subjects = {
 		.. " headless token_env_var",
 	call = "config cwd no_config width",
 	children = "preserve_locale subprocess",
-	discovery = "output_schema schema introduced_in deprecated_in replacement removed_in platform required_tools",
+	discovery = "output_schema schema introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
 	lists = "list default_limit limit cursor sort fields",
 	network = "has_network_io connect_timeout proxy no_proxy",
 	placement = "option_placement",
+	privacy = "no_injection_protection unmask",
 	safety = "dry_run safe_default confirm_destructive live idempotency_key",
 	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global",
 	streams = "streams rows_may_repeat stream heartbeat_ms",
@@ -52,7 +53,7 @@ local function load_subject(subject)
 	if not module.by_flag then
 		module.by_flag = {}
 		for _, row in ipairs(module.flags) do
-			row.flag = flags.spelling(row.name)
+			row.flag, row.rare = flags.spelling(row.name), true
 			module.by_flag[row.flag] = row
 		end
 	end

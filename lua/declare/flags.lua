@@ -20,6 +20,7 @@ local M = {}
 ---@field yields? true an argument may have its name: then --runner-NAME and a place in front of the command's name mean ours
 ---@field front? true it is understood only in front of the command's name
 ---@field when? string only commands that declare this take it (lua/declare/contract.lua); no argument of these has its name
+---@field rare? true set for the flags of lua/declare/contract/: a call with one loads lua/project/call_flags.lua
 ---@field description string
 
 -- All but text, which is a terminal's.

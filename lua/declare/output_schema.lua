@@ -53,6 +53,7 @@ local PLAIN = {
 	maxLength = is_count, uniqueItems = is_flag, minimum = is_number, maximum = is_number, exclusiveMinimum = is_number,
 	exclusiveMaximum = is_number, multipleOf = is_number, title = is_text, description = is_text, default = is_anything,
 	examples = is_list, readOnly = is_flag, contentEncoding = is_text, contentMediaType = is_text,
+	high_entropy = is_flag, ordered = is_flag, -- runner's own: lua/output/checked.lua
 	["$ref"] = is_text, ["$id"] = is_text, ["$schema"] = is_text, ["$comment"] = is_text,
 }
 

@@ -4,6 +4,7 @@
 -- commands that declare `list`, and for --fields.
 
 local attempt = require "runner.core.attempt"
+local base64 = require "runner.core.base64"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -27,21 +28,6 @@ end
 
 -- --- cursors ------------------------------------------------------------------------------
 
-local ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-local function base64url(text)
-	local out = {}
-	for at = 1, #text, 3 do
-		local a, b, c = text:byte(at, at + 2)
-		local bits = a << 16 | (b or 0) << 8 | (c or 0)
-		for i = 0, c and 3 or b and 2 or 1 do
-			local index = (bits >> (18 - 6 * i) & 63) + 1
-			out[#out + 1] = ALPHABET:sub(index, index)
-		end
-	end
-	return table.concat(out)
-end
-
 -- What decides which items there are, and in which order. Not a secret: anyone could try
 -- which one has that digest.
 local function digest_of(a)
@@ -56,25 +42,13 @@ end
 ---@param digest string
 ---@return string
 function M.cursor(offset, digest)
-	return base64url(("%d.%s"):format(offset, digest))
+	return base64.url(("%d.%s"):format(offset, digest))
 end
 
 -- The offset is searched for in the text itself: only a cursor that we would write is one.
 local function offset_in(cursor, digest)
-	local bits, count, bytes = 0, 0, {}
-	for char in cursor:sub(1, 64):gmatch "." do
-		local index = ALPHABET:find(char, 1, true)
-		if not index then
-			return nil
-		end
-		bits, count = bits << 6 | index - 1, count + 6
-		if count >= 8 then
-			count = count - 8
-			bytes[#bytes + 1] = string.char(bits >> count & 255)
-			bits = bits & ((1 << count) - 1)
-		end
-	end
-	local offset = math.tointeger(tonumber(table.concat(bytes):match "^(%d+)%."))
+	local bytes = base64.decode(cursor:sub(1, 64))
+	local offset = math.tointeger(tonumber((bytes or ""):match "^(%d+)%."))
 	return offset and offset >= 0 and M.cursor(offset, digest) == cursor and offset or nil
 end
 

@@ -40,7 +40,16 @@ local function with_attempt(a, row)
 end
 
 local function encoded(a, row)
-	return json.encode(with_attempt(a, row), { max = ROW_MAX, envelope = true })
+	row = with_attempt(a, row)
+	local text, why = json.encode(row, { max = ROW_MAX, envelope = true })
+	if not text then
+		return nil, why
+	end
+	local veiled = a.veil(row, text)
+	if veiled then
+		row, text = veiled, json.encode(veiled, { max = ROW_MAX, envelope = true })
+	end
+	return text, nil, row
 end
 
 -- --- where a row goes: add(row) → problem?, finish(facts) → data --------------------------
@@ -48,7 +57,7 @@ end
 local function lines(a)
 	local function add(row)
 		local text, why = encoded(a, row)
-		return why and not text and why or not host.send("EMIT", { data = text }) and "the row is too large" or nil
+		return why or not host.send("EMIT", { data = text }) and "the row is too large" or nil
 	end
 	return { add = add, written = true, finish = function(facts) return facts end }
 end
@@ -56,11 +65,11 @@ end
 local function growing_table(a)
 	local line = require("runner.output.render").growing(a.command.columns)
 	local function add(row)
-		local text, why = encoded(a, row)
+		local text, why, shown = encoded(a, row)
 		if not text then
 			return why
 		end
-		return not host.send("EMIT", { text = line(with_attempt(a, row)) }) and "the row is too large" or nil
+		return not host.send("EMIT", { text = line(shown) }) and "the row is too large" or nil
 	end
 	return { add = add, written = true, finish = function(facts) return facts end }
 end

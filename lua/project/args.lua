@@ -81,7 +81,7 @@ end
 local function put(s, row, value, text, from)
 	local into = row.section and s.framework or s.values
 	local name, given = row.name, given_for(s, row)
-	given[name] = given[name] or from
+	given[name], s.rare = given[name] or from, s.rare or row.rare
 	if row.type == "array" then
 		into[name] = into[name] or {}
 		into[name][#into[name] + 1] = value
@@ -311,6 +311,7 @@ end
 ---@field given table<string, runner.From> where each value came from
 ---@field framework_given table<string, runner.From>
 ---@field problems runner.Problem[]
+---@field rare? true one of runner's rare flags was given
 
 ---Parse the tokens after the command's words. Options may appear anywhere before
 ---`--`, runner's own included. Durations are seconds, exact to the ms; a
@@ -325,7 +326,7 @@ function M.parse(rows, tokens, opts)
 	read_tokens(s, tokens)
 	finish(s)
 	return { values = s.values, framework = s.framework, given = s.given, framework_given = s.framework_given,
-		problems = s.problems }
+		problems = s.problems, rare = s.rare }
 end
 
 ---The leading words of argv, which name the command and may go on with its

@@ -19,7 +19,8 @@ local function encoded(name, value, opening)
 			or "it is not " .. KINDS[opening]))
 		return nil
 	end
-	return text
+	local veiled = attempt.veil(value, text)
+	return veiled and require("runner.json").encode(veiled, { envelope = true }) or text
 end
 
 local SHOWN_LINES, SHOWN_BYTES = 10, 2000
@@ -58,6 +59,22 @@ local function without_traceback(detail)
 	return rest ~= "" and rest or nil
 end
 
+-- What programs and servers wrote, which is why it failed (REQ-F-035).
+local FROM_OUTSIDE = { "stdout", "stderr", "body", "output" }
+
+local function marked(context)
+	for _, name in ipairs(type(context) == "table" and not attempt.framework.no_injection_protection and FROM_OUTSIDE or {}) do
+		if type(context[name]) == "string" and context[name] ~= "" then
+			local copy = { _source = "external", _trusted = false }
+			for key, v in next, context do
+				copy[key] = v
+			end
+			return copy
+		end
+	end
+	return context
+end
+
 local function fields_of(e)
 	return {
 		ok = false, code = e.code, message = e.message, detail = without_traceback(e.detail), phase = e.phase,
@@ -65,7 +82,7 @@ local function fields_of(e)
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
 		suggestion = e.suggestion, output = output_of(e), data = encoded("data", attempt.wrap(e.data)),
-		context = encoded("context", e.context, "{"), errors = encoded("errors", e.errors, "["),
+		context = encoded("context", marked(e.context), "{"), errors = encoded("errors", e.errors, "["),
 		redirect = encoded("redirect", e.redirect, "{"),
 	}
 end

@@ -33,6 +33,7 @@
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
 ---@field default_limit? integer items of a list without --limit; default 20; 0: all
 ---@field preserve_locale? boolean what it starts keeps the caller's locale; default false: LC_ALL is C.UTF-8
+---@field primary_id_field? string the field of an item that identifies it
 ---@field subprocess? {binary: string, user_controlled_args?: string[], hardcoded_args?: string[]} the program that it passes arguments to: those that user_controlled_args names are refused with shell characters or line breaks
 ---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
@@ -351,6 +352,11 @@ function Context:progress(progress, suggestion) end
 ---nobody reads.
 ---@param row table named fields, at most 1 MiB as JSON
 function Context:emit(row) end
+
+---Mark data from outside (a file, a server, a program) as untrusted: `_source` and `_trusted` in it; in each item of a list.
+---@param data any
+---@return any
+function Context:external(data) end
 
 ---Write a log line to stderr.
 ---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info

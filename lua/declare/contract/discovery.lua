@@ -43,6 +43,7 @@ return {
 					fault("needs deprecated_in", "Add deprecated_in = \"VERSION\"")
 				end
 			end },
+		primary_id_field = { accept = rules.text, expected = 'the name of a field such as "id"', manifest = "schema" },
 		platform = { accept = rules.list_of(rules.text, 1), expected = 'a list such as { "linux" }', manifest = "entry" },
 		required_tools = { accept = versions, expected = 'programs and versions such as { git = "2.30", jq = "*" }',
 			manifest = "entry" },
