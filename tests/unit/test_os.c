@@ -22,6 +22,7 @@
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM
+#include <sched.h>
 #include <sys/prctl.h>
 #endif
 
@@ -356,6 +357,32 @@ static void what_cannot_block_or_be_reopened_is_refused(void **state UNUSED)
 	assert_int_equal(errno, EBADF);
 }
 
+/* Where the system doesn't allow it, there is nothing to see. */
+static void scenario_hurry(void)
+{
+	struct sched_param first = { .sched_priority = 1 }, none = { .sched_priority = 0 };
+	bool allowed = sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0;
+
+	CHECK(!allowed || sched_setscheduler(0, SCHED_OTHER, &none) == 0);
+	for (int i = 0; i < 2 && allowed; i++) {
+		os_hurry();
+		os_hurry();
+		CHECK(sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK));
+		os_rest();
+		CHECK(sched_getscheduler(0) == SCHED_OTHER);
+	}
+	CHECK(sched_setscheduler(0, SCHED_BATCH, &none) == 0);
+	os_hurry();
+	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+	os_rest();
+	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+}
+
+static void a_hurry_is_over_with_the_rest_and_spares_a_policy_that_somebody_chose(void **state UNUSED)
+{
+	run_forked(scenario_hurry);
+}
+
 #else
 
 static void what_posix_lacks_is_refused_and_not_pretended(void **state UNUSED)
@@ -394,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_parents_death_is_signalled),
 		cmocka_unit_test(a_pipe_reopened_is_nonblocking_and_the_old_one_stays_as_it_was),
 		cmocka_unit_test(what_cannot_block_or_be_reopened_is_refused),
+		cmocka_unit_test(a_hurry_is_over_with_the_rest_and_spares_a_policy_that_somebody_chose),
 #else
 		cmocka_unit_test(what_posix_lacks_is_refused_and_not_pretended),
 #endif

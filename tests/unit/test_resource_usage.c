@@ -127,6 +127,29 @@ static void lua_s_own_limit_says_so(void **state)
 	assert_string_equal(buf_cstr(&report.context), "{\"limit_bytes\":64000000,\"by\":\"lua\"}");
 }
 
+static void what_has_nothing_to_do_with_memory_is_told_nothing_of_it(void **state)
+{
+	(void)state;
+	end_by(VERDICT_RESULT, 0, "CONFLICT");
+	assert_int_equal(report.context.len, 0);
+}
+
+static void a_memory_limit_that_the_script_reports_keeps_its_own_context(void **state)
+{
+	(void)state;
+	buf_add_str(&report.context, "{\"by\":\"the script\"}");
+	end_by(VERDICT_RESULT, 0, "MEMORY_LIMIT");
+	assert_string_equal(buf_cstr(&report.context), "{\"by\":\"the script\"}");
+}
+
+static void without_a_limit_no_limit_is_named(void **state)
+{
+	(void)state;
+	run.plan.limits.of[RESOURCE_MEMORY] = 0;
+	end_by(VERDICT_RESULT, 0, "MEMORY_LIMIT");
+	assert_int_equal(report.context.len, 0);
+}
+
 static void death_by_sigxcpu_is_the_cpu_limit(void **state)
 {
 	(void)state;
@@ -204,6 +227,9 @@ int main(void)
 		in_scenario(an_error_of_the_scripts_own_stands),
 		in_scenario(another_crash_stays_a_crash),
 		in_scenario(lua_s_own_limit_says_so),
+		in_scenario(what_has_nothing_to_do_with_memory_is_told_nothing_of_it),
+		in_scenario(a_memory_limit_that_the_script_reports_keeps_its_own_context),
+		in_scenario(without_a_limit_no_limit_is_named),
 		in_scenario(death_by_sigxcpu_is_the_cpu_limit),
 		in_scenario(death_by_sigkill_is_the_cpu_limit_only_beyond_the_hard_limit),
 		in_scenario(sigxcpu_without_a_declared_limit_is_a_crash),

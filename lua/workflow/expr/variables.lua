@@ -140,7 +140,7 @@ end
 local function member(v, key)
 	if type(v) ~= "table" then
 		return nil
-	elseif json.is_array(v) or v[1] ~= nil then
+	elseif json.is_array(v) then
 		local n = math.tointeger(tonumber(key))
 		return n and v[n + 1]
 	end

@@ -4,6 +4,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local http = require "runner.ctx.http"
 local json = require "runner.json"
+local requests = require "runner.ctx.http_request"
 local urls = require "runner.ctx.http_url"
 
 local LIB = debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/"
@@ -236,6 +237,16 @@ describe("a request", function()
 			.headers.authorization)
 		assert.equal("Bearer t0ken", echo({ bearer = "t0ken" }).headers.authorization)
 		assert.is_nil(echo({}).headers.authorization)
+	end)
+
+	it("sends its headers in the same order each time", function()
+		local names, expected = {}, {}
+		for i = 0, 19 do
+			names[("X-%02d"):format(i * 7 % 20)] = "v"
+			expected[i + 1] = ("X-%02d: v"):format(i)
+		end
+		local lines = requests.header_lines(requests.build { url = base, headers = names })
+		assert.same(expected, table.move(lines, #lines - 19, #lines, 1, {}))
 	end)
 
 	it("may have empty and repeated headers", function()

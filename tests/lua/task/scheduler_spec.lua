@@ -79,6 +79,12 @@ describe("scheduler.run", function()
 				return sh("echo sh").stdout:sub(1, 2)
 			end)
 		end))
+		assert.is_true(scheduler.run(function()
+			local task = coroutine.running()
+			return scheduler.run(function()
+				return coroutine.running() == task
+			end)
+		end))
 	end)
 
 	it("can be run again after an error", function()

@@ -21,7 +21,7 @@ local function raised(call, ...)
 end
 
 local SCOPE = {
-	vars = { release = "1.4.0", count = 3, ratio = 0.5, half = 2.0, yes = true, list = json.array { "a", "b" },
+	vars = { release = "1.4.0", count = 3, ratio = 0.5, half = 2.0, yes = true, list = json.array { "a", "b" }, plain = { "only" },
 		map = { inner = { deep = "x" } }, nothing = json.null, empty = "" },
 	steps = { build = { output = "built", status = 0, ok = true, data = { files = json.array { { name = "f" } }, n = 7 } } },
 	shell = { output = "out", status = 1 },
@@ -63,7 +63,7 @@ end)
 
 describe("variables.lookup", function()
 	local FOUND = { release = "1.4.0", ["map.inner.deep"] = "x", ["list.1"] = "b", ["steps.build.output"] = "built",
-		["steps.build.data.files.0.name"] = "f", ["steps.build.ok"] = true, ["shell.status"] = 1, ["run.id"] = "01ABC",
+		["steps.build.data.files.0.name"] = "f", ["steps.build.ok"] = true, ["shell.status"] = 1, ["run.id"] = "01ABC", ["plain.0"] = "only",
 		["item.host"] = "h1", item_index = 0, ["env.HOME"] = "/home/x", nothing = json.null, empty = "" }
 	local MISSING = { "relase", "map.inner.deep.more", "list.2", "list.-1", "list.x", "steps.biuld.output", "steps", "run",
 		"steps.build.data.nope", "env.NOT_THERE", "env", "claude.output", "release.x" }
