@@ -105,7 +105,7 @@ end
 local function take_place(a)
 	local in_front, problem = a.in_front, nil
 	local front = in_front > 0 and args.parse({}, table.move(a.tokens, 1, in_front, 1, {})).framework or {}
-	if front.cwd or front.config or front.no_config then
+	if front.cwd or front.config or front.no_config or front.context then
 		problem, a.settings = require("runner.project.place").take(front)
 	end
 	return problem and early(problem)
@@ -194,6 +194,7 @@ local function information_flag(a)
 		return "help"
 	end
 	local described = framework.schema and "schema" or framework.output_schema and "output_schema"
+		or framework.show_config and "show_config"
 	if described then
 		return described
 	end
@@ -221,6 +222,9 @@ end
 
 local function validate(a)
 	local command, parsed = a.command, a.parsed
+	if a.trace then
+		require("runner.project.call_flags").trace_start(a)
+	end
 	if command.deprecated_in or command.platform then
 		require("runner.project.notices").give(command)
 	end

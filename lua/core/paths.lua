@@ -20,15 +20,21 @@ function M.absolute(path, from)
 	return M.is_absolute(path) and path or from .. "/" .. path
 end
 
+-- What --instance-id names is apart from everybody else's (REQ-O-036).
+local function of_instance(dir)
+	local id = os.getenv "RUNNER_INSTANCE_ID"
+	return id and id:find "^%w[%w_-]*$" and ("%s/instances/%s"):format(dir, id) or dir
+end
+
 ---$XDG_STATE_HOME/runner, else ~/.local/state/runner. Variables that hold no absolute path
 ---don't count (XDG Base Directory Specification).
 ---@return string? nil: neither variable does
 function M.state()
 	local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
 	if M.is_absolute(state) then
-		return state .. "/runner"
+		return of_instance(state .. "/runner")
 	end
-	return M.is_absolute(home) and home .. "/.local/state/runner" or nil
+	return M.is_absolute(home) and of_instance(home .. "/.local/state/runner") or nil
 end
 
 ---One file name for each text: anything but plain characters becomes %XX; a text that makes

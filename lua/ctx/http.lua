@@ -2,6 +2,7 @@
 -- (runner.http_client), follows redirects, and reports failures with the registry's
 -- codes. Its error messages never contain a credential.
 
+local attempt = require "runner.core.attempt"
 local client = require "runner.http_client"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
@@ -166,6 +167,9 @@ end
 local function perform(request, left_ms)
 	local url = request.url
 	local proxy, no_proxy = urls.proxy(url)
+	if attempt.trace then
+		attempt.trace(("ctx:http %s %s%s"):format(request.method, urls.brief(url), proxy and " through a proxy" or ""))
+	end
 	local reply, message, code, details = client.perform({
 		url = urls.text(url),
 		method = request.method,

@@ -135,6 +135,9 @@ end
 
 -- Our own wait does not count as idle. Cancellation passes through, and then it doesn't matter.
 local function take(lock)
+	if attempt.trace then
+		attempt.trace(("ctx:lock %s, %s"):format(lock.name, lock.path))
+	end
 	host.hold(1)
 	local handle, why, about = wait_for(lock)
 	host.hold(-1)

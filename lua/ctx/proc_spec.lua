@@ -2,6 +2,7 @@
 -- and turns them into what runner.process takes. A wrong spec is a bug of the script
 -- (lua/ctx/misuse.lua).
 
+local attempt = require "runner.core.attempt"
 local misuse = require "runner.ctx.misuse"
 local program_text = require "runner.core.program_text"
 
@@ -290,6 +291,13 @@ local function check_table(method, spec)
 	end
 end
 
+-- With --debug: the words as JSON, so that each is seen as it is (REQ-F-062).
+local function trace(method, argv)
+	if attempt.trace then
+		attempt.trace(("ctx:%s %s"):format(method, require("runner.json").encode(argv, { envelope = true }) or "?"))
+	end
+end
+
 ---The options of one command, as runner.process.start takes them.
 ---@param method "run"|"spawn"
 ---@param ctx table?
@@ -299,6 +307,7 @@ function M.command(method, ctx, spec)
 	check_table(method, spec)
 	local options = finish(method, ctx, named(method, KEYS[method], spec))
 	options.argv = read_argv(method, spec)
+	trace(method, options.argv)
 	if options.detach and (options.stdin or options.keep_stdin_open or options.foreground) then
 		M.fail(method, "a detached process gets neither stdin nor a terminal; remove stdin and foreground")
 	end
@@ -321,6 +330,7 @@ function M.pipeline(ctx, spec)
 		end
 		local stage = setmetatable(named("pipeline", KEYS.stage, spec[i]), { __index = options })
 		stage.argv = read_argv("pipeline", spec[i])
+		trace("pipeline", stage.argv)
 		stages[i] = stage
 	end
 	if #stages < 2 then

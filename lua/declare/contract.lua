@@ -27,9 +27,9 @@ local M = {}
 M.subjects = {
 	caller = "auth headless_supported token_env_vars requires_editor non_interactive_alternatives gui_operations headless_behavior"
 		.. " headless token_env_var",
-	call = "config cwd no_config width",
+	call = "config context cwd no_config width",
 	children = "preserve_locale subprocess",
-	discovery = "output_schema schema introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
+	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
 	lists = "list default_limit limit cursor sort fields",
 	network = "has_network_io connect_timeout proxy no_proxy",
 	placement = "option_placement",

@@ -70,7 +70,8 @@ local EXPECT = {
 		name = TEXT, version = TEXT, commands = "a folder", scopes = "a list of strings, or a function that returns one",
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
-		config = "a table", retry = "a table such as { retries = 3 }",
+		contexts = 'settings by name such as { prod = { config = { host = "a" } } }', config = "a table",
+		retry = "a table such as { retries = 3 }",
 	},
 	example = { description = TEXT, command = 'a command line such as "runner deploy --target prod"' },
 	failure = {

@@ -20,7 +20,7 @@ local M = {}
 ---@field yields? true an argument may have its name: then --runner-NAME and a place in front of the command's name mean ours
 ---@field front? true it is understood only in front of the command's name
 ---@field when? string only commands that declare this take it (lua/declare/contract.lua); no argument of these has its name
----@field rare? true set for the flags of lua/declare/contract/: a call with one loads lua/project/call_flags.lua
+---@field rare? true a call with it loads lua/project/call_flags.lua; set for all flags of lua/declare/contract/
 ---@field description string
 
 -- All but text, which is a terminal's.
@@ -37,11 +37,15 @@ M.rows = {
 	{ name = "output", type = "path", yields = true, section = "Output", description = "Write the result to this file" },
 	{ name = "quiet", type = "boolean", yields = true, section = "Output", description = "Print no notices on stderr" },
 	{ name = "verbose", type = "boolean", yields = true, section = "Output", description = "Print more notices on stderr" },
+	{ name = "debug", type = "boolean", env = "RUNNER_DEBUG", yields = true, rare = true, section = "Output",
+		description = "Print on stderr what runner does: files, settings, programs, requests, locks" },
 	{ name = "no_color", type = "boolean", yields = true, section = "Output", description = "No colours" },
 	{ name = "help", type = "boolean", short = "h", section = "Help", description = "Describe the command" },
 	{ name = "version", type = "boolean", short = "V", yields = true, section = "Help", description = "Print the version" },
 	{ name = "plan", type = "boolean", yields = true, section = "Help",
 		description = "Print the effective limits and delays; run nothing" },
+	{ name = "instance_id", type = "string", env = "RUNNER_INSTANCE_ID", pattern = "alphanumeric_id", max_length = 64, rare = true,
+		yields = true, section = "Settings", description = "Keep locks and runs apart from those of other instances" },
 	{ name = "timeout", type = "duration", env = "RUNNER_TIMEOUT", default_key = "timeout_ms",
 		section = "Limits", description = "Limit for the whole run: all attempts and waits" },
 	{ name = "attempt_timeout", type = "duration", env = "RUNNER_ATTEMPT_TIMEOUT", default_key = "attempt_timeout_ms",

@@ -21,10 +21,60 @@ local function trust_everything(a)
 	return needs_yes(a)
 end
 
+local function conflict(a, name)
+	local given = a.parsed.framework_given
+	return a.framework[name] and given[name] == "flag" and given.debug == "flag" and {
+		field = "debug", code = "CONFLICTING_VALUES", message = ("--debug and --%s exclude each other"):format(name),
+		suggestion = "Give one of them", fix_required = "Give one of them",
+	} or nil
+end
+
+-- Where a variable asks for it, a flag that asks for silence goes before it.
+local function begin_trace(a, problems)
+	problems[#problems + 1] = conflict(a, "quiet") or conflict(a, "verbose")
+	if not a.framework.quiet then
+		a.framework.verbose = true
+		a.trace = function(message)
+			host.send("LOG", { level = "debug", message = message:sub(1, 60000) })
+		end
+	end
+end
+
+local function shown_settings(a)
+	local out = {}
+	for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
+		local ms = a.settled[name .. "_ms"]
+		out[#out + 1] = ("%s %s (%s)"):format(name, ms == 0 and "none" or host.duration_text(ms), a.settled.sources[name])
+	end
+	return table.concat(out, ", ")
+end
+
+---Say what has been decided so far, where --debug asks for it. The rest of the library says by
+---`attempt.trace` what it does.
+---@param a runner.Attempt
+function M.trace_start(a)
+	a.trace(("command %s from %s"):format(a.name, a.command.path or "runner itself"))
+	a.trace("settings from " .. (a.project.file or "no runner.lua"))
+	a.trace("limits: " .. shown_settings(a))
+	a.trace(("attempt %d, retries %d, format %s"):format(a.launch.attempt, a.settled.policy.retries, a.format))
+end
+
+-- Children belong to the same instance.
+local function take_instance(id)
+	host.setenv("RUNNER_INSTANCE_ID", id)
+	host.send("META", { name = "instance_id", data = require("runner.json").encode(id) }, true)
+end
+
 ---Take the flags; what is wrong with them joins the problems of the arguments.
 ---@param a runner.Attempt
 function M.take(a)
-	local problems = a.parsed.problems
+	local problems, framework = a.parsed.problems, a.framework
+	if framework.debug then
+		begin_trace(a, problems)
+	end
+	if framework.instance_id then
+		take_instance(framework.instance_id)
+	end
 	if a.framework.no_injection_protection then
 		problems[#problems + 1] = trust_everything(a)
 	end

@@ -69,13 +69,13 @@ end
 ---The project around the working directory: runner.lua, checked. Without one an
 ---empty project. If runner.lua is broken, `rest` is what is known without it, which is
 ---enough for help and lint. `settings` are those of lua/project/place.lua, instead of runner.lua.
----@param settings? {config?: string, none?: boolean}
+---@param settings? {config?: string, context?: string, none?: boolean}
 ---@return table? project, runner.Error? problem, table? rest
 function M.project(settings)
 	local root, has_file = require("runner.project.locate").project_root()
 	local project, problem = { root = root, config = {} }, nil
 	local file = has_file and root .. "/runner.lua"
-	if settings then
+	if settings and (settings.none or settings.config) then
 		file = not settings.none and settings.config
 	end
 	if file then
@@ -83,6 +83,10 @@ function M.project(settings)
 		if problem then
 			project = { root = root, config = {}, problem = problem }
 		end
+	end
+	if settings and settings.context and not problem then
+		problem = require("runner.project.place").apply_context(project, settings.context)
+		project.problem = problem
 	end
 	if root then
 		local commands = project.commands or "commands"

@@ -1,4 +1,4 @@
--- place: --cwd, --config and --no-config, which decide where a command is looked for and with
+-- place: --cwd, --config, --context and --no-config, which decide where a command is looked for and with
 -- what settings. So they stand in front of its name. Loaded when one of them is given.
 
 local host = require "runner.host"
@@ -29,7 +29,7 @@ end
 ---Take the flags that stood in front of the command's name.
 ---@param front table<string, any> their values
 ---@return runner.Error? problem
----@return {config?: string, none?: boolean}? settings for lua/project/loader.lua, where they are not those of the project
+---@return {config?: string, context?: string, none?: boolean}? settings for lua/project/loader.lua, where they are not those of the project
 function M.take(front)
 	local config = front.config and absolute(front.config)
 	if config and not front.no_config and host.probe(config) ~= "file" then
@@ -39,7 +39,26 @@ function M.take(front)
 	if problem then
 		return problem
 	end
-	return nil, (front.no_config or config) and { none = front.no_config, config = config } or nil
+	local settings = { none = front.no_config, config = config, context = front.context }
+	return nil, next(settings) and settings or nil
+end
+
+---Lay the settings of a context over those of the file (REQ-O-024).
+---@param project table of the file
+---@param name string of the context
+---@return runner.Error? problem
+function M.apply_context(project, name)
+	local chosen = (project.contexts or {})[name]
+	if not chosen then
+		local names = require("runner.core.sorted").keys(project.contexts or {})
+		local problem = wrong("context", name, ("There is no context '%s' in %s"):format(name, project.file or "runner.lua, which is not read"))
+		problem.suggestion = names[1] and "The contexts are " .. table.concat(names, ", ") or 'Write contexts = { NAME = { … } } in runner.lua'
+		return problem
+	end
+	for key, v in next, chosen do
+		project[key] = v
+	end
+	host.send("META", { name = "context", data = json.encode(name, { envelope = true }) }, true)
 end
 
 return M

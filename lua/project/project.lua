@@ -18,6 +18,31 @@ local PROJECT = {
 for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
 	PROJECT[name] = function(v) return rules.duration(v) end
 end
+
+-- Each context holds any of the other keys, in their normal form; one that is wrong spoils it.
+local function settings_of(v)
+	local out = {}
+	for key, value in next, type(v) == "table" and v or { false } do
+		local accept = key ~= "contexts" and PROJECT[key]
+		out[key] = accept and accept(value) or nil
+		if out[key] == nil then
+			return nil
+		end
+	end
+	return out
+end
+
+function PROJECT.contexts(v)
+	local out = {}
+	for name, settings in next, type(v) == "table" and v or { false } do
+		out[name] = type(name) == "string" and settings_of(settings) or nil
+		if not out[name] then
+			return nil
+		end
+	end
+	return out
+end
+
 M.keys = PROJECT ---@type table<string, fun(v: any): any>
 
 -- All wrong keys of runner.lua as one error: the message of the first, all in errors.

@@ -49,6 +49,13 @@ function M.schema(a)
 		exit_table = plan.exit_table(a.project) }))
 end
 
+---The settings that a call would have, and their sources.
+---@param a runner.Attempt
+---@return runner.Answer
+function M.show_config(a)
+	return document(a, require("runner.tools.shown_config").describe(a))
+end
+
 ---{}, which any result keeps, where none is declared.
 ---@param a runner.Attempt
 ---@return runner.Answer

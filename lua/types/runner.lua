@@ -146,6 +146,7 @@
 ---@field version? string
 ---@field commands? string folder of the command files; default "commands"
 ---@field config? table any values; scripts read them as ctx.config
+---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
 ---@field exit_table? "standard"|"classic" which exit numbers to use
 ---@field timeout? runner.Duration default for every command
@@ -266,6 +267,13 @@ function Fs.read(path, max) end
 ---@param durable? boolean false: don't wait for the disk; a power loss may then empty or undo it
 ---@return true
 function Fs.write(path, text, mode, durable) end
+
+---Add a line to a regular file, which is made if it is missing: the whole line, or nothing.
+---@param path string
+---@param line string with its newline
+---@param mode? integer of a new file
+---@return integer offset of the line, in bytes
+function Fs.append(path, line, mode) end
 
 ---Write a file whose name is free, else EEXIST: of those that try at once, one does.
 ---@param path string

@@ -51,7 +51,7 @@ FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help",
          "--timeout", "--attempt-timeout", "--idle-timeout", "--grace", "--retries", "--retry-delay",
          "--warnings-as-errors", "--yes", "--non-interactive", "--runner-format", "--runner-quiet",
          "--proxy", "--no-proxy", "--headless", "--token-env-var", "--global", "--schema", "--output-schema", "--connect-timeout",
-         "--unmask", "--no-injection-protection",
+         "--unmask", "--no-injection-protection", "--debug", "--show-config", "--context", "--instance-id",
          "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
          "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x"]
 # calls that get as far as run, and what bends them

@@ -8,6 +8,8 @@ return {
 			description = "Work in this directory, as if runner had been called there" },
 		{ name = "config", type = "path", front = true, yields = true, section = "Settings",
 			description = "Read this file in place of runner.lua" },
+		{ name = "context", type = "string", front = true, yields = true, section = "Settings",
+			description = "Use these settings of contexts in runner.lua" },
 		{ name = "no_config", type = "boolean", front = true, yields = true, section = "Settings",
 			description = "Read no runner.lua" },
 		{ name = "width", type = "integer", min = 0, max = 1000, yields = true, section = "Output",

@@ -51,6 +51,8 @@ return {
 	flags = {
 		{ name = "schema", type = "boolean", yields = true, section = "Help",
 			description = "Print the command's arguments, exit codes and result as JSON; run nothing" },
+		{ name = "show_config", type = "boolean", yields = true, section = "Help",
+			description = "Print the settings of this call and where each comes from; run nothing" },
 		{ name = "output_schema", type = "boolean", yields = true, section = "Help",
 			description = "Print the JSON Schema of the command's result; run nothing" },
 	},

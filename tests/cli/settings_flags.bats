@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# Flags that any call may have: what runner tells of its doing and of its settings, and whose
+# settings and state it uses.
+
+load lib/helper
+
+prepare() {
+	cat >runner.lua <<'LUA'
+return { timeout = "20s", config = { host = "default", api_key = "k3y", deep = { list = { 1, 2 } } }, contexts = {
+	prod = { config = { host = "prod.example" }, timeout = "5s" }, dev = { grace = "1s" } } }
+LUA
+	body show 'args = { { "token", "string" } },' <<<'return { host = ctx.config.host }'
+}
+
+@test "REQ-O-008 --debug says what runner does, and quiet, verbose and debug exclude each other" {
+	body work 'timeout = "10s",' <<'LUA'
+ctx:run{ "printf", "%s", "a b", "--token=s3cret-value" }
+local lock = ctx:lock("mine") lock:release()
+pcall(ctx.http, ctx, { url = "http://127.0.0.1:9/x?token=s3cret-value" })
+ctx:log("debug", "the author's own")
+return {}
+LUA
+	answers 0 XDG_STATE_HOME="$PWD/state" work --debug
+	[[ $stderr == *'"level":"debug"'*'command work from '*work.lua* ]]
+	[[ $stderr == *"settings from $PWD/runner.lua"* ]]
+	[[ $stderr == *'timeout 10s (command)'* ]]
+	[[ $stderr == *'ctx:run [\"printf\",\"%s\",\"a b\"'* ]]
+	[[ $stderr == *'ctx:lock mine'* ]]
+	[[ $stderr == *'ctx:http GET http://127.0.0.1:9/x'* ]]
+	[[ $stderr == *"the author's own"* ]]
+	[[ $stderr != *s3cret* ]]
+	answers 0 XDG_STATE_HOME="$PWD/state" RUNNER_DEBUG=1 work
+	[[ $stderr == *'ctx:lock mine'* ]]
+	answers 0 XDG_STATE_HOME="$PWD/state" RUNNER_DEBUG=1 work --quiet
+	[ -z "$stderr" ]
+	answers 0 XDG_STATE_HOME="$PWD/state" DEBUG=1 work
+	[[ $stderr != *'ctx:lock mine'* ]]
+	local other
+	for other in --quiet --verbose; do
+		answers 2 work --debug "$other"
+		expect 'e.error["errors"][0]["code"] == "CONFLICTING_VALUES"'
+	done
+	answers 0 work --plan --debug
+}
+
+@test "REQ-F-051 REQ-F-073 a declared secret is in no debug line" {
+	body login 'args = { { "token", "string", secret = true } },' <<<'ctx:run{ "true", args.token } return {}'
+	answers 0 T=hunter2-value login --token-from-env T --debug
+	[[ $stderr == *'ctx:run'*'***'* ]]
+	[[ $stderr != *hunter2* ]]
+}
+
+@test "REQ-O-015 --show-config prints each setting with its source, and no secret; it runs nothing" {
+	body ran 'attempt_timeout = "3s",' <<<'io.open("marker", "w"):close()'
+	answers 0 RUNNER_GRACE=1500ms ran --show-config --retries 2 --format json
+	expect 'e.data["precedence_order"] == ["cli-flags", "env-vars", "command", "files", "default"]'
+	expect 'set(e.data["effective_config"]) == set(e.data["sources"])'
+	expect "[(e.data['effective_config'][k], e.data['sources'][k]) for k in ('timeout', 'attempt_timeout', 'grace', 'idle_timeout', 'retries', 'format')] == [
+		('20s', 'file:$PWD/runner.lua'), ('3s', 'command'), ('1.5s', 'env:RUNNER_GRACE'), ('none', 'default'), (2, 'flag:--retries'), ('json', 'flag:--format')]"
+	expect 'e.data["effective_config"]["config.api_key"] == "[REDACTED]" and e.data["effective_config"]["config.deep.list"] == [1, 2]'
+	[ ! -e marker ]
+	[[ $stdout != *k3y* ]]
+	answers 0 --show-config
+	expect 'e.data["sources"]["config.host"].endswith("runner.lua")'
+	answers 0 --no-config show --show-config
+	expect '"config.host" not in e.data["effective_config"] and e.data["sources"]["timeout"] == "default"'
+}
+
+@test "REQ-O-024 --context lays named settings over those of the file, and meta says which" {
+	answers 0 show
+	expect 'e.data == {"host": "default"} and "context" not in e.meta and e.meta["timeout_ms"] == 20000'
+	answers 0 --context prod show
+	expect 'e.data == {"host": "prod.example"} and e.meta["context"] == "prod" and e.meta["timeout_ms"] == 5000'
+	answers 0 --context dev show
+	expect 'e.data == {"host": "default"} and e.meta["timeout_ms"] == 20000'
+	cat >other.lua <<<'return { contexts = { prod = { config = { host = "other" } } } }'
+	answers 0 --config other.lua --context prod show
+	expect 'e.data == {"host": "other"}'
+	answers 2 --context nosuch show
+	expect 'e.error["suggestion"] == "The contexts are dev, prod"'
+	answers 2 --no-config --context prod show
+	body own 'args = { { "context", "string" } },' <<<'return { own = args.context }'
+	answers 0 own --context x
+	expect 'e.data == {"own": "x"}'
+}
+
+@test "REQ-O-024 contexts that are no settings are refused with runner.lua" {
+	local wrong
+	for wrong in '{ 1 }' '{ a = 1 }' '{ a = { nosuch = 1 } }' '{ a = { timeout = "x" } }' '{ a = { contexts = {} } }' '"x"'; do
+		echo "return { contexts = $wrong }" >runner.lua
+		answers 4 show
+		expect 'e.error["code"] == "COMMAND_INVALID" and "contexts" in e.error["message"]'
+	done
+}
+
+@test "REQ-O-036 each instance has its own locks and runs; the variable is the same as the flag" {
+	mkdir state
+	body lock <<<'local l = ctx:lock("x") return { path = l.path, id = os.getenv "RUNNER_INSTANCE_ID" }'
+	answers 0 XDG_STATE_HOME="$PWD/state" lock --instance-id one
+	expect "e.data == {'path': '$PWD/state/runner/instances/one/locks/x.lock', 'id': 'one'} and e.meta['instance_id'] == 'one'"
+	answers 0 XDG_STATE_HOME="$PWD/state" RUNNER_INSTANCE_ID=two lock
+	expect "e.data['path'] == '$PWD/state/runner/instances/two/locks/x.lock' and e.meta['instance_id'] == 'two'"
+	answers 0 XDG_STATE_HOME="$PWD/state" RUNNER_INSTANCE_ID=two lock --instance-id one
+	expect 'e.meta["instance_id"] == "one"'
+	answers 0 XDG_STATE_HOME="$PWD/state" lock
+	expect "e.data['path'] == '$PWD/state/runner/locks/x.lock' and 'instance_id' not in e.meta"
+	echo 'commands: [{ shell: "true" }]' >one.yaml
+	answers 0 XDG_STATE_HOME="$PWD/state" workflow run one.yaml --instance-id one
+	[ -e state/runner/instances/one/runs.db ]
+	[ ! -e state/runner/runs.db ]
+	answers 0 XDG_STATE_HOME="$PWD/state" workflow list --instance-id two
+	expect 'e.data == []'
+	local bad
+	for bad in ../x a/b '' 'a b' .x; do
+		answers 2 XDG_STATE_HOME="$PWD/state" lock --instance-id "$bad"
+	done
+	answers 2 XDG_STATE_HOME="$PWD/state" RUNNER_INSTANCE_ID=../x lock
+	[ ! -e state/x ]
+}
