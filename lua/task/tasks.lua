@@ -126,6 +126,53 @@ end
 ---@field error runner.Error?
 ---@field started boolean
 
+-- Functions that run as tasks as they come. The first error of its callbacks ends the feed.
+---@class runner.Each
+---@field tasks runner.Tasks
+---@field next_task fun(): function?
+---@field at_once integer
+---@field on_result fun(i: integer, result: runner.TaskResult)
+---@field keep_going? boolean
+---@field running integer
+---@field started integer
+---@field over boolean no more are started
+---@field broken? {[1]: any} what a callback raised
+---@field parked boolean the task that waits is to be woken up
+local Each = {}
+Each.__index = Each
+
+function Each:guarded(f, ...)
+	local ok, value = pcall(f, ...)
+	if not ok then
+		self.over, self.broken = true, self.broken or { value }
+		return nil
+	end
+	return value
+end
+
+function Each:start(fn, task)
+	self.running, self.started = self.running + 1, self.started + 1
+	local i = self.started
+	M.start(self.tasks, fn, function(ok, value)
+		self.running, self.over = self.running - 1, self.over or not (ok or self.keep_going)
+		self:guarded(self.on_result, i, outcome(ok, value))
+		self:start_more(task)
+		if self.running == 0 and self.parked then
+			M.wake(self.tasks, task)
+		end
+	end)
+end
+
+function Each:start_more(task)
+	while not self.over and self.running < self.at_once do
+		local fn = self:guarded(self.next_task)
+		self.over = self.over or not fn
+		if fn then
+			self:start(fn, task)
+		end
+	end
+end
+
 ---Run functions as tasks as they come, and wait for all, as scheduler.each does.
 ---@param s runner.Tasks
 ---@param task thread the one that waits
@@ -135,46 +182,17 @@ end
 ---@param keep_going? boolean
 ---@return integer started
 function M.each(s, task, next_task, at_once, on_result, keep_going)
-	local running, started, over, broken, parked = 0, 0, false, nil, false
-	local function guarded(f, ...)
-		local ok, value = pcall(f, ...)
-		if not ok then
-			over, broken = true, broken or { value }
-			return nil
-		end
-		return value
-	end
-	local start
-	local function start_more()
-		while not over and running < at_once do
-			local fn = guarded(next_task)
-			over = over or not fn
-			if fn then
-				start(fn)
-			end
-		end
-	end
-	function start(fn)
-		running, started = running + 1, started + 1
-		local i = started
-		M.start(s, fn, function(ok, value)
-			running, over = running - 1, over or not (ok or keep_going)
-			guarded(on_result, i, outcome(ok, value))
-			start_more()
-			if running == 0 and parked then
-				M.wake(s, task)
-			end
-		end)
-	end
-	start_more()
-	parked = running > 0
-	if parked then
+	local each = setmetatable({ tasks = s, next_task = next_task, at_once = at_once, on_result = on_result,
+		keep_going = keep_going, running = 0, started = 0, over = false, parked = false }, Each)
+	each:start_more(task)
+	each.parked = each.running > 0
+	if each.parked then
 		M.park()
 	end
-	if broken then
-		error(broken[1], 0)
+	if each.broken then
+		error(each.broken[1], 0)
 	end
-	return started
+	return each.started
 end
 
 ---Run functions as tasks, `at_once` of them at a time, and wait for all, as
