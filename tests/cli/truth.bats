@@ -4,17 +4,6 @@
 
 load lib/helper
 
-# failing NAME DANGER <<<BODY: a command that changes something, or not
-failing() {
-	{
-		echo "local fs, json = require 'fs', require 'json'"
-		echo "return { description = 'x', danger_level = '$2', exit_codes = { TIMEOUT = { retryable = true, side_effects = 'none' } },"
-		echo "retry = { retries = 2, delay = 0 }, run = function(args, ctx)"
-		cat
-		echo 'end }'
-	} | command_file "$1"
-}
-
 # returns EXIT CODE BODY: the error that run's values are
 returns() {
 	failing back safe <<<"$3"
@@ -248,80 +237,6 @@ returns() {
 	expect 'e.error.message == "stage 1 of 2: sh exited with status 3"'
 }
 
-# --- one command calls another ------------------------------------------------------------
-
-@test "ctx:call gives the data of another command, or the very error that it ended with" {
-	body inner 'args = { { "n", "integer" }, { "tags", "array", items = "string" }, { "dry", "boolean" } },' <<-'LUA'
-		if args.n == 3 then ctx:fail("NOT_FOUND", "no three", { suggestion = "Take four", context = { n = 3 }, data = { tried = 3 } }) end
-		return { n = args.n, tags = args.tags, dry = args.dry }
-	LUA
-	failing back safe <<<'return ctx:call("inner", { n = 4, tags = { "a", "b c" }, dry = true })'
-	answers 0 back
-	expect 'e.data == {"n": 4, "tags": ["a", "b c"], "dry": True}'
-	returns_of_inner NOT_FOUND 'ctx:call("inner", { n = 3 })' 5
-	expect 'e.error.message == "no three" and e.error.suggestion == "Take four" and e.error.context == {"n": 3} and e.data == {"tried": 3}'
-	returns_of_inner VALIDATION_ERROR 'ctx:call("inner", { n = "x" })' 1
-	expect 'e.error.errors[0]["field"] == "n" and e.error.side_effects == "none"'
-	returns_of_inner COMMAND_NOT_FOUND 'ctx:call("outer")' 1
-	returns_of_inner INTERNAL_ERROR 'ctx:call({})' 1
-	expect 'e.error.retryable is False'
-}
-
-@test "the arguments of ctx:call are in nobody's argv or environment, and reach no child of the command" {
-	body inner 'stdin = true, args = { { "token", "string", secret = true }, { "words", "array", items = "string", positional = true } },' <<-'LUA'
-		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c 'to[k]en-4711'",
-			ok_statuses = { 0, 1 } }.stdout
-		local nested = ctx:run { "sh", "-c", "echo ${RUNNER_ARGUMENTS-unset}" }.stdout
-		return { seen = seen, nested = nested, length = #(args.token or ""), words = args.words, rest = io.read "a" }
-	LUA
-	body back <<<'return { ctx:call("inner", { token = "token-4711" }), ctx:call("inner", { "--", "a b", "--c" }), ctx:call("inner") }'
-	answers 0 back
-	expect 'e.data[0] == {"seen": "0\n", "nested": "unset\n", "length": 10, "words": [], "rest": ""}'
-	expect 'e.data[1]["words"] == ["a b", "--c"] and e.data[2]["length"] == 0'
-	body back <<<'return { #ctx:call("inner", { (("x"):rep(300000)) }).words[1] }' # more than one word of an argv may have
-	answers 0 back
-	expect 'e.data == [300000]'
-	body back <<<'ctx:call("inner", { token = "a\0b" })'
-	answers 1 back
-	expect '"NUL" in e.error.message and "ctx:call" in e.error.message'
-}
-
-@test "RUNNER_ARGUMENTS without what it promises is refused, and says who sets it" {
-	body plain <<<'return 1'
-	call RUNNER_ARGUMENTS=stdin plain
-	[ "$status" -eq 2 ]
-	assert_envelope
-	expect '"ctx:call" in e.error.fix_required'
-}
-
-# returns_of_inner CODE BODY EXIT
-returns_of_inner() {
-	failing back safe <<<"$2"
-	answers "$3" back --retries 0
-	expect "e.error.code == '$1'"
-}
-
-@test "ctx:call makes one attempt; what repeats is the caller's policy, within its deadline" {
-	command_of inner 'retry = { retries = 5, delay = 0 },' <<<'ctx:fail("UNAVAILABLE", "busy")'
-	failing back safe <<<'ctx:call("inner")'
-	answers 12 back
-	expect 'e.error.code == "UNAVAILABLE" and e.meta.retries == 2'
-	[ "$(<runs)" = "1 1 1 " ]
-	body slow <<<'ctx:sleep(60)'
-	failing back safe <<<'ctx:call("slow")'
-	answers 10 back --timeout 2s
-	expect 'e.error.code == "TIMEOUT"'
-	[ "$elapsed_ms" -lt 20000 ]
-}
-
-@test "a runner that is started as a program passes its envelope's error through" {
-	body inner <<<'ctx:fail("CONFLICT", "two at once")'
-	ln -s "$RUNNER" runner
-	failing back safe <<<'ctx:run { "./runner", "inner" }'
-	answers 6 back
-	expect 'e.error.code == "CONFLICT" and e.error.message == "two at once"'
-}
-
 # --- what an envelope says of itself --------------------------------------------------------
 
 @test "a single wrong argument is VALIDATION_ERROR, with the particular code in the first of errors" {
@@ -348,61 +263,6 @@ returns_of_inner() {
 	body loop <<<'ctx:retry(function() ctx:fail("NETWORK_ERROR", "Connection refused") end, { retries = 3, delay = 0 })'
 	answers 12 loop
 	expect 'e.error.message == "Connection refused after 4 attempts" and e.error.retries_exhausted == 3'
-}
-
-# --- secrets ----------------------------------------------------------------------------------
-
-SECRET='hunter2 "quoted"/x'
-
-# seen: the secret, in any form, in what the last call wrote
-seen() {
-	grep -qF -e 'hunter2' out.txt err.txt
-}
-
-@test "the value of a secret argument appears nowhere" {
-	local how keys='args = { { "token", "string", secret = true, pattern = "^h.*$", env = "TOKEN_OF_MINE" }, { "n", "integer" } }, retry = { retries = 1, delay = 0 },'
-	for how in 'ctx:fail("UNAVAILABLE", "bad " .. args.token)' 'error("bad " .. args.token)' 'error({ message = args.token })' \
-		'ctx:fail("UNAVAILABLE", "x", { suggestion = args.token, context = { [args.token] = { args.token } }, errors = { { code = "ODD", message = args.token } }, data = { args.token } })' \
-		'ctx:log("token " .. args.token) ctx:warn("ODD", args.token, { t = args.token }) ctx:progress({ t = args.token }) return { args.token, deep = { args.token } }' \
-		'ctx:run { "sh", "-c", "echo \"$T\" >&2; exit 3", env = { T = args.token } }' 'ctx:step(args.token) error("x")' \
-		'return nil, args.token' 'return args.token'; do
-		body login "$keys" <<<"$how"
-		call login --token "$SECRET"
-		assert_envelope
-		[ "$(seen; echo $?)" -eq 1 ]
-		call login --token "$SECRET" --format table --output result.txt
-		[ "$(seen; echo $?)" -eq 1 ]
-		[ "$(grep -csF hunter2 result.txt)" != 1 ]
-	done
-	body login "$keys" <<<'print(args.token) return 1'
-	call login --token "$SECRET"
-	assert_envelope
-	[ "$(grep -cF hunter2 out.txt)" -eq 0 ]
-	expect '[w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE", "THIRD_PARTY_STDOUT"]'
-	call login --token "$SECRET" --plan
-	assert_envelope
-	[ "$(seen; echo $?)" -eq 1 ]
-}
-
-@test "a secret argument that is wrong is not repeated, and no child of ours gets it" {
-	local keys='args = { { "token", "string", secret = true, pattern = "^h.{3}$", env = "TOKEN_OF_MINE" }, { "n", "integer", secret = true } },'
-	body login "$keys" <<<'return ctx:run({ "cat", "/proc/self/cmdline" }).stdout'
-	local arguments
-	for arguments in "--token=hunter2" "--token=hunter2 --token=hunter2b" "--token -xhunter2" "--n hunter2"; do
-		# shellcheck disable=SC2086 # words
-		answers 2 login $arguments
-		[ "$(grep -cF hunter2 err.txt)" -eq 0 ]
-		expect '"hunter2" not in e.error.message'
-	done
-	answers 2 TOKEN_OF_MINE=hunter2 login
-	[ "$(seen; echo $?)" -eq 1 ]
-	body login "$keys" <<<'return { n = args.n, other = args.n + 1, text = "n is " .. args.n }'
-	answers 0 login --n 4711
-	expect 'e.data == {"n": "***", "other": 4712, "text": "n is ***"}'
-	keys+=' validate = function(args) return { { field = "token", message = "no " .. args.token, value = args.token } } end,'
-	body login "$keys" <<<'return 1'
-	answers 2 login --token hunt
-	expect 'e.error.message == "no ***" and e.error.errors[0].value == "***"'
 }
 
 # --- small contradictions -----------------------------------------------------------------------

@@ -41,6 +41,17 @@ command_file() {
 	cat >"commands/$1.lua"
 }
 
+# failing NAME DANGER <<<BODY: a command that changes something, or not
+failing() {
+	{
+		echo "local fs, json = require 'fs', require 'json'"
+		echo "return { description = 'x', danger_level = '$2', exit_codes = { TIMEOUT = { retryable = true, side_effects = 'none' } },"
+		echo "retry = { retries = 2, delay = 0 }, run = function(args, ctx)"
+		cat
+		echo 'end }'
+	} | command_file "$1"
+}
+
 # body NAME [KEYS…] <<'LUA': a command whose run is the given body.
 body() {
 	local name=$1

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# The value of a secret argument appears nowhere.
+
+load lib/helper
+
+SECRET='hunter2 "quoted"/x'
+
+# seen: the secret, in any form, in what the last call wrote
+seen() {
+	grep -qF -e 'hunter2' out.txt err.txt
+}
+
+@test "the value of a secret argument appears nowhere" {
+	local how keys='args = { { "token", "string", secret = true, pattern = "^h.*$", env = "TOKEN_OF_MINE" }, { "n", "integer" } }, retry = { retries = 1, delay = 0 },'
+	for how in 'ctx:fail("UNAVAILABLE", "bad " .. args.token)' 'error("bad " .. args.token)' 'error({ message = args.token })' \
+		'ctx:fail("UNAVAILABLE", "x", { suggestion = args.token, context = { [args.token] = { args.token } }, errors = { { code = "ODD", message = args.token } }, data = { args.token } })' \
+		'ctx:log("token " .. args.token) ctx:warn("ODD", args.token, { t = args.token }) ctx:progress({ t = args.token }) return { args.token, deep = { args.token } }' \
+		'ctx:run { "sh", "-c", "echo \"$T\" >&2; exit 3", env = { T = args.token } }' 'ctx:step(args.token) error("x")' \
+		'return nil, args.token' 'return args.token'; do
+		body login "$keys" <<<"$how"
+		call login --token "$SECRET"
+		assert_envelope
+		[ "$(seen; echo $?)" -eq 1 ]
+		call login --token "$SECRET" --format table --output result.txt
+		[ "$(seen; echo $?)" -eq 1 ]
+		[ "$(grep -csF hunter2 result.txt)" != 1 ]
+	done
+	body login "$keys" <<<'print(args.token) return 1'
+	call login --token "$SECRET"
+	assert_envelope
+	[ "$(grep -cF hunter2 out.txt)" -eq 0 ]
+	expect '[w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE", "THIRD_PARTY_STDOUT"]'
+	call login --token "$SECRET" --plan
+	assert_envelope
+	[ "$(seen; echo $?)" -eq 1 ]
+}
+
+@test "a secret argument that is wrong is not repeated, and no child of ours gets it" {
+	local keys='args = { { "token", "string", secret = true, pattern = "^h.{3}$", env = "TOKEN_OF_MINE" }, { "n", "integer", secret = true } },'
+	body login "$keys" <<<'return ctx:run({ "cat", "/proc/self/cmdline" }).stdout'
+	local arguments
+	for arguments in "--token=hunter2" "--token=hunter2 --token=hunter2b" "--token -xhunter2" "--n hunter2"; do
+		# shellcheck disable=SC2086 # words
+		answers 2 login $arguments
+		[ "$(grep -cF hunter2 err.txt)" -eq 0 ]
+		expect '"hunter2" not in e.error.message'
+	done
+	answers 2 TOKEN_OF_MINE=hunter2 login
+	[ "$(seen; echo $?)" -eq 1 ]
+	body login "$keys" <<<'return { n = args.n, other = args.n + 1, text = "n is " .. args.n }'
+	answers 0 login --n 4711
+	expect 'e.data == {"n": "***", "other": 4712, "text": "n is ***"}'
+	keys+=' validate = function(args) return { { field = "token", message = "no " .. args.token, value = args.token } } end,'
+	body login "$keys" <<<'return 1'
+	answers 2 login --token hunt
+	expect 'e.error.message == "no ***" and e.error.errors[0].value == "***"'
+}
