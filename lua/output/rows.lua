@@ -63,7 +63,7 @@ local function lines(a)
 end
 
 local function growing_table(a)
-	local line = require("runner.output.render").growing(a.command.columns)
+	local line = require("runner.output.tables").growing(a.command.columns)
 	local function add(row)
 		local text, why, shown = encoded(a, row)
 		if not text then

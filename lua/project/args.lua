@@ -1,7 +1,7 @@
 -- args: argv → values and problems. Loaded in every worker. It parses tokens by the
 -- normalised rows of lua/declare/command.lua and by runner's own flags (lua/declare/flags.lua, and
 -- lua/declare/contract.lua for a flag that neither has), and collects
--- every problem; the messages are in lua/declare/arg_errors.lua. It has no side effects.
+-- every problem; the messages are in lua/declare/arg_errors.lua and flag_errors.lua. It has no side effects.
 
 local flags = require "runner.declare.flags"
 local values = require "runner.declare.values"
@@ -132,7 +132,7 @@ local function unknown(s, tokens, i, spelt, has_value)
 		s.count = s.count + 1
 		return i
 	end
-	local meant, problem, takes_next = require("runner.declare.arg_errors").unknown(spelt, has_value, s.rows,
+	local meant, problem, takes_next = require("runner.declare.flag_errors").unknown(spelt, has_value, s.rows,
 		s.opts.command, function(name)
 			return find(s, name)
 		end)

@@ -1,0 +1,78 @@
+-- flag_errors: the messages for flags that a command hasn't got, or not where they stand, and
+-- the flags that were probably meant. Loaded only when there is one.
+
+local arg_errors = require "runner.declare.arg_errors"
+local contract = require "runner.declare.contract"
+local flags = require "runner.declare.flags"
+local suggest = require "runner.core.suggest"
+
+local M = {}
+
+local shown = arg_errors.shown
+
+-- The flags that a misspelt one was probably meant for, nearest first; with their dashes.
+-- `command` is the one whose flags of runner's own count; nil: none that a declaration switches on.
+local function near_flags(spelt, rows, command)
+	local candidates = {}
+	for _, list in ipairs({ rows, contract.rows(command) }) do
+		for _, row in ipairs(list) do
+			candidates[#candidates + 1] = row.flag
+			if row.type == "boolean" then
+				candidates[#candidates + 1] = "no-" .. row.flag
+			end
+		end
+	end
+	local name = flags.spelling(spelt:gsub("^%-+", ""))
+	local near = #name > 1 and suggest.nearest(name, candidates) or {}
+	for i, flag in ipairs(near) do
+		near[i] = "--" .. flag
+	end
+	return near
+end
+
+local function unknown_problem(spelt, near, negated)
+	spelt = shown(spelt)
+	local suggestion, fix = "Run the command with --help to list its flags", "Use a flag that --help lists"
+	if negated then
+		suggestion = ("--%s takes %s; only booleans have --no-"):format(negated.flag, arg_errors.expected(negated))
+		fix = ("Remove '%s'"):format(spelt)
+	elseif near[1] then
+		suggestion = ("Did you mean '%s'?"):format(table.concat(near, "' or '"))
+		fix = ("Rename '%s' to '%s'"):format(spelt, near[1])
+	end
+	return {
+		field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt), suggestion = suggestion,
+		fix_required = fix,
+	}
+end
+
+local function misplaced_problem(spelt)
+	local fix = ("Put %s in front of the command's name"):format(shown(spelt))
+	return { field = shown(spelt), code = "UNKNOWN_FLAG", message = ("Flag '%s' decides where the command is looked for"):format(shown(spelt)),
+		suggestion = fix, fix_required = fix }
+end
+
+---An unknown flag. If it was probably meant for one that takes a value, the next token is
+---that value, and its row isn't reported as missing too.
+---@param spelt string
+---@param has_value any was it written --flag=value?
+---@param rows table[] of the command
+---@param command? table
+---@param find fun(name: string): table?, boolean? the row that `--name` sets
+---@return table? meant the row it was meant for
+---@return runner.Problem
+---@return boolean takes_next is the next token probably its value?
+function M.unknown(spelt, has_value, rows, command, find)
+	local misplaced = contract.find(spelt:match "^%-%-(.*)$" or "")
+	if misplaced and misplaced.front then
+		return misplaced, misplaced_problem(spelt), misplaced.type ~= "boolean" and not has_value
+	end
+	local near = near_flags(spelt, rows, command)
+	local positive = spelt:match "^%-%-no%-(.+)$"
+	local row = positive and find(positive)
+	local negated = row and row.type ~= "boolean" and row or nil
+	local meant = negated or near[1] and find(near[1]:sub(3)) or nil
+	return meant, unknown_problem(spelt, near, negated), meant and meant.type ~= "boolean" and not negated and not has_value or false
+end
+
+return M
