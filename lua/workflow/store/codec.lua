@@ -90,8 +90,13 @@ local function whole(value)
 	return math.type(value) == "float" and math.floor(value + 0.5) or value
 end
 
--- Columns whose values need converting.
-local WRITE = { variables = encode_json, env_names = encode_json, data = encode_json, held = encode_json }
+-- Columns whose values need converting, and all others once they are asked for.
+local WRITE = setmetatable({ variables = encode_json, env_names = encode_json, data = encode_json, held = encode_json }, {
+	__index = function(known, name)
+		known[name] = name:find "_ms$" and whole or same
+		return known[name]
+	end,
+})
 local READ = { variables = decode_json, env_names = decode_json, data = decode_json, held = decode_json,
 	retryable = to_boolean, errexit = to_boolean }
 
@@ -104,7 +109,7 @@ function M.encode(name, value)
 	if value == nil or value == json.null and name ~= "data" then
 		return nil
 	end
-	return (WRITE[name] or name:find "_ms$" and whole or same)(value, name)
+	return WRITE[name](value, name)
 end
 
 ---A value that stays encoded until it is used: a long list takes ten times the memory of

@@ -13,18 +13,22 @@ local M = {}
 
 -- --- columns -------------------------------------------------------------------------------
 
-local function set_of(names)
-	local set = {}
+---@class runner.workflow.Columns the names that a caller may use, in the order in which they are written
+---@field [integer] string
+---@field known table<string, true>
+
+local function columns(names)
+	local list = { known = {} }
 	for name in names:gmatch "%S+" do
-		set[name] = true
+		list[#list + 1], list.known[name] = name, true
 	end
-	return set
+	return list
 end
 
-local RUN_COLUMNS = set_of [[workflow file digest source_id cwd variables env_names seed state retryable code message
+local RUN_COLUMNS = columns [[workflow file digest source_id cwd variables env_names seed state retryable code message
 	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
 	given_cost_micros]]
-local STEP_COLUMNS = set_of [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
+local STEP_COLUMNS = columns [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
 	started_ms ended_ms]]
 
 -- What a state implies for columns that its caller doesn't set; "now" is the time.
@@ -44,12 +48,14 @@ local STEP_STATES = {
 	failed = STEP_ENDS, interrupted = STEP_ENDS,
 }
 
+-- The fields, and those of the defaults that they don't have.
 local function merged(defaults, fields)
 	local all = {}
-	for _, source in ipairs { defaults, fields or {} } do
-		for name, value in next, source do
-			all[name] = value
-		end
+	for name, value in next, defaults do
+		all[name] = value
+	end
+	for name, value in next, fields or {} do
+		all[name] = value
 	end
 	return all
 end
@@ -57,27 +63,34 @@ end
 -- The fields, completed with what the state implies.
 local function with_state(fields, states, state, now)
 	local all = merged(states[state] or error(("unknown state '%s'"):format(tostring(state)), 4), fields)
-	for name, value in next, all do
-		all[name] = value == "now" and name == "ended_ms" and now or value
+	if all.ended_ms == "now" then
+		all.ended_ms = now
 	end
 	return all
 end
 
--- Sorted, so that the same fields make the same SQL.
-local function columns_of(fields, allowed)
-	local names = {}
+local function check_names(fields, known)
 	for name in next, fields do
-		if not allowed[name] then
-			error(("unknown field '%s'"):format(tostring(name)), 4)
+		if not known[name] then
+			error(("unknown field '%s'"):format(tostring(name)), 5)
 		end
-		names[#names + 1] = name
 	end
-	table.sort(names)
-	local values = { n = #names }
-	for i, name in ipairs(names) do
-		values[i] = codec.encode(name, fields[name])
+end
+
+-- What the fields store, in the order of the columns, and which columns these are, as a set of bits.
+local function values_of(fields, list)
+	local values, n, set, encode = {}, 0, 0, codec.encode
+	check_names(fields, list.known)
+	for i = 1, #list do
+		local name = list[i]
+		local value = fields[name]
+		if value ~= nil then
+			n, set = n + 1, set | 1 << i
+			values[n] = encode(name, value)
+		end
 	end
-	return names, values
+	values.n = n
+	return values, set
 end
 
 local function each(names, template, separator)
@@ -88,26 +101,35 @@ local function each(names, template, separator)
 	return table.concat(parts, separator)
 end
 
--- SQL made of column names, made once for each set of them.
-local function remembered(make)
-	local made = {}
-	return function(names)
-		local key = table.concat(names, " ")
-		made[key] = made[key] or make(names)
-		return made[key]
+-- SQL made of the names of such a set, made once for each.
+local function remembered(list, make)
+	local function made(set)
+		local names = {}
+		for i, name in ipairs(list) do
+			names[#names + 1] = set & 1 << i ~= 0 and name or nil
+		end
+		names.set = set
+		return make(names)
 	end
+	return setmetatable({}, { __index = function(self, set)
+		self[set] = made(set)
+		return self[set]
+	end })
 end
 
 -- --- runs ------------------------------------------------------------------------------------
 
-local update_run_sql = remembered(function(names)
+local update_run_sql = remembered(RUN_COLUMNS, function(names)
 	return ("UPDATE runs SET %s WHERE id = ?"):format(each(names, "NAME = ?", ", "))
+end)
+local insert_run_sql = remembered(RUN_COLUMNS, function(names)
+	return ("INSERT INTO runs (%s, id) VALUES (%s?)"):format(table.concat(names, ", "), ("?, "):rep(#names))
 end)
 
 local function update_run(db, id, fields)
-	local names, values = columns_of(fields, RUN_COLUMNS)
+	local values, set = values_of(fields, RUN_COLUMNS)
 	values[values.n + 1] = id
-	if db:run(update_run_sql(names), table.unpack(values, 1, values.n + 1)) == 0 then
+	if db:run(update_run_sql[set], table.unpack(values, 1, values.n + 1)) == 0 then
 		queries.raise_unknown(id)
 	end
 end
@@ -132,10 +154,9 @@ local function insert_run(db, now, run)
 	fields.state = run.state or "running"
 	fields.source_id = source_id(db, run.digest, run.source)
 	fields.created_ms, fields.updated_ms = run.created_ms or now, run.updated_ms or now
-	local names, values = columns_of(fields, RUN_COLUMNS)
+	local values, set = values_of(fields, RUN_COLUMNS)
 	values[values.n + 1] = run.id
-	db:run(("INSERT INTO runs (%s, id) VALUES (%s?)"):format(table.concat(names, ", "), ("?, "):rep(#names)),
-		table.unpack(values, 1, values.n + 1))
+	db:run(insert_run_sql[set], table.unpack(values, 1, values.n + 1))
 end
 
 function M.create(now, run)
@@ -215,38 +236,43 @@ end
 
 -- --- steps -----------------------------------------------------------------------------------
 
-local UPSERT = [[
-	INSERT INTO steps (run, key, state, position, %s)
-	VALUES (?, ?, ?, (SELECT coalesce(max(position), 0) + 1 FROM steps WHERE run = ?), %s)
-	ON CONFLICT (run, key) DO UPDATE SET state = excluded.state, %s]]
-
+local UPDATE_STEP = "UPDATE steps SET state = ?, %s WHERE run = ? AND key = ?"
+local INSERT_STEP = [[
+	INSERT INTO steps (state, %s, run, key, position)
+	VALUES (?%s, ?, ?, (SELECT coalesce(max(position), 0) + 1 FROM steps WHERE run = ?))]]
 local KNOWN = "SELECT 1 FROM runs WHERE id = ?"
 
-local KEEPS_START = "started_ms = coalesce(steps.started_ms, excluded.started_ms)"
+local update_restarting = remembered(STEP_COLUMNS, function(names)
+	return UPDATE_STEP:format(each(names, "NAME = ?", ", "))
+end)
+local update_going_on = remembered(STEP_COLUMNS, function(names)
+	return (update_restarting[names.set]:gsub("started_ms = %?", "started_ms = coalesce(started_ms, ?)", 1))
+end)
+local insert_step = remembered(STEP_COLUMNS, function(names)
+	return INSERT_STEP:format(table.concat(names, ", "), (", ?"):rep(#names))
+end)
 
-local function upsert_sql(keeps_start)
-	return remembered(function(names)
-		local update = each(names, "NAME = excluded.NAME", ", ")
-		if keeps_start then
-			update = update:gsub("started_ms = [%w._]+", KEEPS_START)
-		end
-		return UPSERT:format(table.concat(names, ", "), ("?"):rep(#names, ", "), update)
-	end)
+-- A step that is not known yet; its run has to be.
+local function add_step(db, id, state, set, values)
+	if not db:row(KNOWN, id) then
+		queries.raise_unknown(id)
+	end
+	values[values.n + 3] = id
+	db:run(insert_step[set], state, table.unpack(values, 1, values.n + 3))
 end
 
-local upsert_restarting, upsert_going_on = upsert_sql(false), upsert_sql(true)
-
+-- Its values, for an UPDATE and, with the run once more, for an INSERT.
 function M.set_step(now, id, step, state, fields)
 	local all = with_state(fields, STEP_STATES, state, now)
 	all.id, all.kind, all.label = step.id, step.kind, step.label
 	all.started_ms = all.started_ms or now
-	local names, values = columns_of(all, STEP_COLUMNS)
-	local sql = (fields and fields.started_ms and upsert_restarting or upsert_going_on)(names)
-	return function(db)
-		if not db:row(KNOWN, id) then
-			queries.raise_unknown(id)
+	local values, set = values_of(all, STEP_COLUMNS)
+	local sql = (fields and fields.started_ms and update_restarting or update_going_on)[set]
+	values[values.n + 1], values[values.n + 2] = id, step.key
+	return function(db, is_new)
+		if is_new or db:run(sql, state, table.unpack(values, 1, values.n + 2)) == 0 then
+			add_step(db, id, state, set, values)
 		end
-		db:run(sql, id, step.key, state, id, table.unpack(values, 1, values.n))
 	end
 end
 
@@ -276,7 +302,7 @@ function M.start_attempt(now, id, step, attempt)
 		local nth = (same and before.attempts or 0) + 1
 		local number = attempt.number or db:row(LAST_NUMBER, id, step.key).number + 1
 		M.set_step(now, id, step, "running",
-			{ round = round, attempts = nth, spent_ms = same and before.spent_ms or 0 })(db)
+			{ round = round, attempts = nth, spent_ms = same and before.spent_ms or 0 })(db, not before)
 		local log = log_column(id, step.key, number, attempt.log)
 		db:run(ADD_ATTEMPT, id, step.key, number, round, nth, log, attempt.started_ms or now)
 		put_usage(db, number)

@@ -117,6 +117,15 @@ describe("the database", function()
 		assert.is_true(size() - second < 400000)
 	end)
 
+	it("is refused where a step is in no state that we know, though our own writes aren't checked", function()
+		assert.is_true(db:integrity "r")
+		db._database:exec "UPDATE steps SET state = 'odd' WHERE rowid = (SELECT min(rowid) FROM steps)"
+		local ok, e = pcall(db.integrity, db, "r")
+		assert.is_false(ok)
+		assert.equal("PRECONDITION", e.code)
+		assert.has_error(function() db:set_step("r", STEPS[2], "odd") end)
+	end)
+
 	it("has the offset of a log that shares its file", function()
 		local paths = require "runner.core.paths"
 		db:start_attempt("r", STEPS[2], { number = 1, log = paths.log("r", "2", 1) })
