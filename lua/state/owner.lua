@@ -53,10 +53,24 @@ function Ownership:handle()
 	return self._handle
 end
 
--- A zombie is dead too.
+-- Its KILL is pending: nothing runs in it any more (proc(5); one bit for each signal, from 1).
+local function is_killed(pid)
+	local status = fs.read(("/proc/%d/status"):format(pid)) or ""
+	for bits in status:gmatch "\nS[ih][gd]Pnd:%s*(%x+)" do
+		if tonumber(bits, 16) & 0x100 ~= 0 then
+			return true
+		end
+	end
+	return false
+end
+
+-- A zombie is dead too, and so is a process that exits (PF_EXITING of the kernel's
+-- linux/sched.h): on a busy machine it may take a second to give up its memory, and its
+-- files after that.
 local function is_dead(pid)
 	local stat = fs.read(("/proc/%d/stat"):format(pid))
-	return not stat or stat:find "%) [ZX] [^)]*$" ~= nil
+	local state, flags = (stat or ""):match "^.*%) (%S) %S+ %S+ %S+ %S+ %S+ (%d+) "
+	return not stat or state == "Z" or state == "X" or math.tointeger(flags or 0) & 4 ~= 0 or is_killed(pid)
 end
 
 -- The shepherds of a dead owner soon end its steps. A new holder locks the file before

@@ -896,6 +896,40 @@ describe("a run's owner", function()
 		pipe:close()
 	end)
 
+	-- What /proc says of a holder, and of how many looks at the lock it keeps it.
+	local function taken_from(stat, status, looks)
+		local read, lock, left = fs.read, fs.lock, 0
+		fs.read = function(name)
+			local what = name:match "^/proc/7/(%w+)$"
+			return what == "stat" and stat or what == "status" and status or read(name)
+		end
+		fs.lock = function(...)
+			left = left - 1
+			if left >= 0 then
+				return nil, "held", { pid = 7 }
+			end
+			return lock(...)
+		end
+		local db = open()
+		left = looks
+		local ok, e = pcall(db.own, db, "r")
+		fs.read, fs.lock = read, lock
+		db:close()
+		return ok or e.code
+	end
+
+	it("is waited for while it is dying, and only then", function()
+		local living = "7 (a) S (b) S 1 7 7 0 -1 4194560 0 0"
+		local status = "Name:\ta\nSigPnd:\t0000000000000000\nShdPnd:\t%s\nSigBlk:\t0000000000000100\n"
+		local calm = status:format "0000000000004000"
+		assert.are.equal("LOCK_HELD", taken_from(living, calm, 5))
+		assert.is_true(taken_from((living:gsub("%) S 1", ") Z 1")), calm, 5))
+		assert.is_true(taken_from((living:gsub("4194560", "4194564")), calm, 5))
+		assert.is_true(taken_from(living, status:format "0000000000000100", 5))
+		assert.is_true(taken_from(living, (calm:gsub("SigPnd:\t0000000000000000", "SigPnd:\t0000000000004100")), 5))
+		assert.are.equal("LOCK_HELD", taken_from("nonsense", calm, 5))
+	end)
+
 	it("is looked for without a trace", function()
 		local db <close> = open()
 		local file = dir .. "/state/runner/runs/r.lock"
