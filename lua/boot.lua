@@ -287,6 +287,7 @@ end
 
 local function failure(a, e)
 	local limits = a.command.limits
+	e = a.command.rollback and require("runner.project.rollback").conclude(a, e) or e
 	return { error = next(limits) and require("runner.project.resource_limits").explain(e, limits) or e }
 end
 

@@ -1,10 +1,9 @@
 -- dry_run: `run` in a dry run (dry_run = true): what would change something is noted in
 -- data.would, and not done. Programs run only with reads = true; os.execute, io.popen and
--- opening a file for writing raise. Loaded for a dry run alone. It is a net for honest
--- mistakes, no sandbox: functions that a file took out of their module while it loaded, and C
--- modules, pass through it.
+-- opening a file for writing raise (lua/core/guard.lua). Loaded for a dry run alone.
 
 local context = require "runner.ctx.context"
+local guard = require "runner.core.guard"
 local host = require "runner.host"
 local misuse = require "runner.ctx.misuse"
 local specs = require "runner.ctx.proc_spec"
@@ -13,11 +12,6 @@ local M = {}
 
 local MOST = 1000 -- entries of data.would
 
--- The functions of fs that change something, and how many of their arguments say what.
-local CHANGES = {
-	mkdir = 1, mkdirs = 1, rename = 2, symlink = 2, unlink = 1, rmdir = 1, remove_tree = 1, touch = 1, write = 1,
-	create = 1, fsync = 1, fsync_tree = 1, swap_symlink = 2, copy_tree = 2,
-}
 local READS = { GET = true, HEAD = true, OPTIONS = true }
 local WOULD = { created = "would_create", updated = "would_update", deleted = "would_delete", noop = "would_noop" }
 
@@ -43,7 +37,7 @@ end
 -- The functions that only note what they would do, by name.
 local function files()
 	local out = {}
-	for name, arguments in pairs(CHANGES) do
+	for name, arguments in pairs(guard.CHANGES) do
 		out[name] = function(path, to)
 			note("fs." .. name, tostring(path), arguments == 2 and { to = tostring(to) } or nil)
 			return true
@@ -125,55 +119,18 @@ end
 
 -- --- Lua's own functions --------------------------------------------------------------------
 
-local function refused(what, fix)
-	return function()
-		misuse.raise(what, "not in a dry run", fix)
-	end
-end
-
-local USE_RUN = "Use ctx:run{ …, reads = true } for a program that only reads, or test ctx.dry_run first"
-local USE_FS = "Use ctx.fs, whose changes a dry run notes, or test ctx.dry_run first"
-
-local really_open, really_output = io.open, io.output
-
-local function open(path, mode)
-	if tostring(mode or "r"):find "[wa+]" then
-		misuse.raise("io.open", ("%s can't be opened for writing in a dry run"):format(tostring(path)), USE_FS)
-	end
-	return really_open(path, mode)
-end
-
-local function output(file)
-	if type(file) == "string" then
-		misuse.raise("io.output", ("%s can't be opened for writing in a dry run"):format(file), USE_FS)
-	end
-	return really_output(file)
-end
-
--- The function in place of each that changes something, by library: those of the scripts, not
--- ours, which are a copy (docs/design.md#private-library).
-local GUARDS = {
-	[package.loaded.os] = { execute = refused("os.execute", USE_RUN), remove = refused("os.remove", USE_FS),
-		rename = refused("os.rename", USE_FS), tmpname = refused("os.tmpname", USE_FS) },
-	[package.loaded.io] = { popen = refused("io.popen", USE_RUN), tmpfile = refused("io.tmpfile", USE_FS), open = open, output = output },
-	[require "fs"] = files(),
+local FIXES = {
+	program = "Use ctx:run{ …, reads = true } for a program that only reads, or test ctx.dry_run first",
+	file = "Use ctx.fs, whose changes a dry run notes, or test ctx.dry_run first",
 }
-local REAL = {} -- library → its own functions
 
-for library, guarded in pairs(GUARDS) do
-	REAL[library] = {}
-	for name in pairs(guarded) do
-		REAL[library][name] = library[name]
-	end
+local function refuse(name, kind, target)
+	misuse.raise(name, target and ("%s can't be opened for writing in a dry run"):format(target) or "not in a dry run", FIXES[kind])
 end
 
-local function guard(on)
-	for library, functions in pairs(on and GUARDS or REAL) do
-		for name, fn in pairs(functions) do
-			library[name] = fn
-		end
-	end
-end
+local guards = guard.standard(refuse)
+guards[require "fs"] = files()
+local disarm = nil ---@type fun()? while the libraries are guarded
 
 -- --- the dry run ----------------------------------------------------------------------------
 
@@ -181,7 +138,7 @@ end
 ---@param ctx runner.Context
 function M.arm(ctx)
 	would, count = {}, 0
-	guard(true)
+	disarm = disarm or guard.on(guards)
 	ctx.dry_run = true
 	ctx.fs = setmetatable(files(), { __index = function(_, name)
 		return require("runner.ctx.fs")[name]
@@ -244,7 +201,8 @@ function M.preview(run, values)
 		error("cancelled", 0)
 	end
 	ctx:_run_deferred()
-	guard(false)
+	disarm()
+	disarm = nil
 	if ok and (data ~= nil or why == nil) then
 		return { would = noted, would_affect = is_object(data) and data.would_affect or nil }
 	end

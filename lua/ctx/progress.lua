@@ -33,12 +33,37 @@ local function check_step(method, name)
 	undeclared(method, name, steps)
 end
 
+-- Does it stand before the step that --resume-from names?
+local function comes_before(name, from)
+	for _, step in ipairs(attempt.command.steps) do
+		if step == name or step == from then
+			return step ~= from
+		end
+	end
+end
+
+-- The result of a run that began later has its skipped steps (REQ-O-010).
+local function leave_out(name)
+	local additions = attempt.additions or {}
+	attempt.additions = additions
+	additions.skipped_steps = additions.skipped_steps or require("runner.json").array {}
+	table.insert(additions.skipped_steps, name)
+	host.send("STEP", { name = name, state = "skipped" })
+end
+
 ---A step begins; the one before is completed.
 ---@param _ runner.Context
 ---@param name string one of the declared steps
+---@return boolean wanted false: the caller begins with a later one (--resume-from)
 function M.step(_, name)
 	check_step("step", name)
+	local from = attempt.framework.resume_from
+	if from and comes_before(name, from) then
+		leave_out(name)
+		return false
+	end
 	host.send("STEP", { name = name, state = "running" })
+	return true
 end
 
 ---A step is left out.

@@ -44,6 +44,21 @@ local function check_user_controlled(command, values, problems)
 	end
 end
 
+-- --resume-from names a step.
+local function check_resume(command, framework, problems)
+	local from = framework.resume_from
+	for _, step in ipairs(from and command.steps or {}) do
+		if step == from then
+			return
+		end
+	end
+	if from then
+		local fix = "Give one of " .. table.concat(command.steps, ", ")
+		problems[#problems + 1] = { field = "resume_from", code = "INVALID_ARGUMENT", value = from,
+			message = ("--resume-from: '%s' is no step"):format(from), suggestion = fix, fix_required = fix }
+	end
+end
+
 local function text(v)
 	return type(v) == "string" and v ~= "" and v or nil
 end
@@ -94,13 +109,36 @@ local function as_error(problems)
 	return require("runner.declare.arg_errors").error(problems)
 end
 
+-- `validate` may look, and change nothing (REQ-F-015).
+local function refuse(name, _, target)
+	local fix = "Let validate look at its arguments only; do this in run"
+	errors.raise("COMMAND_INVALID", ("%s: validate called %s%s. %s"):format(attempt.command.path, name,
+		target and (" to write %s"):format(target) or "", fix), { phase = "validation", fix_required = fix })
+end
+
+local function guarded()
+	local guard = require "runner.core.guard"
+	local guards, files = guard.standard(refuse), {}
+	for name in pairs(guard.CHANGES) do
+		files[name] = function(path)
+			refuse("fs." .. name, "file", tostring(path))
+		end
+	end
+	guards[require "fs"] = files
+	return guard.on(guards)
+end
+
 -- The command's own validate(args): a list of problems; nil or empty if there are none.
 local function run_validate(command, values)
 	local returned
+	local undo = command.path and guarded()
 	local ok, problems, traceback, cancelled = host.protect(function()
 		returned = command.validate(values)
 		return listed_problems(returned)
 	end)
+	if undo then
+		undo()
+	end
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
@@ -124,6 +162,7 @@ function M.problem(command, parsed)
 	check_verbosity(parsed.framework, parsed.problems)
 	check_stream(parsed, parsed.problems)
 	check_user_controlled(command, parsed.values, parsed.problems)
+	check_resume(command, parsed.framework, parsed.problems)
 	if #parsed.problems > 0 then
 		return as_error(parsed.problems)
 	end

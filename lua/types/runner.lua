@@ -57,6 +57,8 @@
 ---@field spawns_background_process? boolean it leaves a process behind; needs cleanup_command and max_lifetime_seconds
 ---@field cleanup_command? string the command line that ends the process it leaves
 ---@field max_lifetime_seconds? integer after which the process it leaves ends
+---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
+---@field rollback? fun(args: table<string, any>, ctx: runner.Context, error: runner.Error) undoes what a failed run did: adds --rollback-on-failure
 ---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.
@@ -344,6 +346,7 @@ function Context:fail(code, message, fields) end
 
 ---Begin a step; the previous one is completed.
 ---@param name string one of the declared steps
+---@return boolean wanted false: --resume-from names a later one, so that this is to be left out
 function Context:step(name) end
 
 ---Skip a step.
@@ -439,6 +442,13 @@ function Context:prompt(question, options) end
 ---@param options? {default?: boolean}
 ---@return boolean
 function Context:confirm(question, options) end
+
+---Call fn for each item, whatever becomes of the others: a row in `results` for each. Raises PARTIAL_FAILURE, with the
+---same data, if any failed.
+---@param items any[]
+---@param fn fun(item: any, i: integer): any what it returns stands in the item's row
+---@return {summary: {total: integer, succeeded: integer, failed: integer}, results: table[]}
+function Context:each(items, fn) end
 
 ---Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where nobody is at a terminal.
 ---@param text? string what the editor shows first

@@ -105,3 +105,30 @@ PY
 	done
 	[[ $("$PWD/prefix/bin/runner" --version --format plain) =~ ^[0-9]+\.[0-9]+\.[0-9]+ ]]
 }
+
+@test "REQ-F-015 validate can't change anything: it may only look" {
+	local how
+	echo text >there.txt
+	for how in 'os.execute "touch made"' 'io.popen("touch made"):close()' 'io.open("made", "w")' 'os.remove "there.txt"' \
+		'require("fs").write("made", "x")' 'require("fs").unlink "there.txt"' 'pcall(require("fs").mkdir, "made") return { "no" }'; do
+		command_file look <<<"return { description = 'x', danger_level = 'safe', run = function() return { ran = true } end,
+			validate = function() $how end }"
+		call look
+		assert_envelope
+		[ "$status" -ne 0 ]
+		expect 'e.error.code in ("COMMAND_INVALID", "VALIDATION_ERROR") and e.error.phase == "validation"'
+		[ ! -e made ]
+		[ -e there.txt ]
+	done
+	grep -q 'VALIDATION_ERROR' out.txt
+	command_file look <<'LUA'
+return { description = "x", danger_level = "safe",
+	validate = function()
+		local f = io.open("there.txt")
+		return f:read() ~= "text" and { "wrong" } or not require("fs").stat("there.txt") and { "gone" } or nil
+	end,
+	run = function() os.execute "touch made" return { ran = true } end }
+LUA
+	answers 0 look
+	[ -e made ]
+}
