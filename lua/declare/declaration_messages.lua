@@ -67,7 +67,8 @@ local EXPECT = {
 		processes = "a whole number from 1 to 1000000", open_files = "a whole number from 16 to 1000000",
 	},
 	project = {
-		name = TEXT, version = TEXT, commands = "a folder", scopes = "a list of strings, or a function that returns one",
+		name = TEXT, version = TEXT, commands = "a folder", changelog = "a JSON file",
+		scopes = "a list of strings, or a function that returns one",
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		contexts = 'settings by name such as { prod = { config = { host = "a" } } }', config = "a table",

@@ -12,8 +12,8 @@ local probe = host.probe
 -- A table is a group.
 ---@type table<string, true|table<string, true>>
 M.builtins = {
-	["check-permissions"] = true, completion = true, conformance = true, doctor = true, help = true, lint = true,
-	manifest = true, new = true, types = true,
+	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
+	conformance = true, doctor = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
 	workflow = { cancel = true, check = true, list = true, logs = true, new = true, plan = true, resume = true,
 		run = true, show = true, stats = true },
 }

@@ -10,6 +10,7 @@ local PROJECT = {
 	name = function(v) return type(v) == "string" and v or nil end,
 	version = function(v) return type(v) == "string" and v or nil end,
 	commands = function(v) return type(v) == "string" and v ~= "" and v or nil end,
+	changelog = function(v) return type(v) == "string" and v ~= "" and v or nil end,
 	exit_table = rules.named "exit_table",
 	scopes = function(v) return type(v) == "function" and v or rules.list(v, 0, math.huge, rules.text) end,
 	config = function(v) return type(v) == "table" and v or nil end,

@@ -7,6 +7,7 @@ local command_name = require "runner.core.command_name"
 local json = require "runner.json"
 local notices = require "runner.project.notices"
 local sorted = require "runner.core.sorted"
+local versions = require "runner.core.versions"
 
 local M = {}
 
@@ -26,26 +27,6 @@ local function failed(check, message, fix)
 end
 
 -- --- versions --------------------------------------------------------------------------------
-
-local function numbers_of(version)
-	local numbers = {}
-	for number in version:match("^[%d.]*"):gmatch "%d+" do
-		numbers[#numbers + 1] = math.tointeger(tonumber(number)) or math.maxinteger
-	end
-	return numbers
-end
-
--- Compared number by number: 1.9 is lower than 1.10.
-local function is_lower(a, b)
-	local left, right = numbers_of(a), numbers_of(b)
-	for i = 1, math.max(#left, #right) do
-		local x, y = left[i] or 0, right[i] or 0
-		if x ~= y then
-			return x < y
-		end
-	end
-	return false
-end
 
 -- The first number with a dot, else the first number.
 local function version_in(text)
@@ -75,14 +56,14 @@ local function check_tool(ctx, name, least)
 	elseif not version then
 		return failed(check, name .. " --version names no version", fix)
 	end
-	return is_lower(version, least) and failed(check, ("%s is %s; %s is needed"):format(name, version, least), fix) or check
+	return versions.is_lower(version, least) and failed(check, ("%s is %s; %s is needed"):format(name, version, least), fix) or check
 end
 
 local function higher(a, b)
 	if not a or a == "*" then
 		return b
 	end
-	return b ~= "*" and is_lower(a, b) and b or a
+	return b ~= "*" and versions.is_lower(a, b) and b or a
 end
 
 -- The highest version that any of the commands asks for, by program.

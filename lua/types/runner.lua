@@ -148,6 +148,7 @@
 ---@field version? string
 ---@field commands? string folder of the command files; default "commands"
 ---@field config? table any values; scripts read them as ctx.config
+---@field changelog? string JSON file that runner changelog shows
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
 ---@field exit_table? "standard"|"classic" which exit numbers to use

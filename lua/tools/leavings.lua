@@ -1,0 +1,104 @@
+-- leavings: files and directories that commands declare to leave (filesystem_side_effects), and
+-- those that runner keeps itself: where they are, and how large. It changes nothing.
+
+local catalog = require "runner.project.catalog"
+local fs = require "runner.fs"
+local json = require "runner.json"
+local locate = require "runner.project.locate"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local DEPTH_MAX = 64 -- of directories that are measured
+local ENTRIES_MAX = 20000 -- that are measured: a declared path may be the root of a disk
+
+---@class runner.Leaving
+---@field path string absolute
+---@field type "cache"|"log"|"temp"|"credential"|"config"|"output"
+---@field command string dot path
+---@field exists boolean
+---@field size_bytes integer
+---@field size_is_partial? true there is more
+---@field clearable_with? string
+---@field ttl_seconds? integer
+
+local function measure(path, left, depth)
+	local st = fs.lstat(path)
+	left.count = left.count - 1
+	if not st or st.type ~= "directory" then
+		return st and st.size or 0
+	end
+	local sum = 0
+	for _, name in ipairs(depth < DEPTH_MAX and fs.list(path) or {}) do
+		if left.count <= 0 then
+			break
+		end
+		sum = sum + measure(path .. "/" .. name, left, depth + 1)
+	end
+	return sum
+end
+
+---Bytes of a file, or of the files below a directory. Links are not followed; what can't be read
+---counts as empty.
+---@param path string
+---@return integer bytes
+---@return true? partial there are more than could be looked at
+function M.size(path)
+	local left = { count = ENTRIES_MAX }
+	return measure(path, left, 0), left.count <= 0 or nil
+end
+
+-- "~/x" is in the caller's home, a relative path in the project.
+local function absolute(path, project)
+	local home = os.getenv "HOME"
+	if path:sub(1, 2) == "~/" and paths.is_absolute(home) then
+		return home .. path:sub(2)
+	end
+	return paths.absolute(path:gsub("^%./+", ""), project.root or locate.here())
+end
+
+local function leaving(path, row, name, seen)
+	if seen[path] then
+		return nil
+	end
+	seen[path] = true
+	local size, partial = M.size(path)
+	return { path = path, type = row.type, command = name, exists = fs.lstat(path) ~= nil, size_bytes = size, size_is_partial = partial,
+		clearable_with = row.clearable_with, ttl_seconds = row.ttl_seconds }
+end
+
+---What the project's commands declare to leave, in the order of their names. A path that several
+---declare is there once.
+---@param project table
+---@return runner.Leaving[]
+function M.declared(project)
+	local out, seen = {}, {}
+	for _, entry in ipairs(catalog.list(project)) do
+		local command = not entry.builtin and catalog.load(entry, project) or {}
+		for _, row in ipairs(command.filesystem_side_effects or {}) do
+			out[#out + 1] = leaving(absolute(row.path, project), row, entry.name, seen)
+		end
+	end
+	return json.array(out)
+end
+
+local PURPOSES = {
+	{ "runs.db", "runs of workflows, idempotency keys" }, { "locks", "locks of ctx:lock" }, { "runs", "locks of workflow runs" },
+	{ "logs", "logs of workflow steps" }, { "outputs", "long outputs of workflow steps" }, { "jobs", "detached jobs" },
+	{ "instances", "state of other instances" },
+}
+
+---What runner keeps in its state directory.
+---@return {path: string, purpose: string, size_bytes: integer}[]
+function M.state()
+	local out, dir = {}, paths.state()
+	for _, row in ipairs(dir and PURPOSES or {}) do
+		local path = dir .. "/" .. row[1]
+		if fs.lstat(path) then
+			out[#out + 1] = { path = path, purpose = row[2], size_bytes = (M.size(path)) }
+		end
+	end
+	return json.array(out)
+end
+
+return M
