@@ -96,3 +96,37 @@ clean_up() {
 	expect 'e.error.code == "PRECONDITION" and e.error.retryable is False'
 	expect '"libcurl4" in e.error.suggestion and "libcurl" in e.error.message'
 }
+
+# A libcurl that gives only one of the two handles, or none, and whose TLS library writes to a
+# connection that is gone. Nothing else of it may be called then.
+starved_libcurl() {
+	mkdir starved
+	cat >starved/libcurl.c <<-'C'
+		#include <signal.h>
+		#include <stdlib.h>
+		static int handle;
+		static void *unless(const char *variable) { return getenv(variable) ? NULL : &handle; }
+		int curl_global_init(long flags) { (void)flags; return 0; }
+		void *curl_easy_init(void) { return unless("NO_EASY"); }
+		void *curl_multi_init(void) { return unless("NO_MULTI"); }
+		void curl_easy_cleanup(void *easy) { (void)easy; raise(SIGPIPE); }
+		void curl_multi_cleanup(void *multi) { (void)multi; raise(SIGPIPE); }
+		const char *curl_easy_strerror(int code) { (void)code; return "out of memory"; }
+		int curl_easy_getinfo(void) { return 0; }
+		#define NEVER(name) void curl_##name(void) { abort(); }
+		NEVER(easy_setopt) NEVER(multi_add_handle) NEVER(multi_info_read) NEVER(multi_remove_handle)
+		NEVER(multi_setopt) NEVER(multi_socket_action) NEVER(slist_append) NEVER(slist_free_all)
+	C
+	${CC:-cc} -shared -fPIC -w -o starved/libcurl.so.4 starved/libcurl.c
+}
+
+@test "a libcurl without memory is RESOURCE_EXHAUSTED, and its SIGPIPE ends nobody" {
+	starved_libcurl
+	local missing
+	for missing in NO_EASY=1 NO_MULTI=1 'NO_EASY=1 NO_MULTI=1'; do
+		# shellcheck disable=SC2086
+		call LD_LIBRARY_PATH="$PWD/starved" $missing get "$base/echo"
+		assert_envelope
+		expect 'e.error.code == "RESOURCE_EXHAUSTED" and "Not enough resources" in e.error.message'
+	done
+}

@@ -109,6 +109,22 @@ LUA
 	expect 'e.data == {"how": "exit", "status": 3}'
 }
 
+@test "a detached process that ends before the run does leaves no zombie" {
+	body starter '' <<'LUA'
+		local pid = ctx:spawn({ "sh", "-c", "until [ -e go ]; do sleep 0.02; done", detach = true }).pid
+		collectgarbage() -- nobody can wait for it any more
+		io.open("go", "w"):close()
+		while io.open("/proc/" .. pid) do
+			collectgarbage()
+			ctx:sleep("10ms")
+		end
+		return {}
+LUA
+	call starter --timeout 20s
+	assert_envelope
+	[ "$status" -eq 0 ]
+}
+
 @test "an exhausted memory limit is MEMORY_LIMIT" {
 	case $RUNNER in */sanitize/*) skip "a sanitizer needs the memory itself" ;; esac
 	body eater 'limits = { memory = "64MB" },' <<<'local t = {} while true do t[#t + 1] = ("x"):rep(65536) .. #t end'

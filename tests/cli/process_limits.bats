@@ -30,6 +30,19 @@ LUA
 	expect 'e.data == {"ok": False, "message": "too many results to resume"}'
 }
 
+@test "a coroutine resumed with more arguments than fit fails as in plain Lua" {
+	body many '' <<'LUA'
+		local function hold(...) coroutine.yield() return ... end
+		local co = coroutine.create(function() hold(table.unpack({}, 1, 600000)) end)
+		coroutine.resume(co)
+		local ok, message = coroutine.resume(co, table.unpack({}, 1, 500000))
+		return { ok = ok, message = message }
+LUA
+	call many
+	assert_envelope
+	expect 'e.data == {"ok": False, "message": "too many arguments to resume"}'
+}
+
 @test "a limit reaches a loop in a coroutine's closing variable" {
 	body closing '' <<'LUA'
 		local co = coroutine.create(function()

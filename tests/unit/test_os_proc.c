@@ -36,13 +36,17 @@ static void scenario_threads(void)
 {
 	pid_t listed[THREADS + 1];
 	pthread_t thread[THREADS];
+	int next_fd;
 
 	CHECK(pipe(said) == 0 && pipe(go) == 0);
 	for (int i = 0; i < THREADS; i++) {
 		CHECK(pthread_create(&thread[i], NULL, fork_one, &made[i]) == 0);
 		CHECK(read(said[0], &(char){ 0 }, 1) == 1);
 	}
+	CHECK((next_fd = dup(0)) >= 0 && close(next_fd) == 0);
 	CHECK(os_children(getpid(), listed, THREADS + 1) == THREADS);
+	CHECK(dup(0) == next_fd); /* every list is closed again */
+	close(next_fd);
 	for (int i = 0; i < THREADS; i++) {
 		int found = 0;
 

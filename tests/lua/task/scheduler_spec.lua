@@ -439,6 +439,36 @@ describe("scheduler.all", function()
 		assert.truthy(results[5].error.detail:find("scheduler_spec.lua", 1, true))
 	end)
 
+	it("raises what next_task or on_result raised, the first of several, when no task runs any more", function()
+		local function two_at_once(broken_next, broken_result)
+			local given, ended = 0, 0
+			local e = raised(scheduler.run, function()
+				scheduler.each(function()
+					given = given + 1
+					if given == 3 and broken_next then
+						error("no next")
+					end
+					local n = given
+					return function()
+						scheduler.sleep(n * 5)
+						ended = ended + 1
+					end
+				end, 2, function(i)
+					if broken_result then
+						error("no result " .. i)
+					end
+				end)
+			end)
+			return e.message, ended
+		end
+		local message, ended = two_at_once(true, false)
+		assert.truthy(message:find("no next", 1, true), message)
+		assert.equal(2, ended)
+		message, ended = two_at_once(false, true)
+		assert.truthy(message:find("no result 1", 1, true), message)
+		assert.equal(2, ended)
+	end)
+
 	it("takes an empty list, and lists inside lists", function()
 		assert.same({}, scheduler.run(function()
 			return scheduler.all {}

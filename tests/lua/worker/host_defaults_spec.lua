@@ -27,6 +27,12 @@ describe("host.names", function()
 	end)
 end)
 
+describe("host.remaining", function()
+	it("is nil where there is no deadline", function()
+		assert.equal(0, select("#", host.remaining()))
+	end)
+end)
+
 describe("host.default and host.bound", function()
 	it("are the numbers of the reference", function()
 		assert.equal(30000, host.default "timeout_ms")

@@ -15,7 +15,8 @@ describe("the pipes of a shell text", function()
 			"a ! b || c ! d", "x=$(a ! b)", "x=\"$(a ! b | c)\"", "x=`a ! b`", "if a ! b; then c ! d; fi", "while read x; do a; done ! sort",
 			"{ a; b; } ! c", "(a; b) ! c", "(echo a; b) ! c", "! a ! b", "a 2>&1 ! b", "a & b ! c", "${steps.x.output} ! b",
 			"case x in a|b) a ! b;; (c|d) a ! b;; esac; a ! b", "case x in a) case y in b|c) a ! b;; esac; a ! b;; d|e) :; esac",
-			"echo a | b ! c", "cat <<E ! b\nx | y\nE\na ! b" } do
+			"echo a | b ! c", "cat <<E ! b\nx | y\nE\na ! b",
+			"cat <<E <<'' ! b\nx | y\nE\nx | y\n\na ! b" } do
 			local pipes = text:gsub("^!", "\1"):gsub(" ! ", " | "):gsub("a!b", "a|b"):gsub(" !\n", " |\n"):gsub("\1", "!")
 			assert.equal(text, marked(pipes))
 		end

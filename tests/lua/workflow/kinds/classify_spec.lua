@@ -200,6 +200,11 @@ describe("the JSON result of a claude program", function()
 		assert.are.equal("Process failed: what now", replied("what now").message)
 	end)
 
+	it("is cut behind 200 characters, and keeps the first", function()
+		assert.are.equal("Process failed: " .. ("é"):rep(199) .. "x", replied(("é"):rep(199) .. "x").message)
+		assert.are.equal("Process failed: x" .. ("é"):rep(199) .. "…", replied("x" .. ("é"):rep(200)).message)
+	end)
+
 	it("may be the last line of a stream, or the last of a list", function()
 		local reply = '{"type":"result","subtype":"error_during_execution","is_error":true,"result":"API Error: 529 x"}'
 		local stream = '{"type":"system"}\n{"type":"assistant","message":"HTTP 401"}\n' .. reply .. "\n"
