@@ -35,6 +35,7 @@ M.rooms = {
 	{ name = "types", path = "lua/types/", uses = {}, owns = "the script API for editors (LuaCATS): data, embedded as it is" },
 	{ name = "agent_spec", path = "lua/agent_spec/", uses = {}, owns = "JSON Schemas of the CLI Agent Spec: data, embedded as they are" },
 	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "agent_spec" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
+	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
@@ -46,8 +47,8 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
-	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "tools" }, owns = "one attempt: the phases from argv to the answer" },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
+	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 
 -- Uses that close a circle, and why they may: "user module → used module".

@@ -89,7 +89,7 @@ local function names_of(words)
 end
 
 local function read_words(a)
-	a.handed = os.getenv "RUNNER_ARGUMENTS" ~= nil
+	a.handed = os.getenv "RUNNER_ARGUMENTS" and #a.launch.argv + 1
 	local problem = a.handed and require("runner.project.handed").append(a.launch.argv) or nil
 	local words = args.command_words(a.launch.argv)
 	local names = names_of(words)
@@ -106,6 +106,7 @@ local function take_place(a)
 	local in_front, problem = a.in_front, nil
 	local front = in_front > 0 and args.parse({}, table.move(a.tokens, 1, in_front, 1, {})).framework or {}
 	if front.cwd or front.config or front.no_config or front.context then
+		a.came_from = host.getcwd()
 		problem, a.settings = require("runner.project.place").take(front)
 	end
 	return problem and early(problem)
@@ -183,6 +184,11 @@ local function settle(a)
 	if settings.unbounded(settled) then
 		return early(require("runner.project.failure").unbounded(a.name, a.project))
 	end
+	if not a.launch.job and (a.framework.detach or a.command.interruption or a.command.async) then
+		require("runner.jobs.front").settle(a, settled)
+	elseif a.command.interruption then
+		require("runner.jobs.front").limit(a, settled)
+	end
 	a.settled, a.retries_given = settled, settled.retries_given
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
 end
@@ -242,6 +248,16 @@ local function guard(a)
 end
 
 -- --- run -----------------------------------------------------------------------
+
+-- The run goes on without us, as a job.
+local function hand_over(a)
+	if not a.job or a.dry_run then
+		return nil
+	end
+	local problem = a.unconfirmed and require("runner.ctx.confirm").problem()
+	a.finish, a.framework.output = nil, nil -- these are the job's
+	return problem and { error = problem } or require("runner.jobs.front").answer(a)
+end
 
 local function export_environment(command, settled, framework)
 	host.export_environment(framework.no_color, command.preserve_locale)
@@ -328,7 +344,7 @@ end
 
 local PHASES = {
 	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, take_flags, hide_secrets, settle,
-	inform, send_plan, check_unchanged, validate, guard, shape_output, prepare_run, confirm, claim, run,
+	inform, send_plan, check_unchanged, validate, guard, hand_over, shape_output, prepare_run, confirm, claim, run,
 }
 
 local function answer_of(a)

@@ -212,7 +212,7 @@ int main(int argc, char **argv)
 {
 	lua_State *L = luaL_newstate();
 	FILE *out = argc > 2 ? fopen(argv[1], "w") : NULL;
-	size_t sizes[256];
+	static size_t sizes[1024];
 
 	if (!L || !out || argc > (int)(sizeof(sizes) / sizeof(sizes[0]))) {
 		fputs("usage: embed OUT.c FILE.lua …\n", stderr);

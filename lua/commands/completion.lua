@@ -21,17 +21,31 @@ end
 
 local RUNS = 20
 
--- Ids of the newest runs of workflows. There may be no database, or a broken one.
-local function runs()
-	local ok, rows = pcall(function()
-		local db <close> = require("runner.workflow.store.store").open { readonly = true }
-		return db:list { limit = RUNS }
-	end)
+local IDS = {} -- by the group of commands: the newest
+
+function IDS.workflow()
+	local db <close> = require("runner.workflow.store.store").open { readonly = true }
 	local out = {}
-	for i, row in ipairs(ok and rows or {}) do
+	for i, row in ipairs(db:list { limit = RUNS }) do
 		out[i] = { value = row.id, description = ("%s, %s"):format(row.workflow, row.state) }
 	end
 	return out
+end
+
+function IDS.job()
+	local folder, out = require "runner.jobs.folder", {}
+	local names = folder.names()
+	for i = #names, math.max(1, #names - RUNS), -1 do
+		local job = folder.open(names[i])
+		out[#out + 1] = job and { value = job.id, description = ("%s, %s"):format(job.record.command, job.status) } or nil
+	end
+	return out
+end
+
+-- There may be no database or no folder, or a broken one.
+local function ids(kind)
+	local ok, list = pcall(IDS[kind] or error)
+	return ok and list or {}
 end
 
 return {
@@ -52,6 +66,6 @@ return {
 		if #args.words == 0 then
 			return script(args.shell)
 		end
-		return json.array(completion.candidates(args.words, attempt.project, runs))
+		return json.array(completion.candidates(args.words, attempt.project, ids))
 	end,
 }

@@ -22,6 +22,7 @@ local M = {}
 ---@field errors? table[]
 ---@field context? table
 ---@field redirect? table
+---@field exit_code? integer of the answer that this one repeats (lua/jobs/answer.lua)
 ---@field data? any
 local Error = {}
 Error.__index = Error
@@ -132,7 +133,9 @@ end
 local function convert(raised, traceback)
 	local kind = type(raised)
 	if kind == "table" and M.well_formed(raised.code) then
-		return M.new(raised.code, raised.message, raised)
+		local e = M.new(raised.code, raised.message, raised)
+		e.exit_code = M.is(raised) and raised.exit_code or nil
+		return e
 	elseif raised == "not enough memory" then
 		return M.new("MEMORY_LIMIT", "The command ran out of memory", { detail = traceback })
 	end

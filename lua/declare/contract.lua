@@ -30,6 +30,7 @@ M.subjects = {
 	call = "config context cwd no_config width",
 	children = "preserve_locale subprocess",
 	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
+	jobs = "async interruption detach budget",
 	lists = "list default_limit limit cursor sort fields",
 	network = "has_network_io connect_timeout proxy no_proxy",
 	placement = "option_placement",

@@ -26,6 +26,8 @@ M.rows = {
 	{ name = "RUNNER_OUTER_RETRIES", description = "Set for children if the run itself retries: their default is then 0 retries" },
 	{ name = "RUNNER_DEADLINE_MS", description = "Set for children: when the run ends, so that a nested runner ends first" },
 	{ name = "RUNNER_ARGUMENTS", description = "Set for the command that ctx:call calls: its arguments are on stdin, as JSON" },
+	{ name = "RUNNER_JOB", description = "Set for a job: its folder" },
+	{ name = "AGENT_CALL_BUDGET_MS", description = "Milliseconds within which a call of a command with interruption answers (30000)" },
 	{ name = "RUNNER_TEMPDIR", description = "Set for children: ctx.tempdir, once it is made" },
 	{ name = "RUNNER_AUTOMATION", description = "Set to true for the steps of a workflow" },
 	{ name = "RUNNER_RETRY_EVENT", description = "Set for a step's on_retry command: the event, as JSON" },

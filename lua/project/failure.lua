@@ -77,7 +77,7 @@ end
 
 local function fields_of(e)
 	return {
-		ok = false, code = e.code, message = e.message, detail = without_traceback(e.detail), phase = e.phase,
+		ok = false, exit_code = e.exit_code, code = e.code, message = e.message, detail = without_traceback(e.detail), phase = e.phase,
 		retryable = e.retryable ~= nil and tostring(e.retryable) or nil, retry_after_ms = e.retry_after_ms,
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,

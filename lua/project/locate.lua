@@ -14,6 +14,7 @@ local probe = host.probe
 M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
+	job = { cancel = true, list = true, logs = true, status = true, wait = true },
 	workflow = { cancel = true, check = true, list = true, logs = true, new = true, plan = true, resume = true,
 		run = true, show = true, stats = true },
 }

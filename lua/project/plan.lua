@@ -9,7 +9,9 @@ local M = {}
 ---@param framework table values of runner's own flags
 ---@return "json"|runner.TextFormat
 function M.format_of(framework)
-	if framework.stream ~= nil then
+	if attempt.launch.job and not framework.output then
+		return "json"
+	elseif framework.stream ~= nil then
 		return framework.stream and "jsonl" or "json"
 	end
 	return framework.format or attempt.launch.format

@@ -106,8 +106,9 @@ local function add_matching(candidates, typed, out)
 	end
 end
 
-local function is_run(command, slot)
-	return slot.name == "id" and begins(command.name, "workflow.")
+-- Of which kind of thing the argument is an ID: the group of its command.
+local function kind_of_id(command, slot)
+	return slot.name == "id" and not command.path and command.name:match "^(%l+)%."
 end
 
 -- The next word of every name that begins with the words before it.
@@ -161,9 +162,9 @@ end
 ---The candidates that may replace the last word.
 ---@param words string[] after "runner"; the last one is being typed and may be ""
 ---@param project table
----@param runs fun(): runner.Candidate[] the ids that a run of a workflow may have
+---@param ids fun(kind: string): runner.Candidate[] the IDs of "workflow" or "job"
 ---@return runner.Candidate[]
-function M.candidates(words, project, runs)
+function M.candidates(words, project, ids)
 	local before, typed, out = table.move(words, 1, #words - 1, 1, {}), words[#words] or "", {}
 	local plain = plain_words(before)
 	local command, used = load_command(plain, project)
@@ -176,8 +177,8 @@ function M.candidates(words, project, runs)
 		local slot = command and positional(command, #plain - used + 1)
 		if slot and slot.values then
 			listed(slot, project.config, typed, out)
-		elseif slot and is_run(command, slot) then
-			add_matching(runs(), typed, out)
+		elseif slot and kind_of_id(command, slot) then
+			add_matching(ids(kind_of_id(command, slot)), typed, out)
 		end
 		local topic = command and command.name == "help" and 1 or 0
 		names(table.move(plain, 1 + topic, #plain, 1, {}), typed, project, out)

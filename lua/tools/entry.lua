@@ -219,6 +219,7 @@ function M.command(command, about)
 		secret_env_vars = secret_variables(command), builtin = not command.path or nil,
 	}
 	M.add_declared(command, { entry = true }, out)
+	out.job_descriptor_schema = command.async and require "runner.declare.job_descriptor" or nil
 	return out
 end
 

@@ -59,6 +59,8 @@
 ---@field max_lifetime_seconds? integer after which the process it leaves ends
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
 ---@field rollback? fun(args: table<string, any>, ctx: runner.Context, error: runner.Error) undoes what a failed run did: adds --rollback-on-failure
+---@field async? boolean every call goes on in the background, as with --detach
+---@field interruption? { detach: true, idle_timeout_ms?: integer, max_lifetime_ms?: integer } calls off a terminal answer within --budget; what isn't done by then goes on as a job
 ---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.

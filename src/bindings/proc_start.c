@@ -17,6 +17,7 @@
 #include "proc.h"
 
 #define ROOMY_PIPE (1 << 20)
+#define FIRST_HELD_FD 3
 
 /* The child's side: what it gets as 0, 1, 2 and which of those are ours to close. */
 struct ends {
@@ -123,13 +124,15 @@ static int open_ends(struct proc *p, const struct proc_spec *spec, struct ends *
 static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends *e,
                  struct proc_failure *failure)
 {
+	bool is_job = spec->detach && spec->held_fd >= FIRST_HELD_FD; /* it keeps the lock */
 	struct child_spec child = {
 		.argv = spec->argv,
 		.envp = spec->envp,
 		.cwd = spec->cwd,
 		.fd = { e->child[0], e->child[1], e->child[2] },
 		.new_session = spec->detach,
-		.mark = spec->detach ? worker_spared()->mark : 0,
+		.mark = is_job ? CHILD_JOB_MARK : spec->detach ? worker_spared()->mark : 0,
+		.held_fd = is_job ? spec->held_fd : 0,
 		.new_group = !spec->detach && !spec->foreground,
 	};
 	struct child_error error;

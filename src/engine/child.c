@@ -109,6 +109,15 @@ static int place_standard_fds(const int fd[3])
 	return 0;
 }
 
+/* After the standard ones, whose sources may be anywhere; dup2 clears close-on-exec, unless
+ * it is there already. */
+static int place_held(int fd)
+{
+	if (fd == FIRST_FREE_FD)
+		return fcntl(fd, F_SETFD, 0);
+	return fd > 0 ? dup2(fd, FIRST_FREE_FD) : 0;
+}
+
 static const char *env_path(const char *const *envp)
 {
 	for (; *envp != NULL; envp++)
@@ -185,15 +194,17 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, p
 {
 	const char *const *envp = spec->envp ? spec->envp : (const char *const *)environ;
 
-	if (report_fd < FIRST_FREE_FD && (report_fd = xdup_above(report_fd, FIRST_FREE_FD)) < 0)
+	int first_free = FIRST_FREE_FD + (spec->held_fd > 0);
+
+	if (report_fd < first_free && (report_fd = xdup_above(report_fd, first_free)) < 0)
 		_exit(EXIT_NOT_STARTED);
 	if (spec->new_session && setsid() < 0)
 		give_up(report_fd, CHILD_SESSION);
 	if (spec->new_group && !spec->new_session && setpgid(0, 0) < 0)
 		give_up(report_fd, CHILD_SESSION);
-	if (place_standard_fds(spec->fd) < 0)
+	if (place_standard_fds(spec->fd) < 0 || place_held(spec->held_fd) < 0)
 		give_up(report_fd, CHILD_DUP);
-	os_close_from(FIRST_FREE_FD, &report_fd, 1);
+	os_close_from(first_free, &report_fd, 1);
 	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
 		give_up(report_fd, CHILD_CHDIR);
 	if (spec->dies_with_parent)

@@ -38,6 +38,7 @@ struct child_spec {
 	bool new_group;          /* setpgid(0, 0) */
 	bool dies_with_parent;   /* KILL when the process that starts it has died */
 	uint64_t mark;           /* os_mark(), for it and its descendants; 0: none */
+	int held_fd;             /* becomes 3; 0: none */
 	bool borrow_memory;      /* os_fork_borrowing(): cheaper; for a process without handlers */
 };
 
@@ -64,6 +65,10 @@ struct spared {
 	int count;
 	uint64_t mark; /* child_spec.mark of them all; 0: only sessions count */
 };
+
+/* The mark of a job's supervisor, which leads a session: no run ends it, whoever started it
+ * (docs/design.md#jobs). The worker below it has no mark. */
+#define CHILD_JOB_MARK UINT64_C(0x6a6f622e72756e72)
 
 /* Add a session. 0, or -1 when the list is full. */
 int spared_add(struct spared *s, pid_t session);

@@ -42,11 +42,12 @@ int spared_add(struct spared *s, pid_t session)
 
 bool spared_has(const struct spared *s, pid_t pid)
 {
-	pid_t session;
+	pid_t session = getsid(pid);
 
+	if (session == pid && os_mark_of(pid) == CHILD_JOB_MARK)
+		return true;
 	if (s == NULL || s->count == 0)
 		return false;
-	session = getsid(pid);
 	return (session > 0 && has_session(s, session)) || (s->mark != 0 && os_mark_of(pid) == s->mark);
 }
 
@@ -223,11 +224,8 @@ int child_kill_all(const struct spared *spare)
 
 static bool only_spared_left(const struct spared *spare)
 {
-	int count;
+	int count = os_children(getpid(), listed, CHILD_MAX_FOUND);
 
-	if (spare == NULL || spare->count == 0)
-		return false;
-	count = os_children(getpid(), listed, CHILD_MAX_FOUND);
 	if (count <= 0 || count == CHILD_MAX_FOUND)
 		return false;
 	for (int i = 0; i < count; i++)

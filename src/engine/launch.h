@@ -49,6 +49,8 @@ struct launch {
 	const char *previous_message;
 	const char *previous_steps; /* JSON array */
 	const char *previous_progress; /* JSON or NULL */
+	const char *job;        /* id of the job that this run is, NULL: none */
+	int job_lock;           /* of a job: its lock, which the worker holds too; else 0 */
 	bool confirmed;         /* an attempt before has meta.confirmed: nobody is asked again */
 };
 

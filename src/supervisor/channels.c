@@ -53,13 +53,17 @@ static void onto(int from, int to)
 NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t now)
 {
 	struct launch launch = run->launch;
-	int keep[2], kept = 0, null;
+	int keep[3], kept = 0, null;
 
 	child_reset_signals();
 	os_become_subreaper();
 	onto(ch->out[1], 1);
 	if (ch->err[1] >= 0)
 		onto(ch->err[1], 2);
+	if (launch.job_lock > 0) {
+		keep[kept++] = launch.job_lock; /* the lowest that there is */
+		os_mark(0); /* its own tree is not spared */
+	}
 	if (launch.stdin_fd >= 0 && launch.stdin_fd < ch->frames[1])
 		keep[kept++] = launch.stdin_fd;
 	keep[kept++] = ch->frames[1];

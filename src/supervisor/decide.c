@@ -108,7 +108,7 @@ enum policy_verdict decide_next(struct run *run, int64_t *wait_ms)
 	enum policy_verdict next;
 
 	v->hints = decide_hints(run, &v->report);
-	if (!v->hints.known) {
+	if (!v->hints.known && !v->report.exit_code) {
 		refuse_undeclared(&v->report);
 		v->hints = decide_hints(run, &v->report);
 	}

@@ -12,6 +12,7 @@
 #include "../common/remover.h"
 #include "decide.h"
 #include "envelope.h"
+#include "job.h"
 #include "line.h"
 #include "notice.h"
 #include "pause.h"
@@ -186,8 +187,12 @@ int deliver_verdict(struct run *run)
 	run_warn_dropped(run);
 	exit_code = verdict_exit_code(v);
 	line_clear(run);
-	compose(run, exit_code, &out);
-	exit_code = deliver(run, exit_code, &out);
+	if (run->job.is) {
+		exit_code = job_deliver(run, exit_code);
+	} else {
+		compose(run, exit_code, &out);
+		exit_code = deliver(run, exit_code, &out);
+	}
 	outlet_drain(&run->err, mono_add_ms(mono_now(), STDERR_DRAIN_MS));
 	/* otherwise a pager after a pipe may own the terminal by now */
 	if (run->plan.interactive || run->launch.stdout_is_tty)

@@ -15,6 +15,7 @@
 #include "../common/xio.h"
 #include "../engine/os.h"
 #include "caller.h"
+#include "job.h"
 #include "pause.h"
 #include "signals.h"
 
@@ -99,6 +100,7 @@ static bool wants_color(const struct run *run)
 	return run->launch.stderr_is_tty && !run->launch.no_color && getenv("TERM");
 }
 
+/* A job is the request that started it; its temporary directory is its own. */
 static void name_run(struct run *run)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -109,7 +111,7 @@ static void name_run(struct run *run)
 
 	os_random(random, sizeof(random));
 	ulid_format(ms, random, id);
-	stpcpy(stpcpy(run->request_id, "req_"), id);
+	stpcpy(stpcpy(run->request_id, "req_"), run->job.is ? run->job.id + 4 : id);
 	if (!tmp || tmp[0] != '/' || strlen(tmp) > 200)
 		tmp = "/tmp";
 	stpcpy(stpcpy(stpcpy(run->session_dir, tmp), "/" TEMPDIR_PREFIX), id);
@@ -146,7 +148,7 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 	run->launch.argc = argc;
 	run->launch.argv = argv;
 	clock_gettime(CLOCK_REALTIME, &run->wall_started);
-	if (take_descriptors(run) < 0)
+	if (take_descriptors(run) < 0 || job_take(run) < 0)
 		return -1;
 	if ((getpid() == 1 || os_has_children()) && supervise_from_child() < 0)
 		return -1;

@@ -12,6 +12,7 @@
 
 #include "../common/json.h"
 #include "../common/xio.h"
+#include "job.h"
 #include "notice.h"
 #include "warn.h"
 
@@ -65,11 +66,13 @@ static void take_plan(struct taking *t)
 static void take_run(struct taking *t)
 {
 	t->r->entered_run = true;
+	job_note(t->run, t->r);
 }
 
 static void take_step(struct taking *t)
 {
 	steps_take(&t->r->steps, t->frame);
+	job_note(t->run, t->r);
 	notice_step(t->run, frame_str(t->frame, F_name));
 }
 
@@ -82,6 +85,7 @@ static void take_progress(struct taking *t)
 	buf_clear(&t->r->progress);
 	buf_add(&t->r->progress, data.s, data.n);
 	report_take_resume_hint(t->r, t->frame);
+	job_note(t->run, t->r);
 	notice_progress(t->run, frame_str(t->frame, F_text));
 }
 

@@ -110,10 +110,20 @@ void outlet_flush(struct outlet *o)
 	}
 }
 
+/* How much of n bytes there is room for. */
+static size_t ration(struct outlet *o, size_t n)
+{
+	n = MIN_OF(n, o->most - o->taken);
+	o->taken += n;
+	return n;
+}
+
 void outlet_write(struct outlet *o, const void *bytes, size_t n, bool limited)
 {
 	size_t done = 0;
 
+	if (o->most > 0)
+		n = ration(o, n);
 	if (o->error || n == 0)
 		return;
 	if (limited && left(o) + n > OUTLET_BACKLOG_MAX)

@@ -23,6 +23,8 @@ struct outlet {
 	enum outlet_kind kind;
 	struct buf backlog;
 	size_t sent; /* bytes of it already written */
+	size_t most; /* bytes in all that are written, the rest is dropped; 0: all are */
+	size_t taken; /* bytes so far, where `most` counts them */
 	int error; /* errno of the write that ended it; 0: alive */
 	mono_t rest_until; /* it was ready for bytes, but took none */
 	struct outlet *next; /* another one to serve whenever this one is; NULL: none */

@@ -170,6 +170,7 @@ void report_take_result(struct report *r, const struct frame *f)
 {
 	r->ok = frame_int(f, F_ok, 0) == 1;
 	r->rows = frame_int(f, F_rows, 0);
+	r->exit_code = r->ok ? 0 : (int)MIN_OF(MAX_OF(frame_int(f, F_exit_code, 0), 0), 255);
 	if (r->ok)
 		steps_finish(&r->steps);
 	else

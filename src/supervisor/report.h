@@ -42,6 +42,7 @@ struct report {
 
 	bool ok;
 	char code[REPORT_CODE];
+	int exit_code;      /* of the answer that this one repeats, whatever its code; 0: none */
 	char phase[16];
 	struct own_hints own;
 	int64_t exhausted;  /* retries that an inner loop used up; 0: none */

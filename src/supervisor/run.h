@@ -11,6 +11,7 @@
 #include "../engine/launch.h"
 #include "../engine/tap.h"
 #include "history.h"
+#include "job.h"
 #include "metas.h"
 #include "outlet.h"
 #include "plan.h"
@@ -31,6 +32,7 @@ struct run {
 	bool stdout_was_open;
 	bool color;
 	bool progress_shown; /* the terminal's last line is ctx:progress */
+	struct job job; /* a run that its caller has detached */
 
 	/* what accumulates during the run */
 	struct plan plan;

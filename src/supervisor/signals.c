@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/xio.h"
 #include "../engine/child.h"
 #include "../engine/os.h"
 
@@ -24,6 +25,7 @@ static volatile sig_atomic_t orphaned;
 static pid_t front; /* 0: none */
 static sigset_t open_mask;
 static int others = -1; /* signals without a handler of ours are read from this */
+static int control = -1; /* whoever writes to it cancels */
 
 static void note_orphaned(void)
 {
@@ -213,6 +215,20 @@ static void take_others(void)
 			on_other(sig);
 }
 
+/* A byte counts as one TERM. */
+static void take_control(void)
+{
+	char bytes[64];
+
+	if (xread(control, bytes, sizeof(bytes)) > 0)
+		on_cancel(SIGTERM);
+}
+
+void signals_obey(int fd)
+{
+	control = fd;
+}
+
 /* --- the table ------------------------------------------------------------------------ */
 
 void signals_init(void)
@@ -249,6 +265,8 @@ static int wait_blindly(struct pollfd *fds, int n)
 	nanosleep(&a_while, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	take_others();
+	if (control >= 0)
+		take_control();
 	for (int i = 0; i < n; i++)
 		fds[i].revents = fds[i].fd >= 0 ? fds[i].events : 0;
 	return n;
@@ -256,21 +274,25 @@ static int wait_blindly(struct pollfd *fds, int n)
 
 int signals_poll(struct pollfd *fds, int n, mono_t deadline)
 {
-	struct pollfd all[SIGNALS_POLL_MAX + 1] = { { .fd = -1 } };
+	struct pollfd all[SIGNALS_POLL_MAX + 2] = { { .fd = -1 } };
 	struct timespec ts;
 	int ready;
 
 	memcpy(all, fds, (size_t)n * sizeof(*fds));
 	all[n] = (struct pollfd){ .fd = others, .events = POLLIN };
-	ready = ppoll(all, (nfds_t)n + 1, mono_left(deadline, mono_now(), &ts), &open_mask);
+	all[n + 1] = (struct pollfd){ .fd = control, .events = POLLIN };
+	ready = ppoll(all, (nfds_t)n + 2, mono_left(deadline, mono_now(), &ts), &open_mask);
 	if (ready < 0 && errno != EINTR)
 		return wait_blindly(fds, n);
 	for (int i = 0; i < n; i++)
 		fds[i].revents = ready > 0 ? all[i].revents : 0;
-	if (ready <= 0 || !all[n].revents)
-		return MAX_OF(ready, 0);
-	take_others();
-	return ready - 1;
+	if (ready <= 0)
+		return 0;
+	if (all[n].revents)
+		take_others(), ready--;
+	if (all[n + 1].revents)
+		take_control(), ready--;
+	return ready;
 }
 
 const sigset_t *signals_open_mask(void)

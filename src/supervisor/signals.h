@@ -24,6 +24,8 @@ int signals_poll(struct pollfd *fds, int n, mono_t deadline);
 const sigset_t *signals_open_mask(void);
 /* Install this handler for every signal that would end the process, unless it is ignored. */
 void signals_catch_fatal(void (*handler)(int sig));
+/* From now on a byte that can be read from this descriptor, which doesn't block, counts as a TERM. */
+void signals_obey(int fd);
 /* We are a child of this process, which waits in front of us on behalf of our caller. */
 void signals_expect_parent(pid_t front);
 /* Is it dead, so that nobody waits for an answer? Implies signals_insisted(). */

@@ -21,6 +21,8 @@ int verdict_exit_code(const struct verdict *v)
 		return 0;
 	if (r->verdict == VERDICT_SIGNAL)
 		return r->signal == SIGINT ? 130 : 143;
+	if (r->exit_code)
+		return r->exit_code;
 	/* 2 promises that nothing was touched (docs/design.md#exit-2) */
 	if (v->hints.entry == EXIT_ENTRY_ARG_ERROR && r->entered_run)
 		return 1;

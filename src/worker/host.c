@@ -62,6 +62,7 @@ static int l_launch(lua_State *L)
 	members_set_string(L, "previous_message", launch->previous_message);
 	members_set_string(L, "previous_steps", launch->previous_steps);
 	members_set_string(L, "previous_progress", launch->previous_progress);
+	members_set_string(L, "job", launch->job);
 	if (launch->confirmed)
 		members_set_bool(L, "confirmed", true);
 	members_set_string(L, "version", RUNNER_VERSION);

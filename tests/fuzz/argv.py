@@ -54,7 +54,7 @@ FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help",
          "--unmask", "--no-injection-protection", "--debug", "--show-config", "--context", "--instance-id",
          "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
          "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x",
-         "--resume-from", "--rollback-on-failure"]
+         "--budget", "--no-detach", "--resume-from", "--rollback-on-failure"]
 # calls that get as far as run, and what bends them
 GOOD = [["plain"], ["deploy", "--target", "prod"],
         ["deploy", "-tdev", "1.2.3", "--tag", "a", "--wait", "5s"], ["files", "a"],

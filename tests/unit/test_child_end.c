@@ -261,6 +261,41 @@ static void a_spared_session_survives_and_does_not_spoil_the_proof(void **state 
 	run_forked(scenario_spared);
 }
 
+/* What a job's supervisor is: it leads a session, and bears the mark. */
+static void scenario_job(void)
+{
+	struct exits e = { 0 };
+	siginfo_t info;
+	int said[2];
+	pid_t job;
+
+	CHECK(os_become_subreaper() == 0);
+	CHECK(pipe(said) == 0);
+	if ((job = fork()) == 0) {
+		setsid();
+		os_mark(CHILD_JOB_MARK);
+		if (fork() == 0)
+			poll(NULL, 0, 3 * WAIT_LIMIT_MS), _exit(99); /* marked, but it leads no session */
+		report_and_idle(said[1]);
+	}
+	CHECK(read_pid(said[0]) == job);
+	fork_idle();
+	CHECK(end_all(SIGKILL, NULL, &e));
+	CHECK(e.count == 1 && kill(job, 0) == 0);
+	CHECK(child_reap(NULL, note_exit, &e));
+	kill(job, SIGKILL); /* its child becomes ours, and is nobody that is spared */
+	CHECK(waitid(P_PID, (id_t)job, &info, WEXITED | WNOWAIT) == 0);
+	CHECK(end_all(SIGKILL, NULL, &e));
+	CHECK(e.count == 3);
+}
+
+static void a_job_is_spared_by_everybody_but_not_what_it_started(void **state UNUSED)
+{
+	if (os_mark_of(getpid()) == 0)
+		skip(); /* this system has no marks */
+	run_forked(scenario_job);
+}
+
 /* root → middle → leaf, the leaf in a session of its own. Returns root. */
 static pid_t start_tree(pid_t *leaf)
 {
@@ -406,6 +441,7 @@ int main(void)
 		cmocka_unit_test(a_child_deaf_to_term_is_not_gone_until_killed),
 		cmocka_unit_test(a_tree_that_grows_while_it_ends_ends_all_the_same),
 		cmocka_unit_test(a_spared_session_survives_and_does_not_spoil_the_proof),
+		cmocka_unit_test(a_job_is_spared_by_everybody_but_not_what_it_started),
 		cmocka_unit_test(a_whole_tree_is_signalled_and_nobody_beside_it),
 		cmocka_unit_test(chains_of_processes_that_fork_and_exit_end),
 		cmocka_unit_test(without_a_proc_to_read_a_kill_claims_nothing),

@@ -92,6 +92,22 @@ static void a_full_pipe_keeps_the_rest_and_gets_it_in_order(void **state UNUSED)
 	xclose(&p[1]);
 }
 
+static void a_rationed_one_drops_what_is_beyond_it(void **state UNUSED)
+{
+	int p[2];
+
+	assert_int_equal(xpipe(p), 0);
+	outlet_init(&o, p[1]);
+	o.most = 10;
+	outlet_write(&o, "1234567", 7, true);
+	outlet_write(&o, "89abc", 5, false);
+	outlet_write(&o, "more", 4, true);
+	read_some(p[0], 100);
+	assert_arrived("123456789a", 10);
+	xclose(&p[0]);
+	xclose(&p[1]);
+}
+
 /* What is left where the kernel can't be asked not to block at each write. */
 static void a_full_pipe_that_had_to_be_opened_anew_gets_the_rest_too(void **state UNUSED)
 {
@@ -327,6 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_full_pipe_keeps_the_rest_and_gets_it_in_order),
+		TEST(a_rationed_one_drops_what_is_beyond_it),
 		TEST(a_full_pipe_that_had_to_be_opened_anew_gets_the_rest_too),
 		TEST(a_descriptor_that_is_not_ours_to_open_is_written_carefully_and_in_linear_time),
 		TEST(a_large_text_is_moved_in_and_written_whole),

@@ -199,6 +199,29 @@ static void any_other_fatal_signal_cancels_and_never_insists(void **state UNUSED
 	run_forked(other);
 }
 
+static void obeying(void)
+{
+	struct pollfd none = { .fd = -1 };
+	int p[2];
+
+	init_from_defaults();
+	CHECK(pipe(p) == 0);
+	signals_obey(p[0]);
+	CHECK(signals_poll(&none, 1, 0) == 0 && signals_cancelled() == 0);
+	CHECK(write(p[1], "TTTT", 4) == 4);
+	CHECK(signals_poll(&none, 1, MONO_NEVER) == 0); /* it wakes, and is no descriptor of the caller's */
+	CHECK(signals_cancelled() == SIGTERM && signals_count() == 1 && !signals_insisted());
+	CHECK(signals_poll(&none, 1, mono_add_ms(mono_now(), 320)) == 0);
+	CHECK(write(p[1], "T", 1) == 1);
+	CHECK(signals_poll(&none, 1, MONO_NEVER) == 0);
+	CHECK(signals_count() == 2 && !signals_insisted());
+}
+
+static void bytes_in_what_it_obeys_cancel_as_one_term(void **state UNUSED)
+{
+	run_forked(obeying);
+}
+
 /* Its parent is not the one that it expects: that one is dead. */
 static void orphan(void)
 {
@@ -256,6 +279,7 @@ int main(void)
 		cmocka_unit_test(child_and_stop_are_taken_once_and_pipe_never),
 		cmocka_unit_test(a_cont_that_comes_before_we_stop_is_not_lost),
 		cmocka_unit_test(any_other_fatal_signal_cancels_and_never_insists),
+		cmocka_unit_test(bytes_in_what_it_obeys_cancel_as_one_term),
 		cmocka_unit_test(a_signal_behind_the_death_of_the_process_in_front_insists_at_once),
 		cmocka_unit_test(a_worker_starts_with_every_signal_at_its_default),
 	};

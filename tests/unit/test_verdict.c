@@ -58,6 +58,18 @@ static void an_argument_error_is_2_before_run_and_1_after(void **state UNUSED)
 	assert_int_equal(verdict_exit_code(&v), 5);
 }
 
+static void a_repeated_answer_keeps_its_number(void **state UNUSED)
+{
+	struct verdict v = { .report = { .verdict = VERDICT_RESULT, .entered_run = true, .exit_code = 2 },
+	                     .hints = { .entry = EXIT_ENTRY_ARG_ERROR, .exit_code = 2 } };
+
+	assert_int_equal(verdict_exit_code(&v), 2);
+	v.report.exit_code = 93;
+	assert_int_equal(verdict_exit_code(&v), 93);
+	v.report.ok = true;
+	assert_int_equal(verdict_exit_code(&v), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -65,6 +77,7 @@ int main(void)
 		cmocka_unit_test(success_is_0_whatever_the_hints_say),
 		cmocka_unit_test(a_signal_has_the_number_that_a_shell_would_show),
 		cmocka_unit_test(an_argument_error_is_2_before_run_and_1_after),
+		cmocka_unit_test(a_repeated_answer_keeps_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@ Compared is what the page promises, not what differs from run to run:
 - JSON by value, also when the page breaks it over lines. The values of VOLATILE
   keys count as equal when they are of one kind; "…" is any text, and an object
   that ends with … may have further keys.
-- Dates, ids of requests and runs, numbers of processes and ports, seconds that something took, and the directory
-  (/home/ada on the page). The id of a run in a command stands for the run that was named last.
+- Dates, ids of requests, runs and jobs, numbers of processes and ports, seconds that something took, and the directory
+  (/home/ada on the page). The id of a run or job in a command stands for the run that was named last.
 - A line that is only … stands for any lines.
 
 A page begins in an empty folder. `<!-- uses: PAGE.md -->` puts the files that another page shows there.
@@ -33,18 +33,20 @@ from docs_pages import ROOT, blocks, used_pages
 LIMIT_S = 60  # one command
 HOME = "/home/ada"
 VOLATILE = {"duration_ms", "request_id", "timestamp", "retry_seed", "elapsed_ms", "pid", "tool_version",
-            "holder_pid", "holder_age_ms", "cwd", "effective_config_hash", "seed", "total_duration", "mean_ms", "max_ms"}
+            "holder_pid", "holder_age_ms", "cwd", "effective_config_hash", "seed", "total_duration", "mean_ms", "max_ms",
+            "started_ms"}
 VOLATILE_TEXT = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "DATE"),
     (r"req_[0-9A-Z]{26}", "REQUEST"),
     (r"run_[0-9A-Z]{26}", "RUN"),
+    (r"job_[0-9A-Z]{26}", "JOB"),
     (r"\bprocess \d+", "process N"),
     (r"(duration_ms:\s+)\d+", r"\1N"),
     (r"\battempts over \d+\.\ds", "attempts over N"),
     (r"\bafter \d+ ms\b", "after N ms"),
     (r"127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:PORT"),
 ]
-RUN_ID = re.compile(r"\brun_[0-9A-Z]{26}\b")
+RUN_ID = re.compile(r"\b(?:run|job)_[0-9A-Z]{26}\b")
 
 # Where a page begins, below the copy of the checkout; others begin in an empty folder.
 START = {ROOT / "README.md": ".", ROOT / "docs/commands.md": "docs/demo"}

@@ -1,0 +1,60 @@
+-- runner job cancel ID: ask the job's own supervisor to end it, and wait until it has.
+
+local attempt = require "runner.core.attempt"
+local answer = require "runner.jobs.answer"
+local folder = require "runner.jobs.folder"
+local host = require "runner.host"
+local job_id = require "runner.jobs.job_id"
+
+local WAIT_MS, LOOK_MS = 20000, 50
+
+-- A FIFO that is opened to read and write never blocks. Its reader is the supervisor, and
+-- makes it: it may not be there yet.
+local function ask(job)
+	local control = io.open(job.path .. "/control", "r+b")
+	if control then
+		control:setvbuf "no"
+		control:write "T"
+		control:close()
+	end
+	return control ~= nil
+end
+
+local function finish(ctx, job)
+	local give_up, asked = host.now() + WAIT_MS, false
+	repeat
+		asked = asked or ask(job)
+		if folder.wait(job, LOOK_MS) then
+			return
+		end
+	until host.now() > give_up
+	ctx:fail("UNAVAILABLE", ("Job %s has not ended yet"):format(job.id), { retryable = true, side_effects = "none",
+		data = answer.descriptor(job, attempt.project), suggestion = "Try again; it may need more time to stop" })
+end
+
+return {
+	description = "Cancel a job",
+	danger_level = "mutating",
+	timeout = "30s",
+	args = { job_id.argument },
+	exit_codes = job_id.codes {
+		TIMEOUT = { retryable = true, side_effects = "none" },
+		CONFLICT = { description = "The job has ended already, or the ID is ambiguous" },
+	},
+	examples = { { description = "A job that hangs", command = "runner job cancel job_01J" } },
+	run = function(args, ctx)
+		local job = folder.find(args.id)
+		local was_running = job.status == "running"
+		if was_running then
+			finish(ctx, job)
+			job = folder.open(job.id) or job
+		end
+		local data = answer.descriptor(job, attempt.project)
+		if job.status == "complete" or job.status == "failed" then
+			ctx:fail("CONFLICT", ("Job %s had ended before it could be cancelled"):format(job.id), { data = data,
+				suggestion = data.wait_command })
+		end
+		data.effect = was_running and "updated" or "noop"
+		return data
+	end,
+}

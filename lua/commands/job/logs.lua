@@ -1,0 +1,87 @@
+-- runner job logs ID: what a job has written to stderr.
+
+local folder = require "runner.jobs.folder"
+local host = require "runner.host"
+local job_id = require "runner.jobs.job_id"
+
+local CHUNK, LOOK_MS, LINE_MAX = 1 << 16, 200, 32768
+
+local function emit(ctx, line)
+	ctx:emit { line = host.clean(line) }
+end
+
+-- Lines as they are complete; the rest is kept for the next piece.
+local function emit_lines(ctx, rest, piece)
+	rest = rest .. piece
+	local from = 1
+	for line, after in rest:gmatch "([^\n]*)\n()" do
+		emit(ctx, line)
+		from = after
+	end
+	rest = rest:sub(from)
+	if #rest > LINE_MAX then
+		emit(ctx, rest)
+		rest = ""
+	end
+	return rest
+end
+
+-- What is there now.
+local function read(ctx, file, rest)
+	for piece in function() return file:read(CHUNK) end do
+		rest = emit_lines(ctx, rest, piece)
+	end
+	return rest
+end
+
+-- Where the last `count` lines begin.
+local function seek_tail(file, count)
+	local at, lines = file:seek "end", 0
+	while at > 0 and count > 0 do
+		local from = math.max(0, at - CHUNK)
+		file:seek("set", from)
+		local piece = file:read(at - from) or ""
+		for i = #piece, 1, -1 do
+			if piece:byte(i) == 10 then
+				lines = lines + 1
+				if lines > count then
+					return file:seek("set", from + i)
+				end
+			end
+		end
+		at = from
+	end
+	file:seek("set", 0)
+end
+
+return {
+	description = "Show what a job has written to stderr",
+	danger_level = "safe",
+	timeout = "none",
+	streams = true,
+	args = {
+		job_id.argument,
+		{ "follow", "boolean", short = "f", description = "Go on until the job has ended" },
+		{ "tail", "integer", min = 0, default = 1000, description = "Only the last lines; 0: all" },
+	},
+	columns = { "line" },
+	exit_codes = job_id.exit_codes,
+	examples = { { description = "Look at a job at work", command = "runner job logs job_01J --follow --stream" } },
+	run = function(args, ctx)
+		local job = folder.find(args.id)
+		local file <close>, message = io.open(job.path .. "/log", "rb")
+		if not file then
+			folder.raise(message)
+		end
+		seek_tail(file, args.tail)
+		local rest, ended = read(ctx, file, ""), not args.follow
+		while not ended do
+			ended = folder.wait(job, LOOK_MS)
+			rest = read(ctx, file, rest)
+		end
+		if rest ~= "" then
+			emit(ctx, rest)
+		end
+		return { job_id = job.id, status = (folder.open(job.id) or job).status }
+	end,
+}

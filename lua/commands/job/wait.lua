@@ -1,0 +1,74 @@
+-- runner job wait ID: wait for a job, and answer as it did.
+
+local answer = require "runner.jobs.answer"
+local attempt = require "runner.core.attempt"
+local condition = require "runner.jobs.condition"
+local folder = require "runner.jobs.folder"
+local host = require "runner.host"
+local job_id = require "runner.jobs.job_id"
+
+local FOREVER = math.maxinteger
+local LOOK_MS = 200 -- between two looks at the progress
+
+-- The flag, or what the agent that calls may wait; nil: as long as it takes.
+local function limit_of(args)
+	local environment = math.tointeger(tonumber(os.getenv "AGENT_CALL_BUDGET_MS"))
+	return args["for"] and math.floor(args["for"] * 1000 + 0.5) or environment and environment > 0 and environment or nil
+end
+
+-- Until it has ended, or `holds` says so, or the time is over.
+local function wait(job, limit_ms, holds)
+	local give_up = limit_ms and host.now() + limit_ms or math.huge
+	repeat
+		local left = give_up - host.now()
+		if holds and holds(job) then
+			return "holds"
+		elseif folder.wait(job, math.floor(math.max(0, math.min(left, holds and LOOK_MS or FOREVER // 2000000)))) then
+			return "ended"
+		end
+	until host.now() >= give_up
+end
+
+local function answer_of(job)
+	local said = answer.of(job, attempt.project)
+	if said.error then
+		error(said.error, 0)
+	end
+	return said.data
+end
+
+return {
+	description = "Wait for a job, and answer as it did",
+	danger_level = "safe",
+	timeout = "none",
+	args = {
+		job_id.argument,
+		{ "for", "duration", description = "Wait no longer than this; then the answer is INCOMPLETE" },
+		{ "until", "string", pattern = condition.PATTERN, default = "ended",
+			description = "ended; or sooner: started, step:NAME (it is completed), done:N (ctx:progress said at least N)" },
+	},
+	exit_codes = job_id.codes {
+		INCOMPLETE = { retryable = true, side_effects = "none", description = "It is still running" },
+		JOB_FAILED = { retryable = false, side_effects = "none", description = "It ended before the condition of --until was met" },
+		JOB_LOST = { description = "It ended without an answer" },
+	},
+	examples = {
+		{ description = "Ten minutes at most", command = "runner job wait job_01J --for 10m" },
+		{ description = "Until a step is done", command = "runner job wait job_01J --until step:build" },
+	},
+	run = function(args, ctx)
+		local job, limit_ms = folder.find(args.id), limit_of(args)
+		local holds = condition.of(args["until"])
+		local why = wait(job, limit_ms, holds)
+		job = folder.open(job.id) or ctx:fail("NOT_FOUND", ("Job %s was removed"):format(job.id))
+		if why == nil then
+			error(answer.incomplete(job, attempt.project, limit_ms), 0)
+		elseif not holds then
+			return answer_of(job)
+		elseif not holds(job) then
+			ctx:fail("JOB_FAILED", ("Job %s ended before '%s' held"):format(job.id, args["until"]),
+				{ data = answer.descriptor(job, attempt.project) })
+		end
+		return answer.descriptor(job, attempt.project)
+	end,
+}

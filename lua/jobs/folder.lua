@@ -1,0 +1,188 @@
+-- folder: the jobs of this user, a folder each in $XDG_STATE_HOME/runner/jobs: which there are, and
+-- what became of each (docs/design.md#jobs). src/supervisor/job.c lists the files in it. What is
+-- true of a job is read from its lock and its answer, never from a pid or a stored state.
+
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local KEPT_MS = 24 * 3600 * 1000 -- of jobs that have ended
+local ANSWER_MAX = 18 << 20 -- bytes
+
+---@alias runner.JobStatus "running"|"complete"|"failed"|"cancelled"|"lost"
+
+---@class runner.Job
+---@field id string
+---@field path string its folder
+---@field record table what was started
+---@field status runner.JobStatus
+---@field answer? table the envelope, once it has one
+
+---Where the jobs are; nothing is created.
+---@return string
+function M.root()
+	local state = paths.state()
+	return state and state .. "/jobs" or errors.raise("PRECONDITION",
+		"No directory for jobs: neither XDG_STATE_HOME nor HOME is an absolute path",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory", side_effects = "none" })
+end
+
+---Raise what a failing call on a folder of jobs means.
+---@param message string
+---@param errno? string
+function M.raise(message, errno)
+	local code = (errno == "ENOSPC" or errno == "EDQUOT" or errno == "EFBIG") and "RESOURCE_EXHAUSTED"
+		or (errno == "EACCES" or errno == "EPERM" or errno == "EROFS") and "PERMISSION_DENIED" or "PRECONDITION"
+	errors.raise(code, message, { side_effects = "none", context = { reason = errno },
+		suggestion = "Jobs are kept in XDG_STATE_HOME, which has to be writable and to have room" })
+end
+
+local function read_json(path)
+	local text = fs.read(path, ANSWER_MAX)
+	local value = text and json.decode(text)
+	return type(value) == "table" and value or nil
+end
+
+---Is a job's supervisor, or its worker, alive?
+---@param path string its folder
+---@return boolean
+function M.is_held(path)
+	local about, message, errno = fs.locked(path .. "/lock")
+	if message then
+		M.raise(message, errno)
+	end
+	return about ~= nil
+end
+
+local function status_of(answer)
+	if not answer then
+		return "lost"
+	elseif answer.ok == true then
+		return "complete"
+	end
+	return type(answer.error) == "table" and answer.error.code == "CANCELLED" and "cancelled" or "failed"
+end
+
+---One job as it is now; nil: there is none of this name.
+---@param id string
+---@return runner.Job?
+function M.open(id)
+	local path = M.root() .. "/" .. id
+	local record = read_json(path .. "/record.json")
+	if not record then
+		return nil
+	end
+	local job = { id = id, path = path, record = record }
+	local running = M.is_held(path) -- before the answer is looked for: it is there before the lock is free
+	job.answer = read_json(path .. "/answer.json")
+	job.status = not job.answer and running and "running" or status_of(job.answer)
+	return job
+end
+
+---The job that makes a call already, if there is one that runs.
+---@param key string of the call, as its record has it
+---@return string? id
+function M.running_as(key)
+	local names = M.names()
+	for i = #names, 1, -1 do
+		local path = M.root() .. "/" .. names[i]
+		if M.is_held(path) and (read_json(path .. "/record.json") or {}).key == key then
+			return names[i]
+		end
+	end
+end
+
+---The names of all jobs, oldest first: a name begins with its time.
+---@return string[]
+function M.names()
+	local names = {}
+	for _, name in ipairs(fs.list(M.root()) or {}) do
+		names[#names + 1] = name:find "^job_%w+$" and name or nil
+	end
+	table.sort(names)
+	return names
+end
+
+local function raise_none(text)
+	errors.raise("NOT_FOUND", ("No job '%s'"):format(text), { suggestion = "runner job list", side_effects = "none" })
+end
+
+---The job of an ID or of a prefix that no other has; raises NOT_FOUND and CONFLICT.
+---@param text string
+---@return runner.Job
+function M.find(text)
+	if not text:find "^[%w_]+$" then
+		raise_none(text)
+	end
+	local found = {}
+	local exact = M.open(text)
+	if exact then
+		return exact
+	end
+	for _, name in ipairs(M.names()) do
+		local begins = name:sub(1, #text) == text or name:sub(5, 4 + #text) == text
+		found[#found + 1] = begins and name or nil
+	end
+	if #found > 1 then
+		errors.raise("CONFLICT", ("'%s' is the beginning of %d jobs"):format(text, #found),
+			{ context = { jobs = table.move(found, 1, math.min(#found, 10), 1, {}) }, side_effects = "none",
+				suggestion = "Write more of the ID" })
+	end
+	return found[1] and M.open(found[1]) or raise_none(text)
+end
+
+-- A line that is whole has the same number at both ends: it is rewritten in place.
+local function read_progress(path)
+	local line = (fs.read(path, 1 << 20) or ""):match "^[^\n]*\n"
+	local v = line and json.decode(line)
+	return type(v) == "table" and v.n ~= nil and v.n == v["end"] and v or nil
+end
+
+---How far a job is, as its supervisor last wrote it down; nil: it has not begun.
+---@param job runner.Job
+---@return {attempt: integer, progress: any, completed_steps: string[], step: string?}?
+function M.progress(job)
+	for _ = 1, 20 do
+		local progress = read_progress(job.path .. "/progress")
+		if progress then
+			return progress
+		end
+	end
+end
+
+---Wait until nothing of the job runs, at most this long.
+---@param job runner.Job
+---@param ms integer
+---@return boolean ended
+function M.wait(job, ms)
+	local lock, why, about = fs.lock(job.path .. "/lock", { shared = true, wait_ms = ms })
+	if lock then
+		lock:release()
+	elseif why ~= "held" then
+		M.raise(why, about)
+	end
+	return lock ~= nil
+end
+
+-- --- those that are kept no longer ----------------------------------------------------------
+
+local function changed_ms(path)
+	local stat = fs.stat(path .. "/answer.json") or fs.stat(path .. "/log") or fs.stat(path)
+	return stat and stat.mtime * 1000 or 0
+end
+
+---Remove the jobs that ended more than a day ago, and folders that never became a job.
+---@param now_ms integer since the epoch
+function M.forget_old(now_ms)
+	for _, name in ipairs(M.names()) do
+		local path = M.root() .. "/" .. name
+		if changed_ms(path) < now_ms - KEPT_MS and not fs.locked(path .. "/lock") then
+			fs.remove_tree(path)
+		end
+	end
+end
+
+return M

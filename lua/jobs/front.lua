@@ -1,0 +1,156 @@
+-- front: a call that makes a job of itself (--detach, async = true), or that waits for one no longer
+-- than its budget (interruption, REQ-F-080). The job makes the same call, with the command's limits
+-- and retries; the front has neither.
+
+local answer = require "runner.jobs.answer"
+local confirmation = require "runner.core.confirmation"
+local errors = require "runner.core.errors"
+local folder = require "runner.jobs.folder"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local start = require "runner.jobs.start"
+
+local M = {}
+
+local BUDGET_MS = 30000
+local LEAST_LEFT_MS = 200 -- of the front's own limit, to answer in
+
+-- AGENT_CALL_BUDGET_MS, which counts only where it is a number.
+local function environment_budget()
+	local ms = math.tointeger(tonumber(os.getenv "AGENT_CALL_BUDGET_MS"))
+	return ms and ms >= 0 and ms or nil
+end
+
+-- The budget of this call; nil: it waits, as any call does. At a terminal, only a flag sets one.
+local function budget_of(a)
+	local given = a.framework.budget
+	if given then
+		return math.floor(given * 1000 + 0.5)
+	elseif a.launch.person and not a.framework.non_interactive then
+		return nil
+	end
+	return environment_budget() or BUDGET_MS
+end
+
+---The limits of a command that may be interrupted: its own, of its whole work.
+---@param a runner.Attempt
+---@param settled table
+function M.limit(a, settled)
+	local declared = a.command.interruption
+	if settled.sources.timeout == "default" then
+		settled.timeout_ms = declared.max_lifetime_ms
+	elseif settled.timeout_ms == 0 or settled.timeout_ms > declared.max_lifetime_ms then
+		settled.timeout_ms = declared.max_lifetime_ms
+	end
+	if settled.sources.idle_timeout == "default" and a.launch.job then
+		settled.idle_timeout_ms = declared.idle_timeout_ms
+	end
+end
+
+---Will this call be a job? Sets a.job; a front makes one attempt, and its limit is that of the job.
+---@param a runner.Attempt
+---@param settled table
+function M.settle(a, settled)
+	local framework, interruption = a.framework, a.command.interruption
+	if interruption then
+		M.limit(a, settled)
+	end
+	if framework.detach or a.command.async and framework.detach ~= false then
+		a.job = {}
+	elseif interruption and framework.detach ~= false then
+		local budget = budget_of(a)
+		if budget then
+			host.send("META", { name = "budget_ms", data = tostring(budget) }, true)
+		end
+		local waits = budget and budget > 0 and (settled.timeout_ms == 0 or settled.timeout_ms > budget)
+		a.job = waits and { budget_ms = budget } or nil
+	end
+	if a.job then
+		settled.policy = host.default_policy()
+		settled.policy.seed = host.random()
+		settled.attempt_timeout_ms, settled.idle_timeout_ms = 0, 0
+	end
+end
+
+-- Which calls are the same one (REQ-F-081).
+local function key_of(a, arguments)
+	return host.digest(table.concat({ a.name, arguments, host.getcwd() or "", a.launch.version, a.command.digest,
+		a.framework.idempotency_key or "" }, "\0"))
+end
+
+local function record_of(a)
+	local call = confirmation.call()
+	call.arguments = a.mask and a.mask(call.arguments) or call.arguments
+	return {
+		command = call.command, arguments = call.arguments, cwd = host.getcwd(), started_ms = host.wall_ms(),
+		timeout_ms = a.settled.sources.timeout == "outer run" and 0 or a.settled.timeout_ms,
+		danger_level = a.command.danger_level, request_id = a.launch.request_id,
+		version = a.launch.version, run = a.name == "workflow.run" and "run_" .. a.launch.request_id:match "[^_]+$" or nil,
+		key = a.job.budget_ms and key_of(a, assert(json.encode(call.arguments, { envelope = true }))) or nil,
+	}
+end
+
+-- Of two such calls at once, one starts the job.
+local function attach_or_start(a, record)
+	local root = folder.root()
+	local ok, message, errno = fs.mkdirs(root, 448)
+	if not ok then
+		folder.raise(message, errno)
+	end
+	local lock <close>, why = fs.lock(root .. "/start.lock", { wait_ms = 5000 })
+	if not lock then
+		folder.raise("Can't lock the jobs: " .. why)
+	end
+	-- what a command reads from stdin is a part of the call that can't be compared
+	return not a.command.stdin and folder.running_as(record.key) or start.job(a, record)
+end
+
+-- Every answer names the job from here on, however this process ends.
+local function announce(job, project)
+	host.send("META", { name = "job_id", data = json.encode(job.id) }, true)
+	host.send("PROGRESS", { data = json.encode { job_id = job.id },
+		suggestion = "The job goes on: " .. answer.descriptor(job, project).wait_command })
+end
+
+local function wait(a, job)
+	local left = host.remaining()
+	local ms = math.min(a.job.budget_ms, left and left - LEAST_LEFT_MS or math.huge)
+	return folder.wait(job, math.max(0, math.floor(ms)))
+end
+
+local function hints(command)
+	for _, row in ipairs(command.exit_codes) do
+		if row.name == "INCOMPLETE" then
+			return { retryable = row.retryable == "true", side_effects = row.side_effects,
+				retry_after_ms = row.retry_after_ms }
+		end
+	end
+end
+
+local function reply(a)
+	local record = record_of(a)
+	local id = a.job.budget_ms and attach_or_start(a, record) or start.job(a, record)
+	local job = folder.open(id)
+	host.send("RUN", {})
+	announce(job, a.project)
+	if not a.job.budget_ms then
+		return { success = true, data = answer.descriptor(job, a.project) }
+	elseif wait(a, job) then
+		return answer.of(folder.open(id), a.project)
+	end
+	return { error = answer.incomplete(folder.open(id), a.project, a.job.budget_ms, hints(a.command)) }
+end
+
+---Start the job of this call, and say what is known of it by now, or when its budget is over.
+---@param a runner.Attempt
+---@return runner.Answer
+function M.answer(a)
+	local ok, result, traceback, cancelled = host.protect(reply, a)
+	if cancelled then
+		error("cancelled", 0)
+	end
+	return ok and result or { error = errors.normalise(result, traceback) }
+end
+
+return M

@@ -1,0 +1,426 @@
+#!/usr/bin/env bats
+# Jobs: --detach makes a call go on without its caller, and runner job looks after it.
+
+load lib/helper
+
+prepare() {
+	export XDG_STATE_HOME=$PWD/state
+	CLEAN_ENV+=(XDG_STATE_HOME="$XDG_STATE_HOME")
+	JOBS=$XDG_STATE_HOME/runner/jobs
+	echo 'return {}' >runner.lua
+	mkfifo gate
+}
+
+# What a failed test left running waits at the gate: open it, so that everything ends.
+clean_up() {
+	rm -f gate
+	local control
+	for control in "$JOBS"/*/control; do
+		[ ! -p "$control" ] || printf T 1<>"$control"
+	done
+	until_true no_process_left
+}
+
+no_process_left() {
+	[ -z "$(processes_left)" ]
+}
+
+# gated NAME [KEYS…]: it says that it has begun, and goes on when something is written to the gate
+gated() {
+	local name=$1
+	shift
+	body "$name" 'timeout = "5m",' "$@" <<'LUA'
+		ctx:log("begun")
+		ctx:progress{ done = 1, total = 2 }
+		io.open("marker", "w"):close()
+		io.open("gate"):close()
+		ctx:progress{ done = 2, total = 2 }
+		return { answer = 42 }
+LUA
+}
+
+# start ARGS…: a job; its id in $id
+start() {
+	answers 0 "$@" --detach
+	id=$(field e.data.job_id)
+}
+
+# the job that was started last, for a call that printed no envelope
+newest() {
+	answers 0 job list --limit 1
+	id=$(field 'e.data[0].job_id')
+}
+
+open_gate() {
+	: >gate # whoever waits there opens it, and reads nothing
+}
+
+@test "REQ-F-081 a detached call answers at once with its job, whose answer is kept" {
+	gated slow
+	start slow
+	expect 'e.data.status == "running" and e.data.terminal is False and e.data.timeout_ms == 300000'
+	expect 'e.meta.job_id == e.data.job_id and e.meta.request_id[4:] == e.data.job_id[4:]'
+	until_true [ -e marker ]
+	answers 14 job status "$id"
+	expect 'e.error.code == "INCOMPLETE" and e.data.state == "running" and e.data.progress == { "done": 1, "total": 2 }'
+	expect "e.data.continue_command == 'runner job wait $id'"
+	open_gate
+	answers 0 job wait "$id"
+	expect "e.data == { 'answer': 42 } and e.meta.job.job_id == '$id' and e.meta.job.exit_code == 0"
+	answers 0 job status "$id"
+	expect 'e.data.status == "complete" and e.data.terminal is True and e.data.exit_code == 0'
+	answers 0 job logs "$id"
+	expect 'len(e.data["items"]) == 1 and "begun" in e.data["items"][0].line'
+}
+
+@test "REQ-C-022 the commands of a descriptor run as they stand" {
+	gated slow
+	start slow
+	local verb command
+	until_true [ -e marker ]
+	for verb in status cancel wait; do
+		command=$(field "e.data.${verb}_command")
+		[ "$command" = "runner job $verb $id" ]
+	done
+	answers 0 job cancel "$id"
+	expect 'e.data.status == "cancelled" and e.data.effect == "updated"'
+	answers 4 job status "$id"
+	expect 'e.error.code == "JOB_FAILED" and e.data.status == "cancelled"'
+	answers 143 job wait "$id"
+	expect 'e.error.code == "CANCELLED"'
+	answers 5 job status job_0000000000
+	expect 'e.error.code == "NOT_FOUND"'
+	answers 0 job cancel "$id"
+	expect 'e.data.effect == "noop"'
+}
+
+@test "the files of a job are its user's alone, and a job leaves neither arguments nor input behind" {
+	body secret 'args = { { "token", "string", secret = true } }, timeout = "5m",' <<'LUA'
+		ctx:log("token is " .. args.token)
+		io.open("marker", "w"):close()
+		io.open("gate"):close()
+		error("no " .. args.token)
+LUA
+	start secret --token s3cretvalue
+	until_true [ -e marker ]
+	[ -z "$(find "$JOBS" -perm /077)" ]
+	[ ! -e "$JOBS/$id/input" ]
+	[ -n "$(processes_left)" ]
+	[ -z "$(processes_left | sed 's/environ$/cmdline/' | xargs grep -la s3cretvalue)" ]
+	open_gate
+	answers 1 job wait "$id"
+	expect '"s3cretvalue" not in str(e) and e.error.code == "INTERNAL_ERROR"'
+	run grep -rq s3cretvalue "$JOBS"
+	[ "$status" -eq 1 ]
+}
+
+@test "what is wrong with a call is said by the call, and there is no job" {
+	gated slow 'args = { { "n", "integer" } },'
+	answers 2 slow --detach --n many
+	answers 2 nothing --detach
+	[ ! -e "$JOBS" ] || [ -z "$(ls "$JOBS")" ]
+}
+
+@test "a destructive job needs its confirmation first, and a dry run is no job" {
+	command_file wipe <<'LUA'
+return { description = "x", danger_level = "destructive", dry_run = true,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	run = function(_, ctx)
+		if not ctx.dry_run then io.open("ran", "w"):close() end
+		return { effect = "deleted" }
+	end }
+LUA
+	answers 2 wipe --detach
+	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
+	answers 0 wipe --detach --dry-run
+	expect 'e.meta.dry_run is True and "job_id" not in e.meta'
+	[ ! -e ran ]
+	start wipe --confirm-destructive
+	answers 0 job wait "$id"
+	expect 'e.data.effect == "deleted" and e.meta.job.confirmed is True'
+	[ -e ran ]
+}
+
+@test "a job reads the stdin that its caller gave it, and its caller's pipe is free" {
+	body count 'stdin = true,' <<<'local n = 0 for _ in io.lines() do n = n + 1 end return { lines = n }'
+	seq 100000 | env -i "${CLEAN_ENV[@]}" "$RUNNER" count --detach >out.txt
+	status=0
+	id=$(field e.data.job_id)
+	answers 0 job wait "$id"
+	expect 'e.data.lines == 100000'
+}
+
+@test "a job works where it was called, with --cwd once, and with its caller's environment" {
+	mkdir -p sub/commands
+	echo 'return {}' >sub/runner.lua
+	cp commands/*.lua sub/commands/ 2>/dev/null || true
+	cat >sub/commands/where.lua <<'LUA'
+return { description = "x", danger_level = "safe", run = function()
+	return { cwd = io.popen("pwd"):read(), own = os.getenv "OWN", job = os.getenv "RUNNER_JOB", deadline = os.getenv "RUNNER_OUTER_RETRIES" }
+end }
+LUA
+	answers 0 OWN=mine --cwd sub where --detach
+	id=$(field e.data.job_id)
+	answers 0 job wait "$id"
+	expect "e.data == { 'cwd': '$PWD/sub', 'own': 'mine' }"
+}
+
+@test "job wait repeats the whole answer of a failure: code, exit status, hints, data, warnings" {
+	body fails 'exit_codes = { NO_FUEL = { code = 93, retryable = true, side_effects = "none", description = "x" } },' <<'LUA'
+		ctx:warn("LOW", "low on fuel", { left = 1 })
+		ctx:fail("NO_FUEL", "none left", { retry_after_ms = 1500, context = { tank = 2 }, suggestion = "refuel", data = { km = 7 } })
+LUA
+	start fails
+	answers 93 job wait "$id"
+	expect 'e.error.code == "NO_FUEL" and e.error.retryable is True and e.error.retry_after_ms == 1500'
+	expect 'e.error.context == { "tank": 2 } and e.error.suggestion == "refuel" and e.data.km == 7'
+	expect 'e.warnings == [{ "code": "LOW", "message": "low on fuel", "context": { "left": 1 } }]'
+	answers 4 job status "$id"
+	expect 'e.data.status == "failed" and e.data.exit_code == 93'
+}
+
+@test "job wait --for gives up after that time, and --until when its condition holds" {
+	body steps 'timeout = "5m", steps = { "one", "two" },' <<'LUA'
+		ctx:step "one"
+		ctx:step "two"
+		ctx:progress{ done = 5 }
+		io.open("marker", "w"):close()
+		io.open("gate"):close()
+		return { fine = true }
+LUA
+	start steps
+	answers 0 job wait "$id" --until started
+	answers 0 job wait "$id" --until step:one
+	expect 'e.data.status == "running" and e.data.completed_steps == ["one"]'
+	answers 0 job wait "$id" --until done:5
+	answers 14 job wait "$id" --for 50ms
+	expect "e.error.code == 'INCOMPLETE' and e.error.retryable is True and e.data.continue_command == 'runner job wait $id --for 50ms'"
+	answers 14 AGENT_CALL_BUDGET_MS=50 job wait "$id"
+	answers 14 job wait "$id" --until done:6 --for 50ms
+	answers 2 job wait "$id" --until noon
+	open_gate
+	answers 4 job wait "$id" --until done:6
+	expect 'e.error.code == "JOB_FAILED" and e.data.status == "complete"'
+	answers 0 job wait "$id" --until ended
+	expect 'e.data == { "fine": True }'
+}
+
+@test "job logs --follow passes lines on while the job runs, and ends with it" {
+	gated slow
+	start slow
+	until_true [ -e marker ]
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" job logs "$id" --follow --stream >lines.txt 2>/dev/null 3>&- &
+	until_true grep -q begun lines.txt
+	open_gate
+	wait $!
+	tail -n 1 lines.txt | grep -q '"status":"complete"'
+}
+
+@test "job list is a list: newest first, by status, in pages; a unique prefix names a job" {
+	gated slow
+	body quick <<<'return {}'
+	start quick
+	local first=$id
+	answers 0 job wait "$first"
+	start slow
+	answers 0 job list
+	expect "[j.job_id for j in e.data] == ['$id', '$first'] and e.data[0].status == 'running'"
+	answers 0 job list --status complete --fields job_id
+	expect "e.data == [{ 'job_id': '$first' }]"
+	answers 0 job list --limit 1
+	expect 'len(e.data) == 1 and e.meta.pagination.has_more is True'
+	answers 6 job status job_0
+	expect 'e.error.code == "CONFLICT"'
+	answers 0 job status "${first:4:26}"
+	open_gate
+	answers 0 job wait "$id"
+}
+
+@test "a project's own job command goes first; the descriptor then names runner's" {
+	gated slow
+	mkdir commands/job
+	body job/wait <<<'return { mine = true }'
+	start slow
+	expect "e.data.wait_command == 'runner self job wait $id' and e.data.status_command == 'runner job status $id'"
+	open_gate
+	answers 0 self job wait "$id"
+	expect 'e.data.answer == 42'
+	answers 0 job wait
+	expect 'e.data == { "mine": True }'
+}
+
+@test "an argument of a command may be named detach" {
+	body own 'args = { { "detach", "string" } },' <<<'return { detach = args.detach }'
+	answers 0 own --detach yes
+	expect 'e.data == { "detach": "yes" }'
+	answers 0 own --runner-detach --detach x
+	id=$(field e.data.job_id)
+	answers 0 job wait "$id"
+	expect 'e.data == { "detach": "x" }'
+}
+
+@test "a job takes over retries and limits: the call that starts it has neither" {
+	command_of flaky "retry = { retries = 3, delay = '1ms' }," <<<'if ctx.attempt < 3 then ctx:fail("UNAVAILABLE", "not yet") end return { attempt = ctx.attempt }'
+	start flaky
+	answers 0 job wait "$id"
+	expect 'e.data.attempt == 3 and e.meta.job.retries == 2'
+	[ "$(<runs)" = "1 2 3 " ]
+	body hangs 'timeout = "200ms", grace = "100ms",' <<<'while true do end'
+	start hangs
+	answers 10 job wait "$id"
+	expect 'e.error.code == "TIMEOUT"'
+}
+
+@test "what the call says of its answer is for the job's: --output, --fields, --format, --stream" {
+	body rows 'streams = true, columns = { "n" },' <<<'for n = 1, 3 do ctx:emit{ n = n, m = 2 * n } end return { last = 3 }'
+	call rows --stream --detach
+	newest
+	answers 0 job wait "$id"
+	expect 'e.data == { "items": [{ "n": 1, "m": 2 }, { "n": 2, "m": 4 }, { "n": 3, "m": 6 }], "last": 3 }'
+	body table 'columns = { "n" },' <<<'return { { n = 1 }, { n = 2 } }'
+	call table --output out.tsv --format tsv --detach
+	newest
+	answers 0 job wait "$id"
+	[ "$(<out.tsv)" = $'n\n1\n2' ]
+	call table --fields n --format plain --detach
+	newest
+	answers 0 job wait "$id"
+	expect 'e.data == [{ "n": 1 }, { "n": 2 }]'
+}
+
+@test "a job takes its idempotency key, and a later call gets the job's data" {
+	command_file add <<'LUA'
+return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	run = function() return { effect = "created", id = 7 } end }
+LUA
+	start add --idempotency-key k1
+	answers 0 job wait "$id"
+	expect 'e.data.effect == "created"'
+	answers 0 add --idempotency-key k1
+	expect 'e.data == { "effect": "noop", "id": 7 } and e.meta.idempotency_hit is True'
+}
+
+@test "a call that is ended while it waits for its budget says that the job goes on" {
+	gated slow 'interruption = { detach = true },'
+	cancel TERM slow --budget 4m
+	[ "$status" -eq 143 ]
+	assert_envelope
+	id=$(field e.meta.job_id)
+	expect "e.error.code == 'CANCELLED' and e.error.suggestion == 'The job goes on: runner job wait $id'"
+	answers 14 job status "$id"
+	open_gate
+	answers 0 job wait "$id"
+}
+
+@test "completion knows the commands of jobs and their IDs" {
+	body quick <<<'return {}'
+	start quick
+	answers 0 job wait "$id"
+	call completion bash --format plain -- job wai
+	[[ $stdout == wait* ]]
+	call completion bash --format plain -- job wait job_
+	[[ $stdout == "$id"* ]]
+	call completion bash --format plain -- quick --det
+	[[ $stdout == --detach* ]]
+}
+
+@test "workflow run --detach names the run, which has the id that it says" {
+	printf 'name: w\nsteps:\n  - id: one\n    shell: echo done\n' >w.yaml
+	answers 0 workflow run w.yaml --detach
+	id=$(field e.data.job_id)
+	local run
+	run=$(field e.data.run)
+	[ "${run#run_}" = "${id#job_}" ]
+	answers 0 job wait "$id"
+	expect "e.data.state == 'completed' and e.data.id == '$run'"
+	answers 0 workflow show "$run"
+}
+
+@test "jobs of yesterday are removed when the next one starts; what runs is not" {
+	gated slow
+	body quick <<<'return {}'
+	start quick
+	local old=$id
+	answers 0 job wait "$old"
+	start slow
+	touch -d '2 days ago' "$JOBS"/*/* "$JOBS"/*
+	start quick
+	[ ! -e "$JOBS/$old" ]
+	answers 0 job list --status running
+	expect 'len(e.data) == 1'
+	open_gate
+}
+
+@test "REQ-F-080 a call answers within its budget, and the job goes on" {
+	gated slow 'interruption = { detach = true },'
+	answers 14 slow --budget 300ms
+	expect 'e.error.code == "INCOMPLETE" and e.error.retryable is True and e.error.side_effects == "none" and e.meta.budget_ms == 300'
+	expect 'e.data.state == "running" and e.data.continue_command.endswith(" --for 300ms")'
+	id=$(field e.data.job_id)
+	answers 14 AGENT_CALL_BUDGET_MS=200 slow
+	expect "e.meta.budget_ms == 200 and e.data.job_id == '$id'"
+	open_gate
+	answers 0 job wait "$id"
+	expect 'e.data == { "answer": 42 }'
+}
+
+@test "REQ-F-080 a budget is for commands that declare it, of the flag before the variable; 0 waits" {
+	body plain <<<'return { at = 1 }'
+	body deep 'interruption = { detach = true },' <<<'ctx:sleep("300ms") return { at = 2 }'
+	answers 2 plain --budget 1s
+	answers 0 AGENT_CALL_BUDGET_MS=1 plain
+	expect '"budget_ms" not in e.meta'
+	answers 0 AGENT_CALL_BUDGET_MS=1 deep --budget 0
+	expect 'e.meta.budget_ms == 0 and e.data.at == 2 and "job_id" not in e.meta'
+	answers 0 AGENT_CALL_BUDGET_MS=1 deep --budget 60s
+	expect 'e.meta.budget_ms == 60000 and e.data.at == 2 and e.meta.timeout_ms == 3600000'
+	answers 0 deep --no-detach
+	expect '"job_id" not in e.meta'
+}
+
+@test "REQ-F-082 repeating continue_command ends in what the call would have answered" {
+	body work 'interruption = { detach = true }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<'LUA'
+		for i = 1, 6 do ctx:progress{ done = i, total = 6 } ctx:sleep("100ms") end
+		ctx:fail("UNAVAILABLE", "gone", { data = { got = 6 } })
+LUA
+	sed -i 's/"safe"/"mutating"/' commands/work.lua
+	answers 14 work --budget 100ms
+	expect 'e.error.retryable is False and e.error.side_effects == "partial"'
+	local before=0 now
+	while [ "$status" -eq 14 ]; do
+		now=$(field 'e.data.get("progress", {}).get("done", 0)')
+		[ "$now" -ge "$before" ]
+		before=$now
+		# shellcheck disable=SC2046 # it is a command line
+		call $(field 'e.data.continue_command[7:]')
+	done
+	[ "$status" -eq 12 ]
+	expect 'e.error.code == "UNAVAILABLE" and e.data.got == 6'
+}
+
+@test "REQ-C-022 every call of an async command is a job, and the manifest has its schema" {
+	body far 'async = true,' <<<'return { n = 1 }'
+	answers 0 far
+	id=$(field e.data.job_id)
+	expect 'e.data.status == "running"'
+	answers 0 job wait "$id"
+	expect 'e.data == { "n": 1 }'
+	answers 0 manifest far
+	expect 'e.data.commands.far["async"] is True and "job_id" in e.data.commands.far.job_descriptor_schema.required'
+}
+
+@test "REQ-C-033 interruption is checked when a file loads, and the manifest shows it" {
+	local keys
+	for keys in 'interruption = {}' 'interruption = { detach = false }' 'interruption = { detach = true, resume = true }' \
+		'interruption = { detach = true }, async = true' 'interruption = { detach = true }, streams = true' \
+		'interruption = { detach = true, idle_timeout_ms = 0 }' 'interruption = { detach = true }, interactive = true'; do
+		body wrong "$keys," <<<'return {}'
+		answers 4 wrong
+		expect 'e.error.code == "COMMAND_INVALID"'
+	done
+	rm commands/wrong.lua
+	body right 'interruption = { detach = true },' <<<'return {}'
+	answers 0 manifest right
+	expect 'e.data.commands.right.interruption.detach is True and e.data.commands.right.exit_codes["14"].retryable is True'
+	expect '"budget" in e.data.commands.right.flags'
+}
