@@ -235,6 +235,10 @@ LUA
 	expect 'set(e.data["commands"]["make"]["exit_codes"]) >= {"0", "1", "2", "4", "6", "10", "80", "130"}'
 	answers 0 manifest --compact
 	expect 'e.data["commands"]["make"]["exit_codes"]["4"]["error_codes"] == ["PRECONDITION", "LOCK_HELD"]'
+	sed -i 's/LOCK_HELD = {}/CONFLICT = {}/' commands/make.lua
+	answers 0 manifest make # the name of a number is the registry's
+	expect 'e.data["commands"]["make"]["exit_codes"]["6"]["error_codes"] == ["CONFLICT", "ALREADY_EXISTS"]'
+	expect 'e.data["commands"]["make"]["exit_codes"]["6"]["name"] == "CONFLICT"'
 }
 
 @test "a run's directory is its user's alone, and goes with it; a killed run's goes with the next" {

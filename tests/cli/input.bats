@@ -332,6 +332,7 @@ LUA
 	printf '\0' >>commands/binary.lua
 	printf '\x1bLua\x54' >commands/bytecode.lua
 	truncate -s 100M commands/huge.lua
+	truncate -s 1T commands/endless.lua # more than there is memory for
 	mkfifo commands/fifo.lua
 	ln -s /dev/zero commands/zero.lua
 	echo 'return { x = = 1 }' >commands/syntax.lua
@@ -340,7 +341,7 @@ LUA
 	echo 'local x = 1' >commands/nothing.lua
 	: >commands/empty.lua
 	echo 'return 5' >commands/five.lua
-	for row in 'folder:not a regular file' 'binary:binary data' 'bytecode:binary data' 'huge:larger than 4 MiB' \
+	for row in 'folder:not a regular file' 'binary:binary data' 'bytecode:binary data' 'huge:larger than 4 MiB' 'endless:larger than 4 MiB' \
 		'fifo:not a regular file' 'zero:not a regular file' "syntax:syntax.lua:1: unexpected symbol near '='" \
 		'raises:raises.lua:1: boom' 'raises2:raises2.lua raised an error while it was loading: no place' 'nothing:returned nil' 'empty:returned nil' 'five:returned 5'; do
 		name=${row%%:*} reason=${row#*:}
