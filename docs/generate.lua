@@ -274,7 +274,7 @@ local function keys_of(class)
 end
 
 local TABLES = {
-	command = "Command", argument = "Arg", retry = "Retry", ["exit-code"] = "ExitCode", limits = "Limits",
+	command = "Command", argument = "Arg", retry = "Retry", ["exit-code"] = "ExitCode", limits = "Limits", stdin = "Stdin", rule = "Rule",
 	example = "Example", project = "Project", run = "RunSpec", spawn = "SpawnSpec", pipeline = "PipelineSpec",
 	["retry-on"] = "RetryOn", http = "HttpSpec", lock = "LockOptions", prompt = "PromptOptions", failure = "Failure",
 }

@@ -191,6 +191,9 @@ local function settle(a)
 	end
 	a.settled, a.retries_given = settled, settled.retries_given
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
+	if a.command.stdin or a.framework.input_file then
+		return require("runner.project.input").take(a)
+	end
 end
 
 -- The flags that describe a call in place of making it.
@@ -226,6 +229,15 @@ local function check_unchanged(a)
 	end
 end
 
+local function shape_output(a)
+	if a.command.streams or a.framework.heartbeat_ms then
+		require("runner.output.rows").open(a)
+	end
+	if a.command.list or a.framework.fields then
+		return require("runner.output.list").open(a)
+	end
+end
+
 local function validate(a)
 	local command, parsed = a.command, a.parsed
 	if a.trace then
@@ -237,9 +249,9 @@ local function validate(a)
 	if a.project.scopes then
 		require("runner.project.scopes").look(command, a.project)
 	end
-	if #parsed.problems > 0 or command.validate or command.contract or a.framework.output or a.framework.verbose then
-		local problem = require("runner.project.validation").problem(command, parsed)
-		return problem and { error = problem } or nil
+	local framework = parsed.framework
+	if #parsed.problems > 0 or command.validate or command.contract or framework.output or framework.verbose or framework.validate_only then
+		return require("runner.project.validation").answer(a, shape_output)
 	end
 end
 
@@ -272,15 +284,6 @@ local function interactive_now(a)
 	return a.command.interactive and a.launch.stdin_is_tty and a.launch.stderr_is_tty
 end
 
-local function shape_output(a)
-	if a.command.streams or a.framework.heartbeat_ms then
-		require("runner.output.rows").open(a)
-	end
-	if a.command.list or a.framework.fields then
-		return require("runner.output.list").open(a)
-	end
-end
-
 -- From here on there is a ctx, so `cleanup` runs whatever comes next.
 local function prepare_run(a)
 	local limits = a.command.limits
@@ -310,7 +313,7 @@ end
 local function run(a)
 	local command = a.command
 	host.send("RUN", {})
-	host.enter_run(command.stdin, interactive_now(a))
+	host.enter_run(command.stdin == true and not a.stdin_taken, interactive_now(a))
 	local ok, data, about, third = host.protect(a.dry_run and command.dry_run and require("runner.ctx.dry_run").run or command.run,
 		a.parsed.values, a.ctx)
 	if not ok then

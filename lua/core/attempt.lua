@@ -5,6 +5,10 @@
 local host = require "runner.host"
 
 ---@class runner.Attempt
+---@field planned? boolean the plan has been sent
+---@field from_stdin? boolean the caller's stdin has been read before `run`
+---@field input? any the data of a command that declares `stdin`
+---@field input_digest? string of its bytes
 local M = {
 	launch = host.launch(), ---@type table what the supervisor passed on at the fork
 	words = nil, ---@type {word: string, index: integer}[] the words of argv that may name a command

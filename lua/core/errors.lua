@@ -80,7 +80,7 @@ M.fields = FIELDS
 -- Members of an error that few errors have; they travel on their own (lua/project/failure.lua).
 M.extra = {
 	cause = text, docs_url = text, conflict_id = text, expires_at = text, refresh_command = text,
-	required_permission = text, input_value = text, rejected_pattern = text, network_context = facts,
+	required_permission = text, input_value = text, rejected_pattern = text, corrected_input = text, network_context = facts,
 	auth_methods = rows, alternatives = rows,
 }
 for name, accept in next, M.extra do

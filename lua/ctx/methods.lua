@@ -16,6 +16,7 @@ local M = {}
 ---@field tempdir string a directory that is gone after the run
 ---@field token string? of a command that signs in
 ---@field headless boolean may it open no browser?
+---@field input any the data of a command that declares `stdin` as a table
 ---@field fs table every function of `require "fs"`, raising what that returns
 local Context = {}
 
@@ -32,6 +33,10 @@ local FIELDS = {}
 
 function FIELDS.tempdir()
 	return require("runner.ctx.tempdir").make()
+end
+
+function FIELDS.input()
+	return attempt.input
 end
 
 function FIELDS.fs()

@@ -3,12 +3,15 @@
 -- decides which.
 
 local errors = require "runner.core.errors"
+local arg_words = require "runner.declare.arg_words"
 local flags = require "runner.declare.flags"
 local suggest = require "runner.core.suggest"
 
 local M = {}
 
-local SHOWN = 200 -- characters of a value that a message repeats
+local correct, given, label, range, shown = arg_words.correct, arg_words.given, arg_words.label, arg_words.range, arg_words.shown
+
+M.expected, M.shown = arg_words.expected, arg_words.shown
 
 ---@class runner.Problem
 ---@field field string name of the argument, or the flag as it was written
@@ -17,76 +20,6 @@ local SHOWN = 200 -- characters of a value that a message repeats
 ---@field value? any as given
 ---@field suggestion? string
 ---@field fix_required? string
-
----A string made safe to print in a message, whatever its bytes.
----@param text string
----@return string
-function M.shown(text)
-	if not utf8.len(text) then
-		text = text:gsub("[\128-\255]", "?")
-	end
-	local cut = utf8.offset(text, SHOWN + 1)
-	return cut and cut <= #text and text:sub(1, cut - 1) .. "…" or text
-end
-
-local shown = M.shown
-
--- What was given for a row; a secret is not repeated to anybody.
-local function given(row, text)
-	return row.secret and "***" or shown(text)
-end
-
-local function label(row)
-	return row.positional and row.flag or "--" .. row.flag
-end
-
-local function correct(row, from)
-	if from == "env" then
-		return ("Correct the environment variable %s before retrying"):format(row.env)
-	elseif from == "default" then
-		return ("Correct the default of '%s' in the command file, or pass %s"):format(row.name, label(row))
-	end
-	return ("Correct the %s argument before retrying"):format(label(row))
-end
-
-local function number(v)
-	return math.type(v) == "float" and v % 1 == 0 and ("%.0f"):format(v) or tostring(v)
-end
-
-local function range(least, most, unit)
-	if least and most then
-		return (" from %s to %s"):format(number(least), number(most)) .. unit
-	elseif least or most then
-		local words = least and " of at least %s%s" or " of at most %s%s"
-		return words:format(number(least or most), (least or most) == 1 and unit:gsub("s$", "") or unit)
-	end
-	return ""
-end
-
-local NOUNS = {
-	string = "text", path = "a path", integer = "a whole number", number = "a number",
-	boolean = "true or false", duration = "a duration such as 500ms, 2s, 5m or 1h",
-}
-
----The values a row takes, in words: "a whole number from 1 to 50".
----@param row table normalised
----@return string
-function M.expected(row)
-	local kind = row.items or row.type
-	local words = NOUNS[kind] or "one of the listed values"
-	local preset = row.pattern and require("runner.declare.patterns").presets[row.pattern]
-	if preset then
-		words = ("a value such as %s (%s)"):format(preset[2], row.pattern)
-	elseif row.pattern then
-		words = words .. " that matches " .. row.pattern
-	end
-	if row.min or row.max then
-		words = words .. range(row.min, row.max, kind == "duration" and " seconds" or "")
-	elseif row.type ~= "array" then
-		words = words .. range(row.min_length, row.max_length, " characters")
-	end
-	return words
-end
 
 -- "Valid values: …" exactly, then what was probably meant.
 local function valid_values(text, values)
@@ -109,44 +42,28 @@ local function advice(row, text, values)
 	return text and words .. other_flag(row) or words
 end
 
-local IDENTIFIERS = { alphanumeric_id = true, uuid = true, semver = true }
-
--- What a model invents where a name or a path is asked for (REQ-F-045), by the patterns of
--- lower-case text that give it away; for what is no path, too.
-local INVENTED = {
-	{ "path_traversal", "%.%.[/\\]", "%.%.%%2f", "%.%.%%5c", "%%2e%%2e", "^%.%.$", "/%.%.$" },
-	{ "percent_encoded_shell", "%%3b", "%%7c", "%%26", "%%60", "%%24", "%%0a", "%%0d" },
-	{ "percent_encoded_separator", "%%2f", "%%5c", "%%2e", "%%40" },
-}
-local INVENTED_IDENTIFIER = { { "query_string", "[?&]" }, { "fragment", "#" } }
-
-local function invented(row, text)
-	local lists = { (IDENTIFIERS[row.pattern] or row.pattern == "filepath") and INVENTED or {},
-		IDENTIFIERS[row.pattern] and INVENTED_IDENTIFIER or {} }
-	for _, list in ipairs(lists) do
-		for _, kind in ipairs(list) do
-			for i = 2, #kind do
-				if text:lower():find(kind[i]) then
-					return kind[1]
-				end
-			end
-		end
-	end
-end
 
 local FROM = { env = " in %s", default = " (its default)" }
+
+-- Reasons that have their messages in lua/declare/input_errors.lua.
+local function rare(row, why)
+	return why == "type" and (row.items or row.type) == "json" and "json"
+		or (why == "schema" or why == "outside" or why == "bytes") and why or nil
+end
 
 ---A value that its row rejects.
 ---@param row table
 ---@param text string as given
----@param why "type"|"values"|"range"|"length"|"pattern"|"regex"|"utf8"
----@param from "flag"|"positional"|"env"|"default"
+---@param why "type"|"values"|"range"|"length"|"pattern"|"regex"|"utf8"|"schema"|"outside"|"bytes"
+---@param from runner.From
 ---@param values? string[]
 ---@return runner.Problem
 function M.invalid(row, text, why, from, values)
 	local where = (FROM[from] or ""):format(row.env)
 	local message
-	if why == "values" then
+	if rare(row, why) then
+		return require("runner.declare.input_errors")[rare(row, why)](row, text, from)
+	elseif why == "values" then
 		message = ("Unknown %s '%s'%s"):format(row.flag, given(row, text), where)
 	elseif why == "utf8" then
 		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(row.flag, given(row, text), where)
@@ -155,7 +72,7 @@ function M.invalid(row, text, why, from, values)
 	else
 		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, given(row, text), where, M.expected(row))
 	end
-	local pattern = why == "pattern" and not row.secret and invented(row, text) or nil
+	local pattern = why == "pattern" and not row.secret and require("runner.declare.invented").kind(row, text) or nil
 	return {
 		field = row.name, code = row.code or pattern and "INVALID_AGENT_INPUT" or "INVALID_ARGUMENT", message = message,
 		value = given(row, text), rejected_pattern = pattern,
@@ -172,6 +89,14 @@ local function one_of(values)
 		return ""
 	end
 	return " " .. table.concat(values, ", ", 1, n - 1) .. (n > 1 and " or " or "") .. values[n]
+end
+
+---A problem that lua/declare/input_errors.lua words.
+---@param kind string
+---@param ... any
+---@return runner.Problem
+function M.input(kind, ...)
+	return require("runner.declare.input_errors")[kind](...)
 end
 
 ---@param row table
@@ -260,7 +185,7 @@ end
 
 local SETTINGS = {
 	RUNNER_EXIT_TABLE = "standard or classic", RUNNER_LOAD_TIMEOUT = "a duration such as 500ms, 2s, 5m or 1h",
-	RUNNER_SEED = "a whole number of at least 0",
+	RUNNER_MAX_STDIN_BYTES = "a size such as 1MiB", RUNNER_SEED = "a whole number of at least 0",
 }
 
 ---A variable of runner's own that holds what it doesn't take.
@@ -293,7 +218,8 @@ end
 -- A code that the command declares for this problem leads. A registry code stays in
 -- `errors`: callers branch on VALIDATION_ERROR, and exit 2 promises that nothing was
 -- touched, which a code with another exit number would not.
-local LEADING = { COMMAND_NOT_FOUND = true, INVALID_AGENT_INPUT = true, INVALID_CURSOR = true }
+local LEADING = { COMMAND_NOT_FOUND = true, FIELD_TOO_LARGE = true, INVALID_AGENT_INPUT = true, INVALID_CURSOR = true,
+	INVALID_JSON = true }
 
 local function error_code(code)
 	local known = code == "SUCCESS" or require("runner.host").registry_code(code)
@@ -328,6 +254,7 @@ function M.error(problems)
 		phase = "validation", retryable = false, side_effects = "none", errors = problems,
 		suggestion = one and one.suggestion or nil, fix_required = one and one.fix_required or fix,
 		rejected_pattern = one and one.rejected_pattern or nil, input_value = one and one.rejected_pattern and one.value or nil,
+		corrected_input = one and one.corrected_input or nil,
 	})
 end
 

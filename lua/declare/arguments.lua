@@ -9,7 +9,7 @@ local values = require "runner.declare.values"
 local M = {}
 
 local length = rules.whole(0, math.maxinteger)
-local types = rules.one_of("string", "path", "enum", "integer", "number", "boolean", "duration", "array")
+local types = rules.one_of("string", "path", "enum", "integer", "number", "boolean", "duration", "json", "array")
 
 local function bound(v)
 	return (type(v) == "string" or type(v) == "number" and v == v) and v or nil
@@ -31,6 +31,11 @@ local RULES = {
 	code = code, suggestion = rules.text, secret = rules.flag, [1] = "name", [2] = "type",
 }
 M.rules = RULES
+
+-- Any other key.
+setmetatable(RULES, { __index = function(_, key)
+	return require("runner.declare.rare_arguments").rules[key]
+end })
 
 local NAMES = { "name", "type" } -- of a row's first two items
 
@@ -182,6 +187,10 @@ local function walk_arg(declared, i, claimed, places, command, report)
 		check_keys(r, kind, fault)
 		check_bounds(r, kind, fault)
 		check_pattern(r, fault)
+		r.rare = (r.pattern or r.schema or r.within or r.max_bytes) and true
+		if r.rare or kind == "json" then
+			require("runner.declare.rare_arguments").check(r, kind, fault)
+		end
 		check_default(r, kind, fault)
 	end
 	if r.name then

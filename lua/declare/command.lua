@@ -18,7 +18,7 @@ M.rules = {
 		description = text, danger_level = rules.named "danger_level", args = list,
 		timeout = rules.duration, attempt_timeout = rules.duration, idle_timeout = rules.duration,
 		grace = rules.duration, retry = rules.anything, exit_codes = rules.of_type "table",
-		steps = rules.list_of(text, 1), validate = run, run = run, cleanup = run, stdin = flag,
+		steps = rules.list_of(text, 1), validate = run, run = run, cleanup = run,
 		interactive = flag, hidden = flag, limits = rules.of_type "table", examples = list,
 		columns = rules.list_of(text, 1),
 		schema_version = rules.matching("^%d+%.%d+$", 16), required_scopes = rules.list_of(text, 0),

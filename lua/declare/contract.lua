@@ -31,6 +31,7 @@ M.subjects = {
 	children = "preserve_locale subprocess",
 	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
 	jobs = "async interruption detach budget",
+	input = "stdin requires raw_payload input_file validate_only",
 	lists = "list default_limit limit cursor sort fields",
 	network = "has_network_io connect_timeout proxy no_proxy",
 	placement = "option_placement",
@@ -116,6 +117,14 @@ function M.holds(row, command)
 		return command[key] == value
 	end
 	return row.when == command.danger_level or (command[row.when] or false) ~= false
+end
+
+---Does the command list this flag among its own?
+---@param row runner.FlagRow
+---@param command table normal form
+---@return boolean
+function M.belongs(row, command)
+	return row.when ~= nil or row.listed ~= nil and (command[row.listed] or false) ~= false
 end
 
 ---A rare flag by its spelling, `--no-` forms and `--runner-NAME` for any flag included.

@@ -8,6 +8,7 @@ local enumeration = require "runner.core.enumeration"
 local contract = require "runner.declare.contract"
 local errors = require "runner.core.errors"
 local policy = require "runner.declare.policy"
+local sorted = require "runner.core.sorted"
 local suggest = require "runner.core.suggest"
 
 local M = {}
@@ -28,7 +29,7 @@ local INSTEAD = { retry = { max_attempts = "use retries: it counts the attempts 
 
 local TEXT, BOOLEAN, LENGTH = "a non-empty string", "true or false", "a whole number ≥ 0"
 local LIMIT = 'a duration such as "500ms", "2s", "5m", a number of seconds, or "none"'
-local ITEMS = '"string", "path", "enum", "integer", "number", "boolean" or "duration"'
+local ITEMS = '"string", "path", "enum", "integer", "number", "boolean", "duration" or "json"'
 local TYPES = '"array", ' .. ITEMS
 local BOUND = 'a number (for a duration also a string such as "2s")'
 
@@ -42,7 +43,7 @@ local EXPECT = {
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		exit_codes = "a table such as { CONFLICT = { retryable = true } }", steps = 'a list of names such as { "validate", "upload" }',
 		validate = "function(args) … end", run = "function(args, ctx) … end", cleanup = "function(ctx) … end",
-		stdin = BOOLEAN, interactive = BOOLEAN, hidden = BOOLEAN,
+		interactive = BOOLEAN, hidden = BOOLEAN,
 		columns = 'a list of column names such as { "name", "size" }', limits = 'a table such as { memory = "256MiB" }',
 		examples = 'a list such as { { description = "…", command = "runner …" } }', schema_version = '"1.0"',
 		required_scopes = "a list of strings",
@@ -54,7 +55,8 @@ local EXPECT = {
 		min_length = LENGTH, max_length = LENGTH, pattern = 'a regular expression such as "^[a-z]+$", or the name of a preset',
 		positional = BOOLEAN, variadic = BOOLEAN, short = "one letter",
 		env = 'the name of an environment variable such as "DEPLOY_TARGET"', code = 'an error code such as "INVALID_TARGET"',
-		suggestion = TEXT, default = "a value",
+		suggestion = TEXT, default = "a value", secret = BOOLEAN, max_bytes = 'a size such as "4KiB", or bytes',
+		within = 'a directory such as "site"', schema = "a JSON Schema (draft 07) as a table",
 	},
 	exit_code = {
 		code = "a number from 79 to 125", retryable = 'true, false or "maybe"',
@@ -155,7 +157,8 @@ end
 
 -- Without the rare ones for a list that somebody reads.
 local function known_keys(kind, everyday)
-	local keys = kind == "command" and not everyday and contract.keys() or {}
+	local keys = kind == "command" and not everyday and contract.keys()
+		or kind == "arg" and not everyday and sorted.keys(require("runner.declare.rare_arguments").rules) or {}
 	for key, rule in next, RULES[kind] do
 		if type(key) == "string" and type(rule) ~= "string" then
 			keys[#keys + 1] = key
@@ -224,6 +227,7 @@ local WORDS = {
 		return "is greater than the maximum, " .. tostring(f.found), "lower it, or raise the maximum"
 	end,
 	unanchored = unanchored,
+	schema = function(f) return "is no JSON Schema: " .. f.found, "correct the schema" end,
 	no_regex = function(f) return "is " .. f.found, "fix the regular expression" end,
 	default = function(f)
 		return ("is %s, which the argument's own rules reject"):format(show(f.found.value)), "write " .. takes(f.found.row)

@@ -13,6 +13,10 @@ local function is_seed(text)
 	return seed and seed >= 0
 end
 
+local function is_size(text)
+	return (require("runner.core.rules").size(text, 1) or 0) > 0
+end
+
 ---@type {name: string, description: string, accepts?: fun(text: string): any}[]
 M.rows = {
 	{ name = "RUNNER_EXIT_TABLE", accepts = require("runner.core.rules").named "exit_table",
@@ -21,6 +25,8 @@ M.rows = {
 	{ name = "RUNNER_TRUST", description = "Directory whose owner is trusted like you, for the Lua files below it" },
 	{ name = "RUNNER_SEED", accepts = is_seed, description = "Seed of the retry jitter, for reproducible delays" },
 	{ name = "RUNNER_LOAD_TIMEOUT", accepts = is_duration, description = "How long a file may take to load (5s)" },
+	{ name = "RUNNER_MAX_STDIN_BYTES", accepts = is_size,
+		description = "Most bytes of stdin that are read for --input-file - and declared stdin (64KiB)" },
 	{ name = "RUNNER_LUA", description = "Folder of runner's own Lua files, to use instead of those in the binary" },
 	{ name = "RUNNER_DRY_RUN", description = "1: commands that change something do a dry run; set for what a dry run starts" },
 	{ name = "RUNNER_OUTER_RETRIES", description = "Set for children if the run itself retries: their default is then 0 retries" },

@@ -21,6 +21,8 @@ local M = {}
 ---@field front? true it is understood only in front of the command's name
 ---@field when? string only commands that declare this take it (lua/declare/contract.lua); no argument of these has its name
 ---@field rare? true a call with it loads lua/project/call_flags.lua; set for all flags of lua/declare/contract/
+---@field listed? string commands that declare this list it among their own, though any takes it
+---@field secret? true its value is repeated in no message
 ---@field description string
 
 -- All but text, which is a terminal's.

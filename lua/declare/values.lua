@@ -43,6 +43,7 @@ local READ = {
 	number = function(text)
 		return text:find("^[%d.eE+-]+$") and finite(tonumber(text)) or nil
 	end,
+	json = function(text) return (require("runner.core.lenient_json").decode(text)) end,
 }
 
 ---How a type takes a Lua value (a default, a bound); its keys are the types.
@@ -55,6 +56,7 @@ local TAKE = {
 	boolean = function(v) if type(v) == "boolean" then return v end end,
 	integer = function(v) return math.type(v) == "integer" and v or nil end,
 	number = finite,
+	json = rules.anything,
 }
 M.take = TAKE
 
@@ -88,7 +90,9 @@ local function check(row, value, values)
 	elseif type(value) == "string" then
 		local n = utf8.len(value)
 		why = not n and "utf8" or row.type ~= "array" and M.length(row, n)
-			or row.pattern and require("runner.declare.patterns").refuses(row.pattern, value)
+	end
+	if row.rare and not why then
+		why = require("runner.declare.value_rules").refuses(row, value)
 	end
 	if why then
 		return nil, why

@@ -87,7 +87,7 @@ local function put(s, row, value, text, from)
 		into[name][#into[name] + 1] = value
 	elseif into[name] == nil then
 		into[name], s.texts[row] = value, text
-	elseif into[name] ~= value and s.texts[row] then
+	elseif into[name] ~= value and s.texts[row] and s.texts[row] ~= text then
 		add_problem(s, "conflict", row, s.texts[row], text)
 		s.texts[row] = nil -- once is enough
 	end
@@ -281,6 +281,11 @@ local function check_settings(s)
 end
 
 local function finish(s)
+	local command = s.opts.command
+	local rare = command and (s.opts.payload or s.framework.raw_payload or command.requires) and require "runner.project.payload"
+	if rare then
+		rare.take(s, add_problem, values_of)
+	end
 	for _, row in ipairs(s.rows) do
 		fill(s, row)
 		keep_list(s, row)
@@ -288,6 +293,9 @@ local function finish(s)
 		if items and s.given[row.name] ~= "default" and values.length(row, #items) then
 			add_problem(s, "item_count", row, #items)
 		end
+	end
+	if rare then
+		rare.check_rules(s, add_problem)
 	end
 	for _, row in ipairs(flags.rows) do
 		if not s.framework_given[row.name] then
@@ -303,7 +311,7 @@ local function finish(s)
 	end
 end
 
----@alias runner.From "flag"|"positional"|"env"|"default"
+---@alias runner.From "flag"|"positional"|"payload"|"env"|"default"
 
 ---@class runner.Parsed
 ---@field values table<string, any> of the command's arguments
@@ -316,10 +324,11 @@ end
 ---Parse the tokens after the command's words. Options may appear anywhere before
 ---`--`, runner's own included. Durations are seconds, exact to the ms; a
 ---boolean that was not given is false, an array {}. The first `in_front` tokens stood in
----front of the command's name.
+---front of the command's name. A command's arguments may come as one JSON object in place of
+---flags: in --raw-payload, or in `payload`, the text that --input-file names.
 ---@param rows table[] normalised rows (command.check)
 ---@param tokens string[]
----@param opts? {config?: table, command?: table, in_front?: integer, getenv?: fun(name: string): string?}
+---@param opts? {config?: table, command?: table, in_front?: integer, payload?: string, getenv?: fun(name: string): string?}
 ---@return runner.Parsed
 function M.parse(rows, tokens, opts)
 	local s = new_state(rows, opts or {})

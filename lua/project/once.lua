@@ -21,7 +21,9 @@ end
 local function take(a)
 	local db = database.writer(database.default_path())
 	local id, owner = id_of(a), keys.owner(a.launch.supervisor)
-	local arguments = assert(json.encode(require("runner.core.confirmation").call().arguments, { envelope = true }))
+	local call = require("runner.core.confirmation").call()
+	call.arguments["--input-file"] = attempt.input_digest -- another file is another call
+	local arguments = assert(json.encode(call.arguments, { envelope = true }))
 	local row = keys.take(db, id, { owner = owner, arguments = arguments, request_id = a.launch.request_id,
 		now_ms = os.time() * 1000 })
 	if row then

@@ -42,11 +42,17 @@ local function texts(list)
 	return out
 end
 
+---The first plan of an attempt holds; later ones are not sent.
 ---@param command table normal form
 ---@param settled table from settings.settle
 ---@param framework table values of runner's own flags
 ---@param project table
-function M.send(command, settled, framework, project)
+---@param at_once? boolean no other frame follows soon
+function M.send(command, settled, framework, project, at_once)
+	if attempt.planned then
+		return
+	end
+	attempt.planned = true
 	local p, allowed = settled.policy, command.limits or {}
 	send_exit_codes(command)
 	host.send("PLAN", {
@@ -59,10 +65,11 @@ function M.send(command, settled, framework, project)
 		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,
 		delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms, jitter = p.jitter, jitter_ppm = p.jitter_ppm,
 		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
-		steps = command.steps or {}, stdin = command.stdin or false, interactive = command.interactive or false,
+		steps = command.steps or {}, stdin = command.stdin == true or attempt.from_stdin, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
-		secret = attempt.mask ~= nil, warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
-	}, not command.validate)
+		secret = attempt.mask ~= nil or command.secrets ~= nil,
+		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
+	}, not (command.validate or at_once))
 end
 
 return M

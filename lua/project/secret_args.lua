@@ -69,7 +69,7 @@ local function take(command, parsed, config)
 	for _, row in ipairs(require("runner.declare.secret_flags").rows(command)) do
 		local named, name = parsed.framework[row.name], row.of.name
 		local from = parsed.given[name]
-		if named and (from == "flag" or from == "positional") then
+		if named and (from == "flag" or from == "positional" or from == "payload") then
 			parsed.problems[#parsed.problems + 1] = wrong(row, "CONFLICTING_VALUES",
 				("--%s was given, but '%s' has a value already"):format(row.flag, name), "Give one of them")
 		elseif named then
@@ -85,7 +85,8 @@ local function warn_shown(command, parsed)
 	local of_call = attempt.handed
 	for _, row in ipairs(command.args) do
 		local from = parsed.given[row.name]
-		if row.secret and not of_call and (from == "flag" or from == "positional") and row.type ~= "array" then
+		local shown = from == "flag" or from == "positional" or from == "payload" and parsed.framework.raw_payload
+		if row.secret and not of_call and shown and row.type ~= "array" then
 			attempt.warn("SECRET_ON_COMMAND_LINE", ("The value of '%s' stands on the command line, where every user of the machine"
 				.. " can read it; give --%s-from-env or --%s-from-file"):format(row.flag, row.flag, row.flag), { argument = row.name })
 		end

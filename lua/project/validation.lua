@@ -154,10 +154,7 @@ local function run_validate(command, values)
 	return #problems > 0 and as_error(problems) or nil
 end
 
----@param command table normal form
----@param parsed table from args.parse
----@return runner.Error?
-function M.problem(command, parsed)
+local function problem_of(command, parsed)
 	check_output(parsed.framework, parsed.problems)
 	check_verbosity(parsed.framework, parsed.problems)
 	check_stream(parsed, parsed.problems)
@@ -171,6 +168,23 @@ function M.problem(command, parsed)
 		invalid = require("runner.core.surroundings").problem(command, parsed)
 	end
 	return invalid or nil
+end
+
+---May this call run? With --validate-only the answer says no more than that (REQ-O-009).
+---@param a runner.Attempt
+---@param check fun(a: runner.Attempt): runner.Answer? what else may refuse it
+---@return runner.Answer? nil: it may
+function M.answer(a, check)
+	local only = a.parsed.framework.validate_only
+	if only then
+		host.send("META", { name = "validation_only", data = "true" }, true)
+		a.texts.text, a.texts.plain = "valid\n", "valid\n"
+	end
+	local e = problem_of(a.command, a.parsed)
+	if e then
+		return { error = e }
+	end
+	return only and (check(a) or { success = true }) or nil
 end
 
 return M

@@ -16,7 +16,7 @@ local M = {}
 local DESCRIPTION_MAX = 120 -- characters of an exit code's, by the schema
 
 -- Our types as those of the schema; durations and paths are texts.
-local TYPES = { duration = "string", path = "string" }
+local TYPES = { duration = "string", path = "string", json = "string" }
 
 -- --- arguments -----------------------------------------------------------------------------
 
@@ -33,6 +33,9 @@ local BOUNDED = { integer = { "min", "max" }, number = { "min", "max" }, string 
 -- pattern of what has no key for one.
 local function limits_of(row)
 	local kind = row.items or row.type
+	if kind == "json" then
+		return "JSON"
+	end
 	local first, last = table.unpack(BOUNDED[kind] or {})
 	local lengths_are_items = row.type == "array" and first == "min_length"
 	local bounded = first and not lengths_are_items and (row[first] or row[last])
@@ -82,7 +85,7 @@ function M.flag(row, config)
 	return {
 		type = type_of(row.type, choices), required = row.required or false, description = M.meaning(row),
 		default = default_of(row), short = row.short, env_vars = row.env and json.array { { name = row.env } } or nil,
-		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or nil,
+		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or row.schema,
 		pattern = not preset and pattern or nil, pattern_type = preset,
 	}
 end
@@ -109,7 +112,7 @@ end
 function M.arguments(command, config)
 	local by_name, positionals = {}, {}
 	for _, row in ipairs(contract.rows(command)) do
-		if row.when then
+		if contract.belongs(row, command) then
 			by_name[row.flag] = M.flag(row, config)
 		end
 	end
@@ -203,6 +206,14 @@ function M.add_declared(command, places, out)
 	end
 end
 
+-- What it reads; the keys are those of the schema.
+local function stdin_of(declared)
+	if type(declared) ~= "table" then
+		return declared and { mode = "buffered" } or nil
+	end
+	return { mode = "buffered", max_bytes = declared.max_bytes or 65536 }
+end
+
 ---A CommandEntry of the manifest.
 ---@param command table normal form
 ---@param about {settled: table, config: table, exit_table?: string}
@@ -215,7 +226,7 @@ function M.command(command, about)
 		flags = by_name, positionals = positionals[1] and json.array(positionals) or nil,
 		exit_codes = M.exit_codes(help_exit_codes.rows(command, about.settled, about.exit_table)),
 		examples = examples_of(command), steps = command.steps and json.array(command.steps) or nil,
-		stdin = command.stdin and { mode = "buffered" } or nil, interactive = command.interactive or nil,
+		stdin = stdin_of(command.stdin), interactive = command.interactive or nil,
 		secret_env_vars = secret_variables(command), builtin = not command.path or nil,
 	}
 	M.add_declared(command, { entry = true }, out)
@@ -231,6 +242,10 @@ function M.schema(command, about)
 	local out = M.command(command, about)
 	out.command, out.parameters, out.flags = command.name, out.flags, nil
 	out.output_schema = out.output_schema or {}
+	out.raw_payload_schema = require("runner.tools.payload_schema").of(command, about.config)
+	if type(command.stdin) == "table" then
+		out.stdin.type, out.stdin.required, out.stdin.schema = command.stdin.type, command.stdin.required, command.stdin.schema
+	end
 	M.add_declared(command, { schema = true }, out)
 	return out
 end

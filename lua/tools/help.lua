@@ -166,7 +166,7 @@ local function arguments(command, config, width)
 		table.insert(rows[kind], { term, meaning(row, config) })
 	end)
 	for _, row in ipairs(contract.rows(command)) do
-		if row.when then
+		if contract.belongs(row, command) then
 			table.insert(rows.option, { option_term(row), meaning(row, config) })
 		end
 	end

@@ -9,9 +9,10 @@ local json = {}
 
 ---Decode a JSON text; nil and "line 1 column 5: …" if it is invalid.
 ---@param text string
+---@param options? {unique?: boolean} unique: an object with the same key twice is invalid
 ---@return any value
 ---@return string? message
-function json.decode(text) end
+function json.decode(text, options) end
 
 ---Encode a value; nil, a message and an error code if it can't be encoded.
 ---@param value any

@@ -20,7 +20,8 @@
 ---@field steps? string[] the names that ctx:step may report, in order
 ---@field validate? fun(args: table<string, any>): (string|runner.Problem)[]? problems between arguments; must have no side effects
 ---@field cleanup? fun(ctx: runner.Context) runs at the end of every attempt, within `grace`
----@field stdin? boolean give run the caller's stdin; default false: it is empty
+---@field stdin? boolean|runner.Stdin true: give run the caller's stdin; a table: read it before run, into ctx.input; default false: it is empty
+---@field requires? runner.Rule[] rules between arguments
 ---@field interactive? boolean it may prompt on the terminal (ctx:prompt, ctx:confirm)
 ---@field hidden? boolean don't list it among the commands
 ---@field columns? string[] the columns to show first in a table
@@ -66,10 +67,10 @@
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.
 ---@class runner.Arg
 ---@field [1]? string its name
----@field [2]? "string"|"path"|"enum"|"integer"|"number"|"boolean"|"duration"|"array" its type
+---@field [2]? "string"|"path"|"enum"|"integer"|"number"|"boolean"|"duration"|"json"|"array" its type
 ---@field name? string instead of [1]: lower-case letters, digits, _ and -; the flag has - for _
----@field type? "string"|"path"|"enum"|"integer"|"number"|"boolean"|"duration"|"array" instead of [2]
----@field items? "string"|"path"|"enum"|"integer"|"number"|"boolean"|"duration" type of an array's items
+---@field type? "string"|"path"|"enum"|"integer"|"number"|"boolean"|"duration"|"json"|"array" instead of [2]
+---@field items? "string"|"path"|"enum"|"integer"|"number"|"boolean"|"duration"|"json" type of an array's items
 ---@field description? string for help
 ---@field required? boolean must be given
 ---@field default? any the value if it is not given, or function(config)
@@ -85,7 +86,29 @@
 ---@field env? string environment variable to read if it is not given
 ---@field code? string error code for an invalid value, instead of INVALID_ARGUMENT
 ---@field suggestion? string shown for an invalid value
+---@field max_bytes? integer|string most bytes of a text, "4KiB"; a longer one is FIELD_TOO_LARGE
+---@field within? string directory that a path may not leave, relative to the working directory
+---@field schema? table of a json argument: JSON Schema (draft 07) of its value
 ---@field secret? boolean its value appears nowhere: *** replaces it in messages, data, logs, history and plans; --NAME-from-env and --NAME-from-file keep it off the command line
+
+---A rule between arguments: if_flag, if_value and then_required; if_flag and prohibited; if_flag, target_flag and default;
+---any_of; or one_of.
+---@class runner.Rule
+---@field if_flag? string the argument that the rule is about; a default or a false doesn't count as given
+---@field if_value? any with then_required: the value that makes them necessary
+---@field then_required? string[] arguments that must be given then
+---@field prohibited? string[] arguments that may not be given beside if_flag
+---@field target_flag? string the argument that gets `default` where if_flag is not given
+---@field default? any the value of target_flag
+---@field any_of? string[] at least one of them must be given
+---@field one_of? string[] exactly one of them must be given
+
+---What a command reads before it runs: from --input-file, or from stdin.
+---@class runner.Stdin
+---@field type? "text"|"bytes"|"json" what ctx.input is: UTF-8, any bytes, or the decoded value; default text
+---@field max_bytes? integer|string of stdin; default "64KiB"; a file may be larger
+---@field required? boolean without data the command ends with STDIN_REQUIRED; default true. false: only --input-file is read
+---@field schema? table JSON Schema (draft 07) of the value
 
 ---When and how often a failure is retried.
 ---@class runner.Retry
@@ -333,6 +356,7 @@ function Fs.exists(path) end
 ---@field config table `config` of runner.lua
 ---@field root? string the project's directory, which paths in runner.lua are relative to
 ---@field tempdir string a temporary directory, removed after the run
+---@field input any the data of a command that declares `stdin` as a table: a string, or the decoded JSON
 ---@field fs runner.Fs files, like `require "fs"`, but raising
 ---@field dry_run boolean nothing may change: this is a dry run
 ---@field request_id string the run's ID, the same in every attempt

@@ -3,7 +3,7 @@
  * because Debian's lua-cjson cuts integers to 14 digits and turns [] into {};
  * the writer is json_encode.c. Runs in the worker; never touches frames.
  *
- *   decode(text)          value | nil, "line 1 column 5: …"
+ *   decode(text[, opts])  value | nil, "line 1 column 5: …"; opts.unique: no key twice in an object
  *   encode(value)         text | nil, message, CODE
  *   encode(value, opts)   text, nil, {nonfinite=n, repaired=n} | nil, message, CODE
  *   array([t])            t, marked: an array even when it is empty
@@ -126,16 +126,32 @@ static const char *plain_words(const json_error_t *e)
 	}
 }
 
+/* Two equal keys: readers differ in which of them counts. */
+static size_t duplicates_flag(lua_State *L)
+{
+	bool unique = false;
+
+	lua_settop(L, 2);
+	if (!lua_isnil(L, 2)) {
+		luaL_checktype(L, 2, LUA_TTABLE);
+		lua_getfield(L, 2, "unique");
+		unique = lua_toboolean(L, -1);
+		lua_pop(L, 1);
+	}
+	return unique ? JSON_REJECT_DUPLICATES : 0;
+}
+
 static int decode(lua_State *L)
 {
 	size_t n;
 	const char *text = luaL_checklstring(L, 1, &n);
+	size_t flags = JSON_DECODE_ANY | duplicates_flag(L);
 	json_error_t error;
 	struct tree *tree;
 
 	json_push_array_mark(L);
 	tree = new_tree(L);
-	tree->root = json_loadb(text, n, JSON_DECODE_ANY, &error);
+	tree->root = json_loadb(text, n, flags, &error);
 	if (!tree->root) {
 		lua_pushnil(L);
 		lua_pushfstring(L, "line %d column %d: %s", error.line, error.column, plain_words(&error));

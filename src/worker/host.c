@@ -5,9 +5,13 @@
  */
 #include "host.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -258,12 +262,30 @@ static void take_stdin(void)
 	dup2(launch->stdin_fd, 0);
 }
 
-/* take_stdin(): before `run`, for what a caller of ours hands over there. */
+/* take_stdin([wait_ms]): before `run`, what the caller hands over there. false: nothing came
+ * within wait_ms, not even its end. */
 static int l_take_stdin(lua_State *L)
 {
-	(void)L;
+	int wait_ms = (int)luaL_optinteger(L, 1, 0);
+	struct pollfd fd = { .fd = 0, .events = POLLIN };
+
 	take_stdin();
-	return 0;
+	lua_pushboolean(L, wait_ms == 0 || poll(&fd, 1, wait_ms) != 0);
+	return 1;
+}
+
+/* open_stdin(path): a file becomes stdin. true | nil, message */
+static int l_open_stdin(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return lua_pushnil(L), lua_pushstring(L, strerror(errno)), 2;
+	dup2(fd, 0);
+	close(fd);
+	lua_pushboolean(L, 1);
+	return 1;
 }
 
 /* enter_run(stdin, interactive): called just before `run`. Gives the script the
@@ -340,6 +362,7 @@ static const luaL_Reg functions[] = {
 	{ "rfc3339", l_rfc3339 },
 	{ "sleep", l_sleep },
 	{ "take_stdin", l_take_stdin },
+	{ "open_stdin", l_open_stdin },
 	{ "wall_ms", l_wall_ms },
 	{ NULL, NULL },
 };

@@ -52,6 +52,7 @@ FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help",
          "--warnings-as-errors", "--yes", "--non-interactive", "--runner-format", "--runner-quiet",
          "--proxy", "--no-proxy", "--headless", "--token-env-var", "--global", "--schema", "--output-schema", "--connect-timeout",
          "--unmask", "--no-injection-protection", "--debug", "--show-config", "--context", "--instance-id",
+         "--raw-payload", "--input-file", "--validate-only",
          "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
          "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x",
          "--budget", "--no-detach", "--resume-from", "--rollback-on-failure"]

@@ -59,6 +59,9 @@ describe("the annotations", function()
 			for _, key in ipairs(class == "runner.Command" and require("runner.declare.contract").keys() or {}) do
 				known[key] = true
 			end
+			for key in pairs(class == "runner.Arg" and require("runner.declare.rare_arguments").rules or {}) do
+				known[key] = true
+			end
 			assert.same(known, fields_of(class), class)
 		end
 	end)

@@ -1,0 +1,93 @@
+-- arg_words: how the messages about arguments speak of a row and of what was given for it. Used
+-- by lua/declare/arg_errors.lua and lua/declare/input_errors.lua.
+
+local M = {}
+
+local SHOWN = 200 -- characters of a value that a message repeats
+
+---A string made safe to print in a message, whatever its bytes, and cut after 200 characters.
+---@param text string
+---@return string
+function M.shown(text)
+	if not utf8.len(text) then
+		text = text:gsub("[\128-\255]", "?")
+	end
+	local cut = utf8.offset(text, SHOWN + 1)
+	return cut and cut <= #text and text:sub(1, cut - 1) .. "…" or text
+end
+
+---What was given for a row; a secret is not repeated to anybody.
+---@param row table normalised
+---@param text string
+---@return string
+function M.given(row, text)
+	return row.secret and "***" or M.shown(text)
+end
+
+---How messages call a row: "--keep", or the name of a positional.
+---@param row table normalised
+---@return string
+function M.label(row)
+	return row.positional and row.flag or "--" .. row.flag
+end
+
+---What to correct.
+---@param row table normalised
+---@param from runner.From
+---@return string
+function M.correct(row, from)
+	if from == "payload" then
+		return ("Correct '%s' in the JSON before retrying"):format(row.name)
+	elseif from == "env" then
+		return ("Correct the environment variable %s before retrying"):format(row.env)
+	elseif from == "default" then
+		return ("Correct the default of '%s' in the command file, or pass %s"):format(row.name, M.label(row))
+	end
+	return ("Correct the %s argument before retrying"):format(M.label(row))
+end
+
+local function number(v)
+	return math.type(v) == "float" and v % 1 == 0 and ("%.0f"):format(v) or tostring(v)
+end
+
+---" from 1 to 5 seconds", " of at least 1 second", "".
+---@param least? number
+---@param most? number
+---@param unit string with a blank in front, in the plural; or ""
+---@return string
+function M.range(least, most, unit)
+	if least and most then
+		return (" from %s to %s"):format(number(least), number(most)) .. unit
+	elseif least or most then
+		local words = least and " of at least %s%s" or " of at most %s%s"
+		return words:format(number(least or most), (least or most) == 1 and unit:gsub("s$", "") or unit)
+	end
+	return ""
+end
+
+local NOUNS = {
+	string = "text", path = "a path", integer = "a whole number", number = "a number",
+	boolean = "true or false", duration = "a duration such as 500ms, 2s, 5m or 1h", json = "JSON",
+}
+
+---The values a row takes, in words: "a whole number from 1 to 50".
+---@param row table normalised
+---@return string
+function M.expected(row)
+	local kind = row.items or row.type
+	local words = NOUNS[kind] or "one of the listed values"
+	local preset = row.pattern and require("runner.declare.patterns").presets[row.pattern]
+	if preset then
+		words = ("a value such as %s (%s)"):format(preset[2], row.pattern)
+	elseif row.pattern then
+		words = words .. " that matches " .. row.pattern
+	end
+	if row.min or row.max then
+		words = words .. M.range(row.min, row.max, kind == "duration" and " seconds" or "")
+	elseif row.type ~= "array" then
+		words = words .. M.range(row.min_length, row.max_length, " characters")
+	end
+	return words
+end
+
+return M

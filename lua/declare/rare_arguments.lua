@@ -1,0 +1,44 @@
+-- rare_arguments: the keys of an argument that few have: sizes in bytes, directories that a path
+-- may not leave, schemas of JSON. A part of lua/declare/arguments.lua, loaded for one of them.
+
+local rules = require "runner.core.rules"
+
+local M = {}
+
+-- 0 would be no limit.
+local function bytes(v)
+	local n = rules.size(v, 1)
+	return n ~= 0 and n or nil
+end
+
+local function schema(v)
+	return type(v) == "table" and require("runner.declare.output_schema").copy(v) or nil
+end
+
+M.rules = { max_bytes = bytes, within = rules.text, schema = schema }
+
+-- Which types a key is for.
+local FOR = { max_bytes = { string = true, path = true }, within = { path = true }, schema = { json = true } }
+
+---Check the rules between the keys of one argument.
+---@param r table row, in part normalised
+---@param kind string its type, or that of its items
+---@param fault fun(key: string, reason: string, found: any)
+function M.check(r, kind, fault)
+	for key, kinds in next, FOR do
+		if r[key] ~= nil and not kinds[kind] then
+			fault(key, "not_for_type", kind)
+			r[key] = nil
+		end
+	end
+	if kind == "json" and r.secret then -- a table can't be hidden wherever a part of it appears
+		fault("secret", "not_for_type", kind)
+	end
+	local problem = r.schema and require("runner.declare.output_schema").fault(r.schema)
+	if problem then
+		fault("schema", "schema", problem)
+		r.schema = nil
+	end
+end
+
+return M

@@ -1,0 +1,202 @@
+-- input: what --input-file and stdin bring before `run`: the arguments as JSON, or the data that
+-- a command declares with `stdin`, read whole, with a cap. A phase of lua/boot.lua, loaded where
+-- a call has one. The plan is sent before anything is read, so the command's own limits hold.
+
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local rules = require "runner.core.rules"
+
+local M = {}
+
+local STDIN_MAX = 1 << 16 -- bytes; RUNNER_MAX_STDIN_BYTES and the declaration say otherwise
+local FILE_MAX = 1 << 28 -- bytes of a file, which is read into memory
+local ARGUMENTS_MAX = 1 << 24 -- bytes of a file of arguments
+local VARIABLE = "RUNNER_MAX_STDIN_BYTES"
+local WAIT_MS = 800 -- for a pipe that nobody asked us to wait for
+
+-- --- bytes ------------------------------------------------------------------------------
+
+local function stdin_max(spec)
+	return rules.size(os.getenv(VARIABLE) or "", 1) or spec and spec.max_bytes or STDIN_MAX
+end
+
+local function check_variable(problems)
+	local text = os.getenv(VARIABLE) or ""
+	if text ~= "" and not require("runner.declare.environment").accepts(VARIABLE, text) then
+		problems[#problems + 1] = require("runner.declare.arg_errors").setting(VARIABLE, text)
+	end
+end
+
+local function too_large(path, most, received)
+	local is_stdin = path == "-"
+	local what = is_stdin and "stdin has" or ("'%s' has"):format(path)
+	return errors.new(is_stdin and "STDIN_TOO_LARGE" or "FIELD_TOO_LARGE", ("%s more than %d bytes"):format(what, most), {
+		phase = "validation", retryable = false, side_effects = "none",
+		fix_required = is_stdin and "Give the data as a file: --input-file FILE" or "Give a smaller file",
+		suggestion = is_stdin and "Pass --input-file FILE, or raise RUNNER_MAX_STDIN_BYTES" or nil,
+		context = { received_bytes = received, limit_bytes = most },
+	})
+end
+
+local function required(why)
+	return errors.new("STDIN_REQUIRED", ("'%s' needs data: %s"):format(attempt.name, why), {
+		phase = "validation", retryable = false, side_effects = "none",
+		suggestion = "Pass --input-file FILE; or --input-file - and the data on stdin",
+		fix_required = "Give the data: --input-file FILE, or --input-file - for stdin" })
+end
+
+-- Up to `most` bytes of fd 0.
+local function read_all(most)
+	local parts, length = {}, 0
+	while length <= most do
+		local part, why = io.stdin:read(math.min(most + 1 - length, 1 << 16))
+		if why then
+			return nil, why
+		elseif not part then
+			break
+		end
+		parts[#parts + 1], length = part, length + #part
+	end
+	return table.concat(parts), length
+end
+
+local function unreadable(path, why)
+	local fix = "Give --input-file a file that can be read, or - for stdin"
+	return { field = "input_file", code = "INVALID_ARGUMENT", value = path, suggestion = fix, fix_required = fix,
+		message = ("--input-file: can't read '%s': %s"):format(path, why) }
+end
+
+-- The bytes of a file or of stdin | nil, an error | nil, nil, a problem.
+local function bytes_of(path, most)
+	local ok, why = true, nil
+	if path == "-" then
+		host.take_stdin()
+	else
+		ok, why = host.open_stdin(path)
+	end
+	local text, length
+	if ok then
+		text, length = read_all(most)
+	end
+	if not text then
+		return nil, nil, unreadable(path, why or length)
+	elseif length > most then
+		return nil, too_large(path, most, length)
+	end
+	return text
+end
+
+-- --- arguments ----------------------------------------------------------------------------
+
+local function conflict()
+	return { field = "input_file", code = "CONFLICTING_VALUES", message = "--input-file and --raw-payload both give the arguments",
+		suggestion = "Give one of them", fix_required = "Give one of them" }
+end
+
+-- The arguments are parsed again, with the object in place of flags.
+local function take_arguments(a, path)
+	local problems = a.parsed.problems
+	if a.framework.raw_payload then
+		problems[#problems + 1] = conflict()
+		return nil
+	end
+	local text, e, problem = bytes_of(path, path == "-" and stdin_max() or ARGUMENTS_MAX)
+	if not text then
+		a.parsed.problems = { problem }
+		return e
+	end
+	a.parsed = require("runner.project.args").parse(a.command.args, a.tokens,
+		{ config = a.project.config, command = a.command, in_front = a.in_front, payload = text })
+	a.framework = a.parsed.framework
+	for _, problem_of_flags in ipairs(problems) do -- of lua/project/call_flags.lua
+		if problem_of_flags.code == "CONFIRMATION_REQUIRED" then
+			table.insert(a.parsed.problems, problem_of_flags)
+		end
+	end
+	if a.command.secrets then
+		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
+	end
+end
+
+-- --- data -------------------------------------------------------------------------------
+
+-- Bytes as the command declares them; nil and a problem.
+local function typed(spec, text, path)
+	local row = { name = "stdin", positional = true, flag = path == "-" and "stdin" or "--input-file",
+		type = spec.type == "json" and "json" or "string", schema = spec.schema, rare = spec.schema ~= nil }
+	if spec.type == "bytes" then
+		return text
+	end
+	local value, why = require("runner.declare.values").read(row, text)
+	return value, why and require("runner.declare.arg_errors").invalid(row, text, why, "flag") or nil
+end
+
+-- Where the data of a call comes from; nil: there is none, and why.
+local function source(a, spec)
+	local path, launch = a.framework.input_file, a.launch
+	if path or not spec.required then
+		return path
+	elseif launch.stdin_is_tty then
+		return nil, "stdin is a terminal"
+	end
+	return host.take_stdin(WAIT_MS) and "-" or nil, "nothing has come on stdin"
+end
+
+local function take_data(a, spec)
+	local path, why = source(a, spec)
+	if not path then
+		return spec.required and required(why) or nil
+	end
+	local text, e, problem = bytes_of(path, path == "-" and stdin_max(spec) or FILE_MAX)
+	if not text then
+		a.parsed.problems[#a.parsed.problems + 1] = problem
+		return e
+	elseif text == "" and spec.required then
+		return required((path == "-" and "stdin" or "the file") .. " is empty")
+	end
+	a.input_digest = host.digest(text)
+	a.input, problem = typed(spec, text, path)
+	a.parsed.problems[#a.parsed.problems + 1] = problem
+end
+
+-- `run` reads the stream itself.
+local function take_stream(a, path)
+	local ok, why = true, nil
+	if path ~= "-" then
+		ok, why = host.open_stdin(path)
+		a.stdin_taken = ok
+	end
+	a.parsed.problems[#a.parsed.problems + 1] = not ok and unreadable(path, why) or nil
+end
+
+local function is_asked_for(a, spec, path)
+	local framework = a.framework
+	return (path or type(spec) == "table" and spec.required)
+		and not (framework.help or framework.schema or framework.output_schema or framework.version)
+end
+
+---Read what this call brings besides its command line.
+---@param a runner.Attempt
+---@return runner.Answer? answer where it can't be read
+function M.take(a)
+	local spec, path = a.command.stdin, a.framework.input_file
+	if not is_asked_for(a, spec, path) then
+		return nil
+	end
+	a.from_stdin = path == "-" or path == nil
+	require("runner.project.plan").send(a.command, a.settled, a.framework, a.project, true)
+	local e
+	if not spec then
+		e = take_arguments(a, path)
+	end
+	check_variable(a.parsed.problems)
+	if spec == true then
+		take_stream(a, path)
+	elseif spec and #a.parsed.problems == 0 then -- else they are reported, and nothing is read
+		e = take_data(a, spec)
+	end
+	return e and { error = e } or nil
+end
+
+return M
