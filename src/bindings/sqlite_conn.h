@@ -22,7 +22,6 @@ struct sqlite_conn {
 	mono_t busy_until;   /* deadline of the current wait */
 	bool in_transaction; /* its function is running */
 	bool in_query;       /* rows are being read */
-	sqlite3_int64 log_size; /* of the write-ahead log, when it was last looked at */
 };
 
 /* The open connection at index 1; raises for anything else, and inside a query. */
@@ -34,7 +33,7 @@ int sqlite_fail(lua_State *L, const struct sqlite_conn *c);
 
 /* Make room in the write-ahead log. Inside a transaction that writes, when nobody else can
  * extend the file. Best effort. */
-void sqlite_reserve_log(struct sqlite_conn *c);
+void sqlite_reserve_log(const struct sqlite_conn *c);
 
 /* Finalize every statement; the cache must be emptied after it. */
 void sqlite_finalize_all(const struct sqlite_conn *c);

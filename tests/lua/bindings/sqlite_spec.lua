@@ -325,6 +325,21 @@ describe("the write-ahead log", function()
 		assert.is_true(log_size() < 65536)
 	end)
 
+	it("has room once, whoever writes: connections don't outdo each other", function()
+		while log_size() <= 65536 do
+			assert(add(conn, 1))
+		end
+		assert(add(conn, 1))
+		assert.are.equal(131072, log_size())
+		for _ = 1, 3 do
+			local other = assert(sqlite.open(path))
+			assert(other:run "INSERT INTO t VALUES (1, 2)")
+			assert(other:transaction(function() assert(other:run "INSERT INTO t VALUES (3, 4)") end))
+			other:close()
+		end
+		assert.are.equal(131072, log_size())
+	end)
+
 	it("keeps what two connections write in turn", function()
 		local other = assert(sqlite.open(path))
 		for i = 1, 200 do
