@@ -76,10 +76,23 @@ end
 
 local PROGRESS_MAX = 60000 -- bytes: a frame has room for them, and for the suggestion
 
+-- The largest `done` so far, and whether a smaller one has been reported.
+local most, fell = nil, false
+
+-- Callers compare what is done with what was: it never falls (REQ-C-034).
+local function compare(progress)
+	local done = type(progress) == "table" and rawget(progress, "done") or nil
+	if math.type(done) and most and done < most and not fell then
+		fell = true
+		attempt.warn("PROGRESS_FELL", ("ctx:progress: done fell from %s to %s"):format(most, done), { before = most, done = done })
+	end
+	most = math.type(done) and math.max(most or done, done) or most
+end
+
 ---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
 ---a signal or a crash.
 ---@param _ runner.Context
----@param progress number|table a fraction 0…1, or data
+---@param progress number|table a fraction 0…1, or data such as { done = 3, total = 10, unit = "files" }
 ---@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
 function M.progress(_, progress, suggestion)
 	local text = math.type(progress) and ("%3.0f%%"):format(progress * 100) or nil
@@ -90,6 +103,7 @@ function M.progress(_, progress, suggestion)
 	if not data then
 		misused("progress", why, "Write ctx:progress(0.5), or a table of data")
 	end
+	compare(progress)
 	host.send("PROGRESS", { data = data, text = text, suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
 end
 

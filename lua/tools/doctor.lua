@@ -3,6 +3,7 @@
 -- versions, without a shell.
 
 local catalog = require "runner.project.catalog"
+local command_words = require "runner.tools.command_words"
 local command_name = require "runner.core.command_name"
 local json = require "runner.json"
 local notices = require "runner.project.notices"
@@ -35,17 +36,17 @@ end
 
 -- --- programs --------------------------------------------------------------------------------
 
--- What a program prints for --version, on either stream and with any status; nil: it can't be started.
-local function ask(ctx, program)
-	local ok, result = pcall(ctx.run, ctx, { program, "--version", check = false, timeout = ASK_TIMEOUT, merge = true,
-		cap = ASK_BYTES })
+-- What a program prints, on either stream and with any status; nil: it can't be started.
+local function ask(ctx, words)
+	local spec = table.move(words, 1, #words, 1, { check = false, timeout = ASK_TIMEOUT, merge = true, cap = ASK_BYTES })
+	local ok, result = pcall(ctx.run, ctx, spec)
 	return ok and (result.status or result.signal) and result.stdout or nil
 end
 
 local function check_tool(ctx, name, least)
 	local check = { name = name, ok = true, required = least, version = json.null }
 	local fix = ("Install %s%s"):format(name, least == "*" and "" or (" %s or later"):format(least))
-	local text = ask(ctx, name)
+	local text = ask(ctx, { name, "--version" })
 	if not text then
 		return failed(check, name .. " is not installed, or can't be started", fix)
 	end
@@ -57,6 +58,30 @@ local function check_tool(ctx, name, least)
 		return failed(check, name .. " --version names no version", fix)
 	end
 	return versions.is_lower(version, least) and failed(check, ("%s is %s; %s is needed"):format(name, version, least), fix) or check
+end
+
+-- A dependency of runner.lua: as a program, but with a command and a fix of its own, and a
+-- highest version, above which it warns.
+local function check_dependency(ctx, dependency)
+	local name, least, most = dependency.name, dependency.min_version, dependency.max_version
+	local check = { name = name, ok = true, required = least, version = json.null }
+	local fix = dependency.fix_command or ("Install %s%s"):format(name, least == "*" and "" or (" %s or later"):format(least))
+	local words = command_words.split(dependency.check_command)
+	local text = words and words[1] and ask(ctx, words)
+	if not text then
+		return failed(check, ("'%s' can't be run"):format(dependency.check_command), fix)
+	end
+	local version = version_in(text)
+	check.version = version or json.null
+	if least ~= "*" and not version then
+		return failed(check, ("'%s' prints no version"):format(dependency.check_command), fix)
+	elseif least ~= "*" and versions.is_lower(version, least) then
+		return failed(check, ("%s is %s; %s is needed"):format(name, version, least), fix)
+	elseif most and version and versions.is_lower(most, version) then
+		ctx:warn("DEPENDENCY_UNTRIED", ("%s is %s; nobody has tried more than %s"):format(name, version, most),
+			{ name = name, found_version = version, max_version = most })
+	end
+	return check
 end
 
 local function higher(a, b)
@@ -122,6 +147,9 @@ function M.checks(ctx, project)
 	local tools = tools_of(commands)
 	for _, name in ipairs(sorted.keys(tools)) do
 		out[#out + 1] = check_tool(ctx, name, tools[name])
+	end
+	for _, dependency in ipairs(project.dependencies or {}) do
+		out[#out + 1] = check_dependency(ctx, dependency)
 	end
 	return out
 end

@@ -2,6 +2,7 @@
 -- the command changes something. One that the command refuses is a problem; one that fails for
 -- another reason, such as a server that is not there, is a warning. For `runner lint`.
 
+local command_words = require "runner.tools.command_words"
 local fs = require "runner.fs"
 local json = require "runner.json"
 
@@ -12,43 +13,6 @@ local TIMEOUT = "30s"
 -- Failures that are the file's own fault.
 local FAULTS = { INTERNAL_ERROR = true, COMMAND_CRASHED = true, INVALID_RESULT = true, UNDECLARED_EXIT_CODE = true,
 	OUTPUT_SCHEMA_MISMATCH = true }
-
--- One word from `at` on, unquoted as a shell would, and where it ends; nil: only a shell could read it.
-local function next_word(text, at)
-	local out = {}
-	while at <= #text do
-		local quoted, after = text:match("^'([^']*)'()", at)
-		if not quoted then
-			quoted, after = text:match('^"([^"$`\\]*)"()', at)
-		end
-		if not quoted then
-			quoted, after = text:match("^\\(.)()", at)
-		end
-		if not quoted then
-			quoted, after = text:match("^([^%s'\"\\|&;<>()$`*?]+)()", at)
-		end
-		if not quoted then
-			break
-		end
-		out[#out + 1], at = quoted, after
-	end
-	return out[1] and table.concat(out), at
-end
-
----The words of a command line; nil: it needs a shell.
----@param text string
----@return string[]?
-function M.words(text)
-	local out, at = {}, text:match "^%s*()"
-	while at <= #text do
-		local word, after = next_word(text, at)
-		if not word or text:find("^[^%s]", after) then
-			return nil
-		end
-		out[#out + 1], at = word, text:match("^%s*()", after)
-	end
-	return out
-end
 
 local function run(ctx, words)
 	local argv = { fs.readlink "/proc/self/exe" or "runner", check = false, timeout = TIMEOUT,
@@ -68,7 +32,7 @@ local function judge(ctx, example, shown, i, out)
 		list[#list + 1] = { file = shown, key = ("examples.%d"):format(i), fix = fix, message = ("%s: example %d, '%s', %s. %s"):format(
 			shown, i, example.command, message, fix) }
 	end
-	local words = M.words(example.command)
+	local words = command_words.split(example.command)
 	if not words or words[1] ~= "runner" then
 		return add(out.warnings, "needs a shell, and was not run", "Write a plain call: runner COMMAND ARGUMENTS")
 	end

@@ -39,6 +39,15 @@ local function variables()
 	return json.array(out)
 end
 
+-- The schema has no place for max_version.
+local function dependencies(list)
+	local out = {}
+	for i, d in ipairs(list) do
+		out[i] = { name = d.name, check_command = d.check_command, min_version = d.min_version, fix_command = d.fix_command }
+	end
+	return json.array(out)
+end
+
 -- --- commands -----------------------------------------------------------------------------------
 
 local function load(listed, project)
@@ -114,6 +123,7 @@ function M.document(words, project, compact)
 	}
 	if not compact and not words[1] then
 		out.flags, out.env_vars = global_flags(project.config), variables()
+		out.dependencies = project.dependencies and dependencies(project.dependencies) or nil
 	end
 	out.etag = "fnv1a64:" .. host.digest((assert(json.encode(out))))
 	return out

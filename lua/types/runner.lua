@@ -176,6 +176,7 @@
 ---@field changelog? string JSON file that runner changelog shows
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
+---@field dependencies? runner.Dependency[] programs that its commands need: in the manifest, checked by runner doctor
 ---@field exit_table? "standard"|"classic" which exit numbers to use
 ---@field timeout? runner.Duration default for every command
 ---@field attempt_timeout? runner.Duration default for every command
@@ -184,6 +185,13 @@
 ---@field retry? runner.Retry default for every command
 
 ---The details of a failure, besides its code.
+---@class runner.Dependency
+---@field name string
+---@field min_version string the lowest that will do, "*" for any
+---@field check_command? string prints its version; default: NAME --version. No shell reads it
+---@field max_version? string the highest that is known to work: runner doctor warns above it
+---@field fix_command? string a command line that installs it
+
 ---@class runner.Failure
 ---@field retryable? boolean|"maybe" is it safe to repeat the identical call?
 ---@field retry_after_ms? integer
@@ -381,7 +389,7 @@ function Context:step(name) end
 function Context:skip(name) end
 
 ---Report progress; the envelope has it if a limit, a signal or a crash ends the run.
----@param progress number|table a fraction from 0 to 1, or data
+---@param progress number|table a fraction from 0 to 1, or data such as { done = 3, total = 10, unit = "files" }, whose `done` never falls
 ---@param suggestion? string how to continue from here: becomes `error.suggestion` of such an envelope, until the next one
 function Context:progress(progress, suggestion) end
 

@@ -97,3 +97,15 @@ LUA
 	answers 4 x
 	grep -q 'needs a command that changes something' out.txt
 }
+
+@test "REQ-C-034 progress that falls is a warning, once; silence ends a command with idle_timeout" {
+	body count <<<'for _, n in ipairs { 1, 2, 2, 5, 3, 1 } do ctx:progress { done = n, total = 9, unit = "files" } end return { fine = true }'
+	answers 0 count
+	expect '[(w["code"], w["context"]) for w in e.warnings] == [("PROGRESS_FELL", {"before": 5, "done": 3})]'
+	body silent 'idle_timeout = "300ms",' <<<'ctx:progress { done = 4, total = 9 } ctx:run { "sleep", "60" }'
+	answers 10 silent
+	expect 'e.error.code == "TIMEOUT" and e.error.context["limit"] == "idle" and e.data.progress == {"done": 4, "total": 9}'
+	body steady 'idle_timeout = "2s",' <<<'for n = 1, 6 do ctx:progress { done = n } ctx:sleep "100ms" end return { fine = true }'
+	answers 0 steady
+	expect 'e.warnings == []'
+}

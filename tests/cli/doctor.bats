@@ -99,3 +99,41 @@ LUA
 		expect 'e.error["code"] == "COMMAND_INVALID" and "required_tools" in e.error["message"]'
 	done
 }
+
+@test "REQ-O-031 dependencies of runner.lua are in the manifest, and doctor compares their versions" {
+	tool dbtool 2.10.1
+	tool newer 9.1
+	cat >runner.lua <<'LUA'
+return { dependencies = {
+	{ name = "dbtool", min_version = "2.9", check_command = "dbtool 'report version'", fix_command = "apt-get install dbtool" },
+	{ name = "newer", min_version = "*", max_version = "9" },
+} }
+LUA
+	needs '{ dbtool = "*" }'
+	doctor
+	[ "$status" -eq 0 ]
+	expect '[(c["version"], c["required"]) for c in e.data["checks"] if c["name"] == "dbtool"] == [("2.10.1", "*"), ("2.10.1", "2.9")]'
+	expect '[(w["code"], w["context"]["found_version"]) for w in e.warnings] == [("DEPENDENCY_UNTRIED", "9.1")]'
+	answers 0 manifest
+	expect 'e.data["dependencies"] == [{"name": "dbtool", "check_command": "dbtool \x27report version\x27", "min_version": "2.9", "fix_command": "apt-get install dbtool"}, {"name": "newer", "check_command": "newer --version", "min_version": "*"}]'
+	ln -s "$RUNNER" bin/runner
+	echo '{"schema_version": "1.0", "tool": "runner", "command": ["./bin/runner"], "timeout_seconds": 60, "manifest": ["manifest"],
+		"probes": [{"name": "list", "argv": [], "kind": "read"}]}' >profile.json
+	call conformance profile.json
+	expect '[c["status"] for c in e.data["checks"] if c["id"] == "manifest_valid"] == ["pass"]'
+}
+
+@test "REQ-O-031 a dependency that is too old or missing fails with its own fix; a wrong list is refused" {
+	tool dbtool 2.8
+	echo 'return { dependencies = { { name = "dbtool", min_version = "2.9", fix_command = "get dbtool" }, { name = "gone", min_version = "*" },
+		{ name = "shell", min_version = "1", check_command = "echo 1 | cat" } } }' >runner.lua
+	doctor
+	[ "$status" -eq 4 ]
+	expect '[(c["name"], c["fix"]) for c in e.data["checks"] if not c["ok"]] == [("dbtool", "get dbtool"), ("gone", "Install gone"), ("shell", "Install shell 1 or later")]'
+	local wrong
+	for wrong in '{ name = "x" }' '{ name = "x", min_version = "new" }' '{ name = "-x", min_version = "1" }' '{ name = "x", min_version = "1", colour = 1 }' '"x"'; do
+		echo "return { dependencies = { $wrong } }" >runner.lua
+		doctor
+		expect '"dependencies" in e.data["checks"][0]["error"]'
+	done
+}
