@@ -69,8 +69,26 @@ local function describe(found, below, project, width)
 	return help.command(command, about), wants_data() and brief.command(command, about) or nil
 end
 
+local function search(text, project, width)
+	local own, builtin = split_rows(project)
+	local found, data = brief.search(table.move(builtin, 1, #builtin, #own + 1, own), text)
+	if attempt.format ~= "json" and attempt.format ~= "text" then
+		attempt.texts[attempt.format] = render.text(found, attempt.format, attempt.command)
+	end
+	return found[1] and help.commands(found, width) or ("No command has all of these words: %s\n"):format(text), data
+end
+
+local function group(name, below, project, width)
+	local rows = catalog.rows(below, project)
+	return help.group(command_name.typed(name), rows, width),
+		wants_data() and brief.overview(rows, nil, nil, select(2, name:gsub("%.", "")) + 2) or nil
+end
+
 local function text_of(words, project, width)
-	if #words == 0 then
+	local wanted = attempt.parsed.values.search
+	if wanted and #words == 0 then
+		return search(wanted, project, width)
+	elseif #words == 0 then
 		return overview(project, width)
 	end
 	local found, below, name = topic.find(words, project)
@@ -79,7 +97,7 @@ local function text_of(words, project, width)
 	elseif #below == 0 then
 		error(catalog.not_found(words, project), 0)
 	end
-	return help.group(command_name.typed(name), catalog.rows(below, project), width)
+	return group(name, below, project, width)
 end
 
 -- --- where it goes -----------------------------------------------------------------------
@@ -109,11 +127,13 @@ return {
 	args = {
 		{ "command", "array", items = "string", variadic = true,
 			description = "A command, or a group of commands" },
+		{ "search", "string", min_length = 1, description = "Only commands with all of these words in name or description" },
 	},
 	columns = { "name", "danger_level", "description" },
 	examples = {
 		{ description = "List all commands, one line each", command = "runner" },
 		{ description = "Describe one command", command = "runner help lint" },
+		{ description = "Find a command", command = "runner help --search 'run plan'" },
 		{ description = "List only the names, for scripts", command = "runner --format plain | cut -f1" },
 	},
 	validate = function(values)

@@ -4,6 +4,7 @@ local M = {}
 
 ---For the args of a declaration.
 M.argument = { "id", "string", positional = true, required = true, description = "Job ID, or a unique prefix",
+	pattern = "^[^/?#%.[:space:]]+$",
 	suggestion = "Give a job ID; 'runner job list' shows them" }
 
 ---Exit codes of every such command.

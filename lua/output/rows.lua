@@ -11,6 +11,7 @@ local M = {}
 ---@class runner.Rows
 ---@field add fun(row: table): string? what is wrong with the row
 ---@field finish fun(facts: table?): table? the result, out of what `run` returned
+---@field lacking? integer rows of a change that name no effect
 ---@field written? true they are on stdout already
 
 local ROW_MAX = 1 << 20 -- bytes
@@ -26,7 +27,20 @@ local function facts_of(data)
 	return data
 end
 
+local WOULD = { created = "would_create", updated = "would_update", deleted = "would_delete", noop = "would_noop" }
+
+-- The effect of a row of a dry run is none yet.
+local function of_dry_run(row)
+	local copy = { dry_run = true }
+	for key, v in next, row do
+		copy[key] = v
+	end
+	copy.effect = WOULD[row.effect] or row.effect
+	return copy
+end
+
 local function with_attempt(a, row)
+	row = a.dry_run and of_dry_run(row) or row
 	row = a.mask and a.mask(row) or row
 	row = a.framework.fields and require("runner.output.list").pick_row(row, a.framework.fields) or row
 	if not a.command.rows_may_repeat then
@@ -109,11 +123,34 @@ local function heartbeat(a, written)
 	return a.framework.heartbeat_ms or a.format == "jsonl" and written and HEARTBEAT_MS or 0
 end
 
+-- What each row of a change did, counted for meta.effects; `lacking` is how many don't say.
+local function count_effects(a)
+	local add, finish, effects = a.rows.add, a.rows.finish, {}
+	a.rows.lacking = 0
+	function a.rows.add(row)
+		local problem = add(row)
+		local effect = type(row.effect) == "string" and (a.dry_run and WOULD[row.effect] or row.effect)
+		if not problem and effect then
+			effects[effect] = (effects[effect] or 0) + 1
+		elseif not problem then
+			a.rows.lacking = a.rows.lacking + 1
+		end
+		return problem
+	end
+	function a.rows.finish(facts)
+		host.send("META", { name = "effects", data = assert(json.encode(effects, { envelope = true })) }, true)
+		return finish(facts)
+	end
+end
+
 ---Before `run`: tell the supervisor what will come on stdout, and take rows from now on.
 ---@param a runner.Attempt
 function M.open(a)
 	local command = a.command
 	a.rows = command.streams and place_of(a)(a) or nil
+	if a.rows and command.danger_level ~= "safe" then
+		count_effects(a)
+	end
 	local written = a.rows and a.rows.written
 	host.send("EMIT", { state = written and (command.rows_may_repeat and "rows_may_repeat" or "rows") or "",
 		delay_ms = heartbeat(a, written) }, true)

@@ -65,12 +65,23 @@ local function take_instance(id)
 	host.send("META", { name = "instance_id", data = require("runner.json").encode(id) }, true)
 end
 
+-- Rows that have gone out can't be given again; those that are kept for data.items can.
+local function rows_once(a)
+	local kept = a.format == "json" or a.format == "tsv" or a.format == "plain" or a.framework.output
+	return not kept and { field = "idempotency_key", code = "CONFLICTING_VALUES", value = a.framework.idempotency_key,
+		message = "--idempotency-key can't be used while rows are streamed", suggestion = "Use --format json",
+		fix_required = "Give --format json, or leave --idempotency-key out" } or nil
+end
+
 ---Take the flags; what is wrong with them joins the problems of the arguments.
 ---@param a runner.Attempt
 function M.take(a)
 	local problems, framework = a.parsed.problems, a.framework
 	if framework.debug then
 		begin_trace(a, problems)
+	end
+	if framework.idempotency_key and a.command.streams then
+		problems[#problems + 1] = rows_once(a)
 	end
 	if framework.instance_id then
 		take_instance(framework.instance_id)

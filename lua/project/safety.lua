@@ -50,6 +50,14 @@ local function confirm(a)
 	a.unconfirmed = asks and "ask" or "refuse"
 end
 
+-- Each row of a stream is a change of its own.
+local function warn_of_rows(a)
+	if a.rows.lacking > 0 then
+		attempt.warn("EFFECT_MISSING", ("'%s' is %s, but %d of its rows have no effect"):format(
+			require("runner.core.command_name").typed(a.name), a.command.danger_level, a.rows.lacking))
+	end
+end
+
 ---What `run` has returned: a change without an effect is a warning, and nothing more.
 ---@param a runner.Attempt
 ---@param answer runner.Answer
@@ -59,6 +67,9 @@ function M.finish(a, answer)
 	end
 	if not answer.success then
 		return
+	end
+	if a.rows then
+		return warn_of_rows(a)
 	end
 	local data = answer.data
 	local effect = type(data) == "table" and rawget(data, "effect")

@@ -79,17 +79,46 @@ local function first_words(rows)
 	return table.concat(words, " ")
 end
 
+local MANY = 60 -- commands, of which not all are described at once
+local FOUND_MAX = 20
+
+-- The first words of a name, as many as `depth`: "db table" of "db table add".
+local function beginning(name, depth)
+	return name:match("^%S+" .. (" %S+"):rep(depth - 1)) or name
+end
+
+-- Commands by the beginning of their names, where it is that of several: "db" → 12.
+local function groups_of(rows, depth)
+	local counts, groups = {}, {}
+	for _, row in ipairs(rows) do
+		local word = beginning(row.name, depth)
+		counts[word] = (counts[word] or 0) + 1
+	end
+	for word, count in next, counts do
+		groups[word] = count > 1 and count or nil
+	end
+	return groups
+end
+
+-- The groups with their sizes, and the first commands that are in none: a caller searches, or looks
+-- into a group.
+local function many(rows, depth)
+	local groups, shown, left = groups_of(rows, depth), {}, 0
+	for _, row in ipairs(rows) do
+		if not groups[beginning(row.name, depth)] then
+			left = left + 1
+			shown[#shown + 1] = left <= FOUND_MAX and row or nil
+		end
+	end
+	return shown, { count = #rows, groups = next(groups) and groups or nil, more = left > #shown and left - #shown or nil,
+		next = "runner help --search 'WORDS' --format json finds commands; runner help GROUP --format json lists a group" }
+end
+
 local SINGLED_OUT = { destructive = true, broken = true }
 
----All commands: descriptions by name, and which of them are destructive or can't be loaded.
----@param own runner.CommandRow[] of the project and the other folders
----@param builtin runner.CommandRow[]
----@param problem? string of runner.lua
----@return table
-function M.overview(own, builtin, problem)
-	local out = { commands = {}, builtin = first_words(builtin), problem = problem,
-		next = "runner help COMMAND --format json, or runner manifest" }
-	for _, row in ipairs(own) do
+local function describe(rows, out)
+	out.commands = {}
+	for _, row in ipairs(rows) do
 		local kind = row.broken and "broken" or row.danger_level
 		out.commands[row.name] = row.description
 		if SINGLED_OUT[kind] then
@@ -98,6 +127,59 @@ function M.overview(own, builtin, problem)
 		end
 	end
 	return out
+end
+
+---All commands: descriptions by name, and which of them are destructive or can't be loaded.
+---@param own runner.CommandRow[] of the project and the other folders
+---@param builtin? runner.CommandRow[]
+---@param problem? string of runner.lua
+---@param depth? integer words of a name that make a group, where there are too many to describe; default 1
+---@return table
+function M.overview(own, builtin, problem, depth)
+	local out = { next = "runner help COMMAND --format json, or runner manifest" }
+	if #own > MANY then
+		own, out = many(own, depth or 1)
+	end
+	out.builtin, out.problem = builtin and first_words(builtin), problem
+	return describe(own, out)
+end
+
+-- How well a command fits the words: nil where one of them is nowhere; a word of its name counts more.
+local function fit(row, words)
+	local name, text, score = row.name:lower(), (row.description or ""):lower(), 0
+	for _, word in ipairs(words) do
+		local at = name:find(word, 1, true)
+		if not at and not text:find(word, 1, true) then
+			return nil
+		end
+		score = score + (at and (name == word and 4 or 2) or 1)
+	end
+	return score
+end
+
+---The commands that have all of these words in their names or descriptions, the best first, 20 at
+---most.
+---@param rows runner.CommandRow[]
+---@param text string words, in any case
+---@return runner.CommandRow[] found
+---@return table data {commands, matches}
+function M.search(rows, text)
+	local words, fits = {}, {}
+	for word in text:lower():gmatch "%S+" do
+		words[#words + 1] = word
+	end
+	for i, row in ipairs(rows) do
+		local score = fit(row, words)
+		fits[#fits + 1] = score and { row = row, score = score, place = i } or nil
+	end
+	table.sort(fits, function(a, b)
+		return a.score > b.score or a.score == b.score and a.place < b.place
+	end)
+	local found = {}
+	for i = 1, math.min(#fits, FOUND_MAX) do
+		found[i] = fits[i].row
+	end
+	return found, describe(found, { matches = #fits })
 end
 
 return M

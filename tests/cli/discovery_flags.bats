@@ -172,6 +172,77 @@ LUA
 	[ "$bytes" -le 4000 ]
 }
 
+# project_of COUNT [GROUPS]: that many commands, in so many groups.
+project_of() {
+	local i folder
+	rm -r commands
+	for ((i = 1; i <= $1; i++)); do
+		folder=${2:+area-$((i % $2))/}
+		command_file "${folder:-}service-$i" <<LUA
+return { description = "Restart the service number $i of the cluster", danger_level = "mutating", args = {
+	{ "host", "string", required = true, description = "Name of the host" },
+	{ "wait", "duration", default = "30s", description = "How long it may take" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	examples = { { description = "On one host", command = "runner service-$i --host web-1" } },
+	run = function(args) return { effect = "updated", restarted = args.host } end }
+LUA
+	done
+}
+
+# adds: the bytes of the last answer to `bytes`.
+adds() {
+	[ "$status" -eq 0 ]
+	bytes=$((bytes + $(wc -c <out.txt) + $(wc -c <err.txt)))
+}
+
+@test "an agent finds one of 300 commands by a search, reads its help and calls it for 5,000 bytes" {
+	local bytes=0
+	project_of 300
+	call
+	adds
+	expect 'e.data["count"] == 300 and len(e.data["commands"]) == 20 and e.data["more"] == 280 and "--search" in e.data["next"]'
+	call help --search "SERVICE 217" --format json
+	adds
+	expect 'list(e.data["commands"]) == ["service-217"] and e.data["matches"] == 1'
+	call help service-217 --format json
+	adds
+	call service-217 --host web-1
+	adds
+	echo "bytes: $bytes"
+	[ "$bytes" -le 5000 ]
+}
+
+@test "an agent finds one of 300 commands in 20 groups, group by group, for 6,000 bytes" {
+	local bytes=0
+	project_of 300 20
+	call
+	adds
+	expect 'e.data["commands"] == {} and len(e.data["groups"]) == 20 and e.data["groups"]["area-7"] == 15'
+	call help area-17 --format json
+	adds
+	expect 'len(e.data["commands"]) == 15 and "area-17 service-217" in e.data["commands"]'
+	call help area-17 service-217 --format json
+	adds
+	call area-17 service-217 --host web-1
+	adds
+	echo "bytes: $bytes"
+	[ "$bytes" -le 6000 ]
+}
+
+@test "a search has no more than 20 answers, the best first, and none is an answer too" {
+	project_of 70 1
+	call help --search "service" --format json
+	expect 'len(e.data["commands"]) == 20 and e.data["matches"] >= 70'
+	call help area-0 --format json
+	expect 'e.data["count"] == 70 and len(e.data["commands"]) == 20 and e.data["more"] == 50'
+	call help --search "no such thing" --format json
+	assert_envelope
+	expect 'e.data == {"commands": {}, "matches": 0}'
+	call help --search "service-7" --format plain
+	[[ $stdout == *service-7* ]]
+	answers 2 help --search ""
+}
+
 @test "REQ-F-075 a deprecated command works, warns in its answer and in one line of JSON on stderr" {
 	command_file old <<'LUA'
 return { description = "x", danger_level = "safe", deprecated_in = "1.4.0", replacement = "report", removed_in = "2.0.0",

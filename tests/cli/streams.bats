@@ -236,3 +236,82 @@ JSON
 	call conformance profile.json
 	expect '[(c["id"], c["status"]) for c in e.data["checks"] if c["id"].startswith("stream")] == [("stream_contract", "pass"), ("stream_sigint", "pass")]'
 }
+
+changing_rows() {
+	command_file change <<LUA
+return { description = "x", danger_level = "mutating", timeout = "none", streams = true, run = function(_, ctx)
+	ctx:emit{ id = 1, effect = "created" } ctx:emit{ id = 2, effect = "noop" } ctx:emit{ id = 3, effect = "created" }
+	local f = io.open("runs", "a") if f then f:write("x") f:close() end
+	return { done = 3 }
+end }
+LUA
+}
+
+@test "REQ-C-003 rows of a change have effects, and meta.effects counts them, streamed or not" {
+	changing_rows
+	call change --stream
+	[ "$status" -eq 0 ]
+	lines 'rows[-1]["meta"]["effects"] == {"created": 2, "noop": 1} and rows[-1]["warnings"] == []'
+	answers 0 change --format json
+	expect 'e.meta["effects"] == {"created": 2, "noop": 1} and e.warnings == [] and e.data["items"][0]["effect"] == "created"'
+	sed -i 's/effect = "noop"/other = 1/' commands/change.lua
+	call change --stream
+	lines '[w["code"] for w in rows[-1]["warnings"]] == ["EFFECT_MISSING"] and "1 of its rows" in rows[-1]["warnings"][0]["message"]'
+	body safe 'streams = true,' <<<'ctx:emit{ id = 1 }'
+	call safe --stream
+	lines '"effects" not in rows[-1]["meta"]'
+}
+
+@test "REQ-C-004 rows of a dry run say what they would do" {
+	command_file change <<'LUA'
+return { description = "x", danger_level = "mutating", timeout = "none", streams = true, dry_run = true, run = function(_, ctx)
+	ctx:emit{ id = 1, effect = ctx.dry_run and "updated" or "created" } return { n = 1 } end }
+LUA
+	call change --stream --dry-run
+	[ "$status" -eq 0 ]
+	lines 'rows[0] == {"id": 1, "effect": "would_update", "dry_run": True} and rows[-1]["meta"]["effects"] == {"would_update": 1}'
+}
+
+@test "REQ-C-007 a key works where rows are kept, and is refused while they are streamed" {
+	changing_rows
+	mkdir state
+	call XDG_STATE_HOME="$PWD/state" change --stream --idempotency-key k
+	[ "$status" -eq 2 ]
+	assert_envelope
+	expect 'e.error["errors"][0]["field"] == "idempotency_key" and e.error["fix_required"]'
+	[ ! -e runs ]
+	answers 0 XDG_STATE_HOME="$PWD/state" change --format json --idempotency-key k
+	answers 0 XDG_STATE_HOME="$PWD/state" change --format json --idempotency-key k
+	expect 'e.meta["idempotency_hit"] is True and [r["id"] for r in e.data["items"]] == [1, 2, 3]'
+	[ "$(<runs)" = x ]
+}
+
+@test "a reader that leaves in the middle of a row ends a safe command" {
+	body wide 'streams = true,' <<<'for i = 1, 1 / 0 do ctx:emit{ id = i, text = ("x"):rep(200000) } end'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" wide --stream --timeout 60s 2>err.txt | head -c 100000 >out.txt
+	[ "${PIPESTATUS[0]}" -eq 0 ]
+	[ "$(wc -c <out.txt)" -eq 100000 ]
+	[ ! -s err.txt ]
+	assert_no_process_left
+}
+
+# alone: of this test's processes only the supervisor is left.
+alone() {
+	[ -e marker ] && [ "$(processes_left | wc -l)" -eq 1 ]
+}
+
+@test "where nobody ever reads, the limit ends the command, and a signal the wait for the reader" {
+	body wide 'streams = true, timeout = "1s",' <<<'io.open("marker", "w"):close() for i = 1, 1 / 0 do ctx:emit{ id = i, text = ("x"):rep(200000) } end'
+	mkfifo never
+	exec 4<>never
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" wide --stream >never 2>err.txt 3>&- 4<&- &
+	local pid=$!
+	until_true alone
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	exec 4<&-
+	[ "$status" -eq 10 ]
+	grep -q OUTPUT_FAILED err.txt
+	assert_no_process_left
+}

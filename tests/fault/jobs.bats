@@ -252,7 +252,8 @@ LUA
 	until_true [ -e marker ]
 	chmod 711 state state/runner
 	call_as 65534 job status "$id"
-	[ "$status" -ne 14 ] && [ "$status" -ne 0 ]
+	[ "$status" -ne 14 ]
+	[ "$status" -ne 0 ]
 	assert_envelope
 	call_as 65534 job cancel "$id"
 	[ "$status" -ne 0 ]
