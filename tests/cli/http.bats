@@ -130,3 +130,18 @@ starved_libcurl() {
 		expect 'e.error.code == "RESOURCE_EXHAUSTED" and "Not enough resources" in e.error.message'
 	done
 }
+
+# The kernel refuses to poll more descriptors than the process may have.
+@test "a poll that fails ends its request at once" {
+	type -P prlimit >/dev/null || skip "no prlimit"
+	local connected
+	connected=":$(printf %04X "${base##*:}") 01 "
+	body limited 'timeout = "60s",' <<-LUA
+		os.execute [[(until grep -q "$connected" /proc/net/tcp; do sleep 0.02; done
+			prlimit --pid \$PPID --nofile=1:1) >/dev/null 2>&1 &]]
+		ctx:http { url = "$base/hang" }
+	LUA
+	call limited
+	assert_envelope
+	expect 'e.error.code == "RESOURCE_EXHAUSTED" and "can'"'t poll"'" in e.error.message'
+}
