@@ -15,15 +15,34 @@ local function absolute(path)
 	return paths.absolute((path:gsub("^%./", "")), host.getcwd())
 end
 
+-- The file of the command that all of these words name.
+local function command_of(words, project)
+	local found = words[1] and locate.find(words, project)
+	return found and found.path and found.words == #words and found or nil
+end
+
 -- A file by its path, or the file of a command by its name.
 local function target_of(text, project)
 	local stat = fs.stat(text)
 	if stat and stat.type == "file" then
 		return { name = text:match("([^/]+)%.lua$") or text, path = absolute(text) }
 	end
-	local words = command_name.words((text:gsub("/", ".")))
-	local found = words[1] and locate.find(words, project)
-	return found and found.path and found.words == #words and found or nil
+	return command_of(command_name.words((text:gsub("/", "."))), project)
+end
+
+-- What is given: files and names one by one, else the words of one command ("db migrate").
+local function given_targets(files, project)
+	local out, missing = {}, {}
+	for i, text in ipairs(files) do
+		out[i] = target_of(text, project)
+		missing[#missing + 1] = not out[i] and text or nil
+		out[i] = out[i] or { name = text, path = absolute(text) } -- gone since `validate`
+	end
+	local command = missing[1] and command_of(files, project)
+	if command then
+		return { command }, {}
+	end
+	return out, missing
 end
 
 local function targets_of(files, project)
@@ -38,11 +57,7 @@ local function targets_of(files, project)
 		end
 		return out, true
 	end
-	local out = {}
-	for i, text in ipairs(files) do
-		out[i] = target_of(text, project) or { name = text, path = absolute(text) } -- gone since `validate`
-	end
-	return out, false
+	return given_targets(files, project), false
 end
 
 local function has_runner_file(project)
@@ -102,12 +117,11 @@ return {
 	},
 	validate = function(args)
 		local problems = {}
-		for _, text in ipairs(args.files) do
-			if not target_of(text, attempt.project) then
-				problems[#problems + 1] = { field = "files", code = "INVALID_ARGUMENT", value = text,
-					message = ("'%s' is neither a file nor a command with a file"):format(text),
-					suggestion = "Run 'runner' to list the commands" }
-			end
+		local _, missing = given_targets(args.files, attempt.project)
+		for _, text in ipairs(missing) do
+			problems[#problems + 1] = { field = "files", code = "INVALID_ARGUMENT", value = text,
+				message = ("'%s' is neither a file nor a command with a file"):format(text),
+				suggestion = "Run 'runner' to list the commands" }
 		end
 		return problems
 	end,

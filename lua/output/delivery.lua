@@ -58,12 +58,12 @@ local function rendered_as(format, data, text)
 	return require("runner.output.render").text(data, format, attempt.command)
 end
 
----The data of a failure as TEXT, for a terminal; a built-in has shown it on the way. Data
----without a JSON form is left out: the failure itself says so.
+---The data of a failure as TEXT, for a terminal; of a built-in where it has made its own text,
+---since others have shown it on the way. Data without a JSON form is left out: the failure says so.
 ---@param data any
 function M.show(data)
 	local command, format = attempt.command, attempt.format
-	if not command or format == "json" or not (command.path or attempt.framework.format) then
+	if not command or format == "json" or not (command.path or attempt.framework.format or attempt.texts[format]) then
 		return
 	end
 	data = attempt.wrap(data)

@@ -235,8 +235,9 @@ function M.not_found(words, project)
 	local names = words[1] == locate.SELF and locate.builtin_names() or below(words[1], list)
 	local group = names[1] ~= nil
 	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
-	return errors.new("COMMAND_NOT_FOUND", ("Unknown command '%s'"):format(group and words[2] and words[1] .. " " .. words[2]
-		or words[1]), {
+	local message = group and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
+		or ("Unknown command '%s'"):format(group and words[1] .. " " .. words[2] or words[1])
+	return errors.new("COMMAND_NOT_FOUND", message, {
 			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
 			context = { folders = locate.folders(project) },
 		})

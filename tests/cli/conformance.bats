@@ -159,4 +159,6 @@ PY
 	expect 'e.error["code"] == "CONFORMANCE_FAILED" and e.data["tool"] == "mytool"'
 	expect 'e.data["summary"]["skipped"] == 0'
 	grep -qx 'purge --dry-run' calls.txt
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER conformance profile.json" /dev/null </dev/null | tr -d '\r' >shown.txt
+	grep -q '^fail  level 1  json_envelope ' shown.txt
 }

@@ -154,6 +154,7 @@ offers() {
 	assert_envelope
 	[ "$status" -eq 2 ]
 	expect 'e.error.code == "COMMAND_NOT_FOUND" and e.error.suggestion == "Commands in '"'"'db'"'"': db migrate"'
+	expect 'e.error.message == "'"'"'db'"'"' is a group of commands, and no command itself"'
 }
 
 @test "columns that a command declares come first" {

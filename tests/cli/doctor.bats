@@ -137,3 +137,11 @@ LUA
 		expect '"dependencies" in e.data["checks"][0]["error"]'
 	done
 }
+
+@test "on a terminal the failed checks are shown, each with its fix" {
+	mkdir -p commands/db
+	echo 'return 1' >commands/db/broken.lua
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER doctor" /dev/null </dev/null | tr -d '\r' >out.txt
+	grep -q '^FAIL  .*commands/db/broken.lua' out.txt
+	grep -qx '      fix: runner lint db broken' out.txt
+}

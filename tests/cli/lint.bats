@@ -118,6 +118,15 @@ LUA
 	[ "$status" -eq 0 ]
 }
 
+@test "the words of one command name it, as help and doctor write them" {
+	body db/good <<<'return {}'
+	answers 0 lint db good
+	expect 'e.data["files"] == 1 and e.data["problems"] == []'
+	answers 2 lint db
+	answers 2 lint db good more
+	expect '[p["value"] for p in e.error["errors"]] == ["db", "more"]'
+}
+
 @test "what is neither a file nor a command is an argument error" {
 	call lint nosuch
 	assert_envelope
