@@ -160,7 +160,8 @@ function SECTIONS.flags()
 end
 
 -- A condition is a key of a declaration, or a danger level.
-local CONDITIONS = { mutating = '`danger_level = "mutating"` or `"destructive"`', destructive = '`danger_level = "destructive"`' }
+local CONDITIONS = { mutating = '`danger_level = "mutating"` or `"destructive"`', destructive = '`danger_level = "destructive"`',
+	["list truncates"] = "`list` or `truncates`" }
 
 SECTIONS["conditional-flags"] = function()
 	local rows = {}

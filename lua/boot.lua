@@ -233,7 +233,7 @@ local function shape_output(a)
 	if a.command.streams or a.framework.heartbeat_ms then
 		require("runner.output.rows").open(a)
 	end
-	if a.command.list or a.framework.fields then
+	if a.command.list or a.framework.fields or a.command.truncates then
 		return require("runner.output.list").open(a)
 	end
 end

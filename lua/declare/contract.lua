@@ -32,7 +32,7 @@ M.subjects = {
 	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
 	jobs = "async interruption detach budget",
 	input = "stdin requires raw_payload input_file validate_only",
-	lists = "list default_limit limit cursor sort fields",
+	lists = "max_bytes truncates list default_limit limit cursor sort fields",
 	network = "has_network_io connect_timeout proxy no_proxy",
 	placement = "option_placement",
 	privacy = "no_injection_protection unmask",
@@ -116,7 +116,12 @@ function M.holds(row, command)
 	if key then
 		return command[key] == value
 	end
-	return row.when == command.danger_level or (command[row.when] or false) ~= false
+	for condition in row.when:gmatch "%S+" do
+		if condition == command.danger_level or (command[condition] or false) ~= false then
+			return true
+		end
+	end
+	return false
 end
 
 ---Does the command list this flag among its own?

@@ -186,12 +186,25 @@ local function limit_of(a)
 	return a.framework.limit or a.command.default_limit or DEFAULT_LIMIT
 end
 
-local function page(a, data, offset, digest)
+-- The items from `offset` to `last` that have room in the answer.
+local function slice(a, all, offset, last, fields, data)
+	local truncate = require "runner.output.truncate"
+	local wanted = json.array(table.move(all, offset + 1, last, 1, {}))
+	wanted = fields and M.pick(wanted, fields) or wanted
+	return truncate.items(a, wanted, with_items(data, json.array {})), #wanted
+end
+
+local function page(a, data, offset, digest, fields)
 	local all, limit = items_of(data), limit_of(a)
 	all = a.framework.sort and M.sort(all, a.framework.sort) or all
 	offset = math.min(offset, #all)
 	local last = limit == 0 and #all or math.min(#all, offset + limit)
-	local items, more = json.array(table.move(all, offset + 1, last, 1, {})), last < #all
+	local items, wanted = slice(a, all, offset, last, fields, data)
+	local more = offset + #items < #all
+	last = offset + #items
+	if #items < wanted then
+		require("runner.output.truncate").report_page(#all, #items, M.cursor(last, digest))
+	end
 	report(a, { total = a.cut_short and json.null or #all, returned = #items, truncated = more, has_more = more,
 		next_cursor = more and M.cursor(last, digest) or json.null })
 	return with_items(data, items)
@@ -225,9 +238,13 @@ function M.open(a)
 	if is_page and not a.framework.sort and limit_of(a) > 0 then
 		a.enough = offset + limit_of(a) + 1
 	end
+	fields = fields and names_in(fields)
 	shape_result(a.command, function(data)
-		data = is_page and page(a, data, offset, digest) or data
-		return fields and M.pick(data, names_in(fields)) or data
+		if is_page then
+			return page(a, data, offset, digest, fields)
+		end
+		data = fields and M.pick(data, fields) or data
+		return a.command.truncates and require("runner.output.truncate").result(a, data) or data
 	end)
 end
 

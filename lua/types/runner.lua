@@ -32,6 +32,7 @@
 ---@field streams? boolean it passes rows on while it runs (ctx:emit): adds --stream
 ---@field rows_may_repeat? boolean a retry may emit rows again; each then has a field `attempt`
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
+---@field truncates? boolean a JSON answer above --max-bytes (1 MiB) loses the ends of its longest texts and lists, and meta.truncated says so; else it may have 16 MiB
 ---@field default_limit? integer items of a list without --limit; default 20; 0: all
 ---@field preserve_locale? boolean what it starts keeps the caller's locale; default false: LC_ALL is C.UTF-8
 ---@field primary_id_field? string the field of an item that identifies it
