@@ -289,3 +289,33 @@ runner_id() {
 	envelope 82
 	expect 'e.error.suggestion.startswith("Raise max_cost of step 1 in the file")'
 }
+
+@test "resume reads what a step used when it meets the step: 50,000 others take no memory, and count" {
+	local path
+	turns 'echo done'
+	ran <<<'  [ { id: ask, claude: hello, max_cost: 5 }, { id: stop, shell: "test -e go" } ]'
+	envelope 1
+	cp -r state few
+	python3 - <<-'PY'
+		import sqlite3
+		with sqlite3.connect("state/runner/runs.db") as db:
+		    run, = db.execute("SELECT id FROM runs").fetchone()
+		    rows = [(run, f"gone[{i}].1", i + 10) for i in range(50000)]
+		    db.executemany("INSERT INTO steps (run, key, position, state, kind) VALUES (?, ?, ?, 'completed', 'claude')", rows)
+		    db.executemany("INSERT INTO attempts (run, key, number, round, nth, started_ms, ended_ms) VALUES (?, ?, 1, 1, 1, ?, 1)", rows)
+		    db.executemany("INSERT INTO usage (run, key, number, session_id, model, cost_micros) VALUES (?, ?, 1, hex(randomblob(16)) || ?, 'm', 10)", rows)
+	PY
+	touch go
+	for path in few/runner state/runner; do
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/${path%/runner}" python3 -c '
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdout=open("out.txt", "w"), stdin=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)' "$RUNNER" workflow resume "$(run_id)" >>kib
+	done
+	status=0
+	envelope 0
+	expect 'e.data.cost_usd == 5.5 and e.data.steps_total == 50002'
+	echo "KiB: $(tr "\n" " " <kib)"
+	[ "$(tail -n 1 kib)" -lt $(($(head -n 1 kib) + 12000)) ]
+}

@@ -55,20 +55,15 @@ end
 
 -- --- a step -------------------------------------------------------------------------------
 
--- What the attempts of a step used, from a row of store:usage.
-local function usage_of(row)
-	local cost = row.charged_micros > 0 and money.dollars(row.charged_micros) or nil
-	return { session_id = row.session_id, model = row.model, turns = row.turns, input_tokens = row.input_tokens,
-		output_tokens = row.output_tokens, cache_read_tokens = row.cache_read_tokens,
-		cache_write_tokens = row.cache_write_tokens, cost_usd = cost }
+local function dollars(micros)
+	return micros > 0 and money.dollars(micros) or nil
 end
 
-local function usage_by_step(rows)
-	local out, micros = {}, 0
-	for _, row in ipairs(rows) do
-		out[row.key], micros = usage_of(row), micros + row.charged_micros
-	end
-	return out, micros > 0 and money.dollars(micros) or nil
+-- What the attempts of a step used, from a row of store:usage.
+local function usage_of(row)
+	return row and { session_id = row.session_id, model = row.model, turns = row.turns, input_tokens = row.input_tokens,
+		output_tokens = row.output_tokens, cache_read_tokens = row.cache_read_tokens,
+		cache_write_tokens = row.cache_write_tokens, cost_usd = dollars(row.charged_micros) }
 end
 
 local function step_row(step, attempts, usage)
@@ -128,7 +123,6 @@ end
 ---@param opts runner.workflow.PageOptions
 ---@return {rows: table[], steps_total: integer, steps_by_state: table<string, integer>, cost_usd: number?, pagination: table}
 function M.page(db, id, opts)
-	local usage, cost = usage_by_step(db:usage(id))
 	local most, row_max = opts.full and ALL or OUTPUT, opts.full and paging.ANSWER or ROW
 	local source = {
 		rows = function(choice, after, limit)
@@ -136,7 +130,7 @@ function M.page(db, id, opts)
 				data = opts.full and ALL or DATA })
 		end,
 		make = function(step)
-			local row = step_row(step, db:attempts(id, step.key), usage[step.key])
+			local row = step_row(step, db:attempts(id, step.key), usage_of(db:usage(id, step.key)))
 			row.data_bytes = step.data == nil and (step.held and step.held.data and step.held.data.bytes or step.data_bytes) or nil
 			cut_output(row, id, most, step)
 			return sized(row, row_max)
@@ -147,7 +141,8 @@ function M.page(db, id, opts)
 	}
 	local by_state, total = db:step_counts(id)
 	local rows, pagination = paging.page(source, opts, total)
-	return { rows = rows, steps_by_state = by_state, steps_total = total, cost_usd = cost, pagination = pagination }
+	return { rows = rows, steps_by_state = by_state, steps_total = total, cost_usd = dollars(db:charged(id)),
+		pagination = pagination }
 end
 
 return M

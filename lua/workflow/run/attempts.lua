@@ -58,6 +58,7 @@ end
 ---@field lost boolean? an attempt of this process ended unseen
 ---@field announced boolean? its line was written
 ---@field usage runner.workflow.Usage? of its latest attempt
+---@field session_id string? of its latest attempt
 ---@field reserved integer? micro-dollars that the attempt may cost
 ---@field advice string? how to get more than that
 
@@ -185,7 +186,7 @@ function judge(run, turn, request, result)
 	hide_at_gap(run, result, "stderr")
 	local whole = outputs.whole(turn.step.kind, result, request)
 	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings))
-	usage.after(run, turn, outcome, not result.error)
+	usage.after(turn, outcome, not result.error)
 	outcome.lost = result.lost
 	outputs.settle(run, turn, request, whole, outcome)
 	keep(run, turn, request, result, outcome, request.tag.started)
@@ -356,6 +357,7 @@ end
 ---@return table outcome, runner.workflow.Turn turn, string? verdict why it was not retried
 function M.run(run, step, key, scope, row)
 	local turn = turn_of(run, step, key, scope, row)
+	local _ <close> = usage.of(run, turn, row)
 	turn.started = host.now()
 	local early = row and UNFINISHED[row.state] and UNFINISHED[row.state](run, turn, row)
 	if early then

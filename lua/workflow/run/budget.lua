@@ -13,19 +13,30 @@ local M = { FIX = "Raise the budget" }
 ---@class runner.workflow.Budget
 ---@field max integer? of the run; nil: no limit
 ---@field total integer charged and reserved
----@field by_step table<string, integer> the same by step key
+---@field by_step table<string, integer> the same by step key, of the steps that are under way
 ---@field reserved integer of `total`, by attempts that run now
 ---@field released runner.Gate opened when a reservation ends
 
----@param rows table[] what earlier attempts were charged, as store:usage gives it
+---@param charged integer to earlier attempts, as store:charged gives it
 ---@param max? integer
 ---@return runner.workflow.Budget
-function M.of(rows, max)
-	local budget = { max = max, total = 0, by_step = {}, reserved = 0, released = scheduler.gate() }
-	for _, row in ipairs(rows) do
-		budget.total, budget.by_step[row.key] = budget.total + row.charged_micros, row.charged_micros
-	end
-	return budget
+function M.of(charged, max)
+	return { max = max, total = charged, by_step = {}, reserved = 0, released = scheduler.gate() }
+end
+
+---A step begins: what earlier processes charged to it counts.
+---@param run table
+---@param key string
+---@param charged? integer
+function M.begin(run, key, charged)
+	run.budget.by_step[key] = charged
+end
+
+---A step is over: nothing of it is kept, however many there are.
+---@param run table
+---@param key string
+function M.over(run, key)
+	run.budget.by_step[key] = nil
 end
 
 -- How a step, and a run, get more.
@@ -105,8 +116,7 @@ end
 function M.settle(run, key, reserved, cost)
 	local budget, more = run.budget, (cost or reserved or 0) - (reserved or 0)
 	budget.total, budget.reserved = budget.total + more, budget.reserved - (reserved or 0)
-	local charged = (budget.by_step[key] or 0) + more
-	budget.by_step[key] = charged ~= 0 and charged or nil -- nothing for each item of a long loop
+	budget.by_step[key] = (budget.by_step[key] or 0) + more
 	if reserved then
 		budget.released:open()
 	end

@@ -53,8 +53,7 @@ local function recall(run, steps, place)
 			recall(run, step.kind == "parallel" and step.steps or {}, place)
 			recall(run, step.on_success and step.on_success.steps or {}, place)
 		elseif row and row.state == "failed" then
-			scopes.remember_failure(step, place.scope, M.failure(row), outputs.result(run, key, row, false).output,
-				run.usage.sessions[key])
+			scopes.remember_failure(step, place.scope, M.failure(row), outputs.result(run, key, row, false))
 			recall(run, step.on_failure and step.on_failure.steps or {}, M.hooks_place(place, row.round))
 		end
 	end

@@ -68,10 +68,12 @@ end
 
 local function simple(run, step, key, place, row)
 	local outcome, turn, verdict = attempts.run(run, step, key, place.scope, row)
+	outcome.session_id = turn.session_id
+	local given = outputs.result(run, key, outcome, outcome.ok)
 	if not outcome.ok then
-		return nil, failure(run, turn, outcome, verdict), outputs.result(run, key, outcome, false).output
+		return nil, failure(run, turn, outcome, verdict), given
 	end
-	return outputs.result(run, key, outcome, true)
+	return given
 end
 
 -- Decided once: a resumed run loops over the same ones.
@@ -184,12 +186,12 @@ local function run_hooks(run, step, key, place, round)
 	return ok
 end
 
-local function after_failure(run, step, key, place, e, output, round)
+local function after_failure(run, step, key, place, e, left, round)
 	local hook = step.on_failure
 	if not hook then
 		error(e, 0)
 	end
-	local given = scopes.remember_failure(step, place.scope, e, output, run.usage.sessions[key])
+	local given = scopes.remember_failure(step, place.scope, e, left)
 	if not run_hooks(run, step, key, place, round) or hook.go ~= "continue" then
 		error(e, 0)
 	end
@@ -227,11 +229,11 @@ local function skips(run, step, key, place, row)
 end
 
 -- The user's decision, whatever became of it before.
-local function marked_done(run, step, key)
+local function marked_done(run, step, key, row)
 	events.skipped(run, key, "marked done")
 	run.db:soon("set_step", run.id, ident(step, key), "completed", { output = "" })
 	run.db:soon("leave_inside", run.id, key, ("was left out: step %s was marked done"):format(key))
-	return outputs.result(run, key, { output = "" }, true)
+	return outputs.result(run, key, { output = "", session_id = row.session_id }, true)
 end
 
 -- The steps that follow a failure end before its step starts over: they may be what makes
@@ -239,7 +241,7 @@ end
 local function finish_hooks(run, step, key, place, row)
 	local hook = row and row.state == "failed" and step.on_failure
 	if hook and earlier.is_unfinished(run, hook.steps, earlier.hooks_place(place, row.round)) then
-		scopes.remember_failure(step, place.scope, earlier.failure(row), outputs.result(run, key, row, false).output, run.usage.sessions[key])
+		scopes.remember_failure(step, place.scope, earlier.failure(row), outputs.result(run, key, row, false))
 		run_hooks(run, step, key, place, row.round)
 	end
 end
@@ -247,26 +249,26 @@ end
 function perform(run, step, place)
 	doubt.check(run)
 	local key = place.prefix .. step.key .. place.suffix
-	local row, given, problem, output = run.rows[key], nil, nil, nil
+	local row, given, problem, left = run.rows[key], nil, nil, nil
 	local round = round_of(row)
 	if skips(run, step, key, place, row) then
 		return nil
 	elseif row and row.state == "completed" then
 		given = earlier.pass_over(run, step, key, place, row)
 	elseif row and run.mark_done[key] then
-		given = marked_done(run, step, key)
+		given = marked_done(run, step, key, row)
 	elseif earlier.was_continued(step, row) then
 		problem, round = earlier.failure(row), row.round -- its hooks have run in that round
-		output = outputs.result(run, key, row, false).output
+		left = outputs.result(run, key, row, false)
 	else
 		finish_hooks(run, step, key, place, row)
 		if COMPOUND[step.kind] then
 			events.step(run, step, key)
 		end
-		given, problem, output = (COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
+		given, problem, left = (COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
 	end
 	if problem then
-		return after_failure(run, step, key, place, problem, output, round)
+		return after_failure(run, step, key, place, problem, left, round)
 	end
 	run.done = run.done + 1
 	scopes.remember(step, place.scope, given)

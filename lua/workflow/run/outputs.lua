@@ -97,14 +97,14 @@ end
 ---A result in the scope of later steps.
 ---@param run table
 ---@param key string of the step
----@param row {output: string?, data: any, held: table?, status: integer?} of the store, or an outcome
+---@param row {output: string?, data: any, held: table?, status: integer?, session_id: string?} of the store, or an outcome
 ---@param ok boolean
 ---@return table
 function M.result(run, key, row, ok)
 	local decode, stored = decoder(row), row.held or {}
 	local given = { output = stored.output and held_of(run.id, key, stored.output) or row.output,
 		data = stored.data and held_of(run.id, key, stored.data, decode) or data_of(key, row.data, decode),
-		status = row.status, ok = ok, session_id = run.usage.sessions[key] }
+		status = row.status, ok = ok, session_id = row.session_id }
 	given.output_path = held.new { step = key, bytes = 0, get = function() return path_of(run.id, key, given) end }
 	return given
 end

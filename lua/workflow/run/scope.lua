@@ -28,12 +28,11 @@ end
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
 ---@param e runner.Error
----@param output string?
----@param session_id string? of a claude step
+---@param left? {output: any, session_id: string?} its result; nil of a step that holds others
 ---@return table given
-function M.remember_failure(step, scope, e, output, session_id)
-	return M.remember(step, scope, { ok = false, output = output or "", status = e.context and e.context.status,
-		error = { code = e.code, message = e.message }, session_id = session_id })
+function M.remember_failure(step, scope, e, left)
+	return M.remember(step, scope, { ok = false, output = left and left.output or "", status = e.context and e.context.status,
+		error = { code = e.code, message = e.message }, session_id = left and left.session_id })
 end
 
 ---Tables of an item's own, which inherit from the outer ones.

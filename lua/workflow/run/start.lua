@@ -210,8 +210,7 @@ local function assemble(row, workflow)
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)),
 		mask = known.mask, hide = known.hide, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
-		usage = usage.of {},
-		budget = budget.of({}, row.given_cost_micros or workflow.max_cost),
+		budget = budget.of(0, row.given_cost_micros or workflow.max_cost),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment(workflow, scope, known, cwd) },
 	}
@@ -320,7 +319,8 @@ end
 -- many thousands. Nobody asks for a step that this process has run.
 local function rows_of(db, id)
 	return setmetatable({}, { __index = function(_, key)
-		return db:step(id, key)
+		local row = db:step(id, key)
+		return row and usage.add(db, id, row)
 	end })
 end
 
@@ -373,8 +373,7 @@ function M.reopen(db, args)
 	local run = assemble(row, workflow)
 	db:settle(row.id)
 	run.db, run.lock, run.rows, run.in_doubt = db, lock, rows_of(db, row.id), db:steps_in_doubt(row.id)
-	local used = db:usage(row.id)
-	run.usage, run.budget = usage.of(used), budget.of(used, run.budget.max)
+	run.budget = budget.of(db:charged(row.id), run.budget.max)
 	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
 	check_marks(run, args.mark_done)

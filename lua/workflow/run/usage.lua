@@ -1,6 +1,6 @@
--- usage: what the attempts of claude steps have used so far, in one run: the session that
--- each step is in. Loaded when a run is resumed, kept up to date while it executes; the
--- store has every change first.
+-- usage: what the attempts of a claude step have used so far: the session that it is in, and
+-- its part of the budget. Both are read when the step begins and forgotten when it is over,
+-- however many there are; the store has every change first.
 
 local budget = require "runner.workflow.run.budget"
 local kinds = require "runner.workflow.kinds.kinds"
@@ -9,17 +9,32 @@ local M = {}
 
 local LOST = "No conversation found" -- the program's words for a session that it doesn't have
 
----@class runner.workflow.UsageSoFar
----@field sessions table<string, string> step key → session of its latest attempt
-
----@param rows table[] as store:usage gives them
----@return runner.workflow.UsageSoFar
-function M.of(rows)
-	local sessions = {}
-	for _, row in ipairs(rows) do
-		sessions[row.key] = row.session_id
+---A step begins. What is returned ends that when it is closed.
+---@param run table
+---@param turn runner.workflow.Turn
+---@param row? {session_id: string?, charged_micros: integer?} of an earlier process
+---@return table?
+function M.of(run, turn, row)
+	if kinds[turn.step.kind].costs then
+		turn.session_id = row and row.session_id
+		budget.begin(run, turn.key, row and row.charged_micros)
+		return setmetatable({}, { __close = function()
+			budget.over(run, turn.key)
+		end })
 	end
-	return { sessions = sessions }
+end
+
+---Add to a row of the store what the step used.
+---@param db table
+---@param id string of the run
+---@param row {key: string, kind: string}
+---@return table row
+function M.add(db, id, row)
+	local used = kinds[row.kind] and kinds[row.kind].costs and db:usage(id, row.key)
+	if used then
+		row.session_id, row.charged_micros = used.session_id, used.charged_micros
+	end
+	return row
 end
 
 ---What the next attempt of a step has from earlier ones; the budget of one that costs money is
@@ -32,7 +47,7 @@ function M.carried(run, turn)
 	if kinds[turn.step.kind].costs then
 		turn.reserved, turn.advice = budget.reserve(run, turn.step, turn.key)
 	end
-	return { session_id = run.usage.sessions[turn.key], budget_micros = turn.reserved }
+	return { session_id = turn.session_id, budget_micros = turn.reserved }
 end
 
 ---Raise BUDGET_EXHAUSTED where another attempt of a step would find nothing left.
@@ -60,11 +75,10 @@ local function lost_session(turn, outcome)
 end
 
 ---An attempt has ended: turn.usage has all that is known of it.
----@param run table
 ---@param turn runner.workflow.Turn
 ---@param outcome table
 ---@param started boolean was there a program? Without one there is no cost
-function M.after(run, turn, outcome, started)
+function M.after(turn, outcome, started)
 	if not outcome.usage then
 		return
 	end
@@ -82,7 +96,7 @@ function M.after(run, turn, outcome, started)
 		all.cost_micros = 0
 	end
 	turn.usage = next(all) and all or nil
-	run.usage.sessions[turn.key] = all.session_id
+	turn.session_id = all.session_id
 end
 
 ---What ends the reservation of an attempt, however it ends, when it is closed.

@@ -49,18 +49,26 @@ function M.write(id, key, usage)
 end
 
 -- Beside max(), SQLite takes plain columns from the row that has the maximum.
-local OF_RUN = [[
+local OF_STEP = [[
 	SELECT key, max(number) AS number, session_id, model, sum(turns) AS turns, sum(input_tokens) AS input_tokens,
 		sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
 		sum(cache_write_tokens) AS cache_write_tokens, sum(]] .. M.CHARGED .. [[) AS charged_micros
-	FROM usage u WHERE run = ? GROUP BY key]]
+	FROM usage u WHERE run = ? AND key = ? GROUP BY key]]
+local CHARGED = "SELECT coalesce(sum(" .. M.CHARGED .. "), 0) AS micros FROM usage u WHERE run = ?"
 
----What the steps of a run used, a row each: sums over all attempts, session and model of the
----latest one.
+---What a step used: sums over all attempts, session and model of the latest one.
+---@param id string of the run
+---@param key string
+---@return {key: string, charged_micros: integer}? and the other fields of runner.workflow.Usage; nil: nothing is known
+function M.queries:usage(id, key)
+	return self:_open():row(OF_STEP, id, key)
+end
+
+---What the steps of a run were charged together.
 ---@param id string
----@return {key: string, charged_micros: integer}[] and the other fields of runner.workflow.Usage
-function M.queries:usage(id)
-	return self:_open():rows(OF_RUN, id)
+---@return integer micros
+function M.queries:charged(id)
+	return self:_open():row(CHARGED, id).micros
 end
 
 return M

@@ -7,8 +7,17 @@ local json = require "runner.json"
 local scheduler = require "runner.task.scheduler"
 local store = require "runner.workflow.store.store"
 
+-- rows: what earlier processes charged
 local function run_with(max, rows)
-	return { id = "r", budget = budget.of(rows or {}, max) }
+	local run, charged = { id = "r" }, 0
+	for _, row in ipairs(rows or {}) do
+		charged = charged + row.charged_micros
+	end
+	run.budget = budget.of(charged, max)
+	for _, row in ipairs(rows or {}) do
+		budget.begin(run, row.key, row.charged_micros)
+	end
+	return run
 end
 
 -- Inside a task.
@@ -43,14 +52,18 @@ describe("a reservation", function()
 		budget.settle(run, "b", 700, 0)
 		assert.equal(400, (reserve(run, { max_cost = 400 }, "c")))
 		budget.settle(run, "c", 400, nil)
-		assert.same({ 700, 0, { a = 300, c = 400 } }, { run.budget.total, run.budget.reserved, run.budget.by_step })
+		assert.same({ 700, 0, { a = 300, b = 0, c = 400 } }, { run.budget.total, run.budget.reserved, run.budget.by_step })
 	end)
 
-	it("leaves nothing behind of steps that cost nothing, however many there are", function()
+	it("leaves nothing behind of steps that are over, however many there are", function()
 		local run = run_with(nil)
-		budget.settle(run, "each[1].1", nil, nil)
-		budget.settle(run, "each[2].1", nil, 0)
-		assert.same({}, run.budget.by_step)
+		for i, cost in ipairs { 0, 7 } do
+			local key = ("each[%d].1"):format(i)
+			budget.begin(run, key)
+			budget.settle(run, key, nil, cost)
+			budget.over(run, key)
+		end
+		assert.same({ {}, 7 }, { run.budget.by_step, run.budget.total })
 	end)
 
 	it("counts what earlier processes were charged", function()
@@ -155,17 +168,18 @@ describe("the store", function()
 		db:create { id = "r", workflow = "w", variables = {}, env_names = json.array {}, seed = 1 }
 		local a, b = { key = "a", kind = "claude" }, { key = "b", kind = "claude" }
 		db:start_attempt("r", a, { usage = { session_id = "s", reserved_micros = 500 } })
-		assert.same({ 500 }, { db:usage("r")[1].charged_micros })
+		assert.same({ 500, 500 }, { db:usage("r", "a").charged_micros, db:charged "r" })
 		db:end_attempt("r", "a", 1, { code = "TIMEOUT", usage = { session_id = "s", reserved_micros = 500, cost_micros = 120, turns = 3 } },
 			{ state = "failed" })
 		db:start_attempt("r", a, { round = 2, usage = { reserved_micros = 80 } })
 		db:interrupt "r"
 		db:start_attempt("r", b, { usage = { cost_micros = 7 } })
-		local used = db:usage "r"
-		assert.same({ { "a", 2, 200, 3 }, { "b", 1, 7 } }, { { used[1].key, used[1].number, used[1].charged_micros, used[1].turns },
-			{ used[2].key, used[2].number, used[2].charged_micros } })
-		assert.is_nil(used[1].session_id)
-		assert.equal(207, budget.of(used, 1000).total)
+		local of_a, of_b = db:usage("r", "a"), db:usage("r", "b")
+		assert.same({ { "a", 2, 200, 3 }, { "b", 1, 7 } }, { { of_a.key, of_a.number, of_a.charged_micros, of_a.turns },
+			{ of_b.key, of_b.number, of_b.charged_micros } })
+		assert.is_nil(of_a.session_id)
+		assert.is_nil(db:usage("r", "c"))
+		assert.same({ 207, 0 }, { db:charged "r", db:charged "another" })
 	end)
 
 	it("sums costs up by step, workflow and day", function()
