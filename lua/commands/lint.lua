@@ -99,6 +99,13 @@ local function fail(ctx, data, text)
 		{ data = data, errors = errors_of(data.problems), fix_required = first.fix })
 end
 
+-- The manifest of --against; nil and what is wrong with it.
+local function read_earlier(args)
+	if args.against then
+		return require("runner.tools.changes").read(args.against)
+	end
+end
+
 return {
 	description = "Check command files and runner.lua",
 	danger_level = "safe",
@@ -108,11 +115,13 @@ return {
 			description = "Command files, or command names; default: runner.lua and every command" },
 		{ "run_examples", "boolean",
 			description = "Run the examples of commands, too; as dry runs where a command changes something" },
+		{ "against", "path", description = "An earlier manifest: report what its callers could no longer do" },
 	},
 	columns = { "file", "line", "key", "message" },
 	examples = {
 		{ description = "Check everything", command = "runner lint" },
 		{ description = "Check one file", command = "runner lint commands/deploy.lua" },
+		{ description = "What would callers of the last version miss?", command = "runner lint --against manifest.json" },
 		{ description = "Do the examples work?", command = "runner lint --run-examples" },
 	},
 	validate = function(args)
@@ -122,6 +131,11 @@ return {
 			problems[#problems + 1] = { field = "files", code = "INVALID_ARGUMENT", value = text,
 				message = ("'%s' is neither a file nor a command with a file"):format(text),
 				suggestion = "Run 'runner' to list the commands" }
+		end
+		local _, wrong = read_earlier(args)
+		if wrong then
+			problems[#problems + 1] = { field = "against", code = "INVALID_ARGUMENT", value = args.against,
+				message = ("%s: %s"):format(args.against, wrong), suggestion = "Give a file that 'runner manifest' wrote" }
 		end
 		return problems
 	end,
@@ -140,6 +154,11 @@ return {
 			if args.run_examples then
 				require("runner.tools.examples").check(ctx, declaration, lint.shown(found.path), data)
 			end
+		end
+		local earlier = read_earlier(args)
+		if earlier then
+			local found = require("runner.tools.changes").find(earlier, require("runner.tools.manifest").document({}, project), args.against)
+			table.move(found, 1, #found, #data.problems + 1, data.problems)
 		end
 		local text = text_of(data)
 		if data.problems[1] then

@@ -249,3 +249,48 @@ LUA
 	call lint --run-examples
 	expect 'e.data.problems == [] and e.data.examples >= 5'
 }
+
+# db LUA: a command with these args; db.old: one that goes.
+db() {
+	command_file db/migrate <<LUA
+return { description = "x", danger_level = "$1", args = { $2 }, examples = { { command = "runner db migrate" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" }, $3 }, run = function() return { effect = "noop" } end }
+LUA
+}
+
+@test "REQ-F-075 --against names what callers of an earlier version could no longer do" {
+	db mutating '{ "to", "string", positional = true, description = "x" }, { "env", "enum", values = { "dev", "prod" }, description = "x" },
+		{ "wait", "integer", description = "x" }, { "force", "boolean", description = "x" }' 'STUCK = { code = 80, description = "x", retryable = false, side_effects = "none" }'
+	with_examples gone safe 'runner gone'
+	call manifest --output manifest.json
+	call lint --against manifest.json
+	[ "$status" -eq 0 ]
+	rm commands/gone.lua
+	db destructive '{ "to", "integer", positional = true, required = true, description = "x" }, { "env", "enum", values = { "dev" }, description = "x" },
+		{ "wait", "string", description = "x" }, { "name", "string", required = true, description = "x" }' ''
+	call lint --against manifest.json
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'sorted(p["message"].split(": ")[2].split(". ")[0] for p in e.data["problems"]) == ["--env no longer takes prod", "--force is gone", "--name is new and required", "--wait was integer and is string", "exit code 80 is gone", "it is gone", "it was mutating and is destructive", "to is required now", "to was string and is integer"]'
+	call manifest
+	cp out.txt whole.json
+	call lint --against whole.json
+	[ "$status" -eq 0 ]
+}
+
+@test "--against takes a manifest and nothing else" {
+	local text
+	for text in '' '[]' '{' '{"data": null}' '{"commands": 5}'; do
+		echo "$text" >wrong.json
+		call lint --against wrong.json
+		assert_envelope
+		[ "$status" -eq 2 ]
+		expect 'e.error["errors"][0]["field"] == "against"'
+	done
+	call lint --against missing.json
+	[ "$status" -eq 2 ]
+	echo '{"commands": {"a": 1, "b": {}}}' >odd.json
+	call lint --against odd.json
+	[ "$status" -eq 4 ]
+	expect '[p["key"] for p in e.data["problems"]] == ["b"]'
+}
