@@ -120,7 +120,7 @@ LUA
 		end
 		return {}
 LUA
-	call starter --timeout 20s
+	call starter --timeout 60s
 	assert_envelope
 	[ "$status" -eq 0 ]
 }
