@@ -431,7 +431,7 @@ end
 
 SECTIONS["workflow-commands"] = function()
 	local rows = {}
-	for i, name in ipairs(sorted.keys(require("runner.project.locate").builtins.workflow)) do
+	for name in require("runner.project.locate").builtins.workflow:gmatch "%S+" do
 		local command = require("runner.commands.workflow." .. name)
 		local usage = { "workflow " .. name }
 		for _, row in ipairs(command.args or {}) do
@@ -442,7 +442,7 @@ SECTIONS["workflow-commands"] = function()
 			usage[#usage + 1] = not row.positional and ("[%s]"):format(row[2] == "boolean" and spelt
 				or spelt .. " " .. row[1]:upper()) or nil
 		end
-		rows[i] = { code(table.concat(usage, " ")), cell(command.description) }
+		rows[#rows + 1] = { code(table.concat(usage, " ")), cell(command.description) }
 	end
 	return markdown({ "command", "what it does" }, rows)
 end

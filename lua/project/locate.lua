@@ -9,14 +9,13 @@ local M = {}
 
 local probe = host.probe
 
--- A table is a group.
----@type table<string, true|table<string, true>>
+-- A text has the words of a group, with a blank around each: every call makes this table.
+---@type table<string, true|string>
 M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
-	job = { cancel = true, list = true, logs = true, status = true, wait = true },
-	workflow = { cancel = true, check = true, list = true, logs = true, new = true, plan = true, resume = true,
-		run = true, show = true, stats = true },
+	job = " cancel list logs status wait ",
+	workflow = " cancel check list logs new plan resume run show stats ",
 }
 
 -- No file can take the names of these, which are as old as runner, nor that of M.SELF. Any
@@ -116,7 +115,7 @@ local function find_builtin(words, first)
 	local group = M.builtins[name]
 	if group == true then
 		return { name = name, words = first }
-	elseif group and group[below] then
+	elseif group and below and rules.is_command_word(below) and group:find(" " .. below .. " ", 1, true) then
 		return { name = name .. "." .. below, words = first + 1 }
 	end
 end
@@ -127,7 +126,7 @@ function M.builtin_names()
 	local names = {}
 	for name, group in pairs(M.builtins) do
 		names[#names + 1] = group == true and name or nil
-		for below in pairs(group ~= true and group or {}) do
+		for below in (group == true and "" or group):gmatch "%S+" do
 			names[#names + 1] = name .. "." .. below
 		end
 	end

@@ -157,7 +157,7 @@ describe("built-in commands", function()
 		os.remove(dir)
 		assert(fs.mkdir(dir))
 		locate.folders = function() return { dir } end
-		locate.builtins.newer, locate.builtins.group = true, { one = true, two = true }
+		locate.builtins.newer, locate.builtins.group = true, " one two "
 	end)
 	after_each(function()
 		locate.folders, locate.builtins.newer, locate.builtins.group = real_folders, nil, nil

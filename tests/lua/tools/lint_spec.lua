@@ -112,17 +112,30 @@ return { description = "x", danger_level = "safe", run = function() os.execute("
 end)
 
 describe("the built-in commands", function()
-	local function files_of(dir)
-		local files = {}
+	local function add_files(names, dir, prefix)
 		for _, name in ipairs(assert(require("runner.fs").list(ROOT .. dir))) do
 			local word = name:match("^(.+)%.lua$")
-			files[word or name] = word and true or files_of(dir .. "/" .. name)
+			if word then
+				names[#names + 1] = prefix .. word
+			else
+				add_files(names, dir .. "/" .. name, prefix .. name .. ".")
+			end
 		end
-		return files
+		return names
 	end
 
 	it("are exactly the files of lua/commands", function()
-		assert.same(files_of("lua/commands"), locate.builtins)
+		local files = add_files({}, "lua/commands", "")
+		table.sort(files)
+		assert.same(files, locate.builtin_names())
+	end)
+
+	it("of a group are found by whole words alone", function()
+		assert.equal("job.list", locate.find({ "job", "list" }).name)
+		for _, word in ipairs { "lis", "list logs", " ", "", "list " } do
+			assert.is_nil(locate.find { "job", word })
+		end
+		assert.is_nil(locate.find { "job" })
 	end)
 
 	it("have neither problems nor warnings", function()
