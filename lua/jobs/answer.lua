@@ -46,9 +46,8 @@ function M.descriptor(job, project)
 		status_command = command(project, "status", job.id), cancel_command = command(project, "cancel", job.id),
 		wait_command = command(project, "wait", job.id), logs_command = command(project, "logs", job.id),
 	}
-	local meta = job.answer and type(job.answer.meta) == "table" and job.answer.meta
-	if meta then
-		out.exit_code, out.duration_ms = meta.exit_code, meta.duration_ms
+	if job.answer then
+		out.exit_code, out.duration_ms = job.answer.meta.exit_code, job.answer.meta.duration_ms
 	end
 	add_progress(out, job)
 	return out
@@ -58,7 +57,7 @@ end
 ---@param job runner.Job
 ---@return table
 function M.row(job)
-	local meta = job.answer and type(job.answer.meta) == "table" and job.answer.meta or {}
+	local meta = job.answer and job.answer.meta or {}
 	return { job_id = job.id, status = job.status, command = job.record.command, started = host.rfc3339(job.record.started_ms),
 		exit_code = meta.exit_code, duration_ms = meta.duration_ms }
 end

@@ -57,13 +57,28 @@ function M.is_held(path)
 	return about ~= nil
 end
 
+-- The files are ours, but a disk may lose what it said it had.
+local function read_record(path)
+	local v = read_json(path .. "/record.json")
+	return v and type(v.command) == "string" and math.type(v.started_ms) == "integer" and math.type(v.timeout_ms) == "integer"
+		and v or nil
+end
+
+local function read_answer(path)
+	local v = read_json(path .. "/answer.json")
+	local whole = v and type(v.ok) == "boolean" and type(v.meta) == "table" and math.type(v.meta.exit_code) == "integer"
+	if whole and (v.ok or type(v.error) == "table" and type(v.error.code) == "string") then
+		return v
+	end
+end
+
 local function status_of(answer)
 	if not answer then
 		return "lost"
 	elseif answer.ok == true then
 		return "complete"
 	end
-	return type(answer.error) == "table" and answer.error.code == "CANCELLED" and "cancelled" or "failed"
+	return answer.error.code == "CANCELLED" and "cancelled" or "failed"
 end
 
 ---One job as it is now; nil: there is none of this name.
@@ -71,13 +86,13 @@ end
 ---@return runner.Job?
 function M.open(id)
 	local path = M.root() .. "/" .. id
-	local record = read_json(path .. "/record.json")
+	local record = read_record(path)
 	if not record then
 		return nil
 	end
 	local job = { id = id, path = path, record = record }
 	local running = M.is_held(path) -- before the answer is looked for: it is there before the lock is free
-	job.answer = read_json(path .. "/answer.json")
+	job.answer = read_answer(path)
 	job.status = not job.answer and running and "running" or status_of(job.answer)
 	return job
 end
@@ -138,7 +153,7 @@ end
 local function read_progress(path)
 	local line = (fs.read(path, 1 << 20) or ""):match "^[^\n]*\n"
 	local v = line and json.decode(line)
-	return type(v) == "table" and v.n ~= nil and v.n == v["end"] and v or nil
+	return type(v) == "table" and v.n ~= nil and v.n == v["end"] and type(v.completed_steps) == "table" and v or nil
 end
 
 ---How far a job is, as its supervisor last wrote it down; nil: it has not begun.
