@@ -221,6 +221,8 @@ local function read(text)
 	local value, why = json.decode(text, STRICT)
 	if why == nil and is_deeper(value, DEPTH_MAX) then
 		return nil, ("nested too deeply (more than %d levels)"):format(DEPTH_MAX)
+	elseif why and not utf8.len(why) then
+		why = why:gsub("[\128-\255]", "?") -- the parser quotes bytes, perhaps a part of a character
 	end
 	return value, why
 end
