@@ -47,6 +47,8 @@ void line_begin(struct line *l, struct run *run, const char *level, const char *
 	json_key(&l->w, "level"), json_cstr(&l->w, level);
 	json_key(&l->w, "event"), json_cstr(&l->w, event);
 	json_key(&l->w, "command"), json_cstr(&l->w, command_name(run));
+	if (run->launch.trace_id)
+		json_key(&l->w, "trace_id"), json_cstr(&l->w, run->launch.trace_id);
 }
 
 void line_int(struct line *l, const char *key, int64_t v, int64_t least)

@@ -1,7 +1,7 @@
 /*
  * line.h: one line for stderr, which is text on a terminal and otherwise a JSON object
- * {level, event, command, …, message}. Secrets in its message are redacted (redact.h). notice.c
- * and notice_retry.c say what the lines are about.
+ * {level, event, command, trace_id?, …, message}. Secrets in its message are redacted
+ * (redact.h). notice.c and notice_retry.c say what the lines are about.
  */
 #ifndef RUNNER_LINE_H
 #define RUNNER_LINE_H

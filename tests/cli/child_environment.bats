@@ -74,6 +74,23 @@ LUA
 	expect 'e.data.TOOL_TRACE_ID == "r-1"'
 }
 
+@test "REQ-F-025 every log line of a traced call names the trace" {
+	body talk 'retry = { retries = 1, delays = { "1ms" } },' <<-'LUA'
+		ctx:log("info", "one") ctx:warn("SLOW_DISK", "two") if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "again") end return {}
+	LUA
+	call TOOL_TRACE_ID='t "1"' talk --format plain --verbose
+	[ "$status" -eq 0 ]
+	python3 - <<-'PY'
+		import json
+		lines = [json.loads(line) for line in open("err.txt")]
+		assert len(lines) >= 4 and {line["event"] for line in lines} >= {"log", "warning", "retry.failed"}, lines
+		assert all(line["trace_id"] == 't "1"' for line in lines), lines
+	PY
+	call talk --format plain --verbose
+	run grep -c trace_id err.txt
+	[ "$output" -eq 0 ]
+}
+
 @test "every way to start a program inherits it" {
 	answers 0 PAGER=less EDITOR=vi shell
 	expect 'e.data.popen == e.data.execute == "cat,true,C.UTF-8"'
