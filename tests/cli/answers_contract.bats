@@ -20,7 +20,7 @@ return { description = "x", danger_level = "safe", args = { { "how", "string", p
 		elseif args.how == "shell" then ctx:run("ls | cat")
 		elseif args.how == "glob" then return { out = ctx:run{ "printf", "%s,", "*.lua", "a b", "; true" }.stdout }
 		elseif args.how == "ask" then return { answer = ctx:prompt("Who?") }
-		elseif args.how == "sleep" then ctx:sleep(60)
+		elseif args.how == "sleep" then io.open("began", "w"):close() ctx:sleep(60)
 		elseif args.how == "number" then return { pi = 1234.5, big = 1e6 }
 		end
 		return { how = args.how }
@@ -131,14 +131,17 @@ LUA
 
 @test "REQ-F-013 REQ-F-069 TERM and INT give one answer, 143 and 130" {
 	local sig number
+	rm -f began
 	for sig in TERM:143 INT:130; do
 		number=${sig#*:}
 		env -i "${CLEAN_ENV[@]}" python3 -c '
 import os, signal, subprocess, sys, time
 p = subprocess.Popen([sys.argv[1], "act", "sleep"], stdout=open("out.txt", "w"), stderr=subprocess.DEVNULL)
-time.sleep(0.5)
+while not os.path.exists("began"):
+    time.sleep(0.01)
+os.remove("began")
 p.send_signal(getattr(signal, "SIG" + sys.argv[2]))
-sys.exit(0 if p.wait(20) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$number"
+sys.exit(0 if p.wait(60) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$number"
 		status=$number
 		stdout=$(<out.txt)
 		assert_envelope

@@ -179,7 +179,7 @@ LUA
 }
 
 @test "REQ-O-038 heartbeats come in the silence of jsonl, and elsewhere when asked for" {
-	body slow 'steps = { "wait" },' <<<'ctx:step "wait" ctx:sleep(0.7)'
+	body slow 'steps = { "wait" },' <<<'ctx:step "wait" ctx:sleep(2)'
 	call slow --heartbeat-ms 200
 	lines 'len(rows) >= 3 and all(set(r) == {"status", "heartbeat", "elapsed_ms", "step"} for r in rows[:-1])'
 	lines 'rows[0]["status"] == "running" and rows[0]["heartbeat"] is True and 200 <= rows[0]["elapsed_ms"] <= rows[1]["elapsed_ms"]'

@@ -83,14 +83,14 @@ many() {
 
 @test "a table of 1,000 steps takes no longer than their JSON" {
 	many 1000
-	local id json=0 table=0
+	local id json=99999 table=99999
 	id=$(field e.data.id)
-	# shellcheck disable=SC2034
-	for _ in 1 2 3; do
+	# the fastest of each: a busy machine makes any of them slow
+	for _ in 1 2 3 4 5; do
 		call workflow show "$id" --steps all --limit 0
-		json=$((json + elapsed_ms))
+		[ "$elapsed_ms" -gt "$json" ] || json=$elapsed_ms
 		call workflow show "$id" --steps all --limit 0 --format table
-		table=$((table + elapsed_ms))
+		[ "$elapsed_ms" -gt "$table" ] || table=$elapsed_ms
 	done
 	[ "$(wc -c <out.txt)" -lt 1000000 ]
 	echo "json $json, table $table"

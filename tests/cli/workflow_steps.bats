@@ -17,7 +17,7 @@ load lib/workflow
 		    parallel: 3
 		    max_items: 2
 		    do:
-		      - shell: echo ${item} >>at-once; for n in $(seq 200); do [ "$(wc -l <at-once)" -ge 2 ] && exit 0; sleep 0.02; done; exit 1
+		      - shell: echo ${item} >>at-once; for n in $(seq 2000); do [ "$(wc -l <at-once)" -ge 2 ] && exit 0; sleep 0.02; done; exit 1
 	YAML
 	envelope 0
 	diff order <(printf '1:a\n2:b b\n3:c"c\n')
@@ -44,8 +44,8 @@ load lib/workflow
 	# each waits for the other: one after the other, they would fail
 	ran <<-'YAML'
 		  - parallel:
-		      - shell: touch a; for n in $(seq 200); do [ -e b ] && exit 0; sleep 0.02; done; exit 1
-		      - shell: touch b; for n in $(seq 200); do [ -e a ] && exit 0; sleep 0.02; done; exit 1
+		      - shell: touch a; for n in $(seq 2000); do [ -e b ] && exit 0; sleep 0.02; done; exit 1
+		      - shell: touch b; for n in $(seq 2000); do [ -e a ] && exit 0; sleep 0.02; done; exit 1
 	YAML
 	envelope 0
 	ran <<-'YAML'
@@ -63,7 +63,7 @@ load lib/workflow
 	ran <<-'YAML'
 		  - parallel:
 		      - shell: exit 3
-		      - shell: sleep 0.3; touch finished
+		      - shell: until grep -q '"event":"step.failed"' err.txt; do sleep 0.02; done
 		      - shell: touch third
 		    limit: 2
 		  - shell: touch after

@@ -143,12 +143,12 @@ def cancel_in_backoff():
 def second_int():
     command("deaf", "os.execute([[trap '' TERM INT; sleep 61 & touch began; while :; do sleep 0.1; done]])", "grace = '60s',")
     p = started("deaf")
-    p.send_signal(signal.SIGINT)
-    time.sleep(0.5)
     t = time.monotonic()
-    p.send_signal(signal.SIGINT)
+    while p.poll() is None:  # a starved runner may see two as one
+        assert time.monotonic() - t < 30, "a second INT must kill at once"
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.5)
     out, _ = p.communicate(timeout=100)
-    assert time.monotonic() - t < 30, "a second INT must kill at once"
     assert p.returncode == 130 and envelope(out)["error"]["code"] == "CANCELLED", out
 
 
