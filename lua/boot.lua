@@ -233,6 +233,9 @@ local function shape_output(a)
 	if a.command.streams or a.framework.heartbeat_ms then
 		require("runner.output.rows").open(a)
 	end
+	if a.older then
+		require("runner.output.older").open(a)
+	end
 	if a.command.list or a.framework.fields or a.command.truncates then
 		return require("runner.output.list").open(a)
 	end

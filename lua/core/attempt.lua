@@ -39,6 +39,7 @@ local M = {
 	mask = nil, ---@type (fun(v: any): any)? a copy without the values of secret arguments, if there are any
 	enough = nil, ---@type integer? items, from the first on, that a list needs for its page; nil: all
 	cut_short = nil, ---@type true? the list ends there, and how many there are is unknown
+	older = nil, ---@type {version: string, current: string, shape: fun(data: any): any}? the form of the result that a caller asks for
 	trace = nil, ---@type fun(message: string)? with --debug: a line of what runner does
 	rows = nil, ---@type runner.Rows? where ctx:emit puts rows
 	inner_repeats = 0, -- retries made by loops inside this attempt

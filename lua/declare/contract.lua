@@ -38,6 +38,7 @@ M.subjects = {
 	privacy = "no_injection_protection unmask",
 	safety = "dry_run safe_default confirm_destructive live idempotency_key",
 	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global",
+	versions = "older_versions schema_version",
 	steps = "resumable rollback resume_from rollback_on_failure",
 	streams = "streams rows_may_repeat stream heartbeat_ms",
 }

@@ -162,4 +162,19 @@ function M.result(data, schema)
 	return attempt.framework.unmask and data or veiled(data, schema, 0)
 end
 
+---What `run` returns is checked, then made into what `shape` returns; no schema describes that.
+---@param command table normal form; gets another `run`
+---@param shape fun(data: any): any
+function M.then_shape(command, shape)
+	local run, schema = command.run, command.output_schema
+	command.output_schema = nil
+	command.run = function(...)
+		local data, failure, third = run(...)
+		if data == nil and failure ~= nil then
+			return data, failure, third
+		end
+		return shape(schema and M.result(data, schema) or data)
+	end
+end
+
 return M

@@ -210,20 +210,6 @@ local function page(a, data, offset, digest, fields)
 	return with_items(data, items)
 end
 
--- What run returns, as `shape` makes it. Its schema describes what it was before.
-local function shape_result(command, shape)
-	local run, schema = command.run, command.output_schema
-	command.output_schema = nil
-	command.run = function(...)
-		local data, failure, third = run(...)
-		if data == nil and failure ~= nil then
-			return data, failure, third
-		end
-		data = schema and require("runner.output.checked").result(data, schema) or data
-		return shape(data)
-	end
-end
-
 ---Before `run`: from now on its result is a page, or has only some fields.
 ---@param a runner.Attempt
 ---@return runner.Answer? answer where the cursor is not one of this call
@@ -239,7 +225,7 @@ function M.open(a)
 		a.enough = offset + limit_of(a) + 1
 	end
 	fields = fields and names_in(fields)
-	shape_result(a.command, function(data)
+	require("runner.output.checked").then_shape(a.command, function(data)
 		if is_page then
 			return page(a, data, offset, digest, fields)
 		end

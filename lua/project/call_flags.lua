@@ -73,6 +73,21 @@ local function rows_once(a)
 		fix_required = "Give --format json, or leave --idempotency-key out" } or nil
 end
 
+-- The form of the result that the caller knows (REQ-O-014).
+local function take_version(a, major)
+	local command = a.command
+	local current, older = command.schema_version, command.older_versions[tostring(major)]
+	if older then
+		a.older = { version = older.version, current = current, shape = older.shape }
+		command.schema_version = older.version
+	elseif current:match "^%d+" ~= tostring(major) then
+		local known = require("runner.core.sorted").keys(command.older_versions)
+		return { field = "schema_version", code = "INVALID_ARGUMENT", value = major,
+			message = ("The result has no form of version %d"):format(major), fix_required = "Give a version that there is",
+			suggestion = ("The versions are %s and %s"):format(table.concat(known, ", "), current:match "^%d+") }
+	end
+end
+
 ---Take the flags; what is wrong with them joins the problems of the arguments.
 ---@param a runner.Attempt
 function M.take(a)
@@ -82,6 +97,9 @@ function M.take(a)
 	end
 	if framework.idempotency_key and a.command.streams then
 		problems[#problems + 1] = rows_once(a)
+	end
+	if framework.schema_version then
+		problems[#problems + 1] = take_version(a, framework.schema_version)
 	end
 	if framework.instance_id then
 		take_instance(framework.instance_id)

@@ -234,6 +234,14 @@ function M.command(command, about)
 	return out
 end
 
+local function lowest_version(command)
+	local lowest
+	for _, row in next, command.older_versions or {} do
+		lowest = (not lowest or tonumber(row.version) < tonumber(lowest)) and row.version or lowest
+	end
+	return lowest
+end
+
 ---A command for --schema: its entry, with everything else that it declares.
 ---@param command table normal form
 ---@param about {settled: table, config: table, exit_table?: string}
@@ -242,6 +250,7 @@ function M.schema(command, about)
 	local out = M.command(command, about)
 	out.command, out.parameters, out.flags = command.name, out.flags, nil
 	out.output_schema = out.output_schema or {}
+	out.schema_version, out.min_schema_version = command.schema_version, lowest_version(command)
 	out.raw_payload_schema = require("runner.tools.payload_schema").of(command, about.config)
 	if type(command.stdin) == "table" then
 		out.stdin.type, out.stdin.required, out.stdin.schema = command.stdin.type, command.stdin.required, command.stdin.schema

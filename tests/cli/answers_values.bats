@@ -140,3 +140,34 @@ LUA
 	answers 0 odd
 	expect 'len(e.data["dots"]) == 200000 and len(e.data["long"]) == 200004'
 }
+
+@test "REQ-O-014 --schema-version gives the form that a caller knows, and says that it is old" {
+	body thing 'schema_version = "3.1", list = true, output_schema = { type = "array", items = { type = "object", required = { "title" } } },
+		older_versions = { ["1.0"] = function(data) return { { name = data[1].title } } end, ["2.4"] = function(data) return { { titles = { data[1].title } } } end },' \
+		<<<'return { { title = "t" } }'
+	answers 0 thing
+	expect 'e.data == [{"title": "t"}] and e.meta["schema_version"] == "3.1" and e.warnings == []'
+	answers 0 thing --schema-version 1
+	expect 'e.data == [{"name": "t"}] and e.meta["schema_version"] == "1.0" and e.meta["pagination"]["total"] == 1'
+	expect '[(w["code"], w["context"]) for w in e.warnings] == [("SCHEMA_DEPRECATED", {"requested_version": "1.0", "current_version": "3.1"})]'
+	answers 0 thing --schema-version 2
+	expect 'e.data == [{"titles": ["t"]}] and e.meta["schema_version"] == "2.4"'
+	answers 0 thing --schema-version 3
+	expect 'e.data == [{"title": "t"}] and e.warnings == []'
+	local none
+	for none in 0 4 x -1; do
+		answers 2 thing --schema-version "$none"
+	done
+	answers 2 thing --schema-version 0
+	expect 'e.error["suggestion"] == "The versions are 1, 2 and 3"'
+	answers 0 thing --schema
+	expect 'e.data["schema_version"] == "3.1" and e.data["min_schema_version"] == "1.0"'
+	body plain <<<'return {}'
+	answers 2 plain --schema-version 1
+	body bad 'older_versions = { ["1.0"] = function() end },' <<<'return {}'
+	answers 4 bad
+	expect '"older_versions" in e.error["message"]'
+	body raises 'schema_version = "2.0", older_versions = { ["1.0"] = function(data) error "no" end },' <<<'return {}'
+	answers 1 raises --schema-version 1
+	expect 'e.error["code"] == "INTERNAL_ERROR"'
+}
