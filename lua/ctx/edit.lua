@@ -14,7 +14,8 @@ local function words(text)
 	return out[1] and out or nil
 end
 
----Let the person edit a text: $VISUAL, $EDITOR, else vi. The command must declare interactive.
+---Let the person edit a text: $VISUAL, $EDITOR, else vi. The command must declare interactive. A dry
+---run opens nothing, and the text stays as it is.
 ---@param ctx runner.Context
 ---@param text? string what the editor shows first
 ---@param name? string of the file: its ending tells the editor what it holds
@@ -25,12 +26,14 @@ function M.edit(ctx, text, name)
 			'Write ctx:edit("first line\\n", "message.txt")')
 	elseif not (attempt.launch.person and ctx.interactive) then
 		error(require("runner.core.surroundings").editor_required(), 0)
+	elseif ctx.dry_run then
+		return text or ""
 	end
 	local path = ("%s/%s"):format(ctx.tempdir, name or "text")
 	ctx.fs.write(path, text or "", 384) -- 0600
 	local argv = words(os.getenv "VISUAL") or words(os.getenv "EDITOR") or { "vi" }
 	argv[#argv + 1] = path
-	argv.foreground, argv.capture, argv.reads = true, false, true
+	argv.foreground, argv.capture = true, false
 	ctx:run(argv)
 	return ctx.fs.read(path)
 end

@@ -487,7 +487,8 @@ function Context:confirm(question, options) end
 ---@return {summary: {total: integer, succeeded: integer, failed: integer}, results: table[]}
 function Context:each(items, fn) end
 
----Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where nobody is at a terminal.
+---Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where nobody is at a terminal. A dry
+---run opens nothing, and the text stays as it is.
 ---@param text? string what the editor shows first
 ---@param name? string of the file: its ending tells the editor what it holds
 ---@return string text as the editor left it

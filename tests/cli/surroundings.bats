@@ -115,6 +115,11 @@ SH
 	at_terminal EDITOR="\"$PWD/editor --wait\"" "$RUNNER" note
 	grep -q 'draft' out.txt
 	grep -q 'and more, --wait' edited
+	rm edited
+	sed -i 's/requires_editor/dry_run = true, requires_editor/' commands/note.lua
+	at_terminal EDITOR="\"$PWD/editor --wait\"" "$RUNNER" note --dry-run
+	grep -q 'would_create' out.txt
+	[ ! -e edited ]
 	declared undeclared safe '' <<<'ctx:edit("x")'
 	answers 4 undeclared
 	expect 'e.error.code == "EDITOR_REQUIRED"'
