@@ -1,5 +1,6 @@
 -- program_text: what the system passes to a program: a limit for each argument and each
--- environment entry, and never a NUL byte. Nor has a path or a file of text one.
+-- environment entry, and never a NUL byte. Nor has a path or a file of text one. And how a word
+-- is written for a shell.
 
 local M = {}
 
@@ -16,6 +17,13 @@ end
 ---@return boolean
 function M.has_nul(text)
 	return M.nul_at(text) ~= nil
+end
+
+---A word as a shell has to read it.
+---@param word string
+---@return string
+function M.quoted(word)
+	return word:find "^[%w_%-./=:@%%,+]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
 end
 
 return M

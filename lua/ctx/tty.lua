@@ -5,6 +5,7 @@
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
@@ -30,10 +31,6 @@ local function raise_required(question, what, why, fields)
 	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), fields)
 end
 
-local function quoted(word)
-	return word:find "^[%w_%-./=:@%%,+]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
-end
-
 -- What would answer a question with yes: this very call, and --yes.
 local function with_yes()
 	local words, placed = { "runner" }, false
@@ -41,7 +38,7 @@ local function with_yes()
 		if word == "--" and not placed then
 			words[#words + 1], placed = "--yes", true
 		end
-		words[#words + 1] = quoted(word)
+		words[#words + 1] = program_text.quoted(word)
 	end
 	words[#words + 1] = not placed and "--yes" or nil
 	return { suggestion = "Confirm with --yes", fix_required = "Confirm with --yes", fix_command = table.concat(words, " ") }

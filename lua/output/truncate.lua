@@ -5,6 +5,7 @@
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
+local program_text = require "runner.core.program_text"
 local rules = require "runner.core.rules"
 
 local M = {}
@@ -129,17 +130,13 @@ local function meta(name, value)
 	host.send("META", { name = name, data = assert(json.encode(value)) }, true)
 end
 
-local function quoted(word)
-	return word:find "^[%w_%-./=:@%%,+]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
-end
-
 -- This call, with another value of one flag.
 local function call_with(flag, value)
 	local words, rest, skip = { "runner" }, {}, false
 	for _, word in ipairs(attempt.launch.argv or {}) do
 		local into = (rest[1] or word == "--") and rest or words
 		if not skip and word:sub(1, #flag + 1) ~= flag .. "=" and word ~= flag then
-			into[#into + 1] = quoted(word)
+			into[#into + 1] = program_text.quoted(word)
 		end
 		skip = word == flag and into == words
 	end

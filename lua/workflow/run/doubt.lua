@@ -10,6 +10,7 @@
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
 local hooks = require "runner.workflow.run.hooks"
+local program_text = require "runner.core.program_text"
 
 local M = {}
 
@@ -57,7 +58,7 @@ local function way_out(run, key, more)
 	local also = more[1] and (" This runs these again as well, unless you mark them as done or their verify command finds them"
 		.. " done: %s"):format(table.concat(more, ", ")) or ""
 	return ("If it did: runner workflow resume %s --mark-done %s. If not: runner workflow resume %s --retry-in-doubt%s")
-		:format(run.id, key, run.id, more[1] and "." .. also or "")
+		:format(run.id, program_text.quoted(key), run.id, more[1] and "." .. also or "")
 end
 
 -- From here on nothing else of this run starts.

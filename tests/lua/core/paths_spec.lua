@@ -39,6 +39,15 @@ describe("paths", function()
 end)
 
 describe("what the system passes to a program", function()
+	it("is quoted for a shell where that would read it in another way", function()
+		assert.equal("a-b/c.d=e:f@g%h,i+j_0", program_text.quoted "a-b/c.d=e:f@g%h,i+j_0")
+		for _, word in ipairs { "", "a b", "loop[2].sub", "it's", "$(x)", "~", "*", "a\nb", "!x", "é" } do
+			local pipe <close> = assert(io.popen("printf %s " .. program_text.quoted(word)))
+			assert.equal(word, pipe:read "a")
+			assert.equal("'", program_text.quoted(word):sub(1, 1))
+		end
+	end)
+
 	it("contains no NUL byte", function()
 		assert.is_true(program_text.has_nul "a\0b")
 		assert.is_false(program_text.has_nul "a\\0b")
