@@ -82,7 +82,7 @@ return {
 			"so has every mutating one; data.would lists what would be done" },
 		{ "REQ-C-005", 2, 0, "--yes and --non-interactive", "done" },
 		{ "REQ-C-007", 3, 1, "--idempotency-key: a call that is made twice is done once", "done" },
-		{ "REQ-C-036", 3, 1, "requires_person: only a person at a terminal may go on", "missing" },
+		{ "REQ-C-036", 3, 1, "requires_person: only a person at a terminal may go on", "done", "no key mcp: there is no MCP server yet" },
 		{ "REQ-O-021", 2, 0, "--confirm-destructive, else exit 2 with what would be affected", "done" },
 		{ "REQ-O-048", 2, 0, "safe_default and --live", "done" },
 	},

@@ -134,4 +134,19 @@ function M.confirm(_, question, opts)
 	end, with_yes())
 end
 
+---Have a person type a text exactly (REQ-C-036). Nothing answers it but the terminal.
+---@param _ table ctx
+---@param statement string what is confirmed
+---@param expected string what must be typed
+function M.attest(_, statement, expected)
+	check("attest", statement, {}, {})
+	if type(expected) ~= "string" or expected == "" then
+		require("runner.ctx.misuse").raise("ctx:attest", "it needs the text that must be typed, a string that is not empty")
+	end
+	local e = require("runner.core.attestation").problem(statement, expected)
+	if e then
+		error(e, 0)
+	end
+end
+
 return M

@@ -184,7 +184,11 @@ function M.answer(a, check)
 	if e then
 		return { error = e }
 	end
-	return only and (check(a) or { success = true }) or nil
+	if only then
+		return check(a) or { success = true }
+	end
+	e = a.command.requires_person and require("runner.core.attestation").of_call(a.command)
+	return e and { error = e } or nil
 end
 
 return M

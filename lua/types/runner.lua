@@ -29,6 +29,7 @@
 ---@field examples? runner.Example[] for help
 ---@field schema_version? string of `data`, "1.0"
 ---@field required_scopes? string[] permissions it needs, shown in help
+---@field requires_person? boolean only a person at a terminal may run it, who types its name; needs interactive = true
 ---@field streams? boolean it passes rows on while it runs (ctx:emit): adds --stream
 ---@field rows_may_repeat? boolean a retry may emit rows again; each then has a field `attempt`
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
@@ -479,6 +480,11 @@ function Context:prompt(question, options) end
 ---@param options? {default?: boolean}
 ---@return boolean
 function Context:confirm(question, options) end
+
+---Have a person at the terminal type a text exactly; raises PERSON_REQUIRED or ATTESTATION_MISMATCH.
+---@param statement string what is confirmed
+---@param expected string what must be typed
+function Context:attest(statement, expected) end
 
 ---Call fn for each item, whatever becomes of the others: a row in `results` for each. Raises PARTIAL_FAILURE, with the
 ---same data, if any failed.

@@ -20,6 +20,11 @@ return {
 				fault("needs a destructive command", 'Remove it, or write danger_level = "destructive"')
 			end
 		end },
+		requires_person = { accept = rules.flag, expected = "true or false", manifest = "schema", check = function(n, fault)
+			if n.requires_person and not n.interactive then
+				fault("needs interactive = true", "Add interactive = true")
+			end
+		end },
 	},
 	flags = {
 		{ name = "dry_run", type = "boolean", when = "mutating", yields = true, section = "Safety",

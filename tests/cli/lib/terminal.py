@@ -480,6 +480,48 @@ def destructive_is_confirmed_once():
     assert runs() == "123"
 
 
+COUNTED = "local f = io.open('runs', 'a') f:write(ctx.attempt) f:close() "
+
+
+def person_is_required():
+    command("release", COUNTED + "return { ok = true }", "interactive = true, requires_person = true,")
+    for answer in (b"\n", b"yes\n", b"Release\n", b"release now\n", b"\x04"):
+        t = Terminal("release", "--yes")
+        t.expect(rb"Type 'release' to go on: ")
+        t.send(answer)
+        assert t.end() == 4 and runs() == "", t.seen
+        assert (b"PERSON_REQUIRED" if answer == b"\x04" else b"ATTESTATION_MISMATCH") in t.seen, t.seen
+    for argv, env in ((["--non-interactive"], {}), ([], {"CI": "1"})):
+        t = Terminal("release", *argv, **env)
+        assert t.end() == 4 and b"Type '" not in t.seen and runs() == "", t.seen
+    t = Terminal("release")
+    t.expect(rb"Type 'release' to go on: ")
+    t.send(b"release\n")
+    assert t.end() == 0 and runs() == "1", t.seen
+
+
+def person_is_asked_once():
+    command("again", COUNTED + "if ctx.attempt < 3 then ctx:fail('UNAVAILABLE') end return { ok = true }",
+            "interactive = true, requires_person = true, retry = { retries = 3, delay = '10ms' },")
+    t = Terminal("again")
+    t.expect(rb"Type 'again' to go on: ")
+    t.send(b"again\n")
+    assert t.end() == 0, t.seen
+    assert t.seen.count(b"Type '") == 1 and runs() == "123", t.seen
+
+
+def a_text_is_attested():
+    command("sign", "ctx:attest('I have read it', 'I agree') return { ok = true }", "interactive = true,")
+    t = Terminal("sign", "--yes")
+    t.expect(rb"I have read it\r?\nType 'I agree' to go on: ")
+    t.send(b"i agree\n")
+    assert t.end() == 4 and b"ATTESTATION_MISMATCH" in t.seen, t.seen
+    t = Terminal("sign")
+    t.expect(rb"to go on: ")
+    t.send(b"I agree\n")
+    assert t.end() == 0, t.seen
+
+
 if __name__ == "__main__":
     signal.alarm(140)
     os.makedirs("commands", exist_ok=True)
