@@ -60,6 +60,7 @@ open_gate() {
 	start slow
 	expect 'e.data.status == "running" and e.data.terminal is False and e.data.timeout_ms == 300000'
 	expect 'e.meta.job_id == e.data.job_id and e.meta.request_id[4:] == e.data.job_id[4:]'
+	answers 0 job wait "$id" --until done:1
 	until_true [ -e marker ]
 	answers 14 job status "$id"
 	expect 'e.error.code == "INCOMPLETE" and e.data.state == "running" and e.data.progress == { "done": 1, "total": 2 }'
@@ -346,6 +347,7 @@ LUA
 	touch -d '2 days ago' "$JOBS"/*/* "$JOBS"/*
 	start quick
 	[ ! -e "$JOBS/$old" ]
+	answers 0 job wait "$id"
 	answers 0 job list --status running
 	expect 'len(e.data) == 1'
 	open_gate
@@ -380,7 +382,7 @@ LUA
 
 @test "REQ-F-082 repeating continue_command ends in what the call would have answered" {
 	body work 'interruption = { detach = true }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<'LUA'
-		for i = 1, 6 do ctx:progress{ done = i, total = 6 } ctx:sleep("100ms") end
+		for i = 1, 6 do ctx:progress{ done = i, total = 6 } ctx:sleep("500ms") end
 		ctx:fail("UNAVAILABLE", "gone", { data = { got = 6 } })
 LUA
 	sed -i 's/"safe"/"mutating"/' commands/work.lua

@@ -262,6 +262,11 @@ LUA
 	answers 0 job wait "$id"
 }
 
+# log_is BYTES: that much of the job's stderr has been kept
+log_is() {
+	[ "$(stat -c %s "$JOBS/$id/log")" -eq "$1" ]
+}
+
 @test "a job that floods stderr keeps 64 MiB of it, and a flood of cancellations is one" {
 	body flood 'timeout = "5m",' <<'LUA'
 		ctx:run{ "sh", "-c", "head -c 70000000 /dev/zero | tr '\\0' x >&2", capture = false }
@@ -270,7 +275,7 @@ LUA
 LUA
 	start flood
 	until_true [ -e marker ]
-	[ "$(stat -c %s "$JOBS/$id/log")" -eq 67108864 ]
+	until_true log_is 67108864
 	head -c 5000 /dev/zero 1<>"$JOBS/$id/control"
 	answers 143 job wait "$id"
 	assert_no_process_left
