@@ -119,7 +119,7 @@ return {
 			"where the command declares list or truncates; the others may return 16 MiB, and more is OUTPUT_TOO_LARGE" },
 		{ "REQ-F-064", 3, 1, "A field that was cut says so", "done" },
 		{ "REQ-O-005", 3, 3, "--format id", "missing" },
-		{ "REQ-O-007", 3, 3, "--stable-output", "missing" },
+		{ "REQ-O-007", 3, 3, "--stable-output", "done" },
 		{ "REQ-O-014", 3, 2, "--schema-version: an older form of the result", "done" },
 		{ "REQ-O-049", 3, 2, "Results by number of tokens", "missing" },
 	},

@@ -19,7 +19,9 @@ function M.make()
 		require("runner.core.errors").raise("UNAVAILABLE", "Can't create the run's temporary directory: " .. tostring(why))
 	end
 	host.send("TEMPDIR", { text = path }) -- it can be locked now
-	host.send("META", { name = "session_tmp_dir", data = require("runner.json").encode(path, { envelope = true }) })
+	if not attempt.framework.stable_output then
+		host.send("META", { name = "session_tmp_dir", data = require("runner.json").encode(path, { envelope = true }) })
+	end
 	host.setenv("RUNNER_TEMPDIR", path)
 	if attempt.launch.attempt == 1 then
 		session_dir.sweep(path:match("^(.*)/"), SWEEP_MS)

@@ -92,6 +92,9 @@ end
 ---@param a runner.Attempt
 function M.take(a)
 	local problems, framework = a.parsed.problems, a.framework
+	if framework.stable_output then
+		host.send("META", { name = "stable_output", data = "true" }, true)
+	end
 	if framework.debug then
 		begin_trace(a, problems)
 	end

@@ -108,6 +108,12 @@ static void write_error(struct run *run, struct json_writer *w)
 
 /* --- meta -------------------------------------------------------------------------- */
 
+/* Is nothing wanted that differs between two equal calls (REQ-O-007)? */
+static bool is_stable(const struct run *run)
+{
+	return metas_have(&run->metas, "stable_output");
+}
+
 static void write_attempts(struct run *run, struct json_writer *w)
 {
 	const struct policy *p = &run->plan.policy;
@@ -121,6 +127,8 @@ static void write_attempts(struct run *run, struct json_writer *w)
 		json_int(w, p->retries + 1);
 	if (run_repeats(run) > 0)
 		member_int(w, "retries", run_repeats(run));
+	if (is_stable(run))
+		return;
 	if (run->history.count > 0 && run->attempts > 1) {
 		json_key(w, "retry_history");
 		history_write(&run->history, w);
@@ -169,10 +177,12 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	member_int(w, "exit_code", exit_code);
 	if (run->rows.streams)
 		member_int(w, "items_emitted", run->rows.count);
-	member_int(w, "duration_ms", mono_elapsed_ms(run->launch.started, mono_now()));
+	member_int(w, "duration_ms", is_stable(run) ? 0 : mono_elapsed_ms(run->launch.started, mono_now()));
 	member_int(w, "timeout_ms", run->plan.timeout_ms);
-	member_cstr(w, "request_id", run->request_id);
-	member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
+	if (!is_stable(run)) {
+		member_cstr(w, "request_id", run->request_id);
+		member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
+	}
 	member_cstr(w, "schema_version", run->plan.schema_version);
 	member_cstr(w, "tool_version", RUNNER_VERSION);
 	write_caller(run, w);

@@ -118,7 +118,8 @@ void rows_summary(const struct run *run, struct json_writer *w)
 {
 	json_key(w, "_summary"), json_bool(w, true);
 	json_key(w, "_count"), json_int(w, run->rows.count);
-	json_key(w, "duration_ms"), json_int(w, mono_elapsed_ms(run->launch.started, mono_now()));
+	json_key(w, "duration_ms");
+	json_int(w, metas_have(&run->metas, "stable_output") ? 0 : mono_elapsed_ms(run->launch.started, mono_now()));
 }
 
 void rows_release(struct run *run)

@@ -171,3 +171,27 @@ LUA
 	answers 1 raises --schema-version 1
 	expect 'e.error["code"] == "INTERNAL_ERROR"'
 }
+
+@test "REQ-O-007 two equal calls with --stable-output give the same bytes" {
+	body same 'retry = { retries = 1, delay = "1ms" },' <<<'if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "x") end return { dir = #ctx.tempdir }'
+	call same --stable-output
+	[ "$status" -eq 0 ]
+	mv out.txt first.txt
+	sleep 0.01
+	call same --stable-output
+	cmp first.txt out.txt
+	expect 'e.meta["duration_ms"] == 0 and e.meta["stable_output"] is True and not set(e.meta) & {"request_id", "timestamp", "retry_seed", "session_tmp_dir"}'
+	python3 "$ROOT/tests/cli/lib/schema.py" out.txt
+	call same --stable-output --nosuch
+	mv out.txt first.txt
+	call same --stable-output --nosuch
+	[ "$status" -eq 2 ]
+	cmp first.txt out.txt
+	body rows 'streams = true,' <<<'ctx:emit{ a = 1 } ctx:sleep(0.01)'
+	call rows --stream --stable-output
+	mv out.txt first.txt
+	call rows --stream --stable-output
+	cmp first.txt out.txt
+	answers 0 same
+	expect '"stable_output" not in e.meta'
+}
