@@ -114,7 +114,7 @@ return {
 	keys = {
 		requires = { accept = rules.list_of(rule, 1), manifest = "schema", check = check_requires, expected = REQUIRES },
 		stdin = { accept = stdin, manifest = "none", check = check_stdin,
-			expected = 'true, or a table such as { type = "json", max_bytes = "1MiB", required = false }' },
+			expected = 'true or false, or a table such as { type = "json", max_bytes = "1MiB", required = false }' },
 	},
 	flags = {
 		{ name = "raw_payload", type = "string", yields = true, secret = true, section = "Input",
