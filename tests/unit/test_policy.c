@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/engine/policy.h"
+#include "policy_fixture.h"
 
 #define CEILING (INT64_C(1) << 41)
 #define POLICIES 100000
@@ -191,17 +191,6 @@ static void the_same_seed_replays_and_another_differs(void **state UNUSED)
 }
 
 /* --- spelled out ----------------------------------------------------------------- */
-
-static struct policy plain(enum backoff backoff)
-{
-	struct policy p = POLICY_DEFAULT;
-
-	p.backoff = backoff;
-	p.jitter = JITTER_NONE;
-	p.delay_ms = 100;
-	p.max_delay_ms = 0;
-	return p;
-}
 
 static void check_sequence(const struct policy *p, const int64_t *want, int count)
 {

@@ -9,18 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/engine/policy.h"
-
-static struct policy plain(enum backoff backoff)
-{
-	struct policy p = POLICY_DEFAULT;
-
-	p.backoff = backoff;
-	p.jitter = JITTER_NONE;
-	p.delay_ms = 100;
-	p.max_delay_ms = 0;
-	return p;
-}
+#include "policy_fixture.h"
 
 struct decision {
 	const char *what;
