@@ -204,7 +204,7 @@ both_ways() {
 		commands:
 		  - parallel:
 		      - { id: sub, shell: "touch began; until [ -e go ]; do sleep 0.02; done" }
-		      - { id: waits, shell: "echo try >>effects; exit 1", retry: { delays: [4s] } }
+		      - { id: waits, shell: "echo try >>effects; exit 1", retry: { delays: [1s], attempts: 500 } }
 		      - { id: first, claude: first }
 		      - { id: second, claude: second }
 	YAML
@@ -215,7 +215,7 @@ both_ways() {
 	until_true recorded "select 1 from steps where key = '1.waits' and state = 'waiting'"
 	shepherd_of sub | xargs kill -KILL
 	until_true recorded "select 1 from steps where key = '1.sub' and state = 'interrupted'"
-	sleep 4.2 # the retry would be due while `first` still runs
+	sleep 1.5 # a retry would be due while `first` still runs
 	touch go
 	finish
 	envelope 81
