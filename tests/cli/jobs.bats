@@ -313,6 +313,57 @@ LUA
 	answers 0 job wait "$id"
 }
 
+@test "of two calls with a budget at once one starts the job, and both wait for it" {
+	gated slow 'interruption = { detach = true },'
+	local n
+	for n in 1 2 3 4; do
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" slow --budget 2s >"out.$n" 2>/dev/null </dev/null 3>&- &
+	done
+	wait
+	[ "$(grep -ho '"job_id":"job_[0-9A-Z]*"' out.? | sort -u | wc -l)" -eq 1 ]
+	answers 0 job list
+	expect 'len(e.data) == 1'
+	id=$(field 'e.data[0].job_id')
+	open_gate
+	answers 0 job wait "$id"
+}
+
+@test "a job goes on when its caller is killed while it waits" {
+	gated slow 'interruption = { detach = true },'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" slow --budget 4m >/dev/null 2>&1 </dev/null 3>&- &
+	until_true [ -e marker ]
+	kill -9 $!
+	wait $! || true
+	newest
+	answers 14 job status "$id"
+	open_gate
+	answers 0 job wait "$id"
+	expect 'e.data.answer == 42'
+}
+
+@test "ctx:call starts a job with arguments that no command line shows" {
+	body inner 'args = { { "token", "string", secret = true } },' <<'LUA'
+		io.open("marker", "w"):close()
+		io.open("gate"):close()
+		return { length = #args.token }
+LUA
+	body outer <<<'return { id = ctx:call("inner", { token = "s3cretvalue", detach = true }).job_id }'
+	answers 0 outer
+	id=$(field e.data.id)
+	until_true [ -e marker ]
+	[ -z "$(processes_left | sed 's/environ$/cmdline/' | xargs grep -la s3cretvalue)" ]
+	open_gate
+	answers 0 job wait "$id"
+	expect 'e.data.length == 11'
+}
+
+@test "a yes at the terminal is the job's, and a person has a budget only by asking for one" {
+	local each
+	for each in a_job_is_confirmed_before_it_starts a_person_has_a_budget_only_by_asking_for_it; do
+		RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/terminal.py" "$each"
+	done
+}
+
 @test "completion knows the commands of jobs and their IDs" {
 	body quick <<<'return {}'
 	start quick

@@ -522,6 +522,35 @@ def a_text_is_attested():
     assert t.end() == 0, t.seen
 
 
+def a_job_is_confirmed_before_it_starts():
+    state = {"XDG_STATE_HOME": os.getcwd() + "/state"}
+    command("purge", PURGE + "return { effect = 'deleted' }", DESTRUCTIVE, "destructive")
+    t = Terminal("purge", "--detach", **state)
+    t.expect(rb"Continue\? ")
+    t.send(b"n\n")
+    assert t.end() == 2 and not os.path.exists("state") and runs() == "", t.seen
+    t = Terminal("purge", "--detach", **state)
+    t.expect(rb"Continue\? ")
+    t.send(b"y\n")
+    job = t.expect(rb"job_id: +(job_\w+)").group(1).decode()
+    assert t.end() == 0, t.seen
+    t = Terminal("job", "wait", job, **state)
+    assert t.end() == 0 and b"deleted" in t.seen and b"Continue" not in t.seen, t.seen
+    assert runs() == "1"
+
+
+def a_person_has_a_budget_only_by_asking_for_it():
+    state = {"XDG_STATE_HOME": os.getcwd() + "/person", "AGENT_CALL_BUDGET_MS": "1"}
+    command("deep", "ctx:sleep(0.2) return { at = 2 }", "interruption = { detach = true },")
+    t = Terminal("deep", **state)
+    assert t.end() == 0 and b"at: 2" in t.seen, t.seen
+    assert not os.path.exists("person")
+    t = Terminal("deep", "--budget", "1ms", **state)
+    job = t.expect(rb"job wait (job_\w+)").group(1).decode()
+    assert t.end() == 14, t.seen
+    assert Terminal("job", "wait", job, "--for", "1m", **state).end() == 0
+
+
 if __name__ == "__main__":
     signal.alarm(140)
     os.makedirs("commands", exist_ok=True)
