@@ -67,7 +67,7 @@ function M.describe(step, scope)
 	local argv = argv_of(step, scope, "runner")
 	local words = {}
 	for i, word in ipairs(argv) do
-		if not (word == "--format" or argv[i - 1] == "--format") then
+		if not (word == "--format" or argv[i - 1] == "--format" or word == "--runner-unmask") then
 			words[#words + 1] = word
 		end
 	end
