@@ -228,3 +228,18 @@ base = bench.measure("tests/unit/test_sample.c")
 assert (base.status, base.failed, base.complete) == (0, [], True), base
 PY
 }
+
+@test "what was measured without a mutant counts while no source has changed" {
+	project
+	printf 'int seen(int n)\n{\n\treturn n;\n}\n' >project/src/common/sample.c
+	printf '#include <stdio.h>\nint main(void) { puts("1..1\\nok 1 - x"); return 0; }\n' >project/tests/unit/test_sample.c
+	local before
+	mutate
+	before=$(grep '"sources"' work/base.json)
+	mutate
+	[ "$(grep '"sources"' work/base.json)" = "$before" ]
+	echo '/* changed */' >>project/src/common/sample.c
+	mutate
+	[ "$(grep -c '"sources"' work/base.json)" -eq 1 ]
+	[ "$(grep '"sources"' work/base.json)" != "$before" ]
+}

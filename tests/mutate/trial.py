@@ -30,15 +30,16 @@ def complete(lines):
 
 class Bench:
     """What a test file says of the original: how long it takes and what fails anyway, measured
-    when first asked for and kept in a file for the next time."""
+    when first asked for and kept in a file for the next time, while no source has changed."""
 
     def __init__(self, tree, jail, file):
         self.tree, self.jail, self.file = tree, jail, file
         self.lock = threading.Lock()
         self.suites = suites.Suites(tree.root)
-        self.known = {}
-        if os.path.exists(file):
-            self.known = {key: Base(*value) for key, value in json.loads(read(file)).items()}
+        self.known, self.sources = {}, tree.digest()
+        kept = json.loads(read(file)) if os.path.exists(file) else {}
+        if kept.pop("sources", None) == self.sources:
+            self.known = {key: Base(*value) for key, value in kept.items()}
         for suite in self.suites.all:
             if self.key(suite) in self.known:
                 self.suites.seconds[suite] = self.known[self.key(suite)].seconds
@@ -53,7 +54,7 @@ class Bench:
                 self.known[key] = self.measure(suite)
                 self.suites.seconds[suite] = self.known[key].seconds
                 with open(self.file, "w", encoding="utf-8") as f:
-                    json.dump(self.known, f, indent=0)
+                    json.dump({"sources": self.sources, **self.known}, f, indent=0)
             return self.known[key]
 
     def measure(self, suite):
