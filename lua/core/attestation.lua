@@ -18,6 +18,8 @@ end
 local function absent()
 	if attempt.framework.non_interactive then
 		return "--non-interactive was given"
+	elseif attempt.framework.detach then
+		return "a job (--detach) has no terminal"
 	elseif not attempt.launch.person then
 		return "stdin and stdout are not a terminal"
 	end

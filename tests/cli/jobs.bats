@@ -452,12 +452,13 @@ LUA
 }
 
 @test "REQ-C-022 every call of an async command is a job, and the manifest has its schema" {
-	body far 'async = true,' <<<'return { n = 1 }'
+	gated far 'async = true,'
 	answers 0 far
 	id=$(field e.data.job_id)
 	expect 'e.data.status == "running"'
+	open_gate
 	answers 0 job wait "$id"
-	expect 'e.data == { "n": 1 }'
+	expect 'e.data == { "answer": 42 }'
 	answers 0 manifest far
 	expect 'e.data.commands.far["async"] is True and "job_id" in e.data.commands.far.job_descriptor_schema.required'
 }

@@ -459,7 +459,7 @@ def destructive_is_confirmed():
         t.send(answer)
         assert t.end() == 2, t.seen
         assert os.path.isdir("gone") and runs() == ""
-    for argv, env in ((["--non-interactive"], {}), ([], {"CI": "1"})):
+    for argv, env in ((["--non-interactive"], {}), (["--detach"], {}), ([], {"CI": "1"})):
         t = Terminal("purge", *argv, **env)
         assert t.end() == 2 and b"Continue" not in t.seen, t.seen
     t = Terminal("purge", "--yes")
@@ -491,7 +491,7 @@ def person_is_required():
         t.send(answer)
         assert t.end() == 4 and runs() == "", t.seen
         assert (b"PERSON_REQUIRED" if answer == b"\x04" else b"ATTESTATION_MISMATCH") in t.seen, t.seen
-    for argv, env in ((["--non-interactive"], {}), ([], {"CI": "1"})):
+    for argv, env in ((["--non-interactive"], {}), (["--detach"], {}), ([], {"CI": "1"})):
         t = Terminal("release", *argv, **env)
         assert t.end() == 4 and b"Type '" not in t.seen and runs() == "", t.seen
     t = Terminal("release")
