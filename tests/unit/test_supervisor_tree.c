@@ -123,7 +123,7 @@ static void n_retries_are_n_and_then_final(void **state UNUSED)
 
 static int times_out_then_works(const struct launch *launch)
 {
-	BEGIN_RUN(launch, INT(timeout_ms, 10000), INT(attempt_timeout_ms, 200), POLICY(2));
+	BEGIN_RUN(launch, INT(timeout_ms, 10000), INT(attempt_timeout_ms, 600), POLICY(2));
 	if (launch->attempt == 1)
 		hang();
 	SEND(launch, RESULT, INT(ok, 1));
