@@ -21,7 +21,7 @@ ERRNOS = {
     "signalfd": "EMFILE ENOMEM", "ppoll poll": "EINTR ENOMEM", "waitpid waitid": "EINTR",
     "sigwaitinfo sigtimedwait nanosleep usleep": "EINTR", "sigqueue": "EAGAIN", "kill": "EPERM", "getpgid getsid": "ESRCH",
     "prlimit setrlimit sched_setscheduler": "EPERM", "fsync": "EIO ENOSPC", "flock": "EINTR ENOLCK",
-    "rename renameat": "EIO ENOSPC", "symlink symlinkat mkdir mkdirat": "ENOSPC EIO", "mkstemp64": "EMFILE ENOSPC",
+    "rename renameat": "EIO ENOSPC", "symlink symlinkat mkdir mkdirat mkfifo": "ENOSPC EIO", "mkstemp64": "EMFILE ENOSPC",
     "unlink unlinkat rmdir remove": "EIO EACCES", "readlink readlinkat stat lstat fstatat": "EIO ENOMEM",
     "access": "EIO EACCES", "fstat": "EIO", "chmod fchmod fchown futimens ftruncate": "EIO EPERM", "getxattr": "ENOTSUP",
     "lseek fseeko64 ftello64": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir": "EIO",

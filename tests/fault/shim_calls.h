@@ -56,6 +56,7 @@
 	CALL(int, symlink, (const char *to, const char *path), (to, path)) \
 	CALL(int, symlinkat, (const char *to, int fd, const char *path), (to, fd, path)) \
 	CALL(int, mkdir, (const char *path, mode_t mode), (path, mode)) \
+	CALL(int, mkfifo, (const char *path, mode_t mode), (path, mode)) \
 	CALL(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode)) \
 	CALL(int, mkstemp64, (char *path), (path)) \
 	CALL(int, unlink, (const char *path), (path)) \
