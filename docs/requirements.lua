@@ -118,7 +118,7 @@ return {
 		{ "REQ-F-052", 2, 0, "A result that is too large is cut, and says so", "done",
 			"where the command declares list or truncates; the others may return 16 MiB, and more is OUTPUT_TOO_LARGE" },
 		{ "REQ-F-064", 3, 1, "A field that was cut says so", "done" },
-		{ "REQ-O-005", 3, 3, "--format id", "missing" },
+		{ "REQ-O-005", 3, 3, "--format id", "done" },
 		{ "REQ-O-007", 3, 3, "--stable-output", "done" },
 		{ "REQ-O-014", 3, 2, "--schema-version: an older form of the result", "done" },
 		{ "REQ-O-049", 3, 2, "Results by number of tokens", "missing" },

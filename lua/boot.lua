@@ -253,7 +253,8 @@ local function validate(a)
 		require("runner.project.scopes").look(command, a.project)
 	end
 	local framework = parsed.framework
-	if #parsed.problems > 0 or command.validate or command.contract or framework.output or framework.verbose or framework.validate_only then
+	if #parsed.problems > 0 or command.validate or command.contract or framework.output or framework.verbose or framework.validate_only
+		or framework.format == "id" then
 		return require("runner.project.validation").answer(a, shape_output)
 	end
 end

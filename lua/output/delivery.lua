@@ -48,12 +48,14 @@ local function to_file(text, path)
 	return require("runner.json").encode { path = path, bytes = #text }
 end
 
--- A built-in may have rendered its result itself (attempt.texts).
+-- Text and its rows; nil and an error. A built-in may have rendered its result itself (attempt.texts).
 local function rendered_as(format, data, text)
 	if format == "json" then
 		return text .. "\n", 0
 	elseif attempt.texts[format] then
 		return attempt.texts[format], 1
+	elseif format == "id" and attempt.command and attempt.command.primary_id_field then
+		return require("runner.output.ids").text(data, attempt.command, attempt.dry_run)
 	end
 	return require("runner.output.render").text(data, format, attempt.command)
 end
@@ -63,7 +65,7 @@ end
 ---@param data any
 function M.show(data)
 	local command, format = attempt.command, attempt.format
-	if not command or format == "json" or not (command.path or attempt.framework.format or attempt.texts[format]) then
+	if not command or format == "json" or format == "id" or not (command.path or attempt.framework.format or attempt.texts[format]) then
 		return
 	end
 	data = attempt.wrap(data)
@@ -77,13 +79,16 @@ end
 ---@param data any
 ---@param text string the same as JSON
 ---@param format "json"|runner.TextFormat
----@return string? text the envelope's data, nil where the file can't be written
+---@return string? text the envelope's data, nil where there is an error
 ---@return integer|runner.Error rows of the text, or the error
 function M.deliver(data, text, format)
 	if format == "jsonl" and attempt.rows and attempt.rows.written then
 		return text, 0 -- the supervisor's last line has it
 	end
 	local rendered, rows = rendered_as(format, data, text)
+	if not rendered then
+		return nil, rows
+	end
 	local path = attempt.framework.output
 	if path then
 		local problem

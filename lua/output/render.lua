@@ -14,7 +14,7 @@ local cell_text, is_null, is_object = value_text.cell, value_text.is_null, value
 ---@class runner.RenderDeclaration
 ---@field columns? string[] these columns come first, in this order; others follow, sorted
 
----@alias runner.TextFormat "text"|"table"|"tsv"|"plain"|"jsonl"
+---@alias runner.TextFormat "text"|"table"|"tsv"|"plain"|"jsonl"|"id"
 
 -- --- text for people -------------------------------------------------------------------
 
@@ -157,6 +157,9 @@ function FORMATS.plain(data, declared)
 	local rows = tables.rows(data)
 	return separated(rows, tables.columns(rows, declared), {})
 end
+
+-- What describes a call (--plan, --version) has no ids; those of a result are lua/output/ids.lua.
+FORMATS.id = FORMATS.plain
 
 function FORMATS.jsonl(data)
 	local rows, lines = tables.rows(data), {}

@@ -73,6 +73,24 @@ local function check_stream(parsed, problems)
 	end
 end
 
+-- Found before `run`: afterwards a change would be made, and its id be lost.
+local function check_ids(a, command, problems)
+	local framework = a.parsed.framework
+	local other = framework.detach and "--detach" or framework.fields and "--fields"
+	if framework.format ~= "id" or framework.stream ~= nil then
+		return
+	elseif not command.primary_id_field then
+		problems[#problems + 1] = { field = "format", code = "INVALID_ARGUMENT", value = "id",
+			message = ("--format id: the results of '%s' have no ids"):format(attempt.name),
+			suggestion = "Use --format plain", fix_required = "Use another format, or declare primary_id_field in the command" }
+	elseif other or a.job then
+		other = other or "a job"
+		problems[#problems + 1] = { field = "format", code = "CONFLICTING_VALUES", value = "id",
+			message = ("--format id can't be used with %s"):format(other),
+			suggestion = "Use --format json", fix_required = ("Use --format json, or leave %s out"):format(other) }
+	end
+end
+
 -- A string, or a table with a message.
 local function problem(p)
 	p = type(p) == "table" and p or { message = p }
@@ -158,6 +176,7 @@ local function problem_of(command, parsed)
 	check_output(parsed.framework, parsed.problems)
 	check_verbosity(parsed.framework, parsed.problems)
 	check_stream(parsed, parsed.problems)
+	check_ids(attempt, command, parsed.problems)
 	check_user_controlled(command, parsed.values, parsed.problems)
 	check_resume(command, parsed.framework, parsed.problems)
 	if #parsed.problems > 0 then
@@ -178,7 +197,7 @@ function M.answer(a, check)
 	local only = a.parsed.framework.validate_only
 	if only then
 		host.send("META", { name = "validation_only", data = "true" }, true)
-		a.texts.text, a.texts.plain = "valid\n", "valid\n"
+		a.texts.text, a.texts.plain, a.texts.id = "valid\n", "valid\n", ""
 	end
 	local e = problem_of(a.command, a.parsed)
 	if e then

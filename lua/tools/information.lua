@@ -33,7 +33,7 @@ end
 local function document(a, data)
 	plan.send(a.command, a.settled, a.framework, a.project)
 	local text = require("runner.json").encode(data) .. "\n"
-	a.texts.text, a.texts.plain = text, text
+	a.texts.text, a.texts.plain, a.texts.id = text, text, text
 	return { success = true, data = data }
 end
 

@@ -108,11 +108,27 @@ static bool is_text(const struct run *run)
 	return run->plan.format != FORMAT_JSON && (run->verdict.report.ok || run->launch.stdout_is_tty);
 }
 
+/* Whoever puts what is on stdout into another command line must find no JSON there (REQ-O-005). */
+static void fail_on_stderr(struct run *run, int exit_code)
+{
+	struct buf out = BUF_INIT;
+
+	envelope_write(run, exit_code, &out);
+	line_clear(run);
+	if (out.failed)
+		outlet_write(&run->err, envelope_last_resort(), strlen(envelope_last_resort()), false);
+	else
+		outlet_write(&run->err, out.data, out.len, false);
+	buf_release(&out);
+}
+
 static void compose(struct run *run, int exit_code, struct buf *out)
 {
 	const struct report *r = &run->verdict.report;
 
-	if (run->rows.streams && run->plan.format == FORMAT_JSONL && r->ok) {
+	if (run->plan.format == FORMAT_ID && !r->ok && !run->launch.stdout_is_tty) {
+		fail_on_stderr(run, exit_code);
+	} else if (run->rows.streams && run->plan.format == FORMAT_JSONL && r->ok) {
 		envelope_write_summary(run, exit_code, out);
 	} else if (!is_text(run)) {
 		envelope_write(run, exit_code, out);
@@ -134,7 +150,7 @@ static bool reader_has_enough(const struct run *run, int error)
 	return error == EPIPE && run->verdict.report.ok && run->plan.safe &&
 	       (run->verdict.report.rows > 0 || run->rows.count > 0) &&
 	       (run->plan.format == FORMAT_JSONL || run->plan.format == FORMAT_TSV ||
-	        run->plan.format == FORMAT_PLAIN);
+	        run->plan.format == FORMAT_PLAIN || run->plan.format == FORMAT_ID);
 }
 
 /* The exit status: a success that could not be written is a failure

@@ -36,6 +36,70 @@ LUA
 	refused 2 INVALID_ARGUMENT
 }
 
+ids_command() {
+	body ids 'primary_id_field = "id",' "args = { { 'result', 'json', positional = true } }," <<<'return args.result'
+}
+
+@test "REQ-O-005 --format id prints bare ids: of an object, or one a line of a list" {
+	ids_command
+	call ids '{"id":42,"tags":[1,2]}' --format id
+	[ "$status" -eq 0 ]
+	printf '42\n' | cmp - out.txt
+	call ids '{"items":[{"id":"a b"},{"id":9007199254740993},{"id":"é","x":1}],"n":3}' --format id
+	printf 'a b\n9007199254740993\né\n' | cmp - out.txt
+	call RUNNER_FORMAT=id ids '[]'
+	[ "$status" -eq 0 ]
+	[ ! -s out.txt ]
+	call ids '[{"id":1},{"id":2}]' --format id --output ids.txt
+	[ "$(<ids.txt)" = $'1\n2' ]
+	body stream 'primary_id_field = "id", streams = true,' <<<'ctx:emit{ id = 1 } ctx:emit{ id = 2 }'
+	call stream --format id
+	[ "$stdout" = $'1\n2' ]
+}
+
+@test "REQ-O-005 a failure under --format id leaves stdout empty; stderr has its envelope" {
+	ids_command
+	local result
+	for result in '{"n":1}' '[{"id":1},{}]' '[1]' '{"id":""}' '{"id":"a\nb"}' '{"id":[1]}' '{"id":true}' '{"id":"\u001b[1m"}'; do
+		call ids "$result" --format id
+		[ "$status" -ne 0 ]
+		[ ! -s out.txt ]
+		tail -n 1 err.txt >out.txt # behind a warning
+		assert_envelope
+		expect 'e.error.code == "INVALID_RESULT" and e.error.side_effects == "none" and not e.error.retryable'
+	done
+	call missing --format id
+	[ "$status" -ne 0 ]
+	[ ! -s out.txt ]
+	mv err.txt out.txt
+	assert_envelope
+}
+
+@test "REQ-O-005 --format id is refused before the run where there will be no ids" {
+	ids_command
+	body plain <<<'io.open("ran", "w"):close() return { id = 1 }'
+	call plain --format id
+	[ "$status" -eq 2 ]
+	[ ! -s out.txt ]
+	[ ! -e ran ]
+	grep -q '"message":"--format id: the results of .plain. have no ids"' err.txt
+	call ids '{"id":1}' --format id --fields n
+	[ "$status" -eq 2 ]
+	grep -q CONFLICTING_VALUES err.txt
+	call ids '{"id":1}' --format id --detach
+	[ "$status" -eq 2 ]
+	grep -q CONFLICTING_VALUES err.txt
+	call ids '{"id":1}' --format id --validate-only
+	[ "$status" -eq 0 ]
+	[ ! -s out.txt ]
+	local flag
+	for flag in --plan --schema --version --show-config; do
+		call ids --format id $flag
+		[ "$status" -eq 0 ]
+		[ -s out.txt ]
+	done
+}
+
 @test "REQ-O-001 --output writes the result to a file; a format there is refused" {
 	rows_command
 	call rows --output out.json

@@ -27,7 +27,7 @@ static const struct {
 	{ NAMES_BACKOFF, "strategy", BACKOFF_CONSTANT,
 	  LIST("constant", "linear", "exponential", "fibonacci", "custom") },
 	{ NAMES_JITTER, "jitter", JITTER_NONE, LIST("none", "factor", "full", "equal", "decorrelated") },
-	{ NAMES_FORMAT, "format", FORMAT_JSON, LIST("json", "jsonl", "tsv", "plain", "table", "text") },
+	{ NAMES_FORMAT, "format", FORMAT_JSON, LIST("json", "jsonl", "tsv", "plain", "table", "id", "text") },
 	{ NAMES_DANGER_LEVEL, "danger_level", DANGER_LEVEL_SAFE, LIST("safe", "mutating", "destructive") },
 };
 

@@ -111,7 +111,7 @@ static void delays_are_counted_and_clamped(void **state UNUSED)
 
 static void every_format_and_table_is_read_and_an_unknown_one_changes_nothing(void **state UNUSED)
 {
-	static const char *const names[] = { "json", "jsonl", "tsv", "plain", "table", "text" };
+	static const char *const names[] = { "json", "jsonl", "tsv", "plain", "table", "id", "text" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct plan p = fresh();

@@ -167,7 +167,7 @@ describe("the overview", function()
 			has(text, row.description)
 			has(text, row.env and "$" .. row.env or "")
 		end
-		has(text, "(one of json, jsonl, tsv, plain, table; from $RUNNER_FORMAT)")
+		has(text, "(one of json, jsonl, tsv, plain, table, id; from $RUNNER_FORMAT)")
 		has(text, "a whole number from 0 to 1000")
 	end)
 

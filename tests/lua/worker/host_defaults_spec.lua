@@ -7,7 +7,7 @@ describe("host.names", function()
 		assert.same({ "constant", "linear", "exponential", "fibonacci", "custom" }, host.names "strategy")
 		assert.same({ "none", "factor", "full", "equal", "decorrelated" }, host.names "jitter")
 		assert.same({ "safe", "mutating", "destructive" }, host.names "danger_level")
-		assert.same({ "json", "jsonl", "tsv", "plain", "table", "text" }, host.names "format")
+		assert.same({ "json", "jsonl", "tsv", "plain", "table", "id", "text" }, host.names "format")
 		assert.same({ "standard", "classic" }, host.names "exit_table")
 	end)
 
