@@ -130,7 +130,7 @@ return {
 			"stdin = true hands the stream itself to the command, which reads it piece by piece, without a cap" },
 		{ "REQ-O-039", 3, 1, "--input-file", "done",
 			"for every command: the arguments where it declares no stdin; files are read whole, up to 256 MiB" },
-		{ "REQ-O-006", 3, 3, "- as a value: read it from stdin", "missing" },
+		{ "REQ-O-006", 3, 3, "- as a value: read it from stdin", "done" },
 		{ "REQ-O-012", 3, 2, "--heartbeat-interval: a line on stderr", "missing" },
 		{ "REQ-O-038", 3, 1, "--heartbeat-ms: a JSON line on stdout", "done",
 			"10 s by default for jsonl; json stays one document unless it is asked for" },

@@ -188,7 +188,7 @@ local function walk_arg(declared, i, claimed, places, command, report)
 		check_bounds(r, kind, fault)
 		check_pattern(r, fault)
 		r.rare = (r.pattern or r.schema or r.within or r.max_bytes) and true
-		if r.rare or kind == "json" then
+		if r.rare or r.pipe_compatible or kind == "json" then
 			require("runner.declare.rare_arguments").check(r, kind, fault)
 		end
 		check_default(r, kind, fault)

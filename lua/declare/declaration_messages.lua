@@ -55,7 +55,7 @@ local EXPECT = {
 		min_length = LENGTH, max_length = LENGTH, pattern = 'a regular expression such as "^[a-z]+$", or the name of a preset',
 		positional = BOOLEAN, variadic = BOOLEAN, short = "one letter",
 		env = 'the name of an environment variable such as "DEPLOY_TARGET"', code = 'an error code such as "INVALID_TARGET"',
-		suggestion = TEXT, default = "a value", secret = BOOLEAN, max_bytes = 'a size such as "4KiB", or bytes',
+		suggestion = TEXT, default = "a value", secret = BOOLEAN, pipe_compatible = BOOLEAN, max_bytes = 'a size such as "4KiB", or bytes',
 		within = 'a directory such as "site"', schema = "a JSON Schema (draft 07) as a table",
 	},
 	exit_code = {
@@ -223,6 +223,9 @@ local WORDS = {
 	missing = function(f) return "is missing", ("add %s = %s"):format(f.key, expected(f)) end,
 	not_for_type = function(f)
 		return ("does not apply to type '%s'"):format(f.found), "remove it, or change the type"
+	end,
+	not_for_secret = function()
+		return "does not apply to a secret", "remove it: --NAME-from-file reads a secret"
 	end,
 	above_max = function(f)
 		return "is greater than the maximum, " .. tostring(f.found), "lower it, or raise the maximum"

@@ -115,6 +115,17 @@ function M.twice(source, row, how)
 		suggestion = "Give all arguments in one way", fix_required = ("Give %s once"):format(label(row)) }
 end
 
+---`-` for a second value: there is one stdin.
+---@param row table
+---@param first table the row that has it
+---@return runner.Problem
+function M.piped_twice(row, first)
+	local fix = "Read one value from stdin"
+	return { field = row.name, code = "CONFLICTING_VALUES", value = "-", suggestion = fix, fix_required = fix,
+		message = first == row and ("%s - was given twice: there is one stdin"):format(label(row))
+			or ("%s and %s can't both be read from stdin"):format(label(first), label(row)) }
+end
+
 -- --- rules between arguments --------------------------------------------------------------
 
 -- "--a, --b or --c"

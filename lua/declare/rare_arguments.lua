@@ -15,10 +15,11 @@ local function schema(v)
 	return type(v) == "table" and require("runner.declare.output_schema").copy(v) or nil
 end
 
-M.rules = { max_bytes = bytes, within = rules.text, schema = schema }
+M.rules = { max_bytes = bytes, within = rules.text, schema = schema, pipe_compatible = rules.flag }
 
 -- Which types a key is for.
-local FOR = { max_bytes = { string = true, path = true }, within = { path = true }, schema = { json = true } }
+local FOR = { max_bytes = { string = true, path = true }, within = { path = true }, schema = { json = true },
+	pipe_compatible = { string = true, path = true, enum = true, integer = true, number = true, duration = true } }
 
 ---Check the rules between the keys of one argument.
 ---@param r table row, in part normalised
@@ -33,6 +34,9 @@ function M.check(r, kind, fault)
 	end
 	if kind == "json" and r.secret then -- a table can't be hidden wherever a part of it appears
 		fault("secret", "not_for_type", kind)
+	end
+	if r.pipe_compatible and r.secret then -- it has --NAME-from-file
+		fault("pipe_compatible", "not_for_secret")
 	end
 	local problem = r.schema and require("runner.declare.output_schema").fault(r.schema)
 	if problem then

@@ -93,8 +93,11 @@ local function put(s, row, value, text, from)
 	end
 end
 
--- A text has arrived for `row`.
+-- A text has arrived for `row`. A `-` may stand for the lines of stdin (lua/project/piped.lua).
 local function take(s, row, text, from)
+	if text == "-" and row.pipe_compatible and require("runner.project.piped").take(s, row, from, take, add_problem) then
+		return
+	end
 	local list = values_of(s, row)
 	local value, why = values.read(row, text, list)
 	if why then
@@ -325,10 +328,11 @@ end
 ---`--`, runner's own included. Durations are seconds, exact to the ms; a
 ---boolean that was not given is false, an array {}. The first `in_front` tokens stood in
 ---front of the command's name. A command's arguments may come as one JSON object in place of
----flags: in --raw-payload, or in `payload`, the text that --input-file names.
+---flags: in --raw-payload, or in `payload`, the text that --input-file names. `lines` are those of
+---stdin, for a value `-`; without them it has no value yet, and `framework.piped` is its row.
 ---@param rows table[] normalised rows (command.check)
 ---@param tokens string[]
----@param opts? {config?: table, command?: table, in_front?: integer, payload?: string, getenv?: fun(name: string): string?}
+---@param opts? {config?: table, command?: table, in_front?: integer, payload?: string, lines?: string[], getenv?: function}
 ---@return runner.Parsed
 function M.parse(rows, tokens, opts)
 	local s = new_state(rows, opts or {})

@@ -1,5 +1,5 @@
 -- input: what --input-file and stdin bring before `run`: the arguments as JSON, or the data that
--- a command declares with `stdin`, read whole, with a cap. A phase of lua/boot.lua, loaded where
+-- a command declares with `stdin`, or the lines that a value `-` stands for, read whole, with a cap. A phase of lua/boot.lua, loaded where
 -- a call has one. The plan is sent before anything is read, so the command's own limits hold.
 
 local attempt = require "runner.core.attempt"
@@ -67,8 +67,16 @@ local function unreadable(path, why)
 		message = ("--input-file: can't read '%s': %s"):format(path, why) }
 end
 
--- The bytes of a file or of stdin | nil, an error | nil, nil, a problem.
-local function bytes_of(path, most)
+-- The same of stdin as an argument's value.
+local function unreadable_value(row, why)
+	local problem = unreadable("-", why)
+	problem.field, problem.message = row.name, ("--%s -: can't read stdin: %s"):format(row.flag, why)
+	problem.suggestion, problem.fix_required = "Give a stdin that can be read", "Give a stdin that can be read"
+	return problem
+end
+
+-- The bytes of a file or of stdin, whose `row` is that of an argument | nil, an error | nil, nil, a problem.
+local function bytes_of(path, most, row)
 	local ok, why = true, nil
 	if path == "-" then
 		host.take_stdin()
@@ -80,7 +88,7 @@ local function bytes_of(path, most)
 		text, length = read_all(most)
 	end
 	if not text then
-		return nil, nil, unreadable(path, why or length)
+		return nil, nil, row and unreadable_value(row, why or length) or unreadable(path, why or length)
 	elseif length > most then
 		return nil, too_large(path, most, length)
 	end
@@ -94,7 +102,23 @@ local function conflict()
 		suggestion = "Give one of them", fix_required = "Give one of them" }
 end
 
--- The arguments are parsed again, with the object in place of flags.
+-- With what has been read, which `about` names as lua/project/args.lua does.
+local function parse_again(a, about)
+	local problems = a.parsed.problems
+	about.config, about.command, about.in_front = a.project.config, a.command, a.in_front
+	a.parsed = require("runner.project.args").parse(a.command.args, a.tokens, about)
+	a.framework = a.parsed.framework
+	for _, problem_of_flags in ipairs(problems) do -- of lua/project/call_flags.lua
+		if problem_of_flags.code == "CONFIRMATION_REQUIRED" then
+			table.insert(a.parsed.problems, problem_of_flags)
+		end
+	end
+	if a.command.secrets then
+		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
+	end
+end
+
+-- The object stands in place of flags.
 local function take_arguments(a, path)
 	local problems = a.parsed.problems
 	if a.framework.raw_payload then
@@ -106,17 +130,26 @@ local function take_arguments(a, path)
 		a.parsed.problems = { problem }
 		return e
 	end
-	a.parsed = require("runner.project.args").parse(a.command.args, a.tokens,
-		{ config = a.project.config, command = a.command, in_front = a.in_front, payload = text })
-	a.framework = a.parsed.framework
-	for _, problem_of_flags in ipairs(problems) do -- of lua/project/call_flags.lua
-		if problem_of_flags.code == "CONFIRMATION_REQUIRED" then
-			table.insert(a.parsed.problems, problem_of_flags)
-		end
+	parse_again(a, { payload = text })
+end
+
+-- One argument is the lines of stdin.
+local function take_lines(a, row)
+	local problem = require("runner.project.piped").conflict(a)
+	a.parsed.problems[#a.parsed.problems + 1] = problem
+	if #a.parsed.problems > 0 then
+		return nil
 	end
-	if a.command.secrets then
-		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
+	local text, e, unread = bytes_of("-", stdin_max(), row)
+	local lines
+	a.parsed.problems[1] = unread
+	if text then
+		lines, e = require("runner.project.piped").lines(row, text)
 	end
+	if lines then
+		parse_again(a, { lines = lines })
+	end
+	return e
 end
 
 -- --- data -------------------------------------------------------------------------------
@@ -172,6 +205,9 @@ end
 
 local function is_asked_for(a, spec, path)
 	local framework = a.framework
+	if a.framework.piped and (framework.plan or framework.show_config) then
+		return false
+	end
 	return (path or type(spec) == "table" and spec.required)
 		and not (framework.help or framework.schema or framework.output_schema or framework.version)
 end
@@ -187,7 +223,9 @@ function M.take(a)
 	a.from_stdin = path == "-" or path == nil
 	require("runner.project.plan").send(a.command, a.settled, a.framework, a.project, true)
 	local e
-	if not spec then
+	if a.framework.piped then
+		e = take_lines(a, a.framework.piped)
+	elseif not spec then
 		e = take_arguments(a, path)
 	end
 	check_variable(a.parsed.problems)

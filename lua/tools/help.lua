@@ -103,6 +103,9 @@ local function facts(row, config)
 	if row.env then
 		out[#out + 1] = "from $" .. row.env
 	end
+	if row.pipe_compatible then
+		out[#out + 1] = row.type == "array" and "-: each line of stdin" or "-: the line on stdin"
+	end
 	return table.concat(out, "; ")
 end
 

@@ -92,6 +92,7 @@
 ---@field max_bytes? integer|string most bytes of a text, "4KiB"; a longer one is FIELD_TOO_LARGE
 ---@field within? string directory that a path may not leave, relative to the working directory
 ---@field schema? table of a json argument: JSON Schema (draft 07) of its value
+---@field pipe_compatible? boolean the value - stands for stdin: its one line, or each of its lines as an item of an array
 ---@field secret? boolean its value appears nowhere: *** replaces it in messages, data, logs, history and plans; --NAME-from-env and --NAME-from-file keep it off the command line
 
 ---A rule between arguments: if_flag, if_value and then_required; if_flag and prohibited; if_flag, target_flag and default;

@@ -68,6 +68,7 @@ static const struct {
 	{ "INVALID_JSON", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "FIELD_TOO_LARGE", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "STDIN_TOO_LARGE", "ARG_ERROR", NULL, -1, NULL, true },
+	{ "EMPTY_STDIN", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "MISSING_ARGUMENT", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "UNKNOWN_FLAG", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "CONFLICTING_VALUES", "ARG_ERROR", NULL, -1, NULL, true },

@@ -38,6 +38,11 @@ local function check_stdin(n, fault)
 	if problem then
 		fault("has a schema that is no JSON Schema: " .. problem, "Correct the schema")
 	end
+	for _, row in ipairs(type(n.args) == "table" and n.args or {}) do
+		if n.stdin and type(row) == "table" and row.pipe_compatible then
+			fault("can't be used with an argument that is pipe_compatible", "Remove one of them: there is one stdin")
+		end
+	end
 end
 
 -- --- rules between arguments (REQ-C-026) ---------------------------------------------------
