@@ -367,6 +367,9 @@ local answer = answer_of(attempt)
 if attempt.finish then
 	attempt.finish(attempt, answer)
 end
+if attempt.checkpoint and answer.success then
+	require("runner.core.checkpoints").complete(attempt)
+end
 reply(attempt, answer)
 if attempt.ctx then
 	clean_up(attempt)

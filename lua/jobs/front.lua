@@ -48,6 +48,22 @@ function M.limit(a, settled)
 	end
 end
 
+-- A command that can only resume stops at its first checkpoint after the budget, which counts from
+-- the start of the run and not of this attempt: the deadline does so too.
+local function take_budget(a, settled, interruption)
+	local budget = budget_of(a)
+	if budget then
+		host.send("META", { name = "budget_ms", data = tostring(budget) }, true)
+	end
+	local waits = budget and budget > 0 and (settled.timeout_ms == 0 or settled.timeout_ms > budget)
+	if waits and interruption.detach then
+		a.job = { budget_ms = budget }
+	elseif waits then
+		host.set_limits(budget, 0)
+		a.pause_at = host.now() + host.remaining()
+	end
+end
+
 ---Will this call be a job? Sets a.job; a front makes one attempt, and its limit is that of the job.
 ---@param a runner.Attempt
 ---@param settled table
@@ -58,13 +74,8 @@ function M.settle(a, settled)
 	end
 	if framework.detach or a.command.async and framework.detach ~= false then
 		a.job = {}
-	elseif interruption and framework.detach ~= false then
-		local budget = budget_of(a)
-		if budget then
-			host.send("META", { name = "budget_ms", data = tostring(budget) }, true)
-		end
-		local waits = budget and budget > 0 and (settled.timeout_ms == 0 or settled.timeout_ms > budget)
-		a.job = waits and { budget_ms = budget } or nil
+	elseif interruption and (framework.detach ~= false or not interruption.detach) then
+		take_budget(a, settled, interruption)
 	end
 	if a.job then
 		settled.policy = host.default_policy()
@@ -87,6 +98,7 @@ local function record_of(a)
 		timeout_ms = a.settled.sources.timeout == "outer run" and 0 or a.settled.timeout_ms,
 		danger_level = a.command.danger_level, request_id = a.launch.request_id,
 		version = a.launch.version, run = a.name == "workflow.run" and "run_" .. a.launch.request_id:match "[^_]+$" or nil,
+		checkpoint = (a.command.interruption or {}).resume and require("runner.core.checkpoints").key(a) or nil,
 		key = a.job.budget_ms and key_of(a, assert(json.encode(call.arguments, { envelope = true }))) or nil,
 	}
 end

@@ -18,6 +18,15 @@ local function id_of(a)
 		project = project.root or project.commands or require("runner.project.locate").here() }
 end
 
+-- A checkpoint says what the call before has done.
+local function resumes(a)
+	if not (a.command.interruption and a.command.interruption.resume) then
+		return nil
+	end
+	local checkpoints = require "runner.core.checkpoints"
+	return checkpoints.exists(checkpoints.key(a))
+end
+
 local function take(a)
 	local db = database.writer(database.default_path())
 	local id, owner = id_of(a), keys.owner(a.launch.supervisor)
@@ -25,7 +34,7 @@ local function take(a)
 	call.arguments["--input-file"] = attempt.input_digest -- another file is another call
 	local arguments = assert(json.encode(call.arguments, { envelope = true }))
 	local row = keys.take(db, id, { owner = owner, arguments = arguments, request_id = a.launch.request_id,
-		now_ms = os.time() * 1000 })
+		now_ms = os.time() * 1000, resumes = resumes(a) })
 	if row then
 		db:close()
 		return row

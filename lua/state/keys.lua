@@ -105,6 +105,8 @@ local function take(db, id, call)
 		return row
 	elseif is_alive(row.owner) then
 		raise_running(row)
+	elseif call.resumes then
+		return own(db, id, call)
 	end
 	raise_doubt(row)
 end
@@ -114,7 +116,8 @@ end
 ---had changed something).
 ---@param db runner.workflow.Database
 ---@param id runner.KeyId
----@param call {owner: string, arguments: string, request_id: string, now_ms: integer}
+---@param call {owner: string, arguments: string, request_id: string, now_ms: integer, resumes: boolean?} resumes: what a dead owner did
+---is known
 ---@return {data: string}? row of a call that has ended; nil: run it
 function M.take(db, id, call)
 	return db:write(take, db, id, call)

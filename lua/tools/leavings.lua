@@ -85,6 +85,7 @@ end
 local PURPOSES = {
 	{ "runs.db", "runs of workflows, idempotency keys" }, { "locks", "locks of ctx:lock" }, { "runs", "locks of workflow runs" },
 	{ "logs", "logs of workflow steps" }, { "outputs", "long outputs of workflow steps" }, { "jobs", "detached jobs" },
+	{ "checkpoints", "how far unfinished calls are" },
 	{ "instances", "state of other instances" },
 }
 

@@ -64,7 +64,7 @@
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
 ---@field rollback? fun(args: table<string, any>, ctx: runner.Context, error: runner.Error) undoes what a failed run did: adds --rollback-on-failure
 ---@field async? boolean every call goes on in the background, as with --detach
----@field interruption? { detach: true, idle_timeout_ms?: integer, max_lifetime_ms?: integer } calls off a terminal answer within --budget; what isn't done by then goes on as a job
+---@field interruption? { detach?: boolean, resume?: boolean, idle_timeout_ms?: integer, max_lifetime_ms?: integer } calls off a terminal answer within --budget; what isn't done by then goes on as a job (detach), or stops at a checkpoint (resume)
 ---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.
@@ -407,6 +407,16 @@ function Context:emit(row) end
 ---@param data any
 ---@return any
 function Context:external(data) end
+
+---The state that the same call saved last with ctx:checkpoint, whatever ended it; nil: begin at the beginning.
+---@param fingerprint? string what the state depends on, such as a digest of the input: with another one the work starts over
+---@return table? state
+function Context:restore(fingerprint) end
+
+---Save how far the work is, so that the same call can go on from here. Over the call's budget it raises INCOMPLETE, once
+---the state is saved. The command declares interruption = { resume = true }.
+---@param state table JSON of at most 1 MiB with a number `done`, and `total` and `unit` if they are known; no secrets
+function Context:checkpoint(state) end
 
 ---Write a log line to stderr.
 ---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info

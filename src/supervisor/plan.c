@@ -174,8 +174,8 @@ bool plan_retries_code(const struct plan *p, const char *code, const struct hint
 {
 	if (h->retryable != RETRYABLE_TRUE && !(h->retryable == RETRYABLE_MAYBE && p->retry_maybe))
 		return false;
-	if (p->on_count == 0)
-		return h->side_effects == SIDE_EFFECTS_NONE;
+	if (p->on_count == 0) /* what is INCOMPLETE has stopped on purpose */
+		return h->side_effects == SIDE_EFFECTS_NONE && h->entry != EXIT_ENTRY_INCOMPLETE;
 	for (size_t i = 0; i < p->on_count; i++)
 		if (hint_name_matches(p->on[i], code))
 			return true;

@@ -465,7 +465,7 @@ LUA
 
 @test "REQ-C-033 interruption is checked when a file loads, and the manifest shows it" {
 	local keys
-	for keys in 'interruption = {}' 'interruption = { detach = false }' 'interruption = { detach = true, resume = true }' \
+	for keys in 'interruption = {}' 'interruption = { detach = false }' 'interruption = { detach = true, resume = 0 }' \
 		'interruption = { detach = true }, async = true' 'interruption = { detach = true }, streams = true' \
 		'interruption = { detach = true, idle_timeout_ms = 0 }' 'interruption = { detach = true }, interactive = true'; do
 		body wrong "$keys," <<<'return {}'

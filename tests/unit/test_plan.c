@@ -266,6 +266,17 @@ static void a_code_is_retried_as_the_design_says_in_every_combination(void **sta
 				}
 }
 
+/* It has stopped on purpose (REQ-F-082): only who names it in `on` gets another attempt. */
+static void what_is_incomplete_is_not_retried_unasked(void **state UNUSED)
+{
+	struct hints h = { .retryable = RETRYABLE_TRUE, .side_effects = SIDE_EFFECTS_NONE, .entry = EXIT_ENTRY_INCOMPLETE };
+	struct plan p = fresh();
+
+	assert_false(plan_retries_code(&p, "INCOMPLETE", &h));
+	strcpy(p.on[p.on_count++], "INCOMPLETE");
+	assert_true(plan_retries_code(&p, "INCOMPLETE", &h));
+}
+
 static int forget(void **state UNUSED)
 {
 	forget_frames();
@@ -281,6 +292,7 @@ int main(void)
 		cmocka_unit_test(delays_are_counted_and_clamped),
 		cmocka_unit_test(every_format_and_table_is_read_and_an_unknown_one_changes_nothing),
 		cmocka_unit_test(before_a_plan_the_caller_decides),
+		cmocka_unit_test(what_is_incomplete_is_not_retried_unasked),
 		cmocka_unit_test(the_first_plan_rules_the_run),
 		cmocka_unit_test(only_79_to_125_are_a_commands_own_numbers),
 		cmocka_unit_test(a_declared_code_needs_a_well_formed_name),

@@ -32,6 +32,13 @@ local function finish(ctx, job)
 		data = answer.descriptor(job, attempt.project), suggestion = "Try again; it may need more time to stop" })
 end
 
+-- What is cancelled is not gone on with.
+local function forget_checkpoint(job)
+	if job.status == "cancelled" and type(job.record.checkpoint) == "string" then
+		require("runner.core.checkpoints").remove(job.record.checkpoint)
+	end
+end
+
 return {
 	description = "Cancel a job",
 	danger_level = "mutating",
@@ -48,6 +55,7 @@ return {
 		if was_running then
 			finish(ctx, job)
 			job = folder.open(job.id) or job
+			forget_checkpoint(job)
 		end
 		local data = answer.descriptor(job, attempt.project)
 		if job.status == "complete" or job.status == "failed" then

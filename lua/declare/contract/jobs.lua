@@ -5,18 +5,22 @@ local rules = require "runner.core.rules"
 
 local is_limit = rules.whole(1, 1 << 53)
 
-local KNOWN = { detach = true, resume = true, idle_timeout_ms = true, max_lifetime_ms = true }
+local function is_flag(v)
+	return type(v) == "boolean"
+end
+
+local KNOWN = { detach = is_flag, resume = is_flag, idle_timeout_ms = is_limit, max_lifetime_ms = is_limit }
 
 local function interruption(v)
-	if type(v) ~= "table" or v.detach ~= true or v.resume then
+	if type(v) ~= "table" or not (v.detach or v.resume) then
 		return nil
 	end
 	for key, value in next, v do
-		if not KNOWN[key] or type(value) ~= "boolean" and not is_limit(value) then
+		if not KNOWN[key] or not KNOWN[key](value) then
 			return nil
 		end
 	end
-	return { detach = true, resume = false, idle_timeout_ms = v.idle_timeout_ms or 300000,
+	return { detach = v.detach or false, resume = v.resume or false, idle_timeout_ms = v.idle_timeout_ms or 300000,
 		max_lifetime_ms = v.max_lifetime_ms or 3600000 }
 end
 
@@ -47,10 +51,13 @@ return {
 			end
 		end },
 		interruption = { accept = interruption, manifest = "entry",
-			expected = "{ detach = true }, with idle_timeout_ms and max_lifetime_ms", check = function(n, fault)
+			expected = "{ detach = true } or { resume = true }, with idle_timeout_ms and max_lifetime_ms", check = function(n, fault)
 				check(n, fault)
 				if n.async then
 					fault("can't be used with async = true", "Remove one of them: async detaches every call")
+				end
+				if n.interruption.resume and n.stdin == true then
+					fault("can't resume with stdin = true", 'Write stdin = { type = "bytes" }: other input has to make another call')
 				end
 				declare_incomplete(n)
 			end },
@@ -59,6 +66,6 @@ return {
 		{ name = "detach", type = "boolean", yields = true, section = "Jobs",
 			description = "Go on in the background as a job; answer with its ID at once" },
 		{ name = "budget", type = "duration", when = "interruption", section = "Jobs",
-			description = "Answer within this time; what isn't done by then goes on as a job; 0: wait for the end" },
+			description = "Answer within this time; what isn't done by then goes on as a job, or stops at a checkpoint; 0: wait for the end" },
 	},
 }

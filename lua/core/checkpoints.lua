@@ -1,0 +1,110 @@
+-- checkpoints: how far an unfinished call was, a JSON file for each call in
+-- $XDG_STATE_HOME/runner/checkpoints, so that the same call can go on (docs/design.md#checkpoints).
+-- Loaded for commands that declare interruption = { resume = true }.
+
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local PRIVATE_FOLDER, PRIVATE_FILE = 448, 384 -- 0700, 0600
+local KEPT_MS = 7 * 24 * 3600 * 1000
+local FILE_MAX = 2 << 20 -- bytes; lua/ctx/checkpoint.lua writes less
+
+local function root()
+	local state = paths.state()
+	return state and state .. "/checkpoints" or errors.raise("PRECONDITION",
+		"No directory for checkpoints: neither XDG_STATE_HOME nor HOME is an absolute path",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
+end
+
+local function path_of(key)
+	return ("%s/%s.json"):format(root(), key)
+end
+
+---Which calls are the same one (REQ-C-035): of command, arguments, directory, data and idempotency
+---key. Secrets don't count; another file or version is found by what the checkpoint says.
+---@param a runner.Attempt
+---@return string
+function M.key(a)
+	local arguments = assert(json.encode(require("runner.core.confirmation").call().arguments, { envelope = true }))
+	return host.digest(table.concat({ a.name, arguments, host.getcwd() or "", a.input_digest or "",
+		a.framework.idempotency_key or "" }, "\0"))
+end
+
+---The file that is locked by the attempt that has the checkpoint.
+---@param key string
+---@return string
+function M.lock_path(key)
+	return ("%s/%s.lock"):format(root(), key)
+end
+
+---Is there a checkpoint?
+---@param key string
+---@return boolean
+function M.exists(key)
+	return paths.state() ~= nil and fs.lstat(path_of(key)) ~= nil
+end
+
+---What was saved; nil: nothing. A file that is no whole checkpoint is an empty table.
+---@param key string
+---@return table?
+function M.read(key)
+	local path = path_of(key)
+	if not fs.lstat(path) then
+		return nil
+	end
+	local text = fs.read(path, FILE_MAX)
+	local value = text and json.decode(text)
+	return type(value) == "table" and type(value.state) == "table" and value or {}
+end
+
+local function forget_old()
+	local dir = root()
+	for _, name in ipairs(fs.list(dir) or {}) do
+		local path = dir .. "/" .. name
+		local stat = fs.lstat(path)
+		if stat and stat.mtime * 1000 < host.wall_ms() - KEPT_MS and not (name:find "%.lock$" and fs.locked(path)) then
+			fs.unlink(path)
+		end
+	end
+end
+
+---Make the directory, and remove checkpoints that nobody went on from for a week.
+function M.prepare()
+	local ok, message, errno = fs.mkdirs(root(), PRIVATE_FOLDER)
+	if not ok then
+		error(require("runner.core.returned").error("Can't keep checkpoints: " .. message, errno), 0)
+	end
+	forget_old()
+end
+
+---Save one, on the disk when this returns: readers find the one before, or this one.
+---@param key string
+---@param text string JSON
+function M.write(key, text)
+	local ok, message, errno = fs.write(path_of(key), text, PRIVATE_FILE)
+	if not ok then
+		error(require("runner.core.returned").error("Can't save the checkpoint: " .. message, errno), 0)
+	end
+end
+
+---Remove one, if there is one.
+---@param key string
+function M.remove(key)
+	if M.exists(key) then
+		fs.unlink(path_of(key))
+	end
+end
+
+---The work is complete: nothing is left to go on with, whatever `cleanup` still does.
+---@param a runner.Attempt
+function M.complete(a)
+	M.remove(a.checkpoint)
+	a.checkpoint = nil
+end
+
+return M
