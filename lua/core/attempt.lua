@@ -31,6 +31,7 @@ local M = {
 	job = nil, ---@type {budget_ms: integer?}? this call makes a job of itself
 	pause_at = nil, ---@type number? on host.now: the next checkpoint after it ends the call
 	checkpoint = nil, ---@type string? the key of the checkpoint that this attempt has opened
+	spooled = nil, ---@type string? what has been read from stdin, which the job reads again
 	dry_run = false, -- nothing may change
 	unconfirmed = nil, ---@type "ask"|"refuse"? a destructive call that must be confirmed first
 	claimed = nil, ---@type table? the idempotency key that this call owns

@@ -27,8 +27,8 @@ end
 
 -- The caller's stdin, as far as the command reads it: the job reads it from a file.
 local function spool(a, path)
-	need(fs.write(path, "", PRIVATE_FILE))
-	if not a.command.stdin or a.launch.stdin_is_tty then
+	need(fs.write(path, a.spooled or "", PRIVATE_FILE))
+	if a.spooled or not a.command.stdin or a.launch.stdin_is_tty then
 		return
 	end
 	host.take_stdin()
@@ -54,7 +54,7 @@ end
 -- The first of the words that the job gets on stdin, where nobody sees them in a list of
 -- processes: those that we got there, and all where one may be a secret.
 local function first_handed(a)
-	return a.handed or a.mask and not a.command.stdin and 1 or #a.launch.argv + 1
+	return a.handed or a.mask and not (a.command.stdin or a.spooled) and 1 or #a.launch.argv + 1
 end
 
 -- The same call; a yes at the terminal is passed on.

@@ -92,6 +92,7 @@ local function bytes_of(path, most, row)
 	elseif length > most then
 		return nil, too_large(path, most, length)
 	end
+	attempt.spooled = attempt.job and path == "-" and text or nil
 	return text
 end
 

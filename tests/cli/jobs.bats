@@ -142,6 +142,30 @@ LUA
 	[ -e ran ]
 }
 
+@test "a job reads the data and the arguments that its caller gave on stdin, secrets too" {
+	body count 'stdin = { type = "json" }, args = { { "n", "integer" }, { "token", "string", secret = true } },' \
+		<<<'return { n = args.n or false, input = ctx.input or false, known = args.token == "s3cretvalue" }'
+	given() {
+		local input=$1
+		shift
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" "$@" --format json --detach >out.txt 2>err.txt <<<"$input"
+		stdout=$(<out.txt)
+		id=$(field e.data.job_id)
+		status=0
+		call job wait "$id"
+		[ "$status" -eq 0 ]
+	}
+	given '[7]' count --input-file -
+	expect 'e.data == { "n": False, "input": [7], "known": False }'
+	given '[8]' count
+	expect 'e.data["input"] == [8]'
+	body count 'args = { { "n", "integer" }, { "token", "string", secret = true } },' <<<'return { n = args.n, known = args.token == "s3cretvalue" }'
+	given '{ "n": 3, "token": "s3cretvalue" }' count --input-file -
+	expect 'e.data == { "n": 3, "known": True }'
+	run grep -rq s3cretvalue "$JOBS"
+	[ "$status" -eq 1 ]
+}
+
 @test "a job reads the stdin that its caller gave it, and its caller's pipe is free" {
 	body count 'stdin = true,' <<<'local n = 0 for _ in io.lines() do n = n + 1 end return { lines = n }'
 	seq 100000 | env -i "${CLEAN_ENV[@]}" "$RUNNER" count --detach >out.txt
