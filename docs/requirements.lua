@@ -54,7 +54,7 @@ return {
 		{ "REQ-F-031", 3, 2, "Children get TERM, then KILL after a grace, and the answer comes last", "done" },
 		{ "REQ-F-078", 3, 2, "meta.retries, --retries, --retry-delay; used-up retries are final", "done" },
 		{ "REQ-F-080", 3, 1, "--budget: a call returns in time although the work goes on", "done",
-			"where the command's own limit is below the budget, the call runs in the foreground" },
+			"where the command's own limit is below the budget, the call runs in the foreground; each continuation of paused work has the whole --timeout" },
 		{ "REQ-C-012", 2, 0, "Commands with network access have --timeout and --connect-timeout", "done" },
 		{ "REQ-C-017", 3, 1, "cleanup runs at every end, and frees what ctx acquired", "done" },
 	},
