@@ -20,6 +20,18 @@ function M.absolute(path, from)
 	return M.is_absolute(path) and path or from .. "/" .. path
 end
 
+---The path of a file that a command declares: "~/x" is in the caller's home, a relative one in `root`.
+---@param path string
+---@param root string
+---@return string
+function M.declared(path, root)
+	local home = os.getenv "HOME"
+	if path:sub(1, 2) == "~/" and M.is_absolute(home) then
+		return home .. path:sub(2)
+	end
+	return M.absolute(path:gsub("^%./+", ""), root)
+end
+
 -- What --instance-id names is apart from everybody else's (REQ-O-036).
 local function of_instance(dir)
 	local id = os.getenv "RUNNER_INSTANCE_ID"

@@ -25,7 +25,8 @@ local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
 	call = "call", run = "proc", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
 	prompt = "tty", confirm = "tty", attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
-	checkpoint = "checkpoint", restore = "checkpoint", external = "external", settings = "settings", save_settings = "settings",
+	checkpoint = "checkpoint", restore = "checkpoint", external = "external", cached = "cached",
+	settings = "settings", save_settings = "settings",
 }
 
 -- field → how it comes to be, once

@@ -19,7 +19,7 @@ local M = {}
 
 ---@class runner.Subject what a module of lua/declare/contract/ returns
 ---@field keys table<string, runner.KeyRow>
----@field flags runner.FlagRow[] `when` is a key of the declaration (not false) or "key=value", "mutating" (not safe) or "destructive"
+---@field flags runner.FlagRow[] `when` is a key (not false), "key=value" (or the type of one of its rows), "mutating" or "destructive"
 
 -- Which module has the rows of a key or a flag, so that no more than needed is loaded.
 -- tests/lua/declare/contract_spec.lua compares it with the modules.
@@ -37,7 +37,8 @@ M.subjects = {
 	placement = "option_placement",
 	privacy = "no_injection_protection stable_output unmask",
 	safety = "requires_person dry_run safe_default confirm_destructive live idempotency_key",
-	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global",
+	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global"
+		.. " no_cache cache_ttl",
 	versions = "older_versions schema_version",
 	steps = "resumable rollback resume_from rollback_on_failure",
 	streams = "streams rows_may_repeat stream heartbeat_ms",
@@ -103,6 +104,16 @@ end
 
 -- --- flags -------------------------------------------------------------------------------
 
+-- "key=value": the key has that value, or one of its rows has that type.
+local function has_value(command, key, value)
+	for _, row in ipairs(type(command[key]) == "table" and command[key] or {}) do
+		if row.type == value then
+			return true
+		end
+	end
+	return command[key] == value
+end
+
 ---Does the declaration switch this on?
 ---@param row runner.FlagRow
 ---@param command? table normal form; nil: any command might
@@ -115,7 +126,7 @@ function M.holds(row, command)
 	end
 	local key, value = row.when:match "^([^=]+)=(.+)$"
 	if key then
-		return command[key] == value
+		return has_value(command, key, value)
 	end
 	for condition in row.when:gmatch "%S+" do
 		if condition == command.danger_level or (command[condition] or false) ~= false then

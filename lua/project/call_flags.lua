@@ -95,6 +95,9 @@ function M.take(a)
 	if framework.stable_output then
 		host.send("META", { name = "stable_output", data = "true" }, true)
 	end
+	if framework.no_cache or framework.cache_ttl and framework.cache_ttl < 1 then
+		host.send("META", { name = "cache_used", data = "false" }, true)
+	end
 	if framework.debug then
 		begin_trace(a, problems)
 	end

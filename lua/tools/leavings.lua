@@ -48,15 +48,6 @@ function M.size(path)
 	return measure(path, left, 0), left.count <= 0 or nil
 end
 
--- "~/x" is in the caller's home, a relative path in the project.
-local function absolute(path, project)
-	local home = os.getenv "HOME"
-	if path:sub(1, 2) == "~/" and paths.is_absolute(home) then
-		return home .. path:sub(2)
-	end
-	return paths.absolute(path:gsub("^%./+", ""), project.root or locate.here())
-end
-
 local function leaving(path, row, name, seen)
 	if seen[path] then
 		return nil
@@ -76,7 +67,7 @@ function M.declared(project)
 	for _, entry in ipairs(catalog.list(project)) do
 		local command = not entry.builtin and catalog.load(entry, project) or {}
 		for _, row in ipairs(command.filesystem_side_effects or {}) do
-			out[#out + 1] = leaving(absolute(row.path, project), row, entry.name, seen)
+			out[#out + 1] = leaving(paths.declared(row.path, project.root or locate.here()), row, entry.name, seen)
 		end
 	end
 	return json.array(out)

@@ -57,7 +57,7 @@
 ---@field gui_operations? string[] what it opens with ctx:open_url and ctx:open_path, { "browser" }; needs headless_behavior
 ---@field headless_behavior? "emit_in_output"|"skip"|"error" what these do where no window can open: name it in data, warn, or fail
 ---@field config_write_scope? "local"|"global"|"session" where ctx:save_settings writes: the project; the user, with --global; the run
----@field filesystem_side_effects? runner.SideEffect[] files that it leaves
+---@field filesystem_side_effects? runner.SideEffect[] files that it leaves; one of type "cache" adds --no-cache and --cache-ttl
 ---@field spawns_background_process? boolean it leaves a process behind; needs cleanup_command and max_lifetime_seconds
 ---@field cleanup_command? string the command line that ends the process it leaves
 ---@field max_lifetime_seconds? integer after which the process it leaves ends
@@ -520,6 +520,13 @@ function Context:open_url(url) end
 ---@param path string
 ---@return boolean opened
 function Context:open_path(path) end
+
+---The value that an earlier run kept under this key, else what make() returns, which is kept. The command declares a cache.
+---@generic T
+---@param key string
+---@param make fun(): T what it raises passes through, and nil is not kept
+---@return T value as JSON would bring it, kept or not
+function Context:cached(key, make) end
 
 ---The values that ctx:save_settings has saved, those of the project over those of the user.
 ---@return table<string, any>

@@ -52,7 +52,7 @@ FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help",
          "--warnings-as-errors", "--yes", "--non-interactive", "--runner-format", "--runner-quiet",
          "--proxy", "--no-proxy", "--headless", "--token-env-var", "--global", "--schema", "--output-schema", "--connect-timeout",
          "--unmask", "--no-injection-protection", "--debug", "--show-config", "--context", "--instance-id", "--schema-version", "--stable-output",
-         "--raw-payload", "--input-file", "--validate-only",
+         "--raw-payload", "--input-file", "--validate-only", "--no-cache", "--cache-ttl",
          "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
          "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x",
          "--budget", "--no-detach", "--resume-from", "--rollback-on-failure"]

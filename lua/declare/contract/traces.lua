@@ -55,5 +55,9 @@ return {
 	flags = {
 		{ name = "global", type = "boolean", when = "config_write_scope=global", section = "Settings",
 			description = "Save settings for all projects, not for this one" },
+		{ name = "no_cache", type = "boolean", when = "filesystem_side_effects=cache", yields = true, section = "Behaviour",
+			description = "Make every value of ctx:cached anew, and keep none" },
+		{ name = "cache_ttl", type = "duration", when = "filesystem_side_effects=cache", yields = true, section = "Behaviour",
+			description = "Age from which a value of ctx:cached is made anew; 0 is --no-cache" },
 	},
 }
