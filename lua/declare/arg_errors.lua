@@ -59,7 +59,7 @@ end
 ---@param values? string[]
 ---@return runner.Problem
 function M.invalid(row, text, why, from, values)
-	local where = (FROM[from] or ""):format(row.env)
+	local where = (FROM[from] or ""):format(row.read_from or row.env)
 	local message
 	if rare(row, why) then
 		return require("runner.declare.input_errors")[rare(row, why)](row, text, from)
@@ -103,7 +103,8 @@ end
 ---@param values? string[]
 ---@return runner.Problem
 function M.missing(row, values)
-	local env = row.env and (" (or set %s)"):format(row.env) or ""
+	local variables = arg_words.variables(row)
+	local env = variables[1] and (" (or set %s)"):format(table.concat(variables, " or ")) or ""
 	return {
 		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s"):format(label(row)),
 		suggestion = advice(row, nil, values),

@@ -31,6 +31,14 @@ function M.label(row)
 	return row.positional and row.flag or "--" .. row.flag
 end
 
+---The variables that stand in for a row, the first of which that is set counts.
+---@param row table normalised
+---@return string[]
+function M.variables(row)
+	local out, others = { row.env }, row.env_fallbacks or {}
+	return table.move(others, 1, #others, #out + 1, out)
+end
+
 ---What to correct.
 ---@param row table normalised
 ---@param from runner.From
@@ -39,7 +47,7 @@ function M.correct(row, from)
 	if from == "payload" then
 		return ("Correct '%s' in the JSON before retrying"):format(row.name)
 	elseif from == "env" then
-		return ("Correct the environment variable %s before retrying"):format(row.env)
+		return ("Correct the environment variable %s before retrying"):format(row.read_from or row.env)
 	elseif from == "default" then
 		return ("Correct the default of '%s' in the command file, or pass %s"):format(row.name, M.label(row))
 	end

@@ -56,6 +56,7 @@ local EXPECT = {
 		positional = BOOLEAN, variadic = BOOLEAN, short = "one letter",
 		env = 'the name of an environment variable such as "DEPLOY_TARGET"', code = 'an error code such as "INVALID_TARGET"',
 		suggestion = TEXT, default = "a value", secret = BOOLEAN, pipe_compatible = BOOLEAN, max_bytes = 'a size such as "4KiB", or bytes',
+		env_fallbacks = 'a list of variables such as { "TOKEN" }',
 		within = 'a directory such as "site"', schema = "a JSON Schema (draft 07) as a table",
 	},
 	exit_code = {

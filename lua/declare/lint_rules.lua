@@ -170,6 +170,15 @@ local function check_identifier(row, key, add)
 	end
 end
 
+-- DEBUG or TOKEN may be set for any program, so one with the tool's prefix comes first (REQ-F-073).
+local function check_variable(row, key, add)
+	local name = row.env or type(row.env_fallbacks) == "table" and row.env_fallbacks[1]
+	if type(name) == "string" and not name:find("_", 2, true) then
+		add(key, nil, ("reads %s, which may be set for other programs"):format(name),
+			('Put one with the tool\'s prefix first: env = "MYTOOL_%s", env_fallbacks = { "%s" }'):format(name, name))
+	end
+end
+
 local function check_args(declaration, add)
 	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
 		if type(row) == "table" then
@@ -179,6 +188,7 @@ local function check_args(declaration, add)
 			end
 			check_secret(row, key, add)
 			check_identifier(row, key, add)
+			check_variable(row, key, add)
 			if row.required and row.default ~= nil then
 				add(key, nil, "is required but has a default, so it is never missing", "Remove one of them")
 			end

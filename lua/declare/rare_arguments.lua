@@ -15,11 +15,28 @@ local function schema(v)
 	return type(v) == "table" and require("runner.declare.output_schema").copy(v) or nil
 end
 
-M.rules = { max_bytes = bytes, within = rules.text, schema = schema, pipe_compatible = rules.flag }
+M.rules = {
+	max_bytes = bytes, within = rules.text, schema = schema, pipe_compatible = rules.flag,
+	env_fallbacks = rules.list_of(rules.matching("^[%a_][%w_]*$", 256), 1),
+}
 
 -- Which types a key is for.
 local FOR = { max_bytes = { string = true, path = true }, within = { path = true }, schema = { json = true },
 	pipe_compatible = { string = true, path = true, enum = true, integer = true, number = true, duration = true } }
+
+---The first of a row's env_fallbacks that is set, for a row whose own variable is not. Messages name it.
+---@param row table normalised
+---@param getenv? fun(name: string): string?
+---@return string?
+function M.fallback(row, getenv)
+	for _, name in ipairs(row.env_fallbacks) do
+		local text = (getenv or os.getenv)(name)
+		if text and text ~= "" then
+			row.read_from = name
+			return text
+		end
+	end
+end
 
 ---Check the rules between the keys of one argument.
 ---@param r table row, in part normalised

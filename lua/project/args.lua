@@ -223,6 +223,9 @@ end
 local function from_environment(s, row)
 	local text = row.env and (s.opts.getenv or os.getenv)(row.env)
 	if not text or text == "" then
+		text = row.env_fallbacks and require("runner.declare.rare_arguments").fallback(row, s.opts.getenv)
+	end
+	if not text then
 		return false
 	elseif row.type ~= "array" then
 		take(s, row, text, "env")

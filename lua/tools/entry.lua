@@ -3,6 +3,7 @@
 -- as JSON are made of it.
 
 local arg_errors = require "runner.declare.arg_errors"
+local arg_words = require "runner.declare.arg_words"
 local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
 local help_exit_codes = require "runner.tools.help_exit_codes"
@@ -75,6 +76,15 @@ local function array_schema(row, choices)
 end
 
 ---A FlagEntry of the manifest.
+-- In the order in which they count.
+local function variables_of(row)
+	local out = {}
+	for i, name in ipairs(arg_words.variables(row)) do
+		out[i] = { name = name }
+	end
+	return out[1] and json.array(out) or nil
+end
+
 ---@param row table normalised, of an argument or of runner's own flags
 ---@param config table of the project
 ---@return table
@@ -84,7 +94,7 @@ function M.flag(row, config)
 	local preset = pattern and patterns.presets[pattern] and pattern
 	return {
 		type = type_of(row.type, choices), required = row.required or false, description = M.meaning(row),
-		default = default_of(row), short = row.short, env_vars = row.env and json.array { { name = row.env } } or nil,
+		default = default_of(row), short = row.short, env_vars = variables_of(row),
 		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or row.schema,
 		pattern = not preset and pattern or nil, pattern_type = preset,
 	}
@@ -181,7 +191,8 @@ end
 local function secret_variables(command)
 	local out = {}
 	for _, row in ipairs(command.args) do
-		out[#out + 1] = row.secret and row.env or nil
+		local names = row.secret and arg_words.variables(row) or {}
+		table.move(names, 1, #names, #out + 1, out)
 	end
 	return out[1] and json.array(out) or nil
 end

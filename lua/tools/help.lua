@@ -3,6 +3,7 @@
 -- decides on the width and where the text goes.
 
 local arg_errors = require "runner.declare.arg_errors"
+local arg_words = require "runner.declare.arg_words"
 local command_name = require "runner.core.command_name"
 local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
@@ -100,8 +101,9 @@ local function facts(row, config)
 	elseif default and default ~= "none" then
 		out[#out + 1] = "default " .. default
 	end
-	if row.env then
-		out[#out + 1] = "from $" .. row.env
+	local variables = arg_words.variables(row)
+	if variables[1] then
+		out[#out + 1] = "from $" .. table.concat(variables, ", else $")
 	end
 	if row.pipe_compatible then
 		out[#out + 1] = row.type == "array" and "-: each line of stdin" or "-: the line on stdin"

@@ -18,7 +18,7 @@ end
 -- "environment" → "env:RUNNER_TIMEOUT"
 local function source_of(row, from, project)
 	if from == "environment" or from == "env" then
-		return "env:" .. (row and row.env or "?")
+		return "env:" .. (row and (row.read_from or row.env) or "?")
 	elseif from == "runner.lua" then
 		return file_of(project)
 	elseif from == "flag" then

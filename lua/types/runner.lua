@@ -87,6 +87,7 @@
 ---@field variadic? boolean positional, and takes all values that follow
 ---@field short? string one letter: -n
 ---@field env? string environment variable to read if it is not given
+---@field env_fallbacks? string[] variables to read if that is not set either, in this order
 ---@field code? string error code for an invalid value, instead of INVALID_ARGUMENT
 ---@field suggestion? string shown for an invalid value
 ---@field max_bytes? integer|string most bytes of a text, "4KiB"; a longer one is FIELD_TOO_LARGE

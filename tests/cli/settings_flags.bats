@@ -50,6 +50,34 @@ LUA
 	[[ $stderr != *hunter2* ]]
 }
 
+@test "REQ-F-073 DEBUG alone changes nothing, and a variable with the prefix goes before a foreign one, a flag before both" {
+	body who 'args = { { "token", "string", secret = true, env = "MYTOOL_TOKEN", env_fallbacks = { "TOKEN" } }, { "n", "integer", env = "MYTOOL_N", env_fallbacks = { "N" } } },' \
+		<<<'return { n = args.n, length = #(args.token or "") }'
+	answers 0 DEBUG=1 QUIET=1 TIMEOUT=bad FORMAT=bad who
+	[ -z "$stderr" ]
+	answers 0 RUNNER_DEBUG=1 who
+	[[ $stderr == *'"level":"debug"'* ]]
+	answers 0 N=2 TOKEN=foreign-token who
+	expect 'e.data == {"n": 2, "length": 13}'
+	answers 0 N=2 MYTOOL_N=1 TOKEN=foreign-token MYTOOL_TOKEN=own-token who
+	expect 'e.data == {"n": 1, "length": 9}'
+	answers 0 N=2 MYTOOL_N=1 who --n 3
+	expect 'e.data["n"] == 3'
+	answers 2 N=x who
+	expect '"in N:" in e.error["errors"][0]["message"]'
+	answers 0 manifest who
+	expect 'e.data["commands"]["who"]["flags"]["n"]["env_vars"] == [{"name": "MYTOOL_N"}, {"name": "N"}]'
+	expect 'e.data["commands"]["who"]["secret_env_vars"] == ["MYTOOL_TOKEN", "TOKEN"]'
+	call who --help
+	[[ $stderr == *'from $MYTOOL_N, else $N'* ]]
+	local wrong
+	for wrong in '{}' '{ "A B" }' '{ 1 }' '{ A = "B" }' 1 '"TOKEN"'; do
+		body wrong "args = { { 'n', 'integer', env_fallbacks = $wrong } },"  <<<'return {}'
+		call wrong
+		expect 'e.error["code"] == "COMMAND_INVALID" and "env" in e.error["message"]'
+	done
+}
+
 @test "REQ-O-015 --show-config prints each setting with its source, and no secret; it runs nothing" {
 	body ran 'attempt_timeout = "3s",' <<<'io.open("marker", "w"):close()'
 	answers 0 RUNNER_GRACE=1500ms ran --show-config --retries 2 --format json

@@ -264,6 +264,19 @@ describe("args: what stands in for a flag", function()
 		assert.equal("Correct the environment variable DEPLOY_TARGET before retrying", p.fix_required)
 	end)
 
+	it("takes the first of several variables that is set, and names that one", function()
+		local rows = { { "keep", "integer", env = "MYTOOL_KEEP", env_fallbacks = { "KEEP", "OTHER" }, required = true } }
+		assert.equal(1, values(rows, {}, env({ MYTOOL_KEEP = "1", KEEP = "2" })).keep)
+		assert.equal(2, values(rows, {}, env({ MYTOOL_KEEP = "", KEEP = "2", OTHER = "x" })).keep)
+		assert.equal(3, values(rows, { "--keep=3" }, env({ MYTOOL_KEEP = "1", KEEP = "x" })).keep)
+		assert.equal("Invalid keep 'x' in OTHER: expected a whole number", problem(rows, {}, env({ OTHER = "x" })).message)
+		assert.equal("Correct the environment variable OTHER before retrying", problem(rows, {}, env({ OTHER = "x" })).fix_required)
+		assert.equal("Invalid keep 'y' in MYTOOL_KEEP: expected a whole number",
+			problem(rows, {}, env({ MYTOOL_KEEP = "y", KEEP = "2" })).message)
+		assert.equal(4, values({ { "n", "integer", env_fallbacks = { "N" } } }, {}, env({ N = "4" })).n)
+		assert.equal("Give --keep (or set MYTOOL_KEEP or KEEP or OTHER)", problem(rows, {}, env({})).fix_required)
+	end)
+
 	it("does not look at a bad variable when the flag is given", function()
 		assert.equal("prod", values(list, { "--target=prod" }, env({ DEPLOY_TARGET = "moon" })).target)
 	end)

@@ -45,6 +45,22 @@ return { description = "x", danger_level = "safe", run = function() end,
 		assert.same({ {}, {} }, { problems, warnings })
 	end)
 
+	it("warns of a variable without a prefix, unless one with a prefix goes before it", function()
+		local function warned(variable)
+			local problems, warnings = findings(([[
+return { description = "x", danger_level = "safe", run = function() end, examples = { { command = "runner x" } },
+	args = { { "n", "integer", description = "n", %s } } }
+]]):format(variable))
+			assert.same({}, problems)
+			return warnings[1] and warnings[1].message:match "reads (%S+)," or #warnings
+		end
+		assert.equal("COUNT", warned 'env = "COUNT"')
+		assert.equal("_COUNT", warned 'env = "_COUNT"')
+		assert.equal("COUNT", warned 'env_fallbacks = { "COUNT", "MYTOOL_COUNT" }')
+		assert.equal(0, warned 'env = "MYTOOL_COUNT", env_fallbacks = { "COUNT" }')
+		assert.equal(0, warned 'env = "MYTOOL_COUNT"')
+	end)
+
 	it("misses a file that was named, and none that is gone since it was listed", function()
 		local out, path = { problems = {}, warnings = {} }, folder .. "/gone.lua"
 		lint.command({ name = "gone", path = path, listed = true }, {}, out)
