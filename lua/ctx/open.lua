@@ -29,7 +29,7 @@ function WITHOUT.error(what, target)
 end
 
 local function started(ctx, target)
-	local ok = pcall(ctx.spawn, ctx, { "xdg-open", target, detach = true })
+	local ok = pcall(require("runner.ctx.spawn").start, ctx, { "xdg-open", target, detach = true })
 	return ok
 end
 

@@ -122,17 +122,22 @@ end
 Process.__close = Process.close
 
 -- What the command leaves behind, and how to end it (REQ-C-010).
-local function name_in_result(pid, cleanup_command)
-	attempt.additions = attempt.additions or {}
-	attempt.additions.background_pid, attempt.additions.cleanup_command = pid, cleanup_command
+local function account_for(pid)
+	local command = attempt.command
+	if command and command.spawns_background_process then
+		attempt.additions = attempt.additions or {}
+		attempt.additions.background_pid, attempt.additions.cleanup_command = pid, command.cleanup_command
+	elseif command then
+		attempt.warn("BACKGROUND_UNDECLARED", ("Process %d goes on after this command, which does not declare"):format(pid)
+			.. " spawns_background_process", { pid = pid })
+	end
 end
 
----Start a command and go on. It is ended when the handle is closed and at the
----latest with the attempt, unless detach = true.
+---As spawn, for a process that the command need not declare.
 ---@param ctx table?
 ---@param spec table { "server", cwd=, env=, stdin=, grace=, check=, ok_statuses=, capture=, merge=, cap=, detach=, stdout=, stderr= }
 ---@return runner.Process
-function M.spawn(ctx, spec)
+function M.start(ctx, spec)
 	local options = specs.command("spawn", ctx, spec)
 	options.lines, options.roomy = true, true
 	local handle, message, code, context = process.start(options)
@@ -140,14 +145,24 @@ function M.spawn(ctx, spec)
 		options.check = true -- there is nothing to give back
 		outcome.conclude(options, options.argv, not_started(options.argv, message, code, context))
 	end
-	if options.detach and (attempt.command or {}).spawns_background_process then
-		name_in_result(handle:pid(), attempt.command.cleanup_command)
-	end
 	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle }, options = options }, Process)
 	if not options.detach and type(ctx) == "table" and ctx.defer then
 		ctx:defer(function()
 			self:close()
 		end)
+	end
+	return self
+end
+
+---Start a command and go on. It is ended when the handle is closed and at the
+---latest with the attempt, unless detach = true.
+---@param ctx table?
+---@param spec table as of start
+---@return runner.Process
+function M.spawn(ctx, spec)
+	local self = M.start(ctx, spec)
+	if self.options.detach then
+		account_for(self.pid)
 	end
 	return self
 end

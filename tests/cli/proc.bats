@@ -84,7 +84,7 @@ LUA
 	call daemon
 	assert_envelope
 	[ "$status" -eq 0 ]
-	expect 'e.warnings == []'
+	expect '[w["code"] for w in e.warnings] == ["BACKGROUND_UNDECLARED"]'
 	local pid
 	pid=$(field e.data.pid)
 	[ -d "/proc/$pid" ]

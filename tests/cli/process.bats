@@ -215,7 +215,7 @@ running() {
 	call starter
 	assert_envelope
 	[ "$status" -eq 0 ]
-	expect 'e.warnings == []'
+	expect '[w["code"] for w in e.warnings] == ["BACKGROUND_UNDECLARED"]'
 	local pid
 	pid=$(field 'e.data["pid"]')
 	kill -0 "$pid"

@@ -165,7 +165,7 @@ LUA
 	at_terminal PATH="$PWD/bin:$PATH" DISPLAY=:9 "$RUNNER" show
 	until_true [ -e launched ]
 	[ "$(<launched)" = 'https://example.com/report?id=1' ]
-	run grep -c open_url out.txt
+	run grep -c -e open_url -e BACKGROUND out.txt
 	[ "$output" -eq 0 ]
 }
 
@@ -269,13 +269,26 @@ LUA
 	local pid
 	pid=$(field 'e.data.background_pid')
 	kill "$pid"
-	expect 'e.data.background_pid == e.data.pid and e.data.cleanup_command == "runner unserve"'
+	expect 'e.data.background_pid == e.data.pid and e.data.cleanup_command == "runner unserve" and e.warnings == []'
 	answers 0 manifest serve
 	expect '[e.data.commands.serve[k] for k in ("spawns_background_process", "cleanup_command", "max_lifetime_seconds")] == [True, "runner unserve", 3600]'
 	declared x mutating 'spawns_background_process = true,' <<<'return {}'
 	refuses cleanup_command
 	declared x mutating 'max_lifetime_seconds = 5,' <<<'return {}'
 	refuses spawns_background_process
+}
+
+@test "REQ-C-010 a process that is left without a declaration is named in a warning, which may fail the call" {
+	declared serve mutating '' <<<'return { effect = "created", pid = ctx:spawn{ "sleep", "600", detach = true }.pid }'
+	answers 0 serve
+	kill "$(field 'e.data.pid')"
+	expect '[(w["code"], w["context"]) for w in e.warnings] == [("BACKGROUND_UNDECLARED", {"pid": e.data.pid})] and "background_pid" not in e.data'
+	call serve --warnings-as-errors
+	[ "$status" -ne 0 ]
+	kill "$(field '[w["context"]["pid"] for w in e.warnings][0]')"
+	declared serve mutating '' <<<'ctx:spawn{ "true" } return { effect = "noop" }'
+	answers 0 serve
+	expect 'e.warnings == []'
 }
 
 @test "the manifest is valid with all of these declarations" {

@@ -204,7 +204,7 @@ def detach_daemon():
             run = Run(stage, ["c"])
             run.finish(20)
             e = harness.one_envelope(run.out, run.status)
-            assert [w["code"] for w in e.warnings] == ["PROCESS_LEFT"], e.warnings
+            assert [w["code"] for w in e.warnings] == ["BACKGROUND_UNDECLARED", "PROCESS_LEFT"], e.warnings
             await_file(stage, "daemon.pid")
             time.sleep(0.3)
             names = [harness.name_of(pid) for pid in harness.reap()]
