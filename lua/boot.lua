@@ -157,7 +157,8 @@ local function load_declaration(a)
 end
 
 local function parse_arguments(a)
-	local ok, parsed, traceback, cancelled = host.protect(args.parse, a.command.args or {}, a.tokens,
+	a.raw = a.command.raw and require "runner.project.raw"
+	local ok, parsed, traceback, cancelled = host.protect((a.raw or args).parse, a.command.args or {}, a.tokens,
 		{ config = a.project.config, command = a.command, in_front = a.in_front })
 	if cancelled then
 		error("cancelled", 0)
@@ -188,6 +189,9 @@ local function settle(a)
 		require("runner.jobs.front").settle(a, settled)
 	elseif a.command.interruption then
 		require("runner.jobs.front").limit(a, settled)
+	end
+	if a.raw then
+		a.raw.settle(a, settled)
 	end
 	a.settled, a.retries_given = settled, settled.retries_given
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
@@ -316,8 +320,11 @@ end
 
 local function run(a)
 	local command = a.command
-	host.send("RUN", {})
-	host.enter_run(command.stdin == true and not a.stdin_taken, interactive_now(a))
+	host.send("RUN", { timeout_ms = a.serve_ms })
+	host.enter_run(command.stdin == true and not a.stdin_taken, interactive_now(a), command.raw)
+	if a.serve_ms then
+		a.raw.begin(a)
+	end
 	local ok, data, about, third = host.protect(a.dry_run and command.dry_run and require("runner.ctx.dry_run").run or command.run,
 		a.parsed.values, a.ctx)
 	if not ok then

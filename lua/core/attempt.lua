@@ -9,6 +9,8 @@ local host = require "runner.host"
 ---@field from_stdin? boolean the caller's stdin has been read before `run`
 ---@field input? any the data of a command that declares `stdin`
 ---@field input_digest? string of its bytes
+---@field raw? table lua/project/raw.lua, for a command whose stdout is not runner's answer
+---@field serve_ms? integer the limit of a command that serves a protocol, once it does
 local M = {
 	launch = host.launch(), ---@type table what the supervisor passed on at the fork
 	words = nil, ---@type {word: string, index: integer}[] the words of argv that may name a command

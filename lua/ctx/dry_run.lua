@@ -90,7 +90,7 @@ end
 local function program(method, answer)
 	return function(self, spec)
 		if type(spec) == "table" and spec.reads then
-			return require("runner.ctx." .. (method == "spawn" and "spawn" or "proc"))[method](self, spec)
+			return require("runner.ctx." .. (method == "run" and "proc" or method == "pipeline" and "proc" or method))[method](self, spec)
 		end
 		local options, stages = checked(method, self, spec)
 		local shown = {}
@@ -146,6 +146,7 @@ function M.arm(ctx)
 	ctx.http, ctx.lock = http, lock
 	ctx.confirm = function() return true end
 	ctx.run = program("run", function(options) return ended(options.argv) end)
+	ctx.delegate = program("delegate", function() return { exit_code = 0 } end)
 	ctx.spawn = program("spawn", function(options) return setmetatable({ argv = options.argv }, Process) end)
 	ctx.pipeline = program("pipeline", function(_, stages)
 		local result = ended()

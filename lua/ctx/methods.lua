@@ -23,7 +23,7 @@ local Context = {}
 -- method → module; each exports a function of the method's name
 local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
-	call = "call", run = "proc", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
+	call = "call", run = "proc", delegate = "delegate", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
 	prompt = "tty", confirm = "tty", attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
 	checkpoint = "checkpoint", restore = "checkpoint", external = "external", cached = "cached",
 	settings = "settings", save_settings = "settings",

@@ -29,6 +29,18 @@ local function supervise(handles, options)
 	end
 end
 
+---Run a program to its end, and say how it ended; nothing is raised.
+---@param options table of proc_spec
+---@return table result as conclude() of proc_outcome takes it
+function M.ended(options)
+	local handle <close>, message, code, context = process.start(options)
+	if not handle then
+		return not_started(options.argv, message, code, context)
+	end
+	local late = supervise({ handle }, options)
+	return outcome.of(handle, late, options)
+end
+
 ---Run a command to its end. A failure is raised, unless check = false: SUBPROCESS_FAILED,
 ---TIMEOUT, or the code of retry_on.
 ---@param ctx table?
@@ -36,12 +48,7 @@ end
 ---@return runner.Result
 function M.run(ctx, spec)
 	local options = specs.command("run", ctx, spec)
-	local handle <close>, message, code, context = process.start(options)
-	if not handle then
-		return outcome.public(outcome.conclude(options, options.argv, not_started(options.argv, message, code, context)))
-	end
-	local late = supervise({ handle }, options)
-	return outcome.public(outcome.conclude(options, options.argv, outcome.of(handle, late, options)))
+	return outcome.public(outcome.conclude(options, options.argv, M.ended(options)))
 end
 
 -- --- pipelines ---------------------------------------------------------------------------

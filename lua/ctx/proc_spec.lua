@@ -189,6 +189,7 @@ local KEYS = {
 	stage = STAGE,
 	pipeline = CHECKED,
 	run = keys(CHECKED, { merge = flag }),
+	delegate = { cwd = path, env = env, stdin = stdin, grace = M.duration, timeout = M.duration, foreground = flag, reads = flag },
 	spawn = keys(COMMON, { stdin = spawn_stdin, merge = flag, detach = flag, stdout = path, stderr = path }),
 }
 
@@ -299,7 +300,7 @@ local function trace(method, argv)
 end
 
 ---The options of one command, as runner.process.start takes them.
----@param method "run"|"spawn"
+---@param method "run"|"spawn"|"delegate"
 ---@param ctx table?
 ---@param spec any
 ---@return table

@@ -40,6 +40,7 @@ M.subjects = {
 	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global"
 		.. " no_cache cache_ttl",
 	versions = "older_versions schema_version",
+	raw = "arguments help_argv stdout protocol",
 	steps = "resumable rollback resume_from rollback_on_failure",
 	streams = "streams rows_may_repeat stream heartbeat_ms",
 }

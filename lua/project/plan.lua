@@ -67,7 +67,7 @@ function M.send(command, settled, framework, project, at_once)
 		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
 		steps = command.steps or {}, stdin = command.stdin == true or attempt.from_stdin, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
-		secret = attempt.mask ~= nil or command.secrets ~= nil,
+		secret = attempt.mask ~= nil or command.secrets ~= nil, output = command.raw,
 		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
 	}, not (command.validate or at_once))
 end

@@ -65,7 +65,7 @@ function M.finish(a, answer)
 	if a.claimed then
 		require("runner.project.once").finish(a, answer)
 	end
-	if not answer.success then
+	if not answer.success or a.command.raw then -- whose data is an exit status
 		return
 	end
 	if a.rows then

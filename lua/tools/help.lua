@@ -157,7 +157,7 @@ function M.usage(command)
 		end
 		optional = optional or kind == "option" and not row.required
 	end)
-	words[#words + 1] = optional and "[options]" or nil
+	words[#words + 1] = optional and "[options]" or command.arguments and "[arguments of the other program]" or nil
 	each_kind(command.args, function(row, kind)
 		words[#words + 1] = kind == "positional" and slot(row) or nil
 	end)

@@ -92,6 +92,9 @@ local function names_of(command, settled)
 	if settled.timeout_ms > 0 or settled.attempt_timeout_ms > 0 or settled.idle_timeout_ms > 0 then
 		add("TIMEOUT")
 	end
+	if command.raw then
+		add("DELEGATED_EXIT")
+	end
 	if command.requires_person then
 		add("PERSON_REQUIRED")
 		add("ATTESTATION_MISMATCH")

@@ -30,6 +30,10 @@
 ---@field schema_version? string of `data`, "1.0"
 ---@field required_scopes? string[] permissions it needs, shown in help
 ---@field requires_person? boolean only a person at a terminal may run it, who types its name; needs interactive = true
+---@field arguments? "passthrough" all that stands behind its name goes to another program, in args.argv (ctx:delegate)
+---@field help_argv? string[] of such a command: the words that ask that program for help, for a lone --help
+---@field stdout? "protocol" it serves a protocol on stdin and stdout; needs protocol
+---@field protocol? string the name of that protocol: "mcp-stdio", "lsp", "dap" or another
 ---@field streams? boolean it passes rows on while it runs (ctx:emit): adds --stream
 ---@field rows_may_repeat? boolean a retry may emit rows again; each then has a field `attempt`
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
@@ -442,6 +446,11 @@ function Context:remaining() end
 ---@param fn fun()
 function Context:defer(fn) end
 
+---Run a program with our stdin, stdout and stderr, and end with its status. Only with arguments = "passthrough" or stdout = "protocol".
+---@param spec runner.DelegateSpec
+---@return {exit_code: integer}
+function Context:delegate(spec) end
+
 ---Run a program and wait for it: ctx:run{ "git", "rev-parse", "HEAD" }. Never a shell. A failure raises, unless check = false.
 ---@param spec runner.RunSpec
 ---@return runner.Result
@@ -561,6 +570,16 @@ function Context:save_settings(values) end
 
 ---@class runner.RunSpec : runner.CheckedSpec
 ---@field merge? boolean send stderr to stdout
+
+---@class runner.DelegateSpec
+---@field [integer] string the program and its arguments
+---@field cwd? string
+---@field env? table<string, string|number|false> added to our environment; false unsets a variable
+---@field stdin? string|file* the bytes it reads, or an open file; default: the caller's stdin
+---@field grace? runner.Duration time between TERM and KILL; default "2s"
+---@field timeout? runner.Duration
+---@field foreground? boolean it may use the terminal
+---@field reads? boolean it changes nothing, so a dry run runs it too
 
 ---@class runner.SpawnSpec : runner.CommonSpec
 ---@field stdin? string|file*|true the bytes it reads, an open file, or true for process:write

@@ -79,6 +79,7 @@ struct proc_spec {
 	struct proc *input_from; /* its stdout becomes our stdin */
 	bool keep_in_open;
 	bool capture;            /* false: output goes to our stderr */
+	bool own_stdout;         /* … and what it writes to stdout to ours */
 	bool piped;              /* its stdout is a pipe all the same: the next stage reads it */
 	bool merge;              /* stderr into stdout */
 	bool roomy;              /* nobody may read for a while: large pipes */

@@ -106,7 +106,7 @@ static int open_output(struct proc *p, const struct proc_spec *spec, struct ends
 		return 0;
 	if (spec->capture || (i == 0 && spec->piped))
 		return open_pipe(p, spec, e, i);
-	e->child[1 + i] = STDERR_FILENO;
+	e->child[1 + i] = i == 0 && spec->own_stdout ? STDOUT_FILENO : STDERR_FILENO;
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct launch {
 	char **argv;
 	int frame_fd;           /* the worker's end of the socket pair */
 	int stdin_fd;           /* the caller's stdin, private; 0 is /dev/null until declared */
+	int stdout_fd;          /* the same of stdout, which no child inherits; -1: it was closed */
 	off_t stdin_offset;     /* where a regular file on it stood at our entry */
 	bool stdout_is_tty;
 	bool stderr_is_tty;

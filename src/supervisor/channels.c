@@ -50,10 +50,23 @@ static void onto(int from, int to)
 		_exit(127);
 }
 
+/* os_close_from() wants them in ascending order. */
+static int keep_also(int *keep, int kept, int fd)
+{
+	int i = kept;
+
+	if (fd < 3)
+		return kept;
+	for (; i > 0 && keep[i - 1] > fd; i--)
+		keep[i] = keep[i - 1];
+	keep[i] = fd;
+	return kept + 1;
+}
+
 NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t now)
 {
 	struct launch launch = run->launch;
-	int keep[3], kept = 0, null;
+	int keep[4], kept = 0, null;
 
 	child_reset_signals();
 	os_become_subreaper();
@@ -61,14 +74,12 @@ NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t
 	if (ch->err[1] >= 0)
 		onto(ch->err[1], 2);
 	if (launch.job_lock > 0) {
-		keep[kept++] = launch.job_lock; /* the lowest that there is */
+		kept = keep_also(keep, kept, launch.job_lock);
 		os_mark(0); /* its own tree is not spared */
 	}
-	if (launch.stdin_fd >= 0 && launch.stdin_fd < ch->frames[1])
-		keep[kept++] = launch.stdin_fd;
-	keep[kept++] = ch->frames[1];
-	if (launch.stdin_fd > ch->frames[1])
-		keep[kept++] = launch.stdin_fd;
+	kept = keep_also(keep, kept, launch.stdin_fd);
+	kept = keep_also(keep, kept, launch.stdout_fd);
+	kept = keep_also(keep, kept, ch->frames[1]);
 	os_close_from(3, keep, (size_t)kept);
 	null = xopen("/dev/null", O_RDWR, 0); /* now that there is room */
 	onto(null, 0);
@@ -146,6 +157,7 @@ static bool read_tap(int *fd, struct run *run, struct tap *keep)
 	if (keep)
 		tap_feed(keep, bytes, (size_t)n);
 	outlet_write(&run->err, bytes, (size_t)n, true);
+	run->err_mid_line = bytes[n - 1] != '\n';
 	return true;
 }
 

@@ -108,26 +108,51 @@ static bool is_text(const struct run *run)
 	return run->plan.format != FORMAT_JSON && (run->verdict.report.ok || run->launch.stdout_is_tty);
 }
 
-/* Whoever puts what is on stdout into another command line must find no JSON there (REQ-O-005). */
-static void fail_on_stderr(struct run *run, int exit_code)
+static void envelope_on_stderr(struct run *run, int exit_code)
 {
-	struct buf out = BUF_INIT;
+	struct buf line = BUF_INIT;
 
-	envelope_write(run, exit_code, &out);
 	line_clear(run);
-	if (out.failed)
+	if (run->err_mid_line)
+		outlet_write(&run->err, "\n", 1, false);
+	envelope_write(run, exit_code, &line);
+	if (line.failed)
 		outlet_write(&run->err, envelope_last_resort(), strlen(envelope_last_resort()), false);
 	else
-		outlet_write(&run->err, out.data, out.len, false);
-	buf_release(&out);
+		outlet_write(&run->err, line.data, line.len, false);
+	buf_release(&line);
+}
+
+/* Does stdout belong to what the command passes on or serves? Then ours is stderr. */
+static bool is_raw(const struct run *run)
+{
+	const struct report *r = &run->verdict.report;
+
+	return run->plan.output != OUTPUT_ANSWER &&
+	       (r->entered_run || (run->plan.output == OUTPUT_PROTOCOL && !r->ok) ||
+	        metas_have(&run->metas, "idempotency_hit"));
+}
+
+/* A server that ended well has said everything. */
+static void answer_on_stderr(struct run *run, int exit_code)
+{
+	if (run->verdict.report.ok && (run->plan.output == OUTPUT_PROTOCOL || is_text(run)))
+		return;
+	if (is_text(run))
+		notice_error(run, exit_code);
+	else
+		envelope_on_stderr(run, exit_code);
 }
 
 static void compose(struct run *run, int exit_code, struct buf *out)
 {
 	const struct report *r = &run->verdict.report;
 
-	if (run->plan.format == FORMAT_ID && !r->ok && !run->launch.stdout_is_tty) {
-		fail_on_stderr(run, exit_code);
+	if (is_raw(run)) {
+		answer_on_stderr(run, exit_code);
+	} else if (run->plan.format == FORMAT_ID && !r->ok && !run->launch.stdout_is_tty) {
+		/* whoever puts what is on stdout into another command line must find no JSON there (REQ-O-005) */
+		envelope_on_stderr(run, exit_code);
 	} else if (run->rows.streams && run->plan.format == FORMAT_JSONL && r->ok) {
 		envelope_write_summary(run, exit_code, out);
 	} else if (!is_text(run)) {

@@ -87,6 +87,7 @@ static int take_descriptors(struct run *run)
 	run->stdout_fd = run->stdout_was_open ? xdup_above(1, 3) : -1;
 	if (run->stdout_was_open && run->stdout_fd < 0)
 		run->stdout_fd = 1; /* no descriptor is free: at least the answer is written */
+	run->launch.stdout_fd = run->stdout_fd;
 	run->launch.stdin_fd = xdup_above(0, 3);
 	run->launch.stdin_offset = MAX_OF(lseek(0, 0, SEEK_CUR), 0);
 	if (run->launch.stdin_fd < 0)

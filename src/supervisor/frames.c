@@ -66,6 +66,7 @@ static void take_plan(struct taking *t)
 static void take_run(struct taking *t)
 {
 	t->r->entered_run = true;
+	plan_take_run(&t->run->plan, t->frame);
 	job_note(t->run, t->r);
 }
 

@@ -141,6 +141,22 @@ static void take_schema_version(struct plan *p, const struct frame *f)
 		strcpy(p->schema_version, text);
 }
 
+static enum plan_output output_field(const struct frame *f)
+{
+	char name[16];
+
+	frame_copy(f, F_output, name, sizeof(name));
+	return strcmp(name, "protocol") == 0      ? OUTPUT_PROTOCOL :
+	       strcmp(name, "passthrough") == 0 ? OUTPUT_PASSTHROUGH :
+	                                          OUTPUT_ANSWER;
+}
+
+void plan_take_run(struct plan *p, const struct frame *f)
+{
+	if (p->output == OUTPUT_PROTOCOL)
+		p->timeout_ms = limit_field(f, F_timeout_ms, p->timeout_ms);
+}
+
 void plan_take(struct plan *p, const struct frame *f)
 {
 	if (p->known)
@@ -151,6 +167,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	take_schema_version(p, f);
 	p->safe = name_field(f, F_danger_level, NAMES_DANGER_LEVEL, -1) == DANGER_LEVEL_SAFE;
 	p->format = (enum format)name_field(f, F_format, NAMES_FORMAT, (int)p->format);
+	p->output = output_field(f);
 	p->table = (enum exit_table)name_field(f, F_exit_table, NAMES_EXIT_TABLE, (int)p->table);
 	p->timeout_ms = limit_field(f, F_timeout_ms, p->timeout_ms);
 	p->attempt_timeout_ms = limit_field(f, F_attempt_timeout_ms, 0);

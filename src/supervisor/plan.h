@@ -16,6 +16,13 @@
 #define PLAN_MAX_ON 128
 #define PLAN_NAME 128
 
+/* What stdout carries (docs/design.md#raw-stdout). */
+enum plan_output {
+	OUTPUT_ANSWER,
+	OUTPUT_PASSTHROUGH, /* the bytes of another program, once `run` has begun */
+	OUTPUT_PROTOCOL,    /* those of a protocol, and nothing else ever */
+};
+
 struct plan {
 	bool known; /* a PLAN frame has come */
 	char command[PLAN_NAME];
@@ -23,6 +30,7 @@ struct plan {
 	char schema_version[16];
 	bool safe; /* danger_level is "safe" */
 	enum format format;
+	enum plan_output output;
 	enum exit_table table;
 	int64_t timeout_ms;
 	int64_t attempt_timeout_ms;
@@ -52,6 +60,8 @@ struct plan {
 void plan_init(struct plan *p, const struct launch *caller);
 void plan_take_exit(struct plan *p, const struct frame *f);
 void plan_take(struct plan *p, const struct frame *f);
+/* RUN: a command that serves a protocol may have another limit from here on. */
+void plan_take_run(struct plan *p, const struct frame *f);
 /* Does the policy retry this code: retryable, and in `on` or without side effects
  * (docs/design.md#what-is-retried)? */
 bool plan_retries_code(const struct plan *p, const char *code, const struct hints *h);

@@ -37,6 +37,7 @@ struct run {
 	/* what accumulates during the run */
 	struct plan plan;
 	struct outlet err;        /* the caller's stderr */
+	bool err_mid_line;        /* what was passed on there ends within a line */
 	struct rows rows;         /* on stdout while the command runs */
 	struct tap stdout_tap;    /* stray text on fd 1 */
 	struct spared spared;

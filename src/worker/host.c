@@ -288,8 +288,23 @@ static int l_open_stdin(lua_State *L)
 	return 1;
 }
 
-/* enter_run(stdin, interactive): called just before `run`. Gives the script the
- * caller's stdin if it declared that. Unless interactive, leaves the terminal's
+/* The caller's stdout becomes ours, or nobody's: what was written so far is none of it. */
+static void take_stdout(bool wants_it)
+{
+	int fd = worker_launch()->stdout_fd;
+
+	if (fd < 3)
+		return;
+	if (wants_it) {
+		fflush(stdout);
+		dup2(fd, 1);
+		setvbuf(stdout, NULL, _IONBF, 0);
+	}
+	close(fd);
+}
+
+/* enter_run(stdin, interactive, stdout): called just before `run`. Gives the script the
+ * caller's stdin and stdout if it declared that. Unless interactive, leaves the terminal's
  * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). */
 static int l_enter_run(lua_State *L)
 {
@@ -298,6 +313,7 @@ static int l_enter_run(lua_State *L)
 
 	if (wants_stdin)
 		take_stdin();
+	take_stdout(lua_toboolean(L, 3));
 	if (!interactive)
 		setsid();
 	return 0;

@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-static const struct launch no_launch = { .frame_fd = -1, .stdin_fd = -1, .attempt = 1 };
+static const struct launch no_launch = { .frame_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .attempt = 1 };
 static const struct launch *launch = &no_launch;
 static struct spared own_spared, *spared = &own_spared;
 

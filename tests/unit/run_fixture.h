@@ -81,6 +81,7 @@ static inline void run_open(struct run *run)
 	memset(run, 0, sizeof(*run));
 	run->launch.started = mono_now();
 	run->launch.stdin_fd = -1;
+	run->launch.stdout_fd = -1;
 	run->stdout_fd = -1;
 	run->attempts = 1;
 	strcpy(run->request_id, "req_00000000000000000000000000");

@@ -56,6 +56,7 @@ static const struct {
 	{ "OUTPUT_FAILED", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "JOB_LOST", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "SUBPROCESS_FAILED", "GENERAL_ERROR", NULL, -1, NULL, false },
+	{ "DELEGATED_EXIT", "GENERAL_ERROR", "false", -1, NULL, false },
 	{ "SHELL_STRING_PROHIBITED", "GENERAL_ERROR", "false", -1, NULL, true },
 	{ "MEMORY_LIMIT", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "CPU_LIMIT", "GENERAL_ERROR", NULL, -1, NULL, true },

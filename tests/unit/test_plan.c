@@ -53,6 +53,35 @@ static void an_empty_plan_leaves_the_defaults_of_the_design(void **state UNUSED)
 	assert_false(p.safe);
 }
 
+static void what_stdout_carries_is_known_by_name_and_an_unknown_name_is_the_answer(void **state UNUSED)
+{
+	struct plan p = fresh();
+
+	plan_take(&p, RECEIVED(PLAN, STR(output, "a name that is much longer than any")));
+	assert_int_equal(p.output, OUTPUT_ANSWER);
+	p = fresh();
+	plan_take(&p, RECEIVED(PLAN, STR(output, "passthrough")));
+	assert_int_equal(p.output, OUTPUT_PASSTHROUGH);
+	p = fresh();
+	plan_take(&p, RECEIVED(PLAN, STR(output, "protocol")));
+	assert_int_equal(p.output, OUTPUT_PROTOCOL);
+}
+
+static void only_a_server_has_another_limit_once_it_runs(void **state UNUSED)
+{
+	static const char *const outputs[] = { "", "passthrough", "protocol" };
+
+	for (size_t i = 0; i < ARRAY_LEN(outputs); i++) {
+		struct plan p = fresh();
+
+		plan_take(&p, RECEIVED(PLAN, INT(timeout_ms, 5000), STR(output, outputs[i])));
+		plan_take_run(&p, RECEIVED(RUN));
+		assert_int_equal(p.timeout_ms, 5000);
+		plan_take_run(&p, RECEIVED(RUN, INT(timeout_ms, 0)));
+		assert_int_equal(p.timeout_ms, i == 2 ? 0 : 5000);
+	}
+}
+
 static void every_limit_is_clamped_so_that_arithmetic_can_not_overflow(void **state UNUSED)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
@@ -287,6 +316,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_plan_leaves_the_defaults_of_the_design),
+		cmocka_unit_test(what_stdout_carries_is_known_by_name_and_an_unknown_name_is_the_answer),
+		cmocka_unit_test(only_a_server_has_another_limit_once_it_runs),
 		cmocka_unit_test(every_limit_is_clamped_so_that_arithmetic_can_not_overflow),
 		cmocka_unit_test(retries_and_jitter_stay_where_one_more_still_fits),
 		cmocka_unit_test(delays_are_counted_and_clamped),

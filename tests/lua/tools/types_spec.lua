@@ -100,6 +100,7 @@ describe("the annotations", function()
 		local specs = require "runner.ctx.proc_spec"
 		local asked = {
 			RunSpec = { "run", { "ls", nokey = 1 } }, SpawnSpec = { "spawn", { "ls", nokey = 1 } },
+			DelegateSpec = { "delegate", { "ls", nokey = 1 } },
 			PipelineSpec = { "pipeline", { nokey = 1 } }, StageSpec = { "pipeline", { { "ls", nokey = 1 }, { "wc" } } },
 		}
 		for class, case in pairs(asked) do
