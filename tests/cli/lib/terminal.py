@@ -459,7 +459,7 @@ def destructive_is_confirmed():
         t.send(answer)
         assert t.end() == 2, t.seen
         assert os.path.isdir("gone") and runs() == ""
-    for argv, env in ((["--non-interactive"], {}), (["--detach"], {}), ([], {"CI": "1"})):
+    for argv, env in ((["--non-interactive"], {}), ([], {"CI": "1"})):
         t = Terminal("purge", *argv, **env)
         assert t.end() == 2 and b"Continue" not in t.seen, t.seen
     t = Terminal("purge", "--yes")
