@@ -80,19 +80,14 @@ local function wants_help(a)
 	return args.parse({}, a.launch.argv).framework.help
 end
 
-local function names_of(words)
-	local names = {}
-	for i, w in ipairs(words) do
-		names[i] = w.word
-	end
-	return names
-end
-
 local function read_words(a)
 	a.handed = os.getenv "RUNNER_ARGUMENTS" and #a.launch.argv + 1
 	local problem = a.handed and require("runner.project.handed").append(a.launch.argv) or nil
 	local words = args.command_words(a.launch.argv)
-	local names = names_of(words)
+	local names = {}
+	for i, w in ipairs(words) do
+		names[i] = w.word
+	end
 	if #names == 0 then
 		names, words = { "help" }, {}
 	end
@@ -103,12 +98,7 @@ end
 
 -- Flags in front of the name may decide where it is looked for.
 local function take_place(a)
-	local in_front, problem = a.in_front, nil
-	local front = in_front > 0 and args.parse({}, table.move(a.tokens, 1, in_front, 1, {})).framework or {}
-	if front.cwd or front.config or front.no_config or front.context then
-		a.came_from = host.getcwd()
-		problem, a.settings = require("runner.project.place").take(front)
-	end
+	local problem = a.in_front > 0 and require("runner.project.place").take(a)
 	return problem and early(problem)
 end
 

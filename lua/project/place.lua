@@ -1,6 +1,7 @@
 -- place: --cwd, --config, --context and --no-config, which decide where a command is looked for and with
--- what settings. So they stand in front of its name. Loaded when one of them is given.
+-- what settings. So they stand in front of its name. Loaded when a flag does.
 
+local args = require "runner.project.args"
 local host = require "runner.host"
 local json = require "runner.json"
 
@@ -26,11 +27,16 @@ local function move_to(path)
 	host.send("META", { name = "cwd", data = json.encode(host.getcwd(), { envelope = true }) }, true)
 end
 
----Take the flags that stood in front of the command's name.
----@param front table<string, any> their values
+---Take the flags that stand in front of the command's name: sets `came_from`, and `settings` for
+---lua/project/loader.lua, where they are not those of the project.
+---@param a runner.Attempt
 ---@return runner.Error? problem
----@return {config?: string, context?: string, none?: boolean}? settings for lua/project/loader.lua, where they are not those of the project
-function M.take(front)
+function M.take(a)
+	local front = args.parse({}, table.move(a.tokens, 1, a.in_front, 1, {})).framework
+	if not (front.cwd or front.config or front.no_config or front.context) then
+		return nil
+	end
+	a.came_from = host.getcwd()
 	local config = front.config and absolute(front.config)
 	if config and not front.no_config and host.probe(config) ~= "file" then
 		return wrong("config", front.config, ("There is no settings file '%s'"):format(front.config))
@@ -40,7 +46,7 @@ function M.take(front)
 		return problem
 	end
 	local settings = { none = front.no_config, config = config, context = front.context }
-	return nil, next(settings) and settings or nil
+	a.settings = next(settings) and settings or nil
 end
 
 ---Lay the settings of a context over those of the file (REQ-O-024).
