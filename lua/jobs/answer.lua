@@ -118,4 +118,18 @@ function M.of(job, project)
 	return { error = e }
 end
 
+---What a caller that has waited long enough answers. The job may have ended in the moment between
+---its wait and this look, or have its answer while its last process is about to end.
+---@param job runner.Job
+---@param project table
+---@param budget_ms integer
+---@param fields? table of the error INCOMPLETE
+---@return runner.Answer
+function M.so_far(job, project, budget_ms, fields)
+	if job.status ~= "running" then
+		return M.of(job, project)
+	end
+	return { error = M.incomplete(job, project, budget_ms, fields) }
+end
+
 return M

@@ -148,10 +148,9 @@ local function reply(a)
 	announce(job, a.project)
 	if not a.job.budget_ms then
 		return { success = true, data = answer.descriptor(job, a.project) }
-	elseif wait(a, job) then
-		return answer.of(folder.open(id), a.project)
 	end
-	return { error = answer.incomplete(folder.open(id), a.project, a.job.budget_ms, hints(a.command)) }
+	wait(a, job)
+	return answer.so_far(folder.open(id), a.project, a.job.budget_ms, hints(a.command))
 end
 
 ---Start the job of this call, and say what is known of it by now, or when its budget is over.

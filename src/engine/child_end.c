@@ -73,10 +73,12 @@ static int list_living(void)
 }
 
 /* List those in listed[] and all their descendants in out[]. When the time is up, those
- * found by then. */
+ * found by then, but never fewer than TIME_BATCH: who got no processor must not lose a
+ * small tree. */
 static int walk(int left, pid_t *out, const struct spared *spare, mono_t until)
 {
 	int count = 0;
+	bool late = false;
 
 	while (left > 0 && count < CHILD_MAX_FOUND) {
 		pid_t pid = listed[--left];
@@ -85,7 +87,9 @@ static int walk(int left, pid_t *out, const struct spared *spare, mono_t until)
 		if (spared_has(spare, pid))
 			continue;
 		out[count++] = pid;
-		if (mono_now() >= until)
+		if (count % TIME_BATCH == 0)
+			late = mono_now() >= until;
+		if (late)
 			continue;
 		more = os_children(pid, listed + left, CHILD_MAX_FOUND - left);
 		left += MAX_OF(more, 0);

@@ -147,15 +147,16 @@ bool channels_read_frames(struct channels *ch, struct frame_decoder *d)
 	return n > 0;
 }
 
-static bool read_tap(int *fd, struct run *run, struct tap *keep)
+/* Of the worker's stdout the beginning and the end are kept, too. */
+static bool read_tap(int *fd, struct run *run, bool is_stdout)
 {
 	static char bytes[READ_MAX];
 	ssize_t n = read_some(fd, bytes, sizeof(bytes));
 
 	if (n <= 0)
 		return false;
-	if (keep)
-		tap_feed(keep, bytes, (size_t)n);
+	if (is_stdout)
+		tap_feed(&run->stdout_tap, bytes, (size_t)n);
 	outlet_write(&run->err, bytes, (size_t)n, true);
 	run->err_mid_line = bytes[n - 1] != '\n';
 	return true;
@@ -166,16 +167,16 @@ bool channels_read_taps(struct channels *ch, struct run *run)
 	bool came = false;
 
 	if (ch->ready[1].revents)
-		came |= read_tap(&ch->out[0], run, &run->stdout_tap);
+		came |= read_tap(&ch->out[0], run, true);
 	if (ch->ready[2].revents)
-		came |= read_tap(&ch->err[0], run, NULL);
+		came |= read_tap(&ch->err[0], run, false);
 	return came;
 }
 
 void channels_read_rest(struct channels *ch, struct run *run)
 {
-	for (int i = 0; i < REST_READS && read_tap(&ch->out[0], run, &run->stdout_tap); i++)
+	for (int i = 0; i < REST_READS && read_tap(&ch->out[0], run, true); i++)
 		;
-	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, NULL); i++)
+	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, false); i++)
 		;
 }

@@ -455,6 +455,19 @@ LUA
 	expect '"job_id" not in e.meta'
 }
 
+@test "a job whose answer is there has ended, though its last process has not" {
+	body work 'interruption = { detach = true },' <<<'ctx:fail("UNAVAILABLE", "gone")'
+	start work
+	answers 12 job wait "$id"
+	exec 7<"$JOBS/$id/lock"
+	flock -x 7 # as its supervisor holds it until it is gone
+	answers 12 job wait "$id" --for 50ms
+	expect 'e.error.code == "UNAVAILABLE"'
+	answers 4 job status "$id"
+	expect 'e.data.status == "failed" and e.data.terminal'
+	exec 7<&-
+}
+
 @test "REQ-F-082 repeating continue_command ends in what the call would have answered" {
 	body work 'interruption = { detach = true }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<'LUA'
 		for i = 1, 6 do ctx:progress{ done = i, total = 6 } ctx:sleep("500ms") end

@@ -61,7 +61,7 @@ return {
 		local holds = condition.of(args["until"])
 		local why = wait(job, limit_ms, holds)
 		job = folder.open(job.id) or ctx:fail("NOT_FOUND", ("Job %s was removed"):format(job.id))
-		if why == nil then
+		if why == nil and job.status == "running" then
 			error(answer.incomplete(job, attempt.project, limit_ms), 0)
 		elseif not holds then
 			return answer_of(job)
