@@ -96,9 +96,9 @@ local function read_words(a)
 	return problem and early(problem)
 end
 
--- Flags in front of the name may decide where it is looked for.
+-- Flags in front of the name may decide where it is looked for. A policy holds from here on.
 local function take_place(a)
-	local problem = a.in_front > 0 and require("runner.project.place").take(a)
+	local problem = (a.in_front > 0 or os.getenv "RUNNER_POLICY") and require("runner.project.place").take(a)
 	return problem and early(problem)
 end
 
@@ -136,6 +136,7 @@ local function find_command(a)
 	end
 	a.found, a.name = found, found.name
 	a.tokens = without_words(a.launch.argv, a.words, math.min(found.words, #a.words))
+	return a.policy and a.policy.found(a)
 end
 
 -- --- declaration and arguments --------------------------------------------------------------
@@ -156,10 +157,7 @@ local function parse_arguments(a)
 		return early(require("runner.core.errors").normalise(parsed, traceback))
 	end
 	a.parsed, a.framework, a.format = parsed, parsed.framework, plan.format_of(parsed.framework)
-end
-
-local function take_flags(a)
-	if a.parsed.rare then
+	if parsed.rare then
 		require("runner.project.call_flags").take(a)
 	end
 end
@@ -182,6 +180,10 @@ local function settle(a)
 	end
 	if a.raw then
 		a.raw.settle(a, settled)
+	end
+	local refused = a.policy and a.policy.settle(a, settled)
+	if refused then
+		return refused
 	end
 	a.settled, a.retries_given = settled, settled.retries_given
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
@@ -212,13 +214,10 @@ end
 
 -- --- may it run ------------------------------------------------------------------------
 
+-- The first attempt's plan holds for the run: a file that has changed since is not run.
 local function send_plan(a)
 	plan.send(a.command, a.settled, a.framework, a.project)
-end
-
--- The first attempt's plan holds for the run: a file that has changed since is not run.
-local function check_unchanged(a)
-	if a.launch.digest and a.launch.digest ~= a.command.digest then
+	if a.launch.digest and a.launch.digest ~= (a.command.plan_digest or a.command.digest) then
 		return { error = require("runner.core.errors").new("COMMAND_CHANGED", "The command file changed between attempts") }
 	end
 end
@@ -278,10 +277,6 @@ local function export_environment(command, settled, framework)
 	end
 end
 
-local function interactive_now(a)
-	return a.command.interactive and a.launch.stdin_is_tty and a.launch.stderr_is_tty
-end
-
 -- From here on there is a ctx, so `cleanup` runs whatever comes next.
 local function prepare_run(a)
 	local limits = a.command.limits
@@ -309,9 +304,10 @@ local function failure(a, e)
 end
 
 local function run(a)
-	local command = a.command
+	local command, launch = a.command, a.launch
 	host.send("RUN", { timeout_ms = a.serve_ms })
-	host.enter_run(command.stdin == true and not a.stdin_taken, interactive_now(a), command.raw)
+	host.enter_run(command.stdin == true and not a.stdin_taken,
+		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw)
 	if a.serve_ms then
 		a.raw.begin(a)
 	end
@@ -347,8 +343,8 @@ end
 -- --- the attempt --------------------------------------------------------------------
 
 local PHASES = {
-	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, take_flags, hide_secrets, settle,
-	inform, send_plan, check_unchanged, validate, guard, hand_over, shape_output, prepare_run, confirm, claim, run,
+	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle,
+	inform, send_plan, validate, guard, hand_over, shape_output, prepare_run, confirm, claim, run,
 }
 
 local function answer_of(a)

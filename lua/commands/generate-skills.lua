@@ -12,7 +12,7 @@ local function facts_of(project, version)
 	local out = {}
 	for _, entry in ipairs(catalog.list(project)) do
 		local command = not entry.builtin and catalog.load(entry, project)
-		if command and not command.hidden then
+		if command and catalog.is_listed(command) then
 			out[#out + 1] = skill.facts(command, { settled = topic.settle(command, project), config = project.config,
 				exit_table = plan.exit_table(project), version = version })
 		end

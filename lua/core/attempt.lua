@@ -9,6 +9,7 @@ local host = require "runner.host"
 ---@field from_stdin? boolean the caller's stdin has been read before `run`
 ---@field input? any the data of a command that declares `stdin`
 ---@field input_digest? string of its bytes
+---@field policy? runner.CallerPolicy what the caller allows, where --policy or RUNNER_POLICY says so
 ---@field raw? table lua/project/raw.lua, for a command whose stdout is not runner's answer
 ---@field serve_ms? integer the limit of a command that serves a protocol, once it does
 local M = {

@@ -1,6 +1,7 @@
 -- catalog: all commands, for help, lint and did-you-mean. It lists folders and loads
 -- files, so a plain call never uses it.
 
+local attempt = require "runner.core.attempt"
 local command_name = require "runner.core.command_name"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -33,6 +34,7 @@ local function add_folder(dir, prefix, out, depth)
 end
 
 ---All commands, sorted by name; the built-ins are marked. One that gave way to a file is `self.NAME`.
+---Those that a policy refuses by name are left out.
 ---@param project table
 ---@return {name: string, path: string?, builtin: boolean?}[]
 function M.list(project)
@@ -44,9 +46,11 @@ function M.list(project)
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
 		out.by_name[shown] = { name = shown, builtin = true }
 	end
-	local list = sorted.keys(out.by_name)
-	for i, name in ipairs(list) do
-		list[i] = out.by_name[name]
+	local list = {}
+	for _, name in ipairs(sorted.keys(out.by_name)) do
+		if not attempt.policy or require("runner.project.caller_policy").lists(name) then
+			list[#list + 1] = out.by_name[name]
+		end
 	end
 	return list
 end
@@ -149,6 +153,14 @@ function M.is_gone(entry)
 	return entry.path ~= nil and not host.probe(entry.path)
 end
 
+---Is a command listed: not hidden, and of a danger level that the caller's policy permits?
+---@param command table normal form
+---@return boolean
+function M.is_listed(command)
+	return not (command.hidden or attempt.policy
+		and not require("runner.project.caller_policy").permits_level(command.danger_level))
+end
+
 ---One row of help and completion.
 ---@class runner.CommandRow
 ---@field name string words separated by spaces, "db migrate"
@@ -168,7 +180,7 @@ function M.rows(entries, project)
 		local name = command_name.typed(entry.name)
 		if not command and not M.is_gone(entry) then
 			rows[#rows + 1] = { name = name, broken = true, problem = problem.message }
-		elseif command and not command.hidden then
+		elseif command and M.is_listed(command) then
 			rows[#rows + 1] = { name = name, description = command.description, danger_level = command.danger_level }
 		end
 	end

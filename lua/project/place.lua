@@ -1,5 +1,6 @@
 -- place: --cwd, --config, --context and --no-config, which decide where a command is looked for and with
--- what settings. So they stand in front of its name. Loaded when a flag does.
+-- what settings, and --policy, which decides what may be called. So they stand in front of its name.
+-- Loaded when a flag does, or where a policy holds.
 
 local args = require "runner.project.args"
 local host = require "runner.host"
@@ -27,14 +28,26 @@ local function move_to(path)
 	host.send("META", { name = "cwd", data = json.encode(host.getcwd(), { envelope = true }) }, true)
 end
 
+-- A policy is read before anything of the project is: what it refuses is not even loaded.
+local function take_policy(a, front, given)
+	if given.policy and not front.policy then
+		return wrong("policy", nil, "--policy needs the path of a file")
+	elseif front.policy or os.getenv "RUNNER_POLICY" then
+		local caller_policy = require "runner.project.caller_policy"
+		return caller_policy.take(a, front.policy) or caller_policy.placed(a, front)
+	end
+end
+
 ---Take the flags that stand in front of the command's name: sets `came_from`, and `settings` for
 ---lua/project/loader.lua, where they are not those of the project.
 ---@param a runner.Attempt
 ---@return runner.Error? problem
 function M.take(a)
-	local front = args.parse({}, table.move(a.tokens, 1, a.in_front, 1, {})).framework
-	if not (front.cwd or front.config or front.no_config or front.context) then
-		return nil
+	local parsed = args.parse({}, table.move(a.tokens, 1, a.in_front, 1, {}))
+	local front = parsed.framework
+	local refused = take_policy(a, front, parsed.framework_given)
+	if refused or not (front.cwd or front.config or front.no_config or front.context or front.policy) then
+		return refused
 	end
 	a.came_from = host.getcwd()
 	local config = front.config and absolute(front.config)

@@ -56,7 +56,7 @@ function M.send(command, settled, framework, project, at_once)
 	local p, allowed = settled.policy, command.limits or {}
 	send_exit_codes(command)
 	host.send("PLAN", {
-		command = command.name, danger_level = command.danger_level, digest = command.digest,
+		command = command.name, danger_level = command.danger_level, digest = command.plan_digest or command.digest,
 		format = M.format_of(framework), exit_table = M.exit_table(project), schema_version = command.schema_version,
 		timeout_ms = settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
 		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms,

@@ -16,7 +16,9 @@ end
 -- Flag, the author's own argument, variable, declaration: the first that says something.
 local function wants_dry_run(a)
 	local framework = a.framework
-	if framework.dry_run ~= nil then
+	if a.policy and a.policy.dry_run then
+		return true
+	elseif framework.dry_run ~= nil then
 		return framework.dry_run
 	end
 	return a.parsed.values.dry_run == true or os.getenv "RUNNER_DRY_RUN" == "1"
@@ -40,7 +42,8 @@ end
 
 local function confirm(a)
 	local framework, launch = a.framework, a.launch
-	if framework.confirm_destructive or framework.live or launch.confirmed then
+	local by_live = framework.live and not (a.policy and not a.policy.confirm_by_flag)
+	if framework.confirm_destructive or by_live or launch.confirmed then
 		return meta("confirmed", true)
 	end
 	local asks = launch.person and not framework.non_interactive

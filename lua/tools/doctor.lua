@@ -2,6 +2,7 @@
 -- operating system, programs and their versions. It starts the programs to ask for their
 -- versions, without a shell.
 
+local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_words = require "runner.tools.command_words"
 local command_name = require "runner.core.command_name"
@@ -142,6 +143,9 @@ end
 function M.checks(ctx, project)
 	local first = { name = "runner.lua", ok = true }
 	local out = json.array { project.problem and failed(first, project.problem.message, "runner lint") or first }
+	for _, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
+		out[#out + 1] = { name = "policy " .. policy.path, ok = true } -- else there would be no answer
+	end
 	local commands = load_all(project, out)
 	check_platforms(commands, out)
 	local tools = tools_of(commands)

@@ -56,7 +56,7 @@ local function load(listed, project)
 		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
 			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
 	end
-	return command and not command.hidden and command or nil
+	return command and catalog.is_listed(command) and command or nil
 end
 
 local function means_the_same(a, b)

@@ -1,6 +1,7 @@
 -- preview: what `--plan` prints: the effective limits and their sources, the exact
 -- delays for the seed, and the worst-case total. It runs nothing.
 
+local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
 
@@ -61,6 +62,7 @@ function M.describe(command, settled)
 		danger_level = command.danger_level,
 		steps = json.array(command.steps or {}),
 		limits = allowed(command.limits or {}, limits_of(settled)),
+		policy = attempt.policy and require("runner.project.caller_policy").describe(),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,
 			jitter = p.jitter, sources = require("runner.project.settings").retry_sources(settled),
@@ -90,6 +92,7 @@ function M.rows(plan)
 	end
 	rows[#rows + 1] = { name = "delays_ms", value = table.concat(plan.retry.delays_ms, " ") }
 	rows[#rows + 1] = { name = "worst_case_ms", value = plan.worst_case_ms }
+	rows[#rows + 1] = plan.policy and { name = "policy", value = table.concat(plan.policy.files, " ") } or nil
 	return rows
 end
 

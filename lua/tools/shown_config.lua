@@ -60,6 +60,13 @@ local function add_table(name, value, source, add, depth)
 	end
 end
 
+local function add_policy(policy, add)
+	local from = "policy:" .. table.concat(policy.files, ",")
+	for _, key in ipairs(sorted.keys(policy)) do
+		add("policy." .. key, policy[key], from)
+	end
+end
+
 local FROM_FILE = { "name", "version", "exit_table", "commands", "scopes", "config" }
 
 ---@param a runner.Attempt
@@ -84,6 +91,9 @@ function M.describe(a)
 	end
 	add_flags(a, rows, add)
 	add_limits(a, rows, add)
+	if a.policy then
+		add_policy(require("runner.project.caller_policy").describe(), add)
+	end
 	return { effective_config = effective, sources = sources, precedence_order = json.array(ORDER) }
 end
 

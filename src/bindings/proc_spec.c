@@ -5,6 +5,7 @@
  */
 #include <lauxlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fs.h"
@@ -61,6 +62,14 @@ static bool is_overridden(const char *entry, const char **list, size_t n)
 	return false;
 }
 
+/* What no program that we start may change: the caller's policy (docs/reference/policy.md). */
+static bool is_kept(const char *entry)
+{
+	static const char name[] = "RUNNER_POLICY";
+
+	return name_length(entry) == sizeof(name) - 1 && strncmp(entry, name, sizeof(name) - 1) == 0 && getenv(name);
+}
+
 static size_t environ_count(void)
 {
 	size_t n = 0;
@@ -70,21 +79,25 @@ static size_t environ_count(void)
 	return n;
 }
 
-/* "K=V" sets, "K" unsets, everything else is inherited. Stack: … env array. */
+/* "K=V" sets, "K" unsets, everything else is inherited, and a policy always is.
+ * Stack: … env array. */
 static const char *const *read_env(lua_State *L, int index)
 {
 	size_t inherited = environ_count(), given, n = 0, kept;
-	const char **envp;
+	const char **envp, *entry;
 
 	if (lua_getfield(L, index, "env") != LUA_TTABLE)
 		return NULL;
 	given = (size_t)luaL_len(L, -1);
 	envp = new_array(L, given + inherited + 1);
-	for (; n < given; n++) {
-		lua_rawgeti(L, -2, (lua_Integer)n + 1);
-		envp[n] = c_string(L, -1, "env");
+	for (size_t i = 0; i < given; i++) {
+		lua_rawgeti(L, -2, (lua_Integer)i + 1);
+		entry = c_string(L, -1, "env");
+		if (!is_kept(entry))
+			envp[n++] = entry;
 		lua_pop(L, 1);
 	}
+	given = n;
 	for (size_t i = 0; i < inherited; i++)
 		if (!is_overridden(environ[i], envp, given))
 			envp[n++] = environ[i];

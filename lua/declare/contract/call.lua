@@ -12,6 +12,8 @@ return {
 			description = "Use these settings of contexts in runner.lua" },
 		{ name = "no_config", type = "boolean", front = true, yields = true, section = "Settings",
 			description = "Read no runner.lua" },
+		{ name = "policy", type = "path", front = true, yields = true, section = "Settings",
+			description = "Allow no more than this JSON file says, to this call and to what it starts" },
 		{ name = "width", type = "integer", min = 0, max = 1000, yields = true, section = "Output",
 			description = "Columns of help and other prose; 0: one line a paragraph" },
 	},

@@ -200,6 +200,12 @@ function M.mask_of(workflow)
 	return (require("runner.core.mask").masker(values))
 end
 
+-- The caller's policy may allow less (docs/reference/policy.md).
+local function within_policy(micros)
+	local most = attempt.policy and attempt.policy.max_cost_micros
+	return most and math.min(micros or most, most) or micros
+end
+
 -- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit,
 -- given_cost_micros.
 local function assemble(row, workflow)
@@ -210,7 +216,7 @@ local function assemble(row, workflow)
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)),
 		mask = known.mask, hide = known.hide, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
-		budget = budget.of(0, row.given_cost_micros or workflow.max_cost),
+		budget = budget.of(0, within_policy(row.given_cost_micros or workflow.max_cost)),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment(workflow, scope, known, cwd) },
 	}

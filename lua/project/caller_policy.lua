@@ -1,0 +1,386 @@
+-- caller_policy: what the caller's policies (--policy, RUNNER_POLICY) allow of this call, and what
+-- they narrow. Each is a JSON file; several hold together, and children inherit them all
+-- (docs/reference/policy.md). Loaded where there is one.
+
+local attempt = require "runner.core.attempt"
+local command_name = require "runner.core.command_name"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local json = require "runner.json"
+local rules = require "runner.core.rules"
+
+local M = {}
+
+local VARIABLE = "RUNNER_POLICY"
+local MOST = 16 -- policies at once
+local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
+local DISCOVERY = { help = true, manifest = true } -- they run nothing, and need not be allowed
+
+---@class runner.CallerPolicy what several policies come to; nil: nothing is said
+---@field list table[] each as its file has it, with `path`
+---@field digest string of their texts
+---@field max_retries? integer
+---@field max_timeout_ms? integer
+---@field max_cost_micros? integer micro-dollars, of a workflow run
+---@field confirm_by_flag boolean may --confirm-destructive, --live and --yes confirm?
+---@field dry_run boolean every command that changes something does a dry run
+---@field found fun(a: runner.Attempt): runner.Answer? refuse a command by its name, before its file is read
+---@field settle fun(a: runner.Attempt, settled: table): runner.Answer? narrow the limits of the call, or refuse it
+---@field relocate boolean may --cwd, --config, --context and --no-config be given?
+
+-- --- one file ---------------------------------------------------------------------------
+
+-- A name, a group or a glob; each means what is below it too. `*` stands for any characters
+-- of one word. The form that matches: a Lua pattern.
+local function rule(v)
+	local name = type(v) == "string" and #v <= 200 and v:gsub(" +", "."):gsub("%*+", "*")
+	if not name or select(2, name:gsub("%*", "")) > 4 then
+		return nil
+	end
+	for word in (name .. "."):gmatch "([^.]*)%." do
+		if not word:find "^[%w*][%w_*-]*$" then
+			return nil
+		end
+	end
+	return { text = v, pattern = "^" .. name:gsub("[-.]", "%%%0"):gsub("%*", "[^.]*") .. "%." }
+end
+
+local function array_of(accept)
+	return function(v)
+		return json.is_array(v) and rules.list(v, 0, 10000, accept) or nil
+	end
+end
+
+local function folder(v)
+	return type(v) == "string" and v:sub(1, 1) == "/" and not v:find("\0", 1, true) and v or nil
+end
+
+local function limit(v)
+	local ms = rules.duration(v)
+	return ms and ms > 0 and ms or nil
+end
+
+local NAMES = 'a list of commands, groups and globs such as ["deploy", "db *"]'
+local BOOLEAN = "true or false"
+
+-- key → its normal form, nil when wrong; and what to write
+local KEYS = {
+	max_danger = { rules.one_of("safe", "mutating", "destructive"), '"safe", "mutating" or "destructive"' },
+	allow = { array_of(rule), NAMES },
+	deny = { array_of(rule), NAMES },
+	folders = { array_of(folder), 'a list of absolute paths such as ["/srv/tool/commands"]' },
+	max_retries = { rules.whole(0, host.bound "retries"), ("a whole number from 0 to %d"):format(host.bound "retries") },
+	max_timeout = { limit, 'a duration above 0 such as "10m"' },
+	max_cost_usd = { function(v) return require("runner.core.money").micros(v) end, "an amount of US dollars such as 2.5" },
+	confirm_by_flag = { rules.flag, BOOLEAN },
+	dry_run = { rules.flag, BOOLEAN },
+	relocate = { rules.flag, BOOLEAN },
+}
+
+local ACCEPT = {}
+for key, row in next, KEYS do
+	ACCEPT[key] = row[1]
+end
+
+-- Nothing runs under a policy that can't be understood.
+local function invalid(path, message, fix)
+	return errors.new("POLICY_INVALID", message, { phase = "validation", side_effects = "none", retryable = false,
+		fix_required = fix, context = path and { policy = path } })
+end
+
+local function wrong_key(path, key, reason)
+	local known = require("runner.core.sorted").keys(KEYS)
+	if reason == "unknown" then
+		local near = require("runner.core.suggest").nearest(tostring(key), known, 1)[1]
+		return invalid(path, ("%s: unknown key '%s'"):format(path, tostring(key)),
+			near and ("Write '%s'"):format(near) or "The keys are " .. table.concat(known, ", "))
+	end
+	return invalid(path, ("%s: wrong value for '%s'"):format(path, key), ("Write %s"):format(KEYS[key][2]))
+end
+
+-- The first wrong key in alphabetical order, so that the same file has always the same answer.
+local function check(path, value)
+	local wrong = {}
+	local policy = rules.accept(ACCEPT, "policy", value, nil, function(_, _, key, reason)
+		wrong[tostring(key)] = reason
+	end)
+	local first = require("runner.core.sorted").keys(wrong)[1]
+	if first then
+		return nil, wrong_key(path, first, wrong[first])
+	end
+	policy.path = path
+	return policy
+end
+
+---@return table? policy, runner.Error? problem, string? digest of the text
+local function read(path, expected)
+	local text, why = host.source(path)
+	if not text then
+		return nil, invalid(path, ("Can't read the policy %s: %s"):format(path, why),
+			"Make it a file that only you or root own and can write to, in folders that nobody else can write to")
+	end
+	local digest = host.digest(text)
+	if expected and expected ~= digest then
+		return nil, invalid(path, ("The policy %s has changed since the run that started this one"):format(path),
+			"Start the whole run again")
+	end
+	local value, message = json.decode(text, { unique = true })
+	if type(value) ~= "table" or json.is_array(value) then
+		return nil, invalid(path, ("The policy %s is no JSON object%s"):format(path, message and ": " .. message or ""),
+			'Write a JSON object such as {"max_danger": "safe"}')
+	end
+	local policy, problem = check(path, value)
+	return policy, problem, digest
+end
+
+-- --- all of them -------------------------------------------------------------------------
+
+local function absolute(path)
+	return path:sub(1, 1) == "/" and path or (host.getcwd() or "") .. "/" .. path
+end
+
+-- The variable holds "PATH" or, from an outer run, "PATH#DIGEST" for each, with ":" between them.
+local function sources(given)
+	local text, list, seen = os.getenv(VARIABLE), {}, {}
+	local function add(path, digest)
+		path = absolute(path)
+		if not seen[path] then
+			list[#list + 1], seen[path] = { path = path, digest = digest }, true
+		end
+	end
+	for entry in (text and text .. ":" or ""):gmatch "([^:]*):" do
+		local path, digest = entry:match "^(.+)#(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)$"
+		if entry == "" then
+			return nil, invalid(nil, ("%s is empty, or has an empty entry"):format(VARIABLE), "Name a policy file in it, or unset it")
+		end
+		add(path or entry, digest)
+	end
+	if given and given:find ":" then
+		return nil, invalid(given, ("The path of the policy '%s' has a colon"):format(given), "Give it a path without one")
+	elseif given then
+		add(given)
+	end
+	if #list > MOST then
+		return nil, invalid(nil, ("More than %d policies at once"):format(MOST), "Join some of them in one file")
+	end
+	return list
+end
+
+local function least(into, key, value)
+	into[key] = value and math.min(value, into[key] or value) or into[key]
+end
+
+local function merge(list)
+	local all = { list = list, confirm_by_flag = true, dry_run = false, relocate = true }
+	for _, policy in ipairs(list) do
+		least(all, "max_retries", policy.max_retries)
+		least(all, "max_timeout_ms", policy.max_timeout)
+		least(all, "max_cost_micros", policy.max_cost_usd)
+		all.confirm_by_flag = all.confirm_by_flag and policy.confirm_by_flag ~= false
+		all.dry_run = all.dry_run or policy.dry_run == true
+		all.relocate = all.relocate and policy.relocate ~= false
+	end
+	return all
+end
+
+-- --- may it run ----------------------------------------------------------------------------
+
+local function refused(policy, rule_text, message, fields)
+	fields = fields or {}
+	fields.phase, fields.side_effects, fields.retryable = "validation", "none", false
+	fields.context = { policy = policy.path, rule = rule_text, command = command_name.typed(attempt.name) }
+	return errors.new("POLICY_DENIED", ("%s: %s"):format(policy.path, message), fields)
+end
+
+local function match(list, name)
+	for _, row in ipairs(list or {}) do
+		if (name .. "."):find(row.pattern) then
+			return row.text
+		end
+	end
+end
+
+-- Why a policy refuses a command of this name: the rule, and the rest of a sentence. What is
+-- denied is so in its form `self NAME` too; what is allowed is not.
+local function name_refused(policy, name)
+	local denied = match(policy.deny, name) or match(policy.deny, (name:gsub("^self%.", "")))
+	if denied then
+		return ("deny: %s"):format(denied), ("its deny has '%s'"):format(denied)
+	elseif policy.allow and not DISCOVERY[name] and not match(policy.allow, name) then
+		return "allow", "its allow does not have it"
+	end
+end
+
+---May a listing have a command of this name?
+---@param name string dot path, as in the catalog
+---@return boolean
+function M.lists(name)
+	for _, policy in ipairs(attempt.policy.list) do
+		if name_refused(policy, name) then
+			return false
+		end
+	end
+	return true
+end
+
+---May commands of this danger level run?
+---@param level string
+---@return boolean
+function M.permits_level(level)
+	for _, policy in ipairs(attempt.policy.list) do
+		if policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
+			return false
+		end
+	end
+	return true
+end
+
+-- Called as `self NAME`, a built-in command is another one than the file of that name.
+local function full_name(a)
+	local locate = require "runner.project.locate"
+	if a.names[1] == locate.SELF then
+		local other = locate.find(table.move(a.names, 2, #a.names, 1, {}), a.project)
+		return other and other.path and locate.SELF .. "." .. a.name or a.name
+	end
+	return a.name
+end
+
+local function is_within(path, folders)
+	local fs = require "runner.fs"
+	path = fs.realpath(path) or path
+	for _, dir in ipairs(folders) do
+		dir = (fs.realpath(dir) or dir):gsub("/+$", "")
+		if path:sub(1, #dir + 1) == dir .. "/" then
+			return true
+		end
+	end
+	return false
+end
+
+local function place_or_name_problem(a)
+	local name = full_name(a)
+	for _, policy in ipairs(a.policy.list) do
+		local rule_text, why = name_refused(policy, name)
+		if rule_text then
+			return refused(policy, rule_text, ("'%s' is not allowed: %s"):format(command_name.typed(name), why))
+		elseif policy.folders and a.found.path and not is_within(a.found.path, policy.folders) then
+			return refused(policy, "folders", ("'%s' is not allowed: %s is in none of its folders"):format(command_name.typed(name),
+				a.found.path))
+		end
+	end
+end
+
+-- Refuse a command by its name and by where its file is, before that is read.
+local function found(a)
+	local problem = place_or_name_problem(a)
+	return problem and { error = problem, early = true }
+end
+
+---Refuse the flags that decide where commands and settings are looked for.
+---@param a runner.Attempt
+---@param front table<string, any> the flags in front of the command's name
+---@return runner.Error? problem POLICY_DENIED
+function M.placed(a, front)
+	for _, flag in ipairs { "cwd", "config", "context", "no_config" } do
+		for _, policy in ipairs(front[flag] and a.policy.list or {}) do
+			if policy.relocate == false then
+				return refused(policy, "relocate", ("--%s is not allowed: its relocate is false"):format((flag:gsub("_", "-"))))
+			end
+		end
+	end
+end
+
+-- --- with what ------------------------------------------------------------------------------
+
+local function problem_of(a)
+	local level, framework = a.command.danger_level, a.framework
+	for _, policy in ipairs(a.policy.list) do
+		if policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
+			return refused(policy, "max_danger", ("'%s' is not allowed: it is %s, and max_danger is %s"):format(
+				command_name.typed(a.name), level, policy.max_danger))
+		elseif policy.confirm_by_flag == false and not a.launch.job and (framework.confirm_destructive or framework.yes) then
+			return refused(policy, "confirm_by_flag", ("--%s confirms nothing here: its confirm_by_flag is false"):format(
+				framework.yes and "yes" or "confirm-destructive"), { suggestion = "Have a person call it at a terminal, without the flag" })
+		end
+	end
+end
+
+local function narrow_retries(settled, most)
+	local policy, given = settled.policy, settled.retries_given
+	if policy.retries < 0 or policy.retries > most then
+		policy.retries, settled.retry_from.retries = most, "policy"
+	end
+	settled.retries_given = math.min(given or most, most) -- loops inside `run` count too
+end
+
+local function narrow_timeout(a, settled, most)
+	if settled.timeout_ms == 0 or settled.timeout_ms > most then
+		settled.timeout_ms, settled.sources.timeout = most, "policy"
+	end
+	if a.serve_ms and (a.serve_ms == 0 or a.serve_ms > most) then
+		a.serve_ms = most
+	end
+end
+
+-- Narrow the limits of the call, or refuse it. What must not change between two attempts is the
+-- policy too.
+local function settle(a, settled)
+	local policy = a.policy
+	a.command.plan_digest = a.command.digest .. policy.digest
+	if policy.max_retries then
+		narrow_retries(settled, policy.max_retries)
+	end
+	if policy.max_timeout_ms then
+		narrow_timeout(a, settled, policy.max_timeout_ms)
+	end
+	local problem = problem_of(a)
+	if problem then
+		require("runner.project.plan").send(a.command, settled, a.framework, a.project)
+		return { error = problem }
+	end
+end
+
+-- --- all of it ------------------------------------------------------------------------------
+
+---Read the policies that hold for this call, and hand them on to its children.
+---@param a runner.Attempt gets `policy`
+---@param given? string the file of --policy
+---@return runner.Error? problem POLICY_INVALID
+function M.take(a, given)
+	local files, problem = sources(given)
+	local list, passed, rows = {}, {}, {}
+	for i, source in ipairs(files or {}) do
+		local digest
+		list[i], problem, digest = read(source.path, source.digest)
+		if problem then
+			return problem
+		end
+		passed[i], rows[i] = source.path .. "#" .. digest, { file = source.path, digest = digest }
+	end
+	if problem then
+		return problem
+	end
+	a.policy = merge(list)
+	a.policy.digest = host.digest(table.concat(passed, ":"))
+	a.policy.found, a.policy.settle = found, settle
+	host.setenv(VARIABLE, table.concat(passed, ":"))
+	host.send("META", { name = "policy", data = json.encode(json.array(rows), { envelope = true }) }, true)
+end
+
+---What holds for this call, for --plan and --show-config.
+---@return table
+function M.describe()
+	local policy, out = attempt.policy, { files = json.array {} }
+	for i, one in ipairs(policy.list) do
+		out.files[i] = one.path
+		if one.max_danger and LEVELS[one.max_danger] < LEVELS[out.max_danger or "destructive"] then
+			out.max_danger = one.max_danger
+		end
+	end
+	out.max_retries, out.max_timeout_ms = policy.max_retries, policy.max_timeout_ms
+	out.max_cost_usd = policy.max_cost_micros and require("runner.core.money").dollars(policy.max_cost_micros)
+	out.confirm_by_flag, out.dry_run, out.relocate = policy.confirm_by_flag, policy.dry_run, policy.relocate
+	return out
+end
+
+return M
