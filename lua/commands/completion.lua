@@ -19,32 +19,57 @@ local function script(shell)
 	return { shell = shell, script = text, suggestion = HOW[shell] }
 end
 
-local RUNS = 20
+local RUNS, STEPS = 20, 200
 
-local IDS = {} -- by the group of commands: the newest
+local IDS = {} -- by what is named: the newest
 
-function IDS.workflow()
+-- Whole IDs where one is being typed, else what is shorter.
+local function add_names(out, id, description, typed)
+	local reference = require "runner.core.reference"
+	if #out == 0 and (typed == "" or typed:sub(1, 1) == "@") then
+		out[1] = { value = reference.LAST, description = description }
+	end
+	local whole = typed:sub(1, 4) == id:sub(1, 4)
+	out[#out + 1] = { value = whole and id or reference.short(id), description = description }
+end
+
+function IDS.workflow(typed)
 	local db <close> = require("runner.workflow.store.store").open { readonly = true }
-	local out = {}
-	for i, row in ipairs(db:list { limit = RUNS }) do
-		out[i] = { value = row.id, description = ("%s, %s"):format(row.workflow, row.state) }
+	local out, known = {}, {}
+	for _, row in ipairs(db:list { limit = RUNS }) do
+		add_names(out, row.id, ("%s, %s"):format(row.workflow, row.state), typed)
+		if not known[row.workflow] and not row.workflow:find "[%s%c'\"\\$`]" then -- else a shell would read it as more than a word
+			known[row.workflow] = true
+			out[#out + 1] = { value = row.workflow, description = "the newest run of this workflow" }
+		end
 	end
 	return out
 end
 
-function IDS.job()
+function IDS.step(_, id)
+	local db <close> = require("runner.workflow.store.store").open { readonly = true }
+	local out = {}
+	for i, row in ipairs(db:step_page(db:resolve(id), { choice = "outline", after = 0, limit = STEPS, output = 0, data = 0 })) do
+		out[i] = { value = row.key, description = ("%s, %s"):format(row.kind, row.state) }
+	end
+	return out
+end
+
+function IDS.job(typed)
 	local folder, out = require "runner.jobs.folder", {}
 	local names = folder.names()
 	for i = #names, math.max(1, #names - RUNS), -1 do
 		local job = folder.open(names[i])
-		out[#out + 1] = job and { value = job.id, description = ("%s, %s"):format(job.record.command, job.status) } or nil
+		if job then
+			add_names(out, job.id, ("%s, %s"):format(job.record.command, job.status), typed)
+		end
 	end
 	return out
 end
 
 -- There may be no database or no folder, or a broken one.
-local function ids(kind)
-	local ok, list = pcall(IDS[kind] or error)
+local function ids(kind, ...)
+	local ok, list = pcall(IDS[kind] or error, ...)
 	return ok and list or {}
 end
 

@@ -48,6 +48,7 @@ local M = {
 	older = nil, ---@type {version: string, current: string, shape: fun(data: any): any}? the form of the result that a caller asks for
 	trace = nil, ---@type fun(message: string)? with --debug: a line of what runner does
 	rows = nil, ---@type runner.Rows? where ctx:emit puts rows
+	row_text = nil, ---@type (fun(row: table): string)? a row as lines of a terminal, from a built-in that renders its own
 	inner_repeats = 0, -- retries made by loops inside this attempt
 	texts = {}, ---@type table<runner.TextFormat, string> the result as text, from a built-in that renders its own
 }

@@ -6,6 +6,7 @@ local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
+local reference = require "runner.core.reference"
 
 local M = {}
 
@@ -125,26 +126,29 @@ local function raise_none(text)
 	errors.raise("NOT_FOUND", ("No job '%s'"):format(text), { suggestion = "runner job list", side_effects = "none" })
 end
 
----The job of an ID or of a prefix that no other has; raises NOT_FOUND and CONFLICT.
+local function matching(names, text)
+	local found = {}
+	for _, name in ipairs(names) do
+		found[#found + 1] = reference.matches(name, text) and name or nil
+	end
+	return found
+end
+
+---The job that a text means: an ID, @last for the newest, or the beginning or the end of an ID that
+---no other has; raises NOT_FOUND and CONFLICT.
 ---@param text string
 ---@return runner.Job
 function M.find(text)
-	if not text:find "^[%w_]+$" then
+	if text ~= reference.LAST and not text:find "^[%w_]+$" then
 		raise_none(text)
 	end
-	local found = {}
-	local exact = M.open(text)
-	if exact then
-		return exact
-	end
-	for _, name in ipairs(M.names()) do
-		local begins = name:sub(1, #text) == text or name:sub(5, 4 + #text) == text
-		found[#found + 1] = begins and name or nil
-	end
+	local names = M.names()
+	local exact = text == reference.LAST and names[#names] or text
+	local found = M.open(exact) and { exact } or matching(names, text)
 	if #found > 1 then
-		errors.raise("CONFLICT", ("'%s' is the beginning of %d jobs"):format(text, #found),
-			{ context = { jobs = table.move(found, 1, math.min(#found, 10), 1, {}) }, side_effects = "none",
-				suggestion = "Write more of the ID" })
+		local shown = table.move(found, 1, math.min(#found, 10), 1, {})
+		errors.raise("CONFLICT", ("Ambiguous ID '%s': several jobs match: %s"):format(text, table.concat(shown, ", ")),
+			{ context = { jobs = shown }, side_effects = "none", suggestion = "Give more of the ID, or its end" })
 	end
 	return found[1] and M.open(found[1]) or raise_none(text)
 end

@@ -1,10 +1,12 @@
 -- job_id: the argument that names a job, the same for every command that takes one.
 
+local reference = require "runner.core.reference"
+
 local M = {}
 
 ---For the args of a declaration.
-M.argument = { "id", "string", positional = true, required = true, description = "Job ID, or a unique prefix",
-	pattern = "^[^/?#%.[:space:]]+$",
+M.argument = { "id", "string", positional = true, required = true, description = "Job: its ID, the beginning or end of it, or @last",
+	pattern = reference.PATTERN,
 	suggestion = "Give a job ID; 'runner job list' shows them" }
 
 ---Exit codes of every such command.

@@ -77,7 +77,7 @@ local function lines(a)
 end
 
 local function growing_table(a)
-	local line = require("runner.output.tables").growing(a.command.columns)
+	local line = a.format == "text" and a.row_text or require("runner.output.tables").growing(a.command.columns)
 	local function add(row)
 		local text, why, shown = encoded(a, row)
 		if not text then
@@ -147,7 +147,11 @@ end
 ---@param a runner.Attempt
 function M.open(a)
 	local command = a.command
-	a.rows = command.streams and place_of(a)(a) or nil
+	local streams = command.streams
+	if type(streams) == "string" then -- an argument switches it on
+		streams = a.parsed.values[streams]
+	end
+	a.rows = streams and place_of(a)(a) or nil
 	if a.rows and command.danger_level ~= "safe" then
 		count_effects(a)
 	end

@@ -135,6 +135,38 @@ function M.holder(dir, id)
 	return about and (about.pid or 0)
 end
 
+-- Where no lock can be taken, such as in a directory that may only be read, we look again and again.
+local function look(path, ms)
+	local give_up = host.now() + ms
+	while fs.locked(path) do
+		local left = give_up - host.now()
+		if left <= 0 then
+			return false
+		end
+		host.sleep(math.min(left, PROBE_MS))
+	end
+	return true
+end
+
+---Wait until no process holds the run, at most this long. Nothing is left behind, and whoever
+---takes the run next is not in our way for more than an instant.
+---@param dir string
+---@param id string
+---@param ms integer
+---@return boolean free
+function M.wait(dir, id, ms)
+	local path = lock_path(dir, id)
+	if not fs.locked(path) then
+		return true
+	end
+	local handle, why = fs.lock(path, { shared = true, wait_ms = ms })
+	if handle then
+		fs.unlink(path) -- still locked, as in release
+		handle:release()
+	end
+	return handle ~= nil or why ~= "held" and look(path, ms)
+end
+
 ---Is a process the child of another? True where nobody can tell.
 ---@param pid integer
 ---@param parent integer

@@ -106,9 +106,14 @@ local function add_matching(candidates, typed, out)
 	end
 end
 
--- Of which kind of thing the argument is an ID: the group of its command.
-local function kind_of_id(command, slot)
-	return slot.name == "id" and not command.path and command.name:match "^(%l+)%."
+-- What the argument is a name of, in one of our own commands: "workflow" or "job" for an ID,
+-- "step" for a step of the run that the words name.
+local function kind_of(command, slot)
+	local group = not command.path and command.name:match "^(%l+)%."
+	if group == "workflow" and (slot.name == "step" or slot.name == "mark_done") then
+		return "step"
+	end
+	return slot.name == "id" and group
 end
 
 -- The next word of every name that begins with the words before it.
@@ -162,14 +167,18 @@ end
 ---The candidates that may replace the last word.
 ---@param words string[] after "runner"; the last one is being typed and may be ""
 ---@param project table
----@param ids fun(kind: string): runner.Candidate[] the IDs of "workflow" or "job"
+---@param ids fun(kind: string, typed: string, id: string?): runner.Candidate[] what names a "workflow" run or a "job",
+---  or a "step" of the run `id`
 ---@return runner.Candidate[]
 function M.candidates(words, project, ids)
 	local before, typed, out = table.move(words, 1, #words - 1, 1, {}), words[#words] or "", {}
 	local plain = plain_words(before)
 	local command, used = load_command(plain, project)
 	local row = awaited(command, before[#before])
-	if row then
+	local id = command and plain[used + 1]
+	if row and kind_of(command or {}, row) then
+		add_matching(ids(kind_of(command, row), typed, id), typed, out)
+	elseif row then
 		listed(row, project.config, typed, out)
 	elseif begins(typed, "-") then
 		options(command, typed, out)
@@ -177,8 +186,8 @@ function M.candidates(words, project, ids)
 		local slot = command and positional(command, #plain - used + 1)
 		if slot and slot.values then
 			listed(slot, project.config, typed, out)
-		elseif slot and kind_of_id(command, slot) then
-			add_matching(ids(kind_of_id(command, slot)), typed, out)
+		elseif slot and kind_of(command, slot) then
+			add_matching(ids(kind_of(command, slot), typed, id), typed, out)
 		end
 		local topic = command and command.name == "help" and 1 or 0
 		names(table.move(plain, 1 + topic, #plain, 1, {}), typed, project, out)

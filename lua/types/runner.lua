@@ -34,7 +34,7 @@
 ---@field help_argv? string[] of such a command: the words that ask that program for help, for a lone --help
 ---@field stdout? "protocol" it serves a protocol on stdin and stdout; needs protocol
 ---@field protocol? string the name of that protocol: "mcp-stdio", "lsp", "dap" or another
----@field streams? boolean it passes rows on while it runs (ctx:emit): adds --stream
+---@field streams? boolean|string it passes rows on while it runs (ctx:emit): adds --stream; or the boolean argument with which it does
 ---@field rows_may_repeat? boolean a retry may emit rows again; each then has a field `attempt`
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
 ---@field truncates? boolean a JSON answer above --max-bytes (1 MiB) loses the ends of its longest texts and lists, and meta.truncated says so; else it may have 16 MiB

@@ -315,3 +315,26 @@ alone() {
 	grep -q OUTPUT_FAILED err.txt
 	assert_no_process_left
 }
+
+@test "a command streams in calls that give the argument which switches that on, and returns its result in others" {
+	command_file watch <<'LUA'
+return { description = "x", danger_level = "safe", streams = "follow", args = { { "follow", "boolean" } },
+	run = function(args, ctx)
+		if not args.follow then return { { id = 1 } } end
+		ctx:emit { id = 2 }
+		return { over = true }
+	end }
+LUA
+	answers 0 watch
+	expect 'e.data == [{"id": 1}]'
+	call watch --stream
+	lines 'rows == [{"id": 1}]'
+	answers 0 watch --follow
+	expect 'e.data == {"items": [{"id": 2}], "over": True}'
+	call watch --follow --stream
+	lines 'rows[0] == {"id": 2} and rows[1]["_count"] == 1 and len(rows) == 2'
+	echo 'return { description = "x", danger_level = "safe", streams = "follow", args = { { "follow", "string" } }, run = print }' \
+		| command_file wrong
+	call wrong
+	expect 'e.error.code == "COMMAND_INVALID" and "boolean argument" in e.error.message'
+}

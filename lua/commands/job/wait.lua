@@ -6,15 +6,9 @@ local condition = require "runner.jobs.condition"
 local folder = require "runner.jobs.folder"
 local host = require "runner.host"
 local job_id = require "runner.jobs.job_id"
+local patience = require "runner.core.patience"
 
-local FOREVER = math.maxinteger
 local LOOK_MS = 200 -- between two looks at the progress
-
--- The flag, or what the agent that calls may wait; nil: as long as it takes.
-local function limit_of(args)
-	local environment = math.tointeger(tonumber(os.getenv "AGENT_CALL_BUDGET_MS"))
-	return args["for"] and math.floor(args["for"] * 1000 + 0.5) or environment and environment > 0 and environment or nil
-end
 
 -- Until it has ended, or `holds` says so, or the time is over.
 local function wait(job, limit_ms, holds)
@@ -23,7 +17,7 @@ local function wait(job, limit_ms, holds)
 		local left = give_up - host.now()
 		if holds and holds(job) then
 			return "holds"
-		elseif folder.wait(job, math.floor(math.max(0, math.min(left, holds and LOOK_MS or FOREVER // 2000000)))) then
+		elseif folder.wait(job, math.floor(math.max(0, math.min(left, holds and LOOK_MS or patience.FOREVER)))) then
 			return "ended"
 		end
 	until host.now() >= give_up
@@ -43,7 +37,7 @@ return {
 	timeout = "none",
 	args = {
 		job_id.argument,
-		{ "for", "duration", description = "Wait no longer than this; then the answer is INCOMPLETE" },
+		patience.argument,
 		{ "until", "string", pattern = condition.PATTERN, default = "ended",
 			description = "ended; or sooner: started, step:NAME (it is completed), done:N (ctx:progress said at least N)" },
 	},
@@ -57,7 +51,7 @@ return {
 		{ description = "Until a step is done", command = "runner job wait job_01J --until step:build" },
 	},
 	run = function(args, ctx)
-		local job, limit_ms = folder.find(args.id), limit_of(args)
+		local job, limit_ms = folder.find(args.id), patience.of(args)
 		local holds = condition.of(args["until"])
 		local why = wait(job, limit_ms, holds)
 		job = folder.open(job.id) or ctx:fail("NOT_FOUND", ("Job %s was removed"):format(job.id))

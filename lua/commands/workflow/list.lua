@@ -48,7 +48,7 @@ return {
 			description = "Only runs in this state" },
 		{ "workflow", "string", description = "Only runs of this workflow" },
 	},
-	columns = { "id", "workflow", "state", "created", "duration_ms", "failed_step", "code" },
+	columns = { "id", "workflow", "state", "created", "duration_ms", "failed_step", "code", "short" },
 	examples = { { description = "Runs that can be resumed", command = "runner workflow list --state failed" } },
 	run = function(args)
 		local db <close> = store.open { readonly = true }

@@ -19,6 +19,6 @@ return {
 	validate = answer.problems,
 	run = function(args)
 		local db <close> = store.open { readonly = true }
-		return answer.of(db, args.id, args)
+		return answer.of(db, db:resolve(args.id), args)
 	end,
 }

@@ -25,11 +25,16 @@ local function row_of(id, stored)
 	}
 end
 
--- A row and its length as JSON.
-local function make(id, stored)
+---An attempt as an answer has it, and its length as JSON. Of streams that make it longer than
+---`most` only the beginning is left, with stdout_bytes and stderr_bytes.
+---@param id string of the run
+---@param stored table row of store:attempts
+---@param most integer bytes
+---@return table row, integer length
+function M.row(id, stored, most)
 	local row = row_of(id, stored)
 	local length = #(json.encode(row) or "")
-	if length <= paging.ANSWER then
+	if length <= most then
 		return row, length
 	end
 	for _, stream in ipairs(STREAMS) do
@@ -48,7 +53,7 @@ function M.page(db, id, opts)
 	local source = {
 		attempts = true,
 		make = function(stored)
-			return make(id, stored)
+			return M.row(id, stored, paging.ANSWER)
 		end,
 		rows = function(choice, after, limit)
 			return db:attempt_page(id, { choice = choice, step = opts.step, attempt = opts.attempt, after = after, limit = limit })

@@ -4,6 +4,7 @@
 local host = require "runner.host"
 local json = require "runner.json"
 local money = require "runner.core.money"
+local reference = require "runner.core.reference"
 local step_rows = require "runner.workflow.report.step_rows"
 
 local M = {}
@@ -66,7 +67,7 @@ end
 ---@return table
 function M.summary(row)
 	return {
-		id = row.id, workflow = row.workflow, state = row.state, file = row.file,
+		id = row.id, short = reference.short(row.id), workflow = row.workflow, state = row.state, file = row.file,
 		retryable = retryable_of(row),
 		code = row.code, message = row.message, failed_step = row.failed_step, steps = row.steps,
 		created = time(row.created_ms), ended = time(row.ended_ms),

@@ -2,7 +2,6 @@
 -- (`db:list{…}`); none writes.
 
 local codec = require "runner.workflow.store.codec"
-local errors = require "runner.core.errors"
 local json = require "runner.json"
 local money = require "runner.core.money"
 local paths = require "runner.core.paths"
@@ -12,8 +11,6 @@ local M = {}
 
 local LIST_MAX = 50
 local ROWS_MAX = 100 -- of each list in the statistics
-local SHOWN_IDS = 5
-local SUGGEST_FROM = 4 -- characters: a shorter id resembles too many
 
 local function decoded(rows)
 	for _, row in ipairs(rows) do
@@ -23,62 +20,6 @@ local function decoded(rows)
 end
 
 -- --- one run -----------------------------------------------------------------------------
-
--- char(1114111) ends the range of a prefix: no UTF-8 sorts after it.
-local MATCHING = [[
-	SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2]]
-
-local RUN = [[
-	SELECT runs.*, sources.source FROM runs LEFT JOIN sources ON sources.id = runs.source_id WHERE runs.id = ?]]
-
----Raise that the run is unknown.
----@param id string
----@param near? string the one probably meant
-function M.raise_unknown(id, near)
-	errors.raise("NOT_FOUND", ("No run '%s'"):format(id),
-		{ suggestion = near and ("Did you mean '%s'?"):format(near) or "runner workflow list", context = { run = id } })
-end
-
-local RECENT = "SELECT id FROM runs ORDER BY id DESC LIMIT 200"
-
--- Of the newest runs, the one whose prefix is nearest; run_ may be missing.
-local function nearest(database, id)
-	local wanted, prefixes, ids = id:lower():gsub("^run_", ""), {}, {}
-	for i, row in ipairs(#wanted >= SUGGEST_FROM and database:rows(RECENT) or {}) do
-		prefixes[i] = row.id:lower():gsub("^run_", ""):sub(1, #wanted)
-		ids[prefixes[i]] = ids[prefixes[i]] or row.id
-	end
-	return ids[require("runner.core.suggest").nearest(wanted, prefixes, 1)[1]]
-end
-
-local function raise_ambiguous(prefix, found)
-	local ids = {}
-	for i, row in ipairs(found) do
-		ids[i] = i <= SHOWN_IDS and row.id or "…"
-	end
-	errors.raise("CONFLICT", ("Ambiguous ID '%s': several runs match: %s"):format(prefix, table.concat(ids, ", ")),
-		{ suggestion = "Give more of the ID; 'runner workflow list' shows them", context = { prefix = prefix, runs = ids } })
-end
-
-local function full_id(database, id)
-	local found = id ~= "" and database:rows(MATCHING, id, SHOWN_IDS + 1) or {}
-	if #found == 0 then
-		M.raise_unknown(id, nearest(database, id))
-	elseif #found > 1 and found[1].id ~= id then
-		raise_ambiguous(id, found)
-	end
-	return found[1].id
-end
-
----A run by its id or a prefix that only it has; raises NOT_FOUND or CONFLICT.
----@param id string
----@return table run
-function M:find(id)
-	local database = self:_open()
-	local run = codec.decode(database:row(RUN, full_id(database, id)))
-	run.source_id = nil
-	return run
-end
 
 local STEP = [[position, key, id, kind, label, state, round, attempts, spent_ms, wake_ms, wait_ms,
 	status, code, message, started_ms, ended_ms, held]]
@@ -229,6 +170,26 @@ end
 ---@return integer
 function M:count_attempts(id, page)
 	return self:_open():row(chosen_attempts(COUNT_ATTEMPTS, page), id, page.step, page.attempt).attempts
+end
+
+local ENDED = "SELECT " .. ATTEMPT .. CHOSEN_ATTEMPTS .. [[
+	AND (a.ended_ms >= ?4 OR a.ended_ms IS NULL AND a.code IS NOT NULL)
+	ORDER BY a.ended_ms IS NULL, a.ended_ms, s.position, a.number]]
+
+---The attempts of a run that have ended, at this time or later, in the order of their ends; those
+---in doubt, whose end nobody knows, last.
+---@param id string
+---@param page {choice: "all"|"failed"|"outline", step?: string, attempt?: integer} as attempt_page
+---@param since_ms integer
+---@return table[]
+function M:ended_attempts(id, page, since_ms)
+	return with_logs(id, self:_open():rows(chosen_attempts(ENDED, page), id, page.step, page.attempt, since_ms))
+end
+
+---A number that changes when another process has committed something.
+---@return integer
+function M:version()
+	return self:_open():row("PRAGMA data_version").data_version
 end
 
 local ATTEMPTED = "SELECT DISTINCT key FROM attempts WHERE run = ?"

@@ -9,6 +9,7 @@
 
 local database = require "runner.state.database"
 local errors = require "runner.core.errors"
+local find = require "runner.workflow.store.find"
 local host = require "runner.host"
 local owner = require "runner.state.owner"
 local queries = require "runner.workflow.store.queries"
@@ -26,7 +27,7 @@ local Store = {}
 Store.__index = Store
 Store.__name = "runner.workflow.Store"
 
-for _, methods in ipairs { queries, usage.queries } do
+for _, methods in ipairs { queries, find.queries, usage.queries } do
 	for name, method in next, methods do
 		Store[name] = method
 	end
@@ -200,6 +201,14 @@ end
 ---@return integer?
 function Store:owner(id)
 	return owner.holder(database.directory(self.path), id)
+end
+
+---Wait until no process executes a run, at most this long.
+---@param id string
+---@param ms integer
+---@return boolean free
+function Store:wait(id, ms)
+	return owner.wait(database.directory(self.path), id, ms)
 end
 
 ---Close the database and unlock every run; idempotent.

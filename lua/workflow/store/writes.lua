@@ -4,9 +4,9 @@
 
 local codec = require "runner.workflow.store.codec"
 local errors = require "runner.core.errors"
+local find = require "runner.workflow.store.find"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
-local queries = require "runner.workflow.store.queries"
 local usage = require "runner.workflow.store.usage"
 
 local M = {}
@@ -130,7 +130,7 @@ local function update_run(db, id, fields)
 	local values, set = values_of(fields, RUN_COLUMNS)
 	values[values.n + 1] = id
 	if db:run(update_run_sql[set], table.unpack(values, 1, values.n + 1)) == 0 then
-		queries.raise_unknown(id)
+		find.raise_unknown(id)
 	end
 end
 
@@ -255,7 +255,7 @@ end)
 -- A step that is not known yet; its run has to be.
 local function add_step(db, id, state, set, values)
 	if not db:row(KNOWN, id) then
-		queries.raise_unknown(id)
+		find.raise_unknown(id)
 	end
 	values[values.n + 3] = id
 	db:run(insert_step[set], state, table.unpack(values, 1, values.n + 3))

@@ -106,6 +106,24 @@ describe("a run in the store", function()
 		end
 	end)
 
+	it("is found by its workflow, by @last and by the end of its id, in any case", function()
+		db:create { id = "run_02XYZW", workflow = "deploy now", created_ms = 1 }
+		db:create { id = "run_03xyzw", workflow = "deploy now", created_ms = 2 }
+		db:create { id = "run_04AAAA", workflow = "run_02", created_ms = 3 }
+		for text, id in pairs { ["deploy now"] = "run_03xyzw", ["@last"] = "01A", ["02xyzw"] = "run_02XYZW", AaAa = "run_04AAAA",
+			["RUN_03"] = "run_03xyzw", run_02 = "run_04AAAA", ["04"] = "run_04AAAA" } do
+			assert.are.equal(id, db:resolve(text), text)
+			assert.are.equal(id, db:find(text).id)
+		end
+		local e = failure(db.resolve, db, "XYZW")
+		assert.are.same({ "CONFLICT", { "run_02XYZW", "run_03xyzw" } }, { e.code, e.context.runs })
+		assert.is_truthy(e.message:find("run_02XYZW (deploy now, running)", 1, true))
+		for _, text in ipairs { "AAA", "4A", "%", "_", "deploy" } do
+			assert.are.equal("NOT_FOUND", failure(db.resolve, db, text).code, text)
+		end
+		assert.are.equal("Did you mean 'deploy now'?", failure(db.resolve, db, "deploi now").suggestion)
+	end)
+
 	it("has a start, attempts, waits and an end", function()
 		local number, nth = db:start_attempt("01A", STEP, { round = 1, log = "/log/1" })
 		assert.are.same({ 1, 1 }, { number, nth })

@@ -1,0 +1,66 @@
+-- runner workflow wait ID: wait until a run ends, and answer as it did.
+
+local answer = require "runner.workflow.report.answer"
+local errors = require "runner.core.errors"
+local exit_codes = require "runner.workflow.report.exit_codes"
+local host = require "runner.host"
+local patience = require "runner.core.patience"
+local report = require "runner.workflow.report.report"
+local run_id = require "runner.workflow.report.run_id"
+local store = require "runner.workflow.store.store"
+
+-- The row of the run once it is over; nil: the time is. Who resumes it meanwhile is waited for too.
+local function ended(db, id, limit_ms)
+	local give_up = limit_ms and host.now() + limit_ms or math.huge
+	repeat
+		local left = math.max(math.floor(math.min(give_up - host.now(), patience.FOREVER)), 0)
+		local row = db:wait(id, left) and report.settled(db, db:list { id = id }[1] or db:find(id)) -- it may be removed
+		if row and row.state ~= "running" then
+			return row
+		end
+	until host.now() >= give_up
+end
+
+local function incomplete(id, data, limit_ms)
+	local again = ("runner workflow wait %s --for %s"):format(id, host.duration_text(limit_ms))
+	data.continue_command = again
+	return errors.new("INCOMPLETE", ("Run %s is still running"):format(id),
+		{ retryable = true, side_effects = "none", data = data, suggestion = again, context = { run = id } })
+end
+
+local STOPPED = { interrupted = "was interrupted", cancelled = "was cancelled" }
+
+-- As the run itself has answered, but that nobody has cancelled this call.
+local function failure(id, data)
+	local stopped = data.code ~= "STEP_IN_DOUBT" and STOPPED[data.state]
+	return errors.new(stopped and "RUN_STOPPED" or data.code or "GENERAL_ERROR",
+		stopped and ("Run %s %s"):format(id, stopped) or data.message or ("Run %s has failed"):format(id),
+		{ retryable = false, side_effects = "partial", data = data, context = { run = id, step_key = data.failed_step },
+			suggestion = "runner workflow resume " .. id .. (data.state == "cancelled" and " --force" or "") })
+end
+
+return {
+	description = "Wait for a run, and answer as it did",
+	danger_level = "safe",
+	timeout = "none",
+	args = { run_id.argument, patience.argument, answer.arguments[1], answer.arguments[2] },
+	columns = answer.columns,
+	exit_codes = exit_codes.of_run {
+		NOT_FOUND = exit_codes.of_id.NOT_FOUND, CONFLICT = exit_codes.of_id.CONFLICT,
+		INCOMPLETE = { retryable = true, side_effects = "none", description = "It is still running" },
+		RUN_STOPPED = { code = 83, retryable = false, side_effects = "partial", description = "The run was interrupted or cancelled" },
+	},
+	examples = { { description = "Ten minutes at most", command = "runner workflow wait @last --for 10m" } },
+	run = function(args)
+		local db <close> = store.open { readonly = true }
+		local id, limit_ms = db:resolve(args.id), patience.of(args)
+		local row = ended(db, id, limit_ms)
+		local data = answer.of(db, id, args)
+		if not row then
+			error(incomplete(id, data, limit_ms), 0)
+		elseif data.state ~= "completed" then
+			error(failure(id, data), 0)
+		end
+		return data
+	end,
+}
