@@ -36,6 +36,7 @@ M.rooms = {
 	{ name = "agent_spec", path = "lua/agent_spec/", uses = {}, owns = "JSON Schemas of the CLI Agent Spec: data, embedded as they are" },
 	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "agent_spec" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
 	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
+	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
@@ -47,7 +48,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

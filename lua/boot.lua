@@ -81,8 +81,10 @@ local function wants_help(a)
 end
 
 local function read_words(a)
-	a.handed = os.getenv "RUNNER_ARGUMENTS" and #a.launch.argv + 1
-	local problem = a.handed and require("runner.project.handed").append(a.launch.argv) or nil
+	local problem
+	if os.getenv "RUNNER_ARGUMENTS" then
+		a.handed, problem = require("runner.project.handed").add(a.launch.argv)
+	end
 	local words = args.command_words(a.launch.argv)
 	local names = {}
 	for i, w in ipairs(words) do

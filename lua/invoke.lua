@@ -55,6 +55,15 @@ function M.argv(program, words, args, text)
 	return add_args(argv, args, text)
 end
 
+-- Words as the stdin of a call, and the environment that says so.
+local function on_stdin(words, where, stdin)
+	if #words == 0 then
+		return stdin, {}
+	end
+	local text = assert(json.encode(json.array(words)))
+	return text .. (stdin or ""), { RUNNER_ARGUMENTS = stdin and ("%s:%d"):format(where, #text) or where }
+end
+
 ---The arguments of a call as its stdin, which no other process can look at, and the
 ---environment that says so (lua/project/handed.lua): they may be secrets.
 ---@param args table a list of words, or values by name
@@ -62,10 +71,17 @@ end
 ---@return string? stdin nil: there are no arguments
 ---@return table<string, string>? env
 function M.hand_over(args, text)
-	local words = add_args({}, args, text)
-	if #words > 0 then
-		return assert(json.encode(json.array(words))), { RUNNER_ARGUMENTS = "stdin" }
-	end
+	return on_stdin(add_args({}, args, text), "stdin")
+end
+
+---The same of words that go in front of the command's name, where each is runner's own flag:
+---no argument of the command can be meant. What `stdin` has is still the command's.
+---@param words string[]
+---@param stdin? string
+---@return string stdin of process.start, with reread_stdin: the call may make several attempts
+---@return table<string, string> env
+function M.hand_over_flags(words, stdin)
+	return on_stdin(words, "front", stdin or "")
 end
 
 -- --- the answer -------------------------------------------------------------------------
@@ -81,6 +97,22 @@ function M.envelope(result)
 		return nil
 	end
 	return v
+end
+
+---The failure of a call that has printed no envelope, as when its supervisor was killed.
+---@param name string the command
+---@param result runner.Result
+---@param argv? string[] for the context
+---@return runner.Error
+function M.lost(name, result, argv)
+	local fields = { context = { argv = argv, status = result.status, signal = result.signal, stderr = result.stderr:sub(-4096) } }
+	if result.timed_out then
+		return errors.new("TIMEOUT", ("%s did not end in time, and was killed"):format(name), { side_effects = "partial",
+			retryable = "maybe", context = fields.context })
+	elseif result.stdout_dropped > 0 then
+		return errors.new("OUTPUT_TOO_LARGE", ("%s answered with more than is kept of it"):format(name), fields)
+	end
+	return errors.new("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name), fields)
 end
 
 local function value_of(v)

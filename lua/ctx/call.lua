@@ -63,9 +63,7 @@ function M.call(ctx, name, args)
 	local result = require("runner.ctx.proc").run(ctx, spec)
 	local envelope = invoke.envelope(result)
 	if not envelope then
-		require("runner.core.errors").raise("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name),
-			{ context = { argv = table.move(spec, 1, #spec, 1, {}), status = result.status, signal = result.signal,
-				stderr = result.stderr:sub(-4096) } })
+		error(invoke.lost(name, result, table.move(spec, 1, #spec, 1, {})), 0)
 	elseif not envelope.ok then
 		error(invoke.failure(envelope), 0)
 	elseif envelope.data ~= json.null then

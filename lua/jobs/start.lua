@@ -25,14 +25,15 @@ local function need(result, message, errno)
 	return result
 end
 
--- The caller's stdin, as far as the command reads it: the job reads it from a file.
-local function spool(a, path)
-	need(fs.write(path, a.spooled or "", PRIVATE_FILE))
+-- What the job reads from a file: the words that it is handed, and behind them the caller's
+-- stdin, as far as the command reads it.
+local function spool(a, path, words)
+	need(fs.write(path, words .. (a.spooled or ""), PRIVATE_FILE))
 	if a.spooled or not a.command.stdin or a.launch.stdin_is_tty then
 		return
 	end
 	host.take_stdin()
-	local file = assert(io.open(path, "wb"))
+	local file = assert(io.open(path, "ab"))
 	for text in function() return io.read(CHUNK) end do
 		local ok, message = file:write(text)
 		need(ok, message, "ENOSPC")
@@ -42,11 +43,11 @@ local function spool(a, path)
 	need(fs.fsync(path))
 end
 
-local function environment(path, handed)
+local function environment(path, words)
 	local env = table.move(NOT_INHERITED, 1, #NOT_INHERITED, 1, {})
 	env[#env + 1] = "RUNNER_JOB=" .. path
-	if handed then
-		env[#env + 1] = "RUNNER_ARGUMENTS=stdin"
+	if words ~= "" then
+		env[#env + 1] = ("RUNNER_ARGUMENTS=stdin:%d"):format(#words)
 	end
 	return env
 end
@@ -54,7 +55,7 @@ end
 -- The first of the words that the job gets on stdin, where nobody sees them in a list of
 -- processes: those that we got there, and all where one may be a secret.
 local function first_handed(a)
-	return a.handed or a.mask and not (a.command.stdin or a.spooled) and 1 or #a.launch.argv + 1
+	return a.handed or a.mask and 1 or #a.launch.argv + 1
 end
 
 -- The same call; a yes at the terminal is passed on.
@@ -68,18 +69,14 @@ end
 
 local function handed_words(a)
 	local first = first_handed(a)
-	return (a.handed or first <= #a.launch.argv) and json.array(table.move(a.launch.argv, first, #a.launch.argv, 1, {})) or nil
+	local some = a.handed or first <= #a.launch.argv
+	return some and assert(json.encode(json.array(table.move(a.launch.argv, first, #a.launch.argv, 1, {})))) or ""
 end
 
 local function write_files(a, path, record)
 	need(fs.write(path .. "/answer.part", RESERVE, PRIVATE_FILE))
 	need(fs.write(path .. "/log", "", PRIVATE_FILE))
-	local handed = handed_words(a)
-	if handed then
-		need(fs.write(path .. "/input", assert(json.encode(handed)), PRIVATE_FILE))
-	else
-		spool(a, path .. "/input")
-	end
+	spool(a, path .. "/input", handed_words(a))
 	need(fs.write(path .. "/record.json", assert(json.encode(record, { envelope = true })) .. "\n", PRIVATE_FILE))
 end
 

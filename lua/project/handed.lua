@@ -1,25 +1,60 @@
--- handed: arguments that ctx:call hands over on stdin (lua/invoke.lua), where no other
--- process can see them as it sees an argv. Loaded if RUNNER_ARGUMENTS says that there are any.
+-- handed: arguments that a caller hands over on stdin (lua/invoke.lua), where no other
+-- process can see them as it sees an argv. Loaded if RUNNER_ARGUMENTS says that there are any:
+--
+--   stdin     all of stdin is a JSON array of words that go behind those of the command line
+--   stdin:N   only its first N bytes are; the rest is the command's stdin. It is a file
+--   front:N   as stdin:N, but the words go in front of all others
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 
 local M = {}
 
----Append them to argv. Children of this run inherit neither them nor the variable.
----@param argv string[]
----@return runner.Error? problem
-function M.append(argv)
-	host.setenv("RUNNER_ARGUMENTS", nil)
+local FIX = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls"
+
+-- The first bytes of fd 0; what comes behind them is read as if they had never been there.
+local function read_first(length)
 	host.take_stdin()
-	local words = require("runner.json").decode(io.read "a" or "")
+	io.stdin:setvbuf "no" -- reads no more than it is asked for
+	local text = io.stdin:read(length)
+	io.stdin:setvbuf "full"
+	host.take_stdin(0, length)
+	return text
+end
+
+local function words_on_stdin(length)
+	local text
+	if length then
+		text = read_first(length)
+	else
+		host.take_stdin()
+		text = io.read "a"
+	end
+	local words = require("runner.json").decode(text or "")
 	for i, word in ipairs(type(words) == "table" and words or { false }) do
 		if type(word) ~= "string" then
-			return errors.new("VALIDATION_ERROR", ("RUNNER_ARGUMENTS is set, but stdin has no JSON array of strings (item %d)"):format(i),
-				{ fix_required = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls" })
+			return nil, errors.new("VALIDATION_ERROR",
+				("RUNNER_ARGUMENTS is set, but stdin has no JSON array of strings (item %d)"):format(i), { fix_required = FIX })
 		end
-		argv[#argv + 1] = word
 	end
+	return words
+end
+
+---Add them to argv. Children of this run inherit neither them nor the variable.
+---@param argv string[]
+---@return integer first the index in argv of the first of them
+---@return runner.Error? problem
+function M.add(argv)
+	local where, length = os.getenv("RUNNER_ARGUMENTS"):match "^(%l+):?(%d*)$"
+	host.setenv("RUNNER_ARGUMENTS", nil)
+	local words, problem = words_on_stdin(math.tointeger(tonumber(length or "")))
+	if not words then
+		return #argv + 1, problem
+	end
+	local first = where == "front" and 1 or #argv + 1
+	table.move(argv, first, #argv, first + #words)
+	table.move(words, 1, #words, first, argv)
+	return first
 end
 
 return M

@@ -1,4 +1,4 @@
--- scheduler: concurrent tasks that wait for processes and for time, in the worker's one
+-- scheduler: concurrent tasks that wait for processes, descriptors and time, in the worker's one
 -- thread. A task is a coroutine; one loop over one set of processes (runner.process)
 -- serves what it waits for. Every process has a shepherd of its own, so that its whole
 -- tree is gone when it ends. The scheduler knows no step, no retry and no store.
@@ -7,19 +7,20 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local not_started = require("runner.core.start_failure").not_started
 local process = require "runner.process"
+local records = require "runner.task.records"
 local tasks = require "runner.task.tasks"
 local timers = require "runner.task.timers"
 
 local M = {}
 
 local TICK_MS = 1000
-local GRACE_MS = 2000
 
 ---@class runner.Scheduler: runner.Tasks the state of one run
 ---@field live table[] running processes, as in `set`
 ---@field timers runner.Timers
 ---@field open table[] running processes, and those whose task has not yet reached its next wait
----@field set userdata? of the handles of `live`; nil: to be rebuilt
+---@field watched { fd: integer, events: integer, task: thread, ready?: boolean }[] descriptors that tasks wait for
+---@field set userdata? of the handles of `live` and of `watched`; nil: to be rebuilt
 
 ---@type runner.Scheduler?
 local state
@@ -106,25 +107,36 @@ function Gate:open()
 	end
 end
 
--- --- processes -----------------------------------------------------------------------------
+-- --- descriptors -------------------------------------------------------------------------------
 
--- Call it once, after the end: it takes the captured output.
-local function result_of(record)
-	local handle = record.handle
-	handle:close()
-	local result = handle:result()
-	result.timed_out = record.late and handle:was_stopped() or false
-	result.ok = result.ok and not result.timed_out
-	return result
+---Wait until poll(2) says something of a descriptor, which stays open until then; the other
+---side's end and errors count too. Two numbers as a stream's :watch() gives them.
+---@param fd integer
+---@param events integer of poll(2); 0: only the other side's end and errors
+---@return boolean ready false: M.forget was called
+function M.ready(fd, events)
+	local s, task = current_task "ready"
+	local watch = { fd = fd, events = events, task = task }
+	s.watched[#s.watched + 1], s.set = watch, nil
+	tasks.park()
+	return watch.ready or false
 end
 
-local function start_options(options)
-	local own = setmetatable({ shepherd = true, lines = options.on_line ~= nil }, { __index = options })
-	if options.capture == nil then
-		own.capture = true
+---Let the tasks go on that wait for this of the descriptor.
+---@param fd integer
+---@param events integer
+function M.forget(fd, events)
+	for i = #(state and state.watched or {}), 1, -1 do
+		local watch = state.watched[i]
+		if watch.fd == fd and watch.events == events then
+			table.remove(state.watched, i)
+			state.set = nil
+			tasks.wake(state, watch.task)
+		end
 	end
-	return own
 end
+
+-- --- processes -----------------------------------------------------------------------------
 
 local function add_process(s, record)
 	s.live[#s.live + 1] = record
@@ -139,60 +151,14 @@ local function remove_process(s, index)
 	end
 end
 
--- Events of a process queue up while its task is busy.
-local function push_event(s, record, event)
-	record.events[#record.events + 1] = event
-	if record.waiting then
-		record.waiting = false
-		tasks.wake(s, record.task)
-	end
-end
-
-local function next_event(record)
-	if record.at > #record.events then
-		record.events, record.at = {}, 1
-		record.waiting = true
-		tasks.park()
-	end
-	record.at = record.at + 1
-	return record.events[record.at - 1]
-end
-
-local function limit(s, record)
-	local options = record.options
-	if not options.timeout_ms then
-		return
-	end
-	record.timer = s.timers:add(options.timeout_ms, function()
-		record.late, record.timer = true, nil
-		record.handle:stop(options.grace_ms or GRACE_MS)
-	end, true)
-end
-
--- Lines go to on_line in the task itself; if that raises, the process is ended first.
--- Returns at the end, with the result of pcall for on_line.
-local function follow(record)
-	local options, ok, raised = record.options, true, nil
-	for event in next_event, record do
-		if event.done then
-			break
-		elseif ok then
-			ok, raised = pcall(options.on_line, event.text, event.stream)
-			if not ok then
-				record.handle:stop(options.grace_ms or GRACE_MS)
-			end
-		end
-	end
-	return ok, raised
-end
-
 ---Run a program until it and all its descendants have ended. Never raises for what
 ---the program does.
----@param options table as runner.process.start takes them, and timeout_ms, on_line(line, stream)
+---@param options table as runner.process.start takes them, and timeout_ms, on_line(line, stream),
+---  on_start(handle): once it runs, with the handle that ends it (handle:stop(grace_ms))
 ---@return runner.Result
 function M.process(options)
 	local s, task = current_task "process"
-	local handle, message, code, context = process.start(start_options(options))
+	local handle, message, code, context = process.start(records.start_options(options))
 	if not handle then
 		local result = not_started(options.argv, message, code, context)
 		result.code = nil
@@ -201,9 +167,12 @@ function M.process(options)
 	local record = { handle = handle, options = options, task = task, events = {}, at = 1 }
 	s.open[#s.open + 1] = record
 	add_process(s, record)
-	limit(s, record)
-	local ok, raised = follow(record)
-	record.result = result_of(record)
+	records.limit(s, record)
+	if options.on_start then
+		options.on_start(handle)
+	end
+	local ok, raised = records.follow(record)
+	record.result = records.result_of(record)
 	if not ok then
 		error(raised, 0)
 	end
@@ -244,28 +213,37 @@ local function set_of(s)
 		for i, record in ipairs(s.live) do
 			handles[i] = record.handle
 		end
-		s.set = process.set(handles)
+		local others = {}
+		for _, watch in ipairs(s.watched) do
+			others[#others + 1], others[#others + 2] = watch.fd, watch.events
+		end
+		s.set = process.set(handles, others)
 	end
 	return s.set
 end
 
 local on_news = {
+	ready = function(s, index)
+		local watch = table.remove(s.watched, index)
+		watch.ready, s.set = true, nil
+		tasks.wake(s, watch.task)
+	end,
 	line = function(s, text, stream, index)
-		push_event(s, s.live[index], { text = text, stream = stream })
+		records.push_event(s, s.live[index], { text = text, stream = stream })
 	end,
 	done = function(s, index)
 		local record = s.live[index]
 		remove_process(s, index)
-		push_event(s, record, { done = true })
+		records.push_event(s, record, { done = true })
 	end,
 }
 
 -- What has already happened, up to one piece of news for each process, so that the tasks
 -- that it wakes settle together.
 local function catch_up(s)
-	for _ = 1, #s.live do
+	for _ = 1, #s.live + #s.watched do
 		local kind, a, b, c
-		if #s.live > 0 then
+		if #s.live + #s.watched > 0 then
 			kind, a, b, c = set_of(s):next(true, 0)
 		end
 		if not kind then
@@ -286,7 +264,7 @@ end
 
 local function wait(s)
 	local left = s.timers:left()
-	if not left and #s.live == 0 then
+	if not left and #s.live + #s.watched == 0 then
 		error("scheduler: a task is waiting for nothing; use scheduler.sleep, process or all, not coroutine.yield", 0)
 	end
 	local kind, a, b, c = set_of(s):next(true, left)
@@ -300,7 +278,7 @@ end
 -- No task waits for them any more: stop all at once, then close one by one.
 local function end_all(s)
 	for _, record in ipairs(s.live) do
-		record.handle:stop(record.options.grace_ms or GRACE_MS)
+		record.handle:stop(record.options.grace_ms or records.GRACE_MS)
 	end
 	while #s.live > 0 do
 		s.live[#s.live].handle:close()
@@ -314,7 +292,7 @@ end
 
 local function new_state()
 	local s = tasks.new()
-	s.live, s.open, s.timers = {}, {}, timers.new()
+	s.live, s.open, s.watched, s.timers = {}, {}, {}, timers.new()
 	return setmetatable(s, { __close = end_all })
 end
 
@@ -361,7 +339,7 @@ function M.abandoned()
 		return list
 	end
 	for i, record in ipairs(s.open) do
-		local result = record.result or result_of(record)
+		local result = record.result or records.result_of(record)
 		list[i] = { options = record.options, result = result, stopped = record.handle:was_stopped() }
 	end
 	end_all(s)

@@ -5,7 +5,7 @@
  * lua/ctx/proc.lua.
  *
  *   process.start(spec) → handle | nil, message, CODE, { step=, errno= }
- *   process.set{handle…} → set, to wait for several at once (proc_set.c)
+ *   process.set({handle…}, {fd, events…}) → set, to wait for several at once (proc_set.c)
  *   process.prepare()        many with `shepherd` will follow: their start gets cheaper
  *   process.paused() → ms that the run has been stopped so far (Ctrl+Z)
  */
@@ -118,7 +118,7 @@ static int handle_write(lua_State *L)
 	struct proc_watch watches[PROC_WATCHES];
 	struct pollfd fds[PROC_WATCHES];
 	struct proc *p = check_proc(L);
-	struct proc_set alone = { 1, &p, watches, fds, MONO_NEVER, 0, false };
+	struct proc_set alone = { .n = 1, .procs = &p, .watches = watches, .fds = fds, .until = MONO_NEVER };
 	size_t n;
 	const char *bytes = luaL_checklstring(L, 2, &n);
 	bool cut;

@@ -78,6 +78,7 @@ struct proc_spec {
 	int input_fd;            /* borrowed; -1: none */
 	struct proc *input_from; /* its stdout becomes our stdin */
 	bool keep_in_open;
+	bool reread_input;       /* input is a file in memory, where the system has them: no pipe */
 	bool capture;            /* false: output goes to our stderr */
 	bool own_stdout;         /* … and what it writes to stdout to ours */
 	bool piped;              /* its stdout is a pipe all the same: the next stage reads it */
@@ -143,6 +144,8 @@ struct proc_set {
 	mono_t until; /* the caller's limit, made when `paused` was the time stopped */
 	mono_t paused;
 	bool stopping;
+	struct pollfd *others; /* descriptors of the caller's, for set:next(); room for them is in fds, too */
+	size_t other_count;
 };
 
 enum proc_turn { PROC_TURNED, PROC_CANCELLED };
@@ -166,7 +169,7 @@ void proc_set_end(struct proc_set *set, int64_t grace_ms);
 void proc_read_spec(lua_State *L, int index, struct proc_spec *spec);
 /* Push nil, message, CODE, { step=, errno= }; returns 4. */
 int proc_push_failure(lua_State *L, const struct proc_failure *failure);
-/* process.set{handle…}: pushes a set; and the methods of sets, on top of the stack. */
+/* process.set({handle…}, others): pushes a set; and the methods of sets, on top of the stack. */
 int proc_make_set(lua_State *L);
 extern const luaL_Reg proc_set_methods[];
 /* The time when a wait for children ends even if they haven't. It is later than the

@@ -86,7 +86,7 @@ void proc_end(struct proc *p, int64_t grace_ms)
 {
 	struct proc_watch watches[PROC_WATCHES];
 	struct pollfd fds[PROC_WATCHES];
-	struct proc_set alone = { 1, &p, watches, fds, MONO_NEVER, 0, false };
+	struct proc_set alone = { .n = 1, .procs = &p, .watches = watches, .fds = fds, .until = MONO_NEVER };
 
 	if (p->pid > 0 && !p->detached && !p->reaped)
 		proc_set_end(&alone, grace_ms);

@@ -14,6 +14,7 @@
 #include "../common/xio.h"
 #include "../engine/shepherd.h"
 #include "../worker/cancel.h"
+#include "../worker/quiet_pipe.h"
 #include "proc.h"
 
 #define CHUNK 65536
@@ -25,19 +26,14 @@
 
 /* --- bytes ---------------------------------------------------------------------- */
 
-/* The worker's SIGPIPE has its default action, as scripts expect of a process
- * and os.execute's children inherit; only our own write must survive. */
 static ssize_t write_quietly(int fd, const void *bytes, size_t n)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	struct quiet_pipe quiet;
 	ssize_t written;
-	int saved;
 
-	sigaction(SIGPIPE, &ignore, &before);
+	quiet_pipe_begin(&quiet);
 	written = xwrite(fd, bytes, n);
-	saved = errno;
-	sigaction(SIGPIPE, &before, NULL);
-	errno = saved;
+	quiet_pipe_end(&quiet);
 	return written;
 }
 
@@ -306,9 +302,13 @@ enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed)
 		n = watch_proc(set, n, set->procs[i]);
 		until = MIN_OF(until, next_time(set->procs[i], now));
 	}
-	ready = wait_for(set->fds, n, until, heed);
+	for (size_t i = 0; i < set->other_count; i++)
+		set->fds[(size_t)n + i] = set->others[i];
+	ready = wait_for(set->fds, n + (int)set->other_count, until, heed);
 	if (ready == CANCEL_POLL_CANCELLED)
 		return PROC_CANCELLED;
+	for (size_t i = 0; i < set->other_count && ready > 0; i++)
+		set->others[i].revents = set->fds[(size_t)n + i].revents;
 	for (int i = 0; i < n && ready > 0; i++)
 		if (set->fds[i].revents)
 			handlers[set->watches[i].kind](set->watches[i].proc);

@@ -32,32 +32,53 @@ static struct proc_set *check_set(lua_State *L)
 	return luaL_checkudata(L, 1, PROC_SET_TYPE);
 }
 
-/* One block: the set, then its three arrays, the most strictly aligned first. */
-static struct proc_set *new_set(lua_State *L, size_t n)
+/* One block: the set, then its four arrays, the most strictly aligned first. */
+static struct proc_set *new_set(lua_State *L, size_t n, size_t others)
 {
 	size_t per_proc = sizeof(struct proc *) +
 	                  PROC_WATCHES * (sizeof(struct proc_watch) + sizeof(struct pollfd));
-	struct proc_set *set = lua_newuserdatauv(L, sizeof(*set) + n * per_proc, 1);
+	struct proc_set *set =
+	    lua_newuserdatauv(L, sizeof(*set) + n * per_proc + 2 * others * sizeof(struct pollfd), 1);
 
 	set->n = n;
+	set->other_count = others;
 	set->procs = (struct proc **)(set + 1);
 	set->watches = (struct proc_watch *)(set->procs + n);
 	set->fds = (struct pollfd *)(set->watches + n * PROC_WATCHES);
+	set->others = set->fds + n * PROC_WATCHES + others;
 	set->until = MONO_NEVER;
 	set->paused = 0;
 	set->stopping = false;
 	return set;
 }
 
+/* { fd, events, fd, events, … } */
+static void read_others(lua_State *L, struct proc_set *set)
+{
+	for (size_t i = 0; i < set->other_count; i++) {
+		lua_rawgeti(L, 2, (lua_Integer)(2 * i) + 1);
+		lua_rawgeti(L, 2, (lua_Integer)(2 * i) + 2);
+		set->others[i] = (struct pollfd){ .fd = (int)luaL_checkinteger(L, -2),
+			                          .events = (short)luaL_checkinteger(L, -1) };
+		lua_pop(L, 2);
+	}
+}
+
 int proc_make_set(lua_State *L)
 {
-	lua_Integer n;
+	lua_Integer n, others = 0;
 	struct proc_set *set;
 
 	luaL_checktype(L, 1, LUA_TTABLE);
 	n = luaL_len(L, 1);
 	luaL_argcheck(L, n <= 1000, 1, "at most 1000 handles");
-	set = new_set(L, (size_t)n);
+	if (!lua_isnoneornil(L, 2)) {
+		luaL_checktype(L, 2, LUA_TTABLE);
+		others = luaL_len(L, 2) / 2;
+		luaL_argcheck(L, others <= 1000, 2, "at most 1000 descriptors");
+	}
+	set = new_set(L, (size_t)n, (size_t)others);
+	read_others(L, set);
 	for (lua_Integer i = 1; i <= n; i++) {
 		lua_rawgeti(L, 1, i);
 		set->procs[i - 1] = luaL_checkudata(L, -1, PROC_TYPE);
@@ -191,8 +212,31 @@ static mono_t after_ms(lua_State *L, int index)
 	                                                         : mono_now() + (mono_t)(MAX_OF(ms, 0) * 1e6);
 }
 
+static int push_ready(lua_State *L, struct proc_set *set)
+{
+	for (size_t i = 0; i < set->other_count; i++) {
+		if (!set->others[i].revents)
+			continue;
+		set->others[i].revents = 0;
+		lua_pushliteral(L, "ready");
+		lua_pushinteger(L, (lua_Integer)i + 1);
+		return 2;
+	}
+	return 0;
+}
+
+static int push_news(lua_State *L, struct proc_set *set, bool lines)
+{
+	int pushed = push_ready(L, set);
+
+	if (pushed == 0)
+		pushed = push_ended(L, set, lines);
+	return pushed > 0 || !lines ? pushed : push_line(L, set);
+}
+
 /*
  * set:next(lines, ms): serves all handles until there is news of one:
+ *   "ready", index                             of the set's own descriptors
  *   "line", text, "stdout" | "stderr", index   (only with `lines`)
  *   "done", index                              that one is gone and reaped; reported once
  *   nil, "limit" | "attempt"                   ms (nil: no limit) or the attempt is over
@@ -209,7 +253,7 @@ static int set_next(lua_State *L)
 	for (;;) {
 		mono_t end = set->stopping ? MONO_NEVER : proc_attempt_end();
 
-		if ((pushed = push_ended(L, set, lines)) > 0 || (lines && (pushed = push_line(L, set)) > 0))
+		if ((pushed = push_news(L, set, lines)) > 0)
 			return pushed;
 		if (turned && mono_now() >= MIN_OF(limit, end)) {
 			lua_pushnil(L);

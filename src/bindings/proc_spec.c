@@ -183,6 +183,7 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->path[0] = read_string(L, index, "stdout");
 	spec->path[1] = read_string(L, index, "stderr");
 	spec->keep_in_open = read_flag(L, index, "keep_stdin_open");
+	spec->reread_input = read_flag(L, index, "reread_stdin");
 	spec->capture = read_flag(L, index, "capture");
 	spec->own_stdout = read_flag(L, index, "own_stdout");
 	spec->piped = read_flag(L, index, "piped");

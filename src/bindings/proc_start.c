@@ -54,6 +54,16 @@ static int lend_output(struct proc *from)
 	return fd;
 }
 
+/* A file that only the child has, so that it can read it again. -1 where that can't be had. */
+static int input_file(const struct proc_spec *spec)
+{
+	int fd = spec->reread_input && !spec->keep_in_open ? os_memory_file() : -1;
+
+	if (fd >= 0 && (xwrite_all(fd, spec->input, spec->input_len) < 0 || lseek(fd, 0, SEEK_SET) < 0))
+		xclose(&fd);
+	return fd;
+}
+
 static int open_input(struct proc *p, const struct proc_spec *spec, struct ends *e)
 {
 	int fd[2];
@@ -65,6 +75,9 @@ static int open_input(struct proc *p, const struct proc_spec *spec, struct ends 
 	e->child[0] = spec->input_fd;
 	if (!spec->input_len && !spec->keep_in_open)
 		return 0; /* an empty stdin is /dev/null */
+	fd[0] = input_file(spec);
+	if (fd[0] >= 0)
+		return give(e, 0, fd[0]), 0;
 	if (xpipe(fd) < 0)
 		return -1;
 	give(e, 0, fd[0]);

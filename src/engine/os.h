@@ -73,6 +73,8 @@ int os_reopen_nonblocking(int fd, int flags);
  * description: bytes written, or -1 with EAGAIN, or with EOPNOTSUPP where the
  * kernel can't do that for such a descriptor. */
 ssize_t os_write_nowait(int fd, const void *bytes, size_t n);
+/* A close-on-exec file in memory that has no name; -1 when the system has none. */
+int os_memory_file(void);
 /* Fill with random bytes from the system; 0 or -1. */
 int os_random(void *out, size_t n);
 

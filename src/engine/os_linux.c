@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -199,6 +200,11 @@ ssize_t os_write_nowait(int fd, const void *bytes, size_t n)
 #endif
 	errno = EOPNOTSUPP;
 	return -1;
+}
+
+int os_memory_file(void)
+{
+	return memfd_create("runner", MFD_CLOEXEC);
 }
 
 int os_random(void *out, size_t n)

@@ -146,6 +146,11 @@ ssize_t os_write_nowait(int fd UNUSED, const void *bytes UNUSED, size_t n UNUSED
 	return -1;
 }
 
+int os_memory_file(void)
+{
+	return unsupported();
+}
+
 int os_random(void *out, size_t n)
 {
 	char *at = out;

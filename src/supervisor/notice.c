@@ -37,7 +37,7 @@ void notice_step(struct run *run, struct field name)
 /* A line that the terminal wraps could not be erased again. */
 static size_t progress_width(const struct run *run)
 {
-	size_t columns = columns_of(run->err.fd);
+	size_t columns = columns_of(run->err.to.fd);
 
 	return columns == 0 || columns > PROGRESS_MAX ? PROGRESS_MAX : columns - 1;
 }
@@ -81,7 +81,7 @@ static void line_retry(struct line *l, const struct frame *f)
 /* What a program says while it runs has one line of a terminal; there is a log of the rest. */
 static void add_live(struct line *l, struct field text)
 {
-	size_t columns = columns_of(l->run->err.fd);
+	size_t columns = columns_of(l->run->err.to.fd);
 	size_t width = (columns == 0 ? WIDTH : columns < WIDTH_MIN ? WIDTH_MIN : columns) - 1;
 	size_t n = columns_cut(text, width);
 

@@ -1,76 +1,25 @@
 /*
- * outlet.c: non-blocking writes to inherited descriptors. Runs in the
- * supervisor; used for the caller's stdout and stderr.
+ * outlet.c: the backlog of what could not be written yet, and how it is served. Runs in
+ * the supervisor; used for the caller's stdout and stderr.
  */
 #include "outlet.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "../common/xio.h"
-#include "../engine/os.h"
 #include "signals.h"
-
-#define CAREFUL_WRITE 512 /* POSIX: a ready pipe takes this much at once */
 
 void outlet_init(struct outlet *o, int fd)
 {
-	struct stat st;
-
-	*o = (struct outlet){ .fd = fd, .kind = OUTLET_PLAIN };
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		o->kind = OUTLET_CAREFUL; /* whatever it is */
-		o->error = fd < 0 || errno == EBADF ? EBADF : 0;
-		return;
-	}
-	if (S_ISSOCK(st.st_mode))
-		o->kind = OUTLET_SOCKET;
-	else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
-		o->kind = OUTLET_SHARED;
-}
-
-/* Through /proc, so only when something is to be written. */
-static void open_own(struct outlet *o)
-{
-	int own = os_reopen_nonblocking(o->fd, O_WRONLY);
-
-	o->kind = own >= 0 ? OUTLET_PRIVATE : OUTLET_CAREFUL;
-	o->fd = own >= 0 ? own : o->fd;
+	*o = (struct outlet){ 0 };
+	if (nowait_init(&o->to, fd) < 0)
+		o->error = EBADF;
 }
 
 void outlet_release(struct outlet *o)
 {
-	if (o->kind == OUTLET_PRIVATE)
-		xclose(&o->fd);
+	nowait_release(&o->to);
 	buf_release(&o->backlog);
-}
-
-static ssize_t write_some(struct outlet *o, const char *s, size_t n)
-{
-	struct pollfd p = { .events = POLLOUT };
-	ssize_t put;
-
-	if (o->kind == OUTLET_SHARED) {
-		put = os_write_nowait(o->fd, s, n);
-		if (put >= 0 || errno != EOPNOTSUPP)
-			return put;
-		open_own(o);
-	}
-	switch (o->kind) {
-	case OUTLET_SOCKET:
-		return send(o->fd, s, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	case OUTLET_CAREFUL:
-		p.fd = o->fd;
-		if (poll(&p, 1, 0) != 1)
-			return errno = EAGAIN, -1;
-		return xwrite(o->fd, s, MIN_OF(n, CAREFUL_WRITE));
-	default:
-		return xwrite(o->fd, s, n);
-	}
 }
 
 /* How much of it went out before it would have blocked, or failed, or one turn
@@ -80,7 +29,7 @@ static size_t write_now(struct outlet *o, const char *s, size_t n)
 	size_t written = 0;
 
 	while (!o->error && written < n && written <= OUTLET_BACKLOG_HIGH) {
-		ssize_t put = write_some(o, s + written, n - written);
+		ssize_t put = nowait_write(&o->to, s + written, n - written);
 
 		if (put < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
@@ -180,7 +129,7 @@ void outlet_poll(struct outlet *o, struct pollfd *fds, int n, mono_t deadline)
 	for (struct outlet *each = o; each; each = each->next) {
 		bool waits = outlet_waiting(each), rests = waits && mono_now() < each->rest_until;
 
-		all[count++] = (struct pollfd){ .fd = waits && !rests ? each->fd : -1, .events = POLLOUT };
+		all[count++] = (struct pollfd){ .fd = waits && !rests ? each->to.fd : -1, .events = POLLOUT };
 		deadline = rests ? MIN_OF(deadline, each->rest_until) : deadline;
 	}
 	(void)signals_poll(all, count, deadline);

@@ -9,18 +9,10 @@
 
 #include "../common/buf.h"
 #include "../common/mono.h"
-
-enum outlet_kind {
-	OUTLET_PLAIN,   /* a file: writes do not block for long */
-	OUTLET_SHARED,  /* a pipe or device: asked not to block at each write */
-	OUTLET_PRIVATE, /* where that can't be asked: our own non-blocking description */
-	OUTLET_SOCKET,  /* MSG_DONTWAIT */
-	OUTLET_CAREFUL, /* poll first, then a small write */
-};
+#include "../engine/nowait.h"
 
 struct outlet {
-	int fd;
-	enum outlet_kind kind;
+	struct nowait to;
 	struct buf backlog;
 	size_t sent; /* bytes of it already written */
 	size_t most; /* bytes in all that are written, the rest is dropped; 0: all are */

@@ -249,6 +249,7 @@ static int l_memory_limit(lua_State *L)
 
 /* --- phases ---------------------------------------------------------------------- */
 
+static off_t stdin_used; /* bytes of a file there that were not the command's */
 /* The caller's stdin becomes ours; a file is read from where the caller left it. */
 static void take_stdin(void)
 {
@@ -258,17 +259,18 @@ static void take_stdin(void)
 	if (launch->stdin_fd < 0)
 		return;
 	if (fstat(launch->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
-		lseek(launch->stdin_fd, launch->stdin_offset, SEEK_SET);
+		lseek(launch->stdin_fd, launch->stdin_offset + stdin_used, SEEK_SET);
 	dup2(launch->stdin_fd, 0);
 }
 
-/* take_stdin([wait_ms]): before `run`, what the caller hands over there. false: nothing came
- * within wait_ms, not even its end. */
+/* take_stdin([wait_ms, used]): before `run`, what the caller hands over there; the first `used`
+ * bytes of a file are skipped, now and later. false: nothing came within wait_ms, not even its end. */
 static int l_take_stdin(lua_State *L)
 {
 	int wait_ms = (int)luaL_optinteger(L, 1, 0);
 	struct pollfd fd = { .fd = 0, .events = POLLIN };
 
+	stdin_used = (off_t)luaL_optinteger(L, 2, (lua_Integer)stdin_used);
 	take_stdin();
 	lua_pushboolean(L, wait_ms == 0 || poll(&fd, 1, wait_ms) != 0);
 	return 1;

@@ -114,8 +114,8 @@ static void a_full_pipe_that_had_to_be_opened_anew_gets_the_rest_too(void **stat
 	int p[2];
 
 	assert_int_equal(xpipe(p), 0);
-	o = (struct outlet){ .fd = os_reopen_nonblocking(p[1], O_WRONLY), .kind = OUTLET_PRIVATE };
-	assert_true(o.fd >= 0);
+	o = (struct outlet){ .to = { os_reopen_nonblocking(p[1], O_WRONLY), NOWAIT_PRIVATE } };
+	assert_true(o.to.fd >= 0);
 	outlet_write(&o, pattern(), BIG, false);
 	assert_true(outlet_waiting(&o));
 	pump(p[0], BIG, 65536);
@@ -132,7 +132,7 @@ static void a_descriptor_that_is_not_ours_to_open_is_written_carefully_and_in_li
 	int p[2];
 
 	assert_int_equal(xpipe(p), 0);
-	o = (struct outlet){ .fd = p[1], .kind = OUTLET_CAREFUL };
+	o = (struct outlet){ .to = { p[1], NOWAIT_CAREFUL } };
 	outlet_write(&o, pattern(), BIG, false);
 	pump(p[0], BIG, 4096);
 	assert_arrived(pattern(), BIG);
@@ -163,7 +163,7 @@ static void a_socket_is_written_without_blocking(void **state UNUSED)
 
 	assert_int_equal(xsocketpair(s), 0);
 	outlet_init(&o, s[1]);
-	assert_int_equal(o.kind, OUTLET_SOCKET);
+	assert_int_equal(o.to.kind, NOWAIT_SOCKET);
 	outlet_write(&o, pattern(), BIG, false);
 	assert_true(outlet_waiting(&o));
 	pump(s[0], BIG, 65536);
@@ -180,7 +180,7 @@ static void a_regular_file_is_written_where_its_offset_is(void **state UNUSED)
 	assert_non_null(f);
 	assert_int_equal(write(fileno(f), "before ", 7), 7);
 	outlet_init(&o, fileno(f));
-	assert_int_equal(o.kind, OUTLET_PLAIN);
+	assert_int_equal(o.to.kind, NOWAIT_PLAIN);
 	outlet_write(&o, "after", 5, false);
 	assert_int_equal(lseek(fileno(f), 0, SEEK_SET), 0);
 	read_some(fileno(f), 100);
@@ -196,7 +196,7 @@ static void a_terminal_is_written_without_touching_its_flags(void **state UNUSED
 	flags = fcntl(slave, F_GETFL);
 	outlet_init(&o, slave);
 	outlet_write(&o, "hello\n", 6, false);
-	assert_int_not_equal(o.kind, OUTLET_PLAIN);
+	assert_int_not_equal(o.to.kind, NOWAIT_PLAIN);
 	outlet_drain(&o, mono_add_ms(mono_now(), 5000));
 	read_some(master, 100);
 	assert_arrived("hello\r\n", 7);

@@ -1,0 +1,146 @@
+-- calls: one request of a client of ours (`exec`, `mcp serve`) → one envelope. Each call is a
+-- run of its own: its process, its supervisor, limits, attempts, tree and clean-up, with our
+-- environment, working directory and deadline. Call it in a task (lua/task/scheduler.lua),
+-- several at once in several tasks.
+--
+-- What a client sends never reaches an argv, where every user of the machine could read it:
+-- runner's own flags and the arguments go to the call on its stdin (lua/invoke.lua), in front of
+-- the command's name. There they can mean no argument of the command, and a command that passes
+-- its arguments on to another program refuses them.
+--
+-- Nothing here decides what a client may do. `flags` is the caller's own list, never a client's:
+-- see lua/calls/request.lua for those that a request may ask for. `confirmed` is for calls that
+-- a person has confirmed.
+
+local command_name = require "runner.core.command_name"
+local envelopes = require "runner.calls.envelope"
+local invoke = require "runner.invoke"
+local json = require "runner.json"
+local scheduler = require "runner.task.scheduler"
+
+local M = {}
+
+local ENVELOPE_MAX = 18 << 20 -- bytes; a result has 16 MiB at most
+local CANCEL_GRACE_MS = 10000 -- for the call's own grace and its answer
+local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has been stopped, or worse
+
+---@class runner.CallRequest
+---@field command string|string[] "deploy rollback", "deploy.rollback", { "deploy", "rollback" }: words of a-z, 0-9, _ and -
+---@field arguments? table by name, as --raw-payload takes them; nil or empty: none
+---@field stdin? string what the command reads there; default: nothing
+---@field timeout_ms? integer as --timeout; default: the command's own
+---@field idempotency_key? string as --idempotency-key
+---@field confirmed? boolean a person has confirmed this destructive call
+---@field dry_run? boolean for commands that change something; any other ignores it. nil: as our environment says
+---@field flags? string[] more flags of runner's own: "--retries=0"
+---@field on_start? fun(handle: runner.CallHandle) once its process runs
+---@field on_event? fun(event: {kind: "stderr", text: string}) a line of its stderr; default: it goes to ours
+
+---@class runner.CallHandle
+---@field cancel fun(self) TERM to its supervisor, which ends the tree, cleans up and answers; once is enough
+
+---The words of a command's name, however they are written; nil: it can't be one.
+---@param name string|string[]
+---@return string[]?
+function M.words(name)
+	local words = type(name) == "table" and name or {}
+	for word in (type(name) == "string" and name or ""):gmatch "[^%s.]+" do
+		words[#words + 1] = word
+	end
+	for _, word in ipairs(words) do
+		if type(word) ~= "string" or not word:find "^[%w_][%w_-]*$" then
+			return nil
+		end
+	end
+	return words[1] and words or nil
+end
+
+local function flags_of(request)
+	local flags = { "--format=json" }
+	local function add(name, value)
+		flags[#flags + 1] = value and ("--%s=%s"):format(name, value) or nil
+	end
+	add("timeout", request.timeout_ms and request.timeout_ms .. "ms")
+	add("idempotency-key", request.idempotency_key)
+	flags[#flags + 1] = request.confirmed and "--confirm-destructive" or nil
+	table.move(request.flags or {}, 1, #(request.flags or {}), #flags + 1, flags)
+	add("raw-payload", next(request.arguments or {}) ~= nil and assert(json.encode(request.arguments, { envelope = true })))
+	return flags
+end
+
+local function environment(env, dry_run)
+	local list = {}
+	for name, value in pairs(env) do
+		list[#list + 1] = name .. "=" .. value
+	end
+	if dry_run ~= nil then
+		list[#list + 1] = dry_run and "RUNNER_DRY_RUN=1" or "RUNNER_DRY_RUN"
+	end
+	return list
+end
+
+local function lines_to(on_event)
+	return function(line, stream)
+		if stream ~= "stderr" then
+			return
+		elseif on_event then
+			on_event { kind = "stderr", text = line }
+		else
+			io.stderr:write(line, "\n")
+		end
+	end
+end
+
+local function announce(request)
+	return request.on_start and function(process)
+		request.on_start { cancel = function() process:stop(CANCEL_GRACE_MS) end }
+	end
+end
+
+local function options_of(request, words)
+	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin)
+	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
+	return {
+		argv = table.move(words, 1, #words, 2, { program }), env = environment(env, request.dry_run),
+		stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
+		timeout_ms = request.timeout_ms and request.timeout_ms + LATE_MS, on_start = announce(request), on_line = lines_to(request.on_event),
+	}
+end
+
+-- Of a command that leaves stdout to others (docs/design.md#raw-stdout), and wrote nothing there.
+local function on_stderr(result)
+	local line = result.stdout == "" and result.stderr:match "([^\n]+)\n*$"
+	local envelope = line and line:sub(1, 1) == "{" and invoke.envelope { stdout = line, status = result.status }
+	if envelope then
+		return envelope, result.status, line .. "\n"
+	end
+end
+
+---Make one call and wait for its answer; whatever the command does, there is one. Only on_event
+---and on_start can make it raise: then the call is ended first.
+---@param request runner.CallRequest
+---@return table envelope
+---@return integer exit_code
+---@return string line the envelope as it was printed, with its newline
+function M.run(request)
+	local words = assert(M.words(request.command), "request.command: not the name of a command")
+	local result = scheduler.process(options_of(request, words))
+	local envelope = invoke.envelope(result)
+	if envelope then
+		return envelope, result.status, result.stdout
+	end
+	local told, exit_code, line = on_stderr(result)
+	if told then
+		return told, exit_code, line
+	end
+	local name = table.concat(words, ".")
+	told, exit_code = envelopes.failure(invoke.lost(command_name.typed(name), result), name, result.duration_ms)
+	return told, exit_code, envelopes.line(told)
+end
+
+---Get ready for many calls: each then starts quicker. Costs a process that stays as long as ours.
+function M.prepare()
+	require("runner.process").prepare()
+end
+
+return M

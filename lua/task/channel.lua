@@ -1,0 +1,110 @@
+-- channel: lines between a server and its client, over our own stdin and stdout, read and
+-- written inside tasks (lua/task/scheduler.lua): a call parks its task, and nothing else
+-- waits for it. For commands that declare stdout = "protocol", whose fd 1 is the caller's.
+--
+--   local client <close> = channel.open{ max_line = 1 << 20 }
+--   local line, why = client:read_line()   -- why: "long", "end", or what the system says
+--   local ok, message = client:write(text)
+--
+-- A line that is too long is one answer, "long", and skipped; no more of it is kept than the
+-- limit and one read. One task reads at a time. Texts of several tasks are written whole, in
+-- the order of their calls. A cancellation raises in whoever runs, as everywhere.
+
+local scheduler = require "runner.task.scheduler"
+local stream = require "runner.stream"
+
+local M = {}
+
+local LINE_MAX = 1 << 20
+local REST_MS = 5
+
+---@class runner.Channel
+---@field reader userdata
+---@field writer userdata
+---@field turn runner.Gate opened when the text that is being written is out
+---@field busy boolean a text is being written
+---@field broken? string why nothing can be written any more
+---@field closed boolean
+local Channel = {}
+Channel.__index = Channel
+
+---@param options? { max_line?: integer, input?: integer, output?: integer } bytes; descriptors, 0 and 1
+---@return runner.Channel
+function M.open(options)
+	options = options or {}
+	return setmetatable({ reader = stream.reader(options.input or 0, options.max_line or LINE_MAX),
+		writer = stream.writer(options.output or 1), turn = scheduler.gate(), busy = false, closed = false }, Channel)
+end
+
+---The next line, without its newline; the last one may lack it. Parks the task.
+---@return string? line nil: there is none
+---@return string? why "long": it was longer than max_line, and the next call goes on behind it; "end"; or the system's message
+function Channel:read_line()
+	while not self.closed do
+		local line, why = self.reader:line()
+		if why ~= "wait" then
+			return line, why
+		elseif not scheduler.ready(self.reader:watch()) then
+			break
+		end
+	end
+	return nil, "end"
+end
+
+-- All of the text. A descriptor that is ready and takes nothing must not make us spin.
+local function write_all(self, text)
+	local from, idle = 1, false
+	while from <= #text do
+		local count, message = self.writer:write(text, from)
+		if not count then
+			return nil, message
+		elseif count == 0 then
+			if idle then
+				scheduler.sleep(REST_MS)
+			end
+			scheduler.ready(self.writer:watch())
+		end
+		idle, from = count == 0, from + count
+	end
+	return true
+end
+
+---Write a text whole, in the order of the calls. Parks the task until the last byte is out.
+---Once a write has failed, every later one fails.
+---@param text string
+---@return boolean? ok
+---@return string? message
+function Channel:write(text)
+	while self.busy do
+		self.turn:wait()
+	end
+	if not self.broken then
+		self.busy = true
+		local ok, message = write_all(self, text)
+		self.busy, self.broken = false, not ok and (message or "closed") or nil
+		self.turn:open()
+	end
+	if self.broken then
+		return nil, self.broken
+	end
+	return true
+end
+
+---Park the task until nobody can read what we write.
+---@return boolean gone false: the channel was closed before
+function Channel:wait_gone()
+	local fd = self.writer:watch()
+	return not self.closed and scheduler.ready(fd, stream.GONE)
+end
+
+---Let whoever waits here go on: reads end, and nobody waits for the other side to go.
+function Channel:close()
+	if not self.closed then
+		self.closed = true
+		scheduler.forget(self.reader:watch())
+		scheduler.forget(self.writer:watch(), stream.GONE)
+	end
+end
+Channel.__close = Channel.close
+
+return M
