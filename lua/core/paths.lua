@@ -81,6 +81,14 @@ function M.outputs(run_id)
 	return state and ("%s/outputs/%s"):format(state, name_of_run(run_id)) or nil
 end
 
+---The directories that hold the files of a run: its logs, and its long outputs.
+---@param run string
+---@return string[] empty where M.state is nil
+function M.of_run(run)
+	local state = M.state()
+	return state and { ("%s/logs/%s"):format(state, name_of_run(run)), ("%s/outputs/%s"):format(state, name_of_run(run)) } or {}
+end
+
 ---The file that has the logs of a run's short successes, one in each line.
 ---@param run string
 ---@return string? nil where M.state is

@@ -15,7 +15,7 @@ M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
 	job = " cancel list logs status wait ",
-	workflow = " cancel check list logs new plan resume run show stats wait ",
+	workflow = " cancel check list logs new plan prune resume rm run show stats wait ",
 }
 
 -- No file can take the names of these, which are as old as runner, nor that of M.SELF. Any

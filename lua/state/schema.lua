@@ -174,6 +174,10 @@ M.MIGRATIONS = {
 		PRIMARY KEY (user, project, command, key)
 	);
 	]],
+	-- Runs that are removed, and whose files may still be there: whoever prunes next finishes that.
+	[[
+	CREATE TABLE removed (run TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

@@ -6,11 +6,9 @@ local fs = require "runner.fs"
 local json = require "runner.json"
 local locate = require "runner.project.locate"
 local paths = require "runner.core.paths"
+local tree_size = require "runner.core.tree_size"
 
 local M = {}
-
-local DEPTH_MAX = 64 -- of directories that are measured
-local ENTRIES_MAX = 20000 -- that are measured: a declared path may be the root of a disk
 
 ---@class runner.Leaving
 ---@field path string absolute
@@ -22,31 +20,8 @@ local ENTRIES_MAX = 20000 -- that are measured: a declared path may be the root 
 ---@field clearable_with? string
 ---@field ttl_seconds? integer
 
-local function measure(path, left, depth)
-	local st = fs.lstat(path)
-	left.count = left.count - 1
-	if not st or st.type ~= "directory" then
-		return st and st.size or 0
-	end
-	local sum = 0
-	for _, name in ipairs(depth < DEPTH_MAX and fs.list(path) or {}) do
-		if left.count <= 0 then
-			break
-		end
-		sum = sum + measure(path .. "/" .. name, left, depth + 1)
-	end
-	return sum
-end
-
----Bytes of a file, or of the files below a directory. Links are not followed; what can't be read
----counts as empty.
----@param path string
----@return integer bytes
----@return true? partial there are more than could be looked at
-function M.size(path)
-	local left = { count = ENTRIES_MAX }
-	return measure(path, left, 0), left.count <= 0 or nil
-end
+---Bytes of a file, or of the files below a directory (lua/core/tree_size.lua).
+M.size = tree_size.of
 
 local function leaving(path, row, name, seen)
 	if seen[path] then

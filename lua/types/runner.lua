@@ -185,6 +185,7 @@
 ---@field changelog? string JSON file that runner changelog shows
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
+---@field retention? runner.Retention how long the runs of its workflows are kept; default: for ever
 ---@field dependencies? runner.Dependency[] programs that its commands need: in the manifest, checked by runner doctor
 ---@field exit_table? "standard"|"classic" which exit numbers to use
 ---@field timeout? runner.Duration default for every command
@@ -192,6 +193,14 @@
 ---@field idle_timeout? runner.Duration default for every command
 ---@field grace? runner.Duration default for every command
 ---@field retry? runner.Retry default for every command
+
+---Which runs of its workflows a project keeps (docs/workflows/storage.md).
+---@class runner.Retention
+---@field older_than? runner.Duration those that ended so long ago go
+---@field max_size? integer|string "1GiB": oldest first, what exceeds this size of logs and outputs goes
+---@field keep? integer the newest stay in any case; alone: all others go
+---@field failed? boolean those that failed may go too
+---@field interrupted? boolean those that were interrupted may go too, unless a step is in doubt
 
 ---The details of a failure, besides its code.
 ---@class runner.Dependency

@@ -211,6 +211,13 @@ function M.interrupted(run)
 		run.id), context = { workflow = run.workflow.name } })
 end
 
+---Old runs were removed, as the project's retention says.
+---@param count integer
+function M.removed(count)
+	host.send("LOG", { level = "info", event = "runs.removed",
+		message = ("%d old %s removed (retention of runner.lua)"):format(count, count == 1 and "run was" or "runs were") })
+end
+
 ---@param run table
 ---@param state string
 function M.ended(run, state)

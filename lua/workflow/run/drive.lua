@@ -2,6 +2,7 @@
 -- the run, and fill in the envelope.
 
 local answer = require "runner.workflow.report.answer"
+local attempt = require "runner.core.attempt"
 local engine = require "runner.workflow.run.engine"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
@@ -34,6 +35,32 @@ local function announce(run)
 	host.send("META", { name = "run", data = json.encode(run.id) }, true)
 end
 
+local RETAINED = 100 -- runs that go after a run, at most
+
+-- What the project keeps of its runs. Whatever becomes of that, the run has ended as it has.
+local function retain(db, retention, root)
+	local remove, ids = require "runner.workflow.store.remove", {}
+	local keeping = setmetatable({ root = root }, { __index = retention })
+	for i, row in ipairs(remove.chosen(db, keeping, host.wall_ms())) do
+		ids[i] = i <= RETAINED and row.id or nil
+	end
+	local removed = remove.runs(db, ids, keeping).removed
+	if removed[1] then
+		events.removed(#removed)
+	end
+	remove.finish(db)
+end
+
+local function try_to_retain(db)
+	local retention = attempt.project.retention
+	local ok, raised = pcall(retain, db, retention, attempt.project.root)
+	if not ok and type(raised) == "userdata" then
+		error(raised, 0) -- a cancellation
+	elseif not ok then
+		attempt.warn("RETENTION_FAILED", "Old runs could not be removed: " .. errors.normalise(raised).message)
+	end
+end
+
 ---@param ctx runner.Context
 ---@param what "started"|"resumed"
 ---@param args runner.workflow.PageOptions the command's
@@ -49,6 +76,9 @@ function M.run(ctx, what, args, open)
 	announce(run)
 	events.run(run, what)
 	local ok, raised = pcall(engine.execute, run, ctx)
+	if attempt.project.retention and type(raised) ~= "userdata" then
+		try_to_retain(db)
+	end
 	if not ok then
 		error(explain(run, raised, args), 0)
 	end

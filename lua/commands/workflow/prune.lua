@@ -1,0 +1,73 @@
+-- runner workflow prune: forget old runs, with their logs and outputs.
+
+local attempt = require "runner.core.attempt"
+local host = require "runner.host"
+local removal = require "runner.workflow.report.removal"
+local remove = require "runner.workflow.store.remove"
+local rules = require "runner.core.rules"
+local store = require "runner.workflow.store.store"
+
+-- What the flags say; where they say nothing about which runs, what runner.lua says of its project.
+local function keeping_of(args)
+	local declared = attempt.project.retention
+	if not (args.keep or args.older_than or args.max_size) and declared then
+		local copy = { root = attempt.project.root }
+		for name, value in pairs(declared) do
+			copy[name] = value
+		end
+		copy.workflow, copy.failed, copy.interrupted = args.workflow, args.failed or declared.failed, args.interrupted or declared.interrupted
+		return copy
+	end
+	return { keep = args.keep, older_than_ms = args.older_than and math.floor(args.older_than * 1000),
+		max_size = args.max_size and rules.size(args.max_size, 0), failed = args.failed, interrupted = args.interrupted,
+		workflow = args.workflow }
+end
+
+return {
+	description = "Remove old runs with their logs and outputs",
+	danger_level = "destructive",
+	timeout = "10m",
+	dry_run = true,
+	args = {
+		{ "older_than", "duration", description = "Runs that ended so long ago, such as 30d" },
+		{ "max_size", "string", description = "Oldest first, what exceeds this size of all logs and outputs, such as 1GiB" },
+		{ "keep", "integer", min = 0, max = 1000000000, description = "Keep the newest runs in any case; alone: remove all others" },
+		{ "failed", "boolean", description = "Also runs that failed and could be resumed" },
+		{ "interrupted", "boolean", description = "Also runs that were interrupted and could be resumed" },
+		{ "workflow", "string", description = "Only runs of this workflow" },
+	},
+	columns = { "id", "workflow", "state", "created", "bytes_freed" },
+	exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } },
+	examples = {
+		{ description = "See what would go", command = "runner workflow prune --older-than 30d --keep 100 --dry-run" },
+	},
+	validate = function(args)
+		if args.max_size and not rules.size(args.max_size, 0) then
+			return { { field = "max_size", code = "INVALID_ARGUMENT", value = args.max_size,
+				message = ("'%s' is no size"):format(args.max_size), suggestion = "Write a size such as 500MiB or 1GiB" } }
+		elseif not (args.keep or args.older_than or args.max_size or attempt.project.retention) then
+			return { { field = "older_than", code = "MISSING_ARGUMENT", message = "Nothing says which runs are old",
+				fix_required = "Give --older-than, --max-size or --keep, or set retention in runner.lua",
+				suggestion = "runner workflow prune --older-than 30d --dry-run" } }
+		end
+	end,
+	run = function(args, ctx)
+		local db <close> = store.open { readonly = ctx.dry_run }
+		local keeping = keeping_of(args)
+		local rows, ids = remove.chosen(db, keeping, host.wall_ms()), {}
+		if ctx.dry_run then
+			remove.preview(rows, ctx.fs.remove_tree)
+			return removal.data(rows)
+		end
+		for i, row in ipairs(rows) do
+			ids[i] = row.id
+		end
+		local finished = remove.finish(db)
+		local done = remove.runs(db, ids, keeping)
+		removal.warn(done.left, attempt.warn)
+		local data = removal.data(done.removed)
+		data.finished = finished > 0 and finished or nil
+		data.effect = finished > 0 and "deleted" or data.effect
+		return data
+	end,
+}

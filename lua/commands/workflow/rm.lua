@@ -1,0 +1,78 @@
+-- runner workflow rm ID…: forget runs, with their logs and outputs.
+
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+local exit_codes = require "runner.workflow.report.exit_codes"
+local reference = require "runner.core.reference"
+local removal = require "runner.workflow.report.removal"
+local remove = require "runner.workflow.store.remove"
+local run_id = require "runner.workflow.report.run_id"
+local store = require "runner.workflow.store.store"
+
+local FORCED = { failed = true, interrupted = true, ["in doubt"] = true }
+
+local function raise_held(id, hold, data)
+	local ways = hold == "running" and "Cancel it first: runner workflow cancel " .. id
+		or ("Remove it all the same: runner workflow rm %s --force"):format(id)
+	errors.raise(hold == "running" and "LOCK_HELD" or "CONFLICT", ("Run %s %s"):format(id, removal.REASONS[hold]),
+		{ suggestion = ways, retryable = false, side_effects = data and "partial" or "none", data = data, context = { run = id } })
+end
+
+-- The rows of the runs that are meant, each once; all of them may go, as far as one can see.
+local function meant(db, args, allows)
+	local rows, known = {}, {}
+	for _, text in ipairs(args.id) do
+		local row = db:find(text)
+		local hold = remove.hold(db, row)
+		if hold and not allows[hold] then
+			raise_held(row.id, hold)
+		end
+		rows[#rows + 1] = not known[row.id] and row or nil
+		known[row.id] = true
+	end
+	return rows
+end
+
+local function go(db, rows, allows)
+	local ids = {}
+	for i, row in ipairs(rows) do
+		ids[i] = row.id
+	end
+	local done = remove.runs(db, ids, allows)
+	local data = removal.data(done.removed)
+	removal.warn(done.left, attempt.warn)
+	if done.kept[1] then
+		raise_held(done.kept[1].id, done.kept[1].hold, data)
+	end
+	return data
+end
+
+return {
+	description = "Remove runs with their logs and outputs",
+	danger_level = "destructive",
+	timeout = "10m",
+	dry_run = true,
+	args = {
+		{ "id", "array", items = "string", positional = true, variadic = true, required = true, pattern = reference.PATTERN,
+			description = run_id.argument.description, suggestion = run_id.argument.suggestion },
+		{ "force", "boolean", description = "Also runs that could be resumed, or that have a step in doubt" },
+	},
+	columns = { "id", "workflow", "state", "created", "bytes_freed" },
+	exit_codes = {
+		TIMEOUT = { retryable = true, side_effects = "partial" },
+		NOT_FOUND = exit_codes.of_id.NOT_FOUND,
+		LOCK_HELD = { retryable = false, side_effects = "none", description = "The run is running" },
+		CONFLICT = { description = "The run can be resumed or is in doubt, or the ID is ambiguous" },
+	},
+	examples = { { description = "See what would go", command = "runner workflow rm run_01J --dry-run" } },
+	run = function(args, ctx)
+		local db <close> = store.open { readonly = ctx.dry_run }
+		local allows = args.force and FORCED or {}
+		local rows = meant(db, args, allows)
+		if ctx.dry_run then
+			remove.preview(rows, ctx.fs.remove_tree)
+			return removal.data(rows)
+		end
+		return go(db, rows, allows)
+	end,
+}
