@@ -21,7 +21,7 @@ M.rooms = {
 	{ name = "supervisor", path = "src/supervisor/", uses = { "common", "engine" }, owns = "time, retries, signals, the tree, the envelope; never Lua" },
 	{ name = "worker", path = "src/worker/", uses = { "common", "engine" }, owns = "one attempt's process: its Lua state, modules, memory, cancellation" },
 	{ name = BINDINGS, path = "src/bindings/", uses = { "common", "engine", "worker" }, owns = "what Lua may call: files, processes, HTTP, JSON, SQLite, regular expressions, the terminal" },
-	{ name = "main", path = "src/main.c", uses = { "supervisor", "worker", BINDINGS }, owns = "ties the two processes and the bindings together" },
+	{ name = "main", path = "src/main.c", uses = { "engine", "supervisor", "worker", BINDINGS }, owns = "ties the two processes and the bindings together" },
 	{ name = "embed", path = "src/embed.c", uses = {}, owns = "a build tool: lua/ as chunks inside the binary" },
 
 	{ name = "core", path = "lua/core/", uses = { BINDINGS }, owns = "errors, the attempt's state, rules for tables, YAML" },

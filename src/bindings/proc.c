@@ -5,6 +5,8 @@
  * lua/ctx/proc.lua.
  *
  *   process.start(spec) → handle | nil, message, CODE, { step=, errno= }
+ *     warm = true: argv[1] is our own program, and many such calls will follow: they start
+ *     warm where that is the same (docs/design.md#warm-start). Then a shepherd is not needed.
  *   process.set({handle…}, {fd, events…}) → set, to wait for several at once (proc_set.c)
  *   process.prepare()        many with `shepherd` will follow: their start gets cheaper
  *   process.paused() → ms that the run has been stopped so far (Ctrl+Z)

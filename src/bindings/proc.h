@@ -2,7 +2,7 @@
  * proc.h: private to the process binding (proc*.c): one child with the pipes
  * that we hold, and the loop that serves a set of them.
  *
- *   proc_start()  plain C: pipes, fork, exec           (proc_start.c)
+ *   proc_start()  plain C: pipes, fork, exec           (proc_start.c, proc_warm.c)
  *   proc_turn()   plain C: poll once, move bytes       (proc_io.c, proc_spill.c)
  *   proc_reap()   plain C: the end of one, of several   (proc_end.c)
  *   Lua half      specs, results, handles and events    (proc_spec.c, proc_result.c, proc.c)
@@ -19,6 +19,7 @@
 
 #include "../common/buf.h"
 #include "../common/mono.h"
+#include "../engine/child.h"
 #include "../engine/tap.h"
 
 #define PROC_LINE_MAX 65536 /* a longer line is handed out in pieces of this size */
@@ -40,7 +41,8 @@ struct proc {
 	bool group;      /* leads a process group of its own */
 	bool detached;   /* outlives us: never ended here */
 	bool shepherd;   /* its pid is a shepherd's (shepherd.h) */
-	int report_fd;   /* … for shepherd_account(); -1: read, or none */
+	bool warm;       /* it is a call that a zygote has started (zygote.h) */
+	int report_fd;   /* of either, for its account; -1: read, or none */
 	bool ended_itself; /* … which reported that the program ended by itself */
 	bool announced;  /* set:next() has reported "done" */
 	bool lines;      /* output is queued for lines as well as tapped */
@@ -87,6 +89,7 @@ struct proc_spec {
 	bool lines;
 	bool detach;
 	bool shepherd;           /* its whole tree ends with it (shepherd.h) */
+	bool warm;               /* argv[0] is our own program: start it by a zygote, if one can do it */
 	int held_fd;             /* … and it holds this until then; borrowed; -1: none */
 	bool foreground;         /* stay in our process group */
 	size_t cap;              /* bytes kept of each stream */
@@ -104,6 +107,10 @@ struct proc_failure {
 void proc_init(struct proc *p);
 /* Start a child. 0, or -1 with *failure and nothing left behind. */
 int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
+/* Start a warm call (proc_warm.c): its pid and report, or 0: child_spawn() is to do it. */
+pid_t proc_start_warm(const struct proc_spec *spec, const struct child_spec *child, int *report);
+/* Of a shepherd or a warm call that is dead: what it left ends now, before anybody acts on the news. */
+void proc_take_account(struct proc *p);
 /* Signal the group, or the process if it has no group. 0, or -1 (gone). */
 int proc_signal(struct proc *p, int sig);
 /* Bytes of stdout that its tap gets next. The file exists only for an output above the

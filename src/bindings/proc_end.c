@@ -14,16 +14,16 @@
 
 /* --- reaping ---------------------------------------------------------------------------- */
 
-/* A killed shepherd leaves its program's descendants to us. They end before anybody acts on
- * the news: what follows must not overlap with them. */
-static void take_account(struct proc *p)
+/* A killed shepherd leaves its program's descendants to us, and so does a killed call. They end
+ * before anybody acts on the news: what follows must not overlap with them. */
+void proc_take_account(struct proc *p)
 {
 	struct shepherd_account account = { false, false };
 
 	if (p->report_fd >= 0)
 		account = shepherd_account(p->report_fd);
 	p->ended_itself = account.ended_itself;
-	p->lost = p->lost || !account.complete;
+	p->lost = p->lost || (p->shepherd && !account.complete);
 	if (!account.complete)
 		adopted_kill();
 	xclose(&p->report_fd);
@@ -44,7 +44,7 @@ void proc_reap(struct proc *p)
 	p->reaped = true;
 	adopted_forget(p->pid);
 	if (p->shepherd)
-		take_account(p);
+		proc_take_account(p);
 	xclose(&p->pidfd);
 }
 

@@ -122,6 +122,8 @@ void proc_forget_lines(struct proc *p)
  * it takes us; a background process delays the end by at most DRAIN_MS. */
 static void set_exited(struct proc *p, bool lost)
 {
+	if (p->warm)
+		proc_take_account(p); /* its worker may still hold the pipes */
 	p->exited = true;
 	p->lost = lost;
 	p->ended = mono_now();

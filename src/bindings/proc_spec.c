@@ -192,6 +192,7 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->lines = read_flag(L, index, "lines");
 	spec->detach = read_flag(L, index, "detach");
 	spec->shepherd = read_flag(L, index, "shepherd") && !spec->detach;
+	spec->warm = read_flag(L, index, "warm");
 	spec->held_fd = read_lock(L, index, "lock");
 	spec->foreground = read_flag(L, index, "foreground");
 	spec->cap = (size_t)read_size(L, index, "cap", 1 << 20);

@@ -153,8 +153,11 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 
 	p->started = mono_now();
 	adopted_hold();
-	pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->report_fd, &error)
-	                     : child_spawn(&child, &error);
+	pid = proc_start_warm(spec, &child, &p->report_fd);
+	p->warm = pid > 0;
+	if (!p->warm)
+		pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->report_fd, &error)
+		                     : child_spawn(&child, &error);
 	if (pid > 0)
 		adopted_expect(pid);
 	adopted_release();
@@ -166,8 +169,8 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		                                        : NULL);
 	}
 	p->pid = pid;
-	p->shepherd = spec->shepherd;
-	p->group = !spec->shepherd && (child.new_session || child.new_group);
+	p->shepherd = spec->shepherd && !p->warm;
+	p->group = !p->shepherd && (child.new_session || child.new_group);
 	p->pidfd = os_watch_process(pid);
 	return 0;
 }

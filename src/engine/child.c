@@ -172,9 +172,11 @@ static void exec_search(const char *const *argv, const char *const *envp)
 	errno = err;
 }
 
-static void exec_program(const char *const *argv, const char *const *envp)
+static void exec_program(const char *path, const char *const *argv, const char *const *envp)
 {
-	if (argv[0] == NULL || argv[0][0] == '\0')
+	if (path != NULL)
+		execve(path, (char *const *)argv, (char *const *)envp);
+	else if (argv[0] == NULL || argv[0][0] == '\0')
 		errno = ENOENT;
 	else if (strchr(argv[0], '/') != NULL)
 		execve(argv[0], (char *const *)argv, (char *const *)envp);
@@ -190,10 +192,8 @@ static void die_with(pid_t parent)
 		_exit(EXIT_NOT_STARTED);
 }
 
-static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, pid_t parent)
+int child_become(const struct child_spec *spec, int report_fd, pid_t parent)
 {
-	const char *const *envp = spec->envp ? spec->envp : (const char *const *)environ;
-
 	int first_free = FIRST_FREE_FD + (spec->held_fd > 0);
 
 	if (report_fd < first_free && (report_fd = xdup_above(report_fd, first_free)) < 0)
@@ -211,8 +211,16 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, p
 		die_with(parent);
 	if (spec->mark != 0)
 		os_mark(spec->mark); /* best effort: its session is spared anyway */
+	return report_fd;
+}
+
+static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, pid_t parent)
+{
+	const char *const *envp = spec->envp ? spec->envp : (const char *const *)environ;
+
+	report_fd = child_become(spec, report_fd, parent);
 	child_reset_signals();
-	exec_program(spec->argv, envp);
+	exec_program(spec->program, spec->argv, envp);
 	give_up(report_fd, CHILD_EXEC);
 }
 

@@ -31,6 +31,7 @@ struct child_error {
 
 struct child_spec {
 	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH of envp unless it has a slash */
+	const char *program;     /* the file to execute, in argv[0]'s place; NULL: that one */
 	const char *const *envp; /* NULL: ours */
 	const char *cwd;         /* NULL: ours */
 	int fd[3];               /* become 0, 1, 2; -1: /dev/null */
@@ -48,6 +49,10 @@ struct child_spec {
  * ignored) and the mask is empty. */
 pid_t child_spawn(const struct child_spec *spec, struct child_error *error);
 const char *child_step_name(enum child_step step); /* "fork", "exec" … */
+/* In a fresh fork: all that is done for *spec before its program is executed, but the signals.
+ * Where report_fd is now, above the descriptors of *spec; no other is open. On failure it
+ * writes a struct child_error there and ends. */
+int child_become(const struct child_spec *spec, int report_fd, pid_t parent);
 
 /* Note which of INT, HUP, QUIT are ignored now (nohup), before handlers are set. */
 void child_remember_ignored(void);

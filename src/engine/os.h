@@ -17,6 +17,8 @@ int os_become_subreaper(void);
 int os_parent_death_signal(int sig);
 /* Close every descriptor ≥ lowest except `keep` (sorted ascending). [signal] */
 void os_close_from(int lowest, const int *keep, size_t keep_count);
+/* The name of this process in lists of processes: what is behind the last slash. */
+void os_name_process(const char *name);
 /* From now on this process leaves no core file, however it dies. [signal] */
 void os_refuse_core(void);
 /* List the direct children of process `pid`. Returns how many were stored (≤ cap),
@@ -38,6 +40,8 @@ bool os_process_lives(pid_t pid);
 int os_watch_signals(const sigset_t *set);
 /* Take one from it: its number, or 0 when none is pending. */
 int os_take_signal(int fd);
+/* Who has made the socket pair that `fd` is an end of, and for which user: 0, or -1. */
+int os_peer(int fd, pid_t *pid, uid_t *user);
 /* A close-on-exec descriptor that is readable once process `pid` is dead; -1
  * when the system has none. */
 int os_watch_process(pid_t pid);

@@ -18,6 +18,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -37,6 +38,13 @@ int os_become_subreaper(void)
 int os_parent_death_signal(int sig)
 {
 	return prctl(PR_SET_PDEATHSIG, sig, 0, 0, 0);
+}
+
+void os_name_process(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	prctl(PR_SET_NAME, slash ? slash + 1 : name, 0, 0, 0);
 }
 
 /* Not by its resource limit, which a core piped to a program ignores (core(5)). */
@@ -117,6 +125,18 @@ int os_take_signal(int fd)
 	struct signalfd_siginfo info;
 
 	return xread(fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+int os_peer(int fd, pid_t *pid, uid_t *user)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -1;
+	*pid = peer.pid;
+	*user = peer.uid;
+	return 0;
 }
 
 int os_watch_process(pid_t pid)

@@ -32,6 +32,10 @@ int os_parent_death_signal(int sig UNUSED)
 	return unsupported();
 }
 
+void os_name_process(const char *name UNUSED)
+{
+}
+
 void os_refuse_core(void)
 {
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
@@ -78,6 +82,11 @@ int os_watch_signals(const sigset_t *set UNUSED)
 int os_take_signal(int fd UNUSED)
 {
 	return 0;
+}
+
+int os_peer(int fd UNUSED, pid_t *pid UNUSED, uid_t *user UNUSED)
+{
+	return unsupported();
 }
 
 int os_watch_process(pid_t pid UNUSED)

@@ -213,6 +213,27 @@ static void close_all_but(int a, int b)
 	os_close_from(0, keep, 2);
 }
 
+void shepherd_conclude(int status, int64_t grace_ms, pid_t worker, int report)
+{
+	static struct shepherd s; /* as in shepherd_main() */
+	sigset_t all;
+
+	s.worker = worker;
+	s.status = W_EXITCODE(status, 0);
+	s.report = report;
+	s.grace_ms = grace_ms;
+	s.kill_at = s.give_up_at = MONO_NEVER;
+	s.adopts = true;
+	if (os_has_children()) {
+		sigfillset(&all);
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		signal(SIGCHLD, SIG_DFL);
+		close_all_but(-1, report);
+		program_ended(&s);
+	}
+	serve(&s);
+}
+
 /* The worker's death is announced by a CONT, which reaches us even if we are stopped. It
  * reports its pid, then how the program started. */
 static NO_RETURN void shepherd_main(const struct child_spec *spec, int64_t grace_ms,

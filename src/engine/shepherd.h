@@ -50,6 +50,10 @@ int shepherd_stop(pid_t shepherd, int64_t grace_ms);
 /* Has this process ever started a shepherd? Async-signal-safe. */
 bool shepherd_was_started(void);
 
+/* For a subreaper that has been a program itself, and is over with `status`: what is left of
+ * its tree ends as under a shepherd; then it reports that to `report` and exits with status. */
+NO_RETURN void shepherd_conclude(int status, int64_t grace_ms, pid_t worker, int report);
+
 /* What a shepherd that is dead has reported. */
 struct shepherd_account {
 	bool ended_itself; /* its program ended before the shepherd was asked to stop */

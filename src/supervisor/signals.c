@@ -23,6 +23,7 @@ static volatile sig_atomic_t count;
 static volatile mono_t cancelled_at;
 static volatile sig_atomic_t orphaned;
 static pid_t front; /* 0: none */
+static pid_t keeper; /* our parent, with which we end; 0: any */
 static sigset_t open_mask;
 static int others = -1; /* signals without a handler of ours are read from this */
 static int control = -1; /* whoever writes to it cancels */
@@ -66,6 +67,14 @@ static void on_child(int sig)
 {
 	(void)sig;
 	child_died = 1;
+}
+
+/* Most CONTs are only what they seem. */
+static void on_continued(int sig)
+{
+	(void)sig;
+	if (getppid() != keeper)
+		on_cancel(SIGTERM);
 }
 
 static void on_stop(int sig)
@@ -229,6 +238,11 @@ void signals_obey(int fd)
 	control = fd;
 }
 
+void signals_end_with(pid_t parent)
+{
+	keeper = parent;
+}
+
 /* --- the table ------------------------------------------------------------------------ */
 
 void signals_init(void)
@@ -242,6 +256,11 @@ void signals_init(void)
 	watch_others();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		install(rows[i].sig, rows[i].handler, rows[i].may_be_ignored);
+	if (keeper == 0)
+		return;
+	install(SIGCONT, on_continued, false);
+	os_parent_death_signal(SIGCONT);
+	on_continued(SIGCONT); /* it may have died before the request took effect */
 }
 
 void signals_expect_parent(pid_t parent)

@@ -30,6 +30,9 @@ void signals_obey(int fd);
 void signals_expect_parent(pid_t front);
 /* Is it dead, so that nobody waits for an answer? Implies signals_insisted(). */
 bool signals_orphaned(void);
+/* Call before signals_init(): the death of this process, our parent, counts as a TERM. It is announced by
+ * a CONT, which reaches us even if we are stopped. */
+void signals_end_with(pid_t parent);
 
 /* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
 bool signals_take(int sig);

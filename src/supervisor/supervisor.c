@@ -132,3 +132,9 @@ int supervisor_main(int argc, char **argv, worker_fn *worker)
 		;
 	return deliver_verdict(&run);
 }
+
+int supervisor_main_below(pid_t parent, int argc, char **argv, worker_fn *worker)
+{
+	signals_end_with(parent);
+	return supervisor_main(argc, argv, worker);
+}

@@ -11,4 +11,8 @@
  * Returns the exit status (docs/design.md#registry). */
 int supervisor_main(int argc, char **argv, worker_fn *worker);
 
+/* The same in a process that has been forked for this, as a child of `parent` (engine/zygote.h):
+ * where that dies, the run is cancelled. */
+int supervisor_main_below(pid_t parent, int argc, char **argv, worker_fn *worker);
+
 #endif

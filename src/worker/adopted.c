@@ -179,6 +179,11 @@ void adopted_kill(void)
 		poll(NULL, 0, 1);
 }
 
+bool adopted_with_module(void)
+{
+	return in_doubt;
+}
+
 void adopted_before_module(void)
 {
 	in_doubt = 1;

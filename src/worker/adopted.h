@@ -28,6 +28,8 @@ void adopted_expect(pid_t pid);
 void adopted_forget(pid_t pid);
 /* Kill what we have adopted, and what that leaves to us. Blocks until it is gone, ≤ 1 s. */
 void adopted_kill(void);
+/* Has one been loaded, which may have changed anything of this process? */
+bool adopted_with_module(void);
 /* A C module is about to be loaded. From now on SIGCHLD belongs to the modules. */
 void adopted_before_module(void);
 /* Around our own waits: processes that die meanwhile are reaped, even with C modules. */

@@ -17,6 +17,7 @@
 #include "../engine/child.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
+#include "../engine/zygote.h"
 #include "adopted.h"
 #include "worker_launch.h"
 
@@ -167,6 +168,7 @@ NO_RETURN static void end_as_orphan(void)
 	bool asked;
 
 	shepherd_dismiss(); /* nothing is forked any more, and only shepherds are to be waited for */
+	zygote_dismiss();
 	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */
 	asked = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
 	for (int i = 0; i < 2000; i++) {
@@ -330,16 +332,20 @@ static const luaL_Reg tracked[] = {
 	{ NULL, NULL },
 };
 
-int cancel_init(lua_State *L)
+void cancel_track(lua_State *L)
 {
-	if (xpipe(wake) < 0 || xnonblock(wake[1]) < 0)
-		return -1;
 	lua_getglobal(L, LUA_COLIBNAME);
 	luaL_setfuncs(L, tracked, 0);
 	lua_getfield(L, -1, "close");
 	lua_pushcclosure(L, co_close, 1);
 	lua_setfield(L, -2, "close");
 	lua_pop(L, 1);
+}
+
+int cancel_init(lua_State *L)
+{
+	if (xpipe(wake) < 0 || xnonblock(wake[1]) < 0)
+		return -1;
 	running = L;
 	return install_handlers();
 }

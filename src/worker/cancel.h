@@ -15,7 +15,9 @@
 
 #include "../common/mono.h"
 
-/* Install handlers and hook machinery for this Lua state. 0 or -1. */
+/* Have this Lua state tell which coroutine runs. */
+void cancel_track(lua_State *L);
+/* Install the handlers, for a tracked state. 0 or -1. */
 int cancel_init(lua_State *L);
 /* Has the attempt been cancelled, and boot not caught that yet? */
 bool cancel_pending(void);

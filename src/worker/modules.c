@@ -24,7 +24,8 @@ extern const struct embedded_chunk embedded_chunks[]; /* by name */
 extern const size_t embedded_chunk_count;
 
 static const struct binding *bindings;
-static const char private_globals, private_loaded; /* keys in the registry */
+static const char private_globals, private_loaded, private_chunks; /* keys in the registry */
+static bool preloaded;
 
 #define PREFIX "runner."
 #define READ_BYTES 4096
@@ -70,12 +71,41 @@ static int find_and_load(lua_State *L, const char *name)
 	return luaL_loadbufferx(L, (const char *)chunk->bytes, chunk->size, name, "b");
 }
 
+/* Push the chunk, if it is there: a function, so it is given away once. */
+static bool take_preloaded(lua_State *L, const char *name)
+{
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_chunks);
+	if (lua_getfield(L, -1, name) == LUA_TNIL)
+		return lua_pop(L, 2), false;
+	lua_pushnil(L);
+	lua_setfield(L, -3, name);
+	lua_remove(L, -2);
+	return true;
+}
+
 void modules_load(lua_State *L, const char *name)
 {
+	if (preloaded && take_preloaded(L, name))
+		return;
 	if (find_and_load(L, name) != LUA_OK)
 		lua_error(L);
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_globals);
 	lua_setupvalue(L, -2, 1);
+}
+
+void modules_preload(lua_State *L, const char *const *names)
+{
+	if (!preloaded) {
+		lua_newtable(L);
+		lua_rawsetp(L, LUA_REGISTRYINDEX, &private_chunks);
+	}
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_chunks);
+	for (; *names; names++) {
+		modules_load(L, *names);
+		lua_setfield(L, -2, *names);
+	}
+	lua_pop(L, 1);
+	preloaded = true;
 }
 
 /* --- require --------------------------------------------------------------------- */

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../engine/os.h"
 #include "../engine/shepherd.h"
+#include "../engine/zygote.h"
 #include "cancel.h"
 #include "channel.h"
 #include "guard.h"
@@ -20,6 +22,9 @@
 #include "memory.h"
 #include "shell.h"
 #include "worker_launch.h"
+
+static lua_State *warm; /* prepared by worker_warm(); NULL: every attempt makes its own */
+static int warm_kib;    /* that chunks take in it which an attempt would load later */
 
 /* --- the attempt -------------------------------------------------------------------- */
 
@@ -33,21 +38,56 @@ static int add_traceback(lua_State *L)
 /* A short command ends before collecting its garbage pays off. */
 #define GC_CREDIT_KIB 2048
 
-/* boot(bindings) */
-static int boot(lua_State *L)
+/* Forks of a prepared state would draw the same numbers, and a file may draw one while it loads. */
+static void seed_again(lua_State *L)
+{
+	lua_Integer seed[2] = { 0 };
+
+	os_random(seed, sizeof(seed));
+	lua_getglobal(L, LUA_MATHLIBNAME);
+	lua_getfield(L, -1, "randomseed");
+	lua_pushinteger(L, seed[0]);
+	lua_pushinteger(L, seed[1]);
+	lua_call(L, 2, 0);
+	lua_pop(L, 1);
+}
+
+/* What doesn't depend on the attempt: it knows no launch record and opens nothing. */
+static void prepare(lua_State *L, const struct binding *bindings)
 {
 	luaL_openlibs(L);
 	guard_init(L);
 	loaders_init(L);
+	cancel_track(L);
+	shell_init(L);
+	modules_init(L, bindings); /* whose globals are those that cancel_track has changed */
+}
+
+/* boot(bindings | nil: the state is prepared) */
+static int boot(lua_State *L)
+{
+	if (lua_touserdata(L, 1))
+		prepare(L, lua_touserdata(L, 1));
+	else
+		seed_again(L);
 	if (cancel_init(L) < 0)
 		return luaL_error(L, "can't install signal handlers");
-	shell_init(L);
-	modules_init(L, lua_touserdata(L, 1)); /* whose globals are those that cancel_init has changed */
 	modules_load(L, "boot");
 	lua_gc(L, LUA_GCRESTART);
-	lua_gc(L, LUA_GCSTEP, -GC_CREDIT_KIB);
+	lua_gc(L, LUA_GCSTEP, warm_kib - GC_CREDIT_KIB);
 	lua_call(L, 0, 0);
 	return 0;
+}
+
+static lua_State *new_state(void)
+{
+	lua_State *L;
+
+	memory_init();
+	L = lua_newstate(memory_alloc, NULL);
+	if (L)
+		lua_gc(L, LUA_GCSTOP);
+	return L;
 }
 
 /* boot.lua reports every failure of a command; this reports a failure of boot.lua. */
@@ -55,7 +95,6 @@ static int run_boot(lua_State *L, const struct binding *bindings)
 {
 	int status;
 
-	lua_gc(L, LUA_GCSTOP);
 	lua_pushcfunction(L, add_traceback);
 	lua_pushcfunction(L, boot);
 	lua_pushlightuserdata(L, (void *)bindings);
@@ -69,21 +108,56 @@ static int run_boot(lua_State *L, const struct binding *bindings)
 
 int worker_main(const struct launch *launch, const struct binding *bindings)
 {
-	lua_State *L;
+	lua_State *L = warm;
 	int status;
 
 	worker_launch_set(launch);
-	memory_init();
-	L = lua_newstate(memory_alloc, NULL);
+	if (!L)
+		L = new_state();
 	if (!L) {
 		channel_fail("MEMORY_LIMIT", "not enough memory for a Lua state");
 		return 1;
 	}
-	status = run_boot(L, bindings);
+	status = run_boot(L, warm ? NULL : bindings);
 	/* The process ends here: closing the state would only run the script's
 	 * finalizers outside every protection; boot has run cleanup already. */
 	fflush(NULL);
 	shepherd_dismiss();
+	zygote_dismiss();
 	guard_dismiss();
 	return status;
+}
+
+/* --- before all attempts ---------------------------------------------------------------- */
+
+/* What a plain run loads: tests/cli/borders.bats compares. */
+static const char *const chunks[] = {
+	"core/attempt", "core/rules",     "ctx/context",    "declare/command", "declare/flags", "declare/values",
+	"project/args", "project/loader", "project/locate", "project/plan",    "project/settings", NULL,
+};
+
+static int warm_up(lua_State *L)
+{
+	static const char *const first[] = { "boot", NULL };
+
+	prepare(L, lua_touserdata(L, 1));
+	modules_preload(L, first);
+	warm_kib = lua_gc(L, LUA_GCCOUNT);
+	modules_preload(L, chunks);
+	warm_kib = lua_gc(L, LUA_GCCOUNT) - warm_kib;
+	return 0;
+}
+
+int worker_warm(const struct binding *bindings)
+{
+	lua_State *L = new_state();
+
+	if (!L)
+		return -1;
+	lua_pushcfunction(L, warm_up);
+	lua_pushlightuserdata(L, (void *)bindings);
+	if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+		return -1;
+	warm = L;
+	return 0;
 }

@@ -106,6 +106,8 @@ loaded_by() {
 	echo "$modules"
 	[ "$(tr '\n' ' ' <<<"${modules//.lua/}")" = "boot core/attempt core/rules ctx/context declare/command \
 declare/flags declare/values project/args project/loader project/locate project/plan project/settings " ]
+	# what a zygote loads ahead (worker_warm)
+	[ "$(sed -n '/chunks\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"')" = "$(grep -vx boot <<<"${modules//.lua/}")" ]
 }
 
 @test "C modules see Lua's interface in the executable, and no name of ours or of a library inside" {

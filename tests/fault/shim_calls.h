@@ -82,6 +82,8 @@
 	CALL(int, setsid, (void), ()) \
 	CALL(int, setpgid, (pid_t pid, pid_t group), (pid, group)) \
 	CALL(int, chdir, (const char *path), (path)) \
+	CALL(int, fchdir, (int fd), (fd)) \
+	CALL(int, getsockopt, (int fd, int level, int name, void *v, socklen_t *n), (fd, level, name, v, n)) \
 	CALL(int, sigaction, (int s, const struct sigaction *a, struct sigaction *o), (s, a, o)) \
 	CALL(int, execve, (const char *p, char *const *a, char *const *e), (p, a, e)) \
 	CALL(int, setenv, (const char *name, const char *value, int over), (name, value, over)) \
