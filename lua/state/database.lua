@@ -140,6 +140,13 @@ local WHAT_IT_IS = [[
 	SELECT user_version AS version, application_id AS application, (SELECT count(*) FROM sqlite_master) AS tables
 	FROM pragma_user_version, pragma_application_id]]
 
+-- The version of the runner that a newer schema is of, where it says that as we do.
+local function made_by(db)
+	local ok, row = pcall(db.row, db, "SELECT runner FROM about ORDER BY schema DESC LIMIT 1")
+	local name = ok and row and row.runner
+	return type(name) == "string" and name:match "^[%w.+-]+$" or nil
+end
+
 -- The version, once it is known that we understand it.
 local function version_of(db)
 	local is = db:row(WHAT_IT_IS)
@@ -147,7 +154,7 @@ local function version_of(db)
 	if not empty and is.application ~= schema.APPLICATION then
 		failures.raise_foreign(db.path)
 	elseif is.version > schema.VERSION then
-		failures.raise_newer(db.path, is.version, schema.VERSION)
+		failures.raise_newer(db.path, is.version, schema.VERSION, made_by(db))
 	end
 	return is.version
 end
@@ -157,6 +164,8 @@ local function migrate(db)
 		db:exec(schema.MIGRATIONS[version])
 	end
 	db:exec(("PRAGMA application_id = %d; PRAGMA user_version = %d"):format(schema.APPLICATION, schema.VERSION))
+	db:run("INSERT OR REPLACE INTO about (schema, runner, since_ms) VALUES (?, ?, ?)", schema.VERSION, host.launch().version,
+		host.wall_ms())
 end
 
 local function mode_of(db)
@@ -175,6 +184,24 @@ local function use_wal(db)
 	db:_checked(rows, message, name)
 end
 
+-- An older runner can't read what we make of its database: a copy of it stays beside it. It has
+-- its name only when it is whole and on the disk.
+local function keep_copy(db, version)
+	local path = ("%s.v%d"):format(db.path, version)
+	local part = path .. ".part"
+	local ok, message, name = fs.write(part, "", 384) -- 0600: SQLite takes an empty file
+	if ok then
+		db:run("VACUUM INTO ?", part)
+		ok, message, name = fs.fsync(part)
+	end
+	if ok then
+		ok, message, name = fs.rename(part, path)
+	end
+	if not ok then
+		failures.raise(db.path, message, name)
+	end
+end
+
 -- Changes that two processes must not make at once, under a lock of our own.
 local function set_up(db)
 	local path = M.directory(db.path) .. "/runs.lock"
@@ -184,6 +211,10 @@ local function set_up(db)
 	end
 	if mode_of(db) ~= "wal" then
 		use_wal(db)
+	end
+	local version = version_of(db)
+	if version > 0 and version < schema.VERSION then
+		keep_copy(db, version)
 	end
 	db:write(migrate, db)
 	fs.unlink(path) -- still locked: whoever waits for this file sees that it is gone

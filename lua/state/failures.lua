@@ -108,12 +108,14 @@ end
 ---@param path string
 ---@param version integer its schema version
 ---@param known integer the newest that this runner knows
-function M.raise_newer(path, version, known)
+---@param runner? string the version of the newer runner, where the database says it
+function M.raise_newer(path, version, known, runner)
 	errors.raise("PRECONDITION",
-		("The run database %s was created by a newer runner: its schema is version %d, this one knows %d")
-			:format(path, version, known), {
-			suggestion = "Use the newer runner, or set XDG_STATE_HOME to another directory for this one",
-			context = { database = path, schema_version = version, known_version = known },
+		("The run database %s was created by a newer runner%s: its schema is version %d, this one knows %d")
+			:format(path, runner and (" (%s)"):format(runner) or "", version, known), {
+			suggestion = ("Use %s, or set XDG_STATE_HOME to another directory for this one"):format(
+				runner and "runner " .. runner or "the newer runner"),
+			context = { database = path, schema_version = version, known_version = known, runner_version = runner },
 		})
 end
 

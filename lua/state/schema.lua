@@ -178,6 +178,14 @@ M.MIGRATIONS = {
 	[[
 	CREATE TABLE removed (run TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
 	]],
+	-- Which runner made or migrated the database, for the error of an older one that can't read it.
+	[[
+	CREATE TABLE about (
+		schema INTEGER PRIMARY KEY,
+		runner TEXT NOT NULL,
+		since_ms INTEGER NOT NULL
+	);
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

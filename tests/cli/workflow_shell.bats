@@ -144,6 +144,8 @@ as_left_by_0_1() {
 	expect 'e.error.context.step_key == "chosen"'
 	[ "$(<effects)" = $'built\nhook' ]
 	[ "$(sql 'PRAGMA user_version')" -ge 2 ]
+	[ "$(sql 'PRAGMA user_version' state/runner/runs.db.v1)" -eq 1 ]
+	[ "$(sql 'SELECT id, state FROM runs' state/runner/runs.db.v1)" = "$id|failed" ]
 	call workflow resume "$id" # again, from a database of ours
 	expect 'e.error.context.step_key == "chosen"'
 	call workflow run old.yaml

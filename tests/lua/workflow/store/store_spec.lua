@@ -539,6 +539,33 @@ describe("a database with another schema", function()
 		end
 	end)
 
+	it("that is older is kept beside it as it was, readable for its owner only", function()
+		local copy = ("%s.v%d"):format(path, version)
+		set_migrations "DROP TABLE steps; ALTER TABLE runs ADD COLUMN one DEFAULT 1"
+		open():close()
+		local kept = assert(sqlite.open(copy, { readonly = true }))
+		assert.are.equal(version, kept:rows "PRAGMA user_version"[1].user_version)
+		assert.are.equal("old", kept:rows "SELECT id FROM runs"[1].id)
+		assert.are.same({}, kept:rows "SELECT * FROM steps")
+		kept:close()
+		assert.are.equal(384, fs.stat(copy).mode & 511)
+		assert.is_nil(fs.stat(copy .. ".part"))
+		open():close()
+		assert.is_nil(fs.stat(("%s.v%d"):format(path, version + 1)))
+	end)
+
+	it("that is newer names the runner that made it, unless that is no version", function()
+		for runner, shown in pairs { ["9.8.7"] = " (9.8.7)", ["\27[2J"] = "" } do
+			set_migrations("ALTER TABLE runs ADD COLUMN one")
+			local db <close> = open()
+			db._database:run("UPDATE about SET runner = ?", runner)
+			set_migrations()
+			local e = failure(open)
+			assert.is_truthy(e.message:find(("by a newer runner%s: its schema"):format(shown), 1, true), e.message)
+			assert.are.equal(shown ~= "" and "9.8.7" or nil, e.context.runner_version)
+		end
+	end)
+
 	it("stays as it was when a migration fails", function()
 		set_migrations("ALTER TABLE runs ADD COLUMN one; ALTER TABLE missing ADD COLUMN two")
 		assert.are.equal("INTERNAL_ERROR", failure(open).code)
@@ -556,7 +583,8 @@ describe("a database with another schema", function()
 			local e = failure(open, { readonly = readonly })
 			assert.are.equal("PRECONDITION", e.code)
 			assert.matches(("newer runner.*version %d.*knows %d"):format(version + 1, version), e.message)
-			assert.are.same({ database = path, schema_version = version + 1, known_version = version }, e.context)
+			assert.are.same({ database = path, schema_version = version + 1, known_version = version,
+				runner_version = host.launch().version }, e.context)
 		end
 	end)
 
