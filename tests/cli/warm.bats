@@ -187,7 +187,7 @@ LUA
 				local r = calls.call(warm, table.unpack(words))
 				local a = type(r.answer) == "table" and r.answer or {}
 				if type(a.error) == "table" and a.error.context then a.error.context.elapsed_ms = nil end
-				pair[i] = { status = r.status, stderr = r.stderr, ok = a.ok, data = a.data, error = a.error,
+				pair[i] = { status = r.status, stderr = (r.stderr:gsub('"elapsed_ms":%d+', "")), ok = a.ok, data = a.data, error = a.error,
 					text = not r.answer and r.stdout or nil }
 			end
 			pairs_of[#pairs_of + 1] = { words = table.concat(words, " "), warm = pair[1], cold = pair[2] }
