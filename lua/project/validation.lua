@@ -206,6 +206,12 @@ function M.answer(a, check)
 	if only then
 		return check(a) or { success = true }
 	end
+	if a.command.confine then
+		e = require("runner.project.confine").prepare(a)
+		if e then
+			return { error = e }
+		end
+	end
 	e = a.command.requires_person and require("runner.core.attestation").of_call(a.command)
 	return e and { error = e } or nil
 end

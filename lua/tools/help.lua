@@ -232,6 +232,21 @@ end
 local DANGER = { safe = "Safe: changes nothing.", mutating = "Mutating: changes things.",
 	destructive = "Destructive: can destroy things." }
 
+local BOUNDS = {
+	{ "read", "reads only what programs need, and below %s", "reads only what programs need" },
+	{ "write", "writes only below %s", "writes only temporary files" },
+}
+
+local function confinement(confine)
+	local out = {}
+	for _, row in ipairs(BOUNDS) do
+		local paths = confine[row[1]]
+		out[#out + 1] = paths and (paths[1] and row[2]:format(listed(paths)) or row[3]) or nil
+	end
+	out[#out + 1] = confine.network == false and "makes no TCP connection" or nil
+	return ("It %s%s."):format(table.concat(out, ", "), confine.required and "" or ", where the kernel can hold that")
+end
+
 ---Help of one command.
 ---@param command table normal form
 ---@param about {settled: table, config: table, exit_table?: string, width: integer, below: runner.CommandRow[]}
@@ -248,6 +263,7 @@ function M.command(command, about)
 		.. limits(about.settled, width)
 		.. section("Retries", wrap.paragraph(retry_text(about.settled.policy), width, 2))
 		.. columns("Exit codes", help_exit_codes.of_command(command, about.settled, about.exit_table), width)
+		.. section("Confined", command.confine and wrap.paragraph(confinement(command.confine), width, 2) or "")
 		.. section("Scopes", scopes[1] and wrap.paragraph(listed(scopes), width, 2) or "")
 		.. examples(command, width)
 		.. short_flags(command, width)

@@ -42,6 +42,7 @@
 ---@field preserve_locale? boolean what it starts keeps the caller's locale; default false: LC_ALL is C.UTF-8
 ---@field older_versions? table<string, fun(data: any): any> makes a result into its form of an older version: { ["1.0"] = … }; adds --schema-version
 ---@field primary_id_field? string the field of an item that identifies it; --format id prints these
+---@field confine? {write?: string[], read?: string[], network?: boolean, required?: boolean} what run and all that it starts may reach: only these paths may be written to, or read; network = false: no TCP; required = false: a kernel that can't hold it is a warning
 ---@field subprocess? {binary: string, user_controlled_args?: string[], hardcoded_args?: string[]} the program that it passes arguments to: those that user_controlled_args names are refused with shell characters or line breaks
 ---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning

@@ -11,6 +11,7 @@
 
 #include "../common/xio.h"
 #include "../engine/group.h"
+#include "confinement.h"
 #include "libm.h"
 #include "worker_launch.h"
 
@@ -71,6 +72,8 @@ static int l_files_full(lua_State *L)
 
 static const luaL_Reg functions[] = {
 	{ "allow", l_allow },
+	{ "confine", confinement_enter },
+	{ "confine_abi", confinement_abi },
 	{ "files_full", l_files_full },
 	{ NULL, NULL },
 };

@@ -7,7 +7,7 @@
 
 #include <lua.h>
 
-/* Add allow(limits) and files_full() to the table on top of the stack. */
+/* Add allow(limits), files_full() and the functions of confinement.h to the table on top of the stack. */
 void resource_limits_register(lua_State *L);
 
 #endif
