@@ -38,6 +38,7 @@ M.rooms = {
 	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
 	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
+	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "task", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
 	{ name = "workflow.file", path = "lua/workflow/file/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "a YAML file → its normal form, or every problem of it" },
@@ -48,7 +49,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

@@ -30,7 +30,8 @@ M.subjects = {
 	confine = "confine",
 	call = "config context cwd no_config policy width",
 	children = "preserve_locale subprocess",
-	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field required_tools",
+	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field "
+		.. "required_tools mcp",
 	jobs = "async interruption detach budget",
 	input = "stdin requires raw_payload input_file validate_only",
 	lists = "max_bytes truncates list default_limit limit cursor sort fields",

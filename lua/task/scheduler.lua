@@ -205,6 +205,21 @@ function M.all(list, at_once, options)
 	return tasks.all(s, task, list, at_once, options and options.keep_going)
 end
 
+---Run a function as a task of its own, beside the one that calls. Nobody waits for it; what it
+---raises ends M.run.
+---@param fn function
+---@param ... any its arguments
+function M.spawn(fn, ...)
+	local given = table.pack(...)
+	tasks.start(current_task "spawn", function()
+		return fn(table.unpack(given, 1, given.n))
+	end, function(ok, raised)
+		if not ok then
+			error(raised, 0)
+		end
+	end)
+end
+
 -- --- the loop ---------------------------------------------------------------------------------
 
 local function set_of(s)

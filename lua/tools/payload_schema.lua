@@ -38,13 +38,23 @@ local function schema_of(row, config)
 	return { type = "array", items = value_schema(row, config), minItems = row.min_length, maxItems = row.max_length }
 end
 
+-- A schema of the author's is not ours to change: the description goes into a copy.
+local function described(row, config)
+	local out = {}
+	for key, v in next, schema_of(row, config) do
+		out[key] = v
+	end
+	out.description = out.description or row.description
+	return out
+end
+
 ---@param command table normal form
 ---@param config table of the project
 ---@return table
 function M.of(command, config)
 	local properties, required = {}, {}
 	for _, row in ipairs(command.args) do
-		properties[row.name] = schema_of(row, config)
+		properties[row.name] = described(row, config)
 		required[#required + 1] = row.required and row.name or nil
 	end
 	return { type = "object", properties = properties, required = required[1] and json.array(required) or nil,

@@ -29,6 +29,7 @@ return {
 					fault("is no JSON Schema: " .. problem, "Correct the schema")
 				end
 			end },
+		mcp = { accept = rules.flag, expected = "true or false", manifest = "schema" },
 		introduced_in = { accept = rules.text, expected = "a version", manifest = "schema" },
 		deprecated_in = { accept = rules.text, expected = "a version", manifest = "schema" },
 		replacement = { accept = rules.text, expected = "the command to use instead", manifest = "schema",

@@ -118,6 +118,43 @@ describe("scheduler.run", function()
 	end)
 end)
 
+describe("scheduler.spawn", function()
+	it("runs a function beside the one that calls", function()
+		local seen = {}
+		scheduler.run(function()
+			local gate = scheduler.gate()
+			scheduler.spawn(function(a, b)
+				seen[1] = { a, b }
+				gate:open()
+			end, nil, 2)
+			assert.is_nil(seen[1], "it begins when the caller waits")
+			gate:wait()
+		end)
+		assert.same({ { nil, 2 } }, seen)
+	end)
+
+	it("waits for nobody: what still runs ends with the run", function()
+		local closed = false
+		scheduler.run(function()
+			scheduler.spawn(function()
+				local _ <close> = setmetatable({}, { __close = function() closed = true end })
+				scheduler.sleep(60000)
+			end)
+			scheduler.sleep(1)
+		end)
+		assert.is_true(closed)
+	end)
+
+	it("ends the run when the function raises", function()
+		local ok, e = pcall(scheduler.run, function()
+			scheduler.spawn(function() errors.raise("NOT_FOUND", "gone") end)
+			scheduler.sleep(60000)
+		end)
+		assert.is_false(ok)
+		assert.equal("NOT_FOUND", e.code)
+	end)
+end)
+
 describe("scheduler.process", function()
 	it("gives what ctx:run gives", function()
 		local plain, ours = help.sh "echo out; echo err >&2; exit 3", run_sh "echo out; echo err >&2; exit 3"

@@ -1,0 +1,32 @@
+-- runner mcp tools: the commands as tools of MCP. `runner mcp serve` reads them through this
+-- command, in a process of its own: no code of the project runs in the server.
+
+local attempt = require "runner.core.attempt"
+local arguments = require "runner.mcp.arguments"
+local json = require "runner.json"
+local selection = require "runner.mcp.selection"
+local tools = require "runner.mcp.tools"
+
+return {
+	description = "Show the commands as tools of MCP, and which of them a server lists",
+	danger_level = "safe",
+	args = arguments.selection {
+		{ "all", "boolean", description = "Those that would not be listed, too" },
+	},
+	columns = { "name", "command", "danger_level", "listed", "reason" },
+	examples = {
+		{ description = "Show what a server lists", command = "runner mcp tools" },
+		{ description = "Show every command, and why it is not listed", command = "runner mcp tools --all" },
+	},
+	validate = arguments.validate,
+	run = function(args)
+		local out = json.array {}
+		for _, row in ipairs(tools.rows(attempt.project)) do
+			row.listed = selection.has(args, row)
+			row.name = row.tool.name
+			row.reason = not row.listed and (row.reason or "--only and --group leave it out") or nil
+			out[#out + 1] = (row.listed or args.all) and row or nil
+		end
+		return out
+	end,
+}

@@ -1,0 +1,28 @@
+-- builtins: which built-in commands may be tools. What only reads how runs went is listed; what
+-- runs files or code, or writes, needs --allow NAME; what serves or belongs to a person at a
+-- terminal never is one. A built-in command that stands in neither list needs --allow.
+
+local M = {}
+
+local function set(text)
+	local out = {}
+	for name in text:gmatch "%S+" do
+		out[name] = true
+	end
+	return out
+end
+
+---@type table<string, true>
+local LISTED = set "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
+
+---@type table<string, true>
+local NEVER = set [[completion exec help manifest mcp.install mcp.serve mcp.tools mcp.validate new types workflow.new]]
+
+---@param name string dot path, perhaps with "self." in front
+---@return "always"|"allow"|"never"
+function M.listing(name)
+	name = name:gsub("^self%.", "")
+	return LISTED[name] and "always" or NEVER[name] and "never" or "allow"
+end
+
+return M

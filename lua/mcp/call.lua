@@ -1,0 +1,177 @@
+-- call: tools/call. The arguments of a call are the model's: nothing among them confirms. A
+-- destructive tool is previewed by a dry run and then asked about; only the answer of the
+-- person, which the client sends beside the arguments, lets it run.
+
+local answer = require "runner.mcp.answer"
+local era = require "runner.mcp.era"
+local json = require "runner.json"
+local question = require "runner.mcp.question"
+local rpc = require "runner.mcp.rpc"
+
+local M = {}
+
+---@class runner.mcp.Call
+---@field row runner.mcp.Row
+---@field arguments table for the command
+---@field dry_run boolean
+
+local function invalid(message)
+	return nil, rpc.fault(rpc.INVALID_PARAMS, message)
+end
+
+-- --- what is asked for ----------------------------------------------------------------------
+
+local function check(params)
+	if type(params.name) ~= "string" then
+		return "name must be a string"
+	elseif params.arguments ~= nil and not rpc.is_object(params.arguments) then
+		return "arguments must be an object"
+	elseif params.inputResponses ~= nil and not rpc.is_object(params.inputResponses) then
+		return "inputResponses must be an object"
+	elseif params.requestState ~= nil and type(params.requestState) ~= "string" then
+		return "requestState must be a string"
+	end
+end
+
+-- `dry_run` is runner's own where the command has no argument of that name.
+local function split(row, arguments)
+	local own, dry_run = {}, false
+	for name, v in next, arguments do
+		if name == "dry_run" and row.dry_run then
+			dry_run = v
+		else
+			own[name] = v
+		end
+	end
+	return own, dry_run
+end
+
+---@param row runner.mcp.Row
+---@param arguments? table
+---@return runner.mcp.Call? call
+---@return table? refusal the result of a call whose dry_run is no boolean
+function M.prepare(row, arguments)
+	local own, dry_run = split(row, arguments or {})
+	if type(dry_run) ~= "boolean" then
+		return nil, answer.refusal("VALIDATION_ERROR", "dry_run must be true or false")
+	end
+	return { row = row, arguments = own, dry_run = dry_run }
+end
+
+-- --- running it -----------------------------------------------------------------------------
+
+local function execute(server, r, call, confirmed)
+	return server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
+		confirmed = confirmed or nil, flags = confirmed and call.row.safe_default and { "--live" } or nil })
+end
+
+local function run(server, r, call, confirmed)
+	return answer.of(execute(server, r, call, confirmed))
+end
+
+local function refused(call, why)
+	return answer.refusal("CONFIRMATION_REQUIRED", ("'%s' is destructive and was not confirmed: %s"):format(call.row.tool.title, why), {
+		suggestion = "Only the person can confirm it; call it with dry_run to see what it would do",
+	})
+end
+
+-- --- asking the person ----------------------------------------------------------------------
+
+-- The call as one text: equal calls are equal texts, since members are sorted.
+local function identity(call)
+	return assert(json.encode { call.row.command, call.row.stamp or "", call.arguments })
+end
+
+-- The data of a dry run; or the result that the call fails with already.
+local function preview(server, r, call)
+	local envelope = execute(server, r, { row = call.row, arguments = call.arguments, dry_run = true })
+	if not envelope.ok then
+		return nil, answer.of(envelope)
+	end
+	return envelope.data
+end
+
+local function ask_again(server, r, call)
+	local data, failed = preview(server, r, call)
+	if failed then
+		return failed
+	end
+	return {
+		resultType = "input_required", requestState = server.confirmations:open(identity(call)),
+		inputRequests = { [question.KEY] = { method = "elicitation/create", params = question.form(call.row, call.arguments, data, "form") } },
+	}
+end
+
+local function modern(server, r, call)
+	local state, replies = r.params.requestState, r.params.inputResponses
+	if not era.can_elicit(r.caller) then
+		return nil, rpc.fault(rpc.MISSING_CAPABILITY, ("'%s' is destructive: the person has to be asked"):format(call.row.tool.title),
+			{ requiredCapabilities = { elicitation = { form = {} } } })
+	elseif not state then
+		return ask_again(server, r, call)
+	elseif not server.confirmations:take(state, identity(call)) then
+		return invalid "requestState is not that of this call, or is used up or too old; call the tool again without it"
+	end
+	local reply = replies and replies[question.KEY]
+	if reply == nil then
+		return ask_again(server, r, call)
+	end
+	local yes, why = question.is_yes(reply)
+	return yes and run(server, r, call, true) or refused(call, why)
+end
+
+local function legacy(server, r, call)
+	if not era.can_elicit(r.caller) then
+		return refused(call, "this client can't ask the person (it has no elicitation)")
+	end
+	local data, failed = preview(server, r, call)
+	if failed then
+		return failed
+	end
+	local mode = r.caller.version ~= "2025-06-18" and "form" or nil
+	local reply, why = server:ask(r, "elicitation/create", question.form(call.row, call.arguments, data, mode))
+	if not reply then
+		return refused(call, why)
+	end
+	local yes, no = question.is_yes(reply)
+	return yes and run(server, r, call, true) or refused(call, no)
+end
+
+---Run a call, after the person where it is destructive.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+---@param call runner.mcp.Call
+---@return table? result
+---@return runner.mcp.Fault? fault
+function M.run(server, r, call)
+	if call.row.danger_level ~= "destructive" or call.dry_run then
+		return run(server, r, call)
+	end
+	return (r.caller.modern and modern or legacy)(server, r, call)
+end
+
+---tools/call.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+---@return table? result
+---@return runner.mcp.Fault? fault
+function M.handle(server, r)
+	local problem = check(r.params)
+	if problem then
+		return invalid(problem)
+	end
+	if server.settings.progressive then
+		return require("runner.mcp.progressive").call(server, r)
+	end
+	local row, fault = server:find(r.params.name)
+	if not row then
+		return nil, fault
+	end
+	local call, refusal = M.prepare(row, r.params.arguments)
+	if not call then
+		return refusal
+	end
+	return M.run(server, r, call)
+end
+
+return M

@@ -1,0 +1,110 @@
+-- catalog: the commands as the server knows them: rows of `runner mcp tools`, read by a process
+-- of its own (no code of the project runs in the server), and read again once a file has
+-- changed. A file counts as changed by its name, size, time or inode.
+
+local attempt = require "runner.core.attempt"
+local calls = require "runner.calls.calls"
+local commands = require "runner.project.catalog"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local scheduler = require "runner.task.scheduler"
+
+local M = {}
+
+local LOOK_MS = 1000 -- a call may rely on what has been looked at so lately
+
+---@class runner.mcp.Catalog
+---@field rows? runner.mcp.Row[]
+---@field stamp? string of all files when they were read
+---@field looked_ms? number
+---@field reading? runner.Gate opened when the process that reads has ended
+---@field on_change fun() the rows are others than before
+---@field log fun(line: string) to our stderr
+local Catalog = {}
+Catalog.__index = Catalog
+
+---@param on_change fun()
+---@param log fun(line: string)
+---@return runner.mcp.Catalog
+function M.new(on_change, log)
+	return setmetatable({ on_change = on_change, log = log }, Catalog)
+end
+
+-- The warnings of the envelope, as stderr has those of any command (docs/reference/stderr.md).
+local function log_warnings(self, envelope)
+	for _, w in ipairs(envelope.warnings) do
+		self.log((assert(json.encode { level = "warn", event = "warning", command = attempt.name, code = w.code, message = w.message })))
+	end
+end
+
+local function stamp_of(path)
+	local about = path and fs.stat(path)
+	return about and ("%s %d %s %d"):format(path, about.size, about.mtime, about.ino) or tostring(path)
+end
+
+local function stamp_of_all()
+	local project = attempt.project
+	local out = { stamp_of(project.file) }
+	for _, listed in ipairs(commands.list(project)) do
+		out[#out + 1] = listed.path and stamp_of(listed.path) or nil
+	end
+	return table.concat(out, "\n")
+end
+
+-- As a value of its own: what a row says, without when its file was written.
+local function fingerprint(rows)
+	return assert(json.encode(rows or {}))
+end
+
+local READ = { command = { "self", "mcp", "tools" }, arguments = { all = true }, flags = { "--runner-unmask" } }
+
+-- The process reads the files at the earliest now: what changes meanwhile is seen the next time.
+local function read(self, stamp)
+	local envelope = calls.run(setmetatable({}, { __index = READ }))
+	log_warnings(self, envelope)
+	if not envelope.ok then
+		return nil, envelope.error.message
+	end
+	local before = self.rows and self.fingerprint
+	self.fingerprint, self.rows, self.stamp, self.looked_ms = fingerprint(envelope.data), envelope.data, stamp, host.now()
+	for _, row in ipairs(self.rows) do
+		row.stamp = stamp_of(row.path)
+	end
+	if before and before ~= self.fingerprint then
+		self.on_change()
+	end
+	return self.rows
+end
+
+-- One process at a time; whoever comes meanwhile looks again when it has ended.
+local function read_alone(self, stamp)
+	self.reading = scheduler.gate()
+	local ok, rows, why = pcall(read, self, stamp)
+	self.reading = self.reading:open()
+	if not ok then
+		error(rows, 0)
+	end
+	return rows, why
+end
+
+---Every command, in a task.
+---@param exact boolean as the files are now
+---@return runner.mcp.Row[]? rows
+---@return string? why there are none
+function Catalog:get(exact)
+	while self.reading do
+		self.reading:wait()
+	end
+	if self.rows and not exact and host.now() - self.looked_ms < LOOK_MS then
+		return self.rows
+	end
+	local stamp = stamp_of_all()
+	self.looked_ms = host.now()
+	if self.rows and stamp == self.stamp then
+		return self.rows
+	end
+	return read_alone(self, stamp)
+end
+
+return M

@@ -1,0 +1,143 @@
+-- rpc: the frames of JSON-RPC 2.0 as MCP uses them: one message a line, ids that are strings or
+-- integers, params that are objects, no batches. Pure.
+
+local json = require "runner.json"
+
+local M = {}
+
+-- Codes of JSON-RPC, and those that MCP adds (basic/index.mdx, "Error Codes").
+M.PARSE_ERROR = -32700
+M.INVALID_REQUEST = -32600
+M.METHOD_NOT_FOUND = -32601
+M.INVALID_PARAMS = -32602
+M.INTERNAL_ERROR = -32603
+M.RESOURCE_NOT_FOUND = -32002 -- before 2026-07-28
+M.MISSING_CAPABILITY = -32021
+M.UNSUPPORTED_VERSION = -32022
+
+---@alias runner.mcp.Id string|integer|number
+
+---@class runner.mcp.Message
+---@field kind "request"|"notification"|"response"
+---@field id? runner.mcp.Id
+---@field method? string
+---@field params? table nil: there are none
+---@field result? any of a response
+---@field error? table of a response
+
+---@class runner.mcp.Fault what a request is refused with
+---@field code integer
+---@field message string
+---@field data? table
+
+---@param code integer
+---@param message string
+---@param data? table
+---@return runner.mcp.Fault
+function M.fault(code, message, data)
+	return { code = code, message = message, data = data }
+end
+
+---A request's id: a string, or a number without a fraction (1.0 is the integer 1 in JSON Schema).
+---@param v any
+---@return boolean
+function M.is_id(v)
+	return type(v) == "string" or math.type(v) == "integer" or math.type(v) == "float" and math.tointeger(v) ~= nil
+end
+
+---Is it a JSON object? An empty one has no mark of its own.
+---@param v any
+---@return boolean
+function M.is_object(v)
+	return type(v) == "table" and not json.is_array(v)
+end
+
+---@param id? runner.mcp.Id nil: it could not be read
+---@param fault runner.mcp.Fault
+---@return table message
+function M.error(id, fault)
+	return { jsonrpc = "2.0", id = id, error = fault }
+end
+
+---@param id runner.mcp.Id
+---@param result table
+---@return table message
+function M.result(id, result)
+	return { jsonrpc = "2.0", id = id, result = result }
+end
+
+---@param method string
+---@param params? table
+---@return table message
+function M.notification(method, params)
+	return { jsonrpc = "2.0", method = method, params = params }
+end
+
+---@param id runner.mcp.Id
+---@param method string
+---@param params table
+---@return table message
+function M.request(id, method, params)
+	return { jsonrpc = "2.0", id = id, method = method, params = params }
+end
+
+-- --- reading ---------------------------------------------------------------------------
+
+local function refuse(v, message)
+	return nil, M.error(M.is_id(v.id) and v.id or nil, M.fault(M.INVALID_REQUEST, message))
+end
+
+-- A message with a method.
+local function call_of(v)
+	if type(v.method) ~= "string" then
+		return refuse(v, "method must be a string")
+	elseif v.id ~= nil and not M.is_id(v.id) then
+		return refuse(v, "id must be a string or an integer")
+	elseif v.params ~= nil and not M.is_object(v.params) then
+		local fault = M.fault(M.INVALID_PARAMS, "params must be an object")
+		return nil, v.id ~= nil and M.error(v.id, fault) or nil
+	end
+	return { kind = v.id ~= nil and "request" or "notification", id = v.id, method = v.method, params = v.params }
+end
+
+local function response_of(v)
+	if not M.is_id(v.id) or (v.result == nil) == (v.error == nil) then
+		return nil -- nothing that we could have asked for: a response gets no answer
+	end
+	return { kind = "response", id = v.id, result = v.result, error = v.error }
+end
+
+-- Text that can't be read: the request in it gets its answer, if its id can be found.
+local function unreadable(text, why)
+	local members = require("runner.mcp.outline").of(text) or {}
+	local id = M.is_id(members.id) and utf8.len(members.id) and members.id or nil
+	local fault = M.fault(M.PARSE_ERROR, "Parse error: " .. why)
+	if id ~= nil and members.method == nil then
+		return { kind = "response", id = id, error = fault }
+	end
+	return nil, M.error(id, fault)
+end
+
+---Read one line.
+---@param text string
+---@return runner.mcp.Message? message nil: there is none that could be dealt with
+---@return table? answer what is to be sent instead; nil: nothing
+function M.read(text)
+	local v, why = json.decode(text, { unique = true })
+	if why then
+		return unreadable(text, why)
+	elseif type(v) ~= "table" then
+		return nil, M.error(nil, M.fault(M.INVALID_REQUEST, "A message must be an object"))
+	elseif not M.is_object(v) then
+		return nil, M.error(nil, M.fault(M.INVALID_REQUEST, "A message must be an object; MCP has no batches"))
+	elseif v.jsonrpc ~= "2.0" then
+		return refuse(v, 'jsonrpc must be "2.0"')
+	elseif v.method ~= nil then
+		return call_of(v)
+	elseif v.result ~= nil or v.error ~= nil then
+		return response_of(v)
+	end
+	return refuse(v, "A message needs a method, a result or an error")
+end
+
+return M

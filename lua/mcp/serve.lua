@@ -1,0 +1,138 @@
+-- serve: `runner mcp serve`: the server (lua/mcp/server.lua) with its client on stdin and stdout,
+-- its tasks, its commands. It ends with the end of stdin, when nobody reads its answers any
+-- more, and with a cancellation; the scheduler ends every call that still runs.
+
+local attempt = require "runner.core.attempt"
+local calls = require "runner.calls.calls"
+local catalog = require "runner.mcp.catalog"
+local channel = require "runner.task.channel"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local json = require "runner.json"
+local outbox = require "runner.mcp.outbox"
+local scheduler = require "runner.task.scheduler"
+local server = require "runner.mcp.server"
+local subscriptions = require "runner.mcp.subscriptions"
+
+local M = {}
+
+local LINE_MAX = 16 << 20 -- bytes of a message of the client
+local WATCH_MS = 2000 -- between two looks at the files, while somebody wants to hear of changes
+local LINGER_MS = 500 -- for calls that still run at the end of stdin
+local LAST_WORDS_MS = 200 -- for the client to take the last answers
+
+local INSTRUCTIONS = [[
+Each tool is a command of runner. Its answer is {ok, data, error, warnings, meta}: data is the result; error has a code, a
+message, and says whether the same call may be repeated (retryable: true, false or "maybe"; retry_after_ms), what it left behind
+(side_effects), and often what to do (suggestion, fix_required). A tool that changes something takes dry_run: true, which
+changes nothing and says what would be done. A destructive tool asks the person before it runs: no argument confirms it.]]
+
+local function instructions()
+	local name = attempt.project.name
+	return name and ("Commands of %s.\n%s"):format(name, INSTRUCTIONS) or INSTRUCTIONS
+end
+
+local function watch(s, known)
+	while true do
+		scheduler.sleep(WATCH_MS)
+		if known.rows and subscriptions.wanted(s) then
+			known:get(true)
+		end
+	end
+end
+
+-- Ends the server from another task: the reader of lines wakes up.
+local function end_with(client, out)
+	out:run()
+	client:close()
+end
+
+local function read_lines(s, client, out)
+	while true do
+		local line, why = client:read_line()
+		if line then
+			s:line(line)
+		elseif why == "long" then
+			s:too_long(LINE_MAX)
+		else
+			return
+		end
+		out:wait_for_room()
+	end
+end
+
+-- A client may leave our stderr unread for ever (transports/stdio.mdx): nothing waits for it.
+local function log_to_stderr()
+	local log = outbox.new(channel.open { output = 2 }, scheduler.gate)
+	scheduler.spawn(log.run, log)
+	return function(line) log:put(line, true) end
+end
+
+local function outside_of(out, known, log, at_once)
+	return {
+		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = log,
+		spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
+		rows = function(exact) return known:get(exact) end,
+		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
+	}
+end
+
+-- `printf … | runner mcp serve`: what was asked is answered, if that takes no longer than a moment.
+local function linger(s, out)
+	local is_over = false
+	scheduler.spawn(function()
+		scheduler.sleep(LINGER_MS)
+		is_over = true
+		s.fewer:open()
+	end)
+	s:wait_for_answers(function() return is_over or out.gone or out.broken ~= nil end)
+end
+
+-- Nobody waits for the last answers longer than this.
+local function say_goodbye(out, client)
+	scheduler.spawn(function()
+		scheduler.sleep(LAST_WORDS_MS)
+		out.broken = out.broken or "late"
+		out.room:open()
+	end)
+	out:drain()
+	client:close()
+end
+
+local function serve(settings)
+	local client <close> = channel.open { max_line = LINE_MAX }
+	local out = outbox.new(client, scheduler.gate)
+	local s
+	local log = log_to_stderr()
+	local known = catalog.new(function() subscriptions.tools_changed(s) end, log)
+	s = server.new(outside_of(out, known, log, settings.parallel), settings)
+	scheduler.spawn(end_with, client, out)
+	scheduler.spawn(function()
+		if client:wait_gone() then
+			out.gone = true
+			client:close()
+			s.fewer:open()
+		end
+	end)
+	scheduler.spawn(watch, s, known)
+	read_lines(s, client, out)
+	linger(s, out)
+	s:close()
+	say_goodbye(out, client)
+	return out.broken
+end
+
+-- A client that has gone is no failure of ours.
+local GONE = { late = true, closed = true }
+
+---Serve until the client goes.
+---@param settings runner.mcp.Settings
+function M.run(settings)
+	calls.prepare()
+	local broken = scheduler.run(function() return serve(settings) end)
+	if broken and not GONE[broken] and not broken:find "Broken pipe" then
+		errors.raise("OUTPUT_FAILED", "Can't write to the client: " .. broken)
+	end
+end
+
+return M

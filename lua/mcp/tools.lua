@@ -1,0 +1,134 @@
+-- tools: the commands of this project as tools of MCP. It loads command files, so it runs in
+-- `runner mcp tools` alone, a process of its own, and never in the server.
+
+local attempt = require "runner.core.attempt"
+local builtins = require "runner.mcp.builtins"
+local catalog = require "runner.project.catalog"
+local command_name = require "runner.core.command_name"
+local json = require "runner.json"
+local schemas = require "runner.mcp.schemas"
+
+local M = {}
+
+local NAME_MAX = 128 -- characters, by server/tools.mdx
+
+---@class runner.mcp.Row a command that is, or could be, a tool
+---@field command string dot path
+---@field danger_level string
+---@field listing "always"|"allow"|"never" "allow": only with --allow NAME
+---@field reason? string why it is not always listed
+---@field path? string its file
+---@field secrets string[] arguments whose values are not shown
+---@field dry_run boolean the argument dry_run is runner's own
+---@field safe_default boolean without --live it only says what it would do
+---@field examples {description: string, command: string}[]
+---@field tool table a Tool, as tools/list has it
+
+-- --- whether it may be one ------------------------------------------------------------------
+
+local NEVER, ALLOW = "never", "allow"
+
+---@param command table normal form
+---@param listed {name: string, builtin: boolean?}
+---@return "always"|"allow"|"never" listing
+---@return string? reason
+local function listing(command, listed)
+	local builtin = listed.builtin and builtins.listing(listed.name)
+	if command.mcp == false then
+		return NEVER, "it declares mcp = false"
+	elseif command.requires_person then
+		return NEVER, "only a person may run it"
+	elseif command.raw then
+		return NEVER, "its stdout belongs to another program"
+	elseif builtin == NEVER then
+		return NEVER, "it is for people and for shells"
+	elseif command.danger_level == "destructive" then
+		return ALLOW, "it is destructive"
+	elseif builtin == ALLOW then
+		return ALLOW, "it runs files or code, or writes"
+	end
+	return "always"
+end
+
+-- --- one tool -------------------------------------------------------------------------------
+
+local function annotations(command)
+	local safe = command.danger_level == "safe"
+	return { readOnlyHint = safe, destructiveHint = not safe and command.danger_level == "destructive" or nil }
+end
+
+local function secrets(command)
+	local out = json.array {}
+	for _, row in ipairs(command.args) do
+		out[#out + 1] = row.secret and row.name or nil
+	end
+	return out
+end
+
+local function examples(command)
+	local out = json.array {}
+	for i, example in ipairs(command.examples or {}) do
+		out[i] = { description = example.description or command.description, command = example.command }
+	end
+	return out
+end
+
+---One command as a row.
+---@param command table normal form
+---@param listed {name: string, path: string?, builtin: boolean?}
+---@param config table of the project
+---@return runner.mcp.Row
+function M.row(command, listed, config)
+	local may, reason = listing(command, listed)
+	local input, dry_run = schemas.input(command, config)
+	local words = command_name.typed(listed.name)
+	return {
+		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
+		secrets = secrets(command), dry_run = dry_run, safe_default = command.safe_default or false,
+		examples = examples(command),
+		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
+			outputSchema = schemas.output(command), annotations = annotations(command),
+			_meta = { ["runner/command"] = words, ["runner/danger_level"] = command.danger_level } },
+	}
+end
+
+-- --- all ------------------------------------------------------------------------------------
+
+local function load(listed, project)
+	local command, problem = catalog.load(listed, project)
+	if not command and not catalog.is_gone(listed) then
+		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
+			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
+	end
+	return command and catalog.is_listed(command) and command or nil
+end
+
+-- Clients hand names on to models that take no dots: "db.migrate" is db_migrate. A command that
+-- is called db_migrate itself keeps its name, and the other one its dot.
+local function give_names(rows)
+	local taken = {}
+	for _, row in ipairs(rows) do
+		taken[row.command] = true
+	end
+	for _, row in ipairs(rows) do
+		local name = row.command:gsub("%.", "_")
+		if name ~= row.command and not taken[name] then
+			taken[name], row.tool.name = true, name
+		end
+	end
+end
+
+---Every command that can be called here, as rows in the order of their names.
+---@param project table
+---@return runner.mcp.Row[]
+function M.rows(project)
+	local out = json.array {}
+	for _, listed in ipairs(catalog.list(project)) do
+		local command = #listed.name <= NAME_MAX and load(listed, project)
+		out[#out + 1] = command and M.row(command, listed, project.config) or nil
+	end
+	give_names(out)
+	return out
+end
+
+return M

@@ -1,0 +1,432 @@
+#!/usr/bin/env bats
+# runner mcp serve, as a client sees it.
+
+load lib/helper
+
+# session [NAME=value…] <<PY: a client in Python, with tests/cli/lib/mcp.py
+session() {
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" PYTHONPATH="$ROOT/tests/cli/lib" PYTHONDONTWRITEBYTECODE=1 "$@" \
+		timeout 100 python3 -c "from mcp import *
+import signal, sys
+$(cat)"
+}
+
+prepare() {
+	command_file hello <<'LUA'
+return { description = "Greet", danger_level = "safe", args = { { "name", "string", default = "world", description = "Whom" } },
+	output_schema = { type = "object", properties = { greeting = { type = "string" } }, required = { "greeting" } },
+	run = function(args) return { greeting = "Hello, " .. args.name } end }
+LUA
+	command_file db/drop <<'LUA'
+return { description = "Drop", danger_level = "destructive", dry_run = true,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } }, args = { { "name", "string", required = true } },
+	run = function(args, ctx)
+		if ctx.dry_run then return { effect = "would_run", tables = 3 } end
+		io.open("dropped", "a"):write(args.name, "\n"):close()
+		return { effect = "deleted" }
+	end }
+LUA
+	body slow <<'LUA'
+		io.open("began", "w"):close()
+		ctx:run { "sleep", "600" }
+LUA
+}
+
+@test "a client of 2026-07-28 finds the tools in a fixed order, and calls one" {
+	session <<'PY'
+with Server() as s:
+    found = s.ask("server/discover")["result"]
+    assert found["supportedVersions"] == ["2026-07-28"], found
+    tools = s.ask("tools/list")["result"]["tools"]
+    names = [t["name"] for t in tools]
+    assert names == sorted(names) and {"hello", "slow", "workflow_list"} <= set(names), names
+    assert "db_drop" not in names and "mcp_serve" not in names and "workflow_run" not in names
+    hello = tools[names.index("hello")]
+    assert hello["inputSchema"] == {"type": "object", "properties": {"name": {"type": "string", "description": "Whom"}},
+                                    "additionalProperties": False}, hello
+    assert hello["annotations"]["readOnlyHint"] is True
+    result = s.call("hello", {"name": "Ada"})
+    assert result["structuredContent"]["data"] == {"greeting": "Hello, Ada"} and not result["isError"]
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    status, took = s.close()
+    assert status == 0 and s.read() is None
+PY
+	[ ! -s err.txt ]
+}
+
+@test "a client of 2025-11-25 and one of 2025-06-18 begin a session" {
+	session <<'PY'
+for version in ("2025-11-25", "2025-06-18"):
+    with Server() as s:
+        assert s.initialize(version)["protocolVersion"] == version
+        assert s.ask("ping", modern=False)["result"] == {}
+        assert "hello" in [t["name"] for t in s.ask("tools/list", modern=False)["result"]["tools"]]
+        result = s.ask("tools/call", {"name": "hello", "arguments": {}}, modern=False)["result"]
+        assert result["structuredContent"]["data"]["greeting"] == "Hello, world"
+        assert s.close()[0] == 0
+PY
+}
+
+@test "a failure is a result with the code, and whether to try again" {
+	body fails <<'LUA'
+		ctx:fail("UNAVAILABLE", "503", { retryable = true, retry_after_ms = 700 })
+LUA
+	session <<'PY'
+with Server() as s:
+    result = s.call("fails")
+    e = result["structuredContent"]["error"]
+    assert result["isError"] and (e["code"], e["retryable"], e["retry_after_ms"]) == ("UNAVAILABLE", True, 700), e
+    result = s.call("hello", {"nam": "Ada"})
+    assert result["isError"] and result["structuredContent"]["error"]["code"] == "VALIDATION_ERROR"
+PY
+}
+
+@test "bad lines get one error each, and the server goes on" {
+	session <<'PY'
+with Server() as s:
+    for text in (b"{", b"\xff\n".strip(), b"[]", b"{}", b'{"jsonrpc":"2.0","id":null,"method":"ping"}', b"x" * (16 << 20) + b"y",
+                 b"\x00", b'{"jsonrpc":"2.0","id":"q","method":"no/such"}'):
+        s.write(text + b"\n")
+        assert "error" in s.read(), text[:80]
+    s.write(b"\n\n" + b'{"jsonrpc":"2.0","method":"notifications/whatever"}\n')
+    assert s.ask("ping", modern=False)["result"] == {}
+    s.write(b'{"jsonrpc":"2.0","id":9,"method":"pi')
+    time.sleep(0.05)
+    s.write(b'ng"}\n')
+    assert s.answer(9)["result"] == {}
+    assert s.close()[0] == 0
+PY
+}
+
+@test "what is asked before the end of stdin is answered, if that takes no longer than a moment" {
+	session <<'PY'
+with Server() as s:
+    request = s.request("tools/call", {"name": "hello"})
+    s.process.stdin.close()
+    assert s.answer(request)["result"]["isError"] is False
+    assert s.read() is None and s.process.wait(30) == 0
+PY
+}
+
+@test "a last line without its newline is a line" {
+	session <<'PY'
+with Server() as s:
+    s.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    s.process.stdin.close()
+    assert s.answer(1)["result"] == {}
+PY
+}
+
+@test "a cancelled call ends with its whole tree, and is not answered" {
+	session <<'PY'
+with Server() as s:
+    request = s.request("tools/call", {"name": "slow"})
+    until(lambda: os.path.exists("began"))
+    before = len(processes())
+    s.tell("notifications/cancelled", {"requestId": request})
+    until(lambda: len(processes()) <= before - 3)
+    assert s.ask("tools/list")["result"]["tools"]
+    assert not s.others, s.others
+PY
+}
+
+@test "the end of stdin ends the server and every call at once" {
+	session <<'PY'
+with Server() as s:
+    for _ in range(3):
+        s.request("tools/call", {"name": "slow"})
+    until(lambda: os.path.exists("began"))
+    status, took = s.close()
+    assert status == 0 and took < 5, (status, took)
+    assert s.read() is None
+    until(lambda: not processes())
+PY
+}
+
+@test "TERM ends the server and every call, with an envelope on stderr" {
+	session <<'PY'
+with Server() as s:
+    s.request("tools/call", {"name": "slow"})
+    until(lambda: os.path.exists("began"))
+    s.process.terminate()
+    assert s.process.wait(30) == 143
+    until(lambda: not processes())
+    last = json.loads(open("err.txt").read().splitlines()[-1])
+    assert last["error"]["code"] == "CANCELLED", last
+PY
+}
+
+@test "KILL of the server leaves no process" {
+	session <<'PY'
+with Server() as s:
+    s.request("tools/call", {"name": "slow"})
+    until(lambda: os.path.exists("began"))
+    s.process.kill()
+    s.process.wait(30)
+    until(lambda: not processes())
+PY
+}
+
+@test "a client that goes away ends the server and every call" {
+	session <<'PY'
+with Server() as s:
+    s.request("tools/call", {"name": "slow"})
+    until(lambda: os.path.exists("began"))
+    s.process.stdout.close()
+    assert s.process.wait(30) == 0
+    until(lambda: not processes())
+PY
+}
+
+@test "a client that doesn't read costs no memory, and finds its answers later" {
+	session <<'PY'
+def memory():
+    total = 0
+    for pid in processes():
+        for line in open(f"/proc/{pid}/status"):
+            total += int(line.split()[1]) if line.startswith("VmRSS") else 0
+    return total
+with Server() as s:
+    s.ask("tools/list")
+    os.set_blocking(s.process.stdin.fileno(), False)
+    line, sent, stuck = b"", 0, 0
+    before = memory()
+    while stuck < 20 and sent < 100000:
+        if not line:
+            line = b'{"jsonrpc":"2.0","id":%d,"method":"no/such%s"}\n' % (sent, b"x" * 900)
+        try:
+            line = line[os.write(s.process.stdin.fileno(), line):]
+            stuck, sent = 0, sent + (not line)
+        except BlockingIOError:
+            stuck += 1
+            time.sleep(0.05)
+    assert sent < 100000, "it reads on although nobody takes its answers"
+    assert memory() - before < 32 << 10, (before, memory())
+    for i in range(sent):
+        assert s.answer(i)["error"]["code"] == -32601
+PY
+}
+
+@test "a full disk as stdout is a failure, never with exit 2" {
+	session <<'PY'
+with open("/dev/full", "wb") as full, Server(stdout=full) as s:
+    s.line({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert s.process.wait(30) not in (0, 2), s.process.returncode
+PY
+	tail -n 1 err.txt | grep -q '"ok":false'
+}
+
+@test "wrong names at the start are an envelope on stderr, exit 2, and nothing on stdout" {
+	for words in "--allow no-such" "--only no-such" "--group hello" "--parallel 0" "--no-such"; do
+		# shellcheck disable=SC2086 # two words
+		call mcp serve $words
+		[ "$status" -eq 2 ]
+		[ -z "$stdout" ]
+		tail -n 1 err.txt | grep -q '"code":"VALIDATION_ERROR"'
+	done
+}
+
+@test "a destructive command is no tool without --allow, and asks the person with it" {
+	session <<'PY'
+with Server(elicits=True) as s:
+    assert s.call("db_drop", {"name": "x"})["code"] == -32602
+with Server("--allow", "db drop", elicits=True) as s:
+    tool = [t for t in s.ask("tools/list")["result"]["tools"] if t["name"] == "db_drop"][0]
+    assert tool["annotations"]["destructiveHint"] is True
+    asked = s.call("db_drop", {"name": "prod"})
+    assert asked["resultType"] == "input_required" and not os.path.exists("dropped")
+    assert '"tables":3' in asked["inputRequests"]["confirm"]["params"]["message"]
+    result = s.call("db_drop", {"name": "dev"}, requestState=asked["requestState"], inputResponses=YES)
+    assert result["code"] == -32602 and not os.path.exists("dropped")
+    asked = s.call("db_drop", {"name": "prod"})
+    result = s.call("db_drop", {"name": "prod"}, requestState=asked["requestState"], inputResponses=YES)
+    assert result["structuredContent"]["data"] == {"effect": "deleted"}, result
+    assert open("dropped").read() == "prod\n"
+    again = s.call("db_drop", {"name": "prod"}, requestState=asked["requestState"], inputResponses=YES)
+    assert again["code"] == -32602 and open("dropped").read() == "prod\n"
+with Server("--allow", "db drop") as s:
+    assert s.call("db_drop", {"name": "prod"})["code"] == -32021
+    s.initialize()
+    result = s.ask("tools/call", {"name": "db_drop", "arguments": {"name": "prod"}}, modern=False)["result"]
+    assert result["structuredContent"]["error"]["code"] == "CONFIRMATION_REQUIRED"
+assert open("dropped").read() == "prod\n"
+PY
+}
+
+@test "no argument confirms a destructive command" {
+	session <<'PY'
+with Server("--allow", "db drop", elicits=True) as s:
+    for more in ({"confirm_destructive": True}, {"confirm-destructive": True}, {"yes": True}, {"live": True}, {"--": "--confirm-destructive"},
+                 {"idempotency_key": "k"}, {"dry_run": False}, {"inputResponses": YES}, {"requestState": "x"}):
+        result = s.call("db_drop", {"name": "prod", **more})
+        assert result.get("resultType") == "input_required" or result["isError"], (more, result)
+    for name in ("--confirm-destructive", "x\0--confirm-destructive", "$(touch dropped)", "a\n--confirm-destructive"):
+        result = s.call("db_drop", {"name": name})
+        assert result.get("resultType") == "input_required" or result.get("isError") or result.get("code"), (name, result)
+    for name in ("db drop", "db.drop", "self.db.drop", "db_drop --confirm-destructive", "DB_DROP", "db_drop ", "exec", "workflow_run",
+                 "mcp_serve", "mcp_tools", "lint", "new", "doctor"):
+        assert s.call(name, {"name": "prod"})["code"] == -32602, name
+    assert not os.path.exists("dropped")
+PY
+}
+
+@test "a command that became destructive after it was listed is not run" {
+	body turns <<'LUA'
+		io.open("ran", "a"):write("x"):close()
+LUA
+	session <<'PY'
+with Server() as s:
+    s.call("turns")
+    os.rename("commands/turns.lua", "old")
+    with open("commands/turns.lua", "w") as file:
+        file.write(open("commands/db/drop.lua").read().replace("dropped", "ran"))
+    for _ in range(3):
+        result = s.call("turns", {"name": "x"})
+        assert result.get("isError") or result.get("code"), result
+    assert open("ran").read() == "x"
+PY
+}
+
+@test "an earlier era asks through elicitation/create" {
+	session <<'PY'
+with Server("--allow", "db drop", elicits=True) as s:
+    s.initialize()
+    request = s.request("tools/call", {"name": "db_drop", "arguments": {"name": "prod"}}, modern=False)
+    question = s.read()
+    assert question["method"] == "elicitation/create" and "prod" in question["params"]["message"]
+    assert not os.path.exists("dropped")
+    s.line({"jsonrpc": "2.0", "id": question["id"], "result": YES["confirm"]})
+    assert s.answer(request)["result"]["structuredContent"]["data"] == {"effect": "deleted"}
+PY
+}
+
+@test "a new command is told to those that listen, and an edited one is read again" {
+	session <<'PY'
+with Server() as s:
+    first = s.ask("tools/list")["result"]["tools"]
+    s.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, request_id="sub")
+    assert s.read()["method"] == "notifications/subscriptions/acknowledged"
+    with open("commands/hello.lua") as old, open("commands/hallo.lua", "w") as new:
+        new.write(old.read().replace("Greet", "Grüßen"))
+    message = s.read()
+    assert message["method"] == "notifications/tools/list_changed", message
+    assert message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "sub"
+    tools = {t["name"]: t for t in s.ask("tools/list")["result"]["tools"]}
+    assert tools["hallo"]["description"] == "Grüßen" and len(tools) == len(first) + 1
+    s.process.stdin.close()
+    assert s.answer("sub")["result"]["resultType"] == "complete"
+PY
+}
+
+@test "code of the project never runs in the server" {
+	body traps '' <<'LUA'
+LUA
+	cat >>commands/traps.lua <<'LUA'
+LUA
+	sed -i '1i local f = io.open("loaded-by", "a") f:write(io.open("/proc/self/stat"):read(1000):match("^%d+"), "\\n") f:close()' commands/traps.lua
+	session <<'PY'
+with Server() as s:
+    s.ask("tools/list")
+    s.call("traps")
+    workers = open("loaded-by").read().split()
+    assert len(workers) >= 2 and len(set(workers)) == len(workers), workers
+    assert str(s.process.pid) not in workers
+    for pid in workers:
+        assert not os.path.exists(f"/proc/{pid}"), "each was a process that is gone"
+PY
+}
+
+@test "a broken command is left out, and the others are served" {
+	echo 'return {' >commands/broken.lua
+	session <<'PY'
+with Server() as s:
+    names = [t["name"] for t in s.ask("tools/list")["result"]["tools"]]
+    assert "hello" in names and "broken" not in names
+PY
+	grep -q "'broken' is left out" err.txt
+}
+
+@test "--only and --group leave the rest out, also for calls" {
+	session <<'PY'
+with Server("--only", "hello", "--group", "db", "--allow", "db drop", elicits=True) as s:
+    assert [t["name"] for t in s.ask("tools/list")["result"]["tools"]] == ["db_drop", "hello"]
+    assert s.call("slow")["code"] == -32602 and s.call("workflow_list")["code"] == -32602
+with Server("--only", "db drop") as s:
+    assert s.ask("tools/list")["result"]["tools"] == []
+PY
+}
+
+@test "a command that declares mcp = false, or needs a person, is no tool, and --allow makes it none" {
+	body hushed 'mcp = false,' <<<''
+	body person 'requires_person = true, interactive = true,' <<<''
+	body raw 'arguments = "passthrough",' <<<''
+	session <<'PY'
+with Server("--allow", "hushed", "--allow", "person", "--allow", "raw", "--allow", "mcp serve", elicits=True) as s:
+    names = [t["name"] for t in s.ask("tools/list")["result"]["tools"]]
+    for name in ("hushed", "person", "raw", "mcp_serve"):
+        assert name not in names and s.call(name)["code"] == -32602, name
+PY
+}
+
+@test "commands that hang, flood, fork, crash or are killed are one answer each" {
+	body floods <<<'for i = 1, 200000 do io.write(("x"):rep(100), "\n") io.stderr:write(("y"):rep(100), "\n") end'
+	body forks <<<'for i = 1, 20 do os.execute("sleep 600 & ") end'
+	body crashes <<<'require "host_that_is_not_there"'
+	body huge <<<'return { text = ("x"):rep(17 << 20) }'
+	body dies <<<'os.execute("kill -9 $PPID")'
+	body exits <<<'os.exit(3)'
+	body hangs 'timeout = "300ms",' <<<'while true do end'
+	body odd <<<'return { text = "a\0b\u{202E}", [1.5] = nil }'
+	session <<'PY'
+with Server("--parallel", "8") as s:
+    names = ["floods", "forks", "crashes", "huge", "dies", "exits", "hangs", "odd", "hello"]
+    requests = {s.request("tools/call", {"name": n}): n for n in names}
+    results = {}
+    for request, name in requests.items():
+        results[name] = s.answer(request)["result"]
+    assert not results["hello"]["isError"] and not results["floods"]["isError"]
+    codes = {n: (r["structuredContent"]["error"] or {}).get("code") for n, r in results.items()}
+    assert codes["hangs"] == "TIMEOUT" and codes["huge"] == "OUTPUT_TOO_LARGE", codes
+    assert codes["crashes"] and codes["dies"] and codes["exits"], codes
+    status, took = s.close()
+    assert status == 0
+    until(lambda: not processes())
+PY
+}
+
+@test "thousands of small requests leave nothing behind" {
+	session <<'PY'
+with Server() as s:
+    s.ask("tools/list")
+    for i in range(100):
+        s.call("hello")
+    fds = lambda: sum(len(os.listdir(f"/proc/{p}/fd")) for p in processes())
+    before, count = fds(), len(processes())
+    for i in range(200):
+        assert not s.call("hello", {"name": str(i)})["isError"]
+    for i in range(3000):
+        s.ask("server/discover")
+    assert fds() == before and len(processes()) == count, (before, fds(), count, processes())
+PY
+}
+
+@test "the environment, the working directory and a dry run of the server are those of its calls" {
+	body where <<<'return { here = os.getenv "HERE", cwd = ctx:run { "pwd" }.stdout }'
+	command_file put <<'LUA'
+return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	run = function() io.open("put", "w"):close() return { effect = "created" } end }
+LUA
+	session HERE=there <<'PY'
+with Server() as s:
+    data = s.call("where")["structuredContent"]["data"]
+    assert data["here"] == "there" and data["cwd"].strip() == os.getcwd(), data
+    assert s.call("put", {"dry_run": True})["structuredContent"]["data"]["effect"] == "would_run"
+    assert not os.path.exists("put")
+with Server(env={"RUNNER_DRY_RUN": "1"}) as s:
+    s.call("put", {"dry_run": False})
+    assert not os.path.exists("put")
+with Server() as s:
+    s.call("put")
+    assert os.path.exists("put")
+PY
+}

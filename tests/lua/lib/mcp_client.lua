@@ -1,0 +1,181 @@
+-- mcp_client: a client for the tests of lua/mcp, with a stand-in for tasks and commands. Every
+-- message that the server sends is checked against the official schema of its era.
+
+local json = require "runner.json"
+local json_schema = require "runner.core.json_schema"
+local server = require "runner.mcp.server"
+
+local M = {}
+
+local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/lib/mcp_client%.lua$")
+
+local function schema(version)
+	local file <close> = assert(io.open(ROOT .. "tests/mcp/schema/" .. version .. ".json"))
+	return assert(json.decode(file:read "a"))
+end
+
+local MODERN, LEGACY = schema "2026-07-28", schema "2025-11-25"
+
+local function check(document, name, value)
+	local whole = setmetatable({ ["$ref"] = "#/$defs/" .. name }, { __index = document })
+	local problems = json_schema.problems(whole, json.decode((assert(json.encode(value)))))
+	if problems[1] then
+		error(("%s: %s\n%s"):format(name, json_schema.text(problems[1]), json.encode(value)), 0)
+	end
+end
+
+local RESULTS = {
+	["server/discover"] = "DiscoverResult", ["tools/list"] = "ListToolsResult", ["tools/call"] = "CallToolResult",
+	["subscriptions/listen"] = "SubscriptionsListenResult", initialize = "InitializeResult", ping = "EmptyResult",
+	["logging/setLevel"] = "EmptyResult", ["resources/list"] = "ListResourcesResult", ["resources/read"] = "ReadResourceResult",
+	["resources/templates/list"] = "ListResourceTemplatesResult", ["prompts/list"] = "ListPromptsResult",
+	["prompts/get"] = "GetPromptResult",
+}
+
+---@class test.McpClient
+local Client = {}
+Client.__index = Client
+
+-- --- tasks that a test can look into ---------------------------------------------------------
+
+local Gate = {}
+Gate.__index = Gate
+
+function Gate:wait()
+	self[#self + 1] = coroutine.running()
+	coroutine.yield()
+end
+
+function Gate:open()
+	local waiting = table.move(self, 1, #self, 1, {})
+	for i, task in ipairs(waiting) do
+		self[i] = nil
+		assert(coroutine.resume(task))
+	end
+end
+
+function M.gate()
+	return setmetatable({}, Gate)
+end
+
+local function spawn(fn)
+	assert(coroutine.resume(coroutine.create(fn)))
+end
+
+-- --- what it receives -------------------------------------------------------------------------
+
+local function validate(self, message)
+	if message.result then
+		local method = self.sent[json.encode(message.id)]
+		local is_modern = message.result.resultType ~= nil
+		local name = message.result.resultType == "input_required" and "InputRequiredResult" or RESULTS[method]
+		check(is_modern and MODERN or LEGACY, assert(name, method), message.result)
+	elseif message.error then
+		check(MODERN, "JSONRPCErrorResponse", message)
+	elseif message.id ~= nil then
+		check(LEGACY, "ElicitRequest", message)
+	else
+		check(MODERN, "ServerNotification", message.params and message or { jsonrpc = "2.0", method = message.method, params = {} })
+	end
+end
+
+local function take(self, message)
+	local text = assert(json.encode(message))
+	assert(not text:find "\n", "a line break in a message")
+	local copy = assert(json.decode(text))
+	validate(self, copy)
+	table.insert(self.received, copy)
+end
+
+-- --- what it sends ----------------------------------------------------------------------------
+
+M.META = { ["io.modelcontextprotocol/protocolVersion"] = "2026-07-28", ["io.modelcontextprotocol/clientCapabilities"] = {} }
+
+---The _meta of a modern request.
+---@param more? table further or other members
+---@param capabilities? table
+function M.meta(more, capabilities)
+	local out = {}
+	for key, v in pairs(M.META) do
+		out[key] = v
+	end
+	out["io.modelcontextprotocol/clientCapabilities"] = capabilities or {}
+	for key, v in pairs(more or {}) do
+		out[key] = v
+	end
+	return out
+end
+
+M.ELICITS = { elicitation = { form = {} } }
+
+---Send one line.
+---@param text string
+function Client:line(text)
+	self.server:line(text)
+end
+
+---Send a request; the answer, if there is one already.
+---@param id any
+---@param method string
+---@param params? table
+---@return table?
+function Client:ask(id, method, params)
+	self.sent[json.encode(id)] = method
+	self:line((assert(json.encode { jsonrpc = "2.0", id = id, method = method, params = params })))
+	return self:answer(id)
+end
+
+---A modern request.
+function Client:modern(id, method, params, capabilities)
+	params = params or {}
+	params._meta = params._meta or M.meta(nil, capabilities)
+	return self:ask(id, method, params)
+end
+
+---@param id any
+---@return table? message
+function Client:answer(id)
+	for _, message in ipairs(self.received) do
+		if message.id == id and message.method == nil then
+			return message
+		end
+	end
+end
+
+---The last message.
+function Client:last()
+	return self.received[#self.received]
+end
+
+---A notification.
+function Client:tell(method, params)
+	self:line((assert(json.encode { jsonrpc = "2.0", method = method, params = params })))
+end
+
+---Begin a session of an earlier era.
+function Client:initialize(version, capabilities)
+	local answer = self:ask("init", "initialize", { protocolVersion = version or "2025-11-25", capabilities = capabilities or {},
+		clientInfo = { name = "test", version = "1" } })
+	self:tell "notifications/initialized"
+	return answer
+end
+
+---@param options { rows?: table[], run?: function, settings?: table, now?: function }
+---@return test.McpClient
+function M.new(options)
+	local self = setmetatable({ received = {}, sent = {}, calls = {}, log = {} }, Client)
+	self.server = server.new({
+		send = function(message) take(self, message) end, spawn = spawn, gate = M.gate, now = options.now or function() return 0 end,
+		run = function(request)
+			table.insert(self.calls, request)
+			return options.run and options.run(request, self) or { ok = true, data = { effect = "noop" }, warnings = json.array {}, meta = {} }
+		end,
+		rows = function()
+			return options.rows or {}, "none"
+		end,
+		log = function(line) table.insert(self.log, line) end, info = { name = "runner", version = "0" }, at_once = options.at_once,
+	}, options.settings or {})
+	return self
+end
+
+return M

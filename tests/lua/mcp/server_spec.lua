@@ -1,0 +1,416 @@
+-- The protocol by itself: frames, eras, requests, cancellation. Each message that the server sends
+-- is checked against the official schemas (tests/lua/lib/mcp_client.lua).
+
+local json = require "runner.json"
+local client_of = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/mcp_client.lua")
+
+local function row(name, level, more)
+	local out = { command = name, danger_level = level or "safe", listing = level == "destructive" and "allow" or "always", secrets = {},
+		dry_run = level ~= nil and level ~= "safe", safe_default = false, examples = {},
+		tool = { name = name, title = name, description = "x", inputSchema = { type = "object" }, annotations = {} } }
+	for key, v in pairs(more or {}) do
+		out[key] = v
+	end
+	return out
+end
+
+local function client(options)
+	options = options or {}
+	options.rows = options.rows or { row "hello" }
+	return client_of.new(options)
+end
+
+local function code_of(message)
+	return message and message.error and message.error.code
+end
+
+-- --- frames -----------------------------------------------------------------------------------
+
+describe("a line of the client", function()
+	it("that is no JSON-RPC message gets one error", function()
+		local cases = {
+			{ "{", -32700 }, { "nonsense", -32700 }, { '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', -32700 },
+			{ "\xff\xfe", -32700 }, { '"\\ud800"', -32700 }, { ("["):rep(5000), -32700 },
+			{ "1", -32600 }, { "null", -32600 }, { "[]", -32600 }, { '"x"', -32600 },
+			{ '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600 },
+			{ "{}", -32600 }, { '{"id":1,"method":"ping"}', -32600, 1 }, { '{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600, 1 },
+			{ '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600 }, { '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600 },
+			{ '{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600 }, { '{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600 },
+			{ '{"jsonrpc":"2.0","id":1,"method":7}', -32600, 1 }, { '{"jsonrpc":"2.0","id":"a"}', -32600, "a" },
+			{ '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602, 1 },
+			{ '{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32602, 1 },
+			{ '{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', -32602, 1 },
+		}
+		for _, case in ipairs(cases) do
+			local c = client()
+			c:line(case[1])
+			assert.equal(1, #c.received, case[1])
+			assert.equal(case[2], code_of(c:last()), case[1])
+			assert.equal(case[3], c:last().id, case[1])
+		end
+	end)
+
+	it("that our reader refuses gets the error under its id", function()
+		for id, text in pairs { [1] = [[{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"x\u0000y"}}]],
+			a = [[{"params":{"id":7,"b":[{"id":8}],"n":99999999999999999999},"method":"ping","id":"a","jsonrpc":"2.0"}]],
+			[-3] = [[{"jsonrpc":"2.0","id": -3 ,"method":"ping","params":{"a":1,"a":2}}]],
+			b = '{"id":"b","method":"ping","params":' .. ('{"x":'):rep(3000) .. "1" .. ("}"):rep(3002),
+			c = [[{"id":"c","method":"ping","params":{"id\":":"\ud800","}":"{"}}]] } do
+			local c = client()
+			c:line(text)
+			assert.same({ -32700, id }, { code_of(c:last()), c:last().id }, text:sub(1, 100))
+			assert.equal(1, #c.received)
+		end
+		for _, text in ipairs { [[{"id":1,"id":1,"method":"ping","a":"\u0000"}]], [[{"id":1,"method":"ping","a":"\u0000"]],
+			[[{"id":1]], [["id":1]],
+			[[{"id":"\u0000","method":"ping"}]], [[{"id":1.5,"method":"ping","a":"\u0000"}]], "{\"id\":\"\xff\",\"method\":\"ping\"}" } do
+			local c = client()
+			c:line(text)
+			assert.same({ -32700 }, { code_of(c:last()), c:last().id }, text)
+		end
+	end)
+
+	it("that needs no answer gets none", function()
+		for _, text in ipairs { "", " ", "\t", '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+			'{"jsonrpc":"2.0","method":"no/such"}', '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"hello"}}',
+			'{"jsonrpc":"2.0","method":"x","params":[]}', '{"jsonrpc":"2.0","id":9,"result":{}}',
+			'{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":"x"}}', '{"jsonrpc":"2.0","id":[],"result":{}}',
+			'{"jsonrpc":"2.0","method":"notifications/cancelled"}',
+			'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
+			'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}' } do
+			local c = client()
+			c:line(text)
+			assert.same({}, c.received, text)
+			assert.same({}, c.calls, text)
+		end
+	end)
+
+	it("that is too long gets one error", function()
+		local c = client()
+		c.server:too_long(100)
+		assert.equal(-32600, code_of(c:last()))
+	end)
+end)
+
+-- --- eras ---------------------------------------------------------------------------------------
+
+describe("a request of 2026-07-28", function()
+	it("finds out what the server is", function()
+		local result = client():modern("d", "server/discover").result
+		assert.same({ "2026-07-28" }, result.supportedVersions)
+		assert.same({ tools = { listChanged = true } }, result.capabilities)
+		assert.equal("complete", result.resultType)
+		assert.is_true(result.ttlMs >= 0)
+		assert.same({ name = "runner", version = "0" }, result._meta["io.modelcontextprotocol/serverInfo"])
+	end)
+
+	it("without what each request must say is refused", function()
+		local version, capabilities = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
+		for _, meta in ipairs { { [version] = "2026-07-28" }, { [capabilities] = {} }, { [version] = 1, [capabilities] = {} },
+			{ [version] = "2026-07-28", [capabilities] = json.array {} }, { [version] = "2026-07-28", [capabilities] = "x" },
+			{ [version] = "2026-07-28", [capabilities] = {}, ["io.modelcontextprotocol/clientInfo"] = "x" },
+			{ [version] = "2026-07-28", [capabilities] = {}, ["io.modelcontextprotocol/logLevel"] = "loud" }, "x", json.array {} } do
+			assert.equal(-32602, code_of(client():ask(1, "tools/list", { _meta = meta })), json.encode(meta))
+		end
+		assert.equal(-32602, code_of(client():ask(1, "server/discover")))
+		assert.equal(-32602, code_of(client():ask(1, "tools/list", {})))
+	end)
+
+	it("of another version learns which there are", function()
+		for _, version in ipairs { "1900-01-01", "2025-11-25", "" } do
+			local meta = client_of.meta { ["io.modelcontextprotocol/protocolVersion"] = version }
+			local e = client():ask(1, "tools/list", { _meta = meta }).error
+			assert.equal(-32022, e.code)
+			assert.same({ supported = { "2026-07-28" }, requested = version }, e.data)
+		end
+	end)
+
+	it("finds no method of the era before", function()
+		for _, method in ipairs { "initialize", "ping", "logging/setLevel", "tasks/list", "no/such" } do
+			assert.equal(-32601, code_of(client():modern(1, method, { level = "info", protocolVersion = "2025-11-25" })), method)
+		end
+	end)
+
+	it("gets ttlMs and cacheScope with each list", function()
+		local result = client():modern(1, "tools/list").result
+		assert.equal("private", result.cacheScope)
+		assert.equal("hello", result.tools[1].name)
+		assert.equal(-32602, code_of(client():modern(1, "tools/list", { cursor = "x" })))
+	end)
+end)
+
+describe("a client of an earlier era", function()
+	it("begins with initialize", function()
+		for _, case in ipairs { { "2025-11-25", "2025-11-25" }, { "2025-06-18", "2025-06-18" }, { "2026-07-28", "2025-11-25" },
+			{ "x", "2025-11-25" } } do
+			local c = client()
+			local result = c:initialize(case[1]).result
+			assert.equal(case[2], result.protocolVersion)
+			assert.equal("runner", result.serverInfo.name)
+			assert.is_nil(result.resultType)
+			assert.is_nil(c:ask(2, "tools/list").result.ttlMs)
+			assert.same({}, c:ask(3, "ping").result)
+		end
+	end)
+
+	it("is refused an initialize that lacks what it must have", function()
+		for _, params in ipairs { {}, { protocolVersion = 1 }, { protocolVersion = "2025-11-25" },
+			{ protocolVersion = "2025-11-25", capabilities = {} }, { protocolVersion = "2025-11-25", capabilities = "x", clientInfo = {} } } do
+			local c = client()
+			assert.equal(-32602, code_of(c:ask(1, "initialize", params)))
+			assert.equal(-32602, code_of(c:ask(2, "tools/list")), "there is no session")
+		end
+	end)
+
+	it("may ping before it begins, and nothing else", function()
+		local c = client()
+		assert.same({}, c:ask(1, "ping").result)
+		assert.equal(-32602, code_of(c:ask(2, "logging/setLevel", { level = "info" })))
+		assert.equal(-32602, code_of(c:ask(3, "tools/call", { name = "hello" })))
+		assert.same({}, c.calls)
+	end)
+
+	it("sets a level, if it is one", function()
+		local c = client()
+		c:initialize()
+		assert.same({}, c:ask(1, "logging/setLevel", { level = "warning" }).result)
+		assert.equal(-32602, code_of(c:ask(2, "logging/setLevel", { level = "loud" })))
+		assert.equal(-32601, code_of(c:ask(3, "server/discover")))
+	end)
+
+	it("shares the connection with requests of 2026-07-28", function()
+		local c = client()
+		c:initialize()
+		assert.equal("complete", c:modern(1, "tools/list").result.resultType)
+		assert.is_nil(c:ask(2, "tools/list").result.resultType)
+		assert.equal(-32601, code_of(c:modern(3, "ping")))
+	end)
+end)
+
+-- --- calls --------------------------------------------------------------------------------------
+
+describe("tools/call", function()
+	it("calls the command and answers with its envelope", function()
+		local c = client { run = function() return { ok = true, data = { n = 1 }, warnings = json.array {},
+			meta = { request_id = "req_1", exit_code = 0, duration_ms = 3, cache_used = false } } end }
+		local result = c:modern(1, "tools/call", { name = "hello", arguments = { name = "Ada" } }).result
+		assert.same({ name = "Ada" }, c.calls[1].arguments)
+		assert.equal("hello", c.calls[1].command)
+		assert.is_falsy(c.calls[1].confirmed)
+		assert.is_false(result.isError)
+		assert.same({ n = 1 }, result.structuredContent.data)
+		assert.same({ request_id = "req_1", exit_code = 0, cache_used = false }, result.structuredContent.meta)
+		assert.same(result.structuredContent, json.decode(result.content[1].text))
+	end)
+
+	it("shows a failure with what the next step depends on", function()
+		local c = client { run = function() return { ok = false, data = json.null, warnings = json.array {}, meta = {},
+			error = { code = "UNAVAILABLE", message = "503", retryable = true, retry_after_ms = 500, side_effects = "none" } } end }
+		local result = c:modern(1, "tools/call", { name = "hello" }).result
+		assert.is_true(result.isError)
+		local e = json.decode(result.content[1].text).error
+		assert.same({ "UNAVAILABLE", true, 500 }, { e.code, e.retryable, e.retry_after_ms })
+	end)
+
+	it("refuses params that are none", function()
+		for _, params in ipairs { {}, { name = 1 }, { name = "hello", arguments = "x" }, { name = "hello", arguments = json.array {} },
+			{ name = "hello", inputResponses = json.array {} }, { name = "hello", requestState = 1 }, { name = "no-such" }, { name = "" } } do
+			local c = client()
+			assert.equal(-32602, code_of(c:modern(1, "tools/call", params)), json.encode(params))
+			assert.same({}, c.calls)
+		end
+	end)
+
+	it("runs a dry run where the model asks for one", function()
+		local c = client { rows = { row("put", "mutating") } }
+		c:modern(1, "tools/call", { name = "put", arguments = { dry_run = true, a = 1 } })
+		assert.is_true(c.calls[1].dry_run)
+		assert.same({ a = 1 }, c.calls[1].arguments)
+		assert.is_true(c:modern(2, "tools/call", { name = "put", arguments = { dry_run = "no" } }).result.isError)
+		assert.equal(1, #c.calls)
+	end)
+
+	it("leaves an argument dry_run to the command that has one", function()
+		local c = client { rows = { row("put", "mutating", { dry_run = false }) } }
+		c:modern(1, "tools/call", { name = "put", arguments = { dry_run = "x" } })
+		assert.same({ dry_run = "x" }, c.calls[1].arguments)
+	end)
+
+	it("answers a fault of ours as an internal error", function()
+		local c = client { run = function() error("broken", 0) end }
+		assert.equal(-32603, code_of(c:modern(1, "tools/call", { name = "hello" })))
+		assert.same({}, c:ask(2, "ping").result)
+	end)
+end)
+
+-- A command that ends when the test says so.
+local function slow()
+	local gates, handles = {}, {}
+	return function(request)
+		local gate = client_of.gate()
+		local handle = { cancel = function(self) self.cancelled = true gate:open() end }
+		table.insert(gates, gate)
+		table.insert(handles, handle)
+		request.on_start(handle)
+		if not handle.cancelled then
+			gate:wait()
+		end
+		return handle.cancelled and { ok = false, error = { code = "CANCELLED" } } or { ok = true, data = { effect = "noop" } }
+	end, gates, handles
+end
+
+describe("several requests at once", function()
+	it("are answered as they end", function()
+		local run, gates = slow()
+		local c = client { run = run }
+		assert.is_nil(c:modern(1, "tools/call", { name = "hello" }))
+		assert.is_nil(c:modern("1", "tools/call", { name = "hello" }))
+		assert.is_truthy(c:modern(3, "tools/list").result)
+		gates[2]:open()
+		assert.is_truthy(c:answer "1")
+		assert.is_nil(c:answer(1))
+		gates[1]:open()
+		assert.is_truthy(c:answer(1))
+	end)
+
+	it("run as many as there are places, in their order", function()
+		local run, gates = slow()
+		local c = client { run = run, at_once = 2 }
+		for i = 1, 4 do
+			c:modern(i, "tools/call", { name = "hello", arguments = { i = i } })
+		end
+		assert.equal(2, #gates)
+		gates[2]:open()
+		assert.equal(3, c.calls[3].arguments.i)
+		assert.equal(3, #gates)
+		gates[1]:open()
+		gates[3]:open()
+		gates[4]:open()
+		assert.equal(0, c.server.pending)
+	end)
+
+	it("may not share an id", function()
+		local run, gates = slow()
+		local c = client { run = run }
+		c:modern(1, "tools/call", { name = "hello" })
+		c:modern(1, "tools/call", { name = "hello" })
+		assert.equal(-32600, code_of(c:last()))
+		assert.is_nil(c:last().id)
+		c:modern(1.0, "tools/list")
+		assert.equal(-32600, code_of(c:last()))
+		gates[1]:open()
+		assert.is_truthy(c:answer(1).result)
+		assert.equal(1, #c.calls)
+		c:modern(1, "tools/list")
+		assert.is_truthy(c:last().result.tools, "an id is free again after its answer")
+	end)
+
+	it("are refused beyond a number", function()
+		local run = slow()
+		local c = client { run = run }
+		for i = 1, 256 do
+			c:modern(i, "tools/call", { name = "hello" })
+		end
+		assert.equal(-32603, code_of(c:modern(257, "tools/call", { name = "hello" })))
+		assert.equal(256, c.server.pending)
+	end)
+end)
+
+describe("notifications/cancelled", function()
+	it("ends the call, and nothing more is said of it", function()
+		local run, _, handles = slow()
+		local c = client { run = run }
+		c:modern(1, "tools/call", { name = "hello", _meta = client_of.meta { progressToken = "p" } })
+		c:tell("notifications/cancelled", { requestId = 1, reason = "enough" })
+		assert.is_true(handles[1].cancelled)
+		c.calls[1].on_event { kind = "stderr", text = "late" }
+		assert.same({}, c.received)
+		assert.equal(0, c.server.pending)
+		assert.is_truthy(c:modern(1, "tools/list").result)
+	end)
+
+	it("ends a call that has not begun", function()
+		local run, gates = slow()
+		local c = client { run = run, at_once = 1 }
+		c:modern(1, "tools/call", { name = "hello" })
+		c:modern(2, "tools/call", { name = "hello" })
+		c:tell("notifications/cancelled", { requestId = 2 })
+		gates[1]:open()
+		assert.equal(1, #c.calls)
+		assert.is_nil(c:answer(2))
+		assert.is_truthy(c:modern(3, "tools/list"))
+	end)
+
+	it("of an id of another type means another request", function()
+		local run, gates, handles = slow()
+		local c = client { run = run }
+		c:modern(1, "tools/call", { name = "hello" })
+		c:tell("notifications/cancelled", { requestId = "1" })
+		assert.is_nil(handles[1].cancelled)
+		gates[1]:open()
+		assert.is_truthy(c:answer(1))
+	end)
+end)
+
+describe("progress", function()
+	it("goes to the token of the request, and always grows", function()
+		local c = client { run = function(request)
+			request.on_event { kind = "stderr", text = "one" }
+			request.on_event { kind = "stderr", text = '{"level":"info","message":"two"}' }
+			for _, text in ipairs { "", "\xff", '{"message":1}', "{", ("ä"):rep(1000) } do
+				request.on_event { kind = "stderr", text = text }
+			end
+			return { ok = true }
+		end }
+		c:modern(1, "tools/call", { name = "hello", _meta = client_of.meta { progressToken = 7 } })
+		assert.equal(7, c.received[1].params.progressToken)
+		assert.is_true(c.received[2].params.progress > c.received[1].params.progress)
+		assert.equal("two", c.received[2].params.message)
+		assert.equal(6, #c.received, "a line that is no text is left out")
+		assert.is_truthy(c.received[5].params.message:find("^äää.*ä…$"))
+		assert.is_truthy(c.received[6].result)
+		assert.equal(7, #c.log, "all of it is in the log")
+	end)
+
+	it("is not sent to who did not ask for it", function()
+		local c = client { run = function(request)
+			request.on_event { kind = "stderr", text = "one" }
+			return { ok = true }
+		end }
+		c:modern(1, "tools/call", { name = "hello" })
+		assert.equal(1, #c.received)
+	end)
+end)
+
+describe("a change of the tools", function()
+	local subscriptions = require "runner.mcp.subscriptions"
+
+	it("is told to those that listen for it, under the id of their request", function()
+		local c = client()
+		assert.is_false(subscriptions.wanted(c.server))
+		c:modern("s", "subscriptions/listen", { notifications = { toolsListChanged = true, resourcesListChanged = true } })
+		assert.equal("notifications/subscriptions/acknowledged", c.received[1].method)
+		assert.same({ toolsListChanged = true }, c.received[1].params.notifications)
+		c:modern(2, "subscriptions/listen", { notifications = {} })
+		subscriptions.tools_changed(c.server)
+		assert.equal(3, #c.received)
+		assert.equal("s", c.received[3].params._meta["io.modelcontextprotocol/subscriptionId"])
+		c:tell("notifications/cancelled", { requestId = "s" })
+		subscriptions.tools_changed(c.server)
+		assert.equal(3, #c.received)
+		c.server:close()
+		assert.equal(2, c:last().result._meta["io.modelcontextprotocol/subscriptionId"])
+	end)
+
+	it("is told to a session of an earlier era", function()
+		local c = client()
+		c:initialize()
+		assert.is_true(subscriptions.wanted(c.server))
+		subscriptions.tools_changed(c.server)
+		assert.equal("notifications/tools/list_changed", c:last().method)
+	end)
+
+	it("needs a filter", function()
+		assert.equal(-32602, code_of(client():modern(1, "subscriptions/listen", {})))
+	end)
+end)
