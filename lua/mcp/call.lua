@@ -21,7 +21,10 @@ end
 
 -- --- what is asked for ----------------------------------------------------------------------
 
-local function check(params)
+---What is wrong with the params of a tools/call; nil: nothing.
+---@param params table
+---@return string?
+function M.problem(params)
 	if type(params.name) ~= "string" then
 		return "name must be a string"
 	elseif params.arguments ~= nil and not rpc.is_object(params.arguments) then
@@ -150,18 +153,15 @@ function M.run(server, r, call)
 	return (r.caller.modern and modern or legacy)(server, r, call)
 end
 
----tools/call.
+---tools/call of a command by its own name.
 ---@param server runner.mcp.Server
 ---@param r runner.mcp.Request
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.handle(server, r)
-	local problem = check(r.params)
+	local problem = M.problem(r.params)
 	if problem then
 		return invalid(problem)
-	end
-	if server.settings.progressive then
-		return require("runner.mcp.progressive").call(server, r)
 	end
 	local row, fault = server:find(r.params.name)
 	if not row then

@@ -66,6 +66,10 @@ local function of(module, name)
 	end
 end
 
+local function call(server, r)
+	return of(server.settings.progressive and "progressive" or "call", "handle")(server, r)
+end
+
 -- --- the table ------------------------------------------------------------------------------
 
 ---@type table<string, runner.mcp.Method>
@@ -75,7 +79,7 @@ M.rows = {
 	ping = { legacy = true, at_once = true, without_session = true, handle = nothing },
 	["logging/setLevel"] = { legacy = true, at_once = true, handle = set_level },
 	["tools/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("lists", "tools") },
-	["tools/call"] = { modern = true, legacy = true, handle = of("call", "handle") },
+	["tools/call"] = { modern = true, legacy = true, handle = call },
 	["subscriptions/listen"] = { modern = true, at_once = true, handle = of("subscriptions", "listen") },
 }
 

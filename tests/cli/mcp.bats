@@ -430,3 +430,20 @@ with Server() as s:
     assert os.path.exists("put")
 PY
 }
+
+@test "progressive mode has three tools, which find, describe and call commands" {
+	session <<'PY'
+with Server("--progressive", "--allow", "db drop", elicits=True) as s:
+    assert [t["name"] for t in s.ask("tools/list")["result"]["tools"]] == ["call", "describe", "search"]
+    found = s.call("search", {"query": "drop"})["structuredContent"]["data"]
+    assert [t["name"] for t in found["tools"]] == ["db_drop"], found
+    assert "name" in s.call("describe", {"name": "db_drop"})["structuredContent"]["data"]["inputSchema"]["properties"]
+    data = s.call("call", {"name": "hello", "arguments": {"name": "Ada"}})["structuredContent"]["data"]
+    assert data == {"greeting": "Hello, Ada"}
+    call = {"name": "db_drop", "arguments": {"name": "prod"}}
+    asked = s.call("call", call)
+    assert not os.path.exists("dropped")
+    s.call("call", call, requestState=asked["requestState"], inputResponses=YES)
+    assert open("dropped").read() == "prod\n"
+PY
+}

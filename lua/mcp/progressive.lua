@@ -1,0 +1,171 @@
+-- progressive: three tools in place of hundreds, so that a long list of commands fills no context:
+-- `search` finds commands, `describe` shows one as a tool, `call` calls it, under the same rules
+-- as a call of its own name.
+
+local answer = require "runner.mcp.answer"
+local call = require "runner.mcp.call"
+local json = require "runner.json"
+local rpc = require "runner.mcp.rpc"
+
+local M = {}
+
+local FOUND_MAX = 50
+
+-- --- search ---------------------------------------------------------------------------------
+
+local function words_of(text)
+	local words = {}
+	for word in text:lower():gmatch "[^%s_.-]+" do
+		words[#words + 1] = word
+	end
+	return words
+end
+
+-- How well a row fits: a word in the name counts more than one in the description; nil: a word is nowhere.
+local function score_of(row, words)
+	local name, text, score = row.tool.title:lower(), row.tool.description:lower(), 0
+	for _, word in ipairs(words) do
+		local found = name:find(word, 1, true) and 2 or text:find(word, 1, true) and 1
+		if not found then
+			return nil
+		end
+		score = score + found
+	end
+	return score
+end
+
+local function ranked(rows, words)
+	local found = {}
+	for i, row in ipairs(rows) do
+		local score = score_of(row, words)
+		found[#found + 1] = score and { row = row, score = score, place = i } or nil
+	end
+	table.sort(found, function(a, b)
+		if a.score ~= b.score then
+			return a.score > b.score
+		end
+		return a.place < b.place
+	end)
+	return found
+end
+
+local function success(data)
+	return answer.of { ok = true, data = data }
+end
+
+local function search(server, _, arguments)
+	local rows, fault = server:rows(true)
+	if not rows then
+		return nil, fault
+	end
+	local found, tools = ranked(rows, words_of(arguments.query or "")), json.array {}
+	for i = 1, math.min(#found, FOUND_MAX) do
+		local row = found[i].row
+		tools[i] = { name = row.tool.name, description = row.tool.description, danger_level = row.danger_level }
+	end
+	return success { tools = tools, total = #found }
+end
+
+-- --- describe and call ------------------------------------------------------------------------
+
+local function unknown(name, fault)
+	return fault and fault.code == rpc.INTERNAL_ERROR and fault.message
+		or ("There is no tool '%s'"):format(name), { suggestion = "Search for it" }
+end
+
+local function describe(server, _, arguments)
+	local row, fault = server:find(arguments.name)
+	if not row then
+		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
+	end
+	return success(row.tool)
+end
+
+local function call_one(server, r, arguments)
+	local row, fault = server:find(arguments.name)
+	if not row then
+		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
+	end
+	local prepared, refusal = call.prepare(row, arguments.arguments)
+	if not prepared then
+		return refusal
+	end
+	return call.run(server, r, prepared)
+end
+
+-- --- the three ----------------------------------------------------------------------------------
+
+local function text(description)
+	return { type = "string", description = description }
+end
+
+local NAME = text "Its name, as search gives it"
+
+local function schema(properties, required)
+	return { type = "object", properties = properties, required = required and json.array(required) or nil, additionalProperties = false }
+end
+
+---@type { tool: table, run: fun(server: runner.mcp.Server, r: runner.mcp.Request, arguments: table): table?, runner.mcp.Fault? }[]
+local TOOLS = {
+	{ run = call_one, tool = { name = "call", title = "Call a command", annotations = { readOnlyHint = false, destructiveHint = true },
+		description = "Call a command. Search for it and describe it first; a destructive one asks the person",
+		inputSchema = schema({ name = NAME, arguments = { type = "object", description = "As its inputSchema says" } }, { "name" }) } },
+	{ run = describe, tool = { name = "describe", title = "Describe a command", annotations = { readOnlyHint = true },
+		description = "Show what a command does and which arguments it takes",
+		inputSchema = schema({ name = NAME }, { "name" }) } },
+	{ run = search, tool = { name = "search", title = "Search the commands", annotations = { readOnlyHint = true },
+		description = ("Find commands by words of their names and descriptions, best first; all without a query, %d at most"):format(FOUND_MAX),
+		inputSchema = schema { query = text "Words, all of which must occur" } } },
+}
+
+---@return table[] in the order of their names
+function M.tools()
+	local out = json.array {}
+	for i, one in ipairs(TOOLS) do
+		out[i] = one.tool
+	end
+	return out
+end
+
+-- By the schemas above: texts and one object, and nothing else.
+local function problem_of(tool, arguments)
+	local properties = tool.inputSchema.properties
+	for name, v in next, arguments do
+		local property = properties[name]
+		if not property then
+			return ("There is no argument '%s'"):format(name)
+		elseif property.type == "object" and not rpc.is_object(v) or property.type == "string" and type(v) ~= "string" then
+			return ("%s must be %s"):format(name, property.type == "object" and "an object" or "a string")
+		end
+	end
+	for _, name in ipairs(tool.inputSchema.required or {}) do
+		if arguments[name] == nil then
+			return name .. " is missing"
+		end
+	end
+end
+
+---tools/call of one of the three.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+---@return table? result
+---@return runner.mcp.Fault? fault
+function M.handle(server, r)
+	local problem = call.problem(r.params)
+	if problem then
+		return nil, rpc.fault(rpc.INVALID_PARAMS, problem)
+	end
+	local arguments = r.params.arguments or {}
+	for _, one in ipairs(TOOLS) do
+		if one.tool.name == r.params.name then
+			problem = problem_of(one.tool, arguments)
+			if problem then
+				return answer.refusal("VALIDATION_ERROR", problem)
+			end
+			return one.run(server, r, arguments)
+		end
+	end
+	return nil, rpc.fault(rpc.INVALID_PARAMS, "Unknown tool: " .. r.params.name)
+end
+
+return M
