@@ -58,13 +58,6 @@ prepare() {
 	body hello <<<'return { hello = "world" }'
 }
 
-is_warm() {
-	[[ -z ${ASAN_OPTIONS:-} ]] || return 0
-	body warm <<<'local calls = require "calls" calls.warmed_up() return { zygote = calls.zygote() }'
-	call warm
-	expect "e.data.zygote"
-}
-
 # What the process of a command is, and its supervisor.
 facts_file() {
 	body facts <<'LUA'
@@ -110,7 +103,6 @@ LUA
 }
 
 @test "a warm call is in everything that the system knows of it as one that was executed" {
-	is_warm || skip "no zygote here"
 	facts_file
 	body both 'limits = { open_files = 200 },' <<-'LUA'
 		local calls = require "calls"
@@ -125,7 +117,6 @@ LUA
 }
 
 @test "a warm call has nothing of the one before" {
-	is_warm || skip "no zygote here"
 	facts_file
 	body dirty <<-'LUA'
 		LEAKED, string.leaked, package.path, package.loaded.json = true, true, "/tmp/?.lua", true
@@ -246,7 +237,6 @@ victim_of() {
 }
 
 @test "a zygote that is killed takes no call with it, and is replaced" {
-	is_warm || skip "no zygote here"
 	victim_of zygote
 	expect "e.data.status == 143 and e.data.code == 'CANCELLED' and e.data.zygote"
 }

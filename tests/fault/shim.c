@@ -1,8 +1,8 @@
 /*
  * shim.c: a preloaded library for tests: the Nth call of one libc function fails
- * in one process of a run: the supervisor (role 0), the worker (1) or what the worker
- * forks until it execs (2); in programs that those execute it does nothing. Which calls:
- * shim_calls.h; tests/fault/calls.py checks that none is missing.
+ * in one process of a run: the supervisor (role 0), the worker (1), what the worker
+ * forks until it execs (2), or a zygote and all that it forks (3); in other programs that those
+ * execute it does nothing. Which calls: shim_calls.h; tests/fault/calls.py checks that none is missing.
  *
  *   FAULT_STATE=FILE                 counters, shared by all processes (struct state)
  *   FAULT=CALL:ROLE:NTH:ERRNO:EVER   ERRNO 0: a short count; EVER 1: from there on always
@@ -19,7 +19,9 @@
 
 #include "shim_calls.h"
 
-#define ROLES 3
+#define CHILD 2
+#define ZYGOTE 3
+#define ROLES 4
 #define NOBODY (-1)
 
 #define NAME(name) CALL_##name,
@@ -86,7 +88,7 @@ static enum fate fate(enum call call)
 
 static void became_child(pid_t pid)
 {
-	if (pid == 0 && role != NOBODY && role < ROLES - 1)
+	if (pid == 0 && role != NOBODY && role < CHILD)
 		role++;
 }
 
@@ -359,7 +361,7 @@ static void read_fault(const char *text)
 		abort(); /* a test that names no call would pass for nothing */
 }
 
-__attribute__((constructor)) static void prepare(void)
+__attribute__((constructor)) static void prepare(int argc, char **argv)
 {
 	const char *path = getenv("FAULT_STATE");
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -376,6 +378,8 @@ __attribute__((constructor)) static void prepare(void)
 	state = page;
 	if (atomic_compare_exchange_strong(&state->supervisor, &nobody, getpid()))
 		role = 0;
+	else if (argc == 1 && strcmp(argv[0], "runner-zygote") == 0)
+		role = ZYGOTE;
 }
 
 /* The names in their order, NULL last: what a reader of the file needs. */

@@ -34,6 +34,11 @@ sweep() {
 	sweep command
 }
 
+@test "a server of warm calls survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR"
+	sweep warm
+}
+
 @test "a run with Lua's own files and programs survives every fault of every call" {
 	cd "$BATS_TEST_TMPDIR"
 	sweep library

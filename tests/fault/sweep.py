@@ -1,9 +1,9 @@
 """Faults from below: for every call of every libc function that a run makes, in the
-supervisor, in the worker and in its children before exec, that call fails with each
-errno it can have (or does less than it was asked for): once, and where a lack can
-last, from there on always.
+supervisor, in the worker, in its children before exec and in a zygote with its calls, that
+call fails with each errno it can have (or does less than it was asked for): once, and where
+a lack can last, from there on always.
 
-sweep.py SCENARIO…       hello flaky native command library workflow deploy (default: all)
+sweep.py SCENARIO…       hello flaky native command library workflow warm deploy (default: all)
 
 The run never hangs, dies by a signal or lies: one valid envelope while stdout works,
 else a message on stderr and a status that is not 0; a success is a whole success.
@@ -26,7 +26,7 @@ import harness
 from calls import ERRNO_OF, LASTING, SHORT
 from harness import ROOT, Run, Stage
 
-ROLES = ("supervisor", "worker", "child")
+ROLES = ("supervisor", "worker", "child", "zygote")
 BOUND_S = 40
 LIMIT = "2s"
 PATIENCE = "60s"  # a run that nobody disturbs takes no time, but the machine may
@@ -128,6 +128,32 @@ def whole_workflow(_, e):
     assert [s["output"] for s in e.data["steps"]] == ["told", "got told"], e.data
 
 
+def prepare_warm(stage):
+    """A server of calls. One of them may fail, and then it says so."""
+    prepare_hello(stage)
+    stage.command("serve", """
+        local process, json = require "runner.process", require "runner.json"
+        local program = assert(require("runner.fs").readlink "/proc/self/exe")
+        for i = 1, 3 do
+            local handle, why = process.start { argv = { program, "hello", "n" .. i }, warm = true, capture = true }
+            if not handle then ctx:fail("GENERAL_ERROR", why) end
+            assert(process.set { handle }:wait(false))
+            local result = handle:result()
+            local answer = json.decode(result.stdout)
+            if not result.ok then
+                ctx:fail("GENERAL_ERROR", result.signal or type(answer) == "table" and answer.error.code or result.stderr)
+            elseif result.truncated or result.incomplete then
+                ctx:fail("GENERAL_ERROR", "output is missing")
+            end
+            assert(answer.data.greeting == "Hello, n" .. i)
+        end
+        return { calls = 3 }""")
+
+
+def whole_warm(_, e):
+    assert e.data == {"calls": 3}, e.data
+
+
 def prepare_deploy(stage):
     stage.write("runner.lua", f'return {{ commands = "{ROOT}/commands", config = {{ source = "site", targets = {{ '
                 'prod = { path = "www", keep = 1, lock_wait = "100ms" } } } }')
@@ -178,6 +204,7 @@ SCENARIOS = {
     "command": Scenario(["command"], prepare_command, whole_command, 900),
     "library": Scenario(["library"], prepare_library, whole_library, 700),
     "workflow": Scenario(["workflow", "run", "w.yaml"], prepare_workflow, whole_workflow, 600),
+    "warm": Scenario(["serve"], prepare_warm, whole_warm, 900),
     "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 600,
                        before_deploy, after_deploy),
 }
