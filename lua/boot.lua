@@ -49,7 +49,7 @@ local function reply_success(a, data)
 	if veiled then
 		data, text, about = veiled, encoded(veiled)
 	end
-	if text and (a.format ~= "json" or a.framework.output) then
+	if text and (a.format ~= "json" or a.framework.output or a.window) then
 		text, about = require("runner.output.delivery").deliver(data, text, a.format)
 	end
 	if not text then
@@ -266,7 +266,7 @@ local function hand_over(a)
 		return nil
 	end
 	local problem = a.unconfirmed and require("runner.ctx.confirm").problem()
-	a.finish, a.framework.output = nil, nil -- these are the job's
+	a.finish, a.framework.output, a.window = nil, nil, nil -- these are the job's
 	return problem and { error = problem } or require("runner.jobs.front").answer(a)
 end
 
@@ -307,7 +307,7 @@ end
 
 local function run(a)
 	local command, launch = a.command, a.launch
-	host.send("RUN", { timeout_ms = a.serve_ms })
+	host.send("RUN", { timeout_ms = a.serve_ms, idle_timeout_ms = a.stall_ms })
 	host.enter_run(command.stdin == true and not a.stdin_taken,
 		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw)
 	if a.serve_ms then

@@ -11,6 +11,7 @@ local host = require "runner.host"
 ---@field input_digest? string of its bytes
 ---@field policy? runner.CallerPolicy what the caller allows, where --policy or RUNNER_POLICY says so
 ---@field raw? table lua/project/raw.lua, for a command whose stdout is not runner's answer
+---@field stall_ms? integer how long the reports of a job may say the same
 ---@field serve_ms? integer the limit of a command that serves a protocol, once it does
 local M = {
 	launch = host.launch(), ---@type table what the supervisor passed on at the fork
@@ -47,6 +48,7 @@ local M = {
 	cut_short = nil, ---@type true? the list ends there, and how many there are is unknown
 	older = nil, ---@type {version: string, current: string, shape: fun(data: any): any}? the form of the result that a caller asks for
 	trace = nil, ---@type fun(message: string)? with --debug: a line of what runner does
+	window = nil, ---@type runner.Window? what of the result the caller wants
 	rows = nil, ---@type runner.Rows? where ctx:emit puts rows
 	row_text = nil, ---@type (fun(row: table): string)? a row as lines of a terminal, from a built-in that renders its own
 	inner_repeats = 0, -- retries made by loops inside this attempt

@@ -89,13 +89,27 @@ local function compare(progress)
 	most = math.type(done) and math.max(most or done, done) or most
 end
 
+-- Progress on one line; nil: it has no text of its own.
+local function text_of(progress)
+	if math.type(progress) then
+		return ("%3.0f%%"):format(progress * 100)
+	elseif type(progress) == "string" then
+		return progress:sub(1, 1000)
+	elseif type(progress) ~= "table" then
+		return nil
+	end
+	local done, total, unit = progress.done, progress.total, progress.unit
+	if math.type(done) then
+		return tostring(done) .. (math.type(total) and "/" .. tostring(total) or "") .. (type(unit) == "string" and " " .. unit:sub(1, 100) or "")
+	end
+end
+
 ---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
 ---a signal or a crash.
 ---@param _ runner.Context
 ---@param progress number|table a fraction 0…1, or data such as { done = 3, total = 10, unit = "files" }
 ---@param suggestion? string how to go on from here: the error.suggestion of such an envelope, until another is given
 function M.progress(_, progress, suggestion)
-	local text = math.type(progress) and ("%3.0f%%"):format(progress * 100) or nil
 	local data, why = require("runner.json").encode(progress, { max = PROGRESS_MAX, envelope = true })
 	if progress ~= progress or progress == nil then
 		data, why = nil, "it needs a fraction from 0 to 1, or data"
@@ -104,7 +118,7 @@ function M.progress(_, progress, suggestion)
 		misused("progress", why, "Write ctx:progress(0.5), or a table of data")
 	end
 	compare(progress)
-	host.send("PROGRESS", { data = data, text = text, suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
+	host.send("PROGRESS", { data = data, text = text_of(progress), suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
 end
 
 local LEVELS = { debug = true, info = true, warn = true, error = true }

@@ -44,7 +44,8 @@ M.subjects = {
 	versions = "older_versions schema_version",
 	raw = "arguments help_argv stdout protocol",
 	steps = "resumable rollback resume_from rollback_on_failure",
-	streams = "streams rows_may_repeat stream heartbeat_ms",
+	streams = "streams rows_may_repeat stream heartbeat_ms heartbeat_interval",
+	tokens = "token_limit token_offset token_count tokenizer",
 }
 
 local subject_of = {}

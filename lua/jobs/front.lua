@@ -14,6 +14,7 @@ local start = require "runner.jobs.start"
 local M = {}
 
 local BUDGET_MS = 30000
+local RUN_MS = 10000 -- until a workflow's run is on the disk
 local LEAST_LEFT_MS = 200 -- of the front's own limit, to answer in
 
 -- AGENT_CALL_BUDGET_MS, which counts only where it is a number.
@@ -44,7 +45,7 @@ function M.limit(a, settled)
 		settled.timeout_ms = declared.max_lifetime_ms
 	end
 	if settled.sources.idle_timeout == "default" and a.launch.job then
-		settled.idle_timeout_ms = declared.idle_timeout_ms
+		a.stall_ms = declared.idle_timeout_ms
 	end
 end
 
@@ -118,17 +119,28 @@ local function attach_or_start(a, record)
 	return not a.command.stdin and folder.running_as(record.key) or start.job(a, record)
 end
 
--- Every answer names the job from here on, however this process ends.
-local function announce(job, project)
+-- Every answer names the job from here on, however this process ends; TERM ends no more than the
+-- wait for it (REQ-F-081).
+local function announce(job, a)
+	local said = answer.incomplete(job, a.project, a.job.budget_ms)
 	host.send("META", { name = "job_id", data = json.encode(job.id) }, true)
-	host.send("PROGRESS", { data = json.encode { job_id = job.id },
-		suggestion = "The job goes on: " .. answer.descriptor(job, project).wait_command })
+	host.send("PROGRESS", { data = assert(json.encode(said.data, { envelope = true })), state = "handed_over",
+		suggestion = "The job goes on: " .. said.data.wait_command })
 end
 
-local function wait(a, job)
+local function wait(job, most_ms, holds)
 	local left = host.remaining()
-	local ms = math.min(a.job.budget_ms, left and left - LEAST_LEFT_MS or math.huge)
-	return folder.wait(job, math.max(0, math.floor(ms)))
+	return folder.wait(job, math.max(0, math.min(most_ms, left and left - LEAST_LEFT_MS or math.huge)), holds)
+end
+
+-- Whoever reads the ID of a workflow's run may ask for the run at once: its first progress says
+-- that it is on the disk.
+local function await_run(job)
+	wait(job, RUN_MS, function()
+		local now = folder.progress(job)
+		return now ~= nil and now.progress ~= nil
+	end)
+	return folder.open(job.id) or job
 end
 
 local function hints(command)
@@ -145,11 +157,11 @@ local function reply(a)
 	local id = a.job.budget_ms and attach_or_start(a, record) or start.job(a, record)
 	local job = folder.open(id)
 	host.send("RUN", {})
-	announce(job, a.project)
+	announce(job, a)
 	if not a.job.budget_ms then
-		return { success = true, data = answer.descriptor(job, a.project) }
+		return { success = true, data = answer.descriptor(record.run and await_run(job) or job, a.project) }
 	end
-	wait(a, job)
+	wait(job, a.job.budget_ms)
 	return answer.so_far(folder.open(id), a.project, a.job.budget_ms, hints(a.command))
 end
 

@@ -76,6 +76,7 @@ end
 local function write_files(a, path, record)
 	need(fs.write(path .. "/answer.part", RESERVE, PRIVATE_FILE))
 	need(fs.write(path .. "/log", "", PRIVATE_FILE))
+	need(fs.write(path .. "/progress", "", PRIVATE_FILE)) -- so that it can be watched from the start
 	spool(a, path .. "/input", handed_words(a))
 	need(fs.write(path .. "/record.json", assert(json.encode(record, { envelope = true })) .. "\n", PRIVATE_FILE))
 end

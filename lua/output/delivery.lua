@@ -85,9 +85,17 @@ function M.deliver(data, text, format)
 	if format == "jsonl" and attempt.rows and attempt.rows.written then
 		return text, 0 -- the supervisor's last line has it
 	end
-	local rendered, rows = rendered_as(format, data, text)
+	local window = attempt.window and require "runner.output.tokens"
+	if window and format == "json" and not attempt.window.count then
+		text = window.json(data, text)
+	end
+	local rendered, rows = rendered_as(window and attempt.window.format or format, data, text)
 	if not rendered then
 		return nil, rows
+	elseif window and attempt.window.count then
+		return window.count(attempt.window.format == "json" and text or rendered), 0
+	elseif window and format ~= "json" then
+		rendered = window.text(rendered, format)
 	end
 	local path = attempt.framework.output
 	if path then

@@ -108,7 +108,7 @@ local function kept(a)
 end
 
 local function place_of(a)
-	if a.framework.output then
+	if a.framework.output or a.window then
 		return kept
 	elseif a.format == "jsonl" then
 		return lines

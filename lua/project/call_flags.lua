@@ -88,6 +88,15 @@ local function take_version(a, major)
 	end
 end
 
+-- What lua/output/tokens.lua gives of the result. A count is JSON, whatever the format of that would be.
+local function take_window(a, framework)
+	a.window = { limit = framework.token_limit, offset = framework.token_offset or 0,
+		count = framework.token_count and true or nil, format = a.format }
+	if a.window.count and a.format ~= "id" then
+		framework.format, framework.stream, a.format = "json", nil, "json"
+	end
+end
+
 ---Take the flags; what is wrong with them joins the problems of the arguments.
 ---@param a runner.Attempt
 function M.take(a)
@@ -109,6 +118,13 @@ function M.take(a)
 	end
 	if framework.instance_id then
 		take_instance(framework.instance_id)
+	end
+	local interval = framework.heartbeat_interval
+	if interval and not framework.quiet then
+		host.send("EMIT", { state = "stderr", delay_ms = math.floor(interval * 1000) }, true)
+	end
+	if framework.token_limit or framework.token_offset or framework.token_count then
+		take_window(a, framework)
 	end
 	if a.framework.no_injection_protection then
 		problems[#problems + 1] = trust_everything(a)

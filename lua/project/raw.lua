@@ -8,8 +8,10 @@ local M = {}
 
 -- What would need an answer on stdout, or another call.
 local REFUSED = {
-	passthrough = { "detach", "stream", "heartbeat_ms", "fields", "raw_payload", "input_file" },
-	protocol = { "detach", "stream", "heartbeat_ms", "fields", "output", "dry_run", "idempotency_key", "input_file" },
+	passthrough = { "detach", "stream", "heartbeat_ms", "fields", "raw_payload", "input_file", "token_limit", "token_offset",
+		"token_count" },
+	protocol = { "detach", "stream", "heartbeat_ms", "fields", "output", "dry_run", "idempotency_key", "input_file", "token_limit",
+		"token_offset", "token_count" },
 }
 
 local function refuse(command, parsed)

@@ -77,6 +77,7 @@ end
 local function check_ids(a, command, problems)
 	local framework = a.parsed.framework
 	local other = framework.detach and "--detach" or framework.fields and "--fields"
+		or a.window and "--token-limit, --token-offset and --token-count"
 	if framework.format ~= "id" or framework.stream ~= nil then
 		return
 	elseif not command.primary_id_field then

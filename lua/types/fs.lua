@@ -195,4 +195,16 @@ function fs.lock(path, options) end
 ---@return string? errno
 function fs.locked(path) end
 
+---@class fs.Watch a to-be-closed value (local w <close> = …)
+---@field wait fun(self: fs.Watch, ms: integer): boolean true: something has happened since the last time; false: nothing, for so long
+---@field close fun(self: fs.Watch)
+
+---Watch files that are there, to sleep until one changes, is closed by a writer, moved or removed. What another machine does is not noticed.
+---@param path string
+---@param ... string
+---@return fs.Watch? watch
+---@return string? message
+---@return string? errno
+function fs.watch(path, ...) end
+
 return fs

@@ -264,6 +264,7 @@ static const luaL_Reg functions[] = {
 	{ "symlink", fs_symlink },
 	{ "touch", fs_touch },
 	{ "unlink", fs_unlink },
+	{ "watch", fs_lua_watch },
 	{ "write", fs_lua_write },
 	{ NULL, NULL },
 };

@@ -1,7 +1,7 @@
 /*
  * fs.h: what the files of the file-system binding share. fs.c registers the
  * binding and has the single calls, fs_query.c the queries, fs_file.c whole files,
- * fs_tree.c whole trees, fs_lock.c locks.
+ * fs_tree.c whole trees, fs_lock.c locks, fs_watch.c changes.
  *
  * Plain-C halves return 0, or -1 with errno; cancellation is errno ECANCELED.
  * Lua halves return `nil, "verb path: reason", "ENOENT"` on failure, raise for
@@ -61,5 +61,8 @@ int fs_lua_fsync_tree(lua_State *L);
 int fs_lock_descriptor(lua_State *L, int index);
 int fs_lua_lock(lua_State *L);
 int fs_lua_locked(lua_State *L);
+
+/* --- fs_watch.c --- */
+int fs_lua_watch(lua_State *L);
 
 #endif

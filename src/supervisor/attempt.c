@@ -331,7 +331,7 @@ static void watch(struct attempt *a)
 		int64_t ms;
 
 		if (a->state == WORKING)
-			deadline = MIN_OF(MIN_OF(next_limit(a, &which, &ms), a->usage.check_at), rows_next_beat(a->run));
+			deadline = MIN_OF(MIN_OF(next_limit(a, &which, &ms), a->usage.check_at), beat_next(a->run));
 		channels_wait(&a->ch, &a->run->err, a->state == WORKING && rows_crowded(a->run), deadline);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);
@@ -340,7 +340,7 @@ static void watch(struct attempt *a)
 		outlet_flush(&a->run->err);
 		look_at_reader(a);
 		if (a->state == WORKING)
-			rows_beat(a->run, steps_running(&a->r->steps));
+			beat_give(a->run, steps_running(&a->r->steps));
 		if (signals_take(SIGCHLD))
 			reap(a);
 		judge_time(a);

@@ -17,6 +17,8 @@ mono_t deadline_next(const struct run *run, const struct report *r, const struct
 		{ LIMIT_TIMEOUT, p->known ? p->timeout_ms : 0, run->launch.started + paused },
 		{ LIMIT_ATTEMPT, p->known ? p->attempt_timeout_ms : 0, r->started + own },
 		{ LIMIT_IDLE, frames_may_idle(f, r) ? p->idle_timeout_ms : 0, f->last_sign },
+		{ LIMIT_STALL, frames_may_idle(f, r) ? f->stall_ms : 0,
+		  f->changed + (paused - f->changed_paused) },
 		{ LIMIT_LOAD, f->planned ? 0 : f->load_ms, r->started + own },
 	};
 	mono_t first = MONO_NEVER;

@@ -198,6 +198,7 @@ static int deliver(struct run *run, int exit_code, struct buf *out)
 	error = to->error;
 	run->rows.opened = true;
 	rows_release(run);
+	beat_release(run);
 	if (status == 0 || reader_has_enough(run, error))
 		return failed ? 12 : exit_code;
 	if (empty && !rows && run->stdout_fd >= 0)

@@ -63,9 +63,17 @@ static void take_plan(struct taking *t)
 	steps_declare(&t->r->steps, t->frame);
 }
 
+static void note_change(struct taking *t)
+{
+	t->f->changed = mono_now();
+	t->f->changed_paused = t->run->paused;
+}
+
 static void take_run(struct taking *t)
 {
 	t->r->entered_run = true;
+	t->f->stall_ms = MIN_OF(MAX_OF(frame_int(t->frame, F_idle_timeout_ms, 0), 0), DURATION_MAX_MS);
+	note_change(t);
 	plan_take_run(&t->run->plan, t->frame);
 	job_note(t->run, t->r);
 }
@@ -83,10 +91,13 @@ static void take_progress(struct taking *t)
 
 	if (json_check(data.s, data.n) == JSON_INVALID)
 		return;
+	if (data.n != t->r->progress.len || memcmp(data.s, t->r->progress.data, data.n) != 0)
+		note_change(t);
 	buf_clear(&t->r->progress);
 	buf_add(&t->r->progress, data.s, data.n);
 	report_take_resume_hint(t->r, t->frame);
 	job_note(t->run, t->r);
+	beat_say(t->run, frame_str(t->frame, F_text));
 	notice_progress(t->run, frame_str(t->frame, F_text));
 }
 
@@ -164,7 +175,8 @@ static void take_tempdir(struct taking *t)
 
 static void take_emit(struct taking *t)
 {
-	rows_take(t->run, t->frame);
+	if (!beat_take(t->run, t->frame))
+		rows_take(t->run, t->frame);
 }
 
 static void take_text(struct taking *t)

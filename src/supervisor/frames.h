@@ -14,6 +14,9 @@ struct frames {
 	int holds;         /* runner's own waits, which do not count as idle */
 	mono_t last_sign;  /* time of the newest frame or tap byte */
 	int64_t load_ms;   /* limit of everything before PLAN */
+	int64_t stall_ms;  /* limit of reports that say the same; 0: none */
+	mono_t changed;    /* time of the newest that said something else */
+	mono_t changed_paused; /* run.paused then */
 };
 
 enum frames_status { FRAMES_MORE, FRAMES_RESULT, FRAMES_BROKEN };

@@ -4,6 +4,7 @@
  */
 #include "report.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,7 @@ void report_take_resume_hint(struct report *r, const struct frame *f)
 {
 	if (frame_has(f, F_suggestion))
 		take_text(&r->resume_hint, f, F_suggestion, MESSAGE_MAX);
+	r->handed_over |= frame_has(f, F_state);
 }
 
 void report_take_result(struct report *r, const struct frame *f)
@@ -275,12 +277,12 @@ static void context_str(struct report *r, const char *key, const char *value)
 
 static void describe_limit(struct report *r)
 {
-	static const char *const names[] = { "load", "timeout", "attempt", "idle", "cpu" };
+	static const char *const names[] = { "load", "timeout", "attempt", "idle", "cpu", "stall" };
 	static const char *const kinds[] = { "load timeout", "timeout", "attempt timeout",
-	                                     "idle timeout", "CPU time limit" };
+	                                     "idle timeout", "CPU time limit", "limit for progress" };
 
-	report_fail(r, "TIMEOUT", "Command exceeded %s of %lldms", kinds[r->limit],
-	            (long long)r->limit_ms);
+	report_fail(r, r->limit == LIMIT_STALL ? "STALLED" : "TIMEOUT", "Command exceeded %s of %lldms",
+	            kinds[r->limit], (long long)r->limit_ms);
 	strcpy(r->phase, r->limit == LIMIT_LOAD ? "validation" : "execution");
 	context_str(r, "limit", names[r->limit]);
 	partial_data(r, false);
@@ -298,11 +300,26 @@ static void forget_failure(struct report *r)
 	r->exhausted = 0;
 }
 
+/* Nothing is cancelled: whoever waits was only told to stop that (REQ-F-081). The data is what
+ * the last PROGRESS said of the work. */
+static void describe_handed_over(struct report *r)
+{
+	report_fail(r, "INCOMPLETE", "The work goes on as a job");
+	r->verdict = VERDICT_RESULT;
+	report_suggest_resume_hint(r);
+	buf_clear(&r->data);
+	buf_add(&r->data, r->progress.data, r->progress.len);
+}
+
 static void describe_signal(struct report *r)
 {
 	char scratch[16];
 
 	forget_failure(r);
+	if (r->handed_over && r->signal == SIGTERM) {
+		describe_handed_over(r);
+		return;
+	}
 	report_fail(r, "CANCELLED", "Cancelled by %s", signal_name(r->signal, scratch));
 	if (!r->entered_run)
 		r->own.side_effects = SIDE_EFFECTS_NONE;

@@ -22,7 +22,7 @@ enum verdict_kind {
 	VERDICT_RESOURCES, /* no worker could be started */
 };
 
-enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE, LIMIT_CPU };
+enum limit { LIMIT_LOAD, LIMIT_TIMEOUT, LIMIT_ATTEMPT, LIMIT_IDLE, LIMIT_CPU, LIMIT_STALL };
 
 #define REPORT_CODE 65
 #define MESSAGE_MAX (8 << 10)
@@ -34,6 +34,7 @@ struct report {
 	mono_t started, ended;
 	mono_t paused_before; /* run.paused when it started */
 	bool entered_run;   /* RUN arrived: there may be side effects */
+	bool handed_over;   /* it only waits for work that goes on without it */
 	bool survivors;     /* some processes could not be killed */
 	enum limit limit;   /* for VERDICT_LIMIT */
 	int64_t limit_ms;
@@ -61,7 +62,8 @@ void report_init(struct report *r);
 void report_release(struct report *r);
 /* Move *from to *to: *to is released first, *from is empty afterwards. */
 void report_move(struct report *to, struct report *from);
-/* Take the suggestion of a PROGRESS frame, if it has one. */
+/* Take what a PROGRESS frame says of a run that is cut off: its suggestion, and that the work
+ * goes on elsewhere. */
 void report_take_resume_hint(struct report *r, const struct frame *f);
 /* Take a RESULT frame, the content of the verdict. Bad JSON becomes INVALID_RESULT. */
 void report_take_result(struct report *r, const struct frame *f);

@@ -10,6 +10,7 @@
 #include "../engine/child.h"
 #include "../engine/launch.h"
 #include "../engine/tap.h"
+#include "beat.h"
 #include "history.h"
 #include "job.h"
 #include "metas.h"
@@ -39,6 +40,7 @@ struct run {
 	struct outlet err;        /* the caller's stderr */
 	bool err_mid_line;        /* what was passed on there ends within a line */
 	struct rows rows;         /* on stdout while the command runs */
+	struct beat beat;         /* lines on stderr that say that it does */
 	struct tap stdout_tap;    /* stray text on fd 1 */
 	struct spared spared;
 	struct warnings warnings;

@@ -52,8 +52,8 @@ static bool wait_for(struct run *run, int64_t ms)
 	mono_t unused = 0;
 
 	while (!signals_cancelled() && mono_now() < until) {
-		outlet_poll(&run->err, NULL, 0, MIN_OF(until, rows_next_beat(run)));
-		rows_beat(run, NULL);
+		outlet_poll(&run->err, NULL, 0, MIN_OF(until, beat_next(run)));
+		beat_give(run, NULL);
 		if (signals_take(SIGTSTP))
 			pause_run(run, &unused);
 		until += unused, unused = 0;

@@ -4,6 +4,14 @@
 
 load lib/helper
 
+# All processes below one, as the kernel lists them.
+descendants() {
+	local child
+	for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+		echo "$child" "$(descendants "$child")"
+	done | tr '\n' ' '
+}
+
 @test "REQ-F-014 a reader that leaves after the first row: status 0, nothing on stderr" {
 	body rows <<-'LUA'
 		local out = {}
@@ -27,6 +35,31 @@ load lib/helper
 	answers 0 bytes
 	expect 'e.data.name == "caf\ufffd" and e.data.fine == "é" and "\0" not in e.data.nul'
 	expect '[w.code for w in e.warnings] == ["STRING_REPAIRED"]'
+}
+
+@test "REQ-F-030 the kernel's list of children has every program while it runs, TERM reaches them, and none is left" {
+	body tree <<-'LUA'
+		ctx:spawn{ "sh", "-c", "echo $$ >pid.1; trap 'echo term >>log.1; exit' TERM; while :; do sleep 0.05; done" }
+		ctx:run{ "sh", "-c", "echo $$ >pid.2; trap 'echo term >>log.2; exit' TERM; touch marker; while :; do sleep 0.05; done" }
+	LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" tree >out.txt 2>err.txt </dev/null 3>&- &
+	local pid=$! listed
+	until_true [ -e marker ]
+	until_true [ -s pid.1 ]
+	listed=" $(descendants "$pid") "
+	[[ $listed == *" $(<pid.1) "* ]]
+	[[ $listed == *" $(<pid.2) "* ]]
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" -eq 143 ]
+	[ -s log.1 ]
+	[ -s log.2 ]
+	[ ! -e "/proc/$(<pid.1)" ]
+	[ ! -e "/proc/$(<pid.2)" ]
+	stdout=$(<out.txt)
+	assert_envelope
+	expect '"session_pid_file" not in e.meta'
 }
 
 @test "REQ-F-031 a program gets TERM first, KILL after the grace, and the answer comes last" {

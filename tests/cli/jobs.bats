@@ -230,6 +230,33 @@ LUA
 	expect 'e.data == { "fine": True }'
 }
 
+@test "REQ-F-081 a job whose progress stands still ends as STALLED, whatever else it says" {
+	body still 'interruption = { detach = true, idle_timeout_ms = 600 },' \
+		<<<'while true do ctx:log("busy") ctx:progress{ done = 1 } ctx:sleep "50ms" end'
+	answers 10 still --budget 1m
+	expect 'e.error.code == "STALLED" and e.error.context.limit == "stall" and e.error.message == "Command exceeded limit for progress of 600ms"'
+	expect 'e.data.progress == {"done": 1} and e.meta.job.exit_code == 10'
+	body moves 'interruption = { detach = true, idle_timeout_ms = 2000 },' \
+		<<<'for i = 1, 30 do ctx:progress{ done = i } ctx:sleep "100ms" end return { done = true }'
+	answers 0 moves --budget 1m
+}
+
+@test "job wait sleeps until the kernel wakes it: it looks neither while nothing happens nor late" {
+	command -v strace >/dev/null || skip "no strace"
+	gated slow
+	start slow
+	until_true [ -e marker ]
+	strace -f -qq -e trace=flock -o looks.txt env -i "${CLEAN_ENV[@]}" "$RUNNER" job wait "$id" --until done:2 >out.txt 2>err.txt </dev/null 3>&- &
+	helper_pid=$!
+	until_true grep -q LOCK_SH looks.txt
+	sleep 0.7
+	[ "$(grep -c LOCK_SH looks.txt)" -le 3 ]
+	open_gate
+	wait "$helper_pid"
+	helper_pid=
+	answers 0 job wait "$id"
+}
+
 @test "job logs --follow passes lines on while the job runs, and ends with it" {
 	gated slow
 	start slow
@@ -325,13 +352,16 @@ LUA
 	expect 'e.data == { "effect": "noop", "id": 7 } and e.meta.idempotency_hit is True'
 }
 
-@test "a call that is ended while it waits for its budget says that the job goes on" {
+@test "REQ-F-081 TERM ends the wait for a budget and not the work: the call answers as at its end" {
 	gated slow 'interruption = { detach = true },'
 	cancel TERM slow --budget 4m
-	[ "$status" -eq 143 ]
+	[ "$status" -eq 14 ]
 	assert_envelope
 	id=$(field e.meta.job_id)
-	expect "e.error.code == 'CANCELLED' and e.error.suggestion == 'The job goes on: runner job wait $id'"
+	expect "e.error.code == 'INCOMPLETE' and e.error.retryable is True and e.error.suggestion == 'The job goes on: runner job wait $id'"
+	expect "e.data.state == 'running' and e.data.continue_command == 'runner job wait $id --for 4m' and 'cancel_command' in e.data"
+	cancel INT slow --budget 4m
+	[ "$status" -eq 130 ]
 	answers 14 job status "$id"
 	open_gate
 	answers 0 job wait "$id"
@@ -410,6 +440,39 @@ LUA
 	answers 0 job wait "$id"
 	expect "e.data.state == 'completed' and e.data.id == '$run'"
 	answers 0 workflow show "$run"
+}
+
+job_has_begun() {
+	[ -s "$(find "$JOBS" -name progress)" ]
+}
+
+@test "workflow run --detach answers when its run can be asked for, and not before" {
+	printf 'name: w\nsteps:\n  - id: one\n    shell: echo done\n' >w.yaml
+	answers 0 workflow run w.yaml
+	python3 - "$(find state -name '*.db')" <<-'PY' 3>&- &
+		import os, sqlite3, sys, time
+		db = sqlite3.connect(sys.argv[1], isolation_level=None)
+		db.execute("begin immediate")
+		open("held", "w").close()
+		while not os.path.exists("go"):
+		    time.sleep(0.01)
+		db.execute("rollback")
+	PY
+	helper_pid=$!
+	until_true [ -e held ]
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow run w.yaml --detach >out.txt 2>err.txt </dev/null 3>&- &
+	local front=$!
+	until_true job_has_begun
+	sleep 0.3
+	[ ! -s out.txt ]
+	touch go
+	wait "$front" "$helper_pid"
+	helper_pid=
+	status=0
+	stdout=$(<out.txt)
+	assert_envelope
+	answers 0 workflow show "$(field e.data.run)"
+	answers 0 job wait "$(basename "$JOBS"/job_*)"
 }
 
 @test "jobs of yesterday are removed when the next one starts; what runs is not" {

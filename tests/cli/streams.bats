@@ -190,6 +190,56 @@ LUA
 	[ -z "$stdout" ]
 }
 
+# It reports one thing after another, and goes on to the next when the file `marker` is removed.
+reporting() {
+	body report 'timeout = "5m", steps = { "wait" },' <<-'LUA'
+		ctx:step "wait"
+		for _, said in ipairs { false, "Connecting to\nthe \27[31mdatabase, token=hunter2", 0.5, { done = 3, total = 10, unit = "files" } } do
+			if said then ctx:progress(said) end
+			io.open("marker", "w"):close()
+			while io.open("marker") do ctx:sleep "20ms" end
+		end
+	LUA
+}
+
+# beats TEXT: lines on stderr say so, and nothing else is there
+beats() {
+	until_true grep -qF "$1" err.txt
+	rm marker
+	until_true [ -e marker ] || until_true [ -s out.txt ]
+}
+
+@test "REQ-O-012 --heartbeat-interval prints a plain line on stderr with the last progress, and --quiet none" {
+	reporting
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" report --heartbeat-interval 0.1 >out.txt 2>err.txt </dev/null 3>&- &
+	helper_pid=$!
+	until_true [ -e marker ]
+	beats "] wait"
+	beats "] Connecting to the database, token=[REDACTED]"
+	beats "]  50%"
+	until_true grep -qF "] 3/10 files" err.txt
+	rm marker
+	status=0
+	wait "$helper_pid" || status=$?
+	helper_pid=
+	[ "$(grep -cvE '^\[[0-9]+s\] ' err.txt)" -eq 0 ]
+	stdout=$(<out.txt)
+	assert_envelope
+	body nap <<<'ctx:sleep "500ms"'
+	answers 0 nap --heartbeat-interval 0.1 --quiet
+	[ ! -s err.txt ]
+	answers 0 nap --heartbeat-interval 100ms
+	grep -qx '\[0s\] running' err.txt
+	answers 2 nap --heartbeat-interval 0
+	answers 2 nap --heartbeat-interval x
+	body own 'args = { { "heartbeat_interval", "integer" } },' <<<'return { got = args.heartbeat_interval }'
+	answers 0 own --heartbeat-interval 7
+	expect 'e.data == {"got": 7}'
+	body again 'retry = { retries = 1, delay = "400ms" },' <<<'if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "x") end return {}'
+	answers 0 again --heartbeat-interval 0.1
+	grep -q '^\[0s\] ' err.txt
+}
+
 @test "on a terminal rows are a table that grows, and what later rows add stands at their end" {
 	body grow 'streams = true, columns = { "name" },' <<'LUA'
 ctx:emit{ id = 1, name = "a" } ctx:emit{ id = 22, name = "b\27[31m", more = "new" } return { skipped = 4 }

@@ -103,6 +103,7 @@ static const struct {
 	{ "PAYMENT_REQUIRED", "PAYMENT_REQUIRED", NULL, -1, NULL, false },
 	{ "TIMEOUT", "TIMEOUT", NULL, 0, "immediate", false },
 	{ "OPERATION_TIMEOUT", "TIMEOUT", NULL, 0, "immediate", false },
+	{ "STALLED", "TIMEOUT", NULL, 0, "immediate", false },
 	{ "RATE_LIMITED", "RATE_LIMITED", NULL, 60000, "exponential_backoff", false },
 	{ "RATE_LIMIT_EXCEEDED", "RATE_LIMITED", NULL, 30000, "exponential_backoff", false },
 	{ "UNAVAILABLE", "UNAVAILABLE", NULL, 1000, "exponential_backoff", false },

@@ -278,6 +278,7 @@ static void every_limit_names_itself_and_its_ms(void **state UNUSED)
 		{ LIMIT_TIMEOUT, "Command exceeded timeout of 1234ms", "{\"limit\":\"timeout\"}", "execution" },
 		{ LIMIT_ATTEMPT, "Command exceeded attempt timeout of 1234ms", "{\"limit\":\"attempt\"}", "execution" },
 		{ LIMIT_IDLE, "Command exceeded idle timeout of 1234ms", "{\"limit\":\"idle\"}", "execution" },
+		{ LIMIT_STALL, "Command exceeded limit for progress of 1234ms", "{\"limit\":\"stall\"}", "execution" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -286,7 +287,7 @@ static void every_limit_names_itself_and_its_ms(void **state UNUSED)
 		r.limit = rows[i].limit;
 		r.limit_ms = 1234;
 		report_describe(&r);
-		assert_string_equal(r.code, "TIMEOUT");
+		assert_string_equal(r.code, rows[i].limit == LIMIT_STALL ? "STALLED" : "TIMEOUT");
 		assert_string_equal(buf_cstr(&r.message), rows[i].message);
 		assert_string_equal(buf_cstr(&r.context), rows[i].context);
 		assert_string_equal(r.phase, rows[i].phase);

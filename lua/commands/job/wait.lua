@@ -4,24 +4,8 @@ local answer = require "runner.jobs.answer"
 local attempt = require "runner.core.attempt"
 local condition = require "runner.jobs.condition"
 local folder = require "runner.jobs.folder"
-local host = require "runner.host"
 local job_id = require "runner.jobs.job_id"
 local patience = require "runner.core.patience"
-
-local LOOK_MS = 200 -- between two looks at the progress
-
--- Until it has ended, or `holds` says so, or the time is over.
-local function wait(job, limit_ms, holds)
-	local give_up = limit_ms and host.now() + limit_ms or math.huge
-	repeat
-		local left = give_up - host.now()
-		if holds and holds(job) then
-			return "holds"
-		elseif folder.wait(job, math.floor(math.max(0, math.min(left, holds and LOOK_MS or patience.FOREVER)))) then
-			return "ended"
-		end
-	until host.now() >= give_up
-end
 
 local function answer_of(job)
 	local said = answer.of(job, attempt.project)
@@ -53,7 +37,7 @@ return {
 	run = function(args, ctx)
 		local job, limit_ms = folder.find(args.id), patience.of(args)
 		local holds = condition.of(args["until"])
-		local why = wait(job, limit_ms, holds)
+		local why = folder.wait(job, limit_ms or math.huge, holds)
 		job = folder.open(job.id) or ctx:fail("NOT_FOUND", ("Job %s was removed"):format(job.id))
 		if why == nil and job.status == "running" then
 			error(answer.incomplete(job, attempt.project, limit_ms), 0)

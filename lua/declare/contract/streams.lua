@@ -44,5 +44,7 @@ return {
 			description = "As --format jsonl: rows as they come; --no-stream: as --format json" },
 		{ name = "heartbeat_ms", type = "integer", min = 0, max = 86400000, yields = true, section = "Output",
 			description = "Milliseconds of silence before a JSON line on stdout says that the command still runs; 0: never" },
+		{ name = "heartbeat_interval", type = "duration", min = 0.1, max = 86400, yields = true, section = "Output",
+			description = "Every so many seconds, a line on stderr says how far the command is" },
 	},
 }

@@ -1,6 +1,7 @@
 -- codec: Lua values to columns of the run database, and back. JSON with one
 -- addition: bytes that JSON can't hold (NUL, ANSI, invalid UTF-8) survive, since a
--- variable must mean the same after `resume`.
+-- variable must mean the same after `resume`. What a step returns may look like our own
+-- forms: then it is kept inside of one.
 
 local host = require "runner.host"
 local json = require "runner.json"
@@ -8,6 +9,7 @@ local json = require "runner.json"
 local M = {}
 
 local BYTES = "runner.bytes" -- {"runner.bytes": "1b5b"}
+local AS_IT_IS = "runner.as_it_is" -- {"runner.as_it_is": {"runner.bytes": "a step's own"}}
 
 local function to_hex(text)
 	return (text:gsub(".", function(c)
@@ -21,6 +23,12 @@ local function from_hex(hex)
 	end))
 end
 
+-- Would it be read as one of our forms?
+local function is_form(value)
+	local name = next(value)
+	return (name == BYTES or name == AS_IT_IS) and next(value, name) == nil
+end
+
 local function wrap(value)
 	if type(value) == "string" then
 		return host.clean(value) == value and value or { [BYTES] = to_hex(value) }
@@ -31,19 +39,28 @@ local function wrap(value)
 	for key, item in next, value do
 		copy[key] = wrap(item)
 	end
-	return setmetatable(copy, getmetatable(value))
+	setmetatable(copy, getmetatable(value))
+	return is_form(value) and { [AS_IT_IS] = copy } or copy
 end
 
-local function unwrap(value)
-	if type(value) ~= "table" then
-		return value
-	elseif type(value[BYTES]) == "string" and next(value, BYTES) == nil and next(value) == BYTES then
-		return from_hex(value[BYTES])
-	end
+local unwrap
+
+local function unwrap_members(value)
 	for key, item in next, value do
 		value[key] = unwrap(item)
 	end
 	return value
+end
+
+function unwrap(value)
+	if type(value) ~= "table" then
+		return value
+	elseif is_form(value) and type(value[BYTES]) == "string" then
+		return from_hex(value[BYTES])
+	elseif is_form(value) and type(value[AS_IT_IS]) == "table" then
+		return unwrap_members(value[AS_IT_IS])
+	end
+	return unwrap_members(value)
 end
 
 -- --- kinds of columns ---------------------------------------------------------------
@@ -60,7 +77,7 @@ local function encode_json(value, name)
 		return value.text
 	end
 	local text, message, report = json.encode(value, {})
-	if text and report and (report.repaired or 0) > 0 then
+	if text and report and ((report.repaired or 0) > 0 or text:find('"runner.', 1, true)) then
 		text, message = json.encode(wrap(value))
 	end
 	if not text then

@@ -1,0 +1,100 @@
+/*
+ * fs_watch.c: sleep until the kernel says that files have changed (inotify(7)). Runs in the
+ * worker. A watch says that something has happened, never what: whoever waits looks again.
+ */
+#include "fs.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <stdalign.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "../common/mono.h"
+#include "../common/xio.h"
+#include "../worker/cancel.h"
+
+#define WATCH "runner.watch"
+/* Written, closed by who could write (a lock's holder has gone), moved or removed. */
+#define EVENTS (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+
+struct watch {
+	int fd; /* -1: closed */
+};
+
+/* Also __gc and __close; idempotent. */
+static int watch_close(lua_State *L)
+{
+	struct watch *watch = luaL_checkudata(L, 1, WATCH);
+
+	xclose(&watch->fd);
+	return 0;
+}
+
+static void drain(int fd)
+{
+	alignas(struct inotify_event) char events[4096];
+
+	while (xread(fd, events, sizeof(events)) > 0)
+		;
+}
+
+/* watch:wait(ms): true: something has happened since the last time; false: nothing, for so long. */
+static int watch_wait(lua_State *L)
+{
+	const struct watch *watch = luaL_checkudata(L, 1, WATCH);
+	mono_t until = mono_add_ms(mono_now(), luaL_checkinteger(L, 2));
+	struct pollfd fd = { .fd = watch->fd, .events = POLLIN };
+	int ready = cancel_poll(&fd, 1, until);
+
+	if (ready == CANCEL_POLL_CANCELLED)
+		return cancel_raise(L);
+	if (ready > 0 && watch->fd >= 0)
+		drain(watch->fd);
+	lua_pushboolean(L, ready > 0);
+	return 1;
+}
+
+static const luaL_Reg methods[] = {
+	{ "__close", watch_close },
+	{ "__gc", watch_close },
+	{ "close", watch_close },
+	{ "wait", watch_wait },
+	{ NULL, NULL },
+};
+
+static struct watch *new_watch(lua_State *L)
+{
+	struct watch *watch = lua_newuserdatauv(L, sizeof(*watch), 0);
+
+	*watch = (struct watch){ .fd = -1 };
+	if (luaL_newmetatable(L, WATCH)) {
+		luaL_setfuncs(L, methods, 0);
+		lua_pushvalue(L, -1);
+		lua_setfield(L, -2, "__index");
+	}
+	lua_setmetatable(L, -2);
+	return watch;
+}
+
+/*
+ * watch(path, …): a handle with handle:wait(ms) and handle:close() | nil, message, errno name.
+ * From its return on no change is missed. A path that isn't there is left out. What another
+ * machine does on a shared file system is not noticed: look now and then, too.
+ */
+int fs_lua_watch(lua_State *L)
+{
+	int count = lua_gettop(L);
+	struct watch *watch;
+
+	for (int i = 1; i <= count; i++)
+		(void)fs_path(L, i);
+	watch = new_watch(L);
+	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (watch->fd < 0)
+		return fs_fail(L, "watch", count ? fs_path(L, 1) : ".", NULL);
+	for (int i = 1; i <= count; i++)
+		if (inotify_add_watch(watch->fd, fs_path(L, i), EVENTS) < 0 && errno != ENOENT)
+			return fs_fail(L, "watch", fs_path(L, i), NULL);
+	return 1;
+}

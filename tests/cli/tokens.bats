@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# Results by number of tokens: --token-limit, --token-offset, --token-count (lua/output/tokens.lua).
+
+load lib/helper
+
+prepare() {
+	body rows 'args = { { "n", "integer", default = 40 } },' <<-'LUA'
+		local out = {}
+		for i = 1, args.n do out[i] = { id = i, name = ("x"):rep(i % 7) } end
+		return out
+	LUA
+}
+
+# The elements of all windows of a call, one after the other, are those of the call itself.
+windows() { # windows LIMIT ARGS…
+	local limit=$1
+	shift
+	answers 0 "$@"
+	cp out.txt whole.txt
+	python3 - "$limit" "$@" <<-'PY'
+		import json, math, os, subprocess, sys
+		limit, call = int(sys.argv[1]), sys.argv[2:]
+		whole, seen, offset = json.load(open("whole.txt"))["data"], [], 0
+		while True:
+		    out = subprocess.run([os.environ["RUNNER"], *call, f"--token-limit={limit}", f"--token-offset={offset}"], capture_output=True, text=True)
+		    e = json.loads(out.stdout)
+		    assert math.ceil(len(json.dumps(e["data"], separators=(",", ":"))) / 4) <= limit, e["data"]
+		    assert e["meta"]["token_limit"] == limit and e["meta"].get("token_offset", 0) == offset
+		    data = e["data"]["list"] if isinstance(e["data"], dict) else e["data"]
+		    if e["meta"].get("truncated"):
+		        assert data.pop() == "[TRUNCATED]"
+		    seen += data
+		    if "next_token_offset" not in e["meta"]:
+		        break
+		    offset += limit
+		    assert e["meta"]["next_token_offset"] == offset
+		whole = whole["list"] if isinstance(whole, dict) else whole
+		assert seen == whole, (len(seen), len(whole))
+	PY
+}
+
+@test "REQ-O-049 --token-limit gives whole elements of at most so many tokens, and windows have everything once" {
+	export RUNNER
+	windows 16 rows
+	windows 17 rows
+	windows 100 rows
+	windows 228 rows
+	windows 100000 rows
+	body within <<<'local out = {} for i = 1, 50 do out[i] = { id = i } end return { kept = "in each", list = out }'
+	windows 50 within
+	answers 0 rows --token-limit 100000
+	expect '"truncated" not in e.meta and "next_token_offset" not in e.meta and e.meta.token_limit == 100000 and len(e.data) == 40'
+	answers 0 rows --token-limit 100 --token-offset 100000
+	expect 'e.data == [] and "truncated" not in e.meta'
+	answers 0 rows --token-limit 100
+	expect 'e.meta.truncated is True and e.data[-1] == "[TRUNCATED]"'
+	local first
+	first=$(field 'len(e.data) - 1')
+	answers 0 rows --token-offset 100
+	expect "len(e.data) == 40 - $first and e.meta.token_offset == 100"
+}
+
+@test "REQ-O-049 --token-count runs the command, and answers with the number and no payload" {
+	body rows 'danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<<'io.open("ran", "w"):close() return { effect = "created", text = ("x"):rep(4000) }'
+	local format tokens
+	for format in json jsonl tsv table; do
+		rm -f ran
+		answers 0 rows --token-count --format "$format"
+		[ -e ran ]
+		expect 'e.data is None and e.meta.token_count > 1000'
+		[[ $stdout != *xxxx* ]]
+	done
+	answers 0 rows
+	tokens=$(python3 -c 'import json; d = json.load(open("out.txt"))["data"]; print(-(-len(json.dumps(d, separators=(",", ":"))) // 4))')
+	answers 0 rows --token-count
+	expect "e.meta.token_count == $tokens"
+	answers 0 rows --token-count --output file
+	[ ! -e file ]
+	expect 'e.data is None'
+	body fails <<<'ctx:fail("CONFLICT", "there")'
+	answers 6 fails --token-count
+	expect 'e.error.code == "CONFLICT"'
+}
+
+@test "REQ-O-049 lines of other formats are whole, too, and rows of a stream are kept for them" {
+	local format
+	for format in tsv plain table jsonl; do
+		call rows --format "$format"
+		cp out.txt whole.txt
+		call rows --format "$format" --token-limit 30
+		[ "$status" -eq 0 ]
+		[ "$(wc -c <out.txt)" -le 120 ]
+		[[ $(tail -n 1 out.txt) == *'[TRUNCATED]'* ]]
+		head -n -1 out.txt >kept.txt
+		cmp kept.txt <(head -n "$(wc -l <kept.txt)" whole.txt)
+	done
+	body emits 'streams = true,' <<<'for i = 1, 100 do ctx:emit{ n = i } end'
+	call emits --format jsonl --token-limit 40
+	[ "$(wc -c <out.txt)" -le 160 ]
+	[ "$(tail -n 1 out.txt)" = '"[TRUNCATED]"' ]
+	answers 0 emits --token-limit 40
+	expect 'e.data["items"][0].n == 1 and e.data["items"][-1] == "[TRUNCATED]" and e.meta.truncated is True'
+}
+
+@test "an element without room is left out with a warning, and the next window goes on behind it" {
+	body big <<<'return { { a = 1 }, { text = ("x"):rep(5000) }, { b = 2 } }'
+	answers 0 big --token-limit 20
+	expect 'e.data == [{"a": 1}, "[TRUNCATED]"] and e.warnings == []'
+	answers 0 big --token-limit 20 --token-offset 20
+	expect 'e.data == ["[TRUNCATED]"] and e.warnings[0].code == "ELEMENT_TOO_LARGE" and e.warnings[0].context.tokens > 1250'
+	answers 0 big --token-limit 20 --token-offset 40
+	expect 'e.data == [{"b": 2}] and "truncated" not in e.meta'
+	body one <<<'return { text = ("x"):rep(5000), small = 1 }'
+	answers 0 one --token-limit 20
+	expect 'e.data == {"small": 1, "_truncated": "[TRUNCATED]"}'
+	answers 0 one --token-limit 20 --token-offset 20
+	expect 'e.data == {"_truncated": "[TRUNCATED]"} and e.warnings[0].code == "ELEMENT_TOO_LARGE"'
+}
+
+@test "what has no elements, wrong flags, ids, secrets and an author's own argument" {
+	body none <<<'return nil'
+	answers 0 none --token-limit 16 --token-offset 3
+	expect 'e.data is None'
+	answers 0 none --token-count
+	expect 'e.meta.token_count == 1'
+	local wrong
+	for wrong in '--token-limit 15' '--token-limit x' '--token-offset -1' '--tokenizer cl100k_base'; do
+		# shellcheck disable=SC2086 # words
+		answers 2 rows $wrong
+	done
+	answers 0 rows --tokenizer bytes4 --token-count
+	body ids 'primary_id_field = "id",' <<<'return { { id = "a" } }'
+	call ids --format id --token-limit 16
+	[ "$status" -eq 2 ]
+	body secret <<<'return { { k = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD" }, 2, 3, 4, 5, 6, 7 }'
+	answers 0 secret --token-limit 16
+	[[ $stdout != *abcdefgh* ]]
+	body own 'args = { { "token_limit", "integer" } },' <<<'return { got = args.token_limit }'
+	answers 0 own --token-limit 3
+	expect 'e.data == {"got": 3} and "token_limit" not in e.meta'
+	answers 0 own --runner-token-limit 16
+	expect 'e.meta.token_limit == 16'
+}
