@@ -1,0 +1,76 @@
+"""run: the official clients of MCP against `runner mcp serve`. Prints TAP.
+
+The clients are the packages that package.json pins: installed by npm where they are missing.
+Without npm, or with a Node.js that is too old for them, the tests are skipped. RUNNER names the program.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PACKAGE = os.path.join(HERE, "node_modules/@modelcontextprotocol/client/package.json")
+LEAST_NODE = 20
+LIMIT_S = 300
+
+COMMANDS = {
+    "greet": """return { description = "Greet", danger_level = "safe", args = { { "name", "string", default = "world" } },
+	output_schema = { type = "object", properties = { greeting = { type = "string" } }, required = { "greeting" } },
+	run = function(args) return { greeting = "Hello, " .. args.name } end }""",
+    "slow": """return { description = "Never ends", danger_level = "safe", timeout = "60s",
+	run = function(_, ctx)
+		io.open("began", "w"):write((io.open("/proc/self/stat"):read("n"))):close()
+		ctx:log("info", "it has begun")
+		ctx:sleep(60)
+	end }""",
+    "db/drop": """return { description = "Drop", danger_level = "destructive", dry_run = true,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } }, args = { { "name", "string", required = true } },
+	run = function(args, ctx)
+		if ctx.dry_run then return { effect = "would_run", tables = 3 } end
+		io.open("dropped", "a"):write(args.name, "\\n"):close()
+		return { effect = "deleted" }
+	end }""",
+}
+
+
+def skip(why):
+    print(f"ok 1 - the official clients of MCP # SKIP {why}\n1..1")
+    sys.exit(0)
+
+
+def node_version():
+    try:
+        return int(subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout[1:].split(".")[0])
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return 0
+
+
+def install():
+    """Why the packages are not there, or None."""
+    if not os.path.exists(PACKAGE) and shutil.which("npm"):
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=HERE, timeout=240, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return None if os.path.exists(PACKAGE) else "npm can't install them here"
+
+
+def main():
+    if node_version() < LEAST_NODE:
+        skip(f"they need Node.js {LEAST_NODE}")
+    why = install()
+    if why:
+        skip(why)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in COMMANDS.items():
+            path = os.path.join(folder, "commands", name + ".lua")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        runner = os.path.abspath(os.environ.get("RUNNER", os.path.join(ROOT, "build/runner")))
+        env = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8", "RUNNER": runner, "XDG_STATE_HOME": folder + "/state"}
+        env.update({name: v for name, v in os.environ.items() if name == "ASAN_OPTIONS"})
+        sys.exit(subprocess.run(["node", os.path.join(HERE, "clients.mjs")], cwd=folder, env=env, timeout=LIMIT_S, check=False).returncode)
+
+
+main()
