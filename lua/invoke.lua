@@ -76,12 +76,13 @@ end
 
 ---The same of words that go in front of the command's name, where each is runner's own flag:
 ---no argument of the command can be meant. What `stdin` has is still the command's.
----@param words string[]
+---@param words string[] at least one
 ---@param stdin? string
+---@param confirmed? boolean a person has confirmed the call, should it be destructive
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
-function M.hand_over_flags(words, stdin)
-	return on_stdin(words, "front", stdin or "")
+function M.hand_over_flags(words, stdin, confirmed)
+	return on_stdin(words, confirmed and "confirmed" or "front", stdin or "")
 end
 
 -- --- the answer -------------------------------------------------------------------------

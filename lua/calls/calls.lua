@@ -16,6 +16,7 @@ local command_name = require "runner.core.command_name"
 local envelopes = require "runner.calls.envelope"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
+local rules = require "runner.core.rules"
 local scheduler = require "runner.task.scheduler"
 
 local M = {}
@@ -25,12 +26,12 @@ local CANCEL_GRACE_MS = 10000 -- for the call's own grace and its answer
 local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has been stopped, or worse
 
 ---@class runner.CallRequest
----@field command string|string[] "deploy rollback", "deploy.rollback", { "deploy", "rollback" }: words of a-z, 0-9, _ and -
+---@field command string|string[] "deploy rollback", "deploy.rollback", { "deploy", "rollback" }
 ---@field arguments? table by name, as --raw-payload takes them; nil or empty: none
 ---@field stdin? string what the command reads there; default: nothing
 ---@field timeout_ms? integer as --timeout; default: the command's own
 ---@field idempotency_key? string as --idempotency-key
----@field confirmed? boolean a person has confirmed this destructive call
+---@field confirmed? boolean a person has confirmed this call: it may be destructive
 ---@field dry_run? boolean for commands that change something; any other ignores it. nil: as our environment says
 ---@field flags? string[] more flags of runner's own: "--retries=0"
 ---@field on_start? fun(handle: runner.CallHandle) once its process runs
@@ -48,7 +49,7 @@ function M.words(name)
 		words[#words + 1] = word
 	end
 	for _, word in ipairs(words) do
-		if type(word) ~= "string" or not word:find "^[%w_][%w_-]*$" then
+		if type(word) ~= "string" or not rules.is_command_word(word) then
 			return nil
 		end
 	end
@@ -62,7 +63,6 @@ local function flags_of(request)
 	end
 	add("timeout", request.timeout_ms and request.timeout_ms .. "ms")
 	add("idempotency-key", request.idempotency_key)
-	flags[#flags + 1] = request.confirmed and "--confirm-destructive" or nil
 	table.move(request.flags or {}, 1, #(request.flags or {}), #flags + 1, flags)
 	add("raw-payload", next(request.arguments or {}) ~= nil and assert(json.encode(request.arguments, { envelope = true })))
 	return flags
@@ -98,7 +98,7 @@ local function announce(request)
 end
 
 local function options_of(request, words)
-	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin)
+	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin, request.confirmed)
 	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
 	return {
 		argv = table.move(words, 1, #words, 2, { program }), env = environment(env, request.dry_run),

@@ -58,10 +58,10 @@ local function first_handed(a)
 	return a.handed or a.mask and 1 or #a.launch.argv + 1
 end
 
--- The same call; a yes at the terminal is passed on.
+-- The same call; a person's yes is passed on.
 local function words(a)
 	local argv = { fs.readlink "/proc/self/exe" or "runner" }
-	if a.unconfirmed then
+	if a.unconfirmed or a.launch.confirmed and a.command.danger_level == "destructive" then
 		argv[2] = "--confirm-destructive"
 	end
 	return table.move(a.launch.argv, 1, first_handed(a) - 1, #argv + 1, argv)

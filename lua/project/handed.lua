@@ -4,7 +4,9 @@
 --   stdin     all of stdin is a JSON array of words that go behind those of the command line
 --   stdin:N   only its first N bytes are; the rest is the command's stdin. It is a file
 --   front:N   as stdin:N, but the words go in front of all others
+--   confirmed:N   as front:N, and a person has confirmed the call, should it be destructive
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 
@@ -12,13 +14,13 @@ local M = {}
 
 local FIX = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls"
 
--- The first bytes of fd 0; what comes behind them is read as if they had never been there.
+-- The first bytes of fd 0, which are gone for whoever gets the rest.
 local function read_first(length)
 	host.take_stdin()
 	io.stdin:setvbuf "no" -- reads no more than it is asked for
 	local text = io.stdin:read(length)
 	io.stdin:setvbuf "full"
-	host.take_stdin(0, length)
+	host.used_stdin(length)
 	return text
 end
 
@@ -51,7 +53,8 @@ function M.add(argv)
 	if not words then
 		return #argv + 1, problem
 	end
-	local first = where == "front" and 1 or #argv + 1
+	local first = (where == "front" or where == "confirmed") and 1 or #argv + 1
+	attempt.launch.confirmed = attempt.launch.confirmed or where == "confirmed"
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
 	return first

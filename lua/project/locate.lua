@@ -13,7 +13,7 @@ local probe = host.probe
 ---@type table<string, true|string>
 M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
-	conformance = true, doctor = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
+	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
 	job = " cancel list logs status wait ",
 	mcp = " serve tools ",
 	workflow = " cancel check list logs new plan prune resume rm run show stats wait ",

@@ -10,7 +10,7 @@ local M = {}
 local REFUSED = {
 	passthrough = { "detach", "stream", "heartbeat_ms", "fields", "raw_payload", "input_file", "token_limit", "token_offset",
 		"token_count" },
-	protocol = { "detach", "stream", "heartbeat_ms", "fields", "output", "dry_run", "idempotency_key", "input_file", "token_limit",
+	protocol = { "detach", "stream", "heartbeat_ms", "fields", "output", "dry_run", "idempotency_key", "token_limit",
 		"token_offset", "token_count" },
 }
 

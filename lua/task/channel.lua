@@ -24,6 +24,8 @@ local REST_MS = 5
 ---@field turn runner.Gate opened when the text that is being written is out
 ---@field busy boolean a text is being written
 ---@field broken? string why nothing can be written any more
+---@field output integer the descriptor that is written
+---@field stopped boolean nothing is read any more
 ---@field closed boolean
 local Channel = {}
 Channel.__index = Channel
@@ -33,14 +35,15 @@ Channel.__index = Channel
 function M.open(options)
 	options = options or {}
 	return setmetatable({ reader = stream.reader(options.input or 0, options.max_line or LINE_MAX),
-		writer = stream.writer(options.output or 1), turn = scheduler.gate(), busy = false, closed = false }, Channel)
+		writer = stream.writer(options.output or 1), output = options.output or 1, turn = scheduler.gate(), busy = false,
+		stopped = false, closed = false }, Channel)
 end
 
 ---The next line, without its newline; the last one may lack it. Parks the task.
 ---@return string? line nil: there is none
 ---@return string? why "long": it was longer than max_line, and the next call goes on behind it; "end"; or the system's message
 function Channel:read_line()
-	while not self.closed do
+	while not self.stopped do
 		local line, why = self.reader:line()
 		if why ~= "wait" then
 			return line, why
@@ -93,16 +96,23 @@ end
 ---Park the task until nobody can read what we write.
 ---@return boolean gone false: the channel was closed before
 function Channel:wait_gone()
-	local fd = self.writer:watch()
-	return not self.closed and scheduler.ready(fd, stream.GONE)
+	return not self.closed and scheduler.ready(self.output, stream.GONE)
+end
+
+---From now on there is no more input: who waits for a line goes on.
+function Channel:stop_reading()
+	if not self.stopped then
+		self.stopped = true
+		scheduler.forget(self.reader:watch())
+	end
 end
 
 ---Let whoever waits here go on: reads end, and nobody waits for the other side to go.
 function Channel:close()
+	self:stop_reading()
 	if not self.closed then
 		self.closed = true
-		scheduler.forget(self.reader:watch())
-		scheduler.forget(self.writer:watch(), stream.GONE)
+		scheduler.forget(self.output, stream.GONE)
 	end
 end
 Channel.__close = Channel.close

@@ -1,18 +1,15 @@
 /*
  * host.c: require "runner.host", what lua/ needs of its C host: the facts of
- * the launch, time, the environment, the protected call. Runs in the worker. The
- * frame channel, the engine's rules and command files add their own functions.
+ * the launch, time, the environment, the protected call. Runs in the worker. The frame
+ * channel, the engine's rules, command files and our stdin and stdout add their own functions.
  */
 #include "host.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <lauxlib.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +27,7 @@
 #include "rules.h"
 #include "scratch.h"
 #include "source.h"
+#include "standard.h"
 #include "worker_launch.h"
 
 /* --- facts ---------------------------------------------------------------------- */
@@ -249,78 +247,6 @@ static int l_memory_limit(lua_State *L)
 
 /* --- phases ---------------------------------------------------------------------- */
 
-static off_t stdin_used; /* bytes of a file there that were not the command's */
-/* The caller's stdin becomes ours; a file is read from where the caller left it. */
-static void take_stdin(void)
-{
-	const struct launch *launch = worker_launch();
-	struct stat st;
-
-	if (launch->stdin_fd < 0)
-		return;
-	if (fstat(launch->stdin_fd, &st) == 0 && S_ISREG(st.st_mode))
-		lseek(launch->stdin_fd, launch->stdin_offset + stdin_used, SEEK_SET);
-	dup2(launch->stdin_fd, 0);
-}
-
-/* take_stdin([wait_ms, used]): before `run`, what the caller hands over there; the first `used`
- * bytes of a file are skipped, now and later. false: nothing came within wait_ms, not even its end. */
-static int l_take_stdin(lua_State *L)
-{
-	int wait_ms = (int)luaL_optinteger(L, 1, 0);
-	struct pollfd fd = { .fd = 0, .events = POLLIN };
-
-	stdin_used = (off_t)luaL_optinteger(L, 2, (lua_Integer)stdin_used);
-	take_stdin();
-	lua_pushboolean(L, wait_ms == 0 || poll(&fd, 1, wait_ms) != 0);
-	return 1;
-}
-
-/* open_stdin(path): a file becomes stdin. true | nil, message */
-static int l_open_stdin(lua_State *L)
-{
-	const char *path = luaL_checkstring(L, 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	if (fd < 0)
-		return lua_pushnil(L), lua_pushstring(L, strerror(errno)), 2;
-	dup2(fd, 0);
-	close(fd);
-	lua_pushboolean(L, 1);
-	return 1;
-}
-
-/* The caller's stdout becomes ours, or nobody's: what was written so far is none of it. */
-static void take_stdout(bool wants_it)
-{
-	int fd = worker_launch()->stdout_fd;
-
-	if (fd < 3)
-		return;
-	if (wants_it) {
-		fflush(stdout);
-		dup2(fd, 1);
-		setvbuf(stdout, NULL, _IONBF, 0);
-	}
-	close(fd);
-}
-
-/* enter_run(stdin, interactive, stdout): called just before `run`. Gives the script the
- * caller's stdin and stdout if it declared that. Unless interactive, leaves the terminal's
- * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). */
-static int l_enter_run(lua_State *L)
-{
-	bool wants_stdin = lua_toboolean(L, 1);
-	bool interactive = lua_toboolean(L, 2);
-
-	if (wants_stdin)
-		take_stdin();
-	take_stdout(lua_toboolean(L, 3));
-	if (!interactive)
-		setsid();
-	return 0;
-}
-
 static int message_handler(lua_State *L)
 {
 	luaL_traceback(L, L, NULL, 1);
@@ -364,7 +290,6 @@ static const luaL_Reg functions[] = {
 	{ "digest", l_digest },
 	{ "duration", l_duration },
 	{ "duration_text", l_duration_text },
-	{ "enter_run", l_enter_run },
 	{ "errno_name", l_errno_name },
 	{ "export_environment", child_env_export },
 	{ "getcwd", l_getcwd },
@@ -379,13 +304,11 @@ static const luaL_Reg functions[] = {
 	{ "setenv", l_setenv },
 	{ "rfc3339", l_rfc3339 },
 	{ "sleep", l_sleep },
-	{ "take_stdin", l_take_stdin },
-	{ "open_stdin", l_open_stdin },
 	{ "wall_ms", l_wall_ms },
 	{ NULL, NULL },
 };
 
-#define FUNCTIONS_OF_ALL 39 /* a size hint: this file's and those registered below */
+#define FUNCTIONS_OF_ALL 40 /* a size hint: this file's and those registered below */
 
 int luaopen_runner_host(lua_State *L)
 {
@@ -396,5 +319,6 @@ int luaopen_runner_host(lua_State *L)
 	rules_register(L);
 	resource_limits_register(L);
 	source_register(L);
+	standard_register(L);
 	return 1;
 }

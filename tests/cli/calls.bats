@@ -158,6 +158,7 @@ nil nil 3' ]
 	body inner 'stdin = true, retry = { retries = 1, delay = 0 }, args = { { "token", "string", secret = true } },' <<'LUA'
 		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c 'to[k]en-4711'",
 			ok_statuses = { 0, 1 } }.stdout
+		os.execute "cat /proc/self/fd/0 >child"
 		local rest = io.read "a"
 		if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "again", { retryable = true }) end
 		return { seen = seen, length = #args.token, rest = rest, attempt = ctx.attempt, nested = os.getenv "RUNNER_ARGUMENTS" }
@@ -171,6 +172,12 @@ LUA
 	serve ''
 	[ "$stdout" = '{"attempt":2,"length":10,"rest":"some\nlines","seen":"0\n"}
 {"attempt":2,"length":10,"rest":"","seen":"0\n"}' ]
+	[ ! -s child ]
+	body plain 'args = { { "token", "string", secret = true } },' <<<'os.execute "cat /proc/self/fd/0 >child" return { stdin = io.read "a" }'
+	serving <<<'say(json.encode(calls.run({ command = "plain", arguments = { token = "token-4711" }, stdin = "x" }).data))'
+	serve ''
+	[ "$stdout" = '{"stdin":""}' ]
+	[ ! -s child ]
 }
 
 @test "a call that passes its arguments on takes none, and a server is no call" {
@@ -208,7 +215,7 @@ LUA
 	[ "$stdout" = 'CANCELLED 143
 SUBPROCESS_FAILED 1' ]
 	[ -e cleaned ]
-	run ! kill -0 "$(<pid)"
+	[ ! -e "/proc/$(<pid)" ]
 	cp line out.txt
 	status=1
 	assert_envelope

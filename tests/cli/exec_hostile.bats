@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# Commands, requests and callers at their worst, through runner exec: one answer each, and nothing left.
+
+load lib/helper
+load lib/exec
+
+
+# others: processes with our token, but for the test's own
+others() {
+	local file pid n=0
+	for file in /proc/[0-9]*/environ; do
+		pid=${file#/proc/} pid=${pid%/environ}
+		[ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ] || ! grep -qz "^TOKEN=$TOKEN\$" "$file" 2>/dev/null || n=$((n + 1))
+	done
+	echo $n
+}
+
+none_left() {
+	[ "$(others)" -eq 0 ]
+}
+
+prepare() {
+	body ok '' <<<'return { fine = true }'
+	body hang 'timeout = "300ms", grace = "200ms",' <<<'while true do end'
+	body flood '' <<<'for i = 1, 200000 do io.write(("x"):rep(100), "\n") io.stderr:write("y\n") end return { fine = true }'
+	body fork 'timeout = "500ms", grace = "200ms",' <<<'for i = 1, 20 do os.execute "setsid sh -c \"trap : TERM; while :; do sleep 60; done\" &" end ctx:sleep "1h"'
+	body killed '' <<<'os.execute "kill -KILL $PPID"'
+	body stopped 'timeout = "300ms", grace = "200ms",' <<<'os.execute "kill -STOP $PPID"'
+	body three '' <<<'os.exit(3)'
+	body zero '' <<<'os.exit(0)'
+	body garbage '' <<<'io.write("{\"ok\":true}\n\0\xff{") return { fine = true }'
+	body orphan '' <<<'os.execute "kill -KILL $(awk \"/PPid/ { print \\$2 }\" /proc/$PPID/status)" ctx:sleep "1h"'
+	body huge '' <<<'return { text = ("x"):rep(17 << 20) }'
+	body large '' <<<'return { text = ("x"):rep(1 << 20) }'
+	body memory 'limits = { memory = "64MiB" },' <<<'local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1e6) .. i end'
+	body bad '' <<<'return {'
+}
+
+@test "a command that hangs, floods, forks, is killed or exits has one answer, and the next call is none the worse" {
+	for name in hang flood fork killed stopped three zero garbage orphan huge large memory bad; do
+		printf '{"_cmd":"%s","_id":"%s"}\n{"_cmd":"ok"}\n' $name $name
+	done >requests
+	for arguments in '' '--parallel 3'; do
+		# shellcheck disable=SC2086
+		batch $arguments --ignore-errors <requests
+		each 'len(a) == 26 and [e["meta"]["_line"] for e in a] == list(range(1, 27))'
+		each 'all(e["data"] == {"fine": True} for e in a[1::2])'
+		each '{e["meta"]["_id"]: e["error"] and e["error"]["code"] for e in a[::2]} == {
+			"hang": "TIMEOUT", "flood": None, "fork": "TIMEOUT", "killed": "COMMAND_CRASHED", "stopped": "TIMEOUT", "three": "COMMAND_CRASHED",
+			"zero": "COMMAND_CRASHED", "garbage": None, "orphan": "SUBPROCESS_FAILED", "huge": "OUTPUT_TOO_LARGE", "large": None,
+			"memory": "MEMORY_LIMIT", "bad": "COMMAND_INVALID"}'
+		concluded 1 'e.data["calls"] == 26 and e.data["failed"] == 10'
+		valid_lines 26
+		until_true none_left
+	done
+}
+
+@test "a signal ends exec, every call and all that they started, at once" {
+	body tree 'args = { { "n", "integer" } },' <<'LUA'
+		os.execute("setsid sleep 1000 & sh -c 'trap : TERM; sleep 1000' &")
+		io.open("up" .. args.n, "w"):close()
+		ctx:sleep "1h"
+LUA
+	for signal in INT TERM HUP; do
+		rm -f up?
+		mkfifo in
+		env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" exec --parallel 3 <in >out.txt 2>err.txt 3>&- &
+		pid=$!
+		exec 5>in
+		printf '{"_cmd":"tree","n":%d}\n' 1 2 3 >&5
+		for n in 1 2 3; do until_true [ -e up$n ]; done
+		kill -$signal $pid
+		status=0
+		wait $pid || status=$?
+		exec 5>&-
+		rm in
+		until_true none_left
+		if [ $signal = INT ]; then [ "$status" -eq 130 ]; else [ "$status" -eq 143 ]; fi
+	done
+}
+
+@test "kill -9 of exec, of its worker or of a call's supervisor leaves nothing" {
+	body tree '' <<<'os.execute "setsid sleep 1000 &" io.open("up", "w"):close() ctx:sleep "1h"'
+	for victim in exec worker; do
+		rm -f up
+		mkfifo in
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" exec <in >out.txt 2>err.txt 3>&- &
+		pid=$!
+		exec 5>in
+		echo '{"_cmd":"tree"}' >&5
+		until_true [ -e up ]
+		[ $victim = exec ] || pid=$(pgrep -P $pid | head -n 1)
+		kill -KILL "$pid"
+		wait $! || true
+		exec 5>&-
+		rm in
+		until_true none_left
+	done
+}
+
+@test "a limit of exec itself ends its calls, and they inherit it" {
+	batch --timeout 500ms --ignore-errors <<<'{"_cmd":"ok","_opts":{"timeout":"1h"}}
+{"_cmd":"fork","_opts":{"timeout":"1h"}}'
+	[ "$status" -eq 10 ]
+	each 'a[0]["meta"]["timeout_ms"] == 3600000 or a[0]["meta"]["timeout_ms"] <= 500'
+	until_true none_left
+}
+
+@test "a reader that leaves ends the calls that run, and exec with OUTPUT_FAILED" {
+	body slow '' <<<'io.open("up", "w"):close() ctx:sleep "1h"'
+	mkfifo in out
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec --parallel 2 <in >out 2>err.txt &
+	pid=$!
+	exec 5>in 6<out
+	echo '{"_cmd":"slow"}' >&5
+	until_true [ -e up ]
+	exec 6<&-
+	status=0
+	wait $pid || status=$?
+	exec 5>&-
+	: >out.txt
+	concluded 1 'e.error.code == "OUTPUT_FAILED" and "left" in e.error.message'
+	until_true none_left
+	# … and at a write
+	for i in $(seq 300); do echo '{"_cmd":"large"}'; done | { env -i "${CLEAN_ENV[@]}" "$RUNNER" exec --parallel 2 2>err.txt || echo $? >status; } | head -c 100 >out.txt
+	[ "$(<status)" -eq 1 ]
+	until_true none_left
+}
+
+@test "a full disk is OUTPUT_FAILED, and a client that reads nothing makes exec wait, not grow" {
+	status=0
+	printf '{"_cmd":"large"}\n{"_cmd":"ok"}\n' | env -i "${CLEAN_ENV[@]}" "$RUNNER" exec --ignore-errors >/dev/full 2>err.txt || status=$?
+	: >out.txt
+	concluded 1 'e.error.code == "OUTPUT_FAILED" and "No space" in e.error.message'
+	body count '' <<<'io.open("count", "a"):write "x" return { text = ("x"):rep(1 << 16) }'
+	mkfifo out
+	for i in $(seq 40); do echo '{"_cmd":"count"}'; done >requests
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec --parallel 2 <requests >out 2>err.txt &
+	exec 6<out
+	until_true test -s count
+	for _ in $(seq 50); do
+		before=$(wc -c <count)
+		sleep 0.1
+		[ "$(wc -c <count)" -gt "$before" ] || break
+	done
+	[ "$(wc -c <count)" -lt 20 ]
+	[ "$(wc -l <&6)" -eq 40 ]
+	exec 6<&-
+	wait $!
+}
+
+@test "malformed lines of every kind have one clear answer each" {
+	{
+		printf '\0\n\xff\xfe\n{"_cmd":"ok","a":"\xff"}\n{"_cmd":"ok"\n{"_cmd":"ok"}}\n\xef\xbb\xbf{"_cmd":"ok"}\n{"_cmd":"o\\u0000k"}\n'
+		printf '%0100000d\n' 0
+		printf '{"_cmd":"ok","a":"'
+		head -c 2000000 /dev/zero | tr '\0' x
+		printf '"}\n'
+		python3 -c 'print("[" * 100000); print("{\"_cmd\":\"ok\",\"a\":" + "[" * 1000 + "]" * 1000 + "}"); print("{\"_cmd\":\"ok\",\"a\":1e999}")
+print("{\"_cmd\":\"ok\",\"a\":123456789012345678901234567890}"); print("{\"_cmd\":\"" + "a." * 1000 + "b\"}")'
+		printf '{"_cmd":"ok"}\r\n{"_cmd":"ok"}'
+	} >requests
+	batch --ignore-errors <requests
+	each 'len(a) == 16 and [e["ok"] for e in a] == [False] * 14 + [True] * 2'
+	each 'all(e["meta"]["exit_code"] == 2 and len(e["error"]["message"]) < 2000 for e in a[:14])'
+	each '"1048576" in a[8]["error"]["message"]'
+	valid_lines 16
+}
+
+@test "descriptors, memory and processes stay as they are over some hundred calls" {
+	mkfifo in out
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec --parallel 2 --ignore-errors <in >out 2>/dev/null &
+	pid=$!
+	exec 5>in 6<out
+	some() {
+		for ((i = 0; i < 100; i++)); do echo '{"_cmd":"ok","x":1}' >&5; read -r _ <&6; done
+		worker=$(pgrep -P $pid | head -n 1)
+		find "/proc/$worker/fd" -maxdepth 1 | wc -l
+		awk '/VmRSS/ { print $2 }' "/proc/$worker/status"
+		others
+	}
+	mapfile -t first < <(some)
+	mapfile -t second < <(some)
+	mapfile -t third < <(some)
+	echo "${first[*]} ${second[*]} ${third[*]}"
+	[ "${third[0]}" -le "${second[0]}" ]
+	[ "${third[1]}" -le $((second[1] + 2000)) ] || [ -n "${ASAN_OPTIONS:-}" ]
+	[ "${third[2]}" -le "${second[2]}" ]
+	exec 5>&- 6<&-
+	wait $pid || true
+}
