@@ -75,6 +75,7 @@ local EXPECT = {
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		contexts = 'settings by name such as { prod = { config = { host = "a" } } }', config = "a table",
+		telemetry = 'true, false or { content = true, file = "traces.jsonl", service_name = "deploys" } with what is needed of it',
 		retention = '{ older_than = "30d" }, with max_size = "1GiB", keep = 100, failed = true, interrupted = true as needed',
 		dependencies = 'a list such as { { name = "git", min_version = "2.30" } }, with check_command, max_version and fix_command if needed',
 		retry = "a table such as { retries = 3 }",

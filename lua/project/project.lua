@@ -15,6 +15,7 @@ local PROJECT = {
 	scopes = function(v) return type(v) == "function" and v or rules.list(v, 0, math.huge, rules.text) end,
 	config = function(v) return type(v) == "table" and v or nil end,
 	dependencies = function(v) return require("runner.declare.dependencies").accept(v) end,
+	telemetry = function(v) return require("runner.declare.telemetry").accept(v) end,
 	retention = function(v) return require("runner.declare.retention").accept(v) end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }

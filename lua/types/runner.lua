@@ -187,6 +187,7 @@
 ---@field changelog? string JSON file that runner changelog shows
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
+---@field telemetry? boolean|runner.TelemetrySettings traces of the runs of its workflows are exported (docs/workflows/telemetry.md)
 ---@field retention? runner.Retention how long the runs of its workflows are kept; default: for ever
 ---@field dependencies? runner.Dependency[] programs that its commands need: in the manifest, checked by runner doctor
 ---@field exit_table? "standard"|"classic" which exit numbers to use
@@ -195,6 +196,12 @@
 ---@field idle_timeout? runner.Duration default for every command
 ---@field grace? runner.Duration default for every command
 ---@field retry? runner.Retry default for every command
+
+---Whether and how a project exports traces (docs/workflows/telemetry.md).
+---@class runner.TelemetrySettings
+---@field content? boolean labels, messages and outputs of steps are exported too
+---@field file? string a file that gets the spans, relative to the project; a collector is set in the environment
+---@field service_name? string the default of OTEL_SERVICE_NAME
 
 ---Which runs of its workflows a project keeps (docs/workflows/storage.md).
 ---@class runner.Retention

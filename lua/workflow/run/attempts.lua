@@ -169,6 +169,7 @@ local function run_once(run, turn)
 	request.timeout_ms = limit_of(turn)
 	request.on_line = live.reporter(run, turn)
 	request.lock = run.lock:handle()
+	request.env[#request.env + 1] = run.segment and run.segment.variable(turn.key, turn.number)
 	request.tag = { turn = turn, started = host.wall_ms() }
 	outputs.prepare(run, turn, request)
 	local result = scheduler.process(request)

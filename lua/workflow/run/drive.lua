@@ -61,6 +61,21 @@ local function try_to_retain(db)
 	end
 end
 
+-- The trace of the run, where the project wants one: a function that exports it.
+local function begin_trace(run, ctx)
+	local telemetry = attempt.project.telemetry
+	if not telemetry then
+		return function() end
+	end
+	local traced = require "runner.workflow.run.traced"
+	traced.begin(run, telemetry)
+	local function finish()
+		traced.finish(run, ctx, telemetry)
+	end
+	ctx:defer(finish) -- of a run that is ended from outside, whose end the engine has recorded by then
+	return finish
+end
+
 ---@param ctx runner.Context
 ---@param what "started"|"resumed"
 ---@param args runner.workflow.PageOptions the command's
@@ -74,8 +89,12 @@ function M.run(ctx, what, args, open)
 	end)
 	local run = open(db)
 	announce(run)
+	local end_trace = begin_trace(run, ctx)
 	events.run(run, what)
 	local ok, raised = pcall(engine.execute, run, ctx)
+	if type(raised) ~= "userdata" then
+		end_trace()
+	end
 	if attempt.project.retention and type(raised) ~= "userdata" then
 		try_to_retain(db)
 	end

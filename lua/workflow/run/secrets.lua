@@ -56,13 +56,15 @@ end
 ---Raises PRECONDITION where a source is missing, never with a value in it.
 ---@param list runner.workflow.Secret[]
 ---@param base_dir string that relative files belong to
+---@param more? string[] further values that must not be seen
 ---@return {env: table<string, string>, mask: fun(v: any): any, hide: runner.Hide}
-function M.load(list, base_dir)
+function M.load(list, base_dir, more)
 	local env, values = {}, {}
 	for i, secret in ipairs(list or {}) do
 		values[i] = value_of(secret, base_dir)
 		env[secret.name] = values[i]
 	end
+	table.move(more or {}, 1, more and #more or 0, #values + 1, values)
 	local mask, hide = masks.masker(values)
 	return { env = env, mask = mask, hide = hide }
 end

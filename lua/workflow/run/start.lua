@@ -210,7 +210,8 @@ end
 -- given_cost_micros.
 local function assemble(row, workflow)
 	local id, cwd = row.id, row.cwd
-	local known = secrets.load(workflow.secrets, directory(workflow.path))
+	local known = secrets.load(workflow.secrets, directory(workflow.path),
+		attempt.project.telemetry and require("runner.telemetry.settings").secrets() or nil)
 	steps.relabel(workflow.steps, known.mask)
 	local scope = { vars = row.variables, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {

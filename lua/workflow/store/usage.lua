@@ -64,6 +64,16 @@ function M.queries:usage(id, key)
 	return self:_open():row(OF_STEP, id, key)
 end
 
+local OF_ATTEMPTS = [[
+	SELECT key, number, session_id, model, input_tokens, output_tokens, cost_micros FROM usage WHERE run = ?]]
+
+---What each claude attempt of a run used.
+---@param id string
+---@return table[]
+function M.queries:attempts_usage(id)
+	return self:_open():rows(OF_ATTEMPTS, id)
+end
+
 ---What the steps of a run were charged together.
 ---@param id string
 ---@return integer micros
