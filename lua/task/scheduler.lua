@@ -78,6 +78,17 @@ function M.sleep(ms, on_tick)
 	sleep_until_timer(s, task, wake_at - host.now())
 end
 
+---Have fn called in `ms`, by the loop itself: it may not wait. Never, if the run of tasks is over
+---by then. Outside of one, it is called at once.
+---@param ms number
+---@param fn fun()
+function M.after(ms, fn)
+	if not state then
+		return fn()
+	end
+	state.timers:add(ms, fn)
+end
+
 -- --- gates -----------------------------------------------------------------------------------
 
 ---@class runner.Gate where tasks wait until another one opens it; it closes behind them

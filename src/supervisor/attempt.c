@@ -1,6 +1,5 @@
 /*
- * attempt.c: the life of one attempt as states and events. Runs in the supervisor: one
- * thread, one ppoll() over {frames, taps, outlets, signals, one absolute deadline}.
+ * attempt.c: the life of one attempt. In the supervisor: one ppoll() over all that may happen.
  */
 #include "attempt.h"
 
@@ -250,7 +249,7 @@ static void note_exit(pid_t pid, int wait_status, void *data)
 	a->r->worker = outcome_decode(wait_status);
 }
 
-/* What the worker sent before it ended still counts: it comes first. */
+/* What the worker sent before it ended comes first. */
 static void reap(struct attempt *a)
 {
 	bool was_gone = a->gone, empty = child_reap(&a->run->spared, note_exit, a);
@@ -327,17 +326,18 @@ static void watch(struct attempt *a)
 	enum limit which;
 
 	while (look_at_signals(a, &cancel_seen), a->state != OVER) {
-		mono_t deadline = a->timer;
+		mono_t deadline = MIN_OF(a->timer, block_next(a->run));
 		int64_t ms;
 
 		if (a->state == WORKING)
-			deadline = MIN_OF(MIN_OF(next_limit(a, &which, &ms), a->usage.check_at), beat_next(a->run));
+			deadline = MIN_OF(MIN_OF(deadline, next_limit(a, &which, &ms)),
+			                  MIN_OF(a->usage.check_at, beat_next(a->run)));
 		channels_wait(&a->ch, &a->run->err, a->state == WORKING && rows_crowded(a->run), deadline);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);
 		if (channels_read_taps(&a->ch, a->run))
 			a->frames.last_sign = mono_now();
-		outlet_flush(&a->run->err);
+		block_draw(a->run);
 		look_at_reader(a);
 		if (a->state == WORKING)
 			beat_give(a->run, steps_running(&a->r->steps));

@@ -157,6 +157,7 @@ static bool read_tap(int *fd, struct run *run, bool is_stdout)
 		return false;
 	if (is_stdout)
 		tap_feed(&run->stdout_tap, bytes, (size_t)n);
+	block_hide(run);
 	outlet_write(&run->err, bytes, (size_t)n, true);
 	run->err_mid_line = bytes[n - 1] != '\n';
 	return true;

@@ -8,11 +8,15 @@
 
 #include "../common/frame.h"
 
-/* Columns of the terminal `fd`; 0: unknown. */
+/* Columns and rows of the terminal `fd`; 0: unknown. */
 size_t columns_of(int fd);
+size_t rows_of(int fd);
 
-/* How many bytes of `text` fit into `columns`, whole characters. A character from U+0800 on
- * is taken for two columns wide, as it may be. */
+/* How many columns a text takes: two for each wide character (Unicode's East Asian Width W and
+ * F, and emoji), none for a mark that is drawn over the character before. */
+size_t columns_width(struct field text);
+
+/* How many bytes of `text` fit into `columns`, whole characters with their marks. */
 size_t columns_cut(struct field text, size_t columns);
 
 #endif

@@ -112,7 +112,7 @@ static void envelope_on_stderr(struct run *run, int exit_code)
 {
 	struct buf line = BUF_INIT;
 
-	line_clear(run);
+	block_end(run);
 	if (run->err_mid_line)
 		outlet_write(&run->err, "\n", 1, false);
 	envelope_write(run, exit_code, &line);
@@ -228,7 +228,7 @@ int deliver_verdict(struct run *run)
 	judge_success(run);
 	run_warn_dropped(run);
 	exit_code = verdict_exit_code(v);
-	line_clear(run);
+	block_end(run);
 	if (run->job.is) {
 		exit_code = job_deliver(run, exit_code);
 	} else {

@@ -89,6 +89,8 @@ static void take_progress(struct taking *t)
 {
 	struct field data = frame_str(t->frame, F_data);
 
+	if (frame_has(t->frame, F_steps))
+		block_steps(t->run, t->frame);
 	if (json_check(data.s, data.n) == JSON_INVALID)
 		return;
 	if (data.n != t->r->progress.len || memcmp(data.s, t->r->progress.data, data.n) != 0)
@@ -98,7 +100,7 @@ static void take_progress(struct taking *t)
 	report_take_resume_hint(t->r, t->frame);
 	job_note(t->run, t->r);
 	beat_say(t->run, frame_str(t->frame, F_text));
-	notice_progress(t->run, frame_str(t->frame, F_text));
+	block_progress(t->run, frame_str(t->frame, F_text));
 }
 
 static void take_log(struct taking *t)

@@ -12,17 +12,12 @@ bool line_is_text(const struct run *run)
 	return run->launch.stderr_is_tty;
 }
 
-void line_clear(struct run *run)
-{
-	if (run->progress_shown)
-		outlet_write(&run->err, LINE_CLEAR, strlen(LINE_CLEAR), true);
-	run->progress_shown = false;
-}
-
 void line_emit(struct run *run, struct buf *text)
 {
-	line_clear(run);
-	outlet_write(&run->err, text->data, text->len, true);
+	if (!block_takes(run, text->data, text->len)) {
+		block_end(run);
+		outlet_write(&run->err, text->data, text->len, true);
+	}
 	buf_release(text);
 }
 

@@ -9,8 +9,6 @@
 #include "../common/json.h"
 #include "run.h"
 
-#define LINE_CLEAR "\r\033[K" /* of a terminal */
-
 struct line {
 	struct run *run;
 	struct buf out;
@@ -35,9 +33,7 @@ void line_elapsed(struct line *l);
 /* Write it, and release it. */
 void line_end(struct line *l);
 
-/* Write text as it is, after what line_clear removes, and release it. */
+/* Write text as it is, above what block.h shows, and release it. */
 void line_emit(struct run *run, struct buf *text);
-/* Erase the progress line, which stays on a terminal until the next output. */
-void line_clear(struct run *run);
 
 #endif

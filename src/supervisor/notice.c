@@ -13,7 +13,6 @@
 #define RED "\033[1;31m"
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
-#define PROGRESS_MAX 70 /* columns */
 #define WIDTH 80        /* of a terminal that doesn't tell */
 #define WIDTH_MIN 10    /* a narrower one wraps lines */
 #define LIVE "step.live"
@@ -32,27 +31,6 @@ void notice_step(struct run *run, struct field name)
 	text_clean(&line, name.s, name.n);
 	buf_add_str(&line, run->color ? PLAIN "\n" : "\n");
 	line_emit(run, &line);
-}
-
-/* A line that the terminal wraps could not be erased again. */
-static size_t progress_width(const struct run *run)
-{
-	size_t columns = columns_of(run->err.to.fd);
-
-	return columns == 0 || columns > PROGRESS_MAX ? PROGRESS_MAX : columns - 1;
-}
-
-void notice_progress(struct run *run, struct field text)
-{
-	struct buf line = BUF_INIT;
-
-	if (!line_is_text(run) || run->plan.quiet || !run->color || text.n == 0)
-		return;
-	buf_add_str(&line, LINE_CLEAR);
-	text_clean(&line, text.s, columns_cut(text, progress_width(run)));
-	run->progress_shown = false;
-	line_emit(run, &line);
-	run->progress_shown = true;
 }
 
 void notice_log(struct run *run, const char *level, struct field message)

@@ -56,6 +56,13 @@ void pause_restore_terminal(void)
 		tcsetattr(terminal, TCSANOW, &saved);
 }
 
+bool pause_in_foreground(void)
+{
+	pid_t group = terminal >= 0 ? tcgetpgrp(terminal) : -1;
+
+	return group <= 0 || group == getpgrp();
+}
+
 /* Where the system can't list processes, the worker and its group are what we know. */
 static void signal_run(const struct run *run, int sig)
 {
@@ -88,7 +95,9 @@ void pause_run(struct run *run, mono_t *last_sign)
 		run->pauses->since = before;
 	signal_run(run, SIGSTOP);
 	signal_run(run, SIGSTOP); /* what was being forked meanwhile */
+	block_hide(run);
 	stop_until_continued();
+	block_renew(run);
 	away = mono_now() - before;
 	run->paused += away;
 	*last_sign += away;

@@ -13,6 +13,9 @@ void pause_run(struct run *run, mono_t *last_sign);
  * have changed. */
 void pause_save_terminal(void);
 void pause_restore_terminal(void);
+/* May we write what only a person looks at? From the background it would land in the midst of
+ * what the shell shows. True where no terminal controls us. */
+bool pause_in_foreground(void);
 /* {"pids":[…]} of our children other than the spared, for SURVIVORS. */
 void pause_describe_children(const struct spared *spare, struct buf *out);
 

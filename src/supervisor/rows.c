@@ -57,7 +57,7 @@ void rows_take(struct run *run, const struct frame *f)
 	struct field row = frame_str(f, F_data), text = frame_str(f, F_text);
 
 	if (frame_has(f, F_text)) {
-		line_clear(run);
+		block_hide(run);
 		add_line(run, text.s, text.n);
 	} else if (!frame_has(f, F_data)) {
 		take_settings(&run->rows, f);

@@ -11,6 +11,7 @@
 #include "../engine/launch.h"
 #include "../engine/tap.h"
 #include "beat.h"
+#include "block.h"
 #include "history.h"
 #include "job.h"
 #include "metas.h"
@@ -32,7 +33,7 @@ struct run {
 	int stdout_fd; /* private; -1: it was closed */
 	bool stdout_was_open;
 	bool color;
-	bool progress_shown; /* the terminal's last line is ctx:progress */
+	struct block block;  /* the last lines of the terminal: what goes on */
 	struct job job; /* a run that its caller has detached */
 
 	/* what accumulates during the run */

@@ -17,6 +17,7 @@
 
 static volatile sig_atomic_t child_died;
 static volatile sig_atomic_t stop_asked;
+static volatile sig_atomic_t resized;
 static volatile sig_atomic_t cancelled;
 static volatile sig_atomic_t insisted;
 static volatile sig_atomic_t count;
@@ -83,6 +84,12 @@ static void on_stop(int sig)
 	stop_asked = 1;
 }
 
+static void on_resize(int sig)
+{
+	(void)sig;
+	resized = 1;
+}
+
 static const struct {
 	int sig;
 	void (*handler)(int);
@@ -94,6 +101,7 @@ static const struct {
 	{ SIGTERM, on_cancel, false },
 	{ SIGCHLD, on_child, false },
 	{ SIGTSTP, on_stop, true },
+	{ SIGWINCH, on_resize, false },
 	{ SIGPIPE, SIG_IGN, false },
 	{ SIGXFSZ, SIG_IGN, false }, /* a write beyond RLIMIT_FSIZE fails instead: OUTPUT_FAILED */
 };
@@ -113,7 +121,7 @@ static void install(int sig, void (*handler)(int), bool may_be_ignored)
 /* --- every other signal ------------------------------------------------------------- */
 
 /* These end no process. */
-static const int harmless[] = { SIGSTOP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
+static const int harmless[] = { SIGSTOP, SIGTTIN, SIGTTOU, SIGURG };
 
 /* A fault of our own ends us even if blocked; a sanitizer wants to report it first. */
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
@@ -321,7 +329,7 @@ const sigset_t *signals_open_mask(void)
 
 bool signals_take(int sig)
 {
-	volatile sig_atomic_t *flag = sig == SIGCHLD ? &child_died : &stop_asked;
+	volatile sig_atomic_t *flag = sig == SIGCHLD ? &child_died : sig == SIGWINCH ? &resized : &stop_asked;
 	bool was = *flag;
 
 	*flag = 0;

@@ -34,7 +34,7 @@ bool signals_orphaned(void);
  * a CONT, which reaches us even if we are stopped. */
 void signals_end_with(pid_t parent);
 
-/* Did it arrive since the last call? For SIGCHLD and SIGTSTP. */
+/* Did it arrive since the last call? For SIGCHLD, SIGTSTP and SIGWINCH. */
 bool signals_take(int sig);
 /* Stop as SIGTSTP does by default, but not where nobody could continue us (an
  * orphaned process group). Returns once we are continued, immediately if that

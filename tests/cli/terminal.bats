@@ -4,6 +4,7 @@
 # job control is at work.
 
 load lib/helper
+load lib/tmux
 
 on_terminal() {
 	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/terminal.py" "$1"
@@ -131,34 +132,7 @@ on_terminal() {
 # --- job control: an interactive bash under tmux ----------------------------------------
 
 clean_up() {
-	[ -z "${shell_runs:-}" ] || mux kill-server
-}
-
-mux() {
-	tmux -L "runner-$TOKEN" -f /dev/null "$@"
-}
-
-start_shell() {
-	shell_runs=1
-	env -i "${CLEAN_ENV[@]}" TERM=xterm tmux -L "runner-$TOKEN" -f /dev/null new-session -d -x 120 -y 40 \
-		"env -i PATH='$PATH' HOME=/nonexistent LC_ALL=C.UTF-8 TERM=screen PS1='ready> ' TOKEN='$TOKEN.job' \
-		R='$RUNNER' bash --norc --noprofile -i"
-	on_screen 'ready>'
-}
-
-# type_line TEXT: and Enter. press KEY: "C-z".
-type_line() { mux send-keys -l "$1" && mux send-keys Enter; }
-press() { mux send-keys "$1"; }
-
-# Wait until a line of the screen matches.
-on_screen() {
-	until_true shown "$1" && return
-	mux capture-pane -p -S - >&2
-	return 1
-}
-
-shown() {
-	mux capture-pane -p -S - | grep -qE -- "$1"
+	end_shell
 }
 
 # A program reads a line of the terminal unseen. (A shell at its prompt reads no lines.)
@@ -166,26 +140,6 @@ reads_unseen() {
 	local settings
 	settings=" $(stty -aF "$(mux display-message -p '#{pane_tty}')" | tr '\n;' '  ') "
 	[[ $settings == *' icanon '* && $settings == *' -echo '* ]]
-}
-
-# States of the job's processes: runner, worker and children, but not the shell. A
-# parent that waits in vfork(2) for a stopped child is in state D.
-job_states() {
-	local path pid
-	for path in $(grep -lzs "^TOKEN=$TOKEN.job\$" /proc/[0-9]*/environ 2>/dev/null); do
-		pid=${path#/proc/} pid=${pid%/environ}
-		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bash ] || sed 's/.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null
-	done | sort -u | tr -d '\nD'
-}
-
-in_states() {
-	[ "$(job_states)" = "$1" ]
-}
-
-wait_for_states() {
-	until_true in_states "$1" && return
-	echo "states: $(job_states), not $1" >&2
-	return 1
 }
 
 wait_for_file() {
@@ -223,9 +177,8 @@ TICKS='for i in $(seq 30); do echo t >>ticks; sleep 0.05; done'
 		on_screen 'all: +done|all +done'
 		on_screen 'status=0'
 		[ "$(wc -l <ticks)" -eq 30 ]
-		mux kill-server
+		end_shell
 	done
-	shell_runs=
 }
 
 @test "after fg the rest of a limit is left, and no more" {

@@ -283,7 +283,7 @@ runner_id() {
 	envelope 82
 	[ "$(calls)" -eq 1 ]
 	expect "e.error.code == 'BUDGET_EXHAUSTED' and e.error.suggestion == 'runner workflow resume $(runner_id) --max-cost USD'"
-	expect 'e.error.message == "Process failed: Reached maximum budget ($1)" and e.data.cost_usd == 1.05'
+	expect 'e.error.message == "Step 1: Process failed: Reached maximum budget ($1)" and e.data.cost_usd == 1.05'
 	sed -i 's/claude: one,/claude: one, max_cost: 0.5,/' over.yaml
 	call workflow run over.yaml
 	envelope 82

@@ -42,7 +42,7 @@ YAML
 	call workflow run ask.yaml
 	envelope 11
 	[ "$(calls)" -eq 1 ]
-	expect 'e.error.code == "RATE_LIMITED" and e.error.message.startswith("Usage limit reached: Claude AI usage limit reached|")'
+	expect 'e.error.code == "RATE_LIMITED" and e.error.message.startswith("Step ask: Usage limit reached: Claude AI usage limit reached|")'
 	expect 'e.error.context.resets_at > e.data.created and "limit_wait (1h)" in e.error.suggestion'
 	expect 'e.data.state == "failed" and e.data.retryable is True'
 	call workflow resume "$(run_id)"

@@ -29,7 +29,7 @@ load lib/workflow
 	call workflow run quick.yaml
 	envelope 12
 	[ "$(calls)" -eq 7 ]
-	expect 'e.error.code == "UNAVAILABLE" and e.error.message == "HTTP 500: Internal Server Error"'
+	expect 'e.error.code == "UNAVAILABLE" and e.error.message == "Step 1: HTTP 500: Internal Server Error"'
 	expect 'e.data.state == "failed" and e.data.retryable is True and e.error.retries_exhausted == 5'
 	local n=1 delay
 	for delay in 20 40 80 160 320; do
@@ -57,7 +57,7 @@ load lib/workflow
 	call workflow run quick.yaml
 	envelope 8
 	[ "$(calls)" -eq 1 ]
-	expect 'e.error.code == "AUTH_REQUIRED" and e.error.message.startswith("Authentication failed: ")'
+	expect 'e.error.code == "AUTH_REQUIRED" and e.error.message.startswith("Step 1: Authentication failed: ")'
 	expect '"invalid x-api-key" in e.error.message and e.error.retryable is False and "retries_exhausted" not in e.error'
 	expect 'e.data.retryable is False and e.data.state == "failed"'
 	[[ $(attempted) == "Claude command failed: Authentication failed: "* ]]
@@ -69,7 +69,7 @@ load lib/workflow
 	call workflow run quick.yaml
 	envelope 4
 	[ "$(calls)" -eq 1 ]
-	expect 'e.error.code == "PRECONDITION" and e.error.message.startswith("Invalid command: ")'
+	expect 'e.error.code == "PRECONDITION" and e.error.message.startswith("Step 1: Invalid command: ")'
 	expect '"--frobnicate" in e.error.message and e.data.retryable is False'
 }
 

@@ -80,7 +80,7 @@ $(cat)"
 	envelope 1
 	[ "$(<hooks)" = $'hook\nfine' ]
 	expect '[w.code for w in e.warnings] == ["ON_FAILURE_FAILED"]'
-	expect 'e.error.context.step_key == "1" and e.error.message == "Shell command exited with status 3"'
+	expect 'e.error.context.step_key == "1" and e.error.message == "Step 1: Shell command exited with status 3"'
 }
 
 @test "on_retry stops at its first failure, unless it or its step says otherwise" {

@@ -228,7 +228,7 @@ load lib/workflow
 	LUA
 	ran <<<'  - { runner: release, retry: false }'
 	envelope 6
-	expect 'e.error.code == "CONFLICT" and e.error.message == "Release 7 exists" and e.error.side_effects == "none"'
+	expect 'e.error.code == "CONFLICT" and e.error.message == "Step 1: Release 7 exists" and e.error.side_effects == "none"'
 	expect 'e.error.fix_required == "Pick another number" and e.error.fix_command == "runner release --n=8"'
 	expect 'e.error.errors[0].code == "TAKEN" and e.error.context.error == {"release": 7}'
 }
@@ -341,7 +341,7 @@ load lib/workflow
 	call workflow run missing.yaml
 	envelope 1
 	expect 'e.error.code == "SUBPROCESS_FAILED" and "no-such-claude" in e.error.message and e.data.steps[0].attempts == 2'
-	expect 'e.error.message.startswith("Process failed: ")'
+	expect 'e.error.message.startswith("Step 1: Process failed: ")'
 }
 
 @test "the program, its arguments and its output mode are the file's to choose" {

@@ -57,7 +57,7 @@ on_terminal() {
 	expect '"reading" in e.data[0].stdout'
 }
 
-@test "on the screen the progress line is gone when the run is over" {
+@test "on the screen the lines of the steps are gone when the run is over" {
 	workflow live <<-'YAML'
 		name: live
 		commands:
@@ -69,18 +69,18 @@ on_terminal() {
 	grep -qx 'Claude command failed (attempt 1/1): 500 Internal Server Error' screen
 	grep -qx 'Retrying in 0.3 seconds...' screen
 	grep -qx 'Claude command succeeded on attempt 2' screen
-	[ "$(grep -c 'step second: ' screen)" -eq 0 ]
+	[ "$(grep -c '▸\|✓' screen)" -eq 0 ]
 }
 
-@test "on a narrow screen the progress line is one line, and gone when the run is over" {
+@test "where the answer goes elsewhere, a short tree of the steps stays: on a narrow screen a line each" {
 	workflow live <<-'YAML'
 		name: live
 		commands:
 		  - { shell: "sleep 0.3; : aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", id: quite-a-long-id-that-tells-something }
 	YAML
 	on_screen 30 60 "$RUNNER workflow run live.yaml >/dev/null"
-	grep -q '^Step quite-a-long-id' screen
-	[ "$(grep -c '^step ' screen)" -eq 0 ]
+	[ "$(grep -c '^✓ quite-.*…  [0-9.]*s$' screen)" -eq 1 ]
+	[ "$(grep -c 'quite' screen)" -eq 1 ]
 }
 
 # on_screen COLUMNS ROWS COMMAND: it succeeds on a terminal of this size, which is then

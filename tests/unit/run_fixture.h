@@ -99,6 +99,7 @@ static inline void run_close(struct run *run)
 	for (int i = 0; i < HISTORY_MAX; i++)
 		buf_release(&run->history.row[i]);
 	outlet_release(&run->err);
+	block_release(run);
 	tap_release(&run->stdout_tap);
 	forget_frames();
 }

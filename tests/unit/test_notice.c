@@ -220,18 +220,18 @@ static void an_event_without_more_is_a_line_and_broken_context_is_left_out(void 
 static void steps_and_progress_are_for_terminals_only(void **state UNUSED)
 {
 	notice_step(&run, bytes("upload"));
-	notice_progress(&run, bytes("50 %"));
+	block_progress(&run, bytes("50 %"));
 	assert_string_equal(seen(), "");
 	on_terminal(false);
 	notice_step(&run, bytes("up\x1b[2Jload"));
-	notice_progress(&run, bytes("50 %"));
+	block_progress(&run, bytes("50 %"));
 	assert_string_equal(seen(), "deploy: upload\n");
 	on_terminal(true);
-	notice_progress(&run, bytes("50 %"));
+	block_progress(&run, bytes("50 %"));
 	assert_string_equal(seen(), "\r\x1b[K50 %");
 	notice_log(&run, "info", bytes("x"));
 	assert_string_equal(seen(), "\r\x1b[Kx\n");
-	line_clear(&run);
+	block_end(&run);
 	assert_string_equal(seen(), "");
 }
 
@@ -246,7 +246,7 @@ static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
 		notice_inner_retry(&run, "failed", RECEIVED(RETRY));
 		notice_log(&run, "error", bytes("x"));
 		notice_step(&run, bytes("x"));
-		notice_progress(&run, bytes("x"));
+		block_progress(&run, bytes("x"));
 		assert_string_equal(seen(), "");
 	}
 	notice_error(&run, 12);

@@ -39,6 +39,7 @@ local LABEL = 60 -- characters
 ---@field env? table<string, string> templates
 ---@field working_dir? string template
 ---@field output_file? string template
+---@field together? boolean others may run at the same time
 ---@field timeout_ms? integer of one attempt; nil: no limit
 ---@field total_timeout_ms? integer with its waits
 ---@field grace_ms? integer
@@ -73,6 +74,7 @@ local LABEL = 60 -- characters
 ---@field capture_limit? number the workflow's
 ---@field shell runner.workflow.ShellOptions the workflow's
 ---@field claude table<string, any> the workflow's options for claude steps
+---@field together? boolean several steps run at once
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -159,7 +161,7 @@ local function process(check, step, given, entries, around)
 		step[field] = given[field]
 	end
 	local default = around.timeout_ms or step.kind == "claude" and CLAUDE_TIMEOUT_MS or 0
-	step.env = given.env or {}
+	step.env, step.together = given.env or {}, around.together
 	step.timeout_ms = limit(given.timeout_ms or default)
 	step.total_timeout_ms = limit(given.total_timeout_ms)
 	step.grace_ms = given.grace_ms or GRACE_MS
@@ -181,8 +183,8 @@ local function count(n, noun)
 	return ("%d %s%s"):format(n, noun, n == 1 and "" or "s")
 end
 
-local function inside(around, prefix)
-	return setmetatable({ prefix = prefix }, { __index = around })
+local function inside(around, prefix, at_once)
+	return setmetatable({ prefix = prefix, together = (at_once or 1) > 1 or nil }, { __index = around })
 end
 
 local function body(check, entries, what, around)
@@ -198,7 +200,7 @@ local function foreach(check, step, given, entries, around)
 	step.label = label_source(step) and label_of(label_source(step))
 		or "foreach over " .. count(#(step.items or {}), "item")
 	check.loops = check.loops + 1
-	step.steps = body(check, entries, step, inside(around, ""))
+	step.steps = body(check, entries, step, inside(around, "", step.parallel))
 	check.loops = check.loops - 1
 end
 
@@ -207,8 +209,8 @@ local function parallel(check, step, given, entries, around)
 	if list.kind ~= "list" then
 		return values.refuse(check, list, "parallel", "a list of steps")
 	end
-	step.steps = read_list(check, list, "parallel", inside(around, step.key .. "."))
 	step.limit = given.limit or math.min(math.max(#list.items, 1), SIDE_BY_SIDE)
+	step.steps = read_list(check, list, "parallel", inside(around, step.key .. ".", step.limit))
 	step.label = count(#list.items, "step") .. " in parallel"
 end
 

@@ -35,6 +35,18 @@ local function log(run, level, event, fields)
 	})
 end
 
+-- What a terminal shows of it, if one does (lua/workflow/run/screen.lua).
+local function shown(run, happens, ...)
+	return run.screen and run.screen(happens, ...)
+end
+
+-- The lines of a step that the tree on the terminal makes unnecessary.
+local function tell(run, level, event, fields)
+	if not run.screen or attempt.framework.verbose then
+		log(run, level, event, fields)
+	end
+end
+
 local function about(turn)
 	return { step = turn.key, log = turn.log }
 end
@@ -70,7 +82,8 @@ end
 ---@param step table
 ---@param key string
 function M.step(run, step, key)
-	log(run, "info", "step.started", { message = ("Step %s: %s"):format(key, step.label),
+	shown(run, "runs", key, { label = step.label })
+	tell(run, "info", "step.started", { message = ("Step %s: %s"):format(key, step.label),
 		context = { step = key, kind = step.kind } })
 end
 
@@ -79,7 +92,8 @@ end
 ---@param key string
 ---@param why string
 function M.skipped(run, key, why)
-	log(run, "info", "step.skipped", { message = ("Step %s skipped: %s"):format(key, why), context = { step = key } })
+	shown(run, "ends", key, "skipped", why)
+	tell(run, "info", "step.skipped", { message = ("Step %s skipped: %s"):format(key, why), context = { step = key } })
 end
 
 ---A step whose last attempt has no end, and that runs again.
@@ -103,18 +117,30 @@ end
 ---@param turn table
 function M.attempt(run, turn)
 	local label = turn.step.label
+	shown(run, "runs", turn.key, { attempt = turn.attempt, attempts = turn.max_attempts })
 	if turn.retries > 0 then
 		label = ("%s · attempt %d"):format(short_label(label), turn.attempt)
 	end
 	progress(run, turn.key, "running", ("step %s: %s"):format(short_key(turn.key), label))
 end
 
----A line that the step's program wrote to stderr.
+---A line that the step's program wrote to stderr. On a terminal it says whose it is, where
+---several run.
+---@param run table
+---@param turn runner.workflow.Turn
+---@param line string
+function M.stderr(run, turn, line)
+	local whose = turn.step.together and attempt.launch.stderr_is_tty and turn.key .. ": " or ""
+	shown(run, "prints", turn.key, line)
+	tell(run, "info", "step.stderr", { message = whose .. line, context = { step = turn.key } })
+end
+
+---A line that the step's program wrote to stdout, which only the tree on a terminal shows.
 ---@param run table
 ---@param key string
 ---@param line string
-function M.stderr(run, key, line)
-	log(run, "info", "step.stderr", { message = line, context = { step = key } })
+function M.printed(run, key, line)
+	shown(run, "prints", key, line)
 end
 
 ---What a step's program says or does, on one line, which the supervisor cuts to the terminal.
@@ -123,7 +149,8 @@ end
 ---@param text string
 function M.live(run, key, text)
 	local line = host.clean(text):gsub("%s+", " ")
-	log(run, "info", "step.live", { message = ("%s: %s"):format(short_key(key), line), context = { step = key } })
+	shown(run, "prints", key, line)
+	tell(run, "info", "step.live", { message = ("%s: %s"):format(short_key(key), line), context = { step = key } })
 end
 
 ---@param run table
@@ -147,6 +174,8 @@ function M.retrying(run, turn, outcome, wait_ms)
 	fields.message = ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.retries,
 		outcome.reason or outcome.message)
 	log(run, "warn", "retry.failed", fields)
+	shown(run, "waits", turn.key, wait_ms, { attempt = turn.attempt + 1, attempts = turn.max_attempts,
+		text = outcome.reason or outcome.message })
 	fields.message = ("Retrying in %.1f seconds..."):format(wait_ms / 1000)
 	log(run, "info", "retry.wait", fields)
 end
@@ -166,6 +195,8 @@ end
 ---@param turn table
 ---@param left_ms number
 function M.waiting(run, turn, left_ms)
+	shown(run, "waits", turn.key, left_ms, { attempt = turn.attempt + (turn.limited and 0 or 1), attempts = turn.max_attempts,
+		text = turn.limited and "usage limit" or nil })
 	if turn.limited then
 		return progress(run, turn.key, "waiting", ("step %s: usage limit, next attempt in %s"):format(short_key(turn.key),
 			M.whole_seconds(left_ms)))
@@ -179,6 +210,7 @@ end
 ---@param outcome table with a `warning` where there is something strange about it
 function M.succeeded(run, turn, outcome)
 	local warning = outcome.warning
+	shown(run, "ends", turn.key, "completed")
 	if warning then
 		attempt.warn(warning.code, ("Step %s: %s"):format(turn.key, warning.message), { step = turn.key })
 	end
@@ -193,11 +225,40 @@ end
 ---@param outcome table
 ---@param spent_ms integer since the first attempt started
 function M.failed(run, turn, outcome, spent_ms)
+	for _, line in ipairs(shown(run, "tail", turn.key) or {}) do
+		log(run, "info", "step.stderr", { message = turn.key .. ": " .. line, context = { step = turn.key } })
+	end
+	shown(run, "ends", turn.key, "failed", outcome.message)
 	local tally = turn.attempt > 1 and (" after %d attempts over %.1fs"):format(turn.attempt, spent_ms / 1000) or ""
 	local repeated = outcome.message:sub(1, #turn.noun + 1) == turn.noun .. " " -- already in the message
 	local why = repeated and outcome.message:sub(#turn.noun + 2) or outcome.message
 	log(run, "error", "step.failed", { message = ("%s failed%s: %s"):format(turn.noun, tally, why),
 		attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
+end
+
+---A step that holds steps is over.
+---@param run table
+---@param key string
+---@param state "completed"|"failed"
+---@param message? string
+function M.over(run, key, state, message)
+	shown(run, "ends", key, state, message)
+end
+
+---A loop knows its items.
+---@param run table
+---@param key string
+---@param total? integer nil: nobody has counted them
+function M.items(run, key, total)
+	shown(run, "runs", key, { total = total })
+end
+
+---An item of a loop is over.
+---@param run table
+---@param key string of the loop
+---@param ok boolean
+function M.item(run, key, ok)
+	shown(run, "item", key, ok)
 end
 
 ---A run that was ended from outside. On a terminal the error that follows says so, with
@@ -221,6 +282,9 @@ end
 ---@param run table
 ---@param state string
 function M.ended(run, state)
+	if state ~= "completed" or not attempt.launch.stdout_is_tty then
+		shown(run, "is_over") -- else the answer has them
+	end
 	log(run, state == "completed" and "info" or "error", "run." .. state, {
 		message = ("Run %s %s"):format(run.id, state), context = { workflow = run.workflow.name } })
 end

@@ -66,13 +66,18 @@ local function usage_text(usage)
 	return parts[1] and table.concat(parts, ", ") or nil
 end
 
+-- "  (2m 5s)", of what took a second or more.
+local function took(ms)
+	return ms and ms >= 1000 and ("  (%s)"):format(host.duration_text(ms // 1000 * 1000)) or ""
+end
+
 -- The failure of a step with one attempt is on its own line.
 local function add_steps(out, steps)
 	local keys, states = longest(steps, "key", KEY), longest(steps, "state", KEY)
 	for _, step in ipairs(steps) do
 		local detail = DETAILS[step.state]
 		local line = ("  %s  %s  %s"):format(padded(step.key, keys), padded(step.state, states), detail and detail(step) or "")
-		out[#out + 1] = (line:gsub("%s+$", ""))
+		out[#out + 1] = line:gsub("%s+$", "") .. took(step.duration_ms)
 		if step.attempts > 1 or step.state == "waiting" then
 			add_history(out, step)
 		end
@@ -117,9 +122,9 @@ function M.text(run)
 	add(out, "workflow", ("%s (%s)"):format(run.workflow, run.file))
 	add(out, "state", run.state)
 	add(out, "created", run.created)
-	add(out, "ended", run.ended)
+	add(out, "ended", run.ended and run.ended .. took(run.duration_ms))
 	add(out, "cost", cost_text(run))
-	add(out, "error", run.code and problem(run))
+	add(out, "error", run.code and (run.failed_step and "step " .. run.failed_step .. ": " or "") .. problem(run))
 	add(out, "resume", RESUMABLE[run.state] and "runner workflow resume " .. run.id)
 	if run.steps[1] then
 		out[#out + 1] = "steps:"

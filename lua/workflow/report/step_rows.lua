@@ -66,12 +66,18 @@ local function usage_of(row)
 		cache_write_tokens = row.cache_write_tokens, cost_usd = dollars(row.charged_micros) }
 end
 
+-- The clock may be set back.
+local function duration_of(step)
+	return step.ended_ms and step.started_ms and math.max(step.ended_ms - step.started_ms, 0) or nil
+end
+
 local function step_row(step, attempts, usage)
 	local retry, logs = M.retry(attempts)
 	return {
 		key = step.key, id = step.id, kind = step.kind, label = step.label, state = step.state, status = step.status,
 		code = step.code, message = step.message, output = step.output, data = step.data,
-		started = time(step.started_ms), ended = time(step.ended_ms), wake = step.state == "waiting" and time(step.wake_ms) or nil,
+		started = time(step.started_ms), ended = time(step.ended_ms), duration_ms = duration_of(step),
+		wake = step.state == "waiting" and time(step.wake_ms) or nil,
 		attempts = #attempts, retry = #retry.error_history > 0 and retry or nil, logs = #logs > 0 and logs or nil,
 		usage = usage,
 	}

@@ -9,9 +9,19 @@ local events = require "runner.workflow.report.events"
 local host = require "runner.host"
 local json = require "runner.json"
 local process = require "runner.process"
+local screen = require "runner.workflow.run.screen"
 local store = require "runner.workflow.store.store"
 
 local M = {}
+
+-- Which step it was, first of all, where the message doesn't say.
+local function headline(e)
+	local key = e.context.step_key
+	if key and not e.message:lower():find("step " .. key:lower(), 1, true) then
+		return ("Step %s: %s"):format(key, e.message)
+	end
+	return e.message
+end
 
 -- The failed step's retries go into the error, the whole run into its data. The way to
 -- retry is resume: the identical call would start another run.
@@ -22,6 +32,7 @@ local function explain(run, raised, args)
 	e.retryable, e.side_effects = false, e.side_effects or "partial"
 	e.context = e.context or {}
 	e.context.run = run.id
+	e.message = headline(e)
 	if retry then
 		e.context.attempts, e.context.total_duration = retry.attempts, retry.total_duration
 		e.context.error_history = retry.error_history
@@ -90,6 +101,7 @@ function M.run(ctx, what, args, open)
 	local run = open(db)
 	announce(run)
 	local end_trace = begin_trace(run, ctx)
+	run.screen = screen.of(run)
 	events.run(run, what)
 	local ok, raised = pcall(engine.execute, run, ctx)
 	if type(raised) ~= "userdata" then

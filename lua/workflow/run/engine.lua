@@ -123,9 +123,13 @@ local COMPOUND = {
 local function run_all(run, step, key, place, items)
 	local kind, all, problem = COMPOUND[step.kind], gather.new(run.id, key), nil
 	local ok, raised = pcall(function()
-		scheduler.each(kind.tasks(run, step, key, place, items), kind.limit(step), all.in_order(function(result)
+		local take = all.in_order(function(result)
 			problem = problem or not step.continue_on_error and not result.ok and result.error
-		end), { keep_going = step.continue_on_error })
+		end)
+		scheduler.each(kind.tasks(run, step, key, place, items), kind.limit(step), function(i, result)
+			events.item(run, key, result.ok)
+			take(i, result)
+		end, { keep_going = step.continue_on_error })
 		return not problem and not run.doubt and all.finish()
 	end)
 	if type(raised) == "userdata" then
@@ -154,6 +158,7 @@ local function compound_failed(run, step, key, row, raised, items)
 	end
 	run.db:set_step(run.id, ident(step, key), "failed",
 		{ status = e.context.status, code = e.code, message = e.message, data = items, round = round_of(row) })
+	events.over(run, key, "failed", e.message)
 	return nil, e
 end
 
@@ -165,11 +170,13 @@ local function compound(run, step, key, place, row)
 		return nil, e
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "running", { data = items.stored, round = round_of(row) })
+	events.items(run, key, items.stored and #items.stored > 0 and #items.stored or nil)
 	local problem, outcome = run_all(run, step, key, place, items)
 	if problem then
 		return compound_failed(run, step, key, row, problem, items.stored)
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
+	events.over(run, key, "completed")
 	return outputs.result(run, key, outcome, true)
 end
 

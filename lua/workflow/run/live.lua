@@ -37,7 +37,9 @@ function M.reporter(run, turn)
 	local continued, shows = {}, watched(run, turn)
 	return function(line, stream)
 		if stream == "stderr" then
-			events.stderr(run, turn.key, continued.stderr and run.hide.after(line) or line)
+			events.stderr(run, turn, continued.stderr and run.hide.after(line) or line)
+		elseif run.screen and turn.step.kind ~= "claude" and not continued.stdout then
+			events.printed(run, turn.key, line)
 		elseif shows and not continued.stdout and #line < PIECE then
 			show(run, turn.key, line)
 		end

@@ -1,0 +1,54 @@
+/*
+ * block.h: the lines at the bottom of a terminal that show what goes on: the progress of a
+ * command, or a line for each step of a workflow. They are erased, and drawn again, below
+ * whatever else is written. At most ten frames a second, each one write of what has changed.
+ */
+#ifndef RUNNER_BLOCK_H
+#define RUNNER_BLOCK_H
+
+#include "../common/frame.h"
+#include "../common/mono.h"
+
+struct run;
+
+#define BLOCK_MAX 64 /* lines; what is more is not shown */
+
+/* All zero: nothing is shown. */
+struct block {
+	bool lasts;        /* it stays below later lines; a line of progress is erased by the next one */
+	struct buf given;  /* lines as the worker sent them, each ended by NUL */
+	mono_t given_at;   /* their clocks count from here … */
+	mono_t paused;     /* … without what was spent stopped since: run->paused at that time */
+	struct buf above;  /* text that goes above the lines with the next frame */
+	struct buf shown;  /* the lines as they are drawn, each ended by NUL */
+	size_t width[BLOCK_MAX]; /* of each, in columns */
+	int rows;          /* lines on the screen; the cursor is behind the last one */
+	size_t columns;    /* of the terminal at that time */
+	mono_t drawn_at;
+	mono_t due;        /* the next frame; 0: none */
+};
+
+/* A line of progress, which the next output erases. Nothing where there are no colours. */
+void block_progress(struct run *run, struct field text);
+/* PROGRESS.steps: the lines from now on, as far as a terminal shows them; an empty list ends
+ * them, and with the state "over" they stay behind, as they are. A line is MARK US NAME US CLOCK US TEXT, where US is \x1f:
+ * MARK   begins with the letter of its colour: green, red, yellow, cyan, dim, or a blank
+ * NAME   is padded to the longest
+ * CLOCK  "+MS" counts up from there, "-MS" down, "=MS" stands, "" is none
+ * TEXT   is cut where the terminal ends */
+void block_steps(struct run *run, const struct frame *f);
+/* Take text that is to stand above the lines; false: there are none that last. */
+bool block_takes(struct run *run, const void *bytes, size_t n);
+/* When the next frame is due, MONO_NEVER: none is. Draw it if it is time, and write what can be
+ * written now. */
+mono_t block_next(const struct run *run);
+void block_draw(struct run *run);
+/* Take the lines off the screen for now: they come back with the next frame. */
+void block_hide(struct run *run);
+/* … as soon as may be: the terminal has another size, or belongs to us again. */
+void block_renew(struct run *run);
+/* They are over. */
+void block_end(struct run *run);
+void block_release(struct run *run);
+
+#endif
