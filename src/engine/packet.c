@@ -154,11 +154,16 @@ bool packet_receive(int channel, struct packet *p)
 	struct iovec bytes = { &request, sizeof(request) };
 	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = space.bytes,
 	                    .msg_controllen = sizeof(space.bytes) };
+	static size_t received;
 	struct cmsghdr *c;
 	int all[FDS];
 	size_t n = 0, had;
+	ssize_t got;
 
-	if (recvmsg(channel, &m, MSG_CMSG_CLOEXEC) < (ssize_t)HEAD)
+	memset(&request, 0, received); /* no fork has the strings of an earlier one in its memory */
+	got = recvmsg(channel, &m, MSG_CMSG_CLOEXEC);
+	received = (size_t)MAX_OF(got, 0);
+	if (received < HEAD)
 		return false;
 	c = CMSG_FIRSTHDR(&m);
 	had = c != NULL ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;

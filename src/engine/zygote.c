@@ -23,13 +23,14 @@
 #endif
 
 #define NAME "runner-zygote"
+#define TITLE_BYTES 1024 /* room for the arguments of a call, in lists of processes */
 #define CHANNEL_FD 3 /* child_spec.held_fd */
 #define BORN_MS 5000 /* a zygote that takes longer for a fork is ended */
 
 extern char **environ;
 
 static int channel = -1;
-static pid_t zygote;
+static pid_t zygote, owner; /* a fork of ours has none */
 static uint64_t its_environment;
 static bool has_served;
 static bool is_suspect; /* a request has failed: it may be dead */
@@ -78,7 +79,7 @@ static bool is_channel_of(int fd, pid_t maker)
 
 void zygote_dismiss(void)
 {
-	if (zygote <= 0)
+	if (zygote <= 0 || getpid() != owner)
 		return;
 	xclose(&channel);
 	kill(zygote, SIGKILL);
@@ -90,11 +91,15 @@ void zygote_dismiss(void)
 /* /proc/self/exe is this very program, even where its file has been replaced. Its pid, or 0. */
 static pid_t execute(int end)
 {
-	static const char *const argv[] = { NAME, NULL };
+	char room[TITLE_BYTES];
+	const char *const argv[] = { NAME, room, NULL };
 	struct child_spec spec = { .argv = argv, .program = "/proc/self/exe", .cwd = "/", .fd = { -1, -1, -1 }, .held_fd = end };
 	struct child_error error;
-	pid_t pid = child_spawn(&spec, &error);
+	pid_t pid;
 
+	memset(room, ' ', sizeof(room) - 1);
+	room[sizeof(room) - 1] = '\0';
+	pid = child_spawn(&spec, &error);
 	return MAX_OF(pid, 0);
 }
 
@@ -128,6 +133,7 @@ pid_t zygote_start(void)
 	xclose(&ends[1]);
 	has_served = is_suspect = false;
 	is_useless = zygote == 0;
+	owner = getpid();
 	channel = ends[0];
 	if (zygote == 0)
 		xclose(&channel);
@@ -188,7 +194,7 @@ pid_t zygote_spawn(const struct child_spec *spec, int64_t grace_ms, int *report)
 	int ends[2];
 	bool asked;
 
-	if (zygote <= 0 || digest_of(envp) != its_environment || xpipe(ends) < 0)
+	if (zygote <= 0 || getpid() != owner || digest_of(envp) != its_environment || xpipe(ends) < 0)
 		return 0;
 	asked = ask(spec, grace_ms, ends[1]);
 	xclose(&ends[1]);
@@ -209,9 +215,29 @@ pid_t zygote_spawn(const struct child_spec *spec, int64_t grace_ms, int *report)
 
 /* --- in the zygote ------------------------------------------------------------------------- */
 
+static char *title; /* where the system keeps our arguments, one behind the other */
+
 bool zygote_is_called(int argc, char **argv)
 {
-	return argc == 1 && strcmp(argv[0], NAME) == 0 && is_channel_of(CHANNEL_FD, getppid());
+	if (argc != 2 || strcmp(argv[0], NAME) != 0 || strlen(argv[1]) != TITLE_BYTES - 1 ||
+	    argv[1] != argv[0] + sizeof(NAME) || !is_channel_of(CHANNEL_FD, getppid()))
+		return false;
+	title = argv[0];
+	return true;
+}
+
+/* As many of its arguments as there is room for. */
+static void show(const char *const *argv)
+{
+	char *end = title + sizeof(NAME) + TITLE_BYTES - 1, *at = title;
+
+	memset(title, 0, (size_t)(end - title));
+	for (; *argv != NULL && at < end; argv++) {
+		size_t n = MIN_OF(strlen(*argv), (size_t)(end - at));
+
+		memcpy(at, *argv, n);
+		at += n + 1;
+	}
 }
 
 static int count(const char *const *list)
@@ -237,6 +263,7 @@ static NO_RETURN void be_call(const struct packet *p, zygote_run_fn *run, pid_t 
 	report = child_become(&spec, p->report, parent);
 	environ = (char **)spec.envp;
 	os_name_process(spec.argv[0]);
+	show(spec.argv);
 	if (xwrite(report, &born, sizeof(born)) != sizeof(born))
 		_exit(1); /* another one may be started in our place */
 	shepherd_conclude(run(count(spec.argv), (char **)spec.argv, parent), p->grace_ms, parent, report);

@@ -72,12 +72,11 @@ facts_file() {
 			end
 			return found
 		end
-		local function descriptors(pid)
-			local count = 0
-			for _ in io.popen("ls /proc/" .. pid .. "/fd"):lines() do
-				count = count + 1
-			end
-			return count
+		local function output(command)
+			local pipe = io.popen(command)
+			local text = pipe:read "a"
+			pipe:close()
+			return text
 		end
 		local own, _, _, supervisor, group, session = read "/proc/self/stat":match "^(%d+) (%b()) (%S) (%d+) (%d+) (%d+)"
 		local above = read("/proc/" .. supervisor .. "/stat")
@@ -93,11 +92,11 @@ facts_file() {
 			leads_session = session == own and group == own, above_leads_group = above_group == supervisor,
 			above_in_session_of_parent = above_session == read("/proc/" .. parent .. "/stat"):match "^%d+ %b() %S %d+ %d+ (%d+)",
 			cwd = require("runner.fs").readlink "/proc/self/cwd", above_cwd = require("runner.fs").readlink("/proc/" .. supervisor .. "/cwd"),
-			environment = io.popen("env | grep -v '^_=\\|^RUNNER_DEADLINE_MS\\|^RUNNER_TEMPDIR' | sort"):read "a",
-			descriptors = descriptors(own), stdin = require("runner.fs").readlink "/proc/self/fd/0",
+			environment = output "env | grep -v '^_=\\|^RUNNER_DEADLINE_MS\\|^RUNNER_TEMPDIR' | sort",
+			descriptors = output("ls /proc/" .. own .. "/fd"), stdin = require("runner.fs").readlink "/proc/self/fd/0",
 			modules = (function() local n = 0 for _ in pairs(package.loaded) do n = n + 1 end return n end)(),
 			path = package.path, cpath = package.cpath, leaked = LEAKED or false,
-			executed = read("/proc/" .. supervisor .. "/cmdline"):find("facts", 1, true) ~= nil,
+			command_line = read("/proc/" .. supervisor .. "/cmdline"):gsub("%z+$", ""), executed = #read("/proc/" .. supervisor .. "/cmdline") < 1000,
 		}
 LUA
 }
@@ -275,7 +274,7 @@ victim_of() {
 	body both 'args = { { "how", "string", positional = true } },' <<-'LUA'
 		local calls, process = require "calls", require "runner.process"
 		local program = require("runner.fs").readlink "/proc/self/exe"
-		local more = ({ lua = { env = { "LUA_PATH=/x/?.lua" } }, preload = { env = { "LD_PRELOAD=" } }, foreground = { foreground = true },
+		local more = ({ lua = { env = { "LUA_PATH=/x/?.lua" } }, library = { env = { "RUNNER_LUA=" } }, preload = { env = { "LD_PRELOAD=" } }, foreground = { foreground = true },
 			large = { env = { "LARGE=" .. ("x"):rep(70000) } } })[args.how]
 		calls.warmed_up()
 		more.argv, more.warm, more.capture = { program, "facts" }, true, true
@@ -283,7 +282,7 @@ victim_of() {
 		return { executed = result.answer.data.executed }
 	LUA
 	local how
-	for how in lua preload foreground large; do
+	for how in lua library preload foreground large; do
 		call both $how
 		assert_envelope
 		expect "e.data.executed"
@@ -295,8 +294,10 @@ victim_of() {
 		local calls = require "calls"
 		local function size()
 			collectgarbage() collectgarbage()
-			local count, rss = 0, 0
-			for _ in io.popen("ls /proc/$PPID/fd"):lines() do count = count + 1 end
+			local count = 0
+			local pipe = io.popen "ls /proc/$PPID/fd"
+			for _ in pipe:lines() do count = count + 1 end
+			pipe:close()
 			return { fds = count, kib = collectgarbage "count" // 1, children = select(2, calls.children():gsub("%d+", "")) }
 		end
 		for _ = 1, 20 do calls.warmed_up() end

@@ -378,7 +378,7 @@ __attribute__((constructor)) static void prepare(int argc, char **argv)
 	state = page;
 	if (atomic_compare_exchange_strong(&state->supervisor, &nobody, getpid()))
 		role = 0;
-	else if (argc == 1 && strcmp(argv[0], "runner-zygote") == 0)
+	else if (argc == 2 && strcmp(argv[0], "runner-zygote") == 0)
 		role = ZYGOTE;
 }
 

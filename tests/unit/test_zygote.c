@@ -281,7 +281,7 @@ static void scenario_killed(void)
 	CHECK((call = ask(CALL("hang"))) > 0 && strcmp(heard(), "here") == 0);
 	xclose(&output[0]);
 	kill(first, SIGKILL);
-	CHECK(EVENTUALLY(waitid(P_PID, (id_t)first, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0));
+	CHECK(waitid(P_PID, (id_t)first, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
 	CHECK(ask(CALL("3")) == 0); /* not this one … */
 	CHECK((other = zygote_start()) > 0 && other != first);
 	CHECK(end_of_call(ask(CALL("4"))) == 4);
@@ -299,17 +299,18 @@ static void a_killed_zygote_is_replaced_at_the_next_call(void **state UNUSED)
 /* A stopped one has the request, but forks nobody any more. */
 static void scenario_killed_meanwhile(void)
 {
-	pid_t other;
+	pid_t other, first = zygote_start();
 
 	CHECK(end_of_call(ask(CALL("3"))) == 3);
-	kill(zygote_pid(), SIGSTOP);
+	kill(first, SIGSTOP);
 	if ((other = fork()) == 0) {
 		poll(NULL, 0, 100);
-		kill(zygote_pid(), SIGKILL);
+		kill(first, SIGKILL);
 		_exit(0);
 	}
 	CHECK(ask(CALL("3")) == 0);
 	wait_for(other);
+	CHECK(EVENTUALLY(zygote_start() != first));
 	CHECK(end_of_call(ask(CALL("3"))) == 3);
 	kill(zygote_pid(), SIGSTOP);
 	CHECK(ask(CALL("3")) == 0); /* nobody kills it but we */
@@ -438,7 +439,9 @@ static bool is_called(int fd, char **argv, int argc)
 
 static void scenario_called(void)
 {
-	char *argv[] = { (char *)"runner-zygote", NULL }, *other[] = { (char *)"runner", NULL };
+	static char block[14 + 1024] = "runner-zygote", elsewhere[1024];
+	char *argv[] = { block, memset(block + 14, ' ', 1023), NULL }, *other[] = { (char *)"runner", block + 14, NULL };
+	char *parted[] = { block, memset(elsewhere, ' ', 1023), NULL };
 	int packets[2], stream[2], p[2];
 	pid_t ours;
 
@@ -449,9 +452,10 @@ static void scenario_called(void)
 		int own[2];
 
 		CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, own) == 0);
-		CHECK(!is_called(-1, argv, 1) && !is_called(p[0], argv, 1) && !is_called(stream[0], argv, 1));
-		CHECK(!is_called(own[0], argv, 1)); /* not our parent's */
-		CHECK(is_called(packets[0], argv, 1) && !is_called(packets[0], other, 1) && !is_called(packets[0], argv, 2));
+		CHECK(!is_called(-1, argv, 2) && !is_called(p[0], argv, 2) && !is_called(stream[0], argv, 2));
+		CHECK(!is_called(own[0], argv, 2)); /* not our parent's */
+		CHECK(is_called(packets[0], argv, 2) && !is_called(packets[0], other, 2) && !is_called(packets[0], argv, 1));
+		CHECK(!is_called(packets[0], parted, 2));
 		_exit(0);
 	}
 	CHECK(wait_for(ours) == 0);
