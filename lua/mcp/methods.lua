@@ -24,7 +24,7 @@ local LIST_MS, DISCOVER_MS = 10000, 3600000
 -- --- the beginning --------------------------------------------------------------------------
 
 local function capabilities(modern)
-	local out = { tools = { listChanged = true } }
+	local out = { tools = { listChanged = true }, resources = {}, prompts = {} }
 	if not modern then
 		out.logging = {}
 	end
@@ -80,6 +80,11 @@ M.rows = {
 	["logging/setLevel"] = { legacy = true, at_once = true, handle = set_level },
 	["tools/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("lists", "tools") },
 	["tools/call"] = { modern = true, legacy = true, handle = call },
+	["resources/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "list") },
+	["resources/templates/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "templates") },
+	["resources/read"] = { modern = true, legacy = true, fresh_ms = 0, handle = of("resources", "read") },
+	["prompts/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("prompts", "list") },
+	["prompts/get"] = { modern = true, legacy = true, handle = of("prompts", "get") },
 	["subscriptions/listen"] = { modern = true, at_once = true, handle = of("subscriptions", "listen") },
 }
 

@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local calls = require "runner.calls.calls"
 local catalog = require "runner.mcp.catalog"
 local channel = require "runner.task.channel"
+local documents = require "runner.mcp.documents"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -72,7 +73,7 @@ local function outside_of(out, known, log, at_once)
 	return {
 		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = log,
 		spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
-		rows = function(exact) return known:get(exact) end,
+		documents = documents, rows = function(exact) return known:get(exact) end,
 		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
 	}
 end

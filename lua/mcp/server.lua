@@ -21,6 +21,7 @@ local PENDING_MAX = 256 -- requests without an answer
 ---@field run fun(request: table): table a call of a command: its envelope
 ---@field rows fun(exact: boolean): runner.mcp.Row[]?, string? every command; or nil and why there are none; exact: as the files
 ---  are at this moment, else as they were up to a second ago
+---@field documents { list: fun(): runner.mcp.Document[], read: fun(document: runner.mcp.Document): string? }
 ---@field log fun(line: string) what a call wrote to stderr
 ---@field info {name: string, version: string} who we are
 ---@field instructions? string for models

@@ -447,3 +447,36 @@ with Server("--progressive", "--allow", "db drop", elicits=True) as s:
     assert open("dropped").read() == "prod\n"
 PY
 }
+
+@test "pages, tools and runs are resources, and nothing else can be read" {
+	mkdir -p docs/deep docs/.hidden outside
+	echo '# Readme' >README.md
+	echo '# Page' >docs/deep/page.md
+	echo 'secret' >outside/secret.md
+	echo 'secret' >docs/.hidden/page.md
+	ln -s "$PWD/outside/secret.md" docs/link.md
+	ln -s "$PWD/outside" docs/folder
+	printf '\xff' >docs/bytes.md
+	cat >w.yaml <<'YAML'
+name: w
+steps:
+  - shell: echo hi
+YAML
+	call XDG_STATE_HOME="$PWD/state" workflow run w.yaml
+	[ "$status" -eq 0 ]
+	session XDG_STATE_HOME="$PWD/state" <<'PY'
+with Server() as s:
+    found = {r["uri"]: r for r in s.ask("resources/list")["result"]["resources"]}
+    docs = [u for u in found if u.startswith("runner://docs/")]
+    assert docs == ["runner://docs/README.md", "runner://docs/docs/bytes.md", "runner://docs/docs/deep/page.md"], docs
+    read = lambda uri: s.ask("resources/read", {"uri": uri})
+    assert read("runner://docs/docs/deep/page.md")["result"]["contents"][0]["text"] == "# Page\n"
+    assert "name" in json.loads(read("runner://commands/hello")["result"]["contents"][0]["text"])["tool"]["inputSchema"]["properties"]
+    runs = [u for u in found if u.startswith("runner://runs/")]
+    assert len(runs) == 1 and json.loads(read(runs[0])["result"]["contents"][0]["text"])["state"] == "completed"
+    for uri in ("runner://docs/docs/link.md", "runner://docs/docs/folder/secret.md", "runner://docs/docs/.hidden/page.md",
+                "runner://docs/docs/bytes.md", "runner://docs/../outside/secret.md", "runner://docs/outside/secret.md",
+                "file://" + os.path.abspath("outside/secret.md"), "runner://commands/db_drop", "runner://runs/run_x"):
+        assert read(uri)["error"]["code"] == -32602, uri
+PY
+}
