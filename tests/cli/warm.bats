@@ -93,7 +93,7 @@ facts_file() {
 			above_in_session_of_parent = above_session == read("/proc/" .. parent .. "/stat"):match "^%d+ %b() %S %d+ %d+ (%d+)",
 			cwd = require("runner.fs").readlink "/proc/self/cwd", above_cwd = require("runner.fs").readlink("/proc/" .. supervisor .. "/cwd"),
 			environment = output "env | grep -v '^_=\\|^RUNNER_DEADLINE_MS\\|^RUNNER_TEMPDIR' | sort",
-			descriptors = output("ls /proc/" .. own .. "/fd"), stdin = require("runner.fs").readlink "/proc/self/fd/0",
+			descriptors = output("ls /proc/" .. own .. "/fd | wc -l"), stdin = require("runner.fs").readlink "/proc/self/fd/0",
 			modules = (function() local n = 0 for _ in pairs(package.loaded) do n = n + 1 end return n end)(),
 			path = package.path, cpath = package.cpath, leaked = LEAKED or false,
 			command_line = read("/proc/" .. supervisor .. "/cmdline"):gsub("%z+$", ""), executed = #read("/proc/" .. supervisor .. "/cmdline") < 1000,
