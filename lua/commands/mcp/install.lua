@@ -1,0 +1,83 @@
+-- runner mcp install CLIENT: what a client of MCP has to be told to start this server, printed, or
+-- written into the client's file beside what it has.
+
+local arguments = require "runner.mcp.arguments"
+local attempt = require "runner.core.attempt"
+local clients = require "runner.mcp.clients"
+local fs = require "runner.fs"
+local pretty = require "runner.output.pretty"
+local sorted = require "runner.core.sorted"
+
+local LARGEST, PRIVATE, PUBLIC = 4 << 20, 384, 420 -- bytes; 0600, 0644
+
+-- The file as it is, through links, so that a link stays one.
+local function read(ctx, path)
+	local real = fs.realpath(path) or path
+	local about = fs.stat(real)
+	if not about then
+		return real, "", PRIVATE
+	end
+	local text, why = fs.read(real, LARGEST)
+	if not text then
+		ctx:fail("PRECONDITION", ("Can't read %s: %s"):format(real, why), { side_effects = "none" })
+	end
+	return real, text, about.mode and about.mode & 511 or PUBLIC
+end
+
+local function merge(ctx, installation, path, text)
+	local merged, why = clients.merged(installation, text)
+	if not merged then
+		ctx:fail("CONFLICT", ("%s is no JSON that an entry can be added to: %s"):format(path, why), { side_effects = "none",
+			suggestion = "Add the entry of `runner mcp install` without --write by hand" })
+	end
+	return merged
+end
+
+local function write(ctx, path, text, mode)
+	ctx.fs.mkdirs((path:match "^(.*)/[^/]+$"))
+	ctx.fs.write(path, text, mode)
+end
+
+local function shown(installation)
+	local text = pretty.text { [installation.key] = { [installation.name] = installation.server } }
+	attempt.texts.text = ("%s:\n\n%s\n"):format(installation.path, text)
+	attempt.texts.plain = text .. "\n"
+end
+
+return {
+	description = "Print, or write, what a client of MCP needs to start the server",
+	danger_level = "mutating",
+	dry_run = true,
+	args = arguments.selection {
+		{ "client", "enum", values = sorted.keys(clients.rows), positional = true, required = true, description = "Client to set up" },
+		{ "write", "boolean", description = "Write it into the client's file, beside what that has" },
+		{ "name", "string", pattern = "^[A-Za-z0-9_-]{1,64}$", description = "Name of the server; default: that of the project's folder" },
+		{ "progressive", "boolean", description = "Serve three tools in place of one for each command" },
+	},
+	exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" },
+		CONFLICT = { retryable = false, side_effects = "none", description = "The client's file is not what it should be" } },
+	examples = {
+		{ description = "See what Claude Code needs", command = "runner mcp install claude-code" },
+		{ description = "Set up Cursor for this project", command = "runner mcp install cursor --write" },
+	},
+	validate = arguments.validate,
+	run = function(args, ctx)
+		local installation = clients.installation(args.client, args)
+		if not installation then
+			ctx:fail("PRECONDITION", "No folder for the client's file: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+		end
+		local data = { path = installation.path, effect = "noop",
+			config = { [installation.key] = { [installation.name] = installation.server } } }
+		if not args.write then
+			shown(installation)
+			return data
+		end
+		local path, text, mode = read(ctx, installation.path)
+		local merged = merge(ctx, installation, path, text)
+		if merged ~= text then
+			write(ctx, path, merged, mode)
+			data.effect = text == "" and "created" or "updated"
+		end
+		return data
+	end,
+}

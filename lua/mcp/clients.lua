@@ -1,0 +1,83 @@
+-- clients: where the clients of MCP keep which servers they start, and in which form.
+
+local attempt = require "runner.core.attempt"
+local fs = require "runner.fs"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+local pretty = require "runner.output.pretty"
+
+local M = {}
+
+---@class runner.mcp.ClientRow
+---@field name string
+---@field key string of the object in its file that holds the servers
+---@field file fun(root: string): string?
+---@field type? boolean each server says that it is started over stdio
+---@field global? boolean its file is not that of a project, so that the server has to be told the folder
+
+local function in_project(name)
+	return function(root)
+		return root .. "/" .. name
+	end
+end
+
+local function in_config(name)
+	return function()
+		local config, home = os.getenv "XDG_CONFIG_HOME", os.getenv "HOME"
+		if paths.is_absolute(config) then
+			return config .. "/" .. name
+		end
+		return paths.is_absolute(home) and home .. "/.config/" .. name or nil
+	end
+end
+
+---@type table<string, runner.mcp.ClientRow>
+M.rows = {
+	["claude-code"] = { name = "Claude Code", key = "mcpServers", file = in_project ".mcp.json" },
+	["claude-desktop"] = { name = "Claude Desktop", key = "mcpServers", file = in_config "Claude/claude_desktop_config.json", global = true },
+	cursor = { name = "Cursor", key = "mcpServers", file = in_project ".cursor/mcp.json" },
+	vscode = { name = "VS Code", key = "servers", file = in_project ".vscode/mcp.json", type = true },
+}
+
+-- The words of `mcp serve` for these settings.
+local function words(settings, folder)
+	local out = json.array(folder and { "--cwd", folder } or {})
+	out[#out + 1], out[#out + 2] = "mcp", "serve"
+	for _, flag in ipairs { "allow", "only", "group" } do
+		for _, name in ipairs(settings[flag] or {}) do
+			out[#out + 1], out[#out + 2] = "--" .. flag, name
+		end
+	end
+	out[#out + 1] = settings.progressive and "--progressive" or nil
+	return out
+end
+
+---@class runner.mcp.Installation
+---@field path string the client's file
+---@field key string the object in it
+---@field name string of the server
+---@field server table its entry
+
+---What a client's file has to say of our server.
+---@param client string of M.rows
+---@param settings table of runner mcp install
+---@return runner.mcp.Installation? nil: neither XDG_CONFIG_HOME nor HOME is an absolute path
+function M.installation(client, settings)
+	local row, root = M.rows[client], attempt.project.root or require("runner.project.locate").here()
+	local path = row.file(root)
+	return path and { path = path, key = row.key, name = settings.name or root:match "[^/]+$" or "runner",
+		server = { type = row.type and "stdio" or nil, command = fs.readlink "/proc/self/exe" or "runner",
+			args = words(settings, row.global and root or nil) } }
+end
+
+---The text of a client's file with our server in it.
+---@param installation runner.mcp.Installation
+---@param text string as it is now; "" where there is none
+---@return string? text
+---@return string? why it can't be set
+function M.merged(installation, text)
+	local entry = pretty.text(installation.server):gsub("%s+$", "")
+	return require("runner.mcp.json_edit").set(text, { installation.key, installation.name }, entry)
+end
+
+return M

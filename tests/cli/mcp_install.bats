@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# runner mcp install: what a client of MCP needs to start the server.
+
+load lib/helper
+
+prepare() {
+	body hello <<<'return { n = 1 }'
+	mkdir home
+}
+
+@test "it prints the entry and writes nothing" {
+	for client in claude-code claude-desktop cursor vscode; do
+		call HOME="$PWD/home" mcp install "$client" --allow hello --progressive
+		[ "$status" -eq 0 ]
+		assert_envelope
+		expect 'e.data["effect"] == "noop"'
+		expect '[s["args"][-5:] for g in e.data["config"].values() for s in g.values()] == [["mcp", "serve", "--allow", "hello", "--progressive"]]'
+	done
+	[ -z "$(find . -name '*.json')" ]
+}
+
+@test "--write adds the entry and loses nothing, and a second time changes nothing" {
+	printf '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "1" } }\n  },\n  "n": 12345678901234567\n}\n' >.mcp.json
+	call mcp install claude-code --write --name mine
+	expect 'e.data["effect"] == "updated"'
+	python3 - <<'PY'
+import json
+v = json.load(open(".mcp.json"))
+assert v["mcpServers"]["other"] == {"command": "x", "env": {"KEY": "1"}} and v["n"] == 12345678901234567
+assert v["mcpServers"]["mine"]["args"] == ["mcp", "serve"], v
+PY
+	cp .mcp.json before.json
+	call mcp install claude-code --write --name mine
+	expect 'e.data["effect"] == "noop"'
+	cmp .mcp.json before.json
+	call mcp install claude-code --write --name mine --only hello
+	expect 'e.data["effect"] == "updated"'
+}
+
+@test "what it writes starts a server" {
+	call mcp install cursor --write --name mine
+	expect 'e.data["effect"] == "created"'
+	python3 - >words <<'PY'
+import json
+server = json.load(open(".cursor/mcp.json"))["mcpServers"]["mine"]
+print("\n".join([server["command"], *server["args"]]))
+PY
+	mapfile -t words <words
+	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | env -i "${CLEAN_ENV[@]}" "${words[@]}" | grep -q '"result":{}'
+}
+
+@test "a file outside of the project is told the project's folder, and keeps its mode and its link" {
+	mkdir -p home/.config/Claude
+	echo '{}' >home/real.json
+	chmod 600 home/real.json
+	ln -s ../../real.json home/.config/Claude/claude_desktop_config.json
+	call HOME="$PWD/home" mcp install claude-desktop --write
+	expect 'e.data["effect"] == "updated"'
+	[ -L home/.config/Claude/claude_desktop_config.json ]
+	[ "$(stat -c %a home/real.json)" = 600 ]
+	grep -q -- '--cwd' home/real.json
+	cd /
+	call HOME=/nonexistent mcp install claude-desktop
+	[ "$status" -eq 0 ]
+}
+
+@test "a dry run, a file that is no JSON, and a folder that can't be written change nothing" {
+	call mcp install vscode --write --dry-run
+	[ "$status" -eq 0 ]
+	[ ! -e .vscode ]
+	printf '// a comment\n{ "servers": {} }\n' >before
+	mkdir .vscode
+	cp before .vscode/mcp.json
+	call mcp install vscode --write
+	expect 'e.error["code"] == "CONFLICT" and e.error["side_effects"] == "none"'
+	cmp before .vscode/mcp.json
+	call mcp install no-such
+	[ "$status" -eq 2 ]
+	call mcp install cursor --name 'a b'
+	[ "$status" -eq 2 ]
+	call mcp install cursor --allow nothing
+	[ "$status" -eq 2 ]
+}
