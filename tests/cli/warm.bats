@@ -82,10 +82,11 @@ facts_file() {
 		local above = read("/proc/" .. supervisor .. "/stat")
 		local parent, above_group, above_session = above:match "^%d+ %b() %S (%d+) (%d+) (%d+)"
 		local names = { SigIgn = true, SigBlk = true, CapEff = true, NoNewPrivs = true, Seccomp = true, Cpus_allowed = true, Umask = true, Name = true }
+		local outside = setmetatable({ SigBlk = false }, { __index = names }) -- changes as it waits and goes on
 		local inner = lines("/proc/self/status", names)
 		return {
 			worker = inner, handled = lines("/proc/self/status", { SigCgt = true }),
-			supervisor = lines("/proc/" .. supervisor .. "/status", names),
+			supervisor = lines("/proc/" .. supervisor .. "/status", outside),
 			limits = read "/proc/self/limits", supervisor_limits = read("/proc/" .. supervisor .. "/limits"),
 			cgroup = read "/proc/self/cgroup", oom = read "/proc/self/oom_score_adj",
 			nice = read "/proc/self/stat":match "%) (.*)$":match(("%S+ "):rep(16) .. "(%S+)"),
@@ -93,7 +94,7 @@ facts_file() {
 			above_in_session_of_parent = above_session == read("/proc/" .. parent .. "/stat"):match "^%d+ %b() %S %d+ %d+ (%d+)",
 			cwd = require("runner.fs").readlink "/proc/self/cwd", above_cwd = require("runner.fs").readlink("/proc/" .. supervisor .. "/cwd"),
 			environment = output "env | grep -v '^_=\\|^RUNNER_DEADLINE_MS\\|^RUNNER_TEMPDIR' | sort",
-			descriptors = output("ls /proc/" .. own .. "/fd | wc -l"), stdin = require("runner.fs").readlink "/proc/self/fd/0",
+			descriptors = #require("runner.fs").list "/proc/self/fd", stdin = require("runner.fs").readlink "/proc/self/fd/0",
 			modules = (function() local n = 0 for _ in pairs(package.loaded) do n = n + 1 end return n end)(),
 			path = package.path, cpath = package.cpath, leaked = LEAKED or false,
 			command_line = read("/proc/" .. supervisor .. "/cmdline"):gsub("%z+$", ""), executed = #read("/proc/" .. supervisor .. "/cmdline") < 1000,
@@ -294,11 +295,7 @@ victim_of() {
 		local calls = require "calls"
 		local function size()
 			collectgarbage() collectgarbage()
-			local count = 0
-			local pipe = io.popen "ls /proc/$PPID/fd"
-			for _ in pipe:lines() do count = count + 1 end
-			pipe:close()
-			return { fds = count, kib = collectgarbage "count" // 1, children = select(2, calls.children():gsub("%d+", "")) }
+			return { fds = #require("runner.fs").list "/proc/self/fd", kib = collectgarbage "count" // 1, children = select(2, calls.children():gsub("%d+", "")) }
 		end
 		for _ = 1, 20 do calls.warmed_up() end
 		local before = size()
