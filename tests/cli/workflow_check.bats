@@ -79,3 +79,23 @@ load lib/workflow
 	envelope 2
 	expect '"only ${env.NAME} has a value in vars" in e.error.errors[0].message'
 }
+
+@test "plan --graph is the picture: plain where that is asked for, else in the envelope" {
+	workflow picture <<-'YAML'
+		name: picture
+		secrets: { KEY: hidden-value }
+		commands:
+		  - { id: build, shell: "make hidden-value" }
+		  - parallel: [ { id: lint, shell: lint }, { id: test, shell: test } ]
+	YAML
+	for format in text mermaid dot; do
+		call workflow plan picture.yaml --graph "$format"
+		envelope 0
+		expect "e.data.format == '$format' and 'lint' in e.data.graph and 'hidden-value' not in e.data.graph"
+		field 'e.data.graph' >graph
+		call workflow plan picture.yaml --graph "$format" --format plain
+		[ "$(<out.txt)" = "$(<graph)" ]
+	done
+	call workflow plan picture.yaml --graph svg
+	envelope 2
+}

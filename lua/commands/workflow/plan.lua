@@ -1,6 +1,7 @@
 -- runner workflow plan FILE: the steps, their limits and the exact retry delays.
 -- Nothing is run or stored; it gives the warnings that `run` would.
 
+local graph = require "runner.workflow.report.graph"
 local host = require "runner.host"
 local step_policy = require "runner.workflow.run.step_policy"
 local attempt = require "runner.core.attempt"
@@ -13,9 +14,13 @@ return {
 		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
 		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
 		{ "seed", "integer", min = 0, description = "Seed for the jitter of retries; default: random" },
+		{ "graph", "enum", values = graph.FORMATS, description = "Draw the steps instead: as text, or for Mermaid or Graphviz" },
 	},
 	columns = { "key", "kind", "label", "timeout_ms", "worst_case_ms" },
-	examples = { { description = "The exact waits for one seed", command = "runner workflow plan review.yaml --seed 7" } },
+	examples = {
+		{ description = "The exact waits for one seed", command = "runner workflow plan review.yaml --seed 7" },
+		{ description = "A picture of it", command = "runner workflow plan review.yaml --graph dot --format plain | dot -Tsvg" },
+	},
 	validate = function(args)
 		return start.problems(args, true)
 	end,
@@ -25,6 +30,11 @@ return {
 			attempt.warn("WORKFLOW_WARNING", text)
 		end
 		local plan = step_policy.describe(workflow, start.seed(args), start.mask_of(workflow))
+		if args.graph then
+			local drawn = graph.draw(plan, args.graph)
+			attempt.texts.text, attempt.texts.plain = drawn, drawn
+			return { workflow = plan.workflow, file = plan.file, format = args.graph, graph = drawn }
+		end
 		attempt.texts.text = host.clean(step_policy.text(plan))
 		return plan
 	end,
