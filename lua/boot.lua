@@ -244,8 +244,8 @@ local function validate(a)
 	if command.deprecated_in or command.platform then
 		require("runner.project.notices").give(command)
 	end
-	if a.project.scopes then
-		require("runner.project.scopes").look(command, a.project)
+	if a.project.look then
+		a.project.look(a)
 	end
 	local framework = parsed.framework
 	if #parsed.problems > 0 or command.validate or command.contract or framework.output or framework.verbose or framework.validate_only

@@ -10,6 +10,7 @@ local host = require "runner.host"
 ---@field input? any the data of a command that declares `stdin`
 ---@field input_digest? string of its bytes
 ---@field policy? runner.CallerPolicy what the caller allows, where --policy or RUNNER_POLICY says so
+---@field audit_begin? fun() write the row of this attempt in the audit ledger, once; it may raise
 ---@field raw? table lua/project/raw.lua, for a command whose stdout is not runner's answer
 ---@field stall_ms? integer how long the reports of a job may say the same
 ---@field serve_ms? integer the limit of a command that serves a protocol, once it does

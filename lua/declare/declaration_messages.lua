@@ -71,6 +71,7 @@ local EXPECT = {
 	},
 	project = {
 		name = TEXT, version = TEXT, commands = "a folder", changelog = "a JSON file",
+		audit = "true, or a table { path, required, sync }: a path, true or false, true or false",
 		scopes = "a list of strings, or a function that returns one",
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,

@@ -186,6 +186,9 @@ end
 -- --- may it run ----------------------------------------------------------------------------
 
 local function refused(policy, rule_text, message, fields)
+	if attempt.project and attempt.project.audit then
+		require("runner.project.audit").note(attempt)
+	end
 	fields = fields or {}
 	fields.phase, fields.side_effects, fields.retryable = "validation", "none", false
 	fields.context = { policy = policy.path, rule = rule_text, command = command_name.typed(attempt.name) }

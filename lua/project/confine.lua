@@ -133,6 +133,9 @@ end
 local function enter(a, spec, about)
 	local confine, tempdir = a.command.confine, a.ctx.tempdir
 	spec.writable[#spec.writable + 1], spec.readable[#spec.readable + 1] = tempdir, tempdir
+	if a.audit_begin then
+		a.audit_begin() -- the ledger lies outside
+	end
 	if spec.write then
 		host.setenv("TMPDIR", tempdir) -- for programs, and for commands of ours that it calls
 	end

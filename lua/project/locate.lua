@@ -14,6 +14,7 @@ local probe = host.probe
 M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
+	audit = " list verify ",
 	job = " cancel list logs status wait ",
 	mcp = " install serve tools ",
 	workflow = " cancel check list logs new plan prune resume rm run show stats wait ",

@@ -17,6 +17,7 @@ local PROJECT = {
 	dependencies = function(v) return require("runner.declare.dependencies").accept(v) end,
 	telemetry = function(v) return require("runner.declare.telemetry").accept(v) end,
 	retention = function(v) return require("runner.declare.retention").accept(v) end,
+	audit = function(v) return require("runner.project.audit").accept(v) end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }
 for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
@@ -74,6 +75,16 @@ function M.announce(path, text)
 	host.send("META", { name = "effective_config_hash", data = encode(host.digest(text)) }, true)
 end
 
+-- What a project has to say of each call, once its command is known.
+local function look(a)
+	if a.project.scopes then
+		require("runner.project.scopes").look(a.command, a.project)
+	end
+	if a.project.audit then
+		require("runner.project.audit").note(a)
+	end
+end
+
 ---The settings of a runner.lua, checked.
 ---@param value any what the file returned
 ---@param text string of the file
@@ -86,6 +97,7 @@ function M.read(value, text, path, project)
 			{ fix_required = "Write return { … } with the project's settings, or remove the file" })
 	end
 	local wrong = {}
+	project.look = look
 	for key, v in pairs(value) do
 		local accept = PROJECT[key]
 		project[key] = accept and accept(v)

@@ -184,6 +184,7 @@
 ---@field version? string
 ---@field commands? string folder of the command files; default "commands"
 ---@field config? table any values; scripts read them as ctx.config
+---@field audit? boolean|{path?: string, required?: boolean, sync?: boolean} write down every call: where (audit.jsonl in the state directory), whether nothing may run without, whether each row is on the disk before anything goes on
 ---@field changelog? string JSON file that runner changelog shows
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in

@@ -10,6 +10,7 @@
 
 #include "../common/json.h"
 #include "../common/remover.h"
+#include "audit.h"
 #include "decide.h"
 #include "envelope.h"
 #include "job.h"
@@ -217,8 +218,10 @@ int deliver_verdict(struct run *run)
 	if (signals_orphaned())
 		outlet_mute(&run->err);
 	remove_session_dir(run);
-	if (signals_orphaned())
+	if (signals_orphaned()) {
+		audit_end(run, verdict_exit_code(v));
 		return verdict_exit_code(v);
+	}
 	warn_about_stdout(run);
 	if (v->report.ok && run_repeats(run) > 0 && run->attempts > 1)
 		notice_succeeded(run);
@@ -226,6 +229,7 @@ int deliver_verdict(struct run *run)
 		v->exhausted = true;
 	say_attempts(run);
 	judge_success(run);
+	audit_end(run, verdict_exit_code(v));
 	run_warn_dropped(run);
 	exit_code = verdict_exit_code(v);
 	block_end(run);

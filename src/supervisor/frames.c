@@ -12,6 +12,7 @@
 
 #include "../common/json.h"
 #include "../common/xio.h"
+#include "audit.h"
 #include "job.h"
 #include "notice.h"
 #include "warn.h"
@@ -175,6 +176,11 @@ static void take_tempdir(struct taking *t)
 		xclose(&fd);
 }
 
+static void take_audit(struct taking *t)
+{
+	audit_take(&t->run->audit, t->frame);
+}
+
 static void take_emit(struct taking *t)
 {
 	if (!beat_take(t->run, t->frame))
@@ -210,6 +216,7 @@ static const struct {
 	[FRAME_HOLD] = { take_hold, true },
 	[FRAME_DETACH] = { take_detach, false },
 	[FRAME_TEMPDIR] = { take_tempdir, false },
+	[FRAME_AUDIT] = { take_audit, true },
 	[FRAME_EMIT] = { take_emit, true },
 	[FRAME_TEXT] = { take_text, true },
 	[FRAME_RESULT] = { take_result, true },

@@ -21,6 +21,12 @@
 #include "verdict.h"
 #include "warnings.h"
 
+/* The audit ledger of the project, as the worker named it; "": there is none. */
+struct audit {
+	char path[4096];
+	bool sync;
+};
+
 struct run {
 	/* facts of the entry */
 	struct launch launch;
@@ -47,6 +53,7 @@ struct run {
 	struct warnings warnings;
 	struct metas metas;
 	struct history history;
+	struct audit audit;
 	int64_t attempts;         /* begun */
 	int64_t inner_repeats;    /* RETRY frames: ctx:retry, ctx:http, ctx:lock */
 	bool session_dir_made;
