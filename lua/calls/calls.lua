@@ -1,7 +1,8 @@
 -- calls: one request of a client of ours (`exec`, `mcp serve`) → one envelope. Each call is a
 -- run of its own: its process, its supervisor, limits, attempts, tree and clean-up, with our
--- environment, working directory and deadline. Call it in a task (lua/task/scheduler.lua),
--- several at once in several tasks.
+-- environment, working directory and deadline. It starts warm where that is the same
+-- (docs/design.md#warm-start). Call it in a task (lua/task/scheduler.lua), several at once in
+-- several tasks.
 --
 -- What a client sends never reaches an argv, where every user of the machine could read it:
 -- runner's own flags and the arguments go to the call on its stdin (lua/invoke.lua), in front of
@@ -102,7 +103,7 @@ local function options_of(request, words)
 	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
 	return {
 		argv = table.move(words, 1, #words, 2, { program }), env = environment(env, request.dry_run),
-		stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
+		warm = true, stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
 		timeout_ms = request.timeout_ms and request.timeout_ms + LATE_MS, on_start = announce(request), on_line = lines_to(request.on_event),
 	}
 end

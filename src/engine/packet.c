@@ -35,7 +35,8 @@ union fd_space {
 	char bytes[CMSG_SPACE(FDS * sizeof(int))];
 };
 
-static struct request request; /* here and there: a process sends or receives, never both */
+/* Two: a call lives with the strings that it was started with, and may send requests of its own. */
+static struct request request, outgoing;
 
 /* --- sending ------------------------------------------------------------------------- */
 
@@ -46,7 +47,7 @@ static bool put(size_t *used, const char *text)
 
 	if (n > STRINGS_MAX - *used)
 		return false;
-	memcpy(request.strings + *used, text, n);
+	memcpy(outgoing.strings + *used, text, n);
 	*used += n;
 	return true;
 }
@@ -67,13 +68,13 @@ static size_t encode(const struct packet *p)
 	const char *const *envp = spec->envp ? spec->envp : (const char *const *)environ;
 	size_t used = 0;
 
-	request.grace_ms = p->grace_ms;
-	request.mark = spec->mark;
-	request.has_cwd = spec->cwd != NULL;
-	if (!put_all(&used, &request.argc, spec->argv) ||
-	    !put_all(&used, &request.envc, envp) ||
+	outgoing.grace_ms = p->grace_ms;
+	outgoing.mark = spec->mark;
+	outgoing.has_cwd = spec->cwd != NULL;
+	if (!put_all(&used, &outgoing.argc, spec->argv) ||
+	    !put_all(&used, &outgoing.envc, envp) ||
 	    (spec->cwd != NULL && !put(&used, spec->cwd)) ||
-	    request.argc + request.envc + 2 > POINTERS_MAX)
+	    outgoing.argc + outgoing.envc + 2 > POINTERS_MAX)
 		return 0;
 	return HEAD + used;
 }
@@ -85,7 +86,7 @@ static size_t choose_fds(const struct packet *p, int chosen[FDS])
 	size_t n = 0;
 
 	for (size_t i = 0; i < FDS; i++) {
-		request.has_fd[i] = all[i] >= 0;
+		outgoing.has_fd[i] = all[i] >= 0;
 		if (all[i] >= 0)
 			chosen[n++] = all[i];
 	}
@@ -97,7 +98,7 @@ bool packet_send(int channel, const struct packet *p)
 	int fds[FDS] = { 0 };
 	size_t size = encode(p), n = choose_fds(p, fds);
 	union fd_space space;
-	struct iovec bytes = { &request, size };
+	struct iovec bytes = { &outgoing, size };
 	struct msghdr m = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = space.bytes,
 	                    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *c;
