@@ -290,12 +290,12 @@ local function prepare_run(a)
 	end
 end
 
+-- Nobody claims a key for a call that was not confirmed.
 local function confirm(a)
 	local unconfirmed = a.unconfirmed and require("runner.ctx.confirm").problem()
-	return unconfirmed and { error = unconfirmed } or nil
-end
-
-local function claim(a)
+	if unconfirmed then
+		return { error = unconfirmed }
+	end
 	return a.framework.idempotency_key and not a.dry_run and require("runner.project.once").claim(a) or nil
 end
 
@@ -346,7 +346,7 @@ end
 
 local PHASES = {
 	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle,
-	inform, send_plan, validate, guard, hand_over, shape_output, prepare_run, confirm, claim, run,
+	inform, send_plan, validate, guard, hand_over, shape_output, prepare_run, confirm, run,
 }
 
 local function answer_of(a)
