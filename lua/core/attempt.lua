@@ -11,6 +11,16 @@ local host = require "runner.host"
 ---@field input_digest? string of its bytes
 ---@field policy? runner.CallerPolicy what the caller allows, where --policy or RUNNER_POLICY says so
 ---@field audit_begin? fun() write the row of this attempt in the audit ledger, once; it may raise
+---@field row_text? (fun(row: table): string) a row as lines of a terminal, from a built-in that renders its own
+---@field rows? runner.Rows where ctx:emit puts rows
+---@field trace? fun(message: string) with --debug: a line of what runner does
+---@field cut_short? true the list ends there, and how many there are is unknown
+---@field enough? integer items, from the first on, that a list needs for its page; nil: all
+---@field older? {version: string, current: string, shape: fun(data: any): any} the form of the result that a caller asks for
+---@field additions? table<string, any> members of the result that ctx adds (lua/core/additions.lua)
+---@field checkpoint? string the key of the checkpoint that this attempt has opened
+---@field pause_at? number on host.now: the next checkpoint after it ends the call
+---@field spooled? string what has been read from stdin, which the job reads again
 ---@field raw? table lua/project/raw.lua, for a command whose stdout is not runner's answer
 ---@field stall_ms? integer how long the reports of a job may say the same
 ---@field serve_ms? integer the limit of a command that serves a protocol, once it does
@@ -34,24 +44,14 @@ local M = {
 	retries_given = nil, ---@type integer? --retries N: one budget for every kind of retry
 	information = nil, ---@type "help"|"output_schema"|"plan"|"schema"|"show_config"|"version"? the flag given in place of a run
 	job = nil, ---@type {budget_ms: integer?}? this call makes a job of itself
-	pause_at = nil, ---@type number? on host.now: the next checkpoint after it ends the call
-	checkpoint = nil, ---@type string? the key of the checkpoint that this attempt has opened
-	spooled = nil, ---@type string? what has been read from stdin, which the job reads again
 	dry_run = false, -- nothing may change
 	unconfirmed = nil, ---@type "ask"|"refuse"? a destructive call that must be confirmed first
 	claimed = nil, ---@type table? the idempotency key that this call owns
 	finish = nil, ---@type fun(a: runner.Attempt, answer: runner.Answer)? called before the answer is sent
 	ctx = nil, ---@type runner.Context? once `run` is next
 	token = nil, ---@type string? of a command that signs in
-	additions = nil, ---@type table<string, any>? members of the result that ctx adds (lua/core/additions.lua)
 	mask = nil, ---@type (fun(v: any): any)? a copy without the values of secret arguments, if there are any
-	enough = nil, ---@type integer? items, from the first on, that a list needs for its page; nil: all
-	cut_short = nil, ---@type true? the list ends there, and how many there are is unknown
-	older = nil, ---@type {version: string, current: string, shape: fun(data: any): any}? the form of the result that a caller asks for
-	trace = nil, ---@type fun(message: string)? with --debug: a line of what runner does
 	window = nil, ---@type runner.Window? what of the result the caller wants
-	rows = nil, ---@type runner.Rows? where ctx:emit puts rows
-	row_text = nil, ---@type (fun(row: table): string)? a row as lines of a terminal, from a built-in that renders its own
 	inner_repeats = 0, -- retries made by loops inside this attempt
 	texts = {}, ---@type table<runner.TextFormat, string> the result as text, from a built-in that renders its own
 }

@@ -59,7 +59,7 @@ M.rows = {
 	{ name = "TOOL_TRACE_ID", description = "Of the caller's trace: passed on to children; also RUNNER_TRACE_ID" },
 	{ name = "TRACEPARENT", description = "The trace that a workflow run belongs to, where its project exports traces; set for its steps" },
 	{ name = "OTEL_EXPORTER_OTLP_ENDPOINT",
-		description = "Collector of traces; also OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _PROTOCOL, and the same with _TRACES" },
+		description = "Collector of traces; also ..._HEADERS, ..._TIMEOUT and ..._PROTOCOL" },
 	{ name = "OTEL_SERVICE_NAME", description = "Who exports traces (runner); also OTEL_RESOURCE_ATTRIBUTES" },
 	{ name = "OTEL_SDK_DISABLED", description = "true: no traces are exported; also OTEL_TRACES_EXPORTER=none" },
 	{ name = "COLUMNS", description = "Width of help on a terminal (80)" },

@@ -150,7 +150,7 @@ three_steps() {
 	done
 	local id near
 	id=$(sql 'select max(id) from runs')
-	for near in "${id#run_}" "run_$(tr "[:upper:]" "[:lower:]" <<<"${id#run_}")" "${id:0:28}~~"; do
+	for near in "${id:4:24}~~" "run_$(tr "[:upper:]" "[:lower:]" <<<"${id:4:24}")~~" "${id:0:28}~~"; do
 		call workflow show "$near"
 		envelope 5
 		expect "e.error.suggestion == \"Did you mean '$id'?\""

@@ -37,7 +37,7 @@ return {
 		{ "workflow", "string", description = "Only runs of this workflow" },
 	},
 	columns = { "id", "workflow", "state", "created", "bytes_freed" },
-	exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
 	examples = {
 		{ description = "See what would go", command = "runner workflow prune --older-than 30d --keep 100 --dry-run" },
 	},

@@ -59,7 +59,7 @@ return {
 	},
 	columns = { "id", "workflow", "state", "created", "bytes_freed" },
 	exit_codes = {
-		TIMEOUT = { retryable = true, side_effects = "partial" },
+		TIMEOUT = { retryable = false, side_effects = "partial" },
 		NOT_FOUND = exit_codes.of_id.NOT_FOUND,
 		LOCK_HELD = { retryable = false, side_effects = "none", description = "The run is running" },
 		CONFLICT = { description = "The run can be resumed or is in doubt, or the ID is ambiguous" },
