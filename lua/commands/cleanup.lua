@@ -56,7 +56,7 @@ end
 
 -- Whether a run has died only the sweep itself can tell: it takes the run's lock.
 local function sweep(ctx, cleaned)
-	local dir, prefix = attempt.launch.session_dir:match "^(.*)/([%a_-]+)[^/]*$"
+	local dir, prefix = attempt.launch.session_dir:match "^(.*)/(%a+-)[^/]*$" -- runner-tmp-…, and runner-out-… of ctx:hand_out
 	if ctx.dry_run or not dir then
 		return
 	end

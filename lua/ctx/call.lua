@@ -59,6 +59,10 @@ function M.call(ctx, name, args)
 	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
 	local spec = invoke.argv(program, words_of(name), {}, text)
 	spec.stdin, spec.env = invoke.hand_over(args, text)
+	if attempt.framework.verbose or attempt.launch.stderr_is_tty then
+		spec.env = spec.env or {}
+		spec.env.RUNNER_LOG_KEPT = "1" -- its lines are ours
+	end
 	spec.check, spec.cap, spec.on_line = false, ENVELOPE_MAX, pass_on
 	local result = require("runner.ctx.proc").run(ctx, spec)
 	local envelope = invoke.envelope(result)

@@ -26,7 +26,7 @@ local LAZY = {
 	call = "call", run = "proc", delegate = "delegate", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
 	prompt = "tty", confirm = "tty", attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
 	checkpoint = "checkpoint", restore = "checkpoint", external = "external", cached = "cached",
-	settings = "settings", save_settings = "settings",
+	hand_out = "hand_out", settings = "settings", save_settings = "settings",
 }
 
 -- field → how it comes to be, once

@@ -273,6 +273,9 @@ local function finish(method, ctx, options)
 	if options.on_line and not options.capture then
 		M.fail(method, "on_line gets no lines with capture = false; remove one of them")
 	end
+	if (method == "run" or method == "pipeline") and attempt.command and attempt.command.stderr == "child_log" then
+		require("runner.ctx.child_log").take(options)
+	end
 	options.lines = options.on_line ~= nil
 	return options
 end

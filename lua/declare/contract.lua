@@ -29,7 +29,7 @@ M.subjects = {
 		.. " headless token_env_var",
 	confine = "confine",
 	call = "config context cwd no_config policy width",
-	children = "preserve_locale subprocess",
+	children = "preserve_locale subprocess stderr",
 	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field "
 		.. "required_tools mcp",
 	jobs = "async interruption detach budget",

@@ -39,6 +39,7 @@ M.rows = {
 	{ name = "AGENT_CALL_BUDGET_MS", description = "Milliseconds within which a call of a command with interruption answers (30000)" },
 	{ name = "RUNNER_TEMPDIR", description = "Set for children: ctx.tempdir, once it is made" },
 	{ name = "RUNNER_AUTOMATION", description = "Set to true for the steps of a workflow" },
+	{ name = "RUNNER_LOG_KEPT", description = "Set for jobs and the steps of a workflow: stderr is a log, and ctx:log prints all" },
 	{ name = "RUNNER_RETRY_EVENT", description = "Set for a step's on_retry command: the event, as JSON" },
 	{ name = "XDG_CONFIG_HOME", description = "Holds your own commands, in runner/commands (~/.config)" },
 	{ name = "XDG_STATE_HOME", description = "Holds the locks of ctx:lock and the runs of workflows, in runner (~/.local/state)" },

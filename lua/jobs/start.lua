@@ -45,7 +45,7 @@ end
 
 local function environment(path, words)
 	local env = table.move(NOT_INHERITED, 1, #NOT_INHERITED, 1, {})
-	env[#env + 1] = "RUNNER_JOB=" .. path
+	env[#env + 1], env[#env + 2] = "RUNNER_JOB=" .. path, "RUNNER_LOG_KEPT=1"
 	if words ~= "" then
 		env[#env + 1] = ("RUNNER_ARGUMENTS=stdin:%d"):format(#words)
 	end

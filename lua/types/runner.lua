@@ -442,6 +442,12 @@ function Context:restore(fingerprint) end
 ---@param state table JSON of at most 1 MiB with a number `done`, and `total` and `unit` if they are known; no secrets
 function Context:checkpoint(state) end
 
+---Hand a file to the caller: it is moved to a directory that only the user can enter, mode 0600, and kept for five minutes.
+---`cleanup` in the result says how to remove it sooner: { command, auto_cleanup_after_seconds }.
+---@param path string a file, such as one in ctx.tempdir
+---@return string path where it is now, to be returned in the result
+function Context:hand_out(path) end
+
 ---Write a log line to stderr.
 ---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info
 ---@param message? string

@@ -1,6 +1,6 @@
 /*
  * session_dir.c: require "runner.session_dir": the run's directory, and the
- * directories that killed runs have left. Runs in the worker. A shared flock(2) on a
+ * directories that killed runs have left, or files for their callers. Runs in the worker. A shared flock(2) on a
  * directory proves that its run is alive: the worker takes it here, the supervisor as
  * soon as it learns of the directory, so that it also holds between two attempts.
  * Nothing is removed without the exclusive lock.
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../common/remover.h"
@@ -89,16 +90,27 @@ static int l_make(lua_State *L)
 
 /* --- sweeping ------------------------------------------------------------------------ */
 
-static bool is_run_directory(const char *name)
+#define HANDED_OUT_PREFIX "runner-out-" /* lua/ctx/hand_out.lua */
+#define HANDED_OUT_S 300                /* how long a caller finds what is in it */
+
+static bool is_named(const char *name, const char *prefix)
 {
-	const char *id = name + strlen(TEMPDIR_PREFIX);
+	const char *id = name + strlen(prefix);
 	size_t n = 0;
 
-	if (strncmp(name, TEMPDIR_PREFIX, strlen(TEMPDIR_PREFIX)) != 0)
+	if (strncmp(name, prefix, strlen(prefix)) != 0)
 		return false;
 	while (isdigit((unsigned char)id[n]) || isupper((unsigned char)id[n]))
 		n++;
 	return n == ULID_LENGTH && id[n] == '\0';
+}
+
+/* What was handed out is the caller's for a while after its run. */
+static bool is_kept(const char *name, const struct stat *st)
+{
+	time_t now = time(NULL);
+
+	return is_named(name, HANDED_OUT_PREFIX) && st->st_mtime <= now && now - st->st_mtime < HANDED_OUT_S;
 }
 
 /* Remove it if its run is dead. What can't be removed is left for the next sweep. */
@@ -110,7 +122,7 @@ static void sweep_one(const char *dir, int dir_fd, const char *name, mono_t dead
 	int fd = openat(dir_fd, name, OPEN_DIRECTORY | O_CLOEXEC);
 
 	removal.deadline = deadline;
-	if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(&st) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(&st) && !is_kept(name, &st) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    strlen(dir) + strlen(name) + 2 <= sizeof(path)) {
 		stpcpy(stpcpy(stpcpy(path, dir), "/"), name);
 		remover_remove(&removal, path);
@@ -125,7 +137,7 @@ static void sweep(const char *dir, mono_t deadline)
 	const struct dirent *entry;
 
 	while (entries && mono_now() < deadline && (entry = readdir(entries)))
-		if (is_run_directory(entry->d_name))
+		if (is_named(entry->d_name, TEMPDIR_PREFIX) || is_named(entry->d_name, HANDED_OUT_PREFIX))
 			sweep_one(dir, dirfd(entries), entry->d_name, deadline);
 	if (entries)
 		closedir(entries);
@@ -144,8 +156,25 @@ static int l_sweep(lua_State *L)
 	return 0;
 }
 
+/* protect(path): mode 0600 for a file, whatever the umask has left it: true | nil, message */
+static int l_protect(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	int fd = xopen(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	int status = fd < 0 ? -1 : fchmod(fd, 0600);
+
+	lua_pushnil(L);
+	lua_pushfstring(L, "%s: %s", path, strerror(errno));
+	xclose(&fd);
+	if (status < 0)
+		return 2;
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
 	{ "make", l_make },
+	{ "protect", l_protect },
 	{ "sweep", l_sweep },
 	{ NULL, NULL },
 };

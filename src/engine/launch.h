@@ -29,6 +29,7 @@ struct launch {
 	bool stderr_is_tty;
 	bool stdin_is_tty;
 	bool ci;                /* a CI system calls: no prompts, and the result is JSON */
+	bool log_kept;          /* stderr is kept to be read later: a job, a step of a workflow */
 	bool no_color;          /* nobody wants colours */
 	bool person;            /* somebody is there to type and to read */
 	bool headless;          /* nothing can open a window */

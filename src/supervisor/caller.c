@@ -40,6 +40,7 @@ void caller_read(struct launch *launch)
 	launch->person = launch->stdin_is_tty && launch->stdout_is_tty && !launch->ci;
 	launch->headless = !launch->stdout_is_tty || launch->ci || is_set("SSH_TTY") ||
 	                   !(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"));
+	launch->log_kept = is_set("RUNNER_LOG_KEPT");
 	launch->trace_id = trace_id();
 	launch->format = launch->stdout_is_tty && !launch->ci ? FORMAT_TEXT : FORMAT_JSON;
 	launch->exit_table = name_parse(NAMES_EXIT_TABLE, getenv("RUNNER_EXIT_TABLE"));

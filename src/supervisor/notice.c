@@ -19,11 +19,24 @@
 
 /* --- progress and logs -------------------------------------------------------------- */
 
+/* Off a terminal nobody reads how a command is getting on; a log that is kept is read later
+ * (REQ-F-038). */
+static bool is_wanted(const struct run *run, const char *level)
+{
+	bool watched = (line_is_text(run) && !run->launch.ci) || run->launch.log_kept;
+
+	if (run->plan.quiet)
+		return false;
+	if (run->plan.verbose)
+		return true;
+	return strcmp(level, "debug") != 0 && (watched || strcmp(level, "info") != 0);
+}
+
 void notice_step(struct run *run, struct field name)
 {
 	struct buf line = BUF_INIT;
 
-	if (!line_is_text(run) || run->plan.quiet)
+	if (!line_is_text(run) || !is_wanted(run, "info"))
 		return;
 	buf_add_str(&line, run->color ? DIM : "");
 	line_add_command(&line, run);
@@ -37,7 +50,7 @@ void notice_log(struct run *run, const char *level, struct field message)
 {
 	struct line l;
 
-	if (run->plan.quiet || (strcmp(level, "debug") == 0 && !run->plan.verbose))
+	if (!is_wanted(run, level))
 		return;
 	line_begin(&l, run, level, "log");
 	if (line_is_text(run) && strcmp(level, "info") != 0)

@@ -208,7 +208,7 @@ LUA
 	local flag
 	for flag in "" --verbose; do
 		# shellcheck disable=SC2086
-		answers 0 says $flag
+		answers 0 RUNNER_LOG_KEPT=1 says $flag
 		expect 'e.data.token == "hunter2"'
 		[ "$(grep -c hunter2 err.txt || true)" -eq 0 ]
 		grep -q 'page=2' err.txt || [ -z "$flag" ]

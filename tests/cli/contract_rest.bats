@@ -61,6 +61,70 @@ PY
 	[ "$output" -eq 0 ]
 }
 
+@test "REQ-F-038 off a terminal and in CI ctx:log says warnings and errors only; --verbose and kept logs say all" {
+	body speak 'steps = { "one" },' \
+		<<<'ctx:step "one" ctx:progress(0.5) ctx:log("debug", "a") ctx:log("info", "b") ctx:log("warn", "c") ctx:log("error", "d") return {}'
+	said() { python3 -c 'import json; print("".join(json.loads(l)["message"] for l in open("err.txt")))'; }
+	answers 0 speak
+	[ "$(said)" = cd ]
+	answers 0 CI=1 speak
+	[ "$(said)" = cd ]
+	answers 0 speak --verbose
+	[ "$(said)" = abcd ]
+	answers 0 RUNNER_DEBUG=1 speak
+	[[ $(said) == *abcd ]]
+	answers 0 speak --quiet
+	[ ! -s err.txt ]
+	answers 0 RUNNER_LOG_KEPT=1 speak
+	[ "$(said)" = bcd ]
+	terminal() { env -i "${CLEAN_ENV[@]}" TERM=xterm "$@" script -qec "$RUNNER speak" /dev/null </dev/null | sed 's/\r//g; s/\x1b\[[0-9;]*[A-Za-z]//g'; }
+	terminal env >term.txt
+	grep -q 'b$' term.txt
+	grep -q 'speak: one' term.txt
+	terminal env CI=1 >term.txt
+	[ "$(grep -c 'b$\|speak: one' term.txt)" -eq 0 ]
+	grep -q 'warn: c' term.txt
+	printf 'name: w\nsteps:\n  - runner: speak\n' >w.yaml
+	answers 0 XDG_STATE_HOME="$PWD/state" workflow run w.yaml
+	answers 0 XDG_STATE_HOME="$PWD/state" workflow logs "$(field e.data.id)"
+	[[ $stdout == *'\"b\"'* ]]
+}
+
+@test "REQ-F-038 stderr = child_log passes on what programs say, line by line, and --quiet none of it" {
+	body play 'stderr = "child_log", timeout = "5m",' <<-'LUA'
+		ctx:run{ "sh", "-c", "echo one; echo two >&2; touch marker; while [ -e marker ]; do sleep 0.02; done; echo three" }
+		ctx:pipeline{ { "echo", "unseen" }, { "cat" } }
+		return ctx:run{ "echo", "kept" }.stdout
+	LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" play >out.txt 2>err.txt </dev/null 3>&- &
+	helper_pid=$!
+	until_true grep -qx two err.txt
+	grep -qx one err.txt
+	rm marker
+	status=0
+	wait "$helper_pid" || status=$?
+	helper_pid=
+	stdout=$(<out.txt)
+	assert_envelope
+	expect 'e.data.value.strip() == "kept"'
+	grep -qx three err.txt
+	body play 'stderr = "child_log",' <<<'ctx:run{ "sh", "-c", "echo one; echo two >&2" } ctx:run{ "echo", "three", capture = false } return {}'
+	answers 0 play
+	[ "$(tr '\n' ' ' <err.txt)" = "one two three " ]
+	answers 0 play --quiet
+	[ ! -s err.txt ]
+	answers 0 manifest play
+	expect 'e.data.commands["play"].stderr == "child_log"'
+	body plain <<<'ctx:run{ "echo", "one" } return {}'
+	answers 0 plain
+	[ ! -s err.txt ]
+	echo 'return { description = "x", danger_level = "safe", arguments = "passthrough", stderr = "child_log", run = function() end }' | command_file wrong
+	answers 4 wrong
+	expect 'e.error.code == "COMMAND_INVALID" and "passthrough" in e.error.message'
+	body wrong 'stderr = "all",' <<<'return {}'
+	answers 4 wrong
+}
+
 @test "REQ-F-070 a file that can't be written whole stays as it was, and nothing is left beside it" {
 	mkdir files
 	echo old >files/target

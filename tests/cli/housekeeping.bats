@@ -151,3 +151,54 @@ leaves() {
 	answers 0 self status
 	expect '"side_effects" in e.data'
 }
+
+@test "REQ-F-043 a file for the caller outlives the run, is its user's alone, and the answer says how to remove it" {
+	mkdir tmpdir
+	body report <<-'LUA'
+		local path = ctx.tempdir .. "/it's a report.json"
+		ctx.fs.write(path, "{}", 420)
+		local first = ctx:hand_out(path)
+		ctx.fs.write(path, "[]")
+		return { output_file = first, other = ctx:hand_out(path), tempdir = ctx.tempdir }
+	LUA
+	body other <<<'return ctx.tempdir'
+	umask 0
+	answers 0 TMPDIR="$PWD/tmpdir" report
+	local file
+	file=$(field e.data.output_file)
+	[ "$(<"$file")" = '{}' ]
+	[ "$(<"$(field e.data.other)")" = '[]' ]
+	[ "$(stat -c %a "$file")" = 600 ]
+	[ "$(stat -c %a "$(dirname "$file")")" = 700 ]
+	[ ! -e "$(field e.data.tempdir)" ]
+	expect 'e.data.cleanup.auto_cleanup_after_seconds == 300'
+	# another run leaves it alone until its time is over
+	answers 0 TMPDIR="$PWD/tmpdir" other
+	[ -e "$file" ]
+	answers 0 TMPDIR="$PWD/tmpdir" report
+	sh -c "$(field e.data.cleanup.command)"
+	[ ! -e "$(field e.data.output_file)" ]
+	[ -e "$file" ]
+	touch -d '-301 seconds' "$(dirname "$file")"
+	answers 0 TMPDIR="$PWD/tmpdir" other
+	[ ! -e "$file" ]
+	[ -z "$(ls tmpdir)" ]
+}
+
+@test "ctx:hand_out takes files only, and moves nothing in a dry run" {
+	local wrong
+	for wrong in nil '"nosuch"' ctx.tempdir '{}' '"/dev/null"'; do
+		body bad <<<"return ctx:hand_out($wrong)"
+		answers 1 bad
+		expect '"hand_out" in e.error.message'
+	done
+	ln -s /etc/passwd link
+	body bad <<<'return ctx:hand_out("link")'
+	answers 1 bad
+	body dry 'danger_level = "mutating", dry_run = true, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' \
+		<<<'return { effect = "created", file = ctx:hand_out("mine") }'
+	echo kept >mine
+	answers 0 dry --dry-run
+	[ -e mine ]
+	expect 'e.data.file == "mine"'
+}

@@ -201,7 +201,7 @@ ids_command() {
 
 @test "--quiet says nothing on stderr, --verbose more" {
 	rows_command
-	call rows
+	call RUNNER_LOG_KEPT=1 rows
 	[[ "$stderr" == *'"a line"'* && "$stderr" != *'"detail"'* ]]
 	call rows --verbose
 	[[ "$stderr" == *'"a line"'* && "$stderr" == *'"detail"'* ]]

@@ -76,7 +76,7 @@ def limits_inherited():
 # --- who waits ------------------------------------------------------------------------------
 
 READY = "io.open('ready', 'w'):close()"
-LOUD = f"for i = 1, 3000 do ctx:log(('x'):rep(i % 97)) end {READY}"
+LOUD = f"for i = 1, 3000 do ctx:log('warn', ('x'):rep(i % 97)) end {READY}"
 WORKFLOW = "name: w\nsteps:\n"
 
 # how a run waits → its body, or its workflow

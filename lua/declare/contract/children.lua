@@ -31,9 +31,17 @@ local function check_subprocess(n, fault)
 	end
 end
 
+-- Their stderr, or their stdout, is another program's already.
+local function check_stderr(n, fault)
+	if n.arguments or n.stdout then
+		fault(("can't be used with %s"):format(n.arguments and 'arguments = "passthrough"' or 'stdout = "protocol"'), "Remove one of them")
+	end
+end
+
 ---@type runner.Subject
 return {
 	keys = {
+		stderr = { accept = rules.one_of "child_log", expected = '"child_log"', check = check_stderr, manifest = "entry" },
 		preserve_locale = { accept = rules.flag, expected = "true or false", manifest = "schema" },
 		subprocess = { accept = subprocess, check = check_subprocess, manifest = "entry",
 			expected = '{ binary = "git", user_controlled_args = { "branch" } }, with hardcoded_args = { … } if there are any' },

@@ -27,7 +27,7 @@ local function environment(step, scope, settings, values)
 	for name, value in pairs(values or {}) do
 		env[name] = value
 	end
-	env.RUNNER_AUTOMATION = "true"
+	env.RUNNER_AUTOMATION, env.RUNNER_LOG_KEPT = "true", "1"
 	return env
 end
 
