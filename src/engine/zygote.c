@@ -25,6 +25,7 @@
 #define NAME "runner-zygote"
 #define TITLE_BYTES 1024 /* room for the arguments of a call, in lists of processes */
 #define CHANNEL_FD 3 /* child_spec.held_fd */
+#define TRIES 3      /* of zygotes that fork nothing: then there is none any more */
 #define BORN_MS 5000 /* a zygote that takes longer for a fork is ended */
 
 extern char **environ;
@@ -34,7 +35,7 @@ static pid_t zygote, owner; /* a fork of ours has none */
 static uint64_t its_environment;
 static bool has_served;
 static bool is_suspect; /* a request has failed: it may be dead */
-static bool is_useless; /* it ended before it had forked anything */
+static int in_vain;     /* how many ended before they had forked anything */
 
 /* --- what is read of the environment when a program starts ------------------------------- */
 
@@ -106,7 +107,7 @@ static pid_t execute(int end)
 /* One that has served is replaced by the next zygote_start(). */
 static void replace(void)
 {
-	is_useless = !has_served;
+	in_vain = has_served ? 0 : in_vain + 1;
 	zygote_dismiss();
 }
 
@@ -124,7 +125,7 @@ pid_t zygote_start(void)
 	int ends[2];
 
 	look_after_it();
-	if (zygote != 0 || is_useless)
+	if (zygote != 0 || in_vain >= TRIES)
 		return zygote;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return 0;
@@ -132,7 +133,7 @@ pid_t zygote_start(void)
 	zygote = is_channel_of(ends[0], getpid()) ? execute(ends[1]) : 0;
 	xclose(&ends[1]);
 	has_served = is_suspect = false;
-	is_useless = zygote == 0;
+	in_vain += zygote == 0;
 	owner = getpid();
 	channel = ends[0];
 	if (zygote == 0)

@@ -245,7 +245,7 @@ victim_of() {
 	local who
 	body victim <<<'os.execute "trap \"\" TERM; sleep 300 & echo >marker" ctx:sleep(60)'
 	body serve <<<'local calls = require "calls" calls.warmed_up() calls.finish(calls.start(true, "victim"))'
-	for who in supervisor worker both; do
+	for who in supervisor worker both stopped; do
 		rm -f marker
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" serve >out.txt 2>err.txt </dev/null 3>&- &
 		local pid=$! worker
@@ -255,6 +255,10 @@ victim_of() {
 		supervisor) kill -KILL "$pid" ;;
 		worker) kill -KILL "$worker" ;;
 		both) kill -STOP "$worker" && kill -KILL "$pid" "$worker" ;;
+		stopped)
+			# shellcheck disable=SC2046
+			kill -STOP $(cat "/proc/$worker/task/$worker/children") && kill -KILL "$pid" "$worker"
+			;;
 		esac
 		wait "$pid" || true
 		until_true assert_no_process_left
