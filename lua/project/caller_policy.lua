@@ -316,12 +316,10 @@ local function narrow_retries(settled, most)
 	settled.retries_given = math.min(given or most, most) -- loops inside `run` count too
 end
 
-local function narrow_timeout(a, settled, most)
+-- A server serves on, as long as its client stays (lua/project/raw.lua): what it starts is bound itself.
+local function narrow_timeout(settled, most)
 	if settled.timeout_ms == 0 or settled.timeout_ms > most then
 		settled.timeout_ms, settled.sources.timeout = most, "policy"
-	end
-	if a.serve_ms and (a.serve_ms == 0 or a.serve_ms > most) then
-		a.serve_ms = most
 	end
 end
 
@@ -334,7 +332,7 @@ local function settle(a, settled)
 		narrow_retries(settled, policy.max_retries)
 	end
 	if policy.max_timeout_ms then
-		narrow_timeout(a, settled, policy.max_timeout_ms)
+		narrow_timeout(settled, policy.max_timeout_ms)
 	end
 	local problem = problem_of(a)
 	if problem then

@@ -14,6 +14,8 @@ void audit_take(struct audit *audit, const struct frame *f)
 	if (audit->path[0])
 		return;
 	frame_copy(f, F_text, audit->path, sizeof(audit->path));
+	if (audit->path[0] != '/')
+		audit->path[0] = '\0';
 	audit->sync = frame_int(f, F_rows, 0) != 0;
 }
 

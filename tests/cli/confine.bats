@@ -258,6 +258,19 @@ s = socket.socket(socket.AF_UNIX); s.bind('\0$TOKEN'); s.listen(); open('ready',
 	expect 'e.data["effect"] == "noop"'
 }
 
+@test "of two warm calls one is confined and the next is not" {
+	needs 1
+	body narrow 'confine = { write = { "out" } },' <<<'return { made = io.open("made", "w") ~= nil }'
+	body wide <<<'return { made = io.open("made", "w") ~= nil }'
+	printf '%s\n' '{"_cmd":"narrow"}' '{"_cmd":"wide"}' '{"_cmd":"narrow"}' >requests
+	"$RUNNER" exec <requests >answers
+	python3 - <<-'PY'
+		import json
+		answers = [json.loads(line) for line in open("answers")][:3]
+		assert [a["data"]["made"] for a in answers] == [False, True, False], answers
+	PY
+}
+
 @test "a path below another that may be written to gives nothing: it may have been exchanged" {
 	needs 1
 	mkdir out/inner elsewhere

@@ -343,3 +343,30 @@ LUA
 	answers 0 XDG_STATE_HOME="$PWD/state" --policy p.json workflow resume "$id" --max-cost 3
 	expect 'e.data["max_cost_usd"] == 0.5'
 }
+
+@test "calls of exec and tools of MCP are bound, whatever they were allowed there" {
+	policy '{ "deny": ["wipe"], "max_timeout": "20s" }'
+	printf '%s\n' '{"_cmd":"wipe"}' '{"_cmd":"look","_opts":{"timeout":"1h"}}' '{"_cmd":"self.wipe"}' >requests
+	"$RUNNER" --policy p.json exec --allow wipe --ignore-errors <requests >answers 2>/dev/null || true
+	python3 - <<-'PY'
+		import json
+		wipe, look, other = [json.loads(line) for line in open("answers")][:3]
+		assert wipe["error"]["code"] == "POLICY_DENIED", wipe
+		assert look["ok"] and look["meta"]["timeout_ms"] <= 20000 and look["meta"]["policy"], look
+		assert not other["ok"], other
+	PY
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" RUNNER_POLICY="$PWD/p.json" PYTHONPATH="$ROOT/tests/cli/lib" PYTHONDONTWRITEBYTECODE=1 \
+		timeout 100 python3 - <<-'PY'
+		from mcp import *
+		with Server() as s:
+		    names = [t["name"] for t in s.ask("tools/list")["result"]["tools"]]
+		    assert "look" in names and "wipe" not in names, names
+		    answer = s.ask("tools/call", {"name": "wipe", "arguments": {}})
+		    assert "error" in answer or answer["result"]["isError"], answer
+		    assert s.call("look", {})["structuredContent"]["data"]["level"] == "safe"
+		    open("p.json", "w").write("{}")
+		    answer = s.call("look", {})
+		    assert answer["isError"] and answer["structuredContent"]["error"]["code"] == "POLICY_INVALID", answer
+	PY
+	[ ! -e wiped ]
+}

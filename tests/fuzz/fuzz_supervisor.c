@@ -310,6 +310,7 @@ static void play(const uint8_t *data, size_t size, bool one_by_one, int out, int
 	if (!s.over)
 		end(&s);
 	/* a wait was granted, but nothing followed: as a signal during it */
+	s.run.audit.path[0] = '\0'; /* it would be any file of ours */
 	status = deliver_verdict(&s.run);
 	check(&s.run, status, out, err);
 	add_report(told, &s.run.verdict.report);
