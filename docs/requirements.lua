@@ -232,7 +232,7 @@ return {
 	{ "Protocols",
 		{ "REQ-C-032", 3, 1, "Commands that serve a protocol on stdout declare it", "done",
 			"stdin = the caller's, always" },
-		{ "REQ-O-035", 3, 2, "mcp-validate", "missing" },
+		{ "REQ-O-035", 3, 2, "mcp validate: a list of tools against the commands", "done", "a command of the group mcp" },
 		{ "REQ-O-050", 3, 2, "exec: many calls, one a line", "done",
 			"each call has processes of its own, so that it can be limited and ended; _id and _stdin besides _cmd and _opts; _opts takes a list of flags, none of which confirms" },
 	},

@@ -16,7 +16,7 @@ M.builtins = {
 	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
 	audit = " list verify ",
 	job = " cancel list logs status wait ",
-	mcp = " install serve tools ",
+	mcp = " install serve tools validate ",
 	workflow = " cancel check list logs new plan prune resume rm run show stats wait ",
 }
 
