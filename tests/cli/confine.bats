@@ -191,6 +191,17 @@ LUA
 	assert_no_process_left
 }
 
+@test "a confined command ends with its tree when its supervisor is killed" {
+	needs 1
+	body tree 'confine = { write = { "out" }, read = {}, network = false },' <<<'ctx:run{ "sh", "-c", "setsid sleep 60 & echo x >out/marker; sleep 60" }'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" tree >out.txt 2>err.txt </dev/null 3>&- &
+	local pid=$!
+	until_true [ -e out/marker ]
+	kill -9 "$pid"
+	wait "$pid" || true
+	until_true assert_no_process_left
+}
+
 @test "a socket with an abstract name is out of reach without a network" {
 	needs 6
 	body abstract 'confine = { network = false }, exit_codes = {},' <<'LUA'
