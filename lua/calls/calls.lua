@@ -7,11 +7,11 @@
 -- What a client sends never reaches an argv, where every user of the machine could read it:
 -- runner's own flags and the arguments go to the call on its stdin (lua/invoke.lua), in front of
 -- the command's name. There they can mean no argument of the command, and a command that passes
--- its arguments on to another program refuses them.
+-- its arguments on to another program refuses them (docs/design.md#requests).
 --
--- Nothing here decides what a client may do. `flags` is the caller's own list, never a client's:
--- see lua/calls/request.lua for those that a request may ask for. `confirmed` is for calls that
--- a person has confirmed.
+-- Nothing here decides what a client may do. `flags` is the caller's own list, never a client's: see
+-- lua/calls/request.lua for those that a request may ask for. `confirmed` is for calls that a
+-- person has confirmed.
 
 local command_name = require "runner.core.command_name"
 local envelopes = require "runner.calls.envelope"

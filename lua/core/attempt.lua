@@ -32,6 +32,7 @@ local M = {
 	tokens = nil, ---@type string[] argv without the command's words
 	in_front = nil, ---@type integer? how many of them stood in front of the command's name
 	handed = nil, ---@type integer? where in argv the words begin that ctx:call gave us on stdin: no other process sees them
+	vouched = nil, ---@type boolean? whoever handed us our arguments says that a person has confirmed the call
 	came_from = nil, ---@type string? the working directory before --cwd
 	settings = nil, ---@type table? of lua/project/place.lua: which file has the project's settings
 	project = nil, ---@type table? runner.lua, normalised

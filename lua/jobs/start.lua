@@ -61,7 +61,7 @@ end
 -- The same call; a person's yes is passed on.
 local function words(a)
 	local argv = { fs.readlink "/proc/self/exe" or "runner" }
-	if a.unconfirmed or a.launch.confirmed and a.command.danger_level == "destructive" then
+	if a.unconfirmed or a.vouched and a.command.danger_level == "destructive" then
 		argv[2] = "--confirm-destructive"
 	end
 	return table.move(a.launch.argv, 1, first_handed(a) - 1, #argv + 1, argv)

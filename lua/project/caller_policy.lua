@@ -295,15 +295,22 @@ end
 
 -- --- with what ------------------------------------------------------------------------------
 
+-- What would confirm the call, though nobody at a terminal does.
+local function confirms(a)
+	local framework = a.framework
+	return framework.confirm_destructive and "--confirm-destructive" or framework.yes and "--yes"
+		or a.vouched and a.command.danger_level == "destructive" and "whoever passes the call on"
+end
+
 local function problem_of(a)
-	local level, framework = a.command.danger_level, a.framework
+	local level = a.command.danger_level
 	for _, policy in ipairs(a.policy.list) do
 		if policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
 			return refused(policy, "max_danger", ("'%s' is not allowed: it is %s, and max_danger is %s"):format(
 				command_name.typed(a.name), level, policy.max_danger))
-		elseif policy.confirm_by_flag == false and not a.launch.job and (framework.confirm_destructive or framework.yes) then
-			return refused(policy, "confirm_by_flag", ("--%s confirms nothing here: its confirm_by_flag is false"):format(
-				framework.yes and "yes" or "confirm-destructive"), { suggestion = "Have a person call it at a terminal, without the flag" })
+		elseif policy.confirm_by_flag == false and not a.launch.job and confirms(a) then
+			return refused(policy, "confirm_by_flag", ("%s confirms nothing here: its confirm_by_flag is false"):format(confirms(a)),
+				{ suggestion = "Have a person call it at a terminal, without the flag" })
 		end
 	end
 end

@@ -54,7 +54,7 @@ function M.add(argv)
 		return #argv + 1, problem
 	end
 	local first = (where == "front" or where == "confirmed") and 1 or #argv + 1
-	attempt.launch.confirmed = attempt.launch.confirmed or where == "confirmed"
+	attempt.vouched = where == "confirmed"
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
 	return first

@@ -43,7 +43,7 @@ end
 local function confirm(a)
 	local framework, launch = a.framework, a.launch
 	local by_live = framework.live and not (a.policy and not a.policy.confirm_by_flag)
-	if framework.confirm_destructive or by_live or launch.confirmed then
+	if framework.confirm_destructive or by_live or launch.confirmed or a.vouched then
 		return meta("confirmed", true)
 	end
 	local asks = launch.person and not framework.non_interactive

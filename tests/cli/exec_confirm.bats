@@ -92,6 +92,27 @@ LUA
 	each 'a[0]["error"]["code"] == "CONFIRMATION_REQUIRED"'
 }
 
+@test "--allow is no person: one is required all the same, and a policy that wants one is kept" {
+	body person 'interactive = true, requires_person = true,' <<<'io.open("ran", "w"):close()'
+	batch --allow person <<<'{"_cmd":"person"}'
+	[ ! -e ran ]
+	each 'a[0]["error"]["code"] == "PERSON_REQUIRED"'
+	echo '{ "confirm_by_flag": false }' >policy.json
+	for via in flag variable; do
+		status=0
+		if [ $via = flag ]; then set -- --policy policy.json; else set --; export RUNNER_POLICY=$PWD/policy.json; fi
+		printf '{"_cmd":"%s"}\n' echo wipe | env -i "${CLEAN_ENV[@]}" ${RUNNER_POLICY:+RUNNER_POLICY=$RUNNER_POLICY} \
+			"$RUNNER" "$@" exec --allow wipe --allow echo >out.txt 2>err.txt || status=$?
+		[ "$status" -eq 1 ]
+		[ ! -e wiped ]
+		each 'a[0]["ok"] and a[1]["error"]["code"] == "POLICY_DENIED" and a[1]["error"]["context"]["rule"] == "confirm_by_flag"'
+	done
+	echo '{ "deny": ["echo"], "max_timeout": "5s" }' >policy.json
+	printf '{"_cmd":"%s","_opts":{"timeout":"1h"}}\n' echo wipe | env -i "${CLEAN_ENV[@]}" RUNNER_POLICY="$PWD/policy.json" \
+		"$RUNNER" exec --ignore-errors --allow wipe >out.txt 2>err.txt || true
+	each 'a[0]["error"]["code"] == "POLICY_DENIED" and a[1]["ok"] and a[1]["meta"]["timeout_ms"] <= 5000'
+}
+
 @test "a command that is a dry run by default runs only where exec was told, and the request asks" {
 	sed -i 's/danger_level/safe_default = true, danger_level/' commands/wipe.lua
 	batch --ignore-errors <<<'{"_cmd":"wipe"}

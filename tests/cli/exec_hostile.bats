@@ -189,3 +189,33 @@ print("{\"_cmd\":\"ok\",\"a\":123456789012345678901234567890}"); print("{\"_cmd\
 	exec 5>&- 6<&-
 	wait $pid || true
 }
+
+@test "ten thousand broken lines have one answer each, and exec ends as it should" {
+	python3 - >requests <<'PY'
+import random, sys
+r = random.Random(4711)
+seeds = [b'{"_cmd":"ok"}', b'{"_cmd":"ok","_opts":{"timeout":"5s","retries":0},"_id":"a","x":[1,2.5,null]}', b'{"_cmd":"no.such","_stdin":"text"}']
+words = [b'"', b"{", b"}", b"[", b"]", b":", b",", b"\\", b"\\u0000", b"\\ud800", b"_cmd", b"_opts", b"_id", b"null", b"true", b"1e999", b"-", b"--yes",
+         b"\x00", b"\xff", b"\xe2\x80\xa8", b"\t", b"ok", b"x" * 300, b"[" * 300]
+for i in range(10000):
+    line = bytearray(r.choice(seeds))
+    for _ in range(r.randint(1, 8)):
+        at = r.randrange(len(line) + 1)
+        line[at:at + r.choice((0, 0, 1, 3))] = r.choice(words)
+    sys.stdout.buffer.write(bytes(line).replace(b"\n", b" ") + b"\n")
+PY
+	batch --ignore-errors --parallel 2 --quiet <requests
+	[ "$status" -eq 1 ]
+	python3 - <<'PY'
+import json
+lines = [line for line in open("requests", "rb").read().split(b"\n")[:-1]]
+answers = [json.loads(line) for line in open("out.txt", "rb")]
+assert [a["meta"]["_line"] for a in answers] == [i + 1 for i, line in enumerate(lines) if line.strip()], len(answers)
+for a in answers:
+    assert a["ok"] == (a["meta"]["exit_code"] == 0) == (a["error"] is None)
+    assert a["ok"] or a["error"]["code"] and a["error"]["message"]
+    assert a["ok"] or a["error"]["side_effects"] == "none", a
+assert 100 < sum(a["ok"] or a["error"]["code"] != "DISPATCH_PARSE_ERROR" for a in answers) < 5000
+PY
+	until_true none_left
+}

@@ -1,0 +1,1 @@
+console.log(JSON.stringify({ ok: true, data: { hello: "world", command: process.argv[2] } }));
