@@ -66,12 +66,12 @@ end
 local function log_to_stderr()
 	local log = outbox.new(channel.open { output = 2 }, scheduler.gate)
 	scheduler.spawn(log.run, log)
-	return function(line) log:put(line, true) end
+	return log
 end
 
 local function outside_of(out, known, log, at_once)
 	return {
-		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = log,
+		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = function(line) log:put(line, true) end,
 		spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
 		documents = documents, rows = function(exact) return known:get(exact) end,
 		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
@@ -89,14 +89,17 @@ local function linger(s, out)
 	s:wait_for_answers(function() return is_over or out.gone or out.broken ~= nil end)
 end
 
--- Nobody waits for the last answers longer than this.
-local function say_goodbye(out, client)
+-- Nobody waits for the last answers, and the last lines of the log, longer than this.
+local function say_goodbye(out, log, client)
 	scheduler.spawn(function()
 		scheduler.sleep(LAST_WORDS_MS)
-		out.broken = out.broken or "late"
-		out.room:open()
+		for _, box in ipairs { out, log } do
+			box.broken = box.broken or "late"
+			box.room:open()
+		end
 	end)
 	out:drain()
+	log:drain()
 	client:close()
 end
 
@@ -105,7 +108,7 @@ local function serve(settings)
 	local out = outbox.new(client, scheduler.gate)
 	local s
 	local log = log_to_stderr()
-	local known = catalog.new(function() subscriptions.tools_changed(s) end, log)
+	local known = catalog.new(function() subscriptions.tools_changed(s) end, function(line) log:put(line, true) end)
 	s = server.new(outside_of(out, known, log, settings.parallel), settings)
 	scheduler.spawn(end_with, client, out)
 	scheduler.spawn(function()
@@ -119,7 +122,7 @@ local function serve(settings)
 	read_lines(s, client, out)
 	linger(s, out)
 	s:close()
-	say_goodbye(out, client)
+	say_goodbye(out, log, client)
 	return out.broken
 end
 

@@ -124,6 +124,9 @@ function Server:execute(r, request)
 			handle:cancel()
 		end
 	end
+	if r.caller.progress_token ~= nil then
+		request.flags = table.move(request.flags or {}, 1, #(request.flags or {}), 2, { "--verbose" })
+	end
 	request.on_event = function(event)
 		self.outside.log(event.text)
 		require("runner.mcp.progress").tell(self, r, event)

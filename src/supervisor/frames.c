@@ -102,6 +102,7 @@ static void take_progress(struct taking *t)
 	job_note(t->run, t->r);
 	beat_say(t->run, frame_str(t->frame, F_text));
 	block_progress(t->run, frame_str(t->frame, F_text));
+	notice_progress(t->run, frame_str(t->frame, F_text));
 }
 
 static void take_log(struct taking *t)

@@ -32,11 +32,32 @@ static bool is_wanted(const struct run *run, const char *level)
 	return strcmp(level, "debug") != 0 && (watched || strcmp(level, "info") != 0);
 }
 
+/* What a terminal shows of its own accord is a line elsewhere, where the caller wants to see all. */
+static void add_event(struct run *run, const char *event, struct field text)
+{
+	struct line l;
+
+	if (!run->plan.verbose || run->plan.quiet)
+		return;
+	line_begin(&l, run, "info", event);
+	buf_add(&l.text, text.s, text.n);
+	line_message(&l);
+	line_end(&l);
+}
+
+void notice_progress(struct run *run, struct field text)
+{
+	if (!line_is_text(run) && text.n > 0)
+		add_event(run, "progress", text);
+}
+
 void notice_step(struct run *run, struct field name)
 {
 	struct buf line = BUF_INIT;
 
-	if (!line_is_text(run) || !is_wanted(run, "info"))
+	if (!line_is_text(run))
+		return add_event(run, "step", name);
+	if (!is_wanted(run, "info"))
 		return;
 	buf_add_str(&line, run->color ? DIM : "");
 	line_add_command(&line, run);

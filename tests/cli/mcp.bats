@@ -342,6 +342,7 @@ PY
 with Server() as s:
     names = [t["name"] for t in s.ask("tools/list")["result"]["tools"]]
     assert "hello" in names and "broken" not in names
+    s.close()
 PY
 	grep -q "'broken' is left out" err.txt
 }
@@ -428,6 +429,28 @@ with Server(env={"RUNNER_DRY_RUN": "1"}) as s:
 with Server() as s:
     s.call("put")
     assert os.path.exists("put")
+PY
+}
+
+@test "steps, progress and logs are progress of the request, for who sent a token" {
+	command_file works <<'LUA'
+return { description = "x", danger_level = "safe", steps = { "unpack", "verify" }, run = function(args, ctx)
+	ctx:step "unpack"
+	ctx:progress { done = 1, total = 3, unit = "files" }
+	ctx:step "verify"
+	ctx:log("info", "nearly")
+	io.stderr:write("of a program\n")
+	return {} end }
+LUA
+	session <<'PY'
+with Server() as s:
+    s.answer(s.request("tools/call", {"name": "works"}, meta={"progressToken": "p"}))
+    said = [m["params"] for m in s.others if m["method"] == "notifications/progress"]
+    assert [m["message"] for m in said] == ["unpack", "1/3 files", "verify", "nearly", "of a program"], said
+    assert [m["progress"] for m in said] == [1, 2, 3, 4, 5] and {m["progressToken"] for m in said} == {"p"}
+    s.others.clear()
+    s.call("works")
+    assert not s.others, s.others
 PY
 }
 
