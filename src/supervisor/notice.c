@@ -47,6 +47,8 @@ static void add_event(struct run *run, const char *event, struct field text)
 
 void notice_progress(struct run *run, struct field text)
 {
+	for (; text.n > 0 && text.s[0] == ' '; text.s++) /* it is aligned for a line that is rewritten */
+		text.n--;
 	if (!line_is_text(run) && text.n > 0)
 		add_event(run, "progress", text);
 }

@@ -70,7 +70,9 @@ PY
 	answers 0 CI=1 speak
 	[ "$(said)" = cd ]
 	answers 0 speak --verbose
-	[ "$(said)" = abcd ]
+	[ "$(said)" = one50%abcd ]
+	grep -q '"event":"step".*"message":"one"' err.txt
+	grep -q '"event":"progress".*"message":"50%"' err.txt
 	answers 0 RUNNER_DEBUG=1 speak
 	[[ $(said) == *abcd ]]
 	answers 0 speak --quiet
