@@ -2,9 +2,9 @@
 -- what became of each (docs/design.md#jobs). src/supervisor/job.c lists the files in it. What is
 -- true of a job is read from its lock and its answer, never from a pid or a stored state.
 
+local await = require "runner.core.await"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
-local host = require "runner.host"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local reference = require "runner.core.reference"
@@ -173,10 +173,6 @@ function M.progress(job)
 	end
 end
 
--- The kernel speaks when a holder of the lock ends, an instant before the lock is free; and of
--- what another machine does on a shared file system it does not speak at all.
-local SOON_MS, SOON_TIMES, ANYWAY_MS = 5, 20, 1000
-
 ---Wait until nothing of the job runs, or a condition holds, at most this long. It sleeps until the
 ---kernel says that the lock or the progress has changed; without inotify it looks now and then.
 ---@param job runner.Job
@@ -184,25 +180,10 @@ local SOON_MS, SOON_TIMES, ANYWAY_MS = 5, 20, 1000
 ---@param holds? fun(job: runner.Job): boolean
 ---@return "holds"|"ended"|nil
 function M.wait(job, ms, holds)
-	local give_up, soon = host.now() + ms, 0
-	local watch <close> = fs.watch(job.path .. "/lock", job.path .. (holds and "/progress" or "/lock"))
-	while true do
-		local left = give_up - host.now()
-		if holds and holds(job) then
-			return "holds"
-		elseif not M.is_held(job.path) then
-			return "ended"
-		elseif left <= 0 then
-			return nil
-		elseif watch and watch:wait(math.ceil(math.min(left, soon > 0 and SOON_MS or ANYWAY_MS))) then
-			soon = SOON_TIMES
-		else
-			soon = soon - 1
-		end
-		if not watch then
-			host.sleep(math.min(left, SOON_MS * 10))
-		end
-	end
+	local lock = job.path .. "/lock"
+	return await.change(ms, function()
+		return holds and holds(job) and "holds" or not M.is_held(job.path) and "ended"
+	end, lock, holds and job.path .. "/progress" or lock)
 end
 
 -- --- those that are kept no longer ----------------------------------------------------------

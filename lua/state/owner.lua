@@ -4,6 +4,7 @@
 -- the lock removes the file, and who takes one removes those of dead holders, so that
 -- none stays behind.
 
+local await = require "runner.core.await"
 local errors = require "runner.core.errors"
 local failures = require "runner.state.failures"
 local fs = require "runner.fs"
@@ -135,36 +136,19 @@ function M.holder(dir, id)
 	return about and (about.pid or 0)
 end
 
--- Where no lock can be taken, such as in a directory that may only be read, we look again and again.
-local function look(path, ms)
-	local give_up = host.now() + ms
-	while fs.locked(path) do
-		local left = give_up - host.now()
-		if left <= 0 then
-			return false
-		end
-		host.sleep(math.min(left, PROBE_MS))
-	end
-	return true
-end
-
----Wait until no process holds the run, at most this long. Nothing is left behind, and whoever
----takes the run next is not in our way for more than an instant.
+---Wait until no process holds the run, or until `also` says so, at most this long. Nothing is
+---locked and nothing is left behind, so that we are in nobody's way.
 ---@param dir string
 ---@param id string
 ---@param ms integer
----@return boolean free
-function M.wait(dir, id, ms)
+---@param also? fun(): boolean
+---@param file? string that changes before `also` has another answer
+---@return boolean free no process holds it; false: the time is over, or `also` says so
+function M.wait(dir, id, ms, also, file)
 	local path = lock_path(dir, id)
-	if not fs.locked(path) then
-		return true
-	end
-	local handle, why = fs.lock(path, { shared = true, wait_ms = ms })
-	if handle then
-		fs.unlink(path) -- still locked, as in release
-		handle:release()
-	end
-	return handle ~= nil or why ~= "held" and look(path, ms)
+	return await.change(ms, function()
+		return not fs.locked(path) and "free" or also and also() and "also"
+	end, path, file or path) == "free"
 end
 
 ---Is a process the child of another? True where nobody can tell.

@@ -162,6 +162,22 @@ shows() {
 	wait "$run"
 }
 
+@test "wait and logs --follow sleep until something happens" {
+	command -v strace >/dev/null || skip "needs strace"
+	three
+	begin workflow run three.yaml
+	until_true [ -e began ]
+	local run=$pid verb
+	for verb in wait 'logs -f'; do
+		# shellcheck disable=SC2086 # two words
+		timeout 1 env -i "${CLEAN_ENV[@]}" strace -f -qq -e trace=flock -o trace.txt "$RUNNER" workflow $verb @last \
+			>/dev/null 2>&1 </dev/null 3>&- || true
+		[ "$(grep -c flock trace.txt)" -lt 15 ] # looking every 20 ms makes 50
+	done
+	touch go
+	wait "$run"
+}
+
 @test "where the state may only be read, wait waits all the same" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to call as another user"
 	three

@@ -6,7 +6,7 @@ local report = require "runner.workflow.report.report"
 
 local M = {}
 
-local LOOK_MS = 200 -- between two looks at a run that goes on
+local LOOK_MS = 1000 -- between two looks at a run that goes on, where nothing says that it has changed
 local ROW = 1 << 19 -- bytes of an attempt as JSON
 local LATE_MS = 60000 -- an attempt may be committed so long after its end, and the clock be set back
 
@@ -45,7 +45,7 @@ function M.run(db, id, opts, emit)
 		if now ~= version and look(db, id, opts, seen, emit) then
 			return
 		end
-		version = not db:wait(id, LOOK_MS) and now or nil -- nobody executes it: look again in any case
+		version = not db:wait(id, LOOK_MS, now) and now or nil -- nobody executes it: look again in any case
 	end
 end
 

@@ -206,9 +206,12 @@ end
 ---Wait until no process executes a run, at most this long.
 ---@param id string
 ---@param ms integer
+---@param version? integer of version(): or until another process has committed something since
 ---@return boolean free
-function Store:wait(id, ms)
-	return owner.wait(database.directory(self.path), id, ms)
+function Store:wait(id, ms, version)
+	return owner.wait(database.directory(self.path), id, ms, version and function()
+		return self:version() ~= version
+	end, version and self.path .. "-wal")
 end
 
 ---Close the database and unlock every run; idempotent.
