@@ -191,6 +191,23 @@ LUA
 	expect "e.data['all'][1]['warm']['data'] == {'attempt': 3, 'seen': 1, 'loads': 1}"
 }
 
+@test "a warm call may use as much memory as a cold one" {
+	body fill 'limits = { memory = "16MiB" },' <<-'LUA'
+		local kept, count = {}, 0
+		pcall(function() while true do count = count + 1 kept[count] = ("x"):rep(4000) .. count end end)
+		kept = nil
+		return { kib = count * 4 }
+	LUA
+	body both <<-'LUA'
+		local calls = require "calls"
+		calls.warmed_up()
+		return { warm = calls.call(true, "fill").answer.data.kib, cold = calls.call(false, "fill").answer.data.kib }
+	LUA
+	call both
+	assert_envelope
+	expect "e.data.cold > 10000 and abs(e.data.warm - e.data.cold) < e.data.cold / 20"
+}
+
 # victim_of WHO: a warm call while which WHO is killed; then another one.
 victim_of() {
 	body victim <<-'LUA'
@@ -321,6 +338,18 @@ victim_of() {
 	call serve
 	assert_envelope
 	expect "e.data.limit < 20000"
+}
+
+@test "a zygote loads ahead what a call of exec loads, and nothing else" {
+	command -v strace >/dev/null || skip "no strace here"
+	[ -z "${ASAN_OPTIONS:-}" ] || skip "LeakSanitizer can't work below a tracer"
+	local of_call="$ROOT/lua/project/handed.lua"
+	body hello 'args = { { "name", "string" } },' <<<'return { name = args.name }'
+	echo '{"_cmd":"hello","name":"me"}' >requests
+	env -i "${CLEAN_ENV[@]}" RUNNER_LUA="$ROOT/lua" strace -f -ff -qq -e trace=openat -o trace "$RUNNER" exec <requests >out.txt 2>err.txt
+	grep -q '"name":"me"' out.txt
+	[ "$(sed -n "s|.*openat(.*\"$ROOT/lua/\(.*\)\.lua\".* = [0-9].*|\1|p" "$(grep -l "$of_call" trace.*)" | grep -vx boot | sort)" = \
+		"$(sed -n '/chunks\(_of_calls\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
 }
 
 @test "no name, argument or variable makes a zygote of a runner" {
