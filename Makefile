@@ -108,7 +108,7 @@ $(BUILD)/unit/test_supervisor_faults: UNIT_LDFLAGS = -Wl,--wrap=realloc,--wrap=f
 $(BUILD)/unit/test_remover: UNIT_LDFLAGS = -Wl,--wrap=syscall,--wrap=unlinkat,--wrap=renameat
 # … and this one has something happen just before.
 $(BUILD)/unit/test_shepherd_tree: UNIT_LDFLAGS = -Wl,--wrap=os_parent_death_signal
-$(BUILD)/unit/test_forker $(BUILD)/unit/test_zygote: UNIT_LDFLAGS = -Wl,--wrap=os_fork_sibling
+$(BUILD)/unit/test_forker $(BUILD)/unit/test_zygote $(BUILD)/unit/test_zygote_end: UNIT_LDFLAGS = -Wl,--wrap=os_fork_sibling
 unit: $(UNIT)
 
 # The bindings as a Lua module, so that busted tests run against the real ones.
