@@ -80,15 +80,25 @@ local function take(command, parsed, config)
 	end
 end
 
--- Every user of the machine can read a command line (REQ-C-016).
-local function warn_shown(command, parsed)
+local SHOWN = "The value of '%s' stands on the command line, where every user of the machine can read it"
+
+-- Every user of the machine can read a command line (REQ-C-016). Steps of a workflow put their
+-- arguments there, so that they are warned.
+local function refuse_shown(command, parsed)
 	local of_call = attempt.handed
 	for _, row in ipairs(command.args) do
 		local from = parsed.given[row.name]
 		local shown = from == "flag" or from == "positional" or from == "payload" and parsed.framework.raw_payload
-		if row.secret and not of_call and shown and row.type ~= "array" then
-			attempt.warn("SECRET_ON_COMMAND_LINE", ("The value of '%s' stands on the command line, where every user of the machine"
-				.. " can read it; give --%s-from-env or --%s-from-file"):format(row.flag, row.flag, row.flag), { argument = row.name })
+		local twice = parsed.framework[row.name .. "_from_env"] or parsed.framework[row.name .. "_from_file"] -- take() says so
+		if row.secret and not of_call and shown and not twice and row.type ~= "array" then
+			local message, fix = SHOWN:format(row.flag), ("Give --%s-from-env or --%s-from-file"):format(row.flag, row.flag)
+			fix = from == "payload" and fix .. "; or the object by --input-file, - for stdin" or fix
+			if os.getenv "RUNNER_AUTOMATION" == "true" then
+				attempt.warn("SECRET_ON_COMMAND_LINE", ("%s. %s"):format(message, fix), { argument = row.name })
+			else
+				parsed.problems[#parsed.problems + 1] = { field = row.name, code = "SECRET_ON_COMMAND_LINE", message = message,
+					suggestion = fix, fix_required = fix }
+			end
 		end
 	end
 end
@@ -110,7 +120,7 @@ end
 ---@param parsed runner.Parsed
 ---@param config? table of the project
 function M.hide(command, parsed, config)
-	warn_shown(command, parsed)
+	refuse_shown(command, parsed)
 	take(command, parsed, config)
 	local list = {}
 	for _, row in ipairs(command.args) do

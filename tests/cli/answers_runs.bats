@@ -239,7 +239,7 @@ LUA
 	answers 2 S=xhunter2 login --token-from-env S
 	expect 'len(e.error.errors) == 1 and e.error.errors[0].value == "***"'
 	answers 2 S=hunter2 login --token hunter2 --token-from-env S
-	expect 'e.error.errors[0].code == "CONFLICTING_VALUES"'
+	expect '"CONFLICTING_VALUES" in [p.code for p in e.error.errors]'
 	answers 2 S=hunter2 login --token-from-file secret.txt --token-from-env S
 	answers 2 login --token-from-evn S
 	expect '"--token-from-env" in e.error.errors[0].suggestion'

@@ -102,7 +102,8 @@ open_gate() {
 		io.open("gate"):close()
 		error("no " .. args.token)
 LUA
-	start secret --token s3cretvalue
+	printf s3cretvalue >secret.txt
+	start secret --token-from-file secret.txt
 	until_true [ -e marker ]
 	[ -z "$(find "$JOBS" -perm /077)" ]
 	[ ! -e "$JOBS/$id/input" ]

@@ -59,7 +59,7 @@ LUA
 	done
 	answers 2 items --n 58 --cursor "$cursor"
 	answers 2 items --sort id --cursor "$cursor"
-	answers 0 items --key other --cursor "$cursor"
+	answers 0 K=other items --key-from-env K --cursor "$cursor"
 	expect 'e.data[0]["id"] == 21'
 }
 

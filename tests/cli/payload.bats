@@ -116,8 +116,9 @@ payload() {
 
 @test "REQ-O-032 no message, and no answer, repeats a secret of the object" {
 	payload '{"target":"dev","pin":"hunter22"}'
-	succeeded
-	expect 'e.data["pin"] == "***" and [w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE"]'
+	[ "$status" -eq 2 ]
+	expect 'e.error["errors"][0]["code"] == "SECRET_ON_COMMAND_LINE" and "--input-file" in e.error["errors"][0]["fix_required"]'
+	[ "$(grep -c hunter22 out.txt err.txt | grep -c ':0$')" -eq 2 ]
 	echo '{"target":"dev","pin":"hunter22"}' >args.json
 	call all --input-file args.json
 	succeeded

@@ -50,9 +50,9 @@ nothing_changed() {
 
 @test "REQ-C-004 --dry-run of a command that does not know dry runs ends after validation" {
 	wipe
-	answers 0 wipe --dry-run --target one --key s3cret
+	answers 0 K=s3cret wipe --dry-run --target one --key-from-env K
 	expect 'e.data == { "effect": "would_run", "would_affect": { "command": "wipe", "arguments": { "target": "one", "key": "***" } } }'
-	expect 'e.meta.dry_run is True and [w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE"]'
+	expect 'e.meta.dry_run is True and e.warnings == []'
 	nothing_changed
 	answers 2 wipe --dry-run --nonsense
 }
@@ -121,7 +121,7 @@ nothing_changed() {
 
 @test "REQ-O-021 a destructive command refuses to run unconfirmed and says what it would affect" {
 	wipe
-	answers 2 wipe --target one --key s3cret
+	answers 2 K=s3cret wipe --target one --key-from-env K
 	expect 'e.error.code == "CONFIRMATION_REQUIRED" and e.error.phase == "validation" and e.error.retryable is False and e.error.side_effects == "none"'
 	expect 'e.error.context == { "danger_level": "destructive", "would_affect": [ { "command": "wipe", "arguments": { "target": "one", "key": "***" } } ] }'
 	nothing_changed

@@ -18,19 +18,19 @@ seen() {
 		'ctx:run { "sh", "-c", "echo \"$T\" >&2; exit 3", env = { T = args.token } }' 'ctx:step(args.token) error("x")' \
 		'return nil, args.token' 'return args.token'; do
 		body login "$keys" <<<"$how"
-		call login --token "$SECRET"
+		call TOKEN_OF_MINE="$SECRET" login
 		assert_envelope
 		[ "$(seen; echo $?)" -eq 1 ]
-		call login --token "$SECRET" --format table --output result.txt
+		call TOKEN_OF_MINE="$SECRET" login --format table --output result.txt
 		[ "$(seen; echo $?)" -eq 1 ]
 		[ "$(grep -csF hunter2 result.txt)" != 1 ]
 	done
 	body login "$keys" <<<'print(args.token) return 1'
-	call login --token "$SECRET"
+	call TOKEN_OF_MINE="$SECRET" login
 	assert_envelope
 	[ "$(grep -cF hunter2 out.txt)" -eq 0 ]
-	expect '[w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE", "THIRD_PARTY_STDOUT"]'
-	call login --token "$SECRET" --plan
+	expect '[w["code"] for w in e.warnings] == ["THIRD_PARTY_STDOUT"]'
+	call TOKEN_OF_MINE="$SECRET" login --plan
 	assert_envelope
 	[ "$(seen; echo $?)" -eq 1 ]
 }
@@ -48,10 +48,10 @@ seen() {
 	answers 2 TOKEN_OF_MINE=hunter2 login
 	[ "$(seen; echo $?)" -eq 1 ]
 	body login "$keys" <<<'return { n = args.n, other = args.n + 1, text = "n is " .. args.n }'
-	answers 0 login --n 4711
+	answers 0 N=4711 login --n-from-env N
 	expect 'e.data == {"n": "***", "other": 4712, "text": "n is ***"}'
 	keys+=' validate = function(args) return { { field = "token", message = "no " .. args.token, value = args.token } } end,'
 	body login "$keys" <<<'return 1'
-	answers 2 login --token hunt
+	answers 2 TOKEN_OF_MINE=hunt login
 	expect 'e.error.message == "no ***" and e.error.errors[0].value == "***"'
 }

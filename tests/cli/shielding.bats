@@ -59,12 +59,23 @@ load lib/helper
 	answers 2 say one --loud
 }
 
-@test "REQ-C-016 a secret on the command line is a warning, and lint points at arguments that are named like one" {
+@test "REQ-C-016 a secret on the command line is refused, and lint points at arguments that are named like one" {
 	body login 'args = { { "token", "string", secret = true, env = "MY_TOKEN" } },' <<<'return { length = #args.token }'
-	answers 0 login --token s3cr3t-value
-	expect '[w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE"] and "--token-from-env" in e.warnings[0]["message"]'
-	[[ $stdout != *s3cr3t* ]]
-	answers 1 login --token s3cr3t-value --warnings-as-errors
+	local how
+	for how in --token=s3cr3t-value '--raw-payload={"token":"s3cr3t-value"}'; do
+		answers 2 login "$how"
+		expect 'e.error["errors"][0]["code"] == "SECRET_ON_COMMAND_LINE" and "--token-from-env" in e.error["errors"][0]["fix_required"]'
+		expect 'e.error["phase"] == "validation" and e.error["errors"][0]["field"] == "token"'
+		[[ $stdout != *s3cr3t* ]]
+	done
+	answers 2 login --token s3cr3t-value
+	body pos 'args = { { "token", "string", secret = true, positional = true } },' <<<'return { length = #args.token }'
+	answers 2 pos s3cr3t-value
+	answers 0 T=s3cr3t-value pos --token-from-env T
+	echo '{"token":"s3cr3t-value"}' >arguments.json
+	answers 0 login --input-file arguments.json
+	answers 0 RUNNER_AUTOMATION=true login --token s3cr3t-value
+	expect '[w["code"] for w in e.warnings] == ["SECRET_ON_COMMAND_LINE"]'
 	answers 0 T=s3cr3t-value login --token-from-env T
 	expect 'e.warnings == []'
 	answers 0 MY_TOKEN=s3cr3t-value login

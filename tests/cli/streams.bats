@@ -272,7 +272,7 @@ TEXT
 
 @test "secret arguments stay secret in rows" {
 	body hide 'streams = true, args = { { "token", "string", secret = true } },' <<<'ctx:emit{ t = "x" .. args.token }'
-	call hide --token s3cr3t-value --stream
+	call T=s3cr3t-value hide --token-from-env T --stream
 	lines 'rows[0] == {"t": "x***"}'
 }
 

@@ -75,6 +75,7 @@ static const struct {
 	{ "EMPTY_STDIN", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "MISSING_ARGUMENT", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "UNKNOWN_FLAG", "ARG_ERROR", NULL, -1, NULL, true },
+	{ "SECRET_ON_COMMAND_LINE", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "CONFLICTING_VALUES", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "CONFIRMATION_REQUIRED", "ARG_ERROR", NULL, -1, NULL, true },
 	{ "COMMAND_NOT_FOUND", "ARG_ERROR", NULL, -1, NULL, true },

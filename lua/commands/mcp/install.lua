@@ -54,7 +54,7 @@ return {
 		{ "name", "string", pattern = "^[A-Za-z0-9_-]{1,64}$", description = "Name of the server; default: that of the project's folder" },
 		{ "progressive", "boolean", description = "Serve three tools in place of one for each command" },
 	},
-	exit_codes = { TIMEOUT = { retryable = "maybe", side_effects = "partial" },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
 		CONFLICT = { retryable = false, side_effects = "none", description = "The client's file is not what it should be" } },
 	examples = {
 		{ description = "See what Claude Code needs", command = "runner mcp install claude-code" },
