@@ -2,6 +2,7 @@
 
 local answer = require "runner.workflow.report.answer"
 local exit_codes = require "runner.workflow.report.exit_codes"
+local html_file = require "runner.workflow.report.html_file"
 local run_id = require "runner.workflow.report.run_id"
 local store = require "runner.workflow.store.store"
 
@@ -11,14 +12,23 @@ return {
 	args = {
 		run_id.argument,
 		{ "full", "boolean", description = "Whole outputs, not only their first 4096 bytes" },
+		html_file.argument,
 		answer.arguments[1], answer.arguments[2], answer.cursor,
 	},
 	columns = answer.columns,
 	exit_codes = exit_codes.of_id,
-	examples = { { description = "Why it failed", command = "runner workflow show run_01J" } },
+	examples = {
+		{ description = "Why it failed", command = "runner workflow show run_01J" },
+		{ description = "A page about it", command = "runner workflow show run_01J --html run.html" },
+	},
 	validate = answer.problems,
 	run = function(args)
 		local db <close> = store.open { readonly = true }
-		return answer.of(db, db:resolve(args.id), args)
+		local id = db:resolve(args.id)
+		if args.html then
+			local page, run = require("runner.workflow.report.html_run").page(db, id)
+			return html_file.write(args.html, page, { id = run.id, workflow = run.workflow, state = run.state })
+		end
+		return answer.of(db, id, args)
 	end,
 }
