@@ -32,6 +32,7 @@
 ---@field requires_person? boolean only a person at a terminal may run it, who types its name; needs interactive = true
 ---@field arguments? "passthrough" all that stands behind its name goes to another program, in args.argv (ctx:delegate)
 ---@field help_argv? string[] of such a command: the words that ask that program for help, for a lone --help
+---@field stderr? "child_log" what its programs write to stderr goes to stderr as it comes (docs/reference/stderr.md)
 ---@field stdout? "protocol" it serves a protocol on stdin and stdout; needs protocol
 ---@field protocol? string the name of that protocol: "mcp-stdio", "lsp", "dap" or another
 ---@field streams? boolean|string it passes rows on while it runs (ctx:emit): adds --stream; or the boolean argument with which it does
@@ -377,6 +378,12 @@ function Fs.lock(path, options) end
 ---@param path string
 ---@return table? holder
 function Fs.locked(path) end
+
+---Watch files that are there, to sleep until one changes, is closed by a writer, moved or removed. What another machine does is not noticed.
+---@param path string
+---@param ... string
+---@return fs.Watch watch
+function Fs.watch(path, ...) end
 
 ---Is there something at the path? A dangling link is something too.
 ---@param path string
