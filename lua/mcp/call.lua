@@ -13,6 +13,7 @@ local M = {}
 ---@class runner.mcp.Call
 ---@field row runner.mcp.Row
 ---@field arguments table for the command
+---@field own table those that runner added
 ---@field dry_run boolean
 
 local function invalid(message)
@@ -36,36 +37,45 @@ function M.problem(params)
 	end
 end
 
--- `dry_run` is runner's own where the command has no argument of that name.
-local function split(row, arguments)
-	local own, dry_run = {}, false
-	for name, v in next, arguments do
-		if name == "dry_run" and row.dry_run then
-			dry_run = v
-		else
-			own[name] = v
-		end
-	end
-	return own, dry_run
-end
+-- Runner's own arguments → what is wrong with a value; nil: nothing.
+local OWN = {
+	dry_run = function(v) return type(v) ~= "boolean" and "true or false" or nil end,
+	limit = function(v) return not (math.type(v) == "integer" and v >= 0) and "a whole number from 0" or nil end,
+	cursor = function(v) return type(v) ~= "string" and "a string" or nil end,
+}
 
+---Take runner's own arguments out of those of the command.
 ---@param row runner.mcp.Row
 ---@param arguments? table
 ---@return runner.mcp.Call? call
----@return table? refusal the result of a call whose dry_run is no boolean
+---@return table? refusal the result of a call with a wrong value of one
 function M.prepare(row, arguments)
-	local own, dry_run = split(row, arguments or {})
-	if type(dry_run) ~= "boolean" then
-		return nil, answer.refusal("VALIDATION_ERROR", "dry_run must be true or false")
+	local call = { row = row, arguments = {}, own = {} }
+	for name, v in next, arguments or {} do
+		local wrong = row.added[name] and OWN[name](v)
+		if wrong then
+			return nil, answer.refusal("VALIDATION_ERROR", ("%s must be %s"):format(name, wrong))
+		end
+		call[row.added[name] and "own" or "arguments"][name] = v
 	end
-	return { row = row, arguments = own, dry_run = dry_run }
+	call.dry_run = call.own.dry_run or false
+	return call
 end
 
 -- --- running it -----------------------------------------------------------------------------
 
+-- A value stands behind "=", so that it is one, whatever it begins with.
+local function flags_of(call, confirmed)
+	local own = call.own
+	local flags = { own.limit and ("--limit=%d"):format(own.limit) or nil }
+	flags[#flags + 1] = own.cursor and "--cursor=" .. own.cursor or nil
+	flags[#flags + 1] = confirmed and call.row.safe_default and "--live" or nil
+	return flags
+end
+
 local function execute(server, r, call, confirmed)
 	return server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
-		confirmed = confirmed or nil, flags = confirmed and call.row.safe_default and { "--live" } or nil })
+		confirmed = confirmed or nil, flags = flags_of(call, confirmed) })
 end
 
 local function run(server, r, call, confirmed)
@@ -82,12 +92,12 @@ end
 
 -- The call as one text: equal calls are equal texts, since members are sorted.
 local function identity(call)
-	return assert(json.encode { call.row.command, call.row.stamp or "", call.arguments })
+	return assert(json.encode { call.row.command, call.row.stamp or "", call.arguments, call.own })
 end
 
 -- The data of a dry run; or the result that the call fails with already.
 local function preview(server, r, call)
-	local envelope = execute(server, r, { row = call.row, arguments = call.arguments, dry_run = true })
+	local envelope = execute(server, r, { row = call.row, arguments = call.arguments, own = call.own, dry_run = true })
 	if not envelope.ok then
 		return nil, answer.of(envelope)
 	end

@@ -36,24 +36,33 @@ local function pointer(name)
 	return "#/properties/" .. name:gsub("~", "~0"):gsub("/", "~1")
 end
 
-local DRY_RUN = { type = "boolean", description = "Change nothing; say what would be done" }
+-- What runner itself adds to the arguments of a tool, where the command has none of that name.
+local ADDED = {
+	dry_run = { when = function(command) return command.danger_level ~= "safe" end,
+		schema = { type = "boolean", description = "Change nothing; say what would be done" } },
+	limit = { when = function(command) return command.list end,
+		schema = { type = "integer", minimum = 0, maximum = 1000000000, description = "At most this many items; 0: all" } },
+	cursor = { when = function(command) return command.list end,
+		schema = { type = "string", description = "Go on where meta.pagination.next_cursor of an earlier answer says" } },
+}
 
----The schema of a tool's arguments, and whether runner added `dry_run` to them.
+---The schema of a tool's arguments, and those of them that runner added.
 ---@param command table normal form
 ---@param config table of the project
 ---@return table schema
----@return boolean dry_run
+---@return table<string, true> added
 function M.input(command, config)
-	local schema, found = payload_schema.of(command, config), {}
+	local schema, found, added = payload_schema.of(command, config), {}, {}
 	for name, property in next, schema.properties do
 		schema.properties[name] = embed(property, pointer(name), found)
 	end
-	local adds = command.danger_level ~= "safe" and schema.properties.dry_run == nil
-	if adds then
-		schema.properties.dry_run = DRY_RUN
+	for name, one in next, ADDED do
+		if one.when(command) and schema.properties[name] == nil then
+			schema.properties[name], added[name] = one.schema, true
+		end
 	end
 	schema["$schema"] = found.draft_07 and DRAFT_07 or nil
-	return schema, adds
+	return schema, added
 end
 
 -- The result of a command, where it is one: no failure, no dry run, none that a warning says

@@ -19,7 +19,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field reason? string why it is not always listed
 ---@field path? string its file
 ---@field secrets string[] arguments whose values are not shown
----@field dry_run boolean the argument dry_run is runner's own
+---@field added table<string, true> arguments that are runner's own: dry_run, limit, cursor
 ---@field safe_default boolean without --live it only says what it would do
 ---@field examples {description: string, command: string}[]
 ---@field tool table a Tool, as tools/list has it
@@ -80,11 +80,11 @@ end
 ---@return runner.mcp.Row
 function M.row(command, listed, config)
 	local may, reason = listing(command, listed)
-	local input, dry_run = schemas.input(command, config)
+	local input, added = schemas.input(command, config)
 	local words = command_name.typed(listed.name)
 	return {
 		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
-		secrets = secrets(command), dry_run = dry_run, safe_default = command.safe_default or false,
+		secrets = secrets(command), added = added, safe_default = command.safe_default or false,
 		examples = examples(command),
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
 			outputSchema = schemas.output(command), annotations = annotations(command),

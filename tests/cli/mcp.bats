@@ -432,6 +432,20 @@ with Server() as s:
 PY
 }
 
+@test "a list goes on where its cursor says" {
+	body items 'list = true,' <<<'return { { n = 1 }, { n = 2 }, { n = 3 } }'
+	session <<'PY'
+with Server() as s:
+    first = s.call("items", {"limit": 2})["structuredContent"]
+    assert [i["n"] for i in first["data"]] == [1, 2] and first["meta"]["pagination"]["has_more"], first
+    rest = s.call("items", {"limit": 2, "cursor": first["meta"]["pagination"]["next_cursor"]})["structuredContent"]
+    assert [i["n"] for i in rest["data"]] == [3], rest
+    assert s.call("items", {"cursor": "nonsense"})["isError"]
+    tool = [t for t in s.ask("tools/list")["result"]["tools"] if t["name"] == "items"][0]
+    assert set(tool["inputSchema"]["properties"]) == {"limit", "cursor"}
+PY
+}
+
 @test "steps, progress and logs are progress of the request, for who sent a token" {
 	command_file works <<'LUA'
 return { description = "x", danger_level = "safe", steps = { "unpack", "verify" }, run = function(args, ctx)

@@ -8,7 +8,7 @@ local server = require "runner.mcp.server"
 
 local function row(name, level)
 	return { command = name, danger_level = level, listing = level == "destructive" and "allow" or "always", secrets = { "token" },
-		dry_run = level ~= "safe", safe_default = false, examples = { { description = "x", command = "runner " .. name } },
+		added = { dry_run = level ~= "safe" or nil }, safe_default = false, examples = { { description = "x", command = "runner " .. name } },
 		tool = { name = name, title = name, description = "x", inputSchema = { type = "object" }, annotations = {} } }
 end
 

@@ -4,12 +4,13 @@
 local json = require "runner.json"
 local client_of = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/mcp_client.lua")
 
-local ROW = { command = "db.drop", danger_level = "destructive", listing = "allow", secrets = { "token" }, dry_run = true,
+local ROW = { command = "db.drop", danger_level = "destructive", listing = "allow", secrets = { "token" }, added = { dry_run = true },
 	safe_default = false, examples = {},
 	tool = { name = "db_drop", title = "db drop", description = "x", inputSchema = { type = "object" }, annotations = {} } }
 
-local OTHER = { command = "wipe", danger_level = "destructive", listing = "allow", secrets = {}, dry_run = true, safe_default = false,
-	examples = {}, tool = { name = "wipe", title = "wipe", description = "x", inputSchema = { type = "object" }, annotations = {} } }
+local OTHER = { command = "wipe", danger_level = "destructive", listing = "allow", secrets = {}, added = { dry_run = true },
+	safe_default = false, examples = {},
+	tool = { name = "wipe", title = "wipe", description = "x", inputSchema = { type = "object" }, annotations = {} } }
 
 local ACCEPT = { confirm = { action = "accept", content = { confirm = true } } }
 

@@ -4,7 +4,8 @@ local json = require "runner.json"
 local client_of = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/mcp_client.lua")
 
 local function row(name, description, level, listing)
-	return { command = name, danger_level = level or "safe", listing = listing or "always", secrets = {}, dry_run = level ~= nil,
+	return { command = name, danger_level = level or "safe", listing = listing or "always", secrets = {},
+		added = { dry_run = level ~= nil or nil },
 		safe_default = false, examples = {}, tool = { name = name:gsub("%.", "_"), title = name:gsub("%.", " "), description = description,
 			inputSchema = { type = "object" }, annotations = {} } }
 end

@@ -5,7 +5,7 @@ local client_of = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") 
 
 local function row(name, level, listing)
 	return {
-		command = name, danger_level = level or "safe", listing = listing or "always", secrets = {}, dry_run = false, safe_default = false,
+		command = name, danger_level = level or "safe", listing = listing or "always", secrets = {}, added = {}, safe_default = false,
 		examples = { { description = "Do it", command = "runner " .. name } },
 		tool = { name = name:gsub("%.", "_"), title = name:gsub("%.", " "), description = "x", inputSchema = { type = "object" },
 			annotations = {} },

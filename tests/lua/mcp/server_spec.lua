@@ -6,7 +6,7 @@ local client_of = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") 
 
 local function row(name, level, more)
 	local out = { command = name, danger_level = level or "safe", listing = level == "destructive" and "allow" or "always", secrets = {},
-		dry_run = level ~= nil and level ~= "safe", safe_default = false, examples = {},
+		added = { dry_run = level ~= nil and level ~= "safe" or nil }, safe_default = false, examples = {},
 		tool = { name = name, title = name, description = "x", inputSchema = { type = "object" }, annotations = {} } }
 	for key, v in pairs(more or {}) do
 		out[key] = v
@@ -231,9 +231,20 @@ describe("tools/call", function()
 	end)
 
 	it("leaves an argument dry_run to the command that has one", function()
-		local c = client { rows = { row("put", "mutating", { dry_run = false }) } }
+		local c = client { rows = { row("put", "mutating", { added = {} }) } }
 		c:modern(1, "tools/call", { name = "put", arguments = { dry_run = "x" } })
 		assert.same({ dry_run = "x" }, c.calls[1].arguments)
+	end)
+
+	it("passes on how much of a list is wanted, as one word each", function()
+		local c = client { rows = { row("items", "safe", { added = { limit = true, cursor = true } }) } }
+		c:modern(1, "tools/call", { name = "items", arguments = { limit = 5, cursor = "--confirm-destructive", all = true } })
+		assert.same({ "--limit=5", "--cursor=--confirm-destructive" }, c.calls[1].flags)
+		assert.same({ all = true }, c.calls[1].arguments)
+		for _, arguments in ipairs { { limit = "5" }, { limit = -1 }, { limit = 1.5 }, { cursor = 1 }, { cursor = {} } } do
+			assert.is_true(c:modern(2, "tools/call", { name = "items", arguments = arguments }).result.isError)
+		end
+		assert.equal(1, #c.calls)
 	end)
 
 	it("answers a fault of ours as an internal error", function()
