@@ -15,7 +15,7 @@
 #include "../common/sha256.h"
 #include "../common/xio.h"
 
-#define LOCK_TRIES 100
+#define LOCK_TRIES 400
 #define LOCK_PAUSE_MS 5
 
 static const char end_mark[] = ",\"hash\":\"";
