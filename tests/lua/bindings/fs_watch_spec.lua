@@ -1,0 +1,61 @@
+-- runner.fs.watch: sleeping until a file changes.
+
+local fs = require "runner.fs"
+
+describe("a watch", function()
+	local path
+
+	before_each(function()
+		path = os.tmpname()
+	end)
+
+	after_each(function()
+		os.remove(path)
+	end)
+
+	it("notices what is written, closed, removed, and nothing else", function()
+		local watch <close> = assert(fs.watch(path))
+		assert.is_false(watch:wait(0))
+		assert(fs.append(path, "x\n"))
+		assert.is_true(watch:wait(10000))
+		assert.is_false(watch:wait(0))
+		assert(fs.read(path))
+		assert(fs.stat(path))
+		assert.is_false(watch:wait(0))
+		assert(io.open(path, "a")):close()
+		assert.is_true(watch:wait(10000))
+		os.remove(path)
+		assert.is_true(watch:wait(10000))
+	end)
+
+	it("notices that a lock is given up, and not that somebody looks at it", function()
+		local lock <close> = assert(fs.lock(path))
+		local watch <close> = assert(fs.watch(path))
+		assert.is_table(fs.locked(path))
+		assert.is_false(watch:wait(0))
+		lock:release()
+		assert.is_true(watch:wait(10000))
+	end)
+
+	it("leaves out what isn't there, and says what can't be watched", function()
+		local watch <close> = assert(fs.watch(path .. ".nosuch", path))
+		assert(fs.append(path, "x\n"))
+		assert.is_true(watch:wait(10000))
+		local none, message, name = fs.watch(path .. "/below")
+		assert.is_nil(none)
+		assert.matches("^watch ", message)
+		assert.equal("ENOTDIR", name)
+		assert.has_error(function() fs.watch(1, {}) end)
+		assert.has_error(function() fs.watch "" end)
+		assert.has_error(function() fs.watch "a\0b" end)
+	end)
+
+	it("can be closed twice, and then notices nothing", function()
+		local watch = assert(fs.watch(path))
+		watch:close()
+		watch:close()
+		assert(fs.append(path, "x\n"))
+		assert.is_false(watch:wait(1))
+		assert.has_error(function() watch:wait "soon" end)
+	end)
+end)
