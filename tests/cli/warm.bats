@@ -292,6 +292,39 @@ victim_of() {
 	[ -e cleaned ]
 }
 
+@test "a job that a warm call starts goes on when its server has ended" {
+	body work 'timeout = "60s",' <<<'while not io.open "go" do ctx:sleep(0.01) end return { done = true }'
+	body serve <<-'LUA'
+		local calls = require "calls"
+		calls.warmed_up()
+		return { job = calls.call(true, "work", "--detach").answer.data.job_id, left = calls.children() }
+	LUA
+	call XDG_STATE_HOME="$PWD/state" serve
+	assert_envelope
+	expect "e.data.job and e.warnings == []"
+	local job
+	job=$(field e.data.job)
+	touch go
+	call XDG_STATE_HOME="$PWD/state" job wait "$job"
+	assert_envelope
+	expect "e.data.done is True"
+	until_true assert_no_process_left
+}
+
+@test "what a warm call detaches ends with it, as under a shepherd" {
+	body detaches <<<'ctx:spawn { "sleep", "300", detach = true } return {}'
+	body serve <<-'LUA'
+		local calls = require "calls"
+		calls.warmed_up()
+		local result = calls.call(true, "detaches")
+		return { ok = result.ok, children = select(2, calls.children():gsub("%d+", "")), next_ok = calls.call(true, "hello").ok }
+	LUA
+	call serve
+	assert_envelope
+	expect "e.data.ok and e.data.next_ok and e.data.children == 1 and e.warnings == []"
+	assert_no_process_left
+}
+
 @test "where a warm start isn't the same as a cold one, the call is executed" {
 	facts_file
 	body both 'args = { { "how", "string", positional = true } },' <<-'LUA'
