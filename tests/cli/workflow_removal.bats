@@ -188,6 +188,19 @@ aged() {
 	gone "$new"
 }
 
+@test "rows that were edited by hand lead to no file of another run" {
+	local odd
+	completed one
+	for odd in '' . .. ../logs "../logs/$id" /; do
+		sql "insert into runs (id, workflow, state, created_ms, updated_ms) values ('$odd', 'odd', 'completed', 1, 1)" >/dev/null
+		sql "insert or ignore into removed values ('$odd')" >/dev/null
+		call workflow prune --older-than 1d --confirm-destructive
+		stays "$id"
+		[ -d "state/runner/outputs/$id" ]
+	done
+	[ "$(sql 'select count(*) from runs')" -eq 1 ]
+}
+
 @test "prune removes the oldest beyond a size, and refuses a call that says nothing, or nonsense" {
 	local first
 	completed one

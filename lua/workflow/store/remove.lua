@@ -111,7 +111,7 @@ end
 -- The bytes that it had; nil and why not: something stays, and the run in `removed` with it.
 local function remove_files(id)
 	local bytes = M.size(id)
-	for _, path in ipairs(paths.of_run(id)) do
+	for _, path in ipairs(id ~= "" and paths.of_run(id) or {}) do -- no run has an empty ID: that would be all directories
 		local ok, message = fs.remove_tree(path)
 		if not ok then
 			return nil, message
