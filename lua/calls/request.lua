@@ -47,7 +47,7 @@ M.open_flags = set_of [[
 local CONFIRM = set_of "yes confirm_destructive"
 
 local function wrong(message, fix)
-	return errors.new("DISPATCH_PARSE_ERROR", message, { phase = "validation", retryable = false, side_effects = "none",
+	return errors.new("DISPATCH_PARSE_ERROR", (host.clean(message):gsub("%c", " ")), { phase = "validation", retryable = false, side_effects = "none",
 		fix_required = fix })
 end
 
@@ -150,7 +150,7 @@ local function take_member(request, key, value)
 		local ok, message, fix = reserved(request, value)
 		return not ok and wrong(message, fix) or nil
 	elseif key:sub(1, 1) == "_" then
-		return wrong(("There is no member '%s'"):format(host.clean(key):sub(1, 64)),
+		return wrong(("There is no member '%s'"):format(key:sub(1, 64)),
 			"Use _cmd, _opts, _id and _stdin; arguments have no _ in front")
 	end
 	request.arguments[key] = value
@@ -161,7 +161,7 @@ local function object_of(text)
 	if type(object) == "table" and not json.is_array(object) then
 		return object
 	end
-	return nil, wrong(object == nil and "The line is no JSON: " .. host.clean(tostring(why)) or "The line is no JSON object",
+	return nil, wrong(object == nil and "The line is no JSON: " .. tostring(why) or "The line is no JSON object",
 		'Write one object a line: {"_cmd":"NAME","argument":"value"}')
 end
 
