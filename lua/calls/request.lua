@@ -47,7 +47,8 @@ M.open_flags = set_of [[
 local CONFIRM = set_of "yes confirm_destructive"
 
 local function wrong(message, fix)
-	return errors.new("DISPATCH_PARSE_ERROR", (host.clean(message):gsub("%c", " ")), { phase = "validation", retryable = false, side_effects = "none",
+	local line = host.clean(message):gsub("%c", " ")
+	return errors.new("DISPATCH_PARSE_ERROR", line, { phase = "validation", retryable = false, side_effects = "none",
 		fix_required = fix })
 end
 

@@ -41,7 +41,8 @@ def table(runner, folder):
     interleaved([case for case, _ in rows], ROUNDS, 60)
     base = rows[0][0].median() / rows[0][1]
     base_cpu = rows[0][0].median_cpu() / rows[0][1]
-    yield "| calls of a trivial command | per call | calls per second | processor time per call | time, processor time against one process each |"
+    yield ("| calls of a trivial command | per call | calls per second | processor time per call "
+           "| time, processor time against one process each |")
     yield "|---|---|---|---|---|"
     for case, count in rows:
         each, cpu = case.median() / count, case.median_cpu() / count
