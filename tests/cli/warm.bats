@@ -331,14 +331,17 @@ victim_of() {
 		local calls, process = require "calls", require "runner.process"
 		local program = require("runner.fs").readlink "/proc/self/exe"
 		local more = ({ lua = { env = { "LUA_PATH=/x/?.lua" } }, library = { env = { "RUNNER_LUA=" } }, preload = { env = { "LD_PRELOAD=" } }, foreground = { foreground = true },
-			large = { env = { "LARGE=" .. ("x"):rep(70000) } } })[args.how]
+			large = { env = { "LARGE=" .. ("x"):rep(70000) } }, module = {} })[args.how]
 		calls.warmed_up()
+		if args.how == "module" then
+			require "lpeg"
+		end
 		more.argv, more.warm, more.capture = { program, "facts" }, true, true
 		local result = calls.finish(assert(process.start(more)))
 		return { executed = result.answer.data.executed }
 	LUA
 	local how
-	for how in lua library preload foreground large; do
+	for how in lua library preload foreground large module; do
 		call both $how
 		assert_envelope
 		expect "e.data.executed"
