@@ -13,8 +13,10 @@ local requests = require "runner.calls.request"
 local LINE_MAX = 1 << 20
 
 -- Built-in commands that run what a file says, or read requests themselves: a file that a
--- request names could confirm what the request can't.
-local RUNS_FILES = { ["workflow.run"] = true, ["workflow.resume"] = true, lint = true, conformance = true }
+-- request names could confirm what the request can't, and so could one that it has written for
+-- a client that starts servers.
+local RUNS_FILES = { ["workflow.run"] = true, ["workflow.resume"] = true, lint = true, conformance = true,
+	["mcp.install"] = true }
 local NEVER = { exec = true, ["mcp.serve"] = true }
 
 -- --- what a request may do ------------------------------------------------------------------
@@ -34,7 +36,7 @@ local function refusal(request, allowed)
 	if NEVER[name] then
 		return denied(("%s can't be called in a request"):format(request.cmd), "Send its requests as lines of their own")
 	elseif RUNS_FILES[name] and not allowed then
-		return denied(("%s runs what a file says, and was not allowed"):format(request.cmd),
+		return denied(("%s runs what a file says, or writes what a client starts, and was not allowed"):format(request.cmd),
 			("Have whoever starts exec add --allow '%s'"):format(table.concat(request.words, " ")))
 	elseif request.live and not allowed then
 		return denied(("%s was not allowed: _opts.live can't confirm it"):format(request.cmd),

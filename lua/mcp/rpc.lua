@@ -107,11 +107,14 @@ local function response_of(v)
 	return { kind = "response", id = v.id, result = v.result, error = v.error }
 end
 
--- Text that can't be read: the request in it gets its answer, if its id can be found.
-local function unreadable(text, why)
+---Text that is not read: the request in it gets its answer, if its id can be found.
+---@param text string
+---@param fault runner.mcp.Fault
+---@return runner.mcp.Message? message as M.read
+---@return table? answer
+function M.unread(text, fault)
 	local members = require("runner.mcp.outline").of(text) or {}
 	local id = M.is_id(members.id) and utf8.len(members.id) and members.id or nil
-	local fault = M.fault(M.PARSE_ERROR, "Parse error: " .. why)
 	if id ~= nil and members.method == nil then
 		return { kind = "response", id = id, error = fault }
 	end
@@ -125,7 +128,7 @@ end
 function M.read(text)
 	local v, why = json.decode(text, { unique = true })
 	if why then
-		return unreadable(text, why)
+		return M.unread(text, M.fault(M.PARSE_ERROR, "Parse error: " .. why))
 	elseif type(v) ~= "table" then
 		return nil, M.error(nil, M.fault(M.INVALID_REQUEST, "A message must be an object"))
 	elseif not M.is_object(v) then

@@ -72,7 +72,7 @@ end
 local function outside_of(out, known, log, at_once)
 	return {
 		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = function(line) log:put(line, true) end,
-		spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
+		wait_for_room = function() out:wait_for_room() end, spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
 		documents = documents, rows = function(exact) return known:get(exact) end,
 		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
 	}

@@ -12,11 +12,14 @@ local slots = require "runner.mcp.slots"
 local M = {}
 
 local PENDING_MAX = 256 -- requests without an answer
+local SMALL = 64 << 10 -- bytes of a message; so many of these are taken whatever their size
+local LARGE_MAX = 16 << 20 -- bytes of all larger requests that are open
 
 ---@class runner.mcp.Outside what a server is connected to
 ---@field send fun(message: table, may_drop?: boolean) hand one message to the client
 ---@field spawn fun(fn: function) run fn as a task
 ---@field gate fun(): runner.Gate
+---@field wait_for_room fun() until the client has taken enough of what was sent
 ---@field now fun(): number ms
 ---@field run fun(request: table): table a call of a command: its envelope
 ---@field rows fun(exact: boolean): runner.mcp.Row[]?, string? every command; or nil and why there are none; exact: as the files
@@ -36,6 +39,7 @@ local PENDING_MAX = 256 -- requests without an answer
 ---@field handle? table of the call that runs for it
 ---@field waits? runner.Gate where its task waits for the client
 ---@field progress? number what the client was told last
+---@field large integer its bytes, if they count
 
 ---@class runner.mcp.Server
 ---@field outside runner.mcp.Outside
@@ -43,6 +47,8 @@ local PENDING_MAX = 256 -- requests without an answer
 ---@field session? runner.mcp.Session
 ---@field requests table<string, runner.mcp.Request> without an answer yet
 ---@field pending integer how many these are
+---@field held integer requests that still cost memory: without an answer, or cancelled and not yet ended
+---@field large integer bytes of the larger ones among these
 ---@field fewer runner.Gate opened when a request has got its answer
 ---@field asked table<string, table> our own requests → what has become of them
 ---@field subscriptions runner.mcp.Request[] those that listen
@@ -55,7 +61,7 @@ Server.__index = Server
 ---@return runner.mcp.Server
 function M.new(outside, settings)
 	return setmetatable({
-		outside = outside, settings = settings, requests = {}, pending = 0, asked = {}, asked_count = 0, subscriptions = {},
+		outside = outside, settings = settings, requests = {}, pending = 0, held = 0, large = 0, asked = {}, asked_count = 0, subscriptions = {},
 		fewer = outside.gate(), confirmations = confirmations.new(outside.now), slots = slots.new(outside.gate, outside.at_once or 4),
 	}, Server)
 end
@@ -114,7 +120,8 @@ local CANCELLED = { ok = false, error = { code = "CANCELLED", message = "The cli
 ---@param request table as the calls room takes it
 ---@return table envelope
 function Server:execute(r, request)
-	local _ <close> = self.slots:take()
+	local _ <close> = self.slots:take(r)
+	self.outside.wait_for_room()
 	if r.cancelled then
 		return CANCELLED
 	end
@@ -166,10 +173,18 @@ local function key_of(id)
 	return type(id) == "string" and "s" .. id or ("n%d"):format(id)
 end
 
+-- The task of a request has ended, or it has been told that it is not listened to any more.
+local function release(self, r)
+	self.held, self.large, r.large = self.held - 1, self.large - r.large, 0
+end
+
 local function forget(self, r)
 	local key = key_of(r.id)
 	if self.requests[key] == r then
 		self.requests[key], self.pending = nil, self.pending - 1
+		if r.listens then
+			release(self, r)
+		end
 		self.fewer:open()
 	end
 end
@@ -193,7 +208,9 @@ local function handle(self, r, handler)
 		end
 		result, fault = nil, rpc.fault(rpc.INTERNAL_ERROR, "Internal error: " .. answer.raised(result))
 	end
-	if result ~= methods.LATER then
+	r.params, r.listens = nil, result == methods.LATER
+	if not r.listens then
+		release(self, r)
 		finish(self, r, result, fault)
 	end
 end
@@ -202,20 +219,21 @@ end
 local function admit(self, message)
 	if self.requests[key_of(message.id)] then
 		return nil, nil, rpc.fault(rpc.INVALID_REQUEST, ("The id %s is that of a request that has no answer yet"):format(message.id))
-	elseif self.pending >= PENDING_MAX then
+	elseif self.held >= PENDING_MAX then
 		return nil, nil, rpc.fault(rpc.INTERNAL_ERROR, ("%d requests have no answer yet; wait for some"):format(PENDING_MAX))
 	end
 	return methods.find(self, message)
 end
 
-local function request(self, message)
+local function request(self, message, size)
 	local is_known = self.requests[key_of(message.id)] ~= nil
 	local method, caller, fault = admit(self, message)
 	if not method then
 		return self.outside.send(rpc.error(not is_known and message.id or nil, fault))
 	end
-	local r = { id = message.id, method = message.method, params = message.params or {}, caller = caller }
-	self.requests[key_of(r.id)], self.pending = r, self.pending + 1
+	local r = { id = message.id, method = message.method, params = message.params or {}, caller = caller,
+		large = size > SMALL and size or 0 }
+	self.requests[key_of(r.id)], self.pending, self.held, self.large = r, self.pending + 1, self.held + 1, self.large + r.large
 	if method.at_once then
 		return handle(self, r, method.handle)
 	end
@@ -253,19 +271,30 @@ end
 
 -- --- lines ----------------------------------------------------------------------------------
 
+local TOO_MUCH = rpc.fault(rpc.INTERNAL_ERROR,
+	("Requests of %d bytes have no answer yet; wait for some before you send another large one"):format(LARGE_MAX))
+
+-- What would be too much to keep is not even read: as a table a text takes many times its bytes.
+local function read(self, text)
+	if #text > SMALL and self.large > 0 and self.large + #text > LARGE_MAX then
+		return rpc.unread(text, TOO_MUCH)
+	end
+	return rpc.read(text)
+end
+
 ---Deal with one line of the client.
 ---@param text string
 function Server:line(text)
 	if not text:find "%S" then
 		return
 	end
-	local message, fault = rpc.read(text)
+	local message, fault = read(self, text)
 	if not message then
 		if fault then
 			self.outside.send(fault)
 		end
 	elseif message.kind == "request" then
-		request(self, message)
+		request(self, message, #text)
 	elseif message.kind == "response" then
 		answered(self, message)
 	elseif message.method == "notifications/cancelled" then

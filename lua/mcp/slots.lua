@@ -26,15 +26,30 @@ function Slot.__close(slot)
 	end
 end
 
+-- Out of the queue; false: it is not there, since somebody has handed over a place.
+local function leave(self, gate)
+	for i, waiting in ipairs(self.queue) do
+		if waiting == gate then
+			return table.remove(self.queue, i) ~= nil
+		end
+	end
+	return false
+end
+
 ---Wait for a place; closing what comes back gives it to the next one.
----@return table slot to be closed
-function Slots:take()
+---@param r { waits?: runner.Gate } who waits; whoever opens `waits` ends that
+---@return table? slot to be closed; nil: the wait was ended
+function Slots:take(r)
 	if self.taken < self.most then
 		self.taken = self.taken + 1
 	else
 		local gate = self.gate()
-		self.queue[#self.queue + 1] = gate
+		self.queue[#self.queue + 1], r.waits = gate, gate
 		gate:wait()
+		r.waits = nil
+		if leave(self, gate) then
+			return nil
+		end
 	end
 	return setmetatable({ slots = self }, Slot)
 end

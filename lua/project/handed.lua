@@ -54,7 +54,7 @@ function M.add(argv)
 		return #argv + 1, problem
 	end
 	local first = (where == "front" or where == "confirmed") and 1 or #argv + 1
-	attempt.vouched = where == "confirmed"
+	attempt.is_call, attempt.vouched = first == 1, where == "confirmed"
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
 	return first

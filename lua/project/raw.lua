@@ -2,6 +2,7 @@
 -- arguments, its limits, and the flags that make no sense there. Loaded for such a command alone.
 
 local args = require "runner.project.args"
+local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 
 local M = {}
@@ -14,14 +15,28 @@ local REFUSED = {
 		"token_offset", "token_count" },
 }
 
+local function owner_of_stdout(command)
+	return command.raw == "protocol" and "the protocol " .. command.protocol or "another program"
+end
+
+-- Whoever makes calls for a client takes what it finds on stdout for our answer: another program
+-- could write half of one there, or two, or that all went well.
+local function refuse_call(command, parsed)
+	if attempt.is_call then
+		parsed.problems[#parsed.problems + 1] = { field = "command", code = "INVALID_ARGUMENT",
+			message = "It can't be called in a request: stdout belongs to " .. owner_of_stdout(command),
+			suggestion = "Run it by itself", fix_required = "Run it by itself" }
+	end
+end
+
 local function refuse(command, parsed)
+	refuse_call(command, parsed)
 	for _, name in ipairs(REFUSED[command.raw]) do
 		local value = parsed.framework[name]
 		if value ~= nil and value ~= false then
 			local flag = "--" .. name:gsub("_", "-")
 			parsed.problems[#parsed.problems + 1] = { field = name, code = "INVALID_ARGUMENT",
-				message = ("%s can't be used here: stdout belongs to %s"):format(flag,
-					command.raw == "protocol" and "the protocol " .. command.protocol or "another program"),
+				message = ("%s can't be used here: stdout belongs to %s"):format(flag, owner_of_stdout(command)),
 				suggestion = "Leave out " .. flag, fix_required = "Leave out " .. flag }
 		end
 	end

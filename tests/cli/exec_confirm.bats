@@ -133,10 +133,12 @@ LUA
 {"_cmd":"workflow.resume","id":"run_1"}
 {"_cmd":"lint","files":["evil.lua"]}
 {"_cmd":"conformance","profile":"x"}
+{"_cmd":"mcp install","client":"claude-code","allow":["echo"],"write":true}
 {"_cmd":"exec","_stdin":"{}"}'
 	[ ! -e ran ]
-	each 'len(a) == 7 and all(e["error"]["code"] == "PERMISSION_DENIED" for e in a)'
-	valid_lines 7
+	[ ! -e .mcp.json ]
+	each 'len(a) == 8 and all(e["error"]["code"] == "PERMISSION_DENIED" for e in a)'
+	valid_lines 8
 	batch --allow 'workflow run' --allow exec --ignore-errors <<<'{"_cmd":"workflow.run","file":"w.yaml"}
 {"_cmd":"exec","_stdin":"{}"}'
 	[ -e ran ]

@@ -57,6 +57,19 @@ prepare() {
 	done
 }
 
+@test "a command whose stdout belongs to another can't answer for us, with as many lines as it likes: it is not run" {
+	body protocol 'stdout = "protocol", protocol = "fake", args = { { "text", "string" } },' <<<'io.open("ran", "w"):close() io.write(args.text)'
+	body passing 'arguments = "passthrough",' <<<'io.open("ran", "w"):close() return ctx:delegate { "echo", "{\"ok\":true}" }'
+	batch --ignore-errors <<'JSON'
+{"_cmd":"protocol","text":"{\"ok\":true}\n"}
+{"_cmd":"protocol","text":"{\"ok\":true,\n\"data\":1}"}
+{"_cmd":"passing"}
+JSON
+	[ ! -e ran ]
+	valid_lines 3
+	each '[e["error"]["code"] for e in a] == ["VALIDATION_ERROR"] * 3'
+}
+
 @test "a signal ends exec, every call and all that they started, at once" {
 	body tree 'args = { { "n", "integer" } },' <<'LUA'
 		os.execute("setsid sleep 1000 & sh -c 'trap : TERM; sleep 1000' &")

@@ -165,7 +165,8 @@ end
 function M.new(options)
 	local self = setmetatable({ received = {}, sent = {}, calls = {}, log = {} }, Client)
 	self.server = server.new({
-		send = function(message) take(self, message) end, spawn = spawn, gate = M.gate, now = options.now or function() return 0 end,
+		send = function(message) take(self, message) end, spawn = spawn, gate = M.gate,
+		wait_for_room = options.wait_for_room or function() end, now = options.now or function() return 0 end,
 		run = function(request)
 			table.insert(self.calls, request)
 			return options.run and options.run(request, self) or { ok = true, data = { effect = "noop" }, warnings = json.array {}, meta = {} }

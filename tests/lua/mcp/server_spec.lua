@@ -325,6 +325,44 @@ describe("several requests at once", function()
 		assert.equal(-32603, code_of(c:modern(257, "tools/call", { name = "hello" })))
 		assert.equal(256, c.server.pending)
 	end)
+
+	it("are refused beyond 16 MiB, unless they are small", function()
+		local run, gates = slow()
+		local c = client { run = run }
+		local large = ("x"):rep(9 << 20)
+		assert.is_nil(c:modern(1, "tools/call", { name = "hello", arguments = { a = large } }))
+		assert.equal(-32603, code_of(c:modern(2, "tools/call", { name = "hello", arguments = { a = large } })))
+		assert.is_nil(c:modern(3, "tools/call", { name = "hello", arguments = { a = "x" } }))
+		assert.equal(2, #c.calls)
+		gates[1]:open()
+		assert.is_nil(c:modern(4, "tools/call", { name = "hello", arguments = { a = large } }))
+		gates[3]:open()
+		assert.is_truthy(c:answer(4).result)
+	end)
+
+	it("are refused as long as a cancelled large one runs", function()
+		local gate = client_of.gate()
+		local c = client { run = function(request)
+			request.on_start { cancel = function() end }
+			gate:wait()
+			return { ok = true }
+		end }
+		local large = { name = "hello", arguments = { a = ("x"):rep(9 << 20) } }
+		c:modern(1, "tools/call", large)
+		c:tell("notifications/cancelled", { requestId = 1 })
+		assert.equal(-32603, code_of(c:modern(2, "tools/call", large)))
+		gate:open()
+		assert.is_nil(c:modern(3, "tools/call", large))
+	end)
+
+	it("begin no call while the client leaves answers unread", function()
+		local room = client_of.gate()
+		local c = client { wait_for_room = function() room:wait() end }
+		c:modern(1, "tools/call", { name = "hello" })
+		assert.equal(0, #c.calls)
+		room:open()
+		assert.is_truthy(c:answer(1).result)
+	end)
 end)
 
 describe("notifications/cancelled", function()
@@ -350,6 +388,22 @@ describe("notifications/cancelled", function()
 		assert.equal(1, #c.calls)
 		assert.is_nil(c:answer(2))
 		assert.is_truthy(c:modern(3, "tools/list"))
+	end)
+
+	it("leaves nothing of calls that have not begun, however many", function()
+		local run, gates = slow()
+		local c = client { run = run, at_once = 1 }
+		c:modern(1, "tools/call", { name = "hello" })
+		for i = 1, 300 do
+			assert.is_nil(c:modern(2, "tools/call", { name = "hello", arguments = { i = i } }))
+			c:tell("notifications/cancelled", { requestId = 2 })
+		end
+		assert.same({ 1, 1, 0 }, { c.server.pending, c.server.held, #c.server.slots.queue })
+		assert.is_nil(c:modern(3, "tools/call", { name = "hello" }))
+		gates[1]:open()
+		gates[2]:open()
+		assert.is_truthy(c:answer(3).result)
+		assert.equal(2, #c.calls)
 	end)
 
 	it("of an id of another type means another request", function()
