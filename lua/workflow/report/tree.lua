@@ -197,6 +197,47 @@ function Tree:resumes(rows)
 	end
 end
 
+local function place_of(tree, row, loop)
+	local owner = loop or row.key:match "^(.+)%.on_success%." or row.key:match "^(.+)%.on_failure%." or row.key:match "^(.+)%."
+	local parent = owner and tree.nodes[owner]
+	return parent, parent and row.key:sub(#owner + (loop and 1 or 2)) or row.key
+end
+
+local function read(tree, row, wall_ms)
+	local loop = row.key:match "^([^%[]+)%["
+	local parent, name = place_of(tree, row, loop)
+	local over = OVER[row.state]
+	if loop and parent and over then
+		parent.loop = parent.loop or { done = 0, failed = 0 }
+		parent.loop.done, parent.loop.failed = parent.loop.done + 1, parent.loop.failed + (row.state == "failed" and 1 or 0)
+		if row.state ~= "failed" or parent.loop.failed > FAILED then
+			return
+		end
+	end
+	local node = add(tree, parent, row.key, name, row.label)
+	node.state, node.attempt = row.state, math.max(row.attempts or 0, 1)
+	node.started = tree.now() - math.max(wall_ms - (row.started_ms or wall_ms), 0)
+	node.wake = tree.now() + math.max((row.wake_ms or wall_ms) - wall_ms, 0)
+	node.took = over and row.ended_ms and row.started_ms and math.max(row.ended_ms - row.started_ms, 0) or nil
+	node.text = row.state ~= "completed" and row.message or nil
+	node.loop = row.kind == "foreach" and { done = 0, failed = 0 } or nil
+end
+
+---The steps of a run that another process executes, as far as they have started. The counter of
+---a loop counts steps here.
+---@param rows table[] of store:steps
+---@param mask fun(text: string): string
+---@param wall_ms integer when they were read
+---@param now? fun(): number default: host.now
+---@return runner.workflow.Tree
+function M.of_rows(rows, mask, wall_ms, now)
+	local tree = setmetatable({ top = {}, nodes = {}, mask = mask, now = now or host.now }, Tree)
+	for _, row in ipairs(rows) do
+		read(tree, row, wall_ms)
+	end
+	return tree
+end
+
 ---The last lines that a step printed, which are then forgotten.
 ---@param key string
 ---@return string[]
@@ -224,7 +265,7 @@ local function counted(loop)
 end
 
 local function attempt_of(node)
-	return ("attempt %d/%d"):format(node.attempt, node.attempts)
+	return node.attempts and ("attempt %d/%d"):format(node.attempt, node.attempts) or ("attempt %d"):format(node.attempt)
 end
 
 local function joined(a, b)

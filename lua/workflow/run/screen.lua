@@ -1,27 +1,21 @@
 -- screen: the tree of a run's steps on the terminal, while it runs. What happens is told to the
 -- tree at once; the supervisor gets its lines at most ten times a second, and draws them.
 
-local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local scheduler = require "runner.task.scheduler"
 local tree_of = require "runner.workflow.report.tree"
+local watch = require "runner.workflow.report.watch"
 
 local M = {}
 
 local EVERY_MS = 100
-
--- Lines that move, where somebody sees them and wants no less.
-local function is_wanted()
-	local launch, framework = attempt.launch, attempt.framework
-	return launch.stderr_is_tty and not launch.no_color and os.getenv "TERM" and not framework.no_color and not framework.quiet
-end
 
 ---What shows a run; nil where nobody watches: not on a terminal, without colours, with --quiet.
 ---@param run table
 ---@return (fun(happens: string, ...): any)? call it with the name of a method of runner.workflow.Tree and what
 ---  that takes; with "is_over" for the lines that stay behind
 function M.of(run)
-	if not is_wanted() then
+	if not watch.is_seen() then
 		return nil
 	end
 	local tree, due, sent_at = tree_of.new(run.workflow.steps, run.mask), false, -math.huge

@@ -133,6 +133,23 @@ describe("the tree of a run", function()
 			table.move(shown(tree), 1, 4, 1, {}))
 	end)
 
+	it("is made of what the store has, too", function()
+		now = 1000
+		local rows = { { key = "a", kind = "shell", label = "x", state = "completed", started_ms = 0, ended_ms = 700, attempts = 1 },
+			{ key = "p", kind = "parallel", label = "2 steps", state = "running", started_ms = 5000, attempts = 0 },
+			{ key = "p.one", kind = "shell", label = "y", state = "waiting", message = "503", started_ms = 5000, wake_ms = 9000, attempts = 2 },
+			{ key = "l", kind = "foreach", label = "items", state = "running", started_ms = 6000, attempts = 0 } }
+		for i = 1, 9 do
+			rows[#rows + 1] = { key = ("l[%d].1"):format(i), kind = "shell", label = "z", attempts = 1, started_ms = 6000,
+				state = i < 7 and "failed" or i < 9 and "completed" or "running" }
+		end
+		local lines = shown(tree_of.of_rows(rows, function(text) return text end, 8000, function() return now end))
+		assert.same({ "✓|a|=700|", "▸|p|+3000|2 steps", "  ↻|one|-1000|attempt 2 · 503", "▸|l|+2000|8 done, 6 failed · items" },
+			table.move(lines, 1, 4, 1, {}))
+		assert.equal("  ▸|[9].1|+2000|z", lines[10])
+		assert.equal(10, #lines)
+	end)
+
 	it("keeps what failed when the run is over", function()
 		local tree = new(STEPS)
 		tree:runs("checks", {})

@@ -1,0 +1,50 @@
+-- watch: a run that another process executes, as a tree on the terminal, until it ends. It reads
+-- the store and changes nothing.
+
+local attempt = require "runner.core.attempt"
+local host = require "runner.host"
+local report = require "runner.workflow.report.report"
+local tree_of = require "runner.workflow.report.tree"
+
+local M = {}
+
+local LOOK_MS = 1000 -- between two looks, where nothing says that something has changed
+local REST_MS = 100 -- at least, so that a busy run isn't read all the time
+
+local function masked_already(text)
+	return text
+end
+
+---Does somebody see lines that move?
+---@return boolean
+function M.is_seen()
+	local launch, framework = attempt.launch, attempt.framework
+	return launch.stderr_is_tty and not launch.no_color and os.getenv "TERM" ~= nil and not framework.no_color
+		and not framework.quiet
+end
+
+local function draw(db, id, over)
+	local tree = tree_of.of_rows(db:steps(id, { brief = true }), masked_already, host.wall_ms())
+	host.send("PROGRESS", { steps = over and {} or tree:lines() })
+end
+
+---Return once the run is over; on a terminal its steps are shown meanwhile.
+---@param ctx runner.Context
+---@param db table the open store
+---@param id string
+function M.run(ctx, db, id)
+	local seen, version = M.is_seen(), nil
+	repeat
+		local now = db:version()
+		local over = report.settled(db, db:list { id = id }[1] or db:find(id)).state ~= "running" -- it may be removed
+		if seen and (over or now ~= version) then
+			draw(db, id, over)
+		end
+		if not over then
+			ctx:sleep(REST_MS / 1000)
+			version = not db:wait(id, LOOK_MS, now) and now or nil -- nobody executes it: look again in any case
+		end
+	until over
+end
+
+return M
