@@ -4,14 +4,14 @@ The clients are the packages that package.json pins: installed by npm where they
 Without npm, or with a Node.js that is too old for them, the tests are skipped. RUNNER names the program.
 """
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import packages
+
+HERE = packages.HERE
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PACKAGE = os.path.join(HERE, "node_modules/@modelcontextprotocol/client/package.json")
 LEAST_NODE = 20
 LIMIT_S = 300
 
@@ -35,11 +35,6 @@ COMMANDS = {
 }
 
 
-def skip(why):
-    print(f"ok 1 - the official clients of MCP # SKIP {why}\n1..1")
-    sys.exit(0)
-
-
 def node_version():
     try:
         return int(subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout[1:].split(".")[0])
@@ -47,20 +42,10 @@ def node_version():
         return 0
 
 
-def install():
-    """Why the packages are not there, or None."""
-    if not os.path.exists(PACKAGE) and shutil.which("npm"):
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=HERE, timeout=240, check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return None if os.path.exists(PACKAGE) else "npm can't install them here"
-
-
 def main():
     if node_version() < LEAST_NODE:
-        skip(f"they need Node.js {LEAST_NODE}")
-    why = install()
-    if why:
-        skip(why)
+        packages.skip(f"they need Node.js {LEAST_NODE}")
+    packages.need(packages.CLIENT)
     with tempfile.TemporaryDirectory() as folder:
         for name, text in COMMANDS.items():
             path = os.path.join(folder, "commands", name + ".lua")
