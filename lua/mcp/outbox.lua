@@ -56,11 +56,24 @@ function Outbox:run()
 	return self.broken
 end
 
----Wait while the client has left too much unread.
+---Has the client left too much unread?
+---@return boolean
+function Outbox:is_full()
+	return not self.broken and self.bytes > FULL_BYTES
+end
+
+---Wait while it has.
 function Outbox:wait_for_room()
-	while not self.broken and self.bytes > FULL_BYTES do
+	while self:is_full() do
 		self.room:wait()
 	end
+end
+
+---Wait no more: nothing is written from here on.
+---@param why string
+function Outbox:give_up(why)
+	self.broken = self.broken or why
+	self.room:open()
 end
 
 ---Wait until everything is written, or nothing can be.

@@ -20,6 +20,7 @@ local M = {}
 local LINE_MAX = 16 << 20 -- bytes of a message of the client
 local WATCH_MS = 2000 -- between two looks at the files, while somebody wants to hear of changes
 local LINGER_MS = 500 -- for calls that still run at the end of stdin
+local STALLED_MS = 3000 -- after the end of stdin, for a client that takes none of what it has left unread
 local LAST_WORDS_MS = 200 -- for the client to take the last answers
 
 local INSTRUCTIONS = [[
@@ -45,6 +46,19 @@ end
 -- Ends the server from another task: the reader of lines wakes up.
 local function end_with(client, out)
 	out:run()
+	client:close()
+end
+
+-- While too much is unread we don't read either, and don't come to the end of stdin. A client that
+-- has ended it and takes nothing more will not take the rest.
+local function watch_end(client, out)
+	client:wait_ended()
+	local before
+	repeat
+		before = client.written
+		scheduler.sleep(STALLED_MS)
+	until out:is_full() and client.written == before
+	out:give_up "late"
 	client:close()
 end
 
@@ -93,10 +107,8 @@ end
 local function say_goodbye(out, log, client)
 	scheduler.spawn(function()
 		scheduler.sleep(LAST_WORDS_MS)
-		for _, box in ipairs { out, log } do
-			box.broken = box.broken or "late"
-			box.room:open()
-		end
+		out:give_up "late"
+		log:give_up "late"
 	end)
 	out:drain()
 	log:drain()
@@ -119,6 +131,7 @@ local function serve(settings)
 		end
 	end)
 	scheduler.spawn(watch, s, known)
+	scheduler.spawn(watch_end, client, out)
 	read_lines(s, client, out)
 	linger(s, out)
 	s:close()

@@ -24,7 +24,9 @@ local REST_MS = 5
 ---@field turn runner.Gate opened when the text that is being written is out
 ---@field busy boolean a text is being written
 ---@field broken? string why nothing can be written any more
+---@field input integer the descriptor that is read
 ---@field output integer the descriptor that is written
+---@field written integer bytes that are out
 ---@field stopped boolean nothing is read any more
 ---@field closed boolean
 local Channel = {}
@@ -35,7 +37,8 @@ Channel.__index = Channel
 function M.open(options)
 	options = options or {}
 	return setmetatable({ reader = stream.reader(options.input or 0, options.max_line or LINE_MAX),
-		writer = stream.writer(options.output or 1), output = options.output or 1, turn = scheduler.gate(), busy = false,
+		writer = stream.writer(options.output or 1), input = options.input or 0,
+		output = options.output or 1, written = 0, turn = scheduler.gate(), busy = false,
 		stopped = false, closed = false }, Channel)
 end
 
@@ -67,7 +70,7 @@ local function write_all(self, text)
 			end
 			scheduler.ready(self.writer:watch())
 		end
-		idle, from = count == 0, from + count
+		idle, from, self.written = count == 0, from + count, self.written + count
 	end
 	return true
 end
@@ -99,6 +102,13 @@ function Channel:wait_gone()
 	return not self.closed and scheduler.ready(self.output, stream.GONE)
 end
 
+---Park the task until nobody writes any more to what we read, though lines may still be unread.
+---Of a file nobody can say that.
+---@return boolean ended false: the channel was closed before
+function Channel:wait_ended()
+	return not self.closed and scheduler.ready(self.input, stream.ENDED)
+end
+
 ---From now on there is no more input: who waits for a line goes on.
 function Channel:stop_reading()
 	if not self.stopped then
@@ -113,6 +123,7 @@ function Channel:close()
 	if not self.closed then
 		self.closed = true
 		scheduler.forget(self.output, stream.GONE)
+		scheduler.forget(self.input, stream.ENDED)
 	end
 end
 Channel.__close = Channel.close

@@ -9,6 +9,7 @@
  *   writer:write(text, from) → count of bytes written from there on, 0: wait | nil, message, NAME
  *   reader:watch(), writer:watch() → fd, events to poll for
  *   stream.GONE                         events 0: only that the other side is gone
+ *   stream.ENDED                        that the other side writes no more, though bytes are still unread
  *   :close()                            what we opened ourselves; the descriptor stays open
  */
 #include <errno.h>
@@ -25,6 +26,11 @@
 
 #define STREAM_TYPE "runner.stream"
 #define CHUNK 65536
+#ifdef POLLRDHUP
+#define ENDED POLLRDHUP /* of sockets; pipes say POLLHUP unasked */
+#else
+#define ENDED 0
+#endif
 
 struct stream {
 	struct nowait at;
@@ -231,5 +237,7 @@ int luaopen_runner_stream(lua_State *L)
 	luaL_newlib(L, functions);
 	lua_pushinteger(L, 0);
 	lua_setfield(L, -2, "GONE");
+	lua_pushinteger(L, ENDED);
+	lua_setfield(L, -2, "ENDED");
 	return 1;
 }

@@ -143,6 +143,36 @@ with Server() as s:
 PY
 }
 
+@test "the end of stdin ends the server although nobody takes its answers" {
+	session <<'PY'
+import socket
+def end_unread(fd, end):
+    os.set_blocking(fd, False)
+    sent, stuck = 0, 0
+    while stuck < 20 and sent < 100000:
+        try:
+            os.write(fd, b'{"jsonrpc":"2.0","id":1,"method":"no/such%s"}\n' % (b"x" * 900))
+            sent, stuck = sent + 1, 0
+        except BlockingIOError:
+            stuck += 1
+            time.sleep(0.05)
+    assert sent < 100000
+    end()
+with Server() as s:
+    s.request("tools/call", {"name": "slow"})
+    until(lambda: os.path.exists("began"))
+    end_unread(s.process.stdin.fileno(), s.process.stdin.close)
+    assert s.process.wait(30) == 0
+    until(lambda: not processes())
+ours, theirs = socket.socketpair()
+with Server(stdin=theirs) as s:
+    theirs.close()
+    end_unread(ours.fileno(), lambda: ours.shutdown(socket.SHUT_WR))
+    assert s.process.wait(30) == 0
+    until(lambda: not processes())
+PY
+}
+
 @test "TERM ends the server and every call, with an envelope on stderr" {
 	session <<'PY'
 with Server() as s:

@@ -25,7 +25,8 @@ class Server:
         self.count, self.buffer, self.others = 0, b"", []
         popen.setdefault("stderr", open("err.txt", "ab"))
         popen.setdefault("stdout", subprocess.PIPE)
-        self.process = subprocess.Popen([os.environ["RUNNER"], "mcp", "serve", *args], stdin=subprocess.PIPE,
+        popen.setdefault("stdin", subprocess.PIPE)
+        self.process = subprocess.Popen([os.environ["RUNNER"], "mcp", "serve", *args],
                                         env={**os.environ, **(env or {})}, **popen)
 
     def __enter__(self):
