@@ -12,12 +12,19 @@ local requests = require "runner.calls.request"
 
 local LINE_MAX = 1 << 20
 
--- Built-in commands that run what a file says, or read requests themselves: a file that a
--- request names could confirm what the request can't, and so could one that it has written for
--- a client that starts servers.
-local RUNS_FILES = { ["workflow.run"] = true, ["workflow.resume"] = true, lint = true, conformance = true,
-	["mcp.install"] = true }
-local NEVER = { exec = true, ["mcp.serve"] = true }
+local function set_of(names)
+	local set = {}
+	for name in names:gmatch "%S+" do
+		set[name] = true
+	end
+	return set
+end
+
+-- Built-in commands that only read. Any other may run what a file says, or write what somebody
+-- runs later: it could confirm what a request can't.
+local OPEN = set_of [[audit.list audit.verify changelog check-permissions completion doctor help job.list job.logs job.status job.wait
+	manifest mcp.tools status workflow.check workflow.list workflow.logs workflow.plan workflow.show workflow.stats workflow.wait]]
+local NEVER = set_of "exec mcp.serve"
 
 -- --- what a request may do ------------------------------------------------------------------
 
@@ -35,8 +42,8 @@ local function refusal(request, allowed)
 	local name = builtin(request.words)
 	if NEVER[name] then
 		return denied(("%s can't be called in a request"):format(request.cmd), "Send its requests as lines of their own")
-	elseif RUNS_FILES[name] and not allowed then
-		return denied(("%s runs what a file says, or writes what a client starts, and was not allowed"):format(request.cmd),
+	elseif name and not OPEN[name] and not allowed then
+		return denied(("%s may write or run files, and was not allowed"):format(request.cmd),
 			("Have whoever starts exec add --allow '%s'"):format(table.concat(request.words, " ")))
 	elseif request.live and not allowed then
 		return denied(("%s was not allowed: _opts.live can't confirm it"):format(request.cmd),

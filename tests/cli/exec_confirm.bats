@@ -124,7 +124,7 @@ LUA
 	[ "$(wc -l <wiped)" -eq 1 ]
 }
 
-@test "what runs files is refused unless it is allowed, and exec and itself always" {
+@test "a built-in command that does not only read is refused unless it is allowed, and exec always" {
 	echo 'steps: [{ shell: "touch ran" }]' >w.yaml
 	echo 'io.open("ran", "w"):close() return {}' >evil.lua
 	batch --ignore-errors <<<'{"_cmd":"workflow.run","file":"w.yaml"}
@@ -133,12 +133,22 @@ LUA
 {"_cmd":"workflow.resume","id":"run_1"}
 {"_cmd":"lint","files":["evil.lua"]}
 {"_cmd":"conformance","profile":"x"}
-{"_cmd":"mcp install","client":"claude-code","allow":["echo"],"write":true}
-{"_cmd":"exec","_stdin":"{}"}'
+{"_cmd":"exec","_stdin":"{}"}
+{"_cmd":"new","name":"mine"}
+{"_cmd":"mcp.install","client":"claude-code","write":true,"allow":["wipe"]}
+{"_cmd":"workflow.prune","keep":0}
+{"_cmd":"job.cancel","id":"job_1"}'
 	[ ! -e ran ]
+	[ ! -e commands/mine.lua ]
 	[ ! -e .mcp.json ]
-	each 'len(a) == 8 and all(e["error"]["code"] == "PERMISSION_DENIED" for e in a)'
-	valid_lines 8
+	each 'len(a) == 11 and all(e["error"]["code"] == "PERMISSION_DENIED" for e in a)'
+	valid_lines 11
+	batch <<<'{"_cmd":"help"}
+{"_cmd":"manifest"}
+{"_cmd":"self.workflow.list"}
+{"_cmd":"job.list"}
+{"_cmd":"status"}'
+	[ "$status" -eq 0 ]
 	batch --allow 'workflow run' --allow exec --ignore-errors <<<'{"_cmd":"workflow.run","file":"w.yaml"}
 {"_cmd":"exec","_stdin":"{}"}'
 	[ -e ran ]
