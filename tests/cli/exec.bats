@@ -157,13 +157,30 @@ LUA
 }
 
 @test "after a failure the calls that run come to their end, and no line is begun" {
-	batch --parallel 2 <<<'{"_cmd":"echo","n":1,"wait":"300ms"}
-{"_cmd":"echo","n":3}
+	# the first ends when the second is gone, and exec has seen that
+	body second '' <<<'io.open("second", "w"):write((io.open("/proc/self/stat"):read("a"):match "^%d+ %b() %S (%d+)")):close() ctx:fail("GENERAL_ERROR", "no")'
+	body first '' <<-'LUA'
+		local file
+		repeat ctx:sleep(0.01) file = io.open "second" until file and file:seek "end" > 0
+		file:seek "set"
+		local status = "/proc/" .. file:read "a"
+		while io.open(status .. "/stat") do ctx:sleep(0.01) end
+	LUA
+	batch --parallel 2 <<<'{"_cmd":"first"}
+{"_cmd":"second"}
 {"_cmd":"set"}
 {"_cmd":"set"}'
 	[ ! -e set ]
 	each '[e["ok"] for e in a] == [True, False]'
 	concluded 1 'e.data["stopped_at_line"] == 2'
+}
+
+# rests PID: for half a second it has next to nothing of a processor; who looks again and again has half of it
+rests() {
+	local before
+	before=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
+	sleep 0.5
+	[ $(($(awk '{ print $14 + $15 }' "/proc/$1/stat") - before)) -le 2 ]
 }
 
 @test "an answer is out before the next request comes, and exec waits for it without using the processor" {
@@ -175,9 +192,7 @@ LUA
 	read -r line <&6
 	[[ $line == *'"n":1'* ]]
 	worker=$(pgrep -P $pid | head -n 1)
-	before=$(awk '{ print $14 + $15 }' "/proc/$worker/stat")
-	sleep 0.5
-	[ $(($(awk '{ print $14 + $15 }' "/proc/$worker/stat") - before)) -le 2 ]
+	until_true rests "$worker" # what it does behind its answer comes to an end
 	echo '{"_cmd":"echo","n":2}' >&5
 	read -r line <&6
 	[[ $line == *'"n":2'* ]]

@@ -57,7 +57,7 @@ runs_at() {
 	checks
 	start_shell "$1" 30
 	type_line 'clear; $R workflow run checks.yaml; echo status=$?'
-	now_on_screen '^✓ prepare +0\.[0-9]s' "$2" '^  ▸ lint +[0-9]+s +looking$' "$3" '^  ▸ evil +[0-9]+s +done$' "$4"
+	now_on_screen '^✓ prepare +[0-9.]+s' "$2" '^  ▸ lint +[0-9]+s +looking$' "$3" '^  ▸ evil +[0-9]+s +done$' "$4"
 }
 
 @test "every step is a line with its state, its time and what it printed last: 80 columns" {
@@ -86,7 +86,7 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 	sed -i 's/delays: .3600s./delays: [10ms]/' checks.yaml
 	touch go
 	type_line 'clear; $R workflow run checks.yaml; echo status=$?'
-	on_screen 'status=1'
+	on_screen 'status=1$'
 	now_on_screen '✓ prepare' '^✗ checks' '^  ✗ (lint|test)' '^  ✗ (lint|test)' '^· each'
 	on_screen '^workflow run: error: Step checks\.(lint|test): Shell command exited with status [34]'
 	on_screen '^checks.lint: no good$'

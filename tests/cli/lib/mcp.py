@@ -69,7 +69,10 @@ class Server:
                 return None
             self.buffer += piece
         text, self.buffer = self.buffer.split(b"\n", 1)
-        message = json.loads(text)
+        try:
+            message = json.loads(text)
+        except ValueError as why:
+            raise AssertionError((why, text[:2000], self.buffer[:2000])) from None
         assert message["jsonrpc"] == "2.0", message
         return message
 
