@@ -20,14 +20,15 @@ ERRNOS = {
     "sendmsg recvmsg": "ENOBUFS ECONNRESET",
     "signalfd": "EMFILE ENOMEM", "ppoll poll": "EINTR ENOMEM", "waitpid waitid": "EINTR",
     "sigwaitinfo sigtimedwait nanosleep usleep": "EINTR", "sigqueue": "EAGAIN", "kill": "EPERM", "getpgid getsid": "ESRCH",
-    "prlimit setrlimit sched_setscheduler": "EPERM", "fsync": "EIO ENOSPC", "flock": "EINTR ENOLCK",
+    "prlimit setrlimit sched_setscheduler": "EPERM", "fsync fdatasync": "EIO ENOSPC", "flock": "EINTR ENOLCK",
+    "inotify_init1 inotify_add_watch": "EMFILE ENOMEM", "memfd_create": "EMFILE ENOMEM", "recv": "EINTR ECONNRESET",
     "rename renameat": "EIO ENOSPC", "symlink symlinkat mkdir mkdirat mkfifo": "ENOSPC EIO", "mkstemp64": "EMFILE ENOSPC",
     "unlink unlinkat rmdir remove": "EIO EACCES", "readlink readlinkat stat lstat fstatat": "EIO ENOMEM",
     "access": "EIO EACCES", "fstat": "EIO", "chmod fchmod fchown futimens ftruncate": "EIO EPERM", "getxattr": "ENOTSUP",
     "lseek fseeko64 ftello64": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir fchdir": "EIO",
     "getsockopt": "ENOBUFS",
     "sigaction": "EINVAL", "execve": "ENOMEM EACCES", "getrandom": "EINTR ENOSYS",
-    "read": "EINTR EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
+    "read": "EINTR EIO SHORT", "pread": "EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
     "pwritev2": "EAGAIN EIO EOPNOTSUPP", "opendir fdopendir": "EMFILE ENOMEM", "fdopen realpath": "ENOMEM",
     "fopen fopen64 freopen64 tmpfile64 open openat": "EMFILE EINTR EACCES", "getcwd": "ENOENT ENOMEM",
     "malloc calloc realloc mmap munmap setenv setvbuf": "ENOMEM", "dlopen": "ENOMEM",
@@ -48,7 +49,7 @@ CANNOT_FAIL = {
     "computes from what it is given": """
         __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __errno_location __isoc99_sscanf __isoc23_sscanf
         __isoc23_strtol __isoc23_strtoll __isoc23_strtoull
-        __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __snprintf_chk __stpcpy_chk __strcpy_chk
+        __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __memset_chk __snprintf_chk __stpcpy_chk __strcpy_chk
         __strncat_chk __strncpy_chk __vsnprintf_chk cfgetispeed cfgetospeed difftime frexp getenv ldexp localeconv memchr
         memcmp memcpy memmove memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
         strchr strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strpbrk strrchr strspn

@@ -12,7 +12,9 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -50,7 +52,12 @@
 	CALL(int, setrlimit, (__rlimit_resource_t k, const struct rlimit *n), (k, n)) \
 	CALL(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *p), (pid, policy, p)) \
 	CALL(int, fsync, (int fd), (fd)) \
+	CALL(int, fdatasync, (int fd), (fd)) \
 	CALL(int, flock, (int fd, int operation), (fd, operation)) \
+	CALL(int, inotify_init1, (int flags), (flags)) \
+	CALL(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask)) \
+	CALL(int, memfd_create, (const char *name, unsigned flags), (name, flags)) \
+	CALL(ssize_t, recv, (int fd, void *b, size_t n, int flags), (fd, b, n, flags)) \
 	CALL(int, rename, (const char *from, const char *to), (from, to)) \
 	CALL(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to)) \
 	CALL(int, symlink, (const char *to, const char *path), (to, path)) \
@@ -101,6 +108,7 @@
 	CALL(read, (int fd, void *b, size_t n), (fd, b, n)) \
 	CALL(write, (int fd, const void *b, size_t n), (fd, b, n)) \
 	CALL(pwrite, (int fd, const void *b, size_t n, off_t at), (fd, b, n, at)) \
+	CALL(pread, (int fd, void *b, size_t n, off_t at), (fd, b, n, at)) \
 	CALL(send, (int fd, const void *b, size_t n, int flags), (fd, b, n, flags))
 
 /* CALL(result, name, (parameters), (arguments)): fails as NULL with errno */
