@@ -100,12 +100,24 @@ function M.envelope(result)
 	return v
 end
 
+-- errno of a start that may well succeed later.
+local SHORT_OF = { EAGAIN = true, EMFILE = true, ENFILE = true, ENOMEM = true, ENOSPC = true }
+
+local function not_started(name, result, argv)
+	return errors.new(SHORT_OF[result.errno] and "RESOURCE_EXHAUSTED" or "SUBPROCESS_FAILED",
+		("%s could not be started: %s"):format(name, result.error),
+		{ side_effects = "none", context = { argv = argv, errno = result.errno } })
+end
+
 ---The failure of a call that has printed no envelope, as when its supervisor was killed.
 ---@param name string the command
 ---@param result runner.Result
 ---@param argv? string[] for the context
 ---@return runner.Error
 function M.lost(name, result, argv)
+	if result.error then
+		return not_started(name, result, argv)
+	end
 	local fields = { context = { argv = argv, status = result.status, signal = result.signal, stderr = result.stderr:sub(-4096) } }
 	if result.timed_out then
 		return errors.new("TIMEOUT", ("%s did not end in time, and was killed"):format(name), { side_effects = "partial",

@@ -70,6 +70,18 @@ JSON
 	each '[e["error"]["code"] for e in a] == ["VALIDATION_ERROR"] * 3'
 }
 
+@test "calls for which there are no descriptors say so: they were not run, and may be made again" {
+	body slow '' <<<'ctx:sleep(0.3) io.open("ran", "a"):write("x\n"):close() return {}'
+	for i in {1..30}; do echo '{"_cmd":"slow"}'; done >requests
+	ulimit -S -n 20
+	batch --parallel 30 --ignore-errors <requests
+	ulimit -S -n "$(ulimit -Hn)"
+	valid_lines 30
+	each '0 < sum(not e["ok"] for e in a) and sum(e["ok"] for e in a) == len(open("ran").readlines())'
+	each 'all(e["ok"] or (e["error"]["code"], e["error"]["side_effects"], e["error"]["retryable"]) == ("RESOURCE_EXHAUSTED", "none", True)
+		for e in a)'
+}
+
 @test "a signal ends exec, every call and all that they started, at once" {
 	body tree 'args = { { "n", "integer" } },' <<'LUA'
 		os.execute("setsid sleep 1000 & sh -c 'trap : TERM; sleep 1000' &")
