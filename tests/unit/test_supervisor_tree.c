@@ -154,7 +154,7 @@ static void a_later_attempt_that_never_ran_leaves_the_earlier_error(void **state
 static int waits(const struct launch *launch)
 {
 	BEGIN_RUN(launch, INT(timeout_ms, 20000));
-	SEND(launch, LOG, STR(level, "info"), STR(message, "it hangs"));
+	SEND(launch, LOG, STR(level, "warn"), STR(message, "it hangs"));
 	hang();
 	return 0;
 }
