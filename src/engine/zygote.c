@@ -280,6 +280,7 @@ NO_RETURN void zygote_serve(int (*prepare)(void), zygote_run_fn *run)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	os_parent_death_signal(SIGKILL);
 	os_name_process(NAME);
+	show((const char *const[]){ NAME, NULL });
 	if (fcntl(CHANNEL_FD, F_SETFD, FD_CLOEXEC) < 0 || prepare() < 0)
 		_exit(1);
 	while (getppid() == parent && packet_receive(CHANNEL_FD, &p)) {
