@@ -157,7 +157,11 @@ static void a_loop_inside_the_command_is_reported_alike_but_not_an_unknown_event
 static void a_log_line_is_json_or_text_and_debug_needs_verbose(void **state UNUSED)
 {
 	notice_log(&run, "info", bytes("hello"));
+	assert_string_equal(seen(), ""); /* nobody reads it */
+	run.launch.log_kept = true;
+	notice_log(&run, "info", bytes("hello"));
 	assert_string_equal(seen(), "{\"level\":\"info\",\"event\":\"log\",\"command\":\"deploy\",\"message\":\"hello\"}\n");
+	run.launch.log_kept = false;
 	notice_log(&run, "debug", bytes("x"));
 	assert_string_equal(seen(), "");
 	run.plan.verbose = true;
