@@ -2,12 +2,24 @@
 -- it prints. It starts no process itself.
 
 local errors = require "runner.core.errors"
+local fs = require "runner.fs"
 local json = require "runner.json"
 local sorted = require "runner.core.sorted"
 
 local M = {}
 
 -- --- the call ---------------------------------------------------------------------------
+
+---Our own program, to be started by us: its path; where an upgrade has removed that file, or put
+---another in its place, the one that we are, for as long as we run (proc(5), /proc/pid/exe).
+---@return string
+function M.program()
+	local path = fs.readlink "/proc/self/exe"
+	if path and path:find " %(deleted%)$" then
+		return "/proc/self/exe"
+	end
+	return path or "runner"
+end
 
 local function flag(name)
 	return "--" .. name:gsub("_", "-")

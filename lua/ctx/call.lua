@@ -56,8 +56,7 @@ end
 function M.call(ctx, name, args)
 	args = args or {}
 	check(name, args)
-	local program = require("runner.fs").readlink "/proc/self/exe" or "runner"
-	local spec = invoke.argv(program, words_of(name), {}, text)
+	local spec = invoke.argv(invoke.program(), words_of(name), {}, text)
 	spec.stdin, spec.env = invoke.hand_over(args, text)
 	if attempt.framework.verbose or attempt.launch.stderr_is_tty then
 		spec.env = spec.env or {}

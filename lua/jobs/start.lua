@@ -6,6 +6,7 @@ local errors = require "runner.core.errors"
 local folder = require "runner.jobs.folder"
 local fs = require "runner.fs"
 local host = require "runner.host"
+local invoke = require "runner.invoke"
 local json = require "runner.json"
 local process = require "runner.process"
 
@@ -60,7 +61,7 @@ end
 
 -- The same call; a person's yes is passed on.
 local function words(a)
-	local argv = { fs.readlink "/proc/self/exe" or "runner" }
+	local argv = { invoke.program() }
 	if a.unconfirmed or a.vouched and a.command.danger_level == "destructive" then
 		argv[2] = "--confirm-destructive"
 	end

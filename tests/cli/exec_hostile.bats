@@ -82,6 +82,22 @@ JSON
 		for e in a)'
 }
 
+@test "an upgrade while exec runs takes no call with it: jobs and calls of calls start, too" {
+	cp "$RUNNER" copy
+	body ok '' <<<'return { fine = true }'
+	body outer '' <<<'return ctx:call("ok")'
+	status=0
+	body gone '' <<<'return { gone = os.remove "copy" }'
+	{
+		echo '{"_cmd":"gone"}'
+		echo '{"_cmd":"ok"}'
+		echo '{"_cmd":"outer"}'
+		echo '{"_cmd":"ok","_opts":{"detach":true}}'
+	} | env -i "${CLEAN_ENV[@]}" ./copy exec >out.txt 2>err.txt || status=$?
+	[ "$status" -eq 0 ]
+	each '[e["ok"] for e in a] == [True] * 4 and a[0]["data"]["gone"] and a[2]["data"] == {"fine": True}'
+}
+
 @test "a signal ends exec, every call and all that they started, at once" {
 	body tree 'args = { { "n", "integer" } },' <<'LUA'
 		os.execute("setsid sleep 1000 & sh -c 'trap : TERM; sleep 1000' &")
