@@ -247,7 +247,7 @@ LUA
 	gated slow
 	start slow
 	until_true [ -e marker ]
-	strace -f -qq -e trace=flock -o looks.txt env -i "${CLEAN_ENV[@]}" "$RUNNER" job wait "$id" --until done:2 >out.txt 2>err.txt </dev/null 3>&- &
+	strace -f -qq -e trace=flock -o looks.txt env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 "$RUNNER" job wait "$id" --until done:2 >out.txt 2>err.txt </dev/null 3>&- &
 	helper_pid=$!
 	until_true grep -q LOCK_SH looks.txt
 	local before=$SECONDS
