@@ -55,6 +55,10 @@ local function add_args(argv, args, text)
 	return argv
 end
 
+-- Runner's own, in front of the command's name, where they can be no argument of the command. The
+-- outer call masks its own answer.
+local FLAGS = { "--format=json", "--runner-unmask" }
+
 ---The argv of a call that prints its envelope on stdout.
 ---@param program string runner itself
 ---@param words string[] the command's name and what follows it
@@ -62,9 +66,15 @@ end
 ---@param text fun(value: any): string a value as one word
 ---@return string[] argv
 function M.argv(program, words, args, text)
-	local argv = table.move(words, 1, #words, 2, { program })
-	argv[#argv + 1], argv[#argv + 2], argv[#argv + 3] = "--format", "json", "--runner-unmask" -- the outer call masks its own answer
-	return add_args(argv, args, text)
+	local argv = table.move(FLAGS, 1, #FLAGS, 2, { program })
+	return add_args(table.move(words, 1, #words, #argv + 1, argv), args, text)
+end
+
+---The same call as its author wrote it, for logs: without the flags that are ours.
+---@param argv string[] as M.argv returns it
+---@return string
+function M.describe(argv)
+	return argv[1] .. " " .. table.concat(argv, " ", 2 + #FLAGS)
 end
 
 -- Words as the stdin of a call, and the environment that says so.

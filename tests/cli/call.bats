@@ -74,3 +74,13 @@ returns_of_inner() {
 	answers 6 back
 	expect 'e.error.code == "CONFLICT" and e.error.message == "two at once"'
 }
+
+@test "a flag of the call is no argument of the command, whatever those are called" {
+	body shape 'args = { { "format", "string", default = "none" } },' <<<'return { format = args.format }'
+	body outer <<<'return ctx:call("shape")'
+	answers 0 outer
+	expect 'e.data == { "format": "none" }'
+	printf '%s\n' 'name: w' 'steps:' '  - runner: shape' '    args: { format: round }' >w.yaml
+	answers 0 workflow run w.yaml
+	expect 'e.data.steps[0].data == { "format": "round" }'
+}

@@ -35,14 +35,14 @@ offers() {
 	offers help db m
 	[ "$stdout" = migrate ]
 	offers workflow r
-	[ "$stdout" = $'resume\nrun' ]
+	[ "$stdout" = $'resume\nrm\nrun' ]
 	offers nosuch ""
 	[ -z "$stdout" ]
 }
 
 @test "flags of the command and of the framework are completed" {
 	offers deploy --t
-	[ "$stdout" = $'--target\n--timeout' ]
+	[ "$stdout" = $'--target\n--timeout\n--token-limit\n--token-offset\n--token-count\n--tokenizer' ]
 	offers --ver
 	[ "$stdout" = $'--verbose\n--version' ]
 }

@@ -64,14 +64,7 @@ end
 ---@param scope runner.workflow.Scope
 ---@return string
 function M.describe(step, scope)
-	local argv = argv_of(step, scope, "runner")
-	local words = {}
-	for i, word in ipairs(argv) do
-		if not (word == "--format" or argv[i - 1] == "--format" or word == "--runner-unmask") then
-			words[#words + 1] = word
-		end
-	end
-	return table.concat(words, " ")
+	return invoke.describe(argv_of(step, scope, "runner"))
 end
 
 -- --- request and outcome -------------------------------------------------------------------

@@ -291,17 +291,17 @@ describe("a runner step", function()
 	end
 
 	it("passes its arguments as they are on a command line", function()
-		assert.are.equal("db migrate --format json --runner-unmask", argv "db migrate")
-		assert.are.equal("give --format json --runner-unmask --count=2 --dry-run --no-loud --name=it's $(touch ran) --tag=a --tag=b",
+		assert.are.equal("--format=json --runner-unmask db migrate", argv "db migrate")
+		assert.are.equal("--format=json --runner-unmask give --count=2 --dry-run --no-loud --name=it's $(touch ran) --tag=a --tag=b",
 			argv("give", { args = { name = "${v}", count = "${n}", tag = "${list}", dry_run = true, loud = false } }))
-		assert.are.equal("give --format json --runner-unmask word --force", argv("give", { args = { "word", "--force" } }))
+		assert.are.equal("--format=json --runner-unmask give word --force", argv("give", { args = { "word", "--force" } }))
 		assert.are.equal("runner give --name=x", kinds.runner.describe(step("runner", "give", { args = { name = "x" } }), SCOPE))
 	end)
 
 	it("never takes a value for a flag", function()
 		assert.matches("flag", raised(request, "runner", "give", { args = { "${dash}" } }).message)
-		assert.are.equal("give --format json --runner-unmask --name=-x", argv("give", { args = { name = "${dash}" } }))
-		assert.are.equal("give --format json --runner-unmask -- -x", argv("give", { args = { "--", "${dash}" } }))
+		assert.are.equal("--format=json --runner-unmask give --name=-x", argv("give", { args = { name = "${dash}" } }))
+		assert.are.equal("--format=json --runner-unmask give -- -x", argv("give", { args = { "--", "${dash}" } }))
 	end)
 
 	it("leaves repeating to the step that repeats", function()
