@@ -36,8 +36,13 @@ class Server:
 
 
 def answers_of_its_own(message):
-    done = subprocess.run(sys.argv[2:], input=json.dumps(message).encode() + b"\n", stdout=subprocess.PIPE, check=False)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    """Its stdin stays open until then: at its end a server waits only for a moment."""
+    server = Server(sys.argv[2:])
+    try:
+        return server.send(message)
+    finally:
+        server.process.stdin.close()
+        server.process.wait()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
