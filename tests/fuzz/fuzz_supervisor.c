@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../../src/common/json.h"
+#include "../../src/supervisor/block.h"
 #include "../../src/supervisor/decide.h"
 #include "../../src/supervisor/deliver.h"
 #include "../../src/supervisor/envelope.h"
@@ -263,6 +264,7 @@ static void close_run(struct run *run)
 	for (int i = 0; i < HISTORY_MAX; i++)
 		buf_release(&run->history.row[i]);
 	outlet_release(&run->err);
+	block_release(run);
 	tap_release(&run->stdout_tap);
 }
 
