@@ -195,7 +195,7 @@ load lib/workflow
 		  - { shell: "echo removed /${skipped} >effects" }
 	YAML
 	envelope 4
-	expect 'e.data.steps[2].output == "left" and e.error.message == "The variable ${skipped} has no value"'
+	expect 'e.data.steps[2].output == "left" and e.error.message == "Step 4: The variable ${skipped} has no value"'
 	[ ! -e effects ]
 }
 
