@@ -362,7 +362,13 @@ LUA
 	id=$(field e.meta.job_id)
 	expect "e.error.code == 'INCOMPLETE' and e.error.retryable is True and e.error.suggestion == 'The job goes on: runner job wait $id'"
 	expect "e.data.state == 'running' and e.data.continue_command == 'runner job wait $id --for 4m' and 'cancel_command' in e.data"
-	cancel INT slow --budget 4m
+	# it waits for the same job; a signal that comes before it has a worker may be before its handler, too
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" slow --budget 4m >out.txt 2>err.txt </dev/null 3>&- &
+	local waits=$!
+	until_true grep -q . "/proc/$waits/task/$waits/children"
+	kill -INT "$waits"
+	status=0
+	wait "$waits" || status=$?
 	[ "$status" -eq 130 ]
 	answers 14 job status "$id"
 	open_gate
