@@ -11,6 +11,7 @@ local errors = require "runner.core.errors"
 local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local json = require "runner.json"
+local set_of = require("runner.core.set").of
 local sorted = require "runner.core.sorted"
 
 local M = {}
@@ -27,14 +28,6 @@ local ID_MAX = 256 -- bytes
 ---@field timeout_ms? integer
 ---@field dry_run? boolean
 ---@field live boolean it asks for a real run of a command that is a dry run by default
-
-local function set_of(names)
-	local set = {}
-	for name in names:gmatch "%S+" do
-		set[name] = true
-	end
-	return set
-end
 
 -- Flags that are passed on. `dry_run`, `timeout` and `live` are members of their own.
 ---@type table<string, true>

@@ -9,16 +9,9 @@ local errors = require "runner.core.errors"
 local json = require "runner.json"
 local locate = require "runner.project.locate"
 local requests = require "runner.calls.request"
+local set_of = require("runner.core.set").of
 
 local LINE_MAX = 1 << 20
-
-local function set_of(names)
-	local set = {}
-	for name in names:gmatch "%S+" do
-		set[name] = true
-	end
-	return set
-end
 
 -- Built-in commands that only read. Any other may run what a file says, or write what somebody
 -- runs later: it could confirm what a request can't.
@@ -201,7 +194,7 @@ return {
 	exit_codes = {
 		CALLS_FAILED = { side_effects = "partial", description = "Calls failed: their answers say how" },
 		DISPATCH_PARSE_ERROR = { description = "No line was a request; nothing was run" },
-		OUTPUT_FAILED = { description = "Nobody reads the answers any more; the calls that ran were ended" },
+		OUTPUT_FAILED = { description = "Nothing reads the answers any more; running calls were ended" },
 	},
 	examples = {
 		{ description = "Requests of a file, four at a time", command = "runner exec --parallel 4 --ignore-errors --input-file requests.jsonl" },

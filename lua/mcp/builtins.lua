@@ -2,21 +2,15 @@
 -- runs files or code, or writes, needs --allow NAME; what serves or belongs to a person at a
 -- terminal never is one. A built-in command that stands in neither list needs --allow.
 
+local set_of = require("runner.core.set").of
+
 local M = {}
 
-local function set(text)
-	local out = {}
-	for name in text:gmatch "%S+" do
-		out[name] = true
-	end
-	return out
-end
+---@type table<string, true>
+local LISTED = set_of "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
 
 ---@type table<string, true>
-local LISTED = set "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
-
----@type table<string, true>
-local NEVER = set [[completion exec help manifest mcp.install mcp.serve mcp.tools mcp.validate new types workflow.new]]
+local NEVER = set_of [[completion exec help manifest mcp.install mcp.serve mcp.tools mcp.validate new types workflow.new]]
 
 ---@param name string dot path, perhaps with "self." in front
 ---@return "always"|"allow"|"never"

@@ -5,13 +5,25 @@ local rpc = require "runner.mcp.rpc"
 
 local M = {}
 
----No list has a second page.
----@param r runner.mcp.Request
----@return runner.mcp.Fault?
-function M.cursor_fault(r)
+-- No list has a second page.
+local function cursor_fault(r)
 	if r.params.cursor ~= nil then
 		return rpc.fault(rpc.INVALID_PARAMS, "cursor is none that this server gave: lists have one page")
 	end
+end
+
+---The rows that a list is made of.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+---@param fresh boolean as Server:rows takes it
+---@return runner.mcp.Row[]?
+---@return runner.mcp.Fault? fault
+function M.rows(server, r, fresh)
+	local fault = cursor_fault(r)
+	if fault then
+		return nil, fault
+	end
+	return server:rows(fresh)
 end
 
 ---@param server runner.mcp.Server
@@ -19,7 +31,7 @@ end
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.tools(server, r)
-	local fault = M.cursor_fault(r)
+	local fault = cursor_fault(r)
 	if fault then
 		return nil, fault
 	elseif server.settings.progressive then

@@ -21,9 +21,8 @@ end
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.list(server, r)
-	local rows, fault = server:rows(true)
-	fault = lists.cursor_fault(r) or fault
-	if fault then
+	local rows, fault = lists.rows(server, r, true)
+	if not rows then
 		return nil, fault
 	end
 	local prompts = json.array {}

@@ -56,9 +56,8 @@ end
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.list(server, r)
-	local rows, fault = server:rows(true)
-	fault = lists.cursor_fault(r) or fault
-	if fault then
+	local rows, fault = lists.rows(server, r, true)
+	if not rows then
 		return nil, fault
 	end
 	local out = json.array {}
@@ -74,9 +73,8 @@ end
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.templates(server, r)
-	local rows, fault = server:rows(false)
-	fault = lists.cursor_fault(r) or fault
-	if fault then
+	local rows, fault = lists.rows(server, r, false)
+	if not rows then
 		return nil, fault
 	end
 	local run = { uriTemplate = RUNS .. "{id}", name = "run", title = "Report of a workflow run", mimeType = JSON }

@@ -1,7 +1,6 @@
 -- tools: the commands of this project as tools of MCP. It loads command files, so it runs in
 -- `runner mcp tools` alone, a process of its own, and never in the server.
 
-local attempt = require "runner.core.attempt"
 local builtins = require "runner.mcp.builtins"
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
@@ -94,15 +93,6 @@ end
 
 -- --- all ------------------------------------------------------------------------------------
 
-local function load(listed, project)
-	local command, problem = catalog.load(listed, project)
-	if not command and not catalog.is_gone(listed) then
-		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
-			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
-	end
-	return command and catalog.is_listed(command) and command or nil
-end
-
 -- Clients hand names on to models that take no dots: "db.migrate" is db_migrate. A command that
 -- is called db_migrate itself keeps its name, and the other one its dot.
 local function give_names(rows)
@@ -124,7 +114,7 @@ end
 function M.rows(project)
 	local out = json.array {}
 	for _, listed in ipairs(catalog.list(project)) do
-		local command = #listed.name <= NAME_MAX and load(listed, project)
+		local command = #listed.name <= NAME_MAX and catalog.load_listed(listed, project)
 		out[#out + 1] = command and M.row(command, listed, project.config) or nil
 	end
 	give_names(out)

@@ -161,6 +161,20 @@ function M.is_listed(command)
 		and not require("runner.project.caller_policy").permits_level(command.danger_level))
 end
 
+---Load a command for a listing. One that can't be loaded is left out with a warning, one that
+---is gone or is not to be listed without.
+---@param listed table an entry of M.list
+---@param project table
+---@return table? command normal form
+function M.load_listed(listed, project)
+	local command, problem = M.load(listed, project)
+	if not command and not M.is_gone(listed) then
+		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
+			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
+	end
+	return command and M.is_listed(command) and command or nil
+end
+
 ---One row of help and completion.
 ---@class runner.CommandRow
 ---@field name string words separated by spaces, "db migrate"

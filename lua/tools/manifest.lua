@@ -4,7 +4,6 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
 local contract = require "runner.declare.contract"
 local entry = require "runner.tools.entry"
 local environment = require "runner.declare.environment"
@@ -50,15 +49,6 @@ end
 
 -- --- commands -----------------------------------------------------------------------------------
 
-local function load(listed, project)
-	local command, problem = catalog.load(listed, project)
-	if not command and not catalog.is_gone(listed) then
-		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
-			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
-	end
-	return command and catalog.is_listed(command) and command or nil
-end
-
 local function means_the_same(a, b)
 	return b and not a.error_codes and a.name == b.name and a.retryable == b.retryable and a.side_effects == b.side_effects
 end
@@ -83,7 +73,7 @@ end
 local function describe_all(list, project, common)
 	local out, exit_table = {}, plan.exit_table(project)
 	for _, listed in ipairs(list) do
-		local command = not (common and listed.builtin) and load(listed, project)
+		local command = not (common and listed.builtin) and catalog.load_listed(listed, project)
 		if command then
 			local described = entry.command(command, { settled = topic.settle(command, project), config = project.config,
 				exit_table = exit_table })

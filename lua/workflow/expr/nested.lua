@@ -3,15 +3,9 @@
 -- since the value is parsed once more. Pure; for hints, so it follows the shell's rules
 -- only as far as commands and their words.
 
-local M = {}
+local set_of = require("runner.core.set").of
 
-local function set_of(words)
-	local set = {}
-	for word in words:gmatch "%S+" do
-		set[word] = true
-	end
-	return set
-end
+local M = {}
 
 local SHELL = "^%-%a*c$"
 -- Program → the flag whose next word is code.

@@ -108,6 +108,14 @@ local function graph_of(plan)
 	return graph
 end
 
+-- Lines as one quoted label.
+local function quoted(lines, escape, newline)
+	for i, line in ipairs(lines) do
+		lines[i] = escape(line)
+	end
+	return '"' .. table.concat(lines, newline) .. '"'
+end
+
 -- --- Mermaid --------------------------------------------------------------------------------------
 
 -- Inside of quotes, everything that its grammar, Markdown or HTML could mean is an entity.
@@ -118,11 +126,7 @@ local function mermaid_text(text)
 end
 
 local function mermaid_label(row)
-	local lines = label_of(row)
-	for i, line in ipairs(lines) do
-		lines[i] = mermaid_text(line)
-	end
-	return '"' .. table.concat(lines, "<br/>") .. '"'
+	return quoted(label_of(row), mermaid_text, "<br/>")
 end
 
 local function mermaid_nodes(out, nodes, indent)
@@ -156,11 +160,7 @@ local function dot_text(text)
 end
 
 local function dot_label(row)
-	local lines = label_of(row)
-	for i, line in ipairs(lines) do
-		lines[i] = dot_text(line)
-	end
-	return '"' .. table.concat(lines, "\\n") .. '"'
+	return quoted(label_of(row), dot_text, "\\n")
 end
 
 local function dot_nodes(out, nodes, indent, by_id)
