@@ -43,7 +43,7 @@ local ADDED = {
 	limit = { when = function(command) return command.list end,
 		schema = { type = "integer", minimum = 0, maximum = 1000000000, description = "At most this many items; 0: all" } },
 	cursor = { when = function(command) return command.list end,
-		schema = { type = "string", description = "Go on where meta.pagination.next_cursor of an earlier answer says" } },
+		schema = { type = "string", description = "Continue from meta.pagination.next_cursor of an earlier answer" } },
 }
 
 ---The schema of a tool's arguments, and those of them that runner added.

@@ -16,7 +16,7 @@ end
 
 local function without_id(field, nth, command, is_dry)
 	local changed = command.danger_level ~= "safe" and not is_dry
-	return errors.new("INVALID_RESULT", ("Item %d of the result has no id: its field '%s' is no number and no text on one line")
+	return errors.new("INVALID_RESULT", ("Item %d of the result has no id: its field '%s' is neither a number nor a single line of text")
 		:format(nth, field), { retryable = false, side_effects = changed and "complete" or "none",
 		fix_required = ("Return %s in each item, or use --format json"):format(field), context = { field = field, item = nth } })
 end

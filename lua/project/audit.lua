@@ -81,7 +81,7 @@ local function row_of(a)
 end
 
 local function fail(a, why)
-	local e = errors.new("AUDIT_UNAVAILABLE", "This call is not in the audit ledger: " .. why,
+	local e = errors.new("AUDIT_UNAVAILABLE", "Can't record this call in the audit ledger: " .. why,
 		{ phase = "validation", side_effects = "none", retryable = false, context = { path = M.path(a.project) } })
 	if a.project.audit.required then
 		error(e, 0)

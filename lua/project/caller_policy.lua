@@ -126,7 +126,7 @@ local function read(path, expected)
 	end
 	local value, message = json.decode(text, { unique = true })
 	if type(value) ~= "table" or json.is_array(value) then
-		return nil, invalid(path, ("The policy %s is no JSON object%s"):format(path, message and ": " .. message or ""),
+		return nil, invalid(path, ("The policy %s is not a JSON object%s"):format(path, message and ": " .. message or ""),
 			'Write a JSON object such as {"max_danger": "safe"}')
 	end
 	local policy, problem = check(path, value)

@@ -64,7 +64,7 @@ void audit_end(struct run *run, int exit_code)
 		return;
 	write_row(run, exit_code, &row);
 	if (row.failed || ledger_append(run->audit.path, row.data, row.len, run->audit.sync, &why) < 0) {
-		snprintf(message, sizeof(message), "The end of this call is not in the audit ledger: %s", why);
+		snprintf(message, sizeof(message), "Can't record the end of this call in the audit ledger: %s", why);
 		run_warn(run, "AUDIT_UNAVAILABLE", message, NULL);
 	}
 	buf_release(&row);

@@ -13,7 +13,7 @@ return {
 		{ "parallel", "integer", min = 1, max = 256, default = 4, description = "How many calls run at a time" },
 	},
 	examples = {
-		{ description = "Serve every command that changes nothing it could not undo", command = "runner mcp serve" },
+		{ description = "Serve every command but the destructive ones", command = "runner mcp serve" },
 		{ description = "Let the agent ask for a destructive command, too", command = "runner mcp serve --allow \"db drop\"" },
 	},
 	validate = arguments.validate,

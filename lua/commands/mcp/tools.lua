@@ -11,7 +11,7 @@ return {
 	description = "Show the commands as tools of MCP, and which of them a server lists",
 	danger_level = "safe",
 	args = arguments.selection {
-		{ "all", "boolean", description = "Those that would not be listed, too" },
+		{ "all", "boolean", description = "Include commands that a server would not list" },
 	},
 	columns = { "name", "command", "danger_level", "listed", "reason" },
 	examples = {

@@ -119,7 +119,7 @@ return {
 	args = {
 		run_id.argument,
 		{ "step", "string", positional = true, description = "Only this step: its key, or the last part of it" },
-		{ "follow", "boolean", short = "f", description = "Go on until the run ends: each attempt as it ends" },
+		{ "follow", "boolean", short = "f", description = "Follow the run until it ends: each attempt is printed when it ends" },
 		{ "attempt", "integer", min = 1, description = "Only this attempt of the step" },
 		answer.arguments[1],
 		{ "limit", "integer", min = 0, max = 1000000, description = "At most this many attempts; default 200, 0: as many as an answer holds" },

@@ -31,7 +31,7 @@ return {
 	args = {
 		{ "older_than", "duration", description = "Runs that ended so long ago, such as 30d" },
 		{ "max_size", "string", description = "Oldest first, what exceeds this size of all logs and outputs, such as 1GiB" },
-		{ "keep", "integer", min = 0, max = 1000000000, description = "Keep the newest runs in any case; alone: remove all others" },
+		{ "keep", "integer", min = 0, max = 1000000000, description = "Always keep this many of the newest runs; on its own: remove all others" },
 		{ "failed", "boolean", description = "Also runs that failed and could be resumed" },
 		{ "interrupted", "boolean", description = "Also runs that were interrupted and could be resumed" },
 		{ "workflow", "string", description = "Only runs of this workflow" },
