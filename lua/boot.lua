@@ -128,8 +128,8 @@ end
 
 local function find_command(a)
 	local found = locate.find(a.names, a.project)
-	if not found and wants_help(a) then
-		found = { name = "help", words = 0 } -- of a group, or an unknown command
+	if not found then
+		found = require("runner.project.catalog").instead(a, wants_help(a))
 	end
 	if not found then
 		return early(require("runner.project.catalog").not_found(a.names, a.project))

@@ -5,7 +5,9 @@ local attempt = require "runner.core.attempt"
 local brief = require "runner.tools.brief"
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
+local front_page = require "runner.tools.front_page"
 local help = require "runner.tools.help"
+local help_topics = require "runner.tools.help_topics"
 local host = require "runner.host"
 local json = require "runner.json"
 local plan = require "runner.project.plan"
@@ -41,6 +43,11 @@ local function table_of(own, builtin)
 	return render.text(rows, attempt.format, attempt.command)
 end
 
+-- Was JSON asked for by its name, or only a group named? Off a terminal JSON is what --help prints anyway.
+local function wants_data()
+	return attempt.framework.format == "json" and attempt.information ~= "help" or attempt.group_alone
+end
+
 -- As text, as data, and in the other formats as a row for each command.
 local function overview(project, width)
 	local own, builtin = split_rows(project)
@@ -48,12 +55,16 @@ local function overview(project, width)
 	if attempt.format ~= "json" and attempt.format ~= "text" then
 		attempt.texts[attempt.format] = table_of(own, builtin)
 	end
-	return help.overview(own, builtin, about), brief.overview(own, builtin, project.problem and project.problem.message)
+	about.topics = help_topics.names()
+	return attempt.framework.help and help.overview(own, builtin, about) or front_page.text(own, builtin, about),
+		brief.overview(own, builtin, project.problem and project.problem.message)
 end
 
--- Was JSON asked for by its name? Off a terminal it is what --help prints anyway.
-local function wants_data()
-	return attempt.framework.format == "json" and attempt.information ~= "help"
+local function about_runner(found, project, width)
+	local text, data = help_topics.describe(found, { width = width, exit_table = plan.exit_table(project), builtin = function()
+		return (select(2, split_rows(project)))
+	end })
+	return text, wants_data() and data or nil
 end
 
 local function describe(found, below, project, width)
@@ -92,8 +103,11 @@ local function text_of(words, project, width)
 		return overview(project, width)
 	end
 	local found, below, name = topic.find(words, project)
+	local about = not found and #below == 0 and help_topics.find(words)
 	if found then
 		return describe(found, below, project, width)
+	elseif about then
+		return about_runner(about, project, width)
 	elseif #below == 0 then
 		error(catalog.not_found(words, project), 0)
 	end
@@ -126,13 +140,14 @@ return {
 	danger_level = "safe",
 	args = {
 		{ "command", "array", items = "string", variadic = true,
-			description = "A command, or a group of commands" },
+			description = "A command, a group of commands, or a topic such as environment" },
 		{ "search", "string", min_length = 1, description = "Only commands with all of these words in name or description" },
 	},
 	columns = { "name", "danger_level", "description" },
 	examples = {
 		{ description = "List all commands, one line each", command = "runner" },
 		{ description = "Describe one command", command = "runner help lint" },
+		{ description = "List the variables that runner reads", command = "runner help environment" },
 		{ description = "Find a command", command = "runner help --search 'run plan'" },
 		{ description = "List only the names, for scripts", command = "runner --format plain | cut -f1" },
 	},

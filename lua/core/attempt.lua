@@ -9,6 +9,7 @@ local host = require "runner.host"
 ---@field from_stdin? boolean the caller's stdin has been read before `run`
 ---@field input? any the data of a command that declares `stdin`
 ---@field input_digest? string of its bytes
+---@field group_alone? true the call has the words of a group, and help answers it
 ---@field policy? runner.CallerPolicy what the caller allows, where --policy or RUNNER_POLICY says so
 ---@field audit_begin? fun() write the row of this attempt in the audit ledger, once; it may raise
 ---@field row_text? (fun(row: table): string) a row as lines of a terminal, from a built-in that renders its own

@@ -70,7 +70,7 @@ local EXPECT = {
 		processes = "a whole number from 1 to 1000000", open_files = "a whole number from 16 to 1000000",
 	},
 	project = {
-		name = TEXT, version = TEXT, commands = "a folder", changelog = "a JSON file",
+		name = TEXT, description = TEXT, version = TEXT, commands = "a folder", changelog = "a JSON file",
 		audit = "true, or a table { path, required, sync }: a path, true or false, true or false",
 		scopes = "a list of strings, or a function that returns one",
 		exit_table = enumeration.text "exit_table",

@@ -30,10 +30,27 @@ local function near_flags(spelt, rows, command)
 	return near
 end
 
-local function unknown_problem(spelt, near, negated)
+-- Is one of the command's own flags probably meant?
+local function find_near(near, find, rows)
+	local row = near[1] and find(near[1]:sub(3))
+	if row and row.when then
+		return true -- the declaration switches it on
+	end
+	for _, own in ipairs(row and rows or {}) do
+		if own == row then
+			return true
+		end
+	end
+	return false
+end
+
+local function unknown_problem(spelt, near, negated, advice, way)
 	spelt = shown(spelt)
 	local suggestion, fix = "Run the command with --help to list its flags", "Use a flag that --help lists"
-	if negated then
+	if advice then
+		return { field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt), suggestion = advice,
+			fix_required = way }
+	elseif negated then
 		suggestion = ("--%s takes %s; only booleans have --no-"):format(negated.flag, arg_errors.expected(negated))
 		fix = ("Remove '%s'"):format(spelt)
 	elseif near[1] then
@@ -68,6 +85,10 @@ function M.unknown(spelt, has_value, rows, command, find)
 		return misplaced, misplaced_problem(spelt), misplaced.type ~= "boolean" and not has_value
 	end
 	local near = near_flags(spelt, rows, command)
+	local advice, way = require("runner.declare.habits").flag(spelt)
+	if advice and not find_near(near, find, rows) then
+		return nil, unknown_problem(spelt, near, nil, advice, way), false
+	end
 	local positive = spelt:match "^%-%-no%-(.+)$"
 	local row = positive and find(positive)
 	local negated = row and row.type ~= "boolean" and row or nil

@@ -236,15 +236,30 @@ local function is_empty(list, project)
 	return not project.root
 end
 
-local function anywhere(words, list, project)
+local function nearest(words, list, wanted)
 	local names = {}
-	for i, c in ipairs(list) do
-		names[i] = c.name
+	for _, c in ipairs(list) do
+		names[#names + 1] = wanted(c) and c.name or nil
 	end
-	local near = suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
+	return suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
 		or suggest.nearest(words[1], names, 1)[1]
+end
+
+local function is_own(c)
+	return not c.builtin
+end
+
+local function is_any()
+	return true
+end
+
+local function anywhere(words, list, project)
+	local near, habit = nearest(words, list, is_own), require("runner.declare.habits").word(words)
+	near = near or not habit and nearest(words, list, is_any)
 	if near then
 		return ("Did you mean '%s'?"):format(command_name.typed(near))
+	elseif habit then
+		return habit
 	elseif is_empty(list, project) then
 		return ("No commands/ here or above; create the command: runner new %s"):format(rules.is_command_word(words[1])
 			and words[1] or "NAME")
@@ -267,6 +282,18 @@ function M.not_found(words, project)
 			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
 			context = { folders = locate.folders(project) },
 		})
+end
+
+---What answers a call whose words name no command: help where it was asked for, or where they are those
+---of a group; else nothing. What runs inside of a run (ctx:call, a step, a script) gets the error: it meant to run something.
+---@param a runner.Attempt
+---@param wants_help boolean?
+---@return runner.Found?
+function M.instead(a, wants_help)
+	local group = not wants_help and not os.getenv "RUNNER_DEADLINE_MS" and a.names[1] ~= locate.SELF
+		and M.below(M.list(a.project), table.concat(a.names, "."))[1]
+	a.group_alone = group and true or nil
+	return (wants_help or group) and { name = "help", words = 0 } or nil
 end
 
 return M

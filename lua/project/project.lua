@@ -8,6 +8,7 @@ local M = {}
 -- key of runner.lua → its normal form, nil when wrong
 local PROJECT = {
 	name = function(v) return type(v) == "string" and v or nil end,
+	description = function(v) return rules.text(v) and v or nil end,
 	version = function(v) return type(v) == "string" and v or nil end,
 	commands = function(v) return type(v) == "string" and v ~= "" and v or nil end,
 	changelog = function(v) return type(v) == "string" and v ~= "" and v or nil end,

@@ -226,7 +226,7 @@ local function short_flags(command, width)
 		names[i] = (taken[row.flag] and "--runner-" or "--") .. row.flag
 	end
 	return "\n" .. wrap.paragraph(SHORT_FLAGS .. table.concat(names, " ")
-		.. ". Run 'runner' for their descriptions.", width)
+		.. ". 'runner help flags' describes them.", width)
 end
 
 local DANGER = { safe = "Safe: changes nothing.", mutating = "Mutating: changes things.",
@@ -304,7 +304,10 @@ local function flag_rows(title)
 	return rows
 end
 
-local function flag_sections(width)
+---Runner's own flags, a section for each subject.
+---@param width integer
+---@return string
+function M.flags(width)
 	local out, seen = {}, {}
 	for _, row in ipairs(contract.rows()) do
 		if not seen[row.section] then
@@ -323,7 +326,7 @@ local function environment_rows()
 	return rows
 end
 
----The overview.
+---Everything on one page.
 ---@param own runner.CommandRow[] of the project and the other folders
 ---@param builtin runner.CommandRow[]
 ---@param about {width: integer, exit_table?: string, project: table}
@@ -335,7 +338,7 @@ function M.overview(own, builtin, about)
 		.. (problem and "\n" .. wrap.paragraph("runner.lua is invalid: " .. problem.message, width) or "")
 		.. (own[1] and M.commands(own, width) or section("Commands", none))
 		.. M.commands(builtin, width, "Built-in commands")
-		.. flag_sections(width)
+		.. M.flags(width)
 		.. columns("Environment", environment_rows(), width)
 		.. columns("Exit codes", help_exit_codes.all(about.exit_table), width)
 		.. "\nRun 'runner help <command>' for details.\n"

@@ -67,7 +67,7 @@ local function add_policy(policy, add)
 	end
 end
 
-local FROM_FILE = { "name", "version", "exit_table", "commands", "scopes", "config" }
+local FROM_FILE = { "name", "description", "version", "exit_table", "commands", "scopes", "config" }
 
 ---@param a runner.Attempt
 ---@return {effective_config: table<string, any>, sources: table<string, string>, precedence_order: string[]}

@@ -38,7 +38,7 @@ function M.problems(values, project)
 		return nil
 	end
 	local found, below = M.find(words, project)
-	if not found and not below[1] then
+	if not found and not below[1] and not require("runner.tools.help_topics").find(words) then
 		local e = catalog.not_found(words, project)
 		return { { field = "command", code = e.code, message = ("Unknown command '%s'"):format(table.concat(words, " ")),
 			suggestion = e.suggestion, fix_required = "Name an existing command: run 'runner' to list them" } }

@@ -182,6 +182,7 @@
 ---The table that runner.lua returns.
 ---@class runner.Project
 ---@field name? string
+---@field description? string what it is for, in a sentence: `runner` alone shows it
 ---@field version? string
 ---@field commands? string folder of the command files; default "commands"
 ---@field config? table any values; scripts read them as ctx.config

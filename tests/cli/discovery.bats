@@ -149,14 +149,6 @@ offers() {
 	expect 'e.data["where"] == "project"'
 }
 
-@test "a group that is called like a command says which commands it has" {
-	call db
-	assert_envelope
-	[ "$status" -eq 2 ]
-	expect 'e.error.code == "COMMAND_NOT_FOUND" and e.error.suggestion == "Commands in '"'"'db'"'"': db migrate"'
-	expect 'e.error.message == "'"'"'db'"'"' is a group of commands, and no command itself"'
-}
-
 @test "columns that a command declares come first" {
 	command_file list <<'LUA'
 return { description = "x", danger_level = "safe", columns = { "name", "age" },

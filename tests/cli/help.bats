@@ -31,6 +31,11 @@ on_terminal() {
 	stdout=$(script -qefc "$words" /dev/null </dev/null | tr -d '\r') || status=$?
 }
 
+# longest: how many characters the longest line of $stdout has
+longest() {
+	python3 -c 'import sys; print(max(map(len, sys.stdin.read().splitlines())))' <<<"$stdout"
+}
+
 @test "REQ-F-048: off a terminal the text goes to stderr and an envelope to stdout" {
 	call help deploy
 	assert_envelope
@@ -68,10 +73,10 @@ on_terminal() {
 
 @test "on a terminal the text is as wide as COLUMNS says, within reason" {
 	on_terminal COLUMNS=50
-	[ -z "$(printf '%s\n' "$stdout" | LC_ALL=C.UTF-8 awk 'length > 50')" ]
+	[ "$(longest)" -le 50 ]
 	on_terminal COLUMNS=nonsense
 	[ "$status" -eq 0 ]
-	[ -z "$(printf '%s\n' "$stdout" | LC_ALL=C.UTF-8 awk 'length > 80')" ]
+	[ "$(longest)" -le 80 ]
 }
 
 @test "runner alone lists every command with one line each, as text and as data" {
@@ -85,6 +90,99 @@ on_terminal() {
 	call --help
 	[[ $stderr == *"  deploy      Deploy a release"* ]]
 	[[ $stderr == *"--timeout <duration>"* && $stderr == *"RUNNER_PATH"* && $stderr == *"UNAVAILABLE"* ]]
+}
+
+@test "runner alone is one short page on a terminal: the project, its commands in groups, where the rest is" {
+	echo 'return { name = "shop", version = "2.1.0", description = "Everything that the shop runs" }' >runner.lua
+	on_terminal COLUMNS=80
+	[ "$status" -eq 0 ]
+	[[ $stdout == "shop 2.1.0"$'\n'"Everything that the shop runs"* ]]
+	[[ $stdout == *$'Commands:\n  deploy  Deploy a release\n\ndb:\n  db dump     Write a dump\n  db migrate  Change tables\n'*"Built-in commands:"* ]]
+	[[ $stdout == *"lint"*"workflow …"*"environment, exit-codes"* ]]
+	[[ $stdout != *"RUNNER_PATH"* ]]
+	[[ $stdout != *"--timeout"* ]]
+	[ "$(wc -l <<<"$stdout")" -le 40 ]
+	on_terminal COLUMNS=80 --help
+	[[ $stdout == *"--timeout <duration>"*"RUNNER_PATH"*"UNAVAILABLE"* ]]
+}
+
+@test "with many commands a group is one line of the short page" {
+	local i
+	mkdir -p commands/table
+	for i in {1..50}; do cp commands/db/dump.lua "commands/table/t$i.lua"; done
+	on_terminal COLUMNS=80
+	[[ $stdout == *$'Groups:\n  db     2 commands\n  table  50 commands\n'* ]]
+	[[ $stdout != *"table t7"* ]]
+}
+
+@test "help has topics on runner itself, and a command of that name goes before one" {
+	local topic
+	for topic in environment exit-codes flags output retries built-in; do
+		on_terminal COLUMNS=80 help "$topic"
+		[ "$status" -eq 0 ]
+		[ -n "$stdout" ]
+		call help "$topic" --format json
+		assert_envelope
+		expect "e.data['topic'] == '$topic' and (e.data.get('rows') or e.data.get('text'))"
+	done
+	call help env
+	[[ $stderr == *"RUNNER_PATH"*"COLUMNS"* ]]
+	call help exit-codes --format json
+	expect '{"name": "TIMEOUT", "number": 10} == {k: r[k] for r in e.data["rows"] if r["name"] == "TIMEOUT" for k in ("name", "number")}'
+	echo 'return { description = "Show where we are", danger_level = "safe", run = print }' | command_file environment
+	call help environment
+	[[ $stderr == "Show where we are"* ]]
+	call help environment more
+	[ "$status" -eq 2 ]
+}
+
+@test "a group alone is its help: exit 0, and data for a program" {
+	call db
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data["commands"] == {"db dump": "Write a dump", "db migrate": "Change tables"}'
+	on_terminal COLUMNS=80 db
+	[ "$status" -eq 0 ]
+	[[ $stdout == *$'\n  db dump     Write a dump\n'* ]]
+	call db mirgate
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "COMMAND_NOT_FOUND"'
+	call db --nonsense
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "VALIDATION_ERROR"'
+}
+
+@test "a command that calls a group gets an error, not help" {
+	body asks <<-'LUA'
+		return ctx:call("db")
+	LUA
+	call asks
+	[ "$status" -eq 1 ]
+	expect 'e.error.code == "COMMAND_NOT_FOUND" and "is a group of commands" in e.error.message'
+}
+
+@test "habits of other tools get the right hint" {
+	call list
+	expect 'e.error.suggestion == "Run '"'runner'"' to list the commands"'
+	call init
+	expect '"runner new NAME" in e.error.suggestion'
+	call run deploy
+	expect 'e.error.suggestion == "Leave out '"'run'"': runner deploy"'
+	call deploy --json
+	expect 'e.error["errors"][0]["suggestion"] == "Use --format json"'
+	call db dump --dry-run
+	expect '"--plan" in e.error["errors"][0]["suggestion"] and len(e.error["errors"]) == 1'
+	call deploy --target prod -y
+	expect 'e.error["errors"][0]["fix_required"] == "Use --yes"'
+	[ ! -e ran ]
+}
+
+@test "a name of the project's own goes before a habit" {
+	echo 'return { description = "x", danger_level = "safe", args = { { "jason", "string" } }, run = print }' | command_file lists
+	call list
+	expect 'e.error.suggestion == "Did you mean '"'lists'"'?"'
+	call lists --json x
+	expect 'e.error["errors"][0]["suggestion"] == "Did you mean '"'--jason'"'?"'
 }
 
 @test "the list is for other programs with --format plain, and then stderr is empty" {

@@ -1,0 +1,94 @@
+-- front_page: what `runner` alone shows: the project, its commands in groups, the names of the built-in
+-- ones, and where everything else is. Pure.
+
+local command_name = require "runner.core.command_name"
+local help = require "runner.tools.help"
+local host = require "runner.host"
+local wrap = require "runner.output.wrap"
+
+local M = {}
+
+local MANY = 40 -- commands, from which on a group is one line
+
+local function title(project)
+	local name = project.name or "runner"
+	local version = project.name and project.version or not project.name and host.version or nil
+	return version and ("%s %s"):format(name, version) or name
+end
+
+-- Commands whose names begin with the same word, in the order of the rows; the others alone.
+local function grouped(rows)
+	local single, groups, by_word = {}, {}, {}
+	for _, row in ipairs(rows) do
+		local word = row.name:match "^(%S+) "
+		if not word then
+			single[#single + 1] = row
+		else
+			if not by_word[word] then
+				by_word[word] = { word = word }
+				groups[#groups + 1] = by_word[word]
+			end
+			table.insert(by_word[word], row)
+		end
+	end
+	return single, groups
+end
+
+local function list_of_groups(groups)
+	local rows = {}
+	for i, group in ipairs(groups) do
+		rows[i] = { name = group.word, description = ("%d command%s"):format(#group, #group == 1 and "" or "s") }
+	end
+	return rows
+end
+
+local function own_commands(own, width)
+	if not own[1] then
+		return "\nCommands:\n  none yet; create one with 'runner new hello'\n"
+	end
+	local single, groups = grouped(own)
+	local out = { single[1] and help.commands(single, width) or "" }
+	if #own >= MANY then
+		out[2] = groups[1] and help.commands(list_of_groups(groups), width, "Groups") or ""
+	else
+		for _, group in ipairs(groups) do
+			out[#out + 1] = help.commands(group, width, group.word)
+		end
+	end
+	return table.concat(out)
+end
+
+-- "audit …" for a group.
+local function builtin_names(builtin, width)
+	local names, seen = {}, {}
+	for _, row in ipairs(builtin) do
+		local word, more = row.name:match "^(%S+)(.*)$"
+		if not seen[word] then
+			names[#names + 1] = more ~= "" and command_name.typed(word) .. "\u{A0}…" or word
+			seen[word] = true
+		end
+	end
+	return "\nBuilt-in commands:\n" .. wrap.paragraph(table.concat(names, ", "), width, 2):gsub("\u{A0}", " ")
+end
+
+---@param own runner.CommandRow[] of the project and the other folders
+---@param builtin runner.CommandRow[]
+---@param about {width: integer, project: table, note?: string, topics: string[]} `note`: what is to be said of the list
+---@return string
+function M.text(own, builtin, about)
+	local project, width = about.project, about.width
+	local problem = project.problem and "runner.lua is invalid: " .. project.problem.message or about.note
+	return title(project) .. "\n"
+		.. (project.description and wrap.paragraph(project.description, width) or "")
+		.. "\nUsage:\n  runner <command> [arguments] [options]\n"
+		.. (problem and "\n" .. wrap.paragraph(problem, width) or "")
+		.. own_commands(own, width)
+		.. builtin_names(builtin, width)
+		.. "\nHelp:\n" .. wrap.columns({
+			{ "runner help <command>", "describes one command, or a group" },
+			{ "runner help <topic>", "topics: " .. table.concat(about.topics, ", ") },
+			{ "runner --help", "everything on one page" },
+		}, width)
+end
+
+return M
