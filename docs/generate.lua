@@ -58,7 +58,7 @@ local M = {}
 -- Every page that may have generated parts.
 ---@return string[]
 local function pages()
-	local list = assert(io.popen "ls docs/architecture.md docs/compliance.md docs/reference/*.md docs/workflows/*.md")
+	local list = assert(io.popen "ls docs/architecture.md docs/compliance.md docs/scale.md docs/reference/*.md docs/workflows/*.md")
 	local found = {}
 	for path in list:lines() do
 		found[#found + 1] = path
@@ -398,6 +398,7 @@ end
 
 local KEYS = {
 	workflow = function(keys) return keys.workflow end,
+	executor = function(keys) return keys.executor end,
 	claude = function(keys) return without_flags(keys.claude) end,
 	any = function(keys) return keys.any end,
 	process = function(keys) return keys.process end,

@@ -20,6 +20,8 @@ M.workflow = {
 	{ "interpreter", "`sh`, `bash`", "`sh`", "the shell of shell steps and of the hooks `verify` and `on_retry`: see [shell](steps.md#shell)" },
 	{ "errexit", "boolean", "true", "these scripts stop at the first failing command; `false`: they go on" },
 	{ "max_cost", "US dollars", "none", "what all claude steps of a run may cost: see [budgets](claude.md#budgets)" },
+	{ "executors", "map", "none", "places where steps may run, by name: see [executors](../scale.md#executors)" },
+	{ "on", "name, or `none`", "none", "the executor of every step that names none; `--on` wins over it" },
 	{ "claude", "map", "", "the program that claude steps call: see [below](#claude)" },
 }
 
@@ -31,11 +33,34 @@ M.claude = {
 	{ "resume_session", "boolean", "false", "retries and resumed runs continue the [session](claude.md#sessions) of the step" },
 }
 
+M.executor = {
+	{ "kind", "`slurm`, `command`, `local`", "**required**", "what runs its tasks: Slurm, [programs of yours](#any-other-queue), or processes on this machine" },
+	{ "directory", "path", "**required**", "a folder that every node sees under the same path; absolute, or below `~/`. Not needed by `local`" },
+	{ "partition", "text", "the site's", "of Slurm, or whatever the programs make of it; so are `account` and `qos`" },
+	{ "account", "text", "the site's", "who pays" },
+	{ "qos", "text", "the site's", "quality of service" },
+	{ "cpus", "number", "the site's", "processors of a task" },
+	{ "gpus", "number, or text", "none", "of a task: `2`, `a100:2`" },
+	{ "memory", "size, or list", "the site's", "of a task: `4G`; a list: after a task ran out of memory, it is placed again with the next one" },
+	{ "time", "duration", "the site's", "the longest that a task may run, as the queue enforces it" },
+	{ "at_once", "number", "the site's", "how many tasks of a submission run at the same time, at most" },
+	{ "poll", "duration", "5s", "how often the queue is asked" },
+	{ "submit_rate", "number, `1/s`, `10/m`", "1/s", "how often something is submitted, at most" },
+	{ "options", "list", "none", "further words for the program that submits: `[--constraint=ssd]`" },
+	{ "prologue", "shell text", "none", "runs on the node in front of runner: `module load apps`" },
+	{ "environment", "map", "none", "environment variables of the task" },
+	{ "runner", "path", "our own", "where runner is on the nodes" },
+	{ "submit", "list", "", "kind `command`: the program that submits, and its first arguments" },
+	{ "states", "list", "", "the one that tells what became of submissions" },
+	{ "cancel", "list", "", "the one that ends them" },
+}
+
 M.any = {
 	{ "id", "text", "the step's number", "its name in `${steps.ID.output}`, `show`, `logs` and `--mark-done`" },
 	{ "when", "condition", "always", "skip the step unless the [condition](conditions.md) is true" },
 	{ "on_failure", "`fail`, `continue`, steps", "`fail`", "what happens [when the step has failed](failures.md) for good" },
 	{ "on_success", "steps", "none", "steps that run when it has succeeded" },
+	{ "on", "name, or `none`", "the workflow's", "the [executor](../scale.md#executors) that runs it, with all that is inside it; `none`: this machine" },
 }
 
 M.process = {
@@ -75,6 +100,7 @@ M.foreach = {
 	{ "parallel", "number, or true", "1", "how many items run at once, at most 64; `true`: 16" },
 	{ "max_items", "number", "all", "only the first N items" },
 	{ "continue_on_error", "boolean", "false", "if an item fails, run the others anyway; the step succeeds" },
+	{ "chunk", "number", "chosen", "on an executor: how many items a task runs" },
 }
 
 M.parallel = {

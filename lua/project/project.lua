@@ -18,6 +18,7 @@ local PROJECT = {
 	dependencies = function(v) return require("runner.declare.dependencies").accept(v) end,
 	telemetry = function(v) return require("runner.declare.telemetry").accept(v) end,
 	retention = function(v) return require("runner.declare.retention").accept(v) end,
+	executors = function(v) return require("runner.declare.executors").accept(v) end,
 	audit = function(v) return require("runner.project.audit").accept(v) end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }

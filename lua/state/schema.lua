@@ -186,6 +186,10 @@ M.MIGRATIONS = {
 		since_ms INTEGER NOT NULL
 	);
 	]],
+	-- The executor that --on named, for a resume.
+	[[
+	ALTER TABLE runs ADD COLUMN given_on TEXT;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

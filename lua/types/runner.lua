@@ -192,6 +192,7 @@
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
 ---@field telemetry? boolean|runner.TelemetrySettings traces of the runs of its workflows are exported (docs/workflows/telemetry.md)
 ---@field retention? runner.Retention how long the runs of its workflows are kept; default: for ever
+---@field executors? table<string, runner.ExecutorSettings> where steps of its workflows may run, by name (docs/scale.md)
 ---@field dependencies? runner.Dependency[] programs that its commands need: in the manifest, checked by runner doctor
 ---@field exit_table? "standard"|"classic" which exit numbers to use
 ---@field timeout? runner.Duration default for every command
@@ -213,6 +214,28 @@
 ---@field keep? integer the newest stay in any case; alone: all others go
 ---@field failed? boolean those that failed may go too
 ---@field interrupted? boolean those that were interrupted may go too, unless a step is in doubt
+
+---A place where steps of workflows may run (docs/scale.md).
+---@class runner.ExecutorSettings
+---@field kind? "slurm"|"command"|"local" required, here or in the workflow file
+---@field directory? string a folder that every node sees under the same path
+---@field partition? string
+---@field account? string
+---@field qos? string
+---@field cpus? integer of a task
+---@field gpus? integer|string of a task: 2, "a100:2"
+---@field memory? string|string[] of a task: "4G"; a list: the next one after it ran out of memory
+---@field time? runner.Duration of a task
+---@field at_once? integer tasks of one submission that run at the same time, at most
+---@field poll? runner.Duration between two looks at the queue; default 5s
+---@field submit_rate? number|string submissions per second, "10/m"; default 1
+---@field options? string[] further words for the program that submits
+---@field prologue? string shell text that runs on the node in front of runner
+---@field environment? table<string, string>
+---@field runner? string path of runner on the nodes; default: our own
+---@field submit? string[] kind "command": the program that submits, and its first arguments; so are the next two
+---@field states? string[]
+---@field cancel? string[]
 
 ---The details of a failure, besides its code.
 ---@class runner.Dependency

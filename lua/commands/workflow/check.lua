@@ -4,6 +4,7 @@
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
+local executors = require "runner.workflow.file.executors"
 local locate = require "runner.project.locate"
 local start = require "runner.workflow.run.start"
 
@@ -44,14 +45,15 @@ return {
 	danger_level = "safe",
 	args = {
 		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
+		executors.argument,
 	},
 	examples = { { description = "List every problem, with line and column", command = "runner workflow check review.yaml" } },
 	validate = function(args)
-		local workflow, problems = start.load(args.file, false)
+		local workflow, problems = start.load(args.file, false, args.on)
 		return not workflow and start.rows(args.file, problems) or nil
 	end,
 	run = function(args)
-		local workflow = assert(start.load(args.file, false))
+		local workflow = assert(start.load(args.file, false, args.on))
 		warn_of(args.file, workflow.hints)
 		warn_of_commands(args.file, workflow.steps, attempt.project)
 		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true }

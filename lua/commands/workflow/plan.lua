@@ -1,6 +1,7 @@
 -- runner workflow plan FILE: the steps, their limits and the exact retry delays.
 -- Nothing is run or stored; it gives the warnings that `run` would.
 
+local executors = require "runner.workflow.file.executors"
 local graph = require "runner.workflow.report.graph"
 local host = require "runner.host"
 local step_policy = require "runner.workflow.run.step_policy"
@@ -14,6 +15,7 @@ return {
 		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
 		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
 		{ "seed", "integer", min = 0, description = "Seed for the jitter of retries; default: random" },
+		executors.argument,
 		{ "graph", "enum", values = graph.FORMATS, description = "Draw the steps instead: as text, or for Mermaid or Graphviz" },
 	},
 	columns = { "key", "kind", "label", "timeout_ms", "worst_case_ms" },
@@ -25,7 +27,7 @@ return {
 		return start.problems(args, true)
 	end,
 	run = function(args)
-		local workflow = assert(start.load(args.file, true))
+		local workflow = assert(start.load(args.file, true, args.on))
 		for _, text in ipairs(workflow.warnings) do
 			attempt.warn("WORKFLOW_WARNING", text)
 		end

@@ -2,6 +2,7 @@
 -- the store before it takes effect (lua/workflow/store/store.lua).
 
 local answer = require "runner.workflow.report.answer"
+local executors = require "runner.workflow.file.executors"
 local exit_codes = require "runner.workflow.report.exit_codes"
 local drive = require "runner.workflow.run.drive"
 local start = require "runner.workflow.run.start"
@@ -15,7 +16,7 @@ return {
 		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
 		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
 		{ "seed", "integer", min = 0, description = "Seed for the jitter of retries; default: random" },
-		start.max_cost_argument,
+		start.max_cost_argument, executors.argument,
 		answer.arguments[1], answer.arguments[2],
 	},
 	columns = answer.columns,

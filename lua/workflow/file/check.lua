@@ -35,6 +35,10 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
 ---@field loops integer foreach bodies around it
+---@field executors? runner.workflow.Executors
+---@field faults? table<string, string> what is wrong with executors of the site, by name
+---@field on? string the executor of every step that names none
+---@field placed_claude? table the first claude step that runs on an executor
 local Check = {}
 Check.__index = Check
 

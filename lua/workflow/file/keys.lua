@@ -3,6 +3,7 @@
 -- keys are in lua/workflow/file/steps.lua and reader.lua.
 
 local claude_keys = require "runner.workflow.expr.claude_keys"
+local executors = require "runner.workflow.file.executors"
 local interpreters = require "runner.workflow.expr.interpreters"
 local rules = require "runner.core.rules"
 local names = require "runner.workflow.file.names"
@@ -13,6 +14,7 @@ local M = {}
 local MAX_SIDE_BY_SIDE = 64
 local MAX_ITEMS = 1000000
 local MAX_TURNS = 1000000
+local MAX_CHUNK = 100000
 
 local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not starting with a digit"
 local ARG_WORDS = "the argument's name: letters, digits, _ and -"
@@ -196,7 +198,8 @@ end
 local node, boolean = values.node, values.boolean
 
 -- Keys of every step.
-M.any = { id = { id }, when = { condition }, on_failure = { node }, on_success = { node } }
+M.any = { id = { id }, when = { condition }, on_failure = { node }, on_success = { node },
+	on = { executors.on } }
 
 -- Keys of steps that run a process.
 M.process = {
@@ -216,7 +219,7 @@ M.own = {
 	shell = script,
 	runner = { runner = { words, "text" }, args = { arguments } },
 	foreach = { foreach = { node, "items" }, ["do"] = { node, "steps" }, parallel = { side_by_side },
-		max_items = { values.whole(1, MAX_ITEMS) }, continue_on_error = { boolean } },
+		max_items = { values.whole(1, MAX_ITEMS) }, continue_on_error = { boolean }, chunk = { values.whole(1, MAX_CHUNK) } },
 	parallel = { parallel = { node, "steps" }, limit = { values.whole(1, MAX_SIDE_BY_SIDE) },
 		continue_on_error = { boolean } },
 }
@@ -260,6 +263,9 @@ M.claude = joined({
 ---The keys of a claude step whose defaults are those of the workflow's claude.
 M.claude_options = claude_options
 
+---The keys of an executor.
+M.executor = executors.keys
+
 -- foreach: { file: … }
 M.items = { file = { values.template("value", values.text) } }
 
@@ -274,6 +280,7 @@ M.workflow = {
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	capture_limit = { values.size }, claude = { node }, max_cost = { values.dollars },
+	executors = { node }, on = { node },
 	interpreter = shell_options.interpreter, errexit = shell_options.errexit,
 }
 

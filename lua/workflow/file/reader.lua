@@ -3,6 +3,7 @@
 -- (programs, commands, other files) is looked up when the step runs.
 
 local check_of = require "runner.workflow.file.check"
+local executors = require "runner.workflow.file.executors"
 local host = require "runner.host"
 local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
@@ -31,6 +32,9 @@ local MAX_BYTES = 4 << 20
 ---@field secrets {name: string, env: string?, file: string?, value: string?}[]
 ---@field claude {program: string, args: string[], output: "text"|"json"|"stream-json"}
 ---@field max_cost? integer micro-dollars for all claude steps of a run
+---@field executors runner.workflow.Executors by name: the site's, and the file's
+---@field on? string the executor of every step that names none
+---@field placed_claude boolean a claude step runs on an executor
 ---@field steps runner.workflow.Step[]
 ---@field captures table<string, integer> the names that steps capture
 ---@field warnings string[]
@@ -134,7 +138,7 @@ local function steps_of(check, root, entries, given, claude)
 	local entry = entries.steps
 	local retry = given.retry and policy.level(check, given.retry, entries.retry.key)
 	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms, capture_limit = given.capture_limit,
-		shell = scripts.options(given), claude = claude }
+		shell = scripts.options(given), claude = claude, on = check.on }
 	if not entry then
 		check:add(root, "a workflow needs commands: the list of its steps")
 		return {}
@@ -149,16 +153,25 @@ local function base_name(path)
 	return (path:match("[^/]*$"):gsub("%.ya?ml$", ""))
 end
 
--- The keys in a fixed order: env is read before every step.
+-- Which executors there are, and which one steps run on that name none.
+local function place(check, given)
+	check.executors, check.faults = executors.read(check, given.executors, check.site)
+	check.on = check.asked_on or given.on and executors.on(check, given.on, "on")
+end
+
+-- The keys in a fixed order: env and executors are read before every step.
 local function assemble(check, root, given, entries)
 	local vars, required, known = vars_of(check, given.vars)
 	local claude, options = claude_of(check, given.claude)
+	place(check, given)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
 		max_cost = given.max_cost, steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
+		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,
 	}
 	steps.judge_budget(check, entries.max_cost, claude)
+	executors.judge_budget(check, entries.max_cost)
 	for _, found in ipairs(workflow.secrets) do
 		check.env_names[found.name] = true
 	end
@@ -215,13 +228,26 @@ local function digest_of(root)
 	return host.digest(table.concat(out, "\n"))
 end
 
+---@class runner.workflow.ReadOptions
+---@field lenient? boolean an unknown strategy is a warning
+---@field executors? table<string, table> the site's, of runner.lua
+---@field on? string the executor that the caller asks for
+
+-- What is wrong with the executor that the caller asks for.
+local function wrong_place(check)
+	if check.asked_on then
+		return executors.fault(check.asked_on, check.executors, check.faults)
+	end
+end
+
 ---Read a workflow from its text.
 ---@param text string
 ---@param path string for its name and for messages
----@param opts? {lenient: boolean?} lenient: an unknown strategy is a warning
+---@param opts? runner.workflow.ReadOptions
 ---@return runner.workflow.Workflow? workflow, runner.workflow.Problem[]? problems by place, all of them
 function M.parse(text, path, opts)
 	local check = check_of.new(text, opts and opts.lenient)
+	check.site, check.asked_on = opts and opts.executors, opts and opts.on
 	local root, problems = yaml.parse(text)
 	for _, problem in ipairs(problems) do
 		check:add(problem, problem.message)
@@ -229,6 +255,10 @@ function M.parse(text, path, opts)
 	local workflow = root and whole(check, root)
 	if check.list[1] then
 		return nil, check:sorted()
+	end
+	local message, suggestion = wrong_place(check)
+	if message then
+		return nil, { { field = "on", code = "INVALID_ARGUMENT", message = message, suggestion = suggestion } }
 	end
 	workflow.name = shown_name(workflow.name or base_name(path), workflow.secrets)
 	workflow.path, workflow.text, workflow.digest = path, text, digest_of(root)
@@ -248,7 +278,7 @@ end
 
 ---Read a workflow file. A file that can't be read is a problem without a place.
 ---@param path string
----@param opts? {lenient: boolean?}
+---@param opts? runner.workflow.ReadOptions
 ---@return runner.workflow.Workflow? workflow, runner.workflow.Problem[]? problems
 function M.load(path, opts)
 	local text, why = read(path)

@@ -5,6 +5,7 @@
 
 local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
+local executors = require "runner.workflow.file.executors"
 local host = require "runner.host"
 local keys = require "runner.workflow.file.keys"
 local loop_items = require "runner.workflow.file.loop_items"
@@ -59,6 +60,8 @@ local LABEL = 60 -- characters
 ---@field limit? integer of a parallel step: how many steps at once
 ---@field continue_on_error? boolean
 ---@field steps? runner.workflow.Step[] of foreach and parallel
+---@field on? string executor that it runs on, with all that is inside it
+---@field chunk? integer of a foreach with `on`: items of a task
 
 ---@class runner.workflow.Hook
 ---@field text string shell text
@@ -75,6 +78,8 @@ local LABEL = 60 -- characters
 ---@field shell runner.workflow.ShellOptions the workflow's
 ---@field claude table<string, any> the workflow's options for claude steps
 ---@field together? boolean several steps run at once
+---@field on? string the workflow's executor
+---@field placed? string the executor of a step around it
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -330,7 +335,7 @@ local function read_step(check, node, number, around)
 	step.id, step.when, step.continue_on_error = given.id, given.when, given.continue_on_error
 	step.key = around.prefix .. (step.id or tostring(number))
 	declare(check, step, node)
-	KINDS[kind](check, step, given, entries, around)
+	KINDS[kind](check, step, given, entries, executors.place(check, step, given, entries, around))
 	step.on_failure = on_failure(check, step, entries.on_failure, around)
 	step.on_success = on_success(check, step, entries.on_success, around)
 	return step

@@ -24,6 +24,18 @@ function M.of(charged, max)
 	return { max = max, total = charged, by_step = {}, reserved = 0, released = scheduler.gate() }
 end
 
+---Refuse a budget that several machines would have to share: they would need to ask each other.
+---@param workflow runner.workflow.Workflow
+---@param max? integer
+---@return integer? max
+function M.one_machine(workflow, max)
+	if max and workflow.placed_claude then
+		errors.raise("PRECONDITION", "Claude steps on an executor can't share the budget of the run", { side_effects = "none",
+			fix_required = "Give each of these steps a max_cost, or run them here: on: none" })
+	end
+	return max
+end
+
 ---A step begins: what earlier processes charged to it counts.
 ---@param run table
 ---@param key string

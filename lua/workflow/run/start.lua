@@ -23,13 +23,19 @@ local M = {}
 
 local loaded = {} -- by path: `validate` and `run` read it once
 
+-- How a file is read here: with the executors of the project.
+local function read_options(lenient, on)
+	return { lenient = lenient, executors = attempt.project and attempt.project.executors, on = on }
+end
+
 ---@param path string
 ---@param lenient boolean
+---@param on? string --on
 ---@return table? workflow, table[]? problems
-function M.load(path, lenient)
-	local key = path .. (lenient and "\0lenient" or "")
+function M.load(path, lenient, on)
+	local key = ("%s\0%s\0%s"):format(path, lenient, on)
 	if not loaded[key] then
-		loaded[key] = table.pack(file.load(path, { lenient = lenient }))
+		loaded[key] = table.pack(file.load(path, read_options(lenient, on)))
 	end
 	return table.unpack(loaded[key], 1, 2)
 end
@@ -42,9 +48,10 @@ function M.rows(path, problems)
 	local rows = {}
 	for i, p in ipairs(problems) do
 		local at = p.line and ("%s:%d:%d: "):format(path, p.line, p.column or 1) or path .. ": "
-		rows[i] = { field = "file", code = p.code or "WORKFLOW_INVALID", message = at .. p.message,
-			suggestion = p.suggestion, value = path, line = p.line, column = p.column,
-			fix_required = p.line and "Fix the workflow file" or "Give the path of a readable workflow file" }
+		rows[i] = { field = p.field or "file", code = p.code or "WORKFLOW_INVALID", message = (p.field and "" or at) .. p.message,
+			suggestion = p.suggestion, value = not p.field and path or nil, line = p.line, column = p.column,
+			fix_required = p.line and "Fix the workflow file" or p.field and "Name an executor that is described"
+				or "Give the path of a readable workflow file" }
 	end
 	return rows
 end
@@ -148,7 +155,7 @@ end
 ---@param lenient boolean
 ---@return table[]?
 function M.problems(args, lenient)
-	local workflow, problems = M.load(args.file, lenient)
+	local workflow, problems = M.load(args.file, lenient, args.on)
 	if not workflow then
 		return M.rows(args.file, problems)
 	end
@@ -217,7 +224,7 @@ local function assemble(row, workflow)
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)),
 		mask = known.mask, hide = known.hide, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
-		budget = budget.of(0, within_policy(row.given_cost_micros or workflow.max_cost)),
+		budget = budget.of(0, budget.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment(workflow, scope, known, cwd) },
 	}
@@ -261,7 +268,7 @@ end
 ---@param args table file, var, seed
 ---@return table run
 function M.create(db, args)
-	local workflow = assert(M.load(args.file, true))
+	local workflow = assert(M.load(args.file, true, args.on))
 	local id = "run_" .. attempt.launch.request_id:match("[^_]+$")
 	local cwd = host.getcwd()
 	local run = assemble({ id = id, variables = M.variables(workflow, args.var), cwd = cwd, seed = M.seed(args),
@@ -272,7 +279,7 @@ function M.create(db, args)
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
-		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args),
+		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
 	}
 	return run
 end
@@ -314,7 +321,7 @@ local function workflow_of(row, force)
 		errors.raise("NOT_FOUND", ("The workflow file %s is gone, and its text was not stored because it contains a secret")
 			:format(row.file), hint)
 	end
-	local workflow, problems = file.parse(text or row.source, row.file, { lenient = true })
+	local workflow, problems = file.parse(text or row.source, row.file, read_options(true, row.given_on))
 	if text and not force and has_changed(row, text, workflow) then
 		hint.fix_required = "Undo the change, or resume with --force to use the file as it is now"
 		errors.raise("CONFLICT", ("The workflow file %s has changed since the run started"):format(row.file), hint)

@@ -158,7 +158,7 @@ steps: [{ claude: b }]
 		{ "commands: { shell: a }", "1:11 commands is a map: write a list of steps" },
 		{ "commands: [{ shell: a }]\nsteps: [{ shell: a }]", "2:1 'steps' and 'commands' (line 1) mean the same" },
 		{ "nmae: x", "1:1 unknown key 'nmae' in a workflow [Did you mean 'name'?]" },
-		{ "on: push", "1:1 unknown key 'on' in a workflow [Valid keys: capture_limit, claude, commands, description" },
+		{ "on: push", "1:5 on: there is no executor 'push' [Describe it under executors, here or in runner.lua]" },
 		{ "name: [x]", "1:7 name is a list: write a string" }, { "name:", "1:6 name is empty: write a string" },
 		{ "name: ' '", "1:7 name is ' ': write a string" },
 		{ "vars: [a]", "1:7 vars is a list: write a map of names and default values" },

@@ -1,0 +1,203 @@
+-- executors: places where steps of workflows may run, as `executors` of runner.lua and of workflow
+-- files describe them: the keys of one, and which of them each kind needs. It reads plain values
+-- and opens nothing.
+
+local rules = require "runner.core.rules"
+local sorted = require "runner.core.sorted"
+
+local M = {}
+
+---@class runner.Executor in its normal form (docs/scale.md)
+---@field name string
+---@field kind "slurm"|"command"|"local"|"fake" fake: of tests only, no file can name it
+---@field partition? string
+---@field account? string
+---@field qos? string
+---@field cpus? integer of a task
+---@field gpus? string of a task: "2", "a100:2"
+---@field memory? string[] "4G": of a task; the next one after it ran out of memory
+---@field time_ms? integer of a task
+---@field at_once? integer tasks of one submission that run at the same time, at most
+---@field poll_ms integer between two looks at the queue
+---@field submit_rate number submissions per second
+---@field directory? string absolute, and the same on every node; nil: of kind local
+---@field options string[] further words for the program that submits
+---@field prologue? string shell text that runs on the node in front of runner
+---@field environment table<string, string>
+---@field runner? string path of runner on the nodes; nil: our own
+---@field submit? string[] argv, of kind command; so are the next two
+---@field states? string[]
+---@field cancel? string[]
+
+M.NAME, M.NAME_WORDS = "^%a[%w_-]*$", "letters, digits, _ and -, starting with a letter"
+M.NOWHERE = "none" -- `on: none`: not on the workflow's executor
+
+local MOST = 1000000
+local KINDS = rules.one_of("slurm", "command", "local")
+local WORD = rules.matching("^%w[%w_.,+:@/-]*$", 200)
+
+-- One line, whatever it is: it becomes a line of a script, or one argument.
+local function line(v)
+	return rules.text(v) and not v:find "%c" and v or nil
+end
+
+local function size(v)
+	return type(v) == "string" and v:find "^[1-9]%d*[KMGT]$" and #v <= 12 and v or nil
+end
+
+local function sizes(v)
+	return rules.list(type(v) == "table" and v or { v }, 1, 16, size)
+end
+
+local function gpus(v)
+	local count = rules.whole(1, 1024)(v)
+	return count and tostring(count) or rules.matching("^%a[%w_.-]*:%d+$", 64)(v)
+		or rules.matching("^[1-9]%d*$", 4)(v)
+end
+
+local function some_time(v)
+	local ms = rules.duration(v)
+	return ms ~= 0 and ms or nil
+end
+
+local PER = { s = 1, m = 60, h = 3600 }
+
+-- "2/s", "10/m", or a number of submissions per second.
+local function rate(v)
+	local n, unit = tostring(v):match "^(%d+%.?%d*)/([smh])$"
+	local per_second = n and tonumber(n) / PER[unit] or type(v) == "number" and v
+	return per_second and per_second > 0 and per_second <= 1000 and per_second or nil
+end
+
+-- Below HOME, or absolute; without "..", which links would make a riddle of.
+local function directory(v)
+	local home = os.getenv "HOME"
+	local path = line(v) and (home and v:gsub("^~/", function() return home .. "/" end) or v)
+	local plain = path and path:find "^/." and not (path .. "/"):find("/../", 1, true) and #path <= 1024
+	return plain and path:gsub("/+", "/"):gsub("(.)/$", "%1") or nil
+end
+
+-- What runner itself says to sbatch. A word that contradicts it would part a task from its fence.
+local OURS = {}
+for word in ([[--array -a --job-name -J --output -o --error -e --export --export-file --requeue --no-requeue
+	--wrap --wait -W --parsable --chdir -D --input -i --open-mode --hold -H --test-only --signal --clusters -M]]):gmatch "%S+" do
+	OURS[word] = true
+end
+
+local function option(v)
+	local text = line(v)
+	local name = text and (text:match "^%-%-[%w-]+" or text:match "^%-%a")
+	return (not name or not OURS[name]) and text or nil
+end
+
+local function environment(v)
+	local out = {}
+	for name, value in next, type(v) == "table" and v or { false } do
+		if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
+			return nil
+		end
+		local text = type(value) ~= "table" and type(value) ~= "function" and tostring(value) or nil
+		if not text or text:find "%z" then
+			return nil
+		end
+		out[name] = text
+	end
+	return out
+end
+
+local PROGRAM = rules.list_of(function(v)
+	return type(v) == "string" and v ~= "" and not v:find "%z" and v or nil
+end, 1)
+
+local function row(accept, expected, field)
+	return { accept = accept, expected = expected, field = field }
+end
+
+local A_WORD, A_PROGRAM = "a name of the site", "a list: the program, and its first arguments"
+
+---Key → what it takes, in words, and the field of the normal form that it fills.
+---@type table<string, { accept: fun(v: any): any, expected: string, field?: string }>
+M.keys = {
+	kind = row(KINDS, "slurm, command or local"),
+	partition = row(WORD, A_WORD), account = row(WORD, A_WORD), qos = row(WORD, A_WORD),
+	cpus = row(rules.whole(1, 65536), "a whole number from 1 to 65536"),
+	gpus = row(gpus, "a number from 1 to 1024, or a type and a number such as a100:2"),
+	memory = row(sizes, "a size such as 4G, or a list of sizes such as [4G, 8G], for the task that ran out of memory"),
+	time = row(some_time, "a duration such as 30m or 4h", "time_ms"),
+	at_once = row(rules.whole(1, MOST), "a whole number from 1 to 1000000"),
+	poll = row(function(v)
+		local ms = some_time(v)
+		return ms and ms >= 100 and ms or nil
+	end, "a duration of at least 100ms, such as 5s", "poll_ms"),
+	submit_rate = row(rate, "submissions per second, such as 1/s, or 10/m"),
+	directory = row(directory, "an absolute path, or one that starts with ~/"),
+	options = row(rules.list_of(option, 0), "a list of words for the program that submits, without those that runner itself sets"),
+	prologue = row(rules.text, "a shell text such as module load apps"),
+	environment = row(environment, "a map of names and values"),
+	runner = row(directory, "the absolute path of runner on the nodes"),
+	submit = row(PROGRAM, A_PROGRAM), states = row(PROGRAM, A_PROGRAM), cancel = row(PROGRAM, A_PROGRAM),
+}
+
+---The executors of a runner.lua, each with the fields that it sets; nil: something is wrong.
+---@param v any
+---@return table<string, table>?
+function M.accept(v)
+	local out, clean = {}, type(v) == "table"
+	local readers = {}
+	for key, entry in pairs(M.keys) do
+		readers[key] = entry.accept
+	end
+	for name, declared in next, clean and v or {} do
+		clean = clean and type(name) == "string" and name:find(M.NAME) ~= nil and name ~= M.NOWHERE
+		local own = rules.accept(readers, "executor", declared, nil, function()
+			clean = false
+		end)
+		out[name] = {}
+		for key, value in pairs(own) do
+			out[name][M.keys[key].field or key] = value
+		end
+	end
+	return clean and out or nil
+end
+
+local OF_COMMAND = { "submit", "states", "cancel" }
+
+local function fault_of(e)
+	if not e.kind then
+		return "kind is missing", "Write kind: slurm, command or local"
+	elseif e.kind ~= "local" and not e.directory then
+		return "directory is missing: a folder that every node sees under the same path", "Write directory: ~/runner, if HOME is shared"
+	end
+	for _, key in ipairs(OF_COMMAND) do
+		if (e.kind == "command") ~= (e[key] ~= nil) then
+			return e.kind == "command" and key .. " is missing" or ("%s belongs to kind: command"):format(key),
+				"kind: command has the three programs submit, states and cancel"
+		end
+	end
+end
+
+local POLL_MS = { slurm = 5000, command = 5000, ["local"] = 200 }
+
+---An executor in its normal form: the site's fields, those of the file over them, defaults.
+---@param name string
+---@param site? table its fields in runner.lua
+---@param own? table its fields in the workflow file
+---@return runner.Executor? executor, string? fault, string? suggestion
+function M.settle(name, site, own)
+	local e = { name = name }
+	for _, fields in ipairs { site or {}, own or {} } do
+		for _, key in ipairs(sorted.keys(fields)) do
+			e[key] = fields[key]
+		end
+	end
+	local fault, suggestion = fault_of(e)
+	if fault then
+		return nil, ("the executor '%s': %s"):format(name, fault), suggestion
+	end
+	e.poll_ms = e.poll_ms or POLL_MS[e.kind]
+	e.submit_rate = e.submit_rate or e.kind == "local" and 1000 or 1
+	e.options, e.environment = e.options or {}, e.environment or {}
+	return e
+end
+
+return M
