@@ -39,7 +39,7 @@ M.rooms = {
 	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
 	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
-	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
+	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
 	{ name = "workflow.file", path = "lua/workflow/file/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "a YAML file → its normal form, or every problem of it" },
