@@ -46,11 +46,13 @@ M.rooms = {
 	{ name = "workflow.kinds", path = "lua/workflow/kinds/", uses = { BINDINGS, "core", "invoke", "workflow.expr" }, owns = "each kind of step: its request, its outcome, what a failure means" },
 	{ name = "workflow.store", path = "lua/workflow/store/", uses = { BINDINGS, "core", "state" }, owns = "runs, steps and attempts in the database" },
 	{ name = "workflow.report", path = "lua/workflow/report/", uses = { BINDINGS, "core", "telemetry" }, owns = "a run as events, logs, data, text" },
+	{ name = "workflow.place", path = "lua/workflow/place/", uses = { BINDINGS, "core", "task", "invoke", "state", "workflow.file", "workflow.store" },
+		owns = "steps on other machines: what is submitted where, what became of it, the queues that run it" },
 	{ name = "workflow.run", path = "lua/workflow/run/", owns = "the engine: which step now, attempts, waits, hooks, in doubt",
-		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report" } },
+		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.place" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 
