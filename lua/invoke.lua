@@ -59,6 +59,15 @@ end
 -- outer call masks its own answer.
 local FLAGS = { "--format=json", "--runner-unmask" }
 
+---The words of a command with its arguments, as somebody would type them.
+---@param words string[] the command's name and what follows it
+---@param args table a list of words, or values by name
+---@param text fun(value: any): string a value as one word
+---@return string[]
+function M.words(words, args, text)
+	return add_args(table.move(words, 1, #words, 1, {}), args, text)
+end
+
 ---The argv of a call that prints its envelope on stdout.
 ---@param program string runner itself
 ---@param words string[] the command's name and what follows it
@@ -146,10 +155,6 @@ function M.lost(name, result, argv)
 			retryable = "maybe", context = fields.context })
 	elseif result.stdout_dropped > 0 then
 		return errors.new("OUTPUT_TOO_LARGE", ("%s answered with more than is kept of it"):format(name), fields)
-	end
-	local _, why, code = json.decode(result.stdout)
-	if code == "TOO_LARGE" then
-		return errors.new("OUTPUT_TOO_LARGE", ("%s answered, and can't be read: %s"):format(name, why), fields)
 	end
 	return errors.new("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name), fields)
 end
