@@ -443,7 +443,7 @@ SECTIONS["workflow-commands"] = function()
 			usage[#usage + 1] = not row.positional and ("[%s]"):format(row[2] == "boolean" and spelt
 				or spelt .. " " .. row[1]:upper()) or nil
 		end
-		rows[#rows + 1] = { code(table.concat(usage, " ")), cell(command.description) }
+		rows[#rows + 1] = not command.hidden and { code(table.concat(usage, " ")), cell(command.description) } or nil
 	end
 	return markdown({ "command", "what it does" }, rows)
 end

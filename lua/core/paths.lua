@@ -73,11 +73,32 @@ local function name_of_run(run)
 	return latest_name
 end
 
+local elsewhere = {} ---@type table<string, {outputs: string, log: string}>
+
+---From here on this process keeps the files of a run elsewhere: a task of one of its steps does,
+---on another machine, where all its logs share one file.
+---@param run string
+---@param outputs string folder of its long outputs, and of long logs
+---@param log string file of its logs
+function M.keep_elsewhere(run, outputs, log)
+	elsewhere[run] = { outputs = outputs, log = log }
+end
+
+---Do the logs of failures share a file with those of successes?
+---@param run string
+---@return boolean
+function M.shares_log(run)
+	return elsewhere[run] ~= nil
+end
+
 ---Where a run keeps the outputs that are too long for the database; nothing is created.
 ---@param run_id string
 ---@return string? nil: there is no directory for state
 function M.outputs(run_id)
-	local state = M.state()
+	local own, state = elsewhere[run_id], M.state()
+	if own then
+		return own.outputs
+	end
 	return state and ("%s/outputs/%s"):format(state, name_of_run(run_id)) or nil
 end
 
@@ -93,8 +114,8 @@ end
 ---@param run string
 ---@return string? nil where M.state is
 function M.log_lines(run)
-	local state = M.state()
-	return state and ("%s/logs/%s/succeeded.jsonl"):format(state, name_of_run(run)) or nil
+	local own, state = elsewhere[run], M.state()
+	return own and own.log or state and ("%s/logs/%s/succeeded.jsonl"):format(state, name_of_run(run)) or nil
 end
 
 ---The log of an attempt of a step of a workflow, where it has a file of its own.
@@ -103,8 +124,18 @@ end
 ---@param number integer of the attempt, over all rounds
 ---@return string? nil where M.state is
 function M.log(run, key, number)
-	local state = M.state()
-	return state and ("%s/logs/%s/%s-%d.json"):format(state, name_of_run(run), M.file_name(key, LONGEST), number)
+	local own, state = elsewhere[run], M.state()
+	local folder = own and own.outputs or state and ("%s/logs/%s"):format(state, name_of_run(run))
+	return folder and M.log_in(folder, key, number)
+end
+
+---The log of an attempt in a folder.
+---@param folder string
+---@param key string of the step
+---@param number integer of the attempt, over all rounds
+---@return string
+function M.log_in(folder, key, number)
+	return ("%s/%s-%d.json"):format(folder, M.file_name(key, LONGEST), number)
 end
 
 return M

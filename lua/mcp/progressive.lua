@@ -6,7 +6,6 @@ local answer = require "runner.mcp.answer"
 local call = require "runner.mcp.call"
 local json = require "runner.json"
 local rpc = require "runner.mcp.rpc"
-local tasks = require "runner.mcp.tasks"
 
 local M = {}
 
@@ -88,7 +87,10 @@ local function call_one(server, r, arguments)
 		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
 	end
 	local prepared, refusal = call.prepare(row, arguments.arguments)
-	return call.run(server, r, prepared or { row = row, refusal = refusal })
+	if not prepared then
+		return refusal
+	end
+	return call.run(server, r, prepared)
 end
 
 -- --- the three ----------------------------------------------------------------------------------
@@ -116,11 +118,11 @@ local TOOLS = {
 		inputSchema = schema { query = text "Words, all of which must occur" } } },
 }
 
----@return {tool: table, task?: string}[] in the order of their names, as rows are
+---@return table[] in the order of their names
 function M.tools()
-	local out = {}
+	local out = json.array {}
 	for i, one in ipairs(TOOLS) do
-		out[i] = { tool = one.tool, task = one.run == call_one and "any" or nil }
+		out[i] = one.tool
 	end
 	return out
 end
@@ -156,10 +158,6 @@ function M.handle(server, r)
 	local arguments = r.params.arguments or {}
 	for _, one in ipairs(TOOLS) do
 		if one.tool.name == r.params.name then
-			local fault = one.run ~= call_one and tasks.problem(r)
-			if fault then
-				return nil, fault
-			end
 			problem = problem_of(one.tool, arguments)
 			if problem then
 				return answer.refusal("VALIDATION_ERROR", problem)

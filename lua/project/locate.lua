@@ -13,12 +13,11 @@ local probe = host.probe
 ---@type table<string, true|string>
 M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
-	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
-	test = true, types = true,
+	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
 	audit = " list verify ",
 	job = " cancel list logs status wait ",
 	mcp = " install serve tools validate ",
-	workflow = " cancel check list logs new plan prune resume rm run show stats wait ",
+	workflow = " cancel check chunk list logs new plan prune resume rm run show stats wait ",
 }
 
 -- No file can take the names of these, which are as old as runner, nor that of M.SELF. Any

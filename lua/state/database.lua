@@ -273,10 +273,17 @@ function M.writer(path, check)
 	return settle(connect(path, false), prepare_writing, check ~= false)
 end
 
--- An empty one, for readers: nothing is created just to look.
+---An empty one in memory, which ends with the process.
+---@return runner.workflow.Database
+function M.memory()
+	local db = settle(connect(":memory:", false), migrate)
+	check_constraints(db, false)
+	return db
+end
+
+-- For readers: nothing is created just to look.
 local function empty(path)
-	local db = connect(":memory:", false)
-	settle(db, migrate)
+	local db = M.memory()
 	db.path = path
 	return db
 end

@@ -60,9 +60,14 @@ function M.write(run_id, path, record, succeeded)
 		return nil, why
 	end
 	text = text .. "\n"
-	local shared = succeeded and #text <= SHORT
+	local shared = (succeeded or paths.shares_log(run_id)) and #text <= SHORT
 	local to = shared and known(paths.log_lines(run_id)) or path
 	local done, message, errno = in_folder(shared and fs.append or fs.write, to, text, FILE, not succeeded)
+	if done and shared and not succeeded then
+		local ok
+		ok, message, errno = fs.fsync(to)
+		done = ok and done
+	end
 	if not done then
 		return nil, message, errno
 	end

@@ -276,7 +276,7 @@ local function sleep(run, turn, wake_ms, wait_ms)
 		events.waiting(run, turn, left_ms)
 	end
 	attempt.note_repeat()
-	limits.sleep(turn, wake_ms, wait_ms, tick)
+	limits.sleep(run, turn, wake_ms, wait_ms, tick)
 end
 
 local function wait(run, turn, outcome, wait_ms, limited)

@@ -285,17 +285,44 @@ function perform(run, step, place)
 	return given
 end
 
+---A step, and what follows it. Raises its error where that ends what it is in.
+---@param run table
+---@param step runner.workflow.Step
+---@param place runner.workflow.Place
+---@return table? given its result; nil: it was skipped
+function M.perform(run, step, place)
+	return perform(run, step, place)
+end
+
+---A step alone, without its condition and without what follows it.
+---@param run table
+---@param step runner.workflow.Step
+---@param key string
+---@param place runner.workflow.Place
+---@param row table? what the store knows of it; it is not over
+---@return table? given, runner.Error? problem, table? left of a failure: its result
+function M.alone(run, step, key, place, row)
+	return (COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
+end
+
 -- --- the whole ----------------------------------------------------------------------------------------
 
--- Ended from outside: steps that had completed by themselves are completed, the rest is
--- interrupted, and the run can be resumed. An end that was committed just before stays.
-local function cut_off(run)
+---Ended from outside: the processes are gone, and steps that had completed by themselves are
+---completed.
+---@param run table
+function M.collect(run)
 	for _, left in ipairs(scheduler.abandoned()) do
 		if left.options.tag and left.result and (left.result.lost or left.result.ok and not left.stopped) then
 			attempts.finish(run, left.options, left.result)
 		end
 	end
 	outputs.sweep(run.id)
+end
+
+-- What has not completed is interrupted, and the run can be resumed. An end that was committed
+-- just before stays.
+local function cut_off(run)
+	M.collect(run)
 	if run.db:find(run.id).state == "running" then
 		run.db:interrupt(run.id, { code = "CANCELLED", message = "The run was interrupted" })
 		events.interrupted(run)

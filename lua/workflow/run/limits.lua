@@ -57,11 +57,15 @@ end
 ---Wait for the next attempt. For a usage limit it is until a time of the wall clock, but
 ---never longer than `most_ms`: a machine that slept wakes in time, and a clock that jumped
 ---back makes it no longer.
+---@param run table its `park`, of a run on an executor, may raise instead of waiting for long
 ---@param turn runner.workflow.Turn
 ---@param wake_ms integer
 ---@param most_ms number
 ---@param on_tick fun(left_ms: number)
-function M.sleep(turn, wake_ms, most_ms, on_tick)
+function M.sleep(run, turn, wake_ms, most_ms, on_tick)
+	if run.park then
+		run.park(turn.key, wake_ms, most_ms)
+	end
 	if not turn.limited then
 		return scheduler.sleep(most_ms, on_tick)
 	end

@@ -57,7 +57,7 @@ end
 ---@param list runner.workflow.Secret[]
 ---@param base_dir string that relative files belong to
 ---@param more? string[] further values that must not be seen
----@return {env: table<string, string>, mask: fun(v: any): any, hide: runner.Hide}
+---@return {env: table<string, string>, mask: fun(v: any): any, hide: runner.Hide, values: string[]}
 function M.load(list, base_dir, more)
 	local env, values = {}, {}
 	for i, secret in ipairs(list or {}) do
@@ -66,7 +66,7 @@ function M.load(list, base_dir, more)
 	end
 	table.move(more or {}, 1, more and #more or 0, #values + 1, values)
 	local mask, hide = masks.masker(values)
-	return { env = env, mask = mask, hide = hide }
+	return { env = env, mask = mask, hide = hide, values = values }
 end
 
 return M

@@ -222,8 +222,8 @@ local function assemble(row, workflow)
 	steps.relabel(workflow.steps, known.mask)
 	local scope = { vars = row.variables, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
 	return {
-		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)),
-		mask = known.mask, hide = known.hide, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
+		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
+		hide = known.hide, secrets = known.values, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
 		budget = budget.of(0, budget.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment(workflow, scope, known, cwd) },

@@ -116,9 +116,9 @@ local OF_STEP = "SELECT " .. ATTEMPT .. " FROM attempts a WHERE a.run = ? AND a.
 
 -- As writes.lua stores it.
 local function set_log(row, id)
-	local at = row.log and row.log:match "^@(%d+)$"
+	local path, at = (row.log or ""):match "^(.*)@(%d+)$"
 	if at then
-		row.log, row.log_at = paths.log_lines(id), math.tointeger(at)
+		row.log, row.log_at = path ~= "" and path or paths.log_lines(id), math.tointeger(at)
 	elseif row.log == "" then
 		row.log = paths.log(id, row.key, row.number)
 	end
@@ -199,6 +199,13 @@ local ATTEMPTED = "SELECT DISTINCT key FROM attempts WHERE run = ?"
 ---@return string[]
 function M:attempted_steps(id)
 	return keys_of(self:_open():rows(ATTEMPTED, id))
+end
+
+---The keys of the steps that are stored as running.
+---@param id string
+---@return string[]
+function M:running_steps(id)
+	return keys_of(self:_open():rows("SELECT key FROM steps WHERE run = ? AND state = 'running'", id))
 end
 
 ---Is a step of the run stored as running?

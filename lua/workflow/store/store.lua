@@ -12,7 +12,6 @@ local errors = require "runner.core.errors"
 local find = require "runner.workflow.store.find"
 local host = require "runner.host"
 local owner = require "runner.state.owner"
-local placements = require "runner.workflow.store.placements"
 local queries = require "runner.workflow.store.queries"
 local usage = require "runner.workflow.store.usage"
 local writes = require "runner.workflow.store.writes"
@@ -28,7 +27,7 @@ local Store = {}
 Store.__index = Store
 Store.__name = "runner.workflow.Store"
 
-for _, methods in ipairs { queries, find.queries, usage.queries, placements.queries } do
+for _, methods in ipairs { queries, find.queries, usage.queries } do
 	for name, method in next, methods do
 		Store[name] = method
 	end
@@ -240,6 +239,9 @@ end
 
 Store.__close = Store.close
 Store.__gc = Store.close
+
+---The class, for a store that keeps what it is told in another place too.
+M.Store = Store
 
 ---Open the run database.
 ---Raises PRECONDITION (damaged, newer, no libsqlite3), PERMISSION_DENIED, RESOURCE_EXHAUSTED

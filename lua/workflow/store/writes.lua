@@ -175,13 +175,24 @@ local STOP_ATTEMPT = [[
 local STOP_STEP = [[
 	UPDATE steps SET state = 'interrupted', ended_ms = ?, code = ?, message = ? WHERE run = ? AND key = ?]]
 
--- No step is running any more. Nobody knows when an attempt in doubt ended. A step without
+-- A step is not running any more. Nobody knows when an attempt in doubt ended. A step without
 -- an open attempt holds other steps: it is only left unfinished.
+local function stop_step(db, now, id, key, how)
+	local open = db:run(STOP_ATTEMPT, how ~= DOUBT and now or nil, how.code, how.message, id, key) > 0
+	local of_step = open and how or CUT_OFF
+	db:run(STOP_STEP, now, of_step.code, of_step.message, id, key)
+end
+
 local function stop_steps(db, now, id, how)
 	for _, row in ipairs(db:rows(RUNNING, id)) do
-		local open = db:run(STOP_ATTEMPT, how ~= DOUBT and now or nil, how.code, how.message, id, row.key) > 0
-		local of_step = open and how or CUT_OFF
-		db:run(STOP_STEP, now, of_step.code, of_step.message, id, row.key)
+		stop_step(db, now, id, row.key, how)
+	end
+end
+
+-- how: "doubt"|"cut_off"
+function M.stop_step(now, id, key, how)
+	return function(db)
+		stop_step(db, now, id, key, how == "doubt" and DOUBT or CUT_OFF)
 	end
 end
 
@@ -284,10 +295,10 @@ local ADD_ATTEMPT = [[
 	INSERT INTO attempts (run, key, number, round, nth, log, started_ms) VALUES (?, ?, ?, ?, ?, ?, ?)]]
 
 -- A log where it belongs needs no name; of one in the file of short successes, "@" and its
--- offset.
+-- offset; of one in such a file elsewhere, its path before that.
 local function log_column(id, key, number, path, at)
 	if at then
-		return "@" .. at
+		return (path and path ~= paths.log_lines(id) and path or "") .. "@" .. at
 	end
 	return path and path == paths.log(id, key, number) and "" or path
 end

@@ -1,0 +1,343 @@
+-- chunk: a task of a placed step: the items of one chunk, or a step that is no loop, run by the
+-- engine on this machine, under a fence, with a journal in the shared folder in place of the run
+-- database. Order matters: the fence first, then a look at the generation and at an earlier
+-- result; whoever looked before could run what another has just begun.
+
+local budget = require "runner.workflow.run.budget"
+local doubt = require "runner.workflow.run.doubt"
+local earlier = require "runner.workflow.run.earlier"
+local engine = require "runner.workflow.run.engine"
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local journal = require "runner.workflow.store.journal"
+local masks = require "runner.core.mask"
+local outputs = require "runner.workflow.run.outputs"
+local paths = require "runner.core.paths"
+local scheduler = require "runner.task.scheduler"
+local scopes = require "runner.workflow.run.scope"
+local units = require "runner.workflow.place.unit"
+local usage = require "runner.workflow.run.usage"
+
+local M = {}
+
+local WAIT_HERE_MS = 60000 -- a longer wait frees the allocation
+local LOOK_MS = 5000 -- is the chunk still ours?
+
+-- --- the run, as the engine knows it -------------------------------------------------------------------
+
+local PARKED = errors.new("CANCELLED", "The step waits for longer than its task")
+
+-- Of the steps right in an item, or of the step itself, a long wait is left to the coordinator.
+local function parking(task)
+	local own = "^" .. task.parcel.key:gsub("%p", "%%%0") .. (task.loop and "%[%d+%]%.[^.%[]+$" or "$")
+	return function(key, wake_ms, wait_ms)
+		if wait_ms > (task.parcel.wait_here_ms or WAIT_HERE_MS) and key:find(own) then
+			task.wake_ms = math.min(task.wake_ms or math.maxinteger, math.floor(wake_ms))
+			error(PARKED, 0)
+		end
+	end
+end
+
+local function rows_of(db, id)
+	return setmetatable({}, { __index = function(_, key)
+		local row = db:step(id, key)
+		return row and usage.add(db, id, row)
+	end })
+end
+
+local function assemble(task)
+	local parcel, options = task.parcel, task.options
+	local mask, hide = masks.masker(parcel.secrets)
+	parcel.settings.mask, parcel.settings.self = mask, fs.readlink "/proc/self/exe" or "runner"
+	return {
+		id = parcel.run, workflow = parcel.workflow, scope = parcel.place.scope, seed = parcel.seed, mask = mask, hide = hide,
+		in_doubt = {}, mark_done = options.mark_done or {}, retry_in_doubt = options.retry_in_doubt, settled = {}, failures = {}, done = 0,
+		budget = budget.of(0), settings = parcel.settings, park = parking(task),
+		lock = { handle = function() return task.fence end },
+	}
+end
+
+-- --- what this task may still do -------------------------------------------------------------------------
+
+local function raise_replaced(task)
+	errors.raise("CONFLICT", ("Chunk %d was placed again: this task is not its own any more"):format(task.chunk),
+		{ retryable = false, side_effects = "partial" })
+end
+
+local function check(task)
+	if task.unit:generation(task.chunk) ~= task.generation then
+		raise_replaced(task)
+	end
+end
+
+local function host_name()
+	return ((fs.read "/proc/sys/kernel/hostname" or ""):gsub("%s+$", ""))
+end
+
+local function open_journal(task)
+	return journal.open(task.unit:path(task.chunk, "journal"), {
+		run = task.parcel.run, workflow = task.parcel.workflow.name, generation = task.generation,
+		mine = units.keys_of { key = task.parcel.key, loop = task.loop, first = task.first, count = task.items and #task.items },
+		about = { runner = host.launch().version, run = task.parcel.run, key = task.parcel.key, chunk = task.chunk, host = task.host,
+			token = task.token, task = task.index },
+		check = function()
+			check(task)
+		end,
+		on_dead = function()
+			task.stop:open()
+		end,
+	})
+end
+
+-- Beside the steps: ends all of them at once when nothing can be written any more, or when the
+-- chunk is another's by now.
+local function watch(task, run)
+	scheduler.spawn(function()
+		task.stop:wait()
+		error(run.db.dead, 0)
+	end)
+	scheduler.spawn(function()
+		while true do
+			scheduler.sleep(LOOK_MS)
+			check(task)
+		end
+	end)
+end
+
+-- --- the items -----------------------------------------------------------------------------------------
+
+local function fields_of(e)
+	local out = { code = e.code, message = e.message }
+	for name in next, errors.fields do
+		out[name] = e[name]
+	end
+	return out
+end
+
+-- The steps of an item: what is noted of it, and its error.
+local function run_item(run, task, i, item)
+	local parcel = task.parcel
+	local place = { prefix = ("%s[%d]."):format(parcel.key, i), suffix = parcel.place.suffix,
+		scope = scopes.inner_scope(parcel.place.scope, { item = item, item_index = i }, true) }
+	local outcome = {}
+	for _, step in ipairs(parcel.step.steps) do
+		local given = engine.perform(run, step, place)
+		if given then
+			outcome = { key = step.key, failed = not given.ok or nil }
+		end
+	end
+	return outcome
+end
+
+-- One that is over is not run again; one that failed only where the user wants it to.
+local function settled_item(run, task, i)
+	local noted = task.noted[i]
+	if not noted or noted.error and task.again then
+		return nil
+	elseif noted.error then
+		run.failures[noted.error.context and noted.error.context.step_key or ""] = noted.failed
+		error(errors.new(noted.error.code, noted.error.message, noted.error), 0)
+	end
+	return noted
+end
+
+local function item_task(run, task, i, item)
+	return function()
+		local outcome = settled_item(run, task, i)
+		if outcome then
+			return outcome
+		end
+		local ok, raised = pcall(run_item, run, task, i, item)
+		if ok then
+			run.db:note_item(run.id, i, raised)
+			return raised
+		elseif raised == PARKED then
+			return PARKED
+		end
+		return error(raised, 0)
+	end
+end
+
+local function note_failure(run, i, raised)
+	local e = run.mask(errors.normalise(raised))
+	local outcome = { error = fields_of(e), failed = run.failures[e.context and e.context.step_key] }
+	run.db:note_item(run.id, i, outcome)
+	return outcome
+end
+
+-- The first failure in the order of the items, unless the step goes on after failures. Of the
+-- others nobody wants to know more than that they failed.
+local function items_over(task, outcomes)
+	local at, list = nil, json.array {}
+	for n = 1, #task.items do
+		local outcome = outcomes[task.first + n - 1]
+		local e = outcome and outcome.error
+		at = at or e and not task.parcel.step.continue_on_error and outcome
+		list[n] = e and { error = { code = e.code, message = e.message } } or outcome or false
+	end
+	return { state = at and "failed" or task.wake_ms and "parked" or "completed", error = at and at.error, failed = at and at.failed,
+		items = list }
+end
+
+local function run_items(run, task)
+	local outcomes, last = {}, 0
+	scheduler.each(function()
+		last = last + 1
+		local item = task.items[last]
+		return item ~= nil and item_task(run, task, task.first + last - 1, item) or nil
+	end, task.parcel.step.parallel or 1, function(n, result)
+		local i = task.first + n - 1
+		if not result.ok and not run.doubt then
+			outcomes[i] = task.noted[i] and task.noted[i].error and not task.again and task.noted[i] or note_failure(run, i, result.error)
+		elseif result.ok and result.value ~= PARKED then
+			outcomes[i] = result.value
+		end
+	end, { keep_going = task.parcel.step.continue_on_error })
+	doubt.check(run)
+	return items_over(task, outcomes)
+end
+
+-- --- a step that is no loop --------------------------------------------------------------------------------
+
+local function failure_of(run, problem)
+	local e = run.mask(errors.normalise(problem))
+	return { state = "failed", error = fields_of(e), failed = run.failures[e.context and e.context.step_key] }
+end
+
+local function run_alone(run, task)
+	local parcel = task.parcel
+	local row = run.rows[parcel.key]
+	if row and row.state == "completed" then
+		return { state = "completed" }
+	elseif row and row.state == "failed" and not task.again then
+		return failure_of(run, earlier.failure(row))
+	end
+	local ok, given, problem = pcall(engine.alone, run, parcel.step, parcel.key, parcel.place, row)
+	if ok and given then
+		return { state = "completed" }
+	elseif not ok and given == PARKED then
+		return { state = "parked" }
+	elseif not ok then
+		error(given, 0)
+	end
+	return failure_of(run, problem)
+end
+
+-- --- the whole -----------------------------------------------------------------------------------------------
+
+local function check_cwd(run)
+	local cwd = run.settings.cwd
+	if host.probe(cwd) ~= "directory" then
+		errors.raise("PRECONDITION", ("The working directory %s isn't there on %s"):format(cwd, host_name()), { side_effects = "none",
+			fix_required = "Run the workflow in a directory that every machine mounts", suggestion = "runner workflow resume " .. run.id })
+	end
+end
+
+local function work(run, task)
+	check_cwd(run)
+	return task.loop and run_items(run, task) or run_alone(run, task)
+end
+
+-- A doubt, and what keeps the steps from running here, are results; that nothing can be written
+-- any more is none.
+local function outcome_of(run, ok, value)
+	if ok then
+		return value
+	elseif type(value) == "userdata" or run.db.dead then
+		error(run.db.dead or value, 0)
+	elseif run.doubt then
+		local found = failure_of(run, run.doubt)
+		found.state = "doubt"
+		return found
+	end
+	return failure_of(run, value)
+end
+
+local function drive(run, task)
+	local ok, value = pcall(scheduler.run, function()
+		watch(task, run)
+		return work(run, task)
+	end, function()
+		run.db:flush()
+	end)
+	local outcome = outcome_of(run, ok, value)
+	run.db:stop(run.id, "cut_off") -- steps around those that wait, or are in doubt
+	outcome.generation, outcome.bytes, outcome.wake_ms = task.generation, run.db.bytes, outcome.state == "parked" and task.wake_ms or nil
+	outcome.host, outcome.started_ms, outcome.ended_ms = task.host, task.started_ms, host.wall_ms()
+	return outcome
+end
+
+-- Cancelled, as by a time limit of the site: what has completed is, the rest goes on in another task.
+local function cut_off(run)
+	engine.collect(run)
+	if not run.db.dead then
+		run.db:stop(run.id, "cut_off")
+	end
+end
+
+local function begin(task)
+	local run = assemble(task)
+	paths.keep_elsewhere(run.id, task.unit:path(task.chunk, "out"), task.unit:path(task.chunk, "logs"))
+	run.db, task.noted = open_journal(task)
+	run.db:stop(run.id, "doubt") -- what an earlier task left
+	run.rows, run.in_doubt = rows_of(run.db, run.id), run.db:steps_in_doubt(run.id)
+	outputs.sweep(run.id)
+	return run
+end
+
+local function answer(task, state, outcome)
+	return { effect = outcome and "created" or "noop", state = state, chunk = task.chunk, generation = task.generation, host = task.host,
+		run = task.parcel and task.parcel.run, key = task.parcel and task.parcel.key }
+end
+
+local function loaded(task)
+	task.parcel = task.unit:parcel()
+	task.loop = task.parcel.step.kind == "foreach"
+	if task.loop then
+		task.first, task.items = task.unit:items(task.chunk)
+	end
+	return task
+end
+
+---Run a task of a placement to its end, and write its result. The answer's state says what
+---happened: that of the result; "held": another task runs the chunk; "replaced": it was placed
+---again; "over": it has a result. Raises what kept the task from writing a result.
+---@param ctx runner.Context
+---@param dir string the unit's folder, absolute
+---@param token string of the placement
+---@param index integer which of its tasks, from 1
+---@return table data
+function M.run(ctx, dir, token, index)
+	local unit = units.open(dir)
+	local task = unit:task(token, index)
+	task.unit, task.token, task.index = unit, token, index
+	task.host, task.started_ms, task.stop = host_name(), host.wall_ms(), scheduler.gate()
+	task.fence = unit:take(task.chunk)
+	if not task.fence then
+		return answer(task, "held")
+	elseif unit:generation(task.chunk) ~= task.generation then
+		return answer(task, "replaced")
+	end
+	local known = unit:result(task.chunk)
+	if known and known.generation == task.generation then
+		return answer(task, "over")
+	end
+	local run, over = begin(loaded(task)), false
+	ctx:defer(function()
+		if not over then
+			cut_off(run)
+		end
+	end)
+	local ok, outcome = pcall(drive, run, task)
+	over = ok or type(outcome) ~= "userdata"
+	if not ok then
+		error(outcome, 0)
+	end
+	check(task)
+	unit:put_result(task.chunk, outcome)
+	return answer(task, outcome.state, outcome)
+end
+
+return M
