@@ -39,19 +39,22 @@ M.rooms = {
 	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
 	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
-	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
+	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
+
+	{ name = "testkit", path = "lua/testkit/", uses = { BINDINGS, "core", "output", "task", "invoke" }, owns = "the tests of a project's own commands: what they declare, what stands in for the world, how they are reported" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
 	{ name = "workflow.file", path = "lua/workflow/file/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "a YAML file → its normal form, or every problem of it" },
 	{ name = "workflow.kinds", path = "lua/workflow/kinds/", uses = { BINDINGS, "core", "invoke", "workflow.expr" }, owns = "each kind of step: its request, its outcome, what a failure means" },
 	{ name = "workflow.store", path = "lua/workflow/store/", uses = { BINDINGS, "core", "state" }, owns = "runs, steps and attempts in the database" },
-	{ name = "workflow.place", path = "lua/workflow/place/", uses = { BINDINGS, "core", "task", "workflow.expr", "workflow.store" }, owns = "steps that run elsewhere: their folders, and where they are" },
 	{ name = "workflow.report", path = "lua/workflow/report/", uses = { BINDINGS, "core", "telemetry" }, owns = "a run as events, logs, data, text" },
+	{ name = "workflow.place", path = "lua/workflow/place/", uses = { BINDINGS, "core", "task", "invoke", "state", "workflow.expr", "workflow.file", "workflow.store" },
+		owns = "steps on other machines: what is submitted where, what became of it, the queues that run it" },
 	{ name = "workflow.run", path = "lua/workflow/run/", owns = "the engine: which step now, attempts, waits, hooks, in doubt",
 		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.place" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "workflow.file", "workflow.store", "workflow.report", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "testkit", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

@@ -59,6 +59,15 @@ end
 -- outer call masks its own answer.
 local FLAGS = { "--format=json", "--runner-unmask" }
 
+---The words of a command with its arguments, as somebody would type them.
+---@param words string[] the command's name and what follows it
+---@param args table a list of words, or values by name
+---@param text fun(value: any): string a value as one word
+---@return string[]
+function M.words(words, args, text)
+	return add_args(table.move(words, 1, #words, 1, {}), args, text)
+end
+
 ---The argv of a call that prints its envelope on stdout.
 ---@param program string runner itself
 ---@param words string[] the command's name and what follows it

@@ -26,9 +26,11 @@ return {
 	args = {
 		{ "name", "string", positional = true, required = true, min_length = 1,
 			description = "Name of the command: hello, or db.migrate for 'runner db migrate'" },
+		{ "with_test", "boolean", description = "Write tests/NAME_test.lua, too, which 'runner test' runs" },
 	},
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
-	examples = { { description = "Write commands/hello.lua", command = "runner new hello" } },
+	examples = { { description = "Write commands/hello.lua", command = "runner new hello" },
+		{ description = "… and its tests", command = "runner new hello --with-test" } },
 	validate = function(args)
 		local words = words_of(args.name)
 		if not words then
@@ -47,9 +49,13 @@ return {
 		local folder = attempt.project.commands or locate.here() .. "/commands"
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
+		local test = args.with_test and ("%s/tests/%s_test.lua"):format(attempt.project.root or locate.here(), table.concat(words, "_")) or nil
 		new_file.create(ctx, "command file", path, template.text(command))
+		if test then
+			new_file.create(ctx, "test file", test, template.test(command))
+		end
 		return {
-			path = new_file.shown(path), command = command, effect = "created",
+			path = new_file.shown(path), test = test and new_file.shown(test), command = command, effect = "created",
 			suggestion = ("Run it: runner %s --name Ada. Then edit %s and check it: runner lint %s"):format(command,
 				new_file.shown(path), table.concat(words, ".")),
 		}

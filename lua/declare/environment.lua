@@ -46,6 +46,7 @@ M.rows = {
 	{ name = "XDG_RUNTIME_DIR", description = "Used instead if neither XDG_STATE_HOME nor HOME is usable" },
 	{ name = "HOME", description = "Where the search for a project ends; the defaults above are in it" },
 	{ name = "USER", description = "Your name, in the rows of an audit ledger" },
+	{ name = "PATH", description = "Where the programs that commands start are found; the calls of a test have stand-ins in front" },
 	{ name = "TMPDIR", description = "Where ctx.tempdir is made (/tmp)" },
 	{ name = "HTTPS_PROXY", description = "Proxy for ctx:http; also HTTP_PROXY, ALL_PROXY and NO_PROXY" },
 	{ name = "SSL_CERT_FILE", description = "CA certificates for ctx:http; also CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE, SSL_CERT_DIR" },

@@ -11,8 +11,10 @@ local reference = require "runner.core.reference"
 
 local M = {}
 
-local KEPT_MS = 24 * 3600 * 1000 -- of jobs that have ended
 local ANSWER_MAX = 18 << 20 -- bytes
+
+---How long a job is kept after its end.
+M.KEPT_MS = 24 * 3600 * 1000
 
 ---@alias runner.JobStatus "running"|"complete"|"failed"|"cancelled"|"lost"
 
@@ -186,6 +188,20 @@ function M.wait(job, ms, holds)
 	end, lock, holds and job.path .. "/progress" or lock)
 end
 
+---Ask a job's own supervisor to end it. A FIFO that is opened to read and write never blocks. Its
+---reader is the supervisor, and makes it: it may not be there yet.
+---@param job runner.Job
+---@return boolean asked
+function M.ask_to_end(job)
+	local control = io.open(job.path .. "/control", "r+b")
+	if control then
+		control:setvbuf "no"
+		control:write "T"
+		control:close()
+	end
+	return control ~= nil
+end
+
 -- --- those that are kept no longer ----------------------------------------------------------
 
 local function changed_ms(path)
@@ -198,7 +214,7 @@ end
 function M.forget_old(now_ms)
 	for _, name in ipairs(M.names()) do
 		local path = M.root() .. "/" .. name
-		if changed_ms(path) < now_ms - KEPT_MS and not fs.locked(path .. "/lock") then
+		if changed_ms(path) < now_ms - M.KEPT_MS and not fs.locked(path .. "/lock") then
 			fs.remove_tree(path)
 		end
 	end

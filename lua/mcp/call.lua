@@ -7,6 +7,7 @@ local era = require "runner.mcp.era"
 local json = require "runner.json"
 local question = require "runner.mcp.question"
 local rpc = require "runner.mcp.rpc"
+local tasks = require "runner.mcp.tasks"
 
 local M = {}
 
@@ -15,6 +16,7 @@ local M = {}
 ---@field arguments table for the command
 ---@field own table those that runner added
 ---@field dry_run boolean
+---@field refusal? table the result of a call with a wrong value of one of `own`
 
 local function invalid(message)
 	return nil, rpc.fault(rpc.INVALID_PARAMS, message)
@@ -73,12 +75,22 @@ local function flags_of(call, confirmed)
 	return flags
 end
 
-local function execute(server, r, call, confirmed)
+local function execute(server, r, call, confirmed, detached)
+	local flags = flags_of(call, confirmed)
+	flags[#flags + 1] = detached and "--detach" or nil
 	return server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
-		confirmed = confirmed or nil, flags = flags_of(call, confirmed) })
+		confirmed = confirmed or nil, flags = flags })
 end
 
+-- Arguments are checked, and a person's yes is there, before a call becomes a task.
 local function run(server, r, call, confirmed)
+	if not tasks.wanted(r, call) then
+		return answer.of(execute(server, r, call, confirmed))
+	elseif tasks.has_room(server) then
+		return tasks.of_envelope(server, r, call, execute(server, r, call, confirmed, true))
+	elseif tasks.is_asked_for(r) then
+		return tasks.full()
+	end
 	return answer.of(execute(server, r, call, confirmed))
 end
 
@@ -130,7 +142,10 @@ local function modern(server, r, call)
 		return ask_again(server, r, call)
 	end
 	local yes, why = question.is_yes(reply)
-	return yes and run(server, r, call, true) or refused(call, why)
+	if not yes then
+		return refused(call, why)
+	end
+	return run(server, r, call, true)
 end
 
 local function legacy(server, r, call)
@@ -147,7 +162,19 @@ local function legacy(server, r, call)
 		return refused(call, why)
 	end
 	local yes, no = question.is_yes(reply)
-	return yes and run(server, r, call, true) or refused(call, no)
+	if not yes then
+		return refused(call, no)
+	end
+	return run(server, r, call, true)
+end
+
+local function run_or_ask(server, r, call)
+	if call.refusal then
+		return call.refusal
+	elseif call.row.danger_level ~= "destructive" or call.dry_run then
+		return run(server, r, call)
+	end
+	return (r.caller.modern and modern or legacy)(server, r, call)
 end
 
 ---Run a call, after the person where it is destructive.
@@ -157,10 +184,15 @@ end
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.run(server, r, call)
-	if call.row.danger_level ~= "destructive" or call.dry_run then
-		return run(server, r, call)
+	local fault = tasks.problem(r, call.row)
+	if fault then
+		return nil, fault
 	end
-	return (r.caller.modern and modern or legacy)(server, r, call)
+	local result, why = run_or_ask(server, r, call)
+	if result and tasks.is_asked_for(r) and not result.task then
+		return tasks.of_result(server, r, call, result)
+	end
+	return result, why
 end
 
 ---tools/call of a command by its own name.
@@ -178,10 +210,7 @@ function M.handle(server, r)
 		return nil, fault
 	end
 	local call, refusal = M.prepare(row, r.params.arguments)
-	if not call then
-		return refusal
-	end
-	return M.run(server, r, call)
+	return M.run(server, r, call or { row = row, refusal = refusal })
 end
 
 return M

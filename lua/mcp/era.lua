@@ -12,6 +12,7 @@ M.LEGACY = { "2025-11-25", "2025-06-18" }
 
 local PREFIX = "io.modelcontextprotocol/"
 M.SERVER_INFO = PREFIX .. "serverInfo"
+M.TASKS = PREFIX .. "tasks"
 M.SUBSCRIPTION = PREFIX .. "subscriptionId"
 
 local VERSION, CAPABILITIES = PREFIX .. "protocolVersion", PREFIX .. "clientCapabilities"
@@ -103,6 +104,20 @@ function M.begin(params)
 		version = known == params.protocolVersion and known or version
 	end
 	return { version = version, capabilities = params.capabilities }
+end
+
+---What a client must have for tasks, in the form of an error's data.
+M.NEEDS_TASKS = { requiredCapabilities = { extensions = { [M.TASKS] = {} } } }
+
+---Does the caller's revision, and the client itself where it has to say so, know tasks?
+---@param caller runner.mcp.Caller
+---@return boolean
+function M.has_tasks(caller)
+	if not caller.modern then
+		return caller.version == "2025-11-25"
+	end
+	local extensions = caller.capabilities.extensions
+	return rpc.is_object(extensions) and rpc.is_object(extensions[M.TASKS])
 end
 
 ---Can the client ask its person to fill in a form? (client/elicitation.mdx: {} means form.)

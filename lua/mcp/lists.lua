@@ -1,5 +1,6 @@
 -- lists: tools/list. Everything is on one page, in the order of the commands' names.
 
+local era = require "runner.mcp.era"
 local json = require "runner.json"
 local rpc = require "runner.mcp.rpc"
 
@@ -26,6 +27,18 @@ function M.rows(server, r, fresh)
 	return server:rows(fresh)
 end
 
+-- 2025-11-25 has the tool say whether it can be called as a task.
+local function tool_of(row, caller)
+	if caller.modern or not row.task or not era.has_tasks(caller) then
+		return row.tool
+	end
+	local tool = { execution = { taskSupport = "optional" } }
+	for name, v in next, row.tool do
+		tool[name] = v
+	end
+	return tool
+end
+
 ---@param server runner.mcp.Server
 ---@param r runner.mcp.Request
 ---@return table? result
@@ -34,16 +47,19 @@ function M.tools(server, r)
 	local fault = cursor_fault(r)
 	if fault then
 		return nil, fault
-	elseif server.settings.progressive then
-		return { tools = require("runner.mcp.progressive").tools() }
 	end
-	local rows, problem = server:rows(true)
+	local rows, problem
+	if server.settings.progressive then
+		rows = require("runner.mcp.progressive").tools()
+	else
+		rows, problem = server:rows(true)
+	end
 	if not rows then
 		return nil, problem
 	end
 	local tools = json.array {}
 	for i, row in ipairs(rows) do
-		tools[i] = row.tool
+		tools[i] = tool_of(row, r.caller)
 	end
 	return { tools = tools }
 end

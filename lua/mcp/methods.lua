@@ -23,16 +23,19 @@ local LIST_MS, DISCOVER_MS = 10000, 3600000
 
 -- --- the beginning --------------------------------------------------------------------------
 
-local function capabilities(modern)
+local function capabilities(caller)
 	local out = { tools = { listChanged = true }, resources = {}, prompts = {} }
-	if not modern then
-		out.logging = {}
+	if caller.modern then
+		out.extensions = { [era.TASKS] = {} }
+		return out
 	end
+	out.logging = {}
+	out.tasks = era.has_tasks(caller) and { list = {}, cancel = {}, requests = { tools = { call = {} } } } or nil
 	return out
 end
 
-local function discover(server)
-	return { supportedVersions = json.array { era.MODERN }, capabilities = capabilities(true),
+local function discover(server, r)
+	return { supportedVersions = json.array { era.MODERN }, capabilities = capabilities(r.caller),
 		instructions = server.outside.instructions }
 end
 
@@ -42,7 +45,7 @@ local function initialize(server, r)
 		return nil, fault
 	end
 	server.session = session
-	return { protocolVersion = session.version, capabilities = capabilities(false), serverInfo = server.outside.info,
+	return { protocolVersion = session.version, capabilities = capabilities(session), serverInfo = server.outside.info,
 		instructions = server.outside.instructions }
 end
 
@@ -80,6 +83,11 @@ M.rows = {
 	["logging/setLevel"] = { legacy = true, at_once = true, handle = set_level },
 	["tools/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("lists", "tools") },
 	["tools/call"] = { modern = true, legacy = true, handle = call },
+	["tasks/get"] = { modern = true, legacy = true, handle = of("task_methods", "get") },
+	["tasks/cancel"] = { modern = true, legacy = true, handle = of("task_methods", "cancel") },
+	["tasks/update"] = { modern = true, handle = of("task_methods", "update") },
+	["tasks/result"] = { legacy = true, handle = of("task_methods", "result") },
+	["tasks/list"] = { legacy = true, handle = of("task_methods", "list") },
 	["resources/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "list") },
 	["resources/templates/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "templates") },
 	["resources/read"] = { modern = true, legacy = true, fresh_ms = 0, handle = of("resources", "read") },

@@ -7,7 +7,10 @@ local M = {}
 
 local LONGEST = 500 -- bytes of a message
 
-local function cut(text)
+---A text as a line of progress has it.
+---@param text string
+---@return string
+function M.cut(text)
 	if #text <= LONGEST then
 		return text
 	end
@@ -22,7 +25,7 @@ end
 local function message_of(line)
 	local event = line:sub(1, 1) == "{" and json.decode(line)
 	local text = type(event) == "table" and type(event.message) == "string" and event.message or line
-	return utf8.len(text) and text ~= "" and cut(text) or nil
+	return utf8.len(text) and text ~= "" and M.cut(text) or nil
 end
 
 ---Tell the client of an event of a call, if it wants to know.

@@ -6,6 +6,7 @@ local answer = require "runner.mcp.answer"
 local call = require "runner.mcp.call"
 local json = require "runner.json"
 local rpc = require "runner.mcp.rpc"
+local tasks = require "runner.mcp.tasks"
 
 local M = {}
 
@@ -87,10 +88,7 @@ local function call_one(server, r, arguments)
 		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
 	end
 	local prepared, refusal = call.prepare(row, arguments.arguments)
-	if not prepared then
-		return refusal
-	end
-	return call.run(server, r, prepared)
+	return call.run(server, r, prepared or { row = row, refusal = refusal })
 end
 
 -- --- the three ----------------------------------------------------------------------------------
@@ -118,11 +116,11 @@ local TOOLS = {
 		inputSchema = schema { query = text "Words, all of which must occur" } } },
 }
 
----@return table[] in the order of their names
+---@return {tool: table, task?: string}[] in the order of their names, as rows are
 function M.tools()
-	local out = json.array {}
+	local out = {}
 	for i, one in ipairs(TOOLS) do
-		out[i] = one.tool
+		out[i] = { tool = one.tool, task = one.run == call_one and "any" or nil }
 	end
 	return out
 end
@@ -158,6 +156,10 @@ function M.handle(server, r)
 	local arguments = r.params.arguments or {}
 	for _, one in ipairs(TOOLS) do
 		if one.tool.name == r.params.name then
+			local fault = one.run ~= call_one and tasks.problem(r)
+			if fault then
+				return nil, fault
+			end
 			problem = problem_of(one.tool, arguments)
 			if problem then
 				return answer.refusal("VALIDATION_ERROR", problem)

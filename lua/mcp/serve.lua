@@ -14,6 +14,7 @@ local outbox = require "runner.mcp.outbox"
 local scheduler = require "runner.task.scheduler"
 local server = require "runner.mcp.server"
 local subscriptions = require "runner.mcp.subscriptions"
+local task_jobs = require "runner.mcp.task_jobs"
 
 local M = {}
 
@@ -87,6 +88,7 @@ local function outside_of(out, known, log, at_once)
 	return {
 		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = function(line) log:put(line, true) end,
 		wait_for_room = function() out:wait_for_room() end, spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
+		sleep = scheduler.sleep, tasks = task_jobs,
 		documents = documents, rows = function(exact) return known:get(exact) end,
 		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
 	}

@@ -25,6 +25,8 @@ local LARGE_MAX = 16 << 20 -- bytes of all larger requests that are open
 ---@field rows fun(exact: boolean): runner.mcp.Row[]?, string? every command; or nil and why there are none; exact: as the files
 ---  are at this moment, else as they were up to a second ago
 ---@field documents { list: fun(): runner.mcp.Document[], read: fun(document: runner.mcp.Document): string? }
+---@field tasks table lua/mcp/task_jobs.lua, or what stands in for it
+---@field sleep fun(ms: number) in a task
 ---@field log fun(line: string) what a call wrote to stderr
 ---@field info {name: string, version: string} who we are
 ---@field instructions? string for models
@@ -53,6 +55,7 @@ local LARGE_MAX = 16 << 20 -- bytes of all larger requests that are open
 ---@field asked table<string, table> our own requests → what has become of them
 ---@field subscriptions runner.mcp.Request[] those that listen
 ---@field confirmations runner.mcp.Confirmations
+---@field tasks { started: string[], ended: runner.mcp.Task[] } jobs that may run; results that are kept without one, oldest first
 local Server = {}
 Server.__index = Server
 
@@ -63,6 +66,7 @@ function M.new(outside, settings)
 	return setmetatable({
 		outside = outside, settings = settings, requests = {}, pending = 0, held = 0, large = 0, asked = {}, asked_count = 0, subscriptions = {},
 		fewer = outside.gate(), confirmations = confirmations.new(outside.now), slots = slots.new(outside.gate, outside.at_once or 4),
+		tasks = { started = {}, ended = {} },
 	}, Server)
 end
 
@@ -111,6 +115,18 @@ function Server:find(name)
 		row = named(rows, name)
 	end
 	return row, not row and (fault or rpc.fault(rpc.INVALID_PARAMS, "Unknown tool: " .. name)) or nil
+end
+
+---Is a command a tool of this server?
+---@param command string dot path
+---@return boolean
+function Server:find_command(command)
+	for _, row in ipairs(self:rows(false) or {}) do
+		if row.command == command then
+			return true
+		end
+	end
+	return false
 end
 
 local CANCELLED = { ok = false, error = { code = "CANCELLED", message = "The client cancelled the call" } }

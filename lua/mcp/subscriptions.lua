@@ -22,6 +22,8 @@ function M.listen(server, r)
 	local filter = r.params.notifications
 	if not rpc.is_object(filter) then
 		return nil, rpc.fault(rpc.INVALID_PARAMS, "notifications must be an object")
+	elseif filter.taskIds ~= nil and not era.has_tasks(r.caller) then
+		return nil, rpc.fault(rpc.MISSING_CAPABILITY, "tasks are an extension that this client does not have", era.NEEDS_TASKS)
 	end
 	r.tools_changed = filter.toolsListChanged == true
 	table.insert(server.subscriptions, r)

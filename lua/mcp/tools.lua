@@ -4,6 +4,7 @@
 local builtins = require "runner.mcp.builtins"
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
+local host = require "runner.host"
 local json = require "runner.json"
 local schemas = require "runner.mcp.schemas"
 
@@ -20,6 +21,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field secrets string[] arguments whose values are not shown
 ---@field added table<string, true> arguments that are runner's own: dry_run, limit, cursor
 ---@field safe_default boolean without --live it only says what it would do
+---@field task? "any"|"long" it can be a task; "long": it may take longer than somebody would wait for it
 ---@field examples {description: string, command: string}[]
 ---@field tool table a Tool, as tools/list has it
 
@@ -56,6 +58,20 @@ local function annotations(command)
 	return { readOnlyHint = safe, destructiveHint = not safe and command.danger_level == "destructive" or nil }
 end
 
+local LONG_MS = 60000
+
+-- May a call take longer than a client would wait? What only looks, and what waits for something
+-- else that goes on, is no task.
+local function task(command, listed, config)
+	local limit_ms = command.timeout_ms or config.timeout or host.default "timeout_ms"
+	if listed.builtin and builtins.listing(listed.name) == "always" then
+		return nil
+	elseif command.async or (command.interruption or {}).detach or limit_ms == 0 or limit_ms > LONG_MS then
+		return "long"
+	end
+	return "any"
+end
+
 local function secrets(command)
 	local out = json.array {}
 	for _, row in ipairs(command.args) do
@@ -84,7 +100,7 @@ function M.row(command, listed, config)
 	return {
 		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
 		secrets = secrets(command), added = added, safe_default = command.safe_default or false,
-		examples = examples(command),
+		examples = examples(command), task = task(command, listed, config),
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
 			outputSchema = schemas.output(command), annotations = annotations(command),
 			_meta = { ["runner/command"] = words, ["runner/danger_level"] = command.danger_level } },

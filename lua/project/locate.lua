@@ -13,7 +13,8 @@ local probe = host.probe
 ---@type table<string, true|string>
 M.builtins = {
 	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
-	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true, types = true,
+	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
+	test = true, types = true,
 	audit = " list verify ",
 	job = " cancel list logs status wait ",
 	mcp = " install serve tools validate ",

@@ -190,6 +190,55 @@ M.MIGRATIONS = {
 	[[
 	ALTER TABLE runs ADD COLUMN given_on TEXT;
 	]],
+	-- Steps that run on an executor: a unit for each, its submissions (placements), and the
+	-- consecutive parts of its items (chunks), which are all that is written for each item here.
+	[[
+	CREATE TABLE units (
+		run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+		key TEXT NOT NULL,
+		number INTEGER NOT NULL,
+		executor TEXT NOT NULL,
+		kind TEXT NOT NULL,
+		per_chunk INTEGER NOT NULL,
+		directory TEXT,
+		PRIMARY KEY (run, key)
+	) WITHOUT ROWID;
+	CREATE TABLE placements (
+		token TEXT NOT NULL PRIMARY KEY,
+		run TEXT NOT NULL,
+		key TEXT NOT NULL,
+		number INTEGER NOT NULL,
+		tasks INTEGER NOT NULL,
+		memory INTEGER NOT NULL,
+		state TEXT NOT NULL CHECK (state IN ('submitting', 'submitted', 'over')),
+		job TEXT,
+		why TEXT,
+		submitted_ms INTEGER NOT NULL,
+		ended_ms INTEGER,
+		FOREIGN KEY (run, key) REFERENCES units (run, key) ON DELETE CASCADE
+	) WITHOUT ROWID;
+	CREATE INDEX placements_by_unit ON placements (run, key, number);
+	CREATE TABLE chunks (
+		run TEXT NOT NULL,
+		key TEXT NOT NULL,
+		chunk INTEGER NOT NULL,
+		first INTEGER NOT NULL,
+		count INTEGER NOT NULL,
+		state TEXT NOT NULL CHECK (state IN ('planned', 'placed', 'running', 'completed', 'failed', 'doubt')),
+		generation INTEGER NOT NULL DEFAULT 0,
+		token TEXT,
+		task INTEGER,
+		memory INTEGER NOT NULL DEFAULT 1,
+		failures INTEGER NOT NULL DEFAULT 0,
+		due_ms INTEGER,
+		queued_ms INTEGER,
+		started_ms INTEGER,
+		ended_ms INTEGER,
+		why TEXT,
+		PRIMARY KEY (run, key, chunk),
+		FOREIGN KEY (run, key) REFERENCES units (run, key) ON DELETE CASCADE
+	) WITHOUT ROWID;
+	]],
 	-- How far the journal of each chunk of a placed step has been imported.
 	[[
 	CREATE TABLE imports (

@@ -4,7 +4,7 @@
 
 local M = {}
 
-for _, name in ipairs { "runner", "json", "fs", "cjson", "cjson/safe" } do
+for _, name in ipairs { "runner", "test", "json", "fs", "cjson", "cjson/safe" } do
 	M[name] = require("runner.types." .. name:gsub("/", "."))
 end
 

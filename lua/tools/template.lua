@@ -40,6 +40,29 @@ return {
 }
 ]==]
 
+local TEST = [==[
+-- Tests of runner @WORDS@: 'runner test' runs them.
+
+local test = require "test"
+
+test("greets by name, as often as it is told", function(t)
+	local answer = t:call("@WORDS@", { name = "Ada", times = 2 })
+	t:equal(t:succeeds(answer), { greetings = { "Hello, Ada!", "Hello, Ada!" } })
+end)
+
+test("finds nobody", function(t)
+	local e = t:fails(t:call("@WORDS@", { name = "nobody" }), "NOT_FOUND")
+	t:contains(e.message, "nobody to greet")
+end)
+]==]
+
+---The file of its tests.
+---@param words string separated by spaces
+---@return string
+function M.test(words)
+	return (TEST:gsub("@WORDS@", words))
+end
+
 ---The file for a command of that name.
 ---@param words string separated by spaces, "db migrate"
 ---@return string

@@ -25,11 +25,11 @@
 
 /* --- who holds it --------------------------------------------------------------------- */
 
-static double wall_now(void)
+static double wall_seconds(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	wall_now(&now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
@@ -37,7 +37,7 @@ static double wall_now(void)
 static void write_holder(int fd)
 {
 	char line[64];
-	int n = snprintf(line, sizeof(line), "%ld %.3f\n", (long)getpid(), wall_now());
+	int n = snprintf(line, sizeof(line), "%ld %.3f\n", (long)getpid(), wall_seconds());
 
 	if (pwrite(fd, line, (size_t)n, 0) == n && ftruncate(fd, n) < 0)
 		return; /* only a hint: the lock itself is flock's */
@@ -64,7 +64,7 @@ static void push_holder(lua_State *L, int fd)
 	lua_setfield(L, -2, "pid");
 	lua_pushnumber(L, since);
 	lua_setfield(L, -2, "since");
-	lua_pushinteger(L, (lua_Integer)MAX_OF(0.0, (wall_now() - since) * 1000));
+	lua_pushinteger(L, (lua_Integer)MAX_OF(0.0, (wall_seconds() - since) * 1000));
 	lua_setfield(L, -2, "age_ms");
 }
 

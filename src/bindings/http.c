@@ -293,9 +293,11 @@ static int l_retry_after(lua_State *L)
 	size_t value_len, date_len;
 	const char *value = luaL_checklstring(L, 1, &value_len);
 	const char *date = luaL_optlstring(L, 2, NULL, &date_len);
-	int64_t now = (int64_t)time(NULL);
-	int64_t served, ms;
+	struct timespec clock;
+	int64_t now, served, ms;
 
+	wall_now(&clock);
+	now = clock.tv_sec;
 	if (date != NULL && http_date_parse(date, date_len, now, &served) == 0)
 		now = served;
 	ms = http_retry_after_ms(value, value_len, now);

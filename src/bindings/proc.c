@@ -178,7 +178,7 @@ static int prepare(lua_State *L)
 	adopted_hold();
 	pid = shepherd_prepare();
 	if (pid > 0)
-		adopted_expect(pid);
+		adopted_expect(pid), adopted_count_helpers(1);
 	adopted_release();
 	return 0;
 }

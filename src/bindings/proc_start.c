@@ -145,7 +145,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		.fd = { e->child[0], e->child[1], e->child[2] },
 		.new_session = spec->detach,
 		.mark = is_job ? CHILD_JOB_MARK : spec->detach ? worker_spared()->mark : 0,
-		.held_fd = is_job ? spec->held_fd : 0,
+		.held_fd = is_job ? spec->held_fd : MAX_OF(spec->handed_fd, 0),
 		.new_group = !spec->detach && !spec->foreground,
 	};
 	struct child_error error;

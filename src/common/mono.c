@@ -1,8 +1,8 @@
 /*
  * mono.c: instants, deadlines and durations (mono.h). Both processes use it.
  *
- * Only mono_now() reads the clock; the rest is saturating arithmetic. It must
- * not wait. Durations are read without strtod(3), which would also accept hex,
+ * Only mono_now() and wall_now() read a clock; the rest is saturating arithmetic. It
+ * must not wait. Durations are read without strtod(3), which would also accept hex,
  * "inf", exponents and the locale's decimal separator.
  */
 #include "mono.h"
@@ -38,11 +38,28 @@ struct decimal {
 	bool positive;
 };
 
+static const volatile int64_t *moved; /* NULL: no test moves the clock on */
+
+void mono_follow(const volatile int64_t *later)
+{
+	moved = later;
+}
+
 mono_t mono_now(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (mono_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return (mono_t)ts.tv_sec * NS_PER_S + ts.tv_nsec + (moved ? *moved : 0);
+}
+
+void wall_now(struct timespec *ts)
+{
+	clock_gettime(CLOCK_REALTIME, ts);
+	if (moved) {
+		int64_t ns = ts->tv_nsec + *moved;
+		ts->tv_sec += (time_t)(ns / NS_PER_S);
+		ts->tv_nsec = (long)(ns % NS_PER_S);
+	}
 }
 
 mono_t mono_add_ms(mono_t t, int64_t ms)

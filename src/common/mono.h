@@ -18,7 +18,12 @@ typedef int64_t mono_t;
 /* 10 years, the longest duration: sums of durations stay within mono_t */
 #define DURATION_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
+/* A clock that a test moves on (engine/test_page.h): both readings are so many ns later than the
+ * system's. NULL, as always else: they are the system's. The number stays the caller's. */
+void mono_follow(const volatile int64_t *later);
 mono_t mono_now(void);
+/* The time of day: what data says that others read. Never for waiting. */
+void wall_now(struct timespec *ts);
 /* t + ms, saturating at MONO_NEVER; MONO_NEVER stays MONO_NEVER. */
 mono_t mono_add_ms(mono_t t, int64_t ms);
 /* The deadline of a limit: start + ms, or MONO_NEVER when ms is 0. */

@@ -79,6 +79,9 @@ int os_reopen_nonblocking(int fd, int flags);
 ssize_t os_write_nowait(int fd, const void *bytes, size_t n);
 /* A close-on-exec file in memory that has no name; -1 when the system has none. */
 int os_memory_file(void);
+/* The same, of a size that nobody can change any more; and is `fd` one, of that size? */
+int os_sealed_memory(size_t size);
+bool os_is_sealed_memory(int fd, size_t size);
 /* Fill with random bytes from the system; 0 or -1. */
 int os_random(void *out, size_t n);
 

@@ -227,6 +227,24 @@ int os_memory_file(void)
 	return memfd_create("runner", MFD_CLOEXEC);
 }
 
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+int os_sealed_memory(size_t size)
+{
+	int fd = memfd_create("runner", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0))
+		xclose(&fd);
+	return fd;
+}
+
+bool os_is_sealed_memory(int fd, size_t size)
+{
+	struct stat st;
+
+	return fcntl(fd, F_GET_SEALS) == SEALS && fstat(fd, &st) == 0 && st.st_size == (off_t)size;
+}
+
 int os_random(void *out, size_t n)
 {
 	char *at = out;

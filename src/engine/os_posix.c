@@ -160,6 +160,18 @@ int os_memory_file(void)
 	return unsupported();
 }
 
+int os_sealed_memory(size_t size)
+{
+	(void)size;
+	return unsupported();
+}
+
+bool os_is_sealed_memory(int fd, size_t size)
+{
+	(void)fd, (void)size;
+	return false;
+}
+
 int os_random(void *out, size_t n)
 {
 	char *at = out;

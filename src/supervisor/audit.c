@@ -38,7 +38,7 @@ static void write_row(const struct run *run, int exit_code, struct buf *out)
 	struct timespec now;
 	char when[32];
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	wall_now(&now);
 	json_begin_object(&w);
 	text(&w, "event", "end");
 	text(&w, "time", rfc3339_format(&now, when));

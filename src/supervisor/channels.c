@@ -12,6 +12,7 @@
 
 #include "../common/xio.h"
 #include "../engine/os.h"
+#include "../engine/test_page.h"
 #include "signals.h"
 
 #define READ_MAX (64 << 10)
@@ -66,7 +67,7 @@ static int keep_also(int *keep, int kept, int fd)
 NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t now)
 {
 	struct launch launch = run->launch;
-	int keep[4], kept = 0, null;
+	int keep[5], kept = 0, null;
 
 	child_reset_signals();
 	os_become_subreaper();
@@ -77,6 +78,8 @@ NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t
 		kept = keep_also(keep, kept, launch.job_lock);
 		os_mark(0); /* its own tree is not spared */
 	}
+	if (test_page())
+		kept = keep_also(keep, kept, TEST_PAGE_FD); /* for calls below this one */
 	kept = keep_also(keep, kept, launch.stdin_fd);
 	kept = keep_also(keep, kept, launch.stdout_fd);
 	kept = keep_also(keep, kept, ch->frames[1]);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../common/json.h"
+#include "../engine/test_page.h"
 #include "attempt.h"
 #include "decide.h"
 #include "deliver.h"
@@ -51,7 +52,7 @@ static bool wait_for(struct run *run, int64_t ms)
 	mono_t until = mono_add_ms(mono_now(), ms);
 	mono_t unused = 0;
 
-	while (!signals_cancelled() && mono_now() < until) {
+	while (!signals_cancelled() && mono_now() < until && !test_page_skip(until)) {
 		outlet_poll(&run->err, NULL, 0, MIN_OF(until, beat_next(run)));
 		beat_give(run, NULL);
 		if (signals_take(SIGTSTP))

@@ -23,6 +23,7 @@
 
 static pid_t expected[MAX_EXPECTED];
 static volatile sig_atomic_t count;
+static int helpers; /* of these */
 static volatile sig_atomic_t held;
 static volatile sig_atomic_t missed; /* a signal came while held */
 static volatile sig_atomic_t blind;  /* the list is full: reap nothing */
@@ -148,6 +149,16 @@ void adopted_forget(pid_t pid)
 			count--;
 			return;
 		}
+}
+
+void adopted_count_helpers(int more)
+{
+	helpers += more;
+}
+
+bool adopted_programs_run(void)
+{
+	return blind || count > helpers;
 }
 
 /* All signals wait meanwhile: nothing is reaped, so that no number is given away, and no

@@ -26,6 +26,10 @@ void adopted_release(void);
  * happen. */
 void adopted_expect(pid_t pid);
 void adopted_forget(pid_t pid);
+/* So many more of those expected are helpers of ours, which do nothing by themselves. */
+void adopted_count_helpers(int more);
+/* Does a program run that we have started? */
+bool adopted_programs_run(void);
 /* Kill what we have adopted, and what that leaves to us. Blocks until it is gone, ≤ 1 s. */
 void adopted_kill(void);
 /* Has one been loaded, which may have changed anything of this process? */

@@ -106,7 +106,7 @@ static int l_wall_ms(lua_State *L)
 {
 	struct timespec wall;
 
-	clock_gettime(CLOCK_REALTIME, &wall);
+	wall_now(&wall);
 	lua_pushinteger(L, (lua_Integer)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
 	return 1;
 }

@@ -14,6 +14,7 @@
 
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
+#include "../engine/test_page.h"
 #include "../engine/zygote.h"
 #include "cancel.h"
 #include "channel.h"
@@ -21,6 +22,7 @@
 #include "loaders.h"
 #include "memory.h"
 #include "shell.h"
+#include "tested.h"
 #include "worker_launch.h"
 
 static lua_State *warm; /* prepared by worker_warm(); NULL: every attempt makes its own */
@@ -72,6 +74,8 @@ static int boot(lua_State *L)
 		seed_again(L);
 	if (cancel_init(L) < 0)
 		return luaL_error(L, "can't install signal handlers");
+	if (test_page())
+		tested_init(L);
 	modules_load(L, "boot");
 	lua_gc(L, LUA_GCRESTART);
 	lua_gc(L, LUA_GCSTEP, warm_kib - GC_CREDIT_KIB);

@@ -2,14 +2,7 @@
 # runner mcp serve, as a client sees it.
 
 load lib/helper
-
-# session [NAME=value…] <<PY: a client in Python, with tests/cli/lib/mcp.py
-session() {
-	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" PYTHONPATH="$ROOT/tests/cli/lib" PYTHONDONTWRITEBYTECODE=1 "$@" \
-		timeout 100 python3 -c "from mcp import *
-import signal, sys
-$(cat)"
-}
+load lib/mcp
 
 prepare() {
 	command_file hello <<'LUA'

@@ -1,6 +1,9 @@
 -- Takes from a run database what migrations after runner 0.1 have added (lua/state/schema.lua):
 -- who adds one adds its undoing here.
 DROP TABLE imports;
+DROP TABLE chunks;
+DROP TABLE placements;
+DROP TABLE units;
 DROP TABLE about;
 DROP TABLE removed;
 DROP TABLE keys;

@@ -7,7 +7,8 @@ local rpc = require "runner.mcp.rpc"
 local server = require "runner.mcp.server"
 
 local function row(name, level)
-	return { command = name, danger_level = level, listing = level == "destructive" and "allow" or "always", secrets = { "token" },
+	return { command = name, danger_level = level, task = level == "mutating" and "long" or "any",
+		listing = level == "destructive" and "allow" or "always", secrets = { "token" },
 		added = { dry_run = level ~= "safe" or nil }, safe_default = false, examples = { { description = "x", command = "runner " .. name } },
 		tool = { name = name, title = name, description = "x", inputSchema = { type = "object" }, annotations = {} } }
 end
@@ -30,6 +31,22 @@ function Gate:open()
 	end
 end
 
+-- Jobs that never end.
+local function fake_tasks()
+	local jobs = {}
+	return { KEPT_MS = 1000, now = function() return 0 end, find = function(id) return jobs[id] end, runs = function() return true end,
+		names = function() return { next(jobs) } end, ask_to_end = function() return true end, remove = function(id) jobs[id] = nil end,
+		mark_cancelled = function(id) jobs[id].cancelled = true end,
+		keep = function(id, command, ttl_ms)
+			jobs[id] = { id = id, command = command, created_ms = 0, updated_ms = 0, ttl_ms = ttl_ms, running = true, cancelled = false }
+			return true
+		end }
+end
+
+local function is_detached(request)
+	return table.concat(request.flags, " "):find("--detach", 1, true) ~= nil
+end
+
 local function new_server(settings, sent)
 	return server.new({
 		send = function(message)
@@ -43,10 +60,12 @@ local function new_server(settings, sent)
 		run = function(request)
 			local s = sent.server
 			assert(request.command ~= "drop" or request.dry_run or request.confirmed and s.session, "nobody confirmed it")
+			assert(not (is_detached(request) and request.dry_run))
 			request.on_event { kind = "stderr", text = "x" }
 			return { ok = request.arguments == nil or request.arguments.fail == nil, data = { arguments = request.arguments },
-				error = { code = "X", message = "x" } }
+				error = { code = "X", message = "x" }, meta = { job_id = is_detached(request) and "job_1" or nil } }
 		end,
+		tasks = fake_tasks(), sleep = coroutine.yield, wait_for_room = function() end,
 		gate = function() return setmetatable({}, Gate) end, now = function() return 0 end, rows = function() return ROWS end,
 		log = function() end, documents = { list = function() return {} end }, info = { name = "x", version = "x" }, at_once = 2,
 	}, settings)

@@ -7,6 +7,7 @@ import { Client as Client2 } from "@modelcontextprotocol/client";
 import { StdioClientTransport as Transport2 } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { createTaskSessionFromClient, resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 const INFO = { name: "runner-tests", version: "1.0.0" };
@@ -153,5 +154,38 @@ for (const [name, way] of Object.entries(ways)) {
 		equal(dropped(), before);
 	}));
 }
+
+// Tasks of 2025-11-25. Those of 2026-07-28 are looked at by the conformance runner (official.py).
+await test("sdk 1.x: calls a tool as a task, and has its result", () => session(ways["sdk 1.x"], [], {}, null, async (c) => {
+	await c.listTools();
+	const said = [];
+	for await (const message of c.experimental.tasks.callToolStream({ name: "later" }, undefined, { task: { ttl: 600000 } })) said.push(message);
+	equal(said[0].type, "taskCreated");
+	equal(said[0].task.ttl, 600000);
+	equal(said.at(-1).result.structuredContent.data, { done: true });
+	const { tasks } = await c.experimental.tasks.listTasks();
+	equal([tasks.length, tasks[0].status], [1, "completed"]);
+}));
+
+await test("sdk 1.x: cancels a task", () => session(ways["sdk 1.x"], [], {}, null, async (c) => {
+	await c.listTools();
+	fs.rmSync("began", { force: true });
+	const stream = c.experimental.tasks.callToolStream({ name: "slow" }, undefined, { task: {} });
+	const { value } = await stream.next();
+	await until(() => fs.existsSync("began"));
+	equal((await c.experimental.tasks.cancelTask(value.task.taskId)).status, "cancelled");
+	await until(() => !fs.existsSync(`/proc/${fs.readFileSync("began", "utf8")}`));
+}));
+
+await test("ext-tasks: settles a call of 2025-11-25", () => session(ways["client 2.x, legacy"], [], {}, null, async (c) => {
+	const tasks = createTaskSessionFromClient(c, { endpointId: "runner" });
+	try {
+		const execution = await tasks.callTool("later", {});
+		const { outcome } = await execution.settle();
+		equal(resultFromTaskOutcome(outcome).structuredContent.data, { done: true });
+	} finally {
+		await tasks.close();
+	}
+}));
 
 console.log(`1..${count}`);

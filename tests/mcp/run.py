@@ -25,6 +25,11 @@ COMMANDS = {
 		ctx:log("info", "it has begun")
 		ctx:sleep(60)
 	end }""",
+    "later": """return { description = "Takes its time", danger_level = "safe", timeout = "10m",
+	run = function(_, ctx)
+		ctx:sleep(0.3)
+		return { done = true }
+	end }""",
     "db/drop": """return { description = "Drop", danger_level = "destructive", dry_run = true,
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } }, args = { { "name", "string", required = true } },
 	run = function(args, ctx)

@@ -57,6 +57,7 @@ static const struct {
 	{ "JOB_LOST", "GENERAL_ERROR", NULL, -1, NULL, true },
 	{ "SUBPROCESS_FAILED", "GENERAL_ERROR", NULL, -1, NULL, false },
 	{ "DELEGATED_EXIT", "GENERAL_ERROR", "false", -1, NULL, false },
+	{ "TESTS_FAILED", "GENERAL_ERROR", "false", -1, NULL, true },
 	{ "MCP_DRIFT", "GENERAL_ERROR", "false", -1, NULL, true },
 	{ "CALLS_FAILED", "GENERAL_ERROR", "false", -1, NULL, true },
 	{ "SHELL_STRING_PROHIBITED", "GENERAL_ERROR", "false", -1, NULL, true },

@@ -8,22 +8,10 @@ local job_id = require "runner.jobs.job_id"
 
 local WAIT_MS, LOOK_MS = 20000, 50
 
--- A FIFO that is opened to read and write never blocks. Its reader is the supervisor, and
--- makes it: it may not be there yet.
-local function ask(job)
-	local control = io.open(job.path .. "/control", "r+b")
-	if control then
-		control:setvbuf "no"
-		control:write "T"
-		control:close()
-	end
-	return control ~= nil
-end
-
 local function finish(ctx, job)
 	local give_up, asked = host.now() + WAIT_MS, false
 	repeat
-		asked = asked or ask(job)
+		asked = asked or folder.ask_to_end(job)
 		if folder.wait(job, LOOK_MS) then
 			return
 		end

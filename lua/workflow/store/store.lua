@@ -12,6 +12,7 @@ local errors = require "runner.core.errors"
 local find = require "runner.workflow.store.find"
 local host = require "runner.host"
 local owner = require "runner.state.owner"
+local placements = require "runner.workflow.store.placements"
 local queries = require "runner.workflow.store.queries"
 local usage = require "runner.workflow.store.usage"
 local writes = require "runner.workflow.store.writes"
@@ -27,7 +28,7 @@ local Store = {}
 Store.__index = Store
 Store.__name = "runner.workflow.Store"
 
-for _, methods in ipairs { queries, find.queries, usage.queries } do
+for _, methods in ipairs { queries, find.queries, usage.queries, placements.queries } do
 	for name, method in next, methods do
 		Store[name] = method
 	end

@@ -44,6 +44,7 @@ VOLATILE_TEXT = [
     (r"(duration_ms:\s+)\d+", r"\1N"),
     (r"\battempts over \d+\.\ds", "attempts over N"),
     (r"\bafter \d+ ms\b", "after N ms"),
+    (r"\bfailed in \d+\.\d s\b", "failed in N s"),
     (r"  \(\d+(\.\d+)?[sm]( \d+s)?\)$", ""),  # a step, or a run, that took a second or more
     (r"127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:PORT"),
 ]

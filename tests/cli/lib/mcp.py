@@ -18,10 +18,12 @@ YES = {"confirm": {"action": "accept", "content": {"confirm": True}}}
 
 
 class Server:
-    """A server, and one client of it. `elicits`: the client can ask its person."""
+    """A server, and one client of it. `elicits`: the client can ask its person; `tasks`: it knows tasks."""
 
-    def __init__(self, *args, elicits=False, env=None, **popen):
+    def __init__(self, *args, elicits=False, tasks=False, env=None, **popen):
         self.capabilities = {"elicitation": {"form": {}}} if elicits else {}
+        if tasks:
+            self.capabilities["extensions"] = {"io.modelcontextprotocol/tasks": {}}
         self.count, self.buffer, self.others = 0, b"", []
         popen.setdefault("stderr", open("err.txt", "ab"))
         popen.setdefault("stdout", subprocess.PIPE)

@@ -29,8 +29,37 @@ local RESULTS = {
 	["subscriptions/listen"] = "SubscriptionsListenResult", initialize = "InitializeResult", ping = "EmptyResult",
 	["logging/setLevel"] = "EmptyResult", ["resources/list"] = "ListResourcesResult", ["resources/read"] = "ReadResourceResult",
 	["resources/templates/list"] = "ListResourceTemplatesResult", ["prompts/list"] = "ListPromptsResult",
-	["prompts/get"] = "GetPromptResult",
+	["prompts/get"] = "GetPromptResult", ["tasks/get"] = "GetTaskResult", ["tasks/result"] = "GetTaskPayloadResult",
+	["tasks/list"] = "ListTasksResult", ["tasks/cancel"] = "CancelTaskResult",
 }
+
+-- The results of the extension io.modelcontextprotocol/tasks, whose schema is in no revision of the
+-- specification: what its text says of them (github.com/modelcontextprotocol/ext-tasks). The
+-- official conformance runner checks the same (tests/mcp/official.py).
+local TASK = { type = "object", required = { "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "resultType" },
+	properties = { taskId = { type = "string" }, status = { enum = { "working", "input_required", "completed", "failed", "cancelled" } },
+		statusMessage = { type = "string" }, createdAt = { type = "string" }, lastUpdatedAt = { type = "string" },
+		ttlMs = { type = { "integer", "null" } }, pollIntervalMs = { type = "integer" }, requestState = false, ttl = false, pollInterval = false,
+		task = false, result = { ["$ref"] = "#/$defs/Inlined" } } }
+local EXTENSION = { ["$defs"] = {
+	Inlined = { type = "object", required = { "content" }, properties = { content = { type = "array" }, isError = { type = "boolean" } } },
+	Task = TASK, Created = { allOf = { { ["$ref"] = "#/$defs/Task" } }, properties = { resultType = { const = "task" }, result = false } },
+	Got = { allOf = { { ["$ref"] = "#/$defs/Task" } }, properties = { resultType = { const = "complete" } },
+		["if"] = { properties = { status = { const = "completed" } } }, ["then"] = { required = { "result" } },
+		["else"] = { properties = { result = false } } },
+	Empty = { type = "object", properties = { resultType = { const = "complete" } }, required = { "resultType" }, maxProperties = 2 },
+} }
+local OF_EXTENSION = { ["tasks/get"] = "Got", ["tasks/cancel"] = "Empty", ["tasks/update"] = "Empty", ["tools/call"] = "Created" }
+
+-- The document and the definition in it that a result has to keep to.
+local function definition(method, result)
+	if result.resultType == "task" or result.resultType and method:find "^tasks/" then
+		return EXTENSION, OF_EXTENSION[method]
+	elseif result.resultType == nil and result.task then
+		return LEGACY, "CreateTaskResult"
+	end
+	return result.resultType and MODERN or LEGACY, result.resultType == "input_required" and "InputRequiredResult" or RESULTS[method]
+end
 
 ---@class test.McpClient
 local Client = {}
@@ -67,9 +96,8 @@ end
 local function validate(self, message)
 	if message.result then
 		local method = self.sent[json.encode(message.id)]
-		local is_modern = message.result.resultType ~= nil
-		local name = message.result.resultType == "input_required" and "InputRequiredResult" or RESULTS[method]
-		check(is_modern and MODERN or LEGACY, assert(name, method), message.result)
+		local document, name = definition(method, message.result)
+		check(document, assert(name, method), message.result)
 	elseif message.error then
 		check(MODERN, "JSONRPCErrorResponse", message)
 	elseif message.id ~= nil then
@@ -107,6 +135,7 @@ function M.meta(more, capabilities)
 end
 
 M.ELICITS = { elicitation = { form = {} } }
+M.TASKS = { extensions = { ["io.modelcontextprotocol/tasks"] = {} } }
 
 ---Send one line.
 ---@param text string
@@ -160,13 +189,38 @@ function Client:initialize(version, capabilities)
 	return answer
 end
 
+-- Jobs that never were: ID → runner.mcp.Task. A test ends them.
+local function fake_tasks(jobs, now)
+	return { KEPT_MS = 24 * 3600 * 1000, now = now, find = function(id) return jobs[id] and jobs[id].command and jobs[id] end,
+		keep = function(id, command, ttl_ms)
+			jobs[id] = { id = id, command = command, created_ms = now(), updated_ms = now(), ttl_ms = ttl_ms, running = true, cancelled = false }
+			return true
+		end,
+		names = function()
+			local names = {}
+			for id in pairs(jobs) do
+				names[#names + 1] = id
+			end
+			table.sort(names, function(a, b) return a > b end)
+			return names
+		end,
+		runs = function(id) return jobs[id].running end,
+		ask_to_end = function(id)
+			jobs[id].asked = true
+			return true
+		end,
+		mark_cancelled = function(id) jobs[id].cancelled = true end, remove = function(id) jobs[id] = nil end }
+end
+
 ---@param options { rows?: table[], run?: function, settings?: table, now?: function }
 ---@return test.McpClient
 function M.new(options)
-	local self = setmetatable({ received = {}, sent = {}, calls = {}, log = {} }, Client)
+	local self = setmetatable({ received = {}, sent = {}, calls = {}, log = {}, jobs = {}, tick = M.gate() }, Client)
+	local now = options.now or function() return 0 end
 	self.server = server.new({
 		send = function(message) take(self, message) end, spawn = spawn, gate = M.gate,
-		wait_for_room = options.wait_for_room or function() end, now = options.now or function() return 0 end,
+		wait_for_room = options.wait_for_room or function() end, now = now,
+		tasks = fake_tasks(self.jobs, now), sleep = function() self.tick:wait() end,
 		run = function(request)
 			table.insert(self.calls, request)
 			return options.run and options.run(request, self) or { ok = true, data = { effect = "noop" }, warnings = json.array {}, meta = {} }

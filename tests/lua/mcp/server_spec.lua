@@ -98,7 +98,8 @@ describe("a request of 2026-07-28", function()
 	it("finds out what the server is", function()
 		local result = client():modern("d", "server/discover").result
 		assert.same({ "2026-07-28" }, result.supportedVersions)
-		assert.same({ tools = { listChanged = true }, resources = {}, prompts = {} }, result.capabilities)
+		assert.same({ tools = { listChanged = true }, resources = {}, prompts = {}, extensions = { ["io.modelcontextprotocol/tasks"] = {} } },
+			result.capabilities)
 		assert.equal("complete", result.resultType)
 		assert.is_true(result.ttlMs >= 0)
 		assert.same({ name = "runner", version = "0" }, result._meta["io.modelcontextprotocol/serverInfo"])

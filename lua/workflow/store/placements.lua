@@ -1,0 +1,194 @@
+-- placements: the rows of steps that run on an executor (lua/workflow/place/coordinator.lua):
+-- units, their placements and their chunks. Functions take the database, for a transaction of
+-- the store (Store:together); the queries are methods of the store. It decides nothing.
+--
+-- A chunk is planned (to be placed, from due_ms on), placed (its placement is committed),
+-- running, or over: completed, failed or doubt. A placement is submitting until somebody knows
+-- that it has arrived, then submitted, and over once all its tasks are accounted for.
+-- Times are ms since the epoch.
+
+local M = { queries = {} }
+
+---@class runner.workflow.UnitRow
+---@field number integer of the unit, in its run, from 1
+---@field executor string
+---@field kind string of the executor
+---@field per_chunk integer items in a chunk; the last one may have fewer
+---@field directory string? the unit's folder, once there is one
+
+---@class runner.workflow.ChunkRow
+---@field chunk integer from 1
+---@field first integer its first item, from 1
+---@field count integer its items; 0: a step that is no loop
+---@field state "planned"|"placed"|"running"|"completed"|"failed"|"doubt"
+---@field generation integer of its latest placement; 0: it had none
+---@field token string? of that placement
+---@field task integer? in that placement, from 1
+---@field memory integer which of the executor's `memory`, from 1
+---@field failures integer placements that were lost, in a row
+---@field due_ms integer? not to be placed before
+---@field queued_ms integer?
+---@field started_ms integer?
+---@field ended_ms integer?
+---@field why string? of its latest wait, loss or failure
+
+-- --- units -----------------------------------------------------------------------------------
+
+local NEXT_UNIT = "SELECT coalesce(max(number), 0) + 1 AS number FROM units WHERE run = ?"
+local ADD_UNIT = "INSERT INTO units (run, key, number, executor, kind, per_chunk) VALUES (?, ?, ?, ?, ?, ?)"
+
+---Add a unit; it gets the next number of its run.
+---@param db runner.workflow.Database
+---@param run string
+---@param key string of the step
+---@param row {executor: string, kind: string, per_chunk: integer}
+function M.add_unit(db, run, key, row)
+	db:run(ADD_UNIT, run, key, db:row(NEXT_UNIT, run).number, row.executor, row.kind, row.per_chunk)
+end
+
+---@param db runner.workflow.Database
+---@param run string
+---@param key string
+---@param directory string
+function M.set_directory(db, run, key, directory)
+	db:run("UPDATE units SET directory = ? WHERE run = ? AND key = ?", directory, run, key)
+end
+
+---@param run string
+---@param key string
+---@return runner.workflow.UnitRow?
+function M.queries:unit(run, key)
+	return self:_open():row("SELECT number, executor, kind, per_chunk, directory FROM units WHERE run = ? AND key = ?", run, key)
+end
+
+---The folders of a run's units.
+---@param run string
+---@return string[]
+function M.queries:unit_directories(run)
+	local list = {}
+	for _, row in ipairs(self:_open():rows("SELECT directory FROM units WHERE run = ? AND directory IS NOT NULL ORDER BY number", run)) do
+		list[#list + 1] = row.directory
+	end
+	return list
+end
+
+-- --- chunks ----------------------------------------------------------------------------------
+
+local ADD_CHUNK = "INSERT INTO chunks (run, key, chunk, first, count, state) VALUES (?, ?, ?, ?, ?, 'planned')"
+local COLUMNS = { "state", "generation", "token", "task", "memory", "failures", "due_ms", "queued_ms", "started_ms", "ended_ms",
+	"why" }
+local ALL = "chunk, first, count, " .. table.concat(COLUMNS, ", ")
+local UPDATE = ("UPDATE chunks SET %s = ? WHERE run = ? AND key = ? AND chunk = ?"):format(table.concat(COLUMNS, " = ?, "))
+
+---A chunk is planned.
+---@param db runner.workflow.Database
+---@param run string
+---@param key string
+---@param chunk runner.workflow.ChunkRow
+function M.add_chunk(db, run, key, chunk)
+	db:run(ADD_CHUNK, run, key, chunk.chunk, chunk.first, chunk.count)
+end
+
+---Write all that may change of a chunk; false is NULL.
+---@param db runner.workflow.Database
+---@param run string
+---@param key string
+---@param chunk runner.workflow.ChunkRow
+function M.set_chunk(db, run, key, chunk)
+	local values, n = {}, #COLUMNS
+	for i, name in ipairs(COLUMNS) do
+		values[i] = chunk[name] or nil
+	end
+	values[n + 1], values[n + 2], values[n + 3] = run, key, chunk.chunk
+	db:run(UPDATE, table.unpack(values, 1, n + 3))
+end
+
+local FAILED_AGAIN = [[
+	UPDATE chunks SET state = 'planned', failures = 0, due_ms = NULL
+	WHERE run = ? AND key = ? AND state IN ('failed', 'doubt')]]
+
+---A resumed run: what failed, or was in doubt, is to be placed once more.
+---@param db runner.workflow.Database
+---@param run string
+---@param key string
+function M.plan_failed(db, run, key)
+	db:run(FAILED_AGAIN, run, key)
+end
+
+---The chunks of a unit behind one, in order, a page of them.
+---@param run string
+---@param key string
+---@param after integer 0: from the first on
+---@param most integer
+---@return runner.workflow.ChunkRow[]
+function M.queries:chunks(run, key, after, most)
+	return self:_open():rows("SELECT " .. ALL .. " FROM chunks WHERE run = ? AND key = ? AND chunk > ? ORDER BY chunk LIMIT ?",
+		run, key, after, most)
+end
+
+-- --- placements ------------------------------------------------------------------------------
+
+local ADD_PLACEMENT = [[
+	INSERT INTO placements (token, run, key, number, tasks, memory, state, submitted_ms) VALUES (?, ?, ?, ?, ?, ?, 'submitting', ?)]]
+
+---A placement is about to be submitted.
+---@param db runner.workflow.Database
+---@param run string
+---@param key string
+---@param row {token: string, number: integer, tasks: integer, memory: integer, submitted_ms: integer}
+function M.add_placement(db, run, key, row)
+	db:run(ADD_PLACEMENT, row.token, run, key, row.number, row.tasks, row.memory, row.submitted_ms)
+end
+
+local SET_PLACEMENT = "UPDATE placements SET state = ?, job = ?, why = ?, ended_ms = ? WHERE token = ?"
+
+---@param db runner.workflow.Database
+---@param row {token: string, state: "submitting"|"submitted"|"over", job: string?, why: string?, ended_ms: integer?}
+function M.set_placement(db, row)
+	db:run(SET_PLACEMENT, row.state, row.job, row.why, row.ended_ms, row.token)
+end
+
+local LIVE = [[
+	SELECT token, number, tasks, memory, state, job, why, submitted_ms FROM placements
+	WHERE run = ? AND key = ? AND state <> 'over' ORDER BY number]]
+
+---The placements of a unit that are not over, oldest first.
+---@param run string
+---@param key string
+---@return table[]
+function M.queries:live_placements(run, key)
+	return self:_open():rows(LIVE, run, key)
+end
+
+---How many placements a unit has had.
+---@param run string
+---@param key string
+---@return integer
+function M.queries:last_placement(run, key)
+	return self:_open():row("SELECT coalesce(max(number), 0) AS number FROM placements WHERE run = ? AND key = ?", run, key).number
+end
+
+-- --- for people ------------------------------------------------------------------------------
+
+local SUMMARY = [[
+	SELECT u.key, u.number, u.executor, u.kind, u.per_chunk, u.directory, count(c.chunk) AS chunks, coalesce(sum(c.count), 0) AS items,
+		coalesce(sum(c.state = 'planned'), 0) AS planned, coalesce(sum(c.state = 'placed'), 0) AS queued,
+		coalesce(sum(c.state = 'running'), 0) AS running,
+		coalesce(sum(c.state = 'completed'), 0) AS completed, coalesce(sum(c.state IN ('failed', 'doubt')), 0) AS failed,
+		coalesce(sum(max(c.started_ms - c.queued_ms, 0)), 0) AS queue_ms,
+		coalesce(sum(max(c.ended_ms - c.started_ms, 0)), 0) AS run_ms,
+		(SELECT count(*) FROM placements p WHERE p.run = u.run AND p.key = u.key) AS placements,
+		(SELECT p.why FROM placements p WHERE p.run = u.run AND p.key = u.key AND p.state <> 'over' AND p.why IS NOT NULL
+			ORDER BY p.number DESC LIMIT 1) AS why
+	FROM units u LEFT JOIN chunks c ON c.run = u.run AND c.key = u.key WHERE u.run = ?
+	GROUP BY u.key ORDER BY u.number]]
+
+---What the units of a run come to: chunks by state, and ms in the queue and running, summed
+---over their chunks.
+---@param run string
+---@return table[]
+function M.queries:units(run)
+	return self:_open():rows(SUMMARY, run)
+end
+
+return M
