@@ -156,6 +156,10 @@ function M.lost(name, result, argv)
 	elseif result.stdout_dropped > 0 then
 		return errors.new("OUTPUT_TOO_LARGE", ("%s answered with more than is kept of it"):format(name), fields)
 	end
+	local _, why, code = json.decode(result.stdout)
+	if code == "TOO_LARGE" then
+		return errors.new("OUTPUT_TOO_LARGE", ("%s answered, and can't be read: %s"):format(name, why), fields)
+	end
 	return errors.new("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name), fields)
 end
 

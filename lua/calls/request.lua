@@ -17,6 +17,7 @@ local sorted = require "runner.core.sorted"
 local M = {}
 
 local ID_MAX = 256 -- bytes
+local OF_REQUEST = { unique = true, memory = 64 << 20 }
 
 ---@class runner.DispatchRequest
 ---@field words string[] of the command's name
@@ -151,7 +152,7 @@ local function take_member(request, key, value)
 end
 
 local function object_of(text)
-	local object, why = json.decode(text, { unique = true })
+	local object, why = json.decode(text, OF_REQUEST)
 	if type(object) == "table" and not json.is_array(object) then
 		return object
 	end

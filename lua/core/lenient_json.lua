@@ -215,7 +215,7 @@ local function is_deeper(value, left)
 	return false
 end
 
-local STRICT = { unique = true }
+local STRICT = { unique = true, memory = 64 << 20 }
 
 local function read(text)
 	local value, why = json.decode(text, STRICT)

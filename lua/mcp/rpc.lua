@@ -15,6 +15,9 @@ M.RESOURCE_NOT_FOUND = -32002 -- before 2026-07-28
 M.MISSING_CAPABILITY = -32021
 M.UNSUPPORTED_VERSION = -32022
 
+-- A message may become as much memory as 130,000 arrays or objects, or a million of other values.
+local OF_MESSAGE = { unique = true, memory = 64 << 20 }
+
 ---@alias runner.mcp.Id string|integer|number
 
 ---@class runner.mcp.Message
@@ -126,8 +129,10 @@ end
 ---@return runner.mcp.Message? message nil: there is none that could be dealt with
 ---@return table? answer what is to be sent instead; nil: nothing
 function M.read(text)
-	local v, why = json.decode(text, { unique = true })
-	if why then
+	local v, why, code = json.decode(text, OF_MESSAGE)
+	if code == "TOO_LARGE" then
+		return M.unread(text, M.fault(M.INVALID_REQUEST, "The message is too large: " .. why))
+	elseif why then
 		return M.unread(text, M.fault(M.PARSE_ERROR, "Parse error: " .. why))
 	elseif type(v) ~= "table" then
 		return nil, M.error(nil, M.fault(M.INVALID_REQUEST, "A message must be an object"))

@@ -18,7 +18,7 @@ local task_jobs = require "runner.mcp.task_jobs"
 
 local M = {}
 
-local LINE_MAX = 16 << 20 -- bytes of a message of the client
+local LINE_MAX = 4 << 20 -- bytes of a message of the client
 local WATCH_MS = 2000 -- between two looks at the files, while somebody wants to hear of changes
 local LINGER_MS = 500 -- for calls that still run at the end of stdin
 local STALLED_MS = 3000 -- after the end of stdin, for a client that takes none of what it has left unread

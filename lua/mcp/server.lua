@@ -5,6 +5,7 @@
 
 local answer = require "runner.mcp.answer"
 local confirmations = require "runner.mcp.confirmations"
+local json = require "runner.json"
 local methods = require "runner.mcp.methods"
 local rpc = require "runner.mcp.rpc"
 local slots = require "runner.mcp.slots"
@@ -12,8 +13,8 @@ local slots = require "runner.mcp.slots"
 local M = {}
 
 local PENDING_MAX = 256 -- requests without an answer
-local SMALL = 64 << 10 -- bytes of a message; so many of these are taken whatever their size
-local LARGE_MAX = 16 << 20 -- bytes of all larger requests that are open
+local SMALL = 512 << 10 -- bytes of memory; so many requests of these are taken whatever their size
+local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are open
 
 ---@class runner.mcp.Outside what a server is connected to
 ---@field send fun(message: table, may_drop?: boolean) hand one message to the client
@@ -41,7 +42,7 @@ local LARGE_MAX = 16 << 20 -- bytes of all larger requests that are open
 ---@field handle? table of the call that runs for it
 ---@field waits? runner.Gate where its task waits for the client
 ---@field progress? number what the client was told last
----@field large integer its bytes, if they count
+---@field large integer its bytes in memory, if they count
 
 ---@class runner.mcp.Server
 ---@field outside runner.mcp.Outside
@@ -288,14 +289,16 @@ end
 -- --- lines ----------------------------------------------------------------------------------
 
 local TOO_MUCH = rpc.fault(rpc.INTERNAL_ERROR,
-	("Requests of %d bytes have no answer yet; wait for some before you send another large one"):format(LARGE_MAX))
+	("Requests that take %d MiB of memory have no answer yet; wait for some before you send another large one"):format(LARGE_MAX >> 20))
 
 -- What would be too much to keep is not even read: as a table a text takes many times its bytes.
 local function read(self, text)
-	if #text > SMALL and self.large > 0 and self.large + #text > LARGE_MAX then
+	local size = #text > SMALL / 256 and json.weight(text) or 0
+	if size > SMALL and self.large > 0 and self.large + size > LARGE_MAX then
 		return rpc.unread(text, TOO_MUCH)
 	end
-	return rpc.read(text)
+	local message, fault = rpc.read(text)
+	return message, fault, size
 end
 
 ---Deal with one line of the client.
@@ -304,13 +307,13 @@ function Server:line(text)
 	if not text:find "%S" then
 		return
 	end
-	local message, fault = read(self, text)
+	local message, fault, size = read(self, text)
 	if not message then
 		if fault then
 			self.outside.send(fault)
 		end
 	elseif message.kind == "request" then
-		request(self, message, #text)
+		request(self, message, size)
 	elseif message.kind == "response" then
 		answered(self, message)
 	elseif message.method == "notifications/cancelled" then

@@ -7,12 +7,20 @@
 ---@field null lightuserdata stands for JSON's null
 local json = {}
 
----Decode a JSON text; nil and "line 1 column 5: …" if it is invalid.
+---Decode a JSON text; nil and "line 1 column 5: …" if it is invalid. Many small values take far more memory than
+---their text: what would take more than `memory` is not decoded.
 ---@param text string
----@param options? {unique?: boolean} unique: an object with the same key twice is invalid
+---@param options? {unique?: boolean, memory?: integer} unique: an object with the same key twice is invalid; memory: bytes, by
+---  default 512 MiB, about a million arrays or objects, or eight million other values
 ---@return any value
 ---@return string? message
+---@return "TOO_LARGE"? code
 function json.decode(text, options) end
+
+---About how many bytes of memory the values of a JSON text take while they are decoded.
+---@param text string
+---@return integer bytes
+function json.weight(text) end
 
 ---Encode a value; nil, a message and an error code if it can't be encoded.
 ---@param value any

@@ -3,7 +3,9 @@
  * because Debian's lua-cjson cuts integers to 14 digits and turns [] into {};
  * the writer is json_encode.c. Runs in the worker; never touches frames.
  *
- *   decode(text[, opts])  value | nil, "line 1 column 5: …"; opts.unique: no key twice in an object
+ *   decode(text[, opts])  value | nil, "line 1 column 5: …"; opts.unique: no key twice in an object;
+ *                         opts.memory: bytes; above: nil, message, "TOO_LARGE"
+ *   weight(text)          about the bytes that its values would take in memory
  *   encode(value)         text | nil, message, CODE
  *   encode(value, opts)   text, nil, {nonfinite=n, repaired=n} | nil, message, CODE
  *   array([t])            t, marked: an array even when it is empty
@@ -126,32 +128,105 @@ static const char *plain_words(const json_error_t *e)
 	}
 }
 
-/* Two equal keys: readers differ in which of them counts. */
-static size_t duplicates_flag(lua_State *L)
+/* --- how much a text becomes --------------------------------------------------------
+ * `[],[],…` takes two hundred times its length as values of Jansson and of Lua. So the
+ * values are counted before there are any. */
+
+#define CONTAINER_BYTES 512 /* an array or object, empty, in both */
+#define SCALAR_BYTES    64  /* a value or a key in one */
+#define MEMORY_MAX      ((size_t)512 << 20) /* default of opts.memory */
+
+/* Behind the string that begins at `at`; `end` if it has no end. */
+static const char *skip_string(const char *at, const char *end)
 {
-	bool unique = false;
+	for (at++; at < end && *at != '"'; at++)
+		if (*at == '\\')
+			at++;
+	return at < end ? at + 1 : end;
+}
+
+static size_t weight_of(const char *text, size_t n)
+{
+	const char *end = text + n;
+	size_t weight = SCALAR_BYTES;
+
+	while (text < end) {
+		const char *from = text;
+
+		switch (*text) {
+		case '"':
+			text = skip_string(text, end);
+			weight += 2 * (size_t)(text - from);
+			continue;
+		case '[':
+		case '{': weight += CONTAINER_BYTES; break;
+		case ',':
+		case ':': weight += SCALAR_BYTES; break;
+		default:  break;
+		}
+		text++;
+	}
+	return weight;
+}
+
+static int weight(lua_State *L)
+{
+	size_t n;
+	const char *text = luaL_checklstring(L, 1, &n);
+
+	lua_pushinteger(L, (lua_Integer)weight_of(text, n));
+	return 1;
+}
+
+struct options {
+	size_t flags;
+	size_t memory;
+};
+
+static struct options check_options(lua_State *L)
+{
+	struct options o = { .flags = JSON_DECODE_ANY, .memory = MEMORY_MAX };
 
 	lua_settop(L, 2);
-	if (!lua_isnil(L, 2)) {
-		luaL_checktype(L, 2, LUA_TTABLE);
-		lua_getfield(L, 2, "unique");
-		unique = lua_toboolean(L, -1);
-		lua_pop(L, 1);
+	if (lua_isnil(L, 2))
+		return o;
+	luaL_checktype(L, 2, LUA_TTABLE);
+	/* two equal keys: readers differ in which of them counts */
+	if (lua_getfield(L, 2, "unique"), lua_toboolean(L, -1))
+		o.flags |= JSON_REJECT_DUPLICATES;
+	if (lua_getfield(L, 2, "memory") != LUA_TNIL) {
+		lua_Integer memory = luaL_checkinteger(L, -1);
+
+		luaL_argcheck(L, memory > 0, 2, "memory must be a positive number of bytes");
+		o.memory = (size_t)memory;
 	}
-	return unique ? JSON_REJECT_DUPLICATES : 0;
+	lua_pop(L, 2);
+	return o;
+}
+
+/* A short text needs no count: each container has two bytes. */
+static bool is_too_large(const char *text, size_t n, size_t memory)
+{
+	return n > memory / (CONTAINER_BYTES / 2) && weight_of(text, n) > memory;
 }
 
 static int decode(lua_State *L)
 {
 	size_t n;
 	const char *text = luaL_checklstring(L, 1, &n);
-	size_t flags = JSON_DECODE_ANY | duplicates_flag(L);
+	struct options o = check_options(L);
 	json_error_t error;
 	struct tree *tree;
 
+	if (is_too_large(text, n, o.memory)) {
+		lua_pushnil(L);
+		lua_pushfstring(L, "its values would take more than %d MiB of memory", (int)(o.memory >> 20));
+		lua_pushliteral(L, "TOO_LARGE");
+		return 3;
+	}
 	json_push_array_mark(L);
 	tree = new_tree(L);
-	tree->root = json_loadb(text, n, flags, &error);
+	tree->root = json_loadb(text, n, o.flags, &error);
 	if (!tree->root) {
 		lua_pushnil(L);
 		lua_pushfstring(L, "line %d column %d: %s", error.line, error.column, plain_words(&error));
@@ -200,6 +275,7 @@ static const luaL_Reg functions[] = {
 	{ "decode", decode },
 	{ "encode", json_lua_encode },
 	{ "is_array", is_array },
+	{ "weight", weight },
 	{ NULL, NULL },
 };
 

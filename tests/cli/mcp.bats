@@ -76,7 +76,7 @@ PY
 @test "bad lines get one error each, and the server goes on" {
 	session <<'PY'
 with Server() as s:
-    for text in (b"{", b"\xff\n".strip(), b"[]", b"{}", b'{"jsonrpc":"2.0","id":null,"method":"ping"}', b"x" * (16 << 20) + b"y",
+    for text in (b"{", b"\xff\n".strip(), b"[]", b"{}", b'{"jsonrpc":"2.0","id":null,"method":"ping"}', b"x" * (4 << 20) + b"y",
                  b"\x00", b'{"jsonrpc":"2.0","id":"q","method":"no/such"}'):
         s.write(text + b"\n")
         assert "error" in s.read(), text[:80]
@@ -87,6 +87,22 @@ with Server() as s:
     s.write(b'ng"}\n')
     assert s.answer(9)["result"] == {}
     assert s.close()[0] == 0
+PY
+}
+
+@test "a message of many small values is refused before it takes the memory that it would become" {
+	session <<'PY'
+with Server() as s:
+    s.call("hello")
+    for value in b"[],", b"{},", b"1,":
+        s.write(b'{"jsonrpc":"2.0","id":"a","method":"ping","params":{"a":[' + value * ((4 << 20) // len(value) - 100) + b"0]}}\n")
+        answer = s.answer("a")
+        assert answer.get("error", {}).get("code") == -32600, (value, answer)
+    peak = 0
+    for pid in processes():
+        with open(f"/proc/{pid}/status") as file:
+            peak = max([peak] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
+    assert peak < 150000 or "ASAN_OPTIONS" in os.environ, peak # KiB; decoded, one of them takes 600 MiB
 PY
 }
 
@@ -405,10 +421,11 @@ PY
 	body dies <<<'os.execute("kill -9 $PPID")'
 	body exits <<<'os.exit(3)'
 	body hangs 'timeout = "300ms",' <<<'while true do end'
+	body rich <<<'local t = {} for i = 1, 1000000 do t[i] = {} end return t'
 	body odd <<<'return { text = "a\0b\u{202E}", [1.5] = nil }'
 	session <<'PY'
 with Server("--parallel", "8") as s:
-    names = ["floods", "forks", "crashes", "huge", "dies", "exits", "hangs", "odd", "hello"]
+    names = ["floods", "forks", "crashes", "huge", "dies", "exits", "hangs", "odd", "rich", "hello"]
     requests = {s.request("tools/call", {"name": n}): n for n in names}
     results = {}
     for request, name in requests.items():
@@ -416,6 +433,7 @@ with Server("--parallel", "8") as s:
     assert not results["hello"]["isError"] and not results["floods"]["isError"], [str(results[n])[:1500] for n in ("hello", "floods")]
     codes = {n: (r["structuredContent"]["error"] or {}).get("code") for n, r in results.items()}
     assert codes["hangs"] == "TIMEOUT" and codes["huge"] == "OUTPUT_TOO_LARGE", codes
+    assert codes["rich"] == "OUTPUT_TOO_LARGE", codes
     assert codes["crashes"] and codes["dies"] and codes["exits"], codes
     status, took = s.close()
     assert status == 0

@@ -227,6 +227,46 @@ describe("json.encode", function()
 	end)
 end)
 
+describe("the memory of what json.decode reads", function()
+	local function code_of(text, options)
+		return (select(3, json.decode(text, options)))
+	end
+
+	it("is bounded, whatever it is made of", function()
+		local options = { memory = 1 << 20 }
+		for _, text in ipairs { "[" .. ("[],"):rep(2000) .. "1]", "[" .. ("{},"):rep(2000) .. "1]", "[" .. ("1,"):rep(17000) .. "1]",
+			"[" .. ("null,"):rep(17000) .. "1]", '"' .. ("x"):rep(600000) .. '"', '["' .. ("\\n"):rep(300000) .. '"]',
+			'{"a":[' .. ('{"b":1},'):rep(1900) .. "1]}" } do
+			local value, why, code = json.decode(text, options)
+			assert.same({ nil, "its values would take more than 1 MiB of memory", "TOO_LARGE" }, { value, why, code }, text:sub(1, 20))
+			assert.is_truthy(json.weight(text) > 1 << 20)
+		end
+		for _, text in ipairs { "[" .. ("[],"):rep(1000) .. "1]", "[" .. ("1,"):rep(10000) .. "1]", '"' .. ("[{,:"):rep(100000) .. '"',
+			(" "):rep(3 << 20) .. "1", '["\\"[[[[[[[[[[", 1]' } do
+			assert.is_nil(code_of(text, options), text:sub(1, 20))
+		end
+	end)
+
+	it("is at most half a GiB by default", function()
+		assert.equal("TOO_LARGE", code_of("[" .. ("[],"):rep(1000000) .. "1]"))
+		assert.equal(8000, #json.decode("[" .. ("[],"):rep(7999) .. "1]"))
+	end)
+
+	it("is counted for texts that are no JSON, too", function()
+		for _, text in ipairs { "", '"', '"\\', "[", '{"a', "\0\0", '"\\"' } do
+			assert.is_true(json.weight(text) < 1200)
+			assert.is_truthy(select(2, json.decode(text, { memory = 1 })))
+		end
+	end)
+
+	it("is a positive number of bytes", function()
+		for _, wrong in ipairs { 0, -1, 1.5, "x", {} } do
+			assert.has_error(function() json.decode("1", { memory = wrong }) end)
+		end
+		assert.has_error(function() json.weight {} end)
+	end)
+end)
+
 describe("json.array and json.is_array", function()
 	it("marks the table itself", function()
 		local t = {}

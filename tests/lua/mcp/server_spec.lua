@@ -327,18 +327,40 @@ describe("several requests at once", function()
 		assert.equal(256, c.server.pending)
 	end)
 
-	it("are refused beyond 16 MiB, unless they are small", function()
+	-- About 60 MiB as values, 250 KB as text.
+	local function large()
+		local list = json.array {}
+		for i = 1, 108000 do
+			list[i] = json.array {}
+		end
+		return { name = "hello", arguments = { a = list } }
+	end
+
+	it("are refused where they would take more than 256 MiB of memory, unless they are small", function()
 		local run, gates = slow()
-		local c = client { run = run }
-		local large = ("x"):rep(9 << 20)
-		assert.is_nil(c:modern(1, "tools/call", { name = "hello", arguments = { a = large } }))
-		assert.equal(-32603, code_of(c:modern(2, "tools/call", { name = "hello", arguments = { a = large } })))
-		assert.is_nil(c:modern(3, "tools/call", { name = "hello", arguments = { a = "x" } }))
-		assert.equal(2, #c.calls)
+		local c = client { run = run, at_once = 10 }
+		for i = 1, 4 do
+			assert.is_nil(c:modern(i, "tools/call", large()))
+		end
+		assert.equal(-32603, code_of(c:modern(5, "tools/call", large())))
+		assert.is_nil(c:modern(6, "tools/call", { name = "hello", arguments = { a = "x" } }))
+		assert.equal(5, #c.calls)
 		gates[1]:open()
-		assert.is_nil(c:modern(4, "tools/call", { name = "hello", arguments = { a = large } }))
-		gates[3]:open()
-		assert.is_truthy(c:answer(4).result)
+		assert.is_nil(c:modern(7, "tools/call", large()))
+		gates[6]:open()
+		assert.is_truthy(c:answer(7).result)
+	end)
+
+	it("that would take too much memory by themselves get an error, under their id", function()
+		local c = client()
+		for id, value in pairs { [1] = ("[],"):rep(130000) .. "[]", [2] = ("1,"):rep(1100000) .. "1", [3] = ("{},"):rep(130000) .. "{}",
+			[4] = '"' .. ("x"):rep(34 << 20) .. '"' } do
+			c:line(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"hello","arguments":{"a":[%s]}}}'):format(id, value))
+			assert.equal(-32600, code_of(c:answer(id)))
+		end
+		assert.same({}, c.calls)
+		c:line('{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{"a":[' .. ("[],"):rep(100000) .. "[]]}}")
+		assert.equal(-32602, code_of(c:answer(9)), "it was read: it belongs to no era")
 	end)
 
 	it("are refused as long as a cancelled large one runs", function()
@@ -348,12 +370,13 @@ describe("several requests at once", function()
 			gate:wait()
 			return { ok = true }
 		end }
-		local large = { name = "hello", arguments = { a = ("x"):rep(9 << 20) } }
-		c:modern(1, "tools/call", large)
-		c:tell("notifications/cancelled", { requestId = 1 })
-		assert.equal(-32603, code_of(c:modern(2, "tools/call", large)))
+		for i = 1, 4 do
+			c:modern(i, "tools/call", large())
+			c:tell("notifications/cancelled", { requestId = i })
+		end
+		assert.equal(-32603, code_of(c:modern(5, "tools/call", large())))
 		gate:open()
-		assert.is_nil(c:modern(3, "tools/call", large))
+		assert.is_nil(c:modern(6, "tools/call", large()))
 	end)
 
 	it("begin no call while the client leaves answers unread", function()
