@@ -3,11 +3,11 @@
 -- changed. A file counts as changed by its name, size, time or inode.
 
 local attempt = require "runner.core.attempt"
-local calls = require "runner.calls.calls"
 local commands = require "runner.project.catalog"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
+local reading = require "runner.mcp.reading"
 local scheduler = require "runner.task.scheduler"
 
 local M = {}
@@ -18,6 +18,7 @@ local LOOK_MS = 1000 -- a call may rely on what has been looked at so lately
 ---@field rows? runner.mcp.Row[]
 ---@field stamp? string of all files when they were read
 ---@field looked_ms? number
+---@field left_out runner.mcp.LeftOut[]
 ---@field reading? runner.Gate opened when the process that reads has ended
 ---@field on_change fun() the rows are others than before
 ---@field log fun(line: string) to our stderr
@@ -28,19 +29,38 @@ Catalog.__index = Catalog
 ---@param log fun(line: string)
 ---@return runner.mcp.Catalog
 function M.new(on_change, log)
-	return setmetatable({ on_change = on_change, log = log }, Catalog)
+	return setmetatable({ on_change = on_change, log = log, left_out = {} }, Catalog)
 end
 
--- The warnings of the envelope, as stderr has those of any command (docs/reference/stderr.md).
-local function log_warnings(self, envelope)
-	for _, w in ipairs(envelope.warnings) do
-		self.log((assert(json.encode { level = "warn", event = "warning", command = attempt.name, code = w.code, message = w.message })))
+-- The warnings, as stderr has those of any command (docs/reference/stderr.md).
+local function log(self, code, message)
+	self.log((assert(json.encode { level = "warn", event = "warning", command = attempt.name, code = code, message = message })))
+end
+
+-- Left out is what ended the process that read it, and what that process found broken.
+local function log_all(self, warnings)
+	for _, one in ipairs(self.left_out) do
+		log(self, "COMMAND_INVALID", one.message)
+	end
+	for _, w in ipairs(warnings) do
+		log(self, w.code, w.message)
+		if w.code == "COMMAND_INVALID" then
+			table.insert(self.left_out, { command = (w.context or {}).command, message = w.message })
+		end
 	end
 end
 
 local function stamp_of(path)
 	local about = path and fs.stat(path)
 	return about and ("%s %d %s %d"):format(path, about.size, about.mtime, about.ino) or tostring(path)
+end
+
+local function names_of_files()
+	local names = {}
+	for _, listed in ipairs(commands.list(attempt.project)) do
+		names[#names + 1] = listed.path and listed.name or nil
+	end
+	return names
 end
 
 local function stamp_of_all()
@@ -57,17 +77,16 @@ local function fingerprint(rows)
 	return assert(json.encode(rows or {}))
 end
 
-local READ = { command = { "self", "mcp", "tools" }, arguments = { all = true }, flags = { "--runner-unmask" } }
-
 -- The process reads the files at the earliest now: what changes meanwhile is seen the next time.
 local function read(self, stamp)
-	local envelope = calls.run(setmetatable({}, { __index = READ }))
-	log_warnings(self, envelope)
-	if not envelope.ok then
-		return nil, envelope.error.message
+	local rows, warnings, left_out = reading.all(names_of_files())
+	if not rows then
+		return nil, warnings
 	end
+	self.left_out = left_out
+	log_all(self, warnings)
 	local before = self.rows and self.fingerprint
-	self.fingerprint, self.rows, self.stamp, self.looked_ms = fingerprint(envelope.data), envelope.data, stamp, host.now()
+	self.fingerprint, self.rows, self.stamp, self.looked_ms = fingerprint(rows), rows, stamp, host.now()
 	for _, row in ipairs(self.rows) do
 		row.stamp = stamp_of(row.path)
 	end

@@ -57,6 +57,9 @@ function M.tools(server, r)
 	if not rows then
 		return nil, problem
 	end
+	for _, one in ipairs(server.outside.left_out()) do
+		server:message(r, "warning", one)
+	end
 	local tools = json.array {}
 	for i, row in ipairs(rows) do
 		tools[i] = tool_of(row, r.caller)

@@ -90,6 +90,7 @@ local function outside_of(out, known, log, at_once)
 		wait_for_room = function() out:wait_for_room() end, spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
 		sleep = scheduler.sleep, tasks = task_jobs,
 		documents = documents, rows = function(exact) return known:get(exact) end,
+		left_out = function() return known.left_out end,
 		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
 	}
 end

@@ -5,6 +5,7 @@
 
 local answer = require "runner.mcp.answer"
 local confirmations = require "runner.mcp.confirmations"
+local era = require "runner.mcp.era"
 local json = require "runner.json"
 local methods = require "runner.mcp.methods"
 local rpc = require "runner.mcp.rpc"
@@ -25,6 +26,7 @@ local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are o
 ---@field run fun(request: table): table a call of a command: its envelope
 ---@field rows fun(exact: boolean): runner.mcp.Row[]?, string? every command; or nil and why there are none; exact: as the files
 ---  are at this moment, else as they were up to a second ago
+---@field left_out fun(): runner.mcp.LeftOut[] commands that `rows` last found broken
 ---@field documents { list: fun(): runner.mcp.Document[], read: fun(document: runner.mcp.Document): string? }
 ---@field tasks table lua/mcp/task_jobs.lua, or what stands in for it
 ---@field sleep fun(ms: number) in a task
@@ -116,6 +118,18 @@ function Server:find(name)
 		row = named(rows, name)
 	end
 	return row, not row and (fault or rpc.fault(rpc.INVALID_PARAMS, "Unknown tool: " .. name)) or nil
+end
+
+---Tell the client of a request something that a person may want to know, if it wants messages of this
+---severity (server/utilities/logging.mdx).
+---@param r runner.mcp.Request
+---@param level string "warning"
+---@param data any
+function Server:message(r, level, data)
+	local least = r.caller.log_level
+	if least and era.severity(level) >= least then
+		self:notify(r, "notifications/message", { level = level, logger = "runner", data = data }, true)
+	end
 end
 
 ---Is a command a tool of this server?

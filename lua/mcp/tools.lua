@@ -7,6 +7,7 @@ local command_name = require "runner.core.command_name"
 local host = require "runner.host"
 local json = require "runner.json"
 local schemas = require "runner.mcp.schemas"
+local tool_names = require "runner.mcp.tool_names"
 
 local M = {}
 
@@ -109,31 +110,32 @@ end
 
 -- --- all ------------------------------------------------------------------------------------
 
--- Clients hand names on to models that take no dots: "db.migrate" is db_migrate. A command that
--- is called db_migrate itself keeps its name, and the other one its dot.
-local function give_names(rows)
-	local taken = {}
-	for _, row in ipairs(rows) do
-		taken[row.command] = true
-	end
-	for _, row in ipairs(rows) do
-		local name = row.command:gsub("%.", "_")
-		if name ~= row.command and not taken[name] then
-			taken[name], row.tool.name = true, name
+local function has(list, name)
+	for _, v in ipairs(list or {}) do
+		if v == name then
+			return true
 		end
 	end
+	return false
 end
 
 ---Every command that can be called here, as rows in the order of their names.
 ---@param project table
+---@param options? { only?: string[], on_read?: fun(name: string) } only: read the files of these commands, and no other;
+---  on_read: called before each file is read
 ---@return runner.mcp.Row[]
-function M.rows(project)
-	local out = json.array {}
+function M.rows(project, options)
+	local out, only = json.array {}, options and options.only
 	for _, listed in ipairs(catalog.list(project)) do
-		local command = #listed.name <= NAME_MAX and catalog.load_listed(listed, project)
-		out[#out + 1] = command and M.row(command, listed, project.config) or nil
+		if #listed.name <= NAME_MAX and not (only and listed.path and not has(only, listed.name)) then
+			if options and options.on_read then
+				options.on_read(listed.name)
+			end
+			local command = catalog.load_listed(listed, project)
+			out[#out + 1] = command and M.row(command, listed, project.config) or nil
+		end
 	end
-	give_names(out)
+	tool_names.give(out)
 	return out
 end
 

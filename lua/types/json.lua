@@ -7,8 +7,8 @@
 ---@field null lightuserdata stands for JSON's null
 local json = {}
 
----Decode a JSON text; nil and "line 1 column 5: …" if it is invalid. Many small values take far more memory than
----their text: what would take more than `memory` is not decoded.
+---Decode a JSON text; nil and "line 1 column 5: …" if it is invalid, or would take more than `memory`.
+---Many small values take far more memory than their text.
 ---@param text string
 ---@param options? {unique?: boolean, memory?: integer} unique: an object with the same key twice is invalid; memory: bytes, by
 ---  default 512 MiB, about a million arrays or objects, or eight million other values

@@ -391,6 +391,49 @@ PY
 	grep -q "'broken' is left out" err.txt
 }
 
+@test "a file that hangs its reader, or kills it, hides no other tool, and is named" {
+	local i
+	for i in {1..30}; do
+		body "many/c$i" <<<'return {}'
+	done
+	mkfifo never
+	echo 'io.open("never"):read()' >commands/hangs.lua
+	echo 'os.execute("kill -9 $PPID")' >commands/many/kills.lua
+	echo 'local f = io.open("/proc/self/stat"):read("a"); os.execute("kill -9 " .. f:match("%) %u (%d+)"))' >commands/zealous.lua
+	echo 'while true do pcall(function() while true do end end) end' >commands/many/loops.lua
+	session <<'PY'
+LOG = {"io.modelcontextprotocol/logLevel": "warning"}
+BAD = {"hangs", "many.kills", "many.loops", "zealous"}
+with Server() as s:
+    answer = s.answer(s.request("tools/list", meta=LOG))
+    names = {t["name"] for t in answer["result"]["tools"]}
+    assert {"hello", "slow", "job_list"} <= names and {f"many_c{i}" for i in range(1, 31)} <= names, names
+    assert not names & {"hangs", "many_kills", "many_loops", "zealous"}
+    told = [m["params"] for m in s.others if m["method"] == "notifications/message"]
+    assert {m["data"]["command"] for m in told} == BAD and {m["level"] for m in told} == {"warning"}, told
+    s.others.clear()
+    assert s.call("hello")["isError"] is False
+    assert s.ask("tools/list", meta={"io.modelcontextprotocol/logLevel": "error"})["result"]["tools"] and not s.others, "read once"
+    s.initialize()
+    s.ask("tools/list", modern=False)
+    assert not s.others
+    s.ask("logging/setLevel", {"level": "info"}, modern=False)
+    s.ask("tools/list", modern=False)
+    assert {m["params"]["data"]["command"] for m in s.others} == BAD, s.others
+    for name in "hangs", "many/kills", "many/loops", "zealous":
+        os.unlink(f"commands/{name}.lua")
+    s.others.clear()
+    until(lambda: s.ask("tools/list", modern=False)["result"]["tools"])
+    assert not [m for m in s.others if m["method"] == "notifications/message"], s.others
+    assert s.close()[0] == 0
+    until(lambda: not processes())
+PY
+	local name
+	for name in hangs "many kills" "many loops" zealous; do
+		grep -q "'$name' is left out" err.txt
+	done
+}
+
 @test "--only and --group leave the rest out, also for calls" {
 	session <<'PY'
 with Server("--only", "hello", "--group", "db", "--allow", "db drop", elicits=True) as s:

@@ -67,6 +67,7 @@ local function new_server(settings, sent)
 		end,
 		tasks = fake_tasks(), sleep = coroutine.yield, wait_for_room = function() end,
 		gate = function() return setmetatable({}, Gate) end, now = function() return 0 end, rows = function() return ROWS end,
+		left_out = function() return { { command = "x", message = "broken" } } end,
 		log = function() end, documents = { list = function() return {} end }, info = { name = "x", version = "x" }, at_once = 2,
 	}, settings)
 end

@@ -12,6 +12,7 @@ return {
 	danger_level = "safe",
 	args = arguments.selection {
 		{ "all", "boolean", description = "Include commands that a server would not list" },
+		{ "read", "array", items = "string", description = "Read the files of these commands only (besides built-in ones)" },
 	},
 	columns = { "name", "command", "danger_level", "listed", "reason" },
 	examples = {
@@ -19,9 +20,10 @@ return {
 		{ description = "Show every command, and why it is not listed", command = "runner mcp tools --all" },
 	},
 	validate = arguments.validate,
-	run = function(args)
+	run = function(args, ctx)
 		local out = json.array {}
-		for _, row in ipairs(tools.rows(attempt.project)) do
+		local options = { only = args.read[1] and args.read, on_read = function(name) ctx:progress(name) end }
+		for _, row in ipairs(tools.rows(attempt.project, options)) do
 			row.listed = selection.has(args, row)
 			row.name = row.tool.name
 			row.reason = not row.listed and (row.reason or "--only and --group leave it out") or nil

@@ -228,6 +228,7 @@ function M.new(options)
 		rows = function()
 			return options.rows or {}, "none"
 		end,
+		left_out = function() return options.left_out or {} end,
 		documents = options.documents or { list = function() return {} end },
 		log = function(line) table.insert(self.log, line) end, info = { name = "runner", version = "0" }, at_once = options.at_once,
 	}, options.settings or {})

@@ -503,3 +503,27 @@ describe("a change of the tools", function()
 		assert.equal(-32602, code_of(client():modern(1, "subscriptions/listen", {})))
 	end)
 end)
+
+-- --- what a person may want to know ---------------------------------------------------------------
+
+describe("a command that is left out", function()
+	local BROKEN = { { command = "x", message = "'x' is left out" } }
+
+	it("is named to a client that wants warnings, when it asks for the tools", function()
+		local c = client { left_out = BROKEN }
+		for level, count in pairs { debug = 1, warning = 1, error = 0, emergency = 0 } do
+			local before = #c.received
+			c:modern(level, "tools/list", { _meta = client_of.meta { ["io.modelcontextprotocol/logLevel"] = level } })
+			assert.equal(count + 1, #c.received - before, level)
+		end
+		local before = #c.received
+		c:modern(9, "tools/list")
+		c:initialize()
+		c:ask(10, "tools/list")
+		assert.equal(before + 3, #c.received)
+		c:ask(11, "logging/setLevel", { level = "warning" })
+		c:ask(12, "tools/list")
+		local said = c.received[#c.received - 1]
+		assert.same({ "notifications/message", "warning", "x" }, { said.method, said.params.level, said.params.data.command })
+	end)
+end)
