@@ -20,7 +20,7 @@ local OPTIONS = { env = "table", cwd = "string", stdin = "string", real_time = "
 local KEPT = { PATH = true, USER = true, LOGNAME = true, RUNNER_TRUST = true, RUNNER_LUA = true, ASAN_OPTIONS = true,
 	UBSAN_OPTIONS = true, LD_LIBRARY_PATH = true }
 -- Set since our start, so that /proc doesn't name them.
-local OURS = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR", "RUNNER_REQUEST_ID", "RUNNER_ARGUMENTS" }
+local OURS = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR", "RUNNER_ARGUMENTS" }
 
 ---@class runner.TestOptions
 ---@field env? table<string, string|false> false: unset
