@@ -135,12 +135,12 @@ function mask_any(v, forms, seen)
 	return v
 end
 
--- The most bytes, SHORTEST or more, of which a form's beginning and the text's end are
+-- The most bytes, `least` or more, of which a form's beginning and the text's end are
 -- the same; or, with `after`, a form's end and the text's beginning.
-local function shared(text, forms, after)
+local function shared(text, forms, after, least)
 	local most = 0
 	for _, form in ipairs(forms) do
-		for n = math.min(#form - 1, #text), math.max(most + 1, SHORTEST), -1 do
+		for n = math.min(#form - 1, #text), math.max(most + 1, least), -1 do
 			local same = after and text:sub(1, n) == form:sub(-n) or not after and text:sub(-n) == form:sub(1, n)
 			if same then
 				most = n
@@ -175,7 +175,19 @@ local function safe_end(text, forms, most)
 	return stop
 end
 
--- Masks a text that comes in pieces; nil ends it. Holds back as much as a form is long.
+-- Where a text can be cut before what may be the beginning of a form, so that none lies across.
+local function early_end(text, forms)
+	local stop, spans = #text - shared(text, forms, false, 1), spans_of(text, forms)
+	for i = #spans, 1, -1 do
+		if spans[i].from <= stop and spans[i].to > stop then
+			stop = spans[i].from - 1
+		end
+	end
+	return stop
+end
+
+-- Masks a text that comes in pieces; nil ends it. Holds back what may be the beginning of a form,
+-- and of what looks like many of them in a row as much as the longest has.
 local function streamer(forms)
 	local longest, held = 0, ""
 	for _, form in ipairs(forms) do
@@ -183,12 +195,11 @@ local function streamer(forms)
 	end
 	return function(piece)
 		local text = held .. (piece or "")
-		local stop = piece and #text - longest or #text
-		if stop <= 0 then
-			held = text
-			return ""
+		local stop = #text
+		if piece and forms[1] then
+			stop = early_end(text, forms)
+			stop = #text - stop > longest and math.max(stop, safe_end(text, forms, #text - longest)) or stop
 		end
-		stop = forms[1] and safe_end(text, forms, stop) or #text
 		held = text:sub(stop + 1)
 		return mask_text(text:sub(1, stop), forms)
 	end
@@ -204,11 +215,11 @@ end
 function M.masker(values)
 	local forms = sorted_forms(values)
 	local function before(text)
-		local n = shared(text, forms, false)
+		local n = shared(text, forms, false, SHORTEST)
 		return n > 0 and text:sub(1, -n - 1) .. MASK or text
 	end
 	local function after(text)
-		local n = shared(text, forms, true)
+		local n = shared(text, forms, true, SHORTEST)
 		return n > 0 and MASK .. text:sub(n + 1) or text
 	end
 	return function(v)

@@ -176,16 +176,17 @@ function M.progress(job)
 end
 
 ---Wait until nothing of the job runs, or a condition holds, at most this long. It sleeps until the
----kernel says that the lock or the progress has changed; without inotify it looks now and then.
+---kernel says that the lock or the file has changed; without inotify it looks now and then.
 ---@param job runner.Job
 ---@param ms number
 ---@param holds? fun(job: runner.Job): boolean
+---@param file? string that changes before `holds` has another answer: "progress", the default, or "log"
 ---@return "holds"|"ended"|nil
-function M.wait(job, ms, holds)
+function M.wait(job, ms, holds, file)
 	local lock = job.path .. "/lock"
 	return await.change(ms, function()
 		return holds and holds(job) and "holds" or not M.is_held(job.path) and "ended"
-	end, lock, holds and job.path .. "/progress" or lock)
+	end, lock, holds and job.path .. "/" .. (file or "progress") or lock)
 end
 
 ---Ask a job's own supervisor to end it. A FIFO that is opened to read and write never blocks. Its

@@ -142,13 +142,13 @@ end
 ---@param id string
 ---@param ms integer
 ---@param also? fun(): boolean
----@param file? string that changes before `also` has another answer
+---@param ... string files, one of which changes before `also` has another answer
 ---@return boolean free no process holds it; false: the time is over, or `also` says so
-function M.wait(dir, id, ms, also, file)
+function M.wait(dir, id, ms, also, ...)
 	local path = lock_path(dir, id)
 	return await.change(ms, function()
 		return not fs.locked(path) and "free" or also and also() and "also"
-	end, path, file or path) == "free"
+	end, path, ...) == "free"
 end
 
 ---Is a process the child of another? True where nobody can tell.

@@ -162,20 +162,35 @@ shows() {
 	wait "$run"
 }
 
+# long_sleeps VERB: how often the traced process has gone to sleep for a second, should nothing wake it
+long_sleeps() {
+	grep -cE 'ppoll\(.*, 2, \{tv_sec=(1|0, tv_nsec=9)' "$1.txt"
+}
+
+# traced VERB FLAG…
+traced() {
+	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -f -qq -e trace=flock,ppoll -o "$1.txt" "$RUNNER" \
+		workflow "$1" @last "${@:2}" >/dev/null 2>&1 </dev/null 3>&-
+}
+
+sleeps_long() {
+	[ "$(long_sleeps "$1")" -ge 2 ]
+}
+
 @test "wait and logs --follow sleep until something happens" {
 	command -v strace >/dev/null || skip "needs strace"
 	three
 	begin workflow run three.yaml
 	until_true [ -e began ]
-	local run=$pid verb
-	for verb in wait 'logs -f'; do
-		# shellcheck disable=SC2086 # two words
-		timeout 1 env -i "${CLEAN_ENV[@]}" strace -f -qq -e trace=flock -o trace.txt "$RUNNER" workflow $verb @last \
-			>/dev/null 2>&1 </dev/null 3>&- || true
-		[ "$(grep -c flock trace.txt)" -lt 15 ] # looking every 20 ms makes 50
+	local verb
+	traced wait --for 1h &
+	traced logs --follow &
+	for verb in wait logs; do
+		until_true sleeps_long "$verb" # who looks every few ms never does
+		[ "$(grep -c flock "$verb.txt")" -le $((5 + 30 * $(long_sleeps "$verb"))) ]
 	done
 	touch go
-	wait "$run"
+	wait
 }
 
 @test "where the state may only be read, wait waits all the same" {
@@ -272,6 +287,129 @@ nested() {
 	on_pty workflow logs retry again -f
 	grep -q '^== again, attempt 1: ' screen
 	grep -q '^== again, attempt [0-9]*: ok' screen
+}
+
+# --- what a step prints while it runs ------------------------------------------------------------
+
+# talking [LINE…]: a run whose step has printed "first", runs on until `go` is there, and prints "last"
+talking() {
+	cat >talk.yaml <<-'YAML'
+		name: talk
+		secrets: { TOKEN: { env: TOKEN } }
+		commands:
+		  - { id: short, shell: "echo soon over" }
+		  - id: talk
+		    shell: |
+		      echo first; echo warned >&2; printf "it is s3cr"; sleep 0.4; echo "3t-v4lue, or not"; touch began
+		      until [ -e go ]; do sleep 0.02; done
+		      echo last
+	YAML
+	CLEAN_ENV+=(TOKEN=s3cr3t-v4lue)
+	begin workflow run talk.yaml
+	until_true [ -e began ]
+}
+
+# seen_live ARGS…: on a terminal; what it shows is in `live` at once
+seen_live() {
+	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 -c '
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$RUNNER" "$@" </dev/null >live 3>&-
+}
+
+partial_logs() {
+	find state/runner/logs -name '*.part*' 2>/dev/null
+}
+
+@test "logs --follow have each line while its step runs, without its secrets, and the whole attempt at its end" {
+	talking
+	local run=$pid follows
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow logs @last -f --stream >follow.txt 2>/dev/null </dev/null 3>&- &
+	follows=$!
+	until_true grep -q 'or not' follow.txt
+	until_true grep -q 'warned' follow.txt
+	[ "$(grep -c '"step":"talk".*"status"' follow.txt)" -eq 0 ]
+	grep -q '"stream":"stderr","text":"warned\\n"' follow.txt
+	grep -q '"it is \*\*\*, or not\\n"\|it is \*\*\*, or not\\n"' follow.txt
+	call workflow logs @last talk
+	expect 'e.data[0].partial is True and e.data[0].stdout == "first\nit is ***, or not\n" and e.data[0].stderr == "warned\n"'
+	touch go
+	wait "$run"
+	wait "$follows"
+	python3 - <<-'PYTHON'
+		import json
+		rows = [json.loads(line) for line in open("follow.txt")]
+		pieces = [r for r in rows if r.get("step") == "talk" and "stream" in r]
+		whole = [r for r in rows if r.get("step") == "talk" and "stream" not in r]
+		assert len(whole) == 1 and rows.index(whole[0]) > rows.index(pieces[-1]), rows
+		for stream in "stdout", "stderr":
+		    assert "".join(r["text"] for r in pieces if r["stream"] == stream) == whole[0][stream], rows
+		assert "partial" not in whole[0] and whole[0]["stdout"].endswith("last\n"), whole
+		assert "s3cr" not in json.dumps(rows), rows
+	PYTHON
+	[ -z "$(partial_logs)" ]
+}
+
+@test "on a terminal logs --follow show each line once, with its step, and how the attempt ended" {
+	talking
+	local run=$pid follows
+	seen_live workflow logs @last -f &
+	follows=$!
+	until_true grep -q '^talk: it is \*\*\*, or not' live
+	touch go
+	wait "$run"
+	wait "$follows"
+	tr -d '\r' <live >screen
+	[ "$(grep -E '^(== )?talk' screen | sort)" = "$(printf '%s\n' '== talk, attempt 1: ok' 'talk: first' 'talk: it is ***, or not' 'talk: last' \
+		'talk: warned' | sort)" ]
+	[ "$(grep -n '^== talk' screen | cut -d: -f1)" -gt "$(grep -n '^talk: last' screen | cut -d: -f1)" ]
+}
+
+@test "what a step had printed is its log after kill -9, and after Ctrl+C" {
+	talking
+	until_true partially_logged 'or not'
+	kill_all
+	call workflow logs @last talk
+	expect 'e.data[0].partial is True and e.data[0].stdout == "first\nit is ***, or not\n" and e.data[0].stderr == "warned\n"'
+	[ "$(stat -c %a "$(partial_logs)")" = 600 ]
+	rm began
+	talking
+	kill -INT "$pid"
+	finish
+	call workflow logs @last talk
+	expect 'e.data[0].partial is True and "first\n" in e.data[0].stdout'
+	! grep -rq s3cr state/runner/logs || false
+	! grep -rq s3cr3t state || false
+	call workflow rm @last --confirm-destructive --force
+	envelope 0
+	[ "$(partial_logs | wc -l)" -eq 1 ] # of the other run
+}
+
+partially_logged() {
+	grep -qs "$1" state/runner/logs/*/*.part
+}
+
+@test "a partial log that can't be written costs nothing else" {
+	mkdir -p state/runner
+	: >state/runner/logs
+	cat >talk.yaml <<-'YAML'
+		name: talk
+		commands: [ { id: talk, shell: "echo first; sleep 0.6; echo last" } ]
+	YAML
+	call workflow run talk.yaml
+	envelope 0
+	expect 'e.data.steps[0].output == "first\nlast" and [w.code for w in e.warnings] == ["LOG_FAILED"]'
+}
+
+@test "show --watch has the line that a step of another process printed last" {
+	talking
+	local run=$pid
+	seen_live workflow show @last --watch &
+	local watches=$!
+	until_true grep -q 'talk.*or not' live
+	touch go
+	wait "$run"
+	wait "$watches"
+	! grep -q s3cr3t live || false
 }
 
 # --- completion -------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ local folder = require "runner.jobs.folder"
 local host = require "runner.host"
 local job_id = require "runner.jobs.job_id"
 
-local CHUNK, LOOK_MS, LINE_MAX = 1 << 16, 200, 32768
+local CHUNK, LOOK_MS, LINE_MAX = 1 << 16, 1000, 32768
 
 local function emit(ctx, line)
 	ctx:emit { line = host.clean(line) }
@@ -54,6 +54,21 @@ local function seek_tail(file, count)
 	file:seek("set", 0)
 end
 
+-- Sleeps until the log has grown or the job has ended.
+local function follow(ctx, job, file, rest)
+	local function has_grown()
+		local at, size = file:seek(), file:seek "end"
+		file:seek("set", at)
+		return size > at
+	end
+	local ended
+	repeat
+		ended = folder.wait(job, LOOK_MS, has_grown, "log") == "ended"
+		rest = read(ctx, file, rest)
+	until ended
+	return rest
+end
+
 return {
 	description = "Show what a job has written to stderr",
 	danger_level = "safe",
@@ -74,11 +89,8 @@ return {
 			folder.raise(message)
 		end
 		seek_tail(file, args.tail)
-		local rest, ended = read(ctx, file, ""), not args.follow
-		while not ended do
-			ended = folder.wait(job, LOOK_MS)
-			rest = read(ctx, file, rest)
-		end
+		local rest = read(ctx, file, "")
+		rest = args.follow and follow(ctx, job, file, rest) or rest
 		if rest ~= "" then
 			emit(ctx, rest)
 		end

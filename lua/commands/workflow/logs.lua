@@ -22,9 +22,20 @@ local function left_out(id, page)
 		command, page.next_cursor)
 end
 
+-- What an attempt prints while it runs; of several steps, each line says whose it is.
+local function piece_text(r)
+	local whose = attempt.parsed.values.step and "" or r.step .. ": "
+	return host.clean((r.text:gsub("\n$", ""):gsub("[^\n]*", function(line)
+		return whose .. line
+	end)))
+end
+
 local function row_text(r)
+	if r.stream then
+		return piece_text(r)
+	end
 	local out = { ("== %s, attempt %d: %s"):format(r.step, r.attempt, r.code and r.code .. ": " .. (r.message or "")
-		or r.missing and "no log" or "ok") }
+		or r.missing and "no log" or r.partial and "not over" or "ok") }
 	for _, stream in ipairs { "stdout", "stderr" } do
 		if r[stream] and r[stream] ~= "" then
 			out[#out + 1] = "-- " .. stream
@@ -85,7 +96,10 @@ end
 -- An answer that comes at the end has room for so much: of later attempts it has no output.
 local function bounded(emit)
 	local left = attempt.rows.written and math.huge or KEPT
-	return function(row)
+	return function(row, seen)
+		if seen and attempt.format == "text" then
+			row.stdout, row.stderr = nil, nil
+		end
 		left = left - #(row.stdout or "") - #(row.stderr or "")
 		if left < 0 then
 			row.stdout, row.stderr, row.stdout_bytes, row.stderr_bytes = nil, nil, #(row.stdout or ""), #(row.stderr or "")
@@ -101,8 +115,9 @@ local function step_to_follow(db, id, args)
 end
 
 local function follow(ctx, db, id, args)
-	local rows = {}
-	require("runner.workflow.report.follow").run(db, id, { choice = args.steps or "all", attempt = args.attempt,
+	local rows, choice = {}, args.steps or "all"
+	require("runner.workflow.report.follow").run(db, id, { choice = choice, attempt = args.attempt,
+		partial = attempt.rows.written and choice == "all",
 		step = args.step and step_to_follow(db, id, args) }, bounded(function(row)
 		rows[#rows + 1] = attempt.format == "text" and not attempt.rows.written and row or nil
 		ctx:emit(row)
@@ -119,7 +134,7 @@ return {
 	args = {
 		run_id.argument,
 		{ "step", "string", positional = true, description = "Only this step: its key, or the last part of it" },
-		{ "follow", "boolean", short = "f", description = "Follow the run until it ends: each attempt is printed when it ends" },
+		{ "follow", "boolean", short = "f", description = "Follow the run until it ends: lines as they are printed, and each attempt" },
 		{ "attempt", "integer", min = 1, description = "Only this attempt of the step" },
 		answer.arguments[1],
 		{ "limit", "integer", min = 0, max = 1000000, description = "At most this many attempts; default 200, 0: as many as an answer holds" },

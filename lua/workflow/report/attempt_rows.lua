@@ -21,6 +21,7 @@ local function row_of(id, stored)
 	return {
 		step = stored.key, attempt = stored.number, log = stored.log, status = stored.status, signal = stored.signal,
 		code = stored.code, message = stored.message, missing = not record or nil,
+		partial = record and record.partial == true or nil,
 		stdout = text_of(record, "stdout"), stderr = text_of(record, "stderr"),
 	}
 end

@@ -131,7 +131,13 @@ local function search(path, key, number)
 	end
 end
 
----The record of an attempt.
+-- Of an attempt without a log: it is not over, or its end was never seen.
+local function unfinished(run_id, row)
+	return search(known(paths.log_lines(run_id)), row.key, row.number)
+		or require("runner.workflow.report.partial_log").record(row.log)
+end
+
+---The record of an attempt; `partial` where it is what it had printed so far.
 ---@param run_id string
 ---@param row table of store:attempts
 ---@return table? record, string? message nil where the file is missing
@@ -148,7 +154,7 @@ function M.of(run_id, row)
 	end
 	local record, message, errno = M.read(row.log)
 	if errno == "ENOENT" and row.status == nil then
-		return search(known(paths.log_lines(run_id)), row.key, row.number)
+		return unfinished(run_id, row)
 	end
 	return record, message
 end

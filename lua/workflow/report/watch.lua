@@ -3,6 +3,7 @@
 
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
+local printing = require "runner.workflow.report.printing"
 local report = require "runner.workflow.report.report"
 local tree_of = require "runner.workflow.report.tree"
 
@@ -23,8 +24,21 @@ function M.is_seen()
 		and not framework.quiet
 end
 
-local function draw(db, id, over)
+-- What they printed last is in their partial logs.
+local function show_lines(db, id, tree, prints)
+	local rows = db:running_attempts(id, { choice = "all" })
+	prints:keep(rows)
+	prints:look(rows, function(row, _, reader)
+		local line = reader:last_line()
+		if line then
+			tree:prints(row.key, line)
+		end
+	end)
+end
+
+local function draw(db, id, over, prints)
 	local tree = tree_of.of_rows(db:steps(id, { brief = true }), masked_already, host.wall_ms())
+	show_lines(db, id, tree, prints)
 	host.send("PROGRESS", { steps = over and {} or tree:lines() })
 end
 
@@ -33,16 +47,19 @@ end
 ---@param db table the open store
 ---@param id string
 function M.run(ctx, db, id)
-	local seen, version = M.is_seen(), nil
+	local seen, version, prints = M.is_seen(), nil, printing.new()
+	local function has_printed()
+		return prints:has_news()
+	end
 	repeat
 		local now = db:version()
 		local over = report.settled(db, db:list { id = id }[1] or db:find(id)).state ~= "running" -- it may be removed
-		if seen and (over or now ~= version) then
-			draw(db, id, over)
+		if seen and (over or now ~= version or has_printed()) then
+			draw(db, id, over, prints)
 		end
 		if not over then
 			ctx:sleep(REST_MS / 1000)
-			version = not db:wait(id, LOOK_MS, now) and now or nil -- nobody executes it: look again in any case
+			version = not db:wait(id, LOOK_MS, now, seen and has_printed or nil) and now or nil -- nobody executes it: look again in any case
 		end
 	until over
 end

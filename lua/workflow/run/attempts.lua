@@ -109,6 +109,7 @@ end
 -- Its output is kept, on failure too; a full disk does not fail the step.
 local function keep(run, turn, request, result, outcome, started)
 	local path, detail = logs.write(run.id, turn.log, record(run, turn, request, result, outcome, started), outcome.ok)
+	live.over(run, turn, path ~= nil)
 	if not path then
 		return attempt.warn("LOG_FAILED", ("Can't write the log of step %s: %s"):format(turn.key, detail))
 	end
@@ -131,7 +132,18 @@ local function hide_at_gap(run, result, stream)
 	end
 end
 
-local judge
+-- What a result means, kept in its log.
+local function judge(run, turn, request, result)
+	hide_at_gap(run, result, "stdout")
+	hide_at_gap(run, result, "stderr")
+	local whole = outputs.whole(turn.step.kind, result, request)
+	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings))
+	usage.after(turn, outcome, not result.error)
+	outcome.lost = result.lost
+	outputs.settle(run, turn, request, whole, outcome)
+	keep(run, turn, request, result, outcome, request.tag.started)
+	return outcome
+end
 
 -- Once, and not before what went before is committed.
 local function announce(run, turn)
@@ -178,19 +190,6 @@ local function run_once(run, turn)
 		outcome.limit_ms = request.timeout_ms
 		events.timed_out(run, turn, outcome)
 	end
-	return outcome
-end
-
--- What a result means, kept in its log.
-function judge(run, turn, request, result)
-	hide_at_gap(run, result, "stdout")
-	hide_at_gap(run, result, "stderr")
-	local whole = outputs.whole(turn.step.kind, result, request)
-	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings))
-	usage.after(turn, outcome, not result.error)
-	outcome.lost = result.lost
-	outputs.settle(run, turn, request, whole, outcome)
-	keep(run, turn, request, result, outcome, request.tag.started)
 	return outcome
 end
 

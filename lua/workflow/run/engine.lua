@@ -10,6 +10,7 @@ local expression = require "runner.workflow.expr.expression"
 local earlier = require "runner.workflow.run.earlier"
 local gather = require "runner.workflow.run.gather"
 local items_in = require "runner.workflow.run.items"
+local live = require "runner.workflow.run.live"
 local outputs = require "runner.workflow.run.outputs"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
@@ -316,6 +317,7 @@ function M.collect(run)
 			attempts.finish(run, left.options, left.result)
 		end
 	end
+	live.cut_off(run)
 	outputs.sweep(run.id)
 end
 

@@ -1,13 +1,19 @@
--- live: what a step's program prints, while it runs: its stderr line by line and, on a
--- terminal, what a claude program says and does (stream-json). It masks what it passes on;
--- nothing here becomes an output.
+-- live: what a step's program prints, while it runs: its stderr line by line, on a terminal what a
+-- claude program says and does (stream-json), and of one that runs for a while all of it, in a
+-- partial log. It masks what it passes on; nothing here becomes an output.
 
 local attempt = require "runner.core.attempt"
 local claude_events = require "runner.workflow.kinds.claude_events"
 local events = require "runner.workflow.report.events"
+local host = require "runner.host"
 local json = require "runner.json"
+local scheduler = require "runner.task.scheduler"
 
 local M = {}
+
+local LATER_MS = 250 -- what ends earlier gets no partial log
+local MUCH = 65536 -- bytes in a row that are not kept in memory for so long
+local MANY = 500 -- changes between the streams
 
 local PIECE = 65536 -- PROC_LINE_MAX: a longer line comes in pieces of this size
 
@@ -29,13 +35,98 @@ local function watched(run, turn)
 		and not attempt.framework.quiet
 end
 
+-- --- the partial log ---------------------------------------------------------------------------
+
+local function write(run, turn)
+	local printed = turn.printed
+	turn.printed, turn.group, run.printing[turn] = nil, nil, nil
+	turn.partial = turn.partial or require("runner.workflow.report.partial_log").writer(turn.log, run.hide)
+	for _, group in ipairs(printed or {}) do
+		group.text = table.concat(group, "\n") .. (group.open and "" or "\n")
+	end
+	turn.partial:put(printed or {})
+end
+
+local function write_later(run)
+	run.writes_later = true
+	scheduler.after(LATER_MS, function()
+		local now = host.now()
+		for turn in pairs(run.printing) do
+			if turn.partial or now - turn.printed.since >= LATER_MS then
+				write(run, turn)
+			end
+		end
+		run.writes_later = false
+		if next(run.printing) then
+			write_later(run)
+		end
+	end)
+end
+
+-- The lines that one stream prints next.
+local function new_group(run, turn, stream)
+	run.printing = run.printing or {}
+	turn.printed = turn.printed or { since = host.now() }
+	run.printing[turn] = true
+	turn.group = { stream = stream }
+	turn.printed[#turn.printed + 1] = turn.group
+	if not run.writes_later then
+		write_later(run)
+	end
+	return turn.group
+end
+
+-- What keeps the lines of an attempt until they are written. (A program may print millions.)
+local function keeper(run, turn)
+	local group, from, count, room = nil, nil, 0, 0
+	return function(line, stream)
+		if turn.group ~= group or stream ~= from or not group then
+			group, from, count, room = new_group(run, turn, stream), stream, 0, MUCH
+		end
+		count, room = count + 1, room - #line
+		group[count] = line
+		if room <= 0 or count == 1 and #turn.printed >= MANY then
+			group.open = #line >= PIECE -- the rest of this line follows
+			write(run, turn)
+		end
+	end
+end
+
+---An attempt has ended.
+---@param run table
+---@param turn runner.workflow.Turn
+---@param logged boolean it has its log
+function M.over(run, turn, logged)
+	if turn.partial then
+		write(run, turn)
+		turn.partial:finish()
+	elseif turn.printed then
+		turn.printed, turn.group, run.printing[turn] = nil, nil, nil
+	end
+	if turn.partial and logged then
+		turn.partial:remove()
+	end
+	turn.partial = nil
+end
+
+---The run is ended from outside: what its attempts have printed is their log.
+---@param run table
+function M.cut_off(run)
+	for turn in pairs(run.printing or {}) do
+		write(run, turn)
+	end
+end
+
+-- --- line by line ------------------------------------------------------------------------------
+
 ---What reports the lines of an attempt's program.
 ---@param run table
 ---@param turn runner.workflow.Turn
 ---@return fun(line: string, stream: "stdout"|"stderr")
 function M.reporter(run, turn)
-	local continued, shows = {}, watched(run, turn)
+	local continued, shows, keep = {}, watched(run, turn), keeper(run, turn)
 	return function(line, stream)
+		keep(line, stream)
 		if stream == "stderr" then
 			events.stderr(run, turn, continued.stderr and run.hide.after(line) or line)
 		elseif run.screen and turn.step.kind ~= "claude" and not continued.stdout then

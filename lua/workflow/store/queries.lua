@@ -186,6 +186,17 @@ function M:ended_attempts(id, page, since_ms)
 	return with_logs(id, self:_open():rows(chosen_attempts(ENDED, page), id, page.step, page.attempt, since_ms))
 end
 
+local RUNNING = "SELECT " .. ATTEMPT .. CHOSEN_ATTEMPTS .. [[
+	AND s.state = 'running' AND a.ended_ms IS NULL AND a.code IS NULL ORDER BY s.position, a.number]]
+
+---The attempts of a run that have begun, and not ended.
+---@param id string
+---@param page {choice: "all"|"failed"|"outline", step?: string, attempt?: integer} as attempt_page
+---@return table[]
+function M:running_attempts(id, page)
+	return with_logs(id, self:_open():rows(chosen_attempts(RUNNING, page), id, page.step, page.attempt))
+end
+
 ---A number that changes when another process has committed something.
 ---@return integer
 function M:version()

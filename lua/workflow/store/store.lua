@@ -13,6 +13,7 @@ local find = require "runner.workflow.store.find"
 local host = require "runner.host"
 local owner = require "runner.state.owner"
 local placements = require "runner.workflow.store.placements"
+local paths = require "runner.core.paths"
 local queries = require "runner.workflow.store.queries"
 local usage = require "runner.workflow.store.usage"
 local writes = require "runner.workflow.store.writes"
@@ -219,11 +220,17 @@ end
 ---@param id string
 ---@param ms integer
 ---@param version? integer of version(): or until another process has committed something since
+---@param printed? fun(): boolean or until this says that a step has printed something
 ---@return boolean free
-function Store:wait(id, ms, version)
-	return owner.wait(database.directory(self.path), id, ms, version and function()
-		return self:version() ~= version
-	end, version and self.path .. "-wal")
+function Store:wait(id, ms, version, printed)
+	local dir = database.directory(self.path)
+	if not version then
+		return owner.wait(dir, id, ms)
+	end
+	local files = { self.path .. "-wal", printed and paths.of_run(id)[1] }
+	return owner.wait(dir, id, ms, function()
+		return self:version() ~= version or printed ~= nil and printed()
+	end, table.unpack(files))
 end
 
 ---Close the database and unlock every run; idempotent.
