@@ -66,15 +66,16 @@ sanitize: ; @+$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-poin
               CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(TARGET)
 
 AT = $(DESTDIR)$(PREFIX)
+COMPLETIONS = bash:bash-completion/completions/runner zsh:zsh/site-functions/_runner fish:fish/vendor_completions.d/runner.fish
 install: all
 	install -d $(AT)/bin $(AT)/share/man/man1 $(AT)/share/runner/commands
 	install -m 755 $(BUILD)/runner $(AT)/bin/runner
 	install -m 644 docs/runner.1 $(AT)/share/man/man1/runner.1
 	install -m 644 commands/*.lua $(AT)/share/runner/commands
+	@for c in $(COMPLETIONS); do f=$(AT)/share/$${c#*:} && install -d $${f%/*} && $(BUILD)/runner completion $${c%%:*} >$$f || exit; done
 
 uninstall:
-	rm -f $(AT)/bin/runner $(AT)/share/man/man1/runner.1
-	rm -rf $(AT)/share/runner
+	rm -rf $(AT)/bin/runner $(AT)/share/man/man1/runner.1 $(AT)/share/runner $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
 
 clean:
 	rm -rf $(BUILD)

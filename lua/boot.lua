@@ -106,8 +106,10 @@ end
 
 -- A broken runner.lua stops the project's commands, not the built-in ones (find_command).
 local function find_project(a)
-	local project, problem, rest = loader.project(a.settings)
-	if not project and not (locate.builtins[a.name] or a.name == locate.SELF or wants_help(a)) then
+	local name = a.name
+	local lists = (name == "help" or name == "completion") and require("runner.project.declarations").settings(a)
+	local project, problem, rest = loader.project(lists or a.settings)
+	if not project and not (locate.builtins[name] or name == locate.SELF or wants_help(a)) then
 		return early(problem)
 	end
 	a.project = project or rest
@@ -127,14 +129,14 @@ local function without_words(argv, words, count)
 end
 
 local function find_command(a)
-	local found = locate.find(a.names, a.project)
+	local found, problem = locate.find(a.names, a.project), nil
 	if not found then
-		found = require("runner.project.catalog").instead(a, wants_help(a))
-	end
-	if not found then
-		return early(require("runner.project.catalog").not_found(a.names, a.project))
+		found, problem = require("runner.project.catalog").instead(a, wants_help(a))
 	elseif found.path and a.project.problem and not wants_help(a) then
-		return early(a.project.problem)
+		problem = a.project.problem
+	end
+	if problem then
+		return early(problem)
 	end
 	a.found, a.name = found, found.name
 	a.tokens = without_words(a.launch.argv, a.words, math.min(found.words, #a.words))
@@ -270,21 +272,18 @@ local function hand_over(a)
 	return problem and { error = problem } or require("runner.jobs.front").answer(a)
 end
 
-local function export_environment(command, settled, framework)
-	host.export_environment(framework.no_color, command.preserve_locale)
-	host.export_deadline(settled.timeout_ms)
-	host.setenv("RUNNER_OUTER_RETRIES", settled.policy.retries ~= 0 and "1" or nil)
-	if framework.proxy or framework.no_proxy then
-		require("runner.project.proxy").export(framework)
-	end
-end
-
 -- From here on there is a ctx, so `cleanup` runs whatever comes next.
 local function prepare_run(a)
 	local limits = a.command.limits
 	a.ctx = require("runner.ctx.context").new(a.parsed.values)
 	math.randomseed(host.random(), host.random())
-	export_environment(a.command, a.settled, a.framework)
+	local framework = a.framework
+	host.export_environment(framework.no_color, a.command.preserve_locale)
+	host.export_deadline(a.settled.timeout_ms)
+	host.setenv("RUNNER_OUTER_RETRIES", a.settled.policy.retries ~= 0 and "1" or nil)
+	if framework.proxy or framework.no_proxy then
+		require("runner.project.proxy").export(framework)
+	end
 	if next(limits) then
 		require("runner.project.resource_limits").set(limits)
 	end
@@ -309,7 +308,8 @@ local function run(a)
 	local command, launch = a.command, a.launch
 	host.send("RUN", { timeout_ms = a.serve_ms, idle_timeout_ms = a.stall_ms })
 	host.enter_run(command.stdin == true and not a.stdin_taken,
-		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw)
+		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw,
+		a.found.folder == a.project.commands and a.project.root)
 	if a.serve_ms then
 		a.raw.begin(a)
 	end

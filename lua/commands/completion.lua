@@ -2,17 +2,18 @@
 -- when that script calls with the words typed so far, the candidates for the next word.
 
 local completion = require "runner.tools.completion"
+local host = require "runner.host"
 local json = require "runner.json"
 local attempt = require "runner.core.attempt"
 
 local HOW = {
-	bash = "In ~/.bashrc: source <(runner completion bash --format plain)",
-	zsh = "In ~/.zshrc: source <(runner completion zsh --format plain)",
-	fish = "Once: runner completion fish --format plain > ~/.config/fish/completions/runner.fish",
+	bash = "In ~/.bashrc: source <(runner completion bash)",
+	zsh = "In ~/.zshrc: source <(runner completion zsh)",
+	fish = "Once: runner completion fish > ~/.config/fish/completions/runner.fish",
 }
 
 local function script(shell)
-	local text = completion.scripts[shell]
+	local text = require("runner.tools.completion_scripts")[shell]
 	for _, format in ipairs { "text", "plain" } do
 		attempt.texts[format] = text
 	end
@@ -73,9 +74,24 @@ local function ids(kind, ...)
 	return ok and list or {}
 end
 
+-- As the scripts read it: a line for each, its description behind a tab. What nobody reads is not made.
+local function offer(candidates)
+	local lines = {}
+	for i, candidate in ipairs(attempt.format == "plain" and candidates or {}) do
+		local line = candidate.value .. "\t" .. (candidate.description or "")
+		lines[i] = (line:find "[^ -~\t]" and host.clean(line):gsub("\n", " ") or line) .. "\n"
+	end
+	if attempt.format == "plain" then
+		attempt.texts.plain = table.concat(lines)
+		return json.array {}
+	end
+	return json.array(candidates)
+end
+
 return {
 	description = "Complete commands, flags and values in your shell",
 	danger_level = "safe",
+	timeout = "2s", grace = "100ms", -- somebody waits at a prompt
 	args = {
 		{ "shell", "enum", values = { "bash", "zsh", "fish" }, positional = true, required = true,
 			description = "Shell to write the script for" },
@@ -84,13 +100,13 @@ return {
 	},
 	columns = { "value", "description" },
 	examples = {
-		{ description = "Enable it in this bash", command = "source <(runner completion bash --format plain)" },
+		{ description = "Enable it in this bash", command = "source <(runner completion bash)" },
 		{ description = "Complete 'runner dep'", command = "runner completion bash -- dep" },
 	},
 	run = function(args)
 		if #args.words == 0 then
 			return script(args.shell)
 		end
-		return json.array(completion.candidates(args.words, attempt.project, ids))
+		return offer(completion.candidates(args.words, attempt.project, ids, args.shell))
 	end,
 }

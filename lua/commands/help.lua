@@ -13,6 +13,10 @@ local json = require "runner.json"
 local plan = require "runner.project.plan"
 local render = require "runner.output.render"
 local topic = require "runner.tools.topic"
+local wrap = require "runner.output.wrap"
+
+-- Of a project of which this user has run no command yet (lua/project/declarations.lua).
+local UNREAD = "Only names: the files of this project are read once you have run one of its commands, or 'runner lint'."
 
 local MIN_WIDTH, WIDTH, MAX_WIDTH = 40, 80, 200
 
@@ -35,7 +39,7 @@ local function split_rows(project)
 	for _, entry in ipairs(catalog.list(project)) do
 		table.insert(entry.builtin and builtin or own, entry)
 	end
-	return catalog.rows(own, project), catalog.rows(builtin, project)
+	return (catalog.rows(own, project)), (catalog.rows(builtin, project))
 end
 
 local function table_of(own, builtin)
@@ -55,9 +59,9 @@ local function overview(project, width)
 	if attempt.format ~= "json" and attempt.format ~= "text" then
 		attempt.texts[attempt.format] = table_of(own, builtin)
 	end
-	about.topics = help_topics.names()
+	about.topics, about.note = help_topics.names(), catalog.is_unread(project) and UNREAD or nil
 	return attempt.framework.help and help.overview(own, builtin, about) or front_page.text(own, builtin, about),
-		brief.overview(own, builtin, project.problem and project.problem.message)
+		brief.overview(own, builtin, project.problem and project.problem.message or about.note)
 end
 
 local function about_runner(found, project, width)
@@ -75,7 +79,7 @@ local function describe(found, below, project, width)
 	end
 	local about = {
 		settled = topic.settle(command, project), config = project.config, width = width,
-		exit_table = plan.exit_table(project), below = catalog.rows(below, project),
+		exit_table = plan.exit_table(project), below = (catalog.rows(below, project)),
 	}
 	return help.command(command, about), wants_data() and brief.command(command, about) or nil
 end
@@ -91,7 +95,7 @@ end
 
 local function group(name, below, project, width)
 	local rows = catalog.rows(below, project)
-	return help.group(command_name.typed(name), rows, width),
+	return help.group(command_name.typed(name), rows, width) .. (catalog.is_unread(project) and wrap.paragraph(UNREAD, width) or ""),
 		wants_data() and brief.overview(rows, nil, nil, select(2, name:gsub("%.", "")) + 2) or nil
 end
 

@@ -4,6 +4,7 @@
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
 local fs = require "runner.fs"
+local declarations = require "runner.project.declarations"
 local host = require "runner.host"
 local json = require "runner.json"
 local lint = require "runner.tools.lint"
@@ -141,6 +142,7 @@ return {
 	end,
 	run = function(args, ctx)
 		local project = attempt.project
+		declarations.remember(project.root) -- all of it is loaded here
 		local targets, all = targets_of(args.files, project)
 		local data = { problems = json.array {}, warnings = json.array {}, files = #targets }
 		if all then

@@ -50,6 +50,7 @@ return {
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
 		local test = args.with_test and ("%s/tests/%s_test.lua"):format(attempt.project.root or locate.here(), table.concat(words, "_")) or nil
+		require("runner.project.declarations").remember(attempt.project.root or locate.here())
 		new_file.create(ctx, "command file", path, template.text(command))
 		if test then
 			new_file.create(ctx, "test file", test, template.test(command))

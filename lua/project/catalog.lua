@@ -3,13 +3,13 @@
 
 local attempt = require "runner.core.attempt"
 local command_name = require "runner.core.command_name"
+local declarations = require "runner.project.declarations"
 local errors = require "runner.core.errors"
-local fs = require "runner.fs"
 local host = require "runner.host"
+local listing = require "runner.listing"
 local loader = require "runner.project.loader"
 local locate = require "runner.project.locate"
 local rules = require "runner.core.rules"
-local sorted = require "runner.core.sorted"
 local suggest = require "runner.core.suggest"
 
 local M = {}
@@ -17,18 +17,19 @@ local M = {}
 local MAX_DEPTH = 4
 local MAX_STEPS = 50000000 -- instructions that a file may take to load, here only: a second or less
 
-local function add_folder(dir, prefix, out, depth)
-	for _, name in ipairs(depth <= MAX_DEPTH and fs.list(dir) or {}) do
-		local path = dir .. "/" .. name
-		local word = name:match("^(.+)%.lua$")
-		local kind = fs.stat(path) or {} -- {}: a broken link
-		if word and rules.is_command_word(word) and kind.type == "file" then
-			local full = prefix .. word
-			if not out.by_name[full] and not locate.fixed[full:match("^[^.]+")] then
-				out.by_name[full] = { name = full, path = path, folder = dir }
-			end
-		elseif kind.type == "directory" and rules.is_command_word(name) then
-			add_folder(path, prefix .. name .. ".", out, depth + 1)
+local function add_folder(dir, folder, prefix, out, depth)
+	local names, marks, folders = listing.folder(dir)
+	local by_name, is_word, fixed = out.by_name, rules.is_command_word, depth == 1 and locate.fixed or {}
+	for i, name in ipairs(names or {}) do
+		local word = name:sub(1, -5)
+		local full = prefix .. word
+		if not by_name[full] and is_word(word) and not fixed[word] then
+			by_name[full] = { name = full, path = dir .. "/" .. name, folder = folder, mark = marks[i] }
+		end
+	end
+	for _, name in ipairs(depth < MAX_DEPTH and folders or {}) do
+		if is_word(name) and not fixed[name] then
+			add_folder(dir .. "/" .. name, folder, prefix .. name .. ".", out, depth + 1)
 		end
 	end
 end
@@ -36,18 +37,18 @@ end
 ---All commands, sorted by name; the built-ins are marked. One that gave way to a file is `self.NAME`.
 ---Those that a policy refuses by name are left out.
 ---@param project table
----@return {name: string, path: string?, builtin: boolean?}[]
+---@return {name: string, path: string?, builtin: boolean?, folder: string?, mark: string|false?}[]
 function M.list(project)
 	local out = { by_name = {} }
 	for _, dir in ipairs(locate.folders(project)) do
-		add_folder(dir, "", out, 1)
+		add_folder(dir, dir, "", out, 1)
 	end
 	for _, name in ipairs(locate.builtin_names()) do
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
 		out.by_name[shown] = { name = shown, builtin = true }
 	end
 	local list = {}
-	for _, name in ipairs(sorted.keys(out.by_name)) do
+	for _, name in ipairs(listing.sorted(out.by_name)) do
 		if not attempt.policy or require("runner.project.caller_policy").lists(name) then
 			list[#list + 1] = out.by_name[name]
 		end
@@ -178,27 +179,55 @@ end
 ---One row of help and completion.
 ---@class runner.CommandRow
 ---@field name string words separated by spaces, "db migrate"
----@field description? string nil when broken
+---@field description? string nil when broken, "" where the project is unknown (lua/project/declarations.lua)
 ---@field danger_level? string
 ---@field broken? boolean it can't be loaded; `problem` says why
 ---@field problem? string
 
----A row for each entry; hidden commands have none.
+---Must the files of the project stay unread, in a list?
+---@param project table
+---@return boolean
+function M.is_unread(project)
+	return project.root ~= nil and not declarations.is_known(project.root)
+end
+
+-- What a list says of a command; nil: nothing, it is hidden or has gone.
+local function row_of(entry, project, caches)
+	local name = command_name.typed(entry.name)
+	local known = caches:get(entry)
+	if not known then
+		local found = locate.find(command_name.words(entry.name), project) or entry
+		local required, command, problem = guarded(declarations.watched, loader.command, found, project)
+		if not command then
+			return not M.is_gone(entry) and { name = name, broken = true, problem = problem.message } or nil
+		end
+		caches:put(entry, command, required)
+		known = command
+	end
+	return M.is_listed(known) and { name = name, description = known.description, danger_level = known.danger_level } or nil
+end
+
+---A row for each entry; hidden commands have none. The files of an unknown project are not loaded.
 ---@param entries {name: string, path?: string}[]
 ---@param project table
----@return runner.CommandRow[]
+---@return runner.CommandRow[] rows
+---@return table[] listed the entry of each row
 function M.rows(entries, project)
-	local rows = {}
+	local rows, listed, caches = {}, {}, declarations.caches()
+	local unread = M.is_unread(project) and project.commands
 	for _, entry in ipairs(entries) do
-		local command, problem = M.load(entry, project)
-		local name = command_name.typed(entry.name)
-		if not command and not M.is_gone(entry) then
-			rows[#rows + 1] = { name = name, broken = true, problem = problem.message }
-		elseif command and M.is_listed(command) then
-			rows[#rows + 1] = { name = name, description = command.description, danger_level = command.danger_level }
+		local row
+		if unread and entry.folder == unread then
+			row = { name = command_name.typed(entry.name), description = "" }
+		else
+			row = row_of(entry, project, caches)
+		end
+		if row then
+			rows[#rows + 1], listed[#listed + 1] = row, entry
 		end
 	end
-	return rows
+	caches:save()
+	return rows, listed
 end
 
 -- --- unknown names ------------------------------------------------------------------
@@ -285,15 +314,18 @@ function M.not_found(words, project)
 end
 
 ---What answers a call whose words name no command: help where it was asked for, or where they are those
----of a group; else nothing. What runs inside of a run (ctx:call, a step, a script) gets the error: it meant to run something.
+---of a group. What runs inside of a run (ctx:call, a step, a script) gets the error: it meant to run something.
 ---@param a runner.Attempt
 ---@param wants_help boolean?
----@return runner.Found?
+---@return runner.Found? found, runner.Error? problem
 function M.instead(a, wants_help)
 	local group = not wants_help and not os.getenv "RUNNER_DEADLINE_MS" and a.names[1] ~= locate.SELF
 		and M.below(M.list(a.project), table.concat(a.names, "."))[1]
 	a.group_alone = group and true or nil
-	return (wants_help or group) and { name = "help", words = 0 } or nil
+	if wants_help or group then
+		return { name = "help", words = 0 }
+	end
+	return nil, M.not_found(a.names, a.project)
 end
 
 return M

@@ -1,59 +1,21 @@
--- completion: the candidates for the next word of a command line, and the shell scripts
--- that call for them. Loaded by `runner completion` alone. It loads the command that is
--- being typed, or all commands while a name is being typed.
+-- completion: the candidates for the next word of a command line. Loaded by `runner completion`
+-- alone. It loads the command that is being typed, and what lists say of commands while a name is
+-- being typed; of a project that is unknown (lua/project/declarations.lua), nothing.
 
 local catalog = require "runner.project.catalog"
 local contract = require "runner.declare.contract"
+local declarations = require "runner.project.declarations"
+local host = require "runner.host"
 local locate = require "runner.project.locate"
 local values = require "runner.declare.values"
 
 local M = {}
 
+local SLOW_MS = 20 -- a function for values that takes longer is not asked at every Tab
+
 ---@class runner.Candidate
 ---@field value string
 ---@field description? string
-
--- --- scripts --------------------------------------------------------------------------
-
--- Each calls `runner completion SHELL --format plain -- WORDS…`: one candidate per
--- line, a tab, its description. If there are none, files are completed.
-M.scripts = {
-	bash = [==[
-_runner_completion() {
-	mapfile -t COMPREPLY < <("${COMP_WORDS[0]}" completion bash --format plain -- \
-		"${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)
-}
-complete -o default -F _runner_completion runner
-]==],
-	zsh = [==[
-#compdef runner
-_runner_completion() {
-	local -a candidates
-	local value description
-	while IFS=$'\t' read -r value description; do
-		candidates+=("${value//:/\\:}${description:+:$description}")
-	done < <("${words[1]}" completion zsh --format plain -- "${(@)words[2,CURRENT]}" 2>/dev/null)
-	if (( ${#candidates} )); then
-		_describe 'runner' candidates
-	else
-		_files
-	fi
-}
-compdef _runner_completion runner
-]==],
-	fish = [==[
-function __runner_completion
-	set -l typed (commandline -opc)[2..-1] (commandline -ct)
-	set -l found (command runner completion fish --format plain -- $typed 2>/dev/null)
-	if test (count $found) -gt 0
-		printf '%s\n' $found
-	else
-		__fish_complete_path (commandline -ct)
-	end
-end
-complete -c runner -f -a '(__runner_completion)'
-]==],
-}
 
 -- --- candidates -----------------------------------------------------------------------
 
@@ -91,11 +53,26 @@ local function awaited(command, before)
 	end
 end
 
-local function listed(row, config, typed, out)
-	local ok, list = pcall(values.listed, row, config)
-	for _, value in ipairs(ok and list or {}) do
-		if begins(value, typed) then
-			out[#out + 1] = { value = value }
+-- What a declaration's function returns. A slow one is asked again only after a while.
+local function computed(command, row, config)
+	local key = ("%s %s %s"):format(command.path or "", command.digest, row.name)
+	local kept = declarations.values(key)
+	if kept then
+		return kept
+	end
+	local began = host.now()
+	local ok, list = pcall(catalog.guarded, values.listed, row, config)
+	if ok and list and host.now() - began >= SLOW_MS then
+		declarations.keep_values(key, list)
+	end
+	return ok and list or {}
+end
+
+local function listed(command, row, config, typed, out, front)
+	local list = type(row.values) == "function" and computed(command, row, config) or row.values
+	for _, value in ipairs(type(list) == "table" and list or {}) do
+		if begins(tostring(value), typed) then
+			out[#out + 1] = { value = (front or "") .. tostring(value) }
 		end
 	end
 end
@@ -116,18 +93,44 @@ local function kind_of(command, slot)
 	return slot.name == "id" and group
 end
 
--- The next word of every name that begins with the words before it.
+-- The entries whose name is `prefix` and one more word that begins with `typed`, and the groups whose
+-- names begin so: { word = …, entry = … or nil }, in the order of the entries.
+local function slots_of(entries, prefix, typed)
+	local slots, groups, whole = {}, {}, {}
+	local wanted, after = prefix .. typed, #prefix + 1
+	for _, entry in ipairs(entries) do
+		local name = entry.name
+		local dot = begins(name, wanted) and name:find(".", after, true)
+		local group = dot and name:sub(after, dot - 1)
+		if dot and not groups[group] then
+			groups[group] = true
+			slots[#slots + 1] = { word = group }
+		elseif dot == nil then
+			whole[#whole + 1] = entry
+			slots[#slots + 1] = { word = name:sub(after), entry = entry }
+		end
+	end
+	return slots, whole
+end
+
+-- The next word of every name that begins with the words before it. A command hides a group of its name.
 local function names(words, typed, project, out)
 	local prefix = words[1] and table.concat(words, ".") .. "." or ""
-	local seen = {}
-	for _, entry in ipairs(catalog.list(project)) do
-		local word, more = entry.name:sub(#prefix + 1):match("^([^.]+)(%.?)")
-		if word and begins(entry.name, prefix) and begins(word, typed) and not seen[word] then
-			seen[word] = true
-			local row = more == "" and catalog.rows({ entry }, project)[1]
-			if more ~= "" or row then
-				out[#out + 1] = { value = word, description = row and row.description or more ~= "" and "…" or nil }
-			end
+	local slots, whole = slots_of(catalog.list(project), prefix, typed)
+	local rows, listed_entries = catalog.rows(whole, project)
+	local at, shown = 1, {}
+	for _, slot in ipairs(slots) do
+		if slot.entry and slot.entry == listed_entries[at] then
+			shown[slot.word] = rows[at]
+			at = at + 1
+		end
+	end
+	for _, slot in ipairs(slots) do
+		local row = shown[slot.word]
+		if slot.entry and row then
+			out[#out + 1] = { value = slot.word, description = row.description }
+		elseif not slot.entry and not row then
+			out[#out + 1] = { value = slot.word, description = "…" }
 		end
 	end
 end
@@ -144,7 +147,7 @@ end
 
 local function load_command(words, project)
 	local found = words[1] and locate.find(words, project)
-	if not found then
+	if not found or found.path and found.folder == project.commands and catalog.is_unread(project) then
 		return nil
 	end
 	return catalog.load({ name = found.name, path = found.path, builtin = not found.path }, project), found.words
@@ -169,23 +172,28 @@ end
 ---@param project table
 ---@param ids fun(kind: string, typed: string, id: string?): runner.Candidate[] what names a "workflow" run or a "job",
 ---  or a "step" of the run `id`
+---@param shell string bash replaces what is behind a "=" alone
 ---@return runner.Candidate[]
-function M.candidates(words, project, ids)
+function M.candidates(words, project, ids, shell)
 	local before, typed, out = table.move(words, 1, #words - 1, 1, {}), words[#words] or "", {}
 	local plain = plain_words(before)
 	local command, used = load_command(plain, project)
-	local row = awaited(command, before[#before])
+	local row, front = awaited(command, before[#before])
+	local flag, rest = typed:match "^(%-%-?[%w-]+)=(.*)$"
+	if not row and flag and awaited(command, flag) then
+		row, typed, front = awaited(command, flag), rest, shell ~= "bash" and flag .. "=" or nil
+	end
 	local id = command and plain[used + 1]
 	if row and kind_of(command or {}, row) then
 		add_matching(ids(kind_of(command, row), typed, id), typed, out)
 	elseif row then
-		listed(row, project.config, typed, out)
+		listed(command, row, project.config, typed, out, front)
 	elseif begins(typed, "-") then
 		options(command, typed, out)
 	else
 		local slot = command and positional(command, #plain - used + 1)
 		if slot and slot.values then
-			listed(slot, project.config, typed, out)
+			listed(command, slot, project.config, typed, out)
 		elseif slot and kind_of(command, slot) then
 			add_matching(ids(kind_of(command, slot), typed, id), typed, out)
 		end

@@ -279,7 +279,7 @@ end
 function M.commands(rows, width, title)
 	local lines = {}
 	for i, row in ipairs(rows) do
-		lines[i] = { row.name, row.broken and ("(broken: run 'runner lint %s')"):format(row.name) or row.description }
+		lines[i] = { row.name, row.broken and ("(broken: run 'runner lint %s')"):format(row.name) or row.description or "" }
 	end
 	return columns(title or "Commands", lines, width)
 end

@@ -52,6 +52,8 @@ local PURPOSES = {
 	{ "runs.db", "runs of workflows, idempotency keys" }, { "locks", "locks of ctx:lock" }, { "runs", "locks of workflow runs" },
 	{ "logs", "logs of workflow steps" }, { "outputs", "long outputs of workflow steps" }, { "jobs", "detached jobs" },
 	{ "checkpoints", "how far unfinished calls are" },
+	{ "declarations", "what lists say of commands" },
+	{ "projects", "the projects of which you have run a command" },
 	{ "instances", "state of other instances" },
 }
 

@@ -15,6 +15,7 @@
 
 #include "../common/xio.h"
 #include "../engine/os.h"
+#include "known.h"
 #include "worker_launch.h"
 
 #define CHUNK 65536
@@ -125,9 +126,10 @@ static void take_stdout(bool wants_it)
 	close(fd);
 }
 
-/* enter_run(stdin, interactive, stdout): called just before `run`. Gives the script the
+/* enter_run(stdin, interactive, stdout, project): called just before `run`. Gives the script the
  * caller's stdin and stdout if it declared that. Unless interactive, leaves the terminal's
- * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). */
+ * session, so that Ctrl+C reaches the supervisor alone (docs/design.md#terminal). A project
+ * of which a command runs is known from now on (known.h). */
 static int l_enter_run(lua_State *L)
 {
 	bool wants_stdin = lua_toboolean(L, 1);
@@ -136,6 +138,8 @@ static int l_enter_run(lua_State *L)
 	if (wants_stdin)
 		take_stdin();
 	take_stdout(lua_toboolean(L, 3));
+	if (lua_type(L, 4) == LUA_TSTRING)
+		known_add(lua_tostring(L, 4));
 	if (!interactive)
 		setsid();
 	return 0;

@@ -21,6 +21,9 @@ LUA
 	make -s -C "$ROOT" install DESTDIR="$PWD/root" PREFIX=/opt/r >/dev/null
 	[ -x root/opt/r/bin/runner ]
 	[ -s root/opt/r/share/man/man1/runner.1 ]
+	bash -n root/opt/r/share/bash-completion/completions/runner
+	zsh -n root/opt/r/share/zsh/site-functions/_runner
+	fish -n root/opt/r/share/fish/vendor_completions.d/runner.fish
 	RUNNER=$PWD/root/opt/r/bin/runner call hello
 	assert_envelope
 	[ "$status" -eq 0 ]

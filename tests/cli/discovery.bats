@@ -4,6 +4,7 @@
 load lib/helper
 
 prepare() {
+	known
 	command_file deploy <<'LUA'
 return {
 	description = "Deploy: a release", danger_level = "safe",
@@ -90,13 +91,38 @@ offers() {
 @test "the bash script completes in a real bash" {
 	mkdir bin
 	ln -s "$RUNNER" bin/runner
-	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" bash -c '
-		source <(runner completion bash --format plain)
-		COMP_WORDS=(runner deploy --target ""); COMP_CWORD=3
-		_runner_completion
-		echo "${COMPREPLY[*]}"; complete -p runner'
+	cat >ask.bash <<-'BASH'
+		source <(runner completion bash)
+		ask() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _runner_completion; echo "${COMPREPLY[*]}"; }
+		ask runner deploy --target ""
+		ask runner deploy --target = pr
+		ask ./runner dep
+		ask runner deploy --place ""
+		complete -p runner
+	BASH
+	printf '#!/bin/sh\ntouch bad\n' >./runner
+	chmod +x ./runner
+	sed -i 's/args = {/args = { { "place", "enum", values = { "a b", "$(touch bad)" } },/' commands/deploy.lua
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" RUNNER_FORMAT= bash ask.bash
 	[ "${lines[0]}" = "prod dev" ]
-	[[ ${lines[1]} == *_runner_completion* ]]
+	[ "${lines[1]}" = "prod" ]
+	[ "${lines[2]}" = "deploy" ]
+	[ "${lines[3]}" = 'a\ b \$\(touch\ bad\)' ]
+	[[ ${lines[4]} == *_runner_completion* ]]
+	[ ! -e bad ]
+}
+
+@test "an interactive bash completes at a Tab, in the place of the word" {
+	load lib/tmux
+	command -v tmux >/dev/null || skip "no tmux here"
+	mkdir bin
+	ln -s "$RUNNER" bin/runner
+	start_shell
+	type_line "PATH=$PWD/bin:\$PATH; source <(runner completion bash)"
+	mux send-keys "runner deploy --target=p" Tab
+	on_screen 'runner deploy --target=prod'
+	mux send-keys C-c
+	end_shell
 }
 
 # What its completion functions would be given is printed.
@@ -107,15 +133,27 @@ offers() {
 		compdef() { print -r "compdef $*" }
 		_describe() { print -rl -- "${(@P)2}" }
 		_files() { print files }
-		source <(runner completion zsh --format plain)
+		source <(runner completion zsh)
 		ask() { words=(runner "$@"); CURRENT=$#words; _runner_completion }
 		ask deploy --target ""
+		ask deploy --target=p
 		ask dep
 		ask deploy a-f
 	ZSH
 	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" zsh -f ask.zsh
 	echo "$output" >out.txt
-	[ "$output" = $'compdef _runner_completion runner\nprod\ndev\ndeploy:Deploy: a release\nfiles' ]
+	[ "$output" = $'compdef _runner_completion runner\nprod\ndev\n--target=prod\ndeploy:Deploy: a release\nfiles' ]
+}
+
+@test "the zsh script works as an autoloaded function of its folder" {
+	mkdir bin functions
+	ln -s "$RUNNER" bin/runner
+	"$RUNNER" completion zsh >functions/_runner
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" zsh -f -c '
+		fpath=($PWD/functions) words=(runner dep) CURRENT=2
+		_describe() { print -rl -- "${(@P)2}" }
+		autoload -Uz _runner; _runner; _runner'
+	[ "$output" = $'deploy:Deploy: a release\ndeploy:Deploy: a release' ]
 }
 
 @test "the fish script completes in a real fish" {
@@ -124,15 +162,27 @@ offers() {
 	: >a-file
 	ask() {
 		env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" HOME="$PWD/home" fish -c \
-			'runner completion fish --format plain | source; complete -C $argv[1]' "runner $*"
+			'runner completion fish | source; complete -C $argv[1]' "runner $*"
 	}
 	[ "$(ask deploy --target '')" = $'dev\nprod' ]
+	[ "$(ask deploy --target=p)" = "--target=prod" ]
 	[ "$(ask dep)" = $'deploy\tDeploy: a release' ]
 	[[ "$(ask deploy a-f)" == a-file* ]]
 }
 
+@test "the script is text wherever stdout goes, whatever the environment says" {
+	local shell
+	for shell in bash zsh fish; do
+		call CI=1 completion "$shell"
+		[ "$status" -eq 0 ]
+		[[ $stdout == *runner_completion* ]]
+		[[ $stdout != *'"ok"'* ]]
+	done
+	bash -n out.txt || [ "$shell" != bash ]
+}
+
 @test "a program gets the script as data" {
-	call completion bash
+	call completion bash --format json
 	assert_envelope
 	expect 'e.data["shell"] == "bash" and "complete" in e.data["script"] and e.data["suggestion"]'
 }

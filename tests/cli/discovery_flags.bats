@@ -5,6 +5,7 @@
 load lib/helper
 
 prepare() {
+	known
 	command_file report <<'LUA'
 return {
 	description = "Count things", danger_level = "safe",

@@ -5,6 +5,7 @@
 load lib/helper
 
 prepare() {
+	known
 	command_file deploy <<'LUA'
 return {
 	description = "Deploy a release",

@@ -25,7 +25,7 @@ leaves() {
 	body lock <<<'ctx:lock("x") return {}'
 	answers 0 XDG_STATE_HOME="$PWD/state" lock
 	answers 0 XDG_STATE_HOME="$PWD/state" status --show-state-files
-	expect "[r['path'] for r in e.data['state_files']] == ['$PWD/state/runner/locks'] and set(e.data) == {'version', 'state_files'}"
+	expect "[r['path'] for r in e.data['state_files']] == ['$PWD/state/runner/locks', '$PWD/state/runner/projects'] and set(e.data) == {'version', 'state_files'}"
 	answers 0 XDG_STATE_HOME="$PWD/state" status --show-side-effects
 	expect 'set(e.data) == {"version", "side_effects"}'
 }

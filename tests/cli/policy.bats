@@ -314,6 +314,7 @@ LUA
 }
 
 @test "listings have what a policy allows and nothing else" {
+	known
 	policy '{ "max_danger": "mutating", "deny": ["db drop", "workflow"] }'
 	answers 0 --policy p.json manifest
 	expect '"db.show" in e.data["commands"] and "change" in e.data["commands"]'

@@ -3,6 +3,7 @@
 # its own under `env -i`; stdout, stderr and the status are kept apart.
 #
 #   command_file NAME <<'LUA' …        writes commands/NAME.lua
+#   known                              lists and completion may load the project's files
 #   call ARGS…                         runs runner: $status, $stdout, $stderr, $elapsed_ms
 #   call_as USER ARGS…                 as call, as another user (where this is root)
 #   assert_envelope                    $stdout is exactly one valid envelope of $status
@@ -39,6 +40,11 @@ teardown() {
 command_file() {
 	mkdir -p "$(dirname "commands/$1")"
 	cat >"commands/$1.lua"
+}
+
+# known: lists and completion load the files of this project, as where a command of it has run
+known() {
+	CLEAN_ENV+=(RUNNER_TRUST="$PWD")
 }
 
 # failing NAME DANGER <<<BODY: a command that changes something, or not

@@ -544,7 +544,7 @@ def a_person_has_a_budget_only_by_asking_for_it():
     command("deep", "ctx:sleep(0.2) return { at = 2 }", "interruption = { detach = true },")
     t = Terminal("deep", **state)
     assert t.end() == 0 and b"at: 2" in t.seen, t.seen
-    assert not os.path.exists("person")
+    assert not os.path.exists("person/runner/jobs")
     t = Terminal("deep", "--budget", "1ms", **state)
     job = t.expect(rb"job wait (job_\w+)").group(1).decode()
     assert t.end() == 14, t.seen

@@ -1,0 +1,352 @@
+-- declarations: what lists and completion say of command files (description, danger, hidden), from a cache
+-- where a file is unchanged, so that a thousand of them need not be loaded for a Tab. A file of the cache
+-- belongs to one folder of commands; it is text that is compared and never evaluated, nothing is run
+-- because of it, and without it files are loaded (docs/design.md#known-projects). Loaded for lists alone.
+
+local fs = require "runner.fs"
+local host = require "runner.host"
+local listing = require "runner.listing"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local PRIVATE_FOLDER, PRIVATE_FILE = 448, 384 -- 0700, 0600
+local FILE_MAX = 8 << 20 -- bytes
+local LONGEST = 4096 -- bytes of a line; what is longer is loaded each time
+
+-- --- projects that this user has used --------------------------------------------------------
+
+-- Below what RUNNER_TRUST names?
+local function is_vouched(root)
+	local trusted, real = os.getenv "RUNNER_TRUST", fs.realpath(root)
+	trusted = paths.is_absolute(trusted) and fs.realpath(trusted)
+	return trusted and real and (real == trusted or real:sub(1, #trusted + 1) == (trusted == "/" and "" or trusted) .. "/")
+end
+
+---May completion and lists load the files of the project? Only where its user has run one of its commands.
+---@param root? string of the project
+---@return boolean
+function M.is_known(root)
+	return not root or listing.known(root) or is_vouched(root) or false
+end
+
+---The settings with which completion and lists load a project: none where it is unknown. Help of what is
+---named loads it. And a script for a
+---shell is text wherever it goes, unless a flag says otherwise.
+---@param a runner.Attempt
+---@return {none: true}? of lua/project/place.lua
+function M.settings(a)
+	if a.name == "completion" and a.names[2] and not (" " .. table.concat(a.launch.argv, " ") .. " "):find " %-%- " then
+		a.launch.format = "plain"
+	end
+	local root, has_file = require("runner.project.locate").project_root()
+	return has_file and not a.settings and not (a.name == "help" and a.names[2]) and not M.is_known(root) and { none = true } or nil
+end
+
+---From now on, they may.
+---@param root? string
+function M.remember(root)
+	if root then
+		listing.remember(root)
+	end
+end
+
+-- --- what a file requires --------------------------------------------------------------------
+
+local graph, loading = {}, nil -- path → set of paths that it requires; the set of what loads now
+
+local STANDARD = { _G = true, coroutine = true, debug = true, io = true, math = true, os = true, package = true,
+	string = true, table = true, utf8 = true }
+
+local early -- modules of scripts that were loaded before anybody looked, by path
+
+local function loaded_early()
+	local out = {}
+	for name in next, package.loaded do
+		if type(name) == "string" and not STANDARD[name] and name:sub(1, 7) ~= "runner." then
+			out[package.searchpath(name, package.path) or name] = true
+		end
+	end
+	return out
+end
+
+-- Call f, which loads `path`, and remember what that requires in turn.
+local function noted(path, f, ...)
+	local outer = loading
+	loading = {}
+	local result = table.pack(pcall(f, ...))
+	graph[path] = graph[path] or loading
+	loading = outer
+	if outer then
+		outer[path] = true
+	end
+	if not result[1] then
+		error(result[2], 0)
+	end
+	return table.unpack(result, 2, result.n)
+end
+
+local function path_of_module(name)
+	return type(name) == "string" and (package.searchpath(name, package.path) or package.searchpath(name, package.cpath))
+end
+
+-- A module without a file is runner's own, and as old as the program.
+local function watching(f, path_of)
+	return function(name, ...)
+		local path = path_of(name)
+		if not path then
+			return f(name, ...)
+		end
+		return noted(path, f, name, ...)
+	end
+end
+
+local function as_it_is(name)
+	return type(name) == "string" and name
+end
+
+-- All that a file requires, and what that requires; nil: some of it is unknown.
+local function closure(direct, out)
+	for path in next, direct do
+		if early[path] and not graph[path] then
+			return nil
+		elseif not out[path] then
+			out[path] = true
+			if not closure(graph[path] or {}, out) then
+				return nil
+			end
+		end
+	end
+	return out
+end
+
+---f(...) of a command file, and the files that it requires. Whoever calls this puts the globals back.
+---@param f function
+---@param ... any
+---@return table<string, true>? required nil: unknown
+---@return any ... of f
+function M.watched(f, ...)
+	rawset(_G, "require", watching(_G.require, path_of_module))
+	rawset(_G, "dofile", watching(_G.dofile, as_it_is))
+	rawset(_G, "loadfile", watching(_G.loadfile, as_it_is))
+	early = early or loaded_early()
+	loading = {}
+	local direct = loading
+	local result = table.pack(f(...))
+	loading = nil
+	return closure(direct, {}), table.unpack(result, 1, result.n)
+end
+
+-- --- lines -----------------------------------------------------------------------------------
+
+local marks = {} -- of required files: each is asked for once
+
+local function mark_of(path)
+	if marks[path] == nil then
+		marks[path] = listing.mark(path) or false
+	end
+	return marks[path]
+end
+
+local function is_plain(path)
+	return not path:find "[%c|=]"
+end
+
+-- "path=mark|path=mark"; nil: one of them is too young, or gone.
+local function required_text(required)
+	local out = {}
+	for path in next, required do
+		local mark = mark_of(path)
+		if not mark or not is_plain(path) then
+			return nil
+		end
+		out[#out + 1] = path .. "=" .. mark
+	end
+	return table.concat(out, "|")
+end
+
+local function required_unchanged(text)
+	for path, mark in text:gmatch "([^|=]+)=([^|]+)" do
+		if mark_of(path) ~= mark then
+			return false
+		end
+	end
+	return true
+end
+
+-- The program that wrote it: another one may check declarations otherwise.
+local function header()
+	local mark = not os.getenv "RUNNER_LUA" and listing.mark "/proc/self/exe"
+	return mark and ("runner %s %s\n"):format(host.version, mark)
+end
+
+-- --- one folder --------------------------------------------------------------------------------
+
+---@class runner.DeclarationCache
+---@field text string the file's lines, after a newline
+---@field at integer where the last one was found
+---@field fresh table<string, string> new lines, by the name of the file
+local Cache = {}
+Cache.__index = Cache
+
+local function path_for(folder)
+	local state = paths.state()
+	return state and ("%s/declarations/%s"):format(state, host.digest(folder))
+end
+
+local function open(folder, first)
+	local path = path_for(folder)
+	local text = path and listing.own(path, FILE_MAX)
+	if not text or text:sub(1, #first) ~= first or text:sub(-1) ~= "\n" then
+		text = first
+	end
+	return setmetatable({ folder = folder, text = text, at = 1, first = first, fresh = {} }, Cache)
+end
+
+-- The line that begins so; the search goes on where the last one ended, since both are sorted.
+function Cache:find(beginning)
+	local text = self.text
+	local from, to = text:find(beginning, self.at, true)
+	if not from then
+		from, to = text:find(beginning, 1, true)
+	end
+	if from then
+		self.at = to
+		return text:match("^[^\n]*", to + 1)
+	end
+end
+
+---What is known of a file.
+---@param name string below the folder
+---@param mark string|false of catalog.list
+---@return {description: string, danger_level: string, hidden: boolean}?
+function Cache:get(name, mark)
+	local line = mark and self:find("\n" .. name .. "\t" .. mark .. "\t")
+	local shown, danger, required, description = (line or ""):match "^([hv])\t(%l+)\t([^\t]*)\t(.*)$"
+	if shown and (required == "" or required_unchanged(required)) then
+		return { description = description, danger_level = danger, hidden = shown == "h" }
+	end
+end
+
+---Remember a file that has just been loaded.
+---@param name string
+---@param mark string|false
+---@param command table normal form
+---@param required table<string, true>? of M.watched
+function Cache:put(name, mark, command, required)
+	local texts = mark and required and required_text(required)
+	local description = command.description or ""
+	if not texts or not is_plain(name) or description:find "[\t\n]" then
+		return
+	end
+	local line = ("%s\t%s\t%s\t%s\t%s\t%s\n"):format(name, mark, command.hidden and "h" or "v", command.danger_level, texts, description)
+	self.fresh[name] = #line <= LONGEST and line or nil
+end
+
+-- Nothing above our own folder is created.
+function Cache:save()
+	local path, state = path_for(self.folder), paths.state()
+	if next(self.fresh) == nil or not path or not fs.stat(state) then
+		return
+	end
+	local lines = {}
+	for line, name in self.text:sub(#self.first + 1):gmatch "(([^\t\n]*)[^\n]*\n)" do
+		lines[#lines + 1] = not self.fresh[name] and line or nil
+	end
+	for _, line in next, self.fresh do
+		lines[#lines + 1] = line
+	end
+	table.sort(lines)
+	fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
+	fs.write(path, self.first .. table.concat(lines), PRIVATE_FILE, false)
+end
+
+-- --- values ---------------------------------------------------------------------------------------
+
+local VALUES_MS, VALUES_MAX = 10000, 1 << 20 -- how long computed values are kept, and how many bytes of them
+
+---Values that a function of a declaration has computed a moment ago; nil: none.
+---@param key string
+---@return string[]?
+function M.values(key)
+	local path = path_for(key)
+	local text = path and listing.own(path, VALUES_MAX)
+	local at, kept_key, lines = (text or ""):match "^(%d+) ([^\n]*)\n(.*)$"
+	local age = at and os.time() * 1000 - tonumber(at)
+	if not age or kept_key ~= key or age < 0 or age > VALUES_MS then
+		return nil
+	end
+	local out = {}
+	for line in lines:gmatch "([^\n]*)\n" do
+		out[#out + 1] = line
+	end
+	return out
+end
+
+---@param key string
+---@param list any[]
+function M.keep_values(key, list)
+	local path, state, out = path_for(key), paths.state(), { ("%d %s"):format(os.time() * 1000, key) }
+	for _, value in ipairs(list) do
+		out[#out + 1] = tostring(value)
+		if out[#out]:find "\n" then
+			return
+		end
+	end
+	if path and fs.stat(state) and not key:find "\n" then
+		fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
+		fs.write(path, table.concat(out, "\n") .. "\n", PRIVATE_FILE, false)
+	end
+end
+
+-- --- all folders -----------------------------------------------------------------------------
+
+---@class runner.DeclarationCaches
+local Caches = {}
+Caches.__index = Caches
+
+local BUILT_IN = "built-in" -- their files are in the program, which the first line names
+
+-- The cache that has an entry of catalog.list, its name there and its mark; nil: there is none.
+local function place_of(self, entry)
+	local folder = entry.path and entry.folder or entry.builtin and BUILT_IN
+	if not folder or not self.first then
+		return nil
+	end
+	self.open[folder] = self.open[folder] or open(folder, self.first)
+	if entry.builtin then
+		return self.open[folder], entry.name, "-"
+	end
+	return self.open[folder], entry.path:sub(#folder + 2), entry.mark
+end
+
+---What is known of an entry of catalog.list without loading it.
+---@return {description: string, danger_level: string, hidden: boolean}?
+function Caches:get(entry)
+	local cache, name, mark = place_of(self, entry)
+	return cache and cache:get(name, mark)
+end
+
+---Remember an entry that has just been loaded.
+---@param command table normal form
+---@param required table<string, true>? of M.watched
+function Caches:put(entry, command, required)
+	local cache, name, mark = place_of(self, entry)
+	if cache then
+		cache:put(name, mark, command, required)
+	end
+end
+
+function Caches:save()
+	for _, cache in next, self.open do
+		cache:save()
+	end
+end
+
+---The caches of a call.
+---@return runner.DeclarationCaches
+function M.caches()
+	return setmetatable({ open = {}, first = header() or nil }, Caches)
+end
+
+return M

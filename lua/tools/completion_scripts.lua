@@ -1,0 +1,64 @@
+-- completion_scripts: the shell scripts that complete runner. Each calls `runner completion SHELL --format
+-- plain -- WORDS…`: one candidate per line, a tab, its description; if there are none, files are completed.
+-- A program that is typed as a path is not run for a Tab: that of PATH answers. Each is also a file for the
+-- folder where its shell looks for such scripts (make install).
+
+return {
+	bash = [==[
+_runner_completion() {
+	local runner=${COMP_WORDS[0]} value words=() word glue= found
+	[[ $runner == */* ]] && runner=runner
+	for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
+		if [[ $word == [=:] && ${#words[@]} -gt 0 ]]; then
+			words[-1]+=$word glue=1
+		elif [[ $glue && $word != -* ]]; then
+			words[-1]+=$word glue=
+		else
+			words+=("$word") glue=
+		fi
+	done
+	COMPREPLY=()
+	found=$(command "$runner" completion bash --format plain -- "${words[@]}" 2>/dev/null </dev/null) || return 0
+	while IFS=$'\t' read -r value _; do
+		[[ -z $value ]] || printf -v value %q "$value"
+		[[ -z $value ]] || COMPREPLY+=("$value")
+	done <<<"$found"
+}
+complete -o default -o nosort -F _runner_completion runner
+]==],
+	zsh = [==[
+#compdef runner
+_runner_completion() {
+	local -a candidates
+	local value description found runner=${words[1]}
+	[[ $runner == */* ]] && runner=runner
+	found=$(command "$runner" completion zsh --format plain -- "${(@)words[2,CURRENT]}" 2>/dev/null </dev/null) || found=
+	while IFS=$'\t' read -r value description; do
+		[[ -z $value ]] || candidates+=("${value//:/\\:}${description:+:$description}")
+	done <<<"$found"
+	if (( ${#candidates} )); then
+		_describe 'runner' candidates
+	else
+		_files
+	fi
+}
+if [[ ${funcstack[1]} == _runner ]]; then
+	_runner_completion "$@"
+else
+	compdef _runner_completion runner
+fi
+]==],
+	fish = [==[
+function __runner_completion
+	set -l typed (commandline -opc)[2..-1] (commandline -ct)
+	set -l found (command runner completion fish --format plain -- $typed 2>/dev/null </dev/null)
+	or set found
+	if test (count $found) -gt 0
+		printf '%s\n' $found
+	else
+		__fish_complete_path (commandline -ct)
+	end
+end
+complete -c runner -f -a '(__runner_completion)'
+]==],
+}

@@ -1,0 +1,268 @@
+/*
+ * listing.c: the Lua files of a folder, with a mark for each by which a cache knows that it is unchanged
+ * (lua/project/declarations.lua). Runs in the worker.
+ *
+ *   folder(path)    names, marks: those of NAME.lua that are regular files, sorted; with their marks, or
+ *                   false; then the names of folders. nil where it can't be read
+ *   sorted(t)       its string keys in order: faster than table.sort, which a Tab would feel
+ *   mark(path)      the mark of any regular file; nil: none, or it is too young
+ *   own(path, max)  the text of a file that is ours alone (regular, our own, mode 0600, no link); else nil
+ *   known(root)     has this user run a command of that project? (known.h)
+ *   remember(root)  remember that
+ *
+ * A mark is device, inode, size, mtime and ctime in ns, owner and mode. A file that was changed less than
+ * 2 s ago has none: within the granularity of a file system's clock it may change again, unseen.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../common/buf.h"
+#include "../common/xio.h"
+#include "../worker/known.h"
+#include "../worker/scratch.h"
+#include "bindings.h"
+
+#define YOUNG_NS 2000000000LL
+#define MARK_CAP (7 * 17)
+
+/* --- marks ------------------------------------------------------------------------------ */
+
+static int64_t ns_of(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static char *add_hex(char *at, uint64_t n)
+{
+	char digits[16];
+	int count = 0;
+
+	do
+		digits[count++] = "0123456789abcdef"[n & 15];
+	while (n >>= 4);
+	while (count > 0)
+		*at++ = digits[--count];
+	*at++ = '.';
+	return at;
+}
+
+/* The mark, or false where the file is too young at `now`. */
+static void push_mark(lua_State *L, const struct stat *st, int64_t now)
+{
+	char mark[MARK_CAP], *at = mark;
+	int64_t changed = ns_of(st->st_mtim), status = ns_of(st->st_ctim);
+
+	if (now - YOUNG_NS < changed || now - YOUNG_NS < status) {
+		lua_pushboolean(L, 0);
+		return;
+	}
+	at = add_hex(add_hex(add_hex(at, st->st_dev), st->st_ino), (uint64_t)st->st_size);
+	at = add_hex(add_hex(at, (uint64_t)changed), (uint64_t)status);
+	at = add_hex(add_hex(at, st->st_uid), st->st_mode);
+	lua_pushlstring(L, mark, (size_t)(at - 1 - mark));
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ns_of(now);
+}
+
+static int l_mark(lua_State *L)
+{
+	struct stat st;
+
+	if (stat(luaL_checkstring(L, 1), &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	push_mark(L, &st, now_ns());
+	return lua_toboolean(L, -1) ? 1 : 0;
+}
+
+/* --- a folder ----------------------------------------------------------------------------- */
+
+static bool is_lua(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 4 && memcmp(name + n - 4, ".lua", 4) == 0;
+}
+
+/* The names that may be commands or groups, each with its NUL. */
+static int read_names(const char *path, struct buf *out)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && (is_lua(entry->d_name) || entry->d_type == DT_DIR || entry->d_type == DT_LNK ||
+						entry->d_type == DT_UNKNOWN))
+			buf_add(out, entry->d_name, strlen(entry->d_name) + 1);
+	closedir(dir);
+	return out->failed ? -1 : 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t sort_names(const struct buf *names, struct buf *order)
+{
+	size_t count;
+
+	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
+		const char *name = names->data + at;
+		buf_add(order, &name, sizeof(name));
+	}
+	count = order->len / sizeof(char *);
+	if (count > 0)
+		qsort(order->data, count, sizeof(char *), compare_names);
+	return count;
+}
+
+static void append(lua_State *L, int list, const char *name)
+{
+	lua_pushstring(L, name);
+	lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+}
+
+/* What each name is; one that has gone is of no type. */
+static int look(const char *path, const struct buf *order, size_t count, struct buf *out)
+{
+	int fd = xopen(path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct stat st = { 0 };
+
+		fstatat(fd, ((const char *const *)(const void *)order->data)[i], &st, 0);
+		buf_add(out, &st, sizeof(st));
+	}
+	xclose(&fd);
+	return out->failed ? -1 : 0;
+}
+
+static int l_folder(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	struct buf *names = scratch_push(L), *order = scratch_push(L), *stats = scratch_push(L);
+	int64_t now = now_ns();
+	int first = lua_gettop(L) + 1;
+	size_t count;
+
+	if (read_names(path, names) < 0)
+		return 0;
+	count = sort_names(names, order);
+	if (order->failed || look(path, order, count, stats) < 0)
+		return 0;
+	lua_createtable(L, (int)count, 0);
+	lua_createtable(L, (int)count, 0);
+	lua_newtable(L);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = ((const char *const *)(const void *)order->data)[i];
+		const struct stat *st = (const struct stat *)(const void *)stats->data + i;
+
+		if (S_ISDIR(st->st_mode)) {
+			append(L, first + 2, name);
+		} else if (S_ISREG(st->st_mode) && is_lua(name)) {
+			append(L, first, name);
+			push_mark(L, st, now);
+			lua_rawseti(L, first + 1, (lua_Integer)lua_rawlen(L, first));
+		}
+	}
+	return 3;
+}
+
+/* sorted(t): the string keys of a table, in the order of their bytes. */
+static int l_sorted(lua_State *L)
+{
+	struct buf *order = scratch_push(L);
+	lua_Integer at = 0;
+	size_t count;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
+		if (lua_type(L, -2) == LUA_TSTRING) {
+			const char *key = lua_tostring(L, -2); /* the table keeps it */
+			buf_add(order, &key, sizeof(key));
+		}
+	count = order->failed ? 0 : order->len / sizeof(char *);
+	if (count > 0)
+		qsort(order->data, count, sizeof(char *), compare_names);
+	lua_createtable(L, (int)count, 0);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushstring(L, ((const char *const *)(const void *)order->data)[i]);
+		lua_rawseti(L, -2, ++at);
+	}
+	return 1;
+}
+
+/* --- our own files -------------------------------------------------------------------------- */
+
+static int read_own(const char *path, size_t max, struct buf *out)
+{
+	char part[16384];
+	struct stat st;
+	ssize_t n = -1;
+	int fd = xopen(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 07777) == 0600)
+		while ((n = xread(fd, part, sizeof(part))) > 0 && out->len <= max)
+			buf_add(out, part, (size_t)n);
+	xclose(&fd);
+	return n == 0 && out->len <= max && !out->failed ? 0 : -1;
+}
+
+static int l_own(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	size_t max = (size_t)luaL_checkinteger(L, 2);
+	struct buf *text = scratch_push(L);
+
+	if (read_own(path, max, text) < 0)
+		return 0;
+	lua_pushlstring(L, text->len ? text->data : "", text->len);
+	return 1;
+}
+
+static int l_known(lua_State *L)
+{
+	lua_pushboolean(L, known_has(luaL_checkstring(L, 1)));
+	return 1;
+}
+
+static int l_remember(lua_State *L)
+{
+	known_add(luaL_checkstring(L, 1));
+	return 0;
+}
+
+static const luaL_Reg functions[] = {
+	{ "folder", l_folder },
+	{ "known", l_known },
+	{ "mark", l_mark },
+	{ "own", l_own },
+	{ "remember", l_remember },
+	{ "sorted", l_sorted },
+	{ NULL, NULL },
+};
+
+int luaopen_runner_listing(lua_State *L)
+{
+	luaL_newlib(L, functions);
+	return 1;
+}

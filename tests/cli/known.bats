@@ -1,0 +1,216 @@
+#!/usr/bin/env bats
+# known: lists and completion load the files of a project only where its user has run one of its commands,
+# and what they have loaded is kept until it changes.
+
+load lib/helper
+
+prepare() {
+	mkdir state
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	loud deploy
+	loud db/migrate
+	cat >runner.lua <<-'LUA'
+		io.open("loaded", "a"):write("runner.lua\n"):close()
+		return { name = "shop" }
+	LUA
+}
+
+# loud NAME [DESCRIPTION]: a command whose file says when it is loaded
+loud() {
+	command_file "$1" <<-LUA
+		local f = io.open("loaded", "a") f:write("$1\n") f:close()
+		return { description = "${2:-Says $1}", danger_level = "safe", args = { { "to", "enum", values = { "prod" } } }, run = function() return {} end }
+	LUA
+}
+
+offers() {
+	call completion bash --format plain -- "$@"
+	[ "$status" -eq 0 ]
+	stdout=$(cut -f1 out.txt)
+}
+
+# Its files are older than what a cache takes.
+aged() {
+	find commands lib runner.lua -name '*.lua' -exec touch -d '1 hour ago' {} + 2>/dev/null || true
+	sleep 2.1 # their ctime is what the kernel says
+}
+
+@test "Tab, help and the list load nothing of a project that this user has run no command of" {
+	local args
+	for args in "" --help help "--format plain" "completion bash --format plain -- " "completion bash -- dep" \
+		"completion bash -- deploy --to " "completion bash -- deploy --t" "help --search dep"; do
+		# shellcheck disable=SC2086
+		call $args
+		[ "$status" -eq 0 ]
+		[ ! -e loaded ]
+	done
+	call
+	expect 'e.data["commands"] == {"db migrate": "", "deploy": ""} and "Only names" in e.data["problem"]'
+	offers d
+	[ "$stdout" = $'db\ndeploy\ndoctor' ]
+	offers deploy --to ""
+	[ -z "$stdout" ]
+}
+
+@test "once one of its commands has run, they do" {
+	call deploy
+	[ "$status" -eq 0 ]
+	rm loaded
+	call
+	expect 'e.data["commands"] == {"db migrate": "Says db/migrate", "deploy": "Says deploy"} and "problem" not in e.data'
+	grep -q runner.lua loaded
+	offers deploy --to ""
+	[ "$stdout" = prod ]
+	[ "$(stat -c %a state/runner/projects/*)" = 600 ]
+}
+
+@test "lint makes a project known, a help that names its command does not" {
+	call help deploy
+	[[ $stderr == *"Says deploy"* ]]
+	call
+	expect 'e.data["commands"]["deploy"] == ""'
+	call lint
+	call
+	expect 'e.data["commands"]["deploy"] == "Says deploy"'
+}
+
+@test "RUNNER_TRUST vouches for a project, and another project stays unknown" {
+	call RUNNER_TRUST="$PWD"
+	expect 'e.data["commands"]["deploy"] == "Says deploy"'
+	mkdir -p other/commands
+	cp commands/deploy.lua other/commands/
+	call deploy
+	rm loaded
+	cd other
+	echo 'return {}' >runner.lua
+	call
+	expect 'e.data["commands"] == {"deploy": ""}'
+	[ ! -e loaded ]
+}
+
+@test "a mark that others could write, or that names another project, makes nothing known" {
+	call deploy
+	local mark
+	mark=$(echo state/runner/projects/*)
+	chmod 644 "$mark"
+	call
+	expect 'e.data["commands"]["deploy"] == ""'
+	echo -n /elsewhere >"$mark"
+	chmod 600 "$mark"
+	call
+	expect 'e.data["commands"]["deploy"] == ""'
+	rm "$mark"
+	ln -s /etc/passwd "$mark"
+	call
+	expect 'e.data["commands"]["deploy"] == ""'
+	call deploy
+	[ "$status" -eq 0 ]
+	[ ! -L "$mark" ]
+}
+
+@test "where nothing can be remembered a run is as ever" {
+	rmdir state
+	: >state
+	call deploy
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e["warnings"] == []'
+	call XDG_STATE_HOME=/proc/nowhere deploy
+	[ "$status" -eq 0 ]
+}
+
+@test "a list loads a file again only when it has changed" {
+	call deploy
+	aged
+	call
+	rm loaded
+	call
+	expect 'e.data["commands"]["deploy"] == "Says deploy"'
+	[ "$(cat loaded)" = runner.lua ]
+	[ "$(stat -c %a state/runner/declarations/* | sort -u)" = 600 ]
+	loud deploy "Says more"
+	call
+	expect 'e.data["commands"]["deploy"] == "Says more"'
+	touch -r commands/db/migrate.lua commands/deploy.lua # the same size and mtime as before are not enough
+	rm loaded
+	loud db/migrate "Says db/migratf"
+	touch -d '1 hour ago' commands/db/migrate.lua
+	call
+	expect 'e.data["commands"]["db migrate"] == "Says db/migratf"'
+}
+
+@test "a list loads a file again when something that it requires has changed" {
+	mkdir lib
+	echo 'return { text = require("inner") }' >lib/outer.lua
+	echo 'return "first"' >lib/inner.lua
+	echo 'return { description = require("outer").text, danger_level = "safe", run = print }' | command_file one
+	echo 'return { description = require("outer").text .. " as well", danger_level = "safe", run = print }' | command_file two
+	call one
+	aged
+	call
+	expect 'e.data["commands"]["one"] == "first" and e.data["commands"]["two"] == "first as well"'
+	echo 'return "second"' >lib/inner.lua
+	call
+	expect 'e.data["commands"]["one"] == "second" and e.data["commands"]["two"] == "second as well"'
+}
+
+@test "the cache is never evaluated nor needed: broken, foreign or unwritable, lists are the same" {
+	call deploy
+	aged
+	call
+	local file content
+	for content in 'os.exit(9)' '' "$(head -c 3000 /dev/urandom | tr -d '\0')"; do
+		for file in state/runner/declarations/*; do printf '%s' "$content" >"$file"; done
+		call
+		[ "$status" -eq 0 ]
+		expect 'e.data["commands"] == {"db migrate": "Says db/migrate", "deploy": "Says deploy"}'
+	done
+	sed -i 's/Says deploy/Says nonsense/' state/runner/declarations/*
+	chmod 666 state/runner/declarations/*
+	call
+	expect 'e.data["commands"]["deploy"] == "Says deploy"'
+	rm -r state/runner/declarations
+	: >state/runner/declarations
+	call
+	[ "$status" -eq 0 ]
+	expect 'e.data["commands"]["deploy"] == "Says deploy"'
+}
+
+@test "a description in the cache is data: what runs is the file" {
+	call deploy
+	aged
+	call
+	sed -i 's/Says deploy/Says nonsense/' state/runner/declarations/*
+	call
+	expect 'e.data["commands"]["deploy"] == "Says nonsense"'
+	call deploy --schema
+	expect 'e.data["description"] == "Says deploy"'
+}
+
+@test "computed values are limited in time, and slow ones are kept for a while" {
+	command_file pick <<-'LUA'
+		return { description = "x", danger_level = "safe", args = { { "to", "enum", values = function()
+			local f = io.open("asked", "a") f:write(".") f:close()
+			local till = os.clock() + 0.05
+			while os.clock() < till do end
+			return { "a b", "ab$(touch bad)" }
+		end } }, run = print }
+	LUA
+	echo 'return { description = "x", danger_level = "safe", args = { { "to", "enum", values = function() io.popen("sleep 60"):read "a" end } }, run = print }' |
+		command_file stuck
+	call deploy
+	aged
+	offers pick --to a
+	[ "$stdout" = $'a b\nab$(touch bad)' ]
+	offers pick --to ab
+	[ "$stdout" = 'ab$(touch bad)' ]
+	[ "$(cat asked)" = . ]
+	call completion bash --format plain -- stuck --to ""
+	[ "$status" -eq 10 ]
+	assert_no_process_left
+	mkdir bin
+	ln -s "$RUNNER" bin/runner
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" bash -c 'source <(runner completion bash)
+		COMP_WORDS=(runner stuck --to "") COMP_CWORD=3; _runner_completion; echo "${#COMPREPLY[@]}"'
+	[ "$output" = 0 ]
+}
