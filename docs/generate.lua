@@ -293,14 +293,15 @@ for section, class in pairs(GIVEN) do
 	end
 end
 
--- The first line of the comment above a function, and the types of what it returns.
+-- The text of the comment above a function, and the types of what it returns.
 local function read_comment(lines)
-	local meaning, given = lines[1] and lines[1]:match("^%-%-%-([^@].*)") or "", {}
-	for _, line in ipairs(lines) do
+	local meaning, given = {}, {}
+	for i, line in ipairs(lines) do
 		local kind = line:match("^%-%-%-@return (.+)")
 		given[#given + 1] = kind and (split_type(kind))
+		meaning[i] = #meaning == i - 1 and line:match("^%-%-%-([^@].*)") or nil
 	end
-	return meaning, table.concat(given, ", ")
+	return table.concat(meaning, " "), table.concat(given, ", ")
 end
 
 -- Every function of a class in an annotation file.
@@ -323,6 +324,9 @@ end
 
 local API = { methods = { "runner", "Context", "ctx" }, process = { "runner", "Process", "process" },
 	json = { "json", "json", "json" }, fs = { "fs", "fs", "fs" } }
+for _, name in ipairs { "codec", "hash", "path", "text", "time", "toml", "yaml" } do
+	API[name] = { "runner/" .. name, name, name }
+end
 for section, place in pairs(API) do
 	SECTIONS[section] = function()
 		return markdown({ "function", "returns", "meaning" }, function_rows(annotations[place[1]], place[2], place[3]))

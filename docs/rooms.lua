@@ -28,6 +28,7 @@ M.rooms = {
 	{ name = "declare", path = "lua/declare/", uses = { BINDINGS, "core" }, owns = "what a command file may say, and the messages for what it may not" },
 	{ name = "project", path = "lua/project/", uses = { BINDINGS, "core", "declare", "state" }, owns = "from argv to a settled run" },
 	{ name = "output", path = "lua/output/", uses = { BINDINGS, "core" }, owns = "a result as text" },
+	{ name = "library", path = "lua/library/", uses = { BINDINGS, "core", "output" }, owns = "what scripts may require: runner.path, runner.text …" },
 	{ name = "task", path = "lua/task/", uses = { BINDINGS, "core" }, owns = "several things at once: coroutines over processes and timers" },
 	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "what a script may do" },
 	{ name = "invoke", path = "lua/invoke.lua", uses = { BINDINGS, "core" }, owns = "one of our own commands as a child" },

@@ -37,10 +37,14 @@ local function called(name, path, ok, ...)
 	error(raised, 0)
 end
 
-for name, fn in pairs(fs) do
-	M[name] = function(path, ...)
+local function raising(name, fn)
+	return function(path, ...)
 		return called(name, path, pcall(fn, path, ...))
 	end
+end
+
+for name, fn in pairs(fs) do
+	M[name] = raising(name, fn)
 end
 
 ---Is there something at the path? A dangling link is something too. Raises where that
@@ -55,7 +59,20 @@ function M.exists(path)
 	return ok
 end
 
+-- Those of lua/library/files.lua are there once one is asked for.
+local function load_rest()
+	if fs.glob then
+		for name, fn in pairs(fs) do
+			rawset(M, name, rawget(M, name) or raising(name, fn))
+		end
+	end
+end
+
 return setmetatable(M, { __index = function(_, name)
+	load_rest()
+	if rawget(M, name) then
+		return M[name]
+	end
 	local near = require("runner.core.suggest").nearest(tostring(name), require("runner.core.sorted").keys(M), 1)[1]
 	misuse.raise("ctx.fs", ("there is no function '%s'"):format(tostring(name)),
 		near and ("Write ctx.fs.%s"):format(near) or "See 'runner types' for the functions of fs")

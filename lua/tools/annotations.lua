@@ -4,7 +4,8 @@
 
 local M = {}
 
-for _, name in ipairs { "runner", "test", "json", "fs", "cjson", "cjson/safe" } do
+for _, name in ipairs { "runner", "test", "json", "fs", "cjson", "cjson/safe", "runner/codec", "runner/hash", "runner/path", "runner/text",
+	"runner/time", "runner/toml", "runner/yaml" } do
 	M[name] = require("runner.types." .. name:gsub("/", "."))
 end
 

@@ -409,6 +409,42 @@ function Fs.locked(path) end
 ---@return fs.Watch watch
 function Fs.watch(path, ...) end
 
+---Change the permission bits of what a path leads to.
+---@param path string
+---@param mode integer 0x1ed is rwxr-xr-x; tonumber("755", 8) says so
+---@return true
+function Fs.chmod(path, mode) end
+
+---The paths that match a pattern, sorted: * and ? in a name, [a-z], {one,two}, ** for any directories.
+---Names with a dot in front match only where the pattern has one; ** enters no link.
+---@param pattern string
+---@param dir? string that a relative pattern starts at, and that the paths are relative to; default: the working directory
+---@return string[] paths
+function Fs.glob(pattern, dir) end
+
+---Every path below a directory and its fs.Stat, in order of names: for path, stat in fs.walk(dir) do. No link is followed.
+---@param dir string
+---@return fun(): string?, fs.Stat?
+function Fs.walk(dir) end
+
+---Copy a file of any size with its permissions; one that is there is replaced at once, by the whole copy. Links are followed.
+---@param from string
+---@param to string
+---@return true
+function Fs.copy(from, to) end
+
+---Make an empty file with a name of its own that only this user may read.
+---@param dir? string default: ctx.tempdir, which is gone after the run
+---@param suffix? string of its name: ".json"
+---@return string path
+function Fs.tempfile(dir, suffix) end
+
+---The digest of a file's bytes, in hexadecimal.
+---@param path string
+---@param algorithm? "sha256"|"sha512"|"sha384"|"sha1"|"md5" default "sha256"
+---@return string digest
+function Fs.hash(path, algorithm) end
+
 ---Is there something at the path? A dangling link is something too.
 ---@param path string
 ---@return boolean

@@ -11,8 +11,11 @@
  *   realpath(path)              touch(path)
  *   read(path[, max])           write(path, text[, mode])   create(path, text)
  *   append(path, line[, mode])  fsync(path)             fsync_tree(path)
- *   swap_symlink(target, link)  copy_tree(from, to)
+ *   swap_symlink(target, link)  copy_tree(from, to)     chmod(path, mode)
  *   lock(path[, {shared, wait_ms}])                         locked(path)
+ *
+ * glob, walk, copy, tempfile and hash are Lua, lua/library/files.lua, loaded when the first
+ * of them is asked for.
  *
  * All return `nil, "rename a → b: No such file or directory", "ENOENT"` on
  * failure; without anything better to return, `true` on success.
@@ -241,8 +244,17 @@ static int fs_touch(lua_State *L)
 	return fs_result(L, status, "touch", path, NULL);
 }
 
+static int fs_chmod(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+
+	luaL_checkinteger(L, 2);
+	return fs_result(L, chmod(path, fs_mode(L, 2, 0)), "chmod", path, NULL);
+}
+
 static const luaL_Reg functions[] = {
 	{ "append", fs_lua_append },
+	{ "chmod", fs_chmod },
 	{ "copy_tree", fs_lua_copy_tree },
 	{ "create", fs_lua_create },
 	{ "fsync", fs_lua_fsync },
@@ -269,8 +281,31 @@ static const luaL_Reg functions[] = {
 	{ NULL, NULL },
 };
 
+/* __index(fs, key): what isn't here may be in Lua, which is put in here then, once. */
+static int load_rest(lua_State *L)
+{
+	lua_settop(L, 2);
+	lua_pushnil(L);
+	lua_setmetatable(L, 1);
+	lua_getglobal(L, "require");
+	lua_pushliteral(L, "runner.library.files");
+	lua_call(L, 1, 1);
+	for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+		lua_pushvalue(L, -2);
+		lua_pushvalue(L, -2);
+		lua_rawset(L, 1);
+	}
+	lua_pushvalue(L, 2);
+	lua_rawget(L, 1);
+	return 1;
+}
+
 int luaopen_runner_fs(lua_State *L)
 {
 	luaL_newlib(L, functions);
+	lua_createtable(L, 0, 1);
+	lua_pushcfunction(L, load_rest);
+	lua_setfield(L, -2, "__index");
+	lua_setmetatable(L, -2);
 	return 1;
 }

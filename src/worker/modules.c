@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../common/base.h"
 #include "source.h"
@@ -28,6 +29,7 @@ static const char private_globals, private_loaded, private_chunks; /* keys in th
 static bool preloaded;
 
 #define PREFIX "runner."
+#define LIBRARY "library" /* the folder of the modules that scripts call "runner.NAME" */
 #define READ_BYTES 4096
 
 /* Modules that are text: the prefix of their names, and what their files end in. */
@@ -205,15 +207,41 @@ static int require_module(lua_State *L)
 	return 1;
 }
 
-/* The searcher with which the scripts' require finds runner.*. */
+/* Is there a module lua/library/NAME.lua? */
+static bool is_for_scripts(lua_State *L, const char *name)
+{
+	const char *dir = getenv("RUNNER_LUA");
+	int top = lua_gettop(L);
+	const char *chunk = lua_pushfstring(L, LIBRARY "/%s", name);
+	bool found = find_chunk(chunk) != NULL;
+
+	if (dir && *dir)
+		found = access(lua_pushfstring(L, "%s/%s.lua", dir, chunk), R_OK) == 0;
+	lua_settop(L, top);
+	return found;
+}
+
+/* A loader: (the scripts' name, ours). */
+static int require_ours(lua_State *L)
+{
+	lua_remove(L, 1);
+	return require_module(L);
+}
+
+/* The searcher with which the scripts' require finds runner.*. What they call
+ * runner.path is runner.library.path. */
 static int search_library(lua_State *L)
 {
-	const char *name = luaL_checkstring(L, 1);
+	const char *name = luaL_checkstring(L, 1), *rest;
 
 	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
 		return 0;
-	lua_pushcfunction(L, require_module);
-	lua_pushvalue(L, 1);
+	rest = name + strlen(PREFIX);
+	lua_pushcfunction(L, require_ours);
+	if (!strchr(rest, '.') && is_for_scripts(L, rest))
+		lua_pushfstring(L, PREFIX LIBRARY ".%s", rest);
+	else
+		lua_pushvalue(L, 1);
 	return 2;
 }
 

@@ -50,7 +50,7 @@ local function open()
 	local path = package.searchpath("yaml", table.concat(folders, ";"))
 	local init = path and require("runner.host").loadlib(path, "luaopen_yaml")
 	if not init then
-		errors.raise("PRECONDITION", "Workflow files need the Lua module 'yaml', which is not installed", {
+		errors.raise("PRECONDITION", "YAML needs the Lua module 'yaml', which is not installed", {
 			suggestion = "apt-get install lua-yaml", fix_required = "Install lua-yaml for Lua 5.4",
 		})
 	end
@@ -88,6 +88,13 @@ function M.parse(text)
 		return nil, problems
 	end
 	return root, problems
+end
+
+---A new emitter of libyaml: its function `emit` takes events; that of the end returns true and the text.
+---@return { emit: fun(event: table): boolean, string? }
+function M.emitter()
+	loaded = loaded or open()
+	return loaded.emitter()
 end
 
 ---The Lua value of a node: lists marked as JSON arrays, null as json.null.

@@ -179,7 +179,7 @@ local function environment(workflow, scope, known, cwd)
 			errors.raise("PRECONDITION", ("Can't read the environment file %s: %s"):format(path, why),
 				{ side_effects = "none", suggestion = "Create it, or fix env_files: its paths are relative to the run's working directory" })
 		end
-		for name, value in pairs(require("runner.workflow.run.dotenv").parse(text, path)) do
+		for name, value in pairs(require("runner.core.dotenv").parse(text, path)) do
 			env[name] = value
 		end
 	end

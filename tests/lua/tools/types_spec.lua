@@ -147,6 +147,18 @@ describe("the annotations", function()
 		end
 	end)
 
+	it("have every function of the library, of fs's Lua half too", function()
+		for _, name in ipairs { "codec", "hash", "path", "text", "time", "toml", "yaml" } do
+			for key in pairs(require("runner.library." .. name)) do
+				assert.truthy(annotations["runner/" .. name]:find(("function %s.%s("):format(name, key), 1, true), name .. "." .. key)
+			end
+		end
+		for key in pairs(require "runner.library.files") do
+			assert.truthy(annotations.fs:find(("function fs.%s("):format(key), 1, true), "fs." .. key)
+			assert.is_function(require("runner.ctx.fs")[key])
+		end
+	end)
+
 	it("have every function of ctx.fs", function()
 		for key in pairs(require "runner.ctx.fs") do
 			assert.truthy(annotations.runner:find(("function Fs.%s("):format(key), 1, true), "ctx.fs." .. key)

@@ -240,7 +240,7 @@ describe("the parser's module", function()
 	end)
 
 	it("is taken from absolute paths only", function()
-		assert.truthy(lua "package.cpath = './?.so;lib/?.so';":find("PRECONDITION: Workflow files need the Lua module 'yaml'", 1, true))
+		assert.truthy(lua "package.cpath = './?.so;lib/?.so';":find("PRECONDITION: YAML needs the Lua module 'yaml'", 1, true))
 	end)
 
 	it("is asked for by name where it is missing", function()

@@ -1,6 +1,6 @@
 -- Files of NAME=value lines, as `env_files` names them.
 
-local dotenv = require "runner.workflow.run.dotenv"
+local dotenv = require "runner.core.dotenv"
 
 -- text → name → value
 local READS = {
