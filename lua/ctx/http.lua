@@ -12,6 +12,7 @@ local urls = require "runner.ctx.http_url"
 
 local M = {}
 
+local POLLIN = 1 -- of poll(2)
 local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
 
 local CODES = {
@@ -164,13 +165,30 @@ local function raise_no_library(why)
 	})
 end
 
+-- In a task of ctx:parallel the others go on while this one waits.
+local function performed(spec)
+	local tasks = attempt.tasks
+	if not (tasks and tasks.inside()) then
+		return client.perform(spec)
+	end
+	local transfer, message, code, details = client.begin(spec)
+	while transfer do
+		local reply, about, kind, more = client.step(transfer)
+		if reply ~= "wait" then
+			return reply, about, kind, more
+		end
+		tasks.ready(about, POLLIN)
+	end
+	return nil, message, code, details
+end
+
 local function perform(request, left_ms)
 	local url = request.url
 	local proxy, no_proxy = urls.proxy(url)
 	if attempt.trace then
 		attempt.trace(("ctx:http %s %s%s"):format(request.method, urls.brief(url), proxy and " through a proxy" or ""))
 	end
-	local reply, message, code, details = client.perform({
+	local reply, message, code, details = performed({
 		url = urls.text(url),
 		method = request.method,
 		headers = requests.header_lines(request),

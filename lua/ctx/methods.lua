@@ -26,7 +26,7 @@ local LAZY = {
 	call = "call", run = "proc", delegate = "delegate", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
 	prompt = "tty", confirm = "tty", attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
 	checkpoint = "checkpoint", restore = "checkpoint", external = "external", cached = "cached",
-	hand_out = "hand_out", settings = "settings", save_settings = "settings",
+	hand_out = "hand_out", parallel = "parallel", settings = "settings", save_settings = "settings",
 }
 
 -- field → how it comes to be, once
@@ -118,6 +118,9 @@ function Context:sleep(duration)
 	if not (ms and ms >= 0) then
 		require("runner.ctx.misuse").raise("ctx:sleep", ("'%s' is not a duration"):format(tostring(duration)),
 			'Write "500ms", "2s" or a number of seconds')
+	end
+	if attempt.tasks and attempt.tasks.inside() then
+		return attempt.tasks.sleep(ms)
 	end
 	host.sleep(ms)
 end

@@ -2,6 +2,7 @@
 -- the attempt. The loop that moves bytes and watches the time is in C (runner.process);
 -- proc_spec checks the spec, proc_outcome says how a failure is raised.
 
+local attempt = require "runner.core.attempt"
 local not_started = require("runner.core.start_failure").not_started
 local outcome = require "runner.ctx.proc_outcome"
 local process = require "runner.process"
@@ -11,8 +12,12 @@ local M = {}
 
 -- --- running -----------------------------------------------------------------------------
 
--- Serve the handles until all are gone. "limit" or "attempt" when they had to be ended.
+-- Serve the handles until all are gone. "limit" or "attempt" when they had to be ended. In a task
+-- of ctx:parallel the others go on meanwhile.
 local function supervise(handles, options)
+	if attempt.tasks and attempt.tasks.inside() then
+		return attempt.tasks.supervise(handles, options)
+	end
 	local set = process.set(handles)
 	local late = false
 	set:limit(options.timeout_ms)

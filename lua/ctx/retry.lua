@@ -58,7 +58,11 @@ local function repeat_after(e, wait_ms, n, flat, on_retry)
 		delay_ms = wait_ms })
 	notify("wait", { attempt = n + 1, max_attempts = most, code = e.code, message = e.message:sub(1, 8000),
 		delay_ms = wait_ms }, on_retry)
-	host.sleep(wait_ms)
+	if attempt.tasks and attempt.tasks.inside() then
+		attempt.tasks.sleep(wait_ms)
+	else
+		host.sleep(wait_ms)
+	end
 	attempt.note_repeat()
 end
 

@@ -85,4 +85,37 @@ function M.follow(record)
 	return ok, raised
 end
 
+---Wait for processes that somebody else has started, as scheduler.supervise does.
+---@param s runner.Scheduler
+---@param task thread that waits
+---@param handles userdata[]
+---@param options table
+---@param add fun(s: runner.Scheduler, record: table)
+---@return "limit"|false late
+function M.supervise(s, task, handles, options, add)
+	local list, late, problem = {}, false, nil
+	local own = { on_line = options.on_line or function() end, grace_ms = options.grace_ms }
+	for i, handle in ipairs(handles) do
+		list[i] = { handle = handle, options = own, task = task, events = {}, at = 1 }
+		add(s, list[i])
+	end
+	local timer = options.timeout_ms and s.timers:add(options.timeout_ms, function()
+		late = "limit"
+		for _, record in ipairs(list) do
+			record.handle:stop(options.grace_ms or M.GRACE_MS)
+		end
+	end, true)
+	for _, record in ipairs(list) do
+		local ok, raised = M.follow(record)
+		problem = problem or not ok and { raised } or nil
+	end
+	if timer and not late then
+		s.timers:remove(timer)
+	end
+	if problem then
+		error(problem[1], 0)
+	end
+	return late
+end
+
 return M

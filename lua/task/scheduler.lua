@@ -190,6 +190,27 @@ function M.process(options)
 	return record.result
 end
 
+---Is whoever calls a task of a run of tasks, so that it may wait here?
+---@return boolean
+function M.inside()
+	return state ~= nil and state.current ~= nil and state.current == coroutine.running()
+end
+
+---Wait until processes have ended that runner.process has started, and whatever holds their output.
+---@param handles userdata[]
+---@param options table timeout_ms and grace_ms of them all together, on_line(line, stream)
+---@return "limit"|false late "limit": their time was over, and they were stopped
+function M.supervise(handles, options)
+	local s, task = current_task "supervise"
+	return records.supervise(s, task, handles, options, add_process)
+end
+
+---End this run of tasks, as soon as none can go on: M.run raises this.
+---@param raised any
+function M.abort(raised)
+	state.aborted = state.aborted or { raised }
+end
+
 -- --- several tasks ----------------------------------------------------------------------------
 
 ---Run functions as tasks, `at_once` of them at a time, as they come: the next one is asked
@@ -341,7 +362,9 @@ function M.run(fn, on_settle)
 	end)
 	repeat
 		tasks.run_ready(s, forget_ended)
-		if not ended and not settle(s, on_settle) then
+		if s.aborted then
+			error(s.aborted[1], 0)
+		elseif not ended and not settle(s, on_settle) then
 			wait(s)
 			s.timers:fire()
 		end

@@ -606,6 +606,13 @@ function Context:attest(statement, expected) end
 ---@return {summary: {total: integer, succeeded: integer, failed: integer}, results: table[]}
 function Context:each(items, fn) end
 
+---Do several things at once, and wait for all: what they return comes back under the same keys. The first failure ends
+---what still runs and is raised; with `collect` all go on, and each key has { ok, value } or { ok, error }.
+---@param items table<any, (fun(ctx: runner.Context, key: any): any)|{run: runner.RunSpec}|{http: runner.HttpSpec}>
+---@param options? {limit?: integer, collect?: boolean} limit: how many at once, 1 to 256, default 8
+---@return table<any, any>
+function Context:parallel(items, options) end
+
 ---Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where nobody is at a terminal. A dry
 ---run opens nothing, and the text stays as it is.
 ---@param text? string what the editor shows first

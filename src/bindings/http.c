@@ -18,7 +18,7 @@
 /* In a userdata, so that a raised error frees it. */
 static struct transfer *push_transfer(lua_State *L)
 {
-	struct transfer *t = lua_newuserdatauv(L, sizeof *t, 0);
+	struct transfer *t = lua_newuserdatauv(L, sizeof *t, 1); /* the spec, whose strings libcurl keeps */
 
 	memset(t, 0, sizeof *t);
 	luaL_setmetatable(L, TRANSFER);
@@ -286,6 +286,48 @@ static int l_perform(lua_State *L)
 	return prepare(L, t, curl) == 0 ? run(L, t) : fail_curl(L, t);
 }
 
+/* begin(spec): the same exchange for somebody else's loop: a transfer for step(); fails as perform does. */
+static int l_begin(lua_State *L)
+{
+	const char *why = NULL;
+	const struct curl_api *curl;
+	struct transfer *t;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	curl = curl_open(&why);
+	if (curl == NULL)
+		return fail_unopened(L, why);
+	t = push_transfer(L);
+	if (prepare(L, t, curl) != 0)
+		return fail_curl(L, t);
+	t->until = mono_deadline(mono_now(), spec_ms(L, "timeout_ms"));
+	lua_pushvalue(L, 1);
+	lua_setiuservalue(L, 2, 1);
+	return 1;
+}
+
+/* step(transfer): "wait" and a descriptor: call it again once that is readable, or at the end of
+ * time; else what perform returns. */
+static int l_step(lua_State *L)
+{
+	struct transfer *t = luaL_checkudata(L, 1, TRANSFER);
+	enum transfer_end end;
+	int fd;
+
+	luaL_argcheck(L, t->easy != NULL, 1, "the exchange is over");
+	if (!transfer_step(t, t->until, &end, &fd)) {
+		lua_pushliteral(L, "wait");
+		lua_pushinteger(L, fd);
+		return 2;
+	}
+	if (end == TRANSFER_DONE)
+		return answer(L, t);
+	if (end == TRANSFER_TIMEOUT)
+		return fail_timeout(L, t, "timeout");
+	return fail(L, t, "can't poll libcurl's sockets", curl_error_find(CURLE_OUT_OF_MEMORY));
+}
+
 /* retry_after(value, date): ms | nil. `date` is the response's own Date
  * header, or nil: then our clock says what "now" is. */
 static int l_retry_after(lua_State *L)
@@ -308,8 +350,10 @@ static int l_retry_after(lua_State *L)
 }
 
 static const luaL_Reg FUNCTIONS[] = {
+	{ "begin", l_begin },
 	{ "perform", l_perform },
 	{ "retry_after", l_retry_after },
+	{ "step", l_step },
 	{ NULL, NULL },
 };
 

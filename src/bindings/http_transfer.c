@@ -6,7 +6,11 @@
 #include "http_transfer.h"
 
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#include "../common/xio.h"
 
 /* --- what libcurl calls ---------------------------------------------------------- */
 
@@ -179,6 +183,17 @@ int transfer_init(struct transfer *t, const struct curl_api *curl)
 	return t->result == CURLE_OK ? 0 : -1;
 }
 
+static void close_watch(struct transfer *t)
+{
+	int *fds[] = { &t->epoll, &t->timer_fd };
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		if (*fds[i] > 0)
+			xclose(fds[i]);
+		*fds[i] = 0;
+	}
+}
+
 void transfer_release(struct transfer *t)
 {
 	struct signal_guard guard;
@@ -193,6 +208,7 @@ void transfer_release(struct transfer *t)
 	if (t->headers != NULL)
 		t->curl->slist_free_all(t->headers);
 	signal_guard_leave(&guard);
+	close_watch(t);
 	t->easy = NULL;
 	t->multi = NULL;
 	t->headers = NULL;
@@ -277,4 +293,67 @@ enum transfer_end transfer_run(struct transfer *t, mono_t until)
 			return TRANSFER_TIMEOUT;
 	}
 	return TRANSFER_DONE;
+}
+
+/* --- a step of somebody else's loop ------------------------------------------------ */
+
+static int add_timer(struct transfer *t, mono_t until)
+{
+	mono_t at = MIN_OF(t->timer, until);
+	struct epoll_event event = { .events = EPOLLIN };
+	struct itimerspec when = { 0 };
+
+	if (at == MONO_NEVER)
+		return 0;
+	at = MAX_OF(at, 1); /* 0 would switch it off */
+	when.it_value = (struct timespec){ .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
+	t->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (t->timer_fd < 0 || timerfd_settime(t->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+		return -1;
+	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->timer_fd, &event);
+}
+
+/* One descriptor for all that the exchange waits for: made anew each time, as libcurl's sockets
+ * come and go, and a number may have become another socket's. */
+static int watch(struct transfer *t, mono_t until)
+{
+	close_watch(t);
+	t->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (t->epoll < 0)
+		return -1;
+	for (int i = 0; i < t->fds_count; i++) {
+		struct epoll_event event = { .events = ((t->fds[i].events & POLLIN) ? EPOLLIN : 0u) |
+			                               ((t->fds[i].events & POLLOUT) ? EPOLLOUT : 0u) };
+
+		if (epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->fds[i].fd, &event) < 0)
+			return -1;
+	}
+	return add_timer(t, until);
+}
+
+static int act_now(struct transfer *t)
+{
+	int ready;
+
+	if (!t->begun) {
+		t->begun = true;
+		if (t->curl->multi_add_handle(t->multi, t->easy) != CURLM_OK)
+			return -1;
+	}
+	ready = poll(t->fds, (nfds_t)t->fds_count, 0);
+	return (ready > 0 && act_on_ready(t) != 0) || act_on_timer(t) != 0 ? -1 : 0;
+}
+
+bool transfer_step(struct transfer *t, mono_t until, enum transfer_end *end, int *fd)
+{
+	if (act_now(t) < 0)
+		return *end = TRANSFER_BROKEN, true;
+	if (t->done)
+		return *end = TRANSFER_DONE, true;
+	if (until <= mono_now())
+		return *end = TRANSFER_TIMEOUT, true;
+	if (watch(t, until) < 0)
+		return *end = TRANSFER_BROKEN, true;
+	*fd = t->epoll;
+	return false;
 }

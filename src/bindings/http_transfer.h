@@ -22,6 +22,9 @@ struct transfer {
 	struct curl_slist *headers;
 	struct pollfd fds[TRANSFER_SOCKETS_MAX];
 	int fds_count;
+	int epoll, timer_fd; /* of transfer_watch(); 0: none */
+	bool begun;
+	mono_t until; /* for those who step: when it must be over */
 	mono_t timer; /* when libcurl wants to be called next */
 	bool done;
 	const char *too_large; /* the part that is, if we stopped the exchange for its size */
@@ -53,5 +56,10 @@ enum transfer_end {
 
 /* Run the exchange to its end, at most until `until`, which moves with Ctrl+Z. */
 enum transfer_end transfer_run(struct transfer *t, mono_t until);
+
+/* For a loop that isn't ours: act on what is ready, without waiting. True: the exchange is over, and
+ * *end says how. False: call it again once the descriptor in *fd is readable, which is valid
+ * until then; it belongs to the transfer. */
+bool transfer_step(struct transfer *t, mono_t until, enum transfer_end *end, int *fd);
 
 #endif
