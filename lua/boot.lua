@@ -191,7 +191,7 @@ local function settle(a)
 	end
 	a.settled, a.retries_given = settled, settled.retries_given
 	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
-	if a.command.stdin or a.framework.input_file then
+	if a.command.stdin or a.framework.input_file or a.has_stdin then
 		return require("runner.project.input").take(a)
 	end
 end

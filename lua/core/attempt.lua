@@ -6,6 +6,7 @@ local host = require "runner.host"
 
 ---@class runner.Attempt
 ---@field planned? boolean the plan has been sent
+---@field has_stdin? boolean whoever handed the arguments over has handed over data, too
 ---@field from_stdin? boolean the caller's stdin has been read before `run`
 ---@field input? any the data of a command that declares `stdin`
 ---@field input_digest? string of its bytes

@@ -19,6 +19,8 @@ local function read_first(length)
 	host.take_stdin()
 	io.stdin:setvbuf "no" -- reads no more than it is asked for
 	local text = io.stdin:read(length)
+	attempt.has_stdin = (io.stdin:seek "end" or length) > length
+	io.stdin:seek("set", length)
 	io.stdin:setvbuf "full"
 	host.used_stdin(length)
 	return text

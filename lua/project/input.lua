@@ -213,11 +213,18 @@ local function is_asked_for(a, spec, path)
 		and not (framework.help or framework.schema or framework.output_schema or framework.version)
 end
 
+-- Whoever hands data over (_stdin of exec) means it to be read.
+local UNREAD = { field = "stdin", code = "INVALID_ARGUMENT", message = "The command reads no stdin, and was given some",
+	suggestion = "Leave the data out, or declare stdin in the command", fix_required = "Leave the data for stdin out" }
+
 ---Read what this call brings besides its command line.
 ---@param a runner.Attempt
 ---@return runner.Answer? answer where it can't be read
 function M.take(a)
 	local spec, path = a.command.stdin, a.framework.input_file
+	if a.has_stdin and not (spec or path == "-" or a.framework.piped) then
+		a.parsed.problems[#a.parsed.problems + 1] = UNREAD
+	end
 	if not is_asked_for(a, spec, path) then
 		return nil
 	end

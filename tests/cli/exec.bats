@@ -236,3 +236,18 @@ LUA
 	each '[e["data"] for e in a[:2]] == [{"text": "a\nb"}, {"text": ""}]'
 	each 'a[2]["data"] == {"a": [1]}'
 }
+
+@test "_stdin for a command that reads none is refused, before it runs" {
+	body deaf 'args = { { "text", "string" } },' <<'LUA'
+		io.open("ran", "w"):close()
+		return { text = args.text }
+LUA
+	batch --ignore-errors <<<'{"_cmd":"deaf","_stdin":"x"}
+{"_cmd":"deaf","_stdin":"x","_opts":{"retries":1}}
+{"_cmd":"deaf","_stdin":"x","_opts":{"detach":true}}
+{"_cmd":"deaf","_stdin":"x","text":"y"}'
+	each 'all(e["error"]["code"] == "VALIDATION_ERROR" and "reads no stdin" in json.dumps(e["error"]) for e in a)'
+	[ ! -e ran ]
+	batch <<<'{"_cmd":"deaf","_stdin":""}'
+	each 'a[0]["ok"]'
+}
