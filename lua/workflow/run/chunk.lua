@@ -175,7 +175,7 @@ local function items_over(task, outcomes)
 		local outcome = outcomes[task.first + n - 1]
 		local e = outcome and outcome.error
 		at = at or e and not task.parcel.step.continue_on_error and outcome
-		list[n] = e and { error = { code = e.code, message = e.message } } or outcome or false
+		list[n] = e and { error = outcome == at and e or { code = e.code, message = e.message } } or outcome or false
 	end
 	return { state = at and "failed" or task.wake_ms and "parked" or "completed", error = at and at.error, failed = at and at.failed,
 		items = list }

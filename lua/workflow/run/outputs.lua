@@ -63,10 +63,10 @@ local function decoder(row)
 end
 
 -- What the database says of a value that isn't in its row: { file, bytes } or { cut, bytes,
--- step? of a step inside, why? }.
+-- step? of a step inside, why? }. Of a placed step, file is a whole path.
 local function held_of(run_id, key, stored, decode)
 	return held.new { step = stored.step or key, bytes = stored.bytes, cut = stored.cut, why = stored.why,
-		file = stored.file and directory(run_id) .. "/" .. stored.file, get = decode }
+		file = stored.file and paths.absolute(stored.file, directory(run_id)), get = decode }
 end
 
 -- Decoded when it is first asked for: of most loops nobody asks.

@@ -20,6 +20,10 @@ local M = { ROOT = ROOT, RUNNER = RUNNER, TOKEN = "rn-TEST-1.1" }
 ---@class placed.World
 local World = {}
 World.__index = World
+function World:__close()
+	self:close()
+end
+
 
 local function run_of(dir, workflow, opts)
 	local mask, hide = masks.masker(opts.secrets or {})
