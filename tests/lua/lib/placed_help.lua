@@ -7,6 +7,7 @@ local host = require "runner.host"
 local import = require "runner.workflow.run.import"
 local masks = require "runner.core.mask"
 local fs = require "runner.fs"
+local steps = require "runner.workflow.file.steps"
 local store = require "runner.workflow.store.store"
 local units = require "runner.workflow.place.unit"
 
@@ -27,6 +28,7 @@ end
 
 local function run_of(dir, workflow, opts)
 	local mask, hide = masks.masker(opts.secrets or {})
+	steps.relabel(workflow.steps, mask)
 	local id = opts.id or "run_TEST"
 	return {
 		id = id, workflow = workflow, seed = SEED, mask = mask, hide = hide, secrets = opts.secrets or {}, rows = {}, failures = {},
