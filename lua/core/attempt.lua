@@ -57,7 +57,7 @@ local M = {
 	mask = nil, ---@type (fun(v: any): any)? a copy without the values of secret arguments, if there are any
 	window = nil, ---@type runner.Window? what of the result the caller wants
 	inner_repeats = 0, -- retries made by loops inside this attempt
-	texts = {}, ---@type table<runner.TextFormat, string> the result as text, from a built-in that renders its own
+	texts = {}, ---@type table<runner.TextFormat, string|fun(data: any): string> the result as text, from a built-in that renders its own
 }
 
 ---The data of an envelope: a scalar is wrapped in a table, since data is never bare

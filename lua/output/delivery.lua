@@ -53,7 +53,8 @@ local function rendered_as(format, data, text)
 	if format == "json" then
 		return text .. "\n", 0
 	elseif attempt.texts[format] then
-		return attempt.texts[format], 1
+		local own = attempt.texts[format]
+		return type(own) == "function" and own(data) or own, 1
 	elseif format == "id" and attempt.command and attempt.command.primary_id_field then
 		return require("runner.output.ids").text(data, attempt.command, attempt.dry_run)
 	end

@@ -45,6 +45,36 @@ shows() {
 	expect 'e.error.message.endswith("there is nothing to resume")'
 }
 
+@test "on a terminal list has short IDs that name their runs, ages and durations; elsewhere whole IDs" {
+	local first
+	named deploy
+	first=$id
+	call workflow run nothing.yaml
+	printf 'name: "odd\\e[31m %s"\ncommands: [ { id: say, shell: "exit 3" } ]\n' "$(printf 'x%.0s' {1..60})" >odd.yaml
+	call workflow run odd.yaml
+	sqlite "UPDATE runs SET created_ms = created_ms - 7300000, ended_ms = created_ms - 7300000 + 125999 WHERE id = '$first'"
+	on_pty workflow list
+	grep -qE '^run +workflow +state +began +took +why$' screen
+	grep -qE "^${first: -6}  deploy +completed  2h ago +2m 5s +-\$" screen
+	grep -qE '^[0-9A-Z]{6}  odd.* x+… +failed +(now|[0-9]+s ago) .*say \(SUBPROCESS_FAILED\)$' screen
+	shows "${first: -6}" "$first"
+	on_pty workflow list --fields id
+	grep -q "$first" screen
+	call workflow list --format table
+	grep -q "$first" out.txt
+	call workflow list
+	expect "e.data[1].id == '$first'"
+	rm -r state
+	on_pty workflow list
+	[ "$(<screen)" = "no runs" ]
+}
+
+# sqlite STATEMENT: in the run database
+sqlite() {
+	python3 -c 'import sqlite3, sys
+with sqlite3.connect("state/runner/runs.db") as db: db.execute(sys.argv[1])' "$1"
+}
+
 @test "an ID that several runs have in part is an error that names them, with their workflows" {
 	named one
 	local first=$id

@@ -1,6 +1,7 @@
 -- runner workflow list: the runs in the store, newest first.
 
 local attempt = require "runner.core.attempt"
+local host = require "runner.host"
 local json = require "runner.json"
 local report = require "runner.workflow.report.report"
 local store = require "runner.workflow.store.store"
@@ -34,6 +35,19 @@ local function find(db, args)
 	return STORED[args.state] and by_age(found) or found
 end
 
+-- A person at a terminal gets what they would read and type; whoever chooses fields gets those.
+local function is_for_people()
+	return attempt.format == "text" and attempt.launch.stdout_is_tty and not attempt.framework.fields
+		and not attempt.framework.output
+end
+
+local function text_of(runs, short, created_ms)
+	local run_list = require "runner.workflow.report.run_list"
+	local rows = run_list.rows(runs, short, created_ms, host.wall_ms())
+	local lines = rows[1] and require("runner.output.tables").lines(rows, run_list.COLUMNS) or { "no runs" }
+	return host.clean(table.concat(lines, "\n")) .. "\n"
+end
+
 return {
 	description = "List workflow runs",
 	danger_level = "safe",
@@ -52,9 +66,15 @@ return {
 	examples = { { description = "Runs that can be resumed", command = "runner workflow list --state failed" } },
 	run = function(args)
 		local db <close> = store.open { readonly = true }
-		local rows = json.array {}
+		local rows, ids, created_ms = json.array {}, {}, {}
 		for i, row in ipairs(find(db, args)) do
-			rows[i] = report.summary(row)
+			rows[i], ids[i], created_ms[row.id] = report.summary(row), row.id, row.created_ms
+		end
+		if is_for_people() then
+			local short = db:short_ids(ids)
+			attempt.texts.text = function(shown)
+				return text_of(shown, short, created_ms)
+			end
 		end
 		return rows
 	end,

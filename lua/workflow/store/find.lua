@@ -81,6 +81,31 @@ function M.queries:resolve(text)
 	return found[1].id
 end
 
+local SHORTEST, LONGEST = 6, 12 -- characters
+local SHARED = "SELECT upper(substr(id, ?1)) AS tail FROM runs GROUP BY tail HAVING count(*) > 1"
+
+---The shortest end of each ID, of 6 characters or more, that no other run's has: `resolve` takes it.
+---@param ids string[]
+---@return table<string, string> by ID
+function M.queries:short_ids(ids)
+	local out, left = {}, ids
+	for n = SHORTEST, LONGEST do
+		local shared, longer = {}, {}
+		for _, row in ipairs(left[1] and self:_open():rows(SHARED, -n) or {}) do
+			shared[row.tail] = true
+		end
+		for _, id in ipairs(left) do
+			out[id] = id:sub(-n)
+			longer[#longer + 1] = shared[out[id]:upper()] and id or nil
+		end
+		left = longer
+	end
+	for _, id in ipairs(left) do
+		out[id] = id
+	end
+	return out
+end
+
 local RUN = [[
 	SELECT runs.*, sources.source FROM runs LEFT JOIN sources ON sources.id = runs.source_id WHERE runs.id = ?]]
 

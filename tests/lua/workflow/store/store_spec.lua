@@ -124,6 +124,20 @@ describe("a run in the store", function()
 		assert.are.equal("Did you mean 'deploy now'?", failure(db.resolve, db, "deploi now").suggestion)
 	end)
 
+	it("has a short id that resolve takes: 6 characters or as many as no other run's id ends with", function()
+		local ids = { "run_0AABBBBBB", "run_0BABBBBBB", "run_0CCbbbbbb", "run_0DDDDDDDD", "short" }
+		for _, id in ipairs(ids) do
+			db:create { id = id, workflow = "w", created_ms = 1 }
+		end
+		local short = db:short_ids(ids)
+		assert.are.same({ run_0AABBBBBB = "AABBBBBB", run_0BABBBBBB = "BABBBBBB", run_0CCbbbbbb = "Cbbbbbb",
+			run_0DDDDDDDD = "DDDDDD", short = "short" }, short)
+		for id, text in pairs(short) do
+			assert.are.equal(id, db:resolve(text))
+		end
+		assert.are.same({}, db:short_ids {})
+	end)
+
 	it("has a start, attempts, waits and an end", function()
 		local number, nth = db:start_attempt("01A", STEP, { round = 1, log = "/log/1" })
 		assert.are.same({ 1, 1 }, { number, nth })
