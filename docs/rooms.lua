@@ -42,6 +42,7 @@ M.rooms = {
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
 	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
+	{ name = "bundle", path = "lua/bundle/", uses = { BINDINGS, "core", "project" }, owns = "a project and runner as one program: packing it, and being one" },
 	{ name = "testkit", path = "lua/testkit/", uses = { BINDINGS, "core", "output", "task", "invoke" }, owns = "the tests of a project's own commands: what they declare, what stands in for the world, how they are reported" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
@@ -55,7 +56,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.place" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "testkit", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "testkit", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

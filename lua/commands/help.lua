@@ -129,7 +129,7 @@ local function deliver(text, data)
 	end
 	local asked = attempt.framework.help or not data -- who gets the data needs no text
 	if asked and not for_people[attempt.format] and (attempt.format == "json" or not data) and not attempt.framework.quiet then
-		io.stderr:write(text)
+		io.stderr:write(attempt.spoken and attempt.spoken(text) or text) -- spoken: lua/bundle/spoken.lua
 	end
 end
 

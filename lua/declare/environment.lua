@@ -44,6 +44,7 @@ M.rows = {
 	{ name = "XDG_CONFIG_HOME", description = "Holds your own commands, in runner/commands (~/.config)" },
 	{ name = "XDG_STATE_HOME",
 		description = "Holds the locks of ctx:lock, the runs of workflows, and which projects are known, in runner (~/.local/state)" },
+	{ name = "XDG_CACHE_HOME", description = "Where a bundled program keeps its files, in runner/bundles (~/.cache)" },
 	{ name = "XDG_RUNTIME_DIR", description = "Used instead if neither XDG_STATE_HOME nor HOME is usable" },
 	{ name = "HOME", description = "Where the search for a project ends; the defaults above are in it" },
 	{ name = "USER", description = "Your name, in the rows of an audit ledger" },

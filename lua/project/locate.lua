@@ -12,7 +12,7 @@ local probe = host.probe
 -- A text has the words of a group, with a blank around each: every call makes this table.
 ---@type table<string, true|string>
 M.builtins = {
-	["check-permissions"] = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
+	["check-permissions"] = true, bundle = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
 	test = true, types = true,
 	audit = " list verify ",

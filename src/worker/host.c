@@ -16,6 +16,7 @@
 #include "../common/errno_name.h"
 #include "../common/json.h"
 #include "../engine/os.h"
+#include "bundle.h"
 #include "cancel.h"
 #include "channel.h"
 #include "child_env.h"
@@ -320,6 +321,7 @@ int luaopen_runner_host(lua_State *L)
 	rules_register(L);
 	resource_limits_register(L);
 	source_register(L);
+	bundle_register(L);
 	standard_register(L);
 	return 1;
 }

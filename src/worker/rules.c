@@ -120,6 +120,7 @@ static int l_registry_code(lua_State *L)
 	members_set_string(L, "retryable", name_of(NAMES_RETRYABLE, row->retryable ? row->retryable : entry->retryable));
 	members_set_string(L, "side_effects", name_of(NAMES_SIDE_EFFECTS, entry->side_effects));
 	members_set_string(L, "description", entry->description);
+	members_set_string(L, "hint", row->hint);
 	if (row->retry_after_ms >= 0)
 		members_set_int(L, "retry_after_ms", row->retry_after_ms);
 	members_set_string(L, "retry_strategy", name_of(NAMES_RETRY_STRATEGY, row->strategy));

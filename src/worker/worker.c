@@ -16,6 +16,7 @@
 #include "../engine/shepherd.h"
 #include "../engine/test_page.h"
 #include "../engine/zygote.h"
+#include "bundle.h"
 #include "cancel.h"
 #include "channel.h"
 #include "guard.h"
@@ -65,6 +66,14 @@ static void prepare(lua_State *L, const struct binding *bindings)
 	modules_init(L, bindings); /* whose globals are those that cancel_track has changed */
 }
 
+/* Its project is the one that this program carries, wherever it is called. */
+static void enter_bundle(lua_State *L)
+{
+	modules_load(L, "bundle/enter");
+	lua_call(L, 0, 1);
+	lua_call(L, 0, 0);
+}
+
 /* boot(bindings | nil: the state is prepared) */
 static int boot(lua_State *L)
 {
@@ -76,6 +85,8 @@ static int boot(lua_State *L)
 		return luaL_error(L, "can't install signal handlers");
 	if (test_page())
 		tested_init(L);
+	if (bundle_is())
+		enter_bundle(L);
 	modules_load(L, "boot");
 	lua_gc(L, LUA_GCRESTART);
 	lua_gc(L, LUA_GCSTEP, warm_kib - GC_CREDIT_KIB);

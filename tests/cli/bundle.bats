@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# bundle: one program with runner and a project in it, which does the same wherever it is called and
+# whatever was done to the file that leaves its sections alone.
+
+load lib/helper
+
+prepare() {
+	mkdir -p project/commands/db project/lib home elsewhere
+	cat >project/runner.lua <<'LUA'
+return { name = "mine", version = "3.1.4", description = "My own tool", config = { who = "Ada" } }
+LUA
+	cat >project/commands/hello.lua <<'LUA'
+local words = require "words"
+return { description = "Greet", danger_level = "safe", run = function(_, ctx)
+	return { greeting = words.hello(ctx.config.who), here = os.getenv "PWD", nested = ctx:call "db migrate" }
+end }
+LUA
+	cat >project/commands/db/migrate.lua <<'LUA'
+return { description = "Migrate", danger_level = "safe", run = function(_, ctx) return { root = ctx.root } end }
+LUA
+	echo 'return { hello = function(who) return "Hello, " .. who .. "! runner up" end }' >project/lib/words.lua
+	(cd project && env -i "${CLEAN_ENV[@]}" "$RUNNER" bundle -o ../mytool >../bundled.json)
+	TOOL=$PWD/mytool
+}
+
+# mine ARGS…: as call, of the bundle, in another directory with another project around it
+mine() {
+	mkdir -p elsewhere/commands
+	echo 'error "never loaded"' >elsewhere/runner.lua
+	local RUNNER=$TOOL top=$PWD
+	cd elsewhere || return
+	call "HOME=$top/home" "$@"
+	cp out.txt err.txt "$top"
+	cd "$top" || return
+}
+
+@test "a bundle runs its own commands anywhere, and none of what is around it" {
+	mine hello
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data["greeting"] == "Hello, Ada! runner up"'
+	expect '"/home/.cache/runner/bundles/" in e.data["nested"]["root"]'
+	echo 'return { description = "x", danger_level = "safe", run = function() end }' >elsewhere/commands/other.lua
+	mine other
+	[ "$status" -eq 2 ]
+	[ "$(stat -c %a home/.cache/runner/bundles/*)" = 700 ]
+	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+}
+
+@test "help, version, completion, errors and advice name the tool" {
+	mine --version
+	[ "$stdout" = 3.1.4 ]
+	mine help hello
+	[[ $stderr == *"mytool hello"* ]]
+	[[ $stderr != *"runner hello"* ]]
+	mine helo
+	expect 'e.error.fix_required == "Name an existing command: run '"'mytool'"' to list them"'
+	mine completion bash --format plain
+	[[ $stdout == *"_mytool_completion mytool"* ]]
+	[[ $stdout != *runner* ]]
+	cp mytool other
+	TOOL=$PWD/other
+	mine help hello
+	[[ $stderr == *"other hello"* ]]
+}
+
+@test "strip, objcopy and bytes behind its end leave a bundle as it is" {
+	command -v strip objcopy || skip "there are no binutils"
+	strip mytool
+	mine hello
+	[ "$status" -eq 0 ]
+	objcopy --strip-all --add-section .note.signature=project/runner.lua mytool
+	echo signature >>mytool
+	mine hello
+	[ "$status" -eq 0 ]
+	expect 'e.data["greeting"].startswith("Hello, Ada")'
+}
+
+@test "a bundle whose section was changed or removed runs nothing" {
+	sed 's/My own tool/My new tool/' mytool >changed
+	chmod +x changed
+	TOOL=$PWD/changed
+	mine hello
+	assert_envelope
+	[ "$status" -eq 1 ]
+	[[ $stdout == *"this program is damaged"*"was changed"* ]]
+	command -v objcopy || skip "there is no objcopy"
+	objcopy --remove-section=.runner.bundle mytool removed
+	TOOL=$PWD/removed
+	mine hello
+	[[ $stdout == *"this program is damaged"*"is gone"* ]]
+}
+
+@test "files of the cache that somebody changed are replaced before they run" {
+	mine hello
+	echo 'error "hacked"' >"$(echo home/.cache/runner/bundles/*/commands/hello.lua)"
+	mine hello
+	[ "$status" -eq 0 ]
+	rm "$(echo home/.cache/runner/bundles/*/lib/words.lua)"
+	mine hello
+	[ "$status" -eq 0 ]
+	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+}
+
+@test "without a cache a bundle unpacks into the run's own directory, which goes with it" {
+	local RUNNER=$TOOL
+	mkdir tmp
+	call HOME=/nonexistent TMPDIR="$PWD/tmp" hello
+	assert_envelope
+	[ "$status" -eq 0 ]
+	[ "$(find tmp -mindepth 1 | wc -l)" -eq 0 ]
+}
+
+@test "many first calls at once find a whole project" {
+	local pids=() i
+	for i in 1 2 3 4 5 6; do
+		(cd elsewhere && env -i "${CLEAN_ENV[@]}" HOME="$BATS_TEST_TMPDIR/home" "$TOOL" hello >"$BATS_TEST_TMPDIR/out.$i") &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i"
+	done
+	grep -c '"ok":true' out.1 out.2 out.3 out.4 out.5 out.6
+}
+
+@test "what can't be bundled is refused, and nothing is written" {
+	cd project
+	ln -s /etc/hostname commands/link.lua
+	call bundle -o ../other
+	[ "$status" -eq 4 ]
+	expect '"commands/link.lua is neither a file nor a folder" in e.error.message'
+	rm commands/link.lua
+	call bundle -o ../other --include ../home
+	[ "$status" -eq 4 ]
+	call bundle -o /dev/full/x
+	[ "$status" -ne 0 ]
+	cd "$BATS_TEST_TMPDIR/elsewhere"
+	rm -rf commands runner.lua ../commands
+	call bundle -o ../other
+	[ "$status" -eq 4 ]
+	[ ! -e ../other ]
+	RUNNER=$TOOL
+	call HOME="$BATS_TEST_TMPDIR/home" bundle -o ../other
+	[ "$status" -eq 4 ]
+	expect 'e.error.message == "This program is a bundle already"'
+}
+
+@test "a bundle has the files of --include, and workflows" {
+	cd project
+	mkdir -p data workflows
+	echo text >data/a.txt
+	printf 'steps:\n  - shell: echo hi\n' >flow.yaml
+	call bundle -o ../mytool --include data
+	[ "$status" -eq 0 ]
+	expect 'e.data["effect"] == "updated" and e.data["files"] == 6'
+	cd "$BATS_TEST_TMPDIR"
+	mine db migrate
+	root=$(field 'e.data["root"]')
+	[ "$(cat "$root/data/a.txt")" = text ]
+	[ -f "$root/flow.yaml" ]
+}
