@@ -201,6 +201,7 @@ M.MIGRATIONS = {
 		kind TEXT NOT NULL,
 		per_chunk INTEGER NOT NULL,
 		directory TEXT,
+		settings TEXT,
 		PRIMARY KEY (run, key)
 	) WITHOUT ROWID;
 	CREATE TABLE placements (
@@ -230,6 +231,7 @@ M.MIGRATIONS = {
 		task INTEGER,
 		memory INTEGER NOT NULL DEFAULT 1,
 		failures INTEGER NOT NULL DEFAULT 0,
+		again INTEGER NOT NULL DEFAULT 0,
 		due_ms INTEGER,
 		queued_ms INTEGER,
 		started_ms INTEGER,
@@ -238,6 +240,7 @@ M.MIGRATIONS = {
 		PRIMARY KEY (run, key, chunk),
 		FOREIGN KEY (run, key) REFERENCES units (run, key) ON DELETE CASCADE
 	) WITHOUT ROWID;
+	ALTER TABLE removed ADD COLUMN folders TEXT;
 	]],
 	-- How far the journal of each chunk of a placed step has been imported.
 	[[

@@ -37,6 +37,18 @@ local function end_owner(ctx, db, id)
 	end
 end
 
+-- What it has placed on executors; nobody else watches it now.
+local function end_elsewhere(ctx, db, id)
+	if not db:live_units(id)[1] then
+		return
+	end
+	local left = require("runner.workflow.run.placed").end_all { id = id, db = db, failures = {} }
+	if left[1] then
+		ctx:fail("UNAVAILABLE", ("Tasks of %s may still run: their executor does not say that they have ended")
+			:format("step " .. table.concat(left, ", step ")), { retryable = true, suggestion = "Try again: runner workflow cancel " .. id })
+	end
+end
+
 return {
 	description = "Cancel a run permanently",
 	danger_level = "mutating",
@@ -70,6 +82,7 @@ return {
 		elseif row.state == "cancelled" then
 			return { id = row.id, state = "cancelled", effect = "noop" }
 		end
+		end_elsewhere(ctx, db, row.id)
 		db:set_run(row.id, { state = "cancelled", code = "CANCELLED", message = "The run was cancelled" })
 		return { id = row.id, state = "cancelled", before = before, effect = "updated" }
 	end,

@@ -12,7 +12,7 @@ local store = require "runner.workflow.store.store"
 local FORCED = { failed = true, interrupted = true, ["in doubt"] = true }
 
 local function raise_held(id, hold, data)
-	local ways = hold == "running" and "Cancel it first: runner workflow cancel " .. id
+	local ways = (hold == "running" or hold == "placed") and "Cancel it first: runner workflow cancel " .. id
 		or ("Remove it anyway: runner workflow rm %s --force"):format(id)
 	errors.raise(hold == "running" and "LOCK_HELD" or "CONFLICT", ("Run %s %s"):format(id, removal.REASONS[hold]),
 		{ suggestion = ways, retryable = false, side_effects = data and "partial" or "none", data = data, context = { run = id } })

@@ -31,14 +31,14 @@ local STOP_MS = 30000 -- what a unit that has failed waits for its other chunks 
 ---@field per_chunk integer
 ---@field import fun(chunk: table, also?: fun(db: table)): table with `error` of a failure, and `results`, an iterator
 ---@field deliver fun(chunk: integer, results: function) in the order of the chunks
----@field keep_going boolean? a failed chunk doesn't end the unit
+---@field options? table what the user has decided on what earlier processes left
 ---@field check? fun() raises what ends the run meanwhile
 ---@field note? fun(c: runner.workflow.Coordinator) what there is to show has changed
 
 ---@class runner.workflow.Coordinator
 ---@field world runner.workflow.World
 ---@field chunks table<integer, runner.workflow.ChunkRow> those that are not over
----@field over table<integer, true> those whose results wait for their turn
+---@field over table<integer, integer> chunk → generation, of those whose results wait for their turn
 ---@field placements table<string, table> by token; phase: "later" (to be submitted), "look" (in doubt) or "submitted"
 ---@field window integer how many chunks are placed at once, at most
 ---@field array integer how many in one submission
@@ -71,10 +71,10 @@ local function take_row(c, row)
 	local placement = PLACED[row.state] and c.placements[row.token] or nil
 	c.total, c.items, row.misses = row.chunk, c.items + row.count, 0
 	if row.state == "completed" then
-		c.over[row.chunk], c.completed = true, c.completed + 1
+		c.over[row.chunk], c.completed = row.generation, c.completed + 1
 		return
 	end
-	c.chunks[row.chunk] = row
+	c.chunks[row.chunk], row.earlier = row, row.generation > 0 or nil
 	if placement then
 		c.placed = c.placed + 1
 		placement.chunks[row.task], placement.open = row, placement.open + 1
@@ -119,7 +119,7 @@ end
 ---@param imported? table what importing it gave
 function M.deliver(c, chunk, imported)
 	while c.over[c.following] do
-		local now = chunk == c.following and imported or c.world.import({ chunk = c.following })
+		local now = chunk == c.following and imported or c.world.import({ chunk = c.following, generation = c.over[c.following] })
 		c.world.deliver(c.following, now.results)
 		c.over[c.following] = nil
 		c.following = c.following + 1

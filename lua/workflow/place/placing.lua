@@ -30,7 +30,7 @@ local function next_chunk(c)
 		return nil
 	end
 	local chunk = { chunk = c.total + 1, first = c.items + 1, count = #items, state = "planned", generation = 0, memory = 1,
-		failures = 0, misses = 0 }
+		failures = 0, again = 0, misses = 0 }
 	c.world.unit:put_chunk(chunk.chunk, chunk.first, items)
 	c.total, c.items = chunk.chunk, c.items + chunk.count
 	return chunk
@@ -54,7 +54,8 @@ local function plan(c, count)
 	end
 end
 
--- The chunks that are due, in order, that need the same memory as the first of them.
+-- The chunks that are due, in order, that need the same memory as the first of them, and the same
+-- of the user's decisions: those are on what an earlier process has left.
 local function due(c, most)
 	local list, now = {}, c.world.now()
 	for _, chunk in pairs(c.chunks) do
@@ -65,7 +66,7 @@ local function due(c, most)
 	table.sort(list, function(a, b) return a.chunk < b.chunk end)
 	local same = {}
 	for _, chunk in ipairs(list) do
-		same[#same + 1] = #same < most and chunk.memory == list[1].memory and chunk or nil
+		same[#same + 1] = #same < most and chunk.memory == list[1].memory and chunk.earlier == list[1].earlier and chunk or nil
 	end
 	return same
 end
@@ -104,7 +105,7 @@ end
 local function commit(c, chunks)
 	c.number = c.number + 1
 	local row = { token = c.world.token(c.number), number = c.number, tasks = #chunks, memory = chunks[1].memory,
-		state = "submitting", submitted_ms = c.world.now() }
+		state = "submitting", submitted_ms = c.world.now(), earlier = chunks[1].earlier }
 	c.ledger.commit(function(db)
 		c.ledger.add_placement(db, row)
 		for i, chunk in ipairs(chunks) do
@@ -114,7 +115,7 @@ local function commit(c, chunks)
 	M.add(c, row)
 	row.phase, row.open = "later", #chunks
 	for i, chunk in ipairs(chunks) do
-		row.chunks[i] = chunk
+		row.chunks[i], chunk.earlier = chunk, nil
 		for name, value in next, placed_as(chunk, row, i) do
 			chunk[name] = value or nil
 		end
@@ -131,9 +132,10 @@ local function write_tasks(c, row)
 		if chunk then
 			unit:set_generation(chunk.chunk, chunk.generation)
 		end
-		list[i] = { chunk = chunk and chunk.chunk or 0, generation = chunk and chunk.generation or 0, memory = row.memory }
+		list[i] = { chunk = chunk and chunk.chunk or 0, generation = chunk and chunk.generation or 0, memory = row.memory,
+			again = chunk ~= nil and chunk.again == 1 }
 	end
-	unit:put_tasks(row.token, list)
+	unit:put_tasks(row.token, list, row.earlier and c.world.options or nil)
 end
 
 ---Write what became of a placement that isn't over.

@@ -58,7 +58,7 @@ local STATES = { completed = "completed", failed = "failed", doubt = "doubt", pa
 
 local function of_result(c, result)
 	local now = c.world.now()
-	return { state = STATES[result.state], failures = 0, started_ms = math.min(result.started_ms or now, now),
+	return { state = STATES[result.state], failures = 0, again = 0, started_ms = math.min(result.started_ms or now, now),
 		ended_ms = math.min(result.ended_ms or now, now), due_ms = result.state == "parked" and result.wake_ms or false,
 		why = false }
 end
@@ -69,14 +69,12 @@ end
 ---@param result {state: string, wake_ms: integer?}
 function M.import(c, chunk, result)
 	local changes = of_result(c, result)
-	local passed = changes.state == "completed" or changes.state == "failed" and c.world.keep_going
-	changes.state = passed and "completed" or changes.state
 	local imported = c.world.import(chunk, function(db)
 		write(c, db, chunk, changes)
 	end)
 	left(c, chunk, changes)
-	if passed then
-		c.over[chunk.chunk], c.completed = true, c.completed + 1
+	if chunk.state == "completed" then
+		c.over[chunk.chunk], c.completed = chunk.generation, c.completed + 1
 		c.over_now(c, chunk.chunk, imported)
 	elseif chunk.state ~= "planned" then
 		failed(c, chunk, imported.error)

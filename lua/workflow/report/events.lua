@@ -261,6 +261,16 @@ function M.item(run, key, ok)
 	shown(run, "item", key, ok)
 end
 
+---How far a step on an executor has come, where that has changed.
+---@param run table
+---@param key string
+---@param text string "3 waiting (Resources), 2 running, 5 of 10 done"
+function M.placed(run, key, text)
+	shown(run, "prints", key, text)
+	tell(run, "info", "step.placed", { message = ("Step %s: %s"):format(key, text), context = { step = key } })
+	progress(run, key, "running", ("step %s: %s"):format(short_key(key), text))
+end
+
 ---A run that was ended from outside. On a terminal the error that follows says so, with
 ---the way to resume.
 ---@param run table

@@ -10,7 +10,8 @@ local SHOWN = 1000 -- rows that an answer holds
 
 ---Why a run stays, by what holds it (lua/workflow/store/remove.lua).
 M.REASONS = {
-	running = "is running", ["in doubt"] = "has a step in doubt", failed = "has failed, and can be resumed",
+	running = "is running", placed = "has tasks on an executor",
+	["in doubt"] = "has a step in doubt", failed = "has failed, and can be resumed",
 	interrupted = "was interrupted, and can be resumed",
 }
 

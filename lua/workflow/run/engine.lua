@@ -27,6 +27,10 @@ local SHOWN = 50 -- characters of a step's text in error.context.step (seed 004)
 
 local perform
 
+local function placed()
+	return require "runner.workflow.run.placed" -- few workflows have such steps
+end
+
 ---@return table? last result of the last step
 local function sequence(run, steps, place)
 	local last
@@ -172,13 +176,32 @@ local function compound(run, step, key, place, row)
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "running", { data = items.stored, round = round_of(row) })
 	events.items(run, key, items.stored and #items.stored > 0 and #items.stored or nil)
-	local problem, outcome = run_all(run, step, key, place, items)
+	local problem, outcome = (step.on and placed().items or run_all)(run, step, key, place, items)
 	if problem then
 		return compound_failed(run, step, key, row, problem, items.stored)
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
+	if step.on then
+		placed().over(run, key)
+	end
 	events.over(run, key, "completed")
 	return outputs.result(run, key, outcome, true)
+end
+
+-- A step that is no loop, whole, on its executor. What keeps it from running there is its failure.
+local function elsewhere(run, step, key, place, row)
+	if step.kind == "foreach" then
+		return compound(run, step, key, place, row)
+	end
+	events.step(run, step, key)
+	run.db:set_step(run.id, ident(step, key), "running", { round = round_of(row) })
+	local given, problem, left = placed().whole(run, step, key, place)
+	if problem and run.db:step(run.id, key).state ~= "failed" then
+		compound_failed(run, step, key, row, problem)
+	elseif given then
+		events.over(run, key, "completed")
+	end
+	return given, problem, left
 end
 
 -- --- a step and what follows it -------------------------------------------------------------------
@@ -270,10 +293,10 @@ function perform(run, step, place)
 		left = outputs.result(run, key, row, false)
 	else
 		finish_hooks(run, step, key, place, row)
-		if COMPOUND[step.kind] then
+		if COMPOUND[step.kind] and not (step.on and step.kind == "parallel") then
 			events.step(run, step, key)
 		end
-		given, problem, left = (COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
+		given, problem, left = (step.on and elsewhere or COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
 	end
 	if problem then
 		return after_failure(run, step, key, place, problem, left, round)
@@ -325,6 +348,9 @@ end
 -- just before stays.
 local function cut_off(run)
 	M.collect(run)
+	if run.placed then
+		placed().end_all(run)
+	end
 	if run.db:find(run.id).state == "running" then
 		run.db:interrupt(run.id, { code = "CANCELLED", message = "The run was interrupted" })
 		events.interrupted(run)

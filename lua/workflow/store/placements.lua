@@ -15,6 +15,7 @@ local M = { queries = {} }
 ---@field kind string of the executor
 ---@field per_chunk integer items in a chunk; the last one may have fewer
 ---@field directory string? the unit's folder, once there is one
+---@field settings string? JSON: what it takes to end its placements
 
 ---@class runner.workflow.ChunkRow
 ---@field chunk integer from 1
@@ -26,6 +27,7 @@ local M = { queries = {} }
 ---@field task integer? in that placement, from 1
 ---@field memory integer which of the executor's `memory`, from 1
 ---@field failures integer placements that were lost, in a row
+---@field again integer 1: what has failed for good in it is to be tried once more
 ---@field due_ms integer? not to be placed before
 ---@field queued_ms integer?
 ---@field started_ms integer?
@@ -46,19 +48,30 @@ function M.add_unit(db, run, key, row)
 	db:run(ADD_UNIT, run, key, db:row(NEXT_UNIT, run).number, row.executor, row.kind, row.per_chunk)
 end
 
+---Where a unit is, and what drives it.
 ---@param db runner.workflow.Database
 ---@param run string
 ---@param key string
----@param directory string
-function M.set_directory(db, run, key, directory)
-	db:run("UPDATE units SET directory = ? WHERE run = ? AND key = ?", directory, run, key)
+---@param row {executor: string, kind: string, directory: string, settings: string}
+function M.set_unit(db, run, key, row)
+	db:run("UPDATE units SET executor = ?, kind = ?, directory = ?, settings = ? WHERE run = ? AND key = ?", row.executor, row.kind,
+		row.directory, row.settings, run, key)
 end
+
+local UNIT = "SELECT key, number, executor, kind, per_chunk, directory, settings FROM units WHERE run = ?"
 
 ---@param run string
 ---@param key string
 ---@return runner.workflow.UnitRow?
 function M.queries:unit(run, key)
-	return self:_open():row("SELECT number, executor, kind, per_chunk, directory FROM units WHERE run = ? AND key = ?", run, key)
+	return self:_open():row(UNIT .. " AND key = ?", run, key)
+end
+
+---The units of a run that have placements which are not over.
+---@param run string
+---@return runner.workflow.UnitRow[]
+function M.queries:live_units(run)
+	return self:_open():rows(UNIT .. " AND key IN (SELECT key FROM placements WHERE run = ? AND state <> 'over') ORDER BY number", run, run)
 end
 
 ---The folders of a run's units.
@@ -66,7 +79,7 @@ end
 ---@return string[]
 function M.queries:unit_directories(run)
 	local list = {}
-	for _, row in ipairs(self:_open():rows("SELECT directory FROM units WHERE run = ? AND directory IS NOT NULL ORDER BY number", run)) do
+	for _, row in ipairs(self:_open():rows(UNIT .. " ORDER BY number", run)) do
 		list[#list + 1] = row.directory
 	end
 	return list
@@ -75,7 +88,7 @@ end
 -- --- chunks ----------------------------------------------------------------------------------
 
 local ADD_CHUNK = "INSERT INTO chunks (run, key, chunk, first, count, state) VALUES (?, ?, ?, ?, ?, 'planned')"
-local COLUMNS = { "state", "generation", "token", "task", "memory", "failures", "due_ms", "queued_ms", "started_ms", "ended_ms",
+local COLUMNS = { "state", "generation", "token", "task", "memory", "failures", "again", "due_ms", "queued_ms", "started_ms", "ended_ms",
 	"why" }
 local ALL = "chunk, first, count, " .. table.concat(COLUMNS, ", ")
 local UPDATE = ("UPDATE chunks SET %s = ? WHERE run = ? AND key = ? AND chunk = ?"):format(table.concat(COLUMNS, " = ?, "))
@@ -104,7 +117,7 @@ function M.set_chunk(db, run, key, chunk)
 end
 
 local FAILED_AGAIN = [[
-	UPDATE chunks SET state = 'planned', failures = 0, due_ms = NULL
+	UPDATE chunks SET again = state = 'failed', state = 'planned', failures = 0, due_ms = NULL
 	WHERE run = ? AND key = ? AND state IN ('failed', 'doubt')]]
 
 ---A resumed run: what failed, or was in doubt, is to be placed once more.
@@ -140,12 +153,14 @@ function M.add_placement(db, run, key, row)
 	db:run(ADD_PLACEMENT, row.token, run, key, row.number, row.tasks, row.memory, row.submitted_ms)
 end
 
-local SET_PLACEMENT = "UPDATE placements SET state = ?, job = ?, why = ?, ended_ms = ? WHERE token = ?"
+local SET_PLACEMENT = "UPDATE placements SET state = ?, job = ?, why = ?, ended_ms = ? WHERE token = ? AND run = ? AND key = ?"
 
 ---@param db runner.workflow.Database
+---@param run string
+---@param key string
 ---@param row {token: string, state: "submitting"|"submitted"|"over", job: string?, why: string?, ended_ms: integer?}
-function M.set_placement(db, row)
-	db:run(SET_PLACEMENT, row.state, row.job, row.why, row.ended_ms, row.token)
+function M.set_placement(db, run, key, row)
+	db:run(SET_PLACEMENT, row.state, row.job, row.why, row.ended_ms, row.token, run, key)
 end
 
 local LIVE = [[
@@ -166,6 +181,36 @@ end
 ---@return integer
 function M.queries:last_placement(run, key)
 	return self:_open():row("SELECT coalesce(max(number), 0) AS number FROM placements WHERE run = ? AND key = ?", run, key).number
+end
+
+-- --- all of a unit ---------------------------------------------------------------------------
+
+---The rows of a unit, as its coordinator uses them.
+---@param store runner.workflow.Store
+---@param run string
+---@param key string
+---@return table ledger commit(fn), chunks(after, most), live_placements(), last_placement(), and for
+---  fn's database: add_chunk(db, row), set_chunk, add_placement, set_placement
+function M.ledger(store, run, key)
+	local ledger = {}
+	for _, name in ipairs { "add_chunk", "set_chunk", "add_placement", "set_placement" } do
+		ledger[name] = function(db, row)
+			M[name](db, run, key, row)
+		end
+	end
+	function ledger.commit(fn)
+		return store:together(fn)
+	end
+	function ledger.chunks(after, most)
+		return store:chunks(run, key, after, most)
+	end
+	function ledger.live_placements()
+		return store:live_placements(run, key)
+	end
+	function ledger.last_placement()
+		return store:last_placement(run, key)
+	end
+	return ledger
 end
 
 -- --- for people ------------------------------------------------------------------------------

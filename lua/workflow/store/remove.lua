@@ -20,13 +20,15 @@ local BATCH = 50 -- runs that go in one transaction
 ---@field workflow? string only runs of this one
 ---@field root? string only runs of workflow files below this directory
 
----@alias runner.workflow.Hold "running"|"in doubt"|"failed"|"interrupted" what keeps a run
+---@alias runner.workflow.Hold "running"|"placed"|"in doubt"|"failed"|"interrupted" what keeps a run; placed: tasks of it are on an executor
 
 -- --- why a run stays ------------------------------------------------------------------------
 
 -- Of a run that nobody executes, though it may be stored as running: then its runner died.
 local function hold_of(db, row)
-	if #db:steps_in_doubt(row.id) > 0 or row.state == "running" and db:any_running(row.id) then
+	if db:live_units(row.id)[1] then
+		return "placed"
+	elseif #db:steps_in_doubt(row.id) > 0 or row.state == "running" and db:any_running(row.id) then
 		return "in doubt"
 	end
 	local state = row.state == "running" and "interrupted" or row.state
@@ -92,9 +94,18 @@ end
 local ROW = "SELECT id, workflow, state, created_ms, source_id FROM runs WHERE id = ?"
 local NO_RUN_LEFT = "DELETE FROM sources WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE source_id = ?1)"
 
+-- Its folders in shared directories, one a line: they are known by its rows alone.
+local function folders_of(database, id)
+	local list = {}
+	for i, unit in ipairs(database:rows("SELECT directory FROM units WHERE run = ? AND directory IS NOT NULL", id)) do
+		list[i] = unit.directory
+	end
+	return list[1] and table.concat(list, "\n") or nil
+end
+
 local function delete_rows(database, rows)
 	for _, row in ipairs(rows) do
-		database:run("INSERT OR IGNORE INTO removed (run) VALUES (?)", row.id)
+		database:run("INSERT OR IGNORE INTO removed (run, folders) VALUES (?, ?)", row.id, folders_of(database, row.id))
 		database:run("DELETE FROM runs WHERE id = ?", row.id)
 		if row.source_id then
 			database:run(NO_RUN_LEFT, row.source_id)
@@ -108,9 +119,32 @@ local function forget(database, rows)
 	end
 end
 
+-- The folders of its steps on executors, and the folder around them, which is empty then.
+local function remove_folders(database, id)
+	local row = database:row("SELECT folders FROM removed WHERE run = ?", id)
+	local bytes = 0
+	for folder in (row and row.folders or ""):gmatch "[^\n]+" do
+		local around = folder:match "^(/.+/runner%-%d+/[^/]+)/%d+$"
+		bytes = bytes + (around and tree_size.of(folder) or 0)
+		local ok, message = true, nil
+		if around then
+			ok, message = fs.remove_tree(folder)
+		end
+		if not ok then
+			return nil, message
+		end
+		fs.rmdir(around or "") -- unless another one is in it
+	end
+	return bytes
+end
+
 -- The bytes that it had; nil and why not: something stays, and the run in `removed` with it.
-local function remove_files(id)
-	local bytes = M.size(id)
+local function remove_files(database, id)
+	local of_folders, why = remove_folders(database, id)
+	if not of_folders then
+		return nil, why
+	end
+	local bytes = M.size(id) + of_folders
 	for _, path in ipairs(id ~= "" and paths.of_run(id) or {}) do -- no run has an empty ID: that would be all directories
 		local ok, message = fs.remove_tree(path)
 		if not ok then
@@ -153,7 +187,7 @@ local function remove_batch(db, ids, allows, out)
 	local database, rows, clean = db:_open(), owned(db, ids, allows, out.kept), {}
 	database:write(delete_rows, database, rows)
 	for _, row in ipairs(rows) do
-		local bytes, message = remove_files(row.id)
+		local bytes, message = remove_files(database, row.id)
 		row.bytes = bytes or 0
 		clean[#clean + 1] = bytes and row or nil
 		out.left[#out.left + 1] = not bytes and { id = row.id, message = message } or nil
@@ -199,7 +233,7 @@ function M.finish(db)
 	for _, left in ipairs(database:rows "SELECT run AS id FROM removed") do
 		local ok, lock = pcall(db.own, db, left.id)
 		if ok then
-			clean[#clean + 1] = not database:row(ROW, left.id) and remove_files(left.id) and left or nil
+			clean[#clean + 1] = not database:row(ROW, left.id) and remove_files(database, left.id) and left or nil
 			lock:release()
 		end
 	end

@@ -12,7 +12,7 @@ M.KILLED = setmetatable({}, { __tostring = function() return "killed" end })
 
 local function copy(row)
 	local out = {}
-	for _, name in ipairs { "chunk", "first", "count", "state", "generation", "token", "task", "memory", "failures", "due_ms",
+	for _, name in ipairs { "chunk", "first", "count", "state", "generation", "token", "task", "memory", "failures", "again", "due_ms",
 			"queued_ms", "started_ms", "ended_ms", "why", "number", "tasks", "job", "submitted_ms" } do
 		out[name] = row[name] or nil
 	end
@@ -96,6 +96,7 @@ end
 local function importer(cluster, ledger, seen)
 	return function(chunk, also)
 		local file = cluster:file(chunk.chunk)
+		assert(not ledger.all or chunk.generation == ledger.all[chunk.chunk].generation, "whose generation?")
 		if also then
 			assert(file.result.generation == chunk.generation, "the result of an old generation was believed")
 			ledger.commit(also)
@@ -108,7 +109,7 @@ end
 
 ---@param cluster table of fake_cluster
 ---@param ledger table
----@param options { items: integer?, per_chunk: integer?, executor: table?, dies: (fun(): boolean)?, keep_going: boolean?, seen: table }
+---@param options { items: integer?, per_chunk: integer?, executor: table?, dies: (fun(): boolean)?, seen: table }
 function M.world(cluster, ledger, options)
 	local dies, seen = options.dies or function() return false end, options.seen
 	local unit, place, mortal_unit, mortal_place = cluster:unit(), fake.place(cluster), {}, {}
@@ -124,8 +125,8 @@ function M.world(cluster, ledger, options)
 	local executor = options.executor or { poll_ms = 5000, submit_rate = 1, memory = { "1", "2", "3" } }
 	return { now = function() return cluster.now_ms end, sleep = mortal(dies, function(ms) cluster:advance(ms) end),
 		place = mortal_place, unit = mortal_unit, ledger = own, executor = executor, argv = function() return {} end,
-		token = function(number) return "rn-1." .. number end, per_chunk = options.per_chunk or 3,
-		next_item = options.items and counter(options.items), keep_going = options.keep_going,
+		token = function(number) return (options.name or "rn-1") .. "." .. number end, per_chunk = options.per_chunk or 3,
+		next_item = options.items and counter(options.items),
 		import = importer(cluster, own, seen),
 		deliver = function(chunk)
 			assert(chunk == (seen.delivered or 0) + 1, "out of order")

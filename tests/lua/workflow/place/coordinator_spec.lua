@@ -4,6 +4,8 @@
 local LIB = debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/"
 local worlds = dofile(LIB .. "placed_world.lua")
 local coordinator = require "runner.workflow.place.coordinator"
+local placements = require "runner.workflow.store.placements"
+local store = require "runner.workflow.store.store"
 
 local SCHEDULES = tonumber(os.getenv "SCHEDULES") or 4500 -- for all families together, twice: about 10,000
 local ITEMS = 14
@@ -109,6 +111,24 @@ describe("the coordinator", function()
 		assert.is_true(finished > SCHEDULES // 4 * 0.9, finished .. " finished")
 	end)
 
+	it("finds its way by the rows of a real database, killed anywhere", function()
+		local db <close> = store.open { path = os.tmpname() .. ".db" }
+		db:create { id = "r", workflow = "w" }
+		for seed = 1, 20 do
+			local key = "step" .. seed
+			db:together(placements.add_unit, "r", key, { executor = "x", kind = "fake", per_chunk = 3 })
+			local cluster = worlds.fake.new { seed = seed, faults = FAULTS.all, array = 4, idempotent = true }
+			local problem = to_the_end(cluster, { items = ITEMS, kills = 40, name = key, ledger = placements.ledger(db, "r", key) })
+			check(cluster, problem, "real rows, schedule " .. seed)
+			assert.same({}, db:live_placements("r", key))
+			for _, chunk in ipairs(not problem and db:chunks("r", key, 0, 100) or {}) do
+				assert.equal("completed", chunk.state)
+			end
+		end
+		local unit = db:units "r"[1]
+		assert.same({ 14, 5, 5 }, { unit.items, unit.chunks, unit.completed })
+	end)
+
 	it("gives more memory to what ran out of it, and to nothing else", function()
 		local cluster = worlds.fake.new { seed = 3, memory_needed = function(chunk) return chunk == 2 and 3 or 1 end }
 		local problem, _, ledger = to_the_end(cluster, { items = 9 })
@@ -143,13 +163,6 @@ describe("the coordinator", function()
 			assert.is_truthy(ledger.all[i].state == "planned" or ledger.all[i].state == "completed")
 		end
 		assert.same({}, ledger.live_placements())
-	end)
-
-	it("goes on after a failed chunk where the loop continues on errors", function()
-		local cluster = worlds.fake.new { seed = 5, fails = { [1] = true }, nodes = 2 }
-		local options = { items = 12, keep_going = true }
-		assert.is_nil((to_the_end(cluster, options)))
-		assert.equal(4, options.seen.delivered)
 	end)
 
 	it("is told no by the site once, and submits no more", function()

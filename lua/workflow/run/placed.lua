@@ -1,0 +1,343 @@
+-- placed: a step that `on` places on an executor, as the engine sees it: its items, or all of it,
+-- run by tasks elsewhere, and its results come in the order of the items. This makes the world of
+-- the coordinator (lua/workflow/place/coordinator.lua): rows, folder, place, import.
+
+local coordinator = require "runner.workflow.place.coordinator"
+local doubt = require "runner.workflow.run.doubt"
+local earlier = require "runner.workflow.run.earlier"
+local errors = require "runner.core.errors"
+local events = require "runner.workflow.report.events"
+local fs = require "runner.fs"
+local gather = require "runner.workflow.run.gather"
+local host = require "runner.host"
+local import = require "runner.workflow.run.import"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+local placements = require "runner.workflow.store.placements"
+local scheduler = require "runner.task.scheduler"
+local shared = require "runner.workflow.place.shared"
+local units = require "runner.workflow.place.unit"
+
+local M = {}
+
+local PER_CHUNK, PER_CHUNK_MAX = 100, 1000 -- items of a chunk where their number is unknown; at most
+local ROUNDS = 4 -- chunks for each task that runs at once, so that the last ones end together
+local END_MS = 8000 -- until what was cancelled has to be gone: within the grace of `workflow run`
+
+-- --- its executor --------------------------------------------------------------------------------
+
+-- What it takes to end its placements, also where the workflow file has changed since.
+local KEPT = { "name", "kind", "poll_ms", "submit_rate", "directory", "submit", "states", "cancel" }
+
+local function settings_of(executor)
+	local kept = {}
+	for _, name in ipairs(KEPT) do
+		kept[name] = executor[name]
+	end
+	return assert(json.encode(kept))
+end
+
+local function raise_no_directory()
+	errors.raise("PRECONDITION", "No directory for placed steps: neither XDG_STATE_HOME nor HOME is set",
+		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
+end
+
+-- Of kind local, the folder is among our own files.
+local function with_directory(executor)
+	if executor.directory then
+		return executor
+	end
+	local directory = (paths.state() or raise_no_directory()) .. "/placed"
+	local ok, message = fs.mkdirs(directory, 448)
+	if not ok then
+		errors.raise("PRECONDITION", message, { fix_required = "Make the state directory writable" })
+	end
+	return setmetatable({ directory = directory }, { __index = executor })
+end
+
+local function executor_of(run, step)
+	local executor = (run.workflow.executors or {})[step.on]
+	if not executor or executor.faulty then
+		errors.raise("PRECONDITION", ("Step %s: there is no executor '%s'"):format(step.key, step.on))
+	end
+	return with_directory(executor)
+end
+
+-- --- its rows --------------------------------------------------------------------------------------
+
+-- As many items in a chunk that each task has several, or as the step says.
+local function per_chunk(step, executor, items)
+	if step.chunk then
+		return step.chunk
+	end
+	local count = items and items.stored and #items.stored or 0
+	local tasks = (executor.at_once or 16) * ROUNDS
+	return count == 0 and PER_CHUNK or math.max(1, math.min(math.ceil(count / tasks), PER_CHUNK_MAX))
+end
+
+local function raise_elsewhere(run, key, row, step)
+	errors.raise("CONFLICT", ("Step %s was placed on '%s', and still is; it can't go on on '%s'"):format(key, row.executor, step.on),
+		{ suggestion = ("End it first: runner workflow cancel %s; then: runner workflow resume %s --force"):format(run.id, run.id) })
+end
+
+-- The unit's row is there before its folder, and its folder before any placement.
+local function unit_of(run, step, key, place, executor, items)
+	local row = run.db:unit(run.id, key)
+	if row and row.executor ~= step.on and #run.db:live_placements(run.id, key) > 0 then
+		raise_elsewhere(run, key, row, step)
+	end
+	run.db:together(function(db)
+		if not row then
+			placements.add_unit(db, run.id, key, { executor = step.on, kind = executor.kind, per_chunk = per_chunk(step, executor, items) })
+		end
+		placements.plan_failed(db, run.id, key)
+	end)
+	row = row or run.db:unit(run.id, key)
+	local unit = units.create(run, step, key, place, executor, row.number)
+	run.db:together(placements.set_unit, run.id, key, { executor = step.on, kind = executor.kind, directory = unit.dir,
+		settings = settings_of(executor) })
+	return unit, row
+end
+
+-- --- the world of its coordinator -------------------------------------------------------------------
+
+local function token_of(run_id, number)
+	local base = ("rn-%s-%d."):format(run_id:sub(-10):gsub("[^%w]", "-"), number)
+	return function(n)
+		return base .. n
+	end
+end
+
+-- Waits, unless its place says that something has changed.
+local function sleeper(place)
+	local gate, woken = scheduler.gate(), false
+	place.changed = function()
+		woken = true
+		gate:open()
+	end
+	return function(ms)
+		local over = false
+		if not woken then
+			scheduler.after(ms, function()
+				if not over then
+					gate:open()
+				end
+			end)
+			gate:wait()
+			over = true
+		end
+		local was = woken
+		woken = false
+		return was
+	end
+end
+
+local NOTE_MS = 2000 -- between two lines about a step
+
+local function count_states(c)
+	local running, why = 0, nil
+	for _, chunk in pairs(c.chunks) do
+		running = running + (chunk.state == "running" and 1 or 0)
+	end
+	for _, row in pairs(c.placements) do
+		why = why or row.why
+	end
+	return running, why or c.unreachable and c.unreachable.message
+end
+
+-- What is placed of it, in words; the same ones are not said again.
+local function noter(run, key)
+	local said, at = nil, 0
+	return function(c)
+		if host.now() < at then
+			return
+		end
+		local running, why = count_states(c)
+		local text = ("%d of %d%s parts done, %d running, %d waiting%s"):format(c.completed, c.total, c.more and "+" or "", running,
+			c.placed - running, why and (": %s"):format(why) or "")
+		at = host.now() + NOTE_MS
+		if text ~= said then
+			said = text
+			events.placed(run, key, text)
+		end
+	end
+end
+
+local function options_of(run)
+	return (run.retry_in_doubt or next(run.mark_done)) and { retry_in_doubt = run.retry_in_doubt, mark_done = run.mark_done } or nil
+end
+
+local function world_of(run, unit, row, executor)
+	local place = shared.of(run, executor)
+	local program = executor.runner or run.settings.self
+	return {
+		now = host.wall_ms, sleep = sleeper(place), place = place, unit = unit, executor = executor,
+		argv = function(token) return { program, "workflow", "chunk", unit.dir, token } end,
+		token = token_of(run.id, row.number), per_chunk = row.per_chunk, options = options_of(run),
+		ledger = placements.ledger(run.db, run.id, row.key),
+		import = function(chunk, also) return import.chunk(run, unit, chunk.chunk, chunk.generation, also) end,
+		deliver = function() end,
+		check = function() doubt.check(run) end,
+		note = noter(run, row.key),
+	}
+end
+
+-- The first problem of the unit; a doubt ends the run.
+local function run_unit(run, key, world)
+	run.placed = run.placed or {}
+	run.placed[key] = world
+	local ok, problem, left = pcall(coordinator.run, world)
+	if type(problem) == "userdata" then
+		error(problem, 0) -- a cancellation: M.cut_off ends what runs
+	end
+	run.placed[key] = nil
+	shared.close(world.place)
+	if not ok then
+		error(problem, 0)
+	elseif problem and left[1] then
+		events.warn(run, ("Step %s: %d of its tasks may still run on %s"):format(key, #left, world.executor.name), key)
+	end
+	if problem and problem.code == doubt.CODE then
+		run.doubt = run.doubt or problem
+	end
+	doubt.check(run)
+	if problem and not run.failures[problem.context and problem.context.step_key or ""] then
+		problem.context = problem.context or {}
+		problem.context.step_key = problem.context.step_key or key
+		run.failures[problem.context.step_key] = { key = problem.context.step_key, transient = problem.context.transient or false }
+	end
+	return problem
+end
+
+-- --- for the engine ----------------------------------------------------------------------------------
+
+-- What keeps a step from running on its executor is the step's failure.
+local function try(run, f, ...)
+	local ok, problem, outcome, left = pcall(f, run, ...)
+	if type(problem) == "userdata" then
+		error(problem, 0) -- a cancellation
+	end
+	doubt.check(run)
+	if not ok then
+		return errors.normalise(problem)
+	end
+	return problem, outcome, left
+end
+
+local function run_items(run, step, key, place, items)
+	local executor = executor_of(run, step)
+	local unit, row = unit_of(run, step, key, place, executor, items)
+	local world = world_of(run, unit, row, executor)
+	local all, problem = gather.new(run.id, key), nil
+	local take = all.in_order(function(result)
+		problem = problem or not step.continue_on_error and not result.ok and result.error or nil
+		events.item(run, key, result.ok)
+	end)
+	world.next_item = items.next
+	world.deliver = function(_, results)
+		for i, result in results do
+			take(i, result)
+		end
+	end
+	problem = run_unit(run, key, world) or problem
+	return problem, not problem and all.finish() or nil
+end
+
+---Run the items of a loop elsewhere.
+---@param run table
+---@param step runner.workflow.Step with `on`
+---@param key string
+---@param place runner.workflow.Place
+---@param items runner.workflow.Items
+---@return runner.Error? problem, table? outcome of all of them, as lua/workflow/run/gather.lua makes it
+function M.items(run, step, key, place, items)
+	return try(run, run_items, step, key, place, items)
+end
+
+-- What its inner steps leave to those that follow.
+local function recall(run, step, key, place)
+	local rows = setmetatable({}, { __index = function(_, other)
+		return run.db:step(run.id, other)
+	end })
+	if rows[key] then
+		earlier.pass_over(setmetatable({ rows = rows }, { __index = run }), step, key, place, rows[key])
+	end
+end
+
+local function run_whole(run, step, key, place)
+	local executor = executor_of(run, step)
+	local unit, row = unit_of(run, step, key, place, executor)
+	local world = world_of(run, unit, row, executor)
+	local import_one, latest = world.import, nil
+	world.import = function(...)
+		latest = import_one(...)
+		return latest
+	end
+	local problem = run_unit(run, key, world)
+	local _, result
+	if latest then
+		_, result = latest.results()
+	end
+	if step.kind == "parallel" then
+		recall(run, step, key, place)
+	end
+	if not problem then
+		M.over(run, key)
+	end
+	return problem, result and result.value, result and result.left
+end
+
+---Run a step elsewhere that is no loop, without what follows it.
+---@param run table
+---@param step runner.workflow.Step with `on`
+---@param key string
+---@param place runner.workflow.Place
+---@return table? given, runner.Error? problem, table? left of a failure: its result
+function M.whole(run, step, key, place)
+	local problem, given, left = try(run, run_whole, step, key, place)
+	return not problem and given or nil, problem, left
+end
+
+---All of a step's results are in the database: what its tasks needed goes.
+---@param run table
+---@param key string
+function M.over(run, key)
+	scheduler.settled()
+	local row = run.db:unit(run.id, key)
+	if row and row.directory then
+		units.at(row.directory):finish()
+	end
+end
+
+-- --- the end from outside --------------------------------------------------------------------------------
+
+local function end_unit(db, run_id, row, world)
+	world.now, world.sleep, world.per_chunk = host.wall_ms, scheduler.sleep, row.per_chunk
+	world.ledger, world.token = placements.ledger(db, run_id, row.key), token_of(run_id, row.number)
+	return coordinator.cancel(world, END_MS)
+end
+
+---End all placements of a run, with proof: the queue knows them no more, and no fence is held.
+---Call it outside of tasks.
+---@param run {id: string, db: runner.workflow.Store, failures: table} owned
+---@return string[] left keys of steps of which something may still run
+function M.end_all(run)
+	local left = {}
+	for _, row in ipairs(run.db:live_units(run.id)) do
+		local unit = units.at(row.directory)
+		scheduler.run(function()
+			local executor = assert(json.decode(row.settings))
+			local world = { executor = executor, unit = unit, place = shared.open(executor), deliver = function() end,
+				import = function(chunk, also)
+					unit.about = unit.about or units.open(row.directory).about
+					return import.chunk(run, unit, chunk.chunk, chunk.generation, also)
+				end }
+			if #end_unit(run.db, run.id, row, world) > 0 then
+				left[#left + 1] = row.key
+			end
+		end)
+	end
+	return left
+end
+
+return M

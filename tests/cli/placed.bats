@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# Steps on an executor (`on`), with kind local: the tasks are processes of this machine. What
+# only a cluster does is in slurm.bats, and the faults of queues in coordinator_spec.lua.
+
+load lib/workflow
+
+# on_local: the steps on stdin, in a workflow with an executor
+on_local() {
+	{
+		printf 'name: placed\nexecutors: { here: { kind: local, at_once: 2, poll: 100ms } }\ncommands:\n'
+		cat
+	} >placed.yaml
+}
+
+# once N: each of the items 1 to N wrote its line to effects exactly once
+once() {
+	diff <(sort -n effects) <(seq "$1")
+}
+
+# unit: the folder of the run's first unit
+unit() {
+	sql "select directory from units order by number limit 1"
+}
+
+@test "a loop on an executor gives the outputs, the order and the exit code that it gives here" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [a, b, c, d, e, f, g]
+		    on: here
+		    chunk: 2
+		    do:
+		      - shell: echo "item ${item} ${item_index}"
+		  - shell: echo "${steps.each.output}"
+	YAML
+	call workflow run placed.yaml --seed 5
+	envelope 0
+	expect 'e.data.steps[-1].output.split("\n") == ["item %s %d" % (x, i + 1) for i, x in enumerate("abcdefg")]'
+	expect 'sorted(s.key for s in e.data.steps if s.key.startswith("each[")) == ["each[%d].1" % i for i in range(1, 8)]'
+	[ "$(sql 'select count(*), sum(count), min(generation), max(generation) from chunks where state = "completed"')" = "4|7|1|1" ]
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+	local placed=$stdout
+	call workflow run placed.yaml --seed 5 --on none
+	envelope 0
+	python3 - "$placed" "$stdout" <<-'PY'
+		import json, sys
+		def seen(text):
+		    data = json.loads(text)["data"]
+		    return data["seed"], sorted((s["key"], s["state"], s.get("output"), json.dumps(s.get("data"))) for s in data["steps"])
+		a, b = map(seen, sys.argv[1:])
+		assert a == b, (a, b)
+	PY
+}
+
+@test "an item that fails ends the loop, with its error; resume runs what is left, and nothing twice" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: { file: items }
+		    on: here
+		    chunk: 1
+		    do:
+		      - shell: "[ ${item} != 3 -o -e go ] || exit 7; echo ${item} >>effects"
+	YAML
+	seq 6 >items
+	call workflow run placed.yaml
+	envelope 1
+	expect 'e.error.code == "COMMAND_FAILED" or e.error.code == "NON_ZERO_EXIT" or e.error.context.step_key == "each[3].1"'
+	expect 'e.error.context.step_key == "each[3].1"'
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
+	once 6
+}
+
+@test "a step that is no loop, and parallel steps, run on an executor as here" {
+	on_local <<-'YAML'
+		  - id: one
+		    shell: echo "from ${run.id}"
+		    on: here
+		  - id: both
+		    on: here
+		    parallel:
+		      - { id: x, shell: "echo ${steps.one.output} x" }
+		      - { id: y, shell: echo y }
+		  - id: fails
+		    shell: echo out; exit 4
+		    on: here
+		    on_failure: { commands: [{ shell: "echo hook ${steps.fails.error.code} >hook" }], then: continue }
+		  - shell: echo "${steps.x.output} ${steps.y.output}"
+	YAML
+	call workflow run placed.yaml
+	envelope 0
+	expect 'e.data.steps[-1].output == "from " + e.data.id + " x y"'
+	grep -q '^hook .' hook
+	[ "$(sql 'select count(*) from units')" = 3 ]
+}
+
+@test "Ctrl+C ends the tasks, and resume goes on with the items that had not run" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2, 3, 4, 5, 6]
+		    on: here
+		    chunk: 2
+		    do:
+		      - shell: "echo ${item} >>effects; [ ${item} -lt 3 ] || until [ -e go ]; do sleep 0.02; done"
+		        idempotent: false
+		        verify: grep -qx ${item} effects
+	YAML
+	begin workflow run placed.yaml
+	until_true written 3
+	kill -INT "$pid"
+	finish
+	envelope 130
+	assert_no_process_left
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
+	once 6
+}
+
+@test "kill -9 of the coordinator: resume waits for its tasks to be gone, and runs nothing twice" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2, 3, 4, 5]
+		    on: here
+		    chunk: 2
+		    do:
+		      - shell: "echo ${item} >>effects; [ ${item} = 1 ] || until [ -e go ]; do sleep 0.02; done"
+		        verify: grep -qx ${item} effects
+		        idempotent: false
+	YAML
+	begin workflow run placed.yaml
+	until_true written 3
+	id=$(run_id)
+	kill -KILL "$pid"
+	finish
+	touch go
+	call workflow resume "$id"
+	envelope 0
+	once 5
+	expect 'len(e.data.steps) == 6'
+}
+
+@test "a doubt in a task ends the run as a doubt here does, and resume asks" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2, 3]
+		    on: here
+		    do:
+		      - shell: "echo ${item} >>effects; [ ${item} != 2 -o -e go ] || kill -KILL $PPID"
+	YAML
+	call workflow run placed.yaml
+	envelope 81
+	expect 'e.error.code == "STEP_IN_DOUBT" and e.error.context.step_key == "each[2].1"'
+	id=$(run_id)
+	call workflow resume "$id"
+	envelope 81
+	touch go
+	call workflow resume "$id" --retry-in-doubt
+	envelope 0
+	[ "$(sort -n effects | tr '\n' ' ')" = "1 2 2 3 " ]
+}
+
+@test "a coordinator that is killed alone leaves tasks that its shepherds end, and cancel says so" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2]
+		    on: here
+		    do:
+		      - shell: "echo ${item} >>effects; until [ -e go ]; do sleep 0.02; done"
+	YAML
+	begin workflow run placed.yaml
+	until_true written 1
+	kill -KILL "$pid"
+	finish
+	id=$(run_id)
+	call workflow cancel "$id"
+	envelope 0
+	until_true assert_no_process_left
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+	[ "$(sql 'select state from runs')" = cancelled ]
+}
+
+@test "rm removes the folders of a run's placed steps with it" {
+	on_local <<-'YAML'
+		  - { id: one, shell: "head -c 2000000 /dev/zero | tr '\\0' x", on: here, capture_limit: 4M }
+	YAML
+	call workflow run placed.yaml
+	envelope 0
+	expect 'e.data.steps[0].output_bytes == 2000000'
+	local folder
+	folder=$(unit)
+	[ -d "$folder" ]
+	[ ! -e "$folder/secrets.json" ]
+	call workflow rm "$(run_id)" --confirm-destructive
+	envelope 0
+	[ ! -e "$folder" ]
+	[ ! -e "${folder%/*}" ]
+}
