@@ -30,7 +30,7 @@ M.rooms = {
 	{ name = "output", path = "lua/output/", uses = { BINDINGS, "core" }, owns = "a result as text" },
 	{ name = "library", path = "lua/library/", uses = { BINDINGS, "core", "output" }, owns = "what scripts may require: runner.path, runner.text …" },
 	{ name = "task", path = "lua/task/", uses = { BINDINGS, "core" }, owns = "several things at once: coroutines over processes and timers" },
-	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "what a script may do" },
+	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke", "state" }, owns = "what a script may do" },
 	{ name = "invoke", path = "lua/invoke.lua", uses = { BINDINGS, "core" }, owns = "one of our own commands as a child" },
 	{ name = "state", path = "lua/state/", uses = { BINDINGS, "core" }, owns = "the database: opening, migrations, locks that prove an owner" },
 	{ name = "telemetry", path = "lua/telemetry/", uses = { BINDINGS, "core" }, owns = "traces: their numbers, OTLP, and where spans go" },
@@ -39,7 +39,7 @@ M.rooms = {
 	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "agent_spec" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
 	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
 	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
-	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "types" }, owns = "help, completion, lint, previews, templates" },
+	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "state", "types" }, owns = "help, completion, lint, previews, templates" },
 	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
 	{ name = "bundle", path = "lua/bundle/", uses = { BINDINGS, "core", "project" }, owns = "a project and runner as one program: packing it, and being one" },

@@ -36,7 +36,7 @@ M.open_flags = set_of [[
 	attempt_timeout idle_timeout grace retries retry_delay connect_timeout budget
 	fields limit cursor sort max_bytes schema_version warnings_as_errors quiet verbose debug
 	help version plan schema output_schema show_config validate_only
-	idempotency_key resume_from rollback_on_failure detach no_cache cache_ttl instance_id]]
+	idempotency_key rebuild resume_from rollback_on_failure detach no_cache cache_ttl instance_id]]
 
 local CONFIRM = set_of "yes confirm_destructive"
 

@@ -48,16 +48,19 @@ local function pass_on(line, stream)
 	end
 end
 
----Run another command: its data, or the error that it ended with.
+---Run another command, as M.call does, with more variables.
 ---@param ctx runner.Context
----@param name string "deploy", or "db migrate"
----@param args? table values by name, or a list of words
+---@param name string
+---@param args table
+---@param env? table<string, string>
 ---@return any data
-function M.call(ctx, name, args)
-	args = args or {}
-	check(name, args)
+function M.invoke(ctx, name, args, env)
 	local spec = invoke.argv(invoke.program(), words_of(name), {}, text)
 	spec.stdin, spec.env = invoke.hand_over(args, text)
+	for key, value in next, env or {} do
+		spec.env = spec.env or {}
+		spec.env[key] = value
+	end
 	if attempt.framework.verbose or attempt.launch.stderr_is_tty then
 		spec.env = spec.env or {}
 		spec.env.RUNNER_LOG_KEPT = "1" -- its lines are ours
@@ -72,6 +75,17 @@ function M.call(ctx, name, args)
 	elseif envelope.data ~= json.null then
 		return envelope.data
 	end
+end
+
+---Run another command: its data, or the error that it ended with.
+---@param ctx runner.Context
+---@param name string "deploy", or "db migrate"
+---@param args? table values by name, or a list of words
+---@return any data
+function M.call(ctx, name, args)
+	args = args or {}
+	check(name, args)
+	return M.invoke(ctx, name, args)
 end
 
 return M

@@ -75,6 +75,8 @@ local EXPECT = {
 		scopes = "a list of strings, or a function that returns one",
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
+		before = "a function(ctx, call)", after = "a function(ctx, call)",
+		groups = "hooks by the name of the group such as { db = { before = function(ctx, call) … end } }",
 		contexts = 'settings by name such as { prod = { config = { host = "a" } } }', config = "a table",
 		telemetry = 'true, false or { content = true, file = "traces.jsonl", service_name = "deploys" } with what is needed of it',
 		retention = '{ older_than = "30d" }, with max_size = "1GiB", keep = 100, failed = true, interrupted = true as needed',

@@ -17,7 +17,7 @@ local RESERVE = (" "):rep(4096) -- JOB_RESERVE of src/supervisor/job.h
 local CHUNK = 1 << 16
 
 -- What belongs to the run that starts the job, and not to the job.
-local NOT_INHERITED = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR", "RUNNER_ARGUMENTS" }
+local NOT_INHERITED = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR", "RUNNER_ARGUMENTS", "RUNNER_NEEDS" }
 
 local function need(result, message, errno)
 	if not result then

@@ -20,6 +20,9 @@ local PROJECT = {
 	retention = function(v) return require("runner.declare.retention").accept(v) end,
 	executors = function(v) return require("runner.declare.executors").accept(v) end,
 	audit = function(v) return require("runner.project.audit").accept(v) end,
+	before = rules.of_type "function",
+	after = rules.of_type "function",
+	groups = function(v) return require("runner.project.hooks").groups(v) end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }
 for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
@@ -79,6 +82,9 @@ end
 
 -- What a project has to say of each call, once its command is known.
 local function look(a)
+	if a.project.before or a.project.after or a.project.groups then
+		a.around = true
+	end
 	if a.project.scopes then
 		require("runner.project.scopes").look(a.command, a.project)
 	end

@@ -62,6 +62,9 @@ function M.describe(command, settled)
 		danger_level = command.danger_level,
 		steps = json.array(command.steps or {}),
 		limits = allowed(command.limits or {}, limits_of(settled)),
+		needs = command.needs and json.array(command.needs),
+		throttle = (command.rate or command.breaker)
+			and require("runner.state.throttle").describe(require("runner.state.throttle").key(attempt), command) or nil,
 		policy = attempt.policy and require("runner.project.caller_policy").describe(),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,

@@ -69,6 +69,11 @@
 ---@field cleanup_command? string the command line that ends the process it leaves
 ---@field max_lifetime_seconds? integer after which the process it leaves ends
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
+---@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }
+---@field sources? string[] files that it is made from, as patterns: it does nothing while these, its arguments and what it generates are unchanged; adds --rebuild
+---@field generates? string[] files that it makes, as patterns; needs sources
+---@field breaker? {failures: integer, window?: runner.Duration, pause?: runner.Duration} after so many failures within window ("1m") calls are UNAVAILABLE for pause ("30s"), in every process
+---@field rate? string how often it may be called, in every process: "10/min", "100/30s"; a call too many is UNAVAILABLE
 ---@field rollback? fun(args: table<string, any>, ctx: runner.Context, error: runner.Error) undoes what a failed run did: adds --rollback-on-failure
 ---@field async? boolean every call goes on in the background, as with --detach
 ---@field interruption? { detach?: boolean, resume?: boolean, idle_timeout_ms?: integer, max_lifetime_ms?: integer } calls off a terminal answer within --budget; what isn't done by then goes on as a job (detach), or stops at a checkpoint (resume)
@@ -180,6 +185,19 @@
 ---@field fix_required? string what to correct
 
 ---The table that runner.lua returns.
+---@class runner.Hooks
+---@field before? fun(ctx: runner.Context, call: runner.HookCall)
+---@field after? fun(ctx: runner.Context, call: runner.HookCall)
+
+---@class runner.HookCall the call that a hook of runner.lua stands around
+---@field command string "db.migrate"
+---@field args table<string, any>
+---@field attempt integer
+---@field danger_level string
+---@field ok? boolean in `after`: whether it succeeded
+---@field data? any in `after`: what run returned
+---@field error? runner.Error in `after`: its failure
+
 ---@class runner.Project
 ---@field name? string
 ---@field description? string what it is for, in a sentence: `runner` alone shows it
@@ -188,6 +206,9 @@
 ---@field config? table any values; scripts read them as ctx.config
 ---@field audit? boolean|{path?: string, required?: boolean, sync?: boolean} write down every call: where (audit.jsonl in the state directory), whether nothing may run without, whether each row is on the disk before anything goes on
 ---@field changelog? string JSON file that runner changelog shows
+---@field before? fun(ctx: runner.Context, call: runner.HookCall) called before each of its commands; what it raises is the call's failure
+---@field after? fun(ctx: runner.Context, call: runner.HookCall) called behind each of its commands; a failure is a warning
+---@field groups? table<string, runner.Hooks> the same for the commands of a group: { db = { before = … } }
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
 ---@field telemetry? boolean|runner.TelemetrySettings traces of the runs of its workflows are exported (docs/workflows/telemetry.md)

@@ -56,7 +56,7 @@ FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help",
          "--raw-payload", "--input-file", "--validate-only", "--no-cache", "--cache-ttl",
          "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
          "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x",
-         "--budget", "--policy", "--no-detach", "--resume-from", "--rollback-on-failure"]
+         "--budget", "--policy", "--no-detach", "--resume-from", "--rollback-on-failure", "--rebuild"]
 # calls that get as far as run, and what bends them
 GOOD = [["plain"], ["deploy", "--target", "prod"],
         ["deploy", "-tdev", "1.2.3", "--tag", "a", "--wait", "5s"], ["files", "a"],

@@ -1,0 +1,95 @@
+-- needs: the commands that a command needs are run before it, each once for the whole tree of calls,
+-- those that don't wait for each other at once. A directory of the outermost call has a lock and a
+-- mark for each; our children learn of it by a variable.
+
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local POLL_S = 0.02
+local VARIABLE = "RUNNER_NEEDS" -- "directory\nname\nname": the names are those above us
+
+-- The directory, and the commands that we are needed by.
+local function inherited()
+	local text = os.getenv(VARIABLE)
+	local dir, above = (text or ""):match "^(/[^\n]*)\n(.*)$"
+	local stat = dir and fs.lstat(dir)
+	if stat and stat.type == "directory" then
+		return dir, above
+	end
+end
+
+local function refuse_circle(above, name, need)
+	local chain = {}
+	for one in (above .. "\n" .. name):gmatch "[^\n]+" do
+		chain[#chain + 1] = one
+	end
+	for i, one in ipairs(chain) do
+		if one == need then
+			errors.raise("COMMAND_INVALID", ("'%s' needs itself: %s"):format(need, table.concat(chain, " → ", i) .. " → " .. need),
+				{ side_effects = "none", fix_required = "Remove one of these from needs" })
+		end
+	end
+end
+
+-- Whoever has the lock runs it; the others wait for the mark.
+local function once(ctx, dir, need, env)
+	local mark = ("%s/%s"):format(dir, paths.file_name(need.name .. " " .. assert(json.encode(need.args)), 180))
+	while not fs.lstat(mark .. ".done") do
+		local lock <close>, why = fs.lock(mark .. ".lock", { wait_ms = 0 })
+		if lock and not fs.lstat(mark .. ".done") then
+			require("runner.ctx.call").invoke(ctx, need.name, need.args, env)
+			local ok, problem = fs.create(mark .. ".done", "")
+			if not ok then
+				errors.raise("UNAVAILABLE", "Can't note that a needed command has run: " .. problem)
+			end
+		elseif not lock and why ~= "held" then
+			errors.raise("UNAVAILABLE", "Can't lock a needed command: " .. tostring(why))
+		elseif not lock then
+			ctx:sleep(POLL_S)
+		end
+	end
+end
+
+local function failed(name, raised)
+	if errors.is(raised) then
+		raised.message = ("%s, which this command needs: %s"):format(name, raised.message)
+	end
+	error(raised, 0)
+end
+
+---Run what the command needs, unless this call has had it. Raises the error of the first that fails.
+---@param ctx runner.Context
+---@param command table normal form
+function M.meet(ctx, command)
+	local name = command.name:gsub("%.", " ")
+	local dir, above = inherited()
+	for _, need in ipairs(command.needs) do
+		refuse_circle(above or "", name, need.name)
+	end
+	if not dir then
+		dir = ctx.tempdir .. "/needs"
+		assert(fs.mkdirs(dir, 448)) -- 0700
+	end
+	local env, work = { [VARIABLE] = ("%s\n%s\n%s"):format(dir, above or "", name) }, {}
+	for i, need in ipairs(command.needs) do
+		work[i] = function()
+			local ok, raised = pcall(once, ctx, dir, need, env)
+			if not ok then
+				failed(need.name, raised)
+			end
+		end
+	end
+	if attempt.trace then
+		attempt.trace(("needs %d commands"):format(#work))
+	end
+	ctx:parallel(work, { limit = 4 })
+	host.setenv(VARIABLE, nil) -- what run starts is no part of this
+end
+
+return M

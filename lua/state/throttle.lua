@@ -1,0 +1,171 @@
+-- throttle: how often a command was called and how often it has failed, for all processes of a user: a
+-- small JSON file for each command of a project, changed under a lock. Times are ms since 1970.
+-- A call that nobody has ended when its time is over counts as a failure, so that a killed
+-- one does too.
+
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+
+local M = {}
+
+local LOCK_MS = 5000
+local MOST = 10000 -- rows of each kind
+
+---@class runner.ThrottleState
+---@field calls integer[] when each was made, within the window of the rate
+---@field failures integer[] when each failed, within the window of the breaker
+---@field open? table<string, integer> calls that have not ended → when they count as failed
+---@field until_ms? integer the breaker is open until then
+---@field trial_ms? integer after the pause one call tries: until then no other does
+
+---The file of a command; nil: there is no directory for state, and nothing is limited.
+---@param a runner.Attempt
+---@return string?
+function M.key(a)
+	local state, project = paths.state(), a.project or {}
+	local folder = a.found.folder or project.root or ""
+	return state and ("%s/throttle/%s"):format(state, paths.file_name(folder .. ":" .. a.name, 180)) or nil
+end
+
+local function list(v)
+	return type(v) == "table" and v or {}
+end
+
+local function read(path)
+	local state = list(json.decode(fs.read(path .. ".json", 1 << 20) or ""))
+	local out = { calls = {}, failures = {}, open = {}, until_ms = math.tointeger(state.until_ms), trial_ms = math.tointeger(state.trial_ms) }
+	for _, name in ipairs { "calls", "failures" } do
+		for _, at in ipairs(list(state[name])) do
+			out[name][#out[name] + 1] = math.tointeger(at)
+		end
+	end
+	for id, due in next, list(state.open) do
+		out.open[tostring(id)] = math.tointeger(due)
+	end
+	return out
+end
+
+local function within(times, from, now)
+	local out = {}
+	for _, at in ipairs(times) do
+		out[#out + 1] = at > from and at <= now and #out < MOST and at or nil -- none of a clock that was ahead
+	end
+	return out
+end
+
+-- What the passing of time has made of it.
+local function age(state, command, now)
+	for id, due in pairs(state.open) do
+		if due <= now then
+			state.open[id] = nil
+			state.failures[#state.failures + 1] = due
+		end
+	end
+	table.sort(state.failures)
+	state.calls = command.rate and within(state.calls, now - command.rate.window_ms, now) or {}
+	local breaker = command.breaker
+	if not breaker then
+		return
+	end
+	local failures = within(state.failures, now - breaker.window_ms, now)
+	if not state.until_ms and #failures >= breaker.failures then
+		state.until_ms = failures[#failures] + breaker.pause_ms
+	elseif state.until_ms and state.until_ms > now + breaker.pause_ms then
+		state.until_ms = now + breaker.pause_ms -- the clock was set back
+	end
+	state.failures = failures
+end
+
+-- Change the state under its lock. Where that can't be done, nothing is limited: a warning says so.
+local function change(key, command, f)
+	local ok, why = fs.mkdirs(key:match "^(.*)/", 448) -- 0700
+	local lock <close>, problem = ok and fs.lock(key .. ".lock", { wait_ms = LOCK_MS }) or nil, why
+	if not lock then
+		require("runner.core.attempt").warn("THROTTLE_LOST", "Calls are not counted: " .. tostring(problem or "the lock can't be had"))
+		return nil
+	end
+	local now, state = host.wall_ms(), read(key)
+	age(state, command, now)
+	local result = f(state, now)
+	ok, why = fs.write(key .. ".json", assert(json.encode(state)), 384, false) -- 0600
+	if not ok then
+		require("runner.core.attempt").warn("THROTTLE_LOST", "Calls are not counted: " .. tostring(why))
+	end
+	return result
+end
+
+-- Why no call may be made now.
+local function refusal(state, command, now)
+	local rate, breaker = command.rate, command.breaker
+	local left = breaker and state.until_ms and math.max(state.until_ms, state.trial_ms or 0) - now or 0
+	if left > 0 then
+		return { by = "breaker", left_ms = left, failures = math.max(#state.failures, breaker.failures) }
+	elseif rate and #state.calls >= rate.calls then
+		return { by = "rate", left_ms = math.max(state.calls[#state.calls - rate.calls + 1] + rate.window_ms - now, 1) }
+	end
+end
+
+---May it be called now? If so, the call is counted.
+---@param key? string of M.key
+---@param command table normal form
+---@param limit_ms integer how long the call may take
+---@return string? call for M.conclude
+---@return { by: "rate"|"breaker", left_ms: integer, failures?: integer }? refused
+function M.admit(key, command, limit_ms)
+	local call = ("%016x"):format(host.random())
+	local refused = key and change(key, command, function(state, now)
+		local why = refusal(state, command, now)
+		if why then
+			return why
+		end
+		if state.until_ms then
+			state.trial_ms = now + limit_ms
+		end
+		state.calls[#state.calls + 1] = now
+		state.open[call] = command.breaker and now + limit_ms or nil
+	end) or nil
+	return call, refused
+end
+
+---The call has ended.
+---@param key? string
+---@param command table
+---@param call string of M.admit
+---@param verdict "failed"|"succeeded"|"other" other: a failure that says nothing of what the command talks to
+function M.conclude(key, command, call, verdict)
+	if not key or not command.breaker then
+		return
+	end
+	change(key, command, function(state, now)
+		state.open[call] = nil
+		if verdict == "failed" then
+			state.failures[#state.failures + 1] = now
+			if state.trial_ms or #state.failures >= command.breaker.failures then
+				state.until_ms, state.trial_ms = now + command.breaker.pause_ms, nil
+			end
+		elseif verdict == "succeeded" or state.trial_ms then
+			state.failures, state.until_ms, state.trial_ms = {}, nil, nil
+		end
+	end)
+end
+
+---What holds now; nothing is changed.
+---@param key? string
+---@param command table
+---@return table
+function M.describe(key, command)
+	local state, now = key and read(key) or { calls = {}, failures = {}, open = {} }, host.wall_ms()
+	age(state, command, now)
+	local refused = refusal(state, command, now)
+	local rate, breaker = command.rate, command.breaker
+	return {
+		rate = rate and { calls = rate.calls, window_ms = rate.window_ms, made = #state.calls } or nil,
+		breaker = breaker and { failures = breaker.failures, window_ms = breaker.window_ms, pause_ms = breaker.pause_ms,
+			failed = #state.failures, open = state.until_ms ~= nil } or nil,
+		left_ms = refused and refused.left_ms or 0,
+	}
+end
+
+return M
