@@ -11,6 +11,7 @@ local help_topics = require "runner.tools.help_topics"
 local host = require "runner.host"
 local json = require "runner.json"
 local plan = require "runner.project.plan"
+local reader = require "runner.output.reader"
 local render = require "runner.output.render"
 local topic = require "runner.tools.topic"
 local wrap = require "runner.output.wrap"
@@ -18,18 +19,11 @@ local wrap = require "runner.output.wrap"
 -- Of a project of which this user has run no command yet (lua/project/declarations.lua).
 local UNREAD = "Only names: the files of this project are read once you have run one of its commands, or 'runner lint'."
 
-local MIN_WIDTH, WIDTH, MAX_WIDTH = 40, 80, 200
-
--- 0 means no limit; nothing is that long.
-local UNLIMITED = 100000
+local WIDTH, MAX_WIDTH = 80, 200 -- columns: where nobody knows, and what prose is still read in
 
 local function reader_width()
-	local given = attempt.framework.width
-	if given then
-		return given == 0 and UNLIMITED or math.max(given, MIN_WIDTH)
-	end
-	local columns = attempt.launch.stdout_is_tty and math.tointeger(tonumber(os.getenv("COLUMNS") or ""))
-	return columns and math.max(MIN_WIDTH, math.min(columns, MAX_WIDTH)) or WIDTH
+	local width = reader.width()
+	return width and (attempt.framework.width and width or math.min(width, MAX_WIDTH)) or WIDTH
 end
 
 -- --- the topics -----------------------------------------------------------------------

@@ -66,7 +66,7 @@ M.rows = {
 		description = "Collector of traces; also ..._HEADERS, ..._TIMEOUT and ..._PROTOCOL" },
 	{ name = "OTEL_SERVICE_NAME", description = "Who exports traces (runner); also OTEL_RESOURCE_ATTRIBUTES" },
 	{ name = "OTEL_SDK_DISABLED", description = "true: no traces are exported; also OTEL_TRACES_EXPORTER=none" },
-	{ name = "COLUMNS", description = "Width of help on a terminal (80)" },
+	{ name = "COLUMNS", description = "Width of help and tables on a terminal, in place of its own" },
 }
 
 ---Is this what the variable takes? True for a variable without a rule of its own.

@@ -58,7 +58,7 @@ local function rendered_as(format, data, text)
 	elseif format == "id" and attempt.command and attempt.command.primary_id_field then
 		return require("runner.output.ids").text(data, attempt.command, attempt.dry_run)
 	end
-	return require("runner.output.render").text(data, format, attempt.command)
+	return require("runner.output.render").text(data, format, attempt.command, require("runner.output.reader").table_width())
 end
 
 ---The data of a failure as TEXT, for a terminal; of a built-in where it has made its own text,

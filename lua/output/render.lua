@@ -45,9 +45,9 @@ local function is_scalar(v)
 	return type(v) ~= "table"
 end
 
-local function list_lines(list, declared)
+local function list_lines(list, declared, limit)
 	if is_list_of(list, is_flat_object) then
-		return tables.lines(list, declared)
+		return tables.lines(list, declared, limit)
 	end
 	local lines = {}
 	for _, v in ipairs(list) do
@@ -86,7 +86,7 @@ local function split_lines(text)
 	return lines
 end
 
-local function object_lines(object, declared)
+local function object_lines(object, declared, limit)
 	local keys, lines, longest = tables.columns({ object }, declared), {}, 0
 	for _, key in ipairs(keys) do
 		if inline(object[key]) then
@@ -99,35 +99,35 @@ local function object_lines(object, declared)
 			lines[#lines + 1] = tables.pad(name .. ":", longest + 1) .. " " .. value
 		else
 			lines[#lines + 1] = name .. ":"
-			indent(text_lines(object[key]), lines)
+			indent(text_lines(object[key], nil, limit and limit - 2), lines)
 		end
 	end
 	return lines
 end
 
-function text_lines(data, declared)
+function text_lines(data, declared, limit)
 	if is_null(data) then
 		return {}
 	elseif type(data) ~= "table" then
 		return split_lines(value_text.text(data))
 	elseif json.is_array(data) then
-		return list_lines(data, declared)
+		return list_lines(data, declared, limit)
 	end
-	return object_lines(data, declared)
+	return object_lines(data, declared, limit)
 end
 
 -- --- formats: (data, columns) → lines, rows ----------------------------------------------
 
 local FORMATS = {}
 
-function FORMATS.text(data, declared)
+function FORMATS.text(data, declared, limit)
 	local array = type(data) == "table" and json.is_array(data)
-	return text_lines(data, declared), array and #data or is_null(data) and 0 or 1
+	return text_lines(data, declared, limit), array and #data or is_null(data) and 0 or 1
 end
 
-function FORMATS.table(data, declared)
+function FORMATS.table(data, declared, limit)
 	local rows = tables.rows(data)
-	return tables.lines(rows, declared), #rows
+	return tables.lines(rows, declared, limit), #rows
 end
 
 local function separated(rows, columns, lines)
@@ -174,10 +174,11 @@ end
 ---@param data any
 ---@param format runner.TextFormat
 ---@param decl? runner.RenderDeclaration
+---@param limit? integer columns that a table for a person may take
 ---@return string text ends with a newline unless it is empty
 ---@return integer rows
-function M.text(data, format, decl)
-	local lines, rows = FORMATS[format](data, decl and decl.columns)
+function M.text(data, format, decl, limit)
+	local lines, rows = FORMATS[format](data, decl and decl.columns, limit)
 	lines[#lines + 1] = lines[1] and ""
 	return table.concat(lines, "\n"), rows
 end

@@ -77,7 +77,8 @@ local function lines(a)
 end
 
 local function growing_table(a)
-	local line = a.format == "text" and a.row_text or require("runner.output.tables").growing(a.command.columns)
+	local line = a.format == "text" and a.row_text
+		or require("runner.output.tables").growing(a.command.columns, require("runner.output.reader").table_width())
 	local function add(row)
 		local text, why, shown = encoded(a, row)
 		if not text then

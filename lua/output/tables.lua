@@ -2,7 +2,9 @@
 
 local json = require "runner.json"
 local value_text = require "runner.output.value_text"
-local width = require("runner.output.wrap").width
+local wrap = require "runner.output.wrap"
+
+local width = wrap.width
 
 local M = {}
 
@@ -125,55 +127,156 @@ local function is_numeric(rows, column)
 	return some
 end
 
----@param rows any[]
----@param declared? string[]
----@return string[] the head and a line a row; none without columns
-function M.lines(rows, declared)
-	local columns = M.columns(rows, declared)
-	local cells, widths, right = { {} }, {}, {}
-	for c, column in ipairs(columns) do
-		cells[1][c] = cell_text(column)
-		widths[c] = width(cells[1][c])
-		right[c] = is_numeric(rows, column)
+-- What people look for first, and what is long or of less interest.
+local RANKS = { id = 1, key = 1, name = 2, title = 3, state = 4, status = 4, ok = 4, type = 5, kind = 5,
+	description = 90, message = 91, error = 92, detail = 93, output = 94 }
+
+-- The columns for people: the declared ones, then by rank, then sorted.
+local function ranked(rows, declared)
+	local columns, known, places = M.columns(rows, declared), {}, {}
+	for i, name in ipairs(declared or {}) do
+		known[name] = i
 	end
+	for i, name in ipairs(columns) do
+		places[name] = known[name] and i or 1000 * (RANKS[name] or 50) + i
+	end
+	table.sort(columns, function(a, b)
+		return places[a] < places[b]
+	end)
+	return columns
+end
+
+-- A column of nothing but times is read more easily as "3h ago".
+local function time_texts(rows, column, reader, now)
+	local texts, some = {}, false
 	for r, row in ipairs(rows) do
-		cells[r + 1] = {}
-		for c, column in ipairs(columns) do
-			local text = cell_text(M.field(row, column))
-			cells[r + 1][c] = text
-			local wide = width(text)
-			widths[c] = math.max(widths[c], wide <= WIDEST and wide or 0)
+		local v = M.field(row, column)
+		local time = reader.time(v)
+		if not time and not is_null(v) then
+			return nil
+		end
+		some = some or time ~= nil
+		texts[r] = time and reader.relative(time, now) or "-"
+	end
+	return some and texts or nil
+end
+
+local GAP, NARROWEST = 2, 8 -- columns between two, and of one that was cut
+
+-- The widths with which a line has at most `limit` columns: the widest give way first, numbers don't. nil: none.
+local function fitted(widths, fixed, limit)
+	local total, most = GAP * (#widths - 1), 0
+	for c, w in ipairs(widths) do
+		total = total + w
+		most = fixed[c] and most or math.max(most, w)
+	end
+	while total > limit and most > NARROWEST do
+		most, total = most - 1, GAP * (#widths - 1)
+		for c, w in ipairs(widths) do
+			total = total + (fixed[c] and w or math.min(w, most))
 		end
 	end
+	if total > limit then
+		return nil
+	end
+	local out = {}
+	for c, w in ipairs(widths) do
+		out[c] = fixed[c] and w or math.min(w, most)
+	end
+	return out
+end
+
+-- A row after the other, a line for each column, where a table has no room.
+local function records(cells)
+	local lines, longest = {}, 0
+	for _, name in ipairs(cells[1]) do
+		longest = math.max(longest, width(name))
+	end
+	for r = 2, #cells do
+		lines[#lines + 1] = r > 2 and "" or nil
+		for c, text in ipairs(cells[r]) do
+			lines[#lines + 1] = M.pad(cells[1][c] .. ":", longest + 1) .. " " .. text
+		end
+	end
+	return lines
+end
+
+local function laid_out(cells, widths, right)
 	local lines = {}
 	for r, row in ipairs(cells) do
 		for c, text in ipairs(row) do
-			row[c] = M.pad(text, widths[c], right[c])
+			row[c] = M.pad(wrap.cut(text, math.max(widths[c], 1)), widths[c], right[c])
 		end
-		lines[r] = trimmed(table.concat(row, "  "))
+		lines[r] = trimmed(table.concat(row, (" "):rep(GAP)))
 	end
-	return columns[1] and lines or {}
+	return lines
+end
+
+-- The cells as text, the head first; the width of each column; those of numbers.
+local function measured(rows, columns, limit)
+	local cells, widths, right = { {} }, {}, {}
+	local reader = limit and require "runner.output.reader"
+	for r = 1, #rows do
+		cells[r + 1] = {}
+	end
+	for c, column in ipairs(columns) do
+		local texts = reader and time_texts(rows, column, reader, os.time())
+		cells[1][c] = cell_text(column)
+		widths[c], right[c] = width(cells[1][c]), is_numeric(rows, column)
+		for r, row in ipairs(rows) do
+			local text = texts and texts[r] or cell_text(M.field(row, column))
+			local wide = width(text)
+			cells[r + 1][c] = text
+			widths[c] = math.max(widths[c], (limit or wide <= WIDEST) and wide or 0)
+		end
+	end
+	return cells, widths, right
+end
+
+---Where nobody sets a limit a cell is whole, and one of more than 100 columns doesn't widen its column.
+---@param rows any[]
+---@param declared? string[]
+---@param limit? integer columns of a line, for a person at a terminal: what is longer is cut, and where even
+---  that is too much, each row becomes a record
+---@return string[] the head and a line a row; none without columns
+function M.lines(rows, declared, limit)
+	local cells, widths, right = measured(rows, ranked(rows, declared), limit)
+	if not widths[1] then
+		return {}
+	elseif not limit then
+		for r, row in ipairs(cells) do
+			for c, text in ipairs(row) do
+				row[c] = M.pad(text, widths[c], right[c])
+			end
+			cells[r] = trimmed(table.concat(row, (" "):rep(GAP)))
+		end
+		return cells
+	end
+	local narrower = fitted(widths, right, limit)
+	return narrower and laid_out(cells, narrower, right) or records(cells)
 end
 
 ---A table that grows by a row at a time: its columns and their widths are those of the
 ---first row, and what later rows have beside them stands at their end.
 ---@param declared? string[] columns that come first
+---@param limit? integer columns of a line; longer cells are cut
 ---@return fun(row: table): string its lines, without a newline at the end
-function M.growing(declared)
+function M.growing(declared, limit)
 	local columns, widths, right, known = nil, {}, {}, {}
 	local function line(text_of)
 		local cells = {}
 		for c, column in ipairs(columns) do
-			cells[c] = M.pad(text_of(column), widths[c], right[c])
+			cells[c] = M.pad(limit and wrap.cut(text_of(column), widths[c]) or text_of(column), widths[c], right[c])
 		end
 		return table.concat(cells, "  ")
 	end
 	local function begin(row)
-		columns = M.columns({ row }, declared)
+		columns = ranked({ row }, declared)
 		for c, column in ipairs(columns) do
 			known[column], right[c] = true, type(row[column]) == "number"
 			widths[c] = math.max(width(cell_text(column)), math.min(width(cell_text(row[column])), WIDEST), 8)
 		end
+		widths = limit and fitted(widths, right, limit) or widths
 		return trimmed(line(cell_text)) .. "\n"
 	end
 	return function(row)

@@ -2,11 +2,21 @@
 
 local M = {}
 
--- Characters that take two columns of a terminal, or none: first and last of each range.
-local WIDE = { { 0x1100, 0x115F }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF },
-	{ 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF },
-	{ 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD } }
-local NONE = { { 0x300, 0x36F }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F }, { 0xFE20, 0xFE2F } }
+-- Characters that take two columns of a terminal, or none: first and last of each range; as in
+-- src/supervisor/columns.c.
+local WIDE = {
+	{ 0x1100, 0x115F }, { 0x231A, 0x231B }, { 0x23E9, 0x23EC }, { 0x25FD, 0x25FE }, { 0x2614, 0x2615 },
+	{ 0x2705, 0x2705 }, { 0x274C, 0x274E }, { 0x2753, 0x2757 }, { 0x2795, 0x2797 }, { 0x2B1B, 0x2B1C },
+	{ 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xA960, 0xA97C }, { 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF },
+	{ 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F18E, 0x1F19A }, { 0x1F200, 0x1F265 },
+	{ 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF }, { 0x1F7E0, 0x1F7F0 }, { 0x1F900, 0x1FAFF },
+	{ 0x20000, 0x3FFFD },
+}
+local NONE = {
+	{ 0x300, 0x36F }, { 0x483, 0x489 }, { 0x591, 0x5BD }, { 0x610, 0x61A }, { 0x64B, 0x65F },
+	{ 0x1AB0, 0x1AFF }, { 0x1DC0, 0x1DFF }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F },
+	{ 0xFE20, 0xFE2F }, { 0xE0100, 0xE01EF },
+}
 
 local function within(ranges, c)
 	for _, range in ipairs(ranges) do
@@ -31,6 +41,27 @@ local function width_of(text)
 	return n
 end
 M.width = width_of
+
+---A text that takes at most so many columns; what is longer ends in an ellipsis.
+---@param text string
+---@param columns integer at least 1
+---@return string
+function M.cut(text, columns)
+	if #text <= columns or width_of(text) <= columns then
+		return text
+	elseif not utf8.len(text) then
+		return text:sub(1, columns - 1) .. "…"
+	end
+	local used, last = 0, 0
+	for at, c in utf8.codes(text) do
+		local wide = within(WIDE, c) and 2 or within(NONE, c) and 0 or 1
+		if used + wide > columns - 1 then
+			break
+		end
+		used, last = used + wide, at + #utf8.char(c) - 1
+	end
+	return text:sub(1, last) .. "…"
+end
 
 ---Break a text at spaces into lines of at most `width` characters; a longer word
 ---stays whole. Line breaks in the text stay.

@@ -3,6 +3,7 @@
  * the worker. lua/ctx/tty.lua decides whether prompting is allowed.
  *
  *   ask(question, secret)   the line without its newline | nil, message, CODE
+ *   columns()               of the terminal on the caller's stdout, as it is now; nil: it is none
  *
  * The terminal's settings are restored on every path, cancellation included.
  */
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "../worker/cancel.h"
 #include "../worker/channel.h"
 #include "../worker/scratch.h"
+#include "../worker/worker_launch.h"
 #include "bindings.h"
 
 #define LINE_MAX_BYTES 65536u
@@ -114,8 +117,19 @@ static int ask(lua_State *L)
 	return 1;
 }
 
+static int columns(lua_State *L)
+{
+	struct winsize size;
+
+	if (ioctl(worker_launch()->stdout_fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		return 0;
+	lua_pushinteger(L, size.ws_col);
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
 	{ "ask", ask },
+	{ "columns", columns },
 	{ NULL, NULL },
 };
 

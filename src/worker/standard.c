@@ -111,12 +111,13 @@ static int l_open_stdin(lua_State *L)
 	return 1;
 }
 
-/* The caller's stdout becomes ours, or nobody's: what was written so far is none of it. */
+/* The caller's stdout becomes ours, or nobody's: what was written so far is none of it. A
+ * terminal stays open: a table asks for its width when the command is done. */
 static void take_stdout(bool wants_it)
 {
 	int fd = worker_launch()->stdout_fd;
 
-	if (fd < 3)
+	if (fd < 3 || (!wants_it && worker_launch()->stdout_is_tty))
 		return;
 	if (wants_it) {
 		fflush(stdout);

@@ -69,7 +69,7 @@ describe("render as text", function()
 	end)
 
 	it("writes a list of flat objects as a table, numbers to the right", function()
-		assert.are.equal(lines("age  name     town", "  7  ann      Ulm", " 42  Bertram  -"), text(PEOPLE, "text"))
+		assert.are.equal(lines("name     age  town", "ann        7  Ulm", "Bertram   42  -"), text(PEOPLE, "text"))
 	end)
 
 	it("writes lists of scalars one a line, and inside objects in one", function()
@@ -80,7 +80,7 @@ describe("render as text", function()
 
 	it("indents what needs lines of its own", function()
 		assert.are.equal(lines("count: 2", "inner:", "  deep: yes", "notes:", "  one", "  two", "people:",
-			"  age  name     town", "    7  ann      Ulm", "   42  Bertram  -"),
+			"  name     age  town", "  ann        7  Ulm", "  Bertram   42  -"),
 			text({ count = 2, people = PEOPLE, inner = { deep = "yes" }, notes = "one\ntwo" }, "text"))
 	end)
 
@@ -90,6 +90,65 @@ describe("render as text", function()
 
 	it("counts characters, not bytes, when it aligns", function()
 		assert.are.equal(lines("k   v", "ä   1", "éé  2"), text({ { k = "ä", v = "1" }, { k = "éé", v = "2" } }, "text"))
+	end)
+end)
+
+describe("a table for a person at a terminal", function()
+	local function fitted(data, limit, columns)
+		return (render.text(data, "table", { columns = columns }, limit))
+	end
+
+	it("cuts the longest cells with an ellipsis, and no number", function()
+		assert.are.equal(lines("name         n  town", "a very l…  123  Ulm am R…"),
+			fitted({ { name = "a very long name", n = 123, town = "Ulm am Rhein" } }, 25))
+		assert.are.equal(lines("name              n  town", "a very long name  1  Ulm"),
+			fitted({ { name = "a very long name", n = 1, town = "Ulm" } }, 80))
+	end)
+
+	it("measures wide and combining characters", function()
+		assert.are.equal(lines("k         v", "日本語…   aaaaaaaa"), fitted({ { k = "日本語日本語", v = "aaaaaaaa" } }, 18))
+		assert.are.equal(lines("k", ("e\u{301}"):rep(7) .. "…"), fitted({ { k = ("e\u{301}"):rep(20) } }, 8))
+	end)
+
+	it("becomes a record a row where even that is too wide", function()
+		local row, expected = {}, {}
+		for i = 1, 12 do
+			row[("c%02d"):format(i)] = "value " .. i
+			expected[i] = ("c%02d: value %d"):format(i, i)
+		end
+		assert.are.equal(table.concat(expected, "\n") .. "\n", fitted({ row }, 40))
+		assert.are.equal(table.concat(expected, "\n") .. "\n\n" .. table.concat(expected, "\n") .. "\n", fitted({ row, row }, 40))
+		for line in fitted({ row }, 120):gmatch "[^\n]+" do
+			assert.is_true(#line <= 120)
+		end
+	end)
+
+	it("has declared columns first and in order, then names and states, and long texts at the end", function()
+		local row = { alpha = "-", message = "-", state = "-", name = "-", id = "-", zone = "-" }
+		assert.are.equal("zone  id  name  state  alpha  message\n", fitted({ row }, 80, { "zone" }):match "^[^\n]*\n")
+	end)
+
+	it("says times as people do, where all of a column are times", function()
+		local at = os.date("!%Y-%m-%dT%H:%M:%SZ", os.time() - 3 * 3600 - 60)
+		assert.are.equal(lines("name  at", "a     3h ago", "b     -"),
+			fitted({ { name = "a", at = at }, { name = "b", at = json.null } }, 80, { "name" }))
+		assert.is_truthy(fitted({ { at = at }, { at = "never" } }, 80):find(at, 1, true))
+		assert.is_truthy(fitted({ { at = "2026-13-01T00:00:00Z" } }, 80):find("2026-13-01", 1, true))
+		assert.is_truthy(text({ { at = at } }, "table"):find(at, 1, true))
+	end)
+end)
+
+describe("the widths of characters", function()
+	it("are those with which the supervisor measures", function()
+		local function ranges(path)
+			local file <close> = assert(io.open(path))
+			local out = {}
+			for first, last in file:read("a"):gmatch "{ (0x%x+), (0x%x+) }" do
+				out[#out + 1] = first .. "-" .. last
+			end
+			return table.concat(out, " ")
+		end
+		assert.are.equal(ranges "src/supervisor/columns.c", ranges "lua/output/wrap.lua")
 	end)
 end)
 
