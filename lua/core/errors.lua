@@ -156,6 +156,9 @@ end
 function M.normalise(raised, traceback)
 	local ok, e = pcall(convert, raised, traceback)
 	if ok then
+		local launch = traceback and require("runner.core.attempt").launch
+		e.place = launch and launch.stderr_is_tty
+			and require("runner.core.place").of(traceback) or nil
 		return e
 	end
 	return M.new("INTERNAL_ERROR", "The command raised a " .. type(raised) .. " that can't be converted to a string",

@@ -81,13 +81,14 @@ local function fields_of(e)
 		retryable = e.retryable ~= nil and tostring(e.retryable) or nil, retry_after_ms = e.retry_after_ms,
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
-		suggestion = e.suggestion, output = output_of(e), data = encoded("data", attempt.wrap(e.data)),
+		suggestion = e.suggestion, output = output_of(e),
+		text = e.place and (attempt.mask and attempt.mask(e.place) or e.place), data = encoded("data", attempt.wrap(e.data)),
 		context = encoded("context", marked(e.context), "{"), errors = encoded("errors", e.errors, "["),
 		redirect = encoded("redirect", e.redirect, "{"),
 	}
 end
 
-local DETAILS = { "detail", "output", "data", "context", "errors", "redirect", "suggestion", "fix_required", "fix_command" }
+local DETAILS = { "detail", "output", "text", "data", "context", "errors", "redirect", "suggestion", "fix_required", "fix_command" }
 
 -- Few errors have any, and each failed attempt asks: what sorts them is loaded when one has.
 local function send_extra(e)

@@ -174,6 +174,7 @@ void notice_error(struct run *run, int exit_code)
 	if (run->plan.verbose || strcmp(r->code, "INTERNAL_ERROR") == 0)
 		add_labelled(&out, "detail", &r->detail);
 	add_labelled(&out, "output", &r->output);
+	add_labelled(&out, "at", &r->place);
 	line_emit(run, &out);
 	buf_release(&code);
 }

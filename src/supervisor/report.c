@@ -21,7 +21,7 @@ void report_release(struct report *r)
 {
 	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
 	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
-	                      &r->progress, &r->resume_hint, &r->output, &r->redirect, &r->extra.members };
+	                      &r->progress, &r->resume_hint, &r->output, &r->place, &r->redirect, &r->extra.members };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
@@ -121,6 +121,7 @@ static void take_failure(struct report *r, const struct frame *f)
 	take_text(&r->fix_command, f, F_fix_command, MESSAGE_MAX);
 	take_text(&r->suggestion, f, F_suggestion, MESSAGE_MAX);
 	take_text(&r->output, f, F_output, MESSAGE_MAX);
+	take_text(&r->place, f, F_text, MESSAGE_MAX);
 	take_phase(r, f);
 	r->own.retryable = (enum retryable)parse_field(f, F_retryable, NAMES_RETRYABLE);
 	r->own.side_effects = (enum side_effects)parse_field(f, F_side_effects, NAMES_SIDE_EFFECTS);
@@ -292,7 +293,7 @@ static void describe_limit(struct report *r)
 static void forget_failure(struct report *r)
 {
 	struct buf *all[] = { &r->detail, &r->fix_required, &r->fix_command, &r->suggestion, &r->errors,
-	                      &r->context, &r->redirect, &r->output, &r->text };
+	                      &r->context, &r->redirect, &r->output, &r->place, &r->text };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_clear(all[i]);

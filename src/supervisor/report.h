@@ -51,6 +51,7 @@ struct report {
 	struct buf message, detail, fix_required, fix_command, suggestion;
 	struct buf data, errors, context, redirect; /* checked JSON; empty: absent */
 	struct buf text;    /* the rendered result, or the data of a failure */
+	struct buf place;   /* in the user's script, where it failed, for a terminal */
 	struct buf output;  /* the last lines of the failed program, for a terminal */
 	struct buf progress; /* the newest ctx:progress, JSON */
 	struct buf resume_hint;   /* what to do if the run is cut off here */

@@ -25,6 +25,10 @@ on_terminal() {
 	on_terminal error_shows_the_last_lines_of_the_program
 }
 
+@test "an error shows its place in the script, with the line of source, unless the script meant it" {
+	on_terminal error_shows_the_place_in_the_script
+}
+
 @test "the data of a failure is shown, in the format that was chosen" {
 	on_terminal data_of_a_failure_is_shown
 }

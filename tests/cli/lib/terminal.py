@@ -136,13 +136,42 @@ def error_shows_the_last_lines_of_the_program():
     t.at = 0
     t.expect(rb"make: .*error: .*sh exited with status 2: step 3\r\n")
     t.expect(rb"  output: \r\n    step 1\r\n    step 2\r\n    step 3\r\n")
-    assert b"built" not in t.seen, t.seen
+    assert b"    built" not in t.seen, t.seen
     command("make", "ctx:run { 'sh', '-c', 'echo a; echo b; exit 2' }")
     t = Terminal("make")
     assert t.end() == 1
     t.at = 0
     t.expect(rb"sh exited with status 2: b\r\n")
     t.expect(rb"  output: \r\n    a\r\n    b\r\n")
+
+
+def error_shows_the_place_in_the_script():
+    command("make", "local t = nil\nreturn t.x")
+    t = Terminal("make")
+    assert t.end() == 1
+    t.at = 0
+    t.expect(rb"  at: commands/make.lua:(\d+)\r\n    return t.x")
+    command("make", "ctx:run {\n'sh', '-c', 'exit 2' }")
+    t = Terminal("make")
+    assert t.end() == 1
+    t.at = 0
+    t.expect(rb"  at: commands/make.lua:\d+\r\n    .*ctx:run")
+    os.makedirs("lib", exist_ok=True)
+    with open("lib/deep.lua", "w", encoding="utf-8") as f:
+        f.write("return function(ctx)\n  error { code = 'CONFLICT', message = 'x' }\nend\n")
+    command("make", "require('deep')(ctx)")
+    t = Terminal("make")
+    assert t.end() == 6
+    t.at = 0
+    t.expect(rb"  at: lib/deep.lua:2\r\n    error { code")
+    command("make", "ctx:fail('CONFLICT', 'on purpose')")
+    t = Terminal("make")
+    assert t.end() == 6 and b"  at: " not in t.seen, t.seen
+    command("make", "return t.x", "args = { { 'key', 'string', secret = true, default = 'hidden-value' } },")
+    with open("commands/make.lua", "a", encoding="utf-8") as f:
+        f.write("-- " + "x" * 70000)
+    t = Terminal("make", "--quiet")
+    assert t.end() == 1, t.seen
 
 
 def data_of_a_failure_is_shown():
