@@ -19,7 +19,7 @@ OPTIMIZE ?= -O2 -g1
 HARDEN   ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 WARN      = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wformat-nonliteral
-PKGS      = lua5.4 lua5.4-cjson jansson libpcre2-8
+PKGS      = lua5.4 lua5.4-cjson libpcre2-8
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) libcurl sqlite3 2>/dev/null)
 CPPFLAGS  += -D_GNU_SOURCE $(PKG_CFLAGS)
 ALL_CFLAGS = -std=gnu11 $(OPTIMIZE) $(WARN) $(HARDEN) $(CPPFLAGS) -MMD -MP $(CFLAGS)
@@ -30,7 +30,7 @@ ALL_LDFLAGS = -Wl,--export-dynamic-symbol='lua*' -Wl,-z,relro,-z,now -Wl,--as-ne
 # comes before libm, which then isn't needed: src/worker/libm.c.
 archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(2).a)),$(shell pkg-config --libs $(1)))
 LIBS     := $(call archive_of,lua5.4,lua5.4) $(call archive_of,lua5.4-cjson,lua5.4-cjson) \
-            $(call archive_of,jansson,jansson) $(call archive_of,libpcre2-8,pcre2-8) -lc -lm -ldl
+            $(call archive_of,libpcre2-8,pcre2-8) -lc -lm -ldl
 
 ROOMS     = common engine supervisor worker bindings
 SRCS      = $(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)) src/main.c
@@ -119,7 +119,7 @@ $(BUILD)/host/%.o: src/%.c Makefile ; $(COMPILE) -fPIC
 $(BUILD)/host/lua.o: $(BUILD)/lua.c ; $(COMPILE) -fPIC
 $(BUILD)/runner_host.so: $(HOST_OBJS)
 	@echo "  HOST  $@"
-	@$(CC) $(ALL_CFLAGS) -shared -o $@ $(HOST_OBJS) $$(pkg-config --libs lua5.4-cjson jansson libpcre2-8) -lc -lm -ldl
+	@$(CC) $(ALL_CFLAGS) -shared -o $@ $(HOST_OBJS) $$(pkg-config --libs lua5.4-cjson libpcre2-8) -lc -lm -ldl
 testhost: $(BUILD)/runner_host.so
 
 tidy:
@@ -140,7 +140,7 @@ fuzzers:  ; @+$(MAKE) BUILD=$(FUZZ) CC=clang OPTIMIZE="-O1 -g -fno-omit-frame-po
 FUZZ_LINK = $(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@
 FUZZ_OBJS = $(filter-out $(BUILD)/main.o,$(OBJS))
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/envelope_check.c $(wildcard tests/fuzz/*.h) $(FUZZ_OBJS)
-	@$(FUZZ_LINK) $(filter %.c,$^) $(FUZZ_OBJS) $(LIBS)
+	@$(FUZZ_LINK) $(filter %.c,$^) $(FUZZ_OBJS) $(LIBS) $$(pkg-config --libs jansson)
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.lua tests/fuzz/lua_target.c $(FUZZ_OBJS)
 	@$(FUZZ_LINK) -DTARGET='"$*"' tests/fuzz/lua_target.c $(FUZZ_OBJS) $(LIBS)
 

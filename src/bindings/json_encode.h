@@ -41,7 +41,17 @@ int encode_value(struct encoder *e);
 int encode_refuse(struct encoder *e, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The same for the table at the path that is level `at` of the path again. */
 int encode_refuse_cycle(struct encoder *e, int at);
+/* There is no room for `more` bytes, or something was lost: say which. Always -1. */
+int encode_refuse_size(struct encoder *e);
+
 /* Check that there is room for `more` bytes and nothing was lost. 0, or -1. */
-int encode_check_size(struct encoder *e, size_t more);
+static inline int encode_check_size(struct encoder *e, size_t more)
+{
+	bool lost = e->out->failed || e->members->failed || e->sorted->failed;
+
+	if (!lost && more <= e->max && e->out->len <= e->max - more)
+		return 0;
+	return encode_refuse_size(e);
+}
 
 #endif

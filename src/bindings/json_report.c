@@ -61,19 +61,16 @@ int encode_refuse_cycle(struct encoder *e, int at)
 	return -1;
 }
 
-int encode_check_size(struct encoder *e, size_t more)
+int encode_refuse_size(struct encoder *e)
 {
 	if (e->out->failed || e->members->failed || e->sorted->failed) {
 		buf_add_str(e->message, "not enough memory to write JSON");
 		e->code = "MEMORY_LIMIT";
-		return -1;
-	}
-	if (more > e->max || e->out->len > e->max - more) {
+	} else {
 		buf_add_fmt(e->message, "%s is larger than %zu bytes as JSON", e->name, e->max);
 		e->code = "OUTPUT_TOO_LARGE";
-		return -1;
 	}
-	return 0;
+	return -1;
 }
 
 /* --- json.encode ---------------------------------------------------------------- */

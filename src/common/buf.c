@@ -52,11 +52,6 @@ void buf_add_str(struct buf *b, const char *s)
 	buf_add(b, s, strlen(s));
 }
 
-void buf_add_char(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
-}
-
 void buf_add_vfmt(struct buf *b, const char *fmt, va_list ap)
 {
 	va_list again;

@@ -28,9 +28,18 @@ int buf_reserve(struct buf *b, size_t more);
 /* Append n bytes, a C string, one byte, formatted text. The bytes are copied. */
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_add_str(struct buf *b, const char *s);
-void buf_add_char(struct buf *b, char c);
 void buf_add_fmt(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_add_vfmt(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+
+static inline void buf_add_char(struct buf *b, char c)
+{
+	if (b->failed || b->cap - b->len < 2) {
+		buf_add(b, &c, 1);
+	} else {
+		b->data[b->len++] = c;
+		b->data[b->len] = '\0';
+	}
+}
 
 /* The decimal text of v; the returned pointer is inside `out`. Unlike printf(3),
  * it costs no dozen page faults. */

@@ -7,12 +7,11 @@
  */
 #include "json.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "decimal.h"
 
 static void comma(struct json_writer *w)
 {
@@ -103,48 +102,12 @@ void json_int(struct json_writer *w, int64_t v)
 
 /* --- doubles -------------------------------------------------------------------- */
 
-/* The fewest digits that read back as the same double. 15 digits always survive
- * in a normal double, so the search starts there; a subnormal may need only one. */
-static void shortest(double v, char *text, size_t size)
-{
-	int digits = fabs(v) < DBL_MIN ? 1 : 15;
-	do
-		snprintf(text, size, "%.*g", digits, v);
-	while (digits++ < 17 && strtod(text, NULL) != v);
-}
-
-static bool number_byte(char c)
-{
-	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e';
-}
-
-/* Whatever the locale puts between the digits, in bytes that no number contains,
- * is the decimal separator. */
-static void plain_separator(struct buf *out, const char *text)
-{
-	size_t whole = 0;
-	while (number_byte(text[whole]))
-		whole++;
-	buf_add(out, text, whole);
-	const char *rest = text + whole;
-	while (*rest != '\0' && !number_byte(*rest))
-		rest++;
-	if (*rest != '\0')
-		buf_add_char(out, '.');
-	else if (memchr(text, 'e', whole) == NULL)
-		buf_add_str(out, ".0");
-	buf_add_str(out, rest);
-}
-
 void json_double(struct json_writer *w, double v)
 {
-	char text[64];
-	if (!isfinite(v)) {
+	char text[DECIMAL_TEXT];
+
+	if (isfinite(v))
+		json_raw(w, text, decimal_write(v, text));
+	else
 		json_write_null(w);
-		return;
-	}
-	shortest(v, text, sizeof(text));
-	comma(w);
-	plain_separator(w->out, text);
-	w->need_comma = true;
 }

@@ -36,7 +36,7 @@ void json_int(struct json_writer *w, int64_t v);
  * Independent of the locale. */
 void json_double(struct json_writer *w, double v);
 void json_bool(struct json_writer *w, bool v);
-void json_write_null(struct json_writer *w); /* not json_null: Jansson exports that */
+void json_write_null(struct json_writer *w); /* not json_null: the tests link Jansson, which exports that */
 /* Insert a fragment that json_check() accepted. */
 void json_raw(struct json_writer *w, const char *s, size_t n);
 

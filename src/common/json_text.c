@@ -29,28 +29,41 @@ static const bool plain[256] = {
 
 #define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
 
+/* Which byte the lowest set bit is in: they are in the order of memory. */
+static size_t first_byte(uint64_t bits)
+{
+	return (size_t)__builtin_ctzll(bits) / 8;
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "first_byte() counts from the other end");
+
 /* The high bit of each byte that is zero (and perhaps of some above it). */
 static uint64_t zero_bytes(uint64_t w)
 {
 	return (w - EACH_BYTE(1)) & ~w;
 }
 
-static bool eight_plain(const char *s)
+/* The high bit of each byte that isn't plain (and perhaps of some above it). */
+static uint64_t odd_bytes(const char *s)
 {
-	uint64_t w, odd;
+	uint64_t w;
 
 	memcpy(&w, s, sizeof(w));
-	odd = w | (w - EACH_BYTE(0x20)) | zero_bytes(w ^ EACH_BYTE('"')) |
-	      zero_bytes(w ^ EACH_BYTE('\\')) | zero_bytes(w ^ EACH_BYTE(0x7f));
-	return (odd & EACH_BYTE(0x80)) == 0;
+	return (w | (w - EACH_BYTE(0x20)) | zero_bytes(w ^ EACH_BYTE('"')) |
+	        zero_bytes(w ^ EACH_BYTE('\\')) | zero_bytes(w ^ EACH_BYTE(0x7f))) &
+	       EACH_BYTE(0x80);
 }
 
 size_t text_plain(const char *s, size_t n)
 {
 	size_t i = 0;
 
-	while (n - i >= sizeof(uint64_t) && eight_plain(s + i))
-		i += sizeof(uint64_t);
+	for (; n - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+		uint64_t odd = odd_bytes(s + i);
+
+		if (odd)
+			return i + first_byte(odd);
+	}
 	while (i < n && plain[(unsigned char)s[i]])
 		i++;
 	return i;
@@ -223,11 +236,31 @@ static void escape(struct buf *out, const char *s, size_t length)
 	buf_add(out, text, 6);
 }
 
+/* Most strings. */
+static bool quote_plain(struct buf *out, const char *s, size_t n)
+{
+	char *at;
+	if (out->failed || (out->cap - out->len < n + 3 && buf_reserve(out, n + 2) < 0))
+		return false;
+	at = out->data + out->len;
+	*at++ = '"';
+	memcpy(at, s, n);
+	at[n] = '"';
+	at[n + 1] = '\0';
+	out->len += n + 2;
+	return true;
+}
+
 static size_t quote(struct buf *out, const char *s, size_t n, bool keep_returns)
 {
-	size_t repairs = 0;
+	size_t repairs = 0, run = text_plain(s, n);
 	enum unit unit;
+	if (run == n && quote_plain(out, s, n))
+		return 0;
 	buf_add_char(out, '"');
+	buf_add(out, s, run);
+	s += run;
+	n -= run;
 	for (size_t length; n > 0; s += length, n -= length) {
 		length = next_unit(s, n, &unit);
 		if (keep_returns && s[0] == '\r')

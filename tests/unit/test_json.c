@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/common/decimal.h"
 #include "../../src/common/json.h"
 
 static void commas_stand_between_values_and_nowhere_else(void **state UNUSED)
@@ -91,9 +92,13 @@ static const struct {
 static void check_doubles(void)
 {
 	struct buf b = BUF_INIT;
+	const char *end;
 	for (size_t i = 0; i < ARRAY_LEN(doubles); i++) {
 		write_double(&b, doubles[i].v);
 		assert_string_equal(b.data, doubles[i].text);
+		double back = decimal_read(b.data, &end);
+		assert_memory_equal(&back, &doubles[i].v, sizeof(back));
+		assert_ptr_equal(end, b.data + b.len);
 	}
 	buf_release(&b);
 }
