@@ -313,8 +313,7 @@ local function run(a)
 	if a.serve_ms then
 		a.raw.begin(a)
 	end
-	local ok, data, about, third = host.protect(a.dry_run and command.dry_run and require("runner.ctx.dry_run").run
-		or a.around and require("runner.ctx.around").run or command.run,
+	local ok, data, about, third = host.protect(a.around and require(a.around).run or command.run,
 		a.parsed.values, a.ctx)
 	if not ok then
 		return third and SENT -- it was cancelled

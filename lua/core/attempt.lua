@@ -24,7 +24,7 @@ local host = require "runner.host"
 ---@field pause_at? number on host.now: the next checkpoint after it ends the call
 ---@field spooled? string what has been read from stdin, which the job reads again
 ---@field raw? table lua/project/raw.lua, for a command whose stdout is not runner's answer
----@field around? boolean something stands around `run` (lua/ctx/around.lua)
+---@field around? string the module whose `run` is called in the place of the command's own
 ---@field tasks? table lua/task/scheduler.lua, once ctx:parallel has been called
 ---@field stall_ms? integer how long the reports of a job may say the same
 ---@field serve_ms? integer the limit of a command that serves a protocol, once it does

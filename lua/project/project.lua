@@ -83,7 +83,7 @@ end
 -- What a project has to say of each call, once its command is known.
 local function look(a)
 	if a.project.before or a.project.after or a.project.groups then
-		a.around = true
+		a.around = "runner.ctx.around"
 	end
 	if a.project.scopes then
 		require("runner.project.scopes").look(a.command, a.project)

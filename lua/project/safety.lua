@@ -88,6 +88,7 @@ end
 function M.settle(a)
 	a.dry_run = wants_dry_run(a)
 	if a.dry_run then
+		a.around = a.command.dry_run and "runner.ctx.dry_run" or nil
 		return begin_dry_run(a)
 	end
 	if a.command.safe_default then

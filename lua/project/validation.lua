@@ -213,7 +213,7 @@ function M.answer(a, check)
 			return { error = e }
 		end
 	end
-	a.around = a.around or (a.command.needs or a.command.sources or a.command.breaker or a.command.rate) ~= nil
+	a.around = (a.command.needs or a.command.sources or a.command.breaker or a.command.rate) and "runner.ctx.around" or a.around
 	e = a.command.requires_person and require("runner.core.attestation").of_call(a.command)
 	return e and { error = e } or nil
 end

@@ -266,3 +266,23 @@ noting() {
 		expect "e.error.code == 'COMMAND_INVALID' and '${key%% *}' in e.error.message"
 	done
 }
+
+@test "a dry run does none of it" {
+	noting d ''
+	echo 'return { before = function() io.open("hook", "w"):close() end }' >runner.lua
+	command_file change <<-'LUA'
+		return { description = "x", danger_level = "mutating", dry_run = true, needs = { "d" }, rate = "1/h", sources = { "runner.lua" },
+			exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } },
+			run = function(args, ctx) return { effect = "created" } end }
+	LUA
+	call change --dry-run
+	expect 'e.ok and e.data["effect"] == "would_create"'
+	call change --dry-run
+	expect 'e.ok'
+	[ ! -e log ]
+	[ ! -e hook ]
+	call change
+	expect 'e.ok and e.data["effect"] == "created"'
+	[ -e log ]
+	[ -e hook ]
+}
