@@ -84,7 +84,7 @@ end
 ---@class runner.mcp.Session what `initialize` agreed on
 ---@field version string
 ---@field capabilities table of the client
----@field log_level? integer
+---@field log_level integer as `logging/setLevel` says; before that, that of warnings
 
 ---The session that an `initialize` begins. A revision that we don't know gets our latest one of
 ---its kind, as lifecycle (2025-11-25) asks: the client decides whether it can go on.
@@ -103,7 +103,7 @@ function M.begin(params)
 	for _, known in ipairs(M.LEGACY) do
 		version = known == params.protocolVersion and known or version
 	end
-	return { version = version, capabilities = params.capabilities }
+	return { version = version, capabilities = params.capabilities, log_level = LEVELS.warning }
 end
 
 ---What a client must have for tasks, in the form of an error's data.

@@ -38,7 +38,7 @@ end
 local function watch(s, known)
 	while true do
 		scheduler.sleep(WATCH_MS)
-		if known.rows and subscriptions.wanted(s) then
+		if subscriptions.wanted(s) then
 			known:get(true)
 		end
 	end

@@ -8,6 +8,7 @@ local confirmations = require "runner.mcp.confirmations"
 local era = require "runner.mcp.era"
 local json = require "runner.json"
 local methods = require "runner.mcp.methods"
+local progress = require "runner.mcp.progress"
 local rpc = require "runner.mcp.rpc"
 local slots = require "runner.mcp.slots"
 
@@ -162,12 +163,12 @@ function Server:execute(r, request)
 			handle:cancel()
 		end
 	end
-	if r.caller.progress_token ~= nil then
+	if progress.wants_all(r) then
 		request.flags = table.move(request.flags or {}, 1, #(request.flags or {}), 2, { "--verbose" })
 	end
 	request.on_event = function(event)
 		self.outside.log(event.text)
-		require("runner.mcp.progress").tell(self, r, event)
+		progress.tell(self, r, event)
 	end
 	local envelope = self.outside.run(request)
 	r.handle = nil

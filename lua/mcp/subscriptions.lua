@@ -29,6 +29,9 @@ function M.listen(server, r)
 	table.insert(server.subscriptions, r)
 	server:notify(r, "notifications/subscriptions/acknowledged",
 		{ _meta = meta(r), notifications = { toolsListChanged = r.tools_changed or nil } })
+	if r.tools_changed then
+		server.outside.spawn(function() server:rows(true) end) -- what changes from here on is a change
+	end
 	return require("runner.mcp.methods").LATER
 end
 

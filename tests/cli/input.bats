@@ -328,7 +328,7 @@ LUA
 @test "a path that is not a command file is refused with its path and the reason" {
 	local row name reason
 	mkdir commands/folder.lua
-	head -c 300 /dev/urandom | tr -d '\n' >commands/binary.lua
+	{ printf x && head -c 300 /dev/urandom | tr -d '\n'; } >commands/binary.lua # a first line with # is none
 	printf '\0' >>commands/binary.lua
 	printf '\x1bLua\x54' >commands/bytecode.lua
 	truncate -s 100M commands/huge.lua

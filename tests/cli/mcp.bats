@@ -362,6 +362,18 @@ with Server() as s:
 PY
 }
 
+@test "a client that listens before it has listed anything is told of changes" {
+	session <<'PY'
+with Server() as s:
+    s.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, request_id="sub")
+    assert s.read()["method"] == "notifications/subscriptions/acknowledged"
+    # the files are being read for the first time: after this answer they have been
+    s.call("hello")
+    open("commands/hallo.lua", "w").write('return { description = "x", danger_level = "safe", run = function() end }')
+    assert s.read()["method"] == "notifications/tools/list_changed"
+PY
+}
+
 @test "code of the project never runs in the server" {
 	body traps '' <<'LUA'
 LUA
@@ -415,9 +427,6 @@ with Server() as s:
     assert s.call("hello")["isError"] is False
     assert s.ask("tools/list", meta={"io.modelcontextprotocol/logLevel": "error"})["result"]["tools"] and not s.others, "read once"
     s.initialize()
-    s.ask("tools/list", modern=False)
-    assert not s.others
-    s.ask("logging/setLevel", {"level": "info"}, modern=False)
     s.ask("tools/list", modern=False)
     assert {m["params"]["data"]["command"] for m in s.others} == BAD, s.others
     for name in "hangs", "many/kills", "many/loops", "zealous":
@@ -559,6 +568,31 @@ with Server() as s:
     s.others.clear()
     s.call("works")
     assert not s.others, s.others
+PY
+}
+
+@test "what a command logs is a message to a client that wants such" {
+	body says <<'LUA'
+		ctx:log("debug", "d")
+		ctx:log("info", "i")
+		ctx:log("warn", "w")
+		ctx:log("error", "e")
+LUA
+	session <<'PY'
+def told(s, **more):
+    s.others.clear()
+    s.answer(s.request("tools/call", {"name": "says"}, **more))
+    return [(m["params"]["level"], m["params"]["data"]["message"]) for m in s.others if m["method"] == "notifications/message"]
+LEVEL = "io.modelcontextprotocol/logLevel"
+with Server() as s:
+    assert told(s) == []
+    assert told(s, meta={LEVEL: "info"}) == [("info", "i"), ("warning", "w"), ("error", "e")]
+    assert told(s, meta={LEVEL: "error"}) == [("error", "e")]
+    assert told(s, meta={LEVEL: "emergency"}) == []
+    s.initialize()
+    assert told(s, modern=False) == [("warning", "w"), ("error", "e")]
+    s.ask("logging/setLevel", {"level": "debug"}, modern=False)
+    assert told(s, modern=False)[-3:] == [("info", "i"), ("warning", "w"), ("error", "e")]
 PY
 }
 
