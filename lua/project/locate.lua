@@ -16,6 +16,7 @@ M.builtins = {
 	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
 	test = true, types = true,
 	audit = " list verify ",
+	executor = " check list probe ",
 	job = " cancel list logs status wait ",
 	mcp = " install serve tools validate ",
 	workflow = " cancel check chunk list logs new plan prune resume rm run show stats wait ",

@@ -77,6 +77,9 @@ function M.fault(name, executors, faults)
 		return faults[name], "Complete it in runner.lua, or in executors of the file"
 	end
 	local known = sorted.keys(executors)
+	for _, broken in ipairs(sorted.keys(faults)) do
+		known[#known + 1] = broken
+	end
 	return ("there is no executor '%s'"):format(name), check_of.meant(name, known)
 		or known[1] and "Known: " .. table.concat(known, ", ") or "Describe it under executors, here or in runner.lua"
 end

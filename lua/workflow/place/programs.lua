@@ -47,7 +47,8 @@ function M.said(name, result)
 		return ("%s failed with %s"):format(name, result.signal and "signal " .. tostring(result.signal) or "status " .. tostring(result.status))
 	end
 	local cut = utf8.len(text) and utf8.offset(text, SHOWN + 1)
-	return ("%s: %s"):format(name, cut and text:sub(1, cut - 1) .. "…" or text:sub(1, 4 * SHOWN))
+	local prefix = text:sub(1, #name + 1) == name .. ":" and "" or name .. ": "
+	return prefix .. (cut and text:sub(1, cut - 1) .. "…" or text:sub(1, 4 * SHOWN))
 end
 
 ---A problem of a look at the queue: nothing may be concluded from it.
