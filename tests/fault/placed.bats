@@ -1,0 +1,9 @@
+#!/usr/bin/env bats
+# Steps on an executor whose coordinator or tasks are killed at random instants
+# (placed_kill.py does the work).
+
+load ../cli/lib/helper
+
+@test "a loop on an executor does every item once, whoever is killed at random instants" {
+	python3 "$ROOT/tests/fault/placed_kill.py" "$RUNNER" "$PWD" "${TIMES:-12}"
+}

@@ -1,0 +1,116 @@
+"""A loop on an executor whose coordinator, or tasks, are killed at random instants: every item
+is done once, whatever was killed when.
+
+  placed_kill.py RUNNER DIR TIMES [SEED]
+
+Each time in a directory of its own: the run is started, killed at a random instant (its
+supervisor and worker; or those of all tasks), and resumed, killed again, until nobody kills it.
+The items' `verify` says whether an item was done, so nothing may be left in doubt.
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+RUNNER, TOP, TIMES = sys.argv[1], sys.argv[2], int(sys.argv[3])
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
+ITEMS = 8
+
+FLOW = """
+name: placed
+executors: { here: { kind: local, at_once: 2, poll: 100ms } }
+commands:
+  - id: each
+    foreach: [%s]
+    on: here
+    chunk: 2
+    do:
+      - shell: "echo ${item} >>effects; sleep 0.02"
+        verify: grep -qx ${item} effects
+        idempotent: false
+  - shell: "echo ${steps.each.output} | wc -w"
+""" % ", ".join(str(i + 1) for i in range(ITEMS))
+
+
+def processes(mark):
+    """pid → argv of what carries the mark in its environment"""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/environ" % name, "rb") as environ, open("/proc/%s/cmdline" % name, "rb") as line:
+                    if mark in environ.read().split(b"\0"):
+                        found[int(name)] = line.read().split(b"\0")
+            except OSError:
+                pass
+    return found
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            return [int(p) for p in f.read().split()]
+    except OSError:
+        return []
+
+
+def one(number, rng):
+    directory = os.path.join(TOP, str(number))
+    os.makedirs(directory)
+    with open(directory + "/flow.yaml", "w") as f:
+        f.write(FLOW)
+    mark = "PLACED_KILL=%d.%d" % (os.getpid(), number)
+    env = {"PATH": os.environ["PATH"], "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LC_ALL": "C.UTF-8",
+           "PLACED_KILL": mark.split("=")[1]}
+    run, words, kills, done = None, ["workflow", "run", "flow.yaml"], rng.randrange(1, 4), []
+    for _ in range(50):
+        with open(directory + "/err", "ab") as err:
+            process = subprocess.Popen([RUNNER] + words, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
+        if kills > 0:
+            kills -= 1
+            time.sleep(rng.random() * 0.8)
+            what = rng.choice(["both", "worker", "tasks", "task"])
+            done.append(what)
+            if what in ("both", "worker"):
+                workers = children(process.pid)
+                kill(([process.pid] if what == "both" else []) + workers)
+            else:
+                tasks = [pid for pid, argv in processes(mark.encode()).items() if b"chunk" in argv]
+                kill(tasks if what == "tasks" else tasks[:1])
+        out = process.communicate()[0]
+        found = re.findall(r"run_[0-9A-Z]{26}", open(directory + "/err").read())
+        run = found[-1] if found else run
+        if process.returncode == 0:
+            break
+        over = process.returncode == 6 and b"has completed" in out # it was killed behind its last commit
+        words = ["workflow", "show" if over else "resume", run] if run else words
+    else:
+        raise SystemExit("%s: it never completes: %s" % (directory, out.decode()))
+    with open(directory + "/effects") as f:
+        effects = sorted(int(line) for line in f)
+    steps = json.loads(out)["data"]["steps"]
+    if effects != list(range(1, ITEMS + 1)) or steps[-1].get("output") is None:
+        raise SystemExit("seed %d, %s, killed %s: effects %s" % (SEED, directory, done, effects))
+    return done
+
+
+def main():
+    rng = random.Random(SEED)
+    for number in range(TIMES):
+        one(number, rng)
+    print("seed %d: %d times, every item once" % (SEED, TIMES))
+
+
+main()
