@@ -2,6 +2,7 @@
 -- files, so a plain call never uses it.
 
 local attempt = require "runner.core.attempt"
+local builtin_names = require "runner.project.builtin_names"
 local command_name = require "runner.core.command_name"
 local declarations = require "runner.project.declarations"
 local errors = require "runner.core.errors"
@@ -43,7 +44,7 @@ function M.list(project)
 	for _, dir in ipairs(locate.folders(project)) do
 		add_folder(dir, dir, "", out, 1)
 	end
-	for _, name in ipairs(locate.builtin_names()) do
+	for _, name in ipairs(builtin_names()) do
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
 		out.by_name[shown] = { name = shown, builtin = true }
 	end
@@ -302,7 +303,7 @@ end
 ---@return table error
 function M.not_found(words, project)
 	local list = M.list(project)
-	local names = words[1] == locate.SELF and locate.builtin_names() or below(words[1], list)
+	local names = words[1] == locate.SELF and builtin_names() or below(words[1], list)
 	local group = names[1] ~= nil
 	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
 	local message = group and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])

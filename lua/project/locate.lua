@@ -124,20 +124,6 @@ local function find_builtin(words, first)
 	end
 end
 
----Dot paths of the built-in commands, sorted.
----@return string[]
-function M.builtin_names()
-	local names = {}
-	for name, group in pairs(M.builtins) do
-		names[#names + 1] = group == true and name or nil
-		for below in (group == true and "" or group):gmatch "%S+" do
-			names[#names + 1] = name .. "." .. below
-		end
-	end
-	table.sort(names)
-	return names
-end
-
 ---Find the command that `words` begin with.
 ---@param words string[]
 ---@param project? table

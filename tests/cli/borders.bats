@@ -36,7 +36,7 @@ compiled() {
 	git -C "$ROOT" rev-parse >/dev/null 2>&1 || skip "no repository"
 	local strangers
 	strangers=$(git -C "$ROOT" ls-files | cut -d/ -f1 | sort -u |
-		grep -vxE 'src|lua|commands|tests|docs|Makefile|README\.md|AGENTS\.md|LICENSE|\..*' || true)
+		grep -vxE 'src|lua|commands|examples|tests|docs|Makefile|README\.md|AGENTS\.md|LICENSE|\..*' || true)
 	[ -z "$strangers" ] || { echo "$strangers" >&2 && false; }
 }
 

@@ -143,7 +143,7 @@ describe("the built-in commands", function()
 	it("are exactly the files of lua/commands", function()
 		local files = add_files({}, "lua/commands", "")
 		table.sort(files)
-		assert.same(files, locate.builtin_names())
+		assert.same(files, require "runner.project.builtin_names"())
 	end)
 
 	it("of a group are found by whole words alone", function()
@@ -156,7 +156,7 @@ describe("the built-in commands", function()
 
 	it("have neither problems nor warnings", function()
 		package.loaded["runner.core.attempt"] = { launch = {}, framework = {}, texts = {} }
-		for _, name in ipairs(locate.builtin_names()) do
+		for _, name in ipairs(require "runner.project.builtin_names"()) do
 			local path = ROOT .. "lua/commands/" .. name:gsub("%.", "/") .. ".lua"
 			local value = loader.read { name = name }
 			local where = { name = name, path = path, config = {}, text = require("runner.fs").read(path) }
