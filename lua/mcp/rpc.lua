@@ -15,7 +15,7 @@ M.RESOURCE_NOT_FOUND = -32002 -- before 2026-07-28
 M.MISSING_CAPABILITY = -32021
 M.UNSUPPORTED_VERSION = -32022
 
--- A message may become as much memory as 130,000 arrays or objects, or a million of other values.
+-- A message may become as much memory as 350,000 arrays or objects, or a million of other values.
 local OF_MESSAGE = { unique = true, memory = 64 << 20 }
 
 ---@alias runner.mcp.Id string|integer|number

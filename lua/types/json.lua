@@ -11,7 +11,7 @@ local json = {}
 ---Many small values take far more memory than their text.
 ---@param text string
 ---@param options? {unique?: boolean, memory?: integer} unique: an object with the same key twice is invalid; memory: bytes, by
----  default 512 MiB, about a million arrays or objects, or eight million other values
+---  default 512 MiB, about 2.8 million arrays or objects, or eight million other values
 ---@return any value
 ---@return string? message
 ---@return "TOO_LARGE"? code

@@ -209,15 +209,14 @@ LUA
 		head -c 2000000 /dev/zero | tr '\0' x
 		printf '"}\n'
 		python3 -c 'print("[" * 100000); print("{\"_cmd\":\"ok\",\"a\":" + "[" * 1000 + "]" * 1000 + "}"); print("{\"_cmd\":\"ok\",\"a\":1e999}")
-print("{\"_cmd\":\"ok\",\"a\":123456789012345678901234567890}"); print("{\"_cmd\":\"" + "a." * 1000 + "b\"}"); print("{\"_cmd\":\"ok\",\"a\":[" + "[]," * 300000 + "1]}")'
+print("{\"_cmd\":\"ok\",\"a\":123456789012345678901234567890}"); print("{\"_cmd\":\"" + "a." * 1000 + "b\"}")'
 		printf '{"_cmd":"ok"}\r\n{"_cmd":"ok"}'
 	} >requests
 	batch --ignore-errors <requests
-	each 'len(a) == 17 and [e["ok"] for e in a] == [False] * 15 + [True] * 2'
-	each 'all(e["meta"]["exit_code"] == 2 and len(e["error"]["message"]) < 2000 for e in a[:15])'
-	each '"64 MiB of memory" in a[14]["error"]["message"]'
+	each 'len(a) == 16 and [e["ok"] for e in a] == [False] * 14 + [True] * 2'
+	each 'all(e["meta"]["exit_code"] == 2 and len(e["error"]["message"]) < 2000 for e in a[:14])'
 	each '"1048576" in a[8]["error"]["message"]'
-	valid_lines 17
+	valid_lines 16
 }
 
 @test "descriptors, memory and processes stay as they are over some hundred calls" {

@@ -473,7 +473,7 @@ PY
 	body dies <<<'os.execute("kill -9 $PPID")'
 	body exits <<<'os.exit(3)'
 	body hangs 'timeout = "300ms",' <<<'while true do end'
-	body rich <<<'local t = {} for i = 1, 1000000 do t[i] = {} end return t'
+	body rich <<<'local t, none = {}, {} for i = 1, 3000000 do t[i] = none end return t'
 	body odd <<<'return { text = "a\0b\u{202E}", [1.5] = nil }'
 	session <<'PY'
 with Server("--parallel", "8") as s:
