@@ -281,6 +281,9 @@ local function begin(task)
 	local run = assemble(task)
 	paths.keep_elsewhere(run.id, task.unit:path(task.chunk, "out"), task.unit:path(task.chunk, "logs"))
 	run.db, task.noted = open_journal(task)
+	if not run.db then
+		return nil
+	end
 	run.db:stop(run.id, "doubt") -- what an earlier task left
 	run.rows, run.in_doubt = rows_of(run.db, run.id), run.db:steps_in_doubt(run.id)
 	outputs.sweep(run.id)
@@ -303,7 +306,8 @@ end
 
 ---Run a task of a placement to its end, and write its result. The answer's state says what
 ---happened: that of the result; "held": another task runs the chunk; "replaced": it was placed
----again; "over": it has a result. Raises what kept the task from writing a result.
+---again; "over": it has a result; "begun": a task of this placement has begun before, and only the
+---next placement may go on. Raises what kept the task from writing a result.
 ---@param ctx runner.Context
 ---@param dir string the unit's folder, absolute
 ---@param token string of the placement
@@ -325,6 +329,9 @@ function M.run(ctx, dir, token, index)
 		return answer(task, "over")
 	end
 	local run, over = begin(loaded(task)), false
+	if not run then
+		return answer(task, "begun")
+	end
 	ctx:defer(function()
 		if not over then
 			cut_off(run)

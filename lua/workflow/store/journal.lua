@@ -178,6 +178,8 @@ local Journal = setmetatable({}, { __index = store.Store })
 Journal.__index = Journal
 Journal.__name = "runner.workflow.Journal"
 
+local function nothing() end
+
 local function with(fields, name, value)
 	local out = {}
 	for own, given in next, fields do
@@ -202,8 +204,6 @@ local function line_of(self, now, method, ...)
 	return codec.encode("data", list) .. "\n"
 end
 
-local function nothing() end
-
 local function entry(self, method, id, ...)
 	local now = host.wall_ms()
 	return { line = line_of(self, now, method, ...), write = writes[method] and writes[method](now, id, ...) or nothing }
@@ -224,7 +224,29 @@ function Journal:_write(entries)
 	return raised
 end
 
+-- Nobody else writes while the fence holds. Where it doesn't (a lease of NFS has expired), a twin
+-- of the same placement would go unnoticed by its generation: its lines are seen here.
+local function raise_shared(self)
+	errors.raise("CONFLICT", "Another task writes to the journal " .. self.file, { retryable = false, side_effects = "partial" })
+end
+
+local function check_alone(self, upto)
+	if upto < self.bytes then
+		raise_shared(self)
+	end
+	local file <close> = upto > self.bytes and io.open(self.file, "rb")
+	for line in file and lines_of(file, self.bytes, upto) or nothing do
+		local list = parsed(line)
+		if list and list[1] >= self.generation then
+			raise_shared(self)
+		end
+	end
+	self.bytes = upto
+end
+
 local function append(self, text)
+	local stat = fs.lstat(self.file)
+	check_alone(self, stat and stat.size or 0)
 	local at, message, errno = fs.append(self.file, text, FILE)
 	if at then
 		local ok, why, name = fs.fsync(self.file)
@@ -234,6 +256,7 @@ local function append(self, text)
 		errors.raise((errno == "ENOSPC" or errno == "EDQUOT") and "RESOURCE_EXHAUSTED" or "OUTPUT_FAILED", message,
 			{ retryable = false, side_effects = "partial", fix_required = "Make room in the shared directory" })
 	end
+	check_alone(self, at)
 	self.bytes = at + #text
 end
 
@@ -315,15 +338,15 @@ end
 ---@param opts {run: string, workflow: string, generation: integer, about: table, mine: (fun(key: string): boolean),
 ---  check: fun(), on_dead: fun()} about: for the first line; check: called before each write, raises where this task
 ---  may not write any more; on_dead: called when something could not be written, once
----@return runner.workflow.Journal
----@return table<integer, table> items what its items came to
+---@return runner.workflow.Journal? journal nil: a task of this generation, or of a later one, has begun before
+---@return table<integer, table>? items what its items came to
 function M.open(path, opts)
 	local self = setmetatable({ path = ":memory:", file = path, readonly = false, _database = database.memory(), _owned = {},
 		_due = {}, _starts = {}, generation = opts.generation, check = opts.check, on_dead = opts.on_dead }, Journal)
 	self._database:write(writes.create(host.wall_ms(), { id = opts.run, workflow = opts.workflow }), self._database)
 	local generation, items = self._database:write(fill, self, opts)
 	if generation >= opts.generation then
-		errors.raise("CONFLICT", ("Generation %d of the chunk has begun already"):format(generation), { retryable = false })
+		return nil
 	end
 	self:_write { { line = line_of(self, host.wall_ms(), "begin", opts.about), write = nothing } }
 	return self, items
