@@ -17,6 +17,7 @@ local M = {}
 ---@field token string? of a command that signs in
 ---@field headless boolean may it open no browser?
 ---@field input any the data of a command that declares `stdin` as a table
+---@field env table the variables of the environment
 ---@field fs table every function of `require "fs"`, raising what that returns
 local Context = {}
 
@@ -38,6 +39,10 @@ end
 
 function FIELDS.input()
 	return attempt.input
+end
+
+function FIELDS.env()
+	return require "runner.ctx.env"
 end
 
 function FIELDS.fs()

@@ -75,6 +75,7 @@ local EXPECT = {
 		scopes = "a list of strings, or a function that returns one",
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
+		aliases = 'words by name such as { dp = "deploy --target prod" }', dotenv = 'true, or paths such as { ".env", ".env.local" }',
 		before = "a function(ctx, call)", after = "a function(ctx, call)",
 		groups = "hooks by the name of the group such as { db = { before = function(ctx, call) … end } }",
 		contexts = 'settings by name such as { prod = { config = { host = "a" } } }', config = "a table",

@@ -320,6 +320,12 @@ end
 ---@param wants_help boolean?
 ---@return runner.Found? found, runner.Error? problem
 function M.instead(a, wants_help)
+	if a.project.aliases and not M.below(M.list(a.project), a.names[1])[1] and require("runner.project.aliases").replace(a) then
+		local found = locate.find(a.names, a.project)
+		if found then
+			return found
+		end
+	end
 	local group = not wants_help and not os.getenv "RUNNER_DEADLINE_MS" and a.names[1] ~= locate.SELF
 		and M.below(M.list(a.project), table.concat(a.names, "."))[1]
 	a.group_alone = group and true or nil

@@ -77,6 +77,10 @@ function M.apply_context(project, name)
 	for key, v in next, chosen do
 		project[key] = v
 	end
+	local problem = chosen.dotenv and require("runner.project.dotenv").apply(chosen.dotenv, project.file)
+	if problem then
+		return problem
+	end
 	host.send("META", { name = "context", data = json.encode(name, { envelope = true }) }, true)
 end
 

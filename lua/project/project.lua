@@ -20,6 +20,8 @@ local PROJECT = {
 	retention = function(v) return require("runner.declare.retention").accept(v) end,
 	executors = function(v) return require("runner.declare.executors").accept(v) end,
 	audit = function(v) return require("runner.project.audit").accept(v) end,
+	aliases = function(v) return require("runner.project.aliases").accept(v) end,
+	dotenv = function(v) return require("runner.project.dotenv").accept(v) end,
 	before = rules.of_type "function",
 	after = rules.of_type "function",
 	groups = function(v) return require("runner.project.hooks").groups(v) end,
@@ -113,7 +115,8 @@ function M.read(value, text, path, project)
 			wrong[#wrong + 1] = key
 		end
 	end
-	return wrong[1] ~= nil and project_problem(path, wrong, value, text) or nil
+	return wrong[1] ~= nil and project_problem(path, wrong, value, text)
+		or project.dotenv and require("runner.project.dotenv").apply(project.dotenv, path) or nil
 end
 
 return M

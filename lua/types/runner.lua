@@ -206,6 +206,8 @@
 ---@field config? table any values; scripts read them as ctx.config
 ---@field audit? boolean|{path?: string, required?: boolean, sync?: boolean} write down every call: where (audit.jsonl in the state directory), whether nothing may run without, whether each row is on the disk before anything goes on
 ---@field changelog? string JSON file that runner changelog shows
+---@field aliases? table<string, string|string[]> other names for commands: { dp = "deploy --target prod" }
+---@field dotenv? boolean|string|string[] files of NAME=value lines that set variables; true: ".env"
 ---@field before? fun(ctx: runner.Context, call: runner.HookCall) called before each of its commands; what it raises is the call's failure
 ---@field after? fun(ctx: runner.Context, call: runner.HookCall) called behind each of its commands; a failure is a warning
 ---@field groups? table<string, runner.Hooks> the same for the commands of a group: { db = { before = … } }
@@ -471,8 +473,20 @@ function Fs.hash(path, algorithm) end
 ---@return boolean
 function Fs.exists(path) end
 
+---The variables of the environment: ctx.env.HOME is a text or nil; a method gives a value of its type. Raises PRECONDITION
+---where the variable is missing without a default, or wrong.
+---@class runner.Env
+---@field [string] string?
+---@field string fun(self: runner.Env, name: string, default?: string): string
+---@field integer fun(self: runner.Env, name: string, default?: integer): integer
+---@field number fun(self: runner.Env, name: string, default?: number): number
+---@field boolean fun(self: runner.Env, name: string, default?: boolean): boolean 1, true, yes, on; 0, false, no, off
+---@field duration fun(self: runner.Env, name: string, default?: number): number seconds
+---@field list fun(self: runner.Env, name: string, default?: string[]): string[] a,b
+
 ---What runner offers to a running command.
 ---@class runner.Context
+---@field env runner.Env the variables of the environment, with types
 ---@field args table<string, any> the checked arguments
 ---@field attempt integer 1 for the first
 ---@field max_attempts? integer nil if only time limits them

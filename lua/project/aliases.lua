@@ -1,0 +1,55 @@
+-- aliases: other names for commands, with the words that they stand for (`aliases` in runner.lua). Loaded
+-- where no command has the name.
+
+local rules = require "runner.core.rules"
+
+local M = {}
+
+-- "deploy --target prod", or a list of words
+local function words_of(v)
+	local words = {}
+	for word in (type(v) == "string" and v or ""):gmatch "%S+" do
+		words[#words + 1] = word
+	end
+	words = type(v) == "table" and rules.list(v, 1, 100, rules.text) or words
+	return words[1] and words[1]:sub(1, 1) ~= "-" and words or nil
+end
+
+---The normal form of `aliases`: lists of words by name; nil: something in it is wrong.
+---@param v any
+---@return table<string, string[]>?
+function M.accept(v)
+	local out = {}
+	for name, words in next, type(v) == "table" and v or { false } do
+		out[name] = type(name) == "string" and rules.is_command_word(name) and words_of(words) or nil
+		if not out[name] then
+			return nil
+		end
+	end
+	return out
+end
+
+---Put the words of an alias in its place in argv, so that all is as if they had been typed.
+---@param a runner.Attempt
+---@return boolean replaced
+function M.replace(a)
+	local word = a.words[1]
+	local words = word and (a.project.aliases or {})[word.word]
+	if not words then
+		return false
+	end
+	local argv = a.launch.argv
+	local longer = table.move(argv, 1, word.index - 1, 1, {})
+	table.move(words, 1, #words, #longer + 1, longer)
+	table.move(argv, word.index + 1, #argv, #longer + 1, longer)
+	table.move(longer, 1, #longer, 1, argv)
+	a.handed = a.handed and a.handed + #words - 1
+	a.words = require("runner.project.args").command_words(argv)
+	a.names = {}
+	for i, w in ipairs(a.words) do
+		a.names[i] = w.word
+	end
+	return true
+end
+
+return M
