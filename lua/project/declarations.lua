@@ -3,6 +3,7 @@
 -- belongs to one folder of commands; it is text that is compared and never evaluated, nothing is run
 -- because of it, and without it files are loaded (docs/design.md#known-projects). Loaded for lists alone.
 
+local attempt = require "runner.core.attempt"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local listing = require "runner.listing"
@@ -177,7 +178,7 @@ end
 -- The program that wrote it: another one may check declarations otherwise.
 local function header()
 	local mark = not os.getenv "RUNNER_LUA" and listing.mark "/proc/self/exe"
-	return mark and ("runner %s %s\n"):format(host.version, mark)
+	return mark and ("runner %s %s\n"):format(attempt.launch.version, mark)
 end
 
 -- --- one folder --------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 -- front_page: what `runner` alone shows: the project, its commands in groups, the names of the built-in
 -- ones, and where everything else is. Pure.
 
+local attempt = require "runner.core.attempt"
 local command_name = require "runner.core.command_name"
 local help = require "runner.tools.help"
-local host = require "runner.host"
 local wrap = require "runner.output.wrap"
 
 local M = {}
@@ -12,7 +12,7 @@ local MANY = 40 -- commands, from which on a group is one line
 
 local function title(project)
 	local name = project.name or "runner"
-	local version = project.name and project.version or not project.name and host.version or nil
+	local version = project.name and project.version or not project.name and attempt.launch.version or nil
 	return version and ("%s %s"):format(name, version) or name
 end
 

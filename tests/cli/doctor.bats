@@ -145,3 +145,37 @@ LUA
 	grep -q '^FAIL  .*commands/db/broken.lua' out.txt
 	grep -qx '      fix: runner lint db broken' out.txt
 }
+
+@test "doctor's first line is one for a report of a fault, and it says what is weaker here and how to mend that" {
+	doctor
+	expect 'e.data["machine"]["summary"].startswith("runner " + e.meta["tool_version"] + ", ") and "Linux" in e.data["machine"]["summary"]'
+	expect '"\n" not in e.data["machine"]["summary"]'
+	expect '[f["name"] for f in e.data["machine"]["facts"]] == ["PATH", "state directory", "permissions", "control groups", "Landlock", "terminal"]'
+	expect 'all(("weaker" in f) == ("fix" in f) for f in e.data["machine"]["facts"])'
+	call PATH=/usr/bin:/bin doctor --format table
+	[ "$status" -eq 0 ]
+}
+
+@test "doctor sees a foreign runner in PATH, a state directory that can't be written, and a folder for everybody" {
+	tool runner 1.0
+	chmod 777 .
+	: >blocked
+	call PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/blocked" doctor
+	[ "$status" -eq 0 ]
+	expect '[f["name"] for f in e.data["machine"]["facts"] if f.get("weaker")][:3] == ["PATH", "state directory", "permissions"]'
+	expect '"another runner" in e.data["machine"]["facts"][0]["weaker"]'
+	mkdir bin2
+	ln -s "$RUNNER" bin2/runner
+	chmod 755 .
+	call PATH="$PWD/bin2:$PATH" XDG_STATE_HOME="$PWD/new/state" doctor
+	expect '[f["name"] for f in e.data["machine"]["facts"][:3] if f.get("weaker")] == []'
+	[ ! -e new ]
+	[ -z "$(find . -name ".runner-doctor*")" ]
+}
+
+@test "doctor writes its text, with the summary first, where a person reads" {
+	status=0
+	stdout=$(script -qefc "$(printf '%q ' env -i "${CLEAN_ENV[@]}" TERM=dumb "$RUNNER" doctor)" /dev/null </dev/null | tr -d '\r') || status=$?
+	[ "$status" -eq 0 ]
+	[[ $stdout == "runner "*", Linux "*"Landlock"*"terminal: dumb"*"fix: Set TERM"* ]]
+}

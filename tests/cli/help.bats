@@ -107,6 +107,11 @@ longest() {
 	[[ $stdout == *"--timeout <duration>"*"RUNNER_PATH"*"UNAVAILABLE"* ]]
 }
 
+@test "without a name of its own the page has runner's, and its version" {
+	on_terminal COLUMNS=80
+	[[ $stdout =~ ^runner\ [0-9]+\.[0-9]+\.[0-9]+ ]]
+}
+
 @test "with many commands a group is one line of the short page" {
 	local i
 	mkdir -p commands/table
