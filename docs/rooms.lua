@@ -26,7 +26,7 @@ M.rooms = {
 
 	{ name = "core", path = "lua/core/", uses = { BINDINGS }, owns = "errors, the attempt's state, rules for tables, YAML" },
 	{ name = "declare", path = "lua/declare/", uses = { BINDINGS, "core" }, owns = "what a command file may say, and the messages for what it may not" },
-	{ name = "project", path = "lua/project/", uses = { BINDINGS, "core", "declare", "state" }, owns = "from argv to a settled run" },
+	{ name = "project", path = "lua/project/", uses = { BINDINGS, "core", "declare", "state", "telemetry" }, owns = "from argv to a settled run" },
 	{ name = "output", path = "lua/output/", uses = { BINDINGS, "core" }, owns = "a result as text" },
 	{ name = "library", path = "lua/library/", uses = { BINDINGS, "core", "output" }, owns = "what scripts may require: runner.path, runner.text …" },
 	{ name = "task", path = "lua/task/", uses = { BINDINGS, "core" }, owns = "several things at once: coroutines over processes and timers" },

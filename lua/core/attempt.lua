@@ -15,6 +15,7 @@ local host = require "runner.host"
 ---@field audit_begin? fun() write the row of this attempt in the audit ledger, once; it may raise
 ---@field row_text? (fun(row: table): string) a row as lines of a terminal, from a built-in that renders its own
 ---@field rows? runner.Rows where ctx:emit puts rows
+---@field traced? fun(options: table, run: fun(options: table): table): table runs a program as a span of a trace
 ---@field trace? fun(message: string) with --debug: a line of what runner does
 ---@field cut_short? true the list ends there, and how many there are is unknown
 ---@field enough? integer items, from the first on, that a list needs for its page; nil: all

@@ -34,16 +34,23 @@ local function supervise(handles, options)
 	end
 end
 
----Run a program to its end, and say how it ended; nothing is raised.
----@param options table of proc_spec
----@return table result as conclude() of proc_outcome takes it
-function M.ended(options)
+local function run_to_end(options)
 	local handle <close>, message, code, context = process.start(options)
 	if not handle then
 		return not_started(options.argv, message, code, context)
 	end
 	local late = supervise({ handle }, options)
 	return outcome.of(handle, late, options)
+end
+
+---Run a program to its end, and say how it ended; nothing is raised.
+---@param options table of proc_spec
+---@return table result as conclude() of proc_outcome takes it
+function M.ended(options)
+	if attempt.traced then
+		return attempt.traced(options, run_to_end)
+	end
+	return run_to_end(options)
 end
 
 ---Run a command to its end. A failure is raised, unless check = false: SUBPROCESS_FAILED,

@@ -93,6 +93,9 @@ local function look(a)
 	if a.project.audit then
 		require("runner.project.audit").note(a)
 	end
+	if a.project.telemetry and a.command.path then -- built-in ones trace what they start
+		require("runner.telemetry.call").note(a)
+	end
 end
 
 ---The settings of a runner.lua, checked.

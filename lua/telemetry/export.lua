@@ -1,10 +1,14 @@
 -- export: spans to a collector and to a file, within the time that there is. What goes wrong is
 -- told and changes nothing.
 
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
 local otlp = require "runner.telemetry.otlp"
+local paths = require "runner.core.paths"
+local settings = require "runner.telemetry.settings"
 
 local M = {}
 
@@ -75,6 +79,49 @@ function M.send(spans, exporter, opts)
 		sent = sent + #batch
 	end
 	return { spans = sent }
+end
+
+-- The file of the project, in a directory that there is.
+local function file_of(telemetry)
+	local path = telemetry.file and paths.absolute(telemetry.file, attempt.project.root or host.getcwd() or ".")
+	if path then
+		fs.mkdirs(path:match "^(.*)/" or ".")
+	end
+	return path
+end
+
+local function export_all(part, telemetry, ctx, collect)
+	local exporter = part.sampled and settings.exporter(telemetry, attempt.launch.version)
+	if not exporter then
+		return nil
+	end
+	return M.send(collect(), exporter, { file = file_of(telemetry), version = attempt.launch.version,
+		post = function(spec) return ctx:http(spec) end })
+end
+
+---Export, and tell the caller what became of it: meta.telemetry, and a failure as a line on stderr,
+---not as a warning, which a caller may take for one. Nothing is raised but a cancellation.
+---@param part {trace_id: string, sampled: boolean} of a trace
+---@param telemetry runner.Telemetry
+---@param ctx runner.Context
+---@param mask? fun(v: any): any
+---@param collect fun(): runner.Span[] called where there is a place for them
+---@param whose string "this call"
+function M.all(part, telemetry, ctx, mask, collect, whose)
+	local ok, done = pcall(export_all, part, telemetry, ctx, collect)
+	if not ok and type(done) == "userdata" then
+		error(done, 0) -- a cancellation
+	elseif not ok then
+		done = { spans = 0, problem = errors.normalise(done).message }
+	end
+	done = done or { spans = 0 }
+	local problem = done.problem and (mask and mask(done.problem) or done.problem)
+	host.send("META", { name = "telemetry", data = json.encode({ trace_id = part.trace_id, spans = done.spans, problem = problem },
+		{ envelope = true }) }, true)
+	if problem then
+		host.send("LOG", { level = "warn", event = "telemetry.failed",
+			message = ("The trace of %s was not exported: %s"):format(whose, problem):sub(1, 8000) })
+	end
 end
 
 return M

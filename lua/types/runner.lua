@@ -213,7 +213,7 @@
 ---@field groups? table<string, runner.Hooks> the same for the commands of a group: { db = { before = … } }
 ---@field contexts? table<string, runner.Project> settings by name, for --context
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
----@field telemetry? boolean|runner.TelemetrySettings traces of the runs of its workflows are exported (docs/workflows/telemetry.md)
+---@field telemetry? boolean|runner.TelemetrySettings traces of its commands' calls and of its workflows' runs are exported (docs/workflows/telemetry.md)
 ---@field retention? runner.Retention how long the runs of its workflows are kept; default: for ever
 ---@field executors? table<string, runner.ExecutorSettings> where steps of its workflows may run, by name (docs/scale.md)
 ---@field dependencies? runner.Dependency[] programs that its commands need: in the manifest, checked by runner doctor

@@ -35,7 +35,8 @@ spans() {
 	python3 -c 'import json, sys
 all_spans = [json.loads(line) for line in open("spans.txt", encoding="utf-8")]
 s = {x["name"]: x for x in all_spans}
-assert eval(sys.argv[1], {"s": s, "all": all_spans, "len": len, "set": set, "sorted": sorted, "str": str}), json.dumps(all_spans, indent=1)' "$1"
+def all_parents(spans, name): return {x["parentSpanId"] for x in spans if x["name"] == name}
+assert eval(sys.argv[1], {"s": s, "all": all_spans, "all_parents": all_parents, "len": len, "set": set, "sorted": sorted, "str": str}), json.dumps(all_spans, indent=1)' "$1"
 }
 
 checks() {
@@ -234,4 +235,97 @@ checks() {
 	envelope 0
 	spans 's["ask attempt"]["attributes"]["gen_ai.usage.input_tokens"] == 10 and s["ask attempt"]["attributes"]["gen_ai.conversation.id"] == "s-1"'
 	spans 's["ask attempt"]["attributes"]["gen_ai.provider.name"] == "anthropic" and s["ask attempt"]["attributes"]["runner.attempt.cost_usd"] == 0.25'
+}
+
+# --- plain commands ------------------------------------------------------------------------------
+
+# goes N: a command that needs N attempts and runs two programs in each
+goes() {
+	body go 'retry = { strategy = "constant", delay = 0, retries = 2, jitter = "none" },
+		exit_codes = { NOT_YET = { code = 80, retryable = true, side_effects = "none" }, NO = { code = 81, retryable = false, side_effects = "none" } },' <<-LUA
+		local own = ctx:run{ "sh", "-c", "echo private >&2; echo \$TRACEPARENT" }
+		ctx:run{ "sh", "-c", "exit 3", check = false, env = { TRACEPARENT = "mine" } }
+		if ctx.attempt < $1 then ctx:fail("NOT_YET", "private") end
+		if $1 < 0 then ctx:fail("NO", "private") end
+		return { own = own.stdout, ours = os.getenv "TRACEPARENT" }
+	LUA
+}
+
+@test "a call of a command is a trace: the call, its attempts, and the programs that they run" {
+	goes 2
+	exported ok go
+	envelope 0
+	spans 'len(all) == 7 and len({x["traceId"] for x in all}) == 1 and len({x["spanId"] for x in all}) == 7'
+	spans 'sorted(x["name"] for x in all) == ["go", "go attempt", "go attempt", "sh", "sh", "sh", "sh"]'
+	spans '"parentSpanId" not in s["go"] and all_parents(all, "go attempt") == {s["go"]["spanId"]}'
+	spans 'all_parents(all, "sh") == {x["spanId"] for x in all if x["name"] == "go attempt"}'
+	spans 's["go"]["status"] == {} and s["go"]["attributes"]["runner.attempts"] == 2'
+	spans 'sorted(x["attributes"].get("error.type", "") for x in all if x["name"] == "go attempt") == ["", "NOT_YET"]'
+	spans 'sorted(x["attributes"]["process.exit.code"] for x in all if x["name"] == "sh") == [0, 0, 3, 3]'
+	spans "s['go']['attributes']['runner.request_id'] == '$(field e.meta.request_id)'"
+	! grep -q private got/*.json || false
+	# what a program has is its own span, and what the script has that of the attempt
+	spans "'$(field 'e.data.own.strip()')' in ['00-%s-%s-01' % (x['traceId'], x['spanId']) for x in all if x['name'] == 'sh']"
+	spans "'$(field e.data.ours)' in ['00-%s-%s-01' % (x['traceId'], x['spanId']) for x in all if x['name'] == 'go attempt']"
+	expect 'e.warnings == [] and "problem" not in e.meta.telemetry'
+}
+
+@test "the call itself is exported once, however it ends: out of retries, refused, or from outside" {
+	local n
+	for n in 9 -1; do
+		rm -f got/*
+		goes "$n"
+		exported ok go
+		[ "$status" -ne 0 ]
+		spans 'len([x for x in all if x["name"] == "go"]) == 1 and s["go"]["status"]["code"] == 2'
+		spans "s['go']['attributes']['error.type'] == '$(field e.error.code)'"
+	done
+	rm -f got/*
+	body hang <<<'io.open("began", "w"):close() ctx:sleep "1h"'
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" OTEL_EXPORTER_OTLP_ENDPOINT="$base/ok" "$RUNNER" hang >out.txt 2>err.txt </dev/null 3>&- &
+	pid=$!
+	until_true [ -e began ]
+	kill -INT "$pid"
+	finish
+	[ "$status" -eq 130 ]
+	spans 's["hang"]["attributes"]["error.type"] == "CANCELLED" and s["hang attempt"]["parentSpanId"] == s["hang"]["spanId"]'
+}
+
+@test "whatever a collector does, a command answers as it would; its headers are secrets" {
+	local behaviour
+	body go <<<'return { h = os.getenv "OTEL_EXPORTER_OTLP_HEADERS" }'
+	for behaviour in ok refuse hang; do
+		exported "$behaviour" OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer%20tok-12345' go --warnings-as-errors
+		envelope 0
+		expect 'e.data.h.startswith("authorization=") and e.warnings == []'
+		! grep -q 'Bearer tok-12345' out.txt err.txt || false
+	done
+	[ "$elapsed_ms" -lt 30000 ] # it hangs for 60 s
+	grep -q '"event":"telemetry.failed"' err.txt
+	expect 'e.meta.telemetry.problem and e.meta.telemetry.spans == 0'
+}
+
+@test "a caller's trace goes on in a command and in what it calls; without telemetry nothing is exported" {
+	local trace=0af7651916cd43dd8448eb211c80319c parent=b7ad6b7169203331
+	body inner <<<'return { tp = os.getenv "TRACEPARENT" }'
+	body outer <<<'return ctx:call("inner")'
+	exported ok TRACEPARENT=00-$trace-$parent-01 outer
+	envelope 0
+	spans "{x['traceId'] for x in all} == {'$trace'} and s['outer']['parentSpanId'] == '$parent'"
+	spans 's["inner"]["parentSpanId"] == s["runner"]["spanId"] and s["runner"]["parentSpanId"] == s["outer attempt"]["spanId"]'
+	rm got/*
+	exported ok TRACEPARENT=00-$trace-$parent-00 outer
+	envelope 0
+	[ -z "$(ls got)" ]
+	expect "e.data.tp.startswith('00-$trace-') and e.data.tp.endswith('-00')"
+	rm runner.lua
+	exported ok outer
+	envelope 0
+	[ -z "$(ls got)" ]
+	expect '"telemetry" not in e.meta'
+	exported ok help
+	echo 'return { telemetry = true }' >runner.lua
+	exported ok help
+	exported ok manifest
+	[ -z "$(ls got)" ]
 }
