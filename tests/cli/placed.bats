@@ -36,6 +36,8 @@ unit() {
 	envelope 0
 	expect 'e.data.steps[-1].output.split("\n") == ["item %s %d" % (x, i + 1) for i, x in enumerate("abcdefg")]'
 	expect 'sorted(s.key for s in e.data.steps if s.key.startswith("each[")) == ["each[%d].1" % i for i in range(1, 8)]'
+	expect 'e.data.placed[0].step == "each" and e.data.placed[0].executor == "here" and e.data.placed[0].parts == 4'
+	expect 'e.data.placed[0].completed == 4 and e.data.placed[0]["items"] == 7 and e.data.placed[0].run_ms > 0'
 	[ "$(sql 'select count(*), sum(count), min(generation), max(generation) from chunks where state = "completed"')" = "4|7|1|1" ]
 	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
 	local placed=$stdout
@@ -49,6 +51,67 @@ unit() {
 		a, b = map(seen, sys.argv[1:])
 		assert a == b, (a, b)
 	PY
+}
+
+@test "show and stats tell the time in the queue from the time of running, while it runs too" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2, 3, 4, 5]
+		    on: here
+		    chunk: 1
+		    do:
+		      - shell: "echo ${item} >>effects; until [ -e go ]; do sleep 0.02; done"
+	YAML
+	begin workflow run placed.yaml
+	until_true written 2
+	until_true recorded 'select 1 from chunks where state = "running"'
+	id=$(run_id)
+	on_pty workflow show "$id"
+	grep -q '^  each on here: 0 of [45] parts done, [12] running, [1234] queued' screen
+	touch go
+	finish
+	envelope 0
+	call workflow stats
+	envelope 0
+	expect 'e.data.by_executor[0].executor == "here" and e.data.by_executor[0].parts == 5'
+	expect 'e.data.by_executor[0].queue_ms >= 0 and e.data.by_executor[0].run_ms > 0 and e.data.by_executor[0].placed_again == 0'
+	once 5
+}
+
+@test "a run on an executor can be detached, and answers as a job" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2, 3]
+		    on: here
+		    do:
+		      - shell: echo ${item} >>effects
+	YAML
+	call workflow run placed.yaml --detach
+	envelope 0
+	until_true written 3
+	until_true recorded 'select 1 from runs where state = "completed"'
+	once 3
+	until_true assert_no_process_left
+}
+
+@test "a second coordinator of a run is refused while the first one lives" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2]
+		    on: here
+		    do:
+		      - shell: "echo ${item} >>effects; until [ -e go ]; do sleep 0.02; done"
+	YAML
+	begin workflow run placed.yaml
+	until_true written 1
+	id=$(run_id)
+	status=0
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow resume "$id" >second.txt 2>/dev/null || status=$?
+	grep -q '"code":"LOCK_HELD"' second.txt
+	touch go
+	finish
+	envelope 0
+	once 2
 }
 
 @test "an item that fails ends the loop, with its error; resume runs what is left, and nothing twice" {
@@ -189,6 +252,8 @@ unit() {
 	call workflow run placed.yaml
 	envelope 0
 	expect 'e.data.steps[0].output_bytes == 2000000'
+	[ "$(wc -c <"$(find "$(unit)/1.out" -name one)")" = 2000000 ]
+	expect "e.data.steps[0].output_path == '$(unit)/1.out/one'"
 	local folder
 	folder=$(unit)
 	[ -d "$folder" ]

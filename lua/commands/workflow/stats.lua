@@ -3,6 +3,7 @@
 
 local host = require "runner.host"
 local html_file = require "runner.workflow.report.html_file"
+local json = require "runner.json"
 local store = require "runner.workflow.store.store"
 
 return {
@@ -21,6 +22,8 @@ return {
 		local db <close> = store.open { readonly = true }
 		local since = args.since and host.wall_ms() - math.floor(args.since * 1000) or nil
 		local stats = db:stats { workflow = args.workflow, since_ms = since }
+		local executors = db:stats_by_executor { workflow = args.workflow, since_ms = since }
+		stats.by_executor = executors[1] and json.array(executors) or nil
 		if args.html then
 			return html_file.write(args.html, require("runner.workflow.report.html_stats").page(stats), { runs = stats.runs })
 		end

@@ -89,6 +89,18 @@ local function small(value, most)
 	return text and #text <= most and value or nil
 end
 
+-- Its steps on executors, one row each; nil: it has none.
+local function placed_of(db, id)
+	local rows = db:units(id)
+	for i, unit in ipairs(rows) do
+		rows[i] = { step = unit.key, executor = unit.executor, kind = unit.kind, items = unit.items > 0 and unit.items or nil,
+			parts = unit.chunks, planned = unit.planned, queued = unit.queued, running = unit.running, completed = unit.completed,
+			failed = unit.failed, placements = unit.placements, queue_ms = unit.queue_ms, run_ms = unit.run_ms,
+			why = unit.queued > 0 and unit.why or nil, directory = unit.directory }
+	end
+	return rows[1] and json.array(rows) or nil
+end
+
 ---A run with its steps, as many as an answer has room for.
 ---@param db table
 ---@param id string
@@ -104,6 +116,7 @@ function M.full(db, id, opts)
 	out.variables = small(row.variables, VARIABLES)
 	out.digest, out.request_id, out.resumes, out.cost_usd = row.digest, row.request_id, row.resumes, page.cost_usd
 	out.max_cost_usd = row.max_cost_micros and money.dollars(row.max_cost_micros)
+	out.placed = placed_of(db, row.id)
 	out.steps, out.steps_total, out.steps_by_state = page.rows, page.steps_total, page.steps_by_state
 	return out, page.pagination
 end

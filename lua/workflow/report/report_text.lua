@@ -112,6 +112,18 @@ local function left_out(run)
 		run.steps_total, table.concat(counts, ", "), run.id)
 end
 
+-- "  each on cluster: 3 of 10 parts done, 2 running, 5 queued (Resources); 12s in the queue, 2m 5s running".
+local function add_placed(out, units)
+	for _, unit in ipairs(units) do
+		local parts = { ("%d of %d parts done"):format(unit.completed, unit.parts) }
+		for _, state in ipairs { "failed", "running", "queued", "planned" } do
+			parts[#parts + 1] = unit[state] > 0 and ("%d %s"):format(unit[state], state) or nil
+		end
+		out[#out + 1] = ("  %s on %s: %s%s; %s in the queue, %s running"):format(unit.step, unit.executor, table.concat(parts, ", "),
+			unit.why and (" (%s)"):format(host.clean(unit.why)) or "", host.duration_text(unit.queue_ms), host.duration_text(unit.run_ms))
+	end
+end
+
 local RESUMABLE = { failed = true, interrupted = true }
 
 ---@param run table as report.full gives it
@@ -126,6 +138,10 @@ function M.text(run)
 	add(out, "cost", cost_text(run))
 	add(out, "error", run.code and (run.failed_step and "step " .. run.failed_step .. ": " or "") .. problem(run))
 	add(out, "resume", RESUMABLE[run.state] and "runner workflow resume " .. run.id)
+	if run.placed then
+		out[#out + 1] = "placed:"
+		add_placed(out, run.placed)
+	end
 	if run.steps[1] then
 		out[#out + 1] = "steps:"
 		add_steps(out, run.steps)

@@ -91,7 +91,7 @@ local function cut_output(row, run_id, most, step)
 	if bytes > most or stored.bytes then
 		row.output = row.output and host.clean(row.output:sub(1, most)) or nil
 		row.output_bytes, row.output_missing = bytes, stored.cut
-		row.output_path = stored.file and paths.outputs(run_id) .. "/" .. stored.file
+		row.output_path = stored.file and paths.absolute(stored.file, paths.outputs(run_id))
 	end
 end
 

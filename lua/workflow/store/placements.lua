@@ -228,6 +228,21 @@ local SUMMARY = [[
 	FROM units u LEFT JOIN chunks c ON c.run = u.run AND c.key = u.key WHERE u.run = ?
 	GROUP BY u.key ORDER BY u.number]]
 
+local BY_EXECUTOR = [[
+	SELECT u.executor, u.kind, count(DISTINCT u.run) AS runs, count(*) AS parts, coalesce(sum(c.count), 0) AS items,
+		coalesce(sum(max(c.started_ms - c.queued_ms, 0)), 0) AS queue_ms, coalesce(sum(max(c.ended_ms - c.started_ms, 0)), 0) AS run_ms,
+		coalesce(sum(c.generation - 1), 0) AS placed_again
+	FROM runs r JOIN units u ON u.run = r.id JOIN chunks c ON c.run = u.run AND c.key = u.key
+	WHERE c.generation > 0 AND (?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2)
+	GROUP BY u.executor, u.kind ORDER BY parts DESC, u.executor LIMIT 100]]
+
+---What executors did: parts of steps, and ms in the queue and running, summed over them.
+---@param opts {workflow?: string, since_ms?: integer}
+---@return table[]
+function M.queries:stats_by_executor(opts)
+	return self:_open():rows(BY_EXECUTOR, opts.workflow, opts.since_ms)
+end
+
 ---What the units of a run come to: chunks by state, and ms in the queue and running, summed
 ---over their chunks.
 ---@param run string
