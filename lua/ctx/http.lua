@@ -46,6 +46,7 @@ local KINDS = {
 		"Fix the server's certificate, or name your own CA file in SSL_CERT_FILE" },
 	connect = { "No connection to %s", "Is the server running, and are host and port right?" },
 	broken = { "Lost the connection to %s" },
+	file = { "A file for the request to %s can't be used", "Check the paths in to and from, and the space on the disk" },
 	login = { "%s refused the login" },
 	memory = { "Not enough resources for a request to %s" },
 	other = { "The request to %s failed" },
@@ -193,6 +194,8 @@ local function perform(request, left_ms)
 		method = request.method,
 		headers = requests.header_lines(request),
 		body = request.body or nil,
+		from = request.from or nil,
+		to = request.temporary,
 		user = request.user or nil,
 		password = request.user and request.password or nil,
 		proxy = proxy or "",
@@ -296,6 +299,8 @@ end
 ---@field connect_timeout? string|number default "10s"
 ---@field follow? boolean follow redirects, default true
 ---@field max_redirects? integer 0 to 10, default 10
+---@field from? string a file as the body, of any size
+---@field to? string a file for the body of a success, of any size: it appears whole or not at all
 ---@field check? boolean raise on failure, default true
 ---@field retry? table a policy as in ctx:retry; any_method = true for POST and PATCH as well
 
@@ -310,7 +315,11 @@ function M.http(ctx, spec)
 	local request = requests.build(spec)
 	local result, failure
 	local function once()
-		result, failure = exchange(request)
+		if request.to then
+			result, failure = require("runner.ctx.http_file").exchange(request, exchange)
+		else
+			result, failure = exchange(request)
+		end
 		if failure then
 			error(failure, 0)
 		end

@@ -14,6 +14,9 @@ local M = {}
 ---@field url runner.Url
 ---@field headers {name: string, value: string}[]
 ---@field body? string
+---@field from? string|false the file that is the body
+---@field to? string the file for the body of a success
+---@field temporary? string where that is written first
 ---@field user? string
 ---@field password? string
 ---@field timeout_ms integer 0: none
@@ -36,6 +39,7 @@ local KINDS = {
 	check = { "boolean" },
 	connect_timeout = { "string", "number" },
 	follow = { "boolean" },
+	from = { "string" },
 	headers = { "table" },
 	json = { "table", "string", "number", "boolean", "userdata" },
 	max_redirects = { "number" },
@@ -43,6 +47,7 @@ local KINDS = {
 	query = { "table" },
 	retry = { "table" },
 	timeout = { "string", "number" },
+	to = { "string" },
 	url = { "string" },
 }
 
@@ -101,17 +106,34 @@ local function parse_url(spec)
 end
 
 local function parse_method(spec)
-	local has_body = spec.body ~= nil or spec.json ~= nil
+	local has_body = spec.body ~= nil or spec.json ~= nil or spec.from ~= nil
 	local method = (spec.method or (has_body and "POST" or "GET")):upper()
 	if not method:find("^[A-Z]+$") or #method > 20 or method == "CONNECT" or method == "TRACE" then
 		refuse("the method is not supported", "Use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
 	elseif method == "HEAD" and has_body then
-		refuse("a HEAD request has no body", "Leave out body and json, or use another method")
+		refuse("a HEAD request has no body", "Leave out body, json and from, or use another method")
+	elseif method == "HEAD" and spec.to then
+		refuse("the answer to HEAD has no body", "Leave out to, or use GET")
 	end
 	return method
 end
 
+-- A path as the C half takes it.
+local function path_of(spec, key)
+	local path = spec[key]
+	if path and (path == "" or path:find("\0", 1, true)) then
+		refuse(key .. " is no path", ('Write %s = "file"'):format(key))
+	end
+	return path
+end
+
 local function encode_body(spec, method)
+	if spec.from then
+		if spec.body or spec.json ~= nil then
+			refuse("body, json and from exclude each other", "Give one of them")
+		end
+		return nil
+	end
 	if spec.json == nil then
 		return spec.body or (SENDS_A_BODY[method] and "") or nil
 	elseif spec.body then
@@ -227,6 +249,7 @@ function M.build(spec)
 		url = parse_url(spec),
 		headers = collect_headers(spec),
 		body = encode_body(spec, method),
+		from = path_of(spec, "from"), to = path_of(spec, "to"),
 		timeout_ms = milliseconds(spec, "timeout", "30s"),
 		connect_timeout_ms = milliseconds(spec, "connect_timeout", attempt.framework.connect_timeout or "10s"),
 		follow = spec.follow ~= false,
@@ -296,7 +319,7 @@ function M.redirected(request, status, url)
 		nextone.headers = without(request.headers, bound_to_origin)
 	end
 	if becomes_get(request, status) then
-		nextone.method, nextone.body = "GET", false
+		nextone.method, nextone.body, nextone.from = "GET", false, false
 		nextone.headers = without(nextone.headers, about_the_body)
 	end
 	return nextone

@@ -797,6 +797,8 @@ function Process:close() end
 ---@field headers? table<string, string|number|string[]>
 ---@field body? string
 ---@field json? any encoded as the body, with its Content-Type
+---@field from? string a file as the body, of any size
+---@field to? string a file for the body of a success (2xx), of any size; it appears whole or not at all, and replaces one that is there
 ---@field auth? string[]|{user: string, password: string} Basic authentication
 ---@field bearer? string
 ---@field timeout? runner.Duration for the whole request, redirects included; default "30s"
@@ -816,6 +818,8 @@ function Process:close() end
 ---@field body string
 ---@field json any the decoded body; raises if it is not JSON
 ---@field json_error? string why a body that claims to be JSON isn't
+---@field path? string with `to`: the file that was written; body is ""
+---@field size? integer its bytes
 ---@field url string the final URL, after redirects
 ---@field duration_ms integer
 ---@field error? runner.Error the failure, with check = false

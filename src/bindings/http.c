@@ -4,6 +4,7 @@
  * credentials, proxies from the environment and the meaning of a status;
  * http_transfer.c does the exchange itself.
  */
+#include <errno.h>
 #include <lauxlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,7 +116,17 @@ static void set_method_and_body(lua_State *L, struct transfer *t)
 	}
 	transfer_set_pointer(t, CURLOPT_CUSTOMREQUEST, method);
 	/* Not for HEAD, whose Content-Length announces what is not sent. */
-	transfer_set_size(t, CURLOPT_MAXFILESIZE_LARGE, TRANSFER_BODY_MAX);
+	if (t->out == 0)
+		transfer_set_size(t, CURLOPT_MAXFILESIZE_LARGE, TRANSFER_BODY_MAX);
+}
+
+static int set_files(lua_State *L, struct transfer *t)
+{
+	const char *to = spec_string(L, "to", NULL), *from = spec_string(L, "from", NULL);
+
+	if (to != NULL && transfer_to_file(t, to) < 0)
+		return -1;
+	return from != NULL ? transfer_from_file(t, from) : 0;
 }
 
 static void set_connect_timeout(lua_State *L, struct transfer *t)
@@ -135,6 +146,8 @@ static int prepare(lua_State *L, struct transfer *t, const struct curl_api *curl
 	set_texts(L, t);
 	set_ca(L, t);
 	set_headers(L, t);
+	if (set_files(L, t) < 0)
+		return -1;
 	set_method_and_body(L, t);
 	set_connect_timeout(L, t);
 	return t->result == CURLE_OK ? 0 : -1;
@@ -185,12 +198,29 @@ static CURLcode true_reason(const struct transfer *t)
 	return t->too_large != NULL ? CURLE_FILESIZE_EXCEEDED : t->result;
 }
 
+/* A file of ours, not the exchange, is the trouble. */
+static int fail_file(lua_State *L, struct transfer *t)
+{
+	int number = t->file_errno;
+	struct curl_error error = {
+		.code = CURLE_WRITE_ERROR,
+		.name = "CURLE_WRITE_ERROR",
+		.mapped = number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE ? "RESOURCE_EXHAUSTED"
+		          : number == ENOENT ? "NOT_FOUND" : number == EACCES || number == EPERM ? "PERMISSION_DENIED" : "GENERAL_ERROR",
+		.kind = "file",
+	};
+
+	return fail(L, t, strerror(number), &error);
+}
+
 static int fail_curl(lua_State *L, struct transfer *t)
 {
 	CURLcode code = true_reason(t);
 	bool has_words = t->message[0] != '\0' && code == t->result;
 	const char *text = has_words ? t->message : t->curl->easy_strerror(code);
 
+	if (t->file_errno != 0)
+		return fail_file(L, t);
 	return fail(L, t, t->too_large != NULL ? t->too_large : text, curl_error_find(code));
 }
 
@@ -266,7 +296,8 @@ static int run(lua_State *L, struct transfer *t)
 /*
  * perform(spec): one exchange; no redirect is followed.
  * spec: url, method, headers (list of "Name: value"), body, user, password,
- * proxy, no_proxy, ca (path), timeout_ms, connect_timeout_ms (0: none). The
+ * proxy, no_proxy, ca (path), timeout_ms, connect_timeout_ms (0: none), to (a file
+ * for the body of a success), from (a file as the body). The
  * caller ensures that no string but body contains NUL, CR or LF.
  * Returns { status, head, body, redirect } or nil, message, CODE,
  * { kind, library_code, library_number, status, proxy_status, limit }.

@@ -19,6 +19,8 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *user)
 	struct transfer *t = user;
 
 	n *= size;
+	if (transfer_writes(t))
+		return transfer_write(t, bytes, n);
 	if (n > TRANSFER_BODY_MAX - t->body.len) {
 		t->too_large = "its body is larger than 16 MiB";
 		return 0;
@@ -209,6 +211,7 @@ void transfer_release(struct transfer *t)
 		t->curl->slist_free_all(t->headers);
 	signal_guard_leave(&guard);
 	close_watch(t);
+	transfer_close_files(t);
 	t->easy = NULL;
 	t->multi = NULL;
 	t->headers = NULL;

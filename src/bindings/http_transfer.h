@@ -24,6 +24,9 @@ struct transfer {
 	int fds_count;
 	int epoll, timer_fd; /* of transfer_watch(); 0: none */
 	bool begun;
+	int out, in;    /* files for the bodies of the response and of the request; 0: none */
+	size_t written; /* to `out` */
+	int file_errno; /* why one of them failed; 0: none has */
 	mono_t until; /* for those who step: when it must be over */
 	mono_t timer; /* when libcurl wants to be called next */
 	bool done;
@@ -61,5 +64,16 @@ enum transfer_end transfer_run(struct transfer *t, mono_t until);
  * *end says how. False: call it again once the descriptor in *fd is readable, which is valid
  * until then; it belongs to the transfer. */
 bool transfer_step(struct transfer *t, mono_t until, enum transfer_end *end, int *fd);
+
+/* --- http_file.c --- */
+/* The body of a success (2xx) goes to this file, any other to `body`. 0, or -1 with file_errno. */
+int transfer_to_file(struct transfer *t, const char *path);
+/* The request's body is this regular file. 0, or -1 with file_errno. */
+int transfer_from_file(struct transfer *t, const char *path);
+/* Does what arrives now go to the file? */
+bool transfer_writes(const struct transfer *t);
+/* n; 0 with file_errno. */
+size_t transfer_write(struct transfer *t, const char *bytes, size_t n);
+void transfer_close_files(struct transfer *t);
 
 #endif
