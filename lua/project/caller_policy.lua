@@ -14,6 +14,7 @@ local M = {}
 local VARIABLE = "RUNNER_POLICY"
 local MOST = 16 -- policies at once
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
+M.LEVELS = LEVELS
 local DISCOVERY = { help = true, manifest = true } -- they run nothing, and need not be allowed
 
 ---@class runner.CallerPolicy what several policies come to; nil: nothing is said
@@ -260,22 +261,36 @@ local function is_within(path, folders)
 	return false
 end
 
-local function place_or_name_problem(a)
-	local name = full_name(a)
+---Why one policy refuses a command.
+---@param policy table one of attempt.policy.list
+---@param name string dot path
+---@param path? string its file
+---@param level? string its danger level, where that is known
+---@return string? rule
+---@return string? why as the rest of a sentence
+function M.refusal(policy, name, path, level)
+	local rule_text, why = name_refused(policy, name)
+	if rule_text then
+		return rule_text, why
+	elseif policy.folders and path and not is_within(path, policy.folders) then
+		return "folders", ("%s is in none of its folders"):format(path)
+	elseif level and policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
+		return "max_danger", ("it is %s, and max_danger is %s"):format(level, policy.max_danger)
+	end
+end
+
+local function refusal_of(a, name, path, level)
 	for _, policy in ipairs(a.policy.list) do
-		local rule_text, why = name_refused(policy, name)
+		local rule_text, why = M.refusal(policy, name, path, level)
 		if rule_text then
 			return refused(policy, rule_text, ("'%s' is not allowed: %s"):format(command_name.typed(name), why))
-		elseif policy.folders and a.found.path and not is_within(a.found.path, policy.folders) then
-			return refused(policy, "folders", ("'%s' is not allowed: %s is in none of its folders"):format(command_name.typed(name),
-				a.found.path))
 		end
 	end
 end
 
 -- Refuse a command by its name and by where its file is, before that is read.
 local function found(a)
-	local problem = place_or_name_problem(a)
+	local problem = refusal_of(a, full_name(a), a.found.path)
 	return problem and { error = problem, early = true }
 end
 
@@ -303,16 +318,14 @@ local function confirms(a)
 end
 
 local function problem_of(a)
-	local level = a.command.danger_level
-	for _, policy in ipairs(a.policy.list) do
-		if policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
-			return refused(policy, "max_danger", ("'%s' is not allowed: it is %s, and max_danger is %s"):format(
-				command_name.typed(a.name), level, policy.max_danger))
-		elseif policy.confirm_by_flag == false and not a.launch.job and confirms(a) then
+	local problem = refusal_of(a, full_name(a), a.found.path, a.command.danger_level)
+	for _, policy in ipairs(problem and {} or a.policy.list) do
+		if policy.confirm_by_flag == false and not a.launch.job and confirms(a) then
 			return refused(policy, "confirm_by_flag", ("%s confirms nothing here: its confirm_by_flag is false"):format(confirms(a)),
 				{ suggestion = "Have a person call it at a terminal, without the flag" })
 		end
 	end
+	return problem
 end
 
 local function narrow_retries(settled, most)
@@ -373,22 +386,6 @@ function M.take(a, given)
 	a.policy.found, a.policy.settle = found, settle
 	host.setenv(VARIABLE, table.concat(passed, ":"))
 	host.send("META", { name = "policy", data = json.encode(json.array(rows), { envelope = true }) }, true)
-end
-
----What holds for this call, for --plan and --show-config.
----@return table
-function M.describe()
-	local policy, out = attempt.policy, { files = json.array {} }
-	for i, one in ipairs(policy.list) do
-		out.files[i] = one.path
-		if one.max_danger and LEVELS[one.max_danger] < LEVELS[out.max_danger or "destructive"] then
-			out.max_danger = one.max_danger
-		end
-	end
-	out.max_retries, out.max_timeout_ms = policy.max_retries, policy.max_timeout_ms
-	out.max_cost_usd = policy.max_cost_micros and require("runner.core.money").dollars(policy.max_cost_micros)
-	out.confirm_by_flag, out.dry_run, out.relocate = policy.confirm_by_flag, policy.dry_run, policy.relocate
-	return out
 end
 
 return M

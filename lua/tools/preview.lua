@@ -65,7 +65,7 @@ function M.describe(command, settled)
 		needs = command.needs and json.array(command.needs),
 		throttle = (command.rate or command.breaker)
 			and require("runner.state.throttle").describe(require("runner.state.throttle").key(attempt), command) or nil,
-		policy = attempt.policy and require("runner.project.caller_policy").describe(),
+		policy = attempt.policy and require("runner.project.policy_forecast").describe(),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,
 			jitter = p.jitter, sources = require("runner.project.settings").retry_sources(settled),

@@ -92,7 +92,7 @@ function M.describe(a)
 	add_flags(a, rows, add)
 	add_limits(a, rows, add)
 	if a.policy then
-		add_policy(require("runner.project.caller_policy").describe(), add)
+		add_policy(require("runner.project.policy_forecast").describe(), add)
 	end
 	return { effective_config = effective, sources = sources, precedence_order = json.array(ORDER) }
 end

@@ -44,6 +44,42 @@ load lib/workflow
 	expect '"calls.yaml:6:17: runner: dploy" in e.warnings[0].message and "Did you mean '"'deploy'"'?" in e.warnings[0].message'
 }
 
+@test "check foretells what the caller's policy would refuse or cut, and what it says comes true" {
+	body deploy <<<'return 1'
+	body read_only <<<'return 1'
+	command_file drop <<'LUA'
+return { description = "x", danger_level = "destructive", dry_run = true, run = function() return { effect = "noop" } end,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } } }
+LUA
+	workflow calls <<-'YAML'
+		max_cost: 5
+		commands:
+		  - runner: deploy
+		  - runner: read_only
+		  - shell: exit 0
+		    timeout: 10m
+		    retry: { max_attempts: 9 }
+		  - parallel:
+		      - { runner: drop, args: { confirm_destructive: true } }
+		      - runner: "${run.name}"
+	YAML
+	echo '{ "deny": ["deploy"], "max_danger": "mutating", "max_retries": 2, "max_timeout": "1m", "max_cost_usd": 1 }' >policy.json
+	call --policy policy.json workflow check calls.yaml
+	envelope 0
+	expect '[(w.code, w.context.line) for w in e.warnings if w.code != "COST_UNKNOWN"] == [("POLICY_REFUSES", 3), ("POLICY_CUTS", 5), ("POLICY_CUTS", 5), ("POLICY_REFUSES", 9), ("POLICY_CUTS", 1)]'
+	expect '"deploy" in e.warnings[1].message and "max_danger is mutating" in e.warnings[4].message and "$1" in e.warnings[5].message'
+	call RUNNER_POLICY="$PWD/policy.json" workflow run calls.yaml
+	[ "$status" -ne 0 ]
+	grep -q POLICY_DENIED out.txt
+	echo '{ "confirm_by_flag": false, "deny": ["workflow run"] }' >policy.json
+	call --policy policy.json workflow check calls.yaml
+	envelope 0
+	expect '[(w.code, w.context.line) for w in e.warnings if w.code != "COST_UNKNOWN"] == [("POLICY_REFUSES", 9), ("POLICY_REFUSES", 1)]'
+	call workflow check calls.yaml
+	envelope 0
+	expect 'not any(w.code.startswith("POLICY") for w in e.warnings)'
+}
+
 @test "check warns of values that another shell would run as code, and of no others" {
 	workflow nested <<-'YAML'
 		vars: { v: x, host: h }

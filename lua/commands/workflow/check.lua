@@ -5,7 +5,10 @@ local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
 local executors = require "runner.workflow.file.executors"
+local forecast = require "runner.project.policy_forecast"
 local locate = require "runner.project.locate"
+local host = require "runner.host"
+local money = require "runner.core.money"
 local start = require "runner.workflow.run.start"
 
 local function count(steps)
@@ -17,26 +20,80 @@ local function count(steps)
 	return n
 end
 
+local function warn(path, at, code, message)
+	attempt.warn(code, ("%s:%d:%d: %s"):format(path, at.line, at.column, message), { file = path, line = at.line, column = at.column })
+end
+
+-- What follows the words of a command, as far as the file says it.
+local function given_to(step)
+	local given = {}
+	for word in step.text:gmatch "%S+" do
+		given[#given + 1] = word
+	end
+	for name, value in pairs(type(step.args) == "table" and step.args or {}) do
+		given[#given + 1] = type(name) == "string" and value ~= false and "--" .. name:gsub("_", "-") or value
+	end
+	return given
+end
+
 -- What `runner:` steps call is looked up where the check runs, as a run from here would.
-local function warn_of_commands(path, steps, project)
+local function judge_command(path, step, project)
+	local words = not step.text:find("${", 1, true) and command_name.words((step.text:gsub("%s+", ".")))
+	if words and not locate.find(words, project) then
+		local e = catalog.not_found(words, project)
+		warn(path, step, "UNKNOWN_COMMAND", ("runner: %s: no such command here. %s"):format(step.text, e.suggestion or ""))
+	end
+	local refused = words and attempt.policy and forecast.call(words, given_to(step))
+	if refused then
+		warn(path, step, "POLICY_REFUSES", refused)
+	end
+end
+
+-- Limits of the caller's policies that cut what the file asks for.
+local function judge_limits(path, step, policy)
+	local retries, ms = step.retry and step.retry.policy.retries, step.timeout_ms
+	if policy.max_retries and retries and (retries < 0 or retries > policy.max_retries) then
+		warn(path, step, "POLICY_CUTS", ("%s retries of this step: the caller's policy allows %d in the whole run"):format(
+			retries < 0 and "unlimited" or retries, policy.max_retries))
+	end
+	if policy.max_timeout_ms and ms and ms > policy.max_timeout_ms then
+		warn(path, step, "POLICY_CUTS", ("a timeout of %s: the caller's policy allows %s for the whole run"):format(
+			host.duration_text(ms), host.duration_text(policy.max_timeout_ms)))
+	end
+end
+
+local function judge_steps(path, steps, project)
 	for _, step in ipairs(steps) do
-		local words = step.kind == "runner" and not step.text:find("${", 1, true) and command_name.words((step.text:gsub("%s+", ".")))
-		if words and not locate.find(words, project) then
-			local e = catalog.not_found(words, project)
-			attempt.warn("UNKNOWN_COMMAND", ("%s:%d:%d: runner: %s: no such command here. %s"):format(path, step.line, step.column,
-				step.text, e.suggestion or ""), { file = path, line = step.line, column = step.column })
+		if step.kind == "runner" then
+			judge_command(path, step, project)
+		end
+		if attempt.policy then
+			judge_limits(path, step, attempt.policy)
 		end
 		for _, below in ipairs { step.steps or {}, step.on_failure and step.on_failure.steps or {},
 			step.on_success and step.on_success.steps or {} } do
-			warn_of_commands(path, below, project)
+			judge_steps(path, below, project)
 		end
+	end
+end
+
+-- What the caller's policies would do to a run of the whole file.
+local function judge_run(path, workflow, policy)
+	local start_of_file = { line = 1, column = 1 }
+	local refused = forecast.call { "workflow", "run" }
+	if refused then
+		warn(path, start_of_file, "POLICY_REFUSES", refused)
+	end
+	local most = policy.max_cost_micros
+	if most and workflow.max_cost and workflow.max_cost > most then
+		warn(path, start_of_file, "POLICY_CUTS", ("a max_cost of $%s: the caller's policy allows $%s"):format(money.dollars(workflow.max_cost),
+			money.dollars(most)))
 	end
 end
 
 local function warn_of(path, hints)
 	for _, hint in ipairs(hints) do
-		attempt.warn(hint.code, ("%s:%d:%d: %s"):format(path, hint.line, hint.column, hint.message),
-			{ file = path, line = hint.line, column = hint.column })
+		warn(path, hint, hint.code, hint.message)
 	end
 end
 
@@ -55,7 +112,10 @@ return {
 	run = function(args)
 		local workflow = assert(start.load(args.file, false, args.on))
 		warn_of(args.file, workflow.hints)
-		warn_of_commands(args.file, workflow.steps, attempt.project)
+		judge_steps(args.file, workflow.steps, attempt.project)
+		if attempt.policy then
+			judge_run(args.file, workflow, attempt.policy)
+		end
 		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true }
 	end,
 }
