@@ -4,7 +4,6 @@
 -- Call it in a task (lua/task/scheduler.lua).
 
 local command_name = require "runner.core.command_name"
-local fs = require "runner.fs"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local scheduler = require "runner.task.scheduler"
@@ -15,18 +14,17 @@ local M = {}
 
 local CAP = 18 << 20 -- bytes of stdout; a result has 16 MiB at most
 local GRACE_MS = 10000
-local OPTIONS = { env = "table", cwd = "string", stdin = "string", real_time = "boolean" }
+local OPTIONS = { terminal = "table", env = "table", cwd = "string", stdin = "string", real_time = "boolean" }
 -- What a call keeps of our own environment.
 local KEPT = { PATH = true, USER = true, LOGNAME = true, RUNNER_TRUST = true, RUNNER_LUA = true, ASAN_OPTIONS = true,
 	UBSAN_OPTIONS = true, LD_LIBRARY_PATH = true }
--- Set since our start, so that /proc doesn't name them.
-local OURS = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR", "RUNNER_ARGUMENTS" }
 
 ---@class runner.TestOptions
 ---@field env? table<string, string|false> false: unset
 ---@field cwd? string default: the root of the project
 ---@field stdin? string
 ---@field real_time? boolean waits take their time
+---@field terminal? string[][] what a person types: a text to wait for, and the answer
 
 ---@class runner.TestResult
 ---@field ok boolean
@@ -38,6 +36,7 @@ local OURS = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR", "
 ---@field envelope table? nil: the command leaves stdout to others
 ---@field stdout string
 ---@field stderr string
+---@field terminal? string what a person saw
 ---@field waited_ms integer time that the call did not wait in truth
 ---@field command string as it was called
 
@@ -64,14 +63,6 @@ end
 
 -- --- the environment --------------------------------------------------------------------------------
 
-local function inherited_names()
-	local names = table.move(OURS, 1, #OURS, 1, {})
-	for entry in (fs.read "/proc/self/environ" or ""):gmatch "[^%z]+" do
-		names[#names + 1] = entry:match "^[^=]*"
-	end
-	return names
-end
-
 ---The environment of a call: nothing of ours but PATH and what the build needs.
 ---@param bed runner.Bed
 ---@param given? table<string, string|false>
@@ -85,7 +76,7 @@ local function environment(bed, given)
 		set[name] = value
 	end
 	local env = {}
-	for _, name in ipairs(inherited_names()) do
+	for _, name in ipairs(test_bed.variables()) do
 		if set[name] == nil and not KEPT[name] then
 			env[#env + 1] = name
 		end
@@ -124,7 +115,7 @@ end
 local function check_options(options)
 	for key, value in next, options do
 		if OPTIONS[key] ~= type(value) then
-			error(("call: the options are env, cwd, stdin and real_time, not %s = %s"):format(tostring(key), tostring(value)), 4)
+			error(("call: the options are env, cwd, stdin, terminal and real_time, not %s = %s"):format(tostring(key), tostring(value)), 4)
 		end
 	end
 end
@@ -143,6 +134,10 @@ function M.run(bed, command, args, options)
 	local argv = table.move(words, 1, #words, 2, { invoke.program() })
 	local spec = { argv = argv, env = environment(bed, options.env), cwd = options.cwd or bed.root,
 		stdin = options.stdin, reread_stdin = options.stdin ~= nil, cap = CAP, grace_ms = GRACE_MS, timeout_ms = bed:left_ms(), page = page }
+	local terminal <close> = options.terminal and require("runner.testkit.terminal").open(options.terminal) or nil
+	if terminal then
+		spec.terminal, spec.on_start = terminal.handle, function() terminal:start() end
+	end
 	local result = scheduler.process(spec)
 	if result.error then
 		error(invoke.lost(command_name.typed(words[1]), result), 0)
@@ -152,7 +147,9 @@ function M.run(bed, command, args, options)
 	if page and bed.cover then
 		bed.note_lines(page:lines())
 	end
-	return result_of(result, words, page)
+	local answer = result_of(result, words, page)
+	answer.terminal = terminal and terminal:finish()
+	return answer
 end
 
 return M

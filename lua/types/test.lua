@@ -14,6 +14,7 @@
 ---@field envelope? table nil: the command leaves stdout to others
 ---@field stdout string
 ---@field stderr string
+---@field terminal? string what was shown on the terminal
 ---@field waited_ms integer how long the call would have waited
 ---@field command string
 
@@ -22,6 +23,7 @@
 ---@field cwd? string default: the root of the project
 ---@field stdin? string
 ---@field real_time? boolean waits take their time
+---@field terminal? string[][] a person is at a terminal: a text to wait for there, and what they type then
 
 ---An answer of a stand-in for a program.
 ---@class runner.Test.Answer

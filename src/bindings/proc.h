@@ -91,6 +91,7 @@ struct proc_spec {
 	bool shepherd;           /* its whole tree ends with it (shepherd.h) */
 	bool warm;               /* argv[0] is our own program: start it by a zygote, if one can do it */
 	int held_fd;             /* … and it holds this until then; borrowed; -1: none */
+	int terminal_fd;         /* its stdin, stderr and controlling terminal; borrowed; -1: none */
 	int handed_fd;           /* what the program itself gets as 3; borrowed; -1: none */
 	bool foreground;         /* stay in our process group */
 	size_t cap;              /* bytes kept of each stream */

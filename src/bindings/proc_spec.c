@@ -224,5 +224,8 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->grace_ms = read_size(L, index, "grace_ms", 2000);
 	spec->argv = read_argv(L, index);
 	spec->handed_fd = read_page(L, index, spec->argv[0]);
+	lua_getfield(L, index, "terminal");
+	spec->terminal_fd = lua_isnil(L, -1) ? -1 : test_bed_terminal(L, -1);
+	lua_pop(L, 1);
 	spec->envp = read_env(L, index);
 }

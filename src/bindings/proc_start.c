@@ -72,7 +72,7 @@ static int open_input(struct proc *p, const struct proc_spec *spec, struct ends 
 		give(e, 0, lend_output(spec->input_from));
 		return e->child[0] < 0 ? -1 : 0;
 	}
-	e->child[0] = spec->input_fd;
+	e->child[0] = spec->terminal_fd >= 0 ? spec->terminal_fd : spec->input_fd;
 	if (!spec->input_len && !spec->keep_in_open)
 		return 0; /* an empty stdin is /dev/null */
 	fd[0] = input_file(spec);
@@ -107,6 +107,10 @@ static int open_pipe(struct proc *p, const struct proc_spec *spec, struct ends *
 
 static int open_output(struct proc *p, const struct proc_spec *spec, struct ends *e, int i)
 {
+	if (i == 1 && spec->terminal_fd >= 0) {
+		e->child[2] = spec->terminal_fd;
+		return 0;
+	}
 	if (i == 1 && spec->merge) {
 		e->child[2] = e->child[1];
 		return 0;
@@ -146,6 +150,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		.new_session = spec->detach,
 		.mark = is_job ? CHILD_JOB_MARK : spec->detach ? worker_spared()->mark : 0,
 		.held_fd = is_job ? spec->held_fd : MAX_OF(spec->handed_fd, 0),
+		.takes_terminal = spec->terminal_fd >= 0,
 		.new_group = !spec->detach && !spec->foreground,
 	};
 	struct child_error error;

@@ -28,7 +28,7 @@ static void know(pid_t pid)
  * run we are some other program. */
 static bool can_be_warm(const struct proc_spec *spec)
 {
-	return spec->warm && !spec->detach && !spec->foreground && spec->held_fd < 0 && spec->handed_fd < 0 && !adopted_with_module() &&
+	return spec->warm && !spec->detach && !spec->foreground && spec->held_fd < 0 && spec->handed_fd < 0 && spec->terminal_fd < 0 && !adopted_with_module() &&
 	       worker_launch()->supervisor > 0 && !getenv("RUNNER_LUA");
 }
 

@@ -7,11 +7,15 @@
  *   page:waited_ms()                   how far the waits of the call have moved its clock
  *   page:lines() → { [path] = { line, … } }
  *   page:close()
+ *   test_bed.variables() → { name, … }  of our environment, as a program of ours would inherit them
  *   test_bed.listen() → listener, port | nil, message, NAME      TCP, on 127.0.0.1, any free port
  *   listener:accept() → connection | nil, "wait" | nil, message, NAME
  *   connection:read() → bytes, "" at the end | nil, "wait" | nil, message, NAME
  *   connection:write(text, from) → count of bytes from there on, 0: wait | nil, message, NAME
- *   listener:fd(), connection:fd()     for scheduler.ready
+ *   test_bed.terminal() → terminal | nil, message, NAME      80 columns, for process.start{ terminal = … }
+ *   terminal:started()                 the program has its end: ours of it is closed
+ *   terminal:read(), terminal:write(text, from)              what it shows; what a person types
+ *   :fd()                              of listeners, connections and terminals, for scheduler.ready
  *   :close()
  */
 #include "test_bed.h"
@@ -21,6 +25,9 @@
 #include <lauxlib.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +37,7 @@
 #include "bindings.h"
 
 #define PAGE_TYPE "runner.test_page"
+#define TERMINAL_TYPE "runner.test_terminal"
 #define SOCKET_TYPE "runner.test_socket"
 #define BACKLOG 64
 #define CHUNK 65536
@@ -118,6 +126,20 @@ static int page_close(lua_State *L)
 	return 0;
 }
 
+/* --- the environment ---------------------------------------------------------------------- */
+
+extern char **environ;
+
+static int l_variables(lua_State *L)
+{
+	lua_newtable(L);
+	for (int i = 0; environ && environ[i]; i++) {
+		lua_pushlstring(L, environ[i], strcspn(environ[i], "="));
+		lua_rawseti(L, -2, i + 1);
+	}
+	return 1;
+}
+
 /* --- sockets ----------------------------------------------------------------------------- */
 
 static int *check_socket(lua_State *L)
@@ -196,6 +218,88 @@ static int socket_close(lua_State *L)
 	return 0;
 }
 
+/* --- terminals --------------------------------------------------------------------------- */
+
+struct terminal {
+	int ours, its;
+};
+
+static struct terminal *check_terminal(lua_State *L, int index)
+{
+	return luaL_checkudata(L, index, TERMINAL_TYPE);
+}
+
+int test_bed_terminal(lua_State *L, int index)
+{
+	return check_terminal(L, index)->its;
+}
+
+static int l_terminal(lua_State *L)
+{
+	struct winsize size = { .ws_row = 24, .ws_col = 80 };
+	struct terminal *t = lua_newuserdatauv(L, sizeof(*t), 0);
+	char name[64];
+
+	*t = (struct terminal){ -1, -1 };
+	luaL_setmetatable(L, TERMINAL_TYPE);
+	t->ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (t->ours < 0 || grantpt(t->ours) < 0 || unlockpt(t->ours) < 0 || ptsname_r(t->ours, name, sizeof(name)) != 0)
+		return fail(L);
+	t->its = xopen(name, O_RDWR | O_NOCTTY, 0);
+	if (t->its < 0 || ioctl(t->ours, TIOCSWINSZ, &size) < 0 || xnonblock(t->ours) < 0)
+		return fail(L);
+	return 1;
+}
+
+static int terminal_started(lua_State *L)
+{
+	xclose(&check_terminal(L, 1)->its);
+	return 0;
+}
+
+/* EIO: nobody has the other end any more. */
+static int terminal_read(lua_State *L)
+{
+	char chunk[4096];
+	ssize_t n = xread(check_terminal(L, 1)->ours, chunk, sizeof(chunk));
+
+	if (n < 0 && errno != EIO)
+		return fail(L);
+	lua_pushlstring(L, chunk, n < 0 ? 0 : (size_t)n);
+	return 1;
+}
+
+static int terminal_write(lua_State *L)
+{
+	const struct terminal *t = check_terminal(L, 1);
+	size_t n, from;
+	const char *text = luaL_checklstring(L, 2, &n);
+	ssize_t put;
+
+	from = (size_t)luaL_optinteger(L, 3, 1) - 1;
+	luaL_argcheck(L, from <= n, 3, "behind the end of the text");
+	put = write(t->ours, text + from, n - from);
+	if (put < 0 && errno != EAGAIN)
+		return fail(L);
+	lua_pushinteger(L, MAX_OF(put, 0));
+	return 1;
+}
+
+static int terminal_fd(lua_State *L)
+{
+	lua_pushinteger(L, check_terminal(L, 1)->ours);
+	return 1;
+}
+
+static int terminal_close(lua_State *L)
+{
+	struct terminal *t = check_terminal(L, 1);
+
+	xclose(&t->its);
+	xclose(&t->ours);
+	return 0;
+}
+
 /* --- registration ------------------------------------------------------------------------ */
 
 static const luaL_Reg page_methods[] = {
@@ -214,9 +318,20 @@ static const luaL_Reg socket_methods[] = {
 	{ NULL, NULL },
 };
 
+static const luaL_Reg terminal_methods[] = {
+	{ "close", terminal_close },
+	{ "fd", terminal_fd },
+	{ "read", terminal_read },
+	{ "started", terminal_started },
+	{ "write", terminal_write },
+	{ NULL, NULL },
+};
+
 static const luaL_Reg functions[] = {
 	{ "listen", l_listen },
 	{ "page", l_page },
+	{ "terminal", l_terminal },
+	{ "variables", l_variables },
 	{ NULL, NULL },
 };
 
@@ -236,6 +351,7 @@ static void add_type(lua_State *L, const char *name, const luaL_Reg *methods, lu
 int luaopen_runner_test_bed(lua_State *L)
 {
 	add_type(L, PAGE_TYPE, page_methods, page_close);
+	add_type(L, TERMINAL_TYPE, terminal_methods, terminal_close);
 	add_type(L, SOCKET_TYPE, socket_methods, socket_close);
 	luaL_newlib(L, functions);
 	return 1;

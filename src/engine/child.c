@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,12 +199,14 @@ int child_become(const struct child_spec *spec, int report_fd, pid_t parent)
 
 	if (report_fd < first_free && (report_fd = xdup_above(report_fd, first_free)) < 0)
 		_exit(EXIT_NOT_STARTED);
-	if (spec->new_session && setsid() < 0)
+	if ((spec->new_session || spec->takes_terminal) && setsid() < 0)
 		give_up(report_fd, CHILD_SESSION);
-	if (spec->new_group && !spec->new_session && setpgid(0, 0) < 0)
+	if (spec->new_group && !spec->new_session && !spec->takes_terminal && setpgid(0, 0) < 0)
 		give_up(report_fd, CHILD_SESSION);
 	if (place_standard_fds(spec->fd) < 0 || place_held(spec->held_fd) < 0)
 		give_up(report_fd, CHILD_DUP);
+	if (spec->takes_terminal && ioctl(0, TIOCSCTTY, 0) < 0)
+		give_up(report_fd, CHILD_SESSION);
 	os_close_from(first_free, &report_fd, 1);
 	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
 		give_up(report_fd, CHILD_CHDIR);

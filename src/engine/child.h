@@ -37,6 +37,7 @@ struct child_spec {
 	int fd[3];               /* become 0, 1, 2; -1: /dev/null */
 	bool new_session;        /* setsid */
 	bool new_group;          /* setpgid(0, 0) */
+	bool takes_terminal;     /* setsid, and fd[0] becomes the terminal of that session */
 	bool dies_with_parent;   /* KILL when the process that starts it has died */
 	uint64_t mark;           /* os_mark(), for it and its descendants; 0: none */
 	int held_fd;             /* becomes 3; 0: none */

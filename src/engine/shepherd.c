@@ -296,7 +296,7 @@ static pid_t ask_forker(const struct child_spec *spec, int64_t grace_ms, int hel
 {
 	pid_t pid = 0;
 
-	if (spec->held_fd > 0 || !forker_ask(spec, grace_ms, held, ends[1]))
+	if (spec->held_fd > 0 || spec->takes_terminal || !forker_ask(spec, grace_ms, held, ends[1]))
 		return 0;
 	xclose(&ends[1]);
 	if (xread(ends[0], &pid, sizeof(pid)) < 0)

@@ -115,7 +115,7 @@ LUA
 	says 'greet --name=nobody failed: NOT_FOUND: There is nobody' <<<'t:succeeds(t:call("greet", { name = "nobody" }))'
 	says 'greet succeeded with {"greeting":"Hello, world!"}' <<<'t:fails(t:call "greet")'
 	says 'not with CONFLICT but with NOT_FOUND' <<<'t:fails(t:call("greet", { name = "nobody" }), "CONFLICT")'
-	says 'the options are env, cwd, stdin and real_time, not clock' <<<'t:call("greet", {}, { clock = "x" })'
+	says 'the options are env, cwd, stdin, terminal and real_time, not clock' <<<'t:call("greet", {}, { clock = "x" })'
 }
 
 @test "hours of backoff and sleep pass at once, in the real engine, for every clock" {
@@ -278,6 +278,25 @@ local url = s.url:match "//(.*)"
 local client = io.popen(("exec 3<>/dev/tcp/%s; printf 'GET / HT' >&3; echo sent"):format((url:gsub(":", "/"))), "r")
 client:close()
 LUA
+}
+
+@test "a person at a terminal types what the test says, when the question has come" {
+	body ask 'interactive = true,' <<'LUA'
+local host = ctx:prompt("Which host", { validate = function(answer) return answer ~= "bad", "No such host" end })
+local word = ctx:prompt("Password", { secret = true })
+return { host = host, length = #word, sure = ctx:confirm("Sure?") }
+LUA
+	passes <<'LUA'
+local answer = t:call("ask", {}, { terminal = { { "Which host", "bad" }, { "No such host", "web1" }, { "Password", "secret" }, { "Sure?", "y" } } })
+t:equal(t:succeeds(answer), { host = "web1", length = 6, sure = true })
+t:contains(answer.terminal, "Which host: bad")
+t:check(not answer.terminal:find "secret")
+t:fails(t:call "ask", "INPUT_REQUIRED")
+LUA
+	says "the terminal never showed 'Nothing'" <<'LUA'
+t:call("ask", {}, { terminal = { { "Which host", "web1" }, { "Password", "x" }, { "Sure?", "n" }, { "Nothing", "x" } } })
+LUA
+	says "terminal: it is a list of pairs" <<<'t:call("ask", {}, { terminal = { "yes" } })'
 }
 
 @test "a call inherits nothing of the environment but what it names" {
