@@ -147,6 +147,7 @@ function M.arm(ctx)
 	ctx.confirm = function() return true end
 	ctx.run = program("run", function(options) return ended(options.argv) end)
 	ctx.delegate = program("delegate", function() return { exit_code = 0 } end)
+	ctx.exec = program("exec", function(options) return ended(options.argv) end)
 	ctx.spawn = program("spawn", function(options) return setmetatable({ argv = options.argv }, Process) end)
 	ctx.pipeline = program("pipeline", function(_, stages)
 		local result = ended()

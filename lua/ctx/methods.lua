@@ -25,7 +25,8 @@ local Context = {}
 local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
 	call = "call", run = "proc", delegate = "delegate", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
-	prompt = "tty", confirm = "tty", attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
+	prompt = "tty", confirm = "tty", select = "tty", exec = "exec",
+	attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
 	checkpoint = "checkpoint", restore = "checkpoint", external = "external", cached = "cached",
 	hand_out = "hand_out", parallel = "parallel", settings = "settings", save_settings = "settings",
 }

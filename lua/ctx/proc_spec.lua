@@ -184,12 +184,13 @@ end
 local STAGE = { cwd = path, env = env, ok_statuses = ok_statuses }
 local COMMON = keys(STAGE, { stdin = stdin, grace = M.duration, capture = flag, cap = bytes, foreground = flag, check = flag,
 	reads = flag })
-local CHECKED = keys(COMMON, { timeout = M.duration, on_line = callback, retry_on = retry_on })
+local CHECKED = keys(COMMON, { timeout = M.duration, on_line = callback, echo = flag, retry_on = retry_on })
 local KEYS = {
 	stage = STAGE,
 	pipeline = CHECKED,
 	run = keys(CHECKED, { merge = flag }),
 	delegate = { cwd = path, env = env, stdin = stdin, grace = M.duration, timeout = M.duration, foreground = flag, reads = flag },
+	exec = { cwd = path, env = env, grace = M.duration, timeout = M.duration, check = flag, ok_statuses = ok_statuses, reads = flag },
 	spawn = keys(COMMON, { stdin = spawn_stdin, merge = flag, detach = flag, stdout = path, stderr = path }),
 }
 
@@ -270,8 +271,10 @@ local function finish(method, ctx, options)
 	if options.foreground == nil then
 		options.foreground = type(ctx) == "table" and ctx.interactive == true
 	end
-	if options.on_line and not options.capture then
-		M.fail(method, "on_line gets no lines with capture = false; remove one of them")
+	if (options.on_line or options.echo) and not options.capture then
+		M.fail(method, "%s gets no lines with capture = false; remove one of them", options.echo and "echo" or "on_line")
+	elseif options.echo then
+		require("runner.ctx.child_log").echo(options)
 	end
 	if (method == "run" or method == "pipeline") and attempt.command and attempt.command.stderr == "child_log" then
 		require("runner.ctx.child_log").take(options)

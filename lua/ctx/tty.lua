@@ -1,4 +1,4 @@
--- tty: ctx:prompt and ctx:confirm, questions to the person at the terminal.
+-- tty: ctx:prompt, ctx:select and ctx:confirm, questions to the person at the terminal.
 -- Loaded on first use. If there is nobody to ask, INPUT_REQUIRED says which argument
 -- would have answered.
 
@@ -104,6 +104,59 @@ function M.prompt(_, question, opts)
 		end
 		local ok, problem = opts.validate(answer)
 		return ok and answer or nil, problem
+	end, fields)
+end
+
+local SELECT = { default = true, arg = true }
+
+local function check_choices(choices, default)
+	local known = {}
+	for _, choice in ipairs(type(choices) == "table" and choices or {}) do
+		known[choice] = type(choice) == "string" and choice ~= "" or nil
+	end
+	if next(known) == nil or default ~= nil and not known[default] then
+		require("runner.ctx.misuse").raise("ctx:select", next(known) and "the default is none of the choices"
+			or "it needs a list of choices, strings that are not empty", 'Write ctx:select("Where to?", { "prod", "dev" })')
+	end
+end
+
+-- The choice that an answer names: by its number, or as the only one that begins so.
+local function chosen(answer, choices)
+	local by_number, found = choices[math.tointeger(tonumber(answer))], nil
+	for _, choice in ipairs(choices) do
+		if choice == answer then
+			return choice
+		elseif answer ~= "" and choice:sub(1, #answer) == answer then
+			found = found == nil and choice or false
+		end
+	end
+	return by_number or found or nil
+end
+
+---Have the person choose one of a list, by its number or its beginning. Enter alone gives `default`.
+---@param _ table ctx
+---@param question string
+---@param choices string[]
+---@param opts? {default?: string, arg?: string} arg: the argument to suggest when nobody can be asked
+---@return string
+function M.select(_, question, choices, opts)
+	opts = opts or {}
+	check("select", question, opts, SELECT)
+	check_choices(choices, opts.default)
+	local fields, why = suggestion_for(opts.arg), reason()
+	if why then
+		raise_required(question, "can't be asked", why, fields)
+	end
+	local lines = { question }
+	for i, choice in ipairs(choices) do
+		lines[i + 1] = ("  %d) %s"):format(i, choice)
+	end
+	lines[#lines + 1] = opts.default and ("[%s]: "):format(opts.default) or "Number or name: "
+	return ask(question, host.clean(table.concat(lines, "\n")), false, function(answer)
+		if answer == "" and opts.default ~= nil then
+			return opts.default
+		end
+		return chosen(answer, choices), ("Please answer 1 to %d, or the beginning of a name."):format(#choices)
 	end, fields)
 end
 

@@ -617,6 +617,18 @@ function Context:retry(fn, policy) end
 ---@return runner.Lock
 function Context:lock(name, options) end
 
+---Hand the terminal to a program that a person works with (psql, ssh, an editor), and wait for its end. Needs interactive = true and a person at a terminal; else INPUT_REQUIRED.
+---@param spec runner.ExecSpec
+---@return runner.RunResult
+function Context:exec(spec) end
+
+---Have the person choose one of a list, by its number or the beginning of its name; raises INPUT_REQUIRED if it can't prompt.
+---@param question string
+---@param choices string[]
+---@param options? {default?: string, arg?: string} default: the answer to Enter alone; arg: the argument to suggest if it can't prompt
+---@return string
+function Context:select(question, choices, options) end
+
 ---Prompt for a line of text; raises INPUT_REQUIRED if it can't prompt.
 ---@param question string
 ---@param options? runner.PromptOptions
@@ -700,10 +712,21 @@ function Context:save_settings(values) end
 ---@field stdin? string|file* the bytes it reads, or an open file; default: nothing
 ---@field timeout? runner.Duration
 ---@field on_line? fun(line: string, stream: "stdout"|"stderr") called for each line as it arrives; lines above 64 KiB come in pieces
+---@field echo? boolean its lines go to stderr as they come, and are captured as well; --quiet silences them
 ---@field retry_on? runner.RetryOn which failures to raise as retryable
 
 ---@class runner.RunSpec : runner.CheckedSpec
 ---@field merge? boolean send stderr to stdout
+
+---@class runner.ExecSpec
+---@field [integer] string the program and its arguments
+---@field cwd? string
+---@field env? table<string, string|number|false> added to our environment; false unsets a variable
+---@field timeout? runner.Duration
+---@field grace? runner.Duration
+---@field check? boolean raise when it fails; default true
+---@field ok_statuses? integer[] exit statuses that are no failure; default { 0 }
+---@field reads? boolean it changes nothing, so a dry run runs it too
 
 ---@class runner.DelegateSpec
 ---@field [integer] string the program and its arguments

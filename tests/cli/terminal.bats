@@ -83,6 +83,49 @@ on_terminal() {
 	on_terminal prompt_and_confirm
 }
 
+@test "one of a list is chosen by its number or the beginning of its name" {
+	on_terminal select_one_of_a_list
+}
+
+@test "ctx:exec gives a program the terminal" {
+	on_terminal exec_hands_over_the_terminal
+}
+
+@test "where nobody is, ctx:exec and ctx:select are INPUT_REQUIRED and start nothing" {
+	body work 'interactive = true,' <<<'ctx:exec { "touch", "bad" }'
+	call work
+	expect 'e.error.code == "INPUT_REQUIRED"'
+	body pick 'interactive = true,' <<<'return ctx:select("Where?", { "a" }, { arg = "place" })'
+	call pick
+	expect 'e.error.code == "INPUT_REQUIRED" and "--place" in e.error.suggestion'
+	body wrong 'interactive = true,' <<<'return ctx:select("Where?", {})'
+	call wrong
+	expect '"list of choices" in e.error.message'
+	[ ! -e bad ]
+}
+
+@test "echo = true shows the lines of a program at once and captures them" {
+	body build <<-'LUA'
+		local seen = 0
+		local r = ctx:run { "sh", "-c", "echo one; until [ -e go ]; do sleep 0.02; done; echo two >&2", echo = true,
+			on_line = function() seen = seen + 1 end }
+		return { out = r.stdout, err = r.stderr, seen = seen }
+	LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" build >out.txt 2>err.txt </dev/null &
+	until_true grep -q one err.txt
+	: >go
+	wait $!
+	# shellcheck disable=SC2034 # expect reads them
+	stdout=$(<out.txt) status=0
+	expect 'e.data == {"out": "one\n", "err": "two\n", "seen": 2}'
+	[ "$(cat err.txt)" = $'one\ntwo' ]
+	call build --quiet
+	[ -z "$stderr" ]
+	body both <<<'ctx:run { "true", echo = true, capture = false }'
+	call both
+	expect '"echo gets no lines" in e.error.message'
+}
+
 @test "a secret stays invisible and echo comes back" {
 	on_terminal prompt_of_a_secret_shows_nothing
 }

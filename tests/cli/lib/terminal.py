@@ -324,6 +324,41 @@ def prompt_of_a_secret_shows_nothing():
     assert t.echoes()
 
 
+def select_one_of_a_list():
+    command("ask", "return { where = ctx:select('Where to?', { 'prod', 'preview', 'dev' }, { default = 'dev' }) }", "interactive = true,")
+    for answer, wanted in ((b"2\n", b"preview"), (b"prod\n", b"prod"), (b"pre\n", b"preview"), (b"\n", b"dev")):
+        t = Terminal("ask")
+        t.expect(rb"Where to\?\r\n  1\) prod\r\n  2\) preview\r\n  3\) dev\r\n\[dev\]: ")
+        t.send(b"pr\n")
+        t.expect(rb"Please answer 1 to 3")
+        t.send(b"4\n")
+        t.expect(rb"Please answer 1 to 3")
+        t.send(answer)
+        assert t.end() == 0, t.seen
+        t.expect(rb"where: " + wanted)
+
+
+def exec_hands_over_the_terminal():
+    command("shell", "ctx:exec { 'sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && printf ready: && read line && echo got $line; exit $1', 'x', args.status }"
+            " return { ok = true }", "interactive = true, args = { { 'status', 'string', default = '0' } },")
+    t = Terminal("shell")
+    t.expect(rb"ready:")
+    t.send(b"hello\n")
+    t.expect(rb"got hello")
+    assert t.end() == 0, t.seen
+    t = Terminal("shell", "--status", "3")
+    t.expect(rb"ready:")
+    t.send(b"hello\n")
+    assert t.end() == 1, t.seen
+    t.at = 0
+    t.expect(rb"sh exited with status 3")
+    command("none", "ctx:exec { 'no-such-program' }", "interactive = true,")
+    t = Terminal("none")
+    assert t.end() == 1, t.seen
+    t.at = 0
+    t.expect(rb"no-such-program exited with status 127")
+
+
 def prompt_needs_a_person():
     command("ask", "return { name = ctx:prompt('Name', { arg = 'name' }) }", "interactive = true,")
     command("mute", "return { name = ctx:prompt('Name') }")
