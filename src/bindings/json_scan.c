@@ -295,8 +295,7 @@ int json_scan(struct json_scan *scan, const char *s, size_t n)
 
 /* --- how much a text becomes --------------------------------------------------------- */
 
-/* Twice to four times what Lua takes: who reads a request checks it and writes it again. */
-#define CONTAINER_BYTES 512 /* an array or object, empty */
+#define CONTAINER_BYTES 128 /* an array or object, empty */
 #define SCALAR_BYTES    64  /* a value or a key in one */
 
 /* Behind the string that begins at `at`; `end` if it has no end. */

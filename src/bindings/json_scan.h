@@ -25,11 +25,11 @@ struct json_scan {
  */
 int json_scan(struct json_scan *scan, const char *s, size_t n);
 
-/* About the bytes that the values of s[0..n) would take as Lua values and on
- * their way to a run, valid or not: of `[],[],…` two hundred times its length. */
+/* About the bytes that the values of s[0..n) would take as Lua values, valid or not:
+ * `[],[],…` takes a hundred times its length. */
 size_t json_weight(const char *s, size_t n);
 /* No text weighs more than so many times its length, and one value more. */
-#define JSON_WEIGHT_MAX 512
+#define JSON_WEIGHT_MAX 128
 
 /* The value of four hexadecimal digits at s; -1: they aren't. */
 int json_hex4(const char *s);
