@@ -1,13 +1,16 @@
 """Look at a page with headless Chromium, over pipes, with Python alone.
 
-look.py PAGE FOLDER     puts pictures into FOLDER, and prints one JSON object:
+look.py PAGE FOLDER [--quick]   puts pictures into FOLDER, and prints one JSON object (--quick: axe-core is not asked):
+    load_ms   how long the page took to load
     console   what the page complained of         requests   what it asked the network for
     overflow  {width: pixels beyond the window}   axe        what axe-core found wrong; null: it isn't installed
     text      what a reader sees                  tabs       what the Tab key reaches, in order
 
-Exit status 77: there is no Chromium. `apt-get install chromium` brings one, `npm ci` in this folder axe-core.
+Exit status 77: there is no Chromium. axe-core is the package that package.json pins: installed by npm where it is
+missing; without npm `axe` is null.
 """
 import base64
+import fcntl
 import json
 import os
 import pathlib
@@ -95,13 +98,14 @@ class Browser:
         self.process.wait()
 
 
-def look(browser, page, folder):
+def look(browser, page, folder, quick):
     for domain in ("Page", "Runtime", "Log", "Network"):
         browser.call(f"{domain}.enable")
     url = pathlib.Path(page).resolve().as_uri()
+    began = time.monotonic()
     browser.call("Page.navigate", url=url)
     browser.wait_for("Page.loadEventFired")
-    found = {"overflow": {}, "axe": None}
+    found = {"overflow": {}, "axe": None, "load_ms": round((time.monotonic() - began) * 1000)}
     for width in WIDTHS:
         for theme in ("light", "dark"):
             browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
@@ -117,7 +121,7 @@ def look(browser, page, folder):
                         if e.get("method") in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
     found["requests"] = [e["params"]["request"]["url"] for e in browser.events
                          if e.get("method") == "Network.requestWillBeSent" and e["params"]["request"]["url"] != url]
-    if AXE.exists():
+    if not quick and AXE.exists():
         found["axe"] = []
         for theme in ("light", "dark"):
             browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
@@ -127,17 +131,30 @@ def look(browser, page, folder):
     return found
 
 
+def install_axe():
+    """One at a time: tests run side by side."""
+    if AXE.exists() or not shutil.which("npm"):
+        return
+    with open(AXE.parents[2] / "package.json", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not AXE.exists():
+            subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=AXE.parents[2], timeout=120, check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def main():
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if not program:
         print("no chromium", file=sys.stderr)
         sys.exit(77)
-    folder = pathlib.Path(sys.argv[2])
+    folder, quick = pathlib.Path(sys.argv[2]), "--quick" in sys.argv
+    if not quick:
+        install_axe()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as home:
         browser = Browser(program, home)
         try:
-            print(json.dumps(look(browser, sys.argv[1], folder)))
+            print(json.dumps(look(browser, sys.argv[1], folder, quick)))
         finally:
             browser.close()
 
