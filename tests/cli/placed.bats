@@ -114,6 +114,29 @@ unit() {
 	once 2
 }
 
+@test "two login nodes that don't share their state: the folder of the step has one owner" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2]
+		    on: here
+		    do:
+		      - shell: "echo ${item} >>effects; until [ -e go ]; do sleep 0.02; done"
+	YAML
+	mkdir shared
+	sed -i "s|at_once: 2|at_once: 2, directory: $PWD/shared|" placed.yaml
+	begin workflow run placed.yaml
+	until_true written 1
+	id=$(run_id)
+	cp -r state other
+	status=0
+	env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/other" "$RUNNER" workflow resume "$id" >second.txt 2>/dev/null || status=$?
+	grep -q '"code":"LOCK_HELD"' second.txt
+	touch go
+	finish
+	envelope 0
+	once 2
+}
+
 @test "an item that fails ends the loop, with its error; resume runs what is left, and nothing twice" {
 	on_local <<-'YAML'
 		  - id: each
@@ -128,6 +151,7 @@ unit() {
 	envelope 1
 	expect 'e.error.code == "COMMAND_FAILED" or e.error.code == "NON_ZERO_EXIT" or e.error.context.step_key == "each[3].1"'
 	expect 'e.error.context.step_key == "each[3].1"'
+	[ ! -e "$(unit)/secrets.json" ]
 	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
 	touch go
 	call workflow resume "$(run_id)"

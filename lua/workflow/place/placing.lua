@@ -158,9 +158,15 @@ local function refused(c, row, problem)
 		{ suggestion = problem.suggestion, retryable = false, side_effects = "partial" })
 end
 
--- Nothing was taken; the same again, later.
+-- Nothing was taken; the same again, later. A queue that takes nothing of ours for so long, though
+-- nothing of ours is in it, won't.
 local function postpone(c, row, problem)
 	c.busy = c.busy + 1
+	if c.busy >= rules.BUSY and c.placed == row.open then
+		row.gone = true
+		c.problem = c.problem or errors.new("UNAVAILABLE", ("The executor took no submission, %d times: %s"):format(c.busy, problem.message),
+			{ suggestion = problem.suggestion, retryable = false, side_effects = "partial", context = { transient = true } })
+	end
 	c.submit_at = math.max(c.submit_at, c.world.now() + rules.backoff(c.busy))
 	M.set(c, row, "submitting", problem.message)
 end

@@ -206,6 +206,16 @@ local function note_started(c)
 	end
 end
 
+-- A queue may be down for a while: results come all the same.
+local function note_silence(c, silent)
+	local now = c.world.now()
+	c.silent_since = silent and (c.silent_since or now) or nil
+	if silent and now - c.silent_since > rules.SILENCE_MS then
+		c.problem = c.problem or errors.new("UNAVAILABLE", ("The executor has not answered for a day: %s"):format(c.unreachable.message),
+			{ retryable = false, side_effects = "partial", context = { transient = true } })
+	end
+end
+
 ---Look at everything that is placed.
 ---@param c runner.workflow.Coordinator
 function M.look(c)
@@ -215,6 +225,7 @@ function M.look(c)
 		answers, problem = c.world.place:states(tokens)
 	end
 	c.unreachable, c.started = problem, {}
+	note_silence(c, tokens[1] and not answers)
 	for _, row in ipairs(rows) do
 		local asked = row.phase ~= "later"
 		look_at(c, row, asked and answers or nil)

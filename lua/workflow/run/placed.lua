@@ -182,10 +182,27 @@ local function world_of(run, unit, row, executor)
 	}
 end
 
+local TAKE_MS = 2000 -- for a coordinator that has just been killed
+
+-- The run's own lock is in the state directory, which another login node may not share.
+local function own(run, key, unit)
+	local path = unit.dir .. "/coordinator.lock"
+	local lock, why, about = fs.lock(path, { wait_ms = TAKE_MS })
+	if lock then
+		return setmetatable({}, { __close = function() lock:release() end })
+	elseif why ~= "held" then
+		errors.raise("PRECONDITION", why, { fix_required = "Make the shared directory writable" })
+	end
+	errors.raise("LOCK_HELD", ("Step %s of run %s is coordinated by another process"):format(key, run.id),
+		{ retryable = false, suggestion = "Wait for it to end, or end it on its machine", context = { run = run.id, step_key = key,
+			owner_pid = about and about.pid, lock_file = path } })
+end
+
 -- The first problem of the unit; a doubt ends the run.
 local function run_unit(run, key, world)
 	run.placed = run.placed or {}
 	run.placed[key] = world
+	local _ <close> = own(run, key, world.unit)
 	local ok, problem, left = pcall(coordinator.run, world)
 	if type(problem) == "userdata" then
 		error(problem, 0) -- a cancellation: M.cut_off ends what runs
@@ -196,6 +213,9 @@ local function run_unit(run, key, world)
 		error(problem, 0)
 	elseif problem and left[1] then
 		events.warn(run, ("Step %s: %d of its tasks may still run on %s"):format(key, #left, world.executor.name), key)
+	end
+	if problem and not left[1] then
+		fs.unlink(world.unit.dir .. "/secrets.json") -- a resumed run writes it again
 	end
 	if problem and problem.code == doubt.CODE then
 		run.doubt = run.doubt or problem

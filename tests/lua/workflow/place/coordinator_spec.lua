@@ -171,6 +171,24 @@ describe("the coordinator", function()
 		assert.same({ "PRECONDITION", 1, {} }, { problem.code, cluster.submissions, left })
 	end)
 
+	it("gives up on a queue that takes nothing, or does not answer, for very long", function()
+		local cluster = worlds.fake.new { seed = 6, faults = { busy = 1 } }
+		local began = cluster.now_ms
+		local problem, left = to_the_end(cluster, { items = 12 })
+		assert.same({ "UNAVAILABLE", {} }, { problem.code, left })
+		assert.is_true(cluster.now_ms - began > 3600000 and cluster.submissions <= 100)
+		cluster = worlds.fake.new { seed = 6, faults = { unreachable = 1 }, item_ms = 1000000000 }
+		began = cluster.now_ms
+		problem = to_the_end(cluster, { items = 3, executor = { poll_ms = 600000 } })
+		assert.equal("UNAVAILABLE", problem.code)
+		assert.is_true(cluster.now_ms - began > 24 * 3600000)
+	end)
+
+	it("takes results over while the queue does not answer", function()
+		local cluster = worlds.fake.new { seed = 6, faults = { unreachable = 1 } }
+		assert.is_nil((to_the_end(cluster, { items = 12 })))
+	end)
+
 	it("fences a submission that arrives after it was cancelled", function()
 		for seed = 1, 60 do
 			local cluster = worlds.fake.new { seed = seed, faults = { unknown = 0.7 } }
