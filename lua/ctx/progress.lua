@@ -104,6 +104,21 @@ local function text_of(progress)
 	end
 end
 
+local bar -- of this attempt, once a person sees one
+
+-- The same as a person sees it, where a line can be drawn again.
+local function line_of(progress, text)
+	local done, total = progress, 1
+	if type(progress) == "table" then
+		done, total = progress.done, math.type(progress.total) and progress.total or nil
+	end
+	if not text or not math.type(done) or not attempt.launch.stderr_is_tty then
+		return text
+	end
+	bar = bar or require("runner.ctx.bar").new()
+	return bar:line(text, done, total, host.now(), require("runner.terminal").columns())
+end
+
 ---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
 ---a signal or a crash.
 ---@param _ runner.Context
@@ -118,7 +133,8 @@ function M.progress(_, progress, suggestion)
 		misused("progress", why, "Write ctx:progress(0.5), or a table of data")
 	end
 	compare(progress)
-	host.send("PROGRESS", { data = data, text = text_of(progress), suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
+	host.send("PROGRESS", { data = data, text = line_of(progress, text_of(progress)),
+		suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
 end
 
 local LEVELS = { debug = true, info = true, warn = true, error = true }

@@ -77,6 +77,10 @@ on_terminal() {
 	on_terminal steps_logs_and_progress_are_lines
 }
 
+@test "progress is a bar with a total and turns without, and nothing of it where no line can be drawn again" {
+	on_terminal progress_is_a_bar
+}
+
 # --- questions ---------------------------------------------------------------------
 
 @test "a prompt and a confirmation are answered at the terminal" {

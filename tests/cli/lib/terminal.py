@@ -299,6 +299,21 @@ def steps_logs_and_progress_are_lines():
     assert t.end() == 0 and b"one" not in t.seen and b"50%" not in t.seen and b"a line" not in t.seen, t.seen
 
 
+def progress_is_a_bar():
+    command("work", "ctx:progress { done = 3, total = 12, unit = 'files' } ctx:sleep(0.3) ctx:progress { done = 7, unit = 'rows' }"
+            " ctx:sleep(0.3) return {}")
+    t = Terminal("work")
+    assert t.end() == 0
+    t.at = 0
+    t.expect("██████░".encode() + b".* 25%  3/12 files")
+    t.expect(rb"\xe2\xa0.  7 rows")
+    for env in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
+        t = Terminal("work", **env)
+        assert t.end() == 0 and b"files" not in t.seen, t.seen
+    t = Terminal("work", "--quiet")
+    assert t.end() == 0 and b"files" not in t.seen, t.seen
+
+
 def prompt_and_confirm():
     command("ask", "local n = ctx:prompt('Name') return { name = n, sure = ctx:confirm('Sure?') }", "interactive = true,")
     t = Terminal("ask")

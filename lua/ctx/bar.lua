@@ -1,0 +1,78 @@
+-- bar: the line of progress that a person sees at a terminal (ctx:progress): a bar with rate and time left where
+-- the total is known, else a spinner. The supervisor draws it, where there may be such lines (src/supervisor/block.h).
+
+local M = {}
+
+local SPINNER = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
+local WIDE, NARROW, ROOM = 24, 10, 60 -- columns of a bar; and of the terminal, from which on it is wide
+local LONGEST_S = 1000 * 3600 -- what would take longer is not said
+local SOON_MS = 1000 -- a rate of less than this says nothing
+
+---@class runner.Bar
+---@field first? number done, when it was first said
+---@field since? number ms, at that time
+---@field shown integer how often it was said
+local Bar = {}
+Bar.__index = Bar
+
+---@return runner.Bar
+function M.new()
+	return setmetatable({ shown = 0 }, Bar)
+end
+
+local function duration(seconds)
+	local n = math.ceil(seconds)
+	if n < 60 then
+		return ("%ds"):format(n)
+	elseif n < 3600 then
+		return ("%dm %02ds"):format(n // 60, n % 60)
+	end
+	return ("%dh %02dm"):format(n // 3600, n // 60 % 60)
+end
+
+local function number(n)
+	return n >= 100 and ("%.0f"):format(n) or n >= 1 and ("%.1f"):format(n):gsub("%.0$", "") or ("%.2g"):format(n)
+end
+
+local function drawn(part, width)
+	local full = math.floor(part * width)
+	return ("█"):rep(full) .. ("░"):rep(width - full)
+end
+
+-- What is done in a second since the first time; nil: nobody can say yet.
+local function rate(self, done, now)
+	if not self.since or done < self.first then -- it began anew
+		self.first, self.since = done, now
+	end
+	local ms = now - self.since
+	return ms >= SOON_MS and done > self.first and (done - self.first) * 1000 / ms or nil
+end
+
+---The line for what is done.
+---@param text string it in words: "3/10 files", " 30%"
+---@param done number
+---@param total? number
+---@param now number ms, on any clock that goes on
+---@param columns? integer of the terminal
+---@return string
+function Bar:line(text, done, total, now, columns)
+	local per_second = rate(self, done, now)
+	self.shown = self.shown + 1
+	local part = total and total > 0 and math.max(0, math.min(done / total, 1))
+	if part ~= part or part == nil then
+		part = false
+	end
+	local out = { part and drawn(part, (columns or ROOM) < ROOM and NARROW or WIDE) or SPINNER[self.shown % #SPINNER + 1], text }
+	if part and not text:find "%%$" then
+		table.insert(out, 2, ("%3d%%"):format(math.floor(part * 100)))
+	end
+	if per_second and total ~= 1 then
+		out[#out + 1] = number(per_second) .. "/s"
+	end
+	if per_second and part and done < total and (total - done) / per_second < LONGEST_S then
+		out[#out + 1] = duration((total - done) / per_second) .. " left"
+	end
+	return table.concat(out, "  ")
+end
+
+return M

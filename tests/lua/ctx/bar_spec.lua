@@ -1,0 +1,39 @@
+-- The line of ctx:progress on a terminal.
+local bar = require "runner.ctx.bar"
+
+describe("the line of progress", function()
+	it("is a bar with percent, rate and the time that is left, where there is a total", function()
+		local b = bar.new()
+		assert.are.equal(("░"):rep(24) .. "    0%  0/10 files", b:line("0/10 files", 0, 10, 5000, 80))
+		assert.are.equal(("█"):rep(12) .. ("░"):rep(12) .. "   50%  5/10 files  2.5/s  2s left", b:line("5/10 files", 5, 10, 7000, 80))
+		assert.are.equal(("█"):rep(24) .. "  100%  10/10 files  2.5/s", b:line("10/10 files", 10, 10, 9000, 80))
+	end)
+
+	it("is narrow on a narrow terminal, and has no second percent beside a fraction", function()
+		local b = bar.new()
+		assert.are.equal("█████░░░░░   50%", b:line(" 50%", 0.5, 1, 0, 40))
+		assert.are.equal("████████░░   80%  5s left", b:line(" 80%", 0.8, 1, 7500, 40))
+	end)
+
+	it("turns without a total, with the rate alone", function()
+		local b = bar.new()
+		assert.are.equal("⠙  1 rows", b:line("1 rows", 1, nil, 0))
+		assert.are.equal("⠹  3001 rows  1500/s", b:line("3001 rows", 3001, nil, 2000))
+	end)
+
+	it("begins anew where less is done than before, and survives any numbers", function()
+		local b = bar.new()
+		b:line("9/10", 9, 10, 0, 80)
+		assert.are.equal(("█"):rep(2) .. ("░"):rep(22) .. "   10%  1/10", b:line("1/10", 1, 10, 5000, 80))
+		assert.are.equal(("█"):rep(4) .. ("░"):rep(20) .. "   20%  2/10  1/s  8s left", b:line("2/10", 2, 10, 6000, 80))
+		for _, case in ipairs { { 1, 0 }, { 5, -1 }, { 0 / 0, 10 }, { 1 / 0, 10 }, { 3, 1 / 0 }, { 20, 10 }, { -5, 10 }, { 1e300, 1e-300 } } do
+			assert.is_string(bar.new():line("x", case[1], case[2], 0, 80))
+		end
+	end)
+
+	it("says long times in hours", function()
+		local b = bar.new()
+		b:line("0/7200", 0, 7200, 0, 80)
+		assert.is_truthy(b:line("1/7200", 1, 7200, 1000, 80):find("1h 59m left", 1, true))
+	end)
+end)
