@@ -36,6 +36,16 @@ load lib/helper
 	python3 -c 'import json; s = json.load(open(".luarc.json")); assert s["workspace.library"] == {"mine": True, ".runner/types": True}, s'
 }
 
+@test "a plugin of the language server is neither added, changed nor removed" {
+	call types
+	[[ $(cat .luarc.json) != *plugin* ]]
+	echo '{"runtime": {"plugin": "mine.lua", "pluginArgs": ["a"]}}' >.luarc.json
+	call types
+	[ "$status" -eq 0 ]
+	python3 -c 'import json; s = json.load(open(".luarc.json")); assert s["runtime"]["plugin"] == "mine.lua" and s["runtime"]["pluginArgs"] == ["a"], s'
+	[ -s .runner/types/test.lua ]
+}
+
 @test "a .luarc.json that can't be read as JSON is left alone, and nothing is written" {
 	echo '{ // comment' >.luarc.json
 	call types
