@@ -4,6 +4,7 @@
 -- goes apart from the rest. It writes those files and nothing else; lua/workflow/place/unit.lua
 -- writes the two documents.
 
+local attempt = require "runner.core.attempt"
 local codec = require "runner.workflow.store.codec"
 local errors = require "runner.core.errors"
 local expression = require "runner.workflow.expr.expression"
@@ -30,6 +31,7 @@ local EVERYTHING = "none" -- capture_limit, as the file writes it
 ---@field seed integer
 ---@field settings {cwd: string, errexit: boolean, env: table<string, string>, claude: table}
 ---@field secrets string[] values to mask
+---@field retries integer? what is left of --retries
 ---@field wait_here_ms integer? a longer wait of an item is left to the coordinator
 
 -- --- steps ---------------------------------------------------------------------------------------
@@ -270,7 +272,8 @@ function M.pack(run, step, key, place, dir)
 	scope.env = nil
 	local about = { format = M.FORMAT, runner = host.launch().version, run = run.id, workflow = run.workflow.name, path = run.workflow.path,
 		key = key, loop = step.kind == "foreach", prefix = place.prefix, suffix = place.suffix, seed = run.seed,
-		cwd = run.settings.cwd, errexit = run.settings.errexit, env_names = json.array(sorted.keys(run.settings.env)) }
+		retries = attempt.budget(), cwd = run.settings.cwd, errexit = run.settings.errexit,
+		env_names = json.array(sorted.keys(run.settings.env)) }
 	for name, part in next, { step = portable(step), scope = scope, claude = run.settings.claude or {} } do
 		local text = codec.encode("data", part)
 		local where = run.mask(text) == text and about or private.parts
@@ -349,6 +352,7 @@ function M.unpack(about, private, dir)
 		run = about.run, key = about.key, step = unfold(part "step"), seed = about.seed, secrets = private.secrets,
 		place = { prefix = about.prefix, suffix = about.suffix, scope = scope },
 		workflow = { name = about.workflow, path = about.path, claude = claude }, wait_here_ms = about.wait_here_ms,
+		retries = about.retries,
 		settings = { cwd = about.cwd, errexit = about.errexit, env = private.env, claude = claude },
 	}
 end

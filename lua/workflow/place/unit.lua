@@ -341,6 +341,7 @@ local STATES = { completed = true, failed = true, parked = true, doubt = true }
 ---@field error table? of one that failed or is in doubt: the fields of a runner.Error
 ---@field failed {key: string, transient: boolean}? the step that failed
 ---@field items table? of a loop: item → { key = of the step that gave its result, failed? } or { error }
+---@field warnings {code: string, message: string}[]? for the run's envelope
 ---@field started_ms integer
 ---@field ended_ms integer
 ---@field host string

@@ -3,6 +3,7 @@
 -- database. Order matters: the fence first, then a look at the generation and at an earlier
 -- result; whoever looked before could run what another has just begun.
 
+local attempt = require "runner.core.attempt"
 local budget = require "runner.workflow.run.budget"
 local doubt = require "runner.workflow.run.doubt"
 local earlier = require "runner.workflow.run.earlier"
@@ -23,6 +24,7 @@ local usage = require "runner.workflow.run.usage"
 local M = {}
 
 local WAIT_HERE_MS = 60000 -- a longer wait frees the allocation
+local WARNINGS = 100 -- as many as an envelope has
 local LOOK_MS = 5000 -- is the chunk still ours?
 
 -- --- the run, as the engine knows it -------------------------------------------------------------------
@@ -57,6 +59,16 @@ local function assemble(task)
 		budget = budget.of(0), settings = parcel.settings, park = parking(task),
 		lock = { handle = function() return task.fence end },
 	}
+end
+
+-- Nobody reads the warnings of this process: the coordinator gives them.
+local function keep_warnings(task)
+	local warn, list = attempt.warn, json.array {}
+	function attempt.warn(code, message, context)
+		list[#list + 1] = #list < WARNINGS and { code = code, message = message } or nil
+		return warn(code, message, context)
+	end
+	task.warnings = list
 end
 
 -- --- what this task may still do -------------------------------------------------------------------------
@@ -174,7 +186,7 @@ local function items_over(task, outcomes)
 	for n = 1, #task.items do
 		local outcome = outcomes[task.first + n - 1]
 		local e = outcome and outcome.error
-		at = at or e and not task.parcel.step.continue_on_error and outcome
+		at = at or e and not task.parcel.step.continue_on_error and outcome or nil
 		list[n] = e and { error = outcome == at and e or { code = e.code, message = e.message } } or outcome or false
 	end
 	return { state = at and "failed" or task.wake_ms and "parked" or "completed", error = at and at.error, failed = at and at.failed,
@@ -265,6 +277,7 @@ local function drive(run, task)
 	local outcome = outcome_of(run, ok, value)
 	run.db:stop(run.id, "cut_off") -- steps around those that wait, or are in doubt
 	outcome.generation, outcome.bytes, outcome.wake_ms = task.generation, run.db.bytes, outcome.state == "parked" and task.wake_ms or nil
+	outcome.warnings = task.warnings[1] and run.mask(task.warnings) or nil
 	outcome.host, outcome.started_ms, outcome.ended_ms = task.host, task.started_ms, host.wall_ms()
 	return outcome
 end
@@ -279,6 +292,8 @@ end
 
 local function begin(task)
 	local run = assemble(task)
+	attempt.retries_given = task.parcel.retries
+	keep_warnings(task)
 	paths.keep_elsewhere(run.id, task.unit:path(task.chunk, "out"), task.unit:path(task.chunk, "logs"))
 	run.db, task.noted = open_journal(task)
 	if not run.db then

@@ -3,6 +3,7 @@
 -- How far a journal has been imported is in the database, so that the same chunk may be imported
 -- again, also after a crash in between. It holds one line of the journal in memory.
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local journal = require "runner.workflow.store.journal"
 local outputs = require "runner.workflow.run.outputs"
@@ -54,8 +55,8 @@ local function translate(unit, chunk)
 		set_step = function(step, state, fields)
 			return step, state, fields and with(fields, { held = located(fields.held, folder) })
 		end,
-		start_attempt = function(step, attempt)
-			return step, with(attempt, { log = attempt.log and paths.log_in(folder, step.key, attempt.number) })
+		start_attempt = function(step, begun)
+			return step, with(begun, { log = begun.log and paths.log_in(folder, step.key, begun.number) })
 		end,
 		end_attempt = function(key, number, ended, step)
 			return key, number, with(ended, { log = ended.log_at and log }), with(step, { held = located(step.held, folder) })
@@ -177,6 +178,16 @@ local function remember_failure(run, result, e)
 	return e
 end
 
+local WARNINGS, MESSAGE = 100, 8192 -- what an envelope takes
+
+local function pass_on_warnings(list)
+	for i, warning in ipairs(type(list) == "table" and list or {}) do
+		if i <= WARNINGS and type(warning) == "table" and errors.well_formed(warning.code) and type(warning.message) == "string" then
+			attempt.warn(warning.code, warning.message:sub(1, MESSAGE))
+		end
+	end
+end
+
 -- --- the whole ---------------------------------------------------------------------------------------------
 
 local function about_of(unit, chunk)
@@ -210,11 +221,14 @@ function M.chunk(run, unit, chunk, generation, also)
 	end
 	local about = about_of(unit, chunk)
 	result.items = result.items or {}
-	run.db:together(function(db)
-		if apply(db, run, unit, chunk, about, result) and also then
+	local is_new = run.db:together(function(db)
+		local applied = apply(db, run, unit, chunk, about, result)
+		if applied and also then
 			also(db)
 		end
+		return applied
 	end)
+	pass_on_warnings(is_new and result.warnings)
 	local e = result.error and remember_failure(run, result, error_of(result.error))
 	return { state = result.state, wake_ms = result.wake_ms, error = e or nil, transient = e and e.transient, result = result,
 		results = (about.loop and of_items or of_step)(run, about, result) }

@@ -155,6 +155,8 @@ commands:
 		local imported = world:import(1)
 		assert.equal("completed", imported.state)
 		assert.same({ { 1, true, "a" }, { 2, false, "SUBPROCESS_FAILED" }, { 3, true, "c" } }, placed.listed(imported))
+		world:task(world:place(2, 4, { "b" })) -- nothing but a failure
+		assert.same({ { 4, false, "SUBPROCESS_FAILED" } }, placed.listed(world:import(2)))
 	end)
 
 	it("runs what failed for good once more only where the user wants it", function()
