@@ -196,6 +196,7 @@ local function perform(request, left_ms)
 		body = request.body or nil,
 		from = request.from or nil,
 		to = request.temporary,
+		fresh = not request.repeatable, -- libcurl sends again what met a dead connection
 		user = request.user or nil,
 		password = request.user and request.password or nil,
 		proxy = proxy or "",

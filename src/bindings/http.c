@@ -107,6 +107,8 @@ static void set_method_and_body(lua_State *L, struct transfer *t)
 	const char *method = spec_string(L, "method", NULL);
 
 	if (body != NULL) {
+		/* Some servers don't read a body that they refuse: what is left would spoil the next request. */
+		transfer_set_long(t, CURLOPT_FORBID_REUSE, n > 0);
 		transfer_set_size(t, CURLOPT_POSTFIELDSIZE_LARGE, n);
 		transfer_set_pointer(t, CURLOPT_POSTFIELDS, body);
 	}
@@ -123,7 +125,6 @@ static void set_method_and_body(lua_State *L, struct transfer *t)
 static int set_files(lua_State *L, struct transfer *t)
 {
 	const char *to = spec_string(L, "to", NULL), *from = spec_string(L, "from", NULL);
-
 	if (to != NULL && transfer_to_file(t, to) < 0)
 		return -1;
 	return from != NULL ? transfer_from_file(t, from) : 0;
@@ -141,6 +142,9 @@ static void set_connect_timeout(lua_State *L, struct transfer *t)
 /* Stack: spec, transfer. 0, or -1 with the reason in t->result. */
 static int prepare(lua_State *L, struct transfer *t, const struct curl_api *curl)
 {
+	if (lua_getfield(L, 1, "fresh"), lua_toboolean(L, -1))
+		transfer_forget_connections(curl);
+	lua_settop(L, 2);
 	if (transfer_init(t, curl) != 0)
 		return -1;
 	set_texts(L, t);
@@ -203,11 +207,9 @@ static int fail_file(lua_State *L, struct transfer *t)
 {
 	int number = t->file_errno;
 	struct curl_error error = {
-		.code = CURLE_WRITE_ERROR,
-		.name = "CURLE_WRITE_ERROR",
+		.code = CURLE_WRITE_ERROR, .name = "CURLE_WRITE_ERROR", .kind = "file",
 		.mapped = number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE ? "RESOURCE_EXHAUSTED"
 		          : number == ENOENT ? "NOT_FOUND" : number == EACCES || number == EPERM ? "PERMISSION_DENIED" : "GENERAL_ERROR",
-		.kind = "file",
 	};
 
 	return fail(L, t, strerror(number), &error);
@@ -297,7 +299,7 @@ static int run(lua_State *L, struct transfer *t)
  * perform(spec): one exchange; no redirect is followed.
  * spec: url, method, headers (list of "Name: value"), body, user, password,
  * proxy, no_proxy, ca (path), timeout_ms, connect_timeout_ms (0: none), to (a file
- * for the body of a success), from (a file as the body). The
+ * for the body of a success), from (a file as the body), fresh (use no kept connection). The
  * caller ensures that no string but body contains NUL, CR or LF.
  * Returns { status, head, body, redirect } or nil, message, CODE,
  * { kind, library_code, library_number, status, proxy_status, limit }.
@@ -317,7 +319,7 @@ static int l_perform(lua_State *L)
 	return prepare(L, t, curl) == 0 ? run(L, t) : fail_curl(L, t);
 }
 
-/* begin(spec): the same exchange for somebody else's loop: a transfer for step(); fails as perform does. */
+/* begin(spec): the same for somebody else's loop: a transfer for step(); fails as perform does. */
 static int l_begin(lua_State *L)
 {
 	const char *why = NULL;
@@ -333,13 +335,10 @@ static int l_begin(lua_State *L)
 	if (prepare(L, t, curl) != 0)
 		return fail_curl(L, t);
 	t->until = mono_deadline(mono_now(), spec_ms(L, "timeout_ms"));
-	lua_pushvalue(L, 1);
-	lua_setiuservalue(L, 2, 1);
-	return 1;
+	return lua_pushvalue(L, 1), lua_setiuservalue(L, 2, 1), 1;
 }
 
-/* step(transfer): "wait" and a descriptor: call it again once that is readable, or at the end of
- * time; else what perform returns. */
+/* step(transfer): "wait" and a descriptor that gets readable when to call again; else as perform. */
 static int l_step(lua_State *L)
 {
 	struct transfer *t = luaL_checkudata(L, 1, TRANSFER);

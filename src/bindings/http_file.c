@@ -51,6 +51,7 @@ int transfer_from_file(struct transfer *t, const char *path)
 		return -1;
 	}
 	transfer_set_long(t, CURLOPT_UPLOAD, 1);
+	transfer_set_long(t, CURLOPT_FORBID_REUSE, 1);
 	transfer_set_size(t, CURLOPT_INFILESIZE_LARGE, (size_t)st.st_size);
 	curl->easy_setopt(t->easy, CURLOPT_READFUNCTION, on_read);
 	curl->easy_setopt(t->easy, CURLOPT_READDATA, t);

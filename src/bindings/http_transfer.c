@@ -141,6 +141,34 @@ static const struct long_option {
 	{ CURLOPT_NETRC, CURL_NETRC_IGNORED },
 };
 
+/* Multi handles of exchanges that went well, with the connections that their servers left open: the
+ * next request to the same place needs no new one. A worker is one thread. */
+#define KEPT_MAX 8
+static CURLM *kept[KEPT_MAX];
+static int kept_count;
+
+static CURLM *take_multi(const struct curl_api *curl)
+{
+	return kept_count > 0 ? kept[--kept_count] : curl->multi_init();
+}
+
+static void give_multi(struct transfer *t)
+{
+	if (!t->done || t->result != CURLE_OK || kept_count == KEPT_MAX) {
+		t->curl->multi_cleanup(t->multi);
+		return;
+	}
+	t->curl->multi_setopt(t->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+	t->curl->multi_setopt(t->multi, CURLMOPT_TIMERFUNCTION, NULL);
+	kept[kept_count++] = t->multi;
+}
+
+void transfer_forget_connections(const struct curl_api *curl)
+{
+	while (kept_count > 0)
+		curl->multi_cleanup(kept[--kept_count]);
+}
+
 static void set_callbacks(struct transfer *t)
 {
 	const struct curl_api *curl = t->curl;
@@ -175,7 +203,7 @@ int transfer_init(struct transfer *t, const struct curl_api *curl)
 	t->curl = curl;
 	t->timer = MONO_NEVER;
 	t->easy = curl->easy_init();
-	t->multi = curl->multi_init();
+	t->multi = take_multi(curl);
 	if (t->easy == NULL || t->multi == NULL) {
 		t->result = CURLE_OUT_OF_MEMORY;
 		return -1;
@@ -206,7 +234,7 @@ void transfer_release(struct transfer *t)
 	if (t->easy != NULL)
 		t->curl->easy_cleanup(t->easy);
 	if (t->multi != NULL)
-		t->curl->multi_cleanup(t->multi);
+		give_multi(t);
 	if (t->headers != NULL)
 		t->curl->slist_free_all(t->headers);
 	signal_guard_leave(&guard);

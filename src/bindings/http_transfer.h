@@ -40,6 +40,8 @@ struct transfer {
 /* Handles, callbacks and the options that every request shares. 0, or -1 with
  * the reason in `result`. Release it either way. */
 int transfer_init(struct transfer *t, const struct curl_api *curl);
+/* Close the connections that earlier exchanges left open. */
+void transfer_forget_connections(const struct curl_api *curl);
 /* Free everything. Idempotent. */
 void transfer_release(struct transfer *t);
 

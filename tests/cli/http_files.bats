@@ -22,6 +22,7 @@ prepare() {
 		            self.answer(500, b"broken", [("Content-Type", "text/plain")])
 		        elif self.path == "/cut":
 		            self.answer(200, BIG, sent=1000)
+		            self.close_connection = True
 		        elif self.path == "/none":
 		            self.answer(200, b"")
 		        else:
@@ -37,6 +38,11 @@ prepare() {
 		        self.answer(200, text.encode(), [("Content-Type", "application/json")])
 		    do_POST = do_PUT
 		    def log_message(self, *a): pass
+		    protocol_version = "HTTP/1.1"
+		    def setup(self):
+		        super().setup()
+		        with open("connections", "a") as f:
+		            f.write("x")
 		server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 		open("port.new", "w").write(str(server.server_port))
 		os.rename("port.new", "port")
@@ -132,4 +138,18 @@ clean_up() {
 	LUA
 	call wrong
 	expect 'all(w.startswith("INVALID_ARGUMENT") for w in e.data)'
+}
+
+@test "requests to the same server use one connection, but a POST has its own, and none is used again behind a body" {
+	body many <<-LUA
+		local function ask(method) return ctx:http { url = "$base/none", method = method, from = method and "server.py" }.status end
+		local a = { ask(), ask(), ask(), ask "PUT" }
+		local f = io.open("connections") a[5] = #f:read "a" f:close()
+		a[6] = ask "POST"
+		a[7] = ask()
+		f = io.open("connections") a[8] = #f:read "a" f:close()
+		return a
+	LUA
+	call many
+	expect 'e.data[:7] == [200, 200, 200, 200, 1, 200, 200] and e.data[7] == 3'
 }
