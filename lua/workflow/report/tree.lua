@@ -358,7 +358,7 @@ function Tree:lines(most, at_end)
 	end
 	local over = (left.completed or 0) + (left.skipped or 0)
 	if over > 0 then
-		table.insert(lines, 1, table.concat({ "d…", "", "", ("%d steps are over"):format(over) }, US))
+		table.insert(lines, 1, table.concat({ "d…", "", "", (over == 1 and "%d step is over" or "%d steps are over"):format(over) }, US))
 	end
 	lines[#lines + 1] = rest(left)
 	return lines

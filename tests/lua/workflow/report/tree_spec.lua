@@ -102,6 +102,20 @@ describe("the tree of a run", function()
 		assert.equal("…|||33 pending more", lines[20])
 	end)
 
+	it("says of one that is left out that it is over", function()
+		local steps = {}
+		for i = 1, 30 do
+			steps[i] = { key = tostring(i), kind = "shell", label = "x" }
+		end
+		local tree = new(steps)
+		tree:runs("1", {})
+		tree:ends("1", "completed")
+		for i = 2, 30 do
+			tree:runs(tostring(i), {})
+		end
+		assert.equal("…|||1 step is over", shown(tree)[1])
+	end)
+
 	it("keeps a hundred parallel steps to as many", function()
 		local steps = {}
 		for i = 1, 100 do
