@@ -79,13 +79,15 @@ local function apply_line(db, run, forms, now, method, ...)
 	end
 end
 
--- Errors of the database are its own; whatever else a line brings about is the line's fault.
+-- Errors of the database are its own; whatever else a line brings about is the line's fault, such
+-- as the end of an attempt that has not begun.
 local function try(unit, chunk, f, ...)
 	local ok, raised = pcall(f, ...)
-	if not ok and (errors.is(raised) or type(raised) == "userdata") then
+	local is_error = not ok and errors.is(raised)
+	if not ok and (type(raised) == "userdata" or is_error and raised.code ~= "NOT_FOUND") then
 		error(raised, 0)
 	elseif not ok then
-		raise_damaged(unit, chunk, tostring(raised))
+		raise_damaged(unit, chunk, is_error and raised.message or tostring(raised))
 	end
 	return raised
 end

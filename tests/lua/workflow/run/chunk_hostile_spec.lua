@@ -57,7 +57,7 @@ commands:
     do:
       id: x
       shell: "echo ${item} >>effects; %s"
-      verify: grep -qx ${item} effects
+      verify: touch effects; grep -qx ${item} effects
 ]]
 local ITEMS = { 1, 2, 3, 4, 5, 6 }
 
@@ -245,6 +245,30 @@ describe("an import", function()
 		end
 		forge("", { error = { code = "no code" } })
 		refuses "damaged"
+	end)
+
+	it("takes any other bytes for what they are: lines that count, or damage that it names", function()
+		local path, seed = world.unit:path(1, "journal"), 12345
+		local function random(n)
+			seed = (seed * 1103515245 + 12345) & 0x7fffffff
+			return (seed >> 8) % n + 1
+		end
+		local whole, refused = fs.read(path), 0
+		for _ = 1, 300 do
+			local text = whole
+			for _ = 1, random(3) do
+				local at, n = random(#text), random(40)
+				local piece = ({ "", string.char(random(256) - 1), text:sub(n, n + at % 200), '"', "[1,", "null", "-1", "{}" })[random(8)]
+				text = text:sub(1, at - 1) .. piece .. text:sub(at + n % 4)
+			end
+			forge(text:match "\n(.*)" or "")
+			local ok, e = pcall(world.import, world, 1)
+			refused = refused + (ok and 0 or 1)
+			assert.is_true(ok or e.code == "PRECONDITION", not ok and tostring(e) .. " of " .. text or nil)
+			assert.same({}, world.run.db:contradictions("none"))
+			world.run.db:_open():exec "DELETE FROM imports; DELETE FROM attempts; DELETE FROM steps; DELETE FROM usage"
+		end
+		assert.is_true(refused > 50)
 	end)
 
 	it("has nothing for a generation that isn't the latest", function()
