@@ -1,5 +1,6 @@
-"""calls: many small calls through `runner exec`, beside one process of runner for each, and beside
-a Node program that starts `node tool.js` for each line.
+"""calls: many small calls through `runner exec` and `runner mcp serve`, beside one process of runner for each,
+a Node program that starts `node tool.js` for each line, and a Node server of MCP (official SDK) that does so for
+each call. The SDK is that of tests/mcp; without it, and without Node.js, these rows are left out.
 """
 
 import json
@@ -12,6 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
 CALLS = 300
 NODE_CALLS = 20
+MODULES = os.path.join(HERE, "../mcp/node_modules")
+SDK = os.path.join(MODULES, "@modelcontextprotocol/sdk/dist/esm/server/mcp.js")
 ROUNDS = 9
 
 
@@ -23,6 +26,10 @@ def requests(folder, count):
     return path
 
 
+def mcp(calls, at_once, *server):
+    return ["python3", os.path.join(HERE, "mcp_calls.py"), str(calls), str(at_once), *server]
+
+
 def cases(runner, folder):
     """(case, calls that it makes)"""
     path = requests(folder, CALLS)
@@ -30,6 +37,12 @@ def cases(runner, folder):
     yield Case("one `runner hello` after the other, from sh", ["sh", "-c", loop, "sh", runner], folder), CALLS
     yield Case("`runner exec`", [runner, "exec", "--quiet", "--input-file", path], folder), CALLS
     yield Case("`runner exec --parallel 2`", [runner, "exec", "--quiet", "--parallel", "2", "--input-file", path], folder), CALLS
+    for at_once in 1, 2:
+        name = "`runner mcp serve`" + (", two calls at once" if at_once > 1 else "")
+        yield Case(name, mcp(CALLS, at_once, runner, "mcp", "serve", "--parallel", str(at_once)), folder), CALLS
+    if shutil.which("node") and os.path.exists(SDK):
+        yield Case("a Node server of MCP (official SDK) that starts `node tool.js` for each call",
+                   mcp(NODE_CALLS, 1, "node", os.path.join(PEERS, "mcp_server.mjs"), os.path.abspath(MODULES)), folder), NODE_CALLS
     if shutil.which("node"):
         yield Case("a Node program that starts `node tool.js` for each line",
                    ["node", os.path.join(PEERS, "dispatch.js"), requests(folder, NODE_CALLS)], folder), NODE_CALLS

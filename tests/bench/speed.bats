@@ -62,3 +62,11 @@ is_busy() {
 @test "both processes of a trivial command peak at 6 MiB together" {
 	stays_below 6144 python3 "$MEASURE" peak . "$RUNNER" hello
 }
+
+@test "200 calls through mcp serve take no longer than 20 of a Node server that starts a process for each" {
+	local modules=$ROOT/tests/mcp/node_modules
+	command -v node >/dev/null || skip "node is not here"
+	[ -e "$modules/@modelcontextprotocol/sdk" ] || skip "the packages of tests/mcp are not installed"
+	stays_below 1 python3 "$MEASURE" ratio 3 . python3 "$ROOT/tests/bench/mcp_calls.py" 200 1 "$RUNNER" mcp serve -- \
+		. python3 "$ROOT/tests/bench/mcp_calls.py" 20 1 node "$ROOT/tests/bench/peers/mcp_server.mjs" "$modules"
+}
