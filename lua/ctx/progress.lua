@@ -112,7 +112,7 @@ local function line_of(progress, text)
 	if type(progress) == "table" then
 		done, total = progress.done, math.type(progress.total) and progress.total or nil
 	end
-	if not text or not math.type(done) or not attempt.launch.stderr_is_tty then
+	if not text or not math.type(done) or not attempt.launch.stderr_is_tty or attempt.framework.heartbeat_interval then
 		return text
 	end
 	bar = bar or require("runner.ctx.bar").new()
