@@ -269,6 +269,26 @@ unit() {
 	[ "$(sql 'select state from runs')" = cancelled ]
 }
 
+@test "a placed step that is marked done is ended first, and a doubt elsewhere ends what is placed" {
+	on_local <<-'YAML'
+		  - parallel:
+		      - id: each
+		        foreach: [1, 2]
+		        on: here
+		        do:
+		          - { shell: "echo ${item} >>effects; until [ -e go ]; do sleep 0.02; done", idempotent: true }
+		      - { id: doubt, shell: "until [ -s effects ]; do sleep 0.02; done; kill -KILL $PPID" }
+	YAML
+	call workflow run placed.yaml
+	envelope 81
+	expect 'e.error.context.step_key == "1.doubt"'
+	assert_no_process_left
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+	call workflow resume "$(run_id)" --mark-done 1.doubt --mark-done 1.each
+	envelope 0
+	[ "$(sql 'select count(*) from placements')" = 1 ]
+}
+
 @test "rm removes the folders of a run's placed steps with it" {
 	on_local <<-'YAML'
 		  - { id: one, shell: "head -c 2000000 /dev/zero | tr '\\0' x", on: here, capture_limit: 4M }

@@ -193,12 +193,23 @@ aged() {
 	completed one
 	for odd in '' . .. ../logs "../logs/$id" /; do
 		sql "insert into runs (id, workflow, state, created_ms, updated_ms) values ('$odd', 'odd', 'completed', 1, 1)" >/dev/null
-		sql "insert or ignore into removed values ('$odd')" >/dev/null
+		sql "insert or ignore into removed (run) values ('$odd')" >/dev/null
 		call workflow prune --older-than 1d --confirm-destructive
 		stays "$id"
 		[ -d "state/runner/outputs/$id" ]
 	done
 	[ "$(sql 'select count(*) from runs')" -eq 1 ]
+	# folders of placed steps, of another run, or none
+	mkdir -p "shared/runner-0/$id/1" shared/runner-0/gone/2
+	for odd in "$PWD" "$PWD/shared" "$PWD/shared/runner-0/$id/1" "$PWD/shared/runner-0/gone/../$id/1" "shared/runner-0/gone/2"; do
+		sql "insert or replace into removed (run, folders) values ('gone', '$odd')" >/dev/null
+		call workflow prune --older-than 1d --confirm-destructive
+		[ -d "shared/runner-0/$id/1" ]
+		[ -d shared/runner-0/gone/2 ]
+	done
+	sql "insert or replace into removed (run, folders) values ('gone', '$PWD/shared/runner-0/gone/2')" >/dev/null
+	call workflow prune --older-than 1d --confirm-destructive
+	[ ! -e shared/runner-0/gone ]
 }
 
 @test "prune removes the oldest beyond a size, and refuses a call that says nothing, or nonsense" {

@@ -181,9 +181,7 @@ local function compound(run, step, key, place, row)
 		return compound_failed(run, step, key, row, problem, items.stored)
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
-	if step.on then
-		placed().over(run, key)
-	end
+	local _ = step.on and placed().over(run, key)
 	events.over(run, key, "completed")
 	return outputs.result(run, key, outcome, true)
 end
@@ -261,6 +259,7 @@ end
 
 -- The user's decision, whatever became of it before.
 local function marked_done(run, step, key, row)
+	local _ = step.on and placed().give_up(run, key)
 	events.skipped(run, key, "marked done")
 	run.db:soon("set_step", run.id, ident(step, key), "completed", { output = "" })
 	run.db:soon("leave_inside", run.id, key, ("was left out: step %s was marked done"):format(key))

@@ -207,6 +207,9 @@ local function run_unit(run, key, world)
 	if type(problem) == "userdata" then
 		error(problem, 0) -- a cancellation: M.cut_off ends what runs
 	end
+	if not ok then -- something else has ended the run: nobody would watch these tasks
+		pcall(coordinator.cancel, world, END_MS)
+	end
 	run.placed[key] = nil
 	shared.close(world.place)
 	if not ok then
@@ -331,33 +334,46 @@ end
 
 -- --- the end from outside --------------------------------------------------------------------------------
 
-local function end_unit(db, run_id, row, world)
-	world.now, world.sleep, world.per_chunk = host.wall_ms, scheduler.sleep, row.per_chunk
-	world.ledger, world.token = placements.ledger(db, run_id, row.key), token_of(run_id, row.number)
-	return coordinator.cancel(world, END_MS)
+-- From its rows alone: no step of the file is needed, and its executor is the one that it was placed on.
+local function world_of_row(run, row)
+	local executor, unit = assert(json.decode(row.settings)), units.at(row.directory)
+	return { executor = executor, unit = unit, place = shared.open(executor), deliver = function() end, now = host.wall_ms,
+		sleep = scheduler.sleep, per_chunk = row.per_chunk, ledger = placements.ledger(run.db, run.id, row.key),
+		token = token_of(run.id, row.number), import = function(chunk, also)
+			unit.about = unit.about or units.open(row.directory).about
+			return import.chunk(run, unit, chunk.chunk, chunk.generation, also)
+		end }
+end
+
+local function end_unit(run, row)
+	return scheduler.run(function()
+		return coordinator.cancel(world_of_row(run, row), END_MS)
+	end)
 end
 
 ---End all placements of a run, with proof: the queue knows them no more, and no fence is held.
----Call it outside of tasks.
 ---@param run {id: string, db: runner.workflow.Store, failures: table} owned
+---@param key? string only those of this step
 ---@return string[] left keys of steps of which something may still run
-function M.end_all(run)
+function M.end_all(run, key)
 	local left = {}
 	for _, row in ipairs(run.db:live_units(run.id)) do
-		local unit = units.at(row.directory)
-		scheduler.run(function()
-			local executor = assert(json.decode(row.settings))
-			local world = { executor = executor, unit = unit, place = shared.open(executor), deliver = function() end,
-				import = function(chunk, also)
-					unit.about = unit.about or units.open(row.directory).about
-					return import.chunk(run, unit, chunk.chunk, chunk.generation, also)
-				end }
-			if #end_unit(run.db, run.id, row, world) > 0 then
-				left[#left + 1] = row.key
-			end
-		end)
+		if not key or key == row.key then
+			left[#left + 1] = #end_unit(run, row) > 0 and row.key or nil
+		end
 	end
 	return left
+end
+
+---The user has decided that a step is done: nothing of it may run any more.
+---@param run table
+---@param key string
+function M.give_up(run, key)
+	if M.end_all(run, key)[1] then
+		errors.raise("UNAVAILABLE", ("Tasks of step %s may still run: their executor does not say that they have ended"):format(key),
+			{ retryable = false, side_effects = "partial", suggestion = ("Try again: runner workflow resume %s --mark-done %s")
+				:format(run.id, key), context = { step_key = key } })
+	end
 end
 
 return M

@@ -119,12 +119,21 @@ local function forget(database, rows)
 	end
 end
 
+local NAME_MAX = 180 -- bytes, as lua/workflow/place/unit.lua names it
+
+-- The folder around a unit's, if that is one of this run: a row may have been edited by hand.
+local function own_folder(folder, id)
+	local around, name = folder:match "^(/.+/runner%-%d+/([^/]+))/%d+$"
+	local own = around and name == paths.file_name(id, NAME_MAX) and not (folder .. "/"):find("/../", 1, true)
+	return own and around or nil
+end
+
 -- The folders of its steps on executors, and the folder around them, which is empty then.
 local function remove_folders(database, id)
 	local row = database:row("SELECT folders FROM removed WHERE run = ?", id)
 	local bytes = 0
 	for folder in (row and row.folders or ""):gmatch "[^\n]+" do
-		local around = folder:match "^(/.+/runner%-%d+/[^/]+)/%d+$"
+		local around = own_folder(folder, id)
 		bytes = bytes + (around and tree_size.of(folder) or 0)
 		local ok, message = true, nil
 		if around then
