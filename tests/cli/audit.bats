@@ -53,7 +53,7 @@ rows() {
 	echo 'return { audit = false }' >runner.lua
 	answers 0 XDG_STATE_HOME="$PWD/state" greet
 	expect '"audit_log_path" not in e.meta'
-	[ ! -e state ]
+	[ -z "$(find . -name "*audit*")" ]
 	echo 'return { audit = true }' >runner.lua
 	answers 0 XDG_STATE_HOME="$PWD/state" greet
 	[ "$(stat -c %a state/runner) $(stat -c %a state/runner/audit.jsonl)" = "700 600" ]
