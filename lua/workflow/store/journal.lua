@@ -275,6 +275,7 @@ function Journal:_put(entries)
 		lines[i] = found.line
 	end
 	append(self, table.concat(lines))
+	self.check() -- again: who was stopped between the look and the line has been replaced (tests/model/placement.pml)
 	return self._database:write(apply, self._database, entries)
 end
 
