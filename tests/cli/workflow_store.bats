@@ -168,7 +168,7 @@ as_other_user() {
 		name: fill
 		commands:
 		  - shell: echo one >>effects
-		  - { shell: "echo two >>effects; cat /dev/zero >state/fill 2>/dev/null; true", idempotent: true, capture_output: false }
+		  - { shell: "echo two >>effects; cat /dev/zero >state/fill 2>/dev/null || true", idempotent: true, capture_output: false }
 		  - foreach: [3, 4, 5, 6, 7, 8, 9]
 		    do: [ { shell: "echo ${item} >>effects; head -c 100000 /dev/zero | tr '\\0' x", idempotent: true } ]
 	YAML
