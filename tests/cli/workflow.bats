@@ -120,8 +120,8 @@ three_steps() {
 	envelope 2
 	expect "e.error.message == \"Unknown command 'workflow rnu'\" and e.error.suggestion == \"Did you mean 'workflow run'?\""
 	call workflow
-	envelope 2
-	expect '"workflow run" in e.error.suggestion and "workflow stats" in e.error.suggestion'
+	envelope 0
+	expect '"workflow run" in e.data.commands and "workflow stats" in e.data.commands'
 }
 
 @test "a look at the runs makes no database" {
