@@ -52,3 +52,45 @@ here() {
 	call workflow run flow.yaml --on none
 	[ "$(sql 'select given_on from runs')" = none ]
 }
+
+# by_programs KEYS: flow.yaml, its loop over items.txt on the queue of tests/cli/lib/queue.py
+by_programs() {
+	mkdir -p shared queue
+	env -i "${CLEAN_ENV[@]}" python3 "$ROOT/tests/cli/lib/queue.py" serve "$PWD/queue" >/dev/null 2>&1 </dev/null 3>&- &
+	{
+		printf 'name: flow\nexecutors:\n  q: { kind: command, directory: %s/shared, poll: 100ms, submit_rate: 100' "$PWD"
+		for verb in submit states cancel; do
+			printf ', %s: [python3, %s, %s, %s/queue]' "$verb" "$ROOT/tests/cli/lib/queue.py" "$verb" "$PWD"
+		done
+		printf ' }\ncommands:\n  - id: each\n    foreach: { file: items.txt }\n    on: q\n    chunk: 5\n    do:\n'
+		sed 's/^/      /'
+	} >flow.yaml
+}
+
+@test "three programs of the user's drive a queue, from the check to the outputs" {
+	seq 23 >items.txt
+	by_programs <<-'YAML'
+		- shell: echo "$((item * 2))"
+		  env: { item: "${item}" }
+	YAML
+	call executor check q --file flow.yaml
+	envelope 0
+	expect 'all(r.ok for r in e.data.checks)'
+	call workflow run flow.yaml
+	envelope 0
+	expect '[int(i.output) for i in e.data.steps[0].data] == [2 * n for n in range(1, 24)]'
+}
+
+@test "cancel ends what runs by these programs" {
+	seq 3 >items.txt
+	by_programs <<-YAML
+		- shell: touch '$PWD/began'; sleep 600.25
+	YAML
+	begin workflow run flow.yaml
+	until_true [ -e began ]
+	call workflow cancel @last
+	[ "$status" -eq 0 ]
+	finish
+	[ "$status" -ne 0 ]
+	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
+}

@@ -183,3 +183,23 @@ none_left() {
 submitting() {
 	pgrep -f "sbatch --parsable .*$PWD" >/dev/null
 }
+
+# block LANGUAGE: the first one of docs/scale.md
+block() {
+	awk -v fence="\`\`\`$1" '$0 == fence { on = 1; next } on && /^```/ { exit } on' "$ROOT/docs/scale.md"
+}
+
+@test "the page's example runs as it stands there" {
+	block lua >runner.lua
+	block yaml >squares.yaml
+	mkdir runner
+	seq 30 >numbers.txt
+	CLEAN_ENV+=(HOME="$PWD")
+	call workflow check squares.yaml
+	envelope 0
+	call executor check cluster --file squares.yaml
+	envelope 0
+	call workflow run squares.yaml
+	envelope 0
+	expect '[int(i.output) for i in e.data.steps[0].data] == [n * n for n in range(1, 31)]'
+}

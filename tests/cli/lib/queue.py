@@ -1,0 +1,94 @@
+"""A queue of one machine behind the three programs of `kind: command` (docs/scale.md): queue.py submit|states|cancel
+DIR, and queue.py serve DIR, the daemon that starts the tasks: what a program starts itself ends with it. What is known
+lies in DIR: TOKEN.new is asked for, TOKEN has the pids of its tasks, a line each, TOKEN.end is to be ended."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+verb, where = sys.argv[1:3]
+
+
+def path(token):
+    return os.path.join(where, token)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def pids(token):
+    try:
+        with open(path(token), encoding="utf-8") as file:
+            return [int(line) for line in file]
+    except FileNotFoundError:
+        return None
+
+
+def put(name, text):
+    with open(path("." + name), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.rename(path("." + name), path(name))
+
+
+def start(token):
+    with open(path(token + ".new"), encoding="utf-8") as file:
+        asked = json.load(file)
+    tasks = [subprocess.Popen(asked["argv"] + [str(number)], cwd=asked["directory"], start_new_session=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             for number in range(1, asked["tasks"] + 1)]
+    put(token, "".join(f"{task.pid}\n" for task in tasks))
+    os.unlink(path(token + ".new"))
+    return tasks
+
+
+def serve():
+    started = []
+    while True:
+        for name in os.listdir(where):
+            token, _, kind = name.rpartition(".")
+            if kind == "new" and token[:1] != ".":
+                started += start(token)
+            elif kind == "end" and not os.path.exists(path(token + ".new")):
+                os.unlink(path(name))
+                for pid in pids(token) or []:
+                    if alive(pid):
+                        os.kill(pid, signal.SIGTERM)
+        started = [task for task in started if task.poll() is None]
+        time.sleep(0.02)
+
+
+def states(tokens):
+    found = {}
+    for token in tokens:
+        if os.path.exists(path(token + ".new")):
+            found[token] = {"job": token, "tasks": {"1": {"state": "pending"}}}
+        elif pids(token) is not None:
+            found[token] = {"job": token, "tasks": {
+                str(i + 1): {"state": "running"} if alive(pid) else {"state": "ended", "ended": "completed"}
+                for i, pid in enumerate(pids(token))}}
+    return {"placements": found}
+
+
+def answer(request):
+    assert request["version"] == 1
+    if verb == "submit":
+        put(request["token"] + ".new", json.dumps(request))
+        return {"job": request["token"]}
+    if verb == "states":
+        return states(request["tokens"])
+    for token in request["tokens"]:
+        put(token + ".end", "")
+    return {}
+
+
+if verb == "serve":
+    serve()
+else:
+    print(json.dumps(answer(json.load(sys.stdin))))
