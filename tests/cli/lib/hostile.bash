@@ -18,7 +18,7 @@ none_left() {
 hostile_commands() {
 	body ok '' <<<'return { fine = true }'
 	body hang 'timeout = "300ms", grace = "200ms",' <<<'while true do end'
-	body flood '' <<<'for i = 1, 200000 do io.write(("x"):rep(100), "\n") io.stderr:write("y\n") end return { fine = true }'
+	body flood 'timeout = "5m",' <<<'for i = 1, 40000 do io.write(("x"):rep(500), "\n") io.stderr:write("y\n") end return { fine = true }'
 	body fork 'timeout = "500ms", grace = "200ms",' <<<'for i = 1, 20 do os.execute "setsid sh -c \"trap : TERM; while :; do sleep 60; done\" &" end ctx:sleep "1h"'
 	body killed '' <<<'os.execute "kill -KILL $PPID"'
 	body stopped 'timeout = "300ms", grace = "200ms",' <<<'os.execute "kill -STOP $PPID"'
