@@ -258,8 +258,11 @@ function Cache:save()
 		lines[#lines + 1] = line
 	end
 	table.sort(lines)
-	fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
-	fs.write(path, self.first .. table.concat(lines), PRIVATE_FILE, false)
+	local text = self.first .. table.concat(lines)
+	if listing.fits(#text) then
+		fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
+		fs.write(path, text, PRIVATE_FILE, false)
+	end
 end
 
 -- --- values ---------------------------------------------------------------------------------------
@@ -294,9 +297,10 @@ function M.keep_values(key, list)
 			return
 		end
 	end
-	if path and fs.stat(state) and not key:find "\n" then
+	local text = table.concat(out, "\n") .. "\n"
+	if path and fs.stat(state) and not key:find "\n" and listing.fits(#text) then
 		fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
-		fs.write(path, table.concat(out, "\n") .. "\n", PRIVATE_FILE, false)
+		fs.write(path, text, PRIVATE_FILE, false)
 	end
 end
 

@@ -7,6 +7,7 @@
  *   sorted(t)       its string keys in order: faster than table.sort, which a Tab would feel
  *   mark(path)      the mark of any regular file; nil: none, or it is too young
  *   own(path, max)  the text of a file that is ours alone (regular, our own, mode 0600, no link); else nil
+ *   fits(bytes)     may a file of that size be written, as far as the limits of this process say?
  *   known(root)     has this user run a command of that project? (known.h)
  *   remember(root)  remember that
  *
@@ -239,6 +240,12 @@ static int l_own(lua_State *L)
 	return 1;
 }
 
+static int l_fits(lua_State *L)
+{
+	lua_pushboolean(L, known_fits((size_t)luaL_checkinteger(L, 1)));
+	return 1;
+}
+
 static int l_known(lua_State *L)
 {
 	lua_pushboolean(L, known_has(luaL_checkstring(L, 1)));
@@ -252,6 +259,7 @@ static int l_remember(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
+	{ "fits", l_fits },
 	{ "folder", l_folder },
 	{ "known", l_known },
 	{ "mark", l_mark },

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,13 +72,20 @@ static int create(const char *path)
 	return xopen(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
+bool known_fits(size_t n)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || n <= limit.rlim_cur;
+}
+
 void known_add(const char *root)
 {
 	char path[PATH_MAX];
 	size_t creatable;
 	int fd;
 
-	if (strlen(root) >= PATH_MAX || !path_of(root, path, &creatable) || says(path, root))
+	if (strlen(root) >= PATH_MAX || !known_fits(strlen(root)) || !path_of(root, path, &creatable) || says(path, root))
 		return;
 	unlink(path); /* it says something else */
 	fd = create(path);

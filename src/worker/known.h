@@ -15,4 +15,8 @@ bool known_has(const char *root);
 /* Remember that. What can't be written is not remembered; HOME itself is never created. */
 void known_add(const char *root);
 
+/* May this process write a file of n bytes, as far as its limits say (RLIMIT_FSIZE)? A write
+ * beyond them is a deadly signal. */
+bool known_fits(size_t n);
+
 #endif

@@ -119,6 +119,21 @@ aged() {
 	[ "$status" -eq 0 ]
 }
 
+@test "under a limit on the size of files nothing is written, and all is answered" {
+	rm runner.lua
+	echo 'return { description = "Says deploy", danger_level = "safe", run = function() return {} end }' | command_file deploy
+	rm -r commands/db
+	status=0
+	(ulimit -f 0 && exec env -i "${CLEAN_ENV[@]}" bash -c '"$0" deploy | cat && "$0" | cat' "$RUNNER") >/dev/null || status=$?
+	[ "$status" -eq 0 ]
+	[ -z "$(find state -type f)" ]
+	call deploy
+	aged
+	run bash -c 'ulimit -f 0; "$@" | cat' bash env -i "${CLEAN_ENV[@]}" "$RUNNER"
+	[[ $output == *"Says deploy"* ]]
+	[ ! -e state/runner/declarations ]
+}
+
 @test "a list loads a file again only when it has changed" {
 	call deploy
 	aged
