@@ -63,7 +63,6 @@ none_left() {
 	call workflow run flow.yaml --seed 7
 	envelope 0
 	cp out.txt placed.txt
-	call workflow run flow.yaml --seed 7 --on none
 	sed -i 's/    on: c/    on: none/' flow.yaml
 	call workflow run flow.yaml --seed 7
 	envelope 0
