@@ -13,6 +13,15 @@ local function must(ok, why, errno)
 	end
 end
 
+-- A file in the place of a device or a pipe would take it away; a directory can't be replaced.
+local function check_place(path)
+	local stat = fs.stat(path)
+	if stat and stat.type ~= "file" or path:sub(-1) == "/" then
+		errors.raise("PRECONDITION", ("The body can't go to %s: it is a %s, not a file"):format(path, stat and stat.type or "directory"),
+			{ side_effects = "none", fix_required = "Name a file in `to`" })
+	end
+end
+
 ---Make a request with a place for its body: `exchange` finds it as request.temporary. What isn't a
 ---success, or raises, leaves no file.
 ---@param request runner.HttpRequest
@@ -20,6 +29,7 @@ end
 ---@return runner.HttpResult result with `path` and `size` where the file has been written
 ---@return runner.Error? failure
 function M.exchange(request, exchange)
+	check_place(request.to)
 	local dir, name = request.to:match "^(.*/)([^/]*)$"
 	request.temporary = ("%s.%s.%012x.tmp"):format(dir or "", (name or request.to):sub(1, 200), host.random() & 0xffffffffffff)
 	local _ <close> = setmetatable({}, { __close = function()
@@ -31,8 +41,7 @@ function M.exchange(request, exchange)
 		if not stat then
 			errors.raise("GENERAL_ERROR", ("The file for %s is gone"):format(request.to))
 		end
-		must(fs.fsync(request.temporary))
-		must(fs.rename(request.temporary, request.to))
+		must(fs.replace(request.temporary, request.to))
 		result.path, result.size = request.to, stat.size
 	end
 	return result, failure

@@ -10,6 +10,7 @@ local M = {}
 local CHANGES = {
 	mkdir = true, mkdirs = true, rename = true, symlink = true, unlink = true, rmdir = true, remove_tree = true,
 	touch = true, write = true, create = true, fsync = true, fsync_tree = true, swap_symlink = true, copy_tree = true,
+	copy = true, replace = true, chmod = true,
 }
 
 -- An expression follows these words; after any other, a statement begins.

@@ -179,8 +179,8 @@ function M.copy(from, to)
 		return nil, ("copy %s: not a file"):format(from), stat.type == "directory" and "EISDIR" or "EINVAL"
 	end
 	local temporary = beside(to)
-	for _, step in ipairs { { fs.copy_tree, fs.realpath(from) or from, temporary }, { fs.rename, temporary, to } } do
-		local ok, problem, name = step[1](step[2], step[3])
+	for _, step in ipairs { { fs.copy_tree, fs.realpath(from) or from, temporary }, { fs.replace, temporary, to, stat.mode & 511 } } do -- 0777
+		local ok, problem, name = step[1](step[2], step[3], step[4])
 		if not ok then
 			fs.unlink(temporary)
 			return nil, problem, name

@@ -164,6 +164,15 @@ function fs.fsync(path) end
 ---@return string? errno
 function fs.fsync_tree(path) end
 
+---Put a finished file in the place of another, as fs.write does: at once and on the disk, with the owner and, without `mode`, the permissions of the one that is there. EINVAL where that is a device, a pipe or a socket.
+---@param from string
+---@param to string
+---@param mode? integer
+---@return boolean? ok
+---@return string? message
+---@return string? errno
+function fs.replace(from, to, mode) end
+
 ---Point a symbolic link to another target atomically.
 ---@param target string
 ---@param link string

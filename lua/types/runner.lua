@@ -403,6 +403,13 @@ function Fs.fsync(path) end
 ---@return true
 function Fs.fsync_tree(path) end
 
+---Put a finished file in the place of another, with its owner and, without a mode, its permissions.
+---@param from string
+---@param to string
+---@param mode? integer
+---@return true
+function Fs.replace(from, to, mode) end
+
 ---Point a link elsewhere from one instant to the next.
 ---@param target string
 ---@param link string

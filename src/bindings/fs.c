@@ -12,6 +12,7 @@
  *   read(path[, max])           write(path, text[, mode])   create(path, text)
  *   append(path, line[, mode])  fsync(path)             fsync_tree(path)
  *   swap_symlink(target, link)  copy_tree(from, to)     chmod(path, mode)
+ *   replace(from, to[, mode])   a finished file in the place of another
  *   lock(path[, {shared, wait_ms}])                         locked(path)
  *
  * glob, walk, copy, tempfile and hash are Lua, lua/library/files.lua, loaded when the first
@@ -270,6 +271,7 @@ static const luaL_Reg functions[] = {
 	{ "realpath", fs_lua_realpath },
 	{ "remove_tree", fs_lua_remove_tree },
 	{ "rename", fs_rename },
+	{ "replace", fs_lua_replace },
 	{ "rmdir", fs_rmdir },
 	{ "stat", fs_lua_stat },
 	{ "swap_symlink", fs_lua_swap_symlink },

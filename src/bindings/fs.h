@@ -48,6 +48,7 @@ int fs_lua_read(lua_State *L);
 int fs_lua_write(lua_State *L);
 int fs_lua_create(lua_State *L);
 int fs_lua_append(lua_State *L);
+int fs_lua_replace(lua_State *L);
 int fs_lua_swap_symlink(lua_State *L);
 int fs_lua_fsync(lua_State *L);
 

@@ -308,6 +308,37 @@ int fs_lua_append(lua_State *L)
 	return 1;
 }
 
+/* --- a finished file ---------------------------------------------------------------------- */
+
+static int replace_path(const char *from, const char *to, long mode)
+{
+	int fd, status;
+
+	if (is_special(to)) {
+		errno = EINVAL;
+		return -1;
+	}
+	fd = xopen(from, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return -1;
+	status = set_mode(fd, to, mode) < 0 ? -1 : fsync(fd);
+	xclose(&fd);
+	if (status < 0 || rename(from, to) < 0)
+		return -1;
+	return fs_sync_parent(to);
+}
+
+/* replace(from, to[, mode]): a finished file goes to the place of another, as write does
+ * it: whole, durable, with the owner and, without a mode, the permissions of the regular
+ * file that is there. EINVAL for a device, a pipe or a socket. */
+int fs_lua_replace(lua_State *L)
+{
+	const char *from = fs_path(L, 1), *to = fs_path(L, 2);
+	long mode = lua_isnoneornil(L, 3) ? -1 : (long)fs_mode(L, 3, 0);
+
+	return fs_result(L, replace_path(from, to, mode), "replace", from, to);
+}
+
 /* --- symbolic links and durability ------------------------------------------------------ */
 
 static int swap_symlink(const char *target, const char *link)

@@ -109,6 +109,34 @@ clean_up() {
 	[ "$(ls -A work)" = "" ]
 }
 
+@test "a file that is replaced keeps its permissions; a link is replaced, and its target stays" {
+	echo old >work/private
+	chmod 600 work/private
+	call get --url "$base/none" --to work/private
+	expect 'e.ok'
+	[ "$(stat -c '%a %s' work/private)" = "600 0" ]
+	ln -s private work/link
+	echo old >work/private
+	call get --url "$base/none" --to work/link
+	expect 'e.ok'
+	[ ! -L work/link ]
+	[ "$(<work/private)" = old ]
+}
+
+@test "what is no file is neither replaced nor asked for" {
+	mkfifo work/pipe
+	mkdir work/dir
+	ln -s /dev/null work/null
+	for name in pipe dir null new/; do
+		call get --url "$base/big" --to "work/$name"
+		expect 'e.error.code == "PRECONDITION" and "not a file" in e.error.message and e.error.side_effects == "none"'
+	done
+	[ -p work/pipe ]
+	[ -L work/null ]
+	[ ! -e connections ]
+	[ "$(find work -type f)" = "" ]
+}
+
 @test "a full disk is RESOURCE_EXHAUSTED, and leaves nothing" {
 	unshare -rm true 2>/dev/null || skip "no namespaces here"
 	status=0
