@@ -105,7 +105,7 @@ mine() {
 @test "without a cache a bundle unpacks into the run's own directory, which goes with it" {
 	local RUNNER=$TOOL
 	mkdir tmp
-	call HOME=/nonexistent TMPDIR="$PWD/tmp" hello
+	call HOME=/dev/null TMPDIR="$PWD/tmp" hello
 	assert_envelope
 	[ "$status" -eq 0 ]
 	[ "$(find tmp -mindepth 1 | wc -l)" -eq 0 ]

@@ -174,7 +174,7 @@ LUA
 {"attempt":2,"length":10,"rest":"","seen":"0\n"}' ]
 	[ ! -s child ]
 	body plain 'args = { { "token", "string", secret = true } },' <<<'os.execute "cat /proc/self/fd/0 >child" return { stdin = io.read "a" }'
-	serving <<<'say(json.encode(calls.run({ command = "plain", arguments = { token = "token-4711" }, stdin = "x" }).data))'
+	serving <<<'say(json.encode(calls.run({ command = "plain", arguments = { token = "token-4711" } }).data))'
 	serve ''
 	[ "$stdout" = '{"stdin":""}' ]
 	[ ! -s child ]

@@ -53,14 +53,14 @@ here() {
 	[ "$(sql 'select given_on from runs')" = none ]
 }
 
-# by_programs KEYS: flow.yaml, its loop over items.txt on the queue of tests/cli/lib/queue.py
+# by_programs KEYS: flow.yaml, its loop over items.txt on the queue of tests/cli/lib/batch_queue.py
 by_programs() {
 	mkdir -p shared queue
-	env -i "${CLEAN_ENV[@]}" python3 "$ROOT/tests/cli/lib/queue.py" serve "$PWD/queue" >/dev/null 2>&1 </dev/null 3>&- &
+	env -i "${CLEAN_ENV[@]}" python3 "$ROOT/tests/cli/lib/batch_queue.py" serve "$PWD/queue" >/dev/null 2>&1 </dev/null 3>&- &
 	{
 		printf 'name: flow\nexecutors:\n  q: { kind: command, directory: %s/shared, poll: 100ms, submit_rate: 100' "$PWD"
 		for verb in submit states cancel; do
-			printf ', %s: [python3, %s, %s, %s/queue]' "$verb" "$ROOT/tests/cli/lib/queue.py" "$verb" "$PWD"
+			printf ', %s: [python3, %s, %s, %s/queue]' "$verb" "$ROOT/tests/cli/lib/batch_queue.py" "$verb" "$PWD"
 		done
 		printf ' }\ncommands:\n  - id: each\n    foreach: { file: items.txt }\n    on: q\n    chunk: 5\n    do:\n'
 		sed 's/^/      /'

@@ -21,7 +21,7 @@ start_shell() {
 	shell_runs=1
 	env -i "${CLEAN_ENV[@]}" TERM=xterm tmux -L "runner-$TOKEN" -f /dev/null new-session -d -x "${1:-120}" -y "${2:-40}" \
 		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen PS1='ready> ' TOKEN='$TOKEN.job' R='$RUNNER' \
-		bash --norc --noprofile -i"
+		HISTFILE= bash --norc --noprofile -i"
 	on_screen 'ready>'
 }
 

@@ -1,5 +1,5 @@
-"""A queue of one machine behind the three programs of `kind: command` (docs/scale.md): queue.py submit|states|cancel
-DIR, and queue.py serve DIR, the daemon that starts the tasks: what a program starts itself ends with it. What is known
+"""A queue of one machine behind the three programs of `kind: command` (docs/scale.md): batch_queue.py submit|states|cancel
+DIR, and batch_queue.py serve DIR, the daemon that starts the tasks: what a program starts itself ends with it. What is known
 lies in DIR: TOKEN.new is asked for, TOKEN has the pids of its tasks, a line each, TOKEN.end is to be ended."""
 import json
 import os
