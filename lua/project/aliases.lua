@@ -5,6 +5,18 @@ local rules = require "runner.core.rules"
 
 local M = {}
 
+-- Whoever calls confirms, and sees what: a shorter name doesn't.
+local CONFIRM = { ["--confirm-destructive"] = true, ["--live"] = true, ["--yes"] = true, ["-y"] = true }
+
+local function confirms(words)
+	for _, word in ipairs(words) do
+		if CONFIRM[word:match "^[^=]*"] then
+			return true
+		end
+	end
+	return false
+end
+
 -- "deploy --target prod", or a list of words
 local function words_of(v)
 	local words = {}
@@ -12,7 +24,7 @@ local function words_of(v)
 		words[#words + 1] = word
 	end
 	words = type(v) == "table" and rules.list(v, 1, 100, rules.text) or words
-	return words[1] and words[1]:sub(1, 1) ~= "-" and words or nil
+	return words[1] and words[1]:sub(1, 1) ~= "-" and not confirms(words) and words or nil
 end
 
 ---The normal form of `aliases`: lists of words by name; nil: something in it is wrong.

@@ -43,6 +43,21 @@ show() {
 	expect 'e.data == {"up": True}'
 }
 
+@test "an alias can't confirm what a destructive command does" {
+	body wipe 'danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<<'io.open("wiped", "w"):close() return { effect = "deleted" }'
+	for words in '"wipe --confirm-destructive"' '{ "wipe", "--confirm-destructive=true" }' '"wipe --yes"' '"wipe --live"'; do
+		echo "return { aliases = { w = $words } }" >runner.lua
+		call w
+		expect 'e.error.code == "COMMAND_INVALID" and "confirmation" in e.error.message'
+	done
+	echo 'return { aliases = { w = "wipe" } }' >runner.lua
+	call w
+	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
+	[ ! -e wiped ]
+	call w --confirm-destructive
+	[ -e wiped ]
+}
+
 @test "ctx:call goes through an alias with its arguments" {
 	show
 	echo 'return { aliases = { s = "show --n 7" } }' >runner.lua
