@@ -38,7 +38,7 @@ end
 function M.run(a, work)
 	local key = throttle.key(a)
 	local limit_ms = a.settled.attempt_timeout_ms > 0 and a.settled.attempt_timeout_ms or a.settled.timeout_ms
-	local call, refused = throttle.admit(key, a.command, limit_ms + a.settled.grace_ms)
+	local call, refused = throttle.admit(key, a.command, limit_ms > 0 and limit_ms + a.settled.grace_ms or nil)
 	host.send("META", { name = "throttle", data = json.encode(throttle.describe(key, a.command), { envelope = true }) }, true)
 	if refused then
 		refuse(a, refused)

@@ -19,6 +19,7 @@ local MOST = 10000 -- rows of each kind
 ---@field open? table<string, integer> calls that have not ended → when they count as failed
 ---@field until_ms? integer the breaker is open until then
 ---@field trial_ms? integer after the pause one call tries: until then no other does
+---@field trial_from_ms? integer when that one began
 
 ---The file of a command; nil: there is no directory for state, and nothing is limited.
 ---@param a runner.Attempt
@@ -35,7 +36,8 @@ end
 
 local function read(path)
 	local state = list(json.decode(fs.read(path .. ".json", 1 << 20) or ""))
-	local out = { calls = {}, failures = {}, open = {}, until_ms = math.tointeger(state.until_ms), trial_ms = math.tointeger(state.trial_ms) }
+	local out = { calls = {}, failures = {}, open = {}, until_ms = math.tointeger(state.until_ms),
+		trial_ms = math.tointeger(state.trial_ms), trial_from_ms = math.tointeger(state.trial_from_ms) }
 	for _, name in ipairs { "calls", "failures" } do
 		for _, at in ipairs(list(state[name])) do
 			out[name][#out[name] + 1] = math.tointeger(at)
@@ -75,6 +77,9 @@ local function age(state, command, now)
 	elseif state.until_ms and state.until_ms > now + breaker.pause_ms then
 		state.until_ms = now + breaker.pause_ms -- the clock was set back
 	end
+	if state.trial_ms and not (state.trial_from_ms and state.trial_from_ms <= now) then
+		state.trial_ms, state.trial_from_ms = nil, nil -- so it was here
+	end
 	state.failures = failures
 end
 
@@ -110,7 +115,7 @@ end
 ---May it be called now? If so, the call is counted.
 ---@param key? string of M.key
 ---@param command table normal form
----@param limit_ms integer how long the call may take
+---@param limit_ms? integer how long the call may take; nil: without end, and nobody can say that it was killed
 ---@return string? call for M.conclude
 ---@return { by: "rate"|"breaker", left_ms: integer, failures?: integer }? refused
 function M.admit(key, command, limit_ms)
@@ -121,10 +126,10 @@ function M.admit(key, command, limit_ms)
 			return why
 		end
 		if state.until_ms then
-			state.trial_ms = now + limit_ms
+			state.trial_ms, state.trial_from_ms = now + (limit_ms or command.breaker.pause_ms), now
 		end
 		state.calls[#state.calls + 1] = now
-		state.open[call] = command.breaker and now + limit_ms or nil
+		state.open[call] = command.breaker and limit_ms and now + limit_ms or nil
 	end) or nil
 	return call, refused
 end
@@ -143,10 +148,10 @@ function M.conclude(key, command, call, verdict)
 		if verdict == "failed" then
 			state.failures[#state.failures + 1] = now
 			if state.trial_ms or #state.failures >= command.breaker.failures then
-				state.until_ms, state.trial_ms = now + command.breaker.pause_ms, nil
+				state.until_ms, state.trial_ms, state.trial_from_ms = now + command.breaker.pause_ms, nil, nil
 			end
 		elseif verdict == "succeeded" or state.trial_ms then
-			state.failures, state.until_ms, state.trial_ms = {}, nil, nil
+			state.failures, state.until_ms, state.trial_ms, state.trial_from_ms = {}, nil, nil, nil
 		end
 	end)
 end

@@ -248,6 +248,34 @@ noting() {
 	expect 'e.ok and e.data["throttle"]["breaker"]["failed"] == 0'
 }
 
+@test "a call that has no time limit is no failure while it runs" {
+	body svc 'breaker = { failures = 1, window = "1h", pause = "1h" }, timeout = "none", grace = "0s", args = { { "long", "boolean" } },' <<-'LUA'
+		if args.long then
+			io.open("on", "w"):close()
+			while not require("fs").stat "go" do ctx:sleep(0.02) end
+		end
+	LUA
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" svc --long --format json </dev/null >long.txt 2>/dev/null 3>&- &
+	until_true [ -e on ]
+	sleep 0.01 # of its time at least 1 ms is over
+	call svc
+	touch go
+	wait "$!"
+	expect 'e.ok'
+	grep -q '"ok":true' long.txt
+}
+
+@test "a trial that began in the future, of a clock that was ahead, keeps no call out" {
+	body svc 'breaker = { failures = 1, window = "1h", pause = "1s" },' <<<'return {}'
+	call svc
+	echo '{"until_ms":1,"trial_ms":9223372036854775807,"trial_from_ms":9223372036854775000}' >"$(ls "$STATE"/runner/throttle/*.json)"
+	call svc
+	expect 'e.ok'
+	echo '{"until_ms":1,"trial_ms":9223372036854775807}' >"$(ls "$STATE"/runner/throttle/*.json)"
+	call svc
+	expect 'e.ok'
+}
+
 @test "without a place for its state nothing is limited, and a warning says so" {
 	noting a 'rate = "1/h",'
 	mkdir -p "$STATE/runner"
