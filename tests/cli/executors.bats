@@ -94,3 +94,27 @@ by_programs() {
 	[ "$status" -ne 0 ]
 	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
 }
+
+@test "check refuses a chunk that may not fit into the executor's time, warns where nothing bounds it, and run takes both" {
+	seq 3 >items.txt
+	by_programs <<-'YAML'
+		- shell: echo "$item"
+		  env: { item: "${item}" }
+		  timeout: 8s
+	YAML
+	sed -i 's/kind: command,/kind: command, time: 30s,/' flow.yaml
+	call workflow check flow.yaml
+	envelope 2
+	expect '(e.error.errors[0].code, e.error.errors[0].line, "chunk: 3" in e.error.errors[0].suggestion) == ("WORKFLOW_INVALID", 5, True)'
+	sed -i '/timeout/d' flow.yaml
+	call workflow check flow.yaml
+	envelope 0
+	expect '[(w.code, w.context.line) for w in e.warnings] == [("TIME_UNBOUNDED", 5)]'
+	sed -i -e 's/time: 30s/time: 25s/' -e '/env:/a\        timeout: 8s' -e '/chunk:/d' flow.yaml
+	call workflow check flow.yaml
+	envelope 0
+	expect 'e.warnings == []'
+	call workflow run flow.yaml
+	envelope 0
+	[ "$(sql 'select per_chunk from units')" = 2 ]
+}

@@ -5,6 +5,7 @@ local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_name = require "runner.core.command_name"
 local executors = require "runner.workflow.file.executors"
+local fits = require "runner.workflow.run.fits"
 local forecast = require "runner.project.policy_forecast"
 local locate = require "runner.project.locate"
 local host = require "runner.host"
@@ -107,11 +108,15 @@ return {
 	examples = { { description = "List every problem, with line and column", command = "runner workflow check review.yaml" } },
 	validate = function(args)
 		local workflow, problems = start.load(args.file, false, args.on)
-		return not workflow and start.rows(args.file, problems) or nil
+		if workflow then
+			problems = fits.judge(workflow)
+		end
+		return problems[1] and start.rows(args.file, problems) or nil
 	end,
 	run = function(args)
 		local workflow = assert(start.load(args.file, false, args.on))
 		warn_of(args.file, workflow.hints)
+		warn_of(args.file, select(2, fits.judge(workflow)))
 		judge_steps(args.file, workflow.steps, attempt.project)
 		if attempt.policy then
 			judge_run(args.file, workflow, attempt.policy)

@@ -9,6 +9,7 @@ local doubt = require "runner.workflow.run.doubt"
 local earlier = require "runner.workflow.run.earlier"
 local engine = require "runner.workflow.run.engine"
 local errors = require "runner.core.errors"
+local fits = require "runner.workflow.run.fits"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -23,7 +24,6 @@ local usage = require "runner.workflow.run.usage"
 
 local M = {}
 
-local WAIT_HERE_MS = 60000 -- a longer wait frees the allocation
 local WARNINGS = 100 -- as many as an envelope has
 local LOOK_MS = 5000 -- is the chunk still ours?
 
@@ -35,7 +35,7 @@ local PARKED = errors.new("CANCELLED", "The step waits for longer than its task"
 local function parking(task)
 	local own = "^" .. task.parcel.key:gsub("%p", "%%%0") .. (task.loop and "%[%d+%]%.[^.%[]+$" or "$")
 	return function(key, wake_ms, wait_ms)
-		if wait_ms > (task.parcel.wait_here_ms or WAIT_HERE_MS) and key:find(own) then
+		if wait_ms > (task.parcel.wait_here_ms or fits.WAIT_HERE_MS) and key:find(own) then
 			task.wake_ms = math.min(task.wake_ms or math.maxinteger, math.floor(wake_ms))
 			error(PARKED, 0)
 		end

@@ -7,6 +7,7 @@ local doubt = require "runner.workflow.run.doubt"
 local earlier = require "runner.workflow.run.earlier"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
+local fits = require "runner.workflow.run.fits"
 local fs = require "runner.fs"
 local gather = require "runner.workflow.run.gather"
 local host = require "runner.host"
@@ -65,14 +66,15 @@ end
 
 -- --- its rows --------------------------------------------------------------------------------------
 
--- As many items in a chunk that each task has several, or as the step says.
+-- As the step says, or as many items that each task has several chunks; not more than fit into its time.
 local function per_chunk(step, executor, items)
 	if step.chunk then
 		return step.chunk
 	end
 	local count = items and items.stored and #items.stored or 0
 	local tasks = (executor.at_once or 16) * ROUNDS
-	return count == 0 and PER_CHUNK or math.max(1, math.min(math.ceil(count / tasks), PER_CHUNK_MAX))
+	local wanted = count == 0 and PER_CHUNK or math.min(math.ceil(count / tasks), PER_CHUNK_MAX)
+	return math.max(1, items and math.min(wanted, fits.most(step, executor)) or wanted)
 end
 
 local function raise_elsewhere(run, key, row, step)
