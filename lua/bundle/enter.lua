@@ -9,6 +9,7 @@ local locate = require "runner.project.locate"
 local spoken = require "runner.bundle.spoken"
 
 local PRIVATE = 448 -- 0700
+local LOCK_MS = 5000
 
 local function cache()
 	local folder, home = os.getenv "XDG_CACHE_HOME", os.getenv "HOME"
@@ -18,10 +19,34 @@ local function cache()
 	return home and home:sub(1, 1) == "/" and home .. "/.cache/runner/bundles" or nil
 end
 
+-- Folders of the archive → the names in them. Not the project's own: a command may have written there.
+local function folders_of(files)
+	local folders = {}
+	for _, file in ipairs(files) do
+		local path = file.path
+		while path:find "/" do
+			local folder, name = path:match "^(.*)/([^/]+)$"
+			folders[folder] = folders[folder] or {}
+			folders[folder][name], path = true, folder
+		end
+	end
+	return folders
+end
+
+-- All that is in the archive, as files and no links, and nothing beside it: a file more would be a command.
 local function is_whole(dir, files)
 	for _, file in ipairs(files) do
-		if fs.read(dir .. "/" .. file.path) ~= file.text then
+		local path = dir .. "/" .. file.path
+		local stat = fs.lstat(path)
+		if not stat or stat.type ~= "file" or fs.read(path) ~= file.text then
 			return false
+		end
+	end
+	for folder, names in pairs(folders_of(files)) do
+		for _, name in ipairs(fs.list(dir .. "/" .. folder) or {}) do
+			if not names[name] then
+				return false
+			end
 		end
 	end
 	return true
@@ -41,7 +66,18 @@ local function write_all(dir, files)
 	return dir
 end
 
--- The folder appears whole, in one rename; of several calls that try, one succeeds.
+-- One call at a time: what another has put there meanwhile may be in use.
+local function put(fresh, dir, files)
+	local _ <close> = fs.lock(dir .. ".lock", { wait_ms = LOCK_MS })
+	if is_whole(dir, files) then
+		return true
+	elseif fs.lstat(dir) then
+		fs.rename(dir, fresh .. ".old")
+	end
+	return fs.rename(fresh, dir)
+end
+
+-- The folder appears whole, in one rename.
 local function unpacked(parent, digest, files)
 	local dir = parent .. "/" .. digest
 	if is_whole(dir, files) then
@@ -52,13 +88,10 @@ local function unpacked(parent, digest, files)
 	if ok then
 		ok, why = write_all(fresh, files)
 	end
-	if ok and fs.stat(dir) then
-		fs.rename(dir, fresh .. ".old")
-	end
-	local mine = ok and fs.rename(fresh, dir)
+	local there = ok and put(fresh, dir, files)
 	fs.remove_tree(fresh)
 	fs.remove_tree(fresh .. ".old")
-	if mine or is_whole(dir, files) then
+	if there or is_whole(dir, files) then
 		return dir
 	end
 	return nil, why

@@ -43,7 +43,7 @@ mine() {
 	echo 'return { description = "x", danger_level = "safe", run = function() end }' >elsewhere/commands/other.lua
 	mine other
 	[ "$status" -eq 2 ]
-	[ "$(stat -c %a home/.cache/runner/bundles/*)" = 700 ]
+	[ "$(stat -c %a home/.cache/runner/bundles/*/)" = 700 ]
 	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
 }
 
@@ -99,7 +99,30 @@ mine() {
 	rm "$(echo home/.cache/runner/bundles/*/lib/words.lua)"
 	mine hello
 	[ "$status" -eq 0 ]
-	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+	local words
+	words=$(echo home/.cache/runner/bundles/*/lib/words.lua)
+	cp "$words" same.lua
+	ln -sf "$PWD/same.lua" "$words"
+	mine hello
+	[ "$status" -eq 0 ]
+	[ ! -L "$words" ]
+	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 1 ]
+}
+
+@test "what somebody puts beside the files of the cache is no command and no module" {
+	mine hello
+	local root
+	root=$(echo home/.cache/runner/bundles/*/)
+	for place in commands commands/db lib; do
+		cp project/commands/db/migrate.lua "$root$place/more.lua"
+		mine more
+		expect 'e.error.code == "COMMAND_NOT_FOUND"'
+		[ ! -e "$root$place/more.lua" ]
+	done
+	echo kept >"$root/notes"
+	mine hello
+	expect 'e.ok'
+	[ -e "$root/notes" ]
 }
 
 @test "without a cache a bundle unpacks into the run's own directory, which goes with it" {
