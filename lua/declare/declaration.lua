@@ -173,6 +173,9 @@ function M.project_problem(path, key, found, known, text)
 	if f.reason == "refused" and key == "retry" then
 		local _, message, wrong = policy.normalise(found)
 		f = { kind = "retry", prefix = "retry", key = wrong, reason = "retry", found = message }
+	elseif f.reason == "refused" and key == "executors" then
+		local prefix, wrong, clause, fix = require("runner.declare.executors").wrong(found)
+		f = prefix and { kind = "project", prefix = prefix, key = wrong, reason = "contract", found = { clause, fix } } or f
 	end
 	local p = problem_of(f, { path = path, text = text })
 	return errors.new("COMMAND_INVALID", p.message, {

@@ -160,6 +160,39 @@ function M.accept(v)
 	return clean and out or nil
 end
 
+-- What is wrong with one executor of a runner.lua: its key, a clause, and the fix.
+local function wrong_key(declared)
+	for _, key in ipairs(sorted.keys(declared)) do
+		local entry = M.keys[key]
+		if not entry then
+			local near = require("runner.core.suggest").nearest(tostring(key), sorted.keys(M.keys), 1)[1]
+			return key, "is not a key of an executor", near and ("rename it to %s"):format(near) or "remove it"
+		elseif entry.accept(declared[key]) == nil then
+			return key, "has a value that an executor can't have", "write " .. entry.expected
+		end
+	end
+end
+
+---The first thing that is wrong with executors that accept refuses, in words.
+---@param v any
+---@return string? prefix where it stands, "executors.site"; nil: it is no table at all
+---@return any key
+---@return string clause
+---@return string fix
+function M.wrong(v)
+	for _, name in ipairs(type(v) == "table" and sorted.keys(v) or {}) do
+		if type(name) ~= "string" or not name:find(M.NAME) or name == M.NOWHERE then
+			return "executors", name, "is not a valid name", "use " .. M.NAME_WORDS
+		elseif type(v[name]) ~= "table" then
+			return "executors", name, "is no table", 'write { kind = "slurm", directory = "~/runner" }, for example'
+		end
+		local key, clause, fix = wrong_key(v[name])
+		if clause then
+			return "executors." .. name, key, clause, fix
+		end
+	end
+end
+
 local OF_COMMAND = { "submit", "states", "cancel" }
 
 local function fault_of(e)

@@ -81,7 +81,7 @@ function M.project(settings)
 	if file then
 		problem = read_settings(file, project)
 		if problem then
-			project = { root = root, config = {}, problem = problem }
+			project = { root = root, config = {}, problem = problem, look = require("runner.project.notices").broken }
 		end
 	end
 	if settings and settings.context and not problem then

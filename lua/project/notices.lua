@@ -1,6 +1,7 @@
 -- notices: what a caller should know before a command runs: that it is deprecated (in the
--- answer, and off a terminal as a line of JSON on stderr), or made for another system. Loaded
--- when a command that declares deprecated_in or platform is called.
+-- answer, and off a terminal as a line of JSON on stderr), or made for another system, or that
+-- runner.lua is wrong. Loaded when a command that declares deprecated_in or platform is called, and
+-- when runner.lua is wrong.
 
 local attempt = require "runner.core.attempt"
 local command_name = require "runner.core.command_name"
@@ -46,6 +47,19 @@ function M.give(command)
 	if command.platform and not M.runs_here(command.platform) then
 		attempt.warn("PLATFORM_UNSUPPORTED", ("'%s' is made for %s, and this is %s"):format(command_name.typed(command.name),
 			table.concat(command.platform, ", "), M.PLATFORM), { platform = command.platform, found = M.PLATFORM })
+	end
+end
+
+-- These say it themselves, or print what is no place for it.
+local SAY_IT = { lint = true, doctor = true, status = true, help = true, completion = true }
+
+---A built-in command runs without a runner.lua that is wrong, as if there were none.
+---@param a runner.Attempt
+function M.broken(a)
+	local problem = a.project.problem
+	if not SAY_IT[a.command.name] then
+		attempt.warn("PROJECT_IGNORED", "Nothing in runner.lua holds for this call, because it is wrong: " .. problem.message,
+			{ path = problem.context and problem.context.path, fix_required = problem.fix_required })
 	end
 end
 

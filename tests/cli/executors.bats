@@ -35,7 +35,14 @@ here() {
 	echo 'return { executors = { site = { knid = "local" } } }' >runner.lua
 	call lint
 	[ "$status" -ne 0 ]
-	expect '"executors" in e.error.errors[0].message'
+	expect '"executors.site.knid" in e.error.errors[0].message and e.error.errors[0].fix_required == "Rename it to kind"'
+	call workflow check flow.yaml --on site
+	envelope 2
+	expect 'e.error.errors[0].field == "on" and e.warnings[0].code == "PROJECT_IGNORED" and "site.knid" in e.warnings[0].message'
+	echo 'return { executors = ' >runner.lua
+	call workflow check flow.yaml
+	envelope 0
+	expect '[w.code for w in e.warnings] == ["PROJECT_IGNORED"]'
 }
 
 @test "a claude step on an executor can't share the budget that the call sets" {
