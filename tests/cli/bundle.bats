@@ -44,7 +44,7 @@ mine() {
 	mine other
 	[ "$status" -eq 2 ]
 	[ "$(stat -c %a home/.cache/runner/bundles/*/)" = 700 ]
-	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 1 ]
 }
 
 @test "help, version, completion, errors and advice name the tool" {
