@@ -38,7 +38,7 @@ static bool path_of(const char *root, char path[PATH_MAX], size_t *creatable)
 /* Does the file at `path` say so, and is it ours alone? */
 static bool says(const char *path, const char *root)
 {
-	char text[PATH_MAX];
+	char text[PATH_MAX] = "";
 	struct stat st;
 	ssize_t n = -1;
 	int fd = xopen(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
