@@ -262,11 +262,33 @@ unit() {
 	kill -KILL "$pid"
 	finish
 	id=$(run_id)
+	[ -e "$(unit)/secrets.json" ]
 	call workflow cancel "$id"
 	envelope 0
 	until_true assert_no_process_left
 	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
 	[ "$(sql 'select state from runs')" = cancelled ]
+	[ ! -e "$(unit)/secrets.json" ]
+}
+
+@test "a placed step that is interrupted leaves none of its secrets" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2]
+		    on: here
+		    do:
+		      - { shell: "echo ${item} >>effects; until [ -e go ]; do sleep 0.02; done", idempotent: true }
+	YAML
+	begin workflow run placed.yaml
+	until_true written 1
+	[ -e "$(unit)/secrets.json" ]
+	kill -INT "$pid"
+	finish
+	[ "$(sql 'select state from runs')" = interrupted ]
+	[ ! -e "$(unit)/secrets.json" ]
+	touch go
+	call workflow resume "$(run_id)"
+	envelope 0
 }
 
 @test "a placed step that is marked done is ended first, and a doubt elsewhere ends what is placed" {

@@ -200,6 +200,11 @@ local function own(run, key, unit)
 			owner_pid = about and about.pid, lock_file = path } })
 end
 
+-- Nothing of it runs any more; a resumed run writes them again.
+local function forget_secrets(dir)
+	fs.unlink(dir .. "/secrets.json")
+end
+
 -- The first problem of the unit; a doubt ends the run.
 local function run_unit(run, key, world)
 	run.placed = run.placed or {}
@@ -220,7 +225,7 @@ local function run_unit(run, key, world)
 		events.warn(run, ("Step %s: %d of its tasks may still run on %s"):format(key, #left, world.executor.name), key)
 	end
 	if problem and not left[1] then
-		fs.unlink(world.unit.dir .. "/secrets.json") -- a resumed run writes it again
+		forget_secrets(world.unit.dir)
 	end
 	if problem and problem.code == doubt.CODE then
 		run.doubt = run.doubt or problem
@@ -361,7 +366,11 @@ function M.end_all(run, key)
 	local left = {}
 	for _, row in ipairs(run.db:live_units(run.id)) do
 		if not key or key == row.key then
-			left[#left + 1] = #end_unit(run, row) > 0 and row.key or nil
+			if #end_unit(run, row) > 0 then
+				left[#left + 1] = row.key
+			elseif row.directory then
+				forget_secrets(row.directory)
+			end
 		end
 	end
 	return left
