@@ -136,7 +136,7 @@ end
 ---@param depth? integer words of a name that make a group, where there are too many to describe; default 1
 ---@return table
 function M.overview(own, builtin, problem, depth)
-	local out = { next = "runner help COMMAND --format json, or runner manifest" }
+	local out = { next = "runner help COMMAND --format json" }
 	if #own > MANY then
 		own, out = many(own, depth or 1)
 	end

@@ -154,9 +154,11 @@ static void push_long_integer(struct decoder *d, const char *s, const char *end,
 
 	for (; s < end; s++)
 		over |= __builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, *s - '0', &v);
-	if (over || (!negative && v == INT64_MIN))
+	if (over || (!negative && v == INT64_MIN)) {
 		refuse(d, d->p, "a number is too large (integers have 64 bits)");
-	lua_pushinteger(d->L, negative || over ? v : -v);
+		v = 0;
+	}
+	lua_pushinteger(d->L, negative ? v : -v);
 }
 
 static void push_real(struct decoder *d)
