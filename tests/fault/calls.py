@@ -18,7 +18,7 @@ SHORT = 0
 ERRNOS = {
     "fork clone posix_spawn": "EAGAIN ENOMEM", "pipe2": "EMFILE ENFILE", "socket socketpair": "EMFILE ENOBUFS",
     "sendmsg recvmsg": "ENOBUFS ECONNRESET",
-    "signalfd": "EMFILE ENOMEM", "ppoll poll": "EINTR ENOMEM", "waitpid waitid": "EINTR",
+    "signalfd": "EMFILE ENOMEM", "ppoll poll __poll_chk": "EINTR ENOMEM", "waitpid waitid": "EINTR",
     "sigwaitinfo sigtimedwait nanosleep usleep": "EINTR", "sigqueue": "EAGAIN", "kill": "EPERM", "getpgid getsid": "ESRCH",
     "prlimit setrlimit sched_setscheduler": "EPERM", "fsync fdatasync": "EIO ENOSPC", "flock": "EINTR ENOLCK",
     "inotify_init1 inotify_add_watch": "EMFILE ENOMEM", "memfd_create": "EMFILE ENOMEM", "recv": "EINTR ECONNRESET",
@@ -26,7 +26,9 @@ ERRNOS = {
     "unlink unlinkat rmdir remove": "EIO EACCES", "readlink readlinkat stat lstat fstatat": "EIO ENOMEM",
     "access": "EIO EACCES", "fstat": "EIO", "chmod fchmod fchown futimens ftruncate": "EIO EPERM", "getxattr": "ENOTSUP",
     "lseek fseeko64 ftello64": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir fchdir": "EIO",
-    "getsockopt": "ENOBUFS",
+    "getsockopt getsockname": "ENOBUFS", "accept4": "EMFILE ECONNABORTED", "bind listen": "EADDRINUSE",
+    "epoll_create1 timerfd_create": "EMFILE ENOMEM", "epoll_ctl": "ENOMEM ENOSPC", "timerfd_settime": "EINVAL",
+    "posix_openpt": "EMFILE ENOSPC", "grantpt": "EACCES", "unlockpt ptsname_r": "ENOTTY",
     "sigaction": "EINVAL", "execve": "ENOMEM EACCES", "getrandom": "EINTR ENOSYS",
     "read": "EINTR EIO SHORT", "pread": "EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
     "pwritev2": "EAGAIN EIO EOPNOTSUPP", "opendir fdopendir": "EMFILE ENOMEM", "fdopen realpath": "ENOMEM",
@@ -49,10 +51,10 @@ CANNOT_FAIL = {
     "computes from what it is given": """
         __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __errno_location __isoc99_sscanf __isoc23_sscanf
         __isoc23_strtol __isoc23_strtoll __isoc23_strtoull
-        __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __memset_chk __snprintf_chk __stpcpy_chk __strcpy_chk
+        __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __memset_chk __snprintf_chk __sprintf_chk __stpcpy_chk __strcpy_chk
         __strncat_chk __strncpy_chk __vsnprintf_chk cfgetispeed cfgetospeed difftime frexp getenv ldexp localeconv memchr
-        memcmp memcpy memmove memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
-        strchr strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strpbrk strrchr strspn
+        memcmp memcpy memmove mempcpy memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
+        strchr strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strnlen strpbrk strrchr strspn
         strstr strtod strtol strtoll strtoull setlocale gmtime_r localtime_r""",
     "leaves, or never comes back": """
         __assert_fail __longjmp_chk __stack_chk_fail _exit _setjmp abort exit __libc_start_main __cxa_atexit

@@ -12,6 +12,8 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -20,6 +22,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -38,6 +41,18 @@
 	CALL(int, signalfd, (int fd, const sigset_t *s, int flags), (fd, s, flags)) \
 	CALL(int, ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *m), (p, n, t, m)) \
 	CALL(int, poll, (struct pollfd *p, nfds_t n, int t), (p, n, t)) \
+	CALL(int, __poll_chk, (struct pollfd *p, nfds_t n, int t, size_t room), (p, n, t, room)) \
+	CALL(int, epoll_create1, (int flags), (flags)) \
+	CALL(int, epoll_ctl, (int fd, int operation, int of, struct epoll_event *e), (fd, operation, of, e)) \
+	CALL(int, timerfd_create, (clockid_t c, int flags), (c, flags)) \
+	CALL(int, timerfd_settime, (int fd, int flags, const struct itimerspec *t, struct itimerspec *o), (fd, flags, t, o)) \
+	CALL(int, accept4, (int fd, __SOCKADDR_ARG a, socklen_t *n, int flags), (fd, a, n, flags)) \
+	CALL(int, bind, (int fd, __CONST_SOCKADDR_ARG a, socklen_t n), (fd, a, n)) \
+	CALL(int, listen, (int fd, int n), (fd, n)) \
+	CALL(int, getsockname, (int fd, __SOCKADDR_ARG a, socklen_t *n), (fd, a, n)) \
+	CALL(int, posix_openpt, (int flags), (flags)) \
+	CALL(int, grantpt, (int fd), (fd)) \
+	CALL(int, unlockpt, (int fd), (fd)) \
 	CALL(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options)) \
 	CALL(int, waitid, (idtype_t t, id_t id, siginfo_t *i, int options), (t, id, i, options)) \
 	CALL(int, kill, (pid_t pid, int s), (pid, s)) \
@@ -131,7 +146,8 @@
 	     (p, s, f, t, a, e)) \
 	CALL(posix_spawn_file_actions_init, (posix_spawn_file_actions_t * f), (f)) \
 	CALL(posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t * f, int from, int to), (f, from, to)) \
-	CALL(posix_spawnattr_init, (posix_spawnattr_t * t), (t))
+	CALL(posix_spawnattr_init, (posix_spawnattr_t * t), (t)) \
+	CALL(ptsname_r, (int fd, char *b, size_t n), (fd, b, n))
 
 /* CALL(result, name, (parameters), (arguments), failure): also marks the stream `f` */
 #define STREAM_CALLS \
