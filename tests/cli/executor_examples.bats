@@ -1,0 +1,148 @@
+#!/usr/bin/env bats
+# The example programs for Grid Engine and Kubernetes (examples/executors), against stand-ins of qsub,
+# qstat, qacct, qdel and kubectl that behave as these do (tests/cli/lib/queue_programs.py).
+
+load lib/workflow
+
+# queue KIND: the queue runs, its programs come first in PATH, and flow.yaml has the executor q and the steps on stdin
+queue() {
+	local kind=$1 arguments="" programs="$ROOT/examples/executors/$1"
+	mkdir -p queue bin shared
+	for name in qsub qstat qacct qdel kubectl; do
+		printf '#!/bin/sh\nexec python3 "%s/tests/cli/lib/queue_programs.py" %s "$@"\n' "$ROOT" "$name" >bin/$name
+		chmod +x bin/$name
+	done
+	CLEAN_ENV+=(PATH="$PWD/bin:$PATH" QUEUE="$PWD/queue" PYTHONDONTWRITEBYTECODE=1)
+	env -i "${CLEAN_ENV[@]}" python3 "$ROOT/tests/cli/lib/queue_programs.py" serve >serve.txt 2>&1 </dev/null 3>&- &
+	[ "$kind" != kubernetes ] || arguments=", image, claim, $PWD/shared"
+	{
+		printf 'name: flow\nexecutors:\n  q: { kind: command, directory: %s/shared, poll: 100ms, submit_rate: 100,\n' "$PWD"
+		printf '    environment: { WORD: "it%ss" },\n' "'"
+		printf '    submit: [%s/submit%s], states: [%s/states], cancel: [%s/cancel] }\ncommands:\n' \
+			"$programs" "$arguments" "$programs" "$programs"
+		printf '  - id: each\n    foreach: { file: items.txt }\n    on: q\n    chunk: 3\n    do:\n'
+		sed 's/^/      /'
+	} >flow.yaml
+}
+
+# jobs_are N: so many were submitted in all
+jobs_are() {
+	[ "$(find queue -name '*.job' ! -name '.*' | wc -l)" -eq "$1" ]
+}
+
+loop_with_retries() {
+	seq 8 >items.txt
+	queue "$1" <<-'YAML'
+		- shell: echo x >>"ran-$item"; test "$(wc -l <"ran-$item")" -gt 1 || exit 75; echo "$((item * 2)) $WORD"
+		  env: { item: "${item}" }
+		  retry: { max_attempts: 2, initial_delay: 20ms }
+	YAML
+	call workflow run flow.yaml
+	envelope 0
+	expect '[i.output for i in e.data.steps[0].data] == ["%d it'"'"'s" % (2 * n) for n in range(1, 9)]'
+	[ "$(cat ran-* | wc -l)" -eq 16 ]
+	call executor check q --file flow.yaml
+	envelope 0
+}
+
+a_lost_job() {
+	seq 2 >items.txt
+	queue "$1" <<-YAML
+		- shell: echo "\$item" >>began; until [ -e '$PWD/go' ]; do sleep 0.02; done; echo done
+		  env: { item: "\${item}" }
+		  idempotent: true
+	YAML
+	begin workflow run flow.yaml
+	until_true grep -q 1 began
+	touch queue/1.lose
+	until_true [ ! -e queue/1.lose ]
+	touch go
+	finish
+	[ "$status" -eq 0 ]
+	[ "$(sql 'select generation, state from chunks')" = "2|completed" ]
+	[ "$(grep -c 2 began)" = 1 ]
+}
+
+cancel() {
+	seq 6 >items.txt
+	queue "$1" <<-YAML
+		- shell: touch '$PWD/began'; sleep 600.25
+	YAML
+	begin workflow run flow.yaml
+	until_true [ -e began ]
+	call workflow cancel @last
+	[ "$status" -eq 0 ]
+	finish
+	[ "$status" -ne 0 ]
+	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+}
+
+# What a submission can come to, one after the other, with one loop.
+faults() {
+	seq 8 >items.txt
+	queue "$1" <<-'YAML'
+		- shell: echo "$item" >>effects
+		  env: { item: "${item}" }
+	YAML
+	touch queue/answer-lost queue/hold
+	begin workflow run flow.yaml
+	until_true [ ! -e queue/answer-lost ]
+	until_true jobs_are 1
+	touch queue/unreachable
+	rm queue/hold
+	until_true test -s effects
+	rm queue/unreachable
+	finish
+	[ "$status" -eq 0 ]
+	diff <(sort -n effects) items.txt
+	jobs_are 1
+	rm effects
+	touch queue/busy
+	call workflow run flow.yaml
+	envelope 0
+	diff <(sort -n effects) items.txt
+	[ ! -e queue/busy ]
+}
+
+@test "Grid Engine: a loop with retries, and the check of the executor" {
+	loop_with_retries gridengine
+}
+
+@test "Kubernetes: a loop with retries, and the check of the executor" {
+	loop_with_retries kubernetes
+}
+
+@test "Grid Engine: a job that is lost is placed again, and only what had not begun runs then" {
+	a_lost_job gridengine
+}
+
+@test "Kubernetes: a job that is lost is placed again, and only what had not begun runs then" {
+	a_lost_job kubernetes
+}
+
+@test "Grid Engine: cancel ends every task" {
+	cancel gridengine
+}
+
+@test "Kubernetes: cancel ends every task" {
+	cancel kubernetes
+}
+
+@test "Grid Engine: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
+	faults gridengine
+}
+
+@test "Kubernetes: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
+	faults kubernetes
+}
+
+@test "what the queue refuses is the step's failure, in its words" {
+	seq 2 >items.txt
+	queue gridengine <<<'- shell: echo never'
+	sed -i 's/poll: 100ms/partition: nosuch, poll: 100ms/' flow.yaml
+	call workflow run flow.yaml
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and "unknown queue" in e.error.message'
+	jobs_are 0
+}
