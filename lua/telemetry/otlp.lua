@@ -17,7 +17,7 @@ local M = {}
 ---@field error? string it failed: what the status says
 ---@field events? {name: string, time_ms: integer, attributes: table<string, any>}[]
 
-local INTERNAL, ERROR = 1, 2 -- SPAN_KIND_INTERNAL, STATUS_CODE_ERROR
+local INTERNAL, UNSET, ERROR = 1, 0, 2 -- SPAN_KIND_INTERNAL, STATUS_CODE_UNSET, STATUS_CODE_ERROR
 
 local function value_of(v)
 	if type(v) == "boolean" then
@@ -55,7 +55,8 @@ local function span_of(span)
 		traceId = span.trace_id, spanId = span.span_id, parentSpanId = span.parent_id, name = span.name, kind = INTERNAL,
 		startTimeUnixNano = nanoseconds(span.start_ms), endTimeUnixNano = nanoseconds(math.max(span.end_ms, span.start_ms)),
 		attributes = attributes_of(span.attributes), events = events_of(span.events),
-		status = span.error and { code = ERROR, message = span.error } or {},
+		-- UNSET could be left out, but there are receivers that refuse a status without its code
+		status = span.error and { code = ERROR, message = span.error } or { code = UNSET },
 	}
 end
 

@@ -57,7 +57,7 @@ checks() {
 	spans 'len(all) == 7 and len({x["traceId"] for x in all}) == 1'
 	spans 's["all"]["parentSpanId"] == s["checks"]["spanId"] and "parentSpanId" not in s["checks"]'
 	spans 's["all.test"]["parentSpanId"] == s["all"]["spanId"] and s["all.test attempt"]["parentSpanId"] == s["all.test"]["spanId"]'
-	spans 's["checks"]["attributes"]["cicd.pipeline.result"] == "success" and s["checks"]["status"] == {}'
+	spans 's["checks"]["attributes"]["cicd.pipeline.result"] == "success" and s["checks"]["status"] == {"code": 0}'
 	spans "s['checks']['attributes']['cicd.pipeline.run.id'] == '$(field e.data.id)'"
 	spans 's["all.lint"]["events"][0]["name"] == "retry.wait" and s["all.lint"]["events"][0]["attributes"]["runner.delay_ms"] >= 1'
 	spans 'sorted(x["attributes"]["process.exit.code"] for x in all if x["name"] == "all.lint attempt") == [0, 3]'
@@ -259,7 +259,7 @@ goes() {
 	spans 'sorted(x["name"] for x in all) == ["go", "go attempt", "go attempt", "sh", "sh", "sh", "sh"]'
 	spans '"parentSpanId" not in s["go"] and all_parents(all, "go attempt") == {s["go"]["spanId"]}'
 	spans 'all_parents(all, "sh") == {x["spanId"] for x in all if x["name"] == "go attempt"}'
-	spans 's["go"]["status"] == {} and s["go"]["attributes"]["runner.attempts"] == 2'
+	spans 's["go"]["status"] == {"code": 0} and s["go"]["attributes"]["runner.attempts"] == 2'
 	spans 'sorted(x["attributes"].get("error.type", "") for x in all if x["name"] == "go attempt") == ["", "NOT_YET"]'
 	spans 'sorted(x["attributes"]["process.exit.code"] for x in all if x["name"] == "sh") == [0, 0, 3, 3]'
 	spans "s['go']['attributes']['runner.request_id'] == '$(field e.meta.request_id)'"
