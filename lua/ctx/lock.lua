@@ -115,8 +115,8 @@ local function time_left(lock, started)
 	return until_deadline and math.min(left, until_deadline - MARGIN_MS) or left
 end
 
--- Each slice is one repetition (meta.retries, --retries); within it the file is
--- looked at every few ms, so that a freed lock is taken at once.
+-- Each slice is one repetition (meta.retries, --retries); within it the worker
+-- sleeps until the holder lets go, so that a freed lock is taken at once.
 local function wait_for(lock)
 	local started, slice = host.now(), SLICE_FIRST_MS
 	local handle, why, about = fs.lock(lock.path, { shared = lock.shared })

@@ -64,6 +64,10 @@ int fs_lua_lock(lua_State *L);
 int fs_lua_locked(lua_State *L);
 
 /* --- fs_watch.c --- */
+/* An inotify(7) descriptor that watches nothing yet, or -1; the caller's to close. */
+int fs_watch_open(void);
+/* Read all that it has to say. */
+void fs_watch_drain(int fd);
 int fs_lua_watch(lua_State *L);
 
 #endif

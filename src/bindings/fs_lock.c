@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,8 +21,16 @@
 #include "../worker/cancel.h"
 
 #define LOCK "runner.lock"
-#define POLL_MS 20
 #define STALE_TRIES 16
+
+/* How long a waiter sleeps before it looks again: at most so long; less and less often after
+ * the kernel has spoken, which it does an instant before the lock is free; where there is no
+ * inotify, always as short as this. */
+#define ANYWAY_MS 1000
+#define SOON_MS 1
+#define BLIND_MS 20
+/* Closed by who had it open (readers too: flock(1) opens so), unlinked or renamed. */
+#define EVENTS (IN_CLOSE | IN_ATTRIB | IN_MOVE_SELF | IN_DONT_FOLLOW)
 
 /* --- who holds it --------------------------------------------------------------------- */
 
@@ -113,46 +122,82 @@ struct request {
 	const char *refused; /* why the file can't be a lock; errno is EPERM then */
 };
 
-/* One try. 0 and the descriptor in *fd; -1 with EWOULDBLOCK when it is held. */
+/* One try. 0 and the lock's descriptor in *fd; -1 with EWOULDBLOCK when it is held: *fd is the
+ * file for the next try, since closing it would wake all who wait for it. */
 static int try_lock(struct request *r, int *fd)
 {
 	for (int i = 0; i < STALE_TRIES; i++) {
 		struct stat st;
+		bool held;
 
-		*fd = xopen(r->path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
+		if (*fd < 0)
+			*fd = xopen(r->path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
 		if (*fd < 0) {
 			r->refused = errno == ELOOP ? "it is a symbolic link" : NULL;
 			return -1;
 		}
-		if (flock(*fd, r->operation | LOCK_NB) < 0 || fstat(*fd, &st) < 0) {
-			xclose(fd);
+		held = flock(*fd, r->operation | LOCK_NB) < 0;
+		if ((held && errno != EWOULDBLOCK) || fstat(*fd, &st) < 0)
 			return -1;
-		}
 		if (is_current(&st, r->path)) {
+			if (held)
+				return errno = EWOULDBLOCK, -1;
 			r->refused = refuse_file(r->path, &st);
-			if (!r->refused)
-				return 0;
-			xclose(fd);
-			return errno = EPERM, -1;
+			return r->refused ? (errno = EPERM, -1) : 0;
 		}
 		xclose(fd);
 	}
 	return errno = ESTALE, -1;
 }
 
-static int wait_lock(struct request *r, int64_t wait_ms, int *fd)
+/* Sleep until the lock may be free, at most until `until`. *pause_ms is how long, where nothing
+ * happens. 0, or -1 with ECANCELED. */
+static int sleep_on(int watch, int64_t *pause_ms, mono_t until)
 {
-	mono_t until = mono_add_ms(mono_now(), wait_ms);
+	mono_t next = mono_add_ms(mono_now(), watch < 0 ? BLIND_MS : *pause_ms);
+	struct pollfd fd = { .fd = watch, .events = POLLIN };
+	int ready = cancel_poll(&fd, watch >= 0, MIN_OF(next, until));
+
+	if (ready == CANCEL_POLL_CANCELLED)
+		return errno = ECANCELED, -1;
+	if (ready > 0)
+		fs_watch_drain(watch);
+	*pause_ms = ready > 0 ? SOON_MS : MIN_OF(*pause_ms * 2, (int64_t)ANYWAY_MS);
+	return 0;
+}
+
+/* Try until it isn't held. The watch is renewed before each try, which costs nothing while the
+ * path leads to the same file. */
+static int wait_while_held(struct request *r, mono_t until, int *fd)
+{
+	int64_t pause_ms = ANYWAY_MS;
+	int watch = fs_watch_open(), status;
 
 	for (;;) {
-		mono_t next = mono_add_ms(mono_now(), POLL_MS);
-		int status = try_lock(r, fd);
-
+		if (watch >= 0 && inotify_add_watch(watch, r->path, EVENTS) < 0 && errno != ENOENT)
+			xclose(&watch);
+		status = try_lock(r, fd);
 		if (status == 0 || errno != EWOULDBLOCK || mono_now() >= until)
-			return status;
-		if (cancel_poll(NULL, 0, MIN_OF(next, until)) == CANCEL_POLL_CANCELLED)
-			return errno = ECANCELED, -1;
+			break;
+		status = sleep_on(watch, &pause_ms, until);
+		if (status < 0)
+			break;
 	}
+	xclose(&watch);
+	return status;
+}
+
+/* As try_lock, and *fd is -1 on failure. */
+static int take_lock(struct request *r, int64_t wait_ms, int *fd)
+{
+	mono_t until = mono_add_ms(mono_now(), wait_ms);
+	int status = try_lock(r, fd);
+
+	if (status < 0 && errno == EWOULDBLOCK && wait_ms > 0)
+		status = wait_while_held(r, until, fd);
+	if (status < 0)
+		xclose(fd);
+	return status;
 }
 
 /* --- the handle ---------------------------------------------------------------------------- */
@@ -207,8 +252,8 @@ static struct lock *new_lock(lua_State *L, bool shared)
  * lock(path[, {shared=false, wait_ms=0}]): a handle with handle:release() |
  * nil, "held", {pid=, since=, age_ms=} | nil, message, errno name. The file is
  * made with mode 0600; one that is there must be a regular file of the caller's, of
- * root's, or of whom the directory belongs to (ELOOP, EPERM). Waits by polling, at
- * most wait_ms.
+ * root's, or of whom the directory belongs to (ELOOP, EPERM). Waits at most wait_ms,
+ * asleep (inotify): what another machine does on a shared file system is noticed within 1 s.
  */
 int fs_lua_lock(lua_State *L)
 {
@@ -227,7 +272,7 @@ int fs_lua_lock(lua_State *L)
 	}
 	lock = new_lock(L, shared);
 	r.operation = shared ? LOCK_SH : LOCK_EX;
-	if (wait_lock(&r, wait_ms, &lock->fd) == 0) {
+	if (take_lock(&r, wait_ms, &lock->fd) == 0) {
 		write_holder(lock->fd);
 		return 1;
 	}

@@ -31,7 +31,12 @@ static int watch_close(lua_State *L)
 	return 0;
 }
 
-static void drain(int fd)
+int fs_watch_open(void)
+{
+	return inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+}
+
+void fs_watch_drain(int fd)
 {
 	alignas(struct inotify_event) char events[4096];
 
@@ -50,7 +55,7 @@ static int watch_wait(lua_State *L)
 	if (ready == CANCEL_POLL_CANCELLED)
 		return cancel_raise(L);
 	if (ready > 0 && watch->fd >= 0)
-		drain(watch->fd);
+		fs_watch_drain(watch->fd);
 	lua_pushboolean(L, ready > 0);
 	return 1;
 }
@@ -90,7 +95,7 @@ int fs_lua_watch(lua_State *L)
 	for (int i = 1; i <= count; i++)
 		(void)fs_path(L, i);
 	watch = new_watch(L);
-	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	watch->fd = fs_watch_open();
 	if (watch->fd < 0)
 		return fs_fail(L, "watch", count ? fs_path(L, 1) : ".", NULL);
 	for (int i = 1; i <= count; i++)

@@ -95,6 +95,43 @@ descendants() {
 	answers 0 XDG_STATE_HOME="$PWD" take
 }
 
+# How often the traced call has gone to sleep for a second, should nothing wake it.
+long_sleeps() {
+	grep -cE 'ppoll\(.*, 2, \{tv_sec=(1|0, tv_nsec=9[0-9]{8})' trace.txt
+}
+
+sleeps_long() {
+	[ "$(long_sleeps)" -ge 2 ]
+}
+
+@test "who waits for a lock sleeps until it is free; a limit and Ctrl+C end the wait" {
+	command -v strace >/dev/null || skip "needs strace"
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD")
+	body hold <<<'ctx:lock("db") io.open("held", "w"):close() while not io.open "go" do ctx:sleep("20ms") end'
+	body take <<<'io.open("waits", "w"):close() ctx:lock("db", { wait = "1h" }) return { has = true }'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" hold --timeout 0 >/dev/null 2>&1 </dev/null 3>&- &
+	local holder=$! waiter
+	until_true [ -e held ]
+	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -f -qq -e trace=flock,ppoll -o trace.txt "$RUNNER" take --timeout 0 \
+		>traced.txt 2>&1 </dev/null 3>&- &
+	waiter=$!
+	until_true sleeps_long # who looks every few ms never does
+	[ "$(grep -c flock trace.txt)" -le $((30 + 3 * $(long_sleeps))) ]
+	answers 4 take --timeout 300ms
+	expect 'e.error.code == "LOCK_HELD"' # the answer comes before the limit does
+	rm waits
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" take --timeout 0 >out.txt 2>err.txt </dev/null 3>&- &
+	until_true [ -e waits ]
+	kill -INT $!
+	status=0
+	wait $! || status=$?
+	[ "$status" -eq 130 ]
+	touch go
+	wait "$waiter"
+	grep -q '"has":true' traced.txt
+	wait "$holder"
+}
+
 @test "REQ-F-041 a command can't change its directory; a program has one of its own" {
 	mkdir elsewhere
 	body here <<-'LUA'

@@ -153,6 +153,28 @@ describe("ctx:lock", function()
 		stop()
 	end)
 
+	it("is woken when the holder ends, without looking in between", function()
+		local quickest = math.huge
+		for _ = 1, 5 do -- the quickest: a busy machine makes any of them slow
+			local _, stop = other_holder(path "l", 0.2)
+			local started = real_host.now()
+			assert(fs.lock(path "l", { wait_ms = 60000 })):release()
+			quickest = math.min(quickest, real_host.now() - started)
+			stop()
+		end
+		assert.is_true(quickest < 900, quickest .. " ms") -- who only looks once a second has it after a second
+	end)
+
+	it("is woken when the lock file is removed or replaced", function()
+		for _, change in ipairs { "rm %s", "echo >%s.new; mv %s.new %s" } do
+			local _, stop = other_holder(path "l", 60)
+			local changer = assert(io.popen("sleep 0.2; " .. change:gsub("%%s", path "l")))
+			assert(fs.lock(path "l", { wait_ms = 60000 })):release()
+			changer:close()
+			stop()
+		end
+	end)
+
 	it("does not wait at all with --retries 0, and no longer than --retries allows", function()
 		local _, stop = other_holder(path "l", 100)
 		budget = 0
