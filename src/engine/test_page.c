@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #define MAGIC "runner test 1"
 #define MAX_ANCESTORS 64
+#define INFO_MAX 512 /* bytes of what the kernel says of a descriptor: its flags come first */
 
 static struct test_page *taken;
 
@@ -75,7 +77,26 @@ static bool is_ancestor(pid_t pid)
 	return false;
 }
 
-/* The maker is what it says: an ancestor, our own program, and this is its memory. */
+/* Did the process open it itself? What it was given at its start would not close on exec (proc(5), fdinfo). */
+static bool is_own(pid_t pid, int fd)
+{
+	char path[64], info[INFO_MAX];
+	const char *flags;
+	ssize_t got;
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	file = xopen(path, O_RDONLY, 0);
+	if (file < 0)
+		return false;
+	got = xread(file, info, sizeof(info) - 1);
+	xclose(&file);
+	info[MAX_OF(got, 0)] = '\0';
+	flags = strstr(info, "flags:");
+	return flags && (strtoul(flags + strlen("flags:"), NULL, 8) & O_CLOEXEC);
+}
+
+/* The maker is what it says: an ancestor, our own program, and this is memory of its own making. */
 static bool is_vouched(const struct test_page *page)
 {
 	char program[64], memory[64], ours[64];
@@ -83,7 +104,8 @@ static bool is_vouched(const struct test_page *page)
 	snprintf(program, sizeof(program), "/proc/%d/exe", (int)page->maker);
 	snprintf(memory, sizeof(memory), "/proc/%d/fd/%d", (int)page->maker, (int)page->maker_fd);
 	snprintf(ours, sizeof(ours), "/proc/self/fd/%d", TEST_PAGE_FD);
-	return page->maker > 1 && is_ancestor(page->maker) && same_file(program, "/proc/self/exe") && same_file(memory, ours);
+	return page->maker > 1 && is_ancestor(page->maker) && same_file(program, "/proc/self/exe") && same_file(memory, ours) &&
+	       is_own(page->maker, page->maker_fd);
 }
 
 bool test_page_take(void)

@@ -40,7 +40,7 @@ void test_page_release(int *fd, struct test_page **page);
 /*
  * At entry, before anything else is opened: has a test run handed us a page? Then the clocks
  * of mono.h follow it. The proof is that one of our ancestors is a process of our own program that has
- * this very memory open under the number that the memory names.
+ * this very memory open under the number that the memory names, and was not started with it.
  */
 bool test_page_take(void);
 /* The one that was taken; NULL: none, as in every call that no test makes. */

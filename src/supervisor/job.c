@@ -42,7 +42,7 @@ static bool have_lock(const struct job *job)
 {
 	struct stat named, open;
 
-	return stat(in_folder(job, "lock"), &named) == 0 && fstat(JOB_LOCK_FD, &open) == 0 &&
+	return lstat(in_folder(job, "lock"), &named) == 0 && fstat(JOB_LOCK_FD, &open) == 0 &&
 	       named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 

@@ -206,6 +206,32 @@ LUA
 	[ "$elapsed_ms" -ge 1200 ]
 }
 
+@test "a runner that was started with such memory vouches for none of its descendants" {
+	body nap 'timeout = "9s",' <<<'ctx:sleep(1.2)'
+	body between 'timeout = "30s", args = { { "program", "string" }, { "vouching", "integer" } },' <<'LUA'
+return ctx:run { "sh", "-c", 'exec 3<>"/proc/$1/fd/9" && exec "$0" nap --format json', args.program, tostring(args.vouching) }.stdout
+LUA
+	cat >given.py <<'PY'
+import fcntl, mmap, os, struct, sys
+size = int(sys.argv[1])
+fd = os.memfd_create("runner", os.MFD_ALLOW_SEALING)
+os.ftruncate(fd, size)
+page = mmap.mmap(fd, size)
+pid = os.fork()
+if pid:
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+page[:32] = b"runner test 1\0\0\0" + struct.pack("=iiq", os.getpid(), 9, 0)
+fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+os.dup2(fd, 9)
+os.set_inheritable(9, True)
+os.execv(sys.argv[2], [sys.argv[2], "between", "--program", sys.argv[2], "--vouching", str(os.getpid()), "--format", "json"])
+PY
+	local before=${EPOCHREALTIME/[.,]/}
+	env -i "${CLEAN_ENV[@]}" python3 given.py $((16 + 8 + 8 + 1024 + 64 * (1024 + 1024))) "$RUNNER" >out.txt
+	[ $((${EPOCHREALTIME/[.,]/} - before)) -ge 1200000 ]
+	grep -q 'command.*nap' out.txt
+}
+
 @test "a stand-in answers by its arguments, in order, and tells how it was called" {
 	body prog 'args = { { "words", "array", items = "string", variadic = true } },' <<'LUA'
 local spec = { "git", table.unpack(args.words) }
