@@ -6,6 +6,7 @@
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
 #   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
 #   make docs       renew the generated tables   make mutate     do the tests find random faults?
+#   make rare       a quarter of an hour on a real Slurm: 10,000 items, 200 kills, a time limit
 #   make check-bare demo and check, in a Debian 12 that has git and nothing else (as root)
 #
 # Local settings go to config.mak (CC = clang, CFLAGS += …).
@@ -91,6 +92,10 @@ check:
 	@+$(MAKE) -s -j all
 	@tests/run
 check-bare: ; @.ci/check-bare
+# What takes longer than a check should: the real Slurm at full size.
+rare: all
+	@.ci/deps test
+	@RUNNER=$(CURDIR)/$(BUILD)/runner bats --timing tests/rare
 bench: all
 	@.ci/deps bench
 	@tests/bench/run --write docs/benchmarks.md

@@ -3,7 +3,8 @@ is done once, whatever was killed when.
 
   placed_kill.py RUNNER DIR TIMES [SEED]
 
-Each time in a directory of its own: the run is started, killed at a random instant (its
+EXECUTOR has the keys of another executor than this machine, SPAN the seconds in which somebody
+is killed; KILLS goes on until so many were killed, whatever TIMES says. Each time in a directory of its own: the run is started, killed at a random instant (its
 supervisor and worker; or those of all tasks), and resumed, killed again, until nobody kills it.
 The items' `verify` says whether an item was done, so nothing may be left in doubt.
 """
@@ -19,10 +20,13 @@ import time
 RUNNER, TOP, TIMES = sys.argv[1], sys.argv[2], int(sys.argv[3])
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
 ITEMS = 8
+EXECUTOR = os.environ.get("EXECUTOR", "kind: local, at_once: 2, poll: 100ms")
+SPAN = float(os.environ.get("SPAN", "0.8"))
+KILLS = int(os.environ.get("KILLS", "0"))
 
 FLOW = """
 name: placed
-executors: { here: { kind: local, at_once: 2, poll: 100ms } }
+executors: { here: { %s } }
 commands:
   - id: each
     foreach: [%s]
@@ -34,18 +38,19 @@ commands:
         idempotent: false
   - shell: "echo ${steps.each.output} | wc -w"
     idempotent: true
-""" % ", ".join(str(i + 1) for i in range(ITEMS))
+""" % (EXECUTOR, ", ".join(str(i + 1) for i in range(ITEMS)))
 
 
-def processes(mark):
-    """pid → argv of what carries the mark in its environment"""
+def processes(mark, directory):
+    """pid → argv of what carries the mark in its environment, or runs a chunk below the directory"""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open("/proc/%s/environ" % name, "rb") as environ, open("/proc/%s/cmdline" % name, "rb") as line:
-                    if mark in environ.read().split(b"\0"):
-                        found[int(name)] = line.read().split(b"\0")
+                    argv = line.read().split(b"\0")
+                    if mark in environ.read().split(b"\0") or b"chunk" in argv and any(word.startswith(directory) for word in argv):
+                        found[int(name)] = argv
             except OSError:
                 pass
     return found
@@ -69,26 +74,27 @@ def children(pid):
 
 def one(number, rng):
     directory = os.path.join(TOP, str(number))
-    os.makedirs(directory)
+    os.makedirs(directory + "/shared")
     with open(directory + "/flow.yaml", "w") as f:
-        f.write(FLOW)
+        f.write(FLOW.replace("DIRECTORY", directory + "/shared"))
     mark = "PLACED_KILL=%d.%d" % (os.getpid(), number)
     env = {"PATH": os.environ["PATH"], "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LC_ALL": "C.UTF-8",
            "PLACED_KILL": mark.split("=")[1]}
+    env.update({name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ})
     run, words, kills, done = None, ["workflow", "run", "flow.yaml"], rng.randrange(1, 4), []
     for _ in range(50):
         with open(directory + "/err", "ab") as err:
             process = subprocess.Popen([RUNNER] + words, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
         if kills > 0:
             kills -= 1
-            time.sleep(rng.random() * 0.8)
+            time.sleep(rng.random() * SPAN)
             what = rng.choice(["both", "worker", "tasks", "task"])
             done.append(what)
             if what in ("both", "worker"):
                 workers = children(process.pid)
                 kill(([process.pid] if what == "both" else []) + workers)
             else:
-                tasks = [pid for pid, argv in processes(mark.encode()).items() if b"chunk" in argv]
+                tasks = [pid for pid, argv in processes(mark.encode(), (directory + "/").encode()).items() if b"chunk" in argv]
                 kill(tasks if what == "tasks" else tasks[:1])
         out = process.communicate()[0]
         found = re.findall(r"run_[0-9A-Z]{26}", open(directory + "/err").read())
@@ -108,10 +114,11 @@ def one(number, rng):
 
 
 def main():
-    rng = random.Random(SEED)
-    for number in range(TIMES):
-        one(number, rng)
-    print("seed %d: %d times, every item once" % (SEED, TIMES))
+    rng, number, kills = random.Random(SEED), 0, 0
+    while kills < KILLS if KILLS else number < TIMES:
+        kills += len(one(number, rng))
+        number += 1
+    print("seed %d: %d times, %d killed, every item once" % (SEED, number, kills))
 
 
 main()

@@ -6,7 +6,7 @@
 #   site NAME KEYS                 an executor in runner.lua, its shared directory below the test's own
 
 # shellcheck source=tests/cli/lib/workflow.bash
-load lib/workflow
+load "$(dirname "${BASH_SOURCE[0]}")/workflow"
 
 cluster() {
 	for program in sbatch slurmctld slurmd munged; do

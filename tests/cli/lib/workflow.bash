@@ -8,7 +8,7 @@
 #   begin ARGS… ; finish        a run in the background: $pid; then as after call
 
 # shellcheck source=tests/cli/lib/helper.bash
-load lib/helper
+load "$(dirname "${BASH_SOURCE[0]}")/helper"
 
 # what a stand-in does that meets a server in trouble
 SERVER_ERROR='complain "API Error: 500 Internal Server Error"; exit 1'

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# The real Slurm at full size, and what takes its minutes there: `make rare`. tests/cli/slurm.bats and
+# tests/cli/slurm_failures.bats are what each check runs.
+
+load ../cli/lib/slurm
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
+	export PATH
+	serve_envelopes
+	MESSAGE_TIMEOUT=5 cluster 4 4
+}
+
+teardown_file() {
+	uncluster
+}
+
+prepare() {
+	on_cluster
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	site ''
+}
+
+@test "10,000 items in parts come out once, in their order" {
+	seq "${ITEMS:-10000}" >items.txt
+	workflow flow <<-YAML
+		name: flow
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    on: c
+		    chunk: 250
+		    do:
+		      - shell: echo "\$item" >>'$PWD/effects'; echo "\$((item * 2))"
+		        env: { item: "\${item}" }
+		  - shell: printf '%s\n' "\${steps.each.output}" >outputs
+	YAML
+	local began=$SECONDS
+	call workflow run flow.yaml --timeout 1h
+	envelope 0
+	echo "# ${ITEMS:-10000} items in $((SECONDS - began)) s" >&3
+	diff <(sort -n effects) items.txt
+	diff outputs <(seq 2 2 $((2 * ${ITEMS:-10000})))
+}
+
+@test "the coordinator or tasks are killed at 200 random instants, and every item runs once" {
+	local began=$SECONDS
+	mkdir kills
+	EXECUTOR="kind: slurm, directory: 'DIRECTORY', poll: 200ms, submit_rate: 100/s" SPAN=3 KILLS=${KILLS:-200} \
+		run -0 python3 "$ROOT/tests/fault/placed_kill.py" "$RUNNER" "$PWD/kills" 0 ${SEED:+"$SEED"}
+	echo "# ${lines[-1]}, in $((SECONDS - began)) s" >&3
+}
+
+@test "the site's time limit ends a task, and its items go on in another one" {
+	site 'time = "1m"'
+	seq 3 >items.txt
+	workflow flow <<-YAML
+		name: flow
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    on: c
+		    chunk: 3
+		    do:
+		      - shell: echo "\$item" >>'$PWD/effects'; [ "\$item" != 2 ] || [ -e '$PWD/limited' ] || { touch '$PWD/limited'; sleep 600; }
+		        idempotent: true
+		        env: { item: "\${item}" }
+	YAML
+	call workflow run flow.yaml --timeout 10m
+	envelope 0
+	[ "$(sort effects | tr '\n' ' ')" = "1 2 2 3 " ]
+	grep -q 'DUE TO TIME LIMIT' shared/runner-*/*/*/*.out
+}
+
+@test "an item that has to wait for minutes gives its node back until then" {
+	seq 2 >items.txt
+	cat >item.sh <<-SH
+		echo "\$item \$SLURM_JOB_ID" >>'$PWD/effects'
+		[ "\$item" = 2 ] || [ -e '$PWD/asked' ] || { touch '$PWD/asked'; exit 75; }
+	SH
+	workflow flow <<-YAML
+		name: flow
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    on: c
+		    chunk: 2
+		    do:
+		      - shell: . '$PWD/item.sh'
+		        retry: { max_attempts: 2, initial_delay: 65s, max_delay: 65s, jitter: 0, retry_on: [{ exit: 75 }] }
+		        env: { item: "\${item}" }
+	YAML
+	call workflow run flow.yaml --timeout 10m
+	envelope 0
+	[ "$(cut -d' ' -f1 effects | sort | tr '\n' ' ')" = "1 1 2 " ]
+	[ "$(cut -d' ' -f2 effects | sort -u | wc -l)" -eq 2 ]
+}
