@@ -49,7 +49,13 @@ static int read_line(int fd, struct buf *out)
 	return 0;
 }
 
-static int ask_secret(int fd, struct buf *out)
+static int ask_openly(int fd, const char *question, size_t n, struct buf *out)
+{
+	return xwrite_all(fd, question, n) < 0 ? -1 : read_line(fd, out);
+}
+
+/* Nothing is echoed from before the question is there: whoever answers it at once is no slower than we are. */
+static int ask_secret(int fd, const char *question, size_t n, struct buf *out)
 {
 	struct termios before, silent;
 	int status, saved;
@@ -61,7 +67,7 @@ static int ask_secret(int fd, struct buf *out)
 	silent.c_lflag |= ICANON;
 	if (tcsetattr(fd, TCSADRAIN, &silent) < 0)
 		return -1;
-	status = read_line(fd, out);
+	status = ask_openly(fd, question, n, out);
 	saved = errno;
 	tcsetattr(fd, TCSADRAIN, &before);
 	xwrite_all(fd, "\n", 1);
@@ -76,9 +82,7 @@ static int ask_terminal(const char *question, size_t n, bool secret, struct buf 
 
 	if (fd < 0)
 		return -1;
-	status = xwrite_all(fd, question, n);
-	if (status == 0)
-		status = secret ? ask_secret(fd, out) : read_line(fd, out);
+	status = (secret ? ask_secret : ask_openly)(fd, question, n, out);
 	xclose(&fd);
 	return status;
 }

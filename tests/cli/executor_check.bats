@@ -52,7 +52,7 @@ row() {
 	expect 'all(r.ok for r in e.data.checks)'
 	expect '[r.name for r in e.data.checks] == ["controller", "request", "directory", "submission", "tasks", "runner", "clock", "lock"]'
 	[ -z "$(find shared -type f)" ]
-	[ -z "$(tasks_left)" ]
+	until_true nothing_left
 	[ "$(stat -c %a shared/runner-*)" = 700 ]
 }
 
@@ -69,7 +69,7 @@ row() {
 	envelope 4
 	expect "'they ended (failed)' in $(row tasks).detail and '.out' in $(row tasks).remedy"
 	grep -q 'nowhere' shared/runner-*/check-*/*.out
-	[ -z "$(tasks_left)" ]
+	until_true nothing_left
 }
 
 @test "check ends its tasks when nothing has room for them" {
