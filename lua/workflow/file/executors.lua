@@ -130,7 +130,8 @@ function M.place(check, step, given, entries, around)
 	step.on = not around.placed and name ~= declared.NOWHERE and name or nil
 	step.chunk = step.on and given.chunk
 	judge_claude(check, step, around)
-	if entries.chunk and not entries.on and not step.on then
+	local for_nothing = around.placed or not around.on -- on: none, as --on says it, is no mistake of the loop
+	if entries.chunk and not entries.on and not step.on and for_nothing then
 		check:add(entries.chunk.node, "chunk: the items run here, one after the other: write on: with the name of an executor")
 	end
 	return step.on and inside(around, step.on) or around

@@ -149,6 +149,10 @@ commands:
 
 	it("is what chunk needs", function()
 		assert.truthy(told("commands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n"):find("chunk: the items run here", 1, true))
+		assert.equal("", told("on: none\ncommands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n"))
+		assert.equal("", told(HEAD .. "on: c\ncommands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n", { on = "none" }))
+		assert.truthy(told(HEAD .. "commands:\n  - { foreach: [a], on: c, do: [ { foreach: [b], chunk: 5, do: [ { shell: x } ] } ] }\n")
+			:find("chunk: the items run here", 1, true))
 		assert.truthy(told("commands:\n  - { shell: a, chunk: 5 }\n"):find("it belongs on a foreach step", 1, true))
 	end)
 
