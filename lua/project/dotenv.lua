@@ -6,6 +6,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local paths = require "runner.core.paths"
 local rules = require "runner.core.rules"
+local sorted = require "runner.core.sorted"
 
 local M = {}
 
@@ -37,10 +38,11 @@ local function read(path)
 		errors.raise("PRECONDITION", ("Can't load %s: %s"):format(path, why), {
 			fix_required = "Make it a file that only you or root own and can write to, or remove it from dotenv" })
 	end
-	for name, value in next, require("runner.core.dotenv").parse(text, path) do
+	local values = require("runner.core.dotenv").parse(text, path)
+	for _, name in ipairs(sorted.keys(values)) do
 		if may_set(name, path) then
 			ours[name] = true
-			host.setenv(name, value)
+			host.setenv(name, values[name])
 		end
 	end
 end

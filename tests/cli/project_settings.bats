@@ -98,6 +98,7 @@ show() {
 	echo 'return { dotenv = true }' >runner.lua
 	call show
 	expect 'e.ok and e.data["path"] != "/evil" and e.data["a"] == "1"'
+	expect '[w.context["variable"] for w in e.warnings] == ["LD_PRELOAD", "LUA_PATH", "PATH", "RUNNER_TRUST"]'
 	expect 'sorted(w["context"]["variable"] for w in e.warnings) == ["LD_PRELOAD", "LUA_PATH", "PATH", "RUNNER_TRUST"]'
 }
 
