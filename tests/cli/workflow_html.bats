@@ -168,8 +168,10 @@ looked_at() {
 	mv run.html many.html
 	looked_at many.html --quick
 	python3 - many.html.json <<-'PY'
-		import json, sys
+		import json, os, sys
 		page = json.load(open(sys.argv[1], encoding="utf-8"))
+		# under 2 s where the machine has nothing else to do, with a margin for where it has
+		assert page["load_ms"] < 2000 * max(3, 2 * os.getloadavg()[0] / os.cpu_count()), page["load_ms"]
 		assert "10000" in page["text"] and "SUBPROCESS_FAILED" in page["text"], page["text"][:2000]
 		print("# loaded in", page["load_ms"], "ms", file=sys.stderr)
 	PY

@@ -222,3 +222,55 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 	grep -Eqx '  slow  completed  \([0-9]+s\)' screen
 	grep -Eq '^ended: .*Z  \([0-9]+s\)' screen
 }
+
+# Neither colours nor moves of the cursor were written.
+plain() {
+	! grep -aqE $'\033\\[[0-9;?]*([ABCDHJKfsu]|[0-9]m)' bytes
+}
+
+@test "200 columns with NO_COLOR or TERM=dumb: lines one below the other, no tree, no control sequence" {
+	local how
+	for how in NO_COLOR=1 TERM=dumb; do
+		rm -f fail bytes
+		checks
+		start_shell 200 30
+		type_line "$how \$R workflow run checks.yaml >pipe.txt; echo status=\$?"
+		on_screen '^Step checks.evil: '
+		mux pipe-pane -o "cat >>$PWD/bytes"
+		touch fail
+		on_screen '^Retrying in 3600\.0 seconds'
+		[ "$(count_on_screen '▸|↻')" -eq 0 ]
+		press C-c
+		on_screen 'status=130'
+		until_true grep -q 'status=130' bytes
+		plain
+		end_shell
+	done
+	# with colours there is a tree, which moves the cursor
+	rm -f fail bytes
+	start_shell 200 30
+	mux pipe-pane -o "cat >>$PWD/bytes"
+	type_line 'clear; $R workflow run checks.yaml; echo status=$?'
+	now_on_screen '^✓ prepare' '^▸ checks' '^  ▸ lint'
+	! plain || false
+}
+
+@test "200 columns: logs --follow show lines as they come, each with its step; NO_COLOR and TERM=dumb change nothing but colours" {
+	checks
+	begin workflow run checks.yaml
+	until_true recorded "SELECT 1 FROM steps WHERE key = 'checks.evil' AND state = 'running'"
+	start_shell 200 40
+	mux pipe-pane -o "cat >>$PWD/bytes"
+	local how
+	for how in NO_COLOR=1 TERM=dumb; do
+		type_line "clear; $how \$R workflow logs @last -f; echo status=\$?"
+		on_screen '^checks.lint: looking$'
+		on_screen '^checks.test: (漢字){14} test$'
+		now_on_screen '^checks.evil: done$|^checks.evil: up'
+		press C-c
+		on_screen 'status=130'
+	done
+	! grep -aqE $'\033\\[[0-9;]*[0-9]m' bytes || false
+	kill -INT "$pid"
+	finish
+}
