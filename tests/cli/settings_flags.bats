@@ -88,7 +88,11 @@ LUA
 	expect 'e.data["effective_config"]["config.api_key"] == "[REDACTED]" and e.data["effective_config"]["config.deep.list"] == [1, 2]'
 	[ ! -e marker ]
 	[[ $stdout != *k3y* ]]
-	answers 0 --show-config
+	# without a command it is a list's question: nothing of a project that never ran anything
+	answers 0 XDG_STATE_HOME="$PWD/state" --show-config
+	expect '"config.host" not in e.data["sources"]'
+	answers 0 XDG_STATE_HOME="$PWD/state" ran
+	answers 0 XDG_STATE_HOME="$PWD/state" --show-config
 	expect 'e.data["sources"]["config.host"].endswith("runner.lua")'
 	answers 0 --no-config show --show-config
 	expect '"config.host" not in e.data["effective_config"] and e.data["sources"]["timeout"] == "default"'
