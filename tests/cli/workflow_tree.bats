@@ -169,7 +169,7 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 	until_true recorded "SELECT 1 FROM steps WHERE key = 'checks.evil' AND state = 'running'"
 	start_shell 80 30
 	type_line 'clear; $R workflow show @last --watch; echo status=$?'
-	now_on_screen '^✓ prepare +[0-9.]+s' '^▸ checks +[0-9]+s +3 steps in parallel$' '^  ▸ lint +[0-9]+s +echo looking' '^  ▸ test' '^  ▸ evil'
+	now_on_screen '^✓ prepare +[0-9.]+s' '^▸ checks +[0-9]+s +3 steps in parallel$' '^  ▸ lint +[0-9]+s +(echo )?looking$' '^  ▸ test' '^  ▸ evil'
 	touch fail
 	now_on_screen '▸ checks' '^  ↻ lint +in (1h 00m|59m [0-9]+s) +attempt 1 · Shell command exited with status 3: no good' '▸ test'
 	kill -INT "$pid"

@@ -118,7 +118,8 @@ def make_call(rng):
 
 
 def may_be_text(argv, env):
-    return b"RUNNER_FORMAT" in env or any(w in a for a in argv for w in (b"format", b"-V", b"version", b"-h", b"V"))
+    # scripts and candidates of completion are text wherever stdout goes
+    return b"RUNNER_FORMAT" in env or b"completion" in argv or any(w in a for a in argv for w in (b"format", b"-V", b"version", b"-h", b"V"))
 
 
 def check_stdout(call, status, out):
