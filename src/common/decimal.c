@@ -133,7 +133,7 @@ static int count_digits(uint64_t m)
 /* The digits of m / 10^k as %g shows them. */
 static size_t show(uint64_t m, int k, char *text)
 {
-	char digits[24], *at = text;
+	char digits[24] = "", *at = text;
 	int n, point;
 
 	while (m % 10 == 0 && k > -64) {
