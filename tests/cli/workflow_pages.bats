@@ -196,8 +196,10 @@ echoes() {
 	[ "$(wc -c <out.txt)" -lt 9000000 ]
 	expect 'e.meta.pagination.total == 10 and e.meta.pagination.has_more and len(e.data) == e.meta.pagination.returned > 1'
 	expect 'all(len(r.stdout) == 1000000 and len(r.stderr) == 900000 for r in e.data)'
-	call workflow logs "$id" --limit 0 --format text
+	call workflow logs "$id" --limit 0 --format plain
+	[ "$status" -eq 0 ]
 	[ "$(wc -c <out.txt)" -lt 9000000 ]
+	[ "$(wc -c <out.txt)" -gt 1900000 ]
 	call workflow logs "$id" --limit 1
 	expect 'len(e.data) == 1 and e.meta.pagination.has_more'
 	python3 -c 'import json; print(json.dumps({"stdout": "x" * 20000000, "stderr": 7}))' >"$(field 'e.data[0].log')"
