@@ -130,9 +130,11 @@ LUA
 local answer = t:call "slow"
 t:succeeds(answer)
 t:equal(answer.meta.attempt, 3)
-t:equal(answer.waited_ms, (2 * 60 + 3 * 48) * 60000)
+-- (what passes in truth while a wait begins is no part of what is skipped)
+local hours = (2 * 60 + 3 * 48) * 60000
+t:check(answer.waited_ms <= hours and answer.waited_ms > hours - 600000, answer.waited_ms)
 t:check(answer.meta.duration_ms >= answer.waited_ms)
-t:equal(answer.data.slept, 2880)
+t:check(answer.data.slept >= 2880 and answer.data.slept < 3480, answer.data.slept)
 LUA
 	expect 'e.data["duration_ms"] < 60000'
 }
@@ -161,7 +163,7 @@ LUA
 @test "a command that a command calls has the same clock" {
 	command_of inner 'timeout = "9h",' <<<'ctx:sleep(3600) return {}'
 	body outer 'timeout = "9h",' <<<'return ctx:call "inner"'
-	passes <<<'local answer = t:call "outer"; t:succeeds(answer); t:equal(answer.waited_ms, 3600000)'
+	passes <<<'local answer = t:call "outer"; t:succeeds(answer); t:check(answer.waited_ms <= 3600000 and answer.waited_ms > 3000000, answer.waited_ms)'
 }
 
 @test "with real_time a wait takes its time" {

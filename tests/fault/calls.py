@@ -55,7 +55,7 @@ CANNOT_FAIL = {
         __strncat_chk __strncpy_chk __vsnprintf_chk cfgetispeed cfgetospeed difftime frexp getenv ldexp localeconv memchr
         memcmp memcpy memmove mempcpy memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
         strchr strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strnlen strpbrk strrchr strspn
-        strstr strtod strtol strtoll strtoull setlocale gmtime_r localtime_r""",
+        strstr strtod strtol strtoll strtoul strtoull setlocale gmtime_r localtime_r""",
     "leaves, or never comes back": """
         __assert_fail __longjmp_chk __stack_chk_fail _exit _setjmp abort exit __libc_start_main __cxa_atexit
         __cxa_finalize raise""",
