@@ -69,7 +69,7 @@ function FACTS.state()
 			"Set HOME or XDG_STATE_HOME to a directory of yours"
 	end
 	local at = dir
-	while not fs.stat(at) and at ~= "" do
+	while at ~= "" and not fs.stat(at) do
 		at = at:match "^(.*)/[^/]*$" or ""
 	end
 	local probe = ("%s/.runner-doctor-%s"):format(at, attempt.launch.request_id or "x")

@@ -194,8 +194,9 @@ LUA
 @test "a warm call may use as much memory as a cold one" {
 	[ -z "${ASAN_OPTIONS:-}" ] || skip "a sanitizer's memory counts, too"
 	body fill 'limits = { memory = "16MiB" },' <<-'LUA'
-		local kept, count = {}, 0
-		pcall(function() while true do count = count + 1 kept[count] = ("x"):rep(4000) .. count end end)
+		-- (string.rep makes no room by a collection when its buffer finds none: how far it gets is luck)
+		local kept, count, text = {}, 0, ("x"):rep(4000)
+		pcall(function() while true do count = count + 1 kept[count] = text .. count end end)
 		kept = nil
 		return { kib = count * 4 }
 	LUA
@@ -206,7 +207,7 @@ LUA
 	LUA
 	call both
 	assert_envelope
-	expect "e.data.cold > 10000 and abs(e.data.warm - e.data.cold) < e.data.cold / 20"
+	expect "e.data.cold > 15000 and abs(e.data.warm - e.data.cold) < e.data.cold / 20"
 }
 
 # victim_of WHO: a warm call while which WHO is killed; then another one.
