@@ -75,11 +75,8 @@ install: all
 	install -m 644 commands/*.lua $(AT)/share/runner/commands
 	@for c in $(COMPLETIONS); do f=$(AT)/share/$${c#*:} && install -d $${f%/*} && $(BUILD)/runner completion $${c%%:*} >$$f || exit; done
 
-uninstall:
-	rm -rf $(AT)/bin/runner $(AT)/share/man/man1/runner.1 $(AT)/share/runner $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
-
-clean:
-	rm -rf $(BUILD)
+uninstall: ; rm -rf $(AT)/bin/runner $(AT)/share/man/man1/runner.1 $(AT)/share/runner $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
+clean:    ; rm -rf $(BUILD)
 
 # --- one command each -----------------------------------------------------------------
 deps:     ; @.ci/deps build test
@@ -92,10 +89,7 @@ check:
 	@+$(MAKE) -s -j all
 	@tests/run
 check-bare: ; @.ci/check-bare
-# What takes longer than a check should: the real Slurm at full size.
-rare: all
-	@.ci/deps test
-	@RUNNER=$(CURDIR)/$(BUILD)/runner bats --timing tests/rare
+rare: all ; @.ci/deps test && RUNNER=$(CURDIR)/$(BUILD)/runner bats --timing tests/rare
 bench: all
 	@.ci/deps bench
 	@tests/bench/run --write docs/benchmarks.md
