@@ -295,6 +295,21 @@ static int run(lua_State *L, struct transfer *t)
 	            curl_error_find(CURLE_OUT_OF_MEMORY));
 }
 
+/* A transfer as the table at 1 says, pushed: 0, or the results of a failure. */
+static int new_transfer(lua_State *L, struct transfer **t)
+{
+	const char *why = NULL;
+	const struct curl_api *curl;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	curl = curl_open(&why);
+	if (curl == NULL)
+		return fail_unopened(L, why);
+	*t = push_transfer(L);
+	return prepare(L, *t, curl) == 0 ? 0 : fail_curl(L, *t);
+}
+
 /*
  * perform(spec): one exchange; no redirect is followed.
  * spec: url, method, headers (list of "Name: value"), body, user, password,
@@ -306,34 +321,20 @@ static int run(lua_State *L, struct transfer *t)
  */
 static int l_perform(lua_State *L)
 {
-	const char *why = NULL;
-	const struct curl_api *curl;
 	struct transfer *t;
+	int results = new_transfer(L, &t);
 
-	luaL_checktype(L, 1, LUA_TTABLE);
-	lua_settop(L, 1);
-	curl = curl_open(&why);
-	if (curl == NULL)
-		return fail_unopened(L, why);
-	t = push_transfer(L);
-	return prepare(L, t, curl) == 0 ? run(L, t) : fail_curl(L, t);
+	return results ? results : run(L, t);
 }
 
 /* begin(spec): the same for somebody else's loop: a transfer for step(); fails as perform does. */
 static int l_begin(lua_State *L)
 {
-	const char *why = NULL;
-	const struct curl_api *curl;
 	struct transfer *t;
+	int results = new_transfer(L, &t);
 
-	luaL_checktype(L, 1, LUA_TTABLE);
-	lua_settop(L, 1);
-	curl = curl_open(&why);
-	if (curl == NULL)
-		return fail_unopened(L, why);
-	t = push_transfer(L);
-	if (prepare(L, t, curl) != 0)
-		return fail_curl(L, t);
+	if (results)
+		return results;
 	t->until = mono_deadline(mono_now(), spec_ms(L, "timeout_ms"));
 	return lua_pushvalue(L, 1), lua_setiuservalue(L, 2, 1), 1;
 }

@@ -10,6 +10,7 @@
 
 #include "../common/base.h"
 #include "../common/decimal.h"
+#include "../common/json.h"
 #include "../worker/scratch.h"
 #include "json_lua.h"
 #include "json_scan.h"
@@ -44,30 +45,6 @@ static void skip_blanks(struct decoder *d)
 }
 
 /* --- strings ----------------------------------------------------------------------- */
-
-#define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
-
-static uint64_t zero_bytes(uint64_t w)
-{
-	return (w - EACH_BYTE(1)) & ~w & EACH_BYTE(0x80);
-}
-
-/* The first quote or backslash at s. There is a quote in what is left of the text, and it
- * is followed by at least a NUL. */
-static const char *special(const char *s, const char *end)
-{
-	uint64_t w;
-
-	for (; end - s >= (ptrdiff_t)sizeof(w); s += sizeof(w)) {
-		memcpy(&w, s, sizeof(w));
-		w = zero_bytes(w ^ EACH_BYTE('"')) | zero_bytes(w ^ EACH_BYTE('\\'));
-		if (w) /* its lowest bit is in the first of them in memory, see json_text.c */
-			return s + __builtin_ctzll(w) / 8;
-	}
-	while (*s != '"' && *s != '\\')
-		s++;
-	return s;
-}
 
 static char *put_utf8(char *to, unsigned c)
 {
@@ -122,7 +99,7 @@ static void push_escaped(struct decoder *d, const char *start, const char *p, co
 	while (*p == '\\') {
 		p = escape(p + 1, &to);
 		start = p;
-		p = special(p, end);
+		p += json_unescaped(p, (size_t)(end - p));
 		to = mempcpy(to, start, (size_t)(p - start));
 	}
 	lua_pushlstring(d->L, d->room, (size_t)(to - d->room));
@@ -132,7 +109,7 @@ static void push_escaped(struct decoder *d, const char *start, const char *p, co
 /* p is at the opening quote. */
 static void push_string(struct decoder *d)
 {
-	const char *start = d->p + 1, *p = special(start, d->end);
+	const char *start = d->p + 1, *p = start + json_unescaped(start, (size_t)(d->end - start));
 
 	if (*p == '\\') {
 		push_escaped(d, start, p, d->end);

@@ -53,20 +53,6 @@ static int enter(struct encoder *e, int index)
 	return 0;
 }
 
-static void begin(struct encoder *e, char c)
-{
-	if (e->w.need_comma)
-		buf_add_char(e->out, ',');
-	buf_add_char(e->out, c);
-	e->w.need_comma = false;
-}
-
-static void end(struct encoder *e, char c)
-{
-	buf_add_char(e->out, c);
-	e->w.need_comma = true;
-}
-
 static int put_items(struct encoder *e, lua_Integer n)
 {
 	struct place *here = &e->path[e->depth - 1];
@@ -131,7 +117,7 @@ static int put_array(struct encoder *e)
 
 	if (enter(e, -1) < 0)
 		return -1;
-	begin(e, '[');
+	json_begin_array(&e->w);
 	start = e->out->len;
 	status = put_in_order(e, n);
 	if (status > 0) { /* begin again */
@@ -141,7 +127,7 @@ static int put_array(struct encoder *e)
 	}
 	if (status < 0)
 		return -1;
-	end(e, ']');
+	json_end_array(&e->w);
 	e->depth--;
 	return 0;
 }
@@ -259,7 +245,7 @@ static int put_object(struct encoder *e)
 
 	if (enter(e, -3) < 0)
 		return -1;
-	begin(e, '{');
+	json_begin_object(&e->w);
 	do {
 		if (put_member(e, count ? &m : &first) < 0)
 			return -1;
@@ -271,7 +257,7 @@ static int put_object(struct encoder *e)
 	} while (lua_next(e->L, -2));
 	if (count > 1 && sort_members(e, base) < 0)
 		return -1;
-	end(e, '}');
+	json_end_object(&e->w);
 	e->depth--;
 	return 0;
 }

@@ -35,28 +35,6 @@ static void skip_blanks(struct reader *r)
 
 /* --- strings ------------------------------------------------------------------ */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-int json_hex4(const char *s)
-{
-	int v = 0;
-
-	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(s[i]); /* the NUL behind the text is none */
-
-		if (digit < 0)
-			return -1;
-		v = v << 4 | digit;
-	}
-	return v;
-}
-
 /* p is behind "\u". */
 static int check_unicode(struct reader *r)
 {

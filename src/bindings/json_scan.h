@@ -31,7 +31,4 @@ size_t json_weight(const char *s, size_t n);
 /* No text weighs more than so many times its length, and one value more. */
 #define JSON_WEIGHT_MAX 128
 
-/* The value of four hexadecimal digits at s; -1: they aren't. */
-int json_hex4(const char *s);
-
 #endif

@@ -87,5 +87,10 @@ size_t text_cut(const char *s, size_t n, size_t max);
 size_t utf8_length(const char *s, size_t n);
 /* How many bytes at s are printable ASCII that needs no escape in JSON. */
 size_t text_plain(const char *s, size_t n);
+/* How many bytes at s are before the first quote or backslash. */
+size_t json_unescaped(const char *s, size_t n);
+/* The value of the four hexadecimal digits at s, -1 if they aren't; reads no further than the
+ * first byte that is none. */
+int json_hex4(const char *s);
 
 #endif

@@ -55,31 +55,37 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four digits of \uXXXX, or -1. */
-static int hex4(struct check *c)
+int json_hex4(const char *s)
 {
 	int v = 0;
-	if (c->end - c->p < 4)
-		return -1;
 	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(*c->p++);
+		int digit = hex_digit(s[i]);
 		if (digit < 0)
 			return -1;
-		v = v * 16 + digit;
+		v = v << 4 | digit;
 	}
 	return v;
 }
 
+/* The four digits of \uXXXX, or -1. */
+static int eat_hex4(struct check *c)
+{
+	if (c->end - c->p < 4)
+		return -1;
+	c->p += 4;
+	return json_hex4(c->p - 4);
+}
+
 static bool eat_unicode_escape(struct check *c)
 {
-	int v = hex4(c);
+	int v = eat_hex4(c);
 	if (v <= 0 || v == 0x1b || v == 0x9b)
 		return false;
 	if (v < 0xd800 || v > 0xdfff)
 		return true;
 	if (v > 0xdbff || !eat(c, '\\') || !eat(c, 'u'))
 		return false;
-	v = hex4(c);
+	v = eat_hex4(c);
 	return v >= 0xdc00 && v <= 0xdfff;
 }
 

@@ -69,6 +69,21 @@ size_t text_plain(const char *s, size_t n)
 	return i;
 }
 
+size_t json_unescaped(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	for (uint64_t w; n - i >= sizeof(w); i += sizeof(w)) {
+		memcpy(&w, s + i, sizeof(w));
+		w = (zero_bytes(w ^ EACH_BYTE('"')) | zero_bytes(w ^ EACH_BYTE('\\'))) & EACH_BYTE(0x80);
+		if (w)
+			return i + first_byte(w);
+	}
+	while (i < n && s[i] != '"' && s[i] != '\\')
+		i++;
+	return i;
+}
+
 /* --- UTF-8 -------------------------------------------------------------------------- */
 
 /* Well-formed sequences by lead byte (Unicode 15, table 3-7): the second byte's
