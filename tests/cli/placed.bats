@@ -235,7 +235,7 @@ unit() {
 		    foreach: [1, 2, 3]
 		    on: here
 		    do:
-		      - shell: "echo ${item} >>effects; [ ${item} != 2 -o -e go ] || kill -KILL $PPID"
+		      - shell: "[ ${item} != 3 ] || until [ -e go ]; do sleep 0.02; done; echo ${item} >>effects; [ ${item} != 2 -o -e go ] || kill -KILL $PPID"
 	YAML
 	call workflow run placed.yaml
 	envelope 81

@@ -163,7 +163,7 @@ LUA
 @test "REQ-F-057 at a terminal with a display the browser opens" {
 	opener ''
 	at_terminal PATH="$PWD/bin:$PATH" DISPLAY=:9 "$RUNNER" show
-	until_true [ -e launched ]
+	until_true [ -s launched ]
 	[ "$(<launched)" = 'https://example.com/report?id=1' ]
 	run grep -c -e open_url -e BACKGROUND out.txt
 	[ "$output" -eq 0 ]

@@ -109,7 +109,7 @@ $(cat)"
 	YAML
 	touch second
 	begin workflow run doubt.yaml
-	until_true [ -e effects ]
+	until_true [ -s effects ]
 	kill -9 "$pid"
 	wait "$pid" 2>/dev/null || true
 	id=$(sql 'SELECT id FROM runs')
