@@ -163,7 +163,10 @@ function M.lost(name, result, argv)
 	return errors.new("SUBPROCESS_FAILED", ("%s returned no envelope"):format(name), fields)
 end
 
-local function value_of(v)
+---A member of an envelope: nil for null.
+---@param v any
+---@return any
+function M.value(v)
 	if v ~= json.null then
 		return v
 	end
@@ -175,9 +178,9 @@ end
 function M.failure(envelope)
 	local fields = {}
 	for name, v in pairs(envelope.error) do
-		fields[name] = value_of(v)
+		fields[name] = M.value(v)
 	end
-	fields.data, fields.phase = value_of(envelope.data), nil
+	fields.data, fields.phase = M.value(envelope.data), nil
 	return errors.new(envelope.error.code, fields.message, fields)
 end
 

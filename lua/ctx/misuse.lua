@@ -4,27 +4,15 @@
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
+local script_line = require "runner.core.script_line"
 
 local M = {}
 
-local HERE = debug.getinfo(1, "S").source:match "^(.*)ctx/misuse%.lua$" -- of all our chunks
-
--- "file:line: " of the script, whichever of our functions it called. After a tail call
--- (return ctx:run{…}), which leaves no trace of the line, "file: " of the command.
+-- "file:line: " of the script, whichever of our functions it called; else "file: " of the command.
 local function position()
-	for level = 3, 30 do
-		local at = debug.getinfo(level, "Sl")
-		if not at then
-			break
-		elseif at.currentline > 0 and at.source:sub(1, #HERE + 4) ~= HERE .. "ctx/" then
-			if at.source:sub(1, #HERE) == HERE then
-				break
-			end
-			return ("%s:%d: "):format(at.short_src, at.currentline)
-		end
-	end
-	local path = attempt.command and attempt.command.path
-	return path and path .. ": " or ""
+	local at = script_line.of "ctx/"
+	local path = at == "" and attempt.command and attempt.command.path
+	return path and path .. ": " or at
 end
 
 ---Raise INTERNAL_ERROR at the script's own line.

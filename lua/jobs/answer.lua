@@ -19,17 +19,11 @@ local function command(project, verb, id)
 	return ("runner %sjob %s %s"):format(ours and "" or "self ", verb, id)
 end
 
-local function value_of(v)
-	if v ~= json.null then
-		return v
-	end
-end
-
 -- An answer counts progress in its own data; before that, the supervisor's notes do.
 local function add_progress(out, job)
 	local now = job.status == "running" and folder.progress(job)
 	if now then
-		out.progress, out.step, out.attempt = value_of(now.progress), now.step, now.attempt
+		out.progress, out.step, out.attempt = invoke.value(now.progress), now.step, now.attempt
 		out.completed_steps = now.completed_steps[1] and now.completed_steps or nil
 	end
 end
@@ -93,7 +87,7 @@ end
 local function repeat_warnings(list)
 	for _, w in ipairs(type(list) == "table" and list or {}) do
 		if type(w) == "table" and type(w.code) == "string" then
-			require("runner.core.attempt").warn(w.code, tostring(w.message), value_of(w.context))
+			require("runner.core.attempt").warn(w.code, tostring(w.message), invoke.value(w.context))
 		end
 	end
 end
@@ -110,7 +104,7 @@ function M.of(job, project)
 	repeat_warnings(envelope.warnings)
 	host.send("META", { name = "job", data = assert(json.encode(envelope.meta, { envelope = true })) }, true)
 	if envelope.ok then
-		return { success = true, data = value_of(envelope.data) }
+		return { success = true, data = invoke.value(envelope.data) }
 	end
 	local e = invoke.failure(envelope)
 	e.exit_code = envelope.meta.exit_code

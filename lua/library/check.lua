@@ -3,29 +3,15 @@
 -- can't be read is PRECONDITION.
 
 local errors = require "runner.core.errors"
+local script_line = require "runner.core.script_line"
 
 local M = {}
-
-local HERE = debug.getinfo(1, "S").source:match "^(.*)library/check%.lua$" -- of all our chunks
-
--- "file:line: " of whoever called our functions.
-local function position()
-	for level = 3, 30 do
-		local at = debug.getinfo(level, "Sl")
-		if not at then
-			break
-		elseif at.currentline > 0 and at.source:sub(1, #HERE + 8) ~= HERE .. "library/" then
-			return ("%s:%d: "):format(at.short_src, at.currentline)
-		end
-	end
-	return ""
-end
 
 ---Raise a wrong use, at the script's line.
 ---@param what string "path.join"
 ---@param message string
 function M.misuse(what, message)
-	error(("%s%s: %s"):format(position(), what, message), 0)
+	error(("%s%s: %s"):format(script_line.of "library/", what, message), 0)
 end
 
 ---@param what string "path.join"

@@ -27,6 +27,18 @@ function M.rows(server, r, fresh)
 	return server:rows(fresh)
 end
 
+---@param rows runner.mcp.Row[]
+---@param command string dot path
+---@return boolean
+function M.has(rows, command)
+	for _, row in ipairs(rows) do
+		if row.command == command then
+			return true
+		end
+	end
+	return false
+end
+
 -- 2025-11-25 has the tool say whether it can be called as a task.
 local function tool_of(row, caller)
 	if caller.modern or not row.task or not era.has_tasks(caller) then

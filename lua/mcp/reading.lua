@@ -68,6 +68,15 @@ local function read_parts(reading, names, envelope, now)
 	read_part(reading, parts[2])
 end
 
+-- Without an answer for these files: the one that is to blame goes, or it is looked for.
+local function blame(reading, names, envelope, now)
+	if #names == 1 then
+		leave_out(reading, names[1], envelope.error.message)
+	else
+		read_parts(reading, names, envelope, now)
+	end
+end
+
 function read_part(reading, names)
 	if host.now() > reading.until_ms then
 		for _, name in ipairs(names) do
@@ -78,10 +87,8 @@ function read_part(reading, names)
 	local envelope, now = run(json.array(names))
 	if envelope.ok then
 		take(reading, envelope)
-	elseif #names == 1 then
-		leave_out(reading, names[1], envelope.error.message)
 	else
-		read_parts(reading, names, envelope, now)
+		blame(reading, names, envelope, now)
 	end
 end
 
@@ -111,11 +118,7 @@ function M.all(names)
 		return nil, envelope.error.message
 	end
 	take(reading, own)
-	if #names == 1 then
-		leave_out(reading, names[1], envelope.error.message)
-	else
-		read_parts(reading, names, envelope, now)
-	end
+	blame(reading, names, envelope, now)
 	return rows_of(reading), reading.warnings, reading.left_out
 end
 

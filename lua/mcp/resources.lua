@@ -32,17 +32,8 @@ local function add_commands(rows, out)
 	end
 end
 
-local function may_show(rows, command)
-	for _, row in ipairs(rows) do
-		if row.command == command then
-			return true
-		end
-	end
-	return false
-end
-
 local function add_runs(server, r, rows, out)
-	local envelope = may_show(rows, "workflow.list") and may_show(rows, "workflow.show")
+	local envelope = lists.has(rows, "workflow.list") and lists.has(rows, "workflow.show")
 		and server:execute(r, { command = { "self", "workflow", "list" }, flags = { "--limit=" .. RUNS_MAX } })
 	for _, run in ipairs(envelope and envelope.ok and envelope.data or {}) do
 		out[#out + 1] = { uri = RUNS .. run.id, name = run.id, mimeType = JSON,
@@ -78,7 +69,7 @@ function M.templates(server, r)
 		return nil, fault
 	end
 	local run = { uriTemplate = RUNS .. "{id}", name = "run", title = "Report of a workflow run", mimeType = JSON }
-	return { resourceTemplates = json.array { may_show(rows, "workflow.show") and run or nil } }
+	return { resourceTemplates = json.array { lists.has(rows, "workflow.show") and run or nil } }
 end
 
 -- --- one of them -------------------------------------------------------------------------------
@@ -101,7 +92,7 @@ end
 
 local function read_run(server, uri, r)
 	local id = uri:match("^" .. RUNS .. "(run_%w+)$")
-	local envelope = id and may_show(server:rows(false) or {}, "workflow.show")
+	local envelope = id and server:has_command "workflow.show"
 		and server:execute(r, { command = { "self", "workflow", "show" }, arguments = { id = id } })
 	if envelope and envelope.ok then
 		return assert(json.encode(envelope.data)), JSON

@@ -7,6 +7,7 @@ local answer = require "runner.mcp.answer"
 local confirmations = require "runner.mcp.confirmations"
 local era = require "runner.mcp.era"
 local json = require "runner.json"
+local lists = require "runner.mcp.lists"
 local methods = require "runner.mcp.methods"
 local progress = require "runner.mcp.progress"
 local rpc = require "runner.mcp.rpc"
@@ -136,13 +137,8 @@ end
 ---Is a command a tool of this server?
 ---@param command string dot path
 ---@return boolean
-function Server:find_command(command)
-	for _, row in ipairs(self:rows(false) or {}) do
-		if row.command == command then
-			return true
-		end
-	end
-	return false
+function Server:has_command(command)
+	return lists.has(self:rows(false) or {}, command)
 end
 
 local CANCELLED = { ok = false, error = { code = "CANCELLED", message = "The client cancelled the call" } }

@@ -44,7 +44,7 @@ local function found(server, id)
 	elseif is_over(server, task) then
 		return remove(server, task, index)
 	end
-	return server:find_command(task.command) and task or nil
+	return server:has_command(task.command) and task or nil
 end
 
 -- The task that a request names; or why there is none.

@@ -89,12 +89,6 @@ end
 
 -- --- the answer -------------------------------------------------------------------------------------
 
-local function value_of(v)
-	if v ~= json.null then
-		return v
-	end
-end
-
 -- The envelope: on stdout, or where a command leaves that to others, the last line of stderr.
 local function envelope_of(result)
 	local envelope = invoke.envelope(result)
@@ -106,7 +100,7 @@ local function result_of(result, words, page)
 	local envelope = envelope_of(result)
 	local shown = envelope or { ok = result.status == 0, warnings = json.array {}, meta = {} }
 	return {
-		ok = shown.ok, exit_code = result.status, signal = result.signal, data = value_of(shown.data), error = value_of(shown.error),
+		ok = shown.ok, exit_code = result.status, signal = result.signal, data = invoke.value(shown.data), error = invoke.value(shown.error),
 		warnings = shown.warnings, meta = shown.meta, envelope = envelope, stdout = result.stdout, stderr = result.stderr,
 		waited_ms = page and page:waited_ms() or 0, command = values.cut(table.concat(words, " ")),
 	}

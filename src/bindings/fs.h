@@ -37,6 +37,11 @@ int fs_temporary(const char *path, char *out, size_t cap);
 int fs_copy_bytes(int from, int to);
 
 /* --- fs_query.c --- */
+/* Of pointers to names, for qsort(3). */
+int fs_compare_names(const void *a, const void *b);
+/* Names, each with its NUL, as pointers to them in `order`, sorted. How many; order->failed: memory
+ * was short. */
+size_t fs_sort_names(const struct buf *names, struct buf *order);
 int fs_lua_stat(lua_State *L);
 int fs_lua_lstat(lua_State *L);
 int fs_lua_realpath(lua_State *L);

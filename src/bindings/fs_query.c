@@ -122,9 +122,23 @@ static int list_names(const char *path, struct buf *out)
 	return status;
 }
 
-static int compare_names(const void *a, const void *b)
+int fs_compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t fs_sort_names(const struct buf *names, struct buf *order)
+{
+	size_t count;
+
+	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
+		const char *name = names->data + at;
+		buf_add(order, &name, sizeof(name));
+	}
+	count = order->len / sizeof(char *);
+	if (count > 0)
+		qsort(order->data, count, sizeof(char *), fs_compare_names);
+	return count;
 }
 
 int fs_lua_list(lua_State *L)
@@ -136,13 +150,11 @@ int fs_lua_list(lua_State *L)
 
 	if (list_names(path, names) < 0)
 		return fs_fail(L, "list", path, NULL);
-	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
-		const char *name = names->data + at;
-		buf_add(order, &name, sizeof(name));
+	count = fs_sort_names(names, order);
+	if (order->failed) {
+		errno = ENOMEM;
+		return fs_fail(L, "list", path, NULL);
 	}
-	count = order->len / sizeof(char *);
-	if (count > 0)
-		qsort(order->data, count, sizeof(char *), compare_names);
 	lua_createtable(L, (int)count, 0);
 	for (size_t i = 0; i < count; i++) {
 		lua_pushstring(L, ((const char **)(void *)order->data)[i]);

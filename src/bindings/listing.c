@@ -28,6 +28,7 @@
 #include "../common/xio.h"
 #include "../worker/known.h"
 #include "../worker/scratch.h"
+#include "fs.h"
 #include "bindings.h"
 
 #define YOUNG_NS 2000000000LL
@@ -113,25 +114,6 @@ static int read_names(const char *path, struct buf *out)
 	return out->failed ? -1 : 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static size_t sort_names(const struct buf *names, struct buf *order)
-{
-	size_t count;
-
-	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
-		const char *name = names->data + at;
-		buf_add(order, &name, sizeof(name));
-	}
-	count = order->len / sizeof(char *);
-	if (count > 0)
-		qsort(order->data, count, sizeof(char *), compare_names);
-	return count;
-}
-
 static void append(lua_State *L, int list, const char *name)
 {
 	lua_pushstring(L, name);
@@ -165,7 +147,7 @@ static int l_folder(lua_State *L)
 
 	if (read_names(path, names) < 0)
 		return 0;
-	count = sort_names(names, order);
+	count = fs_sort_names(names, order);
 	if (order->failed || look(path, order, count, stats) < 0)
 		return 0;
 	lua_createtable(L, (int)count, 0);
@@ -201,7 +183,7 @@ static int l_sorted(lua_State *L)
 		}
 	count = order->failed ? 0 : order->len / sizeof(char *);
 	if (count > 0)
-		qsort(order->data, count, sizeof(char *), compare_names);
+		qsort(order->data, count, sizeof(char *), fs_compare_names);
 	lua_createtable(L, (int)count, 0);
 	for (size_t i = 0; i < count; i++) {
 		lua_pushstring(L, ((const char *const *)(const void *)order->data)[i]);

@@ -42,13 +42,6 @@ local function parking(task)
 	end
 end
 
-local function rows_of(db, id)
-	return setmetatable({}, { __index = function(_, key)
-		local row = db:step(id, key)
-		return row and usage.add(db, id, row)
-	end })
-end
-
 local function assemble(task)
 	local parcel, options = task.parcel, task.options
 	local mask, hide = masks.masker(parcel.secrets)
@@ -300,7 +293,7 @@ local function begin(task)
 		return nil
 	end
 	run.db:stop(run.id, "doubt") -- what an earlier task left
-	run.rows, run.in_doubt = rows_of(run.db, run.id), run.db:steps_in_doubt(run.id)
+	run.rows, run.in_doubt = usage.rows(run.db, run.id), run.db:steps_in_doubt(run.id)
 	outputs.sweep(run.id)
 	return run
 end

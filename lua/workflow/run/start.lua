@@ -329,15 +329,6 @@ local function workflow_of(row, force)
 	return workflow or invalid(row, problems)
 end
 
--- The steps that an earlier process left, each read when it is asked for: there may be
--- many thousands. Nobody asks for a step that this process has run.
-local function rows_of(db, id)
-	return setmetatable({}, { __index = function(_, key)
-		local row = db:step(id, key)
-		return row and usage.add(db, id, row)
-	end })
-end
-
 local OVER = { completed = true, skipped = true }
 
 local function check_marks(run, keys)
@@ -386,7 +377,7 @@ function M.reopen(db, args)
 	row.given_cost_micros = M.max_cost(args) or row.given_cost_micros
 	local run = assemble(row, workflow)
 	db:settle(row.id)
-	run.db, run.lock, run.rows, run.in_doubt = db, lock, rows_of(db, row.id), db:steps_in_doubt(row.id)
+	run.db, run.lock, run.rows, run.in_doubt = db, lock, usage.rows(db, row.id), db:steps_in_doubt(row.id)
 	run.budget = budget.of(db:charged(row.id), run.budget.max)
 	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt

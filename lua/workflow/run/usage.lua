@@ -24,17 +24,25 @@ function M.of(run, turn, row)
 	end
 end
 
----Add to a row of the store what the step used.
----@param db table
----@param id string of the run
----@param row {key: string, kind: string}
----@return table row
-function M.add(db, id, row)
+-- A row of the store, with what the step used.
+local function with_usage(db, id, row)
 	local used = kinds[row.kind] and kinds[row.kind].costs and db:usage(id, row.key)
 	if used then
 		row.session_id, row.charged_micros = used.session_id, used.charged_micros
 	end
 	return row
+end
+
+---The steps that an earlier process left, by key, each read when it is asked for: there may be many
+---thousands. Nobody asks for a step that this process has run.
+---@param db table the open store
+---@param id string of the run
+---@return table<string, table>
+function M.rows(db, id)
+	return setmetatable({}, { __index = function(_, key)
+		local row = db:step(id, key)
+		return row and with_usage(db, id, row)
+	end })
 end
 
 ---What the next attempt of a step has from earlier ones; the budget of one that costs money is
