@@ -16,7 +16,8 @@
 CC       ?= cc
 PREFIX   ?= /usr/local
 BUILD    ?= build
-OPTIMIZE ?= -O2 -g1
+# … and the same bytes in whatever folder it is built
+OPTIMIZE ?= -O2 -g1 -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)=build
 HARDEN   ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 WARN      = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wformat-nonliteral
@@ -42,7 +43,7 @@ all: $(BUILD)/runner
 
 $(BUILD)/runner: $(OBJS)
 	@echo "  LINK  $@"
-	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJS) $(LIBS)
+	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@.new $(OBJS) $(LIBS) && mv $@.new $@
 
 $(BUILD)/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
@@ -57,6 +58,10 @@ $(BUILD)/lua.c: $(BUILD)/embed $(LUA)
 	@echo "  EMBED $@"
 	@ASAN_OPTIONS=detect_leaks=0 $(BUILD)/embed $@ $(LUA)
 $(BUILD)/lua.o: $(BUILD)/lua.c ; $(COMPILE)
+# The commit, for --version --verbose; written again only where it is another one.
+$(BUILD)/commit.h: FORCE ; @mkdir -p $(@D) && .ci/commit $@
+$(BUILD)/bindings/about.o $(BUILD)/host/bindings/about.o: ALL_CFLAGS += -include $(BUILD)/commit.h
+$(BUILD)/bindings/about.o $(BUILD)/host/bindings/about.o: $(BUILD)/commit.h
 COMPILE   = @mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # --- other builds: TARGET names what is made in them ------------------------------------
@@ -66,16 +71,7 @@ clang:    ; @+$(MAKE) BUILD=build/clang CC=clang $(TARGET)
 sanitize: ; @+$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-pointer" HARDEN= \
               CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(TARGET)
 
-AT = $(DESTDIR)$(PREFIX)
-COMPLETIONS = bash:bash-completion/completions/runner zsh:zsh/site-functions/_runner fish:fish/vendor_completions.d/runner.fish
-install: all
-	install -d $(AT)/bin $(AT)/share/man/man1 $(AT)/share/runner/commands
-	install -m 755 $(BUILD)/runner $(AT)/bin/runner
-	install -m 644 docs/runner.1 $(AT)/share/man/man1/runner.1
-	install -m 644 commands/*.lua $(AT)/share/runner/commands
-	@for c in $(COMPLETIONS); do f=$(AT)/share/$${c#*:} && install -d $${f%/*} && $(BUILD)/runner completion $${c%%:*} >$$f || exit; done
-
-uninstall: ; rm -rf $(AT)/bin/runner $(AT)/share/man/man1/runner.1 $(AT)/share/runner $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
+include .ci/install.mk
 clean:    ; rm -rf $(BUILD)
 
 # --- one command each -----------------------------------------------------------------
@@ -143,6 +139,6 @@ $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/envelope_check.c $(wildcard test
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.lua tests/fuzz/lua_target.c $(FUZZ_OBJS)
 	@$(FUZZ_LINK) -DTARGET='"$*"' tests/fuzz/lua_target.c $(FUZZ_OBJS) $(LIBS)
 
-.PHONY: all debug sanitize clang install uninstall clean deps demo check check-bare bench docs unit testhost tidy \
+.PHONY: all debug sanitize clang clean FORCE deps demo check check-bare bench docs unit testhost tidy \
         fuzz fuzzers coverage mutate
 -include $(OBJS:.o=.d) $(UNIT:=.d) $(HOST_OBJS:.o=.d)

@@ -90,9 +90,7 @@ function M.folders(project)
 	elseif home and home ~= "" then
 		list[#list + 1] = home .. "/.config/runner/commands"
 	end
-	list[#list + 1] = "/usr/local/share/runner/commands"
-	list[#list + 1] = "/usr/share/runner/commands"
-	return list
+	return host.add_installed(list)
 end
 
 -- The deepest file wins: db/migrate.lua before db.lua with an argument.

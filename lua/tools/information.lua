@@ -9,11 +9,17 @@ local M = {}
 ---@param a runner.Attempt
 ---@return runner.Answer
 function M.version(a)
-	local version, given = a.launch.version, a.parsed.framework_given.format == "flag"
+	local version, given = a.launch.version, a.parsed.framework_given
 	plan.send({ name = "runner", danger_level = "safe", digest = "builtin" }, a.settled,
-		{ format = given and a.framework.format or "plain" }, a.project)
-	host.send("TEXT", { text = version .. "\n" })
-	host.send("RESULT", { ok = true, data = require("runner.json").encode { version = version } })
+		{ format = given.format == "flag" and a.framework.format or "plain" }, a.project)
+	local data, text = { version = version }, version .. "\n"
+	if a.framework.verbose and given.verbose == "flag" then
+		local about = require "runner.tools.about"
+		data = about.describe(version)
+		text = about.text(data)
+	end
+	host.send("TEXT", { text = text })
+	host.send("RESULT", { ok = true, data = require("runner.json").encode(data) })
 	return { sent = true }
 end
 

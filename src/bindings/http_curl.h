@@ -28,7 +28,8 @@
 	CURL_FUNCTION(multi_setopt)                                                                \
 	CURL_FUNCTION(multi_socket_action)                                                         \
 	CURL_FUNCTION(slist_append)                                                                \
-	CURL_FUNCTION(slist_free_all)
+	CURL_FUNCTION(slist_free_all)                                                              \
+	CURL_FUNCTION(version)
 
 struct curl_api {
 #define CURL_MEMBER(name) __typeof__(curl_##name) *name;

@@ -34,6 +34,7 @@
 	SQLITE_FUNCTION(file_control)                                                              \
 	SQLITE_FUNCTION(finalize)                                                                  \
 	SQLITE_FUNCTION(get_autocommit)                                                            \
+	SQLITE_FUNCTION(libversion)                                                                \
 	SQLITE_FUNCTION(next_stmt)                                                                 \
 	SQLITE_FUNCTION(open_v2)                                                                   \
 	SQLITE_FUNCTION(prepare_v2)                                                                \

@@ -16,6 +16,8 @@
 #include "scratch.h"
 #include "trust.h"
 
+#define COMMANDS "/share/runner/commands"
+
 /* --- looking ----------------------------------------------------------------------- */
 
 /* probe(path): "file" | "directory" | "other" | nil, then why it can't be trusted. */
@@ -39,6 +41,45 @@ static const char *push_folder_refused(lua_State *L, const char *path)
 	const char *why = trust_refuse_folders(path, where);
 
 	return why ? lua_pushfstring(L, "%s is refused: %s", where, why) : NULL;
+}
+
+/* Push the folder of commands that was installed with this program, PREFIX/share/runner/commands
+ * for PREFIX/bin/NAME, wherever that is now; nothing for a program that lies elsewhere. */
+static int push_own_folder(lua_State *L)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *end;
+
+	path[MAX_OF(n, 0)] = '\0';
+	end = strrchr(path, '/');
+	if (end == NULL || end - path < (ssize_t)strlen("/bin") || strncmp(end - strlen("/bin"), "/bin/", strlen("/bin/")) != 0)
+		return 0;
+	end[-(ssize_t)strlen("/bin")] = '\0';
+	lua_pushfstring(L, "%s" COMMANDS, path);
+	return 1;
+}
+
+static void append(lua_State *L, const char *folder)
+{
+	lua_pushstring(L, folder);
+	lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
+}
+
+/* add_installed(list): the list with the folders of installed commands behind what is in it. */
+static int l_add_installed(lua_State *L)
+{
+	static const char local[] = "/usr/local" COMMANDS, usual[] = "/usr" COMMANDS;
+	const char *own;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	own = push_own_folder(L) ? lua_tostring(L, -1) : usual;
+	if (strcmp(own, local) != 0 && strcmp(own, usual) != 0)
+		append(L, own);
+	append(L, local);
+	append(L, usual);
+	lua_settop(L, 1);
+	return 1;
 }
 
 /* --- reading -------------------------------------------------------------------------- */
@@ -173,6 +214,7 @@ const char *source_refuse_module(lua_State *L, const char *path, bool *missing)
 }
 
 static const luaL_Reg functions[] = {
+	{ "add_installed", l_add_installed },
 	{ "probe", l_probe },
 	{ "source", l_source },
 	{ NULL, NULL },

@@ -27,8 +27,108 @@ LUA
 	RUNNER=$PWD/root/opt/r/bin/runner call hello
 	assert_envelope
 	[ "$status" -eq 0 ]
+	echo 'return {}' >root/opt/r/share/runner/commands/ours.lua
 	make -s -C "$ROOT" uninstall DESTDIR="$PWD/root" PREFIX=/opt/r >/dev/null
-	[ -z "$(find root -type f)" ]
+	[ "$(find root -type f)" = root/opt/r/share/runner/commands/ours.lua ]
+	rm root/opt/r/share/runner/commands/ours.lua
+	make -s -C "$ROOT" uninstall DESTDIR="$PWD/root" PREFIX=/opt/r >/dev/null
+	[ ! -e root/opt/r/share/runner ]
+}
+
+# where MANUAL: the description of `health`, which is installed, as the program there knows it.
+knows_health() {
+	RUNNER=$1 call help health --format json
+	[ "$status" -eq 0 ]
+	expect 'e.data["usage"] == "runner health <url>"'
+	RUNNER=$1 call help --format json
+	[ "$(grep -o '"health"' out.txt | wc -l)" -eq 1 ]
+}
+
+@test "an installed program finds the commands that came with it, also when the tree has moved" {
+	rm -r commands
+	make -s -C "$ROOT" install PREFIX="$PWD/one" >/dev/null
+	knows_health "$PWD/one/bin/runner"
+	mkdir -p new/place
+	mv one new/place/two
+	knows_health "$PWD/new/place/two/bin/runner"
+	# … and through a link, and by another name
+	mkdir bin
+	ln -s ../new/place/two/bin/runner bin/runner
+	mv new/place/two/bin/runner new/place/two/bin/tool
+	ln -sf ../new/place/two/bin/tool bin/runner
+	knows_health "$PWD/bin/runner"
+	# a project goes before it, and a program that is in no bin has no such folder
+	command_file health <<<'return { description = "Ours", danger_level = "safe", run = function() return { ours = true } end }'
+	RUNNER=$PWD/bin/runner call health
+	expect 'e.data == {"ours": True}'
+	rm -r commands
+	mv new/place/two/bin new/place/two/sbin
+	RUNNER=$PWD/new/place/two/sbin/tool call health
+	expect 'e.error.code == "COMMAND_NOT_FOUND"'
+}
+
+@test "a command that came with the program is trusted like any other: not where everybody may write" {
+	rm -r commands
+	make -s -C "$ROOT" install PREFIX="$PWD/one" >/dev/null
+	chmod o+w one/share/runner/commands
+	RUNNER=$PWD/one/bin/runner call health
+	expect 'e.error.code == "COMMAND_INVALID" and "share/runner/commands" in e.error.message'
+}
+
+# tree_in FOLDER: what a build is made from, and the commit of the checkout's own build.
+tree_in() {
+	mkdir -p "$1"
+	cp -r "$ROOT/src" "$ROOT/lua" "$ROOT/Makefile" "$1/"
+	mkdir "$1/.ci"
+	cp "$ROOT/.ci/commit" "$ROOT"/.ci/*.mk "$1/.ci/"
+	[ ! -e "$ROOT/config.mak" ] || cp "$ROOT/config.mak" "$1/"
+	sed -E 's/.* "(.*)"/\1/' "$ROOT/build/commit.h" >"$1/.commit"
+}
+
+@test "two folders and two days give the same bytes" {
+	[ "$RUNNER" -ef "$ROOT/build/runner" ] || skip "another build is tested"
+	tree_in "$PWD/a/deeper/folder"
+	find a -name '*.lua' -exec touch -d 2001-02-03 {} +
+	SOURCE_DATE_EPOCH=1 TZ=Asia/Tokyo make -s -C a/deeper/folder -j2 BUILD=elsewhere all >/dev/null
+	cmp a/deeper/folder/elsewhere/runner "$ROOT/build/runner"
+	[ -z "$(strings -n 8 "$ROOT/build/runner" | grep -F "$ROOT" || true)" ]
+}
+
+@test "the commit of a build: a tarball's file, else git's, with -dirty where it was changed, else unknown" {
+	tree_in tree
+	named() { (cd tree && .ci/commit commit.h && sed -E 's/.* "(.*)"/\1/' commit.h); }
+	echo 0123abc >tree/.commit
+	[ "$(named)" = 0123abc ]
+	# shellcheck disable=SC2016 # as it is in a checkout
+	echo '$Format:%H$' >tree/.commit
+	[ "$(named)" = unknown ]
+	git init -q . # a repository that the tree only lies in
+	[ "$(named)" = unknown ]
+	git -C tree init -q
+	[ "$(named)" = unknown ]
+	echo commit.h >tree/.gitignore
+	git -C tree add .
+	git -C tree -c user.name=a -c user.email=a@b -c commit.gpgsign=false commit -qm 'A whole tree'
+	[ "$(named)" = "$(git -C tree rev-parse HEAD)" ]
+	echo >>tree/lua/boot.lua
+	[ "$(named)" = "$(git -C tree rev-parse HEAD)-dirty" ]
+	# what git archive writes
+	[ "$(git -C "$ROOT" check-attr export-subst .commit)" = ".commit: export-subst: set" ]
+}
+
+@test "--version --verbose names commit, build and libraries; --version alone only the version" {
+	call --version --verbose
+	[ "$status" -eq 0 ]
+	[ "$(head -n 1 <<<"$stdout")" = "$("$RUNNER" --version)" ]
+	grep -qE '^commit: ([0-9a-f]{40}(-dirty)?|unknown)$' <<<"$stdout"
+	grep -qE '^build: (dynamic|static), [a-z0-9_]+-linux, (glibc|musl)[^,]*, (gcc|clang|Clang|Debian)' <<<"$stdout" || { echo "$stdout" >&2 && false; }
+	grep -qE '^Lua: 5\.4\.[0-9]+ \(built-in\)$' <<<"$stdout"
+	call --version --verbose --format json
+	expect 'e.data["version"] == e.meta.tool_version == e.data["build"]["version"]'
+	expect '{l["name"] for l in e.data["libraries"]} == {"Lua", "lua-cjson", "PCRE2", "libcurl", "SQLite", "lua-yaml", "libmd"}'
+	expect 'all(l["version"][0] in "0123456789" for l in e.data["libraries"])'
+	call RUNNER_VERBOSE=1 --version
+	[ "$stdout" = "$("$RUNNER" --version)" ]
 }
 
 @test "the README's commands name what is missing where nothing can be installed" {

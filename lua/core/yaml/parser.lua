@@ -90,6 +90,13 @@ function M.parse(text)
 	return root, problems
 end
 
+---The version of lua-yaml, such as "6.2.8".
+---@return string
+function M.version()
+	loaded = loaded or open()
+	return loaded.version:match "[%d.]+$" or loaded.version
+end
+
 ---A new emitter of libyaml: its function `emit` takes events; that of the end returns true and the text.
 ---@return { emit: fun(event: table): boolean, string? }
 function M.emitter()
