@@ -3,7 +3,7 @@
 
 local M = {}
 
-local SPINNER = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
+local SPINNER = "⠋" -- the supervisor turns it (src/supervisor/block_text.c)
 local WIDE, NARROW, ROOM = 24, 10, 60 -- columns of a bar; and of the terminal, from which on it is wide
 local LONGEST_S = 1000 * 3600 -- what would take longer is not said
 local SOON_MS = 1000 -- a rate of less than this says nothing
@@ -11,13 +11,12 @@ local SOON_MS = 1000 -- a rate of less than this says nothing
 ---@class runner.Bar
 ---@field first? number done, when it was first said
 ---@field since? number ms, at that time
----@field shown integer how often it was said
 local Bar = {}
 Bar.__index = Bar
 
 ---@return runner.Bar
 function M.new()
-	return setmetatable({ shown = 0 }, Bar)
+	return setmetatable({}, Bar)
 end
 
 local function duration(seconds)
@@ -48,6 +47,13 @@ local function rate(self, done, now)
 	return ms >= SOON_MS and done > self.first and (done - self.first) * 1000 / ms or nil
 end
 
+---The line for work that has no number, which turns as well.
+---@param text string
+---@return string
+function M.turning(text)
+	return SPINNER .. "  " .. text
+end
+
 ---The line for what is done.
 ---@param text string it in words: "3/10 files", " 30%"
 ---@param done number
@@ -57,12 +63,11 @@ end
 ---@return string
 function Bar:line(text, done, total, now, columns)
 	local per_second = rate(self, done, now)
-	self.shown = self.shown + 1
 	local part = total and total > 0 and math.max(0, math.min(done / total, 1))
 	if part ~= part or part == nil then
 		part = false
 	end
-	local out = { part and drawn(part, (columns or ROOM) < ROOM and NARROW or WIDE) or SPINNER[self.shown % #SPINNER + 1], text }
+	local out = { part and drawn(part, (columns or ROOM) < ROOM and NARROW or WIDE) or SPINNER, text }
 	if part and not text:find "%%$" then
 		table.insert(out, 2, ("%3d%%"):format(math.floor(part * 100)))
 	end

@@ -7,7 +7,7 @@ local attempt = require "runner.core.attempt"
 local M = {}
 
 local function pass(line)
-	io.stderr:write(line, "\n")
+	io.stderr:write(line .. "\n") -- in one piece: what is drawn below it stays
 end
 
 ---Let both streams of a program go to stderr; --quiet silences them.

@@ -3,6 +3,7 @@
 -- proc_spec checks the spec, proc_outcome says how a failure is raised.
 
 local attempt = require "runner.core.attempt"
+local host = require "runner.host"
 local not_started = require("runner.core.start_failure").not_started
 local outcome = require "runner.ctx.proc_outcome"
 local process = require "runner.process"
@@ -47,10 +48,15 @@ end
 ---@param options table of proc_spec
 ---@return table result as conclude() of proc_outcome takes it
 function M.ended(options)
-	if attempt.traced then
-		return attempt.traced(options, run_to_end)
+	local writes_itself = not options.capture or options.foreground
+	if writes_itself then
+		host.lend_terminal(1)
 	end
-	return run_to_end(options)
+	local result = attempt.traced and attempt.traced(options, run_to_end) or run_to_end(options)
+	if writes_itself then
+		host.lend_terminal(-1)
+	end
+	return result
 end
 
 ---Run a command to its end. A failure is raised, unless check = false: SUBPROCESS_FAILED,

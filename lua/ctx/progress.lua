@@ -112,8 +112,10 @@ local function line_of(progress, text)
 	if type(progress) == "table" then
 		done, total = progress.done, math.type(progress.total) and progress.total or nil
 	end
-	if not text or not math.type(done) or not attempt.launch.stderr_is_tty or attempt.framework.heartbeat_interval then
+	if not text or not attempt.launch.stderr_is_tty or attempt.framework.heartbeat_interval then
 		return text
+	elseif not math.type(done) then
+		return require("runner.ctx.bar").turning(text)
 	end
 	bar = bar or require("runner.ctx.bar").new()
 	return bar:line(text, done, total, host.now(), require("runner.terminal").columns())

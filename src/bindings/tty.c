@@ -18,6 +18,7 @@
 #include "../common/xio.h"
 #include "../worker/cancel.h"
 #include "../worker/channel.h"
+#include "../worker/picture.h"
 #include "../worker/scratch.h"
 #include "../worker/worker_launch.h"
 #include "bindings.h"
@@ -107,10 +108,12 @@ static int ask(lua_State *L)
 	int status, saved;
 
 	channel_hold(1);
+	picture_lend(1);
 	status = ask_terminal(question, n, secret, out);
 	saved = errno;
 	if (status < 0 && saved == ECANCELED)
 		return cancel_raise(L);
+	picture_lend(-1);
 	channel_hold(-1);
 	if (status < 0)
 		return push_failure(L, saved);

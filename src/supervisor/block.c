@@ -15,6 +15,7 @@
 
 #define FRAME_MS 100
 #define AWAY_MS 1000           /* how soon to look again whether the terminal is ours */
+#define OPEN_MS 1000           /* how long to wait for the rest of a line */
 #define ABOVE_MAX (64 << 10)   /* bytes that wait for the next frame */
 #define NO_WRAP "\033[?7l"     /* a character that is wider than we think must not begin a line */
 #define WRAP "\033[?7h"
@@ -63,17 +64,40 @@ static void erase(struct run *run, struct buf *out)
 	b->rows = 0;
 }
 
+static bool ends_within_a_line(const struct run *run)
+{
+	const struct buf *above = &run->block.above;
+
+	return above->len > 0 ? above->data[above->len - 1] != '\n' : run->err_mid_line;
+}
+
 static void add_above(struct run *run, struct buf *out)
 {
 	struct block *b = &run->block;
 
-	if (b->above.len > 0 || (run->err_mid_line && b->rows == 0)) {
-		erase(run, out);
-		buf_add_str(out, run->err_mid_line ? "\n" : "");
-		run->err_mid_line = false;
-		buf_add(out, b->above.data, b->above.len);
-		buf_clear(&b->above);
+	if (b->above.len == 0)
+		return;
+	erase(run, out);
+	run->err_mid_line = ends_within_a_line(run);
+	b->open_until = mono_add_ms(mono_now(), OPEN_MS);
+	buf_add(out, b->above.data, b->above.len);
+	buf_clear(&b->above);
+}
+
+/* The rest of a line may come soon: nothing can stand below it before. */
+static bool is_open(struct run *run, struct buf *out, mono_t now)
+{
+	struct block *b = &run->block;
+
+	if (!run->err_mid_line)
+		return false;
+	if (now < b->open_until) {
+		b->due = b->open_until;
+		return true;
 	}
+	buf_add_str(out, "\n");
+	run->err_mid_line = false;
+	return false;
 }
 
 /* Over what is there, or from where the cursor is. */
@@ -115,10 +139,10 @@ static void add_lines(const struct block *b, const struct block_text *t, struct 
 		add_changed(b, t, &lines);
 	else
 		add_all(b, t, &lines);
-	if (lines.len > 0 && b->lasts)
+	if (lines.len > 0)
 		buf_add_str(out, NO_WRAP);
 	buf_add(out, lines.data, lines.len);
-	if (lines.len > 0 && b->lasts)
+	if (lines.len > 0)
 		buf_add_str(out, WRAP);
 	buf_release(&lines);
 }
@@ -131,6 +155,7 @@ static void compose(struct run *run, struct block_text *t, size_t columns, mono_
 	int rows = (int)rows_of(run->err.to.fd), most = rows > 1 ? MIN_OF(rows - 1, BLOCK_MAX) : rows == 1 ? 1 : BLOCK_MAX;
 	int64_t passed = mono_elapsed_ms(b->given_at, now);
 
+	t->turn = now / 1000000 / FRAME_MS;
 	block_text_compose(t, &b->given, columns, most,
 	                   MAX_OF(passed - (run->paused - b->paused) / 1000000, 0), passed);
 }
@@ -139,12 +164,14 @@ static void draw(struct run *run, struct buf *out, mono_t now)
 {
 	struct block *b = &run->block;
 	size_t width[BLOCK_MAX] = { 0 }, columns = columns_of(run->err.to.fd);
-	struct block_text t = { BUF_INIT, width, 0, -1 };
+	struct block_text t = { BUF_INIT, width, 0, -1, 0 };
 
-	compose(run, &t, columns, now);
 	if (columns != b->columns)
 		erase(run, out);
 	add_above(run, out);
+	if (is_open(run, out, now))
+		return;
+	compose(run, &t, columns, now);
 	add_lines(b, &t, out);
 	buf_release(&b->shown);
 	b->shown = t.lines;
@@ -170,7 +197,9 @@ static void frame(struct run *run)
 	mono_t now = mono_now();
 
 	b->drawn_at = now;
-	if (!pause_in_foreground()) {
+	if (b->lent > 0) {
+		b->due = 0;
+	} else if (!pause_in_foreground()) {
 		b->rows = 0;
 		add_above(run, &out);
 		b->due = mono_add_ms(now, AWAY_MS);
@@ -184,11 +213,11 @@ static void frame(struct run *run)
 
 /* --- from outside --------------------------------------------------------------------------- */
 
-static void begin(struct run *run, bool lasts)
+static void begin(struct run *run)
 {
 	struct block *b = &run->block;
 
-	b->lasts = lasts;
+	b->is = true;
 	b->given_at = mono_now();
 	b->paused = run->paused;
 	buf_clear(&b->given);
@@ -205,9 +234,9 @@ void block_progress(struct run *run, struct field text)
 {
 	struct buf line = BUF_INIT;
 
-	if (!is_wanted(run) || text.n == 0 || run->block.lasts)
+	if (!is_wanted(run) || text.n == 0 || run->block.has_steps)
 		return;
-	begin(run, false);
+	begin(run);
 	buf_add(&line, text.s, text.n);
 	for (size_t i = 0; i < line.len; i++)
 		if (line.data[i] == BLOCK_US)
@@ -222,6 +251,7 @@ static void leave(struct run *run)
 {
 	struct block *b = &run->block;
 
+	b->open_until = 0;
 	frame(run);
 	if (b->rows > 0)
 		outlet_write(&run->err, "\r\n", 2, true);
@@ -242,9 +272,8 @@ void block_steps(struct run *run, const struct frame *f)
 		block_end(run);
 		return;
 	}
-	if (!run->block.lasts)
-		block_end(run);
-	begin(run, true);
+	begin(run);
+	run->block.has_steps = true;
 	for (at = 0; (line = frame_list_next(f, F_steps, &at)) && count < BLOCK_MAX; count++)
 		block_text_take(&run->block.given, line);
 	if (strcmp(frame_copy(f, F_state, state, sizeof(state)), "over") == 0)
@@ -253,17 +282,41 @@ void block_steps(struct run *run, const struct frame *f)
 		show(run);
 }
 
-bool block_takes(struct run *run, const void *bytes, size_t n)
+void block_pass(struct run *run, const void *bytes, size_t n)
 {
 	struct block *b = &run->block;
 
-	if (!b->lasts)
-		return false;
+	if (n == 0)
+		return;
+	if (!b->is || b->lent > 0) {
+		outlet_write(&run->err, bytes, n, true);
+		run->err_mid_line = ((const char *)bytes)[n - 1] != '\n';
+		return;
+	}
 	buf_add(&b->above, bytes, n);
 	plan_frame(run);
 	if (b->above.len > ABOVE_MAX)
 		frame(run);
-	return true;
+}
+
+void block_emit(struct run *run, const void *bytes, size_t n)
+{
+	if (run->block.is && ends_within_a_line(run))
+		block_pass(run, "\n", 1);
+	block_pass(run, bytes, n);
+}
+
+void block_lend(struct run *run, int change)
+{
+	struct block *b = &run->block;
+
+	b->lent = MAX_OF(b->lent + change, 0);
+	if (change > 0 && b->lent == 1) {
+		block_hide(run);
+	} else if (b->lent == 0) {
+		run->err_mid_line = false;
+		block_renew(run);
+	}
 }
 
 mono_t block_next(const struct run *run)
@@ -284,18 +337,17 @@ void block_hide(struct run *run)
 {
 	struct buf out = BUF_INIT;
 
-	if (!run->block.lasts && run->block.rows == 0)
+	if (!run->block.is)
 		return;
 	add_above(run, &out);
 	erase(run, &out);
 	write_out(run, &out);
-	if (run->block.lasts)
-		plan_frame(run);
+	plan_frame(run);
 }
 
 void block_renew(struct run *run)
 {
-	if (run->block.lasts || run->block.rows > 0)
+	if (run->block.is)
 		run->block.due = mono_now();
 }
 
@@ -304,9 +356,15 @@ void block_end(struct run *run)
 	struct block *b = &run->block;
 
 	block_hide(run);
-	b->lasts = false;
+	b->is = b->has_steps = false;
 	b->due = 0;
 	buf_clear(&b->given);
+}
+
+void block_close(struct run *run)
+{
+	run->block.lent = 0;
+	block_end(run);
 }
 
 void block_release(struct run *run)

@@ -2,6 +2,7 @@
  * block.h: the lines at the bottom of a terminal that show what goes on: the progress of a
  * command, or a line for each step of a workflow. They are erased, and drawn again, below
  * whatever else is written. At most ten frames a second, each one write of what has changed.
+ * While the terminal is lent (a question, a program that has it) nothing is drawn.
  */
 #ifndef RUNNER_BLOCK_H
 #define RUNNER_BLOCK_H
@@ -15,7 +16,9 @@ struct run;
 
 /* All zero: nothing is shown. */
 struct block {
-	bool lasts;        /* it stays below later lines; a line of progress is erased by the next one */
+	bool is;           /* there are lines */
+	bool has_steps;    /* … those of a workflow */
+	int lent;          /* to how many: they are off the screen meanwhile */
 	struct buf given;  /* lines as the worker sent them, each ended by NUL */
 	mono_t given_at;   /* their clocks count from here … */
 	mono_t paused;     /* … without what was spent stopped since: run->paused at that time */
@@ -25,10 +28,12 @@ struct block {
 	int rows;          /* lines on the screen; the cursor is behind the last one */
 	size_t columns;    /* of the terminal at that time */
 	mono_t drawn_at;
+	mono_t open_until; /* a line above that has no end yet is waited for until then */
 	mono_t due;        /* the next frame; 0: none */
 };
 
-/* A line of progress, which the next output erases. Nothing where there are no colours. */
+/* A line of progress, until the attempt or its step ends; a spinner in it turns by itself.
+ * Nothing where there are no colours. */
 void block_progress(struct run *run, struct field text);
 /* PROGRESS.steps: the lines from now on, as far as a terminal shows them; an empty list ends
  * them, and with the state "over" they stay behind, as they are. A line is MARK US NAME US CLOCK US TEXT, where US is \x1f:
@@ -37,8 +42,12 @@ void block_progress(struct run *run, struct field text);
  * CLOCK  "+MS" counts up from there, "-MS" down, "=MS" stands, "" is none
  * TEXT   is cut where the terminal ends */
 void block_steps(struct run *run, const struct frame *f);
-/* Take text that is to stand above the lines; false: there are none that last. */
-bool block_takes(struct run *run, const void *bytes, size_t n);
+/* Write whole lines above those of the block. */
+void block_emit(struct run *run, const void *bytes, size_t n);
+/* The same for what the command's processes write: a line may come in pieces. */
+void block_pass(struct run *run, const void *bytes, size_t n);
+/* The terminal is somebody else's (+1) or ours again (-1); calls nest. */
+void block_lend(struct run *run, int change);
 /* When the next frame is due, MONO_NEVER: none is. Draw it if it is time, and write what can be
  * written now. */
 mono_t block_next(const struct run *run);
@@ -47,6 +56,8 @@ void block_draw(struct run *run);
 void block_hide(struct run *run);
 /* … as soon as may be: the terminal has another size, or belongs to us again. */
 void block_renew(struct run *run);
+/* The attempt is over: nothing is lent, and there are no lines. */
+void block_close(struct run *run);
 /* They are over. */
 void block_end(struct run *run);
 void block_release(struct run *run);

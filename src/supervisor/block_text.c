@@ -18,6 +18,7 @@
 #define WIDTH_MIN 10   /* a narrower one shows less than all of a line */
 #define PROGRESS_MAX 70
 #define CLOCK_MAX 24
+#define TURN_MS 100    /* of a spinner */
 
 enum { MARK, NAME, CLOCK, TEXT, FIELDS };
 
@@ -141,6 +142,20 @@ static void put_str(struct pen *p, const char *s)
 	put(p, (struct field){ .s = s, .n = strlen(s) });
 }
 
+/* A text that begins with a spinner (U+2800 to U+28FF) turns as long as it is shown. */
+static void put_text(struct block_text *t, struct pen *p, struct field text)
+{
+	static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
+	const unsigned char *s = (const unsigned char *)text.s;
+
+	if (text.n >= 3 && s[0] == 0xE2 && s[1] >= 0xA0 && s[1] <= 0xA3) {
+		put_str(p, spinner[t->turn % (int64_t)ARRAY_LEN(spinner)]);
+		text.s += 3, text.n -= 3;
+		until(t, TURN_MS);
+	}
+	put(p, text);
+}
+
 static const char *color_of(struct field mark)
 {
 	static const struct {
@@ -177,7 +192,7 @@ static size_t mark_width(const struct row *row)
 	return mark->n > 0 ? columns_width((struct field){ .s = mark->s + 1, .n = mark->n - 1 }) + 1 : 0;
 }
 
-static void put_row(struct pen *p, const struct row *row, const struct widths *w)
+static void put_row(struct block_text *t, struct pen *p, const struct row *row, const struct widths *w)
 {
 	struct field clock = { .s = row->clock, .n = strlen(row->clock) };
 
@@ -192,7 +207,7 @@ static void put_row(struct pen *p, const struct row *row, const struct widths *w
 	}
 	if (row->f[TEXT].n > 0) {
 		put_str(p, "  ");
-		put(p, row->f[TEXT]);
+		put_text(t, p, row->f[TEXT]);
 	}
 }
 
@@ -271,9 +286,9 @@ void block_text_compose(struct block_text *t, const struct buf *given, size_t co
 		s = read_row(&row, s, &plain);
 		read_clock(t, &row, ran_ms, passed_ms);
 		if (plain)
-			p.left = MIN_OF(columns, (size_t)PROGRESS_MAX), put(&p, row.f[TEXT]);
+			p.left = MIN_OF(columns, (size_t)PROGRESS_MAX), put_text(t, &p, row.f[TEXT]);
 		else
-			put_row(&p, &row, &w);
+			put_row(t, &p, &row, &w);
 		end_line(t, &p);
 	}
 	if (count > t->count)

@@ -15,6 +15,7 @@ struct block_text {
 	size_t *width;   /* of each; room for `most` */
 	int count;
 	int64_t next_ms; /* until one of them changes by itself; -1: none does */
+	int64_t turn;    /* of a spinner: how many tenths of a second have passed */
 };
 
 /* Append a line as the worker sent it, ended by NUL: without control sequences, and with the

@@ -105,6 +105,7 @@ pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)
 	if (pid == 0)
 		become_worker(ch, run, now);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	run->worker_fd = ch->frames[0];
 	xclose(&ch->frames[1]);
 	xclose(&ch->out[1]);
 	xclose(&ch->err[1]);
@@ -160,9 +161,7 @@ static bool read_tap(int *fd, struct run *run, bool is_stdout)
 		return false;
 	if (is_stdout)
 		tap_feed(&run->stdout_tap, bytes, (size_t)n);
-	block_hide(run);
-	outlet_write(&run->err, bytes, (size_t)n, true);
-	run->err_mid_line = bytes[n - 1] != '\n';
+	block_pass(run, bytes, (size_t)n);
 	return true;
 }
 
@@ -183,4 +182,5 @@ void channels_read_rest(struct channels *ch, struct run *run)
 		;
 	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, false); i++)
 		;
+	block_close(run);
 }

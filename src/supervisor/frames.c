@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../common/json.h"
@@ -151,6 +152,19 @@ static void take_hold(struct taking *t)
 	t->f->holds += frame_int(t->frame, F_change, 0) > 0 ? 1 : -1;
 }
 
+/* The worker waits for the answer: from now on the terminal is somebody else's, or ours again. */
+static void take_terminal(struct taking *t)
+{
+	struct field text = frame_str(t->frame, F_text);
+
+	if (frame_has(t->frame, F_change)) {
+		block_lend(t->run, frame_int(t->frame, F_change, 0) > 0 ? 1 : -1);
+		(void)send(t->run->worker_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} else {
+		block_pass(t->run, text.s, text.n);
+	}
+}
+
 static void take_detach(struct taking *t)
 {
 	pid_t session = (pid_t)frame_int(t->frame, F_pid, 0);
@@ -215,6 +229,7 @@ static const struct {
 	[FRAME_META] = { take_meta, true },
 	[FRAME_RETRY] = { take_retry, true },
 	[FRAME_HOLD] = { take_hold, true },
+	[FRAME_TERMINAL] = { take_terminal, false },
 	[FRAME_DETACH] = { take_detach, false },
 	[FRAME_TEMPDIR] = { take_tempdir, false },
 	[FRAME_AUDIT] = { take_audit, true },

@@ -14,10 +14,7 @@ bool line_is_text(const struct run *run)
 
 void line_emit(struct run *run, struct buf *text)
 {
-	if (!block_takes(run, text->data, text->len)) {
-		block_end(run);
-		outlet_write(&run->err, text->data, text->len, true);
-	}
+	block_emit(run, text->data, text->len);
 	buf_release(text);
 }
 

@@ -59,6 +59,7 @@ void notice_step(struct run *run, struct field name)
 
 	if (!line_is_text(run))
 		return add_event(run, "step", name);
+	block_end(run); /* the progress of the step before */
 	if (!is_wanted(run, "info"))
 		return;
 	buf_add_str(&line, run->color ? DIM : "");

@@ -32,6 +32,7 @@ struct run {
 	struct launch launch;
 	worker_fn *worker;
 	pid_t worker_pid; /* of the attempt that runs; 0: none */
+	int worker_fd;    /* the socket to it; only while worker_pid is one */
 	struct timespec wall_started;
 	char request_id[40];
 	char session_dir[256];

@@ -10,6 +10,7 @@
 
 #include "../common/frame.h"
 #include "../common/xio.h"
+#include "picture.h"
 #include "scratch.h"
 #include "worker_launch.h"
 
@@ -50,6 +51,21 @@ void channel_hold(int change)
 	if (frame_end(&out, start) == 0)
 		send_frame(&out);
 	buf_release(&out);
+}
+
+int channel_terminal(int change, const void *bytes, size_t n)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_TERMINAL);
+	int status;
+
+	if (change)
+		frame_add_int(&out, F_change, change);
+	else
+		frame_add_bytes(&out, F_text, bytes, n);
+	status = frame_end(&out, start) == 0 ? send_frame(&out) : -1;
+	buf_release(&out);
+	return status;
 }
 
 int channel_detach(pid_t pid)
@@ -131,6 +147,8 @@ static int l_send(lua_State *L)
 
 	luaL_argcheck(L, kind > 0, 1, "no such frame");
 	lua_settop(L, 2);
+	if (kind == FRAME_STEP || kind == FRAME_PROGRESS)
+		picture_begin(L);
 	out = scratch_push(L);
 	start = frame_begin(out, (enum frame_kind)kind);
 	for (lua_pushnil(L); lua_istable(L, 2) && lua_next(L, 2); lua_pop(L, 1)) {

@@ -13,6 +13,9 @@
 void channel_fail(const char *code, const char *message);
 /* One of runner's own waits begins (+1) or ends (-1); it does not count as idle. */
 void channel_hold(int change);
+/* Send TERMINAL: n bytes for the terminal's stderr, or, with change +1 and -1, that somebody else
+ * gets the terminal and has done with it (picture.h). 0 or -1. */
+int channel_terminal(int change, const void *bytes, size_t n);
 /* Send DETACH: process `pid` outlives the run. 0 or -1. */
 int channel_detach(pid_t pid);
 /* Add send(kind, fields) and hold(change) to the table on top of the stack. */

@@ -24,6 +24,7 @@
 #include "host_defaults.h"
 #include "members.h"
 #include "memory.h"
+#include "picture.h"
 #include "resource_limits.h"
 #include "rules.h"
 #include "scratch.h"
@@ -317,6 +318,7 @@ int luaopen_runner_host(lua_State *L)
 	lua_createtable(L, 0, FUNCTIONS_OF_ALL);
 	luaL_setfuncs(L, functions, 0);
 	channel_register(L);
+	picture_register(L);
 	host_defaults_register(L);
 	rules_register(L);
 	resource_limits_register(L);

@@ -17,6 +17,7 @@
 
 #include "../common/xio.h"
 #include "adopted.h"
+#include "picture.h"
 
 extern char **environ;
 
@@ -93,9 +94,17 @@ static int l_execute(lua_State *L)
 {
 	const char *command = luaL_optstring(L, 1, NULL);
 
-	errno = 0;
-	if (command)
-		return luaL_execresult(L, execute(command));
+	if (command) {
+		int status, saved;
+
+		picture_lend(1);
+		errno = 0;
+		status = execute(command);
+		saved = errno;
+		picture_lend(-1);
+		errno = saved;
+		return luaL_execresult(L, status);
+	}
 	lua_pushboolean(L, access("/bin/sh", X_OK) == 0);
 	return 1;
 }

@@ -237,15 +237,93 @@ static void it_is_erased_for_a_stop_and_at_the_end_and_stays_if_it_is_to(void **
 	assert_string_equal(seen(), "");
 }
 
-static void a_line_of_progress_goes_with_the_next_line(void **state UNUSED)
+static struct field bytes(const char *s)
 {
-	run.block.drawn_at = 0;
-	block_progress(&run, (struct field){ .s = "50 %", .n = 4 });
-	assert_string_equal(seen(), "\r\x1b[K50 %");
-	notice_log(&run, "info", (struct field){ .s = "hello", .n = 5 });
-	assert_string_equal(seen(), "\r\x1b[Khello\n");
+	return (struct field){ .s = s, .n = strlen(s) };
+}
+
+/* A line of progress that may be drawn at once. */
+#define PROGRESS(text) (run.block.drawn_at = 0, block_progress(&run, bytes(text)))
+
+/* As if the next frame were due. */
+static const char *drawn(void)
+{
+	run.block.due = 1;
+	block_draw(&run);
+	return seen();
+}
+
+static void a_line_of_progress_stays_below_other_lines_until_its_step_or_the_attempt_is_over(void **state UNUSED)
+{
+	PROGRESS("50 %");
+	assert_string_equal(seen(), BEGIN "\r\x1b[K50 %" END);
+	notice_log(&run, "info", bytes("hello"));
+	assert_string_equal(drawn(), "\r\x1b[Khello\n" BEGIN "\r\x1b[K50 %" END);
+	notice_step(&run, bytes("next"));
+	assert_contains(seen(), "\r\x1b[K");
 	next_frame();
 	assert_string_equal(seen(), "");
+	PROGRESS("60 %");
+	seen();
+	block_close(&run);
+	assert_string_equal(seen(), "\r\x1b[K");
+}
+
+static void a_spinner_turns_by_itself(void **state UNUSED)
+{
+	bool differs = false;
+
+	PROGRESS("⠋  3 rows");
+	assert_contains(seen(), "  3 rows");
+	assert_true(block_next(&run) <= mono_add_ms(mono_now(), 100));
+	for (int i = 0; i < 10000 && !differs; i++, usleep(1000))
+		differs = *drawn() != '\0';
+	assert_true(differs);
+	PROGRESS("50 %");
+	seen();
+	assert_true(block_next(&run) == MONO_NEVER);
+}
+
+static void a_line_that_comes_in_pieces_is_whole_before_anything_stands_below_it(void **state UNUSED)
+{
+	PROGRESS("50 %");
+	seen();
+	block_pass(&run, "Down", 4);
+	block_pass(&run, "load", 4);
+	assert_string_equal(drawn(), "\r\x1b[KDownload");
+	assert_string_equal(drawn(), "");
+	block_pass(&run, "ed\n", 3);
+	assert_string_equal(drawn(), "ed\n" BEGIN "\r\x1b[K50 %" END);
+	block_pass(&run, "...", 3);
+	drawn();
+	notice_log(&run, "info", bytes("hello"));
+	assert_string_equal(drawn(), "\nhello\n" BEGIN "\r\x1b[K50 %" END);
+	block_pass(&run, "...", 3);
+	drawn();
+	run.block.open_until = 1;
+	assert_string_equal(drawn(), "\n" BEGIN "\r\x1b[K50 %" END);
+}
+
+static void nothing_is_drawn_while_somebody_else_has_the_terminal(void **state UNUSED)
+{
+	PROGRESS("50 %");
+	seen();
+	block_lend(&run, 1);
+	assert_string_equal(seen(), "\r\x1b[K");
+	block_lend(&run, 1);
+	PROGRESS("60 %");
+	assert_string_equal(drawn(), "");
+	notice_log(&run, "info", bytes("hello"));
+	assert_string_equal(seen(), "hello\n");
+	block_lend(&run, -1);
+	assert_string_equal(drawn(), "");
+	block_lend(&run, -1);
+	assert_string_equal(drawn(), BEGIN "\r\x1b[K60 %" END);
+	block_lend(&run, -1);
+	assert_int_equal(run.block.lent, 0);
+	block_lend(&run, 1);
+	block_close(&run);
+	assert_int_equal(run.block.lent, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_run, close_run)
@@ -263,7 +341,10 @@ int main(void)
 		TEST(what_it_is_told_can_move_no_cursor),
 		TEST(nothing_of_it_without_colours_or_a_terminal_or_with_quiet),
 		TEST(it_is_erased_for_a_stop_and_at_the_end_and_stays_if_it_is_to),
-		TEST(a_line_of_progress_goes_with_the_next_line),
+		TEST(a_line_of_progress_stays_below_other_lines_until_its_step_or_the_attempt_is_over),
+		TEST(a_spinner_turns_by_itself),
+		TEST(a_line_that_comes_in_pieces_is_whole_before_anything_stands_below_it),
+		TEST(nothing_is_drawn_while_somebody_else_has_the_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,11 +232,11 @@ static void steps_and_progress_are_for_terminals_only(void **state UNUSED)
 	assert_string_equal(seen(), "deploy: upload\n");
 	on_terminal(true);
 	block_progress(&run, bytes("50 %"));
-	assert_string_equal(seen(), "\r\x1b[K50 %");
+	assert_string_equal(seen(), "\x1b[?7l\r\x1b[K50 %\x1b[?7h");
 	notice_log(&run, "info", bytes("x"));
-	assert_string_equal(seen(), "\r\x1b[Kx\n");
-	block_end(&run);
 	assert_string_equal(seen(), "");
+	block_close(&run);
+	assert_string_equal(seen(), "\r\x1b[Kx\n");
 }
 
 static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
