@@ -183,7 +183,19 @@ local function performed(spec)
 	return nil, message, code, details
 end
 
+-- May its host be asked? A call to be closed, or nil where nothing limits it; a failure if it may not.
+local function admitted(request, left_ms)
+	local hosts = (attempt.project or {}).hosts or (attempt.command or {}).hosts
+	if hosts then
+		return require("runner.ctx.http_hosts").admit(request, left_ms)
+	end
+end
+
 local function perform(request, left_ms)
+	local call <close>, refused = admitted(request, left_ms)
+	if refused then
+		return nil, refused
+	end
 	local url = request.url
 	local proxy, no_proxy = urls.proxy(url)
 	if attempt.trace then
@@ -208,10 +220,11 @@ local function perform(request, left_ms)
 	if not reply and details.kind == "library" then
 		raise_no_library(message)
 	end
-	if not reply then
-		return nil, transport_failure(request, message, code, details)
+	local failure = not reply and transport_failure(request, message, code, details) or nil
+	if call then
+		call:ended(reply, failure)
 	end
-	return reply
+	return reply or nil, failure
 end
 
 local function redirect_failure(request, reply, why)
@@ -248,11 +261,16 @@ local function elapsed(started)
 	return math.floor(host.now() - started + 0.5)
 end
 
+local SAFE = { GET = true, HEAD = true, OPTIONS = true }
+
 -- One request with its redirects: a result, and what is wrong with it or nil.
 local function exchange(request)
-	local started, hops = host.now(), 0
+	local started, hops, method = host.now(), 0, request.method
 	while true do
 		local reply, failure = perform(request, left_of(request, started))
+		if not reply and hops > 0 and failure.context.throttled_by and not SAFE[method] then -- what came before was sent
+			failure.side_effects, failure.retryable = "partial", not request.repeatable and "maybe" or nil
+		end
 		if not reply then
 			return responses.new(request, {}, elapsed(started)), failure
 		end

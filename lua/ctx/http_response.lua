@@ -33,7 +33,9 @@ function M.scrub(text, secrets)
 	return (text:gsub("([Bb]asic )[%w+/=]+", "%1***"):gsub("([Bb]earer )[%w%p]+", "%1***"))
 end
 
-local function parse_headers(head)
+---@param head string status line and headers as they came
+---@return table<string, string> headers lower-case names; repeated ones joined by ", "
+function M.headers(head)
 	local headers = {}
 	for name, value in head:gmatch("\n([^:%s]+):[ \t]*([^\r\n]*)") do
 		name, value = name:lower(), value:match("^(.-)%s*$")
@@ -140,7 +142,7 @@ function M.new(request, reply, duration_ms)
 	local result = setmetatable({
 		ok = true,
 		status = reply.status,
-		headers = parse_headers(reply.head or ""),
+		headers = M.headers(reply.head or ""),
 		body = reply.body or "",
 		url = urls.text(request.url),
 		duration_ms = duration_ms,

@@ -45,7 +45,7 @@ M.subjects = {
 	raw = "arguments help_argv stdout protocol",
 	steps = "resumable rollback resume_from rollback_on_failure",
 	streams = "streams rows_may_repeat stream heartbeat_ms heartbeat_interval",
-	together = "needs sources generates breaker rate rebuild",
+	together = "needs sources generates breaker rate hosts rebuild",
 	tokens = "token_limit token_offset token_count tokenizer",
 }
 

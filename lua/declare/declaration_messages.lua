@@ -76,6 +76,7 @@ local EXPECT = {
 		exit_table = enumeration.text "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		aliases = 'words by name such as { dp = "deploy --target prod" }, none of them a confirmation (--confirm-destructive, --live, --yes)',
+		hosts = require("runner.declare.throttle").HOSTS,
 		dotenv = 'true, or paths such as { ".env", ".env.local" }',
 		before = "a function(ctx, call)", after = "a function(ctx, call)",
 		groups = "hooks by the name of the group such as { db = { before = function(ctx, call) … end } }",

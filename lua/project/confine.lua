@@ -90,10 +90,11 @@ local function missing_path(a, list)
 	end
 end
 
--- The folder of runner's locks, made while it still can be; and of checkpoints.
+-- The folders of runner's own that `run` changes, made while they still can be.
 local function own_state(a)
-	local state, out = paths.state(), {}
-	for _, name in ipairs { "locks", a.command.interruption and "checkpoints" or nil } do
+	local state, out, command = paths.state(), {}, a.command
+	local counts = command.rate or command.breaker or command.hosts or a.project.hosts
+	for _, name in next, { "locks", command.interruption and "checkpoints" or nil, counts and "throttle" or nil } do
 		local dir = state and ("%s/%s"):format(state, name)
 		if dir and fs.mkdirs(dir, 448) then -- 0700
 			out[#out + 1] = dir

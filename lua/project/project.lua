@@ -21,6 +21,7 @@ local PROJECT = {
 	executors = function(v) return require("runner.declare.executors").accept(v) end,
 	audit = function(v) return require("runner.project.audit").accept(v) end,
 	aliases = function(v) return require("runner.project.aliases").accept(v) end,
+	hosts = function(v) return require("runner.declare.throttle").hosts(v) end,
 	dotenv = function(v) return require("runner.project.dotenv").accept(v) end,
 	before = rules.of_type "function",
 	after = rules.of_type "function",

@@ -1,5 +1,6 @@
--- throttle: how often a command was called and how often it has failed, for all processes of a user: a
--- small JSON file for each command of a project, changed under a lock. Times are ms since 1970.
+-- throttle: how often a command was called, or a host asked, and how often that has failed, for all processes
+-- of a user: a small JSON file for each command of a project, and each host, changed under a lock. Times are
+-- ms since 1970.
 -- A call that nobody has ended when its time is over counts as a failure, so that a killed
 -- one does too.
 
@@ -12,22 +13,56 @@ local M = {}
 
 local LOCK_MS = 5000
 local MOST = 10000 -- rows of each kind
+local LONGEST_MS = 86400000 -- that a service may ask us to stay away
 
 ---@class runner.ThrottleState
 ---@field calls integer[] when each was made, within the window of the rate
 ---@field failures integer[] when each failed, within the window of the breaker
 ---@field open? table<string, integer> calls that have not ended → when they count as failed
 ---@field until_ms? integer the breaker is open until then
+---@field pause_ms? integer how long it was opened for
 ---@field trial_ms? integer after the pause one call tries: until then no other does
 ---@field trial_from_ms? integer when that one began
+
+local function folder_of(a)
+	local project = a.project or {}
+	return a.found.folder or project.root or ""
+end
+
+local function file(owner)
+	local state = paths.state()
+	return state and ("%s/throttle/%s"):format(state, paths.file_name(owner, 180)) or nil
+end
 
 ---The file of a command; nil: there is no directory for state, and nothing is limited.
 ---@param a runner.Attempt
 ---@return string?
 function M.key(a)
-	local state, project = paths.state(), a.project or {}
-	local folder = a.found.folder or project.root or ""
-	return state and ("%s/throttle/%s"):format(state, paths.file_name(folder .. ":" .. a.name, 180)) or nil
+	return file(folder_of(a) .. ":" .. a.name)
+end
+
+---@class runner.HostRule
+---@field host string as declared, "api.example.org" or "api.example.org:8443"
+---@field by "command"|"project" who says so
+---@field limits runner.Throttle
+---@field key? string of its file
+
+local function add_rules(out, by, hosts, owner)
+	for _, host_name in ipairs(require("runner.core.sorted").keys(hosts or {})) do
+		out[#out + 1] = { host = host_name, by = by, limits = hosts[host_name], key = file(owner .. "@" .. host_name) }
+	end
+end
+
+---What the command and its project declare of hosts.
+---@param a runner.Attempt
+---@return runner.HostRule[]
+function M.hosts(a)
+	local out, project = {}, a.project or {}
+	if a.command and a.command.hosts then
+		add_rules(out, "command", a.command.hosts, folder_of(a) .. ":" .. a.name)
+	end
+	add_rules(out, "project", project.hosts, project.root or "")
+	return out
 end
 
 local function list(v)
@@ -36,7 +71,7 @@ end
 
 local function read(path)
 	local state = list(json.decode(fs.read(path .. ".json", 1 << 20) or ""))
-	local out = { calls = {}, failures = {}, open = {}, until_ms = math.tointeger(state.until_ms),
+	local out = { calls = {}, failures = {}, open = {}, until_ms = math.tointeger(state.until_ms), pause_ms = math.tointeger(state.pause_ms),
 		trial_ms = math.tointeger(state.trial_ms), trial_from_ms = math.tointeger(state.trial_from_ms) }
 	for _, name in ipairs { "calls", "failures" } do
 		for _, at in ipairs(list(state[name])) do
@@ -57,6 +92,11 @@ local function within(times, from, now)
 	return out
 end
 
+-- For how long it is open.
+local function pause_of(state, breaker)
+	return math.min(math.max(state.pause_ms or 0, breaker.pause_ms), math.max(LONGEST_MS, breaker.pause_ms))
+end
+
 -- What the passing of time has made of it.
 local function age(state, command, now)
 	for id, due in pairs(state.open) do
@@ -74,8 +114,8 @@ local function age(state, command, now)
 	local failures = within(state.failures, now - breaker.window_ms, now)
 	if not state.until_ms and #failures >= breaker.failures then
 		state.until_ms = failures[#failures] + breaker.pause_ms
-	elseif state.until_ms and state.until_ms > now + breaker.pause_ms then
-		state.until_ms = now + breaker.pause_ms -- the clock was set back
+	elseif state.until_ms and state.until_ms > now + pause_of(state, breaker) then
+		state.until_ms = now + pause_of(state, breaker) -- the clock was set back
 	end
 	if state.trial_ms and not (state.trial_from_ms and state.trial_from_ms <= now) then
 		state.trial_ms, state.trial_from_ms = nil, nil -- so it was here
@@ -134,24 +174,35 @@ function M.admit(key, command, limit_ms)
 	return call, refused
 end
 
+-- Open the breaker if that is one failure too many.
+local function failed(state, breaker, now, pause_ms)
+	state.failures[#state.failures + 1] = now
+	if state.trial_ms or #state.failures >= breaker.failures then
+		state.pause_ms = pause_ms
+		state.until_ms, state.trial_ms, state.trial_from_ms = now + pause_of(state, breaker), nil, nil
+	end
+end
+
 ---The call has ended.
 ---@param key? string
 ---@param command table
 ---@param call string of M.admit
----@param verdict "failed"|"succeeded"|"other" other: a failure that says nothing of what the command talks to
-function M.conclude(key, command, call, verdict)
-	if not key or not command.breaker then
+---@param verdict "failed"|"succeeded"|"other"|"unknown"|"unsent" other: a failure that says nothing of what the
+---command talks to, but that it answers; unknown: nothing is known of that; unsent: the call wasn't made at all
+---@param pause_ms? integer of "failed": it asked us to stay away so long
+function M.conclude(key, command, call, verdict, pause_ms)
+	if not key or not command.breaker and verdict ~= "unsent" then
 		return
 	end
 	change(key, command, function(state, now)
 		state.open[call] = nil
 		if verdict == "failed" then
-			state.failures[#state.failures + 1] = now
-			if state.trial_ms or #state.failures >= command.breaker.failures then
-				state.until_ms, state.trial_ms, state.trial_from_ms = now + command.breaker.pause_ms, nil, nil
-			end
+			failed(state, command.breaker, now, pause_ms)
+		elseif verdict == "unknown" or verdict == "unsent" then
+			state.trial_ms, state.trial_from_ms = nil, nil -- so another one may try
+			state.calls[#state.calls] = verdict == "unknown" and state.calls[#state.calls] or nil
 		elseif verdict == "succeeded" or state.trial_ms then
-			state.failures, state.until_ms, state.trial_ms, state.trial_from_ms = {}, nil, nil, nil
+			state.failures, state.until_ms, state.pause_ms, state.trial_ms, state.trial_from_ms = {}, nil, nil, nil, nil
 		end
 	end)
 end

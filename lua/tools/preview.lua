@@ -51,6 +51,16 @@ local function worst_case(settled, waits)
 	return by_total or by_attempts
 end
 
+-- The hosts that ctx:http may ask only so often.
+local function hosts_of(command)
+	local throttle, out = require "runner.state.throttle", {}
+	for i, rule in ipairs((command.hosts or (attempt.project or {}).hosts) and throttle.hosts(attempt) or {}) do
+		out[i] = throttle.describe(rule.key, rule.limits)
+		out[i].host, out[i].declared_by = rule.host, rule.by
+	end
+	return out[1] and json.array(out) or nil
+end
+
 ---@param command table normal form
 ---@param settled table from settings.settle
 ---@return table
@@ -65,6 +75,7 @@ function M.describe(command, settled)
 		needs = command.needs and json.array(command.needs),
 		throttle = (command.rate or command.breaker)
 			and require("runner.state.throttle").describe(require("runner.state.throttle").key(attempt), command) or nil,
+		hosts = hosts_of(command),
 		policy = attempt.policy and require("runner.project.policy_forecast").describe(),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,

@@ -72,7 +72,8 @@
 ---@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }
 ---@field sources? string[] files that it is made from, as patterns: it does nothing while these, its arguments and what it generates are unchanged; adds --rebuild
 ---@field generates? string[] files that it makes, as patterns; needs sources
----@field breaker? {failures: integer, window?: runner.Duration, pause?: runner.Duration} after so many failures within window ("1m") calls are UNAVAILABLE for pause ("30s"), in every process
+---@field breaker? runner.Breaker after so many failures within window ("1m") calls are UNAVAILABLE for pause ("30s"), in every process
+---@field hosts? table<string, runner.HostLimits> what holds for hosts that its ctx:http asks, in every process: { ["api.example.org"] = { rate = "10/min" } }
 ---@field rate? string how often it may be called, in every process: "10/min", "100/30s"; a call too many is UNAVAILABLE
 ---@field rollback? fun(args: table<string, any>, ctx: runner.Context, error: runner.Error) undoes what a failed run did: adds --rollback-on-failure
 ---@field async? boolean every call goes on in the background, as with --detach
@@ -184,6 +185,15 @@
 ---@field suggestion? string which values are valid
 ---@field fix_required? string what to correct
 
+---@class runner.Breaker
+---@field failures integer 1 to 1000
+---@field window? runner.Duration default "1m"
+---@field pause? runner.Duration default "30s"
+
+---@class runner.HostLimits of a host that ctx:http asks; one of the two at least
+---@field rate? string requests of every process: "10/min", "100/30s"; one too many is UNAVAILABLE and isn't sent
+---@field breaker? runner.Breaker after so many failures requests are UNAVAILABLE for a while
+
 ---The table that runner.lua returns.
 ---@class runner.Hooks
 ---@field before? fun(ctx: runner.Context, call: runner.HookCall)
@@ -206,6 +216,7 @@
 ---@field config? table any values; scripts read them as ctx.config
 ---@field audit? boolean|{path?: string, required?: boolean, sync?: boolean} write down every call: where (audit.jsonl in the state directory), whether nothing may run without, whether each row is on the disk before anything goes on
 ---@field changelog? string JSON file that runner changelog shows
+---@field hosts? table<string, runner.HostLimits> how often a host may be asked by ctx:http, and after what failures not, in every process: { ["api.example.org"] = { rate = "10/min" } }
 ---@field aliases? table<string, string|string[]> other names for commands: { dp = "deploy --target prod" }
 ---@field dotenv? boolean|string|string[] files of NAME=value lines that set variables; true: ".env"
 ---@field before? fun(ctx: runner.Context, call: runner.HookCall) called before each of its commands; what it raises is the call's failure

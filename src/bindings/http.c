@@ -1,6 +1,6 @@
 /*
- * http.c: `require "runner.http_client"`: one exchange from a spec in Lua, and
- * Retry-After. Runs in the worker. lua/ctx/http.lua decides about redirects,
+ * http.c: `require "runner.http_client"`: one exchange from a spec in Lua. Runs in
+ * the worker. lua/ctx/http.lua decides about redirects,
  * credentials, proxies from the environment and the meaning of a status;
  * http_transfer.c does the exchange itself.
  */
@@ -8,11 +8,10 @@
 #include <lauxlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#include "../common/http_date.h"
 #include "bindings.h"
 #include "http_transfer.h"
+#include "http_words.h"
 
 #define TRANSFER "runner.http_transfer"
 
@@ -359,31 +358,11 @@ static int l_step(lua_State *L)
 	return fail(L, t, "can't poll libcurl's sockets", curl_error_find(CURLE_OUT_OF_MEMORY));
 }
 
-/* retry_after(value, date): ms | nil. `date` is the response's own Date
- * header, or nil: then our clock says what "now" is. */
-static int l_retry_after(lua_State *L)
-{
-	size_t value_len, date_len;
-	const char *value = luaL_checklstring(L, 1, &value_len);
-	const char *date = luaL_optlstring(L, 2, NULL, &date_len);
-	struct timespec clock;
-	int64_t now, served, ms;
-
-	wall_now(&clock);
-	now = clock.tv_sec;
-	if (date != NULL && http_date_parse(date, date_len, now, &served) == 0)
-		now = served;
-	ms = http_retry_after_ms(value, value_len, now);
-	if (ms < 0)
-		return 0;
-	lua_pushinteger(L, ms);
-	return 1;
-}
-
 static const luaL_Reg FUNCTIONS[] = {
 	{ "begin", l_begin },
+	{ "host", http_host },
 	{ "perform", l_perform },
-	{ "retry_after", l_retry_after },
+	{ "retry_after", http_retry_after },
 	{ "step", l_step },
 	{ NULL, NULL },
 };

@@ -19,6 +19,7 @@
 	CURL_FUNCTION(easy_init)                                                                   \
 	CURL_FUNCTION(easy_setopt)                                                                 \
 	CURL_FUNCTION(easy_strerror)                                                               \
+	CURL_FUNCTION(free)                                                                        \
 	CURL_FUNCTION(global_init)                                                                 \
 	CURL_FUNCTION(multi_add_handle)                                                            \
 	CURL_FUNCTION(multi_cleanup)                                                               \
@@ -29,6 +30,10 @@
 	CURL_FUNCTION(multi_socket_action)                                                         \
 	CURL_FUNCTION(slist_append)                                                                \
 	CURL_FUNCTION(slist_free_all)                                                              \
+	CURL_FUNCTION(url)                                                                         \
+	CURL_FUNCTION(url_cleanup)                                                                 \
+	CURL_FUNCTION(url_get)                                                                     \
+	CURL_FUNCTION(url_set)                                                                     \
 	CURL_FUNCTION(version)
 
 struct curl_api {

@@ -1,7 +1,8 @@
 -- together: what stands around a command's run: the commands that it needs, the files that it is made
--- from, and how often and after what failures it may be called.
+-- from, and how often and after what failures it may be called, or a host be asked.
 
 local rules = require "runner.core.rules"
+local throttle = require "runner.declare.throttle"
 
 local MOST = 100
 
@@ -43,29 +44,6 @@ local function check_generates(n, fault)
 	end
 end
 
--- { failures = 5, window = "1m", pause = "30s" }
-local function breaker(v)
-	local clean = type(v) == "table"
-	local parts = { failures = rules.whole(1, 1000), window = rules.duration, pause = rules.duration }
-	local out = rules.accept(parts, "breaker", v, nil, function()
-		clean = false
-	end)
-	out.window, out.pause = out.window or 60000, out.pause or 30000
-	return clean and out.failures and out.window > 0 and out.pause > 0
-		and { failures = out.failures, window_ms = out.window, pause_ms = out.pause } or nil
-end
-
-local UNITS = { s = 1000, sec = 1000, second = 1000, m = 60000, min = 60000, minute = 60000, h = 3600000, hour = 3600000,
-	d = 86400000, day = 86400000 }
-
--- "10/min", "100/30s"
-local function rate(v)
-	local count, per = tostring(v):match "^(%d+)%s*/%s*(%w+)$"
-	local window = UNITS[per] or per and per:find "^%d" and rules.duration(per)
-	count = math.tointeger(tonumber(count))
-	return count and count >= 1 and count <= 10000 and window and window > 0 and { calls = count, window_ms = window } or nil
-end
-
 ---@type runner.Subject
 return {
 	keys = {
@@ -75,8 +53,9 @@ return {
 			expected = 'a list of paths and patterns such as { "src/**/*.c" }' },
 		generates = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "entry", check = check_generates,
 			expected = 'a list of paths and patterns such as { "build/app" }' },
-		breaker = { accept = breaker, manifest = "entry", expected = '{ failures = 5, window = "1m", pause = "30s" }' },
-		rate = { accept = rate, manifest = "entry", expected = 'a text such as "10/min" or "100/30s"' },
+		breaker = { accept = throttle.breaker, manifest = "entry", expected = throttle.BREAKER },
+		rate = { accept = throttle.rate, manifest = "entry", expected = throttle.RATE },
+		hosts = { accept = throttle.hosts, manifest = "entry", expected = throttle.HOSTS },
 	},
 	flags = {
 		{ name = "rebuild", type = "boolean", when = "sources", yields = true, section = "Behaviour",
