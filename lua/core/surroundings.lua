@@ -1,6 +1,7 @@
 -- surroundings: whether a call has what its command declares that it needs: a token to sign in
 -- with where nobody can open a browser, a person for an editor. Loaded for commands that
--- declare such a thing (lua/declare/contract/caller.lua), and by ctx:edit and ctx:open_url.
+-- declare such a thing (lua/declare/contract/caller.lua), by ctx:edit and ctx:open_url, and where something is
+-- drawn: for some people nothing may be.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
@@ -35,6 +36,13 @@ end
 ---@return boolean
 function M.is_headless()
 	return attempt.framework.headless or not attempt.launch.person
+end
+
+---Does the caller want a plain line for each change, for a screen reader? (--plain sets the variable, too.)
+---@return boolean
+function M.is_plain()
+	local value = os.getenv "RUNNER_PLAIN" or ""
+	return value ~= "" and value ~= "0" and value ~= "false"
 end
 
 -- A command that knows a way of its own needs no variable, unless the caller named one.

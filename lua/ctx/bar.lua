@@ -11,6 +11,9 @@ local SOON_MS = 1000 -- a rate of less than this says nothing
 ---@class runner.Bar
 ---@field first? number done, when it was first said
 ---@field since? number ms, at that time
+---@field said? string the last plain line
+---@field said_at? number ms
+---@field tenth? integer
 local Bar = {}
 Bar.__index = Bar
 
@@ -52,6 +55,28 @@ end
 ---@return string
 function M.turning(text)
 	return SPINNER .. "  " .. text
+end
+
+local SAY_MS, SAY_TEXT_MS = 10000, 1000 -- between two plain lines
+
+---What to say of it in plain lines, for a screen reader: of work with a total each tenth, and its end; of any other
+---a line every ten seconds; of texts no more than one a second.
+---@param text string
+---@param done? number nil: the work has no number
+---@param total? number
+---@param now number ms
+---@return string? text nil: nothing new
+function Bar:plain(text, done, total, now)
+	local part = done and total and total > 0 and done / total or nil
+	local tenth = part and part >= 0 and part <= 1 and math.floor(part * 10 + 1e-9) or nil
+	if self.said_at then
+		local waits = done and SAY_MS or SAY_TEXT_MS
+		if text == self.said or tenth == self.tenth and now - self.said_at < waits then
+			return nil
+		end
+	end
+	self.said, self.said_at, self.tenth = text, now, tenth
+	return (text:gsub("^ +", ""))
 end
 
 ---The line for what is done.

@@ -106,7 +106,7 @@ end
 
 local bar -- of this attempt, once a person sees one
 
--- The same as a person sees it, where a line can be drawn again.
+-- The same as a person sees it: where a line can be drawn again, or in lines that stay.
 local function line_of(progress, text)
 	local done, total = progress, 1
 	if type(progress) == "table" then
@@ -114,11 +114,17 @@ local function line_of(progress, text)
 	end
 	if not text or not attempt.launch.stderr_is_tty or attempt.framework.heartbeat_interval then
 		return text
-	elseif not math.type(done) then
-		return require("runner.ctx.bar").turning(text)
 	end
+	done = math.type(done) and done or nil
 	bar = bar or require("runner.ctx.bar").new()
-	return bar:line(text, done, total, host.now(), require("runner.terminal").columns())
+	if require("runner.core.surroundings").is_plain() then
+		local line = bar:plain(text, done, total, host.now())
+		if line then
+			host.send("LOG", { level = "info", message = line })
+		end
+		return text
+	end
+	return done and bar:line(text, done, total, host.now(), require("runner.terminal").columns()) or require("runner.ctx.bar").turning(text)
 end
 
 ---Report how far the work is: kept for the envelope of a run that is cut off by a limit,

@@ -28,7 +28,7 @@ M.subjects = {
 	caller = "auth headless_supported token_env_vars requires_editor non_interactive_alternatives gui_operations headless_behavior"
 		.. " headless token_env_var",
 	confine = "confine",
-	call = "config context cwd no_config policy width",
+	call = "config context cwd no_config plain policy width",
 	children = "preserve_locale subprocess stderr",
 	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field "
 		.. "required_tools mcp",

@@ -60,6 +60,7 @@ M.rows = {
 	{ name = "CI", description = "If set: results are JSON, nothing prompts, no colours; also GITHUB_ACTIONS and JENKINS_URL" },
 	{ name = "NO_COLOR", description = "If set: no colours" },
 	{ name = "TERM", description = "dumb: no colours" },
+	{ name = "RUNNER_PLAIN", description = "1: as --plain; set for children by --plain" },
 	{ name = "LC_ALL", description = "Says, as LC_CTYPE and LANG do, whether the terminal shows UTF-8: runner doctor" },
 	{ name = "DISPLAY", description = "Without it and WAYLAND_DISPLAY, and with SSH_TTY: nothing can open a window" },
 	{ name = "TOOL_TRACE_ID", description = "Of the caller's trace: passed on to children; also RUNNER_TRACE_ID" },

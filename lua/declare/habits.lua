@@ -49,7 +49,7 @@ local WITHOUT = { "--plan prints the limits and delays and runs nothing; a comma
 
 -- A flag as it is typed → what does that here, and the fix if it is not the same
 local FLAGS = {
-	["--json"] = JSON, ["-j"] = JSON, ["--yaml"] = JSON, ["--plain"] = use "--format plain", ["--table"] = use "--format table",
+	["--json"] = JSON, ["-j"] = JSON, ["--yaml"] = JSON, ["--table"] = use "--format table",
 	["--tsv"] = use "--format tsv", ["--csv"] = use "--format tsv", ["--jsonl"] = use "--format jsonl",
 	["--dry-run"] = WITHOUT, ["--dryrun"] = WITHOUT, ["--simulate"] = WITHOUT, ["--what-if"] = WITHOUT, ["-n"] = WITHOUT,
 	["--silent"] = QUIET, ["-q"] = QUIET, ["-s"] = QUIET, ["-v"] = use "--verbose, or --version", ["-vv"] = use "--debug",

@@ -65,6 +65,12 @@ local function take_instance(id)
 	host.send("META", { name = "instance_id", data = require("runner.json").encode(id) }, true)
 end
 
+-- For screen readers: nothing here draws a line again, nor does what is called from here.
+local function speak_plainly(framework)
+	framework.no_color = framework.plain or framework.no_color
+	host.setenv("RUNNER_PLAIN", framework.plain and "1" or nil)
+end
+
 -- Rows that have gone out can't be given again; those that are kept for data.items can.
 local function rows_once(a)
 	local kept = a.format == "json" or a.format == "tsv" or a.format == "plain" or a.framework.output
@@ -109,6 +115,9 @@ function M.take(a)
 	end
 	if framework.debug then
 		begin_trace(a, problems)
+	end
+	if framework.plain ~= nil then
+		speak_plainly(framework)
 	end
 	if framework.idempotency_key and a.command.streams then
 		problems[#problems + 1] = rows_once(a)

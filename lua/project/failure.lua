@@ -136,7 +136,7 @@ function M.early(name, problem, tokens)
 		framework.format = "json"
 	end
 	host.send("PLAN", { command = name, format = plan.format_of(framework), quiet = framework.quiet or false,
-		no_color = framework.no_color or false, exit_table = plan.exit_table(attempt.project or {}) })
+		no_color = framework.no_color or framework.plain or false, exit_table = plan.exit_table(attempt.project or {}) })
 	M.reply(problem)
 end
 

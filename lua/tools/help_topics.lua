@@ -84,7 +84,8 @@ M.topics = {
 		"A person at a terminal gets text. Off a terminal the answer is one line of JSON on stdout, the envelope, with ok, data,"
 			.. " error, warnings and meta; notices go to stderr.",
 		"--format json, jsonl, tsv, plain, table or id chooses, as does RUNNER_FORMAT. --output FILE writes the result to a file,"
-			.. " --fields a,b keeps these fields, --quiet prints no notices. Colours are off with --no-color, NO_COLOR or TERM=dumb.",
+			.. " --fields a,b keeps these fields, --quiet prints no notices. Colours are off with --no-color, NO_COLOR or TERM=dumb."
+			.. " --plain, or RUNNER_PLAIN=1, has no colours and no line that moves, for screen readers: each change is a line.",
 		"The exit status is that of the error's code: runner help exit-codes.",
 	} },
 	{ name = "retries", summary = "when a call is made again", text = paragraphs {

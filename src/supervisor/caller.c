@@ -15,6 +15,14 @@ static bool is_set(const char *name)
 	return v && *v;
 }
 
+/* RUNNER_PLAIN, as lua/core/surroundings.lua reads it. */
+static bool wants_plain(void)
+{
+	const char *v = getenv("RUNNER_PLAIN");
+
+	return v && *v && strcmp(v, "0") != 0 && strcmp(v, "false") != 0;
+}
+
 static bool is_dumb(const char *term)
 {
 	return term && strcmp(term, "dumb") == 0;
@@ -36,7 +44,7 @@ static const char *trace_id(void)
 void caller_read(struct launch *launch)
 {
 	launch->ci = is_set("CI") || is_set("GITHUB_ACTIONS") || is_set("JENKINS_URL");
-	launch->no_color = getenv("NO_COLOR") || launch->ci || is_dumb(getenv("TERM"));
+	launch->no_color = getenv("NO_COLOR") || launch->ci || is_dumb(getenv("TERM")) || wants_plain();
 	launch->person = launch->stdin_is_tty && launch->stdout_is_tty && !launch->ci;
 	launch->headless = !launch->stdout_is_tty || launch->ci || is_set("SSH_TTY") ||
 	                   !(is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"));

@@ -134,3 +134,98 @@ WAITS='ctx:run { "sh", "-c", "until [ -e go ]; do sleep 0.02; done" }'
 		! grep -aq -e looking -e $'\033\\[[0-9]*[AGJK]' seen || false
 	done
 }
+
+# --- plain lines -------------------------------------------------------------------------
+
+# on_script COMMAND [VARIABLE…]: what a terminal gets, in `seen`
+on_script() {
+	env -i "${CLEAN_ENV[@]}" TERM=xterm "${@:2}" script -qec "$1" /dev/null </dev/null | tr -d '\r' >seen
+	! grep -aq $'\033' seen
+}
+
+@test "--plain and RUNNER_PLAIN=1: steps, progress and logs are a line each, and nothing moves or has a colour" {
+	body work 'steps = { "fetch", "unpack" },' <<-'LUA'
+		ctx:step "fetch"
+		for i = 0, 100 do ctx:progress { done = i, total = 100, unit = "files" } end
+		ctx:step "unpack"
+		ctx:progress("looking")
+		ctx:log("warn", "careful")
+		os.execute("echo plain is $RUNNER_PLAIN, no colour is $NO_COLOR")
+		return { all = "done" }
+	LUA
+	local how
+	for how in "$RUNNER work --plain" "env RUNNER_PLAIN=1 $RUNNER work"; do
+		on_script "$how"
+		grep -qx 'work: fetch' seen
+		[ "$(grep -c 'files$' seen)" -eq 11 ]
+		grep -qx '50/100 files' seen
+		grep -qx 'work: unpack' seen
+		grep -qx 'looking' seen
+		grep -qx 'warn: careful' seen
+		grep -qx 'plain is 1, no colour is 1' seen
+		grep -qx 'all: done' seen
+	done
+	on_script "$RUNNER work --plain --quiet"
+	[ "$(grep -c -e files -e looking -e fetch seen)" -eq 0 ]
+	# off a terminal it says no more than without
+	call work --plain
+	expect 'e.ok'
+	[[ $stderr != *files* ]]
+	! on_script "$RUNNER work" RUNNER_PLAIN=0 || false
+	grep -aq '%' seen
+}
+
+@test "--plain: an error has no colour, also where the command is unknown; a command's own --plain goes before it" {
+	body work <<<'ctx:fail("CONFLICT", "no")'
+	! on_script "$RUNNER work" || false
+	on_script "$RUNNER work --plain; $RUNNER nothing --plain"
+	grep -q 'work: error: no' seen
+	grep -q 'Unknown command' seen
+	body own 'args = { { "plain", "boolean", description = "x" } },' <<<'ctx:progress("moving") return { plain = args.plain or false }'
+	! on_script "$RUNNER own --plain" || false
+	grep -q 'plain: true' seen
+}
+
+@test "--plain: select and prompts are lines that are answered as ever" {
+	body work 'interactive = true,' <<-'LUA'
+		ctx:progress("looking")
+		return { where = ctx:select("Where to?", { "prod", "dev" }), name = ctx:prompt("Name") }
+	LUA
+	start_shell 40 20
+	mux pipe-pane -o "cat >>$PWD/bytes"
+	type_line "clear; echo =='=here'; \$R work --plain; echo '=='end"
+	on_screen 'Number or name:'
+	type_line 'de'
+	on_screen '^Name:'
+	type_line 'Ada'
+	on_screen '^==end'
+	now_on_screen '^where: +dev'
+	on_screen '^looking$'
+	until_true grep -q '==end.*$' bytes
+	! sed '1,/===here/d' bytes | grep -aqE $'\033\\[[0-9;?]*([ABCDHJKfsu]|[0-9]m)|⠋' || false
+}
+
+@test "--plain: a workflow run is a line for each change, and so is show --watch" {
+	cat >two.yaml <<-'YAML'
+		name: two
+		commands:
+		  - { shell: "true", id: first }
+		  - { shell: "touch began; until [ -e go ]; do sleep 0.02; done", id: second }
+	YAML
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	start_shell 80 40
+	type_line "export XDG_STATE_HOME=$PWD/state RUNNER_PLAIN=1; clear; \$R workflow run two.yaml >run.txt; echo run=\$?"
+	on_screen '^Step first: '
+	on_screen '^Step second: '
+	until_true [ -e began ]
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER workflow show @last --watch --plain" /dev/null >watched </dev/null &
+	local watcher=$!
+	until_true grep -q 'Step second: running' watched
+	grep -q 'Step first: completed' watched
+	: >go
+	on_screen '^run=0'
+	wait "$watcher"
+	grep -q 'Step second: completed' watched
+	! grep -aqE $'\033\\[[0-9;?]*([ABCDHJKfsu]|[0-9]m)' watched || false
+	[ "$(count_of '✓|▸')" -eq 0 ]
+}

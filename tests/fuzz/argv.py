@@ -47,7 +47,7 @@ WORDS = ["plain", "deploy", "files", "fail", "raise", "db", "migrate", "db.migra
          "types", "completion", "bash", "prod", "dev", "1.2.3", "7", "-7", "0", "none", "5s", "1ms", "json", "tsv",
          "jsonl", "plain", "table", "text", "", " ", "-", "--", "---", "=", "--=", "true", "no", "é€😀", "a\nb",
          "\x1b[31mred\x1b[0m", "9" * 40, "1e309", "nan", "../x", ".", "commands/plain.lua", "%s%n", "$(id)", "'\"\\"]
-FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--help", "-h", "--version", "-V", "--plan",
+FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--plain", "--help", "-h", "--version", "-V", "--plan",
          "--timeout", "--attempt-timeout", "--idle-timeout", "--grace", "--retries", "--retry-delay",
          "--warnings-as-errors", "--yes", "--non-interactive", "--runner-format", "--runner-quiet",
          "--proxy", "--no-proxy", "--headless", "--token-env-var", "--global", "--schema", "--output-schema", "--connect-timeout",

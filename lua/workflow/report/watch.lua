@@ -36,6 +36,16 @@ local function show_lines(db, id, tree, prints)
 	end)
 end
 
+-- In plain lines, what has become of each step.
+local function tell(db, id, states)
+	for _, row in ipairs(db:steps(id, { brief = true })) do
+		if states[row.key] ~= row.state then
+			states[row.key] = row.state
+			host.send("LOG", { level = "info", message = ("Step %s: %s"):format(row.key, row.state) })
+		end
+	end
+end
+
 local function draw(db, id, over, prints)
 	local tree = tree_of.of_rows(db:steps(id, { brief = true }), masked_already, host.wall_ms())
 	show_lines(db, id, tree, prints)
@@ -48,6 +58,7 @@ end
 ---@param id string
 function M.run(ctx, db, id)
 	local seen, version, prints = M.is_seen(), nil, printing.new()
+	local states = not seen and require("runner.core.surroundings").is_plain() and {}
 	local function has_printed()
 		return prints:has_news()
 	end
@@ -56,6 +67,8 @@ function M.run(ctx, db, id)
 		local over = report.settled(db, db:list { id = id }[1] or db:find(id)).state ~= "running" -- it may be removed
 		if seen and (over or now ~= version or has_printed()) then
 			draw(db, id, over, prints)
+		elseif states and (over or now ~= version) then
+			tell(db, id, states)
 		end
 		if not over then
 			ctx:sleep(REST_MS / 1000)

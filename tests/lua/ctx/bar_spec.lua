@@ -32,6 +32,28 @@ describe("the line of progress", function()
 		end
 	end)
 
+	it("in plain lines says each tenth and the end once, and other work every ten seconds", function()
+		local b, said = bar.new(), {}
+		for i = 0, 1000 do
+			said[#said + 1] = b:plain(("%d/1000"):format(i), i, 1000, i)
+		end
+		assert.are.same({ "0/1000", "100/1000", "200/1000", "300/1000", "400/1000", "500/1000", "600/1000", "700/1000", "800/1000",
+			"900/1000", "1000/1000" }, said)
+		b, said = bar.new(), {}
+		for i = 1, 25 do
+			said[#said + 1] = b:plain(("%d rows"):format(i), i, nil, i * 1000)
+		end
+		assert.are.same({ "1 rows", "11 rows", "21 rows" }, said)
+		b = bar.new()
+		assert.are.equal("looking", b:plain("looking", nil, nil, 0))
+		assert.is_nil(b:plain("looking", nil, nil, 5000))
+		assert.are.equal("writing", b:plain("writing", nil, nil, 5000))
+		assert.is_nil(b:plain("closing", nil, nil, 5500))
+		for _, case in ipairs { { 1, 0 }, { 5, -1 }, { 0 / 0, 10 }, { 1 / 0, 10 }, { 3, 1 / 0 }, { 20, 10 }, { -5, 10 }, { 1e300, 1e-300 } } do
+			assert.is_string(bar.new():plain("x", case[1], case[2], 0))
+		end
+	end)
+
 	it("says long times in hours", function()
 		local b = bar.new()
 		b:line("0/7200", 0, 7200, 0, 80)
