@@ -2,6 +2,7 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
+local changes = require "runner.watch.changes"
 local coverage = require "runner.testkit.coverage"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -11,7 +12,6 @@ local paths = require "runner.core.paths"
 local registry = require "runner.testkit.registry"
 local reports = require "runner.testkit.reports"
 local session = require "runner.testkit.session"
-local watch = require "runner.testkit.watch"
 
 local function root_of()
 	return attempt.project.root or locate.here()
@@ -135,16 +135,28 @@ local function conclude(args, ctx, data)
 	return data
 end
 
+-- Not what tests write themselves, and nothing that begins with a dot.
+local function takes(_, name)
+	return name:sub(1, 1) ~= "." and name ~= "snapshots"
+end
+
+local function enter()
+	return true
+end
+
+local QUIET_MS = 50
+
 local function watch_all(args, ctx, root)
-	local all = { root .. "/tests", attempt.project.commands or root .. "/commands", root .. "/lib", root .. "/runner.lua" }
-	local number = 0
-	while true do
-		local before = watch.state(all)
-		number = number + 1
+	local folder = attempt.project.commands or root .. "/commands"
+	local roots = { root .. "/tests", folder, root .. "/lib", root .. "/runner.lua" }
+	local watched <close> = changes.new { roots = roots, enter = enter, takes = takes }
+	for number = 1, math.maxinteger do
 		local data = once(args, ctx, root, ("%s/%d"):format(ctx.tempdir, number))
 		write_reports(args, data)
 		io.stderr:write(host.clean(reports.text(data)), "Waiting for a change; Ctrl+C ends it.\n")
-		watch.wait(all, before)
+		if #watched:since(QUIET_MS) == 0 then -- while the tests ran
+			watched:next(QUIET_MS)
+		end
 	end
 end
 

@@ -4,44 +4,12 @@
 
 local check = require "runner.library.check"
 local fs = require "runner.fs"
+local globs = require "runner.core.globs"
 local host = require "runner.host"
 
 local M = {}
 
 -- --- glob ------------------------------------------------------------------------------------
-
--- "a/{b,c}" → "a/b", "a/c", the last innermost braces first.
-local function expand(pattern, out)
-	local before, list, after = pattern:match "^(.*){([^{}]*)}(.*)$"
-	if not before then
-		out[#out + 1] = pattern
-		return out
-	end
-	for choice in (list .. ","):gmatch "([^,]*)," do
-		expand(before .. choice .. after, out)
-	end
-	return out
-end
-
--- One part of a path as a Lua pattern; nil where it stands for itself.
-local function part_pattern(part)
-	if not part:find "[*?%[]" then
-		return nil
-	end
-	local at, out = 1, { "^" }
-	while at <= #part do
-		local c = part:sub(at, at)
-		local negated, set, after = part:match("^%[([!^]?)(%]?[^%]]*)%]()", at)
-		if c == "[" and after then
-			out[#out + 1] = "[" .. (negated ~= "" and "^" or "") .. set:gsub("[%%%]%^]", "%%%0") .. "]"
-			at = after
-		else
-			out[#out + 1] = c == "*" and ".*" or c == "?" and utf8.charpattern or c:gsub("%p", "%%%0")
-			at = at + 1
-		end
-	end
-	return table.concat(out) .. "$"
-end
 
 local GONE = { ENOENT = true, ENOTDIR = true }
 
@@ -81,7 +49,7 @@ function Glob:below(at, parts, n)
 		end
 		return
 	end
-	local pattern = part_pattern(part)
+	local pattern = globs.name_pattern(part)
 	if not pattern then
 		return fs.lstat(self.dir .. at .. part) and self:below(at .. part .. "/", parts, n + 1)
 	end
@@ -103,7 +71,7 @@ function M.glob(pattern, dir)
 	local glob = setmetatable({ found = {}, seen = {}, dir = dir and dir ~= "" and (dir:gsub("/*$", "") .. "/") or "" }, Glob)
 	local base = glob.dir
 	local ok, raised = pcall(function()
-		for _, one in ipairs(expand(pattern, {})) do
+		for _, one in ipairs(globs.expand(pattern)) do
 			local parts = {}
 			for part in one:gmatch "[^/]+" do
 				parts[#parts + 1] = part

@@ -14,7 +14,7 @@ local probe = host.probe
 M.builtins = {
 	["check-permissions"] = true, bundle = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
-	test = true, types = true,
+	test = true, types = true, watch = true,
 	audit = " list verify ",
 	executor = " check list probe ",
 	job = " cancel list logs status wait ",

@@ -167,6 +167,17 @@ local function positional(command, n)
 	return last and last.variadic and last or nil
 end
 
+-- Behind "--" of `watch` stands another command.
+local function behind_dashes(command, words)
+	if command and command.name == "watch" and not command.path then
+		for i = 1, #words - 1 do
+			if words[i] == "--" then
+				return table.move(words, i + 1, #words, 1, {})
+			end
+		end
+	end
+end
+
 ---The candidates that may replace the last word.
 ---@param words string[] after "runner"; the last one is being typed and may be ""
 ---@param project table
@@ -178,6 +189,10 @@ function M.candidates(words, project, ids, shell)
 	local before, typed, out = table.move(words, 1, #words - 1, 1, {}), words[#words] or "", {}
 	local plain = plain_words(before)
 	local command, used = load_command(plain, project)
+	local inner = behind_dashes(command, words)
+	if inner then
+		return M.candidates(inner, project, ids, shell)
+	end
 	local row, front = awaited(command, before[#before])
 	local flag, rest = typed:match "^(%-%-?[%w-]+)=(.*)$"
 	if not row and flag and awaited(command, flag) then

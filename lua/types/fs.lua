@@ -206,9 +206,10 @@ function fs.locked(path) end
 
 ---@class fs.Watch a to-be-closed value (local w <close> = …)
 ---@field wait fun(self: fs.Watch, ms: integer): boolean true: something has happened since the last time; false: nothing, for so long
+---@field add fun(self: fs.Watch, path: string): boolean?, string?, string? one more file or directory; nil, a message and the errno's name where it can't be watched
 ---@field close fun(self: fs.Watch)
 
----Watch files that are there, to sleep until one changes, is closed by a writer, moved or removed. What another machine does is not noticed.
+---Watch files and directories that are there, to sleep until one changes, is closed by a writer, moved or removed, or something comes or goes in a directory. What another machine does is not noticed.
 ---@param path string
 ---@param ... string
 ---@return fs.Watch? watch

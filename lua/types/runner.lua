@@ -444,7 +444,7 @@ function Fs.lock(path, options) end
 ---@return table? holder
 function Fs.locked(path) end
 
----Watch files that are there, to sleep until one changes, is closed by a writer, moved or removed. What another machine does is not noticed.
+---Watch files and directories that are there, to sleep until one changes, is closed by a writer, moved or removed, or something comes or goes in a directory. What another machine does is not noticed.
 ---@param path string
 ---@param ... string
 ---@return fs.Watch watch

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <lauxlib.h>
+#include <poll.h>
 #include <stdalign.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -15,8 +16,12 @@
 #include "../worker/cancel.h"
 
 #define WATCH "runner.watch"
-/* Written, closed by who could write (a lock's holder has gone), moved or removed. */
-#define EVENTS (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+/*
+ * Of a file: written, closed by who could write (a lock's holder has gone), moved or removed. Of a
+ * directory the same of what is in it, and what comes and goes there.
+ */
+#define EVENTS \
+	(IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 
 struct watch {
 	int fd; /* -1: closed */
@@ -60,11 +65,39 @@ static int watch_wait(lua_State *L)
 	return 1;
 }
 
+/*
+ * watch:add(path) → true | nil, message, errno name: ENOSPC where the system allows no more
+ * (fs.inotify.max_user_watches), EBADF once it is closed. A path that is watched already is no
+ * second one, and one that is removed is forgotten by the kernel.
+ */
+static int watch_add(lua_State *L)
+{
+	const struct watch *watch = luaL_checkudata(L, 1, WATCH);
+	const char *path = fs_path(L, 2);
+
+	if (inotify_add_watch(watch->fd, path, EVENTS) < 0)
+		return fs_fail(L, "watch", path, NULL);
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* watch:watch() → fd, events: for process.set, as those of runner.stream. */
+static int watch_watch(lua_State *L)
+{
+	const struct watch *watch = luaL_checkudata(L, 1, WATCH);
+
+	lua_pushinteger(L, watch->fd);
+	lua_pushinteger(L, POLLIN);
+	return 2;
+}
+
 static const luaL_Reg methods[] = {
 	{ "__close", watch_close },
 	{ "__gc", watch_close },
+	{ "add", watch_add },
 	{ "close", watch_close },
 	{ "wait", watch_wait },
+	{ "watch", watch_watch },
 	{ NULL, NULL },
 };
 
@@ -83,7 +116,7 @@ static struct watch *new_watch(lua_State *L)
 }
 
 /*
- * watch(path, …): a handle with handle:wait(ms) and handle:close() | nil, message, errno name.
+ * watch(path, …): a handle with handle:wait(ms), :add(path) and :close() | nil, message, errno name.
  * From its return on no change is missed. A path that isn't there is left out. What another
  * machine does on a shared file system is not noticed: look now and then, too.
  */
