@@ -21,4 +21,8 @@ uninstall:
 	  $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
 	@rmdir $(COMMANDS) $(AT)/share/runner 2>/dev/null || true
 
-.PHONY: install uninstall
+
+
+# What other people install, in $(BUILD)/dist: docs/packages.md.
+deb dist npm sbom: all ; @.ci/deps packages && BUILD=$(BUILD) CC="$(CC)" .ci/package $@
+.PHONY: install uninstall deb dist npm sbom

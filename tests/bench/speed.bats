@@ -70,3 +70,11 @@ is_busy() {
 	stays_below 1 python3 "$MEASURE" ratio 3 . python3 "$ROOT/tests/bench/mcp_calls.py" 200 1 "$RUNNER" mcp serve -- \
 		. python3 "$ROOT/tests/bench/mcp_calls.py" 20 1 node "$ROOT/tests/bench/peers/mcp_server.mjs" "$modules"
 }
+
+@test "the command that npm installs takes as long as the program that was built" {
+	[ "$RUNNER" -ef "$ROOT/build/runner" ] || skip "another build is tested"
+	command -v npm >/dev/null || skip "npm is not here"
+	BUILD=build OUT=$PWD/dist "$ROOT/.ci/package" npm >log.txt 2>&1
+	npm install --offline --silent --no-audit --no-fund --cache "$PWD/cache" --prefix "$PWD/app" ./dist/runner-linux-*.tgz
+	stays_below 1.1 python3 "$MEASURE" cpu 100 . "$PWD/app/node_modules/.bin/runner" hello -- . "$RUNNER" hello
+}
