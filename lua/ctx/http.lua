@@ -191,6 +191,23 @@ local function admitted(request, left_ms)
 	end
 end
 
+-- Debian's libcurl knows Debian's certificates; the one inside a static runner knows none.
+local function ca_for(url, proxy)
+	local ca = urls.ca()
+	if ca or require("runner.about").build().linkage == "dynamic" then
+		return ca
+	end
+	ca = urls.system_ca()
+	if not ca and (url.scheme == "https" or (proxy or ""):find "^[Hh][Tt][Tt][Pp][Ss]://") then
+		errors.raise("PRECONDITION", ("No CA certificates are here to check %s with"):format(urls.brief(url)), {
+			retryable = false,
+			suggestion = "Install your distribution's ca-certificates, or name a file of them in SSL_CERT_FILE",
+			fix_required = "Provide CA certificates",
+		})
+	end
+	return ca
+end
+
 local function perform(request, left_ms)
 	local call <close>, refused = admitted(request, left_ms)
 	if refused then
@@ -198,6 +215,7 @@ local function perform(request, left_ms)
 	end
 	local url = request.url
 	local proxy, no_proxy = urls.proxy(url)
+	local ca = ca_for(url, proxy)
 	if attempt.trace then
 		attempt.trace(("ctx:http %s %s%s"):format(request.method, urls.brief(url), proxy and " through a proxy" or ""))
 	end
@@ -213,7 +231,7 @@ local function perform(request, left_ms)
 		password = request.user and request.password or nil,
 		proxy = proxy or "",
 		no_proxy = no_proxy or "",
-		ca = urls.ca(),
+		ca = ca,
 		timeout_ms = left_ms,
 		connect_timeout_ms = request.connect_timeout_ms,
 	})

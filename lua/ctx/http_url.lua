@@ -248,4 +248,26 @@ function M.ca()
 	return from_env("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 end
 
+-- Where distributions keep the certificates: a file with all, or a directory with a hash for each.
+local CA_STORES = {
+	"/etc/ssl/certs/ca-certificates.crt", -- Debian, Ubuntu, Arch, Alpine, Gentoo
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", -- Fedora, Red Hat
+	"/etc/pki/tls/certs/ca-bundle.crt", -- the same, older
+	"/etc/ssl/ca-bundle.pem", -- openSUSE
+	"/etc/ssl/cert.pem", -- Alpine, BSD
+	"/etc/ssl/certs",
+}
+
+---Where this system keeps its CA certificates, for the static build, whose libcurl comes from no
+---distribution; nil: nowhere that is known.
+---@return string?
+function M.system_ca()
+	for _, path in ipairs(CA_STORES) do
+		local file <close> = io.open(path, "rb")
+		if file then
+			return path
+		end
+	end
+end
+
 return M

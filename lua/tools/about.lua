@@ -9,9 +9,9 @@ local M = {}
 local INSTALL = "not here"
 
 -- The Lua halves know whether theirs can be opened.
-local function add(list, name, version)
+local function add(list, name, version, linked)
 	local ok, found = pcall(version)
-	list[#list + 1] = { name = name, version = ok and found or nil, linked = "on use", missing = not ok and INSTALL or nil }
+	list[#list + 1] = { name = name, version = ok and found or nil, linked = linked, missing = not ok and INSTALL or nil }
 end
 
 local function digest_library()
@@ -37,9 +37,11 @@ function M.describe(version)
 	for _, row in ipairs(list) do
 		split(row)
 	end
-	add(list, "lua-yaml", require("runner.core.yaml.parser").version)
-	add(list, "libmd", digest_library)
-	return { version = version, build = about.build(), libraries = list }
+	local build = about.build()
+	local linked = build.linkage == "static" and "built-in" or "on use"
+	add(list, "lua-yaml", require("runner.core.yaml.parser").version, linked)
+	add(list, "libmd", digest_library, linked)
+	return { version = version, build = build, libraries = list }
 end
 
 ---@param described runner.About

@@ -20,6 +20,7 @@
 #include "../worker/members.h"
 #include "bindings.h"
 #include "http_curl.h"
+#include "library.h"
 #include "sqlite_api.h"
 
 #ifndef RUNNER_COMMIT /* .ci/commit */
@@ -88,9 +89,9 @@ static int l_libraries(lua_State *L)
 	add(L, "Lua", LUA_VERSION_MAJOR "." LUA_VERSION_MINOR "." LUA_VERSION_RELEASE, "built-in", NULL);
 	add_cjson(L);
 	add(L, "PCRE2", pcre2, "built-in", NULL);
-	add(L, "libcurl", curl ? curl->version() : NULL, "on use", curl ? NULL : why);
+	add(L, "libcurl", curl ? curl->version() : NULL, LIBRARY_LINKED, curl ? NULL : why);
 	sqlite = sqlite_api_open(&why);
-	add(L, "SQLite", sqlite ? sqlite->libversion() : NULL, "on use", sqlite ? NULL : why);
+	add(L, "SQLite", sqlite ? sqlite->libversion() : NULL, LIBRARY_LINKED, sqlite ? NULL : why);
 	return 1;
 }
 

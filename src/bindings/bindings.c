@@ -6,5 +6,8 @@
 const struct binding bindings[] = {
 #define BINDING(library, scripts, open, purpose) { library, scripts, open },
 #include "bindings.def"
+#ifdef RUNNER_STATIC
+	{ NULL, "yaml", luaopen_yaml }, /* of lua-yaml: scripts can't load the installed one */
+#endif
 	{ NULL, NULL, NULL },
 };

@@ -14,6 +14,9 @@
 
 #define BINDING(library, scripts, open, purpose) int open(lua_State *L);
 #include "bindings.def"
+#ifdef RUNNER_STATIC
+int luaopen_yaml(lua_State *L); /* of lua-yaml */
+#endif
 
 /* The last row has no open function. */
 extern const struct binding bindings[];

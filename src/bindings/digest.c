@@ -13,6 +13,12 @@
 #include <lauxlib.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef RUNNER_STATIC
+#include <sys/types.h>
+#include <md5.h>
+#include <sha1.h>
+#include <sha2.h>
+#endif
 
 #include "../common/xio.h"
 #include "../worker/cancel.h"
@@ -46,11 +52,11 @@ static struct algorithm {
 	struct digest_api api;
 	void *opened;
 } algorithms[] = {
-	{ .name = "md5", .bytes = 16, .symbols = FUNCTIONS("MD5") },
-	{ .name = "sha1", .bytes = 20, .symbols = FUNCTIONS("SHA1") },
-	{ .name = "sha256", .bytes = 32, .symbols = FUNCTIONS("SHA256") },
-	{ .name = "sha384", .bytes = 48, .symbols = FUNCTIONS("SHA384") },
-	{ .name = "sha512", .bytes = 64, .symbols = FUNCTIONS("SHA512") },
+	{ .name = "md5", .bytes = 16, .symbols = FUNCTIONS(MD5) },
+	{ .name = "sha1", .bytes = 20, .symbols = FUNCTIONS(SHA1) },
+	{ .name = "sha256", .bytes = 32, .symbols = FUNCTIONS(SHA256) },
+	{ .name = "sha384", .bytes = 48, .symbols = FUNCTIONS(SHA384) },
+	{ .name = "sha512", .bytes = 64, .symbols = FUNCTIONS(SHA512) },
 };
 
 struct digest {

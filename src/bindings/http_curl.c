@@ -4,7 +4,6 @@
  */
 #include "http_curl.h"
 
-#include <dlfcn.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,7 +12,7 @@
 static const char *const LIBRARIES[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
 static const struct library_symbol SYMBOLS[] = {
-#define CURL_SYMBOL(name) LIBRARY_SYMBOL(struct curl_api, "curl_", name),
+#define CURL_SYMBOL(name) LIBRARY_SYMBOL(struct curl_api, curl_, name),
 	CURL_FUNCTIONS(CURL_SYMBOL)
 #undef CURL_SYMBOL
 };
@@ -26,7 +25,7 @@ static bool open_one(const char *name, struct curl_api *api)
 		return false;
 	if (api->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
 		return true;
-	dlclose(library);
+	library_close(library);
 	return false;
 }
 

@@ -1,5 +1,5 @@
 /*
- * http_curl.h: libcurl, opened with dlopen on first use, since linking it
+ * http_curl.h: libcurl, opened on first use (library.h), since linking it
  * would cost every run 4 ms. Private to the http binding. Functions are
  * called through the table; the headers are needed at build time only.
  */

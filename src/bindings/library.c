@@ -4,8 +4,32 @@
  */
 #include "library.h"
 
-#include <dlfcn.h>
 #include <string.h>
+
+#ifdef RUNNER_STATIC
+
+void *library_open(const char *name, const struct library_symbol *symbols, size_t count, void *api)
+{
+	static char linked;
+
+	(void)name;
+	for (size_t i = 0; i < count; i++)
+		memcpy((char *)api + symbols[i].offset, &symbols[i].linked, sizeof(void *));
+	return &linked;
+}
+
+void library_close(void *library)
+{
+	(void)library;
+}
+
+const char *library_why(const char *lacking)
+{
+	return lacking;
+}
+
+#else
+#include <dlfcn.h>
 
 static bool resolve(void *library, const struct library_symbol *symbols, size_t count, void *api)
 {
@@ -29,9 +53,16 @@ void *library_open(const char *name, const struct library_symbol *symbols, size_
 	return NULL;
 }
 
+void library_close(void *library)
+{
+	dlclose(library);
+}
+
 const char *library_why(const char *lacking)
 {
 	const char *why = dlerror();
 
 	return why != NULL ? why : lacking;
 }
+
+#endif

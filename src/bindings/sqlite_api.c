@@ -11,7 +11,7 @@
 #define LIBRARY "libsqlite3.so.0"
 
 static const struct library_symbol SYMBOLS[] = {
-#define SQLITE_SYMBOL(name) LIBRARY_SYMBOL(struct sqlite_api, "sqlite3_", name),
+#define SQLITE_SYMBOL(name) LIBRARY_SYMBOL(struct sqlite_api, sqlite3_, name),
 	SQLITE_FUNCTIONS(SQLITE_SYMBOL)
 #undef SQLITE_SYMBOL
 };

@@ -1,5 +1,5 @@
 /*
- * sqlite_api.h: libsqlite3, opened with dlopen on first use, so that commands
+ * sqlite_api.h: libsqlite3, opened on first use (library.h), so that commands
  * without a database don't pay for it. Private to the sqlite binding. Functions
  * are called through the table; the headers are needed at build time only.
  */

@@ -18,6 +18,9 @@
 #ifdef __linux__
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#ifndef STATX_MNT_ID /* musl 1.2.3 */
+#include <linux/stat.h>
+#endif
 #endif
 
 #include "xio.h"

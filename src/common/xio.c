@@ -85,6 +85,16 @@ static bool is_closed(int fd)
 	return fcntl(fd, F_GETFD) < 0 && errno == EBADF;
 }
 
+int xopen_null(void)
+{
+	int fd = xopen("/dev/null", O_RDWR, 0), ends[2];
+
+	if (fd >= 0 || errno != ENOENT || xpipe(ends) < 0)
+		return fd;
+	close(ends[1]);
+	return ends[0];
+}
+
 int xopen_standard(void)
 {
 	int closed = 0;

@@ -29,6 +29,9 @@ void xclose(int *fd);
 /* Set O_NONBLOCK. Only for descriptors that we created: an inherited one shares
  * the flag with the caller (docs/design.md#inherited-descriptors). */
 int xnonblock(int fd);
+/* /dev/null, close-on-exec, for reading and writing; where there is none, as in an empty root, an
+ * empty pipe without a writer: it reads as /dev/null does and takes nothing. -1 with errno. */
+int xopen_null(void);
 /* Open /dev/null onto each of 0, 1, 2 that is closed. Returns a bit mask of
  * those that were closed (1 << fd), or -1 when /dev/null can't be opened. */
 int xopen_standard(void);

@@ -88,7 +88,7 @@ static int source_above(int fd)
 		return fd;
 	if (fd >= 0)
 		return xdup_above(fd, FIRST_FREE_FD);
-	null = xopen("/dev/null", O_RDWR, 0);
+	null = xopen_null();
 	if (null < 0 || null >= FIRST_FREE_FD)
 		return null;
 	above = xdup_above(null, FIRST_FREE_FD);

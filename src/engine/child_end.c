@@ -253,7 +253,7 @@ static bool reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 		if (pid > 0 && on_exit != NULL)
 			on_exit(pid, status, data);
 	}
-	raise(SIGCHLD); /* there may be more to reap */
+	kill(getpid(), SIGCHLD); /* there may be more to reap; raise(3) of musl takes a sibling's parent for us (os.h) */
 	return false;
 }
 

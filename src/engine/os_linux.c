@@ -208,16 +208,22 @@ int os_reopen_nonblocking(int fd, int flags)
 	return xopen(path, flags | O_NONBLOCK | O_NOCTTY, 0);
 }
 
+#ifndef RWF_NOWAIT /* musl 1.2.3 */
+#define RWF_NOWAIT 8
+static ssize_t pwritev2(int fd, const struct iovec *all, int n, off_t at, int flags)
+{
+	return syscall(SYS_pwritev2, fd, all, (long)n, (long)at, (long)at, (long)flags);
+}
+#endif
+
 /* Pipes support it since Linux 6.4. */
 ssize_t os_write_nowait(int fd, const void *bytes, size_t n)
 {
-#ifdef RWF_NOWAIT
 	struct iovec all = { .iov_base = (void *)bytes, .iov_len = n };
 	ssize_t put = pwritev2(fd, &all, 1, -1, RWF_NOWAIT);
 
 	if (put >= 0 || (errno != ENOSYS && errno != EINVAL && errno != ESPIPE))
 		return put;
-#endif
 	errno = EOPNOTSUPP;
 	return -1;
 }

@@ -204,6 +204,10 @@ static NO_RETURN void serve(struct shepherd *s)
 	end_as(s->status);
 }
 
+#ifndef W_EXITCODE /* musl */
+#define W_EXITCODE(status, signal) ((status) << 8 | (signal))
+#endif
+
 /* --- starting ------------------------------------------------------------------------ */
 
 static void close_all_but(int a, int b)

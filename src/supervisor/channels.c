@@ -84,7 +84,7 @@ NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t
 	kept = keep_also(keep, kept, launch.stdout_fd);
 	kept = keep_also(keep, kept, ch->frames[1]);
 	os_close_from(3, keep, (size_t)kept);
-	null = xopen("/dev/null", O_RDWR, 0); /* now that there is room */
+	null = xopen_null(); /* now that there is room */
 	onto(null, 0);
 	xclose(&null);
 	launch.frame_fd = ch->frames[1];

@@ -127,7 +127,7 @@ void adopted_release(void)
 {
 	if (--held == 0 && missed) {
 		missed = 0;
-		raise(SIGCHLD);
+		kill(getpid(), SIGCHLD);
 	}
 }
 
@@ -206,7 +206,7 @@ void adopted_begin_wait(void)
 	if (self == 0 || !in_doubt)
 		return;
 	handle(SIG_DFL, on_child);
-	raise(SIGCHLD); /* who has died since the last */
+	kill(getpid(), SIGCHLD); /* who has died since the last */
 }
 
 void adopted_end_wait(void)

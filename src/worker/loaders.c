@@ -9,8 +9,10 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "members.h"
 #include "source.h"
 
 /* --- dofile, loadfile -------------------------------------------------------------- */
@@ -112,6 +114,21 @@ static int search_lua(lua_State *L)
 	return 1;
 }
 
+#ifdef RUNNER_STATIC
+/* Lua of the static build opens no library: say so by name, before it looks. */
+NO_RETURN static void refuse_static(lua_State *L, const char *name)
+{
+	lua_createtable(L, 0, 4);
+	members_set_string(L, "code", "COMMAND_INVALID");
+	lua_pushfstring(L, "%s is a C module, and this runner is a static build, which loads none", name);
+	lua_setfield(L, -2, "message");
+	members_set_string(L, "fix_required", "Run the command with the dynamic build of runner, or use a module in Lua");
+	members_set_string(L, "suggestion", "The modules that runner brings are there: fs, json, cjson, yaml, runner.*");
+	lua_error(L);
+	abort();
+}
+#endif
+
 /* Raise an error if the first C module of that name that can be opened is not trusted. */
 static void check_module(lua_State *L, const char *name, const char *file)
 {
@@ -126,6 +143,10 @@ static void check_module(lua_State *L, const char *name, const char *file)
 			luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", name, path, why);
 		if (missing)
 			lua_settop(L, top + 1);
+#ifdef RUNNER_STATIC
+		else
+			refuse_static(L, lua_pushfstring(L, "'%s' (%s)", name, path));
+#endif
 	}
 	lua_settop(L, top);
 }
@@ -167,6 +188,9 @@ static int l_loadlib(lua_State *L)
 		return 3;
 	}
 	lua_settop(L, 2);
+#ifdef RUNNER_STATIC
+	refuse_static(L, path);
+#endif
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_insert(L, 1);
 	lua_call(L, 2, LUA_MULTRET);

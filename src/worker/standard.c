@@ -49,7 +49,7 @@ static void take_rest(const struct launch *launch)
 
 	if (rest < 0 || copy_rest(launch->stdin_fd, launch->stdin_offset + used, rest) < 0) {
 		xclose(&rest);
-		rest = xopen("/dev/null", O_RDONLY, 0);
+		rest = xopen_null();
 	}
 	dup2(rest, 0);
 	xclose(&rest);
@@ -88,7 +88,7 @@ static int l_take_stdin(lua_State *L)
  * on. stdin is /dev/null again. */
 static int l_used_stdin(lua_State *L)
 {
-	int null = xopen("/dev/null", O_RDONLY, 0);
+	int null = xopen_null();
 
 	used = (off_t)luaL_checkinteger(L, 1);
 	if (null >= 0)

@@ -116,7 +116,7 @@ starved_libcurl() {
 		#define NEVER(name) void curl_##name(void) { abort(); }
 		NEVER(easy_setopt) NEVER(multi_add_handle) NEVER(multi_info_read) NEVER(multi_remove_handle)
 		NEVER(multi_setopt) NEVER(multi_socket_action) NEVER(slist_append) NEVER(slist_free_all)
-		NEVER(free) NEVER(url) NEVER(url_cleanup) NEVER(url_get) NEVER(url_set)
+		NEVER(version) NEVER(free) NEVER(url) NEVER(url_cleanup) NEVER(url_get) NEVER(url_set)
 	C
 	${CC:-cc} -shared -fPIC -w -o starved/libcurl.so.4 starved/libcurl.c
 }
