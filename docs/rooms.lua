@@ -43,6 +43,7 @@ M.rooms = {
 	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
 	{ name = "bundle", path = "lua/bundle/", uses = { BINDINGS, "core", "project" }, owns = "a project and runner as one program: packing it, and being one" },
+	{ name = "vendor", path = "lua/vendor/", uses = { BINDINGS, "core", "project", "output" }, owns = "libraries of commands: read from a folder or an archive, put into a project, taken out" },
 	{ name = "testkit", path = "lua/testkit/", uses = { BINDINGS, "core", "output", "task", "invoke" }, owns = "the tests of a project's own commands: what they declare, what stands in for the world, how they are reported" },
 	{ name = "watch", path = "lua/watch/", uses = { BINDINGS, "core", "task", "invoke" }, owns = "files that change, and a command that is run again for them" },
 
@@ -57,7 +58,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.place" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "testkit", "watch", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "vendor", "testkit", "watch", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

@@ -309,7 +309,7 @@ local function run(a)
 	host.send("RUN", { timeout_ms = a.serve_ms, idle_timeout_ms = a.stall_ms })
 	host.enter_run(command.stdin == true and not a.stdin_taken,
 		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw,
-		a.found.folder == a.project.commands and a.project.root)
+		(a.found.vendored or a.found.folder == a.project.commands) and a.project.root)
 	if a.serve_ms then
 		a.raw.begin(a)
 	end

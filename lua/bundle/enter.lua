@@ -3,6 +3,7 @@
 -- cache, once; each run compares them with the archive, and writes anew what somebody changed.
 
 local archive = require "runner.bundle.archive"
+local places = require "runner.project.folders"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
@@ -122,7 +123,7 @@ local function enter()
 	locate.project_root = function()
 		return root, head.has_file
 	end
-	locate.folders = function(project)
+	places.list = function(project)
 		return { project and project.commands or root .. "/commands" }
 	end
 	spoken.as((called or ""):match "([^/]+)$" or head.name or "runner", head.version)

@@ -7,6 +7,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local ledger = require "runner.ledger"
 local new_file = require "runner.tools.new_file"
+local vendored = require "runner.project.vendored"
 
 local EXECUTABLE = 493 -- 0755
 local FOLDERS = { "lib", "workflows" }
@@ -36,6 +37,21 @@ local function below(ctx, root, path)
 	return inside
 end
 
+-- The libraries that runner.lock has, and nothing else of vendor/. A changed one is not packed.
+local function add_libraries(ctx, root, out)
+	local libraries, problem = vendored.read(root)
+	for name, row in pairs(libraries or error(problem, 0)) do
+		problem = vendored.changed(root, name, row)
+		if problem then
+			error(problem, 0)
+		end
+		add(ctx, root, vendored.folder(root, name, row):sub(#root + 2), out)
+	end
+	if next(libraries) then
+		add(ctx, root, "runner.lock", out)
+	end
+end
+
 local function files_of(args, ctx, project)
 	local root, out = project.root, {}
 	add(ctx, root, "runner.lua", out)
@@ -43,6 +59,7 @@ local function files_of(args, ctx, project)
 	for _, name in ipairs(FOLDERS) do
 		add(ctx, root, name, out)
 	end
+	add_libraries(ctx, root, out)
 	for _, name in ipairs(fs.list(root) or {}) do
 		if name:find "%.ya?ml$" then
 			add(ctx, root, name, out)

@@ -28,7 +28,7 @@ end
 -- The hooks of the project and of the command's group, the outer one first.
 local function hooks_of(a)
 	local list, project = {}, a.project or {}
-	if not (project.root and a.found.folder == project.commands) then
+	if not (project.root and (a.found.folder == project.commands or a.found.vendored)) then
 		return list
 	end
 	list[1] = (project.before or project.after) and project or nil

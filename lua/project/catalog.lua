@@ -6,6 +6,7 @@ local builtin_names = require "runner.project.builtin_names"
 local command_name = require "runner.core.command_name"
 local declarations = require "runner.project.declarations"
 local errors = require "runner.core.errors"
+local places = require "runner.project.folders"
 local host = require "runner.host"
 local listing = require "runner.listing"
 local loader = require "runner.project.loader"
@@ -35,14 +36,23 @@ local function add_folder(dir, folder, prefix, out, depth)
 	end
 end
 
+local function add_vendored(root, by_name)
+	for _, entry in ipairs(require("runner.project.vendored").list(root)) do
+		by_name[entry.name] = by_name[entry.name] or entry
+	end
+end
+
 ---All commands, sorted by name; the built-ins are marked. One that gave way to a file is `self.NAME`.
 ---Those that a policy refuses by name are left out.
 ---@param project table
----@return {name: string, path: string?, builtin: boolean?, folder: string?, mark: string|false?}[]
+---@return {name: string, path: string?, builtin: boolean?, folder: string?, mark: string|false?, vendored: string?}[]
 function M.list(project)
 	local out = { by_name = {} }
-	for _, dir in ipairs(locate.folders(project)) do
+	for i, dir in ipairs(places.list(project)) do
 		add_folder(dir, dir, "", out, 1)
+		if i == 1 and places.has_libraries(project) then
+			add_vendored(project.root, out.by_name)
+		end
 	end
 	for _, name in ipairs(builtin_names()) do
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
@@ -218,7 +228,7 @@ function M.rows(entries, project)
 	local unread = M.is_unread(project) and project.commands
 	for _, entry in ipairs(entries) do
 		local row
-		if unread and entry.folder == unread then
+		if unread and (entry.folder == unread or entry.vendored) then
 			row = { name = command_name.typed(entry.name), description = "" }
 		else
 			row = row_of(entry, project, caches)
@@ -310,7 +320,7 @@ function M.not_found(words, project)
 		or ("Unknown command '%s'"):format(group and words[1] .. " " .. words[2] or words[1])
 	return errors.new("COMMAND_NOT_FOUND", message, {
 			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
-			context = { folders = locate.folders(project) },
+			context = { folders = places.list(project) },
 		})
 end
 

@@ -110,6 +110,10 @@ function M.read(found)
 	if not found.path then
 		return (require("runner.commands." .. found.name))
 	end
+	local problem = found.vendored and require("runner.project.vendored").problem(found)
+	if problem then
+		return nil, problem
+	end
 	add_library(found.path)
 	return run_file(found.path, found.folder)
 end

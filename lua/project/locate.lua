@@ -12,11 +12,12 @@ local probe = host.probe
 -- A text has the words of a group, with a blank around each: every call makes this table.
 ---@type table<string, true|string>
 M.builtins = {
-	["check-permissions"] = true, bundle = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
+	["check-permissions"] = true, add = true, bundle = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
 	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
 	test = true, types = true, watch = true,
 	audit = " list verify ",
 	executor = " check list probe ",
+	library = " check list remove update ",
 	job = " cancel list logs status wait ",
 	mcp = " install serve tools validate ",
 	workflow = " cancel check chunk list logs new plan prune resume rm run show stats wait ",
@@ -36,6 +37,7 @@ M.SELF = "self"
 ---@field words integer how many words name it
 ---@field folder? string of command files, in which it was found
 ---@field listed? boolean found by listing, not by name
+---@field vendored? string root of the project that has it from a library (lua/project/vendored.lua)
 
 local function parent(dir)
 	local up = dir:match("^(.*)/[^/]+$")
@@ -72,27 +74,6 @@ function M.project_root()
 	return fallback, false
 end
 
----The folders of command files, first match wins.
----@param project? table
----@return string[]
-function M.folders(project)
-	local config = os.getenv("XDG_CONFIG_HOME")
-	local home = os.getenv("HOME")
-	local list = {}
-	if project and project.root then
-		list[1] = project.commands
-	end
-	for dir in (os.getenv("RUNNER_PATH") or ""):gmatch("[^:]+") do
-		list[#list + 1] = dir
-	end
-	if config and config:sub(1, 1) == "/" then
-		list[#list + 1] = config .. "/runner/commands"
-	elseif home and home ~= "" then
-		list[#list + 1] = home .. "/.config/runner/commands"
-	end
-	return host.add_installed(list)
-end
-
 -- The deepest file wins: db/migrate.lua before db.lua with an argument.
 local function resolve(dir, words, i)
 	local word = words[i]
@@ -122,6 +103,11 @@ local function find_builtin(words, first)
 	end
 end
 
+local function in_folder(dir, words)
+	local path, last = resolve(dir, words, 1)
+	return path and { name = table.concat(words, ".", 1, last), path = path, words = last, folder = dir }
+end
+
 ---Find the command that `words` begin with.
 ---@param words string[]
 ---@param project? table
@@ -130,14 +116,8 @@ function M.find(words, project)
 	if M.fixed[words[1]] then
 		return find_builtin(words, words[1] == M.SELF and 2 or 1)
 	end
-	for _, dir in ipairs(M.folders(project)) do
-		local path, last = resolve(dir, words, 1)
-		if path then
-			return { name = table.concat(words, ".", 1, last), path = path, words = last,
-				folder = dir }
-		end
-	end
-	return find_builtin(words, 1)
+	return project and project.root and in_folder(project.commands, words)
+		or require("runner.project.folders").find(words, project, in_folder, M.builtins[words[1]]) or find_builtin(words, 1)
 end
 
 ---The working directory, for what is made in it.

@@ -147,7 +147,7 @@ end
 
 local function load_command(words, project)
 	local found = words[1] and locate.find(words, project)
-	if not found or found.path and found.folder == project.commands and catalog.is_unread(project) then
+	if not found or found.path and (found.folder == project.commands or found.vendored) and catalog.is_unread(project) then
 		return nil
 	end
 	return catalog.load({ name = found.name, path = found.path, builtin = not found.path }, project), found.words

@@ -149,18 +149,19 @@ describe("an argument with the name of a flag that yields", function()
 end)
 
 describe("built-in commands", function()
-	local fs, real_folders = require "runner.fs", locate.folders
+	local fs, folders = require "runner.fs", require "runner.project.folders"
+	local real_list = folders.list
 	local dir
 
 	before_each(function()
 		dir = os.tmpname()
 		os.remove(dir)
 		assert(fs.mkdir(dir))
-		locate.folders = function() return { dir } end
+		folders.list = function() return { dir } end
 		locate.builtins.newer, locate.builtins.group = true, " one two "
 	end)
 	after_each(function()
-		locate.folders, locate.builtins.newer, locate.builtins.group = real_folders, nil, nil
+		folders.list, locate.builtins.newer, locate.builtins.group = real_list, nil, nil
 		assert(fs.remove_tree(dir))
 	end)
 

@@ -1,0 +1,33 @@
+-- runner library check [NAME…]: are the files of the libraries those of runner.lock? For CI; a call of a
+-- command checks its own library.
+
+local json = require "runner.json"
+local shared = require "runner.vendor.shared"
+local vendored = require "runner.project.vendored"
+
+return {
+	description = "Compare the files of libraries with runner.lock",
+	danger_level = "safe",
+	args = {
+		{ "names", "array", items = "string", positional = true, description = "Libraries; default: all" },
+	},
+	exit_codes = {
+		NOT_FOUND = { description = "The project has no library of that name" },
+		LIBRARY_CHANGED = { description = "A file was changed, added or removed; error.context names it" },
+	},
+	examples = { { description = "Are all as they were added?", command = "runner library check" } },
+	run = function(args)
+		local root, out, first = shared.root(), json.array {}, nil
+		local libraries = shared.libraries()
+		for i, name in ipairs(shared.chosen(libraries, args.names)) do
+			local problem = vendored.changed(root, name, libraries[name])
+			out[i] = { library = name, state = problem and "changed" or "ok", files = shared.about(root, name, libraries[name]).files }
+			first = first or problem
+		end
+		if first then
+			first.data = { libraries = out }
+			error(first, 0)
+		end
+		return { libraries = out }
+	end,
+}
