@@ -89,8 +89,10 @@ rare: all ; @.ci/deps test && RUNNER=$(CURDIR)/$(BUILD)/runner bats --timing tes
 bench: all
 	@.ci/deps bench
 	@tests/bench/run --write docs/benchmarks.md
-# The tables of docs/reference and docs/workflows that come from the sources.
-docs:     ; @lua5.4 docs/generate.lua
+# The tables of docs/reference and docs/workflows that come from the sources, and the schemas.
+docs: $(BUILD)/runner
+	@lua5.4 docs/generate.lua
+	@for schema in workflow project; do $< types --print $$schema --format plain >docs/schema/$$schema.json || exit; done
 
 # --- tests: the parts that tests/run calls -------------------------------------------------
 # Unit tests: one program per module. They get every room but the worker's: no Lua.

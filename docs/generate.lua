@@ -50,8 +50,9 @@ local annotations = require "runner.tools.annotations"
 local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
 local flags = require "runner.declare.flags"
+local luacats = require "runner.tools.luacats"
 local sorted = require "runner.core.sorted"
-local words = dofile "docs/workflow_words.lua"
+local words = require "runner.workflow.file.words"
 
 local M = {}
 
@@ -229,43 +230,10 @@ end
 
 -- --- the script API ----------------------------------------------------------------------------
 
--- "string? the rest" → the type and the rest. Blanks inside brackets belong to the type.
-local function split_type(text)
-	local depth, at = 0, 1
-	while at <= #text do
-		local c = text:sub(at, at)
-		if c:find("[%(%{%[<]") then
-			depth = depth + 1
-		elseif c:find("[%)%}%]>]") then
-			depth = depth - 1
-		elseif c == " " and depth == 0 and not text:sub(1, at - 1):find("[:,|]$") then
-			break
-		end
-		at = at + 1
-	end
-	return text:sub(1, at - 1), text:sub(at + 1)
-end
-
-local function class_block(class)
-	local name = class:gsub("%.", "%%.")
-	return (annotations.runner .. "\n"):match("%-%-%-@class " .. name .. "%f[^%w]([^\n]*\n.-)\n\n")
-end
-
 local function field_rows(class)
-	local rows, own = {}, {}
-	local block = assert(class_block(class), class)
-	local base = block:match("^ : (runner%.%w+)")
-	for name, rest in block:gmatch("%-%-%-@field (%S+) ([^\n]+)") do
-		local kind, meaning = split_type(rest)
-		local optional = name:find("?", 1, true)
-		local about = optional and meaning or "**required** " .. meaning
-		rows[#rows + 1] = { code((name:gsub("%?$", ""))), code(kind), cell(about) }
-		own[rows[#rows][1]] = true
-	end
-	if base then
-		for _, row in ipairs(field_rows(base)) do
-			rows[#rows + 1] = not own[row[1]] and row or nil
-		end
+	local rows = {}
+	for i, field in ipairs(assert(luacats.fields(annotations.runner, class), class)) do
+		rows[i] = { code(field.name), code(field.type), cell(field.optional and field.meaning or "**required** " .. field.meaning) }
 	end
 	return rows
 end
@@ -298,7 +266,7 @@ local function read_comment(lines)
 	local meaning, given = {}, {}
 	for i, line in ipairs(lines) do
 		local kind = line:match("^%-%-%-@return (.+)")
-		given[#given + 1] = kind and (split_type(kind))
+		given[#given + 1] = kind and (luacats.split_type(kind))
 		meaning[i] = #meaning == i - 1 and line:match("^%-%-%-([^@].*)") or nil
 	end
 	return table.concat(meaning, " "), table.concat(given, ", ")
@@ -351,7 +319,7 @@ local function spellings_of(rows)
 	return by_field
 end
 
--- The spelling that workflow_words.lua uses comes first, its aliases after it.
+-- The spelling that words.lua uses comes first, its aliases after it.
 local function key_cell(main, spellings)
 	local cells = { code(main) }
 	for _, key in ipairs(spellings) do
@@ -360,19 +328,19 @@ local function key_cell(main, spellings)
 	return table.concat(cells, ", ")
 end
 
--- Every key of `rows` in the order of workflow_words.lua. Fails when either has a key
+-- Every key of `rows` in the order of words.lua. Fails when either has a key
 -- that the other lacks.
 local function workflow_keys(section, rows)
 	local by_field, out = spellings_of(rows), {}
 	for i, word in ipairs(words[section]) do
-		local row = assert(rows[word[1]], ("docs/workflow_words.lua describes %s, which is not a key"):format(word[1]))
+		local row = assert(rows[word[1]], ("lua/workflow/file/words.lua describes %s, which is not a key"):format(word[1]))
 		local field = row[2] or word[1]
-		local spellings = assert(by_field[field], "docs/workflow_words.lua describes " .. word[1] .. " twice")
+		local spellings = assert(by_field[field], "lua/workflow/file/words.lua describes " .. word[1] .. " twice")
 		by_field[field] = nil
 		out[i] = { key_cell(word[1], spellings), cell(word[2]), cell(word[3]), cell(word[4]) }
 	end
 	local left = next(by_field)
-	assert(not left, ("docs/workflow_words.lua does not describe the key %s"):format(left and by_field[left][1]))
+	assert(not left, ("lua/workflow/file/words.lua does not describe the key %s"):format(left and by_field[left][1]))
 	return markdown({ "key", "value", "default", "meaning" }, out)
 end
 

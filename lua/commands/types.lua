@@ -1,9 +1,11 @@
--- runner types: write the script API for the project's editor (lua-language-server):
--- .runner/types/*.lua, and .luarc.json pointing there. Idempotent.
+-- runner types: write the script API for the project's editor (lua-language-server): .runner/types/*.lua, and
+-- .luarc.json pointing there; and beside them the JSON Schemas of workflow files and of runner.lua's
+-- data. Idempotent. With --print: one of these schemas, on stdout alone.
 
 local annotations = require "runner.tools.annotations"
 local fs = require "runner.fs"
 local json = require "runner.json"
+local json_edit = require "runner.core.json_edit"
 local locate = require "runner.project.locate"
 local pretty = require "runner.output.pretty"
 local attempt = require "runner.core.attempt"
@@ -11,6 +13,10 @@ local sorted = require "runner.core.sorted"
 
 local FOLDER = ".runner/types"
 local VERSION = "Lua 5.4"
+local COMMENTS = { comments = true } -- the language server allows them
+
+-- What --print takes, and the modules that make it.
+local SCHEMAS = { project = "runner.tools.project_schema", workflow = "runner.workflow.file.schema" }
 
 local CODES = { EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED", EROFS = "PERMISSION_DENIED",
 	ENOTDIR = "CONFLICT", EEXIST = "CONFLICT", EISDIR = "CONFLICT" }
@@ -25,11 +31,11 @@ end
 -- --- .luarc.json ------------------------------------------------------------------------
 
 -- A setting may be written "workspace.library" or as nested objects.
-local function place_of(settings, group, key)
+local function path_of(settings, group, key)
 	if type(settings[group]) == "table" and not json.is_array(settings[group]) then
-		return settings[group], key
+		return { group, key }, settings[group][key]
 	end
-	return settings, group .. "." .. key
+	return { group .. "." .. key }, settings[group .. "." .. key]
 end
 
 local function contains(list, wanted)
@@ -42,43 +48,39 @@ local function contains(list, wanted)
 end
 
 -- The libraries are a list, or an object {path: true}.
-local function add_folder(workspace, library)
-	local list = workspace[library]
-	if type(list) ~= "table" then
-		workspace[library] = json.array { FOLDER }
-	elseif json.is_array(list) and not contains(list, FOLDER) then
-		table.insert(list, FOLDER)
-	elseif not json.is_array(list) and not list[FOLDER] then
-		list[FOLDER] = true
-	else
-		return false
+local function add_folder(text, settings)
+	local path, libraries = path_of(settings, "workspace", "library")
+	if type(libraries) ~= "table" then
+		return json_edit.set(text, path, json.encode(json.array { FOLDER }), COMMENTS)
+	elseif json.is_array(libraries) then
+		return contains(libraries, FOLDER) and text or json_edit.append(text, path, json.encode(FOLDER), COMMENTS)
+	elseif libraries[FOLDER] then
+		return text
 	end
-	return true
+	path[#path + 1] = FOLDER
+	return json_edit.set(text, path, "true", COMMENTS)
 end
 
--- Add the settings we need; true if something changed.
-local function complete(settings)
-	local changed = false
-	local runtime, version = place_of(settings, "runtime", "version")
-	if runtime[version] == nil then
-		runtime[version], changed = VERSION, true
+-- The text with the settings that we need; every other byte of it stays.
+local function complete(text)
+	local settings = json_edit.value(text, COMMENTS)
+	local path, version = path_of(settings, "runtime", "version")
+	if version == nil then
+		text = assert(json_edit.set(text, path, json.encode(VERSION), COMMENTS))
 	end
-	local workspace, library = place_of(settings, "workspace", "library")
-	return add_folder(workspace, library) or changed
+	return assert(add_folder(text, settings))
 end
 
 local function read_settings(ctx, path)
 	local text, why, errno = fs.read(path, 1 << 20)
 	if not text then
-		return errno == "ENOENT" and {} or must(ctx, nil, why, errno)
+		return errno == "ENOENT" and "" or must(ctx, nil, why, errno)
 	end
-	local settings, problem = json.decode(text)
-	if type(settings) ~= "table" or json.is_array(settings) then
-		ctx:fail("PRECONDITION", ("%s is not a JSON object%s"):format(path, problem and ": " .. problem or ""), {
-			fix_required = "Make it plain JSON, without comments",
-		})
+	local settings, problem = json_edit.value(text, COMMENTS)
+	if not settings then
+		ctx:fail("PRECONDITION", ("%s is not a JSON object: %s"):format(path, problem), { fix_required = "Mend it, or remove it" })
 	end
-	return settings
+	return text
 end
 
 -- --- files -----------------------------------------------------------------------------
@@ -94,13 +96,6 @@ local function put(ctx, path, text)
 	return old and "updated" or "created"
 end
 
-local function put_settings(ctx, path, settings)
-	if not complete(settings) then
-		return "noop"
-	end
-	return put(ctx, path, pretty.text(settings) .. "\n")
-end
-
 -- The overall effect: "created" only if nothing existed before.
 local function effect_of(effects)
 	local all = table.concat(effects, " ")
@@ -110,22 +105,50 @@ local function effect_of(effects)
 	return all:find("updated") and "updated" or all:find("noop") and "updated" or "created"
 end
 
+local function schema_text(name)
+	return pretty.text(require(SCHEMAS[name]).schema()) .. "\n"
+end
+
+-- Every file that an editor needs: path → text.
+local function files()
+	local out = {}
+	for name, text in next, annotations do
+		out[("%s/%s.lua"):format(FOLDER, name)] = text
+	end
+	for name in next, SCHEMAS do
+		out[("%s/%s.schema.json"):format(FOLDER, name)] = schema_text(name)
+	end
+	return out
+end
+
+local function write(ctx, root)
+	local settings = read_settings(ctx, root .. "/.luarc.json")
+	local effects, paths, texts = {}, json.array {}, files()
+	for _, path in ipairs(sorted.keys(texts)) do
+		effects[#effects + 1] = put(ctx, root .. "/" .. path, texts[path])
+		paths[#paths + 1] = path
+	end
+	effects[#effects + 1] = put(ctx, root .. "/.luarc.json", complete(settings))
+	paths[#paths + 1] = ".luarc.json"
+	return { effect = effect_of(effects), root = root, paths = paths }
+end
+
 return {
-	description = "Set up your editor for the script API",
+	description = "Set up your editor for the script API and workflow files",
 	danger_level = "mutating",
+	args = {
+		{ "print", "enum", values = sorted.keys(SCHEMAS),
+			description = "Print the JSON Schema of workflow files, or of runner.lua's data, and write nothing" },
+	},
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
-	examples = { { description = "Write .runner/types and .luarc.json", command = "runner types" } },
-	run = function(_, ctx)
-		local root = attempt.project.root or locate.here()
-		local settings = read_settings(ctx, root .. "/.luarc.json")
-		local effects, paths = {}, json.array {}
-		for _, name in ipairs(sorted.keys(annotations)) do
-			local path = ("%s/%s.lua"):format(FOLDER, name)
-			effects[#effects + 1] = put(ctx, root .. "/" .. path, annotations[name])
-			paths[#paths + 1] = path
+	examples = { { description = "Write .runner/types and .luarc.json", command = "runner types" },
+		{ description = "The JSON Schema of workflow files", command = "runner types --print workflow --format plain" } },
+	run = function(args, ctx)
+		if not args.print then
+			return write(ctx, attempt.project.root or locate.here())
 		end
-		effects[#effects + 1] = put_settings(ctx, root .. "/.luarc.json", settings)
-		paths[#paths + 1] = ".luarc.json"
-		return { effect = effect_of(effects), root = root, paths = paths }
+		local text = schema_text(args.print)
+		attempt.texts.text, attempt.texts.plain = text, text
+		return { effect = "noop", schema = require(SCHEMAS[args.print]).schema() }
 	end,
 }

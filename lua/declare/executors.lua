@@ -84,6 +84,8 @@ for word in ([[--array -a --job-name -J --output -o --error -e --export --export
 	OURS[word] = true
 end
 
+M.ours = OURS ---@type table<string, true> for lua/declare/executor_schema.lua
+
 local function option(v)
 	local text = line(v)
 	local name = text and (text:match "^%-%-[%w-]+" or text:match "^%-%a")

@@ -10,8 +10,10 @@ local PARTS = { content = rules.flag, file = rules.text, service_name = rules.te
 ---@param v any
 ---@return runner.Telemetry|false|nil
 function M.accept(v)
-	if type(v) ~= "table" then
-		return v == true and { content = false } or v == false and v or nil
+	if v == false then
+		return false
+	elseif type(v) ~= "table" then
+		return v == true and { content = false } or nil
 	end
 	local clean = true
 	local out = rules.accept(PARTS, "telemetry", v, nil, function()

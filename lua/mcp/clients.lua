@@ -77,7 +77,7 @@ end
 ---@return string? why it can't be set
 function M.merged(installation, text)
 	local entry = pretty.text(installation.server):gsub("%s+$", "")
-	return require("runner.mcp.json_edit").set(text, { installation.key, installation.name }, entry)
+	return require("runner.core.json_edit").set(text, { installation.key, installation.name }, entry)
 end
 
 return M

@@ -194,10 +194,10 @@
 ---@field rate? string requests of every process: "10/min", "100/30s"; one too many is UNAVAILABLE and isn't sent
 ---@field breaker? runner.Breaker after so many failures requests are UNAVAILABLE for a while
 
----The table that runner.lua returns.
+---What runner.lua does around the commands of a group.
 ---@class runner.Hooks
----@field before? fun(ctx: runner.Context, call: runner.HookCall)
----@field after? fun(ctx: runner.Context, call: runner.HookCall)
+---@field before? fun(ctx: runner.Context, call: runner.HookCall) called before each of them
+---@field after? fun(ctx: runner.Context, call: runner.HookCall) called behind each of them
 
 ---@class runner.HookCall the call that a hook of runner.lua stands around
 ---@field command string "db.migrate"
@@ -208,10 +208,11 @@
 ---@field data? any in `after`: what run returned
 ---@field error? runner.Error in `after`: its failure
 
+---The table that runner.lua returns.
 ---@class runner.Project
----@field name? string
+---@field name? string what help, messages and a bundle call the tool
 ---@field description? string what it is for, in a sentence: `runner` alone shows it
----@field version? string
+---@field version? string of the tool
 ---@field commands? string folder of the command files; default "commands"
 ---@field config? table any values; scripts read them as ctx.config
 ---@field audit? boolean|{path?: string, required?: boolean, sync?: boolean} write down every call: where (audit.jsonl in the state directory), whether nothing may run without, whether each row is on the disk before anything goes on
@@ -253,9 +254,9 @@
 ---@class runner.ExecutorSettings
 ---@field kind? "slurm"|"command"|"local" required, here or in the workflow file
 ---@field directory? string a folder that every node sees under the same path
----@field partition? string
----@field account? string
----@field qos? string
+---@field partition? string of Slurm, or whatever the programs make of it; so are account and qos
+---@field account? string who pays
+---@field qos? string quality of service
 ---@field cpus? integer of a task
 ---@field gpus? integer|string of a task: 2, "a100:2"
 ---@field memory? string|string[] of a task: "4G"; a list: the next one after it ran out of memory
@@ -265,20 +266,21 @@
 ---@field submit_rate? number|string submissions per second, "10/m"; default 1
 ---@field options? string[] further words for the program that submits
 ---@field prologue? string shell text that runs on the node in front of runner
----@field environment? table<string, string>
+---@field environment? table<string, string> environment variables of the task
 ---@field runner? string path of runner on the nodes; default: our own
 ---@field submit? string[] kind "command": the program that submits, and its first arguments; so are the next two
----@field states? string[]
----@field cancel? string[]
+---@field states? string[] the one that tells what became of submissions
+---@field cancel? string[] the one that ends them
 
----The details of a failure, besides its code.
+---A program or service that the commands of a project need.
 ---@class runner.Dependency
----@field name string
+---@field name string of the program
 ---@field min_version string the lowest that will do, "*" for any
 ---@field check_command? string prints its version; default: NAME --version. No shell reads it
 ---@field max_version? string the highest that is known to work: runner doctor warns above it
 ---@field fix_command? string a command line that installs it
 
+---The details of a failure, besides its code.
 ---@class runner.Failure
 ---@field retryable? boolean|"maybe" is it safe to repeat the identical call?
 ---@field retry_after_ms? integer

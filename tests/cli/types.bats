@@ -46,14 +46,52 @@ load lib/helper
 	[ -s .runner/types/test.lua ]
 }
 
-@test "a .luarc.json that can't be read as JSON is left alone, and nothing is written" {
-	echo '{ // comment' >.luarc.json
+@test "a .luarc.json keeps its comments, its order and its commas: two settings are added to it" {
+	printf '{\n\t// ours\n\t"zebra": 1, /* last */\n\t"workspace.library": [\n\t\t"mine", // kept\n\t],\n}\n' >.luarc.json
 	call types
-	assert_envelope
-	[ "$status" -eq 4 ]
-	expect 'e.error.code == "PRECONDITION" and e.error.fix_required'
-	[ "$(cat .luarc.json)" = '{ // comment' ]
+	expect 'e.data["effect"] == "updated"'
+	printf '{\n\t// ours\n\t"zebra": 1, /* last */\n\t"workspace.library": [\n\t\t"mine", // kept\n\t\t".runner/types"\n\t],\n%s\n}\n' \
+		$'\t"runtime.version": "Lua 5.4"' >wanted
+	diff wanted .luarc.json
+	call types
+	expect 'e.data["effect"] == "noop"'
+	diff wanted .luarc.json
+}
+
+@test "a .luarc.json that can't be read as JSON is left alone, and nothing is written" {
+	local text
+	for text in '{ // comment' '[]' '{"a": 1,,}' 'null' $'{"a": "\xff"}'; do
+		printf '%s\n' "$text" >.luarc.json
+		call types
+		assert_envelope
+		[ "$status" -eq 4 ]
+		expect 'e.error.code == "PRECONDITION" and e.error.fix_required'
+		[ "$(cat .luarc.json)" = "$text" ]
+		[ ! -e .runner ]
+	done
+}
+
+@test "the schemas of workflow files and of runner.lua's data stand beside the types, as they are published" {
+	local name
+	call types
+	for name in workflow project; do
+		cmp ".runner/types/$name.schema.json" "$ROOT/docs/schema/$name.json"
+		"$RUNNER" types --print "$name" --format plain >printed
+		cmp printed "$ROOT/docs/schema/$name.json"
+		call types --print "$name"
+		assert_envelope
+		expect 'e.data["effect"] == "noop" and e.data["schema"]["$schema"].startswith("http://json-schema.org/draft-07/")'
+	done
+}
+
+@test "a schema that is printed writes nothing, and one that there is not is an argument error" {
+	call types --print workflow
 	[ ! -e .runner ]
+	[ ! -e .luarc.json ]
+	call types --print command
+	assert_envelope
+	[ "$status" -eq 2 ]
+	expect '"project" in e.error.suggestion and "workflow" in e.error.suggestion'
 }
 
 @test "they go to the root of the project" {

@@ -17,13 +17,13 @@ M.argument = { "on", "string", min_length = 1, description = "Executor for the s
 ---The keys of an executor as rows for values.fields.
 M.keys = {}
 for key, row in pairs(declared.keys) do
-	M.keys[key] = { function(check, node, name)
+	M.keys[key] = { values.shaped(function(check, node, name)
 		local value = row.accept(yaml.value(node))
 		if value == nil then
 			values.refuse(check, node, name, row.expected)
 		end
 		return value
-	end, row.field }
+	end, "executor", key), row.field }
 end
 
 -- --- executors: ------------------------------------------------------------------------------
@@ -100,6 +100,7 @@ function M.on(check, node, name)
 	end
 	return not message and text or nil
 end
+values.shaped(M.on, "text")
 
 local function inside(around, name)
 	return setmetatable({ placed = name }, { __index = around })

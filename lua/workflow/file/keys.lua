@@ -11,13 +11,15 @@ local values = require "runner.workflow.file.values"
 
 local M = {}
 
+local shaped = values.shaped
+
 local MAX_SIDE_BY_SIDE = 64
 local MAX_ITEMS = 1000000
 local MAX_TURNS = 1000000
 local MAX_CHUNK = 100000
 
 local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not starting with a digit"
-local ARG_WORDS = "the argument's name: letters, digits, _ and -"
+local ARG_NAME, ARG_WORDS = "^%w[%w_-]*$", "the argument's name: letters, digits, _ and -"
 
 -- All rows of several sections.
 local function joined(...)
@@ -41,10 +43,11 @@ local function env(check, node, name)
 	end
 	return env_map(check, node, name)
 end
+shaped(env, "map", ENV_NAME, template)
 
 -- A name that can stand in ${…}.
 local function name_of(what)
-	return function(check, node, name)
+	return shaped(function(check, node, name)
 		local text = values.text(check, node, name)
 		if text and not text:find("^[%a_][%w_-]*$") then
 			return values.refuse(check, node, name, what .. ": letters, digits, _ and -, starting with a letter or _")
@@ -52,7 +55,7 @@ local function name_of(what)
 			return values.refuse(check, node, name, "another name: this one is reserved")
 		end
 		return text
-	end
+	end, "name")
 end
 M.variable_name = name_of "a variable name"
 
@@ -68,6 +71,7 @@ local function id(check, node, name)
 	end
 	return text
 end
+shaped(id, "name", TAKEN)
 
 local function capture(check, node, name)
 	if node.kind == "boolean" then
@@ -79,11 +83,13 @@ local function capture(check, node, name)
 	end
 	return text
 end
+shaped(capture, "capture")
 
 local function condition(check, node, name)
 	local text = values.text(check, node, name)
 	return text and { text = text, ast = names.condition(check, node, text) }
 end
+shaped(condition, "text")
 
 local shell_text = values.template("shell", values.text)
 
@@ -112,6 +118,7 @@ local function hook(check, node, name)
 	local text = shell_text(check, node, name)
 	return text and { text = text, node = node }
 end
+shaped(hook, "hook", script)
 
 local no_side_effects = values.choice({ none = "none" },
 	"none, or leave it out (a step is assumed to have side effects)")
@@ -138,8 +145,12 @@ local function words(check, node, name)
 			return values.refuse(check, node, name, "a command such as deploy or db migrate", word_hint(word))
 		end
 	end
+	if text == "" and node.kind == "list" and not node.items[1] then
+		return values.refuse(check, node, name, "a command such as deploy or db migrate")
+	end
 	return text ~= "" and text or nil
 end
+shaped(words, "words")
 
 -- The value of a named argument; true and false are flags.
 local function argument(check, node, name)
@@ -148,14 +159,16 @@ local function argument(check, node, name)
 	end
 	return (node.kind == "list" and values.list_of(template) or template)(check, node, name)
 end
+shaped(argument, "list", template)
 
 -- A list as the command line has it, or names with values.
 local function arguments(check, node, name)
 	if node.kind == "list" then
 		return values.list_of(template)(check, node, name)
 	end
-	return values.map_of("^%w[%w_-]*$", ARG_WORDS, argument)(check, node, name)
+	return values.map_of(ARG_NAME, ARG_WORDS, argument)(check, node, name)
 end
+shaped(arguments, "arguments", template, ARG_NAME, argument)
 
 -- What becomes a flag of a claude program: one reader for each thing that a key takes.
 local TAKES = {
@@ -185,6 +198,7 @@ local function session(check, node, name)
 	end
 	return text
 end
+shaped(session, "text")
 
 local function side_by_side(check, node, name)
 	if node.kind == "boolean" then
@@ -192,6 +206,7 @@ local function side_by_side(check, node, name)
 	end
 	return values.whole(1, MAX_SIDE_BY_SIDE)(check, node, name)
 end
+shaped(side_by_side, "side_by_side", MAX_SIDE_BY_SIDE)
 
 -- --- steps ---------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ local function strategy(check, node, name)
 		other and ("Did you mean '%s'?"):format(other)
 		or node.text and check_of.meant(node.text, STRATEGIES) or nil)
 end
+values.shaped(strategy, "strategy", host.names "strategy")
 
 local NAMED_JITTER = rules.named "jitter"
 
@@ -66,6 +67,7 @@ local function factor(check, node, name)
 	end
 	values.refuse(check, node, name, "a number from 0 to 1")
 end
+values.shaped(factor, "factor")
 
 local function jitter(check, node, name)
 	if node.kind == "boolean" or node.kind == "text" and node.value ~= "factor" and NAMED_JITTER(node.value) then
@@ -75,6 +77,7 @@ local function jitter(check, node, name)
 	end
 	values.refuse(check, node, name, "a number from 0 to 1, true, false, full, equal, decorrelated or none")
 end
+values.shaped(jitter, "jitter")
 
 local function delays(check, node, name)
 	if node.kind == "list" and #node.items >= 1 and #node.items <= MAX_DELAYS then
@@ -82,6 +85,7 @@ local function delays(check, node, name)
 	end
 	values.refuse(check, node, name, ("a list of 1 to %d durations such as [1s, 5s]"):format(MAX_DELAYS))
 end
+values.shaped(delays, "delays", MAX_DELAYS)
 
 -- --- retry_on: what else is transient, or which classes alone -----------------------------
 
@@ -116,12 +120,16 @@ end
 local STATUS = values.whole(1, 255)
 
 local function exits(check, node, name)
+	if node.kind == "list" and not node.items[1] then
+		return values.refuse(check, node, name, "an exit status such as 75, or a list of them")
+	end
 	local set = {}
 	for _, status in ipairs(values.list_of(STATUS)(check, node, name) or {}) do
 		set[status] = true
 	end
 	return next(set) and set or nil
 end
+values.shaped(exits, "list", STATUS, 1)
 
 local function pattern(check, node, name)
 	local text = values.text(check, node, name)
@@ -131,6 +139,7 @@ local function pattern(check, node, name)
 	end
 	return not why and text or nil
 end
+values.shaped(pattern, "text")
 
 local function code(check, node, name)
 	if errors.well_formed(node.value) then
@@ -138,6 +147,7 @@ local function code(check, node, name)
 	end
 	values.refuse(check, node, name, "an error code such as UNAVAILABLE")
 end
+values.shaped(code, "code")
 
 local RULE = { exit = { exits }, stderr = { values.text }, pattern = { pattern }, code = { code } }
 
@@ -166,6 +176,7 @@ local function retry_on(check, node, name)
 	end
 	return maps and { rules = out } or { only = out }
 end
+values.shaped(retry_on, "retry_on", RULE, CLASSES)
 
 local RETRIES = values.whole(0, MAX_RETRIES)
 

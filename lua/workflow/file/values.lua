@@ -14,6 +14,19 @@ local M = {}
 
 local SHOWN = 60 -- characters of a value that are repeated
 
+---What a reader takes, for lua/workflow/file/schema.lua: the name of a shape, and its numbers, words or readers.
+---@type table<runner.workflow.Reader, any[]>
+M.shapes = setmetatable({}, { __mode = "k" })
+
+---Note what a reader takes.
+---@param reader runner.workflow.Reader
+---@param ... any the name of a shape, and what belongs to it
+---@return runner.workflow.Reader reader
+function M.shaped(reader, ...)
+	M.shapes[reader] = { ... }
+	return reader
+end
+
 M.DURATION = "a duration such as 500ms, 2s, 5m or 1h, or a number of seconds"
 
 ---A value as messages show it.
@@ -51,6 +64,7 @@ function M.any_text(check, node, name)
 	end
 	M.refuse(check, node, name, node.kind == "null" and "a string ('' for an empty one)" or "a string")
 end
+M.shaped(M.any_text, "any_text")
 
 ---A text that is not blank.
 ---@param check runner.workflow.Check
@@ -63,6 +77,7 @@ function M.text(check, node, name)
 	end
 	M.refuse(check, node, name, "a string")
 end
+M.shaped(M.text, "text")
 
 local SPOKEN = { yes = "true", on = "true", y = "true", no = "false", off = "false", n = "false" }
 
@@ -79,19 +94,20 @@ function M.boolean(check, node, name)
 		or node.kind == "text" and rules.one_of("true", "false")(node.text))
 	M.refuse(check, node, name, "true or false", meant and ("Write %s: %s"):format(name, meant) or nil)
 end
+M.shaped(M.boolean, "boolean")
 
 ---@param least integer
 ---@param most integer
 ---@return runner.workflow.Reader
 function M.whole(least, most)
 	local expected = ("a whole number from %d to %d"):format(least, most)
-	return function(check, node, name)
+	return M.shaped(function(check, node, name)
 		local n = (node.kind == "integer" or node.kind == "number") and math.tointeger(node.value)
 		if n and n >= least and n <= most then
 			return n
 		end
 		M.refuse(check, node, name, expected)
-	end
+	end, "whole", least, most)
 end
 
 ---Milliseconds; 0 for "none".
@@ -106,6 +122,7 @@ function M.duration(check, node, name)
 	end
 	M.refuse(check, node, name, M.DURATION)
 end
+M.shaped(M.duration, "duration")
 
 ---Micro-dollars from an amount in dollars.
 ---@param check runner.workflow.Check
@@ -120,6 +137,7 @@ function M.dollars(check, node, name)
 	local meant = node.kind == "text" and node.text:match "^%s*%$?%s*(%d+%.?%d*)%s*%$?%s*$"
 	M.refuse(check, node, name, "an amount in US dollars above 0, such as 0.50", meant and ("Write %s: %s"):format(name, meant) or nil)
 end
+M.shaped(M.dollars, "dollars")
 
 ---Bytes; math.huge for "none" and 0.
 ---@param check runner.workflow.Check
@@ -133,6 +151,7 @@ function M.size(check, node, name)
 	end
 	M.refuse(check, node, name, 'a size such as 500K, 64MiB or 1G, a number of bytes, or none')
 end
+M.shaped(M.size, "size")
 
 ---Milliseconds from a number of seconds: the keys that end in _secs.
 ---@param check runner.workflow.Check
@@ -149,19 +168,20 @@ function M.seconds(check, node, name)
 	M.refuse(check, node, name, "a number of seconds",
 		meant and ("Write %s: %s"):format(name:gsub("_secs$", ""), node.text) or nil)
 end
+M.shaped(M.seconds, "seconds")
 
 ---One of the keys of `choices`; gives its value.
 ---@param choices table<string, any>
 ---@param expected string
 ---@return runner.workflow.Reader
 function M.choice(choices, expected)
-	return function(check, node, name)
+	return M.shaped(function(check, node, name)
 		local value = node.text and node.kind ~= "null" and choices[node.text]
 		if value ~= nil and value ~= false then
 			return value
 		end
 		M.refuse(check, node, name, expected, node.text and check_of.meant(node.text, sorted.keys(choices)))
-	end
+	end, "choice", choices)
 end
 
 ---@param mode "value"|"shell"
@@ -169,20 +189,20 @@ end
 ---@return runner.workflow.Reader
 function M.template(mode, read)
 	read = read or M.any_text
-	return function(check, node, name)
+	return M.shaped(function(check, node, name)
 		local text = read(check, node, name)
 		if text then
 			names.template(check, node, mode)
 		end
 		return text
-	end
+	end, table.unpack(M.shapes[read]))
 end
 
 ---A list of what `read` takes; a single one stands for a list of it.
 ---@param read runner.workflow.Reader
 ---@return runner.workflow.Reader
 function M.list_of(read)
-	return function(check, node, name)
+	return M.shaped(function(check, node, name)
 		if node.kind == "null" then
 			return M.refuse(check, node, name, "a list")
 		end
@@ -191,7 +211,7 @@ function M.list_of(read)
 			out[#out + 1] = read(check, item, node.kind == "list" and ("%s[%d]"):format(name, i) or name)
 		end
 		return out
-	end
+	end, "list", read)
 end
 
 ---A map from names that match `pattern` to what `read` takes.
@@ -200,7 +220,7 @@ end
 ---@param read runner.workflow.Reader
 ---@return runner.workflow.Reader
 function M.map_of(pattern, expected, read)
-	return function(check, node, name)
+	return M.shaped(function(check, node, name)
 		if node.kind ~= "map" then
 			return M.refuse(check, node, name, "a map of names and values")
 		end
@@ -213,7 +233,7 @@ function M.map_of(pattern, expected, read)
 			end
 		end
 		return out
-	end
+	end, "map", pattern, read)
 end
 
 ---The value itself, unread.
@@ -223,6 +243,7 @@ end
 function M.node(_, node)
 	return node
 end
+M.shaped(M.node, "node")
 
 -- An unknown key; `elsewhere` says where some of them belong.
 local function unknown(check, entry, rows, what, elsewhere)

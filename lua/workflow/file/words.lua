@@ -1,7 +1,7 @@
--- workflow_words: type, default and meaning of each key of a workflow file, for the
--- tables in docs/workflows. The checker of workflow files decides which keys exist and
--- which are aliases; docs/generate.lua joins both, and fails when either has a key that
--- the other lacks.
+-- words: type, default and meaning of each key of a workflow file, in Markdown: for the tables in
+-- docs/workflows and for the JSON Schema (lua/workflow/file/schema.lua), which alone load it. The checker of
+-- workflow files decides which keys exist and which are aliases; docs/generate.lua joins both, and
+-- fails when either has a key that the other lacks.
 
 local M = {}
 
@@ -17,7 +17,8 @@ M.workflow = {
 	{ "retry", "map, true or false", "see [retries](retries.md)", "defaults for the steps' `retry`; `false`: claude steps aren't retried" },
 	{ "timeout", "duration", "10m for claude steps", "limit of one attempt, for steps of every kind that don't set their own" },
 	{ "capture_limit", "size, or none", "1M", "the most output that is kept of each step: see [long outputs](steps.md#long-outputs)" },
-	{ "interpreter", "`sh`, `bash`", "`sh`", "the shell of shell steps and of the hooks `verify` and `on_retry`: see [shell](steps.md#shell)" },
+	{ "interpreter", "`sh`, `bash`", "`sh`", "the shell of shell steps and of the hooks `verify` and `on_retry`: see"
+		.. " [shell](steps.md#shell)" },
 	{ "errexit", "boolean", "true", "these scripts stop at the first failing command; `false`: they go on" },
 	{ "max_cost", "US dollars", "none", "what all claude steps of a run may cost: see [budgets](claude.md#budgets)" },
 	{ "executors", "map", "none", "places where steps may run, by name: see [executors](../scale.md#executors)" },
@@ -34,14 +35,17 @@ M.claude = {
 }
 
 M.executor = {
-	{ "kind", "`slurm`, `command`, `local`", "**required**", "what runs its tasks: Slurm, [programs of yours](#any-other-queue), or processes on this machine" },
-	{ "directory", "path", "**required**", "a folder that every node sees under the same path; absolute, or below `~/`. Not needed by `local`" },
+	{ "kind", "`slurm`, `command`, `local`", "**required**", "what runs its tasks: Slurm, [programs of"
+		.. " yours](#any-other-queue), or processes on this machine" },
+	{ "directory", "path", "**required**", "a folder that every node sees under the same path; absolute, or below `~/`. Not"
+		.. " needed by `local`" },
 	{ "partition", "text", "the site's", "of Slurm, or whatever the programs make of it; so are `account` and `qos`" },
 	{ "account", "text", "the site's", "who pays" },
 	{ "qos", "text", "the site's", "quality of service" },
 	{ "cpus", "number", "the site's", "processors of a task" },
 	{ "gpus", "number, or text", "none", "of a task: `2`, `a100:2`" },
-	{ "memory", "size, or list", "the site's", "of a task: `4G`; a list: after a task ran out of memory, it is placed again with the next one" },
+	{ "memory", "size, or list", "the site's", "of a task: `4G`; a list: after a task ran out of memory, it is placed again"
+		.. " with the next one" },
 	{ "time", "duration", "the site's", "the longest that a task may run, as the queue enforces it" },
 	{ "at_once", "number", "the site's", "how many tasks of a submission run at the same time, at most" },
 	{ "poll", "duration", "5s", "how often the queue is asked" },
@@ -60,7 +64,8 @@ M.any = {
 	{ "when", "condition", "always", "skip the step unless the [condition](conditions.md) is true" },
 	{ "on_failure", "`fail`, `continue`, steps", "`fail`", "what happens [when the step has failed](failures.md) for good" },
 	{ "on_success", "steps", "none", "steps that run when it has succeeded" },
-	{ "on", "name, or `none`", "the workflow's", "the [executor](../scale.md#executors) that runs it, with all that is inside it; `none`: this machine" },
+	{ "on", "name, or `none`", "the workflow's", "the [executor](../scale.md#executors) that runs it, with all that is inside"
+		.. " it; `none`: this machine" },
 }
 
 M.process = {
@@ -74,7 +79,8 @@ M.process = {
 		.. " a name: also store it in this variable" },
 	{ "capture_limit", "size, or none", "the workflow's, else 1M", "the most output that is kept: see [long outputs](#long-outputs)" },
 	{ "output_file", "path", "none", "write the output there on success, completely or not at all, however long it is" },
-	{ "idempotent", "boolean", "", "`true`: it may run again after an interruption; `false`, written out: not unasked, even after Ctrl+C. See [in doubt](durability.md#in-doubt)" },
+	{ "idempotent", "boolean", "", "`true`: it may run again after an interruption; `false`, written out: not unasked, even"
+		.. " after Ctrl+C. See [in doubt](durability.md#in-doubt)" },
 	{ "side_effects", "`none`", "some", "it changes nothing, so it may also run again" },
 	{ "verify", "shell script", "none", "checks whether an interrupted step did its work: exit 0 for yes, 1 for no" },
 	{ "on_retry", "shell script", "none", "runs before each wait: see [the hook](retries.md#the-hook-on_retry)" },
