@@ -20,7 +20,7 @@
 #define NO_WRAP "\033[?7l"     /* a character that is wider than we think must not begin a line */
 #define WRAP "\033[?7h"
 
-static bool is_wanted(const struct run *run)
+bool block_is_wanted(const struct run *run)
 {
 	return run->launch.stderr_is_tty && run->color && !run->plan.quiet;
 }
@@ -149,12 +149,28 @@ static void add_lines(const struct block *b, const struct block_text *t, struct 
 
 /* --- a frame ------------------------------------------------------------------------------ */
 
+static void begin(struct run *run)
+{
+	struct block *b = &run->block;
+
+	b->is = true;
+	b->composes = false;
+	b->given_at = mono_now();
+	b->paused = run->paused;
+	buf_clear(&b->given);
+}
+
 static void compose(struct run *run, struct block_text *t, size_t columns, mono_t now)
 {
 	struct block *b = &run->block;
 	int rows = (int)rows_of(run->err.to.fd), most = rows > 1 ? MIN_OF(rows - 1, BLOCK_MAX) : rows == 1 ? 1 : BLOCK_MAX;
-	int64_t passed = mono_elapsed_ms(b->given_at, now);
+	int64_t passed;
 
+	if (b->composes) {
+		begin(run);
+		picture_compose(run, &b->given);
+	}
+	passed = mono_elapsed_ms(b->given_at, now);
 	t->turn = now / 1000000 / FRAME_MS;
 	block_text_compose(t, &b->given, columns, most,
 	                   MAX_OF(passed - (run->paused - b->paused) / 1000000, 0), passed);
@@ -213,16 +229,6 @@ static void frame(struct run *run)
 
 /* --- from outside --------------------------------------------------------------------------- */
 
-static void begin(struct run *run)
-{
-	struct block *b = &run->block;
-
-	b->is = true;
-	b->given_at = mono_now();
-	b->paused = run->paused;
-	buf_clear(&b->given);
-}
-
 /* The first line comes at once. */
 static void show(struct run *run)
 {
@@ -230,19 +236,9 @@ static void show(struct run *run)
 	block_draw(run);
 }
 
-void block_progress(struct run *run, struct field text)
+void block_change(struct run *run)
 {
-	struct buf line = BUF_INIT;
-
-	if (!is_wanted(run) || text.n == 0 || run->block.has_steps)
-		return;
-	begin(run);
-	buf_add(&line, text.s, text.n);
-	for (size_t i = 0; i < line.len; i++)
-		if (line.data[i] == BLOCK_US)
-			line.data[i] = ' ';
-	block_text_take(&run->block.given, buf_cstr(&line));
-	buf_release(&line);
+	run->block.is = run->block.composes = true;
 	show(run);
 }
 
@@ -266,7 +262,7 @@ void block_steps(struct run *run, const struct frame *f)
 	size_t at = 0;
 	int count = 0;
 
-	if (!is_wanted(run))
+	if (!block_is_wanted(run))
 		return;
 	if (!frame_list_next(f, F_steps, &at)) {
 		block_end(run);
@@ -356,9 +352,20 @@ void block_end(struct run *run)
 	struct block *b = &run->block;
 
 	block_hide(run);
-	b->is = b->has_steps = false;
+	b->is = b->has_steps = b->composes = false;
 	b->due = 0;
 	buf_clear(&b->given);
+	buf_clear(&b->picture.said);
+	buf_clear(&b->picture.lanes);
+	b->picture.steps = NULL;
+}
+
+void block_stay(struct run *run, const struct buf *given)
+{
+	run->block.lent = 0;
+	begin(run);
+	buf_add(&run->block.given, given->data, given->len);
+	leave(run);
 }
 
 void block_close(struct run *run)
@@ -372,4 +379,5 @@ void block_release(struct run *run)
 	buf_release(&run->block.given);
 	buf_release(&run->block.above);
 	buf_release(&run->block.shown);
+	picture_release(run);
 }

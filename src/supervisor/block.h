@@ -9,6 +9,7 @@
 
 #include "../common/frame.h"
 #include "../common/mono.h"
+#include "picture.h"
 
 struct run;
 
@@ -18,6 +19,8 @@ struct run;
 struct block {
 	bool is;           /* there are lines */
 	bool has_steps;    /* … those of a workflow */
+	bool composes;     /* … to be composed of the picture */
+	struct picture picture;
 	int lent;          /* to how many: they are off the screen meanwhile */
 	struct buf given;  /* lines as the worker sent them, each ended by NUL */
 	mono_t given_at;   /* their clocks count from here … */
@@ -32,9 +35,12 @@ struct block {
 	mono_t due;        /* the next frame; 0: none */
 };
 
-/* A line of progress, until the attempt or its step ends; a spinner in it turns by itself.
- * Nothing where there are no colours. */
-void block_progress(struct run *run, struct field text);
+/* Does anybody see such lines: a terminal with colours, without --quiet? */
+bool block_is_wanted(const struct run *run);
+/* The picture (picture.h) has changed: it is composed anew with the next frame. */
+void block_change(struct run *run);
+/* Leave these lines behind, as block_text_take() left them; what was shown ends. */
+void block_stay(struct run *run, const struct buf *given);
 /* PROGRESS.steps: the lines from now on, as far as a terminal shows them; an empty list ends
  * them, and with the state "over" they stay behind, as they are. A line is MARK US NAME US CLOCK US TEXT, where US is \x1f:
  * MARK   begins with the letter of its colour: green, red, yellow, cyan, dim, or a blank

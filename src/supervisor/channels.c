@@ -182,5 +182,4 @@ void channels_read_rest(struct channels *ch, struct run *run)
 		;
 	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, false); i++)
 		;
-	block_close(run);
 }

@@ -30,7 +30,7 @@ bool channels_has_frames(const struct channels *ch);
 bool channels_read_frames(struct channels *ch, struct frame_decoder *d);
 /* Read once from each ready tap and pass it to stderr. True if there was anything. */
 bool channels_read_taps(struct channels *ch, struct run *run);
-/* After the tree is gone: read what is left in the pipes, and take the block off the screen. Bounded. */
+/* After the tree is gone: read what is left in the pipes. Bounded. */
 void channels_read_rest(struct channels *ch, struct run *run);
 
 #endif

@@ -165,7 +165,7 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 		if (r->verdict == VERDICT_RESULT)
 			buf_add(out, r->text.data, r->text.len);
 		/* a timeout never leaves stdout empty (REQ-F-012) */
-		if (r->verdict == VERDICT_LIMIT || (r->entered_run && r->steps.count > 0))
+		if (r->verdict == VERDICT_LIMIT || (r->entered_run && r->steps.count > 0 && !block_is_wanted(run)))
 			envelope_step_text(run, out);
 	}
 }

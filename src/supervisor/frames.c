@@ -82,16 +82,27 @@ static void take_run(struct taking *t)
 
 static void take_step(struct taking *t)
 {
+	t->r->steps.paused = t->run->paused;
 	steps_take(&t->r->steps, t->frame);
 	job_note(t->run, t->r);
 	notice_step(t->run, frame_str(t->frame, F_name));
+	picture_step(t->run, &t->r->steps);
+}
+
+static bool is_lanes(const struct frame *f)
+{
+	char state[16];
+
+	return strcmp(frame_copy(f, F_state, state, sizeof(state)), "lanes") == 0;
 }
 
 static void take_progress(struct taking *t)
 {
 	struct field data = frame_str(t->frame, F_data);
 
-	if (frame_has(t->frame, F_steps))
+	if (frame_has(t->frame, F_steps) && is_lanes(t->frame))
+		picture_lanes(t->run, t->frame);
+	else if (frame_has(t->frame, F_steps))
 		block_steps(t->run, t->frame);
 	if (json_check(data.s, data.n) == JSON_INVALID)
 		return;
@@ -102,7 +113,7 @@ static void take_progress(struct taking *t)
 	report_take_resume_hint(t->r, t->frame);
 	job_note(t->run, t->r);
 	beat_say(t->run, frame_str(t->frame, F_text));
-	block_progress(t->run, frame_str(t->frame, F_text));
+	picture_progress(t->run, frame_str(t->frame, F_text));
 	notice_progress(t->run, frame_str(t->frame, F_text));
 }
 
@@ -212,6 +223,7 @@ static void take_text(struct taking *t)
 
 static void take_result(struct taking *t)
 {
+	t->r->steps.paused = t->run->paused;
 	report_take_result(t->r, t->frame);
 }
 

@@ -11,7 +11,6 @@
 #include "line.h"
 
 #define RED "\033[1;31m"
-#define DIM "\033[2m"
 #define PLAIN "\033[0m"
 #define WIDTH 80        /* of a terminal that doesn't tell */
 #define WIDTH_MIN 10    /* a narrower one wraps lines */
@@ -59,14 +58,12 @@ void notice_step(struct run *run, struct field name)
 
 	if (!line_is_text(run))
 		return add_event(run, "step", name);
-	block_end(run); /* the progress of the step before */
-	if (!is_wanted(run, "info"))
+	if (!is_wanted(run, "info") || block_is_wanted(run))
 		return;
-	buf_add_str(&line, run->color ? DIM : "");
 	line_add_command(&line, run);
 	buf_add_str(&line, ": ");
 	text_clean(&line, name.s, name.n);
-	buf_add_str(&line, run->color ? PLAIN "\n" : "\n");
+	buf_add_char(&line, '\n');
 	line_emit(run, &line);
 }
 

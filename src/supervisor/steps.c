@@ -39,13 +39,16 @@ void steps_declare(struct steps *s, const struct frame *plan)
 		snprintf(clipped, sizeof(clipped), "%s", name);
 		find_or_add(s, clipped);
 	}
+	s->declared = s->count;
 }
 
 void steps_finish(struct steps *s)
 {
 	for (int i = 0; i < s->count; i++)
-		if (s->row[i].state == STEP_RUNNING)
+		if (s->row[i].state == STEP_RUNNING) {
 			s->row[i].state = STEP_COMPLETED;
+			s->row[i].took_ms = mono_elapsed_ms(s->row[i].since, mono_now() - s->paused);
+		}
 }
 
 void steps_take(struct steps *s, const struct frame *f)
@@ -61,6 +64,7 @@ void steps_take(struct steps *s, const struct frame *f)
 	}
 	steps_finish(s);
 	s->row[at].state = STEP_RUNNING;
+	s->row[at].since = mono_now() - s->paused;
 }
 
 static void write_names(const struct steps *s, enum step_state state, struct json_writer *w)

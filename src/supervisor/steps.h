@@ -6,6 +6,7 @@
 
 #include "../common/frame.h"
 #include "../common/json.h"
+#include "../common/mono.h"
 
 #define STEPS_MAX 256
 #define STEP_NAME 65
@@ -15,11 +16,15 @@ enum step_state { STEP_PENDING, STEP_RUNNING, STEP_COMPLETED, STEP_SKIPPED };
 struct step {
 	char name[STEP_NAME];
 	enum step_state state;
+	mono_t since;    /* began, without what was spent stopped */
+	int64_t took_ms; /* until it was completed */
 };
 
 /* All zero is an empty list. Most commands have no steps, so the first one allocates. */
 struct steps {
 	int count;
+	int declared;     /* of them: the first ones */
+	mono_t paused;    /* what was spent stopped so far, ns: set by whoever takes frames */
 	struct step *row; /* STEPS_MAX, or NULL */
 };
 

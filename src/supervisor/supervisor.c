@@ -102,6 +102,7 @@ static bool try_once(struct run *run)
 	run->launch.attempt = (int)run->attempts + 1;
 	run->launch.repeats_made = run->attempts ? run_repeats(run) + 1 : 0;
 	attempt_run(run, &r);
+	picture_leave(run, &r);
 	if (run->plan.interactive)
 		pause_restore_terminal();
 	if (is_rejected(run, &r))

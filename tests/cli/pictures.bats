@@ -24,9 +24,9 @@ sys.exit(not any(all(re.search(p, l) for p, l in zip(sys.argv[1:], lines[i:i + n
                  for i in range(len(lines) - n + 1)))' "$@"
 }
 
-# How many lines of the screen match, with what scrolled away.
+# How many lines of the screen match. (tmux keeps in its history what was erased from a whole screen.)
 count_of() {
-	mux capture-pane -p -S - | grep -cE -- "$1" || true
+	mux capture-pane -p | grep -cE -- "$1" || true
 }
 
 # turns TEXT: two different pictures of its spinner are seen
@@ -49,7 +49,7 @@ is_another() {
 
 # Work that says once what it does, and then computes, or waits for a child, until `go` is there.
 busy() {
-	body work "$2" <<-LUA
+	body work 'timeout = "5m",' "$2" <<-LUA
 		ctx:progress($1)
 		$3
 		return { all = "done" }
@@ -87,9 +87,7 @@ WAITS='ctx:run { "sh", "-c", "until [ -e go ]; do sleep 0.02; done" }'
 		os.execute("echo by a shell >&2")
 		ctx:run { "sh", "-c", "echo by a program >&2", capture = false }
 		ctx:run { "sh", "-c", "echo echoed", echo = true }
-		io.stderr:write("in pie")
-		ctx:sleep(0.3)
-		io.stderr:write("ces\n")
+		io.stderr:write("in pie", "ces\n")
 		'"$WAITS"
 	start_shell 80 20
 	type_line "clear; \$R work; echo '=='end"
@@ -172,7 +170,7 @@ on_script() {
 	expect 'e.ok'
 	[[ $stderr != *files* ]]
 	! on_script "$RUNNER work" RUNNER_PLAIN=0 || false
-	grep -aq '%' seen
+	grep -aq '1/2 fetch' seen
 }
 
 @test "--plain: an error has no colour, also where the command is unknown; a command's own --plain goes before it" {
@@ -228,4 +226,97 @@ on_script() {
 	grep -q 'Step second: completed' watched
 	! grep -aqE $'\033\\[[0-9;?]*([ABCDHJKfsu]|[0-9]m)' watched || false
 	[ "$(count_of '✓|▸')" -eq 0 ]
+}
+
+# --- the steps of a command -------------------------------------------------------------
+
+# Three declared steps: the second waits for `go`, and fails if `bad` is there.
+three_steps() {
+	body work 'timeout = "5m", steps = { "fetch", "unpack", "activate" },' <<-'LUA'
+		ctx:step "fetch"
+		ctx:step "unpack"
+		for i = 1, 3 do ctx:progress { done = i, total = 4, unit = "files" } end
+		ctx:log("info", "a line above")
+		while not io.open("go") do ctx:sleep(0.02) end
+		ctx:run { "sh", "-c", "[ ! -e bad ] || { echo it stopped >&2; echo disk full >&2; exit 3; }" }
+		ctx:step "activate"
+		return { all = "done" }
+	LUA
+}
+
+@test "each step is a line with its number, state, time and progress, and the list stays: 40, 80 and 200 columns" {
+	local width bar
+	three_steps
+	for width in 40 80 200; do
+		rm -f go
+		bar='[█░]+ +75%  3/4 files'
+		[ "$width" -gt 40 ] || bar='█+░*…?'
+		start_shell "$width" 20
+		type_line "clear; \$R work; echo '=='end"
+		now_on_screen '^a line above$' '^✓ 1/3 fetch +[0-9.]+s$' "^▸ 2/3 unpack +[0-9]+s +$bar" '^· 3/3 activate$'
+		: >go
+		on_screen '^==end'
+		now_on_screen '^a line above$' '^✓ 1/3 fetch +[0-9.]+s$' '^✓ 2/3 unpack +[0-9.]+s$' '^✓ 3/3 activate +[0-9.]+s$' '^all: done$' '^==end'
+		[ "$(count_of 'fetch')" -eq 1 ]
+		end_shell
+	done
+}
+
+@test "the step that failed is marked in the list, with why; what the program said last is below" {
+	three_steps
+	: >go
+	: >bad
+	start_shell 80 30
+	type_line "clear; \$R work; echo '=='end"
+	on_screen '^==end'
+	now_on_screen '^✓ 1/3 fetch' '^✗ 2/3 unpack +[0-9.]+s +sh exited with status 3: disk full$' '^· 3/3 activate$' '^work: error: '
+	on_screen '^    disk full$'
+	[ "$(count_of '^(completed|failed|pending)')" -eq 0 ]
+}
+
+@test "a resize, Ctrl+Z and Ctrl+C keep the list of steps tidy" {
+	three_steps
+	start_shell 100 20
+	type_line "clear; \$R work; echo '=='end"
+	now_on_screen '^✓ 1/3 fetch' '^▸ 2/3 unpack' '^· 3/3 activate'
+	mux resize-window -x 30 -y 12
+	now_on_screen '^✓ 1/3 fetch' '^▸ 2/3 unpa.* +[0-9]+s +.*…$' '^· 3/3 acti'
+	mux resize-window -x 100 -y 20
+	now_on_screen '^✓ 1/3 fetch' '^▸ 2/3 unpack +[0-9]+s +.*3/4 files' '^· 3/3 activate'
+	[ "$(count_of unpack)" -eq 1 ]
+	press C-z
+	on_screen Stopped
+	[ "$(count_of 'unpack|fetch')" -eq 0 ]
+	type_line 'fg'
+	now_on_screen '^✓ 1/3 fetch' '^▸ 2/3 unpack' '^· 3/3 activate'
+	press C-c
+	on_screen 'CANCELLED'
+	now_on_screen '^✓ 1/3 fetch' '^✗ 2/3 unpack' '^· 3/3 activate'
+	[ "$(count_of unpack)" -eq 1 ]
+}
+
+@test "each attempt has a list of its own; steps that are not declared have no number" {
+	body work 'retry = { retries = 1, delay = 0 },' <<-'LUA'
+		ctx:step "one"
+		ctx:step "two"
+		if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "503") end
+		return { all = "done" }
+	LUA
+	start_shell 80 30
+	type_line "clear; \$R work; echo '=='end"
+	on_screen '^==end'
+	now_on_screen '^✓ one +[0-9.]+s$' '^✗ two +[0-9.]+s  503$' '^work failed \(attempt 1/2\)'
+	now_on_screen '^✓ one +[0-9.]+s$' '^✓ two +[0-9.]+s$' '^work succeeded on attempt 2' '^all: done'
+}
+
+@test "off a terminal, with --quiet, NO_COLOR or TERM=dumb there is no list of steps" {
+	three_steps
+	: >go
+	call work
+	[ -z "$stderr" ]
+	local how
+	for how in '--quiet:X=1' ':NO_COLOR=1' ':TERM=dumb' '--plain:X=1'; do
+		on_script "$RUNNER work ${how%%:*}" "${how#*:}"
+		[ "$(grep -c -e '[✓▸·]' -e '2/3' seen)" -eq 0 ]
+	done
 }

@@ -224,14 +224,14 @@ static void an_event_without_more_is_a_line_and_broken_context_is_left_out(void 
 static void steps_and_progress_are_for_terminals_only(void **state UNUSED)
 {
 	notice_step(&run, bytes("upload"));
-	block_progress(&run, bytes("50 %"));
+	picture_progress(&run, bytes("50 %"));
 	assert_string_equal(seen(), "");
 	on_terminal(false);
 	notice_step(&run, bytes("up\x1b[2Jload"));
-	block_progress(&run, bytes("50 %"));
+	picture_progress(&run, bytes("50 %"));
 	assert_string_equal(seen(), "deploy: upload\n");
 	on_terminal(true);
-	block_progress(&run, bytes("50 %"));
+	picture_progress(&run, bytes("50 %"));
 	assert_string_equal(seen(), "\x1b[?7l\r\x1b[K50 %\x1b[?7h");
 	notice_log(&run, "info", bytes("x"));
 	assert_string_equal(seen(), "");
@@ -250,7 +250,7 @@ static void quiet_hides_all_of_it_but_the_verdict(void **state UNUSED)
 		notice_inner_retry(&run, "failed", RECEIVED(RETRY));
 		notice_log(&run, "error", bytes("x"));
 		notice_step(&run, bytes("x"));
-		block_progress(&run, bytes("x"));
+		picture_progress(&run, bytes("x"));
 		assert_string_equal(seen(), "");
 	}
 	notice_error(&run, 12);
