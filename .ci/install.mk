@@ -9,15 +9,22 @@ COMMANDS = $(AT)/share/runner/commands
 # Where each shell looks, below PREFIX. Debian's zsh looks elsewhere: COMPLETIONS of .ci/package.
 COMPLETIONS ?= bash:bash-completion/completions/runner zsh:zsh/site-functions/_runner fish:fish/vendor_completions.d/runner.fish
 
+MAN      = $(AT)/share/man/man1
+# The built-in commands, each with a manual page that it is asked for.
+BUILTINS = $(sort $(basename $(notdir $(wildcard lua/commands/*))))
+# Root installs what somebody else may own; the pages know only what is built in.
+OWN      = env -u XDG_CONFIG_HOME HOME=/nonexistent RUNNER_TRUST=$(CURDIR) RUNNER_PATH=$(CURDIR)/.ci/commands $(abspath $(BUILD))/runner
+
 install: all
-	install -d $(AT)/bin $(AT)/share/man/man1 $(COMMANDS)
+	install -d $(AT)/bin $(MAN) $(COMMANDS)
 	install -m 755 $(BUILD)/runner $(AT)/bin/runner
-	install -m 644 docs/runner.1 $(AT)/share/man/man1/runner.1
+	install -m 644 docs/runner.1 $(MAN)/runner.1
+	@$(OWN) man --program $(abspath $(BUILD))/runner --to $(abspath $(MAN)) --created $$(.ci/commit --time) --quiet --format plain >/dev/null
 	install -m 644 commands/*.lua $(COMMANDS)
 	@for c in $(COMPLETIONS); do f=$(AT)/share/$${c#*:} && install -d $${f%/*} && $(BUILD)/runner completion $${c%%:*} >$$f || exit; done
 
 uninstall:
-	rm -f $(AT)/bin/runner $(AT)/share/man/man1/runner.1 $(patsubst commands/%,$(COMMANDS)/%,$(wildcard commands/*.lua)) \
+	rm -f $(AT)/bin/runner $(MAN)/runner.1 $(BUILTINS:%=$(MAN)/runner-%.1) $(patsubst commands/%,$(COMMANDS)/%,$(wildcard commands/*.lua)) \
 	  $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
 	@rmdir $(COMMANDS) $(AT)/share/runner 2>/dev/null || true
 

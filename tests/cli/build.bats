@@ -35,7 +35,28 @@ LUA
 	[ ! -e root/opt/r/share/runner ]
 }
 
-# where MANUAL: the description of `health`, which is installed, as the program there knows it.
+@test "each built-in command has a manual page, with its flags, exit codes and examples" {
+	command -v mandoc >/dev/null || skip "no mandoc"
+	local page
+	# what a project and a user have is in none of them
+	command_file lint <<<'return { description = "OURS", danger_level = "safe", run = function() return {} end }'
+	RUNNER_PATH=$PWD/commands make -s -C "$ROOT" install PREFIX="$PWD/one" >/dev/null
+	for page in "$ROOT"/lua/commands/*; do
+		page=${page##*/}
+		[ -s "one/share/man/man1/runner-${page%.lua}.1" ]
+	done
+	mandoc -T lint -W warning one/share/man/man1/*.1
+	mandoc -T ascii one/share/man/man1/runner-lint.1 | sed 's/.\x08//g' >lint.txt
+	grep -q 'runner lint \[files \.\.\.\] \[flags\]' lint.txt
+	grep -q -- '--against string' lint.txt
+	grep -q '  runner lint --run-examples$' lint.txt
+	[ -z "$(grep OURS lint.txt || true)" ]
+	mandoc -T ascii one/share/man/man1/runner-workflow.1 | sed 's/.\x08//g' >workflow.txt
+	grep -q '^   runner workflow resume$' workflow.txt
+	grep -qE '^     81 +STEP_IN_DOUBT' workflow.txt
+}
+
+# knows_health PROGRAM: it has what is installed beside it, once.
 knows_health() {
 	RUNNER=$1 call help health --format json
 	[ "$status" -eq 0 ]

@@ -90,6 +90,7 @@ inside() {
 		echo 'return { description = "x", danger_level = "safe", run = function() return { fine = true } end }' >commands/hello.lua
 		runner hello | grep -q '"fine":true'
 		test -s /usr/share/bash-completion/completions/runner
+		dpkg -L runner | grep -qx /usr/share/man/man1/runner-workflow.1.gz
 		test -s /usr/share/zsh/vendor-completions/_runner
 		test -s /usr/share/fish/vendor_completions.d/runner.fish
 		(cd / && grep ' usr/' /var/lib/dpkg/info/runner.md5sums | md5sum --quiet -c) >&2
