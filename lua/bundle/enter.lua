@@ -3,10 +3,11 @@
 -- cache, once; each run compares them with the archive, and writes anew what somebody changed.
 
 local archive = require "runner.bundle.archive"
-local places = require "runner.project.folders"
+local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
+local places = require "runner.project.folders"
 local spoken = require "runner.bundle.spoken"
 
 local PRIVATE = 448 -- 0700
@@ -104,18 +105,19 @@ local function in_tempdir(files)
 	host.send("TEMPDIR", { text = path })
 	local ok, why = require("runner.session_dir").make(path)
 	host.send("TEMPDIR", { text = path })
-	if not ok then
-		error("the project of this program can't be unpacked: " .. tostring(why), 0)
-	end
 	local dir = path .. "/bundle"
-	return is_whole(dir, files) and dir or assert(write_all(dir, files))
+	if ok and not is_whole(dir, files) then
+		ok, why = write_all(dir, files)
+	end
+	return ok and dir or errors.raise("PRECONDITION", "The project of this program can't be unpacked: " .. tostring(why), {
+		side_effects = "none", fix_required = "Make room in XDG_CACHE_HOME or TMPDIR, and let them be written to" })
 end
 
-local function enter()
+local function find_project()
 	local digest, called = host.bundle()
 	local bytes, why = host.bundle_bytes()
 	if not bytes then
-		error("this program is damaged: " .. why, 0)
+		errors.raise("BUNDLE_DAMAGED", "This program is damaged: " .. why, { side_effects = "none" })
 	end
 	local head, files = archive.unpack(bytes)
 	local parent = cache()
@@ -127,6 +129,19 @@ local function enter()
 		return { project and project.commands or root .. "/commands" }
 	end
 	spoken.as((called or ""):match "([^/]+)$" or head.name or "runner", head.version)
+end
+
+---@return boolean answered true: there is no project, and the caller has been told
+local function enter()
+	local ok, raised, _, cancelled = host.protect(find_project)
+	if ok then
+		return false
+	elseif cancelled or not errors.is(raised) then
+		error(cancelled and "cancelled" or raised, 0)
+	end
+	raised.phase = "validation"
+	require("runner.project.failure").early("", raised, host.launch().argv)
+	return true
 end
 
 return enter

@@ -21,15 +21,14 @@ local function text(value)
 		type(value) == "string" and "string with a NUL byte" or type(value)))
 end
 
-local function words_of(name)
+local function words_of(name, confirmed)
 	local words = {}
 	for word in name:gmatch "%S+" do
 		words[#words + 1] = word
 	end
 	words[#words + 1], words[#words + 2] = "--retries", "0"
-	if attempt.framework.yes then
-		words[#words + 1] = "--yes"
-	end
+	words[#words + 1] = attempt.framework.yes and "--yes" or nil
+	words[#words + 1] = confirmed and "--confirm-destructive" or nil
 	return words
 end
 
@@ -53,9 +52,10 @@ end
 ---@param name string
 ---@param args table
 ---@param env? table<string, string>
+---@param confirmed? boolean the command is destructive, and a caller has confirmed it
 ---@return any data
-function M.invoke(ctx, name, args, env)
-	local spec = invoke.argv(invoke.program(), words_of(name), {}, text)
+function M.invoke(ctx, name, args, env, confirmed)
+	local spec = invoke.argv(invoke.program(), words_of(name, confirmed), {}, text)
 	spec.stdin, spec.env = invoke.hand_over(args, text)
 	for key, value in next, env or {} do
 		spec.env = spec.env or {}

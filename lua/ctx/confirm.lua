@@ -42,7 +42,7 @@ end
 ---Confirm this call: at the terminal where there is a person, else refuse it.
 ---@return runner.Error? CONFIRMATION_REQUIRED; nil: it may run
 function M.problem()
-	local list = would_affect() or { confirmation.call() }
+	local list = confirmation.affected(would_affect())
 	if attempt.unconfirmed == "refuse" then
 		return confirmation.required("pass --confirm-destructive", list)
 	end

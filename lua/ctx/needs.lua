@@ -37,13 +37,38 @@ local function refuse_circle(above, name, need)
 	end
 end
 
+-- Was it the needed command itself that asked to be confirmed?
+local function asks(raised, need)
+	return errors.is(raised) and raised.code == "CONFIRMATION_REQUIRED" and type(raised.context) == "table"
+		and raised.context.command == need.name
+end
+
+-- A confirmed call confirms what it says that it needs: it was shown with it. Whether a command is
+-- destructive, it tells by its refusal, which has done nothing.
+local function invoke(ctx, need, env)
+	local call = require("runner.ctx.call").invoke
+	local ok, raised = pcall(call, ctx, need.name, need.args, env)
+	if ok then
+		return
+	elseif not asks(raised, need) then
+		error(raised, 0)
+	elseif attempt.command.danger_level == "destructive" then
+		return call(ctx, need.name, need.args, env, true)
+	end
+	local own = attempt.command.name:gsub("%.", " ")
+	raised.suggestion = ("Nothing that '%s' is given confirms it, since that is %s itself"):format(own, attempt.command.danger_level)
+	raised.fix_required = ('Declare danger_level = "destructive" for \'%s\': whoever confirms it then confirms \'%s\' with it'):format(
+		own, need.name)
+	error(raised, 0)
+end
+
 -- Whoever has the lock runs it; the others wait for the mark.
 local function once(ctx, dir, need, env)
 	local mark = ("%s/%s"):format(dir, paths.file_name(need.name .. " " .. assert(json.encode(need.args)), 180))
 	while not fs.lstat(mark .. ".done") do
 		local lock <close>, why = fs.lock(mark .. ".lock", { wait_ms = 0 })
 		if lock and not fs.lstat(mark .. ".done") then
-			require("runner.ctx.call").invoke(ctx, need.name, need.args, env)
+			invoke(ctx, need, env)
 			local ok, problem = fs.create(mark .. ".done", "")
 			if not ok then
 				errors.raise("UNAVAILABLE", "Can't note that a needed command has run: " .. problem)

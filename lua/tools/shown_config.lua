@@ -1,6 +1,7 @@
 -- shown_config: what --show-config prints: the settings that a call would have, and where each
 -- comes from. Values whose names say that they are secret are not shown.
 
+local attempt = require "runner.core.attempt"
 local contract = require "runner.declare.contract"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -69,10 +70,20 @@ end
 
 local FROM_FILE = { "name", "description", "version", "exit_table", "commands", "scopes", "config" }
 
+-- Lists load nothing of a project that this user has run no command of.
+local function tell_unread(a)
+	local root, has_file = require("runner.project.locate").project_root()
+	if has_file and not a.project.file and not a.settings and require("runner.project.catalog").is_unread(a.project) then
+		attempt.warn("PROJECT_UNREAD", ("%s/runner.lua is not read: you have run no command of this project"):format(root),
+			{ path = root .. "/runner.lua", fix_required = "Run one of its commands, or name one: COMMAND --show-config" })
+	end
+end
+
 ---@param a runner.Attempt
 ---@return {effective_config: table<string, any>, sources: table<string, string>, precedence_order: string[]}
 function M.describe(a)
 	local effective, sources, rows = {}, {}, {}
+	tell_unread(a)
 	local function add(name, value, source)
 		effective[name], sources[name] = value, source
 	end

@@ -66,12 +66,18 @@ static void prepare(lua_State *L, const struct binding *bindings)
 	modules_init(L, bindings); /* whose globals are those that cancel_track has changed */
 }
 
-/* Its project is the one that this program carries, wherever it is called. */
-static void enter_bundle(lua_State *L)
+/* Its project is the one that this program carries, wherever it is called. False: it can't be
+ * had, and the answer says so. */
+static bool enter_bundle(lua_State *L)
 {
+	bool answered;
+
 	modules_load(L, "bundle/enter");
 	lua_call(L, 0, 1);
-	lua_call(L, 0, 0);
+	lua_call(L, 0, 1);
+	answered = lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return !answered;
 }
 
 /* boot(bindings | nil: the state is prepared) */
@@ -85,8 +91,8 @@ static int boot(lua_State *L)
 		return luaL_error(L, "can't install signal handlers");
 	if (test_page())
 		tested_init(L);
-	if (bundle_is())
-		enter_bundle(L);
+	if (bundle_is() && !enter_bundle(L))
+		return 0;
 	modules_load(L, "boot");
 	lua_gc(L, LUA_GCRESTART);
 	lua_gc(L, LUA_GCSTEP, warm_kib - GC_CREDIT_KIB);

@@ -82,13 +82,15 @@ mine() {
 	TOOL=$PWD/changed
 	mine hello
 	assert_envelope
-	[ "$status" -eq 1 ]
-	[[ $stdout == *"this program is damaged"*"was changed"* ]]
+	[ "$status" -eq 4 ]
+	expect 'e.error.code == "BUNDLE_DAMAGED" and e.error.side_effects == "none" and e.error.retryable is False and "detail" not in e.error'
+	[[ $stdout == *"This program is damaged"*"was changed"* ]]
+	[[ $stderr != *traceback* ]]
 	command -v objcopy || skip "there is no objcopy"
 	objcopy --remove-section=.runner.bundle mytool removed
 	TOOL=$PWD/removed
 	mine hello
-	[[ $stdout == *"this program is damaged"*"is gone"* ]]
+	[[ $stdout == *"This program is damaged"*"is gone"* ]]
 }
 
 @test "files of the cache that somebody changed are replaced before they run" {

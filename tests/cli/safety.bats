@@ -123,7 +123,7 @@ nothing_changed() {
 	wipe
 	answers 2 K=s3cret wipe --target one --key-from-env K
 	expect 'e.error.code == "CONFIRMATION_REQUIRED" and e.error.phase == "validation" and e.error.retryable is False and e.error.side_effects == "none"'
-	expect 'e.error.context == { "danger_level": "destructive", "would_affect": [ { "command": "wipe", "arguments": { "target": "one", "key": "***" } } ] }'
+	expect 'e.error.context == { "command": "wipe", "danger_level": "destructive", "would_affect": [ { "command": "wipe", "arguments": { "target": "one", "key": "***" } } ] }'
 	nothing_changed
 	answers 2 wipe --yes
 	answers 2 wipe --target one --retries 3

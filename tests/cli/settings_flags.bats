@@ -90,10 +90,10 @@ LUA
 	[[ $stdout != *k3y* ]]
 	# without a command it is a list's question: nothing of a project that never ran anything
 	answers 0 XDG_STATE_HOME="$PWD/state" --show-config
-	expect '"config.host" not in e.data["sources"]'
+	expect '"config.host" not in e.data["sources"] and [w["code"] for w in e.warnings] == ["PROJECT_UNREAD"]'
 	answers 0 XDG_STATE_HOME="$PWD/state" ran
 	answers 0 XDG_STATE_HOME="$PWD/state" --show-config
-	expect 'e.data["sources"]["config.host"].endswith("runner.lua")'
+	expect 'e.data["sources"]["config.host"].endswith("runner.lua") and e.warnings == []'
 	answers 0 --no-config show --show-config
 	expect '"config.host" not in e.data["effective_config"] and e.data["sources"]["timeout"] == "default"'
 }

@@ -69,6 +69,33 @@ noting() {
 	[ "$(cat log)" = d ]
 }
 
+@test "who confirms a destructive command confirms the destructive ones that it needs, and sees them" {
+	local destroying='danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } },'
+	noting first ''
+	noting wipe 'needs = { "first" },'
+	noting all 'needs = { "wipe", { "first", only = "x" } },'
+	noting mild 'needs = { "wipe" },'
+	sed -i "s/danger_level = \"safe\",/$destroying/" commands/wipe.lua commands/all.lua
+	sed -i 's/return { ran/return { effect = "deleted", ran/' commands/*.lua
+	call all
+	expect 'e.error.code == "CONFIRMATION_REQUIRED" and [w["command"] for w in e.error.context["would_affect"]] == ["all", "wipe", "first"]'
+	[ ! -e log ]
+	call all --confirm-destructive
+	expect 'e.ok'
+	[ "$(sort log | tr '\n' ' ')" = "all first firstx wipe " ]
+	rm log
+	call mild
+	expect 'e.error.code == "CONFIRMATION_REQUIRED" and "danger_level" in e.error.fix_required and "mild" in e.error.fix_required'
+	expect '"pass --confirm-destructive" not in e.error.suggestion'
+	run grep -c 'mild\|wipe' log
+	[ "$output" = 0 ] || [ ! -e log ]
+	noting middle 'needs = { "wipe" },'
+	noting outer 'needs = { "middle" },'
+	sed -i "s/danger_level = \"safe\",/$destroying/" commands/outer.lua
+	call outer --confirm-destructive
+	expect 'e.error.code == "CONFIRMATION_REQUIRED" and "middle" in e.error.fix_required'
+}
+
 @test "--plan shows the needs and runs none" {
 	noting d ''
 	noting a 'needs = { "d", { "d", only = "x" } },'

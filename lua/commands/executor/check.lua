@@ -1,24 +1,16 @@
 -- runner executor check NAME: does this executor do what runs need of it?
 
 local attempt = require "runner.core.attempt"
+local checks = require "runner.tools.checks"
 local known_executors = require "runner.workflow.run.known_executors"
 local probe = require "runner.workflow.place.probe"
 
 local function text_of(rows)
 	local lines = {}
 	for _, row in ipairs(rows) do
-		lines[#lines + 1] = ("%-4s  %-10s  %s"):format(row.ok and "ok" or "FAIL", row.name, row.detail)
-		lines[#lines + 1] = row.remedy and "                  fix: " .. row.remedy or nil
+		checks.add(lines, row.ok and "ok" or "FAIL", ("%-10s  %s"):format(row.name, row.detail), checks.fix(row.remedy))
 	end
 	return table.concat(lines, "\n") .. "\n"
-end
-
-local function count_failed(rows)
-	local n = 0
-	for _, row in ipairs(rows) do
-		n = n + (row.ok and 0 or 1)
-	end
-	return n
 end
 
 return {
@@ -46,7 +38,7 @@ return {
 			probe.clean_up(place, about)
 		end)
 		local rows = probe.run(place, executor, about)
-		local failed = count_failed(rows)
+		local failed = checks.failed(rows)
 		attempt.texts.text = text_of(rows)
 		if failed > 0 then
 			ctx:fail("DOCTOR_CHECKS_FAILED", ("%d of %d checks of %s failed: %s"):format(failed, #rows, executor.name, rows[#rows].detail),
