@@ -60,6 +60,7 @@ local FLAGS = {
 	["--list"] = ALL, ["-l"] = ALL, ["--all"] = ALL, ["-a"] = ALL, ["-C"] = use "--cwd DIR in front of the command's name",
 	["--chdir"] = use "--cwd DIR in front of the command's name", ["--usage"] = use "--help", ["-?"] = use "--help",
 	["--background"] = use "--detach", ["--bg"] = use "--detach", ["--retry"] = use "--retries N",
+	["--watch"] = use "runner watch -- COMMAND", ["-w"] = use "runner watch -- COMMAND",
 }
 
 ---@param spelt string with its dashes, without a value

@@ -59,6 +59,20 @@ is_busy() {
 	stays_below 1.3 python3 "$MEASURE" ratio 100 "$many" "$RUNNER" c7 -- "$few" "$RUNNER" c7
 }
 
+@test "a Tab among 300 commands uses at most 4 times the processor time of a run" {
+	local i
+	export HOME=$PWD
+	for ((i = 0; i < 300; i++)); do cp commands/hello.lua "commands/c$i.lua"; done
+	call HOME="$PWD" hello
+	until_true kept # a file is remembered once it has stood still for 2 s
+	stays_below 4 python3 "$MEASURE" cpu 60 . "$RUNNER" completion bash --format plain c -- . "$RUNNER" hello
+}
+
+kept() {
+	call HOME="$PWD" completion bash --format plain -- c
+	[ "$(cat .local/state/runner/declarations/* | grep -c '^c[0-9]')" -eq 300 ]
+}
+
 @test "both processes of a trivial command peak at 6 MiB together" {
 	stays_below 6144 python3 "$MEASURE" peak . "$RUNNER" hello
 }

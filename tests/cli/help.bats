@@ -178,6 +178,8 @@ longest() {
 	expect 'e.error["errors"][0]["suggestion"] == "Use --format json"'
 	call db dump --dry-run
 	expect '"--plan" in e.error["errors"][0]["suggestion"] and len(e.error["errors"]) == 1'
+	call deploy --watch
+	expect 'e.error["errors"][0]["suggestion"] == "Use runner watch -- COMMAND"'
 	call deploy --target prod -y
 	expect 'e.error["errors"][0]["fix_required"] == "Use --yes"'
 	[ ! -e ran ]
