@@ -100,7 +100,7 @@ end
 
 -- Flags in front of the name may decide where it is looked for. A policy holds from here on.
 local function take_place(a)
-	local problem = (a.in_front > 0 or os.getenv "RUNNER_POLICY") and require("runner.project.place").take(a)
+	local problem = (a.in_front > 0 or os.getenv "RUNNER_POLICY" or os.getenv "RUNNER_CONTEXT") and require("runner.project.place").take(a)
 	return problem and early(problem)
 end
 

@@ -58,6 +58,7 @@ local FLAGS = {
 	["--trace"] = use "--debug", ["-o"] = use "--output FILE",
 	["--color"] = use "--no-color, or NO_COLOR", ["--colour"] = use "--no-color, or NO_COLOR",
 	["--list"] = ALL, ["-l"] = ALL, ["--all"] = ALL, ["-a"] = ALL, ["-C"] = use "--cwd DIR in front of the command's name",
+	["--profile"] = use "--context NAME in front of the command's name",
 	["--chdir"] = use "--cwd DIR in front of the command's name", ["--usage"] = use "--help", ["-?"] = use "--help",
 	["--background"] = use "--detach", ["--bg"] = use "--detach", ["--retry"] = use "--retries N",
 	["--watch"] = use "runner watch -- COMMAND", ["-w"] = use "runner watch -- COMMAND",

@@ -41,7 +41,8 @@ function M.settings(a)
 		a.launch.format = "plain"
 	end
 	local root, has_file = require("runner.project.locate").project_root()
-	return has_file and not a.settings and not (a.name == "help" and a.names[2]) and not M.is_known(root) and { none = true } or nil
+	local given = a.settings and not a.settings.inherited or a.name == "help" and a.names[2]
+	return has_file and not given and not M.is_known(root) and { none = true } or nil
 end
 
 ---From now on, they may.

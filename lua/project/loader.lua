@@ -69,7 +69,7 @@ end
 ---The project around the working directory: runner.lua, checked. Without one an
 ---empty project. If runner.lua is broken, `rest` is what is known without it, which is
 ---enough for help and lint. `settings` are those of lua/project/place.lua, instead of runner.lua.
----@param settings? {config?: string, context?: string, none?: boolean}
+---@param settings? {config?: string, context?: string, of?: string, none?: boolean}
 ---@return table? project, runner.Error? problem, table? rest
 function M.project(settings)
 	local root, has_file = require("runner.project.locate").project_root()
@@ -85,7 +85,7 @@ function M.project(settings)
 		end
 	end
 	if settings and settings.context and not problem then
-		problem = require("runner.project.place").apply_context(project, settings.context)
+		problem = require("runner.project.place").apply_context(project, settings)
 		project.problem = problem
 	end
 	if root then

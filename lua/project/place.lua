@@ -1,12 +1,15 @@
 -- place: --cwd, --config, --context and --no-config, which decide where a command is looked for and with
 -- what settings, and --policy, which decides what may be called. So they stand in front of its name.
--- Loaded when a flag does, or where a policy holds.
+-- Loaded when a flag does, or where a policy or a context holds. A context holds for what the call starts,
+-- too: RUNNER_CONTEXT has its name, and in a child the file of settings that it belongs to ("NAME#FILE").
 
 local args = require "runner.project.args"
 local host = require "runner.host"
 local json = require "runner.json"
 
 local M = {}
+
+local VARIABLE = "RUNNER_CONTEXT"
 
 local function wrong(flag, path, message)
 	return require("runner.core.errors").new("VALIDATION_ERROR", message, {
@@ -38,6 +41,14 @@ local function take_policy(a, front, given)
 	end
 end
 
+-- The context that the caller's environment names; in the settings of another file, an inherited one means
+-- nothing. A flag goes before it.
+local function inherited()
+	local text = os.getenv(VARIABLE)
+	local name, file = (text or ""):match "^(.-)#(/.*)$"
+	return text ~= "" and (name or text) or nil, file
+end
+
 ---Take the flags that stand in front of the command's name: sets `came_from`, and `settings` for
 ---lua/project/loader.lua, where they are not those of the project.
 ---@param a runner.Attempt
@@ -46,6 +57,9 @@ function M.take(a)
 	local parsed = args.parse({}, table.move(a.tokens, 1, a.in_front, 1, {}))
 	local front = parsed.framework
 	local refused = take_policy(a, front, parsed.framework_given)
+	local from, file = inherited()
+	from = not front.context and not front.no_config and from or nil
+	front.context = front.context or from -- a policy refuses the flag: the environment is not the call's to choose
 	if refused or not (front.cwd or front.config or front.no_config or front.context or front.policy) then
 		return refused
 	end
@@ -58,21 +72,31 @@ function M.take(a)
 	if problem then
 		return problem
 	end
-	local settings = { none = front.no_config, config = config, context = front.context }
+	local settings = { none = front.no_config, config = config, context = front.context, of = from and file, inherited = from ~= nil or nil }
 	a.settings = next(settings) and settings or nil
+end
+
+local function no_context(project, name)
+	local names = require("runner.core.sorted").keys(project.contexts or {})
+	local problem = wrong("context", name, ("There is no context '%s' in %s"):format(name, project.file or "runner.lua, which is not read"))
+	local near = require("runner.core.suggest").nearest(name, names, 1)[1]
+	problem.suggestion = near and ("Did you mean '%s'?"):format(near) or names[1] and "The contexts are " .. table.concat(names, ", ")
+		or 'Write contexts = { NAME = { … } } in runner.lua'
+	return problem
 end
 
 ---Lay the settings of a context over those of the file (REQ-O-024).
 ---@param project table of the file
----@param name string of the context
+---@param settings {context: string, of?: string} `of`: the file that it belongs to; in another, it means nothing
 ---@return runner.Error? problem
-function M.apply_context(project, name)
+function M.apply_context(project, settings)
+	local name = settings.context
+	if settings.of and settings.of ~= project.file then
+		return nil
+	end
 	local chosen = (project.contexts or {})[name]
 	if not chosen then
-		local names = require("runner.core.sorted").keys(project.contexts or {})
-		local problem = wrong("context", name, ("There is no context '%s' in %s"):format(name, project.file or "runner.lua, which is not read"))
-		problem.suggestion = names[1] and "The contexts are " .. table.concat(names, ", ") or 'Write contexts = { NAME = { … } } in runner.lua'
-		return problem
+		return no_context(project, name)
 	end
 	for key, v in next, chosen do
 		project[key] = v
@@ -81,6 +105,7 @@ function M.apply_context(project, name)
 	if problem then
 		return problem
 	end
+	host.setenv(VARIABLE, name .. "#" .. absolute(project.file))
 	host.send("META", { name = "context", data = json.encode(name, { envelope = true }) }, true)
 end
 

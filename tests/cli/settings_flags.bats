@@ -116,6 +116,55 @@ LUA
 	expect 'e.data == {"own": "x"}'
 }
 
+@test "a context holds for what a call starts in its project, and RUNNER_CONTEXT chooses one" {
+	cat >runner.lua <<<'return { config = { host = "base" }, contexts = { prod = { config = { host = "prod" } }, dev = { config = { host = "dev" } } } }'
+	body outer <<<'return ctx:call "show"'
+	answers 0 --context prod outer
+	expect 'e.data == {"host": "prod"}'
+	answers 0 RUNNER_CONTEXT=prod outer
+	expect 'e.data == {"host": "prod"} and e.meta["context"] == "prod"'
+	answers 0 RUNNER_CONTEXT=prod --context dev outer
+	expect 'e.data == {"host": "dev"}'
+	answers 0 RUNNER_CONTEXT= outer
+	expect 'e.data == {"host": "base"} and "context" not in e.meta'
+	answers 0 RUNNER_CONTEXT=prod --no-config show
+	expect '"context" not in e.meta'
+	answers 2 RUNNER_CONTEXT=prd show
+	expect "e.error['suggestion'] == \"Did you mean 'prod'?\""
+	answers 0 RUNNER_CONTEXT=prd doctor --help
+	printf 'steps:\n  - id: a\n    runner: show\n' >w.yaml
+	answers 0 XDG_STATE_HOME="$PWD/state" --context prod workflow run w.yaml
+	expect 'e.data["steps"][0]["data"] == {"host": "prod"}'
+	answers 2 show --profile prod
+	expect '"--context NAME" in str(e.error)'
+}
+
+@test "an inherited context means nothing in another project" {
+	cat >runner.lua <<<'return { config = { host = "base" }, contexts = { prod = { config = { host = "prod" } } } }'
+	mkdir -p other/commands
+	cp commands/show.lua other/commands
+	body elsewhere <<LUA
+	local r = ctx:run { "$RUNNER", "show", cwd = "other" }
+	return require("json").decode(r.stdout).data
+LUA
+	for settings in 'return { config = { host = "other" } }' 'return { config = { host = "other" }, contexts = { prod = { config = { host = "wrong" } } } }'; do
+		echo "$settings" >other/runner.lua
+		answers 0 --context prod elsewhere
+		expect 'e.data == {"host": "other"}'
+	done
+}
+
+@test "a policy that forbids relocation refuses --context; a list of an unknown project reads no settings for RUNNER_CONTEXT" {
+	echo '{ "relocate": false }' >p.json
+	answers 7 --policy p.json --context prod show
+	answers 0 RUNNER_CONTEXT=prod --policy p.json show
+	echo 'io.open("loaded", "w"):close() return { contexts = { prod = {} } }' >runner.lua
+	call XDG_STATE_HOME="$PWD/fresh" RUNNER_CONTEXT=prod help
+	[ ! -e loaded ]
+	call XDG_STATE_HOME="$PWD/fresh" RUNNER_CONTEXT=prod completion bash -- runner ''
+	[ ! -e loaded ]
+}
+
 @test "REQ-O-024 contexts that are no settings are refused with runner.lua" {
 	local wrong
 	for wrong in '{ 1 }' '{ a = 1 }' '{ a = { nosuch = 1 } }' '{ a = { timeout = "x" } }' '{ a = { contexts = {} } }' '"x"'; do

@@ -69,7 +69,7 @@ BENT = [["--format", "tsv"], ["--format=jsonl"], ["--output", "result"], ["--out
         ["--help"], ["--yes"], ["--"]]
 VARIABLES = ["RUNNER_FORMAT", "RUNNER_TIMEOUT", "RUNNER_ATTEMPT_TIMEOUT", "RUNNER_IDLE_TIMEOUT", "RUNNER_GRACE",
              "RUNNER_RETRIES", "RUNNER_RETRY_DELAY", "RUNNER_EXIT_TABLE", "RUNNER_SEED", "RUNNER_LOAD_TIMEOUT",
-             "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "KEEP", "TAGS", "CI", "NO_COLOR", "TERM",
+             "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_CONTEXT", "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "KEEP", "TAGS", "CI", "NO_COLOR", "TERM",
              "COLUMNS", "TMPDIR", "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "LC_ALL", "LUA_PATH",
              "LUA_INIT", "=", ""]
 VALUES = WORDS + ["standard", "classic", "1:1:1", "9223372036854775807:1:1", "/nonexistent", "relative", ":::",
