@@ -90,9 +90,7 @@ bench: all
 	@.ci/deps bench
 	@tests/bench/run --write docs/benchmarks.md
 # The tables of docs/reference and docs/workflows that come from the sources, and the schemas.
-docs: $(BUILD)/runner
-	@lua5.4 docs/generate.lua
-	@for schema in workflow project; do $< types --print $$schema --format plain >docs/schema/$$schema.json || exit; done
+docs: $(BUILD)/runner ; @RUNNER=$< lua5.4 docs/generate.lua
 
 # --- tests: the parts that tests/run calls -------------------------------------------------
 # Unit tests: one program per module. They get every room but the worker's: no Lua.

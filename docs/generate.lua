@@ -1,8 +1,9 @@
 -- generate: rewrites the generated parts of docs/architecture.md and the pages in
 -- docs/reference and docs/workflows: the rooms, flags, variables, exit and error codes,
 -- declaration keys, the script API, the keys of workflow files, the table of transient
--- failures; and docs/compliance.md. `make docs` runs it from the root of the checkout. A test
--- fails when a page is out of date.
+-- failures; and docs/compliance.md; and, printed by RUNNER (build/runner), the schemas
+-- docs/schema/project.json and workflow.json. `make docs` runs it from the root of the checkout. A
+-- test fails when a page is out of date.
 
 -- The generator only reads tables, so bindings that exist in the binary alone can be empty,
 -- but for the enumerations and numbers of src/common.
@@ -440,13 +441,27 @@ function M.parts()
 	return sorted.keys(SECTIONS)
 end
 
+local function write(path, text)
+	local f = assert(io.open(path, "wb"))
+	assert(f:write(text))
+	assert(f:close())
+end
+
+-- The JSON Schemas for editors, as the program prints them.
+local function write_schemas(runner)
+	for _, name in ipairs { "project", "workflow" } do
+		local process = assert(io.popen(("%s types --print %s --format plain"):format(runner, name)))
+		local text = process:read "a"
+		assert(process:close(), "can't print the schema " .. name)
+		write(("docs/schema/%s.json"):format(name), text)
+	end
+end
+
 if arg and arg[0] and arg[0]:find("generate%.lua$") then
 	for _, path in ipairs(M.pages) do
-		local made = M.render(read(path))
-		local f = assert(io.open(path, "wb"))
-		f:write(made)
-		f:close()
+		write(path, M.render(read(path)))
 	end
+	write_schemas(os.getenv "RUNNER" or "build/runner")
 end
 
 return M

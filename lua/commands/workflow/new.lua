@@ -1,6 +1,22 @@
 -- runner workflow new [FILE]: write a commented workflow file to start from, which already runs.
 
+local attempt = require "runner.core.attempt"
+local host = require "runner.host"
 local new_file = require "runner.tools.new_file"
+local paths = require "runner.core.paths"
+
+-- The line that names the schema to an editor, where `runner types` has written that; else none. The path in it
+-- is relative to the file.
+local function modeline(file)
+	local root = attempt.project.root
+	local path = paths.absolute(file, host.getcwd())
+	local is_below = root and path:sub(1, #root + 1) == root .. "/" and not (path .. "/"):find("/../", 1, true)
+	if not is_below or not host.probe(root .. "/.runner/types/workflow.schema.json") then
+		return ""
+	end
+	local _, slashes = path:sub(#root + 1):gsub("/+", "/"):gsub("/%.%f[/]", ""):gsub("/", "")
+	return ("# yaml-language-server: $schema=%s.runner/types/workflow.schema.json\n"):format(("../"):rep(slashes - 1))
+end
 
 return {
 	description = "Write a workflow file to start from",
@@ -18,7 +34,7 @@ return {
 		end
 	end,
 	run = function(args, ctx)
-		new_file.create(ctx, "workflow file", args.file, require "runner.workflow.file.template")
+		new_file.create(ctx, "workflow file", args.file, modeline(args.file) .. require "runner.workflow.file.template")
 		local path = new_file.shown(args.file)
 		return {
 			path = path, effect = "created",
