@@ -46,6 +46,7 @@ M.rooms = {
 	{ name = "vendor", path = "lua/vendor/", uses = { BINDINGS, "core", "project", "output" }, owns = "libraries of commands: read from a folder or an archive, put into a project, taken out" },
 	{ name = "testkit", path = "lua/testkit/", uses = { BINDINGS, "core", "output", "task", "invoke" }, owns = "the tests of a project's own commands: what they declare, what stands in for the world, how they are reported" },
 	{ name = "watch", path = "lua/watch/", uses = { BINDINGS, "core", "task", "invoke" }, owns = "files that change, and a command that is run again for them" },
+	{ name = "profile", path = "lua/profile/", uses = { BINDINGS, "core" }, owns = "where the time of a call went: pages of its workers, phases, stacks, the flame graph" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
 	{ name = "workflow.file", path = "lua/workflow/file/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "a YAML file → its normal form, or every problem of it" },
@@ -58,7 +59,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.place" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "vendor", "testkit", "watch", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "invoke", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "vendor", "testkit", "watch", "profile", "workflow.file", "workflow.store", "workflow.report", "workflow.place", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

@@ -17,7 +17,7 @@ local LINE_MAX = 1 << 20
 -- runs later: it could confirm what a request can't.
 local OPEN = set_of [[audit.list audit.verify changelog check-permissions completion doctor help job.list job.logs job.status job.wait
 	manifest mcp.tools status workflow.check workflow.list workflow.logs workflow.plan workflow.show workflow.stats workflow.wait]]
-local NEVER = set_of "exec mcp.serve"
+local NEVER = set_of "exec flame mcp.serve"
 
 -- --- what a request may do ------------------------------------------------------------------
 

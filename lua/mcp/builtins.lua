@@ -10,7 +10,7 @@ local M = {}
 local LISTED = set_of "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
 
 ---@type table<string, true>
-local NEVER = set_of [[completion exec help manifest mcp.install mcp.serve mcp.tools mcp.validate new types workflow.new]]
+local NEVER = set_of [[completion exec flame help manifest mcp.install mcp.serve mcp.tools mcp.validate new types workflow.new]]
 
 ---@param name string dot path, perhaps with "self." in front
 ---@return "always"|"allow"|"never"

@@ -13,7 +13,7 @@ local probe = host.probe
 ---@type table<string, true|string>
 M.builtins = {
 	["check-permissions"] = true, add = true, bundle = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
-	conformance = true, doctor = true, exec = true, help = true, lint = true, manifest = true, new = true, status = true,
+	conformance = true, doctor = true, exec = true, flame = true, help = true, lint = true, manifest = true, new = true, status = true,
 	test = true, types = true, watch = true,
 	audit = " list verify ",
 	executor = " check list probe ",

@@ -11,6 +11,7 @@ local values = require "runner.declare.values"
 
 local M = {}
 
+local TAKES_NAMES = { help = true, flame = true } -- of commands, as arguments
 local SLOW_MS = 20 -- a function for values that takes longer is not asked at every Tab
 
 ---@class runner.Candidate
@@ -212,7 +213,7 @@ function M.candidates(words, project, ids, shell)
 		elseif slot and kind_of(command, slot) then
 			add_matching(ids(kind_of(command, slot), typed, id), typed, out)
 		end
-		local topic = command and command.name == "help" and 1 or 0
+		local topic = command and TAKES_NAMES[command.name] and 1 or 0
 		names(table.move(plain, 1 + topic, #plain, 1, {}), typed, project, out)
 	end
 	return out

@@ -20,6 +20,7 @@
 #include "../engine/test_page.h"
 #include "../engine/zygote.h"
 #include "adopted.h"
+#include "profile.h"
 #include "worker_launch.h"
 
 static volatile sig_atomic_t pending;
@@ -130,6 +131,8 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 		memcpy(all, fds, (size_t)n * sizeof(*fds));
 	else
 		skip_wait(until);
+	if (profile_on())
+		profile_wait_begin();
 	adopted_begin_wait();
 	do {
 		all[n] = (struct pollfd){ .fd = wake[0], .events = POLLIN };
@@ -140,6 +143,8 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 			ready = -1;
 	} while (ready < 0 && errno == EINTR && mono_now() < until);
 	adopted_end_wait();
+	if (profile_on())
+		profile_wait_end();
 	if (ready < 0 && errno == EINTR)
 		ready = 0; /* signals kept arriving, and the deadline has passed */
 	if (pending)
@@ -247,6 +252,23 @@ static void switch_to(lua_State *L)
 		arm(L);
 }
 
+/* Coroutines that wait for one that they have resumed: the innermost first. */
+static struct resumed {
+	lua_State *by;
+	struct resumed *before;
+} *volatile resumed;
+
+int cancel_coroutines(lua_State **out, int most)
+{
+	int n = 0;
+
+	if (running && most > 0)
+		out[n++] = running;
+	for (const struct resumed *r = resumed; r && n < most; r = r->before)
+		out[n++] = r->by;
+	return n;
+}
+
 static lua_State *check_coroutine(lua_State *L)
 {
 	lua_State *co = lua_tothread(L, 1);
@@ -258,6 +280,7 @@ static lua_State *check_coroutine(lua_State *L)
 /* Stack of L: …, args. Leaves the results or the error on L; -1 on error. */
 static int resume(lua_State *L, lua_State *co, int args)
 {
+	struct resumed link = { L, resumed };
 	int status, results;
 
 	if (!lua_checkstack(co, args)) {
@@ -265,9 +288,11 @@ static int resume(lua_State *L, lua_State *co, int args)
 		return -1;
 	}
 	lua_xmove(L, co, args);
+	resumed = &link;
 	switch_to(co);
 	status = lua_resume(co, L, args, &results);
 	switch_to(L);
+	resumed = link.before;
 	if (status != LUA_OK && status != LUA_YIELD) {
 		lua_xmove(co, L, 1);
 		return -1;

@@ -19,6 +19,8 @@
 void cancel_track(lua_State *L);
 /* Install the handlers, for a tracked state. 0 or -1. */
 int cancel_init(lua_State *L);
+/* The coroutine that runs, the one that has resumed it, and so on: how many of them are in `out`. [signal] */
+int cancel_coroutines(lua_State **out, int most);
 /* Has the attempt been cancelled, and boot not caught that yet? */
 bool cancel_pending(void);
 /* Was TERM ever received? Stays true in cleanup, where a child's death is not a failure. */

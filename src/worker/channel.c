@@ -11,6 +11,7 @@
 #include "../common/frame.h"
 #include "../common/xio.h"
 #include "picture.h"
+#include "profile.h"
 #include "scratch.h"
 #include "worker_launch.h"
 
@@ -170,6 +171,8 @@ static int l_send(lua_State *L)
 	}
 	if (send_or_hold(out, more) < 0)
 		return raise_unsent(L);
+	if (profile_on())
+		profile_sent(L, kind);
 	lua_pushboolean(L, 1);
 	return 1;
 }

@@ -25,6 +25,7 @@
 #include "members.h"
 #include "memory.h"
 #include "picture.h"
+#include "profile.h"
 #include "resource_limits.h"
 #include "rules.h"
 #include "scratch.h"
@@ -263,12 +264,15 @@ static int message_handler(lua_State *L)
  */
 static int l_protect(lua_State *L)
 {
+	bool profiled = profile_on() && profile_enters_run();
 	int status;
 
 	lua_pushnil(L);
 	lua_pushcclosure(L, message_handler, 1);
 	lua_insert(L, 1);
 	status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
+	if (profiled)
+		profile_leave_run();
 	if (status == LUA_ERRMEM)
 		memory_relax();
 	if (status == LUA_OK && !cancel_pending()) {

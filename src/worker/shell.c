@@ -18,6 +18,7 @@
 #include "../common/xio.h"
 #include "adopted.h"
 #include "picture.h"
+#include "profile.h"
 
 extern char **environ;
 
@@ -49,9 +50,13 @@ static int wait_for(pid_t pid)
 {
 	int status, rc;
 
+	if (profile_on())
+		profile_wait_begin();
 	do
 		rc = waitpid(pid, &status, 0);
 	while (rc < 0 && errno == EINTR);
+	if (profile_on())
+		profile_wait_end();
 	adopted_forget(pid);
 	return rc < 0 ? -1 : status;
 }

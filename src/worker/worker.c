@@ -22,6 +22,7 @@
 #include "guard.h"
 #include "loaders.h"
 #include "memory.h"
+#include "profile.h"
 #include "shell.h"
 #include "tested.h"
 #include "worker_launch.h"
@@ -91,6 +92,7 @@ static int boot(lua_State *L)
 		return luaL_error(L, "can't install signal handlers");
 	if (test_page())
 		tested_init(L);
+	profile_init();
 	if (bundle_is() && !enter_bundle(L))
 		return 0;
 	modules_load(L, "boot");
@@ -143,6 +145,8 @@ int worker_main(const struct launch *launch, const struct binding *bindings)
 	/* The process ends here: closing the state would only run the script's
 	 * finalizers outside every protection; boot has run cleanup already. */
 	fflush(NULL);
+	if (profile_on())
+		profile_over();
 	shepherd_dismiss();
 	zygote_dismiss();
 	guard_dismiss();
