@@ -59,10 +59,10 @@ end
 
 -- Ask until accept(answer) gives a value other than nil; its second result says
 -- what was wrong.
-local function ask(question, label, secret, accept, fields)
+local function ask(question, label, secret, accept, fields, many)
 	local note = ""
 	for _ = 1, MAX_TRIES do
-		local answer, why = require("runner.terminal").ask(note .. label, secret)
+		local answer, why = require("runner.terminal").ask(note .. label, secret, many)
 		if not answer then
 			raise_required(question, "got no answer", why, fields)
 		end
@@ -79,24 +79,52 @@ local function suggestion_for(arg)
 	return { suggestion = arg and ("Pass --%s"):format((arg:gsub("_", "-"))) or "Pass the value as an argument" }
 end
 
-local PROMPT = { default = true, secret = true, validate = true, arg = true }
+local PROMPT = { default = true, secret = true, validate = true, arg = true, multiline = true }
 
----Ask for a line of text. Enter alone gives `default`. `validate(answer)` returns
+local function check_multiline(opts)
+	local many = opts.multiline
+	if many ~= nil and type(many) ~= "boolean" and many ~= "editor" then
+		require("runner.ctx.misuse").raise("ctx:prompt", ('multiline is true, false or "editor", not %s'):format(
+			require("runner.ctx.misuse").shown(many)))
+	elseif many and opts.secret then
+		require("runner.ctx.misuse").raise("ctx:prompt", "a secret is one line, which is not echoed",
+			"Remove multiline, or read the secret from a file")
+	end
+	return many
+end
+
+-- In the person's editor, until what it leaves is valid.
+local function ask_editor(ctx, question, opts, accept, fields)
+	local text = opts.default or ""
+	for _ = 1, MAX_TRIES do
+		text = require("runner.ctx.edit").edit(ctx, text)
+		local value, problem = accept((text:gsub("\n+$", "")))
+		if value ~= nil then
+			return value
+		end
+		require("runner.terminal").ask(host.clean(("%s: %s\nEnter edits it again: "):format(question,
+			problem or "That is not a valid answer.")), false)
+	end
+	raise_required(question, "got no answer", ("no usable answer in %d tries"):format(MAX_TRIES), fields)
+end
+
+---Ask for a line of text, or with `multiline` for lines, which end with an empty line or Ctrl+D (what is pasted may have
+---empty lines); "editor" opens the person's editor with `default`. Enter alone gives `default`. `validate(answer)` returns
 ---true, or nil and what is wrong with the answer; then the question comes again.
 ---@param _ table ctx
 ---@param question string
----@param opts? {default?: string, secret?: boolean, validate?: (fun(answer: string): boolean?, string?), arg?: string}
+---@param opts? runner.PromptOptions
 ---  secret: what is typed stays invisible; arg: the argument to suggest when nobody can be asked
 ---@return string
-function M.prompt(_, question, opts)
+function M.prompt(ctx, question, opts)
 	opts = opts or {}
 	check("prompt", question, opts, PROMPT)
+	local many = check_multiline(opts)
 	local fields, why = suggestion_for(opts.arg), reason()
 	if why then
 		raise_required(question, "can't be asked", why, fields)
 	end
-	local shown = opts.default ~= nil and not opts.secret and (" [%s]"):format(opts.default) or ""
-	return ask(question, host.clean(question .. shown .. ": "), opts.secret, function(answer)
+	local function accept(answer)
 		if answer == "" and opts.default ~= nil then
 			return opts.default
 		elseif not opts.validate then
@@ -104,7 +132,13 @@ function M.prompt(_, question, opts)
 		end
 		local ok, problem = opts.validate(answer)
 		return ok and answer or nil, problem
-	end, fields)
+	end
+	if many == "editor" then
+		return ask_editor(ctx, question, opts, accept, fields)
+	end
+	local shown = opts.default ~= nil and not opts.secret and (" [%s]"):format(opts.default) or ""
+	local label = question .. shown .. (many and " (an empty line or Ctrl+D ends it):\n" or ": ")
+	return ask(question, host.clean(label), opts.secret, accept, fields, many)
 end
 
 local SELECT = { default = true, arg = true }

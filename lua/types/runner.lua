@@ -892,5 +892,6 @@ function Lock:release() end
 ---@class runner.PromptOptions
 ---@field default? string the answer if the user only presses Enter
 ---@field secret? boolean don't echo the input
+---@field multiline? boolean|"editor" several lines, up to an empty one or Ctrl+D; "editor": in the person's editor, which shows the default
 ---@field validate? fun(answer: string): boolean?, string? returns true, or nil and what is wrong
 ---@field arg? string the argument to suggest if it can't prompt

@@ -2,7 +2,8 @@
  * tty.c: prompts on the controlling terminal: require "runner.terminal". Runs in
  * the worker. lua/ctx/tty.lua decides whether prompting is allowed.
  *
- *   ask(question, secret)   the line without its newline | nil, message, CODE
+ *   ask(question, secret, many)   the line without its newline | nil, message, CODE;
+ *                           `many`: lines up to an empty one or Ctrl+D, without the last newline
  *   columns()               of the terminal on the caller's stdout, as it is now; nil: it is none
  *
  * The terminal's settings are restored on every path, cancellation included.
@@ -24,35 +25,76 @@
 #include "bindings.h"
 
 #define LINE_MAX_BYTES 65536u
+#define TEXT_MAX_BYTES (1u << 20)
 
-/* One line, as the terminal's line editing delivers it. 0, or -1 with errno:
- * ECANCELED, EPIPE at the end of input (Ctrl+D, hang-up). */
-static int read_line(int fd, struct buf *out)
+/* More, as the terminal's line editing delivers it. 0, or -1 with errno: ECANCELED, EPIPE at
+ * the end of input (Ctrl+D, hang-up). */
+static int read_more(int fd, struct buf *out, size_t most)
 {
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	char bytes[1024];
+	int ready = cancel_poll(&wait, 1, MONO_NEVER);
 	ssize_t n;
 
-	while (out->len == 0 || out->data[out->len - 1] != '\n') {
-		struct pollfd wait = { .fd = fd, .events = POLLIN };
-		int ready = cancel_poll(&wait, 1, MONO_NEVER);
-
-		if (ready < 0)
-			return errno = ready == CANCEL_POLL_CANCELLED ? ECANCELED : errno, -1;
-		n = xread(fd, bytes, sizeof(bytes));
-		if (n < 0 && errno == EAGAIN)
-			continue;
-		if (n <= 0)
-			return errno = n < 0 ? errno : EPIPE, -1;
-		buf_add(out, bytes, (size_t)n);
-		if (out->failed || out->len > LINE_MAX_BYTES)
-			return errno = EFBIG, -1;
-	}
+	if (ready < 0)
+		return errno = ready == CANCEL_POLL_CANCELLED ? ECANCELED : errno, -1;
+	n = xread(fd, bytes, sizeof(bytes));
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0)
+		return errno = n < 0 ? errno : EPIPE, -1;
+	buf_add(out, bytes, (size_t)n);
+	if (out->failed || out->len > most)
+		return errno = EFBIG, -1;
 	return 0;
 }
 
-static int ask_openly(int fd, const char *question, size_t n, struct buf *out)
+static bool ends_line(const struct buf *out)
 {
-	return xwrite_all(fd, question, n) < 0 ? -1 : read_line(fd, out);
+	return out->len > 0 && out->data[out->len - 1] == '\n';
+}
+
+static int read_line(int fd, struct buf *out)
+{
+	while (!ends_line(out))
+		if (read_more(fd, out, LINE_MAX_BYTES) < 0)
+			return -1;
+	return 0;
+}
+
+#define PASTE_MS 100 /* between two pieces of a text that is pasted */
+
+/* The last line is empty, and nothing comes behind it, as in a text that is pasted. */
+static bool ends_text(int fd, const struct buf *out)
+{
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	bool empty = ends_line(out) && (out->len == 1 || out->data[out->len - 2] == '\n');
+
+	return empty && poll(&more, 1, PASTE_MS) == 0;
+}
+
+/* Ends with one newline, like a line. Ctrl+D ends it too, unless nothing has been typed. */
+static int read_text(int fd, struct buf *out)
+{
+	while (!ends_text(fd, out)) {
+		if (read_more(fd, out, TEXT_MAX_BYTES) == 0)
+			continue;
+		if (errno != EPIPE || out->len == 0)
+			return -1;
+		if (!ends_line(out)) {
+			xwrite_all(fd, "\n", 1);
+			buf_add_char(out, '\n');
+		}
+		return 0;
+	}
+	if (out->len > 1)
+		out->len--;
+	return 0;
+}
+
+static int ask_openly(int fd, const char *question, size_t n, bool many, struct buf *out)
+{
+	return xwrite_all(fd, question, n) < 0 ? -1 : (many ? read_text : read_line)(fd, out);
 }
 
 /* Nothing is echoed from before the question is there: whoever answers it at once is no slower than we are. */
@@ -68,7 +110,7 @@ static int ask_secret(int fd, const char *question, size_t n, struct buf *out)
 	silent.c_lflag |= ICANON;
 	if (tcsetattr(fd, TCSADRAIN, &silent) < 0)
 		return -1;
-	status = ask_openly(fd, question, n, out);
+	status = ask_openly(fd, question, n, false, out);
 	saved = errno;
 	tcsetattr(fd, TCSADRAIN, &before);
 	xwrite_all(fd, "\n", 1);
@@ -76,14 +118,14 @@ static int ask_secret(int fd, const char *question, size_t n, struct buf *out)
 	return status;
 }
 
-static int ask_terminal(const char *question, size_t n, bool secret, struct buf *out)
+static int ask_terminal(const char *question, size_t n, bool secret, bool many, struct buf *out)
 {
 	int fd = xopen("/dev/tty", O_RDWR | O_NOCTTY, 0);
 	int status;
 
 	if (fd < 0)
 		return -1;
-	status = (secret ? ask_secret : ask_openly)(fd, question, n, out);
+	status = secret ? ask_secret(fd, question, n, out) : ask_openly(fd, question, n, many, out);
 	xclose(&fd);
 	return status;
 }
@@ -103,13 +145,13 @@ static int ask(lua_State *L)
 {
 	size_t n;
 	const char *question = luaL_checklstring(L, 1, &n);
-	bool secret = lua_toboolean(L, 2);
+	bool secret = lua_toboolean(L, 2), many = lua_toboolean(L, 3);
 	struct buf *out = scratch_push(L);
 	int status, saved;
 
 	channel_hold(1);
 	picture_lend(1);
-	status = ask_terminal(question, n, secret, out);
+	status = ask_terminal(question, n, secret, many, out);
 	saved = errno;
 	if (status < 0 && saved == ECANCELED)
 		return cancel_raise(L);

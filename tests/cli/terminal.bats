@@ -87,6 +87,14 @@ on_terminal() {
 	on_terminal prompt_and_confirm
 }
 
+@test "a prompt of several lines ends with an empty line or Ctrl+D, and takes a pasted text whole; no secret has several" {
+	on_terminal prompt_of_several_lines
+}
+
+@test "a prompt in the editor shows the default, and comes again until the answer is valid" {
+	on_terminal prompt_in_the_editor
+}
+
 @test "one of a list is chosen by its number or the beginning of its name" {
 	on_terminal select_one_of_a_list
 }
@@ -99,6 +107,9 @@ on_terminal() {
 	body work 'interactive = true,' <<<'ctx:exec { "touch", "bad" }'
 	call work
 	expect 'e.error.code == "INPUT_REQUIRED"'
+	body many 'interactive = true,' <<<'return ctx:prompt("Text", { multiline = true, arg = "text" })'
+	call many
+	expect 'e.error.code == "INPUT_REQUIRED" and "--text" in e.error.suggestion'
 	body pick 'interactive = true,' <<<'return ctx:select("Where?", { "a" }, { arg = "place" })'
 	call pick
 	expect 'e.error.code == "INPUT_REQUIRED" and "--place" in e.error.suggestion'

@@ -346,6 +346,60 @@ def prompt_of_a_secret_shows_nothing():
     assert t.echoes()
 
 
+def prompt_of_several_lines():
+    command("ask", "local text = ctx:prompt('Message', { multiline = true, default = 'none', validate = function(s)"
+            " return not s:find('bad'), 'No bad words.' end }) return { text = text, n = #text }", "interactive = true,")
+    for typed, wanted in (((b"one\n", b"two\n", b"\n"), "one\ntwo"), ((b"one\n", b"two\n", b"\x04"), "one\ntwo"), ((b"\n",), "none"),
+                          ((b"cut\x04", b"\x04"), "cut")):
+        t = Terminal("ask", "--format", "json")
+        t.expect(rb"Message \[none\] \(an empty line or Ctrl\+D ends it\):\r\n")
+        for line in typed:
+            t.send(line)
+            if line.endswith(b"\n") and line != b"\n":
+                t.expect(line.strip())
+        assert t.end() == 0, t.seen
+        t.expect(b'"text":"' + wanted.replace("\n", "\\\\n").encode() + b'"')
+    t = Terminal("ask", "--format", "json")
+    t.expect(rb"ends it\):")
+    t.send(b"one\n\ntwo\n\n")  # pasted: it comes at once
+    assert t.end() == 0, t.seen
+    t.expect(rb'"text":"one\\n\\ntwo"')
+    t = Terminal("ask", "--format", "json")
+    t.expect(rb"ends it\):")
+    t.send(b"bad\n\n")
+    t.expect(rb"No bad words\.\r\nMessage")
+    t.send(b"good\n\n")
+    assert t.end() == 0, t.seen
+    t.expect(rb'"text":"good"')
+    t = Terminal("ask")
+    t.expect(rb"ends it\):")
+    t.send(b"\x04")
+    assert t.end() == 4 and b"INPUT_REQUIRED" in t.seen, t.seen
+    t = Terminal("ask")
+    t.expect(rb"ends it\):")
+    t.send(b"one\n\x03")
+    assert t.end() == 130, t.seen
+    for opts, why in (("multiline = true, secret = true", b"a secret is one line"), ("multiline = 3", b"multiline is true, false")):
+        command("ask", "return ctx:prompt('Key', { " + opts + " })", "interactive = true,")
+        t = Terminal("ask")
+        assert t.end() == 1 and why in t.seen, t.seen
+
+
+def prompt_in_the_editor():
+    with open("edit", "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\ncat "$1" >>shown; echo "round $(ls rounds* | wc -l)" >>"$1"; touch "rounds$$"; printf "\\n\\n" >>"$1"\n')
+    os.chmod("edit", 0o755)
+    with open("rounds0", "w", encoding="utf-8"):
+        pass
+    command("ask", "return { text = ctx:prompt('Message', { multiline = 'editor', default = 'first\\n', validate = function(s)"
+            " return s:find('round 2'), 'Once more.' end }) }", "interactive = true,")
+    t = Terminal("ask", "--format", "json", EDITOR=os.path.abspath("edit"))
+    t.expect(rb"Message: Once more\.\r\nEnter edits it again: ")
+    t.send(b"\n")
+    assert t.end() == 0, t.seen
+    t.expect(rb'"text":"first\\nround 1\\n\\n\\nround 2"')
+
+
 def select_one_of_a_list():
     command("ask", "return { where = ctx:select('Where to?', { 'prod', 'preview', 'dev' }, { default = 'dev' }) }", "interactive = true,")
     for answer, wanted in ((b"2\n", b"preview"), (b"prod\n", b"prod"), (b"pre\n", b"preview"), (b"\n", b"dev")):
