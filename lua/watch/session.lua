@@ -86,6 +86,13 @@ function Session:options()
 		end or nil }
 end
 
+function Session:tell_cause(cause)
+	if cause[1] and not cause.told then
+		cause.told = true
+		M.tell(self.ctx, words_for(cause, self.scope.here) .. " changed")
+	end
+end
+
 -- Until the run is over: the first change ends it, and is what the next one is for.
 function Session:restarter(run)
 	local kernel, turn = self.changes.kernel, 0
@@ -120,6 +127,7 @@ function Session:restarter(run)
 		until not changed or run.next
 		if run.next and not run.over then
 			run.restarted = true
+			self:tell_cause(run.next) -- before what the run says of its end
 			run.handle:stop(GRACE_MS)
 		end
 	end
@@ -175,9 +183,7 @@ end
 -- Returns what the next run is for, if that is known by now.
 function Session:run(cause)
 	self.runs = self.runs + 1
-	if cause[1] then
-		M.tell(self.ctx, words_for(cause, self.scope.here) .. " changed")
-	end
+	self:tell_cause(cause)
 	local run = { began = host.now(), alone = cause.inside or false }
 	scheduler.run(function() self:start(run) end)
 	self:report(run, cause)

@@ -104,12 +104,13 @@ ended() {
 local f = io.open(os.getenv "NOTES", "a") f:write(io.open("src/a.txt"):read "l", "\n") f:close()
 ctx:run { "sh", "-c", "sleep 1000 & sleep 1000", timeout = "none" }
 LUA
-	watching --restart --format jsonl -- serve
+	watching --restart --verbose --format jsonl -- serve
 	until_true noted one
 	save two
 	until_true noted $'one\ntwo'
 	until_true rows 1
 	row 1 'r["restarted"] and r["exit_code"] == 143'
+	[ "$(grep -c 'src/a.txt changed' "$err")" -eq 1 ]
 	kill -INT "$pid"
 	ended 130
 	none_left
