@@ -15,7 +15,9 @@ local KNOWN = {
 	["SQLite"] = { shared = "libsqlite3.so.0", license = "blessing" },
 	["lua-yaml"] = { shared = "lua/5.4/yaml.so", license = "MIT" },
 	["libmd"] = { shared = "libmd.so.0", license = "NOASSERTION" },
-	["libc"] = { shared = "libc.so.6", license = "LGPL-2.1-or-later" },
+	["curl"] = { license = "curl" }, ["libyaml"] = { license = "MIT" }, ["lua5.4"] = { license = "MIT" },
+	["openssl"] = { license = "Apache-2.0" }, ["pcre2"] = { license = "BSD-3-Clause" }, ["sqlite3"] = { license = "blessing" },
+	["glibc"] = { shared = "libc.so.6", license = "LGPL-2.1-or-later" }, ["musl"] = { license = "MIT" },
 }
 
 local function lines(ctx, command)
@@ -61,6 +63,21 @@ local function owners_of(ctx, libraries, compiler)
 	return out
 end
 
+-- The libraries of a static build, and their source packages: lines of a digest and a path in Debian's pool.
+local function pinned(path)
+	local libraries, owners = {}, {}
+	for line in assert(fs.read(path)):gmatch "[^\n]+" do
+		local digest, name, version, part = line:match "^(%x+) .*/([^/_]+)_(.-)%.(%a+)%.tar"
+		if part == "orig" then
+			libraries[#libraries + 1] = { name = name, version = version, linked = "built-in" }
+			owners[name] = { name = name, version = version, architecture = "source", digest = digest }
+		elseif part == "debian" then
+			owners[name].version = version
+		end
+	end
+	return libraries, owners
+end
+
 -- "Name <address>" of a maintainer → SPDX's "Organization: Name (address)"
 local function supplier(maintainer)
 	return (maintainer:gsub("^(.-)%s*<(.*)>$", "Organization: %1 (%2)"))
@@ -84,7 +101,8 @@ local function describe(library, owner)
 		licenseConcluded = "NOASSERTION", licenseDeclared = known.license, primaryPackagePurpose = "LIBRARY",
 	}
 	if owner then
-		one.supplier = supplier(owner.maintainer)
+		one.supplier = owner.maintainer and supplier(owner.maintainer) or "Organization: Debian"
+		one.checksums = owner.digest and json.array { { algorithm = "SHA256", checksumValue = owner.digest } } or nil
 		one.externalRefs = json.array { { referenceCategory = "PACKAGE-MANAGER", referenceType = "purl", referenceLocator = purl_of(owner) } }
 	end
 	return one
@@ -135,16 +153,23 @@ return {
 		{ "program", "path", required = true, description = "The program that is described" },
 		{ "to", "path", required = true, description = "The file to write" },
 		{ "created", "integer", required = true, description = "Seconds since the epoch that the document names as its time" },
+		{ "sources", "path", description = "Of a static build: the digests and paths of what it was built from" },
 		{ "compiler", "string", default = "cc", description = "The C compiler that found the libraries" },
 	},
 	exit_codes = { TIMEOUT = { retryable = true, side_effects = "none", description = "The file is written whole, and last" } },
 	examples = { { description = "Describe the build", command = "runner sbom --program build/runner --to sbom.json --created 0" } },
 	run = function(args, ctx)
 		local about = json.decode(ctx:run { args.program, "--version", "--verbose", "--format", "json", reads = true, check = true }.stdout).data
-		local dynamic = about.build.linkage == "dynamic"
-		table.insert(about.libraries, { name = "libc", version = about.build.libc, linked = dynamic and "shared" or "built-in" })
-		-- a static program was built from sources that dpkg knows nothing of
-		local owners = dynamic and fs.stat "/usr/bin/dpkg-query" and owners_of(ctx, about.libraries, args.compiler) or {}
+		local dynamic, owners = about.build.linkage == "dynamic", {}
+		if args.sources then
+			about.libraries, owners = pinned(args.sources)
+		end
+		local libc, version = about.build.libc:match "^(%S+)%s*(.*)"
+		table.insert(about.libraries, { name = libc, version = version ~= "" and version or "unknown",
+			linked = dynamic and "shared" or "built-in" })
+		if dynamic and fs.stat "/usr/bin/dpkg-query" then
+			owners = owners_of(ctx, about.libraries, args.compiler)
+		end
 		ctx.fs.write(args.to, json.encode(document(args, about, hash.file(args.program), owners)) .. "\n")
 		return { effect = "updated", written = args.to, packages = #about.libraries + 1 }
 	end,

@@ -153,12 +153,12 @@ for p in d["packages"]:
 main = d["packages"][0]
 assert main["name"] == "runner" and main["versionInfo"] == sys.argv[2] and len(main["checksums"][0]["checksumValue"]) == 64
 names = {p["name"]: p["SPDXID"] for p in d["packages"]}
-assert {"Lua", "lua-cjson", "PCRE2", "SQLite", "libcurl", "lua-yaml", "libmd", "libc"} <= set(names), names
+assert {"Lua", "lua-cjson", "PCRE2", "SQLite", "libcurl", "lua-yaml", "libmd", "glibc"} <= set(names), names
 kinds = {}
 for r in d["relationships"]:
     assert {r["spdxElementId"], r["relatedSpdxElement"]} <= ids, r
     kinds[r["relatedSpdxElement"] if r["spdxElementId"] == main["SPDXID"] else r["spdxElementId"]] = r["relationshipType"]
-assert kinds["SPDXRef-DOCUMENT"] == "DESCRIBES" and kinds[names["Lua"]] == "STATIC_LINK" and kinds[names["libc"]] == "DYNAMIC_LINK"
+assert kinds["SPDXRef-DOCUMENT"] == "DESCRIBES" and kinds[names["Lua"]] == "STATIC_LINK" and kinds[names["glibc"]] == "DYNAMIC_LINK"
 assert kinds[names["SQLite"]] == "RUNTIME_DEPENDENCY_OF", kinds
 assert set(kinds) == ids - {main["SPDXID"]}, kinds
 PY
