@@ -15,7 +15,7 @@ local ON_TERMINAL = { "sh", "-c", 'command -v -- "$0" >/dev/null || exit 127; ex
 ---Hand the terminal to a program, and wait for its end. The command must declare interactive.
 ---@param ctx runner.Context
 ---@param spec table { "psql", "shop", cwd=, env=, timeout=, grace=, check=, ok_statuses= }
----@return runner.RunResult
+---@return runner.Result
 function M.exec(ctx, spec)
 	local options = specs.command("exec", ctx, spec)
 	if not (attempt.launch.person and ctx.interactive) then

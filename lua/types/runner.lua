@@ -639,7 +639,7 @@ function Context:lock(name, options) end
 
 ---Hand the terminal to a program that a person works with (psql, ssh, an editor), and wait for its end. Needs interactive = true and a person at a terminal; else INPUT_REQUIRED.
 ---@param spec runner.ExecSpec
----@return runner.RunResult
+---@return runner.Result
 function Context:exec(spec) end
 
 ---Have the person choose one of a list, by its number or the beginning of its name; raises INPUT_REQUIRED if it can't prompt.

@@ -167,6 +167,89 @@ describe("the annotations", function()
 	end)
 end)
 
+-- The functions that an annotation file has of a class.
+local function functions_of(name, class)
+	local out = {}
+	for found in annotations[name]:gmatch("\nfunction " .. class .. "[.:]([%w_]+)%(") do
+		out[#out + 1] = found
+	end
+	assert(out[1], name .. " has no function of " .. class)
+	return out
+end
+
+describe("the annotations name nothing that there is not", function()
+	it("in the modules of the library, json, fs and ctx.fs", function()
+		for _, name in ipairs { "codec", "hash", "path", "text", "time", "toml", "yaml" } do
+			local module = require("runner.library." .. name)
+			for _, found in ipairs(functions_of("runner/" .. name, name)) do
+				assert.is_function(module[found], name .. "." .. found)
+			end
+		end
+		local files = require "runner.library.files"
+		for _, name in ipairs { "json", "fs" } do
+			for _, found in ipairs(functions_of(name, name)) do
+				assert.is_function(require(name)[found] or name == "fs" and files[found], name .. "." .. found)
+			end
+		end
+		for _, found in ipairs(functions_of("runner", "Fs")) do
+			assert.is_function(require("runner.ctx.fs")[found], "ctx.fs." .. found)
+		end
+	end)
+
+	it("in ctx and the handles that it gives", function()
+		local text, methods, fields = source "lua/ctx/methods.lua", {}, {}
+		for name in text:gmatch "function Context:(%a[%w_]*)" do methods[name] = true end
+		for name in text:match("LAZY = (%b{})"):gmatch "([%w_]+) = " do methods[name] = true end
+		for name in text:gmatch "function FIELDS%.([%w_]+)" do fields[name] = true end
+		for name in source("lua/ctx/context.lua"):match("setmetatable%((%b{})"):gmatch "%s(%a[%w_]*) = " do fields[name] = true end
+		for _, found in ipairs(functions_of("runner", "Context")) do
+			assert.is_true(methods[found], "ctx:" .. found)
+		end
+		for found in pairs(fields_of "runner.Context") do
+			assert.is_true(fields[found], "ctx." .. found)
+		end
+		for path, class in pairs { ["lua/ctx/spawn.lua"] = "Process", ["lua/ctx/lock.lua"] = "Lock" } do
+			for _, found in ipairs(functions_of("runner", class)) do
+				assert.truthy(source(path):find(("function %s:%s("):format(class, found), 1, true), class .. ":" .. found)
+			end
+		end
+	end)
+
+	it("as a type: every class that one of them speaks of is declared", function()
+		local known, spoken = {}, 0
+		for _, text in pairs(annotations) do
+			for _, tag in ipairs { "class", "alias" } do
+				for name in text:gmatch("%-%-%-@" .. tag .. " ([%w_.]+)") do
+					known[name] = true
+				end
+			end
+		end
+		for file, text in pairs(annotations) do
+			for line in text:gmatch "%-%-%-@%l+ [^\n]+" do
+				for name in line:gsub('%b""', ""):gmatch "%f[%w_.]%l+%.%u%w*[%w.]*" do
+					spoken = spoken + 1
+					assert.is_true(known[(name:gsub("%.$", ""))], ("%s: %s: %s"):format(file, name, line))
+				end
+			end
+		end
+		assert.is_true(spoken > 100)
+	end)
+
+	it("as a parameter: @param names what the function takes, in its order", function()
+		for file, text in pairs(annotations) do
+			local params = {}
+			for line in text:gmatch "[^\n]*" do
+				params[#params + 1] = line:match "^%-%-%-@param ([%w_.]+)"
+				local taken = line:match "^function [%w_.:]+%((.*)%)"
+				if taken then
+					assert.equal(taken, table.concat(params, ", "), file .. ": " .. line)
+				end
+				params = line:find "^%-%-%-" and params or {}
+			end
+		end
+	end)
+end)
+
 describe("pretty", function()
 	local json = require "json"
 
