@@ -24,6 +24,7 @@ return {
 	description = "Add a library of commands to this project",
 	danger_level = "mutating",
 	dry_run = true,
+	timeout = "2m",
 	args = {
 		{ "path", "path", positional = true, required = true, description = "A folder with commands/, or a .tar or .tar.gz file of one" },
 		{ "as", "string", max_length = 100, description = "Name of the library and of its group of commands; default: that of the path" },

@@ -11,7 +11,7 @@ local vendored = require "runner.project.vendored"
 
 local M = {}
 
-local WAIT_MS = 10000
+local WAIT_MS = 60000 -- others flush theirs to the disk
 
 local function must(what, ok, why, errno)
 	if not ok then

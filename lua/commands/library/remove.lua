@@ -6,6 +6,7 @@ return {
 	description = "Remove a library from this project",
 	danger_level = "mutating",
 	dry_run = true,
+	timeout = "2m",
 	args = {
 		{ "name", "string", positional = true, required = true, description = "Library" },
 	},

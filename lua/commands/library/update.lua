@@ -49,6 +49,7 @@ return {
 	description = "Take libraries anew from where they came from",
 	danger_level = "mutating",
 	dry_run = true,
+	timeout = "2m",
 	args = {
 		{ "names", "array", items = "string", positional = true, description = "Libraries; default: all" },
 		{ "from", "path", description = "Take it from here, now and later: a folder or a tar file" },
