@@ -45,6 +45,14 @@ function M.is_plain()
 	return value ~= "" and value ~= "0" and value ~= "false"
 end
 
+---Does somebody see lines that move? As block_is_wanted of src/supervisor/block.h.
+---@return boolean
+function M.is_drawn()
+	local launch, framework = attempt.launch, attempt.framework
+	return launch.stderr_is_tty and not launch.no_color and os.getenv "TERM" ~= nil and not framework.no_color
+		and not framework.quiet
+end
+
 -- A command that knows a way of its own needs no variable, unless the caller named one.
 local function needs_token(command, framework)
 	return framework.token_env_var or M.is_headless() and (not command.headless_supported or command.token_env_vars)

@@ -15,12 +15,12 @@ local function misused(...)
 end
 
 -- What an item does: a function, or one request of ctx:run or ctx:http.
-local function work_of(ctx, key, item)
+local function work_of(ctx, key, item, lanes, i)
 	if type(item) == "function" then
 		return function() return item(ctx, key) end
 	elseif type(item) == "table" and (item.run == nil) ~= (item.http == nil) then
 		local method = item.run ~= nil and "run" or "http"
-		return function() return ctx[method](ctx, item[method]) end
+		return function() return ctx[method](ctx, lanes and method == "run" and lanes:listening(i, item.run) or item[method]) end
 	end
 	misused(("item %s is neither a function nor { run = … } or { http = … }"):format(tostring(key)),
 		'Write { run = { "git", "fetch" } }, { http = { url = "…" } } or function(ctx) … end')
@@ -78,16 +78,23 @@ end
 function M.parallel(ctx, items, options)
 	local limit, collect = checked_options(items, options)
 	local keys, work, out, failed = keys_of(items), {}, {}, nil
+	local nested, at = scheduler.inside(), 0
+	local lanes <close> = attempt.launch.stderr_is_tty and require("runner.ctx.lanes").of(keys, items)
 	for i, key in ipairs(keys) do
-		work[i] = work_of(ctx, key, items[key])
+		work[i] = work_of(ctx, key, items[key], lanes, i)
 	end
 	attempt.tasks = scheduler
-	local nested, at = scheduler.inside(), 0
 	scheduler.run(function()
 		scheduler.each(function()
 			at = at + 1
+			if lanes and work[at] then
+				lanes:begins(at)
+			end
 			return work[at]
 		end, limit, function(i, result)
+			if lanes then
+				lanes:ends(i, result)
+			end
 			out[keys[i]] = collect and row_of(result) or result.value
 			failed = failed or not collect and result.error or nil
 			if failed and not nested then

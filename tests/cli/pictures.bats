@@ -320,3 +320,71 @@ three_steps() {
 		[ "$(grep -c -e '[✓▸·]' -e '2/3' seen)" -eq 0 ]
 	done
 }
+
+# --- ctx:parallel --------------------------------------------------------------------------
+
+lanes() {
+	body work 'timeout = "5m", steps = { "build", "publish" },' <<-'LUA'
+		ctx:step "build"
+		local function waits(name) return "echo compiling " .. name .. "; until [ -e go ]; do sleep 0.02; done" end
+		local got = ctx:parallel({
+			left = { run = { "sh", "-c", waits "one" } },
+			right = { run = { "sh", "-c", waits "two" } },
+			quick = { run = { "true" } },
+			wrong = { run = { "sh", "-c", "echo no good >&2; exit 3" } },
+			zero = function() ctx:sleep(0.01) return 0 end,
+		}, { collect = true, limit = 4 })
+		ctx:step "publish"
+		return { left = got.left.value.stdout, ok = got.wrong.ok }
+	LUA
+}
+
+@test "ctx:parallel is a line for each thing at once, below the step: its state and what it printed last, at 40, 80 and 200 columns" {
+	local width
+	lanes
+	for width in 40 80 200; do
+		rm -f go
+		start_shell "$width" 20
+		type_line "clear; \$R work; echo '=='end"
+		now_on_screen '^▸ 1/2 build' '^  ▸ left +[0-9]+s +compiling one$' '^  ▸ right +[0-9]+s +compiling two$' \
+			'^  ✗ wrong +[0-9.]+s +sh exited' '^  ✓ quick +[0-9.]+s$' '^  ✓ zero +[0-9.]+s$' '^· 2/2 publish$'
+		: >go
+		on_screen '^==end'
+		now_on_screen '^✓ 1/2 build +[0-9.]+s$' '^✓ 2/2 publish +[0-9.]+s$' '^left:'
+		[ "$(count_of '▸')" -eq 0 ]
+		end_shell
+	done
+}
+
+@test "a failure that the script catches leaves no line of ctx:parallel behind" {
+	body work 'timeout = "5m",' <<-'LUA'
+		local ok = pcall(ctx.parallel, ctx, { slow = { run = { "sleep", "300" } }, wrong = function()
+			while not io.open("fail") do ctx:sleep(0.02) end
+			error("no")
+		end })
+		ctx:progress("after it")
+		while not io.open("go") do ctx:sleep(0.02) end
+		return { ok = ok }
+	LUA
+	start_shell 80 20
+	type_line "clear; \$R work; echo '=='end"
+	on_screen '^  ▸ slow +[0-9]+s'
+	: >fail
+	now_on_screen '^. +after it$'
+	[ "$(count_of slow)" -eq 0 ]
+	: >go
+	on_screen '^==end'
+}
+
+@test "off a terminal, with --quiet, --plain, NO_COLOR or TERM=dumb ctx:parallel draws nothing" {
+	lanes
+	: >go
+	call work
+	[ -z "$stderr" ]
+	expect 'e.data == {"left": "compiling one\n", "ok": False}'
+	local how
+	for how in '--quiet:X=1' ':NO_COLOR=1' ':TERM=dumb' '--plain:X=1'; do
+		on_script "$RUNNER work ${how%%:*}" "${how#*:}"
+		[ "$(grep -c -e '[✓▸·]' -e '^ *right' -e quick seen)" -eq 0 ]
+	done
+}

@@ -1,7 +1,6 @@
 -- watch: a run that another process executes, as a tree on the terminal, until it ends. It reads
 -- the store and changes nothing.
 
-local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local printing = require "runner.workflow.report.printing"
 local report = require "runner.workflow.report.report"
@@ -16,13 +15,7 @@ local function masked_already(text)
 	return text
 end
 
----Does somebody see lines that move?
----@return boolean
-function M.is_seen()
-	local launch, framework = attempt.launch, attempt.framework
-	return launch.stderr_is_tty and not launch.no_color and os.getenv "TERM" ~= nil and not framework.no_color
-		and not framework.quiet
-end
+M.is_seen = require("runner.core.surroundings").is_drawn
 
 -- What they printed last is in their partial logs.
 local function show_lines(db, id, tree, prints)
