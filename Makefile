@@ -3,6 +3,7 @@
 #   make            build/runner (release)     make demo    set up, build, deploy the bundled site
 #   make debug      -O0 -g                     make check   set up, build, run every test
 #   make sanitize   ASan + UBSan               make deps    install what is missing (apt)
+#   make static     one program, nothing beside it   make check-static   what it can, and the CLI suite on it
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
 #   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
 #   make docs       renew the generated tables   make mutate     do the tests find random faults?
@@ -72,6 +73,7 @@ sanitize: ; @+$(MAKE) BUILD=build/sanitize OPTIMIZE="-O1 -g -fno-omit-frame-poin
               CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(TARGET)
 
 include .ci/install.mk
+include .ci/static.mk
 clean:    ; rm -rf $(BUILD)
 
 # --- one command each -----------------------------------------------------------------

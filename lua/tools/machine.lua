@@ -138,9 +138,10 @@ end
 ---@return string
 function M.summary()
 	local controllers, ours = control_group()
-	return ("runner %s, %s, Linux %s, %s, Landlock %d, cgroup %s%s"):format(attempt.launch.version, system_name(),
+	return ("runner %s, %s, Linux %s, %s, Landlock %d, cgroup %s%s%s"):format(attempt.launch.version, system_name(),
 		first_line "/proc/sys/kernel/osrelease" or "?", _VERSION, host.confine_abi(), controllers and "v2" or "none",
-		controllers and not ours and " (not ours)" or "")
+		controllers and not ours and " (not ours)" or "",
+		require("runner.about").build().linkage == "static" and ", static build" or "")
 end
 
 return M

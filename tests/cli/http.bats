@@ -88,6 +88,7 @@ clean_up() {
 }
 
 @test "a missing libcurl is a precondition that names the package" {
+	dynamic_only "has it inside"
 	mkdir empty
 	touch empty/libcurl.so.4 empty/libcurl-gnutls.so.4
 	call LD_LIBRARY_PATH="$PWD/empty" get "$base/echo"
@@ -122,6 +123,7 @@ starved_libcurl() {
 }
 
 @test "a libcurl without memory is RESOURCE_EXHAUSTED, and its SIGPIPE ends nobody" {
+	dynamic_only "has it inside"
 	starved_libcurl
 	local missing
 	for missing in NO_EASY=1 NO_MULTI=1 'NO_EASY=1 NO_MULTI=1'; do

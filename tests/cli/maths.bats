@@ -19,6 +19,7 @@ LUA
 }
 
 @test "a plain run does not load the math library, the first sine does" {
+	dynamic_only "has it inside"
 	case $RUNNER in */sanitize/*) skip "the sanitizer needs it itself" ;; esac
 	ldd "$RUNNER" | grep -q libm || maps plain 'local x = 7 // 2 + 1.5 * 2'
 	[ -e commands/plain.lua ] || skip "this build needs libm for something else"
@@ -48,6 +49,7 @@ LUA
 }
 
 @test "a C module that uses the math library without linking to it finds it, as in lua5.4" {
+	dynamic_only "loads no C module"
 	cat >power.c <<'C'
 #include <lauxlib.h>
 #include <math.h>

@@ -87,6 +87,7 @@ terminated() {
 }
 
 @test "a missing libsqlite3 is a precondition that names the package" {
+	dynamic_only "has it inside"
 	body runs <<-'LUA'
 		return #require("runner.workflow.store.store").open {}:list()
 	LUA
@@ -104,6 +105,7 @@ terminated() {
 }
 
 @test "a command without a database opens no libsqlite3" {
+	dynamic_only "opens none"
 	command -v strace >/dev/null || skip "no strace here"
 	body plain <<<'return {}'
 	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -f -e trace=openat -o trace.txt "$RUNNER" plain >out.txt </dev/null

@@ -121,6 +121,7 @@ LUA
 }
 
 @test "a C module of another owner is not loaded, by require or by package.loadlib" {
+	dynamic_only "loads none at all"
 	needs_root
 	printf '#include <lua.h>\nint luaopen_evil(lua_State *L) { lua_pushinteger(L, 1); return 1; }\nint luaopen_evil_sub(lua_State *L) { lua_pushinteger(L, 2); return 1; }\n' >evil.c
 	# shellcheck disable=SC2046 # words
@@ -144,6 +145,7 @@ LUA
 }
 
 @test "nor by runner itself, which needs one for workflow files" {
+	dynamic_only "has it inside"
 	needs_root
 	printf '#include <lua.h>\n#include <stdio.h>\nint luaopen_yaml(lua_State *L) { fclose(fopen("marker", "w")); lua_newtable(L); return 1; }\n' >evil.c
 	# shellcheck disable=SC2046 # words

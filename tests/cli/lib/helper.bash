@@ -72,6 +72,11 @@ body() {
 	} | command_file "$name"
 }
 
+# dynamic_only WHAT: skips a test of what the static build has no use for.
+dynamic_only() {
+	[[ $("$RUNNER" --version --verbose) != *"build: static"* ]] || skip "the static build $1"
+}
+
 # command_of NAME KEYS <<<body: a command that counts its runs in `runs`.
 command_of() {
 	{
