@@ -131,7 +131,7 @@ end
 local function find_command(a)
 	local found, problem = locate.find(a.names, a.project), nil
 	if not found then
-		found, problem = require("runner.project.catalog").instead(a, wants_help(a))
+		found, problem = require "runner.project.instead"(a, wants_help(a))
 	elseif found.path and a.project.problem and not wants_help(a) then
 		problem = a.project.problem
 	end

@@ -1,6 +1,8 @@
 -- runner help [command …], `runner` alone, and --help of any command. It loads every
 -- file that it lists, and survives broken ones.
 
+local alias_names = require "runner.project.alias_names"
+local aliases = require "runner.project.aliases"
 local attempt = require "runner.core.attempt"
 local brief = require "runner.tools.brief"
 local catalog = require "runner.project.catalog"
@@ -46,6 +48,15 @@ local function wants_data()
 	return attempt.framework.format == "json" and attempt.information ~= "help" or attempt.group_alone
 end
 
+-- Each with what it stands for.
+local function alias_rows(project)
+	local rows = {}
+	for i, alias in ipairs(alias_names.list(project)) do
+		rows[i] = { name = alias.name, description = aliases.typed(alias.words) }
+	end
+	return rows
+end
+
 -- As text, as data, and in the other formats as a row for each command.
 local function overview(project, width)
 	local own, builtin = split_rows(project)
@@ -53,9 +64,10 @@ local function overview(project, width)
 	if attempt.format ~= "json" and attempt.format ~= "text" then
 		attempt.texts[attempt.format] = table_of(own, builtin)
 	end
+	about.aliases = alias_rows(project)
 	about.topics, about.note = help_topics.names(), catalog.is_unread(project) and UNREAD or nil
 	return attempt.framework.help and help.overview(own, builtin, about) or front_page.text(own, builtin, about),
-		brief.overview(own, builtin, project.problem and project.problem.message or about.note)
+		brief.overview(own, builtin, project.problem and project.problem.message or about.note, nil, about.aliases)
 end
 
 local function about_runner(found, project, width)

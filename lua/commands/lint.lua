@@ -149,6 +149,7 @@ return {
 			data.files = data.files + (has_runner_file(project) and 1 or 0)
 			lint.project(project, data)
 			lint.shadowed(project, data)
+			lint.aliases(project, data)
 		end
 		data.examples = args.run_examples and 0 or nil
 		for _, found in ipairs(targets) do

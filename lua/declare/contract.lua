@@ -30,7 +30,7 @@ M.subjects = {
 	confine = "confine",
 	call = "config context cwd no_config plain policy width",
 	children = "preserve_locale subprocess stderr",
-	discovery = "output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field "
+	discovery = "aliases output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field "
 		.. "required_tools mcp",
 	jobs = "async interruption detach budget",
 	input = "stdin requires raw_payload input_file validate_only",

@@ -73,15 +73,11 @@ end
 ---@param v any
 ---@return table<string, runner.Throttle>? nil: something in it is wrong, or a host is there twice
 function M.hosts(v)
-	local out = {}
-	for key, declared in next, type(v) == "table" and v or { false } do
-		local name, one = host_name(key), row(declared)
-		if not name or not one or out[name] then
-			return nil
-		end
-		out[name] = one
-	end
-	return next(out) and out or nil
+	local out = require "runner.core.mapped"(v, function(key, declared)
+		local name = host_name(key)
+		return name and row(declared) or nil, name or nil
+	end)
+	return out and next(out) and out or nil
 end
 
 return M

@@ -1,6 +1,7 @@
--- aliases: other names for commands, with the words that they stand for (`aliases` in runner.lua). Loaded
--- where no command has the name.
+-- aliases: other names for commands, with the words that they stand for (`aliases` in runner.lua): their
+-- form, and what becomes of a call by one. Those that there are, lua/project/alias_names.lua finds.
 
+local mapped = require "runner.core.mapped"
 local rules = require "runner.core.rules"
 
 local M = {}
@@ -31,26 +32,27 @@ end
 ---@param v any
 ---@return table<string, string[]>?
 function M.accept(v)
+	return mapped(v, function(name, words)
+		return type(name) == "string" and rules.is_command_word(name) and words_of(words) or nil
+	end)
+end
+
+---As a caller would type it.
+---@param words string[]
+---@return string
+function M.typed(words)
 	local out = {}
-	for name, words in next, type(v) == "table" and v or { false } do
-		out[name] = type(name) == "string" and rules.is_command_word(name) and words_of(words) or nil
-		if not out[name] then
-			return nil
-		end
+	for i, word in ipairs(words) do
+		out[i] = word:find "[^%w_./:=@%%+,-]" and "'" .. word:gsub("'", "'\\''") .. "'" or word
 	end
-	return out
+	return table.concat(out, " ")
 end
 
 ---Put the words of an alias in its place in argv, so that all is as if they had been typed.
 ---@param a runner.Attempt
----@return boolean replaced
-function M.replace(a)
-	local word = a.words[1]
-	local words = word and (a.project.aliases or {})[word.word]
-	if not words then
-		return false
-	end
-	local argv = a.launch.argv
+---@param words string[]
+function M.replace(a, words)
+	local word, argv = a.words[1], a.launch.argv
 	local longer = table.move(argv, 1, word.index - 1, 1, {})
 	table.move(words, 1, #words, #longer + 1, longer)
 	table.move(argv, word.index + 1, #argv, #longer + 1, longer)
@@ -61,7 +63,6 @@ function M.replace(a)
 	for i, w in ipairs(a.words) do
 		a.names[i] = w.word
 	end
-	return true
 end
 
 return M

@@ -192,6 +192,7 @@ end
 ---@field name string words separated by spaces, "db migrate"
 ---@field description? string nil when broken, "" where the project is unknown (lua/project/declarations.lua)
 ---@field danger_level? string
+---@field aliases? string[] other names, of its declaration
 ---@field broken? boolean it can't be loaded; `problem` says why
 ---@field problem? string
 
@@ -215,17 +216,19 @@ local function row_of(entry, project, caches)
 		caches:put(entry, command, required)
 		known = command
 	end
-	return M.is_listed(known) and { name = name, description = known.description, danger_level = known.danger_level } or nil
+	return M.is_listed(known) and { name = name, description = known.description, danger_level = known.danger_level,
+		aliases = known.aliases } or nil
 end
 
 ---A row for each entry; hidden commands have none. The files of an unknown project are not loaded.
 ---@param entries {name: string, path?: string}[]
 ---@param project table
+---@param load? boolean they are, since one of its commands is being called
 ---@return runner.CommandRow[] rows
 ---@return table[] listed the entry of each row
-function M.rows(entries, project)
+function M.rows(entries, project, load)
 	local rows, listed, caches = {}, {}, declarations.caches()
-	local unread = M.is_unread(project) and project.commands
+	local unread = not load and M.is_unread(project) and project.commands
 	for _, entry in ipairs(entries) do
 		local row
 		if unread and (entry.folder == unread or entry.vendored) then
@@ -322,27 +325,6 @@ function M.not_found(words, project)
 			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
 			context = { folders = places.list(project) },
 		})
-end
-
----What answers a call whose words name no command: help where it was asked for, or where they are those
----of a group. What runs inside of a run (ctx:call, a step, a script) gets the error: it meant to run something.
----@param a runner.Attempt
----@param wants_help boolean?
----@return runner.Found? found, runner.Error? problem
-function M.instead(a, wants_help)
-	if a.project.aliases and not M.below(M.list(a.project), a.names[1])[1] and require("runner.project.aliases").replace(a) then
-		local found = locate.find(a.names, a.project)
-		if found then
-			return found
-		end
-	end
-	local group = not wants_help and not os.getenv "RUNNER_DEADLINE_MS" and a.names[1] ~= locate.SELF
-		and M.below(M.list(a.project), table.concat(a.names, "."))[1]
-	a.group_alone = group and true or nil
-	if wants_help or group then
-		return { name = "help", words = 0 }
-	end
-	return nil, M.not_found(a.names, a.project)
 end
 
 return M

@@ -4,6 +4,7 @@
 -- because of it, and without it files are loaded (docs/design.md#known-projects). Loaded for lists alone.
 
 local attempt = require "runner.core.attempt"
+local command_name = require "runner.core.command_name"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local listing = require "runner.listing"
@@ -221,12 +222,13 @@ end
 ---What is known of a file.
 ---@param name string below the folder
 ---@param mark string|false of catalog.list
----@return {description: string, danger_level: string, hidden: boolean}?
+---@return {description: string, danger_level: string, hidden: boolean, aliases?: string[]}?
 function Cache:get(name, mark)
 	local line = mark and self:find("\n" .. name .. "\t" .. mark .. "\t")
-	local shown, danger, required, description = (line or ""):match "^([hv])\t(%l+)\t([^\t]*)\t(.*)$"
+	local shown, danger, required, aliases, description = (line or ""):match "^([hv])\t(%l+)\t([^\t]*)\t([^\t]*)\t(.*)$"
 	if shown and (required == "" or required_unchanged(required)) then
-		return { description = description, danger_level = danger, hidden = shown == "h" }
+		return { description = description, danger_level = danger, hidden = shown == "h",
+			aliases = aliases ~= "" and command_name.words((aliases:gsub(" ", "."))) or nil }
 	end
 end
 
@@ -241,7 +243,8 @@ function Cache:put(name, mark, command, required)
 	if not texts or not is_plain(name) or description:find "[\t\n]" then
 		return
 	end
-	local line = ("%s\t%s\t%s\t%s\t%s\t%s\n"):format(name, mark, command.hidden and "h" or "v", command.danger_level, texts, description)
+	local line = ("%s\t%s\t%s\t%s\t%s\t%s\t%s\n"):format(name, mark, command.hidden and "h" or "v", command.danger_level, texts,
+		table.concat(command.aliases or {}, " "), description)
 	self.fresh[name] = #line <= LONGEST and line or nil
 end
 

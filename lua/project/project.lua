@@ -34,26 +34,16 @@ end
 
 -- Each context holds any of the other keys, in their normal form; one that is wrong spoils it.
 local function settings_of(v)
-	local out = {}
-	for key, value in next, type(v) == "table" and v or { false } do
+	return require "runner.core.mapped"(v, function(key, value)
 		local accept = key ~= "contexts" and PROJECT[key]
-		out[key] = accept and accept(value) or nil
-		if out[key] == nil then
-			return nil
-		end
-	end
-	return out
+		return accept and accept(value) or nil
+	end)
 end
 
 function PROJECT.contexts(v)
-	local out = {}
-	for name, settings in next, type(v) == "table" and v or { false } do
-		out[name] = type(name) == "string" and settings_of(settings) or nil
-		if not out[name] then
-			return nil
-		end
-	end
-	return out
+	return require "runner.core.mapped"(v, function(name, settings)
+		return type(name) == "string" and settings_of(settings) or nil
+	end)
 end
 
 M.keys = PROJECT ---@type table<string, fun(v: any): any>

@@ -134,13 +134,18 @@ end
 ---@param builtin? runner.CommandRow[]
 ---@param problem? string of runner.lua
 ---@param depth? integer words of a name that make a group, where there are too many to describe; default 1
+---@param aliases? runner.CommandRow[] described by what they stand for
 ---@return table
-function M.overview(own, builtin, problem, depth)
+function M.overview(own, builtin, problem, depth, aliases)
 	local out = { next = "runner help COMMAND --format json" }
 	if #own > MANY then
 		own, out = many(own, depth or 1)
 	end
 	out.builtin, out.problem = builtin and first_words(builtin), problem
+	for _, row in ipairs(aliases or {}) do
+		out.aliases = out.aliases or {}
+		out.aliases[row.name] = row.description
+	end
 	return describe(own, out)
 end
 

@@ -2,6 +2,8 @@
 -- alone. It loads the command that is being typed, and what lists say of commands while a name is
 -- being typed; of a project that is unknown (lua/project/declarations.lua), nothing.
 
+local alias_names = require "runner.project.alias_names"
+local aliases = require "runner.project.aliases"
 local catalog = require "runner.project.catalog"
 local contract = require "runner.declare.contract"
 local declarations = require "runner.project.declarations"
@@ -114,17 +116,43 @@ local function slots_of(entries, prefix, typed)
 	return slots, whole
 end
 
+-- The aliases that begin so, each with what it stands for.
+local function add_aliases(all, typed, out)
+	for _, alias in ipairs(all) do
+		if begins(alias.name, typed) then
+			out[#out + 1] = { value = alias.name, description = aliases.typed(alias.words) }
+		end
+	end
+end
+
+-- What is said of the entries of `whole`, by entry. Where a first word is typed, all commands of the project are
+-- asked for, once, and their aliases are added.
+local function rows_of(entries, whole, first, typed, project, out)
+	local asked, wanted = {}, {}
+	for _, entry in ipairs(whole) do
+		wanted[entry] = true
+	end
+	for _, entry in ipairs(entries) do
+		asked[#asked + 1] = (wanted[entry] or first and not entry.builtin) and entry or nil
+	end
+	local rows, listed_entries = catalog.rows(asked, project)
+	if first then
+		add_aliases(alias_names.of(project, rows, listed_entries), typed, out)
+	end
+	for i, entry in ipairs(listed_entries) do
+		wanted[entry] = rows[i]
+	end
+	return wanted
+end
+
 -- The next word of every name that begins with the words before it. A command hides a group of its name.
 local function names(words, typed, project, out)
-	local prefix = words[1] and table.concat(words, ".") .. "." or ""
-	local slots, whole = slots_of(catalog.list(project), prefix, typed)
-	local rows, listed_entries = catalog.rows(whole, project)
-	local at, shown = 1, {}
+	local prefix, entries, shown = words[1] and table.concat(words, ".") .. "." or "", catalog.list(project), {}
+	local slots, whole = slots_of(entries, prefix, typed)
+	local rows = rows_of(entries, whole, prefix == "", typed, project, out)
 	for _, slot in ipairs(slots) do
-		if slot.entry and slot.entry == listed_entries[at] then
-			shown[slot.word] = rows[at]
-			at = at + 1
-		end
+		local row = slot.entry and rows[slot.entry]
+		shown[slot.word] = row ~= true and row or shown[slot.word]
 	end
 	for _, slot in ipairs(slots) do
 		local row = shown[slot.word]
@@ -144,6 +172,15 @@ local function plain_words(words)
 		end
 	end
 	return out
+end
+
+-- With the words of an alias in its place.
+local function without_alias(words, project)
+	if not words[1] or locate.find(words, project) then
+		return words
+	end
+	local alias = alias_names.find(words[1], project)
+	return alias and table.move(words, 2, #words, #plain_words(alias) + 1, plain_words(alias)) or words
 end
 
 local function load_command(words, project)
@@ -188,7 +225,7 @@ end
 ---@return runner.Candidate[]
 function M.candidates(words, project, ids, shell)
 	local before, typed, out = table.move(words, 1, #words - 1, 1, {}), words[#words] or "", {}
-	local plain = plain_words(before)
+	local plain = without_alias(plain_words(before), project)
 	local command, used = load_command(plain, project)
 	local inner = behind_dashes(command, words)
 	if inner then

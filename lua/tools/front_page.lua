@@ -73,7 +73,8 @@ end
 
 ---@param own runner.CommandRow[] of the project and the other folders
 ---@param builtin runner.CommandRow[]
----@param about {width: integer, project: table, note?: string, topics: string[]} `note`: what is to be said of the list
+---@param about {width: integer, project: table, note?: string, topics: string[], aliases?: runner.CommandRow[]} `note`: what
+---  is to be said of the list
 ---@return string
 function M.text(own, builtin, about)
 	local project, width = about.project, about.width
@@ -83,6 +84,7 @@ function M.text(own, builtin, about)
 		.. "\nUsage:\n  runner <command> [arguments] [options]\n"
 		.. (problem and "\n" .. wrap.paragraph(problem, width) or "")
 		.. own_commands(own, width)
+		.. help.commands(about.aliases or {}, width, "Aliases")
 		.. builtin_names(builtin, width)
 		.. "\nHelp:\n" .. wrap.columns({
 			{ "runner help <command>", "describes one command, or a group" },

@@ -257,6 +257,7 @@ function M.command(command, about)
 	return wrap.paragraph(command.description, width)
 		.. wrap.paragraph(DANGER[command.danger_level], width)
 		.. section("Usage", wrap.paragraph(M.usage(command), width, 2))
+		.. section("Aliases", command.aliases and "  " .. table.concat(command.aliases, ", ") .. "\n" or "")
 		.. arguments(command, about.config, width)
 		.. (about.below[1] and M.commands(about.below, width) or "")
 		.. section("Steps", command.steps and wrap.paragraph(table.concat(command.steps, " → "), width, 2) or "")
@@ -329,7 +330,7 @@ end
 ---Everything on one page.
 ---@param own runner.CommandRow[] of the project and the other folders
 ---@param builtin runner.CommandRow[]
----@param about {width: integer, exit_table?: string, project: table}
+---@param about {width: integer, exit_table?: string, project: table, aliases?: runner.CommandRow[]}
 ---@return string
 function M.overview(own, builtin, about)
 	local width, problem = about.width, about.project.problem
@@ -337,6 +338,7 @@ function M.overview(own, builtin, about)
 	return "Usage:\n  runner <command> [arguments] [options]\n"
 		.. (problem and "\n" .. wrap.paragraph("runner.lua is invalid: " .. problem.message, width) or "")
 		.. (own[1] and M.commands(own, width) or section("Commands", none))
+		.. M.commands(about.aliases or {}, width, "Aliases")
 		.. M.commands(builtin, width, "Built-in commands")
 		.. M.flags(width)
 		.. columns("Environment", environment_rows(), width)

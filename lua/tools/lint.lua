@@ -89,6 +89,18 @@ function M.shadowed(project, out)
 	end
 end
 
+---Aliases of which one never holds, since something else has the name.
+---@param project table
+---@param out {problems: runner.Finding[]}
+function M.aliases(project, out)
+	for _, conflict in ipairs(require("runner.project.alias_names").conflicts(project)) do
+		local file, fix = M.shown(conflict.second), "Choose another alias"
+		out.problems[#out.problems + 1] = { file = file, key = "aliases", fix = fix,
+			message = ("%s: the alias '%s' is a name of %s already. %s"):format(file, conflict.name,
+				conflict.first:sub(1, 1) == "/" and M.shown(conflict.first) or conflict.first, fix) }
+	end
+end
+
 ---The problems of runner.lua.
 ---@param project table with `problem` when it has one
 ---@param out {problems: runner.Finding[]}

@@ -11,6 +11,7 @@ local help_exit_codes = require "runner.tools.help_exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
 local plan = require "runner.project.plan"
+local sorted = require "runner.core.sorted"
 local topic = require "runner.tools.topic"
 
 local M = {}
@@ -69,6 +70,15 @@ local function subcommands(name, list)
 	return out[1] and json.array(out) or nil
 end
 
+-- Its own, and those of runner.lua that stand for its name and nothing else.
+local function aliases_of(name, own, project)
+	local out = table.move(own or {}, 1, #(own or {}), 1, {})
+	for _, alias in ipairs(sorted.keys(project.aliases or {})) do
+		out[#out + 1] = table.concat(project.aliases[alias], ".") == name and alias or nil
+	end
+	return out[1] and json.array(out) or nil
+end
+
 -- `common`, for the short form: the exit codes that all commands have.
 local function describe_all(list, project, common)
 	local out, exit_table = {}, plan.exit_table(project)
@@ -78,6 +88,7 @@ local function describe_all(list, project, common)
 			local described = entry.command(command, { settled = topic.settle(command, project), config = project.config,
 				exit_table = exit_table })
 			described.subcommands = subcommands(listed.name, list)
+			described.aliases = aliases_of(listed.name, described.aliases, project)
 			if common then
 				shorten(described, common)
 			end

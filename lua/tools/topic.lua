@@ -25,7 +25,13 @@ function M.find(words, project)
 	if found and found.words < #words then
 		found = nil
 	end
-	return found, catalog.below(catalog.list(project), name), name
+	local below = catalog.below(catalog.list(project), name)
+	local alias = not found and not below[1] and words[1] and not words[2] and require("runner.project.alias_names").find(words[1], project)
+	if alias then
+		found = locate.find(alias, project)
+		name = found and found.name or name
+	end
+	return found, below, name
 end
 
 ---The problem of words that name neither, for `validate`.

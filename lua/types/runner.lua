@@ -69,6 +69,7 @@
 ---@field cleanup_command? string the command line that ends the process it leaves
 ---@field max_lifetime_seconds? integer after which the process it leaves ends
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
+---@field aliases? string[] other names for it, each a word: { "d", "ship" }
 ---@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }
 ---@field sources? string[] files that it is made from, as patterns: it does nothing while these, its arguments and what it generates are unchanged; adds --rebuild
 ---@field generates? string[] files that it makes, as patterns; needs sources

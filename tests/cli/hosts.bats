@@ -175,7 +175,7 @@ refute_secret() {
 	expect 'e.error.context["declared_by"] == "project"'
 	call own --plan x
 	expect '[(h["declared_by"], h["rate"]["made"]) for h in e.data["hosts"]] == [("command", 1), ("project", 2)]'
-	call manifest own
+	call own --schema
 	expect '"hosts" in str(e.data)'
 }
 

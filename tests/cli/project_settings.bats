@@ -66,6 +66,91 @@ show() {
 	expect 'e.data["word"] == "handed" and e.data["n"] == 7'
 }
 
+# aliased: `show` is `sh` and `look` by itself, and `s` in runner.lua
+aliased() {
+	show
+	sed -i 's/danger_level = "safe",/danger_level = "safe", aliases = { "look", "sh" },/' commands/show.lua
+	echo 'return { aliases = { s = "show --word x", plain = "show" } }' >runner.lua
+}
+
+@test "a command's own aliases are its names, in a first call too" {
+	aliased
+	call look --n 3
+	expect 'e.ok and e.data["n"] == 3 and e.meta.command == "show"'
+	call --format json sh --word y
+	expect 'e.data["word"] == "y"'
+	mkdir -p commands/db
+	body db/up 'aliases = { "up" }, hidden = true,' <<<'return { up = true }'
+	call --quiet up
+	expect 'not e.ok' # a hidden command has none
+	body db/up 'aliases = { "up" },' <<<'return { up = true }'
+	call up
+	expect 'e.data == {"up": True} and e.meta.command == "db.up"'
+	body broken 'this is not Lua' <<<'return {}'
+	call up
+	expect 'e.ok'
+	local wrong
+	for wrong in '"x"' '{}' '{ "a b" }' '{ 7 }' '{ "-x" }' '{ a = "b" }'; do
+		body bad "aliases = $wrong," <<<'return {}'
+		call bad
+		expect 'e.error.code == "COMMAND_INVALID" and "aliases" in e.error.message'
+	done
+}
+
+@test "a name that two files give is refused with both, and lint finds each that never holds" {
+	aliased
+	call lint
+	expect 'e.ok'
+	body other 'aliases = { "look", "plain", "show", "status" },' <<<'return {}'
+	call look
+	expect 'e.error.code == "COMMAND_INVALID" and "other.lua" in e.error.message and "show.lua" in e.error.message'
+	call plain
+	expect 'e.error.code == "COMMAND_INVALID" and "other.lua" in e.error.message and "runner.lua" in e.error.message'
+	call show
+	expect 'e.meta.command == "show"'
+	call lint
+	expect 'sorted(p["message"].split("'"'"'")[1] for p in e.data["problems"]) == ["look", "plain", "show", "status"]'
+	expect 'all("other.lua" in p["message"] + e.error.message for p in e.data["problems"])'
+}
+
+@test "lists, help, completion and the manifest have the aliases" {
+	aliased
+	call show
+	call --help
+	[[ $stderr == *Aliases:*"  look "*show*"  s "*"show --word x"* ]]
+	call
+	expect 'e.data["aliases"] == {"look": "show", "plain": "show", "s": "show --word x", "sh": "show"}'
+	call help show
+	[[ $stderr$stdout == *Aliases:*"look, sh"* ]]
+	call help look
+	[[ $stderr$stdout == *"runner show"* ]]
+	call completion bash -- ""
+	[[ $stdout == *look*plain*sh* ]]
+	call completion fish -- lo
+	[[ $stdout == *look* ]]
+	call completion zsh -- look --w
+	[[ $stdout == *--word* ]]
+	call completion zsh -- s --w
+	[[ $stdout == *--word* ]]
+	call manifest
+	expect 'e.data["commands"]["show"]["aliases"] == ["look", "sh", "plain"]'
+	call help nothing
+	expect 'not e.ok'
+}
+
+@test "a command's alias confirms nothing and weakens no danger level" {
+	body wipe 'danger_level = "destructive", aliases = { "w" }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<<'io.open("wiped", "w"):close() return { effect = "deleted" }'
+	call w
+	expect 'e.error.code == "CONFIRMATION_REQUIRED" and e.meta.command == "wipe"'
+	[ ! -e wiped ]
+	echo '{"max_danger":"safe"}' >policy.json
+	call --policy policy.json w --confirm-destructive
+	expect 'not e.ok'
+	[ ! -e wiped ]
+	call w --confirm-destructive
+	[ -e wiped ]
+}
+
 @test "a policy sees the command, not its alias" {
 	show
 	echo 'return { aliases = { s = "show" } }' >runner.lua

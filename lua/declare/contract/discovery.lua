@@ -30,6 +30,11 @@ return {
 				end
 			end },
 		mcp = { accept = rules.flag, expected = "true or false", manifest = "schema" },
+		aliases = { manifest = "entry", expected = 'a list of other names such as { "d", "ship" }', accept = function(v)
+			return rules.list(v, 1, 20, function(name)
+				return type(name) == "string" and rules.is_command_word(name) and name or nil
+			end)
+		end },
 		introduced_in = { accept = rules.text, expected = "a version", manifest = "schema" },
 		deprecated_in = { accept = rules.text, expected = "a version", manifest = "schema" },
 		replacement = { accept = rules.text, expected = "the command to use instead", manifest = "schema",

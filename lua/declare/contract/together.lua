@@ -47,15 +47,15 @@ end
 ---@type runner.Subject
 return {
 	keys = {
-		needs = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "entry", check = is_plain,
+		needs = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
 			expected = 'a list of commands such as { "build", { "test", only = "unit" } }' },
-		sources = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "entry", check = is_plain,
+		sources = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = is_plain,
 			expected = 'a list of paths and patterns such as { "src/**/*.c" }' },
-		generates = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "entry", check = check_generates,
+		generates = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = check_generates,
 			expected = 'a list of paths and patterns such as { "build/app" }' },
-		breaker = { accept = throttle.breaker, manifest = "entry", expected = throttle.BREAKER },
-		rate = { accept = throttle.rate, manifest = "entry", expected = throttle.RATE },
-		hosts = { accept = throttle.hosts, manifest = "entry", expected = throttle.HOSTS },
+		breaker = { accept = throttle.breaker, manifest = "schema", expected = throttle.BREAKER },
+		rate = { accept = throttle.rate, manifest = "schema", expected = throttle.RATE },
+		hosts = { accept = throttle.hosts, manifest = "schema", expected = throttle.HOSTS },
 	},
 	flags = {
 		{ name = "rebuild", type = "boolean", when = "sources", yields = true, section = "Behaviour",
