@@ -131,6 +131,11 @@ tree_in() {
 	git -C tree add .
 	git -C tree -c user.name=a -c user.email=a@b -c commit.gpgsign=false commit -qm 'A whole tree'
 	[ "$(named)" = "$(git -C tree rev-parse HEAD)" ]
+	# asking changes nothing in the repository
+	touch -d 2001-02-03 tree/lua/boot.lua
+	sha256sum tree/.git/index >index.txt
+	[ "$(named)" = "$(git -C tree rev-parse HEAD)" ]
+	sha256sum --quiet -c index.txt
 	echo >>tree/lua/boot.lua
 	[ "$(named)" = "$(git -C tree rev-parse HEAD)-dirty" ]
 	# what git archive writes
