@@ -82,9 +82,9 @@ PY
 	terminal() { env -i "${CLEAN_ENV[@]}" TERM=xterm "$@" script -qec "$RUNNER speak" /dev/null </dev/null | sed 's/\r//g; s/\x1b\[[0-9;]*[A-Za-z]//g'; }
 	terminal env >term.txt
 	grep -q 'b$' term.txt
-	grep -q 'speak: one' term.txt
+	grep -q '1/1 one' term.txt
 	terminal env CI=1 >term.txt
-	[ "$(grep -c 'b$\|speak: one' term.txt)" -eq 0 ]
+	[ "$(grep -c 'b$\|1/1 one' term.txt)" -eq 0 ]
 	grep -q 'warn: c' term.txt
 	printf 'name: w\nsteps:\n  - runner: speak\n' >w.yaml
 	answers 0 XDG_STATE_HOME="$PWD/state" workflow run w.yaml
