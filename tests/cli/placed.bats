@@ -144,7 +144,7 @@ unit() {
 		    on: here
 		    chunk: 1
 		    do:
-		      - shell: "[ ${item} != 3 -o -e go ] || exit 7; echo ${item} >>effects"
+		      - shell: "[ ${item} -lt 4 ] || until [ -e go ]; do sleep 0.02; done; [ ${item} != 3 -o -e go ] || exit 7; echo ${item} >>effects"
 	YAML
 	seq 6 >items
 	call workflow run placed.yaml
@@ -328,4 +328,28 @@ unit() {
 	envelope 0
 	[ ! -e "$folder" ]
 	[ ! -e "${folder%/*}" ]
+}
+
+@test "a step whose folder was removed, or whose executor has another directory now, can't go on: said at once" {
+	on_local <<-'YAML'
+		  - id: each
+		    foreach: [1, 2]
+		    on: here
+		    do:
+		      - shell: "echo ${item} >>effects; [ ${item} = 1 ]"
+	YAML
+	call workflow run placed.yaml
+	envelope 1
+	id=$(run_id)
+	rm -r "$(unit)"
+	call workflow resume "$id"
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and not e.error.retryable and "isn'"'"'t there any more" in e.error.message'
+	[ ! -e "$(unit)" ]
+	mkdir elsewhere
+	sed -i "s,kind: local,kind: local\\, directory: $PWD/elsewhere," placed.yaml
+	call workflow resume "$id" --force
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and e.error.context.path == "'"$(unit)"'" and "they can'"'"'t go on in" in e.error.message'
+	[ "$(sort effects | uniq -d)" = "" ]
 }

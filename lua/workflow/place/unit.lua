@@ -108,8 +108,20 @@ local function of(dir, about)
 	return setmetatable({ dir = dir, about = about }, Unit)
 end
 
+-- What its tasks have begun can go on only where they began it: their items and journals are there.
+local function check_same(key, dir, earlier)
+	if earlier ~= dir then
+		raise(("Step %s: its tasks began in %s; they can't go on in %s"):format(key, earlier, dir),
+			"Give the executor the directory that it had; else run the workflow again", { path = earlier })
+	elseif not checked(dir, "directory") then
+		raise(("Step %s: the folder of its tasks, %s, isn't there any more, nor what they had left in it"):format(key, dir),
+			"Put it back, or mount what it is on; else run the workflow again", { path = dir })
+	end
+end
+
 ---Make the folder of a unit, with unit.json and secrets.json. May be called again for the same
----one: both are written anew, the rest stays.
+---one: both are written anew, the rest stays. Raises PRECONDITION where the folder that it had
+---is another one, or is gone.
 ---@param run table the run: id, workflow, scope, settings, seed, mask, secrets
 ---@param step runner.workflow.Step
 ---@param key string of the step in the run
@@ -117,10 +129,16 @@ end
 ---@param executor {directory: string, wait_here_ms: integer?} wait_here_ms: a longer wait of an item is
 ---  left to the coordinator; default: 60000
 ---@param number integer of the unit in its run
+---@param earlier? string the folder that it has had
 ---@return runner.workflow.Unit
-function M.create(run, step, key, place, executor, number)
-	local of_run = folder(M.root(executor.directory) .. "/" .. paths.file_name(run.id, NAME_MAX))
-	local dir = folder(("%s/%d"):format(of_run, number))
+function M.create(run, step, key, place, executor, number, earlier)
+	local of_run = M.root(executor.directory) .. "/" .. paths.file_name(run.id, NAME_MAX)
+	local dir = ("%s/%d"):format(of_run, number)
+	if earlier then
+		check_same(key, dir, earlier)
+	end
+	folder(of_run)
+	folder(dir)
 	local about, private = parcel.pack(run, step, key, place, dir)
 	about.number, about.wait_here_ms = number, executor.wait_here_ms
 	write(dir .. "/secrets.json", codec.encode("data", private))
@@ -285,20 +303,6 @@ function Unit:task(token, index)
 	return raise(("%s has no task %d"):format(path, index), "Give the token and the number that the coordinator has given", { path = path })
 end
 
----May a chunk say something of a step? Of those inside its items, or inside its step.
----@param about {key: string, loop: boolean, first: integer?, count: integer?}
----@return fun(key: string): boolean
-function M.keys_of(about)
-	local key, length, base = about.key, #about.key, (about.key:gsub("@%d+$", ""))
-	return function(other)
-		if about.loop then
-			local i = other:sub(1, length) == key and math.tointeger(tonumber(other:match("^%[(%d+)%]%.", length + 1)))
-			return i and i >= about.first and i < about.first + about.count or false
-		end
-		return other == key or other:sub(1, #base) == base and other:find("^[.%[@]", #base + 1) ~= nil
-	end
-end
-
 -- --- the fence, and what is left behind ------------------------------------------------------------
 
 ---Take the fence of a chunk, for this process and the shepherds of its steps.
@@ -321,14 +325,6 @@ function Unit:fence(chunk)
 		raise(("Can't look at the lock of the chunk: %s"):format(message), "The shared directory must support flock", { reason = errno })
 	end
 	return holder and "held" or "free"
-end
-
----Has a task of this chunk begun?
----@param chunk integer
----@return boolean
-function Unit:has_journal(chunk)
-	local stat = checked(self:path(chunk, "journal"), "file")
-	return stat ~= nil and stat.size > 0
 end
 
 local STATES = { completed = true, failed = true, parked = true, doubt = true }

@@ -84,7 +84,7 @@ end
 local function open_journal(task)
 	return journal.open(task.unit:path(task.chunk, "journal"), {
 		run = task.parcel.run, workflow = task.parcel.workflow.name, generation = task.generation,
-		mine = units.keys_of { key = task.parcel.key, loop = task.loop, first = task.first, count = task.items and #task.items },
+		mine = journal.keys_of { key = task.parcel.key, loop = task.loop, first = task.first, count = task.items and #task.items },
 		about = { runner = host.launch().version, run = task.parcel.run, key = task.parcel.key, chunk = task.chunk, host = task.host,
 			token = task.token, task = task.index },
 		check = function()

@@ -8,7 +8,6 @@ local errors = require "runner.core.errors"
 local journal = require "runner.workflow.store.journal"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
-local units = require "runner.workflow.place.unit"
 local writes = require "runner.workflow.store.writes"
 
 local M = {}
@@ -101,7 +100,7 @@ local function apply(db, run, unit, chunk, about, result)
 	end
 	local forms = translate(unit, chunk)
 	local generation = journal.replay(unit:path(chunk, "journal"),
-		{ from = known.bytes, upto = result.bytes, generation = known.generation, mine = units.keys_of(about) }, function(...)
+		{ from = known.bytes, upto = result.bytes, generation = known.generation, mine = journal.keys_of(about) }, function(...)
 			try(unit, chunk, apply_line, db, run, forms, ...)
 		end)
 	if generation ~= result.generation then

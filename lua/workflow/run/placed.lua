@@ -95,7 +95,7 @@ local function unit_of(run, step, key, place, executor, items)
 		placements.plan_failed(db, run.id, key)
 	end)
 	row = row or run.db:unit(run.id, key)
-	local unit = units.create(run, step, key, place, executor, row.number)
+	local unit = units.create(run, step, key, place, executor, row.number, row.directory)
 	run.db:together(placements.set_unit, run.id, key, { executor = step.on, kind = executor.kind, directory = unit.dir,
 		settings = settings_of(executor) })
 	return unit, row

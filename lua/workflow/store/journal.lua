@@ -353,4 +353,18 @@ function M.open(path, opts)
 	return self, items
 end
 
+---May a chunk say something of a step? Of those inside its items, or inside its step.
+---@param about {key: string, loop: boolean, first: integer?, count: integer?}
+---@return fun(key: string): boolean
+function M.keys_of(about)
+	local key, length, base = about.key, #about.key, (about.key:gsub("@%d+$", ""))
+	return function(other)
+		if about.loop then
+			local i = other:sub(1, length) == key and math.tointeger(tonumber(other:match("^%[(%d+)%]%.", length + 1)))
+			return i and i >= about.first and i < about.first + about.count or false
+		end
+		return other == key or other:sub(1, #base) == base and other:find("^[.%[@]", #base + 1) ~= nil
+	end
+end
+
 return M
