@@ -10,12 +10,12 @@ static:
 	@.ci/static/libraries $(STATIC)
 	@+$(MAKE) BUILD=build/static CC=$(STATIC)/cc PKG_CFLAGS="-I$(STATIC)/include -DRUNNER_STATIC -DCURL_STATICLIB" \
 	  LDFLAGS="-static -no-pie -Wl,--gc-sections" LIBS="-L$(STATIC)/lib $(STATIC_LIBS)" $(TARGET)
-# What static alone can or can't, hostile commands, then the suite of the command line. (What preloads a shim
-# can't reach a static program: the fault sweep is for the dynamic one.)
+# What static alone can or can't, then the suite of the command line. (What preloads a shim or loads a C module
+# can't reach a static program: the suite of faults is for the dynamic one.)
 check-static: export RUNNER = $(CURDIR)/build/static/runner
 check-static: static
 	@.ci/deps test
-	bats tests/static tests/fault/hostile*.bats
+	bats tests/static
 	tests/run cli
 
 .PHONY: static check-static

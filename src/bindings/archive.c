@@ -53,7 +53,7 @@ struct archive_api {
 	int64_t (*entry_size)(struct archive_entry *);
 };
 
-#define FUNCTION(name) LIBRARY_SYMBOL(struct archive_api, "archive_", name)
+#define FUNCTION(name) LIBRARY_SYMBOL_LEFT_OUT(struct archive_api, archive_, name)
 
 static const struct library_symbol symbols[] = {
 	FUNCTION(read_new),	FUNCTION(read_support_filter_gzip), FUNCTION(read_support_format_tar),

@@ -28,6 +28,13 @@ struct library_symbol {
 #define LIBRARY_SYMBOL(table, prefix, name) { #prefix #name, offsetof(table, name) }
 #endif
 
+/* … of a library that the static build does not have: opening it fails there */
+#ifdef RUNNER_STATIC
+#define LIBRARY_SYMBOL_LEFT_OUT(table, prefix, name) { #prefix #name, offsetof(table, name), NULL }
+#else
+#define LIBRARY_SYMBOL_LEFT_OUT LIBRARY_SYMBOL
+#endif
+
 /* Open `name` and fill `api`. The handle, for library_close(); NULL, with nothing left open,
  * when it is not there or lacks one of the functions. */
 void *library_open(const char *name, const struct library_symbol *symbols, size_t count, void *api);

@@ -111,6 +111,7 @@ declare/flags declare/values project/args project/loader project/locate project/
 }
 
 @test "C modules see Lua's interface in the executable, and no name of ours or of a library inside" {
+	dynamic_only "loads no C module"
 	[ -z "${ASAN_OPTIONS:-}" ] || skip "a sanitizer exports its own"
 	local names
 	names=$(nm -D --defined-only "$RUNNER" | awk '{ print $3 }')
