@@ -71,8 +71,8 @@ lines_below() {
 # (LeakSanitizer can't work below a tracer)
 loaded_by() {
 	(cd "$BATS_TEST_TMPDIR" &&
-		env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 RUNNER_LUA="$ROOT/lua" strace -f -qq -e trace=openat -o trace.txt "$RUNNER" "$@" >out.txt 2>err.txt </dev/null &&
-		sed -n "s|.*openat(.*\"$ROOT/lua/\([^\"]*\.lua\)\".* = [0-9].*|\1|p" trace.txt | sort -u)
+		env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 RUNNER_LUA="$ROOT/lua" strace -f -qq -e "trace=?open,openat" -o trace.txt "$RUNNER" "$@" >out.txt 2>err.txt </dev/null &&
+		sed -n "s|.*open[at]*(.*\"$ROOT/lua/\([^\"]*\.lua\)\".* = [0-9].*|\1|p" trace.txt | sort -u)
 }
 
 @test "a plain run loads at most 64 KB of bytecode" {
