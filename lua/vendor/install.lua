@@ -29,10 +29,32 @@ local function write_lock(root, libraries)
 	must("runner.lock", fs.write(vendored.lock_path(root), text, 420)) -- 0644
 end
 
+-- A folder that is a link may be anybody's: nothing is written or removed behind one.
+local function linked(root, name)
+	for _, path in ipairs { "vendor", name and "vendor/" .. name } do
+		local stat = fs.lstat(root .. "/" .. path)
+		if stat and stat.type ~= "directory" then
+			return path, stat.type == "link" and "a link" or "no folder"
+		end
+	end
+end
+
+---May a library be put there? PRECONDITION where its folder is a link or a file.
+---@param root string
+---@param name? string nil: any
+function M.check_place(root, name)
+	local path, what = linked(root, name)
+	if path then
+		errors.raise("PRECONDITION", ("%s is %s: a library is copied into a folder of the project itself"):format(path, what), {
+			side_effects = "none", fix_required = ("Remove %s%s"):format(path, path ~= "vendor" and ", or choose another name: --as NAME" or "") })
+	end
+end
+
 ---Change the libraries of a project, alone.
 ---@param root string
 ---@param change fun(libraries: table<string, runner.Library>): any what it returns is returned
 function M.alone(root, change)
+	M.check_place(root)
 	must("vendor/", fs.mkdirs(root .. "/vendor", 493)) -- 0755
 	local lock <close>, why, about = fs.lock(root .. "/vendor/.lock", { wait_ms = WAIT_MS })
 	if not lock then
@@ -63,11 +85,17 @@ function M.row(gathered, source)
 	return { source = source, digest = ledger.digest(table.concat(lines)), files = files }
 end
 
--- All but what the lock names, and nothing where it names none.
+-- The names that we give: DIGEST, and new-HEX and new-HEX.old on the way to it. Other tools keep theirs in
+-- vendor/NAME too; what has another name is somebody else's.
+local function is_ours(entry)
+	return entry:find "^%x+$" and #entry == 12 or entry:find "^new%-%x+$" or entry:find "^new%-%x+%.old$"
+end
+
+-- All of ours but what the lock names, or all where it names none.
 local function sweep(root, name, row)
 	local dir, kept = root .. "/vendor/" .. name, row and row.digest:sub(1, 12)
-	for _, entry in ipairs(fs.list(dir) or {}) do
-		if entry ~= kept then
+	for _, entry in ipairs(not linked(root, name) and fs.list(dir) or {}) do
+		if entry ~= kept and is_ours(entry) then
 			fs.remove_tree(dir .. "/" .. entry)
 		end
 	end
@@ -113,6 +141,7 @@ end
 ---@param row runner.Library of M.row
 ---@param files {path: string, text: string}[]
 function M.put(root, libraries, name, row, files)
+	M.check_place(root, name)
 	place(root, name, row, files)
 	libraries[name] = row
 	write_lock(root, libraries)

@@ -132,8 +132,15 @@ end
 ---`put` replaces a library, or removes it where there is no row
 function M.change(ctx, root, change)
 	if ctx.dry_run then
-		return change(M.libraries(), function(name, row)
-			local _ = row and ctx.fs.mkdirs(vendored.folder(root, name, row)) or ctx.fs.remove_tree(root .. "/vendor/" .. name)
+		local libraries = M.libraries()
+		install.check_place(root)
+		return change(libraries, function(name, row)
+			if row then
+				install.check_place(root, name)
+				ctx.fs.mkdirs(vendored.folder(root, name, row))
+			else
+				ctx.fs.remove_tree(vendored.folder(root, name, libraries[name]))
+			end
 			ctx.fs.write(vendored.lock_path(root), "")
 		end)
 	end

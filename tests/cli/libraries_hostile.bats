@@ -190,3 +190,43 @@ killed() {
 	answers 0 good greet
 	expect 'e.data["word"] == "one"'
 }
+
+@test "what others keep in vendor/ stays, whatever is added, updated and removed" {
+	mkdir -p vendor/good/src vendor/good/0123
+	echo theirs | tee vendor/good/README vendor/good/src/a.php vendor/good/0123/x vendor/autoload.php >/dev/null
+	answers 0 add good
+	sed -i 's/one/two/' good/commands/greet.lua
+	answers 0 library update
+	answers 0 good greet
+	answers 0 library remove good
+	[ "$(find vendor -type f ! -name .lock -exec cat {} + | grep -cx theirs)" -eq 4 ]
+	[ "$(find vendor/good -type f | wc -l)" -eq 3 ]
+}
+
+@test "nothing is written or removed behind a link, neither vendor nor the folder of a library" {
+	mkdir -p others/0123456789ab others/new-1
+	echo theirs | tee others/file others/0123456789ab/file others/new-1/file >/dev/null
+	mkdir vendor
+	ln -s ../others vendor/good
+	for flag in --dry-run --quiet; do
+		call add good "$flag"
+		[ "$status" -eq 4 ]
+		expect 'e.error.code == "PRECONDITION" and "vendor/good is a link" in e.error.message and "--as" in e.error.fix_required'
+	done
+	[ ! -e runner.lock ]
+	answers 0 add good --as better
+	sed -i 's/better/good/' runner.lock
+	answers 0 library remove good
+	rm -r vendor
+	ln -s others vendor
+	call add good
+	expect 'e.error.code == "PRECONDITION" and "vendor is a link" in e.error.message'
+	[ "$(find others -type f -exec cat {} + | grep -cx theirs)" -eq 3 ]
+	[ "$(find others | wc -l)" -eq 6 ]
+	rm vendor
+	mkdir vendor
+	echo mine >vendor/good
+	call add good
+	expect 'e.error.code == "PRECONDITION" and "vendor/good is no folder" in e.error.message'
+	[ "$(<vendor/good)" = mine ]
+}
