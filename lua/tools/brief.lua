@@ -68,9 +68,11 @@ function M.command(command, about)
 	}
 end
 
--- The first words of the built-in commands, each once.
+-- The first words of the built-in commands, each once, without those that are for a person, and the one in `next`.
+local FOR_A_PERSON = { completion = true, flame = true, help = true }
+
 local function first_words(rows)
-	local words, seen = {}, {}
+	local words, seen = {}, setmetatable({}, { __index = FOR_A_PERSON })
 	for _, row in ipairs(rows) do
 		local word = row.name:match "^%S+"
 		words[#words + 1] = not seen[word] and word or nil
