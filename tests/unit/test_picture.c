@@ -107,7 +107,7 @@ static void a_step_that_was_not_declared_has_no_number(void **state UNUSED)
 
 static void of_many_steps_those_around_the_running_one_are_shown(void **state UNUSED)
 {
-	char name[8];
+	char name[16];
 
 	declare(100);
 	for (int i = 1; i <= 50; i++) {
