@@ -25,9 +25,12 @@ local function denied(message, fix)
 	return errors.new("PERMISSION_DENIED", message, { phase = "validation", retryable = false, side_effects = "none", fix_required = fix })
 end
 
--- The command that these words would run, if it is a built-in one.
+-- The command that these words would run, if it is a built-in one: by its name, or by an alias of
+-- runner.lua (one of a command file stands for that file alone).
 local function builtin(words)
 	local found = locate.find(words, attempt.project)
+	local stands_for = not found and (attempt.project.aliases or {})[words[1]]
+	found = stands_for and locate.find(stands_for, attempt.project) or found
 	return found and not found.path and found.name or nil
 end
 

@@ -161,6 +161,22 @@ LUA
 	each 'a[0]["data"] == {"mine": True}'
 }
 
+@test "an alias of a built-in command is refused as that command is, and one of a command is its name" {
+	cat >runner.lua <<'LUA'
+return { aliases = { fl = "flame", make = { "new", "--force" }, go = "self flame wipe", ex = "exec", look = "status", say = "echo" } }
+LUA
+	batch --ignore-errors --allow fl --allow wipe <<<'{"_cmd":"fl","words":["wipe","--confirm-destructive"]}
+{"_cmd":"fl.wipe","words":["--confirm-destructive"]}
+{"_cmd":"go","words":["--confirm-destructive"]}
+{"_cmd":"ex","_stdin":"{}"}
+{"_cmd":"make","name":"mine"}
+{"_cmd":"look"}
+{"_cmd":"say"}'
+	[ ! -e wiped ]
+	[ ! -e commands/mine.lua ]
+	each '[e["ok"] or e["error"]["code"] for e in a] == ["PERMISSION_DENIED"] * 5 + [True, True]'
+}
+
 @test "no request changes its place, its answer's form, or what runner keeps from others" {
 	mkdir -p other/commands
 	cp commands/echo.lua other/commands/
