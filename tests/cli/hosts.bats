@@ -52,8 +52,10 @@ pause_is_over() {
 	call get "$base/count/rate"
 	expect 'e.ok'
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" too "$base/count/rate" >/dev/null &
+	local first=$!
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" get "$base/count/rate" >/dev/null &
-	wait %1 %2
+	wait "$!"
+	wait "$first"
 	call too "$base/count/rate"
 	refused_by rate
 	expect 'e.error.message.startswith("127.0.0.1 may be asked 3 times in 1h") and e.error.context["declared_by"] == "project"'

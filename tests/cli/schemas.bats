@@ -7,15 +7,19 @@ load lib/helper
 SCHEMAS=$BATS_TEST_DIRNAME/../schemas
 WORKFLOW=$BATS_TEST_DIRNAME/../../docs/schema/workflow.json
 
+INSTALLED=$SCHEMAS/node_modules/.package-lock.json # npm writes it when all is there
+
+# Once, also where two suites run this file at once.
 setup_file() {
-	if [ ! -e "$SCHEMAS/node_modules/yaml-language-server" ] && command -v npm >/dev/null; then
-		(cd "$SCHEMAS" && timeout 120 npm ci --no-audit --no-fund --ignore-scripts) >/dev/null 2>&1 || true
-	fi
+	serve_envelopes
+	command -v npm >/dev/null || return 0
+	(cd "$SCHEMAS" && exec 9<package.json && flock -w 150 9 && [ ! -e "$INSTALLED" ] &&
+		timeout 120 npm ci --no-audit --no-fund --ignore-scripts 9<&-) >/dev/null 2>&1 || true
 }
 
 need_packages() {
 	command -v node >/dev/null || skip "no Node.js here"
-	[ -e "$SCHEMAS/node_modules/yaml-language-server" ] || skip "npm can't install the language server for YAML here"
+	[ -e "$INSTALLED" ] || skip "npm can't install the language server for YAML here"
 }
 
 ajv() {

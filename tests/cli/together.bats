@@ -212,8 +212,10 @@ noting() {
 	expect 'e.meta.throttle["rate"] == {"calls": 3, "window_ms": 3600000, "made": 1}'
 	"$RUNNER" b >/dev/null
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" a >/dev/null &
+	local first=$!
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" a >/dev/null &
-	wait %1 %2
+	wait "$!"
+	wait "$first"
 	call a
 	[ "$status" -eq 12 ]
 	expect 'e.error.code == "UNAVAILABLE" and e.error.retryable is True'
