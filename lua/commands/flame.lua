@@ -6,7 +6,9 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
+local locate = require "runner.project.locate"
 local pages = require "runner.profile.pages"
+local paths = require "runner.core.paths"
 local phases = require "runner.profile.phases"
 local stacks = require "runner.profile.stacks"
 local svg = require "runner.profile.svg"
@@ -17,30 +19,60 @@ local SHOWN = 10
 
 -- --- the files ----------------------------------------------------------------------------------
 
+-- A pipe or a terminal is not opened: that waits for somebody.
 local function is_ours(path)
-	local file <close> = io.open(path, "rb")
+	local file <close> = (fs.stat(path) or {}).type == "file" and io.open(path, "rb") or nil
 	return file ~= nil and file:read(#svg.MARK) == svg.MARK
+end
+
+local function in_the_way(path)
+	return fs.stat(path) ~= nil and not is_ours(path)
+end
+
+local function wrong(field, path, message, fix, suggestion)
+	return { field = field, code = "INVALID_ARGUMENT", value = path, message = message:format(path), fix_required = fix,
+		suggestion = suggestion }
+end
+
+local function place_problem(field, path)
+	local parent = path:match "^(.*)/[^/]*$"
+	if parent and parent ~= "" and (fs.stat(parent) or {}).type ~= "directory" then
+		return wrong(field, parent, "There is no directory %s", "Give a path in a directory that exists", "Make it, or give another path")
+	elseif path == "" or (fs.stat(path) or {}).type == "directory" then
+		return wrong(field, path, "'%s' is no file", "Give the path of a file", "flame writes a file")
+	end
 end
 
 -- Before the command runs: nobody runs it twice because a file was in the way.
 local function validate(args)
-	if fs.stat(args.svg) and not is_ours(args.svg) then
-		return { { field = "svg", code = "INVALID_ARGUMENT", value = args.svg,
-			message = ("%s is not a graph that flame has written"):format(args.svg),
-			suggestion = "Give another name with --svg, or remove the file", fix_required = "Give another name with --svg" } }
+	local problems = { place_problem("svg", args.svg) }
+	problems[#problems + 1] = args.collapsed and place_problem("collapsed", args.collapsed)
+	if not problems[1] and in_the_way(args.svg) then
+		problems[1] = wrong("svg", args.svg, "%s is not a graph that flame has written", "Give another name with --svg",
+			"Give another name with --svg, or remove the file")
 	end
-	local parent = args.svg:match "^(.*)/[^/]*$"
-	if parent and parent ~= "" and (fs.stat(parent) or {}).type ~= "directory" then
-		return { { field = "svg", code = "INVALID_ARGUMENT", value = args.svg, message = ("There is no directory %s"):format(parent),
-			suggestion = "Make it, or give another path", fix_required = "Give a path in a directory that exists" } }
+	if args.collapsed and paths.absolute(args.collapsed, locate.here()) == paths.absolute(args.svg, locate.here()) then
+		problems[#problems + 1] = wrong("collapsed", args.collapsed, "%s is the file of the graph", "Give two names", "Give two names")
 	end
+	return problems[1] and problems or nil
 end
 
-local function write(path, text)
+local function write(path, text, flag)
 	local ok, why, errno = fs.write(path, text, nil, false)
 	if not ok then
 		errors.raise(errno == "EACCES" and "PERMISSION_DENIED" or "OUTPUT_FAILED", ("Can't write %s: %s"):format(path, why),
-			{ side_effects = "partial" })
+			{ side_effects = "partial", fix_required = ("The command has run. Give a file that can be written with --%s next time"):format(flag) })
+	end
+end
+
+local function write_files(args, all, title)
+	if in_the_way(args.svg) then -- the command has made it
+		errors.raise("OUTPUT_FAILED", ("%s is not a graph that flame has written"):format(args.svg),
+			{ side_effects = "partial", fix_required = "Give another name with --svg: the command writes this one" })
+	end
+	write(args.svg, svg.draw(title, stacks.tree(all)), "svg")
+	if args.collapsed then
+		write(args.collapsed, stacks.collapsed(all), "collapsed")
 	end
 end
 
@@ -104,7 +136,7 @@ local function samples_of(list)
 	return n
 end
 
--- The files, and the same as data.
+-- The files, and the same as data; and why a file could not be written.
 local function profile(args, folder, started, ended)
 	local list = pages.all(folder)
 	local towers = towers_of(list)
@@ -120,13 +152,13 @@ local function profile(args, folder, started, ended)
 	local all = stacks.merge(towers, attempt.project.root)
 	local existed = fs.stat(args.svg) ~= nil
 	local title = ("runner %s: %.2f ms"):format(main.name, ms(ended - started))
-	write(args.svg, svg.draw(title, stacks.tree(all)))
-	if args.collapsed then
-		write(args.collapsed, stacks.collapsed(all))
+	local written, problem = pcall(write_files, args, all, title)
+	if not written and not errors.is(problem) then
+		error(problem, 0)
 	end
-	return { effect = existed and "updated" or "created", svg = args.svg, collapsed = args.collapsed, command = main.name,
-		ms = ms(ended - started), samples = samples_of(list), phases = phase_rows(ns, math.max(ended - started, 1)),
-		calls = call_rows(main.pages[1] and towers or {}), functions = function_rows(all) }
+	return { effect = not written and "noop" or existed and "updated" or "created", svg = args.svg, collapsed = args.collapsed,
+		command = main.name, ms = ms(ended - started), samples = samples_of(list), phases = phase_rows(ns, math.max(ended - started, 1)),
+		calls = call_rows(main.pages[1] and towers or {}), functions = function_rows(all) }, not written and problem or nil
 end
 
 -- --- as text -----------------------------------------------------------------------------------
@@ -186,21 +218,28 @@ end
 local function run(args, ctx)
 	local folder = ctx.tempdir .. "/flame"
 	assert(fs.mkdir(folder))
-	local started, data = ns_now(), nil
+	local started, ended = ns_now(), false
 	ctx:defer(function() -- Ctrl+C, or a limit of ours: what there is by then
-		if not data then
-			profile(args, folder, started, ns_now())
+		local problem = not ended and select(2, profile(args, folder, started, ns_now()))
+		if problem then
+			error(problem, 0)
 		end
 	end)
 	local result = start(args, ctx, folder)
-	data = profile(args, folder, started, ns_now())
+	local data, problem = profile(args, folder, started, ns_now())
+	ended = true
 	local failed, envelope = failure_of(args, result)
 	if failed then
 		io.stderr:write(attempt.format ~= "json" and not attempt.framework.quiet and host.clean(text_of(data)) or "")
 		failed.data, failed.exit_code = data, result.status ~= 0 and result.status or nil
+		local _ = problem and ctx:warn("FLAME_LOST", problem.message)
 		error(failed, 0)
 	end
 	data.answer = envelope and envelope.data or nil
+	if problem then
+		problem.data = data
+		error(problem, 0)
+	end
 	attempt.texts.text = text_of(data)
 	return data
 end

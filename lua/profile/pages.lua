@@ -2,6 +2,7 @@
 -- may be of a process that was killed, or that still runs: it is believed as far as it makes sense.
 
 local fs = require "runner.fs"
+local host = require "runner.host"
 
 local M = {}
 
@@ -36,7 +37,7 @@ local function stacks_of(bytes)
 	for i = 0, SLOTS - 1 do
 		local ns, _, _, from, length = SLOT:unpack(bytes, at + i * string.packsize(SLOT))
 		if length > 0 and ns >= 0 and TEXT_AT + from + length <= #bytes then
-			local text = bytes:sub(TEXT_AT + from + 1, TEXT_AT + from + length)
+			local text = host.clean(bytes:sub(TEXT_AT + from + 1, TEXT_AT + from + length)) -- a name has any bytes, and may be cut
 			slots[i], stacks[text] = text, (stacks[text] or 0) + ns
 		end
 	end
@@ -83,7 +84,7 @@ function M.read(bytes)
 	for i, value in ipairs { HEAD:unpack(bytes) } do
 		page[MEMBERS[i] or i] = value
 	end
-	page.command = page.command:match("^[^\0]*"):gsub("%.", " ")
+	page.command = host.clean(page.command:match "^[^\0]*"):gsub("%.", " ")
 	local stacks, slots = stacks_of(bytes)
 	page.stacks = stacks
 	page.waiting = page.wait_since > 0 and slots[page.wait_slot] or nil

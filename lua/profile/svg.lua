@@ -15,7 +15,7 @@ local LETTER = 6.6 -- how wide a letter is
 local DEEPEST = 300
 
 local function escape(text)
-	local clean = host.clean(text):gsub("[%z\1-\31\127]", "")
+	local clean = host.clean(text):gsub("[%z\1-\31\127]", ""):gsub("\xEF\xBF[\xBE\xBF]", "?") -- U+FFFE and U+FFFF are no XML
 	return (clean:gsub("[&<>\"']", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }))
 end
 

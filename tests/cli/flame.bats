@@ -241,3 +241,61 @@ LUA
 	[ "$status" -eq 0 ]
 	expect 'e.data["answer"] == {"many": True}'
 }
+
+@test "functions whose names are no text, no UTF-8 or no XML are in the graph, the stacks and the table" {
+	body odd '' <<'LUA'
+local s = 0
+for _, name in ipairs { ("\x80"):rep(300), "]]></svg>\n<script>", "\xEF\xBF\xBE\xEF\xBF\xBF", ("\u{1F525}"):rep(100), "a\0b;c" } do
+	local t = { [name] = function() local x = 0 for i = 1, 2000000 do x = x + i % 7 end return x end }
+	s = s + load(("local t = ... local x = t[%q]() return x"):format(name), "=" .. name)(t)
+end
+return { s = s }
+LUA
+	call flame --collapsed stacks.txt odd
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data["functions"][0]["self_ms"] > 0'
+	python3 - <<'PY'
+import xml.dom.minidom
+text = open("flame.svg", encoding="utf-8").read()
+tree = xml.dom.minidom.parseString(text)
+assert {n.tagName for n in tree.getElementsByTagName("*")} == {"svg", "title", "rect", "text", "g"}
+for line in open("stacks.txt", encoding="utf-8"):
+    stack, us = line.rstrip("\n").rsplit(" ", 1)
+    assert stack.startswith("odd;") and int(us) > 0, line
+PY
+}
+
+@test "a graph that would be a pipe, a folder or the file of the stacks is refused at once, and nothing is run" {
+	body notes <<<'io.open("ran", "w"):close()'
+	mkfifo pipe
+	mkdir folder
+	for flags in "--svg pipe" "--svg folder" "--svg=" "--svg /dev/full" "--collapsed folder" "--collapsed nowhere/x" \
+		"--svg x --collapsed x"; do
+		# shellcheck disable=SC2086 # two words
+		call flame $flags notes
+		echo "$flags: $status"
+		[ "$status" -eq 2 ]
+		assert_envelope
+		[ ! -e ran ]
+		[ ! -e x ]
+	done
+}
+
+@test "a file that can't be written hides neither the answer nor the failure of the command" {
+	body good '' <<<'return { word = "done" }'
+	body bad 'exit_codes = { OWN = { code = 80, retryable = false, side_effects = "none", description = "x" } },' <<<'ctx:fail("OWN", "no")'
+	body draws '' <<<'io.open("flame.svg", "w"):write("mine"):close() return { word = "done" }'
+	call flame --collapsed /dev/full good
+	assert_envelope
+	expect 'e.error.code == "OUTPUT_FAILED" and e.data["answer"] == {"word": "done"} and not e.warnings'
+	call flame --collapsed /dev/full bad
+	assert_envelope
+	[ "$status" -eq 80 ]
+	expect 'e.error.code == "OWN" and e.warnings[0]["code"] == "FLAME_LOST" and e.data["phases"]'
+	rm flame.svg
+	call flame draws
+	assert_envelope
+	expect 'e.error.code == "OUTPUT_FAILED" and e.data["answer"] == {"word": "done"} and e.data["effect"] == "noop"'
+	[ "$(<flame.svg)" = mine ]
+}
