@@ -8,7 +8,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
 local places = require "runner.project.folders"
-local spoken = require "runner.bundle.spoken"
+local spoken = require "runner.project.spoken"
 
 local PRIVATE = 448 -- 0700
 local LOCK_MS = 5000

@@ -31,7 +31,8 @@ end
 local function meta_of(command, exit_code, duration_ms)
 	local launch = attempt.launch
 	return { command = command, exit_code = exit_code, duration_ms = duration_ms, timeout_ms = 0, request_id = launch.request_id,
-		timestamp = host.rfc3339(host.wall_ms()), schema_version = "1.0", tool_version = launch.version, attempt = 1, max_attempts = 1,
+		timestamp = host.rfc3339(host.wall_ms()), schema_version = "1.0",
+		tool_version = attempt.tool and attempt.tool.told or launch.version, attempt = 1, max_attempts = 1,
 		config_sources = json.array {}, effective_config_hash = host.digest "" }
 end
 

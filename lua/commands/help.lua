@@ -135,7 +135,7 @@ local function deliver(text, data)
 	end
 	local asked = attempt.framework.help or not data -- who gets the data needs no text
 	if asked and not for_people[attempt.format] and (attempt.format == "json" or not data) and not attempt.framework.quiet then
-		io.stderr:write(attempt.spoken and attempt.spoken(text) or text) -- spoken: lua/bundle/spoken.lua
+		io.stderr:write(attempt.spoken and attempt.spoken(text) or text) -- spoken: lua/project/spoken.lua
 	end
 end
 
@@ -167,6 +167,9 @@ return {
 	run = function(values)
 		local words = topic.words(values)
 		local text, data = text_of(words, attempt.project, reader_width())
+		if attempt.spoken and data and data.next then
+			data.next = attempt.spoken(data.next)
+		end
 		send_meta(words)
 		deliver(host.clean(text), data)
 		return data

@@ -15,6 +15,9 @@ local host = require "runner.host"
 ---@field audit_begin? fun() write the row of this attempt in the audit ledger, once; it may raise
 ---@field row_text? (fun(row: table): string) a row as lines of a terminal, from a built-in that renders its own
 ---@field rows? runner.Rows where ctx:emit puts rows
+---@field tool? {name: string, version?: string, told?: string} a name of its own (lua/project/spoken.lua); `told`: as
+---  meta.tool_version has it
+---@field spoken? fun(text: string): string the text as that tool says it
 ---@field traced? fun(options: table, run: fun(options: table): table): table runs a program as a span of a trace
 ---@field trace? fun(message: string) with --debug: a line of what runner does
 ---@field cut_short? true the list ends there, and how many there are is unknown

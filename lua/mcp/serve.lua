@@ -85,13 +85,15 @@ local function log_to_stderr()
 end
 
 local function outside_of(out, known, log, at_once)
+	local tool = attempt.tool or {}
 	return {
 		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = function(line) log:put(line, true) end,
 		wait_for_room = function() out:wait_for_room() end, spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
 		sleep = scheduler.sleep, tasks = task_jobs,
 		documents = documents, rows = function(exact) return known:get(exact) end,
 		left_out = function() return known.left_out end,
-		info = { name = "runner", version = attempt.launch.version }, instructions = instructions(), at_once = at_once,
+		info = { name = tool.name or "runner", version = tool.version or attempt.launch.version },
+		instructions = instructions(), at_once = at_once,
 	}
 end
 

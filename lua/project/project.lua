@@ -109,6 +109,9 @@ function M.read(value, text, path, project)
 			wrong[#wrong + 1] = key
 		end
 	end
+	if project.name and select(2, host.bundle()) then
+		require("runner.project.spoken").settle(project)
+	end
 	return wrong[1] ~= nil and project_problem(path, wrong, value, text)
 		or project.dotenv and require("runner.project.dotenv").apply(project.dotenv, path) or nil
 end

@@ -26,13 +26,16 @@ local function split(row)
 end
 
 ---@class runner.About
----@field version string as --version prints it: in a bundle, the project's
+---@field version string as --version prints it: of a tool of its own, the project's
+---@field name? string of that tool
+---@field runner? string the version of runner in it
+---@field project? {name: string, version?: string} the one that runner was started in
 ---@field build {version: string, commit: string, linkage: "dynamic"|"static", target: string, compiler: string, libc: string}
 ---@field libraries {name: string, version?: string, with?: string, linked: "built-in"|"on use", missing?: string}[]
 
----@param version string
+---@param data {version: string, name?: string, runner?: string, project?: table} gets `build` and `libraries`
 ---@return runner.About
-function M.describe(version)
+function M.add(data)
 	local list = json.array(about.libraries())
 	for _, row in ipairs(list) do
 		split(row)
@@ -41,15 +44,17 @@ function M.describe(version)
 	local linked = build.linkage == "static" and "built-in" or "on use"
 	add(list, "lua-yaml", require("runner.core.yaml.parser").version, linked)
 	add(list, "libmd", digest_library, linked)
-	return { version = version, build = build, libraries = list }
+	data.build, data.libraries = build, list
+	return data
 end
 
 ---@param described runner.About
+---@param versions string what --version alone prints
 ---@return string
-function M.text(described)
+function M.text(described, versions)
 	local build = described.build
 	local lines = {
-		described.version,
+		versions,
 		"runner: " .. build.version,
 		"commit: " .. build.commit,
 		("build: %s, %s, %s, %s"):format(build.linkage, build.target, build.libc, build.compiler),

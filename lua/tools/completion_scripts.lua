@@ -6,8 +6,8 @@
 return {
 	bash = [==[
 _runner_completion() {
-	local runner=${COMP_WORDS[0]} value words=() word glue= found
-	[[ $runner == */* ]] && runner=runner
+	local program=${COMP_WORDS[0]} value words=() word glue= found
+	[[ $program == */* ]] && program=runner
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
 		if [[ $word == [=:] && ${#words[@]} -gt 0 ]]; then
 			words[-1]+=$word glue=1
@@ -18,7 +18,7 @@ _runner_completion() {
 		fi
 	done
 	COMPREPLY=()
-	found=$(command "$runner" completion bash --format plain -- "${words[@]}" 2>/dev/null </dev/null) || return 0
+	found=$(command "$program" completion bash --format plain -- "${words[@]}" 2>/dev/null </dev/null) || return 0
 	while IFS=$'\t' read -r value _; do
 		[[ -z $value ]] || printf -v value %q "$value"
 		[[ -z $value ]] || COMPREPLY+=("$value")
@@ -30,9 +30,9 @@ complete -o default -o nosort -F _runner_completion runner
 #compdef runner
 _runner_completion() {
 	local -a candidates
-	local value description found runner=${words[1]}
-	[[ $runner == */* ]] && runner=runner
-	found=$(command "$runner" completion zsh --format plain -- "${(@)words[2,CURRENT]}" 2>/dev/null </dev/null) || found=
+	local value description found program=${words[1]}
+	[[ $program == */* ]] && program=runner
+	found=$(command "$program" completion zsh --format plain -- "${(@)words[2,CURRENT]}" 2>/dev/null </dev/null) || found=
 	while IFS=$'\t' read -r value description; do
 		[[ -z $value ]] || candidates+=("${value//:/\\:}${description:+:$description}")
 	done <<<"$found"

@@ -11,8 +11,9 @@ local M = {}
 local MANY = 40 -- commands, from which on a group is one line
 
 local function title(project)
-	local name = project.name or "runner"
-	local version = project.name and project.version or not project.name and attempt.launch.version or nil
+	local tool = attempt.tool or project
+	local name = tool.name or "runner"
+	local version = tool.version or not tool.name and attempt.launch.version or nil
 	return version and ("%s %s"):format(name, version) or name
 end
 

@@ -6,17 +6,33 @@ local plan = require "runner.project.plan"
 
 local M = {}
 
+-- As data and as text. A tool of its own (lua/project/spoken.lua) says its name and version; runner says its own version,
+-- and below that the project's.
+local function versions(a)
+	local runner, tool, project = a.launch.version, a.tool, a.project
+	local function line(of, otherwise)
+		return host.clean(of.version and of.name .. " " .. of.version or of.name .. otherwise):gsub("%s+", " ")
+	end
+	if tool then
+		return { name = tool.name, version = tool.version or runner, runner = runner }, line(tool, (" (runner %s)"):format(runner))
+	elseif project.name then
+		return { version = runner, project = { name = project.name, version = project.version } }, runner .. "\n" .. line(project, "")
+	end
+	return { version = runner }, runner
+end
+
 ---@param a runner.Attempt
 ---@return runner.Answer
 function M.version(a)
-	local version, given = a.launch.version, a.parsed.framework_given
+	local given = a.parsed.framework_given
+	local data, text = versions(a)
 	plan.send({ name = "runner", danger_level = "safe", digest = "builtin" }, a.settled,
 		{ format = given.format == "flag" and a.framework.format or "plain" }, a.project)
-	local data, text = { version = version }, version .. "\n"
 	if a.framework.verbose and given.verbose == "flag" then
 		local about = require "runner.tools.about"
-		data = about.describe(version)
-		text = about.text(data)
+		text = about.text(about.add(data), text)
+	else
+		text = text .. "\n"
 	end
 	host.send("TEXT", { text = text })
 	host.send("RESULT", { ok = true, data = require("runner.json").encode(data) })

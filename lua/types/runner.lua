@@ -211,7 +211,7 @@
 
 ---The table that runner.lua returns.
 ---@class runner.Project
----@field name? string what help, messages and a bundle call the tool
+---@field name? string what help, and a bundle or a link of that name, call the tool
 ---@field description? string what it is for, in a sentence: `runner` alone shows it
 ---@field version? string of the tool
 ---@field commands? string folder of the command files; default "commands"

@@ -184,7 +184,8 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 		member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
 	}
 	member_cstr(w, "schema_version", run->plan.schema_version);
-	member_cstr(w, "tool_version", RUNNER_VERSION);
+	if (!metas_have(&run->metas, "tool_version")) /* the version of a tool of its own (lua/project/spoken.lua) */
+		member_cstr(w, "tool_version", RUNNER_VERSION);
 	write_caller(run, w);
 	write_attempts(run, w);
 	write_defaults(run, w);

@@ -10,7 +10,7 @@
 /* The members that the envelope writes itself: no frame may add them again. */
 static const char *const meta_names[] = {
 	"command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
-	"tool_version", "trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
+	"trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
 };
 static const char *const error_names[] = {
 	"code", "message", "detail", "retryable", "retry_after_ms", "retry_strategy", "max_retries",

@@ -102,14 +102,15 @@ static void push_digest(lua_State *L)
 	lua_pushlstring(L, digest, strnlen(digest, DIGEST));
 }
 
-/* bundle(): digest, argv[0] | nothing */
+/* bundle(): digest | nil, argv[0] | nil. What the program was called by is the caller's choice. */
 static int l_bundle(lua_State *L)
 {
 	const struct launch *launch = worker_launch();
 
-	if (!bundle_is())
-		return 0;
-	push_digest(L);
+	if (bundle_is())
+		push_digest(L);
+	else
+		lua_pushnil(L);
 	lua_pushstring(L, launch->argv ? launch->argv[0] : NULL);
 	return 2;
 }

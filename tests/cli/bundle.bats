@@ -49,7 +49,9 @@ mine() {
 
 @test "help, version, completion, errors and advice name the tool" {
 	mine --version
-	[ "$stdout" = 3.1.4 ]
+	[ "$stdout" = "mytool 3.1.4" ]
+	mine hello
+	expect 'e.meta["tool_version"] == "3.1.4"'
 	mine help hello
 	[[ $stderr == *"mytool hello"* ]]
 	[[ $stderr != *"runner hello"* ]]

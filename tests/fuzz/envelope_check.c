@@ -35,7 +35,7 @@ static bool repeats_keys(const struct buf *fragment, const char *prefix, const c
 static void check_meta_names(const struct run *run)
 {
 	static const char *const ours[] = { "command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id",
-		                            "timestamp", "schema_version", "tool_version", "trace_id", "headless", "attempt",
+		                            "timestamp", "schema_version", "trace_id", "headless", "attempt",
 		                            "max_attempts", "retries", "retry_history", "retry_seed" };
 
 	for (int i = 0; i < run->metas.count; i++) {

@@ -265,6 +265,15 @@ static void a_worker_may_say_more_of_the_configuration_than_we_know(void **state
 	assert_lacks(written(12), "\"config_sources\":[]");
 }
 
+static void a_tool_has_its_own_version_in_the_place_of_ours(void **state UNUSED)
+{
+	failed("UNAVAILABLE");
+	assert_contains(written(12), "\"tool_version\":\"" RUNNER_VERSION "\"");
+	metas_add(&run.metas, "tool_version", (struct field){ .s = "\"1.2.0\"", .n = 7 });
+	assert_contains(written(12), "\"tool_version\":\"1.2.0\"");
+	assert_lacks(written(12), "\"tool_version\":\"" RUNNER_VERSION "\"");
+}
+
 static void retries_appear_only_when_there_were_some(void **state UNUSED)
 {
 	assert_lacks(written(0), "\"retries\"");
@@ -341,6 +350,7 @@ int main(void)
 		TEST(no_byte_of_a_message_can_leave_its_string),
 		TEST(meta_has_its_members_in_order_and_those_of_modules_after_them),
 		TEST(a_worker_may_say_more_of_the_configuration_than_we_know),
+		TEST(a_tool_has_its_own_version_in_the_place_of_ours),
 		TEST(retries_appear_only_when_there_were_some),
 		TEST(a_fragment_that_lost_bytes_fails_the_whole),
 		TEST(the_last_resort_is_an_envelope),

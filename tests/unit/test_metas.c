@@ -50,7 +50,7 @@ static void metas_are_named_once_and_bounded(void **state UNUSED)
 static void a_meta_can_not_take_the_name_of_one_of_ours(void **state UNUSED)
 {
 	static const char *const ours[] = { "command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp",
-		                            "schema_version", "tool_version", "trace_id", "headless", "attempt", "max_attempts", "retries",
+		                            "schema_version", "trace_id", "headless", "attempt", "max_attempts", "retries",
 		                            "retry_history", "retry_seed" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
