@@ -16,6 +16,7 @@
 #define DIM "\033[2m"
 #define WIDTH 80       /* of a terminal that doesn't tell */
 #define WIDTH_MIN 10   /* a narrower one shows less than all of a line */
+#define NAME_MIN 12    /* of a mark and a name, also where little is left for a text */
 #define PROGRESS_MAX 70
 #define CLOCK_MAX 24
 #define TURN_MS 100    /* of a spinner */
@@ -192,12 +193,17 @@ static size_t mark_width(const struct row *row)
 	return mark->n > 0 ? columns_width((struct field){ .s = mark->s + 1, .n = mark->n - 1 }) + 1 : 0;
 }
 
+/* A note has no name and no clock: its text stands behind the mark. */
 static void put_row(struct block_text *t, struct pen *p, const struct row *row, const struct widths *w)
 {
 	struct field clock = { .s = row->clock, .n = strlen(row->clock) };
 
 	put_mark(p, row->f[MARK]);
 	put_str(p, " ");
+	if (row->f[NAME].n == 0 && clock.n == 0) {
+		put_text(t, p, row->f[TEXT]);
+		return;
+	}
 	put_padded(p, row->f[NAME], MAX_OF(w->name, p->used) - p->used);
 	if (w->clock > 0) {
 		put_str(p, "  ");
@@ -248,6 +254,14 @@ static int measure(struct block_text *t, const struct buf *given, int64_t ran_ms
 	return count;
 }
 
+/* Two fifths of the line at most, but on a narrow one what the clock leaves. */
+static size_t name_width(const struct widths *w, size_t columns)
+{
+	size_t beside = columns - MIN_OF(w->clock + 2, columns);
+
+	return MIN_OF(w->name, MAX_OF(columns * 2 / 5, MIN_OF(beside, (size_t)NAME_MIN)));
+}
+
 static void end_line(struct block_text *t, const struct pen *p)
 {
 	buf_add_char(&t->lines, '\0');
@@ -277,7 +291,7 @@ void block_text_compose(struct block_text *t, const struct buf *given, size_t co
 	buf_clear(&t->lines);
 	columns = (columns == 0 ? WIDTH : MAX_OF(columns, (size_t)WIDTH_MIN)) - 1;
 	count = measure(t, given, ran_ms, passed_ms, &w);
-	w.name = MIN_OF(w.name, columns * 2 / 5);
+	w.name = name_width(&w, columns);
 	while (t->count < count && t->count < (count > most ? most - 1 : most)) {
 		struct pen p = { &t->lines, columns, 0 };
 		struct row row;

@@ -175,7 +175,18 @@ static void lines_are_cut_to_the_columns_that_their_characters_take(void **state
 	assert_contains(seen(), "· one  中中中中中中中中中中中中中中中…" END);
 	resize(12, 10);
 	SHOW(" ·" US "a-long-name" US US "text");
-	assert_contains(seen(), "· a…  text");
+	assert_contains(seen(), "· a-long…");
+}
+
+static void a_narrow_terminal_shows_names_rather_than_texts_and_a_note_stands_behind_its_mark(void **state UNUSED)
+{
+	resize(21, 10);
+	SHOW("c▸" US "2/2 unpack" US "+1000" US "a text\0" "d…" US US US "14 steps before");
+	assert_contains(seen(), "2/2 unpack  \x1b[2m1s\x1b[0m  a…\r\n\r\x1b[K" MARK("2", "…") "14 steps before" END);
+	resize(41, 10);
+	block_renew(&run);
+	block_draw(&run);
+	assert_contains(seen(), "2/2 unpack  \x1b[2m1s\x1b[0m  a text");
 }
 
 static void no_more_lines_than_the_terminal_has(void **state UNUSED)
@@ -330,6 +341,7 @@ int main(void)
 		TEST(other_lines_go_above_it_in_the_same_frame),
 		TEST(clocks_go_on_by_themselves_and_stand_still_while_the_run_does),
 		TEST(lines_are_cut_to_the_columns_that_their_characters_take),
+		TEST(a_narrow_terminal_shows_names_rather_than_texts_and_a_note_stands_behind_its_mark),
 		TEST(no_more_lines_than_the_terminal_has),
 		TEST(after_a_resize_the_lines_that_were_wrapped_are_erased_too),
 		TEST(what_it_is_told_can_move_no_cursor),
