@@ -16,9 +16,14 @@ static int run_attempt(const struct launch *launch)
 	return worker_main(launch, bindings);
 }
 
-static int warm_up(void)
+static int warm_for_calls(void)
 {
-	return worker_warm(bindings);
+	return worker_warm_for_calls(bindings);
+}
+
+static int warm_for_retries(void)
+{
+	return worker_warm_for_retries(bindings);
 }
 
 static int run_below(int argc, char **argv, pid_t parent)
@@ -31,8 +36,8 @@ int main(int argc, char **argv)
 	int status;
 
 	if (zygote_is_called(argc, argv))
-		zygote_serve(warm_up, run_below);
-	status = supervisor_main(argc, argv, run_attempt);
+		zygote_serve(warm_for_calls, run_below);
+	status = supervisor_main(argc, argv, run_attempt, warm_for_retries);
 
 #ifndef __SANITIZE_ADDRESS__ /* its leak report is an exit handler */
 	/* We register no exit handler and write to no stream; running the libraries'

@@ -61,4 +61,7 @@ struct launch {
  * knows Lua. */
 typedef int worker_fn(const struct launch *launch);
 
+/* Prepares what all workers forked from here on share (worker/worker.h); 0 or -1. */
+typedef int prepare_fn(void);
+
 #endif

@@ -31,6 +31,7 @@ struct run {
 	/* facts of the entry */
 	struct launch launch;
 	worker_fn *worker;
+	prepare_fn *prepare; /* to be called before another attempt; NULL: no more */
 	pid_t worker_pid; /* of the attempt that runs; 0: none */
 	int worker_fd;    /* the socket to it; only while worker_pid is one */
 	struct timespec wall_started;

@@ -46,12 +46,21 @@ static void brief(struct run *run, const struct report *r)
 	run->launch.confirmed = metas_have(&run->metas, "confirmed");
 }
 
+/* Most of what a worker begins with, it does as the one before it did: once for all to come. */
+static void prepare_workers(struct run *run)
+{
+	if (run->prepare)
+		(void)run->prepare(); /* which makes them quicker, nothing else */
+	run->prepare = NULL;
+}
+
 /* Wait for a backoff while serving stderr and Ctrl+Z. False when a signal ends it. */
 static bool wait_for(struct run *run, int64_t ms)
 {
 	mono_t until = mono_add_ms(mono_now(), ms);
 	mono_t unused = 0;
 
+	prepare_workers(run);
 	while (!signals_cancelled() && mono_now() < until && !test_page_skip(until)) {
 		outlet_poll(&run->err, NULL, 0, MIN_OF(until, beat_next(run)));
 		beat_give(run, NULL);
@@ -121,11 +130,12 @@ static bool try_once(struct run *run)
 	return false;
 }
 
-int supervisor_main(int argc, char **argv, worker_fn *worker)
+int supervisor_main(int argc, char **argv, worker_fn *worker, prepare_fn *prepare)
 {
 	static struct run run;
 
 	run.launch.started = mono_now();
+	run.prepare = prepare;
 	if (entry_prepare(&run, argc, argv, worker) < 0) {
 		(void)!write(1, envelope_last_resort(), strlen(envelope_last_resort()));
 		return 12;
@@ -138,5 +148,5 @@ int supervisor_main(int argc, char **argv, worker_fn *worker)
 int supervisor_main_below(pid_t parent, int argc, char **argv, worker_fn *worker)
 {
 	signals_end_with(parent);
-	return supervisor_main(argc, argv, worker);
+	return supervisor_main(argc, argv, worker, NULL); /* which is done */
 }

@@ -8,8 +8,10 @@
 #include "../engine/launch.h"
 
 /* The whole of a run: attempts until there is a verdict, then one envelope.
- * Returns the exit status (docs/design.md#registry). */
-int supervisor_main(int argc, char **argv, worker_fn *worker);
+ * Returns the exit status (docs/design.md#registry). `prepare`, called once before a second
+ * attempt, does what every worker would do anew (docs/design.md#warm-start); it starts no process
+ * and opens nothing. If it fails (-1), each worker does that itself. NULL: it has been called. */
+int supervisor_main(int argc, char **argv, worker_fn *worker, prepare_fn *prepare);
 
 /* The same in a process that has been forked for this, as a child of `parent` (engine/zygote.h):
  * where that dies, the run is cancelled. */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/codes.h"
 #include "../common/errno_name.h"
 #include "../common/json.h"
 #include "../engine/os.h"
@@ -251,15 +252,35 @@ static int l_memory_limit(lua_State *L)
 
 /* --- phases ---------------------------------------------------------------------- */
 
+/* A failure with a code says by itself why; people at a terminal see where, too (lua/core/place). */
+static bool needs_traceback(lua_State *L)
+{
+	const char *code;
+	size_t n;
+
+	if (lua_type(L, 1) != LUA_TTABLE || worker_launch()->stderr_is_tty)
+		return true;
+	lua_pushliteral(L, "code");
+	if (lua_rawget(L, 1) != LUA_TSTRING)
+		return true;
+	code = lua_tolstring(L, -1, &n);
+	return !code_well_formed(code, n);
+}
+
 static int message_handler(lua_State *L)
 {
+	if (!needs_traceback(L))
+		return lua_settop(L, 1), 1;
+	lua_settop(L, 1);
 	luaL_traceback(L, L, NULL, 1);
 	lua_replace(L, lua_upvalueindex(1));
 	return 1;
 }
 
 /*
- * protect(f, …): true, results… | false, raised value, traceback, cancelled.
+ * protect(f, …): true, results… | false, raised value, traceback, cancelled. The traceback is nil
+ * for a table with an error code in `code`, unless stderr is a terminal: finding the names of
+ * functions takes longer than the rest of a failed attempt.
  * Catches a cancellation for good, so that cleanup can run afterwards.
  */
 static int l_protect(lua_State *L)

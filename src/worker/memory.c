@@ -78,6 +78,15 @@ void memory_init(void)
 		reserve = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+/* Nearly all of the pool gets written to: its pages at once cost less than a fault for each. */
+void memory_unshare(void)
+{
+#ifdef MADV_POPULATE_WRITE
+	if (pool)
+		(void)madvise(pool, POOL_BYTES, MADV_POPULATE_WRITE);
+#endif
+}
+
 static size_t grains(size_t n)
 {
 	return (n + GRAIN - 1) / GRAIN;

@@ -8,6 +8,8 @@
 
 /* Call once, before the state is created. Can't fail: without a pool, malloc serves all. */
 void memory_init(void);
+/* In a fork of a process that has called memory_init() and prepared a state. */
+void memory_unshare(void);
 /* A lua_Alloc. NULL when the limit is reached or memory runs out. */
 void *memory_alloc(void *data, void *ptr, size_t old, size_t new);
 /* Limit the Lua state's memory, in bytes (1 GiB before the first call); 0: no limit. */

@@ -135,7 +135,9 @@ int worker_main(const struct launch *launch, const struct binding *bindings)
 	int status;
 
 	worker_launch_set(launch);
-	if (!L)
+	if (warm)
+		memory_unshare();
+	else
 		L = new_state();
 	if (!L) {
 		channel_fail("MEMORY_LIMIT", "not enough memory for a Lua state");
@@ -167,6 +169,13 @@ static const char *const chunks_of_calls[] = {
 	"declare/value_rules", "project/call_flags", "project/handed",  "project/payload",   "project/place",    NULL,
 };
 
+/* … and what one does that has a policy, and that fails: tests/cli/warm.bats compares. */
+static const char *const chunks_of_retries[] = {
+	"core/enumeration", "core/errors",  "ctx/fail",       "ctx/methods", "declare/arguments",
+	"declare/codes",  "declare/policy", "project/failure", NULL,
+};
+
+/* warm_up(bindings, further chunks) */
 static int warm_up(lua_State *L)
 {
 	static const char *const first[] = { "boot", NULL };
@@ -176,11 +185,11 @@ static int warm_up(lua_State *L)
 	warm_kib = lua_gc(L, LUA_GCCOUNT);
 	modules_preload(L, chunks);
 	warm_kib = lua_gc(L, LUA_GCCOUNT) - warm_kib;
-	modules_preload(L, chunks_of_calls);
+	modules_preload(L, lua_touserdata(L, 2));
 	return 0;
 }
 
-int worker_warm(const struct binding *bindings)
+static int warm_for(const struct binding *bindings, const char *const *further)
 {
 	lua_State *L = new_state();
 
@@ -188,8 +197,22 @@ int worker_warm(const struct binding *bindings)
 		return -1;
 	lua_pushcfunction(L, warm_up);
 	lua_pushlightuserdata(L, (void *)bindings);
-	if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+	lua_pushlightuserdata(L, (void *)further);
+	if (lua_pcall(L, 2, 0, 0) != LUA_OK)
 		return -1;
 	warm = L;
 	return 0;
+}
+
+int worker_warm_for_calls(const struct binding *bindings)
+{
+	return warm_for(bindings, chunks_of_calls);
+}
+
+/* Files below RUNNER_LUA may change, or their disk hang: a supervisor doesn't read them. */
+int worker_warm_for_retries(const struct binding *bindings)
+{
+	const char *dir = getenv("RUNNER_LUA");
+
+	return dir && *dir ? -1 : warm_for(bindings, chunks_of_retries);
 }

@@ -106,7 +106,7 @@ loaded_by() {
 	echo "$modules"
 	[ "$(tr '\n' ' ' <<<"${modules//.lua/}")" = "boot core/attempt core/rules ctx/context declare/command \
 declare/flags declare/values project/args project/loader project/locate project/plan project/settings " ]
-	# what a zygote loads ahead (worker_warm)
+	# what a zygote loads ahead (worker_warm_for_calls)
 	[ "$(sed -n '/chunks\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"')" = "$(grep -vx boot <<<"${modules//.lua/}")" ]
 }
 

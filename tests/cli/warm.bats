@@ -391,6 +391,37 @@ victim_of() {
 		"$(sed -n '/chunks\(_of_calls\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
 }
 
+@test "what is loaded ahead for another attempt is what one with arguments loads that fails, and nothing else" {
+	command -v strace >/dev/null || skip "no strace here"
+	[ -z "${ASAN_OPTIONS:-}" ] || skip "LeakSanitizer can't work below a tracer"
+	body flaky 'args = { { "n", "integer" } }, retry = { strategy = "constant", delay = 0, retries = 1, jitter = "none" },
+		exit_codes = { NOT_YET = { code = 80, retryable = true, side_effects = "none" } },' <<<'ctx:fail("NOT_YET", "Not yet")'
+	env -i "${CLEAN_ENV[@]}" RUNNER_LUA="$ROOT/lua" strace -f -qq -e "trace=?open,openat" -o trace "$RUNNER" flaky --n 1 >out.txt 2>err.txt || true
+	grep -q '"code":"NOT_YET"' out.txt
+	[ "$(sed -n "s|.*open[at]*(.*\"$ROOT/lua/\(.*\)\.lua\".* = [0-9].*|\1|p" trace | grep -vx boot | sort -u)" = \
+		"$(sed -n '/chunks\(_of_retries\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
+}
+
+@test "attempts that go on from one state draw random numbers of their own, and see nothing of each other" {
+	mkdir -p commands
+	cat >commands/draws.lua <<-'LUA'
+		local drawn = math.random(0)
+		return { description = "x", danger_level = "safe", retry = { strategy = "constant", delay = 0, retries = 3, jitter = "none" },
+			exit_codes = { NOT_YET = { code = 80, retryable = true, side_effects = "none" } },
+			run = function(_, ctx)
+				local leaked = LEAKED or string.leaked or 0
+				LEAKED, string.leaked = 1, 1
+				local file <close> = io.open("drawn", "a")
+				file:write(("%d %d\n"):format(drawn, leaked))
+				return ctx.attempt < 4 and ctx:fail("NOT_YET", "Not yet") or {}
+			end }
+	LUA
+	call draws
+	assert_envelope
+	expect "e.meta.attempt == 4"
+	[ "$(sort -u drawn | grep -c ' 0$')" -eq 4 ]
+}
+
 @test "no name, argument or variable makes a zygote of a runner" {
 	(exec -a runner-zygote "$RUNNER" </dev/null >out.txt 2>err.txt) || true
 	[ -s out.txt ] || [ -s err.txt ]

@@ -93,6 +93,7 @@ static struct {
 	int64_t read_after_ms; /* a caller that is slow to read */
 	int out;               /* its stdout; -1: a pipe that we read */
 	bool text;             /* the answer need not be an envelope */
+	prepare_fn *prepare;
 } setup = { .out = -1 };
 
 static inline pid_t begin(worker_fn *worker, int out)
@@ -113,7 +114,7 @@ static inline pid_t begin(worker_fn *worker, int out)
 			signal(sig, SIG_DFL);
 		if (setup.before)
 			setup.before();
-		_exit(supervisor_main(2, argv, worker));
+		_exit(supervisor_main(2, argv, worker, setup.prepare));
 	}
 	assert_true(pid > 0);
 	return pid;

@@ -92,6 +92,48 @@ static void a_failure_is_retried_until_it_succeeds(void **state UNUSED)
 	assert_contains(stderr_text(), "test succeeded on attempt 3");
 }
 
+static int prepares(void)
+{
+	return write(2, "{}\n", 3) == 3 ? 0 : -1;
+}
+
+static int fails_to_prepare(void)
+{
+	(void)prepares();
+	return -1;
+}
+
+static void workers_are_prepared_once_and_behind_the_first_failure(void **state UNUSED)
+{
+	prepare_fn *const both[] = { prepares, fails_to_prepare };
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		const char *first, *prepared;
+
+		setup.prepare = both[i];
+		assert_contains(assert_answer(succeeds_at_the_third, 0, NULL), "\"attempt\":3,");
+		assert_json_lines(stderr_text(), 6);
+		first = strstr(stderr_text(), "attempt 1/6");
+		prepared = strstr(stderr_text(), "{}\n");
+		assert_non_null(first);
+		assert_true(first < prepared && prepared < strstr(stderr_text(), "attempt 2/6"));
+	}
+}
+
+static int succeeds_at_once(const struct launch *launch)
+{
+	BEGIN_RUN(launch, INT(timeout_ms, 10000), POLICY(5));
+	SEND(launch, RESULT, INT(ok, 1), STR(data, "[1]"));
+	return 0;
+}
+
+static void nothing_is_prepared_where_nothing_fails(void **state UNUSED)
+{
+	setup.prepare = prepares;
+	assert_answer(succeeds_at_once, 0, NULL);
+	assert_string_equal(stderr_text(), "");
+}
+
 static int64_t allowed_retries;
 
 static int always_fails(const struct launch *launch)
@@ -200,6 +242,8 @@ int main(void)
 		TEST(daemons_of_a_crashed_worker_are_ended),
 		TEST(a_tree_that_ignores_term_is_gone_with_the_answer),
 		TEST(a_failure_is_retried_until_it_succeeds),
+		TEST(workers_are_prepared_once_and_behind_the_first_failure),
+		TEST(nothing_is_prepared_where_nothing_fails),
 		TEST(n_retries_are_n_and_then_final),
 		TEST(an_attempt_timeout_is_retried),
 		TEST(a_later_attempt_that_never_ran_leaves_the_earlier_error),
