@@ -27,7 +27,8 @@ ERRNOS = {
     "access": "EIO EACCES", "fstat": "EIO", "chmod fchmod fchown futimens ftruncate": "EIO EPERM", "getxattr": "ENOTSUP",
     "lseek fseeko64 ftello64": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir fchdir": "EIO",
     "getsockopt getsockname": "ENOBUFS", "accept4": "EMFILE ECONNABORTED", "bind listen": "EADDRINUSE",
-    "epoll_create1 timerfd_create": "EMFILE ENOMEM", "epoll_ctl": "ENOMEM ENOSPC", "timerfd_settime": "EINVAL",
+    "epoll_create1 timerfd_create": "EMFILE ENOMEM", "epoll_ctl": "ENOMEM ENOSPC", "timerfd_settime timer_settime": "EINVAL",
+    "timer_create": "EAGAIN ENOMEM", "fopencookie": "ENOMEM", "posix_fallocate": "ENOSPC EINTR",
     "posix_openpt": "EMFILE ENOSPC", "grantpt": "EACCES", "unlockpt ptsname_r": "ENOTTY",
     "sigaction": "EINVAL", "execve": "ENOMEM EACCES", "getrandom": "EINTR ENOSYS",
     "read": "EINTR EIO SHORT", "pread": "EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
@@ -55,12 +56,12 @@ CANNOT_FAIL = {
         __strncat_chk __strncpy_chk __vsnprintf_chk cfgetispeed cfgetospeed difftime frexp getenv ldexp localeconv memchr
         memcmp memcpy memmove mempcpy memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
         strchr strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strnlen strpbrk strrchr strspn
-        strstr strtod strtol strtoll strtoul strtoull setlocale gmtime_r localtime_r""",
+        gnu_get_libc_version strstr strtod strtol strtoll strtoul strtoull setlocale gmtime_r localtime_r""",
     "leaves, or never comes back": """
         __assert_fail __longjmp_chk __stack_chk_fail _exit _setjmp abort exit __libc_start_main __cxa_atexit
         __cxa_finalize raise""",
     "asks the kernel for what it always knows": """
-        clock clock_gettime geteuid getpgrp getpid getppid getrlimit getrusage gettimeofday getuid isatty
+        clock clock_gettime getauxval geteuid getpgrp getpid getppid getrlimit getrusage gettimeofday getuid isatty
         sched_getscheduler sysconf time""",
     "fails only for a wrong argument": """
         pthread_sigmask sigprocmask sigpending signal unsetenv posix_spawnattr_setflags posix_spawnattr_setsigdefault

@@ -46,6 +46,8 @@
 	CALL(int, epoll_ctl, (int fd, int operation, int of, struct epoll_event *e), (fd, operation, of, e)) \
 	CALL(int, timerfd_create, (clockid_t c, int flags), (c, flags)) \
 	CALL(int, timerfd_settime, (int fd, int flags, const struct itimerspec *t, struct itimerspec *o), (fd, flags, t, o)) \
+	CALL(int, timer_create, (clockid_t c, struct sigevent *e, timer_t *t), (c, e, t)) \
+	CALL(int, timer_settime, (timer_t t, int flags, const struct itimerspec *v, struct itimerspec *o), (t, flags, v, o)) \
 	CALL(int, accept4, (int fd, __SOCKADDR_ARG a, socklen_t *n, int flags), (fd, a, n, flags)) \
 	CALL(int, bind, (int fd, __CONST_SOCKADDR_ARG a, socklen_t n), (fd, a, n)) \
 	CALL(int, listen, (int fd, int n), (fd, n)) \
@@ -135,6 +137,7 @@
 	CALL(FILE *, freopen64, (const char *path, const char *mode, FILE *f), (path, mode, f)) \
 	CALL(FILE *, tmpfile64, (void), ()) \
 	CALL(FILE *, fdopen, (int fd, const char *mode), (fd, mode)) \
+	CALL(FILE *, fopencookie, (void *cookie, const char *mode, cookie_io_functions_t io), (cookie, mode, io)) \
 	CALL(char *, getcwd, (char *b, size_t n), (b, n)) \
 	CALL(char *, realpath, (const char *path, char *b), (path, b))
 
@@ -147,7 +150,8 @@
 	CALL(posix_spawn_file_actions_init, (posix_spawn_file_actions_t * f), (f)) \
 	CALL(posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t * f, int from, int to), (f, from, to)) \
 	CALL(posix_spawnattr_init, (posix_spawnattr_t * t), (t)) \
-	CALL(ptsname_r, (int fd, char *b, size_t n), (fd, b, n))
+	CALL(ptsname_r, (int fd, char *b, size_t n), (fd, b, n)) \
+	CALL(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n))
 
 /* CALL(result, name, (parameters), (arguments), failure): also marks the stream `f` */
 #define STREAM_CALLS \

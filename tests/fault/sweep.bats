@@ -49,6 +49,11 @@ sweep() {
 	sweep workflow
 }
 
+@test "a run that is profiled survives every fault of every call" {
+	cd "$BATS_TEST_TMPDIR"
+	sweep profile
+}
+
 @test "every call to libc that can fail is one that the sweep can make fail" {
 	python3 "$BATS_TEST_DIRNAME/calls.py" >&2
 }

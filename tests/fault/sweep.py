@@ -3,7 +3,7 @@ supervisor, in the worker, in its children before exec and in a zygote with its 
 call fails with each errno it can have (or does less than it was asked for): once, and where
 a lack can last, from there on always.
 
-sweep.py SCENARIO…       hello flaky native command library workflow warm deploy (default: all)
+sweep.py SCENARIO…       hello flaky native command library workflow warm profile deploy (default: all)
 
 The run never hangs, dies by a signal or lies: one valid envelope while stdout works,
 else a message on stderr and a status that is not 0; a success is a whole success.
@@ -154,6 +154,21 @@ def whole_warm(_, e):
     assert e.data == {"calls": 3}, e.data
 
 
+def prepare_profile(stage):
+    """As `runner flame` starts it: the folder of the pages is given by the environment."""
+    os.makedirs(stage.path("pages"), exist_ok=True)
+    stage.command("profile", "local n = 0 for i = 1, 2000000 do n = n + i % 7 end return { n = n }")
+
+
+def before_profile(stage):
+    for name in os.listdir(stage.path("pages")):
+        os.unlink(stage.path("pages", name))
+
+
+def whole_profile(_, e):
+    assert e.data == {"n": 5999997}, e.data
+
+
 def prepare_deploy(stage):
     stage.write("runner.lua", f'return {{ commands = "{ROOT}/commands", config = {{ source = "site", targets = {{ '
                 'prod = { path = "www", keep = 1, lock_wait = "100ms" } } } }')
@@ -192,7 +207,8 @@ def after_deploy(stage):
 class Scenario:
     """A run, how to make it ready, and what a success must be. `runs`: how many fit into the default."""
 
-    def __init__(self, argv, prepare, whole, runs, before=None, after=None):
+    def __init__(self, argv, prepare, whole, runs, before=None, after=None, pages=False):
+        self.pages = pages
         self.argv, self.prepare, self.whole, self.runs = argv, prepare, whole, runs
         self.before, self.after = before, after
 
@@ -205,6 +221,7 @@ SCENARIOS = {
     "library": Scenario(["library"], prepare_library, whole_library, 700),
     "workflow": Scenario(["workflow", "run", "w.yaml"], prepare_workflow, whole_workflow, 600),
     "warm": Scenario(["serve"], prepare_warm, whole_warm, 900),
+    "profile": Scenario(["profile"], prepare_profile, whole_profile, 300, before_profile, pages=True),
     "deploy": Scenario(["deploy", "--target", "prod", "--retries", "0"], prepare_deploy, whole_deploy, 600,
                        before_deploy, after_deploy),
 }
@@ -228,7 +245,10 @@ class Bench:
             f.truncate(STATE_BYTES)
         if self.scenario.before:
             self.scenario.before(self.stage)
-        env = self.stage.environment(LD_PRELOAD=self.shim, FAULT_STATE=self.state, **({"FAULT": fault} if fault else {}))
+        extra = {"FAULT": fault} if fault else {}
+        if self.scenario.pages:
+            extra["RUNNER_FLAME"] = self.stage.path("pages")
+        env = self.stage.environment(LD_PRELOAD=self.shim, FAULT_STATE=self.state, **extra)
         run = Run(self.stage, [*self.scenario.argv, "--timeout", LIMIT if fault else PATIENCE], env=env)
         run.finish(BOUND_S if fault else 100)
         return run
