@@ -41,7 +41,8 @@ describe("the files that git leaves alone", function()
 	end
 
 	local function left_by_git()
-		local pipe = io.popen(("cd '%s' && git init -q . && git ls-files -z -co --exclude-standard"):format(root))
+		local pipe = io.popen(("cd '%s' && export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 && git init -q . && "
+			.. "git ls-files -z -co --exclude-standard"):format(root))
 		local out = {}
 		for path in pipe:read("a"):gmatch "%Z+" do
 			out[#out + 1] = path
