@@ -82,6 +82,11 @@ int os_memory_file(void);
 /* The same, of a size that nobody can change any more; and is `fd` one, of that size? */
 int os_sealed_memory(size_t size);
 bool os_is_sealed_memory(int fd, size_t size);
+/* A timer of this process that sends it `sig`, by the clock that never steps; -1 if there can be none.
+ * The C library's timer_create can start a thread, so Linux is asked itself. */
+int os_timer(int sig);
+/* From now on every `ns` nanoseconds; 0: no more. Takes no lock. [signal] */
+void os_timer_every(int timer, long ns);
 /* Fill with random bytes from the system; 0 or -1. */
 int os_random(void *out, size_t n);
 

@@ -208,6 +208,21 @@ int os_reopen_nonblocking(int fd, int flags)
 	return xopen(path, flags | O_NONBLOCK | O_NOCTTY, 0);
 }
 
+int os_timer(int sig)
+{
+	struct sigevent by_signal = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = sig };
+	int timer;
+
+	return syscall(SYS_timer_create, (long)CLOCK_MONOTONIC, &by_signal, &timer) == 0 ? timer : -1;
+}
+
+void os_timer_every(int timer, long ns)
+{
+	struct itimerspec every = { { 0, ns }, { 0, ns } };
+
+	(void)syscall(SYS_timer_settime, (long)timer, 0L, &every, NULL);
+}
+
 #ifndef RWF_NOWAIT /* musl 1.2.3 */
 #define RWF_NOWAIT 8
 static ssize_t pwritev2(int fd, const struct iovec *all, int n, off_t at, int flags)

@@ -172,6 +172,15 @@ bool os_is_sealed_memory(int fd, size_t size)
 	return false;
 }
 
+int os_timer(int sig UNUSED)
+{
+	return unsupported();
+}
+
+void os_timer_every(int timer UNUSED, long ns UNUSED)
+{
+}
+
 int os_random(void *out, size_t n)
 {
 	char *at = out;

@@ -17,6 +17,7 @@
 #include "../common/frame.h"
 #include "../common/mono.h"
 #include "../common/xio.h"
+#include "../engine/os.h"
 #include "adopted.h"
 #include "cancel.h"
 #include "profile_stack.h"
@@ -29,8 +30,7 @@ static struct profile_page *page;
 static enum profile_phase phase;
 static bool run_is_next;
 static pid_t self;
-static timer_t timer;
-static bool has_timer;
+static int timer = -1;
 
 static const char *const phase_names[] = { "load", "run", "output", "cleanup" };
 
@@ -148,16 +148,13 @@ static void on_tick(int sig)
 
 static void tick_every(long ns)
 {
-	struct itimerspec every = { { 0, ns }, { 0, ns } };
-
-	if (has_timer)
-		timer_settime(timer, 0, &every, NULL);
+	if (timer >= 0)
+		os_timer_every(timer, ns);
 }
 
 static void start_timer(void)
 {
 	struct sigaction act = { .sa_handler = on_tick, .sa_flags = SA_RESTART };
-	struct sigevent by_signal = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
 	sigset_t set;
 
 	sigfillset(&act.sa_mask);
@@ -165,7 +162,7 @@ static void start_timer(void)
 	sigaddset(&set, SIGPROF);
 	if (sigaction(SIGPROF, &act, NULL) < 0 || sigprocmask(SIG_UNBLOCK, &set, NULL) < 0)
 		return;
-	has_timer = timer_create(CLOCK_MONOTONIC, &by_signal, &timer) == 0;
+	timer = os_timer(SIGPROF);
 	tick_every(PERIOD_NS);
 }
 

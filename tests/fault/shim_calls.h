@@ -46,8 +46,6 @@
 	CALL(int, epoll_ctl, (int fd, int operation, int of, struct epoll_event *e), (fd, operation, of, e)) \
 	CALL(int, timerfd_create, (clockid_t c, int flags), (c, flags)) \
 	CALL(int, timerfd_settime, (int fd, int flags, const struct itimerspec *t, struct itimerspec *o), (fd, flags, t, o)) \
-	CALL(int, timer_create, (clockid_t c, struct sigevent *e, timer_t *t), (c, e, t)) \
-	CALL(int, timer_settime, (timer_t t, int flags, const struct itimerspec *v, struct itimerspec *o), (t, flags, v, o)) \
 	CALL(int, accept4, (int fd, __SOCKADDR_ARG a, socklen_t *n, int flags), (fd, a, n, flags)) \
 	CALL(int, bind, (int fd, __CONST_SOCKADDR_ARG a, socklen_t n), (fd, a, n)) \
 	CALL(int, listen, (int fd, int n), (fd, n)) \

@@ -384,6 +384,27 @@ static void a_hurry_is_over_with_the_rest_and_spares_a_policy_that_somebody_chos
 	run_forked(scenario_hurry);
 }
 
+static void a_timer_signals_again_and_again_until_it_is_stopped(void **state UNUSED)
+{
+	struct timespec soon = { 20, 0 }, none = { 0, 0 };
+	sigset_t set;
+	int timer;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	timer = os_timer(SIGUSR1);
+	assert_true(timer >= 0);
+	os_timer_every(timer, 1000000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sigtimedwait(&set, NULL, &soon), SIGUSR1);
+	os_timer_every(timer, 0);
+	(void)sigtimedwait(&set, NULL, &none); /* one that came before */
+	assert_int_equal(sigtimedwait(&set, NULL, &(struct timespec){ 0, 20000000 }), -1);
+	assert_int_equal(sigprocmask(SIG_UNBLOCK, &set, NULL), 0);
+	assert_int_equal(os_timer(-1), -1);
+}
+
 #else
 
 static void what_posix_lacks_is_refused_and_not_pretended(void **state UNUSED)
@@ -399,6 +420,7 @@ static void what_posix_lacks_is_refused_and_not_pretended(void **state UNUSED)
 	assert_int_equal(os_watch_process(getpid()), -1);
 	assert_int_equal(os_fork_unnoticed(), -1);
 	assert_int_equal(os_ticks_now(&start), -1);
+	assert_int_equal(os_timer(SIGUSR1), -1);
 	assert_int_equal(os_reopen_nonblocking(1, O_WRONLY), -1);
 	assert_int_equal(errno, ENOSYS);
 }
@@ -422,6 +444,7 @@ int main(void)
 		cmocka_unit_test(a_parents_death_is_signalled),
 		cmocka_unit_test(a_pipe_reopened_is_nonblocking_and_the_old_one_stays_as_it_was),
 		cmocka_unit_test(what_cannot_block_or_be_reopened_is_refused),
+		cmocka_unit_test(a_timer_signals_again_and_again_until_it_is_stopped),
 		cmocka_unit_test(a_hurry_is_over_with_the_rest_and_spares_a_policy_that_somebody_chose),
 #else
 		cmocka_unit_test(what_posix_lacks_is_refused_and_not_pretended),
