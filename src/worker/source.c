@@ -20,14 +20,34 @@
 
 /* --- looking ----------------------------------------------------------------------- */
 
-/* probe(path): "file" | "directory" | "other" | nil, then why it can't be trusted. */
+/* Does errno say that there is nothing of this name for us? Else nobody knows: the disk is at fault. */
+static bool is_nothing(int err)
+{
+	return err == ENOENT || err == ENOTDIR || err == EACCES || err == EPERM || err == ELOOP || err == ENAMETOOLONG;
+}
+
+/* Raises { code, message, … }, as lua/core/errors.lua makes it. */
+static int raise_unknown(lua_State *L, const char *path, int err)
+{
+	lua_createtable(L, 0, 3);
+	lua_pushstring(L, err == ENOMEM ? "RESOURCE_EXHAUSTED" : "PRECONDITION");
+	lua_setfield(L, -2, "code");
+	lua_pushfstring(L, "Can't look at %s: %s", path, strerror(err));
+	lua_setfield(L, -2, "message");
+	lua_pushliteral(L, "Make the file system answer");
+	lua_setfield(L, -2, "fix_required");
+	return lua_error(L);
+}
+
+/* probe(path): "file" | "directory" | "other" | nil, then why it can't be trusted. Raises where the
+ * system can't say: another command, or another project, must not be taken for the one that is there. */
 static int l_probe(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return 0;
+		return is_nothing(errno) ? 0 : raise_unknown(L, path, errno);
 	lua_pushstring(L, S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "directory" : "other");
 	lua_pushstring(L, trust_refuse(&st, path));
 	return 2;

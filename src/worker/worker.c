@@ -113,10 +113,20 @@ static lua_State *new_state(void)
 	return L;
 }
 
-/* boot.lua reports every failure of a command; this reports a failure of boot.lua. */
+/* Push a member of what was raised; what to say without it. */
+static const char *raised(lua_State *L, int at, const char *name, const char *without)
+{
+	if (!lua_istable(L, at))
+		return without;
+	lua_pushstring(L, name);
+	return lua_rawget(L, at) == LUA_TSTRING ? lua_tostring(L, -1) : without;
+}
+
+/* boot.lua reports every failure of a command; this reports a failure of boot.lua, and what keeps
+ * it from finding the command. */
 static int run_boot(lua_State *L, const struct binding *bindings)
 {
-	int status;
+	int status, at;
 
 	lua_pushcfunction(L, add_traceback);
 	lua_pushcfunction(L, boot);
@@ -124,8 +134,9 @@ static int run_boot(lua_State *L, const struct binding *bindings)
 	status = lua_pcall(L, 1, 0, 1);
 	if (status == LUA_OK || cancel_seen())
 		return 0;
-	channel_fail(status == LUA_ERRMEM ? "MEMORY_LIMIT" : "INTERNAL_ERROR",
-	                  lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "boot failed");
+	at = lua_gettop(L);
+	channel_fail(status == LUA_ERRMEM ? "MEMORY_LIMIT" : raised(L, at, "code", "INTERNAL_ERROR"),
+		     lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : raised(L, at, "message", "boot failed"));
 	return 1;
 }
 
