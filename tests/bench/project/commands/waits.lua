@@ -4,7 +4,7 @@ return {
 	timeout = "30s",
 	retry = { retries = 50, delay = "50ms", strategy = "constant", jitter = "none" },
 	run = function(_, ctx)
-		ctx:log("info", "here")
+		ctx:log("warn", "here") -- shown without --verbose, too
 		ctx:fail("UNAVAILABLE", "Not yet")
 	end,
 }
