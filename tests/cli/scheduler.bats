@@ -147,11 +147,12 @@ silent_is_ended() {
 	scheduled paused <<'LUA'
 		local host, r = require "runner.host", nil
 		local began = host.now()
+		-- the wait first: it has begun when the marker is there, and the run may be stopped from then on
 		local results = scheduler.all {
-			function() r = sh("touch marker; until [ -e go ]; do sleep 0.05; done", { name = "p", timeout_ms = 3000 }) end,
 			function() scheduler.sleep(4500) return host.now() - began end,
+			function() r = sh("touch marker; until [ -e go ]; do sleep 0.05; done", { name = "p", timeout_ms = 3000 }) end,
 		}
-		return { ok = r.ok, timed_out = r.timed_out, slept = results[2].value }
+		return { ok = r.ok, timed_out = r.timed_out, slept = results[1].value }
 LUA
 	# a job of its own, whose shell could continue it: else it would not stop
 	set -m
