@@ -13,7 +13,9 @@ MAN      = $(AT)/share/man/man1
 # The built-in commands, each with a manual page that it is asked for.
 BUILTINS = $(sort $(basename $(notdir $(wildcard lua/commands/*))))
 # Root installs what somebody else may own; the pages know only what is built in.
-OWN      = env -u XDG_CONFIG_HOME HOME=/nonexistent RUNNER_TRUST=$(CURDIR) RUNNER_PATH=$(CURDIR)/.ci/commands $(abspath $(BUILD))/runner
+OWN      = env -u XDG_CONFIG_HOME HOME=/proc/nonexistent RUNNER_TRUST=$(CURDIR) RUNNER_PATH=$(CURDIR)/.ci/commands $(EMULATOR) $(abspath $(BUILD))/runner
+# what runs a program of another processor: .ci/static.mk
+EMULATOR ?=
 
 install: all
 	install -d $(AT)/bin $(MAN) $(COMMANDS)
@@ -21,7 +23,7 @@ install: all
 	install -m 644 docs/runner.1 $(MAN)/runner.1
 	@$(OWN) man --program $(abspath $(BUILD))/runner --to $(abspath $(MAN)) --created $$(.ci/commit --time) --quiet --format plain >/dev/null
 	install -m 644 commands/*.lua $(COMMANDS)
-	@for c in $(COMPLETIONS); do f=$(AT)/share/$${c#*:} && install -d $${f%/*} && $(BUILD)/runner completion $${c%%:*} >$$f || exit; done
+	@for c in $(COMPLETIONS); do f=$(AT)/share/$${c#*:} && install -d $${f%/*} && $(EMULATOR) $(BUILD)/runner completion $${c%%:*} >$$f || exit; done
 
 uninstall:
 	rm -f $(AT)/bin/runner $(MAN)/runner.1 $(BUILTINS:%=$(MAN)/runner-%.1) $(patsubst commands/%,$(COMMANDS)/%,$(wildcard commands/*.lua)) \

@@ -405,7 +405,7 @@ end
 
 SECTIONS["workflow-commands"] = function()
 	local rows = {}
-	for name in require("runner.project.locate").builtins.workflow:gmatch "%S+" do
+	for name in require("runner.project.builtins").names.workflow:gmatch "%S+" do
 		local command = require("runner.commands.workflow." .. name)
 		local usage = { "workflow " .. name }
 		for _, row in ipairs(command.args or {}) do

@@ -22,6 +22,7 @@ M.rooms = {
 	{ name = "worker", path = "src/worker/", uses = { "common", "engine" }, owns = "one attempt's process: its Lua state, modules, memory, cancellation" },
 	{ name = BINDINGS, path = "src/bindings/", uses = { "common", "engine", "worker" }, owns = "what Lua may call: files, processes, HTTP, JSON, SQLite, regular expressions, the terminal" },
 	{ name = "main", path = "src/main.c", uses = { "engine", "supervisor", "worker", BINDINGS }, owns = "ties the two processes and the bindings together" },
+	{ name = "libc", path = "src/libc/", uses = {}, owns = "what the static build has in place of musl's: copies of memory" },
 	{ name = "embed", path = "src/embed.c", uses = {}, owns = "a build tool: lua/ as chunks inside the binary" },
 
 	{ name = "core", path = "lua/core/", uses = { BINDINGS }, owns = "errors, the attempt's state, rules for tables, YAML" },

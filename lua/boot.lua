@@ -21,11 +21,12 @@ local SENT = { sent = true } ---@type runner.Answer
 
 -- --- reply -----------------------------------------------------------------------
 
-local function encoded(data)
+-- `buffer`: nothing of ours looks at the text but host.
+local function encoded(data, buffer)
 	if data == nil then
 		return "null"
 	end
-	local text, why, third = require("runner.json").encode(data, { max = 16 << 20, envelope = true })
+	local text, why, third = require("runner.json").encode(data, { max = 16 << 20, envelope = true, buffer = buffer })
 	if not text then
 		return nil, require("runner.core.errors").new(type(third) == "string" and third or "INVALID_RESULT", why)
 	elseif third and third.nonfinite + third.repaired > 0 then
@@ -44,12 +45,13 @@ end
 local function reply_success(a, data)
 	data = attempt.wrap(data)
 	data = a.mask and a.mask(data) or data
-	local text, about = encoded(data)
+	local plain = a.format == "json" and not (a.framework.output or a.window)
+	local text, about = encoded(data, plain)
 	local veiled = text and attempt.veil(data, text)
 	if veiled then
-		data, text, about = veiled, encoded(veiled)
+		data, text, about = veiled, encoded(veiled, plain)
 	end
-	if text and (a.format ~= "json" or a.framework.output or a.window) then
+	if text and not plain then
 		text, about = require("runner.output.delivery").deliver(data, text, a.format)
 	end
 	if not text then
@@ -83,7 +85,7 @@ end
 local function read_words(a)
 	local problem
 	if os.getenv "RUNNER_ARGUMENTS" then
-		a.handed, problem = require("runner.project.handed").add(a.launch.argv)
+		a.handed, problem = require("runner.project.handed").add(a.launch)
 	end
 	local words = args.command_words(a.launch.argv)
 	local names = {}
@@ -109,13 +111,16 @@ local function find_project(a)
 	local name = a.name
 	local lists = (name == "help" or name == "completion") and require("runner.project.declarations").settings(a)
 	local project, problem, rest = loader.project(lists or a.settings)
-	if not project and not (locate.builtins[name] or name == locate.SELF or wants_help(a)) then
+	if not project and not (require("runner.project.builtins").names[name] or name == locate.SELF or wants_help(a)) then
 		return early(problem)
 	end
 	a.project = project or rest
 end
 
 local function without_words(argv, words, count)
+	if count > 0 and words[count].index == count then -- in front of all others
+		return host.words_behind(argv, count)
+	end
 	local used, tokens = {}, {}
 	for i = 1, count do
 		used[words[i].index] = true
@@ -358,6 +363,7 @@ local function answer_of(a)
 	end
 end
 
+attempt.launch = host.launch()
 local answer = answer_of(attempt)
 if attempt.finish then
 	attempt.finish(attempt, answer)

@@ -1,6 +1,7 @@
 -- invoke: a runner command as a child process: its argv, and reading the envelope that
 -- it prints. It starts no process itself.
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
@@ -19,6 +20,13 @@ function M.program()
 		return "/proc/self/exe"
 	end
 	return path or "runner"
+end
+
+---What a child that is our own program is called (`argv0` of process.start): it speaks as the tool that we are
+---called as (lua/project/spoken.lua).
+---@return string? nil: as its path says
+function M.name()
+	return attempt.tool and attempt.tool.name
 end
 
 local function flag(name)

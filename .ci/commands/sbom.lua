@@ -16,6 +16,7 @@ local KNOWN = {
 	["lua-yaml"] = { shared = "lua/5.4/yaml.so", license = "MIT" },
 	["libmd"] = { shared = "libmd.so.0", license = "NOASSERTION" },
 	["curl"] = { license = "curl" }, ["libyaml"] = { license = "MIT" }, ["lua5.4"] = { license = "MIT" },
+	["libarchive"] = { license = "BSD-2-Clause" }, ["zlib"] = { license = "Zlib" },
 	["openssl"] = { license = "Apache-2.0" }, ["pcre2"] = { license = "BSD-3-Clause" }, ["sqlite3"] = { license = "blessing" },
 	["glibc"] = { shared = "libc.so.6", license = "LGPL-2.1-or-later" }, ["musl"] = { license = "MIT" },
 }
@@ -165,8 +166,10 @@ return {
 			about.libraries, owners = pinned(args.sources)
 		end
 		local libc, version = about.build.libc:match "^(%S+)%s*(.*)"
-		table.insert(about.libraries, { name = libc, version = version ~= "" and version or "unknown",
-			linked = dynamic and "shared" or "built-in" })
+		if not owners[libc] then -- pinned too, in a build for another processor
+			table.insert(about.libraries, { name = libc, version = version ~= "" and version or "unknown",
+				linked = dynamic and "shared" or "built-in" })
+		end
 		if dynamic and fs.stat "/usr/bin/dpkg-query" then
 			owners = owners_of(ctx, about.libraries, args.compiler)
 		end

@@ -3,10 +3,12 @@
 -- cache, once; each run compares them with the archive, and writes anew what somebody changed.
 
 local archive = require "runner.bundle.archive"
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
+local paths = require "runner.core.paths"
 local places = require "runner.project.folders"
 local spoken = require "runner.project.spoken"
 
@@ -14,11 +16,11 @@ local PRIVATE = 448 -- 0700
 local LOCK_MS = 5000
 
 local function cache()
-	local folder, home = os.getenv "XDG_CACHE_HOME", os.getenv "HOME"
+	local folder, home = os.getenv "XDG_CACHE_HOME", paths.home()
 	if folder and folder:sub(1, 1) == "/" then
 		return folder .. "/runner/bundles"
 	end
-	return home and home:sub(1, 1) == "/" and home .. "/.cache/runner/bundles" or nil
+	return home and home .. "/.cache/runner/bundles" or nil
 end
 
 -- Folders of the archive → the names in them. Not the project's own: a command may have written there.
@@ -140,7 +142,8 @@ local function enter()
 		error(cancelled and "cancelled" or raised, 0)
 	end
 	raised.phase = "validation"
-	require("runner.project.failure").early("", raised, host.launch().argv)
+	attempt.launch = host.launch()
+	require("runner.project.failure").early("", raised, attempt.launch.argv)
 	return true
 end
 

@@ -101,7 +101,7 @@ end
 local function options_of(request, words)
 	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin, request.confirmed)
 	return {
-		argv = table.move(words, 1, #words, 2, { invoke.program() }), env = environment(env, request.dry_run),
+		argv = table.move(words, 1, #words, 2, { invoke.program() }), argv0 = invoke.name(), env = environment(env, request.dry_run),
 		warm = true, stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
 		timeout_ms = request.timeout_ms and request.timeout_ms + LATE_MS, on_start = announce(request), on_line = lines_to(request.on_event),
 	}

@@ -74,15 +74,29 @@ local function ids(kind, ...)
 	return ok and list or {}
 end
 
--- As the scripts read it: a line for each, its description behind a tab. What nobody reads is not made.
-local function offer(candidates)
-	local lines = {}
-	for i, candidate in ipairs(attempt.format == "plain" and candidates or {}) do
-		local line = candidate.value .. "\t" .. (candidate.description or "")
-		lines[i] = (line:find "[^ -~\t]" and host.clean(line):gsub("\n", " ") or line) .. "\n"
+-- As the scripts read it: a line for each, its description behind a tab. Each is cleaned by itself, so that
+-- none hides the next, where there is something to clean.
+local function text_of(candidates)
+	local parts = {}
+	for i, candidate in ipairs(candidates) do
+		local at = 4 * i
+		parts[at - 3], parts[at - 2], parts[at - 1], parts[at] = candidate.value, "\t", candidate.description or "", "\n"
 	end
+	local text = table.concat(parts)
+	if host.clean(text) == text and select(2, text:gsub("\n", "")) == #candidates then
+		return text
+	end
+	for at = 4, #parts, 4 do
+		parts[at - 3] = host.clean(parts[at - 3]):gsub("\n", " ")
+		parts[at - 1] = host.clean(parts[at - 1]):gsub("\n", " ")
+	end
+	return table.concat(parts)
+end
+
+-- What nobody reads is not made.
+local function offer(candidates)
 	if attempt.format == "plain" then
-		attempt.texts.plain = table.concat(lines)
+		attempt.texts.plain = text_of(candidates)
 		return json.array {}
 	end
 	return json.array(candidates)

@@ -43,6 +43,21 @@ local function place_problem(field, path)
 	end
 end
 
+local function is_one(a, b)
+	return a ~= nil and b ~= nil and a.ino == b.ino and a.dev == b.dev
+end
+
+-- However the two are spelt; a link is what it leads to.
+local function is_same_file(a, b)
+	local first, second = fs.stat(a), fs.stat(b)
+	if first or second then
+		return is_one(first, second)
+	end
+	local dir, name = paths.absolute(a, locate.here()):match "^(.*/)([^/]*)$"
+	local other_dir, other_name = paths.absolute(b, locate.here()):match "^(.*/)([^/]*)$"
+	return name == other_name and is_one(fs.stat(dir), fs.stat(other_dir))
+end
+
 -- Before the command runs: nobody runs it twice because a file was in the way.
 local function validate(args)
 	local problems = { place_problem("svg", args.svg) }
@@ -51,7 +66,7 @@ local function validate(args)
 		problems[1] = wrong("svg", args.svg, "%s is not a graph that flame has written", "Give another name with --svg",
 			"Give another name with --svg, or remove the file")
 	end
-	if args.collapsed and paths.absolute(args.collapsed, locate.here()) == paths.absolute(args.svg, locate.here()) then
+	if args.collapsed and is_same_file(args.collapsed, args.svg) then
 		problems[#problems + 1] = wrong("collapsed", args.collapsed, "%s is the file of the graph", "Give two names", "Give two names")
 	end
 	return problems[1] and problems or nil

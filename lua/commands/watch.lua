@@ -89,7 +89,7 @@ local function validate(args)
 	local names, problems = names_of(words), {}
 	if not words[1] then
 		return { missing_command(args) }
-	elseif not names[1] or not locate.find(names, attempt.project) and not locate.builtins[names[1]] then
+	elseif not names[1] or not locate.find(names, attempt.project) and not require("runner.project.builtins").names[names[1]] then
 		problems[1] = unknown_command(names[1] and names or words)
 	elseif names[1] == "watch" or names[1] == locate.SELF and names[2] == "watch" then
 		problems[1] = problem("INVALID_ARGUMENT", "watch can't run itself", "Name the command that it is to run")

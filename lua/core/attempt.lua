@@ -33,7 +33,7 @@ local host = require "runner.host"
 ---@field stall_ms? integer how long the reports of a job may say the same
 ---@field serve_ms? integer the limit of a command that serves a protocol, once it does
 local M = {
-	launch = host.launch(), ---@type table what the supervisor passed on at the fork
+	launch = nil, ---@type table what the supervisor passed on at the fork; boot sets it, since this module may be loaded ahead
 	words = nil, ---@type {word: string, index: integer}[] the words of argv that may name a command
 	names = nil, ---@type string[] the same, without their indexes
 	name = nil, ---@type string of the command, as far as it is known
@@ -76,19 +76,14 @@ function M.wrap(data)
 	return data
 end
 
--- What tokens and keys begin with, and hardly anything else does.
-local SECRETS = { "eyJ", "sk-", "ghp_", "gho_", "ghs_", "_pat_", "AKIA", "AIza", "xox", "glpat-", "PRIVATE KEY" }
-
 ---A copy of `data` with tokens and keys masked (REQ-F-058); nil: there are none, or the caller
 ---wants to see them.
 ---@param data any
 ---@param text string the same as JSON
 ---@return any
 function M.veil(data, text)
-	for i = 1, M.framework.unmask and 0 or #SECRETS do
-		if text:find(SECRETS[i], 1, true) then
-			return require("runner.core.entropy").mask(data)
-		end
+	if not M.framework.unmask and host.may_hold_secrets(text) then
+		return require("runner.core.entropy").mask(data)
 	end
 end
 

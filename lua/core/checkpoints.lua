@@ -17,7 +17,7 @@ local FILE_MAX = 2 << 20 -- bytes; lua/ctx/checkpoint.lua writes less
 local function root()
 	local state = paths.state()
 	return state and state .. "/checkpoints" or errors.raise("PRECONDITION",
-		"No directory for checkpoints: neither XDG_STATE_HOME nor HOME is an absolute path",
+		"No directory for checkpoints: " .. paths.NO_STATE,
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 

@@ -1,5 +1,5 @@
 -- paths: absolute paths, file names made from any text, and where runner keeps its state.
--- Pure, but for the environment.
+-- Pure, but for the environment, and a look for HOME.
 
 local host = require "runner.host"
 
@@ -32,21 +32,32 @@ function M.declared(path, root)
 	return M.absolute(path:gsub("^%./+", ""), root)
 end
 
+---HOME, where that is a directory. Nothing of ours makes it: a service or a container may name one that nobody has
+---made, such as /nonexistent.
+---@return string?
+function M.home()
+	local home = os.getenv "HOME"
+	return M.is_absolute(home) and host.probe(home) == "directory" and home or nil
+end
+
 -- What --instance-id names is apart from everybody else's (REQ-O-036).
 local function of_instance(dir)
 	local id = os.getenv "RUNNER_INSTANCE_ID"
 	return id and id:find "^%w[%w_-]*$" and ("%s/instances/%s"):format(dir, id) or dir
 end
 
+M.NO_STATE = "XDG_STATE_HOME is no absolute path, and HOME is no directory" -- why M.state() is nil
+
 ---$XDG_STATE_HOME/runner, else ~/.local/state/runner. Variables that hold no absolute path
----don't count (XDG Base Directory Specification).
----@return string? nil: neither variable does
+---don't count (XDG Base Directory Specification), nor does a HOME that isn't there.
+---@return string? nil: there is neither
 function M.state()
-	local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
+	local state = os.getenv "XDG_STATE_HOME"
 	if M.is_absolute(state) then
 		return of_instance(state .. "/runner")
 	end
-	return M.is_absolute(home) and of_instance(home .. "/.local/state/runner") or nil
+	local home = M.home()
+	return home and of_instance(home .. "/.local/state/runner") or nil
 end
 
 ---One file name for each text: anything but plain characters becomes %XX; a text that makes

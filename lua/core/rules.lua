@@ -53,6 +53,13 @@ function M.is_command_word(word)
 	return #word <= 64 and word:find("^[%w][%w_-]*$") ~= nil
 end
 
+---How a name is written on the command line, without the dashes in front.
+---@param name string
+---@return string
+function M.spelling(name)
+	return (name:gsub("_", "-"))
+end
+
 local UNITS = { [""] = 1, K = 2 ^ 10, M = 2 ^ 20, G = 2 ^ 30, KB = 1e3, MB = 1e6, GB = 1e9,
 	KIB = 2 ^ 10, MIB = 2 ^ 20, GIB = 2 ^ 30 }
 

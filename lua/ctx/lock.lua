@@ -49,7 +49,7 @@ local function directories()
 end
 
 local function default_path(name)
-	local why = "neither HOME, XDG_STATE_HOME nor XDG_RUNTIME_DIR is set"
+	local why = paths.NO_STATE .. ", and XDG_RUNTIME_DIR is not set"
 	for _, dir in ipairs(directories()) do
 		dir = dir .. "/locks"
 		local ok, message = fs.mkdirs(dir, 448) -- 0700

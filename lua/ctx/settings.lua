@@ -16,8 +16,8 @@ end
 
 -- As XDG has it; nil: there is no home.
 local function of_user()
-	local home, base = os.getenv "HOME", os.getenv "XDG_CONFIG_HOME"
-	base = paths.is_absolute(base) and base or paths.is_absolute(home) and home .. "/.config" or nil
+	local home, base = paths.home(), os.getenv "XDG_CONFIG_HOME"
+	base = paths.is_absolute(base) and base or home and home .. "/.config" or nil
 	return base and base .. "/runner/config.json"
 end
 
@@ -59,7 +59,7 @@ local function destination(ctx)
 		return of_project(ctx)
 	end
 	return of_user() or require("runner.core.errors").raise("PRECONDITION", "There is no directory for the user's settings",
-		{ side_effects = "none", fix_required = "Set XDG_CONFIG_HOME or HOME" }), true
+		{ side_effects = "none", fix_required = "Set XDG_CONFIG_HOME, or HOME to a directory that is there" }), true
 end
 
 ---Save values beside those saved before; json.null removes one. They are the project's, unless

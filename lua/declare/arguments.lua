@@ -2,7 +2,6 @@
 -- the normal form. Loaded when a command declares arguments. Like
 -- lua/declare/command.lua it reports reasons, not messages.
 
-local flags = require "runner.declare.flags"
 local rules = require "runner.core.rules"
 local values = require "runner.declare.values"
 
@@ -118,10 +117,19 @@ local function check_type(r, fault)
 	return r.items or r.type
 end
 
+-- The spellings of lua/declare/flags.lua, which few arguments have: a test compares.
+local OURS = " attempt-timeout debug format grace help idle-timeout instance-id no-color non-interactive output plan quiet"
+	.. " retries retry-delay timeout verbose version warnings-as-errors yes "
+M.ours = OURS
+
+local function is_ours(name)
+	return OURS:find(" " .. name .. " ", 1, true)
+end
+
 -- Runner's own flag that a spelling would hide. A safe command with everyday keys alone
 -- switches none on.
 local function hidden_by(spelling, command)
-	local row = flags.find(spelling)
+	local row = (is_ours(spelling) or is_ours((spelling:gsub("^no%-", "")))) and require("runner.declare.flags").find(spelling)
 	if not row and (command.danger_level ~= "safe" or command.contract) then
 		row = require("runner.declare.contract").switched_on(spelling, command)
 	end
@@ -140,7 +148,7 @@ local function claim(r, claimed, command, fault)
 		claimed[spelling] = r.name
 	end
 	if r.short then
-		local ours = flags.by_short[r.short]
+		local ours = require("runner.declare.flags").by_short[r.short]
 		local other = ours and not ours.yields and ours or claimed["-" .. r.short]
 		if other then
 			fault("short", other == ours and "owned" or "claimed", other)
@@ -194,7 +202,7 @@ local function walk_arg(declared, i, claimed, places, command, report)
 		check_default(r, kind, fault)
 	end
 	if r.name then
-		r.flag = flags.spelling(r.name)
+		r.flag = rules.spelling(r.name)
 		claim(r, claimed, command, fault)
 		check_place(r, places, fault)
 	end

@@ -23,8 +23,6 @@ M.rules = {
 		columns = rules.list_of(text, 1),
 		schema_version = rules.matching("^%d+%.%d+$", 16), required_scopes = rules.list_of(text, 0),
 	},
-	limits = { memory = rules.size, cpu = rules.duration, processes = rules.whole(1, 1000000),
-		open_files = rules.whole(16, 1000000) },
 	example = { description = text, command = text },
 }
 
@@ -82,13 +80,6 @@ local function walk_examples(examples, report)
 	end
 end
 
--- "none" is nil here, but for memory: there it lifts the default.
-local function walk_limits(limits, report)
-	local l = rules.accept(M.rules.limits, "limits", limits, "limits", report)
-	return { memory_bytes = l.memory, cpu_ms = l.cpu ~= 0 and l.cpu or nil, processes = l.processes,
-		open_files = l.open_files }
-end
-
 ---Walk a declaration: return the normal form, pass every fault to `report`. If there
 ---were faults, the normal form is unusable.
 ---@param declaration any what the file returned
@@ -122,7 +113,7 @@ function M.walk(declaration, where, report)
 	check_steps(n.steps or {}, report)
 	check_timeout(n, codes, report)
 	walk_examples(n.examples or {}, report)
-	n.limits = n.limits and walk_limits(n.limits, report) or {}
+	n.limits = n.limits and require("runner.declare.limits").walk(n.limits, report) or {}
 	n.stdin, n.interactive, n.hidden = n.stdin or false, n.interactive or false, n.hidden or false
 	return n
 end

@@ -5,6 +5,7 @@
 local command = require "runner.declare.command"
 local errors = require "runner.core.errors"
 local policy = require "runner.declare.policy"
+local computed = require "runner.declare.computed"
 local values = require "runner.declare.values"
 local messages = require "runner.declare.declaration_messages"
 
@@ -89,10 +90,10 @@ local function call_functions(row, config, report)
 		end
 		return ok, given
 	end
-	local ok, listed = called("values", values.listed, row, config)
+	local ok, listed = called("values", computed.listed, row, config)
 	local given = row.default
 	if ok and type(given) == "function" then
-		ok, given = called("default", values.compute, row, "default", config)
+		ok, given = called("default", computed.value, row, "default", config)
 	end
 	if ok and given ~= nil and select(2, values.accept(row, given, listed)) then
 		fault("default", "default", { value = given, row = row })

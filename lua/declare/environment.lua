@@ -49,7 +49,7 @@ M.rows = {
 		description = "Holds the locks of ctx:lock, the runs of workflows, and which projects are known, in runner (~/.local/state)" },
 	{ name = "XDG_CACHE_HOME", description = "Where a bundled program keeps its files, in runner/bundles (~/.cache)" },
 	{ name = "XDG_RUNTIME_DIR", description = "Used instead if neither XDG_STATE_HOME nor HOME is usable" },
-	{ name = "HOME", description = "Where the search for a project ends; the defaults above are in it" },
+	{ name = "HOME", description = "Where the search for a project ends; the defaults above are in it, where it is a directory" },
 	{ name = "USER", description = "Your name, in the rows of an audit ledger" },
 	{ name = "PATH", description = "Where the programs that commands start are found; the calls of a test have stand-ins in front" },
 	{ name = "TMPDIR", description = "Where ctx.tempdir is made (/tmp)" },

@@ -18,7 +18,7 @@ local PROGRAM = { type = "array", minItems = 1, items = { type = "string", patte
 local PLACE = { allOf = json.array { { type = "string", pattern = LINE }, { pattern = "^(~?/.)" },
 	{ ["not"] = { pattern = "/\\.\\.(/|$)" } } } }
 
-local MAYBE = { type = json.array { "string", "number", "boolean", "null" } } -- null: it is not set
+local SCALAR = { type = json.array { "string", "number", "boolean" } }
 
 local function either(...)
 	return { anyOf = json.array { ... } }
@@ -52,7 +52,7 @@ function M.of()
 		submit_rate = either({ type = "number", exclusiveMinimum = 0, maximum = 1000 },
 			{ type = "string", pattern = "^(?=.*[1-9])[0-9]+\\.?[0-9]*/[smh]$" }),
 		directory = PLACE, options = { type = "array", items = option() }, prologue = json_shapes.text(),
-		environment = { type = "object", patternProperties = { ["^[A-Za-z_][A-Za-z0-9_]*$"] = MAYBE }, additionalProperties = false },
+		environment = { type = "object", patternProperties = { ["^[A-Za-z_][A-Za-z0-9_]*$"] = SCALAR }, additionalProperties = false },
 		runner = PLACE, submit = PROGRAM, states = PROGRAM, cancel = PROGRAM,
 	}
 end

@@ -92,13 +92,15 @@ local function option(v)
 	return (not name or not OURS[name]) and text or nil
 end
 
+local SCALAR = { string = true, number = true, boolean = true }
+
 local function environment(v)
 	local out = {}
 	for name, value in next, type(v) == "table" and v or { false } do
 		if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
 			return nil
 		end
-		local text = type(value) ~= "table" and type(value) ~= "function" and tostring(value) or nil
+		local text = SCALAR[type(value)] and tostring(value) or nil
 		if not text or text:find "%z" then
 			return nil
 		end

@@ -1,9 +1,10 @@
 -- flags: runner's own flags that many calls use, one row each: parsing, checks, help and the
--- reference all read this table. Loaded in every worker. The rare flags, and those that only
+-- reference all read this table. Loaded where one is given (lua/project/given.lua). The rare flags, and those that only
 -- some commands have, are rows of the same shape in lua/declare/contract/. An argument may have
 -- the name of a flag that `yields`, and no other (docs/design.md#names-of-arguments).
 
 local host = require "runner.host"
+local rules = require "runner.core.rules"
 
 local M = {}
 
@@ -77,12 +78,7 @@ function M.default(row)
 	return value and tostring(value) or nil
 end
 
----How a name is written on the command line, without the dashes in front.
----@param name string
----@return string
-function M.spelling(name)
-	return (name:gsub("_", "-"))
-end
+M.spelling = rules.spelling
 
 ---@type table<string, runner.FlagRow> by spelling, "attempt-timeout"
 M.by_flag = {}

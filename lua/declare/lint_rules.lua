@@ -117,7 +117,7 @@ local function check_codes(declaration, add)
 	table.sort(names)
 	for _, name in ipairs(names) do
 		add("exit_codes." .. name, nil, 'is retryable = true with side_effects = "partial": a retry meets what the '
-			.. "failed attempt left behind", 'Make run idempotent, or write retryable = "maybe"')
+			.. "failed attempt left behind", 'Let run undo it and write side_effects = "none", or write retryable = false')
 	end
 end
 

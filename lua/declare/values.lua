@@ -1,14 +1,9 @@
--- values: one value of an argument: parsing its text, and checking it by its row. Loaded
--- in every worker. It returns reasons; their messages are in lua/declare/arg_errors.lua.
+-- values: one value of an argument: checking it by its row. Loaded in every worker; lua/project/given.lua reads
+-- texts. It returns reasons; their messages are in lua/declare/arg_errors.lua.
 
 local rules = require "runner.core.rules"
 
 local M = {}
-
-local BOOLEANS = {
-	["true"] = true, yes = true, on = true, ["1"] = true,
-	["false"] = false, no = false, off = false, ["0"] = false,
-}
 
 local function finite(v)
 	return math.type(v) and v == v and v ~= math.huge and v ~= -math.huge and v or nil
@@ -28,23 +23,6 @@ local function path(v)
 		return v
 	end
 end
-
----@type table<string, fun(text: string): any> how a type reads its text; nil: it can't
-local READ = {
-	string = as_text,
-	enum = as_text,
-	path = path,
-	duration = seconds,
-	boolean = function(text) return BOOLEANS[text] end,
-	integer = function(text)
-		local n = text:find("^[+-]?%d+$") and tonumber(text)
-		return math.type(n) == "integer" and n or nil
-	end,
-	number = function(text)
-		return text:find("^[%d.eE+-]+$") and finite(tonumber(text)) or nil
-	end,
-	json = function(text) return (require("runner.core.lenient_json").decode(text)) end,
-}
 
 ---How a type takes a Lua value (a default, a bound); its keys are the types.
 ---@type table<string, fun(v: any): any>
@@ -78,7 +56,11 @@ local function contains(values, value)
 	end
 end
 
--- One value against the rules of its row: value | nil, reason.
+---One value against the rules of its row.
+---@param row table normalised
+---@param value any nil: its type doesn't fit
+---@param values? any[] the ones that the row allows
+---@return any? value, string? reason
 local function check(row, value, values)
 	local why
 	if value == nil then
@@ -100,59 +82,31 @@ local function check(row, value, values)
 	return value
 end
 
----Read a text by its row: the value as `run` gets it (durations in seconds).
----@param row table normalised
----@param text string
----@param values? string[] as M.listed(row)
----@return any? value, string? reason
-function M.read(row, text, values)
-	if not utf8.len(text) then
-		return nil, "utf8"
-	end
-	return check(row, READ[row.items or row.type](text), values)
-end
-
----Call a function of the declaration with the project's config. If it raises, the file
----is to blame, not the call, unless it raised an error with a code.
+---The values that a row allows. A function is called once in a parse.
+---@param s {lists: table, opts: table} its state (lua/project/args.lua)
 ---@param row table
----@param key "default"|"values"
----@param config? table
----@return any
-function M.compute(row, key, config)
-	local ok, given = pcall(row[key], config or {})
-	if ok then
-		return given
-	end
-	local errors = require "runner.core.errors"
-	local e = errors.normalise(given)
-	if e.code == "INTERNAL_ERROR" then
-		e = errors.new("COMMAND_INVALID", ("%s of argument '%s' raised an error: %s"):format(key, row.name, e.message))
-	end
-	e.phase = "validation"
-	error(e, 0)
-end
-
----The values of an enum row; a function is called.
----@param row table
----@param config? table
 ---@return string[]?
-function M.listed(row, config)
+function M.of(s, row)
 	local values = row.values
 	if type(values) == "function" then
-		values = rules.list(M.compute(row, "values", config), 0, math.huge, as_text)
-		if not values then
-			require("runner.core.errors").raise("COMMAND_INVALID",
-				("values of argument '%s' must return a list of strings"):format(row.name), { phase = "validation" })
-		end
+		s.lists[row] = s.lists[row] or require("runner.declare.computed").listed(row, s.opts.config)
+		return s.lists[row]
 	end
 	return values
+end
+
+---Can this token be an option? "-5", "-0.5" and "-1e3" are values, and so is "-" alone.
+---@param token string
+---@return any
+function M.is_option(token)
+	return token:find("^%-.") and not token:find("^%-%.?%d")
 end
 
 ---Does a Lua value (a default) pass its own row? Returns the value as
 ---`run` gets it: durations in seconds.
 ---@param row table normalised
 ---@param value any
----@param values? string[] as M.listed(row)
+---@param values? string[] the ones that the row allows
 ---@return any? value, string? reason
 function M.accept(row, value, values)
 	if row.type ~= "array" then
@@ -167,5 +121,7 @@ function M.accept(row, value, values)
 	why = why or not items and "type" or M.length(row, #items)
 	return not why and items or nil, why
 end
+
+M.check = check
 
 return M

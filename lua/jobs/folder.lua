@@ -30,7 +30,7 @@ M.KEPT_MS = 24 * 3600 * 1000
 function M.root()
 	local state = paths.state()
 	return state and state .. "/jobs" or errors.raise("PRECONDITION",
-		"No directory for jobs: neither XDG_STATE_HOME nor HOME is an absolute path",
+		"No directory for jobs: " .. paths.NO_STATE,
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory", side_effects = "none" })
 end
 

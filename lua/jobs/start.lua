@@ -86,7 +86,7 @@ local function spawn(a, path, lock)
 	local input <close> = assert(io.open(path .. "/input", "rb"))
 	local argv = words(a)
 	local handle, message, _, context = process.start {
-		argv = argv, env = environment(path, handed_words(a)), detach = true, lock = lock, stdin_file = input,
+		argv = argv, argv0 = invoke.name(), env = environment(path, handed_words(a)), detach = true, lock = lock, stdin_file = input,
 		stderr = path .. "/log", cwd = a.came_from,
 	}
 	if not handle then

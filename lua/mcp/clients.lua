@@ -11,7 +11,7 @@ local M = {}
 ---@class runner.mcp.ClientRow
 ---@field name string
 ---@field key string of the object in its file that holds the servers
----@field file fun(root: string): string?
+---@field file fun(root: string): string?, boolean? and whether that is below a HOME that isn't there
 ---@field type? boolean each server says that it is started over stdio
 ---@field global? boolean its file is not that of a project, so that the server has to be told the folder
 
@@ -27,7 +27,9 @@ local function in_config(name)
 		if paths.is_absolute(config) then
 			return config .. "/" .. name
 		end
-		return paths.is_absolute(home) and home .. "/.config/" .. name or nil
+		if paths.is_absolute(home) then
+			return home .. "/.config/" .. name, paths.home() == nil
+		end
 	end
 end
 
@@ -57,6 +59,7 @@ end
 ---@field key string the object in it
 ---@field name string of the server
 ---@field server table its entry
+---@field homeless? boolean its file is below a HOME that isn't there, which nothing of ours makes
 
 ---What a client's file has to say of our server.
 ---@param client string of M.rows
@@ -64,8 +67,8 @@ end
 ---@return runner.mcp.Installation? nil: neither XDG_CONFIG_HOME nor HOME is an absolute path
 function M.installation(client, settings)
 	local row, root = M.rows[client], attempt.project.root or require("runner.project.locate").here()
-	local path = row.file(root)
-	return path and { path = path, key = row.key, name = settings.name or root:match "[^/]+$" or "runner",
+	local path, homeless = row.file(root)
+	return path and { path = path, homeless = homeless, key = row.key, name = settings.name or root:match "[^/]+$" or "runner",
 		server = { type = row.type and "stdio" or nil, command = fs.readlink "/proc/self/exe" or "runner",
 			args = words(settings, row.global and root or nil) } }
 end

@@ -56,9 +56,9 @@ function M.replace(a, words)
 	local longer = table.move(argv, 1, word.index - 1, 1, {})
 	table.move(words, 1, #words, #longer + 1, longer)
 	table.move(argv, word.index + 1, #argv, #longer + 1, longer)
-	table.move(longer, 1, #longer, 1, argv)
+	a.launch.argv, a.tokens = longer, longer
 	a.handed = a.handed and a.handed + #words - 1
-	a.words = require("runner.project.args").command_words(argv)
+	a.words = require("runner.project.args").command_words(longer)
 	a.names = {}
 	for i, w in ipairs(a.words) do
 		a.names[i] = w.word

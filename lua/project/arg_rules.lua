@@ -82,7 +82,7 @@ local function apply_default(s, rule, add)
 	if is_present(s, rule.if_flag) or from ~= nil and from ~= "default" then
 		return
 	end
-	local value, why = values.accept(row, rule.default, row.values and values.listed(row, s.opts.config))
+	local value, why = values.accept(row, rule.default, row.values and require("runner.declare.computed").listed(row, s.opts.config))
 	if why then
 		return add(s, "invalid", row, tostring(rule.default), why, "default")
 	end

@@ -91,7 +91,7 @@ end
 
 local function begin(a, path)
 	if not path then
-		return fail(a, "there is no directory for it: neither XDG_STATE_HOME nor HOME is an absolute path")
+		return fail(a, "there is no directory for it: " .. paths.NO_STATE)
 	end
 	local ok, why = fs.mkdirs(path:match "^(.*)/" .. "/", 448) -- 0700
 	if ok then

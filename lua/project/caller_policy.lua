@@ -215,12 +215,13 @@ local function name_refused(policy, name)
 	end
 end
 
----May a listing have a command of this name?
+---May a listing have this command?
 ---@param name string dot path, as in the catalog
+---@param path? string its file
 ---@return boolean
-function M.lists(name)
+function M.lists(name, path)
 	for _, policy in ipairs(attempt.policy.list) do
-		if name_refused(policy, name) then
+		if M.refusal(policy, name, path) then
 			return false
 		end
 	end
@@ -279,8 +280,13 @@ function M.refusal(policy, name, path, level)
 	end
 end
 
-local function refusal_of(a, name, path, level)
-	for _, policy in ipairs(a.policy.list) do
+---Why the policies refuse a command: before its file is read, without a level.
+---@param name string dot path
+---@param path? string its file
+---@param level? string its danger level
+---@return runner.Error? problem POLICY_DENIED
+function M.problem(name, path, level)
+	for _, policy in ipairs(attempt.policy.list) do
 		local rule_text, why = M.refusal(policy, name, path, level)
 		if rule_text then
 			return refused(policy, rule_text, ("'%s' is not allowed: %s"):format(command_name.typed(name), why))
@@ -290,7 +296,7 @@ end
 
 -- Refuse a command by its name and by where its file is, before that is read.
 local function found(a)
-	local problem = refusal_of(a, full_name(a), a.found.path)
+	local problem = M.problem(full_name(a), a.found.path)
 	return problem and { error = problem, early = true }
 end
 
@@ -318,7 +324,7 @@ local function confirms(a)
 end
 
 local function problem_of(a)
-	local problem = refusal_of(a, full_name(a), a.found.path, a.command.danger_level)
+	local problem = M.problem(full_name(a), a.found.path, a.command.danger_level)
 	for _, policy in ipairs(problem and {} or a.policy.list) do
 		if policy.confirm_by_flag == false and not a.launch.job and confirms(a) then
 			return refused(policy, "confirm_by_flag", ("%s confirms nothing here: its confirm_by_flag is false"):format(confirms(a)),

@@ -42,14 +42,24 @@ local function add_vendored(root, by_name)
 	end
 end
 
----All commands, sorted by name; the built-ins are marked. One that gave way to a file is `self.NAME`.
----Those that a policy refuses by name are left out.
----@param project table
----@return {name: string, path: string?, builtin: boolean?, folder: string?, mark: string|false?, vendored: string?}[]
-function M.list(project)
+-- The files of a folder that can be commands; of a group's alone, where its words are given.
+local function add_place(dir, words, out)
+	local at = dir
+	for i, word in ipairs(words) do
+		if not rules.is_command_word(word) or i == 1 and locate.fixed[word] then
+			return
+		end
+		at = at .. "/" .. word
+	end
+	if #words < MAX_DEPTH then
+		add_folder(at, dir, words[1] and table.concat(words, ".") .. "." or "", out, #words + 1)
+	end
+end
+
+local function entries_of(project, words)
 	local out = { by_name = {} }
 	for i, dir in ipairs(places.list(project)) do
-		add_folder(dir, dir, "", out, 1)
+		add_place(dir, words, out)
 		if i == 1 and places.has_libraries(project) then
 			add_vendored(project.root, out.by_name)
 		end
@@ -58,16 +68,34 @@ function M.list(project)
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
 		out.by_name[shown] = { name = shown, builtin = true }
 	end
-	local list = {}
+	local entries = {}
 	for _, name in ipairs(listing.sorted(out.by_name)) do
-		if not attempt.policy or require("runner.project.caller_policy").lists(name) then
-			list[#list + 1] = out.by_name[name]
+		local entry = out.by_name[name]
+		if not attempt.policy or require("runner.project.caller_policy").lists(name, entry.path) then
+			entries[#entries + 1] = entry
 		end
 	end
-	return list
+	return entries
 end
 
----The entries below a group: "db" → db.migrate …
+---All commands, sorted by name; the built-ins are marked. One that gave way to a file is `self.NAME`.
+---Those that a policy refuses, by their name or by where their file is, are left out.
+---@param project table
+---@return {name: string, path: string?, builtin: boolean?, folder: string?, mark: string|false?, vendored: string?}[]
+function M.list(project)
+	return entries_of(project, {})
+end
+
+---The entries of M.list that are below a group, whose folders alone are read: "db" → db.migrate …
+---@param project table
+---@param group string dot path; "": none
+---@return {name: string}[]
+function M.list_below(project, group)
+	local words = command_name.words(group)
+	return words[1] and M.below(entries_of(project, words[1] == locate.SELF and {} or words), group) or {}
+end
+
+---The entries below a group.
 ---@param entries {name: string}[] as M.list
 ---@param group string dot path
 ---@return {name: string}[]
@@ -136,12 +164,21 @@ local function guarded(f, ...)
 	return table.unpack(result, 2, result.n)
 end
 
----loader.command for one of many: a file can neither end the process nor hang it.
+-- A file that a policy keeps out of reach is not read, whoever asks what it declares.
+local function refused(found)
+	return found.path and attempt.policy and require("runner.project.caller_policy").problem(found.name, found.path)
+end
+
+---loader.command for one of many: a file can neither end the process nor hang it, nor is it read against a policy.
 ---@param entry {name: string, path?: string} as M.list gives it
 ---@param project table
 ---@return table? command, runner.Error? problem
 function M.load(entry, project)
 	local found = locate.find(command_name.words(entry.name), project) or entry
+	local problem = refused(found)
+	if problem then
+		return nil, problem
+	end
 	return guarded(loader.command, found, project)
 end
 
@@ -155,6 +192,10 @@ M.guarded = guarded
 ---@param found runner.Found
 ---@return any value, runner.Error? problem, string? text
 function M.read(found)
+	local problem = refused(found)
+	if problem then
+		return nil, problem
+	end
 	return guarded(loader.read, found)
 end
 
@@ -207,17 +248,18 @@ end
 local function row_of(entry, project, caches)
 	local name = command_name.typed(entry.name)
 	local known = caches:get(entry)
-	if not known then
-		local found = locate.find(command_name.words(entry.name), project) or entry
-		local required, command, problem = guarded(declarations.watched, loader.command, found, project)
-		if not command then
-			return not M.is_gone(entry) and { name = name, broken = true, problem = problem.message } or nil
-		end
-		caches:put(entry, command, required)
-		known = command
+	if known then
+		known.name = name
+		return M.is_listed(known) and known or nil
 	end
-	return M.is_listed(known) and { name = name, description = known.description, danger_level = known.danger_level,
-		aliases = known.aliases } or nil
+	local found = locate.find(command_name.words(entry.name), project) or entry
+	local required, command, problem = guarded(declarations.watched, loader.command, found, project)
+	if not command then
+		return not M.is_gone(entry) and { name = name, broken = true, problem = problem.message } or nil
+	end
+	caches:put(entry, command, required)
+	return M.is_listed(command) and { name = name, description = command.description, danger_level = command.danger_level,
+		aliases = command.aliases } or nil
 end
 
 ---A row for each entry; hidden commands have none. The files of an unknown project are not loaded.

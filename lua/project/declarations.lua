@@ -222,12 +222,12 @@ end
 ---What is known of a file.
 ---@param name string below the folder
 ---@param mark string|false of catalog.list
----@return {description: string, danger_level: string, hidden: boolean, aliases?: string[]}?
+---@return {description: string, danger_level: string, hidden?: true, aliases?: string[]}? the caller's own
 function Cache:get(name, mark)
 	local line = mark and self:find("\n" .. name .. "\t" .. mark .. "\t")
 	local shown, danger, required, aliases, description = (line or ""):match "^([hv])\t(%l+)\t([^\t]*)\t([^\t]*)\t(.*)$"
 	if shown and (required == "" or required_unchanged(required)) then
-		return { description = description, danger_level = danger, hidden = shown == "h",
+		return { description = description, danger_level = danger, hidden = shown == "h" or nil,
 			aliases = aliases ~= "" and command_name.words((aliases:gsub(" ", "."))) or nil }
 	end
 end
@@ -330,7 +330,7 @@ local function place_of(self, entry)
 end
 
 ---What is known of an entry of catalog.list without loading it.
----@return {description: string, danger_level: string, hidden: boolean}?
+---@return {description: string, danger_level: string, hidden?: true, aliases?: string[]}? the caller's own
 function Caches:get(entry)
 	local cache, name, mark = place_of(self, entry)
 	return cache and cache:get(name, mark)

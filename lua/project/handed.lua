@@ -45,10 +45,12 @@ local function words_on_stdin(length)
 end
 
 ---Add them to argv. Children of this run inherit neither them nor the variable.
----@param argv string[]
+---@param launch {argv: string[]} whose argv is replaced: that of host.launch can't grow
 ---@return integer first the index in argv of the first of them
 ---@return runner.Error? problem
-function M.add(argv)
+function M.add(launch)
+	local argv = table.move(launch.argv, 1, #launch.argv, 1, {})
+	launch.argv = argv
 	local where, length = os.getenv("RUNNER_ARGUMENTS"):match "^(%l+):?(%d*)$"
 	host.setenv("RUNNER_ARGUMENTS", nil)
 	local words, problem = words_on_stdin(math.tointeger(tonumber(length or "")))

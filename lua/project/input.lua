@@ -162,7 +162,7 @@ local function typed(spec, text, path)
 	if spec.type == "bytes" then
 		return text
 	end
-	local value, why = require("runner.declare.values").read(row, text)
+	local value, why = require("runner.project.given").read(row, text)
 	return value, why and require("runner.declare.arg_errors").invalid(row, text, why, "flag") or nil
 end
 

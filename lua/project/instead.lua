@@ -7,7 +7,7 @@ local locate = require "runner.project.locate"
 
 -- The command that the first word is an alias of.
 local function through_alias(a, load)
-	if not a.words[1] or a.names[1] == locate.SELF or catalog.below(catalog.list(a.project), a.names[1])[1] then
+	if not a.words[1] or a.names[1] == locate.SELF or catalog.list_below(a.project, a.names[1])[1] then
 		return nil
 	end
 	local words, problem = alias_names.find(a.names[1], a.project, load)
@@ -29,7 +29,7 @@ return function(a, wants_help)
 		return found, problem
 	end
 	local group = not wants_help and not os.getenv "RUNNER_DEADLINE_MS" and a.names[1] ~= locate.SELF
-		and catalog.below(catalog.list(a.project), table.concat(a.names, "."))[1]
+		and catalog.list_below(a.project, table.concat(a.names, "."))[1]
 	a.group_alone = group and true or nil
 	if wants_help or group then
 		return { name = "help", words = 0 }

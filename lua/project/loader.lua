@@ -7,28 +7,9 @@ local host = require "runner.host"
 
 local M = {}
 
--- Loaded when a file can't be used.
-local function invalid(...)
-	return require("runner.project.failure").invalid_file(...)
-end
-
-local function first_line(text)
-	return (text:match("^[^\n]*"))
-end
-
 -- Like lua5.4, skip a byte order mark and a "#!" line.
 local function source_of(text)
 	return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
-end
-
--- Why a file is refused (src/worker/source.c) → the command that fixes it
-local FIXES = { ["it is world-writable"] = "chmod o-w %s", ["Permission denied"] = "chmod u+r %s" }
-
--- A refused folder is named in front of the reason.
-local function fix_command(path, why)
-	local folder, reason = why:match("^(/.*) is refused: (.*)$")
-	local command = FIXES[reason or why]
-	return command and command:format("'" .. (folder or path):gsub("'", "'\\''") .. "'")
 end
 
 -- The value that a file returns, or a problem; and its text. `folder` is the one of
@@ -36,24 +17,17 @@ end
 local function run_file(path, folder)
 	local text, why = host.source(path, folder)
 	if not text then
-		return nil, invalid(path, ("Can't load %s: %s"):format(path, why), { fix_command = fix_command(path, why),
-			fix_required = "Make it a Lua file of at most 4 MiB that only you or root own and can write to, in folders"
-				.. " that nobody else can write to; or name a checkout that you trust in RUNNER_TRUST" })
+		return nil, require("runner.project.unusable").refused(path, why)
 	end
 	local chunk, message = load(source_of(text), "@" .. path, "t")
-	if not chunk and (require("runner.core.program_text").has_nul(text) or text:sub(1, 1) == "\27") then
-		return nil, invalid(path, path .. " is binary data, not Lua source",
-			{ fix_required = "Replace it with Lua source text" })
-	elseif not chunk then
-		return nil, invalid(path, first_line(message), { fix_required = "Fix the syntax error" })
+	if not chunk then
+		return nil, require("runner.project.unusable").no_chunk(path, text, message)
 	end
 	local ok, value, traceback, cancelled = host.protect(chunk)
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
-		local raised = require("runner.core.errors").normalise(value, traceback)
-		return nil, invalid(path, ("%s raised an error while it was loading: %s"):format(path, raised.message),
-			{ detail = raised.detail, suggestion = raised.suggestion })
+		return nil, require("runner.project.unusable").raised(path, value, traceback)
 	end
 	return value, nil, text
 end

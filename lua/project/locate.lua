@@ -9,20 +9,6 @@ local M = {}
 
 local probe = host.probe
 
--- A text has the words of a group, with a blank around each: every call makes this table.
----@type table<string, true|string>
-M.builtins = {
-	["check-permissions"] = true, add = true, bundle = true, ["generate-skills"] = true, changelog = true, cleanup = true, completion = true,
-	conformance = true, doctor = true, exec = true, flame = true, help = true, lint = true, manifest = true, new = true, status = true,
-	test = true, types = true, watch = true,
-	audit = " list verify ",
-	executor = " check list probe ",
-	library = " check list remove update ",
-	job = " cancel list logs status wait ",
-	mcp = " install serve tools validate ",
-	workflow = " cancel check chunk list logs new plan prune resume rm run show stats wait ",
-}
-
 -- No file can take the names of these, which are as old as runner, nor that of M.SELF. Any
 -- other built-in command gives way to a file of its name (docs/design.md#built-in-names).
 ---@type table<string, true>
@@ -92,17 +78,6 @@ local function resolve(dir, words, i)
 	end
 end
 
--- `first` is where the name of the built-in begins.
-local function find_builtin(words, first)
-	local name, below = words[first], words[first + 1]
-	local group = M.builtins[name]
-	if group == true then
-		return { name = name, words = first }
-	elseif group and below and rules.is_command_word(below) and group:find(" " .. below .. " ", 1, true) then
-		return { name = name .. "." .. below, words = first + 1 }
-	end
-end
-
 local function in_folder(dir, words)
 	local path, last = resolve(dir, words, 1)
 	return path and { name = table.concat(words, ".", 1, last), path = path, words = last, folder = dir }
@@ -114,10 +89,14 @@ end
 ---@return runner.Found?
 function M.find(words, project)
 	if M.fixed[words[1]] then
-		return find_builtin(words, words[1] == M.SELF and 2 or 1)
+		return require("runner.project.builtins").find(words, words[1] == M.SELF and 2 or 1)
 	end
-	return project and project.root and in_folder(project.commands, words)
-		or require("runner.project.folders").find(words, project, in_folder, M.builtins[words[1]]) or find_builtin(words, 1)
+	local found = project and project.root and in_folder(project.commands, words)
+	if found then
+		return found
+	end
+	local builtins = require "runner.project.builtins"
+	return require("runner.project.folders").find(words, project, in_folder, builtins.names[words[1]]) or builtins.find(words, 1)
 end
 
 ---The working directory, for what is made in it.

@@ -1,7 +1,7 @@
 -- notices: what a caller should know before a command runs: that it is deprecated (in the
 -- answer, and off a terminal as a line of JSON on stderr), or made for another system, or that
--- runner.lua is wrong. Loaded when a command that declares deprecated_in or platform is called, and
--- when runner.lua is wrong.
+-- runner.lua is wrong or lacks the context that is asked for. Loaded when a command that declares deprecated_in or platform
+-- is called, and when runner.lua is wrong.
 
 local attempt = require "runner.core.attempt"
 local command_name = require "runner.core.command_name"
@@ -60,6 +60,20 @@ function M.broken(a)
 	if not SAY_IT[a.command.name] then
 		attempt.warn("PROJECT_IGNORED", "Nothing in runner.lua holds for this call, because it is wrong: " .. problem.message,
 			{ path = problem.context and problem.context.path, fix_required = problem.fix_required })
+	end
+end
+
+-- They run steps of their own, which meet no other check.
+local NEEDS_CONTEXT = { ["workflow.run"] = true, ["workflow.resume"] = true }
+
+---The settings don't have the context that was asked for. A built-in command goes on without it only where it
+---says so itself, or where the environment names the context and it runs no steps.
+---@param a runner.Attempt
+function M.without_context(a)
+	if not SAY_IT[a.command.name] and (NEEDS_CONTEXT[a.command.name] or not a.settings.inherited) then
+		local problem, problems = a.project.problem, a.parsed.problems
+		problems[#problems + 1] = problem.errors[1]
+		problem.errors[1].suggestion = problem.suggestion
 	end
 end
 

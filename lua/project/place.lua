@@ -14,7 +14,8 @@ local VARIABLE = "RUNNER_CONTEXT"
 local function wrong(flag, path, message)
 	return require("runner.core.errors").new("VALIDATION_ERROR", message, {
 		phase = "validation", side_effects = "none", fix_required = ("Correct the --%s argument before retrying"):format(flag),
-		errors = { { field = flag, code = "INVALID_ARGUMENT", message = message, value = path } },
+		errors = { { field = flag, code = "INVALID_ARGUMENT", message = message, value = path,
+			fix_required = ("Correct the --%s argument before retrying"):format(flag) } },
 	})
 end
 
@@ -76,18 +77,31 @@ function M.take(a)
 	a.settings = next(settings) and settings or nil
 end
 
-local function no_context(project, name)
-	local names = require("runner.core.sorted").keys(project.contexts or {})
-	local problem = wrong("context", name, ("There is no context '%s' in %s"):format(name, project.file or "runner.lua, which is not read"))
-	local near = require("runner.core.suggest").nearest(name, names, 1)[1]
-	problem.suggestion = near and ("Did you mean '%s'?"):format(near) or names[1] and "The contexts are " .. table.concat(names, ", ")
-		or 'Write contexts = { NAME = { … } } in runner.lua'
+-- The caller may not know that the variable is set.
+local function from_variable(problem, known)
+	problem.message = ("%s: %s names it"):format(problem.message, VARIABLE)
+	problem.fix_required = known and ("Correct or unset the environment variable %s, or give --context NAME"):format(VARIABLE)
+		or ("Unset the environment variable %s: there are no contexts here"):format(VARIABLE)
+	problem.errors[1].message, problem.errors[1].fix_required = problem.message, problem.fix_required
 	return problem
 end
 
----Lay the settings of a context over those of the file (REQ-O-024).
+local function no_context(project, settings)
+	local name, names = settings.context, require("runner.core.sorted").keys(project.contexts or {})
+	local problem = wrong("context", name, ("There is no context '%s' in %s"):format(name, project.file or "runner.lua, which is not read"))
+	if settings.inherited then
+		from_variable(problem, names[1])
+	end
+	local near = require("runner.core.suggest").nearest(name, names, 1)[1]
+	problem.suggestion = near and ("Did you mean '%s'?"):format(near) or names[1] and "The contexts are " .. table.concat(names, ", ")
+		or not settings.inherited and 'Write contexts = { NAME = { … } } in runner.lua' or nil
+	return problem
+end
+
+---Lay the settings of a context over those of the file (REQ-O-024): `context` of the project is then "NAME#FILE".
 ---@param project table of the file
----@param settings {context: string, of?: string} `of`: the file that it belongs to; in another, it means nothing
+---@param settings {context: string, of?: string, inherited?: boolean} `of`: the file that it belongs to; in another, it
+---  means nothing. `inherited`: RUNNER_CONTEXT names it
 ---@return runner.Error? problem
 function M.apply_context(project, settings)
 	local name = settings.context
@@ -96,7 +110,12 @@ function M.apply_context(project, settings)
 	end
 	local chosen = (project.contexts or {})[name]
 	if not chosen then
-		return no_context(project, name)
+		local look = project.look
+		project.look = function(a) -- what the file says of each call, such as its audit, holds without the context too
+			require("runner.project.notices").without_context(a)
+			return look and look(a)
+		end
+		return no_context(project, settings)
 	end
 	for key, v in next, chosen do
 		project[key] = v
@@ -105,8 +124,44 @@ function M.apply_context(project, settings)
 	if problem then
 		return problem
 	end
-	host.setenv(VARIABLE, name .. "#" .. absolute(project.file))
+	project.context = name .. "#" .. absolute(project.file)
+	host.setenv(VARIABLE, project.context)
 	host.send("META", { name = "context", data = json.encode(name, { envelope = true }) }, true)
+end
+
+local function named(context)
+	return context and ("in the context '%s'"):format(context:match "^(.-)#/") or "without a context"
+end
+
+local function refuse(run, message, fix)
+	require("runner.core.errors").raise("PRECONDITION", message, { side_effects = "none", fix_required = fix, context = { run = run } })
+end
+
+---Go on in the context that a run was started in. Raises PRECONDITION where this call has another one, or
+---the settings have it no more.
+---@param project table of this call; gets the settings of the context if it has the same file of settings
+---@param context? string "NAME#FILE", what `context` of the project was; nil: none
+---@param run string its ID
+function M.go_on(project, context, run)
+	if context and project.file and host.bundle() then -- a program's own settings are in a folder of its version
+		context = context:match "^(.-)#/" .. "#" .. absolute(project.file)
+	end
+	if project.context == context then
+		return
+	elseif project.context then
+		refuse(run, ("Run %s was started %s, and can't go on %s"):format(run, named(context), named(project.context)),
+			("Resume it without --context and %s%s"):format(VARIABLE, context and ", or with its own" or ""))
+	end
+	local name, file = context:match "^(.-)#(/.*)$"
+	if project.file ~= file then -- its steps read that file, and what it says of the context
+		host.setenv(VARIABLE, context)
+		return
+	end
+	local problem = M.apply_context(project, { context = name })
+	if problem then
+		refuse(run, ("Run %s was started %s: %s"):format(run, named(context), problem.message),
+			("Restore contexts.%s in %s"):format(name, file))
+	end
 end
 
 return M

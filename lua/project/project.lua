@@ -64,13 +64,19 @@ local function project_problem(path, wrong, value, text)
 	return first
 end
 
+-- The context whose settings lie over those of the file.
+local function context_of(path)
+	local settings = require("runner.core.attempt").settings or {}
+	return settings.context and (settings.of == nil or settings.of == path) and "\0" .. settings.context or ""
+end
+
 ---Tell the caller which settings a run has (REQ-F-028).
 ---@param path string of the file
 ---@param text string
 function M.announce(path, text)
 	local encode = require("runner.json").encode
 	host.send("META", { name = "config_sources", data = encode({ path }, { envelope = true }) }, true)
-	host.send("META", { name = "effective_config_hash", data = encode(host.digest(text)) }, true)
+	host.send("META", { name = "effective_config_hash", data = encode(host.digest(text .. context_of(path))) }, true)
 end
 
 -- What a project has to say of each call, once its command is known.

@@ -2,7 +2,7 @@
 -- leave the worker in no frame. Loaded if a command declares one.
 
 local attempt = require "runner.core.attempt"
-local values = require "runner.declare.values"
+local computed = require "runner.declare.computed"
 
 local M = {}
 
@@ -49,8 +49,8 @@ local function read(row, name, config)
 		return nil, wrong(row, "INVALID_ARGUMENT", ("--%s: %s"):format(row.flag, why),
 			row.source == "env" and ("Set %s"):format(name) or ("Correct %s, or --%s"):format(name, row.flag))
 	end
-	local list = values.listed(row.of, config)
-	local value, reason = values.read(row.of, text, list)
+	local list = computed.listed(row.of, config)
+	local value, reason = require("runner.project.given").read(row.of, text, list)
 	return value, reason and require("runner.declare.arg_errors").invalid(row.of, text, reason, "flag", list)
 end
 

@@ -59,28 +59,6 @@ local function declared_retry(settled, command, project)
 	return command.retry or project.retry
 end
 
----The source of each key of the policy.
----@param settled table from M.settle
----@return table<string, string>
-function M.retry_sources(settled)
-	local from = settled.retry_from
-	local retry, own, out = from.retry or {}, from.own or {}, {}
-	local function source(key)
-		return retry[key] ~= nil and (own[key] ~= nil and "command" or "runner.lua") or nil
-	end
-	for key in pairs(require("runner.declare.policy").keys) do
-		out[key] = source(key) or "default"
-	end
-	out.retries = source "retries" or source "delays" or source "max_delay"
-		or settled.nested and os.getenv("RUNNER_OUTER_RETRIES") and "outer run" or "default"
-	out.strategy, out.delays = source "delays" or out.strategy, nil
-	if out.seed == "default" then
-		out.seed = attempt.environment_seed() and "environment" or "random"
-	end
-	out.retries, out.delay = from.retries or out.retries, from.delay or out.delay
-	return out
-end
-
 local function policy_of(retry, retries, delay)
 	if not (retry or retries or delay) then
 		return host.default_policy()

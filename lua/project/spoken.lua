@@ -14,7 +14,7 @@ local ADVICE = { "message", "suggestion", "fix_required", "fix_command" }
 -- Is this what follows `runner` in a command line, and not in a sentence?
 local function is_called(word)
 	local project = attempt.project or {}
-	return word:find "^[-<%[]" or word == "COMMAND" or word == locate.SELF or locate.builtins[word] ~= nil
+	return word:find "^[-<%[]" or word == "COMMAND" or word == locate.SELF or require("runner.project.builtins").names[word] ~= nil
 		or attempt.project ~= nil and locate.find({ word }, project) ~= nil or (project.aliases or {})[word] ~= nil
 end
 

@@ -122,7 +122,7 @@ end
 function M.default_path()
 	local dir = paths.state()
 	return dir and dir .. "/runs.db" or errors.raise("PRECONDITION",
-		"No directory for the run database: neither HOME nor XDG_STATE_HOME is set",
+		"No directory for the run database: " .. paths.NO_STATE,
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 

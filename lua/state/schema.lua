@@ -253,6 +253,10 @@ M.MIGRATIONS = {
 		PRIMARY KEY (run, key, chunk)
 	) WITHOUT ROWID;
 	]],
+	-- The context that a run was started in, with its file of settings: a resume goes on in it.
+	[[
+	ALTER TABLE runs ADD COLUMN context TEXT;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

@@ -34,7 +34,7 @@ local function file(owner)
 	return state and ("%s/throttle/%s"):format(state, paths.file_name(owner, 180)) or nil
 end
 
----The file of a command; nil: there is no directory for state, and nothing is limited.
+---The file of a command; nil: there is no directory for state, and nothing is limited (M.admit warns of it).
 ---@param a runner.Attempt
 ---@return string?
 function M.key(a)
@@ -123,12 +123,16 @@ local function age(state, command, now)
 	state.failures = failures
 end
 
+local function lost(why)
+	require("runner.core.attempt").warn("THROTTLE_LOST", "Calls are not counted: " .. why)
+end
+
 -- Change the state under its lock. Where that can't be done, nothing is limited: a warning says so.
 local function change(key, command, f)
 	local ok, why = fs.mkdirs(key:match "^(.*)/", 448) -- 0700
 	local lock <close>, problem = ok and fs.lock(key .. ".lock", { wait_ms = LOCK_MS }) or nil, why
 	if not lock then
-		require("runner.core.attempt").warn("THROTTLE_LOST", "Calls are not counted: " .. tostring(problem or "the lock can't be had"))
+		lost(tostring(problem or "the lock can't be had"))
 		return nil
 	end
 	local now, state = host.wall_ms(), read(key)
@@ -136,7 +140,7 @@ local function change(key, command, f)
 	local result = f(state, now)
 	ok, why = fs.write(key .. ".json", assert(json.encode(state)), 384, false) -- 0600
 	if not ok then
-		require("runner.core.attempt").warn("THROTTLE_LOST", "Calls are not counted: " .. tostring(why))
+		lost(tostring(why))
 	end
 	return result
 end
@@ -153,14 +157,18 @@ local function refusal(state, command, now)
 end
 
 ---May it be called now? If so, the call is counted.
----@param key? string of M.key
+---@param key? string of M.key; nil: nothing is counted, and a warning says so
 ---@param command table normal form
 ---@param limit_ms? integer how long the call may take; nil: without end, and nobody can say that it was killed
 ---@return string? call for M.conclude
 ---@return { by: "rate"|"breaker", left_ms: integer, failures?: integer }? refused
 function M.admit(key, command, limit_ms)
 	local call = ("%016x"):format(host.random())
-	local refused = key and change(key, command, function(state, now)
+	if not key then
+		lost("there is no directory for state: " .. paths.NO_STATE)
+		return call
+	end
+	return call, change(key, command, function(state, now)
 		local why = refusal(state, command, now)
 		if why then
 			return why
@@ -170,8 +178,7 @@ function M.admit(key, command, limit_ms)
 		end
 		state.calls[#state.calls + 1] = now
 		state.open[call] = command.breaker and limit_ms and now + limit_ms or nil
-	end) or nil
-	return call, refused
+	end)
 end
 
 -- Open the breaker if that is one failure too many.

@@ -9,7 +9,7 @@ local contract = require "runner.declare.contract"
 local declarations = require "runner.project.declarations"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
-local values = require "runner.declare.values"
+local computed_values = require "runner.declare.computed"
 
 local M = {}
 
@@ -64,7 +64,7 @@ local function computed(command, row, config)
 		return kept
 	end
 	local began = host.now()
-	local ok, list = pcall(catalog.guarded, values.listed, row, config)
+	local ok, list = pcall(catalog.guarded, computed_values.listed, row, config)
 	if ok and list and host.now() - began >= SLOW_MS then
 		declarations.keep_values(key, list)
 	end
@@ -150,6 +150,13 @@ local function names(words, typed, project, out)
 	local prefix, entries, shown = words[1] and table.concat(words, ".") .. "." or "", catalog.list(project), {}
 	local slots, whole = slots_of(entries, prefix, typed)
 	local rows = rows_of(entries, whole, prefix == "", typed, project, out)
+	if #slots == #whole then -- no group, which a command might hide
+		for _, slot in ipairs(slots) do
+			local row = rows[slot.entry]
+			out[#out + 1] = row and row ~= true and { value = slot.word, description = row.description } or nil
+		end
+		return
+	end
 	for _, slot in ipairs(slots) do
 		local row = slot.entry and rows[slot.entry]
 		shown[slot.word] = row ~= true and row or shown[slot.word]

@@ -142,7 +142,8 @@ end
 ---@return runner.DoctorCheck[]
 function M.checks(ctx, project)
 	local first = { name = "runner.lua", ok = true }
-	local out = json.array { project.problem and failed(first, project.problem.message, "runner lint") or first }
+	local out = json.array { project.problem and failed(first, project.problem.message,
+		project.problem.code == "COMMAND_INVALID" and "runner lint" or project.problem.fix_required) or first }
 	for _, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
 		out[#out + 1] = { name = "policy " .. policy.path, ok = true } -- else there would be no answer
 	end

@@ -10,7 +10,7 @@ local help_exit_codes = require "runner.tools.help_exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
 local patterns = require "runner.declare.patterns"
-local values = require "runner.declare.values"
+local computed = require "runner.declare.computed"
 
 local M = {}
 
@@ -23,7 +23,7 @@ local TYPES = { duration = "string", path = "string", json = "string" }
 
 -- A declaration's own function may fail; the manifest must not.
 local function listed(row, config)
-	local ok, list = pcall(values.listed, row, config)
+	local ok, list = pcall(computed.listed, row, config)
 	return ok and list and list[1] and json.array(table.move(list, 1, #list, 1, {})) or nil
 end
 

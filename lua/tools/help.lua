@@ -10,7 +10,7 @@ local environment = require "runner.declare.environment"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local flags = require "runner.declare.flags"
 local host = require "runner.host"
-local values = require "runner.declare.values"
+local computed = require "runner.declare.computed"
 local wrap = require "runner.output.wrap"
 
 local M = {}
@@ -37,7 +37,7 @@ end
 
 -- A declaration's own functions may fail; help must not.
 local function values_text(row, config)
-	local ok, list = pcall(values.listed, row, config)
+	local ok, list = pcall(computed.listed, row, config)
 	if not ok or not list then
 		return "one of the values the project configures"
 	end

@@ -106,7 +106,8 @@ end
 ---@param out {problems: runner.Finding[]}
 function M.project(project, out)
 	if project.problem then
-		local path = (project.problem.context or {}).path or project.problem.context.file
+		local about = project.problem.context or {}
+		local path = about.path or about.file or project.file or "runner.lua"
 		table.move(of_error(project.problem, path), 1, 100, #out.problems + 1, out.problems)
 	end
 end

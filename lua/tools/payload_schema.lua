@@ -3,14 +3,14 @@
 
 local json = require "runner.json"
 local patterns = require "runner.declare.patterns"
-local values = require "runner.declare.values"
+local computed = require "runner.declare.computed"
 
 local M = {}
 
 local TYPES = { enum = "string", path = "string", duration = json.array { "string", "number" } }
 
 local function listed(row, config)
-	local ok, list = pcall(values.listed, row, config)
+	local ok, list = pcall(computed.listed, row, config)
 	return ok and list and list[1] and json.array(table.move(list, 1, #list, 1, {})) or nil
 end
 

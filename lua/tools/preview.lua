@@ -79,7 +79,7 @@ function M.describe(command, settled)
 		policy = attempt.policy and require("runner.project.policy_forecast").describe(),
 		retry = {
 			retries = p.retries, strategy = p.strategy, delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms,
-			jitter = p.jitter, sources = require("runner.project.settings").retry_sources(settled),
+			jitter = p.jitter, sources = require "runner.project.retry_sources"(settled),
 			jitter_factor = p.jitter == "factor" and p.jitter_ppm / 1e6 or nil, seed = tostring(p.seed),
 			on = p.on and json.array(p.on) or json.null, maybe = p.maybe, delays_ms = json.array(delays),
 			total_wait_ms = p.retries >= 0 and waits or json.null,

@@ -35,7 +35,7 @@ local function add_limits(a, rows, add)
 		local ms = a.settled[name .. "_ms"]
 		add(name, ms == 0 and "none" or host.duration_text(ms), source_of(rows[name], a.settled.sources[name], a.project))
 	end
-	local sources, policy = require("runner.project.settings").retry_sources(a.settled), a.settled.policy
+	local sources, policy = require "runner.project.retry_sources"(a.settled), a.settled.policy
 	add("retries", policy.retries, source_of(rows.retries, sources.retries, a.project))
 	add("retry_delay", host.duration_text(policy.delay_ms), source_of(rows.retry_delay, sources.delay, a.project))
 end

@@ -1,10 +1,16 @@
 -- skill: a command as a document that an agent keeps (SKILL-NAME.md), made of its declaration:
 -- what it does, its arguments as JSON Schema, calls to copy, and what to mind.
 
+local attempt = require "runner.core.attempt"
 local entry = require "runner.tools.entry"
 local json = require "runner.json"
 
 local M = {}
+
+-- What a caller types in front of a command's name.
+local function tool()
+	return attempt.tool and attempt.tool.name or "runner"
+end
 
 local function words(name)
 	return (name:gsub("%.", " "))
@@ -46,15 +52,15 @@ end
 local function examples_of(command)
 	local out = {}
 	for _, example in ipairs(command.examples or {}) do
-		out[#out + 1] = { example.description or command.description, example.command }
+		out[#out + 1] = { example.description or command.description, attempt.spoken and attempt.spoken(example.command) or example.command }
 	end
-	local name = words(command.name)
+	local name, own = words(command.name), tool()
 	if command.danger_level ~= "safe" then
-		out[#out + 1] = { "Say what would be done, and change nothing", ("runner %s --dry-run"):format(name) }
+		out[#out + 1] = { "Say what would be done, and change nothing", ("%s %s --dry-run"):format(own, name) }
 	end
-	out[#out + 1] = { "Read its arguments and exit codes", ("runner help %s --format json"):format(name) }
-	out[#out + 1] = { "See limits and retries; run nothing", ("runner %s --plan"):format(name) }
-	out[#out + 1] = { "Read everything that it declares", ("runner %s --schema"):format(name) }
+	out[#out + 1] = { "Read its arguments and exit codes", ("%s help %s --format json"):format(own, name) }
+	out[#out + 1] = { "See limits and retries; run nothing", ("%s %s --plan"):format(own, name) }
+	out[#out + 1] = { "Read everything that it declares", ("%s %s --schema"):format(own, name) }
 	return out
 end
 
@@ -112,9 +118,9 @@ function M.markdown(facts)
 	for i, example in ipairs(facts.examples) do
 		calls[i] = ("%s:\n\n    %s\n"):format(example[1], example[2])
 	end
-	return ("---\nname: %s\ndescription: %s\nversion: %s\nargs: %s\n---\n\n# runner %s\n\n%s\n\n## Examples\n\n%s\n## Guardrails\n\n%s\n"
+	return ("---\nname: %s\ndescription: %s\nversion: %s\nargs: %s\n---\n\n# %s %s\n\n%s\n\n## Examples\n\n%s\n## Guardrails\n\n%s\n"
 		.. "## Patterns\n\n%s\n## Anti-patterns\n\n%s\n## Exit codes\n\n| code | name | meaning |\n|---|---|---|\n%s\n"):format(
-		json.encode(facts.name), json.encode(facts.description), json.encode(facts.version), json.encode(facts.args), facts.name,
+		json.encode(facts.name), json.encode(facts.description), json.encode(facts.version), json.encode(facts.args), tool(), facts.name,
 		facts.description, table.concat(calls, "\n"), bullets(facts.guardrails), bullets(facts.patterns), bullets(facts.anti_patterns),
 		exit_lines(facts.exit_codes))
 end
@@ -126,10 +132,10 @@ end
 function M.context(list, version)
 	local lines = {}
 	for i, facts in ipairs(list) do
-		lines[i] = ("- `runner %s` (%s): %s"):format(facts.name, facts.danger_level, facts.description)
+		lines[i] = ("- `%s %s` (%s): %s"):format(tool(), facts.name, facts.danger_level, facts.description)
 	end
-	return ("---\nversion: %s\n---\n\n# Commands\n\nEach has a file of its own, `SKILL-NAME.md`. `runner` alone lists them as JSON.\n\n%s\n")
-		:format(json.encode(version), table.concat(lines, "\n"))
+	return ("---\nversion: %s\n---\n\n# Commands\n\nEach has a file of its own, `SKILL-NAME.md`. `%s` alone lists them as JSON.\n\n%s\n")
+		:format(json.encode(version), tool(), table.concat(lines, "\n"))
 end
 
 return M

@@ -25,7 +25,7 @@ function M.find(words, project)
 	if found and found.words < #words then
 		found = nil
 	end
-	local below = catalog.below(catalog.list(project), name)
+	local below = catalog.list_below(project, name)
 	local alias = not found and not below[1] and words[1] and not words[2] and require("runner.project.alias_names").find(words[1], project)
 	if alias then
 		found = locate.find(alias, project)

@@ -89,7 +89,7 @@ function M.problem(path, as)
 	local own = own_command(name)
 	local message = not rules.is_command_word(name)
 			and ("'%s' can't be the name of a library: it has letters, digits, '-' and '_', and begins with a letter or digit"):format(name)
-		or (locate.builtins[name] or locate.fixed[name]) and ("'%s' is a built-in command"):format(name)
+		or (require("runner.project.builtins").names[name] or locate.fixed[name]) and ("'%s' is a built-in command"):format(name)
 		or own and ("The project has a command '%s' of its own"):format(own)
 	return message and { field = "as", message = message, fix_required = ("Choose a name: runner add %s --as NAME"):format(path) } or nil
 end

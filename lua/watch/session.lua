@@ -78,7 +78,8 @@ function Session:options()
 	if not people then
 		argv[2] = "--format=json"
 	end
-	return { argv = table.move(self.words, 1, #self.words, #argv + 1, argv), capture = not people, cap = ANSWER_MAX, grace_ms = GRACE_MS,
+	return { argv = table.move(self.words, 1, #self.words, #argv + 1, argv), argv0 = invoke.name(),
+		capture = not people, cap = ANSWER_MAX, grace_ms = GRACE_MS,
 		on_line = not people and function(line, stream)
 			if stream == "stderr" then
 				io.stderr:write(line, "\n")

@@ -18,6 +18,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef RUNNER_STATIC
+#include <archive.h>
+#include <archive_entry.h>
+#endif
 
 #include "../common/buf.h"
 #include "../common/xio.h"
@@ -30,11 +34,13 @@
 #define READER "runner.archive"
 #define BLOCK ((size_t)64 << 10)
 
+#ifndef RUNNER_STATIC
 /* archive.h of libarchive 3: the numbers are part of its binary interface. */
 enum { ARCHIVE_EOF = 1, ARCHIVE_OK = 0, ARCHIVE_WARN = -20 };
 
 struct archive;
 struct archive_entry;
+#endif
 
 struct archive_api {
 	struct archive *(*read_new)(void);
@@ -53,7 +59,7 @@ struct archive_api {
 	int64_t (*entry_size)(struct archive_entry *);
 };
 
-#define FUNCTION(name) LIBRARY_SYMBOL_LEFT_OUT(struct archive_api, archive_, name)
+#define FUNCTION(name) LIBRARY_SYMBOL(struct archive_api, archive_, name)
 
 static const struct library_symbol symbols[] = {
 	FUNCTION(read_new),	FUNCTION(read_support_filter_gzip), FUNCTION(read_support_format_tar),

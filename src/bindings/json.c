@@ -7,7 +7,8 @@
  *                         opts.memory: bytes; above: nil, message, "TOO_LARGE"
  *   weight(text)          about the bytes that its values would take in memory
  *   encode(value)         text | nil, message, CODE
- *   encode(value, opts)   text, nil, {nonfinite=n, repaired=n} | nil, message, CODE
+ *   encode(value, opts)   text, nil, {nonfinite=n, repaired=n} | nil, message, CODE; opts.buffer: the text as a buffer
+ *                         (worker/scratch.h), for functions of ours that take one
  *   array([t])            t, marked: an array even when it is empty
  *   is_array(v)           is v a table that encodes as an array?
  *   null                  what JSON's null reads as, and writes as

@@ -1,78 +1,98 @@
 /*
- * json_encode.c: a Lua value as JSON text. Runs in the worker. Reads tables
+ * json_encode.c: a Lua table as JSON text. Runs in the worker. Reads tables
  * raw (no metamethod of a script runs) and allocates nothing in Lua while it
- * walks: no collection, no finalizer and no error can come in between.
+ * walks but room on the stack: no finalizer and no error can come in between.
  *
- * An object's members are written in the order of lua_next() and then sorted by
- * their written keys, so no key is looked up twice. Two keys that differ only in
- * bytes that can't be written would become one key, and are refused.
+ * Members are written in the order of their written keys, and no key is ever looked up:
+ * those of a small object are put on the stack, all at once, and sorted there.
+ * json_members.c does the others, json_values.c what is no table.
  */
 #include "json_encode.h"
 
 #include <lauxlib.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct member {
-	size_t key_len;    /* as written, without the quotes */
-	size_t start, end; /* of `"key":value` in out */
-	const char *key;   /* set for sorting: out may move until then */
-};
+#include "../common/text_word.h"
 
-/* --- tables ------------------------------------------------------------------- */
+/* --- the path ------------------------------------------------------------------ */
 
-/* A table is inside itself: say so of the first that is there twice. Always -1. */
-static int refuse_cycle(struct encoder *e, const void *table)
+#define ROOM (2 * JSON_FEW + 8) /* values that one table needs on the stack */
+
+static int make_room(struct encoder *e)
 {
-	int last = e->depth;
-
-	for (e->depth = 0; e->depth < last; e->depth++)
-		for (int i = 0; i < e->depth; i++)
-			if (e->path[i].table == e->path[e->depth].table)
-				return encode_refuse_cycle(e, i);
-	for (int i = 0;; i++)
-		if (e->path[i].table == table)
-			return encode_refuse_cycle(e, i);
+	if (e->top + ROOM <= e->room)
+		return 0;
+	if (!lua_checkstack(e->L, 8 * ROOM))
+		e->out->failed = true;
+	e->room = e->top + 8 * ROOM;
+	return encode_check_size(e, 0);
 }
 
-#define CYCLE_STEP 8 /* levels; a cycle that has begun goes on, so one in eight finds it */
+/* The level above `level` whose table is the same, -1 if none is. */
+static int find_again(const struct encoder *e, int level)
+{
+	const void *table = lua_topointer(e->L, e->path[level].at);
+
+	for (int i = 0; i < level; i++)
+		if (lua_topointer(e->L, e->path[i].at) == table)
+			return i;
+	return -1;
+}
+
+/* The path has a table twice: say so of the first that it has twice. Always -1. */
+static int refuse_cycle(struct encoder *e)
+{
+	int again;
+
+	for (e->depth = 1; (again = find_again(e, e->depth)) < 0; e->depth++)
+		;
+	return encode_refuse_cycle(e, again);
+}
+
+/* A cycle that has begun goes on, so that a look at a few levels finds it. */
+static bool is_looked_at(int level)
+{
+	return level % 8 == 0 && (level == 8 || level == 32 || level == JSON_MAX_DEPTH);
+}
 
 /* Begin the table at the stack index. */
-static int enter(struct encoder *e, int index)
+static int enter(struct encoder *e, int at)
 {
-	const void *table = lua_topointer(e->L, index);
-
-	if (e->depth % CYCLE_STEP == CYCLE_STEP - 1 || e->depth == JSON_MAX_DEPTH)
-		for (int i = 0; i < e->depth; i++)
-			if (e->path[i].table == table)
-				return refuse_cycle(e, table);
+	e->path[e->depth].at = at;
+	if (is_looked_at(e->depth) && find_again(e, e->depth) >= 0)
+		return refuse_cycle(e);
 	if (e->depth == JSON_MAX_DEPTH)
 		return encode_refuse(e, "is nested more than %d levels deep", JSON_MAX_DEPTH);
-	e->path[e->depth++].table = table;
-	return 0;
+	e->depth++;
+	return make_room(e);
 }
 
-static int put_items(struct encoder *e, lua_Integer n)
+/* --- arrays --------------------------------------------------------------------- */
+
+/* The items that put_in_order() didn't come to. */
+static int put_rest(struct encoder *e, int at, lua_Integer n)
 {
 	struct place *here = &e->path[e->depth - 1];
 
-	here->key = NULL;
-	for (here->index = 1; here->index <= n; here->index++) {
-		lua_rawgeti(e->L, -1, here->index);
-		if (encode_value(e) < 0)
+	e->top++;
+	for (here->index++; here->index <= n; here->index++) {
+		buf_add_char(e->out, here->index == 1 ? '[' : ',');
+		lua_rawgeti(e->L, at, here->index);
+		if (encode_value(e, e->top) < 0)
 			return -1;
 		lua_pop(e->L, 1);
 	}
+	e->top--;
+	buf_add_char(e->out, ']');
 	return 0;
 }
 
-/* Every key of the table is one of 1..n, and none is missing. */
-static int check_items(struct encoder *e, lua_Integer n)
+int encode_check_items(struct encoder *e, int at, lua_Integer n)
 {
 	lua_Integer found = 0;
 
-	for (lua_pushnil(e->L); lua_next(e->L, -2); found++) {
+	lua_settop(e->L, e->top);
+	for (lua_pushnil(e->L); lua_next(e->L, at); found++) {
 		lua_Integer i = lua_isinteger(e->L, -2) ? lua_tointeger(e->L, -2) : 0;
 		const char *key = lua_type(e->L, -2) == LUA_TSTRING ? lua_tostring(e->L, -2) : NULL;
 
@@ -89,251 +109,179 @@ static int check_items(struct encoder *e, lua_Integer n)
 	return found == n ? 0 : encode_refuse(e, "is an array with holes: JSON arrays have the keys 1 to n");
 }
 
-/* The items as lua_next() gives them, which for most arrays is their order. 1: it isn't,
- * or there are other keys. */
-static int put_in_order(struct encoder *e, lua_Integer n)
+int encode_refuse_key(struct encoder *e)
+{
+	e->depth--;
+	return encode_refuse(e, "has a %s as a key: object keys are strings, array keys 1 to n",
+	                     luaL_typename(e->L, -2));
+}
+
+/* The items as lua_next() gives them, which for most arrays is their order. 1: another key came
+ * behind that of the path. */
+static int put_in_order(struct encoder *e, int at)
 {
 	struct place *here = &e->path[e->depth - 1];
 
 	here->key = NULL;
 	here->index = 0;
-	for (lua_pushnil(e->L); lua_next(e->L, -2); lua_pop(e->L, 1)) {
+	e->top += 2;
+	do {
 		if (!lua_isinteger(e->L, -2) || lua_tointeger(e->L, -2) != here->index + 1) {
-			lua_pop(e->L, 2);
+			e->top -= 2;
 			return 1;
 		}
-		here->index++;
-		if (encode_value(e) < 0)
+		buf_add_char(e->out, here->index++ == 0 ? '[' : ',');
+		if (encode_value(e, e->top) < 0)
 			return -1;
-	}
-	return here->index != n;
-}
-
-static int put_array(struct encoder *e)
-{
-	lua_Integer n = (lua_Integer)lua_rawlen(e->L, -1);
-	size_t start;
-	int status;
-
-	if (enter(e, -1) < 0)
-		return -1;
-	json_begin_array(&e->w);
-	start = e->out->len;
-	status = put_in_order(e, n);
-	if (status > 0) { /* begin again */
-		e->out->len = start;
-		e->w.need_comma = false;
-		status = check_items(e, n) < 0 ? -1 : put_items(e, n);
-	}
-	if (status < 0)
-		return -1;
-	json_end_array(&e->w);
-	e->depth--;
+		lua_pop(e->L, 1);
+	} while (lua_next(e->L, at));
+	e->top -= 2;
+	buf_add_char(e->out, ']');
 	return 0;
 }
 
-static void put_string(struct encoder *e, const char *s, size_t n)
+/* Its first key and value are on the stack. No item is written twice: in nested arrays each level
+ * would double the time. */
+static int put_array(struct encoder *e, int at, bool marked)
 {
-	if (e->w.need_comma)
-		buf_add_char(e->out, ',');
-	e->repaired += (lua_Integer)(e->envelope ? json_quote : json_quote_exact)(e->out, s, n);
-	e->w.need_comma = true;
+	lua_Integer n;
+	int status = put_in_order(e, at);
+
+	if (status <= 0)
+		return status;
+	n = (lua_Integer)lua_rawlen(e->L, at);
+	if (n == 0 && !marked)
+		return encode_refuse_key(e);
+	return encode_check_items(e, at, n) < 0 ? -1 : put_rest(e, at, n);
 }
 
-/* Stack: …, key, value. */
-static int put_member(struct encoder *e, struct member *m)
+/* --- objects --------------------------------------------------------------------- */
+
+/* Does a come before b? No key has a NUL inside. */
+static bool comes_before(const struct key *a, const struct key *b)
+{
+	if (a->word != b->word)
+		return __builtin_bswap64(a->word) < __builtin_bswap64(b->word);
+	return encode_compare_keys(a->s, a->len, b->s, b->len) < 0;
+}
+
+/* Put the last key where it belongs. */
+static void move_up(const struct key *first, struct key *last)
+{
+	struct key moved = *last;
+
+	do
+		*last = last[-1];
+	while (--last > first && comes_before(&moved, last - 1));
+	*last = moved;
+}
+
+/* The string at the top but one of the stack as a key. False: it can't be written as it is. */
+static bool read_key(struct encoder *e, struct key *k)
+{
+	k->s = lua_tolstring(e->L, -2, &k->len);
+	if (k->len < sizeof(k->word)) {
+		k->word = text_short_word(k->s, k->len);
+		return word_first(word_odd(k->word)) == k->len;
+	}
+	k->word = text_word(k->s);
+	return text_plain(k->s, k->len) == k->len;
+}
+
+/* What is before its value, a comma or a brace as well. */
+static void put_key(struct buf *out, const struct key *k, char before)
+{
+	char *to = buf_begin(out, k->len + 4 + sizeof(k->word));
+
+	if (!to)
+		return;
+	*to++ = before;
+	*to++ = '"';
+	memcpy(to, &k->word, sizeof(k->word));
+	if (k->len > sizeof(k->word))
+		memcpy(to + sizeof(k->word), k->s + sizeof(k->word), k->len - sizeof(k->word));
+	to += k->len;
+	*to++ = '"';
+	*to++ = ':';
+	buf_end(out, to);
+}
+
+/* Write the members from first to e->keys, whose values are on the stack. */
+static int put_members(struct encoder *e, const struct key *first)
 {
 	struct place *here = &e->path[e->depth - 1];
+	const struct key *end = e->keys;
+	char before = '{';
 
-	if (lua_type(e->L, -2) != LUA_TSTRING) {
-		lua_Integer n = (lua_Integer)lua_rawlen(e->L, -3);
-
-		if (n > 0) {
-			lua_pop(e->L, 2);
-			return check_items(e, n);
-		}
-		e->depth--;
-		return encode_refuse(e, "has a %s as a key: object keys are strings, array keys 1 to n",
-		              luaL_typename(e->L, -2));
-	}
-	here->key = lua_tolstring(e->L, -2, &here->key_len);
-	m->start = e->out->len + e->w.need_comma;
-	put_string(e, here->key, here->key_len);
-	m->key_len = e->out->len - m->start - 2;
-	buf_add_char(e->out, ':');
-	e->w.need_comma = false;
-	if (encode_value(e) < 0)
-		return -1;
-	m->end = e->out->len;
-	m->key = NULL;
-	return 0;
-}
-
-static int compare_members(const void *left, const void *right)
-{
-	const struct member *a = left, *b = right;
-	int order = memcmp(a->key, b->key, MIN_OF(a->key_len, b->key_len));
-
-	return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
-}
-
-#define FEW 12 /* members that are sorted by insertion */
-
-static void sort(struct member *m, size_t count)
-{
-	if (count > FEW) {
-		qsort(m, count, sizeof(*m), compare_members);
-		return;
-	}
-	for (size_t i = 1; i < count; i++) {
-		struct member moved = m[i];
-		size_t at = i;
-
-		for (; at > 0 && compare_members(&m[at - 1], &moved) > 0; at--)
-			m[at] = m[at - 1];
-		m[at] = moved;
-	}
-}
-
-/* Refuse equal keys, which are neighbours after sorting. 0, or -1. */
-static int check_members(struct encoder *e, const struct member *m, size_t count)
-{
-	for (size_t i = 1; i < count; i++) {
-		if (compare_members(&m[i - 1], &m[i]) != 0)
-			continue;
-		e->depth--;
-		return encode_refuse(e, "has two keys that both become \"%.*s\" when cleaned: rename one",
-		              (int)MIN_OF(m[i].key_len, (size_t)200), m[i].key);
-	}
-	return 0;
-}
-
-/* Sort the members written since `base` by key. */
-static int sort_members(struct encoder *e, size_t base)
-{
-	size_t count = (e->members->len - base) / sizeof(struct member);
-	struct member *m;
-	size_t start;
-
-	if (encode_check_size(e, 0) < 0)
-		return -1;
-	m = (struct member *)(void *)(e->members->data + base);
-	start = m[0].start;
-	for (size_t i = 0; i < count; i++)
-		m[i].key = e->out->data + m[i].start + 1;
-	sort(m, count);
-	if (check_members(e, m, count) < 0)
-		return -1;
-	buf_clear(e->sorted);
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			buf_add_char(e->sorted, ',');
-		buf_add(e->sorted, e->out->data + m[i].start, m[i].end - m[i].start);
-	}
-	if (encode_check_size(e, 0) < 0)
-		return -1;
-	memcpy(e->out->data + start, e->sorted->data, e->sorted->len);
-	e->members->len = base;
-	return 0;
-}
-
-/* Stack: …, object, its first key and value, which are popped. */
-static int put_object(struct encoder *e)
-{
-	size_t base = e->members->len, count = 0;
-	struct member first, m;
-
-	if (enter(e, -3) < 0)
-		return -1;
-	json_begin_object(&e->w);
-	do {
-		if (put_member(e, count ? &m : &first) < 0)
+	for (const struct key *k = first; k < end; k++) {
+		put_key(e->out, k, before);
+		before = ',';
+		here->key = k->s;
+		here->key_len = k->len;
+		if (encode_value(e, k->value) < 0)
 			return -1;
-		if (count == 1) /* one alone need not be sorted */
-			buf_add(e->members, &first, sizeof(first));
-		if (count++ > 0)
-			buf_add(e->members, &m, sizeof(m));
-		lua_pop(e->L, 1);
-	} while (lua_next(e->L, -2));
-	if (count > 1 && sort_members(e, base) < 0)
-		return -1;
-	json_end_object(&e->w);
-	e->depth--;
+	}
+	buf_add_char(e->out, '}');
 	return 0;
 }
 
-static bool is_marked(struct encoder *e)
+/* Its first key and value are on the stack. All members are put there, and their keys to e->keys, in
+ * order, unless there are many, or one whose written key isn't the key itself. */
+static int put_object(struct encoder *e, int at)
+{
+	struct key *first = e->keys, *k = first;
+	int top = e->top, value = top;
+
+	do {
+		if (k == first + JSON_FEW || (k > first && lua_type(e->L, -2) != LUA_TSTRING) || !read_key(e, k))
+			return encode_many(e, at);
+		k->value = value += 2;
+		if (k > first && comes_before(k, k - 1))
+			move_up(first, k);
+		k++;
+		lua_pushvalue(e->L, -2);
+	} while (lua_next(e->L, at));
+	e->keys = k;
+	e->top = value;
+	if (put_members(e, first) < 0)
+		return -1;
+	e->keys = first;
+	e->top = top;
+	lua_settop(e->L, top);
+	return 0;
+}
+
+/* --- tables -------------------------------------------------------------------- */
+
+static bool is_marked(struct encoder *e, int at)
 {
 	bool marked = false;
 
-	if (lua_getmetatable(e->L, -1)) {
-		marked = lua_rawequal(e->L, -1, e->mark);
+	if (lua_getmetatable(e->L, at)) {
+		marked = lua_topointer(e->L, -1) == e->mark;
 		lua_pop(e->L, 1);
 	}
 	return marked;
 }
 
-/* --- values ------------------------------------------------------------------- */
-
-static int encode_string(struct encoder *e)
+/* The values in it look at the size. */
+int encode_table(struct encoder *e, int at)
 {
-	size_t n;
-	const char *s = lua_tolstring(e->L, -1, &n);
+	bool marked;
+	int status;
 
-	if (encode_check_size(e, n) < 0)
+	if (enter(e, at) < 0)
 		return -1;
-	put_string(e, s, n);
-	return 0;
-}
-
-static int encode_number(struct encoder *e)
-{
-	if (lua_isinteger(e->L, -1)) {
-		json_int(&e->w, lua_tointeger(e->L, -1));
-	} else {
-		double v = lua_tonumber(e->L, -1);
-
-		e->nonfinite += !isfinite(v);
-		json_double(&e->w, v);
-	}
-	return 0;
-}
-
-static int encode_table(struct encoder *e)
-{
-	if (is_marked(e))
-		return put_array(e);
+	marked = is_marked(e, at);
 	lua_pushnil(e->L);
-	if (!lua_next(e->L, -2)) {
-		json_raw(&e->w, "{}", 2);
-		return 0;
+	if (!lua_next(e->L, at)) {
+		buf_add(e->out, marked ? "[]" : "{}", 2);
+		status = encode_check_size(e, 0);
+	} else if (!marked && lua_type(e->L, -2) == LUA_TSTRING) {
+		status = put_object(e, at);
+	} else {
+		status = put_array(e, at, marked);
 	}
-	if (lua_type(e->L, -2) == LUA_TSTRING || lua_rawlen(e->L, -3) == 0)
-		return put_object(e);
-	lua_pop(e->L, 2);
-	return put_array(e);
-}
-
-static int encode_other(struct encoder *e, int type)
-{
-	if (type == LUA_TNIL || (type == LUA_TLIGHTUSERDATA && !lua_touserdata(e->L, -1)))
-		json_write_null(&e->w);
-	else if (type == LUA_TBOOLEAN)
-		json_bool(&e->w, lua_toboolean(e->L, -1));
-	else
-		return encode_refuse(e, "is a %s, which JSON can't hold", lua_typename(e->L, type));
-	return 0;
-}
-
-int encode_value(struct encoder *e)
-{
-	int status, type = lua_type(e->L, -1);
-
-	switch (type) {
-	case LUA_TSTRING: status = encode_string(e); break;
-	case LUA_TNUMBER: status = encode_number(e); break;
-	case LUA_TTABLE:  status = encode_table(e); break;
-	default:          status = encode_other(e, type); break;
-	}
-	return status < 0 ? -1 : encode_check_size(e, 0);
+	e->depth -= status == 0;
+	return status;
 }

@@ -86,6 +86,8 @@ static void read_options(lua_State *L, struct encoder *e)
 		luaL_argcheck(L, max >= 0, 2, "max must not be negative");
 		lua_getfield(L, 2, "envelope");
 		e->envelope = lua_toboolean(L, -1);
+		lua_getfield(L, 2, "buffer");
+		e->keep = lua_toboolean(L, -1);
 		lua_getfield(L, 2, "name"); /* all stay on the stack: e->name points into it */
 		e->name = luaL_optstring(L, -1, e->name);
 	}
@@ -104,7 +106,10 @@ static int push_text(struct encoder *e)
 {
 	lua_State *L = e->L;
 
-	lua_pushlstring(L, buf_cstr(e->out), e->out->len);
+	if (e->keep)
+		lua_pushvalue(L, e->out_at);
+	else
+		lua_pushlstring(L, buf_cstr(e->out), e->out->len);
 	if (lua_isnil(L, 2)) /* one value only: encode(x) may stand among arguments */
 		return 1;
 	lua_pushnil(L);
@@ -116,35 +121,37 @@ static int push_text(struct encoder *e)
 	return 3;
 }
 
-static void release_all(struct encoder *e)
+static void release_all(struct encoder *e, bool failed)
 {
-	buf_release(e->out);
-	buf_release(e->members);
-	buf_release(e->sorted);
-	buf_release(e->message);
+	if (failed || !e->keep)
+		scratch_release(e->out);
+	scratch_release(e->members);
+	scratch_release(e->sorted);
+	scratch_release(e->message);
 }
 
 int json_lua_encode(lua_State *L)
 {
-	struct encoder e = { .L = L, .name = "data" };
-	int status, results;
+	struct place path[JSON_MAX_DEPTH + 1];
+	struct key keys[JSON_MAX_DEPTH * JSON_FEW];
+	struct encoder e = { .L = L, .name = "data", .path = path, .keys = keys };
+	int status, results, top;
 
 	luaL_checkany(L, 1);
 	lua_settop(L, 2);
 	read_options(L, &e);
 	e.out = scratch_push(L);
+	e.out_at = lua_gettop(L);
 	e.members = scratch_push(L);
 	e.sorted = scratch_push(L);
 	e.message = scratch_push(L);
-	e.w = (struct json_writer)JSON_WRITER_INIT(e.out);
 	json_push_array_mark(L);
-	e.mark = lua_gettop(L);
-	/* room for all levels at once: from here to the end Lua allocates nothing */
-	luaL_checkstack(L, 4 * JSON_MAX_DEPTH + 16, NULL);
-	lua_pushvalue(L, 1);
-	status = encode_value(&e);
-	lua_settop(L, e.mark);
+	e.mark = lua_topointer(L, -1);
+	e.scalar.out = e.out;
+	e.top = e.room = top = lua_gettop(L);
+	status = encode_whole(&e, 1);
+	lua_settop(L, top);
 	results = status < 0 ? push_failure(&e) : push_text(&e);
-	release_all(&e);
+	release_all(&e, status < 0);
 	return results;
 }

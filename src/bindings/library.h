@@ -1,7 +1,7 @@
 /*
  * library.h: a library opened on first use, and its functions as a table of
- * pointers: linking it would cost every run. Used by the digest, http and sqlite
- * bindings. The static build (RUNNER_STATIC) has the libraries inside: the same tables
+ * pointers: linking it would cost every run. Used by the archive, digest,
+ * http and sqlite bindings. The static build (RUNNER_STATIC) has the libraries inside: the same tables
  * are filled with the addresses of what is linked.
  */
 #ifndef RUNNER_LIBRARY_H
@@ -26,13 +26,6 @@ struct library_symbol {
 #else
 #define LIBRARY_LINKED "on use"
 #define LIBRARY_SYMBOL(table, prefix, name) { #prefix #name, offsetof(table, name) }
-#endif
-
-/* … of a library that the static build does not have: opening it fails there */
-#ifdef RUNNER_STATIC
-#define LIBRARY_SYMBOL_LEFT_OUT(table, prefix, name) { #prefix #name, offsetof(table, name), NULL }
-#else
-#define LIBRARY_SYMBOL_LEFT_OUT LIBRARY_SYMBOL
 #endif
 
 /* Open `name` and fill `api`. The handle, for library_close(); NULL, with nothing left open,

@@ -5,6 +5,7 @@
  * lua/ctx/proc.lua.
  *
  *   process.start(spec) → handle | nil, message, CODE, { step=, errno= }
+ *     argv0 = "tool": argv[0] of the program, in the place of argv[1], which stays the file to execute
  *     warm = true: argv[1] is our own program, and many such calls will follow: they start
  *     warm where that is the same (docs/design.md#warm-start). Then a shepherd is not needed.
  *   process.set({handle…}, {fd, events…}) → set, to wait for several at once (proc_set.c)

@@ -72,6 +72,7 @@ struct proc {
 
 struct proc_spec {
 	const char *const *argv;
+	const char *program;     /* the file to execute, where argv[0] is another name for it; NULL: that one */
 	const char *const *envp;
 	const char *cwd;
 	const char *path[2];     /* files for stdout and stderr, NULL: none */

@@ -21,7 +21,7 @@
 #define QUEUE_MAX (1 << 20) /* lines read ahead of whoever takes them */
 #define DRAIN_MS 100        /* for EOF, after the child's own death */
 #define GIVE_UP_MS 1000     /* after KILL, for uninterruptible processes */
-#define SHEPHERD_SLACK_MS 200 /* it gives up by itself first */
+#define SHEPHERD_SLACK_MS 1000 /* it gives up by itself first */
 #define TICK_MS 10          /* where the system can't report a death or poll so many pipes */
 
 /* --- bytes ---------------------------------------------------------------------- */

@@ -31,24 +31,6 @@ static const char **new_array(lua_State *L, size_t room)
 	return lua_newuserdatauv(L, room * sizeof(char *), 0);
 }
 
-/* Stack: … argv array. The strings live as long as the spec's table. */
-static const char *const *read_argv(lua_State *L, int index)
-{
-	lua_Integer n;
-	const char **argv;
-
-	if (lua_getfield(L, index, "argv") != LUA_TTABLE || (n = luaL_len(L, -1)) < 1)
-		return luaL_error(L, "process.start: argv must be a list"), NULL;
-	argv = new_array(L, (size_t)n + 1);
-	for (lua_Integer i = 1; i <= n; i++) {
-		lua_rawgeti(L, -2, i);
-		argv[i - 1] = c_string(L, -1, "argv");
-		lua_pop(L, 1);
-	}
-	argv[n] = NULL;
-	return argv;
-}
-
 static size_t name_length(const char *entry)
 {
 	return strcspn(entry, "=");
@@ -120,6 +102,27 @@ static const char *read_string(lua_State *L, int index, const char *key)
 		s = c_string(L, -1, key);
 	lua_pop(L, 1);
 	return s;
+}
+
+/* Stack: … argv array. The strings live as long as the spec's table. With an argv0, that is argv[0],
+ * and *program what argv[0] was. */
+static const char *const *read_argv(lua_State *L, int index, const char *name, const char **program)
+{
+	lua_Integer n;
+	const char **argv;
+
+	if (lua_getfield(L, index, "argv") != LUA_TTABLE || (n = luaL_len(L, -1)) < 1)
+		return luaL_error(L, "process.start: argv must be a list"), NULL;
+	argv = new_array(L, (size_t)n + 1);
+	for (lua_Integer i = 1; i <= n; i++) {
+		lua_rawgeti(L, -2, i);
+		argv[i - 1] = c_string(L, -1, "argv");
+		lua_pop(L, 1);
+	}
+	argv[n] = NULL;
+	*program = name ? argv[0] : NULL;
+	argv[0] = name ? name : argv[0];
+	return argv;
 }
 
 static bool read_flag(lua_State *L, int index, const char *key)
@@ -222,8 +225,8 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->spill = read_string(L, index, "spill");
 	spec->spill_max = (uint64_t)read_size(L, index, "spill_max", INT64_MAX);
 	spec->grace_ms = read_size(L, index, "grace_ms", 2000);
-	spec->argv = read_argv(L, index);
-	spec->handed_fd = read_page(L, index, spec->argv[0]);
+	spec->argv = read_argv(L, index, read_string(L, index, "argv0"), &spec->program);
+	spec->handed_fd = read_page(L, index, spec->program ? spec->program : spec->argv[0]);
 	lua_getfield(L, index, "terminal");
 	spec->terminal_fd = lua_isnil(L, -1) ? -1 : test_bed_terminal(L, -1);
 	lua_pop(L, 1);

@@ -144,6 +144,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	bool is_job = spec->detach && spec->held_fd >= FIRST_HELD_FD; /* it keeps the lock */
 	struct child_spec child = {
 		.argv = spec->argv,
+		.program = spec->program,
 		.envp = spec->envp,
 		.cwd = spec->cwd,
 		.fd = { e->child[0], e->child[1], e->child[2] },
@@ -169,7 +170,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	if (pid < 0) {
 		errno = error.err;
 		return fail(failure, child_step_name(error.step),
-		            error.step == CHILD_EXEC    ? spec->argv[0]
+		            error.step == CHILD_EXEC    ? (spec->program ? spec->program : spec->argv[0])
 		            : error.step == CHILD_CHDIR ? spec->cwd
 		                                        : NULL);
 	}

@@ -113,7 +113,8 @@ static bool is_kept(const char *name, const struct stat *st)
 	return is_named(name, HANDED_OUT_PREFIX) && st->st_mtime <= now && now - st->st_mtime < HANDED_OUT_S;
 }
 
-/* Remove it if its run is dead. What can't be removed is left for the next sweep. */
+/* Remove it if its run is dead. What can't be removed is left for the next sweep, which finds it as old as it was:
+ * the removal of some of its entries changed its time. */
 static void sweep_one(const char *dir, int dir_fd, const char *name, mono_t deadline)
 {
 	struct removal removal = REMOVAL_INIT;
@@ -125,7 +126,8 @@ static void sweep_one(const char *dir, int dir_fd, const char *name, mono_t dead
 	if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(&st) && !is_kept(name, &st) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    strlen(dir) + strlen(name) + 2 <= sizeof(path)) {
 		stpcpy(stpcpy(stpcpy(path, dir), "/"), name);
-		remover_remove(&removal, path);
+		if (remover_remove(&removal, path) < 0)
+			futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim });
 	}
 	buf_release(&removal.left);
 	xclose(&fd);

@@ -47,6 +47,27 @@ void buf_add(struct buf *b, const void *bytes, size_t n)
 	b->data[b->len] = '\0';
 }
 
+void buf_give(struct buf *b, struct buf *from)
+{
+	bool larger = from->len > b->len && !b->failed && buf_reserve(from, b->len) == 0;
+	struct buf other = *from;
+
+	if (larger && b->len > 0) {
+		memmove(from->data + b->len, from->data, from->len + 1);
+		memcpy(from->data, b->data, b->len);
+		from->len += b->len;
+	}
+	if (larger) {
+		other = *b;
+		*b = *from;
+	} else {
+		buf_add(b, from->data, from->len);
+		b->failed |= from->failed;
+	}
+	free(other.data);
+	*from = (struct buf)BUF_INIT;
+}
+
 void buf_add_str(struct buf *b, const char *s)
 {
 	buf_add(b, s, strlen(s));

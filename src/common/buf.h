@@ -31,13 +31,33 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_add_fmt(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_add_vfmt(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
+/* Append the bytes of *from and leave it empty. If they are the larger part, they stay in their memory. */
+void buf_give(struct buf *b, struct buf *from);
+
+/* Append at most n bytes that the caller writes: where they begin. NULL: they are lost. buf_end() says
+ * where they ended, before anything else is added. */
+static inline char *buf_begin(struct buf *b, size_t n)
+{
+	if (b->failed || (b->cap - b->len <= n && buf_reserve(b, n) < 0)) {
+		b->failed = true;
+		return NULL;
+	}
+	return b->data + b->len;
+}
+
+static inline void buf_end(struct buf *b, char *end)
+{
+	b->len = (size_t)(end - b->data);
+	*end = '\0';
+}
+
 static inline void buf_add_char(struct buf *b, char c)
 {
-	if (b->failed || b->cap - b->len < 2) {
-		buf_add(b, &c, 1);
-	} else {
-		b->data[b->len++] = c;
-		b->data[b->len] = '\0';
+	char *to = buf_begin(b, 1);
+
+	if (to) {
+		*to = c;
+		buf_end(b, to + 1);
 	}
 }
 

@@ -31,12 +31,12 @@ static const struct frame_row frames[FRAME_KIND_COUNT] = {
 struct field_row {
 	enum frame_kind kind;
 	enum field_id id;
-	const char *name;
 	enum field_type type;
+	char name[24]; /* in place: a pointer would be relocated at every start */
 };
 
 static const struct field_row fields[] = {
-#define FIELD(frame_, name_, type_) { FRAME_##frame_, F_##name_, #name_, FIELD_##type_ },
+#define FIELD(frame_, name_, type_) { FRAME_##frame_, F_##name_, FIELD_##type_, #name_ },
 #include "frame.def"
 };
 
@@ -73,7 +73,7 @@ int frame_kind_find(const char *name)
 int frame_field_find(enum frame_kind kind, const char *name, enum field_type *type)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		if (fields[i].kind != kind || strcmp(fields[i].name, name) != 0)
+		if (fields[i].kind != kind || fields[i].name[0] != name[0] || strcmp(fields[i].name, name) != 0)
 			continue;
 		*type = fields[i].type;
 		return (int)fields[i].id;
@@ -107,12 +107,17 @@ size_t frame_begin(struct buf *out, enum frame_kind kind)
 	return start;
 }
 
-void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n)
+void frame_add_last(struct buf *out, enum field_id id, size_t n)
 {
 	char header[FIELD_HEADER] = { (char)id };
 	/* a length above 32 bits exceeds every cap, so frame_end() drops the frame */
 	put_le(header + 1, n, 4);
 	buf_add(out, header, sizeof(header));
+}
+
+void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n)
+{
+	frame_add_last(out, id, n);
 	buf_add(out, s, n);
 }
 
@@ -136,9 +141,9 @@ static size_t cap_of(enum frame_kind kind)
 	return (size_t)kind < FRAME_KIND_COUNT ? frames[kind].cap : 0;
 }
 
-int frame_end(struct buf *out, size_t start)
+int frame_end_ahead(struct buf *out, size_t start, size_t n)
 {
-	size_t payload = out->len - start - FRAME_HEADER;
+	size_t payload = out->len - start - FRAME_HEADER + n;
 	if (out->failed || payload > cap_of((enum frame_kind)out->data[start + 2])) {
 		take_back(out, start);
 		return -1;
@@ -147,17 +152,45 @@ int frame_end(struct buf *out, size_t start)
 	return 0;
 }
 
+int frame_end(struct buf *out, size_t start)
+{
+	return frame_end_ahead(out, start, 0);
+}
+
 /* --- decoding ------------------------------------------------------------------------- */
+
+/* Move the rest only if it is no larger than what was consumed: linear in total. */
+static void drop_taken(struct frame_decoder *d)
+{
+	if (d->taken == 0 || d->taken < d->in.len - d->taken)
+		return;
+	buf_consume(&d->in, d->taken);
+	d->taken = 0;
+}
 
 int frame_feed(struct frame_decoder *d, const void *bytes, size_t n)
 {
-	/* Move the rest only if it is no larger than what was consumed: linear in total. */
-	if (d->taken > 0 && d->taken >= d->in.len - d->taken) {
-		buf_consume(&d->in, d->taken);
-		d->taken = 0;
-	}
+	drop_taken(d);
+	d->missing = 0;
 	buf_add(&d->in, bytes, n);
 	return d->in.failed ? -1 : 0;
+}
+
+char *frame_room(struct frame_decoder *d, size_t *n)
+{
+	if (d->missing < FRAME_LONG || d->in.failed)
+		return NULL;
+	drop_taken(d);
+	if (buf_reserve(&d->in, d->missing) < 0)
+		return NULL;
+	*n = d->missing;
+	return d->in.data + d->in.len;
+}
+
+void frame_fed(struct frame_decoder *d, size_t n)
+{
+	d->missing -= n;
+	buf_end(&d->in, d->in.data + d->in.len + n);
 }
 
 /* Read a complete header: its kind, version and payload length. */
@@ -224,6 +257,7 @@ enum frame_status frame_next(struct frame_decoder *d, struct frame *out)
 {
 	size_t payload;
 	out->kind = FRAME_NONE;
+	out->from = d;
 	out->has = 0;
 	if (d->in.failed)
 		return FRAME_BROKEN;
@@ -234,7 +268,8 @@ enum frame_status frame_next(struct frame_decoder *d, struct frame *out)
 	enum frame_status status = read_header(s, out, &payload);
 	if (status != FRAME_READY)
 		return status;
-	if (left - FRAME_HEADER < payload)
+	d->missing = payload - MIN_OF(left - FRAME_HEADER, payload);
+	if (d->missing > 0)
 		return FRAME_WANT_MORE;
 	if (!read_payload(s + FRAME_HEADER, payload, out))
 		return FRAME_BROKEN;
@@ -245,7 +280,7 @@ enum frame_status frame_next(struct frame_decoder *d, struct frame *out)
 void frame_decoder_release(struct frame_decoder *d)
 {
 	buf_release(&d->in);
-	d->taken = 0;
+	d->taken = d->missing = 0;
 }
 
 /* --- access ---------------------------------------------------------------------------- */
@@ -272,6 +307,26 @@ const char *frame_copy(const struct frame *f, enum field_id id, char *out, size_
 	memcpy(out, field.s, n);
 	out[n] = '\0';
 	return out;
+}
+
+void frame_move(const struct frame *f, enum field_id id, struct buf *out)
+{
+	struct field field = frame_str(f, id);
+	struct frame_decoder *d = f->from;
+	struct buf rest = BUF_INIT;
+
+	buf_clear(out);
+	if (field.n < FRAME_LONG || field.n < d->in.cap / 2) {
+		buf_add(out, field.s, field.n);
+		return;
+	}
+	buf_add(&rest, d->in.data + d->taken, d->in.len - d->taken);
+	buf_release(out);
+	*out = d->in;
+	memmove(out->data, field.s, field.n);
+	buf_end(out, out->data + field.n);
+	d->in = rest;
+	d->taken = 0;
 }
 
 const char *frame_list_next(const struct frame *f, enum field_id id, size_t *at)

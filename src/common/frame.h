@@ -12,6 +12,7 @@
 #include "buf.h"
 
 #define FRAME_HEADER 8
+#define FRAME_LONG ((size_t)64 << 10) /* bytes of a field, or of what is missing of a frame: not worth a copy */
 
 enum frame_kind {
 	FRAME_NONE = 0,
@@ -53,6 +54,9 @@ void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n)
 /* Write the length. 0, or -1 (and the frame is removed from `out`) when it exceeds
  * its cap or memory ran out. */
 int frame_end(struct buf *out, size_t start);
+/* In place of these two where the last field is long: its n bytes are written behind `out`, by the caller. */
+void frame_add_last(struct buf *out, enum field_id id, size_t n);
+int frame_end_ahead(struct buf *out, size_t start, size_t n);
 
 /* --- decoding ---------------------------------------------------------------- */
 
@@ -62,18 +66,20 @@ struct field {
 	int64_t i;
 };
 
+struct frame_decoder {
+	struct buf in;
+	size_t taken; /* bytes of `in` already consumed */
+	size_t missing; /* bytes of the frame that has begun; 0: unknown */
+};
+
 struct frame {
 	enum frame_kind kind;
+	struct frame_decoder *from;
 	uint64_t has; /* bit per field id */
 	struct field f[FIELD_ID_COUNT];
 };
 
-struct frame_decoder {
-	struct buf in;
-	size_t taken; /* bytes of `in` already consumed */
-};
-
-#define FRAME_DECODER_INIT { BUF_INIT, 0 }
+#define FRAME_DECODER_INIT { BUF_INIT, 0, 0 }
 
 enum frame_status {
 	FRAME_READY,     /* *out is the next frame */
@@ -84,6 +90,10 @@ enum frame_status {
 
 /* Append received bytes. 0, or -1 when out of memory. */
 int frame_feed(struct frame_decoder *d, const void *bytes, size_t n);
+/* The same without a copy, while much of a frame is missing: where its next bytes belong, at most *n of them.
+ * frame_fed() says how many came. NULL, with *n as it was: use frame_feed(). */
+char *frame_room(struct frame_decoder *d, size_t *n);
+void frame_fed(struct frame_decoder *d, size_t n);
 /* Take the next frame. After OVERSIZE or BROKEN every call returns the same. */
 enum frame_status frame_next(struct frame_decoder *d, struct frame *out);
 void frame_decoder_release(struct frame_decoder *d);
@@ -94,6 +104,9 @@ bool frame_has(const struct frame *f, enum field_id id);
 int64_t frame_int(const struct frame *f, enum field_id id, int64_t otherwise);
 struct field frame_str(const struct frame *f, enum field_id id); /* n = 0, s = "" when absent */
 const char *frame_copy(const struct frame *f, enum field_id id, char *out, size_t cap);
+/* Set *out to the bytes of a field. A long one is not copied but taken from the decoder: the frame must not be
+ * looked at again. */
+void frame_move(const struct frame *f, enum field_id id, struct buf *out);
 /* Walk a LIST: *at starts at 0; returns each string, NULL at the end. */
 const char *frame_list_next(const struct frame *f, enum field_id id, size_t *at);
 

@@ -9,6 +9,8 @@
 #ifndef RUNNER_JSON_H
 #define RUNNER_JSON_H
 
+#include <string.h>
+
 #include "buf.h"
 
 #define JSON_MAX_DEPTH 128
@@ -87,6 +89,27 @@ size_t text_cut(const char *s, size_t n, size_t max);
 size_t utf8_length(const char *s, size_t n);
 /* How many bytes at s are printable ASCII that needs no escape in JSON. */
 size_t text_plain(const char *s, size_t n);
+/* Write n such bytes in quotes to where n + 2 bytes have room. What is behind them. */
+static inline char *json_put_plain(char *to, const char *s, size_t n)
+{
+	*to++ = '"';
+	if (n > 16) {
+		to = mempcpy(to, s, n);
+	} else if (n >= 8) { /* twice as many as may overlap */
+		memcpy(to, s, 8);
+		memcpy(to + n - 8, s + n - 8, 8);
+		to += n;
+	} else if (n >= 4) {
+		memcpy(to, s, 4);
+		memcpy(to + n - 4, s + n - 4, 4);
+		to += n;
+	} else {
+		for (size_t i = 0; i < n; i++)
+			*to++ = s[i];
+	}
+	*to = '"';
+	return to + 1;
+}
 /* How many bytes at s are before the first quote or backslash. */
 size_t json_unescaped(const char *s, size_t n);
 /* The value of the four hexadecimal digits at s, -1 if they aren't; reads no further than the

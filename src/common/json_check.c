@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "text_word.h"
+
 enum state {
 	WANT_VALUE,
 	WANT_FIRST_VALUE, /* or ] */
@@ -109,12 +111,23 @@ static bool eat_wide(struct check *c)
 	return true;
 }
 
-static bool eat_string(struct check *c)
+/* Up to a byte of a string that needs a second look. */
+static inline void skip_plain(struct check *c)
+{
+	const char *p = c->p, *end = c->end;
+	uint64_t odd = 0;
+
+	for (; end - p >= (ptrdiff_t)sizeof(odd) && (odd = word_odd(text_word(p))) == 0; p += sizeof(odd))
+		;
+	c->p = p + (odd ? word_first(odd) : text_plain(p, (size_t)(end - p)));
+}
+
+static inline bool eat_string(struct check *c)
 {
 	if (!eat(c, '"'))
 		return false;
 	for (int next;;) {
-		c->p += text_plain(c->p, (size_t)(c->end - c->p));
+		skip_plain(c);
 		if ((next = peek(c)) == '"')
 			break;
 		if (next < 0x20)
@@ -134,7 +147,7 @@ static bool eat_string(struct check *c)
 
 /* --- numbers and words ---------------------------------------------------------------- */
 
-static bool eat_digits(struct check *c)
+static inline bool eat_digits(struct check *c)
 {
 	const char *start = c->p;
 	while (c->p < c->end && *c->p >= '0' && *c->p <= '9')
@@ -166,11 +179,20 @@ static bool eat_word(struct check *c, const char *word)
 	return true;
 }
 
-static bool eat_scalar(struct check *c)
+static inline bool eat_scalar(struct check *c)
 {
-	if (peek(c) == '"')
+	switch (peek(c)) {
+	case '"':
 		return eat_string(c);
-	return eat_word(c, "true") || eat_word(c, "false") || eat_word(c, "null") || eat_number(c);
+	case 't':
+		return eat_word(c, "true");
+	case 'f':
+		return eat_word(c, "false");
+	case 'n':
+		return eat_word(c, "null");
+	default:
+		return eat_number(c);
+	}
 }
 
 /* --- structure -------------------------------------------------------------------------- */
@@ -233,15 +255,24 @@ static enum state want_next(struct check *c)
 	return eat(c, object ? '}' : ']') ? leave(c) : REFUSED;
 }
 
-typedef enum state eat_fn(struct check *c);
-
-static eat_fn *const eaters[] = {
-	[WANT_VALUE] = want_value,
-	[WANT_FIRST_VALUE] = want_first_value,
-	[WANT_KEY] = want_key,
-	[WANT_FIRST_KEY] = want_first_key,
-	[WANT_NEXT] = want_next,
-};
+/* (A switch, so that the compiler sees all of them at once.) */
+static inline enum state eat_token(struct check *c, enum state state)
+{
+	switch (state) {
+	case WANT_VALUE:
+		return want_value(c);
+	case WANT_FIRST_VALUE:
+		return want_first_value(c);
+	case WANT_KEY:
+		return want_key(c);
+	case WANT_FIRST_KEY:
+		return want_first_key(c);
+	case WANT_NEXT:
+		return want_next(c);
+	default:
+		return REFUSED;
+	}
+}
 
 /* One value and everything inside it. */
 static bool eat_value(struct check *c)
@@ -249,7 +280,7 @@ static bool eat_value(struct check *c)
 	enum state state = WANT_VALUE;
 	do {
 		skip_blanks(c);
-		state = eaters[state](c);
+		state = eat_token(c, state);
 	} while (state != REFUSED && (state != WANT_NEXT || c->depth > 0));
 	return state != REFUSED;
 }

@@ -8,8 +8,9 @@
  */
 #include "json.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "text_word.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -27,46 +28,23 @@ static const bool plain[256] = {
 	[0x5d ... 0x7e] = true,
 };
 
-#define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
-
-/* Which byte the lowest set bit is in: they are in the order of memory. */
-static size_t first_byte(uint64_t bits)
-{
-	return (size_t)__builtin_ctzll(bits) / 8;
-}
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "first_byte() counts from the other end");
-
 /* The high bit of each byte that is zero (and perhaps of some above it). */
 static uint64_t zero_bytes(uint64_t w)
 {
 	return (w - EACH_BYTE(1)) & ~w;
 }
 
-/* The high bit of each byte that isn't plain (and perhaps of some above it). */
-static uint64_t odd_bytes(const char *s)
-{
-	uint64_t w;
-
-	memcpy(&w, s, sizeof(w));
-	return (w | (w - EACH_BYTE(0x20)) | zero_bytes(w ^ EACH_BYTE('"')) |
-	        zero_bytes(w ^ EACH_BYTE('\\')) | zero_bytes(w ^ EACH_BYTE(0x7f))) &
-	       EACH_BYTE(0x80);
-}
-
 size_t text_plain(const char *s, size_t n)
 {
 	size_t i = 0;
+	uint64_t odd;
 
-	for (; n - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
-		uint64_t odd = odd_bytes(s + i);
-
+	for (; n - i >= sizeof(odd); i += sizeof(odd)) {
+		odd = word_odd(text_word(s + i));
 		if (odd)
-			return i + first_byte(odd);
+			return i + word_first(odd);
 	}
-	while (i < n && plain[(unsigned char)s[i]])
-		i++;
-	return i;
+	return i < n ? i + word_first(word_odd(text_short_word(s + i, n - i))) : n;
 }
 
 size_t json_unescaped(const char *s, size_t n)
@@ -74,10 +52,10 @@ size_t json_unescaped(const char *s, size_t n)
 	size_t i = 0;
 
 	for (uint64_t w; n - i >= sizeof(w); i += sizeof(w)) {
-		memcpy(&w, s + i, sizeof(w));
+		w = text_word(s + i);
 		w = (zero_bytes(w ^ EACH_BYTE('"')) | zero_bytes(w ^ EACH_BYTE('\\'))) & EACH_BYTE(0x80);
 		if (w)
-			return i + first_byte(w);
+			return i + word_first(w);
 	}
 	while (i < n && s[i] != '"' && s[i] != '\\')
 		i++;
@@ -88,45 +66,32 @@ size_t json_unescaped(const char *s, size_t n)
 
 /* Well-formed sequences by lead byte (Unicode 15, table 3-7): the second byte's
  * range shuts out overlong forms, surrogates and what is above U+10FFFF. */
-struct lead {
-	unsigned char first, last;
-	unsigned char length;
-	unsigned char low, high;
+static const struct {
+	unsigned char length, low, high;
+} leads[256] = {
+	[0xc2 ... 0xdf] = { 2, 0x80, 0xbf },
+	[0xe0]          = { 3, 0xa0, 0xbf },
+	[0xe1 ... 0xec] = { 3, 0x80, 0xbf },
+	[0xed]          = { 3, 0x80, 0x9f },
+	[0xee ... 0xef] = { 3, 0x80, 0xbf },
+	[0xf0]          = { 4, 0x90, 0xbf },
+	[0xf1 ... 0xf3] = { 4, 0x80, 0xbf },
+	[0xf4]          = { 4, 0x80, 0x8f },
 };
-
-static const struct lead leads[] = {
-	{ 0xc2, 0xdf, 2, 0x80, 0xbf },
-	{ 0xe0, 0xe0, 3, 0xa0, 0xbf },
-	{ 0xe1, 0xec, 3, 0x80, 0xbf },
-	{ 0xed, 0xed, 3, 0x80, 0x9f },
-	{ 0xee, 0xef, 3, 0x80, 0xbf },
-	{ 0xf0, 0xf0, 4, 0x90, 0xbf },
-	{ 0xf1, 0xf3, 4, 0x80, 0xbf },
-	{ 0xf4, 0xf4, 4, 0x80, 0x8f },
-};
-
-static const struct lead *find_lead(unsigned char c)
-{
-	for (size_t i = 0; i < ARRAY_LEN(leads); i++) {
-		if (c >= leads[i].first && c <= leads[i].last)
-			return &leads[i];
-	}
-	return NULL;
-}
 
 /* How many bytes at s belong together (≥ 1 when n > 0), and whether they are
  * a whole character. */
 static size_t sequence(const char *s, size_t n, bool *whole)
 {
 	const unsigned char *u = (const unsigned char *)s;
-	const struct lead *lead = n > 0 ? find_lead(u[0]) : NULL;
+	size_t length = n > 0 ? leads[u[0]].length : 0, i = 2;
+
 	*whole = n > 0 && u[0] < 0x80;
-	if (lead == NULL || n < 2 || u[1] < lead->low || u[1] > lead->high)
+	if (length == 0 || n < 2 || u[1] < leads[u[0]].low || u[1] > leads[u[0]].high)
 		return MIN_OF(n, (size_t)1);
-	size_t i = 2;
-	while (i < n && i < lead->length && (u[i] & 0xc0) == 0x80)
+	while (i < n && i < length && (u[i] & 0xc0) == 0x80)
 		i++;
-	*whole = i == lead->length;
+	*whole = i == length;
 	return i;
 }
 
@@ -167,15 +132,20 @@ static bool is_bidi(const char *s, size_t length)
 	        (s[1] == '\x81' && last >= 0xa6 && last <= 0xa9));
 }
 
+/* Length of the character beyond ASCII at s, 0 if there is none or it isn't printable as it stands. */
+static size_t clean_wide(const char *s, size_t n)
+{
+	size_t length = utf8_length(s, n);
+
+	return length < 2 || is_c1(s, length) || is_bidi(s, length) ? 0 : length;
+}
+
 static size_t clean_run(const char *s, size_t n)
 {
-	size_t i = 0;
-	while ((i += text_plain(s + i, n - i)) < n) {
-		size_t length = utf8_length(s + i, n - i);
-		if (length < 2 || is_c1(s + i, length) || is_bidi(s + i, length))
-			break;
+	size_t i = 0, length;
+
+	while ((i += text_plain(s + i, n - i)) < n && (length = clean_wide(s + i, n - i)) > 0)
 		i += length;
-	}
 	return i;
 }
 
@@ -235,61 +205,154 @@ static size_t next_unit(const char *s, size_t n, enum unit *unit)
 
 /* --- writing ------------------------------------------------------------------------- */
 
-static void escape(struct buf *out, const char *s, size_t length)
+/* ASCII that has to be escaped, and may be. */
+static const struct {
+	char text[7];
+	unsigned char length; /* 0: it is none */
+} escapes[256] = {
+#define NAMED(byte, name) [byte] = { "\\" name, 2 }
+#define CODED(hex)        [0x##hex] = { "\\u00" #hex, 6 }
+	NAMED('"', "\""),  NAMED('\\', "\\"), NAMED('\b', "b"), NAMED('\f', "f"),
+	NAMED('\n', "n"),  NAMED('\r', "r"),  NAMED('\t', "t"),
+	CODED(01), CODED(02), CODED(03), CODED(04), CODED(05), CODED(06), CODED(07), CODED(0b),
+	CODED(0e), CODED(0f), CODED(10), CODED(11), CODED(12), CODED(13), CODED(14), CODED(15),
+	CODED(16), CODED(17), CODED(18), CODED(19), CODED(1a), CODED(1c), CODED(1d), CODED(1e),
+	CODED(1f), CODED(7f),
+#undef CODED
+#undef NAMED
+};
+
+#define STEP 16 /* bytes that a step may write, and more: all are written eight at once */
+
+/* Plain bytes from s on, up to one that isn't, while there is room: how many. */
+static size_t put_plain(char *to, const char *last, const char *s, size_t n)
 {
-	static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-	const char *at = strchr(named, s[0]);
-	unsigned code = (unsigned char)s[length - 1]; /* also that of a C1 control */
-	char text[8];
-	if (at != NULL) {
-		buf_add(out, (char[]){ '\\', letters[at - named] }, 2);
-		return;
-	}
-	if (length == 3)
-		code = 0x2000 | ((unsigned)s[1] & 0x3f) << 6 | (code & 0x3f);
-	snprintf(text, sizeof(text), "\\u%04x", code);
-	buf_add(out, text, 6);
+	size_t done = 0;
+	uint64_t w, odd;
+
+	do {
+		w = n - done < sizeof(w) ? text_short_word(s + done, n - done) : text_word(s + done);
+		odd = word_odd(w);
+		memcpy(to + done, &w, sizeof(w));
+		done += odd ? word_first(odd) : sizeof(w);
+	} while (!odd && done < n && to + done <= last);
+	return done;
 }
 
-/* Most strings. */
-static bool quote_plain(struct buf *out, const char *s, size_t n)
+/* A C1 or bidirectional control character as \uXXXX. */
+static char *put_code(char *to, const char *s, size_t length)
 {
-	char *at;
-	if (out->failed || (out->cap - out->len < n + 3 && buf_reserve(out, n + 2) < 0))
+	static const char digits[] = "0123456789abcdef";
+	unsigned code = (unsigned char)s[length - 1];
+
+	if (length == 3)
+		code = 0x2000 | ((unsigned)s[1] & 0x3f) << 6 | (code & 0x3f);
+	*to++ = '\\';
+	*to++ = 'u';
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*to++ = digits[code >> shift & 15];
+	return to;
+}
+
+/* What is neither plain, clean nor an escape of ASCII. *length: its own. */
+static char *put_rare(char *to, const char *s, size_t n, size_t *length, size_t *repairs)
+{
+	enum unit unit;
+
+	*length = next_unit(s, n, &unit);
+	*repairs += unit != UNIT_SPECIAL;
+	if (unit == UNIT_SPECIAL)
+		return put_code(to, s, *length);
+	return unit == UNIT_BAD ? mempcpy(to, REPLACEMENT, strlen(REPLACEMENT)) : to;
+}
+
+/* Make room behind `to` for a step and n bytes: where `to` is then, and the last place that a step
+ * may begin at. NULL: the rest is lost. */
+static char *make_room(struct buf *out, char *to, size_t n, const char **last)
+{
+	out->len = (size_t)(to - out->data);
+	if (buf_reserve(out, n + 2 * STEP) < 0) {
+		out->failed = true;
+		return NULL;
+	}
+	*last = out->data + out->cap - STEP;
+	return out->data + out->len;
+}
+
+/* The rest of a string that isn't plain: its opening quote is there. */
+static size_t quote_rest(struct buf *out, const char *s, size_t n, bool keep_returns)
+{
+	const char *end = s + n, *last;
+	size_t repairs = 0, length;
+	char *to = make_room(out, out->data + out->len, n, &last);
+
+	for (; to && s < end; s += length) {
+		unsigned char c = (unsigned char)*s;
+
+		if (escapes[c].length > 0 && (c != '\r' || keep_returns)) {
+			memcpy(to, &escapes[c], sizeof(escapes[c]));
+			to += escapes[c].length;
+			length = 1;
+		} else if (plain[c]) {
+			length = put_plain(to, last, s, (size_t)(end - s));
+			to += length;
+		} else if ((length = clean_wide(s, (size_t)(end - s))) > 0) {
+			memcpy(to, s, 2);
+			memcpy(to + length - 2, s + length - 2, 2);
+			to += length;
+		} else {
+			to = put_rare(to, s, (size_t)(end - s), &length, &repairs);
+		}
+		if (to > last)
+			to = make_room(out, to, (size_t)(end - s) - length, &last);
+	}
+	if (to == NULL)
+		return repairs;
+	*to = '"';
+	buf_end(out, to + 1);
+	return repairs;
+}
+
+/* At most 16 plain bytes in quotes. False: there are more, or others. */
+static inline bool quote_short(struct buf *out, const char *s, size_t n)
+{
+	uint64_t first, last = 0;
+	char *to;
+
+	if (n > 2 * sizeof(first))
 		return false;
-	at = out->data + out->len;
-	*at++ = '"';
-	memcpy(at, s, n);
-	at[n] = '"';
-	at[n + 1] = '\0';
-	out->len += n + 2;
+	if (n < sizeof(first)) {
+		first = text_short_word(s, n);
+		if (word_first(word_odd(first)) < n)
+			return false;
+	} else {
+		first = text_word(s);
+		last = text_word(s + n - sizeof(last));
+		if (word_odd(first) | word_odd(last))
+			return false;
+	}
+	to = buf_begin(out, 2 + 2 * sizeof(first));
+	if (to) {
+		*to++ = '"';
+		memcpy(to, &first, sizeof(first));
+		if (n > sizeof(first))
+			memcpy(to + n - sizeof(last), &last, sizeof(last));
+		to[n] = '"';
+		buf_end(out, to + n + 1);
+	}
 	return true;
 }
 
 static size_t quote(struct buf *out, const char *s, size_t n, bool keep_returns)
 {
-	size_t repairs = 0, run = text_plain(s, n);
-	enum unit unit;
-	if (run == n && quote_plain(out, s, n))
+	if (text_plain(s, n) == n) {
+		char *to = buf_begin(out, n + 2);
+		if (to)
+			buf_end(out, json_put_plain(to, s, n));
 		return 0;
-	buf_add_char(out, '"');
-	buf_add(out, s, run);
-	s += run;
-	n -= run;
-	for (size_t length; n > 0; s += length, n -= length) {
-		length = next_unit(s, n, &unit);
-		if (keep_returns && s[0] == '\r')
-			unit = UNIT_SPECIAL;
-		if (unit == UNIT_CLEAN)
-			buf_add(out, s, length);
-		else if (unit == UNIT_SPECIAL)
-			escape(out, s, length);
-		else if (unit == UNIT_BAD)
-			buf_add_str(out, REPLACEMENT);
-		repairs += unit == UNIT_BAD || unit == UNIT_DROP;
 	}
 	buf_add_char(out, '"');
-	return repairs;
+	return out->failed ? 0 : quote_rest(out, s, n, keep_returns);
 }
 
 static bool shown_on_terminals(char c)
@@ -299,12 +362,12 @@ static bool shown_on_terminals(char c)
 
 size_t json_quote(struct buf *out, const char *s, size_t n)
 {
-	return quote(out, s, n, false);
+	return quote_short(out, s, n) ? 0 : quote(out, s, n, false);
 }
 
 size_t json_quote_exact(struct buf *out, const char *s, size_t n)
 {
-	return quote(out, s, n, true);
+	return quote_short(out, s, n) ? 0 : quote(out, s, n, true);
 }
 
 size_t text_clean(struct buf *out, const char *s, size_t n)

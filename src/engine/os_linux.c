@@ -285,20 +285,23 @@ int os_random(void *out, size_t n)
 
 static bool in_a_hurry;
 
+/* (the functions of musl only fail: POSIX means a whole process, Linux a thread) */
+static int schedule(int policy, int priority)
+{
+	return (int)syscall(SYS_sched_setscheduler, 0L, (long)policy, &(struct sched_param){ .sched_priority = priority });
+}
+
 void os_hurry(void)
 {
-	if (!in_a_hurry && sched_getscheduler(0) == SCHED_OTHER)
-		in_a_hurry = sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK,
-		                                &(struct sched_param){ .sched_priority = 1 }) == 0;
+	if (!in_a_hurry && syscall(SYS_sched_getscheduler, 0L) == SCHED_OTHER)
+		in_a_hurry = schedule(SCHED_RR | SCHED_RESET_ON_FORK, 1) == 0;
 }
 
 /* An ordinary user whom RLIMIT_RTPRIO allowed this can't clear the flag, which is harmless. */
 void os_rest(void)
 {
-	const struct sched_param none = { .sched_priority = 0 };
-
-	if (in_a_hurry && sched_setscheduler(0, SCHED_OTHER, &none) < 0)
-		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+	if (in_a_hurry && schedule(SCHED_OTHER, 0) < 0)
+		(void)schedule(SCHED_OTHER | SCHED_RESET_ON_FORK, 0);
 	in_a_hurry = false;
 }
 

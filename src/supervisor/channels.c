@@ -16,6 +16,7 @@
 #include "signals.h"
 
 #define READ_MAX (64 << 10)
+#define READ_LONG_MAX (256 << 10) /* of a long frame */
 #define REST_READS 32 /* × READ_MAX: more than a pipe can hold */
 
 int channels_open(struct channels *ch, const struct run *run)
@@ -144,9 +145,13 @@ static ssize_t read_some(int *fd, char *bytes, size_t n)
 bool channels_read_frames(struct channels *ch, struct frame_decoder *d)
 {
 	static char bytes[READ_MAX];
-	ssize_t n = read_some(&ch->frames[0], bytes, sizeof(bytes));
+	size_t max = sizeof(bytes);
+	char *room = frame_room(d, &max);
+	ssize_t n = read_some(&ch->frames[0], room ? room : bytes, MIN_OF(max, (size_t)READ_LONG_MAX));
 
-	if (n > 0)
+	if (n > 0 && room)
+		frame_fed(d, (size_t)n);
+	else if (n > 0)
 		(void)frame_feed(d, bytes, (size_t)n); /* the decoder remembers a failure */
 	return n > 0;
 }

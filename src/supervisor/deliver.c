@@ -147,7 +147,7 @@ static void answer_on_stderr(struct run *run, int exit_code)
 
 static void compose(struct run *run, int exit_code, struct buf *out)
 {
-	const struct report *r = &run->verdict.report;
+	struct report *r = &run->verdict.report;
 
 	if (is_raw(run)) {
 		answer_on_stderr(run, exit_code);
@@ -159,11 +159,11 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 	} else if (!is_text(run)) {
 		envelope_write(run, exit_code, out);
 	} else if (r->ok) {
-		buf_add(out, r->text.data, r->text.len);
+		buf_give(out, &r->text);
 	} else {
 		notice_error(run, exit_code);
 		if (r->verdict == VERDICT_RESULT)
-			buf_add(out, r->text.data, r->text.len);
+			buf_give(out, &r->text);
 		/* a timeout never leaves stdout empty (REQ-F-012) */
 		if (r->verdict == VERDICT_LIMIT || (r->entered_run && r->steps.count > 0 && !block_is_wanted(run)))
 			envelope_step_text(run, out);

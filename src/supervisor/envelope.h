@@ -7,11 +7,11 @@
 
 #include "run.h"
 
-/* Append the envelope of run->verdict and a newline. out->failed is set if memory
- * ran out, now or while a part of it was made. */
+/* Append the envelope of run->verdict and a newline; the verdict's data is moved there. out->failed is set if
+ * memory ran out, now or while a part of it was made. */
 void envelope_write(struct run *run, int exit_code, struct buf *out);
 /* The line that ends a stream of rows well, instead: _summary, _count, what run returned as
- * `data`, warnings, meta. */
+ * `data` (moved, too), warnings, meta. */
 void envelope_write_summary(struct run *run, int exit_code, struct buf *out);
 /* The envelope to print when there is no memory for one. Static. */
 const char *envelope_last_resort(void);

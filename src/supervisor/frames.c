@@ -215,10 +215,7 @@ static void take_emit(struct taking *t)
 
 static void take_text(struct taking *t)
 {
-	struct field text = frame_str(t->frame, F_text);
-
-	buf_clear(&t->r->text);
-	buf_add(&t->r->text, text.s, text.n);
+	frame_move(t->frame, F_text, &t->r->text);
 }
 
 static void take_result(struct taking *t)

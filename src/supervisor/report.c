@@ -67,9 +67,10 @@ static void take_text(struct buf *out, const struct frame *f, enum field_id id, 
 	buf_add(out, text.s, text_cut(text.s, text.n, max));
 }
 
-/* 0, or -1 when the fragment is neither `want` nor null (which means absent). */
+/* 0, or -1 when the fragment is neither `want` nor null (which means absent). With `move` the frame is not looked
+ * at again. */
 static int take_json(struct buf *out, const struct frame *f, enum field_id id,
-                     enum json_kind want, enum json_kind or_want)
+                     enum json_kind want, enum json_kind or_want, bool move)
 {
 	struct field text = frame_str(f, id);
 	enum json_kind kind;
@@ -82,7 +83,10 @@ static int take_json(struct buf *out, const struct frame *f, enum field_id id,
 		return 0;
 	if (kind != want && kind != or_want)
 		return -1;
-	buf_add(out, text.s, text.n);
+	if (move)
+		frame_move(f, id, out);
+	else
+		buf_add(out, text.s, text.n);
 	return 0;
 }
 
@@ -153,10 +157,10 @@ static void take_fragments(struct report *r, const struct frame *f)
 {
 	if (is_too_large(f))
 		refuse_result(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
-	else if (take_json(&r->errors, f, F_errors, JSON_ARRAY, JSON_ARRAY) < 0 ||
-	         take_json(&r->context, f, F_context, JSON_OBJECT, JSON_OBJECT) < 0 ||
-	         take_json(&r->redirect, f, F_redirect, JSON_OBJECT, JSON_OBJECT) < 0 ||
-	         take_json(&r->data, f, F_data, JSON_OBJECT, JSON_ARRAY) < 0)
+	else if (take_json(&r->errors, f, F_errors, JSON_ARRAY, JSON_ARRAY, false) < 0 ||
+	         take_json(&r->context, f, F_context, JSON_OBJECT, JSON_OBJECT, false) < 0 ||
+	         take_json(&r->redirect, f, F_redirect, JSON_OBJECT, JSON_OBJECT, false) < 0 ||
+	         take_json(&r->data, f, F_data, JSON_OBJECT, JSON_ARRAY, true) < 0)
 		refuse_result(r, "INVALID_RESULT", "The command's result is not valid JSON");
 	else if (r->errors.failed || r->context.failed || r->redirect.failed || r->data.failed)
 		report_no_memory(r);

@@ -23,10 +23,11 @@
 
 /* The audit ledger of the project, as the worker named it; "": there is none. */
 struct audit {
-	char path[4096];
 	bool sync;
+	char path[4096];
 };
 
+/* What every run writes to comes first, and together: each page of it is copied once more for every worker. */
 struct run {
 	/* facts of the entry */
 	struct launch launch;
@@ -37,33 +38,34 @@ struct run {
 	struct timespec wall_started;
 	char request_id[40];
 	char session_dir[256];
-	char cwd[4096]; /* the caller's working directory; "": unknown */
 	int stdout_fd; /* private; -1: it was closed */
 	bool stdout_was_open;
 	bool color;
-	struct block block;  /* the last lines of the terminal: what goes on */
-	struct job job; /* a run that its caller has detached */
 
 	/* what accumulates during the run */
-	struct plan plan;
+	bool err_mid_line;        /* what was passed on to stderr ends within a line */
+	bool session_dir_made;
+	int session_dir_lock;     /* proof that the run is alive (worker/tempdir.c); 0: none yet */
+	int64_t attempts;         /* begun */
+	int64_t inner_repeats;    /* RETRY frames: ctx:retry, ctx:http, ctx:lock */
+	mono_t paused;            /* ns spent stopped by Ctrl+Z: not counted by limits */
+	volatile struct pause_clock *pauses; /* the same, where the worker sees it; may be NULL */
 	struct outlet err;        /* the caller's stderr */
-	bool err_mid_line;        /* what was passed on there ends within a line */
 	struct rows rows;         /* on stdout while the command runs */
 	struct beat beat;         /* lines on stderr that say that it does */
 	struct tap stdout_tap;    /* stray text on fd 1 */
 	struct spared spared;
-	struct warnings warnings;
-	struct metas metas;
-	struct history history;
-	struct audit audit;
-	int64_t attempts;         /* begun */
-	int64_t inner_repeats;    /* RETRY frames: ctx:retry, ctx:http, ctx:lock */
-	bool session_dir_made;
-	int session_dir_lock;     /* proof that the run is alive (worker/tempdir.c); 0: none yet */
-	mono_t paused;            /* ns spent stopped by Ctrl+Z: not counted by limits */
-	volatile struct pause_clock *pauses; /* the same, where the worker sees it; may be NULL */
-
+	struct block block;       /* the last lines of the terminal: what goes on */
 	struct verdict verdict;   /* so far */
+	struct warnings warnings;
+	struct history history;
+	struct metas metas;
+	struct audit audit;
+	struct plan plan;
+
+	/* most runs read little of it */
+	struct job job; /* a run that its caller has detached */
+	char cwd[4096]; /* the caller's working directory; "": unknown */
 };
 
 /* Retries made so far, of every kind (meta.retries). */

@@ -15,7 +15,14 @@
 #include "scratch.h"
 #include "worker_launch.h"
 
-static struct buf held = BUF_INIT; /* frames to send with the next one */
+static HOT struct buf held = BUF_INIT; /* frames to send with the next one */
+
+/* The last field of a frame, if it is long: it is written from where it is. */
+struct last {
+	enum field_id id;
+	const char *s;
+	size_t n; /* 0: there is none */
+};
 
 /* Write one encoded frame. 0, or -1 when nobody reads. */
 static int send_frame(const struct buf *frame)
@@ -95,12 +102,12 @@ static void add_list(lua_State *L, struct buf *out, enum field_id id)
 		lua_pop(L, 1);
 	}
 	frame_add_bytes(out, id, list->data, list->len);
-	buf_release(list);
+	scratch_release(list);
 	lua_pop(L, 1);
 }
 
-/* Stack: …, value. Add it as the field's type requires. */
-static void add_field(lua_State *L, struct buf *out, enum field_id id, enum field_type type)
+/* Stack: …, value. Add it as the field's type requires; the first one that is long becomes the last. */
+static void add_field(lua_State *L, struct buf *out, enum field_id id, enum field_type type, struct last *last)
 {
 	size_t n;
 	const char *s;
@@ -115,8 +122,11 @@ static void add_field(lua_State *L, struct buf *out, enum field_id id, enum fiel
 		add_list(L, out, id);
 		return;
 	default:
-		s = luaL_checklstring(L, -1, &n);
-		frame_add_bytes(out, id, s, n);
+		s = scratch_text(L, -1, &n);
+		if (n < FRAME_LONG || last->n > 0)
+			frame_add_bytes(out, id, s, n);
+		else
+			*last = (struct last){ id, s, n };
 	}
 }
 
@@ -127,15 +137,18 @@ static int raise_unsent(lua_State *L)
 	return luaL_error(L, "can't reach the supervisor: %s", strerror(errno));
 }
 
-static int send_or_hold(const struct buf *frame, bool hold)
+static int send_or_hold(const struct buf *frame, const struct last *last, bool hold)
 {
-	if (!hold)
+	if (!hold && last->n == 0)
 		return send_frame(frame);
+	if (!hold)
+		return send_frame(frame) < 0 ? -1 : xwrite_all(worker_launch()->frame_fd, last->s, last->n);
 	buf_add(&held, frame->data, frame->len);
+	buf_add(&held, last->s, last->n);
 	return held.failed ? -1 : 0;
 }
 
-/* send(kind, fields[, more]): true | nil, message when it is too large. `more` is
+/* send(kind, fields[, more]): true | nil, message when it is too large. A text may be a buffer (scratch.h). `more` is
  * true when another frame follows before any code but ours runs: both go in one
  * write, which wakes the supervisor once. Raises for an unknown kind or field, which
  * is a bug of ours. */
@@ -143,6 +156,7 @@ static int l_send(lua_State *L)
 {
 	int kind = frame_kind_find(luaL_checkstring(L, 1));
 	bool more = lua_toboolean(L, 3);
+	struct last last = { .n = 0 };
 	struct buf *out;
 	size_t start;
 
@@ -159,18 +173,22 @@ static int l_send(lua_State *L)
 		if (id < 0)
 			return luaL_error(L, "frame %s has no field %s", lua_tostring(L, 1),
 			                  lua_tostring(L, -2));
-		add_field(L, out, (enum field_id)id, type);
+		add_field(L, out, (enum field_id)id, type, &last);
 	}
+	if (last.n > 0)
+		frame_add_last(out, last.id, last.n);
 	errno = ENOMEM;
 	if (out->failed)
 		return raise_unsent(L);
-	if (frame_end(out, start) < 0) {
+	if (frame_end_ahead(out, start, last.n) < 0) {
+		scratch_release(out);
 		lua_pushnil(L);
 		lua_pushliteral(L, "the frame is too large");
 		return 2;
 	}
-	if (send_or_hold(out, more) < 0)
+	if (send_or_hold(out, &last, more) < 0)
 		return raise_unsent(L);
+	scratch_release(out);
 	if (profile_on())
 		profile_sent(L, kind);
 	lua_pushboolean(L, 1);

@@ -16,6 +16,7 @@
 #include "../common/codes.h"
 #include "../common/errno_name.h"
 #include "../common/json.h"
+#include "../common/secret_text.h"
 #include "../engine/os.h"
 #include "bundle.h"
 #include "cancel.h"
@@ -32,6 +33,7 @@
 #include "scratch.h"
 #include "source.h"
 #include "standard.h"
+#include "words.h"
 #include "worker_launch.h"
 
 /* --- facts ---------------------------------------------------------------------- */
@@ -42,11 +44,7 @@ static int l_launch(lua_State *L)
 	const struct launch *launch = worker_launch();
 
 	lua_newtable(L);
-	lua_createtable(L, launch->argc, 0);
-	for (int i = 1; i < launch->argc; i++) {
-		lua_pushstring(L, launch->argv[i]);
-		lua_rawseti(L, -2, i);
-	}
+	words_push(L, launch->argc > 0 ? launch->argv + 1 : NULL, MAX_OF(launch->argc - 1, 0));
 	lua_setfield(L, -2, "argv");
 	members_set_int(L, "attempt", launch->attempt);
 	members_set_int(L, "supervisor", launch->supervisor);
@@ -198,7 +196,17 @@ static int l_clean(lua_State *L)
 
 	text_clean(out, s, n);
 	lua_pushlstring(L, buf_cstr(out), out->len);
-	buf_release(out);
+	scratch_release(out);
+	return 1;
+}
+
+/* may_hold_secrets(text | buffer): is there anything that tokens or keys begin with? */
+static int l_may_hold_secrets(lua_State *L)
+{
+	size_t n;
+	const char *s = scratch_text(L, 1, &n);
+
+	lua_pushboolean(L, secret_text(s, n));
 	return 1;
 }
 
@@ -207,7 +215,7 @@ static int l_setenv(lua_State *L)
 	const char *name = luaL_checkstring(L, 1);
 	const char *value = luaL_optstring(L, 2, NULL);
 
-	lua_pushboolean(L, (value ? setenv(name, value, 1) : unsetenv(name)) == 0);
+	lua_pushboolean(L, child_env_set(name, value) == 0);
 	return 1;
 }
 
@@ -321,8 +329,10 @@ static const luaL_Reg functions[] = {
 	{ "errno_name", l_errno_name },
 	{ "export_environment", child_env_export },
 	{ "getcwd", l_getcwd },
+	{ "is_configured", child_env_is_configured },
 	{ "launch", l_launch },
 	{ "loadlib", guard_lua_loadlib },
+	{ "may_hold_secrets", l_may_hold_secrets },
 	{ "memory_limit", l_memory_limit },
 	{ "now", l_now },
 	{ "protect", l_protect },
@@ -350,5 +360,6 @@ int luaopen_runner_host(lua_State *L)
 	source_register(L);
 	bundle_register(L);
 	standard_register(L);
+	words_register(L);
 	return 1;
 }

@@ -38,11 +38,12 @@ static bool path_of(const char *root, char path[PATH_MAX], size_t *creatable)
 /* Does the file at `path` say so, and is it ours alone? */
 static bool says(const char *path, const char *root)
 {
-	char text[PATH_MAX] = "";
+	char text[PATH_MAX];
 	struct stat st;
 	ssize_t n = -1;
 	int fd = xopen(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 
+	text[0] = '\0'; /* not all of it, which is a page to fill */
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 07777) == 0600)
 		n = xread(fd, text, sizeof(text));
 	xclose(&fd);

@@ -70,7 +70,7 @@ static const char *push_candidate(lua_State *L, const char **templates, const ch
 		start++;
 	if (*start == '\0')
 		return NULL;
-	end = start + strcspn(start, ";");
+	end = strchrnul(start, ';');
 	*templates = end;
 	lua_pushlstring(L, start, (size_t)(end - start));
 	luaL_gsub(L, lua_tostring(L, -1), "?", name);
@@ -210,7 +210,7 @@ static void keep_absolute(lua_State *L, const char *field)
 	templates = lua_tostring(L, -1);
 	luaL_buffinit(L, &kept);
 	for (; templates && *templates; templates = *end ? end + 1 : end) {
-		end = templates + strcspn(templates, ";");
+		end = strchrnul(templates, ';');
 		if (*templates != '/')
 			continue;
 		if (any)

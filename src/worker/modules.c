@@ -14,19 +14,19 @@
 #include <unistd.h>
 
 #include "../common/base.h"
+#include "ahead.h"
 #include "source.h"
 
 struct embedded_chunk {
-	const char *name;
-	const unsigned char *bytes;
-	size_t size;
+	unsigned name, at, size; /* in embedded_names and embedded_bytes */
 };
 extern const struct embedded_chunk embedded_chunks[]; /* by name */
 extern const size_t embedded_chunk_count;
+extern const char embedded_names[];
+extern const unsigned char embedded_bytes[];
 
 static const struct binding *bindings;
-static const char private_globals, private_loaded, private_chunks; /* keys in the registry */
-static bool preloaded;
+static const char private_globals, private_loaded; /* keys in the registry */
 
 #define PREFIX "runner."
 #define LIBRARY "library" /* the folder of the modules that scripts call "runner.NAME" */
@@ -44,7 +44,7 @@ static const struct text_folder {
 
 static int compare_name(const void *name, const void *chunk)
 {
-	return strcmp(name, ((const struct embedded_chunk *)chunk)->name);
+	return strcmp(name, embedded_names + ((const struct embedded_chunk *)chunk)->name);
 }
 
 static const struct embedded_chunk *find_chunk(const char *name)
@@ -52,14 +52,27 @@ static const struct embedded_chunk *find_chunk(const char *name)
 	return bsearch(name, embedded_chunks, embedded_chunk_count, sizeof(*embedded_chunks), compare_name);
 }
 
+/* RUNNER_LUA, "" without it. Read once: each look would walk the whole environment. (A zygote that was
+ * started with another one is not used: engine/zygote.c.) */
+static const char *folder_of_lua(void)
+{
+	static const char *folder;
+
+	if (!folder)
+		folder = getenv("RUNNER_LUA");
+	if (!folder)
+		folder = "";
+	return folder;
+}
+
 /* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
  * is set, else from the binary. LUA_OK, or an error message on the stack. */
 static int find_and_load(lua_State *L, const char *name)
 {
-	const char *dir = getenv("RUNNER_LUA");
+	const char *dir = folder_of_lua();
 	const struct embedded_chunk *chunk;
 
-	if (dir && *dir) {
+	if (*dir) {
 		const char *path = lua_pushfstring(L, "%s/%s.lua", dir, name);
 		int status = source_load(L, path, "t", NULL);
 		lua_remove(L, -2);
@@ -70,44 +83,17 @@ static int find_and_load(lua_State *L, const char *name)
 		lua_pushfstring(L, "no built-in module 'runner.%s'", name);
 		return LUA_ERRFILE;
 	}
-	return luaL_loadbufferx(L, (const char *)chunk->bytes, chunk->size, name, "b");
-}
-
-/* Push the chunk, if it is there: a function, so it is given away once. */
-static bool take_preloaded(lua_State *L, const char *name)
-{
-	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_chunks);
-	if (lua_getfield(L, -1, name) == LUA_TNIL)
-		return lua_pop(L, 2), false;
-	lua_pushnil(L);
-	lua_setfield(L, -3, name);
-	lua_remove(L, -2);
-	return true;
+	return luaL_loadbufferx(L, (const char *)embedded_bytes + chunk->at, chunk->size, name, "b");
 }
 
 void modules_load(lua_State *L, const char *name)
 {
-	if (preloaded && take_preloaded(L, name))
+	if (ahead_take(L, name))
 		return;
 	if (find_and_load(L, name) != LUA_OK)
 		lua_error(L);
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_globals);
 	lua_setupvalue(L, -2, 1);
-}
-
-void modules_preload(lua_State *L, const char *const *names)
-{
-	if (!preloaded) {
-		lua_newtable(L);
-		lua_rawsetp(L, LUA_REGISTRYINDEX, &private_chunks);
-	}
-	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_chunks);
-	for (; *names; names++) {
-		modules_load(L, *names);
-		lua_setfield(L, -2, *names);
-	}
-	lua_pop(L, 1);
-	preloaded = true;
 }
 
 /* --- require --------------------------------------------------------------------- */
@@ -153,16 +139,29 @@ static const struct text_folder *find_text_folder(const char *name)
 /* Push a function that returns the text of `name`, a data file. */
 static void push_text_maker(lua_State *L, const char *name, const char *extension)
 {
-	const char *dir = getenv("RUNNER_LUA");
+	const char *dir = folder_of_lua();
 	const struct embedded_chunk *chunk = find_chunk(name);
 
-	if (dir && *dir)
+	if (*dir)
 		push_file(L, lua_pushfstring(L, "%s/%s%s", dir, name, extension));
 	else if (chunk)
-		lua_pushlstring(L, (const char *)chunk->bytes, chunk->size);
+		lua_pushlstring(L, (const char *)embedded_bytes + chunk->at, chunk->size);
 	else
 		luaL_error(L, "no built-in file '%s'", name);
 	lua_pushcclosure(L, give_upvalue, 1);
+}
+
+/* Push "core/rules" for "core.rules". */
+static const char *push_path(lua_State *L, const char *name)
+{
+	size_t n = strlen(name);
+	luaL_Buffer b;
+	char *path = luaL_buffinitsize(L, &b, n);
+
+	for (size_t i = 0; i < n; i++)
+		path[i] = name[i] == '.' ? '/' : name[i];
+	luaL_pushresultsize(&b, n);
+	return lua_tostring(L, -1);
 }
 
 /* Push the loader of the module `name` (without prefix; dots are folders). */
@@ -174,9 +173,32 @@ static void push_maker(lua_State *L, const char *name)
 	if (binding)
 		lua_pushcfunction(L, binding);
 	else if (text)
-		push_text_maker(L, luaL_gsub(L, name, ".", "/"), text->extension);
+		push_text_maker(L, push_path(L, name), text->extension);
 	else
-		modules_load(L, luaL_gsub(L, name, ".", "/"));
+		modules_load(L, push_path(L, name));
+}
+
+/* The module on the stack is loaded, for us and for scripts. */
+static void set_loaded(lua_State *L, const char *name)
+{
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_loaded);
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+	for (int i = 0; i < 2; i++) {
+		lua_pushvalue(L, -3);
+		lua_setfield(L, -2 - i, name);
+	}
+	lua_pop(L, 2);
+}
+
+/* Push the module, made now. */
+static void make_module(lua_State *L, const char *name)
+{
+	const char *outer = ahead_enter(name);
+
+	push_maker(L, name + strlen(PREFIX));
+	lua_pushstring(L, name);
+	lua_call(L, 1, 1);
+	ahead_leave(outer);
 }
 
 /* The library's require. Our modules come only from us, and are put into the scripts'
@@ -193,29 +215,23 @@ static int require_module(lua_State *L)
 		return lua_gettop(L);
 	}
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_loaded);
-	if (lua_getfield(L, 2, name) != LUA_TNIL)
+	ahead_need(L, name);
+	if (lua_getfield(L, 2, name) != LUA_TNIL || ahead_show(L, name, set_loaded))
 		return 1;
-	push_maker(L, name + strlen(PREFIX));
-	lua_pushvalue(L, 1);
-	lua_call(L, 1, 1);
-	lua_pushvalue(L, -1);
-	lua_setfield(L, 2, name);
-	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-	lua_pushvalue(L, -2);
-	lua_setfield(L, -2, name);
-	lua_pop(L, 1);
+	make_module(L, name);
+	set_loaded(L, name);
 	return 1;
 }
 
 /* Is there a module lua/library/NAME.lua? */
 static bool is_for_scripts(lua_State *L, const char *name)
 {
-	const char *dir = getenv("RUNNER_LUA");
+	const char *dir = folder_of_lua();
 	int top = lua_gettop(L);
 	const char *chunk = lua_pushfstring(L, LIBRARY "/%s", name);
 	bool found = find_chunk(chunk) != NULL;
 
-	if (dir && *dir)
+	if (*dir)
 		found = access(lua_pushfstring(L, "%s/%s.lua", dir, chunk), R_OK) == 0;
 	lua_settop(L, top);
 	return found;
@@ -340,7 +356,40 @@ void modules_init(lua_State *L, const struct binding *given)
 	bindings = given;
 	preload_for_scripts(L);
 	add_searcher(L);
-	lua_newtable(L);
+	lua_createtable(L, 0, 32);
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_loaded);
 	make_private_globals(L);
+}
+
+/* --- ahead of the attempts --------------------------------------------------------- */
+
+void modules_load_all(lua_State *L, const char *const *names)
+{
+	for (; *names; names++) {
+		lua_pushcfunction(L, require_module);
+		lua_pushfstring(L, PREFIX "%s", luaL_gsub(L, *names, "/", "."));
+		lua_remove(L, -2);
+		lua_call(L, 1, 0);
+	}
+}
+
+void modules_put_ahead(lua_State *L, const char *chunk)
+{
+	int loaded;
+
+	modules_load(L, chunk);
+	ahead_put(L, chunk);
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_loaded);
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+	loaded = lua_gettop(L);
+	for (lua_pushnil(L); lua_next(L, loaded - 1);) {
+		ahead_put(L, lua_tostring(L, -2));
+		lua_pushvalue(L, -1);
+		lua_pushnil(L);
+		lua_rawset(L, loaded);
+	}
+	lua_newtable(L);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &private_loaded);
+	lua_pop(L, 2);
+	ahead_end();
 }

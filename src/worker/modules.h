@@ -18,9 +18,11 @@ struct binding {
  * the library its copy of the globals and makes all our modules available to require.
  * `bindings` must live as long as the state. */
 void modules_init(lua_State *L, const struct binding *bindings);
-/* Load the chunks of these modules, a NULL-ended list, for the first modules_load() of each. Raises if
- * one can't be loaded. */
-void modules_preload(lua_State *L, const char *const *names);
+/* Require these modules, a NULL-ended list of names as modules_load() takes them. Raises if one can't be loaded. */
+void modules_load_all(lua_State *L, const char *const *names);
+/* All modules that are loaded by now are there for the first require of each, and the chunk `chunk` for its
+ * modules_load(): until then nobody sees any of them. Call it once. Raises if the chunk can't be loaded. */
+void modules_put_ahead(lua_State *L, const char *chunk);
 /* Push the chunk of a module ("boot", "commands/help") with the library's globals.
  * Raises if it can't be loaded. */
 void modules_load(lua_State *L, const char *name);

@@ -18,6 +18,7 @@
 #include "../engine/os.h"
 #include "../engine/policy.h"
 #include "../engine/test_page.h"
+#include "child_env.h"
 #include "members.h"
 #include "worker_launch.h"
 
@@ -258,19 +259,21 @@ static int l_nested(lua_State *L)
  * environment. Our supervisor is alive, so there is no need to read /proc. */
 static int l_export_deadline(lua_State *L)
 {
+	static char text[sizeof(DEADLINE_VAR) + 3 * INT_TEXT];
+	const char *entry = text;
 	mono_t deadline = mono_deadline(worker_launch()->started, luaL_checkinteger(L, 1));
 	uint64_t now;
-	char number[INT_TEXT], text[3 * INT_TEXT];
-	char *at;
+	char number[INT_TEXT], *at;
 
 	if (os_ticks_now(&now) < 0)
 		return 0;
 	if (deadline != MONO_NEVER)
 		deadline -= test_page_later(); /* others have another clock */
-	at = stpcpy(text, int_text(deadline == MONO_NEVER ? 0 : deadline / 1000000, number));
+	at = stpcpy(text, DEADLINE_VAR "=");
+	at = stpcpy(at, int_text(deadline == MONO_NEVER ? 0 : deadline / 1000000, number));
 	at = stpcpy(stpcpy(at, ":"), int_text(worker_launch()->supervisor, number));
 	stpcpy(stpcpy(at, ":"), int_text((int64_t)now, number));
-	setenv(DEADLINE_VAR, text, 1);
+	(void)child_env_put(&entry, 1);
 	return 0;
 }
 

@@ -137,7 +137,7 @@ static const char *read_opened(lua_State *L, int fd, const char *path, size_t ma
 		return too_large(L, max);
 	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
 		return "not enough memory";
-	while (out->len <= max && buf_reserve(out, 4096) == 0 &&
+	while (out->len <= max && buf_reserve(out, 1) == 0 &&
 	       (n = xread(fd, out->data + out->len, out->cap - out->len - 1)) > 0)
 		out->len += (size_t)n;
 	if (n < 0)

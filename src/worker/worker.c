@@ -16,6 +16,7 @@
 #include "../engine/shepherd.h"
 #include "../engine/test_page.h"
 #include "../engine/zygote.h"
+#include "ahead.h"
 #include "bundle.h"
 #include "cancel.h"
 #include "channel.h"
@@ -28,7 +29,7 @@
 #include "worker_launch.h"
 
 static lua_State *warm; /* prepared by worker_warm(); NULL: every attempt makes its own */
-static int warm_kib;    /* that chunks take in it which an attempt would load later */
+static int warm_kib;    /* that modules take in it which an attempt would load later */
 
 /* --- the attempt -------------------------------------------------------------------- */
 
@@ -56,9 +57,19 @@ static void seed_again(lua_State *L)
 	lua_pop(L, 1);
 }
 
+/* The globals and package.loaded, as large as they become: else each is filled anew six times. */
+static void make_roomy_tables(lua_State *L)
+{
+	lua_createtable(L, 0, 64);
+	lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+	lua_createtable(L, 0, 64);
+	lua_setfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+}
+
 /* What doesn't depend on the attempt: it knows no launch record and opens nothing. */
 static void prepare(lua_State *L, const struct binding *bindings)
 {
+	make_roomy_tables(L);
 	luaL_openlibs(L);
 	guard_init(L);
 	loaders_init(L);
@@ -102,11 +113,11 @@ static int boot(lua_State *L)
 	return 0;
 }
 
-static lua_State *new_state(void)
+static lua_State *new_state(bool is_ahead)
 {
 	lua_State *L;
 
-	memory_init();
+	memory_init(is_ahead);
 	L = lua_newstate(memory_alloc, NULL);
 	if (L)
 		lua_gc(L, LUA_GCSTOP);
@@ -149,7 +160,7 @@ int worker_main(const struct launch *launch, const struct binding *bindings)
 	if (warm)
 		memory_unshare();
 	else
-		L = new_state();
+		L = new_state(false);
 	if (!L) {
 		channel_fail("MEMORY_LIMIT", "not enough memory for a Lua state");
 		return 1;
@@ -169,40 +180,40 @@ int worker_main(const struct launch *launch, const struct binding *bindings)
 /* --- before all attempts ---------------------------------------------------------------- */
 
 /* What a plain run loads: tests/cli/borders.bats compares. */
-static const char *const chunks[] = {
-	"core/attempt", "core/rules",     "ctx/context",    "declare/command", "declare/flags", "declare/values",
+static const char *const modules[] = {
+	"core/attempt", "core/rules",     "ctx/context",    "declare/command", "declare/values",
 	"project/args", "project/loader", "project/locate", "project/plan",    "project/settings", NULL,
 };
 
 /* … and what one does whose arguments come as lua/calls sends them: tests/cli/warm.bats compares. */
-static const char *const chunks_of_calls[] = {
-	"core/errors",         "core/lenient_json",  "core/sorted",     "declare/arguments", "declare/contract", "declare/contract/input",
-	"declare/value_rules", "project/call_flags", "project/handed",  "project/payload",   "project/place",    NULL,
+static const char *const modules_of_calls[] = {
+	"core/errors",       "core/lenient_json",  "core/sorted",        "declare/arguments", "declare/contract", "declare/contract/input",
+	"declare/flags",     "declare/value_rules", "project/call_flags", "project/given",     "project/handed",   "project/payload",
+	"project/place",     NULL,
 };
 
-/* … and what one does that has a policy, and that fails: tests/cli/warm.bats compares. */
-static const char *const chunks_of_retries[] = {
-	"core/enumeration", "core/errors",  "ctx/fail",       "ctx/methods", "declare/arguments",
-	"declare/codes",  "declare/policy", "project/failure", NULL,
+/* … and what one does that has arguments and a policy, and that fails: tests/cli/warm.bats compares. */
+static const char *const modules_of_retries[] = {
+	"core/enumeration", "core/errors",   "ctx/fail",        "ctx/methods",   "declare/arguments",
+	"declare/codes",    "declare/flags", "declare/policy",  "project/failure", "project/given", NULL,
 };
 
-/* warm_up(bindings, further chunks) */
+/* warm_up(bindings, further modules) */
 static int warm_up(lua_State *L)
 {
-	static const char *const first[] = { "boot", NULL };
-
 	prepare(L, lua_touserdata(L, 1));
-	modules_preload(L, first);
+	ahead_begin(L);
 	warm_kib = lua_gc(L, LUA_GCCOUNT);
-	modules_preload(L, chunks);
+	modules_load_all(L, modules);
 	warm_kib = lua_gc(L, LUA_GCCOUNT) - warm_kib;
-	modules_preload(L, lua_touserdata(L, 2));
+	modules_load_all(L, lua_touserdata(L, 2));
+	modules_put_ahead(L, "boot");
 	return 0;
 }
 
 static int warm_for(const struct binding *bindings, const char *const *further)
 {
-	lua_State *L = new_state();
+	lua_State *L = new_state(true);
 
 	if (!L)
 		return -1;
@@ -217,7 +228,7 @@ static int warm_for(const struct binding *bindings, const char *const *further)
 
 int worker_warm_for_calls(const struct binding *bindings)
 {
-	return warm_for(bindings, chunks_of_calls);
+	return warm_for(bindings, modules_of_calls);
 }
 
 /* Files below RUNNER_LUA may change, or their disk hang: a supervisor doesn't read them. */
@@ -225,5 +236,5 @@ int worker_warm_for_retries(const struct binding *bindings)
 {
 	const char *dir = getenv("RUNNER_LUA");
 
-	return dir && *dir ? -1 : warm_for(bindings, chunks_of_retries);
+	return dir && *dir ? -1 : warm_for(bindings, modules_of_retries);
 }

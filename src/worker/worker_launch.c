@@ -9,7 +9,8 @@
 
 static const struct launch no_launch = { .frame_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .attempt = 1 };
 static const struct launch *launch = &no_launch;
-static struct spared own_spared, *spared = &own_spared;
+static HOT struct spared own_spared;
+static struct spared *spared = &own_spared;
 
 const struct launch *worker_launch(void)
 {

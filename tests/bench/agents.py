@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 
-from measure import Case, clean_environment, interleaved
+from builds import Row, measured_table
+from measure import Case, clean_environment, quick
 
-ROWS = 200000
-COMMANDS = 300
-ROUNDS = 9
+ROWS = quick(200000, 100)
+COMMANDS = quick(300, 20)
+ROUNDS, SECONDS = 9, 20
 
 SERVICE = """return {{ description = "Restart the service number {0} of the cluster", danger_level = "mutating", args = {{
 	{{ "host", "string", required = true, description = "Name of the host" }},
@@ -38,24 +39,19 @@ def case(name, argv, folder):
     return Case(name, argv, folder, clean_environment())
 
 
-def table(runner, folder):
+def table(builds, folder):
     """Rows of a Markdown table."""
     many = project_of(folder, COMMANDS)
     with open(os.path.join(many, "rows.lua"), "w", encoding="utf-8") as file:
         file.write("for i = 1, tonumber(arg[1]) do io.write('{\"id\":', i, '}\\n') io.flush() end\n")
-    emit = case("emit", ["sh", "-c", f"{runner} rows --rows {ROWS} --stream | cat | wc -c"], folder)
-    seq = case("seq", ["sh", "-c", f"seq {ROWS} | cat | wc -c"], folder)
-    lua = case("lua5.4", ["sh", "-c", f"lua5.4 rows.lua {ROWS} | cat | wc -c"], many)
-    interleaved([emit, seq, lua], ROUNDS, 15)
-    yield "| what | time | rate |"
-    yield "|---|---|---|"
-    for name, each in ((f"{ROWS:,} rows of `ctx:emit`, written one by one", emit), (f"`seq {ROWS}`, which writes blocks", seq),
-                       ("the same rows with lua5.4, flushed one by one", lua)):
-        yield f"| {name} | {each.median() * 1000:.0f} ms | {ROWS / each.median():,.0f} rows/s |"
-    for words in (["manifest"], ["manifest", "--compact"], [], ["help", "--search", "number 217", "--format", "json"]):
-        one = case("one", [runner, *words], many)
-        interleaved([one], ROUNDS, 6)
-        yield f"| `{' '.join(['runner', *words])}`, of {COMMANDS} commands | {one.median() * 1000:.0f} ms | |"
+    emit = builds.cases(lambda runner: ["sh", "-c", f'"$1" rows --rows {ROWS} --stream | cat | wc -c', "sh", runner], folder)
+    beside = {"the same rows with lua5.4, flushed one by one": case("lua5.4", ["sh", "-c", f"lua5.4 rows.lua {ROWS} | cat | wc -c"], many),
+              f"`seq {ROWS}`, which writes blocks": case("seq", ["sh", "-c", f"seq {ROWS} | cat | wc -c"], folder)}
+    yield from measured_table([Row(f"{ROWS:,} rows of `ctx:emit`, written one by one", emit, beside,
+                                   rate=lambda seconds: f"{ROWS / seconds:,.0f} rows/s")], ROUNDS, SECONDS)
+    yield ""
+    yield from measured_table([Row(f"`{' '.join(['runner', *words])}`, of {COMMANDS} commands", builds.run(words, many))
+                               for words in (["manifest"], ["manifest", "--compact"])], ROUNDS, SECONDS)
 
 
 def answer(runner, words, folder):
@@ -82,11 +78,11 @@ SIZES = [
 ]
 
 
-def sizes(runner, folder):
+def sizes(builds, folder):
     """Rows of a Markdown table: bytes of answers, envelopes included; a token is taken as 4 bytes."""
-    projects = {count: project_of(os.path.join(folder, "sizes"), count) for count in (30, COMMANDS)}
+    projects = {count: project_of(os.path.join(folder, "sizes"), count) for count in {30, COMMANDS}}
     yield "| what | commands | bytes | tokens |"
     yield "|---|---|---|---|"
     for what, count, calls in SIZES:
-        total = sum(answer(runner, words, projects[count]) for words in calls)
+        total = sum(answer(builds.first, words, projects[count]) for words in calls)
         yield f"| {what} | {count} | {total:,} | {total // 4:,} |"

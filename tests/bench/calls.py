@@ -7,15 +7,16 @@ import json
 import os
 import shutil
 
-from measure import Case, interleaved
+from builds import Each, Row, measured_table, not_installed
+from measure import Case, quick
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
-CALLS = 300
-NODE_CALLS = 20
+CALLS = quick(300, 3)
+NODE_CALLS = quick(20, 2)
 MODULES = os.path.join(HERE, "../mcp/node_modules")
 SDK = os.path.join(MODULES, "@modelcontextprotocol/sdk/dist/esm/server/mcp.js")
-ROUNDS = 9
+ROUNDS, SECONDS = 3, 40
 
 
 def requests(folder, count):
@@ -30,34 +31,42 @@ def mcp(calls, at_once, *server):
     return ["python3", os.path.join(HERE, "mcp_calls.py"), str(calls), str(at_once), *server]
 
 
-def cases(runner, folder):
-    """(case, calls that it makes)"""
+def of_all(cases, count):
+    return {build: Each(case, count) for build, case in cases.items()}
+
+
+def of_node(folder):
+    """What one writes with Node: a dispatcher for lines, and a server with the SDK of MCP; and which is not here."""
+    lines, server, missing = {}, {}, []
+    if shutil.which("node"):
+        lines["a Node program that starts `node tool.js` for each line"] = Each(
+            Case("dispatch.js", ["node", os.path.join(PEERS, "dispatch.js"), requests(folder, NODE_CALLS)], folder), NODE_CALLS)
+    else:
+        missing.append("Node.js")
+    if shutil.which("node") and os.path.exists(SDK):
+        server["a Node server of MCP (official SDK) that starts `node tool.js` for each call"] = Each(
+            Case("mcp_server.mjs", mcp(NODE_CALLS, 1, "node", os.path.join(PEERS, "mcp_server.mjs"), os.path.abspath(MODULES)),
+                 folder), NODE_CALLS)
+    else:
+        missing.append("the SDK of MCP for Node.js")
+    return lines, server, missing
+
+
+def table(builds, folder):
     path = requests(folder, CALLS)
     loop = f'i=0; while [ $i -lt {CALLS} ]; do "$1" hello --format json; i=$((i + 1)); done'
-    yield Case("one `runner hello` after the other, from sh", ["sh", "-c", loop, "sh", runner], folder), CALLS
-    yield Case("`runner exec`", [runner, "exec", "--quiet", "--input-file", path], folder), CALLS
-    yield Case("`runner exec --parallel 2`", [runner, "exec", "--quiet", "--parallel", "2", "--input-file", path], folder), CALLS
-    for at_once in 1, 2:
-        name = "`runner mcp serve`" + (", two calls at once" if at_once > 1 else "")
-        yield Case(name, mcp(CALLS, at_once, runner, "mcp", "serve", "--parallel", str(at_once)), folder), CALLS
-    if shutil.which("node") and os.path.exists(SDK):
-        yield Case("a Node server of MCP (official SDK) that starts `node tool.js` for each call",
-                   mcp(NODE_CALLS, 1, "node", os.path.join(PEERS, "mcp_server.mjs"), os.path.abspath(MODULES)), folder), NODE_CALLS
-    if shutil.which("node"):
-        yield Case("a Node program that starts `node tool.js` for each line",
-                   ["node", os.path.join(PEERS, "dispatch.js"), requests(folder, NODE_CALLS)], folder), NODE_CALLS
+    each = {"one `runner hello` after the other, from sh": of_all(builds.cases(lambda runner: ["sh", "-c", loop, "sh", runner], folder), CALLS)}
+    lines, server, missing = of_node(folder)
 
+    def row(what, argv, beside):
+        return Row(what, of_all(builds.cases(argv, folder), CALLS), beside, rate=lambda seconds: f"{1 / seconds:,.0f}/s")
 
-def table(runner, folder):
-    """Rows of a Markdown table."""
-    rows = list(cases(runner, folder))
-    interleaved([case for case, _ in rows], ROUNDS, 60)
-    base = rows[0][0].median() / rows[0][1]
-    base_cpu = rows[0][0].median_cpu() / rows[0][1]
-    yield ("| calls of a trivial command | per call | calls per second | processor time per call "
-           "| time, processor time against one process each |")
-    yield "|---|---|---|---|---|"
-    for case, count in rows:
-        each, cpu = case.median() / count, case.median_cpu() / count
-        yield (f"| {case.name} | {each * 1000:.2f} ms | {1 / each:,.0f} | {cpu * 1000:.2f} ms "
-               f"| {each / base:.2f} ×, {cpu / base_cpu:.2f} × |")
+    yield "What one call of a trivial command takes."
+    yield ""
+    yield from measured_table([
+        row("`runner exec`", lambda runner: [runner, "exec", "--quiet", "--input-file", path], {**each, **lines}),
+        row("`runner exec --parallel 2`", lambda runner: [runner, "exec", "--quiet", "--parallel", "2", "--input-file", path], each),
+        row("`runner mcp serve`", lambda runner: mcp(CALLS, 1, runner, "mcp", "serve"), {**each, **server}),
+        row("`runner mcp serve`, two calls at once", lambda runner: mcp(CALLS, 2, runner, "mcp", "serve", "--parallel", "2"), each),
+    ], ROUNDS, SECONDS)
+    yield from not_installed(missing)

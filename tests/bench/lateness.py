@@ -9,12 +9,13 @@ import os
 import subprocess
 import time
 
-from measure import Case, clean_environment, once
+from measure import Case, clean_environment, once, quick
 
 LIMIT_MS = 100  # of late.lua
 DELAY_MS = 50   # of waits.lua
 BUSY = 4
-TIMEOUTS = 100
+TIMEOUTS = quick(60, 2)
+DELAYS = quick(40, 2)
 TIMED_OUT = 10
 
 
@@ -48,7 +49,7 @@ def arrivals(stream):
 def after_delay(runner, folder):
     """Milliseconds from the end of each announced delay to the first line of the next attempt."""
     late, announced = [], None
-    with subprocess.Popen([runner, "waits"], cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
+    with subprocess.Popen([runner, "waits", "--retries", str(DELAYS)], cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         for now, line in arrivals(process.stderr):
             if b'"retry.wait"' in line:
@@ -56,6 +57,8 @@ def after_delay(runner, folder):
             elif announced and b'"here"' in line:
                 late.append((now - announced) * 1000 - DELAY_MS)
                 announced = None
+    if len(late) != DELAYS:
+        raise RuntimeError(f"{len(late)} attempts of {DELAYS} said when they began")
     return late
 
 
@@ -64,7 +67,7 @@ def three(values):
     return f"{values[len(values) // 2]:.1f} ms | {values[(len(values) - 1) * 99 // 100]:.1f} ms | {values[-1]:.1f} ms"
 
 
-def table(runner, folder):
+def table(builds, folder):
     """Rows of a Markdown table."""
     rows = [
         (f"a timeout of {LIMIT_MS} ms: from the limit to the end of the process, including its start", after_timeout),
@@ -73,7 +76,8 @@ def table(runner, folder):
     yield f"| what | idle: median | p99 | worst | {BUSY} busy processes: median | p99 | worst |"
     yield "|---|---|---|---|---|---|---|"
     for what, measure in rows:
-        idle = three(measure(runner, folder))
-        with busy(BUSY):
-            loaded = three(measure(runner, folder))
-        yield f"| {what} | {idle} | {loaded} |"
+        for build, runner in builds.path.items():
+            idle = three(measure(runner, folder))
+            with busy(BUSY):
+                loaded = three(measure(runner, folder))
+            yield f"| {what} ({build}) | {idle} | {loaded} |"

@@ -1,63 +1,75 @@
-"""many: what a person waits for at a prompt in a project of 300 commands: the list, and a Tab.
-just and go-task have as many recipes; what their shell scripts call for a Tab is measured.
+"""many: what a person waits for at a prompt in a project of 1,000 commands: a Tab, the list, help.
+just, go-task and mise have as many recipes; what their shell scripts call for a Tab is measured.
 """
 
 import os
-import shutil
 import subprocess
 import time
 
-from agents import COMMANDS, project_of
-from measure import Case, clean_environment, interleaved
+import peers
+from agents import project_of
+from builds import Row, measured_table, not_installed
+from measure import Case, clean_environment, quick
 
-ROUNDS = 100
-OLD_S = 2.5  # what lists know of a file is kept once it has stood still for 2 s
+COMMANDS = quick(1000, 20)
+ROUNDS, SECONDS = 60, 30
+OLD_S = quick(2.5, 0)  # what lists know of a file is kept once it has stood still for 2 s
+
+# What is asked of runner, and of each peer for the same.
+QUESTIONS = {
+    "a Tab behind `runner serv`": {
+        "runner": ["completion", "bash", "--format", "plain", "--", "serv"],
+        "just": ["--summary"], "task": ["--list-all", "--silent"], "mise": ["tasks", "ls", "--name-only"]},
+    "`runner` alone, the list": {
+        "runner": [],
+        "just": ["--list"], "task": ["--list"], "mise": ["tasks", "ls"]},
+    "`runner help --format json`": {
+        "runner": ["help", "--format", "json"],
+        "just": ["--dump", "--dump-format", "json"], "task": ["--list-all", "--json"], "mise": ["tasks", "ls", "--json"]},
+    "`runner help service-17`": {
+        "runner": ["help", "service-17"],
+        "just": ["--show", "service-17"], "task": ["--summary", "service-17"], "mise": ["tasks", "info", "service-17"]},
+    "`runner help --search 'number 17' --format json`": {
+        "runner": ["help", "--search", "number 17", "--format", "json"]},
+}
 
 
 def recipes(folder):
-    with open(os.path.join(folder, "justfile"), "w", encoding="utf-8") as file:
-        for number in range(1, COMMANDS + 1):
-            file.write(f"# Restart the service number {number} of the cluster\nservice-{number} host wait='30s':\n\t@true\n")
-    with open(os.path.join(folder, "Taskfile.yml"), "w", encoding="utf-8") as file:
-        file.write("version: '3'\ntasks:\n")
-        for number in range(1, COMMANDS + 1):
-            file.write(f"  service-{number}:\n    desc: Restart the service number {number} of the cluster\n    cmds: ['true']\n")
+    justfile, taskfile, mise = [], ["version: '3'\ntasks:\n"], []
+    for number in range(1, COMMANDS + 1):
+        about = f"Restart the service number {number} of the cluster"
+        justfile.append(f"# {about}\nservice-{number} host wait='30s':\n\t@true\n")
+        taskfile.append(f"  service-{number}:\n    desc: {about}\n    cmds: ['true']\n")
+        mise.append(f"[tasks.service-{number}]\ndescription = '{about}'\nrun = 'true'\n")
+    for name, lines in ("justfile", justfile), ("Taskfile.yml", taskfile), ("mise.toml", mise):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.writelines(lines)
 
 
-def prepare(runner, folder):
-    """A project of so many commands, whose user has run one; and its environment."""
+def prepare(builds, folder):
+    """A project of so many commands, whose user has run one, and the environment of a build: each has its own state."""
     path = project_of(folder, COMMANDS)
     recipes(path)
-    env = {**clean_environment(), "XDG_STATE_HOME": os.path.join(folder, "state")}
-    subprocess.run([runner, "service-1", "--host", "web-1"], cwd=path, env=env, stdout=subprocess.DEVNULL, check=True)
+
+    def env(build):
+        return {**clean_environment(), "XDG_STATE_HOME": os.path.join(folder, "state", build)}
+
     time.sleep(OLD_S)
+    for build, runner in builds.path.items():
+        for words in ["service-1", "--host", "web-1"], []:  # the list loads them all, and keeps what it learns
+            subprocess.run([runner, *words], cwd=path, env=env(build), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
     return path, env
 
 
-def cases(runner, folder, just):
-    """The commands to compare, and the names of those that are not here."""
-    path, env = prepare(runner, folder)
-    task = shutil.which("task") or shutil.which("go-task")
-    rows = [
-        ("a Tab behind `runner serv`", [runner, "completion", "bash", "--format", "plain", "--", "serv"], True),
-        ("a Tab behind `just serv` (`just --summary`)", [just, "--summary"], just),
-        ("a Tab behind `task serv` (`task --list-all --silent`)", [task, "--list-all", "--silent"], task),
-        ("`runner` alone", [runner], True),
-        ("`just --list`", [just, "--list"], just),
-        ("`task --list`", [task, "--list"], task),
-    ]
-    there = [Case(name, argv, path, env) for name, argv, here in rows if here]
-    return there, [name for name, _, here in rows if not here]
-
-
-def table(runner, folder, just):
-    rows, missing = cases(runner, folder, just)
-    interleaved(rows, ROUNDS, 20)
-    yield "| what | median | fastest tenth | processor time |"
-    yield "|---|---|---|---|"
-    for case in rows:
-        fast = sorted(case.seconds)[len(case.seconds) // 10]
-        yield f"| {case.name} | {case.median() * 1000:.2f} ms | {fast * 1000:.2f} ms | {case.median_cpu() * 1000:.2f} ms |"
-    if missing:
-        yield ""
-        yield f"Not installed, so not measured: {', '.join(missing)}."
+def table(builds, folder):
+    path, env = prepare(builds, folder)
+    programs = {"just": peers.just(), "task": peers.task(), "mise": peers.mise()}
+    rows = []
+    for what, words in QUESTIONS.items():
+        beside = {f"`{name} {' '.join(words[name])}`": Case(name, [program, *words[name]], path, peers.of_mise(path, clean_environment()))
+                  for name, program in programs.items() if program and name in words}
+        rows.append(Row(what, builds.run(words["runner"], path, env), beside))
+    yield f"In a project of {COMMANDS:,} commands, each a file; just and mise have as many recipes and tasks, in one file each."
+    yield ""
+    yield from measured_table(rows, ROUNDS, SECONDS)
+    yield from not_installed([f"`{name}`" for name, program in programs.items() if not program])

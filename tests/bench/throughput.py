@@ -3,18 +3,20 @@ in the same minute.
 """
 
 import os
-import shutil
 
-from measure import Case, clean_environment, interleaved, peak
+from builds import NAMES, NONE, Row, measured_table
+from measure import Case, clean_environment, quick
+from startup import memory_text
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BYTES = 256 << 20
-ROUNDS = 7
-ARGUMENTS = 10000
+BYTES = quick(256, 1) << 20
+ROUNDS, SECONDS = 7, 25
 
 
 def environment():
-    return {**clean_environment(), "BENCH": os.path.join(HERE, "project")}
+    # (a busy machine may take longer than the limit of 5 s to load what is large)
+    return {**clean_environment(), "BENCH": os.path.join(HERE, "project"), "BENCH_ROWS": str(quick(100000, 100)),
+            "RUNNER_LOAD_TIMEOUT": "60s"}
 
 
 def case(name, argv, folder):
@@ -26,52 +28,36 @@ def piped(source):
     return ["sh", "-c", f"{source} | cat | wc -c"]
 
 
-def pairs(runner, folder):
-    """What to measure: text, bytes, the command, what it is compared with."""
+def rows(builds, folder):
+    """Text through runner, and through programs that only pass it on."""
     size = str(BYTES)
-    zeros = piped(f"head -c {size} /dev/zero")
-    lines = piped(f"lua5.4 -e 'dofile(os.getenv \"BENCH\" .. \"/print.lua\")({size})'")
-    encode = "local rows = dofile(os.getenv 'BENCH' .. '/rows.lua') io.write(require 'cjson'.encode(rows))"
-    rows = [
-        ("progress frames of 56 KiB, each checked as JSON", BYTES, [runner, "frames", "--bytes", size],
-         "`head \\| cat \\| wc -c`", zeros),
-        ("a script's own prints, forwarded to stderr", BYTES, [runner, "prints", "--bytes", size],
-         "`lua5.4 \\| cat \\| wc -c` of the same", lines),
-        ("output of a program, captured by `ctx:run`", BYTES, [runner, "captures", "--bytes", size],
-         "`head \\| cat \\| wc -c`", zeros),
-        ("a result of 10 MB, built, encoded and written", 10 << 20, [runner, "large"],
-         "the same with lua5.4 and cjson", ["lua5.4", "-e", encode]),
-    ]
-    for what, count, argv, beside, other in rows:
-        yield what, count, case(what, argv, folder), beside, case(beside, other, folder)
-
-
-def table(runner, folder):
-    """Rows of a Markdown table."""
-    yield "| what | MB/s | time | compared with | time | ratio |"
-    yield "|---|---|---|---|---|---|"
-    for what, count, ours, beside, theirs in pairs(runner, folder):
-        if not shutil.which(theirs.argv[0]):
-            continue
-        interleaved([ours, theirs], ROUNDS, 15)
-        yield (f"| {what} | {count / ours.median() / 1e6:.0f} | {ours.median() * 1000:.0f} ms | {beside} "
-               f"| {theirs.median() * 1000:.0f} ms | {ours.median() / theirs.median():.2f} × |")
-
-
-def arguments(runner, folder):
-    """Milliseconds of a run with one argument and of one with many."""
-    few = case("one", [runner, "many", "1"], folder)
-    many = case("many", [runner, "many", *map(str, range(ARGUMENTS))], folder)
-    interleaved([few, many], 60, 6)
-    return few.median() * 1000, many.median() * 1000
-
-
-def peaks(runner, folder):
-    """(what, KiB of each process) of runs that move much."""
-    for what, argv in (
-        ("a result of 10 MB", [runner, "large"]),
-        ("256 MiB of progress frames", [runner, "frames", "--bytes", str(BYTES)]),
-        ("256 MiB of prints", [runner, "prints", "--bytes", str(BYTES)]),
-        ("256 MiB captured by `ctx:run`", [runner, "captures", "--bytes", str(BYTES)]),
+    zeros = {"`head \\| cat \\| wc -c`": case("head", piped(f"head -c {size} /dev/zero"), folder)}
+    lines = {"`lua5.4 \\| cat \\| wc -c` of the same":
+             case("lua5.4", piped(f"lua5.4 -e 'dofile(os.getenv \"BENCH\" .. \"/print.lua\")({size})'"), folder)}
+    for what, words, beside in (
+        ("progress frames of 56 KiB, each checked as JSON", ["frames"], zeros),
+        ("a script's own prints, forwarded to stderr", ["prints"], lines),
+        ("output of a program, captured by `ctx:run`", ["captures"], zeros),
     ):
-        yield what, peak(case(what, argv, folder))
+        yield Row(what, builds.run([*words, "--bytes", size], folder, environment()), beside,
+                  rate=lambda seconds: f"{BYTES / seconds / 1e6:,.0f} MB/s")
+
+
+def table(builds, folder):
+    yield f"{BYTES >> 20} MiB each."
+    yield ""
+    yield from measured_table(list(rows(builds, folder)), ROUNDS, SECONDS)
+
+
+def memory(builds, folder):
+    """Peaks of runs that move much."""
+    yield f"| what | {' | '.join(f'peak of all processes, {name}' for name in NAMES)} |"
+    yield "|---" * (1 + len(NAMES)) + "|"
+    for what, words in (
+        ("a result of 10 MB", ["large"]),
+        (f"{BYTES >> 20} MiB of progress frames", ["frames", "--bytes", str(BYTES)]),
+        (f"{BYTES >> 20} MiB of prints", ["prints", "--bytes", str(BYTES)]),
+        (f"{BYTES >> 20} MiB captured by `ctx:run`", ["captures", "--bytes", str(BYTES)]),
+    ):
+        ours = builds.run(words, folder, environment())
+        yield f"| {what} | {' | '.join(memory_text(ours[name]) if name in ours else NONE for name in NAMES)} |"

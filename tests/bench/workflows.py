@@ -4,7 +4,6 @@ runs grows, and how fast it is read. For tests/bench/run and workflows.bats.
   workflows.py VERB FOLDER   the figures of one function below that is in VERBS, as a number
                              or a list of them; RUNNER names the binary
 """
-import glob
 import os
 import re
 import shutil
@@ -13,13 +12,15 @@ import subprocess
 import sys
 import time
 
-from measure import Case, clean_environment, interleaved, once, peak
+import peers
+from builds import Builds, Each, Row, measured_table, not_installed
+from builds import table as result_table
+from measure import Case, clean_environment, interleaved, once, peak, quick
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS = int(os.environ.get("STEPS", "1000"))
-ROUNDS = 3
-SAMPLES = 200
-GROWTH = (10, 100, 1000, 10000)
+STEPS = int(os.environ.get("STEPS", quick("500", "5")))
+ROUNDS, SECONDS = 3, 30
+SAMPLES = quick(200, 5)
+GROWTH = quick((10, 100, 1000, 10000), (2, 4))
 LOOKS = 20
 
 # Runs in the store as three steps leave them, one of which was tried twice. Without waiting
@@ -81,19 +82,16 @@ def sources(folder):
             file.write(text)
 
 
-def find_just():
-    native = glob.glob(os.path.join(HERE, "node_modules", "rust-just-*", "bin", "just"))
-    return native[0] if native else shutil.which("just")
+def step_case(runner, folder):
+    return Case("`runner workflow run`", [runner, "workflow", "run", "steps.yaml"], folder, environment(folder))
 
 
-def step_cases(runner, folder):
-    sources(folder)
-    rows = [
-        ("`runner workflow run`", [runner, "workflow", "run", "steps.yaml"], True),
-        ("`make` (keeps no record)", ["make", "-s"], shutil.which("make")),
-        ("`just` (keeps no record)", [find_just(), "--justfile", "justfile", "all"], find_just()),
-    ]
-    return [Case(name, argv, folder, environment(folder)) for name, argv, here in rows if here]
+def step_peers(folder):
+    """{name: Case}, and the names of those that are not here."""
+    just = peers.just()
+    found = {"`make` (keeps no record)": [shutil.which("make"), "-s"], "`just` (keeps no record)": [just, "--justfile", "justfile", "all"]}
+    there = {name: Case(name, argv, folder, environment(folder)) for name, argv in found.items() if argv[0]}
+    return there, [name for name in found if name not in there]
 
 
 def unavoidable(folder):
@@ -114,16 +112,31 @@ def unavoidable(folder):
     return 2000 * (statistics.median(syncs) + statistics.median(starts))
 
 
-def steps(runner, folder):
-    rows = step_cases(runner, folder)
-    floor = unavoidable(folder)
-    interleaved(rows, ROUNDS, 90)
-    floor = (floor + unavoidable(folder)) / 2
-    yield f"| {STEPS:,} times `true` | per step | processor time per step |"
-    yield "|---|---|---|"
-    for case in rows:
-        yield f"| {case.name} | {case.median() / STEPS * 1000:.2f} ms | {case.median_cpu() / STEPS * 1000:.2f} ms |"
-    yield f"| two `fdatasync` and two `sh -c true`, nothing else | {floor:.2f} ms | |"
+class Known:
+    """Something measured in another way, as a peer of a row."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def median(self):
+        return self.seconds
+
+    def median_cpu(self):
+        return 0
+
+
+def steps(builds, folder):
+    sources(folder)
+    ours = {name: step_case(runner, folder) for name, runner in builds.path.items()}
+    there, missing = step_peers(folder)
+    before = unavoidable(folder)
+    interleaved([*ours.values(), *there.values()], ROUNDS, SECONDS)
+    least = Known((before + unavoidable(folder)) / 2 / 1000)
+    each = {name: Each(case, STEPS) for name, case in there.items()}
+    row = Row(f"a step, of {STEPS:,} times `true`", {name: Each(case, STEPS) for name, case in ours.items()},
+              {**each, "two `fdatasync` and two `sh -c true`, nothing else": least})
+    yield from result_table([row])
+    yield from not_installed(missing)
     yield ""
     yield ("A workflow step consists of a commit, which ends the step before it and is on disk before the step starts, a "
            "shell, and a process that supervises everything the shell starts.")
@@ -138,20 +151,20 @@ commands:
 """
 
 
-def loop(runner, folder):
+def loop(builds, folder):
     """What an item of a loop costs where 16 run at once."""
     with open(os.path.join(folder, "loop.yaml"), "w", encoding="utf-8") as file:
         file.write(LOOP.format(items=", ".join(map(str, range(STEPS)))))
-    case = Case("loop", [runner, "workflow", "run", "loop.yaml"], folder, environment(folder))
-    interleaved([case], ROUNDS, 60)
-    yield f"| a loop of {STEPS:,} items of `true`, 16 at once | items per second | processor time per item |"
-    yield "|---|---|---|"
-    yield f"| `runner workflow run` | {STEPS / case.median():.0f} | {case.median_cpu() / STEPS * 1000:.2f} ms |"
+    ours = builds.run(["workflow", "run", "loop.yaml"], folder, environment(folder))
+    yield from measured_table([Row(f"an item of a loop of {STEPS:,} times `true`, 16 at once",
+                                   {name: Each(case, STEPS) for name, case in ours.items()},
+                                   rate=lambda seconds: f"{1 / seconds:,.0f}/s")], ROUNDS, SECONDS)
 
 
 def step_ratio(runner, folder):
     """A step against what it can't do without."""
-    case = step_cases(runner, folder)[0]
+    sources(folder)
+    case = step_case(runner, folder)
     floors = [unavoidable(folder)]
     took = once(case)[0]
     floors.append(unavoidable(folder))
@@ -202,8 +215,8 @@ def loop_calls(runner, folder):
 
 # --- its memory ----------------------------------------------------------------------------
 
-FEW_ITEMS, MANY_ITEMS = 500, 2500
-EVENTS_OF_ITEM = 40  # of its processes
+FEW_ITEMS, MANY_ITEMS = quick((500, 2500), (5, 10))
+EVENTS, EVENTS_OF_ITEM = 1000, 40  # of the run, and of the processes of an item
 LINES = """\
 name: lines
 commands:
@@ -219,7 +232,7 @@ def loop_memory(runner, folder):
         with open(os.path.join(folder, "lines.yaml"), "w", encoding="utf-8") as file:
             file.write(LINES.format(count=count))
         case = Case("lines", [runner, "workflow", "run", "lines.yaml"], folder, environment(folder))
-        peaks.append(max(peak(case, events=count * EVENTS_OF_ITEM)))
+        peaks.append(max(peak(case, events=EVENTS + count * EVENTS_OF_ITEM)))
     return (peaks[1] - peaks[0]) * 1024 / (MANY_ITEMS - FEW_ITEMS)
 
 
@@ -248,48 +261,41 @@ def per_run(found):
     return [(b - a) / (m - n) for a, b, n, m in zip(found, found[1:], GROWTH, GROWTH[1:])]
 
 
-def look_cases(runner, folder):
+def looks_at(builds, folder):
+    """{command: {build: Case}} of the ways to look at runs."""
     one = f"run_{GROWTH[-1] // 2:026d}"
     ways = ("list", "list --state failed", "list --workflow w3", f"show {one}", "stats")
-    return [Case(words.split(" run_")[0], [runner, "workflow", *words.split()], folder, environment(folder))
-            for words in ways]
+    return {words.split(" run_")[0]: builds.run(["workflow", *words.split()], folder, environment(folder)) for words in ways}
 
 
-def looks(runner, folder):
-    """Milliseconds of each way to look at 10,000 runs."""
-    rows = look_cases(runner, folder)
-    interleaved(rows, LOOKS, 30)
-    return {case.name: case.median() * 1000 for case in rows}
-
-
-def table(runner, folder):
+def table(builds, folder):
     folder = os.path.join(folder, "workflows")
     os.makedirs(folder)
-    yield from steps(runner, folder)
+    yield from steps(builds, folder)
     yield ""
-    yield from loop(runner, folder)
+    yield from loop(builds, folder)
     yield ""
-    yield (f"One more item of a loop adds {loop_memory(runner, folder):.0f} bytes to the peak memory of its worker (from "
+    yield (f"One more item of a loop adds {loop_memory(builds.first, folder):.0f} bytes to the peak memory of its worker (from "
            f"{FEW_ITEMS:,} to {MANY_ITEMS:,} items, while the page cache of SQLite fills).")
     shutil.rmtree(os.path.join(folder, "state"))
-    found = sizes(runner, folder)
+    found = sizes(builds.first, folder)
     yield ""
     yield "| runs of three steps | database | per additional run |"
     yield "|---|---|---|"
     for count, size, more in zip(GROWTH, found, [None, *per_run(found)]):
         yield f"| {count:,} | {size / 1024:,.0f} KiB | {f'{more:,.0f} bytes' if more else '–'} |"
     yield ""
-    yield f"| with {GROWTH[-1]:,} runs | time of the command |"
-    yield "|---|---|"
-    for name, took in looks(runner, folder).items():
-        yield f"| `workflow {name}` | {took:.1f} ms |"
+    yield f"With {GROWTH[-1]:,} runs:"
+    yield ""
+    yield from measured_table([Row(f"`runner workflow {name}`", ours) for name, ours in looks_at(builds, folder).items()], LOOKS, 20)
 
 
 def growth_and_looks(runner, folder):
     """The largest growth of one run against the smallest, and the slowest of `list` and `show`."""
     more = per_run(sizes(runner, folder))
-    took = looks(runner, folder)
-    return max(more) / min(more), max(ms for name, ms in took.items() if name != "stats")
+    cases = {name: ours["dynamic"] for name, ours in looks_at(Builds(), folder).items()}
+    interleaved(list(cases.values()), LOOKS, 30)
+    return max(more) / min(more), max(case.median() * 1000 for name, case in cases.items() if name != "stats")
 
 
 VERBS = {"step": step_ratio, "calls": step_calls, "loop-calls": loop_calls, "loop-memory": loop_memory,

@@ -215,6 +215,18 @@ sys.exit(0 if p.wait(60) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$nu
 	echo 'return { timeout = "6s" }' >runner.lua
 	answers 10 act sleep --timeout 100ms
 	expect "e.meta.effective_config_hash != '$first'"
+	echo 'return { contexts = { a = {}, b = {} } }' >runner.lua
+	answers 0 act
+	first=$(field e.meta.effective_config_hash)
+	answers 0 --context a act
+	none=$(field e.meta.effective_config_hash)
+	[ "$none" != "$first" ]
+	answers 0 RUNNER_CONTEXT=a act
+	expect "e.meta.effective_config_hash == '$none'"
+	answers 0 --context b act
+	expect "e.meta.effective_config_hash not in ('$none', '$first')"
+	answers 0 RUNNER_CONTEXT=a#/elsewhere/runner.lua act
+	expect "e.meta.effective_config_hash == '$first'"
 	echo 'return { nonsense = 1 }' >runner.lua
 	answers 4 act
 	expect "e.meta.config_sources == ['$PWD/runner.lua']"

@@ -32,6 +32,15 @@ LUA
 	[ "$(grep -c eyJhbGci file.json)" -eq 0 ]
 }
 
+@test "REQ-F-058 every key that is masked is found, wherever in a large result it is" {
+	local key
+	for key in ghp_ gho_ ghs_ ghu_ ghr_ github_pat_ AKIA AIza xoxb- glpat- sk-; do
+		body large <<<"return { a = ('x '):rep(5000), key = '${key}0123456789ABCDEFGHIJ0123', z = ('y '):rep(5000) }"
+		answers 0 large
+		expect "e.data['key'].startswith('[KEY: ${key:0:4}')"
+	done
+}
+
 @test "REQ-F-058 they are masked in rows, in data of a failure and in its context, too" {
 	body rows 'streams = true,' <<<"ctx:emit{ token = '$JWT' }"
 	call rows --stream

@@ -210,3 +210,13 @@ damaged() {
 	answers 0 audit verify
 	expect 'e.data["rows"] == 0'
 }
+
+@test "a built-in command without the context that RUNNER_CONTEXT names is written down all the same" {
+	echo 'return { audit = { path = "ledger.jsonl" }, contexts = { prod = {} } }' >runner.lua
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	answers 0 RUNNER_CONTEXT=prd job list
+	row -1 'r["event"] == "end" and r["command"] == "job.list" and r["exit_code"] == 0'
+	answers 2 RUNNER_CONTEXT=prd workflow resume @last
+	row -1 'r["event"] == "end" and r["command"] == "workflow.resume" and r["exit_code"] == 2'
+	[ "$(rows)" -eq 3 ]
+}

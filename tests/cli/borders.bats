@@ -67,19 +67,62 @@ lines_below() {
 	[ -z "$hidden" ] || { echo "$hidden" >&2 && false; }
 }
 
+@test "no test gives its processes another TOKEN: by it those that are left are found" {
+	[ -z "$(grep -n 'CLEAN_ENV+=(.*\bTOKEN=' tests/*/*.bats | tee /dev/stderr)" ]
+}
+
 # The modules that a run of ARGS loads, by the files that it opens under RUNNER_LUA.
 # (LeakSanitizer can't work below a tracer)
 loaded_by() {
 	(cd "$BATS_TEST_TMPDIR" &&
-		env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 RUNNER_LUA="$ROOT/lua" strace -f -qq -e "trace=?open,openat" -o trace.txt "$RUNNER" "$@" >out.txt 2>err.txt </dev/null &&
+		env -i "${CLEAN_ENV[@]}" RUNNER_LOAD_TIMEOUT= ASAN_OPTIONS=detect_leaks=0 RUNNER_LUA="$ROOT/lua" strace -f -qq -e "trace=?open,openat" -o trace.txt "$RUNNER" "$@" >out.txt 2>err.txt </dev/null &&
 		sed -n "s|.*open[at]*(.*\"$ROOT/lua/\([^\"]*\.lua\)\".* = [0-9].*|\1|p" trace.txt | sort -u)
 }
 
-@test "a plain run loads at most 64 KB of bytecode" {
+# The command `hello` is what comes on stdin, for loaded_by.
+hello_for_strace() {
 	command -v strace >/dev/null || skip "no strace here"
 	mkdir -p "$BATS_TEST_TMPDIR/commands"
-	echo 'return { description = "x", danger_level = "safe", args = { { "name", "string", default = "you" } },
-		run = function(args) return { greeting = args.name } end }' >"$BATS_TEST_TMPDIR/commands/hello.lua"
+	cat >"$BATS_TEST_TMPDIR/commands/hello.lua"
+}
+
+# skipped FILE TEST: why helper.bash leaves it out, by the list in `skips`
+# shellcheck disable=SC2317,SC2034 # for skip_named
+skipped() (
+	skip() { echo "$1"; }
+	BATS_TEST_FILENAME=$PWD/$1 BATS_TEST_DESCRIPTION=$2
+	TEST_SKIPS=$BATS_TEST_TMPDIR/skips skip_named
+)
+
+@test "TEST_SKIPS leaves out tests by their names, and all of a file by a *" {
+	printf '%s\t%s\t%s\n' a.bats 'the first' 'slow here' b.bats '*' 'looks at sources' >"$BATS_TEST_TMPDIR/skips"
+	[ "$(skipped a.bats 'the first')" = 'slow here' ]
+	[ -z "$(skipped a.bats 'the second')" ]
+	[ "$(skipped b.bats 'the first')" = 'looks at sources' ]
+	[ -z "$(skipped c.bats 'the first')" ]
+}
+
+@test "each test that tests/arm64/skips names is there, once, and has a reason; a file that is left out has no test there" {
+	local program test reason
+	[ -z "$(cut -f1,2 tests/arm64/skips | sort | uniq -d)" ]
+	while IFS=$'\t' read -r program test reason; do
+		[ -n "$reason" ] || { echo "no reason: $program $test" >&2 && return 1; }
+		if [ "$test" = '*' ]; then
+			if [[ $program == *.bats ]]; then [ -e "tests/cli/$program" ]; else [ -e "tests/unit/$program.c" ]; fi
+			[ "$(cut -f1 tests/arm64/skips | grep -cFx "$program")" -eq 1 ] || { echo "left out, and more: $program" >&2 && return 1; }
+		elif [[ $program == *.bats ]]; then
+			grep -qFx "@test \"$test\" {" "tests/cli/$program" || { echo "no test: $program $test" >&2 && return 1; }
+		else
+			grep -qE "[(]${test}[,)]" "tests/unit/$program.c" || { echo "no test: $program $test" >&2 && return 1; }
+		fi
+	done < <(grep -v '^#' tests/arm64/skips)
+}
+
+@test "a plain run loads at most 64 KB of bytecode" {
+	hello_for_strace <<-'LUA'
+		return { description = "x", danger_level = "safe", args = { { "name", "string", default = "you" } },
+			run = function(args) return { greeting = args.name } end }
+	LUA
 	local modules
 	modules=$(loaded_by hello --name me)
 	[ -n "$modules" ]
@@ -98,16 +141,25 @@ loaded_by() {
 }
 
 @test "a plain run loads no module that only failures, help or other commands need" {
-	command -v strace >/dev/null || skip "no strace here"
-	mkdir -p "$BATS_TEST_TMPDIR/commands"
-	echo 'return { description = "x", danger_level = "safe", run = function() return {} end }' >"$BATS_TEST_TMPDIR/commands/hello.lua"
+	hello_for_strace <<<'return { description = "x", danger_level = "safe", run = function() return {} end }'
 	local modules
 	modules=$(loaded_by hello)
 	echo "$modules"
 	[ "$(tr '\n' ' ' <<<"${modules//.lua/}")" = "boot core/attempt core/rules ctx/context declare/command \
-declare/flags declare/values project/args project/loader project/locate project/plan project/settings " ]
+declare/values project/args project/loader project/locate project/plan project/settings " ]
 	# what a zygote loads ahead (worker_warm_for_calls)
-	[ "$(sed -n '/chunks\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"')" = "$(grep -vx boot <<<"${modules//.lua/}")" ]
+	[ "$(sed -n '/modules\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"')" = "$(grep -vx boot <<<"${modules//.lua/}")" ]
+	# what is side by side in the binary, which is what a command with arguments loads
+	[ "$(sed -n '/first\[\] = {/,/};/p' "$ROOT/src/embed.c" | grep -o '"[^"]*"' | tr -d '"')" = "$(printf '%s\n' "${modules//.lua/}" declare/arguments | sort)" ]
+}
+
+@test "a run with arguments, and one with a variable of a flag, load runner's own flags" {
+	hello_for_strace <<<'return { description = "x", danger_level = "safe", run = function() return {} end }'
+	local few
+	few=$(loaded_by hello)
+	[ "$(printf '%s\n' "$few" declare/flags.lua project/given.lua | sort)" = "$(loaded_by hello --quiet)" ]
+	CLEAN_ENV+=(RUNNER_RETRIES=1)
+	loaded_by hello | grep -qx declare/flags.lua
 }
 
 @test "C modules see Lua's interface in the executable, and no name of ours or of a library inside" {

@@ -4,6 +4,8 @@
 
 load lib/helper
 
+BINUTILS=${TEST_BINUTILS:-} # before their names: those for another processor
+
 prepare() {
 	mkdir -p project/commands/db project/lib home elsewhere
 	cat >project/runner.lua <<'LUA'
@@ -67,11 +69,11 @@ mine() {
 }
 
 @test "strip, objcopy and bytes behind its end leave a bundle as it is" {
-	command -v strip objcopy || skip "there are no binutils"
-	strip mytool
+	command -v "${BINUTILS}strip" "${BINUTILS}objcopy" || skip "there are no binutils"
+	"${BINUTILS}strip" mytool
 	mine hello
 	[ "$status" -eq 0 ]
-	objcopy --strip-all --add-section .note.signature=project/runner.lua mytool
+	"${BINUTILS}objcopy" --strip-all --add-section .note.signature=project/runner.lua mytool
 	echo signature >>mytool
 	mine hello
 	[ "$status" -eq 0 ]
@@ -88,8 +90,8 @@ mine() {
 	expect 'e.error.code == "BUNDLE_DAMAGED" and e.error.side_effects == "none" and e.error.retryable is False and "detail" not in e.error'
 	[[ $stdout == *"This program is damaged"*"was changed"* ]]
 	[[ $stderr != *traceback* ]]
-	command -v objcopy || skip "there is no objcopy"
-	objcopy --remove-section=.runner.bundle mytool removed
+	command -v "${BINUTILS}objcopy" || skip "there is no objcopy"
+	"${BINUTILS}objcopy" --remove-section=.runner.bundle mytool removed
 	TOOL=$PWD/removed
 	mine hello
 	[[ $stdout == *"This program is damaged"*"is gone"* ]]
@@ -132,10 +134,13 @@ mine() {
 @test "without a cache a bundle unpacks into the run's own directory, which goes with it" {
 	local RUNNER=$TOOL
 	mkdir tmp
-	call HOME=/dev/null TMPDIR="$PWD/tmp" hello
-	assert_envelope
-	[ "$status" -eq 0 ]
-	[ "$(find tmp -mindepth 1 | wc -l)" -eq 0 ]
+	for none in /dev/null "$PWD/none"; do
+		call HOME="$none" TMPDIR="$PWD/tmp" hello
+		assert_envelope
+		[ "$status" -eq 0 ]
+		[ "$(find tmp -mindepth 1 | wc -l)" -eq 0 ]
+	done
+	[ ! -e none ]
 }
 
 @test "many first calls at once find a whole project" {
@@ -185,4 +190,33 @@ mine() {
 	root=$(field 'e.data["root"]')
 	[ "$(cat "$root/data/a.txt")" = text ]
 	[ -f "$root/flow.yaml" ]
+}
+
+@test "a run of a bundle is resumed in its context by the next version, whose folder is another one" {
+	echo 'return { name = "mine", config = { who = "base" }, contexts = { prod = { config = { who = "prod" } }, dev = {} } }' >project/runner.lua
+	cat >project/commands/late.lua <<'LUA'
+return { description = "x", danger_level = "safe", run = function(_, ctx)
+	return require "runner.fs".stat "heal" and { who = ctx.config.who } or ctx:fail("NOT_FOUND", "no")
+end }
+LUA
+	bundled() { (cd project && env -i "${CLEAN_ENV[@]}" "$RUNNER" bundle -o "../$1" >../bundled.json); }
+	bundled first
+	echo '-- the next' >>project/commands/late.lua
+	bundled second
+	mkdir -p elsewhere
+	printf 'steps:\n  - runner: late\n' >elsewhere/w.yaml
+	TOOL=$PWD/first
+	mine --context prod workflow run w.yaml
+	[ "$status" -ne 0 ]
+	touch elsewhere/heal
+	cp -r home copy
+	TOOL=$PWD/second
+	mine --context dev workflow resume @last
+	[ "$status" -eq 4 ]
+	mine workflow resume @last
+	expect 'e.data["steps"][0]["data"] == {"who": "prod"} and e.meta["context"] == "prod"'
+	rm -r home
+	mv copy home
+	mine --context prod workflow resume @last
+	expect 'e.data["steps"][0]["data"] == {"who": "prod"}'
 }

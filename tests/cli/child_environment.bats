@@ -10,6 +10,11 @@ local found = {}
 for name, value in ctx:run{ "env" }.stdout:gmatch "([%w_]+)=([^\n]*)" do found[name] = value end
 return found
 LUA
+	body all <<'LUA'
+local lines = {}
+for line in ctx:run{ "env" }.stdout:gmatch "[^\n]+" do lines[#lines + 1] = line end
+return { lines = lines }
+LUA
 	body shell <<'LUA'
 local pipe = io.popen "echo $PAGER,$EDITOR,$LC_ALL"
 local said = pipe:read "l"
@@ -20,6 +25,13 @@ LUA
 	body kept 'preserve_locale = true,' <<'LUA'
 return { locale = ctx:run{ "sh", "-c", "echo $LC_ALL,$LANG" }.stdout }
 LUA
+}
+
+@test "what the caller has set already is there once, and all else stays as it is" {
+	answers 0 PAGER=less LANG=de_DE PAGE=1 PAGERS=2 EMPTY= all
+	expect 'sorted(line for line in e.data.lines if line.split("=")[0] in ("PAGER", "LANG", "PAGE", "PAGERS", "EMPTY")) == ["EMPTY=", "LANG=C.UTF-8", "PAGE=1", "PAGER=cat", "PAGERS=2"]'
+	env -i "$RUNNER" all --format json >bare.json
+	grep -q '"PAGER=cat"' bare.json
 }
 
 @test "REQ-F-010 children see no pager: PAGER and GIT_PAGER are cat" {

@@ -41,7 +41,7 @@ raises() {
 
 @test "ctx:lock: invalid options are reported at the script's line" {
 	raises "ctx:lock: the options are a table" <<<'ctx:lock("x", 5)'
-	raises "ctx:lock: wait = nan is not a duration" <<<'ctx:lock("x", { wait = -(0 / 0) })'
+	raises "ctx:lock: wait = nan is not a duration" <<<'ctx:lock("x", { wait = math.abs(0 / 0) })'
 	raises "ctx:lock: code = lower is invalid" <<<'ctx:lock("x", { code = "lower" })'
 	raises "ctx:lock: shared = y is invalid" <<<'ctx:lock("x", { shared = "y" })'
 	raises "ctx:lock: path = 5 is invalid" <<<'ctx:lock("x", { path = 5 })'

@@ -102,7 +102,7 @@ PY
 	helper_pid=$!
 	until_true grep -qx two err.txt
 	grep -qx one err.txt
-	rm marker
+	until_true rm marker
 	status=0
 	wait "$helper_pid" || status=$?
 	helper_pid=

@@ -71,7 +71,7 @@ found_in() {
 	who more extra xdg/runner/commands home/.config/runner/commands
 	who own xdg/runner/commands home/.config/runner/commands
 	local path
-	for path in "$PWD/extra" "$PWD/extra/" extra ./extra// "/nonexistent::$PWD/extra" "$PWD/home/../extra"; do
+	for path in "$PWD/extra" "$PWD/extra/" extra ./extra// "/proc/nonexistent::$PWD/extra" "$PWD/home/../extra"; do
 		call RUNNER_PATH="$path" XDG_CONFIG_HOME="$PWD/xdg" HOME="$PWD/home" who
 		found_in commands
 		call RUNNER_PATH="$path" XDG_CONFIG_HOME="$PWD/xdg" HOME="$PWD/home" more

@@ -41,6 +41,27 @@ offers() {
 	[ -z "$stdout" ]
 }
 
+@test "a candidate is one line, and no text of one hides the next" {
+	local name
+	for name in za zb zc zd ze; do
+		body "$name" <<<'return {}'
+	done
+	sed -i 's/description = "x"/description = "open\\27]0;"/' commands/za.lua
+	sed -i 's/description = "x"/description = "two\\nlines"/' commands/zb.lua
+	sed -i 's/description = "x"/description = "bad \\xff byte"/' commands/zc.lua
+	sed -i 's/description = "x"/description = "grüß dich"/' commands/zd.lua
+	known
+	offers z
+	[ "$stdout" = $'za\nzb\nzc\nzd\nze' ]
+	[ "$(wc -l <out.txt)" -eq 5 ]
+	! LC_ALL=C grep -q $'[\x1b\xff]' out.txt || false
+	grep -qx $'zd\tgrüß dich' out.txt
+	grep -qx $'ze\tx' out.txt
+	rm commands/z[abc].lua
+	offers z
+	[ "$(<out.txt)" = $'zd\tgrüß dich\nze\tx' ]
+}
+
 @test "flags of the command and of the framework are completed" {
 	offers deploy --t
 	[ "$stdout" = $'--target\n--timeout\n--token-limit\n--token-offset\n--token-count\n--tokenizer' ]

@@ -125,3 +125,59 @@ by_programs() {
 	envelope 0
 	[ "$(sql 'select per_chunk from units')" = 2 ]
 }
+
+@test "a chunk is meant for --on: without it check warns, with it there is nothing to say" {
+	printf 'executors:\n  q: { kind: local }\ncommands:\n  - foreach: [a, b]\n    chunk: 5\n    do: [ { shell: "true" } ]\n' >flow.yaml
+	call workflow check flow.yaml
+	envelope 0
+	expect '[(w.code, w.context.line) for w in e.warnings] == [("CHUNK_UNUSED", 5)]'
+	call workflow check flow.yaml --on q
+	envelope 0
+	expect 'e.warnings == []'
+	call workflow run flow.yaml
+	envelope 0
+	expect 'e.warnings == []'
+}
+
+@test "what an executor refuses has had no effect, unless something was done before" {
+	seq 3 >items.txt
+	by_programs <<<'- shell: touch ran'
+	cat >no.sh <<<'cat >/dev/null; echo "{\"error\": {\"kind\": \"refused\", \"message\": \"no such account\"}}"'
+	sed -i "s|submit: \[[^]]*\]|submit: [sh, $PWD/no.sh]|" flow.yaml
+	call workflow run flow.yaml
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and e.error.side_effects == "none"'
+	[ ! -e ran ]
+	sed -i 's/^commands:/&\n  - shell: touch before/' flow.yaml
+	call workflow run flow.yaml
+	envelope 4
+	expect 'e.error.side_effects == "partial"'
+}
+
+@test "what a step says of its effects is not said of a run in which another item, chunk or attempt did something" {
+	mkdir -p commands shared
+	cat >commands/act.lua <<-'LUA'
+		return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			args = { { "what", "string" } }, run = function(args, ctx)
+				local fails = args.what == "fail" or args.what == "again" and require "runner.fs".stat "did"
+				if not fails then io.open("did", "w"):close() end
+				if args.what == "do" then return 1 end
+				ctx:fail("UNAVAILABLE", "no", { retryable = true, side_effects = fails and "none" or "partial" })
+			end }
+	LUA
+	local head='executors: { q: { kind: local, poll: 100ms, directory: '$PWD'/shared } }\ncommands:\n'
+	local loop='  - { on: q, chunk: %d, foreach: [%s], do: [ { runner: act, args: { what: "${item}" } } ] }\n'
+	# shellcheck disable=SC2059 # formats
+	effects() {
+		rm -f did
+		printf "$head$2" "${@:3}" >flow.yaml
+		call workflow run flow.yaml
+		envelope 12
+		expect "e.error.side_effects == '$1'"
+	}
+	effects none "$loop" 5 fail
+	effects partial "$loop" 5 "do, fail"
+	effects partial "$loop" 1 "do, fail"
+	effects none '  - { runner: act, args: { what: fail } }\n'
+	effects partial '  - { runner: act, args: { what: again }, retry: { max_attempts: 1, delays: [10ms] } }\n'
+}

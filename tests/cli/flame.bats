@@ -201,7 +201,7 @@ LUA
 
 @test "without room for a page, or with a folder that is none, the call goes on unnoted" {
 	busy count
-	for folder in /dev/full /nonexistent relative ""; do
+	for folder in /dev/full /proc/nonexistent relative ""; do
 		call RUNNER_FLAME="$folder" count --n 1000
 		[ "$status" -eq 0 ]
 		expect 'e.data == {"s": 3003}'
@@ -270,8 +270,9 @@ PY
 	body notes <<<'io.open("ran", "w"):close()'
 	mkfifo pipe
 	mkdir folder
+	ln -s folder other
 	for flags in "--svg pipe" "--svg folder" "--svg=" "--svg /dev/full" "--collapsed folder" "--collapsed nowhere/x" \
-		"--svg x --collapsed x"; do
+		"--svg x --collapsed x" "--svg ./x --collapsed x" "--svg folder/../x --collapsed $PWD//x" "--svg folder/x --collapsed other/x"; do
 		# shellcheck disable=SC2086 # two words
 		call flame $flags notes
 		echo "$flags: $status"
@@ -279,6 +280,16 @@ PY
 		assert_envelope
 		[ ! -e ran ]
 		[ ! -e x ]
+	done
+	call flame notes
+	[ "$status" -eq 0 ]
+	rm ran
+	ln flame.svg hard
+	ln -s flame.svg soft
+	for flags in hard soft ./flame.svg; do
+		answers 2 flame --collapsed "$flags" notes
+		expect '"is the file of the graph" in e.error.message'
+		[ ! -e ran ]
 	done
 }
 

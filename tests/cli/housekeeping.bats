@@ -190,6 +190,16 @@ tidied() {
 	[ -z "$(ls tmpdir)" ]
 }
 
+@test "files for a caller that are too many for one run's tidying go with the runs after it" {
+	mkdir -p tmpdir/runner-out-01ARZ3NDEKTSV4RRFFQ69G5FAV
+	local file=tmpdir/runner-out-01ARZ3NDEKTSV4RRFFQ69G5FAV
+	seq -f "$file/%g" 5000 | xargs touch
+	touch -d '-301 seconds' "$file"
+	body other <<<'return ctx.tempdir'
+	until_true tidied
+	[ -z "$(ls tmpdir)" ]
+}
+
 @test "ctx:hand_out takes files only, and moves nothing in a dry run" {
 	local wrong
 	for wrong in nil '"nosuch"' ctx.tempdir '{}' '"/dev/null"'; do

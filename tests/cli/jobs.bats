@@ -239,7 +239,7 @@ LUA
 	expect 'e.data.progress == {"done": 1} and e.meta.job.exit_code == 10'
 	body moves 'interruption = { detach = true, idle_timeout_ms = 3000 },' \
 		<<<'for i = 1, 35 do ctx:progress{ done = i } ctx:sleep "100ms" end return { done = true }'
-	answers 0 moves --budget 1m
+	tries 4 answers 0 moves --budget 1m
 }
 
 @test "job wait sleeps until the kernel wakes it: it looks neither while nothing happens nor late" {
@@ -541,11 +541,13 @@ job_has_begun() {
 
 @test "REQ-F-082 repeating continue_command ends in what the call would have answered" {
 	body work 'interruption = { detach = true }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<'LUA'
+		while not io.open "go" do ctx:sleep "20ms" end
 		for i = 1, 6 do ctx:progress{ done = i, total = 6 } ctx:sleep("500ms") end
 		ctx:fail("UNAVAILABLE", "gone", { data = { got = 6 } })
 LUA
 	sed -i 's/"safe"/"mutating"/' commands/work.lua
 	answers 14 work --budget 100ms
+	touch go
 	expect 'e.error.retryable is False and e.error.side_effects == "partial"'
 	local before=0 now
 	while [ "$status" -eq 14 ]; do
@@ -585,4 +587,21 @@ LUA
 	answers 0 manifest right
 	expect 'e.data.commands.right.interruption.detach is True and e.data.commands.right.exit_codes["14"].retryable is True'
 	expect '"budget" in e.data.commands.right.flags'
+}
+
+@test "a HOME that isn't there is not made: what needs a place for state says so" {
+	body work <<<'return { done = true }'
+	printf 'steps:\n  - shell: touch ran\n' >w.yaml
+	local row
+	for row in 'work --detach' 'workflow run w.yaml' 'job list'; do
+		# shellcheck disable=SC2086 # words
+		answers 4 XDG_STATE_HOME= HOME="$PWD/home" $row
+		expect 'e.error.code == "PRECONDITION" and "HOME is no directory" in e.error.message and e.error.suggestion'
+	done
+	answers 0 XDG_STATE_HOME= HOME="$PWD/home" work
+	[ ! -e home ]
+	[ ! -e ran ]
+	mkdir home
+	answers 0 XDG_STATE_HOME= HOME="$PWD/home" workflow run w.yaml
+	[ -e home/.local/state/runner/runs.db ]
 }

@@ -466,7 +466,7 @@ PY
 }
 
 @test "commands that hang, flood, fork, crash or are killed are one answer each" {
-	body floods <<<'for i = 1, 30000 do io.write(("x"):rep(100), "\n") io.stderr:write(("y"):rep(100), "\n") end'
+	body floods 'timeout = "5m",' <<<'for i = 1, 30000 do io.write(("x"):rep(100), "\n") io.stderr:write(("y"):rep(100), "\n") end'
 	body forks <<<'for i = 1, 20 do os.execute("sleep 600 & ") end'
 	body crashes <<<'require "host_that_is_not_there"'
 	body huge <<<'return { text = ("x"):rep(17 << 20) }'

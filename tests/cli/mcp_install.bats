@@ -59,9 +59,12 @@ PY
 	[ -L home/.config/Claude/claude_desktop_config.json ]
 	[ "$(stat -c %a home/real.json)" = 600 ]
 	grep -q -- '--cwd' home/real.json
-	cd /
-	call HOME=/nonexistent mcp install claude-desktop
+	call HOME=/proc/nonexistent --cwd / mcp install claude-desktop
 	[ "$status" -eq 0 ]
+	expect 'list(e.data["config"]["mcpServers"]) == ["runner"]'
+	answers 4 HOME="$PWD/none" mcp install claude-desktop --write
+	expect 'e.error.code == "PRECONDITION" and e.error.side_effects == "none" and "HOME is no directory" in e.error.message'
+	[ ! -e none ]
 }
 
 @test "a dry run, a file that is no JSON, and a folder that can't be written change nothing" {

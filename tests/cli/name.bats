@@ -191,9 +191,45 @@ mine() {
 	cp commands/hello.lua new/commands
 	cd new
 	local state=$PWD/../state
-	stranger() { env -i PATH="$PATH" HOME=/nonexistent XDG_STATE_HOME="$state" ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} "$TOOL" "$@"; }
+	stranger() { env -i PATH="$PATH" HOME=/proc/nonexistent XDG_STATE_HOME="$state" ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} "$TOOL" "$@"; }
 	[ "$(stranger --version)" = "$(own_version)" ]
 	[ ! -e was-read ]
 	stranger hello
 	[ "$(stranger --version)" = "my-tool 1.2.0" ]
+}
+
+@test "the documents for agents call the tool by its name" {
+	printf 'return { description = "Greet", danger_level = "safe", examples = { { command = "runner hello --who Ada" } }, run = print }' >commands/hello.lua
+	mine generate-skills --output-dir s
+	grep -qx "    my-tool hello --who Ada" s/SKILL-hello.md
+	grep -qx "# my-tool hello" s/SKILL-hello.md
+	run grep -rw "runner [a-z]*\|.runner." s
+	[ "$(grep -v "runner-up" <<<"$output")" = "" ]
+	call generate-skills --output-dir r
+	grep -qx "    runner hello --plan" r/SKILL-hello.md
+}
+
+@test "what the tool starts of itself speaks as it does: calls of exec, jobs" {
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	printf '%s\n' '{"_cmd":"hello"}' '{"_cmd":"hello","whom":"x"}' '{"_cmd":"helo"}' >requests
+	mine exec --ignore-errors --input-file requests
+	[ "$status" -eq 1 ]
+	python3 - <<'PY'
+import json
+a = [json.loads(line) for line in open("out.txt")]
+assert [e["ok"] for e in a] == [True, False, False], a
+assert {e["meta"]["tool_version"] for e in a} == {"1.2.0"}, a
+assert "'my-tool'" in a[2]["error"]["fix_required"], a
+PY
+	mine hello --detach
+	mine job wait "$(field 'e.data["job_id"]')" --for 1m
+	[ "$status" -eq 0 ]
+	python3 -c 'import glob, json; (p,) = glob.glob("state/runner/jobs/*/answer.json"); assert json.load(open(p))["meta"]["tool_version"] == "1.2.0"'
+}
+
+@test "a run that the tool watches speaks as it does" {
+	mine watch --runs 1 -- hello --help
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"my-tool hello"* ]]
+	[[ $stderr != *"runner hello"* ]]
 }

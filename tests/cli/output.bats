@@ -131,7 +131,7 @@ ids_command() {
 	[ -L link ]
 	[ "$(<file)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
 	mkfifo pipe
-	timeout 20 cat pipe >got &
+	timeout 120 cat pipe >got &
 	until_true eval 'call rows --output pipe && [ "$status" -eq 0 ]'
 	wait $!
 	[ -p pipe ]

@@ -15,7 +15,11 @@ setup_file() {
 }
 
 is_packed() {
-	[ "$RUNNER" -ef "$ROOT/build/runner" ]
+	case $(realpath "$RUNNER") in
+	"$(realpath "$ROOT")/build/runner") PACKED=build ;;
+	"$(realpath "$ROOT")/build/static/runner") PACKED=build/static ;;
+	*) return 1 ;;
+	esac
 }
 
 prepare() {
@@ -24,7 +28,8 @@ prepare() {
 
 # package KIND…
 package() {
-	BUILD=build OUT=${OUT:?} "$ROOT/.ci/package" "$@"
+	is_packed
+	BUILD=$PACKED OUT=${OUT:?} "$ROOT/.ci/package" "$@"
 }
 
 deb() { echo "$OUT"/runner_*.deb; }
@@ -37,13 +42,33 @@ deb() { echo "$OUT"/runner_*.deb; }
 
 @test "the Debian package depends on what is linked, and recommends what is opened on use" {
 	dpkg-deb -f "$(deb)" >fields.txt
-	grep -qE '^Depends: libc6 \(>= 2\.[0-9]+\), ?libmd0$' fields.txt
-	grep -qE '^Recommends: libcurl4[^,]* \(>= [^)]+\), libsqlite3-0 \(>= [^)]+\), lua-yaml, ca-certificates$' fields.txt
+	if is_static; then
+		[ -z "$(grep '^Depends:' fields.txt || true)" ]
+		grep -qx 'Recommends: ca-certificates' fields.txt
+	else
+		grep -qE '^Depends: libc6 \(>= 2\.[0-9]+\), ?libmd0$' fields.txt
+		grep -qE '^Recommends: libcurl4[^,]* \(>= [^)]+\), libsqlite3-0 \(>= [^)]+\), lua-yaml, ca-certificates$' fields.txt
+	fi
 	[[ $(dpkg-deb -f "$(deb)" Version) == "$("$RUNNER" --version)"* ]]
 	[ "$(dpkg-deb -f "$(deb)" Architecture)" = "$(dpkg --print-architecture)" ]
 	# no script of ours runs as root
 	dpkg-deb --ctrl-tarfile "$(deb)" | tar -t | grep -vE '^\./(control|md5sums)?$' >other.txt || true
 	[ ! -s other.txt ]
+}
+
+@test "the packages are for the processor that the program inside is for" {
+	local machine=x86_64 debian=amd64 node=x64
+	dpkg-deb --fsys-tarfile "$(deb)" | tar -xO ./usr/bin/runner >program
+	case $(od -An -tu2 -j18 -N2 program | tr -d ' ') in # e_machine of elf(5)
+	62) ;;
+	183) machine=aarch64 debian=arm64 node=arm64 ;;
+	*) false ;;
+	esac
+	[[ $(deb) == *"_$debian.deb" ]]
+	dpkg-deb -I "$(deb)" | grep -qx " Architecture: $debian"
+	tar -xzOf "$OUT"/runner-linux-"$node"-*.tgz package/package.json >package.json
+	grep -q "\"os\": \[\"linux\"\], \"cpu\": \[\"$node\"\]" package.json
+	[ -s "$(echo "$OUT"/runner-*-linux-"$machine".tar.gz)" ]
 }
 
 @test "the packages of one build are the same bytes, whenever and wherever they are made" {
@@ -135,7 +160,9 @@ inside() {
 }
 
 @test "the SBOM is SPDX 2.3: what is inside, what is opened, and how they hang together" {
-	python3 - "$OUT"/runner-*.spdx.json "$("$RUNNER" --version)" <<'PY'
+	local linkage=dynamic
+	! is_static || linkage=static
+	python3 - "$OUT"/runner-*.spdx.json "$("$RUNNER" --version)" $linkage <<'PY'
 import json, re, sys
 
 d = json.load(open(sys.argv[1]))
@@ -153,13 +180,20 @@ for p in d["packages"]:
 main = d["packages"][0]
 assert main["name"] == "runner" and main["versionInfo"] == sys.argv[2] and len(main["checksums"][0]["checksumValue"]) == 64
 names = {p["name"]: p["SPDXID"] for p in d["packages"]}
-assert {"Lua", "lua-cjson", "PCRE2", "SQLite", "libcurl", "lua-yaml", "libmd", "glibc"} <= set(names), names
+static = sys.argv[3] == "static"
+inside = {"lua5.4", "lua-cjson", "pcre2", "sqlite3", "curl", "openssl", "lua-yaml", "libyaml", "libmd", "libarchive", "zlib", "musl"}
+linked = {"Lua", "lua-cjson", "PCRE2", "SQLite", "libcurl", "lua-yaml", "libmd", "glibc"}
+assert (inside if static else linked) <= set(names), names
 kinds = {}
 for r in d["relationships"]:
     assert {r["spdxElementId"], r["relatedSpdxElement"]} <= ids, r
     kinds[r["relatedSpdxElement"] if r["spdxElementId"] == main["SPDXID"] else r["spdxElementId"]] = r["relationshipType"]
-assert kinds["SPDXRef-DOCUMENT"] == "DESCRIBES" and kinds[names["Lua"]] == "STATIC_LINK" and kinds[names["glibc"]] == "DYNAMIC_LINK"
-assert kinds[names["SQLite"]] == "RUNTIME_DEPENDENCY_OF", kinds
+assert kinds["SPDXRef-DOCUMENT"] == "DESCRIBES"
+if static:
+    assert all(kinds[names[name]] == "STATIC_LINK" for name in inside), kinds
+else:
+    assert kinds[names["Lua"]] == "STATIC_LINK" and kinds[names["glibc"]] == "DYNAMIC_LINK"
+    assert kinds[names["SQLite"]] == "RUNTIME_DEPENDENCY_OF", kinds
 assert set(kinds) == ids - {main["SPDXID"]}, kinds
 PY
 	# the program that is described is the one in every package

@@ -145,6 +145,7 @@ unit() {
 		    chunk: 1
 		    do:
 		      - shell: "[ ${item} -lt 4 ] || until [ -e go ]; do sleep 0.02; done; [ ${item} != 3 -o -e go ] || exit 7; echo ${item} >>effects"
+		        idempotent: true # one that begins while another fails may be ended before it can say that it was interrupted
 	YAML
 	seq 6 >items
 	call workflow run placed.yaml
@@ -222,6 +223,7 @@ unit() {
 	id=$(run_id)
 	kill -KILL "$pid"
 	finish
+	until_true no_owner "$id"
 	touch go
 	call workflow resume "$id"
 	envelope 0
@@ -262,6 +264,7 @@ unit() {
 	kill -KILL "$pid"
 	finish
 	id=$(run_id)
+	until_true no_owner "$id"
 	[ -e "$(unit)/secrets.json" ]
 	call workflow cancel "$id"
 	envelope 0

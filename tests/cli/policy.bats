@@ -242,6 +242,33 @@ LUA
 	answers 0 --policy p.json dbx
 }
 
+@test "what is in none of the folders is neither listed nor read, by an unknown word, help, a Tab or lint" {
+	mkdir -p user/runner/commands
+	local top='io.open("loaded", "w"):close() return { description = "x", danger_level = "safe",'
+	tee commands/sly.lua >user/runner/commands/wide.lua <<<"$top aliases = { 'short' }, run = function() return { ran = true } end }"
+	policy "{ \"folders\": [\"$PWD/other\"] }"
+	local name
+	for name in nothing short; do
+		answers 2 XDG_CONFIG_HOME="$PWD/user" --policy p.json "$name"
+	done
+	for name in sly wide; do
+		denied folders XDG_CONFIG_HOME="$PWD/user" --policy p.json help "$name"
+		answers 4 XDG_CONFIG_HOME="$PWD/user" --policy p.json lint "$name"
+		call XDG_CONFIG_HOME="$PWD/user" RUNNER_TRUST="$PWD" --policy p.json completion bash -- "$name" --
+	done
+	for name in help manifest lint doctor "mcp tools" generate-skills; do
+		# shellcheck disable=SC2086 # a name of two words
+		answers 0 XDG_CONFIG_HOME="$PWD/user" RUNNER_TRUST="$PWD" --policy p.json $name --format json
+		[[ $stdout != *sly* && $stdout != *wide* ]]
+	done
+	[ ! -e loaded ]
+	policy "{ \"folders\": [\"$PWD/user\"] }"
+	call XDG_CONFIG_HOME="$PWD/user" --policy p.json mcp tools --format json
+	[[ $stdout == *wide* && $stdout != *sly* ]]
+	answers 0 XDG_CONFIG_HOME="$PWD/user" --policy p.json short
+	rm loaded
+}
+
 @test "what a call starts is bound too, and can't take its policy off" {
 	policy '{ "deny": ["wipe"] }'
 	policy '{}' none.json

@@ -128,7 +128,7 @@ LUA
 @test "an exhausted memory limit is MEMORY_LIMIT" {
 	case $RUNNER in */sanitize/*) skip "a sanitizer needs the memory itself" ;; esac
 	body eater 'limits = { memory = "64MB" },' <<<'local t = {} while true do t[#t + 1] = ("x"):rep(65536) .. #t end'
-	call eater
+	call eater --timeout 3m
 	assert_envelope
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "MEMORY_LIMIT" and e.error.retryable is False'
@@ -139,7 +139,7 @@ LUA
 	local what='ctx:defer(function() io.stderr:write("deferred\n") end)
 		held = {} for i = 1, math.huge do held[i] = ("x"):rep(100) .. i end'
 	body eater 'limits = { memory = "32MB" }, cleanup = function() io.stderr:write("cleaned\n") end,' <<<"$what"
-	call eater
+	call eater --timeout 3m
 	assert_envelope
 	expect 'e.error.code == "MEMORY_LIMIT" and e.error.context.by == "lua"'
 	grep -qx deferred err.txt
@@ -166,7 +166,7 @@ LUA
 
 @test "a setsid daemon that holds stderr does not hold the caller" {
 	body daemon '' <<<'os.execute("setsid sleep 60 </dev/null &") return {}'
-	TOKEN=$TOKEN RUNNER=$RUNNER timeout 50 python3 - <<'PY'
+	TOKEN=$TOKEN RUNNER=$RUNNER timeout 150 python3 - <<'PY'
 import os, subprocess, time
 t = time.monotonic()
 done = subprocess.run([os.environ["RUNNER"], "daemon"], capture_output=True)

@@ -43,11 +43,11 @@ LUA
 
 @test "a result over 16 MiB is OUTPUT_TOO_LARGE, one just below goes through" {
 	body size 'args = { { "bytes", "integer", positional = true } },' <<<'return { s = ("x"):rep(args.bytes) }'
-	call size $((16 * 1024 * 1024))
+	call size $((16 * 1024 * 1024)) --timeout 3m
 	assert_envelope
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "OUTPUT_TOO_LARGE"'
-	call size $((16 * 1024 * 1024 - 100))
+	call size $((16 * 1024 * 1024 - 100)) --timeout 3m
 	assert_envelope
 	[ "$status" -eq 0 ]
 }

@@ -33,7 +33,7 @@ LUA
 		return ctx:delegate { "./there-is-none" }
 LUA
 	command_file echo <<'LUA'
-return { description = "x", danger_level = "safe", stdout = "protocol", protocol = "line-echo", timeout = "5s",
+return { description = "x", danger_level = "safe", stdout = "protocol", protocol = "line-echo", timeout = "20s",
 	args = { { "prefix", "string", default = "" }, { "fatal", "boolean" } },
 	validate = function(args) print "from validate" if args.prefix == "no" then return "not that" end end,
 	run = function(args, ctx)
@@ -200,12 +200,12 @@ LUA
 
 @test "REQ-C-032 the declared limit is that of the start; a silent client may stay, a signal ends it" {
 	mkfifo requests
-	sed -i 's/timeout = "5s"/timeout = "2s"/' commands/echo.lua
+	sed -i 's/timeout = "20s"/timeout = "6s"/' commands/echo.lua
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" echo <requests >out.txt 2>err.txt 3>&- &
 	local pid=$!
 	exec 8>requests
 	until_true [ -e marker ]
-	sleep 2.5
+	sleep 6.5
 	echo 'still there' >&8
 	until_true grep -qx 'still there' out.txt
 	kill "$pid"
@@ -219,7 +219,7 @@ LUA
 }
 
 @test "REQ-C-032 what a server sees of its time has no end either, nor has what it starts" {
-	body patient 'stdout = "protocol", protocol = "x", timeout = "5s",' <<'LUA'
+	body patient 'stdout = "protocol", protocol = "x", timeout = "20s",' <<'LUA'
 		io.write(tostring(ctx:remaining()), " ", ctx:run({ "sh", "-c", "echo ${RUNNER_DEADLINE_MS-none}" }).stdout)
 LUA
 	call patient

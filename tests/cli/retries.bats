@@ -43,12 +43,12 @@ prepare() {
 	call limited --ms 20001
 	assert_envelope
 	[ "$status" -eq 11 ]
-	[ "$elapsed_ms" -lt 10000 ]
+	[ "$elapsed_ms" -lt 18000 ]
 	expect 'e.error.retryable is True and e.error.retry_after_ms == 20001 and "retries" not in e.meta'
 	expect '[w["code"] for w in e.warnings] == ["RETRY_BUDGET"]'
-	call limited --ms 9000 --timeout 9050ms
+	call limited --ms 19000 --timeout 19050ms
 	assert_envelope
-	[ "$elapsed_ms" -lt 8000 ]
+	[ "$elapsed_ms" -lt 18000 ]
 	expect 'e.error.retryable is True and [w["code"] for w in e.warnings] == ["RETRY_BUDGET"]'
 }
 

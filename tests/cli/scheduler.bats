@@ -65,7 +65,7 @@ LUA
 		}
 LUA
 	sed -i 's/grace = "20s"/grace = "4s"/' commands/deaf.lua
-	cancelled_deaf
+	tries 3 cancelled_deaf
 	[ "$elapsed_ms" -lt 20000 ]
 	assert_no_process_left
 }
@@ -89,10 +89,10 @@ cancelled_deaf() {
 				sh([[trap 'exit 0' TERM
 					over() { [ -s $1 ] && ! kill -0 $(cat $1) 2>/dev/null; }
 					until over pid.done && over pid.busy && [ -s up ]; do sleep 0.05; done
-					sleep 0.3; touch marker; while :; do sleep 0.05; done]], { name = "polite" })
+					sleep 0.3; touch marker; while :; do sleep 0.05; done]], { name = "polite", grace_ms = 15000 })
 			end,
 			function() -- talks to a task that waits in between
-				sh("echo up; echo up >up; sleep 60", { name = "talk", on_line = function() scheduler.sleep(10) end })
+				sh("echo up; echo up >up; sleep 60", { name = "talk", grace_ms = 15000, on_line = function() scheduler.sleep(10) end })
 			end,
 			function() -- its task is still busy with the result
 				sh("echo $$ >pid.busy; echo yes", { name = "busy" })

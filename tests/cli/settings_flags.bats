@@ -131,12 +131,67 @@ LUA
 	expect '"context" not in e.meta'
 	answers 2 RUNNER_CONTEXT=prd show
 	expect "e.error['suggestion'] == \"Did you mean 'prod'?\""
+	expect '"runner.lua: RUNNER_CONTEXT names it" in e.error.message and "--context NAME" in e.error.fix_required'
+	expect '"unset the environment variable RUNNER_CONTEXT" in e.error["errors"][0]["fix_required"]'
 	answers 0 RUNNER_CONTEXT=prd doctor --help
+	call RUNNER_CONTEXT=prd doctor --format json
+	expect '"unset the environment variable RUNNER_CONTEXT" in e.data["checks"][0]["fix"]'
+	answers 2 --context prd show
+	expect '"RUNNER_CONTEXT" not in str(e.error)'
 	printf 'steps:\n  - id: a\n    runner: show\n' >w.yaml
 	answers 0 XDG_STATE_HOME="$PWD/state" --context prod workflow run w.yaml
 	expect 'e.data["steps"][0]["data"] == {"host": "prod"}'
 	answers 2 show --profile prod
 	expect '"--context NAME" in str(e.error)'
+	echo 'return {}' >runner.lua
+	answers 2 RUNNER_CONTEXT=prod show
+	expect 'e.error.fix_required == "Unset the environment variable RUNNER_CONTEXT: there are no contexts here"'
+	expect '"suggestion" not in e.error'
+}
+
+@test "a run is resumed in the context that it was started in, and in no other" {
+	local settings='config = { host = "base" }, contexts = { prod = { config = { host = "prod" } }, dev = {} }'
+	echo "return { $settings }" >runner.lua
+	failing fails safe <<<'if fs.stat "heal" then return 1 end ctx:fail("NOT_FOUND", "no")'
+	printf 'steps:\n  - id: a\n    runner: fails\n  - id: b\n    runner: show\n' >w.yaml
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	call --context prod workflow run w.yaml
+	touch heal
+	answers 4 --context dev workflow resume @last
+	expect "\"was started in the context 'prod', and can't go on in the context 'dev'\" in e.error.message"
+	expect 'e.error.code == "PRECONDITION" and e.error.side_effects == "none"'
+	answers 4 RUNNER_CONTEXT=dev workflow resume @last
+	expect '"RUNNER_CONTEXT" in e.error.fix_required'
+	echo 'return {}' >runner.lua
+	answers 4 workflow resume @last
+	expect "e.error.fix_required == 'Restore contexts.prod in $PWD/runner.lua'"
+	echo "return { $settings }" >runner.lua
+	cp -r state copy
+	answers 0 XDG_STATE_HOME="$PWD/copy" --no-config workflow resume @last
+	expect 'e.data["steps"][1]["data"] == {"host": "prod"}'
+	answers 0 workflow resume @last
+	expect 'e.data["steps"][1]["data"] == {"host": "prod"} and e.meta["context"] == "prod"'
+	rm heal
+	call workflow run w.yaml
+	touch heal
+	answers 4 --context prod workflow resume @last
+	expect '"was started without a context" in e.error.message'
+	answers 0 workflow resume @last
+	expect 'e.data["steps"][1]["data"] == {"host": "base"}'
+}
+
+@test "a built-in command does nothing without the context that its caller asks for" {
+	echo 'return { contexts = { prod = { config = { host = "prod" } } } }' >runner.lua
+	printf 'steps:\n  - shell: touch ran\n' >w.yaml
+	answers 2 --context prd workflow run w.yaml
+	expect "e.error['suggestion'] == \"Did you mean 'prod'?\" and '--context' in e.error.fix_required"
+	answers 2 RUNNER_CONTEXT=prd workflow run w.yaml
+	[ ! -e ran ]
+	answers 2 --context prd manifest
+	answers 0 RUNNER_CONTEXT=prd manifest
+	answers 4 --context prd lint
+	expect 'e.error.code == "COMMAND_INVALID" and "There is no context" in e.error.message'
+	answers 0 --context prd help lint
 }
 
 @test "an inherited context means nothing in another project" {

@@ -143,7 +143,7 @@ with_bytes() {
 	expect 'e.data == {}'
 	fed size --input-file - </dev/null
 	expect 'e.data["bytes"] == 0'
-	call size --input-file - --timeout 5s
+	call size --input-file - --timeout 60s
 	expect 'e.data["bytes"] == 0'
 }
 

@@ -31,6 +31,11 @@ waits() {
 	before=$(<count) && [ -n "$before" ] && sleep 0.3 && [ "$(<count)" = "$before" ]
 }
 
+# alone FILE: the command has made it, and of this test's processes only the supervisor is left.
+alone() {
+	[ -e "$1" ] && [ "$(processes_left | wc -l)" -eq 1 ]
+}
+
 # last_line: out.txt is its last line from now on.
 last_line() {
 	tail -n 1 out.txt >last.txt
@@ -147,14 +152,14 @@ return { description = "x", danger_level = "safe", streams = true, run = functio
 end }
 LUA
 	mkfifo pipe
-	env -i "${CLEAN_ENV[@]}" "$RUNNER" count --stream --timeout 4s >pipe 3>&- &
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" count --stream --timeout 8s >pipe 3>&- &
 	local pid=$! before
 	exec 4<pipe
 	until_true test -s count
 	until_true waits
 	before=$(<count)
 	[ "$before" -lt 5000 ]
-	sleep 4 # the deadline passes meanwhile
+	until_true alone count # the deadline is over
 	[ "$(<count)" -le $((before + 5000)) ]
 	cat <&4 >out.txt
 	exec 4<&-
@@ -179,15 +184,24 @@ LUA
 }
 
 @test "REQ-O-038 heartbeats come in the silence of jsonl, and elsewhere when asked for" {
-	body slow 'steps = { "wait" },' <<<'ctx:step "wait" ctx:sleep(2)'
-	call slow --heartbeat-ms 200
-	lines 'len(rows) >= 3 and all(set(r) == {"status", "heartbeat", "elapsed_ms", "step"} for r in rows[:-1])'
+	body slow 'steps = { "wait" },' <<<'ctx:step "wait" while not io.open "go" do ctx:sleep "20ms" end'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" slow --heartbeat-ms 200 >out.txt 2>err.txt </dev/null 3>&- &
+	until_true has_beaten
+	touch go
+	wait $!
+	# (the first may come before the command has begun)
+	lines 'all(set(r) - {"step"} == {"status", "heartbeat", "elapsed_ms"} for r in rows[:-1])'
 	lines 'rows[0]["status"] == "running" and rows[0]["heartbeat"] is True and 200 <= rows[0]["elapsed_ms"] <= rows[1]["elapsed_ms"]'
-	lines 'rows[0]["step"] == "wait" and rows[-1]["ok"] is True'
+	lines 'rows[-2]["step"] == "wait" and rows[-1]["ok"] is True'
+	body slow 'steps = { "wait" },' <<<'ctx:step "wait" ctx:sleep(1)'
 	answers 0 slow --heartbeat-ms 0
 	answers 0 slow
 	call slow --heartbeat-ms 200 --format tsv
 	[ -z "$stdout" ]
+}
+
+has_beaten() {
+	[ "$(grep -c '"step":"wait"' out.txt)" -ge 2 ]
 }
 
 # It reports one thing after another, and goes on to the next when the file `marker` is removed.
@@ -345,18 +359,13 @@ LUA
 	assert_no_process_left
 }
 
-# alone: of this test's processes only the supervisor is left.
-alone() {
-	[ -e marker ] && [ "$(processes_left | wc -l)" -eq 1 ]
-}
-
 @test "where nobody ever reads, the limit ends the command, and a signal the wait for the reader" {
-	body wide 'streams = true, timeout = "1s",' <<<'io.open("marker", "w"):close() for i = 1, 1 / 0 do ctx:emit{ id = i, text = ("x"):rep(200000) } end'
+	body wide 'streams = true, timeout = "5s",' <<<'io.open("marker", "w"):close() for i = 1, 1 / 0 do ctx:emit{ id = i, text = ("x"):rep(200000) } end'
 	mkfifo never
 	exec 4<>never
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" wide --stream >never 2>err.txt 3>&- 4<&- &
 	local pid=$!
-	until_true alone
+	until_true alone marker
 	kill -TERM "$pid"
 	status=0
 	wait "$pid" || status=$?

@@ -198,6 +198,9 @@ LUA
 	declared get safe '' <<<'return ctx:settings()'
 	answers 0 HOME="$PWD/home" XDG_STATE_HOME="$PWD/state" set eu
 	expect 'e.data.path == "'"$PWD"'/.runner-config.json" and e.warnings == []'
+	answers 4 HOME="$PWD/home" XDG_STATE_HOME="$PWD/state" set us --global
+	[ ! -e home ]
+	mkdir home
 	answers 0 HOME="$PWD/home" XDG_STATE_HOME="$PWD/state" set us --global
 	expect 'e.data.path == "'"$PWD"'/home/.config/runner/config.json" and [w["code"] for w in e.warnings] == ["GLOBAL_CONFIG_MODIFIED"]'
 	[ "$(stat -c %a home/.config/runner/config.json)" = 600 ]

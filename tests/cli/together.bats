@@ -312,6 +312,9 @@ noting() {
 	call a
 	call a
 	expect 'e.ok and e.warnings[0]["code"] == "THROTTLE_LOST"'
+	call XDG_STATE_HOME= HOME="$PWD/none" a
+	expect 'e.ok and [w["code"] for w in e.warnings] == ["THROTTLE_LOST"] and "HOME is no directory" in e.warnings[0]["message"]'
+	[ ! -e none ]
 }
 
 @test "wrong declarations are told with what to write" {

@@ -345,7 +345,7 @@ returns() {
 		s.bind(("127.0.0.1", 0))
 		s.listen()
 		print(s.getsockname()[1], flush=True)
-		time.sleep(20)
+		time.sleep(300)
 	PY
 	until_true [ -s port.txt ]
 	body ask <<<"io.open('marker', 'w'):close() local ok, e = pcall(ctx.http, ctx, { url = 'http://127.0.0.1:$(<port.txt)/' }) io.open('said.part', 'w'):write(e.code, ' ', e.message):close() os.rename('said.part', 'said')"
@@ -353,12 +353,17 @@ returns() {
 	kill %1
 }
 
+begun_or_over() {
+	[ -e marker ] || [ -s out.txt ]
+}
+
 # Told by the worker itself: its supervisor is stopped meanwhile.
 cut_by_the_deadline() {
-	rm -f marker said
-	env -i "${CLEAN_ENV[@]}" "$RUNNER" ask --timeout 1s >out.txt 2>err.txt </dev/null 3>&- &
+	rm -f marker said out.txt
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" ask --timeout "$((3 ** nth - 2))s" >out.txt 2>err.txt </dev/null 3>&- &
 	local supervisor=$!
-	until_true [ -e marker ]
+	until_true begun_or_over
+	[ -e marker ] || { wait "$supervisor"; return 1; }
 	kill -STOP "$supervisor"
 	until_true [ -e said ]
 	kill -CONT "$supervisor"

@@ -385,10 +385,10 @@ victim_of() {
 	local of_call="$ROOT/lua/project/handed.lua"
 	body hello 'args = { { "name", "string" } },' <<<'return { name = args.name }'
 	echo '{"_cmd":"hello","name":"me"}' >requests
-	env -i "${CLEAN_ENV[@]}" RUNNER_LUA="$ROOT/lua" strace -f -ff -qq -e "trace=?open,openat" -o trace "$RUNNER" exec <requests >out.txt 2>err.txt
+	env -i "${CLEAN_ENV[@]}" RUNNER_LOAD_TIMEOUT= RUNNER_LUA="$ROOT/lua" strace -f -ff -qq -e "trace=?open,openat" -o trace "$RUNNER" exec <requests >out.txt 2>err.txt
 	grep -q '"name":"me"' out.txt
 	[ "$(sed -n "s|.*open[at]*(.*\"$ROOT/lua/\(.*\)\.lua\".* = [0-9].*|\1|p" "$(grep -l "$of_call" trace.*)" | grep -vx boot | sort)" = \
-		"$(sed -n '/chunks\(_of_calls\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
+		"$(sed -n '/modules\(_of_calls\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
 }
 
 @test "what is loaded ahead for another attempt is what one with arguments loads that fails, and nothing else" {
@@ -396,10 +396,10 @@ victim_of() {
 	[ -z "${ASAN_OPTIONS:-}" ] || skip "LeakSanitizer can't work below a tracer"
 	body flaky 'args = { { "n", "integer" } }, retry = { strategy = "constant", delay = 0, retries = 1, jitter = "none" },
 		exit_codes = { NOT_YET = { code = 80, retryable = true, side_effects = "none" } },' <<<'ctx:fail("NOT_YET", "Not yet")'
-	env -i "${CLEAN_ENV[@]}" RUNNER_LUA="$ROOT/lua" strace -f -qq -e "trace=?open,openat" -o trace "$RUNNER" flaky --n 1 >out.txt 2>err.txt || true
+	env -i "${CLEAN_ENV[@]}" RUNNER_LOAD_TIMEOUT= RUNNER_LUA="$ROOT/lua" strace -f -qq -e "trace=?open,openat" -o trace "$RUNNER" flaky --n 1 >out.txt 2>err.txt || true
 	grep -q '"code":"NOT_YET"' out.txt
 	[ "$(sed -n "s|.*open[at]*(.*\"$ROOT/lua/\(.*\)\.lua\".* = [0-9].*|\1|p" trace | grep -vx boot | sort -u)" = \
-		"$(sed -n '/chunks\(_of_retries\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
+		"$(sed -n '/modules\(_of_retries\)*\[\] = {/,/};/p' "$ROOT/src/worker/worker.c" | grep -o '"[^"]*"' | tr -d '"' | sort)" ]
 }
 
 @test "attempts that go on from one state draw random numbers of their own, and see nothing of each other" {

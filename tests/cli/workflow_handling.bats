@@ -325,7 +325,7 @@ nested() {
 talking() {
 	cat >talk.yaml <<-'YAML'
 		name: talk
-		secrets: { TOKEN: { env: TOKEN } }
+		secrets: { WORD: { env: WORD } }
 		commands:
 		  - { id: short, shell: "echo soon over" }
 		  - id: talk
@@ -334,7 +334,7 @@ talking() {
 		      until [ -e go ]; do sleep 0.02; done
 		      echo last
 	YAML
-	CLEAN_ENV+=(TOKEN=s3cr3t-v4lue)
+	CLEAN_ENV+=(WORD=s3cr3t-v4lue)
 	begin workflow run talk.yaml
 	until_true [ -e began ]
 }

@@ -183,17 +183,19 @@ both_ways() {
 		  - parallel:
 		      - { id: sub, shell: "echo sub >>effects; touch began; until [ -e go ]; do sleep 0.02; done" }
 		      - { id: waits, shell: "echo try >>effects; [ -e go ]", retry: { delays: [1h] } }
-		      - { id: more, foreach: [1, 2, 3], do: [{ shell: "until [ -e began ]; do sleep 0.02; done; sleep 1; echo ${item} >>effects" }] }
+		      - { id: more, foreach: [1, 2, 3], do: [{ shell: "until [ -e end ]; do sleep 0.02; done; echo ${item} >>effects" }] }
 	YAML
 	begin workflow run beside.yaml
 	until_true [ -e began ]
 	until_true recorded "select 1 from steps where key = '1.waits' and state = 'waiting'"
 	shepherd_of sub | xargs kill -KILL
+	until_true recorded "select 1 from steps where key = '1.sub' and state = 'interrupted'"
+	touch end # of the item that runs, if one does: none comes after it
 	finish
 	envelope 81
 	expect 'e.error.context.step_key == "1.sub"'
 	[ "$(sql "select count(*) from steps where state = 'running'")" = 0 ]
-	[ "$(sql "select count(*) from steps where key like '1.more[[]3%'")" = 0 ]
+	[ "$(sql "select count(*) from steps where key like '1.more[[]2%'")" = 0 ]
 	[ -z "$(sql "select key from steps where state = 'running'")" ]
 }
 

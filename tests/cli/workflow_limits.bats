@@ -22,7 +22,7 @@ YAML
 
 @test "the reset of a usage limit is waited for, which is no counted retry" {
 	asks "max_attempts: 1"
-	turns "$(limited 3)" "$(limited 3)" "$SERVER_ERROR" 'echo done'
+	turns "$(limited 6)" "$(limited 6)" "$SERVER_ERROR" 'echo done'
 	call workflow run ask.yaml
 	envelope 0
 	[ "$(calls)" -eq 4 ]
@@ -52,7 +52,7 @@ YAML
 
 @test "limit_wait holds for all waits of a step together, and 0 switches them off" {
 	asks "limit_wait: 8s"
-	turns "$(limited 5)" "$(limited 8)"
+	turns "$(limited 5)" "$(limited 20)"
 	call workflow run ask.yaml
 	envelope 11
 	[ "$(calls)" -eq 2 ]
@@ -75,7 +75,7 @@ YAML
 
 @test "the wait is in the database: a killed run goes on waiting for the rest, and counts nothing" {
 	asks "max_attempts: 1"
-	turns "$(limited 4)" "$SERVER_ERROR" 'echo done'
+	turns "$(limited 12)" "$SERVER_ERROR" 'echo done'
 	begin workflow run ask.yaml
 	until_true grep -q limit.wait err.txt
 	local run
@@ -90,11 +90,6 @@ YAML
 	[ "$(calls)" -eq 3 ]
 	[ "$(waited 1)" -ge 2500 ]
 	[ "$(attempted | grep -c 'attempt 1/1')" -eq 1 ]
-}
-
-no_owner() {
-	call workflow show "$1"
-	expect 'e.data.state == "interrupted"'
 }
 
 @test "retry: false, --retries, total_timeout and retry_budget hold for the wait" {

@@ -194,6 +194,7 @@ loop() {
 		commands:
 		  - { id: leak, shell: "for i in $(seq 60000); do echo \"$i $T\"; done; touch began; until [ -e go ]; do sleep 0.02; done" }
 	YAML
+	local signal run
 	for signal in TERM KILL; do
 		rm -f began
 		begin workflow run hidden.yaml
@@ -201,7 +202,11 @@ loop() {
 		until_true grep -rq s3cret state/runner/outputs
 		kill "-$signal" "$pid"
 		finish
-		[ "$signal" = TERM ] || call workflow resume "$(run_id)" --mark-done leak
+		if [ "$signal" = KILL ]; then
+			run=$(run_id)
+			until_true no_owner "$run"
+			call workflow resume "$run" --mark-done leak
+		fi
 		grep -rl s3cret state | sed 's/^/secret in /' >found
 		[ -z "$(<found)" ] || { cat found; return 1; }
 	done

@@ -12,6 +12,7 @@ ALTER TABLE runs DROP COLUMN errexit;
 ALTER TABLE runs DROP COLUMN max_cost_micros;
 ALTER TABLE runs DROP COLUMN given_cost_micros;
 ALTER TABLE runs DROP COLUMN given_on;
+ALTER TABLE runs DROP COLUMN context;
 ALTER TABLE steps DROP COLUMN held;
 ALTER TABLE attempts DROP COLUMN limit_ms;
 ALTER TABLE attempts DROP COLUMN rowid;

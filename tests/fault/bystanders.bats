@@ -175,7 +175,7 @@ LUA
 	[ "$status" -eq 0 ]
 	[ -e "$dead" ] # 20,000 files take longer
 	expect 'e.data["cpu"] < 0.05'
-	for _ in $(seq 1 200); do
+	for _ in $(seq 1 3000); do # a slow machine removes few in each
 		[ -e "$dead" ] || break
 		call TMPDIR="$PWD/tmp" making
 	done
@@ -203,7 +203,7 @@ LUA
 	cancel TERM filling
 	[ "$status" -eq 143 ]
 	assert_envelope
-	[ "$elapsed_ms" -lt 2000 ]
+	[ "$elapsed_ms" -lt 10000 ]
 	expect 'e.warnings[0]["code"] == "TEMPDIR_LEFT" and "no time" in e.warnings[0]["context"]["reason"]'
 }
 
@@ -214,7 +214,7 @@ LUA
 	chown $OTHER tmp
 	body scratch '' <<'LUA'
 		require("fs").write("tmp/where", ctx.tempdir)
-		for _ = 1, 500 do
+		for _ = 1, 2000 do
 			if require("fs").stat(ctx.tempdir .. "/theirs/file") then break end
 			ctx:sleep(0.01)
 		end

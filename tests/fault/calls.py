@@ -34,7 +34,7 @@ ERRNOS = {
     "read": "EINTR EIO SHORT", "pread": "EIO SHORT", "write pwrite": "EINTR EIO ENOSPC SHORT", "send": "EINTR ECONNRESET SHORT",
     "pwritev2": "EAGAIN EIO EOPNOTSUPP", "opendir fdopendir": "EMFILE ENOMEM", "fdopen realpath": "ENOMEM",
     "fopen fopen64 freopen64 tmpfile64 open openat": "EMFILE EINTR EACCES", "getcwd": "ENOENT ENOMEM",
-    "malloc calloc realloc mmap munmap setenv setvbuf": "ENOMEM", "dlopen": "ENOMEM",
+    "malloc calloc realloc mmap munmap mprotect setenv setvbuf": "ENOMEM", "dlopen": "ENOMEM",
     "posix_spawn_file_actions_init posix_spawn_file_actions_adddup2 posix_spawnattr_init": "ENOMEM",
     "fcntl": "EMFILE EINVAL", "ioctl tcgetattr tcsetattr": "EIO", "tcgetpgrp": "ENOTTY", "syscall": "ENOSYS EMFILE",
     "prctl": "EINVAL", "close closedir": "EINTR EIO", "readdir": "EIO",
@@ -44,7 +44,7 @@ ERRNO_OF = {call: [SHORT if name == "SHORT" else getattr(errno, name) for name i
             for calls, row in ERRNOS.items() for call in calls.split()}
 
 # what can go on failing for the rest of a run
-LASTING = set("malloc calloc realloc mmap fork clone posix_spawn pipe2 socket socketpair sendmsg recvmsg signalfd open openat "
+LASTING = set("malloc calloc realloc mmap mprotect fork clone posix_spawn pipe2 socket socketpair sendmsg recvmsg signalfd open openat "
               "fopen fopen64 opendir fdopendir fdopen dlopen fcntl dup2 ppoll poll mkdir mkdirat symlink rename renameat fsync write "
               "pwrite read execve getrandom syscall setrlimit prlimit sched_setscheduler fwrite fflush".split())
 
@@ -54,8 +54,8 @@ CANNOT_FAIL = {
         __isoc23_strtol __isoc23_strtoll __isoc23_strtoull
         __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __memset_chk __snprintf_chk __sprintf_chk __stpcpy_chk __strcpy_chk
         __strncat_chk __strncpy_chk __vsnprintf_chk cfgetispeed cfgetospeed difftime frexp getenv ldexp localeconv memchr
-        memcmp memcpy memmove mempcpy memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
-        strchr strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strnlen strpbrk strrchr strspn
+        memcmp memcpy memmem memmove mempcpy memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
+        strchr strchrnul strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strnlen strpbrk strrchr strspn
         gnu_get_libc_version strstr strtod strtol strtoll strtoul strtoull setlocale gmtime_r localtime_r""",
     "leaves, or never comes back": """
         __assert_fail __longjmp_chk __stack_chk_fail _exit _setjmp abort exit __libc_start_main __cxa_atexit

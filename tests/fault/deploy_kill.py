@@ -77,7 +77,7 @@ class Stage:
 
     def start(self, *args, before=()):
         # a leak check needs ptrace, which strace has
-        env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "ASAN_OPTIONS": "detect_leaks=0"}
+        env = {"PATH": os.environ["PATH"], "HOME": "/proc/nonexistent", "ASAN_OPTIONS": "detect_leaks=0"}
         return subprocess.Popen([*before, RUNNER, "deploy", "--target", "prod", *args], cwd=self.dir, env=env,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 

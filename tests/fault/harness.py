@@ -3,6 +3,7 @@ what is left of it. The process that uses it is a subreaper: whatever a run leav
 behind becomes its child, so "nothing is left" is one look at its own children.
 """
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -17,6 +18,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RUNNER = os.environ.get("RUNNER", str(ROOT / "build" / "runner"))
+# of a static program: the same one with shim.c linked into it (.ci/static.mk)
+FAULTY = os.path.join(os.path.dirname(os.path.abspath(RUNNER)), "faulty", "runner")
 JOBS = max(2, int(os.environ.get("JOBS", os.cpu_count() or 2)))
 SANITIZED = "ASAN_OPTIONS" in os.environ
 PR_SET_CHILD_SUBREAPER = 36
@@ -29,18 +32,69 @@ def become_subreaper():
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+@functools.cache
+def is_static():
+    told = subprocess.run([RUNNER, "--version", "--verbose"], check=True, capture_output=True, text=True).stdout
+    return "build: static" in told
+
+
+def why_no_faults():
+    """The reason why calls of this runner can't be made to fail; None where they can."""
+    if SANITIZED:
+        return "a sanitizer owns malloc: nothing can be preloaded"
+    if is_static() and not os.path.exists(FAULTY):
+        return f"nothing can be preloaded into a static program, and there is no {FAULTY} (.ci/static.mk)"
+    return None
+
+
+def compiled(source, target, *flags):
+    """A C file beside this one, compiled in a directory of its own: the path of what it became."""
+    path = os.path.join(tempfile.mkdtemp(prefix="fault-build-"), target)
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-g", "-w", "-D_GNU_SOURCE", "-o", path, str(HERE / source), *flags],
+                   check=True)
+    return path
+
+
 def build(source, *flags):
-    """A shared library from a C file beside this one: its path, in a directory of its own."""
-    directory = tempfile.mkdtemp(prefix="fault-build-")
-    target = os.path.join(directory, os.path.splitext(os.path.basename(source))[0] + ".so")
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-g", "-w", "-D_GNU_SOURCE",
-                    *flags, "-o", target, str(HERE / source), "-ldl"], check=True)
-    return target
+    """… a shared library."""
+    return compiled(source, os.path.splitext(source)[0] + ".so", "-shared", "-fPIC", *flags, "-ldl")
 
 
-def lua_flags():
-    return subprocess.run(["pkg-config", "--cflags", "lua5.4"], check=True, capture_output=True,
-                          text=True).stdout.split()
+def lua_flags(what="--cflags"):
+    return subprocess.run(["pkg-config", *what.split(), "lua5.4"], check=True, capture_output=True, text=True).stdout.split()
+
+
+# --- misbehave.c ---------------------------------------------------------------------------
+
+# What only code inside the worker can do: there is none in a static build, which loads no C module.
+NATIVE = "block block_raw close_all forge fork_and_sleep ignore overflow_stack read_socket thread_child wait_all".split()
+NO_NATIVE = "a static build loads no C module, so nothing in its worker can do this"
+
+
+def misbehave():
+    """misbehave.c for this runner: a C module, or a program for the static one."""
+    if is_static():
+        return compiled("misbehave.c", "misbehave", "-DMISBEHAVE_PROGRAM", *lua_flags("--cflags --libs"), "-lpthread")
+    return build("misbehave.c", *lua_flags())
+
+
+def is_native(body):
+    """Does a script use what only a C module can do?"""
+    return any(f"bad.{name}" in body for name in NATIVE)
+
+
+def with_bad(built, body):
+    """A script that has `bad`: each function of misbehave.c, called in the worker or, by the static build, in a program that it
+    starts; and then what happens to the worker is done from there."""
+    if not is_static():
+        return f"local bad = package.loadlib('{built}', 'luaopen_misbehave')() {body}"
+    return f"""local worker = io.open('/proc/self/stat'):read('n')
+        local function kill(name) return function(how) os.execute('kill -' .. (how or name) .. ' ' .. worker) end end
+        local bad = setmetatable({{ crash = kill(), stop = kill 'STOP' }}, {{ __index = function(_, name) return function(...)
+            local words = {{ 'exec {built}', name, ... }}
+            for i, word in ipairs(words) do words[i] = tostring(word) end
+            assert(os.execute(table.concat(words, ' '))) end end }})
+        {body}"""
 
 
 def children():
@@ -160,11 +214,11 @@ class Run:
     """One runner at work; finish() says how it ended."""
 
     def __init__(self, stage, argv, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                 stderr=subprocess.PIPE, **options):
+                 stderr=subprocess.PIPE, program=RUNNER, **options):
         self.env = env or stage.environment()
         self.stage = stage
         self.began = time.monotonic()
-        self.process = subprocess.Popen([RUNNER, *argv], cwd=stage.dir, env=self.env, stdin=stdin, stdout=stdout,
+        self.process = subprocess.Popen([program, *argv], cwd=stage.dir, env=self.env, stdin=stdin, stdout=stdout,
                                         stderr=stderr, **options)
         self.pid = self.process.pid
         self.status = None

@@ -183,9 +183,8 @@ def rows():
 
 def prepare(stage, command, module):
     os.mkfifo(stage.path("fifo"))
-    stage.command("bad", f"""local bad = package.loadlib('{module}', 'luaopen_misbehave')()
-        local function ready() io.open('ready', 'w'):close() end
-        {command.body}""", f"grace = '{GRACE}', {command.keys}")
+    stage.command("bad", harness.with_bad(module, f"""local function ready() io.open('ready', 'w'):close() end
+        {command.body}"""), f"grace = '{GRACE}', {command.keys}")
 
 
 def streams(command, event):
@@ -276,12 +275,14 @@ def enter(module):
 def reason_to_skip(row):
     if harness.SANITIZED and COMMANDS[row[0]].bound >= 10:
         return "takes memory that a sanitizer needs"
+    if harness.is_static() and harness.is_native(COMMANDS[row[0]].body):
+        return harness.NO_NATIVE
     return None
 
 
 def main():
     wanted = sys.argv[1:]
-    module = harness.build("misbehave.c", *harness.lua_flags())
+    module = harness.misbehave()
     chosen = [r for r in rows() if not wanted or r[0] in wanted or f"{r[0]}/{r[1]}" in wanted]
     told = {f"{r[0]}, {r[1]}": (None, reason_to_skip(r)) for r in chosen if reason_to_skip(r)}
     with multiprocessing.Pool(harness.JOBS + 2, enter, (module,)) as pool:

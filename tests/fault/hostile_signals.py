@@ -14,7 +14,8 @@ from rows import await_file, command, finish, in_time, row
 NOT_FATAL = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT,
              signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ}
 FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}  # a sanitizer's own
-FATAL = [s for s in range(1, signal.SIGRTMAX + 1) if s not in NOT_FATAL and s not in (32, 33)  # libc's own
+LIBCS_OWN = {32, 33, 34} if harness.is_static() else {32, 33}  # no program may block them: musl, glibc
+FATAL = [s for s in range(1, signal.SIGRTMAX + 1) if s not in NOT_FATAL | LIBCS_OWN
          and not (harness.SANITIZED and s in FAULTS)]
 WAITING = "local d = ctx.tempdir io.open(d .. '/file', 'w'):close() io.open('ready', 'w'):close() ctx:sleep(30)"
 

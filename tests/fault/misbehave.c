@@ -1,10 +1,12 @@
 /*
  * misbehave.c: a Lua C module for tests only: processes as bad as they come, which
  * Lua itself can't make. Each function says what it does; all of it is bounded in
- * time, so that a test that fails leaves nothing for ever.
+ * time, so that a test that fails leaves nothing for ever. With MISBEHAVE_PROGRAM it is a
+ * program, for a build that loads no module: misbehave FUNCTION [ARGUMENT…]
  */
 #include <fcntl.h>
 #include <lauxlib.h>
+#include <lualib.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -340,3 +342,21 @@ int luaopen_misbehave(lua_State *L)
 	luaL_newlib(L, functions);
 	return 1;
 }
+
+#ifdef MISBEHAVE_PROGRAM
+int main(int argc, char **argv)
+{
+	lua_State *L = luaL_newstate();
+	int n = argc - 2;
+
+	luaL_requiref(L, "misbehave", luaopen_misbehave, 0);
+	if (n < 0 || lua_getfield(L, -1, argv[1]) != LUA_TFUNCTION)
+		return 2;
+	for (int i = 2; i < argc; i++)
+		if (strcmp(argv[i], "false") == 0)
+			lua_pushboolean(L, 0);
+		else
+			lua_pushstring(L, argv[i]);
+	return lua_pcall(L, n, 0, 0);
+}
+#endif

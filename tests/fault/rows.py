@@ -32,7 +32,9 @@ class Skip(Exception):
 # --- runs -----------------------------------------------------------------------------------
 
 def bad(body):
-    return f"local bad = package.loadlib('{module}', 'luaopen_misbehave')() {body}"
+    if harness.is_static() and harness.is_native(body):
+        raise Skip(harness.NO_NATIVE)
+    return harness.with_bad(module, body)
 
 
 def command(stage, body, keys=""):
@@ -83,7 +85,7 @@ def play(function):
 def main():
     global module
     harness.become_subreaper()
-    module = harness.build("misbehave.c", *harness.lua_flags())
+    module = harness.misbehave()
     wanted = sys.argv[1:]
     told = []
     for function in ROWS:

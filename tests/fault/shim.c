@@ -1,5 +1,6 @@
 /*
- * shim.c: a preloaded library for tests: the Nth call of one libc function fails
+ * shim.c: for tests: the Nth call of one libc function fails. A library that is preloaded, or, for the
+ * static build (SHIM_LINKED), an object that is linked into it with ld's --wrap. The call fails
  * in one process of a run: the supervisor (role 0), the worker (1), what the worker
  * forks until it execs (2), or a zygote and all that it forks (3); in other programs that those
  * execute it does nothing. Which calls: shim_calls.h; tests/fault/calls.py checks that none is missing.
@@ -61,10 +62,19 @@ static int role = NOBODY;
 static int wanted_call = -1, wanted_role, wanted_errno, ever;
 static unsigned wanted_nth;
 
-static void *real(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
+/* Ours, and what it stands for: found behind us by the loader, or named so by the linker. */
+#ifdef SHIM_LINKED
+#define OURS(name) __wrap_##name
+#define REAL(name) \
+	extern __typeof__(name) __real_##name; \
+	__typeof__(name) *next = __real_##name
+#else
+#define OURS(name) name
+#define REAL(name) \
+	static __typeof__(name) *next; \
+	if (!next) \
+		next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
+#endif
 
 enum fate { PASS, FAIL, SHORT };
 
@@ -92,13 +102,8 @@ static void became_child(pid_t pid)
 		role++;
 }
 
-#define REAL(name) \
-	static __typeof__(name) *next; \
-	if (!next) \
-		next = (__typeof__(name) *)real(#name)
-
 #define CALL(result, name, parameters, arguments) \
-	result name parameters \
+	result OURS(name) parameters \
 	{ \
 		result r; \
 		REAL(name); \
@@ -113,7 +118,7 @@ PLAIN_CALLS
 #undef CALL
 
 #define CALL(result, name, parameters, arguments) \
-	result name parameters \
+	result OURS(name) parameters \
 	{ \
 		REAL(name); \
 		return fate(CALL_##name) == FAIL ? NULL : next arguments; \
@@ -122,7 +127,7 @@ POINTER_CALLS
 #undef CALL
 
 #define CALL(name, parameters, arguments) \
-	ssize_t name parameters \
+	ssize_t OURS(name) parameters \
 	{ \
 		enum fate f; \
 		REAL(name); \
@@ -137,7 +142,7 @@ COUNTED_CALLS
 #undef CALL
 
 #define CALL(name, parameters, arguments) \
-	int name parameters \
+	int OURS(name) parameters \
 	{ \
 		REAL(name); \
 		return fate(CALL_##name) == FAIL ? errno : next arguments; \
@@ -145,15 +150,15 @@ COUNTED_CALLS
 ERRNO_CALLS
 #undef CALL
 
-/* What ferror(3) looks at, in glibc. */
+/* What ferror(3) looks at: the same bit of the first member in glibc (_IO_ERR_SEEN) and in musl (F_ERR). */
 static void mark_failed(FILE *f)
 {
 	if (f)
-		f->_flags |= 0x20; /* _IO_ERR_SEEN */
+		*(unsigned *)f |= 0x20;
 }
 
 #define CALL(result, name, parameters, arguments, failure) \
-	result name parameters \
+	result OURS(name) parameters \
 	{ \
 		REAL(name); \
 		if (fate(CALL_##name) != FAIL) \
@@ -166,7 +171,7 @@ STREAM_CALLS
 
 /* The descriptor is gone even where close(2) fails. */
 #define CALL(name, parameters, arguments) \
-	int name parameters \
+	int OURS(name) parameters \
 	{ \
 		enum fate f_ = fate(CALL_##name); \
 		int saved = errno, r; \
@@ -180,6 +185,7 @@ STREAM_CALLS
 CLOSING_CALLS
 #undef CALL
 
+#ifndef SHIM_LINKED
 /* --- what _FORTIFY_SOURCE calls instead --------------------------------------------- */
 
 int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *m, size_t size)
@@ -204,29 +210,36 @@ int __fprintf_chk(FILE *f, int flag, const char *format, ...)
 	va_end(ap);
 	return n;
 }
+#endif
 
 /* --- with bodies of their own ------------------------------------------------------- */
 
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t count, size_t n);
-extern void *__libc_realloc(void *p, size_t n);
+/* (dlsym(3) itself allocates) */
+#ifdef SHIM_LINKED
+#define ALLOCATE(name) __real_##name
+#else
+#define ALLOCATE(name) __libc_##name
+#endif
+extern void *ALLOCATE(malloc)(size_t n);
+extern void *ALLOCATE(calloc)(size_t count, size_t n);
+extern void *ALLOCATE(realloc)(void *p, size_t n);
 
-void *malloc(size_t n)
+void *OURS(malloc)(size_t n)
 {
-	return fate(CALL_malloc) == FAIL ? NULL : __libc_malloc(n);
+	return fate(CALL_malloc) == FAIL ? NULL : ALLOCATE(malloc)(n);
 }
 
-void *calloc(size_t count, size_t n)
+void *OURS(calloc)(size_t count, size_t n)
 {
-	return fate(CALL_calloc) == FAIL ? NULL : __libc_calloc(count, n);
+	return fate(CALL_calloc) == FAIL ? NULL : ALLOCATE(calloc)(count, n);
 }
 
-void *realloc(void *p, size_t n)
+void *OURS(realloc)(void *p, size_t n)
 {
-	return fate(CALL_realloc) == FAIL ? NULL : __libc_realloc(p, n);
+	return fate(CALL_realloc) == FAIL ? NULL : ALLOCATE(realloc)(p, n);
 }
 
-int open(const char *path, int flags, ...)
+int OURS(open)(const char *path, int flags, ...)
 {
 	va_list ap;
 	mode_t mode;
@@ -238,7 +251,7 @@ int open(const char *path, int flags, ...)
 	return fate(CALL_open) == FAIL ? -1 : next(path, flags, mode);
 }
 
-int openat(int fd, const char *path, int flags, ...)
+int OURS(openat)(int fd, const char *path, int flags, ...)
 {
 	va_list ap;
 	mode_t mode;
@@ -250,7 +263,7 @@ int openat(int fd, const char *path, int flags, ...)
 	return fate(CALL_openat) == FAIL ? -1 : next(fd, path, flags, mode);
 }
 
-int fcntl(int fd, int command, ...)
+int OURS(fcntl)(int fd, int command, ...)
 {
 	va_list ap;
 	void *argument;
@@ -262,7 +275,7 @@ int fcntl(int fd, int command, ...)
 	return fate(CALL_fcntl) == FAIL ? -1 : next(fd, command, argument);
 }
 
-long syscall(long number, ...)
+long OURS(syscall)(long number, ...)
 {
 	va_list ap;
 	long a[6], r;
@@ -272,7 +285,8 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (fate(CALL_syscall) == FAIL)
+	/* (without a libc that has pwritev2, src/engine/os_linux.c does this) */
+	if (fate(number == SYS_pwritev2 ? CALL_pwritev2 : CALL_syscall) == FAIL)
 		return -1;
 	r = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_clone)
@@ -280,7 +294,7 @@ long syscall(long number, ...)
 	return r;
 }
 
-int ioctl(int fd, unsigned long request, ...)
+int OURS(ioctl)(int fd, unsigned long request, ...)
 {
 	va_list ap;
 	void *argument;
@@ -294,7 +308,7 @@ int ioctl(int fd, unsigned long request, ...)
 
 /* Our only use shares the memory and stops the caller until the child executes or ends:
  * what is called meanwhile is the child's. */
-int clone(int (*run)(void *), void *stack, int flags, void *data, ...)
+int OURS(clone)(int (*run)(void *), void *stack, int flags, void *data, ...)
 {
 	int r, was = role;
 	REAL(clone);
@@ -311,14 +325,14 @@ int clone(int (*run)(void *), void *stack, int flags, void *data, ...)
 }
 
 /* dlerror(3) has to have something to say. */
-void *dlopen(const char *path, int flags)
+void *OURS(dlopen)(const char *path, int flags)
 {
 	REAL(dlopen);
 
 	return next(fate(CALL_dlopen) == FAIL ? "/nonexistent.so" : path, flags);
 }
 
-int prctl(int option, ...)
+int OURS(prctl)(int option, ...)
 {
 	va_list ap;
 	unsigned long a[4];
@@ -331,7 +345,7 @@ int prctl(int option, ...)
 	return fate(CALL_prctl) == FAIL ? -1 : next(option, a[0], a[1], a[2], a[3]);
 }
 
-void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
+void *OURS(mmap)(void *at, size_t n, int protection, int flags, int fd, off_t offset)
 {
 	REAL(mmap);
 
@@ -339,7 +353,7 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
 }
 
 /* A NULL with errno untouched would be the end of the directory. */
-struct dirent *readdir(DIR *dir)
+struct dirent *OURS(readdir)(DIR *dir)
 {
 	REAL(readdir);
 
@@ -361,7 +375,7 @@ static void read_fault(const char *text)
 		abort(); /* a test that names no call would pass for nothing */
 }
 
-__attribute__((constructor)) static void prepare(int argc, char **argv)
+__attribute__((constructor)) static void prepare(void)
 {
 	const char *path = getenv("FAULT_STATE");
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -378,7 +392,7 @@ __attribute__((constructor)) static void prepare(int argc, char **argv)
 	state = page;
 	if (atomic_compare_exchange_strong(&state->supervisor, &nobody, getpid()))
 		role = 0;
-	else if (argc == 2 && strcmp(argv[0], "runner-zygote") == 0)
+	else if (strcmp(program_invocation_name, "runner-zygote") == 0)
 		role = ZYGOTE;
 }
 

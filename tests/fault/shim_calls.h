@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -29,6 +30,21 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef __GLIBC__ /* what only glibc names (nobody calls it elsewhere) */
+#define __SOCKADDR_ARG struct sockaddr *
+#define __CONST_SOCKADDR_ARG const struct sockaddr *
+#define __rlimit_resource_t int
+#define PRLIMIT_RESOURCE int
+int __poll_chk(struct pollfd *p, nfds_t n, int t, size_t room);
+#undef fopen64 /* (its other names with 64 are what it calls them without) */
+FILE *fopen64(const char *path, const char *mode);
+int __uflow(FILE *f);
+ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags);
+int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
+#else
+#define PRLIMIT_RESOURCE enum __rlimit_resource
+#endif
 
 /* CALL(result, name, (parameters), (arguments)): fails as -1 with errno */
 #define PLAIN_CALLS \
@@ -63,7 +79,7 @@
 	CALL(int, usleep, (useconds_t n), (n)) \
 	CALL(pid_t, getpgid, (pid_t pid), (pid)) \
 	CALL(pid_t, getsid, (pid_t pid), (pid)) \
-	CALL(int, prlimit, (pid_t p, enum __rlimit_resource k, const struct rlimit *n, struct rlimit *o), (p, k, n, o)) \
+	CALL(int, prlimit, (pid_t p, PRLIMIT_RESOURCE k, const struct rlimit *n, struct rlimit *o), (p, k, n, o)) \
 	CALL(int, setrlimit, (__rlimit_resource_t k, const struct rlimit *n), (k, n)) \
 	CALL(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *p), (pid, policy, p)) \
 	CALL(int, fsync, (int fd), (fd)) \
@@ -114,6 +130,7 @@
 	CALL(pid_t, tcgetpgrp, (int fd), (fd)) \
 	CALL(ssize_t, getrandom, (void *b, size_t n, unsigned flags), (b, n, flags)) \
 	CALL(int, munmap, (void *at, size_t n), (at, n)) \
+	CALL(int, mprotect, (void *at, size_t n, int protection), (at, n, protection)) \
 	CALL(int, setvbuf, (FILE *f, char *b, int mode, size_t n), (f, b, mode, n)) \
 	CALL(int, fseeko64, (FILE *f, off64_t at, int whence), (f, at, whence)) \
 	CALL(off64_t, ftello64, (FILE *f), (f))

@@ -8,7 +8,7 @@ sweep.py SCENARIO…       hello flaky native command library workflow warm prof
 The run never hangs, dies by a signal or lies: one valid envelope while stdout works,
 else a message on stderr and a status that is not 0; a success is a whole success.
 
-RUNNER names the binary; SWEEP_STRIDE=1 takes every call site (default: as many as
+RUNNER names the binary (of a static one, harness.FAULTY is swept); SWEEP_STRIDE=1 takes every call site (default: as many as
 fit into the scenario's budget of runs, by SWEEP_SEED); SWEEP_ONLY=CALL[:ROLE] narrows it.
 """
 import ctypes
@@ -29,6 +29,7 @@ from harness import ROOT, Run, Stage
 ROLES = ("supervisor", "worker", "child", "zygote")
 BOUND_S = 40
 LIMIT = "2s"
+STATIC_SHARE = 4  # of the budget: the dynamic build, with the same sources, has the whole
 PATIENCE = "60s"  # a run that nobody disturbs takes no time, but the machine may
 STATE_BYTES = 8192
 # faults of the supervisor's own writing: then stdout doesn't work
@@ -248,8 +249,11 @@ class Bench:
         extra = {"FAULT": fault} if fault else {}
         if self.scenario.pages:
             extra["RUNNER_FLAME"] = self.stage.path("pages")
-        env = self.stage.environment(LD_PRELOAD=self.shim, FAULT_STATE=self.state, **extra)
-        run = Run(self.stage, [*self.scenario.argv, "--timeout", LIMIT if fault else PATIENCE], env=env)
+        if not harness.is_static():
+            extra["LD_PRELOAD"] = self.shim
+        env = self.stage.environment(FAULT_STATE=self.state, **extra)
+        run = Run(self.stage, [*self.scenario.argv, "--timeout", LIMIT if fault else PATIENCE], env=env,
+                  program=harness.FAULTY if harness.is_static() else harness.RUNNER)
         run.finish(BOUND_S if fault else 100)
         return run
 
@@ -357,7 +361,7 @@ def sites_of(scenario, shim):
 
 
 def choose(sites, budget):
-    """All sites, or a choice that has each (call, role, errno, ever) at its first and last place."""
+    """All sites, or a choice that has each (call, role, errno, ever) at its first and last place, where these fit."""
     stride = os.environ.get("SWEEP_STRIDE")
     if stride:
         return sites[::int(stride)]
@@ -369,13 +373,15 @@ def choose(sites, budget):
     ends = [s for group in groups.values() for s in {group[0]: 0, group[-1]: 0}]
     rest = sorted(set(sites) - set(ends))
     source = random.Random(int(os.environ.get("SWEEP_SEED", "1")))
-    return ends + source.sample(rest, max(0, min(len(rest), budget - len(ends))))
+    if len(ends) > budget:
+        return source.sample(ends, budget)
+    return ends + source.sample(rest, min(len(rest), budget - len(ends)))
 
 
 def sweep(scenario, shim):
     began = time.monotonic()
     sites = sites_of(scenario, shim)
-    chosen = choose(sites, SCENARIOS[scenario].runs)
+    chosen = choose(sites, SCENARIOS[scenario].runs // (STATIC_SHARE if harness.is_static() else 1))
     problems, fired = [], 0
     with multiprocessing.Pool(harness.JOBS, enter, (scenario, shim)) as pool:
         for _, problem, hit in pool.imap_unordered(work, chosen, 8):
@@ -390,6 +396,8 @@ def sweep(scenario, shim):
 
 
 def main():
+    if harness.why_no_faults():
+        sys.exit(harness.why_no_faults())
     shim = harness.build("shim.c", "-fno-builtin")
     failed = False
     for scenario in sys.argv[1:] or SCENARIOS:
@@ -397,7 +405,7 @@ def main():
         for problem in problems[:int(os.environ.get("SWEEP_SHOW", "12"))]:
             print(problem, flush=True)
         if fired < 20 and not os.environ.get("SWEEP_ONLY"):
-            print(f"{scenario}: only {fired} faults took effect: does the preload work?")
+            print(f"{scenario}: only {fired} faults took effect: is the shim there?")
             failed = True
         failed = failed or bool(problems)
     shutil.rmtree(os.path.dirname(shim))

@@ -26,8 +26,8 @@ HELD = "LOCK_HELD"
 
 NOTHING = "name: no\ncommands:\n  - shell: 'true'\n"
 DATABASE_FILES = ("", "-journal", "-wal", "-shm")
-SCHEMA_CHANGES = "pwrite64 openat fdatasync unlink ftruncate".split()
-UPGRADE_CHANGES = "pwrite64 openat fdatasync".split()  # it has its log already
+UPGRADE_CHANGES = ["write", "open", "fdatasync"] if harness.is_static() else ["pwrite64", "openat", "fdatasync"]
+SCHEMA_CHANGES = [*UPGRADE_CHANGES, "unlink", "ftruncate"]  # an upgrade has its log already
 MOST_CHANGES = 500  # an endless loop otherwise, were no kill ever the last
 
 

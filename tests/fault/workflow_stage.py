@@ -74,7 +74,7 @@ class Stage:
     def __init__(self, name="stage"):
         self.dir = tempfile.mkdtemp(prefix="workflow-crash-")
         self.token = f"{name}-{os.path.basename(self.dir)}"
-        self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TOKEN": self.token,
+        self.env = {"PATH": os.environ["PATH"], "HOME": "/proc/nonexistent", "LC_ALL": "C.UTF-8", "TOKEN": self.token,
                     "XDG_STATE_HOME": os.path.join(self.dir, "state"), "ASAN_OPTIONS": "detect_leaks=0"}
 
     def __enter__(self):

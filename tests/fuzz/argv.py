@@ -72,7 +72,7 @@ VARIABLES = ["RUNNER_FORMAT", "RUNNER_TIMEOUT", "RUNNER_ATTEMPT_TIMEOUT", "RUNNE
              "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_CONTEXT", "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "KEEP", "TAGS", "CI", "NO_COLOR", "TERM",
              "COLUMNS", "TMPDIR", "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "LC_ALL", "LUA_PATH",
              "LUA_INIT", "=", ""]
-VALUES = WORDS + ["standard", "classic", "1:1:1", "9223372036854775807:1:1", "/nonexistent", "relative", ":::",
+VALUES = WORDS + ["standard", "classic", "1:1:1", "9223372036854775807:1:1", "/proc/nonexistent", "relative", ":::",
                   "/" * 5000, "x" * 70000]
 
 
@@ -110,7 +110,7 @@ def make_call(rng):
         argv = [w.encode() for w in words] + rng.choice([[], [], argv])
     if rng.randrange(40) == 0:
         argv += [token(rng) for _ in range(2000)]
-    env = {b"PATH": b"/usr/bin:/bin", b"HOME": b"/nonexistent"}
+    env = {b"PATH": b"/usr/bin:/bin", b"HOME": b"/proc/nonexistent"}
     for _ in range(rng.choice([0, 0, 1, 2, 4])):
         name, value = rng.choice(VARIABLES[:-2]), rng.choice(VALUES)
         env[name.encode()] = value.encode() if rng.randrange(5) else junk(rng)

@@ -51,8 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	status = json_scan(&scan, text, size);
 	v = load(text, size, &error);
-	if (v) {
-		HOLDS(status == 0);
+	if (v && status < 0) {
+		HOLDS(memchr(text, '\0', size)); /* Jansson passes over a NUL behind a number */
+	} else if (v) {
 		count(v, &containers, &values);
 		HOLDS(counts.len == containers * sizeof(uint32_t));
 		for (size_t i = 0; i < containers; i++)

@@ -15,11 +15,12 @@
 #include "../../src/bindings/bindings.h"
 
 struct embedded_chunk {
-	const char *name;
-	const unsigned char *bytes;
-	size_t size;
+	unsigned name, at, size;
 };
 extern const struct embedded_chunk embedded_chunks[];
+extern const size_t embedded_chunk_count;
+extern const char embedded_names[];
+extern const unsigned char embedded_bytes[];
 
 #define COUNTERS (1 << 15)
 __attribute__((section("__libfuzzer_extra_counters"), used)) static uint8_t counters[COUNTERS];
@@ -62,8 +63,8 @@ static int give_upvalue(lua_State *L)
 static int push_maker(lua_State *L, const struct embedded_chunk *c, const char *name)
 {
 	if (strncmp(name, "types/", 6) != 0 && strncmp(name, "agent_spec/", 11) != 0)
-		return luaL_loadbufferx(L, (const char *)c->bytes, c->size, name, "b") == LUA_OK ? 1 : lua_error(L);
-	lua_pushlstring(L, (const char *)c->bytes, c->size);
+		return luaL_loadbufferx(L, (const char *)embedded_bytes + c->at, c->size, name, "b") == LUA_OK ? 1 : lua_error(L);
+	lua_pushlstring(L, (const char *)embedded_bytes + c->at, c->size);
 	lua_pushcclosure(L, give_upvalue, 1);
 	return 1;
 }
@@ -76,8 +77,8 @@ static int search(lua_State *L)
 	if (strncmp(name, "runner.", 7) != 0)
 		return 0;
 	name = luaL_gsub(L, name + 7, ".", "/");
-	for (const struct embedded_chunk *c = embedded_chunks; c->name; c++)
-		if (strcmp(c->name, name) == 0)
+	for (const struct embedded_chunk *c = embedded_chunks; c < embedded_chunks + embedded_chunk_count; c++)
+		if (strcmp(embedded_names + c->name, name) == 0)
 			return push_maker(L, c, name);
 	return 0;
 }

@@ -72,7 +72,7 @@ class Jail:
     def run(self, tree, words, env, limit_s, stop=lambda line: False):
         """(lines of output, status, ended): `ended` says why it didn't end by itself: "time"
         after limit_s seconds, "line" after a line for which stop(line) holds, "stop", None."""
-        env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TMPDIR": "/tmp",
+        env = {"PATH": os.environ["PATH"], "HOME": "/proc/nonexistent", "LC_ALL": "C.UTF-8", "TMPDIR": "/tmp",
                "PYTHONDONTWRITEBYTECODE": "1", **env}
         with subprocess.Popen(self.command(tree, words), cwd="/", env=env, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as child:

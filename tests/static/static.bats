@@ -57,6 +57,26 @@ elsewhere() {
 	expect 'e.data["machine"]["summary"].endswith(", static build")'
 }
 
+@test "frames need no new memory each time: musl gives every freed page back" {
+	command_file frames <<'LUA'
+return { description = "x", danger_level = "safe", run = function(_, ctx)
+	local data = { note = ("x"):rep(56 * 1024) }
+	for _ = 1, 400 do ctx:progress(data) end
+end }
+LUA
+	run python3 -c 'import os, resource, subprocess, sys
+subprocess.run([os.environ["RUNNER"], "frames"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)'
+	[ "$status" -eq 0 ]
+	[ "$output" -lt 8000 ] # a page of each copy of each frame: 28,000
+}
+
+@test "memory is copied by src/libc, not by the slow loop of musl" {
+	nm "$RUNNER" >symbols.txt 2>err.txt
+	[ "$(grep -cwE 'T (memcpy|memmove|memcmp)' symbols.txt)" -eq 3 ]
+	[ "$(grep -cw '__memcpy_fwd_alias_1' symbols.txt)" -eq 0 ]
+}
+
 @test "a command runs in a root directory that has nothing else" {
 	unshare -r true 2>/dev/null || skip "no user namespaces"
 	mkdir root
@@ -178,6 +198,24 @@ YAML
 	body inside '' <<<'return { sum = require("runner.hash").text("abc", "sha256"), kind = type(require("yaml").parser) }'
 	call inside
 	expect 'e.data["sum"].startswith("ba7816bf8f01cfea") and e.data["kind"] == "function"'
+}
+
+@test "a library comes from a tar file, plain or gzipped: what reads them is inside" {
+	unshare -r true 2>/dev/null || skip "no user namespaces"
+	known
+	mkdir -p root/commands shared/tools/commands
+	echo 'return { description = "x", danger_level = "safe", run = function() return { word = "one" } end }' >shared/tools/commands/greet.lua
+	cp "$RUNNER" root/runner
+	tar -C shared -czf root/tools.tar.gz tools
+	tar -C shared -cf root/tools.tar tools
+	local name
+	for name in tools.tar.gz tools.tar; do
+		status=0
+		HOME=/ RUNNER_TRUST=/ unshare -r chroot root /runner add "$name" >out.txt 2>err.txt </dev/null || status=$?
+		stdout=$(<out.txt)
+		assert_envelope
+		expect 'e.ok and e.data["commands"] == ["tools greet"]'
+	done
 }
 
 @test "the status of a program of io.popen that failed is its own" {

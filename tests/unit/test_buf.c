@@ -151,6 +151,49 @@ static void a_lost_append_is_dropped_whole_and_sticks_until_clear(void **state U
 	buf_release(&b);
 }
 
+/* What the two hold, behind each other, in whichever memory. */
+static void check_given(size_t n, size_t given)
+{
+	struct buf b = BUF_INIT, from = BUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		buf_add_char(&b, (char)('a' + i % 26));
+	for (size_t i = 0; i < given; i++)
+		buf_add_char(&from, (char)('A' + i % 26));
+	buf_give(&b, &from);
+	check_invariants(&b);
+	assert_int_equal(b.len, n + given);
+	for (size_t i = 0; i < b.len; i++)
+		assert_int_equal(b.data[i], i < n ? 'a' + i % 26 : 'A' + (i - n) % 26);
+	assert_true(from.data == NULL && from.len == 0 && from.cap == 0 && !from.failed);
+	buf_release(&b);
+}
+
+static void bytes_that_are_given_follow_those_that_are_there(void **state UNUSED)
+{
+	static const size_t sizes[] = { 0, 1, 5, 63, 64, 1000, 1001 };
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
+			check_given(sizes[i], sizes[k]);
+}
+
+static void what_was_lost_before_it_was_given_stays_lost(void **state UNUSED)
+{
+	for (int to = 0; to <= 1; to++)
+		for (size_t n = 0; n < 10; n += 9) {
+			struct buf b = BUF_INIT, from = BUF_INIT;
+
+			buf_add(&b, "abc", 3);
+			buf_add(&from, "123456789", n);
+			(to ? &b : &from)->failed = true;
+			buf_give(&b, &from);
+			assert_true(b.failed && !from.failed && from.data == NULL);
+			assert_memory_equal(b.data, "abc", 3);
+			buf_release(&b);
+		}
+}
+
 static void sizes_that_would_overflow_are_out_of_memory(void **state UNUSED)
 {
 	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 4, SIZE_MAX / 2, TOO_MUCH };
@@ -187,6 +230,8 @@ int main(void)
 		cmocka_unit_test(consume_keeps_the_rest_in_order),
 		cmocka_unit_test(clear_keeps_the_memory_and_release_gives_it_back),
 		cmocka_unit_test(a_lost_append_is_dropped_whole_and_sticks_until_clear),
+		cmocka_unit_test(bytes_that_are_given_follow_those_that_are_there),
+		cmocka_unit_test(what_was_lost_before_it_was_given_stays_lost),
 		cmocka_unit_test(sizes_that_would_overflow_are_out_of_memory),
 		cmocka_unit_test(the_text_of_a_whole_number_is_printfs),
 	};

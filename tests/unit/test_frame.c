@@ -178,6 +178,131 @@ static void absent_fields_give_defaults_and_copies_are_cut_to_fit(void **state U
 	buf_release(&out);
 }
 
+/* --- long fields ------------------------------------------------------------------------ */
+
+#define LONG_N ((size_t)300000)
+
+static char long_byte(size_t i)
+{
+	return (char)(i * 31 >> 3);
+}
+
+/* RESULT with ok and a data of n bytes, which its caller writes behind `out`; then a RUN. */
+static void add_long(struct buf *out, size_t n)
+{
+	size_t start = frame_begin(out, FRAME_RESULT);
+
+	frame_add_int(out, F_ok, 1);
+	frame_add_last(out, F_data, n);
+	assert_int_equal(frame_end_ahead(out, start, n), 0);
+	for (size_t i = 0; i < n; i++)
+		buf_add_char(out, long_byte(i));
+	start = frame_begin(out, FRAME_RUN);
+	frame_add_int(out, F_timeout_ms, 7);
+	assert_int_equal(frame_end(out, start), 0);
+}
+
+static void check_long(const struct buf *data, size_t n)
+{
+	assert_int_equal(data->len, n);
+	assert_int_equal(data->data[n], '\0');
+	for (size_t i = 0; i < n; i++)
+		if (data->data[i] != long_byte(i))
+			fail_msg("byte %zu of %zu", i, n);
+}
+
+/* Up to n bytes of it come as a socket would bring them. */
+static size_t receive(struct frame_decoder *d, const struct buf *wire, size_t at, size_t n)
+{
+	size_t most = n;
+	char *room = frame_room(d, &most);
+
+	n = MIN_OF(MIN_OF(n, most), wire->len - at);
+	if (room) {
+		memcpy(room, wire->data + at, n);
+		frame_fed(d, n);
+	} else {
+		assert_int_equal(frame_feed(d, wire->data + at, n), 0);
+	}
+	return n;
+}
+
+/* Behind another frame, in pieces of that size. */
+static void take_long(size_t n, size_t piece)
+{
+	struct frame_decoder d = FRAME_DECODER_INIT;
+	struct buf wire = BUF_INIT, data = BUF_INIT;
+	int results = 0, runs = 0;
+	struct frame f;
+
+	assert_int_equal(frame_end(&wire, frame_begin(&wire, FRAME_RUN)), 0);
+	add_long(&wire, n);
+	for (size_t at = 0; at < wire.len;) {
+		at += receive(&d, &wire, at, piece);
+		while (frame_next(&d, &f) == FRAME_READY) {
+			if (f.kind == FRAME_RUN) {
+				assert_int_equal(frame_int(&f, F_timeout_ms, 0), runs++ ? 7 : 0);
+				continue;
+			}
+			results++;
+			assert_int_equal(frame_int(&f, F_ok, 0), 1);
+			buf_add_str(&data, "old");
+			frame_move(&f, F_data, &data);
+		}
+	}
+	assert_int_equal(results, 1);
+	assert_int_equal(runs, 2);
+	check_long(&data, n);
+	buf_release(&data);
+	buf_release(&wire);
+	frame_decoder_release(&d);
+}
+
+static void a_long_field_is_moved_out_and_the_frames_behind_it_come_too(void **state UNUSED)
+{
+	static const size_t sizes[] = { 0, 1, FRAME_LONG - 1, FRAME_LONG, FRAME_LONG + 1, LONG_N };
+	static const size_t pieces[] = { 39, 4096, FRAME_LONG, 200000, SIZE_MAX };
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		for (size_t k = 0; k < ARRAY_LEN(pieces); k++)
+			take_long(sizes[i], pieces[k]);
+}
+
+static void there_is_room_only_for_what_a_frame_has_announced(void **state UNUSED)
+{
+	struct frame_decoder d = FRAME_DECODER_INIT;
+	struct buf wire = BUF_INIT;
+	struct frame f;
+	size_t n = 1;
+
+	assert_null(frame_room(&d, &n));
+	add_long(&wire, LONG_N);
+	assert_int_equal(frame_feed(&d, wire.data, 7), 0);
+	assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
+	assert_null(frame_room(&d, &n));
+	assert_int_equal(frame_feed(&d, wire.data + 7, 100), 0);
+	assert_null(frame_room(&d, &n)); /* nobody has looked at it yet */
+	assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
+	assert_non_null(frame_room(&d, &n));
+	assert_int_equal(n, FRAME_HEADER + 13 + 5 + LONG_N - 107);
+	frame_fed(&d, 0);
+	assert_int_equal(frame_next(&d, &f), FRAME_WANT_MORE);
+	frame_decoder_release(&d);
+	assert_null(frame_room(&d, &n));
+	buf_release(&wire);
+}
+
+static void a_last_field_counts_for_the_cap(void **state UNUSED)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_RESULT);
+
+	frame_add_last(&out, F_data, (size_t)17 << 20);
+	assert_int_equal(frame_end_ahead(&out, start, (size_t)17 << 20), -1);
+	assert_int_equal(out.len, 0);
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +314,9 @@ int main(void)
 		cmocka_unit_test(bytes_that_come_one_by_one_make_the_same_frames),
 		cmocka_unit_test(every_truncation_wants_more),
 		cmocka_unit_test(absent_fields_give_defaults_and_copies_are_cut_to_fit),
+		cmocka_unit_test(a_long_field_is_moved_out_and_the_frames_behind_it_come_too),
+		cmocka_unit_test(there_is_room_only_for_what_a_frame_has_announced),
+		cmocka_unit_test(a_last_field_counts_for_the_cap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

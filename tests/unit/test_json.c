@@ -190,6 +190,8 @@ static bool doubles_hold_in(const char *name, const char *separator)
 	if (!loaded)
 		return false;
 	snprintf(half, sizeof(half), "%.1f", 0.5);
+	if (half[1] == '.')
+		return false; /* musl takes any name for a locale, and has one point */
 	assert_memory_equal(half + 1, separator, strlen(separator));
 	check_doubles();
 	return true;

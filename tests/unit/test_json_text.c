@@ -205,6 +205,84 @@ static void every_byte_is_seen_at_every_place_of_a_word(void **state UNUSED)
 	}
 }
 
+/* In memory of its own, so that a sanitizer sees a read beyond it. */
+static void check_quoted(const char *text, size_t n, const struct buf *expected)
+{
+	struct buf quoted = BUF_INIT;
+	char *exact = malloc(n + !n);
+
+	assert_non_null(exact);
+	memcpy(exact, text, n);
+	json_quote_exact(&quoted, exact, n);
+	assert_string_equal(quoted.data, expected->data);
+	assert_int_equal(quoted.len, expected->len);
+	buf_release(&quoted);
+	free(exact);
+}
+
+static void add_many(struct buf *out, char c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_add_char(out, c);
+}
+
+/* Between so many letters the unit comes out as it does alone. */
+static void check_between(const char *unit, size_t n, size_t before, size_t behind)
+{
+	struct buf text = BUF_INIT, one = BUF_INIT, expected = BUF_INIT;
+
+	json_quote_exact(&one, unit, n);
+	add_many(&text, 'a', before);
+	buf_add(&text, unit, n);
+	add_many(&text, 'z', behind);
+	buf_add_char(&expected, '"');
+	add_many(&expected, 'a', before);
+	buf_add(&expected, one.data + 1, one.len - 2);
+	add_many(&expected, 'z', behind);
+	buf_add_char(&expected, '"');
+	check_quoted(text.data, text.len, &expected);
+	buf_release(&text);
+	buf_release(&one);
+	buf_release(&expected);
+}
+
+static void every_byte_is_quoted_alike_wherever_it_stands(void **state UNUSED)
+{
+	static const char *const wide[] = { "\xc3\xa9", "\xc2\x85", "\xe2\x82\xac", "\xe2\x80\xae", "\xf0\x9f\x98\x80" };
+
+	for (size_t before = 0; before < 18; before++) {
+		for (size_t behind = 0; behind < 10; behind++) {
+			for (int c = 0; c < 256; c++)
+				check_between((char[]){ (char)c }, 1, before, behind);
+			for (size_t i = 0; i < ARRAY_LEN(wide); i++)
+				check_between(wide[i], strlen(wide[i]), before, behind);
+		}
+	}
+}
+
+/* What grows most is written where room is made again and again. */
+static void a_long_row_of_one_unit_is_quoted_whole(void **state UNUSED)
+{
+	static const char *const units[] = { "\x01", "\"", "\\", "\xc2\x85", "\xe2\x80\xae", "\xe2\x82\xac", "\x80", "a\n", "\n1234567", "\x1f ABCDEFG" };
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		struct buf text = BUF_INIT, one = BUF_INIT, expected = BUF_INIT;
+
+		json_quote_exact(&one, units[i], strlen(units[i]));
+		buf_add_char(&expected, '"');
+		for (int k = 0; k < 1000; k++) {
+			buf_add_str(&text, units[i]);
+			buf_add(&expected, one.data + 1, one.len - 2);
+			buf_add_char(&expected, '"');
+			check_quoted(text.data, text.len, &expected);
+			expected.len--;
+		}
+		buf_release(&text);
+		buf_release(&one);
+		buf_release(&expected);
+	}
+}
+
 static void hostile_text_is_quoted_in_linear_time(void **state UNUSED)
 {
 	static const char *const patterns[] = { "\x1b]", "\x1b[", "\x1b[0", "\xf0\x9f\x98", "\xc2", "\x1b]\x1b" };
@@ -273,6 +351,8 @@ int main(void)
 		cmocka_unit_test(any_mixture_of_dangerous_bytes_comes_out_clean),
 		cmocka_unit_test(no_byte_beyond_the_given_length_is_read),
 		cmocka_unit_test(every_byte_is_seen_at_every_place_of_a_word),
+		cmocka_unit_test(every_byte_is_quoted_alike_wherever_it_stands),
+		cmocka_unit_test(a_long_row_of_one_unit_is_quoted_whole),
 		cmocka_unit_test(hostile_text_is_quoted_in_linear_time),
 		cmocka_unit_test(utf8_length_accepts_exactly_the_well_formed_sequences),
 	};

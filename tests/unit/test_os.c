@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "../../src/engine/os.h"
 #include "../../src/engine/os_close.h"
@@ -357,26 +358,31 @@ static void what_cannot_block_or_be_reopened_is_refused(void **state UNUSED)
 	assert_int_equal(errno, EBADF);
 }
 
+/* sched_setscheduler(2): musl has no working function for it */
+static int schedule(int policy, int priority)
+{
+	return (int)syscall(SYS_sched_setscheduler, 0L, (long)policy, &(struct sched_param){ .sched_priority = priority });
+}
+
 /* Where the system doesn't allow it, there is nothing to see; and an ordinary user can't clear
  * the flag again. */
 static void scenario_hurry(void)
 {
-	struct sched_param first = { .sched_priority = 1 }, none = { .sched_priority = 0 };
-	bool allowed = geteuid() == 0 && sched_setscheduler(0, SCHED_RR, &first) == 0;
+	bool allowed = geteuid() == 0 && schedule(SCHED_RR, 1) == 0;
 
-	CHECK(!allowed || sched_setscheduler(0, SCHED_OTHER, &none) == 0);
+	CHECK(!allowed || schedule(SCHED_OTHER, 0) == 0);
 	for (int i = 0; i < 2 && allowed; i++) {
 		os_hurry();
 		os_hurry();
-		CHECK(sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK));
+		CHECK(syscall(SYS_sched_getscheduler, 0L) == (SCHED_RR | SCHED_RESET_ON_FORK));
 		os_rest();
-		CHECK(sched_getscheduler(0) == SCHED_OTHER);
+		CHECK(syscall(SYS_sched_getscheduler, 0L) == SCHED_OTHER);
 	}
-	CHECK(sched_setscheduler(0, SCHED_BATCH, &none) == 0);
+	CHECK(schedule(SCHED_BATCH, 0) == 0);
 	os_hurry();
-	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+	CHECK(syscall(SYS_sched_getscheduler, 0L) == SCHED_BATCH);
 	os_rest();
-	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+	CHECK(syscall(SYS_sched_getscheduler, 0L) == SCHED_BATCH);
 }
 
 static void a_hurry_is_over_with_the_rest_and_spares_a_policy_that_somebody_chose(void **state UNUSED)

@@ -71,6 +71,9 @@ return {
 		if not args.write then
 			shown(installation)
 			return data
+		elseif installation.homeless then
+			ctx:fail("PRECONDITION", "No folder for the client's file: HOME is no directory",
+				{ side_effects = "none", fix_required = "Set XDG_CONFIG_HOME, or HOME to a directory that is there" })
 		end
 		local path, text, mode = read(ctx, installation.path)
 		local merged = merge(ctx, installation, path, text)

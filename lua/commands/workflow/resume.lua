@@ -2,8 +2,10 @@
 -- run again; retries continue with the attempts already used.
 
 local answer = require "runner.workflow.report.answer"
+local attempt = require "runner.core.attempt"
 local exit_codes = require "runner.workflow.report.exit_codes"
 local drive = require "runner.workflow.run.drive"
+local place = require "runner.project.place"
 local run_id = require "runner.workflow.report.run_id"
 local start = require "runner.workflow.run.start"
 
@@ -30,6 +32,8 @@ return {
 	},
 	run = function(args, ctx)
 		return drive.run(ctx, "resumed", args, function(db)
+			local row = db:find(args.id)
+			place.go_on(attempt.project, row.context, row.id)
 			return start.reopen(db, args)
 		end)
 	end,

@@ -14,10 +14,26 @@ M.argument = { "on", "string", min_length = 1, description = "Executor for the s
 
 ---@alias runner.workflow.Executors table<string, runner.Executor>
 
+-- Report a value inside a list or a map that is empty: its Lua value would leave no trace.
+local function has_empty(check, node, name)
+	local found = false
+	for i, inner in ipairs(node.items or node.entries or {}) do
+		local value = inner.node or inner
+		if value.kind == "null" then
+			values.any_text(check, value, inner.node and ("%s.%s"):format(name, inner.key) or ("%s[%d]"):format(name, i))
+			found = true
+		end
+	end
+	return found
+end
+
 ---The keys of an executor as rows for values.fields.
 M.keys = {}
 for key, row in pairs(declared.keys) do
 	M.keys[key] = { values.shaped(function(check, node, name)
+		if has_empty(check, node, name) then
+			return nil
+		end
 		local value = row.accept(yaml.value(node))
 		if value == nil then
 			values.refuse(check, node, name, row.expected)
@@ -131,9 +147,11 @@ function M.place(check, step, given, entries, around)
 	step.on = not around.placed and name ~= declared.NOWHERE and name or nil
 	step.chunk = step.on and given.chunk
 	judge_claude(check, step, around)
-	local for_nothing = around.placed or not around.on -- on: none, as --on says it, is no mistake of the loop
-	if entries.chunk and not entries.on and not step.on and for_nothing then
+	if entries.chunk and not entries.on and not step.on and around.placed then
 		check:add(entries.chunk.node, "chunk: the items run here, one after the other: write on: with the name of an executor")
+	elseif entries.chunk and not entries.on and not around.on then -- on: none, as --on says it, is no mistake of the loop
+		check:hint_in(entries.chunk.node, 1, "CHUNK_UNUSED",
+			"chunk: the items run here, one after the other, unless --on or on: names an executor")
 	end
 	return step.on and inside(around, step.on) or around
 end

@@ -99,6 +99,7 @@ local function load(c)
 		placing.add(c, row)
 	end
 	c.number = c.ledger.last_placement()
+	c.taken = c.number > 0 -- by an earlier coordinator
 	local after = 0
 	repeat
 		local page = c.ledger.chunks(after, PAGE)

@@ -150,12 +150,17 @@ function M.set(c, row, state, why)
 	end)
 end
 
+-- Nothing of the unit has begun, as long as the queue may have taken nothing of it.
+local function effects_so_far(c)
+	return c.taken and "partial" or "none"
+end
+
 -- The site won't have it: the unit ends. (That gives its chunks back: stopping.lua.)
 local function refused(c, row, problem)
 	row.gone = true
 	M.set(c, row, "submitting", problem.message)
 	c.problem = c.problem or errors.new(problem.code or "PRECONDITION", problem.message,
-		{ suggestion = problem.suggestion, retryable = false, side_effects = "partial" })
+		{ suggestion = problem.suggestion, retryable = false, side_effects = effects_so_far(c) })
 end
 
 -- Nothing was taken; the same again, later. A queue that takes nothing of ours for so long, though
@@ -165,7 +170,7 @@ local function postpone(c, row, problem)
 	if c.busy >= rules.BUSY and c.placed == row.open then
 		row.gone = true
 		c.problem = c.problem or errors.new("UNAVAILABLE", ("The executor took no submission, %d times: %s"):format(c.busy, problem.message),
-			{ suggestion = problem.suggestion, retryable = false, side_effects = "partial", context = { transient = true } })
+			{ suggestion = problem.suggestion, retryable = false, side_effects = effects_so_far(c), context = { transient = true } })
 	end
 	c.submit_at = math.max(c.submit_at, c.world.now() + rules.backoff(c.busy))
 	M.set(c, row, "submitting", problem.message)
@@ -184,6 +189,7 @@ local function submit(c, row)
 		argv = world.argv(row.token), executor = world.executor, memory = (world.executor.memory or {})[row.memory] }
 	next_turn(c)
 	row.phase = rules.submitted(answer or problem)
+	c.taken = c.taken or row.phase ~= "refused" and row.phase ~= "later"
 	if row.phase == "submitted" then
 		c.busy, row.job = 0, answer.job
 		M.set(c, row, "submitted")

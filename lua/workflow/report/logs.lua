@@ -16,7 +16,7 @@ local SHORT = 64 << 10 -- bytes of a record that shares a file
 local PIECE = 4096
 
 local function known(path)
-	return path or errors.raise("PRECONDITION", "No directory for logs: neither XDG_STATE_HOME nor HOME is set",
+	return path or errors.raise("PRECONDITION", "No directory for logs: " .. paths.NO_STATE,
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 

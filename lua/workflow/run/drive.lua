@@ -23,13 +23,26 @@ local function headline(e)
 	return e.message
 end
 
+-- What a step says of itself is true of the run only if that is all that has been done.
+local function effects_of(run, e)
+	local first = next(run.failures)
+	if not e.side_effects or run.done > 0 or first and next(run.failures, first) then
+		return "partial"
+	end
+	local read, others = pcall(run.db.has_other_attempts, run.db, run.id, e.context and e.context.step_key or "")
+	if type(others) == "userdata" then
+		error(others, 0) -- a cancellation
+	end
+	return read and not others and e.side_effects or "partial"
+end
+
 -- The failed step's retries go into the error, the whole run into its data. The way to
 -- retry is resume: the identical call would start another run.
 local function explain(run, raised, args)
 	local e = errors.normalise(raised)
 	local data, retry = answer.of_failure(run, args)
 	e.data = data
-	e.retryable, e.side_effects = false, e.side_effects or "partial"
+	e.retryable, e.side_effects = false, effects_of(run, e)
 	e.context = e.context or {}
 	e.context.run = run.id
 	e.message = headline(e)

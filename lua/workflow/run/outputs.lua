@@ -24,7 +24,7 @@ local RAW, PART = "~raw", ".%s.part" -- ends of the names of files that are not 
 
 local function directory(run_id)
 	return paths.outputs(run_id) or errors.raise("PRECONDITION",
-		"No directory for outputs: neither XDG_STATE_HOME nor HOME is set",
+		"No directory for outputs: " .. paths.NO_STATE,
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 

@@ -39,7 +39,7 @@ local function settings_of(executor)
 end
 
 local function raise_no_directory()
-	errors.raise("PRECONDITION", "No directory for placed steps: neither XDG_STATE_HOME nor HOME is set",
+	errors.raise("PRECONDITION", "No directory for placed steps: " .. paths.NO_STATE,
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 

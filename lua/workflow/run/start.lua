@@ -280,6 +280,7 @@ function M.create(db, args)
 		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
+		context = (attempt.project or {}).context,
 	}
 	return run
 end

@@ -89,6 +89,19 @@ function M:steps_in_doubt(id)
 	return keys_of(self:_open():rows(IN_DOUBT, id))
 end
 
+local OTHERS = [[
+	SELECT EXISTS (SELECT 1 FROM attempts WHERE run = ?1 AND (key <> ?2 OR number > 1))
+		OR EXISTS (SELECT 1 FROM attempts WHERE run = ?1)
+		AND (SELECT count(*) FROM chunks WHERE run = ?1 AND generation > 0) > 1 AS others]]
+
+---Has more been begun in a run than the first attempt of this step? So it has, maybe, where other chunks were placed.
+---@param id string
+---@param key string
+---@return boolean
+function M:has_other_attempts(id, key)
+	return self:_open():row(OTHERS, id, key).others == 1
+end
+
 ---How many of the steps of a run are chosen.
 ---@param id string
 ---@param choice "all"|"failed"|"outline"

@@ -31,6 +31,14 @@ def pids(token):
         return None
 
 
+def asked(token):
+    try:
+        with open(path(token + ".new"), encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
 def put(name, text):
     with open(path("." + name), "w", encoding="utf-8") as file:
         file.write(text)
@@ -38,11 +46,10 @@ def put(name, text):
 
 
 def start(token):
-    with open(path(token + ".new"), encoding="utf-8") as file:
-        asked = json.load(file)
-    tasks = [subprocess.Popen(asked["argv"] + [str(number)], cwd=asked["directory"], start_new_session=True,
+    request = asked(token)
+    tasks = [subprocess.Popen(request["argv"] + [str(number)], cwd=request["directory"], start_new_session=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-             for number in range(1, asked["tasks"] + 1)]
+             for number in range(1, request["tasks"] + 1)]
     put(token, "".join(f"{task.pid}\n" for task in tasks))
     os.unlink(path(token + ".new"))
     return tasks
@@ -53,7 +60,9 @@ def serve():
     while True:
         for name in os.listdir(where):
             token, _, kind = name.rpartition(".")
-            if kind == "new" and token[:1] != ".":
+            if name[:1] == ".":
+                continue  # it is being written
+            if kind == "new":
                 started += start(token)
             elif kind == "end" and not os.path.exists(path(token + ".new")):
                 os.unlink(path(name))
@@ -67,12 +76,13 @@ def serve():
 def states(tokens):
     found = {}
     for token in tokens:
-        if os.path.exists(path(token + ".new")):
-            found[token] = {"job": token, "tasks": {"1": {"state": "pending"}}}
-        elif pids(token) is not None:
+        waiting, started = asked(token), pids(token)  # in this order: a token is never in neither
+        if started is not None:
             found[token] = {"job": token, "tasks": {
                 str(i + 1): {"state": "running"} if alive(pid) else {"state": "ended", "ended": "completed"}
-                for i, pid in enumerate(pids(token))}}
+                for i, pid in enumerate(started)}}
+        elif waiting:
+            found[token] = {"job": token, "tasks": {str(i + 1): {"state": "pending"} for i in range(waiting["tasks"])}}
     return {"placements": found}
 
 

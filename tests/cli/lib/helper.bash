@@ -15,8 +15,8 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 RUNNER=${RUNNER:-$ROOT/build/runner}
 # what a caller's environment may hold without changing what is tested
 # (the token finds this test's processes from outside, in /proc)
-TOKEN=t$$-${BATS_TEST_NUMBER:-0}-$RANDOM
-CLEAN_ENV=(PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 TOKEN="$TOKEN")
+TOKEN=t${TEST_RUN:+$TEST_RUN.}$$-${BATS_TEST_NUMBER:-0}-$RANDOM
+CLEAN_ENV=(PATH="$PATH" LC_ALL=C.UTF-8 TOKEN="$TOKEN")
 [ -n "${ASAN_OPTIONS:-}" ] && CLEAN_ENV+=(ASAN_OPTIONS="$ASAN_OPTIONS")
 
 setup() {
@@ -24,11 +24,23 @@ setup() {
 	# What bats does before each command (it notes the place) is half of a suite's processor
 	# time. The lines of the test itself keep it: a failure names them, as it should.
 	set +T
-	mkdir -p commands
+	# a home of the test's own: what one leaves there, of whatever version, is nothing to another
+	CLEAN_ENV+=(HOME="$BATS_TEST_TMPDIR.home")
+	mkdir -p commands "$BATS_TEST_TMPDIR.home"
+	if [ -n "${TEST_SKIPS:-}" ]; then skip_named; fi
 	if declare -F prepare >/dev/null; then prepare; fi
 }
 
-# What a failed test saw last; a file's own end of a test is clean_up.
+# skip_named: this test is skipped if $TEST_SKIPS names it (FILE, TEST or * for all of them, and REASON, with tabs between),
+# as tests/arm64/skips does.
+skip_named() {
+	local reason
+	# shellcheck disable=SC2016 # for awk
+	reason=$(FILE=${BATS_TEST_FILENAME##*/} TEST=$BATS_TEST_DESCRIPTION awk -F '\t' '$1 == ENVIRON["FILE"] && ($2 == ENVIRON["TEST"] || $2 == "*") { print $3 }' "$TEST_SKIPS")
+	[ -z "$reason" ] || skip "$reason"
+}
+
+# What a failed test saw last, and what a file's evidence adds; a file's own end of a test is clean_up.
 teardown() {
 	local name
 	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
@@ -36,6 +48,7 @@ teardown() {
 			[ ! -s "$name" ] || { echo "$name:" && head -c 2000 "$name" && echo; } | tr -c '[:print:]\n\t' '?'
 		done
 		echo "status: ${status:-none}, after ${elapsed_ms:-?} ms"
+		if declare -F evidence >/dev/null; then evidence; fi
 	fi
 	if declare -F clean_up >/dev/null; then clean_up; fi
 }
@@ -72,9 +85,13 @@ body() {
 	} | command_file "$name"
 }
 
+is_static() {
+	[[ $("$RUNNER" --version --verbose) == *"build: static"* ]]
+}
+
 # dynamic_only WHAT: skips a test of what the static build has no use for.
 dynamic_only() {
-	[[ $("$RUNNER" --version --verbose) != *"build: static"* ]] || skip "the static build $1"
+	! is_static || skip "the static build $1"
 }
 
 # command_of NAME KEYS <<<body: a command that counts its runs in `runs`.
@@ -122,9 +139,9 @@ answers() {
 	[ "$status" -eq "$wanted" ] && assert_envelope
 }
 
-# until_true COMMAND…: within thirty seconds it succeeds
+# until_true COMMAND…: within 150 s it succeeds
 until_true() {
-	local end=$((SECONDS + 30))
+	local end=$((SECONDS + 150))
 	until "$@" 2>/dev/null; do
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
 		sleep 0.01
@@ -132,13 +149,14 @@ until_true() {
 }
 
 # tries N COMMAND…: it succeeds in one of N. For what a machine that stands still for a
-# moment spoils, while a fault of ours would spoil each. (No `set -e` inside: chain with &&.)
+# moment spoils, while a fault of ours would spoil each: 1, 2 … N is $nth, for a limit that grows.
+# (No `set -e` inside: chain with &&.)
 tries() {
-	local left=$1
+	local most=$1 nth=1
 	shift
 	until "$@"; do
-		left=$((left - 1))
-		[ "$left" -gt 0 ] || return 1
+		[ "$nth" -lt "$most" ] || return 1
+		nth=$((nth + 1))
 	done
 }
 

@@ -3,7 +3,7 @@
 # session [NAME=value…] <<PY: a client
 session() {
 	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" PYTHONPATH="$ROOT/tests/cli/lib" PYTHONDONTWRITEBYTECODE=1 "$@" \
-		timeout 100 python3 -c "from mcp import *
+		timeout 300 python3 -c "from mcp import *
 import signal, sys
 $(cat)"
 }

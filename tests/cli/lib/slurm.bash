@@ -41,6 +41,12 @@ on_cluster() {
 	CLEAN_ENV+=(SLURM_CONF="$SLURM_CONF")
 }
 
+evidence() {
+	timeout 10 squeue -o "%i %T %r %S %N %j"
+	timeout 10 sinfo -N -o "%N %T %E"
+	tail -n 25 "$CLUSTER/log/ctld.log"
+}
+
 # site 'KEYS' [NAME]: describes the executor, "c" by default
 site() {
 	mkdir -p shared

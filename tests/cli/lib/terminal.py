@@ -16,7 +16,7 @@ class Terminal:
     """runner as the session leader of a new terminal; `stdout` may be a file instead."""
 
     def __init__(self, *argv, stdout=None, **env):
-        clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        clean = {"PATH": os.environ["PATH"], "HOME": os.environ["BATS_TEST_TMPDIR"] + ".home", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
         clean["TOKEN"] = os.environ.get("TOKEN", "")
         self.seen = b""
         self.at = 0
@@ -305,13 +305,14 @@ def steps_logs_and_progress_are_lines():
 
 
 def progress_is_a_bar():
-    command("work", "ctx:progress { done = 3, total = 12, unit = 'files' } ctx:sleep(0.3) ctx:progress { done = 7, unit = 'rows' }"
-            " ctx:sleep(0.3) return {}")
+    command("work", "ctx:progress { done = 3, total = 12, unit = 'files' } while not io.open('bar') do ctx:sleep(0.02) end "
+            "ctx:progress { done = 7, unit = 'rows' } while not io.open('count') do ctx:sleep(0.02) end return {}")
     t = Terminal("work")
-    assert t.end() == 0
-    t.at = 0
     t.expect("██████░".encode() + b".* 25%  3/12 files")
+    open("bar", "w", encoding="utf-8").close()
     t.expect(rb"\xe2\xa0.  7 rows")
+    open("count", "w", encoding="utf-8").close()
+    assert t.end() == 0
     for env in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
         t = Terminal("work", **env)
         assert t.end() == 0 and b"files" not in t.seen, t.seen

@@ -12,14 +12,15 @@ end_shell() {
 	shell_runs=
 }
 
+# (a server that is told to end still has its socket for a while: each has one of its own)
 mux() {
-	tmux -L "runner-$TOKEN" -f /dev/null "$@"
+	tmux -L "runner-$TOKEN-${shells:-0}" -f /dev/null "$@"
 }
 
 # start_shell [COLUMNS [ROWS]]
 start_shell() {
-	shell_runs=1
-	env -i "${CLEAN_ENV[@]}" TERM=xterm tmux -L "runner-$TOKEN" -f /dev/null new-session -d -x "${1:-120}" -y "${2:-40}" \
+	shell_runs=1 shells=$((${shells:-0} + 1))
+	env -i "${CLEAN_ENV[@]}" TERM=xterm tmux -L "runner-$TOKEN-$shells" -f /dev/null new-session -d -x "${1:-120}" -y "${2:-40}" \
 		"env -i $(printf '%q ' "${CLEAN_ENV[@]}") TERM=screen PS1='ready> ' TOKEN='$TOKEN.job' R='$RUNNER' \
 		HISTFILE= bash --norc --noprofile -i"
 	on_screen 'ready>'

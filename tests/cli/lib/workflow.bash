@@ -94,10 +94,16 @@ finish() {
 	stderr=$(<err.txt)
 }
 
-# The run that err.txt names, now or soon: a step can be faster than its log line.
+# The run that err.txt names, now or soon: a step can be faster than its log line. What was killed
+# before it wrote that line has its run in the store.
 run_id() {
-	until_true grep -q 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt || return
-	grep -o 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt | head -n 1
+	until_true run_is_known || return
+	grep -o 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt | head -n 1 | grep . ||
+		sql 'select id from runs order by created_ms desc limit 1'
+}
+
+run_is_known() {
+	grep -q 'run_[0-9A-HJKMNP-TV-Z]\{26\}' err.txt || { [ -n "${pid:-}" ] && ! kill -0 "$pid"; }
 }
 
 # Everything of this test, by KILL, until nothing is left.
@@ -113,6 +119,12 @@ kill_all() {
 		[ "$try" -lt 50 ] || sleep 0.02 # to die takes a turn of the processor
 	done
 	assert_no_process_left
+}
+
+# no_owner RUN: its runner was killed, and nothing of it holds the run any more
+no_owner() {
+	call workflow show "$1"
+	expect 'e.data.state == "interrupted"'
 }
 
 # children PID
@@ -175,7 +187,7 @@ three() {
 		  - shell: echo one >>effects
 		  - shell: echo two >>effects; touch began; until [ -e go ]; do sleep 0.02; done
 		    id: two
-		    ${1:-grace: 1s}
+		    ${1:-grace: 5s}
 		  - shell: echo three >>effects
 	YAML
 }

@@ -46,9 +46,9 @@ def countdown():
              "  - { claude: /process-data, id: second, retry: { strategy: custom, delays: [2500ms], jitter: 0 } }\n",
              SERVER_ERROR, "sleep 0.3; echo fine")
     t = terminal("run", "live.yaml")
-    t.expect(rb"\xe2\x96\xb8\x1b\[0m first   \x1b\[2m0s\x1b\[0m  sleep 0\.3")
+    t.expect(rb"\xe2\x96\xb8\x1b\[0m first   \x1b\[2m\d+s\x1b\[0m  sleep 0\.3")
     t.expect(rb"\xe2\x9c\x93\x1b\[0m first ")
-    t.expect(rb"\xe2\x96\xb8\x1b\[0m second  \x1b\[2m0s *\x1b\[0m  /process-data")
+    t.expect(rb"\xe2\x96\xb8\x1b\[0m second  \x1b\[2m\d+s *\x1b\[0m  /process-data")
     t.expect(rb"Claude command failed \(attempt 1/1\): 500 Internal Server Error\r\n")
     t.expect(rb"Retrying in 2\.5 seconds\.\.\.\r\n")
     t.expect(rb"\xe2\x96\xb8\x1b\[0m second .*attempt 2/2 \xc2\xb7 /process-data")

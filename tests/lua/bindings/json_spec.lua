@@ -69,6 +69,81 @@ describe("json.encode", function()
 		assert.are.equal('{"B":2,"a":1,"ab":{"x":1,"y":2},"b":3}', encode { b = 3, a = 1, B = 2, ab = { y = 2, x = 1 } })
 	end)
 
+	local function random_key()
+		local bytes = {}
+		for i = 1, math.random(0, 10) do
+			bytes[i] = string.char(math.random(0x61, 0x63))
+		end
+		return table.concat(bytes)
+	end
+
+	it("sorts however many keys there are, and whatever is in them", function()
+		for round = 1, 400 do
+			local value, keys, expected = {}, {}, {}
+			for _ = 1, round % 40 + 1 do
+				local key = random_key() .. (round % 3 == 0 and ("é"):rep(math.random(0, 1)) or "")
+				if not value[key] then
+					value[key], keys[#keys + 1] = { key }, key
+				end
+			end
+			table.sort(keys)
+			for i, key in ipairs(keys) do
+				expected[i] = ('"%s":["%s"]'):format(key, key)
+			end
+			assert.are.equal("{" .. table.concat(expected, ",") .. "}", encode(value))
+		end
+	end)
+
+	it("sorts hundreds of keys: shared beginnings, long tails, bytes of every kind", function()
+		local makers = {
+			function(i) return "key number " .. i end,
+			function(i) return ("user:%05d:"):format(i % 3) .. random_key() .. i end, -- equal for longer than a word
+			function(i) return ("x"):rep(i) end,
+			function(i) return utf8.char(0x100 + (i * 7919) % 0xd000) .. (i % 5 == 0 and "" or random_key()) end,
+			function(i) return ("%d"):format(i * 7919 % 1000):reverse() end,
+		}
+		for which, make in ipairs(makers) do
+			for _, count in ipairs { 17, 255, 256, 257, 700 } do
+				local value, keys, expected = {}, {}, {}
+				for i = 1, count do
+					local key = make(i)
+					if not value[key] then
+						value[key], keys[#keys + 1] = i, key
+					end
+				end
+				table.sort(keys)
+				for i, key in ipairs(keys) do
+					expected[i] = ('"%s":%d'):format(key, value[key])
+				end
+				assert.are.equal("{" .. table.concat(expected, ",") .. "}", encode(value), which .. " " .. count)
+			end
+		end
+	end)
+
+	it("finds two keys that become one among hundreds", function()
+		local value = { ["same\27"] = 1, ["same"] = 2 }
+		for i = 1, 300 do
+			value["key " .. i] = i
+		end
+		local text, message = json.encode(value)
+		assert.is_nil(text)
+		assert.are.equal('data has two keys that both become "same" when cleaned: rename one', message)
+	end)
+
+	it("keeps large and small objects apart that are inside each other", function()
+		local value, text = 0, "0"
+		for level = 1, 60 do
+			local members, outer = {}, {}
+			for i = 1, level % 20 + 1 do
+				local key = ("%02d%s"):format(i, level % 7 == 0 and "ü" or "")
+				outer[key] = i == 2 and value or i
+				members[i] = ('"%s":%s'):format(key, i == 2 and text or i)
+			end
+			value, text = { outer }, "[{" .. table.concat(members, ",") .. "}]"
+		end
+		assert.are.equal(text, encode(value))
+	end)
+
 	it("sorts a key that had to be repaired where its written form belongs", function()
 		assert.are.equal('{"a":2,"b":1}', encode { ["\27b"] = 1, a = 2 })
 	end)
@@ -114,10 +189,55 @@ describe("json.encode", function()
 		assert.are.same({ nonfinite = 3, repaired = 0 }, notes)
 	end)
 
+	it("leaves the text in a buffer for functions of ours, and says the same of it", function()
+		local may_hold_secrets = require("runner.host").may_hold_secrets
+		local value = { token = "ghp_0123", list = { 0 / 0, 1 } }
+		local buffer, message, notes = json.encode(value, { buffer = true })
+		assert.are.equal("userdata", type(buffer))
+		assert.is_nil(message)
+		assert.are.same({ nonfinite = 1, repaired = 0 }, notes)
+		assert.is_true(may_hold_secrets(buffer))
+		assert.is_true(may_hold_secrets(encode(value)))
+		assert.is_false(may_hold_secrets(json.encode({ ("x"):rep(100000) }, { buffer = true })))
+		assert.are.same({ nil, "data.f is a function, which JSON can't hold", "INVALID_RESULT" },
+			{ json.encode({ f = print }, { buffer = true }) })
+		assert.has_error(function() may_hold_secrets(io.stdout) end)
+		buffer = json.encode({ token = "ghp_0123" }, { buffer = true })
+		for i = 1, 10 do -- texts that are written later get memory of their own
+			assert.are.equal('["' .. ("x"):rep(i * 1000) .. '"]', encode { ("x"):rep(i * 1000) })
+			assert.is_true(may_hold_secrets(buffer))
+			assert.is_false(may_hold_secrets(json.encode({ i }, { buffer = true })))
+		end
+		assert.has_error(function() may_hold_secrets {} end)
+		for _, wrong in ipairs { 42, io.stdout, {} } do -- a script can ask for a buffer, too
+			assert.has_error(function() getmetatable(buffer).__gc(wrong) end)
+		end
+		for _ = 1, 2 do
+			getmetatable(buffer).__gc(buffer)
+		end
+		assert.is_false(may_hold_secrets(buffer))
+	end)
+
 	it("repairs strings and keys that are no clean text, and counts the repairs", function()
 		local text, _, notes = json.encode({ ["k\xff"] = "a\0b\27[31mc" }, {})
 		assert.are.equal('{"k\u{FFFD}":"a\u{FFFD}bc"}', text)
 		assert.is_true(notes.repaired >= 2)
+	end)
+
+	it("counts once in an array whose items a walk does not meet in their order", function()
+		local text, _, notes = json.encode({ 0 / 0, "a\0b", [4] = 1, [3] = 2 }, {})
+		assert.are.equal('[null,"a\u{FFFD}b",2,1]', text)
+		assert.are.same({ nonfinite = 1, repaired = 1 }, notes)
+	end)
+
+	it("writes each item once, however deep such arrays are in each other", function()
+		local value, text = 0, "0"
+		for _ = 1, 100 do
+			value = { [9] = 1, [1] = value, [3] = 3, [2] = 2, [4] = 4, [5] = 5 }
+			value[9] = nil -- a walk meets 1 3 4 5 2
+			text = "[" .. text .. ",2,3,4,5]"
+		end
+		assert.equal(text, json.encode(value)) -- or it doubles the time at each level
 	end)
 
 	it("returns the text alone when no options are given", function()
@@ -184,6 +304,63 @@ describe("json.encode", function()
 		assert.is_nil(text)
 		assert.matches("is nested more than 128 levels deep$", message)
 		assert.are.equal("INVALID_RESULT", code)
+	end)
+
+	it("counts an empty table as a level, too", function()
+		local function around(empty, depth)
+			for _ = 1, depth do
+				empty = { empty }
+			end
+			return empty
+		end
+		assert.are.equal(("["):rep(127) .. "{}" .. ("]"):rep(127), encode(around({}, 127)))
+		for _, empty in ipairs { {}, json.array {} } do
+			assert.matches("is nested more than 128 levels deep$", (select(2, json.encode(around(empty, 128)))))
+		end
+	end)
+
+	it("finds a cycle wherever it begins, and however long it is", function()
+		for before = 0, 60 do
+			for _, length in ipairs { 1, 2, 7, 30 } do
+				local first = {}
+				local value = first
+				for _ = 2, length do
+					value = { x = value }
+				end
+				first.x = value
+				for _ = 1, before do
+					value = { value, 1 }
+				end
+				assert.matches("refers back to data.*; JSON can't hold cycles$", (select(2, json.encode(value))))
+			end
+		end
+	end)
+
+	it("raises or says so when Lua's stack is full", function()
+		local wide = {}
+		for i = 1, 16 do
+			wide[("k%02d"):format(i)] = i
+		end
+		local deep = wide
+		for _ = 1, 120 do
+			deep = { k = deep, a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7 }
+		end
+		local function encode_above(...) -- luacheck: no unused args
+			local text, message, code = json.encode(deep)
+			return text, message, code
+		end
+		local refused = 0
+		assert.is_string((encode_above(1)))
+		for n = 998000, 999000, 500 do
+			local ok, text, message, code = pcall(function()
+				return encode_above(table.unpack({}, 1, n))
+			end)
+			if ok and not text then
+				refused = refused + 1
+				assert.are.same({ "not enough memory to write JSON", "MEMORY_LIMIT" }, { message, code })
+			end
+		end
+		assert.is_true(refused > 0)
 	end)
 
 	it("stops at the size it is given", function()

@@ -20,9 +20,12 @@ describe("paths", function()
 		assert.is_true(paths.is_absolute "/")
 	end)
 
-	it("keep state in XDG_STATE_HOME, else below HOME, and nowhere that is not absolute", function()
+	it("keep state in XDG_STATE_HOME, else below a HOME that is there, and nowhere that is not absolute", function()
 		with({ XDG_STATE_HOME = "/s", HOME = "/h" }, function() assert.equal("/s/runner", paths.state()) end)
-		with({ XDG_STATE_HOME = "s", HOME = "/h" }, function() assert.equal("/h/.local/state/runner", paths.state()) end)
+		with({ XDG_STATE_HOME = "s", HOME = "/etc" }, function() assert.equal("/etc/.local/state/runner", paths.state()) end)
+		for _, none in ipairs { "/etc/none", "/etc/passwd", "/etc/passwd/none" } do
+			with({ HOME = none }, function() assert.is_nil(paths.state()) end)
+		end
 		with({ XDG_STATE_HOME = "s", HOME = "h" }, function() assert.is_nil(paths.state()) end)
 		with({}, function() assert.is_nil(paths.state()) end)
 	end)

@@ -76,8 +76,11 @@ describe("ctx:lock", function()
 		handle:release()
 	end)
 
-	it("falls back to HOME, then to the runtime directory", function()
+	it("falls back to HOME where that is there, then to the runtime directory", function()
 		environment.XDG_STATE_HOME = nil
+		assert.are.equal(path "run/runner/locks/y.lock", lock({}, "y").path)
+		assert.is_nil(fs.stat(path "home"))
+		assert(fs.mkdir(path "home", 448))
 		assert.are.equal(path "home/.local/state/runner/locks/x.lock", lock({}, "x").path)
 		environment.HOME = nil
 		assert.are.equal(path "run/runner/locks/x.lock", lock({}, "x").path)
@@ -145,12 +148,18 @@ describe("ctx:lock", function()
 	end)
 
 	it("gets the lock as soon as it is free", function()
-		local _, stop = other_holder(path "l", 0.4)
-		local started = real_host.now()
-		lock({}, "x", { path = path "l", wait = "60s" }):release()
-		assert.is_true(real_host.now() - started < 20000)
-		assert.is_true(repeats >= 1)
-		stop()
+		for try = 1, 5 do -- a machine that stands still may ask only when it is free
+			repeats = 0
+			local _, stop = other_holder(path "l", 0.4)
+			local started = real_host.now()
+			lock({}, "x", { path = path "l", wait = "60s" }):release()
+			assert.is_true(real_host.now() - started < 20000)
+			stop()
+			if repeats >= 1 then
+				break
+			end
+			assert.is_true(try < 5)
+		end
 	end)
 
 	it("is woken when the holder ends, without looking in between", function()

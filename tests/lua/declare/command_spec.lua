@@ -267,11 +267,11 @@ end)
 describe("command", function()
 	it("keeps what a plain run loads small, and the words out of it", function()
 		local size = 0
-		for _, name in ipairs({ "core.rules", "declare.command", "declare.flags", "declare.values", "project.args" }) do
+		for _, name in ipairs({ "core.rules", "declare.command", "declare.values", "project.args" }) do
 			local path = assert(package.searchpath(name, "lua/?.lua", ".", "/"))
 			size = size + #string.dump(assert(loadfile(path)), true)
 		end
-		assert.is_true(size < 19400, size) -- bytes of bytecode
+		assert.is_true(size < 11500, size) -- bytes of bytecode
 	end)
 
 	it("loads no words for a clean declaration", function()

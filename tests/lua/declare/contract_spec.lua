@@ -28,6 +28,59 @@ local function parse(keys, tokens, in_front)
 	return args.parse(n.args, tokens, { command = n, in_front = in_front })
 end
 
+describe("runner's own flags", function()
+	it("have the spellings that arguments are compared with", function()
+		local all = {}
+		for i, row in ipairs(flags.rows) do
+			all[i] = row.flag
+		end
+		table.sort(all)
+		assert.equal(" " .. table.concat(all, " ") .. " ", require("runner.declare.arguments").ours)
+	end)
+
+	describe("and settings have variables", function()
+		local host, before = require "runner.host", {}
+		local of_runs = { "RUNNER_DEADLINE_MS", "RUNNER_LUA", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR" }
+
+		before_each(function()
+			local pipe <close> = assert(io.popen "env")
+			for name, value in pipe:read("a"):gmatch "%f[^\n\0](RUNNER_[A-Z_]*)=([^\n]*)" do
+				before[name] = value
+				host.setenv(name, nil)
+			end
+		end)
+		after_each(function()
+			for _, name in ipairs(of_runs) do
+				host.setenv(name, nil)
+			end
+			for name, value in pairs(before) do
+				host.setenv(name, value)
+			end
+		end)
+
+		it("that are seen, alone and among those that runner sets", function()
+			local names = { "RUNNER_EXIT_TABLE", "RUNNER_LOAD_TIMEOUT", "RUNNER_SEED" }
+			for _, row in ipairs(flags.rows) do
+				names[#names + 1] = row.env
+			end
+			assert.is_true(#names > 10)
+			for _, others in ipairs { false, "1" } do
+				for _, name in ipairs(of_runs) do
+					host.setenv(name, others or nil)
+				end
+				assert.is_false(host.is_configured())
+				for _, name in ipairs(names) do
+					host.setenv(name, "x")
+					assert.is_true(host.is_configured(), name)
+					host.setenv(name, "")
+					assert.is_false(host.is_configured(), name)
+					host.setenv(name, nil)
+				end
+			end
+		end)
+	end)
+end)
+
 describe("the rows of lua/declare/contract", function()
 	it("are exactly those that the index names", function()
 		for subject, names in pairs(contract.subjects) do
@@ -151,6 +204,7 @@ end)
 describe("built-in commands", function()
 	local fs, folders = require "runner.fs", require "runner.project.folders"
 	local real_list = folders.list
+	local builtin_names = require("runner.project.builtins").names
 	local dir
 
 	before_each(function()
@@ -158,10 +212,10 @@ describe("built-in commands", function()
 		os.remove(dir)
 		assert(fs.mkdir(dir))
 		folders.list = function() return { dir } end
-		locate.builtins.newer, locate.builtins.group = true, " one two "
+		builtin_names.newer, builtin_names.group = true, " one two "
 	end)
 	after_each(function()
-		folders.list, locate.builtins.newer, locate.builtins.group = real_list, nil, nil
+		folders.list, builtin_names.newer, builtin_names.group = real_list, nil, nil
 		assert(fs.remove_tree(dir))
 	end)
 

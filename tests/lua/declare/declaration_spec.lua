@@ -171,6 +171,19 @@ os.remove("y")
 		assert.equal("exit_codes.A exit_codes.B", warnings(text))
 	end)
 
+	it("advises to write there what the manifest's schema takes", function()
+		local row = { code = 80, retryable = true, side_effects = "partial", description = "Cut off" }
+		local fix = lint_rules.find({ examples = { {} }, exit_codes = { OWN = row } }, { path = "x.lua", name = "x", text = "" })[1].fix
+		local advised = 0
+		for key, value in fix:gmatch '([%a_]+) = "?(%a+)' do
+			local changed = { description = "Cut off", retryable = true, side_effects = "partial" }
+			changed[key] = value ~= "false" and value
+			assert.is_nil(require("runner.conformance.agent_spec").problems("exit-code-entry", changed, 1))
+			advised = advised + 1
+		end
+		assert.equal(2, advised)
+	end)
+
 	it("names what help would miss", function()
 		assert.equal("examples", warnings "return { }")
 		assert.equal("", warnings "return { hidden = true }")

@@ -81,7 +81,7 @@ end
 
 ---The command line of a task; its answer goes to DIR/answer, its lines to DIR/lines.
 function World:command(token, index)
-	return ("env -i PATH=\"$PATH\" HOME=/nonexistent LC_ALL=C.UTF-8 ${ASAN_OPTIONS+ASAN_OPTIONS=\"$ASAN_OPTIONS\"} "
+	return ("env -i PATH=\"$PATH\" HOME=/dev/null LC_ALL=C.UTF-8 ${ASAN_OPTIONS+ASAN_OPTIONS=\"$ASAN_OPTIONS\"} "
 		.. "%s workflow chunk %s %s %d >%s/answer 2>>%s/lines </dev/null")
 		:format(quoted(RUNNER), quoted(self.unit.dir), token, index or 1, quoted(self.dir), quoted(self.dir))
 end

@@ -77,7 +77,7 @@ function M.exists(pid)
 end
 
 function M.gone_soon(pid)
-	for _ = 1, 100 do
+	for _ = 1, 1500 do
 		if not M.exists(pid) then
 			return true
 		end

@@ -332,11 +332,19 @@ describe("a process with a shepherd", function()
 	end)
 
 	it("tells of each of several once, and nothing when the time is over", function()
-		local a, b = start "echo; sleep 0.05; exit 1", start "echo; sleep 0.2; exit 2"
+		local gate = os.tmpname()
+		local script = "echo; until [ -s " .. gate .. ".%d ]; do sleep 0.02; done; exit %d"
+		local function open(n)
+			assert(io.open(gate .. "." .. n, "w")):write("go"):close()
+		end
+		local a, b = start(script:format(1, 1)), start(script:format(2, 2))
 		local set = process.set { b, a }
 		assert.same({ nil, "limit" }, { set:next(true, 1) })
+		open(1)
 		assert.same({ "done", 2 }, { set:next(true) })
+		open(2)
 		assert.same({ "done", 1 }, { set:next(true) })
+		os.execute("rm " .. gate .. "*")
 		assert.same({ nil, "limit" }, { set:next(true, 1) })
 		assert.same({ nil, "limit" }, { process.set({}):next(true, 1) })
 		assert.same({ 1, 2 }, { a:result().status, b:result().status })
@@ -625,17 +633,22 @@ describe("scheduler.settled", function()
 	end)
 
 	it("settles what ended meanwhile in one call", function()
-		local calls = 0
-		scheduler.run(function()
-			scheduler.all(numbers(4, function()
-				sh "true"
-				scheduler.settled()
-			end))
-		end, function()
-			calls = calls + 1
-			host.sleep(calls == 1 and 500 or 0) -- all four programs end in this time
-		end)
-		assert.equal(2, calls)
+		local calls
+		local function settle_four()
+			calls = 0
+			scheduler.run(function()
+				scheduler.all(numbers(4, function(i)
+					sh(i == 1 and "true" or "sleep 0.1")
+					scheduler.settled()
+				end))
+			end, function()
+				calls = calls + 1
+				host.sleep(calls == 1 and 500 or 0) -- the others end in this time
+			end)
+			return calls == 2
+		end
+		-- (unless one of them stands still, or we do)
+		assert.is_true(settle_four() or settle_four() or settle_four() or settle_four(), calls .. " calls")
 	end)
 
 	it("raises what settling raised, in each task that waits", function()

@@ -1,4 +1,5 @@
 local declared = require "runner.declare.executors"
+local json = require "runner.json"
 
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local parse, told = help.parse, help.told
@@ -60,6 +61,10 @@ commands: [ shell: a ]
 			"2:32 directory is 'a/b': write an absolute path, or one that starts with ~/" },
 		["a directory with .."] = { "c: { kind: local, directory: /a/../b }",
 			"2:32 directory is '/a/../b': write an absolute path, or one that starts with ~/" },
+		["an empty variable"] = { "c: { kind: local, environment: { A: x, B: } }",
+			"2:45 environment.B is empty: write a string ('' for an empty one)" },
+		["an empty word"] = { "c: { kind: local, options: [ x, ~ ] }", "2:35 options[2] is empty: write a string ('' for an empty one)" },
+		["an empty map of variables"] = { "c: { kind: local, environment: }", "2:34 environment is empty: write a map of names and values" },
 		["a map of nothing"] = { "c: ", "2:5 an executor must be a map, not empty" },
 	} do
 		it("with " .. what .. " are a problem with its place", function()
@@ -74,7 +79,7 @@ commands: [ shell: a ]
 			memory = { "4", "0G", "4g", "4G; x", {}, { "4G", "x" } }, time = { 0, -1, "soon" }, at_once = { 0 }, poll = { "99ms" },
 			submit_rate = { "0/s", "-1/s", "1/d", 0, -1, "1/s\n" }, directory = { "", "/", "/a\nb", "/a\0b" },
 			options = { { "--array=3" }, { "-J x" }, { "-Jx" }, { "--requeue" }, { "a\nb" }, "text" },
-			environment = { { ["a-b"] = "x" }, { A = {} }, { A = "\0" } },
+			environment = { { ["a-b"] = "x" }, { A = {} }, { A = "\0" }, { A = json.null } },
 			runner = { "runner" }, submit = { {}, "text", { "" }, { 5 } }, kind = { "fake", "Slurm" },
 		} do
 			for _, v in ipairs(values) do
@@ -148,7 +153,7 @@ commands:
 	end)
 
 	it("is what chunk needs", function()
-		assert.truthy(told("commands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n"):find("chunk: the items run here", 1, true))
+		assert.equal("CHUNK_UNUSED", parse("commands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n").hints[1].code)
 		assert.equal("", told("on: none\ncommands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n"))
 		assert.equal("", told(HEAD .. "on: c\ncommands:\n  - { foreach: [a], chunk: 5, do: [ { shell: x } ] }\n", { on = "none" }))
 		assert.truthy(told(HEAD .. "commands:\n  - { foreach: [a], on: c, do: [ { foreach: [b], chunk: 5, do: [ { shell: x } ] } ] }\n")

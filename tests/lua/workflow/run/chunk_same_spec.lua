@@ -29,7 +29,7 @@ local function plainly(text)
 	local here = dir .. "/plain"
 	assert(fs.mkdir(here))
 	assert(fs.write(here .. "/flow.yaml", text))
-	os.execute(("cd %s && env -i PATH=\"$PATH\" HOME=/nonexistent XDG_STATE_HOME=%s/state LC_ALL=C.UTF-8 %s workflow run flow.yaml --seed 42 "
+	os.execute(("cd %s && env -i PATH=\"$PATH\" HOME=/dev/null XDG_STATE_HOME=%s/state LC_ALL=C.UTF-8 %s workflow run flow.yaml --seed 42 "
 		.. ">answer 2>lines </dev/null"):format(quoted(here), quoted(here), quoted(placed.RUNNER)))
 	local answer = json.decode(assert(fs.read(here .. "/answer")))
 	local db = store.open { path = here .. "/state/runner/runs.db", readonly = true }

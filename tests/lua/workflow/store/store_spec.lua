@@ -402,6 +402,7 @@ describe("the file of the store", function()
 		assert.are.equal(384, fs.stat(db.path).mode)
 		assert.are.equal(448, fs.stat(dir .. "/xdg/runner").mode)
 		environment.XDG_STATE_HOME = "relative"
+		assert(fs.mkdir(dir .. "/home", 448))
 		assert.are.equal(dir .. "/home/.local/state/runner/runs.db", store.open { readonly = true }.path)
 		environment.HOME = nil
 		assert.are.equal("PRECONDITION", failure(store.open).code)
