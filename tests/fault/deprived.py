@@ -140,9 +140,17 @@ class Surroundings:
             os.close(self.ours.pop(name))
 
     def files(self):
-        """Its working directory's content, its database, its temporary files."""
+        """Its working directory's content, its database, its temporary files. A run that is still
+        writing can make a file in a directory that is being removed: its name goes first, then
+        what is in it, until nothing comes any more.
+        """
+        until = time.monotonic() + 10
         for name in ("commands", "home", "tmp"):
-            shutil.rmtree(self.stage.path(name))
+            gone = self.stage.path(name + ".gone")
+            os.rename(self.stage.path(name), gone)
+            while os.path.exists(gone):
+                assert time.monotonic() < until, f"{name} is still being written: {os.listdir(gone)}"
+                shutil.rmtree(gone, ignore_errors=True)
 
     def mounts(self):
         self.stage.write("take", "")
