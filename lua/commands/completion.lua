@@ -74,16 +74,24 @@ local function ids(kind, ...)
 	return ok and list or {}
 end
 
+local function count_lines(text)
+	local count, at = -1, 0
+	repeat
+		count, at = count + 1, text:find("\n", at + 1, true)
+	until not at
+	return count
+end
+
 -- As the scripts read it: a line for each, its description behind a tab. Each is cleaned by itself, so that
 -- none hides the next, where there is something to clean.
 local function text_of(candidates)
 	local parts = {}
-	for i, candidate in ipairs(candidates) do
-		local at = 4 * i
+	for i = 1, #candidates do
+		local at, candidate = 4 * i, candidates[i]
 		parts[at - 3], parts[at - 2], parts[at - 1], parts[at] = candidate.value, "\t", candidate.description or "", "\n"
 	end
 	local text = table.concat(parts)
-	if host.clean(text) == text and select(2, text:gsub("\n", "")) == #candidates then
+	if host.clean(text) == text and count_lines(text) == #candidates then
 		return text
 	end
 	for at = 4, #parts, 4 do

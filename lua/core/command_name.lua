@@ -18,7 +18,7 @@ end
 ---@param name string
 ---@return string
 function M.typed(name)
-	return (name:gsub("%.", " "))
+	return name:find(".", 1, true) and (name:gsub("%.", " ")) or name
 end
 
 return M

@@ -6,6 +6,8 @@ local command_name = require "runner.core.command_name"
 
 local M = {}
 
+local NONE = {}
+
 ---@class runner.Alias
 ---@field name string
 ---@field words string[] what it stands for
@@ -29,8 +31,8 @@ function M.of(project, rows, entries)
 	for name, words in next, project.aliases or {} do
 		out[#out + 1] = { name = name, words = words, place = project.file }
 	end
-	for i, row in ipairs(rows) do
-		for _, name in ipairs(row.aliases or {}) do
+	for i = 1, #rows do
+		for _, name in ipairs(rows[i].aliases or NONE) do
 			out[#out + 1] = { name = name, words = command_name.words(entries[i].name), place = entries[i].path }
 		end
 	end

@@ -1,5 +1,6 @@
 -- catalog: all commands, for help, lint and did-you-mean. It lists folders and loads
--- files, so a plain call never uses it.
+-- files, so a plain call never uses it. A Tab does: loops over all commands count, since ipairs
+-- takes a call of C for each.
 
 local attempt = require "runner.core.attempt"
 local builtin_names = require "runner.project.builtin_names"
@@ -22,7 +23,8 @@ local MAX_STEPS = 50000000 -- instructions that a file may take to load, here on
 local function add_folder(dir, folder, prefix, out, depth)
 	local names, marks, folders = listing.folder(dir)
 	local by_name, is_word, fixed = out.by_name, rules.is_command_word, depth == 1 and locate.fixed or {}
-	for i, name in ipairs(names or {}) do
+	for i = 1, #(names or "") do
+		local name = names[i]
 		local word = name:sub(1, -5)
 		local full = prefix .. word
 		if not by_name[full] and is_word(word) and not fixed[word] then
@@ -68,10 +70,10 @@ local function entries_of(project, words)
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
 		out.by_name[shown] = { name = shown, builtin = true }
 	end
-	local entries = {}
-	for _, name in ipairs(listing.sorted(out.by_name)) do
-		local entry = out.by_name[name]
-		if not attempt.policy or require("runner.project.caller_policy").lists(name, entry.path) then
+	local entries, names, policy = {}, listing.sorted(out.by_name), attempt.policy
+	for i = 1, #names do
+		local entry = out.by_name[names[i]]
+		if not policy or require("runner.project.caller_policy").lists(entry.name, entry.path) then
 			entries[#entries + 1] = entry
 		end
 	end
@@ -271,8 +273,8 @@ end
 function M.rows(entries, project, load)
 	local rows, listed, caches = {}, {}, declarations.caches()
 	local unread = not load and M.is_unread(project) and project.commands
-	for _, entry in ipairs(entries) do
-		local row
+	for i = 1, #entries do
+		local entry, row = entries[i]
 		if unread and (entry.folder == unread or entry.vendored) then
 			row = { name = command_name.typed(entry.name), description = "" }
 		else

@@ -206,27 +206,20 @@ local function open(folder, first)
 	return setmetatable({ folder = folder, text = text, at = 1, first = first, fresh = {} }, Cache)
 end
 
--- The line that begins so; the search goes on where the last one ended, since both are sorted.
-function Cache:find(beginning)
-	local text = self.text
-	local from, to = text:find(beginning, self.at, true)
-	if not from then
-		from, to = text:find(beginning, 1, true)
-	end
-	if from then
-		self.at = to
-		return text:match("^[^\n]*", to + 1)
-	end
-end
-
 ---What is known of a file.
 ---@param name string below the folder
 ---@param mark string|false of catalog.list
 ---@return {description: string, danger_level: string, hidden?: true, aliases?: string[]}? the caller's own
 function Cache:get(name, mark)
-	local line = mark and self:find("\n" .. name .. "\t" .. mark .. "\t")
-	local shown, danger, required, aliases, description = (line or ""):match "^([hv])\t(%l+)\t([^\t]*)\t([^\t]*)\t(.*)$"
-	if shown and (required == "" or required_unchanged(required)) then
+	if not mark then
+		return nil
+	end
+	local at, shown, danger, required, aliases, description = listing.line(self.text, self.at, "\n" .. name .. "\t" .. mark .. "\t")
+	if not at then
+		return nil
+	end
+	self.at = at -- the search goes on there, since both are sorted
+	if required == "" or required_unchanged(required) then
 		return { description = description, danger_level = danger, hidden = shown == "h" or nil,
 			aliases = aliases ~= "" and command_name.words((aliases:gsub(" ", "."))) or nil }
 	end
@@ -318,15 +311,20 @@ local BUILT_IN = "built-in" -- their files are in the program, which the first l
 
 -- The cache that has an entry of catalog.list, its name there and its mark; nil: there is none.
 local function place_of(self, entry)
-	local folder = entry.path and entry.folder or entry.builtin and BUILT_IN
-	if not folder or not self.first then
+	local builtin, first = entry.builtin, self.first
+	local folder = builtin and BUILT_IN or entry.folder
+	if not folder or not first then
 		return nil
 	end
-	self.open[folder] = self.open[folder] or open(folder, self.first)
-	if entry.builtin then
-		return self.open[folder], entry.name, "-"
+	local cache = self.open[folder]
+	if not cache then
+		cache = open(folder, first)
+		self.open[folder] = cache
 	end
-	return self.open[folder], entry.path:sub(#folder + 2), entry.mark
+	if builtin then
+		return cache, entry.name, "-"
+	end
+	return cache, entry.path:sub(#folder + 2), entry.mark
 end
 
 ---What is known of an entry of catalog.list without loading it.

@@ -96,26 +96,6 @@ local function kind_of(command, slot)
 	return slot.name == "id" and group
 end
 
--- The entries whose name is `prefix` and one more word that begins with `typed`, and the groups whose
--- names begin so: { word = …, entry = … or nil }, in the order of the entries.
-local function slots_of(entries, prefix, typed)
-	local slots, groups, whole = {}, {}, {}
-	local wanted, after = prefix .. typed, #prefix + 1
-	for _, entry in ipairs(entries) do
-		local name = entry.name
-		local dot = begins(name, wanted) and name:find(".", after, true)
-		local group = dot and name:sub(after, dot - 1)
-		if dot and not groups[group] then
-			groups[group] = true
-			slots[#slots + 1] = { word = group }
-		elseif dot == nil then
-			whole[#whole + 1] = entry
-			slots[#slots + 1] = { word = name:sub(after), entry = entry }
-		end
-	end
-	return slots, whole
-end
-
 -- The aliases that begin so, each with what it stands for.
 local function add_aliases(all, typed, out)
 	for _, alias in ipairs(all) do
@@ -125,50 +105,51 @@ local function add_aliases(all, typed, out)
 	end
 end
 
--- What is said of the entries of `whole`, by entry. Where a first word is typed, all commands of the project are
--- asked for, once, and their aliases are added.
-local function rows_of(entries, whole, first, typed, project, out)
-	local asked, wanted = {}, {}
-	for _, entry in ipairs(whole) do
-		wanted[entry] = true
-	end
-	for _, entry in ipairs(entries) do
-		asked[#asked + 1] = (wanted[entry] or first and not entry.builtin) and entry or nil
-	end
+-- What lists say of the entries, by entry. Where a first word is typed, the aliases among them are added.
+local function rows_of(asked, first, typed, project, out)
 	local rows, listed_entries = catalog.rows(asked, project)
+	local by_entry = {}
 	if first then
 		add_aliases(alias_names.of(project, rows, listed_entries), typed, out)
 	end
-	for i, entry in ipairs(listed_entries) do
-		wanted[entry] = rows[i]
+	for i = 1, #rows do
+		by_entry[listed_entries[i]] = rows[i]
 	end
-	return wanted
+	return by_entry
 end
 
--- The next word of every name that begins with the words before it. A command hides a group of its name.
+-- Of each name, the word that stands at `after`: a command's, or that of a group unless a command of that name hides
+-- it. Its name comes before theirs.
+local function add_words(entries, after, rows, out)
+	local shown = {}
+	for i = 1, #entries do
+		local name, row = entries[i].name, rows[entries[i]]
+		local dot = name:find(".", after, true)
+		local word = name:sub(after, dot and dot - 1)
+		if dot and not shown[word] then
+			shown[word], out[#out + 1] = true, { value = word, description = "…" }
+		elseif row and not dot then
+			shown[word], out[#out + 1] = true, { value = word, description = row.description }
+		end
+	end
+end
+
+-- The next word of every name that begins with the words before it. Where it is the first word, the whole project is
+-- asked for, since its files declare aliases.
 local function names(words, typed, project, out)
-	local prefix, entries, shown = words[1] and table.concat(words, ".") .. "." or "", catalog.list(project), {}
-	local slots, whole = slots_of(entries, prefix, typed)
-	local rows = rows_of(entries, whole, prefix == "", typed, project, out)
-	if #slots == #whole then -- no group, which a command might hide
-		for _, slot in ipairs(slots) do
-			local row = rows[slot.entry]
-			out[#out + 1] = row and row ~= true and { value = slot.word, description = row.description } or nil
+	local prefix, entries, matching, asked = words[1] and table.concat(words, ".") .. "." or "", catalog.list(project), {}, {}
+	local wanted, after, first = prefix .. typed, #prefix + 1, prefix == ""
+	for i = 1, #entries do -- ipairs takes a call of C for each
+		local entry = entries[i]
+		local matches = begins(entry.name, wanted)
+		if matches then
+			matching[#matching + 1] = entry
 		end
-		return
-	end
-	for _, slot in ipairs(slots) do
-		local row = slot.entry and rows[slot.entry]
-		shown[slot.word] = row ~= true and row or shown[slot.word]
-	end
-	for _, slot in ipairs(slots) do
-		local row = shown[slot.word]
-		if slot.entry and row then
-			out[#out + 1] = { value = slot.word, description = row.description }
-		elseif not slot.entry and not row then
-			out[#out + 1] = { value = slot.word, description = "…" }
+		if matches and not entry.name:find(".", after, true) or first and not entry.builtin then
+			asked[#asked + 1] = entry
 		end
 	end
+	add_words(matching, after, rows_of(asked, first, typed, project, out), out)
 end
 
 local function plain_words(words)

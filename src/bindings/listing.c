@@ -6,6 +6,9 @@
  *                   false; then the names of folders. nil where it can't be read
  *   sorted(t)       its string keys in order: faster than table.sort, which a Tab would feel
  *   mark(path)      the mark of any regular file; nil: none, or it is too young
+ *   line(text, at, beginning)  of the line of a cache that begins so (with the newline before it): where that ends,
+ *                   "h" or "v", a word, and three texts, its fields; nil: there is none, or it is damaged. The search
+ *                   starts at `at`, and then at 1
  *   own(path, max)  the text of a file that is ours alone (regular, our own, mode 0600, no link); else nil
  *   fits(bytes)     may a file of that size be written, as far as the limits of this process say?
  *   known(root)     has this user run a command of that project? (known.h)
@@ -143,6 +146,7 @@ static int l_folder(lua_State *L)
 	struct buf *names = scratch_push(L), *order = scratch_push(L), *stats = scratch_push(L);
 	int64_t now = now_ns();
 	int first = lua_gettop(L) + 1;
+	lua_Integer files = 0;
 	size_t count;
 
 	if (read_names(path, names) < 0)
@@ -160,9 +164,10 @@ static int l_folder(lua_State *L)
 		if (S_ISDIR(st->st_mode)) {
 			append(L, first + 2, name);
 		} else if (S_ISREG(st->st_mode) && is_lua(name)) {
-			append(L, first, name);
+			lua_pushstring(L, name);
+			lua_rawseti(L, first, ++files);
 			push_mark(L, st, now);
-			lua_rawseti(L, first + 1, (lua_Integer)lua_rawlen(L, first));
+			lua_rawseti(L, first + 1, files);
 		}
 	}
 	return 3;
@@ -190,6 +195,70 @@ static int l_sorted(lua_State *L)
 		lua_rawseti(L, -2, ++at);
 	}
 	return 1;
+}
+
+/* --- the lines of a cache ------------------------------------------------------------------ */
+
+enum { SHOWN, DANGER, REQUIRED, ALIASES, DESCRIPTION, FIELDS };
+
+struct span {
+	const char *at;
+	size_t len;
+};
+
+/* Where the line is: most often the next one, since lines and questions are both sorted. */
+static const char *find_line(const char *text, size_t len, size_t from, const char *beginning, size_t n)
+{
+	const char *next = memchr(text + from, '\n', len - from), *found;
+
+	if (next && (size_t)(text + len - next) >= n && memcmp(next, beginning, n) == 0)
+		return next;
+	found = memmem(text + from, len - from, beginning, n);
+	return found ? found : memmem(text, len, beginning, n);
+}
+
+static bool split(const char *at, const char *end, struct span fields[FIELDS])
+{
+	for (int i = 0; i < FIELDS; i++) {
+		const char *tab = i < FIELDS - 1 ? memchr(at, '\t', (size_t)(end - at)) : end;
+
+		if (!tab)
+			return false;
+		fields[i] = (struct span){ at, (size_t)(tab - at) };
+		at = tab + 1;
+	}
+	return true;
+}
+
+static bool is_word(struct span word)
+{
+	for (size_t i = 0; i < word.len; i++)
+		if (word.at[i] < 'a' || word.at[i] > 'z')
+			return false;
+	return word.len > 0;
+}
+
+static int l_line(lua_State *L)
+{
+	size_t len, n;
+	const char *text = luaL_checklstring(L, 1, &len);
+	lua_Integer at = luaL_checkinteger(L, 2);
+	const char *beginning = luaL_checklstring(L, 3, &n), *line, *end;
+	struct span fields[FIELDS];
+
+	luaL_argcheck(L, at >= 1 && (size_t)at <= len + 1, 2, "out of range");
+	line = find_line(text, len, (size_t)at - 1, beginning, n);
+	if (!line)
+		return 0;
+	line += n;
+	end = memchr(line, '\n', (size_t)(text + len - line));
+	if (!split(line, end ? end : text + len, fields) || fields[SHOWN].len != 1 ||
+		(*fields[SHOWN].at != 'h' && *fields[SHOWN].at != 'v') || !is_word(fields[DANGER]))
+		return 0;
+	lua_pushinteger(L, line - text);
+	for (int i = 0; i < FIELDS; i++)
+		lua_pushlstring(L, fields[i].at, fields[i].len);
+	return 1 + FIELDS;
 }
 
 /* --- our own files -------------------------------------------------------------------------- */
@@ -244,6 +313,7 @@ static const luaL_Reg functions[] = {
 	{ "fits", l_fits },
 	{ "folder", l_folder },
 	{ "known", l_known },
+	{ "line", l_line },
 	{ "mark", l_mark },
 	{ "own", l_own },
 	{ "remember", l_remember },
