@@ -2,7 +2,7 @@
  * job.c: what a detached run leaves in its folder. Runs in the supervisor. The folder's files:
  *
  *   lock          flocked by our supervisor and worker: free means that both are gone
- *   control       a FIFO: a byte in it cancels the run as TERM does
+ *   control       a FIFO: a byte in it cancels the run as TERM does; it is there once the run listens
  *   progress      one line of JSON, rewritten in place; "n" and "end" agree in a whole one
  *   answer.part   room for the answer; renamed to answer.json when it is on the disk
  */
@@ -26,13 +26,22 @@
 
 #define LOG_MOST ((size_t)64 << 20) /* bytes of stderr that are kept */
 
+struct path {
+	char text[sizeof(((struct job *)0)->folder) + 32];
+};
+
+static const char *path_in(const struct job *job, const char *name, struct path *path)
+{
+	snprintf(path->text, sizeof(path->text), "%s/%s", job->folder, name);
+	return path->text;
+}
+
 /* The path of a file of the folder, in memory that the next call reuses. */
 static const char *in_folder(const struct job *job, const char *name)
 {
-	static char path[sizeof(job->folder) + 32];
+	static struct path path;
 
-	snprintf(path, sizeof(path), "%s/%s", job->folder, name);
-	return path;
+	return path_in(job, name, &path);
 }
 
 /* --- at entry ------------------------------------------------------------------------- */
@@ -58,15 +67,23 @@ static bool take_name(struct job *job, const char *folder)
 	return have_lock(job);
 }
 
-/* Both ends are ours, so that it never reads as ended. */
+/*
+ * Both ends are ours, so that it never reads as ended. It has its name when it is open: what is written to a FIFO that
+ * nobody holds is gone when the writer closes it, and a cancellation with it.
+ */
 static int open_control(struct job *job)
 {
-	if (mkfifo(in_folder(job, "control"), 0600) < 0 && errno != EEXIST)
+	struct path made, named;
+
+	path_in(job, "control.made", &made);
+	path_in(job, "control", &named);
+	if (mkfifo(made.text, 0600) < 0 && errno != EEXIST)
 		return -1;
-	job->control = xopen(in_folder(job, "control"), O_RDWR | O_NONBLOCK, 0);
-	if (job->control >= 0)
-		signals_obey(job->control);
-	return job->control < 0 ? -1 : 0;
+	job->control = xopen(made.text, O_RDWR | O_NONBLOCK, 0);
+	if (job->control < 0 || rename(made.text, named.text) < 0)
+		return -1;
+	signals_obey(job->control);
+	return 0;
 }
 
 static void name_in_meta(struct run *run)
@@ -143,11 +160,10 @@ static int put(int fd, const struct buf *answer)
 /* Whoever finds the file under its last name may read it. */
 static int publish(const struct job *job)
 {
-	char part[sizeof(job->folder) + 32];
+	struct path part;
 	int dir, status;
 
-	strcpy(part, in_folder(job, "answer.part"));
-	if (rename(part, in_folder(job, "answer.json")) < 0)
+	if (rename(path_in(job, "answer.part", &part), in_folder(job, "answer.json")) < 0)
 		return -1;
 	dir = xopen(job->folder, O_RDONLY | O_DIRECTORY, 0);
 	status = dir < 0 ? -1 : fsync(dir);

@@ -116,6 +116,18 @@ LUA
 	every_job_is_honest
 }
 
+@test "a job that is asked to end while it starts hears it" {
+	command -v strace >/dev/null || skip "needs strace"
+	strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+	[[ $RUNNER != *sanitize* ]] || skip "a leak checker can't be traced"
+	env -i "${CLEAN_ENV[@]}" strace -f -qq -o /dev/null -e trace=mknod,mknodat -e inject=mknod,mknodat:delay_exit=700000 \
+		"$RUNNER" slow --detach >/dev/null 2>&1 </dev/null 3>&- &
+	until_true compgen -G "$JOBS/*/control*" >/dev/null
+	answers 0 job cancel @last
+	expect 'e.data.status == "cancelled" and e.data.effect == "updated"'
+	wait $!
+}
+
 @test "fifty jobs at once each have their own answer" {
 	local n
 	for n in $(seq 50); do
