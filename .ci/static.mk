@@ -3,7 +3,8 @@
 # What it links, and the compiler for musl, comes from .ci/static/libraries (a few minutes, once). TARGET works
 # as for the other builds: make static TARGET=install PREFIX=…
 # ARCH, a name of Debian's, asks for another processor: make static ARCH=arm64 builds build/static-arm64/runner.
-# (A variable of the environment doesn't count: others use that name for other things.)
+# (A variable of the environment doesn't count: others use that name for other things. Nor may the libraries' makefiles
+# meet it, as they would in MAKEFLAGS: musl's has a variable of that name.)
 # STATIC_ROOM is a folder of src/ that no other build has: functions in place of musl's.
 
 STATIC_ARCH = $(if $(filter environment,$(origin ARCH)),,$(ARCH))
@@ -15,7 +16,7 @@ CROSS = $(filter-out $(shell dpkg --print-architecture 2>/dev/null),$(STATIC_ARC
 CROSS_SETTINGS = EMBED=$(CURDIR)/build/embed EMULATOR=$(CURDIR)/.ci/static/emulated
 static:
 	@.ci/deps build static $(CROSS)
-	@.ci/static/libraries $(STATIC) $(STATIC_ARCH)
+	@env -u MAKEFLAGS -u MFLAGS -u ARCH -u TARGET .ci/static/libraries $(STATIC) $(STATIC_ARCH)
 	$(if $(CROSS),@+$(MAKE) BUILD=build build/embed)
 	@+$(MAKE) BUILD=$(STATIC_BUILD) CC=$(STATIC)/cc STATIC_ROOM=libc PKG_CFLAGS="-I$(STATIC)/include -DRUNNER_STATIC -DCURL_STATICLIB" \
 	  LDFLAGS="-static -no-pie -Wl,--gc-sections" LIBS="-L$(STATIC)/lib $(STATIC_LIBS)" $(if $(CROSS),$(CROSS_SETTINGS)) $(TARGET)
