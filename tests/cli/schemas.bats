@@ -14,7 +14,7 @@ setup_file() {
 	serve_envelopes
 	command -v npm >/dev/null || return 0
 	(cd "$SCHEMAS" && exec 9<package.json && flock -w 150 9 && [ ! -e "$INSTALLED" ] &&
-		timeout 120 npm ci --no-audit --no-fund --ignore-scripts --fetch-retry-maxtimeout 3000 9<&-) >/dev/null 2>&1 || true
+		timeout 120 npm ci --no-audit --no-fund --ignore-scripts --fetch-retry-mintimeout 500 --fetch-retry-maxtimeout 3000 9<&-) >/dev/null 2>&1 || true
 }
 
 need_packages() {
