@@ -377,11 +377,12 @@ LUA
 
 @test "of two calls with a budget at once one starts the job, and both wait for it" {
 	gated slow 'interruption = { detach = true },'
-	local n
+	local n pids=()
 	for n in 1 2 3 4; do
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" slow --budget 2s >"out.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
 	done
-	wait
+	wait "${pids[@]}" || true
 	[ "$(grep -ho '"job_id":"job_[0-9A-Z]*"' out.? | sort -u | wc -l)" -eq 1 ]
 	answers 0 job list
 	expect 'len(e.data) == 1'

@@ -43,11 +43,12 @@ load lib/helper
 }
 
 @test "of many that create the same file at once, exactly one succeeds" {
-	local n
+	local n pids=()
 	for n in {1..12}; do
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" new hello >"out.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
 	done
-	wait
+	wait "${pids[@]}" || true
 	[ "$(cat out.* | grep -c '"effect":"created"')" -eq 1 ]
 	[ "$(cat out.* | grep -c '"code":"ALREADY_EXISTS"')" -eq 11 ]
 }

@@ -127,9 +127,10 @@ with_bytes() {
 		sleep 1
 		echo '[1]' >&8
 	) 3>&- &
+	local writer=$!
 	touch go
 	fed count --input-file - <late
-	wait
+	wait "$writer"
 	succeeded
 	expect 'e.data["items"] == 1'
 }

@@ -212,15 +212,17 @@ sleeps_long() {
 	three
 	begin workflow run three.yaml
 	until_true [ -e began ]
-	local verb
+	local verb watchers=()
 	traced wait --for 1h &
+	watchers+=($!)
 	traced logs --follow &
+	watchers+=($!)
 	for verb in wait logs; do
 		until_true sleeps_long "$verb" # who looks every few ms never does
 		[ "$(grep -c flock "$verb.txt")" -le $((5 + 30 * $(long_sleeps "$verb"))) ]
 	done
 	touch go
-	wait
+	wait "${watchers[@]}" || true
 }
 
 @test "where the state may only be read, wait waits all the same" {

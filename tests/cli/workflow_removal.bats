@@ -121,18 +121,20 @@ aged() {
 
 @test "a run that somebody takes at the same moment stays, and of two that remove it one does" {
 	completed one
-	local n
+	local n holder pids=()
 	flock -F "state/runner/runs/$id.lock" sh -c 'touch held; until [ -e let ]; do sleep 0.01; done' 3>&- &
+	holder=$!
 	until_true [ -e held ]
 	call workflow prune --keep 0 --confirm-destructive
 	expect 'e.data.total == 0'
 	stays "$id"
 	touch let
-	wait
+	wait "$holder"
 	for n in 1 2; do
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow prune --keep 0 --confirm-destructive >"prune.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
 	done
-	wait
+	wait "${pids[@]}" || true
 	[ "$(cat prune.? | grep -o '"total":[0-9]' | sort | xargs)" = "total:0 total:1" ]
 	gone "$id"
 }

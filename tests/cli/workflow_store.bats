@@ -84,14 +84,15 @@ load lib/workflow
 	three
 	killed
 	flock -F "state/runner/runs/$id.lock" sh -c "touch held; until [ -e let ]; do sleep 0.01; done" 3>&- &
+	local n pids=($!)
 	until_true [ -e held ]
-	local n
 	for n in 1 2; do
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" workflow cancel "$id" >"cancel.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
 	done
 	sleep 0.3 # both have seen that it runs
 	touch let
-	wait
+	wait "${pids[@]}" || true
 	[ "$(cat cancel.? | grep -o '"effect":"[a-z]*"' | sort | xargs)" = "effect:noop effect:updated" ]
 }
 

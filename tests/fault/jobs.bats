@@ -129,11 +129,12 @@ LUA
 }
 
 @test "fifty jobs at once each have their own answer" {
-	local n
+	local n pids=()
 	for n in $(seq 50); do
 		env -i "${CLEAN_ENV[@]}" "$RUNNER" quick --detach >"out.$n" 2>/dev/null </dev/null 3>&- &
+		pids+=($!)
 	done
-	wait
+	wait "${pids[@]}" || true
 	until_true no_process_left
 	answers 0 job list --limit 0
 	expect 'len(e.data) == 50 and all(j.status == "complete" for j in e.data)'
