@@ -232,10 +232,11 @@ LUA
 }
 
 @test "REQ-F-081 a job whose progress stands still ends as STALLED, whatever else it says" {
-	body still 'interruption = { detach = true, idle_timeout_ms = 600 },' \
+	# (long enough for it to have begun, where the machine stands still for a moment)
+	body still 'interruption = { detach = true, idle_timeout_ms = 4000 },' \
 		<<<'while true do ctx:log("busy") ctx:progress{ done = 1 } ctx:sleep "50ms" end'
 	answers 10 still --budget 1m
-	expect 'e.error.code == "STALLED" and e.error.context.limit == "stall" and e.error.message == "Command exceeded limit for progress of 600ms"'
+	expect 'e.error.code == "STALLED" and e.error.context.limit == "stall" and e.error.message == "Command exceeded limit for progress of 4000ms"'
 	expect 'e.data.progress == {"done": 1} and e.meta.job.exit_code == 10'
 	body moves 'interruption = { detach = true, idle_timeout_ms = 3000 },' \
 		<<<'for i = 1, 35 do ctx:progress{ done = i } ctx:sleep "100ms" end return { done = true }'
