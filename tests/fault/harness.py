@@ -114,6 +114,21 @@ def children_of(pid):
         return []
 
 
+def await_taken(pid, sig, seconds=60):
+    """Wait until a signal that was sent to a process is pending no longer: it has heard it, or is gone."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+                pending = [int(line.split()[1], 16) for line in f if line.startswith(("SigPnd:", "ShdPnd:"))]
+        except OSError:
+            return
+        if not any(mask >> (sig - 1) & 1 for mask in pending):
+            return
+        assert time.monotonic() < until, f"signal {sig} was never heard"
+        time.sleep(0.005)
+
+
 def wearing(token):
     """Processes with TOKEN=token in their environment, whoever their parent is."""
     found = []

@@ -36,6 +36,7 @@ def send(*signals):
     def act(run):
         for n, sig in enumerate(signals):
             if n:
+                harness.await_taken(run.pid, signals[n - 1])
                 time.sleep(0.45)  # a second INT counts from 300 ms on
             os.kill(run.pid, sig)
     return act

@@ -116,6 +116,7 @@ def second_interrupt():
             run = Run(stage, ["c"])
             await_file(stage)
             os.kill(run.pid, signal.SIGINT)
+            harness.await_taken(run.pid, signal.SIGINT)
             time.sleep(0.4)  # the second counts 300 ms after the first
             began = time.monotonic()
             os.kill(run.pid, signal.SIGINT)
