@@ -142,7 +142,7 @@ def bridge(runner, env, cwd):
 def main():
     packages.need(packages.CONFORMANCE, packages.INSPECTOR, packages.NODE)
     runner = os.path.abspath(os.environ.get("RUNNER", os.path.join(packages.HERE, "../../build/runner")))
-    with tempfile.TemporaryDirectory() as folder:
+    with packages.home() as folder:
         shutil.copytree(os.path.join(packages.HERE, "fixture/commands"), os.path.join(folder, "commands"))
         env = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": folder + "/state"}
         env.update({name: v for name, v in os.environ.items() if name == "ASAN_OPTIONS"})

@@ -6,7 +6,6 @@ Without npm, or with a Node.js that is too old for them, the tests are skipped. 
 import os
 import subprocess
 import sys
-import tempfile
 
 import packages
 
@@ -51,7 +50,7 @@ def main():
     if node_version() < LEAST_NODE:
         packages.skip(f"they need Node.js {LEAST_NODE}")
     packages.need(packages.CLIENT)
-    with tempfile.TemporaryDirectory() as folder:
+    with packages.home() as folder:
         for name, text in COMMANDS.items():
             path = os.path.join(folder, "commands", name + ".lua")
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -60,7 +59,8 @@ def main():
         runner = os.path.abspath(os.environ.get("RUNNER", os.path.join(ROOT, "build/runner")))
         env = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8", "RUNNER": runner, "XDG_STATE_HOME": folder + "/state"}
         env.update({name: v for name, v in os.environ.items() if name == "ASAN_OPTIONS"})
-        sys.exit(subprocess.run(["node", os.path.join(HERE, "clients.mjs")], cwd=folder, env=env, timeout=LIMIT_S, check=False).returncode)
+        done = subprocess.run(["node", os.path.join(HERE, "clients.mjs")], cwd=folder, env=env, timeout=LIMIT_S, check=False)
+    sys.exit(done.returncode)
 
 
 main()
