@@ -1,5 +1,6 @@
 """A workflow on a terminal. Each function is a test, as in terminal.py."""
 import fcntl
+import glob
 import json
 import os
 import re
@@ -22,6 +23,8 @@ def terminal(*argv, **env):
 def workflow(text, *turns):
     with open("live.yaml", "w", encoding="utf-8") as f:
         f.write("name: live\ncommands:\n" + text)
+    for taken in glob.glob("claude/turns/default.*"):  # by the calls of a run before
+        os.rmdir(taken)
     with open("claude/turns/default", "w", encoding="utf-8") as f:
         f.write("".join(turn + "\n" for turn in turns or ["echo done"]))
 
@@ -40,18 +43,32 @@ def progress_shows_step_attempt_and_countdown():
     raise AssertionError(left)
 
 
+def shown(step):
+    """A line of shell that waits until go_on(step), so that what is shown meanwhile is."""
+    if os.path.exists("shown." + step):
+        os.remove("shown." + step)
+    return f"until [ -e shown.{step} ]; do sleep 0.02; done"
+
+
+def go_on(step):
+    open("shown." + step, "w", encoding="utf-8").close()
+
+
 def countdown():
     """The seconds that were shown while it waited."""
-    workflow('  - { shell: "sleep 0.3", id: first }\n'
+    workflow(f'  - {{ shell: ": one; {shown("one")}", id: first }}\n'
              "  - { claude: /process-data, id: second, retry: { strategy: custom, delays: [2500ms], jitter: 0 } }\n",
-             SERVER_ERROR, "sleep 0.3; echo fine")
+             f"{shown('two')}; {SERVER_ERROR}", f"{shown('three')}; echo fine")
     t = terminal("run", "live.yaml")
-    t.expect(rb"\xe2\x96\xb8\x1b\[0m first   \x1b\[2m\d+s\x1b\[0m  sleep 0\.3")
+    t.expect(rb"\xe2\x96\xb8\x1b\[0m first   \x1b\[2m\d+s *\x1b\[0m  : one")
+    go_on("one")
     t.expect(rb"\xe2\x9c\x93\x1b\[0m first ")
     t.expect(rb"\xe2\x96\xb8\x1b\[0m second  \x1b\[2m\d+s *\x1b\[0m  /process-data")
+    go_on("two")
     t.expect(rb"Claude command failed \(attempt 1/1\): 500 Internal Server Error\r\n")
     t.expect(rb"Retrying in 2\.5 seconds\.\.\.\r\n")
     t.expect(rb"\xe2\x96\xb8\x1b\[0m second .*attempt 2/2 \xc2\xb7 /process-data")
+    go_on("three")
     t.expect(rb"Claude command succeeded on attempt 2\r\n")
     finished(t, 0)
     assert not re.search(rb'\{"level"', t.seen), t.seen
