@@ -8,11 +8,12 @@ is killed; KILLS goes on until so many were killed, whatever TIMES says. Each ti
 supervisor and worker; or those of all tasks), and resumed, killed again, until nobody kills it.
 The items' `verify` says whether an item was done, so nothing may be left in doubt.
 """
+import contextlib
 import json
 import os
 import random
-import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -72,6 +73,18 @@ def children(pid):
         return []
 
 
+def run_of(directory):
+    """The run in the store, else None. (Who was killed at once has not always said its name, and its tasks go on.)"""
+    try:
+        with contextlib.closing(sqlite3.connect("file:%s/state/runner/runs.db?mode=rw" % directory, uri=True)) as db:
+            found = db.execute("SELECT id FROM runs").fetchall()
+    except sqlite3.OperationalError as problem:  # there is no store yet, or no table
+        assert "locked" not in str(problem), problem
+        return None
+    assert len(found) <= 1, "%s: two runs: %s" % (directory, found)
+    return found[0][0] if found else None
+
+
 def one(number, rng):
     directory = os.path.join(TOP, str(number))
     os.makedirs(directory + "/shared")
@@ -81,7 +94,7 @@ def one(number, rng):
     env = {"PATH": os.environ["PATH"], "HOME": directory, "XDG_STATE_HOME": directory + "/state", "LC_ALL": "C.UTF-8",
            "PLACED_KILL": mark.split("=")[1]}
     env.update({name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ})
-    run, words, kills, done = None, ["workflow", "run", "flow.yaml"], rng.randrange(1, 4), []
+    words, kills, done = ["workflow", "run", "flow.yaml"], rng.randrange(1, 4), []
     for _ in range(50):
         with open(directory + "/err", "ab") as err:
             process = subprocess.Popen([RUNNER] + words, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
@@ -97,8 +110,7 @@ def one(number, rng):
                 tasks = [pid for pid, argv in processes(mark.encode(), (directory + "/").encode()).items() if b"chunk" in argv]
                 kill(tasks if what == "tasks" else tasks[:1])
         out = process.communicate()[0]
-        found = re.findall(r"run_[0-9A-Z]{26}", open(directory + "/err").read())
-        run = found[-1] if found else run
+        run = run_of(directory)
         if process.returncode == 0:
             break
         over = process.returncode == 6 and b"has completed" in out # it was killed behind its last commit
