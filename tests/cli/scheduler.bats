@@ -149,8 +149,8 @@ silent_is_ended() {
 		local began = host.now()
 		-- the wait first: it has begun when the marker is there, and the run may be stopped from then on
 		local results = scheduler.all {
-			function() scheduler.sleep(4500) return host.now() - began end,
-			function() r = sh("touch marker; until [ -e go ]; do sleep 0.05; done", { name = "p", timeout_ms = 3000 }) end,
+			function() scheduler.sleep(9000) return host.now() - began end,
+			function() r = sh("touch marker; until [ -e go ]; do sleep 0.05; done", { name = "p", timeout_ms = 8000 }) end,
 		}
 		return { ok = r.ok, timed_out = r.timed_out, slept = results[1].value }
 LUA
@@ -162,7 +162,7 @@ LUA
 	until_true [ -e marker ]
 	kill -TSTP "$pid"
 	until_true is_stopped "$pid"
-	sleep 3.5
+	sleep 8.5
 	is_stopped "$pid"
 	away=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
 	kill -CONT "$pid"
@@ -172,8 +172,8 @@ LUA
 	wait "$pid" || status=$?
 	[ "$status" -eq 0 ]
 	expect 'e.data.ok and not e.data.timed_out'
-	# a wait that had stood still would have 4,500 ms left after the pause
-	expect "4500 <= e.data.slept < $away + 3000"
+	# a wait that had stood still would have most of its 9,000 ms left after the pause
+	expect "9000 <= e.data.slept < $away + 6000"
 }
 
 is_stopped() {
