@@ -101,8 +101,11 @@ def children():
     """Our own children, dead ones included."""
     found = []
     for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children", encoding="ascii") as f:
-            found += [int(word) for word in f.read().split()]
+        try:
+            with open(f"/proc/self/task/{task}/children", encoding="ascii") as f:
+                found += [int(word) for word in f.read().split()]
+        except OSError:
+            continue  # a thread that has ended: its children are another's
     return found
 
 
