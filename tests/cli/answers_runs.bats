@@ -39,8 +39,8 @@ descendants() {
 
 @test "REQ-F-030 the kernel's list of children has every program while it runs, TERM reaches them, and none is left" {
 	body tree <<-'LUA'
-		ctx:spawn{ "sh", "-c", "echo $$ >pid.1; trap 'echo term >>log.1; exit' TERM; while :; do sleep 0.05; done" }
-		ctx:run{ "sh", "-c", "echo $$ >pid.2; trap 'echo term >>log.2; exit' TERM; touch marker; while :; do sleep 0.05; done" }
+		ctx:spawn{ "sh", "-c", "trap 'echo term >>log.1; exit' TERM; echo $$ >pid.1; while :; do sleep 0.05; done" }
+		ctx:run{ "sh", "-c", "trap 'echo term >>log.2; exit' TERM; echo $$ >pid.2; touch marker; while :; do sleep 0.05; done" }
 	LUA
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" tree >out.txt 2>err.txt </dev/null 3>&- &
 	local pid=$! listed
