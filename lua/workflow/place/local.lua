@@ -58,7 +58,12 @@ local function why_of(result)
 	return result.error or e and tostring(e.message):gsub("%c", " "):sub(1, 300) or nil
 end
 
+-- It may have been cancelled since it was chosen, and had nothing yet that could be stopped.
 local function run(self, task)
+	if task.wanted then
+		task.state, task.ended = "ended", "cancelled"
+		return
+	end
 	local argv = table.move(task.argv, 1, #task.argv, 1, {})
 	argv[#argv + 1] = tostring(task.index)
 	local result = scheduler.process { argv = argv, cwd = task.dir, env = self.env, cap = CAP, grace_ms = GRACE_MS, lock = self.lock,
