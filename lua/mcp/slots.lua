@@ -37,10 +37,12 @@ local function leave(self, gate)
 end
 
 ---Wait for a place; closing what comes back gives it to the next one.
----@param r { waits?: runner.Gate } who waits; whoever opens `waits` ends that
+---@param r { waits?: runner.Gate, cancelled?: boolean } who waits; whoever opens `waits` ends that. Who is cancelled doesn't begin to
 ---@return table? slot to be closed; nil: the wait was ended
 function Slots:take(r)
-	if self.taken < self.most then
+	if r.cancelled then
+		return nil
+	elseif self.taken < self.most then
 		self.taken = self.taken + 1
 	else
 		local gate = self.gate()

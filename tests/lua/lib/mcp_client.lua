@@ -212,13 +212,13 @@ local function fake_tasks(jobs, now)
 		mark_cancelled = function(id) jobs[id].cancelled = true end, remove = function(id) jobs[id] = nil end }
 end
 
----@param options { rows?: table[], run?: function, settings?: table, now?: function }
+---@param options { rows?: table[], run?: function, settings?: table, now?: function, spawn?: function }
 ---@return test.McpClient
 function M.new(options)
 	local self = setmetatable({ received = {}, sent = {}, calls = {}, log = {}, jobs = {}, tick = M.gate() }, Client)
 	local now = options.now or function() return 0 end
 	self.server = server.new({
-		send = function(message) take(self, message) end, spawn = spawn, gate = M.gate,
+		send = function(message) take(self, message) end, spawn = options.spawn or spawn, gate = M.gate,
 		wait_for_room = options.wait_for_room or function() end, now = now,
 		tasks = fake_tasks(self.jobs, now), sleep = function() self.tick:wait() end,
 		run = function(request)

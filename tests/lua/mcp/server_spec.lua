@@ -429,6 +429,22 @@ describe("notifications/cancelled", function()
 		assert.equal(2, #c.calls)
 	end)
 
+	it("leaves nothing of calls whose tasks have not begun, as where it comes with them in one piece", function()
+		local run, gates = slow()
+		local tasks = {}
+		local c = client { run = run, at_once = 1, spawn = function(fn) table.insert(tasks, coroutine.wrap(fn)) end }
+		c:modern(1, "tools/call", { name = "hello" })
+		tasks[1]()
+		for i = 2, 6 do
+			c:modern(2, "tools/call", { name = "hello" })
+			c:tell("notifications/cancelled", { requestId = 2 })
+			tasks[i]()
+		end
+		assert.same({ 1, 1, 0 }, { c.server.pending, c.server.held, #c.server.slots.queue })
+		gates[1]:open()
+		assert.equal(1, #c.calls)
+	end)
+
 	it("of an id of another type means another request", function()
 		local run, gates, handles = slow()
 		local c = client { run = run }
