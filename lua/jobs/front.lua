@@ -104,8 +104,12 @@ local function record_of(a)
 	}
 end
 
--- Of two such calls at once, one starts the job.
+-- Of two such calls at once, one starts the job. What a command reads from stdin is a part of the call
+-- that can't be compared, and may be long in coming: nobody is to wait for it.
 local function attach_or_start(a, record)
+	if a.command.stdin then
+		return start.job(a, record)
+	end
 	local root = folder.root()
 	local ok, message, errno = fs.mkdirs(root, 448)
 	if not ok then
@@ -115,8 +119,7 @@ local function attach_or_start(a, record)
 	if not lock then
 		folder.raise("Can't lock the jobs: " .. why)
 	end
-	-- what a command reads from stdin is a part of the call that can't be compared
-	return not a.command.stdin and folder.running_as(record.key) or start.job(a, record)
+	return folder.running_as(record.key) or start.job(a, record)
 end
 
 -- Every answer names the job from here on, however this process ends; TERM ends no more than the

@@ -176,6 +176,21 @@ LUA
 	expect 'e.data.lines == 100000'
 }
 
+@test "nobody waits for the stdin of somebody else's job" {
+	body count 'timeout = "5m", stdin = true, interruption = { detach = true },' <<<'return { text = io.read("a") }'
+	body other 'timeout = "5m", interruption = { detach = true },' <<<'return { other = true }'
+	mkfifo input
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" count --budget 1m >count.txt 2>&1 <input 3>&- &
+	local pid=$!
+	exec 5>input
+	until_true compgen -G "$JOBS/*/input" >/dev/null
+	answers 0 other --budget 1m
+	expect 'e.data.other'
+	kill -0 "$pid"
+	exec 5>&-
+	wait "$pid" || true
+}
+
 @test "a job works where it was called, with --cwd once, and with its caller's environment" {
 	mkdir -p sub/commands
 	echo 'return {}' >sub/runner.lua
