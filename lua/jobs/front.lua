@@ -106,9 +106,9 @@ end
 
 -- Of two such calls at once, one starts the job. What a command reads from stdin is a part of the call
 -- that can't be compared, and may be long in coming: nobody is to wait for it.
-local function attach_or_start(a, record)
+local function attach_or_start(a, record, tell)
 	if a.command.stdin then
-		return start.job(a, record)
+		return start.job(a, record, tell)
 	end
 	local root = folder.root()
 	local ok, message, errno = fs.mkdirs(root, 448)
@@ -119,12 +119,18 @@ local function attach_or_start(a, record)
 	if not lock then
 		folder.raise("Can't lock the jobs: " .. why)
 	end
-	return folder.running_as(record.key) or start.job(a, record)
+	local id = folder.running_as(record.key)
+	if not id then
+		return start.job(a, record, tell)
+	end
+	tell(id)
+	return id
 end
 
 -- Every answer names the job from here on, however this process ends; TERM ends no more than the
 -- wait for it (REQ-F-081).
 local function announce(job, a)
+	host.send("RUN", {})
 	local said = answer.incomplete(job, a.project, a.job.budget_ms)
 	host.send("META", { name = "job_id", data = json.encode(job.id) }, true)
 	host.send("PROGRESS", { data = assert(json.encode(said.data, { envelope = true })), state = "handed_over",
@@ -157,10 +163,11 @@ end
 
 local function reply(a)
 	local record = record_of(a)
-	local id = a.job.budget_ms and attach_or_start(a, record) or start.job(a, record)
-	local job = folder.open(id)
-	host.send("RUN", {})
-	announce(job, a)
+	local job
+	local id = (a.job.budget_ms and attach_or_start or start.job)(a, record, function(of)
+		job = folder.open(of)
+		announce(job, a)
+	end)
 	if not a.job.budget_ms then
 		return { success = true, data = answer.descriptor(record.run and await_run(job) or job, a.project) }
 	end
@@ -173,7 +180,7 @@ end
 ---@return runner.Answer
 function M.answer(a)
 	local ok, result, traceback, cancelled = host.protect(reply, a)
-	if cancelled then
+	if cancelled or type(result) == "userdata" then
 		error("cancelled", 0)
 	end
 	return ok and result or { error = errors.normalise(result, traceback) }

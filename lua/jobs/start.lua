@@ -96,23 +96,28 @@ local function spawn(a, path, lock)
 	fs.unlink(path .. "/input") -- the job has it open: what may be secret in it stays nowhere
 end
 
-local function fill(a, path, record, lock)
+-- A cancellation comes before the job runs, or when its caller has been told of it.
+local function fill(a, path, record, lock, tell)
 	write_files(a, path, record)
-	spawn(a, path, lock)
+	host.shielded(function()
+		spawn(a, path, lock)
+		tell(record.id)
+	end)
 end
 
 ---Start a job that makes this very call.
 ---@param a runner.Attempt
 ---@param record table what is remembered of it, without secrets
+---@param tell fun(id: string) called when it runs: no cancellation comes in between
 ---@return string id
-function M.job(a, record)
+function M.job(a, record, tell)
 	local id = "job_" .. a.launch.request_id:match "[^_]+$"
 	local path = folder.root() .. "/" .. id
 	need(fs.mkdirs(path, PRIVATE_FOLDER))
 	local lock, why, about = fs.lock(path .. "/lock")
 	need(lock, why, about)
 	record.id = id
-	local ok, raised = pcall(fill, a, path, record, lock)
+	local ok, raised = host.protect(fill, a, path, record, lock, tell) -- a cancellation, too: what is half made goes
 	lock:release()
 	if not ok and not fs.locked(path .. "/lock") then -- else it runs: we are told to end just after its start
 		fs.remove_tree(path)

@@ -247,6 +247,16 @@ static const struct {
 	[FRAME_RESULT] = { take_result, true },
 };
 
+/* What goes on without the call is named in its answer, whatever has ended the call meanwhile. */
+static bool is_hand_over(const struct frame *f)
+{
+	char name[META_NAME];
+
+	if (f->kind == FRAME_META)
+		return strcmp(frame_copy(f, F_name, name, sizeof(name)), "job_id") == 0;
+	return f->kind == FRAME_PROGRESS && frame_has(f, F_state) && !frame_has(f, F_steps);
+}
+
 /* Nothing more of this stream is read, however much comes. */
 static enum frames_status broken(struct frames *f, struct report *r, enum frame_kind kind,
                                  enum frame_status status)
@@ -277,7 +287,7 @@ enum frames_status frames_take(struct frames *f, struct run *run, struct report 
 		return FRAMES_MORE;
 	}
 	while ((status = frame_next(&f->decoder, &frame)) == FRAME_READY) {
-		if (rows[frame.kind].only_open && !open)
+		if (rows[frame.kind].only_open && !open && !is_hand_over(&frame))
 			continue;
 		rows[frame.kind].take(&t);
 		if (frame.kind == FRAME_RESULT) {

@@ -170,7 +170,8 @@ void report_take_resume_hint(struct report *r, const struct frame *f)
 {
 	if (frame_has(f, F_suggestion))
 		take_text(&r->resume_hint, f, F_suggestion, MESSAGE_MAX);
-	r->handed_over |= frame_has(f, F_state);
+	if (frame_has(f, F_state))
+		r->handed_over = r->entered_run = true; /* its RUN may have come too late to count */
 }
 
 void report_take_result(struct report *r, const struct frame *f)

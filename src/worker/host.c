@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <lauxlib.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -320,6 +321,25 @@ static int l_protect(lua_State *L)
 	return 4;
 }
 
+/*
+ * shielded(f, …): what f returns or raises. A signal that cancels waits until then: for what is made
+ * known as soon as it is made. f is short, and waits for nothing.
+ */
+static int l_shielded(lua_State *L)
+{
+	sigset_t cancelling, before;
+	int status;
+
+	luaL_checktype(L, 1, LUA_TFUNCTION);
+	sigemptyset(&cancelling);
+	sigaddset(&cancelling, SIGTERM);
+	sigaddset(&cancelling, SIGINT);
+	sigprocmask(SIG_BLOCK, &cancelling, &before);
+	status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
 static const luaL_Reg functions[] = {
 	{ "chdir", l_chdir },
 	{ "clean", l_clean },
@@ -340,6 +360,7 @@ static const luaL_Reg functions[] = {
 	{ "remaining", l_remaining },
 	{ "set_limits", l_set_limits },
 	{ "setenv", l_setenv },
+	{ "shielded", l_shielded },
 	{ "rfc3339", l_rfc3339 },
 	{ "sleep", l_sleep },
 	{ "wall_ms", l_wall_ms },

@@ -128,6 +128,43 @@ LUA
 	wait $!
 }
 
+# ended_at SIGNAL CALL WHEN FILE: a start is sent SIGNAL once a job has FILE, and comes back from the WHENth CALL after that
+ended_at() {
+	command -v strace >/dev/null || skip "needs strace"
+	strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+	[[ $RUNNER != *sanitize* ]] || skip "a leak checker can't be traced"
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" strace -f -qq -o /dev/null -e "trace=$2" -e "inject=$2:delay_exit=1200000:when=$3" \
+		"$RUNNER" slow --detach >out.txt 2>err.txt </dev/null 3>&- &
+	local tracer=$!
+	until_true compgen -G "$JOBS/*/$4" >/dev/null
+	kill -"$1" "$(head -c 20 "/proc/$tracer/task/$tracer/children" | cut -d' ' -f1)"
+	echo go >gate &
+	wait "$tracer" && status=0 || status=$?
+	stdout=$(<out.txt)
+}
+
+@test "a call that is ended while it starts its job names the job, which goes on" {
+	local signal
+	for signal in TERM INT; do
+		ended_at "$signal" unlink,unlinkat 1 control
+		assert_envelope
+		expect "e.error.code == { 'TERM': 'INCOMPLETE', 'INT': 'CANCELLED' }['$signal'] and e.error.phase == 'execution'"
+		id=$(field e.meta.job_id)
+		answers 0 job wait "$id"
+		expect 'e.data.answer == 42'
+		rm -rf "$JOBS"
+	done
+}
+
+@test "a call that is ended before it starts its job leaves none" {
+	ended_at TERM rename 5 record.json
+	expect 'e.error.code == "CANCELLED" and e.error.side_effects == "none" and "job_id" not in e.meta'
+	answers 0 job list
+	expect 'e.data == []'
+	[ -z "$(ls -A "$JOBS")" ]
+	: <gate # nobody else reads it
+}
+
 @test "fifty jobs at once each have their own answer" {
 	local n pids=()
 	for n in $(seq 50); do
