@@ -115,7 +115,7 @@ end
 ---@return table? result
 ---@return runner.mcp.Fault? fault
 function M.of_envelope(server, r, call, envelope)
-	local id = envelope.ok and type(envelope.meta) == "table" and envelope.meta.job_id
+	local id = type(envelope.meta) == "table" and envelope.meta.job_id -- also of a call that was ended while it started the job
 	if not id then
 		return answer.of(envelope)
 	end

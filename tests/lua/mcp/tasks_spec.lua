@@ -207,6 +207,19 @@ describe("the tasks of 2026-07-28", function()
 		local _, job = next(c.jobs)
 		assert.is_true(job.asked)
 	end)
+
+	it("end with their call where that was cancelled while it started them", function()
+		local c
+		c = client { run = function(request)
+			c:tell("notifications/cancelled", { requestId = 1 })
+			local envelope = run(request)
+			envelope.ok, envelope.error = false, { code = "INCOMPLETE", message = "The work goes on as a job" }
+			return envelope
+		end }
+		assert.is_nil(call(c, 1, "build"))
+		local _, job = next(c.jobs)
+		assert.is_true(job.asked)
+	end)
 end)
 
 describe("the tasks of 2025-11-25", function()
