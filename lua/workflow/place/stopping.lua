@@ -19,10 +19,13 @@ local function wish(c, rows)
 	end)
 end
 
--- The file before the row: a task of the old generation is refused from here on.
+-- The file before the row: a task of the old generation is refused from here on. One that took the fence
+-- behind our look at it, and before that, ends when it looks again: until then it is not gone.
 local function give_back(c, chunk)
 	c.world.unit:set_generation(chunk.chunk, chunk.generation + 1)
-	watching.leave(c, chunk, { state = "planned", generation = chunk.generation + 1, due_ms = false, why = "cancelled" })
+	if c.world.unit:fence(chunk.chunk) == "free" then
+		watching.leave(c, chunk, { state = "planned", generation = chunk.generation + 1, due_ms = false, why = "cancelled" })
+	end
 end
 
 local function is_gone(row, answers, task)

@@ -211,6 +211,35 @@ describe("the coordinator", function()
 		end
 	end)
 
+	it("calls nothing gone that begins behind the look at its fence", function()
+		local begun = 0
+		for seed = 1, 60 do
+			local cluster = worlds.fake.new { seed = seed, faults = { unknown = 0.9 }, item_ms = 20000 }
+			local ledger, options = worlds.rows(), { items = 12, seen = {} }
+			local calls = 0
+			options.dies = function()
+				calls = calls + 1
+				return calls > 26 + seed % 4
+			end
+			pcall(coordinator.run, worlds.world(cluster, ledger, options))
+			options.dies, options.seen = nil, {}
+			local world = worlds.world(cluster, ledger, options)
+			local fence = world.unit.fence
+			function world.unit.fence(...)
+				local state, before = fence(...), next(cluster.effects)
+				cluster:advance(state == "free" and 10000 or 0)
+				begun = begun + (not before and next(cluster.effects) and 1 or 0)
+				return state
+			end
+			local left = coordinator.cancel(world, 600000)
+			assert.same({}, left)
+			for chunk, file in pairs(cluster.files) do
+				assert.is_nil(file.holder, ("seed %d, chunk %d"):format(seed, chunk))
+			end
+		end
+		assert.is_true(begun > 0)
+	end)
+
 	it("never places again what holds its fence, though the queue calls its node dead", function()
 		local cluster = worlds.fake.new { seed = 7, faults = { queue_loses = 1 }, item_ms = 100000 }
 		assert.is_nil((to_the_end(cluster, { items = 9 })))
