@@ -21,6 +21,7 @@
 #include "warn.h"
 
 #define STDERR_DRAIN_MS 1000
+#define READER_MS 1000
 #define REMOVE_TRIES 3
 #define REMOVE_MS 2000       /* a larger directory is left for a later run to remove */
 #define REMOVE_LATE_MS 300   /* the same after a limit or a signal, when the answer is due */
@@ -179,6 +180,17 @@ static bool reader_has_enough(const struct run *run, int error)
 	        run->plan.format == FORMAT_PLAIN || run->plan.format == FORMAT_ID);
 }
 
+/*
+ * How long the answer waits for its reader: for ever, until a signal comes. One that came behind the verdict, so that it
+ * changed nothing, has asked for the end as well: then it waits a moment, not for a second signal.
+ */
+static mono_t patience(const struct run *run)
+{
+	bool asked = signals_cancelled() && run->verdict.report.verdict != VERDICT_SIGNAL;
+
+	return asked ? mono_add_ms(mono_now(), READER_MS) : MONO_NEVER;
+}
+
 /* The exit status: a success that could not be written is a failure
  * (docs/design.md#failed-writes). */
 static int deliver(struct run *run, int exit_code, struct buf *out)
@@ -195,7 +207,7 @@ static int deliver(struct run *run, int exit_code, struct buf *out)
 		outlet_write(to, out->data, out->len, false);
 	else
 		outlet_give(to, out);
-	status = outlet_drain(to, MONO_NEVER);
+	status = outlet_drain(to, patience(run));
 	error = to->error;
 	run->rows.opened = true;
 	rows_release(run);

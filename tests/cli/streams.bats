@@ -375,6 +375,25 @@ LUA
 	assert_no_process_left
 }
 
+@test "where nobody ever reads, a signal that comes while the limit ends the command ends the wait, too" {
+	body wide 'streams = true, timeout = "1s", grace = "2s",' <<'LUA'
+		ctx:emit{ text = ("x"):rep(200000) }
+		ctx:run{ "sh", "-c", "trap 'touch asked' TERM; while :; do sleep 0.05; done" }
+LUA
+	mkfifo never
+	exec 4<>never
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" wide --stream >never 2>err.txt 3>&- 4<&- &
+	local pid=$!
+	until_true [ -e asked ]
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	exec 4<&-
+	[ "$status" -eq 10 ]
+	grep -q OUTPUT_FAILED err.txt
+	assert_no_process_left
+}
+
 @test "a command streams in calls that give the argument which switches that on, and returns its result in others" {
 	command_file watch <<'LUA'
 return { description = "x", danger_level = "safe", streams = "follow", args = { { "follow", "boolean" } },
