@@ -140,6 +140,7 @@ ended_at() {
 	kill -"$1" "$(head -c 20 "/proc/$tracer/task/$tracer/children" | cut -d' ' -f1)"
 	echo go >gate &
 	wait "$tracer" && status=0 || status=$?
+	# shellcheck disable=SC2034 # assert_envelope reads it
 	stdout=$(<out.txt)
 }
 
