@@ -73,14 +73,13 @@ static bool take_name(struct job *job, const char *folder)
  */
 static int open_control(struct job *job)
 {
-	struct path made, named;
+	struct path made;
 
 	path_in(job, "control.made", &made);
-	path_in(job, "control", &named);
 	if (mkfifo(made.text, 0600) < 0 && errno != EEXIST)
 		return -1;
 	job->control = xopen(made.text, O_RDWR | O_NONBLOCK, 0);
-	if (job->control < 0 || rename(made.text, named.text) < 0)
+	if (job->control < 0 || rename(made.text, in_folder(job, "control")) < 0)
 		return -1;
 	signals_obey(job->control);
 	return 0;

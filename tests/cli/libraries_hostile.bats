@@ -147,8 +147,7 @@ killed() {
 }
 
 @test "an update that is killed at any rename or flush leaves the old library or the new one, whole" {
-	command -v strace >/dev/null || skip "no strace here"
-	strace -qq -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+	needs_strace
 	local n old=0 new=0 word=one
 	answers 0 add good
 	for ((n = 1; n <= 40; n++)); do

@@ -47,6 +47,11 @@ supervisor_of() {
 	find /proc/[0-9]*/fd -lname "$JOBS/$1/control" 2>/dev/null | sed -n '1s|^/proc/\([0-9]*\)/.*|\1|p'
 }
 
+needs_tracing() {
+	needs_strace
+	[[ $RUNNER != *sanitize* ]] || skip "a leak checker can't be traced"
+}
+
 # Every job says what is true: it has ended, and only what ran to its end is complete.
 every_job_is_honest() {
 	local each
@@ -103,9 +108,7 @@ LUA
 }
 
 @test "whoever is killed at a call that makes, starts or ends a job leaves a true picture" {
-	command -v strace >/dev/null || skip "needs strace"
-	strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
-	[[ $RUNNER != *sanitize* ]] || skip "a leak checker can't be traced"
+	needs_tracing
 	local call n
 	for call in fsync rename flock pwrite64 ftruncate execve unlink mkdir; do
 		for n in 1 2 3 4 5 6; do
@@ -117,9 +120,7 @@ LUA
 }
 
 @test "a job that is asked to end while it starts hears it" {
-	command -v strace >/dev/null || skip "needs strace"
-	strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
-	[[ $RUNNER != *sanitize* ]] || skip "a leak checker can't be traced"
+	needs_tracing
 	env -i "${CLEAN_ENV[@]}" strace -f -qq -o /dev/null -e trace=mknod,mknodat -e inject=mknod,mknodat:delay_exit=700000 \
 		"$RUNNER" slow --detach >/dev/null 2>&1 </dev/null 3>&- &
 	until_true compgen -G "$JOBS/*/control*" >/dev/null
@@ -130,9 +131,7 @@ LUA
 
 # ended_at SIGNAL CALL WHEN FILE: a start is sent SIGNAL once a job has FILE, and comes back from the WHENth CALL after that
 ended_at() {
-	command -v strace >/dev/null || skip "needs strace"
-	strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
-	[[ $RUNNER != *sanitize* ]] || skip "a leak checker can't be traced"
+	needs_tracing
 	env -i --default-signal=INT "${CLEAN_ENV[@]}" strace -f -qq -o /dev/null -e "trace=$2" -e "inject=$2:delay_exit=1200000:when=$3" \
 		"$RUNNER" slow --detach >out.txt 2>err.txt </dev/null 3>&- &
 	local tracer=$!

@@ -40,6 +40,12 @@ skip_named() {
 	[ -z "$reason" ] || skip "$reason"
 }
 
+# This test traces system calls.
+needs_strace() {
+	command -v strace >/dev/null || skip "needs strace"
+	strace -qq -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+}
+
 # What a failed test saw last, and what a file's evidence adds; a file's own end of a test is clean_up.
 teardown() {
 	local name

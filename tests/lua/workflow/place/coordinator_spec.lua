@@ -18,6 +18,22 @@ local FAULTS = {
 		boot_failed = 0.05, queue_loses = 0.02, lease_expires = 0.03 },
 }
 
+-- For options.dies: so many calls are answered; nil: all.
+local function dying(after)
+	local calls = 0
+	return function()
+		calls = calls + 1
+		return after and calls > after
+	end
+end
+
+-- Run it until it is killed behind so many calls. Whoever goes on with it lives.
+local function run_until_killed(cluster, ledger, options, after)
+	options.dies = dying(after)
+	pcall(coordinator.run, worlds.world(cluster, ledger, options))
+	options.dies, options.seen = nil, {}
+end
+
 -- Run it to its end, however often it is killed. Gives the problem of the last one.
 local function to_the_end(cluster, options)
 	local ledger, starts = options.ledger or worlds.rows(), 0
@@ -26,11 +42,7 @@ local function to_the_end(cluster, options)
 		starts = starts + 1
 		assert(starts < 500, "it never ends")
 		options.seen = {}
-		local calls, last = 0, options.kills and starts < 60 and math.floor(cluster:random() * options.kills) or nil
-		options.dies = function()
-			calls = calls + 1
-			return last and calls > last
-		end
+		options.dies = dying(options.kills and starts < 60 and math.floor(cluster:random() * options.kills) or nil)
 		ok, problem, left = pcall(coordinator.run, worlds.world(cluster, ledger, options))
 		if not ok and problem ~= worlds.KILLED then
 			error(problem, 0)
@@ -193,13 +205,7 @@ describe("the coordinator", function()
 		for seed = 1, 60 do
 			local cluster = worlds.fake.new { seed = seed, faults = { unknown = 0.7 } }
 			local ledger, options = worlds.rows(), { items = 12, seen = {} }
-			local calls = 0
-			options.dies = function()
-				calls = calls + 1
-				return calls > 26 + seed % 4
-			end
-			pcall(coordinator.run, worlds.world(cluster, ledger, options))
-			options.dies, options.seen = nil, {}
+			run_until_killed(cluster, ledger, options, 26 + seed % 4)
 			local left = coordinator.cancel(worlds.world(cluster, ledger, options), 60000)
 			assert.same({}, left)
 			local before = {}
@@ -216,13 +222,7 @@ describe("the coordinator", function()
 		for seed = 1, 60 do
 			local cluster = worlds.fake.new { seed = seed, faults = { unknown = 0.9 }, item_ms = 20000 }
 			local ledger, options = worlds.rows(), { items = 12, seen = {} }
-			local calls = 0
-			options.dies = function()
-				calls = calls + 1
-				return calls > 26 + seed % 4
-			end
-			pcall(coordinator.run, worlds.world(cluster, ledger, options))
-			options.dies, options.seen = nil, {}
+			run_until_killed(cluster, ledger, options, 26 + seed % 4)
 			local world = worlds.world(cluster, ledger, options)
 			local fence = world.unit.fence
 			function world.unit.fence(...)
@@ -249,13 +249,8 @@ describe("the coordinator", function()
 	it("looks up what an earlier process may have submitted, before it submits that again", function()
 		for calls_left = 16, 26 do -- around the submission
 			local cluster = worlds.fake.new { seed = 8, array = 3 }
-			local ledger, options, calls = worlds.rows(), { items = 9, seen = {} }, 0
-			options.dies = function()
-				calls = calls + 1
-				return calls > calls_left
-			end
-			pcall(coordinator.run, worlds.world(cluster, ledger, options))
-			options.dies, options.seen = nil, {}
+			local ledger, options = worlds.rows(), { items = 9, seen = {} }
+			run_until_killed(cluster, ledger, options, calls_left)
 			assert.is_nil(coordinator.run(worlds.world(cluster, ledger, options)))
 			assert.same({ 1, 0 }, { cluster.submissions, cluster.twins }, "killed after call " .. calls_left)
 		end
@@ -264,13 +259,7 @@ describe("the coordinator", function()
 	it("names what it could not end", function()
 		local cluster = worlds.fake.new { seed = 9, item_ms = 10000000 }
 		local ledger, options = worlds.rows(), { items = 12, seen = {} }
-		local calls = 0
-		options.dies = function()
-			calls = calls + 1
-			return calls > 60
-		end
-		pcall(coordinator.run, worlds.world(cluster, ledger, options))
-		options.dies, options.seen = nil, {}
+		run_until_killed(cluster, ledger, options, 60)
 		cluster.faults.unreachable = 1
 		local left = coordinator.cancel(worlds.world(cluster, ledger, options), 5000)
 		assert.is_true(#left > 0)
