@@ -181,8 +181,8 @@ static bool reader_has_enough(const struct run *run, int error)
 }
 
 /*
- * How long the answer waits for its reader: for ever, until a signal comes. One that came behind the verdict, so that it
- * changed nothing, has asked for the end as well: then it waits a moment, not for a second signal.
+ * How long the answer waits for its reader: until a signal comes. One that came after the verdict changed nothing, but
+ * asked for the end as well: then the wait is short, and needs no second signal.
  */
 static mono_t patience(const struct run *run)
 {
