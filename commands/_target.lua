@@ -242,10 +242,12 @@ end
 
 -- --- changes, under the lock ---------------------------------------------------------------
 
----Lock out every other deploy and rollback of this target, or fail with LOCKED.
+---Lock out every other deploy and rollback of this target, or fail with LOCKED; with PERMISSION_DENIED
+---where another user could lead its folders elsewhere.
 function Target:lock()
-	self:must(fs.mkdirs(self.releases))
-	self:must(fs.mkdirs(self.state))
+	for _, folder in ipairs { self.releases, self.state } do
+		self:must(fs.check_way(folder .. "/lock", tonumber("777", 8)))
+	end
 	self.ctx:lock(self.name, { path = self.state .. "/lock", wait = self.lock_wait, code = "LOCKED" })
 end
 

@@ -1,10 +1,13 @@
 -- runner deploy --target prod [SOURCE]: make a directory or a .tar.gz live, atomically:
 -- all of it or nothing. For a target's layout on disk see _target.lua.
 
-local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
+-- A file beside this one. Where it is asks `debug`, which a file that is only read can't call at its top.
+local function beside(name)
+	return dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. name)
+end
 
 local function target_names(config)
-	return dofile(HERE .. "_target.lua").names(config)
+	return beside("_target.lua").names(config)
 end
 
 -- The path of the source, and how the caller wrote it.
@@ -103,7 +106,7 @@ local function prune(ctx, target)
 end
 
 local function run(args, ctx)
-	local targets, sources = dofile(HERE .. "_target.lua"), dofile(HERE .. "_source.lua")
+	local targets, sources = beside "_target.lua", beside "_source.lua"
 	ctx:step "validate"
 	local target = targets.open(ctx, args.target)
 	local source = sources.open(ctx, source_path(args, ctx, targets.from_root))

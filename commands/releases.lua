@@ -1,12 +1,15 @@
 -- runner releases --target prod: the releases of a target, newest first. A list of
 -- objects, so that every --format can show it.
 
-local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
+-- A file beside this one. Where it is asks `debug`, which a file that is only read can't call at its top.
+local function beside(name)
+	return dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. name)
+end
 
 local json = require "json"
 
 local function target_names(config)
-	return dofile(HERE .. "_target.lua").names(config)
+	return beside("_target.lua").names(config)
 end
 
 -- The releases and the live one, as of one moment; deploys may run meanwhile.
@@ -37,7 +40,7 @@ return {
 	},
 	examples = { { description = "As a table", command = "runner releases --target prod --format table" } },
 	run = function(args, ctx)
-		local target = dofile(HERE .. "_target.lua").open(ctx, args.target)
+		local target = beside("_target.lua").open(ctx, args.target)
 		local live, names, made = look(target)
 		local previous, rows = live and target:before(live), json.array {}
 		for i, name in ipairs(names) do

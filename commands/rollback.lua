@@ -1,10 +1,13 @@
 -- runner rollback --target prod [--to RELEASE]: make an earlier release live again. Only
 -- the link changes; nothing is copied or removed.
 
-local HERE = debug.getinfo(1, "S").source:match("^@(.*/)")
+-- A file beside this one. Where it is asks `debug`, which a file that is only read can't call at its top.
+local function beside(name)
+	return dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. name)
+end
 
 local function target_names(config)
-	return dofile(HERE .. "_target.lua").names(config)
+	return beside("_target.lua").names(config)
 end
 
 local function choose(args, ctx, target, live)
@@ -31,7 +34,7 @@ local function verify(ctx, target, release)
 end
 
 local function run(args, ctx)
-	local target = dofile(HERE .. "_target.lua").open(ctx, args.target)
+	local target = beside("_target.lua").open(ctx, args.target)
 	ctx:step "validate"
 	if not target:live() then
 		ctx:fail("NOT_FOUND", ("No release of %s is live"):format(target.name),

@@ -19,6 +19,14 @@ local settings = require "runner.project.settings"
 
 local SENT = { sent = true } ---@type runner.Answer
 
+-- What a phase has found is known from here on.
+local function keep(a, found, answer)
+	for name, v in next, found or {} do
+		a[name] = v
+	end
+	return answer
+end
+
 -- --- reply -----------------------------------------------------------------------
 
 -- `buffer`: nothing of ours looks at the text but host.
@@ -55,14 +63,16 @@ local function reply_success(a, data)
 		text, about = require("runner.output.delivery").deliver(data, text, a.format)
 	end
 	if not text then
-		return reply_failure(about)
-	end
-	if not host.send("RESULT", { ok = true, data = text, rows = about or 0 }) then
-		reply_failure(require("runner.core.errors").new("OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB"))
+		reply_failure(about)
+	elseif not host.send("RESULT", { ok = true, data = text, rows = about or 0 }) then
+		reply_failure(require("runner.output.delivery").too_large())
 	end
 end
 
 local function reply(a, answer)
+	if a.place.cwd then
+		require("runner.project.place").say(a.place)
+	end
 	if answer.success then
 		reply_success(a, answer.data)
 	elseif answer.early then
@@ -79,72 +89,69 @@ local function early(e)
 end
 
 local function wants_help(a)
-	return args.parse({}, a.launch.argv).framework.help
+	return args.parse({}, a.call.argv).framework.help
 end
 
 local function read_words(a)
-	local problem
+	local call, problem = { argv = a.launch.argv }, nil
 	if os.getenv "RUNNER_ARGUMENTS" then
-		a.handed, problem = require("runner.project.handed").add(a.launch)
+		call, a.secrets, problem = require("runner.project.stdin_arguments").call(call.argv)
 	end
-	local words = args.command_words(a.launch.argv)
-	local names = {}
-	for i, w in ipairs(words) do
-		names[i] = w.word
-	end
-	if #names == 0 then
-		names, words = { "help" }, {}
-	end
-	a.words, a.names, a.name, a.tokens = words, names, names[1], a.launch.argv
-	a.in_front = words[1] and words[1].index - 1 or #a.tokens
+	local names, places = args.command_words(call.argv)
+	call.in_front = places[1] and places[1] - 1 or #call.argv
+	names[1] = names[1] or "help"
+	call.names, call.places = names, places
+	a.call, a.name, a.tokens = call, names[1], call.argv
 	return problem and early(problem)
 end
 
 -- Flags in front of the name may decide where it is looked for. A policy holds from here on.
 local function take_place(a)
-	local problem = (a.in_front > 0 or os.getenv "RUNNER_POLICY" or os.getenv "RUNNER_CONTEXT") and require("runner.project.place").take(a)
-	return problem and early(problem)
+	if a.call.in_front > 0 or os.getenv "RUNNER_POLICY" or os.getenv "RUNNER_CONTEXT" then
+		local problem = keep(a, require("runner.project.place").take(a))
+		return problem and early(problem)
+	end
 end
 
 -- A broken runner.lua stops the project's commands, not the built-in ones (find_command).
 local function find_project(a)
 	local name = a.name
-	local lists = (name == "help" or name == "completion") and require("runner.project.declarations").settings(a)
-	local project, problem, rest = loader.project(lists or a.settings)
-	if not project and not (require("runner.project.builtins").names[name] or name == locate.SELF or wants_help(a)) then
+	if name == "completion" then
+		require("runner.project.declarations").settle_script(a)
+	end
+	local project, problem, rest = loader.project(a.place.settings, a)
+	if not project and not (rest.unread or require("runner.project.builtins").names[name] or name == locate.SELF or wants_help(a)) then
 		return early(problem)
 	end
 	a.project = project or rest
+	return a.policy and require("runner.project.policy_commands").check(a)
 end
 
-local function without_words(argv, words, count)
-	if count > 0 and words[count].index == count then -- in front of all others
-		return host.words_behind(argv, count)
+local function without_words(argv, places, count)
+	if count > 0 and places[count] ~= count then -- not in front of all others
+		return require("runner.project.place").without_words(argv, places, count)
 	end
-	local used, tokens = {}, {}
-	for i = 1, count do
-		used[words[i].index] = true
-	end
-	for i, token in ipairs(argv) do
-		if not used[i] then
-			tokens[#tokens + 1] = token
-		end
-	end
-	return tokens
+	return host.words_behind(argv, count)
 end
 
 local function find_command(a)
-	local found, problem = locate.find(a.names, a.project), nil
+	local found, problem = a.project.looked_up, nil -- it may have been looked up for find_project
+	found = found and found.folder and found.folder == a.project.commands and found or locate.find(a.call.names, a.project)
 	if not found then
-		found, problem = require "runner.project.instead"(a, wants_help(a))
+		problem = keep(a, require("runner.project.unknown_command").answer(a, wants_help(a)))
+		found = a.found
 	elseif found.path and a.project.problem and not wants_help(a) then
 		problem = a.project.problem
+	end
+	if a.project.unread and require("runner.project.unread").is_call(a.project, found) then
+		a.runs_files = true -- which could not be known before
+		return find_project(a) or find_command(a)
 	end
 	if problem then
 		return early(problem)
 	end
 	a.found, a.name = found, found.name
-	a.tokens = without_words(a.launch.argv, a.words, math.min(found.words, #a.words))
+	a.tokens = without_words(a.call.argv, a.call.places, math.min(found.words, #a.call.places))
 	return a.policy and a.policy.found(a)
 end
 
@@ -153,39 +160,46 @@ end
 local function load_declaration(a)
 	local problem
 	a.command, problem = loader.command(a.found, a.project)
-	return not a.command and early(problem) or nil
+	if problem and problem.unread and wants_help(a) then
+		problem = keep(a, require("runner.project.unread").help(a, loader.command))
+	end
+	if a.command and (a.place.cwd or a.command.cwd or a.command.sources) then
+		a.place, problem = require("runner.project.place").settle(a)
+	end
+	return problem and early(problem)
 end
 
 local function parse_arguments(a)
-	a.raw = a.command.raw and require "runner.project.raw"
+	a.raw = a.command.raw and require "runner.project.raw_stdout"
 	local ok, parsed, traceback, cancelled = host.protect((a.raw or args).parse, a.command.args or {}, a.tokens,
-		{ config = a.project.config, command = a.command, in_front = a.in_front })
+		{ config = a.project.config, command = a.command, in_front = a.call.in_front })
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
 		return early(require("runner.core.errors").normalise(parsed, traceback))
 	end
+	if a.command.unread and require("runner.project.unread").is_called_after_all(parsed.framework) then
+		a.runs_files = true
+		return find_project(a) or find_command(a) or load_declaration(a) or parse_arguments(a)
+	end
 	a.parsed, a.framework, a.format = parsed, parsed.framework, plan.format_of(parsed.framework)
 	if parsed.rare then
-		require("runner.project.call_flags").take(a)
+		keep(a, require("runner.project.call_flags").take(a))
 	end
-end
-
-local function hide_secrets(a)
-	if a.command.secrets or a.command.auth then
-		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
+	if a.command.secrets or a.command.auth or a.secrets then
+		keep(a, require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config))
 	end
 end
 
 local function settle(a)
 	local settled = settings.settle(a.command, a.parsed, a.project, a.launch.seed_text)
 	if settings.unbounded(settled) then
-		return early(require("runner.project.failure").unbounded(a.name, a.project))
+		return early(require("runner.project.load_failure").unbounded(a.name, a.project))
 	end
 	if not a.launch.job and (a.framework.detach or a.command.interruption or a.command.async) then
-		require("runner.jobs.front").settle(a, settled)
+		a.job = require("runner.jobs.start").settle(a, settled)
 	elseif a.command.interruption then
-		require("runner.jobs.front").limit(a, settled)
+		require("runner.jobs.start").limit(a, settled)
 	end
 	if a.raw then
 		a.raw.settle(a, settled)
@@ -194,31 +208,22 @@ local function settle(a)
 	if refused then
 		return refused
 	end
-	a.settled, a.retries_given = settled, settled.retries_given
-	host.set_limits(settled.timeout_ms, settled.attempt_timeout_ms)
-	if a.command.stdin or a.framework.input_file or a.has_stdin then
-		return require("runner.project.input").take(a)
+	a.settled = settled
+	if settled.retry_delay_ms then
+		host.setenv("RUNNER_RETRY_DELAY", settled.retry_delay_ms .. "ms") -- of what this run calls, too
+	end
+	host.set_limits(settled.call_ms or settled.timeout_ms, settled.attempt_timeout_ms, settled.grace_ms)
+	if a.command.stdin or a.framework.input_file or a.call.has_stdin then
+		return keep(a, require("runner.project.input").take(a))
 	end
 end
 
 -- The flags that describe a call in place of making it.
-local function information_flag(a)
-	local framework = a.framework
-	if framework.help and a.command.name ~= "help" then
-		return "help"
-	end
-	local described = framework.schema and "schema" or framework.output_schema and "output_schema"
-		or framework.show_config and "show_config"
-	if described then
-		return described
-	end
-	local flag = framework.version and "version" or framework.plan and "plan"
-	return flag and #a.parsed.problems == 0 and flag or nil
-end
-
 local function inform(a)
-	a.information = information_flag(a)
-	return a.information and require("runner.tools.information")[a.information](a) or nil
+	local f = a.framework
+	if f.help or f.schema or f.output_schema or f.show_config or f.version or f.plan then
+		return keep(a, require("runner.tools.information").answer(a))
+	end
 end
 
 -- --- may it run ------------------------------------------------------------------------
@@ -226,20 +231,20 @@ end
 -- The first attempt's plan holds for the run: a file that has changed since is not run.
 local function send_plan(a)
 	plan.send(a.command, a.settled, a.framework, a.project)
-	if a.launch.digest and a.launch.digest ~= (a.command.plan_digest or a.command.digest) then
-		return { error = require("runner.core.errors").new("COMMAND_CHANGED", "The command file changed between attempts") }
+	if a.launch.digest and a.launch.digest ~= (a.settled.plan_digest or a.command.digest) then
+		return { error = require("runner.project.load_failure").changed() }
 	end
 end
 
 local function shape_output(a)
 	if a.command.streams or a.framework.heartbeat_ms then
-		require("runner.output.rows").open(a)
+		a.rows = require("runner.output.rows").open(a)
 	end
 	if a.older then
-		require("runner.output.older").open(a)
+		require("runner.output.delivery").open_older(a)
 	end
-	if a.command.list or a.framework.fields or a.command.truncates then
-		return require("runner.output.list").open(a)
+	if a.command.list or a.command.rows or a.framework.fields or a.command.truncates then
+		return keep(a, require("runner.output.list").open(a))
 	end
 end
 
@@ -252,17 +257,19 @@ local function validate(a)
 		require("runner.project.notices").give(command)
 	end
 	if a.project.look then
-		a.project.look(a)
+		keep(a, a.project.look(a))
 	end
 	local framework = parsed.framework
 	if #parsed.problems > 0 or command.validate or command.contract or framework.output or framework.verbose or framework.validate_only
 		or framework.format == "id" then
-		return require("runner.project.validation").answer(a, shape_output)
+		return keep(a, require("runner.project.validation").answer(a, shape_output))
 	end
 end
 
 local function guard(a)
-	return a.command.danger_level ~= "safe" and require("runner.project.safety").settle(a) or nil
+	if a.command.danger_level ~= "safe" then
+		return keep(a, require("runner.project.safety").settle(a))
+	end
 end
 
 -- --- run -----------------------------------------------------------------------
@@ -272,9 +279,9 @@ local function hand_over(a)
 	if not a.job or a.dry_run then
 		return nil
 	end
-	local problem = a.unconfirmed and require("runner.ctx.confirm").problem()
-	a.finish, a.framework.output, a.window = nil, nil, nil -- these are the job's
-	return problem and { error = problem } or require("runner.jobs.front").answer(a)
+	local problem = a.unconfirmed and require("runner.ctx.destructive").problem()
+	a.framework.output, a.window = nil, nil -- these are the job's
+	return problem and { error = problem } or require("runner.jobs.start").answer(a)
 end
 
 -- From here on there is a ctx, so `cleanup` runs whatever comes next.
@@ -287,38 +294,38 @@ local function prepare_run(a)
 	host.export_deadline(a.settled.timeout_ms)
 	host.setenv("RUNNER_OUTER_RETRIES", a.settled.policy.retries ~= 0 and "1" or nil)
 	if framework.proxy or framework.no_proxy then
-		require("runner.project.proxy").export(framework)
+		require("runner.project.call_flags").export_proxy(framework)
 	end
 	if next(limits) then
-		require("runner.project.resource_limits").set(limits)
+		require("runner.project.confinement").set_limits(limits)
 	end
 end
 
--- Nobody claims a key for a call that was not confirmed.
+-- No key is claimed for a call that was not confirmed.
 local function confirm(a)
-	local unconfirmed = a.unconfirmed and require("runner.ctx.confirm").problem()
-	if unconfirmed then
-		return { error = unconfirmed }
+	local problem = a.unconfirmed and require("runner.ctx.destructive").problem()
+	if problem then
+		return { error = problem }
 	end
-	return a.framework.idempotency_key and not a.dry_run and require("runner.project.once").claim(a) or nil
+	return a.framework.idempotency_key and not (a.dry_run or a.information) and require("runner.project.idempotency").claim(a) or nil
 end
 
 local function failure(a, e)
 	local limits = a.command.limits
-	e = a.command.rollback and require("runner.project.rollback").conclude(a, e) or e
-	return { error = next(limits) and require("runner.project.resource_limits").explain(e, limits) or e }
+	e = a.command.rollback and require("runner.project.safety").roll_back(a, e) or e
+	return { error = next(limits) and require("runner.project.confinement").explain_limits(e, limits) or e }
 end
 
 local function run(a)
-	local command, launch = a.command, a.launch
-	host.send("RUN", { timeout_ms = a.serve_ms, idle_timeout_ms = a.stall_ms })
-	host.enter_run(command.stdin == true and not a.stdin_taken,
+	local command, launch, settled = a.command, a.launch, a.settled
+	host.send("RUN", { timeout_ms = settled.serve_ms, idle_timeout_ms = settled.stall_ms })
+	host.enter_run(command.stdin == true and not a.input.is_stream,
 		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw,
-		(a.found.vendored or a.found.folder == a.project.commands) and a.project.root)
-	if a.serve_ms then
-		a.raw.begin(a)
+		not a.information and (a.found.vendored or a.found.folder == a.project.commands) and a.project.root)
+	if settled.serve_ms then
+		a.raw.begin(settled)
 	end
-	local ok, data, about, third = host.protect(a.around and require(a.around).run or command.run,
+	local ok, data, about, third = host.protect(a.wrapper and require(a.wrapper).run or attempt.wrapped "run",
 		a.parsed.values, a.ctx)
 	if not ok then
 		return third and SENT -- it was cancelled
@@ -328,8 +335,9 @@ local function run(a)
 	if returned then
 		return failure(a, returned)
 	end
-	data = command.output_schema and require("runner.output.checked").result(data, command.output_schema) or data
-	data = a.additions and require("runner.core.additions").to(attempt.wrap(data)) or data
+	data = command.output_schema and require("runner.output.checked").declared(data, command) or data
+	local additions = attempt.additions()
+	data = additions and require("runner.core.returned").with_additions(attempt.wrap(data), additions) or data
 	return { success = true, data = data }
 end
 
@@ -338,8 +346,9 @@ local function clean_up(a)
 		if a.ctx._deferred[1] then
 			a.ctx:_run_deferred()
 		end
-		if a.command.cleanup then
-			a.command.cleanup(a.ctx)
+		local cleanup = attempt.wrapped "cleanup"
+		if cleanup then
+			cleanup(a.ctx)
 		end
 	end)
 	if not ok then
@@ -350,7 +359,7 @@ end
 -- --- the attempt --------------------------------------------------------------------
 
 local PHASES = {
-	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, hide_secrets, settle,
+	read_words, take_place, find_project, find_command, load_declaration, parse_arguments, settle,
 	inform, send_plan, validate, guard, hand_over, shape_output, prepare_run, confirm, run,
 }
 
@@ -363,14 +372,9 @@ local function answer_of(a)
 	end
 end
 
-attempt.launch = host.launch()
+attempt.begin()
 local answer = answer_of(attempt)
-if attempt.finish then
-	attempt.finish(attempt, answer)
-end
-if attempt.checkpoint and answer.success then
-	require("runner.core.checkpoints").complete(attempt)
-end
+attempt.ended(answer)
 reply(attempt, answer)
 if attempt.ctx then
 	clean_up(attempt)

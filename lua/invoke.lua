@@ -5,7 +5,8 @@ local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
+local tool = require "runner.core.tool"
 
 local M = {}
 
@@ -23,10 +24,11 @@ function M.program()
 end
 
 ---What a child that is our own program is called (`argv0` of process.start): it speaks as the tool that we are
----called as (lua/project/spoken.lua).
+---called as (lua/project/tool_name.lua).
 ---@return string? nil: as its path says
 function M.name()
-	return attempt.tool and attempt.tool.name
+	local own = tool.own()
+	return own and own.name
 end
 
 local function flag(name)
@@ -54,10 +56,13 @@ end
 
 -- Append the words of the arguments.
 local function add_args(argv, args, text)
-	if args[1] ~= nil then
-		return table.move(args, 1, #args, #argv + 1, argv)
+	for _, value in ipairs(args) do
+		argv[#argv + 1] = text(value)
 	end
-	for _, name in ipairs(sorted.keys(args)) do
+	if args[1] ~= nil then
+		return argv
+	end
+	for _, name in ipairs(tables.sorted_keys(args)) do
 		add(argv, name, args[name], text)
 	end
 	return argv
@@ -94,23 +99,39 @@ function M.describe(argv)
 	return argv[1] .. " " .. table.concat(argv, " ", 2 + #FLAGS)
 end
 
--- Words as the stdin of a call, and the environment that says so.
+---Words as JSON, which a call reads on its stdin; with what is secret to us, which it is to the call, too. Raises
+---VALIDATION_ERROR for a word that JSON can't hold: no argument arrives as another one.
+---@param words string[]
+---@return string
+function M.handed(words)
+	local secrets = attempt.secrets
+	local text, _, notes = json.encode(secrets and { words = json.array(words), secrets = json.array(secrets) } or json.array(words), {})
+	for _, word in ipairs(notes.repaired > 0 and words or {}) do
+		if not utf8.len(word) or word:find("\0", 1, true) then
+			errors.raise("VALIDATION_ERROR", ("An argument can't be handed over: '%s' is not valid UTF-8, or has a NUL byte"):format(
+				word:sub(1, 256)), { side_effects = "none", fix_required = "Pass such bytes in a file, or encoded" })
+		end
+	end
+	return assert(text)
+end
+
+-- Words in front of the stdin of a call, and the environment that says so.
 local function on_stdin(words, where, stdin)
-	if #words == 0 then
+	if #words == 0 and not attempt.secrets then
 		return stdin, {}
 	end
-	local text = assert(json.encode(json.array(words)))
-	return text .. (stdin or ""), { RUNNER_ARGUMENTS = stdin and ("%s:%d"):format(where, #text) or where }
+	local text = M.handed(words)
+	return text .. stdin, { RUNNER_ARGUMENTS = ("%s:%d"):format(where, #text) }
 end
 
 ---The arguments of a call as its stdin, which no other process can look at, and the
----environment that says so (lua/project/handed.lua): they may be secrets.
+---environment that says so (lua/project/stdin_arguments.lua): they may be secrets.
 ---@param args table a list of words, or values by name
 ---@param text fun(value: any): string a value as one word
----@return string? stdin nil: there are no arguments
----@return table<string, string>? env
+---@return string stdin of process.start, with reread_stdin: the call may make several attempts
+---@return table<string, string> env
 function M.hand_over(args, text)
-	return on_stdin(add_args({}, args, text), "stdin")
+	return on_stdin(add_args({}, args, text), "stdin", "")
 end
 
 ---The same of words that go in front of the command's name, where each is runner's own flag:
@@ -122,6 +143,20 @@ end
 ---@return table<string, string> env
 function M.hand_over_flags(words, stdin, confirmed)
 	return on_stdin(words, confirmed and "confirmed" or "front", stdin or "")
+end
+
+-- --- what it says ---------------------------------------------------------------------------
+
+---A line of its stderr as a person reads it: the text of a line that runner wrote as JSON, else the line.
+---@param line string
+---@return string
+function M.said(line)
+	local row = line:sub(1, 10) == '{"level":"' and json.decode(line)
+	if type(row) ~= "table" or type(row.message) ~= "string" or type(row.event) ~= "string" then
+		return line
+	end
+	local level = row.event == "log" and row.level ~= "info" and row.level .. ": " or ""
+	return level .. require("runner.host").clean(row.message)
 end
 
 -- --- the answer -------------------------------------------------------------------------

@@ -1,13 +1,13 @@
 /*
  * main.c: ties the two processes together. It hands the supervisor the worker's
  * entry point, so no supervisor object knows Lua, and the worker its bindings,
- * so no worker object knows a binding by name. As a zygote (engine/zygote.h) it does
+ * so no worker object knows a binding by name. As a zygote (engine/fork_server.h) it does
  * so again and again.
  */
 #include <unistd.h>
 
 #include "bindings/bindings.h"
-#include "engine/zygote.h"
+#include "engine/fork_server.h"
 #include "supervisor/supervisor.h"
 #include "worker/worker.h"
 

@@ -1,6 +1,6 @@
 -- enter: a program that carries a project has that one, wherever it is called. Runs before
 -- lua/boot.lua, in such a program alone. The files are unpacked into a private folder of the user's
--- cache, once; each run compares them with the archive, and writes anew what somebody changed.
+-- cache, once; each run compares them with the archive, and writes again what has been changed.
 
 local archive = require "runner.bundle.archive"
 local attempt = require "runner.core.attempt"
@@ -10,7 +10,7 @@ local host = require "runner.host"
 local locate = require "runner.project.locate"
 local paths = require "runner.core.paths"
 local places = require "runner.project.folders"
-local spoken = require "runner.project.spoken"
+local tool_name = require "runner.project.tool_name"
 
 local PRIVATE = 448 -- 0700
 local LOCK_MS = 5000
@@ -130,7 +130,8 @@ local function find_project()
 	places.list = function(project)
 		return { project and project.commands or root .. "/commands" }
 	end
-	spoken.as((called or ""):match "([^/]+)$" or head.name or "runner", head.version)
+	local name = (called or ""):match "([^/]+)$" or head.name or "runner"
+	tool_name.as(name, head.version, "program:" .. (head.name or name))
 end
 
 ---@return boolean answered true: there is no project, and the caller has been told
@@ -142,7 +143,7 @@ local function enter()
 		error(cancelled and "cancelled" or raised, 0)
 	end
 	raised.phase = "validation"
-	attempt.launch = host.launch()
+	attempt.begin()
 	require("runner.project.failure").early("", raised, attempt.launch.argv)
 	return true
 end

@@ -13,7 +13,8 @@
 -- lua/calls/request.lua for those that a request may ask for. `confirmed` is for calls that a
 -- person has confirmed.
 
-local command_name = require "runner.core.command_name"
+local attempt = require "runner.core.attempt"
+local command_line = require "runner.core.command_line"
 local envelopes = require "runner.calls.envelope"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
@@ -33,6 +34,7 @@ local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has b
 ---@field timeout_ms? integer as --timeout; default: the command's own
 ---@field idempotency_key? string as --idempotency-key
 ---@field confirmed? boolean a person has confirmed this call: it may be destructive
+---@field client? {transport: string, name?: string, version?: string} whom it is made for, for the audit ledger
 ---@field dry_run? boolean for commands that change something; any other ignores it. nil: as our environment says
 ---@field flags? string[] more flags of runner's own: "--retries=0"
 ---@field on_start? fun(handle: runner.CallHandle) once its process runs
@@ -65,7 +67,7 @@ local function flags_of(request)
 	add("timeout", request.timeout_ms and request.timeout_ms .. "ms")
 	add("idempotency-key", request.idempotency_key)
 	table.move(request.flags or {}, 1, #(request.flags or {}), #flags + 1, flags)
-	add("raw-payload", next(request.arguments or {}) ~= nil and assert(json.encode(request.arguments, { envelope = true })))
+	add("raw-payload", next(request.arguments or {}) ~= nil and assert(json.encode(request.arguments)))
 	return flags
 end
 
@@ -73,6 +75,9 @@ local function environment(env, dry_run)
 	local list = {}
 	for name, value in pairs(env) do
 		list[#list + 1] = name .. "=" .. value
+	end
+	if attempt.framework.retries then -- a server repeats nothing itself: it is of its calls
+		list[#list + 1], list[#list + 2] = "RUNNER_OUTER_RETRIES", ("RUNNER_RETRIES=%d"):format(attempt.framework.retries)
 	end
 	if dry_run ~= nil then
 		list[#list + 1] = dry_run and "RUNNER_DRY_RUN=1" or "RUNNER_DRY_RUN"
@@ -100,6 +105,7 @@ end
 
 local function options_of(request, words)
 	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin, request.confirmed)
+	env.RUNNER_CLIENT = request.client and assert(json.encode(request.client)) or nil
 	return {
 		argv = table.move(words, 1, #words, 2, { invoke.program() }), argv0 = invoke.name(), env = environment(env, request.dry_run),
 		warm = true, stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
@@ -134,8 +140,24 @@ function M.run(request)
 		return told, exit_code, line
 	end
 	local name = table.concat(words, ".")
-	told, exit_code = envelopes.failure(invoke.lost(command_name.typed(name), result), name, result.duration_ms)
+	told, exit_code = envelopes.failure(invoke.lost(command_line.typed(name), result), name, result.duration_ms)
 	return told, exit_code, envelopes.line(told)
+end
+
+---Make calls side by side, and wait until all have answered.
+---@param requests runner.CallRequest[]
+---@param at_once integer
+---@param on_answer fun(i: integer, envelope: table) as each one answers
+function M.all(requests, at_once, on_answer)
+	local list = {}
+	for i, request in ipairs(requests) do
+		list[i] = function()
+			on_answer(i, (M.run(request)))
+		end
+	end
+	scheduler.run(function()
+		scheduler.all(list, at_once)
+	end)
 end
 
 ---Get ready for many calls: each then starts quicker. Costs a process that stays as long as ours.

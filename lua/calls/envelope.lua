@@ -4,6 +4,7 @@
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
+local tool = require "runner.core.tool"
 
 local M = {}
 
@@ -18,9 +19,8 @@ end
 local function error_of(e, hints)
 	local out = { code = e.code, message = host.clean(e.message), side_effects = hints.side_effects, phase = e.phase or "execution" }
 	out.retryable = hints.retryable == "maybe" and "maybe" or hints.retryable == "true"
-	if out.retryable == true then
-		out.retry_after_ms, out.retry_strategy = hints.retry_after_ms, hints.retry_strategy
-	end
+	out.retry_after_ms = (out.retryable == true or hints.rate_limited) and hints.retry_after_ms or nil
+	out.retry_strategy = out.retryable == true and hints.retry_strategy or nil
 	out.max_retries = out.retryable and MAX_RETRIES or nil
 	for _, name in ipairs(PASSED_ON) do
 		out[name] = e[name]
@@ -32,7 +32,7 @@ local function meta_of(command, exit_code, duration_ms)
 	local launch = attempt.launch
 	return { command = command, exit_code = exit_code, duration_ms = duration_ms, timeout_ms = 0, request_id = launch.request_id,
 		timestamp = host.rfc3339(host.wall_ms()), schema_version = "1.0",
-		tool_version = attempt.tool and attempt.tool.told or launch.version, attempt = 1, max_attempts = 1,
+		tool_version = (tool.own() or {}).told or launch.version, attempt = 1, max_attempts = 1,
 		config_sources = json.array {}, effective_config_hash = host.digest "" }
 end
 

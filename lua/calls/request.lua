@@ -11,8 +11,8 @@ local errors = require "runner.core.errors"
 local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local json = require "runner.json"
-local set_of = require("runner.core.set").of
-local sorted = require "runner.core.sorted"
+local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -32,13 +32,13 @@ local OF_REQUEST = { unique = true, memory = 64 << 20 }
 
 -- Flags that are passed on. `dry_run`, `timeout` and `live` are members of their own.
 ---@type table<string, true>
-M.open_flags = set_of [[
+M.open_flags = tables.set [[
 	attempt_timeout idle_timeout grace retries retry_delay connect_timeout budget
 	fields limit cursor sort max_bytes schema_version warnings_as_errors quiet verbose debug
 	help version plan schema output_schema show_config validate_only
 	idempotency_key rebuild resume_from rollback_on_failure detach no_cache cache_ttl instance_id]]
 
-local CONFIRM = set_of "yes confirm_destructive"
+local CONFIRM = tables.set "yes confirm_destructive"
 
 local function wrong(message, fix)
 	local line = host.clean(message):gsub("%c", " ")
@@ -63,7 +63,7 @@ end
 -- Members that are no flag of the call's own.
 local SPECIAL = {
 	timeout = function(request, value)
-		local ms = host.duration(tostring(value))
+		local ms = rules.duration(value)
 		request.timeout_ms = ms and ms > 0 and ms or nil
 		return request.timeout_ms ~= nil
 	end,
@@ -108,7 +108,7 @@ local function take_options(request, options)
 	elseif type(options) ~= "table" or json.is_array(options) then
 		return wrong("_opts is not an object", 'Write "_opts":{"timeout":"5s"}')
 	end
-	for _, key in ipairs(sorted.keys(options)) do
+	for _, key in ipairs(tables.sorted_keys(options)) do
 		local problem = take_option(request, key, options[key])
 		if problem then
 			return problem
@@ -168,7 +168,7 @@ end
 function M.parse(text)
 	local request = { arguments = {}, flags = {}, live = false }
 	local object, problem = object_of(text)
-	for _, key in ipairs(object and sorted.keys(object) or {}) do
+	for _, key in ipairs(object and tables.sorted_keys(object) or {}) do
 		problem = problem or take_member(request, key, object[key])
 		RESERVED._id(request, object._id)
 	end
@@ -176,7 +176,7 @@ function M.parse(text)
 		problem = wrong("The request has no _cmd", 'Write "_cmd":"NAME"')
 	end
 	problem = problem or take_options(request, object._opts)
-	if not problem and not json.encode(request.arguments, { envelope = true }) then
+	if not problem and not json.encode(request.arguments) then
 		problem = wrong("The arguments are nested too deeply", "Give them with fewer levels")
 	end
 	return not problem and request or nil, problem, request

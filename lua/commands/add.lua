@@ -3,7 +3,7 @@
 local errors = require "runner.core.errors"
 local install = require "runner.vendor.install"
 local locate = require "runner.project.locate"
-local shared = require "runner.vendor.shared"
+local vendor = require "runner.vendor.libraries"
 local vendored = require "runner.project.vendored"
 
 -- The effect: "created", "noop", or "updated" where its files had been changed. Another library of that
@@ -21,8 +21,6 @@ local function effect_of(root, libraries, name, row)
 end
 
 return {
-	description = "Add a library of commands to this project",
-	danger_level = "mutating",
 	dry_run = true,
 	timeout = "2m",
 	args = {
@@ -30,7 +28,7 @@ return {
 		{ "as", "string", max_length = 100, description = "Name of the library and of its group of commands; default: that of the path" },
 	},
 	exit_codes = {
-		TIMEOUT = shared.codes.TIMEOUT,
+		TIMEOUT = vendor.codes.TIMEOUT,
 		ALREADY_EXISTS = { description = "The project has another library of this name" },
 		LIBRARY_REFUSED = { description = "There is no command in it, or something that a library may not have" },
 		LOCK_HELD = { description = "Another call changes the libraries of this project" },
@@ -40,22 +38,22 @@ return {
 		{ description = "Add an archive under a name", command = "runner add tools-1.2.tar.gz --as tools" },
 	},
 	validate = function(args)
-		local problem = shared.problem(args.path, args.as)
+		local problem = vendor.problem(args.path, args.as)
 		return problem and { problem } or nil
 	end,
 	run = function(args, ctx)
-		local root = shared.root()
-		local name = shared.name(args.path, args.as)
-		local gathered = shared.gather(args.path, locate.here())
-		local row = install.row(gathered, shared.recorded(root, args.path))
-		local effect = shared.change(ctx, root, function(libraries, put)
+		local root = vendor.root()
+		local name = vendor.name(args.path, args.as)
+		local gathered = vendor.gather(args.path, locate.here())
+		local row = install.row(gathered, vendor.recorded(root, args.path))
+		local effect = vendor.change(ctx, root, function(libraries, put)
 			local found = effect_of(root, libraries, name, row)
 			if found ~= "noop" then
 				put(name, row, gathered.files)
 			end
 			return found
 		end)
-		local about = shared.about(root, name, row)
+		local about = vendor.about(root, name, row)
 		about.effect = effect
 		return about
 	end,

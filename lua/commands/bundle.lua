@@ -2,11 +2,11 @@
 
 local archive = require "runner.bundle.archive"
 local attempt = require "runner.core.attempt"
-local elf = require "runner.bundle.elf"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local ledger = require "runner.ledger"
 local new_file = require "runner.tools.new_file"
+local paths = require "runner.core.paths"
 local vendored = require "runner.project.vendored"
 
 local EXECUTABLE = 493 -- 0755
@@ -66,7 +66,7 @@ local function files_of(args, ctx, project)
 		end
 	end
 	for _, path in ipairs(args.include) do
-		add(ctx, root, below(ctx, root, path:sub(1, 1) == "/" and path or root .. "/" .. path), out)
+		add(ctx, root, below(ctx, root, paths.absolute(path, root)), out)
 	end
 	return out
 end
@@ -83,13 +83,11 @@ local function program_with(ctx, bytes)
 	end
 	local digest, slot = ledger.digest(bytes), at + #mark - 1
 	program = program:sub(1, slot) .. digest .. program:sub(slot + #digest + 1)
-	program, why = elf.with_section(program, section, bytes)
+	program, why = archive.with_section(program, section, bytes)
 	return program or ctx:fail("PRECONDITION", "This program can't be extended: " .. why), digest
 end
 
 return {
-	description = "Make one program of this project and runner",
-	danger_level = "mutating",
 	args = {
 		{ "output", "path", short = "o", required = true, description = "The program to write; its name is what it calls itself" },
 		{ "include", "array", items = "path", description = "More files and folders of the project to add" },

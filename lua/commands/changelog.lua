@@ -46,10 +46,9 @@ local function entries_of(value)
 end
 
 return {
-	description = "Show what changed in the project's commands",
-	danger_level = "safe",
 	args = { { "since", "string", pattern = [[^\d+(\.\d+)*.*$]], description = "Only versions after this one" } },
 	columns = { "version", "date", "breaking" },
+	rows = "entries",
 	examples = { { description = "What is new since 1.2?", command = "runner changelog --since 1.2" } },
 	run = function(args, ctx)
 		local value, path, problem = read(ctx)

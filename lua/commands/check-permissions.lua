@@ -3,13 +3,17 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
+local computed = require "runner.declare.computed"
 local json = require "runner.json"
-local scopes = require "runner.project.scopes"
+local credential_scopes = require "runner.project.credential_scopes"
 local topic = require "runner.tools.topic"
 
 local function active_scopes(ctx)
-	local active, problem = scopes.active(attempt.project)
+	if computed.uncalled[attempt.project.scopes] then
+		error(require("runner.project.inert").problem(attempt.project.file, "scopes is a function"), 0)
+	end
+	local active, problem = credential_scopes.active(attempt.project)
 	if problem then
 		ctx:fail("PRECONDITION", problem, { fix_required = "Correct scopes in runner.lua" })
 	end
@@ -22,9 +26,9 @@ local function load(entry)
 end
 
 local function look_at(name, command, active)
-	local coverage = scopes.compare(command.required_scopes, active)
+	local coverage = credential_scopes.compare(command.required_scopes, active)
 	if coverage.over_privileged then
-		scopes.warn(name, coverage.extra)
+		credential_scopes.warn(name, coverage.extra)
 	end
 	return coverage
 end
@@ -50,7 +54,7 @@ end
 local function check_all(ctx, active)
 	local data, missing, seen = { commands = {}, active_scopes = active and json.array(active) or json.null }, json.array {}, {}
 	for _, entry in ipairs(catalog.list(attempt.project)) do
-		local command = not entry.builtin and not catalog.is_gone(entry) and catalog.load(entry, attempt.project)
+		local command = not entry.builtin and catalog.load_or_warn(entry, attempt.project)
 		if command then
 			local required, coverage = command.required_scopes or {}, look_at(entry.name, command, active)
 			data.commands[entry.name] = { required_scopes = json.array(required), over_privileged = coverage.over_privileged,
@@ -66,17 +70,15 @@ local function check_all(ctx, active)
 end
 
 return {
-	description = "Check whether your credential covers what commands need",
-	danger_level = "safe",
 	args = {
 		{ "for", "string", description = "One command, \"db migrate\" or db.migrate; all if there is none" },
 	},
 	exit_codes = { AUTH_REQUIRED = { description = "The credential lacks scopes; error.context.missing_scopes names them" } },
 	examples = { { description = "May I deploy?", command = "runner check-permissions --for deploy" } },
 	validate = function(values)
-		local words = command_name.words(((values["for"] or ""):gsub("%s+", ".")))
+		local words = command_line.name_words(((values["for"] or ""):gsub("%s+", ".")))
 		if values["for"] and not (words[1] and topic.find(words, attempt.project)) then
-			local e = catalog.not_found({ words[1] or "" }, attempt.project)
+			local e = require("runner.project.unknown_command").error({ words[1] or "" }, attempt.project)
 			return { { field = "for", code = e.code, value = values["for"], suggestion = e.suggestion,
 				message = ("Unknown command '%s'"):format(values["for"]) } }
 		end
@@ -84,7 +86,7 @@ return {
 	run = function(values, ctx)
 		local active = active_scopes(ctx)
 		if values["for"] then
-			return check_one(ctx, command_name.words((values["for"]:gsub("%s+", "."))), active)
+			return check_one(ctx, command_line.name_words((values["for"]:gsub("%s+", "."))), active)
 		end
 		return check_all(ctx, active)
 	end,

@@ -2,9 +2,10 @@
 -- the temporary directories of runs that were killed.
 
 local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
-local leavings = require "runner.tools.leavings"
+local declared_files = require "runner.tools.declared_files"
 local session_dir = require "runner.session_dir"
 
 local SWEEP_MS = 5000
@@ -27,18 +28,23 @@ local function is_old(path, min_age)
 	return not st or os.time() - st.mtime >= min_age
 end
 
-local function remove_one(ctx, row, cleaned)
-	local st = fs.lstat(row.path)
-	if not st then
-		return
-	elseif is_too_much(row.path) then
-		return ctx:warn("CLEANUP_REFUSED", ("'%s' of %s stays: the project or your home directory is in it"):format(row.path, row.command),
-			{ path = row.path, command = row.command })
+-- Why a path stays: another user could have led it elsewhere, or put it there.
+local function refusal(ctx, path)
+	local ok, raised = pcall(ctx.fs.remove_tree, path)
+	if not ok and not (errors.is(raised) and raised.context and raised.context.errno == "EPERM") then
+		error(raised, 0)
 	end
-	if st.type == "directory" then
-		ctx.fs.remove_tree(row.path)
-	else
-		ctx.fs.unlink(row.path)
+	return not ok and raised.message or nil
+end
+
+local function remove_one(ctx, row, cleaned)
+	if not fs.lstat(row.path) then
+		return
+	end
+	local why = is_too_much(row.path) and "the project or your home directory is in it" or refusal(ctx, row.path)
+	if why then
+		return ctx:warn("CLEANUP_REFUSED", ("'%s' of %s stays: %s"):format(row.path, row.command, why),
+			{ path = row.path, command = row.command })
 	end
 	cleaned[#cleaned + 1] = { path = row.path, type = row.type, bytes_freed = row.size_bytes }
 end
@@ -48,7 +54,7 @@ local function run_directories(dir, prefix)
 	local out = {}
 	for _, name in ipairs(fs.list(dir) or {}) do
 		if name:sub(1, #prefix) == prefix then
-			out[name] = (leavings.size(dir .. "/" .. name))
+			out[name] = (declared_files.size(dir .. "/" .. name))
 		end
 	end
 	return out
@@ -63,7 +69,7 @@ local function sweep(ctx, cleaned)
 	local before = run_directories(dir, prefix)
 	session_dir.sweep(dir, SWEEP_MS)
 	local after = run_directories(dir, prefix)
-	for _, name in ipairs(require("runner.core.sorted").keys(before)) do
+	for _, name in ipairs(require("runner.core.tables").sorted_keys(before)) do
 		if not after[name] then
 			cleaned[#cleaned + 1] = { path = dir .. "/" .. name, type = "temp", bytes_freed = before[name] }
 		end
@@ -71,8 +77,6 @@ local function sweep(ctx, cleaned)
 end
 
 return {
-	description = "Remove temporary files, caches and logs that commands declare to leave",
-	danger_level = "mutating",
 	dry_run = true,
 	args = {
 		{ "scope", "enum", values = { "all", "temp", "cache", "logs" }, default = "all", description = "What to remove" },
@@ -85,7 +89,7 @@ return {
 	},
 	run = function(args, ctx)
 		local cleaned, total = json.array {}, 0
-		for _, row in ipairs(leavings.declared(attempt.project)) do
+		for _, row in ipairs(declared_files.declared(attempt.project)) do
 			local wanted = args.scope == "all" and (row.type == "temp" or row.type == "cache" or row.type == "log")
 				or SCOPES[args.scope] == row.type
 			if wanted and is_old(row.path, args.min_age) then

@@ -5,6 +5,7 @@ local completion = require "runner.tools.completion"
 local host = require "runner.host"
 local json = require "runner.json"
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 
 local HOW = {
 	bash = "In ~/.bashrc: source <(runner completion bash)",
@@ -14,9 +15,7 @@ local HOW = {
 
 local function script(shell)
 	local text = require("runner.tools.completion_scripts")[shell]
-	for _, format in ipairs { "text", "plain" } do
-		attempt.texts[format] = text
-	end
+	display.set { text = text, plain = text }
 	return { shell = shell, script = text, suggestion = HOW[shell] }
 end
 
@@ -37,7 +36,7 @@ end
 function IDS.workflow(typed)
 	local db <close> = require("runner.workflow.store.store").open { readonly = true }
 	local out, known = {}, {}
-	for _, row in ipairs(db:list { limit = RUNS }) do
+	for _, row in ipairs(db:list { limit = RUNS, project = require("runner.core.scope").own() }) do
 		add_names(out, row.id, ("%s, %s"):format(row.workflow, row.state), typed)
 		if not known[row.workflow] and not row.workflow:find "[%s%c'\"\\$`]" then -- else a shell would read it as more than a word
 			known[row.workflow] = true
@@ -58,7 +57,7 @@ end
 
 function IDS.job(typed)
 	local folder, out = require "runner.jobs.folder", {}
-	local names = folder.names()
+	local names = folder.names(require("runner.core.scope").own())
 	for i = #names, math.max(1, #names - RUNS), -1 do
 		local job = folder.open(names[i])
 		if job then
@@ -104,15 +103,14 @@ end
 -- What nobody reads is not made.
 local function offer(candidates)
 	if attempt.format == "plain" then
-		attempt.texts.plain = text_of(candidates)
+		display.set { plain = text_of(candidates) }
 		return json.array {}
 	end
+	display.set { rows = true } -- a script is none
 	return json.array(candidates)
 end
 
 return {
-	description = "Complete commands, flags and values in your shell",
-	danger_level = "safe",
 	timeout = "2s", grace = "100ms", -- somebody waits at a prompt
 	args = {
 		{ "shell", "enum", values = { "bash", "zsh", "fish" }, positional = true, required = true,

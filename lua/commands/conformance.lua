@@ -1,11 +1,11 @@
 -- runner conformance PROFILE: check any command-line tool against the CLI Agent Spec: runs
 -- the probes of a profile and reports the levels that it reaches, with the evidence.
 
-local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
+local documents = require "runner.conformance.documents"
 local host = require "runner.host"
 local kit = require "runner.conformance.kit"
 local paths = require "runner.core.paths"
-local profiles = require "runner.conformance.profile"
 
 local function text_of(result)
 	local lines = {}
@@ -26,23 +26,22 @@ end
 local profile ---@type runner.ConformanceProfile as validate has read it
 
 return {
-	description = "Check a command-line tool against the CLI Agent Spec",
-	danger_level = "safe", -- by itself; a profile names what it runs
 	timeout = "30m",
 	args = {
 		{ "profile", "path", positional = true, required = true, description = "JSON file that says what to run" },
 	},
 	exit_codes = { CONFORMANCE_FAILED = { description = "A check failed; data has the evidence" } },
+	rows = "checks",
 	examples = { { description = "Check the tool that a profile names", command = "runner conformance profile.json" } },
 	validate = function(args)
 		local problem
-		profile, problem = profiles.read(paths.absolute(args.profile, host.getcwd()))
+		profile, problem = documents.profile(paths.absolute(args.profile, host.getcwd()))
 		return not profile and { { field = "profile", code = "INVALID_ARGUMENT", value = args.profile, message = problem } } or nil
 	end,
 	run = function(_, ctx)
 		local result = kit.check(ctx, profile)
 		local summary = result.summary
-		attempt.texts.text = text_of(result)
+		display.set { text = text_of(result) }
 		if summary.failed > 0 then
 			ctx:fail("CONFORMANCE_FAILED", ("%d of %d checks failed"):format(summary.failed, summary.failed + summary.passed),
 				{ data = result })

@@ -9,15 +9,16 @@ local errors = require "runner.core.errors"
 local json = require "runner.json"
 local locate = require "runner.project.locate"
 local requests = require "runner.calls.request"
-local set_of = require("runner.core.set").of
+local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
 
 local LINE_MAX = 1 << 20
 
 -- Built-in commands that only read. Any other may run what a file says, or write what somebody
 -- runs later: it could confirm what a request can't.
-local OPEN = set_of [[audit.list audit.verify changelog check-permissions completion doctor help job.list job.logs job.status job.wait
+local OPEN = tables.set [[audit.list audit.verify changelog check-permissions completion doctor help job.list job.logs job.status job.wait
 	manifest mcp.tools status workflow.check workflow.list workflow.logs workflow.plan workflow.show workflow.stats workflow.wait]]
-local NEVER = set_of "exec flame mcp.serve"
+local NEVER = tables.set "exec flame mcp.serve"
 
 -- --- what a request may do ------------------------------------------------------------------
 
@@ -87,10 +88,11 @@ local function call_of(args, request, allowed, running)
 	if attempt.framework.quiet then
 		request.flags[#request.flags + 1] = "--quiet"
 	end
-	local limit_ms = args.call_timeout and math.floor(args.call_timeout * 1000 + 0.5)
+	local limit_ms = args.call_timeout and rules.milliseconds(args.call_timeout)
 	local _, exit_code, line = calls.run {
 		command = request.words, arguments = request.arguments, stdin = request.stdin, flags = request.flags,
 		timeout_ms = shorter(request.timeout_ms, limit_ms), dry_run = dry_run(args, request), confirmed = allowed,
+		client = not os.getenv "RUNNER_CLIENT" and { transport = "exec" } or nil,
 		on_start = function(h)
 			handle = h
 			running[h] = true
@@ -127,6 +129,7 @@ local function answerer(args, running, seen)
 			request, problem, partial = requests.parse(text)
 		end
 		seen.parsed = seen.parsed + (request and 1 or 0)
+		seen.refused = seen.refused or problem and ("line %d: %s"):format(number, problem.message) or nil
 		local allowed = request and allow[table.concat(request.words, ".")] or false
 		problem = problem or refusal(request, allowed)
 		return answered(number, partial, function()
@@ -145,8 +148,8 @@ local function counts(done)
 		and done.failed_line or nil }
 end
 
-local function nothing_parsed(done)
-	local e = errors.new("DISPATCH_PARSE_ERROR", done.taken == 0 and "stdin has no request" or "No line is a request", {
+local function nothing_parsed(done, seen)
+	local e = errors.new("DISPATCH_PARSE_ERROR", done.taken == 0 and "stdin has no request" or "No request can be made; " .. seen.refused, {
 		phase = "validation", retryable = false, side_effects = "none", data = counts(done),
 		fix_required = 'Write one object a line: {"_cmd":"NAME","argument":"value"}' })
 	e.exit_code = 2
@@ -160,7 +163,7 @@ local function conclude(ctx, done, seen)
 	elseif done.unread then
 		errors.raise("CALLS_FAILED", "The requests can't be read: " .. done.unread, { data = data, side_effects = "partial" })
 	elseif seen.parsed == 0 then
-		error(nothing_parsed(done), 0)
+		error(nothing_parsed(done, seen), 0)
 	elseif done.failed > 0 then
 		errors.raise("CALLS_FAILED", ("%d of %d calls failed%s"):format(data.failed, data.calls, data.stopped_at_line
 			and (", the first at line %d; no line was begun after that"):format(data.stopped_at_line) or ""),
@@ -181,8 +184,6 @@ local function run(args, ctx)
 end
 
 return {
-	description = "Make the calls that stdin asks for, a JSON request a line, and answer each with its envelope",
-	danger_level = "safe",
 	stdout = "protocol",
 	protocol = "runner-exec",
 	args = {
@@ -196,7 +197,7 @@ return {
 	},
 	exit_codes = {
 		CALLS_FAILED = { side_effects = "partial", description = "Calls failed: their answers say how" },
-		DISPATCH_PARSE_ERROR = { description = "No line was a request; nothing was run" },
+		DISPATCH_PARSE_ERROR = { description = "No line was a request that can be made; nothing was run" },
 		OUTPUT_FAILED = { description = "Nothing reads the answers any more; running calls were ended" },
 	},
 	examples = {

@@ -1,6 +1,7 @@
 -- runner flame NAME …: where the time of a command goes, as a flame graph and as a table.
 
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -9,9 +10,7 @@ local json = require "runner.json"
 local locate = require "runner.project.locate"
 local pages = require "runner.profile.pages"
 local paths = require "runner.core.paths"
-local phases = require "runner.profile.phases"
-local stacks = require "runner.profile.stacks"
-local svg = require "runner.profile.svg"
+local flame_graph = require "runner.profile.flame_graph"
 
 local ANSWER_MAX = 18 << 20 -- bytes
 local FUNCTIONS = 20
@@ -19,10 +18,10 @@ local SHOWN = 10
 
 -- --- the files ----------------------------------------------------------------------------------
 
--- A pipe or a terminal is not opened: that waits for somebody.
+-- A pipe or a terminal is not opened: that waits for another process.
 local function is_ours(path)
 	local file <close> = (fs.stat(path) or {}).type == "file" and io.open(path, "rb") or nil
-	return file ~= nil and file:read(#svg.MARK) == svg.MARK
+	return file ~= nil and file:read(#flame_graph.MARK) == flame_graph.MARK
 end
 
 local function in_the_way(path)
@@ -58,7 +57,7 @@ local function is_same_file(a, b)
 	return name == other_name and is_one(fs.stat(dir), fs.stat(other_dir))
 end
 
--- Before the command runs: nobody runs it twice because a file was in the way.
+-- Before the command runs: it is not run twice because a file was in the way.
 local function validate(args)
 	local problems = { place_problem("svg", args.svg) }
 	problems[#problems + 1] = args.collapsed and place_problem("collapsed", args.collapsed)
@@ -85,15 +84,15 @@ local function write_files(args, all, title)
 		errors.raise("OUTPUT_FAILED", ("%s is not a graph that flame has written"):format(args.svg),
 			{ side_effects = "partial", fix_required = "Give another name with --svg: the command writes this one" })
 	end
-	write(args.svg, svg.draw(title, stacks.tree(all)), "svg")
+	write(args.svg, flame_graph.draw(title, flame_graph.tree(all)), "svg")
 	if args.collapsed then
-		write(args.collapsed, stacks.collapsed(all), "collapsed")
+		write(args.collapsed, flame_graph.collapsed(all), "collapsed")
 	end
 end
 
 -- --- what was noted ------------------------------------------------------------------------------
 
--- The attempts of each call: whoever began first is the one that was asked for.
+-- The attempts of each call: the one that began first is the one that was asked for.
 local function towers_of(list)
 	local towers, by_supervisor = {}, {}
 	for _, page in ipairs(list) do
@@ -114,7 +113,7 @@ end
 
 local function phase_rows(ns, total)
 	local rows = {}
-	for _, name in ipairs(phases.names) do
+	for _, name in ipairs(pages.phases) do
 		if ns[name] > 0 or name ~= "cleanup" and name ~= "retries" then
 			rows[#rows + 1] = { phase = name, ms = ms(ns[name]), percent = math.floor(1000 * ns[name] / total + 0.5) / 10 }
 		end
@@ -137,7 +136,7 @@ end
 
 local function function_rows(all)
 	local rows = json.array {}
-	for i, row in ipairs(stacks.functions(all, FUNCTIONS)) do
+	for i, row in ipairs(flame_graph.functions(all, FUNCTIONS)) do
 		rows[i] = { name = row.name, self_ms = ms(row.self_ns), ms = ms(row.ns) }
 	end
 	return rows
@@ -161,10 +160,10 @@ local function profile(args, folder, started, ended)
 	if main.pages[1] then
 		pages.close(main.pages[#main.pages], ended)
 	end
-	local ns = phases.of(main.pages, started, ended)
+	local ns = pages.time_of_phases(main.pages, started, ended)
 	local last = main.pages[#main.pages]
 	main.around = { start = ns.start, retries = ns.retries, output = last and ended - last.last or 0 }
-	local all = stacks.merge(towers, attempt.project.root)
+	local all = flame_graph.merge(towers, attempt.project.root)
 	local existed = fs.stat(args.svg) ~= nil
 	local title = ("runner %s: %.2f ms"):format(main.name, ms(ended - started))
 	local written, problem = pcall(write_files, args, all, title)
@@ -244,6 +243,9 @@ local function run(args, ctx)
 	local data, problem = profile(args, folder, started, ns_now())
 	ended = true
 	local failed, envelope = failure_of(args, result)
+	for _, warning in ipairs(envelope and envelope.warnings or {}) do
+		ctx:warn(warning.code, warning.message, invoke.value(warning.context))
+	end
 	if failed then
 		io.stderr:write(attempt.format ~= "json" and not attempt.framework.quiet and host.clean(text_of(data)) or "")
 		failed.data, failed.exit_code = data, result.status ~= 0 and result.status or nil
@@ -255,13 +257,11 @@ local function run(args, ctx)
 		problem.data = data
 		error(problem, 0)
 	end
-	attempt.texts.text = text_of(data)
+	display.set { text = text_of(data) }
 	return data
 end
 
 return {
-	description = "Run a command, and show where its time goes: a flame graph and a table",
-	danger_level = "mutating",
 	timeout = "none",
 	stdin = true,
 	option_placement = "strict",

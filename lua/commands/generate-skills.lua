@@ -11,8 +11,8 @@ local topic = require "runner.tools.topic"
 local function facts_of(project, version)
 	local out = {}
 	for _, entry in ipairs(catalog.list(project)) do
-		local command = not entry.builtin and catalog.load(entry, project)
-		if command and catalog.is_listed(command) then
+		local command = not entry.builtin and catalog.load_listed(entry, project)
+		if command then
 			out[#out + 1] = skill.facts(command, { settled = topic.settle(command, project), config = project.config,
 				exit_table = plan.exit_table(project), version = version })
 		end
@@ -21,8 +21,6 @@ local function facts_of(project, version)
 end
 
 return {
-	description = "Write a document for agents about each command",
-	danger_level = "mutating",
 	dry_run = true,
 	args = {
 		{ "output_dir", "path", default = "skills", min_length = 1, description = "Directory of the documents" },

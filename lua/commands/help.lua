@@ -1,73 +1,83 @@
 -- runner help [command …], `runner` alone, and --help of any command. It loads every
 -- file that it lists, and survives broken ones.
 
-local alias_names = require "runner.project.alias_names"
 local aliases = require "runner.project.aliases"
 local attempt = require "runner.core.attempt"
-local brief = require "runner.tools.brief"
+local compact_help = require "runner.tools.compact_help"
 local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
+local display = require "runner.core.display"
 local front_page = require "runner.tools.front_page"
 local help = require "runner.tools.help"
 local help_topics = require "runner.tools.help_topics"
 local host = require "runner.host"
 local json = require "runner.json"
 local plan = require "runner.project.plan"
-local reader = require "runner.output.reader"
 local render = require "runner.output.render"
 local topic = require "runner.tools.topic"
-local wrap = require "runner.output.wrap"
+local layout = require "runner.output.layout"
+local tool = require "runner.core.tool"
 
--- Of a project of which this user has run no command yet (lua/project/declarations.lua).
-local UNREAD = "Only names: the files of this project are read once you have run one of its commands, or 'runner lint'."
+-- What is to be said of a list that has commands whose files are not read (lua/project/inert.lua).
+local function note_of(project, rows)
+	for _, row in ipairs(rows) do
+		if row.unread then
+			return ("Not read: files that would have to be run for that. They are once a command of this project has run for you, "
+				.. "or with RUNNER_TRUST=%s."):format(project.root)
+		end
+	end
+end
 
 local WIDTH, MAX_WIDTH = 80, 200 -- columns: where nobody knows, and what prose is still read in
 
 local function reader_width()
-	local width = reader.width()
+	local width = layout.reader_width()
 	return width and (attempt.framework.width and width or math.min(width, MAX_WIDTH)) or WIDTH
 end
 
 -- --- the topics -----------------------------------------------------------------------
 
 local function split_rows(project)
-	local own, builtin = {}, {}
+	local builtin = {}
 	for _, entry in ipairs(catalog.list(project)) do
-		table.insert(entry.builtin and builtin or own, entry)
+		builtin[#builtin + 1] = entry.builtin and entry or nil
 	end
-	return (catalog.rows(own, project)), (catalog.rows(builtin, project))
+	local own, entries = catalog.own_rows(project)
+	return own, (catalog.rows(builtin, project)), entries
 end
 
-local function table_of(own, builtin)
-	local rows = table.move(builtin, 1, #builtin, #own + 1, table.move(own, 1, #own, 1, {}))
-	return render.text(rows, attempt.format, attempt.command)
+-- In the formats of rows, a row for each command.
+local function show_rows(rows)
+	if attempt.format ~= "json" and attempt.format ~= "text" then
+		display.set { [attempt.format] = render.text(rows, attempt.format, { columns = attempt.command.columns, rows = true }) }
+	end
 end
 
--- Was JSON asked for by its name, or only a group named? Off a terminal JSON is what --help prints anyway.
+local DATA = { json = true, jsonl = true, tsv = true }
+
+-- Was data asked for by its format's name, or only a group named? Off a terminal JSON is what --help prints anyway.
 local function wants_data()
-	return attempt.framework.format == "json" and attempt.information ~= "help" or attempt.group_alone
+	return DATA[attempt.framework.format] and attempt.information ~= "help" or attempt.found.of_group
 end
 
 -- Each with what it stands for.
-local function alias_rows(project)
+local function alias_rows(project, own, entries)
 	local rows = {}
-	for i, alias in ipairs(alias_names.list(project)) do
-		rows[i] = { name = alias.name, description = aliases.typed(alias.words) }
+	for i, alias in ipairs(aliases.of(project, own, entries)) do
+		rows[i] = { name = alias.name, description = command_line.line(alias.words) }
 	end
 	return rows
 end
 
--- As text, as data, and in the other formats as a row for each command.
+-- As text, and as data.
 local function overview(project, width)
-	local own, builtin = split_rows(project)
+	local own, builtin, entries = split_rows(project)
 	local about = { width = width, exit_table = plan.exit_table(project), project = project }
-	if attempt.format ~= "json" and attempt.format ~= "text" then
-		attempt.texts[attempt.format] = table_of(own, builtin)
-	end
-	about.aliases = alias_rows(project)
-	about.topics, about.note = help_topics.names(), catalog.is_unread(project) and UNREAD or nil
+	show_rows(table.move(builtin, 1, #builtin, #own + 1, table.move(own, 1, #own, 1, {})))
+	about.aliases = alias_rows(project, own, entries)
+	about.topics, about.note = help_topics.names(), note_of(project, own)
 	return attempt.framework.help and help.overview(own, builtin, about) or front_page.text(own, builtin, about),
-		brief.overview(own, builtin, project.problem and project.problem.message or about.note, nil, about.aliases)
+		compact_help.overview(own, builtin, project.problem and project.problem.message or about.note, nil, about.aliases)
 end
 
 local function about_runner(found, project, width)
@@ -80,29 +90,37 @@ end
 local function describe(found, below, project, width)
 	found.builtin = not found.path
 	local command, problem = catalog.load(found, project)
-	if not command then
+	if not command and problem.unread then
+		local row = { name = command_line.typed(found.name), description = "", unread = problem.unread }
+		return ("%s\n%s"):format(help.unread(row), layout.paragraph(note_of(project, { row }), width)),
+			wants_data() and compact_help.overview({ row }) or nil
+	elseif not command then
 		error(problem, 0)
 	end
 	local about = {
 		settled = topic.settle(command, project), config = project.config, width = width,
 		exit_table = plan.exit_table(project), below = (catalog.rows(below, project)),
 	}
-	return help.command(command, about), wants_data() and brief.command(command, about) or nil
+	display.set { columns = false } -- they are those of a list
+	return help.command(command, about), wants_data() and compact_help.command(command, about) or nil
 end
 
 local function search(text, project, width)
 	local own, builtin = split_rows(project)
-	local found, data = brief.search(table.move(builtin, 1, #builtin, #own + 1, own), text)
-	if attempt.format ~= "json" and attempt.format ~= "text" then
-		attempt.texts[attempt.format] = render.text(found, attempt.format, attempt.command)
-	end
-	return found[1] and help.commands(found, width) or ("No command has all of these words: %s\n"):format(text), data
+	local found, data = compact_help.search(table.move(builtin, 1, #builtin, #own + 1, own), text)
+	local note = note_of(project, own)
+	show_rows(found)
+	local none = ("No command %shas all of these words: %s\n"):format(note and "that was read " or "", text)
+	return (found[1] and help.commands(found, width) or none)
+		.. (note and help.commands(compact_help.unread(own), width, "Not read") .. "\n" .. layout.paragraph(note, width) or ""), data
 end
 
 local function group(name, below, project, width)
 	local rows = catalog.rows(below, project)
-	return help.group(command_name.typed(name), rows, width) .. (catalog.is_unread(project) and wrap.paragraph(UNREAD, width) or ""),
-		wants_data() and brief.overview(rows, nil, nil, select(2, name:gsub("%.", "")) + 2) or nil
+	local note = note_of(project, rows)
+	show_rows(rows)
+	return help.group(command_line.typed(name), rows, width) .. (note and layout.paragraph(note, width) or ""),
+		wants_data() and compact_help.overview(rows, nil, nil, select(2, name:gsub("%.", "")) + 2) or nil
 end
 
 local function text_of(words, project, width)
@@ -119,7 +137,7 @@ local function text_of(words, project, width)
 	elseif about then
 		return about_runner(about, project, width)
 	elseif #below == 0 then
-		error(catalog.not_found(words, project), 0)
+		error(require("runner.project.unknown_command").problem(words, project), 0)
 	end
 	return group(name, below, project, width)
 end
@@ -130,12 +148,10 @@ end
 -- an envelope, and the text goes to stderr (REQ-F-048, docs/design.md#help-off-a-terminal).
 local function deliver(text, data)
 	local for_people = { text = true, plain = not data, table = not data }
-	for format, wanted in pairs(for_people) do
-		attempt.texts[format] = wanted and text or attempt.texts[format]
-	end
+	display.set { text = text, plain = not data and text or nil, table = not data and text or nil }
 	local asked = attempt.framework.help or not data -- who gets the data needs no text
 	if asked and not for_people[attempt.format] and (attempt.format == "json" or not data) and not attempt.framework.quiet then
-		io.stderr:write(attempt.spoken and attempt.spoken(text) or text) -- spoken: lua/project/spoken.lua
+		io.stderr:write(tool.says(text))
 	end
 end
 
@@ -146,8 +162,6 @@ local function send_meta(words)
 end
 
 return {
-	description = "Describe a command, or list all commands",
-	danger_level = "safe",
 	args = {
 		{ "command", "array", items = "string", variadic = true,
 			description = "A command, a group of commands, or a topic such as environment" },
@@ -162,13 +176,14 @@ return {
 		{ description = "List only the names, for scripts", command = "runner --format plain | cut -f1" },
 	},
 	validate = function(values)
-		return topic.problems(values, attempt.project)
+		local problem = attempt.project.problem
+		return not (problem and problem.unread) and topic.problems(values, attempt.project) or nil -- else it is not known
 	end,
 	run = function(values)
 		local words = topic.words(values)
 		local text, data = text_of(words, attempt.project, reader_width())
-		if attempt.spoken and data and data.next then
-			data.next = attempt.spoken(data.next)
+		if data and data.next then
+			data.next = tool.says(data.next)
 		end
 		send_meta(words)
 		deliver(host.clean(text), data)

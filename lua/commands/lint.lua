@@ -2,14 +2,15 @@
 -- or of the files given.
 
 local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
+local computed = require "runner.declare.computed"
 local fs = require "runner.fs"
-local declarations = require "runner.project.declarations"
 local host = require "runner.host"
 local json = require "runner.json"
 local lint = require "runner.tools.lint"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local paths = require "runner.core.paths"
 
 local function absolute(path)
@@ -28,7 +29,7 @@ local function target_of(text, project)
 	if stat and stat.type == "file" then
 		return { name = text:match("([^/]+)%.lua$") or text, path = absolute(text) }
 	end
-	return command_of(command_name.words((text:gsub("/", "."))), project)
+	return command_of(command_line.name_words((text:gsub("/", "."))), project)
 end
 
 -- What is given: files and names one by one, else the words of one command ("db migrate").
@@ -50,7 +51,7 @@ local function targets_of(files, project)
 	if #files == 0 then
 		local out = {}
 		for _, entry in ipairs(catalog.list(project)) do
-			local found = not entry.builtin and locate.find(command_name.words(entry.name), project)
+			local found = not entry.builtin and locate.find(command_line.name_words(entry.name), project)
 			if found then
 				found.listed = true
 				out[#out + 1] = found
@@ -103,13 +104,11 @@ end
 -- The manifest of --against; nil and what is wrong with it.
 local function read_earlier(args)
 	if args.against then
-		return require("runner.tools.changes").read(args.against)
+		return require("runner.tools.compatibility").read(args.against)
 	end
 end
 
 return {
-	description = "Check command files and runner.lua",
-	danger_level = "safe",
 	timeout = "10m",
 	args = {
 		{ "files", "array", items = "string", variadic = true,
@@ -119,6 +118,7 @@ return {
 		{ "against", "path", description = "An earlier manifest: report what its callers could no longer do" },
 	},
 	columns = { "file", "line", "key", "message" },
+	rows = "problems",
 	examples = {
 		{ description = "Check everything", command = "runner lint" },
 		{ description = "Check one file", command = "runner lint commands/deploy.lua" },
@@ -142,7 +142,6 @@ return {
 	end,
 	run = function(args, ctx)
 		local project = attempt.project
-		declarations.remember(project.root) -- all of it is loaded here
 		local targets, all = targets_of(args.files, project)
 		local data = { problems = json.array {}, warnings = json.array {}, files = #targets }
 		if all then
@@ -150,24 +149,29 @@ return {
 			lint.project(project, data)
 			lint.shadowed(project, data)
 			lint.aliases(project, data)
+			catalog.rows(catalog.list(project), project, true) -- for the lists to come
 		end
 		data.examples = args.run_examples and 0 or nil
 		for _, found in ipairs(targets) do
-			local declaration = lint.command(found, project.config, data)
+			local declaration = lint.command(found, project, data)
 			if args.run_examples then
-				require("runner.tools.examples").check(ctx, declaration, lint.shown(found.path), data)
+				require("runner.tools.lint").examples(ctx, declaration, lint.shown(found.path), data)
 			end
 		end
 		local earlier = read_earlier(args)
 		if earlier then
-			local found = require("runner.tools.changes").find(earlier, require("runner.tools.manifest").document({}, project), args.against)
+			local found = require("runner.tools.compatibility").find(earlier, require("runner.tools.manifest").document({}, project), args.against)
 			table.move(found, 1, #found, #data.problems + 1, data.problems)
+		end
+		if next(computed.unasked) then
+			attempt.warn("PROJECT_UNREAD", "No command of this project has run for you, so its files were read and not run: functions of arguments "
+				.. "were not called", { fix_required = ("Call one, or trust the project: set RUNNER_TRUST=%s"):format(project.root) })
 		end
 		local text = text_of(data)
 		if data.problems[1] then
 			fail(ctx, data, text)
 		end
-		attempt.texts.text = text
+		display.set { text = text }
 		return data
 	end,
 }

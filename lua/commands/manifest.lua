@@ -2,6 +2,7 @@
 -- it, as one JSON document.
 
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local host = require "runner.host"
 local json = require "runner.json"
 local manifest = require "runner.tools.manifest"
@@ -9,13 +10,11 @@ local topic = require "runner.tools.topic"
 
 -- On a terminal too: nobody reads it as a table.
 local function as_text(document)
-	local text = json.encode(document) .. "\n"
-	attempt.texts.text, attempt.texts.plain = text, text
+	local text = json.encode(document, { envelope = true }) .. "\n"
+	display.set { text = text, plain = text }
 end
 
 return {
-	description = "Print every command with its arguments and exit codes, for agents",
-	danger_level = "safe",
 	args = {
 		{ "command", "array", items = "string", variadic = true,
 			description = "A command, or a group of commands; all if there is none" },

@@ -4,7 +4,6 @@ local rules = require "runner.core.rules"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
 local new_file = require "runner.tools.new_file"
-local template = require "runner.tools.template"
 
 local MAX_DEPTH = 4 -- of folders that the list of commands shows
 
@@ -21,8 +20,6 @@ local function words_of(name)
 end
 
 return {
-	description = "Write a command file to start from",
-	danger_level = "mutating",
 	args = {
 		{ "name", "string", positional = true, required = true, min_length = 1,
 			description = "Name of the command: hello, or db.migrate for 'runner db migrate'" },
@@ -50,10 +47,9 @@ return {
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
 		local test = args.with_test and ("%s/tests/%s_test.lua"):format(attempt.project.root or locate.here(), table.concat(words, "_")) or nil
-		require("runner.project.declarations").remember(attempt.project.root or locate.here())
-		new_file.create(ctx, "command file", path, template.text(command))
+		new_file.create(ctx, "command file", path, new_file.command_text(command))
 		if test then
-			new_file.create(ctx, "test file", test, template.test(command))
+			new_file.create(ctx, "test file", test, new_file.test_text(command))
 		end
 		return {
 			path = new_file.shown(path), test = test and new_file.shown(test), command = command, effect = "created",

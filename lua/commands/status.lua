@@ -4,18 +4,22 @@
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local json = require "runner.json"
-local leavings = require "runner.tools.leavings"
+local declared_files = require "runner.tools.declared_files"
 local paths = require "runner.core.paths"
 
 local function count_commands(project)
-	local own, broken = 0, json.array {}
-	for _, entry in ipairs(catalog.list(project)) do
-		if not entry.builtin then
-			own = own + 1
-			broken[#broken + 1] = not catalog.load(entry, project) and entry.name or nil
+	local count, broken, unread, list = 0, json.array {}, json.array {}, catalog.list(project)
+	for _, entry in ipairs(list) do
+		count = count + (entry.builtin and 0 or 1)
+	end
+	local rows, listed = catalog.rows(list, project, true)
+	for i, row in ipairs(rows) do
+		local of = row.broken and broken or row.unread and unread
+		if of then
+			of[#of + 1] = listed[i].name
 		end
 	end
-	return { count = own, broken = broken }
+	return { count = count, broken = broken, unread = unread[1] and unread or nil }
 end
 
 local function or_null(v)
@@ -23,8 +27,6 @@ local function or_null(v)
 end
 
 return {
-	description = "Show what runner and the commands keep on this machine",
-	danger_level = "safe",
 	args = {
 		{ "show_side_effects", "boolean", description = "Only the files that commands declare to leave" },
 		{ "show_state_files", "boolean", description = "Only the files that runner keeps itself" },
@@ -38,11 +40,11 @@ return {
 			project_root = all and or_null(project.root) or nil,
 			settings = all and or_null(project.file) or nil,
 			problem = all and project.problem and project.problem.message or nil,
-			current_context = all and or_null(attempt.settings and attempt.settings.context) or nil,
+			current_context = all and or_null(attempt.place.settings and attempt.place.settings.context) or nil,
 			state_directory = all and or_null(paths.state()) or nil,
 			commands = all and count_commands(project) or nil,
-			side_effects = (all or args.show_side_effects) and leavings.declared(project) or nil,
-			state_files = (all or args.show_state_files) and leavings.state() or nil,
+			side_effects = (all or args.show_side_effects) and declared_files.declared(project) or nil,
+			state_files = (all or args.show_state_files) and declared_files.state() or nil,
 		}
 	end,
 }

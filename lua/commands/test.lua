@@ -4,6 +4,7 @@ local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local changes = require "runner.watch.changes"
 local coverage = require "runner.testkit.coverage"
+local display = require "runner.core.display"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -93,7 +94,8 @@ end
 local function once(args, ctx, root, dir)
 	local started = host.now()
 	local done = session.run(load_files(args, root), {
-		root = root, dir = dir, filter = args.filter, at_once = args.parallel, limit_ms = math.floor(args.test_timeout * 1000),
+		root = root, dir = dir, filter = args.filter, at_once = args.parallel,
+		limit_ms = require("runner.core.rules").milliseconds(args.test_timeout),
 		cover = (args.coverage or args.min_coverage) and root or nil, update = args.update,
 		on_end = function(test)
 			local level = not test.ok and attempt.format == "json" and "error" or "debug" -- people get it below
@@ -131,7 +133,7 @@ local function conclude(args, ctx, data)
 		ctx:fail("TESTS_FAILED", problem, { data = data, fix_required = #data.tests == 0 and
 			"Write tests/NAME_test.lua: runner new NAME --with-test shows one" or "Mend the command or the test, and run it again" })
 	end
-	attempt.texts.text = text
+	display.set { text = text }
 	return data
 end
 
@@ -161,8 +163,6 @@ local function watch_all(args, ctx, root)
 end
 
 return {
-	description = "Run the tests of this project's commands",
-	danger_level = "mutating",
 	timeout = "10m",
 	args = {
 		{ "files", "array", items = "string", variadic = true,
@@ -182,6 +182,7 @@ return {
 		OUTPUT_FAILED = { retryable = false, side_effects = "complete", description = "A report could not be written" },
 		TIMEOUT = { retryable = false, side_effects = "partial" },
 	},
+	rows = "tests",
 	examples = {
 		{ description = "Run all tests", command = "runner test" },
 		{ description = "Those of one command", command = "runner test deploy" },

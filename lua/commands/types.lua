@@ -7,9 +7,10 @@ local fs = require "runner.fs"
 local json = require "runner.json"
 local json_edit = require "runner.core.json_edit"
 local locate = require "runner.project.locate"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
 local attempt = require "runner.core.attempt"
-local sorted = require "runner.core.sorted"
+local display = require "runner.core.display"
+local tables = require "runner.core.tables"
 
 local FOLDER = ".runner/types"
 local VERSION = "Lua 5.4"
@@ -106,13 +107,13 @@ local function effect_of(effects)
 end
 
 local function schema_text(name)
-	return pretty.text(require(SCHEMAS[name]).schema()) .. "\n"
+	return layout.json(require(SCHEMAS[name]).schema()) .. "\n"
 end
 
 -- Every file that an editor needs: path → text.
 local function files()
 	local out = {}
-	for name, text in next, annotations do
+	for name, text in next, annotations.files do
 		out[("%s/%s.lua"):format(FOLDER, name)] = text
 	end
 	for name in next, SCHEMAS do
@@ -124,7 +125,7 @@ end
 local function write(ctx, root)
 	local settings = read_settings(ctx, root .. "/.luarc.json")
 	local effects, paths, texts = {}, json.array {}, files()
-	for _, path in ipairs(sorted.keys(texts)) do
+	for _, path in ipairs(tables.sorted_keys(texts)) do
 		effects[#effects + 1] = put(ctx, root .. "/" .. path, texts[path])
 		paths[#paths + 1] = path
 	end
@@ -134,10 +135,8 @@ local function write(ctx, root)
 end
 
 return {
-	description = "Set up your editor for the script API and workflow files",
-	danger_level = "mutating",
 	args = {
-		{ "print", "enum", values = sorted.keys(SCHEMAS),
+		{ "print", "enum", values = tables.sorted_keys(SCHEMAS),
 			description = "Print the JSON Schema of workflow files, or of runner.lua's data, and write nothing" },
 	},
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
@@ -148,7 +147,7 @@ return {
 			return write(ctx, attempt.project.root or locate.here())
 		end
 		local text = schema_text(args.print)
-		attempt.texts.text, attempt.texts.plain = text, text
+		display.set { text = text, plain = text }
 		return { effect = "noop", schema = require(SCHEMAS[args.print]).schema() }
 	end,
 }

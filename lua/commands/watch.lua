@@ -3,12 +3,12 @@
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local changes = require "runner.watch.changes"
-local command_name = require "runner.core.command_name"
 local command_args = require "runner.project.args"
+local command_line = require "runner.core.command_line"
+local display = require "runner.core.display"
 local fs = require "runner.fs"
 local locate = require "runner.project.locate"
 local scope = require "runner.watch.scope"
-local self_made = require "runner.watch.self_made"
 local session = require "runner.watch.session"
 local suggest = require "runner.core.suggest"
 
@@ -25,17 +25,13 @@ local function command_of(tokens)
 end
 
 local function names_of(words)
-	local names = {}
-	for i, word in ipairs(command_args.command_words(words)) do
-		names[i] = word.word
-	end
-	return names
+	return (command_args.command_words(words))
 end
 
 local function name_of(words)
 	local names = names_of(words)
 	local found = locate.find(names, attempt.project)
-	return command_name.typed(found and found.name or names[1])
+	return command_line.typed(found and found.name or names[1])
 end
 
 local function globs_of(args, words)
@@ -46,13 +42,13 @@ end
 local function declared(words)
 	local found = locate.find(names_of(words), attempt.project)
 	local command = found and found.path and catalog.load(found, attempt.project)
-	return command and command.sources or nil, command and command.generates or {}
+	local root = not (command and command.cwd == "caller") and attempt.project.root or locate.here()
+	return command and command.sources or nil, command and command.generates or {}, root
 end
 
 local function scope_of(args, words)
 	local here = locate.here()
-	local root = attempt.project.root or here
-	local given, sources, generates = globs_of(args, words), declared(words)
+	local given, sources, generates, root = globs_of(args, words), declared(words)
 	local list, from = given, here
 	if not given[1] then
 		list, from = sources or { "." }, root
@@ -109,21 +105,18 @@ local function run(args, ctx)
 	local words = command_of(attempt.tokens)
 	local looked_at = scope_of(args, words)
 	local watched <close> = changes.new(scope.options(looked_at))
-	args.quiet_ms = math.floor(args.debounce * 1000)
-	local one = session.new { ctx = ctx, args = args, words = words, name = name_of(words), scope = looked_at, changes = watched,
-		made = self_made.new() }
+	args.quiet_ms = require("runner.core.rules").milliseconds(args.debounce)
+	local one = session.new { ctx = ctx, args = args, words = words, name = name_of(words), scope = looked_at, changes = watched }
 	session.tell(ctx, ("%d files in %d folders; Ctrl+C ends it"):format(watched.count, watched.folders))
 	if watched.count == 0 then
 		ctx:warn("WATCH_LIMITED", "No file matches yet")
 	end
 	one:loop()
-	attempt.texts.text = ("%d %s, %d failed\n"):format(one.runs, one.runs == 1 and "run" or "runs", one.failed)
+	display.set { text = ("%d %s, %d failed\n"):format(one.runs, one.runs == 1 and "run" or "runs", one.failed) }
 	return { runs = one.runs, failed = one.failed }
 end
 
 return {
-	description = "Run a command now, and again whenever files change",
-	danger_level = "safe", -- whatever the command is, its own run says and asks
 	timeout = "none",
 	streams = true,
 	args = {
@@ -142,7 +135,7 @@ return {
 		{ description = "Begin a server again when its code changes", command = "runner watch --restart 'src/**' -- serve --port 8080" },
 	},
 	validate = function(args)
-		attempt.row_text = session.row_text
+		display.set { row = session.row_text }
 		return validate(args)
 	end,
 	run = run,

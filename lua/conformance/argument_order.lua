@@ -1,9 +1,9 @@
 -- argument_order: a global option means the same wherever it stands, two of its values in
 -- one call are an error, and an option of the command takes effect after a positional too.
 
-local envelope = require "runner.conformance.envelope"
+local documents = require "runner.conformance.documents"
 local execute = require "runner.conformance.execute"
-local json_schema_values = require "runner.core.json_schema_values"
+local json_schema = require "runner.core.json_schema"
 
 local M = {}
 
@@ -41,11 +41,11 @@ local function runs_of(kit, order, value)
 end
 
 local function same_data(a, b)
-	local left, right = envelope.parse(a.stdout), envelope.parse(b.stdout)
+	local left, right = documents.envelope(a.stdout), documents.envelope(b.stdout)
 	if not left or not right then
 		return left == right and a.stdout == b.stdout -- another format: the bytes
 	end
-	return json_schema_values.equal(left.data, right.data)
+	return json_schema.equal(left.data, right.data)
 end
 
 local function judge_places(kit, order)
@@ -55,7 +55,7 @@ local function judge_places(kit, order)
 		return false
 	end
 	for i, run in ipairs(given) do
-		local _, problem = envelope.parse(run.stdout)
+		local _, problem = documents.envelope(run.stdout)
 		kit:judge(CHECK, run, problem
 			or not same_data(run, given[#given]) and "its data differs from that of the option at the end" or nil)
 		kit:judge(CHECK, other[i], other[i].stdout == run.stdout

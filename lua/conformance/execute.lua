@@ -4,6 +4,7 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -21,7 +22,7 @@ local M = {}
 
 local CAP = 64 << 20
 
--- What makes tools colour their output although nobody looks; a probe stands for a caller without them.
+-- What makes tools colour their output although no terminal is there; a probe stands for a caller without them.
 local NO_FORCED_COLOUR = { FORCE_COLOR = false, CLICOLOR_FORCE = false }
 
 ---Several argument vectors as one.
@@ -37,12 +38,8 @@ end
 
 local function spec_of(argv, extra)
 	local spec = table.move(argv, 1, #argv, 1, { check = false, cap = CAP, grace = "200ms", env = {} })
-	for key, value in pairs(NO_FORCED_COLOUR) do
-		spec.env[key] = value
-	end
-	for key, value in pairs(extra or {}) do
-		spec.env[key] = value
-	end
+	tables.add(spec.env, NO_FORCED_COLOUR)
+	tables.add(spec.env, extra)
 	return spec
 end
 

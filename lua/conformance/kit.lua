@@ -2,9 +2,8 @@
 -- CLI Agent Spec that a machine can decide. No judgement is made by anything but these
 -- lines: the same tool and profile give the same result.
 
-local agent_spec = require "runner.conformance.agent_spec"
 local checks = require "runner.conformance.checks"
-local envelope = require "runner.conformance.envelope"
+local documents = require "runner.conformance.documents"
 local execute = require "runner.conformance.execute"
 local order = require "runner.conformance.argument_order"
 
@@ -71,7 +70,7 @@ end
 
 -- What holds for every run off a terminal that ended by itself.
 local function judge_envelope(self, run)
-	local document, problem = envelope.parse(run.stdout)
+	local document, problem = documents.envelope(run.stdout)
 	self:judge("json_envelope", run, problem)
 	self:judge("exit_code_contract", run, exit_problem(run, document))
 	self:judge("stdout_no_ansi", run, run.stdout:find(ESCAPE) and "stdout has terminal escape sequences" or nil)
@@ -120,18 +119,18 @@ local function check_help(self)
 	local problem = self:unended(run)
 	if not problem and run.exit_code ~= 0 then
 		problem = ("--help exited with %d"):format(run.exit_code)
-	elseif not problem and run.stdout:find "%S" and not envelope.parse(run.stdout) then
+	elseif not problem and run.stdout:find "%S" and not documents.envelope(run.stdout) then
 		problem = "--help wrote prose to stdout; it belongs to stderr"
 	end
 	self:judge("help_off_stdout", run, problem)
 end
 
 local function manifest_problem(run)
-	local document, problem = envelope.parse(run.stdout)
+	local document, problem = documents.envelope(run.stdout)
 	if not document then
 		return problem
 	end
-	local wrong = agent_spec.problems("manifest-response", document.data, SHOWN_PROBLEMS)
+	local wrong = documents.problems("manifest-response", document.data, SHOWN_PROBLEMS)
 	return wrong and "data is no valid manifest: " .. wrong
 end
 
@@ -180,7 +179,7 @@ end
 local function check_stream(self, probe)
 	local seconds = probe.deadline_seconds or self.profile.timeout_seconds
 	local run = execute.stream(self.ctx, probe.name, argv_of(self, probe.argv), seconds, probe.after_lines)
-	local reading = envelope.stream(run.lines)
+	local reading = documents.stream(run.lines)
 	local problems = table.move(reading.problems, 1, SHOWN_PROBLEMS, 1, {})
 	problems[#problems + 1] = ending_problem(run, reading, seconds)
 	self:judge("stream_contract", run, problems[1] and table.concat(problems, "; ") or nil)

@@ -1,4 +1,4 @@
--- checkpoints: how far an unfinished call was, a JSON file for each call in
+-- checkpoints: how far an unfinished call was, a JSON file for each call in the command's own folder below
 -- $XDG_STATE_HOME/runner/checkpoints, so that the same call can go on (docs/design.md#checkpoints).
 -- Loaded for commands that declare interruption = { resume = true }.
 
@@ -6,6 +6,7 @@ local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
+local own_state = require "runner.core.own_state"
 local paths = require "runner.core.paths"
 
 local M = {}
@@ -25,14 +26,27 @@ local function path_of(key)
 	return ("%s/%s.json"):format(root(), key)
 end
 
+-- The call, without its command's folder.
+local function name_of(key)
+	return key:match "[^/]+$"
+end
+
 ---Which calls are the same one (REQ-C-035): of command, arguments, directory, data and idempotency
 ---key. Secrets don't count; another file or version is found by what the checkpoint says.
 ---@param a runner.Attempt
----@return string
+---@return string key of the command's folder and the call
 function M.key(a)
-	local arguments = assert(json.encode(require("runner.core.confirmation").call().arguments, { envelope = true }))
-	return host.digest(table.concat({ a.name, arguments, host.getcwd() or "", a.input_digest or "",
+	local arguments = assert(json.encode(require("runner.core.confirmation").call().arguments))
+	local call = host.digest(table.concat({ a.name, arguments, host.getcwd() or "", a.input.digest or "",
 		a.framework.idempotency_key or "" }, "\0"))
+	return ("%s/%s"):format((own_state.folder(a, "checkpoints") or ""):match "[^/]*$", call)
+end
+
+---What a caller knows the work by: the same each time that it goes on.
+---@param key string
+---@return string
+function M.work_id(key)
+	return "work_" .. name_of(key)
 end
 
 ---The file that is locked by the attempt that has the checkpoint.
@@ -46,7 +60,15 @@ end
 ---@param key string
 ---@return boolean
 function M.exists(key)
-	return paths.state() ~= nil and fs.lstat(path_of(key)) ~= nil
+	return paths.state() ~= nil and (fs.lstat(path_of(key)) or fs.lstat(path_of(name_of(key)))) ~= nil
+end
+
+-- Versions before kept the checkpoints of all commands in one folder. Not from a call of theirs that still runs.
+local function adopt(key)
+	local old, lock = path_of(name_of(key)), M.lock_path(name_of(key))
+	if fs.lstat(old) and not fs.lstat(path_of(key)) and not fs.locked(lock) and fs.rename(old, path_of(key)) then
+		fs.unlink(lock)
+	end
 end
 
 ---What was saved; nil: nothing. A file that is no whole checkpoint is an empty table.
@@ -62,24 +84,42 @@ function M.read(key)
 	return type(value) == "table" and type(value.state) == "table" and value or {}
 end
 
-local function forget_old()
-	local dir = root()
+-- A confined command sees to its own folder only.
+local function forget_old(dir, depth)
 	for _, name in ipairs(fs.list(dir) or {}) do
 		local path = dir .. "/" .. name
 		local stat = fs.lstat(path)
-		if stat and stat.mtime * 1000 < host.wall_ms() - KEPT_MS and not (name:find "%.lock$" and fs.locked(path)) then
+		if stat and stat.type == "directory" and depth > 0 then
+			forget_old(path, depth - 1)
+		elseif stat and stat.mtime * 1000 < host.wall_ms() - KEPT_MS and not (name:find "%.lock$" and fs.locked(path)) then
 			fs.unlink(path)
 		end
 	end
 end
 
----Make the directory, and remove checkpoints that nobody went on from for a week.
-function M.prepare()
-	local ok, message, errno = fs.mkdirs(root(), PRIVATE_FOLDER)
+---Make the command's folder, with what an older version has kept of the call.
+---@param key string
+---@return string? folder
+---@return string? message
+---@return string? errno
+function M.folder(key)
+	local folder = path_of(key):match "^(.*)/"
+	local ok, message, errno = fs.mkdirs(folder, PRIVATE_FOLDER)
 	if not ok then
+		return nil, message, errno
+	end
+	adopt(key)
+	return folder
+end
+
+---Make it, and remove checkpoints that nobody went on from for a week.
+---@param key string
+function M.prepare(key)
+	local folder, message, errno = M.folder(key)
+	if not folder then
 		error(require("runner.core.returned").error("Can't keep checkpoints: " .. message, errno), 0)
 	end
-	forget_old()
+	forget_old(root(), 1)
 end
 
 ---Save one, on the disk when this returns: readers find the one before, or this one.
@@ -97,14 +137,8 @@ end
 function M.remove(key)
 	if M.exists(key) then
 		fs.unlink(path_of(key))
+		fs.unlink(path_of(name_of(key)))
 	end
-end
-
----The work is complete: nothing is left to go on with, whatever `cleanup` still does.
----@param a runner.Attempt
-function M.complete(a)
-	M.remove(a.checkpoint)
-	a.checkpoint = nil
 end
 
 return M

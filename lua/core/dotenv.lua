@@ -2,7 +2,7 @@
 -- command is expanded, so a file means the same everywhere. Runs in the worker.
 
 local errors = require "runner.core.errors"
-local program_text = require "runner.core.program_text"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
@@ -87,7 +87,7 @@ end
 ---@return table<string, string>
 function M.parse(text, name)
 	local state = { text = text:gsub("^\u{FEFF}", ""):gsub("\r\n", "\n"), name = name }
-	local nul = program_text.nul_at(state.text)
+	local nul = command_line.nul_at(state.text)
 	if nul then
 		fail(state, nul, "unexpected NUL byte", "Save the file as plain text")
 	end

@@ -6,6 +6,17 @@ local rules = require "runner.core.rules"
 
 local M = {}
 
+---What a duration is, for messages.
+M.DURATION = 'a duration such as "500ms", "2s" or "5m", or a number of seconds'
+
+---The values of an enumeration of src/common/names.def, for messages: "a", "b" or "c".
+---@param name string "danger_level"
+---@return string
+function M.enumeration(name)
+	local values = require("runner.host").names(name)
+	return '"' .. table.concat(values, '", "', 1, #values - 1) .. '" or "' .. values[#values] .. '"'
+end
+
 ---@class runner.Error
 ---@field code string error code, `^[A-Z][A-Z0-9_]+$`
 ---@field message string
@@ -72,7 +83,7 @@ local FIELDS = {
 	detail = text,
 	errors = rows,
 	context = facts,
-	redirect = function(v) return v ~= nil and require("runner.core.redirect").read(v) or nil end,
+	redirect = function(v) return v ~= nil and require("runner.core.raised").redirect(v) or nil end,
 	data = rules.anything,
 }
 M.fields = FIELDS
@@ -158,7 +169,7 @@ function M.normalise(raised, traceback)
 	if ok then
 		local launch = traceback and require("runner.core.attempt").launch
 		e.place = launch and launch.stderr_is_tty
-			and require("runner.core.place").of(traceback) or nil
+			and require("runner.core.raised").source_line(traceback) or nil
 		return e
 	end
 	return M.new("INTERNAL_ERROR", "The command raised a " .. type(raised) .. " that can't be converted to a string",

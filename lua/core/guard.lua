@@ -9,7 +9,7 @@ local M = {}
 M.CHANGES = {
 	mkdir = 1, mkdirs = 1, rename = 2, symlink = 2, unlink = 1, rmdir = 1, remove_tree = 1, touch = 1, write = 1, append = 1,
 	create = 1, fsync = 1, fsync_tree = 1, swap_symlink = 2, copy_tree = 2,
-	copy = 2, replace = 2, chmod = 1,
+	copy = 2, replace = 2, chmod = 1, check_way = 1,
 }
 
 local PROGRAMS, FILES = "program", "file" -- what a refused function would have started or changed

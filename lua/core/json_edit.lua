@@ -1,27 +1,16 @@
 -- json_edit: set one member in the text of a JSON object, or add an item to a list in it, and leave
--- every other byte as it is: the file is somebody's, with their order, their indentation and, where
+-- every other byte as it is: the file is a person's, with their order, their indentation and, where
 -- the program that reads it allows them, their comments. Pure.
 
 local json = require "runner.json"
+local json_text = require "runner.core.json_text"
 
 local M = {}
-
--- Where a text that begins at `at` ends; nil: nowhere.
-local function end_of_text(source, at)
-	local i = at + 1
-	while true do
-		local found = source:find('["\\]', i)
-		if not found or source:byte(found) == 34 then
-			return found
-		end
-		i = found + 2
-	end
-end
 
 -- What begins at `at`, and what it is: a text, a comment, or neither.
 local function piece_at(source, at)
 	if source:byte(at) == 34 then
-		return source:sub(at, end_of_text(source, at) or #source), "text"
+		return source:sub(at, json_text.end_of_string(source, at) or #source), "text"
 	end
 	local comment = source:match("^//[^\n]*", at) or source:match("^/%*.-%*/", at)
 	return comment or source:match('^[^"/]+', at) or source:sub(at, at), comment and "comment"
@@ -52,23 +41,6 @@ local function without_last_commas(source)
 	end)
 end
 
-local STEP = { ["{"] = 1, ["["] = 1, ["}"] = -1, ["]"] = -1 }
-
--- Where the value that begins at `at` ends. The source is valid JSON.
-local function end_of_value(source, at)
-	local depth, i = 0, at
-	if not source:find('^["{%[]', at) then
-		return assert(source:find("[%s,}%]]", at) or #source + 1) - 1
-	end
-	repeat
-		local found = assert(source:find('["{}%[%]]', i))
-		local mark = source:sub(found, found)
-		local last = mark == '"' and end_of_text(source, found) or found
-		depth, i = depth + (STEP[mark] or 0), last + 1
-	until depth == 0
-	return i - 1
-end
-
 ---@class runner.json.Member where a member of an object stands in its text
 ---@field name string
 ---@field first integer of its value
@@ -82,9 +54,9 @@ end
 local function members_of(source, at)
 	local members, i = {}, assert(source:find('["}]', at + 1))
 	while source:sub(i, i) == '"' do
-		local last = end_of_text(source, i)
+		local last = json_text.end_of_string(source, i)
 		local first = assert(source:match("^%s*:%s*()", last + 1))
-		members[#members + 1] = { name = json.decode(source:sub(i, last)), first = first, last = end_of_value(source, first) }
+		members[#members + 1] = { name = json.decode(source:sub(i, last)), first = first, last = json_text.end_of_value(source, first) }
 		i = assert(source:find('["}]', members[#members].last + 1))
 	end
 	return members, i
@@ -109,7 +81,7 @@ local function indented(text, indent)
 	return (text:gsub("\n", "\n" .. indent))
 end
 
--- Put a line behind the last of what stands between `at` and `close`, or into what is empty. A comment behind the last
+-- Put a line after the last of what stands between `at` and `close`, or into what is empty. A comment after the last
 -- one stays on its line; a comma that is there is not written again.
 local function add(source, last, at, close, line)
 	local outer = indent_at(source, close)
@@ -140,7 +112,7 @@ end
 
 ---The value of a text.
 ---@param source string "" for an empty object
----@param opts? {comments?: boolean} comments and commas behind the last item are allowed
+---@param opts? {comments?: boolean} comments and commas after the last item are allowed
 ---@return table? value nil: it is no JSON object
 ---@return string? why
 function M.value(source, opts)
@@ -171,7 +143,7 @@ end
 ---@param source string a JSON object; "" for a new one
 ---@param path string[]
 ---@param text string the value as JSON, perhaps over several lines
----@param opts? {comments?: boolean} comments, and commas behind the last item, are allowed
+---@param opts? {comments?: boolean} comments, and commas after the last item, are allowed
 ---@return string? source nil: it is no JSON object, or something on the path is none
 ---@return string? why
 function M.set(source, path, text, opts)
@@ -198,17 +170,17 @@ end
 local function last_item(plain, at)
 	local last, i = nil, assert(plain:find("[^%s,]", at + 1))
 	while plain:sub(i, i) ~= "]" do
-		last = end_of_value(plain, i)
+		last = json_text.end_of_value(plain, i)
 		i = assert(plain:find("[^%s,]", last + 1))
 	end
 	return last, i
 end
 
----Add an item to the list that a path of names leads to, behind the others.
+---Add an item to the list that a path of names leads to, after the others.
 ---@param source string a JSON object with that list in it
 ---@param path string[]
 ---@param text string the item as JSON
----@param opts? {comments?: boolean} comments, and commas behind the last item, are allowed
+---@param opts? {comments?: boolean} comments, and commas after the last item, are allowed
 ---@return string? source nil: there is no such list
 ---@return string? why
 function M.append(source, path, text, opts)

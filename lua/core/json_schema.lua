@@ -4,8 +4,8 @@
 -- allows. Loaded on first use.
 
 local json = require "runner.json"
-local sorted = require "runner.core.sorted"
-local values = require "runner.core.json_schema_values"
+local regex_search = require "runner.core.regex_search"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -15,8 +15,73 @@ local M = {}
 
 local DEPTH_MAX = 200 -- of nested schemas: a reference to itself must end
 
-local characters, equal, is_date_time, is_type = values.characters, values.equal, values.is_date_time, values.is_type
-local matches, shown, type_of = values.matches, values.shown, values.type_of
+-- --- single values ---------------------------------------------------------------------
+
+local function type_of(value)
+	if value == json.null or value == nil then
+		return "null"
+	elseif type(value) == "table" then
+		return json.is_array(value) and "array" or "object"
+	elseif type(value) == "number" then
+		return math.type(value) == "integer" and "integer"
+			or value == math.floor(value) and math.abs(value) < math.huge and "integer" or "number"
+	end
+	return type(value)
+end
+
+local function is_type(value, wanted)
+	local actual = type_of(value)
+	return actual == wanted or wanted == "number" and actual == "integer"
+end
+
+---Are two decoded values the same?
+---@param a any
+---@param b any
+---@return boolean
+function M.equal(a, b)
+	if type(a) ~= "table" or type(b) ~= "table" then
+		return a == b
+	elseif json.is_array(a) ~= json.is_array(b) then
+		return false
+	end
+	for key, value in pairs(a) do
+		if not M.equal(value, b[key]) then
+			return false
+		end
+	end
+	for key in pairs(b) do
+		if a[key] == nil then
+			return false
+		end
+	end
+	return true
+end
+
+local function shown(value)
+	local text = json.encode(value) or tostring(value)
+	return #text > 60 and text:sub(1, 57) .. "…" or text
+end
+
+local function characters(text)
+	return utf8.len(text) or #text
+end
+
+local function matches(pattern, text)
+	return regex_search.found(pattern, text)
+end
+
+local function is_date_time(text)
+	local month, day, hour, minute, second, zone =
+		text:match("^%d%d%d%d%-(%d%d)%-(%d%d)[Tt ](%d%d):(%d%d):(%d%d)%.?%d*(.+)$")
+	if not month then
+		return false
+	end
+	local within = month >= "01" and month <= "12" and day >= "01" and day <= "31" and hour < "24" and minute < "60"
+		and second <= "60"
+	return within and (zone:upper() == "Z" or zone:match("^[+-]%d%d:%d%d$") ~= nil)
+end
+
+-- --- schemas ---------------------------------------------------------------------------
 
 -- --- one schema ------------------------------------------------------------------------
 
@@ -136,14 +201,14 @@ local keywords = {
 	end },
 	enum = { nil, function(run, list, value, path)
 		for _, one in ipairs(list) do
-			if equal(one, value) then
+			if M.equal(one, value) then
 				return
 			end
 		end
 		report(run, path, "%s is none of %s", shown(value), shown(list))
 	end },
 	const = { nil, function(run, wanted, value, path)
-		if not equal(wanted, value) then
+		if not M.equal(wanted, value) then
 			report(run, path, "must be %s, is %s", shown(wanted), shown(value))
 		end
 	end },
@@ -156,14 +221,14 @@ local keywords = {
 		end
 	end },
 	properties = { is_object, function(run, properties, value, path)
-		for _, name in ipairs(sorted.keys(properties)) do
+		for _, name in ipairs(tables.sorted_keys(properties)) do
 			if value[name] ~= nil then
 				validate(run, properties[name], value[name], below(path, name))
 			end
 		end
 	end },
 	patternProperties = { is_object, function(run, patterns, value, path)
-		for _, name in ipairs(sorted.keys(value)) do
+		for _, name in ipairs(tables.sorted_keys(value)) do
 			for pattern, schema in pairs(patterns) do
 				if matches(pattern, name) then
 					validate(run, schema, value[name], below(path, name))
@@ -172,7 +237,7 @@ local keywords = {
 		end
 	end },
 	additionalProperties = { is_object, function(run, schema, value, path, parent)
-		for _, name in ipairs(sorted.keys(value)) do
+		for _, name in ipairs(tables.sorted_keys(value)) do
 			if not is_known(parent, name) then
 				if schema == false then
 					report(run, path, "%q is not allowed", name)
@@ -183,22 +248,22 @@ local keywords = {
 		end
 	end },
 	propertyNames = { is_object, function(run, schema, value, path)
-		for _, name in ipairs(sorted.keys(value)) do
+		for _, name in ipairs(tables.sorted_keys(value)) do
 			validate(run, schema, name, below(path, name))
 		end
 	end },
 	minProperties = { is_object, function(run, n, value, path)
-		if #sorted.keys(value) < n then
+		if #tables.sorted_keys(value) < n then
 			report(run, path, "needs at least %d members", n)
 		end
 	end },
 	maxProperties = { is_object, function(run, n, value, path)
-		if #sorted.keys(value) > n then
+		if #tables.sorted_keys(value) > n then
 			report(run, path, "has more than %d members", n)
 		end
 	end },
 	dependencies = { is_object, function(run, dependencies, value, path)
-		for _, key in ipairs(sorted.keys(dependencies)) do
+		for _, key in ipairs(tables.sorted_keys(dependencies)) do
 			if value[key] ~= nil then
 				dependency(run, dependencies[key], key, value, path)
 			end
@@ -237,7 +302,7 @@ local keywords = {
 	uniqueItems = { is_array, function(run, wanted, value, path)
 		for i = 1, wanted and #value or 0 do
 			for j = i + 1, #value do
-				if equal(value[i], value[j]) then
+				if M.equal(value[i], value[j]) then
 					return report(run, path, "holds %s twice", shown(value[i]))
 				end
 			end
@@ -326,7 +391,7 @@ local keywords = {
 }
 
 -- In one order, so that the same value always gives the same first problem.
-local ORDER = sorted.keys(keywords)
+local ORDER = tables.sorted_keys(keywords)
 
 local function validate_reference(run, reference, value, path)
 	local document, schema = follow(run, reference)

@@ -3,6 +3,7 @@
 -- read gets a proposal: the strict text that was probably meant. Loaded on first use.
 
 local json = require "runner.json"
+local json_text = require "runner.core.json_text"
 
 local M = {}
 
@@ -26,20 +27,6 @@ local function requote(text)
 	return '"' .. text .. '"'
 end
 
--- Where a text that begins at `at` ends; nil: it doesn't.
-local function end_of_text(source, at)
-	local quote, i = source:sub(at, at), at + 1
-	while true do
-		i = source:find("[\\" .. quote .. "]", i)
-		if not i then
-			return nil
-		elseif source:sub(i, i) == quote then
-			return i
-		end
-		i = i + 2
-	end
-end
-
 -- What stands at `at`: its kind, its text, and where the next one begins. Nil at the end, and
 -- for what is no JSON of any kind.
 local function token(source, at)
@@ -52,7 +39,7 @@ local function token(source, at)
 	end
 	local char = source:sub(at, at)
 	if char == '"' or char == "'" then
-		local stop = end_of_text(source, at)
+		local stop = json_text.end_of_string(source, at)
 		local text = stop and source:sub(at, stop)
 		return stop and "text", stop and (char == "'" and requote(text) or text), stop and stop + 1
 	elseif char:find "[%[%]{}:,]" then

@@ -66,9 +66,7 @@ end
 ---@param most integer bytes
 ---@return string
 function M.file_name(text, most)
-	local plain = text:gsub("[^%w._-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end):gsub("^%.", "%%2E")
+	local plain = require("runner.core.encoding").percent(text, "%w._-"):gsub("^%.", "%%2E")
 	if #plain > most then
 		plain = plain:sub(1, most - 17) .. "-" .. host.digest(text)
 	end
@@ -147,6 +145,14 @@ end
 ---@return string
 function M.log_in(folder, key, number)
 	return ("%s/%s-%d.json"):format(folder, M.file_name(key, LONGEST), number)
+end
+
+---A path as the command sees it, which works elsewhere; "-" is none.
+---@param dir string where the caller who gave it stands
+---@param text string
+---@return string
+function M.from(dir, text)
+	return (text == "" or text == "-" or text:sub(1, 1) == "/") and text or dir .. "/" .. text
 end
 
 return M

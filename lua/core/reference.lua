@@ -13,7 +13,7 @@ M.LEAST_END = 4
 local SHORT = 8 -- characters, of 5 random bits each
 
 ---For an argument that names a run or a job: no path, no URL, nothing that is escaped in one.
-M.PATTERN = "^[^/?#%.[:space:][:cntrl:]][^/?#%[:cntrl:]]*$"
+M.PATTERN = "^[^/?#%.\\x00-\\x20\\x7f][^/?#%\\x00-\\x1f\\x7f]*$"
 
 ---The name of a run or a job that people read and type: the end of its ID.
 ---@param id string

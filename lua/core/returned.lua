@@ -1,12 +1,15 @@
--- returned: Lua's own way to fail, `return nil, "message", errno`, as an error object: the
--- registry's code for each errno, and whether what run returned is a failure. Loaded only
--- when something has gone wrong.
+-- returned: what a command's `run` gave back. Lua's own way to fail, `return nil, "message", errno`, as an error object with
+-- the registry's code for each errno; and the result with what ctx adds to it (open_url, background_pid …). Loaded when there is
+-- one of these.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
+local json = require "runner.json"
 
 local M = {}
+
+-- --- failures --------------------------------------------------------------------------------
 
 local CODES = {
 	ENOENT = "NOT_FOUND", EEXIST = "ALREADY_EXISTS", EACCES = "PERMISSION_DENIED", EPERM = "PERMISSION_DENIED",
@@ -47,6 +50,16 @@ function M.error(message, about)
 	return e
 end
 
+---What a call has returned, or its failure as an error: for functions that give nil, a message and an errno.
+---@generic T
+---@param value T|nil|false
+---@param message? string
+---@param about? any as M.error takes it
+---@return T
+function M.check(value, message, about)
+	return value or error(M.error(message, about), 0)
+end
+
 -- os.execute and file:close of a popen: nil, "exit", 3.
 local function ended_badly(how, number)
 	if (how == "exit" or how == "signal") and math.type(number) == "integer" then
@@ -69,6 +82,28 @@ function M.failure(value, about, third)
 	elseif errors.is(about) then
 		return about
 	end
+end
+
+-- --- additions -------------------------------------------------------------------------------
+
+---The result with them. A member of the author's takes precedence over one of ours; a list has no place
+---for members, so that a warning has them.
+---@param data any as attempt.wrap leaves it
+---@param additions table<string, any>
+---@return any
+function M.with_additions(data, additions)
+	if type(data) == "table" and (data[1] ~= nil or json.is_array(data)) then
+		attempt.warn("RESULT_IS_LIST", "The result is a list, so that it can't have further members; they are in context", additions)
+		return data
+	end
+	local out = {}
+	for key, v in pairs(additions) do
+		out[key] = v
+	end
+	for key, v in pairs(type(data) == "table" and data or {}) do
+		out[key] = v
+	end
+	return out
 end
 
 return M

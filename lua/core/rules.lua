@@ -73,10 +73,10 @@ function M.size(v, least)
 	return bytes and (bytes == 0 or bytes >= (least or 2 ^ 20)) and bytes or nil
 end
 
-local TEN_YEARS = 315576000 -- s; as duration_parse()
+local TEN_YEARS = 315360000 -- s: 3650 days, DURATION_MAX_MS
 
----A declared duration in ms: a string as users write it, or a number of seconds.
----For a limit, 0 means "no limit".
+---Every duration that is declared, or given by a script or a caller, in ms: a string as users write it, or a number of
+---seconds, up to ten years. For a limit, 0 and "none" mean "no limit".
 ---@param v any
 ---@return integer? ms nil: no duration
 function M.duration(v)
@@ -86,6 +86,13 @@ function M.duration(v)
 		local ms = math.floor(v * 1000 + 0.5)
 		return v > 0 and math.max(ms, 1) or 0
 	end
+end
+
+---The ms of an argument of type duration, which is a number of seconds.
+---@param seconds number
+---@return integer
+function M.milliseconds(seconds)
+	return math.floor(seconds * 1000 + 0.5)
 end
 
 function M.whole(least, most)

@@ -1,12 +1,15 @@
 -- call: ctx:call runs another command as a child and returns its data, or raises the error
--- it ended with. The child inherits the deadline and makes one attempt; retries are the
--- caller's own policy. Loaded on first use.
+-- it ended with. It is the run that a person would have started: its retries, within what the
+-- caller's budget leaves (lua/core/retry_budget.lua), its warnings and its lines on stderr are those of
+-- the caller's answer. Loaded on first use.
 
+local retry_budget = require "runner.core.retry_budget"
 local attempt = require "runner.core.attempt"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local misuse = require "runner.ctx.misuse"
-local program_text = require "runner.core.program_text"
+local process = require "runner.ctx.process"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
@@ -14,7 +17,9 @@ local ENVELOPE_MAX = 18 << 20 -- bytes
 
 -- One argument as a word of the call.
 local function text(value)
-	if type(value) == "string" and not program_text.has_nul(value) or type(value) == "number" then
+	if math.type(value) == "float" and value - value == 0 then
+		return math.tointeger(value) and ("%d"):format(value) or json.encode(value) -- tostring() cuts digits
+	elseif type(value) == "string" and not command_line.has_nul(value) or math.type(value) == "integer" then
 		return tostring(value)
 	end
 	misuse.raise("ctx:call", ("an argument is a string, a number, a boolean or a list of these, not a %s"):format(
@@ -26,7 +31,6 @@ local function words_of(name, confirmed)
 	for word in name:gmatch "%S+" do
 		words[#words + 1] = word
 	end
-	words[#words + 1], words[#words + 2] = "--retries", "0"
 	words[#words + 1] = attempt.framework.yes and "--yes" or nil
 	words[#words + 1] = confirmed and "--confirm-destructive" or nil
 	return words
@@ -41,37 +45,92 @@ local function check(name, args)
 	end
 end
 
-local function pass_on(line, stream)
-	if stream == "stderr" then
+-- Its lines are ours: on a terminal as text, elsewhere as they are. `say` hears of each, too.
+local function listener(say)
+	local watched = attempt.launch.stderr_is_tty
+	return function(line, stream)
+		if stream ~= "stderr" then
+			return
+		end
+		line = watched and invoke.said(line) or line
 		io.stderr:write(line, "\n")
+		if say then
+			say(line)
+		end
 	end
 end
 
----Run another command, as M.call does, with more variables.
+local function options_of(ctx, name, confirmed, more)
+	local options = require("runner.ctx.process_spec").command("run", ctx, invoke.argv(invoke.program(), words_of(name, confirmed), {}, text))
+	options.check, options.cap, options.lines, options.on_line = false, ENVELOPE_MAX, true, listener(more.say)
+	options.stdin, options.reread_stdin = more.stdin, true -- each of its attempts reads them
+	return options
+end
+
+-- "NAME=value", or the name alone of a variable that is to be unset, as process.start takes them.
+local function entries(...)
+	local list = {}
+	for _, env in ipairs { ... } do
+		for key, value in next, env do
+			list[#list + 1] = value and key .. "=" .. value or key
+		end
+	end
+	return list
+end
+
+local STEPS = { "completed_steps", "failed_step", "pending_steps", "skipped_steps", "resume_from" }
+
+-- The error that the command ended with. That its own retries are used up is no reason for us not to make ours; its
+-- steps are none of ours, so that no caller can resume from one here; and its limit is one that no flag of ours moves.
+local function failure(envelope)
+	local e = invoke.failure(envelope)
+	if e.retries_exhausted then
+		e.retryable = nil
+	end
+	if type(e.data) == "table" then
+		for _, member in ipairs(STEPS) do
+			e.data[member] = nil
+		end
+		e.data = next(e.data) ~= nil and e.data or nil
+	end
+	if e.code == "TIMEOUT" and e.suggestion then
+		e.suggestion = ("%s: %s"):format(invoke.value(envelope.meta.command), e.suggestion)
+	end
+	return e
+end
+
+-- What the callee warns of is a warning of ours; its context names the command.
+local function pass_on_warnings(name, envelope)
+	for _, warning in ipairs(envelope.warnings or {}) do
+		local context = type(warning.context) == "table" and warning.context or {}
+		context.command = context.command or name
+		attempt.warn(warning.code, warning.message, context)
+	end
+end
+
+---Run another command, as M.call does.
 ---@param ctx runner.Context
 ---@param name string
 ---@param args table
----@param env? table<string, string>
----@param confirmed? boolean the command is destructive, and a caller has confirmed it
+---@param more? { env?: table<string, string>, confirmed?: boolean, share?: integer, say?: fun(text: string) } more
+---  variables; the command is destructive, and a caller has confirmed it; its share of our retries; what hears its lines
 ---@return any data
-function M.invoke(ctx, name, args, env, confirmed)
-	local spec = invoke.argv(invoke.program(), words_of(name, confirmed), {}, text)
-	spec.stdin, spec.env = invoke.hand_over(args, text)
-	for key, value in next, env or {} do
-		spec.env = spec.env or {}
-		spec.env[key] = value
-	end
-	if attempt.framework.verbose or attempt.launch.stderr_is_tty then
-		spec.env = spec.env or {}
-		spec.env.RUNNER_LOG_KEPT = "1" -- its lines are ours
-	end
-	spec.check, spec.cap, spec.on_line = false, ENVELOPE_MAX, pass_on
-	local result = require("runner.ctx.proc").run(ctx, spec)
+function M.invoke(ctx, name, args, more)
+	more = more or {}
+	local handed, env = invoke.hand_over(args, text)
+	local allowed = retry_budget.take(more.share)
+	local options = options_of(ctx, name, more.confirmed, { stdin = handed, say = more.say })
+	options.env = entries(env, more.env or {}, allowed.env, (attempt.framework.verbose or attempt.launch.stderr_is_tty)
+		and { RUNNER_LOG_KEPT = "1" } or {}) -- its lines are ours
+	local result = process.public(process.conclude(options, options.argv, process.ended(options)))
 	local envelope = invoke.envelope(result)
+	retry_budget.settle(allowed, envelope)
 	if not envelope then
-		error(invoke.lost(name, result, table.move(spec, 1, #spec, 1, {})), 0)
-	elseif not envelope.ok then
-		error(invoke.failure(envelope), 0)
+		error(invoke.lost(name, result, options.argv), 0)
+	end
+	pass_on_warnings(name, envelope)
+	if not envelope.ok then
+		error(failure(envelope), 0)
 	elseif envelope.data ~= json.null then
 		return envelope.data
 	end

@@ -12,7 +12,15 @@ local M = {}
 
 local STATE_MAX = 1 << 20 -- bytes of JSON
 
-local opened, fingerprint = false, nil -- of this attempt
+-- Of this attempt.
+local opened, fingerprint = false, nil
+local key ---@type string? of the checkpoint that it has opened
+
+-- The work is complete: nothing is left to go on with.
+local function complete()
+	checkpoints.remove(key)
+	key = nil
+end
 
 local function misused(method, ...)
 	require("runner.ctx.misuse").raise("ctx:" .. method, ...)
@@ -24,18 +32,25 @@ local function open(ctx, method)
 	if not (interruption and interruption.resume) then
 		misused(method, "the command does not declare that it can resume", "Add interruption = { resume = true }")
 	elseif not opened and not ctx.dry_run then
-		local key = checkpoints.key(attempt)
-		checkpoints.prepare()
-		require("runner.ctx.lock").lock(ctx, "checkpoint of " .. attempt.name, { path = checkpoints.lock_path(key) })
-		attempt.checkpoint = key
+		local own = checkpoints.key(attempt)
+		checkpoints.prepare(own)
+		require("runner.ctx.lock").lock(ctx, "checkpoint of " .. attempt.name, { path = checkpoints.lock_path(own) })
+		key = own
+		attempt.at_end(function(answer)
+			if answer.success then
+				complete()
+			end
+		end)
 	end
 	opened = true
 end
 
 -- --- restore ---------------------------------------------------------------------------
 
+-- What the state doesn't say of the whole, ctx:progress has said, in this call or in one before.
 local function reported(state)
-	return { done = state.done, total = state.total, unit = state.unit }
+	local said = progress.whole
+	return { done = state.done, total = state.total or said.total, unit = state.unit or said.unit }
 end
 
 -- Why what was saved is of no use now; nil: it is.
@@ -52,7 +67,7 @@ local function mismatch(saved)
 end
 
 local function discard(reason, why)
-	checkpoints.remove(attempt.checkpoint)
+	checkpoints.remove(key)
 	attempt.warn("CHECKPOINT_DISCARDED", ("The work starts over, and not from its checkpoint: %s"):format(why), { reason = reason })
 end
 
@@ -66,7 +81,7 @@ function M.restore(ctx, mark)
 	end
 	open(ctx, "restore")
 	fingerprint = mark and host.digest(mark)
-	local saved = attempt.checkpoint and checkpoints.read(attempt.checkpoint)
+	local saved = key and checkpoints.read(key)
 	if not saved then
 		return nil
 	end
@@ -74,6 +89,7 @@ function M.restore(ctx, mark)
 	if reason then
 		return discard(reason, why)
 	end
+	progress.whole = { total = saved.total, unit = saved.unit }
 	progress.progress(ctx, reported(saved.state))
 	return saved.state
 end
@@ -83,8 +99,8 @@ end
 -- Is there a secret in it? It would stay on the disk.
 local function has_secret(v)
 	if type(v) == "table" then
-		for key, member in next, v do
-			if has_secret(key) or has_secret(member) then
+		for name, member in next, v do
+			if has_secret(name) or has_secret(member) then
 				return true
 			end
 		end
@@ -106,18 +122,14 @@ end
 
 -- The same call, as it was typed.
 local function same_call()
-	local words = { "runner" }
-	for _, word in ipairs(attempt.launch.argv) do
-		words[#words + 1] = require("runner.core.program_text").quoted(word)
-	end
-	return table.concat(words, " ")
+	return "runner " .. require("runner.core.command_line").line(attempt.call.argv)
 end
 
--- INCOMPLETE (REQ-F-082): whoever makes the call again goes on from here.
+-- INCOMPLETE (REQ-F-082): a caller who makes the call again goes on from here. The work has the same id each time, and is no job.
 local function pause(state)
 	local again = same_call()
 	error(errors.new("INCOMPLETE", "The budget is over: the work stopped at a checkpoint", { suggestion = again,
-		data = { state = "paused", progress = reported(state), continue_command = again } }), 0)
+		data = { state = "paused", job_id = checkpoints.work_id(key), progress = reported(state), continue_command = again } }), 0)
 end
 
 ---Save how far the work is: the same call goes on from here. If the budget of the call is over, it
@@ -128,12 +140,14 @@ function M.checkpoint(ctx, state)
 	open(ctx, "checkpoint")
 	local text = encoded(state)
 	progress.progress(ctx, reported(state))
-	if not attempt.checkpoint then
+	if not key then
 		return -- a dry run does no work
 	end
-	local about = assert(json.encode { fingerprint = fingerprint, file = attempt.command.digest, version = attempt.launch.version })
-	checkpoints.write(attempt.checkpoint, ('%s,"state":%s}\n'):format(about:sub(1, -2), text))
-	if attempt.pause_at and host.now() >= attempt.pause_at then
+	local about = assert(json.encode { fingerprint = fingerprint, file = attempt.command.digest, version = attempt.launch.version,
+		total = progress.whole.total, unit = attempt.mask and attempt.mask(progress.whole.unit) or progress.whole.unit })
+	checkpoints.write(key, ('%s,"state":%s}\n'):format(about:sub(1, -2), text))
+	local pause_at = attempt.settled.pause_at
+	if pause_at and host.now() >= pause_at then
 		pause(state)
 	end
 end

@@ -6,7 +6,7 @@ local context = require "runner.ctx.context"
 local guard = require "runner.core.guard"
 local host = require "runner.host"
 local misuse = require "runner.ctx.misuse"
-local specs = require "runner.ctx.proc_spec"
+local specs = require "runner.ctx.process_spec"
 
 local M = {}
 
@@ -90,7 +90,7 @@ end
 local function program(method, answer)
 	return function(self, spec)
 		if type(spec) == "table" and spec.reads then
-			return require("runner.ctx." .. (method == "run" and "proc" or method == "pipeline" and "proc" or method))[method](self, spec)
+			return require("runner.ctx.methods").of(method)(self, spec)
 		end
 		local options, stages = checked(method, self, spec)
 		local shown = {}
@@ -136,7 +136,7 @@ local disarm = nil ---@type fun()? while the libraries are guarded
 
 ---Make this ctx, and the libraries, note changes in place of making them.
 ---@param ctx runner.Context
-function M.arm(ctx)
+local function arm(ctx)
 	would, count = {}, 0
 	disarm = disarm or guard.on(guards)
 	ctx.dry_run = true
@@ -167,7 +167,7 @@ end
 ---@param data any
 ---@param ... any why it failed
 ---@return any ...
-function M.conclude(data, ...)
+local function conclude(data, ...)
 	if data == nil and ... ~= nil then
 		return data, ...
 	end
@@ -186,8 +186,8 @@ end
 ---@param ctx runner.Context
 ---@return any ... as run returns it
 function M.run(values, ctx)
-	M.arm(ctx)
-	return M.conclude(require("runner.core.attempt").command.run(values, ctx))
+	arm(ctx)
+	return conclude(require("runner.core.attempt").wrapped "run"(values, ctx))
 end
 
 ---A dry run before the run itself.
@@ -196,7 +196,7 @@ end
 ---@return {would: table[], would_affect: any}? as the author gave would_affect; nil: it failed
 function M.preview(run, values)
 	local ctx = context.new(values)
-	M.arm(ctx)
+	arm(ctx)
 	local ok, data, why, cancelled = host.protect(run, values, ctx)
 	local noted = would
 	if cancelled and not ok then

@@ -3,8 +3,8 @@
 -- secret. Loaded on first use.
 
 local errors = require "runner.core.errors"
-local host = require "runner.host"
 local misuse = require "runner.ctx.misuse"
+local rules = require "runner.core.rules"
 
 local M = {}
 
@@ -20,7 +20,7 @@ local KINDS = {
 	end, "a number" },
 	boolean = { function(text) return BOOLEANS[text:lower()] end, "true or false" },
 	duration = { function(text)
-		local ms = text ~= "none" and host.duration(text)
+		local ms = text ~= "none" and rules.duration(text)
 		return ms and ms / 1000 or nil
 	end, 'a duration such as "30s"' },
 	list = { function(text)

@@ -73,7 +73,7 @@ return setmetatable(M, { __index = function(_, name)
 	if rawget(M, name) then
 		return M[name]
 	end
-	local near = require("runner.core.suggest").nearest(tostring(name), require("runner.core.sorted").keys(M), 1)[1]
+	local near = require("runner.core.suggest").nearest(tostring(name), require("runner.core.tables").sorted_keys(M), 1)[1]
 	misuse.raise("ctx.fs", ("there is no function '%s'"):format(tostring(name)),
 		near and ("Write ctx.fs.%s"):format(near) or "See 'runner types' for the functions of fs")
 end })

@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local client = require "runner.http_client"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
+local programs = require "runner.core.programs"
 local requests = require "runner.ctx.http_request"
 local responses = require "runner.ctx.http_response"
 local urls = require "runner.ctx.http_url"
@@ -50,6 +51,7 @@ local KINDS = {
 	login = { "%s refused the login" },
 	memory = { "Not enough resources for a request to %s" },
 	other = { "The request to %s failed" },
+	refused = { "Connecting to %s is not allowed", "Name the host in confine.network.hosts of the command" },
 	protocol = { "%s does not speak HTTP", "Is it an HTTP server, and is http:// or https:// right?" },
 	proxy = { "Can't reach the proxy for %s",
 		"Check http_proxy, https_proxy and no_proxy" },
@@ -64,12 +66,12 @@ local KINDS = {
 ---The error code of an HTTP status; nil if it is not a failure.
 ---@param status integer
 ---@return string?
-function M.code_of(status)
+local function code_of(status)
 	return CODES[status] or (status >= 500 and "UNAVAILABLE") or (status >= 400 and "PRECONDITION") or nil
 end
 
 local function status_failure(request, result)
-	local code = M.code_of(result.status)
+	local code = code_of(result.status)
 	if not code then
 		return nil
 	end
@@ -131,7 +133,7 @@ local function network_context(request, details)
 	return {
 		url = urls.masked(request.url), status_code = details.status or null, proxy_used = proxy or null,
 		proxy_source = source or null, no_proxy = no_proxy or null, ssl_verify = true,
-		suggestion = ("curl -v '%s'"):format(urls.masked(request.url):gsub("'", "'\\''")),
+		suggestion = "curl -v " .. require("runner.core.command_line").quoted(urls.masked(request.url)),
 	}
 end
 
@@ -141,7 +143,7 @@ local function transport_failure(request, message, code, details)
 	local words = KINDS[details.kind] or KINDS.other
 	local text = responses.scrub(message, request.secrets)
 	local retryable
-	if code == "PRECONDITION" then
+	if code == "PRECONDITION" or details.kind == "refused" then
 		retryable = false
 	elseif doubt then
 		retryable = "maybe"
@@ -153,7 +155,7 @@ local function transport_failure(request, message, code, details)
 		suggestion = words[2],
 		fix_required = details.kind == "too_large" and words[2] or nil,
 		retryable = retryable,
-		side_effects = doubt and "partial" or nil,
+		side_effects = doubt and "partial" or details.kind == "refused" and "none" or nil,
 	})
 end
 
@@ -168,8 +170,8 @@ end
 
 -- In a task of ctx:parallel the others go on while this one waits.
 local function performed(spec)
-	local tasks = attempt.tasks
-	if not (tasks and tasks.inside()) then
+	local tasks = programs.tasks()
+	if not tasks then
 		return client.perform(spec)
 	end
 	local transfer, message, code, details = client.begin(spec)
@@ -208,6 +210,20 @@ local function ca_for(url, proxy)
 	return ca
 end
 
+-- The reply; nil, a message, a code and details.
+local function sent(request, left_ms, spec)
+	if client.gated() then
+		local started = host.now()
+		local connection, message, code, details = require("runner.ctx.http_hosts").connect(request, left_ms)
+		if not connection then
+			return nil, message, code, details
+		end
+		spec.connection = connection
+		spec.timeout_ms = left_ms > 0 and math.max(1, left_ms - math.floor(host.now() - started)) or 0
+	end
+	return performed(spec)
+end
+
 local function perform(request, left_ms)
 	local call <close>, refused = admitted(request, left_ms)
 	if refused then
@@ -215,11 +231,12 @@ local function perform(request, left_ms)
 	end
 	local url = request.url
 	local proxy, no_proxy = urls.proxy(url)
+	proxy = not client.gated() and proxy or nil -- one could reach any host
 	local ca = ca_for(url, proxy)
 	if attempt.trace then
 		attempt.trace(("ctx:http %s %s%s"):format(request.method, urls.brief(url), proxy and " through a proxy" or ""))
 	end
-	local reply, message, code, details = performed({
+	local reply, message, code, details = sent(request, left_ms, {
 		url = urls.text(url),
 		method = request.method,
 		headers = requests.header_lines(request),
@@ -286,7 +303,8 @@ local function exchange(request)
 	local started, hops, method = host.now(), 0, request.method
 	while true do
 		local reply, failure = perform(request, left_of(request, started))
-		if not reply and hops > 0 and failure.context.throttled_by and not SAFE[method] then -- what came before was sent
+		local unsent = not reply and (failure.context.throttled_by or failure.context.limit == "confine")
+		if unsent and hops > 0 and not SAFE[method] then -- what came before was sent
 			failure.side_effects, failure.retryable = "partial", not request.repeatable and "maybe" or nil
 		end
 		if not reply then
@@ -353,7 +371,7 @@ function M.http(ctx, spec)
 	local result, failure
 	local function once()
 		if request.to then
-			result, failure = require("runner.ctx.http_file").exchange(request, exchange)
+			result, failure = responses.to_file(request, exchange)
 		else
 			result, failure = exchange(request)
 		end

@@ -1,19 +1,22 @@
--- http_hosts: may a host be asked now, and what does the end of a request mean for the next one? For
--- hosts that `hosts` of the command or of runner.lua names; lua/state/throttle.lua keeps the numbers.
--- Loaded with the first request where there are any.
+-- http_hosts: which hosts a request may go to. For hosts that `hosts` of the command or of runner.lua names: may one be
+-- asked now, and what does the end of a request mean for the next one (lua/state/throttle.lua keeps the numbers)? And
+-- for a command that is confined to hosts: a process of ours makes its connections, and connects to no other host
+-- (src/engine/gate.h). Loaded with the first request of such a command.
 
 local attempt = require "runner.core.attempt"
 local client = require "runner.http_client"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
+local programs = require "runner.core.programs"
 local responses = require "runner.ctx.http_response"
 local throttle = require "runner.state.throttle"
+local urls = require "runner.ctx.http_url"
 
 local M = {}
 
-local SLACK_MS = 5000 -- until a request that should be over counts as killed
+-- --- rates and breakers ----------------------------------------------------------------
 
-local DEFAULT_PORTS = { http = 80, https = 443 }
+local SLACK_MS = 5000 -- until a request that should be over counts as killed
 
 -- Failures of the host, or of the way to it.
 local FAILED = { NETWORK_ERROR = true, RATE_LIMITED = true, TIMEOUT = true, UNAVAILABLE = true }
@@ -25,19 +28,10 @@ local WORDS = {
 
 local rules -- of this attempt, with `name` and `port`
 
--- The same for all spellings of a host: libcurl knows what it would connect to.
-local function canonical(scheme, authority)
-	local name, port = client.host(scheme .. "://" .. authority .. "/")
-	if not name then
-		name, port = authority:match "^(.-):?(%d*)$"
-	end
-	return (name:lower():gsub("%.$", "")), math.tointeger(tonumber(port))
-end
-
 local function load_rules()
 	rules = throttle.hosts(attempt)
 	for _, rule in ipairs(rules) do
-		rule.name, rule.port = canonical("http", rule.host)
+		rule.name, rule.port = urls.host("http", rule.host)
 		rule.port = rule.host:find ":%d+$" and rule.port or nil
 	end
 	return rules
@@ -46,8 +40,7 @@ end
 -- The rules that hold for a URL.
 local function rules_for(url)
 	local out = {}
-	local name, port = canonical(url.scheme, url.authority)
-	port = port or DEFAULT_PORTS[url.scheme]
+	local name, port = urls.host(url.scheme, url.authority)
 	for _, rule in ipairs(rules or load_rules()) do
 		if rule.name == name and (not rule.port or rule.port == port) then
 			out[#out + 1] = rule
@@ -102,7 +95,7 @@ function HostCall:ended(reply, failure)
 	end
 end
 
--- How long it can take; nil: nobody knows.
+-- How long it can take; nil: that is not known.
 local function limit_of(left_ms)
 	local rest = host.remaining()
 	left_ms = left_ms > 0 and left_ms or nil
@@ -127,6 +120,43 @@ function M.admit(request, left_ms)
 		self.held[#self.held + 1] = { rule = rule, call = call }
 	end
 	return self
+end
+
+-- --- connections of a confined command -------------------------------------------------
+
+local POLLIN = 1 -- of poll(2)
+local CODES = { refused = "PERMISSION_DENIED", resolve = "NETWORK_ERROR", connect = "NETWORK_ERROR", timeout = "TIMEOUT" }
+local LIMITS = { refused = "confine", timeout = "connect_timeout" }
+
+-- The shorter of both; 0: none.
+local function least(a, b)
+	return a > 0 and b > 0 and math.min(a, b) or math.max(a, b)
+end
+
+---Connect to where a request goes.
+---@param request runner.HttpRequest
+---@param left_ms integer its time limit; 0: none
+---@return userdata? connection for the C half; nil: as client.perform fails
+---@return string? message
+---@return string? code
+---@return { kind: string, limit: string? }? details
+function M.connect(request, left_ms)
+	local name, port = urls.host(request.url.scheme, request.url.authority)
+	local connection, fd = client.gate_ask(name, port or 0, least(left_ms, request.connect_timeout_ms))
+	if not connection then
+		return nil, fd, "RESOURCE_EXHAUSTED", { kind = "memory" }
+	end
+	local tasks = programs.tasks()
+	if tasks then
+		tasks.ready(fd, POLLIN)
+	else
+		client.gate_wait(connection)
+	end
+	local ok, message, kind = client.gate_take(connection)
+	if ok then
+		return connection
+	end
+	return nil, message, CODES[kind], { kind = kind, limit = LIMITS[kind] }
 end
 
 return M

@@ -4,7 +4,6 @@
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
-local host = require "runner.host"
 local urls = require "runner.ctx.http_url"
 
 local M = {}
@@ -37,7 +36,7 @@ local KINDS = {
 	bearer = { "string" },
 	body = { "string" },
 	check = { "boolean" },
-	connect_timeout = { "string", "number" },
+	connect_timeout = {}, -- milliseconds() looks
 	follow = { "boolean" },
 	from = { "string" },
 	headers = { "table" },
@@ -46,7 +45,7 @@ local KINDS = {
 	method = { "string" },
 	query = { "table" },
 	retry = { "table" },
-	timeout = { "string", "number" },
+	timeout = {},
 	to = { "string" },
 	url = { "string" },
 }
@@ -57,7 +56,7 @@ local function refuse(message, suggestion)
 end
 
 local function refuse_key(key)
-	local names = require("runner.core.sorted").keys(KINDS)
+	local names = require("runner.core.tables").sorted_keys(KINDS)
 	local near = type(key) == "string" and require("runner.core.suggest").nearest(key, names)[1]
 	refuse(("unknown key '%s'"):format(tostring(key)), near and ("Did you mean '%s'?"):format(near)
 		or "Its keys are " .. table.concat(names, ", "))
@@ -69,7 +68,7 @@ local function check_kinds(spec)
 	end
 	for key, value in pairs(spec) do
 		local kinds = KINDS[key] or refuse_key(key)
-		local fits = false
+		local fits = kinds[1] == nil
 		for _, kind in ipairs(kinds) do
 			fits = fits or type(value) == kind
 		end
@@ -81,11 +80,7 @@ end
 
 local function milliseconds(spec, key, default)
 	local value = spec[key] == nil and default or spec[key]
-	local ms = host.duration(tostring(value))
-	if not ms then
-		refuse(("%s = %s is not a duration"):format(key, tostring(value)), 'Write "500ms", "30s", "5m" or "none"')
-	end
-	return ms
+	return require("runner.core.rules").duration(value) or require("runner.ctx.misuse").duration("ctx:http", key, value)
 end
 
 local function parse_url(spec)

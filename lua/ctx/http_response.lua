@@ -1,7 +1,10 @@
--- http_response: a response as a script sees it: its headers, its body as JSON or an error,
--- and the facts that a failure keeps. No fact holds a credential. Loaded by ctx:http.
+-- http_response: a response as a script sees it: its headers, its body as JSON, as an error or in a file (`to`), and the
+-- facts that a failure keeps. No fact holds a credential. Loaded by ctx:http.
 
 local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local returned = require "runner.core.returned"
 local urls = require "runner.ctx.http_url"
 
 local M = {}
@@ -150,6 +153,42 @@ function M.new(request, reply, duration_ms)
 	requests[result] = request
 	add_json(result)
 	return result
+end
+
+-- --- the body in a file ----------------------------------------------------------------
+
+-- A file in the place of a device or a pipe would take it away; a directory can't be replaced.
+local function check_place(path)
+	local stat = fs.stat(path)
+	if stat and stat.type ~= "file" or path:sub(-1) == "/" then
+		errors.raise("PRECONDITION", ("The body can't go to %s: it is a %s, not a file"):format(path, stat and stat.type or "directory"),
+			{ side_effects = "none", fix_required = "Name a file in `to`" })
+	end
+end
+
+---Make a request with a place for its body: `exchange` finds it as request.temporary. What isn't a
+---success, or raises, leaves no file.
+---@param request runner.HttpRequest
+---@param exchange fun(request: runner.HttpRequest): runner.HttpResult, runner.Error?
+---@return runner.HttpResult result with `path` and `size` where the file has been written
+---@return runner.Error? failure
+function M.to_file(request, exchange)
+	check_place(request.to)
+	local dir, name = request.to:match "^(.*/)([^/]*)$"
+	request.temporary = ("%s.%s.%012x.tmp"):format(dir or "", (name or request.to):sub(1, 200), host.random() & 0xffffffffffff)
+	local _ <close> = setmetatable({}, { __close = function()
+		fs.unlink(request.temporary) -- gone by then, if all went well
+	end })
+	local result, failure = exchange(request)
+	if not failure and result.status >= 200 and result.status < 300 then
+		local stat = fs.stat(request.temporary)
+		if not stat then
+			errors.raise("GENERAL_ERROR", ("The file for %s is gone"):format(request.to))
+		end
+		returned.check(fs.replace(request.temporary, request.to))
+		result.path, result.size = request.to, stat.size
+	end
+	return result, failure
 end
 
 return M

@@ -2,6 +2,8 @@
 -- and CA that the environment names for them.
 -- It sends nothing.
 
+local encoding = require "runner.core.encoding"
+
 local M = {}
 
 ---@class runner.Url
@@ -14,18 +16,6 @@ local M = {}
 local DEFAULT_PORTS = { http = "80", https = "443" }
 local SHOWN = 300 -- bytes of a URL in a message
 
-local function unescape(text)
-	return (text:gsub("%%(%x%x)", function(hex)
-		return string.char(tonumber(hex, 16))
-	end))
-end
-
-local function escape(text)
-	return (text:gsub("[^%w._~-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end))
-end
-
 local function valid_authority(text)
 	local host = text:match("^(.-):%d*$") or text
 	return host:find("^%[[%x:.]+%]$") ~= nil or (host ~= "" and not host:find("[%[%]:]"))
@@ -37,7 +27,7 @@ local function split_userinfo(authority)
 		return authority
 	end
 	local user, password = userinfo:match("^([^:]*):?(.*)$")
-	return host, unescape(user), unescape(password)
+	return host, encoding.from_percent(user), encoding.from_percent(password)
 end
 
 ---Take a URL apart. User and password leave it here, so that nothing that
@@ -90,7 +80,7 @@ end
 ---@param name string
 ---@return boolean
 function M.secret_name(name)
-	return require("runner.host").secret_name(unescape(name), true)
+	return require("runner.host").secret_name(encoding.from_percent(name), true)
 end
 
 local function cut(text)
@@ -135,7 +125,7 @@ local function add_pair(list, name, value)
 			add_pair(list, name, item)
 		end
 	elseif kind == "string" or kind == "number" or kind == "boolean" then
-		list[#list + 1] = escape(name) .. "=" .. escape(tostring(value))
+		list[#list + 1] = encoding.percent(name) .. "=" .. encoding.percent(tostring(value))
 	else
 		error({ name = name, kind = kind }, 0)
 	end
@@ -239,7 +229,7 @@ function M.proxy_secrets(proxy)
 		return {}
 	end
 	local password = userinfo:match(":(.*)$")
-	return { userinfo, password, password and unescape(password) }
+	return { userinfo, password, password and encoding.from_percent(password) }
 end
 
 ---The CA file or directory that the environment names, or nil.
@@ -268,6 +258,19 @@ function M.system_ca()
 			return path
 		end
 	end
+end
+
+---The host and the port that a request goes to, the same for all spellings: libcurl knows what it would connect to.
+---@param scheme "http"|"https"
+---@param authority string
+---@return string name lower case
+---@return integer? port
+function M.host(scheme, authority)
+	local name, port = require("runner.http_client").host(scheme .. "://" .. authority .. "/")
+	if not name then
+		name, port = authority:match "^(.-):?(%d*)$"
+	end
+	return (name:lower():gsub("%.$", "")), math.tointeger(tonumber(port) or tonumber(DEFAULT_PORTS[scheme]))
 end
 
 return M

@@ -7,6 +7,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
 local paths = require "runner.core.paths"
+local retry_budget = require "runner.core.retry_budget"
 
 local M = {}
 
@@ -40,32 +41,17 @@ local LONGEST = 200 -- bytes of a file name, without ".lock"
 
 -- --- where ---------------------------------------------------------------------
 
--- The state directory comes first: it is the same one for a login and for cron,
--- where XDG_RUNTIME_DIR is missing.
-local function directories()
-	local list, runtime = { paths.state() }, os.getenv "XDG_RUNTIME_DIR"
-	list[#list + 1] = paths.is_absolute(runtime) and runtime .. "/runner" or nil
-	return list
-end
-
 local function default_path(name)
-	local why = paths.NO_STATE .. ", and XDG_RUNTIME_DIR is not set"
-	for _, dir in ipairs(directories()) do
-		dir = dir .. "/locks"
-		local ok, message = fs.mkdirs(dir, 448) -- 0700
-		if ok then
-			return dir .. "/" .. paths.file_name(name, LONGEST) .. ".lock"
-		end
-		why = message
-	end
-	errors.raise("PRECONDITION", ("No place for the lock '%s': %s"):format(name, why),
-		{ suggestion = "Set XDG_STATE_HOME to a directory you may write to, or give ctx:lock a `path`" })
+	local dir, why = require("runner.core.own_state").locks()
+	return dir and ("%s/%s.lock"):format(dir, paths.file_name(name, LONGEST))
+		or errors.raise("PRECONDITION", ("No place for the lock '%s': %s"):format(name, why),
+			{ suggestion = "Set XDG_STATE_HOME to a directory you may write to, or give ctx:lock a `path`" })
 end
 
 -- --- options ---------------------------------------------------------------------
 
 local KNOWN = {
-	wait = function(v) return type(v) == "string" or type(v) == "number" end,
+	wait = function() return true end, -- wait_ms_of looks
 	shared = function(v) return type(v) == "boolean" end,
 	path = function(v) return type(v) == "string" and v ~= "" end,
 	code = errors.well_formed,
@@ -79,11 +65,7 @@ local function wait_ms_of(wait)
 	if wait == nil then
 		return WAIT_DEFAULT_MS
 	end
-	local ms = type(wait) == "number" and wait * 1000 or host.duration(tostring(wait))
-	if not (ms and ms >= 0) then
-		misused(("wait = %s is not a duration"):format(tostring(wait)), 'Write wait = "10s", or a number of seconds')
-	end
-	return ms
+	return require("runner.core.rules").duration(wait) or require("runner.ctx.misuse").duration("ctx:lock", "wait", wait)
 end
 
 local function read_options(name, opts)
@@ -95,13 +77,14 @@ local function read_options(name, opts)
 	end
 	for key, value in next, opts do
 		if not KNOWN[key] then
-			require("runner.ctx.misuse").unknown("ctx:lock", key, require("runner.core.sorted").keys(KNOWN))
+			require("runner.ctx.misuse").unknown("ctx:lock", key, require("runner.core.tables").sorted_keys(KNOWN))
 		elseif not KNOWN[key](value) then
 			misused(("%s = %s is invalid"):format(key, tostring(value)))
 		end
 	end
 	return {
-		name = name, path = opts.path or default_path(name), shared = opts.shared and true or false,
+		name = name, path = opts.path or default_path(name), linked = not opts.path, -- in our folder a command that is confined may add names
+		shared = opts.shared and true or false,
 		wait_ms = wait_ms_of(opts.wait), code = opts.code or "LOCK_HELD",
 	}
 end
@@ -118,17 +101,18 @@ end
 -- Each slice is one repetition (meta.retries, --retries); within it the worker
 -- sleeps until the holder lets go, so that a freed lock is taken at once.
 local function wait_for(lock)
-	local started, slice = host.now(), SLICE_FIRST_MS
-	local handle, why, about = fs.lock(lock.path, { shared = lock.shared })
-	while why == "held" and attempt.budget() ~= 0 do
+	local started, slice = host.now(), math.max(retry_budget.delay_ms() or SLICE_FIRST_MS, 1)
+	local most = math.max(slice, SLICE_MOST_MS)
+	local handle, why, about = fs.lock(lock.path, { shared = lock.shared, linked = lock.linked })
+	while why == "held" and retry_budget.budget() ~= 0 do
 		local left = time_left(lock, started)
 		if left < 1 then
 			break
 		end
-		attempt.note_repeat()
+		retry_budget.note()
 		handle, why, about = fs.lock(lock.path,
-			{ shared = lock.shared, wait_ms = math.floor(math.min(slice, left)) })
-		slice = math.min(slice * 2, SLICE_MOST_MS)
+			{ shared = lock.shared, linked = lock.linked, wait_ms = math.floor(math.min(slice, left)) })
+		slice = math.min(slice * 2, most)
 	end
 	return handle, why, about
 end

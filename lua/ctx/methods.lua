@@ -24,22 +24,23 @@ local Context = {}
 -- method → module; each exports a function of the method's name
 local LAZY = {
 	step = "progress", skip = "progress", progress = "progress", log = "progress", warn = "progress", fail = "fail",
-	call = "call", run = "proc", delegate = "delegate", spawn = "spawn", pipeline = "proc", http = "http", retry = "retry", lock = "lock",
-	prompt = "tty", confirm = "tty", select = "tty", exec = "exec",
-	attest = "tty", emit = "emit", each = "each", edit = "edit", open_url = "open", open_path = "open",
-	checkpoint = "checkpoint", restore = "checkpoint", external = "external", cached = "cached",
-	hand_out = "hand_out", parallel = "parallel", settings = "settings", save_settings = "settings",
+	call = "call", run = "process", pipeline = "process", delegate = "process", spawn = "spawn",
+	http = "http", retry = "retry", lock = "lock", parallel = "parallel",
+	prompt = "interaction", select = "interaction", confirm = "interaction", attest = "interaction",
+	edit = "interaction", exec = "interaction", open_url = "interaction", open_path = "interaction",
+	emit = "results", each = "results", external = "results", hand_out = "temporary_files",
+	checkpoint = "checkpoint", restore = "checkpoint", cached = "storage", settings = "storage", save_settings = "storage",
 }
 
 -- field → how it comes to be, once
 local FIELDS = {}
 
 function FIELDS.tempdir()
-	return require("runner.ctx.tempdir").make()
+	return require("runner.ctx.temporary_files").directory()
 end
 
 function FIELDS.input()
-	return attempt.input
+	return attempt.input.value
 end
 
 function FIELDS.env()
@@ -68,7 +69,7 @@ function FIELDS.token()
 end
 
 function FIELDS.headless()
-	return require("runner.core.surroundings").is_headless()
+	return require("runner.core.requirements").is_headless()
 end
 
 function FIELDS.max_attempts()
@@ -93,8 +94,15 @@ local function guarded(name, method)
 	end
 end
 
+---The method itself, which its module exports.
+---@param name string
+---@return fun(ctx: runner.Context, ...: any): any ...
+function M.of(name)
+	return require("runner.ctx." .. LAZY[name])[name]
+end
+
 local function method_of(key)
-	local method = Context[key] or LAZY[key] and require("runner.ctx." .. LAZY[key])[key]
+	local method = Context[key] or LAZY[key] and M.of(key)
 	methods[key] = method and guarded(key, method)
 	return methods[key]
 end
@@ -120,15 +128,10 @@ end
 ---Wait; ends at once when the attempt is cancelled.
 ---@param duration number|string seconds, or "500ms"
 function Context:sleep(duration)
-	local ms = type(duration) == "number" and duration * 1000 or host.duration(tostring(duration))
-	if not (ms and ms >= 0) then
-		require("runner.ctx.misuse").raise("ctx:sleep", ("'%s' is not a duration"):format(tostring(duration)),
-			'Write "500ms", "2s" or a number of seconds')
-	end
-	if attempt.tasks and attempt.tasks.inside() then
-		return attempt.tasks.sleep(ms)
-	end
-	host.sleep(ms)
+	local ms = require("runner.core.rules").duration(duration)
+		or require("runner.ctx.misuse").duration("ctx:sleep", "duration", duration)
+	local clock = require("runner.core.programs").tasks() or host
+	clock.sleep(ms)
 end
 
 ---Seconds until the attempt's deadline; math.huge without a limit.
@@ -151,6 +154,7 @@ end
 
 function Context:_run_deferred()
 	local list = rawget(self, "_deferred")
+	host.begin_end()
 	while list[1] do -- what is deferred meanwhile comes next
 		local ok, raised = pcall(table.remove(list))
 		if not ok then

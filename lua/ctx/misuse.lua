@@ -4,13 +4,13 @@
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
-local script_line = require "runner.core.script_line"
+local raised = require "runner.core.raised"
 
 local M = {}
 
 -- "file:line: " of the script, whichever of our functions it called; else "file: " of the command.
 local function position()
-	local at = script_line.of "ctx/"
+	local at = raised.call_site "ctx/"
 	local path = at == "" and attempt.command and attempt.command.path
 	return path and path .. ": " or at
 end
@@ -60,6 +60,14 @@ function M.shown(value)
 		return tostring(value)
 	end
 	return "a " .. type(value)
+end
+
+---A value that is no duration. Raises INVALID_ARGUMENT.
+---@param what string "ctx:lock"
+---@param key string "wait"
+---@param value any
+function M.duration(what, key, value)
+	M.raise(what, ("'%s' must be %s, not %s"):format(key, errors.DURATION, M.shown(value)), nil, "INVALID_ARGUMENT")
 end
 
 ---An unknown option, with the ones that there are.

@@ -45,15 +45,16 @@ end
 
 -- A confirmed call confirms what it says that it needs: it was shown with it. Whether a command is
 -- destructive, it tells by its refusal, which has done nothing.
-local function invoke(ctx, need, env)
+local function invoke(ctx, need, more)
 	local call = require("runner.ctx.call").invoke
-	local ok, raised = pcall(call, ctx, need.name, need.args, env)
+	local ok, raised = pcall(call, ctx, need.name, need.args, more)
 	if ok then
 		return
 	elseif not asks(raised, need) then
 		error(raised, 0)
 	elseif attempt.command.danger_level == "destructive" then
-		return call(ctx, need.name, need.args, env, true)
+		more.confirmed = true
+		return call(ctx, need.name, need.args, more)
 	end
 	local own = attempt.command.name:gsub("%.", " ")
 	raised.suggestion = ("Nothing that '%s' is given confirms it, since that is %s itself"):format(own, attempt.command.danger_level)
@@ -62,13 +63,13 @@ local function invoke(ctx, need, env)
 	error(raised, 0)
 end
 
--- Whoever has the lock runs it; the others wait for the mark.
-local function once(ctx, dir, need, env)
+-- The process that has the lock runs it; the others wait for the mark.
+local function once(ctx, dir, need, more)
 	local mark = ("%s/%s"):format(dir, paths.file_name(need.name .. " " .. assert(json.encode(need.args)), 180))
 	while not fs.lstat(mark .. ".done") do
 		local lock <close>, why = fs.lock(mark .. ".lock", { wait_ms = 0 })
 		if lock and not fs.lstat(mark .. ".done") then
-			invoke(ctx, need, env)
+			invoke(ctx, need, more)
 			local ok, problem = fs.create(mark .. ".done", "")
 			if not ok then
 				errors.raise("UNAVAILABLE", "Can't note that a needed command has run: " .. problem)
@@ -88,6 +89,39 @@ local function failed(name, raised)
 	error(raised, 0)
 end
 
+-- Each has its share of the retries that are left, whichever of them ends first.
+local function share_of(i, count)
+	local left = require("runner.core.retry_budget").left()
+	return left and left // count + (i <= left % count and 1 or 0)
+end
+
+local function work_of(ctx, needs, dir, env)
+	local work = {}
+	for i, need in ipairs(needs) do
+		local share = share_of(i, #needs)
+		work[i] = function(say)
+			local ok, raised = pcall(once, ctx, dir, need, { env = env, share = share, say = say })
+			if not ok then
+				failed(need.name, raised)
+			end
+		end
+	end
+	return work
+end
+
+-- What a person calls them: the same command with other arguments shows these.
+local function names_of(needs)
+	local names, times = {}, {}
+	for _, need in ipairs(needs) do
+		times[need.name] = (times[need.name] or 0) + 1
+	end
+	for i, need in ipairs(needs) do
+		names[i] = times[need.name] == 1 and need.name
+			or table.concat(require("runner.invoke").words({ need.name }, need.args, tostring), " ")
+	end
+	return names
+end
+
 ---Run what the command needs, unless this call has had it. Raises the error of the first that fails.
 ---@param ctx runner.Context
 ---@param command table normal form
@@ -101,19 +135,11 @@ function M.meet(ctx, command)
 		dir = ctx.tempdir .. "/needs"
 		assert(fs.mkdirs(dir, 448)) -- 0700
 	end
-	local env, work = { [VARIABLE] = ("%s\n%s\n%s"):format(dir, above or "", name) }, {}
-	for i, need in ipairs(command.needs) do
-		work[i] = function()
-			local ok, raised = pcall(once, ctx, dir, need, env)
-			if not ok then
-				failed(need.name, raised)
-			end
-		end
-	end
 	if attempt.trace then
-		attempt.trace(("needs %d commands"):format(#work))
+		attempt.trace(("needs %d commands"):format(#command.needs))
 	end
-	ctx:parallel(work, { limit = 4 })
+	local env = { [VARIABLE] = ("%s\n%s\n%s"):format(dir, above or "", name) }
+	require("runner.ctx.parallel").all(work_of(ctx, command.needs, dir, env), names_of(command.needs))
 	host.setenv(VARIABLE, nil) -- what run starts is no part of this
 end
 

@@ -3,6 +3,7 @@
 
 local attempt = require "runner.core.attempt"
 local misuse = require "runner.ctx.misuse"
+local programs = require "runner.core.programs"
 local scheduler = require "runner.task.scheduler"
 
 local M = {}
@@ -66,24 +67,10 @@ local function row_of(result)
 	return { ok = false, error = { code = e.code, message = e.message, context = e.context } }
 end
 
----Do several things at once, and wait for all. Each item is a function, { run = … } or { http = … };
----what they return comes back under the same keys. The first failure ends what still runs and is
----raised; with `collect` all go on, and each key has { ok, value } or { ok, error }. Only
----ctx:run, ctx:pipeline, ctx:http and ctx:sleep let others go on; one inside another waits
----for what runs before it raises.
----@param ctx runner.Context
----@param items table<any, function|table>
----@param options? {limit?: integer, collect?: boolean} limit: how many at once, default 8
----@return table<any, any>
-function M.parallel(ctx, items, options)
-	local limit, collect = checked_options(items, options)
-	local keys, work, out, failed = keys_of(items), {}, {}, nil
-	local nested, at = scheduler.inside(), 0
-	local lanes <close> = attempt.launch.stderr_is_tty and require("runner.ctx.lanes").of(keys, items)
-	for i, key in ipairs(keys) do
-		work[i] = work_of(ctx, key, items[key], lanes, i)
-	end
-	attempt.tasks = scheduler
+-- Each of them as a task. The first failure ends the others, and is raised, unless all are to go on.
+local function run(work, lanes, limit, collect, ended)
+	local nested, at, failed = scheduler.inside(), 0, nil
+	programs.use_tasks(scheduler)
 	scheduler.run(function()
 		scheduler.each(function()
 			at = at + 1
@@ -95,7 +82,7 @@ function M.parallel(ctx, items, options)
 			if lanes then
 				lanes:ends(i, result)
 			end
-			out[keys[i]] = collect and row_of(result) or result.value
+			ended(i, result)
 			failed = failed or not collect and result.error or nil
 			if failed and not nested then
 				scheduler.abort(failed)
@@ -105,6 +92,45 @@ function M.parallel(ctx, items, options)
 	if failed then
 		error(failed, 0)
 	end
+end
+
+---Functions of ours, all at once; the first failure ends the others and is raised.
+---@param work (fun(say: fun(text: string)))[] each with what shows a text beside its name
+---@param names string[] as a person sees them
+function M.all(work, names)
+	local lanes <close> = attempt.launch.stderr_is_tty and require("runner.ctx.progress_display").lanes(names, work)
+	local tasks = {}
+	for i, f in ipairs(work) do
+		tasks[i] = function()
+			f(function(text)
+				if lanes then
+					lanes:says(i, text)
+				end
+			end)
+		end
+	end
+	run(tasks, lanes, #work, false, function() end)
+end
+
+---Do several things at once, and wait for all. Each item is a function, { run = … } or { http = … };
+---what they return comes back under the same keys. The first failure ends what still runs and is
+---raised; with `collect` all go on, and each key has { ok, value } or { ok, error }. Only
+---ctx:run, ctx:pipeline, ctx:http and ctx:sleep let others go on; one inside another waits
+---for what runs before it raises.
+---@param ctx runner.Context
+---@param items table<any, function|table>
+---@param options? {limit?: integer, collect?: boolean} limit: how many at once, default 8
+---@return table<any, any>
+function M.parallel(ctx, items, options)
+	local limit, collect = checked_options(items, options)
+	local keys, work, out = keys_of(items), {}, {}
+	local lanes <close> = attempt.launch.stderr_is_tty and require("runner.ctx.progress_display").lanes(keys, items)
+	for i, key in ipairs(keys) do
+		work[i] = work_of(ctx, key, items[key], lanes, i)
+	end
+	run(work, lanes, limit, collect, function(i, result)
+		out[keys[i]] = collect and row_of(result) or result.value
+	end)
 	return #keys == #items and require("runner.json").array(out) or out
 end
 

@@ -4,7 +4,9 @@
 local host = require "runner.host"
 local attempt = require "runner.core.attempt"
 
-local M = {}
+local M = {
+	whole = {}, ---@type {total: any, unit: any} what ctx:progress said last of all the work
+}
 
 local NAME_MAX = 200
 
@@ -42,12 +44,13 @@ local function comes_before(name, from)
 	end
 end
 
+local skipped -- steps of this attempt
+
 -- The result of a run that began later has its skipped steps (REQ-O-010).
 local function leave_out(name)
-	local additions = attempt.additions or {}
-	attempt.additions = additions
-	additions.skipped_steps = additions.skipped_steps or require("runner.json").array {}
-	table.insert(additions.skipped_steps, name)
+	skipped = skipped or require("runner.json").array {}
+	table.insert(skipped, name)
+	attempt.add("skipped_steps", skipped)
 	host.send("STEP", { name = name, state = "skipped" })
 end
 
@@ -116,15 +119,16 @@ local function line_of(progress, text)
 		return text
 	end
 	done = math.type(done) and done or nil
-	bar = bar or require("runner.ctx.bar").new()
-	if require("runner.core.surroundings").is_plain() then
+	local display = require "runner.ctx.progress_display"
+	bar = bar or display.bar()
+	if require("runner.core.requirements").is_plain() then
 		local line = bar:plain(text, done, total, host.now())
 		if line then
 			host.send("LOG", { level = "info", message = line })
 		end
 		return text
 	end
-	return done and bar:line(text, done, total, host.now(), require("runner.terminal").columns()) or require("runner.ctx.bar").turning(text)
+	return done and bar:line(text, done, total, host.now(), require("runner.terminal").columns()) or display.turning(text)
 end
 
 ---Report how far the work is: kept for the envelope of a run that is cut off by a limit,
@@ -141,6 +145,9 @@ function M.progress(_, progress, suggestion)
 		misused("progress", why, "Write ctx:progress(0.5), or a table of data")
 	end
 	compare(progress)
+	if type(progress) == "table" then
+		M.whole = { total = progress.total or M.whole.total, unit = progress.unit or M.whole.unit }
+	end
 	host.send("PROGRESS", { data = data, text = line_of(progress, text_of(progress)),
 		suggestion = suggestion and tostring(suggestion):sub(1, 4000) })
 end

@@ -6,6 +6,8 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local policy = require "runner.declare.policy"
 local attempt = require "runner.core.attempt"
+local programs = require "runner.core.programs"
+local retry_budget = require "runner.core.retry_budget"
 
 local M = {}
 
@@ -36,7 +38,7 @@ end
 
 -- --retries N is one budget; a loop's own policy may be smaller.
 local function within_budget(flat, made)
-	local budget = attempt.budget()
+	local budget = retry_budget.budget()
 	if budget then
 		budget = budget + made
 		flat.retries = flat.retries < 0 and budget or math.min(flat.retries, budget)
@@ -58,16 +60,15 @@ local function repeat_after(e, wait_ms, n, flat, on_retry)
 		delay_ms = wait_ms })
 	notify("wait", { attempt = n + 1, max_attempts = most, code = e.code, message = e.message:sub(1, 8000),
 		delay_ms = wait_ms }, on_retry)
-	if attempt.tasks and attempt.tasks.inside() then
-		attempt.tasks.sleep(wait_ms)
-	else
-		host.sleep(wait_ms)
-	end
-	attempt.note_repeat()
+	local clock = programs.tasks() or host
+	clock.sleep(wait_ms)
+	retry_budget.note()
 end
 
-local function misused(strict, ...)
-	require("runner.ctx.proc_spec").fail(strict and "http" or "retry", ...)
+local DURATIONS = { delay = true, max_delay = true, delays = true }
+
+local function misused(strict, message, ...)
+	require("runner.ctx.misuse").raise(strict and "ctx:http" or "ctx:retry", message:format(...))
 end
 
 -- The flat policy, and what hears of each wait.
@@ -79,8 +80,10 @@ local function policy_of(declared, strict)
 	for k, v in pairs(declared) do
 		plain[k] = k ~= "on_retry" and v or nil
 	end
-	local flat, why = policy.normalise(plain)
-	if not flat then
+	local flat, why, key = policy.normalise(plain, { retry_delay_ms = retry_budget.delay_ms() })
+	if not flat and DURATIONS[key] then
+		require("runner.ctx.misuse").duration(strict and "ctx:http" or "ctx:retry", key, plain[key])
+	elseif not flat then
 		misused(strict, "%s", why)
 	elseif on_retry ~= nil and type(on_retry) ~= "function" then
 		misused(strict, "on_retry is a function(event), not a %s", type(on_retry))
@@ -137,7 +140,5 @@ function M.retry(ctx, fn, declared)
 	end
 	return M.loop(ctx, declared == nil and { retries = 3 } or declared, fn, false)
 end
-
-M.note_repeat = attempt.note_repeat
 
 return M

@@ -4,9 +4,9 @@
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local not_started = require("runner.core.start_failure").not_started
-local outcome = require "runner.ctx.proc_outcome"
+local outcome = require "runner.ctx.process"
 local process = require "runner.process"
-local specs = require "runner.ctx.proc_spec"
+local specs = require "runner.ctx.process_spec"
 
 local M = {}
 
@@ -19,6 +19,13 @@ local SIGNALS = { [1] = "SIGHUP", [2] = "SIGINT", [3] = "SIGQUIT", [9] = "SIGKIL
 local Process = {}
 Process.__index = Process
 Process.__name = "runner.Process"
+
+-- Its end is known: the terminal is ours again.
+local function give_back(self)
+	if self.loan then
+		self.loan:close()
+	end
+end
 
 -- Whether the process is done, or its line; raises at the end of the attempt.
 local function news(self, lines)
@@ -40,11 +47,7 @@ local function milliseconds(method, timeout)
 	if timeout == nil then
 		return nil
 	end
-	local ms, why = specs.duration(timeout)
-	if not ms then
-		specs.fail("spawn", method .. "(timeout) takes %s", why)
-	end
-	return ms
+	return specs.duration(timeout, "spawn", method .. "(timeout)")
 end
 
 ---Wait for its end. Nil when it still runs after `timeout`. A failure is raised, unless
@@ -59,6 +62,7 @@ function Process:wait(timeout)
 			return nil
 		end
 		self.result = outcome.of(self.handle, false, self.options)
+		give_back(self)
 	end
 	if not ended_as_asked(self, self.result) then
 		outcome.conclude(self.options, self.options.argv, self.result)
@@ -115,18 +119,19 @@ end
 
 ---End it: TERM, its grace, KILL. A detached process is left alone.
 function Process:close()
-	self.asked = self.asked or "SIGTERM"
+	self.asked = self.asked or self.options.stop_signal or "SIGTERM"
 	self.handle:close()
+	give_back(self)
 end
 
 Process.__close = Process.close
 
--- What the command leaves behind, and how to end it (REQ-C-010).
+-- The process that goes on after the command, and how to end it (REQ-C-010).
 local function account_for(pid)
 	local command = attempt.command
 	if command and command.spawns_background_process then
-		attempt.additions = attempt.additions or {}
-		attempt.additions.background_pid, attempt.additions.cleanup_command = pid, command.cleanup_command
+		attempt.add("background_pid", pid)
+		attempt.add("cleanup_command", command.cleanup_command)
 	elseif command then
 		attempt.warn("BACKGROUND_UNDECLARED", ("Process %d goes on after this command, which does not declare"):format(pid)
 			.. " spawns_background_process", { pid = pid })
@@ -140,12 +145,15 @@ end
 function M.start(ctx, spec)
 	local options = specs.command("spawn", ctx, spec)
 	options.lines, options.roomy = true, true
+	local loan = not (options.capture or options.detach) and outcome.borrow_terminal() or nil
 	local handle, message, code, context = process.start(options)
 	if not handle then
+		give_back { loan = loan }
 		options.check = true -- there is nothing to give back
 		outcome.conclude(options, options.argv, not_started(options.argv, message, code, context))
 	end
-	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle }, options = options }, Process)
+	local self = setmetatable({ handle = handle, pid = handle:pid(), set = process.set { handle }, options = options, loan = loan },
+		Process)
 	if not options.detach and type(ctx) == "table" and ctx.defer then
 		ctx:defer(function()
 			self:close()

@@ -51,6 +51,38 @@ local function rare(row, why)
 		or (why == "schema" or why == "outside" or why == "bytes") and why or nil
 end
 
+-- --- what a model invents where a name or a path is asked for (REQ-F-045) -------------------
+
+local IDENTIFIERS = { alphanumeric_id = true, uuid = true, semver = true }
+
+-- By the patterns of lower-case text that give it away; for what is no path, too.
+local PLACEHOLDERS = {
+	{ "path_traversal", "%.%.[/\\]", "%.%.%%2f", "%.%.%%5c", "%%2e%%2e", "^%.%.$", "/%.%.$" },
+	{ "percent_encoded_shell", "%%3b", "%%7c", "%%26", "%%60", "%%24", "%%0a", "%%0d" },
+	{ "percent_encoded_separator", "%%2f", "%%5c", "%%2e", "%%40" },
+}
+local PLACEHOLDER_IDENTIFIER = { { "query_string", "[?&]" }, { "fragment", "#" } }
+
+---What gives a value away as invented: rejected_pattern of the error; nil: nothing.
+---@param row table
+---@param text string
+---@return string?
+local function placeholder(row, text)
+	local lists = { (IDENTIFIERS[row.pattern] or row.pattern == "filepath") and PLACEHOLDERS or {},
+		IDENTIFIERS[row.pattern] and PLACEHOLDER_IDENTIFIER or {} }
+	for _, list in ipairs(lists) do
+		for _, kind in ipairs(list) do
+			for i = 2, #kind do
+				if text:lower():find(kind[i]) then
+					return kind[1]
+				end
+			end
+		end
+	end
+end
+
+-- --- the problem ------------------------------------------------------------------------
+
 ---A value that its row rejects.
 ---@param row table
 ---@param text string as given
@@ -72,7 +104,7 @@ function M.invalid(row, text, why, from, values)
 	else
 		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, given(row, text), where, M.expected(row))
 	end
-	local pattern = why == "pattern" and not row.secret and require("runner.declare.invented").kind(row, text) or nil
+	local pattern = why == "pattern" and not row.secret and placeholder(row, text) or nil
 	return {
 		field = row.name, code = row.code or pattern and "INVALID_AGENT_INPUT" or "INVALID_ARGUMENT", message = message,
 		value = given(row, text), rejected_pattern = pattern,
@@ -220,7 +252,7 @@ end
 -- `errors`: callers branch on VALIDATION_ERROR, and exit 2 promises that nothing was
 -- touched, which a code with another exit number would not.
 local LEADING = { COMMAND_NOT_FOUND = true, FIELD_TOO_LARGE = true, INVALID_AGENT_INPUT = true, INVALID_CURSOR = true,
-	INVALID_JSON = true }
+	INVALID_JSON = true, STREAMING_NOT_SUPPORTED = true }
 
 local function error_code(code)
 	local known = code == "SUCCESS" or require("runner.host").registry_code(code)

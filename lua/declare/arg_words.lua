@@ -12,8 +12,7 @@ function M.shown(text)
 	if not utf8.len(text) then
 		text = text:gsub("[\128-\255]", "?")
 	end
-	local cut = utf8.offset(text, SHOWN + 1)
-	return cut and cut <= #text and text:sub(1, cut - 1) .. "…" or text
+	return require("runner.core.visible").shorten(text, SHOWN)
 end
 
 ---What was given for a row; a secret is not repeated to anybody.

@@ -117,10 +117,11 @@ local function check_type(r, fault)
 	return r.items or r.type
 end
 
--- The spellings of lua/declare/flags.lua, which few arguments have: a test compares.
-local OURS = " attempt-timeout debug format grace help idle-timeout instance-id no-color non-interactive output plan quiet"
-	.. " retries retry-delay timeout verbose version warnings-as-errors yes "
-M.ours = OURS
+-- The spellings of lua/declare/flags.lua, which few arguments have.
+-- generated: spellings
+local OURS = " attempt-timeout debug format grace help idle-timeout instance-id no-color non-interactive output plan quiet retries"
+	.. " retry-delay timeout verbose version warnings-as-errors yes "
+-- end
 
 local function is_ours(name)
 	return OURS:find(" " .. name .. " ", 1, true)

@@ -6,6 +6,26 @@ local rules = require "runner.core.rules"
 
 local M = {}
 
+---Functions of a project whose files are not run (lua/project/inert.lua): what they give is not known.
+---@type table<function, true>
+M.uncalled = setmetatable({}, { __mode = "k" })
+
+---What would have been called: the last row whose function gives it.
+---@type {values?: table, default?: table}
+M.unasked = {}
+
+local has_warned
+
+---Say that the values of the row, and of others like it, are not known. Else nothing, or anything, would be taken for them.
+---@param row table
+function M.warn_uncalled(row)
+	if not has_warned then
+		require("runner.core.attempt").warn("VALUES_UNREAD", ("The values of '%s', and of other arguments whose values a function gives, "
+			.. "are not known: no command of this project has run for you, so its files were read and not run"):format(row.name))
+	end
+	has_warned = true
+end
+
 ---Call a function of the declaration with the project's config. If it raises, the file
 ---is to blame, not the call, unless it raised an error with a code.
 ---@param row table
@@ -13,6 +33,7 @@ local M = {}
 ---@param config? table
 ---@return any
 function M.value(row, key, config)
+	M.unasked[key] = M.uncalled[row[key]] and row or M.unasked[key]
 	local ok, given = pcall(row[key], config or {})
 	if ok then
 		return given
@@ -25,13 +46,16 @@ function M.value(row, key, config)
 	error(e, 0)
 end
 
----The values of an enum row; a function is called.
+---The values of an enum row; a function is called. nil: there are none, or they are not known.
 ---@param row table
 ---@param config? table
 ---@return string[]?
 function M.listed(row, config)
 	local values = row.values
-	if type(values) == "function" then
+	if M.uncalled[values] then
+		M.unasked.values = row
+		return nil
+	elseif type(values) == "function" then
 		values = rules.list(M.value(row, "values", config), 0, math.huge, function(v)
 			return type(v) == "string" and v or nil
 		end)

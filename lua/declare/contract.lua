@@ -5,7 +5,7 @@
 -- is not safe, and for help, completion and the reference; a plain run never loads it.
 
 local flags = require "runner.declare.flags"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -21,38 +21,33 @@ local M = {}
 ---@field keys table<string, runner.KeyRow>
 ---@field flags runner.FlagRow[] `when` is a key (not false), "key=value" (or the type of one of its rows), "mutating" or "destructive"
 
--- Which module has the rows of a key or a flag, so that no more than needed is loaded.
--- tests/lua/declare/contract_spec.lua compares it with the modules.
----@type table<string, string>
-M.subjects = {
-	caller = "auth headless_supported token_env_vars requires_editor non_interactive_alternatives gui_operations headless_behavior"
-		.. " headless token_env_var",
-	confine = "confine",
-	call = "config context cwd no_config plain policy width",
-	children = "preserve_locale subprocess stderr",
-	discovery = "aliases output_schema schema show_config introduced_in deprecated_in replacement removed_in platform primary_id_field "
-		.. "required_tools mcp",
-	jobs = "async interruption detach budget",
-	input = "stdin requires raw_payload input_file validate_only",
-	lists = "max_bytes truncates list default_limit limit cursor sort fields",
-	network = "has_network_io connect_timeout proxy no_proxy",
-	placement = "option_placement",
-	privacy = "no_injection_protection stable_output unmask",
-	safety = "requires_person dry_run safe_default confirm_destructive live idempotency_key",
-	traces = "config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global"
-		.. " no_cache cache_ttl",
-	versions = "older_versions schema_version",
-	raw = "arguments help_argv stdout protocol",
-	steps = "resumable rollback resume_from rollback_on_failure",
-	streams = "streams rows_may_repeat stream heartbeat_ms heartbeat_interval",
-	together = "needs sources generates breaker rate hosts rebuild",
-	tokens = "token_limit token_offset token_count tokenizer",
-}
+-- Which module has the rows of a key or a flag, so that no more than needed is loaded; flags in the order of help.
+-- generated: subjects
+local INDEX = [[
+caller: cwd config context no_config policy plain width auth headless_supported token_env_vars requires_editor non_interactive_alternatives
+caller: gui_operations headless_behavior headless token_env_var aliases introduced_in deprecated_in replacement removed_in platform
+caller: primary_id_field required_tools mcp schema show_config output_schema
+input: stdin requires option_placement arguments help_argv stdout protocol raw_payload input_file validate_only
+run: async interruption detach budget
+answer: rows truncates list default_limit max_bytes limit cursor sort fields
+caller: has_network_io connect_timeout proxy no_proxy
+answer: unmask stable_output no_injection_protection
+effects: requires_person dry_run confirm_destructive safe_default live idempotency_key confine preserve_locale subprocess stderr
+run: resumable rollback resume_from rollback_on_failure
+answer: streams rows_may_repeat stream heartbeat_ms heartbeat_interval
+run: needs sources generates breaker rate hosts rebuild
+answer: token_limit token_offset token_count tokenizer
+effects: config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global no_cache cache_ttl
+answer: older_versions schema_version
+]]
+-- end
 
-local subject_of = {}
-for subject, names in next, M.subjects do
+M.names = {} ---@type string[] of all of them, in that order
+M.subject_of = {} ---@type table<string, string> name → module
+
+for subject, names in INDEX:gmatch "(%w+): ([^\n]+)" do
 	for name in names:gmatch "%S+" do
-		subject_of[name] = subject
+		M.names[#M.names + 1], M.subject_of[name] = name, subject
 	end
 end
 
@@ -76,7 +71,7 @@ end
 ---@param key any
 ---@return runner.KeyRow?
 function M.key(key)
-	local subject = subject_of[key]
+	local subject = M.subject_of[key]
 	return subject and load_subject(subject).keys[key]
 end
 
@@ -84,10 +79,8 @@ end
 ---@return string[]
 function M.keys()
 	local out = {}
-	for subject in next, M.subjects do
-		for key in next, load_subject(subject).keys do
-			out[#out + 1] = key
-		end
+	for _, name in ipairs(M.names) do
+		out[#out + 1] = M.key(name) and name
 	end
 	table.sort(out)
 	return out
@@ -97,7 +90,7 @@ end
 ---@param n table what is left of the declaration, normalised
 ---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
 function M.check(n, report)
-	for _, key in ipairs(sorted.keys(n)) do
+	for _, key in ipairs(tables.sorted_keys(n)) do
 		local row = M.key(key)
 		if row and row.check then
 			row.check(n, function(found, fix, other)
@@ -164,7 +157,7 @@ function M.find(spelling, command, in_front)
 	end
 	plain = plain or spelling
 	local name = plain:gsub("%-", "_")
-	local subject = subject_of[name] or subject_of[name:gsub("^no_", "")]
+	local subject = M.subject_of[name] or M.subject_of[name:gsub("^no_", "")]
 	local row, negated = flags.find_in(subject and load_subject(subject).by_flag or {}, plain)
 	if row and M.holds(row, command) and (in_front or not command or not row.front) then
 		return row, negated
@@ -187,11 +180,10 @@ end
 ---@return runner.FlagRow[]
 function M.rows(command, all)
 	local rows = table.move(flags.rows, 1, #flags.rows, 1, {})
-	for _, subject in ipairs(sorted.keys(M.subjects)) do
-		for _, row in ipairs(load_subject(subject).flags) do
-			if all or not row.when or command and M.holds(row, command) then
-				rows[#rows + 1] = row
-			end
+	for _, name in ipairs(M.names) do
+		local row = load_subject(M.subject_of[name]).by_flag[flags.spelling(name)]
+		if row and (all or not row.when or command and M.holds(row, command)) then
+			rows[#rows + 1] = row
 		end
 	end
 	local own = command and command.secrets and require("runner.declare.secret_flags").rows(command) or {}

@@ -161,6 +161,20 @@ function M.error(declaration, where, raised)
 	})
 end
 
+local BY_NAME = { aliases = true, contexts = true, hosts = true } -- entries that stand each for itself
+
+-- Of such a table the first entry that is wrong, taken alone; nil: none is.
+local function entry_refused(key, found, accept)
+	local wrong
+	for name, value in next, found do
+		if accept { [name] = value } == nil and (wrong == nil or tostring(name) < tostring(wrong)) then
+			wrong = name
+		end
+	end
+	return wrong ~= nil and { kind = "project", prefix = key, key = wrong, reason = "contract",
+		found = { "is " .. messages.show(found[wrong]), "write " .. messages.project(key) } } or nil
+end
+
 ---A key of runner.lua that is unknown or refused, as COMMAND_INVALID.
 ---@param path string of runner.lua
 ---@param key any
@@ -177,6 +191,8 @@ function M.project_problem(path, key, found, known, text)
 	elseif f.reason == "refused" and key == "executors" then
 		local prefix, wrong, clause, fix = require("runner.declare.executors").wrong(found)
 		f = prefix and { kind = "project", prefix = prefix, key = wrong, reason = "contract", found = { clause, fix } } or f
+	elseif f.reason == "refused" and BY_NAME[key] and type(found) == "table" then
+		f = entry_refused(key, found, known[key]) or f
 	end
 	local p = problem_of(f, { path = path, text = text })
 	return errors.new("COMMAND_INVALID", p.message, {

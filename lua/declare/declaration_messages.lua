@@ -4,11 +4,10 @@
 local command = require "runner.declare.command"
 local command_args = require "runner.declare.arguments"
 local command_codes = require "runner.declare.codes"
-local enumeration = require "runner.core.enumeration"
 local contract = require "runner.declare.contract"
 local errors = require "runner.core.errors"
 local policy = require "runner.declare.policy"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 local suggest = require "runner.core.suggest"
 
 local M = {}
@@ -38,7 +37,7 @@ M.rules = RULES
 local EXPECT = {
 	command = {
 		description = 'one sentence, such as "Deploy a release to a target"',
-		danger_level = enumeration.text "danger_level",
+		danger_level = errors.enumeration "danger_level",
 		args = 'a list of arguments such as { { "target", "string", required = true } }',
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
 		exit_codes = "a table such as { CONFLICT = { retryable = true } }", steps = 'a list of names such as { "validate", "upload" }',
@@ -61,8 +60,8 @@ local EXPECT = {
 	},
 	exit_code = {
 		code = "a number from 79 to 125", retryable = 'true, false or "maybe"',
-		side_effects = enumeration.text "side_effects", retry_after_ms = "a whole number of ms ≥ 0",
-		retry_strategy = enumeration.text "retry_strategy", description = TEXT,
+		side_effects = errors.enumeration "side_effects", retry_after_ms = "a whole number of ms ≥ 0",
+		retry_strategy = errors.enumeration "retry_strategy", description = TEXT,
 	},
 	limits = {
 		memory = 'a size such as "256MiB" (at least 1 MiB), or "none"',
@@ -73,9 +72,10 @@ local EXPECT = {
 		name = TEXT, description = TEXT, version = TEXT, commands = "a folder", changelog = "a JSON file",
 		audit = "true, or a table { path, required, sync }: a path, true or false, true or false",
 		scopes = "a list of strings, or a function that returns one",
-		exit_table = enumeration.text "exit_table",
+		exit_table = errors.enumeration "exit_table",
 		timeout = LIMIT, attempt_timeout = LIMIT, idle_timeout = LIMIT, grace = LIMIT,
-		aliases = 'words by name such as { dp = "deploy --target prod" }, none of them a confirmation (--confirm-destructive, --live, --yes)',
+		aliases = 'words by name such as { dp = "deploy --target prod" }, quoted as for a shell, without what only a shell reads, '
+			.. 'none of them a confirmation (--confirm-destructive, --live, --yes)',
 		hosts = require("runner.declare.throttle").HOSTS,
 		dotenv = 'true, or paths such as { ".env", ".env.local" }',
 		before = "a function(ctx, call)", after = "a function(ctx, call)",
@@ -90,8 +90,8 @@ local EXPECT = {
 	example = { description = TEXT, command = 'a command line such as "runner deploy --target prod"' },
 	failure = {
 		retryable = 'true, false or "maybe"', retry_after_ms = "a number of ms ≥ 0",
-		retry_strategy = enumeration.text "retry_strategy",
-		side_effects = enumeration.text "side_effects", suggestion = "a string", fix_required = "a string",
+		retry_strategy = errors.enumeration "retry_strategy",
+		side_effects = errors.enumeration "side_effects", suggestion = "a string", fix_required = "a string",
 		fix_command = "a command line without placeholders", detail = "a string",
 		errors = 'a list such as { { field = "target", message = "…" } }',
 		context = "a table of facts such as { pid = 5 }",
@@ -132,6 +132,13 @@ end
 
 M.show = show
 
+---What a key of runner.lua takes.
+---@param key string
+---@return string
+function M.project(key)
+	return EXPECT.project[key]
+end
+
 local function expected(f)
 	local row = f.kind == "command" and contract.key(f.key)
 	return row and row.expected or EXPECT[f.kind] and EXPECT[f.kind][f.key] or "something else"
@@ -169,7 +176,7 @@ end
 -- Without the rare ones for a list that somebody reads.
 local function known_keys(kind, everyday)
 	local keys = kind == "command" and not everyday and contract.keys()
-		or kind == "arg" and not everyday and sorted.keys(require("runner.declare.rare_arguments").rules) or {}
+		or kind == "arg" and not everyday and tables.sorted_keys(require("runner.declare.rare_arguments").rules) or {}
 	for key, rule in next, RULES[kind] do
 		if type(key) == "string" and type(rule) ~= "string" then
 			keys[#keys + 1] = key

@@ -5,7 +5,7 @@
 local M = {}
 
 local function is_duration(text)
-	return require("runner.host").duration(text)
+	return require("runner.core.rules").duration(text)
 end
 
 local function is_seed(text)
@@ -34,8 +34,14 @@ M.rows = {
 	{ name = "RUNNER_LUA", description = "Folder of runner's own Lua files, to use instead of those in the binary" },
 	{ name = "RUNNER_DRY_RUN", description = "1: commands that change something do a dry run; set for what a dry run starts" },
 	{ name = "RUNNER_OUTER_RETRIES", description = "Set for children if the run itself retries: their default is then 0 retries" },
+	{ name = "PWD", description = "Set for programs: the directory that the command works in, where that is not its caller's" },
+	{ name = "RUNNER_RETRY_BUDGET", description = "Set for commands that the run calls: the retries that it has left for them" },
 	{ name = "RUNNER_DEADLINE_MS", description = "Set for children: when the run ends, so that a nested runner ends first" },
 	{ name = "RUNNER_ARGUMENTS", description = "Set for the command that ctx:call calls: its arguments are on stdin, as JSON" },
+	{ name = "RUNNER_CLIENT", description = "Set by mcp serve and exec for the calls that they make: their transport and client,"
+		.. " for the audit ledger" },
+	{ name = "RUNNER_SERVED", description = "Set by mcp serve for the calls that it makes: the project that it serves, whose files they run "
+		.. "and whose jobs and runs they see" },
 	{ name = "RUNNER_JOB", description = "Set for a job: its folder" },
 	{ name = "AGENT_CALL_BUDGET_MS", description = "Milliseconds within which a call of a command with interruption answers (30000)" },
 	{ name = "RUNNER_NEEDS", description = "Set for commands that another one needs: where they note that they have run, and who needs them" },
@@ -50,7 +56,6 @@ M.rows = {
 	{ name = "XDG_CACHE_HOME", description = "Where a bundled program keeps its files, in runner/bundles (~/.cache)" },
 	{ name = "XDG_RUNTIME_DIR", description = "Used instead if neither XDG_STATE_HOME nor HOME is usable" },
 	{ name = "HOME", description = "Where the search for a project ends; the defaults above are in it, where it is a directory" },
-	{ name = "USER", description = "Your name, in the rows of an audit ledger" },
 	{ name = "PATH", description = "Where the programs that commands start are found; the calls of a test have stand-ins in front" },
 	{ name = "TMPDIR", description = "Where ctx.tempdir is made (/tmp)" },
 	{ name = "HTTPS_PROXY", description = "Proxy for ctx:http; also HTTP_PROXY, ALL_PROXY and NO_PROXY" },

@@ -2,8 +2,10 @@
 -- files describe them: the keys of one, and which of them each kind needs. It reads plain values
 -- and opens nothing.
 
+local json = require "runner.json"
+local json_shapes = require "runner.declare.json_shapes"
 local rules = require "runner.core.rules"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -84,7 +86,6 @@ for word in ([[--array -a --job-name -J --output -o --error -e --export --export
 	OURS[word] = true
 end
 
-M.ours = OURS ---@type table<string, true> for lua/declare/executor_schema.lua
 
 local function option(v)
 	local text = line(v)
@@ -166,10 +167,10 @@ end
 
 -- What is wrong with one executor of a runner.lua: its key, a clause, and the fix.
 local function wrong_key(declared)
-	for _, key in ipairs(sorted.keys(declared)) do
+	for _, key in ipairs(tables.sorted_keys(declared)) do
 		local entry = M.keys[key]
 		if not entry then
-			local near = require("runner.core.suggest").nearest(tostring(key), sorted.keys(M.keys), 1)[1]
+			local near = require("runner.core.suggest").nearest(tostring(key), tables.sorted_keys(M.keys), 1)[1]
 			return key, "is not a key of an executor", near and ("rename it to %s"):format(near) or "remove it"
 		elseif entry.accept(declared[key]) == nil then
 			return key, "has a value that an executor can't have", "write " .. entry.expected
@@ -184,7 +185,7 @@ end
 ---@return string clause
 ---@return string fix
 function M.wrong(v)
-	for _, name in ipairs(type(v) == "table" and sorted.keys(v) or {}) do
+	for _, name in ipairs(type(v) == "table" and tables.sorted_keys(v) or {}) do
 		if type(name) ~= "string" or not name:find(M.NAME) or name == M.NOWHERE then
 			return "executors", name, "is not a valid name", "use " .. M.NAME_WORDS
 		elseif type(v[name]) ~= "table" then
@@ -223,7 +224,7 @@ local POLL_MS = { slurm = 5000, command = 5000, ["local"] = 200 }
 function M.settle(name, site, own)
 	local e = { name = name }
 	for _, fields in ipairs { site or {}, own or {} } do
-		for _, key in ipairs(sorted.keys(fields)) do
+		for _, key in ipairs(tables.sorted_keys(fields)) do
 			e[key] = fields[key]
 		end
 	end
@@ -235,6 +236,63 @@ function M.settle(name, site, own)
 	e.submit_rate = e.submit_rate or e.kind == "local" and 1000 or 1
 	e.options, e.environment = e.options or {}, e.environment or {}
 	return e
+end
+
+-- --- as JSON Schema (draft 07), for workflow files and runner.lua ---------------------------
+
+local WORD_SCHEMA = { type = "string", pattern = "^[A-Za-z0-9][A-Za-z0-9_.,+:@/-]*$", maxLength = 200 }
+local LINE = "^[^\\x00-\\x1f\\x7f]*[^\\x00-\\x20\\x7f][^\\x00-\\x1f\\x7f]*$"
+local SIZE = { type = "string", pattern = "^[1-9][0-9]*[KMGT]$", maxLength = 12 }
+local PROGRAM_SCHEMA = { type = "array", minItems = 1, items = { type = "string", pattern = "^[^\\x00]+$" } }
+
+-- Absolute or below HOME, without "..".
+local PLACE = { allOf = json.array { { type = "string", pattern = LINE }, { pattern = "^(~?/.)" },
+	{ ["not"] = { pattern = "/\\.\\.(/|$)" } } } }
+
+local SCALAR_SCHEMA = { type = json.array { "string", "number", "boolean" } }
+
+local function either(...)
+	return { anyOf = json.array { ... } }
+end
+
+-- No word that runner itself says to the program that submits.
+local function option_schema()
+	local long, short = {}, {}
+	for _, word in ipairs(tables.sorted_keys(OURS)) do
+		local letter = word:match "^%-(%a)$"
+		table.insert(letter and short or long, letter or word)
+	end
+	return { type = "string", pattern = LINE,
+		["not"] = { pattern = ("^((%s)([^A-Za-z0-9-]|$)|-[%s])"):format(table.concat(long, "|"), table.concat(short)) } }
+end
+
+local function count(most)
+	return { type = "integer", minimum = 1, maximum = most }
+end
+
+---Key → what it takes.
+---@return table<string, table>
+function M.schema()
+	local duration = json_shapes.duration(true)
+	return {
+		kind = { type = "string", enum = json.array { "slurm", "command", "local" } },
+		partition = WORD_SCHEMA, account = WORD_SCHEMA, qos = WORD_SCHEMA, cpus = count(65536),
+		gpus = either(count(1024), { type = "string", pattern = "^([A-Za-z][A-Za-z0-9_.-]*:[0-9]+|[1-9][0-9]{0,3})$", maxLength = 64 }),
+		memory = either(SIZE, { type = "array", minItems = 1, maxItems = 16, items = SIZE }),
+		time = duration, at_once = count(1000000), poll = duration,
+		submit_rate = either({ type = "number", exclusiveMinimum = 0, maximum = 1000 },
+			{ type = "string", pattern = "^(0*[1-9][0-9]*\\.?[0-9]*|0+\\.[0-9]*[1-9][0-9]*)/[smh]$" }),
+		directory = PLACE, options = { type = "array", items = option_schema() }, prologue = json_shapes.text(),
+		environment = { type = "object", patternProperties = { ["^[A-Za-z_][A-Za-z0-9_]*$"] = SCALAR_SCHEMA }, additionalProperties = false },
+		runner = PLACE, submit = PROGRAM_SCHEMA, states = PROGRAM_SCHEMA, cancel = PROGRAM_SCHEMA,
+	}
+end
+
+---What holds between the keys: programs of the user's belong to kind command.
+---@return table
+function M.schema_between()
+	return { ["if"] = { required = json.array { "kind" }, properties = { kind = { enum = json.array { "slurm", "local" } } } },
+		["then"] = { properties = { submit = false, states = false, cancel = false } } }
 end
 
 return M

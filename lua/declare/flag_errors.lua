@@ -2,8 +2,10 @@
 -- the flags that were probably meant. Loaded only when there is one.
 
 local arg_errors = require "runner.declare.arg_errors"
+local attempt = require "runner.core.attempt"
 local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
+local command_line = require "runner.core.command_line"
 local suggest = require "runner.core.suggest"
 
 local M = {}
@@ -63,29 +65,57 @@ local function unknown_problem(spelt, near, negated, advice, way)
 	}
 end
 
-local function misplaced_problem(spelt)
+-- This call with the flag, and its value, in front of the command's name; nil: its words may be secrets.
+local function call_with_front(spelt, words, command)
+	local argv = attempt.call.argv
+	if attempt.call.stdin_words or command and command.secrets then
+		return nil
+	end
+	for i = #argv, 1, -1 do
+		local word = argv[i]
+		if word == spelt or word:sub(1, #spelt + 1) == spelt .. "=" then
+			local last = math.min(i + words - 1, #argv)
+			local moved = table.move(argv, i, last, 2, { "runner" })
+			table.move(argv, 1, i - 1, #moved + 1, moved)
+			return command_line.line(table.move(argv, last + 1, #argv, #moved + 1, moved))
+		end
+	end
+end
+
+local function misplaced_problem(spelt, words, command)
 	local fix = ("Put %s in front of the command's name"):format(shown(spelt))
 	return { field = shown(spelt), code = "UNKNOWN_FLAG", message = ("Flag '%s' decides where the command is looked for"):format(shown(spelt)),
-		suggestion = fix, fix_required = fix }
+		suggestion = call_with_front(spelt, words, command) or fix, fix_required = fix }
+end
+
+local function no_stream_problem(spelt, command)
+	local fix = ("Leave %s out: the result comes when the command has ended"):format(spelt)
+	return { field = "stream", code = "STREAMING_NOT_SUPPORTED", suggestion = fix, fix_required = fix,
+		message = ("'%s' does not stream: its declaration has no streams"):format(require("runner.core.command_line").typed(command.name)) }
 end
 
 ---An unknown flag. If it was probably meant for one that takes a value, the next token is
 ---that value, and its row isn't reported as missing too.
 ---@param spelt string
 ---@param has_value any was it written --flag=value?
+---@param value? string its value, or what stands after it
 ---@param rows table[] of the command
 ---@param command? table
 ---@param find fun(name: string): table?, boolean? the row that `--name` sets
 ---@return table? meant the row it was meant for
 ---@return runner.Problem
 ---@return boolean takes_next is the next token probably its value?
-function M.unknown(spelt, has_value, rows, command, find)
+function M.unknown(spelt, has_value, value, rows, command, find)
 	local misplaced = contract.find(spelt:match "^%-%-(.*)$" or "")
 	if misplaced and misplaced.front then
-		return misplaced, misplaced_problem(spelt), misplaced.type ~= "boolean" and not has_value
+		local takes_next = misplaced.type ~= "boolean" and not has_value
+		return misplaced, misplaced_problem(spelt, takes_next and 2 or 1, command), takes_next
+	end
+	if command and command.name and (spelt == "--stream" or spelt == "--no-stream") then
+		return nil, no_stream_problem(spelt, command), false
 	end
 	local near = near_flags(spelt, rows, command)
-	local advice, way = require("runner.declare.habits").flag(spelt)
+	local advice, way = require("runner.declare.foreign_names").flag(spelt, value, command)
 	if advice and not find_near(near, find, rows) then
 		return nil, unknown_problem(spelt, near, nil, advice, way), false
 	end

@@ -1,5 +1,5 @@
 -- flags: runner's own flags that many calls use, one row each: parsing, checks, help and the
--- reference all read this table. Loaded where one is given (lua/project/given.lua). The rare flags, and those that only
+-- reference all read this table. Loaded where one is given (lua/project/argv_parser.lua). The rare flags, and those that only
 -- some commands have, are rows of the same shape in lua/declare/contract/. An argument may have
 -- the name of a flag that `yields`, and no other (docs/design.md#names-of-arguments).
 

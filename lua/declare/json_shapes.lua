@@ -1,11 +1,11 @@
 -- json_shapes: the values that several kinds of file share, as JSON Schema (draft 07): texts,
--- durations, sizes. What lua/core/rules.lua accepts, as far as a schema can say it. Pure.
+-- durations, sizes, the answer of `--detach`. What lua/core/rules.lua accepts, as far as a schema can say it. Pure.
 
 local json = require "runner.json"
 
 local M = {}
 
-local TEN_YEARS = 315576000 -- s: lua/core/rules.lua
+local TEN_YEARS = 315360000 -- s: lua/core/rules.lua
 local NOT_BLANK = "[^ \\t\\n\\x0b\\f\\r]" -- \S of ECMAScript knows more blanks
 
 ---One of the values of a list, whose order stays.
@@ -33,7 +33,7 @@ end
 function M.duration(positive)
 	local number = { type = "number", minimum = not positive and 0 or nil, exclusiveMinimum = positive and 0 or nil,
 		maximum = TEN_YEARS }
-	local digits = positive and "(?=.*[1-9])[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?" or "(none|[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?)"
+	local digits = positive and "(0*[1-9][0-9]*(\\.[0-9]+)?|0+\\.[0-9]*[1-9][0-9]*)(ms|s|m|h|d)?" or "(none|[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?)"
 	return { anyOf = json.array { { type = "string", pattern = "^" .. digits .. "$" }, number } }
 end
 
@@ -66,5 +66,20 @@ end
 function M.plain(markdown)
 	return (markdown:gsub("%[([^%]]+)%]%([^)]*%)", "%1"):gsub("%*%*", ""))
 end
+
+local TEXT, COUNT = { type = "string" }, { type = "integer", minimum = 0 }
+
+---What `--detach` and every call of an `async` command answer with (REQ-C-022), for the manifest.
+M.job_descriptor = {
+	["$schema"] = "http://json-schema.org/draft-07/schema#",
+	type = "object",
+	required = json.array { "job_id", "status", "terminal", "status_command", "cancel_command", "poll_interval_ms",
+		"timeout_ms" },
+	properties = {
+		job_id = TEXT, status = { enum = json.array { "running", "complete", "failed", "cancelled", "lost" } },
+		terminal = { type = "boolean" }, status_command = TEXT, cancel_command = TEXT, wait_command = TEXT,
+		logs_command = TEXT, poll_interval_ms = COUNT, timeout_ms = COUNT,
+	},
+}
 
 return M

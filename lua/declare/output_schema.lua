@@ -3,7 +3,7 @@
 
 local json = require "runner.json"
 local regex_search = require "runner.core.regex_search"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -36,7 +36,7 @@ end
 local function is_type(v)
 	for _, name in ipairs(type(v) == "table" and v or { v }) do
 		if not TYPES[name] then
-			return "one of " .. table.concat(sorted.keys(TYPES), ", ")
+			return "one of " .. table.concat(tables.sorted_keys(TYPES), ", ")
 		end
 	end
 	return ""
@@ -65,7 +65,7 @@ local SEVERAL = { allOf = true, anyOf = true, oneOf = true }
 local fault_at
 
 local function fault_in_each(schemas, path)
-	for _, name in ipairs(type(schemas) == "table" and sorted.keys(schemas) or {}) do
+	for _, name in ipairs(type(schemas) == "table" and tables.sorted_keys(schemas) or {}) do
 		local problem = fault_at(schemas[name], path .. "/" .. tostring(name))
 		if problem then
 			return problem
@@ -92,7 +92,7 @@ function fault_at(schema, path)
 	elseif type(schema) ~= "table" or json.is_array(schema) then
 		return (path == "" and "it" or path) .. " must be a schema: a table or a boolean"
 	end
-	for _, keyword in ipairs(sorted.keys(schema)) do
+	for _, keyword in ipairs(tables.sorted_keys(schema)) do
 		local problem = keyword_fault(keyword, schema[keyword], path == "" and keyword or path .. "/" .. keyword)
 		if problem then
 			return problem

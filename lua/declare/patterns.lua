@@ -5,7 +5,8 @@ local regex = require "runner.regex"
 
 local M = {}
 
----Named patterns: the regular expression, and an example.
+---Named patterns: the regular expression, and an example. `portable`: two that say the same without looking around,
+---of a text that is not empty.
 M.presets = {
 	uuid = { [[^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$]], "123e4567-e89b-12d3-a456-426614174000" },
 	semver = { [[^(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}]]
@@ -13,7 +14,10 @@ M.presets = {
 		.. [[(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$]], "1.2.3" },
 	url = { [[^[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]+\S*$]], "https://example.org/path" },
 	alphanumeric_id = { [[^[A-Za-z0-9][A-Za-z0-9_-]*$]], "web-01" },
-	filepath = { [[^(?!(?:.*/)?\.\.(?:/|$))(?!.*%(?:2[eEfF]|5[cC]))[^\x00-\x1f\x7f]+$]], "site/index.html" },
+	filepath = { [[^(?!(?:.*/)?\.\.(?:/|$))(?!.*%(?:2[eEfF]|5[cC]))[^\x00-\x1f\x7f]+$]], "site/index.html", portable = {
+		([[^N?(?:/N?)*$]]):gsub("N", [[(?:\.|\.?[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*|\.\.[^/\x00-\x1f\x7f]+)]]),
+		[[^(?:[^%]|%+(?:[25]%+)*(?:[^%25]|2[^%eEfF]|5[^%cC]))*(?:%+(?:[25]%+)*[25]?)?$]],
+	} },
 }
 
 ---What is wrong with a declared pattern, if anything.

@@ -3,7 +3,7 @@
 -- (lua/project/settings.lua has the default). It computes no delays and makes no
 -- decisions: the engine does (src/engine/policy.h).
 
-local enumeration = require "runner.core.enumeration"
+local errors = require "runner.core.errors"
 local host = require "runner.host"
 local rules = require "runner.core.rules"
 
@@ -37,7 +37,7 @@ local KEYS = {
 	retries = { function(v) return whole(v, MAX_RETRIES) end, "a whole number from 0 to " .. MAX_RETRIES },
 	delay = { rules.duration, DURATION },
 	max_delay = { rules.duration, DURATION },
-	strategy = { strategy, enumeration.text "strategy" },
+	strategy = { strategy, errors.enumeration "strategy" },
 	jitter = { jitter, 'a number from 0 to 1, "full", "equal", "decorrelated" or "none"' },
 	delays = { function(v) return rules.list(v, 1, MAX_DELAYS, rules.duration) end,
 		"a list of 1 to " .. MAX_DELAYS .. ' durations such as {"1s", "5s"}' },
@@ -97,7 +97,7 @@ function M.over(below, own)
 			or own.delays and key == "strategy"
 		out[key] = not theirs and v or nil
 	end
-	for key, v in next, own do
+	for key, v in next, own do -- core/tables isn't loaded for a retry
 		out[key] = v
 	end
 	return out
@@ -113,16 +113,18 @@ local function set_jitter(flat, declared)
 	end
 end
 
--- --retry-delay replaces the declared base delay.
-local function override(flat, overrides)
-	flat.retries = overrides.retries or flat.retries
-	flat.seed = flat.seed or overrides.seed
-	if overrides.retry_delay_ms then
-		flat.delay_ms = overrides.retry_delay_ms
+---Give a flat policy the base delay of --retry-delay; delays that are listed become it.
+---@param flat table
+---@param delay_ms? integer nil: the caller gave none
+---@return table flat
+function M.delayed(flat, delay_ms)
+	if delay_ms then
+		flat.delay_ms = delay_ms
 		if flat.strategy == "custom" then
 			flat.strategy, flat.delays = "constant", {}
 		end
 	end
+	return flat
 end
 
 ---The flat form. Left-out keys: exponential, 1 s, jitter 0.25, cap 30 s (never below a
@@ -151,7 +153,9 @@ function M.normalise(retry, overrides)
 		maybe = r.maybe or false,
 	}
 	set_jitter(flat, r.jitter)
-	override(flat, overrides or {})
+	flat.retries = overrides and overrides.retries or flat.retries
+	flat.seed = flat.seed or overrides and overrides.seed
+	M.delayed(flat, overrides and overrides.retry_delay_ms)
 	flat.max_delay_ms = r.max_delay or math.max(30000, flat.delay_ms, table.unpack(flat.delays))
 	return flat
 end
@@ -167,10 +171,7 @@ local function walk_keys(retry, has_timeout, report)
 	end
 	report("retry", "retry", key, "retry", message)
 	if key ~= nil then
-		local rest = {}
-		for k, v in next, retry do
-			rest[k] = v
-		end
+		local rest = require("runner.core.tables").add({}, retry)
 		rest[key] = nil
 		rest.retries = rest.retries or 1
 		walk_keys(rest, has_timeout, report)

@@ -2,6 +2,7 @@
 -- `hosts`, which has both by the name of the host. lua/state/throttle.lua keeps the numbers.
 
 local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -27,33 +28,26 @@ function M.rate(v)
 	return count and count >= 1 and count <= 10000 and window and window > 0 and { calls = count, window_ms = window } or nil
 end
 
--- rules.accept that gives nil where anything is wrong.
-local function accepted(parts, v)
-	local clean = type(v) == "table"
-	local out = rules.accept(parts, "throttle", v, nil, function()
-		clean = false
-	end)
-	return clean and out or nil
-end
-
 ---{ failures = 5, window = "1m", pause = "30s" }
 ---@param v any
 ---@return { failures: integer, window_ms: integer, pause_ms: integer }? nil: it is wrong
 function M.breaker(v)
-	local out = accepted({ failures = rules.whole(1, 1000), window = rules.duration, pause = rules.duration }, v)
+	local out = tables.accepted({ failures = rules.whole(1, 1000), window = rules.duration, pause = rules.duration }, v)
 	local window, pause = out and out.window or 60000, out and out.pause or 30000
 	return out and out.failures and window > 0 and pause > 0
 		and { failures = out.failures, window_ms = window, pause_ms = pause } or nil
 end
 
 local function row(v)
-	local out = accepted({ rate = M.rate, breaker = M.breaker }, v)
+	local out = tables.accepted({ rate = M.rate, breaker = M.breaker }, v)
 	return out and next(out) and out or nil
 end
 
 -- "API.example.org.:8443" → "api.example.org:8443". Which spellings of an address are the same one, libcurl
 -- says when a request is made; it asks no host whose name isn't ASCII.
-local function host_name(v)
+---@param v any
+---@return string? host or host:port; nil: it is none
+function M.host_name(v)
 	if type(v) ~= "string" or #v > 300 or v:find "[^%g]" or v:find "[/?#@\\*%%]" then
 		return nil
 	end
@@ -73,8 +67,8 @@ end
 ---@param v any
 ---@return table<string, runner.Throttle>? nil: something in it is wrong, or a host is there twice
 function M.hosts(v)
-	local out = require "runner.core.mapped"(v, function(key, declared)
-		local name = host_name(key)
+	local out = tables.mapped(v, function(key, declared)
+		local name = M.host_name(key)
 		return name and row(declared) or nil, name or nil
 	end)
 	return out and next(out) and out or nil

@@ -1,4 +1,4 @@
--- values: one value of an argument: checking it by its row. Loaded in every worker; lua/project/given.lua reads
+-- values: one value of an argument: checking it by its row. Loaded in every worker; lua/project/argv_parser.lua reads
 -- texts. It returns reasons; their messages are in lua/declare/arg_errors.lua.
 
 local rules = require "runner.core.rules"
@@ -19,7 +19,7 @@ local function as_text(v)
 end
 
 local function path(v)
-	if as_text(v) and v ~= "" and not require("runner.core.program_text").has_nul(v) then
+	if as_text(v) and v ~= "" and not require("runner.core.command_line").has_nul(v) then
 		return v
 	end
 end
@@ -74,7 +74,7 @@ local function check(row, value, values)
 		why = not n and "utf8" or row.type ~= "array" and M.length(row, n)
 	end
 	if row.rare and not why then
-		why = require("runner.declare.value_rules").refuses(row, value)
+		why = require("runner.declare.rare_arguments").refuses(row, value)
 	end
 	if why then
 		return nil, why

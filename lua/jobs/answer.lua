@@ -6,6 +6,7 @@ local folder = require "runner.jobs.folder"
 local host = require "runner.host"
 local json = require "runner.json"
 local invoke = require "runner.invoke"
+local scope = require "runner.core.scope"
 local locate = require "runner.project.locate"
 
 local M = {}
@@ -49,11 +50,12 @@ end
 
 ---A job for a list.
 ---@param job runner.Job
+---@param among_all? boolean the list has those of all projects
 ---@return table
-function M.row(job)
+function M.row(job, among_all)
 	local meta = job.answer and job.answer.meta or {}
 	return { job_id = job.id, status = job.status, command = job.record.command, started = host.rfc3339(job.record.started_ms),
-		exit_code = meta.exit_code, duration_ms = meta.duration_ms }
+		exit_code = meta.exit_code, duration_ms = meta.duration_ms, project = among_all and scope.label(job.record.project) or nil }
 end
 
 ---INCOMPLETE: the job goes on.
@@ -72,7 +74,7 @@ function M.incomplete(job, project, budget_ms, fields)
 	return errors.new("INCOMPLETE", ("Job %s is still running"):format(job.id), fields)
 end
 
----JOB_LOST: nobody will ever know more than its log says.
+---JOB_LOST: no more will be known of it than its log says.
 ---@param job runner.Job
 ---@param project table
 ---@return runner.Error

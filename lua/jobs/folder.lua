@@ -2,12 +2,15 @@
 -- what became of each (docs/design.md#jobs). src/supervisor/job.c lists the files in it. What is
 -- true of a job is read from its lock and its answer, never from a pid or a stored state.
 
-local await = require "runner.core.await"
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local reference = require "runner.core.reference"
+local scope = require "runner.core.scope"
+local tables = require "runner.core.tables"
+local waiting = require "runner.core.waiting"
 
 local M = {}
 
@@ -87,11 +90,12 @@ end
 
 ---One job as it is now; nil: there is none of this name.
 ---@param id string
+---@param project? string nil as well if it is none of this one, as lua/core/scope.lua names it
 ---@return runner.Job?
-function M.open(id)
+function M.open(id, project)
 	local path = M.root() .. "/" .. id
 	local record = read_record(path)
-	if not record then
+	if not record or project and record.project ~= project then
 		return nil
 	end
 	local job = { id = id, path = path, record = record }
@@ -114,19 +118,23 @@ function M.running_as(key)
 	end
 end
 
----The names of all jobs, oldest first: a name begins with its time.
+-- Is it a job of this project?
+local function belongs(name, project)
+	local record = read_record(M.root() .. "/" .. name)
+	return record ~= nil and record.project == project
+end
+
+---The names of jobs, oldest first: a name begins with its time.
+---@param project? string only those of this one, as lua/core/scope.lua names it
 ---@return string[]
-function M.names()
+function M.names(project)
 	local names = {}
 	for _, name in ipairs(fs.list(M.root()) or {}) do
-		names[#names + 1] = name:find "^job_%w+$" and name or nil
+		local is = name:find "^job_%w+$" and (not project or belongs(name, project))
+		names[#names + 1] = is and name or nil
 	end
 	table.sort(names)
 	return names
-end
-
-local function raise_none(text)
-	errors.raise("NOT_FOUND", ("No job '%s'"):format(text), { suggestion = "runner job list", side_effects = "none" })
 end
 
 local function matching(names, text)
@@ -137,17 +145,32 @@ local function matching(names, text)
 	return found
 end
 
----The job that a text means: an ID, @last for the newest, or the beginning or the end of an ID that
----no other has; raises NOT_FOUND and CONFLICT.
+local function raise_none(text)
+	local elsewhere = not scope.is_closed() and matching(M.names(), text)[1]
+	errors.raise("NOT_FOUND", ("No job '%s'"):format(text), { side_effects = "none",
+		suggestion = elsewhere and "Give the whole ID of a job of another project: runner job list --all" or "runner job list" })
+end
+
+-- The job of this whole ID, where this call sees it.
+local function named(text)
+	local job = text ~= reference.LAST and M.open(text)
+	return job and scope.sees(job.record.project) and job or nil
+end
+
+---The job that a text means: a whole ID; or of the jobs of this project @last for the newest, or the beginning
+---or the end of an ID that no other has. Raises NOT_FOUND and CONFLICT.
 ---@param text string
 ---@return runner.Job
 function M.find(text)
 	if text ~= reference.LAST and not text:find "^[%w_]+$" then
 		raise_none(text)
 	end
-	local names = M.names()
-	local exact = text == reference.LAST and names[#names] or text
-	local found = M.open(exact) and { exact } or matching(names, text)
+	local job = named(text)
+	if job then
+		return job
+	end
+	local names = M.names(scope.own())
+	local found = text == reference.LAST and { names[#names] } or matching(names, text)
 	if #found > 1 then
 		local shown = table.move(found, 1, math.min(#found, 10), 1, {})
 		errors.raise("CONFLICT", ("Ambiguous ID '%s': several jobs match: %s"):format(text, table.concat(shown, ", ")),
@@ -184,7 +207,7 @@ end
 ---@return "holds"|"ended"|nil
 function M.wait(job, ms, holds, file)
 	local lock = job.path .. "/lock"
-	return await.change(ms, function()
+	return waiting.for_change(ms, function()
 		return holds and holds(job) and "holds" or not M.is_held(job.path) and "ended"
 	end, lock, holds and job.path .. "/" .. (file or "progress") or lock)
 end
@@ -216,8 +239,82 @@ function M.forget_old(now_ms)
 	for _, name in ipairs(M.names()) do
 		local path = M.root() .. "/" .. name
 		if changed_ms(path) < now_ms - M.KEPT_MS and not fs.locked(path .. "/lock") then
-			fs.remove_tree(path)
+			local ok, message = fs.remove_tree(path)
+			if not ok then
+				attempt.warn("FILES_LEFT", "An old job could not be removed: " .. message, { path = path })
+			end
 		end
+	end
+end
+
+-- --- the argument that names one ---------------------------------------------------------
+
+---For the args of a declaration.
+M.argument = { "id", "string", positional = true, required = true, description = "Job: its ID, the beginning or end of it, or @last",
+	pattern = reference.PATTERN,
+	suggestion = "Give a job ID; 'runner job list' shows them" }
+
+---Exit codes of every such command.
+M.exit_codes = { NOT_FOUND = { description = "No job with this ID" },
+	CONFLICT = { description = "Ambiguous ID: several jobs match" } }
+
+---M.exit_codes with more.
+---@param more table<string, table>
+---@return table<string, table>
+function M.exit_codes_with(more)
+	return tables.add(more, M.exit_codes)
+end
+
+-- --- what 'job wait --until' waits for ---------------------------------------------------
+
+---What --until takes, as the pattern of an argument.
+M.CONDITION = "^(ended|started|step:.+|done:[0-9]{1,15})$"
+
+local function has(list, name)
+	for _, v in ipairs(type(list) == "table" and list or {}) do
+		if v == name then
+			return true
+		end
+	end
+	return false
+end
+
+-- The done of ctx:progress{ done = 3 }, or the number of ctx:progress(3).
+local function done_of(progress)
+	local done = type(progress) == "table" and progress.done or progress
+	return type(done) == "number" and done or nil
+end
+
+-- A success has completed its last step as well; a failure says what it had completed.
+local function completed(job, name)
+	local data = job.answer and job.answer.data
+	return has(type(data) == "table" and data.completed_steps, name)
+end
+
+local MEANINGS = {
+	started = function()
+		return function(now) return now ~= nil end
+	end,
+	step = function(name)
+		return function(now, job) return has(now and now.completed_steps, name) or completed(job, name) end
+	end,
+	done = function(least)
+		local n = tonumber(least)
+		return function(now) return (done_of(now and now.progress) or -1) >= n end
+	end,
+}
+
+---Does the condition hold for a job? Nil for "ended", which its lock tells.
+---@param text string that matches M.CONDITION
+---@return (fun(job: runner.Job): boolean)?
+function M.condition(text)
+	if text == "ended" then
+		return nil
+	end
+	local kind, rest = text:match "^(%l+):?(.*)$"
+	local holds = MEANINGS[kind](rest)
+	return function(job)
+		return holds(M.progress(job), job)
 	end
 end
 

@@ -3,7 +3,7 @@
 -- can't be read is PRECONDITION.
 
 local errors = require "runner.core.errors"
-local script_line = require "runner.core.script_line"
+local raised = require "runner.core.raised"
 
 local M = {}
 
@@ -11,7 +11,7 @@ local M = {}
 ---@param what string "path.join"
 ---@param message string
 function M.misuse(what, message)
-	error(("%s%s: %s"):format(script_line.of "library/", what, message), 0)
+	error(("%s%s: %s"):format(raised.call_site "library/", what, message), 0)
 end
 
 ---@param what string "path.join"

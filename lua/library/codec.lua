@@ -1,8 +1,8 @@
 -- codec: bytes as text and back: base64, hexadecimal, parts of URLs, CSV, dotenv. What can't be
 -- decoded raises PRECONDITION. Pure.
 
-local base64 = require "runner.core.base64"
 local check = require "runner.library.check"
+local encoding = require "runner.core.encoding"
 
 local M = {}
 
@@ -11,7 +11,7 @@ local M = {}
 ---@return string
 function M.base64_encode(bytes)
 	check.strings("codec.base64_encode", bytes)
-	return base64.encode(bytes)
+	return encoding.base64(bytes)
 end
 
 ---The alphabet of URLs and file names, without padding.
@@ -19,7 +19,7 @@ end
 ---@return string
 function M.base64url_encode(bytes)
 	check.strings("codec.base64url_encode", bytes)
-	return base64.url(bytes)
+	return encoding.base64url(bytes)
 end
 
 ---Of either alphabet; blanks, line breaks and missing padding don't matter.
@@ -28,7 +28,7 @@ end
 function M.base64_decode(text)
 	check.strings("codec.base64_decode", text)
 	local bare = text:gsub("%s+", ""):gsub("=+$", "")
-	return #bare % 4 ~= 1 and base64.decode(bare) or check.refuse "This is not base64"
+	return #bare % 4 ~= 1 and encoding.from_base64(bare) or check.refuse "This is not base64"
 end
 
 ---Two lower-case digits a byte.
@@ -36,9 +36,7 @@ end
 ---@return string
 function M.hex_encode(bytes)
 	check.strings("codec.hex_encode", bytes)
-	return (bytes:gsub(".", function(c)
-		return ("%02x"):format(c:byte())
-	end))
+	return encoding.hex(bytes)
 end
 
 ---@param text string
@@ -48,9 +46,7 @@ function M.hex_decode(text)
 	if #text % 2 == 1 or text:find "%X" then
 		check.refuse "This is not hexadecimal: it needs two digits a byte"
 	end
-	return (text:gsub("%x%x", function(pair)
-		return string.char(tonumber(pair, 16))
-	end))
+	return encoding.from_hex(text)
 end
 
 ---For one part of a URL: all but letters, digits and "-._~" become %XX (RFC 3986).
@@ -58,9 +54,7 @@ end
 ---@return string
 function M.url_encode(text)
 	check.strings("codec.url_encode", text)
-	return (text:gsub("[^%w._~-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end))
+	return encoding.percent(text)
 end
 
 ---%XX becomes a byte; a "+" stays one.
@@ -71,9 +65,7 @@ function M.url_decode(text)
 	if text:gsub("%%%x%x", ""):find("%", 1, true) then
 		check.refuse "In this URL a % has no two hexadecimal digits behind it"
 	end
-	return (text:gsub("%%(%x%x)", function(pair)
-		return string.char(tonumber(pair, 16))
-	end))
+	return encoding.from_percent(text)
 end
 
 ---The records of CSV (RFC 4180) as lists of texts; with `header`, as tables by the names in the first

@@ -1,5 +1,5 @@
 -- csv: records of comma-separated values (RFC 4180). A line break is LF or CRLF; a quoted cell may
--- hold any; a quote inside an unquoted cell, or text behind a closing quote, is an error. Pure.
+-- hold any; a quote inside an unquoted cell, or text after a closing quote, is an error. Pure.
 
 local check = require "runner.library.check"
 local json = require "runner.json"
@@ -19,7 +19,7 @@ local function refuse(state, at, message)
 	check.refuse(("CSV, line %d: %s"):format(newlines + 1, message))
 end
 
--- A cell that begins at `at`, and where its end is: at a separator, a line break, or behind the text.
+-- A cell that begins at `at`, and where its end is: at a separator, a line break, or after the text.
 local function quoted_cell(state, at)
 	local pieces, from = {}, at + 1
 	while true do

@@ -6,6 +6,7 @@ local check = require "runner.library.check"
 local fs = require "runner.fs"
 local globs = require "runner.core.globs"
 local host = require "runner.host"
+local returned = require "runner.core.returned"
 
 local M = {}
 
@@ -92,20 +93,13 @@ end
 
 -- --- walk ------------------------------------------------------------------------------------
 
-local function must(value, why, errno)
-	if not value then
-		error(require("runner.core.returned").error(why, errno), 0)
-	end
-	return value
-end
-
 ---Every path below a directory and its fs.Stat, a directory before what is in it, in order of names:
 ---for path, stat in fs.walk(dir) do. No link is followed; a failure raises.
 ---@param dir string
 ---@return fun(): string?, table?
 function M.walk(dir)
 	check.strings("fs.walk", dir)
-	local stack = { { dir = dir:gsub("(.)/+$", "%1"), names = must(fs.list(dir)), at = 0 } }
+	local stack = { { dir = dir:gsub("(.)/+$", "%1"), names = returned.check(fs.list(dir)), at = 0 } }
 	return function()
 		local top = stack[#stack]
 		while top and top.at >= #top.names do
@@ -117,9 +111,9 @@ function M.walk(dir)
 		end
 		top.at = top.at + 1
 		local path = (top.dir == "/" and "" or top.dir) .. "/" .. top.names[top.at]
-		local stat = must(fs.lstat(path))
+		local stat = returned.check(fs.lstat(path))
 		if stat.type == "directory" then
-			stack[#stack + 1] = { dir = path, names = must(fs.list(path)), at = 0 }
+			stack[#stack + 1] = { dir = path, names = returned.check(fs.list(path)), at = 0 }
 		end
 		return path, stat
 	end

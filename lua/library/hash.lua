@@ -2,7 +2,8 @@
 
 local check = require "runner.library.check"
 local digest = require "runner.digest"
-local errors = require "runner.core.errors"
+local encoding = require "runner.core.encoding"
+local returned = require "runner.core.returned"
 
 local M = {}
 
@@ -16,21 +17,13 @@ local function algorithm_of(what, algorithm)
 	return algorithm
 end
 
-local function must(value, why, about)
-	if not value then
-		error(errors.well_formed(about) and about == "PRECONDITION" and errors.new(about, why)
-			or require("runner.core.returned").error(why, about), 0)
-	end
-	return value
-end
-
 ---The digest of bytes.
 ---@param bytes string
 ---@param algorithm? "sha256"|"sha512"|"sha384"|"sha1"|"md5" default "sha256"
 ---@return string in lower-case hexadecimal
 function M.text(bytes, algorithm)
 	check.strings("hash.text", bytes)
-	return must(digest.text(algorithm_of("hash.text", algorithm), bytes))
+	return returned.check(digest.text(algorithm_of("hash.text", algorithm), bytes))
 end
 
 ---The digest of a file, of any size; a failure raises, as those of ctx.fs do.
@@ -39,13 +32,11 @@ end
 ---@return string
 function M.file(path, algorithm)
 	check.strings("hash.file", path)
-	return must(digest.file(algorithm_of("hash.file", algorithm), path))
+	return returned.check(digest.file(algorithm_of("hash.file", algorithm), path))
 end
 
 local function raw(algorithm, bytes)
-	return (must(digest.text(algorithm, bytes)):gsub("%x%x", function(pair)
-		return string.char(tonumber(pair, 16))
-	end))
+	return encoding.from_hex(returned.check(digest.text(algorithm, bytes)))
 end
 
 local function crossed(key, byte)
@@ -65,10 +56,10 @@ function M.hmac(key, bytes, algorithm)
 	local block = BLOCK[algorithm]
 	key = #key > block and raw(algorithm, key) or key
 	key = key .. ("\0"):rep(block - #key)
-	return must(digest.text(algorithm, crossed(key, 0x5c) .. raw(algorithm, crossed(key, 0x36) .. bytes)))
+	return returned.check(digest.text(algorithm, crossed(key, 0x5c) .. raw(algorithm, crossed(key, 0x36) .. bytes)))
 end
 
----Are two texts equal? Takes as long wherever they differ, so that nobody can guess a code byte by byte.
+---Are two texts equal? Takes as long wherever they differ, so that no caller can guess a code byte by byte.
 ---@param a string
 ---@param b string
 ---@return boolean

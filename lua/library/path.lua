@@ -32,7 +32,7 @@ function M.normalise(path)
 	return text_of(parts_of(path))
 end
 
----The parts as one path, normalised. An absolute part begins anew, as `cd` would.
+---The parts as one path, normalised. An absolute part begins again, as `cd` would.
 ---@param ... string
 ---@return string
 function M.join(...)

@@ -62,7 +62,7 @@ function M.wrap(text, width, indent)
 	check.strings("text.wrap", text)
 	check.kind("text.wrap", 2, width, "number")
 	local blanks = (" "):rep(indent or 0)
-	local lines = require("runner.output.wrap").lines(text, math.max(width - #blanks, 1))
+	local lines = require("runner.output.layout").lines(text, math.max(width - #blanks, 1))
 	for i, line in ipairs(lines) do
 		lines[i] = line == "" and "" or blanks .. line
 	end
@@ -74,7 +74,7 @@ end
 ---@return integer
 function M.width(text)
 	check.strings("text.width", text)
-	return require("runner.output.wrap").width(text)
+	return require("runner.output.layout").width_of(text)
 end
 
 -- What all lines that aren't blank begin with.

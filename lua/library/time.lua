@@ -2,7 +2,9 @@
 -- command waits for is ctx:sleep's; these only compute.
 
 local check = require "runner.library.check"
+local errors = require "runner.core.errors"
 local host = require "runner.host"
+local rules = require "runner.core.rules"
 
 local M = {}
 
@@ -114,19 +116,19 @@ local function iso_duration(text)
 		take("M", 60)
 		take("S", 1)
 	end
-	return rest == "" and total or nil
+	return rest == "" and rules.duration(total) and total or nil
 end
 
 ---Seconds of a duration as flags write them: "500ms", "2s", "5m", "1h"; also of ISO 8601's, "PT1H30M".
----Anything else raises PRECONDITION.
+---Anything else raises INVALID_ARGUMENT.
 ---@param text string
 ---@return number
 function M.duration(text)
 	check.strings("time.duration", text)
-	local ms = text ~= "none" and host.duration(text)
+	local ms = text ~= "none" and rules.duration(text)
 	local seconds = ms and ms / 1000 or iso_duration(text)
 	if not seconds then
-		check.refuse(("%q is no duration: write 500ms, 2s, 5m, 1h or PT1H30M"):format(text))
+		errors.raise("INVALID_ARGUMENT", ("time.duration: 'text' must be %s, not %q"):format(errors.DURATION, text), { retryable = false })
 	end
 	return seconds
 end
@@ -136,7 +138,7 @@ end
 ---@return string
 function M.duration_text(seconds)
 	check.kind("time.duration_text", 1, seconds, "number")
-	return host.duration_text(math.floor(math.max(seconds, 0) * 1000 + 0.5))
+	return host.duration_text(rules.milliseconds(math.max(seconds, 0)))
 end
 
 return M

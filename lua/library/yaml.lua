@@ -27,21 +27,13 @@ function M.decode(text, name)
 	return check.refuse(("%s:%d:%d: %s"):format(name or "YAML", first.line, first.column, first.message), { errors = rows })
 end
 
--- What YAML 1.1 took for something else (§10.3.2 there), still read that way by many programs.
-local OLD_WORDS = { y = true, n = true, yes = true, no = true, on = true, off = true }
-
-local function is_plain(text)
-	return scalar.plain(text) == "text" and not OLD_WORDS[text:lower()] and not text:find "^[%d+.-][%d_:.,xobeE+-]*$"
-		and text ~= "<<" and text ~= "="
-end
-
 local function style_of(text)
 	if text:find "[\n]" and not text:find "[%c\u{7F}]" then
 		return "LITERAL"
 	elseif text:find "\n" and not text:find "[\0-\8\11-\31\127]" and not text:find "^%s" then
 		return "LITERAL"
 	end
-	return is_plain(text) and "PLAIN" or "DOUBLE_QUOTED"
+	return scalar.is_text(text) and "PLAIN" or "DOUBLE_QUOTED"
 end
 
 local function number_text(value)

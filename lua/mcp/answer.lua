@@ -3,6 +3,8 @@
 -- client shows structured content to its model (server/tools.mdx). Pure.
 
 local json = require "runner.json"
+local tables = require "runner.core.tables"
+local visible = require "runner.core.visible"
 
 local M = {}
 
@@ -29,7 +31,7 @@ end
 ---The content that a model reads.
 ---@param envelope table
 ---@return table
-function M.content(envelope)
+local function content_of(envelope)
 	return { ok = envelope.ok, data = or_null(envelope.data), error = or_null(envelope.error),
 		warnings = envelope.warnings or json.array {}, meta = shortened(envelope.meta) }
 end
@@ -37,8 +39,13 @@ end
 ---@param envelope table
 ---@return table result a CallToolResult without what an era adds
 function M.of(envelope)
-	local content = M.content(envelope)
-	return { content = json.array { { type = "text", text = assert(json.encode(content)) } }, structuredContent = content,
+	local content = content_of(envelope)
+	local text = assert(json.encode(content))
+	if visible.may_hide(text) then -- the text is JSON again
+		content = visible.value(content)
+		text = assert(json.encode(content))
+	end
+	return { content = json.array { { type = "text", text = text } }, structuredContent = content,
 		isError = not envelope.ok }
 end
 
@@ -49,9 +56,7 @@ end
 ---@return table result
 function M.refusal(code, message, more)
 	local failure = { code = code, message = message, retryable = false, side_effects = "none", phase = "validation" }
-	for name, v in next, more or {} do
-		failure[name] = v
-	end
+	tables.add(failure, more)
 	return M.of { ok = false, error = failure }
 end
 

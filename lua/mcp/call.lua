@@ -3,10 +3,12 @@
 -- person, which the client sends beside the arguments, lets it run.
 
 local answer = require "runner.mcp.answer"
+local confirmations = require "runner.mcp.confirmations"
 local era = require "runner.mcp.era"
 local json = require "runner.json"
-local question = require "runner.mcp.question"
+local listing = require "runner.mcp.listing"
 local rpc = require "runner.mcp.rpc"
+local tables = require "runner.core.tables"
 local tasks = require "runner.mcp.tasks"
 
 local M = {}
@@ -66,7 +68,7 @@ end
 
 -- --- running it -----------------------------------------------------------------------------
 
--- A value stands behind "=", so that it is one, whatever it begins with.
+-- A value stands after "=", so that it is one, whatever it begins with.
 local function flags_of(call, confirmed)
 	local own = call.own
 	local flags = { own.limit and ("--limit=%d"):format(own.limit) or nil }
@@ -79,7 +81,7 @@ local function execute(server, r, call, confirmed, detached)
 	local flags = flags_of(call, confirmed)
 	flags[#flags + 1] = detached and "--detach" or nil
 	return server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
-		confirmed = confirmed or nil, flags = flags })
+		confirmed = confirmed or nil, flags = flags }, not call.row.path and listing.waits(call.row.command, call.arguments))
 end
 
 -- Arguments are checked, and a person's yes is there, before a call becomes a task.
@@ -94,7 +96,19 @@ local function run(server, r, call, confirmed)
 	return answer.of(execute(server, r, call, confirmed))
 end
 
-local function refused(call, why)
+-- All that was given.
+local function asked_about(call)
+	local out = {}
+	for _, given in ipairs { call.arguments, call.own } do
+		tables.add(out, given)
+	end
+	return out
+end
+
+-- By whom: the person at the client, or the server.
+local function refused(server, r, call, why, declined)
+	server:record(r, declined and "declined" or "refused", { command = call.row.command, danger_level = call.row.danger_level,
+		args = confirmations.masked(asked_about(call), call.row.secrets), by = declined and "client" or "server", reason = why })
 	return answer.refusal("CONFIRMATION_REQUIRED", ("'%s' is destructive and was not confirmed: %s"):format(call.row.tool.title, why), {
 		suggestion = "Only the person can confirm it; call it with dry_run to see what it would do",
 	})
@@ -123,47 +137,50 @@ local function ask_again(server, r, call)
 	end
 	return {
 		resultType = "input_required", requestState = server.confirmations:open(identity(call)),
-		inputRequests = { [question.KEY] = { method = "elicitation/create", params = question.form(call.row, call.arguments, data, "form") } },
+		inputRequests = { [confirmations.KEY] = { method = "elicitation/create",
+			params = confirmations.form(call.row, asked_about(call), data, "form") } },
 	}
 end
 
 local function modern(server, r, call)
 	local state, replies = r.params.requestState, r.params.inputResponses
 	if not era.can_elicit(r.caller) then
+		refused(server, r, call, "the client can't ask the person")
 		return nil, rpc.fault(rpc.MISSING_CAPABILITY, ("'%s' is destructive: the person has to be asked"):format(call.row.tool.title),
 			{ requiredCapabilities = { elicitation = { form = {} } } })
 	elseif not state then
 		return ask_again(server, r, call)
 	elseif not server.confirmations:take(state, identity(call)) then
+		refused(server, r, call, "requestState is not that of this call")
 		return invalid "requestState is not that of this call, or is used up or too old; call the tool again without it"
 	end
-	local reply = replies and replies[question.KEY]
+	local reply = replies and replies[confirmations.KEY]
 	if reply == nil then
 		return ask_again(server, r, call)
 	end
-	local yes, why = question.is_yes(reply)
+	local yes, why = confirmations.is_yes(reply)
 	if not yes then
-		return refused(call, why)
+		return refused(server, r, call, why, true)
 	end
 	return run(server, r, call, true)
 end
 
 local function legacy(server, r, call)
 	if not era.can_elicit(r.caller) then
-		return refused(call, "this client can't ask the person (it has no elicitation)")
+		return refused(server, r, call, "this client can't ask the person (it has no elicitation)")
 	end
 	local data, failed = preview(server, r, call)
 	if failed then
 		return failed
 	end
 	local mode = r.caller.version ~= "2025-06-18" and "form" or nil
-	local reply, why = server:ask(r, "elicitation/create", question.form(call.row, call.arguments, data, mode))
+	local reply, why = server:ask(r, "elicitation/create", confirmations.form(call.row, asked_about(call), data, mode))
 	if not reply then
-		return refused(call, why)
+		return refused(server, r, call, why)
 	end
-	local yes, no = question.is_yes(reply)
+	local yes, no = confirmations.is_yes(reply)
 	if not yes then
-		return refused(call, no)
+		return refused(server, r, call, no, true)
 	end
 	return run(server, r, call, true)
 end
@@ -207,6 +224,7 @@ function M.handle(server, r)
 	end
 	local row, fault = server:find(r.params.name)
 	if not row then
+		server:record(r, "refused", { command = r.params.name:sub(1, 128), by = "server", reason = fault and fault.message or nil })
 		return nil, fault
 	end
 	local call, refusal = M.prepare(row, r.params.arguments)

@@ -4,7 +4,7 @@ local attempt = require "runner.core.attempt"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
 
 local M = {}
 
@@ -79,7 +79,7 @@ end
 ---@return string? text
 ---@return string? why it can't be set
 function M.merged(installation, text)
-	local entry = pretty.text(installation.server):gsub("%s+$", "")
+	local entry = layout.json(installation.server):gsub("%s+$", "")
 	return require("runner.core.json_edit").set(text, { installation.key, installation.name }, entry)
 end
 

@@ -1,10 +1,18 @@
--- confirmations: the questions that a person has been asked and not yet answered. What the client
--- carries back (requestState) is a random name and nothing else: there is nothing in it to forge
--- or to change, and what it stands for is here: one call, its arguments, and until when. Each
--- name is good for one answer. It dies with the server (basic/patterns/mrtr.mdx, "Server
+-- confirmations: what a person is asked before a destructive tool runs, as a form (client/elicitation.mdx), what their
+-- answer means, and the questions that have not been answered yet. What the client carries back (requestState) is a random
+-- name and nothing else: there is nothing in it to forge or to change, and what it stands for is here: one call, its
+-- arguments, and until when. Each name is good for one answer. It dies with the server (basic/patterns/mrtr.mdx, "Server
 -- Requirements": single use has to be enforced here in any case).
 
+local encoding = require "runner.core.encoding"
+local json = require "runner.json"
+local rpc = require "runner.mcp.rpc"
+local tables = require "runner.core.tables"
+local visible = require "runner.core.visible"
+
 local M = {}
+
+-- --- the questions that are open -------------------------------------------------------
 
 local TTL_MS = 10 * 60 * 1000
 local BYTES_MAX, COUNT_MAX = 16 << 20, 256 -- of what is remembered; the oldest questions go first
@@ -24,9 +32,7 @@ function M.random()
 	file:setvbuf "no"
 	local bytes = file:read(32)
 	assert(bytes and #bytes == 32, "/dev/urandom gave too little")
-	return (bytes:gsub(".", function(c)
-		return ("%02x"):format(c:byte())
-	end))
+	return encoding.hex(bytes)
 end
 
 ---@param now fun(): number ms, of a clock that never goes back
@@ -73,6 +79,62 @@ function Confirmations:take(state, what)
 		end
 	end
 	return false
+end
+
+-- --- a question and its answer ---------------------------------------------------------
+
+-- The key of the question among inputRequests.
+M.KEY = "confirm"
+
+local PREVIEW_MAX = 4000 -- bytes
+
+---The arguments without the values of secrets.
+---@param arguments table
+---@param secrets string[]
+---@return table
+function M.masked(arguments, secrets)
+	local out = tables.add({}, arguments)
+	for _, name in ipairs(secrets) do
+		if out[name] ~= nil then
+			out[name] = "***"
+		end
+	end
+	return out
+end
+
+local FORM = {
+	type = "object",
+	properties = { confirm = { type = "boolean", title = "Run it", description = "Tick to run the command as shown", default = false } },
+	required = json.array { "confirm" },
+}
+
+---The params of an elicitation/create.
+---@param row runner.mcp.Row
+---@param arguments table
+---@param preview any the data of a dry run
+---@param mode? string "form", where the revision knows modes
+---@return table
+function M.form(row, arguments, preview, mode)
+	local lines = visible.argument_lines(M.masked(arguments, row.secrets))
+	table.insert(lines, 1, ("Run '%s'? It is destructive."):format(row.tool.title))
+	table.insert(lines, 2, lines[2] and "Arguments:" or "Arguments: none")
+	lines[#lines + 1] = "A dry run says: " .. visible.one_line(preview == nil and json.null or preview, PREVIEW_MAX)
+	return { mode = mode, message = table.concat(lines, "\n"), requestedSchema = FORM }
+end
+
+---Does the person want it? Only a form that was sent with the box ticked says yes.
+---@param reply any an ElicitResult
+---@return boolean yes
+---@return string? why not, as the rest of a sentence
+function M.is_yes(reply)
+	if not rpc.is_object(reply) or type(reply.action) ~= "string" then
+		return false, "the client sent no valid answer"
+	elseif reply.action ~= "accept" then
+		return false, reply.action == "decline" and "the person declined" or "the person gave no answer"
+	elseif not rpc.is_object(reply.content) or reply.content.confirm ~= true then
+		return false, "the person did not tick the box"
+	end
+	return true
 end
 
 return M

@@ -1,8 +1,8 @@
--- drift: how far a list of tools that somebody keeps, or serves, is from what the commands are
--- (REQ-O-035). Pure.
+-- drift: how far a list of tools that is kept in a file, or served, is from what the commands are (REQ-O-035).
 
+local era = require "runner.mcp.era"
 local json = require "runner.json"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -29,14 +29,14 @@ end
 
 local function compare(row, theirs, drift)
 	local ours, others = fields_of(row.tool.inputSchema), fields_of(theirs.inputSchema)
-	for _, name in ipairs(sorted.keys(ours)) do
+	for _, name in ipairs(tables.sorted_keys(ours)) do
 		if others[name] == nil then
 			table.insert(drift.added, row.tool.name .. "." .. name)
 		elseif others[name] ~= ours[name] then
 			table.insert(drift.changed, { command = row.command, field = name, cli_type = ours[name], mcp_type = others[name] })
 		end
 	end
-	for _, name in ipairs(sorted.keys(others)) do
+	for _, name in ipairs(tables.sorted_keys(others)) do
 		if ours[name] == nil then
 			table.insert(drift.removed, row.tool.name .. "." .. name)
 		end
@@ -69,7 +69,7 @@ function M.of(rows, listed, tools)
 			table.insert(drift.missing_from_mcp, row.tool.name)
 		end
 	end
-	table.move(sorted.keys(theirs), 1, #sorted.keys(theirs), #drift.removed + 1, drift.removed)
+	table.move(tables.sorted_keys(theirs), 1, #tables.sorted_keys(theirs), #drift.removed + 1, drift.removed)
 	return drift, #drift.added + #drift.removed + #drift.changed + #drift.missing_from_mcp
 end
 
@@ -98,6 +98,64 @@ function M.tools_in(document)
 		found = tools
 	end
 	return is_tools(found) and found or nil
+end
+
+-- --- the tools of a server over HTTP ---------------------------------------------------
+
+local CLIENT = { name = "runner", version = "1" }
+
+-- An answer as JSON, or as the first event of a stream that has a response in it.
+local function message_of(response)
+	if not (response.headers["content-type"] or ""):find "event%-stream" then
+		return json.decode(response.body)
+	end
+	for line in response.body:gmatch "[^\r\n]+" do
+		local v = line:find "^data:" and json.decode(line:sub(6))
+		if type(v) == "table" and (v.result or v.error) then
+			return v
+		end
+	end
+end
+
+local function post(ctx, url, body, headers)
+	headers.Accept = "application/json, text/event-stream"
+	local response = ctx:http { url = url, json = body, headers = headers, check = false }
+	if response.error and not response.status then
+		error(response.error, 0)
+	end
+	return message_of(response), response
+end
+
+local function request(method, params)
+	return { jsonrpc = "2.0", id = 1, method = method, params = params }
+end
+
+local function ask_modern(ctx, url)
+	local meta = { ["io.modelcontextprotocol/protocolVersion"] = era.MODERN, ["io.modelcontextprotocol/clientCapabilities"] = json.decode "{}",
+		["io.modelcontextprotocol/clientInfo"] = CLIENT }
+	return (post(ctx, url, request("tools/list", { _meta = meta }), { ["MCP-Protocol-Version"] = era.MODERN, ["Mcp-Method"] = "tools/list" }))
+end
+
+local function ask_in_session(ctx, url)
+	local begun, response = post(ctx, url, request("initialize", { protocolVersion = era.LEGACY[1], capabilities = json.decode "{}",
+		clientInfo = CLIENT }), {})
+	local version = type(begun) == "table" and type(begun.result) == "table" and begun.result.protocolVersion
+	if type(version) ~= "string" then
+		return nil
+	end
+	local function headers()
+		return { ["MCP-Protocol-Version"] = version, ["Mcp-Session-Id"] = response.headers["mcp-session-id"] }
+	end
+	post(ctx, url, { jsonrpc = "2.0", method = "notifications/initialized" }, headers())
+	return (post(ctx, url, request "tools/list", headers()))
+end
+
+---Ask for them as 2026-07-28 does, else in a session.
+---@param ctx runner.Context
+---@param url string
+---@return table[]? tools nil: it answers, but not with tools
+function M.tools_of_server(ctx, url)
+	return M.tools_in(ask_modern(ctx, url)) or M.tools_in(ask_in_session(ctx, url))
 end
 
 return M

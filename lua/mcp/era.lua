@@ -20,10 +20,11 @@ local CLIENT, LOG_LEVEL = PREFIX .. "clientInfo", PREFIX .. "logLevel"
 
 local LEVELS = { debug = 1, info = 2, notice = 3, warning = 4, error = 5, critical = 6, alert = 7, emergency = 8 }
 
----@class runner.mcp.Caller who asks, as far as one request says
+---@class runner.mcp.Caller the client that asks, as far as one request says
 ---@field modern boolean
 ---@field version string of the protocol
 ---@field capabilities table of the client
+---@field client? table what it says of itself: name, version
 ---@field log_level? integer least severity of the messages that it wants; nil: none
 ---@field progress_token? string|number
 
@@ -57,13 +58,13 @@ local function modern(meta)
 	elseif level ~= nil and not M.severity(level) then
 		return invalid(("_meta[%q] is no level"):format(LOG_LEVEL))
 	end
-	return { modern = true, version = version, capabilities = capabilities, log_level = M.severity(level),
+	return { modern = true, version = version, capabilities = capabilities, log_level = M.severity(level), client = meta[CLIENT],
 		progress_token = progress_token(meta) }
 end
 
 local NO_ERA = ('Begin with initialize, or send params._meta with %q (%q) and %q'):format(VERSION, M.MODERN, CAPABILITIES)
 
----Who sends a request.
+---The client that sends a request.
 ---@param session? runner.mcp.Session of an `initialize` that came before
 ---@param params? table
 ---@return runner.mcp.Caller? caller
@@ -78,6 +79,7 @@ function M.of(session, params)
 		return invalid(NO_ERA)
 	end
 	return { modern = false, version = session.version, capabilities = session.capabilities, log_level = session.log_level,
+		client = session.client,
 		progress_token = progress_token(meta) }
 end
 
@@ -103,7 +105,18 @@ function M.begin(params)
 	for _, known in ipairs(M.LEGACY) do
 		version = known == params.protocolVersion and known or version
 	end
-	return { version = version, capabilities = params.capabilities, log_level = LEVELS.warning }
+	return { version = version, capabilities = params.capabilities, client = params.clientInfo, log_level = LEVELS.warning }
+end
+
+---Whom a call is made for, as the audit ledger has it.
+---@param caller runner.mcp.Caller
+---@return {transport: string, name?: string, version?: string}
+function M.client(caller)
+	local said = caller.client or {}
+	local function text(v)
+		return type(v) == "string" and v:sub(1, utf8.offset(v, 101) and utf8.offset(v, 101) - 1) or nil
+	end
+	return { transport = "mcp-stdio", name = text(said.name), version = text(said.version) }
 end
 
 ---What a client must have for tasks, in the form of an error's data.

@@ -3,6 +3,7 @@
 local era = require "runner.mcp.era"
 local json = require "runner.json"
 local rpc = require "runner.mcp.rpc"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -45,10 +46,7 @@ local function tool_of(row, caller)
 		return row.tool
 	end
 	local tool = { execution = { taskSupport = "optional" } }
-	for name, v in next, row.tool do
-		tool[name] = v
-	end
-	return tool
+	return tables.add(tool, row.tool)
 end
 
 ---@param server runner.mcp.Server

@@ -10,7 +10,7 @@ local M = {}
 M.LATER = {}
 
 -- How long a client may take a list for fresh (server/utilities/caching.mdx). A change of the
--- commands is also told to those who listen.
+-- commands is also told to clients that listen.
 local LIST_MS, DISCOVER_MS = 10000, 3600000
 
 ---@class runner.mcp.Method
@@ -83,17 +83,17 @@ M.rows = {
 	["logging/setLevel"] = { legacy = true, at_once = true, handle = set_level },
 	["tools/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("lists", "tools") },
 	["tools/call"] = { modern = true, legacy = true, handle = call },
-	["tasks/get"] = { modern = true, legacy = true, handle = of("task_methods", "get") },
-	["tasks/cancel"] = { modern = true, legacy = true, handle = of("task_methods", "cancel") },
-	["tasks/update"] = { modern = true, handle = of("task_methods", "update") },
-	["tasks/result"] = { legacy = true, handle = of("task_methods", "result") },
-	["tasks/list"] = { legacy = true, handle = of("task_methods", "list") },
+	["tasks/get"] = { modern = true, legacy = true, handle = of("tasks", "get") },
+	["tasks/cancel"] = { modern = true, legacy = true, handle = of("tasks", "cancel") },
+	["tasks/update"] = { modern = true, handle = of("tasks", "update") },
+	["tasks/result"] = { legacy = true, handle = of("tasks", "result") },
+	["tasks/list"] = { legacy = true, handle = of("tasks", "list") },
 	["resources/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "list") },
 	["resources/templates/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "templates") },
 	["resources/read"] = { modern = true, legacy = true, fresh_ms = 0, handle = of("resources", "read") },
-	["prompts/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("prompts", "list") },
-	["prompts/get"] = { modern = true, legacy = true, handle = of("prompts", "get") },
-	["subscriptions/listen"] = { modern = true, at_once = true, handle = of("subscriptions", "listen") },
+	["prompts/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "list_prompts") },
+	["prompts/get"] = { modern = true, legacy = true, handle = of("resources", "get_prompt") },
+	["subscriptions/listen"] = { modern = true, at_once = true, handle = of("notifications", "listen") },
 }
 
 local NO_SESSION = { modern = false, version = era.LEGACY[1], capabilities = {} }
@@ -107,7 +107,7 @@ local function caller_of(server, method, message)
 	return caller, fault
 end
 
----The method of a request and who sends it; or why it is refused.
+---The method of a request and the client that sends it; or why it is refused.
 ---@param server runner.mcp.Server
 ---@param message runner.mcp.Message
 ---@return runner.mcp.Method? method

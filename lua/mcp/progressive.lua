@@ -85,6 +85,7 @@ end
 local function call_one(server, r, arguments)
 	local row, fault = server:find(arguments.name)
 	if not row then
+		server:record(r, "refused", { command = arguments.name:sub(1, 128), by = "server", reason = fault and fault.message or nil })
 		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
 	end
 	local prepared, refusal = call.prepare(row, arguments.arguments)

@@ -1,21 +1,80 @@
--- resources: what an agent may read beside the tools: the project's pages, what each tool is, and
--- the reports of workflow runs. Runs are read by the commands that show them, so a policy holds.
+-- resources: what an agent may read beside the tools: the project's pages, what each tool is, and the reports of workflow
+-- runs, which are read by the commands that show them, so a policy holds. And the prompts: the examples of the tools, as
+-- messages that a person picks for the model.
 
+local attempt = require "runner.core.attempt"
+local encoding = require "runner.core.encoding"
+local fs = require "runner.fs"
 local json = require "runner.json"
 local lists = require "runner.mcp.lists"
 local rpc = require "runner.mcp.rpc"
+local visible = require "runner.core.visible"
 
 local M = {}
+
+-- --- the pages of a project ------------------------------------------------------------
+
+-- README.md and the Markdown below docs/. Only regular files that were found by listing can be read; no path of a client
+-- is opened.
+
+M.documents = {} -- as the server is handed them
+
+local DEPTH_MAX, COUNT_MAX, BYTES_MAX = 4, 200, 1 << 20
+
+---@class runner.mcp.Document
+---@field name string relative to the project: "docs/guide.md"
+---@field path string
+---@field size integer bytes
+
+local function add_file(out, root, name)
+	local path = root .. "/" .. name
+	local about = #out < COUNT_MAX and fs.lstat(path)
+	if about and about.type == "file" and about.nlink == 1 and about.size <= BYTES_MAX and utf8.len(name) and not name:find "%c"
+		and visible.text(name) == name then
+		out[#out + 1] = { name = name, path = path, size = about.size }
+	end
+end
+
+local function add_folder(out, root, folder, depth)
+	for _, name in ipairs(depth <= DEPTH_MAX and fs.list(root .. "/" .. folder) or {}) do
+		local below = folder .. "/" .. name
+		local about = name:sub(1, 1) ~= "." and fs.lstat(root .. "/" .. below)
+		if about and about.type == "directory" then
+			add_folder(out, root, below, depth + 1)
+		elseif about and name:find "%.md$" then
+			add_file(out, root, below)
+		end
+	end
+end
+
+---The pages there are, in the order of their names.
+---@return runner.mcp.Document[]
+function M.documents.list()
+	local root, out = attempt.project.root, {}
+	if root then
+		add_file(out, root, "README.md")
+		local docs = fs.lstat(root .. "/docs")
+		if docs and docs.type == "directory" then
+			add_folder(out, root, "docs", 1)
+		end
+	end
+	return out
+end
+
+---The text of a page; nil: it is gone, or no text.
+---@param document runner.mcp.Document
+---@return string?
+function M.documents.read(document)
+	local text = fs.read(document.path, BYTES_MAX)
+	return text and utf8.len(text) and text or nil
+end
 
 local DOCS, COMMANDS, RUNS = "runner://docs/", "runner://commands/", "runner://runs/"
 local RUNS_MAX = 20
 local MARKDOWN, JSON = "text/markdown", "application/json"
 
--- What RFC 3986 keeps for itself, as %XX.
 local function escaped(name)
-	return (name:gsub("[^%w._~/-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end))
+	return encoding.percent(name, "%w._~/-")
 end
 
 -- --- which there are ---------------------------------------------------------------------------
@@ -95,7 +154,7 @@ local function read_run(server, uri, r)
 	local envelope = id and server:has_command "workflow.show"
 		and server:execute(r, { command = { "self", "workflow", "show" }, arguments = { id = id } })
 	if envelope and envelope.ok then
-		return assert(json.encode(envelope.data)), JSON
+		return assert(json.encode(visible.value(envelope.data))), JSON
 	end
 end
 
@@ -120,6 +179,62 @@ function M.read(server, r)
 		return nil, rpc.fault(r.caller.modern and rpc.INVALID_PARAMS or rpc.RESOURCE_NOT_FOUND, "Resource not found", { uri = uri })
 	end
 	return { contents = json.array { { uri = uri, mimeType = kind, text = text } } }
+end
+
+-- --- prompts ---------------------------------------------------------------------------
+
+-- Each example of each tool: its name, the row, the example.
+local function each_example(rows, visit)
+	for _, row in ipairs(rows) do
+		for i, example in ipairs(row.examples) do
+			visit(("%s-%d"):format(row.tool.name, i), row, example)
+		end
+	end
+end
+
+---prompts/list.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+---@return table? result
+---@return runner.mcp.Fault? fault
+function M.list_prompts(server, r)
+	local rows, fault = lists.rows(server, r, true)
+	if not rows then
+		return nil, fault
+	end
+	local prompts = json.array {}
+	each_example(rows, function(name, row, example)
+		prompts[#prompts + 1] = { name = name, title = ("%s: %s"):format(row.tool.title, example.description), description = example.command }
+	end)
+	return { prompts = prompts }
+end
+
+local function text_of(row, example)
+	return ("%s. Use the tool %s: its arguments are those of the command line `%s`."):format(example.description,
+		row.tool.name, example.command)
+end
+
+---prompts/get.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+---@return table? result
+---@return runner.mcp.Fault? fault
+function M.get_prompt(server, r)
+	local rows, fault = server:rows(false)
+	if not rows then
+		return nil, fault
+	end
+	local found
+	each_example(rows, function(name, row, example)
+		if name == r.params.name then
+			found = { description = example.description,
+				messages = json.array { { role = "user", content = { type = "text", text = text_of(row, example) } } } }
+		end
+	end)
+	if not found then
+		return nil, rpc.fault(rpc.INVALID_PARAMS, "Unknown prompt: " .. tostring(r.params.name))
+	end
+	return found
 end
 
 return M

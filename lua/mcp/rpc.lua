@@ -116,7 +116,7 @@ end
 ---@return runner.mcp.Message? message as M.read
 ---@return table? answer
 function M.unread(text, fault)
-	local members = require("runner.mcp.outline").of(text) or {}
+	local members = require("runner.core.json_text").outline(text) or {}
 	local id = M.is_id(members.id) and utf8.len(members.id) and members.id or nil
 	if id ~= nil and members.method == nil then
 		return { kind = "response", id = id, error = fault }

@@ -1,25 +1,27 @@
 -- serve: `runner mcp serve`: the server (lua/mcp/server.lua) with its client on stdin and stdout,
--- its tasks, its commands. It ends with the end of stdin, when nobody reads its answers any
+-- its tasks, its commands. It ends with the end of stdin, when its answers are read no
 -- more, and with a cancellation; the scheduler ends every call that still runs.
 
 local attempt = require "runner.core.attempt"
 local calls = require "runner.calls.calls"
 local catalog = require "runner.mcp.catalog"
 local channel = require "runner.task.channel"
-local documents = require "runner.mcp.documents"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local json = require "runner.json"
-local outbox = require "runner.mcp.outbox"
+local notifications = require "runner.mcp.notifications"
+local queues = require "runner.mcp.queues"
+local resources = require "runner.mcp.resources"
 local scheduler = require "runner.task.scheduler"
+local scope = require "runner.core.scope"
 local server = require "runner.mcp.server"
-local subscriptions = require "runner.mcp.subscriptions"
 local task_jobs = require "runner.mcp.task_jobs"
+local tool = require "runner.core.tool"
+local visible = require "runner.core.visible"
 
 local M = {}
 
 local LINE_MAX = 4 << 20 -- bytes of a message of the client
-local WATCH_MS = 2000 -- between two looks at the files, while somebody wants to hear of changes
+local WATCH_MS = 2000 -- between two looks at the files, while a client wants to hear of changes
 local LINGER_MS = 500 -- for calls that still run at the end of stdin
 local STALLED_MS = 3000 -- after the end of stdin, for a client that takes none of what it has left unread
 local LAST_WORDS_MS = 200 -- for the client to take the last answers
@@ -38,7 +40,7 @@ end
 local function watch(s, known)
 	while true do
 		scheduler.sleep(WATCH_MS)
-		if subscriptions.wanted(s) then
+		if notifications.are_wanted(s) then
 			known:get(true)
 		end
 	end
@@ -79,20 +81,28 @@ end
 
 -- A client may leave our stderr unread for ever (transports/stdio.mdx): nothing waits for it.
 local function log_to_stderr()
-	local log = outbox.new(channel.open { output = 2 }, scheduler.gate)
+	local log = queues.outbox(channel.open { output = 2 }, scheduler.gate)
 	scheduler.spawn(log.run, log)
 	return log
 end
 
 local function outside_of(out, known, log, at_once)
-	local tool = attempt.tool or {}
+	local own, recorded = tool.own() or {}, 0
 	return {
-		send = function(message, may_drop) out:put(assert(json.encode(message)), may_drop) end, log = function(line) log:put(line, true) end,
+		send = function(message, may_drop) out:put(visible.encode(message), may_drop) end, log = function(line) log:put(line, true) end,
 		wait_for_room = function() out:wait_for_room() end, spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
 		sleep = scheduler.sleep, tasks = task_jobs,
-		documents = documents, rows = function(exact) return known:get(exact) end,
+		documents = resources.documents, rows = function(exact) return known:get(exact) end,
 		left_out = function() return known.left_out end,
-		info = { name = tool.name or "runner", version = tool.version or attempt.launch.version },
+		record = function(fields)
+			recorded = recorded + 1
+			local why = attempt.project.audit and require("runner.project.audit").record(attempt.project,
+				("%s.%d"):format(attempt.launch.request_id, recorded), fields)
+			if why then
+				log:put("A refused call can't be recorded in the audit ledger: " .. why, true)
+			end
+		end,
+		info = { name = own.name or "runner", version = own.version or attempt.launch.version },
 		instructions = instructions(), at_once = at_once,
 	}
 end
@@ -108,7 +118,7 @@ local function linger(s, out)
 	s:wait_for_answers(function() return is_over or out.gone or out.broken ~= nil end)
 end
 
--- Nobody waits for the last answers, and the last lines of the log, longer than this.
+-- The last answers, and the last lines of the log, are waited for no longer than this.
 local function say_goodbye(out, log, client)
 	scheduler.spawn(function()
 		scheduler.sleep(LAST_WORDS_MS)
@@ -122,10 +132,10 @@ end
 
 local function serve(settings)
 	local client <close> = channel.open { max_line = LINE_MAX }
-	local out = outbox.new(client, scheduler.gate)
+	local out = queues.outbox(client, scheduler.gate)
 	local s
 	local log = log_to_stderr()
-	local known = catalog.new(function() subscriptions.tools_changed(s) end, function(line) log:put(line, true) end)
+	local known = catalog.new(function() notifications.tools_changed(s) end, function(line) log:put(line, true) end)
 	s = server.new(outside_of(out, known, log, settings.parallel), settings)
 	scheduler.spawn(end_with, client, out)
 	scheduler.spawn(function()
@@ -151,6 +161,7 @@ local GONE = { late = true, closed = true }
 ---@param settings runner.mcp.Settings
 function M.run(settings)
 	calls.prepare()
+	scope.serve(attempt.project.root or "")
 	local broken = scheduler.run(function() return serve(settings) end)
 	if broken and not GONE[broken] and not broken:find "Broken pipe" then
 		errors.raise("OUTPUT_FAILED", "Can't write to the client: " .. broken)

@@ -1,4 +1,4 @@
--- server: one connection of MCP: reads a line, finds out who speaks, answers. Each request that
+-- server: one connection of MCP: reads a line, finds out which client speaks, answers. Each request that
 -- may wait has a task of its own; whatever a client sends, there is one answer to each request
 -- and none to anything else. How lines come and go, how tasks run and how commands are called
 -- is handed in (lua/mcp/serve.lua), so that every rule here is tested without a process.
@@ -9,12 +9,14 @@ local era = require "runner.mcp.era"
 local json = require "runner.json"
 local lists = require "runner.mcp.lists"
 local methods = require "runner.mcp.methods"
-local progress = require "runner.mcp.progress"
+local notifications = require "runner.mcp.notifications"
+local queues = require "runner.mcp.queues"
 local rpc = require "runner.mcp.rpc"
-local slots = require "runner.mcp.slots"
 
 local M = {}
 
+local WAITS_MAX = 32 -- calls that only wait, two processes each
+local AGAIN_MS = 5000 -- until another one may find room
 local PENDING_MAX = 256 -- requests without an answer
 local SMALL = 512 << 10 -- bytes of memory; so many requests of these are taken whatever their size
 local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are open
@@ -33,7 +35,7 @@ local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are o
 ---@field tasks table lua/mcp/task_jobs.lua, or what stands in for it
 ---@field sleep fun(ms: number) in a task
 ---@field log fun(line: string) what a call wrote to stderr
----@field info {name: string, version: string} who we are
+---@field info {name: string, version: string} of ours
 ---@field instructions? string for models
 ---@field at_once? integer calls that run at a time
 
@@ -70,7 +72,8 @@ Server.__index = Server
 function M.new(outside, settings)
 	return setmetatable({
 		outside = outside, settings = settings, requests = {}, pending = 0, held = 0, large = 0, asked = {}, asked_count = 0, subscriptions = {},
-		fewer = outside.gate(), confirmations = confirmations.new(outside.now), slots = slots.new(outside.gate, outside.at_once or 4),
+		fewer = outside.gate(), confirmations = confirmations.new(outside.now), slots = queues.slots(outside.gate, outside.at_once or 4),
+		waits = queues.slots(outside.gate, WAITS_MAX),
 		tasks = { started = {}, ended = {} },
 	}, Server)
 end
@@ -81,7 +84,7 @@ end
 ---@param r runner.mcp.Request
 ---@param method string
 ---@param params table
----@param may_drop? boolean nobody misses it while the client doesn't read
+---@param may_drop? boolean it may be lost while the client doesn't read
 function Server:notify(r, method, params, may_drop)
 	if not r.cancelled then
 		self.outside.send(rpc.notification(method, params), may_drop)
@@ -97,7 +100,7 @@ function Server:rows(exact)
 	if not rows then
 		return nil, rpc.fault(rpc.INTERNAL_ERROR, "The commands can't be read: " .. why)
 	end
-	return require("runner.mcp.selection").of(self.settings, rows)
+	return require("runner.mcp.listing").chosen(self.settings, rows)
 end
 
 local function named(rows, name)
@@ -143,32 +146,54 @@ end
 
 local CANCELLED = { ok = false, error = { code = "CANCELLED", message = "The client cancelled the call" } }
 
----Call a command for a request, when there is room for it.
+local NO_ROOM = { ok = false, error = { code = "RATE_LIMITED", message = ("%d calls wait already"):format(WAITS_MAX), retryable = true,
+	retry_after_ms = AGAIN_MS, retry_strategy = "exponential_backoff", max_retries = 3, side_effects = "none", phase = "validation",
+	suggestion = "Cancel one of them, or ask now and then: job_status, workflow_list" } }
+
+---Call a command for a request, when there is room for it. What only waits for something that goes on
+---elsewhere takes no place of a call that does something: it begins at once, or not at all.
 ---@param r runner.mcp.Request
 ---@param request table as the calls room takes it
+---@param waits? boolean it only waits
 ---@return table envelope
-function Server:execute(r, request)
-	local _ <close> = self.slots:take(r)
+function Server:execute(r, request, waits)
+	if waits and self.waits:is_full() then
+		return NO_ROOM
+	end
+	local _ <close> = self[waits and "waits" or "slots"]:take(r)
 	self.outside.wait_for_room()
 	if r.cancelled then
 		return CANCELLED
 	end
+	request.client = era.client(r.caller)
 	request.on_start = function(handle)
 		r.handle = handle
 		if r.cancelled then
 			handle:cancel()
 		end
 	end
-	if progress.wants_all(r) then
+	if notifications.wants_all(r) then
 		request.flags = table.move(request.flags or {}, 1, #(request.flags or {}), 2, { "--verbose" })
 	end
 	request.on_event = function(event)
 		self.outside.log(event.text)
-		progress.tell(self, r, event)
+		notifications.tell(self, r, event)
 	end
 	local envelope = self.outside.run(request)
 	r.handle = nil
 	return envelope
+end
+
+---Have it written down that a call was not made.
+---@param r runner.mcp.Request
+---@param decision "declined"|"refused"
+---@param fields table command, args, by, reason
+function Server:record(r, decision, fields)
+	if self.outside.record then
+		fields.decision, fields.client = decision, era.client(r.caller)
+		fields.reason = fields.reason and fields.reason:sub(1, 300)
+		self.outside.record(fields)
+	end
 end
 
 ---Ask the client something, as servers did before 2026-07-28, and wait for its answer.
@@ -243,7 +268,7 @@ local function handle(self, r, handler)
 	end
 end
 
--- Who sends it, and what is to be done; or why it is refused.
+-- The client that sends it, and what is to be done; or why it is refused.
 local function admit(self, message)
 	if self.requests[key_of(message.id)] then
 		return nil, nil, rpc.fault(rpc.INVALID_REQUEST, ("The id %s is that of a request that has no answer yet"):format(message.id))
@@ -279,7 +304,7 @@ local function cancel(self, params)
 		return
 	end
 	r.cancelled = true
-	require("runner.mcp.subscriptions").forget(self, r)
+	notifications.forget(self, r)
 	forget(self, r)
 	if r.handle then
 		r.handle:cancel()
@@ -348,7 +373,7 @@ end
 
 ---The client has gone, or the server is to end: nothing more is said about what still runs.
 function Server:close()
-	require("runner.mcp.subscriptions").close(self)
+	notifications.close(self)
 	for _, r in pairs(self.requests) do
 		r.cancelled = true
 		if r.handle then

@@ -1,6 +1,6 @@
 -- task_jobs: the tasks of MCP, which are jobs (lua/jobs): a call with --detach, whose folder has a
 -- file more, task.json. So a task outlives its server as a job does, and any server of the same
--- folder finds it; a job that somebody else has started is no task.
+-- project finds it; a job that was not started as a task is none.
 
 local attempt = require "runner.core.attempt"
 local envelopes = require "runner.calls.envelope"
@@ -9,6 +9,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local job_answer = require "runner.jobs.answer"
 local json = require "runner.json"
+local scope = require "runner.core.scope"
 
 local M = {}
 
@@ -67,13 +68,19 @@ local function changed_ms(job)
 	return math.max(stat and math.floor(stat.mtime * 1000) or 0, job.record.started_ms)
 end
 
+-- Without a project, the directory tells servers apart; so it did for all before.
+local function is_ours(about, record)
+	local own = scope.project()
+	return (record.project or own) == own and (about.cwd == host.getcwd() or record.project ~= nil and own ~= "")
+end
+
 ---A task as it is now.
 ---@param id string whatever a client sent
----@return runner.mcp.Task? task nil: there is none of this name that was started in this directory
+---@return runner.mcp.Task? task nil: there is none of this name that was started in this project
 function M.find(id)
 	local about = about_of(id)
-	local job = about and about.cwd == host.getcwd() and folder.open(id)
-	if not job then
+	local job = about and folder.open(id)
+	if not (job and is_ours(about, job.record)) then
 		return nil
 	end
 	local now = job.status == "running" and folder.progress(job) or {}

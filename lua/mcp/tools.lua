@@ -1,13 +1,13 @@
 -- tools: the commands of this project as tools of MCP. It loads command files, so it runs in
 -- `runner mcp tools` alone, a process of its own, and never in the server.
 
-local builtins = require "runner.mcp.builtins"
 local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 local host = require "runner.host"
 local json = require "runner.json"
-local schemas = require "runner.mcp.schemas"
-local tool_names = require "runner.mcp.tool_names"
+local listings = require "runner.mcp.listing"
+local payload_schema = require "runner.tools.payload_schema"
+local portable_schema = require "runner.core.portable_schema"
 
 local M = {}
 
@@ -22,7 +22,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field secrets string[] arguments whose values are not shown
 ---@field added table<string, true> arguments that are runner's own: dry_run, limit, cursor
 ---@field safe_default boolean without --live it only says what it would do
----@field task? "any"|"long" it can be a task; "long": it may take longer than somebody would wait for it
+---@field task? "any"|"long" it can be a task; "long": it may take longer than a client would wait for it
 ---@field examples {description: string, command: string}[]
 ---@field tool table a Tool, as tools/list has it
 
@@ -35,7 +35,7 @@ local NEVER, ALLOW = "never", "allow"
 ---@return "always"|"allow"|"never" listing
 ---@return string? reason
 local function listing(command, listed)
-	local builtin = listed.builtin and builtins.listing(listed.name)
+	local builtin = listed.builtin and listings.of_builtin(listed.name)
 	if command.mcp == false then
 		return NEVER, "it declares mcp = false"
 	elseif command.requires_person then
@@ -52,6 +52,61 @@ local function listing(command, listed)
 	return "always"
 end
 
+-- --- its schemas -----------------------------------------------------------------------
+
+-- MCP reads a schema without "$schema" as 2020-12, and clients give it to validators of many languages:
+-- lua/core/portable_schema.lua writes what all of them take.
+
+-- What runner itself adds to the arguments of a tool, where the command has none of that name.
+local ADDED = {
+	dry_run = { when = function(command) return command.danger_level ~= "safe" end,
+		schema = { type = "boolean", description = "Change nothing; say what would be done" } },
+	limit = { when = function(command) return command.list end,
+		schema = { type = "integer", minimum = 0, maximum = 1000000000, description = "At most this many items; 0: all" } },
+	cursor = { when = function(command) return command.list end,
+		schema = { type = "string", description = "Continue from meta.pagination.next_cursor of an earlier answer" } },
+}
+
+-- The schema of a tool's arguments, and those of them that runner added.
+---@param command table normal form
+---@param config table of the project
+---@return table schema
+---@return table<string, true> added
+local function input_schema(command, config)
+	local schema, added = payload_schema.of(command, config), {}
+	for name, one in next, ADDED do
+		if one.when(command) and schema.properties[name] == nil then
+			schema.properties[name], added[name] = one.schema, true
+		end
+	end
+	return schema, added
+end
+
+-- The result of a command, where it is one: no failure, no dry run, none that a warning says
+-- breaks its schema (lua/output/checked.lua).
+local RESULT = {
+	properties = {
+		ok = { const = true }, meta = { ["not"] = { required = { "dry_run" } } },
+		warnings = { ["not"] = { contains = { properties = { code = { const = "OUTPUT_SCHEMA_MISMATCH" } }, required = { "code" } } } },
+	},
+}
+
+-- The schema of structuredContent, for a command that declares what it returns.
+---@param command table normal form
+---@return table?
+local function output_schema(command)
+	if not command.output_schema then
+		return nil
+	end
+	return {
+		type = "object",
+		properties = { ok = { type = "boolean" }, data = {}, error = { type = { "object", "null" } },
+			warnings = { type = "array" }, meta = { type = "object" } },
+		required = { "ok", "data", "error", "warnings", "meta" },
+		["if"] = RESULT, ["then"] = { properties = { data = portable_schema.of(command.output_schema, "#/then/properties/data") } },
+	}
+end
+
 -- --- one tool -------------------------------------------------------------------------------
 
 local function annotations(command)
@@ -65,7 +120,7 @@ local LONG_MS = 60000
 -- else that goes on, is no task.
 local function task(command, listed, config)
 	local limit_ms = command.timeout_ms or config.timeout or host.default "timeout_ms"
-	if listed.builtin and builtins.listing(listed.name) == "always" then
+	if listed.builtin and listings.of_builtin(listed.name) == "always" then
 		return nil
 	elseif command.async or (command.interruption or {}).detach or limit_ms == 0 or limit_ms > LONG_MS then
 		return "long"
@@ -94,16 +149,16 @@ end
 ---@param listed {name: string, path: string?, builtin: boolean?}
 ---@param config table of the project
 ---@return runner.mcp.Row
-function M.row(command, listed, config)
+local function row_of(command, listed, config)
 	local may, reason = listing(command, listed)
-	local input, added = schemas.input(command, config)
-	local words = command_name.typed(listed.name)
+	local input, added = input_schema(command, config)
+	local words = command_line.typed(listed.name)
 	return {
 		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
 		secrets = secrets(command), added = added, safe_default = command.safe_default or false,
 		examples = examples(command), task = task(command, listed, config),
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
-			outputSchema = schemas.output(command), annotations = annotations(command),
+			outputSchema = output_schema(command), annotations = annotations(command),
 			_meta = { ["runner/command"] = words, ["runner/danger_level"] = command.danger_level } },
 	}
 end
@@ -132,11 +187,12 @@ function M.rows(project, options)
 				options.on_read(listed.name)
 			end
 			local command = catalog.load_listed(listed, project)
-			out[#out + 1] = command and M.row(command, listed, project.config) or nil
+			out[#out + 1] = command and row_of(command, listed, project.config) or nil
 		end
 	end
-	tool_names.give(out)
+	listings.give_names(out)
 	return out
 end
+
 
 return M

@@ -3,6 +3,7 @@
 -- Loaded when a command declares a schema.
 
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local host = require "runner.host"
 local json = require "runner.json"
 local json_schema = require "runner.core.json_schema"
@@ -24,7 +25,7 @@ end
 
 -- Bytes as base64, with their number (REQ-F-017).
 local function binary(bytes, schema)
-	return { type = "binary", encoding = "base64", value = require("runner.core.base64").encode(bytes), size_bytes = #bytes,
+	return { type = "binary", encoding = "base64", value = require("runner.core.encoding").base64(bytes), size_bytes = #bytes,
 		content_type = schema.contentMediaType }
 end
 
@@ -118,7 +119,7 @@ local function veiled(value, schema, depth)
 	if type(schema) ~= "table" or depth > DEPTH_MAX then
 		return value
 	elseif type(value) == "string" then
-		return schema.high_entropy and require("runner.core.entropy").mark(value) or value
+		return schema.high_entropy and require("runner.core.mask").token_mark(value) or value
 	elseif type(value) ~= "table" then
 		return value
 	end
@@ -162,19 +163,23 @@ function M.result(data, schema)
 	return attempt.framework.unmask and data or veiled(data, schema, 0)
 end
 
+---The same of a result that has the declared form still.
+---@param data any
+---@param command table normal form, with output_schema
+---@return any
+function M.declared(data, command)
+	return display.get "output_schema" == nil and M.result(data, command.output_schema) or data
+end
+
 ---What `run` returns is checked, then made into what `shape` returns; no schema describes that.
----@param command table normal form; gets another `run`
+---@param command table normal form
 ---@param shape fun(data: any): any
 function M.then_shape(command, shape)
-	local run, schema = command.run, command.output_schema
-	command.output_schema = nil
-	command.run = function(...)
-		local data, failure, third = run(...)
-		if data == nil and failure ~= nil then
-			return data, failure, third
-		end
+	local schema = display.get "output_schema" == nil and command.output_schema or nil
+	display.set { output_schema = schema or false }
+	display.then_result(function(data)
 		return shape(schema and M.result(data, schema) or data)
-	end
+	end)
 end
 
 return M

@@ -1,13 +1,15 @@
 -- list: a page of what a list command returned: sorted, from a cursor on, at most so many
 -- items, and only some fields of each. A cursor is the number of items before it and a digest of
 -- the call that it belongs to, in base64url: nothing is kept between calls. Loaded for
--- commands that declare `list`, and for --fields.
+-- commands that declare `list` or `rows`, and for --fields.
 
 local attempt = require "runner.core.attempt"
-local base64 = require "runner.core.base64"
+local display = require "runner.core.display"
+local encoding = require "runner.core.encoding"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -42,12 +44,12 @@ end
 ---@param digest string
 ---@return string
 function M.cursor(offset, digest)
-	return base64.url(("%d.%s"):format(offset, digest))
+	return encoding.base64url(("%d.%s"):format(offset, digest))
 end
 
 -- The offset is searched for in the text itself: only a cursor that we would write is one.
 local function offset_in(cursor, digest)
-	local bytes = base64.decode(cursor:sub(1, 64))
+	local bytes = encoding.from_base64(cursor:sub(1, 64))
 	local offset = math.tointeger(tonumber((bytes or ""):match "^(%d+)%."))
 	return offset and offset >= 0 and M.cursor(offset, digest) == cursor and offset or nil
 end
@@ -122,8 +124,8 @@ function M.pick_row(row, fields)
 	return picked(row, names_in(fields))
 end
 
----The result with only these fields: of each item of a list, or of the `items` of a command that
----lists or streams; else of the result.
+---The result with only these fields: of each row, if the command lists or streams, or the format consists of
+---rows; else of the result.
 ---@param data any
 ---@param names string[] unknown ones are ignored
 ---@return any
@@ -136,14 +138,52 @@ function M.pick(data, names)
 			out[i] = picked(item, names)
 		end
 		return json.array(out)
-	elseif attempt.command.list or attempt.rows then
-		local out = {}
-		for key, v in next, data do
-			out[key] = key == "items" and M.pick(v, names) or v
-		end
-		return out
 	end
-	return picked(data, names)
+	local of_rows = attempt.command.list or attempt.rows or attempt.format ~= "json" and attempt.format ~= "text"
+	local decl = of_rows and { rows = display.of(attempt.command, "rows"), list = attempt.command.list }
+	local _, at = require("runner.output.tables").rows(data, decl or nil)
+	if not at then
+		return picked(data, names)
+	end
+	local out = {}
+	for key, v in next, data do
+		out[key] = key == at and M.pick(v, names) or v
+	end
+	return out
+end
+
+-- --- rows ---------------------------------------------------------------------------------
+
+local function without_rows(a)
+	local changed = a.command.danger_level ~= "safe" and not a.dry_run
+	local at = display.of(a.command, "rows")
+	local where = at == true and "a list" or ("a table whose '%s' is a list"):format(at)
+	error(errors.new("INVALID_RESULT", "run returns no rows: its declaration says that it returns " .. where, { retryable = false,
+		side_effects = changed and "complete" or "none", fix_required = "Return that, or change rows of the declaration" }), 0)
+end
+
+-- The result of a command that declares `rows`: none are an empty list, so that its shape is always the same.
+local function with_rows(a, data)
+	local at = display.of(a.command, "rows")
+	if at == nil then
+		return data -- this call answers with something else
+	elseif type(at) == "string" and data ~= nil and (type(data) ~= "table" or data[1] ~= nil) then
+		without_rows(a)
+	end
+	local rows = at == true and data or at ~= true and data and data[at] or nil
+	rows = (rows == nil or rows == json.null) and {} or rows
+	if not is_list(rows) then
+		without_rows(a)
+	end
+	rows = next(rows) == nil and json.array {} or rows
+	if at == true or data and data[at] == rows then
+		return at == true and rows or data
+	end
+	local out = { [at] = rows }
+	for key, v in next, data or {} do
+		out[key] = out[key] or v
+	end
+	return out
 end
 
 -- --- pages --------------------------------------------------------------------------------
@@ -164,17 +204,14 @@ local function with_items(data, items)
 	if data == nil or is_list(data) then
 		return items
 	end
-	local out = {}
-	for key, v in next, data do
-		out[key] = v
-	end
+	local out = tables.add({}, data)
 	out.items = items
 	return out
 end
 
 -- Formats without meta must not lose items in silence.
 local function report(a, pagination)
-	host.send("META", { name = "pagination", data = assert(json.encode(pagination)) }, true)
+	host.send("META", { name = "pagination", data = assert(json.encode(pagination, { envelope = true })) }, true)
 	if pagination.has_more and a.format ~= "json" then
 		local all = pagination.total == json.null and "more" or tostring(pagination.total)
 		attempt.warn("LIST_TRUNCATED", ("%d of %s items; --limit 0 prints all"):format(pagination.returned, all),
@@ -205,33 +242,37 @@ local function page(a, data, offset, digest, fields)
 	if #items < wanted then
 		require("runner.output.truncate").report_page(#all, #items, M.cursor(last, digest))
 	end
-	report(a, { total = a.cut_short and json.null or #all, returned = #items, truncated = more, has_more = more,
+	report(a, { total = display.get "goes_on" and json.null or #all, returned = #items, truncated = more, has_more = more,
 		next_cursor = more and M.cursor(last, digest) or json.null })
 	return with_items(data, items)
 end
 
----Before `run`: from now on its result is a page, or has only some fields.
+---Before `run`: from now on its result is a page, has the rows that it declares, or only some fields.
 ---@param a runner.Attempt
+---@return {enough?: integer}? found items, from the first on, that the page needs; nil: all
 ---@return runner.Answer? answer where the cursor is not one of this call
 function M.open(a)
+	local enough
 	local is_page, fields = a.command.list, a.framework.fields
 	local digest = is_page and digest_of(a)
 	local cursor = is_page and a.framework.cursor
 	local offset = cursor and offset_in(cursor, digest) or 0
 	if cursor and cursor ~= M.cursor(offset, digest) then
-		return { error = bad_cursor(cursor) }
+		return nil, { error = bad_cursor(cursor) }
 	end
 	if is_page and not a.framework.sort and limit_of(a) > 0 then
-		a.enough = offset + limit_of(a) + 1
+		enough = offset + limit_of(a) + 1
 	end
 	fields = fields and names_in(fields)
 	require("runner.output.checked").then_shape(a.command, function(data)
 		if is_page then
 			return page(a, data, offset, digest, fields)
 		end
+		data = a.rows and data or with_rows(a, data)
 		data = fields and M.pick(data, fields) or data
 		return a.command.truncates and require("runner.output.truncate").result(a, data) or data
 	end)
+	return { enough = enough }
 end
 
 return M

@@ -4,15 +4,17 @@
 
 local json = require "runner.json"
 local tables = require "runner.output.tables"
-local value_text = require "runner.output.value_text"
-local width = require("runner.output.wrap").width
+local layout = require "runner.output.layout"
 
 local M = {}
 
-local cell_text, is_null, is_object = value_text.cell, value_text.is_null, value_text.is_object
+local cell_text, is_null, is_object = layout.cell, layout.is_null, layout.is_object
 
 ---@class runner.RenderDeclaration
 ---@field columns? string[] these columns come first, in this order; others follow, sorted
+---@field always? string[] columns that are there even if no row has them
+---@field rows? string|true where the result has its rows (runner.Command)
+---@field list? boolean
 
 ---@alias runner.TextFormat "text"|"table"|"tsv"|"plain"|"jsonl"|"id"
 
@@ -90,7 +92,7 @@ local function object_lines(object, declared, limit)
 	local keys, lines, longest = tables.columns({ object }, declared), {}, 0
 	for _, key in ipairs(keys) do
 		if inline(object[key]) then
-			longest = math.max(longest, width(cell_text(key)))
+			longest = math.max(longest, layout.width_of(cell_text(key)))
 		end
 	end
 	for _, key in ipairs(keys) do
@@ -109,68 +111,68 @@ function text_lines(data, declared, limit)
 	if is_null(data) then
 		return {}
 	elseif type(data) ~= "table" then
-		return split_lines(value_text.text(data))
+		return split_lines(layout.value(data))
 	elseif json.is_array(data) then
 		return list_lines(data, declared, limit)
 	end
 	return object_lines(data, declared, limit)
 end
 
--- --- formats: (data, columns) → lines, rows ----------------------------------------------
+-- --- formats: (data, declaration, limit) → lines, rows ------------------------------------
 
 local FORMATS = {}
 
-function FORMATS.text(data, declared, limit)
+function FORMATS.text(data, decl, limit)
 	local array = type(data) == "table" and json.is_array(data)
-	return text_lines(data, declared, limit), array and #data or is_null(data) and 0 or 1
+	return text_lines(data, decl.columns, limit), array and #data or is_null(data) and 0 or 1
 end
 
-function FORMATS.table(data, declared, limit)
-	local rows = tables.rows(data)
-	return tables.lines(rows, declared, limit), #rows
+function FORMATS.table(data, decl, limit)
+	local rows = tables.rows(data, decl)
+	return tables.lines(rows, decl.columns, limit, not limit and decl.always or nil), #rows
 end
 
 local function separated(rows, columns, lines)
-	for _, row in ipairs(columns[1] and rows or {}) do
+	for _, row in ipairs(rows) do
 		local cells = {}
 		for c, column in ipairs(columns) do
-			cells[c] = value_text.tsv(tables.field(row, column))
+			cells[c] = layout.tsv(row[column])
 		end
 		lines[#lines + 1] = table.concat(cells, "\t")
 	end
 	return lines, #rows
 end
 
-function FORMATS.tsv(data, declared)
-	local rows = tables.rows(data)
-	local columns, names = tables.columns(rows, declared), {}
+function FORMATS.tsv(data, decl)
+	local rows = tables.rows(data, decl)
+	local columns, names = tables.columns(rows, decl.columns, decl.always), {}
 	for c, column in ipairs(columns) do
-		names[c] = value_text.tsv(column)
+		names[c] = layout.tsv(column)
 	end
-	return separated(rows, columns, columns[1] and { table.concat(names, "\t") } or {})
+	return separated(rows, columns, (columns[1] or rows[1]) and { table.concat(names, "\t") } or {})
 end
 
-function FORMATS.plain(data, declared)
+function FORMATS.plain(data, decl)
 	if type(data) == "string" then
-		return split_lines(value_text.text(data)), 1
+		return split_lines(layout.value(data)), 1
 	end
-	local rows = tables.rows(data)
-	return separated(rows, tables.columns(rows, declared), {})
+	local rows = tables.rows(data, decl)
+	return separated(rows, tables.columns(rows, decl.columns, decl.always), {})
 end
 
--- What describes a call (--plan, --version) has no ids; those of a result are lua/output/ids.lua.
+-- What describes a call (--plan, --version) has no ids; those of a result are lua/output/delivery.lua.
 FORMATS.id = FORMATS.plain
 
-function FORMATS.jsonl(data)
-	local rows, lines = tables.rows(data), {}
+function FORMATS.jsonl(data, decl)
+	local rows, lines = tables.rows(data, decl), {}
 	for i, row in ipairs(rows) do
-		lines[i] = assert(json.encode(row))
+		lines[i] = assert(json.encode(row, { envelope = true }))
 	end
 	return lines, #rows
 end
 
----Data, which json.encode has accepted, as text. Rows are the items of an
----array, else those that tables.rows finds, else the object itself is one row.
+---Data, which json.encode has accepted, as text. For text, rows are the items of an array; else tables.rows
+---says which there are.
 ---@param data any
 ---@param format runner.TextFormat
 ---@param decl? runner.RenderDeclaration
@@ -178,7 +180,7 @@ end
 ---@return string text ends with a newline unless it is empty
 ---@return integer rows
 function M.text(data, format, decl, limit)
-	local lines, rows = FORMATS[format](data, decl and decl.columns, limit)
+	local lines, rows = FORMATS[format](data, decl or {}, limit)
 	lines[#lines + 1] = lines[1] and ""
 	return table.concat(lines, "\n"), rows
 end

@@ -2,9 +2,11 @@
 -- terminal's table go out at once; for every other format, and for --output, they are kept
 -- and become `items` of the result. Loaded for commands that stream, and for --heartbeat-ms.
 
+local display = require "runner.core.display"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -31,10 +33,7 @@ local WOULD = { created = "would_create", updated = "would_update", deleted = "w
 
 -- The effect of a row of a dry run is none yet.
 local function of_dry_run(row)
-	local copy = { dry_run = true }
-	for key, v in next, row do
-		copy[key] = v
-	end
+	local copy = tables.add({ dry_run = true }, row)
 	copy.effect = WOULD[row.effect] or row.effect
 	return copy
 end
@@ -43,14 +42,7 @@ local function with_attempt(a, row)
 	row = a.dry_run and of_dry_run(row) or row
 	row = a.mask and a.mask(row) or row
 	row = a.framework.fields and require("runner.output.list").pick_row(row, a.framework.fields) or row
-	if not a.command.rows_may_repeat then
-		return row
-	end
-	local copy = { attempt = a.launch.attempt }
-	for key, v in next, row do
-		copy[key] = v
-	end
-	return copy
+	return a.command.rows_may_repeat and tables.add({ attempt = a.launch.attempt }, row) or row
 end
 
 local function encoded(a, row)
@@ -77,8 +69,8 @@ local function lines(a)
 end
 
 local function growing_table(a)
-	local line = a.format == "text" and a.row_text
-		or require("runner.output.tables").growing(a.command.columns, require("runner.output.reader").table_width())
+	local line = a.format == "text" and display.get "row"
+		or require("runner.output.tables").growing(a.command.columns, require("runner.output.layout").table_width())
 	local function add(row)
 		local text, why, shown = encoded(a, row)
 		if not text then
@@ -99,11 +91,8 @@ local function kept(a)
 		items[#items + 1] = assert(json.decode(text)) -- as it is now: the script may reuse the table
 	end
 	local function finish(facts)
-		local data = { items = json.array(items) }
-		for key, v in next, facts or {} do
-			data[key] = v
-		end
-		return data
+		display.set { rows = "items" }
+		return tables.add({ items = json.array(items) }, facts)
 	end
 	return { add = add, finish = finish }
 end
@@ -125,20 +114,20 @@ local function heartbeat(a, written)
 end
 
 -- What each row of a change did, counted for meta.effects; `lacking` is how many don't say.
-local function count_effects(a)
-	local add, finish, effects = a.rows.add, a.rows.finish, {}
-	a.rows.lacking = 0
-	function a.rows.add(row)
+local function count_effects(a, rows)
+	local add, finish, effects = rows.add, rows.finish, {}
+	rows.lacking = 0
+	function rows.add(row)
 		local problem = add(row)
 		local effect = type(row.effect) == "string" and (a.dry_run and WOULD[row.effect] or row.effect)
 		if not problem and effect then
 			effects[effect] = (effects[effect] or 0) + 1
 		elseif not problem then
-			a.rows.lacking = a.rows.lacking + 1
+			rows.lacking = rows.lacking + 1
 		end
 		return problem
 	end
-	function a.rows.finish(facts)
+	function rows.finish(facts)
 		host.send("META", { name = "effects", data = assert(json.encode(effects, { envelope = true })) }, true)
 		return finish(facts)
 	end
@@ -146,31 +135,30 @@ end
 
 ---Before `run`: tell the supervisor what will come on stdout, and take rows from now on.
 ---@param a runner.Attempt
+---@return runner.Rows? nil: this call has none
 function M.open(a)
 	local command = a.command
 	local streams = command.streams
 	if type(streams) == "string" then -- an argument switches it on
 		streams = a.parsed.values[streams]
 	end
-	a.rows = streams and place_of(a)(a) or nil
-	if a.rows and command.danger_level ~= "safe" then
-		count_effects(a)
+	local rows = streams and place_of(a)(a) or nil
+	if rows and command.danger_level ~= "safe" then
+		count_effects(a, rows)
 	end
-	local written = a.rows and a.rows.written
+	local written = rows and rows.written
 	host.send("EMIT", { state = written and (command.rows_may_repeat and "rows_may_repeat" or "rows") or "",
 		delay_ms = heartbeat(a, written) }, true)
-	if not a.rows then
-		return
+	if not rows then
+		return nil
 	end
-	command.output_schema = not written and command.output_schema or nil -- that of the whole result
-	local run = command.run
-	command.run = function(...)
-		local data, failure, third = run(...)
-		if data == nil and failure ~= nil then
-			return data, failure, third
-		end
-		return a.rows.finish(facts_of(data))
+	if written then
+		display.set { output_schema = false } -- the declared one is that of the whole result
 	end
+	display.then_result(function(data)
+		return rows.finish(facts_of(data))
+	end)
+	return rows
 end
 
 return M

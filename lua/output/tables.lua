@@ -1,14 +1,13 @@
 -- tables: the rows and columns of a result, and a table of them for people.
 
 local json = require "runner.json"
-local value_text = require "runner.output.value_text"
-local wrap = require "runner.output.wrap"
+local layout = require "runner.output.layout"
 
-local width = wrap.width
+local width = layout.width_of
 
 local M = {}
 
-local cell_text, is_null, is_object = value_text.cell, value_text.is_null, value_text.is_object
+local cell_text, is_null, is_object = layout.cell, layout.is_null, layout.is_object
 
 -- --- rows and columns --------------------------------------------------------------
 
@@ -16,51 +15,48 @@ local function is_array(v)
 	return type(v) == "table" and json.is_array(v)
 end
 
-local function is_list_of_objects(v)
-	return is_array(v) and is_object(v[1])
+-- A row is an object.
+local function as_row(v)
+	return is_object(v) and v or { value = is_null(v) and json.null or v }
 end
 
--- The only field that is such a value.
-local function only(object, wanted)
-	local found
-	for _, v in next, object do
-		if wanted(v) then
-			if found then
-				return nil
-			end
-			found = v
-		end
-	end
-	return found
+-- The list that the declaration says holds the rows, and the member that it is; nil: the result is one row.
+local function declared_list(data, decl)
+	local at = decl.rows or decl.list and (is_object(data) and "items" or true)
+	local list = at == true and data or is_object(data) and data[at] or nil
+	return is_array(list) and list or nil, at
 end
 
--- What holds the rows of an object: `items`, its only array of objects, or its only array.
-local function rows_field(object)
-	return is_array(object.items) and object.items or only(object, is_list_of_objects) or only(object, is_array)
-end
-
----The rows of a result: the items of an array, else those of rows_field, else itself.
+---The rows of a result, from its declaration alone and never from its values: the items of a list that
+---`rows`, `list` or `streams` declare, else the result itself is one.
 ---@param data any
----@return any[]
-function M.rows(data)
-	if is_null(data) then
-		return {}
-	elseif type(data) ~= "table" then
-		return { data }
-	elseif json.is_array(data) then
-		return data
+---@param decl? runner.RenderDeclaration
+---@return table[] objects
+---@return string? member that holds them
+function M.rows(data, decl)
+	local list, at = declared_list(data, decl or {})
+	if not list then
+		return { as_row(data) }
 	end
-	return rows_field(data) or { data }
+	local rows = {}
+	for i, v in ipairs(list) do
+		rows[i] = as_row(v)
+	end
+	return rows, type(at) == "string" and at or nil
 end
 
 ---The keys of all objects in `rows`: the declared ones first, then sorted.
----@param rows any[]
+---@param rows table[]
 ---@param declared? string[]
+---@param always? string[] columns that are there even if no row has them
 ---@return string[]
-function M.columns(rows, declared)
+function M.columns(rows, declared, always)
 	local present, columns, others = {}, {}, {}
+	for _, key in ipairs(always or {}) do
+		present[key] = true
+	end
 	for _, row in ipairs(rows) do
-		for key in next, is_object(row) and row or { value = true } do
+		for key in next, row do
 			present[key] = true
 		end
 	end
@@ -75,17 +71,6 @@ function M.columns(rows, declared)
 	end
 	table.sort(others)
 	return table.move(others, 1, #others, #columns + 1, columns)
-end
-
----@param row any
----@param column string
----@return any
-function M.field(row, column)
-	if is_object(row) then
-		return row[column]
-	elseif column == "value" then
-		return row
-	end
 end
 
 -- --- tables for people ----------------------------------------------------------------
@@ -117,7 +102,7 @@ end
 local function is_numeric(rows, column)
 	local some = false
 	for _, row in ipairs(rows) do
-		local v = M.field(row, column)
+		local v = row[column]
 		if type(v) == "number" then
 			some = true
 		elseif not is_null(v) then
@@ -132,8 +117,8 @@ local RANKS = { id = 1, key = 1, name = 2, title = 3, state = 4, status = 4, ok 
 	description = 90, message = 91, error = 92, detail = 93, output = 94 }
 
 -- The columns for people: the declared ones, then by rank, then sorted.
-local function ranked(rows, declared)
-	local columns, known, places = M.columns(rows, declared), {}, {}
+local function ranked(rows, declared, always)
+	local columns, known, places = M.columns(rows, declared, always), {}, {}
 	for i, name in ipairs(declared or {}) do
 		known[name] = i
 	end
@@ -147,16 +132,16 @@ local function ranked(rows, declared)
 end
 
 -- A column of nothing but times is read more easily as "3h ago".
-local function time_texts(rows, column, reader, now)
+local function time_texts(rows, column, now)
 	local texts, some = {}, false
 	for r, row in ipairs(rows) do
-		local v = M.field(row, column)
-		local time = reader.time(v)
+		local v = row[column]
+		local time = layout.time(v)
 		if not time and not is_null(v) then
 			return nil
 		end
 		some = some or time ~= nil
-		texts[r] = time and reader.relative(time, now) or "-"
+		texts[r] = time and layout.relative(time, now) or "-"
 	end
 	return some and texts or nil
 end
@@ -205,7 +190,7 @@ local function laid_out(cells, widths, right)
 	local lines = {}
 	for r, row in ipairs(cells) do
 		for c, text in ipairs(row) do
-			row[c] = M.pad(wrap.cut(text, math.max(widths[c], 1)), widths[c], right[c])
+			row[c] = M.pad(layout.cut(text, math.max(widths[c], 1)), widths[c], right[c])
 		end
 		lines[r] = trimmed(table.concat(row, (" "):rep(GAP)))
 	end
@@ -215,16 +200,15 @@ end
 -- The cells as text, the head first; the width of each column; those of numbers.
 local function measured(rows, columns, limit)
 	local cells, widths, right = { {} }, {}, {}
-	local reader = limit and require "runner.output.reader"
 	for r = 1, #rows do
 		cells[r + 1] = {}
 	end
 	for c, column in ipairs(columns) do
-		local texts = reader and time_texts(rows, column, reader, os.time())
+		local texts = limit and time_texts(rows, column, os.time())
 		cells[1][c] = cell_text(column)
 		widths[c], right[c] = width(cells[1][c]), is_numeric(rows, column)
 		for r, row in ipairs(rows) do
-			local text = texts and texts[r] or cell_text(M.field(row, column))
+			local text = texts and texts[r] or cell_text(row[column])
 			local wide = width(text)
 			cells[r + 1][c] = text
 			widths[c] = math.max(widths[c], (limit or wide <= WIDEST) and wide or 0)
@@ -234,15 +218,19 @@ local function measured(rows, columns, limit)
 end
 
 ---Where nobody sets a limit a cell is whole, and one of more than 100 columns doesn't widen its column.
----@param rows any[]
+---@param rows table[]
 ---@param declared? string[]
 ---@param limit? integer columns of a line, for a person at a terminal: what is longer is cut, and where even
 ---  that is too much, each row becomes a record
----@return string[] the head and a line a row; none without columns
-function M.lines(rows, declared, limit)
-	local cells, widths, right = measured(rows, ranked(rows, declared), limit)
+---@param always? string[] as for M.columns
+---@return string[] the head and a line a row; where there are no columns, "-" for each row
+function M.lines(rows, declared, limit, always)
+	local cells, widths, right = measured(rows, ranked(rows, declared, always), limit)
 	if not widths[1] then
-		return {}
+		for r in ipairs(rows) do
+			cells[r], cells[r + 1] = "-", nil
+		end
+		return rows[1] and cells or {}
 	elseif not limit then
 		for r, row in ipairs(cells) do
 			for c, text in ipairs(row) do
@@ -266,7 +254,7 @@ function M.growing(declared, limit)
 	local function line(text_of)
 		local cells = {}
 		for c, column in ipairs(columns) do
-			cells[c] = M.pad(limit and wrap.cut(text_of(column), widths[c]) or text_of(column), widths[c], right[c])
+			cells[c] = M.pad(limit and layout.cut(text_of(column), widths[c]) or text_of(column), widths[c], right[c])
 		end
 		return table.concat(cells, "  ")
 	end

@@ -6,7 +6,7 @@
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -21,7 +21,7 @@ local MARKED = "_truncated" -- its name in an object
 ---@field format "json"|runner.TextFormat of the result
 
 local function meta(name, value)
-	host.send("META", { name = name, data = assert(json.encode(value)) }, true)
+	host.send("META", { name = name, data = assert(json.encode(value, { envelope = true })) }, true)
 end
 
 local function size(v)
@@ -110,7 +110,7 @@ local function of_list(list)
 end
 
 local function of_members(object)
-	local names, sizes = sorted.keys(object), {}
+	local names, sizes = tables.sorted_keys(object), {}
 	for i, name in ipairs(names) do
 		sizes[i] = size(name) + size(object[name]) + 2
 	end
@@ -131,10 +131,7 @@ local function of_inner(object, name)
 	local make = e.make
 	e.around = e.around + size(object) - size(object[name])
 	e.make = function(...)
-		local out = {}
-		for key, v in next, object do
-			out[key] = v
-		end
+		local out = tables.add({}, object)
 		out[name] = make(...)
 		return out
 	end
@@ -144,7 +141,7 @@ end
 -- The member that takes more than half of an object, and leaves room for the rest in each window.
 local function main_member(object)
 	local all, limit = size(object), attempt.window.limit
-	for _, name in ipairs(sorted.keys(object)) do
+	for _, name in ipairs(tables.sorted_keys(object)) do
 		local v = object[name]
 		if type(v) == "table" and next(v) ~= nil then
 			local bytes = size(v)
@@ -170,7 +167,7 @@ local function of_lines(text, format)
 			lines[#lines + 1], sizes[#sizes + 1] = line, #line
 		end
 	end
-	local mark = format == "jsonl" and ('"%s"\n'):format(MARK) or MARK .. "\n"
+	local mark = format == "jsonl" and ('{"%s":"%s"}\n'):format(MARKED, MARK) or MARK .. "\n"
 	return { sizes = sizes, around = 0, mark = #mark, make = function(first, last, marked)
 		return table.concat(lines, "", first, last) .. (marked and mark or "")
 	end }

@@ -5,8 +5,9 @@
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
-local program_text = require "runner.core.program_text"
+local command_line = require "runner.core.command_line"
 local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -90,9 +91,7 @@ end
 
 local function cut_object(object, room, path, cuts)
 	local out, excess = {}, size(object) - room
-	for key, v in next, object do
-		out[key] = v
-	end
+	tables.add(out, object)
 	for _, member in ipairs(by_size(object)) do
 		if excess <= 0 or member.bytes <= LEAST then
 			break
@@ -127,16 +126,16 @@ end
 -- --- saying so ----------------------------------------------------------------------------
 
 local function meta(name, value)
-	host.send("META", { name = name, data = assert(json.encode(value)) }, true)
+	host.send("META", { name = name, data = assert(json.encode(value, { envelope = true })) }, true)
 end
 
 -- This call, with another value of one flag.
 local function call_with(flag, value)
 	local words, rest, skip = { "runner" }, {}, false
-	for _, word in ipairs(attempt.launch.argv or {}) do
+	for _, word in ipairs(attempt.call.argv) do
 		local into = (rest[1] or word == "--") and rest or words
 		if not skip and word:sub(1, #flag + 1) ~= flag .. "=" and word ~= flag then
-			into[#into + 1] = program_text.quoted(word)
+			into[#into + 1] = command_line.quoted(word)
 		end
 		skip = word == flag and into == words
 	end

@@ -1,5 +1,5 @@
--- pages: what the workers of a call have noted of their time (src/worker/profile.h), as data. A page
--- may be of a process that was killed, or that still runs: it is believed as far as it makes sense.
+-- pages: what the workers of a call have noted of their time (src/worker/profile.h), as data, and where the time of the
+-- call went by phase. A page may be of a process that was killed, or that still runs: it is believed as far as it makes sense.
 
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -55,7 +55,7 @@ local function add(stacks, text, ns)
 	stacks[text] = (stacks[text] or 0) + ns
 end
 
----What a killed process did until it ended: it waited, or nobody knows.
+---What a killed process did until it ended: it waited, or it is not known.
 ---@param page runner.profile.Page
 ---@param ended integer ns
 function M.close(page, ended)
@@ -107,6 +107,43 @@ function M.all(folder)
 		return a.born < b.born or a.born == b.born and a.supervisor < b.supervisor
 	end)
 	return list
+end
+
+-- --- phases ----------------------------------------------------------------------------
+
+---Start, load, run, programs, waits, output: in the order in which they are shown.
+M.phases = { "start", "load", "run", "programs", "waits", "output", "cleanup", "retries" }
+
+---The times of all attempts of a call, from the moment that it was started to the moment that it had ended.
+---@param pages runner.profile.Page[] of one call: its attempts, in their order
+---@param started integer ns
+---@param ended integer ns
+---@return table<string, integer> ns, by name
+function M.time_of_phases(pages, started, ended)
+	local ns = {}
+	for _, name in ipairs(M.phases) do
+		ns[name] = 0
+	end
+	local function count(name, from, to)
+		ns[name] = ns[name] + math.max(to - from, 0)
+	end
+	count("start", started, pages[1] and pages[1].born or ended)
+	for i, page in ipairs(pages) do
+		local is_last = not pages[i + 1]
+		local over = page.over > 0 and page.over or page.last
+		local run_to = page.run_to > 0 and page.run_to or over
+		local output_to = page.cleanup_from > 0 and page.cleanup_from or over
+		count("load", page.born, page.run_from > 0 and page.run_from or output_to)
+		if page.run_from > 0 then
+			count("run", page.run_from, run_to)
+			count("output", run_to, output_to)
+		end
+		count("cleanup", output_to, over)
+		count(is_last and "output" or "retries", over, is_last and ended or pages[i + 1].born)
+		ns.programs, ns.waits = ns.programs + page.children, ns.waits + page.waits
+	end
+	ns.run = math.max(ns.run - ns.programs - ns.waits, 0)
+	return ns
 end
 
 return M

@@ -1,68 +1,96 @@
--- aliases: other names for commands, with the words that they stand for (`aliases` in runner.lua): their
--- form, and what becomes of a call by one. Those that there are, lua/project/alias_names.lua finds.
+-- aliases: other names for commands, with the words that they stand for: those of runner.lua (`aliases`; their form is in
+-- lua/declare/project_keys.lua) and of command files, and what becomes of a call by one. Loaded where no command has
+-- the name that a call gives, and for lists.
 
-local mapped = require "runner.core.mapped"
-local rules = require "runner.core.rules"
+local catalog = require "runner.project.catalog"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
--- Whoever calls confirms, and sees what: a shorter name doesn't.
-local CONFIRM = { ["--confirm-destructive"] = true, ["--live"] = true, ["--yes"] = true, ["-y"] = true }
+local NONE = {}
 
-local function confirms(words)
-	for _, word in ipairs(words) do
-		if CONFIRM[word:match "^[^=]*"] then
-			return true
+---@class runner.Alias
+---@field name string
+---@field words string[] what it stands for
+---@field place string the file that says so
+
+---All aliases, of runner.lua and of command files, by name.
+---@param project table
+---@param rows runner.CommandRow[] of the project's commands and those of other folders
+---@param entries table[] the entry of each row
+---@return runner.Alias[]
+function M.of(project, rows, entries)
+	local out = {}
+	for name, words in next, project.aliases or {} do
+		out[#out + 1] = { name = name, words = words, place = project.file }
+	end
+	for i = 1, #rows do
+		for _, name in ipairs(rows[i].aliases or NONE) do
+			out[#out + 1] = { name = name, words = command_line.name_words(entries[i].name), place = entries[i].path }
 		end
 	end
-	return false
-end
-
--- "deploy --target prod", or a list of words
-local function words_of(v)
-	local words = {}
-	for word in (type(v) == "string" and v or ""):gmatch "%S+" do
-		words[#words + 1] = word
-	end
-	words = type(v) == "table" and rules.list(v, 1, 100, rules.text) or words
-	return words[1] and words[1]:sub(1, 1) ~= "-" and not confirms(words) and words or nil
-end
-
----The normal form of `aliases`: lists of words by name; nil: something in it is wrong.
----@param v any
----@return table<string, string[]>?
-function M.accept(v)
-	return mapped(v, function(name, words)
-		return type(name) == "string" and rules.is_command_word(name) and words_of(words) or nil
+	table.sort(out, function(a, b)
+		return a.name < b.name or a.name == b.name and a.place < b.place
 	end)
+	return out
 end
 
----As a caller would type it.
----@param words string[]
----@return string
-function M.typed(words)
-	local out = {}
-	for i, word in ipairs(words) do
-		out[i] = word:find "[^%w_./:=@%%+,-]" and "'" .. word:gsub("'", "'\\''") .. "'" or word
+---The same, for a caller without rows.
+---@param project table
+---@return runner.Alias[]
+function M.list(project)
+	return M.of(project, catalog.own_rows(project))
+end
+
+---Names that stand for two things.
+---@param project table
+---@return { name: string, first: string, second: string }[] with the files, or what else has the name
+function M.conflicts(project)
+	local out, seen = {}, {}
+	for _, entry in ipairs(catalog.list(project)) do
+		local word = entry.name:match "^[^.]+"
+		seen[word] = seen[word] or entry.path or ("the built-in command '%s'"):format(command_line.typed(entry.name))
 	end
-	return table.concat(out, " ")
+	for _, alias in ipairs(M.list(project)) do
+		if seen[alias.name] then
+			out[#out + 1] = { name = alias.name, first = seen[alias.name], second = alias.place }
+		end
+		seen[alias.name] = seen[alias.name] or alias.place
+	end
+	return out
 end
 
----Put the words of an alias in its place in argv, so that all is as if they had been typed.
----@param a runner.Attempt
+---What a word stands for, where no command and no group has that name.
+---@param word string
+---@param project table
+---@return string[]? words
+---@return runner.Error? problem two files have the alias
+function M.find(word, project)
+	local found
+	for _, alias in ipairs(M.list(project)) do
+		if alias.name == word and found then
+			return nil, require("runner.core.errors").new("COMMAND_INVALID",
+				("'%s' is an alias in %s and in %s"):format(word, found.place, alias.place), { phase = "validation", side_effects = "none",
+					fix_required = ("Remove '%s' from one of them"):format(word), context = { files = { found.place, alias.place } } })
+		end
+		found = alias.name == word and alias or found
+	end
+	return found and found.words
+end
+
+---The call with the words of an alias in its place, so that all is as if they had been typed.
+---@param call runner.Call
 ---@param words string[]
-function M.replace(a, words)
-	local word, argv = a.words[1], a.launch.argv
-	local longer = table.move(argv, 1, word.index - 1, 1, {})
+---@return runner.Call
+function M.replace(call, words)
+	local place, argv = call.places[1], call.argv
+	local longer = table.move(argv, 1, place - 1, 1, {})
 	table.move(words, 1, #words, #longer + 1, longer)
-	table.move(argv, word.index + 1, #argv, #longer + 1, longer)
-	a.launch.argv, a.tokens = longer, longer
-	a.handed = a.handed and a.handed + #words - 1
-	a.words = require("runner.project.args").command_words(longer)
-	a.names = {}
-	for i, w in ipairs(a.words) do
-		a.names[i] = w.word
-	end
+	table.move(argv, place + 1, #argv, #longer + 1, longer)
+	local out = { argv = longer, in_front = call.in_front, is_call = call.is_call, vouched = call.vouched,
+		has_stdin = call.has_stdin, stdin_words = call.stdin_words and call.stdin_words + #words - 1 }
+	out.names, out.places = require("runner.project.args").command_words(longer)
+	return out
 end
 
 return M

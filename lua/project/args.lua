@@ -1,5 +1,5 @@
 -- args: argv → values and problems. Loaded in every worker. It knows the normalised rows of
--- lua/declare/command.lua and their defaults; lua/project/given.lua, loaded where something is given, knows
+-- lua/declare/command.lua and their defaults; lua/project/argv_parser.lua, loaded where something is given, knows
 -- tokens and runner's own flags. It collects every problem; the messages are in lua/declare/arg_errors.lua and
 -- flag_errors.lua. It has no side effects.
 
@@ -30,7 +30,7 @@ local function new_state(rows, opts)
 end
 
 local function caller()
-	return require "runner.project.given"
+	return require "runner.project.argv_parser"
 end
 
 local function add_problem(...)
@@ -108,8 +108,9 @@ local function finish(s)
 	if s.opts.getenv or host.is_configured() then
 		caller().read_environment(s, from_environment)
 	end
-	if s.excess[1] then
-		add_problem(s, "excess", s.excess, s.slots)
+	local spare = s.spare or 0 -- values of unknown flags, which have taken the places of others
+	if s.excess[spare + 1] then
+		add_problem(s, "excess", table.move(s.excess, spare + 1, #s.excess, 1, {}), s.slots)
 	end
 	if s.count > #s.problems then
 		s.problems[#s.problems + 1] = require("runner.declare.arg_errors").more(s.count - #s.problems)
@@ -151,22 +152,23 @@ end
 ---skipped (between them, only those of lua/declare/flags.lua); any other option, or `--`, ends
 ---the scan.
 ---@param argv string[] without argv[0]
----@return {index: integer, word: string}[]
+---@return string[] words, integer[] places of each in argv
 function M.command_words(argv)
-	local words, i = {}, 1
-	while argv[i] and #words < MAX_WORDS do
+	local names, places, i = {}, {}, 1
+	while argv[i] and #names < MAX_WORDS do
 		local token = argv[i]
 		if not values.is_option(token) then
-			words[#words + 1] = { index = i, word = token }
+			names[#names + 1] = token
+			places[#names] = i
 		else
-			i = caller().last_of(token, i, words[1])
+			i = caller().last_of(token, i, names[1])
 			if not i then
 				break
 			end
 		end
 		i = i + 1
 	end
-	return words
+	return names, places
 end
 
 return M

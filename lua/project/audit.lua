@@ -8,6 +8,8 @@ local host = require "runner.host"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local rules = require "runner.core.rules"
+local scope = require "runner.core.scope"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -27,11 +29,7 @@ function M.accept(v)
 	if type(v) == "boolean" then
 		return v and {}
 	end
-	local clean = type(v) == "table"
-	local out = rules.accept(KEYS, "audit", v, nil, function()
-		clean = false
-	end)
-	return clean and out or nil
+	return tables.accepted(KEYS, v)
 end
 
 ---The file of a project's ledger; nil: there is no directory for it.
@@ -61,44 +59,103 @@ local function policies(a)
 	return out[1] and out or nil
 end
 
-local function row_of(a)
-	local ledger, file = require "runner.ledger", a.command.path
-	local arguments, text = arguments_of(a)
-	local row = {
-		event = "begin", time = host.rfc3339(host.wall_ms()), request_id = a.launch.request_id, command = a.name,
-		attempt = a.launch.attempt, uid = fs.stat("/proc/self").uid, user = os.getenv "USER", pid = a.launch.supervisor,
-		trace_id = a.launch.trace_id, job = a.launch.job, project = a.project.root, cwd = host.getcwd(),
-		danger_level = a.command.danger_level, dry_run = a.dry_run or nil, policy = policies(a),
-		file = file, file_sha256 = file and ledger.digest(fs.read(file) or "") or nil,
-		args = arguments, args_sha256 = ledger.digest(text),
-	}
-	local encoded = json.encode(row, { envelope = true })
-	if not encoded or #encoded > ROW_MAX then
-		row.args, row.truncated = nil, true
-		encoded = assert(json.encode(row, { envelope = true }))
+-- The client that the call came through, as `runner mcp serve` or `exec` says.
+local function client_of(text)
+	local v = text and json.decode(text)
+	local out = {}
+	for _, key in ipairs { "transport", "name", "version" } do
+		local part = type(v) == "table" and v[key]
+		out[key] = type(part) == "string" and part:sub(1, utf8.offset(part, 101) and utf8.offset(part, 101) - 1) or nil
 	end
-	return encoded
+	return next(out) and out or nil
 end
 
-local function fail(a, why)
+-- A row of this process: whose it is, and where.
+local function row_of(event, request_id, fields)
+	local uid, user = require("runner.ledger").user()
+	local row = { event = event, time = host.rfc3339(host.wall_ms()), request_id = request_id, uid = uid, user = user,
+		project = scope.project(), cwd = host.getcwd(), client = client_of(os.getenv "RUNNER_CLIENT") }
+	return tables.add(row, fields)
+end
+
+local function begin_of(a)
+	local ledger, file = require "runner.ledger", a.command.path
+	local arguments, text = arguments_of(a)
+	return row_of("begin", a.launch.request_id, { command = a.name, attempt = a.launch.attempt, pid = a.launch.supervisor,
+		trace_id = a.launch.trace_id, job = a.launch.job, danger_level = a.command.danger_level, dry_run = a.dry_run or nil,
+		policy = policies(a), file = file, file_sha256 = file and ledger.digest(fs.read(file) or "") or nil,
+		args = arguments, args_sha256 = ledger.digest(text) })
+end
+
+local function encoded(row)
+	local text = json.encode(row, { envelope = true })
+	if not text or #text > ROW_MAX then
+		row.args, row.truncated = nil, true
+		text = assert(json.encode(row, { envelope = true }))
+	end
+	return text
+end
+
+---@return boolean ok
+---@return string? why
+local function append(project, row)
+	local path = M.path(project)
+	if not path then
+		return false, "there is no directory for it: " .. paths.NO_STATE
+	end
+	local ok, why = fs.check_way(path)
+	if ok then
+		ok, why = require("runner.ledger").append(path, encoded(row), project.audit.sync)
+	end
+	return ok and true or false, why and ("%s: %s"):format(path, why)
+end
+
+-- The problem of a call whose row can't be written, where it must be; else a warning.
+local function problem_of(a, why)
 	local e = errors.new("AUDIT_UNAVAILABLE", "Can't record this call in the audit ledger: " .. why,
 		{ phase = "validation", side_effects = "none", retryable = false, context = { path = M.path(a.project) } })
 	if a.project.audit.required then
-		error(e, 0)
+		return e
 	end
 	require("runner.core.attempt").warn(e.code, e.message, e.context)
 end
 
-local function begin(a, path)
-	if not path then
-		return fail(a, "there is no directory for it: " .. paths.NO_STATE)
+local noted, begun = false, false
+
+---Write the row of this attempt, once, if the call is written down. Raises AUDIT_UNAVAILABLE.
+---@param a runner.Attempt
+function M.begin(a)
+	if not noted or begun then
+		return
 	end
-	local ok, why = fs.mkdirs(path:match "^(.*)/" .. "/", 448) -- 0700
-	if ok then
-		ok, why = require("runner.ledger").append(path, row_of(a), a.project.audit.sync)
+	local ok, why = append(a.project, begin_of(a))
+	local problem = not ok and problem_of(a, why)
+	if problem then
+		error(problem, 0)
 	end
-	if not ok then
-		fail(a, ("%s: %s"):format(path, why))
+	begun = true
+end
+
+-- Who agreed to this call, or did not (lua/core/confirmation.lua). Its beginning and its end are rows of their own.
+local function decide(a, decision, by)
+	if a.launch.job then
+		return nil -- it was made before the job
+	end
+	by.decision, by.command, by.attempt, by.pid, by.trace_id = decision, a.name, a.launch.attempt, a.launch.supervisor, a.launch.trace_id
+	by.danger_level, by.args = a.command and a.command.danger_level, a.command and a.parsed and arguments_of(a) or nil
+	local ok, why = append(a.project, row_of("decision", a.launch.request_id, by))
+	return not ok and problem_of(a, why) or nil
+end
+
+---The same of a call that a server did not make.
+---@param project table
+---@param request_id string
+---@param fields table
+---@return string? problem
+function M.record(project, request_id, fields)
+	if project and project.audit then
+		local ok, why = append(project, row_of("decision", request_id, fields))
+		return not ok and why or nil
 	end
 end
 
@@ -106,25 +163,22 @@ end
 ---@param a runner.Attempt
 function M.note(a)
 	local path, command = M.path(a.project), a.command or { name = a.name, path = a.found and a.found.path }
-	if a.audit_begin or SILENT[command.name] and not command.path then
+	if noted or SILENT[command.name] and not command.path then
 		return
 	end
-	if path then
-		host.send("AUDIT", { text = path, rows = a.project.audit.sync and 1 or 0 }, true)
+	if path and fs.check_way(path, 448) then -- 0700
+		host.send("AUDIT", { text = path, name = scope.project(), rows = a.project.audit.sync and 1 or 0 }, true)
 		host.send("META", { name = "audit_log_path", data = json.encode(path, { envelope = true }) }, true)
 	end
-	local begun, run = false, a.command and a.command.run
-	function a.audit_begin()
-		if not begun then
-			begin(a, path)
-			begun = true
-		end
-	end
-	if run then
-		a.command.run = function(...)
-			a.audit_begin()
+	noted = true
+	require("runner.core.confirmation").record_with(function(decision, by)
+		return decide(a, decision, by)
+	end)
+	if a.command then
+		require("runner.core.attempt").around("run", function(run, ...)
+			M.begin(a)
 			return run(...)
-		end
+		end)
 	end
 end
 

@@ -34,7 +34,7 @@ local function begin_trace(a, problems)
 	problems[#problems + 1] = conflict(a, "quiet") or conflict(a, "verbose")
 	if not a.framework.quiet then
 		a.framework.verbose = true
-		a.trace = function(message)
+		return function(message)
 			host.send("LOG", { level = "debug", message = message:sub(1, 60000) })
 		end
 	end
@@ -62,7 +62,7 @@ end
 -- Children belong to the same instance.
 local function take_instance(id)
 	host.setenv("RUNNER_INSTANCE_ID", id)
-	host.send("META", { name = "instance_id", data = require("runner.json").encode(id) }, true)
+	host.send("META", { name = "instance_id", data = require("runner.json").encode(id, { envelope = true }) }, true)
 end
 
 -- For screen readers: nothing here draws a line again, nor does what is called from here.
@@ -79,42 +79,49 @@ local function rows_once(a)
 		fix_required = "Give --format json, or leave --idempotency-key out" } or nil
 end
 
--- The form of the result that the caller knows (REQ-O-014).
-local function take_version(a, major)
-	local command = a.command
+-- The form of the result that the caller knows (REQ-O-014), or a problem.
+local function older_form(command, major)
 	local current, older = command.schema_version, command.older_versions[tostring(major)]
 	if older then
-		a.older = { version = older.version, current = current, shape = older.shape }
 		command.schema_version = older.version
+		return { version = older.version, current = current, shape = older.shape }
 	elseif current:match "^%d+" ~= tostring(major) then
-		local known = require("runner.core.sorted").keys(command.older_versions)
-		return { field = "schema_version", code = "INVALID_ARGUMENT", value = major,
+		local known = require("runner.core.tables").sorted_keys(command.older_versions)
+		return nil, { field = "schema_version", code = "INVALID_ARGUMENT", value = major,
 			message = ("The result has no form of version %d"):format(major), fix_required = "Give a version that there is",
 			suggestion = ("The versions are %s and %s"):format(table.concat(known, ", "), current:match "^%d+") }
 	end
 end
 
 -- What lua/output/tokens.lua gives of the result. A count is JSON, whatever the format of that would be.
-local function take_window(a, framework)
-	a.window = { limit = framework.token_limit, offset = framework.token_offset or 0,
-		count = framework.token_count and true or nil, format = a.format }
-	if a.window.count and a.format ~= "id" then
-		framework.format, framework.stream, a.format = "json", nil, "json"
+local function window_of(framework, format)
+	local window = { limit = framework.token_limit, offset = framework.token_offset or 0,
+		count = framework.token_count and true or nil, format = format }
+	if window.count and format ~= "id" then
+		framework.format, framework.stream, format = "json", nil, "json"
+	end
+	return window, format
+end
+
+---What meta says of a call, and of one that fails before its command is known.
+---@param framework table
+function M.tell(framework)
+	if framework.stable_output then
+		host.send("META", { name = "stable_output", data = "true" }, true)
 	end
 end
 
 ---Take the flags; what is wrong with them joins the problems of the arguments.
 ---@param a runner.Attempt
+---@return {format: string, trace?: function, older?: table, window?: runner.Window}
 function M.take(a)
-	local problems, framework = a.parsed.problems, a.framework
-	if framework.stable_output then
-		host.send("META", { name = "stable_output", data = "true" }, true)
-	end
+	local problems, framework, found = a.parsed.problems, a.framework, { format = a.format }
 	if framework.no_cache or framework.cache_ttl and framework.cache_ttl < 1 then
-		host.send("META", { name = "cache_used", data = "false" }, true)
+		host.send("META", { name = "cache_used", data = "false" }, true) -- before the next one, which only leaves out true
 	end
+	M.tell(framework)
 	if framework.debug then
-		begin_trace(a, problems)
+		found.trace = begin_trace(a, problems)
 	end
 	if framework.plain ~= nil then
 		speak_plainly(framework)
@@ -123,20 +130,37 @@ function M.take(a)
 		problems[#problems + 1] = rows_once(a)
 	end
 	if framework.schema_version then
-		problems[#problems + 1] = take_version(a, framework.schema_version)
+		found.older, problems[#problems + 1] = older_form(a.command, framework.schema_version)
 	end
 	if framework.instance_id then
 		take_instance(framework.instance_id)
 	end
 	local interval = framework.heartbeat_interval
 	if interval and not framework.quiet then
-		host.send("EMIT", { state = "stderr", delay_ms = math.floor(interval * 1000) }, true)
+		host.send("EMIT", { state = "stderr", delay_ms = require("runner.core.rules").milliseconds(interval) }, true)
 	end
 	if framework.token_limit or framework.token_offset or framework.token_count then
-		take_window(a, framework)
+		found.window, found.format = window_of(framework, a.format)
 	end
 	if a.framework.no_injection_protection then
 		problems[#problems + 1] = trust_everything(a)
+	end
+	return found
+end
+
+-- --- proxies --------------------------------------------------------------------------------
+
+local PROXIES = { "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" }
+
+---Set or clear the variables of this process, which ctx:http and what it starts read. --no-proxy wins.
+---@param framework {proxy?: string, no_proxy?: boolean}
+function M.export_proxy(framework)
+	local proxy = not framework.no_proxy and framework.proxy or nil
+	for _, name in ipairs(PROXIES) do
+		host.setenv(name, proxy)
+	end
+	for _, name in ipairs { "no_proxy", "NO_PROXY" } do
+		host.setenv(name, nil)
 	end
 end
 

@@ -1,15 +1,93 @@
 -- caller_policy: what the caller's policies (--policy, RUNNER_POLICY) allow of this call, and what
 -- they narrow. Each is a JSON file; several hold together, and children inherit them all
--- (docs/reference/policy.md). Loaded where there is one.
+-- (docs/reference/policy.md). Loaded where there is one. Whether its names fit a project, lua/project/policy_commands.lua says.
 
 local attempt = require "runner.core.attempt"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
 local rules = require "runner.core.rules"
 
 local M = {}
+
+local SELF = "^self%."
+-- What a built-in command calls itself is allowed with it: a server reads through `mcp tools` which commands it serves.
+local CALLED_BY = { ["mcp.tools"] = { "mcp.serve" }, ["executor.probe"] = { "executor.check" },
+	["workflow.chunk"] = { "workflow.run", "workflow.resume" } }
+
+---@class runner.PolicyRule
+---@field text string as its file has it
+---@field pattern string a Lua pattern, of a dot path with a dot after it
+---@field optional boolean it may match no command
+---@field words string[] that blanks and dots separate
+
+-- A name, a group or a glob; each means what is below it, too. A name is printed as "db drop", db.drop, db_drop and
+-- db-drop, so these separators are one here. `*` stands for any characters of one word.
+local function named(text, optional)
+	local name = type(text) == "string" and #text <= 200 and text:gsub(" +", "."):gsub("%*+", "*")
+	if not name or select(2, name:gsub("%*", "")) > 4 then
+		return nil
+	end
+	local words = {}
+	for word in (name .. "."):gmatch "([^.]*)%." do
+		if not word:find "^[%w*][%w_*-]*$" then
+			return nil
+		end
+		words[#words + 1] = word
+	end
+	return { text = text, optional = optional, words = words,
+		pattern = "^" .. name:gsub("[-._]", "[-._]"):gsub("%*", "[^.]*") .. "%." }
+end
+
+---The normal form of a rule: "db drop", or { name = "db drop", optional = true }; nil: it is none.
+---@param v any
+---@return runner.PolicyRule?
+local function accept_rule(v)
+	if type(v) ~= "table" then
+		return named(v, false)
+	end
+	for key in next, v do
+		if key ~= "name" and key ~= "optional" then
+			return nil
+		end
+	end
+	return (v.optional == nil or type(v.optional) == "boolean") and named(v.name, v.optional or false) or nil
+end
+
+-- A built-in command is `self NAME`, too. What is denied is so in its form `self NAME` as well; what is allowed is not.
+
+---Does a rule mean a command?
+---@param rule runner.PolicyRule
+---@param name string dot path, perhaps with "self." in front
+---@param builtin boolean has it no file?
+---@param denies boolean is it of a `deny`?
+---@return boolean
+local function is_meant(rule, name, builtin, denies)
+	return ((name .. "."):find(rule.pattern) or builtin and not name:find(SELF) and ("self." .. name .. "."):find(rule.pattern)
+		or denies and (name:gsub(SELF, "") .. "."):find(rule.pattern)) and true or false
+end
+M.is_meant = is_meant
+
+---The first rule that means a command.
+---@param list runner.PolicyRule[]? of `allow` or `deny`
+---@param name string dot path, perhaps with "self." in front
+---@param builtin boolean has it no file?
+---@param denies boolean is it the list of `deny`?
+---@return string? text of the rule
+local function match(list, name, builtin, denies)
+	for _, rule in ipairs(list or {}) do
+		if is_meant(rule, name, builtin, denies) then
+			return rule.text
+		end
+	end
+	for _, caller in ipairs(builtin and not denies and CALLED_BY[name:gsub(SELF, "")] or {}) do
+		local text = match(list, caller, true, false)
+		if text then
+			return text
+		end
+	end
+end
 
 local VARIABLE = "RUNNER_POLICY"
 local MOST = 16 -- policies at once
@@ -31,21 +109,6 @@ local DISCOVERY = { help = true, manifest = true } -- they run nothing, and need
 
 -- --- one file ---------------------------------------------------------------------------
 
--- A name, a group or a glob; each means what is below it too. `*` stands for any characters
--- of one word. The form that matches: a Lua pattern.
-local function rule(v)
-	local name = type(v) == "string" and #v <= 200 and v:gsub(" +", "."):gsub("%*+", "*")
-	if not name or select(2, name:gsub("%*", "")) > 4 then
-		return nil
-	end
-	for word in (name .. "."):gmatch "([^.]*)%." do
-		if not word:find "^[%w*][%w_*-]*$" then
-			return nil
-		end
-	end
-	return { text = v, pattern = "^" .. name:gsub("[-.]", "%%%0"):gsub("%*", "[^.]*") .. "%." }
-end
-
 local function array_of(accept)
 	return function(v)
 		return json.is_array(v) and rules.list(v, 0, 10000, accept) or nil
@@ -61,14 +124,14 @@ local function limit(v)
 	return ms and ms > 0 and ms or nil
 end
 
-local NAMES = 'a list of commands, groups and globs such as ["deploy", "db *"]'
+local NAMES = 'a list of commands, groups and globs such as ["deploy", "db *", {"name": "dev", "optional": true}]'
 local BOOLEAN = "true or false"
 
 -- key → its normal form, nil when wrong; and what to write
 local KEYS = {
 	max_danger = { rules.one_of("safe", "mutating", "destructive"), '"safe", "mutating" or "destructive"' },
-	allow = { array_of(rule), NAMES },
-	deny = { array_of(rule), NAMES },
+	allow = { array_of(accept_rule), NAMES },
+	deny = { array_of(accept_rule), NAMES },
 	folders = { array_of(folder), 'a list of absolute paths such as ["/srv/tool/commands"]' },
 	max_retries = { rules.whole(0, host.bound "retries"), ("a whole number from 0 to %d"):format(host.bound "retries") },
 	max_timeout = { limit, 'a duration above 0 such as "10m"' },
@@ -84,13 +147,19 @@ for key, row in next, KEYS do
 end
 
 -- Nothing runs under a policy that can't be understood.
-local function invalid(path, message, fix)
+---@param path? string
+---@param message string
+---@param fix? string
+---@return runner.Error problem POLICY_INVALID
+function M.invalid(path, message, fix)
 	return errors.new("POLICY_INVALID", message, { phase = "validation", side_effects = "none", retryable = false,
 		fix_required = fix, context = path and { policy = path } })
 end
 
+local invalid = M.invalid
+
 local function wrong_key(path, key, reason)
-	local known = require("runner.core.sorted").keys(KEYS)
+	local known = require("runner.core.tables").sorted_keys(KEYS)
 	if reason == "unknown" then
 		local near = require("runner.core.suggest").nearest(tostring(key), known, 1)[1]
 		return invalid(path, ("%s: unknown key '%s'"):format(path, tostring(key)),
@@ -105,7 +174,7 @@ local function check(path, value)
 	local policy = rules.accept(ACCEPT, "policy", value, nil, function(_, _, key, reason)
 		wrong[tostring(key)] = reason
 	end)
-	local first = require("runner.core.sorted").keys(wrong)[1]
+	local first = require("runner.core.tables").sorted_keys(wrong)[1]
 	if first then
 		return nil, wrong_key(path, first, wrong[first])
 	end
@@ -113,8 +182,11 @@ local function check(path, value)
 	return policy
 end
 
+---Read one file.
+---@param path string
+---@param expected? string the digest that it must have
 ---@return table? policy, runner.Error? problem, string? digest of the text
-local function read(path, expected)
+function M.read(path, expected)
 	local text, why = host.source(path)
 	if not text then
 		return nil, invalid(path, ("Can't read the policy %s: %s"):format(path, why),
@@ -137,7 +209,7 @@ end
 -- --- all of them -------------------------------------------------------------------------
 
 local function absolute(path)
-	return path:sub(1, 1) == "/" and path or (host.getcwd() or "") .. "/" .. path
+	return require("runner.core.paths").absolute(path, host.getcwd() or "")
 end
 
 -- The variable holds "PATH" or, from an outer run, "PATH#DIGEST" for each, with ":" between them.
@@ -189,28 +261,20 @@ end
 local function refused(policy, rule_text, message, fields)
 	if attempt.project and attempt.project.audit then
 		require("runner.project.audit").note(attempt)
+		require("runner.core.confirmation").decided("refused", { by = "policy", policy_file = policy.path, rule = rule_text })
 	end
 	fields = fields or {}
 	fields.phase, fields.side_effects, fields.retryable = "validation", "none", false
-	fields.context = { policy = policy.path, rule = rule_text, command = command_name.typed(attempt.name) }
+	fields.context = { policy = policy.path, rule = rule_text, command = command_line.typed(attempt.name) }
 	return errors.new("POLICY_DENIED", ("%s: %s"):format(policy.path, message), fields)
 end
 
-local function match(list, name)
-	for _, row in ipairs(list or {}) do
-		if (name .. "."):find(row.pattern) then
-			return row.text
-		end
-	end
-end
-
--- Why a policy refuses a command of this name: the rule, and the rest of a sentence. What is
--- denied is so in its form `self NAME` too; what is allowed is not.
-local function name_refused(policy, name)
-	local denied = match(policy.deny, name) or match(policy.deny, (name:gsub("^self%.", "")))
+-- Why a policy refuses a command of this name: the rule, and the rest of a sentence.
+local function name_refused(policy, name, builtin)
+	local denied = match(policy.deny, name, builtin, true)
 	if denied then
 		return ("deny: %s"):format(denied), ("its deny has '%s'"):format(denied)
-	elseif policy.allow and not DISCOVERY[name] and not match(policy.allow, name) then
+	elseif policy.allow and not DISCOVERY[name] and not match(policy.allow, name, builtin, false) then
 		return "allow", "its allow does not have it"
 	end
 end
@@ -243,8 +307,8 @@ end
 -- Called as `self NAME`, a built-in command is another one than the file of that name.
 local function full_name(a)
 	local locate = require "runner.project.locate"
-	if a.names[1] == locate.SELF then
-		local other = locate.find(table.move(a.names, 2, #a.names, 1, {}), a.project)
+	if a.call.names[1] == locate.SELF then
+		local other = locate.find(table.move(a.call.names, 2, #a.call.names, 1, {}), a.project)
 		return other and other.path and locate.SELF .. "." .. a.name or a.name
 	end
 	return a.name
@@ -270,7 +334,7 @@ end
 ---@return string? rule
 ---@return string? why as the rest of a sentence
 function M.refusal(policy, name, path, level)
-	local rule_text, why = name_refused(policy, name)
+	local rule_text, why = name_refused(policy, name, not path)
 	if rule_text then
 		return rule_text, why
 	elseif policy.folders and path and not is_within(path, policy.folders) then
@@ -289,7 +353,7 @@ function M.problem(name, path, level)
 	for _, policy in ipairs(attempt.policy.list) do
 		local rule_text, why = M.refusal(policy, name, path, level)
 		if rule_text then
-			return refused(policy, rule_text, ("'%s' is not allowed: %s"):format(command_name.typed(name), why))
+			return refused(policy, rule_text, ("'%s' is not allowed: %s"):format(command_line.typed(name), why))
 		end
 	end
 end
@@ -301,12 +365,12 @@ local function found(a)
 end
 
 ---Refuse the flags that decide where commands and settings are looked for.
----@param a runner.Attempt
+---@param all runner.CallerPolicy
 ---@param front table<string, any> the flags in front of the command's name
 ---@return runner.Error? problem POLICY_DENIED
-function M.placed(a, front)
+function M.placed(all, front)
 	for _, flag in ipairs { "cwd", "config", "context", "no_config" } do
-		for _, policy in ipairs(front[flag] and a.policy.list or {}) do
+		for _, policy in ipairs(front[flag] and all.list or {}) do
 			if policy.relocate == false then
 				return refused(policy, "relocate", ("--%s is not allowed: its relocate is false"):format((flag:gsub("_", "-"))))
 			end
@@ -320,7 +384,7 @@ end
 local function confirms(a)
 	local framework = a.framework
 	return framework.confirm_destructive and "--confirm-destructive" or framework.yes and "--yes"
-		or a.vouched and a.command.danger_level == "destructive" and "whoever passes the call on"
+		or a.call.vouched and a.command.danger_level == "destructive" and "whoever passes the call on"
 end
 
 local function problem_of(a)
@@ -342,7 +406,7 @@ local function narrow_retries(settled, most)
 	settled.retries_given = math.min(given or most, most) -- loops inside `run` count too
 end
 
--- A server serves on, as long as its client stays (lua/project/raw.lua): what it starts is bound itself.
+-- A server serves on, as long as its client stays (lua/project/raw_stdout.lua): what it starts is bound itself.
 local function narrow_timeout(settled, most)
 	if settled.timeout_ms == 0 or settled.timeout_ms > most then
 		settled.timeout_ms, settled.sources.timeout = most, "policy"
@@ -353,7 +417,7 @@ end
 -- policy too.
 local function settle(a, settled)
 	local policy = a.policy
-	a.command.plan_digest = a.command.digest .. policy.digest
+	settled.plan_digest = a.command.digest .. policy.digest
 	if policy.max_retries then
 		narrow_retries(settled, policy.max_retries)
 	end
@@ -370,28 +434,30 @@ end
 -- --- all of it ------------------------------------------------------------------------------
 
 ---Read the policies that hold for this call, and hand them on to its children.
----@param a runner.Attempt gets `policy`
 ---@param given? string the file of --policy
+---@return runner.CallerPolicy?
 ---@return runner.Error? problem POLICY_INVALID
-function M.take(a, given)
+function M.take(given)
 	local files, problem = sources(given)
 	local list, passed, rows = {}, {}, {}
 	for i, source in ipairs(files or {}) do
 		local digest
-		list[i], problem, digest = read(source.path, source.digest)
+		list[i], problem, digest = M.read(source.path, source.digest)
 		if problem then
-			return problem
+			return nil, problem
 		end
+		list[i].inherited = source.digest ~= nil
 		passed[i], rows[i] = source.path .. "#" .. digest, { file = source.path, digest = digest }
 	end
 	if problem then
-		return problem
+		return nil, problem
 	end
-	a.policy = merge(list)
-	a.policy.digest = host.digest(table.concat(passed, ":"))
-	a.policy.found, a.policy.settle = found, settle
+	local policy = merge(list)
+	policy.digest = host.digest(table.concat(passed, ":"))
+	policy.found, policy.settle = found, settle
 	host.setenv(VARIABLE, table.concat(passed, ":"))
 	host.send("META", { name = "policy", data = json.encode(json.array(rows), { envelope = true }) }, true)
+	return policy
 end
 
 return M

@@ -3,17 +3,15 @@
 -- takes a call of C for each.
 
 local attempt = require "runner.core.attempt"
-local builtin_names = require "runner.project.builtin_names"
-local command_name = require "runner.core.command_name"
+local builtins = require "runner.project.builtins"
+local command_line = require "runner.core.command_line"
 local declarations = require "runner.project.declarations"
-local errors = require "runner.core.errors"
 local places = require "runner.project.folders"
 local host = require "runner.host"
 local listing = require "runner.listing"
 local loader = require "runner.project.loader"
 local locate = require "runner.project.locate"
 local rules = require "runner.core.rules"
-local suggest = require "runner.core.suggest"
 
 local M = {}
 
@@ -58,7 +56,7 @@ local function add_place(dir, words, out)
 	end
 end
 
-local function entries_of(project, words)
+local function entries_of(project, words, policy)
 	local out = { by_name = {} }
 	for i, dir in ipairs(places.list(project)) do
 		add_place(dir, words, out)
@@ -66,11 +64,11 @@ local function entries_of(project, words)
 			add_vendored(project.root, out.by_name)
 		end
 	end
-	for _, name in ipairs(builtin_names()) do
+	for _, name in ipairs(builtins.list()) do
 		local shown = out.by_name[name] and locate.SELF .. "." .. name or name
 		out.by_name[shown] = { name = shown, builtin = true }
 	end
-	local entries, names, policy = {}, listing.sorted(out.by_name), attempt.policy
+	local entries, names = {}, listing.sorted(out.by_name)
 	for i = 1, #names do
 		local entry = out.by_name[names[i]]
 		if not policy or require("runner.project.caller_policy").lists(entry.name, entry.path) then
@@ -85,6 +83,13 @@ end
 ---@param project table
 ---@return {name: string, path: string?, builtin: boolean?, folder: string?, mark: string|false?, vendored: string?}[]
 function M.list(project)
+	return entries_of(project, {}, attempt.policy)
+end
+
+---The same, whatever a policy refuses: what its rules can mean.
+---@param project table
+---@return {name: string, path: string?, builtin: boolean?}[]
+function M.all(project)
 	return entries_of(project, {})
 end
 
@@ -93,8 +98,8 @@ end
 ---@param group string dot path; "": none
 ---@return {name: string}[]
 function M.list_below(project, group)
-	local words = command_name.words(group)
-	return words[1] and M.below(entries_of(project, words[1] == locate.SELF and {} or words), group) or {}
+	local words = command_line.name_words(group)
+	return words[1] and M.below(entries_of(project, words[1] == locate.SELF and {} or words, attempt.policy), group) or {}
 end
 
 ---The entries below a group.
@@ -176,7 +181,7 @@ end
 ---@param project table
 ---@return table? command, runner.Error? problem
 function M.load(entry, project)
-	local found = locate.find(command_name.words(entry.name), project) or entry
+	local found = locate.find(command_line.name_words(entry.name), project) or entry
 	local problem = refused(found)
 	if problem then
 		return nil, problem
@@ -192,13 +197,15 @@ M.guarded = guarded
 
 ---loader.read with the same protection.
 ---@param found runner.Found
+---@param project? table
 ---@return any value, runner.Error? problem, string? text
-function M.read(found)
+---@return true? partial
+function M.read(found, project)
 	local problem = refused(found)
 	if problem then
 		return nil, problem
 	end
-	return guarded(loader.read, found)
+	return guarded(loader.read, found, project)
 end
 
 ---Was its file removed since it was listed? Then the command is gone, which is not an error.
@@ -216,159 +223,96 @@ function M.is_listed(command)
 		and not require("runner.project.caller_policy").permits_level(command.danger_level))
 end
 
----Load a command for a listing. One that can't be loaded is left out with a warning, one that
----is gone or is not to be listed without.
+---M.load, where what can't be loaded is left out with a warning, and what is gone without.
+---@param listed table an entry of M.list
+---@param project table
+---@return table? command normal form
+function M.load_or_warn(listed, project)
+	local command, problem = M.load(listed, project)
+	if not command and not M.is_gone(listed) then
+		local why = problem.unread
+		attempt.warn(why and "COMMAND_UNREAD" or "COMMAND_INVALID", ("'%s' is left out%s %s"):format(command_line.typed(listed.name),
+			why and ": it is not read, since" or ", since it can't be loaded:", why or problem.message),
+			{ command = listed.name, path = listed.path, fix_required = why and problem.fix_required })
+	end
+	return command
+end
+
+---Load a command for a listing: the same without those that are not to be listed.
 ---@param listed table an entry of M.list
 ---@param project table
 ---@return table? command normal form
 function M.load_listed(listed, project)
-	local command, problem = M.load(listed, project)
-	if not command and not M.is_gone(listed) then
-		attempt.warn("COMMAND_INVALID", ("'%s' is left out, since it can't be loaded: %s"):format(
-			command_name.typed(listed.name), problem.message), { command = listed.name, path = listed.path })
-	end
+	local command = M.load_or_warn(listed, project)
 	return command and M.is_listed(command) and command or nil
 end
 
 ---One row of help and completion.
 ---@class runner.CommandRow
 ---@field name string words separated by spaces, "db migrate"
----@field description? string nil when broken, "" where the project is unknown (lua/project/declarations.lua)
+---@field description? string nil when broken, "" when unread
 ---@field danger_level? string
 ---@field aliases? string[] other names, of its declaration
 ---@field broken? boolean it can't be loaded; `problem` says why
 ---@field problem? string
-
----Must the files of the project stay unread, in a list?
----@param project table
----@return boolean
-function M.is_unread(project)
-	return project.root ~= nil and not declarations.is_known(project.root)
-end
+---@field unread? string why what it declares is not known (lua/project/inert.lua)
 
 -- What a list says of a command; nil: nothing, it is hidden or has gone.
-local function row_of(entry, project, caches)
-	local name = command_name.typed(entry.name)
-	local known = caches:get(entry)
+local function row_of(entry, project, caches, keep)
+	local name = command_line.typed(entry.name)
+	local known = entry.builtin and builtins.row(entry.name) or caches:get(entry)
 	if known then
 		known.name = name
 		return M.is_listed(known) and known or nil
 	end
-	local found = locate.find(command_name.words(entry.name), project) or entry
-	local required, command, problem = guarded(declarations.watched, loader.command, found, project)
-	if not command then
-		return not M.is_gone(entry) and { name = name, broken = true, problem = problem.message } or nil
+	local found = locate.find(command_line.name_words(entry.name), project) or entry
+	local command, problem, required
+	if keep and not project.unread then
+		required, command, problem = guarded(declarations.watched, loader.command, found, project)
+	else
+		command, problem = guarded(loader.command, found, project)
 	end
-	caches:put(entry, command, required)
+	if not command then
+		local unread = problem.unread
+		return not M.is_gone(entry) and { name = name, broken = not unread or nil, unread = unread, description = unread and "" or nil,
+			problem = not unread and problem.message or nil } or nil
+	elseif required then
+		caches:put(entry, command, required)
+	end
 	return M.is_listed(command) and { name = name, description = command.description, danger_level = command.danger_level,
 		aliases = command.aliases } or nil
 end
 
----A row for each entry; hidden commands have none. The files of an unknown project are not loaded.
+---A row for each entry; hidden commands have none.
 ---@param entries {name: string, path?: string}[]
 ---@param project table
----@param load? boolean they are, since one of its commands is being called
+---@param keep? boolean what has been read of them is kept for later lists
 ---@return runner.CommandRow[] rows
 ---@return table[] listed the entry of each row
-function M.rows(entries, project, load)
+function M.rows(entries, project, keep)
 	local rows, listed, caches = {}, {}, declarations.caches()
-	local unread = not load and M.is_unread(project) and project.commands
 	for i = 1, #entries do
-		local entry, row = entries[i]
-		if unread and (entry.folder == unread or entry.vendored) then
-			row = { name = command_name.typed(entry.name), description = "" }
-		else
-			row = row_of(entry, project, caches)
-		end
+		local row = row_of(entries[i], project, caches, keep)
 		if row then
-			rows[#rows + 1], listed[#listed + 1] = row, entry
+			rows[#rows + 1], listed[#listed + 1] = row, entries[i]
 		end
 	end
-	caches:save()
+	if keep then
+		caches:save()
+	end
 	return rows, listed
 end
 
--- --- unknown names ------------------------------------------------------------------
-
--- Names in the group that the first word names.
-local function below(word, list)
-	local names = {}
-	for _, c in ipairs(list) do
-		if c.name:sub(1, #word + 1) == word .. "." then
-			names[#names + 1] = c.name:sub(#word + 2)
-		end
-	end
-	return names
-end
-
--- The group exists: the second word is the wrong one.
-local function in_group(words, names)
-	local near = words[2] and suggest.nearest(words[2], names, 1)[1]
-	if near then
-		return ("Did you mean '%s %s'?"):format(words[1], command_name.typed(near))
-	end
-	for i, name in ipairs(names) do
-		names[i] = words[1] .. " " .. command_name.typed(name)
-	end
-	return ("Commands in '%s': %s"):format(words[1], table.concat(names, ", "))
-end
-
--- Nothing to run here but built-ins, and no folder to look in.
-local function is_empty(list, project)
-	for _, c in ipairs(list) do
-		if not c.builtin then
-			return false
-		end
-	end
-	return not project.root
-end
-
-local function nearest(words, list, wanted)
-	local names = {}
-	for _, c in ipairs(list) do
-		names[#names + 1] = wanted(c) and c.name or nil
-	end
-	return suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
-		or suggest.nearest(words[1], names, 1)[1]
-end
-
-local function is_own(c)
-	return not c.builtin
-end
-
-local function is_any()
-	return true
-end
-
-local function anywhere(words, list, project)
-	local near, habit = nearest(words, list, is_own), require("runner.declare.habits").word(words)
-	near = near or not habit and nearest(words, list, is_any)
-	if near then
-		return ("Did you mean '%s'?"):format(command_name.typed(near))
-	elseif habit then
-		return habit
-	elseif is_empty(list, project) then
-		return ("No commands/ here or above; create the command: runner new %s"):format(rules.is_command_word(words[1])
-			and words[1] or "NAME")
-	end
-	return "Run 'runner' to list the commands"
-end
-
----The error for words that name no command.
----@param words string[]
+---The rows of the commands that are no built-in ones.
 ---@param project table
----@return table error
-function M.not_found(words, project)
-	local list = M.list(project)
-	local names = words[1] == locate.SELF and builtin_names() or below(words[1], list)
-	local group = names[1] ~= nil
-	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
-	local message = group and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
-		or ("Unknown command '%s'"):format(group and words[1] .. " " .. words[2] or words[1])
-	return errors.new("COMMAND_NOT_FOUND", message, {
-			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
-			context = { folders = places.list(project) },
-		})
+---@return runner.CommandRow[] rows
+---@return table[] listed the entry of each row
+function M.own_rows(project)
+	local own = {}
+	for _, entry in ipairs(M.list(project)) do
+		own[#own + 1] = not entry.builtin and entry or nil
+	end
+	return M.rows(own, project)
 end
 
 return M

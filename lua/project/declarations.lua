@@ -1,10 +1,11 @@
 -- declarations: what lists and completion say of command files (description, danger, hidden), from a cache
 -- where a file is unchanged, so that a thousand of them need not be loaded for a Tab. A file of the cache
 -- belongs to one folder of commands; it is text that is compared and never evaluated, nothing is run
--- because of it, and without it files are loaded (docs/design.md#known-projects). Loaded for lists alone.
+-- because of it, and without it files are loaded (docs/design.md#known-projects). Loaded for lists alone; only
+-- commands that read a whole project write it.
 
 local attempt = require "runner.core.attempt"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local listing = require "runner.listing"
@@ -16,41 +17,11 @@ local PRIVATE_FOLDER, PRIVATE_FILE = 448, 384 -- 0700, 0600
 local FILE_MAX = 8 << 20 -- bytes
 local LONGEST = 4096 -- bytes of a line; what is longer is loaded each time
 
--- --- projects that this user has used --------------------------------------------------------
-
--- Below what RUNNER_TRUST names?
-local function is_vouched(root)
-	local trusted, real = os.getenv "RUNNER_TRUST", fs.realpath(root)
-	trusted = paths.is_absolute(trusted) and fs.realpath(trusted)
-	return trusted and real and (real == trusted or real:sub(1, #trusted + 1) == (trusted == "/" and "" or trusted) .. "/")
-end
-
----May completion and lists load the files of the project? Only where its user has run one of its commands.
----@param root? string of the project
----@return boolean
-function M.is_known(root)
-	return not root or listing.known(root) or is_vouched(root) or false
-end
-
----The settings with which completion and lists load a project: none where it is unknown. Help of what is
----named loads it. And a script for a
----shell is text wherever it goes, unless a flag says otherwise.
----@param a runner.Attempt
----@return {none: true}? of lua/project/place.lua
-function M.settings(a)
-	if a.name == "completion" and a.names[2] and not (" " .. table.concat(a.launch.argv, " ") .. " "):find " %-%- " then
+---A script for a shell is text wherever it goes, unless a flag says otherwise.
+---@param a runner.Attempt of `completion`
+function M.settle_script(a)
+	if a.call.names[2] and not (" " .. table.concat(a.call.argv, " ") .. " "):find " %-%- " then
 		a.launch.format = "plain"
-	end
-	local root, has_file = require("runner.project.locate").project_root()
-	local given = a.settings and not a.settings.inherited or a.name == "help" and a.names[2]
-	return has_file and not given and not M.is_known(root) and { none = true } or nil
-end
-
----From now on, they may.
----@param root? string
-function M.remember(root)
-	if root then
-		listing.remember(root)
 	end
 end
 
@@ -221,7 +192,7 @@ function Cache:get(name, mark)
 	self.at = at -- the search goes on there, since both are sorted
 	if required == "" or required_unchanged(required) then
 		return { description = description, danger_level = danger, hidden = shown == "h" or nil,
-			aliases = aliases ~= "" and command_name.words((aliases:gsub(" ", "."))) or nil }
+			aliases = aliases ~= "" and command_line.name_words((aliases:gsub(" ", "."))) or nil }
 	end
 end
 
@@ -262,57 +233,15 @@ function Cache:save()
 	end
 end
 
--- --- values ---------------------------------------------------------------------------------------
-
-local VALUES_MS, VALUES_MAX = 10000, 1 << 20 -- how long computed values are kept, and how many bytes of them
-
----Values that a function of a declaration has computed a moment ago; nil: none.
----@param key string
----@return string[]?
-function M.values(key)
-	local path = path_for(key)
-	local text = path and listing.own(path, VALUES_MAX)
-	local at, kept_key, lines = (text or ""):match "^(%d+) ([^\n]*)\n(.*)$"
-	local age = at and os.time() * 1000 - tonumber(at)
-	if not age or kept_key ~= key or age < 0 or age > VALUES_MS then
-		return nil
-	end
-	local out = {}
-	for line in lines:gmatch "([^\n]*)\n" do
-		out[#out + 1] = line
-	end
-	return out
-end
-
----@param key string
----@param list any[]
-function M.keep_values(key, list)
-	local path, state, out = path_for(key), paths.state(), { ("%d %s"):format(os.time() * 1000, key) }
-	for _, value in ipairs(list) do
-		out[#out + 1] = tostring(value)
-		if out[#out]:find "\n" then
-			return
-		end
-	end
-	local text = table.concat(out, "\n") .. "\n"
-	if path and fs.stat(state) and not key:find "\n" and listing.fits(#text) then
-		fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
-		fs.write(path, text, PRIVATE_FILE, false)
-	end
-end
-
 -- --- all folders -----------------------------------------------------------------------------
 
 ---@class runner.DeclarationCaches
 local Caches = {}
 Caches.__index = Caches
 
-local BUILT_IN = "built-in" -- their files are in the program, which the first line names
-
 -- The cache that has an entry of catalog.list, its name there and its mark; nil: there is none.
 local function place_of(self, entry)
-	local builtin, first = entry.builtin, self.first
-	local folder = builtin and BUILT_IN or entry.folder
+	local folder, first = entry.folder, self.first
 	if not folder or not first then
 		return nil
 	end
@@ -320,9 +249,6 @@ local function place_of(self, entry)
 	if not cache then
 		cache = open(folder, first)
 		self.open[folder] = cache
-	end
-	if builtin then
-		return cache, entry.name, "-"
 	end
 	return cache, entry.path:sub(#folder + 2), entry.mark
 end

@@ -6,7 +6,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local paths = require "runner.core.paths"
 local rules = require "runner.core.rules"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -39,7 +39,7 @@ local function read(path)
 			fix_required = "Make it a file that only you or root own and can write to, or remove it from dotenv" })
 	end
 	local values = require("runner.core.dotenv").parse(text, path)
-	for _, name in ipairs(sorted.keys(values)) do
+	for _, name in ipairs(tables.sorted_keys(values)) do
 		if may_set(name, path) then
 			ours[name] = true
 			host.setenv(name, values[name])

@@ -51,7 +51,7 @@ local function without_traceback(detail)
 	local at = detail and detail:find("stack traceback:", 1, true)
 	local rest, trace = at and detail:sub(1, at - 1):gsub("\n$", ""), at and detail:sub(at)
 	if trace and not attempt.framework.quiet then
-		io.stderr:write(host.clean(attempt.mask and attempt.mask(trace) or trace), "\n")
+		io.stderr:write(host.clean(trace), "\n")
 	end
 	if not trace then
 		return detail
@@ -65,11 +65,7 @@ local FROM_OUTSIDE = { "stdout", "stderr", "body", "output" }
 local function marked(context)
 	for _, name in ipairs(type(context) == "table" and not attempt.framework.no_injection_protection and FROM_OUTSIDE or {}) do
 		if type(context[name]) == "string" and context[name] ~= "" then
-			local copy = { _source = "external", _trusted = false }
-			for key, v in next, context do
-				copy[key] = v
-			end
-			return copy
+			return require("runner.core.tables").add({ _source = "external", _trusted = false }, context)
 		end
 	end
 	return context
@@ -82,7 +78,7 @@ local function fields_of(e)
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
 		suggestion = e.suggestion, output = output_of(e),
-		text = e.place and (attempt.mask and attempt.mask(e.place) or e.place), data = encoded("data", attempt.wrap(e.data)),
+		text = e.place, data = encoded("data", attempt.wrap(e.data)),
 		context = encoded("context", marked(e.context), "{"), errors = encoded("errors", e.errors, "["),
 		redirect = encoded("redirect", e.redirect, "{"),
 	}
@@ -99,7 +95,7 @@ local function send_extra(e)
 	if next(present) == nil then
 		return
 	end
-	for _, name in ipairs(require("runner.core.sorted").keys(present)) do
+	for _, name in ipairs(require("runner.core.tables").sorted_keys(present)) do
 		local data = encoded(name, e[name])
 		if data then
 			host.send("META", { name = "error." .. name, data = data }, true)
@@ -135,30 +131,12 @@ function M.early(name, problem, tokens)
 	if parsed.framework_given.format == "flag" and not framework.format then
 		framework.format = "json"
 	end
+	if parsed.rare then
+		require("runner.project.call_flags").tell(framework)
+	end
 	host.send("PLAN", { command = name, format = plan.format_of(framework), quiet = framework.quiet or false,
 		no_color = framework.no_color or framework.plain or false, exit_table = plan.exit_table(attempt.project or {}) })
 	M.reply(problem)
-end
-
----The error of a file that can't be used, COMMAND_INVALID.
----@param path string
----@param message string
----@param fields? table
----@return runner.Error
-function M.invalid_file(path, message, fields)
-	fields = fields or {}
-	fields.phase, fields.context = "validation", { path = path }
-	return require("runner.core.errors").new("COMMAND_INVALID", message, fields)
-end
-
----The error of settings.unbounded.
----@param name string of the command
----@param project table
----@return runner.Error
-function M.unbounded(name, project)
-	return M.invalid_file(project.file,
-		('%s: timeout is "none", so nothing limits the retries of %s'):format(project.file, require("runner.core.command_name").typed(name)),
-		{ fix_required = "Add retries to max_delay, or set a timeout" })
 end
 
 return M

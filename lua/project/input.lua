@@ -76,7 +76,7 @@ local function unreadable_value(row, why)
 end
 
 -- The bytes of a file or of stdin, whose `row` is that of an argument | nil, an error | nil, nil, a problem.
-local function bytes_of(path, most, row)
+local function bytes_of(input, path, most, row)
 	local ok, why = true, nil
 	if path == "-" then
 		host.take_stdin()
@@ -92,7 +92,7 @@ local function bytes_of(path, most, row)
 	elseif length > most then
 		return nil, too_large(path, most, length)
 	end
-	attempt.spooled = attempt.job and path == "-" and text or nil
+	input.spooled = attempt.job and path == "-" and text or nil
 	return text
 end
 
@@ -103,52 +103,50 @@ local function conflict()
 		suggestion = "Give one of them", fix_required = "Give one of them" }
 end
 
--- With what has been read, which `about` names as lua/project/args.lua does.
+-- With what has been read, which `about` names as lua/project/args.lua does; and what is secret then.
 local function parse_again(a, about)
-	local problems = a.parsed.problems
-	about.config, about.command, about.in_front = a.project.config, a.command, a.in_front
-	a.parsed = require("runner.project.args").parse(a.command.args, a.tokens, about)
-	a.framework = a.parsed.framework
-	for _, problem_of_flags in ipairs(problems) do -- of lua/project/call_flags.lua
+	about.config, about.command, about.in_front = a.project.config, a.command, a.call.in_front
+	local parsed = require("runner.project.args").parse(a.command.args, a.tokens, about)
+	for _, problem_of_flags in ipairs(a.parsed.problems) do -- of lua/project/call_flags.lua
 		if problem_of_flags.code == "CONFIRMATION_REQUIRED" then
-			table.insert(a.parsed.problems, problem_of_flags)
+			table.insert(parsed.problems, problem_of_flags)
 		end
 	end
-	if a.command.secrets then
-		require("runner.project.secret_args").hide(a.command, a.parsed, a.project.config)
-	end
+	local found = a.command.secrets and require("runner.project.secret_args").hide(a.command, parsed, a.project.config) or {}
+	found.parsed, found.framework = parsed, parsed.framework
+	return found
 end
 
 -- The object stands in place of flags.
-local function take_arguments(a, path)
+local function take_arguments(a, input, path)
 	local problems = a.parsed.problems
 	if a.framework.raw_payload then
 		problems[#problems + 1] = conflict()
 		return nil
 	end
-	local text, e, problem = bytes_of(path, path == "-" and stdin_max() or ARGUMENTS_MAX)
+	local text, e, problem = bytes_of(input, path, path == "-" and stdin_max() or ARGUMENTS_MAX)
 	if not text then
 		a.parsed.problems = { problem }
 		return e
 	end
-	parse_again(a, { payload = text })
+	return nil, parse_again(a, { payload = text })
 end
 
 -- One argument is the lines of stdin.
-local function take_lines(a, row)
-	local problem = require("runner.project.piped").conflict(a)
-	a.parsed.problems[#a.parsed.problems + 1] = problem
-	if #a.parsed.problems > 0 then
+local function take_lines(a, input, row)
+	local problems = a.parsed.problems
+	problems[#problems + 1] = require("runner.project.stdin_arguments").dash_conflict(a)
+	if #problems > 0 then
 		return nil
 	end
-	local text, e, unread = bytes_of("-", stdin_max(), row)
+	local text, e, unread = bytes_of(input, "-", stdin_max(), row)
 	local lines
-	a.parsed.problems[1] = unread
+	problems[1] = unread
 	if text then
-		lines, e = require("runner.project.piped").lines(row, text)
+		lines, e = require("runner.project.stdin_arguments").lines_of(row, text)
 	end
 	if lines then
-		parse_again(a, { lines = lines })
+		return nil, parse_again(a, { lines = lines })
 	end
 	return e
 end
@@ -162,46 +160,44 @@ local function typed(spec, text, path)
 	if spec.type == "bytes" then
 		return text
 	end
-	local value, why = require("runner.project.given").read(row, text)
+	local value, why = require("runner.project.argv_parser").read(row, text)
 	return value, why and require("runner.declare.arg_errors").invalid(row, text, why, "flag") or nil
 end
 
 -- Where the data of a call comes from; nil: there is none, and why.
-local function source(a, spec)
-	local path, launch = a.framework.input_file, a.launch
+local function source(path, spec)
 	if path or not spec.required then
 		return path
-	elseif launch.stdin_is_tty then
+	elseif attempt.launch.stdin_is_tty then
 		return nil, "stdin is a terminal"
 	end
 	return host.take_stdin(WAIT_MS) and "-" or nil, "nothing has come on stdin"
 end
 
-local function take_data(a, spec)
-	local path, why = source(a, spec)
+local function take_data(parsed, input, spec)
+	local path, why = source(parsed.framework.input_file, spec)
 	if not path then
 		return spec.required and required(why) or nil
 	end
-	local text, e, problem = bytes_of(path, path == "-" and stdin_max(spec) or FILE_MAX)
+	local text, e, problem = bytes_of(input, path, path == "-" and stdin_max(spec) or FILE_MAX)
 	if not text then
-		a.parsed.problems[#a.parsed.problems + 1] = problem
+		parsed.problems[1] = problem
 		return e
 	elseif text == "" and spec.required then
 		return required((path == "-" and "stdin" or "the file") .. " is empty")
 	end
-	a.input_digest = host.digest(text)
-	a.input, problem = typed(spec, text, path)
-	a.parsed.problems[#a.parsed.problems + 1] = problem
+	input.digest = host.digest(text)
+	input.value, parsed.problems[1] = typed(spec, text, path)
 end
 
 -- `run` reads the stream itself.
-local function take_stream(a, path)
+local function take_stream(problems, input, path)
 	local ok, why = true, nil
 	if path ~= "-" then
 		ok, why = host.open_stdin(path)
-		a.stdin_taken = ok
+		input.is_stream = ok
 	end
-	a.parsed.problems[#a.parsed.problems + 1] = not ok and unreadable(path, why) or nil
+	problems[#problems + 1] = not ok and unreadable(path, why) or nil
 end
 
 local function is_asked_for(a, spec, path)
@@ -219,30 +215,32 @@ local UNREAD = { field = "stdin", code = "INVALID_ARGUMENT", message = "The comm
 
 ---Read what this call brings besides its command line.
 ---@param a runner.Attempt
+---@return {input: runner.Input, parsed?: runner.Parsed}? found
 ---@return runner.Answer? answer where it can't be read
 function M.take(a)
-	local spec, path = a.command.stdin, a.framework.input_file
-	if a.has_stdin and not (spec or path == "-" or a.framework.piped) then
-		a.parsed.problems[#a.parsed.problems + 1] = UNREAD
+	local spec, path, input, parsed = a.command.stdin, a.framework.input_file, {}, a.parsed
+	if a.call.has_stdin and not (spec or path == "-" or a.framework.piped) then
+		parsed.problems[#parsed.problems + 1] = UNREAD
 	end
 	if not is_asked_for(a, spec, path) then
 		return nil
 	end
-	a.from_stdin = path == "-" or path == nil
-	require("runner.project.plan").send(a.command, a.settled, a.framework, a.project, true)
-	local e
+	require("runner.project.plan").send(a.command, a.settled, a.framework, a.project, path == "-" or path == nil)
+	local e, found
 	if a.framework.piped then
-		e = take_lines(a, a.framework.piped)
+		e, found = take_lines(a, input, a.framework.piped)
 	elseif not spec then
-		e = take_arguments(a, path)
+		e, found = take_arguments(a, input, path)
 	end
-	check_variable(a.parsed.problems)
+	found = found or {}
+	found.input, parsed = input, found.parsed or parsed
+	check_variable(parsed.problems)
 	if spec == true then
-		take_stream(a, path)
-	elseif spec and #a.parsed.problems == 0 then -- else they are reported, and nothing is read
-		e = take_data(a, spec)
+		take_stream(parsed.problems, input, path)
+	elseif spec and #parsed.problems == 0 then -- else they are reported, and nothing is read
+		e = take_data(parsed, input, spec)
 	end
-	return e and { error = e } or nil
+	return found, e and { error = e }
 end
 
 return M

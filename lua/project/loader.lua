@@ -12,50 +12,76 @@ local function source_of(text)
 	return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
 end
 
--- The value that a file returns, or a problem; and its text. `folder` is the one of
--- command files that it is in.
-local function run_file(path, folder)
+-- The value that a file returns, or a problem; its text; and whether some of the value is not known. `folder` is the one
+-- of command files that it is in. `unread`: it is read for what it declares, and not run.
+local function read_file(path, folder, unread)
 	local text, why = host.source(path, folder)
 	if not text then
-		return nil, require("runner.project.unusable").refused(path, why)
+		return nil, require("runner.project.load_failure").refused(path, why)
 	end
 	local chunk, message = load(source_of(text), "@" .. path, "t")
 	if not chunk then
-		return nil, require("runner.project.unusable").no_chunk(path, text, message)
+		return nil, require("runner.project.load_failure").no_chunk(path, text, message)
+	end
+	if unread then
+		local value, problem, partial = require("runner.project.inert").value(path, text)
+		return value, problem, text, partial
 	end
 	local ok, value, traceback, cancelled = host.protect(chunk)
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
-		return nil, require("runner.project.unusable").raised(path, value, traceback)
+		return nil, require("runner.project.load_failure").raised(path, value, traceback)
 	end
 	return value, nil, text
 end
 
 -- Read the settings of runner.lua into the project.
-local function read_settings(path, project)
-	local value, problem, text = run_file(path)
+local function read_settings(path, project, unread)
+	local value, problem, text, partial = read_file(path, nil, unread)
 	project.file = path
 	require("runner.project.project").announce(path, text or "")
-	return problem or require("runner.project.project").read(value, text, path, project)
+	problem = problem or require("runner.project.project").read(value, text, path, project)
+	return problem and partial and require("runner.project.inert").partial(path) or problem
+end
+
+-- Flags that describe a call in place of making it.
+local DESCRIBES = " --help -h --version --schema --output-schema --show-config --plan "
+
+-- The project before its settings are read. Of one that this user has not called yet, and does not call now as far as
+-- the words say, files are not run.
+local function empty(root, a)
+	local project = { root = root, config = {} }
+	if not (root and a) or a.call.is_call or a.runs_files or host.known(root) then
+		return project
+	end
+	local here = { root = root, commands = root .. "/commands" }
+	project.describes = host.have_flag(a.call.argv, DESCRIBES)
+	local found = not project.describes and require("runner.project.locate").find(a.call.names, here)
+	project.looked_up = found
+	project.unread = not (found and found.path) and require("runner.project.unread").holds(root, a, found) or nil
+	return project
 end
 
 ---The project around the working directory: runner.lua, checked. Without one an
 ---empty project. If runner.lua is broken, `rest` is what is known without it, which is
----enough for help and lint. `settings` are those of lua/project/place.lua, instead of runner.lua.
+---enough for help and lint. `settings` are those of lua/project/place.lua, instead of runner.lua. Of a project that
+---the user of the call `a` has not called yet, and does not call now, files are not run: `unread`.
 ---@param settings? {config?: string, context?: string, of?: string, none?: boolean}
+---@param a? runner.Attempt
 ---@return table? project, runner.Error? problem, table? rest
-function M.project(settings)
+function M.project(settings, a)
 	local root, has_file = require("runner.project.locate").project_root()
-	local project, problem = { root = root, config = {} }, nil
+	local project, problem = empty(root, a), nil
 	local file = has_file and root .. "/runner.lua"
 	if settings and (settings.none or settings.config) then
 		file = not settings.none and settings.config
 	end
 	if file then
-		problem = read_settings(file, project)
+		problem = read_settings(file, project, project.unread and not (settings and settings.config))
 		if problem then
-			project = { root = root, config = {}, problem = problem, look = require("runner.project.notices").broken }
+			project = empty(root, a)
+			project.problem, project.look = problem, require("runner.project.notices").broken
 		end
 	end
 	if settings and settings.context and not problem then
@@ -79,17 +105,19 @@ end
 
 ---The value that the file of a found command returns, unchecked, and its text.
 ---@param found runner.Found
+---@param project? table
 ---@return any value, runner.Error? problem, string? text nil for a built-in
-function M.read(found)
+---@return true? partial some of the value is not known (lua/project/inert.lua)
+function M.read(found, project)
 	if not found.path then
-		return (require("runner.commands." .. found.name))
+		return require("runner.project.builtins").declaration(found.name)
 	end
 	local problem = found.vendored and require("runner.project.vendored").problem(found)
 	if problem then
 		return nil, problem
 	end
 	add_library(found.path)
-	return run_file(found.path, found.folder)
+	return read_file(found.path, found.folder, project and project.unread and require("runner.project.unread").is_of(found, project))
 end
 
 local STANDARD = 10 -- libraries of Lua in package.loaded, _G included
@@ -100,7 +128,7 @@ local function digest_of(text)
 	for name in next, package.loaded do
 		count = count + (type(name) == "string" and name:sub(1, 7) == "runner." and 0 or 1)
 	end
-	return count > STANDARD and require("runner.project.required").digest(text) or host.digest(text)
+	return count > STANDARD and require("runner.project.module_digest").digest(text) or host.digest(text)
 end
 
 ---The declaration of a found command in its normal form.
@@ -109,16 +137,18 @@ end
 ---@return table? command, runner.Error? problem
 function M.command(found, project)
 	local where = { name = found.name, path = found.path or "builtin:" .. found.name, config = project.config }
-	local value, problem, command
-	value, problem, where.text = M.read(found)
+	local value, problem, command, partial
+	value, problem, where.text, partial = M.read(found, project)
 	if problem then
 		return nil, problem
 	end
 	local raised
 	command, raised = require("runner.declare.command").normal(value, where)
 	if not command then
-		return nil, require("runner.declare.declaration").error(value, where, raised)
+		return nil, partial and require("runner.project.inert").partial(found.path)
+			or require("runner.declare.declaration").error(value, where, raised)
 	end
+	command.unread = project and project.unread and require("runner.project.unread").is_of(found, project)
 	command.path, command.digest = found.path, where.text and digest_of(where.text) or "builtin"
 	return command
 end

@@ -23,6 +23,7 @@ M.SELF = "self"
 ---@field words integer how many words name it
 ---@field folder? string of command files, in which it was found
 ---@field listed? boolean found by listing, not by name
+---@field of_group? true the words are those of a group, and help answers the call
 ---@field vendored? string root of the project that has it from a library (lua/project/vendored.lua)
 
 local function parent(dir)

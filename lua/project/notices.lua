@@ -4,12 +4,12 @@
 -- is called, and when runner.lua is wrong.
 
 local attempt = require "runner.core.attempt"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
 local function message_of(command)
-	local text = ("'%s' is deprecated since %s"):format(command_name.typed(command.name), command.deprecated_in)
+	local text = ("'%s' is deprecated since %s"):format(command_line.typed(command.name), command.deprecated_in)
 	if command.removed_in then
 		text = ("%s and will be removed in %s"):format(text, command.removed_in)
 	end
@@ -45,7 +45,7 @@ function M.give(command)
 		warn_deprecated(command)
 	end
 	if command.platform and not M.runs_here(command.platform) then
-		attempt.warn("PLATFORM_UNSUPPORTED", ("'%s' is made for %s, and this is %s"):format(command_name.typed(command.name),
+		attempt.warn("PLATFORM_UNSUPPORTED", ("'%s' is made for %s, and this is %s"):format(command_line.typed(command.name),
 			table.concat(command.platform, ", "), M.PLATFORM), { platform = command.platform, found = M.PLATFORM })
 	end
 end
@@ -58,7 +58,11 @@ local SAY_IT = { lint = true, doctor = true, status = true, help = true, complet
 function M.broken(a)
 	local problem = a.project.problem
 	if not SAY_IT[a.command.name] then
-		attempt.warn("PROJECT_IGNORED", "Nothing in runner.lua holds for this call, because it is wrong: " .. problem.message,
+		local code, why = "PROJECT_IGNORED", "wrong"
+		if problem.unread then
+			code, why = "PROJECT_UNREAD", "not read"
+		end
+		attempt.warn(code, ("Nothing in runner.lua holds for this call, because it is %s: %s"):format(why, problem.message),
 			{ path = problem.context and problem.context.path, fix_required = problem.fix_required })
 	end
 end
@@ -70,7 +74,7 @@ local NEEDS_CONTEXT = { ["workflow.run"] = true, ["workflow.resume"] = true }
 ---says so itself, or where the environment names the context and it runs no steps.
 ---@param a runner.Attempt
 function M.without_context(a)
-	if not SAY_IT[a.command.name] and (NEEDS_CONTEXT[a.command.name] or not a.settings.inherited) then
+	if not SAY_IT[a.command.name] and (NEEDS_CONTEXT[a.command.name] or not a.place.settings.inherited) then
 		local problem, problems = a.project.problem, a.parsed.problems
 		problems[#problems + 1] = problem.errors[1]
 		problem.errors[1].suggestion = problem.suggestion

@@ -3,9 +3,10 @@
 -- lua/project/args.lua, loaded where a call has such an object or its command has rules between
 -- arguments (lua/project/arg_rules.lua).
 
+local attempt = require "runner.core.attempt"
 local json = require "runner.json"
 local lenient_json = require "runner.core.lenient_json"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
 
 local M = {}
@@ -15,13 +16,20 @@ local function as_integer(row, value)
 	return (row.items or row.type) == "integer" and math.type(value) == "float" and math.tointeger(value) or value
 end
 
+local function as_item(row, value)
+	if attempt.place.stands and (row.items or row.type) == "path" and type(value) == "string" then
+		return require("runner.core.paths").from(attempt.place.stands, value)
+	end
+	return as_integer(row, value)
+end
+
 local function as_row(row, value)
 	if row.type ~= "array" or type(value) ~= "table" then
-		return as_integer(row, value)
+		return as_item(row, value)
 	end
 	local items = {}
 	for i, item in ipairs(value) do
-		items[i] = as_integer(row, item)
+		items[i] = as_item(row, item)
 	end
 	return #items == #value and json.is_array(value) and items or value
 end
@@ -102,7 +110,7 @@ function M.take(s, add, values_of)
 	end
 	check_line(s, source, add)
 	local known, seen = by_name(s.rows), {}
-	for _, key in ipairs(sorted.keys(object)) do
+	for _, key in ipairs(tables.sorted_keys(object)) do
 		local row = known[key]
 		if not row then
 			add(s, "input", "unknown_key", source, key, s.rows)

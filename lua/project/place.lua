@@ -20,7 +20,7 @@ local function wrong(flag, path, message)
 end
 
 local function absolute(path)
-	return path:sub(1, 1) == "/" and path or host.getcwd() .. "/" .. path
+	return require("runner.core.paths").absolute(path, host.getcwd())
 end
 
 -- The worker is this run's own process: its directory is nobody else's.
@@ -29,16 +29,48 @@ local function move_to(path)
 	if not ok then
 		return wrong("cwd", path, ("Can't work in '%s': %s"):format(path, why))
 	end
-	host.send("META", { name = "cwd", data = json.encode(host.getcwd(), { envelope = true }) }, true)
+	host.setenv("PWD", host.getcwd()) -- which programs such as make believe
 end
 
--- A policy is read before anything of the project is: what it refuses is not even loaded.
-local function take_policy(a, front, given)
+local said -- the directory that the caller knows of
+
+---Say in meta.cwd where the command runs, unless that is where its caller stands.
+---@param place runner.Place
+function M.say(place)
+	if place.cwd ~= said then
+		said = place.cwd
+		host.send("META", { name = "cwd", data = json.encode(said, { envelope = true }) }, true)
+	end
+end
+
+---Go where the command works: in the project, where it declares that, or files that it is made from. What its
+---caller names is looked for where that one stands (`stands`).
+---@param a runner.Attempt
+---@return runner.Place
+---@return runner.Error? problem
+function M.settle(a)
+	local root, here, place = a.project.root, host.getcwd(), a.place
+	if (a.command.cwd or a.command.sources and "project") == "project" and root and here ~= root then
+		local ok, why = host.chdir(root)
+		if not ok then
+			return place, require("runner.core.errors").new("PRECONDITION", ("Can't work in the project, %s: %s"):format(root, why),
+				{ side_effects = "none", fix_required = "Give yourself access to it, or declare cwd = \"caller\"" })
+		end
+		host.setenv("PWD", root)
+		place = { came_from = place.came_from or here, stands = here, cwd = host.getcwd(), settings = place.settings }
+	end
+	M.say(place)
+	return place
+end
+
+-- A policy is read before anything of the project is: what it refuses is not even loaded. A problem, and the policy.
+local function take_policy(front, given)
 	if given.policy and not front.policy then
 		return wrong("policy", nil, "--policy needs the path of a file")
 	elseif front.policy or os.getenv "RUNNER_POLICY" then
 		local caller_policy = require "runner.project.caller_policy"
-		return caller_policy.take(a, front.policy) or caller_policy.placed(a, front)
+		local policy, problem = caller_policy.take(front.policy)
+		return problem or caller_policy.placed(policy, front), policy
 	end
 end
 
@@ -50,31 +82,32 @@ local function inherited()
 	return text ~= "" and (name or text) or nil, file
 end
 
----Take the flags that stand in front of the command's name: sets `came_from`, and `settings` for
----lua/project/loader.lua, where they are not those of the project.
+---Take the flags that stand in front of the command's name.
 ---@param a runner.Attempt
+---@return {place?: runner.Place, policy?: runner.CallerPolicy}
 ---@return runner.Error? problem
 function M.take(a)
-	local parsed = args.parse({}, table.move(a.tokens, 1, a.in_front, 1, {}))
+	local parsed = args.parse({}, table.move(a.tokens, 1, a.call.in_front, 1, {}))
 	local front = parsed.framework
-	local refused = take_policy(a, front, parsed.framework_given)
+	local refused, policy = take_policy(front, parsed.framework_given)
 	local from, file = inherited()
 	from = not front.context and not front.no_config and from or nil
 	front.context = front.context or from -- a policy refuses the flag: the environment is not the call's to choose
 	if refused or not (front.cwd or front.config or front.no_config or front.context or front.policy) then
-		return refused
+		return { policy = policy }, refused
 	end
-	a.came_from = host.getcwd()
+	local here = host.getcwd()
 	local config = front.config and absolute(front.config)
 	if config and not front.no_config and host.probe(config) ~= "file" then
-		return wrong("config", front.config, ("There is no settings file '%s'"):format(front.config))
+		return {}, wrong("config", front.config, ("There is no settings file '%s'"):format(front.config))
 	end
 	local problem = front.cwd and move_to(front.cwd)
 	if problem then
-		return problem
+		return {}, problem
 	end
 	local settings = { none = front.no_config, config = config, context = front.context, of = from and file, inherited = from ~= nil or nil }
-	a.settings = next(settings) and settings or nil
+	return { policy = policy, place = { came_from = here, cwd = front.cwd and host.getcwd() or nil,
+		settings = next(settings) and settings or nil } }
 end
 
 -- The caller may not know that the variable is set.
@@ -87,7 +120,7 @@ local function from_variable(problem, known)
 end
 
 local function no_context(project, settings)
-	local name, names = settings.context, require("runner.core.sorted").keys(project.contexts or {})
+	local name, names = settings.context, require("runner.core.tables").sorted_keys(project.contexts or {})
 	local problem = wrong("context", name, ("There is no context '%s' in %s"):format(name, project.file or "runner.lua, which is not read"))
 	if settings.inherited then
 		from_variable(problem, names[1])
@@ -113,13 +146,13 @@ function M.apply_context(project, settings)
 		local look = project.look
 		project.look = function(a) -- what the file says of each call, such as its audit, holds without the context too
 			require("runner.project.notices").without_context(a)
-			return look and look(a)
+			if look then
+				return look(a)
+			end
 		end
 		return no_context(project, settings)
 	end
-	for key, v in next, chosen do
-		project[key] = v
-	end
+	require("runner.core.tables").add(project, chosen)
 	local problem = chosen.dotenv and require("runner.project.dotenv").apply(chosen.dotenv, project.file)
 	if problem then
 		return problem
@@ -162,6 +195,24 @@ function M.go_on(project, context, run)
 		refuse(run, ("Run %s was started %s: %s"):format(run, named(context), problem.message),
 			("Restore contexts.%s in %s"):format(name, file))
 	end
+end
+
+---The words of a call without the first `count` that name its command, where options stand in front of or between them.
+---@param argv string[]
+---@param places integer[] of the words
+---@param count integer
+---@return string[]
+function M.without_words(argv, places, count)
+	local used, tokens = {}, {}
+	for i = 1, count do
+		used[places[i]] = true
+	end
+	for i, token in ipairs(argv) do
+		if not used[i] then
+			tokens[#tokens + 1] = token
+		end
+	end
+	return tokens
 end
 
 return M

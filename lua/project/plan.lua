@@ -5,6 +5,8 @@ local attempt = require "runner.core.attempt"
 
 local M = {}
 
+local sent = false -- by this attempt
+
 ---The format of the result: the caller's choice, else text on a terminal.
 ---@param framework table values of runner's own flags
 ---@return "json"|runner.TextFormat
@@ -15,6 +17,12 @@ function M.format_of(framework)
 		return framework.stream and "jsonl" or "json"
 	end
 	return framework.format or attempt.launch.format
+end
+
+-- The format of stdout: an answer that has no rows is the envelope off a terminal.
+local function stdout_format(framework)
+	local without = framework.output or framework.validate_only
+	return without and not attempt.launch.stdout_is_tty and "json" or M.format_of(framework)
 end
 
 ---The numbers of exit codes: the caller's choice, else the project's.
@@ -47,29 +55,31 @@ end
 ---@param settled table from settings.settle
 ---@param framework table values of runner's own flags
 ---@param project table
----@param at_once? boolean no other frame follows soon
-function M.send(command, settled, framework, project, at_once)
-	if attempt.planned then
+---@param from_stdin? boolean the caller's stdin is read before `run`; else false or nil: with nil, another frame follows soon
+function M.send(command, settled, framework, project, from_stdin)
+	if sent then
 		return
 	end
-	attempt.planned = true
-	local p, allowed = settled.policy, command.limits or {}
+	sent = true
+	local p, allowed, from = settled.policy, command.limits or {}, settled.sources
 	send_exit_codes(command)
 	host.send("PLAN", {
-		command = command.name, danger_level = command.danger_level, digest = command.plan_digest or command.digest,
-		format = M.format_of(framework), exit_table = M.exit_table(project), schema_version = command.schema_version,
-		timeout_ms = settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
+		command = command.name, danger_level = command.danger_level, digest = settled.plan_digest or command.digest,
+		format = stdout_format(framework), exit_table = M.exit_table(project), schema_version = command.schema_version,
+		timeout_ms = settled.call_ms or settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
 		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms,
 		memory_bytes = allowed.memory_bytes, cpu_ms = allowed.cpu_ms,
 		processes = allowed.processes, open_files = allowed.open_files,
 		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,
 		delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms, jitter = p.jitter, jitter_ppm = p.jitter_ppm,
 		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
-		steps = command.steps or {}, stdin = command.stdin == true or attempt.from_stdin, interactive = command.interactive or false,
+		steps = command.steps or {}, state = command.resumable and "resumable" or nil,
+		stdin = command.stdin == true or from_stdin, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
-		secret = attempt.mask ~= nil or command.secrets ~= nil, output = command.raw,
+		output = command.raw,
 		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
-	}, not (command.validate or at_once))
+		text = from and from.timeout .. "," .. from.attempt_timeout .. "," .. from.idle_timeout,
+	}, not (command.validate or from_stdin ~= nil))
 end
 
 return M

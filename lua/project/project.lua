@@ -15,17 +15,17 @@ local PROJECT = {
 	exit_table = rules.named "exit_table",
 	scopes = function(v) return type(v) == "function" and v or rules.list(v, 0, math.huge, rules.text) end,
 	config = function(v) return type(v) == "table" and v or nil end,
-	dependencies = function(v) return require("runner.declare.dependencies").accept(v) end,
-	telemetry = function(v) return require("runner.declare.telemetry").accept(v) end,
-	retention = function(v) return require("runner.declare.retention").accept(v) end,
+	dependencies = function(v) return require("runner.declare.project_keys").dependencies(v) end,
+	telemetry = function(v) return require("runner.declare.project_keys").telemetry(v) end,
+	retention = function(v) return require("runner.declare.project_keys").retention(v) end,
 	executors = function(v) return require("runner.declare.executors").accept(v) end,
 	audit = function(v) return require("runner.project.audit").accept(v) end,
-	aliases = function(v) return require("runner.project.aliases").accept(v) end,
+	aliases = function(v) return require("runner.declare.project_keys").aliases(v) end,
 	hosts = function(v) return require("runner.declare.throttle").hosts(v) end,
 	dotenv = function(v) return require("runner.project.dotenv").accept(v) end,
 	before = rules.of_type "function",
 	after = rules.of_type "function",
-	groups = function(v) return require("runner.project.hooks").groups(v) end,
+	groups = function(v) return require("runner.declare.project_keys").groups(v) end,
 	retry = function(v) return type(v) == "table" and require("runner.declare.policy").normalise(v) and v or nil end,
 }
 for _, name in ipairs { "timeout", "attempt_timeout", "idle_timeout", "grace" } do
@@ -34,14 +34,14 @@ end
 
 -- Each context holds any of the other keys, in their normal form; one that is wrong spoils it.
 local function settings_of(v)
-	return require "runner.core.mapped"(v, function(key, value)
+	return require("runner.core.tables").mapped(v, function(key, value)
 		local accept = key ~= "contexts" and PROJECT[key]
 		return accept and accept(value) or nil
 	end)
 end
 
 function PROJECT.contexts(v)
-	return require "runner.core.mapped"(v, function(name, settings)
+	return require("runner.core.tables").mapped(v, function(name, settings)
 		return type(name) == "string" and settings_of(settings) or nil
 	end)
 end
@@ -66,7 +66,7 @@ end
 
 -- The context whose settings lie over those of the file.
 local function context_of(path)
-	local settings = require("runner.core.attempt").settings or {}
+	local settings = require("runner.core.attempt").place.settings or {}
 	return settings.context and (settings.of == nil or settings.of == path) and "\0" .. settings.context or ""
 end
 
@@ -81,18 +81,17 @@ end
 
 -- What a project has to say of each call, once its command is known.
 local function look(a)
-	if a.project.before or a.project.after or a.project.groups then
-		a.around = "runner.ctx.around"
+	local project, mask = a.project, nil
+	if project.scopes then
+		require("runner.project.credential_scopes").look(a.command, project)
 	end
-	if a.project.scopes then
-		require("runner.project.scopes").look(a.command, a.project)
-	end
-	if a.project.audit then
+	if project.audit then
 		require("runner.project.audit").note(a)
 	end
-	if a.project.telemetry and a.command.path then -- built-in ones trace what they start
-		require("runner.telemetry.call").note(a)
+	if project.telemetry and a.command.path then -- built-in ones trace what they start
+		mask = require("runner.telemetry.call").note(a)
 	end
+	return { wrapper = (project.before or project.after or project.groups) and "runner.ctx.wrappers", mask = mask }
 end
 
 ---The settings of a runner.lua, checked.
@@ -103,11 +102,11 @@ end
 ---@return runner.Error? problem
 function M.read(value, text, path, project)
 	if type(value) ~= "table" then
-		return require("runner.project.failure").invalid_file(path, path .. " must return a table",
+		return require("runner.project.load_failure").invalid_file(path, path .. " must return a table",
 			{ fix_required = "Write return { … } with the project's settings, or remove the file" })
 	end
 	local wrong = {}
-	project.look = look
+	project.look = not project.unread and look or nil
 	for key, v in pairs(value) do
 		local accept = PROJECT[key]
 		project[key] = accept and accept(v)
@@ -116,10 +115,10 @@ function M.read(value, text, path, project)
 		end
 	end
 	if project.name and select(2, host.bundle()) then
-		require("runner.project.spoken").settle(project)
+		require("runner.project.tool_name").settle(project)
 	end
 	return wrong[1] ~= nil and project_problem(path, wrong, value, text)
-		or project.dotenv and require("runner.project.dotenv").apply(project.dotenv, path) or nil
+		or project.dotenv and not project.unread and require("runner.project.dotenv").apply(project.dotenv, path) or nil
 end
 
 return M

@@ -1,9 +1,10 @@
--- safety: may a command that changes something run, and how: the dry run, the
--- confirmation of a destructive call, and the effect that its data should name. A phase of
--- lua/boot.lua; loaded for commands that are not safe. It asks nobody: lua/ctx/confirm.lua does.
+-- safety: may a command that changes something run, and how: the dry run, the confirmation of a destructive call, the
+-- effect that its data should name, and after a failure the `rollback` of its declaration (--rollback-on-failure).
+-- A phase of lua/boot.lua; loaded for commands that are not safe. It asks no person: lua/ctx/destructive.lua does.
 
-local host = require "runner.host"
 local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
 
 local M = {}
 
@@ -40,33 +41,45 @@ local function begin_dry_run(a)
 	end
 end
 
+-- Who says so, for the ledger.
+local function agreed(a)
+	if not a.project.audit or a.launch.confirmed then -- a retry: the first attempt has said it
+		return nil
+	end
+	local flag = a.framework.confirm_destructive and "--confirm-destructive" or not a.call.vouched and "--live" or nil
+	local problem = require("runner.core.confirmation").decided("confirmed", { by = flag and "flag" or "client", flag = flag })
+	return problem and { error = problem }
+end
+
 local function confirm(a)
 	local framework, launch = a.framework, a.launch
 	local by_live = framework.live and not (a.policy and not a.policy.confirm_by_flag)
-	if framework.confirm_destructive or by_live or launch.confirmed or a.vouched then
-		return meta("confirmed", true)
+	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched then
+		meta("confirmed", true)
+		return agreed(a)
 	end
 	local asks = launch.person and not framework.non_interactive
 	if not (asks or a.command.dry_run) then
-		return { error = require("runner.core.confirmation").required("pass --confirm-destructive") }
+		return { error = require("runner.core.confirmation").refused "pass --confirm-destructive" }
 	end
-	a.unconfirmed = asks and "ask" or "refuse"
+	return nil, asks and "ask" or "refuse"
 end
 
 -- Each row of a stream is a change of its own.
 local function warn_of_rows(a)
 	if a.rows.lacking > 0 then
 		attempt.warn("EFFECT_MISSING", ("'%s' is %s, but %d of its rows have no effect"):format(
-			require("runner.core.command_name").typed(a.name), a.command.danger_level, a.rows.lacking))
+			require("runner.core.command_line").typed(a.name), a.command.danger_level, a.rows.lacking))
 	end
 end
 
----What `run` has returned: a change without an effect is a warning, and nothing more.
----@param a runner.Attempt
----@param answer runner.Answer
-function M.finish(a, answer)
-	if a.claimed then
-		require("runner.project.once").finish(a, answer)
+-- What `run` has returned: a change without an effect is a warning, and nothing more. A job's is its own.
+local function finish(a, answer)
+	if a.job then
+		return
+	end
+	if a.framework.idempotency_key then
+		require("runner.project.idempotency").finish(a, answer)
 	end
 	if not answer.success or a.command.raw then -- whose data is an exit status
 		return
@@ -78,24 +91,59 @@ function M.finish(a, answer)
 	local effect = type(data) == "table" and rawget(data, "effect")
 	if not EFFECTS[effect] then
 		attempt.warn("EFFECT_MISSING", ("'%s' is %s, but data.effect is %s, not created, updated, deleted or noop"):format(
-			require("runner.core.command_name").typed(a.name), a.command.danger_level, effect and ("%q"):format(tostring(effect)) or "missing"))
+			require("runner.core.command_line").typed(a.name), a.command.danger_level, effect and ("%q"):format(tostring(effect)) or "missing"))
 	end
 end
 
 ---Decide it. An answer ends the call before `run`.
 ---@param a runner.Attempt
+---@return {dry_run?: boolean, wrapper?: string|false, unconfirmed?: "ask"|"refuse"}
 ---@return runner.Answer?
 function M.settle(a)
-	a.dry_run = wants_dry_run(a)
-	if a.dry_run then
-		a.around = a.command.dry_run and "runner.ctx.dry_run" or nil
-		return begin_dry_run(a)
+	if wants_dry_run(a) then
+		return { dry_run = true, wrapper = a.command.dry_run and "runner.ctx.dry_run" or false }, begin_dry_run(a)
 	end
 	if a.command.safe_default then
 		meta("dry_run", false)
 	end
-	a.finish = M.finish
-	return a.command.danger_level == "destructive" and confirm(a) or nil
+	local answer, unconfirmed
+	if a.command.danger_level == "destructive" then
+		answer, unconfirmed = confirm(a)
+	end
+	attempt.at_end(function(given)
+		finish(a, given)
+	end)
+	return { unconfirmed = unconfirmed }, answer
+end
+
+-- The failure's own data, or a table for what is said here.
+local function data_of(e)
+	local data = attempt.wrap(e.data)
+	return type(data) == "table" and data[1] == nil and data or {}
+end
+
+local function undo(a, e)
+	local ok, raised, traceback, cancelled = host.protect(a.command.rollback, a.parsed.values, a.ctx, e)
+	if cancelled and not ok then
+		error("cancelled", 0)
+	end
+	return ok, not ok and errors.normalise(raised, traceback).message or nil
+end
+
+---Undo what a failed run did, where the caller wants it, and say so in its data.
+---@param a runner.Attempt
+---@param e runner.Error
+---@return runner.Error
+function M.roll_back(a, e)
+	local out = require("runner.core.tables").add({}, data_of(e))
+	out.rollback_status = "not_attempted"
+	if a.framework.rollback_on_failure then
+		local done, why = undo(a, e)
+		out.rollback_status, out.rollback_error = done and "completed" or "failed", why
+		out.resume_from = a.command.resumable and require("runner.json").null or nil -- those steps are undone
+	end
+	e.data = out
+	return e
 end
 
 return M

@@ -50,7 +50,7 @@ local function read(row, name, config)
 			row.source == "env" and ("Set %s"):format(name) or ("Correct %s, or --%s"):format(name, row.flag))
 	end
 	local list = computed.listed(row.of, config)
-	local value, reason = require("runner.project.given").read(row.of, text, list)
+	local value, reason = require("runner.project.argv_parser").read(row.of, text, list)
 	return value, reason and require("runner.declare.arg_errors").invalid(row.of, text, reason, "flag", list)
 end
 
@@ -85,7 +85,7 @@ local SHOWN = "The value of '%s' stands on the command line, where every user of
 -- Every user of the machine can read a command line (REQ-C-016). Steps of a workflow put their
 -- arguments there, so that they are warned.
 local function refuse_shown(command, parsed)
-	local of_call = attempt.handed
+	local of_call = attempt.call.stdin_words
 	for _, row in ipairs(command.args) do
 		local from = parsed.given[row.name]
 		local shown = from == "flag" or from == "positional" or from == "payload" and parsed.framework.raw_payload
@@ -115,24 +115,27 @@ local function add(list, value)
 	end
 end
 
----Take the secret arguments of a call, and its token if the command signs in, and hide their values from here on.
+---Take the secret arguments of a call, and its token if the command signs in, and hide their values from here on, with
+---those that whoever calls us has handed over.
 ---@param command table normal form
 ---@param parsed runner.Parsed
 ---@param config? table of the project
+---@return {secrets?: string[], mask: (fun(v: any): any), token?: string} found values that nobody may see, a copy without
+---  them, and of a command that signs in its token
 function M.hide(command, parsed, config)
 	refuse_shown(command, parsed)
 	take(command, parsed, config)
-	local list = {}
+	local list, token = attempt.secrets or {}, nil
 	for _, row in ipairs(command.args) do
 		if row.secret then
 			add(list, parsed.values[row.name])
 		end
 	end
 	if command.auth then
-		attempt.token = require("runner.core.surroundings").token(command, parsed.framework)
-		add(list, attempt.token)
+		token = require("runner.core.requirements").token(command, parsed.framework)
+		add(list, token)
 	end
-	attempt.mask = require("runner.core.mask").guard(list)
+	return { secrets = list[1] and list or false, mask = require("runner.core.mask").guard(list), token = token }
 end
 
 return M

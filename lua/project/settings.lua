@@ -4,14 +4,11 @@
 
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
+local rules = require "runner.core.rules"
 
 local M = {}
 
 local NAMES = { "timeout", "attempt_timeout", "idle_timeout", "grace" }
-
-local function milliseconds(seconds)
-	return math.floor(seconds * 1000 + 0.5)
-end
 
 local function given_by(parsed, name)
 	local given = parsed.framework_given[name]
@@ -22,7 +19,7 @@ end
 local function limit(name, command, parsed, project)
 	local own = parsed.framework[name]
 	if own then
-		return milliseconds(own), given_by(parsed, name)
+		return rules.milliseconds(own), given_by(parsed, name)
 	elseif command[name .. "_ms"] then
 		return command[name .. "_ms"], "command"
 	elseif project[name] then
@@ -63,10 +60,7 @@ local function policy_of(retry, retries, delay)
 	if not (retry or retries or delay) then
 		return host.default_policy()
 	end
-	return assert(require("runner.declare.policy").normalise(retry, {
-		retries = retries,
-		retry_delay_ms = delay and milliseconds(delay) or nil,
-	}))
+	return assert(require("runner.declare.policy").normalise(retry, { retries = retries, retry_delay_ms = delay }))
 end
 
 local function settle_policy(settled, command, parsed, project, seed_text)
@@ -74,8 +68,8 @@ local function settle_policy(settled, command, parsed, project, seed_text)
 	local retries, delay = parsed.framework.retries, parsed.framework.retry_delay
 	settled.retry_from = { retry = retry, own = command.retry, retries = retries and given_by(parsed, "retries"),
 		delay = delay and given_by(parsed, "retry_delay") }
-	settled.retries_given = retries
-	settled.policy = policy_of(retry, retries, delay)
+	settled.retries_given, settled.retry_delay_ms = retries, delay and rules.milliseconds(delay)
+	settled.policy = policy_of(retry, retries, settled.retry_delay_ms)
 	settled.policy.seed = seed_of(settled.policy.seed, seed_text)
 end
 
@@ -83,7 +77,8 @@ end
 ---@param parsed table from args.parse
 ---@param project table
 ---@param seed_text? string the first attempt's seed
----@return table settled {timeout_ms, attempt_timeout_ms, idle_timeout_ms, grace_ms, policy, retries_given, sources, retry_from}
+---@return table settled {timeout_ms, attempt_timeout_ms, idle_timeout_ms, grace_ms, policy, retries_given, retry_delay_ms,
+---sources, retry_from}
 function M.settle(command, parsed, project, seed_text)
 	local settled = { sources = {} }
 	for _, name in ipairs(NAMES) do
@@ -91,6 +86,9 @@ function M.settle(command, parsed, project, seed_text)
 	end
 	within_outer(settled)
 	settle_policy(settled, command, parsed, project, seed_text)
+	if settled.nested and os.getenv "RUNNER_RETRY_BUDGET" then
+		require("runner.core.retry_budget").narrow(settled)
+	end
 	return settled
 end
 

@@ -119,7 +119,7 @@ local function list_for_people(problems)
 	end
 	for _, p in ipairs(problems) do
 		local hint = p.suggestion and (". %s"):format(p.suggestion) or ""
-		io.stderr:write(host.clean(("  %s%s\n"):format(attempt.mask and attempt.mask(p.message) or p.message, hint)))
+		io.stderr:write(host.clean(("  %s%s\n"):format(p.message, hint)))
 	end
 end
 
@@ -185,7 +185,7 @@ local function problem_of(command, parsed)
 	end
 	local invalid = command.validate and run_validate(command, parsed.values)
 	if not invalid and (command.auth or command.requires_editor) then
-		invalid = require("runner.core.surroundings").problem(command, parsed)
+		invalid = require("runner.core.requirements").problem(command, parsed)
 	end
 	return invalid or nil
 end
@@ -193,29 +193,24 @@ end
 ---May this call run? With --validate-only the answer says no more than that (REQ-O-009).
 ---@param a runner.Attempt
 ---@param check fun(a: runner.Attempt): runner.Answer? what else may refuse it
+---@return {wrapper?: string} found
 ---@return runner.Answer? nil: it may
 function M.answer(a, check)
 	local only = a.parsed.framework.validate_only
 	if only then
 		host.send("META", { name = "validation_only", data = "true" }, true)
-		a.texts.text, a.texts.plain, a.texts.id = "valid\n", "valid\n", ""
+		require("runner.core.display").set { text = "valid\n", plain = "valid\n", table = "valid\n", tsv = "valid\n", id = "valid\n",
+			jsonl = '{"valid":true}\n' }
 	end
-	local e = problem_of(a.command, a.parsed)
-	if e then
-		return { error = e }
+	local command = a.command
+	local e = problem_of(command, a.parsed)
+	if only and not e then
+		return nil, check(a) or { success = true }
 	end
-	if only then
-		return check(a) or { success = true }
-	end
-	if a.command.confine then
-		e = require("runner.project.confine").prepare(a)
-		if e then
-			return { error = e }
-		end
-	end
-	a.around = (a.command.needs or a.command.sources or a.command.breaker or a.command.rate) and "runner.ctx.around" or a.around
-	e = a.command.requires_person and require("runner.core.attestation").of_call(a.command)
-	return e and { error = e } or nil
+	e = e or command.confine and require("runner.project.confinement").prepare(a)
+		or command.requires_person and require("runner.core.confirmation").by_person(command)
+	local wrapper = (command.needs or command.sources or command.breaker or command.rate) and "runner.ctx.wrappers" or nil
+	return { wrapper = wrapper }, e and { error = e }
 end
 
 return M

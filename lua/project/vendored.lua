@@ -7,7 +7,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
 local rules = require "runner.core.rules"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -107,7 +107,7 @@ function M.read(root)
 	if libraries then
 		return libraries
 	end
-	return nil, require("runner.project.failure").invalid_file(path, ("Can't use %s: %s"):format(path, why), {
+	return nil, require("runner.project.load_failure").invalid_file(path, ("Can't use %s: %s"):format(path, why), {
 		fix_required = "Take it back from version control, or remove it and add the libraries again" })
 end
 
@@ -158,9 +158,9 @@ end
 function M.list(root)
 	local out = {}
 	local libraries = M.read(root) or {}
-	for _, name in ipairs(sorted.keys(libraries)) do
+	for _, name in ipairs(tables.sorted_keys(libraries)) do
 		local dir = M.folder(root, name, libraries[name])
-		for _, path in ipairs(sorted.keys(libraries[name].files)) do
+		for _, path in ipairs(tables.sorted_keys(libraries[name].files)) do
 			local below = M.command_of(path)
 			out[#out + 1] = below and { name = name .. "." .. below, path = dir .. "/" .. path, folder = dir .. "/commands",
 				vendored = root, mark = require("runner.listing").mark(dir .. "/" .. path) or false } or nil
@@ -197,14 +197,14 @@ end
 function M.differences(root, name, row)
 	local dir, out = M.folder(root, name, row), { changed = {}, missing = {}, added = {} }
 	local there = present(dir, "", {})
-	for _, path in ipairs(sorted.keys(row.files)) do
+	for _, path in ipairs(tables.sorted_keys(row.files)) do
 		local list = not there[path] and out.missing
 			or not is_same(dir .. "/" .. path, there[path], row.files[path]) and out.changed
 		if list then
 			list[#list + 1] = path
 		end
 	end
-	for _, path in ipairs(sorted.keys(there)) do
+	for _, path in ipairs(tables.sorted_keys(there)) do
 		out.added[#out.added + 1] = not row.files[path] and path or nil
 	end
 	return (out.changed[1] or out.missing[1] or out.added[1]) and out or nil

@@ -217,7 +217,7 @@ local function set_up(db)
 		keep_copy(db, version)
 	end
 	db:write(migrate, db)
-	fs.unlink(path) -- still locked: whoever waits for this file sees that it is gone
+	fs.unlink(path) -- still locked: a process that waits for this file sees that it is gone
 end
 
 -- --- opening -------------------------------------------------------------------------------
@@ -297,14 +297,12 @@ local function is_missing(path)
 end
 
 -- Where SQLite can't create the files it needs next to it (no space, a read-only
--- directory), a database that nobody writes can be read as immutable.
+-- directory), a database that no process writes can be read as immutable.
 local UNCHANGING = { SQLITE_FULL = true, SQLITE_PERM = true, SQLITE_CANTOPEN = true, SQLITE_READONLY = true,
 	SQLITE_IOERR = true }
 
 local function immutable(path)
-	return "file:" .. path:gsub("[^%w/._-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end) .. "?immutable=1"
+	return "file:" .. require("runner.core.encoding").percent(path, "%w/._-") .. "?immutable=1"
 end
 
 local function is_unchanging(path, e)
@@ -340,7 +338,7 @@ function M.reader(path)
 	end
 	db:close()
 	M.writer(path, false):close()
-	return M.reader(path) -- it is ours now, unless somebody has just replaced it
+	return M.reader(path) -- it is ours now, unless another process has just replaced it
 end
 
 return M

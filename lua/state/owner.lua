@@ -1,10 +1,10 @@
--- owner: the process that executes a run: whoever holds the lock (flock) on
+-- owner: the process that executes a run: the one that holds the lock (flock) on
 -- runs/ID.lock next to the database. The lock ends when its holder does, however that
 -- dies, and when the last of its steps is gone: their shepherds hold it too. Releasing
 -- the lock removes the file, and who takes one removes those of dead holders, so that
--- none stays behind.
+-- none is left.
 
-local await = require "runner.core.await"
+local waiting = require "runner.core.waiting"
 local errors = require "runner.core.errors"
 local failures = require "runner.state.failures"
 local fs = require "runner.fs"
@@ -12,7 +12,7 @@ local host = require "runner.host"
 
 local M = {}
 
-local PROBE_MS = 250 -- whoever checks takes the lock for an instant
+local PROBE_MS = 250 -- a check takes the lock for an instant
 local ORPHANS_MS = 10000 -- the grace of a step whose runner was killed
 
 ---@class runner.workflow.Ownership
@@ -25,7 +25,7 @@ function Ownership:release()
 	local handle = self._handle
 	if handle then
 		self._handle = nil
-		fs.unlink(self.path) -- still locked: whoever waits for this file sees that it is gone
+		fs.unlink(self.path) -- still locked: a process that waits for this file sees that it is gone
 		handle:release()
 	end
 end
@@ -34,9 +34,7 @@ Ownership.__close = Ownership.release
 
 -- One file name for each id: anything but plain characters becomes %XX.
 local function lock_path(dir, id)
-	local plain = id:gsub("[^%w._-]", function(c)
-		return ("%%%02X"):format(c:byte())
-	end)
+	local plain = require("runner.core.encoding").percent(id, "%w._-")
 	return ("%s/runs/%s.lock"):format(dir, #plain > 200 and plain:sub(1, 180) .. host.digest(id) or plain)
 end
 
@@ -85,7 +83,7 @@ local function take_lock(path)
 	return handle, why, about
 end
 
--- A file whose lock can be had has no holder: whoever waits for it sees that it is gone.
+-- A file whose lock can be had has no holder: a process that waits for it sees that it is gone.
 local function remove_free(path)
 	local handle = fs.lock(path)
 	if handle then
@@ -137,7 +135,7 @@ function M.holder(dir, id)
 end
 
 ---Wait until no process holds the run, or until `also` says so, at most this long. Nothing is
----locked and nothing is left behind, so that we are in nobody's way.
+---locked and nothing is left, so that we are in no other process's way.
 ---@param dir string
 ---@param id string
 ---@param ms integer
@@ -146,12 +144,12 @@ end
 ---@return boolean free no process holds it; false: the time is over, or `also` says so
 function M.wait(dir, id, ms, also, ...)
 	local path = lock_path(dir, id)
-	return await.change(ms, function()
+	return waiting.for_change(ms, function()
 		return not fs.locked(path) and "free" or also and also() and "also"
 	end, path, ...) == "free"
 end
 
----Is a process the child of another? True where nobody can tell.
+---Is a process the child of another? True where that is unknown.
 ---@param pid integer
 ---@param parent integer
 ---@return boolean

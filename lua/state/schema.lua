@@ -174,7 +174,7 @@ M.MIGRATIONS = {
 		PRIMARY KEY (user, project, command, key)
 	);
 	]],
-	-- Runs that are removed, and whose files may still be there: whoever prunes next finishes that.
+	-- Runs that are removed, and whose files may still be there: the next prune finishes that.
 	[[
 	CREATE TABLE removed (run TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
 	]],
@@ -256,6 +256,45 @@ M.MIGRATIONS = {
 	-- The context that a run was started in, with its file of settings: a resume goes on in it.
 	[[
 	ALTER TABLE runs ADD COLUMN context TEXT;
+	]],
+	-- What a run read of the environment that it began in (runner.workflow.run.environment).
+	[[
+	ALTER TABLE runs ADD COLUMN surroundings TEXT;
+	]],
+	-- What the tokens of a model cost at most, in micro-dollars, as the results of a run showed it: what an
+	-- attempt is charged by that was cut off before it said what it cost.
+	[[
+	CREATE TABLE prices (
+		run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+		model TEXT NOT NULL,
+		input REAL NOT NULL,
+		output REAL NOT NULL,
+		cache_read REAL NOT NULL,
+		cache_write REAL NOT NULL,
+		turn REAL NOT NULL,
+		PRIMARY KEY (run, model)
+	) WITHOUT ROWID;
+	]],
+	-- What the answers about a run warn of: of a step that is over, all the same.
+	[[
+	CREATE TABLE warnings (
+		run TEXT NOT NULL,
+		key TEXT NOT NULL,
+		code TEXT NOT NULL,
+		message TEXT NOT NULL,
+		context TEXT,
+		PRIMARY KEY (run, key),
+		FOREIGN KEY (run, key) REFERENCES steps (run, key) ON DELETE CASCADE
+	) WITHOUT ROWID;
+	]],
+	-- The project of the call that started a run (runner.core.scope); '': it had none. Of runs from before it is unknown.
+	[[
+	ALTER TABLE runs ADD COLUMN project TEXT;
+	CREATE INDEX runs_by_project ON runs (project, created_ms);
+	]],
+	-- May `workflow recover` resume the run? Its file says so, and what ended it last doesn't forbid it.
+	[[
+	ALTER TABLE runs ADD COLUMN recover INTEGER;
 	]],
 }
 

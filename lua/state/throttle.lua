@@ -1,12 +1,13 @@
 -- throttle: how often a command was called, or a host asked, and how often that has failed, for all processes
--- of a user: a small JSON file for each command of a project, and each host, changed under a lock. Times are
--- ms since 1970.
--- A call that nobody has ended when its time is over counts as a failure, so that a killed
+-- of a user: a small JSON file for each command of a project, and each host, changed under a lock, in the folder
+-- of the command, or of the project that declares the host. Times are ms since 1970.
+-- A call that has not been ended when its time is over counts as a failure, so that a killed
 -- one does too.
 
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
+local own_state = require "runner.core.own_state"
 local paths = require "runner.core.paths"
 
 local M = {}
@@ -29,16 +30,22 @@ local function folder_of(a)
 	return a.found.folder or project.root or ""
 end
 
-local function file(owner)
-	local state = paths.state()
-	return state and ("%s/throttle/%s"):format(state, paths.file_name(owner, 180)) or nil
+-- Where versions before kept the file, all in one folder: by the path where it is now.
+local former = {} ---@type table<string, string>
+
+local function file(folder, name, owner)
+	local key = folder and ("%s/%s"):format(folder, paths.file_name(name, 180))
+	if key then
+		former[key] = ("%s/%s"):format(folder:match "^(.*)/", paths.file_name(owner, 180))
+	end
+	return key
 end
 
 ---The file of a command; nil: there is no directory for state, and nothing is limited (M.admit warns of it).
 ---@param a runner.Attempt
 ---@return string?
 function M.key(a)
-	return file(folder_of(a) .. ":" .. a.name)
+	return file(own_state.folder(a, "throttle"), "calls", folder_of(a) .. ":" .. a.name)
 end
 
 ---@class runner.HostRule
@@ -47,9 +54,10 @@ end
 ---@field limits runner.Throttle
 ---@field key? string of its file
 
-local function add_rules(out, by, hosts, owner)
-	for _, host_name in ipairs(require("runner.core.sorted").keys(hosts or {})) do
-		out[#out + 1] = { host = host_name, by = by, limits = hosts[host_name], key = file(owner .. "@" .. host_name) }
+local function add_rules(out, by, hosts, folder, owner)
+	for _, host_name in ipairs(require("runner.core.tables").sorted_keys(hosts or {})) do
+		local name = "@" .. host_name
+		out[#out + 1] = { host = host_name, by = by, limits = hosts[host_name], key = file(folder, name, owner .. name) }
 	end
 end
 
@@ -59,9 +67,11 @@ end
 function M.hosts(a)
 	local out, project = {}, a.project or {}
 	if a.command and a.command.hosts then
-		add_rules(out, "command", a.command.hosts, folder_of(a) .. ":" .. a.name)
+		add_rules(out, "command", a.command.hosts, own_state.folder(a, "throttle"), folder_of(a) .. ":" .. a.name)
 	end
-	add_rules(out, "project", project.hosts, project.root or "")
+	if project.hosts then
+		add_rules(out, "project", project.hosts, own_state.of_project(a, "throttle"), project.root or "")
+	end
 	return out
 end
 
@@ -70,7 +80,8 @@ local function list(v)
 end
 
 local function read(path)
-	local state = list(json.decode(fs.read(path .. ".json", 1 << 20) or ""))
+	local text = fs.read(path .. ".json", 1 << 20) or fs.read(former[path] .. ".json", 1 << 20)
+	local state = list(json.decode(text or ""))
 	local out = { calls = {}, failures = {}, open = {}, until_ms = math.tointeger(state.until_ms), pause_ms = math.tointeger(state.pause_ms),
 		trial_ms = math.tointeger(state.trial_ms), trial_from_ms = math.tointeger(state.trial_from_ms) }
 	for _, name in ipairs { "calls", "failures" } do
@@ -145,6 +156,23 @@ local function change(key, command, f)
 	return result
 end
 
+---Make the folders that its calls and requests are counted in, while a command that is confined still can.
+---@param a runner.Attempt
+---@param out string[] they are added
+function M.prepare(a, out)
+	local keys = { (a.command.rate or a.command.breaker) and M.key(a) or nil }
+	for _, rule in ipairs(M.hosts(a)) do
+		keys[#keys + 1] = rule.key
+	end
+	for _, key in ipairs(keys) do
+		out[#out + 1] = key:match "^(.*)/"
+		fs.mkdirs(out[#out], 448) -- 0700
+		if not fs.lstat(key .. ".json") then
+			fs.rename(former[key] .. ".json", key .. ".json")
+		end
+	end
+end
+
 -- Why no call may be made now.
 local function refusal(state, command, now)
 	local rate, breaker = command.rate, command.breaker
@@ -159,7 +187,7 @@ end
 ---May it be called now? If so, the call is counted.
 ---@param key? string of M.key; nil: nothing is counted, and a warning says so
 ---@param command table normal form
----@param limit_ms? integer how long the call may take; nil: without end, and nobody can say that it was killed
+---@param limit_ms? integer how long the call may take; nil: without end, and a killed one is not noticed
 ---@return string? call for M.conclude
 ---@return { by: "rate"|"breaker", left_ms: integer, failures?: integer }? refused
 function M.admit(key, command, limit_ms)

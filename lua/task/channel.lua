@@ -8,7 +8,7 @@
 --
 -- A line that is too long is one answer, "long", and skipped; no more of it is kept than the
 -- limit and one read. One task reads at a time. Texts of several tasks are written whole, in
--- the order of their calls. A cancellation raises in whoever runs, as everywhere.
+-- the order of their calls. A cancellation raises in the task that runs, as everywhere.
 
 local scheduler = require "runner.task.scheduler"
 local stream = require "runner.stream"
@@ -44,7 +44,7 @@ end
 
 ---The next line, without its newline; the last one may lack it. Parks the task.
 ---@return string? line nil: there is none
----@return string? why "long": it was longer than max_line, and the next call goes on behind it; "end"; or the system's message
+---@return string? why "long": it was longer than max_line, and the next call goes on after it; "end"; or the system's message
 function Channel:read_line()
 	while not self.stopped do
 		local line, why = self.reader:line()
@@ -96,14 +96,14 @@ function Channel:write(text)
 	return true
 end
 
----Park the task until nobody can read what we write.
+---Park the task until no process can read what we write.
 ---@return boolean gone false: the channel was closed before
 function Channel:wait_gone()
 	return not self.closed and scheduler.ready(self.output, stream.GONE)
 end
 
----Park the task until nobody writes any more to what we read, though lines may still be unread.
----Of a file nobody can say that.
+---Park the task until no process writes any more to what we read, though lines may still be unread.
+---Of a file that can't be known.
 ---@return boolean ended false: the channel was closed before
 function Channel:wait_ended()
 	return not self.closed and scheduler.ready(self.input, stream.ENDED)
@@ -117,7 +117,7 @@ function Channel:stop_reading()
 	end
 end
 
----Let whoever waits here go on: reads end, and nobody waits for the other side to go.
+---Let the tasks that wait here go on: reads end, and none waits for the other side to go.
 function Channel:close()
 	self:stop_reading()
 	if not self.closed then

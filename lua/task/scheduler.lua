@@ -7,18 +7,88 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local not_started = require("runner.core.start_failure").not_started
 local process = require "runner.process"
-local records = require "runner.task.records"
 local tasks = require "runner.task.tasks"
-local timers = require "runner.task.timers"
 
 local M = {}
 
+-- --- timers ------------------------------------------------------------------------------
+
+---@class runner.Timer
+---@field at number host.now() when it is due, in ms
+---@field fire function
+---@field paused number|false for a limit: how long the run had been stopped when it was set
+
+---@class runner.Timers
+---@field list runner.Timer[]
+local Timers = {}
+Timers.__index = Timers
+
+---@return runner.Timers
+local function new_timers()
+	return setmetatable({ list = {} }, Timers)
+end
+
+---Have fire() called in `ms`.
+---@param ms number
+---@param fire function
+---@param is_limit? boolean it doesn't advance while the run is stopped by Ctrl+Z
+---@return runner.Timer
+function Timers:add(ms, fire, is_limit)
+	local timer = { at = host.now() + ms, fire = fire, paused = is_limit and process.paused() or false }
+	self.list[#self.list + 1] = timer
+	return timer
+end
+
+---@param timer runner.Timer
+function Timers:remove(timer)
+	for i, t in ipairs(self.list) do
+		if t == timer then
+			table.remove(self.list, i)
+			return
+		end
+	end
+end
+
+local function timer_due(timer)
+	return timer.paused and timer.at + process.paused() - timer.paused or timer.at
+end
+
+local function earliest(self)
+	local first, at
+	for _, timer in ipairs(self.list) do
+		local own = timer_due(timer)
+		if not first or own < at then
+			first, at = timer, own
+		end
+	end
+	return first, at
+end
+
+---Time until the next timer is due, in ms; nil when there is none.
+---@return number?
+function Timers:left()
+	local _, at = earliest(self)
+	return at and math.max(at - host.now(), 0)
+end
+
+---Fire what is due by now, the earliest first.
+function Timers:fire()
+	local now = host.now()
+	local timer, at = earliest(self)
+	while timer and at <= now do
+		self:remove(timer)
+		timer.fire()
+		timer, at = earliest(self)
+	end
+end
+
 local TICK_MS = 1000
+local GRACE_MS = 2000
 
 ---@class runner.Scheduler: runner.Tasks the state of one run
----@field live table[] running processes, as in `set`
+---@field live runner.TaskProcess[] running ones, as in `set`
 ---@field timers runner.Timers
----@field open table[] running processes, and those whose task has not yet reached its next wait
+---@field open runner.TaskProcess[] running ones, and those whose task has not yet reached its next wait
 ---@field watched { fd: integer, events: integer, task: thread, ready?: boolean }[] descriptors that tasks wait for
 ---@field set userdata? of the handles of `live` and of `watched`; nil: to be rebuilt
 
@@ -91,7 +161,7 @@ end
 
 -- --- gates -----------------------------------------------------------------------------------
 
----@class runner.Gate where tasks wait until another one opens it; it closes behind them
+---@class runner.Gate where tasks wait until another one opens it; it closes after them
 local Gate = {}
 Gate.__index = Gate
 
@@ -100,8 +170,8 @@ function M.gate()
 	return setmetatable({}, Gate)
 end
 
----Wait for the next open(). An idle timeout doesn't count the wait as silence. Whoever waits
----sees to it that somebody is left to open it.
+---Wait for the next open(). An idle timeout doesn't count the wait as silence. A task that
+---waits sees to it that another is left to open it.
 function Gate:wait()
 	local _, task = current_task "gate"
 	local _ <close> = setmetatable({ host.hold(1) }, Hold)
@@ -149,51 +219,129 @@ end
 
 -- --- processes -----------------------------------------------------------------------------
 
-local function add_process(s, record)
-	s.live[#s.live + 1] = record
-	s.set = nil
+---@class runner.TaskProcess a running process
+---@field handle userdata
+---@field options table
+---@field task thread that waits for it
+---@field events table[] those that the task has not seen yet, from `at`
+---@field at integer
+---@field limit? {timer: runner.Timer, running: integer} of it, or of several together
+---@field late? true its time was over
+
+local function add_process(s, task, handle, options)
+	local record = { handle = handle, options = options, task = task, events = {}, at = 1 }
+	s.live[#s.live + 1], s.set = record, nil
+	return record
 end
 
+-- Its limit ends with the last process that it is for.
 local function remove_process(s, index)
-	local record = table.remove(s.live, index)
+	local limit = table.remove(s.live, index).limit
 	s.set = nil
-	if record.timer then
-		s.timers:remove(record.timer)
+	if limit then
+		limit.running = limit.running - 1
+		if limit.running == 0 then
+			s.timers:remove(limit.timer)
+		end
 	end
 end
 
----Run a program until it and all its descendants have ended. Never raises for what
----the program does.
+local function stop(record)
+	record.handle:stop(record.options.grace_ms or GRACE_MS)
+end
+
+-- Have processes stopped when the time of all of them together is over.
+local function add_limit(s, list, timeout_ms)
+	local limit = timeout_ms and { running = #list, timer = s.timers:add(timeout_ms, function()
+		for _, record in ipairs(list) do
+			record.late = true
+			stop(record)
+		end
+	end, true) }
+	for _, record in ipairs(list) do
+		record.limit = limit or nil
+	end
+end
+
+-- Something has happened to a process. Events queue up while its task is busy.
+local function push_event(s, record, event)
+	record.events[#record.events + 1] = event
+	if record.waiting then
+		record.waiting = false
+		tasks.wake(s, record.task)
+	end
+end
+
+local function next_event(record)
+	if record.at > #record.events then
+		record.events, record.at = {}, 1
+		record.waiting = true
+		tasks.park()
+	end
+	record.at = record.at + 1
+	return record.events[record.at - 1]
+end
+
+-- Wait for the end of a process. Lines go to on_line in the task itself; if that raises, the process is ended
+-- first. Returns what pcall does for on_line.
+local function follow(record)
+	local ok, raised = true, nil
+	for event in next_event, record do
+		if event.done then
+			break
+		elseif ok then
+			ok, raised = pcall(record.options.on_line, event.text, event.stream)
+			if not ok then
+				stop(record)
+			end
+		end
+	end
+	return ok, raised
+end
+
+-- How a process ended; once, after the end: it takes the captured output.
+local function result_of(record)
+	local handle = record.handle
+	handle:close()
+	local result = handle:result()
+	result.timed_out = record.late and handle:was_stopped() or false
+	result.ok = result.ok and not result.timed_out
+	return result
+end
+
+-- What runner.process.start takes.
+local function start_options(options)
+	local own = setmetatable({ shepherd = true, lines = options.on_line ~= nil }, { __index = options })
+	if options.capture == nil then
+		own.capture = true
+	end
+	return own
+end
+
+---Run a program until it and all its descendants have ended. Never raises for what the program does.
 ---@param options table as runner.process.start takes them, and timeout_ms, on_line(line, stream),
 ---  on_start(handle): once it runs, with the handle that ends it (handle:stop(grace_ms))
 ---@return runner.Result
 function M.process(options)
 	local s, task = current_task "process"
-	local handle, message, code, context = process.start(records.start_options(options))
+	local handle, message, code, context = process.start(start_options(options))
 	if not handle then
 		local result = not_started(options.argv, message, code, context)
 		result.code = nil
 		return result
 	end
-	local record = { handle = handle, options = options, task = task, events = {}, at = 1 }
+	local record = add_process(s, task, handle, options)
 	s.open[#s.open + 1] = record
-	add_process(s, record)
-	records.limit(s, record)
+	add_limit(s, { record }, options.timeout_ms)
 	if options.on_start then
 		options.on_start(handle)
 	end
-	local ok, raised = records.follow(record)
-	record.result = records.result_of(record)
+	local ok, raised = follow(record)
+	record.result = result_of(record)
 	if not ok then
 		error(raised, 0)
 	end
 	return record.result
-end
-
----Is whoever calls a task of a run of tasks, so that it may wait here?
----@return boolean
-function M.inside()
-	return state ~= nil and state.current ~= nil and state.current == coroutine.running()
 end
 
 ---Wait until processes have ended that runner.process has started, and whatever holds their output.
@@ -202,7 +350,26 @@ end
 ---@return "limit"|false late "limit": their time was over, and they were stopped
 function M.supervise(handles, options)
 	local s, task = current_task "supervise"
-	return records.supervise(s, task, handles, options, add_process)
+	local own = { on_line = options.on_line or function() end, grace_ms = options.grace_ms }
+	local list, late, problem = {}, false, nil
+	for i, handle in ipairs(handles) do
+		list[i] = add_process(s, task, handle, own)
+	end
+	add_limit(s, list, options.timeout_ms)
+	for _, record in ipairs(list) do
+		local ok, raised = follow(record)
+		late, problem = record.late and "limit" or late, problem or not ok and { raised } or nil
+	end
+	if problem then
+		error(problem[1], 0)
+	end
+	return late
+end
+
+---Is the caller a task of a run of tasks, so that it may wait here?
+---@return boolean
+function M.inside()
+	return state ~= nil and state.current ~= nil and state.current == coroutine.running()
 end
 
 ---End this run of tasks, as soon as none can go on: M.run raises this.
@@ -237,7 +404,7 @@ function M.all(list, at_once, options)
 	return tasks.all(s, task, list, at_once, options and options.keep_going)
 end
 
----Run a function as a task of its own, beside the one that calls. Nobody waits for it; what it
+---Run a function as a task of its own, beside the one that calls. No task waits for it; what it
 ---raises ends M.run.
 ---@param fn function
 ---@param ... any its arguments
@@ -276,12 +443,12 @@ local on_news = {
 		tasks.wake(s, watch.task)
 	end,
 	line = function(s, text, stream, index)
-		records.push_event(s, s.live[index], { text = text, stream = stream })
+		push_event(s, s.live[index], { text = text, stream = stream })
 	end,
 	done = function(s, index)
 		local record = s.live[index]
 		remove_process(s, index)
-		records.push_event(s, record, { done = true })
+		push_event(s, record, { done = true })
 	end,
 }
 
@@ -325,7 +492,7 @@ end
 -- No task waits for them any more: stop all at once, then close one by one.
 local function end_all(s)
 	for _, record in ipairs(s.live) do
-		record.handle:stop(record.options.grace_ms or records.GRACE_MS)
+		stop(record)
 	end
 	while #s.live > 0 do
 		s.live[#s.live].handle:close()
@@ -339,7 +506,7 @@ end
 
 local function new_state()
 	local s = tasks.new()
-	s.live, s.open, s.watched, s.timers = {}, {}, {}, timers.new()
+	s.live, s.open, s.watched, s.timers = {}, {}, {}, new_timers()
 	return setmetatable(s, { __close = end_all })
 end
 
@@ -388,7 +555,7 @@ function M.abandoned()
 		return list
 	end
 	for i, record in ipairs(s.open) do
-		local result = record.result or records.result_of(record)
+		local result = record.result or result_of(record)
 		list[i] = { options = record.options, result = result, stopped = record.handle:was_stopped() }
 	end
 	end_all(s)

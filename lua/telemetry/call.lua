@@ -5,6 +5,7 @@
 local attempt = require "runner.core.attempt"
 local export = require "runner.telemetry.export"
 local host = require "runner.host"
+local programs = require "runner.core.programs"
 local settings = require "runner.telemetry.settings"
 local trace = require "runner.telemetry.trace"
 
@@ -34,6 +35,11 @@ local function began_ms(request_id, now_ms)
 	return ms > 0 and ms <= now_ms and ms or now_ms
 end
 
+-- Without secrets, and cut: in this order.
+local function shown(text)
+	return (attempt.mask and attempt.mask(text) or text):sub(1, TEXT)
+end
+
 local function span(t, id, parent, name, start_ms, attributes)
 	return { trace_id = t.trace_id, span_id = id, parent_id = parent, name = name, start_ms = start_ms,
 		end_ms = host.wall_ms(), attributes = attributes }
@@ -56,10 +62,10 @@ local function hand_on(t, options, id)
 end
 
 local function program_span(t, options, id, start_ms, result)
-	local name = options.argv[1]:match "[^/]+$" or options.argv[1]
+	local name = shown(options.argv[1]:match "[^/]+$" or options.argv[1])
 	local s = span(t, id, t.span, name, start_ms, {
 		["process.executable.name"] = name, ["process.exit.code"] = result.status, ["runner.program.signal"] = result.signal,
-		["process.command_args"] = t.telemetry.content and table.concat(options.argv, " "):sub(1, TEXT) or nil,
+		["process.command_args"] = t.telemetry.content and shown(table.concat(options.argv, " ")) or nil,
 	})
 	local why = result.timed_out and "timeout" or result.signal or result.errno
 		or not result.ok and (result.status and tostring(result.status) or "unknown") or nil
@@ -107,7 +113,7 @@ end
 
 local function failed(t, s, code, message)
 	s.attributes["error.type"] = code
-	s.error = code and (t.telemetry.content and message and ("%s: %s"):format(code, message):sub(1, TEXT) or code)
+	s.error = code and (t.telemetry.content and message and shown(("%s: %s"):format(code, message)) or code)
 	return s
 end
 
@@ -133,7 +139,8 @@ local function finish(t, ctx, code, message, last)
 	if t.over then
 		return
 	end
-	t.over, attempt.traced = true, nil -- the export's own programs, if any, are none of the call's
+	t.over = true
+	programs.trace(nil) -- the export's own programs, if any, are none of the call's
 	export.all(t, t.telemetry, ctx, attempt.mask, function()
 		return spans_of(t, code, message, last)
 	end, "this call")
@@ -145,19 +152,15 @@ local function begin(ctx, telemetry)
 		trace_id = parent and parent.trace_id or trace.trace_id(request), root = trace.span_id(request, "call"),
 		span = trace.span_id(request, "attempt", attempt.launch.attempt), started_ms = host.wall_ms() }
 	host.setenv(VARIABLE, trace.text { trace_id = t.trace_id, span_id = t.span, sampled = t.sampled })
-	function attempt.traced(options, run)
+	programs.trace(function(options, run)
 		return follow(t, options, run)
-	end
-	local before = attempt.finish
-	function attempt.finish(a, answer)
-		if before then
-			before(a, answer)
-		end
+	end)
+	attempt.at_end(function(answer)
 		if answer.success or answer.error then
 			local e = answer.error
 			finish(t, ctx, e and e.code, e and e.message, is_last(e))
 		end
-	end
+	end)
 	ctx:defer(function() -- of a call that was ended from outside
 		finish(t, ctx, "CANCELLED", nil, is_final())
 	end)
@@ -165,15 +168,16 @@ end
 
 ---Have this call traced, once it runs.
 ---@param a runner.Attempt
+---@return (fun(v: any): any)? mask that of the call, which leaves out the secrets of tracing, too
 function M.note(a)
-	local run, secrets = a.command.run, settings.secrets()
-	if secrets[1] then
-		local mask, before = require("runner.core.mask").guard(secrets), a.mask
-		a.mask = before and function(v) return mask(before(v)) end or mask
-	end
-	function a.command.run(values, ctx)
+	attempt.around("run", function(run, values, ctx)
 		begin(ctx, a.project.telemetry)
 		return run(values, ctx)
+	end)
+	local secrets = settings.secrets()
+	if secrets[1] then
+		local mask, before = require("runner.core.mask").guard(secrets), a.mask
+		return before and function(v) return mask(before(v)) end or mask
 	end
 end
 

@@ -1,16 +1,91 @@
--- export: spans to a collector and to a file, within the time that there is. What goes wrong is
--- told and changes nothing.
+-- export: spans to a collector and to a file, within the time that there is, as the JSON of OTLP
+-- (opentelemetry-proto, trace/v1; JSON Protobuf encoding: 64-bit integers are strings, the numbers of traces and
+-- spans hexadecimal). What goes wrong is told and changes nothing.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
-local otlp = require "runner.telemetry.otlp"
 local paths = require "runner.core.paths"
 local settings = require "runner.telemetry.settings"
+local tables = require "runner.core.tables"
 
 local M = {}
+
+-- --- OTLP --------------------------------------------------------------------------------
+
+---@class runner.Span
+---@field trace_id string
+---@field span_id string
+---@field parent_id? string
+---@field name string
+---@field start_ms integer since the epoch
+---@field end_ms integer
+---@field attributes table<string, string|number|boolean>
+---@field error? string it failed: what the status says
+---@field events? {name: string, time_ms: integer, attributes: table<string, any>}[]
+
+local INTERNAL, UNSET, ERROR = 1, 0, 2 -- SPAN_KIND_INTERNAL, STATUS_CODE_UNSET, STATUS_CODE_ERROR
+
+local function value_of(v)
+	if type(v) == "boolean" then
+		return { boolValue = v }
+	elseif math.type(v) == "integer" then
+		return { intValue = tostring(v) }
+	elseif type(v) == "number" then
+		return { doubleValue = v }
+	end
+	return { stringValue = tostring(v) }
+end
+
+local function attributes_of(t)
+	local out = json.array {}
+	for _, key in ipairs(tables.sorted_keys(t or {})) do
+		out[#out + 1] = { key = key, value = value_of(t[key]) }
+	end
+	return out
+end
+
+local function nanoseconds(ms)
+	return ("%d000000"):format(math.max(ms, 0))
+end
+
+local function events_of(list)
+	local out = json.array {}
+	for i, event in ipairs(list or {}) do
+		out[i] = { name = event.name, timeUnixNano = nanoseconds(event.time_ms), attributes = attributes_of(event.attributes) }
+	end
+	return out
+end
+
+local function span_of(span)
+	return {
+		traceId = span.trace_id, spanId = span.span_id, parentSpanId = span.parent_id, name = span.name, kind = INTERNAL,
+		startTimeUnixNano = nanoseconds(span.start_ms), endTimeUnixNano = nanoseconds(math.max(span.end_ms, span.start_ms)),
+		attributes = attributes_of(span.attributes), events = events_of(span.events),
+		-- UNSET could be left out, but there are receivers that refuse a status without its code
+		status = span.error and { code = ERROR, message = span.error } or { code = UNSET },
+	}
+end
+
+---One ExportTraceServiceRequest.
+---@param spans runner.Span[]
+---@param resource table<string, any> attributes of what made them
+---@param version string of runner
+---@return string text without a newline
+function M.request(spans, resource, version)
+	local list = json.array {}
+	for i, span in ipairs(spans) do
+		list[i] = span_of(span)
+	end
+	return assert(json.encode({ resourceSpans = json.array { {
+		resource = { attributes = attributes_of(resource) },
+		scopeSpans = json.array { { scope = { name = "runner", version = version }, spans = list } },
+	} } }, { envelope = true }))
+end
+
+-- --- where they go ------------------------------------------------------------------------
 
 local BATCH = 500 -- spans of one request
 local WAIT_MS = 500 -- for others that write to the same file
@@ -28,9 +103,7 @@ local function send(post, exporter, text, left_ms)
 		return exporter.problem
 	end
 	local headers = { ["Content-Type"] = "application/json" }
-	for name, value in pairs(exporter.headers) do
-		headers[name] = value
-	end
+	tables.add(headers, exporter.headers)
 	local ok, result = pcall(post, { url = exporter.url, method = "POST", headers = headers, body = text, follow = false, check = false,
 		timeout = left_ms / 1000, connect_timeout = left_ms / 1000 })
 	if not ok then
@@ -48,12 +121,16 @@ end
 
 -- Nil, or why the file doesn't have it: a line for each request, as the file exporter writes it.
 local function append(path, text)
+	local safe, unsafe = fs.check_way(path, 511) -- 0777, less the umask
+	if not safe then
+		return unsafe
+	end
 	local lock, why = fs.lock(path .. ".lock", { wait_ms = WAIT_MS })
 	if not lock then
 		return why == "held" and "another process is writing to it" or why
 	end
 	local ok, message = fs.append(path, text .. "\n", 384)
-	fs.unlink(path .. ".lock") -- still locked: whoever waits for it sees that it is gone
+	fs.unlink(path .. ".lock") -- still locked: a process that waits for it sees that it is gone
 	lock:release()
 	return not ok and message or nil
 end
@@ -66,7 +143,7 @@ function M.send(spans, exporter, opts)
 	local give_up, sent = host.now() + exporter.timeout_ms, 0
 	for from = 1, #spans, BATCH do
 		local batch = table.move(spans, from, math.min(from + BATCH - 1, #spans), 1, {})
-		local text = otlp.request(batch, exporter.resource, opts.version)
+		local text = M.request(batch, exporter.resource, opts.version)
 		local left = math.floor(give_up - host.now())
 		if left < 1 then
 			return { spans = sent, problem = ("there was no time for more (%d ms)"):format(exporter.timeout_ms) }
@@ -81,13 +158,9 @@ function M.send(spans, exporter, opts)
 	return { spans = sent }
 end
 
--- The file of the project, in a directory that there is.
+-- The file of the project.
 local function file_of(telemetry)
-	local path = telemetry.file and paths.absolute(telemetry.file, attempt.project.root or host.getcwd() or ".")
-	if path then
-		fs.mkdirs(path:match "^(.*)/" or ".")
-	end
-	return path
+	return telemetry.file and paths.absolute(telemetry.file, attempt.project.root or host.getcwd() or ".")
 end
 
 local function export_all(part, telemetry, ctx, collect)

@@ -34,9 +34,7 @@ local function pairs_of(text)
 	for part in (text or ""):gmatch "[^,]+" do
 		local name, value = part:match "^%s*([^%s=]+)%s*=%s*(.-)%s*$"
 		if name then
-			out[name] = value:gsub("%%(%x%x)", function(hex)
-				return string.char(tonumber(hex, 16))
-			end)
+			out[name] = require("runner.core.encoding").from_percent(value)
 		end
 	end
 	return out
@@ -60,7 +58,7 @@ local function resource_of(telemetry, version)
 	return resource
 end
 
----Values that nobody may see, whoever exports.
+---Values that are shown nowhere, whichever exporter there is.
 ---@return string[]
 function M.secrets()
 	local out = {}

@@ -4,6 +4,8 @@ local host = require "runner.host"
 
 local M = {}
 
+local xml = require("runner.core.markup").attribute
+
 local function counts(tests)
 	local failed = 0
 	for _, test in ipairs(tests) do
@@ -35,13 +37,6 @@ function M.tap(tests)
 	return table.concat(lines, "\n") .. "\n"
 end
 
-local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["\n"] = "&#10;", ["\t"] = "&#9;" }
-
--- XML 1.0 has no place for control characters.
-local function xml(text)
-	return (host.clean(text):gsub('[&<>"\n\t]', ESCAPES))
-end
-
 local function case(test)
 	local class = test.file:gsub("%.lua$", ""):gsub("/", ".")
 	local head = ('    <testcase classname="%s" name="%s" file="%s"%s time="%.3f"'):format(xml(class), xml(test.name), xml(test.file),
@@ -70,14 +65,14 @@ end
 ---One failed test for people.
 ---@param test runner.TestOutcome
 ---@return string
-function M.failure(test)
+local function failure_text(test)
 	return ("FAIL  %s: %s\n%s\n"):format(place(test), test.name, indented(test.message, "      "))
 end
 
 ---The line below all.
 ---@param data { passed: integer, failed: integer, duration_ms: integer, coverage?: { percent: number } }
 ---@return string
-function M.summary(data)
+local function summary_text(data)
 	local coverage = data.coverage and (", %g %% of the lines of commands ran"):format(data.coverage.percent) or ""
 	return ("%d passed, %d failed in %.1f s%s\n"):format(data.passed, data.failed, data.duration_ms / 1000, coverage)
 end
@@ -96,9 +91,9 @@ end
 function M.text(data)
 	local lines = {}
 	for _, test in ipairs(data.tests) do
-		lines[#lines + 1] = test.ok and ("ok    %s: %s\n"):format(test.file, test.name) or M.failure(test)
+		lines[#lines + 1] = test.ok and ("ok    %s: %s\n"):format(test.file, test.name) or failure_text(test)
 	end
-	return table.concat(lines) .. coverage_text(data.coverage) .. M.summary(data)
+	return table.concat(lines) .. coverage_text(data.coverage) .. summary_text(data)
 end
 
 return M

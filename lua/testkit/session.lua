@@ -1,7 +1,7 @@
 -- session: all tests of some files, several files at a time, and what became of them. The tests of
 -- a file run one after another, in its order.
 
-local bed = require "runner.testkit.bed"
+local sandbox = require "runner.testkit.sandbox"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -53,18 +53,18 @@ local function run_body(file, test, t)
 	if not ok then
 		return failure(raised, file)
 	end
-	return nil, bed.unfit(t)
+	return nil, sandbox.unfit(t)
 end
 
 ---@param file runner.TestFile
 ---@param test runner.TestCase
----@param t runner.Bed
+---@param t runner.Sandbox
 ---@return runner.TestOutcome
 local function run_test(file, test, t)
 	local started = host.now()
 	t.snapshots:begin(test.name)
 	local line, message, detail = run_body(file, test, t)
-	bed.close(t)
+	sandbox.close(t)
 	return { file = file.shown, name = test.name, ok = message == nil, duration_ms = math.floor(host.now() - started), message = message,
 		line = message and (line or test.line) or nil, detail = detail }
 end
@@ -95,7 +95,7 @@ local function run_file(session, options, file)
 	for _, test in ipairs(file.tests) do
 		if fits(test, options.filter) then
 			session.number = session.number + 1
-			session.add(run_test(file, test, bed.new { dir = ("%s/%d"):format(options.dir, session.number), root = options.root,
+			session.add(run_test(file, test, sandbox.new { dir = ("%s/%d"):format(options.dir, session.number), root = options.root,
 				limit_ms = options.limit_ms, cover = options.cover, note_lines = note_lines_in(session), snapshots = own }))
 		end
 	end

@@ -1,7 +1,7 @@
 -- values: what two values differ in, and a value as text, for the messages of failed tests.
 
 local json = require "runner.json"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
 
 local M = {}
 
@@ -85,7 +85,7 @@ function M.text(v)
 		return v
 	end
 	local text, why = json.encode(v)
-	return text and pretty.text(json.decode(text)) .. "\n", why
+	return text and layout.json(json.decode(text)) .. "\n", why
 end
 
 return M

@@ -61,7 +61,7 @@ function M.verify()
 end
 
 local COPIED = { "command", "uid", "user", "cwd", "project", "args", "policy", "dry_run", "trace_id", "job", "danger_level",
-	"exit_code", "code", "side_effects", "attempts", "duration_ms" }
+	"exit_code", "code", "side_effects", "attempts", "duration_ms", "client", "decision", "by", "flag", "rule", "policy_file", "reason" }
 
 local function take(call, row)
 	for _, key in ipairs(COPIED) do
@@ -71,13 +71,16 @@ local function take(call, row)
 	end
 	if row.event == "begin" then
 		call.began = call.began or row.time
+	elseif row.event == "decision" then
+		call.decided = row.time
 	else
 		call.ended = row.time
 	end
 end
 
 local function state_of(call)
-	return call.ended and (call.began and "ended" or "not_run") or "open"
+	local never = call.decision and call.decision ~= "confirmed"
+	return (call.ended or never) and (call.began and "ended" or "not_run") or "open"
 end
 
 ---The calls, oldest first. One that has begun and not ended is "open": it runs, or nothing was left of

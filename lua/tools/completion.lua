@@ -1,20 +1,17 @@
 -- completion: the candidates for the next word of a command line. Loaded by `runner completion`
 -- alone. It loads the command that is being typed, and what lists say of commands while a name is
--- being typed; of a project that is unknown (lua/project/declarations.lua), nothing.
+-- being typed. It writes nothing.
 
-local alias_names = require "runner.project.alias_names"
 local aliases = require "runner.project.aliases"
+local command_line = require "runner.core.command_line"
 local catalog = require "runner.project.catalog"
 local contract = require "runner.declare.contract"
-local declarations = require "runner.project.declarations"
-local host = require "runner.host"
 local locate = require "runner.project.locate"
 local computed_values = require "runner.declare.computed"
 
 local M = {}
 
 local TAKES_NAMES = { help = true, flame = true } -- of commands, as arguments
-local SLOW_MS = 20 -- a function for values that takes longer is not asked at every Tab
 
 ---@class runner.Candidate
 ---@field value string
@@ -56,23 +53,14 @@ local function awaited(command, before)
 	end
 end
 
--- What a declaration's function returns. A slow one is asked again only after a while.
-local function computed(command, row, config)
-	local key = ("%s %s %s"):format(command.path or "", command.digest, row.name)
-	local kept = declarations.values(key)
-	if kept then
-		return kept
-	end
-	local began = host.now()
+-- What a declaration's function returns.
+local function computed(row, config)
 	local ok, list = pcall(catalog.guarded, computed_values.listed, row, config)
-	if ok and list and host.now() - began >= SLOW_MS then
-		declarations.keep_values(key, list)
-	end
 	return ok and list or {}
 end
 
-local function listed(command, row, config, typed, out, front)
-	local list = type(row.values) == "function" and computed(command, row, config) or row.values
+local function listed(row, config, typed, out, front)
+	local list = type(row.values) == "function" and computed(row, config) or row.values
 	for _, value in ipairs(type(list) == "table" and list or {}) do
 		if begins(tostring(value), typed) then
 			out[#out + 1] = { value = (front or "") .. tostring(value) }
@@ -89,7 +77,7 @@ end
 -- What the argument is a name of, in one of our own commands: "workflow" or "job" for an ID,
 -- "step" for a step of the run that the words name.
 local function kind_of(command, slot)
-	local group = not command.path and command.name:match "^(%l+)%."
+	local group = command and not command.path and command.name:match "^(%l+)%."
 	if group == "workflow" and (slot.name == "step" or slot.name == "mark_done") then
 		return "step"
 	end
@@ -100,7 +88,7 @@ end
 local function add_aliases(all, typed, out)
 	for _, alias in ipairs(all) do
 		if begins(alias.name, typed) then
-			out[#out + 1] = { value = alias.name, description = aliases.typed(alias.words) }
+			out[#out + 1] = { value = alias.name, description = command_line.line(alias.words) }
 		end
 	end
 end
@@ -110,7 +98,7 @@ local function rows_of(asked, first, typed, project, out)
 	local rows, listed_entries = catalog.rows(asked, project)
 	local by_entry = {}
 	if first then
-		add_aliases(alias_names.of(project, rows, listed_entries), typed, out)
+		add_aliases(aliases.of(project, rows, listed_entries), typed, out)
 	end
 	for i = 1, #rows do
 		by_entry[listed_entries[i]] = rows[i]
@@ -167,13 +155,13 @@ local function without_alias(words, project)
 	if not words[1] or locate.find(words, project) then
 		return words
 	end
-	local alias = alias_names.find(words[1], project)
+	local alias = aliases.find(words[1], project)
 	return alias and table.move(words, 2, #words, #plain_words(alias) + 1, plain_words(alias)) or words
 end
 
 local function load_command(words, project)
 	local found = words[1] and locate.find(words, project)
-	if not found or found.path and (found.folder == project.commands or found.vendored) and catalog.is_unread(project) then
+	if not found then
 		return nil
 	end
 	return catalog.load({ name = found.name, path = found.path, builtin = not found.path }, project), found.words
@@ -225,16 +213,16 @@ function M.candidates(words, project, ids, shell)
 		row, typed, front = awaited(command, flag), rest, shell ~= "bash" and flag .. "=" or nil
 	end
 	local id = command and plain[used + 1]
-	if row and kind_of(command or {}, row) then
+	if row and kind_of(command, row) then
 		add_matching(ids(kind_of(command, row), typed, id), typed, out)
 	elseif row then
-		listed(command, row, project.config, typed, out, front)
+		listed(row, project.config, typed, out, front)
 	elseif begins(typed, "-") then
 		options(command, typed, out)
 	else
 		local slot = command and positional(command, #plain - used + 1)
 		if slot and slot.values then
-			listed(command, slot, project.config, typed, out)
+			listed(slot, project.config, typed, out)
 		elseif slot and kind_of(command, slot) then
 			add_matching(ids(kind_of(command, slot), typed, id), typed, out)
 		end

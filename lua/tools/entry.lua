@@ -10,6 +10,8 @@ local help_exit_codes = require "runner.tools.help_exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
 local patterns = require "runner.declare.patterns"
+local portable_pattern = require "runner.core.portable_pattern"
+local portable_schema = require "runner.core.portable_schema"
 local computed = require "runner.declare.computed"
 
 local M = {}
@@ -23,6 +25,9 @@ local TYPES = { duration = "string", path = "string", json = "string" }
 
 -- A declaration's own function may fail; the manifest must not.
 local function listed(row, config)
+	if computed.uncalled[row.values] then
+		computed.warn_uncalled(row) -- that it takes any text is not said of it
+	end
 	local ok, list = pcall(computed.listed, row, config)
 	return ok and list and list[1] and json.array(table.move(list, 1, #list, 1, {})) or nil
 end
@@ -40,7 +45,8 @@ local function limits_of(row)
 	local first, last = table.unpack(BOUNDED[kind] or {})
 	local lengths_are_items = row.type == "array" and first == "min_length"
 	local bounded = first and not lengths_are_items and (row[first] or row[last])
-	local has_no_key = row.pattern and (row.positional or row.items)
+	local has_no_key = row.pattern and (row.positional or row.items
+		or not patterns.presets[row.pattern] and not portable_pattern.whole(row.pattern))
 	return (kind == "duration" or bounded or has_no_key) and arg_errors.expected(row) or nil
 end
 
@@ -64,7 +70,7 @@ local function default_of(row)
 	elseif v == nil or type(v) == "function" or row.secret then
 		return nil
 	elseif row.type == "duration" then
-		return host.duration_text(math.floor(v * 1000 + 0.5))
+		return host.duration_text(require("runner.core.rules").milliseconds(v))
 	end
 	return type(v) == "table" and json.array(table.move(v, 1, #v, 1, {})) or v
 end
@@ -92,11 +98,12 @@ function M.flag(row, config)
 	local choices = row.values and listed(row, config)
 	local pattern = row.type ~= "array" and row.pattern or nil
 	local preset = pattern and patterns.presets[pattern] and pattern
+	local schema = row.schema and portable_schema.of(row.schema)
 	return {
 		type = type_of(row.type, choices), required = row.required or false, description = M.meaning(row),
 		default = default_of(row), short = row.short, env_vars = variables_of(row),
-		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or row.schema,
-		pattern = not preset and pattern or nil, pattern_type = preset,
+		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or schema,
+		pattern = not preset and pattern and portable_pattern.whole(pattern) or nil, pattern_type = preset,
 	}
 end
 
@@ -241,7 +248,8 @@ function M.command(command, about)
 		secret_env_vars = secret_variables(command), builtin = not command.path or nil,
 	}
 	M.add_declared(command, { entry = true }, out)
-	out.job_descriptor_schema = command.async and require "runner.declare.job_descriptor" or nil
+	out.output_schema = out.output_schema and portable_schema.of(out.output_schema) or nil
+	out.job_descriptor_schema = command.async and require("runner.declare.json_shapes").job_descriptor or nil
 	return out
 end
 
@@ -264,7 +272,8 @@ function M.schema(command, about)
 	out.schema_version, out.min_schema_version = command.schema_version, lowest_version(command)
 	out.raw_payload_schema = require("runner.tools.payload_schema").of(command, about.config)
 	if type(command.stdin) == "table" then
-		out.stdin.type, out.stdin.required, out.stdin.schema = command.stdin.type, command.stdin.required, command.stdin.schema
+		out.stdin.type, out.stdin.required, out.stdin.schema = command.stdin.type, command.stdin.required,
+			command.stdin.schema and portable_schema.of(command.stdin.schema) or nil
 	end
 	M.add_declared(command, { schema = true }, out)
 	return out

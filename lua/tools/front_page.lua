@@ -2,18 +2,19 @@
 -- ones, and where everything else is. Pure.
 
 local attempt = require "runner.core.attempt"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 local help = require "runner.tools.help"
-local wrap = require "runner.output.wrap"
+local layout = require "runner.output.layout"
+local tool = require "runner.core.tool"
 
 local M = {}
 
 local MANY = 40 -- commands, from which on a group is one line
 
 local function title(project)
-	local tool = attempt.tool or project
-	local name = tool.name or "runner"
-	local version = tool.version or not tool.name and attempt.launch.version or nil
+	local own = tool.own() or project
+	local name = own.name or "runner"
+	local version = own.version or not own.name and attempt.launch.version or nil
 	return version and ("%s %s"):format(name, version) or name
 end
 
@@ -65,11 +66,11 @@ local function builtin_names(builtin, width)
 	for _, row in ipairs(builtin) do
 		local word, more = row.name:match "^(%S+)(.*)$"
 		if not seen[word] then
-			names[#names + 1] = more ~= "" and command_name.typed(word) .. "\u{A0}…" or word
+			names[#names + 1] = more ~= "" and command_line.typed(word) .. "\u{A0}…" or word
 			seen[word] = true
 		end
 	end
-	return "\nBuilt-in commands:\n" .. wrap.paragraph(table.concat(names, ", "), width, 2):gsub("\u{A0}", " ")
+	return "\nBuilt-in commands:\n" .. layout.paragraph(table.concat(names, ", "), width, 2):gsub("\u{A0}", " ")
 end
 
 ---@param own runner.CommandRow[] of the project and the other folders
@@ -79,15 +80,15 @@ end
 ---@return string
 function M.text(own, builtin, about)
 	local project, width = about.project, about.width
-	local problem = project.problem and "runner.lua is invalid: " .. project.problem.message or about.note
+	local problem = project.problem and help.of_problem(project.problem) or about.note
 	return title(project) .. "\n"
-		.. (project.description and wrap.paragraph(project.description, width) or "")
+		.. (project.description and layout.paragraph(project.description, width) or "")
 		.. "\nUsage:\n  runner <command> [arguments] [options]\n"
-		.. (problem and "\n" .. wrap.paragraph(problem, width) or "")
+		.. (problem and "\n" .. layout.paragraph(problem, width) or "")
 		.. own_commands(own, width)
 		.. help.commands(about.aliases or {}, width, "Aliases")
 		.. builtin_names(builtin, width)
-		.. "\nHelp:\n" .. wrap.columns({
+		.. "\nHelp:\n" .. layout.columns({
 			{ "runner help <command>", "describes one command, or a group" },
 			{ "runner help <topic>", "topics: " .. table.concat(about.topics, ", ") },
 			{ "runner --help", "everything on one page" },

@@ -4,14 +4,14 @@
 
 local arg_errors = require "runner.declare.arg_errors"
 local arg_words = require "runner.declare.arg_words"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local computed = require "runner.declare.computed"
-local wrap = require "runner.output.wrap"
+local layout = require "runner.output.layout"
 
 local M = {}
 
@@ -22,7 +22,7 @@ local function section(title, body)
 end
 
 local function columns(title, rows, width)
-	return section(title, wrap.columns(rows, width))
+	return section(title, layout.columns(rows, width))
 end
 
 -- --- one argument -------------------------------------------------------------------
@@ -67,7 +67,7 @@ local function type_text(row, config)
 end
 
 local function duration_text(v)
-	return type(v) == "number" and host.duration_text(math.floor(v * 1000 + 0.5)) or tostring(v)
+	return type(v) == "number" and host.duration_text(require("runner.core.rules").milliseconds(v)) or tostring(v)
 end
 
 local function default_text(row, config)
@@ -150,7 +150,7 @@ end
 ---@param command table normal form
 ---@return string
 function M.usage(command)
-	local words, optional = { "runner", command_name.typed(command.name) }, false
+	local words, optional = { "runner", command_line.typed(command.name) }, false
 	each_kind(command.args, function(row, kind)
 		if kind == "option" and row.required then
 			words[#words + 1] = ("--%s %s"):format(row.flag, placeholder(row))
@@ -210,7 +210,7 @@ end
 local function examples(command, width)
 	local out = {}
 	for i, example in ipairs(command.examples or {}) do
-		out[i] = (example.description and wrap.paragraph("# " .. example.description, width, 2) or "")
+		out[i] = (example.description and layout.paragraph("# " .. example.description, width, 2) or "")
 			.. ("  %s\n"):format(example.command)
 	end
 	return section("Examples", table.concat(out))
@@ -225,7 +225,7 @@ local function short_flags(command, width)
 	for i, row in ipairs(contract.rows()) do
 		names[i] = (taken[row.flag] and "--runner-" or "--") .. row.flag
 	end
-	return "\n" .. wrap.paragraph(SHORT_FLAGS .. table.concat(names, " ")
+	return "\n" .. layout.paragraph(SHORT_FLAGS .. table.concat(names, " ")
 		.. ". 'runner help flags' describes them.", width)
 end
 
@@ -237,13 +237,24 @@ local BOUNDS = {
 	{ "write", "writes only below %s", "writes only temporary files" },
 }
 
+local function network(v)
+	if not v then
+		return v == false and "has no network" or nil
+	end
+	local ports = v.ports and ("port%s %s"):format(v.ports[2] and "s" or "", listed(v.ports)) or nil
+	return v.hosts and ("connects by ctx:http only, to %s%s"):format(listed(v.hosts), ports and " on " .. ports or "")
+		or ("connects only to %s%s"):format(ports, v.udp and ", and by UDP" or "")
+end
+
 local function confinement(confine)
 	local out = {}
 	for _, row in ipairs(BOUNDS) do
 		local paths = confine[row[1]]
 		out[#out + 1] = paths and (paths[1] and row[2]:format(listed(paths)) or row[3]) or nil
 	end
-	out[#out + 1] = confine.network == false and "makes no TCP connection" or nil
+	out[#out + 1] = network(confine.network)
+	local kept = confine.capabilities
+	out[#out + 1] = kept and (kept[1] and "keeps of root's capabilities " .. listed(kept) or "keeps none of root's capabilities") or nil
 	return ("It %s%s."):format(table.concat(out, ", "), confine.required and "" or ", where the kernel can hold that")
 end
 
@@ -254,23 +265,30 @@ end
 function M.command(command, about)
 	local width = about.width
 	local scopes = command.required_scopes or {}
-	return wrap.paragraph(command.description, width)
-		.. wrap.paragraph(DANGER[command.danger_level], width)
-		.. section("Usage", wrap.paragraph(M.usage(command), width, 2))
+	return layout.paragraph(command.description, width)
+		.. layout.paragraph(DANGER[command.danger_level], width)
+		.. section("Usage", layout.paragraph(M.usage(command), width, 2))
 		.. section("Aliases", command.aliases and "  " .. table.concat(command.aliases, ", ") .. "\n" or "")
 		.. arguments(command, about.config, width)
 		.. (about.below[1] and M.commands(about.below, width) or "")
-		.. section("Steps", command.steps and wrap.paragraph(table.concat(command.steps, " → "), width, 2) or "")
+		.. section("Steps", command.steps and layout.paragraph(table.concat(command.steps, " → "), width, 2) or "")
 		.. limits(about.settled, width)
-		.. section("Retries", wrap.paragraph(retry_text(about.settled.policy), width, 2))
+		.. section("Retries", layout.paragraph(retry_text(about.settled.policy), width, 2))
 		.. columns("Exit codes", help_exit_codes.of_command(command, about.settled, about.exit_table), width)
-		.. section("Confined", command.confine and wrap.paragraph(confinement(command.confine), width, 2) or "")
-		.. section("Scopes", scopes[1] and wrap.paragraph(listed(scopes), width, 2) or "")
+		.. section("Confined", command.confine and layout.paragraph(confinement(command.confine), width, 2) or "")
+		.. section("Scopes", scopes[1] and layout.paragraph(listed(scopes), width, 2) or "")
 		.. examples(command, width)
 		.. short_flags(command, width)
 end
 
 -- --- many commands --------------------------------------------------------------------
+
+---What is said of a command whose file was not read.
+---@param row runner.CommandRow
+---@return string
+function M.unread(row)
+	return ("(not read: %s)"):format(row.unread)
+end
 
 ---The section that lists commands.
 ---@param rows runner.CommandRow[]
@@ -280,9 +298,17 @@ end
 function M.commands(rows, width, title)
 	local lines = {}
 	for i, row in ipairs(rows) do
-		lines[i] = { row.name, row.broken and ("(broken: run 'runner lint %s')"):format(row.name) or row.description or "" }
+		lines[i] = { row.name, row.broken and ("(broken: run 'runner lint %s')"):format(row.name)
+			or row.unread and M.unread(row) or row.description or "" }
 	end
 	return columns(title or "Commands", lines, width)
+end
+
+---What is said of a runner.lua that has a problem.
+---@param problem runner.Error
+---@return string
+function M.of_problem(problem)
+	return (problem.unread and "" or "runner.lua is invalid: ") .. problem.message
 end
 
 ---Help of a group.
@@ -336,7 +362,7 @@ function M.overview(own, builtin, about)
 	local width, problem = about.width, about.project.problem
 	local none = "  none yet; create one with 'runner new hello'\n"
 	return "Usage:\n  runner <command> [arguments] [options]\n"
-		.. (problem and "\n" .. wrap.paragraph("runner.lua is invalid: " .. problem.message, width) or "")
+		.. (problem and "\n" .. layout.paragraph(M.of_problem(problem), width) or "")
 		.. (own[1] and M.commands(own, width) or section("Commands", none))
 		.. M.commands(about.aliases or {}, width, "Aliases")
 		.. M.commands(builtin, width, "Built-in commands")

@@ -6,7 +6,7 @@ local environment = require "runner.declare.environment"
 local help = require "runner.tools.help"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local json = require "runner.json"
-local wrap = require "runner.output.wrap"
+local layout = require "runner.output.layout"
 
 local M = {}
 
@@ -20,7 +20,7 @@ local function paragraphs(list)
 	return function(about)
 		local out = {}
 		for i, text in ipairs(list) do
-			out[i] = wrap.paragraph(text, about.width)
+			out[i] = layout.paragraph(text, about.width)
 		end
 		return table.concat(out, "\n")
 	end
@@ -63,7 +63,7 @@ local function named(title, rows)
 		for i, row in ipairs(rows(about)) do
 			out[i] = { row.name, row.description }
 		end
-		return ("%s:\n%s"):format(title, wrap.columns(out, about.width))
+		return ("%s:\n%s"):format(title, layout.columns(out, about.width))
 	end
 end
 
@@ -75,7 +75,7 @@ M.topics = {
 	{ name = "environment", summary = "the environment variables that runner reads or sets", rows = environment_rows,
 		text = named("Environment", environment_rows) },
 	{ name = "exit-codes", summary = "how a call can end", rows = exit_rows, text = function(about)
-		return "Exit codes:\n" .. wrap.columns(help_exit_codes.all(about.exit_table), about.width)
+		return "Exit codes:\n" .. layout.columns(help_exit_codes.all(about.exit_table), about.width)
 	end },
 	{ name = "flags", summary = "runner's own flags, which every command takes", rows = flag_rows, text = function(about)
 		return (help.flags(about.width):gsub("^\n", ""))

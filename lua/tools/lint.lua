@@ -1,13 +1,17 @@
--- lint: the problems and warnings of command files and of runner.lua, as rows. Loaded by
--- `runner lint` alone. It loads files and runs nothing else of them; the rules are in
--- lua/declare/declaration.lua and lua/declare/lint_rules.lua.
+-- lint: the problems and warnings of command files and of runner.lua, as rows (the rules are in
+-- lua/declare/declaration.lua and lua/declare/lint.lua); and the examples of declarations, run as a caller would
+-- type them, but as dry runs where the command changes something. An example that the command refuses is a problem; one
+-- that fails for another reason, such as a server that is not there, is a warning.
 
 local catalog = require "runner.project.catalog"
 local declaration = require "runner.declare.declaration"
+local fs = require "runner.fs"
 local host = require "runner.host"
-local lint_rules = require "runner.declare.lint_rules"
+local json = require "runner.json"
+local lint = require "runner.declare.lint"
 local locate = require "runner.project.locate"
-local sorted = require "runner.core.sorted"
+local command_line = require "runner.core.command_line"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -55,21 +59,26 @@ end
 
 ---Check one command file. A file that is gone is a problem, unless it was only `listed`.
 ---@param found runner.Found
----@param config table
+---@param project table
 ---@param out {problems: runner.Finding[], warnings: runner.Finding[]} what is found is added
 ---@return any declaration what the file returned; nil: it can't be loaded
-function M.command(found, config, out)
-	local value, problem, text = catalog.read(found)
+function M.command(found, project, out)
+	local value, problem, text, partial = catalog.read(found, project)
 	if problem and found.listed and catalog.is_gone(found) then
 		return
 	elseif problem then
 		table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
 		return nil
 	end
-	local where = { path = M.shown(found.path), name = found.name, text = text, config = config }
-	of_list(catalog.guarded(declaration.problems, value, where, true), where.path, out.problems)
-	of_list(lint_rules.problems(value, where), where.path, out.problems)
-	of_list(lint_rules.find(value, where), where.path, out.warnings)
+	local where = { path = M.shown(found.path), name = found.name, text = text, config = project.config }
+	local problems = catalog.guarded(declaration.problems, value, where, true)
+	if partial and problems[1] then
+		table.move(of_error(require("runner.project.inert").partial(found.path), found.path), 1, 100, #out.problems + 1, out.problems)
+		return nil
+	end
+	of_list(problems, where.path, out.problems)
+	of_list(lint.problems(value, where), where.path, out.problems)
+	of_list(lint.find(value, where), where.path, out.warnings)
 	return value
 end
 
@@ -77,7 +86,7 @@ end
 ---@param project table
 ---@param out {problems: runner.Finding[]}
 function M.shadowed(project, out)
-	for _, name in ipairs(sorted.keys(locate.fixed)) do
+	for _, name in ipairs(tables.sorted_keys(locate.fixed)) do
 		local path = ("%s/%s.lua"):format(project.commands or "", name)
 		local folder = path:match("^(.*)%.lua$")
 		path = not host.probe(path) and host.probe(folder) and folder or path
@@ -93,7 +102,7 @@ end
 ---@param project table
 ---@param out {problems: runner.Finding[]}
 function M.aliases(project, out)
-	for _, conflict in ipairs(require("runner.project.alias_names").conflicts(project)) do
+	for _, conflict in ipairs(require("runner.project.aliases").conflicts(project)) do
 		local file, fix = M.shown(conflict.second), "Choose another alias"
 		out.problems[#out.problems + 1] = { file = file, key = "aliases", fix = fix,
 			message = ("%s: the alias '%s' is a name of %s already. %s"):format(file, conflict.name,
@@ -109,6 +118,63 @@ function M.project(project, out)
 		local about = project.problem.context or {}
 		local path = about.path or about.file or project.file or "runner.lua"
 		table.move(of_error(project.problem, path), 1, 100, #out.problems + 1, out.problems)
+	end
+end
+
+local TIMEOUT = "30s"
+
+-- Failures that are the file's own fault.
+local FAULTS = { INTERNAL_ERROR = true, COMMAND_CRASHED = true, INVALID_RESULT = true, UNDECLARED_EXIT_CODE = true,
+	OUTPUT_SCHEMA_MISMATCH = true }
+
+local function run(ctx, words)
+	local argv = { fs.readlink "/proc/self/exe" or "runner", check = false, timeout = TIMEOUT,
+		env = { RUNNER_DRY_RUN = "1", RUNNER_FORMAT = "json", RUNNER_RETRIES = "0" } }
+	table.move(words, 2, #words, 2, argv)
+	return ctx:run(argv)
+end
+
+local function answer_of(result)
+	local envelope = json.decode(result.stdout)
+	local e = type(envelope) == "table" and type(envelope.error) == "table" and envelope.error or {}
+	return tostring(e.code or ("exit code %s"):format(result.status or result.signal)), e.message and ": " .. e.message or ""
+end
+
+local function judge(ctx, example, shown, i, out)
+	local function add(list, message, fix)
+		list[#list + 1] = { file = shown, key = ("examples.%d"):format(i), fix = fix, message = ("%s: example %d, '%s', %s. %s"):format(
+			shown, i, example.command, message, fix) }
+	end
+	local words = command_line.split(example.command)
+	if not words or words[1] ~= "runner" then
+		return add(out.warnings, "needs a shell, and was not run", "Write a plain call: runner COMMAND ARGUMENTS")
+	end
+	out.examples = out.examples + 1
+	local result = run(ctx, words)
+	if result.ok then
+		return
+	end
+	local code, message = answer_of(result)
+	if result.timed_out then
+		add(out.warnings, ("was ended after %s"):format(TIMEOUT), "Write one that ends")
+	elseif result.status == 2 or FAULTS[code] or not result.status then
+		add(out.problems, ("fails with %s%s"):format(code, message), "Correct the example, or the command")
+	else
+		add(out.warnings, ("failed here with %s%s"):format(code, message), "Run it where it can succeed")
+	end
+end
+
+---Run the examples of a command.
+---@param ctx runner.Context
+---@param value any what the file returned
+---@param shown string path of the file, for messages
+---@param out {problems: runner.Finding[], warnings: runner.Finding[], examples: integer} what is found is added
+function M.examples(ctx, value, shown, out)
+	local list = type(value) == "table" and value.examples
+	for i, example in ipairs(type(list) == "table" and list or {}) do
+		if type(example) == "table" and type(example.command) == "string" then
+			judge(ctx, example, shown, i, out)
+		end
 	end
 end
 

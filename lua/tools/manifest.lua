@@ -11,7 +11,7 @@ local help_exit_codes = require "runner.tools.help_exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
 local plan = require "runner.project.plan"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 local topic = require "runner.tools.topic"
 
 local M = {}
@@ -73,7 +73,7 @@ end
 -- Its own, and those of runner.lua that stand for its name and nothing else.
 local function aliases_of(name, own, project)
 	local out = table.move(own or {}, 1, #(own or {}), 1, {})
-	for _, alias in ipairs(sorted.keys(project.aliases or {})) do
+	for _, alias in ipairs(tables.sorted_keys(project.aliases or {})) do
 		out[#out + 1] = table.concat(project.aliases[alias], ".") == name and alias or nil
 	end
 	return out[1] and json.array(out) or nil

@@ -1,9 +1,11 @@
--- payload_schema: the arguments of a command as the JSON Schema (draft 07) of what --raw-payload
--- and --input-file take. For --schema.
+-- payload_schema: the arguments of a command as the JSON Schema of what --raw-payload and --input-file take, as every
+-- reader takes it (lua/core/portable_schema.lua). For --schema, and for tools of MCP.
 
 local json = require "runner.json"
 local patterns = require "runner.declare.patterns"
 local computed = require "runner.declare.computed"
+local portable_pattern = require "runner.core.portable_pattern"
+local portable_schema = require "runner.core.portable_schema"
 
 local M = {}
 
@@ -14,36 +16,50 @@ local function listed(row, config)
 	return ok and list and list[1] and json.array(table.move(list, 1, #list, 1, {})) or nil
 end
 
-local function pattern_of(row)
-	local preset = row.pattern and patterns.presets[row.pattern]
-	return preset and preset[1] or row.pattern
+-- Its pattern; or the two that say the same of a text that is not empty; or why there is none.
+local function add_pattern(schema, pattern)
+	local preset = patterns.presets[pattern]
+	if preset and preset.portable then
+		schema.pattern, schema.allOf = preset.portable[1], json.array { { type = "string", pattern = preset.portable[2] } }
+		schema.minLength = math.max(schema.minLength or 1, 1)
+		return
+	end
+	local text, why = portable_pattern.whole(preset and preset[1] or pattern)
+	schema.pattern = text
+	schema["$comment"] = why and portable_schema.left_out(why) or nil
 end
 
 -- Bounds of a duration are seconds, and a text has none.
-local function value_schema(row, config)
+local function value_schema(row, config, place)
 	local kind = row.items or row.type
 	if kind == "json" then
-		return row.schema or {}
+		return (portable_schema.of(row.schema or {}, place))
 	end
 	local numeric, counts_items = kind == "integer" or kind == "number", row.type == "array"
-	return { type = TYPES[kind] or kind, enum = listed(row, config), minimum = numeric and row.min or nil,
-		maximum = numeric and row.max or nil, pattern = pattern_of(row),
+	local out = { type = TYPES[kind] or kind, enum = listed(row, config), minimum = numeric and row.min or nil,
+		maximum = numeric and row.max or nil,
 		minLength = not counts_items and row.min_length or nil, maxLength = not counts_items and row.max_length or nil }
+	if row.pattern then
+		add_pattern(out, row.pattern)
+	end
+	return out
+end
+
+-- "#/properties/a~1b": a JSON Pointer has ~ and / escaped.
+local function pointer(name)
+	return "#/properties/" .. name:gsub("~", "~0"):gsub("/", "~1")
 end
 
 local function schema_of(row, config)
 	if row.type ~= "array" then
-		return value_schema(row, config)
+		return value_schema(row, config, pointer(row.name))
 	end
-	return { type = "array", items = value_schema(row, config), minItems = row.min_length, maxItems = row.max_length }
+	return { type = "array", items = value_schema(row, config, pointer(row.name) .. "/items"),
+		minItems = row.min_length, maxItems = row.max_length }
 end
 
--- A schema of the author's is not ours to change: the description goes into a copy.
 local function described(row, config)
-	local out = {}
-	for key, v in next, schema_of(row, config) do
-		out[key] = v
-	end
+	local out = schema_of(row, config)
 	out.description = out.description or row.description
 	return out
 end

@@ -3,11 +3,12 @@
 -- don't say is added here. tests/lua/tools/project_schema_spec.lua compares it with the checks.
 
 local annotations = require "runner.tools.annotations"
-local executor_schema = require "runner.declare.executor_schema"
+local executors = require "runner.declare.executors"
 local host = require "runner.host"
 local json = require "runner.json"
 local json_shapes = require "runner.declare.json_shapes"
-local luacats = require "runner.tools.luacats"
+local portable_schema = require "runner.core.portable_schema"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -22,13 +23,15 @@ end
 local CONFIRMS = "(--confirm-destructive|--live|--yes|-y)"
 
 local function alias()
-	return { anyOf = json.array { { type = "string", pattern = ("^(?!\\s*-)(?!(.*\\s)?%s(=|\\s|$)).*\\S"):format(CONFIRMS) },
-		{ type = "array", minItems = 1, maxItems = 100, items = { type = "string", pattern = ("^(?!%s(=|$)).*\\S"):format(CONFIRMS) } } } }
+	return { anyOf = json.array { { type = "string", pattern = "\\S",
+		["not"] = { pattern = ("^\\s*-|(^|\\s)%s(=|\\s|$)"):format(CONFIRMS) } },
+		{ type = "array", minItems = 1, maxItems = 100,
+			items = { type = "string", pattern = "\\S", ["not"] = { pattern = ("^%s(=|$)"):format(CONFIRMS) } } } } }
 end
 
 local VERSION = { type = "string", pattern = "^[0-9][A-Za-z0-9_.+-]*$", maxLength = 64 }
 
-local HOST = "^(\\[[0-9A-Fa-fx:.]+\\]|(?!\\.)[!\"$&'()+,.0-9;<=>A-Z^_`a-z{|}~-]+)(:0*[1-9][0-9]{0,4})?$"
+local HOST = "^(\\[[0-9A-Fa-fx:.]+\\]|[!\"$&'()+,0-9;<=>A-Z^_`a-z{|}~-][!\"$&'()+,.0-9;<=>A-Z^_`a-z{|}~-]*)(:0*[1-9][0-9]{0,4})?$"
 local RATE = "^0*([1-9][0-9]{0,3}|10000)\\s*/\\s*(s|sec|second|m|min|minute|h|hour|d|day|0*[1-9][0-9]*(ms|s|m|h|d)?)$"
 
 -- "Class.field" → its schema, instead of what its type says.
@@ -65,7 +68,7 @@ local FIELDS = {
 	["Retention.older_than"] = function() return json_shapes.duration(true) end,
 	["Retention.max_size"] = json_shapes.size,
 	["Retention.keep"] = function() return { type = "integer", minimum = 0, maximum = 1000000000 } end,
-	["Dependency.name"] = function() return { type = "string", pattern = "^(?!-).*\\S" } end,
+	["Dependency.name"] = function() return { type = "string", pattern = "\\S", ["not"] = { pattern = "^-" } } end,
 	["Dependency.check_command"] = json_shapes.text, ["Dependency.fix_command"] = json_shapes.text,
 	["Dependency.min_version"] = function() return { anyOf = json.array { { const = "*" }, VERSION } } end,
 	["Dependency.max_version"] = function() return VERSION end,
@@ -99,15 +102,13 @@ local BETWEEN = {
 		}
 	end,
 	ExecutorSettings = function(schema)
-		local rows = executor_schema.of()
+		local rows = executors.schema()
 		for key, property in next, schema.properties do
 			local own = { description = property.description } -- rows share their schemas
-			for name, value in next, rows[key] do
-				own[name] = value
-			end
+			tables.add(own, rows[key])
 			schema.properties[key] = own
 		end
-		schema.allOf = json.array { executor_schema.between() }
+		schema.allOf = json.array { executors.schema_between() }
 	end,
 }
 
@@ -118,7 +119,7 @@ local schema_of -- types hold types
 -- "{path?: string, sync?: boolean}"
 local function literal(inside, path, definitions)
 	local properties, needed = {}, {}
-	for _, part in ipairs(luacats.split(inside, ",")) do
+	for _, part in ipairs(annotations.split(inside, ",")) do
 		local name, optional, kind = part:match "^%s*([%w_]+)(%??): (.+)$"
 		local special = FIELDS[path .. "." .. name]
 		properties[name] = special and special() or schema_of(kind, path .. "." .. name, definitions)
@@ -159,7 +160,7 @@ end
 -- Words are one enumeration, what is left is any of the others; nil: only functions.
 function schema_of(kind, path, definitions)
 	local list, enum = json.array {}, {}
-	for _, part in ipairs(luacats.split(kind, "|")) do
+	for _, part in ipairs(annotations.split(kind, "|")) do
 		local word = part:match '^"(.*)"$'
 		if word then
 			enum[#enum + 1] = word
@@ -190,7 +191,7 @@ end
 ---@return table
 function M.class(name, definitions)
 	local properties, needed = {}, {}
-	for _, field in ipairs(assert(luacats.fields(annotations.runner, "runner." .. name), name)) do
+	for _, field in ipairs(assert(annotations.fields(annotations.files.runner, "runner." .. name), name)) do
 		local path = name .. "." .. field.name
 		local special = FIELDS[path]
 		local schema = special and special() or schema_of(field.type, path, definitions)
@@ -216,11 +217,10 @@ function M.schema()
 	context.properties.contexts = nil
 	definitions.Context = context
 	local out = M.class("Project", definitions)
-	out["$schema"] = "http://json-schema.org/draft-07/schema#"
 	out.title = "A project of runner"
 	out.description = "The settings that runner.lua returns, without its functions."
 	out.definitions = definitions
-	return out
+	return portable_schema.published(out)
 end
 
 return M

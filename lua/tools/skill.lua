@@ -1,15 +1,16 @@
 -- skill: a command as a document that an agent keeps (SKILL-NAME.md), made of its declaration:
 -- what it does, its arguments as JSON Schema, calls to copy, and what to mind.
 
-local attempt = require "runner.core.attempt"
 local entry = require "runner.tools.entry"
 local json = require "runner.json"
+local tables = require "runner.core.tables"
+local tool = require "runner.core.tool"
 
 local M = {}
 
 -- What a caller types in front of a command's name.
-local function tool()
-	return attempt.tool and attempt.tool.name or "runner"
+local function program()
+	return (tool.own() or {}).name or "runner"
 end
 
 local function words(name)
@@ -20,10 +21,7 @@ end
 local function property(row)
 	if row.schema then
 		local out = { description = row.description }
-		for key, v in next, row.schema do
-			out[key] = v
-		end
-		return out
+		return tables.add(out, row.schema)
 	end
 	return { type = row.type == "enum" and "string" or row.type, description = row.description, enum = row.enum_values,
 		default = row.default, pattern = row.pattern }
@@ -52,9 +50,10 @@ end
 local function examples_of(command)
 	local out = {}
 	for _, example in ipairs(command.examples or {}) do
-		out[#out + 1] = { example.description or command.description, attempt.spoken and attempt.spoken(example.command) or example.command }
+		local typed = tool.says(example.command)
+		out[#out + 1] = { example.description or command.description, typed }
 	end
-	local name, own = words(command.name), tool()
+	local name, own = words(command.name), program()
 	if command.danger_level ~= "safe" then
 		out[#out + 1] = { "Say what would be done, and change nothing", ("%s %s --dry-run"):format(own, name) }
 	end
@@ -120,7 +119,7 @@ function M.markdown(facts)
 	end
 	return ("---\nname: %s\ndescription: %s\nversion: %s\nargs: %s\n---\n\n# %s %s\n\n%s\n\n## Examples\n\n%s\n## Guardrails\n\n%s\n"
 		.. "## Patterns\n\n%s\n## Anti-patterns\n\n%s\n## Exit codes\n\n| code | name | meaning |\n|---|---|---|\n%s\n"):format(
-		json.encode(facts.name), json.encode(facts.description), json.encode(facts.version), json.encode(facts.args), tool(), facts.name,
+		json.encode(facts.name), json.encode(facts.description), json.encode(facts.version), json.encode(facts.args), program(), facts.name,
 		facts.description, table.concat(calls, "\n"), bullets(facts.guardrails), bullets(facts.patterns), bullets(facts.anti_patterns),
 		exit_lines(facts.exit_codes))
 end
@@ -132,10 +131,10 @@ end
 function M.context(list, version)
 	local lines = {}
 	for i, facts in ipairs(list) do
-		lines[i] = ("- `%s %s` (%s): %s"):format(tool(), facts.name, facts.danger_level, facts.description)
+		lines[i] = ("- `%s %s` (%s): %s"):format(program(), facts.name, facts.danger_level, facts.description)
 	end
 	return ("---\nversion: %s\n---\n\n# Commands\n\nEach has a file of its own, `SKILL-NAME.md`. `%s` alone lists them as JSON.\n\n%s\n")
-		:format(json.encode(version), tool(), table.concat(lines, "\n"))
+		:format(json.encode(version), program(), table.concat(lines, "\n"))
 end
 
 return M

@@ -1,7 +1,7 @@
 -- topic: what the words after `help` and `manifest` name: a command, or a group of commands.
 
 local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
+local command_line = require "runner.core.command_line"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
 local settings = require "runner.project.settings"
@@ -12,7 +12,7 @@ local M = {}
 ---@param values {command: string[]}
 ---@return string[]
 function M.words(values)
-	return command_name.words(table.concat(values.command, "."))
+	return command_line.name_words(table.concat(values.command, "."))
 end
 
 ---The command that all of the words name, the commands below it, and the name as a dot path.
@@ -26,7 +26,7 @@ function M.find(words, project)
 		found = nil
 	end
 	local below = catalog.list_below(project, name)
-	local alias = not found and not below[1] and words[1] and not words[2] and require("runner.project.alias_names").find(words[1], project)
+	local alias = not found and not below[1] and words[1] and not words[2] and require("runner.project.aliases").find(words[1], project)
 	if alias then
 		found = locate.find(alias, project)
 		name = found and found.name or name
@@ -45,7 +45,7 @@ function M.problems(values, project)
 	end
 	local found, below = M.find(words, project)
 	if not found and not below[1] and not require("runner.tools.help_topics").find(words) then
-		local e = catalog.not_found(words, project)
+		local e = require("runner.project.unknown_command").error(words, project)
 		return { { field = "command", code = e.code, message = ("Unknown command '%s'"):format(table.concat(words, " ")),
 			suggestion = e.suggestion, fix_required = "Name an existing command: run 'runner' to list them" } }
 	end

@@ -14,6 +14,7 @@ local fs = {}
 ---@field uid integer
 ---@field gid integer
 ---@field ino integer
+---@field nlink integer how many names it has
 ---@field dev integer
 
 ---@class fs.Lock
@@ -100,7 +101,17 @@ function fs.unlink(path) end
 ---@return string? errno
 function fs.rmdir(path) end
 
----Remove a path and everything below it. No link is followed and no mount is entered; after a failure the rest is still removed.
+---Can nobody but you and root change where a path leads? Each folder on the way has to be yours or root's, and sticky where
+---others may write to it; EPERM names the part that isn't so. With a mode, the folders that are missing on the way are made.
+---@param path string
+---@param mode? integer
+---@return boolean? ok
+---@return string? message
+---@return string? errno
+function fs.check_way(path, mode) end
+
+---Remove a path and everything below it. No link is followed and no mount is entered, and no way is gone that others could
+---change (fs.check_way); after a failure the rest is still removed.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message

@@ -24,7 +24,7 @@
 ---@field requires? runner.Rule[] rules between arguments
 ---@field interactive? boolean it may prompt on the terminal (ctx:prompt, ctx:confirm)
 ---@field hidden? boolean don't list it among the commands
----@field columns? string[] the columns to show first in a table
+---@field columns? string[] the columns that a table has in any case, and first
 ---@field limits? runner.Limits resource limits of an attempt
 ---@field examples? runner.Example[] for help
 ---@field schema_version? string of `data`, "1.0"
@@ -37,13 +37,14 @@
 ---@field protocol? string the name of that protocol: "mcp-stdio", "lsp", "dap" or another
 ---@field streams? boolean|string it passes rows on while it runs (ctx:emit): adds --stream; or the boolean argument with which it does
 ---@field rows_may_repeat? boolean a retry may emit rows again; each then has a field `attempt`
+---@field rows? string|boolean the member of the result that holds the rows of tsv, jsonl, plain, table and id; true: the result itself is that list. Else, without list and streams, the whole result is one row
 ---@field list? boolean it returns a list, or a table with `items`: adds --limit, --cursor and --sort, and meta.pagination
 ---@field truncates? boolean a JSON answer above --max-bytes (1 MiB) loses the ends of its longest texts and lists, and meta.truncated says so; else it may have 16 MiB
 ---@field default_limit? integer items of a list without --limit; default 20; 0: all
 ---@field preserve_locale? boolean what it starts keeps the caller's locale; default false: LC_ALL is C.UTF-8
 ---@field older_versions? table<string, fun(data: any): any> makes a result into its form of an older version: { ["1.0"] = … }; adds --schema-version
 ---@field primary_id_field? string the field of an item that identifies it; --format id prints these
----@field confine? {write?: string[], read?: string[], network?: boolean, required?: boolean} what run and all that it starts may reach: only these paths may be written to, or read; network = false: no TCP; required = false: a kernel that can't hold it is a warning
+---@field confine? {write?: string[], read?: string[], network?: false|{hosts?: string[], ports?: integer[], udp?: boolean}, capabilities?: string[], required?: boolean} what run and all that it starts may reach: only these paths may be written to, or read; network = false: no network, else only these ports, or these hosts by ctx:http; capabilities: those of root that it keeps; required = false: a kernel that can't hold it is a warning
 ---@field subprocess? {binary: string, user_controlled_args?: string[], hardcoded_args?: string[]} the program that it passes arguments to: those that user_controlled_args names are refused with shell characters or line breaks
 ---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
@@ -71,6 +72,7 @@
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
 ---@field aliases? string[] other names for it, each a word: { "d", "ship" }
 ---@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }
+---@field cwd? "project"|"caller" where it works: in the project's folder, or where its caller stands; default "project" with sources, else "caller"
 ---@field sources? string[] files that it is made from, as patterns: it does nothing while these, its arguments and what it generates are unchanged; adds --rebuild
 ---@field generates? string[] files that it makes, as patterns; needs sources
 ---@field breaker? runner.Breaker after so many failures within window ("1m") calls are UNAVAILABLE for pause ("30s"), in every process
@@ -219,7 +221,7 @@
 ---@field audit? boolean|{path?: string, required?: boolean, sync?: boolean} write down every call: where (audit.jsonl in the state directory), whether nothing may run without, whether each row is on the disk before anything goes on
 ---@field changelog? string JSON file that runner changelog shows
 ---@field hosts? table<string, runner.HostLimits> how often a host may be asked by ctx:http, and after what failures not, in every process: { ["api.example.org"] = { rate = "10/min" } }
----@field aliases? table<string, string|string[]> other names for commands: { dp = "deploy --target prod" }
+---@field aliases? table<string, string|string[]> other names for commands: { dp = "deploy --target prod" }; words are quoted as for a shell
 ---@field dotenv? boolean|string|string[] files of NAME=value lines that set variables; true: ".env"
 ---@field before? fun(ctx: runner.Context, call: runner.HookCall) called before each of its commands; what it raises is the call's failure
 ---@field after? fun(ctx: runner.Context, call: runner.HookCall) called behind each of its commands; a failure is a warning
@@ -370,10 +372,16 @@ function Fs.unlink(path) end
 ---@return true
 function Fs.rmdir(path) end
 
----Remove a path and everything below it; neither links nor mounts are entered.
+---Remove a path and everything below it; neither links nor mounts are entered, and no way is gone that others could change.
 ---@param path string
 ---@return true
 function Fs.remove_tree(path) end
+
+---Can nobody but you and root change where a path leads? A mode makes the folders that are missing on the way.
+---@param path string
+---@param mode? integer
+---@return true
+function Fs.check_way(path, mode) end
 
 ---Set a file's time to now; makes it when it is missing.
 ---@param path string
@@ -604,7 +612,7 @@ function Context:delegate(spec) end
 ---@return runner.Result
 function Context:run(spec) end
 
----Run another command: returns its data, or raises the error it ended with. It inherits the deadline and makes one attempt.
+---Run another command: returns its data, or raises the error it ended with. It inherits the deadline; its retries are made within those that the caller has left, and its warnings are in the answer.
 ---@param name string "deploy", or "db migrate"
 ---@param args? table<string, any>|string[] values by name, or words
 ---@return any data
@@ -720,9 +728,10 @@ function Context:save_settings(values) end
 ---@field cwd? string
 ---@field env? table<string, string|number|false> added to our environment; false unsets a variable
 ---@field ok_statuses? integer|integer[] exit statuses that are not failures; default 0
+---@field stop_signal? string asks it to end, in place of TERM: "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH"
 
 ---@class runner.CommonSpec : runner.StageSpec
----@field grace? runner.Duration time between TERM and KILL; default "2s"
+---@field grace? runner.Duration time to end before KILL; default: the command's `grace`
 ---@field capture? boolean keep its output; default true
 ---@field cap? integer bytes to keep of each stream, head and tail; default 1 MiB
 ---@field foreground? boolean it may use the terminal
@@ -744,7 +753,8 @@ function Context:save_settings(values) end
 ---@field cwd? string
 ---@field env? table<string, string|number|false> added to our environment; false unsets a variable
 ---@field timeout? runner.Duration
----@field grace? runner.Duration
+---@field grace? runner.Duration time to end before KILL; default: the command's `grace`
+---@field stop_signal? string asks it to end, in place of TERM: "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH"
 ---@field check? boolean raise when it fails; default true
 ---@field ok_statuses? integer[] exit statuses that are no failure; default { 0 }
 ---@field reads? boolean it changes nothing, so a dry run runs it too
@@ -754,7 +764,8 @@ function Context:save_settings(values) end
 ---@field cwd? string
 ---@field env? table<string, string|number|false> added to our environment; false unsets a variable
 ---@field stdin? string|file* the bytes it reads, or an open file; default: the caller's stdin
----@field grace? runner.Duration time between TERM and KILL; default "2s"
+---@field grace? runner.Duration time to end before KILL; default: the command's `grace`
+---@field stop_signal? string asks it to end, in place of TERM: "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH"
 ---@field timeout? runner.Duration
 ---@field foreground? boolean it may use the terminal
 ---@field reads? boolean it changes nothing, so a dry run runs it too

@@ -1,12 +1,13 @@
 -- install: put a library into a project, and take it out: vendor/NAME/DIGEST/ and runner.lock. The lock
--- decides: it is replaced in one rename, behind which the old files go. A process that is killed leaves the
+-- decides: it is replaced in one rename, after which the old files go. A process that is killed leaves the
 -- old state or the new one, and files that the next call removes. One process at a time (vendor/.lock).
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local ledger = require "runner.ledger"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
 local vendored = require "runner.project.vendored"
 
 local M = {}
@@ -25,11 +26,11 @@ end
 
 -- One file a line, sorted: version control shows what changed.
 local function write_lock(root, libraries)
-	local text = pretty.text { version = 1, libraries = libraries } .. "\n"
+	local text = layout.json { version = 1, libraries = libraries } .. "\n"
 	must("runner.lock", fs.write(vendored.lock_path(root), text, 420)) -- 0644
 end
 
--- A folder that is a link may be anybody's: nothing is written or removed behind one.
+-- A folder that is a link may be another user's: nothing is written or removed where one leads.
 local function linked(root, name)
 	for _, path in ipairs { "vendor", name and "vendor/" .. name } do
 		local stat = fs.lstat(root .. "/" .. path)
@@ -86,7 +87,7 @@ function M.row(gathered, source)
 end
 
 -- The names that we give: DIGEST, and new-HEX and new-HEX.old on the way to it. Other tools keep theirs in
--- vendor/NAME too; what has another name is somebody else's.
+-- vendor/NAME too; what has another name isn't ours.
 local function is_ours(entry)
 	return entry:find "^%x+$" and #entry == 12 or entry:find "^new%-%x+$" or entry:find "^new%-%x+%.old$"
 end
@@ -94,9 +95,16 @@ end
 -- All of ours but what the lock names, or all where it names none.
 local function sweep(root, name, row)
 	local dir, kept = root .. "/vendor/" .. name, row and row.digest:sub(1, 12)
-	for _, entry in ipairs(not linked(root, name) and fs.list(dir) or {}) do
+	local path, what = linked(root, name)
+	if path and not kept then
+		attempt.warn("LEFT_BEHIND", ("The files of the library stay: %s is %s"):format(path, what))
+	end
+	for _, entry in ipairs(not path and fs.list(dir) or {}) do
 		if entry ~= kept and is_ours(entry) then
-			fs.remove_tree(dir .. "/" .. entry)
+			local ok, message = fs.remove_tree(dir .. "/" .. entry)
+			if not ok then
+				attempt.warn("LEFT_BEHIND", "Old files of a library could not be removed: " .. message)
+			end
 		end
 	end
 	if not kept then

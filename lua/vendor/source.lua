@@ -1,11 +1,131 @@
--- source: a library where it comes from: a folder, or a tar file, which is read entry by entry and never
--- unpacked. Runs nothing of it.
+-- source: a library where it comes from: a folder, or a tar file, which is read entry by entry and never unpacked; and the
+-- rules that each of its files must keep. Nothing is written, and nothing of it is run. What breaks a rule is
+-- LIBRARY_REFUSED, by its path.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
-local gather = require "runner.vendor.gather"
+local vendored = require "runner.project.vendored"
 
 local M = {}
+
+-- --- the files, and their rules --------------------------------------------------------
+
+local MOST_FILES = 1000
+local MOST_BYTES = 16 << 20 -- of all files
+local DEPTH = 8 -- parts of a path
+
+local SET_ID = 3072 -- 06000: set-user-ID, set-group-ID
+
+---@class runner.Gathered
+---@field source string for messages
+---@field files {path: string, text: string}[]
+---@field bytes integer
+---@field paths table<string, string> each path and folder, by what a file system without case calls it
+local Gathered = {}
+Gathered.__index = Gathered
+
+---@param source string as it was named
+---@return runner.Gathered
+local function gathered(source)
+	return setmetatable({ source = source, files = {}, bytes = 0, paths = {} }, Gathered)
+end
+
+---@param message string
+---@param fix? string
+---@param path? string in the library
+function Gathered:refuse(message, fix, path)
+	errors.raise("LIBRARY_REFUSED", ("%s: %s"):format(self.source, message), { phase = "validation", side_effects = "none",
+		retryable = false, fix_required = fix, context = { source = self.source, path = path } })
+end
+
+local PARTS = { commands = true, lib = true }
+
+-- Is it a file that a project gets? Commands, what they require, and what a person should read.
+local function is_wanted(path)
+	local first, more = path:match "^([^/]*)(.*)$"
+	return PARTS[first] or more == "" and (first:find "^README" or first:find "^LICEN[CS]E" or first:find "^COPYING") ~= nil
+end
+
+---Refuse what is neither a file nor a folder.
+---@param path string
+---@param kind string "file", "directory", "link" …
+---@param mode? integer
+function Gathered:check_type(path, kind, mode)
+	if kind == "link" then
+		self:refuse(("'%s' is a link"):format(path), "Replace it by the file that it leads to", path)
+	elseif kind ~= "file" and kind ~= "directory" then
+		self:refuse(("'%s' is neither a file nor a folder"):format(path), "Remove it from the library", path)
+	elseif kind == "file" and mode and mode & SET_ID ~= 0 then
+		self:refuse(("'%s' is set-user-ID or set-group-ID"):format(path), ("chmod ug-s %s"):format(path), path)
+	end
+end
+
+-- "A/b" beside "a/c", or "x" beside "X": one file where case doesn't count.
+function Gathered:check_twins(path, is_folder)
+	local at = 0
+	while at do
+		at = path:find("/", at + 1, true)
+		local part, kind = path:sub(1, at and at - 1 or -1), (at or is_folder) and "folder" or "file"
+		local other = self.paths[part:lower()]
+		if other and (other.path ~= part or other.kind ~= kind or kind == "file") then
+			self:refuse(("'%s' and '%s' would be one file on some systems"):format(other.path, part),
+				"Give them names that differ in more than case", part)
+		end
+		self.paths[part:lower()] = { path = part, kind = kind }
+	end
+end
+
+---Refuse a path that is not plain: links out of the library, hidden files, other alphabets.
+---@param path string
+function Gathered:check_path(path)
+	if not vendored.is_plain(path) then
+		self:refuse(("the name '%s' is not allowed"):format((path:gsub("[^\32-\126]", "?"):sub(1, 200))),
+			"Names have letters, digits, '.', '_' and '-', and begin with none of the last two and no dot", path)
+	elseif select(2, path:gsub("/", "")) >= DEPTH then
+		self:refuse(("'%s' is more than %d folders deep"):format(path, DEPTH), nil, path)
+	end
+end
+
+---The bytes that one more file may have.
+---@return integer
+function Gathered:room()
+	return math.min(vendored.FILE_BYTES, MOST_BYTES - self.bytes)
+end
+
+---Refuse a file that is too large, or one too many.
+---@param path string
+---@param size integer bytes
+function Gathered:check_size(path, size)
+	if #self.files >= MOST_FILES then
+		self:refuse(("it has more than %d files"):format(MOST_FILES))
+	elseif size > vendored.FILE_BYTES then
+		self:refuse(("'%s' is larger than %d MiB"):format(path, vendored.FILE_BYTES >> 20), nil, path)
+	elseif size > self:room() then
+		self:refuse(("its files are larger than %d MiB together"):format(MOST_BYTES >> 20), nil, path)
+	end
+end
+
+---@param path string checked
+---@param text string
+function Gathered:add(path, text)
+	self:check_size(path, #text)
+	self:check_twins(path)
+	self.files[#self.files + 1] = { path = path, text = text }
+	self.bytes = self.bytes + #text
+end
+
+---Is there a command in it?
+function Gathered:finish()
+	table.sort(self.files, function(a, b)
+		return a.path < b.path
+	end)
+	for _, file in ipairs(self.files) do
+		if vendored.command_of(file.path) then
+			return self
+		end
+	end
+	self:refuse("there is no command in it", "A library has its commands in commands/, and what they require in lib/")
+end
 
 local MOST_ENTRIES, MOST_UNPACKED = 10000, 64 << 20 -- of an archive, what is left out included
 
@@ -37,7 +157,7 @@ end
 local function from_folder(g, root)
 	local names, why = fs.list(root)
 	for _, name in ipairs(names or unreadable(root, why)) do
-		if gather.is_wanted(name) then
+		if is_wanted(name) then
 			add_path(g, root, name)
 		end
 	end
@@ -90,7 +210,7 @@ end
 
 -- Is it wanted, whether or not there is a folder at the top?
 local function may_be_wanted(path)
-	return gather.is_wanted(path) or gather.is_wanted(path:match "^[^/]+/(.+)$" or "")
+	return is_wanted(path) or is_wanted(path:match "^[^/]+/(.+)$" or "")
 end
 
 -- path → text of all files that may be wanted, "" of others.
@@ -108,10 +228,10 @@ local function read_archive(g, path)
 			g:refuse(("'%s' is in it twice"):format(name), nil, name)
 		elseif entry.type == "file" then
 			local wanted = may_be_wanted(name)
-			files[name] = wanted and must(g, reader:read(math.min(entry.size, gather.MOST_BYTES))) or ""
+			files[name] = wanted and must(g, reader:read(math.min(entry.size, MOST_BYTES))) or ""
 			kept, bytes = kept + (wanted and 1 or 0), bytes + #files[name]
-			if kept > gather.MOST_FILES or bytes > gather.MOST_BYTES then
-				g:refuse(("it has more than %d files, or more than %d MiB"):format(gather.MOST_FILES, gather.MOST_BYTES >> 20))
+			if kept > MOST_FILES or bytes > MOST_BYTES then
+				g:refuse(("it has more than %d files, or more than %d MiB"):format(MOST_FILES, MOST_BYTES >> 20))
 			end
 		end
 	end
@@ -120,9 +240,9 @@ end
 local function from_archive(g, path)
 	local files = read_archive(g, path)
 	local top = top_of(files)
-	for _, name in ipairs(require("runner.core.sorted").keys(files)) do
+	for _, name in ipairs(require("runner.core.tables").sorted_keys(files)) do
 		local inside = name:sub(#top + 1)
-		if gather.is_wanted(inside) then
+		if is_wanted(inside) then
 			g:check_path(inside)
 			g:add(inside, files[name])
 		end
@@ -138,7 +258,7 @@ end
 ---@return runner.Gathered
 function M.read(path, shown)
 	local stat, why, code = fs.stat(path)
-	local g = gather.new(shown)
+	local g = gathered(shown)
 	if not stat then
 		errors.raise(code == "EACCES" and "PERMISSION_DENIED" or "NOT_FOUND", ("Can't read the library %s: %s"):format(shown, why), {
 			side_effects = "none", fix_required = "Name a folder with commands/, or a .tar or .tar.gz file of one" })

@@ -9,7 +9,7 @@ local host = require "runner.host"
 local M = {}
 
 local MAX_DEPTH = 100
--- Where nobody has said that something changed: what other machines do on a shared file system, and
+-- Where nothing has said that something changed: what other machines do on a shared file system, and
 -- what comes through a link or a mapping of memory, the kernel doesn't say.
 local ANYWAY_MS, SHARE = 1000, 50
 local BURST = 20 -- times quiet_ms: no longer is the end of changes waited for

@@ -17,7 +17,7 @@ local SIZE_MAX = 1 << 20 -- bytes; of a longer file nothing is taken
 
 ---@class runner.IgnoreLevel the rules of one directory
 ---@field up? runner.IgnoreLevel
----@field base string the directory, with a slash behind
+---@field base string the directory, with a slash at its end
 ---@field rules runner.IgnoreRule[]
 
 ---One line of a file → a rule; nil: there is none in it.

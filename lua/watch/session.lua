@@ -1,13 +1,64 @@
--- session: a command that is run whenever files have changed, until somebody ends it. Each run is a
+-- session: a command that is run whenever files have changed, until the user ends it. Each run is a
 -- runner of its own, below ours: its limits, its tree and its answer are its own.
 
 local attempt = require "runner.core.attempt"
+local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local scheduler = require "runner.task.scheduler"
 
 local M = {}
+
+-- --- changes that a run makes itself -----------------------------------------------------
+
+local RUNS = 3
+
+---@class runner.OwnWrites
+---@field digests table<string, string|false> of files that have changed in a run; false: gone
+---@field times table<string, integer> in so many consecutive runs
+---@field aside table<string, true>
+local OwnWrites = {}
+OwnWrites.__index = OwnWrites
+
+-- The kernel doesn't say who has written a file. So a file that has changed while the run went on counts when its
+-- content is another one than after the run before; and where it is another one in three consecutive runs that had
+-- no other cause, it is set aside until it changes between runs, so that the command isn't run for ever.
+---@return runner.OwnWrites
+function M.own_writes()
+	return setmetatable({ digests = {}, times = {}, aside = {} }, OwnWrites)
+end
+
+---Changes from between two runs: each of them counts.
+---@param changed string[]
+function OwnWrites:outside(changed)
+	for _, path in ipairs(changed) do
+		self.digests[path], self.times[path], self.aside[path] = nil, nil, nil
+	end
+end
+
+---Changes from within a run.
+---@param changed string[]
+---@param alone boolean the run had no other cause than such changes
+---@return string[] counted those that the command is to run again for
+---@return string[] aside those that are set aside from now on
+function OwnWrites:inside(changed, alone)
+	local counted, aside, times = {}, {}, {}
+	for _, path in ipairs(changed) do
+		local digest = fs.hash(path) or false
+		if self.digests[path] == nil or self.digests[path] ~= digest then
+			times[path] = alone and (self.times[path] or 0) + 1 or 1
+			if times[path] >= RUNS and not self.aside[path] then
+				self.aside[path] = true
+				aside[#aside + 1] = path
+			end
+			counted[#counted + 1] = not self.aside[path] and path or nil
+		end
+		self.digests[path] = digest
+	end
+	self.times = times
+	return counted, aside
+end
 
 local ANSWER_MAX = 18 << 20 -- bytes; a result has 16 MiB at most
 local GRACE_MS = 10000 -- for the run's own grace and its answer
@@ -64,7 +115,7 @@ end
 ---@field name string of the command, without its arguments: one may be a secret
 ---@field scope runner.WatchScope
 ---@field changes runner.Changes
----@field made runner.SelfMade
+---@field made runner.OwnWrites
 ---@field runs integer
 ---@field failed integer
 ---@field told table<string, true> warnings that were given
@@ -78,7 +129,9 @@ function Session:options()
 	if not people then
 		argv[2] = "--format=json"
 	end
-	return { argv = table.move(self.words, 1, #self.words, #argv + 1, argv), argv0 = invoke.name(),
+	local retries = attempt.framework.retries -- the command's: watch itself repeats nothing
+	return { env = { "RUNNER_OUTER_RETRIES", retries and ("RUNNER_RETRIES=%d"):format(retries) or nil },
+		argv = table.move(self.words, 1, #self.words, #argv + 1, argv), argv0 = invoke.name(),
 		capture = not people, cap = ANSWER_MAX, grace_ms = GRACE_MS,
 		on_line = not people and function(line, stream)
 			if stream == "stderr" then
@@ -171,6 +224,8 @@ function Session:report(run, cause)
 	local row = { run = self.runs, command = self.name, exit_code = result.status or 128 + (result.signal or 0),
 		duration_ms = math.floor(result.duration_ms or 0), restarted = run.restarted or false, code = failure and failure.code,
 		message = failure and failure.message or result.error, data = envelope and envelope.data or nil,
+		warnings = envelope and type(envelope.warnings) == "table" and envelope.warnings[1] and envelope.warnings or nil,
+		retries = envelope and type(envelope.meta) == "table" and envelope.meta.retries or nil,
 		changed_count = #cause, changed = json.array(list_of(cause, NAMED, self.scope.here)) }
 	self.failed = self.failed + ((row.exit_code ~= 0 and not run.restarted) and 1 or 0)
 	if attempt.rows.written or self.args.runs then
@@ -231,10 +286,10 @@ function Session:loop()
 	end
 end
 
----@param fields table of runner.WatchSession: ctx, args (restart, quiet_ms, runs), words, name, scope, changes, made
+---@param fields table of runner.WatchSession: ctx, args (restart, quiet_ms, runs), words, name, scope, changes
 ---@return runner.WatchSession
 function M.new(fields)
-	fields.runs, fields.failed, fields.told = 0, 0, {}
+	fields.runs, fields.failed, fields.told, fields.made = 0, 0, {}, M.own_writes()
 	return setmetatable(fields, Session)
 end
 

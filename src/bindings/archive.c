@@ -116,7 +116,7 @@ static int lacks_library(lua_State *L)
 	return 3;
 }
 
-/* Of regular files only: whoever names a pipe would wait for its writer. */
+/* Of regular files only: a caller that names a pipe would wait for its writer. */
 static int open_regular(const char *path)
 {
 	int fd = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);

@@ -1,9 +1,9 @@
 /*
  * fs.c: files for scripts: require "fs". Runs in the worker. One system call a
- * function here; queries are in fs_query.c, and what takes several calls in
- * fs_file.c, fs_tree.c and fs_lock.c.
+ * function here; what takes several calls is in fs_file.c, fs_tree.c
+ * and fs_lock.c.
  *
- *   stat(path) lstat(path)      {type, size, mtime, mode, uid, ino, dev}
+ *   stat(path) lstat(path)      {type, size, mtime, mode, uid, gid, ino, dev, nlink}
  *   list(path)                  the names in a directory, sorted by byte
  *   mkdir(path[, mode])         mkdirs(path[, mode]): also what is missing above
  *   rename(from, to)            symlink(target, link)   readlink(path)
@@ -12,6 +12,7 @@
  *   read(path[, max])           write(path, text[, mode])   create(path, text)
  *   append(path, line[, mode])  fsync(path)             fsync_tree(path)
  *   swap_symlink(target, link)  copy_tree(from, to)     chmod(path, mode)
+ *   check_way(path[, mode])     no other user can change where the path leads
  *   replace(from, to[, mode])   a finished file in the place of another
  *   lock(path[, {shared, wait_ms}])                         locked(path)
  *
@@ -23,6 +24,7 @@
  */
 #include "fs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -37,7 +39,161 @@
 #include "../common/xio.h"
 #include "../engine/os.h"
 #include "../worker/cancel.h"
+#include "../worker/members.h"
+#include "../worker/scratch.h"
 #include "bindings.h"
+
+/* the queries, which change nothing. */
+
+/* --- what a file is ---------------------------------------------------------------- */
+
+static const struct {
+	mode_t bits;
+	const char *name;
+} type_names[] = {
+	{ S_IFREG, "file" },  { S_IFDIR, "directory" },    { S_IFLNK, "link" },   { S_IFIFO, "fifo" },
+	{ S_IFCHR, "char" },  { S_IFBLK, "block" },        { S_IFSOCK, "socket" },
+};
+
+static const char *type_name(mode_t mode)
+{
+	for (size_t i = 0; i < ARRAY_LEN(type_names); i++)
+		if ((mode & S_IFMT) == type_names[i].bits)
+			return type_names[i].name;
+	return "other";
+}
+
+static int push_stat(lua_State *L, const struct stat *st)
+{
+	lua_createtable(L, 0, 9);
+	lua_pushstring(L, type_name(st->st_mode));
+	lua_setfield(L, -2, "type");
+	lua_pushnumber(L, (lua_Number)st->st_mtim.tv_sec + (lua_Number)st->st_mtim.tv_nsec / 1e9);
+	lua_setfield(L, -2, "mtime");
+	members_set_int(L, "size", (lua_Integer)st->st_size);
+	members_set_int(L, "mode", (lua_Integer)(st->st_mode & 07777));
+	members_set_int(L, "uid", (lua_Integer)st->st_uid);
+	members_set_int(L, "gid", (lua_Integer)st->st_gid);
+	members_set_int(L, "ino", (lua_Integer)st->st_ino);
+	members_set_int(L, "dev", (lua_Integer)st->st_dev);
+	members_set_int(L, "nlink", (lua_Integer)st->st_nlink);
+	return 1;
+}
+
+static int fs_lua_stat(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	struct stat st;
+
+	return stat(path, &st) < 0 ? fs_fail(L, "stat", path, NULL) : push_stat(L, &st);
+}
+
+static int fs_lua_lstat(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	struct stat st;
+
+	return lstat(path, &st) < 0 ? fs_fail(L, "lstat", path, NULL) : push_stat(L, &st);
+}
+
+static int fs_lua_realpath(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	char out[PATH_MAX];
+
+	if (!realpath(path, out))
+		return fs_fail(L, "realpath", path, NULL);
+	lua_pushstring(L, out);
+	return 1;
+}
+
+static int fs_lua_readlink(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	char out[PATH_MAX];
+	ssize_t n = readlink(path, out, sizeof(out));
+
+	if (n < 0)
+		return fs_fail(L, "readlink", path, NULL);
+	lua_pushlstring(L, out, (size_t)n);
+	return 1;
+}
+
+/* --- list ----------------------------------------------------------------------------- */
+
+/* Append all names to `out`, each terminated by NUL. */
+static int read_names(DIR *dir, struct buf *out)
+{
+	const struct dirent *entry;
+
+	while (errno = 0, (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		buf_add(out, name, strlen(name) + 1);
+		if (fs_go_on() < 0)
+			return -1;
+	}
+	if (out->failed)
+		errno = ENOMEM;
+	return errno ? -1 : 0;
+}
+
+static int list_names(const char *path, struct buf *out)
+{
+	DIR *dir = opendir(path);
+	int status, saved;
+
+	if (!dir)
+		return -1;
+	status = read_names(dir, out);
+	saved = errno;
+	closedir(dir);
+	errno = saved;
+	return status;
+}
+
+int fs_compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t fs_sort_names(const struct buf *names, struct buf *order)
+{
+	size_t count;
+
+	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
+		const char *name = names->data + at;
+		buf_add(order, &name, sizeof(name));
+	}
+	count = order->len / sizeof(char *);
+	if (count > 0)
+		qsort(order->data, count, sizeof(char *), fs_compare_names);
+	return count;
+}
+
+static int fs_lua_list(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	struct buf *names = scratch_push(L);
+	struct buf *order = scratch_push(L);
+	size_t count;
+
+	if (list_names(path, names) < 0)
+		return fs_fail(L, "list", path, NULL);
+	count = fs_sort_names(names, order);
+	if (order->failed) {
+		errno = ENOMEM;
+		return fs_fail(L, "list", path, NULL);
+	}
+	lua_createtable(L, (int)count, 0);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushstring(L, ((const char **)(void *)order->data)[i]);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	return 1;
+}
 
 /* --- failures ------------------------------------------------------------------- */
 
@@ -255,6 +411,7 @@ static int fs_chmod(lua_State *L)
 
 static const luaL_Reg functions[] = {
 	{ "append", fs_lua_append },
+	{ "check_way", fs_lua_check_way },
 	{ "chmod", fs_chmod },
 	{ "copy_tree", fs_lua_copy_tree },
 	{ "create", fs_lua_create },

@@ -1,6 +1,6 @@
 /*
  * fs.h: what the files of the file-system binding share. fs.c registers the
- * binding and has the single calls, fs_query.c the queries, fs_file.c whole files,
+ * binding and has the single calls and the queries, fs_file.c whole files,
  * fs_tree.c whole trees, fs_lock.c locks, fs_watch.c changes.
  *
  * Plain-C halves return 0, or -1 with errno; cancellation is errno ECANCELED.
@@ -30,23 +30,18 @@ int fs_go_on(void);
 /* fsync(2) of a path or of the directory that holds it. */
 int fs_sync_path(const char *path);
 int fs_sync_parent(const char *path);
-/* A name beside `path` that nobody uses: ".NAME.XXXXXXXX.tmp". Raises nothing;
+/* A name beside `path` that no file has: ".NAME.XXXXXXXX.tmp". Raises nothing;
  * -1 with ENAMETOOLONG. */
 int fs_temporary(const char *path, char *out, size_t cap);
 /* Copy all bytes from one descriptor to the other. */
 int fs_copy_bytes(int from, int to);
 
-/* --- fs_query.c --- */
+/* --- names (fs.c) --- */
 /* Of pointers to names, for qsort(3). */
 int fs_compare_names(const void *a, const void *b);
 /* Names, each with its NUL, as pointers to them in `order`, sorted. How many; order->failed: memory
  * was short. */
 size_t fs_sort_names(const struct buf *names, struct buf *order);
-int fs_lua_stat(lua_State *L);
-int fs_lua_lstat(lua_State *L);
-int fs_lua_realpath(lua_State *L);
-int fs_lua_readlink(lua_State *L);
-int fs_lua_list(lua_State *L);
 
 /* --- fs_file.c --- */
 int fs_lua_read(lua_State *L);
@@ -59,6 +54,7 @@ int fs_lua_fsync(lua_State *L);
 
 /* --- fs_tree.c --- */
 int fs_lua_remove_tree(lua_State *L);
+int fs_lua_check_way(lua_State *L);
 int fs_lua_copy_tree(lua_State *L);
 int fs_lua_fsync_tree(lua_State *L);
 

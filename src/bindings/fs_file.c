@@ -104,7 +104,7 @@ static int write_bytes(int fd, const char *bytes, size_t n)
 	return 0;
 }
 
-/* A file that root replaces stays its owner's. Nobody else can give files away, and a
+/* A file that root replaces stays its owner's. No other user can give files away, and a
  * group of the caller's is kept where it may be. */
 static int keep_owner(int fd, const struct stat *old)
 {

@@ -79,8 +79,15 @@ static void push_holder(lua_State *L, int fd)
 
 /* --- taking ----------------------------------------------------------------------------- */
 
+struct request {
+	const char *path;
+	int operation;       /* LOCK_SH or LOCK_EX */
+	bool linked;         /* other names in its directory do no harm, if only the caller can make some */
+	const char *refused; /* why the file can't be a lock; errno is EPERM then */
+};
+
 /* The directory that holds the file belongs to that user: what is in it is his to give. */
-static bool owns_directory(const char *path, uid_t owner)
+static bool owns_directory(const char *path, uid_t owner, mode_t *mode)
 {
 	char dir[PATH_MAX];
 	const char *slash = strrchr(path, '/');
@@ -91,36 +98,36 @@ static bool owns_directory(const char *path, uid_t owner)
 		return false;
 	memcpy(dir, path, n);
 	strcpy(dir + n, n ? "" : ".");
-	return stat(dir, &st) == 0 && st.st_uid == owner;
+	if (stat(dir, &st) < 0 || st.st_uid != owner)
+		return false;
+	*mode = st.st_mode;
+	return true;
 }
 
 /* Why we must not use this file as a lock, or NULL. A link, hard or symbolic, would
- * lead us to what somebody else has chosen. */
-static const char *refuse_file(const char *path, const struct stat *st)
+ * lead us to what another user has chosen. */
+static const char *refuse_file(const struct request *r, const struct stat *st)
 {
+	mode_t mode = 0;
+
 	if (!S_ISREG(st->st_mode))
 		return "it is not a regular file";
-	if (st->st_nlink > 1)
+	if (st->st_nlink > 1 &&
+	    !(r->linked && owns_directory(r->path, geteuid(), &mode) && !(mode & (S_IWGRP | S_IWOTH))))
 		return "it is a hard link to another file";
-	if (st->st_uid != geteuid() && st->st_uid != 0 && !owns_directory(path, st->st_uid))
+	if (st->st_uid != geteuid() && st->st_uid != 0 && !owns_directory(r->path, st->st_uid, &mode))
 		return "it belongs to another user";
 	return NULL;
 }
 
-/* Is the file at `path` still the one that is open? Else somebody removed it
- * and the lock on it shuts nobody out. */
+/* Is the file at `path` still the one that is open? Else a process removed it
+ * and the lock on it keeps no process out. */
 static bool is_current(const struct stat *opened, const char *path)
 {
 	struct stat named;
 
 	return lstat(path, &named) == 0 && opened->st_dev == named.st_dev && opened->st_ino == named.st_ino;
 }
-
-struct request {
-	const char *path;
-	int operation;      /* LOCK_SH or LOCK_EX */
-	const char *refused; /* why the file can't be a lock; errno is EPERM then */
-};
 
 /* One try. 0 and the lock's descriptor in *fd; -1 with EWOULDBLOCK when it is held: *fd is the
  * file for the next try, since closing it would wake all who wait for it. */
@@ -142,7 +149,7 @@ static int try_lock(struct request *r, int *fd)
 		if (is_current(&st, r->path)) {
 			if (held)
 				return errno = EWOULDBLOCK, -1;
-			r->refused = refuse_file(r->path, &st);
+			r->refused = refuse_file(r, &st);
 			return r->refused ? (errno = EPERM, -1) : 0;
 		}
 		xclose(fd);
@@ -219,7 +226,7 @@ static int release(lua_State *L)
 {
 	struct lock *lock = luaL_checkudata(L, 1, LOCK);
 
-	/* so that nobody takes this process for the holder; a shared lock may have others */
+	/* so that no process takes this one for the holder; a shared lock may have others */
 	if (lock->fd >= 0 && !lock->shared && ftruncate(lock->fd, 0) < 0)
 		errno = 0;
 	xclose(&lock->fd);
@@ -249,10 +256,11 @@ static struct lock *new_lock(lua_State *L, bool shared)
 }
 
 /*
- * lock(path[, {shared=false, wait_ms=0}]): a handle with handle:release() |
+ * lock(path[, {shared=false, wait_ms=0, linked=false}]): a handle with handle:release() |
  * nil, "held", {pid=, since=, age_ms=} | nil, message, errno name. The file is
  * made with mode 0600; one that is there must be a regular file of the caller's, of
- * root's, or of whom the directory belongs to (ELOOP, EPERM). Waits at most wait_ms,
+ * root's, or of whom the directory belongs to (ELOOP, EPERM). It has no other name, unless `linked`
+ * allows that in a directory that only the caller may write to. Waits at most wait_ms,
  * asleep (inotify): what another machine does on a shared file system is noticed within 1 s.
  */
 int fs_lua_lock(lua_State *L)
@@ -269,6 +277,8 @@ int fs_lua_lock(lua_State *L)
 		shared = lua_toboolean(L, -1);
 		lua_getfield(L, 2, "wait_ms");
 		wait_ms = luaL_optinteger(L, -1, 0);
+		lua_getfield(L, 2, "linked");
+		r.linked = lua_toboolean(L, -1);
 	}
 	lock = new_lock(L, shared);
 	r.operation = shared ? LOCK_SH : LOCK_EX;

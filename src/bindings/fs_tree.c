@@ -1,21 +1,144 @@
 /*
  * fs_tree.c: what is done with whole trees: remove (common/remover.h does it), copy,
- * make durable. Runs in the worker. Symbolic links are never followed.
+ * make durable; and the way to one (common/way.h). Runs in the worker. Symbolic links are never followed.
  */
-#include "fs.h"
-
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../common/buf.h"
 #include "../common/remover.h"
+#include "../common/way.h"
 #include "../common/xio.h"
 #include "../worker/scratch.h"
-#include "fs_walk.h"
+#include "fs.h"
+
+#define WALK_MAX_DEPTH 256
+
+struct walk;
+
+/* What to do on the way; NULL does nothing. Each returns 0, or -1 with errno,
+ * which ends the walk. `dir` is the directory that holds `name`. */
+struct walk_steps {
+	/* anything but a directory */
+	int (*leaf)(struct walk *w, int dir, const char *name, const struct stat *st);
+	/* before and after the entries of the directory open at `fd` */
+	int (*enter)(struct walk *w, int fd, const char *name, const struct stat *st);
+	int (*leave)(struct walk *w, int dir, const char *name, int fd, const struct stat *st);
+};
+
+struct walk {
+	const struct walk_steps *steps;
+	struct buf *path; /* of the entry at hand: where the trouble is after a failure */
+	int depth;
+	void *data;
+};
+
+/*
+ * One walk through a directory tree, by descriptors and never through a symbolic link, so that it
+ * can't be led elsewhere. Knows nothing of what is done on the way.
+ */
+
+static int walk_entry(struct walk *w, int dir, const char *name);
+
+static int walk_child(struct walk *w, int dir, const char *name)
+{
+	size_t len = w->path->len;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return 0;
+	buf_add_char(w->path, '/');
+	buf_add_str(w->path, name);
+	if (w->path->failed)
+		return errno = ENOMEM, -1;
+	if (fs_go_on() < 0 || walk_entry(w, dir, name) < 0)
+		return -1; /* the path stays: it names the trouble */
+	w->path->len = len;
+	w->path->data[len] = '\0';
+	return 0;
+}
+
+static int walk_entries(struct walk *w, DIR *entries)
+{
+	const struct dirent *entry;
+
+	while (errno = 0, (entry = readdir(entries)))
+		if (walk_child(w, dirfd(entries), entry->d_name) < 0)
+			return -1;
+	return errno ? -1 : 0;
+}
+
+static int walk_open_directory(struct walk *w, int dir, const char *name, DIR *entries,
+                               const struct stat *st)
+{
+	int fd = dirfd(entries);
+
+	if (w->steps->enter && w->steps->enter(w, fd, name, st) < 0)
+		return -1;
+	if (walk_entries(w, entries) < 0)
+		return -1;
+	return w->steps->leave ? w->steps->leave(w, dir, name, fd, st) : 0;
+}
+
+static int walk_directory(struct walk *w, int dir, const char *name, const struct stat *st)
+{
+	int fd, status, saved;
+	DIR *entries;
+
+	if (w->depth >= WALK_MAX_DEPTH)
+		return errno = ENAMETOOLONG, -1;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	entries = fdopendir(fd);
+	if (!entries) {
+		xclose(&fd);
+		return -1;
+	}
+	w->depth++;
+	status = walk_open_directory(w, dir, name, entries, st);
+	w->depth--;
+	saved = errno;
+	closedir(entries);
+	errno = saved;
+	return status;
+}
+
+static int walk_entry(struct walk *w, int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (S_ISDIR(st.st_mode))
+		return walk_directory(w, dir, name, &st);
+	return w->steps->leaf ? w->steps->leaf(w, dir, name, &st) : 0;
+}
+
+/* Walk the tree at `path`, which is not followed if it is a link. 0, or -1 with errno
+ * (ECANCELED when the attempt was cancelled, ENAMETOOLONG below WALK_MAX_DEPTH). */
+static int walk_tree(struct walk *w, const char *path)
+{
+	char root[PATH_MAX];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(root))
+		return errno = ENAMETOOLONG, -1;
+	while (n > 1 && path[n - 1] == '/') /* "link/" would follow the link */
+		n--;
+	memcpy(root, path, n);
+	root[n] = '\0';
+	buf_add(w->path, root, n);
+	if (w->path->failed)
+		return errno = ENOMEM, -1;
+	return walk_entry(w, AT_FDCWD, root);
+}
 
 /* --- remove ------------------------------------------------------------------------- */
 
@@ -68,6 +191,21 @@ int fs_lua_remove_tree(lua_State *L)
 		return push_left(L, r);
 	lua_pushboolean(L, 1);
 	return 1;
+}
+
+/* check_way(path[, mode]): can nobody but the caller and root change where the path leads? With a mode, the
+ * directories that are missing on the way are made. EPERM names the part that others could change. */
+int fs_lua_check_way(lua_State *L)
+{
+	const char *path = fs_path(L, 1);
+	mode_t mode = fs_mode(L, 2, 0);
+	struct way way = WAY_INIT;
+	int status = way_open(&way, path, mode);
+
+	xclose(&way.dir);
+	if (status < 0 && way.refused[0])
+		return fs_fail_because(L, "check_way", path, way.refused);
+	return fs_result(L, status, "check_way", path, NULL);
 }
 
 /* --- fsync -------------------------------------------------------------------------- */

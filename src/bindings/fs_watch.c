@@ -1,6 +1,6 @@
 /*
  * fs_watch.c: sleep until the kernel says that files have changed (inotify(7)). Runs in the
- * worker. A watch says that something has happened, never what: whoever waits looks again.
+ * worker. A watch says that something has happened, never what: the caller that waits looks again.
  */
 #include "fs.h"
 

@@ -6,12 +6,161 @@
  */
 #include <errno.h>
 #include <lauxlib.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
+#include "../common/http_date.h"
+#include "../common/mono.h"
+#include "../common/xio.h"
+#include "../engine/gate.h"
+#include "../worker/cancel.h"
 #include "bindings.h"
+#include "http_curl.h"
 #include "http_transfer.h"
-#include "http_words.h"
+
+/* --- the host of a URL as libcurl sees it, and Retry-After: nothing is sent --------- */
+
+/* A part of the URL, pushed; nil where it has none. */
+static void push_part(lua_State *L, const struct curl_api *curl, CURLU *url, CURLUPart part)
+{
+	char *text = NULL;
+
+	lua_pushstring(L, curl->url_get(url, part, &text, 0) == CURLUE_OK ? text : NULL);
+	curl->free(text);
+}
+
+/*
+ * host(url): the name that libcurl would connect to (no userinfo, %XX decoded,
+ * numbers of IPv4 and IPv6 addresses in their one form), and the port of the URL
+ * as text, or nil. Nothing: it is no URL, or there is no libcurl.
+ */
+static int http_host(lua_State *L)
+{
+	const char *why, *text = luaL_checkstring(L, 1);
+	const struct curl_api *curl = curl_open(&why);
+	CURLU *url = curl != NULL ? curl->url() : NULL;
+
+	if (url == NULL)
+		return 0;
+	if (curl->url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK)
+		return curl->url_cleanup(url), 0;
+	push_part(L, curl, url, CURLUPART_HOST);
+	push_part(L, curl, url, CURLUPART_PORT);
+	curl->url_cleanup(url);
+	return 2;
+}
+
+/* retry_after(value, date): ms | nil. `date` is the response's own Date
+ * header, or nil: then our clock says what "now" is. */
+static int http_retry_after(lua_State *L)
+{
+	size_t value_len, date_len;
+	const char *value = luaL_checklstring(L, 1, &value_len);
+	const char *date = luaL_optlstring(L, 2, NULL, &date_len);
+	struct timespec clock;
+	int64_t now, served, ms;
+
+	wall_now(&clock);
+	now = clock.tv_sec;
+	if (date != NULL && http_date_parse(date, date_len, now, &served) == 0)
+		now = served;
+	ms = http_retry_after_ms(value, value_len, now);
+	if (ms < 0)
+		return 0;
+	lua_pushinteger(L, ms);
+	return 1;
+}
+
+/*
+ * The Lua half of engine/gate.h, for a worker that is confined to hosts: a connection is asked for, and
+ * an exchange is made over it.
+ */
+
+#define CONNECTION "runner.gated_connection"
+
+/* Either descriptor; -1: none. */
+struct connection {
+	int answer; /* to come */
+	int socket; /* connected */
+};
+
+static int l_gc(lua_State *L)
+{
+	struct connection *c = luaL_checkudata(L, 1, CONNECTION);
+
+	xclose(&c->answer);
+	xclose(&c->socket);
+	return 0;
+}
+
+/* gated(): do requests go through a gate? */
+static int http_gated(lua_State *L)
+{
+	lua_pushboolean(L, gate_is_there());
+	return 1;
+}
+
+/* gate_ask(host, port, timeout_ms): a connection to come, and a descriptor that gets readable then; nil, message. */
+static int http_gate_ask(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+	lua_Integer port = luaL_checkinteger(L, 2), timeout_ms = luaL_checkinteger(L, 3);
+	struct connection *c = lua_newuserdatauv(L, sizeof(*c), 0);
+
+	*c = (struct connection){ -1, -1 };
+	if (luaL_newmetatable(L, CONNECTION)) {
+		lua_pushcfunction(L, l_gc);
+		lua_setfield(L, -2, "__gc");
+	}
+	lua_setmetatable(L, -2);
+	luaL_argcheck(L, port >= 0 && port <= UINT16_MAX, 2, "no port");
+	c->answer = gate_ask(name, (uint16_t)port, timeout_ms);
+	if (c->answer < 0)
+		return lua_pushnil(L), lua_pushstring(L, strerror(errno)), 2;
+	lua_pushinteger(L, c->answer);
+	return 2;
+}
+
+/* gate_wait(connection): until then. */
+static int http_gate_wait(lua_State *L)
+{
+	struct connection *c = luaL_checkudata(L, 1, CONNECTION);
+	struct pollfd fd = { .fd = c->answer, .events = POLLIN };
+	mono_t attempt = cancel_seen() ? MONO_NEVER : cancel_deadline();
+
+	if (cancel_poll(&fd, 1, attempt == MONO_NEVER ? attempt : mono_add_ms(attempt, CANCEL_TERM_DUE_MS)) == CANCEL_POLL_CANCELLED)
+		return cancel_raise(L);
+	return 0;
+}
+
+/* gate_take(connection): true: it is connected; nil, message, "refused"|"resolve"|"connect"|"timeout". */
+static int http_gate_take(lua_State *L)
+{
+	static const char *const kinds[] = { [GATE_REFUSED] = "refused", [GATE_UNRESOLVED] = "resolve",
+		                                 [GATE_UNCONNECTED] = "connect", [GATE_TIMEOUT] = "timeout", [GATE_GONE] = "timeout" };
+	struct connection *c = luaL_checkudata(L, 1, CONNECTION);
+	struct gate_failure failure;
+
+	c->socket = gate_take(&c->answer, &failure);
+	if (c->socket >= 0)
+		return lua_pushboolean(L, 1), 1;
+	lua_pushnil(L);
+	lua_pushstring(L, failure.text);
+	lua_pushstring(L, failure.kind >= GATE_REFUSED && failure.kind <= GATE_GONE ? kinds[failure.kind] : "connect");
+	return 3;
+}
+
+/* The socket of a connection, which is the caller's from now on. */
+static int http_gated_socket(lua_State *L, int index)
+{
+	struct connection *c = luaL_checkudata(L, index, CONNECTION);
+	int fd = c->socket;
+
+	c->socket = -1;
+	return fd;
+}
 
 #define TRANSFER "runner.http_transfer"
 
@@ -138,6 +287,14 @@ static void set_connect_timeout(lua_State *L, struct transfer *t)
 	                  ms > 0 && ms < INT32_MAX ? (long)ms : INT32_MAX);
 }
 
+/* The connection that a gate has made. */
+static void set_connection(lua_State *L, struct transfer *t)
+{
+	if (lua_getfield(L, 1, "connection") != LUA_TNIL)
+		transfer_over(t, http_gated_socket(L, -1));
+	lua_settop(L, 2);
+}
+
 /* Stack: spec, transfer. 0, or -1 with the reason in t->result. */
 static int prepare(lua_State *L, struct transfer *t, const struct curl_api *curl)
 {
@@ -153,6 +310,7 @@ static int prepare(lua_State *L, struct transfer *t, const struct curl_api *curl
 		return -1;
 	set_method_and_body(L, t);
 	set_connect_timeout(L, t);
+	set_connection(L, t);
 	return t->result == CURLE_OK ? 0 : -1;
 }
 
@@ -313,7 +471,8 @@ static int new_transfer(lua_State *L, struct transfer **t)
  * perform(spec): one exchange; no redirect is followed.
  * spec: url, method, headers (list of "Name: value"), body, user, password,
  * proxy, no_proxy, ca (path), timeout_ms, connect_timeout_ms (0: none), to (a file
- * for the body of a success), from (a file as the body), fresh (use no kept connection). The
+ * for the body of a success), from (a file as the body), fresh (use no kept connection), connection
+ * (http_gate_ask()). The
  * caller ensures that no string but body contains NUL, CR or LF.
  * Returns { status, head, body, redirect } or nil, message, CODE,
  * { kind, library_code, library_number, status, proxy_status, limit }.
@@ -326,7 +485,7 @@ static int l_perform(lua_State *L)
 	return results ? results : run(L, t);
 }
 
-/* begin(spec): the same for somebody else's loop: a transfer for step(); fails as perform does. */
+/* begin(spec): the same for the caller's loop: a transfer for step(); fails as perform does. */
 static int l_begin(lua_State *L)
 {
 	struct transfer *t;
@@ -360,6 +519,10 @@ static int l_step(lua_State *L)
 
 static const luaL_Reg FUNCTIONS[] = {
 	{ "begin", l_begin },
+	{ "gate_ask", http_gate_ask },
+	{ "gate_take", http_gate_take },
+	{ "gate_wait", http_gate_wait },
+	{ "gated", http_gated },
 	{ "host", http_host },
 	{ "perform", l_perform },
 	{ "retry_after", http_retry_after },

@@ -5,12 +5,164 @@
  */
 #include "http_transfer.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
+#include "../engine/gate.h"
+
+/*
+ * The sockets of an exchange: libcurl's own, close-on-exec, or one that is
+ * connected already.
+ */
+
+/* libcurl 7.88 connects what it was told is connected (CURL_SOCKOPT_ALREADY_CONNECTED), which a confined worker may
+ * not. This is its connect(2): a program's own functions come before those of libraries. */
+__attribute__((visibility("default"))) int connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct sockaddr_storage peer;
+	socklen_t n = sizeof(peer);
+
+	if (gate_is_there() && getpeername(fd, (struct sockaddr *)&peer, &n) == 0)
+		return 0;
+	return (int)syscall(SYS_connect, fd, address, size);
+}
+
+static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct transfer *t = user;
+	int fd = t->connected;
+
+	(void)purpose;
+	if (fd == 0)
+		return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	t->connected = -1;
+	return fd;
+}
+
+static int on_opened(void *user, curl_socket_t fd, curlsocktype purpose)
+{
+	const struct transfer *t = user;
+
+	(void)fd;
+	(void)purpose;
+	return t->connected ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK;
+}
+
+/* Have libcurl make its sockets by us. */
+static void transfer_make_sockets(struct transfer *t)
+{
+	t->curl->easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	t->curl->easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t);
+	t->curl->easy_setopt(t->easy, CURLOPT_SOCKOPTFUNCTION, on_opened);
+	t->curl->easy_setopt(t->easy, CURLOPT_SOCKOPTDATA, t);
+}
+
+/* An address that nobody has (RFC 5737) stands for the one at the other end: no name is looked up here. */
+void transfer_over(struct transfer *t, int fd)
+{
+	t->connected = fd;
+	t->placeholder = t->curl->slist_append(NULL, "::192.0.2.1:");
+	if (t->placeholder == NULL)
+		t->result = CURLE_OUT_OF_MEMORY;
+	transfer_set_pointer(t, CURLOPT_CONNECT_TO, t->placeholder);
+	transfer_set_long(t, CURLOPT_FRESH_CONNECT, 1);
+	transfer_set_long(t, CURLOPT_FORBID_REUSE, 1);
+}
+
+/*
+ * Bodies as files: a response that is written to one, a request that is read from one, both of any size.
+ */
+
+int transfer_to_file(struct transfer *t, const char *path)
+{
+	t->out = xopen(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
+	if (t->out >= 0)
+		return 0;
+	t->out = 0;
+	t->file_errno = errno;
+	return -1;
+}
+
+static size_t on_read(char *bytes, size_t size, size_t n, void *user)
+{
+	struct transfer *t = user;
+	ssize_t got = xread(t->in, bytes, size * n);
+
+	if (got >= 0)
+		return (size_t)got;
+	t->file_errno = errno;
+	return CURL_READFUNC_ABORT;
+}
+
+/* libcurl starts over when a connection that it kept turns out to be gone. */
+static int on_seek(void *user, curl_off_t offset, int origin)
+{
+	struct transfer *t = user;
+
+	return lseek(t->in, (off_t)offset, origin) < 0 ? CURL_SEEKFUNC_FAIL : CURL_SEEKFUNC_OK;
+}
+
+int transfer_from_file(struct transfer *t, const char *path)
+{
+	const struct curl_api *curl = t->curl;
+	struct stat st;
+
+	t->in = xopen(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	if (t->in < 0 || fstat(t->in, &st) < 0 || !S_ISREG(st.st_mode)) {
+		t->file_errno = t->in < 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+		t->in = t->in < 0 ? 0 : t->in;
+		return -1;
+	}
+	transfer_set_long(t, CURLOPT_UPLOAD, 1);
+	transfer_set_long(t, CURLOPT_FORBID_REUSE, 1);
+	transfer_set_size(t, CURLOPT_INFILESIZE_LARGE, (size_t)st.st_size);
+	curl->easy_setopt(t->easy, CURLOPT_READFUNCTION, on_read);
+	curl->easy_setopt(t->easy, CURLOPT_READDATA, t);
+	curl->easy_setopt(t->easy, CURLOPT_SEEKFUNCTION, on_seek);
+	curl->easy_setopt(t->easy, CURLOPT_SEEKDATA, t);
+	return 0;
+}
+
+/* Does what arrives now go to the file? */
+static bool transfer_writes(const struct transfer *t)
+{
+	long status = 0;
+
+	if (t->out > 0)
+		t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status >= 200 && status < 300;
+}
+
+/* n; 0 with file_errno. */
+static size_t transfer_write(struct transfer *t, const char *bytes, size_t n)
+{
+	if (xwrite_all(t->out, bytes, n) < 0) {
+		t->file_errno = errno;
+		return 0;
+	}
+	t->written += n;
+	return n;
+}
+
+static void transfer_close_files(struct transfer *t)
+{
+	int *fds[] = { &t->out, &t->in };
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		if (*fds[i] > 0)
+			xclose(fds[i]);
+		*fds[i] = 0;
+	}
+}
 
 /* --- what libcurl calls ---------------------------------------------------------- */
 
@@ -42,13 +194,6 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *user)
 	}
 	buf_add(&t->head, bytes, n);
 	return t->head.failed ? 0 : n;
-}
-
-static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)
-{
-	(void)user;
-	(void)purpose;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 static int find_socket(const struct transfer *t, curl_socket_t fd)
@@ -177,7 +322,7 @@ static void set_callbacks(struct transfer *t)
 	curl->easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
 	curl->easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl->easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
-	curl->easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	transfer_make_sockets(t);
 	curl->easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
 	curl->multi_setopt(t->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
 	curl->multi_setopt(t->multi, CURLMOPT_SOCKETDATA, t);
@@ -237,12 +382,16 @@ void transfer_release(struct transfer *t)
 		give_multi(t);
 	if (t->headers != NULL)
 		t->curl->slist_free_all(t->headers);
+	if (t->placeholder != NULL)
+		t->curl->slist_free_all(t->placeholder);
 	signal_guard_leave(&guard);
 	close_watch(t);
 	transfer_close_files(t);
 	t->easy = NULL;
 	t->multi = NULL;
-	t->headers = NULL;
+	t->headers = t->placeholder = NULL;
+	if (t->connected > 0)
+		xclose(&t->connected);
 	buf_release(&t->head);
 	buf_release(&t->body);
 }
@@ -251,9 +400,15 @@ void transfer_release(struct transfer *t)
 
 static void collect_result(struct transfer *t)
 {
+	curl_off_t sent = 0, got = 0;
 	CURLMsg *message;
 	int left;
 
+	t->curl->easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	t->curl->easy_getinfo(t->easy, CURLINFO_SIZE_DOWNLOAD_T, &got);
+	if (sent + got != t->moved)
+		rest_changed();
+	t->moved = sent + got;
 	while ((message = t->curl->multi_info_read(t->multi, &left)) != NULL) {
 		if (message->msg != CURLMSG_DONE)
 			continue;
@@ -326,7 +481,7 @@ enum transfer_end transfer_run(struct transfer *t, mono_t until)
 	return TRANSFER_DONE;
 }
 
-/* --- a step of somebody else's loop ------------------------------------------------ */
+/* --- a step of the caller's loop ------------------------------------------------- */
 
 static int add_timer(struct transfer *t, mono_t until)
 {

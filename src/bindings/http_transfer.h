@@ -19,13 +19,15 @@ struct transfer {
 	const struct curl_api *curl;
 	CURL *easy;
 	CURLM *multi;
-	struct curl_slist *headers;
+	struct curl_slist *headers, *placeholder;
 	struct pollfd fds[TRANSFER_SOCKETS_MAX];
 	int fds_count;
 	int epoll, timer_fd; /* of transfer_watch(); 0: none */
 	bool begun;
+	int connected;  /* a socket to use, and no other (transfer_over()); 0: none; -1: libcurl has it */
 	int out, in;    /* files for the bodies of the response and of the request; 0: none */
 	size_t written; /* to `out` */
+	curl_off_t moved; /* bytes of both bodies */
 	int file_errno; /* why one of them failed; 0: none has */
 	mono_t until; /* for those who step: when it must be over */
 	mono_t timer; /* when libcurl wants to be called next */
@@ -67,15 +69,14 @@ enum transfer_end transfer_run(struct transfer *t, mono_t until);
  * until then; it belongs to the transfer. */
 bool transfer_step(struct transfer *t, mono_t until, enum transfer_end *end, int *fd);
 
-/* --- http_file.c --- */
+/* --- its socket --- */
+/* Make the exchange over this connected socket, which is the transfer's from now on. */
+void transfer_over(struct transfer *t, int fd);
+
+/* --- its files --- */
 /* The body of a success (2xx) goes to this file, any other to `body`. 0, or -1 with file_errno. */
 int transfer_to_file(struct transfer *t, const char *path);
 /* The request's body is this regular file. 0, or -1 with file_errno. */
 int transfer_from_file(struct transfer *t, const char *path);
-/* Does what arrives now go to the file? */
-bool transfer_writes(const struct transfer *t);
-/* n; 0 with file_errno. */
-size_t transfer_write(struct transfer *t, const char *bytes, size_t n);
-void transfer_close_files(struct transfer *t);
 
 #endif

@@ -3,10 +3,13 @@
  *
  *   append(path, object, sync)   true; nil, message
  *   digest(text)                 SHA-256 in lower-case hexadecimal
+ *   user()                       the number of the real user, and the name that it has; nil: none
  */
 #include "../engine/ledger.h"
 
 #include <lauxlib.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "../common/sha256.h"
 #include "bindings.h"
@@ -34,9 +37,24 @@ static int digest(lua_State *L)
 	return 1;
 }
 
+/* By the kernel: no variable of the environment has a part in it. */
+static int user(lua_State *L)
+{
+	char text[4096];
+	struct passwd entry, *found = NULL;
+
+	lua_pushinteger(L, (lua_Integer)getuid());
+	if (getpwuid_r(getuid(), &entry, text, sizeof(text), &found) == 0 && found)
+		lua_pushstring(L, found->pw_name);
+	else
+		lua_pushnil(L);
+	return 2;
+}
+
 static const luaL_Reg functions[] = {
 	{ "append", append },
 	{ "digest", digest },
+	{ "user", user },
 	{ NULL, NULL },
 };
 

@@ -11,8 +11,6 @@
  *                   starts at `at`, and then at 1
  *   own(path, max)  the text of a file that is ours alone (regular, our own, mode 0600, no link); else nil
  *   fits(bytes)     may a file of that size be written, as far as the limits of this process say?
- *   known(root)     has this user run a command of that project? (known.h)
- *   remember(root)  remember that
  *
  * A mark is device, inode, size, mtime and ctime in ns, owner and mode. A file that was changed less than
  * 2 s ago has none: within the granularity of a file system's clock it may change again, unseen.
@@ -297,26 +295,12 @@ static int l_fits(lua_State *L)
 	return 1;
 }
 
-static int l_known(lua_State *L)
-{
-	lua_pushboolean(L, known_has(luaL_checkstring(L, 1)));
-	return 1;
-}
-
-static int l_remember(lua_State *L)
-{
-	known_add(luaL_checkstring(L, 1));
-	return 0;
-}
-
 static const luaL_Reg functions[] = {
 	{ "fits", l_fits },
 	{ "folder", l_folder },
-	{ "known", l_known },
 	{ "line", l_line },
 	{ "mark", l_mark },
 	{ "own", l_own },
-	{ "remember", l_remember },
 	{ "sorted", l_sorted },
 	{ NULL, NULL },
 };

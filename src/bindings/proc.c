@@ -1,8 +1,8 @@
 /*
  * proc.c: child processes for Lua: `require "runner.process"`. Runs in the
- * worker. The mechanism is in proc_start.c, proc_io.c and proc_end.c; what users call
+ * worker. The mechanism is in proc_start.c, proc_io.c and proc_set.c; what users call
  * (ctx:run, ctx:spawn, ctx:pipeline), its defaults and its error texts are in
- * lua/ctx/proc.lua.
+ * lua/ctx/process.lua.
  *
  *   process.start(spec) → handle | nil, message, CODE, { step=, errno= }
  *     argv0 = "tool": argv[0] of the program, in the place of argv[1], which stays the file to execute
@@ -12,15 +12,152 @@
  *   process.prepare()        many with `shepherd` will follow: their start gets cheaper
  *   process.paused() → ms that the run has been stopped so far (Ctrl+Z)
  */
-#include <signal.h>
+#include "proc.h"
 
+#include <errno.h>
+#include <lauxlib.h>
+#include <signal.h>
+#include <string.h>
+
+#include "../common/errno_name.h"
 #include "../common/xio.h"
 #include "../engine/outcome.h"
 #include "../engine/shepherd.h"
 #include "../worker/adopted.h"
 #include "../worker/cancel.h"
 #include "bindings.h"
-#include "proc.h"
+
+/*
+ * A child's result for scripts: why it could not start, or how it
+ * ended and what it wrote. Changes no process.
+ */
+
+/* --- failures to start ----------------------------------------------------------- */
+
+static void push_errno(lua_State *L, int err)
+{
+	const char *name = errno_name(err);
+
+	if (name)
+		lua_pushstring(L, name);
+	else
+		lua_pushfstring(L, "%d", err);
+}
+
+static bool is_shortage(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM || err == EAGAIN;
+}
+
+/* Push nil, message, CODE, { step=, errno= }; returns 4. */
+static int proc_push_failure(lua_State *L, const struct proc_failure *f)
+{
+	lua_pushnil(L);
+	lua_pushfstring(L, "%s: %s%s%s", f->step, f->what ? f->what : "", f->what ? ": " : "",
+	                strerror(f->err));
+	lua_pushstring(L, is_shortage(f->err) ? "RESOURCE_EXHAUSTED" : "SUBPROCESS_FAILED");
+	lua_createtable(L, 0, 2);
+	lua_pushstring(L, f->step);
+	lua_setfield(L, -2, "step");
+	push_errno(L, f->err);
+	lua_setfield(L, -2, "errno");
+	return 4;
+}
+
+/* --- results -------------------------------------------------------------------------- */
+
+static void push_stream(lua_State *L, struct proc *p, int i, const char *key, const char *dropped)
+{
+	struct tap *tap = &p->out[i].tap;
+
+	buf_clear(&p->scratch);
+	tap_text(tap, &p->scratch);
+	if (p->scratch.failed) {
+		lua_pushliteral(L, "not enough memory"); /* as Lua says it */
+		lua_error(L);
+	}
+	lua_pushlstring(L, buf_cstr(&p->scratch), p->scratch.len);
+	lua_setfield(L, -2, key);
+	lua_pushinteger(L, (lua_Integer)tap_dropped(tap));
+	lua_setfield(L, -2, dropped);
+	buf_release(&p->scratch);
+	tap_release(tap);
+}
+
+static void push_outcome(lua_State *L, const struct proc *p)
+{
+	struct outcome o = outcome_decode(p->wait_status);
+	char scratch[16];
+
+	if (o.signalled) {
+		lua_pushstring(L, signal_name(o.status, scratch));
+		lua_setfield(L, -2, "signal");
+	} else {
+		lua_pushinteger(L, o.status);
+		lua_setfield(L, -2, "status");
+	}
+	lua_pushboolean(L, !o.signalled && o.status == 0 && !p->starved);
+	lua_setfield(L, -2, "ok");
+	if (p->starved) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "starved");
+	}
+}
+
+/* Not by the cap: reading failed, or there was no memory. */
+static bool failed_to_keep(const struct proc *p)
+{
+	for (int i = 0; i < 2; i++)
+		if (p->out[i].tap.failed || p->out[i].queue.failed)
+			return true;
+	return false;
+}
+
+static bool dropped_bytes(const struct proc *p)
+{
+	return tap_dropped(&p->out[0].tap) > 0 || tap_dropped(&p->out[1].tap) > 0;
+}
+
+/* spilled = true: the file has all of stdout; else spill_error, if it was to have it. */
+static void push_spill(lua_State *L, const struct proc *p)
+{
+	if (p->spill_error) {
+		push_errno(L, p->spill_error);
+		lua_setfield(L, -2, "spill_error");
+	} else if (p->spilled) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "spilled");
+	}
+}
+
+/* Push the table with the result of a reaped child; returns 1. Call once:
+ * the captured bytes move to Lua. */
+static int proc_push_result(lua_State *L, struct proc *p)
+{
+	lua_createtable(L, 0, 13);
+	lua_pushboolean(L, false);
+	lua_setfield(L, -2, "ok");
+	if (!p->lost)
+		push_outcome(L, p);
+	if (p->lost && p->shepherd) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "lost");
+	}
+	lua_pushboolean(L, dropped_bytes(p) || failed_to_keep(p));
+	lua_setfield(L, -2, "truncated");
+	if (failed_to_keep(p)) {
+		lua_pushboolean(L, true);
+		lua_setfield(L, -2, "output_lost");
+	}
+	push_spill(L, p);
+	push_stream(L, p, 0, "stdout", "stdout_dropped");
+	push_stream(L, p, 1, "stderr", "stderr_dropped");
+	lua_pushinteger(L, mono_elapsed_ms(p->started, p->ended));
+	lua_setfield(L, -2, "duration_ms");
+	lua_pushboolean(L, p->incomplete);
+	lua_setfield(L, -2, "incomplete");
+	return 1;
+}
 
 #define GC_GRACE_MS 200 /* the script dropped the handle: keep the collector's pause short */
 
@@ -47,7 +184,10 @@ static int start(lua_State *L)
 	lua_setiuservalue(L, -2, 1); /* keeps stdin's bytes alive */
 	if (proc_start(p, &spec, &failure) < 0)
 		return proc_push_failure(L, &failure);
-	return 1;
+	if (!cancel_pending())
+		return 1;
+	proc_end(p, p->grace_ms); /* no caller would get its handle */
+	return cancel_raise(L);
 }
 
 static int handle_pid(lua_State *L)

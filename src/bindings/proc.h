@@ -2,14 +2,14 @@
  * proc.h: private to the process binding (proc*.c): one child with the pipes
  * that we hold, and the loop that serves a set of them.
  *
- *   proc_start()  plain C: pipes, fork, exec           (proc_start.c, proc_warm.c)
- *   proc_turn()   plain C: poll once, move bytes       (proc_io.c, proc_spill.c)
- *   proc_reap()   plain C: the end of one, of several   (proc_end.c)
- *   Lua half      specs, results, handles and events    (proc_spec.c, proc_result.c, proc.c)
+ *   proc_start()  plain C: pipes, fork, exec           (proc_start.c)
+ *   proc_turn()   plain C: poll once, move bytes       (proc_io.c)
+ *   proc_reap()   plain C: the end of one, of several   (proc_set.c)
+ *   Lua half      specs, results, handles and events    (proc_spec.c, proc.c)
  *
  * Ownership: a struct proc owns its descriptors, buffers and the unreaped
  * child; proc_release() ends and frees all of it. A child is checked without
- * reaping it until it is done, so that nobody can reuse its process group's number.
+ * reaping it until it is done, so that no process can reuse its process group's number.
  */
 #ifndef RUNNER_PROC_H
 #define RUNNER_PROC_H
@@ -23,7 +23,6 @@
 #include "../engine/tap.h"
 
 #define PROC_LINE_MAX 65536 /* a longer line is handed out in pieces of this size */
-#define PROC_CANCEL_GRACE_MS 1000
 
 /* --- one child ------------------------------------------------------------------ */
 
@@ -39,9 +38,10 @@ struct proc {
 	pid_t pid;       /* 0: never started */
 	int pidfd;       /* -1: the system has none */
 	bool group;      /* leads a process group of its own */
+	bool foreground; /* in our group, and asked to end by INT on Ctrl+C */
 	bool detached;   /* outlives us: never ended here */
 	bool shepherd;   /* its pid is a shepherd's (shepherd.h) */
-	bool warm;       /* it is a call that a zygote has started (zygote.h) */
+	bool warm;       /* it is a call that a zygote has started (fork_server.h) */
 	int report_fd;   /* of either, for its account; -1: read, or none */
 	bool ended_itself; /* … which reported that the program ended by itself */
 	bool announced;  /* set:next() has reported "done" */
@@ -55,6 +55,7 @@ struct proc {
 	int wait_status;
 	mono_t started, ended;
 	mono_t drain_until; /* how long to wait for EOF after its death */
+	mono_t term_at;     /* to whom INT says nothing */
 	mono_t kill_at, give_up_at;
 	int64_t grace_ms; /* between TERM and KILL when its handle is closed */
 	int in;
@@ -94,7 +95,9 @@ struct proc_spec {
 	int held_fd;             /* … and it holds this until then; borrowed; -1: none */
 	int terminal_fd;         /* its stdin, stderr and controlling terminal; borrowed; -1: none */
 	int handed_fd;           /* what the program itself gets as 3; borrowed; -1: none */
+	const struct bounds *bounds; /* it is confined to these; borrowed; NULL: no */
 	bool foreground;         /* stay in our process group */
+	int stop_signal;         /* asks it to end; 0: TERM, or INT on Ctrl+C in the foreground */
 	size_t cap;              /* bytes kept of each stream */
 	const char *spill;       /* a private file that takes all of stdout, should it exceed cap */
 	uint64_t spill_max;      /* … and no more than this; what exceeds it leaves no file */
@@ -110,7 +113,7 @@ struct proc_failure {
 void proc_init(struct proc *p);
 /* Start a child. 0, or -1 with *failure and nothing left behind. */
 int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
-/* Start a warm call (proc_warm.c): its pid and report, or 0: child_spawn() is to do it. */
+/* Start a warm call: its pid and report, or 0: child_spawn() is to do it. */
 pid_t proc_start_warm(const struct proc_spec *spec, const struct child_spec *child, int *report);
 /* Of a shepherd or a warm call that is dead: what it left ends now, before anybody acts on the news. */
 void proc_take_account(struct proc *p);
@@ -119,8 +122,8 @@ int proc_signal(struct proc *p, int sig);
 /* Bytes of stdout that its tap gets next. The file exists only for an output above the
  * cap; spill_error says why there is none although there should be. */
 void proc_spill(struct proc *p, const char *bytes, size_t n);
-/* TERM and CONT now, KILL after grace_ms, which proc_turn() sends. A shepherd does
- * both by itself, and is killed only if it has not ended by then. */
+/* Ask it to end now, unless it has been asked; KILL after grace_ms, which proc_turn() sends, or sooner at the end
+ * of the attempt. A shepherd does both by itself, and is killed only if it has not ended by then. */
 void proc_stop(struct proc *p, int64_t grace_ms);
 /* Check, without reaping, whether the child has ended. */
 void proc_notice_exit(struct proc *p);
@@ -134,9 +137,9 @@ bool proc_next_line(struct proc_stream *s, const char **text, size_t *n);
 void proc_forget_lines(struct proc *p);
 /* End it unless it is detached, and close our descriptors; what was captured
  * stays. Blocks ≤ grace + 1.1 s. */
-void proc_end(struct proc *p, int64_t grace_ms);
+void proc_end(struct proc *p, int64_t most_ms);
 /* The same, and free everything. */
-void proc_release(struct proc *p, int64_t grace_ms);
+void proc_release(struct proc *p, int64_t most_ms);
 
 /* --- several ---------------------------------------------------------------------- */
 
@@ -154,6 +157,7 @@ struct proc_set {
 	mono_t until; /* the caller's limit, made when `paused` was the time stopped */
 	mono_t paused;
 	bool stopping;
+	bool cancelled; /* … because the attempt is over */
 	struct pollfd *others; /* descriptors of the caller's, for set:next(); room for them is in fds, too */
 	size_t other_count;
 };
@@ -165,9 +169,11 @@ enum proc_turn { PROC_TURNED, PROC_CANCELLED };
 enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed);
 bool proc_set_done(const struct proc_set *set);
 void proc_set_stop(struct proc_set *set, int64_t grace_ms);
-/* Stop all, wait for their end, then reap them. A cancellation shortens the
- * grace; the caller checks cancel_pending() afterwards. */
-void proc_set_end(struct proc_set *set, int64_t grace_ms);
+/* The attempt is over: stop all, and let Lua take their lines before that is raised. */
+void proc_set_cancel(struct proc_set *set);
+/* Stop all, each with its own grace and no more than most_ms, wait for their end, then reap them. A
+ * cancellation may shorten the grace; the caller checks cancel_pending() afterwards. */
+void proc_set_end(struct proc_set *set, int64_t most_ms);
 
 /* --- Lua ---------------------------------------------------------------------------- */
 
@@ -177,8 +183,6 @@ void proc_set_end(struct proc_set *set, int64_t grace_ms);
 /* Read the table at `index` into *spec; raises for wrong types. Pushes values
  * that own what the spec points to: keep them until proc_start() is over. */
 void proc_read_spec(lua_State *L, int index, struct proc_spec *spec);
-/* Push nil, message, CODE, { step=, errno= }; returns 4. */
-int proc_push_failure(lua_State *L, const struct proc_failure *failure);
 /* process.set({handle…}, others): pushes a set; and the methods of sets, on top of the stack. */
 int proc_make_set(lua_State *L);
 extern const luaL_Reg proc_set_methods[];
@@ -188,8 +192,5 @@ extern const luaL_Reg proc_set_methods[];
 mono_t proc_attempt_end(void);
 /* End the set, unless it is detached, and raise the cancellation. */
 int proc_cancelled(lua_State *L, struct proc_set *set);
-/* Push the table with the result of a reaped child; returns 1. Call once:
- * the captured bytes move to Lua. */
-int proc_push_result(lua_State *L, struct proc *p);
 
 #endif

@@ -1,24 +1,74 @@
 /*
  * proc_io.c: the loop that serves running children: feeds stdin, drains
  * stdout and stderr at once so that neither side can block the other, sees
- * deaths, and kills what overstays its grace; proc_end.c reaps. Runs in the worker;
+ * deaths, and kills what overstays its grace; proc_set.c reaps. Runs in the worker;
  * knows no Lua values. Never waits for "any child": the worker has others.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "../engine/shepherd.h"
+#include "../worker/adopted.h"
 #include "../worker/cancel.h"
 #include "../worker/quiet_pipe.h"
 #include "proc.h"
 
+/*
+ * A child's whole stdout in a private file, once it is more than its tap
+ * keeps. a failure costs the file and nothing else.
+ */
+
+static void spill_failed(struct proc *p, int err)
+{
+	p->spill_error = err;
+	p->spilled = false;
+	if (p->spill_fd < 0)
+		return;
+	xclose(&p->spill_fd);
+	unlink(p->spill);
+}
+
+/* All that came so far is in the tap. */
+static int spill_open(struct proc *p)
+{
+	struct tap *tap = &p->out[0].tap;
+	struct buf kept = BUF_INIT;
+	int rc = -1;
+
+	p->spill_fd = xopen(p->spill, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+	if (p->spill_fd < 0)
+		return -1;
+	tap_text(tap, &kept);
+	if (kept.failed || tap_dropped(tap) > 0)
+		errno = ENOMEM;
+	else
+		rc = xwrite_all(p->spill_fd, buf_cstr(&kept), kept.len);
+	buf_release(&kept);
+	p->spilled = rc == 0;
+	return rc;
+}
+
+void proc_spill(struct proc *p, const char *bytes, size_t n)
+{
+	struct tap *tap = &p->out[0].tap;
+
+	if (!p->spill || p->spill_error || tap->total + n <= tap->head_cap + tap->tail_cap)
+		return;
+	if (tap->total + n > p->spill_max)
+		spill_failed(p, EFBIG);
+	else if ((p->spill_fd < 0 && spill_open(p) < 0) || xwrite_all(p->spill_fd, bytes, n) < 0)
+		spill_failed(p, errno);
+}
+
 #define CHUNK 65536
-#define QUEUE_MAX (1 << 20) /* lines read ahead of whoever takes them */
+#define QUEUE_MAX (1 << 20) /* lines read ahead of the caller that takes them */
 #define DRAIN_MS 100        /* for EOF, after the child's own death */
 #define GIVE_UP_MS 1000     /* after KILL, for uninterruptible processes */
 #define SHEPHERD_SLACK_MS 1000 /* it gives up by itself first */
@@ -126,6 +176,7 @@ static void set_exited(struct proc *p, bool lost)
 		proc_take_account(p); /* its worker may still hold the pipes */
 	p->exited = true;
 	p->lost = lost;
+	rest_changed();
 	p->ended = mono_now();
 	p->drain_until = mono_add_ms(p->ended, DRAIN_MS);
 	xclose(&p->in);
@@ -146,7 +197,7 @@ void proc_notice_exit(struct proc *p)
 	do {
 		info.si_pid = 0;
 		rc = waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-	} while (rc < 0 && errno == EINTR);
+	} while (rc < 0 && rest_again());
 	if (rc < 0)
 		set_exited(p, true); /* another call in this process has reaped it */
 	else if (info.si_pid == p->pid)
@@ -173,32 +224,43 @@ bool proc_done(const struct proc *p)
 }
 
 /* Called again for a shorter grace. A program that has ended keeps its own status. */
-static void stop_shepherd(struct proc *p, int64_t grace_ms)
+static void stop_shepherd(struct proc *p, mono_t end)
 {
-	mono_t kill_at = mono_add_ms(mono_now(), grace_ms + SHEPHERD_GIVE_UP_MS + SHEPHERD_SLACK_MS);
+	mono_t kill_at = mono_add_ms(end, SHEPHERD_GIVE_UP_MS + SHEPHERD_SLACK_MS);
 
 	proc_notice_exit(p);
 	if (p->exited || kill_at >= p->kill_at)
 		return;
 	p->kill_at = kill_at;
 	p->stopping = true;
-	shepherd_stop(p->pid, grace_ms);
+	shepherd_stop(p->pid, MAX_OF(mono_elapsed_ms(mono_now(), end), 0));
+}
+
+/* The terminal's INT, or ours, asked it first. */
+static mono_t when_to_term(const struct proc *p, mono_t now)
+{
+	bool interrupted = (cancel_cause() & ~CHILD_FROM_TERMINAL) == SIGINT;
+
+	return p->foreground && interrupted ? now + (p->kill_at - now) / 2 : MONO_NEVER;
 }
 
 void proc_stop(struct proc *p, int64_t grace_ms)
 {
+	mono_t now = mono_now(), end = MIN_OF(mono_add_ms(now, grace_ms), cancel_child_end(p->started));
+
 	if (p->reaped || proc_done(p))
 		return;
 	if (p->shepherd) {
-		stop_shepherd(p, grace_ms);
+		stop_shepherd(p, end);
 		return;
 	}
-	p->kill_at = MIN_OF(p->kill_at, mono_add_ms(mono_now(), grace_ms));
+	p->kill_at = MIN_OF(p->kill_at, end);
+	p->term_at = when_to_term(p, now);
 	if (p->stopping)
 		return;
 	p->stopping = true;
-	proc_signal(p, SIGTERM);
-	proc_signal(p, SIGCONT); /* a stopped process would not see it */
+	if (!p->lost)
+		adopted_ask(p->pid, cancel_cause());
 }
 
 /* --- time --------------------------------------------------------------------------- */
@@ -218,6 +280,11 @@ static void check_time(struct proc *p, mono_t now)
 {
 	if (p->pidfd < 0)
 		proc_notice_exit(p);
+	if (now >= p->term_at) {
+		adopted_ends_by(p->pid, SIGTERM);
+		adopted_ask(p->pid, 0);
+		p->term_at = MONO_NEVER;
+	}
 	if (now >= p->kill_at) {
 		proc_signal(p, SIGKILL);
 		p->kill_at = MONO_NEVER;
@@ -231,7 +298,7 @@ static void check_time(struct proc *p, mono_t now)
 
 static mono_t next_time(const struct proc *p, mono_t now)
 {
-	mono_t at = p->kill_at;
+	mono_t at = MIN_OF(p->kill_at, p->term_at);
 
 	if (proc_done(p))
 		return MONO_NEVER;
@@ -273,9 +340,7 @@ static int watch_proc(struct proc_set *set, int n, struct proc *p)
 
 static int poll_until(struct pollfd *fds, int n, mono_t until)
 {
-	int64_t ms = MIN_OF(mono_elapsed_ms(mono_now(), until), 1000);
-
-	return poll(fds, (nfds_t)n, (int)ms + (until > mono_now() ? 1 : 0));
+	return rest_poll(fds, n, MIN_OF(until, mono_add_ms(mono_now(), 1000)), NULL);
 }
 
 /* cancel_poll() has a maximum; a larger set is polled in ticks. */
@@ -302,7 +367,7 @@ enum proc_turn proc_turn(struct proc_set *set, mono_t until, bool heed)
 
 	for (size_t i = 0; i < set->n; i++) {
 		n = watch_proc(set, n, set->procs[i]);
-		until = MIN_OF(until, next_time(set->procs[i], now));
+		until = MIN_OF(until, MAX_OF(next_time(set->procs[i], now), mono_add_ms(now, 1)));
 	}
 	for (size_t i = 0; i < set->other_count; i++)
 		set->fds[(size_t)n + i] = set->others[i];

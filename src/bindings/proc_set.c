@@ -6,9 +6,133 @@
  *   set:next(lines, ms)              one piece of news at a time (a scheduler)
  *   set:stop(grace_ms)               TERM to all now, KILL later
  */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "../common/rest.h"
 #include "../common/xio.h"
+#include "../engine/shepherd.h"
+#include "../worker/adopted.h"
 #include "../worker/cancel.h"
 #include "proc.h"
+
+/*
+ * The end of children: what a shepherd has reported, reaping, and ending
+ * several at once. Knows no Lua values.
+ */
+
+/* --- reaping ---------------------------------------------------------------------------- */
+
+/* A killed shepherd leaves its program's descendants to us, and so does a killed call. They end
+ * before anybody acts on the news: what follows must not overlap with them. */
+void proc_take_account(struct proc *p)
+{
+	struct shepherd_account account = { false, false };
+
+	if (p->report_fd >= 0)
+		account = shepherd_account(p->report_fd);
+	p->ended_itself = account.ended_itself;
+	p->lost = p->lost || (p->shepherd && !account.complete);
+	if (!account.complete)
+		adopted_kill();
+	xclose(&p->report_fd);
+}
+
+void proc_reap(struct proc *p)
+{
+	pid_t got;
+
+	if (p->reaped || p->pid <= 0 || !p->exited)
+		return;
+	if (p->stopping && p->group)
+		proc_signal(p, SIGKILL);
+	do
+		got = waitpid(p->pid, &p->wait_status, WNOHANG);
+	while (got < 0 && rest_again());
+	p->lost = p->lost || got != p->pid;
+	p->reaped = true;
+	adopted_forget(p->pid);
+	if (p->shepherd)
+		proc_take_account(p);
+	xclose(&p->pidfd);
+}
+
+/* --- several ---------------------------------------------------------------------------- */
+
+bool proc_set_done(const struct proc_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (!proc_done(set->procs[i]))
+			return false;
+	return true;
+}
+
+void proc_set_stop(struct proc_set *set, int64_t grace_ms)
+{
+	set->stopping = true;
+	for (size_t i = 0; i < set->n; i++)
+		proc_stop(set->procs[i], grace_ms);
+}
+
+static void stop_each(struct proc_set *set, int64_t most_ms)
+{
+	set->stopping = true;
+	for (size_t i = 0; i < set->n; i++)
+		proc_stop(set->procs[i], MIN_OF(set->procs[i]->grace_ms, most_ms));
+}
+
+void proc_set_cancel(struct proc_set *set)
+{
+	set->cancelled = true;
+	cancel_postpone();
+	stop_each(set, INT64_MAX);
+}
+
+void proc_set_end(struct proc_set *set, int64_t most_ms)
+{
+	bool heed = !cancel_pending();
+
+	for (size_t i = 0; i < set->n; i++)
+		proc_forget_lines(set->procs[i]); /* no caller reads them: a full queue would block */
+	stop_each(set, most_ms);
+	while (!proc_set_done(set)) {
+		if (proc_turn(set, MONO_NEVER, heed) != PROC_CANCELLED)
+			continue;
+		heed = false;
+		stop_each(set, most_ms);
+	}
+	for (size_t i = 0; i < set->n; i++)
+		proc_reap(set->procs[i]);
+}
+
+void proc_end(struct proc *p, int64_t most_ms)
+{
+	struct proc_watch watches[PROC_WATCHES];
+	struct pollfd fds[PROC_WATCHES];
+	struct proc_set alone = { .n = 1, .procs = &p, .watches = watches, .fds = fds, .until = MONO_NEVER };
+
+	if (p->pid > 0 && !p->detached && !p->reaped)
+		proc_set_end(&alone, most_ms);
+	proc_forget_lines(p);
+	xclose(&p->in);
+	xclose(&p->spill_fd);
+	xclose(&p->report_fd);
+	xclose(&p->pidfd);
+	for (int i = 0; i < 2; i++)
+		xclose(&p->out[i].fd);
+}
+
+void proc_release(struct proc *p, int64_t most_ms)
+{
+	proc_end(p, most_ms);
+	for (int i = 0; i < 2; i++)
+		tap_release(&p->out[i].tap);
+	buf_release(&p->scratch);
+	if (p->pid > 0)
+		adopted_forget(p->pid); /* no caller waits for it any more */
+	p->pid = 0;
+}
 
 /* --- what waits have in common ---------------------------------------------------------- */
 
@@ -21,7 +145,7 @@ mono_t proc_attempt_end(void)
 int proc_cancelled(lua_State *L, struct proc_set *set)
 {
 	if (set->n > 0 && !set->procs[0]->detached)
-		proc_set_end(set, PROC_CANCEL_GRACE_MS);
+		proc_set_end(set, INT64_MAX);
 	return cancel_raise(L);
 }
 
@@ -48,7 +172,7 @@ static struct proc_set *new_set(lua_State *L, size_t n, size_t others)
 	set->others = set->fds + n * PROC_WATCHES + others;
 	set->until = MONO_NEVER;
 	set->paused = 0;
-	set->stopping = false;
+	set->stopping = set->cancelled = false;
 	return set;
 }
 
@@ -130,6 +254,8 @@ static int push_done(lua_State *L, struct proc_set *set)
 {
 	for (size_t i = 0; i < set->n; i++)
 		proc_reap(set->procs[i]);
+	if (set->cancelled)
+		return cancel_raise(L);
 	lua_pushliteral(L, "done");
 	return 1;
 }
@@ -148,16 +274,17 @@ static int push_late(lua_State *L, const struct proc_set *set)
 }
 
 /*
- * set:wait(lines): serves all handles until there is news:
+ * set:wait(lines, last): serves all handles until there is news:
  *   "line", text, "stdout" | "stderr", index   (only with `lines`)
  *   "done"                                     every one is gone and reaped
  *   nil, "limit" | "attempt"                   set:limit() or the attempt is over
- * After set:stop() time is bounded by that, and only lines and "done" come.
+ * After set:stop() time is bounded by that, and only lines and "done" come. A cancellation is raised when all
+ * have ended. With `last`, lines come until then: who asks does nothing but take them.
  */
 static int set_wait(lua_State *L)
 {
 	struct proc_set *set = check_set(L);
-	bool lines = lua_toboolean(L, 2), turned = false;
+	bool lines = lua_toboolean(L, 2), last = lines && lua_toboolean(L, 3), turned = false;
 	int pushed;
 
 	for (size_t i = 0; i < set->n && !lines; i++)
@@ -172,9 +299,11 @@ static int set_wait(lua_State *L)
 			return push_done(L, set);
 		if (late && turned)
 			return push_late(L, set);
-		if (proc_turn(set, until, true) == PROC_CANCELLED)
+		turned = proc_turn(set, until, !set->cancelled) == PROC_TURNED;
+		if (!turned && !last)
 			return proc_cancelled(L, set);
-		turned = true;
+		if (!turned)
+			proc_set_cancel(set);
 	}
 }
 

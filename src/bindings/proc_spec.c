@@ -1,5 +1,5 @@
 /*
- * proc_spec.c: the Lua table from proc.lua → struct proc_spec. Runs in the worker.
+ * proc_spec.c: the Lua table from ctx/process_spec.lua → struct proc_spec. Runs in the worker.
  * Raises only for wrong types, and before anything is acquired; proc.lua has the
  * messages that users read.
  */
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../engine/outcome.h"
 #include "../engine/test_page.h"
+#include "../worker/confinement.h"
 #include "fs.h"
 #include "proc.h"
 #include "test_bed.h"
@@ -158,6 +160,13 @@ static int64_t read_size(lua_State *L, int index, const char *key, int64_t other
 	return MAX_OF(n, 0);
 }
 
+static int read_signal(lua_State *L, int index, const char *key)
+{
+	const char *name = read_string(L, index, key);
+
+	return name ? signal_parse(name) : 0;
+}
+
 static void read_input(lua_State *L, int index, struct proc_spec *spec)
 {
 	spec->input_fd = read_file(L, index, "stdin_file");
@@ -186,6 +195,17 @@ static bool is_own_program(const char *path)
 
 	return strchr(path, '/') && stat(path, &its) == 0 && stat("/proc/self/exe", &own) == 0 && its.st_dev == own.st_dev &&
 	       its.st_ino == own.st_ino;
+}
+
+/* `bounds`: of runner.host. */
+static const struct bounds *read_bounds(lua_State *L, int index)
+{
+	const struct bounds *b = NULL;
+
+	if (lua_getfield(L, index, "bounds") != LUA_TNIL)
+		b = confinement_bounds(L, -1);
+	lua_pop(L, 1);
+	return b;
 }
 
 /* `page`: of runner.test_bed. A call that is tested itself hands its own on to calls of ours. */
@@ -220,7 +240,9 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->shepherd = read_flag(L, index, "shepherd") && !spec->detach;
 	spec->warm = read_flag(L, index, "warm");
 	spec->held_fd = read_lock(L, index, "lock");
+	spec->bounds = read_bounds(L, index);
 	spec->foreground = read_flag(L, index, "foreground");
+	spec->stop_signal = read_signal(L, index, "stop_signal");
 	spec->cap = (size_t)read_size(L, index, "cap", 1 << 20);
 	spec->spill = read_string(L, index, "spill");
 	spec->spill_max = (uint64_t)read_size(L, index, "spill_max", INT64_MAX);

@@ -5,16 +5,58 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "../common/xio.h"
 #include "../engine/child.h"
+#include "../engine/fork_server.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
 #include "../worker/adopted.h"
 #include "../worker/channel.h"
 #include "../worker/worker_launch.h"
 #include "proc.h"
+
+/*
+ * Calls of our own program that a zygote starts (engine/fork_server.h), and when that would
+ * not be the same as fork and exec. Knows no Lua values.
+ */
+
+static pid_t zygote; /* whom the worker is not to mistake for an adopted child */
+
+static void know(pid_t pid)
+{
+	if (pid == zygote)
+		return;
+	if (zygote > 0)
+		adopted_forget(zygote);
+	if (pid > 0)
+		adopted_expect(pid);
+	adopted_count_helpers((pid > 0) - (zygote > 0));
+	zygote = pid;
+}
+
+/* A call has our session; it holds no lock of ours. A zygote doesn't know what a C module has
+ * changed (mask, limits, dispositions, threads …), nor what RUNNER_LUA reads each time. Outside of a
+ * run we are some other program. */
+static bool can_be_warm(const struct proc_spec *spec)
+{
+	return spec->warm && !spec->bounds && !spec->detach && !spec->foreground && spec->held_fd < 0 && spec->handed_fd < 0 && spec->terminal_fd < 0 && !adopted_with_module() &&
+	       worker_launch()->supervisor > 0 && !getenv("RUNNER_LUA");
+}
+
+pid_t proc_start_warm(const struct proc_spec *spec, const struct child_spec *child, int *report)
+{
+	pid_t pid;
+
+	if (!can_be_warm(spec))
+		return 0;
+	know(zygote_start());
+	pid = zygote_spawn(child, spec->grace_ms, report);
+	know(zygote_pid());
+	return pid;
+}
 
 #define ROOMY_PIPE (1 << 20)
 #define FIRST_HELD_FD 3
@@ -138,6 +180,15 @@ static int open_ends(struct proc *p, const struct proc_spec *spec, struct ends *
 	return 0;
 }
 
+static int how_to_end(const struct proc *p, const struct proc_spec *spec)
+{
+	if (spec->detach)
+		return ADOPTED_LEFT_ALONE;
+	if (p->shepherd || !(spec->stop_signal || spec->foreground))
+		return SIGTERM;
+	return spec->stop_signal ? spec->stop_signal : ADOPTED_FOREGROUND;
+}
+
 static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends *e,
                  struct proc_failure *failure)
 {
@@ -149,6 +200,7 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		.cwd = spec->cwd,
 		.fd = { e->child[0], e->child[1], e->child[2] },
 		.new_session = spec->detach,
+		.bounds = spec->bounds,
 		.mark = is_job ? CHILD_JOB_MARK : spec->detach ? worker_spared()->mark : 0,
 		.held_fd = is_job ? spec->held_fd : MAX_OF(spec->handed_fd, 0),
 		.takes_terminal = spec->terminal_fd >= 0,
@@ -158,14 +210,18 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 	pid_t pid;
 
 	p->started = mono_now();
+	p->foreground = spec->foreground && !spec->stop_signal && spec->terminal_fd < 0;
 	adopted_hold();
 	pid = proc_start_warm(spec, &child, &p->report_fd);
 	p->warm = pid > 0;
+	p->shepherd = spec->shepherd && !p->warm;
 	if (!p->warm)
 		pid = spec->shepherd ? shepherd_spawn(&child, spec->grace_ms, spec->held_fd, &p->report_fd, &error)
 		                     : child_spawn(&child, &error);
-	if (pid > 0)
+	if (pid > 0) {
 		adopted_expect(pid);
+		adopted_ends_by(pid, how_to_end(p, spec));
+	}
 	adopted_release();
 	if (pid < 0) {
 		errno = error.err;
@@ -175,7 +231,6 @@ static int spawn(struct proc *p, const struct proc_spec *spec, const struct ends
 		                                        : NULL);
 	}
 	p->pid = pid;
-	p->shepherd = spec->shepherd && !p->warm;
 	p->group = !p->shepherd && (child.new_session || child.new_group);
 	p->pidfd = os_watch_process(pid);
 	return 0;
@@ -200,6 +255,7 @@ void proc_init(struct proc *p)
 		.in = -1,
 		.spill_fd = -1,
 		.drain_until = MONO_NEVER,
+		.term_at = MONO_NEVER,
 		.kill_at = MONO_NEVER,
 		.give_up_at = MONO_NEVER,
 		.out = { { .fd = -1, .queue = BUF_INIT }, { .fd = -1, .queue = BUF_INIT } },

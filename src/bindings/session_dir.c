@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,8 +19,8 @@
 
 #include "../common/remover.h"
 #include "../common/ulid.h"
+#include "../common/way.h"
 #include "../common/xio.h"
-#include "../worker/trust.h"
 #include "../worker/worker_launch.h"
 #include "bindings.h"
 
@@ -90,7 +89,7 @@ static int l_make(lua_State *L)
 
 /* --- sweeping ------------------------------------------------------------------------ */
 
-#define HANDED_OUT_PREFIX "runner-out-" /* lua/ctx/hand_out.lua */
+#define HANDED_OUT_PREFIX "runner-out-" /* lua/ctx/temporary_files.lua */
 #define HANDED_OUT_S 300                /* how long a caller finds what is in it */
 
 static bool is_named(const char *name, const char *prefix)
@@ -115,46 +114,46 @@ static bool is_kept(const char *name, const struct stat *st)
 
 /* Remove it if its run is dead. What can't be removed is left for the next sweep, which finds it as old as it was:
  * the removal of some of its entries changed its time. */
-static void sweep_one(const char *dir, int dir_fd, const char *name, mono_t deadline)
+static void sweep_one(int dir, const char *name, mono_t deadline)
 {
 	struct removal removal = REMOVAL_INIT;
-	char path[PATH_MAX];
 	struct stat st;
-	int fd = openat(dir_fd, name, OPEN_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dir, name, OPEN_DIRECTORY | O_CLOEXEC);
 
 	removal.deadline = deadline;
 	if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(&st) && !is_kept(name, &st) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	    strlen(dir) + strlen(name) + 2 <= sizeof(path)) {
-		stpcpy(stpcpy(stpcpy(path, dir), "/"), name);
-		if (remover_remove(&removal, path) < 0)
-			futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim });
-	}
+	    remover_remove_in(&removal, dir, name) < 0)
+		futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim });
 	buf_release(&removal.left);
 	xclose(&fd);
 }
 
-static void sweep(const char *dir, mono_t deadline)
+static void sweep(int dir, mono_t deadline)
 {
-	DIR *entries = opendir(dir);
+	int fd = openat(dir, ".", OPEN_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
 	while (entries && mono_now() < deadline && (entry = readdir(entries)))
 		if (is_named(entry->d_name, TEMPDIR_PREFIX) || is_named(entry->d_name, HANDED_OUT_PREFIX))
-			sweep_one(dir, dirfd(entries), entry->d_name, deadline);
+			sweep_one(dir, entry->d_name, deadline);
 	if (entries)
 		closedir(entries);
+	else
+		xclose(&fd);
 }
 
 /* sweep(dir, ms): remove what killed runs of this user have left in dir, taking at
- * most that long. Only where nobody else can create entries with our names. */
+ * most that long. Only where no other user can create entries with our names. */
 static int l_sweep(lua_State *L)
 {
-	const char *dir = luaL_checkstring(L, 1);
+	const char *in_it = lua_pushfstring(L, "%s/.", luaL_checkstring(L, 1));
 	mono_t deadline = mono_add_ms(mono_now(), luaL_checkinteger(L, 2));
-	struct stat st;
+	struct way way = WAY_INIT;
 
-	if (stat(dir, &st) == 0 && !trust_refuse_owner(&st))
-		sweep(dir, deadline);
+	if (way_open(&way, in_it, 0) == 0)
+		sweep(way.dir, deadline);
+	xclose(&way.dir);
 	return 0;
 }
 

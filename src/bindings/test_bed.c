@@ -257,7 +257,7 @@ static int terminal_started(lua_State *L)
 	return 0;
 }
 
-/* EIO: nobody has the other end any more. */
+/* EIO: no process has the other end any more. */
 static int terminal_read(lua_State *L)
 {
 	char chunk[4096];

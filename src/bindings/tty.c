@@ -1,6 +1,6 @@
 /*
  * tty.c: prompts on the controlling terminal: require "runner.terminal". Runs in
- * the worker. lua/ctx/tty.lua decides whether prompting is allowed.
+ * the worker. lua/ctx/interaction.lua decides whether prompting is allowed.
  *
  *   ask(question, secret, many)   the line without its newline | nil, message, CODE;
  *                           `many`: lines up to an empty one or Ctrl+D, without the last newline

@@ -314,9 +314,10 @@ void frame_move(const struct frame *f, enum field_id id, struct buf *out)
 	struct field field = frame_str(f, id);
 	struct frame_decoder *d = f->from;
 	struct buf rest = BUF_INIT;
+	bool ours = field.s >= d->in.data && field.s < d->in.data + d->in.len; /* else another text has its place */
 
 	buf_clear(out);
-	if (field.n < FRAME_LONG || field.n < d->in.cap / 2) {
+	if (!ours || field.n < FRAME_LONG || field.n < d->in.cap / 2) {
 		buf_add(out, field.s, field.n);
 		return;
 	}

@@ -51,7 +51,8 @@ void json_raw(struct json_writer *w, const char *s, size_t n);
  * unchanged).
  */
 size_t json_quote(struct buf *out, const char *s, size_t n);
-/* The same for text outside an envelope: a file, a request. Carriage returns stay. */
+/* The same for text that another program reads, as a request or a file: all that JSON can carry
+ * stays, escaped. A repair is what it can't: invalid UTF-8 and NUL. */
 size_t json_quote_exact(struct buf *out, const char *s, size_t n);
 /* The same cleaning without quotes and JSON escapes, for terminals. Control
  * characters other than \n and \t are dropped. */
@@ -87,6 +88,15 @@ size_t text_cut(const char *s, size_t n, size_t max);
 
 /* Length of the valid UTF-8 sequence at s (1–4 bytes), 0 if none starts there. */
 size_t utf8_length(const char *s, size_t n);
+/* The character of such a sequence, of that length. */
+static inline uint32_t utf8_code_point(const char *s, size_t length)
+{
+	uint32_t c = length == 1 ? (unsigned char)*s : (unsigned char)*s & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++)
+		c = c << 6 | ((unsigned char)s[i] & 0x3fu);
+	return c;
+}
 /* How many bytes at s are printable ASCII that needs no escape in JSON. */
 size_t text_plain(const char *s, size_t n);
 /* Write n such bytes in quotes to where n + 2 bytes have room. What is behind them. */

@@ -6,10 +6,9 @@
  * bad sequence. json_quote() and text_clean() differ only in what they write
  * for each.
  */
-#include "json.h"
-
 #include <string.h>
 
+#include "json.h"
 #include "text_word.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -216,7 +215,7 @@ static const struct {
 	NAMED('\n', "n"),  NAMED('\r', "r"),  NAMED('\t', "t"),
 	CODED(01), CODED(02), CODED(03), CODED(04), CODED(05), CODED(06), CODED(07), CODED(0b),
 	CODED(0e), CODED(0f), CODED(10), CODED(11), CODED(12), CODED(13), CODED(14), CODED(15),
-	CODED(16), CODED(17), CODED(18), CODED(19), CODED(1a), CODED(1c), CODED(1d), CODED(1e),
+	CODED(16), CODED(17), CODED(18), CODED(19), CODED(1a), CODED(1b), CODED(1c), CODED(1d), CODED(1e),
 	CODED(1f), CODED(7f),
 #undef CODED
 #undef NAMED
@@ -239,6 +238,12 @@ static size_t put_plain(char *to, const char *last, const char *s, size_t n)
 	return done;
 }
 
+/* ASCII that is escaped in exact text and left out of clean text. */
+static bool is_exact_only(unsigned char c)
+{
+	return c == '\r' || c == '\x1b';
+}
+
 /* A C1 or bidirectional control character as \uXXXX. */
 static char *put_code(char *to, const char *s, size_t length)
 {
@@ -254,12 +259,15 @@ static char *put_code(char *to, const char *s, size_t length)
 	return to;
 }
 
-/* What is neither plain, clean nor an escape of ASCII. *length: its own. */
-static char *put_rare(char *to, const char *s, size_t n, size_t *length, size_t *repairs)
+/* What is neither plain, clean nor an escape of ASCII. *length: its own. In exact text, what is left
+ * to be dropped here is one character, U+009B. */
+static char *put_rare(char *to, const char *s, size_t n, bool exact, size_t *length, size_t *repairs)
 {
 	enum unit unit;
 
 	*length = next_unit(s, n, &unit);
+	if (exact && unit == UNIT_DROP)
+		unit = UNIT_SPECIAL;
 	*repairs += unit != UNIT_SPECIAL;
 	if (unit == UNIT_SPECIAL)
 		return put_code(to, s, *length);
@@ -280,7 +288,7 @@ static char *make_room(struct buf *out, char *to, size_t n, const char **last)
 }
 
 /* The rest of a string that isn't plain: its opening quote is there. */
-static size_t quote_rest(struct buf *out, const char *s, size_t n, bool keep_returns)
+static size_t quote_rest(struct buf *out, const char *s, size_t n, bool exact)
 {
 	const char *end = s + n, *last;
 	size_t repairs = 0, length;
@@ -289,7 +297,7 @@ static size_t quote_rest(struct buf *out, const char *s, size_t n, bool keep_ret
 	for (; to && s < end; s += length) {
 		unsigned char c = (unsigned char)*s;
 
-		if (escapes[c].length > 0 && (c != '\r' || keep_returns)) {
+		if (escapes[c].length > 0 && (exact || !is_exact_only(c))) {
 			memcpy(to, &escapes[c], sizeof(escapes[c]));
 			to += escapes[c].length;
 			length = 1;
@@ -301,7 +309,7 @@ static size_t quote_rest(struct buf *out, const char *s, size_t n, bool keep_ret
 			memcpy(to + length - 2, s + length - 2, 2);
 			to += length;
 		} else {
-			to = put_rare(to, s, (size_t)(end - s), &length, &repairs);
+			to = put_rare(to, s, (size_t)(end - s), exact, &length, &repairs);
 		}
 		if (to > last)
 			to = make_room(out, to, (size_t)(end - s) - length, &last);
@@ -343,7 +351,7 @@ static inline bool quote_short(struct buf *out, const char *s, size_t n)
 	return true;
 }
 
-static size_t quote(struct buf *out, const char *s, size_t n, bool keep_returns)
+static size_t quote(struct buf *out, const char *s, size_t n, bool exact)
 {
 	if (text_plain(s, n) == n) {
 		char *to = buf_begin(out, n + 2);
@@ -352,7 +360,7 @@ static size_t quote(struct buf *out, const char *s, size_t n, bool keep_returns)
 		return 0;
 	}
 	buf_add_char(out, '"');
-	return out->failed ? 0 : quote_rest(out, s, n, keep_returns);
+	return out->failed ? 0 : quote_rest(out, s, n, exact);
 }
 
 static bool shown_on_terminals(char c)
@@ -385,4 +393,64 @@ size_t text_clean(struct buf *out, const char *s, size_t n)
 		repairs += unit != UNIT_CLEAN;
 	}
 	return repairs;
+}
+
+/*
+ * The members of an object that json_check() has accepted, without
+ * parsing it again: which names it has, and the text between its braces. Allocates nothing.
+ */
+
+/* Behind the string that begins at s[at], a quote. */
+static size_t string_end(const char *s, size_t n, size_t at)
+{
+	for (at++; at < n && s[at] != '"'; at++)
+		if (s[at] == '\\')
+			at++;
+	return MIN_OF(at + 1, n);
+}
+
+static size_t blanks_end(const char *s, size_t n, size_t at)
+{
+	while (at < n && strchr(" \t\r\n", s[at]))
+		at++;
+	return at;
+}
+
+bool json_has_member(const char *s, size_t n, const char *name)
+{
+	size_t at = 0, end, length = strlen(name);
+	int depth = 0;
+
+	while (at < n) {
+		depth += s[at] == '{' || s[at] == '[';
+		depth -= s[at] == '}' || s[at] == ']';
+		if (s[at] != '"') {
+			at++;
+			continue;
+		}
+		end = string_end(s, n, at);
+		if (depth == 1 && end - at == length + 2 && memcmp(s + at + 1, name, length) == 0) {
+			size_t next = blanks_end(s, n, end);
+
+			if (next < n && s[next] == ':')
+				return true;
+		}
+		at = end;
+	}
+	return false;
+}
+
+bool json_add_members(struct buf *out, const char *s, size_t n)
+{
+	size_t from = blanks_end(s, n, 0);
+
+	while (n > from && strchr(" \t\r\n", s[n - 1]))
+		n--;
+	if (n < from + 2 || s[from] != '{')
+		return false;
+	from = blanks_end(s, n, from + 1);
+	if (from >= n - 1)
+		return false;
+	buf_add(out, s + from, n - 1 - from);
+	return true;
 }

@@ -1,8 +1,7 @@
 /*
- * remover.c: the removal of remover.h. Both processes use it. Each directory is opened below
- * the open one that holds it, with RESOLVE_NO_XDEV: the kernel refuses a mount,
- * including a bind mount of the same file system, in the call that opens. Without
- * openat2(2), the number of the mount is compared after the open.
+ * remover.c: the removal of remover.h. Both processes use it. The directory that holds the
+ * tree is reached as way.h says, and each one below is opened below the open one that holds it:
+ * a mount, including a bind mount of the same file system, is refused in the call that opens.
  */
 #include "remover.h"
 
@@ -15,18 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef __linux__
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#ifndef STATX_MNT_ID /* musl 1.2.3 */
-#include <linux/stat.h>
-#endif
+#ifndef O_PATH
+#define O_PATH O_RDONLY
 #endif
 
+#include "way.h"
 #include "xio.h"
 
 #define OPEN_LEVELS 32 /* deeper directories are first moved to the top */
-#define ROUNDS 16      /* passes over a directory to which somebody adds entries */
+#define ROUNDS 16      /* passes over a directory to which another process adds entries */
 #define NAME_TRIES 64
 #define OWNER_ALL 0700
 
@@ -74,75 +70,9 @@ static bool time_is_up(struct walk *w)
 
 /* --- opening, never across a mount -------------------------------------------------- */
 
-#ifdef __linux__
-
-static bool mount_of(int fd, uint64_t *id)
-{
-	struct statx st;
-
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) < 0 ||
-	    !(st.stx_mask & STATX_MNT_ID))
-		return false;
-	*id = st.stx_mnt_id;
-	return true;
-}
-
-static int open_in_mount(int dir, const char *name, int flags)
-{
-	return (int)syscall(SYS_openat2, dir, name, &(struct open_how){
-		.flags = (uint64_t)flags, .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
-	}, sizeof(struct open_how));
-}
-
-#else
-
-#ifndef O_PATH
-#define O_PATH O_RDONLY
-#endif
-
-static bool mount_of(int fd, uint64_t *id)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return false;
-	*id = (uint64_t)st.st_dev;
-	return true;
-}
-
-static int open_in_mount(int dir, const char *name, int flags)
-{
-	(void)dir, (void)name, (void)flags;
-	return errno = ENOSYS, -1;
-}
-
-#endif
-
-/* Without openat2(2), or if a filter hides it: when in doubt, don't enter. */
-static int open_and_compare(int dir, const char *name, int flags)
-{
-	int fd = openat(dir, name, flags, 0);
-	uint64_t ours, above;
-
-	if (fd >= 0 && !(mount_of(fd, &ours) && mount_of(dir, &above) && ours == above)) {
-		xclose(&fd);
-		errno = EBUSY;
-	}
-	return fd;
-}
-
 static int open_below(int dir, const char *name, int flags)
 {
-	int fd;
-
-	do
-		fd = open_in_mount(dir, name, flags);
-	while (fd < 0 && errno == EINTR);
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		return open_and_compare(dir, name, flags);
-	if (fd < 0 && errno == EXDEV)
-		errno = EBUSY;
-	return fd;
+	return way_open_entry(dir, name, flags, false);
 }
 
 /* --- permissions -------------------------------------------------------------------- */
@@ -260,7 +190,7 @@ static int remove_entries(struct walk *w, DIR *entries)
 	return w->over ? -1 : status;
 }
 
-/* Empty it and remove it. It takes several passes, since somebody may add entries
+/* Empty it and remove it. It takes several passes, since others may add entries
  * meanwhile, and a file system may skip entries while others are removed. */
 static int empty_and_remove(struct walk *w, int dir, const char *name, DIR *entries)
 {
@@ -311,84 +241,86 @@ static int remove_directory(struct walk *w, int dir, const char *name)
 	if ((errno == ENOTDIR || errno == ELOOP) && unlink_in(w, dir, name, 0) == 0)
 		return 0; /* it became something else */
 	if (errno == EACCES && unlinkat(dir, name, AT_REMOVEDIR) == 0)
-		return 0; /* an empty one that somebody else made */
+		return 0; /* an empty one that another process made */
 	return errno == ENOENT ? 0 : leave(w);
 }
 
 /* --- the top ----------------------------------------------------------------------------- */
 
 /* "/", by whatever name, and what ends in "." or "..". */
-static bool is_protected(const char *path)
+static bool is_protected(int dir, const char *name)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	struct stat st, root;
 
-	if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return true;
-	return lstat(path, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev &&
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev &&
 	       st.st_ino == root.st_ino;
 }
 
-/* Open the directory that holds the entry; its name there goes to `base`. */
-static int open_parent(const char *path, char base[NAME_MAX + 1])
+static struct walk begin(struct removal *r, const char *path, size_t n)
 {
-	char dir[PATH_MAX] = ".";
-	const char *slash = strrchr(path, '/');
-	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	struct walk w = { .r = r, .path = BUF_INIT, .outside = -1, .top = -1 };
 
-	if (n >= sizeof(dir) || strlen(path + n) > NAME_MAX)
-		return errno = ENAMETOOLONG, -1;
-	if (n > 0) {
-		memcpy(dir, path, n);
-		dir[n] = '\0';
-	}
-	strcpy(base, path + n);
-	return xopen(dir, O_PATH | O_DIRECTORY, 0);
+	r->left_count = 0;
+	r->reason = 0;
+	r->refused[0] = '\0';
+	buf_clear(&r->left);
+	buf_add(&w.path, path, n); /* without memory, the path of what stays is missing or incomplete */
+	return w;
+}
+
+static int end(struct walk *w, int status)
+{
+	buf_release(&w->path);
+	errno = w->r->reason;
+	return status;
+}
+
+int remover_remove_in(struct removal *r, int dir, const char *name)
+{
+	struct walk w = begin(r, name, strlen(name));
+
+	w.outside = dir;
+	return end(&w, is_protected(dir, name) ? (errno = EINVAL, leave(&w)) : remove_entry(&w, dir, name, false));
 }
 
 static int remove_path(struct walk *w, const char *path)
 {
-	char base[NAME_MAX + 1];
-	int status;
+	struct way way = WAY_INIT;
+	int status = way_open(&way, path, 0);
 
-	if (is_protected(path))
-		return errno = EINVAL, leave(w);
-	w->outside = open_parent(path, base);
-	if (w->outside < 0)
-		return errno == ENOENT ? 0 : leave(w);
-	status = remove_entry(w, w->outside, base, false);
-	xclose(&w->outside);
+	if (status < 0 && errno == ENOENT)
+		return 0;
+	strcpy(w->r->refused, way.refused);
+	if (status == 0 && is_protected(way.dir, way.name))
+		status = -1, errno = EINVAL;
+	w->outside = way.dir;
+	status = status < 0 ? leave(w) : remove_entry(w, way.dir, way.name, false);
+	xclose(&way.dir);
 	return status;
 }
 
 int remover_remove(struct removal *r, const char *path)
 {
-	struct walk w = { .r = r, .path = BUF_INIT, .outside = -1, .top = -1 };
 	char plain[PATH_MAX];
 	size_t n = strlen(path);
-	int status;
+	struct walk w;
 
 	while (n > 1 && path[n - 1] == '/') /* "link/" would follow the link */
 		n--;
-	r->left_count = 0;
-	r->reason = 0;
-	buf_clear(&r->left);
-	buf_add(&w.path, path, n); /* without memory, the path of what stays is missing or incomplete */
-	if (n < sizeof(plain)) {
-		memcpy(plain, path, n);
-		plain[n] = '\0';
-		status = remove_path(&w, plain);
-	} else {
-		errno = ENAMETOOLONG;
-		status = leave(&w);
-	}
-	buf_release(&w.path);
-	errno = r->reason;
-	return status;
+	w = begin(r, path, n);
+	if (n >= sizeof(plain))
+		return errno = ENAMETOOLONG, end(&w, leave(&w));
+	memcpy(plain, path, n);
+	plain[n] = '\0';
+	return end(&w, remove_path(&w, plain));
 }
 
 const char *remover_reason(const struct removal *r)
 {
+	if (r->refused[0])
+		return r->refused;
 	if (r->reason == EBUSY)
 		return "it is a mount point or in use";
 	return r->reason == ETIMEDOUT ? "there was no time to remove it" : strerror(r->reason);

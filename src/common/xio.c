@@ -6,15 +6,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include "rest.h"
 
 ssize_t xread(int fd, void *buf, size_t n)
 {
 	ssize_t got;
 	do
 		got = read(fd, buf, n);
-	while (got < 0 && errno == EINTR);
+	while (got < 0 && rest_again());
+	if (got > 0)
+		rest_changed();
 	return got;
 }
 
@@ -23,7 +29,9 @@ ssize_t xwrite(int fd, const void *buf, size_t n)
 	ssize_t put;
 	do
 		put = write(fd, buf, n);
-	while (put < 0 && errno == EINTR);
+	while (put < 0 && rest_again());
+	if (put > 0)
+		rest_changed();
 	return put;
 }
 
@@ -32,8 +40,8 @@ int xwrite_all(int fd, const void *buf, size_t n)
 	const char *s = buf;
 	while (n > 0) {
 		ssize_t put = xwrite(fd, s, n);
-		if (put < 0)
-			return -1;
+		if (put <= 0)
+			return errno = put < 0 ? errno : EIO, -1;
 		s += put;
 		n -= (size_t)put;
 	}
@@ -45,7 +53,7 @@ int xopen(const char *path, int flags, mode_t mode)
 	int fd;
 	do
 		fd = open(path, flags | O_CLOEXEC, mode);
-	while (fd < 0 && errno == EINTR);
+	while (fd < 0 && rest_again());
 	return fd;
 }
 
@@ -57,6 +65,52 @@ int xpipe(int fd[2])
 int xsocketpair(int fd[2])
 {
 	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
+}
+
+/* Room for the descriptors, aligned as cmsg(3) wants it. */
+union fd_space {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(XFDS_MAX * sizeof(int))];
+};
+
+bool xsend_fds(int to, const void *bytes, size_t n, const int *fds, size_t count)
+{
+	union fd_space space = { .bytes = { 0 } };
+	struct iovec piece = { (void *)bytes, n };
+	struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (count > 0) {
+		message.msg_control = space.bytes;
+		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		space.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&space.head), fds, count * sizeof(int));
+	}
+	do
+		sent = sendmsg(to, &message, MSG_NOSIGNAL);
+	while (sent < 0 && rest_again());
+	return sent == (ssize_t)n;
+}
+
+ssize_t xreceive_fds(int from, void *bytes, size_t n, int *fds, size_t *count, int flags)
+{
+	union fd_space space;
+	struct iovec piece = { bytes, n };
+	struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = space.bytes, /* no room for more than asked */
+	                          .msg_controllen = CMSG_LEN(*count * sizeof(int)) };
+	struct cmsghdr *head;
+	ssize_t got;
+
+	do
+		got = recvmsg(from, &message, MSG_CMSG_CLOEXEC | flags);
+	while (got < 0 && rest_again());
+	if (got > 0)
+		rest_changed();
+	head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	*count = head && head->cmsg_type == SCM_RIGHTS ? (head->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+	if (*count > 0)
+		memcpy(fds, CMSG_DATA(head), *count * sizeof(int));
+	return got;
 }
 
 int xdup_above(int fd, int lowest)

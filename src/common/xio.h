@@ -22,6 +22,11 @@ int xopen(const char *path, int flags, mode_t mode);
 /* pipe2(O_CLOEXEC); socketpair(AF_UNIX, SOCK_STREAM, CLOEXEC). 0 or -1. */
 int xpipe(int fd[2]);
 int xsocketpair(int fd[2]);
+/* A message of a socket with descriptors beside it (SCM_RIGHTS), repeated on EINTR, without SIGPIPE. False with errno. */
+bool xsend_fds(int to, const void *bytes, size_t n, const int *fds, size_t count);
+/* The same way back, with recvmsg(2)'s flags: at most *count ≤ XFDS_MAX descriptors, close-on-exec; sets how many came. */
+#define XFDS_MAX 6
+ssize_t xreceive_fds(int from, void *bytes, size_t n, int *fds, size_t *count, int flags);
 /* A close-on-exec duplicate with a number ≥ lowest. */
 int xdup_above(int fd, int lowest);
 /* Close *fd if it is ≥ 0, and set it to -1. Preserves errno. */

@@ -14,11 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
+#include "bounds.h"
 #include "os.h"
 
 #define FIRST_FREE_FD 3
-#define EXIT_NOT_STARTED 127 /* as shells do; nobody reads it here */
+#define EXIT_NOT_STARTED 127 /* as shells do; no process reads it here */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 extern char **environ;
@@ -27,6 +29,7 @@ static const char *const step_names[] = {
 	[CHILD_OK] = "ok",           [CHILD_PIPE] = "pipe", [CHILD_FORK] = "fork",
 	[CHILD_CHDIR] = "chdir",     [CHILD_SESSION] = "session",
 	[CHILD_DUP] = "dup",         [CHILD_EXEC] = "exec",
+	[CHILD_CONFINE] = "confine",
 };
 
 const char *child_step_name(enum child_step step)
@@ -207,6 +210,8 @@ int child_become(const struct child_spec *spec, int report_fd, pid_t parent)
 		give_up(report_fd, CHILD_DUP);
 	if (spec->takes_terminal && ioctl(0, TIOCSCTTY, 0) < 0)
 		give_up(report_fd, CHILD_SESSION);
+	if (spec->bounds && bounds_enter_files(spec->bounds) < 0) /* its descriptor is closed next */
+		give_up(report_fd, CHILD_CONFINE);
 	os_close_from(first_free, &report_fd, 1);
 	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
 		give_up(report_fd, CHILD_CHDIR);
@@ -223,6 +228,8 @@ static NO_RETURN void child_main(const struct child_spec *spec, int report_fd, p
 
 	report_fd = child_become(spec, report_fd, parent);
 	child_reset_signals();
+	if (spec->bounds && bounds_enter_calls(spec->bounds) < 0)
+		give_up(report_fd, CHILD_CONFINE);
 	exec_program(spec->program, spec->argv, envp);
 	give_up(report_fd, CHILD_EXEC);
 }
@@ -266,7 +273,7 @@ static void reap_failed(pid_t pid)
 {
 	int err = errno;
 
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, NULL, 0) < 0 && rest_again())
 		;
 	errno = err;
 }

@@ -21,6 +21,7 @@ enum child_step {
 	CHILD_CHDIR,
 	CHILD_SESSION,
 	CHILD_DUP,
+	CHILD_CONFINE,
 	CHILD_EXEC,
 };
 
@@ -28,6 +29,8 @@ struct child_error {
 	enum child_step step;
 	int err; /* errno */
 };
+
+struct bounds;
 
 struct child_spec {
 	const char *const *argv; /* NULL-ended; argv[0] is looked up in PATH of envp unless it has a slash */
@@ -41,6 +44,7 @@ struct child_spec {
 	bool dies_with_parent;   /* KILL when the process that starts it has died */
 	uint64_t mark;           /* os_mark(), for it and its descendants; 0: none */
 	int held_fd;             /* becomes 3; 0: none */
+	const struct bounds *bounds; /* it is confined to these; NULL: no */
 	bool borrow_memory;      /* os_fork_borrowing(): cheaper; for a process without handlers */
 };
 
@@ -70,11 +74,16 @@ struct spared {
 	pid_t session[CHILD_MAX_SPARED];
 	int count;
 	uint64_t mark; /* child_spec.mark of them all; 0: only sessions count */
+	pid_t guard;   /* nobody's to end but its maker's (supervisor/guard.h); 0: none */
 };
 
-/* The mark of a job's supervisor, which leads a session: no run ends it, whoever started it
- * (docs/design.md#jobs). The worker below it has no mark. */
-#define CHILD_JOB_MARK UINT64_C(0x6a6f622e72756e72)
+/* The mark of a job's supervisor, which leads a session: no run ends it, whatever process started it
+ * (docs/design.md#jobs). The worker below it has no mark. It is none that a run has, either (child_run_mark). */
+#define CHILD_JOB_MARK UINT64_C(0x2a6f622e72756e72)
+
+/* The mark of all that descends from the workers of a run, which began then in this process.
+ * No other run has it, and what is detached has another. */
+uint64_t child_run_mark(mono_t started);
 
 /* Add a session. 0, or -1 when the list is full. */
 int spared_add(struct spared *s, pid_t session);
@@ -85,15 +94,30 @@ bool spared_has(const struct spared *s, pid_t pid);
  * all of it shares: async-signal-safe, but one use at a time, so a handler of ours
  * that may come in between blocks every signal. "Ours" is what descends from us by the
  * /proc of our own PID namespace and is not spared; where /proc is missing or another
- * namespace's, nobody can be listed, and nobody is signalled by number.
+ * namespace's, no process can be listed, and none is signalled by number.
  */
 
+/* Between TERM and KILL, the time that children leave to their parent, which has to clean up after them. */
+#define CHILD_RESERVE_MS 5000
+static inline int64_t child_reserve_ms(int64_t grace_ms)
+{
+	return MIN_OF(grace_ms / 4, CHILD_RESERVE_MS);
+}
+
+/* Beside the number of a signal: the terminal has sent it to all of its foreground group. */
+#define CHILD_FROM_TERMINAL 0x100
+
+/* TERM, with the number of the signal that is its cause; and CONT, or a stopped one would never see it. */
+void child_term(pid_t pid, int cause);
+/* Ask a child of ours to end, with the other processes of its group: all of it where the child leads one, else
+ * those who descend from the child. CONT comes along, or a stopped one would not see it. */
+void child_ask_to_end(pid_t pid, int sig, const struct spared *spare);
 /* Signal our direct children except the spared. Returns how many were signalled,
  * -1 when the system can't list them. */
 int child_signal_direct(int sig, const struct spared *spare);
 /* `root` and all that descends from it, parents before their children, but the
  * spared and what descends from them: all are found before the first is signalled,
- * since once a parent is dead its children are somebody else's. How many;
+ * since once a parent is dead its children are another process's. How many;
  * `out` holds CHILD_MAX_FOUND. */
 #define CHILD_MAX_FOUND 4096
 int child_find_tree(pid_t root, pid_t *out, const struct spared *spare);
@@ -108,6 +132,11 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare);
  * or -1 as above. Where that is allowed, it runs with realtime priority from here to the
  * proof. */
 int child_kill_all(const struct spared *spare);
+
+/* Signal every process that has that mark of a run, wherever it is now: KILL goes to whole groups
+ * as well, but in `session`, which isn't theirs. Without /proc it asks for every number since the run's.
+ * Did one of them live? */
+bool child_signal_marked(uint64_t mark, int sig, pid_t session);
 
 /* Reap what is dead, for 10 ms at most; never blocks. For each: on_exit(pid, status).
  * Returns true when no child is left other than spared ones: the proof. When more

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "os.h"
 
 #define REAP_TIME_MS 10 /* for one call: processes forked as fast as we reap must not keep us here */
@@ -46,9 +47,11 @@ bool spared_has(const struct spared *s, pid_t pid)
 
 	if (session == pid && os_mark_of(pid) == CHILD_JOB_MARK)
 		return true;
-	if (s == NULL || s->count == 0)
+	if (s == NULL)
 		return false;
-	return (session > 0 && has_session(s, session)) || (s->mark != 0 && os_mark_of(pid) == s->mark);
+	if (s->guard > 0 && pid == s->guard)
+		return true;
+	return s->count > 0 && ((session > 0 && has_session(s, session)) || (s->mark != 0 && os_mark_of(pid) == s->mark));
 }
 
 /* --- finding --------------------------------------------------------------------- */
@@ -130,6 +133,32 @@ static int signal_each(const pid_t *pids, int count, int sig, const struct spare
 	return signalled;
 }
 
+void child_term(pid_t pid, int cause)
+{
+	if (sigqueue(pid, SIGTERM, (union sigval){ .sival_int = cause }) < 0)
+		kill(pid, SIGTERM);
+	kill(pid, SIGCONT);
+}
+
+void child_ask_to_end(pid_t pid, int sig, const struct spared *spare)
+{
+	pid_t group = getpgid(pid);
+	int count = group == pid ? 0 : child_find_tree(pid, found, spare);
+
+	if (count < 0 && group == getpid()) { /* no process can be listed: all of our group, with us who have heard it */
+		kill(0, SIGTERM);
+		kill(0, SIGCONT);
+	} else if (count <= 0) { /* it leads the group */
+		kill(group == pid ? -pid : pid, sig);
+		kill(group == pid ? -pid : pid, SIGCONT);
+	}
+	for (int i = 0; i < count; i++)
+		if (getpgid(found[i]) == group) {
+			kill(found[i], sig);
+			kill(found[i], SIGCONT);
+		}
+}
+
 int child_signal_direct(int sig, const struct spared *spare)
 {
 	int count = os_children(getpid(), listed, CHILD_MAX_FOUND);
@@ -144,8 +173,12 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 
 	if (root <= 1) /* kill(2) would take 0 and -1 for whole groups */
 		return 0;
+	os_hurry(); /* hundreds of forking processes would leave us too little of the processor */
 	count = find_tree(root, found, spare, until);
-	return count < 0 ? -1 : signal_each(found, count, sig, spare, mono_add_ms(until, WALK_TIME_MS));
+	if (count >= 0)
+		count = signal_each(found, count, sig, spare, mono_add_ms(until, WALK_TIME_MS));
+	os_rest();
+	return count;
 }
 
 /* --- KILL ------------------------------------------------------------------------------ */
@@ -154,7 +187,7 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
 #define GROUPS 512 /* a collision only costs a second kill */
 
 /*
- * KILL to the group of a child of ours, dead or alive. Nobody else reaps it, so the
+ * KILL to the group of a child of ours, dead or alive. No other process reaps it, so the
  * number of its group can't be given away meanwhile. To the kernel it is one step,
  * which who forks all the time can't slip through, and an heir is in its dead parent's
  * group until it makes its own. A session other than ours was made by somebody below
@@ -173,7 +206,7 @@ static bool kill_group(pid_t pid, pid_t own_session, pid_t *done, const struct s
 	return true;
 }
 
-/* The groups of its children, the newest first. It is stopped, so it reaps nobody. */
+/* The groups of its children, the newest first. It is stopped, so it reaps no child. */
 static void kill_groups_below(pid_t parent, pid_t own_session, pid_t *done, const struct spared *spare)
 {
 	int count = os_children_ends(parent, found, MAX_NEPHEWS);
@@ -209,19 +242,95 @@ static int kill_children(const struct spared *spare, int *rest)
 	return count < 0 ? -1 : living;
 }
 
-/* Whoever loses its parent becomes our child: it is in the next list. */
+/* A process that loses its parent becomes our child: it is in the next list. */
 int child_kill_all(const struct spared *spare)
 {
 	mono_t until = mono_add_ms(mono_now(), WALK_TIME_MS);
 	int rest, killed;
 
-	os_hurry(); /* hundreds of forking processes would leave us too little of the processor */
+	os_hurry(); /* until all are reaped */
 	killed = kill_children(spare, &rest);
 
 	if (killed < 0)
 		return -1;
 	rest = walk(rest, found, spare, until);
 	return killed + signal_each(found, rest, SIGKILL, spare, MONO_NEVER);
+}
+
+/* --- by mark --------------------------------------------------------------------- */
+
+#define RUN_MARK (UINT64_C(1) << 62) /* no time since the boot, and less than no limit */
+#define TIME_BITS 40                 /* the rest is the number of the process */
+#define MAX_PID (1 << 22)            /* proc_sys_kernel(5): of pid_max */
+
+_Static_assert(!(CHILD_JOB_MARK & RUN_MARK), "no run has the mark of a job");
+
+uint64_t child_run_mark(mono_t started)
+{
+	return RUN_MARK | (uint64_t)getpid() << TIME_BITS | ((uint64_t)started & ((UINT64_C(1) << TIME_BITS) - 1));
+}
+
+struct hunt {
+	uint64_t mark;
+	int sig;
+	pid_t session;
+	bool is_listed;
+	bool alive; /* one of them was, at least */
+	pid_t done[GROUPS];
+};
+
+/* At once, and only then is it asked whether it was alive: it may fork meanwhile. The dead that nobody
+ * has reaped may be thousands. */
+static void hunt_one(pid_t pid, void *data)
+{
+	struct hunt *h = data;
+
+	if (pid == getpid() || os_mark_of(pid) != h->mark)
+		return;
+	if (h->sig == SIGKILL)
+		(void)kill_group(pid, h->session, h->done, NULL);
+	if (kill(pid, h->sig) == 0 && !h->alive)
+		h->alive = !h->is_listed || os_process_lives(pid);
+	if (h->sig != SIGKILL && h->sig != 0)
+		kill(pid, SIGCONT);
+}
+
+/* The number that was given away last; -1 if we can't fork. */
+static pid_t newest_number(void)
+{
+	pid_t pid = os_fork_unnoticed();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		os_reap_unnoticed(pid);
+	return pid;
+}
+
+/* Numbers are given away in order, and all since that of the supervisor may be those of its run. */
+static void hunt_by_number(struct hunt *h)
+{
+	pid_t first = (pid_t)((h->mark & ~RUN_MARK) >> TIME_BITS), last = newest_number();
+
+	for (pid_t pid = first; pid != last;) {
+		pid = pid < MAX_PID ? pid + 1 : 2;
+		hunt_one(pid, h);
+		if (pid == first)
+			break;
+	}
+}
+
+bool child_signal_marked(uint64_t mark, int sig, pid_t session)
+{
+	struct hunt h = { .mark = mark, .sig = sig, .session = session, .is_listed = true };
+
+	if (!(mark & RUN_MARK) || mark >= RUN_MARK << 1)
+		return false;
+	if (os_each_process(hunt_one, &h) < 0) {
+		h.is_listed = false;
+		hunt_by_number(&h);
+	}
+	return h.alive;
 }
 
 /* --- the proof ------------------------------------------------------------------- */
@@ -250,6 +359,10 @@ static bool reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 			return true;
 		if (pid == 0)
 			return only_spared_left(spare);
+		if (pid < 0 && !rest_again())
+			return false;
+		if (pid > 0)
+			rest_changed();
 		if (pid > 0 && on_exit != NULL)
 			on_exit(pid, status, data);
 	}

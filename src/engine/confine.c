@@ -20,6 +20,7 @@
 #define NR_RESTRICT_SELF 446
 #define VERSION_FLAG 1U
 #define RULE_PATH_BENEATH 1
+#define RULE_NET_PORT 2
 
 #define FS_EXECUTE (1ULL << 0)
 #define FS_WRITE_FILE (1ULL << 1)
@@ -55,10 +56,15 @@ struct __attribute__((packed)) path_attr {
 	int32_t parent_fd;
 };
 
+struct port_attr {
+	uint64_t rights, port;
+};
+
 #define READ_RIGHTS (FS_EXECUTE | FS_READ_FILE | FS_READ_DIR)
 #define CHANGE_RIGHTS                                                                                \
 	(FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK |     \
 	 FS_MAKE_FIFO | FS_MAKE_SYM)
+#define LOCK_RIGHTS (FS_WRITE_FILE | FS_MAKE_REG | FS_TRUNCATE)
 #define DEVICE_RIGHTS (FS_MAKE_CHAR | FS_MAKE_BLOCK) /* never given: a device is a way out */
 #define FILE_RIGHTS (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
 
@@ -77,14 +83,14 @@ static uint64_t change_rights(int abi)
 	       (abi >= 5 ? FS_IOCTL_DEV : 0);
 }
 
-/* Every ruleset forbids to link and rename between directories unless a rule allows it,
- * whether or not it handles that. */
+/* Every ruleset forbids to link and rename between directories unless a rule allows it, whether
+ * or not it handles that. And one that confines nothing else still keeps others from being traced. */
 static void keep_links(int abi, struct confine_masks *m)
 {
-	if (abi >= 2 && !(m->handled_fs & FS_REFER)) {
-		m->handled_fs |= FS_REFER;
-		m->give_root = FS_REFER;
-	}
+	const uint64_t kept = abi >= 2 ? FS_REFER : m->handled_fs ? 0 : FS_MAKE_DIR;
+
+	m->give_root = kept & ~m->handled_fs;
+	m->handled_fs |= kept;
 }
 
 void confine_masks(int abi, const struct confine *what, struct confine_masks *masks)
@@ -95,16 +101,18 @@ void confine_masks(int abi, const struct confine *what, struct confine_masks *ma
 		m.handled_fs |= READ_RIGHTS;
 		m.give_read = READ_RIGHTS;
 		m.give_write = READ_RIGHTS;
+		m.give_lock = FS_READ_FILE;
 	}
 	if (abi >= CONFINE_ABI_FILES && what->write) {
 		m.handled_fs |= change_rights(abi) | DEVICE_RIGHTS;
 		m.give_write |= change_rights(abi);
+		m.give_lock |= change_rights(abi) & LOCK_RIGHTS;
 	}
 	if (abi >= CONFINE_ABI_TCP && what->network)
 		m.handled_net = NET_BIND_TCP | NET_CONNECT_TCP;
 	if (abi >= CONFINE_ABI_SCOPES)
 		m.scoped = SCOPE_SIGNAL | (what->network ? SCOPE_ABSTRACT_UNIX_SOCKET : 0);
-	if (m.handled_fs || m.handled_net || m.scoped)
+	if (abi >= CONFINE_ABI_FILES)
 		keep_links(abi, &m);
 	*masks = m;
 }
@@ -122,7 +130,7 @@ int confine_open(int abi, const struct confine_masks *masks)
 {
 	struct ruleset_attr attr = { masks->handled_fs, masks->handled_net, masks->scoped };
 
-	if (abi < CONFINE_ABI_FILES || !(attr.handled_fs || attr.handled_net || attr.scoped))
+	if (abi < CONFINE_ABI_FILES)
 		return errno = ENOMSG, -1;
 	return (int)syscall(NR_CREATE_RULESET, &attr, attr_size(abi), 0U);
 }
@@ -145,9 +153,16 @@ int confine_give(int ruleset, const char *path, uint64_t rights)
 	return result;
 }
 
+int confine_give_port(int ruleset, uint16_t port)
+{
+	const struct port_attr attr = { NET_CONNECT_TCP, port };
+
+	return (int)syscall(NR_ADD_RULE, ruleset, RULE_NET_PORT, &attr, 0U);
+}
+
 int confine_enter(int ruleset)
 {
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -1;
-	return (int)syscall(NR_RESTRICT_SELF, ruleset, 0U);
+	return ruleset < 0 ? 0 : (int)syscall(NR_RESTRICT_SELF, ruleset, 0U);
 }

@@ -223,7 +223,7 @@ static void prune_entry(int dir, const char *name, int depth)
 }
 
 /* Remove our empty groups in the directory `fd`, and close it. The kernel keeps
- * those with processes; we keep those that somebody holds. */
+ * those with processes; we keep those that a process holds. */
 static void prune(int fd, int depth)
 {
 	DIR *d = fd < 0 || depth == 0 ? NULL : fdopendir(fd);

@@ -30,7 +30,7 @@ int group_site_here(char out[GROUP_PATH]);
 /*
  * Create the group `name` in the directory `site`, set the limits that it
  * supports (noted in *m as CGROUP), and move the calling process in. Empty groups
- * left by crashed runs, which nobody holds, are removed. 0, or -1 with nothing
+ * left by crashed runs, which no process holds, are removed. 0, or -1 with nothing
  * changed.
  */
 int group_make(struct group *g, const char *site, const char *name, const struct limits *l,

@@ -121,6 +121,7 @@ struct hints hints_resolve(const char *code, const struct own_hints *own,
 		.side_effects = m.side_effects,
 		.retry_after_ms = m.retry_after_ms,
 		.strategy = m.strategy,
+		.rate_limited = entry == EXIT_ENTRY_RATE_LIMITED,
 		.hint = row != NULL ? row->hint : NULL,
 	};
 }

@@ -36,9 +36,9 @@ struct own_hints {
 
 #define OWN_HINTS_NONE { RETRYABLE_INHERIT, SIDE_EFFECTS_INHERIT, -1, RETRY_STRATEGY_NONE }
 
-/* Every field decided. retry_after_ms and strategy count only with retryable TRUE:
- * an answer that asks the caller to retry always says when, and never "immediately"
- * after a rate limit (REQ-C-014, docs/design.md#retryable). */
+/* Every field decided. strategy counts only with retryable TRUE, retry_after_ms then or with
+ * rate_limited: an answer that asks the caller to retry always says when, and never
+ * "immediately" after a rate limit (REQ-C-014, docs/design.md#retryable). */
 struct hints {
 	bool known;              /* the code is in the registry or declared */
 	int entry;               /* enum exit_entry, or -1: the command's own number */
@@ -47,6 +47,7 @@ struct hints {
 	enum side_effects side_effects;
 	int64_t retry_after_ms;
 	enum retry_strategy strategy;
+	bool rate_limited;       /* the code is RATE_LIMITED, or a kind of it */
 	const char *hint;        /* the registry's fix text, or NULL */
 };
 

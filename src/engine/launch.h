@@ -24,20 +24,22 @@ struct launch {
 	int frame_fd;           /* the worker's end of the socket pair */
 	int stdin_fd;           /* the caller's stdin, private; 0 is /dev/null until declared */
 	int stdout_fd;          /* the same of stdout, which no child inherits; -1: it was closed */
+	int above_fd;           /* what is written here goes above the lines on a terminal; -1: stderr is none */
 	off_t stdin_offset;     /* where a regular file on it stood at our entry */
 	bool stdout_is_tty;
 	bool stderr_is_tty;
 	bool stdin_is_tty;
 	bool ci;                /* a CI system calls: no prompts, and the result is JSON */
 	bool log_kept;          /* stderr is kept to be read later: a job, a step of a workflow */
-	bool no_color;          /* nobody wants colours */
-	bool person;            /* somebody is there to type and to read */
+	bool no_color;          /* the caller wants no colours */
+	bool person;            /* a person is there to type and to read */
 	bool headless;          /* nothing can open a window */
 	const char *trace_id;   /* of the caller's trace, NULL: none */
 	enum format format;     /* of the result, where no flag and no variable names one */
 	int exit_table;         /* enum exit_table that RUNNER_EXIT_TABLE names; -1: none */
 	int attempt;            /* 1-based */
 	int64_t repeats_made;   /* by attempts and inner loops (docs/design.md#one-budget) */
+	int64_t called_made;    /* … of these by commands that ours has called */
 	mono_t started;         /* main's first line; also the mark of what outlives the run */
 	mono_t attempt_started;
 	const volatile struct pause_clock *pauses; /* may be NULL */
@@ -52,8 +54,10 @@ struct launch {
 	const char *previous_steps; /* JSON array */
 	const char *previous_progress; /* JSON or NULL */
 	const char *job;        /* id of the job that this run is, NULL: none */
+	uint64_t mark;          /* of a worker's children, and all that descends from them: child_run_mark() */
+	bool guarded;           /* the supervisor has a guard (supervisor/guard.h) */
 	int job_lock;           /* of a job: its lock, which the worker holds too; else 0 */
-	bool confirmed;         /* an attempt before has meta.confirmed: nobody is asked again */
+	bool confirmed;         /* an attempt before has meta.confirmed: no person is asked again */
 };
 
 /* Runs one attempt in the freshly forked process; the return value is its exit

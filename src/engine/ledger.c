@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../common/sha256.h"
+#include "../common/rest.h"
 #include "../common/xio.h"
 
 #define LOCK_TRIES 400
@@ -33,7 +34,7 @@ static const char *refuse(int fd, struct stat *st)
 	return st->st_mode & (S_IWGRP | S_IWOTH) ? "others can write to it" : NULL;
 }
 
-/* Nobody holds it longer than one write takes, unless they are stopped. */
+/* No process holds it longer than one write takes, unless they are stopped. */
 static const char *lock(int fd)
 {
 	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
@@ -81,7 +82,7 @@ static const char *append(int fd, off_t size, const struct buf *line, bool sync)
 
 	do
 		n = write(fd, line->data, line->len);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && rest_again());
 	if (n == (ssize_t)line->len && (!sync || fdatasync(fd) == 0))
 		return NULL;
 	if (n >= 0 && n < (ssize_t)line->len)

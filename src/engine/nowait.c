@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "os.h"
 
@@ -55,6 +56,13 @@ static bool is_ready(const struct nowait *f, short events)
 	return poll(&p, 1, 0) == 1;
 }
 
+static ssize_t changed(ssize_t moved)
+{
+	if (moved > 0)
+		rest_changed();
+	return moved;
+}
+
 ssize_t nowait_write(struct nowait *f, const void *bytes, size_t n)
 {
 	ssize_t put;
@@ -62,14 +70,14 @@ ssize_t nowait_write(struct nowait *f, const void *bytes, size_t n)
 	if (f->fd < 0)
 		return errno = EBADF, -1;
 	if (f->kind == NOWAIT_SHARED) {
-		put = os_write_nowait(f->fd, bytes, n);
+		put = changed(os_write_nowait(f->fd, bytes, n));
 		if (put >= 0 || errno != EOPNOTSUPP)
 			return put;
 		open_own(f, O_WRONLY);
 	}
 	switch (f->kind) {
 	case NOWAIT_SOCKET:
-		return send(f->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+		return changed(send(f->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL));
 	case NOWAIT_CAREFUL:
 		if (!is_ready(f, POLLOUT))
 			return errno = EAGAIN, -1;
@@ -87,7 +95,7 @@ ssize_t nowait_read(struct nowait *f, void *bytes, size_t n)
 		open_own(f, O_RDONLY);
 	switch (f->kind) {
 	case NOWAIT_SOCKET:
-		return recv(f->fd, bytes, n, MSG_DONTWAIT);
+		return changed(recv(f->fd, bytes, n, MSG_DONTWAIT));
 	case NOWAIT_CAREFUL:
 		if (!is_ready(f, POLLIN))
 			return errno = EAGAIN, -1;

@@ -7,6 +7,7 @@
 #define RUNNER_OS_H
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "../common/base.h"
@@ -33,8 +34,13 @@ void os_hurry(void);
 void os_rest(void);
 /* The parent of pid and its start time in clock ticks since boot. 0 or -1. */
 int os_process_info(pid_t pid, pid_t *parent, uint64_t *start_time);
+/* Call f for each process of the system, soon after it was listed, and never twice for one that
+ * lives on. 0, or -1 if the system has no such list. [signal] */
+int os_each_process(void (*f)(pid_t pid, void *data), void *data);
 /* Is it alive, and not just waiting to be reaped? [signal] */
 bool os_process_lives(pid_t pid);
+/* What process `pid` has as its stdin. 0; 1: the process or its stdin is not there; -1: it can't be seen. */
+int os_process_stdin(pid_t pid, struct stat *st);
 /* A close-on-exec descriptor that is readable while one of these blocked signals is pending;
  * -1 when the system has none. */
 int os_watch_signals(const sigset_t *set);
@@ -42,6 +48,12 @@ int os_watch_signals(const sigset_t *set);
 int os_take_signal(int fd);
 /* Who has made the socket pair that `fd` is an end of, and for which user: 0, or -1. */
 int os_peer(int fd, pid_t *pid, uid_t *user);
+/* From now on the kernel says of all that this end of a socket pair receives which process sent it. 0, or -1
+ * with errno. */
+int os_name_senders(int fd);
+/* read(2) from such an end, of one sender at a time: 0 is one that this PID namespace doesn't have; -1: this
+ * system names none. EINTR is handled; descriptors that come with the bytes are closed. */
+ssize_t os_receive(int fd, void *bytes, size_t n, pid_t *sender);
 /* A close-on-exec descriptor that is readable once process `pid` is dead; -1
  * when the system has none. */
 int os_watch_process(pid_t pid);
@@ -79,7 +91,7 @@ int os_reopen_nonblocking(int fd, int flags);
 ssize_t os_write_nowait(int fd, const void *bytes, size_t n);
 /* A close-on-exec file in memory that has no name; -1 when the system has none. */
 int os_memory_file(void);
-/* The same, of a size that nobody can change any more; and is `fd` one, of that size? */
+/* The same, of a size that no process can change any more; and is `fd` one, of that size? */
 int os_sealed_memory(size_t size);
 bool os_is_sealed_memory(int fd, size_t size);
 /* A timer of this process that sends it `sig`, by the clock that never steps; -1 if there can be none.

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "os_close.h"
 #include "os_proc.h"
@@ -139,6 +140,36 @@ int os_peer(int fd, pid_t *pid, uid_t *user)
 	return 0;
 }
 
+int os_name_senders(int fd)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
+}
+
+/* unix(7): bytes of two senders never come together. There is no room for a descriptor. */
+ssize_t os_receive(int fd, void *bytes, size_t n, pid_t *sender)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec data = { bytes, n };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *c;
+	struct ucred from = { 0 };
+	ssize_t got;
+
+	do
+		got = recvmsg(fd, &m, 0);
+	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		rest_changed();
+	c = got > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+		memcpy(&from, CMSG_DATA(c), sizeof(from));
+	*sender = from.pid;
+	return got;
+}
+
 int os_watch_process(pid_t pid)
 {
 #ifdef SYS_pidfd_open
@@ -167,7 +198,7 @@ pid_t os_fork_unnoticed(void)
 
 void os_reap_unnoticed(pid_t pid)
 {
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+	while (waitpid(pid, NULL, __WALL) < 0 && rest_again())
 		;
 }
 
@@ -273,7 +304,7 @@ int os_random(void *out, size_t n)
 	while (n > 0) {
 		ssize_t got = getrandom(at, n, 0);
 
-		if (got < 0 && errno != EINTR)
+		if (got == 0 || (got < 0 && !rest_again()))
 			return -1;
 		if (got > 0) {
 			at += got;

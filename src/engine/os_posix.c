@@ -32,6 +32,22 @@ int os_parent_death_signal(int sig UNUSED)
 	return unsupported();
 }
 
+int os_process_stdin(pid_t pid UNUSED, struct stat *its UNUSED)
+{
+	return unsupported();
+}
+
+int os_name_senders(int fd UNUSED)
+{
+	return 0;
+}
+
+ssize_t os_receive(int fd, void *bytes, size_t n, pid_t *sender)
+{
+	*sender = -1;
+	return xread(fd, bytes, n);
+}
+
 void os_name_process(const char *name UNUSED)
 {
 }
@@ -119,6 +135,12 @@ pid_t os_fork_sibling(void)
 
 void os_drop_heap(void)
 {
+}
+
+int os_each_process(void (*f)(pid_t pid, void *data) UNUSED, void *data UNUSED)
+{
+	errno = ENOSYS;
+	return -1;
 }
 
 int os_mark(uint64_t mark UNUSED)

@@ -46,6 +46,17 @@ static int open_proc(pid_t pid, const char *tail, int flags)
 	return xopen(path, flags, 0);
 }
 
+int os_process_stdin(pid_t pid, struct stat *st)
+{
+	int fd = open_proc(pid, "/fd/0", O_PATH);
+
+	if (fd < 0)
+		return errno == ENOENT ? 1 : -1;
+	if (fstat(fd, st) < 0)
+		return close(fd), -1;
+	return close(fd), 0;
+}
+
 /* --- children ----------------------------------------------------------------------- */
 
 struct list {
@@ -187,6 +198,28 @@ int os_children(pid_t pid, pid_t *out, int cap)
 int os_children_ends(pid_t pid, pid_t *out, int cap)
 {
 	return list_children(pid, out, cap, cap / 2);
+}
+
+/* --- all processes -------------------------------------------------------------------- */
+
+#define BATCH_MAX 1024 /* some 40 entries: those who fork all the time live no longer than more would take */
+
+int os_each_process(void (*f)(pid_t pid, void *data), void *data)
+{
+	char entries[BATCH_MAX] __attribute__((aligned(8)));
+	int proc = is_our_proc() ? xopen("/proc", O_RDONLY | O_DIRECTORY, 0) : -1;
+	long got = -1;
+
+	while (proc >= 0 && (got = syscall(SYS_getdents64, proc, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < got;) {
+			const struct entry *e = (const struct entry *)(entries + at);
+
+			if (e->name[0] >= '1' && e->name[0] <= '9')
+				f((pid_t)strtol(e->name, NULL, 10), data);
+			at += e->size;
+		}
+	xclose(&proc);
+	return got < 0 ? -1 : 0;
 }
 
 /* --- one process ---------------------------------------------------------------------- */

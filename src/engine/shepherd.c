@@ -11,8 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
-#include "forker.h"
+#include "fork_server.h"
 #include "os.h"
 
 #define EXIT_NOT_STARTED 127
@@ -158,14 +159,15 @@ static void take(struct shepherd *s, const siginfo_t *info)
 
 static void wait_for_signal(struct shepherd *s)
 {
-	mono_t until = MIN_OF(s->kill_at, s->give_up_at);
+	mono_t until = MIN_OF(s->kill_at, s->give_up_at), began = rest_before(NULL);
 	struct timespec left;
-	siginfo_t info;
+	siginfo_t info = { .si_signo = 0 };
 	sigset_t all;
 
 	sigfillset(&all);
-	if (until == MONO_NEVER ? sigwaitinfo(&all, &info) > 0
-	                        : sigtimedwait(&all, &info, mono_left(until, mono_now(), &left)) > 0)
+	(void)(until == MONO_NEVER ? sigwaitinfo(&all, &info) : sigtimedwait(&all, &info, mono_left(until, began, &left)));
+	rest_after(began);
+	if (info.si_signo > 0)
 		take(s, &info);
 	if (getppid() != s->worker)
 		begin_end(s, s->grace_ms);
@@ -290,21 +292,21 @@ static pid_t fork_shepherd(const struct child_spec *spec, int64_t grace_ms, int 
 
 static void reap_failed(pid_t pid)
 {
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, NULL, 0) < 0 && rest_again())
 		;
 }
 
-/* What is the shepherd's pid? 0: nobody forked it, and ends[] may be closed, so we do, or
+/* What is the shepherd's pid? 0: no process forked it, and ends[] may be closed, so we do, or
  * learn why not; -1 with errno. */
 static pid_t ask_forker(const struct child_spec *spec, int64_t grace_ms, int held, int ends[2])
 {
 	pid_t pid = 0;
 
-	if (spec->held_fd > 0 || spec->takes_terminal || !forker_ask(spec, grace_ms, held, ends[1]))
+	if (spec->held_fd > 0 || spec->takes_terminal || spec->bounds || !forker_ask(spec, grace_ms, held, ends[1]))
 		return 0;
 	xclose(&ends[1]);
 	if (xread(ends[0], &pid, sizeof(pid)) < 0)
-		return -1; /* nobody knows: better not started twice */
+		return -1; /* not known: better not started twice */
 	if (pid == 0)
 		xclose(&ends[0]);
 	return pid;

@@ -34,8 +34,8 @@
 pid_t shepherd_spawn(const struct child_spec *spec, int64_t grace_ms, int held, int *report,
                      struct child_error *error);
 
-/* From now on a small process forks the shepherds (forker.h), which are our children all the
- * same; when that is gone, we fork them. Its pid, which is for nobody to wait for, or -1. */
+/* From now on a small process forks the shepherds (fork_server.h), which are our children all the
+ * same; when that is gone, we fork them. Its pid, which no other code waits for, or -1. */
 pid_t shepherd_prepare(void);
 /* End that process. Async-signal-safe. */
 void shepherd_dismiss(void);

@@ -4,7 +4,7 @@
  * the call, and by the worker of the test run. Knows no Lua.
  *
  * It is handed over as an open descriptor, and nothing else can switch it on: no variable, no
- * flag, and no descriptor that somebody else has made (docs/design.md#virtual-time).
+ * flag, and no descriptor that another process has made (docs/design.md#virtual-time).
  */
 #ifndef RUNNER_TEST_PAGE_H
 #define RUNNER_TEST_PAGE_H

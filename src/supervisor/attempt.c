@@ -15,6 +15,7 @@
 #include "channels.h"
 #include "deadline.h"
 #include "frames.h"
+#include "guard.h"
 #include "pause.h"
 #include "resource_usage.h"
 #include "signals.h"
@@ -22,7 +23,7 @@
 
 #define LAST_REAP_MS 1000 /* how long we wait after KILL for proof that all are gone */
 #define LAST_ROUNDS 20    /* … or 5 times as long, if we got no processor for that many rounds of KILL */
-#define KILL_AGAIN_MS 2   /* somebody was alive */
+#define KILL_AGAIN_MS 2   /* a process was alive */
 #define LOOK_AGAIN_MS 20  /* all are dead: reap */
 
 enum state {
@@ -68,8 +69,7 @@ typedef enum state handler_fn(struct attempt *a);
 
 /* --- ending a tree ------------------------------------------------------------- */
 
-/* Where the system can't list processes, the worker's session is what we know; once it
- * is empty, its number may be somebody else's. */
+/* Where processes can't be listed, the worker's session is what we know; once empty, its number may be another's. */
 static void signal_session(struct attempt *a, int sig)
 {
 	if (!a->gone)
@@ -104,8 +104,8 @@ static enum state term_all(struct attempt *a)
 	return enter(a, ENDING_ALL, a->kill_at);
 }
 
-/* TERM to the worker first: it forwards the signal, and knows that its children's
- * death is then not a failure. CONT, or a stopped worker would never see the TERM. */
+/* TERM to the worker first: it asks its children to end, and knows that their death is then not a failure. It
+ * kills them when the reserve begins, which is for cleaning up; then what it doesn't know is asked to end. */
 static enum state term_worker(struct attempt *a)
 {
 	mono_t now = mono_now();
@@ -114,9 +114,8 @@ static enum state term_worker(struct attempt *a)
 	if (a->gone)
 		return term_all(a);
 	a->ended = true;
-	kill(a->worker, SIGTERM);
-	kill(a->worker, SIGCONT);
-	return enter(a, ENDING, mono_add_ms(now, a->run->plan.grace_ms / 2));
+	child_term(a->worker, signals_cause()); /* on Ctrl+C, some of its children get INT */
+	return enter(a, ENDING, mono_add_ms(now, a->run->plan.grace_ms - child_reserve_ms(a->run->plan.grace_ms)));
 }
 
 /* --- handlers: what an event does in a state --------------------------------------- */
@@ -132,8 +131,7 @@ static enum state vanish(struct attempt *a)
 	return OVER;
 }
 
-/* A grace of 0 kills immediately, but a worker that has answered needs time to exit. */
-#define GRACE_AFTER_RESULT_MS 100
+#define GRACE_AFTER_RESULT_MS 100 /* a grace of 0 kills immediately, but a worker that has answered needs time to exit */
 
 static enum state start_cleaning(struct attempt *a)
 {
@@ -226,7 +224,7 @@ static void happen(struct attempt *a, enum event event)
 
 static void take_frames(struct attempt *a, int max_reads)
 {
-	while (max_reads-- > 0 && channels_read_frames(&a->ch, &a->frames.decoder)) {
+	while (max_reads-- > 0 && channels_read_frames(&a->ch, &a->frames.decoder, &a->frames.intruder)) {
 		enum frames_status status = frames_take(&a->frames, a->run, a->r, a->state == WORKING);
 
 		if (a->r->entered_run)
@@ -256,6 +254,8 @@ static void reap(struct attempt *a)
 
 	if (a->gone && !was_gone)
 		take_frames(a, 64);
+	if (a->gone && !empty)
+		guard_begin(a->run);
 	if (empty)
 		happen(a, EV_EMPTY);
 	else if (a->gone && !was_gone)
@@ -274,8 +274,7 @@ static void reach(struct attempt *a, enum limit which, int64_t ms)
 	happen(a, EV_LIMIT);
 }
 
-/* Frames are read first: a result that was sent in time must beat a clock that is
- * read later (docs/design.md#first-verdict). */
+/* Frames are read first: a result sent in time must beat a clock that is read later (docs/design.md#first-verdict). */
 static void judge_time(struct attempt *a)
 {
 	mono_t now = mono_now();
@@ -310,7 +309,7 @@ static void look_at_signals(struct attempt *a, bool *cancel_seen)
 		pause_run(a->run, &a->frames.last_sign);
 }
 
-/* Whoever read the rows has seen enough: as good as a result, and nothing more to do. */
+/* The reader of the rows has seen enough: as good as a result, and nothing more to do. */
 static void look_at_reader(struct attempt *a)
 {
 	if (a->state != WORKING || !rows_are_enough(a->run))
@@ -326,13 +325,14 @@ static void watch(struct attempt *a)
 	enum limit which;
 
 	while (look_at_signals(a, &cancel_seen), a->state != OVER) {
-		mono_t deadline = MIN_OF(a->timer, block_next(a->run));
+		mono_t deadline = MIN_OF(MIN_OF(a->timer, block_next(a->run)), secrets_next(a->run));
 		int64_t ms;
 
 		if (a->state == WORKING)
 			deadline = MIN_OF(MIN_OF(deadline, next_limit(a, &which, &ms)),
 			                  MIN_OF(a->usage.check_at, beat_next(a->run)));
 		channels_wait(&a->ch, &a->run->err, a->state == WORKING && rows_crowded(a->run), deadline);
+		run_warn_busy(a->run);
 		if (channels_has_frames(&a->ch))
 			take_frames(a, 1);
 		if (channels_read_taps(&a->ch, a->run))
@@ -381,7 +381,7 @@ void attempt_run(struct run *run, struct report *r)
 	r->paused_before = run->paused;
 	run->attempts++;
 	frames_init(&a.frames, r->started);
-	if (channels_open(&a.ch, run) < 0) {
+	if (channels_open(&a.ch) < 0) {
 		no_worker(&a, "channels");
 	} else if ((a.worker = channels_fork(&a.ch, run, r->started)) < 0) {
 		no_worker(&a, "fork");

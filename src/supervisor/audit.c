@@ -14,6 +14,7 @@ void audit_take(struct audit *audit, const struct frame *f)
 	if (audit->path[0])
 		return;
 	frame_copy(f, F_text, audit->path, sizeof(audit->path));
+	frame_copy(f, F_name, audit->project, sizeof(audit->project));
 	if (audit->path[0] != '/')
 		audit->path[0] = '\0';
 	audit->sync = frame_int(f, F_rows, 0) != 0;
@@ -44,6 +45,7 @@ static void write_row(const struct run *run, int exit_code, struct buf *out)
 	text(&w, "time", rfc3339_format(&now, when));
 	text(&w, "request_id", run->request_id);
 	text(&w, "command", run->plan.command);
+	text(&w, "project", run->audit.project);
 	if (run->launch.job)
 		text(&w, "job", run->launch.job);
 	number(&w, "exit_code", exit_code);

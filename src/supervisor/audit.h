@@ -7,7 +7,7 @@
 
 #include "run.h"
 
-/* An AUDIT frame names the ledger. The first one counts. */
+/* An AUDIT frame names the ledger, and the project of the call. The first one counts. */
 void audit_take(struct audit *audit, const struct frame *f);
 /* Write the row, if a ledger was named. A failure is a warning. */
 void audit_end(struct run *run, int exit_code);

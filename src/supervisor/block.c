@@ -176,6 +176,14 @@ static void compose(struct run *run, struct block_text *t, size_t columns, mono_
 	                   MAX_OF(passed - (run->paused - b->paused) / 1000000, 0), passed);
 }
 
+/* Nothing is left to show: what was shown goes, and nothing has to wait for a frame. */
+static void end_lines(struct run *run, struct buf *out)
+{
+	erase(run, out);
+	run->block.is = false;
+	run->block.due = 0;
+}
+
 static void draw(struct run *run, struct buf *out, mono_t now)
 {
 	struct block *b = &run->block;
@@ -185,9 +193,11 @@ static void draw(struct run *run, struct buf *out, mono_t now)
 	if (columns != b->columns)
 		erase(run, out);
 	add_above(run, out);
-	if (is_open(run, out, now))
-		return;
 	compose(run, &t, columns, now);
+	if (t.count == 0)
+		return end_lines(run, out);
+	if (is_open(run, out, now))
+		return buf_release(&t.lines);
 	add_lines(b, &t, out);
 	buf_release(&b->shown);
 	b->shown = t.lines;

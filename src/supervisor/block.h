@@ -35,7 +35,7 @@ struct block {
 	mono_t due;        /* the next frame; 0: none */
 };
 
-/* Does anybody see such lines: a terminal with colours, without --quiet? */
+/* Does a person see such lines: a terminal with colours, without --quiet? */
 bool block_is_wanted(const struct run *run);
 /* The picture (picture.h) has changed: it is composed anew with the next frame. */
 void block_change(struct run *run);
@@ -52,7 +52,7 @@ void block_steps(struct run *run, const struct frame *f);
 void block_emit(struct run *run, const void *bytes, size_t n);
 /* The same for what the command's processes write: a line may come in pieces. */
 void block_pass(struct run *run, const void *bytes, size_t n);
-/* The terminal is somebody else's (+1) or ours again (-1); calls nest. */
+/* The terminal is another process's (+1) or ours again (-1); calls nest. */
 void block_lend(struct run *run, int change);
 /* When the next frame is due, MONO_NEVER: none is. Draw it if it is time, and write what can be
  * written now. */

@@ -54,7 +54,7 @@ static bool is_set(const struct variables *v, int at)
 	return v->values[at] && *v->values[at];
 }
 
-/* RUNNER_PLAIN, as lua/core/surroundings.lua reads it. */
+/* RUNNER_PLAIN, as lua/core/requirements.lua reads it. */
 static bool wants_plain(const char *text)
 {
 	return text && *text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0;
@@ -65,7 +65,7 @@ static bool is_dumb(const char *term)
 	return term && strcmp(term, "dumb") == 0;
 }
 
-/* An identifier of somebody else's, repeated in our answers: plain text only. */
+/* An identifier of another program's, repeated in our answers: plain text only. */
 static const char *trace_id(const struct variables *v)
 {
 	const char *id = v->values[is_set(v, AT_TOOL_TRACE_ID) ? AT_TOOL_TRACE_ID : AT_RUNNER_TRACE_ID];

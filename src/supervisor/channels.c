@@ -19,13 +19,11 @@
 #define READ_LONG_MAX (256 << 10) /* of a long frame */
 #define REST_READS 32 /* × READ_MAX: more than a pipe can hold */
 
-int channels_open(struct channels *ch, const struct run *run)
+int channels_open(struct channels *ch)
 {
 	memset(ch, -1, sizeof(*ch));
-	if (xsocketpair(ch->frames) < 0 || xpipe(ch->out) < 0 ||
-	    (!run->launch.stderr_is_tty && xpipe(ch->err) < 0) ||
-	    xnonblock(ch->frames[0]) < 0 || xnonblock(ch->out[0]) < 0 ||
-	    (ch->err[0] >= 0 && xnonblock(ch->err[0]) < 0)) {
+	if (xsocketpair(ch->frames) < 0 || os_name_senders(ch->frames[0]) < 0 || xpipe(ch->out) < 0 || xpipe(ch->err) < 0 ||
+	    xnonblock(ch->frames[0]) < 0 || xnonblock(ch->out[0]) < 0 || xnonblock(ch->err[0]) < 0) {
 		int saved = errno;
 
 		channels_close(ch);
@@ -68,22 +66,24 @@ static int keep_also(int *keep, int kept, int fd)
 NO_RETURN static void become_worker(struct channels *ch, struct run *run, mono_t now)
 {
 	struct launch launch = run->launch;
-	int keep[5], kept = 0, null;
+	int keep[6], kept = 0, null;
 
 	child_reset_signals();
 	os_become_subreaper();
 	onto(ch->out[1], 1);
-	if (ch->err[1] >= 0)
+	launch.above_fd = launch.stderr_is_tty ? ch->err[1] : -1;
+	if (launch.above_fd < 0)
 		onto(ch->err[1], 2);
 	if (launch.job_lock > 0) {
 		kept = keep_also(keep, kept, launch.job_lock);
-		os_mark(0); /* its own tree is not spared */
+		os_mark(launch.mark); /* its own tree is not spared */
 	}
 	if (test_page())
 		kept = keep_also(keep, kept, TEST_PAGE_FD); /* for calls below this one */
 	kept = keep_also(keep, kept, launch.stdin_fd);
 	kept = keep_also(keep, kept, launch.stdout_fd);
 	kept = keep_also(keep, kept, ch->frames[1]);
+	kept = keep_also(keep, kept, launch.above_fd);
 	os_close_from(3, keep, (size_t)kept);
 	null = xopen_null(); /* now that there is room */
 	onto(null, 0);
@@ -106,6 +106,7 @@ pid_t channels_fork(struct channels *ch, struct run *run, mono_t now)
 	if (pid == 0)
 		become_worker(ch, run, now);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	ch->worker = pid;
 	run->worker_fd = ch->frames[0];
 	xclose(&ch->frames[1]);
 	xclose(&ch->out[1]);
@@ -142,31 +143,41 @@ static ssize_t read_some(int *fd, char *bytes, size_t n)
 	return got;
 }
 
-bool channels_read_frames(struct channels *ch, struct frame_decoder *d)
+/* As read_some(), with who has sent it; 0: it isn't known. */
+static ssize_t read_from(int *fd, char *bytes, size_t n, pid_t *sender)
+{
+	ssize_t got = *fd < 0 ? 0 : os_receive(*fd, bytes, n, sender);
+
+	if (*fd >= 0 && (got == 0 || (got < 0 && errno != EAGAIN)))
+		xclose(fd);
+	return got;
+}
+
+bool channels_read_frames(struct channels *ch, struct frame_decoder *d, pid_t *intruder)
 {
 	static char bytes[READ_MAX];
 	size_t max = sizeof(bytes);
 	char *room = frame_room(d, &max);
-	ssize_t n = read_some(&ch->frames[0], room ? room : bytes, MIN_OF(max, (size_t)READ_LONG_MAX));
+	pid_t sender = 0;
+	ssize_t n = read_from(&ch->frames[0], room ? room : bytes, MIN_OF(max, (size_t)READ_LONG_MAX), &sender);
 
-	if (n > 0 && room)
+	if (n > 0 && sender != ch->worker && sender >= 0)
+		*intruder = sender ? sender : -1;
+	else if (n > 0 && room)
 		frame_fed(d, (size_t)n);
 	else if (n > 0)
 		(void)frame_feed(d, bytes, (size_t)n); /* the decoder remembers a failure */
 	return n > 0;
 }
 
-/* Of the worker's stdout the beginning and the end are kept, too. */
-static bool read_tap(int *fd, struct run *run, bool is_stdout)
+static bool read_tap(int *fd, struct run *run, enum secrets_source source)
 {
 	static char bytes[READ_MAX];
 	ssize_t n = read_some(fd, bytes, sizeof(bytes));
 
 	if (n <= 0)
 		return false;
-	if (is_stdout)
-		tap_feed(&run->stdout_tap, bytes, (size_t)n);
-	block_pass(run, bytes, (size_t)n);
+	secrets_pass(run, source, bytes, (size_t)n);
 	return true;
 }
 
@@ -175,16 +186,18 @@ bool channels_read_taps(struct channels *ch, struct run *run)
 	bool came = false;
 
 	if (ch->ready[1].revents)
-		came |= read_tap(&ch->out[0], run, true);
+		came |= read_tap(&ch->out[0], run, SECRETS_STDOUT);
 	if (ch->ready[2].revents)
-		came |= read_tap(&ch->err[0], run, false);
+		came |= read_tap(&ch->err[0], run, SECRETS_STDERR);
+	secrets_rest(run, false);
 	return came;
 }
 
 void channels_read_rest(struct channels *ch, struct run *run)
 {
-	for (int i = 0; i < REST_READS && read_tap(&ch->out[0], run, true); i++)
+	for (int i = 0; i < REST_READS && read_tap(&ch->out[0], run, SECRETS_STDOUT); i++)
 		;
-	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, false); i++)
+	for (int i = 0; i < REST_READS && read_tap(&ch->err[0], run, SECRETS_STDERR); i++)
 		;
+	secrets_end(run);
 }

@@ -12,12 +12,13 @@
 struct channels {
 	int frames[2]; /* ours, the worker's */
 	int out[2];    /* tap of its fd 1: read end (ours), write end */
-	int err[2];    /* tap of its fd 2; -1, -1 if it keeps the terminal */
+	int err[2];    /* tap of its fd 2, or, where it keeps the terminal, of what must not run into our lines */
 	struct pollfd ready[3];
+	pid_t worker; /* frames come from this process alone */
 };
 
 /* 0, or -1 with errno (everything closed again). */
-int channels_open(struct channels *ch, const struct run *run);
+int channels_open(struct channels *ch);
 void channels_close(struct channels *ch);
 /* Fork the worker; the child never returns from here. -1 with errno. */
 pid_t channels_fork(struct channels *ch, struct run *run, mono_t now);
@@ -26,9 +27,10 @@ pid_t channels_fork(struct channels *ch, struct run *run, mono_t now);
  * or `deadline`. Taps are not read while stderr's backlog is full. */
 void channels_wait(struct channels *ch, struct outlet *err, bool hold_frames, mono_t deadline);
 bool channels_has_frames(const struct channels *ch);
-/* Read at most 64 KiB of frames, once. True if there was anything. */
-bool channels_read_frames(struct channels *ch, struct frame_decoder *d);
-/* Read once from each ready tap and pass it to stderr. True if there was anything. */
+/* Read at most 64 KiB of frames, once, of one process. True if there was anything. What another process
+ * than the worker wrote is dropped, and *intruder is that process; -1: one of another PID namespace. */
+bool channels_read_frames(struct channels *ch, struct frame_decoder *d, pid_t *intruder);
+/* Read once from each ready tap and pass it to stderr, with what is due of secrets.h. True if there was anything. */
 bool channels_read_taps(struct channels *ch, struct run *run);
 /* After the tree is gone: read what is left in the pipes. Bounded. */
 void channels_read_rest(struct channels *ch, struct run *run);

@@ -9,7 +9,7 @@
 #include "../common/json.h"
 
 /* Characters that take two columns, or none: first and last of each range; as in
- * lua/output/wrap.lua. */
+ * lua/output/layout.lua. */
 struct range {
 	uint32_t first, last;
 };
@@ -39,14 +39,11 @@ static bool within(const struct range *ranges, size_t n, uint32_t c)
 /* Of one character, well-formed and n bytes long. */
 static size_t width_of(const char *s, size_t n)
 {
-	static const unsigned char leads[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t c = (unsigned char)s[0];
+	uint32_t c;
 
 	if (n < 2 || n > 4)
 		return 1;
-	c &= leads[n];
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | ((unsigned char)s[i] & 0x3f);
+	c = utf8_code_point(s, n);
 	return within(wide, ARRAY_LEN(wide), c) ? 2 : within(none, ARRAY_LEN(none), c) ? 0 : 1;
 }
 

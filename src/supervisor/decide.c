@@ -77,7 +77,7 @@ static bool may_retry(const struct run *run, const struct report *r, const struc
 static enum policy_verdict ask_policy(struct run *run, const struct report *r, int64_t *wait_ms)
 {
 	struct policy_input q = {
-		.made = run->plan.one_budget ? run_repeats(run) : run->attempts - 1,
+		.made = run->plan.one_budget ? run_repeats(run) : run->attempts - 1 + run->called_repeats,
 		.position = run->attempts - 1,
 		.own_wait_ms = r->own.retry_after_ms,
 		.left_ms = left_ms(run),

@@ -17,7 +17,9 @@
 #include "line.h"
 #include "notice.h"
 #include "pause.h"
+#include "secrets.h"
 #include "signals.h"
+#include "unread.h"
 #include "warn.h"
 
 #define STDERR_DRAIN_MS 1000
@@ -34,8 +36,8 @@ static void warn_about_stdout(struct run *run)
 
 	if (run->stdout_tap.total == 0)
 		return;
-	if (!run->plan.secret) /* only the worker could mask it */
-		tap_text(&run->stdout_tap, &text);
+	tap_text(&run->stdout_tap, &text);
+	secrets_hide_buf(run, &text); /* what came before they were known */
 	run_warn_counted(run, "THIRD_PARTY_STDOUT",
 	             "The command wrote to stdout; the text went to stderr. "
 	             "Return it from run, or use ctx:log",
@@ -146,14 +148,25 @@ static void answer_on_stderr(struct run *run, int exit_code)
 		envelope_on_stderr(run, exit_code);
 }
 
+/*
+ * Whoever puts the ids on stdout into another command line must find no JSON there (REQ-O-005); but a timeout never leaves
+ * stdout empty (REQ-F-012).
+ */
+static bool hides_failure(const struct run *run)
+{
+	const struct report *r = &run->verdict.report;
+
+	return run->plan.format == FORMAT_ID && !r->ok && !run->launch.stdout_is_tty && r->verdict != VERDICT_LIMIT &&
+	       strcmp(r->code, "TIMEOUT") != 0;
+}
+
 static void compose(struct run *run, int exit_code, struct buf *out)
 {
 	struct report *r = &run->verdict.report;
 
 	if (is_raw(run)) {
 		answer_on_stderr(run, exit_code);
-	} else if (run->plan.format == FORMAT_ID && !r->ok && !run->launch.stdout_is_tty) {
-		/* whoever puts what is on stdout into another command line must find no JSON there (REQ-O-005) */
+	} else if (hides_failure(run)) {
 		envelope_on_stderr(run, exit_code);
 	} else if (run->rows.streams && run->plan.format == FORMAT_JSONL && r->ok) {
 		envelope_write_summary(run, exit_code, out);
@@ -212,6 +225,7 @@ static int deliver(struct run *run, int exit_code, struct buf *out)
 	run->rows.opened = true;
 	rows_release(run);
 	beat_release(run);
+	secrets_release(run);
 	if (status == 0 || reader_has_enough(run, error))
 		return failed ? 12 : exit_code;
 	if (empty && !rows && run->stdout_fd >= 0)
@@ -235,6 +249,7 @@ int deliver_verdict(struct run *run)
 		return verdict_exit_code(v);
 	}
 	warn_about_stdout(run);
+	unread_warn(run);
 	if (v->report.ok && run_repeats(run) > 0 && run->attempts > 1)
 		notice_succeeded(run);
 	if (!v->report.ok && v->report.exhausted > 0 && run->attempts == 1)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../common/ulid.h"
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "../engine/os.h"
 #include "../engine/test_page.h"
@@ -43,7 +44,7 @@ NO_RETURN static void stand_in_front(void)
 	int status;
 
 	while (waitpid(behind, &status, 0) < 0)
-		if (errno != EINTR)
+		if (!rest_again())
 			_exit(1);
 	if (WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
@@ -147,6 +148,7 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 {
 	take_signals();
 	run->worker = worker;
+	run->caller = getppid();
 	run->launch.argc = argc;
 	run->launch.argv = argv;
 	if (test_page_take()) /* then its time is what counts */
@@ -158,6 +160,7 @@ int entry_prepare(struct run *run, int argc, char **argv, worker_fn *worker)
 		return -1;
 	run->launch.supervisor = getpid();
 	run->spared.mark = (uint64_t)run->launch.started;
+	run->launch.mark = child_run_mark(run->launch.started);
 	os_become_subreaper();
 	signals_init();
 	pause_save_terminal();

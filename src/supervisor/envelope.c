@@ -59,10 +59,10 @@ static void write_retry_hints(struct run *run, struct json_writer *w)
 		json_cstr(w, "maybe");
 	else
 		json_bool(w, shown == RETRYABLE_TRUE);
-	if (h->retryable == RETRYABLE_TRUE) {
+	if (shown == RETRYABLE_TRUE || h->rate_limited)
 		member_int(w, "retry_after_ms", h->retry_after_ms);
+	if (shown == RETRYABLE_TRUE)
 		member_cstr(w, "retry_strategy", name_of(NAMES_RETRY_STRATEGY, h->strategy));
-	}
 	if (run->verdict.exhausted)
 		member_int(w, "max_retries", repeats_used_up(run));
 	else if (shown != RETRYABLE_FALSE)
@@ -108,10 +108,9 @@ static void write_error(struct run *run, struct json_writer *w)
 
 /* --- meta -------------------------------------------------------------------------- */
 
-/* Is nothing wanted that differs between two equal calls (REQ-O-007)? */
-static bool is_stable(const struct run *run)
+static bool wants(const struct run *run, const char *name)
 {
-	return metas_have(&run->metas, "stable_output");
+	return metas_want(&run->metas, name);
 }
 
 static void write_attempts(struct run *run, struct json_writer *w)
@@ -127,13 +126,11 @@ static void write_attempts(struct run *run, struct json_writer *w)
 		json_int(w, p->retries + 1);
 	if (run_repeats(run) > 0)
 		member_int(w, "retries", run_repeats(run));
-	if (is_stable(run))
-		return;
-	if (run->history.count > 0 && run->attempts > 1) {
+	if (run->history.count > 0 && run->attempts > 1 && wants(run, "retry_history")) {
 		json_key(w, "retry_history");
 		history_write(&run->history, w);
 	}
-	if (p->retries != 0 && p->jitter != JITTER_NONE) {
+	if (p->retries != 0 && p->jitter != JITTER_NONE && wants(run, "retry_seed")) {
 		struct buf text = BUF_INIT;
 
 		buf_add_fmt(&text, "%llu", (unsigned long long)p->seed);
@@ -142,6 +139,19 @@ static void write_attempts(struct run *run, struct json_writer *w)
 		member_cstr(w, "retry_seed", seed);
 		buf_release(&text);
 	}
+}
+
+/* How a success got there (REQ-C-008): data has no room for it, since its form is the command's. */
+static void write_steps(struct run *run, struct json_writer *w)
+{
+	const struct report *r = &run->verdict.report;
+
+	if (!r->ok || !r->entered_run || r->handed_over || r->steps.count == 0)
+		return;
+	json_key(w, "steps");
+	json_begin_object(w);
+	steps_members(&r->steps, w);
+	json_end_object(w);
 }
 
 static void write_caller(struct run *run, struct json_writer *w)
@@ -177,17 +187,18 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	member_int(w, "exit_code", exit_code);
 	if (run->rows.streams)
 		member_int(w, "items_emitted", run->rows.count);
-	member_int(w, "duration_ms", is_stable(run) ? 0 : mono_elapsed_ms(run->launch.started, mono_now()));
+	member_int(w, "duration_ms", run_duration_ms(run));
 	member_int(w, "timeout_ms", run->plan.timeout_ms);
-	if (!is_stable(run)) {
+	if (wants(run, "request_id"))
 		member_cstr(w, "request_id", run->request_id);
+	if (wants(run, "timestamp"))
 		member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
-	}
 	member_cstr(w, "schema_version", run->plan.schema_version);
-	if (!metas_have(&run->metas, "tool_version")) /* the version of a tool of its own (lua/project/spoken.lua) */
+	if (!metas_have(&run->metas, "tool_version")) /* the version of a tool of its own (lua/project/tool_name.lua) */
 		member_cstr(w, "tool_version", RUNNER_VERSION);
 	write_caller(run, w);
 	write_attempts(run, w);
+	write_steps(run, w);
 	write_defaults(run, w);
 	if (run->metas.members.len > 0)
 		buf_add(w->out, run->metas.members.data, run->metas.members.len);

@@ -14,6 +14,7 @@
 #include "../common/json.h"
 #include "../common/xio.h"
 #include "audit.h"
+#include "guard.h"
 #include "job.h"
 #include "notice.h"
 #include "warn.h"
@@ -147,6 +148,13 @@ static void take_meta(struct taking *t)
 		metas_add(&t->run->metas, name, frame_str(t->frame, F_data));
 }
 
+static void take_called(struct run *run, int64_t made)
+{
+	made = MIN_OF(MAX_OF(made, 0), BOUND_retries);
+	run->inner_repeats += made;
+	run->called_repeats += made;
+}
+
 static void take_retry(struct taking *t)
 {
 	char event[16];
@@ -154,6 +162,8 @@ static void take_retry(struct taking *t)
 	frame_copy(t->frame, F_event, event, sizeof(event));
 	if (strcmp(event, "repeat") == 0)
 		t->run->inner_repeats++;
+	else if (strcmp(event, "called") == 0)
+		take_called(t->run, frame_int(t->frame, F_attempt, 0));
 	else
 		notice_inner_retry(t->run, event, t->frame);
 }
@@ -163,16 +173,17 @@ static void take_hold(struct taking *t)
 	t->f->holds += frame_int(t->frame, F_change, 0) > 0 ? 1 : -1;
 }
 
-/* The worker waits for the answer: from now on the terminal is somebody else's, or ours again. */
+/* The worker waits for the answer: from now on the terminal is another process's, or ours again. */
 static void take_terminal(struct taking *t)
 {
 	struct field text = frame_str(t->frame, F_text);
 
 	if (frame_has(t->frame, F_change)) {
+		secrets_rest(t->run, true);
 		block_lend(t->run, frame_int(t->frame, F_change, 0) > 0 ? 1 : -1);
 		(void)send(t->run->worker_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else {
-		block_pass(t->run, text.s, text.n);
+		secrets_pass(t->run, SECRETS_SAID, text.s, text.n);
 	}
 }
 
@@ -183,6 +194,13 @@ static void take_detach(struct taking *t)
 	/* sparing our session or the worker's would keep the tree from ending */
 	if (session > 1 && session != getsid(0) && session != t->run->worker_pid)
 		spared_add(&t->run->spared, session);
+}
+
+/* The worker waits for the answer. */
+static void take_guard(struct taking *t)
+{
+	guard_begin(t->run);
+	(void)send(t->run->worker_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* Said before it is made, and once more when it is: then we can lock it as well, so that
@@ -200,6 +218,11 @@ static void take_tempdir(struct taking *t)
 		run->session_dir_lock = fd;
 	else
 		xclose(&fd);
+}
+
+static void take_secrets(struct taking *t)
+{
+	secrets_take(t->run, t->frame);
 }
 
 static void take_audit(struct taking *t)
@@ -224,27 +247,36 @@ static void take_result(struct taking *t)
 	report_take_result(t->r, t->frame);
 }
 
+enum when {
+	ALWAYS,
+	WHILE_OPEN, /* ignored once a verdict has latched */
+	BEFORE_RUN, /* … and from RUN on: what names a file comes from code that isn't confined yet */
+};
+
+/* A frame is data: what each may cause stands in docs/architecture.md#frames. */
 static const struct {
 	void (*take)(struct taking *t);
-	bool only_open; /* ignored once a verdict has latched */
+	enum when when;
 } rows[FRAME_KIND_COUNT] = {
-	[FRAME_EXIT] = { take_exit, true },
-	[FRAME_PLAN] = { take_plan, true },
-	[FRAME_RUN] = { take_run, true },
-	[FRAME_STEP] = { take_step, true },
-	[FRAME_PROGRESS] = { take_progress, true },
-	[FRAME_LOG] = { take_log, false },
-	[FRAME_WARN] = { take_warn, false },
-	[FRAME_META] = { take_meta, true },
-	[FRAME_RETRY] = { take_retry, true },
-	[FRAME_HOLD] = { take_hold, true },
-	[FRAME_TERMINAL] = { take_terminal, false },
-	[FRAME_DETACH] = { take_detach, false },
-	[FRAME_TEMPDIR] = { take_tempdir, false },
-	[FRAME_AUDIT] = { take_audit, true },
-	[FRAME_EMIT] = { take_emit, true },
-	[FRAME_TEXT] = { take_text, true },
-	[FRAME_RESULT] = { take_result, true },
+	[FRAME_EXIT] = { take_exit, WHILE_OPEN },
+	[FRAME_PLAN] = { take_plan, WHILE_OPEN },
+	[FRAME_SECRETS] = { take_secrets, ALWAYS },
+	[FRAME_RUN] = { take_run, WHILE_OPEN },
+	[FRAME_STEP] = { take_step, WHILE_OPEN },
+	[FRAME_PROGRESS] = { take_progress, WHILE_OPEN },
+	[FRAME_LOG] = { take_log, ALWAYS },
+	[FRAME_WARN] = { take_warn, ALWAYS },
+	[FRAME_META] = { take_meta, WHILE_OPEN },
+	[FRAME_RETRY] = { take_retry, WHILE_OPEN },
+	[FRAME_HOLD] = { take_hold, WHILE_OPEN },
+	[FRAME_TERMINAL] = { take_terminal, ALWAYS },
+	[FRAME_DETACH] = { take_detach, ALWAYS },
+	[FRAME_GUARD] = { take_guard, ALWAYS },
+	[FRAME_TEMPDIR] = { take_tempdir, ALWAYS },
+	[FRAME_AUDIT] = { take_audit, BEFORE_RUN },
+	[FRAME_EMIT] = { take_emit, WHILE_OPEN },
+	[FRAME_TEXT] = { take_text, WHILE_OPEN },
+	[FRAME_RESULT] = { take_result, WHILE_OPEN },
 };
 
 /* What goes on without the call is named in its answer, whatever has ended the call meanwhile. */
@@ -274,6 +306,31 @@ static enum frames_status broken(struct frames *f, struct report *r, enum frame_
 	return FRAMES_BROKEN;
 }
 
+/* Nothing that follows is taken: it may be another's, too. */
+static enum frames_status intruded(struct frames *f, struct report *r, bool open)
+{
+	f->broken = true;
+	frame_decoder_release(&f->decoder);
+	if (!open)
+		return FRAMES_MORE;
+	if (f->intruder > 0)
+		report_fail(r, "COMMAND_CRASHED", "Process %d, which isn't the command's own, wrote into its channel to runner",
+		            (int)f->intruder);
+	else
+		report_fail(r, "COMMAND_CRASHED", "A process of another namespace wrote into the command's channel to runner");
+	return FRAMES_BROKEN;
+}
+
+/* Is this a frame that nothing follows from now? Of two answers neither is believed. */
+static bool is_passed_over(struct taking *t, bool open)
+{
+	enum when when = rows[t->frame->kind].when;
+
+	if (t->frame->kind == FRAME_RESULT && t->f->answered)
+		report_refuse(t->r, "COMMAND_CRASHED", "The command answered twice");
+	return (when != ALWAYS && !open && !is_hand_over(t->frame)) || (when == BEFORE_RUN && t->r->entered_run);
+}
+
 enum frames_status frames_take(struct frames *f, struct run *run, struct report *r, bool open)
 {
 	struct frame frame;
@@ -282,16 +339,21 @@ enum frames_status frames_take(struct frames *f, struct run *run, struct report 
 	enum frame_status status;
 
 	f->last_sign = mono_now();
+	if (f->intruder != 0 && !f->broken)
+		return intruded(f, r, open);
 	if (f->broken) {
 		frame_decoder_release(&f->decoder);
 		return FRAMES_MORE;
 	}
 	while ((status = frame_next(&f->decoder, &frame)) == FRAME_READY) {
-		if (rows[frame.kind].only_open && !open && !is_hand_over(&frame))
+		if (is_passed_over(&t, open))
 			continue;
+		if (run->secrets)
+			secrets_hide(run, &frame);
 		rows[frame.kind].take(&t);
 		if (frame.kind == FRAME_RESULT) {
 			open = false;
+			f->answered = true;
 			result = FRAMES_RESULT;
 		}
 	}

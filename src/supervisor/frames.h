@@ -9,8 +9,10 @@
 
 struct frames {
 	struct frame_decoder decoder;
+	pid_t intruder;    /* another process that wrote into the channel (channels.h): the attempt has failed, if it has no verdict */
 	bool planned;      /* this worker has sent its PLAN */
-	bool broken;       /* nothing that follows can be decoded */
+	bool answered;     /* its RESULT was taken */
+	bool broken;       /* nothing that follows is taken */
 	int holds;         /* runner's own waits, which do not count as idle */
 	mono_t last_sign;  /* time of the newest frame or tap byte */
 	int64_t load_ms;   /* limit of everything before PLAN */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../common/json.h"
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "decide.h"
 #include "envelope.h"
@@ -149,14 +150,14 @@ static int put(int fd, const struct buf *answer)
 	for (size_t done = 0; done < answer->len;) {
 		ssize_t n = pwrite(fd, answer->data + done, answer->len - done, (off_t)done);
 
-		if (n < 0 && errno != EINTR)
+		if (n == 0 || (n < 0 && !rest_again()))
 			return -1;
-		done += n > 0 ? (size_t)n : 0;
+		done += (size_t)MAX_OF(n, 0);
 	}
 	return ftruncate(fd, (off_t)answer->len) < 0 || fsync(fd) < 0 ? -1 : 0;
 }
 
-/* Whoever finds the file under its last name may read it. */
+/* A process that finds the file under its last name may read it. */
 static int publish(const struct job *job)
 {
 	struct path part;

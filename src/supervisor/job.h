@@ -11,7 +11,7 @@
 struct run;
 struct report;
 
-/* Descriptor of the job's lock, which whoever starts a job hands over. */
+/* Descriptor of the job's lock, which the process that starts a job hands over. */
 #define JOB_LOCK_FD 3
 /* Bytes that are set aside in the folder while there is room: an answer of that size can
  * be kept even when the disk is full. */
@@ -30,7 +30,7 @@ struct job {
 /* Is this run a job: does RUNNER_JOB name the folder whose lock we have as
  * JOB_LOCK_FD? Fills run->job; children inherit neither. 0, or -1 with errno. */
 int job_take(struct run *run);
-/* Write down how far the attempt is, for whoever asks meanwhile. */
+/* Write down how far the attempt is, for a process that asks meanwhile. */
 void job_note(struct run *run, const struct report *r);
 /* The answer of a job, and its exit status: kept whole, with the disk's word for it, or
  * not at all. */

@@ -10,12 +10,17 @@
 /* The members that the envelope writes itself: no frame may add them again. */
 static const char *const meta_names[] = {
 	"command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
-	"trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed",
+	"trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed", "steps",
 };
 static const char *const error_names[] = {
 	"code", "message", "detail", "retryable", "retry_after_ms", "retry_strategy", "max_retries",
 	"retries_exhausted", "side_effects", "phase", "fix_required", "fix_command", "suggestion", "signal",
 	"errors", "context", "redirect",
+};
+
+/* What differs between two equal calls: no answer to --stable-output has it (REQ-O-007). */
+static const char *const varying_names[] = {
+	"duration_ms", "request_id", "timestamp", "retry_history", "retry_seed", "session_tmp_dir", "cache_used",
 };
 
 bool metas_have(const struct metas *m, const char *name)
@@ -26,14 +31,24 @@ bool metas_have(const struct metas *m, const char *name)
 	return false;
 }
 
+static bool is_among(const char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+bool metas_want(const struct metas *m, const char *name)
+{
+	return !metas_have(m, "stable_output") || !is_among(varying_names, ARRAY_LEN(varying_names), name);
+}
+
 static bool is_new(const struct metas *m, const char *const *own, size_t n, const char *name)
 {
 	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")])
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(own[i], name) == 0)
-			return false;
-	if (metas_have(m, name))
+	if (is_among(own, n, name) || metas_have(m, name) || !metas_want(m, name))
 		return false;
 	return m->count < METAS_MAX && *name && strlen(name) < META_NAME;
 }

@@ -17,12 +17,14 @@ struct metas {
 };
 
 /* Add "name": json. Ignored when json is not JSON, or when the name has bytes other
- * than a-z0-9_, exists already, is written by the envelope itself, or exceeds the
- * number of members allowed. */
+ * than a-z0-9_, exists already, is written by the envelope itself, is not wanted, or
+ * exceeds the number of members allowed. */
 void metas_add(struct metas *m, const char *name, struct field json);
 /* The same for members of an error. */
 void metas_add_to_error(struct metas *m, const char *name, struct field json);
 bool metas_have(const struct metas *m, const char *name);
+/* Is this member of meta wanted, the envelope's own included? */
+bool metas_want(const struct metas *m, const char *name);
 void metas_clear(struct metas *m);
 
 #endif

@@ -31,7 +31,7 @@ static size_t write_now(struct outlet *o, const char *s, size_t n)
 	while (!o->error && written < n && written <= OUTLET_BACKLOG_HIGH) {
 		ssize_t put = nowait_write(&o->to, s + written, n - written);
 
-		if (put < 0 && (errno == EAGAIN || errno == EINTR))
+		if (put == 0 || (put < 0 && (errno == EAGAIN || errno == EINTR)))
 			break;
 		if (put < 0)
 			o->error = errno;

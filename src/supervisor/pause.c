@@ -19,7 +19,7 @@ static int terminal = -1;
 static bool has_saved;
 
 /* From the background, tcsetattr() would stop us, and tcgetattr() would report the
- * settings of somebody else: the shell's line editor. */
+ * settings of another program: the shell's line editor. */
 static bool in_foreground(void)
 {
 	return terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
@@ -63,9 +63,12 @@ bool pause_in_foreground(void)
 	return group <= 0 || group == getpgrp();
 }
 
-/* Where the system can't list processes, the worker and its group are what we know. */
+/* Where the system can't list processes, the worker and its group are what we know. A stopped guard
+ * continues when we die. */
 static void signal_run(const struct run *run, int sig)
 {
+	if (run->guard > 0)
+		kill(run->guard, sig);
 	if (child_signal_tree(getpid(), sig, &run->spared) >= 0 || run->worker_pid <= 0)
 		return;
 	kill(run->worker_pid, sig);

@@ -173,6 +173,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	p->attempt_timeout_ms = limit_field(f, F_attempt_timeout_ms, 0);
 	p->idle_timeout_ms = limit_field(f, F_idle_timeout_ms, 0);
 	p->grace_ms = limit_field(f, F_grace_ms, p->grace_ms);
+	frame_copy(f, F_text, p->limit_sources, sizeof(p->limit_sources));
 	take_limits(&p->limits, f);
 	take_policy(&p->policy, f);
 	take_on(p, f);
@@ -180,7 +181,6 @@ void plan_take(struct plan *p, const struct frame *f)
 	p->retry_maybe = frame_int(f, F_maybe, 0);
 	p->reads_stdin = frame_int(f, F_stdin, 0);
 	p->interactive = frame_int(f, F_interactive, 0);
-	p->secret = frame_int(f, F_secret, 0);
 	p->quiet = frame_int(f, F_quiet, 0);
 	p->verbose = frame_int(f, F_verbose, 0);
 	p->warnings_as_errors = frame_int(f, F_warnings_as_errors, 0);

@@ -36,6 +36,7 @@ struct plan {
 	int64_t attempt_timeout_ms;
 	int64_t idle_timeout_ms;
 	int64_t grace_ms;
+	char limit_sources[48]; /* of timeout, attempt_timeout and idle_timeout, "flag,command,default"; "": the default */
 	struct limits limits;
 	struct policy policy;
 	bool one_budget; /* --retries N: retries of every kind share it */
@@ -44,7 +45,6 @@ struct plan {
 	size_t on_count;
 	bool reads_stdin;
 	bool interactive;
-	bool secret; /* it has arguments that nobody may see */
 	bool quiet;
 	bool verbose;
 	bool warnings_as_errors;

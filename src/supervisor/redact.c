@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../common/secret_name.h"
+#include "../common/secret.h"
 
 static const char *const headers[] = { "authorization", "proxy-authorization", "cookie",
 	                                   "set-cookie", "x-api-key", "x-auth-token" };

@@ -11,7 +11,7 @@
 #define REDACTED "[REDACTED]"
 
 /* Append the text with REDACTED for the values of names that are secret by their words
- * (common/secret_name.h): name=value, --name value,
+ * (common/secret.h): name=value, --name value,
  * "name": "value" and Header: value. JSON stays JSON. */
 void redact_text(struct buf *out, const char *s, size_t n);
 /* The same, in place. */

@@ -134,8 +134,7 @@ static void take_failure(struct report *r, const struct frame *f)
 	r->exhausted = MAX_OF(frame_int(f, F_retries_exhausted, 0), 0);
 }
 
-/* The result is invalid, so its hints don't apply either. */
-static void refuse_result(struct report *r, const char *code, const char *message)
+void report_refuse(struct report *r, const char *code, const char *message)
 {
 	struct buf *fragments[] = { &r->errors, &r->context, &r->redirect, &r->data };
 
@@ -144,6 +143,7 @@ static void refuse_result(struct report *r, const char *code, const char *messag
 	metas_clear(&r->extra);
 	r->own = (struct own_hints)OWN_HINTS_NONE;
 	r->exhausted = 0;
+	r->exit_code = 0;
 	report_fail(r, code, "%s", message);
 }
 
@@ -156,12 +156,12 @@ static bool is_too_large(const struct frame *f)
 static void take_fragments(struct report *r, const struct frame *f)
 {
 	if (is_too_large(f))
-		refuse_result(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
+		report_refuse(r, "OUTPUT_TOO_LARGE", "The command's result is larger than 16 MiB");
 	else if (take_json(&r->errors, f, F_errors, JSON_ARRAY, JSON_ARRAY, false) < 0 ||
 	         take_json(&r->context, f, F_context, JSON_OBJECT, JSON_OBJECT, false) < 0 ||
 	         take_json(&r->redirect, f, F_redirect, JSON_OBJECT, JSON_OBJECT, false) < 0 ||
 	         take_json(&r->data, f, F_data, JSON_OBJECT, JSON_ARRAY, true) < 0)
-		refuse_result(r, "INVALID_RESULT", "The command's result is not valid JSON");
+		report_refuse(r, "INVALID_RESULT", "The command's result is not valid JSON");
 	else if (r->errors.failed || r->context.failed || r->redirect.failed || r->data.failed)
 		report_no_memory(r);
 }
@@ -214,7 +214,7 @@ static void partial_data(struct report *r, bool cancelled)
 		return;
 	json_begin_object(&w);
 	if (r->steps.count > 0)
-		steps_members(&r->steps, &w);
+		steps_of_failure(&r->steps, &w);
 	add_progress(r, &w);
 	if (cancelled) {
 		json_key(&w, "partial");
@@ -261,8 +261,10 @@ static void merge_data(struct report *r)
 	r->data = (struct buf)BUF_INIT;
 	json_begin_object(&w);
 	add_own_data(&w, &own);
-	if (steps)
+	if (steps && json_has_member(buf_cstr(&own), own.len, "resume_from"))
 		steps_members(&r->steps, &w);
+	else if (steps)
+		steps_of_failure(&r->steps, &w);
 	if (progress)
 		add_progress(r, &w);
 	json_end_object(&w);
@@ -306,7 +308,7 @@ static void forget_failure(struct report *r)
 	r->exhausted = 0;
 }
 
-/* Nothing is cancelled: whoever waits was only told to stop that (REQ-F-081). The data is what
+/* Nothing is cancelled: the caller that waits was only told to stop that (REQ-F-081). The data is what
  * the last PROGRESS said of the work. */
 static void describe_handed_over(struct report *r)
 {
@@ -327,6 +329,7 @@ static void describe_signal(struct report *r)
 		return;
 	}
 	report_fail(r, "CANCELLED", "Cancelled by %s", signal_name(r->signal, scratch));
+	context_str(r, "signal", signal_name(r->signal, scratch)); /* REQ-F-069 */
 	if (!r->entered_run)
 		r->own.side_effects = SIDE_EFFECTS_NONE;
 	partial_data(r, true);
@@ -345,6 +348,8 @@ static void describe_gone(struct report *r)
 		            "The command exited with status %d and returned no result",
 		            r->worker.status);
 	partial_data(r, false); /* to resume, the caller must know how far it got */
+	if (r->resume_hint.len > 0)
+		r->own.retryable = RETRYABLE_FALSE; /* the identical call would begin again */
 	if (r->worker.signalled) {
 		context_str(r, "signal", signal_name(r->worker.status, scratch));
 		return;

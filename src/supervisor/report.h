@@ -70,6 +70,8 @@ void report_take_resume_hint(struct report *r, const struct frame *f);
 void report_take_result(struct report *r, const struct frame *f);
 /* Make it a failure with this code and message; the rest stays. */
 void report_fail(struct report *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same for a result that doesn't count: neither its data nor its hints do. */
+void report_refuse(struct report *r, const char *code, const char *message);
 /* We ran out of memory: the command's effects remain, but its result is lost. */
 void report_no_memory(struct report *r);
 /* Set the suggestion of a run that was cut off: that of its newest PROGRESS. */

@@ -100,7 +100,7 @@ void rows_beat(struct run *run, const char *step)
 		return;
 	put_off_beat(&run->rows);
 	if (outlet_waiting(open_stdout(run)))
-		return; /* nobody reads: no line is missed */
+		return; /* no process reads: no line is missed */
 	json_begin_object(&w);
 	json_key(&w, "status"), json_cstr(&w, "running");
 	json_key(&w, "heartbeat"), json_bool(&w, true);
@@ -119,7 +119,7 @@ void rows_summary(const struct run *run, struct json_writer *w)
 	json_key(w, "_summary"), json_bool(w, true);
 	json_key(w, "_count"), json_int(w, run->rows.count);
 	json_key(w, "duration_ms");
-	json_int(w, metas_have(&run->metas, "stable_output") ? 0 : mono_elapsed_ms(run->launch.started, mono_now()));
+	json_int(w, run_duration_ms(run));
 }
 
 void rows_release(struct run *run)

@@ -28,7 +28,7 @@ void rows_take(struct run *run, const struct frame *f);
 void rows_flush(struct run *run);
 /* Is more waiting for the reader than it is good to hold? Then read no frames. */
 bool rows_crowded(const struct run *run);
-/* The reader is gone, and nobody else needs the command to go on: it is safe. */
+/* The reader is gone, and no other caller needs the command to go on: it is safe. */
 bool rows_are_enough(const struct run *run);
 /* When the next heartbeat is due, MONO_NEVER: none is. */
 mono_t rows_next_beat(const struct run *run);

@@ -18,6 +18,7 @@
 #include "outlet.h"
 #include "plan.h"
 #include "rows.h"
+#include "secrets.h"
 #include "verdict.h"
 #include "warnings.h"
 
@@ -25,6 +26,7 @@
 struct audit {
 	bool sync;
 	char path[4096];
+	char project[4096]; /* of the call; "": it has none */
 };
 
 /* What every run writes to comes first, and together: each page of it is copied once more for every worker. */
@@ -33,6 +35,8 @@ struct run {
 	struct launch launch;
 	worker_fn *worker;
 	prepare_fn *prepare; /* to be called before another attempt; NULL: no more */
+	pid_t guard;      /* ends the tree if we are killed (guard.h); 0: none */
+	pid_t caller;     /* our parent at the entry */
 	pid_t worker_pid; /* of the attempt that runs; 0: none */
 	int worker_fd;    /* the socket to it; only while worker_pid is one */
 	struct timespec wall_started;
@@ -48,12 +52,14 @@ struct run {
 	int session_dir_lock;     /* proof that the run is alive (worker/tempdir.c); 0: none yet */
 	int64_t attempts;         /* begun */
 	int64_t inner_repeats;    /* RETRY frames: ctx:retry, ctx:http, ctx:lock */
+	int64_t called_repeats;   /* … of these by commands that this one has called */
 	mono_t paused;            /* ns spent stopped by Ctrl+Z: not counted by limits */
 	volatile struct pause_clock *pauses; /* the same, where the worker sees it; may be NULL */
 	struct outlet err;        /* the caller's stderr */
 	struct rows rows;         /* on stdout while the command runs */
 	struct beat beat;         /* lines on stderr that say that it does */
 	struct tap stdout_tap;    /* stray text on fd 1 */
+	struct secrets *secrets;  /* NULL: there are none */
 	struct spared spared;
 	struct block block;       /* the last lines of the terminal: what goes on */
 	struct verdict verdict;   /* so far */
@@ -70,5 +76,7 @@ struct run {
 
 /* Retries made so far, of every kind (meta.retries). */
 int64_t run_repeats(const struct run *run);
+/* So far, as answers have it; 0 where that is not wanted. */
+int64_t run_duration_ms(const struct run *run);
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "../engine/child.h"
 #include "../engine/os.h"
@@ -19,6 +20,8 @@ static volatile sig_atomic_t child_died;
 static volatile sig_atomic_t stop_asked;
 static volatile sig_atomic_t resized;
 static volatile sig_atomic_t cancelled;
+static bool requested; /* through `control`, by a command that cancels jobs */
+static volatile sig_atomic_t from_terminal; /* … by Ctrl+C, so each process in our group knows */
 static volatile sig_atomic_t insisted;
 static volatile sig_atomic_t count;
 static volatile mono_t cancelled_at;
@@ -27,7 +30,7 @@ static pid_t front; /* 0: none */
 static pid_t keeper; /* our parent, with which we end; 0: any */
 static HOT sigset_t open_mask;
 static int others = -1; /* signals without a handler of ours are read from this */
-static int control = -1; /* whoever writes to it cancels */
+static int control = -1; /* a process that writes to it cancels */
 
 static void note_orphaned(void)
 {
@@ -62,6 +65,14 @@ static void on_cancel(int sig)
 	}
 	note_orphaned();
 	errno = saved;
+}
+
+static void on_interrupt(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (!cancelled)
+		from_terminal = info->si_code > 0;
+	on_cancel(sig);
 }
 
 static void on_child(int sig)
@@ -114,6 +125,10 @@ static void install(int sig, void (*handler)(int), bool may_be_ignored)
 		return;
 	memset(&act, 0, sizeof(act));
 	act.sa_handler = handler;
+	if (sig == SIGINT) {
+		act.sa_sigaction = on_interrupt;
+		act.sa_flags = SA_SIGINFO;
+	}
 	sigfillset(&act.sa_mask);
 	sigaction(sig, &act, NULL);
 }
@@ -237,8 +252,10 @@ static void take_control(void)
 {
 	char bytes[64];
 
-	if (xread(control, bytes, sizeof(bytes)) > 0)
-		on_cancel(SIGTERM);
+	if (xread(control, bytes, sizeof(bytes)) <= 0)
+		return;
+	requested = requested || !cancelled;
+	on_cancel(SIGTERM);
 }
 
 void signals_obey(int fd)
@@ -302,13 +319,12 @@ static int wait_blindly(struct pollfd *fds, int n)
 int signals_poll(struct pollfd *fds, int n, mono_t deadline)
 {
 	struct pollfd all[SIGNALS_POLL_MAX + 2] = { { .fd = -1 } };
-	struct timespec ts;
 	int ready;
 
 	memcpy(all, fds, (size_t)n * sizeof(*fds));
 	all[n] = (struct pollfd){ .fd = others, .events = POLLIN };
 	all[n + 1] = (struct pollfd){ .fd = control, .events = POLLIN };
-	ready = ppoll(all, (nfds_t)n + 2, mono_left(deadline, mono_now(), &ts), &open_mask);
+	ready = rest_poll(all, n + 2, deadline, &open_mask);
 	if (ready < 0 && errno != EINTR)
 		return wait_blindly(fds, n);
 	for (int i = 0; i < n; i++)
@@ -365,6 +381,11 @@ void signals_stop_self(void)
 int signals_cancelled(void)
 {
 	return cancelled;
+}
+
+int signals_cause(void)
+{
+	return requested ? 0 : cancelled | (from_terminal ? CHILD_FROM_TERMINAL : 0);
 }
 
 int signals_count(void)

@@ -28,7 +28,7 @@ void signals_catch_fatal(void (*handler)(int sig));
 void signals_obey(int fd);
 /* We are a child of this process, which waits in front of us on behalf of our caller. */
 void signals_expect_parent(pid_t front);
-/* Is it dead, so that nobody waits for an answer? Implies signals_insisted(). */
+/* Is it dead, so that no process waits for an answer? Implies signals_insisted(). */
 bool signals_orphaned(void);
 /* Call before signals_init(): the death of this process, our parent, counts as a TERM. It is announced by
  * a CONT, which reaches us even if we are stopped. */
@@ -36,12 +36,14 @@ void signals_end_with(pid_t parent);
 
 /* Did it arrive since the last call? For SIGCHLD, SIGTSTP and SIGWINCH. */
 bool signals_take(int sig);
-/* Stop as SIGTSTP does by default, but not where nobody could continue us (an
+/* Stop as SIGTSTP does by default, but not where no process could continue us (an
  * orphaned process group). Returns once we are continued, immediately if that
  * happened before we got here. */
 void signals_stop_self(void);
 /* The first signal that cancels (INT, TERM, HUP, QUIT, ALRM …), 0 if none came. It stays. */
 int signals_cancelled(void);
+/* … and whether the terminal sent it: with CHILD_FROM_TERMINAL (engine/child.h). */
+int signals_cause(void);
 /* Changes with the first cancelling signal and every further INT, TERM, HUP and QUIT; those
  * within 300 ms of the first count as one with it. */
 int signals_count(void);

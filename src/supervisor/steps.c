@@ -40,6 +40,7 @@ void steps_declare(struct steps *s, const struct frame *plan)
 		find_or_add(s, clipped);
 	}
 	s->declared = s->count;
+	s->resumable = frame_has(plan, F_state);
 }
 
 void steps_finish(struct steps *s)
@@ -104,4 +105,25 @@ void steps_members(const struct steps *s, struct json_writer *w)
 	json_end_array(w);
 	json_key(w, "skipped_steps");
 	steps_names(s, STEP_SKIPPED, w);
+}
+
+/* The first declared step that is neither completed nor skipped; NULL where that is the beginning. */
+static const char *resume_from(const struct steps *s)
+{
+	int i = 0;
+
+	while (i < s->declared && (s->row[i].state == STEP_COMPLETED || s->row[i].state == STEP_SKIPPED))
+		i++;
+	return i > 0 && i < s->declared ? s->row[i].name : NULL;
+}
+
+void steps_of_failure(const struct steps *s, struct json_writer *w)
+{
+	const char *from = s->resumable ? resume_from(s) : NULL;
+
+	steps_members(s, w);
+	if (from) {
+		json_key(w, "resume_from");
+		json_cstr(w, from);
+	}
 }

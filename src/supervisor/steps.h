@@ -24,12 +24,13 @@ struct step {
 struct steps {
 	int count;
 	int declared;     /* of them: the first ones */
+	bool resumable;   /* the command may begin with a later one (--resume-from) */
 	mono_t paused;    /* what was spent stopped so far, ns: set by whoever takes frames */
 	struct step *row; /* STEPS_MAX, or NULL */
 };
 
 void steps_release(struct steps *s);
-/* Add the declared steps, in order (the PLAN frame's list). */
+/* Add the declared steps, in order (the PLAN frame's list), and note whether they can be resumed. */
 void steps_declare(struct steps *s, const struct frame *plan);
 /* A STEP frame: the running step is completed, this one runs (or is skipped). */
 void steps_take(struct steps *s, const struct frame *f);
@@ -42,5 +43,8 @@ void steps_names(const struct steps *s, enum step_state state, struct json_write
 /* completed_steps, failed_step, pending_steps (led by the failed one) and
  * skipped_steps, as members of the object that is open. */
 void steps_members(const struct steps *s, struct json_writer *w);
+/* The same of a run that has failed: in addition resume_from, where the command can begin with a later step and has
+ * got there (REQ-C-008). */
+void steps_of_failure(const struct steps *s, struct json_writer *w);
 
 #endif

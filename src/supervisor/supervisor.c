@@ -14,6 +14,8 @@
 #include "deliver.h"
 #include "entry.h"
 #include "envelope.h"
+#include "guard.h"
+#include "limit_advice.h"
 #include "notice.h"
 #include "pause.h"
 #include "signals.h"
@@ -63,6 +65,7 @@ static bool wait_for(struct run *run, int64_t ms)
 	prepare_workers(run);
 	while (!signals_cancelled() && mono_now() < until && !test_page_skip(until)) {
 		outlet_poll(&run->err, NULL, 0, MIN_OF(until, beat_next(run)));
+		run_warn_busy(run);
 		beat_give(run, NULL);
 		if (signals_take(SIGTSTP))
 			pause_run(run, &unused);
@@ -110,7 +113,9 @@ static bool try_once(struct run *run)
 
 	run->launch.attempt = (int)run->attempts + 1;
 	run->launch.repeats_made = run->attempts ? run_repeats(run) + 1 : 0;
+	run->launch.called_made = run->called_repeats;
 	attempt_run(run, &r);
+	limit_advise(&r, &run->plan);
 	picture_leave(run, &r);
 	if (run->plan.interactive)
 		pause_restore_terminal();
@@ -133,6 +138,7 @@ static bool try_once(struct run *run)
 int supervisor_main(int argc, char **argv, worker_fn *worker, prepare_fn *prepare)
 {
 	static _Alignas(64) struct run run; /* behind what is HOT: its first pages are, too */
+	int status;
 
 	run.launch.started = mono_now();
 	run.prepare = prepare;
@@ -142,7 +148,10 @@ int supervisor_main(int argc, char **argv, worker_fn *worker, prepare_fn *prepar
 	}
 	while (!try_once(&run))
 		;
-	return deliver_verdict(&run);
+	guard_end(&run);
+	status = deliver_verdict(&run);
+	guard_reap(&run);
+	return status;
 }
 
 int supervisor_main_below(pid_t parent, int argc, char **argv, worker_fn *worker)

@@ -13,7 +13,7 @@
  * and opens nothing. If it fails (-1), each worker does that itself. NULL: it has been called. */
 int supervisor_main(int argc, char **argv, worker_fn *worker, prepare_fn *prepare);
 
-/* The same in a process that has been forked for this, as a child of `parent` (engine/zygote.h):
+/* The same in a process that has been forked for this, as a child of `parent` (engine/fork_server.h):
  * where that dies, the run is cancelled. */
 int supervisor_main_below(pid_t parent, int argc, char **argv, worker_fn *worker);
 

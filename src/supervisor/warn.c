@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../common/json.h"
+#include "../common/rest.h"
 #include "notice.h"
 
 static void raise_warning(struct run *run, struct field code, struct field message, struct field context,
@@ -13,6 +14,8 @@ static void raise_warning(struct run *run, struct field code, struct field messa
 {
 	if (warnings_add(&run->warnings, code, message, context, most))
 		notice_warning(run, code, message);
+	if (code.n == strlen(REST_CODE) && memcmp(code.s, REST_CODE, code.n) == 0)
+		metas_add(&run->metas, "busy_wait", context); /* of both processes, the first */
 }
 
 static struct field as_field(const char *s)
@@ -45,6 +48,18 @@ void run_warn_counted(struct run *run, const char *code, const char *message, co
 	}
 	json_end_object(&w);
 	run_warn(run, code, message, buf_cstr(&context));
+	buf_release(&context);
+}
+
+void run_warn_busy(struct run *run)
+{
+	struct buf context = BUF_INIT;
+	struct rest_cause cause;
+
+	if (!rest_tell(&cause))
+		return;
+	rest_describe(&cause, "supervisor", &context);
+	run_warn(run, REST_CODE, REST_MESSAGE, buf_cstr(&context));
 	buf_release(&context);
 }
 

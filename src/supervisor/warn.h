@@ -16,5 +16,7 @@ void run_warn_counted(struct run *run, const char *code, const char *message, co
 void run_warn_bytes(struct run *run, struct field code, struct field message, struct field context);
 /* WARNINGS_DROPPED, if any were; nothing more may be added after it. */
 void run_warn_dropped(struct run *run);
+/* That a wait of ours ended at once again and again (common/rest.h), once. */
+void run_warn_busy(struct run *run);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "../engine/child.h"
 #include "../engine/os.h"
+#include "channel.h"
 #include "worker_launch.h"
 
 #define MAX_EXPECTED 4096
@@ -21,23 +22,27 @@
 #define KILL_MS 1000
 #define MAX_REAPED 256 /* for each signal: the next death sends another */
 
-static pid_t expected[MAX_EXPECTED];
+static struct {
+	pid_t pid;
+	int ends_by;
+} expected[MAX_EXPECTED];
 static volatile sig_atomic_t count;
 static int helpers; /* of these */
 static volatile sig_atomic_t held;
 static volatile sig_atomic_t missed; /* a signal came while held */
+static volatile sig_atomic_t missed_cause; /* … and this end of the attempt; 0: none */
 static volatile sig_atomic_t blind;  /* the list is full: reap nothing */
 static volatile sig_atomic_t in_doubt;
 static pid_t self; /* 0: we have started no child yet */
 
 /* --- whose child ------------------------------------------------------------------ */
 
-static bool is_expected(pid_t pid)
+static int find(pid_t pid)
 {
 	for (int i = 0; i < count; i++)
-		if (expected[i] == pid)
-			return true;
-	return false;
+		if (expected[i].pid == pid)
+			return i;
+	return -1;
 }
 
 /* Our own children start in our session, and in our group or one of their own. A process
@@ -48,12 +53,12 @@ static bool is_of_another_parent(pid_t pid)
 
 	if (session > 0 && session != getsid(0))
 		return session != pid;
-	return group > 0 && group != pid && is_expected(group);
+	return group > 0 && group != pid && find(group) >= 0;
 }
 
 static bool may_reap(pid_t pid)
 {
-	return !is_expected(pid) && (!in_doubt || is_of_another_parent(pid));
+	return find(pid) < 0 && (!in_doubt || is_of_another_parent(pid));
 }
 
 /* --- reaping ---------------------------------------------------------------------- */
@@ -111,11 +116,87 @@ static void handle(void (*from)(int), void (*to)(int))
 	sigaction(SIGCHLD, &act, NULL);
 }
 
+/* --- asking to end ------------------------------------------------------------------ */
+
+/* The terminal has sent INT to each process in the supervisor's group. */
+static int signal_for(pid_t pid, int how, int cause)
+{
+	bool interrupted = (cause & ~CHILD_FROM_TERMINAL) == SIGINT;
+
+	if (how != ADOPTED_FOREGROUND)
+		return how;
+	if (interrupted && (cause & CHILD_FROM_TERMINAL) && getpgid(pid) == getpgid(worker_launch()->supervisor))
+		return ADOPTED_LEFT_ALONE;
+	return interrupted ? SIGINT : SIGTERM;
+}
+
+/* All signals wait meanwhile: it uses memory of child.h, which handlers use, too. */
+static void ask(int at, int cause)
+{
+	int sig = signal_for(expected[at].pid, expected[at].ends_by, cause);
+
+	expected[at].ends_by = ADOPTED_LEFT_ALONE;
+	if (sig != ADOPTED_LEFT_ALONE && !spared_has(worker_spared(), expected[at].pid))
+		child_ask_to_end(expected[at].pid, sig, worker_spared());
+}
+
+/* We have adopted it, or a C module has started it: what is in its group may not be ours. */
+static void ask_other(pid_t pid)
+{
+	if (spared_has(worker_spared(), pid))
+		return;
+	kill(pid, SIGTERM);
+	kill(pid, SIGCONT);
+}
+
+static void ask_all_now(int cause)
+{
+	static pid_t listed[MAX_LISTED];
+	sigset_t all, before;
+	int n;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	n = os_children(getpid(), listed, MAX_LISTED);
+	for (int i = 0; i < n; i++)
+		if (find(listed[i]) >= 0)
+			ask(find(listed[i]), cause);
+		else
+			ask_other(listed[i]);
+	for (int i = 0; n < 0 && i < count; i++)
+		ask(i, cause);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void adopted_ask_all(int cause)
+{
+	if (held)
+		missed_cause = cause;
+	else
+		ask_all_now(cause);
+}
+
+void adopted_ask(pid_t pid, int cause)
+{
+	sigset_t all, before;
+	int at;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	at = find(pid);
+	if (at >= 0)
+		ask(at, cause);
+	else
+		child_ask_to_end(pid, SIGTERM, worker_spared());
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 /* --- for who starts children ------------------------------------------------------ */
 
 void adopted_hold(void)
 {
 	if (self == 0) {
+		channel_guard();
 		self = getpid();
 		if (!in_doubt)
 			handle(SIG_DFL, on_child);
@@ -125,10 +206,15 @@ void adopted_hold(void)
 
 void adopted_release(void)
 {
-	if (--held == 0 && missed) {
+	if (--held > 0)
+		return;
+	if (missed) {
 		missed = 0;
 		kill(getpid(), SIGCHLD);
 	}
+	if (missed_cause)
+		ask_all_now(missed_cause);
+	missed_cause = 0;
 }
 
 void adopted_expect(pid_t pid)
@@ -137,18 +223,29 @@ void adopted_expect(pid_t pid)
 		blind = 1;
 		return;
 	}
-	expected[count] = pid;
+	expected[count].pid = pid;
+	expected[count].ends_by = SIGTERM;
 	count++;
 }
 
 void adopted_forget(pid_t pid)
 {
-	for (int i = 0; i < count; i++)
-		if (expected[i] == pid) {
-			expected[i] = expected[count - 1];
-			count--;
-			return;
-		}
+	int at = find(pid);
+
+	if (at < 0)
+		return;
+	held++; /* no handler looks at it meanwhile */
+	expected[at] = expected[count - 1];
+	count--;
+	adopted_release();
+}
+
+void adopted_ends_by(pid_t pid, int how)
+{
+	int at = find(pid);
+
+	if (at >= 0)
+		expected[at].ends_by = how;
 }
 
 void adopted_count_helpers(int more)

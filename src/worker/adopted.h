@@ -1,7 +1,7 @@
 /*
  * adopted.h: the worker is a subreaper, so what its children leave behind becomes its
  * own child. When such a process dies, the worker reaps it, or zombies pile up and use
- * up the process limit. It never reaps a child that somebody waits for.
+ * up the process limit. It never reaps a child that a caller waits for.
  *
  * Code in the worker that starts a child registers it:
  *
@@ -22,10 +22,18 @@
 /* Between these calls nothing is reaped; the first installs the handler of SIGCHLD. */
 void adopted_hold(void);
 void adopted_release(void);
-/* Somebody will wait for this child of ours … until that has happened, or will not
+/* A caller will wait for this child of ours … until that has happened, or will not
  * happen. */
 void adopted_expect(pid_t pid);
 void adopted_forget(pid_t pid);
+/* How such a child is asked to end, once: by a signal, TERM if nothing is said. */
+#define ADOPTED_LEFT_ALONE 0    /* or it has been asked */
+#define ADOPTED_FOREGROUND (-1) /* by TERM; by INT on Ctrl+C, which comes from the terminal itself if it can */
+void adopted_ends_by(pid_t pid, int how);
+/* Ask it now, unless it has been asked. `cause`: of cancel_cause(). */
+void adopted_ask(pid_t pid, int cause);
+/* Ask all our children, expected or not. For a handler; during adopted_hold() it is done at the release. */
+void adopted_ask_all(int cause);
 /* So many more of those expected are helpers of ours, which do nothing by themselves. */
 void adopted_count_helpers(int more);
 /* Does a program run that we have started? */

@@ -62,7 +62,7 @@ void ahead_end(void)
 	is_there = true;
 }
 
-/* Push the entry of a name, which nobody gets again. */
+/* Push the entry of a name, which no caller gets again. */
 static bool take_entry(lua_State *L, const char *name)
 {
 	if (!is_there)

@@ -13,13 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "../engine/child.h"
+#include "../engine/fork_server.h"
+#include "../engine/gate.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
 #include "../engine/test_page.h"
-#include "../engine/zygote.h"
 #include "adopted.h"
+#include "channel.h"
 #include "profile.h"
 #include "worker_launch.h"
 
@@ -28,7 +31,8 @@ static volatile sig_atomic_t seen;
 static lua_State *volatile running;
 static int wake[2] = { -1, -1 };
 static pid_t self;
-static mono_t deadline = MONO_NEVER;
+static volatile sig_atomic_t cause;
+static volatile sig_atomic_t postponed;
 static const char sentinel;
 
 /* --- raising ---------------------------------------------------------------- */
@@ -36,7 +40,7 @@ static const char sentinel;
 static void hook(lua_State *L, lua_Debug *ar)
 {
 	(void)ar;
-	if (pending)
+	if (pending && !postponed)
 		cancel_raise(L);
 	lua_sethook(L, NULL, 0, 0);
 }
@@ -48,6 +52,7 @@ static void arm(lua_State *L)
 
 int cancel_raise(lua_State *L)
 {
+	postponed = 0;
 	arm(L);
 	lua_pushlightuserdata(L, (void *)&sentinel);
 	return lua_error(L);
@@ -68,40 +73,23 @@ void cancel_caught(void)
 	pending = 0;
 }
 
-/* Correct even if the shell's CONT reaches us before the supervisor. */
-mono_t cancel_paused(void)
+void cancel_postpone(void)
 {
-	const struct launch *launch = worker_launch();
-	mono_t since;
-
-	if (!launch || !launch->pauses)
-		return 0;
-	since = launch->pauses->since;
-	return launch->pauses->total + (since ? mono_now() - since : 0);
+	postponed = 1;
 }
 
-mono_t cancel_shift(mono_t at, mono_t paused_then)
+int cancel_cause(void)
 {
-	return at == MONO_NEVER ? at : at + cancel_paused() - paused_then;
-}
-
-mono_t cancel_deadline(void)
-{
-	return deadline == MONO_NEVER ? deadline : deadline + cancel_paused();
-}
-
-void cancel_set_deadline(mono_t at)
-{
-	deadline = at == MONO_NEVER ? at : at - cancel_paused();
+	return cause;
 }
 
 /* --- waiting ---------------------------------------------------------------- */
 
-/* A script may have closed our pipe, as code that makes itself a daemon does: poll(2) would
- * report that forever. A signal still interrupts a wait without it. */
+/* Only the handler writes to it, after it has set `pending`. A script may have closed an end of our pipe, or its
+ * number is another file's, as where code makes itself a daemon: poll(2) would report that forever. A signal still interrupts a wait without it. */
 static bool lost_wake(const struct pollfd *p)
 {
-	if (!(p->revents & POLLNVAL))
+	if (!p->revents || pending)
 		return false;
 	wake[0] = -1;
 	return errno = EINTR, true;
@@ -122,7 +110,8 @@ static void skip_wait(mono_t until)
 int cancel_poll(struct pollfd *fds, int n, mono_t until)
 {
 	struct pollfd all[CANCEL_POLL_MAX + 1];
-	struct timespec ts;
+	bool looks = until <= mono_now(); /* it doesn't wait */
+	struct rest_cause busy;
 	int ready;
 
 	if (n < 0 || n > CANCEL_POLL_MAX)
@@ -137,11 +126,13 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 	do {
 		all[n] = (struct pollfd){ .fd = wake[0], .events = POLLIN };
 		/* once caught, the wake-up pipe stays readable: leave it out */
-		ready = pending ? 0 : ppoll(all, (nfds_t)(n + (seen ? 0 : 1)),
-		                            mono_left(until, mono_now(), &ts), NULL);
+		all[n].revents = 0;
+		ready = pending ? 0 : looks ? poll(all, (nfds_t)n, 0) : rest_poll(all, n + !seen, until, NULL);
 		if (ready > 0 && lost_wake(&all[n]))
 			ready = -1;
-	} while (ready < 0 && errno == EINTR && mono_now() < until);
+		if (!looks && rest_tell(&busy))
+			channel_warn_busy(&busy);
+	} while (!pending && (ready == 0 || (ready < 0 && errno == EINTR)) && mono_now() < until);
 	adopted_end_wait();
 	if (profile_on())
 		profile_wait_end();
@@ -156,18 +147,32 @@ int cancel_poll(struct pollfd *fds, int n, mono_t until)
 
 /* --- signals ---------------------------------------------------------------- */
 
-static void on_term(int sig)
+/* The supervisor says with its TERM what ended the attempt; the terminal's INT may come first. */
+static int cause_of(int sig, const siginfo_t *info)
+{
+	int told = info->si_value.sival_int;
+
+	if (sig == SIGINT)
+		return sig | (info->si_code > 0 ? CHILD_FROM_TERMINAL : 0);
+	return info->si_code == SI_QUEUE ? told : sig;
+}
+
+/* A fork that a C module has made is another process with this handler. */
+static void on_term(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	(void)sig;
+	(void)context;
 	if (!seen) {
 		seen = pending = 1;
+		cause = cause_of(sig, info);
+		cancel_begin_end(true);
 		if (running)
 			arm(running);
 		(void)!write(wake[1], "", 1);
+		if (getpid() == self)
+			adopted_ask_all(cause);
 	}
-	child_signal_direct(SIGTERM, worker_spared());
 	errno = saved;
 }
 
@@ -181,13 +186,14 @@ static void kill_session(void)
 	_exit(1);
 }
 
-/* The supervisor is gone: nobody else is left to end our children
+/* The supervisor is gone: no other process is left to end our children
  * (docs/design.md#dead-supervisor). */
 NO_RETURN static void end_as_orphan(void)
 {
 	bool asked;
 
 	shepherd_dismiss(); /* nothing is forked any more, and only shepherds are to be waited for */
+	gate_dismiss();
 	zygote_dismiss();
 	/* we may be killed ourselves before the tree of a shepherd is empty: it ends it */
 	asked = shepherd_was_started() && child_signal_direct(SHEPHERD_KILL, worker_spared()) > 0;
@@ -214,13 +220,8 @@ static void on_continued(int sig)
 	errno = saved;
 }
 
-static int install(int sig, void (*handler)(int), int flags)
+static int install(int sig, struct sigaction act)
 {
-	struct sigaction act;
-
-	memset(&act, 0, sizeof(act));
-	act.sa_handler = handler;
-	act.sa_flags = flags;
 	sigfillset(&act.sa_mask);
 	return sigaction(sig, &act, NULL);
 }
@@ -228,10 +229,13 @@ static int install(int sig, void (*handler)(int), int flags)
 /* TERM and INT without SA_RESTART: a blocking read must return. */
 static int install_handlers(void)
 {
+	const struct sigaction term = { .sa_sigaction = on_term, .sa_flags = SA_SIGINFO };
+	const struct sigaction continued = { .sa_handler = on_continued, .sa_flags = SA_RESTART };
+
 	self = getpid();
-	if (install(SIGTERM, on_term, 0) < 0 || install(SIGCONT, on_continued, SA_RESTART) < 0)
+	if (install(SIGTERM, term) < 0 || install(SIGCONT, continued) < 0)
 		return -1;
-	if (!child_was_ignored(SIGINT) && install(SIGINT, on_term, 0) < 0)
+	if (!child_was_ignored(SIGINT) && install(SIGINT, term) < 0)
 		return -1;
 	os_parent_death_signal(SIGCONT);
 	if (getppid() != worker_launch()->supervisor)

@@ -38,6 +38,19 @@ mono_t cancel_paused(void);
 mono_t cancel_shift(mono_t at, mono_t paused_then);
 void cancel_set_deadline(mono_t deadline);
 
+/* What ended the attempt: the number of a signal, perhaps with CHILD_FROM_TERMINAL; 0: a limit, or
+ * a command that cancels jobs. */
+int cancel_cause(void);
+/* The attempt's grace. */
+void cancel_set_grace(int64_t ms);
+/* `run` is over, and cleaning up begins: from here on the grace counts; and again from TERM on. Async-signal-safe. */
+void cancel_begin_end(bool by_term);
+/* When a child that was started at `started` is killed, since others have to clean up after it. MONO_NEVER: the
+ * attempt goes on, or the child belongs to the clean-up, which the supervisor's KILL ends. */
+mono_t cancel_child_end(mono_t started);
+/* Before cancel_raise(), Lua may run once more: to take the lines of children that end. */
+void cancel_postpone(void);
+
 /* How long after the deadline our waits still expect the supervisor's TERM, in ms. */
 #define CANCEL_TERM_DUE_MS 500
 

@@ -9,11 +9,17 @@
 #include <string.h>
 
 #include "../common/frame.h"
+#include "../common/rest.h"
 #include "../common/xio.h"
+#include "../engine/os.h"
+#include "masker.h"
 #include "picture.h"
 #include "profile.h"
 #include "scratch.h"
 #include "worker_launch.h"
+
+#define ANSWER_MS 1000
+#define SECRETS_MS 30000 /* … of what may not be passed over */
 
 static HOT struct buf held = BUF_INIT; /* frames to send with the next one */
 
@@ -24,7 +30,7 @@ struct last {
 	size_t n; /* 0: there is none */
 };
 
-/* Write one encoded frame. 0, or -1 when nobody reads. */
+/* Write one encoded frame. 0, or -1 when no process reads. */
 static int send_frame(const struct buf *frame)
 {
 	int status;
@@ -61,6 +67,22 @@ void channel_hold(int change)
 	buf_release(&out);
 }
 
+/* Wait for the byte by which the supervisor answers: one that can't must not hold the command. '\0': there is none. */
+static char await_answer(int64_t ms)
+{
+	struct pollfd answer = { .fd = worker_launch()->frame_fd, .events = POLLIN };
+	mono_t until = mono_add_ms(mono_now(), ms);
+	int ready;
+	char byte = '\0';
+
+	do
+		ready = rest_poll(&answer, 1, until, NULL);
+	while (ready < 0 && errno == EINTR && mono_now() < until);
+	if (ready == 1)
+		(void)!xread(answer.fd, &byte, 1);
+	return byte;
+}
+
 int channel_terminal(int change, const void *bytes, size_t n)
 {
 	struct buf out = BUF_INIT;
@@ -73,7 +95,78 @@ int channel_terminal(int change, const void *bytes, size_t n)
 		frame_add_bytes(&out, F_text, bytes, n);
 	status = frame_end(&out, start) == 0 ? send_frame(&out) : -1;
 	buf_release(&out);
+	if (change && status == 0)
+		await_answer(ANSWER_MS);
 	return status;
+}
+
+static int send_secret(const void *value, size_t n, bool last)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_SECRETS);
+	int status;
+
+	if (last)
+		frame_add_int(&out, F_change, 1);
+	else
+		frame_add_bytes(&out, F_text, value, n);
+	status = frame_end(&out, start) == 0 ? send_frame(&out) : -1;
+	if (out.data)
+		explicit_bzero(out.data, out.len);
+	buf_release(&out);
+	return status;
+}
+
+int channel_secret(const void *value, size_t n)
+{
+	return worker_launch()->supervisor == 0 ? 0 : send_secret(value, n, false);
+}
+
+int channel_secrets_end(void)
+{
+	mono_t until = mono_add_ms(mono_now(), SECRETS_MS);
+	char answer;
+
+	if (worker_launch()->supervisor == 0) /* a test of ours */
+		return 0;
+	if (send_secret(NULL, 0, true) < 0)
+		return -1;
+	do /* one for TERMINAL may have come late */
+		answer = await_answer(SECRETS_MS);
+	while (answer == '\0' && mono_now() < until);
+	return answer == '+' ? 0 : -1;
+}
+
+void channel_warn_busy(const struct rest_cause *cause)
+{
+	struct buf out = BUF_INIT, context = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_WARN);
+
+	rest_describe(cause, "worker", &context);
+	frame_add_bytes(&out, F_code, REST_CODE, strlen(REST_CODE));
+	frame_add_bytes(&out, F_message, REST_MESSAGE, strlen(REST_MESSAGE));
+	frame_add_bytes(&out, F_context, context.data, context.len);
+	if (frame_end(&out, start) == 0)
+		send_frame(&out);
+	buf_release(&out);
+	buf_release(&context);
+}
+
+void channel_guard(void)
+{
+	static bool asked;
+	const struct launch *launch = worker_launch();
+	struct buf out = BUF_INIT;
+	size_t start;
+
+	if (asked || launch->supervisor == 0)
+		return;
+	asked = true;
+	os_mark(launch->mark); /* best effort */
+	start = frame_begin(&out, FRAME_GUARD);
+	if (!launch->guarded && frame_end(&out, start) == 0 && send_frame(&out) == 0)
+		await_answer(ANSWER_MS);
+	buf_release(&out);
 }
 
 int channel_detach(pid_t pid)
@@ -210,4 +303,5 @@ static const luaL_Reg functions[] = {
 void channel_register(lua_State *L)
 {
 	luaL_setfuncs(L, functions, 0);
+	masker_register(L);
 }

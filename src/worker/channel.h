@@ -14,11 +14,20 @@ void channel_fail(const char *code, const char *message);
 /* One of runner's own waits begins (+1) or ends (-1); it does not count as idle. */
 void channel_hold(int change);
 /* Send TERMINAL: n bytes for the terminal's stderr, or, with change +1 and -1, that somebody else
- * gets the terminal and has done with it (picture.h). 0 or -1. */
+ * gets the terminal and has done with it (picture.h), and wait until the supervisor has seen that. 0 or -1. */
 int channel_terminal(int change, const void *bytes, size_t n);
+/* Warn of a wait that is none. */
+struct rest_cause;
+void channel_warn_busy(const struct rest_cause *cause);
+/* Send SECRETS: one value, then that these are all, and wait until the supervisor hides them. 0 or -1. */
+int channel_secret(const void *value, size_t n);
+int channel_secrets_end(void);
 /* Send DETACH: process `pid` outlives the run. 0 or -1. */
 int channel_detach(pid_t pid);
-/* Add send(kind, fields) and hold(change) to the table on top of the stack. */
+/* Before the first child: bear the mark of the run, which all of them inherit, and have the supervisor
+ * start its guard (supervisor/guard.h). Blocks until that runs. */
+void channel_guard(void);
+/* Add send(kind, fields), hold(change) and what masker.h has to the table on top of the stack. */
 void channel_register(lua_State *L);
 
 #endif

@@ -166,7 +166,7 @@ int child_env_export(lua_State *L)
 #define OURS "RUNNER_"
 
 /* What a run hands to its children, and where Lua comes from: no flag has these. */
-static const char *const not_settings[] = { OURS "DEADLINE_MS=", OURS "LUA=", OURS "OUTER_RETRIES=", OURS "TEMPDIR=" };
+static const char *const not_settings[] = { OURS "DEADLINE_MS=", OURS "LUA=", OURS "OUTER_RETRIES=", OURS "RETRY_BUDGET=", OURS "TEMPDIR=" };
 
 static bool is_setting(const char *variable)
 {

@@ -17,14 +17,16 @@
 #include "../common/codes.h"
 #include "../common/errno_name.h"
 #include "../common/json.h"
-#include "../common/secret_text.h"
+#include "../common/secret.h"
+#include "../engine/child.h"
 #include "../engine/os.h"
 #include "bundle.h"
 #include "cancel.h"
 #include "channel.h"
 #include "child_env.h"
-#include "guard.h"
 #include "host_defaults.h"
+#include "inert.h"
+#include "loadlib.h"
 #include "members.h"
 #include "memory.h"
 #include "picture.h"
@@ -50,6 +52,7 @@ static int l_launch(lua_State *L)
 	members_set_int(L, "attempt", launch->attempt);
 	members_set_int(L, "supervisor", launch->supervisor);
 	members_set_int(L, "repeats_made", launch->repeats_made);
+	members_set_int(L, "called_made", launch->called_made);
 	members_set_bool(L, "stdin_is_tty", launch->stdin_is_tty);
 	members_set_bool(L, "stdout_is_tty", launch->stdout_is_tty);
 	members_set_bool(L, "stderr_is_tty", launch->stderr_is_tty);
@@ -75,14 +78,24 @@ static int l_launch(lua_State *L)
 	return 1;
 }
 
-/* set_limits(timeout_ms, attempt_timeout_ms): set the attempt's deadline for our
- * own waits; 0 means no limit. */
+/* set_limits(timeout_ms, attempt_timeout_ms, grace_ms): set the attempt's deadline for our
+ * own waits, where 0 means no limit; and its grace, for our children. */
 static int l_set_limits(lua_State *L)
 {
 	mono_t total = mono_deadline(worker_launch()->started + cancel_paused(), luaL_checkinteger(L, 1));
 	mono_t own = mono_deadline(worker_launch()->attempt_started, luaL_checkinteger(L, 2));
 
 	cancel_set_deadline(MIN_OF(total, own));
+	if (lua_isinteger(L, 3))
+		cancel_set_grace(lua_tointeger(L, 3));
+	return 0;
+}
+
+/* begin_end(): `run` is over, and cleaning up begins. */
+static int l_begin_end(lua_State *L)
+{
+	(void)L;
+	cancel_begin_end(false);
 	return 0;
 }
 
@@ -139,6 +152,15 @@ static int l_sleep(lua_State *L)
 		return cancel_raise(L);
 	channel_hold(-1);
 	return 0;
+}
+
+/* ended_by(): the number of the signal that ended the attempt; 0: a limit, or a command that cancels jobs; nil: it goes on */
+static int l_ended_by(lua_State *L)
+{
+	if (!cancel_seen())
+		return 0;
+	lua_pushinteger(L, cancel_cause() & ~CHILD_FROM_TERMINAL);
+	return 1;
 }
 
 /* duration(text): ms | nil */
@@ -261,7 +283,7 @@ static int l_memory_limit(lua_State *L)
 
 /* --- phases ---------------------------------------------------------------------- */
 
-/* A failure with a code says by itself why; people at a terminal see where, too (lua/core/place). */
+/* A failure with a code says by itself why; people at a terminal see where, too (lua/core/raised). */
 static bool needs_traceback(lua_State *L)
 {
 	const char *code;
@@ -341,17 +363,19 @@ static int l_shielded(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
+	{ "begin_end", l_begin_end },
 	{ "chdir", l_chdir },
 	{ "clean", l_clean },
 	{ "digest", l_digest },
 	{ "duration", l_duration },
 	{ "duration_text", l_duration_text },
+	{ "ended_by", l_ended_by },
 	{ "errno_name", l_errno_name },
 	{ "export_environment", child_env_export },
 	{ "getcwd", l_getcwd },
 	{ "is_configured", child_env_is_configured },
 	{ "launch", l_launch },
-	{ "loadlib", guard_lua_loadlib },
+	{ "loadlib", loadlib_plain },
 	{ "may_hold_secrets", l_may_hold_secrets },
 	{ "memory_limit", l_memory_limit },
 	{ "now", l_now },
@@ -379,6 +403,7 @@ int luaopen_runner_host(lua_State *L)
 	rules_register(L);
 	resource_limits_register(L);
 	source_register(L);
+	inert_register(L);
 	bundle_register(L);
 	standard_register(L);
 	words_register(L);

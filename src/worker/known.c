@@ -50,12 +50,19 @@ static bool says(const char *path, const char *root)
 	return n > 0 && (size_t)n == strlen(root) && memcmp(text, root, (size_t)n) == 0;
 }
 
-bool known_has(const char *root)
-{
+/* What known_has() has found out of the one project of this process. */
+static struct {
 	char path[PATH_MAX];
 	size_t creatable;
+	bool asked, has_path, is_known;
+} last;
 
-	return path_of(root, path, &creatable) && says(path, root);
+bool known_has(const char *root)
+{
+	last.asked = true;
+	last.has_path = path_of(root, last.path, &last.creatable);
+	last.is_known = last.has_path && says(last.path, root);
+	return last.is_known;
 }
 
 /* The folders of `path`, from its byte `from` on. */
@@ -82,19 +89,19 @@ bool known_fits(size_t n)
 
 void known_add(const char *root)
 {
-	char path[PATH_MAX];
-	size_t creatable;
 	int fd;
 
-	if (strlen(root) >= PATH_MAX || !known_fits(strlen(root)) || !path_of(root, path, &creatable) || says(path, root))
+	if (!last.asked)
+		known_has(root);
+	if (last.is_known || !last.has_path || strlen(root) >= PATH_MAX || !known_fits(strlen(root)))
 		return;
-	unlink(path); /* it says something else */
-	fd = create(path);
+	unlink(last.path); /* it says something else */
+	fd = create(last.path);
 	if (fd < 0 && errno == ENOENT) {
-		make_folders(path, creatable);
-		fd = create(path);
+		make_folders(last.path, last.creatable);
+		fd = create(last.path);
 	}
 	if (fd >= 0 && (fchmod(fd, 0600) < 0 || xwrite_all(fd, root, strlen(root)) < 0))
-		unlink(path);
+		unlink(last.path);
 	xclose(&fd);
 }

@@ -12,7 +12,7 @@
 
 /* Has this user run a command of the project in `root` (an absolute path)? */
 bool known_has(const char *root);
-/* Remember that. What can't be written is not remembered; HOME itself is never created. */
+/* Remember that, of the one project of this process. What can't be written is not remembered; HOME itself is never created. */
 void known_add(const char *root);
 
 /* May this process write a file of n bytes, as far as its limits say (RLIMIT_FSIZE)? A write

@@ -7,7 +7,7 @@
 
 #include <lua.h>
 
-/* Replace the standard functions. Call after guard_init and before modules_init. */
+/* Replace the standard functions. Call after loadlib_init and before modules_init. */
 void loaders_init(lua_State *L);
 
 #endif

@@ -53,7 +53,7 @@ static const struct embedded_chunk *find_chunk(const char *name)
 }
 
 /* RUNNER_LUA, "" without it. Read once: each look would walk the whole environment. (A zygote that was
- * started with another one is not used: engine/zygote.c.) */
+ * started with another one is not used: engine/fork_server.c.) */
 static const char *folder_of_lua(void)
 {
 	static const char *folder;
@@ -65,9 +65,8 @@ static const char *folder_of_lua(void)
 	return folder;
 }
 
-/* Push the chunk `name` ("args", "commands/help"): from RUNNER_LUA when that
- * is set, else from the binary. LUA_OK, or an error message on the stack. */
-static int find_and_load(lua_State *L, const char *name)
+/* From RUNNER_LUA when that is set, else from the binary. */
+int modules_load_plain(lua_State *L, const char *name)
 {
 	const char *dir = folder_of_lua();
 	const struct embedded_chunk *chunk;
@@ -90,7 +89,7 @@ void modules_load(lua_State *L, const char *name)
 {
 	if (ahead_take(L, name))
 		return;
-	if (find_and_load(L, name) != LUA_OK)
+	if (modules_load_plain(L, name) != LUA_OK)
 		lua_error(L);
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &private_globals);
 	lua_setupvalue(L, -2, 1);

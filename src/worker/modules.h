@@ -6,7 +6,7 @@
 
 #include <lua.h>
 
-/* A module in C. Whoever starts the worker passes the list, so no file of the worker
+/* A module in C. What starts the worker passes the list, so no file of the worker
  * names a binding. */
 struct binding {
 	const char *library; /* lua/ requires "runner." and this; NULL: not available to it */
@@ -26,5 +26,7 @@ void modules_put_ahead(lua_State *L, const char *chunk);
 /* Push the chunk of a module ("boot", "commands/help") with the library's globals.
  * Raises if it can't be loaded. */
 void modules_load(lua_State *L, const char *name);
+/* The same with the globals of L, which may be any state. LUA_OK, or an error message is pushed. */
+int modules_load_plain(lua_State *L, const char *name);
 
 #endif

@@ -6,34 +6,23 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/xio.h"
 #include "channel.h"
 #include "worker_launch.h"
 
-#define ANSWER_MS 1000 /* a supervisor that can't answer must not hold the command */
-
 static bool drawn; /* there may be lines */
+static int lent;   /* to how many */
 
 /* --- lending ------------------------------------------------------------------------ */
 
-static void await_answer(int fd)
-{
-	struct pollfd answer = { .fd = fd, .events = POLLIN };
-	char byte;
-
-	if (poll(&answer, 1, ANSWER_MS) == 1)
-		(void)xread(fd, &byte, 1);
-}
-
 void picture_lend(int change)
 {
-	if (drawn && channel_terminal(change, NULL, 0) == 0)
-		await_answer(worker_launch()->frame_fd);
+	lent += change;
+	if (drawn)
+		(void)channel_terminal(change, NULL, 0);
 }
 
 static int l_lend_terminal(lua_State *L)
@@ -44,11 +33,15 @@ static int l_lend_terminal(lua_State *L)
 
 /* --- io.stderr ------------------------------------------------------------------------ */
 
+/* All of it: stdio takes fewer bytes for an error. */
 static ssize_t write_above(void *unused UNUSED, const char *bytes, size_t n)
 {
-	size_t piece = MIN_OF(n, (size_t)60000);
-
-	return channel_terminal(0, bytes, piece) == 0 ? (ssize_t)piece : write(2, bytes, n);
+	for (size_t done = 0, piece; done < n; done += piece) {
+		piece = MIN_OF(n - done, (size_t)60000);
+		if (channel_terminal(0, bytes + done, piece) < 0)
+			return 0;
+	}
+	return (ssize_t)n;
 }
 
 static void take_stderr(lua_State *L)
@@ -68,6 +61,11 @@ static void take_stderr(lua_State *L)
 		fclose(above);
 }
 
+int picture_above(void)
+{
+	return drawn ? worker_launch()->above_fd : -1;
+}
+
 void picture_begin(lua_State *L)
 {
 	int top = lua_gettop(L);
@@ -75,6 +73,8 @@ void picture_begin(lua_State *L)
 	if (drawn || !worker_launch()->stderr_is_tty)
 		return;
 	drawn = true;
+	for (int i = 0; i < lent; i++) /* a program that began before there were lines has it still */
+		(void)channel_terminal(1, NULL, 0);
 	take_stderr(L);
 	lua_settop(L, top);
 }

@@ -11,9 +11,11 @@
 /* A STEP or PROGRESS frame is about to be sent: from now on there may be lines, and what Lua
  * writes to io.stderr goes above them. */
 void picture_begin(lua_State *L);
-/* Somebody else gets the terminal (+1) or has done with it (-1). Returns when the lines are
+/* Another process gets the terminal (+1) or has done with it (-1). Returns when the lines are
  * off the screen, at the latest after a second. Calls nest. */
 void picture_lend(int change);
+/* Where a program writes in place of our stderr while there may be lines; -1: to stderr itself. */
+int picture_above(void);
 /* Add lend_terminal(change) to the table on top of the stack. */
 void picture_register(lua_State *L);
 

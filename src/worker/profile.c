@@ -212,7 +212,7 @@ void profile_leave_run(void)
 	page->run_to = page->last;
 }
 
-/* The stack that waits has its slot before it waits: whoever kills us, the page says where. */
+/* The stack that waits has its slot before it waits: whatever kills us, the page says where. */
 void profile_wait_begin(void)
 {
 	bool for_children;

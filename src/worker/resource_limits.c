@@ -11,6 +11,7 @@
 
 #include "../common/xio.h"
 #include "../engine/group.h"
+#include "channel.h"
 #include "confinement.h"
 #include "libm.h"
 #include "worker_launch.h"
@@ -47,6 +48,8 @@ static int l_allow(lua_State *L)
 	luaL_checktype(L, 1, LUA_TTABLE);
 	l = read_limits(L, 1);
 	libm_open();
+	if (l.of[RESOURCE_PROCESSES] > 0)
+		channel_guard(); /* it is none of those that may be started */
 	if (group_site_here(site) == 0)
 		(void)group_make(&group, site, worker_launch()->request_id, &l, &m);
 	limits_apply(&l, &m);
@@ -72,6 +75,7 @@ static int l_files_full(lua_State *L)
 
 static const luaL_Reg functions[] = {
 	{ "allow", l_allow },
+	{ "bounds", confinement_make },
 	{ "confine", confinement_enter },
 	{ "confine_abi", confinement_abi },
 	{ "files_full", l_files_full },

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../common/buf.h"
-#include "../common/secret_name.h"
+#include "../common/secret.h"
 #include "../engine/hint.h"
 #include "../engine/os.h"
 #include "../engine/policy.h"
@@ -174,7 +174,7 @@ static struct own_hints read_own(lua_State *L, int table)
 }
 
 /* hints(code, own|nil, exit_codes|nil, exit_table|nil): { known, exit_code,
- * retryable "true|false|maybe", side_effects, retry_after_ms, retry_strategy }.
+ * retryable "true|false|maybe", side_effects, retry_after_ms, retry_strategy, rate_limited }.
  * In both tables retryable is a string, as in frames. */
 static int l_hints(lua_State *L)
 {
@@ -200,6 +200,8 @@ static int l_hints(lua_State *L)
 	members_set_string(L, "side_effects", name_of(NAMES_SIDE_EFFECTS, h.side_effects));
 	members_set_int(L, "retry_after_ms", h.retry_after_ms);
 	members_set_string(L, "retry_strategy", name_of(NAMES_RETRY_STRATEGY, h.strategy));
+	lua_pushboolean(L, h.rate_limited);
+	lua_setfield(L, -2, "rate_limited");
 	return 1;
 }
 

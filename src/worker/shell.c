@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../common/rest.h"
 #include "../common/xio.h"
 #include "adopted.h"
 #include "picture.h"
@@ -24,8 +25,8 @@ extern char **environ;
 
 /* --- starting --------------------------------------------------------------------- */
 
-/* Start sh -c command, with `fd` as its descriptor `as` unless fd is -1. 0 or an errno. */
-static int start(const char *command, int fd, int as, const posix_spawnattr_t *attributes, pid_t *pid)
+/* Start sh -c command, with `fd` as its descriptor `as` and `err` as its stderr unless that is -1. 0 or an errno. */
+static int start(const char *command, int fd, int as, int err, const posix_spawnattr_t *attributes, pid_t *pid)
 {
 	const char *const argv[] = { "sh", "-c", command, NULL };
 	posix_spawn_file_actions_t actions;
@@ -35,11 +36,15 @@ static int start(const char *command, int fd, int as, const posix_spawnattr_t *a
 		return error;
 	if (fd >= 0)
 		error = posix_spawn_file_actions_adddup2(&actions, fd, as);
+	if (!error && err >= 0)
+		error = posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
 	adopted_hold();
 	if (!error)
 		error = posix_spawn(pid, "/bin/sh", &actions, attributes, (char *const *)argv, environ);
-	if (!error)
+	if (!error) {
 		adopted_expect(*pid);
+		adopted_ends_by(*pid, ADOPTED_FOREGROUND);
+	}
 	adopted_release();
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -54,7 +59,7 @@ static int wait_for(pid_t pid)
 		profile_wait_begin();
 	do
 		rc = waitpid(pid, &status, 0);
-	while (rc < 0 && errno == EINTR);
+	while (rc < 0 && rest_again());
 	if (profile_on())
 		profile_wait_end();
 	adopted_forget(pid);
@@ -83,7 +88,7 @@ static int execute(const char *command)
 	if (!error) {
 		posix_spawnattr_setsigdefault(&attributes, &defaults);
 		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-		error = start(command, -1, -1, &attributes, &pid);
+		error = start(command, -1, -1, -1, &attributes, &pid);
 		posix_spawnattr_destroy(&attributes);
 	}
 	if (!error)
@@ -137,7 +142,7 @@ static int open_pipe(const char *command, bool reads, pid_t *pid, int *ours)
 
 	if (xpipe(fd) < 0)
 		return errno;
-	error = start(command, fd[reads ? 1 : 0], reads ? STDOUT_FILENO : STDIN_FILENO, NULL, pid);
+	error = start(command, fd[reads ? 1 : 0], reads ? STDOUT_FILENO : STDIN_FILENO, picture_above(), NULL, pid);
 	xclose(&fd[reads ? 1 : 0]);
 	*ours = fd[reads ? 0 : 1];
 	if (error)

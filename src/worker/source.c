@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../common/owner.h"
 #include "../common/xio.h"
 #include "scratch.h"
 #include "trust.h"
@@ -49,7 +50,7 @@ static int l_probe(lua_State *L)
 	if (stat(path, &st) < 0)
 		return is_nothing(errno) ? 0 : raise_unknown(L, path, errno);
 	lua_pushstring(L, S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "directory" : "other");
-	lua_pushstring(L, trust_refuse(&st, path));
+	lua_pushstring(L, owner_refuse(&st, path));
 	return 2;
 }
 
@@ -116,7 +117,7 @@ static const char *refuse_opened(lua_State *L, int fd, const char *path, struct 
 		return strerror(errno);
 	if (!S_ISREG(st->st_mode))
 		return "it is not a regular file";
-	why = trust_refuse(st, path);
+	why = owner_refuse(st, path);
 	return why ? why : push_folder_refused(L, path);
 }
 

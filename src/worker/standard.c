@@ -15,6 +15,7 @@
 
 #include "../common/xio.h"
 #include "../engine/os.h"
+#include "inert.h"
 #include "known.h"
 #include "worker_launch.h"
 
@@ -139,6 +140,7 @@ static int l_enter_run(lua_State *L)
 	if (wants_stdin)
 		take_stdin();
 	take_stdout(lua_toboolean(L, 3));
+	inert_dismiss();
 	if (lua_type(L, 4) == LUA_TSTRING)
 		known_add(lua_tostring(L, 4));
 	if (!interactive)
@@ -146,8 +148,16 @@ static int l_enter_run(lua_State *L)
 	return 0;
 }
 
+/* known(root): has this user called a command of the project in that folder (known.h)? */
+static int l_known(lua_State *L)
+{
+	lua_pushboolean(L, known_has(luaL_checkstring(L, 1)));
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
 	{ "enter_run", l_enter_run },
+	{ "known", l_known },
 	{ "open_stdin", l_open_stdin },
 	{ "take_stdin", l_take_stdin },
 	{ "used_stdin", l_used_stdin },

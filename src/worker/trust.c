@@ -8,56 +8,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
+
+#include "../common/owner.h"
 
 #define BASES_MAX 16
 #define CHECKED_MAX 32
-
-/* --- whose ------------------------------------------------------------------------- */
-
-static bool is_below(const char *path, const char *base)
-{
-	size_t n = strlen(base);
-
-	if (strcmp(base, ".") == 0)
-		return path[0] != '/';
-	return strncmp(path, base, n) == 0 && (path[n] == '\0' || path[n] == '/' || (n > 0 && base[n - 1] == '/'));
-}
-
-/* RUNNER_TRUST=DIR: files below DIR may belong to DIR's owner. */
-static bool is_admitted(uid_t owner, const char *path)
-{
-	const char *dir = getenv("RUNNER_TRUST");
-	char real_dir[PATH_MAX], real_path[PATH_MAX];
-	struct stat st;
-
-	return dir && dir[0] == '/' && realpath(dir, real_dir) && realpath(path, real_path) &&
-	       is_below(real_path, real_dir) && stat(real_dir, &st) == 0 && st.st_uid == owner;
-}
-
-static const char *refuse_mode(const struct stat *st)
-{
-	if ((st->st_mode & S_IWOTH) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
-		return "it is world-writable";
-	return NULL;
-}
-
-static bool is_ours(const struct stat *st)
-{
-	return st->st_uid == 0 || st->st_uid == geteuid();
-}
-
-const char *trust_refuse_owner(const struct stat *st)
-{
-	return is_ours(st) ? refuse_mode(st) : "it is owned by neither you nor root";
-}
-
-const char *trust_refuse(const struct stat *st, const char *path)
-{
-	if (!is_ours(st) && is_admitted(st->st_uid, path))
-		return refuse_mode(st);
-	return trust_refuse_owner(st);
-}
 
 /* --- folders ----------------------------------------------------------------------- */
 
@@ -87,7 +43,7 @@ static size_t base_length(const char *path)
 	size_t most = SIZE_MAX;
 
 	for (size_t i = 0; i < base_count; i++)
-		if (is_below(path, bases[i]))
+		if (owner_is_below(path, bases[i]))
 			most = MIN_OF(most, strlen(bases[i]));
 	return most;
 }
@@ -128,7 +84,7 @@ static const char *refuse_folder(const char *folder)
 		return NULL;
 	if (stat(folder, &st) < 0)
 		return NULL; /* nothing can be opened in it either */
-	why = trust_refuse(&st, folder);
+	why = owner_refuse(&st, folder);
 	if (!why)
 		remember(checked, &checked_count, CHECKED_MAX, folder);
 	return why;

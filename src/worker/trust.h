@@ -6,14 +6,7 @@
 #ifndef RUNNER_TRUST_H
 #define RUNNER_TRUST_H
 
-#include <sys/stat.h>
-
 #include "../common/base.h"
-
-/* Why the file or folder at `path` with that status can't be trusted, or NULL. */
-const char *trust_refuse(const struct stat *st, const char *path);
-/* The same without RUNNER_TRUST, for what runner creates itself. */
-const char *trust_refuse_owner(const struct stat *st);
 
 /* A folder of commands: from now on, what is below the folder that holds it (lib/ is there)
  * is as trustworthy as every folder from its own up to that one. Elsewhere a file's own

@@ -60,6 +60,23 @@ void words_push(lua_State *L, char *const *words, int count)
 	}
 }
 
+/* have_flag(words, flags): is one of the flags, each between blanks (" --help -h "), in front of any "--"? */
+static int l_have_flag(lua_State *L)
+{
+	const char *flags = luaL_checkstring(L, 2), *word, *at;
+	bool found = false;
+
+	for (lua_Integer i = 1; !found && lua_geti(L, 1, i) == LUA_TSTRING && strcmp(word = lua_tostring(L, -1), "--") != 0; i++) {
+		size_t n = strlen(word);
+
+		for (at = flags; !found && n > 0 && (at = strstr(at, word)) != NULL; at += n)
+			found = at > flags && at[-1] == ' ' && at[n] == ' ' && !strchr(word, ' ');
+		lua_pop(L, 1);
+	}
+	lua_pushboolean(L, found);
+	return 1;
+}
+
 /* words_behind(words, n): those behind the first n, of a view as a view, of a table as a new table. n ≤ #words. */
 static int l_words_behind(lua_State *L)
 {
@@ -175,6 +192,7 @@ static int l_take_words(lua_State *L)
 
 static const luaL_Reg functions[] = {
 	{ "take_words", l_take_words },
+	{ "have_flag", l_have_flag },
 	{ "words_behind", l_words_behind },
 	{ NULL, NULL },
 };

@@ -16,7 +16,7 @@
 /* Push words[0..count) as a table of strings, or a view where they are more; `words` outlives the state. */
 void words_push(lua_State *L, char *const *words, int count);
 
-/* Add take_words and words_behind to the table on top of the stack. */
+/* Add have_flag, take_words and words_behind to the table on top of the stack. */
 void words_register(lua_State *L);
 
 #endif

@@ -12,16 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../engine/fork_server.h"
+#include "../engine/gate.h"
 #include "../engine/os.h"
 #include "../engine/shepherd.h"
 #include "../engine/test_page.h"
-#include "../engine/zygote.h"
 #include "ahead.h"
 #include "bundle.h"
 #include "cancel.h"
 #include "channel.h"
-#include "guard.h"
+#include "inert.h"
 #include "loaders.h"
+#include "loadlib.h"
 #include "memory.h"
 #include "profile.h"
 #include "shell.h"
@@ -71,7 +73,7 @@ static void prepare(lua_State *L, const struct binding *bindings)
 {
 	make_roomy_tables(L);
 	luaL_openlibs(L);
-	guard_init(L);
+	loadlib_init(L);
 	loaders_init(L);
 	cancel_track(L);
 	shell_init(L);
@@ -172,8 +174,9 @@ int worker_main(const struct launch *launch, const struct binding *bindings)
 	if (profile_on())
 		profile_over();
 	shepherd_dismiss();
+	gate_dismiss();
 	zygote_dismiss();
-	guard_dismiss();
+	inert_dismiss();
 	return status;
 }
 
@@ -187,15 +190,15 @@ static const char *const modules[] = {
 
 /* … and what one does whose arguments come as lua/calls sends them: tests/cli/warm.bats compares. */
 static const char *const modules_of_calls[] = {
-	"core/errors",       "core/lenient_json",  "core/sorted",        "declare/arguments", "declare/contract", "declare/contract/input",
-	"declare/flags",     "declare/value_rules", "project/call_flags", "project/given",     "project/handed",   "project/payload",
-	"project/place",     NULL,
+	"core/errors", "core/json_text", "core/lenient_json", "core/tables", "declare/arguments", "declare/contract",
+	"declare/contract/input", "declare/flags", "declare/rare_arguments", "project/argv_parser", "project/call_flags",
+	"project/payload", "project/place", "project/stdin_arguments", NULL,
 };
 
 /* … and what one does that has arguments and a policy, and that fails: tests/cli/warm.bats compares. */
 static const char *const modules_of_retries[] = {
-	"core/enumeration", "core/errors",   "ctx/fail",        "ctx/methods",   "declare/arguments",
-	"declare/codes",    "declare/flags", "declare/policy",  "project/failure", "project/given", NULL,
+	"core/errors", "ctx/fail", "ctx/methods", "declare/arguments", "declare/codes", "declare/flags", "declare/policy",
+	"project/argv_parser", "project/failure", NULL,
 };
 
 /* warm_up(bindings, further modules) */

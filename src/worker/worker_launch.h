@@ -16,7 +16,5 @@ void worker_launch_set(const struct launch *launch);
 
 /* Sessions that outlive the run (ctx:spawn{detach = true}). */
 struct spared *worker_spared(void);
-/* From now on, forked processes see sessions that are added later. 0 or -1. */
-int worker_share_spared(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 dofile "tests/lua/init.lua"
 
-local coordinator = require "runner.workflow.place.coordinator"
+local coordinator = require "runner.workflow.executors.coordinator"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"

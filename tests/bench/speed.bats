@@ -69,7 +69,7 @@ is_busy() {
 }
 
 kept() {
-	call HOME="$PWD" completion bash --format plain -- c
+	call HOME="$PWD" status
 	[ "$(cat .local/state/runner/declarations/* | grep -c '^c[0-9]')" -eq 300 ]
 }
 

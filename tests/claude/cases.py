@@ -10,7 +10,9 @@ import signal
 SOON, DAYS, NEXT_YEAR = 3600, 3 * 86400 + 180, 400 * 86400
 RESETS = {"soon": SOON, "days": DAYS, "next_year": NEXT_YEAR}
 SUBSCRIBED = {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
+SCHEMA = '{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}'
 EVERY = ("text", "json", "stream-json")
+REPORTING = EVERY[1:]  # text says nothing of denials
 
 
 @dataclasses.dataclass
@@ -28,6 +30,7 @@ class Case:
     twice: bool = False  # the second call with the same home is recorded
     outputs: tuple = EVERY
     slow: bool = False  # only with --all
+    root: bool = False  # it takes root
 
 
 def case(about, code="", transient=None, **more):
@@ -74,6 +77,16 @@ CASES = {
     "max_turns": case("turns used up", "SUBPROCESS_FAILED", answer="tool_for_ever", args=("--max-turns", "2")),
     "max_budget": case("budget used up", "BUDGET_EXHAUSTED", answer="tool_for_ever",
                        args=("--max-budget-usd", "0.0001")),
+    "denied_write": case("permission to write a file denied", "PERMISSION_DENIED", answer="write", outputs=REPORTING),
+    "denied_bash": case("permission to run a command denied", "PERMISSION_DENIED", answer="bash", outputs=REPORTING,
+                        args=("--permission-mode", "dontAsk")),
+    "disallowed": case("a tool that `--disallowedTools` names", answer="bash", args=("--disallowedTools=Bash",)),
+    "disallowed_some": case("commands that `--disallowedTools` names", answer="bash", outputs=REPORTING,
+                            args=("--disallowedTools=Bash(touch *)",)),
+    "schema": case("structured output", answer="structured", args=("--json-schema", SCHEMA)),
+    "schema_unmet": case("structured output asked for, a text given", "SCHEMA_NOT_MET", args=("--json-schema", SCHEMA)),
+    "schema_wrong": case("structured output that never meets its schema", "SCHEMA_NOT_MET", answer="structured_wrong",
+                         args=("--json-schema", SCHEMA)),
     "stream_error": case("stream that ends in an error", "NETWORK_ERROR", "transient", answer="stream_error"),
     "stream_cut": case("stream cut off", "NETWORK_ERROR", "transient", answer="stream_cut"),
     "dns": case("name not found, no network", "NETWORK_ERROR", "transient",
@@ -94,5 +107,5 @@ CASES = {
     "unknown_option": case("unknown option", "PRECONDITION", args=("--nosuch",), outputs=("text",)),
     "bad_choice": case("value not allowed", "PRECONDITION", args=("--permission-mode", "nosuch"), outputs=("text",)),
     "root": case("no permission checks as root", "PRECONDITION", args=("--dangerously-skip-permissions",),
-                 outputs=("text",)),
+                 outputs=("text",), root=True),
 }

@@ -8,6 +8,7 @@ The program is the package that tests/claude/package.json pins: installed by npm
 missing, never run with a network. Without npm or namespaces the tests are skipped.
 """
 import concurrent.futures
+import contextlib
 import fcntl
 import json
 import os
@@ -28,7 +29,7 @@ RECORDS = os.path.join(HERE, "records")
 BINARY = os.path.join(HERE, "node_modules/@anthropic-ai/claude-code-linux-x64/claude")
 VERSION = json.load(open(os.path.join(HERE, "package.json"), encoding="utf-8"))["dependencies"]["@anthropic-ai/claude-code"]
 FLAGS = {"text": (), "json": ("--output-format", "json"), "stream-json": ("--output-format", "stream-json", "--verbose")}
-LIMIT_S, AT_ONCE = 60, 4
+LIMIT_S, AT_ONCE = 200, 4
 APART = "CLAUDE_TEST_APART"  # set inside the namespace
 QUIET = {name: "1" for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER",
                                 "DISABLE_ERROR_REPORTING")}
@@ -39,14 +40,16 @@ QUIET = {name: "1" for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DIS
 def install():
     """Why the program is not there, or None."""
     if not os.path.exists(BINARY) and shutil.which("npm"):
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=HERE, timeout=120, check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=HERE, timeout=300, check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return None if os.path.exists(BINARY) else "npm can't install Claude Code here"
 
 
 def enter_namespace():
     """Start again without a network; returns why that can't be done, or doesn't return."""
-    for apart in (["unshare", "-n"], ["unshare", "-rn"]):
+    # (in a user namespace as itself: where it is root there, Claude Code answers nothing)
+    for apart in (["unshare", "--net"], ["unshare", "--net", "--map-current-user", "--keep-caps"]):
         if subprocess.run([*apart, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
             os.execvpe("unshare", [*apart, sys.executable, *sys.argv], {**os.environ, APART: "1"})
     return "no network namespaces here"
@@ -163,8 +166,12 @@ def record_all(names, wanted=cases.EVERY):
     made = int(time.time())
     with stub.Stub({name: made + s for name, s in cases.RESETS.items()}) as server, \
             concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for name, future in [(name, pool.submit(record, name, server, made, wanted)) for name in names]:
+        for name, future in [(name, pool.submit(record, name, server, made, wanted)) for name in names if is_possible(name)]:
             yield name, future.result()
+
+
+def is_possible(name):
+    return os.getuid() == 0 or not cases.CASES[name].root
 
 
 # --- write, or compare ------------------------------------------------------------------------
@@ -217,8 +224,12 @@ def differences(name, now):
 
 def check(names, wanted):
     print(f"1..{len(names)}", flush=True)
-    bad = 0
-    for n, (name, now) in enumerate(record_all(names, wanted), 1):
+    bad, n = 0, 0
+    for name in names:
+        if not is_possible(name):
+            n += 1
+            print(f"ok {n} - Claude Code {VERSION}: {name} # SKIP needs root", flush=True)
+    for n, (name, now) in enumerate(record_all(names, wanted), n + 1):
         different = list(differences(name, now))
         bad += bool(different)
         print(f"{'not ok' if different else 'ok'} {n} - Claude Code {VERSION}: {name}", *different, sep="\n# ", flush=True)

@@ -5,6 +5,7 @@ says is a row of answers(); the requests that came are kept by answer. Nothing e
 """
 import collections
 import http.server
+import itertools
 import json
 import threading
 import time
@@ -16,9 +17,12 @@ def error_body(kind, message):
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_stub"}
 
 
+NUMBERS = itertools.count(1)
+
+
 def start(model, tokens=12):
     return {"type": "message_start", "message": {
-        "id": "msg_stub", "type": "message", "role": "assistant", "model": model, "content": [],
+        "id": f"msg_stub_{next(NUMBERS)}", "type": "message", "role": "assistant", "model": model, "content": [],
         "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": tokens, "output_tokens": 1}}}
 
 
@@ -43,10 +47,11 @@ def says(words, reason="end_turn", tokens=7):
     return lambda model: [start(model), *text(words), *end(reason, tokens)]
 
 
-def uses_tool(model):
-    tool = {"type": "tool_use", "id": "toolu_stub", "name": "Read", "input": {}}
-    arguments = json.dumps({"file_path": "/etc/hostname"})
-    return [start(model), *block(0, tool, [{"type": "input_json_delta", "partial_json": arguments}]), *end("tool_use")]
+def uses(name, **arguments):
+    """A message that calls a tool."""
+    tool = {"type": "tool_use", "id": "toolu_stub", "name": name, "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+    return lambda model: [start(model), *block(0, tool, [delta]), *end("tool_use")]
 
 
 # --- answers: what each case gets -----------------------------------------------------------
@@ -70,6 +75,16 @@ class Stream:
 
     def give(self, handler, model):
         handler.stream(self.events(model), self.wait, self.cut)
+
+
+class Once:
+    """A call of a tool, and after its result a text."""
+
+    def __init__(self, *call, **arguments):
+        self.first, self.then = Stream(uses(*call, **arguments)), Stream(says("All is written."))
+
+    def give(self, handler, model):
+        (self.then if handler.asked_again else self.first).give(handler, model)
 
 
 class Silence:
@@ -121,7 +136,11 @@ def answers(resets):
         "stream_cut": Stream(says("Half of an answer"), cut=3),
         "stream_slow": Stream(says("Slow, but whole."), wait=0.4),
         "silent": Silence(),
-        "tool_for_ever": Stream(uses_tool),
+        "tool_for_ever": Stream(uses("Read", file_path="/etc/hostname")),
+        "write": Once("Write", file_path="note.txt", content="hello"),
+        "bash": Once("Bash", command="touch note.txt", description="Make the note"),
+        "structured": Once("StructuredOutput", answer="yes"),
+        "structured_wrong": Stream(uses("StructuredOutput", other=1)),
         "limit_session": usage_limit("five_hour", resets["soon"]),
         "limit_weekly": usage_limit("seven_day", resets["days"]),
         "limit_opus": usage_limit("seven_day_opus", resets["days"]),
@@ -157,6 +176,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path != "v1/messages" or case not in self.server.answers:
             return self.plain(404, error_body("not_found_error", "Not found"), {})
         request = json.loads(body)
+        self.asked_again = any(message["role"] == "assistant" for message in request["messages"])
         self.server.count(case, request)
         try:
             self.server.answers[case].give(self, request.get("model"))

@@ -25,7 +25,7 @@ def sentence(given):
     """The first line, of stdout or else of stderr."""
     line = next((line for line in (given["stdout"] + "\n" + given["stderr"]).splitlines() if line), "")
     if line.startswith("{"):
-        line = ""
+        line = json.loads(line).get("result", line)
     line = line if len(line) <= WIDTH else line[:WIDTH - 1].rstrip() + "…"
     return f"`{line.replace('|', chr(92) + '|')}`" if line else "nothing"
 

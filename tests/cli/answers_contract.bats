@@ -21,6 +21,8 @@ return { description = "x", danger_level = "safe", args = { { "how", "string", p
 		elseif args.how == "glob" then return { out = ctx:run{ "printf", "%s,", "*.lua", "a b", "; true" }.stdout }
 		elseif args.how == "ask" then return { answer = ctx:prompt("Who?") }
 		elseif args.how == "sleep" then io.open("began", "w"):close() ctx:sleep(60)
+		elseif args.how == "spin" then local from = os.time() while os.time() < from + 20 do end
+		elseif args.how == "late" then ctx:fail("VALIDATION_ERROR", "It is wrong, as run found")
 		elseif args.how == "number" then return { pi = 1234.5, big = 1e6 }
 		end
 		return { how = args.how }
@@ -31,6 +33,9 @@ LUA
 @test "REQ-F-003 without a terminal the answer is one line of JSON" {
 	answers 0 act
 	[ "$(wc -l <out.txt)" -eq 1 ]
+	at_terminal() { env -i "${CLEAN_ENV[@]}" TERM=xterm "$@" script -qec "$RUNNER act" /dev/null </dev/null; }
+	[[ $(at_terminal env NO_COLOR=1) != *'{"ok"'* ]]
+	[[ $(at_terminal env CI=1) == '{"ok":true,'* ]]
 }
 
 @test "REQ-F-004 five keys whatever happens; ok, exit code and meta.exit_code agree" {
@@ -85,6 +90,8 @@ LUA
 @test "REQ-F-002 exit 2 means that nothing has run" {
 	answers 2 act --bogus
 	expect 'e.error.phase == "validation" and e.error.retryable is False and e.error.fix_required'
+	answers 1 act late # something has run
+	expect 'e.error.code == "VALIDATION_ERROR" and e.error.phase == "execution" and e.error.side_effects == "none"'
 }
 
 @test "REQ-C-001 a code that is not declared is no way to end" {
@@ -122,11 +129,15 @@ LUA
 	expect 'e.meta.timeout_ms == 30000'
 	answers 0 act --timeout none
 	expect 'e.meta.timeout_ms == 0'
+	answers 10 act spin --timeout 300ms --grace 100ms # whatever the command does
+	expect 'e.error.code == "TIMEOUT" and e.meta.timeout_ms == 300'
 }
 
 @test "REQ-F-012 a timeout is exit 10, and stdout has the answer" {
 	answers 10 act sleep --timeout 100ms
 	expect 'e.error.code == "TIMEOUT" and "100ms" in e.error.message and e.meta.timeout_ms == 100'
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER act sleep --timeout 100ms 2>/dev/null" /dev/null </dev/null >term.txt || true
+	grep -q 'act: TIMEOUT' term.txt # nor at a terminal, where there is no envelope
 }
 
 @test "REQ-F-013 REQ-F-069 TERM and INT give one answer, 143 and 130" {
@@ -141,7 +152,7 @@ while not os.path.exists("began"):
     time.sleep(0.01)
 os.remove("began")
 p.send_signal(getattr(signal, "SIG" + sys.argv[2]))
-sys.exit(0 if p.wait(60) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$number"
+sys.exit(0 if p.wait(150) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$number"
 		status=$number
 		stdout=$(<out.txt)
 		assert_envelope
@@ -154,18 +165,32 @@ sys.exit(0 if p.wait(60) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$nu
 	answers 2 strict --a x --b y --c
 	expect '[p.field for p in e.error.errors] == ["a", "b", "--c"]'
 	[ ! -e ran ]
+	body judged 'validate = function(v) return { { field = "a", message = "one" }, { field = "b", message = "two" } } end,' \
+		<<<"io.open('ran', 'w'):close()"
+	answers 2 judged
+	expect '[(p.field, p.message) for p in e.error.errors] == [("a", "one"), ("b", "two")]'
+	[ ! -e ran ]
 }
 
 @test "REQ-F-009 REQ-F-047 nobody is there to be asked: exit 4 at once" {
 	body asks 'interactive = true,' <<<'return { answer = ctx:prompt("Who?") }'
 	answers 4 asks
 	expect 'e.error.code == "INPUT_REQUIRED" and e.error.suggestion and e.error.retryable is False'
-	[ "$elapsed_ms" -lt 10000 ]
+	assert_at_once
+	env -i "${CLEAN_ENV[@]}" TERM=xterm CI=1 script -qec "$RUNNER asks" /dev/null </dev/null >term.txt || true
+	grep -q 'CI is set' term.txt # a terminal that nobody watches
 }
 
 @test "REQ-C-005 --yes and --non-interactive harm nobody" {
 	answers 0 act --yes
 	answers 0 act --non-interactive
+	body sure 'interactive = true,' <<<'return { sure = ctx:confirm "Really?" }'
+	answers 4 sure
+	expect 'e.error.code == "INPUT_REQUIRED" and e.error.fix_command == "runner sure --yes"'
+	answers 0 sure --yes
+	expect 'e.data.sure is True'
+	env -i "${CLEAN_ENV[@]}" TERM=xterm script -qec "$RUNNER sure --non-interactive" /dev/null </dev/null >term.txt || true
+	grep -q 'non-interactive was given' term.txt
 }
 
 @test "REQ-F-062 REQ-F-044 programs get words, never a shell" {
@@ -187,6 +212,11 @@ sys.exit(0 if p.wait(60) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$nu
 	expect 'e.meta.trace_id == "trace-2"'
 	answers 0 TOOL_TRACE_ID=$'a\nb' act
 	expect '"trace_id" not in e.meta'
+	body naps <<<'ctx:sleep "100ms"'
+	answers 0 naps
+	expect 'e.meta.duration_ms >= 100'
+	answers 10 act sleep --timeout 100ms
+	expect 'e.meta.duration_ms >= 100'
 }
 
 @test "REQ-F-027 meta.cwd is where the caller stands, for every outcome" {
@@ -353,7 +383,7 @@ sys.exit(0 if p.wait(60) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$nu
 	answers 2 --cwd nowhere look
 	expect 'e.error.code == "VALIDATION_ERROR" and e.error.errors[0].field == "cwd"'
 	answers 2 act --cwd other
-	expect '"in front" in e.error.suggestion and len(e.error.errors) == 1'
+	expect '"in front" in e.error.fix_required and e.error.suggestion == "runner --cwd other act" and len(e.error.errors) == 1'
 	command_file own <<<'return { description = "x", danger_level = "safe", args = { { "cwd", "string" } }, run = function(a) return a end }'
 	answers 0 own --cwd mine
 	expect 'e.data.cwd == "mine"'

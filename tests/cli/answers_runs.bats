@@ -13,7 +13,7 @@ descendants() {
 }
 
 @test "REQ-F-014 a reader that leaves after the first row: status 0, nothing on stderr" {
-	body rows <<-'LUA'
+	body rows 'rows = true,' <<-'LUA'
 		local out = {}
 		for i = 1, 20000 do out[i] = { n = i, text = ("x"):rep(100) } end
 		return out
@@ -22,6 +22,7 @@ descendants() {
 	[ "$(<codes.txt)" = 0 ]
 	[ ! -s err.txt ]
 	[ "$(wc -l <first.txt)" -eq 1 ]
+	[ "$(wc -c <first.txt)" -lt 1000 ]
 }
 
 @test "REQ-F-014 a program that runner starts dies of SIGPIPE as it would anywhere" {
@@ -88,6 +89,7 @@ descendants() {
 	local holder=$!
 	until_true [ -e marker ]
 	answers 4 XDG_STATE_HOME="$PWD" take
+	assert_at_once 50
 	expect 'e.error.code == "LOCK_HELD" and e.error.retryable is True and e.error.retry_after_ms > 0'
 	expect 'e.error.context.holder_pid > 1 and e.error.context.holder_age_ms >= 0 and e.error.context.lock_file'
 	kill "$holder"
@@ -104,6 +106,11 @@ sleeps_long() {
 	[ "$(long_sleeps)" -ge 2 ]
 }
 
+# (a limit that the start alone takes leaves no time to wait)
+told_before_the_limit() {
+	answers 4 take --timeout "$((300 * 8 ** (nth - 1)))ms"
+}
+
 @test "who waits for a lock sleeps until it is free; a limit and Ctrl+C end the wait" {
 	command -v strace >/dev/null || skip "needs strace"
 	CLEAN_ENV+=(XDG_STATE_HOME="$PWD")
@@ -117,9 +124,9 @@ sleeps_long() {
 	waiter=$!
 	until_true sleeps_long # who looks every few ms never does
 	[ "$(grep -c flock trace.txt)" -le $((30 + 3 * $(long_sleeps))) ]
-	answers 4 take --timeout 300ms
-	expect 'e.error.code == "LOCK_HELD"' # the answer comes before the limit does
-	rm waits
+	tries 3 told_before_the_limit
+	expect 'e.error.code == "LOCK_HELD"'
+	rm -f waits
 	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" take --timeout 0 >out.txt 2>err.txt </dev/null 3>&- &
 	until_true [ -e waits ]
 	kill -INT $!
@@ -170,6 +177,7 @@ sleeps_long() {
 	for _ in 1 2; do
 		answers 0 HOME="$PWD/home" XDG_STATE_HOME="$PWD/home/state" plain
 		expect 'e.data == {"fine": True} and e.warnings == []'
+		[ ! -s err.txt ]
 	done
 	# that this user has run a command of the project is all that is kept (docs/design.md#known-projects) …
 	[[ $(find home -type f) == home/state/runner/projects/* ]]
@@ -186,16 +194,86 @@ return { description = "x", danger_level = "safe", steps = { "fetch", "build", "
 		ctx:step "fetch" ctx:skip "notify" ctx:step "build"
 		if args.how == "fail" then ctx:fail("PARTIAL_FAILURE", "It stopped half way")
 		elseif args.how == "raise" then error "boom"
-		elseif args.how == "sleep" then ctx:sleep(60)
+		elseif args.how == "sleep" then io.open("marker", "w"):close() ctx:sleep(60)
 		elseif args.how == "exit" then os.exit(3) end
+		if args.how == "all" then ctx:step "publish" end
+		return args.how == "list" and { 1 } or nil
 	end }
 LUA
 	local row
-	for row in fail:3 raise:1 exit:1 "sleep --timeout=200ms:10"; do
-		# shellcheck disable=SC2086
-		answers "${row##*:}" steps --how ${row%:*}
+	ends_at() {
+		if [ "$1" = sleep ]; then reaching marker steps --how sleep; else call steps --how "$1"; fi
+		assert_envelope
+		[ "$status" -eq "$2" ]
+	}
+	for row in fail:3 raise:1 exit:1 sleep:10; do
+		ends_at "${row%:*}" "${row##*:}"
 		expect 'e.data.completed_steps == ["fetch"] and e.data.failed_step == "build" and e.data.skipped_steps == ["notify"]'
+		expect '"resume_from" not in e.data and "steps" not in e.meta'
 	done
+	for row in well list all; do
+		answers 0 steps --how $row
+		expect "e.meta.steps.completed_steps == ['fetch', 'build'] + ['publish'] * ('$row' == 'all') and e.meta.steps.failed_step is None"
+		expect "e.meta.steps.skipped_steps == ['notify'] and e.meta.steps.pending_steps == ['publish'] * ('$row' != 'all')"
+		expect "e.data == ([1] if '$row' == 'list' else None)"
+	done
+	sed -i 's/steps = {/resumable = true, &/' commands/steps.lua
+	for row in fail:3 raise:1 exit:1 sleep:10; do
+		ends_at "${row%:*}" "${row##*:}"
+		expect 'e.data.resume_from == "build"'
+	done
+	rm -f marker
+	cancel TERM steps --how sleep
+	assert_envelope
+	expect 'e.data.resume_from == "build" and e.data.partial is True'
+	call steps --how well --detach
+	answers 0 job wait "$(field e.data.job_id)"
+	expect 'e.meta.job.steps.completed_steps == ["fetch", "build"]'
+	body none <<<'return {}'
+	answers 0 none
+	expect '"steps" not in e.meta'
+	answers 0 steps --validate-only
+	expect '"steps" not in e.meta'
+}
+
+@test "REQ-F-069 REQ-F-013 a cancellation names its signal in error.context" {
+	body waits <<<'io.open("marker", "w"):close() ctx:sleep(60)'
+	local name
+	for name in INT TERM HUP; do
+		rm -f marker
+		cancel $name waits
+		assert_envelope
+		expect "e.error.code == 'CANCELLED' and e.error.context == { 'signal': 'SIG$name' } and e.error.signal == 'SIG$name'"
+	done
+}
+
+@test "REQ-F-013 REQ-F-069 TERM and INT let cleanup run" {
+	body tidy 'cleanup = function() io.open("cleaned", "w"):close() end,' <<<'io.open("marker", "w"):close() ctx:sleep(60)'
+	local name
+	for name in TERM INT; do
+		rm -f marker cleaned
+		cancel $name tidy
+		assert_envelope
+		expect 'e.error.code == "CANCELLED"'
+		[ -e cleaned ]
+	done
+}
+
+@test "REQ-F-069 a second SIGINT ends at once what the first lets clean up" {
+	body stubborn <<<'ctx:run{ "sh", "-c", "trap \"touch asked\" INT TERM; touch marker; while :; do sleep 0.05; done" }'
+	env -i --default-signal=INT "${CLEAN_ENV[@]}" "$RUNNER" stubborn --grace 60s >out.txt 2>err.txt </dev/null 3>&- &
+	local pid=$! began=$SECONDS
+	until_true [ -e marker ]
+	kill -INT "$pid"
+	until_true [ -e asked ] # the first is handled
+	sleep 0.5 # one press that is delivered twice is no second one
+	kill -INT "$pid"
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" -eq 130 ]
+	[ "$((SECONDS - began))" -lt 40 ] # … of a grace of 60 s
+	stdout=$(<out.txt)
+	assert_envelope
 }
 
 @test "REQ-C-017 cleanup runs once after success, failure and a limit, and frees the lock" {
@@ -203,15 +281,18 @@ LUA
 return { description = "x", danger_level = "safe", args = { { "how", "string", default = "well" } },
 	run = function(args, ctx)
 		ctx:lock "thing"
-		if args.how == "raise" then error "boom" elseif args.how == "sleep" then ctx:sleep(60) end
+		if args.how == "raise" then error "boom" elseif args.how == "sleep" then io.open("marker", "w"):close() ctx:sleep(60) end
 	end,
 	cleanup = function() local f = io.open("cleaned", "a") f:write "x" f:close() end }
 LUA
 	local row
-	for row in well:0 raise:1 "sleep --timeout=300ms:10" well:0; do
+	at_its_limit() { # which comes after it has begun
+		rm -f cleaned marker
+		answers 10 XDG_STATE_HOME="$PWD" clean --how sleep --timeout "$((300 * 8 ** (nth - 1)))ms" && [ -e marker ]
+	}
+	for row in well:0 raise:1 sleep:10 well:0; do
 		rm -f cleaned
-		# shellcheck disable=SC2086
-		answers "${row##*:}" XDG_STATE_HOME="$PWD" clean --how ${row%:*}
+		if [ $row = sleep:10 ]; then tries 3 at_its_limit; else answers "${row##*:}" XDG_STATE_HOME="$PWD" clean --how "${row%:*}"; fi
 		[ "$(<cleaned)" = x ]
 	done
 }

@@ -196,6 +196,19 @@ LUA
 	call same --stable-output --nosuch
 	[ "$status" -eq 2 ]
 	cmp first.txt out.txt
+	echo 'return {' >commands/broken.lua
+	local args
+	for args in nosuch broken "same --format xml" "nosuch --help" "--cwd missing same" "self nosuch"; do
+		# shellcheck disable=SC2086
+		call $args --stable-output
+		[ "$status" -ne 0 ]
+		expect 'e.meta["stable_output"] is True and e.meta["duration_ms"] == 0 and not set(e.meta) & {"request_id", "timestamp"}'
+		mv out.txt first.txt
+		sleep 0.01
+		# shellcheck disable=SC2086
+		call $args --stable-output
+		cmp first.txt out.txt
+	done
 	body rows 'streams = true,' <<<'ctx:emit{ a = 1 } ctx:sleep(0.01)'
 	call rows --stream --stable-output
 	mv out.txt first.txt

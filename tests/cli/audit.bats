@@ -24,11 +24,11 @@ rows() {
 }
 
 @test "REQ-O-030 a call has a row before run and one at its end, with what was called, by whom and how it ended" {
-	answers 0 TOOL_TRACE_ID=0af7651916cd43dd8448eb211c80319c USER=ada greet --name Ada
+	answers 0 TOOL_TRACE_ID=0af7651916cd43dd8448eb211c80319c USER=mallory LOGNAME=mallory greet --name Ada
 	expect "e.meta['audit_log_path'] == '$PWD/ledger.jsonl'"
 	[ "$(rows)" -eq 2 ]
 	row 1 'r["event"] == "begin" and r["command"] == "greet" and r["args"]["name"] == "Ada" and r["attempt"] == 1'
-	row 1 "r['uid'] == $(id -u) and r['user'] == 'ada' and r['cwd'] == '$PWD' and r['project'] == '$PWD'"
+	row 1 "r['uid'] == $(id -u) and r['user'] == '$(id -un)' and r['cwd'] == '$PWD' and r['project'] == '$PWD'"
 	row 1 "r['file'] == '$PWD/commands/greet.lua' and r['file_sha256'] == '$(sha256sum <commands/greet.lua | cut -d' ' -f1)'"
 	row 1 'len(r["args_sha256"]) == 64 and r["trace_id"].startswith("0af7651916cd43dd")'
 	row 2 'r["event"] == "end" and r["exit_code"] == 0 and r["code"] is None and r["attempts"] == 1 and r["duration_ms"] >= 0'
@@ -67,7 +67,9 @@ rows() {
 	answers 2 wipe
 	row -1 'r["event"] == "end" and r["code"] == "CONFIRMATION_REQUIRED"'
 	answers 10 wipe --confirm-destructive
-	[ "$(rows)" -eq 6 ]
+	[ "$(rows)" -eq 8 ]
+	row 2 'r["event"] == "decision" and r["decision"] == "refused" and r["by"] == "runner" and r["command"] == "wipe"'
+	row 4 'r["decision"] == "confirmed" and r["by"] == "flag" and r["flag"] == "--confirm-destructive"'
 	row -2 'r["event"] == "begin" and r["attempt"] == 3'
 	row -1 'r["code"] == "TIMEOUT" and r["attempts"] == 3'
 	body slow <<<'ctx:sleep(60)'
@@ -212,6 +214,7 @@ damaged() {
 }
 
 @test "a built-in command without the context that RUNNER_CONTEXT names is written down all the same" {
+	known
 	echo 'return { audit = { path = "ledger.jsonl" }, contexts = { prod = {} } }' >runner.lua
 	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
 	answers 0 RUNNER_CONTEXT=prd job list
@@ -219,4 +222,20 @@ damaged() {
 	answers 2 RUNNER_CONTEXT=prd workflow resume @last
 	row -1 'r["event"] == "end" and r["command"] == "workflow.resume" and r["exit_code"] == 2'
 	[ "$(rows)" -eq 3 ]
+}
+
+@test "a ledger that an earlier version wrote is verified and goes on" {
+	answers 0 greet
+	python3 - <<-'PY'
+		import hashlib, json
+		out, prev = "", "0" * 64
+		for text in '{"event":"begin","request_id":"req_1","command":"greet","user":"ada"', '{"event":"end","request_id":"req_1","command":"greet","exit_code":0':
+		    body = f'{text},"prev":"{prev}"'
+		    prev = hashlib.sha256(body.encode()).hexdigest()
+		    out += f'{body},"hash":"{prev}"}}\n'
+		open("ledger.jsonl", "w").write(out)
+	PY
+	answers 0 greet
+	answers 0 audit verify
+	expect 'e.data["rows"] == 4 and e.data["problems"] == []'
 }

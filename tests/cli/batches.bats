@@ -88,6 +88,11 @@ LUA
 	answers 0 stepped --rollback-on-failure
 	expect 'e.data == {"effect": "created"}'
 	[ "$(<did)" = 'fetch build publish ' ]
+	stepped 'resumable = true, rollback = print,'
+	answers 3 stepped --fail build
+	expect 'e.data.resume_from == "build"'
+	answers 3 stepped --fail build --rollback-on-failure
+	expect 'e.data.resume_from is None and e.data.rollback_status == "completed"'
 	stepped 'rollback = function() error "it is stuck" end,'
 	answers 3 stepped --fail fetch --rollback-on-failure
 	expect 'e.data.rollback_status == "failed" and "it is stuck" in e.data.rollback_error'

@@ -18,6 +18,7 @@ LUA
 }
 
 @test "install puts an executable and its manual where PREFIX and DESTDIR say" {
+	not_sanitized "built"
 	make -s -C "$ROOT" install DESTDIR="$PWD/root" PREFIX=/opt/r >/dev/null
 	[ -x root/opt/r/bin/runner ]
 	[ -s root/opt/r/share/man/man1/runner.1 ]
@@ -35,7 +36,20 @@ LUA
 	[ ! -e root/opt/r/share/runner ]
 }
 
+@test "what is installed is for everybody, whatever the umask, also below a folder with a space" {
+	not_sanitized "built"
+	(umask 077 && mkdir "a root" && make -s -C "$ROOT" install DESTDIR="$PWD/a root" PREFIX=/opt/r >/dev/null)
+	find "a root/opt" ! -perm -a+r -o -type d ! -perm -a+x >closed.txt
+	cat closed.txt
+	[ ! -s closed.txt ]
+	[ -s "a root/opt/r/share/man/man1/runner-workflow.1" ]
+	[ -s "a root/opt/r/share/bash-completion/completions/runner" ]
+	make -s -C "$ROOT" uninstall DESTDIR="$PWD/a root" PREFIX=/opt/r >/dev/null
+	[ -z "$(find "a root" -type f)" ]
+}
+
 @test "each built-in command has a manual page, with its flags, exit codes and examples" {
+	not_sanitized "built"
 	command -v mandoc >/dev/null || skip "no mandoc"
 	local page
 	# what a project and a user have is in none of them
@@ -66,6 +80,7 @@ knows_health() {
 }
 
 @test "an installed program finds the commands that came with it, also when the tree has moved" {
+	not_sanitized "built"
 	rm -r commands
 	make -s -C "$ROOT" install PREFIX="$PWD/one" >/dev/null
 	knows_health "$PWD/one/bin/runner"
@@ -89,6 +104,7 @@ knows_health() {
 }
 
 @test "a command that came with the program is trusted like any other: not where everybody may write" {
+	not_sanitized "built"
 	rm -r commands
 	make -s -C "$ROOT" install PREFIX="$PWD/one" >/dev/null
 	chmod o+w one/share/runner/commands
@@ -106,16 +122,29 @@ tree_in() {
 	sed -E 's/.* "(.*)"/\1/' "$ROOT/build/commit.h" >"$1/.commit"
 }
 
-@test "two folders and two days give the same bytes" {
+@test "two folders and two days give the same bytes; a file that came or went is noticed" {
 	[ "$RUNNER" -ef "$ROOT/build/runner" ] || skip "another build is tested"
-	tree_in "$PWD/a/deeper/folder"
+	local folder="a/deeper folder"
+	tree_in "$PWD/$folder"
 	find a -name '*.lua' -exec touch -d 2001-02-03 {} +
-	SOURCE_DATE_EPOCH=1 TZ=Asia/Tokyo make -s -C a/deeper/folder -j2 BUILD=elsewhere all >/dev/null
-	cmp a/deeper/folder/elsewhere/runner "$ROOT/build/runner"
+	again() { SOURCE_DATE_EPOCH=1 TZ=Asia/Tokyo make -s -C "$folder" -j2 BUILD=elsewhere all >/dev/null; }
+	again
+	cmp "$folder/elsewhere/runner" "$ROOT/build/runner"
 	[ -z "$(strings -n 8 "$ROOT/build/runner" | grep -F "$ROOT" || true)" ]
+	# a module, then a C file, each older than all that is built
+	echo 'return "a module that goes again"' >"$folder/lua/core/passing.lua"
+	echo 'extern const char passing_text[]; const char passing_text[] = "a C file that goes again";' >"$folder/src/common/passing.c"
+	touch -d 2001-02-03 "$folder/lua/core/passing.lua" "$folder/src/common/passing.c"
+	again
+	grep -q 'a module that goes again' "$folder/elsewhere/runner"
+	grep -q 'a C file that goes again' "$folder/elsewhere/runner"
+	rm "$folder/lua/core/passing.lua" "$folder/src/common/passing.c"
+	again
+	cmp "$folder/elsewhere/runner" "$ROOT/build/runner"
 }
 
 @test "the commit of a build: a tarball's file, else git's, with -dirty where it was changed, else unknown" {
+	not_sanitized "built"
 	command -v git >/dev/null || skip "no git"
 	tree_in tree
 	named() { (cd tree && .ci/commit commit.h && sed -E 's/.* "(.*)"/\1/' commit.h); }
@@ -153,12 +182,25 @@ tree_in() {
 	call --version --verbose --format json
 	expect 'e.data["version"] == e.meta.tool_version == e.data["build"]["version"]'
 	expect '{l["name"] for l in e.data["libraries"]} == {"Lua", "lua-cjson", "PCRE2", "libcurl", "SQLite", "lua-yaml", "libmd"}'
-	expect 'all(l["version"][0] in "0123456789" for l in e.data["libraries"])'
+	expect 'all(l["version"][0] in "0123456789" if "version" in l else l["missing"] for l in e.data["libraries"])'
 	call RUNNER_VERBOSE=1 --version
 	[ "$stdout" = "$("$RUNNER" --version)" ]
 }
 
+@test "--version --verbose says which libraries can't be opened, and why" {
+	dynamic_only "has them inside"
+	mkdir none
+	touch none/libcurl.so.4 none/libcurl-gnutls.so.4 none/libsqlite3.so.0 none/libmd.so.0
+	call LD_LIBRARY_PATH="$PWD/none" --version --verbose
+	[ "$status" -eq 0 ]
+	[ "$(grep -cE '^(libcurl|SQLite|libmd): none \((not here|/.*\.so\.[0-9]: .+)\)$' <<<"$stdout")" -eq 3 ]
+	call LD_LIBRARY_PATH="$PWD/none" --version --verbose --format json
+	assert_envelope
+	expect '[l["name"] for l in e.data["libraries"] if "missing" in l] == ["libcurl", "SQLite", "libmd"]'
+}
+
 @test "the README's commands name what is missing where nothing can be installed" {
+	not_sanitized "built"
 	local name verb
 	mkdir bin
 	for name in bash dirname grep id; do
@@ -173,6 +215,7 @@ tree_in() {
 }
 
 @test "the manual page has no fault that mandoc knows" {
+	not_sanitized "built"
 	command -v mandoc >/dev/null || skip "no mandoc"
 	mandoc -T lint -W warning "$ROOT/docs/runner.1"
 }
@@ -197,6 +240,7 @@ LUA
 }
 
 @test "a build that knows no more than POSIX still enforces limits and ends what it can see" {
+	not_sanitized "built"
 	make -s -C "$ROOT" BUILD="$BATS_FILE_TMPDIR/posix" CFLAGS=-DRUNNER_POSIX_ONLY all >/dev/null
 	RUNNER=$BATS_FILE_TMPDIR/posix/runner
 	call hello
@@ -225,7 +269,8 @@ def difference(seconds):
     return wall - json.loads(done.stdout)["meta"]["duration_ms"]
 
 startup = working = 1e9
-for _ in range(40):
+end = time.monotonic() + 150
+while time.monotonic() < end:
     startup, working = min(startup, difference("0")), min(working, difference("0.3"))
     if abs(working - startup) < 20:
         break

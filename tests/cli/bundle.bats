@@ -220,3 +220,23 @@ LUA
 	mine --context prod workflow resume @last
 	expect 'e.data["steps"][0]["data"] == {"who": "prod"}'
 }
+
+@test "the jobs of a program are those of its project, in each version, and no other project's" {
+	mine hello --detach
+	[ "$status" -eq 0 ]
+	local first
+	first=$(field e.data.job_id)
+	mine job wait "$first"
+	sed -i s/3.1.4/3.2.0/ project/runner.lua
+	(cd project && env -i "${CLEAN_ENV[@]}" "$RUNNER" bundle -o ../mytool >../bundled.json)
+	mine job list
+	expect "[r.job_id for r in e.data] == ['$first']"
+	mine job list --all
+	expect '[r.project for r in e.data] == ["program:mine"]'
+	mine job status @last
+	expect "e.data.job_id == '$first'"
+	call "HOME=$PWD/home" job list
+	expect 'e.data == []'
+	call "HOME=$PWD/home" job status "$first"
+	expect 'e.ok'
+}

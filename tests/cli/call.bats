@@ -54,12 +54,12 @@ returns_of_inner() {
 	expect "e.error.code == '$1'"
 }
 
-@test "ctx:call makes one attempt; what repeats is the caller's policy, within its deadline" {
+@test "a callee's retries are of the caller's budget, within its deadline" {
 	command_of inner 'retry = { retries = 5, delay = 0 },' <<<'ctx:fail("UNAVAILABLE", "busy")'
 	failing back safe <<<'ctx:call("inner")'
 	answers 12 back
 	expect 'e.error.code == "UNAVAILABLE" and e.meta.retries == 2'
-	[ "$(<runs)" = "1 1 1 " ]
+	[ "$(<runs)" = "1 2 3 " ]
 	body slow <<<'ctx:sleep(60)'
 	failing back safe <<<'ctx:call("slow")'
 	answers 10 back --timeout 2s

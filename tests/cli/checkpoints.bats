@@ -98,7 +98,7 @@ LUA
 	discarded command
 	local broken
 	for broken in '' '{' '[]' '{"state":{}}' '{"state":3}'; do
-		printf '%s' "$broken" >"$(echo "$KEPT"/*.json)"
+		printf '%s' "$broken" >"$(echo "$KEPT"/*/*.json)"
 		discarded unreadable
 	done
 }
@@ -204,9 +204,11 @@ LUA
 	answers 14 work --budget 1ms
 	expect 'e.error.code == "INCOMPLETE" and e.error.retryable is True and e.error.side_effects == "none" and e.meta.budget_ms == 1'
 	expect 'e.data.state == "paused" and e.data.progress == { "done": 1, "total": 4, "unit": "units" } and e.meta.attempt == 1'
-	expect 'e.data.continue_command == "runner work --budget 1ms" and "job_id" not in e.data'
-	local before=0 now
+	expect 'e.data.continue_command == "runner work --budget 1ms" and e.data.job_id.startswith("work_")'
+	local before=0 now id
+	id=$(field e.data.job_id)
 	while [ "$status" -eq 14 ]; do
+		expect "e.data.job_id == '$id'"
 		now=$(field e.data.progress.done)
 		[ "$now" -gt "$before" ]
 		before=$now
@@ -218,6 +220,19 @@ LUA
 	[ "$(units)" = '1 2 3 4 ' ]
 	answers 0 AGENT_CALL_BUDGET_MS=1 work --budget 0
 	expect 'e.meta.budget_ms == 0 and e.data["from"] == "start"'
+}
+
+@test "REQ-F-082 the progress of paused work keeps the total and the unit that ctx:progress said, in later calls, too" {
+	body work 'interruption = { resume = true },' <<'LUA'
+		local state = ctx:restore()
+		if not state then ctx:progress { done = 0, total = 3, unit = "files" } end
+		for i = (state and state.done or 0) + 1, 3 do ctx:sleep(0.01) ctx:checkpoint { done = i } end
+LUA
+	local n
+	for n in 1 2; do
+		answers 14 work --budget 1ms
+		expect "e.data.progress == { 'done': $n, 'total': 3, 'unit': 'files' }"
+	done
 }
 
 @test "REQ-F-082 a writer goes on under its idempotency key, which has the answer once it is complete" {

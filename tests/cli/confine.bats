@@ -2,17 +2,7 @@
 # confine: what a command and all that it starts may reach, and every way out that we know.
 
 load lib/helper
-
-# The version of Landlock here: the system calls have the same numbers everywhere.
-landlock() {
-	python3 -c 'import ctypes; print(max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)))'
-}
-
-needs() {
-	local have
-	have=$(landlock)
-	[ "$have" -ge "$1" ] || skip "this kernel's Landlock is version $have, not $1"
-}
+load lib/confine
 
 prepare() {
 	mkdir -p out data
@@ -20,14 +10,14 @@ prepare() {
 	echo outside >secret
 }
 
-# as_kernel RESULT TIMES ARGS…: the first so many questions for the version get this answer
+# as_kernel RESULT TIMES ARGS…: the first so many questions for the version get this answer; $CALL is another question
 as_kernel() {
-	local result=$1 times=$2
+	local result=$1 times=$2 call=${CALL:-landlock_create_ruleset}
 	shift 2
 	command -v strace >/dev/null || skip "no strace here"
 	status=0
-	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o /dev/null -e trace=landlock_create_ruleset \
-		-e "inject=landlock_create_ruleset:$result:when=1..$times" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null || status=$?
+	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o /dev/null -e "trace=$call" \
+		-e "inject=$call:$result:when=1..$times" "$RUNNER" "$@" >out.txt 2>err.txt </dev/null || status=$?
 	stdout=$(<out.txt)
 	assert_envelope
 }
@@ -117,7 +107,8 @@ LUA
 		cat data/in
 		cat secret 2>/dev/null && echo file
 		ls . 2>/dev/null && echo folder
-		cat /proc/$PPID/environ >/dev/null 2>&1 && echo relative
+		cat /proc/$$/environ >/dev/null 2>&1 && echo relative
+		cat /proc/$PPID/environ >/dev/null 2>&1 && echo runner
 		cp /bin/true ./mine 2>/dev/null && ./mine 2>/dev/null && echo executed
 		echo done
 	SH
@@ -158,7 +149,8 @@ way("bind", lambda: socket.socket().bind(("127.0.0.1", 0)))
 out.ways = r.stdout
 return out
 LUA
-	python3 -m http.server -b 127.0.0.1 0 >server.txt 2>&1 3>&- &
+	# -u: its port is written at once; it ends by itself where this test fails before
+	timeout 120 python3 -u -m http.server -b 127.0.0.1 0 >server.txt 2>&1 3>&- &
 	echo $! >server.pid
 	until_true grep -q 'port [0-9]' server.txt
 	local port
@@ -223,6 +215,45 @@ s = socket.socket(socket.AF_UNIX); s.bind('\0$TOKEN'); s.listen(); open('ready',
 	call abstract
 	kill "$server"
 	expect 'e.data["out"].split() == ["1"]'
+}
+
+@test "a TCP socket that a process outside hands over is neither connected nor bound without a network" {
+	needs 4
+	body handed 'confine = { network = false }, exit_codes = {},' <<'LUA'
+local r = ctx:run{ "python3", "-c", [[
+import os, socket
+link = socket.socket(socket.AF_UNIX)
+link.connect("link")
+port = int(os.environ["PORT"])
+for way, there in (("connect", port), ("bind", 0)):
+    _, fds, _, _ = socket.recv_fds(link, 1, 1)
+    s = socket.socket(fileno=fds[0])
+    try:
+        getattr(s, way)(("127.0.0.1", there)); print(way, "done")
+    except OSError as e:
+        print(way, e.errno)
+]] }
+return { out = r.stdout }
+LUA
+	timeout 120 python3 -c '
+import socket
+s, link = socket.socket(), socket.socket(socket.AF_UNIX)
+s.bind(("127.0.0.1", 0))
+s.listen()
+link.bind("link")
+link.listen()
+open("port.new", "w").write(str(s.getsockname()[1]))
+__import__("os").rename("port.new", "port")
+to = link.accept()[0]
+ours = socket.socket(), socket.socket()
+for one in ours:
+    socket.send_fds(to, [b"x"], [one.fileno()])
+to.recv(1)' 3>&- &
+	local server=$!
+	until_true [ -e port ]
+	call PORT="$(cat port)" handed
+	kill "$server" 2>/dev/null || true
+	expect 'e.data["out"].split() == ["connect", "13", "bind", "13"]'
 }
 
 @test "every attempt, and a job, is confined" {
@@ -303,12 +334,18 @@ s = socket.socket(socket.AF_UNIX); s.bind('\0$TOKEN'); s.listen(); open('ready',
 	body tcp 'confine = { network = false },' <<<'return { ran = true }'
 	as_kernel error=ENOSYS 9 strict
 	expect 'e.error.code == "CONFINEMENT_UNAVAILABLE" and e.meta["exit_code"] == 4 and e.error.side_effects == "none"'
-	expect 'e.error.context == { "landlock": 0, "holds": [], "lacks": ["write", "truncate", "signals"] }'
+	expect 'e.error.context == { "landlock": 0, "seccomp": True, "holds": ["terminal", "capabilities", "channel"],
+		"lacks": ["write", "truncate", "signals", "processes"] }'
 	as_kernel error=EOPNOTSUPP 9 lenient
 	expect 'e.data == { "ran": True } and [w["code"] for w in e.warnings] == ["CONFINEMENT_UNAVAILABLE"]'
 	expect 'e.meta["confined"]["landlock"] == 0'
-	as_kernel retval=3 1 tcp
-	expect 'e.error.code == "CONFINEMENT_UNAVAILABLE" and e.error.context["lacks"] == ["tcp", "abstract_sockets", "signals"]'
+	as_kernel retval=3 2 tcp
+	expect 'e.ok and e.meta["confined"]["lacks"] == ["tcp", "abstract_sockets", "signals"] and "sockets" in e.meta["confined"]["holds"]'
+	as_kernel error=ENOSYS 9 tcp
+	expect 'e.error.code == "CONFINEMENT_UNAVAILABLE" and e.error.context["lacks"] == ["tcp", "abstract_sockets", "signals", "processes"]'
+	CALL=seccomp as_kernel error=ENOSYS 9 tcp
+	expect 'e.error.code == "CONFINEMENT_UNAVAILABLE" and e.error.context["lacks"] == ["sockets", "terminal", "processes", "capabilities"]'
+	expect 'e.error.message.endswith("it has no seccomp filters")'
 }
 
 @test "an older kernel holds what it can, and meta says what it can't" {
@@ -316,7 +353,8 @@ s = socket.socket(socket.AF_UNIX); s.bind('\0$TOKEN'); s.listen(); open('ready',
 	body strict 'confine = { write = { "out" } },' <<<'return { made = io.open("made", "w") ~= nil, inside = io.open("out/x", "w") ~= nil }'
 	as_kernel retval=2 2 strict
 	expect 'e.data == { "made": False, "inside": True }'
-	expect 'e.meta["confined"] == { "landlock": 2, "holds": ["write"], "lacks": ["truncate", "signals"] }'
+	expect 'e.meta["confined"] == { "landlock": 2, "seccomp": True, "holds": ["write", "terminal", "processes", "capabilities", "channel"],
+		"lacks": ["truncate", "signals"] }'
 }
 
 @test "a command that can't be confined at the last moment does not run, and neither does its cleanup" {
@@ -324,14 +362,18 @@ s = socket.socket(socket.AF_UNIX); s.bind('\0$TOKEN'); s.listen(); open('ready',
 		<<<'io.open("ran", "w"):close()'
 	needs 1
 	as_kernel error=EMFILE 9 strict
-	command -v strace >/dev/null || skip "no strace here"
-	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o /dev/null -e trace=landlock_restrict_self \
-		-e inject=landlock_restrict_self:error=E2BIG "$RUNNER" strict >out.txt 2>err.txt </dev/null || status=$?
-	stdout=$(<out.txt)
-	assert_envelope
-	expect 'e.error.code == "CONFINEMENT_UNAVAILABLE" and e.error.side_effects == "none" and e.error.retryable is False'
-	[ ! -e ran ]
-	[ ! -e cleaned ]
+	local fault
+	for fault in landlock_restrict_self:error=E2BIG capset:error=EPERM seccomp:error=ENOMEM:when=3; do # of seccomp, two are questions
+		echo "$fault"
+		status=0
+		env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o /dev/null -e "trace=${fault%%:*}" -e "inject=$fault" \
+			"$RUNNER" strict >out.txt 2>err.txt </dev/null || status=$?
+		stdout=$(<out.txt)
+		assert_envelope
+		expect 'e.error.code == "CONFINEMENT_UNAVAILABLE" and e.error.side_effects == "none" and e.error.retryable is False'
+		[ ! -e ran ]
+		[ ! -e cleaned ]
+	done
 }
 
 @test "a path to write to that does not exist is said before run, and --output has no place" {
@@ -352,9 +394,47 @@ s = socket.socket(socket.AF_UNIX); s.bind('\0$TOKEN'); s.listen(); open('ready',
 @test "a declaration that says nothing, or something else, is refused when it is loaded" {
 	local wrong
 	for wrong in '{}' 'true' '{ write = "out" }' '{ write = { 1 } }' '{ write = { "" } }' '{ write = { "a/../b" } }' '{ write = { ".." } }' \
-		'{ read = { "a\0b" } }' '{ network = true }' '{ network = "no" }' '{ write = {}, wirte = {} }' '{ required = true }' '{ write = {}, required = 1 }'; do
+		'{ read = { "a\0b" } }' '{ network = true }' '{ network = "no" }' '{ write = {}, wirte = {} }' '{ required = true }' '{ write = {}, required = 1 }' \
+		'{ capabilities = true }' '{ capabilities = { "sys_admin" } }' '{ capabilities = { "sys_ptrace" } }' '{ capabilities = { "CAP_CHOWN" } }'; do
 		body bad "confine = $wrong," <<<'return {}'
 		answers 4 bad
 		expect 'e.error.code == "COMMAND_INVALID" and e.error.errors[0]["field"] == "confine"'
 	done
+}
+
+@test "sources work with every bound, and a confined command can vouch for no other one" {
+	needs 1
+	local bounds
+	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
+	echo 'return {}' >runner.lua
+	mkdir -p made read
+	echo 1 >in.txt
+	echo 1 >read/in.txt
+	for bounds in 'write = { "made" }' 'write = { "made" }, read = {}' 'write = { "made" }, read = { "read" }, network = false' \
+		'read = { "made" }' 'network = false' 'write = { "." }'; do
+		rm -rf state made/*
+		body make "confine = { $bounds }, sources = { \"in.txt\", \"read/*\" }, generates = { \"made/*.txt\" }," <<-'LUA'
+			ctx.fs.write("made/out.txt", "x")
+			return { effect = "created" }
+		LUA
+		echo "$bounds"
+		call make
+		expect 'e.ok and e.data["effect"] == "created" and e.warnings == []'
+		call make
+		expect 'e.ok and e.data == {"effect": "noop", "unchanged": True}'
+		echo 2 >>in.txt
+		call make
+		expect 'e.ok and e.data["effect"] == "created" and e.warnings == []'
+	done
+	body other 'sources = { "in.txt" },' <<<'return { ran = true }'
+	call other
+	body forge 'confine = { write = {} }, sources = { "in.txt" }, args = { { "dir", "string" } },' <<-'LUA'
+		local refused = 0
+		for _, dir in ipairs(ctx.fs.glob(args.dir .. "/*")) do
+			if not pcall(ctx.fs.write, dir .. "/forged.json", "x") then refused = refused + 1 end
+		end
+		return { refused = refused, all = #ctx.fs.glob(args.dir .. "/*") }
+	LUA
+	call forge --dir "$PWD/state/runner/unchanged"
+	expect 'e.data["all"] == 3 and e.data["refused"] == 2'
 }

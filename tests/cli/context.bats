@@ -4,7 +4,7 @@
 
 load lib/helper
 
-# raises NEEDLE <<<CODE: the body ends as INTERNAL_ERROR at its own line: a bug, which
+# raises NEEDLE [CODE] <<<BODY: the body ends as INTERNAL_ERROR, or this code, at its own line: a bug, which
 # the same call meets again, with a fix
 raises() {
 	body odd
@@ -12,11 +12,11 @@ raises() {
 	assert_envelope
 	[ "$status" -eq 1 ]
 	expect 'e.error.retryable is False and len(e.error.fix_required) > 10 and e.error.side_effects == "none"'
-	expect "e.error.code == 'INTERNAL_ERROR' and 'odd.lua:3: ' in e.error.message and '''$1''' in e.error.message"
+	expect "e.error.code == '${2:-INTERNAL_ERROR}' and 'odd.lua:3: ' in e.error.message and '''$1''' in e.error.message"
 }
 
 @test "ctx:sleep takes no NaN" {
-	raises "is not a duration" <<<'ctx:sleep(0 / 0)'
+	raises "must be a duration" INVALID_ARGUMENT <<<'ctx:sleep(0 / 0)'
 }
 
 @test "ctx:progress takes a number or data that a frame can hold" {
@@ -41,7 +41,7 @@ raises() {
 
 @test "ctx:lock: invalid options are reported at the script's line" {
 	raises "ctx:lock: the options are a table" <<<'ctx:lock("x", 5)'
-	raises "ctx:lock: wait = nan is not a duration" <<<'ctx:lock("x", { wait = math.abs(0 / 0) })'
+	raises "ctx:lock: 'wait' must be a duration" INVALID_ARGUMENT <<<'ctx:lock("x", { wait = math.abs(0 / 0) })'
 	raises "ctx:lock: code = lower is invalid" <<<'ctx:lock("x", { code = "lower" })'
 	raises "ctx:lock: shared = y is invalid" <<<'ctx:lock("x", { shared = "y" })'
 	raises "ctx:lock: path = 5 is invalid" <<<'ctx:lock("x", { path = 5 })'

@@ -25,10 +25,10 @@ clean_up() {
 	expect '"dry-run" in e.data.commands["level-destructive"].flags'
 }
 
-# proxy: what it is asked for goes to the file `asked`; its port to `port`.
-proxy() {
+# serve: what it is asked for goes to the file `asked`; its port to `port`. It speaks TLS where there is a key.pem.
+serve() {
 	python3 - <<'PY' 3>&- &
-import http.server, os
+import http.server, os, ssl
 class Handler(http.server.BaseHTTPRequestHandler):
 	def do_GET(self):
 		with open("asked", "a") as f:
@@ -39,6 +39,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 	def log_message(self, *args):
 		pass
 server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+if os.path.exists("key.pem"):
+	context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+	context.load_cert_chain("ca.pem", "key.pem")
+	server.socket = context.wrap_socket(server.socket, server_side=True)
 with open("port.part", "w") as f:
 	f.write(str(server.server_port))
 os.rename("port.part", "port")
@@ -49,7 +53,7 @@ PY
 }
 
 @test "REQ-F-036 ctx:http goes through HTTP_PROXY, in capitals too, and past it for hosts of NO_PROXY" {
-	proxy
+	serve
 	local name
 	body get <<<'return ctx:http{ url = "http://example.invalid/" .. os.getenv "WHICH" }.status'
 	for name in HTTP_PROXY http_proxy ALL_PROXY; do
@@ -59,6 +63,22 @@ PY
 	answers 12 HTTP_PROXY="http://127.0.0.1:$(<port)" NO_PROXY=example.invalid WHICH=past get
 	run grep -c past asked
 	[ "$output" -eq 0 ]
+}
+
+@test "REQ-F-036 ctx:http checks a server with the certificates that the environment names" {
+	command -v openssl >/dev/null || skip "no openssl"
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out ca.pem -days 2 -subj /CN=localhost \
+		-addext subjectAltName=DNS:localhost 2>/dev/null
+	serve
+	body get <<<'return ctx:http{ url = "https://localhost:" .. os.getenv "AT" .. "/", retry = { retries = 0 } }.status'
+	local name
+	for name in CURL_CA_BUNDLE REQUESTS_CA_BUNDLE SSL_CERT_FILE; do
+		answers 0 "$name=$PWD/ca.pem" AT="$(<port)" get
+	done
+	call AT="$(<port)" get # which nothing vouches for
+	assert_envelope
+	[ "$status" -ne 0 ]
+	expect '"certificate" in e.error.message.lower() or "ssl" in e.error.message.lower()'
 }
 
 @test "REQ-F-038 off a terminal and in CI ctx:log says warnings and errors only; --verbose and kept logs say all" {

@@ -36,7 +36,7 @@ offers() {
 	offers help db m
 	[ "$stdout" = migrate ]
 	offers workflow r
-	[ "$stdout" = $'resume\nrm\nrun' ]
+	[ "$stdout" = $'recover\nresume\nrm\nrun' ]
 	offers nosuch ""
 	[ -z "$stdout" ]
 }
@@ -222,7 +222,7 @@ offers() {
 
 @test "columns that a command declares come first" {
 	command_file list <<'LUA'
-return { description = "x", danger_level = "safe", columns = { "name", "age" },
+return { description = "x", danger_level = "safe", columns = { "name", "age" }, rows = true,
 	run = function() return { { age = 1, extra = true, name = "a" } } end }
 LUA
 	call list --format tsv

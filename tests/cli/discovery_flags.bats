@@ -263,3 +263,28 @@ assert (line["level"], line["code"], line["replacement"], line["removed_in"]) ==
 	[ "$status" -eq 4 ]
 	expect 'e.error["code"] == "COMMAND_INVALID"'
 }
+
+@test "--help describes a command that would be a job, or has a key or an older form, and makes no call" {
+	prepare
+	command_file later <<'LUA'
+return { description = "Goes on alone", danger_level = "mutating", async = true, schema_version = "2.0",
+	older_versions = { ["1.0"] = function(data) return { old = data.a.b } end },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	run = function() io.open("ran", "w"):close() return { a = { b = 1 }, effect = "noop" } end }
+LUA
+	local flags words
+	for flags in "" --detach "--idempotency-key k" "--schema-version 1" "--dry-run" "--no-detach --idempotency-key k"; do
+		read -ra words <<<"$flags"
+		call later --help --format json "${words[@]}"
+		assert_envelope
+		[ "$status" -eq 0 ]
+		expect 'e.meta["command"] == "help" and e.meta["schema_ref"] == "later --schema" and e.data is None'
+		expect 'not any("job" in w["code"].lower() or w["code"] == "SCHEMA_DEPRECATED" for w in e.warnings)'
+	done
+	call job list
+	expect 'e.data == []'
+	[ ! -e ran ]
+	call later --no-detach --idempotency-key k
+	expect 'e.ok and e.data["effect"] == "noop"'
+	[ -e ran ]
+}

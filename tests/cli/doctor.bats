@@ -150,10 +150,27 @@ LUA
 	doctor
 	expect 'e.data["machine"]["summary"].startswith("runner " + e.meta["tool_version"] + ", ") and "Linux" in e.data["machine"]["summary"]'
 	expect '"\n" not in e.data["machine"]["summary"]'
-	expect '[f["name"] for f in e.data["machine"]["facts"]] == ["PATH", "state directory", "permissions", "control groups", "Landlock", "terminal"]'
+	expect '[f["name"] for f in e.data["machine"]["facts"]] == ["PATH", "state directory", "permissions", "control groups", "confinement", "terminal"]'
 	expect 'all(("weaker" in f) == ("fix" in f) for f in e.data["machine"]["facts"])'
 	call PATH=/usr/bin:/bin doctor --format table
 	[ "$status" -eq 0 ]
+}
+
+# on_kernel CALL RESULT: the confinement that doctor sees there
+on_kernel() {
+	needs_strace
+	env -i "${CLEAN_ENV[@]}" ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o /dev/null -e "trace=$1" -e "inject=$1:$2" "$RUNNER" doctor --format json >out.txt
+	stdout=$(<out.txt)
+	python3 -c 'import json; f = [f for f in json.load(open("out.txt"))["data"]["machine"]["facts"] if f["name"] == "confinement"][0]
+print(f["found"], f.get("weaker"), f.get("fix"), sep="; ")'
+}
+
+@test "doctor says what the kernel holds of a confinement, and what it takes to hold all" {
+	[ "$(on_kernel landlock_create_ruleset retval=7)" = "Landlock version 7, seccomp; None; None" ]
+	[ "$(on_kernel landlock_create_ruleset retval=3)" = \
+		"Landlock version 3, seccomp; confine can't hold tcp, ports, hosts, abstract_sockets, signals; Use Linux 6.12 or later" ]
+	[[ $(on_kernel landlock_create_ruleset error=ENOSYS) == "Landlock none, seccomp; confine can't be held: commands that require it fail; "*landlock* ]]
+	[[ $(on_kernel seccomp error=ENOSYS) == *"no seccomp; confine can't be held: commands that require it fail; "*SECCOMP* ]]
 }
 
 @test "doctor sees a foreign runner in PATH, a state directory that can't be written, and a folder for everybody" {

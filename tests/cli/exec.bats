@@ -72,8 +72,10 @@ JSON
 "echo"
 null'
 	each 'len(a) == 14 and all(e["error"]["code"] == "DISPATCH_PARSE_ERROR" and e["error"]["fix_required"] for e in a)'
-	concluded 2 'e.data["calls"] == 14'
+	concluded 2 'e.data["calls"] == 14 and "line 1: " in e.error.message'
 	valid_lines 14
+	batch <<<'{"_cmd":"echo","_opts":{"bogus":1}}'
+	concluded 2 'e.error.message.startswith("No request can be made; line 1: _opts.bogus can")'
 	batch </dev/null
 	concluded 2 'e.data["calls"] == 0 and "stdin" in e.error.message'
 }
@@ -107,12 +109,13 @@ null'
 }
 
 @test "REQ-O-050 nothing that one call does to its Lua state, its environment or its directory reaches the next" {
+	# locks: the mark of a run, by which its guard finds what is left of it (src/supervisor/guard.c)
 	body leak <<'LUA'
 		collectgarbage()
 		collectgarbage()
 		local seen = { fds = #require("fs").list "/proc/self/fd", global = LEAKED, name = string.leaked, loaded = package.loaded.leaked, env = os.getenv "TMPDIR", cwd = io.open "leak.d" ~= nil,
 			random = math.random(1 << 53), umask = ctx:run({ "sh", "-c", "umask" }).stdout, signals = ctx:run({ "sh", "-c", "grep -E 'Sig(Blk|Ign|Cgt)' /proc/$PPID/status" }).stdout, nice = ctx:run({ "nice" }).stdout,
-			limits = ctx:run({ "sh", "-c", "ulimit -a" }).stdout, hash = tostring({}) }
+			limits = ctx:run({ "sh", "-c", "ulimit -a | grep -v '^locks'" }).stdout, hash = tostring({}) }
 		LEAKED, string.leaked, package.loaded.leaked = 1, 1, 1
 		math.randomseed(1)
 		for i = 1, 20 do KEPT = KEPT or {} KEPT[i] = io.open("/dev/null") end

@@ -38,6 +38,20 @@ LUA
 	[ "$(<there.txt)" = $'png\tcat.png' ]
 }
 
+@test "REQ-F-067 options may stand anywhere, -- ends them, and two values of one are a conflict" {
+	body three 'args = { { "name", "string", positional = true }, { "rest", "string", positional = true }, { "size", "integer" } },' <<<'return args'
+	local place
+	for place in "--size 3 a b" "a --size 3 b" "a b --size=3" "a b --size 3 --size 3"; do
+		# shellcheck disable=SC2086
+		answers 0 three $place
+		expect 'e.data == { "name": "a", "rest": "b", "size": 3 }'
+	done
+	answers 0 three --size 3 a -- --size
+	expect 'e.data == { "name": "a", "rest": "--size", "size": 3 }'
+	answers 2 three a --size 3 b --size 4
+	expect '[(p.field, p.code) for p in e.error.errors] == [("size", "CONFLICTING_VALUES")]'
+}
+
 @test "REQ-F-067 a flag that a declaration switches on may stand anywhere" {
 	local place
 	for place in "--proxy http://127.0.0.1:9 fetch" "fetch --proxy http://127.0.0.1:9" "fetch --proxy=http://127.0.0.1:9"; do

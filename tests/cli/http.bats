@@ -51,6 +51,7 @@ clean_up() {
 }
 
 @test "a signal ends a request immediately, and no pcall of the script delays it" {
+	needs_library libcurl.so.4
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" get "$base/hang" --careful --timeout 60s >out.txt 2>err.txt </dev/null &
 	local pid=$!
 	until_true [ -e marker ]

@@ -71,6 +71,7 @@ TIMEOUT='exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" 
 }
 
 @test "REQ-C-007 an owner that died leaves the key in doubt, and nobody runs it again" {
+	needs_library libsqlite3.so.0
 	once slow "$TIMEOUT" <<<'io.open("marker", "w"):close() ctx:sleep(60)'
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" slow --idempotency-key k >/dev/null 2>&1 </dev/null 3>&- &
 	local pid=$!

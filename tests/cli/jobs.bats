@@ -341,13 +341,23 @@ LUA
 	expect 'e.error.code == "TIMEOUT"'
 }
 
+@test "a call that only starts a job has time for it, however short the job's limit is and however slow the machine" {
+	command_of slow 'timeout = "50ms", grace = "100ms",' <<<'while true do end'
+	sed -i '1i local over = os.clock() + 0.1 while os.clock() < over do end' commands/slow.lua
+	CLEAN_ENV+=(RUNNER_LOAD_TIMEOUT=2m)
+	start slow
+	expect 'e.data.job_id'
+	answers 10 job wait "$id"
+	expect 'e.error.code == "TIMEOUT"'
+}
+
 @test "what the call says of its answer is for the job's: --output, --fields, --format, --stream" {
 	body rows 'streams = true, columns = { "n" },' <<<'for n = 1, 3 do ctx:emit{ n = n, m = 2 * n } end return { last = 3 }'
 	call rows --stream --detach
 	newest
 	answers 0 job wait "$id"
 	expect 'e.data == { "items": [{ "n": 1, "m": 2 }, { "n": 2, "m": 4 }, { "n": 3, "m": 6 }], "last": 3 }'
-	body table 'columns = { "n" },' <<<'return { { n = 1 }, { n = 2 } }'
+	body table 'columns = { "n" }, rows = true,' <<<'return { { n = 1 }, { n = 2 } }'
 	call table --output out.tsv --format tsv --detach
 	newest
 	answers 0 job wait "$id"
@@ -521,9 +531,12 @@ job_has_begun() {
 	answers 14 slow --budget 300ms
 	expect 'e.error.code == "INCOMPLETE" and e.error.retryable is True and e.error.side_effects == "none" and e.meta.budget_ms == 300'
 	expect 'e.data.state == "running" and e.data.continue_command.endswith(" --for 300ms")'
+	[ "$elapsed_ms" -ge 300 ]
+	assert_at_once 300
 	id=$(field e.data.job_id)
 	answers 14 AGENT_CALL_BUDGET_MS=200 slow
 	expect "e.meta.budget_ms == 200 and e.data.job_id == '$id'"
+	assert_at_once 200
 	open_gate
 	answers 0 job wait "$id"
 	expect 'e.data == { "answer": 42 }'
@@ -557,7 +570,7 @@ job_has_begun() {
 }
 
 @test "REQ-F-082 repeating continue_command ends in what the call would have answered" {
-	body work 'interruption = { detach = true }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<'LUA'
+	body work 'timeout = "5m", interruption = { detach = true }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<'LUA'
 		while not io.open "go" do ctx:sleep "20ms" end
 		for i = 1, 6 do ctx:progress{ done = i, total = 6 } ctx:sleep("500ms") end
 		ctx:fail("UNAVAILABLE", "gone", { data = { got = 6 } })

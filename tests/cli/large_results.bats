@@ -38,7 +38,7 @@ rows_are_whole() {
 }
 
 @test "a large result as text, in a file and of a second attempt is the same" {
-	large 20000
+	large 20000 'rows = "rows",'
 	call large --format jsonl
 	[ "$(wc -l <out.txt)" -eq 20000 ]
 	call large --format json --output whole.json

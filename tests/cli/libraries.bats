@@ -231,16 +231,20 @@ archive_or_skip() {
 	expect 'e.error.code == "LIBRARY_CHANGED"'
 }
 
-@test "lists don't load the libraries of an unknown project" {
+@test "lists run no file of the libraries of an unknown project" {
+	echo 'io.open("loaded", "w") return { description = "Loud", danger_level = "safe", run = print }' >shared/tools-1.2/commands/loud.lua
 	answers 0 add shared/tools-1.2
 	local env=() entry
 	for entry in "${CLEAN_ENV[@]}"; do [[ $entry == RUNNER_TRUST=* ]] || env+=("$entry"); done
 	CLEAN_ENV=("${env[@]}" XDG_STATE_HOME="$PWD/state")
+	rm -f loaded
 	answers 0 help
-	expect 'e.data["commands"]["tools greet"] == ""'
+	expect 'e.data["commands"]["tools greet"] == "Greet from a library" and "io.open" in e.data["unread"]["tools loud"]'
+	[ ! -e loaded ]
 	answers 0 tools greet
 	answers 0 help
-	expect 'e.data["commands"]["tools greet"] == "Greet from a library"'
+	expect 'e.data["commands"]["tools loud"] == "Loud"'
+	[ -e loaded ]
 }
 
 @test "four calls that add at once all succeed, and the lock has all four" {

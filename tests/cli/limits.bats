@@ -235,7 +235,8 @@ same_delays() {
 
 @test "a wait is as long as the plan says: never shorter, and not much longer" {
 	busy_with 'retries = 3, delay = "200ms", jitter = "none", strategy = "constant"'
-	for _ in {1..10}; do
+	local end=$((SECONDS + 150)) # a loaded machine may delay any one of them
+	while [ "$SECONDS" -lt "$end" ]; do
 		rm -f runs
 		call busy
 		assert_envelope

@@ -50,6 +50,7 @@ LUA
 }
 
 @test "functions of arguments are called as in a run: their values must be valid" {
+	known
 	command_file asks <<'LUA'
 return { description = "Asks", danger_level = "safe", run = function() end, examples = { { command = "runner asks" } },
 	args = { { "a", "enum", description = "x", values = function() return { 1 } end },
@@ -64,7 +65,7 @@ LUA
 	call lint asks
 	assert_envelope
 	[ "$status" -eq 4 ]
-	expect 'sorted(p["key"] for p in e.data["problems"]) == ["args.%s" % k for k in ("a.values", "b.default", "c.default", "d.default", "e.default")] or e.data["problems"]'
+	expect 'sorted(p["key"] for p in e.data["problems"]) == ["args.%s" % k for k in ("a.values", "b.default", "c.default", "d.default", "e.default")]'
 	expect '{"Write a whole number of at most 5", "Write one of its values"} < {p["fix"] for p in e.data["problems"]}'
 }
 
@@ -75,7 +76,7 @@ LUA
 	assert_envelope
 	[ "$status" -eq 4 ]
 	expect 'e.error.code == "COMMAND_INVALID" and e.data["files"] == 3 and len(e.data["problems"]) == 3'
-	expect '[(p["file"], p["line"], p.get("key")) for p in e.data["problems"]] == [("commands/bad.lua", 3, "danger_level"), ("commands/bad.lua", 4, "tiemout"), ("commands/db/syntax.lua", 1, None)] or e.data["problems"]'
+	expect '[(p["file"], p["line"], p.get("key")) for p in e.data["problems"]] == [("commands/bad.lua", 3, "danger_level"), ("commands/bad.lua", 4, "tiemout"), ("commands/db/syntax.lua", 2, None)]'
 	expect 'e.data["problems"][1]["fix"] == "Rename '"'"'tiemout'"'"' to '"'"'timeout'"'"'"'
 	expect 'len(e.error.errors) == 3 and e.error.errors[0]["file"] == "commands/bad.lua" and e.error.errors[0]["line"] == 3'
 	[ ! -e ran ]

@@ -49,6 +49,7 @@ PY
 }
 
 @test "REQ-O-041 it holds every command with its arguments, built-in ones marked" {
+	known
 	call manifest
 	assert_envelope
 	[ "$status" -eq 0 ]
@@ -88,6 +89,13 @@ PY
 	expect '"RUNNER_PATH" in [v["name"] for v in e.data["env_vars"]]'
 }
 
+@test "REQ-F-079 an argument may not have the name of a global option" {
+	command_file own <<<'return { description = "x", danger_level = "safe", args = { { "timeout", "duration" } }, run = function() end }'
+	call own
+	[ "$status" -eq 4 ]
+	expect 'e.error["code"] == "COMMAND_INVALID" and "--timeout" in e.error["message"]'
+}
+
 @test "REQ-C-029 every command of the manifest says which scopes it needs" {
 	call manifest
 	expect 'all(isinstance(c["required_scopes"], list) for c in e.data["commands"].values())'
@@ -108,6 +116,7 @@ PY
 }
 
 @test "REQ-O-041 a broken file is left out and named; hidden commands are left out" {
+	known
 	echo 'return {' | command_file broken
 	echo 'return { description = "x", danger_level = "safe", hidden = true, run = print }' | command_file secret
 	call manifest

@@ -111,10 +111,10 @@ def answered():
         request = s.request("tools/call", {"name": "hello"})
         s.process.stdin.close()
         message = s.read()
-        assert s.process.wait(30) == 0
+        assert s.process.wait(150) == 0
         return message and message["id"] == request and message["result"]["isError"] is False and s.read() is None
 # the moment is half a second of a machine that may stand still for as long
-assert any(answered() for _ in range(10))
+until(answered)
 PY
 }
 
@@ -172,13 +172,13 @@ with Server() as s:
     s.request("tools/call", {"name": "slow"})
     until(lambda: os.path.exists("began"))
     end_unread(s.process.stdin.fileno(), s.process.stdin.close)
-    assert s.process.wait(30) == 0
+    assert s.process.wait(150) == 0
     until(lambda: not processes())
 ours, theirs = socket.socketpair()
 with Server(stdin=theirs) as s:
     theirs.close()
     end_unread(ours.fileno(), lambda: ours.shutdown(socket.SHUT_WR))
-    assert s.process.wait(30) == 0
+    assert s.process.wait(150) == 0
     until(lambda: not processes())
 PY
 }
@@ -189,7 +189,7 @@ with Server() as s:
     s.request("tools/call", {"name": "slow"})
     until(lambda: os.path.exists("began"))
     s.process.terminate()
-    assert s.process.wait(30) == 143
+    assert s.process.wait(150) == 143
     until(lambda: not processes())
     last = json.loads(open("err.txt").read().splitlines()[-1])
     assert last["error"]["code"] == "CANCELLED", last
@@ -202,7 +202,7 @@ with Server() as s:
     s.request("tools/call", {"name": "slow"})
     until(lambda: os.path.exists("began"))
     s.process.kill()
-    s.process.wait(30)
+    s.process.wait(150)
     until(lambda: not processes())
 PY
 }
@@ -213,7 +213,7 @@ with Server() as s:
     s.request("tools/call", {"name": "slow"})
     until(lambda: os.path.exists("began"))
     s.process.stdout.close()
-    assert s.process.wait(30) == 0
+    assert s.process.wait(150) == 0
     until(lambda: not processes())
 PY
 }
@@ -248,7 +248,7 @@ PY
 	session <<'PY'
 with open("/dev/full", "wb") as full, Server(stdout=full) as s:
     s.line({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    assert s.process.wait(30) not in (0, 2), s.process.returncode
+    assert s.process.wait(150) not in (0, 2), s.process.returncode
 PY
 	tail -n 1 err.txt | grep -q '"ok":false'
 }
@@ -636,5 +636,46 @@ with Server() as s:
                 "runner://docs/docs/bytes.md", "runner://docs/../outside/secret.md", "runner://docs/outside/secret.md",
                 "file://" + os.path.abspath("outside/secret.md"), "runner://commands/db_drop", "runner://runs/run_x"):
         assert read(uri)["error"]["code"] == -32602, uri
+PY
+}
+
+@test "nothing that a client is sent hides or turns around what a person or a model reads, and no page has a second name" {
+	printf 'return { description = "Say \u202edelete\u200b", danger_level = "safe", args = { { "text", "string", description = "A \u2066text" } },\n%s' \
+		'run = function(args, ctx) ctx:log("warn", "l\u{200B}") return { ["k\u{FEFF}"] = args.text, e = "👩\u{200D}🚀" } end }' >commands/sly.lua
+	printf 'return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },\n%s' \
+		'args = { { "note", "string" }, { "path", "string" } }, run = function() return { effect = "deleted" } end }' >commands/wipe.lua
+	mkdir docs elsewhere
+	echo "seen" >docs/guide.md
+	printf 'a\u200bb\n' >docs/sly.md
+	echo "secret" >elsewhere/secret.md
+	ln elsewhere/secret.md docs/hard.md
+	session <<'PY'
+import re
+HIDDEN = re.compile("[\u0080-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]")
+with Server("--allow", "wipe") as s:
+    seen = []
+    def look(answer):
+        seen.append(json.dumps(answer, ensure_ascii=False))
+        return answer["result"]
+    look(s.ask("tools/list"))
+    look(s.ask("prompts/list"))
+    uris = [r["uri"] for r in look(s.ask("resources/list"))["resources"]]
+    assert "runner://docs/docs/guide.md" in uris and "runner://docs/docs/hard.md" not in uris, uris
+    assert "error" in s.ask("resources/read", {"uri": "runner://docs/docs/hard.md"})
+    assert "a[U+200B]b" in json.dumps(look(s.ask("resources/read", {"uri": "runner://docs/docs/sly.md"})))
+    result = look(s.ask("tools/call", {"name": "sly", "arguments": {"text": "x\u202ey\u200bz"}}))
+    assert result["structuredContent"]["data"] == {"k[U+FEFF]": "x[U+202E]y[U+200B]z", "e": "👩\u200d🚀"}, result
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert "_" in look(s.ask("tools/call", {"name": "hello", "arguments": {"name": "_"}}))["structuredContent"]["data"]["greeting"]
+    refused = s.ask("tools/call", {"name": "no\u202etool", "arguments": {}})
+    assert "no[U+202E]tool" in refused["error"]["message"], refused
+    seen.append(json.dumps(refused, ensure_ascii=False))
+with Server("--allow", "wipe", elicits=True) as s:
+    asked = look(s.ask("tools/call", {"name": "wipe", "arguments": {"note": "a" * 5000 + "\u202e", "path": "/etc/\u200bshadow"}}))
+    lines = asked["inputRequests"]["confirm"]["params"]["message"].split("\n")
+    assert lines[1:3] == ["Arguments:", '  path: "/etc/[U+200B]shadow"'] and "more bytes are not shown" in lines[3] and "note" in lines[3], lines
+for text in seen:
+    found = HIDDEN.search(text.replace("👩\u200d🚀", "")) or re.search(r"\\\\u(202[a-e]|200[b-f])", text)
+    assert not found, (found, text[:3000])
 PY
 }

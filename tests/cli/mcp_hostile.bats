@@ -63,7 +63,7 @@ PY
 }
 
 @test "calls for which there are no descriptors say so: they were not run, and may be made again" {
-	body slow '' <<<'repeat ctx:sleep(0.02) until os.rename("go", "go") io.open("ran", "a"):write("x\n"):close() return {}'
+	body slow 'timeout = "10m",' <<<'repeat ctx:sleep(0.02) until os.rename("go", "go") io.open("ran", "a"):write("x\n"):close() return {}'
 	session <<'PY'
 import resource
 open("ran", "w").close()
@@ -111,7 +111,7 @@ for victim in "server", "worker":
         os.unlink("up")
         child = [p for p in processes() if int(open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[1]) == s.process.pid]
         os.kill(s.process.pid if victim == "server" else child[0], signal.SIGKILL)
-        s.process.wait(30)
+        s.process.wait(150)
     until(lambda: not processes())
 PY
 }
@@ -124,7 +124,7 @@ with Server("--timeout", "700ms") as s:
         s.request("tools/call", {"name": "long"})
     except BrokenPipeError:
         pass  # the limit was over before the server had begun
-    assert s.process.wait(30) == 10
+    assert s.process.wait(150) == 10
 until(lambda: not processes())
 PY
 }

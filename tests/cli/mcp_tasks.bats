@@ -112,8 +112,10 @@ with Server(tasks=True) as s:
 PY
 }
 
-@test "a task outlives its server, and another server of the same directory finds it" {
-	mkdir elsewhere
+@test "a task outlives its server, and another server of the same project finds it" {
+	mkdir -p below elsewhere/commands
+	cp commands/build.lua elsewhere/commands
+	echo 'return {}' >elsewhere/runner.lua
 	session <<'PY'
 with Server(tasks=True) as s:
     task = s.call("build")["taskId"]
@@ -126,8 +128,11 @@ with Server(tasks=True) as s:
     until(lambda: get(s)["result"]["status"] == "completed")
 with Server("--only", "quick", tasks=True) as s:
     assert get(s)["error"]["code"] == -32602, "of no tool of this server"
+with Server(tasks=True, cwd="below") as s:
+    assert get(s)["result"]["status"] == "completed"
 with Server(tasks=True, cwd="elsewhere") as s:
-    assert get(s)["error"]["code"] == -32602, "of another directory"
+    assert get(s)["error"]["code"] == -32602, "of another project"
+    assert s.ask("tasks/cancel", {"taskId": task})["error"]["code"] == -32602
 PY
 }
 

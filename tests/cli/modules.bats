@@ -79,6 +79,32 @@ LUA
 	expect 'e.error.code == "COMMAND_CRASHED" and e.error.context.signal in ("SIGSEGV", "SIGBUS", "SIGABRT")'
 }
 
+@test "a CONT ends neither a worker whose supervisor lives nor what a C module has forked" {
+	[ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
+	hostile <<'LUA'
+		local function of(pid, n)
+			local pids = {}
+			while #pids < n do
+				pids = {}
+				local f <close> = io.open(("/proc/%d/task/%d/children"):format(pid, pid))
+				for child in (f and f:read "a" or ""):gmatch "%d+" do pids[#pids + 1] = child end
+			end
+			return pids
+		end
+		local worker <const> = io.open("/proc/self/stat"):read "n"
+		hostile.crowd(1) -- a child, with a child of its own
+		local child = of(worker, 1)[1]
+		local grandchild = of(child, 1)[1]
+		os.execute(("kill -CONT %d %s; sleep 0.3"):format(worker, child))
+		return { child = os.execute("kill -0 " .. child), grandchild = os.execute("kill -0 " .. grandchild) }
+LUA
+	call hostile
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect 'e.data == {"child": True, "grandchild": True}'
+	assert_no_process_left
+}
+
 @test "a forked child that keeps the frame socket open delays nothing" {
 	hostile <<<'hostile.fork_and_sleep(60) return { done = true }'
 	call hostile
@@ -135,15 +161,24 @@ LUA
 	expect 'e.error.code == "INVALID_RESULT"'
 }
 
-# --- the guard: what ends a worker that a C module has made blind ------------------
+# --- the guard: what ends a tree whose supervisor was killed, also a worker that a C module has made blind ------------------
 
-CHILDREN='local function children() local n = 0
-	for _ in io.open("/proc/self/task/" .. io.open("/proc/self/stat"):read("n") .. "/children"):read("a"):gmatch("%d+") do n = n + 1 end
+# The supervisor's children: its worker, and the guard.
+CHILDREN='local function children() local n, parent = 0, io.open("/proc/self/stat"):read("a"):match(".*%) %a (%d+)")
+	for _ in io.open("/proc/" .. parent .. "/task/" .. parent .. "/children"):read("a"):gmatch("%d+") do n = n + 1 end
 	return n end'
 
-@test "a command has a guard once it loads a C module, and not before" {
-	dynamic_only "loads no C module"
+@test "a command has a guard once it loads a C module or starts a process, in every attempt, and not before" {
 	[ -e /proc/self/task/self/children ] || [ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
+	body starts 'retry = { retries = 1, delay = "1ms" },' <<<"$CHILDREN"'
+		local before = children()
+		os.execute("true")
+		if ctx.attempt == 1 then ctx:progress { first = { before, children() } } ctx:fail("UNAVAILABLE", "no") end
+		return { before, children(), ctx.previous.progress.first }'
+	call starts
+	assert_envelope
+	expect 'e.data == [2, 2, [1, 2]]'
+	dynamic_only "loads no C module"
 	body native <<<"$CHILDREN"'
 		local before = children()
 		require "lpeg"
@@ -152,7 +187,7 @@ CHILDREN='local function children() local n = 0
 		return { before, loaded, children() }'
 	call native
 	assert_envelope
-	expect 'e.data == [0, 1, 1] and e.warnings == []'
+	expect 'e.data == [1, 2, 2] and e.warnings == []'
 }
 
 @test "a C module that waits for all its children never meets the guard" {

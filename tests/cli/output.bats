@@ -6,7 +6,7 @@ load lib/input
 
 rows_command() {
 	command_file rows <<'LUA'
-return { description = "x", danger_level = "safe",
+return { description = "x", danger_level = "safe", rows = true,
 	run = function(_, ctx)
 		ctx:log("debug", "detail")
 		ctx:log("a line")
@@ -45,12 +45,14 @@ ids_command() {
 	call ids '{"id":42,"tags":[1,2]}' --format id
 	[ "$status" -eq 0 ]
 	printf '42\n' | cmp - out.txt
-	call ids '{"items":[{"id":"a b"},{"id":9007199254740993},{"id":"é","x":1}],"n":3}' --format id
+	sed 's/primary_id_field/rows = "items", &/' commands/ids.lua >commands/items.lua
+	call items '{"items":[{"id":"a b"},{"id":9007199254740993},{"id":"é","x":1}],"id":3}' --format id
 	printf 'a b\n9007199254740993\né\n' | cmp - out.txt
-	call RUNNER_FORMAT=id ids '[]'
+	sed 's/primary_id_field/rows = true, &/' commands/ids.lua >commands/all.lua
+	call RUNNER_FORMAT=id all '[]'
 	[ "$status" -eq 0 ]
 	[ ! -s out.txt ]
-	call ids '[{"id":1},{"id":2}]' --format id --output ids.txt
+	answers 0 all '[{"id":1},{"id":2}]' --format id --output ids.txt
 	[ "$(<ids.txt)" = $'1\n2' ]
 	body stream 'primary_id_field = "id", streams = true,' <<<'ctx:emit{ id = 1 } ctx:emit{ id = 2 }'
 	call stream --format id
@@ -59,9 +61,11 @@ ids_command() {
 
 @test "REQ-O-005 a failure under --format id leaves stdout empty; stderr has its envelope" {
 	ids_command
-	local result
+	sed 's/primary_id_field/rows = true, &/' commands/ids.lua >commands/all.lua
+	local result command
 	for result in '{"n":1}' '[{"id":1},{}]' '[1]' '{"id":""}' '{"id":"a\nb"}' '{"id":[1]}' '{"id":true}' '{"id":"\u001b[1m"}'; do
-		call ids "$result" --format id
+		[[ $result == \[* ]] && command=all || command=ids
+		call "$command" "$result" --format id
 		[ "$status" -ne 0 ]
 		[ ! -s out.txt ]
 		tail -n 1 err.txt >out.txt # behind a warning
@@ -89,9 +93,8 @@ ids_command() {
 	call ids '{"id":1}' --format id --detach
 	[ "$status" -eq 2 ]
 	grep -q CONFLICTING_VALUES err.txt
-	call ids '{"id":1}' --format id --validate-only
-	[ "$status" -eq 0 ]
-	[ ! -s out.txt ]
+	answers 0 ids '{"id":1}' --format id --validate-only
+	expect 'e.data is None and e.meta.validation_only is True'
 	local flag
 	for flag in --plan --schema --version --show-config; do
 		call ids --format id $flag
@@ -106,11 +109,14 @@ ids_command() {
 	succeeded
 	expect 'e.data["path"] == "out.json" and e.data["bytes"] == 34'
 	[ "$(<out.json)" = '[{"n":1,"s":"a"},{"n":2,"s":"b"}]' ]
-	call rows --format tsv --output out.tsv
-	[ "$status" -eq 0 ]
-	[ "$stdout" = out.tsv ]
-	[ "$(<out.tsv)" = $'n\ts\n1\ta\n2\tb' ]
 	local format
+	for format in tsv plain table jsonl; do
+		answers 0 rows --format $format --output "out.$format"
+		expect "e.data == { 'path': 'out.$format', 'bytes': $(wc -c <"out.$format") } and e.warnings[0].code == 'SLOW_DISK'"
+		call rows --format $format
+		cmp out.txt "out.$format"
+	done
+	[ "$(<out.tsv)" = $'n\ts\n1\ta\n2\tb' ]
 	for format in json jsonl tsv plain table text; do
 		call touch --target prod --output $format
 		refused 2 INVALID_ARGUMENT
@@ -174,8 +180,9 @@ ids_command() {
 @test "--output shows a terminal its path without control characters, and a program as it is" {
 	rows_command
 	local name=$'a\e]0;title\a\xe2\x80\xaeb'
-	call rows --format tsv --output "$name"
-	[ "$stdout" = "$name" ]
+	answers 0 rows --format tsv --output "$name"
+	expect 'e.data["path"] == "a\u202eb"'
+	[ -s "$name" ]
 	# shellcheck disable=SC2016 # the inner shell's
 	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" NAME="$name" \
 		script -qec '"$RUNNER" rows --format tsv --output "$NAME" 2>/dev/null' /dev/null >shown.txt </dev/null

@@ -20,7 +20,7 @@ meeting() {
 		class Handler(http.server.BaseHTTPRequestHandler):
 		    def do_GET(self):
 		        if self.path != "/fail":
-		            barrier.wait(60)
+		            barrier.wait(150)
 		        self.send_response(500 if self.path == "/fail" else 200)
 		        self.end_headers()
 		        self.wfile.write(self.path.encode())

@@ -33,6 +33,9 @@ scopes() {
 
 @test "REQ-O-047 missing scopes are exit code 8, and named" {
 	scopes 'function() return { "deploy:read" } end'
+	answers 4 check-permissions --for deploy
+	expect 'e.error["code"] == "PRECONDITION" and "scopes is a function" in e.error["message"] and "RUNNER_TRUST" in e.error["fix_required"]'
+	known
 	call check-permissions --for deploy
 	assert_envelope
 	[ "$status" -eq 8 ]
@@ -77,6 +80,7 @@ scopes() {
 
 @test "a scopes function that fails is an error of check-permissions, and a warning of a call" {
 	local code
+	known
 	for code in 'function() error("no token") end' 'function() return "admin" end'; do
 		scopes "$code"
 		call check-permissions --for deploy

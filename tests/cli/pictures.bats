@@ -388,3 +388,114 @@ lanes() {
 		[ "$(grep -c -e '[✓▸·]' -e '^ *right' -e quick seen)" -eq 0 ]
 	done
 }
+
+# --- whoever else writes to the terminal ----------------------------------------------------
+
+@test "when ctx:parallel is over its lines are gone, whatever comes next: nothing, a word, a failure, the prompt" {
+	local next
+	for next in '' 'io.stderr:write("a word") ctx:sleep(0.2) io.stderr:write(" more\n")' 'error("no")'; do
+		body work 'timeout = "5m",' <<-LUA
+			ctx:parallel { function() ctx:sleep(0.3) end, function() ctx:sleep(0.3) end, function() ctx:sleep(0.3) end }
+			ctx:sleep(0.3)
+			$next
+			return { all = "done" }
+		LUA
+		start_shell 60 20
+		type_line "clear; \$R work; echo '=='end"
+		on_screen '^==end'
+		[ "$(count_of '▸|#[123]')" -eq 0 ]
+		[[ -z $next || $next == error* ]] || now_on_screen '^a word more$' '^all: done' '^==end'
+		end_shell
+	done
+}
+
+@test "a line without an end stands as it is while nothing is drawn" {
+	body work 'timeout = "5m",' <<-'LUA'
+		ctx:parallel { function() ctx:sleep(0.2) end }
+		io.stderr:write("Password: ")
+		ctx:sleep(1.5)
+		io.stderr:write("taken\n")
+		return { all = "done" }
+	LUA
+	start_shell 60 20
+	type_line "clear; \$R work; echo '=='end"
+	on_screen '^==end'
+	now_on_screen '^Password: taken$' '^all: done' '^==end'
+}
+
+# Each writes one whole line to the terminal while lines are drawn there, and again when the screen has changed since.
+WRITERS=(
+	'io.stderr:write("written\n")'
+	'print("written")'
+	'ctx:log("warn", "written")'
+	'os.execute("echo written >&2")'
+	'ctx:run { "sh", "-c", "echo written >&2", capture = false }'
+	'ctx:run { "sh", "-c", "echo written", echo = true }'
+	'ctx:pipeline { { "echo", "written" }, { "sh", "-c", "cat >&2" }, capture = false }'
+	'local p = ctx:spawn { "sh", "-c", "sleep 0.3; echo written >&2", capture = false } p:wait()'
+	'local p = ctx:spawn { "sh", "-c", "sleep 0.3; echo written >&2; sleep 300", capture = false } ctx:sleep(0.6) p:close()'
+	'io.popen("sleep 0.3; echo written >&2"):close()'
+	'local f = io.popen("sleep 0.3; echo written >&2", "w") ctx:sleep(0.6) f:close()'
+)
+SHOWN=(
+	'ctx:progress("looking")'
+	'ctx:step("one") ctx:step("two")'
+	''
+)
+
+@test "whoever writes while lines are drawn writes a line of its own, and the lines come back" {
+	local writer shown body
+	for writer in "${WRITERS[@]}"; do
+		for shown in "${SHOWN[@]}"; do
+			body="$shown ctx:sleep(0.15) $writer ctx:sleep(0.15)"
+			[ -n "$shown" ] || body="ctx:parallel { function() $body end, function() ctx:sleep(0.2) end }"
+			body work 'timeout = "5m",' <<-LUA
+				$body
+				return { all = "done" }
+			LUA
+			start_shell 60 20
+			type_line "clear; \$R work; echo '=='end"
+			on_screen '^==end'
+			echo "$writer with $shown"
+			[ "$(mux capture-pane -p | grep -c '^\(warn: \)\?written$')" -eq 1 ]
+			[ "$(count_of 'looking|▸|#[12]')" -eq 0 ]
+			end_shell
+		done
+	done
+}
+
+@test "a program that began before there were lines keeps the terminal until it ends" {
+	body work 'timeout = "5m",' <<-'LUA'
+		local p = ctx:spawn { "sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo written >&2", capture = false }
+		ctx:progress("looking")
+		ctx:sleep(0.3)
+		io.open("go", "w"):close()
+		p:wait()
+		while not io.open("end") do ctx:sleep(0.02) end
+		return { all = "done" }
+	LUA
+	start_shell 60 20
+	type_line "clear; \$R work; echo '=='end"
+	now_on_screen '^written$' '^. +looking$'
+	: >end
+	on_screen '^==end'
+	[ "$(count_of 'looking')" -eq 0 ]
+}
+
+@test "what a command needs has a line with its name, and what it said last; the same one twice has its arguments, too" {
+	local name
+	for name in fetch compile; do
+		body "$name" 'timeout = "5m", args = { { "only", "string", default = "all" } },' <<-LUA
+			ctx:log("info", "$name of " .. args.only)
+			while not io.open("go") do ctx:sleep(0.02) end
+			return {}
+		LUA
+	done
+	body work 'timeout = "5m", needs = { "fetch", "compile", { "compile", only = "docs" } },' <<<'return { all = "done" }'
+	start_shell 80 20
+	type_line "clear; \$R work; echo '=='end"
+	now_on_screen '^  ▸ fetch +[0-9]+s +fetch of all$' '^  ▸ compile +[0-9]+s +compile of all$' '^  ▸ compile --only=docs +[0-9]+s +compile of docs$'
+	: >go
+	on_screen '^==end'
+	[ "$(count_of '▸|#[0-9]')" -eq 0 ]
+}

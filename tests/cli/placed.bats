@@ -79,6 +79,7 @@ unit() {
 }
 
 @test "a run on an executor can be detached, and answers as a job" {
+	needs_library libsqlite3.so.0
 	on_local <<-'YAML'
 		  - id: each
 		    foreach: [1, 2, 3]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # ctx:run, ctx:spawn and ctx:pipeline inside a real run: limits, Ctrl+C, the end
-# of the attempt. What they return is tested in tests/lua/ctx/proc_spec.lua.
+# of the attempt. What they return is tested in tests/lua/ctx/process_spec.lua.
 
 load lib/helper
 

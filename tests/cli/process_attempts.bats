@@ -33,11 +33,12 @@ LUA
 	expect 'len({r["message"] for r in e.meta.retry_history}) == 3'
 }
 
-@test "the session directory is there for the run and gone after it, also when killed" {
+@test "the session directory is there for the run and gone after it, also when killed or at a limit" {
 	mkdir tmp
-	body scratch 'args = { { "die", "boolean" } },' <<'LUA'
+	body scratch 'args = { { "die", "boolean" }, { "wait", "boolean" } },' <<'LUA'
 		local f = io.open(ctx.tempdir .. "/file", "w") f:write("x") f:close()
 		if args.die then os.execute("kill -9 $PPID") ctx:sleep(5) end
+		if args.wait then ctx:sleep(60) end
 		return { dir = ctx.tempdir }
 LUA
 	call TMPDIR="$PWD/tmp" scratch
@@ -45,6 +46,9 @@ LUA
 	[ -z "$(ls tmp)" ]
 	call TMPDIR="$PWD/tmp" scratch --die
 	[ "$status" -eq 1 ]
+	[ -z "$(ls tmp)" ]
+	call TMPDIR="$PWD/tmp" scratch --wait --timeout 500ms
+	[ "$status" -eq 10 ]
 	[ -z "$(ls tmp)" ]
 }
 

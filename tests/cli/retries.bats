@@ -235,3 +235,51 @@ LUA
 	call loop --quiet
 	[ -z "$stderr" ]
 }
+
+# delays: the delay of each wait that stderr has, in ms
+delays() {
+	python3 -c 'import json
+print(*[r["delay_ms"] for r in map(json.loads, open("err.txt")) if r.get("event") in ("retry.wait", "step.retrying")])'
+}
+
+@test "REQ-F-078: --retry-delay is the base delay of every kind of retry, as flag and as variable" {
+	local loop fail='ctx:fail("NETWORK_ERROR", "refused")'
+	body inner <<<"return ctx:retry(function() $fail end, { retries = 2, delay = '30s', jitter = 'none', strategy = 'constant' })"
+	for loop in "retry = { retries = 2, delay = '30s', jitter = 'none', strategy = 'constant' }, run = function(_, ctx) $fail" \
+		"run = function(_, ctx) ctx:retry(function() $fail end, { retries = 2, delay = '30s', jitter = 'none', strategy = 'constant' })" \
+		"run = function(_, ctx) ctx:retry(function() $fail end, { delays = { '30s', '40s' }, jitter = 'none' })" \
+		"run = function(_, ctx) ctx:http { url = 'http://127.0.0.1:1/', retry = { retries = 2, delay = '30s', jitter = 'none', strategy = 'constant' } }" \
+		"run = function(_, ctx) ctx:run { os.getenv 'PROGRAM', 'inner', echo = true }"; do
+		echo "return { description = 'x', danger_level = 'safe', $loop end }" | command_file loop
+		call PROGRAM="$RUNNER" loop --retry-delay 40ms
+		[ "$status" -ne 0 ]
+		assert_envelope
+		[[ $(delays) == "40 40"* ]]
+		call PROGRAM="$RUNNER" RUNNER_RETRY_DELAY=30ms loop
+		[[ $(delays) == "30 30"* ]]
+	done
+	body lock <<<'ctx:lock("x", { path = "x.lock", wait = "60s" })'
+	: >x.lock
+	exec 9<x.lock
+	flock 9
+	call lock --retries 2 --retry-delay 2s
+	[ "$elapsed_ms" -ge 3900 ]
+	expect 'e.error.code == "LOCK_HELD" and e.meta.retries == 2'
+	call lock --retries 2 --retry-delay 1ms
+	[ "$elapsed_ms" -lt 3900 ]
+	expect 'e.error.code == "LOCK_HELD" and e.meta.retries == 2'
+	exec 9<&-
+}
+
+@test "REQ-F-078: --retry-delay is the base delay of a workflow's steps, and its plan says so" {
+	cat >w.yaml <<'YAML'
+name: w
+steps:
+  - { shell: "exit 1", retry: { attempts: 2, initial_delay: 30s, jitter: 0, strategy: constant, retry_unknown: true } }
+YAML
+	call XDG_STATE_HOME="$PWD/state" workflow plan w.yaml --retry-delay 40ms
+	expect 'e.data.steps[0]["retry"]["delays_ms"] == [40, 40]'
+	call XDG_STATE_HOME="$PWD/state" workflow run w.yaml --retry-delay 40ms
+	[ "$status" -ne 0 ]
+	grep -q '"delay_ms":40' err.txt
+}

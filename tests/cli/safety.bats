@@ -169,6 +169,11 @@ nothing_changed() {
 	assert_no_process_left
 }
 
+@test "REQ-O-021 a person sees every argument, however long another one is, and no character that hides one" {
+	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/terminal.py" every_argument_is_shown
+	assert_no_process_left
+}
+
 @test "REQ-O-021 a retry is not asked for again" {
 	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/terminal.py" destructive_is_confirmed_once
 	assert_no_process_left

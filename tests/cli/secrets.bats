@@ -47,6 +47,12 @@ seen() {
 	done
 	answers 2 TOKEN_OF_MINE=hunter2 login
 	[ "$(seen; echo $?)" -eq 1 ]
+	body shown 'args = { { "token", "string", secret = true, positional = true } },' <<<'io.open("began", "w"):close()'
+	answers 2 shown hunter2
+	expect 'e.error.errors[0].code == "SECRET_ON_COMMAND_LINE" and "hunter2" not in e.error.message'
+	answers 2 shown --raw-payload '{"token":"hunter2"}'
+	expect 'e.error.errors[0].code == "SECRET_ON_COMMAND_LINE"'
+	[ ! -e began ]
 	body login "$keys" <<<'return { n = args.n, other = args.n + 1, text = "n is " .. args.n }'
 	answers 0 N=4711 login --n-from-env N
 	expect 'e.data == {"n": "***", "other": 4712, "text": "n is ***"}'
@@ -54,4 +60,17 @@ seen() {
 	body login "$keys" <<<'return 1'
 	answers 2 TOKEN_OF_MINE=hunt login
 	expect 'e.error.message == "no ***" and e.error.errors[0].value == "***"'
+}
+
+# (of what it is sent, the command then reads that the supervisor can't hide it)
+@test "a command does not begin where its supervisor can't hide its secrets" {
+	needs_strace
+	body login 'args = { { "token", "string", secret = true } },' <<<'io.open("began", "w"):close() print(args.token)'
+	printf '#!/bin/sh\nexec strace -qq -f -o /dev/null -e trace=sendto -e inject=sendto:poke_enter=@arg2=2d:when=1 "%s" "$@"\n' "$RUNNER" >traced
+	chmod 755 traced
+	RUNNER=$PWD/traced call TOKEN=hunter2 ASAN_OPTIONS=detect_leaks=0 login --token-from-env TOKEN
+	assert_envelope
+	[ ! -e began ]
+	expect 'not e.ok and "hide" in e.error.message'
+	[ "$(seen; echo $?)" -eq 1 ]
 }

@@ -155,9 +155,9 @@ LUA
 
 @test "REQ-F-012: duration_ms is the actual elapsed time, within 20 ms of the caller's" {
 	# start-up and a loaded machine's scheduling stand outside the figure
-	local reported least=1000000 most=20
+	local reported least=1000000 most=20 end=$((SECONDS + 150))
 	[ -z "${ASAN_OPTIONS:-}" ] || most=500 # a leak check comes after the answer
-	for _ in {1..20}; do
+	while [ "$SECONDS" -lt "$end" ]; do
 		call slow --timeout 200ms
 		reported=$(field e.meta.duration_ms)
 		[ "$reported" -ge 200 ]
@@ -201,7 +201,7 @@ LUA
 	call insistent --retries 0
 	assert_envelope
 	expect 'e.error.retryable is True and "retries" not in e.meta and "retries_exhausted" not in e.error'
-	[ "$elapsed_ms" -lt 10000 ]
+	assert_at_once
 }
 
 @test "REQ-F-078: --retries N is one budget for attempts and loops inside them" {

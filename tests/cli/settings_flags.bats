@@ -88,7 +88,12 @@ LUA
 	expect 'e.data["effective_config"]["config.api_key"] == "[REDACTED]" and e.data["effective_config"]["config.deep.list"] == [1, 2]'
 	[ ! -e marker ]
 	[[ $stdout != *k3y* ]]
-	# without a command it is a list's question: nothing of a project that never ran anything
+	# of a project that never ran anything, the file is read and not run
+	answers 0 XDG_STATE_HOME="$PWD/state" --show-config
+	expect 'e.data["sources"]["config.host"].endswith("runner.lua") and e.warnings == []'
+	local settings
+	settings=$(<runner.lua)
+	echo "os.getenv 'HOME' $settings" >runner.lua
 	answers 0 XDG_STATE_HOME="$PWD/state" --show-config
 	expect '"config.host" not in e.data["sources"] and [w["code"] for w in e.warnings] == ["PROJECT_UNREAD"]'
 	answers 0 XDG_STATE_HOME="$PWD/state" ran
@@ -209,7 +214,7 @@ LUA
 	done
 }
 
-@test "a policy that forbids relocation refuses --context; a list of an unknown project reads no settings for RUNNER_CONTEXT" {
+@test "a policy that forbids relocation refuses --context; a list of an unknown project runs no settings for RUNNER_CONTEXT" {
 	echo '{ "relocate": false }' >p.json
 	answers 7 --policy p.json --context prod show
 	answers 0 RUNNER_CONTEXT=prod --policy p.json show

@@ -308,7 +308,8 @@ given_to_another() {
 	held 3
 	begin workflow run flow.yaml
 	until_true all_began 3
-	kill -KILL "$(children "$pid" | tr -d ' ')" "$pid"
+	# shellcheck disable=SC2046 # several
+	kill -KILL $(children "$pid") "$pid"
 	finish
 	begin workflow resume @last
 	one=$pid

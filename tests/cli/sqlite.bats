@@ -12,6 +12,7 @@ print((db.execute(sys.argv[1]).fetchone() or [""])[0])' "$1"
 }
 
 prepare() {
+	needs_library libsqlite3.so.0
 	sql "PRAGMA journal_mode = WAL"
 	sql "CREATE TABLE t (a)"
 }

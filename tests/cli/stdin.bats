@@ -247,3 +247,96 @@ LUA
 		refused 4 COMMAND_INVALID
 	done
 }
+
+# ignored N: the last call said that it left N bytes on stdin; 0: that it left none
+ignored() {
+	[ "$status" -eq 0 ]
+	assert_envelope
+	expect "[w['context']['bytes'] for w in e.warnings if w['code'] == 'STDIN_IGNORED'] == [$1][:$1]"
+}
+
+# given FILE COMMAND…: it, in the environment of a call, with a stdin that we don't have ourselves
+given() {
+	local file=$1
+	shift
+	status=0
+	env -i "${CLEAN_ENV[@]}" "$@" >out.txt 2>err.txt <"$file" || status=$?
+}
+
+@test "data on stdin that nothing reads is a warning: a pipe, a file, a socket, what a program hands over" {
+	body deaf <<<'return { got = ctx:run({ "cat" }).stdout }'
+	body asked 'stdin = { type = "text", required = false },' <<<'return {}'
+	printf 12345 >data
+	mkfifo pipe
+	exec 8<>pipe
+	cat data >&8
+	given pipe "$RUNNER" deaf
+	exec 8>&-
+	ignored 5
+	expect 'e.data.got == ""'
+	given data "$RUNNER" deaf
+	ignored 5
+	given data "$RUNNER" asked
+	ignored 5
+	given data "$RUNNER" asked --input-file -
+	ignored 0
+	given /dev/null python3 -c 'import socket, subprocess, sys
+subprocess.run([sys.argv[1], "deaf"], input=b"12345", check=True)' "$RUNNER"
+	ignored 5
+	given /dev/null python3 -c 'import socket, subprocess, sys
+ours, theirs = socket.socketpair()
+ours.send(b"12345")
+subprocess.run([sys.argv[1], "deaf"], stdin=theirs, check=True)' "$RUNNER"
+	ignored 5
+	status=0
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" deaf --warnings-as-errors <data >out.txt 2>err.txt || status=$?
+	[ "$status" -ne 0 ]
+	expect 'e.error.code == "WARNINGS_AS_ERRORS"'
+}
+
+@test "no stdin that is empty, open, read, or somebody else's to read is a warning" {
+	body deaf <<<'return {}'
+	body reads 'stdin = true,' <<<'return { first = io.read(1) }'
+	body takes 'args = { { "n", "array", items = "string", pipe_compatible = true } },' <<<'return args'
+	body outer 'args = { { "x", "string" } },' <<<'return { ctx:call("takes", { n = { "a" } }), ctx:call("deaf") }'
+	printf '1\n2\n3\n' >data
+	mkfifo pipe
+	exec 8<>pipe # open, and nobody writes
+	given pipe "$RUNNER" deaf
+	exec 8>&-
+	ignored 0
+	given /dev/null "$RUNNER" deaf
+	ignored 0
+	given /dev/zero "$RUNNER" deaf
+	ignored 0
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" deaf >out.txt <&-
+	ignored 0
+	: >empty
+	given empty "$RUNNER" deaf
+	ignored 0
+	given data "$RUNNER" reads
+	ignored 0
+	given <(cat data) "$RUNNER" reads
+	ignored 0
+	given data "$RUNNER" takes --n -
+	ignored 0
+	given /dev/null "$RUNNER" outer --x 1
+	ignored 0
+	# shellcheck disable=SC2016 # the shell's own
+	for loop in 'while read -r x; do "$0" deaf; done <data' 'cat data | while read -r x; do "$0" deaf; done' \
+		'{ read -r x; "$0" deaf; cat; } <data' 'exec 3>&1; printf "%s deaf\n" "$0" "$0" | sh'; do
+		env -i "${CLEAN_ENV[@]}" bash -c "$loop" "$RUNNER" </dev/null >out.txt 2>err.txt
+		grep -q '"ok":true' out.txt
+		! grep -q STDIN_IGNORED out.txt err.txt || false
+	done
+	# one that can only be written to
+	cp data log
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" deaf 0>>log >out.txt 2>err.txt
+	! grep -q STDIN_IGNORED out.txt err.txt || false
+	printf '{"_cmd":"deaf"}\n{"_cmd":"takes","n":["a"]}\n' >requests
+	given requests "$RUNNER" exec
+	! grep -q STDIN_IGNORED out.txt err.txt || false
+	call XDG_STATE_HOME="$PWD/state" takes --n a --detach
+	answers 0 XDG_STATE_HOME="$PWD/state" job wait "$(field e.data.job_id)"
+	ignored 0
+}

@@ -244,6 +244,27 @@ LUA
 	done
 	for i in "${pids[@]}"; do wait "$i"; done
 	[ "$(cat .runner-config.json)" = '{"n1":true,"n2":true,"n3":true,"n4":true,"n5":true,"n6":true}' ]
+	# one that has read and not yet written, and another that begins then
+	declared slow mutating 'timeout = "5m", config_write_scope = "local",' <<'LUA'
+ctx:save_settings(setmetatable({}, { __pairs = function()
+	io.open("marker", "w"):close()
+	while not io.open "begun" do ctx:sleep "10ms" end
+	ctx:sleep "300ms"
+	return next, { slow = true }
+end }))
+return { effect = "updated" }
+LUA
+	declared quick mutating 'config_write_scope = "local",' <<'LUA'
+io.open("begun", "w"):close()
+ctx:save_settings { quick = true }
+return { effect = "updated" }
+LUA
+	rm .runner-config.json
+	env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" slow >/dev/null 2>&1 </dev/null 3>&- &
+	until_true [ -e marker ]
+	answers 0 XDG_STATE_HOME="$PWD/state" quick
+	wait $!
+	[ "$(cat .runner-config.json)" = '{"quick":true,"slow":true}' ]
 	echo '{ broken' >.runner-config.json
 	answers 4 XDG_STATE_HOME="$PWD/state" set more
 	[ "$(<.runner-config.json)" = '{ broken' ]

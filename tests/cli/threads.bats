@@ -36,8 +36,7 @@ tasks_of() {
 	LUA
 	env -i "${CLEAN_ENV[@]}" "${RUNNER:?}" busy >out.txt 2>err.txt </dev/null 3>&- &
 	local supervisor=$! pids
-	for _ in {1..400}; do [ -e ready ] && break || sleep 0.05; done
-	[ -e ready ]
+	until_true [ -e ready ]
 	mapfile -t pids < <(processes_left | cut -d/ -f3)
 	tasks_of "${pids[@]}" >tasks.txt
 	kill -TERM "$supervisor"

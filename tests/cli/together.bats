@@ -104,7 +104,22 @@ noting() {
 	[ ! -e log ]
 }
 
+@test "files that can't be digested are not unchanged: the work is done, and that is said" {
+	dynamic_only "has libmd inside"
+	mkdir src none
+	touch src/a none/libmd.so.0
+	command_file make <<-'LUA'
+		return { description = "x", danger_level = "safe", sources = { "src/*" }, generates = { "out" },
+			run = function() require("fs").write("out", "x") return { effect = "created" } end }
+	LUA
+	for _ in 1 2; do
+		call LD_LIBRARY_PATH="$PWD/none" make
+		expect 'e.ok and e.data == {"effect": "created"} and [w.code for w in e.warnings] == ["UNCHANGED_NOT_KEPT"]'
+	done
+}
+
 @test "a command whose files have not changed does nothing, by content, until one has" {
+	needs_library libmd.so.0
 	mkdir src
 	echo 1 >src/a.c
 	command_file make <<-'LUA'
@@ -253,12 +268,12 @@ noting() {
 	expect 'e.error.code == "UNAVAILABLE" and e.error.context["throttled_by"] == "breaker" and e.error.retry_after_ms > 3500000'
 	[ "$(grep -c . log)" -eq 4 ]
 	# the pause is over
-	sed -i -E 's/"until_ms":[0-9]+/"until_ms":1/' "$STATE"/runner/throttle/*.json
+	sed -i -E 's/"until_ms":[0-9]+/"until_ms":1/' "$STATE"/runner/throttle/*/*.json
 	call svc --code NETWORK_ERROR
 	expect 'e.error.code == "NETWORK_ERROR"'
 	call svc
 	expect 'e.error.code == "UNAVAILABLE"'
-	sed -i -E 's/"until_ms":[0-9]+/"until_ms":1/' "$STATE"/runner/throttle/*.json
+	sed -i -E 's/"until_ms":[0-9]+/"until_ms":1/' "$STATE"/runner/throttle/*/*.json
 	call svc
 	expect 'e.ok'
 	call svc --code NETWORK_ERROR
@@ -272,7 +287,7 @@ noting() {
 	expect 'e.error.code == "TIMEOUT"'
 	refused() { call svc && grep -q 'throttled_by' out.txt; }
 	until_true refused
-	echo '{"calls":7,"open":[1],"until_ms":"x"' >"$(ls "$STATE"/runner/throttle/*.json)"
+	echo '{"calls":7,"open":[1],"until_ms":"x"' >"$(ls "$STATE"/runner/throttle/*/*.json)"
 	call svc --plan
 	expect 'e.ok and e.data["throttle"]["breaker"]["failed"] == 0'
 }
@@ -297,10 +312,10 @@ noting() {
 @test "a trial that began in the future, of a clock that was ahead, keeps no call out" {
 	body svc 'breaker = { failures = 1, window = "1h", pause = "1s" },' <<<'return {}'
 	call svc
-	echo '{"until_ms":1,"trial_ms":9223372036854775807,"trial_from_ms":9223372036854775000}' >"$(ls "$STATE"/runner/throttle/*.json)"
+	echo '{"until_ms":1,"trial_ms":9223372036854775807,"trial_from_ms":9223372036854775000}' >"$(ls "$STATE"/runner/throttle/*/*.json)"
 	call svc
 	expect 'e.ok'
-	echo '{"until_ms":1,"trial_ms":9223372036854775807}' >"$(ls "$STATE"/runner/throttle/*.json)"
+	echo '{"until_ms":1,"trial_ms":9223372036854775807}' >"$(ls "$STATE"/runner/throttle/*/*.json)"
 	call svc
 	expect 'e.ok'
 }
@@ -345,4 +360,151 @@ noting() {
 	expect 'e.ok and e.data["effect"] == "created"'
 	[ -e log ]
 	[ -e hook ]
+}
+
+@test "however many servers a command needs, all of them run" {
+	local i names=
+	for i in 1 2 3 4 5 6 7 8 9; do
+		body "server$i" 'timeout = "none",' <<-LUA
+			io.open("up$i", "w"):close()
+			while not io.open("down") do ctx:sleep(0.02) end
+			return {}
+		LUA
+		names+="\"server$i\", "
+	done
+	body dev "timeout = 'none', needs = { $names }," <<<'return { up = true }'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" dev >out.txt 2>err.txt &
+	local pid=$!
+	for i in 1 2 3 4 5 6 7 8 9; do
+		until_true [ -e "up$i" ]
+	done
+	: >down
+	wait "$pid"
+	grep -q '"up":true' out.txt
+}
+
+# --- the directory of a command --------------------------------------------------------------
+
+# place NAME KEYS: it says where it, its programs and its paths are
+place() {
+	body "$1" "args = { { \"file\", \"path\", positional = true, default = \"default.txt\" }, { \"many\", \"array\", items = \"path\" } }, $2" <<-'LUA'
+		local fs = require "fs"
+		ctx.fs.write("made.txt", "x")
+		return { program = ctx:run { "pwd" }.stdout, shell = io.popen("pwd"):read "a", file = args.file, many = args.many,
+			text = fs.read(args.file) or "none", called = ctx.fs.glob("*.txt") }
+	LUA
+}
+
+@test "a command has one directory: the project with sources, else where its caller stands, or as cwd says" {
+	local name root=$PWD
+	mkdir -p src/deep
+	echo root >here.txt
+	echo deep >src/deep/here.txt
+	place plain ''
+	place here 'cwd = "caller",'
+	place sourced 'sources = { "here.txt" }, generates = { "made.txt" },'
+	place project 'cwd = "project",'
+	place lonely 'cwd = "caller", sources = { "here.txt" },'
+	for name in plain here lonely; do
+		cd src/deep
+		call "$name" here.txt --many a --many /b
+		expect "e.data['program'] == e.data['shell'] == '$root/src/deep\n' and e.meta['cwd'] == '$root/src/deep'"
+		expect 'e.data["text"] == "deep\n" and e.data["file"] == "here.txt" and e.data["many"] == ["a", "/b"] and "here.txt" in e.data["called"]'
+		[ -e made.txt ]
+		rm made.txt
+		cd ../..
+	done
+	for name in sourced project; do
+		cd src/deep
+		call "$name" here.txt --many a --many /b
+		expect "e.data['program'] == e.data['shell'] == '$root\n' and e.meta['cwd'] == '$root'"
+		expect "e.data['text'] == 'deep\n' and e.data['file'] == '$root/src/deep/here.txt' and e.data['many'] == ['$root/src/deep/a', '/b']"
+		call "$name" --rebuild
+		[ "$name" = project ] || expect 'e.data["file"] == "default.txt"'
+		call --cwd .. "$name" here.txt --format json
+		expect "e.data['file'] == '$root/src/deep/../here.txt' or e.data['file'] == '$root/src/here.txt'"
+		expect "e.meta['cwd'] == '$root'"
+		call "$name" --raw-payload '{"file": "here.txt", "many": ["a"]}'
+		[ "$name" = sourced ] || expect "e.data['text'] == 'deep\n' and e.data['many'] == ['$root/src/deep/a']"
+		[ ! -e made.txt ]
+		cd ../..
+		[ -e made.txt ]
+		rm made.txt
+	done
+	call project here.txt
+	expect "e.data['file'] == 'here.txt' and e.data['text'] == 'root\n' and e.meta['cwd'] == '$root'"
+}
+
+@test "programs of a command that works in its project, or by --cwd, have that directory as PWD" {
+	mkdir -p src/deep
+	echo 1 >in.txt
+	printf 'show:\n\t@echo "$(PWD)"\n' >Makefile
+	body build 'sources = { "in.txt" },' <<<'return { make = ctx:run{ "make", "-s", "show" }.stdout, own = os.getenv "PWD" }'
+	body look <<<'return { make = ctx:run{ "make", "-s", "show" }.stdout, own = os.getenv "PWD" }'
+	cd src/deep
+	call PWD="$PWD" build
+	expect "e.data == {'make': '${PWD%/src/deep}\n', 'own': '${PWD%/src/deep}'} and e.meta.cwd == e.data['own']"
+	call PWD="$PWD" --cwd ../.. look
+	expect "e.data == {'make': '${PWD%/src/deep}\n', 'own': '${PWD%/src/deep}'}"
+}
+
+@test "what is generated from below the project is there, and unchanged is true of it" {
+	needs_library libmd.so.0
+	mkdir -p src/deep
+	echo 1 >in.txt
+	body codegen 'sources = { "in.txt" }, generates = { "gen.txt" },' <<<'ctx.fs.write("gen.txt", ctx.fs.read "in.txt") return { effect = "created" }'
+	body app 'needs = { "codegen" },' <<<'return { cwd = ctx:run { "pwd" }.stdout }'
+	cd src/deep
+	call codegen
+	expect 'e.data["effect"] == "created"'
+	[ ! -e gen.txt ]
+	cd ../..
+	[ "$(<gen.txt)" = 1 ]
+	call codegen
+	expect 'e.data.get("unchanged") is True'
+	echo 2 >in.txt
+	cd src/deep
+	call app
+	expect "e.data['cwd'].endswith('/src/deep\n')"
+	cd ../..
+	[ "$(<gen.txt)" = 2 ]
+}
+
+@test "--output, --input-file, a job and a dry run of a command in its project are where the caller stands" {
+	mkdir -p src/deep
+	body project 'cwd = "project", args = { { "n", "integer" } },' <<<'return { n = args.n, cwd = ctx:run { "pwd" }.stdout }'
+	cd src/deep
+	echo '{"n": 3}' >in.json
+	call project --input-file in.json --output out.json
+	[ -e out.json ]
+	call project --input-file in.json
+	expect 'e.data["n"] == 3 and not e.data["cwd"].endswith("deep\n")'
+	call project --input-file in.json --detach
+	call job wait "$(sed 's/.*"job_id":"\([^"]*\)".*/\1/' out.txt)"
+	expect 'e.data["n"] == 3 and not e.data["cwd"].endswith("deep\n")'
+}
+
+@test "cwd is project or caller, and --cwd goes before where the caller stands" {
+	body bad 'cwd = "elsewhere",' <<<'return {}'
+	call bad
+	expect 'e.error.code == "COMMAND_INVALID" and "cwd" in e.error.message'
+	mkdir sub
+	place here 'cwd = "caller",'
+	call --cwd sub here
+	expect 'e.meta["cwd"].endswith("/sub") and e.data["program"].endswith("/sub\n")'
+	call --cwd sub nothing
+	expect 'e.error.code == "COMMAND_NOT_FOUND" and e.meta["cwd"].endswith("/sub")'
+}
+
+# --- what can't be noted ---------------------------------------------------------------------
+
+@test "a success that can't be noted is a warning, and the next call does the work" {
+	echo 1 >a
+	body plain 'sources = { "a" },' <<<'return { ran = true }'
+	mkdir -p "$STATE/runner/unchanged"
+	printf x >"$STATE/file"
+	call XDG_STATE_HOME="$STATE/file" plain
+	expect 'e.data["ran"] and e.warnings[0]["code"] == "UNCHANGED_NOT_KEPT"'
+	call XDG_STATE_HOME="$STATE/file" plain
+	expect 'e.data["ran"]'
 }

@@ -97,7 +97,7 @@ windows() { # windows LIMIT ARGS…
 	body emits 'streams = true,' <<<'for i = 1, 100 do ctx:emit{ n = i } end'
 	call emits --format jsonl --token-limit 40
 	[ "$(wc -c <out.txt)" -le 160 ]
-	[ "$(tail -n 1 out.txt)" = '"[TRUNCATED]"' ]
+	[ "$(tail -n 1 out.txt)" = '{"_truncated":"[TRUNCATED]"}' ]
 	answers 0 emits --token-limit 40
 	expect 'e.data["items"][0].n == 1 and e.data["items"][-1] == "[TRUNCATED]" and e.meta.truncated is True'
 }
@@ -127,8 +127,16 @@ windows() { # windows LIMIT ARGS…
 	for wrong in '--token-limit 15' '--token-limit x' '--token-offset -1' '--tokenizer cl100k_base'; do
 		# shellcheck disable=SC2086 # words
 		answers 2 rows $wrong
+		expect "[p.field for p in e.error.errors] == ['${wrong%% *}'[2:].replace('-', '_')]"
 	done
-	answers 0 rows --tokenizer bytes4 --token-count
+	answers 0 rows
+	local bytes
+	bytes=$(field 'len(__import__("json").dumps(e.data, separators=(",", ":")))')
+	for wrong in '' '--tokenizer bytes4'; do
+		# shellcheck disable=SC2086 # words
+		answers 0 rows --token-count $wrong
+		expect "e.meta.token_count == ($bytes + 3) // 4"
+	done
 	body ids 'primary_id_field = "id",' <<<'return { { id = "a" } }'
 	call ids --format id --token-limit 16
 	[ "$status" -eq 2 ]

@@ -425,3 +425,17 @@ cut_by_the_deadline() {
 	answers 12 speak
 	expect 'e.error.message == "new after 3 attempts" and e.warnings == []'
 }
+
+@test "a program that did not get all of its input has not succeeded" {
+	needs_strace
+	body feed 'exit_codes = {},' <<-'LUA'
+		local r = ctx:run{ "wc", "-c", stdin = ("x"):rep(8 << 20), check = false }
+		return { ok = r.ok, starved = r.starved, status = r.status, all = tonumber(r.stdout) == 8 << 20 }
+	LUA
+	printf '#!/bin/sh\nexec strace -qq -f -o /dev/null -e trace=write -e inject=write:error=EIO:when=40 "%s" "$@"\n' "$RUNNER" >traced
+	chmod 755 traced
+	RUNNER=$PWD/traced answers 0 ASAN_OPTIONS=detect_leaks=0 feed
+	expect 'e.data == { "ok": False, "starved": True, "status": 0, "all": False }'
+	answers 0 feed
+	expect 'e.data == { "ok": True, "status": 0, "all": True }'
+}

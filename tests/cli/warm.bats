@@ -382,7 +382,7 @@ victim_of() {
 @test "a zygote loads ahead what a call of exec loads, and nothing else" {
 	command -v strace >/dev/null || skip "no strace here"
 	[ -z "${ASAN_OPTIONS:-}" ] || skip "LeakSanitizer can't work below a tracer"
-	local of_call="$ROOT/lua/project/handed.lua"
+	local of_call="$ROOT/lua/project/stdin_arguments.lua"
 	body hello 'args = { { "name", "string" } },' <<<'return { name = args.name }'
 	echo '{"_cmd":"hello","name":"me"}' >requests
 	env -i "${CLEAN_ENV[@]}" RUNNER_LOAD_TIMEOUT= RUNNER_LUA="$ROOT/lua" strace -f -ff -qq -e "trace=?open,openat" -o trace "$RUNNER" exec <requests >out.txt 2>err.txt

@@ -10,7 +10,7 @@ prepare() {
 		for i = 1, 12 do row[("c%02d"):format(i)] = "value " .. i end
 		return { row, row }
 	LUA
-	body people <<-'LUA'
+	body people "rows = true," <<-'LUA'
 		return { { name = "日本 " .. ("n"):rep(60), n = 12345, message = ("word "):rep(30) }, { name = "e\u{301}", n = 1, message = "short" } }
 	LUA
 	known
@@ -52,7 +52,7 @@ print(max([sum(map(wide, line.rstrip("\n").rstrip())) for line in sys.stdin] or 
 }
 
 @test "a terminal that was resized while the command ran has the width that it has then" {
-	body slow <<-'LUA'
+	body slow 'timeout = "5m",' <<-'LUA'
 		io.open("began", "w"):close()
 		while not io.open("go") do ctx:sleep(0.02) end
 		return { { name = ("n"):rep(70), message = ("m"):rep(70) } }

@@ -53,8 +53,12 @@ load lib/workflow
 	envelope 0
 	effects fails hook a waits end
 	expect '[s.state for s in e.data.steps if s.key in ("fails", "loop", "waits")] == ["completed"] * 3'
-	call workflow resume "$id" --mark-done end
-	envelope 6
+	call workflow resume "$id" --mark-done waits
+	envelope 0
+	expect 'e.data.effect == "noop"'
+	call workflow resume "$id" --mark-done nothing
+	envelope 5
+	effects fails hook a waits end
 }
 
 @test "idempotent: true, or side_effects: none, is repeated without asking" {
@@ -106,10 +110,7 @@ load lib/workflow
 	YAML
 	printf 'a\nb\nc\n' >items
 	turns -p 'do b' 'touch began; sleep 60' 'echo fine'
-	begin workflow run loop.yaml
-	until_true [ -e began ]
-	kill_all
-	finish
+	killed loop.yaml
 	echo other >items
 	call workflow resume "$(run_id)"
 	envelope 81

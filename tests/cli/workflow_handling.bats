@@ -41,8 +41,8 @@ shows() {
 	call workflow cancel @last
 	envelope 6
 	call workflow resume deploy
-	envelope 6
-	expect 'e.error.message.endswith("there is nothing to resume")'
+	envelope 0
+	expect "e.data.id == '$id' and e.data.state == 'completed' and e.data.effect == 'noop'"
 }
 
 @test "on a terminal list has short IDs that name their runs, ages and durations; elsewhere whole IDs" {
@@ -106,7 +106,7 @@ with sqlite3.connect("state/runner/runs.db") as db: db.execute(sys.argv[1])' "$1
 	rm -r state
 	call workflow show @last
 	envelope 5
-	expect 'e.error.message == "There is no run yet"'
+	expect 'e.error.message == "There is no run yet in this project"'
 }
 
 @test "jobs are named by @last and the end of an ID, and several by none" {

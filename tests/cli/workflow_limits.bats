@@ -51,14 +51,14 @@ YAML
 }
 
 @test "limit_wait holds for all waits of a step together, and 0 switches them off" {
-	asks "limit_wait: 8s"
-	turns "$(limited 5)" "$(limited 20)"
+	asks "limit_wait: 30s"
+	turns "$(limited 8)" "$(limited 29)" 'echo "each wait alone is short enough"'
 	call workflow run ask.yaml
 	envelope 11
 	[ "$(calls)" -eq 2 ]
 	rm -rf claude/calls/* claude/turns/*
 	asks "limit_wait: 0"
-	turns "$(limited 3)"
+	turns "$(limited 60)"
 	call workflow run ask.yaml
 	envelope 11
 	[ "$(calls)" -eq 1 ]
@@ -114,7 +114,7 @@ YAML
 	expect '[w.code for w in e.warnings] == ["RETRY_BUDGET"]'
 	[ "$(calls)" -eq 4 ]
 	rm -rf claude/calls/* claude/turns/*
-	turns "$(limited 3)"
+	turns "$(limited 6)"
 	asks
 	call workflow run ask.yaml --retries 1
 	envelope 11

@@ -302,6 +302,7 @@ full() {
 	workflow small < <(printf 'name: small\ncommands:\n'; cat)
 	status=0
 	env -i "${CLEAN_ENV[@]}" unshare --mount sh inside "$RUNNER" workflow run small.yaml >out.txt 2>err.txt </dev/null || status=$?
+	[ "$status" -eq 0 ] || skip_without_library "$(<out.txt)"
 }
 
 @test "output_path of an output that its file has no room for is an error, never a short file" {

@@ -196,7 +196,7 @@ aged() {
 	for odd in '' . .. ../logs "../logs/$id" /; do
 		sql "insert into runs (id, workflow, state, created_ms, updated_ms) values ('$odd', 'odd', 'completed', 1, 1)" >/dev/null
 		sql "insert or ignore into removed (run) values ('$odd')" >/dev/null
-		call workflow prune --older-than 1d --confirm-destructive
+		call workflow prune --older-than 1d --all --confirm-destructive
 		stays "$id"
 		[ -d "state/runner/outputs/$id" ]
 	done

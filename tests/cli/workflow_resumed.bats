@@ -131,3 +131,51 @@ load lib/workflow
 	[ "$(<kib)" -gt 1000 ]
 	[ "$(<kib)" -lt 40000 ]
 }
+
+@test "through every door, resume of a completed run is its answer and repeats nothing" {
+	load lib/exec
+	load lib/mcp
+	ran <<<'  - { id: a, shell: "echo one | tee -a effects" }'
+	local id
+	id=$(run_id)
+	batch --allow 'workflow resume' <<<"{\"_cmd\": \"workflow.resume\", \"id\": \"$id\", \"steps\": \"all\", \"limit\": 1}"
+	each 'len(a) == 1 and a[0]["ok"] and a[0]["data"]["effect"] == "noop" and a[0]["data"]["steps"][0]["output"] == "one"'
+	session ID="$id" <<-'PY'
+		import os
+		with Server("--allow", "workflow resume") as server:
+		    e = server.call("workflow_resume", {"id": os.environ["ID"]})["structuredContent"]
+		    assert e["ok"] and e["data"]["effect"] == "noop" and e["data"]["state"] == "completed", e
+	PY
+	call workflow resume "$id" --detach
+	envelope 0
+	call job wait @last
+	envelope 0
+	expect "e.data.effect == 'noop' and e.data.id == '$id'"
+	effects one
+}
+
+# (in its second step)
+cut_by_its_limit() {
+	rm -f effects began
+	call workflow run cut.yaml --timeout "$((2 * 4 ** (nth - 1)))s"
+	[ -e began ]
+}
+
+@test "a run that was cut off names resume and is never retryable, however its process ended" {
+	local how
+	for how in timeout TERM SEGV KILL; do
+		rm -f effects err.txt
+		workflow cut <<<'{ name: cut, commands: [ { shell: echo one >>effects }, { shell: touch began; sleep 60 } ] }'
+		if [ "$how" = timeout ]; then
+			tries 3 cut_by_its_limit
+		else
+			begin workflow run cut.yaml
+			until_true grep -qs 'Step 2' err.txt
+			if [ "$how" = TERM ]; then kill -TERM "$pid"; else kill -"$how" "$(worker_of_run)"; fi
+			finish
+		fi
+		assert_envelope
+		expect "e.error.retryable is False and e.error.suggestion == 'runner workflow resume ' + e.meta.run"
+		effects one
+	done
+}

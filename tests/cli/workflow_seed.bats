@@ -224,7 +224,7 @@ load lib/workflow
 	[ "$elapsed_ms" -lt 40000 ]
 	messages '' | grep -qFx 'Claude command timed out after 5.5s: /process-data'
 	expect '[h.code for h in e.data.steps[0].retry.error_history] == ["TIMEOUT"]'
-	expect 'e.data.steps[0].retry.error_history[0].error == "Network timeout after 5.5s"'
+	expect 'e.data.steps[0].retry.error_history[0].error == "Timed out after 5.5s"'
 	assert_no_process_left
 	rm -rf claude/turns/*.[0-9]
 	turns 'sleep 60'

@@ -108,10 +108,7 @@ session() {
 		commands: [ { claude: long, resume_session: true, idempotent: true } ]
 	YAML
 	turns -p long 'touch began; sleep 30' 'echo done'
-	begin workflow run cut.yaml
-	until_true [ -e began ]
-	kill_all
-	finish
+	killed cut.yaml
 	call workflow resume "$(run_id)"
 	envelope 0
 	[ "$(argv 2)" = "--resume $(session 1) --print long " ]

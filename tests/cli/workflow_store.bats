@@ -164,6 +164,7 @@ as_other_user() {
 }
 
 @test "a disk that fills up while a run is at work: RESOURCE_EXHAUSTED, nothing lost, resume goes on" {
+	needs_library libsqlite3.so.0
 	unshare --mount sh -c 'mount -t tmpfs -o size=64k tmpfs /mnt' 2>/dev/null || skip "no mounts here"
 	workflow fill <<-'YAML'
 		name: fill
@@ -217,6 +218,7 @@ as_other_user() {
 }
 
 @test "runs at the same time share the database: all of them complete" {
+	needs_library libsqlite3.so.0
 	workflow share <<<'{ name: share, commands: [ { foreach: [1, 2, 3, 4, 5, 6, 7, 8], parallel: 4, do: [ { shell: "true" } ] } ] }'
 	local n pids=()
 	for n in 1 2 3 4; do

@@ -24,6 +24,7 @@ clean_up() {
 
 # exported BEHAVIOUR ARGS…: a call that has a collector which behaves so
 exported() {
+	needs_library libcurl.so.4
 	local behaviour=$1
 	shift
 	call OTEL_EXPORTER_OTLP_ENDPOINT="$base/$behaviour" "$@"
@@ -207,6 +208,7 @@ checks() {
 }
 
 @test "a file gets the spans of all runs, whole lines of them, and a full disk changes nothing" {
+	needs_library libsqlite3.so.0
 	echo 'return { telemetry = { file = "out/traces.jsonl" } }' >runner.lua
 	workflow one <<<'{ name: one, commands: [ { shell: "true" } ] }'
 	local n pids=()

@@ -4,6 +4,8 @@
 
 load lib/workflow
 
+export NEEDS=libsqlite3.so.0
+
 on_terminal() {
 	RUNNER=$RUNNER TOKEN=$TOKEN timeout 150 python3 "$ROOT/tests/cli/lib/workflow_terminal.py" "$1"
 	assert_no_process_left
@@ -66,9 +68,9 @@ on_terminal() {
 	YAML
 	turns 'complain "500 Internal Server Error"; exit 1' 'echo fine'
 	on_screen 120 40 "$RUNNER workflow run live.yaml"
-	grep -qx 'Claude command failed (attempt 1/1): 500 Internal Server Error' screen
-	grep -qx 'Retrying in 0.3 seconds...' screen
-	grep -qx 'Claude command succeeded on attempt 2' screen
+	grep -qx 'Step second: Claude command failed (attempt 1/1): 500 Internal Server Error' screen
+	grep -qx 'Step second: Retrying in 0.3 seconds...' screen
+	grep -qx 'Step second: Claude command succeeded on attempt 2' screen
 	[ "$(grep -c '▸\|✓' screen)" -eq 0 ]
 }
 

@@ -5,6 +5,8 @@
 load lib/workflow
 load lib/tmux
 
+export NEEDS=libsqlite3.so.0
+
 clean_up() {
 	end_shell
 	kill_all
@@ -78,8 +80,9 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 @test "a step that waits shows a countdown beside those that run; what failed is named in the end, and stays" {
 	runs_at 80 'checks' 'test' 'each'
 	touch fail
-	now_on_screen '^Shell command failed \(attempt 1/1\): exited with status 3: no good$' '^Retrying in 3600\.0 seconds' \
-		'✓ prepare' '▸ checks' '^  ↻ lint +in (1h 00m|59m [0-9]+s) +attempt 2/2 · exited with status 3: no good$' '▸ test' '▸ evil' '· each'
+	now_on_screen '^Step checks.lint: Shell command failed \(attempt 1/1\): exited with status 3: no g$' '^ood$' \
+		'^Step checks.lint: Retrying in 3600\.0 seconds' \
+		'✓ prepare' '▸ checks' '^  ↻ lint +in (1h 00m|59m [0-9]+s) +retry 1/1 · exited with status 3: no good$' '▸ test' '▸ evil' '· each'
 	press C-c
 	now_on_screen 'Cancelled by SIGINT' 'CANCELLED' 'retryable' 'workflow resume' 'status=130'
 	[ "$(count_on_screen '↻|▸|·')" -eq 0 ]
@@ -120,7 +123,7 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 	type_line 'echo the shell is $((1 + 1)) be read'
 	now_on_screen 'the shell is 2 be read'
 	touch fail
-	on_screen '^Retrying in 3600\.0 seconds'
+	on_screen '^Step checks\.lint: Retrying in 3600\.0 seconds'
 	[ "$(count_on_screen '▸|↻')" -eq 0 ]
 	type_line 'fg; echo status=$?'
 	now_on_screen '▸ checks' '↻ lint' '▸ test'
@@ -238,7 +241,7 @@ plain() {
 		on_screen '^Step checks.evil: '
 		mux pipe-pane -o "cat >>$PWD/bytes"
 		touch fail
-		on_screen '^Retrying in 3600\.0 seconds'
+		on_screen '^Step checks\.lint: Retrying in 3600\.0 seconds'
 		[ "$(count_on_screen '▸|↻')" -eq 0 ]
 		press C-c
 		on_screen 'status=130'

@@ -26,7 +26,7 @@ ERRNOS = {
     "unlink unlinkat rmdir remove": "EIO EACCES", "readlink readlinkat stat lstat fstatat": "EIO ENOMEM",
     "access": "EIO EACCES", "fstat": "EIO", "chmod fchmod fchown futimens ftruncate": "EIO EPERM", "getxattr": "ENOTSUP",
     "lseek fseeko64 ftello64": "EINVAL", "dup2": "EINTR EMFILE", "setsid setpgid": "EPERM", "chdir fchdir": "EIO",
-    "getsockopt getsockname": "ENOBUFS", "accept4": "EMFILE ECONNABORTED", "bind listen": "EADDRINUSE",
+    "getsockopt setsockopt getsockname getpeername": "ENOBUFS", "getpwuid_r": "EIO ENOENT", "getaddrinfo": "EIO", "accept4": "EMFILE ECONNABORTED", "bind listen": "EADDRINUSE",
     "epoll_create1 timerfd_create": "EMFILE ENOMEM", "epoll_ctl": "ENOMEM ENOSPC", "timerfd_settime": "EINVAL",
     "fopencookie": "ENOMEM", "posix_fallocate": "ENOSPC EINTR",
     "posix_openpt": "EMFILE ENOSPC", "grantpt": "EACCES", "unlockpt ptsname_r": "ENOTTY",
@@ -50,21 +50,21 @@ LASTING = set("malloc calloc realloc mmap mprotect fork clone posix_spawn pipe2 
 
 CANNOT_FAIL = {
     "computes from what it is given": """
-        __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __errno_location __isoc99_sscanf __isoc23_sscanf
+        __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __errno_location __explicit_bzero_chk __isoc99_sscanf __isoc23_sscanf
         __isoc23_strtol __isoc23_strtoll __isoc23_strtoull
-        __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __memset_chk __snprintf_chk __sprintf_chk __stpcpy_chk __strcpy_chk
+        __libc_current_sigrtmax __libc_current_sigrtmin __memcpy_chk __memmove_chk __memset_chk __snprintf_chk __sprintf_chk __stpcpy_chk __strcpy_chk
         __strncat_chk __strncpy_chk __vsnprintf_chk cfgetispeed cfgetospeed difftime frexp getenv ldexp localeconv memchr
         memcmp memcpy memmem memmove mempcpy memset mktime qsort sigaddset sigdelset sigemptyset sigfillset sigismember snprintf stpcpy
         strchr strchrnul strcmp strcoll strcpy strcspn strerror strftime strlen strncasecmp strncmp strncpy strnlen strpbrk strrchr strspn
-        gnu_get_libc_version strstr strtod strtol strtoll strtoul strtoull setlocale gmtime_r localtime_r""",
+        gai_strerror gnu_get_libc_version strstr strtod strtol strtoll strtoul strtoull setlocale gmtime_r localtime_r""",
     "leaves, or never comes back": """
         __assert_fail __longjmp_chk __stack_chk_fail _exit _setjmp abort exit __libc_start_main __cxa_atexit
         __cxa_finalize raise""",
     "asks the kernel for what it always knows": """
-        clock clock_gettime getauxval geteuid getpgrp getpid getppid getrlimit getrusage gettimeofday getuid isatty
+        alarm clock clock_gettime getauxval geteuid getpgrp getpid getppid getrlimit getrusage gettimeofday getuid isatty
         sched_getscheduler sysconf time""",
     "fails only for a wrong argument": """
-        pthread_sigmask sigprocmask sigpending signal unsetenv posix_spawnattr_setflags posix_spawnattr_setsigdefault
+        pthread_sigmask setitimer sigprocmask sigpending signal unsetenv posix_spawnattr_setflags posix_spawnattr_setsigdefault
         dlsym""",
     "gives something back": "free dlclose posix_spawn_file_actions_destroy posix_spawnattr_destroy",
     "is about a stream or directory that is open": """

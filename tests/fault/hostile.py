@@ -206,7 +206,7 @@ def streams(command, event):
 
 
 def await_ready(stage, run):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 150
     while not os.path.exists(stage.path("ready")) and time.monotonic() < until:
         assert run.process.poll() is None, "it ended before it was ready"
         time.sleep(0.005)
@@ -240,7 +240,7 @@ def run_row(row):
                 await_ready(stage, run)
                 began = time.monotonic()
                 event.act(run)
-            bound = event.bound + command.bound * 4 + 0.3 + SLACK
+            bound = event.bound + command.bound * 12 + 0.3 + SLACK
             run.finish(bound + 60)
             if expected == "any failure":
                 e = harness.one_envelope(run.out, run.status)

@@ -24,6 +24,10 @@ load rows
 	row
 }
 
+@test "60 chains of processes that fork and exit end in time beside eight busy loops" {
+	row
+}
+
 @test "200 orphans are reaped while the run goes on, and nobody else's children" {
 	row
 }

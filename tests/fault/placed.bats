@@ -5,5 +5,6 @@
 load ../cli/lib/helper
 
 @test "a loop on an executor does every item once, whoever is killed at random instants" {
+	needs_library libsqlite3.so.0
 	python3 "$ROOT/tests/fault/placed_kill.py" "$RUNNER" "$PWD" "${TIMES:-12}"
 }

@@ -7,6 +7,7 @@
  *
  *   FAULT_STATE=FILE                 counters, shared by all processes (struct state)
  *   FAULT=CALL:ROLE:NTH:ERRNO:EVER   ERRNO 0: a short count; EVER 1: from there on always
+ *     of poll and ppoll, ERRNO 0: they return at once; negative: … with these events of each descriptor
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -322,6 +323,41 @@ int OURS(clone)(int (*run)(void *), void *stack, int flags, void *data, ...)
 	r = next(run, stack, flags, data);
 	role = was;
 	return r;
+}
+
+/* What a wait says that ends without a reason; signals came in all the same. One for nothing but time is none. */
+static int wake(struct pollfd *p, nfds_t n, int r)
+{
+	int woken = 0;
+
+	for (nfds_t i = 0; i < n && r >= 0 && wanted_errno < 0; i++) {
+		p[i].revents = (short)(p[i].fd >= 0 ? -wanted_errno : 0);
+		woken += p[i].revents != 0;
+	}
+	return r < 0 || wanted_errno == 0 ? r : woken;
+}
+
+int OURS(ppoll)(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *m)
+{
+	const struct timespec none = { 0 };
+	enum fate f;
+	REAL(ppoll);
+
+	f = fate(CALL_ppoll);
+	if (f == PASS || (n == 0 && wanted_errno <= 0))
+		return next(p, n, t, m);
+	return f == FAIL && wanted_errno > 0 ? -1 : wake(p, n, next(p, n, &none, m));
+}
+
+int OURS(poll)(struct pollfd *p, nfds_t n, int t)
+{
+	enum fate f;
+	REAL(poll);
+
+	f = fate(CALL_poll);
+	if (f == PASS || (n == 0 && wanted_errno <= 0))
+		return next(p, n, t);
+	return f == FAIL && wanted_errno > 0 ? -1 : wake(p, n, next(p, n, 0));
 }
 
 /* dlerror(3) has to have something to say. */

@@ -6,7 +6,9 @@
 #define SHIM_CALLS_H
 
 #include <dirent.h>
+#include <netdb.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -55,8 +57,6 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
 	CALL(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags)) \
 	CALL(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags)) \
 	CALL(int, signalfd, (int fd, const sigset_t *s, int flags), (fd, s, flags)) \
-	CALL(int, ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *m), (p, n, t, m)) \
-	CALL(int, poll, (struct pollfd *p, nfds_t n, int t), (p, n, t)) \
 	CALL(int, __poll_chk, (struct pollfd *p, nfds_t n, int t, size_t room), (p, n, t, room)) \
 	CALL(int, epoll_create1, (int flags), (flags)) \
 	CALL(int, epoll_ctl, (int fd, int operation, int of, struct epoll_event *e), (fd, operation, of, e)) \
@@ -66,6 +66,7 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
 	CALL(int, bind, (int fd, __CONST_SOCKADDR_ARG a, socklen_t n), (fd, a, n)) \
 	CALL(int, listen, (int fd, int n), (fd, n)) \
 	CALL(int, getsockname, (int fd, __SOCKADDR_ARG a, socklen_t *n), (fd, a, n)) \
+	CALL(int, getpeername, (int fd, __SOCKADDR_ARG a, socklen_t *n), (fd, a, n)) \
 	CALL(int, posix_openpt, (int flags), (flags)) \
 	CALL(int, grantpt, (int fd), (fd)) \
 	CALL(int, unlockpt, (int fd), (fd)) \
@@ -122,6 +123,7 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
 	CALL(int, chdir, (const char *path), (path)) \
 	CALL(int, fchdir, (int fd), (fd)) \
 	CALL(int, getsockopt, (int fd, int level, int name, void *v, socklen_t *n), (fd, level, name, v, n)) \
+	CALL(int, setsockopt, (int fd, int level, int name, const void *v, socklen_t n), (fd, level, name, v, n)) \
 	CALL(int, sigaction, (int s, const struct sigaction *a, struct sigaction *o), (s, a, o)) \
 	CALL(int, execve, (const char *p, char *const *a, char *const *e), (p, a, e)) \
 	CALL(int, setenv, (const char *name, const char *value, int over), (name, value, over)) \
@@ -166,7 +168,10 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
 	CALL(posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t * f, int from, int to), (f, from, to)) \
 	CALL(posix_spawnattr_init, (posix_spawnattr_t * t), (t)) \
 	CALL(ptsname_r, (int fd, char *b, size_t n), (fd, b, n)) \
-	CALL(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n))
+	CALL(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n)) \
+	CALL(getpwuid_r, (uid_t id, struct passwd *p, char *b, size_t n, struct passwd **found), (id, p, b, n, found)) \
+	CALL(getaddrinfo, (const char *name, const char *port, const struct addrinfo *want, struct addrinfo **list), \
+	     (name, port, want, list))
 
 /* CALL(result, name, (parameters), (arguments), failure): also marks the stream `f` */
 #define STREAM_CALLS \
@@ -190,6 +195,6 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
 /* Those with a body of their own. */
 #define OTHER_CALLS \
 	NAME(malloc) NAME(calloc) NAME(realloc) NAME(open) NAME(openat) NAME(fcntl) NAME(ioctl) NAME(syscall) \
-	NAME(prctl) NAME(mmap) NAME(readdir) NAME(dlopen) NAME(clone)
+	NAME(prctl) NAME(mmap) NAME(readdir) NAME(dlopen) NAME(clone) NAME(ppoll) NAME(poll)
 
 #endif

@@ -124,6 +124,25 @@ refused() {
 	[ -e "$dead/precious" ]
 }
 
+@test "--output follows no link of a third user in a folder for all, and writes there what is asked for" {
+	mkdir shared
+	chown 0 shared
+	chmod 1777 shared
+	echo precious >home/precious
+	ln -s "$PWD/home/precious" shared/out
+	chown -h $THEM shared/out
+	body c '' <<<'return { v = 1 }'
+	chown -R $US commands home
+	ours c --output shared/out
+	[ "$status" -ne 0 ]
+	assert_envelope
+	expect 'e.error.code == "OUTPUT_FAILED" and "neither you nor root" in e.error.message'
+	[ "$(<home/precious)" = precious ]
+	ours c --output shared/other
+	[ "$status" -eq 0 ]
+	grep -q '"v":1' shared/other
+}
+
 @test "what a third user owns in a tree stays, is named, and the rest is removed" {
 	mkdir -p tree/theirs tree/ours
 	echo precious >tree/theirs/file

@@ -2,6 +2,10 @@
 # Workflows whose runners are killed (workflow_crash.py does the work), that share a store
 # with others (workflow_shared.py), or whose calls fail now and then (workflow_metrics.py).
 
+setup() {
+	python3 -c 'import sqlite3' 2>/dev/null || skip "needs libsqlite3.so.0"
+}
+
 fault() {
 	local status=0
 	python3 "$BATS_TEST_DIRNAME/$1.py" "${@:2}" >"$BATS_TEST_TMPDIR/output.txt" 2>&1 || status=$?
@@ -16,6 +20,10 @@ fault() {
 
 @test "nested loops and hooks, ended by signals, limits, kills and lost shepherds: nothing is lost, nothing comes twice" {
 	fault workflow_torture
+}
+
+@test "repair loops killed at random instants: each repair has its effect once, and there are no more than max" {
+	fault workflow_repairs
 }
 
 @test "a run killed at any write, sync, truncate or rename of a commit resumes where it was" {

@@ -40,7 +40,7 @@ class Case:
         process = self.stage.start(*args)
         time.sleep(self.source.uniform(0, self.usual * 1.05))
         VICTIMS[victim](self.stage, process.pid)
-        process.communicate(timeout=60)
+        process.communicate(timeout=SECONDS)
         self.stage.await_gone()
         figures["killed"] += process.returncode != 0
 
@@ -139,7 +139,7 @@ def orphan(stage, whom):
     if os.path.exists(stage.path("go")):
         os.unlink(stage.path("go"))
     process = stage.start("run", "orphan.yaml")
-    until = time.monotonic() + 60
+    until = time.monotonic() + SECONDS
     while not stage.lines("audit"):
         assert time.monotonic() < until, "the step never began"
         time.sleep(0.005)
@@ -148,7 +148,7 @@ def orphan(stage, whom):
     assert len(shepherds) == 1 and len(beside) == 2, [harness.name_of(pid) for pid in beside]
     for pid in whom(process.pid):
         kill(pid)
-    process.communicate(timeout=60)
+    process.communicate(timeout=SECONDS)
     assert not stage.lines("effects"), "it landed before it might"
     resumed = stage.start("resume", stage.run_id())
     time.sleep(0.5)  # it waits for the step, or begins it again
@@ -193,7 +193,7 @@ def count_calls(calls):
     """How often the process that makes most of them does, in an undisturbed run: the worker."""
     with Stage() as stage:
         stage.fresh()
-        assert traced(stage, calls).wait(60) == 0
+        assert traced(stage, calls).wait(SECONDS) == 0
         made = collections.defaultdict(collections.Counter)
         for line in stage.lines("trace"):
             pid, what = line.split(None, 1)
@@ -221,7 +221,7 @@ def at_calls(calls):
         call, n = case
         stage.fresh()
         process = traced(stage, [call], "-e", f"inject=?{call}:signal=SIGKILL:when={n}")
-        process.communicate(timeout=120)
+        process.communicate(timeout=SECONDS)
         stage.await_gone()
         figures["killed"] += process.returncode != 0
         Case(stage, random.Random(f"{SEED} {call} {n}"), 0.3).to_its_end()

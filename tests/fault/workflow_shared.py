@@ -15,7 +15,7 @@ import threading
 import time
 
 import harness
-from workflow_stage import Stage, in_threads, skip_without_strace
+from workflow_stage import SECONDS, Stage, in_threads, skip_without_strace
 
 AT_ONCE = 20
 READERS = 3
@@ -32,7 +32,7 @@ MOST_CHANGES = 500  # an endless loop otherwise, were no kill ever the last
 
 def answer(process):
     """The envelope of a command that was started."""
-    text = process.communicate(timeout=120)[0]
+    text = process.communicate(timeout=SECONDS)[0]
     envelope = json.loads(text)
     assert process.returncode == envelope["meta"]["exit_code"], text
     return envelope
@@ -129,12 +129,12 @@ def mode_resumes():
             stage.write("long.yaml", LONG)
             pathlib.Path(stage.path("go")).unlink(missing_ok=True)
             process = stage.start("run", "long.yaml")
-            until = time.monotonic() + 60
+            until = time.monotonic() + SECONDS
             while not stage.lines("audit"):
                 assert time.monotonic() < until, "the step never began"
                 time.sleep(0.01)
             stage.kill_all()
-            process.communicate(timeout=60)
+            process.communicate(timeout=SECONDS)
             resumes = [stage.start("resume", stage.run_id()) for _ in range(TOGETHER)]
             pids = all_but_one(resumes)
             stage.write("go", "")  # the one has the run until all others have been refused

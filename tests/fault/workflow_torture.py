@@ -15,7 +15,7 @@ import signal
 import time
 
 import harness
-from workflow_stage import IN_DOUBT, VICTIMS, Stage, in_threads, kill
+from workflow_stage import IN_DOUBT, SECONDS, VICTIMS, Stage, in_threads, kill
 
 FULL = os.environ.get("CRASH") == "full"
 SEED = os.environ.get("CRASH_SEED", "1")
@@ -132,7 +132,7 @@ class Case:
             process = self.stage.start(*args)
             time.sleep(after)
             EVENTS[event](self.stage, process.pid)
-        process.communicate(timeout=120)
+        process.communicate(timeout=SECONDS)
         self.stage.await_gone()
         figures[event] += process.returncode != 0
         self.check_rows(process.returncode)

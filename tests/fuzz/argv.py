@@ -19,6 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests" / "cli" / "lib"))
+import docs  # noqa: E402
 import envelope  # noqa: E402
 
 RUNNER = os.path.abspath(os.environ.get("RUNNER", ROOT / "build" / "runner"))
@@ -47,16 +48,9 @@ WORDS = ["plain", "deploy", "files", "fail", "raise", "db", "migrate", "db.migra
          "types", "completion", "bash", "prod", "dev", "1.2.3", "7", "-7", "0", "none", "5s", "1ms", "json", "tsv",
          "jsonl", "plain", "table", "text", "", " ", "-", "--", "---", "=", "--=", "true", "no", "é€😀", "a\nb",
          "\x1b[31mred\x1b[0m", "9" * 40, "1e309", "nan", "../x", ".", "commands/plain.lua", "%s%n", "$(id)", "'\"\\"]
-FLAGS = ["--format", "--output", "--quiet", "--verbose", "--no-color", "--plain", "--help", "-h", "--version", "-V", "--plan",
-         "--timeout", "--attempt-timeout", "--idle-timeout", "--grace", "--retries", "--retry-delay",
-         "--warnings-as-errors", "--yes", "--non-interactive", "--runner-format", "--runner-quiet",
-         "--proxy", "--no-proxy", "--headless", "--token-env-var", "--global", "--schema", "--output-schema", "--connect-timeout",
-         "--unmask", "--no-injection-protection", "--debug", "--show-config", "--context", "--instance-id", "--schema-version", "--stable-output",
-         "--token-limit", "--token-offset", "--token-count", "--tokenizer", "--heartbeat-interval", "--heartbeat-ms",
-         "--raw-payload", "--input-file", "--validate-only", "--no-cache", "--cache-ttl",
-         "--confirm-destructive", "--live", "--idempotency-key", "--target", "-t", "--keep", "-n", "-d", "--dry-run",
-         "--no-dry-run", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x",
-         "--budget", "--policy", "--no-detach", "--resume-from", "--rollback-on-failure", "--rebuild"]
+# Every flag of runner's own but --detach, whose job outlives the call.
+FLAGS = [*(f for f in docs.flags() if f != "--detach"), "-h", "-V", "--runner-format", "--runner-quiet", "--no-detach", "--no-dry-run",
+         "--target", "-t", "--keep", "-n", "-d", "--tag", "--wait", "--bogus", "--tagret", "-tprod", "-dn5", "-x"]
 # calls that get as far as run, and what bends them
 GOOD = [["plain"], ["deploy", "--target", "prod"],
         ["deploy", "-tdev", "1.2.3", "--tag", "a", "--wait", "5s"], ["files", "a"],
@@ -67,8 +61,7 @@ BENT = [["--format", "tsv"], ["--format=jsonl"], ["--output", "result"], ["--out
         ["--idle-timeout", "20ms"], ["--grace", "0"], ["--grace", "1ms"], ["--retries", "0"], ["--retries", "3"],
         ["--retries", "1000"], ["--retry-delay", "1h"], ["--retry-delay", "0"], ["--warnings-as-errors"], ["--plan"],
         ["--help"], ["--yes"], ["--"]]
-VARIABLES = ["RUNNER_FORMAT", "RUNNER_TIMEOUT", "RUNNER_ATTEMPT_TIMEOUT", "RUNNER_IDLE_TIMEOUT", "RUNNER_GRACE",
-             "RUNNER_RETRIES", "RUNNER_RETRY_DELAY", "RUNNER_EXIT_TABLE", "RUNNER_SEED", "RUNNER_LOAD_TIMEOUT",
+VARIABLES = [*docs.flag_variables(), "RUNNER_EXIT_TABLE", "RUNNER_SEED", "RUNNER_LOAD_TIMEOUT",
              "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_CONTEXT", "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "KEEP", "TAGS", "CI", "NO_COLOR", "TERM",
              "COLUMNS", "TMPDIR", "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "LC_ALL", "LUA_PATH",
              "LUA_INIT", "=", ""]

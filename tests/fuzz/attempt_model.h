@@ -62,7 +62,7 @@ static struct {
 	int holds;
 	enum verdict_kind verdict;
 	enum limit limit;
-	bool ok;
+	bool ok, answered;
 	const char *code;
 	int step[NAMES]; /* -1: not heard of */
 	mono_t first_kill;
@@ -109,8 +109,20 @@ static void model_step(int i, bool skipped)
 	model.step[i] = skipped ? STEP_SKIPPED : STEP_RUNNING;
 }
 
+/* Of two answers neither is believed, whatever came between them. */
+static void model_second_result(void)
+{
+	model.ok = false;
+	model.code = "COMMAND_CRASHED";
+}
+
 static void model_result(bool ok, const char *code)
 {
+	if (model.answered && !model.deaf)
+		model_second_result();
+	if (!open_still())
+		return;
+	model.answered = true;
 	latch(VERDICT_RESULT);
 	model.ok = ok;
 	model.code = code;

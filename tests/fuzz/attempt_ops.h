@@ -95,8 +95,7 @@ static void op_success(uint8_t how)
 	frame_add_int(&world.wire, F_ok, 1);
 	add(F_data, how & 1 ? "{\"half\":" : "{}");
 	end(at);
-	if (open_still())
-		model_result(!(how & 1), how & 1 ? NULL : "");
+	model_result(!(how & 1), how & 1 ? NULL : "");
 }
 
 static void op_failure(uint8_t how)
@@ -105,8 +104,7 @@ static void op_failure(uint8_t how)
 
 	add(F_code, codes[how & 3]);
 	end(at);
-	if (open_still())
-		model_result(false, codes[how & 3]);
+	model_result(false, codes[how & 3]);
 }
 
 static void op_garbage(uint8_t how UNUSED)

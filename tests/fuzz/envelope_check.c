@@ -75,6 +75,8 @@ static void check_retryable(json_t *e)
 		HOLDS(json_is_integer(json_object_get(e, "retry_after_ms")));
 		HOLDS(strstr("immediate linear_backoff exponential_backoff", text_of(e, "retry_strategy")));
 		HOLDS(*text_of(e, "retry_strategy"));
+	} else {
+		HOLDS(json_object_get(e, "retry_strategy") == NULL);
 	}
 	if (!json_is_false(retryable))
 		HOLDS(json_integer_value(json_object_get(e, "max_retries")) >= 1);
@@ -89,7 +91,7 @@ static void check_error(json_t *e, int status)
 	HOLDS(strcmp(phase, "validation") == 0 || strcmp(phase, "execution") == 0 || strcmp(phase, "cleanup") == 0);
 	HOLDS(strcmp(effects, "none") == 0 || strcmp(effects, "partial") == 0 || strcmp(effects, "complete") == 0);
 	HOLDS(status != 2 || strcmp(effects, "none") == 0);
-	HOLDS(strcmp(code, "RATE_LIMITED") != 0 || !json_is_true(json_object_get(e, "retryable")) ||
+	HOLDS(strcmp(code, "RATE_LIMITED") != 0 ||
 	      json_integer_value(json_object_get(e, "retry_after_ms")) > 0);
 	check_retryable(e);
 }

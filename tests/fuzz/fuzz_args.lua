@@ -93,7 +93,8 @@ return function(text)
 		local e = require("runner.declare.arg_errors").error(r.problems)
 		assert(e.fix_required and e.phase == "validation" and json.encode(e.errors))
 	end
-	for _, found in ipairs(args.command_words(tokens)) do
-		assert(tokens[found.index] == found.word)
+	local names, places = args.command_words(tokens)
+	for i, name in ipairs(names) do
+		assert(tokens[places[i]] == name)
 	end
 end

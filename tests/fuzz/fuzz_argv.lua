@@ -62,7 +62,7 @@ end
 local host = setmetatable({}, { __index = real.host })
 
 -- One table for all calls: modules keep it.
-local launch = { attempt = 1, repeats_made = 0, request_id = "req_0", session_dir = "/tmp/none", version = "0.0.0",
+local launch = { attempt = 1, repeats_made = 0, called_made = 0, request_id = "req_0", session_dir = "/tmp/none", version = "0.0.0",
 	stdin_is_tty = false }
 
 function host.launch() return launch end
@@ -244,6 +244,22 @@ end
 
 local PATH = package.path
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
+
+-- Rooms with modules that keep something of the call, and with those that hold them.
+local OF_A_CALL = { boot = true, project = true, tools = true, commands = true, ctx = true }
+
+-- What a module that is not loaded again keeps in a table of its own (the names of upvalues are not embedded).
+local function forget(f, module)
+	for i = 1, debug.getinfo(f, "u").nups do
+		local _, kept = debug.getupvalue(f, i)
+		if type(kept) == "table" and kept ~= module and kept ~= _G then
+			for key in pairs(kept) do
+				kept[key] = nil
+			end
+		end
+	end
+end
 
 local function fresh_worker()
 	for name, value in pairs(attempt) do
@@ -251,10 +267,20 @@ local function fresh_worker()
 			attempt[name] = nil
 		end
 	end
-	attempt.framework, attempt.texts, attempt.inner_repeats = {}, {}, 0
+	forget(attempt.around, attempt)
+	forget(attempt.at_end, attempt)
+	forget(attempt.add, attempt)
+	forget(display.set, display)
+	attempt.call, attempt.place, attempt.input, attempt.framework = { argv = {} }, {}, {}, {}
 	launch.argv, launch.stdout_is_tty, launch.stderr_is_tty = call.argv, call.terminal, call.terminal
 	launch.format = call.terminal and not call.ci and "text" or "json"
-	package.loaded["runner.boot"], package.path = nil, PATH
+	for name in pairs(package.loaded) do
+		local room = name:match "^runner%.(%w+)"
+		if room and OF_A_CALL[room] or name == "runner.core.retry_budget" then
+			package.loaded[name] = nil
+		end
+	end
+	package.path = PATH
 end
 
 return function(text)

@@ -34,7 +34,7 @@ static void send_signal(struct process *p, int sig)
 	} else if (model.verdict == VERDICT_RESULT) {
 		HOLDS(world.p[0].reaped || world.cancelled); /* cleanup runs */
 	} else {
-		HOLDS(p == &world.p[0] || world.p[0].reaped || world.now >= model.latched + plan.grace / 2 * MS);
+		HOLDS(p == &world.p[0] || world.p[0].reaped || world.now >= model.latched + (plan.grace - child_reserve_ms(plan.grace)) * MS);
 	}
 	if (p->dead || p->nature == UNDYING || (p->nature == DEAF && sig != SIGKILL))
 		return;
@@ -133,7 +133,7 @@ static bool world_has_frames(const struct channels *ch UNUSED)
 	return world.wire.len > 0 && !world.unseen;
 }
 
-static bool world_read_frames(struct channels *ch UNUSED, struct frame_decoder *d)
+static bool world_read_frames(struct channels *ch UNUSED, struct frame_decoder *d, pid_t *intruder UNUSED)
 {
 	bool some = world.wire.len > 0;
 
@@ -179,11 +179,12 @@ void attempt_under_test(struct run *run, struct report *r);
 #define attempt_run attempt_under_test
 #define mono_now() world.now
 #define kill world_kill
+#define child_term(pid, cause) world_kill(pid, SIGTERM)
 #define child_signal_tree world_signal_tree
 #define child_kill_all world_kill_all
 #define child_reap world_reap
 #define frames_take world_frames_take
-#define channels_open(ch, run) 0
+#define channels_open(ch) 0
 #define channels_fork(ch, run, now) WORKER
 #define channels_close(ch)
 #define channels_wait world_wait
@@ -193,6 +194,7 @@ void attempt_under_test(struct run *run, struct report *r);
 #define channels_read_rest(ch, run)
 #define signals_take world_takes
 #define signals_cancelled() world.cancelled
+#define signals_cause() world.cancelled
 #define signals_insisted() (world.insisted <= world.now)
 #define signals_orphaned() false
 #define pause_run(run, sign)

@@ -50,7 +50,7 @@ return function(text)
 	else
 		check_refusal(faults.error(declaration, where, raised))
 	end
-	for _, warning in ipairs(require("runner.declare.lint_rules").find(declaration, where)) do
+	for _, warning in ipairs(require("runner.declare.lint").find(declaration, where)) do
 		assert(type(warning.message) == "string")
 	end
 end

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "../../src/bindings/json_scan.h"
+#include "../../src/bindings/json_decode.h"
 
 /* Duplicate members are one in Jansson's object; JSON_REJECT_DUPLICATES tells. */
 static json_t *load(const char *text, size_t n, json_error_t *error)

@@ -75,11 +75,20 @@ static void begin(struct stage *s)
 	s->open = true;
 }
 
-/* frames_take(), which may change neither a plan that there is nor a verdict. */
+/* What a frame may have us write to: named before RUN, once. */
+static void check_reach(struct stage *s, bool entered_run, const struct audit *before)
+{
+	HOLDS(strcmp(before->path, s->run.audit.path) == 0 || (!before->path[0] && !entered_run));
+}
+
+/* frames_take(), which may change neither a plan that there is nor a verdict, but for one: the second of two
+ * answers makes it a crash. */
 static enum frames_status take(struct stage *s)
 {
 	static struct plan plan;
 	struct buf before = BUF_INIT, after = BUF_INIT;
+	struct audit audit = s->run.audit;
+	bool entered_run = s->r.entered_run;
 	enum frames_status status;
 
 	memcpy(&plan, &s->run.plan, sizeof(plan));
@@ -89,7 +98,8 @@ static enum frames_status take(struct stage *s)
 	HOLDS(!plan.known || memcmp(&plan, &s->run.plan, sizeof(plan)) == 0);
 	if (!s->open)
 		add_report(&after, &s->r);
-	HOLDS(same(&before, &after));
+	HOLDS(same(&before, &after) || (!s->r.ok && strcmp(s->r.code, "COMMAND_CRASHED") == 0 && s->r.data.len == 0));
+	check_reach(s, entered_run, &audit);
 	buf_release(&before);
 	buf_release(&after);
 	return status;
@@ -266,6 +276,7 @@ static void close_run(struct run *run)
 	outlet_release(&run->err);
 	block_release(run);
 	tap_release(&run->stdout_tap);
+	secrets_release(run);
 }
 
 static void check(struct run *run, int status, int out, int err)

@@ -1,6 +1,6 @@
--- docs/compliance.lua: the table of requirements beside the tests that are named after them.
+-- .ci/docs/compliance.lua: the table of requirements beside the tests that are named after them.
 
-local compliance = dofile "docs/compliance.lua"
+local compliance = dofile ".ci/docs/compliance.lua"
 
 local function entry(fields)
 	local out = { id = "REQ-F-001", level = 1, priority = 0, title = "x", status = "done", section = "s" }
@@ -80,8 +80,8 @@ describe("tests/proof", function()
 	local function proof(log)
 		local dir = os.tmpname()
 		assert(os.remove(dir))
-		assert(os.execute(("mkdir -p '%s/cli'"):format(dir)))
-		local file <close> = assert(io.open(dir .. "/cli/contract_rest.tap", "wb"))
+		assert(os.execute(("mkdir -p '%s/cli/tests/cli'"):format(dir)))
+		local file <close> = assert(io.open(dir .. "/cli/tests/cli/contract_rest.tap", "wb"))
 		file:write("1..5\n" .. log)
 		file:close()
 		local pipe = assert(io.popen(("tests/proof '%s'; echo status $?; rm -r '%s'"):format(dir, dir)))

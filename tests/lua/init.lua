@@ -50,7 +50,7 @@ local function library(name)
 	if name == "runner.core.attempt" and chunk then
 		return function(...) -- what boot does
 			local attempt = chunk(...)
-			attempt.launch = require("runner.host").launch()
+			attempt.begin()
 			return attempt
 		end
 	end

@@ -16,6 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 PIDS = 4000
 MEMORY = 6 << 30
+NICE = os.environ.get("NICE") or "19"
 # group hierarchies: { file of the limit: its value }
 BOUNDS = {"pids.max": PIDS, "memory.max": MEMORY, "memory.limit_in_bytes": MEMORY}
 DEFAULT_SIGNALS = "--default-signal=INT,QUIT,HUP,TERM,PIPE,CHLD,TSTP"
@@ -66,7 +67,7 @@ class Jail:
     def command(self, tree, words):
         names = ["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
         names += ["--cgroup"] if os.getuid() == 0 else ["--map-root-user"]
-        return ["setpriv", "--pdeathsig", "KILL", "sh", "-c", JOIN, "sh", *self.groups, "--", "nice", "-n", "19",
+        return ["setpriv", "--pdeathsig", "KILL", "sh", "-c", JOIN, "sh", *self.groups, "--", "nice", "-n", NICE,
                 "env", DEFAULT_SIGNALS, "unshare", *names, "bash", f"{HERE}/jail.sh", self.private, tree, *words]
 
     def run(self, tree, words, env, limit_s, stop=lambda line: False):

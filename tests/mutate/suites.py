@@ -11,7 +11,8 @@ import re
 
 # The black-box tests of a subject; the first row that matches the path.
 SUBJECTS = (
-    (r"src/common/(remover|codes|names)", "context bystanders truth"),
+    (r"src/common/(remover|way|owner)", "neighbour bystanders trust"),
+    (r"src/common/(codes|names)", "context truth"),
     (r"src/common/(json|buf)", "output input context"),
     (r"src/common/http_date", "http"),
     (r"src/common/", "output input caller seeds"),
@@ -46,16 +47,16 @@ SUBJECTS = (
     (r"lua/state/", "workflow_store workflow_durable workflow"),
     (r"lua/task/", "scheduler workflow"),
     (r"lua/core/yaml", "workflow workflow_values"),
-    (r"lua/core/(mask|redirect|start_failure|program_text|raised|returned)", "truth proc context workflow_values"),
+    (r"lua/core/(mask|start_failure|command_line|raised|returned)", "truth proc context workflow_values"),
     (r"lua/(tools|commands|project)/(help|completion|wrap|catalog|locate|project)", "help discovery declared lint"),
     (r"lua/(tools|commands|declare)/(lint|annot|types)", "lint types declared"),
-    (r"lua/commands/new|lua/tools/template", "new discovery"),
+    (r"lua/commands/new|lua/tools/new_file", "new discovery"),
     (r"lua/output/|lua/tools/", "output limits terminal context help"),
     (r"lua/declare/", "declared input lint help"),
     (r"lua/project/", "declared input output discovery limits truth"),
     (r"lua/ctx/http", "http truth retries"),
     (r"lua/ctx/(proc|spawn)", "proc truth context"),
-    (r"lua/ctx/(retry|lock|progress|tty)", "retries context terminal truth"),
+    (r"lua/ctx/(retry|lock|progress|interaction)", "retries context terminal truth"),
     (r"lua/ctx/", "context truth proc"),
     (r"lua/boot", "output truth process_results process_limits context declared"),
     (r"", "context truth output input declared retries"),
@@ -125,7 +126,7 @@ def stem_of(suite):
 
 
 def room(path):
-    """The room of a source, as docs/rooms.lua cuts them."""
+    """The room of a source, as .ci/docs/layers.lua cuts them."""
     parts = path.split("/")
     if parts[0] == "commands" or len(parts) < 3:
         return path if parts[0] != "commands" else "commands"

@@ -76,8 +76,9 @@ class Bench:
             return run_suite(self.jail, self.tree, suite, limit_s)[2] is None
 
 
-def run_suite(jail, tree, suite, limit_s, stop=lambda line: False, only=None):
-    env = {"RUNNER": tree.path("build/runner"), "RUNNER_HOST_SO": tree.path("build/runner_host.so"),
+def run_suite(jail, tree, suite, limit_s, stop=lambda line: False, only=(), program="build/runner"):
+    """only: names of tests of a bats file; all others are run whole."""
+    env = {"RUNNER": tree.path(program), "RUNNER_HOST_SO": tree.path("build/runner_host.so"),
            "CMOCKA_MESSAGE_OUTPUT": "TAP"}
     kind = suite.split("/")[1]
     if kind == "unit":
@@ -85,7 +86,8 @@ def run_suite(jail, tree, suite, limit_s, stop=lambda line: False, only=None):
     elif kind == "lua":
         words = ["busted", "--lua=/usr/bin/lua5.4", "--helper=tests/lua/init.lua", "-o", "TAP", suite]
     else:  # (a filter is a regular expression)
-        words = ["bats", "--tap", *(["-f", "^" + re.sub(r"[^\w ]", ".", only) + "$"] if only else []), suite]
+        names = "|".join(re.sub(r"[^\w ]", ".", name) for name in only)
+        words = ["bats", "--tap", *(["-f", f"^({names})$"] if only else []), suite]
     return jail.run(tree.root, words, env, limit_s, stop)
 
 
@@ -95,7 +97,7 @@ class Trial:
     def __init__(self, tree, jail, bench):
         self.tree, self.jail, self.bench = tree, jail, bench
 
-    def failure(self, suite, only=None):
+    def failure(self, suite, only=()):
         """What fails here and not in the original: a test's name, a status, "no end …"; None."""
         base = self.bench.base(suite)
         limit_s = 6 * base.seconds + PATIENCE
@@ -122,7 +124,7 @@ class Trial:
         if not first or first.startswith("no end"):
             return first, True
         named = not first.startswith(("status", "it ended early"))
-        again = self.failure(suite, only=first if suite.endswith(".bats") and named else None)
+        again = self.failure(suite, only=[first] if suite.endswith(".bats") and named else ())
         return first, bool(again)
 
     def run(self, mutant, budget_s, survived=()):

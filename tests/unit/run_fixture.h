@@ -93,6 +93,7 @@ static inline void run_open(struct run *run)
 
 static inline void run_close(struct run *run)
 {
+	secrets_release(run);
 	report_release(&run->verdict.report);
 	buf_release(&run->warnings.rows);
 	buf_release(&run->metas.members);

@@ -11,6 +11,7 @@
 #include "../../src/engine/os.h"
 #include "../../src/engine/shepherd.h"
 #include "child_fixture.h"
+#include "needs.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM
@@ -19,14 +20,6 @@
 #define GRACE_MS 20000 /* what ends sooner did not wait for it */
 #define SOON_MS 30000 /* what waits for another's end does so for longer */
 #define SH(script) ARGV("sh", "-c", script)
-
-/* Which has descriptors of its own, dumps the core itself and keeps some signals. */
-static inline bool under_valgrind(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded && strstr(preloaded, "vgpreload");
-}
 
 static int output[2];
 static int report = -1;

@@ -19,6 +19,7 @@
 #include "../../src/common/xio.h"
 #include "../../src/engine/os.h"
 #include "../../src/supervisor/supervisor.h"
+#include "needs.h"
 #include "run_fixture.h"
 
 #define SCENARIO_LIMIT_MS 30000 /* bounds every scenario; a pass takes a fraction */
@@ -33,13 +34,6 @@
 #else
 #define UNDER_SANITIZER false
 #endif
-
-static inline bool under_valgrind(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded && strstr(preloaded, "vgpreload");
-}
 
 /* --- the worker's side ------------------------------------------------------------- */
 

@@ -332,6 +332,24 @@ static void nothing_is_drawn_while_somebody_else_has_the_terminal(void **state U
 	assert_int_equal(run.block.lent, 0);
 }
 
+/* Three lines, then none of them: a list that has become empty. */
+static void when_nothing_is_left_to_show_all_of_it_goes_and_lines_are_passed_as_they_are(void **state UNUSED)
+{
+	run.block.drawn_at = 0;
+	picture_lanes(&run, RECEIVED(PROGRESS, LIST(steps, "c▸" US "one" US US "\0" "c▸" US "two" US US "")));
+	assert_string_equal(seen(), BEGIN "\r\x1b[K" MARK("36", "▸") "one\r\n\r\x1b[K" MARK("36", "▸") "two" END);
+	run.block.drawn_at = 0;
+	picture_lanes(&run, RECEIVED(PROGRESS, BYTES(steps, "", 0)));
+	assert_string_equal(seen(), "\r\x1b[1A\x1b[J");
+	assert_true(block_next(&run) == MONO_NEVER);
+	block_pass(&run, "Name: ", 6);
+	assert_string_equal(seen(), "Name: ");
+	assert_string_equal(drawn(), "");
+	PROGRESS("50 %");
+	run.block.open_until = 1;
+	assert_string_equal(drawn(), "\n" BEGIN "\r\x1b[K50 %" END);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_run, close_run)
 
 int main(void)
@@ -352,6 +370,7 @@ int main(void)
 		TEST(a_spinner_turns_by_itself),
 		TEST(a_line_that_comes_in_pieces_is_whole_before_anything_stands_below_it),
 		TEST(nothing_is_drawn_while_somebody_else_has_the_terminal),
+		TEST(when_nothing_is_left_to_show_all_of_it_goes_and_lines_are_passed_as_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "../../src/engine/child.h"
 #include "../../src/engine/os.h"
 #include "fork_fixture.h"
+#include "needs.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM
@@ -292,7 +293,7 @@ static void scenario_job(void)
 static void a_job_is_spared_by_everybody_but_not_what_it_started(void **state UNUSED)
 {
 	if (os_mark_of(getpid()) == 0)
-		skip(); /* this system has no marks */
+		NEEDS("a kernel with marks"); /* this system has no marks */
 	run_forked(scenario_job);
 }
 

@@ -76,6 +76,7 @@ static void what_is_given_back_is_handled_and_never_a_device(void **state)
 
 		assert_true((m.give_write & ~m.handled_fs) == 0 && (m.give_read & ~m.handled_fs) == 0);
 		assert_true((m.give_write & DEVICES) == 0);
+		assert_true(m.give_lock == ((0x4 | 0x102 | (abi >= 3 ? TRUNCATE : 0))));
 		assert_true(m.give_read == READ);
 		assert_true((m.give_write & READ) == READ);
 	}
@@ -100,8 +101,20 @@ static void links_between_directories_stay_where_writing_is_not_confined(void **
 	assert_true(masks_of(4, &network_only).give_root == REFER);
 	assert_true(masks_of(2, &read_only).give_root == REFER);
 	assert_true(masks_of(1, &read_only).give_root == 0);
-	assert_true(masks_of(3, &network_only).handled_fs == 0);
-	assert_true(masks_of(5, &nothing).handled_fs == 0);
+	assert_true(masks_of(3, &write_only).give_root == 0);
+}
+
+/* A ruleset must handle something, and what it gives back at "/" it does not confine. */
+static void there_is_a_ruleset_that_confines_no_more_than_tracing(void **state)
+{
+	(void)state;
+	for (int abi = 1; abi <= 7; abi++) {
+		struct confine_masks m = masks_of(abi, &nothing);
+
+		assert_true(m.handled_fs != 0 && m.handled_fs == m.give_root && m.handled_net == 0);
+	}
+	assert_true(masks_of(1, &network_only).give_root == masks_of(1, &network_only).handled_fs);
+	assert_true(masks_of(3, &network_only).handled_fs == REFER);
 }
 
 int main(void)
@@ -112,6 +125,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_back_is_handled_and_never_a_device),
 		cmocka_unit_test(one_bound_leaves_the_others_alone),
 		cmocka_unit_test(links_between_directories_stay_where_writing_is_not_confined),
+		cmocka_unit_test(there_is_a_ruleset_that_confines_no_more_than_tracing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,16 @@ static void retries_inside_the_command_count_only_with_one_budget(void **state U
 	assert_int_equal(next(), POLICY_EXHAUSTED);
 }
 
+static void retries_of_commands_that_this_one_calls_are_of_its_budget(void **state UNUSED)
+{
+	run.plan.policy.retries = 3;
+	run.inner_repeats = run.called_repeats = 2;
+	failed(VERDICT_RESULT, "UNAVAILABLE");
+	assert_int_equal(next(), POLICY_WAIT);
+	run.inner_repeats = run.called_repeats = 3;
+	assert_int_equal(next(), POLICY_EXHAUSTED);
+}
+
 static void a_wait_that_would_overrun_is_a_warning_and_stays_retryable(void **state UNUSED)
 {
 	run.plan.timeout_ms = 5000;
@@ -228,6 +238,7 @@ int main(void)
 		TEST(a_failure_that_ends_the_run_is_never_retried),
 		TEST(retries_end_as_raised_at_none_and_exhausted_after_some),
 		TEST(retries_inside_the_command_count_only_with_one_budget),
+		TEST(retries_of_commands_that_this_one_calls_are_of_its_budget),
 		TEST(a_wait_that_would_overrun_is_a_warning_and_stays_retryable),
 		TEST(a_pipe_on_stdin_is_not_read_twice_and_a_file_is),
 	};

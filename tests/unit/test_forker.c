@@ -25,6 +25,20 @@ pid_t __wrap_os_fork_sibling(void)
 	return -1;
 }
 
+/* Of the next read from a report. */
+static int read_error;
+
+ssize_t __real_xread(int fd, void *bytes, size_t n);
+ssize_t __wrap_xread(int fd, void *bytes, size_t n);
+ssize_t __wrap_xread(int fd, void *bytes, size_t n)
+{
+	if (read_error == 0)
+		return __real_xread(fd, bytes, n);
+	errno = read_error;
+	read_error = 0;
+	return -1;
+}
+
 static pid_t parent_of(pid_t pid)
 {
 	pid_t parent = -1;
@@ -83,6 +97,31 @@ static void scenario_forker_killed_meanwhile(void)
 static void a_request_that_its_forker_never_took_is_not_lost(void **state UNUSED)
 {
 	run_forked(scenario_forker_killed_meanwhile);
+}
+
+static void scenario_start_in_doubt(void)
+{
+	struct child_spec spec = { .argv = SH("echo started"), .fd = { -1, -1, -1 } };
+	struct child_error error;
+	int n = 0;
+
+	by_forker = true;
+	prepare();
+	CHECK(xpipe(output) == 0);
+	spec.fd[1] = output[1];
+	read_error = EIO;
+	CHECK(shepherd_spawn(&spec, GRACE_MS, -1, &report, &error) == -1);
+	CHECK(error.step == CHILD_FORK && error.err == EIO);
+	xclose(&output[1]);
+	while (strcmp(heard(), "started") == 0)
+		n++;
+	CHECK(n <= 1);
+	dismiss();
+}
+
+static void a_program_that_may_have_started_is_not_started_again(void **state UNUSED)
+{
+	run_forked(scenario_start_in_doubt);
 }
 
 static void scenario_forker_refused(void)
@@ -186,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_its_forker_a_worker_forks_by_itself),
 		cmocka_unit_test(a_request_that_its_forker_never_took_is_not_lost),
+		cmocka_unit_test(a_program_that_may_have_started_is_not_started_again),
 		cmocka_unit_test(where_its_forker_may_not_fork_a_worker_does),
 		cmocka_unit_test(a_program_inherits_our_environment_as_it_is_now),
 		cmocka_unit_test(a_forker_ends_with_its_worker),

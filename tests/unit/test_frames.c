@@ -67,6 +67,7 @@ static void say_all(void)
 	ADD_FRAME(&wire, RETRY, STR(event, "repeat"));
 	ADD_FRAME(&wire, HOLD, INT(change, 1));
 	ADD_FRAME(&wire, DETACH, INT(pid, 12345));
+	ADD_FRAME(&wire, GUARD);
 	ADD_FRAME(&wire, TEMPDIR, STR(text, "/t"));
 	ADD_FRAME(&wire, TEXT, STR(text, "rendered"));
 	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "{\"done\":true}"));
@@ -104,6 +105,19 @@ static void every_kind_is_taken_however_the_bytes_arrive(void **state UNUSED)
 	}
 }
 
+static void retries_of_a_called_command_count_once_within_bounds(void **state UNUSED)
+{
+	ADD_FRAME(&wire, RETRY, STR(event, "called"), INT(attempt, 2));
+	ADD_FRAME(&wire, RETRY, STR(event, "called"), INT(attempt, -5));
+	ADD_FRAME(&wire, RETRY, STR(event, "called"));
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_int_equal(run.inner_repeats, 2);
+	assert_int_equal(run.called_repeats, 2);
+	ADD_FRAME(&wire, RETRY, STR(event, "called"), INT(attempt, INT64_MAX));
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_int_equal(run.called_repeats, 1002);
+}
+
 static void after_a_verdict_only_words_and_facts_about_processes_are_taken(void **state UNUSED)
 {
 	say_all();
@@ -133,10 +147,9 @@ static void no_session_is_spared_that_the_run_itself_lives_in(void **state UNUSE
 	assert_int_equal(run.spared.count, 0);
 }
 
-static void of_two_results_the_first_counts_and_what_follows_is_late(void **state UNUSED)
+static void after_a_result_only_warnings_are_taken(void **state UNUSED)
 {
 	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
-	ADD_FRAME(&wire, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"));
 	ADD_FRAME(&wire, STEP, STR(name, "late"));
 	ADD_FRAME(&wire, WARN, STR(code, "LATE"));
 	assert_int_equal(hand_over(true, 65536), FRAMES_RESULT);
@@ -144,6 +157,94 @@ static void of_two_results_the_first_counts_and_what_follows_is_late(void **stat
 	assert_string_equal(buf_cstr(&r.data), "[1]");
 	assert_int_equal(r.steps.count, 0);
 	assert_int_equal(run.warnings.count, 1);
+}
+
+/* Whichever comes first, and whether they come together. */
+static void of_two_results_neither_is_believed(void **state UNUSED)
+{
+	static const size_t pieces[] = { 1, 65536 };
+
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			if ((i + k) % 2 == 0)
+				ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
+			else
+				ADD_FRAME(&wire, RESULT, INT(ok, 0), STR(code, "CONFLICT"), STR(data, "[2]"), STR(retryable, "true"),
+				          INT(exit_code, 9));
+		}
+		assert_int_equal(hand_over(true, pieces[i / 2]), FRAMES_RESULT);
+		assert_false(r.ok);
+		assert_string_equal(r.code, "COMMAND_CRASHED");
+		assert_int_equal(r.data.len, 0);
+		assert_int_equal(r.exit_code, 0);
+		assert_int_equal(r.own.retryable, RETRYABLE_INHERIT);
+		close_frames(NULL);
+		open_frames(NULL);
+	}
+}
+
+static void a_limit_that_came_first_stands_whatever_is_answered(void **state UNUSED)
+{
+	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "[1]"));
+	ADD_FRAME(&wire, RESULT, INT(ok, 1), STR(data, "[2]"));
+	assert_int_equal(hand_over(false, 65536), FRAMES_MORE);
+	assert_string_equal(r.code, "");
+}
+
+/* It names a file that we write to: from RUN on, code that is confined could name one. */
+static void a_ledger_is_named_before_run_or_not_at_all(void **state UNUSED)
+{
+	ADD_FRAME(&wire, RUN);
+	ADD_FRAME(&wire, AUDIT, STR(text, "/home/victim/.bashrc"));
+	hand_over(true, 65536);
+	assert_string_equal(run.audit.path, "");
+	close_frames(NULL);
+	open_frames(NULL);
+	ADD_FRAME(&wire, AUDIT, STR(text, "/ledger"), STR(name, "/project"));
+	ADD_FRAME(&wire, AUDIT, STR(text, "/other"));
+	ADD_FRAME(&wire, RUN);
+	hand_over(true, 65536);
+	assert_string_equal(run.audit.path, "/ledger");
+	assert_string_equal(run.audit.project, "/project");
+}
+
+/* In texts and JSON of any frame, not in words of ours; and in what is written to the terminal. */
+static void a_secret_is_hidden_in_each_frame_that_follows(void **state UNUSED)
+{
+	ADD_FRAME(&wire, PLAN, STR(command, "token4711"));
+	ADD_FRAME(&wire, SECRETS, STR(text, "token4711"));
+	ADD_FRAME(&wire, SECRETS, STR(text, "4711"));
+	ADD_FRAME(&wire, RUN);
+	ADD_FRAME(&wire, STEP, STR(name, "one token4711"), STR(state, "running"));
+	ADD_FRAME(&wire, PROGRESS, STR(data, "{\"token4711\":4711}"));
+	ADD_FRAME(&wire, RESULT, INT(ok, 0), STR(code, "TOKEN4711"), STR(message, "bad token4711"), STR(detail, "dG9rZW40NzEx"),
+	          STR(context, "{\"a\":[\"token471\\u0031\",\"x\"]}"));
+	assert_int_equal(hand_over(true, 7), FRAMES_RESULT);
+	assert_string_equal(run.plan.command, "token4711");
+	assert_string_equal(steps_running(&r.steps), "one ***");
+	assert_string_equal(buf_cstr(&r.progress), "{\"***\":\"***\"}");
+	assert_string_equal(r.code, "TOKEN4711");
+	assert_string_equal(buf_cstr(&r.message), "bad ***");
+	assert_string_equal(buf_cstr(&r.detail), "***");
+	assert_string_equal(buf_cstr(&r.context), "{\"a\":[\"***\",\"x\"]}");
+}
+
+static void what_another_process_wrote_ends_the_attempt_unless_it_has_a_verdict(void **state UNUSED)
+{
+	ADD_FRAME(&wire, RESULT, INT(ok, 1));
+	f.intruder = 4321;
+	assert_int_equal(hand_over(false, 65536), FRAMES_MORE);
+	assert_string_equal(r.code, "");
+	close_frames(NULL);
+	open_frames(NULL);
+	ADD_FRAME(&wire, RESULT, INT(ok, 1));
+	f.intruder = 4321;
+	assert_int_equal(hand_over(true, 65536), FRAMES_BROKEN);
+	assert_string_equal(r.code, "COMMAND_CRASHED");
+	assert_non_null(strstr(buf_cstr(&r.message), "4321"));
+	ADD_FRAME(&wire, RESULT, INT(ok, 1));
+	assert_int_equal(hand_over(true, 65536), FRAMES_MORE);
+	assert_false(r.ok);
 }
 
 static void fragments_of_invalid_json_are_left_out(void **state UNUSED)
@@ -305,9 +406,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_kind_is_taken_however_the_bytes_arrive),
+		TEST(retries_of_a_called_command_count_once_within_bounds),
 		TEST(after_a_verdict_only_words_and_facts_about_processes_are_taken),
 		TEST(no_session_is_spared_that_the_run_itself_lives_in),
-		TEST(of_two_results_the_first_counts_and_what_follows_is_late),
+		TEST(after_a_result_only_warnings_are_taken),
+		TEST(of_two_results_neither_is_believed),
+		TEST(a_limit_that_came_first_stands_whatever_is_answered),
+		TEST(a_ledger_is_named_before_run_or_not_at_all),
+		TEST(a_secret_is_hidden_in_each_frame_that_follows),
+		TEST(what_another_process_wrote_ends_the_attempt_unless_it_has_a_verdict),
 		TEST(fragments_of_invalid_json_are_left_out),
 		TEST(silence_counts_in_run_and_outside_of_waits),
 		TEST(the_load_limit_is_5_seconds_or_what_the_environment_says),

@@ -248,7 +248,7 @@ static void check_between(const char *unit, size_t n, size_t before, size_t behi
 
 static void every_byte_is_quoted_alike_wherever_it_stands(void **state UNUSED)
 {
-	static const char *const wide[] = { "\xc3\xa9", "\xc2\x85", "\xe2\x82\xac", "\xe2\x80\xae", "\xf0\x9f\x98\x80" };
+	static const char *const wide[] = { "\xc3\xa9", "\xc2\x85", "\xc2\x9b", "\xe2\x82\xac", "\xe2\x80\xae", "\xf0\x9f\x98\x80" };
 
 	for (size_t before = 0; before < 18; before++) {
 		for (size_t behind = 0; behind < 10; behind++) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../src/engine/limits.h"
+#include "needs.h"
 
 #define NOBODY 65534
 
@@ -44,10 +45,8 @@ static struct rlimit limit_now(int which)
 /* It answers for the memory and the descriptors of its client by itself. */
 static void skip_under_valgrind(void)
 {
-	const char *preload = getenv("LD_PRELOAD");
-
-	if (preload && strstr(preload, "vgpreload"))
-		skip();
+	if (under_valgrind())
+		NEEDS("to run without valgrind");
 }
 
 static int none_declared(void)

@@ -51,11 +51,27 @@ static void a_meta_can_not_take_the_name_of_one_of_ours(void **state UNUSED)
 {
 	static const char *const ours[] = { "command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp",
 		                            "schema_version", "trace_id", "headless", "attempt", "max_attempts", "retries",
-		                            "retry_history", "retry_seed" };
+		                            "retry_history", "retry_seed", "steps" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		add(ours[i], "0");
 	assert_int_equal(metas.members.len, 0);
+}
+
+static void what_differs_between_equal_calls_is_not_wanted_in_a_stable_answer(void **state UNUSED)
+{
+	static const char *const varying[] = { "duration_ms", "request_id", "timestamp", "retry_history", "retry_seed", "session_tmp_dir",
+		                               "cache_used" };
+
+	for (size_t i = 0; i < ARRAY_LEN(varying); i++)
+		assert_true(metas_want(&metas, varying[i]));
+	add("stable_output", "true");
+	for (size_t i = 0; i < ARRAY_LEN(varying); i++) {
+		assert_false(metas_want(&metas, varying[i]));
+		add(varying[i], "1");
+	}
+	add("cwd", "1");
+	assert_string_equal(buf_cstr(&metas.members), ",\"stable_output\":true,\"cwd\":1");
 }
 
 static void an_error_has_names_of_its_own(void **state UNUSED)
@@ -95,6 +111,7 @@ int main(void)
 		TEST(metas_are_members_in_their_order),
 		TEST(metas_are_named_once_and_bounded),
 		TEST(a_meta_can_not_take_the_name_of_one_of_ours),
+		TEST(what_differs_between_equal_calls_is_not_wanted_in_a_stable_answer),
 		TEST(an_error_has_names_of_its_own),
 		TEST(other_names_and_invalid_json_are_left_out),
 	};

@@ -20,6 +20,7 @@
 #include "../../src/engine/os.h"
 #include "../../src/engine/os_close.h"
 #include "fork_fixture.h"
+#include "needs.h"
 
 #if defined(__linux__) && !defined(RUNNER_POSIX_ONLY)
 #define FULL_SYSTEM
@@ -241,7 +242,7 @@ static void a_death_is_seen_from_outside(void **state UNUSED)
 	int fd = os_watch_process(getpid());
 
 	if (fd < 0 && errno == ENOSYS)
-		skip(); /* an old kernel, or valgrind */
+		NEEDS("a kernel with pidfd_open, without valgrind"); /* an old kernel, or valgrind */
 	close(fd);
 	run_forked(scenario_watch);
 }

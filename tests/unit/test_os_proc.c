@@ -67,13 +67,13 @@ static void the_children_of_every_thread_are_listed(void **state UNUSED)
 }
 
 /* Forked twice, in a session of its own, without anything it was given. */
-static pid_t start_daemon(void)
+static pid_t start_daemon(uint64_t mark)
 {
 	pid_t middle, daemon_pid;
 
 	CHECK(pipe(said) == 0);
 	if ((middle = fork()) == 0) {
-		CHECK(os_mark(4711) == 0);
+		CHECK(os_mark(mark) == 0);
 		setsid();
 		if ((daemon_pid = fork()) == 0) {
 			setsid();
@@ -95,7 +95,7 @@ static void scenario_mark(void)
 	pid_t pid, plain;
 
 	CHECK(os_become_subreaper() == 0);
-	pid = start_daemon();
+	pid = start_daemon(4711);
 	plain = fork_idle();
 	CHECK(os_mark_of(pid) == 4711);
 	CHECK(os_mark_of(plain) != 4711 && os_mark_of(getpid()) != 4711);
@@ -112,6 +112,35 @@ static void scenario_mark(void)
 static void a_mark_stays_with_a_daemon_and_spares_it(void **state UNUSED)
 {
 	run_forked(scenario_mark);
+}
+
+static void scenario_run_mark(void)
+{
+	const uint64_t mark = child_run_mark(1), refused[] = { 0, 4711, CHILD_JOB_MARK, UINT64_MAX };
+	struct spared none = { .count = 0 };
+	pid_t daemon_pid, of_another, job;
+
+	CHECK(os_become_subreaper() == 0);
+	CHECK(mark != child_run_mark(2) && !child_signal_marked(mark, SIGKILL, getsid(0)));
+	daemon_pid = start_daemon(mark);
+	of_another = start_daemon(4711);
+	job = start_daemon(CHILD_JOB_MARK);
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+		CHECK(!child_signal_marked(refused[i], 0, getsid(0))); /* (every process of this machine would have some of them) */
+	CHECK(child_signal_marked(mark, 0, getsid(0)));
+	CHECK(kill(daemon_pid, 0) == 0);
+	(void)child_signal_marked(mark, SIGKILL, getsid(0)); /* it may be dead at once */
+	wait_for(daemon_pid);
+	CHECK(!child_signal_marked(mark, SIGKILL, getsid(0)));
+	CHECK(os_process_lives(of_another) && kill(job, SIGKILL) == 0);
+	wait_for(job);
+	CHECK(child_kill_all(&none) == 1);
+	CHECK(EVENTUALLY(child_reap(&none, NULL, NULL)));
+}
+
+static void what_has_the_mark_of_a_run_is_found_wherever_it_is_and_nothing_else(void **state UNUSED)
+{
+	run_forked(scenario_run_mark);
 }
 
 /* --- memory ----------------------------------------------------------------------- */
@@ -159,6 +188,7 @@ int main(void)
 		cmocka_unit_test(a_heap_that_is_dropped_reads_as_zeros),
 		cmocka_unit_test(the_children_of_every_thread_are_listed),
 		cmocka_unit_test(a_mark_stays_with_a_daemon_and_spares_it),
+		cmocka_unit_test(what_has_the_mark_of_a_run_is_found_wherever_it_is_and_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

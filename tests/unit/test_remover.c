@@ -23,12 +23,13 @@
 
 #include "../../src/common/remover.h"
 #include "../../src/common/xio.h"
+#include "needs.h"
 
 static char stage[] = "/tmp/remover-XXXXXX";
 
 /* --- what may go wrong below ------------------------------------------------------ */
 
-static bool hide_openat2;
+static bool hide_openat2, hide_statx;
 static int refill; /* that many times, somebody adds to a directory that is to go */
 static const int *move_errors; /* why the next moves fail; ends with 0 */
 static int moves;              /* how often one was tried */
@@ -42,7 +43,7 @@ int __wrap_renameat(int from, const char *name, int to, const char *new_name);
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e)
 {
-	if (hide_openat2 && number == SYS_openat2)
+	if ((hide_openat2 && number == SYS_openat2) || (hide_statx && number == SYS_statx))
 		return errno = ENOSYS, -1;
 	return __real_syscall(number, a, b, c, d, e);
 }
@@ -100,7 +101,7 @@ static void become_root_again(void)
 
 static int start(void **state UNUSED)
 {
-	hide_openat2 = false;
+	hide_openat2 = hide_statx = false;
 	refill = 0;
 	move_errors = NULL;
 	strcpy(stage + strlen(stage) - 6, "XXXXXX");
@@ -113,9 +114,10 @@ static int finish(void **state UNUSED)
 	int status;
 
 	become_root_again();
+	(void)!chown(stage, geteuid(), getegid()); /* root leaves what is another user's in /tmp */
 	while (umount2("t/m", MNT_DETACH) == 0)
 		;
-	hide_openat2 = false;
+	hide_openat2 = hide_statx = false;
 	refill = 0;
 	move_errors = NULL;
 	status = chdir("/") == 0 ? remover_remove(&r, stage) : -1;
@@ -397,7 +399,7 @@ static void check_mount_in_tree(void)
 static void a_bind_mount_is_not_entered(void **state UNUSED)
 {
 	if (!has_mounts())
-		skip();
+		NEEDS("a namespace to mount in");
 	make_victim();
 	check_mount_in_tree();
 	victim_is_whole();
@@ -406,8 +408,18 @@ static void a_bind_mount_is_not_entered(void **state UNUSED)
 static void a_bind_mount_is_not_entered_without_openat2(void **state UNUSED)
 {
 	if (!has_mounts())
-		skip();
+		NEEDS("a namespace to mount in");
 	hide_openat2 = true;
+	make_victim();
+	check_mount_in_tree();
+	victim_is_whole();
+}
+
+static void a_bind_mount_is_not_entered_on_an_old_kernel(void **state UNUSED)
+{
+	if (!has_mounts())
+		NEEDS("a namespace to mount in");
+	hide_openat2 = hide_statx = true;
 	make_victim();
 	check_mount_in_tree();
 	victim_is_whole();
@@ -416,7 +428,7 @@ static void a_bind_mount_is_not_entered_without_openat2(void **state UNUSED)
 static void a_mount_of_another_file_system_is_not_entered(void **state UNUSED)
 {
 	if (!has_mounts())
-		skip();
+		NEEDS("a namespace to mount in");
 	make_dir("t");
 	make_dir("t/m");
 	assert_int_equal(mount("none", "t/m", "tmpfs", 0, NULL), 0);
@@ -428,7 +440,7 @@ static void a_mount_of_another_file_system_is_not_entered(void **state UNUSED)
 static void a_file_that_is_mounted_stays(void **state UNUSED)
 {
 	if (!has_mounts())
-		skip();
+		NEEDS("a namespace to mount in");
 	make_file("victim");
 	make_dir("t");
 	make_file("t/m");
@@ -440,7 +452,7 @@ static void a_file_that_is_mounted_stays(void **state UNUSED)
 static void a_tree_that_is_itself_a_mount_stays_whole(void **state UNUSED)
 {
 	if (!has_mounts())
-		skip();
+		NEEDS("a namespace to mount in");
 	make_victim();
 	make_dir("t");
 	make_dir("t/m");
@@ -454,7 +466,7 @@ static void a_deep_mount_is_not_entered_either(void **state UNUSED)
 	char path[400] = "t";
 
 	if (!has_mounts())
-		skip();
+		NEEDS("a namespace to mount in");
 	make_victim();
 	make_chain(100);
 	for (int i = 0; i < 100; i++)
@@ -489,6 +501,7 @@ int main(void)
 		TEST(a_cancelled_removal_stops),
 		TEST(a_bind_mount_is_not_entered),
 		TEST(a_bind_mount_is_not_entered_without_openat2),
+		TEST(a_bind_mount_is_not_entered_on_an_old_kernel),
 		TEST(a_mount_of_another_file_system_is_not_entered),
 		TEST(a_file_that_is_mounted_stays),
 		TEST(a_tree_that_is_itself_a_mount_stays_whole),

@@ -321,6 +321,8 @@ static void a_run_that_was_cut_off_suggests_how_to_resume(void **state UNUSED)
 		r.signal = SIGINT;
 		report_describe(&r);
 		assert_string_equal(buf_cstr(&r.suggestion), "resume 1");
+		if (cut[i] == VERDICT_GONE)
+			assert_int_equal(r.own.retryable, RETRYABLE_FALSE);
 	}
 }
 
@@ -361,7 +363,8 @@ static void a_cancelled_wait_keeps_nothing_of_the_failure_before_but_its_steps(v
 	report_describe(&r);
 	assert_string_equal(r.code, "CANCELLED");
 	assert_int_equal(r.detail.len + r.fix_required.len + r.fix_command.len + r.suggestion.len, 0);
-	assert_int_equal(r.context.len + r.errors.len, 0);
+	assert_string_equal(buf_cstr(&r.context), "{\"signal\":\"SIGINT\"}");
+	assert_int_equal(r.errors.len, 0);
 	assert_int_equal(r.exhausted, 0);
 	assert_contains(buf_cstr(&r.data), "\"failed_step\":\"b\"");
 }

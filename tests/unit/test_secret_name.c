@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/common/secret_name.h"
+#include "../../src/common/secret.h"
 
 static void a_name_is_secret_by_its_words(void **state UNUSED)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/common/secret_text.h"
+#include "../../src/common/secret.h"
 
 static const char *const beginnings[] = { "eyJ", "sk-", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "_pat_", "AKIA", "AIza", "xox",
 	                                  "glpat-", "PRIVATE KEY" };

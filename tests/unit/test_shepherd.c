@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "shepherd_fixture.h"
+#include "needs.h"
 
 /* --- the program's end is the shepherd's ------------------------------------------- */
 
@@ -73,7 +74,7 @@ static void scenario_signals(void)
 static void every_fatal_signal_is_passed_on_without_a_core(void **state UNUSED)
 {
 	if (under_valgrind())
-		skip();
+		NEEDS("to run without valgrind");
 	run_forked(scenario_signals);
 }
 
@@ -330,7 +331,7 @@ static void a_term_during_the_start_ends_what_has_started(void **state UNUSED)
 	run_forked(scenario_during_start);
 #else
 	(void)scenario_during_start;
-	skip();
+	NEEDS("the full system of another build");
 #endif
 }
 

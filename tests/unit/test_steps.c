@@ -142,6 +142,48 @@ static void a_long_or_dirty_name_is_the_same_step_declared_and_reported(void **s
 	forget_frames();
 }
 
+/* A resumable command that has failed says where to go on; at its beginning there is nothing to resume. */
+static void a_failure_says_where_to_resume(void **state UNUSED)
+{
+	static const struct {
+		const char *completed, *skipped, *running, *wanted;
+	} rows[] = {
+		{ NULL, NULL, NULL, NULL },       { NULL, NULL, "a", NULL },        { "a", NULL, NULL, "\"b\"" },
+		{ "a", NULL, "b", "\"b\"" },      { NULL, "a", "c", "\"b\"" },      { "a", "b", "c", "\"c\"" },
+		{ NULL, "a", NULL, "\"b\"" },     { NULL, "c", "a", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int resumable = 0; resumable <= 1; resumable++) {
+			struct steps s = { 0 };
+			struct buf out = BUF_INIT;
+			struct json_writer w = JSON_WRITER_INIT(&out);
+			char wanted[64];
+
+			if (resumable)
+				steps_declare(&s, RECEIVED(PLAN, LIST(steps, "a\0b\0c"), STR(state, "resumable")));
+			else
+				steps_declare(&s, RECEIVED(PLAN, LIST(steps, "a\0b\0c")));
+			if (rows[i].completed)
+				take(&s, rows[i].completed, "running");
+			steps_finish(&s);
+			if (rows[i].skipped)
+				take(&s, rows[i].skipped, "skipped");
+			if (rows[i].running)
+				take(&s, rows[i].running, "running");
+			json_begin_object(&w);
+			steps_of_failure(&s, &w);
+			json_end_object(&w);
+			snprintf(wanted, sizeof(wanted), "\"resume_from\":%s}", rows[i].wanted ? rows[i].wanted : "none");
+			if (resumable && rows[i].wanted)
+				assert_contains(out.data, wanted);
+			else
+				assert_lacks(out.data, "resume_from");
+			buf_release(&out);
+			steps_release(&s);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +192,7 @@ int main(void)
 		cmocka_unit_test(from_every_state_a_step_can_go_to_every_other),
 		cmocka_unit_test(an_undeclared_step_joins_at_the_end_and_an_unnamed_one_does_not),
 		cmocka_unit_test(more_steps_than_are_kept_change_nothing),
+		cmocka_unit_test(a_failure_says_where_to_resume),
 		cmocka_unit_test(a_long_or_dirty_name_is_the_same_step_declared_and_reported),
 	};
 

@@ -56,9 +56,12 @@ static int replies_twice(const struct launch *launch)
 	return 0;
 }
 
-static void of_several_results_the_first_is_the_answer(void **state UNUSED)
+static void of_several_results_none_is_the_answer(void **state UNUSED)
 {
-	assert_contains(assert_answer(replies_twice, 0, NULL), "\"data\":[1]");
+	const char *text = assert_answer(replies_twice, 1, "COMMAND_CRASHED");
+
+	assert_contains(text, "\"data\":null");
+	assert_contains(text, "answered twice");
 }
 
 static int talks_after_its_result(const struct launch *launch)
@@ -199,7 +202,7 @@ int main(void)
 		TEST(a_result_is_the_answer),
 		TEST(a_failure_has_its_codes_number),
 		TEST(an_exit_status_after_the_result_is_a_warning_and_no_verdict),
-		TEST(of_several_results_the_first_is_the_answer),
+		TEST(of_several_results_none_is_the_answer),
 		TEST(frames_after_the_result_add_warnings_and_change_nothing_else),
 		TEST(a_large_result_reaches_a_slow_reader_whole),
 		TEST(every_exit_without_a_result_is_a_crash_with_its_status),

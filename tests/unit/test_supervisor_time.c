@@ -69,8 +69,13 @@ static void short_load(void)
 
 static void loading_has_a_limit_of_its_own(void **state UNUSED)
 {
+	const char *text;
+
 	setup.before = short_load;
-	assert_contains(assert_answer(never_plans, 10, "TIMEOUT"), "\"phase\":\"validation\",\"context\":{\"limit\":\"load\"}");
+	text = assert_answer(never_plans, 10, "TIMEOUT");
+	assert_contains(text, "\"phase\":\"validation\"");
+	assert_contains(text, "\"context\":{\"limit\":\"load\"}");
+	assert_contains(text, "RUNNER_LOAD_TIMEOUT");
 	assert_ended_between(200, 200);
 }
 

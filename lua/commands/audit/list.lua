@@ -2,15 +2,15 @@
 
 local audit = require "runner.tools.audit"
 local json = require "runner.json"
+local scope = require "runner.core.scope"
 
 return {
-	description = "List the calls that the project's audit ledger has, newest first",
-	danger_level = "safe",
 	list = true,
 	args = {
 		{ "command", "string", description = "Only calls of this command: a dot path such as db.migrate" },
 		{ "state", "enum", values = { "ended", "not_run", "open" },
 			description = "Only calls that ended, that ended before run, or whose end is not there" },
+		scope.argument(),
 	},
 	columns = { "began", "command", "state", "exit_code", "code", "duration_ms", "request_id" },
 	exit_codes = {
@@ -19,10 +19,11 @@ return {
 	examples = { { description = "What was begun and never ended?", command = "runner audit list --state open" } },
 	run = function(args, ctx)
 		local calls, damaged = audit.calls()
-		local rows = json.array {}
+		local rows, project = json.array {}, scope.of(args)
 		for i = #calls, 1, -1 do
 			local call = calls[i]
-			if (not args.command or args.command == call.command) and (not args.state or args.state == call.state) then
+			if (not project or call.project == project)
+				and (not args.command or args.command == call.command) and (not args.state or args.state == call.state) then
 				rows[#rows + 1] = call
 			end
 		end

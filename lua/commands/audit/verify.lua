@@ -4,8 +4,6 @@ local audit = require "runner.tools.audit"
 local errors = require "runner.core.errors"
 
 return {
-	description = "Check that no row of the project's audit ledger was changed, removed or added",
-	danger_level = "safe",
 	args = {},
 	exit_codes = {
 		AUDIT_DISABLED = { retryable = false, side_effects = "none", description = "The project keeps no audit ledger" },

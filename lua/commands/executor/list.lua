@@ -2,11 +2,9 @@
 
 local json = require "runner.json"
 local known_executors = require "runner.workflow.run.known_executors"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 return {
-	description = "List the places where steps of workflows may run",
-	danger_level = "safe",
 	list = true,
 	args = { known_executors.file_argument },
 	columns = { "name", "kind", "source", "directory", "problem" },
@@ -18,7 +16,7 @@ return {
 	run = function(args)
 		local known, faults, sources = known_executors.of(args)
 		local rows = json.array {}
-		for i, name in ipairs(sorted.keys(sources)) do
+		for i, name in ipairs(tables.sorted_keys(sources)) do
 			local e = known[name] or {}
 			rows[i] = { name = name, kind = e.kind or json.null, source = sources[name], directory = e.directory or json.null,
 				problem = faults[name] or json.null }

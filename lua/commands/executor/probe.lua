@@ -1,11 +1,8 @@
 -- runner executor probe DIR INDEX: a task of `executor check`, on its node
 
-local probe = require "runner.workflow.place.probe"
+local probe = require "runner.workflow.executors.probe"
 
 return {
-	description = "A task of `executor check`: it calls this itself",
-	danger_level = "mutating",
-	hidden = true,
 	timeout = "2m",
 	exit_codes = { TIMEOUT = { retryable = true, side_effects = "none" } },
 	args = {

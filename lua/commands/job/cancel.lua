@@ -1,10 +1,9 @@
 -- runner job cancel ID: ask the job's own supervisor to end it, and wait until it has.
 
-local attempt = require "runner.core.attempt"
 local answer = require "runner.jobs.answer"
+local attempt = require "runner.core.attempt"
 local folder = require "runner.jobs.folder"
 local host = require "runner.host"
-local job_id = require "runner.jobs.job_id"
 
 local WAIT_MS, LOOK_MS = 20000, 50
 
@@ -28,11 +27,9 @@ local function forget_checkpoint(job)
 end
 
 return {
-	description = "Cancel a job",
-	danger_level = "mutating",
 	timeout = "30s",
-	args = { job_id.argument },
-	exit_codes = job_id.codes {
+	args = { folder.argument },
+	exit_codes = folder.exit_codes_with {
 		TIMEOUT = { retryable = true, side_effects = "none" },
 		CONFLICT = { description = "The job has ended already, or the ID is ambiguous" },
 	},

@@ -2,7 +2,6 @@
 
 local folder = require "runner.jobs.folder"
 local host = require "runner.host"
-local job_id = require "runner.jobs.job_id"
 
 local CHUNK, LOOK_MS, LINE_MAX = 1 << 16, 1000, 32768
 
@@ -13,10 +12,11 @@ end
 -- Lines as they are complete; the rest is kept for the next piece.
 local function emit_lines(ctx, rest, piece)
 	rest = rest .. piece
-	local from = 1
-	for line, after in rest:gmatch "([^\n]*)\n()" do
-		emit(ctx, line)
-		from = after
+	local from, newline = 1, rest:find("\n", 1, true)
+	while newline do
+		emit(ctx, rest:sub(from, newline - 1))
+		from = newline + 1
+		newline = rest:find("\n", from, true)
 	end
 	rest = rest:sub(from)
 	if #rest > LINE_MAX then
@@ -70,17 +70,15 @@ local function follow(ctx, job, file, rest)
 end
 
 return {
-	description = "Show what a job has written to stderr",
-	danger_level = "safe",
 	timeout = "none",
 	streams = true,
 	args = {
-		job_id.argument,
+		folder.argument,
 		{ "follow", "boolean", short = "f", description = "Go on until the job has ended" },
 		{ "tail", "integer", min = 0, default = 1000, description = "Only the last lines; 0: all" },
 	},
 	columns = { "line" },
-	exit_codes = job_id.exit_codes,
+	exit_codes = folder.exit_codes,
 	examples = { { description = "Look at a job at work", command = "runner job logs job_01J --follow --stream" } },
 	run = function(args, ctx)
 		local job = folder.find(args.id)

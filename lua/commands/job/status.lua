@@ -3,13 +3,10 @@
 local answer = require "runner.jobs.answer"
 local attempt = require "runner.core.attempt"
 local folder = require "runner.jobs.folder"
-local job_id = require "runner.jobs.job_id"
 
 return {
-	description = "Show whether a job runs, and how it ended",
-	danger_level = "safe",
-	args = { job_id.argument },
-	exit_codes = job_id.codes {
+	args = { folder.argument },
+	exit_codes = folder.exit_codes_with {
 		INCOMPLETE = { retryable = true, side_effects = "none", description = "It is running" },
 		JOB_FAILED = { retryable = false, side_effects = "none", description = "It has failed, or was cancelled" },
 		JOB_LOST = { description = "It ended without an answer" },

@@ -2,10 +2,8 @@
 
 local answer = require "runner.jobs.answer"
 local attempt = require "runner.core.attempt"
-local condition = require "runner.jobs.condition"
 local folder = require "runner.jobs.folder"
-local job_id = require "runner.jobs.job_id"
-local patience = require "runner.core.patience"
+local waiting = require "runner.core.waiting"
 
 local function answer_of(job)
 	local said = answer.of(job, attempt.project)
@@ -16,16 +14,14 @@ local function answer_of(job)
 end
 
 return {
-	description = "Wait for a job, and answer as it did",
-	danger_level = "safe",
 	timeout = "none",
 	args = {
-		job_id.argument,
-		patience.argument,
-		{ "until", "string", pattern = condition.PATTERN, default = "ended",
+		folder.argument,
+		waiting.argument,
+		{ "until", "string", pattern = folder.CONDITION, default = "ended",
 			description = "ended; or sooner: started, step:NAME (it is completed), done:N (ctx:progress said at least N)" },
 	},
-	exit_codes = job_id.codes {
+	exit_codes = folder.exit_codes_with {
 		INCOMPLETE = { retryable = true, side_effects = "none", description = "It is still running" },
 		JOB_FAILED = { retryable = false, side_effects = "none", description = "It ended before the condition of --until was met" },
 		JOB_LOST = { description = "It ended without an answer" },
@@ -35,8 +31,8 @@ return {
 		{ description = "Until a step is done", command = "runner job wait job_01J --until step:build" },
 	},
 	run = function(args, ctx)
-		local job, limit_ms = folder.find(args.id), patience.of(args)
-		local holds = condition.of(args["until"])
+		local job, limit_ms = folder.find(args.id), waiting.limit(args)
+		local holds = folder.condition(args["until"])
 		local why = folder.wait(job, limit_ms or math.huge, holds)
 		job = folder.open(job.id) or ctx:fail("NOT_FOUND", ("Job %s was removed"):format(job.id))
 		if why == nil and job.status == "running" then

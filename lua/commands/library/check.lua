@@ -2,12 +2,10 @@
 -- command checks its own library.
 
 local json = require "runner.json"
-local shared = require "runner.vendor.shared"
+local vendor = require "runner.vendor.libraries"
 local vendored = require "runner.project.vendored"
 
 return {
-	description = "Compare the files of libraries with runner.lock",
-	danger_level = "safe",
 	args = {
 		{ "names", "array", items = "string", positional = true, description = "Libraries; default: all" },
 	},
@@ -15,13 +13,14 @@ return {
 		NOT_FOUND = { description = "The project has no library of that name" },
 		LIBRARY_CHANGED = { description = "A file was changed, added or removed; error.context names it" },
 	},
+	rows = "libraries",
 	examples = { { description = "Are all as they were added?", command = "runner library check" } },
 	run = function(args)
-		local root, out, first = shared.root(), json.array {}, nil
-		local libraries = shared.libraries()
-		for i, name in ipairs(shared.chosen(libraries, args.names)) do
+		local root, out, first = vendor.root(), json.array {}, nil
+		local libraries = vendor.libraries()
+		for i, name in ipairs(vendor.chosen(libraries, args.names)) do
 			local problem = vendored.changed(root, name, libraries[name])
-			out[i] = { library = name, state = problem and "changed" or "ok", files = shared.about(root, name, libraries[name]).files }
+			out[i] = { library = name, state = problem and "changed" or "ok", files = vendor.about(root, name, libraries[name]).files }
 			first = first or problem
 		end
 		if first then

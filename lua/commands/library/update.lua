@@ -1,17 +1,17 @@
--- runner library update [NAME…]: take libraries anew from where they came from, or the very files that
+-- runner library update [NAME…]: take libraries again from where they came from, or the very files that
 -- runner.lock has (--locked).
 
 local errors = require "runner.core.errors"
 local install = require "runner.vendor.install"
 local json = require "runner.json"
 local locate = require "runner.project.locate"
-local shared = require "runner.vendor.shared"
-local sorted = require "runner.core.sorted"
+local vendor = require "runner.vendor.libraries"
+local tables = require "runner.core.tables"
 local vendored = require "runner.project.vendored"
 
 local function read(root, args, name, row)
-	local gathered = shared.gather(args.from or row.source, args.from and locate.here() or root)
-	local new = install.row(gathered, args.from and shared.recorded(root, args.from) or row.source)
+	local gathered = vendor.gather(args.from or row.source, args.from and locate.here() or root)
+	local new = install.row(gathered, args.from and vendor.recorded(root, args.from) or row.source)
 	if args.locked and new.digest ~= row.digest then
 		errors.raise("CONFLICT", ("%s has other files of '%s' than runner.lock"):format(gathered.source, name), { side_effects = "none",
 			fix_required = ("Name the version that runner.lock has: runner library update %s --locked --from PATH"):format(name) })
@@ -22,13 +22,13 @@ end
 -- What is different in the new one: sorted paths.
 local function compared(old, new)
 	local out = { added = json.array {}, changed = json.array {}, removed = json.array {} }
-	for _, path in ipairs(sorted.keys(new.files)) do
+	for _, path in ipairs(tables.sorted_keys(new.files)) do
 		local list = not old.files[path] and out.added or old.files[path] ~= new.files[path] and out.changed
 		if list then
 			list[#list + 1] = path
 		end
 	end
-	for _, path in ipairs(sorted.keys(old.files)) do
+	for _, path in ipairs(tables.sorted_keys(old.files)) do
 		out.removed[#out.removed + 1] = not new.files[path] and path or nil
 	end
 	return out
@@ -46,8 +46,6 @@ local function update(root, args, old, name, put)
 end
 
 return {
-	description = "Take libraries anew from where they came from",
-	danger_level = "mutating",
 	dry_run = true,
 	timeout = "2m",
 	args = {
@@ -62,6 +60,7 @@ return {
 		LIBRARY_REFUSED = { description = "There is no command in it, or something that a library may not have" },
 		LOCK_HELD = { description = "Another call changes the libraries of this project" },
 	},
+	rows = "libraries",
 	examples = {
 		{ description = "See what is new", command = "runner library update --dry-run" },
 		{ description = "Bring back what was changed by hand", command = "runner library update tools --locked" },
@@ -70,9 +69,9 @@ return {
 		return args.from and #(args.names or {}) ~= 1 and { { field = "from", message = "--from needs the name of one library" } } or nil
 	end,
 	run = function(args, ctx)
-		local root, out, effect = shared.root(), json.array {}, "noop"
-		shared.change(ctx, root, function(libraries, put)
-			for i, name in ipairs(shared.chosen(libraries, args.names)) do
+		local root, out, effect = vendor.root(), json.array {}, "noop"
+		vendor.change(ctx, root, function(libraries, put)
+			for i, name in ipairs(vendor.chosen(libraries, args.names)) do
 				out[i] = update(root, args, libraries[name], name, put)
 				effect = out[i].effect == "updated" and "updated" or effect
 			end

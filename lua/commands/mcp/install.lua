@@ -1,12 +1,12 @@
 -- runner mcp install CLIENT: what a client of MCP has to be told to start this server, printed, or
 -- written into the client's file beside what it has.
 
-local arguments = require "runner.mcp.arguments"
-local attempt = require "runner.core.attempt"
+local listing = require "runner.mcp.listing"
 local clients = require "runner.mcp.clients"
+local display = require "runner.core.display"
 local fs = require "runner.fs"
-local pretty = require "runner.output.pretty"
-local sorted = require "runner.core.sorted"
+local layout = require "runner.output.layout"
+local tables = require "runner.core.tables"
 
 local LARGEST, PRIVATE, PUBLIC = 4 << 20, 384, 420 -- bytes; 0600, 0644
 
@@ -39,17 +39,14 @@ local function write(ctx, path, text, mode)
 end
 
 local function shown(installation)
-	local text = pretty.text { [installation.key] = { [installation.name] = installation.server } }
-	attempt.texts.text = ("%s:\n\n%s\n"):format(installation.path, text)
-	attempt.texts.plain = text .. "\n"
+	local text = layout.json { [installation.key] = { [installation.name] = installation.server } }
+	display.set { text = ("%s:\n\n%s\n"):format(installation.path, text), plain = text .. "\n" }
 end
 
 return {
-	description = "Print, or write, what a client of MCP needs to start the server",
-	danger_level = "mutating",
 	dry_run = true,
-	args = arguments.selection {
-		{ "client", "enum", values = sorted.keys(clients.rows), positional = true, required = true, description = "Client to set up" },
+	args = listing.arguments {
+		{ "client", "enum", values = tables.sorted_keys(clients.rows), positional = true, required = true, description = "Client to set up" },
 		{ "write", "boolean", description = "Write it into the client's file, beside what that has" },
 		{ "name", "string", pattern = "^[A-Za-z0-9_-]{1,64}$", description = "Name of the server; default: that of the project's folder" },
 		{ "progressive", "boolean", description = "Serve three tools in place of one for each command" },
@@ -60,7 +57,7 @@ return {
 		{ description = "See what Claude Code needs", command = "runner mcp install claude-code" },
 		{ description = "Set up Cursor for this project", command = "runner mcp install cursor --write" },
 	},
-	validate = arguments.validate,
+	validate = listing.validate,
 	run = function(args, ctx)
 		local installation = clients.installation(args.client, args)
 		if not installation then

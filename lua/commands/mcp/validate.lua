@@ -1,12 +1,12 @@
--- runner mcp validate: whether a list of tools that somebody keeps, or serves, is still what the
+-- runner mcp validate: whether a list of tools that is kept in a file, or served, is still what the
 -- commands are (REQ-O-035).
 
-local arguments = require "runner.mcp.arguments"
+local listing = require "runner.mcp.listing"
 local attempt = require "runner.core.attempt"
 local drift = require "runner.mcp.drift"
 local fs = require "runner.fs"
 local json = require "runner.json"
-local selection = require "runner.mcp.selection"
+local scope = require "runner.core.scope"
 local tools = require "runner.mcp.tools"
 
 local LARGEST = 16 << 20 -- bytes
@@ -23,15 +23,13 @@ local function tools_of_file(ctx, path)
 end
 
 local function tools_of_server(ctx, url)
-	return require("runner.mcp.remote").tools(ctx, url)
+	return drift.tools_of_server(ctx, url)
 		or ctx:fail("UNAVAILABLE", ("%s does not answer tools/list with tools"):format(url), { side_effects = "none" })
 end
 
 return {
-	description = "Compare a list of MCP tools with the commands",
-	danger_level = "safe",
 	has_network_io = true,
-	args = arguments.selection {
+	args = listing.arguments {
 		{ "mcp_schema_file", "path", description = "JSON file with a list of tools, or an answer to tools/list" },
 		{ "mcp_server_url", "string", pattern = "^https?://.+$", description = "MCP server to ask for its tools" },
 	},
@@ -49,11 +47,12 @@ return {
 			return { { field = "mcp_schema_file", code = "INVALID_ARGUMENT", message = "Give --mcp-schema-file or --mcp-server-url",
 				fix_required = "Give one of --mcp-schema-file and --mcp-server-url" } }
 		end
-		return arguments.validate(args)
+		return listing.validate(args)
 	end,
 	run = function(args, ctx)
 		local theirs = args.mcp_schema_file and tools_of_file(ctx, args.mcp_schema_file) or tools_of_server(ctx, args.mcp_server_url)
-		local found, count = drift.of(tools.rows(attempt.project), function(row) return selection.has(args, row) end, theirs)
+		scope.serve() -- built-in commands take what they take in a server
+		local found, count = drift.of(tools.rows(attempt.project), function(row) return listing.has(args, row) end, theirs)
 		local data = { drift = found, tools = #theirs }
 		if count > 0 then
 			ctx:fail("MCP_DRIFT", ("%d differences between the tools and the commands"):format(count), { data = data, side_effects = "none" })

@@ -1,17 +1,16 @@
 -- runner workflow cancel ID: cancel a run, even while another runner executes it.
 
-local exit_codes = require "runner.workflow.report.exit_codes"
+local declarations = require "runner.workflow.report.declarations"
 local host = require "runner.host"
 local owner = require "runner.state.owner"
 local report = require "runner.workflow.report.report"
-local run_id = require "runner.workflow.report.run_id"
 local store = require "runner.workflow.store.store"
 
 local WAIT_MS, LOOK_MS = 15000, 50
 local SIGNAL = 'kill -TERM "$1"; kill -CONT "$1"' -- a run stopped by Ctrl+Z has to continue to end
 
 -- Whom to signal: the supervisor of the process that holds the run. The pid in the store
--- may be reused by now: whoever resumes a run writes its own a little later.
+-- may be reused by now: a process that resumes a run writes its own a little later.
 local function supervisor_of(db, id, holder)
 	local pid = math.tointeger(db:find(id).owner)
 	return pid and pid > 1 and owner.is_child(holder, pid) and pid or nil
@@ -37,7 +36,7 @@ local function end_owner(ctx, db, id)
 	end
 end
 
--- What it has placed on executors; nobody else watches it now.
+-- What it has placed on executors; no other process watches it now.
 local function end_elsewhere(ctx, db, id)
 	if not db:live_units(id)[1] then
 		return
@@ -50,13 +49,11 @@ local function end_elsewhere(ctx, db, id)
 end
 
 return {
-	description = "Cancel a run permanently",
-	danger_level = "mutating",
 	timeout = "30s",
 	args = {
-		run_id.argument,
+		declarations.run,
 	},
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" }, NOT_FOUND = exit_codes.of_id.NOT_FOUND,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" }, NOT_FOUND = declarations.id_codes.NOT_FOUND,
 		CONFLICT = { description = "The run has completed, or the ID is ambiguous" } },
 	examples = { { description = "A run that hangs", command = "runner workflow cancel run_01J" } },
 	run = function(args, ctx)

@@ -2,11 +2,11 @@
 -- valid and probably not meant is a warning.
 
 local attempt = require "runner.core.attempt"
-local catalog = require "runner.project.catalog"
-local command_name = require "runner.core.command_name"
+local unknown_command = require "runner.project.unknown_command"
+local command_line = require "runner.core.command_line"
 local executors = require "runner.workflow.file.executors"
-local fits = require "runner.workflow.run.fits"
-local forecast = require "runner.project.policy_forecast"
+local time_bound = require "runner.workflow.run.time_bound"
+local policy_commands = require "runner.project.policy_commands"
 local locate = require "runner.project.locate"
 local host = require "runner.host"
 local money = require "runner.core.money"
@@ -39,12 +39,12 @@ end
 
 -- What `runner:` steps call is looked up where the check runs, as a run from here would.
 local function judge_command(path, step, project)
-	local words = not step.text:find("${", 1, true) and command_name.words((step.text:gsub("%s+", ".")))
+	local words = not step.text:find("${", 1, true) and command_line.name_words((step.text:gsub("%s+", ".")))
 	if words and not locate.find(words, project) then
-		local e = catalog.not_found(words, project)
+		local e = unknown_command.error(words, project)
 		warn(path, step, "UNKNOWN_COMMAND", ("runner: %s: no such command here. %s"):format(step.text, e.suggestion or ""))
 	end
-	local refused = words and attempt.policy and forecast.call(words, given_to(step))
+	local refused = words and attempt.policy and policy_commands.call(words, given_to(step))
 	if refused then
 		warn(path, step, "POLICY_REFUSES", refused)
 	end
@@ -81,7 +81,7 @@ end
 -- What the caller's policies would do to a run of the whole file.
 local function judge_run(path, workflow, policy)
 	local start_of_file = { line = 1, column = 1 }
-	local refused = forecast.call { "workflow", "run" }
+	local refused = policy_commands.call { "workflow", "run" }
 	if refused then
 		warn(path, start_of_file, "POLICY_REFUSES", refused)
 	end
@@ -99,8 +99,6 @@ local function warn_of(path, hints)
 end
 
 return {
-	description = "Check a workflow file",
-	danger_level = "safe",
 	args = {
 		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
 		executors.argument,
@@ -109,14 +107,14 @@ return {
 	validate = function(args)
 		local workflow, problems = start.load(args.file, false, args.on)
 		if workflow then
-			problems = fits.judge(workflow)
+			problems = time_bound.judge(workflow)
 		end
 		return problems[1] and start.rows(args.file, problems) or nil
 	end,
 	run = function(args)
 		local workflow = assert(start.load(args.file, false, args.on))
 		warn_of(args.file, workflow.hints)
-		warn_of(args.file, select(2, fits.judge(workflow)))
+		warn_of(args.file, select(2, time_bound.judge(workflow)))
 		judge_steps(args.file, workflow.steps, attempt.project)
 		if attempt.policy then
 			judge_run(args.file, workflow, attempt.policy)

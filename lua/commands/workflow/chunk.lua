@@ -5,9 +5,6 @@ local chunk = require "runner.workflow.run.chunk"
 local process = require "runner.process"
 
 return {
-	description = "Run a task of a placed step (called by executors)",
-	danger_level = "mutating",
-	hidden = true,
 	timeout = "none",
 	grace = "10s",
 	args = {

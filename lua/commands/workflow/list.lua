@@ -1,9 +1,11 @@
--- runner workflow list: the runs in the store, newest first.
+-- runner workflow list: the runs of this project, newest first.
 
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local host = require "runner.host"
 local json = require "runner.json"
 local report = require "runner.workflow.report.report"
+local scope = require "runner.core.scope"
 local store = require "runner.workflow.store.store"
 
 -- A run whose runner died is still stored as "running".
@@ -23,34 +25,32 @@ end
 -- ones: then all are read, and those that stay decide.
 local function find(db, args)
 	local in_doubt = STORED[args.state] or args.state == "running"
-	local found, most = {}, in_doubt and ALL or attempt.enough or ALL
+	local found, project, most = {}, scope.of(args), in_doubt and ALL or attempt.enough or ALL
 	for _, stored in ipairs(STORED[args.state] or { args.state or false }) do
-		local rows = db:list { state = stored or nil, workflow = args.workflow, limit = most }
+		local rows = db:list { state = stored or nil, workflow = args.workflow, project = project, limit = most }
 		for _, row in ipairs(rows) do
 			row = report.settled(db, row)
 			found[#found + 1] = (not args.state or row.state == args.state) and row or nil
 		end
 	end
-	attempt.cut_short = #found >= most or nil
+	display.set { goes_on = #found >= most }
 	return STORED[args.state] and by_age(found) or found
 end
 
--- A person at a terminal gets what they would read and type; whoever chooses fields gets those.
+-- A person at a terminal gets what they would read and type; a caller that chooses fields gets those.
 local function is_for_people()
 	return attempt.format == "text" and attempt.launch.stdout_is_tty and not attempt.framework.fields
 		and not attempt.framework.output
 end
 
 local function text_of(runs, short, created_ms)
-	local run_list = require "runner.workflow.report.run_list"
-	local rows = run_list.rows(runs, short, created_ms, host.wall_ms())
-	local lines = rows[1] and require("runner.output.tables").lines(rows, run_list.COLUMNS) or { "no runs" }
+	local run_text = require "runner.workflow.report.run_text"
+	local rows = run_text.table(runs, short, created_ms, host.wall_ms())
+	local lines = rows[1] and require("runner.output.tables").lines(rows, run_text.COLUMNS) or { "no runs" }
 	return host.clean(table.concat(lines, "\n")) .. "\n"
 end
 
 return {
-	description = "List workflow runs",
-	danger_level = "safe",
 	list = true,
 	default_limit = 50,
 	output_schema = {
@@ -61,6 +61,7 @@ return {
 		{ "state", "enum", values = { "running", "completed", "failed", "interrupted", "cancelled" },
 			description = "Only runs in this state" },
 		{ "workflow", "string", description = "Only runs of this workflow" },
+		scope.argument(),
 	},
 	columns = { "id", "workflow", "state", "created", "duration_ms", "failed_step", "code", "short" },
 	examples = { { description = "Runs that can be resumed", command = "runner workflow list --state failed" } },
@@ -68,13 +69,16 @@ return {
 		local db <close> = store.open { readonly = true }
 		local rows, ids, created_ms = json.array {}, {}, {}
 		for i, row in ipairs(find(db, args)) do
-			rows[i], ids[i], created_ms[row.id] = report.summary(row), row.id, row.created_ms
+			rows[i], ids[i], created_ms[row.id] = report.summary(row, args.all), row.id, row.created_ms
 		end
 		if is_for_people() then
 			local short = db:short_ids(ids)
-			attempt.texts.text = function(shown)
-				return text_of(shown, short, created_ms)
+			for _, row in ipairs(rows) do
+				short[row.id] = row.short == row.id and row.id or short[row.id]
 			end
+			display.set { text = function(shown)
+				return text_of(shown, short, created_ms)
+			end }
 		end
 		return rows
 	end,

@@ -1,14 +1,15 @@
 -- runner workflow logs ID [STEP]: the output of a run's steps, attempt by attempt.
 
 local answer = require "runner.workflow.report.answer"
-local attempt_rows = require "runner.workflow.report.attempt_rows"
+local declarations = require "runner.workflow.report.declarations"
+local run_rows = require "runner.workflow.report.run_rows"
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local errors = require "runner.core.errors"
-local exit_codes = require "runner.workflow.report.exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
+local output_lines = require "runner.workflow.run.output_lines"
 local report = require "runner.workflow.report.report"
-local run_id = require "runner.workflow.report.run_id"
 local store = require "runner.workflow.store.store"
 local suggest = require "runner.core.suggest"
 
@@ -22,10 +23,15 @@ local function left_out(id, page)
 		command, page.next_cursor)
 end
 
+-- Of a claude program what its events say, unless --raw asks for them.
+local function text_of_stream(text, stream)
+	return stream == "stdout" and not attempt.parsed.values.raw and output_lines.of_claude(text) or (text:gsub("\n$", ""))
+end
+
 -- What an attempt prints while it runs; of several steps, each line says whose it is.
 local function piece_text(r)
 	local whose = attempt.parsed.values.step and "" or r.step .. ": "
-	return host.clean((r.text:gsub("\n$", ""):gsub("[^\n]*", function(line)
+	return host.clean((text_of_stream(r.text, r.stream):gsub("[^\n]*", function(line)
 		return whose .. line
 	end)))
 end
@@ -39,7 +45,7 @@ local function row_text(r)
 	for _, stream in ipairs { "stdout", "stderr" } do
 		if r[stream] and r[stream] ~= "" then
 			out[#out + 1] = "-- " .. stream
-			out[#out + 1] = (r[stream]:gsub("\n$", ""))
+			out[#out + 1] = text_of_stream(r[stream], stream)
 		end
 	end
 	return host.clean(table.concat(out, "\n"))
@@ -63,7 +69,7 @@ local function raise_several(id, text, found)
 		{ suggestion = "Give the whole key of the step", context = { run = id, steps = json.array(shown) } })
 end
 
--- The key of the step with this name: the whole key, or the end of one behind a dot.
+-- The key of the step with this name: the whole key, or the end of one after a dot.
 local function step_of(db, id, text)
 	local keys, found = db:attempted_steps(id), {}
 	for _, key in ipairs(keys) do
@@ -116,38 +122,38 @@ end
 
 local function follow(ctx, db, id, args)
 	local rows, choice = {}, args.steps or "all"
-	require("runner.workflow.report.follow").run(db, id, { choice = choice, attempt = args.attempt,
+	require("runner.workflow.report.live").attempts(db, id, { choice = choice, attempt = args.attempt,
 		partial = attempt.rows.written and choice == "all",
 		step = args.step and step_to_follow(db, id, args) }, bounded(function(row)
 		rows[#rows + 1] = attempt.format == "text" and not attempt.rows.written and row or nil
 		ctx:emit(row)
 	end))
-	attempt.texts.text = rows[1] and text_of(id, rows, {}) or nil
+	display.set { text = rows[1] and text_of(id, rows, {}) or nil }
 	return { run = id, state = report.settled(db, db:list { id = id }[1]).state }
 end
 
 return {
-	description = "Show the output of the steps of a run",
-	danger_level = "safe",
 	timeout = "none",
 	streams = "follow",
 	args = {
-		run_id.argument,
+		declarations.run,
 		{ "step", "string", positional = true, description = "Only this step: its key, or the last part of it" },
 		{ "follow", "boolean", short = "f", description = "Follow the run until it ends: lines as they are printed, and each attempt" },
+		{ "raw", "boolean", description = "In text, the events of claude programs as they are, and not what they say" },
 		{ "attempt", "integer", min = 1, description = "Only this attempt of the step" },
-		answer.arguments[1],
+		declarations.steps,
 		{ "limit", "integer", min = 0, max = 1000000, description = "At most this many attempts; default 200, 0: as many as an answer holds" },
-		answer.cursor,
+		declarations.cursor,
 	},
 	columns = { "step", "attempt", "code", "log" },
-	exit_codes = exit_codes.of_id,
+	exit_codes = declarations.id_codes,
+	rows = true,
 	examples = {
 		{ description = "Output of one step", command = "runner workflow logs run_01J build" },
 		{ description = "Watch the newest run", command = "runner workflow logs @last --follow" },
 	},
 	validate = function(args)
-		attempt.row_text = row_text
+		display.set { row = row_text }
 		if args.follow and (args.cursor or args.limit) then
 			return { { field = "follow", code = "CONFLICTING_VALUES", message = "--follow has no pages: leave --cursor and --limit out",
 				suggestion = "Leave --follow out to see pages" } }
@@ -161,9 +167,9 @@ return {
 			return follow(ctx, db, id, args)
 		end
 		args.step = args.step and find_step(db, id, args)
-		local rows, page = db:snapshot(attempt_rows.page, db, id, args)
+		local rows, page = db:snapshot(run_rows.attempts, db, id, args)
 		answer.send(page, args)
-		attempt.texts.text = attempt.format == "text" and text_of(id, rows, page) or nil
+		display.set { text = attempt.format == "text" and text_of(id, rows, page) or nil }
 		return rows
 	end,
 }

@@ -19,8 +19,6 @@ local function modeline(file)
 end
 
 return {
-	description = "Write a workflow file to start from",
-	danger_level = "mutating",
 	args = {
 		{ "file", "path", positional = true, default = "workflow.yaml", min_length = 1, description = "File to create" },
 	},

@@ -4,13 +4,12 @@
 local executors = require "runner.workflow.file.executors"
 local graph = require "runner.workflow.report.graph"
 local host = require "runner.host"
-local step_policy = require "runner.workflow.run.step_policy"
+local plan = require "runner.workflow.run.plan"
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local start = require "runner.workflow.run.start"
 
 return {
-	description = "Show what a workflow would do",
-	danger_level = "safe",
 	args = {
 		{ "file", "path", positional = true, required = true, description = "Workflow file, in YAML" },
 		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
@@ -19,6 +18,7 @@ return {
 		{ "graph", "enum", values = graph.FORMATS, description = "Draw the steps instead: as text, or for Mermaid or Graphviz" },
 	},
 	columns = { "key", "kind", "label", "timeout_ms", "worst_case_ms" },
+	rows = "steps",
 	examples = {
 		{ description = "The exact waits for one seed", command = "runner workflow plan review.yaml --seed 7" },
 		{ description = "A picture of it", command = "runner workflow plan review.yaml --graph dot --format plain | dot -Tsvg" },
@@ -31,13 +31,13 @@ return {
 		for _, text in ipairs(workflow.warnings) do
 			attempt.warn("WORKFLOW_WARNING", text)
 		end
-		local plan = step_policy.describe(workflow, start.seed(args), start.mask_of(workflow))
+		local described = plan.describe(workflow, start.seed(args), start.mask_of(workflow))
 		if args.graph then
-			local drawn = graph.draw(plan, args.graph)
-			attempt.texts.text, attempt.texts.plain = drawn, drawn
-			return { workflow = plan.workflow, file = plan.file, format = args.graph, graph = drawn }
+			local drawn = graph.draw(described, args.graph)
+			display.set { text = drawn, plain = drawn, rows = false }
+			return { workflow = described.workflow, file = described.file, format = args.graph, graph = drawn }
 		end
-		attempt.texts.text = host.clean(step_policy.text(plan))
-		return plan
+		display.set { text = host.clean(plan.text(described)) }
+		return described
 	end,
 }

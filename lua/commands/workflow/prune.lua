@@ -1,31 +1,41 @@
--- runner workflow prune: forget old runs, with their logs and outputs.
+-- runner workflow prune: forget old runs of this project, with their logs and outputs.
 
+local answer = require "runner.workflow.report.answer"
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
-local removal = require "runner.workflow.report.removal"
 local remove = require "runner.workflow.store.remove"
 local rules = require "runner.core.rules"
+local scope = require "runner.core.scope"
 local store = require "runner.workflow.store.store"
+local tables = require "runner.core.tables"
 
 -- What the flags say; where they say nothing about which runs, what runner.lua says of its project.
 local function keeping_of(args)
 	local declared = attempt.project.retention
 	if not (args.keep or args.older_than or args.max_size) and declared then
-		local copy = { root = attempt.project.root }
-		for name, value in pairs(declared) do
-			copy[name] = value
-		end
+		local copy = { project = scope.own(), root = attempt.project.root }
+		tables.add(copy, declared)
 		copy.workflow, copy.failed, copy.interrupted = args.workflow, args.failed or declared.failed, args.interrupted or declared.interrupted
 		return copy
 	end
-	return { keep = args.keep, older_than_ms = args.older_than and math.floor(args.older_than * 1000),
+	return { keep = args.keep, older_than_ms = args.older_than and require("runner.core.rules").milliseconds(args.older_than),
 		max_size = args.max_size and rules.size(args.max_size, 0), failed = args.failed, interrupted = args.interrupted,
-		workflow = args.workflow }
+		workflow = args.workflow, project = scope.of(args) }
+end
+
+-- What is passed over: how many runs of others would have gone, too. Where there is no project, as for cron, the
+-- caller may mean them.
+local function say_others(db, args, keeping, data)
+	local others = not args.all and not scope.is_closed() and remove.others(db, keeping, host.wall_ms()) or 0
+	data.others = others > 0 and others or nil
+	if others > 0 and keeping.project == "" then
+		attempt.warn("OTHERS_STAY", ("%d runs of projects stay: this call is in none. With --all they go, too"):format(others),
+			{ runs = others })
+	end
+	return data
 end
 
 return {
-	description = "Remove old runs with their logs and outputs",
-	danger_level = "destructive",
 	timeout = "10m",
 	dry_run = true,
 	args = {
@@ -35,9 +45,11 @@ return {
 		{ "failed", "boolean", description = "Also runs that failed and could be resumed" },
 		{ "interrupted", "boolean", description = "Also runs that were interrupted and could be resumed" },
 		{ "workflow", "string", description = "Only runs of this workflow" },
+		scope.argument(),
 	},
 	columns = { "id", "workflow", "state", "created", "bytes_freed" },
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	rows = "runs",
 	examples = {
 		{ description = "See what would go", command = "runner workflow prune --older-than 30d --keep 100 --dry-run" },
 	},
@@ -45,7 +57,7 @@ return {
 		if args.max_size and not rules.size(args.max_size, 0) then
 			return { { field = "max_size", code = "INVALID_ARGUMENT", value = args.max_size,
 				message = ("'%s' is no size"):format(args.max_size), suggestion = "Write a size such as 500MiB or 1GiB" } }
-		elseif not (args.keep or args.older_than or args.max_size or attempt.project.retention) then
+		elseif not (args.keep or args.older_than or args.max_size or attempt.project.retention and not args.all) then
 			return { { field = "older_than", code = "MISSING_ARGUMENT", message = "Nothing says which runs are old",
 				fix_required = "Give --older-than, --max-size or --keep, or set retention in runner.lua",
 				suggestion = "runner workflow prune --older-than 30d --dry-run" } }
@@ -57,17 +69,17 @@ return {
 		local rows, ids = remove.chosen(db, keeping, host.wall_ms()), {}
 		if ctx.dry_run then
 			remove.preview(rows, ctx.fs.remove_tree)
-			return removal.data(rows)
+			return say_others(db, args, keeping, answer.removed(rows))
 		end
 		for i, row in ipairs(rows) do
 			ids[i] = row.id
 		end
 		local finished = remove.finish(db)
 		local done = remove.runs(db, ids, keeping)
-		removal.warn(done.left, attempt.warn)
-		local data = removal.data(done.removed)
+		answer.warn_left(done.left, attempt.warn)
+		local data = answer.removed(done.removed)
 		data.finished = finished > 0 and finished or nil
 		data.effect = finished > 0 and "deleted" or data.effect
-		return data
+		return say_others(db, args, keeping, data)
 	end,
 }

@@ -1,20 +1,19 @@
 -- runner workflow rm ID…: forget runs, with their logs and outputs.
 
+local answer = require "runner.workflow.report.answer"
 local attempt = require "runner.core.attempt"
+local declarations = require "runner.workflow.report.declarations"
 local errors = require "runner.core.errors"
-local exit_codes = require "runner.workflow.report.exit_codes"
 local reference = require "runner.core.reference"
-local removal = require "runner.workflow.report.removal"
 local remove = require "runner.workflow.store.remove"
-local run_id = require "runner.workflow.report.run_id"
 local store = require "runner.workflow.store.store"
 
 local FORCED = { failed = true, interrupted = true, ["in doubt"] = true }
 
 local function raise_held(id, hold, data)
 	local ways = (hold == "running" or hold == "placed") and "Cancel it first: runner workflow cancel " .. id
-		or ("Remove it anyway: runner workflow rm %s --force"):format(id)
-	errors.raise(hold == "running" and "LOCK_HELD" or "CONFLICT", ("Run %s %s"):format(id, removal.REASONS[hold]),
+		or ("Go on with it: runner workflow resume %s. With --force it is removed, and what it has done can't be built on"):format(id)
+	errors.raise(hold == "running" and "LOCK_HELD" or "CONFLICT", ("Run %s %s"):format(id, answer.KEPT[hold]),
 		{ suggestion = ways, retryable = false, side_effects = data and "partial" or "none", data = data, context = { run = id } })
 end
 
@@ -39,8 +38,8 @@ local function go(db, rows, allows)
 		ids[i] = row.id
 	end
 	local done = remove.runs(db, ids, allows)
-	local data = removal.data(done.removed)
-	removal.warn(done.left, attempt.warn)
+	local data = answer.removed(done.removed)
+	answer.warn_left(done.left, attempt.warn)
 	if done.kept[1] then
 		raise_held(done.kept[1].id, done.kept[1].hold, data)
 	end
@@ -48,22 +47,21 @@ local function go(db, rows, allows)
 end
 
 return {
-	description = "Remove runs with their logs and outputs",
-	danger_level = "destructive",
 	timeout = "10m",
 	dry_run = true,
 	args = {
 		{ "id", "array", items = "string", positional = true, variadic = true, required = true, pattern = reference.PATTERN,
-			description = run_id.argument.description, suggestion = run_id.argument.suggestion },
+			description = declarations.run.description, suggestion = declarations.run.suggestion },
 		{ "force", "boolean", description = "Also runs that could be resumed, or that have a step in doubt" },
 	},
 	columns = { "id", "workflow", "state", "created", "bytes_freed" },
 	exit_codes = {
 		TIMEOUT = { retryable = false, side_effects = "partial" },
-		NOT_FOUND = exit_codes.of_id.NOT_FOUND,
+		NOT_FOUND = declarations.id_codes.NOT_FOUND,
 		LOCK_HELD = { retryable = false, side_effects = "none", description = "The run is running" },
 		CONFLICT = { description = "The run can be resumed or is in doubt, or the ID is ambiguous" },
 	},
+	rows = "runs",
 	examples = { { description = "See what would go", command = "runner workflow rm run_01J --dry-run" } },
 	run = function(args, ctx)
 		local db <close> = store.open { readonly = ctx.dry_run }
@@ -71,7 +69,7 @@ return {
 		local rows = meant(db, args, allows)
 		if ctx.dry_run then
 			remove.preview(rows, ctx.fs.remove_tree)
-			return removal.data(rows)
+			return answer.removed(rows)
 		end
 		return go(db, rows, allows)
 	end,

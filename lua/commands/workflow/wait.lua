@@ -1,19 +1,18 @@
 -- runner workflow wait ID: wait until a run ends, and answer as it did.
 
 local answer = require "runner.workflow.report.answer"
+local declarations = require "runner.workflow.report.declarations"
 local errors = require "runner.core.errors"
-local exit_codes = require "runner.workflow.report.exit_codes"
 local host = require "runner.host"
-local patience = require "runner.core.patience"
+local waiting = require "runner.core.waiting"
 local report = require "runner.workflow.report.report"
-local run_id = require "runner.workflow.report.run_id"
 local store = require "runner.workflow.store.store"
 
 -- The row of the run once it is over; nil: the time is. Who resumes it meanwhile is waited for too.
 local function ended(db, id, limit_ms)
 	local give_up = limit_ms and host.now() + limit_ms or math.huge
 	repeat
-		local left = math.max(math.floor(math.min(give_up - host.now(), patience.FOREVER)), 0)
+		local left = math.max(math.floor(math.min(give_up - host.now(), waiting.FOREVER)), 0)
 		local row = db:wait(id, left) and report.settled(db, db:list { id = id }[1] or db:find(id)) -- it may be removed
 		if row and row.state ~= "running" then
 			return row
@@ -30,30 +29,29 @@ end
 
 local STOPPED = { interrupted = "was interrupted", cancelled = "was cancelled" }
 
--- As the run itself has answered, but that nobody has cancelled this call.
+-- As the run itself has answered, but that this call was not cancelled.
 local function failure(id, data)
 	local stopped = data.code ~= "STEP_IN_DOUBT" and STOPPED[data.state]
-	return errors.new(stopped and "RUN_STOPPED" or data.code or "GENERAL_ERROR",
-		stopped and ("Run %s %s"):format(id, stopped) or data.message or ("Run %s has failed"):format(id),
+	local message = data.message and answer.headline(data.message, data.failed_step) or ("Run %s has failed"):format(id)
+	return errors.new(stopped and "RUN_STOPPED" or data.code or "GENERAL_ERROR", stopped and ("Run %s %s"):format(id, stopped) or message,
 		{ retryable = false, side_effects = "partial", data = data, context = { run = id, step_key = data.failed_step },
 			suggestion = "runner workflow resume " .. id .. (data.state == "cancelled" and " --force" or "") })
 end
 
 return {
-	description = "Wait for a run, and answer as it did",
-	danger_level = "safe",
 	timeout = "none",
-	args = { run_id.argument, patience.argument, answer.arguments[1], answer.arguments[2] },
-	columns = answer.columns,
-	exit_codes = exit_codes.of_run {
-		NOT_FOUND = exit_codes.of_id.NOT_FOUND, CONFLICT = exit_codes.of_id.CONFLICT,
+	args = { declarations.run, waiting.argument, declarations.steps, declarations.limit },
+	columns = declarations.columns,
+	exit_codes = declarations.run_codes {
+		NOT_FOUND = declarations.id_codes.NOT_FOUND, CONFLICT = declarations.id_codes.CONFLICT,
 		INCOMPLETE = { retryable = true, side_effects = "none", description = "It is still running" },
 		RUN_STOPPED = { code = 83, retryable = false, side_effects = "partial", description = "The run was interrupted or cancelled" },
 	},
+	rows = "steps",
 	examples = { { description = "Ten minutes at most", command = "runner workflow wait @last --for 10m" } },
 	run = function(args)
 		local db <close> = store.open { readonly = true }
-		local id, limit_ms = db:resolve(args.id), patience.of(args)
+		local id, limit_ms = db:resolve(args.id), waiting.limit(args)
 		local row = ended(db, id, limit_ms)
 		local data = answer.of(db, id, args)
 		if not row then

@@ -69,6 +69,16 @@ function M.plain(text)
 	return "text", text
 end
 
+-- What YAML 1.1 took for something else (§10.3.2 there), still read that way by many programs.
+local OLD_WORDS = { y = true, n = true, yes = true, no = true, on = true, off = true, ["<<"] = true, ["="] = true }
+
+---Is a plain scalar text for every reader?
+---@param text string
+---@return boolean
+function M.is_text(text)
+	return M.plain(text) == "text" and not OLD_WORDS[text:lower()] and not text:find "^[%d+.-][%d_:.,xobeE+-]*$"
+end
+
 local CORE = "tag:yaml.org,2002:"
 
 -- Tag → the kinds that its text may have by the core schema.

@@ -1,7 +1,9 @@
--- caller: what a command needs of whoever calls it (a token, an editor, a window), and what it
--- does where that is missing. lua/core/surroundings.lua acts on it.
+-- caller: what a command says to callers and needs of them (how it is found, what it demands of the machine, the token it
+-- signs in with, a person for an editor), and the flags of a call that few calls use. lua/core/requirements.lua acts on some.
 
 local rules = require "runner.core.rules"
+
+-- --- what it needs of the caller -------------------------------------------------------------
 
 local VARIABLE = "^[A-Za-z_][A-Za-z0-9_]*$"
 
@@ -54,9 +56,29 @@ local function check_alternatives(n, fault)
 	end
 end
 
+-- --- for agents that choose commands ---------------------------------------------------------
+
+-- Programs by name; "*" is any version.
+local function versions(v)
+	local out = {}
+	for name, least in next, type(v) == "table" and v or {} do
+		local is_version = type(least) == "string" and (least == "*" or least:find "^%d[%w.+-]*$")
+		if not is_version or type(name) ~= "string" or name == "" or name:find "^%-" then
+			return nil
+		end
+		out[name] = least
+	end
+	return next(out) and out or nil
+end
+
+-- --- the rows ---------------------------------------------------------------------------
+
 ---@type runner.Subject
 return {
 	keys = {
+		-- a call
+		cwd = { accept = rules.one_of("project", "caller"), manifest = "schema", expected = '"project" or "caller"' },
+		-- what it needs of the caller
 		auth = { accept = rules.flag, expected = "true or false", manifest = "schema", check = check_auth },
 		headless_supported = { accept = rules.flag, expected = "true or false", manifest = "entry", check = check_headless },
 		token_env_vars = { accept = variables, expected = 'a list of variables such as { "MYTOOL_TOKEN" }', manifest = "entry",
@@ -68,11 +90,78 @@ return {
 			manifest = "entry", check = needs("headless_behavior", 'headless_behavior = "emit_in_output", "skip" or "error"') },
 		headless_behavior = { accept = rules.one_of("emit_in_output", "skip", "error"), manifest = "entry",
 			expected = '"emit_in_output", "skip" or "error"', check = needs("gui_operations", 'gui_operations = { "browser" }') },
+		-- for agents that choose commands
+		output_schema = { manifest = "entry", expected = "a JSON Schema (draft 07) as a table",
+			accept = function(v)
+				return type(v) == "table" and require("runner.declare.output_schema").copy(v) or nil
+			end,
+			check = function(n, fault)
+				local problem = n.output_schema and require("runner.declare.output_schema").fault(n.output_schema)
+				if problem then
+					fault("is no JSON Schema: " .. problem, "Correct the schema")
+				end
+			end },
+		mcp = { accept = rules.flag, expected = "true or false", manifest = "schema" },
+		aliases = { manifest = "entry", expected = 'a list of other names such as { "d", "ship" }', accept = function(v)
+			return rules.list(v, 1, 20, function(name)
+				return type(name) == "string" and rules.is_command_word(name) and name or nil
+			end)
+		end },
+		introduced_in = { accept = rules.text, expected = "a version", manifest = "schema" },
+		deprecated_in = { accept = rules.text, expected = "a version", manifest = "schema" },
+		replacement = { accept = rules.text, expected = "the command to use instead", manifest = "schema",
+			check = function(n, fault)
+				if not n.deprecated_in then
+					fault("needs deprecated_in", "Add deprecated_in = \"VERSION\"")
+				end
+			end },
+		removed_in = { accept = rules.text, expected = "a version", manifest = "schema",
+			check = function(n, fault)
+				if not n.deprecated_in then
+					fault("needs deprecated_in", "Add deprecated_in = \"VERSION\"")
+				end
+			end },
+		primary_id_field = { accept = rules.text, expected = 'the name of a field such as "id"', manifest = "schema" },
+		platform = { accept = rules.list_of(rules.text, 1), expected = 'a list such as { "linux" }', manifest = "entry" },
+		required_tools = { accept = versions, expected = 'programs and versions such as { git = "2.30", jq = "*" }',
+			manifest = "entry" },
+		-- the network
+		has_network_io = { accept = rules.flag, expected = "true or false", manifest = "entry" },
 	},
 	flags = {
+		-- a call
+		{ name = "cwd", type = "path", front = true, yields = true, section = "Settings",
+			description = "Work in this directory, as if runner had been called there" },
+		{ name = "config", type = "path", front = true, yields = true, section = "Settings",
+			description = "Read this file in place of runner.lua" },
+		{ name = "context", type = "string", front = true, yields = true, section = "Settings",
+			description = "Use these settings of contexts in runner.lua" },
+		{ name = "no_config", type = "boolean", front = true, yields = true, section = "Settings",
+			description = "Read no runner.lua" },
+		{ name = "policy", type = "path", front = true, yields = true, section = "Settings",
+			description = "Allow no more than this JSON file says, to this call and to what it starts" },
+		{ name = "plain", type = "boolean", yields = true, section = "Output",
+			description = "At a terminal, a plain line for each change: no colours, no line that moves (RUNNER_PLAIN=1)" },
+		{ name = "width", type = "integer", min = 0, max = 1000, yields = true, section = "Output",
+			description = "Columns of help and other prose; 0: one line a paragraph" },
+		-- what it needs of the caller
 		{ name = "headless", type = "boolean", when = "auth", section = "Signing in",
 			description = "Sign in without a browser; always so without a terminal" },
 		{ name = "token_env_var", type = "string", pattern = VARIABLE, when = "auth", section = "Signing in",
 			description = "Environment variable that holds the token to sign in with" },
+		-- for agents that choose commands
+		{ name = "schema", type = "boolean", yields = true, section = "Help",
+			description = "Print the command's arguments, exit codes and result as JSON; run nothing" },
+		{ name = "show_config", type = "boolean", yields = true, section = "Help",
+			description = "Print the settings of this call and where each comes from; run nothing" },
+		{ name = "output_schema", type = "boolean", yields = true, section = "Help",
+			description = "Print the JSON Schema of the command's result; run nothing" },
+		-- the network
+		{ name = "connect_timeout", type = "duration", when = "has_network_io", section = "Network",
+			description = "Limit for making a connection; an explicit one of ctx:http wins" },
+		{ name = "proxy", type = "string", when = "has_network_io", section = "Network",
+			description = "URL of the proxy for ctx:http; overrides the environment" },
+		{ name = "no_proxy", type = "boolean", when = "has_network_io", section = "Network",
+			description = "Connect directly, whatever the environment says" },
 	},
 }

@@ -1,7 +1,11 @@
--- input: how the arguments of a command may come as JSON, and what a command declares about what
--- it reads.
+-- input: what a command declares about what it reads: its stdin, rules between its arguments, where its options may stand, and
+-- commands whose stdin and stdout are another program's (arguments = "passthrough", REQ-C-031) or a protocol's (stdout =
+-- "protocol", REQ-C-032; lua/project/raw_stdout.lua acts on them). And how arguments may come as JSON.
 
 local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
+
+-- --- stdin -----------------------------------------------------------------------------------
 
 local STDIN_TYPES = rules.one_of("text", "bytes", "json")
 
@@ -23,13 +27,15 @@ local function stdin(v)
 	if type(v) ~= "table" then
 		return rules.flag(v)
 	end
-	local whole = true
-	local out = rules.accept(STDIN, "stdin", v, nil, function() whole = false end)
+	local out = tables.accepted(STDIN, v)
+	if not out then
+		return nil
+	end
 	out.type = out.type or "text"
 	if out.required == nil then
 		out.required = true
 	end
-	return whole and not (out.schema and out.type ~= "json") and out or nil
+	return not (out.schema and out.type ~= "json") and out or nil
 end
 
 local function check_stdin(n, fault)
@@ -45,7 +51,7 @@ local function check_stdin(n, fault)
 	end
 end
 
--- --- rules between arguments (REQ-C-026) ---------------------------------------------------
+-- rules between arguments (REQ-C-026)
 
 -- As its flag is spelt, without the dashes in front.
 local function flag_name(v)
@@ -114,14 +120,77 @@ local REQUIRES = 'a list of rules such as { if_flag = "format", if_value = "csv"
 	.. '{ if_flag = "a", prohibited = { "b" } }, { if_flag = "a", target_flag = "b", default = 1 }, { any_of = { "a", "b" } } '
 	.. 'or { one_of = { "a", "b" } }'
 
+-- --- another program's stdin and stdout ------------------------------------------------------
+
+-- What needs an answer on stdout, a second attempt, or a caller who comes back later.
+local NEITHER = { "retry", "streams", "list", "rows", "truncates", "output_schema", "older_versions", "columns", "async", "interruption",
+	"safe_default", "requires_person", "resumable" }
+local NO_PASSTHROUGH = { "args", "requires", "option_placement", "stdout", "subprocess", "requires_editor", "auth" }
+local NO_PROTOCOL = { "stdin", "interactive", "arguments", "requires_editor", "gui_operations" }
+
+local function excluded(n, names, what, fault)
+	for _, name in ipairs(names) do
+		local value = n[name]
+		if value and not (name == "args" and not value[1]) then
+			fault(("can't be used with %s"):format(name), ("Remove %s, or %s"):format(name, what))
+		end
+	end
+end
+
+-- Nobody could confirm a destructive call: --confirm-destructive would be the other program's.
+local function check(n, what, more, fault)
+	excluded(n, NEITHER, what, fault)
+	excluded(n, more, what, fault)
+	if n.danger_level == "destructive" then
+		fault('can\'t be used with danger_level = "destructive"', "Remove " .. what .. ", and declare the arguments")
+	end
+end
+
+local function check_passthrough(n, fault)
+	check(n, 'arguments = "passthrough"', NO_PASSTHROUGH, fault)
+	if type(n.stdin) == "table" then
+		fault("can't be used with a table for stdin", "Remove stdin: the other program reads it")
+	end
+	n.stdin, n.raw = true, "passthrough"
+end
+
+local function check_protocol(n, fault)
+	check(n, 'stdout = "protocol"', NO_PROTOCOL, fault)
+	if not n.protocol then
+		fault("needs protocol", 'Name it: protocol = "mcp-stdio", "lsp", "dap" or a name of your own')
+	end
+	n.stdin, n.raw = true, "protocol"
+end
+
+local function needs(key, value)
+	return function(n, fault)
+		if n[key] ~= value then
+			fault(("needs %s = %q"):format(key, value), ("Add %s = %q"):format(key, value))
+		end
+	end
+end
+
+-- --- the rows ---------------------------------------------------------------------------
+
 ---@type runner.Subject
 return {
 	keys = {
+		-- stdin
 		requires = { accept = rules.list_of(rule, 1), manifest = "schema", check = check_requires, expected = REQUIRES },
 		stdin = { accept = stdin, manifest = "none", check = check_stdin,
 			expected = 'true or false, or a table such as { type = "json", max_bytes = "1MiB", required = false }' },
+		-- options
+		option_placement = { accept = rules.one_of("any", "strict"), expected = '"any" or "strict"', manifest = "entry" },
+		-- another program's stdin and stdout
+		arguments = { accept = rules.one_of "passthrough", expected = '"passthrough"', manifest = "schema", check = check_passthrough },
+		help_argv = { accept = rules.list_of(rules.text, 1), manifest = "schema", check = needs("arguments", "passthrough"),
+			expected = 'the words that ask the other program for help: { "--help" }' },
+		stdout = { accept = rules.one_of "protocol", expected = '"protocol"', manifest = "schema", check = check_protocol },
+		protocol = { accept = rules.matching("^[a-z][a-z0-9]*[a-z0-9-]*$", 64), manifest = "schema", check = needs("stdout", "protocol"),
+			expected = '"mcp-stdio", "lsp", "dap" or another name of a-z, 0-9 and -' },
 	},
 	flags = {
+		-- stdin
 		{ name = "raw_payload", type = "string", yields = true, secret = true, section = "Input",
 			description = "All arguments as one JSON object, in place of flags" },
 		{ name = "input_file", type = "path", yields = true, listed = "stdin", section = "Input",

@@ -24,7 +24,7 @@ function time.parse(text) end
 function time.format(at, pattern) end
 
 ---Seconds of a duration as flags write them: "500ms", "2s", "5m", "1h"; also of ISO 8601's, "PT1H30M".
----Anything else raises PRECONDITION.
+---Anything else raises INVALID_ARGUMENT.
 ---@param text string
 ---@return number
 function time.duration(text) end

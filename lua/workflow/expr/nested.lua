@@ -3,7 +3,7 @@
 -- since the value is parsed once more. Pure; for hints, so it follows the shell's rules
 -- only as far as commands and their words.
 
-local set_of = require("runner.core.set").of
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -12,9 +12,9 @@ local SHELL = "^%-%a*c$"
 local CODE_FLAGS = { sh = SHELL, bash = SHELL, dash = SHELL, zsh = SHELL, ksh = SHELL, ash = SHELL, su = SHELL,
 	runuser = SHELL, script = SHELL, flock = SHELL, python = "^%-c$", python3 = "^%-c$", perl = "^%-%a*[eE]$", ruby = "^%-e$",
 	node = "^%-%-?[ep]%a*$", php = "^%-r$", lua = "^%-e$" }
-local SHELLS = set_of "sh bash dash zsh ksh ash ssh"
-local LEADERS = set_of "then do else elif if while until ! {"
-local PREFIXES = set_of "sudo doas env exec nohup time nice ionice timeout setsid stdbuf command builtin xargs chroot"
+local SHELLS = tables.set "sh bash dash zsh ksh ash ssh"
+local LEADERS = tables.set "then do else elif if while until ! {"
+local PREFIXES = tables.set "sudo doas env exec nohup time nice ionice timeout setsid stdbuf command builtin xargs chroot"
 local PREFIX_VALUED = "^%-[ugnskIPLd]$"
 local SSH_VALUED, AWK_VALUED = "^%-[bcDEeFIiJLlmOopQRSWw]$", "^%-[vFE]$"
 local SUSPECT = { "eval", "ssh", "awk", "trap", "watch", "<<", "%-%a*[ceErp]%f[%s]" }
@@ -165,7 +165,7 @@ local function base(word)
 	return word and word:match("[^/]*$"):gsub("^(python)[%d.]+$", "%1") or ""
 end
 
--- The word that names the program, behind assignments, `if`, sudo and the like.
+-- The word that names the program, after assignments, `if`, sudo and the like.
 local function program_at(words)
 	local i = 1
 	while words[i] and (LEADERS[words[i]] or words[i]:find "^[%a_][%w_]*=") do
@@ -180,7 +180,7 @@ local function program_at(words)
 	return i
 end
 
--- The first word behind `from` that is no option.
+-- The first word after `from` that is no option.
 local function operand(words, from, valued)
 	local i = from + 1
 	while words[i] and words[i]:find "^%-" do

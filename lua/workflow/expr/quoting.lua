@@ -328,7 +328,7 @@ local function scan_of(text, holes)
 	return scan
 end
 
----Where a shell text has pipes, one for each pipeline: without those behind commands
+---Where a shell text has pipes, one for each pipeline: without those after commands
 ---that can't fail in earnest, such as echo.
 ---@param text string as in the file: a `${…}` is passed over as the shell's own
 ---@return integer[] bytes, from 1, in order

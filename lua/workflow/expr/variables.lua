@@ -3,15 +3,15 @@
 -- part of a shell text: a reference to an environment variable takes its place,
 -- quoted as lua/workflow/expr/quoting.lua says.
 
+local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
-local held = require "runner.workflow.expr.held"
 local json = require "runner.json"
-local sorted = require "runner.core.sorted"
-local program_text = require "runner.core.program_text"
+local large_value = require "runner.workflow.expr.large_value"
+local tables = require "runner.core.tables"
 
 local M = {}
 
-local MAX_VALUE = program_text.MAX - 63 -- bytes of one environment entry, with room for its name
+local MAX_VALUE = command_line.MAX - 63 -- bytes of one environment entry, with room for its name
 
 ---@class runner.workflow.Reference
 ---@field name string "steps.build.output"
@@ -33,6 +33,9 @@ local MAX_VALUE = program_text.MAX - 63 -- bytes of one environment entry, with 
 ---@field captures table<string, any>? names that steps capture
 ---@field item any
 ---@field item_index integer?
+---@field choosing boolean? a `where`: what an item lacks is null, and has no order
+---@field attempt table? of a check or a repair: what became of its step
+---@field check table? of a repair: what became of the check
 ---@field run {id: string, name: string}?
 ---@field env fun(name: string): string?
 
@@ -124,10 +127,14 @@ end
 
 -- --- looking up ------------------------------------------------------------------------
 
+---The kinds of steps that run a program, in the order of messages; `${KIND.…}` is of the last step of that kind.
+M.kinds = { "claude", "shell", "runner" }
 ---First names of dotted paths that aren't variables; they mean nothing alone.
-M.groups = { steps = true, shell = true, claude = true, runner = true, run = true, env = true }
+M.groups = tables.set("steps run env " .. table.concat(M.kinds, " "))
 ---Names that exist only inside a `foreach`.
 M.loop = { item = true, item_index = true }
+---First names of dotted paths inside a check or a repair; elsewhere they may be variables.
+M.guarded = { attempt = true, check = true }
 
 local function segments(path)
 	local out = {}
@@ -147,13 +154,25 @@ local function member(v, key)
 	return v[key]
 end
 
+-- Until 0.2 the structured output of a claude step was a member of its data. `of`: the result.
+local function is_old_name(keys, i, v, of)
+	local kind = (getmetatable(of) or {}).kind
+	return keys[i] == "structured_output" and keys[i - 1] == "data" and type(v) == "table" and v.is_error == nil
+		and (kind == nil or kind == "claude")
+end
+
 -- The value, or nil with the table and the key that is missing in it. `raw`: the last one
 -- may be held outside memory.
 local function walk(v, keys, raw)
+	local of
 	for i, key in ipairs(keys) do
 		local next_v = member(v, key)
+		if next_v == nil and is_old_name(keys, i, v, of) then
+			next_v = v
+		end
+		of = v
 		if not (raw and i == #keys) then
-			next_v = held.value(next_v)
+			next_v = large_value.value(next_v)
 		end
 		if next_v == nil then
 			return nil, v, key
@@ -163,12 +182,35 @@ local function walk(v, keys, raw)
 	return v
 end
 
+---The names, numbers from 0 and `*` of a path into JSON such as $.items[*].name.
+---@param text string
+---@return string[]? path nil: it is none
+function M.json_path(text)
+	local dotted = text:gsub("^%$", ""):gsub("%[(['\"]?)([%w_*-]+)%1]", ".%2"):gsub("^%.", "")
+	local path = segments(dotted)
+	for _, name in ipairs(path) do
+		if name ~= "*" and not name:find "^[%w_-]+$" then
+			return nil
+		end
+	end
+	return table.concat(path, ".") == dotted and path or nil
+end
+
+---Is it a dotted path that starts with the name of a group, and so can't be a variable of the workflow?
+---@param scope runner.workflow.Scope
+---@param path string
+---@return boolean
+function M.is_of_group(scope, path)
+	local head = path:match "^([^.]+)%."
+	return head ~= nil and (M.groups[head] or M.guarded[head] and scope[head] ~= nil) or false
+end
+
 local function find(scope, path, raw)
 	local keys = segments(path)
 	local head = keys[1]
 	if #keys > 1 and head == "env" then
 		return scope.env and scope.env(path:sub(5))
-	elseif #keys > 1 and M.groups[head] or M.loop[head] then
+	elseif M.is_of_group(scope, path) or M.loop[head] then
 		return walk(scope, keys, raw)
 	end
 	return walk(scope.vars or {}, keys, raw)
@@ -180,7 +222,7 @@ end
 ---@param path string
 ---@return any value, boolean found
 function M.lookup(scope, path)
-	local v = held.whole(find(scope, path))
+	local v = large_value.whole(find(scope, path))
 	return v, v ~= nil
 end
 
@@ -188,7 +230,7 @@ end
 local function advice(scope, path)
 	local head = path:match "^[^.]+"
 	local _, place, key = find(scope, path)
-	local near = key and require("runner.core.suggest").nearest(key, sorted.inherited(place), 1)[1]
+	local near = key and require("runner.core.suggest").nearest(key, tables.inherited_keys(place), 1)[1]
 	if near then
 		return ("Did you mean '%s'?"):format(near)
 	elseif head == "env" then
@@ -196,7 +238,7 @@ local function advice(scope, path)
 	elseif M.loop[head] then
 		return ("Use ${%s} inside a foreach"):format(head)
 	elseif M.groups[head] then
-		local known = sorted.inherited(place)
+		local known = tables.inherited_keys(place)
 		return known[1] and "Available: " .. table.concat(known, ", ") or "A step must run before its result can be used"
 	end
 	return ("Pass --var %s=VALUE, or set it under vars"):format(head)
@@ -283,7 +325,7 @@ function M.file(template, scope)
 		return nil
 	end
 	local v = find(scope, made[1].name, true)
-	return held.is(v) and not v.get and held.file(v) or nil
+	return large_value.is(v) and not v.get and large_value.file(v) or nil
 end
 
 -- --- shell texts ------------------------------------------------------------------------
@@ -304,7 +346,7 @@ local function check_place(part, place, text)
 			"Remove the quotes around the delimiter, or write $${ for a literal '${'")
 	elseif place == "arithmetic" and not text:find("^%-?%d+$") then
 		refuse(part, "is used in arithmetic and is not a whole number", "Give the variable a whole number")
-	elseif program_text.has_nul(text) then
+	elseif command_line.has_nul(text) then
 		refuse(part, "contains a NUL byte, which a program argument can't contain", "Pass the value in a file")
 	elseif #text > MAX_VALUE then
 		refuse(part, ("is %d bytes long; the system passes at most %d to a program in one piece"):format(#text, MAX_VALUE),

@@ -30,11 +30,13 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field uses table[] see names.lua
 ---@field texts runner.yaml.Node[] with a $ARG in them
 ---@field env_names table<string, true> environment variables that the file sets somewhere
+---@field script_reads table<string, true> environment variables that shell texts may read
 ---@field env_files boolean? it has files that may set more
 ---@field ids table<string, {order: integer, line: integer, loops: integer}>
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
 ---@field loops integer foreach bodies around it
+---@field guards integer checks and repairs around it
 ---@field executors? runner.workflow.Executors
 ---@field faults? table<string, string> what is wrong with executors of the site, by name
 ---@field on? string the executor of every step that names none
@@ -47,7 +49,7 @@ Check.__index = Check
 ---@return runner.workflow.Check
 function M.new(source, lenient)
 	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
-		ids = {}, captures = {}, env_names = {}, texts = {}, order = 0, loops = 0 }, Check)
+		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {}, order = 0, loops = 0, guards = 0 }, Check)
 end
 
 ---@param at {line: integer, column: integer}

@@ -3,7 +3,7 @@
 
 local check_of = require "runner.workflow.file.check"
 local declared = require "runner.declare.executors"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 local values = require "runner.workflow.file.values"
 local yaml = require "runner.core.yaml.parser"
 
@@ -71,7 +71,7 @@ function M.read(check, node, site)
 	for _, entry in ipairs(node and node.entries or {}) do
 		add(check, out, entry, site and site[entry.key])
 	end
-	for _, name in ipairs(sorted.keys(site or {})) do
+	for _, name in ipairs(tables.sorted_keys(site or {})) do
 		if not out[name] then
 			out[name], faults[name] = declared.settle(name, site[name])
 		end
@@ -92,8 +92,8 @@ function M.fault(name, executors, faults)
 	elseif faults[name] then
 		return faults[name], "Complete it in runner.lua, or in executors of the file"
 	end
-	local known = sorted.keys(executors)
-	for _, broken in ipairs(sorted.keys(faults)) do
+	local known = tables.sorted_keys(executors)
+	for _, broken in ipairs(tables.sorted_keys(faults)) do
 		known[#known + 1] = broken
 	end
 	return ("there is no executor '%s'"):format(name), check_of.meant(name, known)

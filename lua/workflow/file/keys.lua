@@ -3,11 +3,15 @@
 -- keys are in lua/workflow/file/steps.lua and reader.lua.
 
 local claude_keys = require "runner.workflow.expr.claude_keys"
+local confinement = require "runner.workflow.file.confinement"
 local executors = require "runner.workflow.file.executors"
 local interpreters = require "runner.workflow.expr.interpreters"
-local rules = require "runner.core.rules"
 local names = require "runner.workflow.file.names"
+local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
 local values = require "runner.workflow.file.values"
+local yaml = require "runner.core.yaml.parser"
+local variables = require "runner.workflow.expr.variables"
 
 local M = {}
 
@@ -17,17 +21,17 @@ local MAX_SIDE_BY_SIDE = 64
 local MAX_ITEMS = 1000000
 local MAX_TURNS = 1000000
 local MAX_CHUNK = 100000
+local MAX_REPAIRS = 1000
 
 local ENV_NAME, ENV_WORDS = "^[%a_][%w_]*$", "letters, digits and _, not starting with a digit"
+local MEMBER, MEMBER_WORDS = "^[%a_][%w_-]*$", "the name of a member of the data"
 local ARG_NAME, ARG_WORDS = "^%w[%w_-]*$", "the argument's name: letters, digits, _ and -"
 
 -- All rows of several sections.
 local function joined(...)
 	local out = {}
 	for _, rows in ipairs { ... } do
-		for key, row in pairs(rows) do
-			out[key] = row
-		end
+		tables.add(out, rows)
 	end
 	return out
 end
@@ -185,7 +189,10 @@ local TAKES = {
 }
 
 -- Keys of a claude step, and of the workflow's claude, where they are defaults.
-local claude_options = { resume_session = { values.boolean } }
+local claude_options = { resume_session = { values.boolean },
+	on_denied = { values.choice({ fail = "fail", warn = "warn" }, "fail or warn") },
+	max_attempt_cost = { values.dollars },
+	answer = { values.choice({ text = "text", json = "json" }, "text or json") } }
 for _, row in ipairs(claude_keys.rows) do
 	claude_options[row.key] = { TAKES[row.takes](row) }
 end
@@ -200,6 +207,52 @@ local function session(check, node, name)
 end
 shaped(session, "text")
 
+-- A condition over each item.
+local function where(check, node, name)
+	check.loops = check.loops + 1
+	local out = condition(check, node, name)
+	check.loops = check.loops - 1
+	return out
+end
+shaped(where, "text")
+
+local SORT = "^(item[%w_.-]*)%s*(%a*)$"
+local DIRECTIONS = { [""] = false, asc = false, desc = true }
+
+local function sort_row(check, node, name)
+	local path, direction = (node.text or ""):match(SORT)
+	local descending = path and variables.is_path(path) and DIRECTIONS[direction:lower()]
+	if descending == nil or not path then
+		return values.refuse(check, node, name, "a member of the items, such as item.priority, or item.priority desc")
+	end
+	return { path = path, descending = descending }
+end
+shaped(sort_row, "sort", SORT)
+local sort = values.list_of(sort_row)
+
+local function json_path(check, node, name)
+	local text = values.text(check, node, name)
+	return text and (variables.json_path(text) or values.refuse(check, node, name, "a path such as $.items[*].name"))
+end
+shaped(json_path, "json_path")
+
+local function schema(check, node, name)
+	return node.kind == "map" and node.entries[1] and yaml.value(node) or values.refuse(check, node, name, "a JSON Schema")
+end
+shaped(schema, "json_schema")
+
+-- How many may fail: a number, or a percentage of all.
+local function allowance(check, node, name)
+	local percent = math.tointeger(tonumber((node.text or ""):match "^(%d+)%%$"))
+	if percent and percent <= 100 and node.text == percent .. "%" then
+		return { percent = percent }
+	elseif node.kind == "integer" and node.value >= 0 and node.value <= MAX_ITEMS then
+		return { count = node.value }
+	end
+	return values.refuse(check, node, name, ("a whole number from 0 to %d, or a percentage such as 10%%"):format(MAX_ITEMS))
+end
+shaped(allowance, "allowance", MAX_ITEMS)
+
 local function side_by_side(check, node, name)
 	if node.kind == "boolean" then
 		return node.value and 16 or 1
@@ -208,13 +261,30 @@ local function side_by_side(check, node, name)
 end
 shaped(side_by_side, "side_by_side", MAX_SIDE_BY_SIDE)
 
+-- The least numbers that members of the data may be; one alone is that of `score`.
+local function threshold(check, node, name)
+	if node.kind == "map" and node.entries[1] then
+		return values.map_of(MEMBER, MEMBER_WORDS, values.number)(check, node, name)
+	end
+	return { score = values.number(check, node, name) }
+end
+shaped(threshold, "threshold", MEMBER, values.number)
+
+local function only_true(check, node, name)
+	if node.kind == "boolean" and node.value then
+		return true
+	end
+	return values.refuse(check, node, name, "true")
+end
+shaped(only_true, "only_true")
+
 -- --- steps ---------------------------------------------------------------------------------
 
 local node, boolean = values.node, values.boolean
 
 -- Keys of every step.
 M.any = { id = { id }, when = { condition }, on_failure = { node }, on_success = { node },
-	on = { executors.on } }
+	on = { executors.on }, check = { node }, repair = { node } }
 
 -- Keys of steps that run a process.
 M.process = {
@@ -223,33 +293,43 @@ M.process = {
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	total_timeout = { values.duration, "total_timeout_ms" }, total_timeout_secs = { values.seconds, "total_timeout_ms" },
 	grace = { values.duration, "grace_ms" }, grace_secs = { values.seconds, "grace_ms" },
-	retry = { node }, retry_config = { node, "retry" },
+	retry = { node }, retry_config = { node, "retry" }, confine = { confinement.reader },
 	idempotent = { boolean }, side_effects = { no_side_effects }, verify = { hook }, on_retry = { hook },
+	threshold = { threshold },
 }
 
 -- Keys of one kind of step, its own among them.
 M.own = {
 	claude = joined({ claude = { values.template("value", values.text), "text" }, args = { values.list_of(template) },
-		session = { session }, max_cost = { values.dollars } }, claude_options),
+		session = { session }, max_cost = { values.dollars }, schema = { schema } }, claude_options),
 	shell = script,
 	runner = { runner = { words, "text" }, args = { arguments } },
 	foreach = { foreach = { node, "items" }, ["do"] = { node, "steps" }, parallel = { side_by_side },
-		max_items = { values.whole(1, MAX_ITEMS) }, continue_on_error = { boolean }, chunk = { values.whole(1, MAX_CHUNK) } },
+		max_items = { values.whole(1, MAX_ITEMS) }, limit = { values.whole(1, MAX_ITEMS), "max_items" }, where = { where },
+		sort = { sort }, continue_on_error = { boolean }, max_failures = { allowance },
+		chunk = { values.whole(1, MAX_CHUNK) } },
 	parallel = { parallel = { node, "steps" }, limit = { values.whole(1, MAX_SIDE_BY_SIDE) },
 		continue_on_error = { boolean } },
+	steps = { steps = { node } },
+	commit = { commit = { only_true }, working_dir = { template } },
 }
 
 -- The kinds, in the order in which they are looked for: foreach has a key parallel.
-M.kinds = { "claude", "shell", "runner", "foreach", "parallel" }
-M.articles = { claude = "a claude step", shell = "a shell step", runner = "a runner step", foreach = "a foreach step",
-	parallel = "a parallel step" }
+M.kinds = { "foreach", "parallel", "steps", "commit" }
+M.articles = {} ---@type table<string, string> kind → "a claude step"
+M.step = {} ---@type table<string, table> kind → all rows of such a step
 
----Kind → all rows of such a step.
-M.step = {
-	claude = joined(M.any, M.process, M.own.claude), shell = joined(M.any, M.process, M.own.shell),
-	runner = joined(M.any, M.process, M.own.runner), foreach = joined(M.any, M.own.foreach),
-	parallel = joined(M.any, M.own.parallel),
-}
+for place, kind in ipairs(variables.kinds) do
+	table.insert(M.kinds, place, kind)
+	M.step[kind] = joined(M.any, M.process, M.own[kind])
+end
+for _, kind in ipairs(M.kinds) do
+	M.articles[kind] = ("a %s step"):format(kind)
+	M.step[kind] = M.step[kind] or joined(M.any, M.own[kind])
+end
+M.articles.steps, M.articles.commit, M.step.commit = "a block of steps", "a check of commits", M.own.commit
+
+local OF_PRODIGY = { commit_required = "write check: [{ commit: true }]", validate = "write check, and threshold on its step" }
 
 ---Where a key belongs that a step of this kind does not have.
 ---@param kind string
@@ -258,6 +338,8 @@ M.step = {
 function M.elsewhere(kind, key)
 	if M.process[key] then
 		return "put it on the steps inside"
+	elseif OF_PRODIGY[key] then
+		return OF_PRODIGY[key] .. ". 'runner workflow import FILE' turns a file of prodigy into one of runner's"
 	end
 	local places = {}
 	for _, other in ipairs(M.kinds) do
@@ -282,7 +364,7 @@ M.claude_options = claude_options
 M.executor = executors.keys
 
 -- foreach: { file: … }
-M.items = { file = { values.template("value", values.text) } }
+M.items = { file = { values.template("value", values.text) }, path = { json_path } }
 
 -- Where the value of a secret comes from.
 M.secret = { env = { values.text }, file = { values.text } }
@@ -295,7 +377,7 @@ M.workflow = {
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	capture_limit = { values.size }, claude = { node }, max_cost = { values.dollars },
-	executors = { node }, on = { node },
+	recover = { values.boolean }, executors = { node }, on = { node }, confine = { confinement.reader },
 	interpreter = shell_options.interpreter, errexit = shell_options.errexit,
 }
 
@@ -303,5 +385,7 @@ M.workflow = {
 M.on_failure = { steps = { node }, commands = { node, "steps" },
 	["then"] = { values.choice({ fail = "fail", continue = "continue" }, "continue or fail"), "go" } }
 M.on_success = { steps = { node }, commands = { node, "steps" } }
+M.repair = { steps = { node }, commands = { node, "steps" }, max = { values.whole(1, MAX_REPAIRS) },
+	again = { values.choice({ check = "check", step = "step" }, "check or step") } }
 
 return M

@@ -2,10 +2,10 @@
 -- while the file is read, and checked once all variables and steps are known. Values
 -- at run time are not known here.
 
-local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
-local expression = require "runner.workflow.expr.expression"
-local shell_names = require "runner.workflow.file.shell_names"
+local condition = require "runner.workflow.expr.condition"
+local shell = require "runner.workflow.file.shell"
+local tables = require "runner.core.tables"
 local variables = require "runner.workflow.expr.variables"
 
 local M = {}
@@ -14,8 +14,15 @@ local M = {}
 local RESULT = { output = false, output_path = false, data = true, status = false, ok = false, error = true }
 local OF_CLAUDE = { output = false, output_path = false, data = true, status = false, ok = false, error = true,
 	session_id = false }
+local OF_LOOP = { output = false, output_path = false, data = true, status = false, ok = false, error = true, total = false, failed = false,
+	succeeded = false }
+local FIELDS = { claude = OF_CLAUDE, foreach = OF_LOOP, parallel = OF_LOOP }
 local LOOPED = "captured" -- no variable of vars has the name
 local RUN = { id = false, name = false }
+-- What a check and a repair know of their step, and a repair of the check. Elsewhere these may be variables of the workflow.
+local GUARDED = { attempt = { output = false, output_path = false, data = true, status = false, error = false, code = false,
+		head = false, number = false, repair = false },
+	check = { output = false, output_path = false, data = true, status = false, error = false } }
 
 ---Is the name reserved for runner itself?
 ---@param name string
@@ -26,7 +33,7 @@ end
 
 local function use(check, node, reference, mode, reader)
 	check.uses[#check.uses + 1] = { node = node, name = reference.name, offset = reference.offset, mode = mode, reader = reader,
-		operator = reference.operator, order = check.order, in_loop = check.loops > 0 }
+		operator = reference.operator, order = check.order, in_loop = check.loops > 0, guarded = check.guards > 0 }
 end
 
 ---Parse a text with `${…}` in it, and record the names it uses.
@@ -37,6 +44,9 @@ function M.template(check, node, mode)
 	if node.text:find("$ARG", 1, true) then
 		check.texts[#check.texts + 1] = node
 	end
+	if mode == "shell" then
+		shell.collect(node.text, check.script_reads)
+	end
 	if not node.text:find("${", 1, true) then
 		return
 	end
@@ -45,7 +55,7 @@ function M.template(check, node, mode)
 		return check:add_in(node, offset, message)
 	end
 	local references = variables.names(template)
-	local readers = mode == "shell" and shell_names.readers(node.text, references) or {}
+	local readers = mode == "shell" and shell.readers(node.text, references) or {}
 	for _, reference in ipairs(references) do
 		use(check, node, reference, mode, readers[reference.offset])
 	end
@@ -65,14 +75,29 @@ end
 ---@param text string
 ---@return table? ast
 function M.condition(check, node, text)
-	local ast, message, offset = expression.parse(text)
+	local ast, message, offset = condition.parse(text)
 	if not ast then
 		return check:add_in(node, offset, "when: " .. message)
 	end
-	for _, reference in ipairs(expression.names(ast)) do
-		use(check, node, reference, "value")
+	for _, reference in ipairs(condition.names(ast)) do
+		use(check, node, reference, "condition")
 	end
 	return ast
+end
+
+---What the texts read of the environment: `${env.NAME}`, and whether a condition does, where a
+---missing variable is a value too; and `$NAME` in shell texts.
+---@param check runner.workflow.Check
+---@return {env: table<string, "text"|"condition">, scripts: table<string, true>}
+function M.reads(check)
+	local env = {}
+	for _, u in ipairs(check.uses) do
+		local name = u.name:match "^env%.(.+)"
+		if name and env[name] ~= "condition" then
+			env[name] = u.mode == "condition" and "condition" or "text"
+		end
+	end
+	return { env = env, scripts = check.script_reads }
 end
 
 -- --- judging ----------------------------------------------------------------------------
@@ -83,7 +108,16 @@ local function report(check, u, message, suggestion)
 end
 
 local function listed(set)
-	return table.concat(sorted.keys(set), ", ")
+	return table.concat(tables.sorted_keys(set), ", ")
+end
+
+-- The structured output of a claude step was a member of its data.
+local function hint_old_name(check, u)
+	local old = "%.data%.structured_output%f[%z.]"
+	if u.name:find(old) then
+		check:hint_in(u.node, u.offset, "NAME_DEPRECATED", ("${%s}: the structured output is the step's data itself, and this name goes with"
+			.. " the next version. Write ${%s}"):format(u.name, (u.name:gsub(old, ".data"))))
+	end
 end
 
 -- The rest of a path, after "shell." or "steps.ID.".
@@ -91,7 +125,7 @@ local function judge_field(check, u, fields, rest)
 	local field, more = rest:match("^([^.]*)%.?(.*)$")
 	if fields[field] == nil then
 		report(check, u, field == "" and "a name is missing after the dot" or ("unknown field '%s'"):format(field),
-			field ~= "" and check_of.meant(field, sorted.keys(fields)) or "Valid fields: " .. listed(fields))
+			field ~= "" and check_of.meant(field, tables.sorted_keys(fields)) or "Valid fields: " .. listed(fields))
 	elseif more ~= "" and not fields[field] then
 		report(check, u, ("'%s' is a single value: nothing may follow it"):format(field))
 	end
@@ -117,7 +151,7 @@ local function judge_step(check, u, rest)
 	local id, field = rest:match("^([^.]*)%.?(.*)$")
 	local step = check.ids[id]
 	if not step then
-		local near = check_of.meant(id, sorted.keys(check.ids))
+		local near = check_of.meant(id, tables.sorted_keys(check.ids))
 		report(check, u, ("no step has the id '%s'"):format(id), near or next(check.ids) and "Ids: " .. listed(check.ids)
 			or ("Add id: %s to the step you mean"):format(id))
 	elseif too_early(check, u) then
@@ -130,28 +164,38 @@ local function judge_step(check, u, rest)
 	elseif field == "session_id" then
 		judge_session(check, u, step, id)
 	else
-		judge_field(check, u, step.step.kind == "claude" and OF_CLAUDE or RESULT, field)
+		if step.step.kind ~= "shell" and step.step.kind ~= "runner" then
+			hint_old_name(check, u)
+		end
+		judge_field(check, u, FIELDS[step.step.kind] or RESULT, field)
 	end
 end
 
 local function judge_result(check, u, rest)
 	if not too_early(check, u) then
+		if u.name:find "^claude%." then
+			hint_old_name(check, u)
+		end
 		judge_field(check, u, RESULT, rest)
 	end
 end
 
 local GROUPS = {
-	steps = judge_step, shell = judge_result, claude = judge_result, runner = judge_result,
+	steps = judge_step,
 	run = function(check, u, rest) judge_field(check, u, RUN, rest) end,
 	env = function() end,
 }
+for _, kind in ipairs(variables.kinds) do
+	GROUPS[kind] = judge_result
+end
 
 local function judge_unknown(check, u, head, known)
 	if u.mode == "shell" and head == u.name then
-		return shell_names.judge_unknown(check, u, known)
+		return shell.judge_unknown(check, u, known)
 	end
-	local near = shell_names.foreign[head] or check_of.meant(head, sorted.keys(known))
-	report(check, u, "unknown variable", near or ("Declare it: vars: { %s: }"):format(head))
+	local near = shell.foreign[head] or check_of.meant(head, tables.sorted_keys(known))
+	local of_item = u.mode == "condition" and u.in_loop and ("Write item.%s if it is a member of the item. Or declare it"):format(u.name)
+	report(check, u, "unknown variable", near or ("%s: vars: { %s: }"):format(of_item or "Declare it", head))
 end
 
 -- Is it captured only inside a foreach, and used outside?
@@ -163,6 +207,8 @@ local function judge(check, u, known)
 	local head, rest = u.name:match("^([^.]+)%.?(.*)$")
 	if GROUPS[head] and rest ~= "" then
 		GROUPS[head](check, u, rest)
+	elseif u.guarded and rest ~= "" and GUARDED[head] then
+		judge_field(check, u, GUARDED[head], rest)
 	elseif variables.loop[head] then
 		if not u.in_loop then
 			report(check, u, "only available inside a foreach")
@@ -196,11 +242,11 @@ function M.judge(check, known)
 		judge(check, u, all)
 		local head = u.name:match "^[^.]+"
 		if u.reader and (all[head] or variables.loop[head] or M.is_reserved(head) and u.name ~= head) then
-			shell_names.judge_nested(check, u)
+			shell.judge_nested(check, u)
 		end
 	end
 	for _, node in ipairs(not all.ARG and check.texts or {}) do
-		shell_names.judge_text(check, node)
+		shell.judge_text(check, node)
 	end
 end
 

@@ -7,10 +7,10 @@ local executors = require "runner.workflow.file.executors"
 local host = require "runner.host"
 local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
-local policy = require "runner.workflow.file.policy"
-local scripts = require "runner.workflow.file.scripts"
-local sorted = require "runner.core.sorted"
+local retry = require "runner.workflow.file.retry"
+local shell = require "runner.workflow.file.shell"
 local steps = require "runner.workflow.file.steps"
+local tables = require "runner.core.tables"
 local values = require "runner.workflow.file.values"
 local variables = require "runner.workflow.expr.variables"
 local yaml = require "runner.core.yaml.parser"
@@ -32,11 +32,13 @@ local MAX_BYTES = 4 << 20
 ---@field secrets {name: string, env: string?, file: string?, value: string?}[]
 ---@field claude {program: string, args: string[], output: "text"|"json"|"stream-json"}
 ---@field max_cost? integer micro-dollars for all claude steps of a run
+---@field recover? boolean `workflow recover` may resume a run
 ---@field executors runner.workflow.Executors by name: the site's, and the file's
 ---@field on? string the executor of every step that names none
 ---@field placed_claude boolean a claude step runs on an executor
 ---@field steps runner.workflow.Step[]
 ---@field captures table<string, integer> the names that steps capture
+---@field reads {env: table<string, "text"|"condition">, scripts: table<string, true>} of the environment
 ---@field warnings string[]
 ---@field hints runner.workflow.Hint[] for `check`
 
@@ -130,15 +132,20 @@ end
 
 -- How the program is called, and the defaults of claude steps.
 local function claude_of(check, node)
-	local given = node and values.fields(check, node, keys.claude, "claude") or {}
+	local given, entries
+	if node then
+		given, entries = values.fields(check, node, keys.claude, "claude")
+	end
+	given = given or {}
+	steps.judge_reported(check, entries or {}, given)
 	return { program = given.program or "claude", args = given.args or {}, output = given.output or "text" }, given
 end
 
 local function steps_of(check, root, entries, given, claude)
 	local entry = entries.steps
-	local retry = given.retry and policy.level(check, given.retry, entries.retry.key)
-	local around = { prefix = "", retry = retry, timeout_ms = given.timeout_ms, capture_limit = given.capture_limit,
-		shell = scripts.options(given), claude = claude, on = check.on }
+	local around = { prefix = "", retry = given.retry and retry.level(check, given.retry, entries.retry.key),
+		timeout_ms = given.timeout_ms, capture_limit = given.capture_limit, shell = shell.options(given), claude = claude,
+		on = check.on, confine = given.confine }
 	if not entry then
 		check:add(root, "a workflow needs commands: the list of its steps")
 		return {}
@@ -167,17 +174,17 @@ local function assemble(check, root, given, entries)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
-		max_cost = given.max_cost, steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
+		max_cost = given.max_cost, recover = given.recover, steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,
 	}
-	steps.judge_budget(check, entries.max_cost, claude)
+	steps.judge_reported(check, entries, claude)
 	executors.judge_budget(check, entries.max_cost)
 	for _, found in ipairs(workflow.secrets) do
 		check.env_names[found.name] = true
 	end
 	check.env_files = workflow.env_files[1] ~= nil
 	names.judge(check, known)
-	workflow.captures, workflow.hints = check.captures, check:sorted_hints()
+	workflow.captures, workflow.hints, workflow.reads = check.captures, check:sorted_hints(), names.reads(check)
 	return workflow
 end
 
@@ -208,7 +215,7 @@ end
 local function add_normal(out, node)
 	if node.kind == "map" then
 		out[#out + 1] = "{"
-		for _, key in ipairs(sorted.keys(node.keys)) do
+		for _, key in ipairs(tables.sorted_keys(node.keys)) do
 			out[#out + 1] = ("%d:%s="):format(#key, key)
 			add_normal(out, node.keys[key].node)
 		end

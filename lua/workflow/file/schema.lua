@@ -1,23 +1,24 @@
 -- schema: the JSON Schema (draft 07) of workflow files, for editors. It is made of the rows that check a
--- file (keys.lua, policy.lua: what each reader takes is noted in values.shapes) and of the words
--- of the reference (words.lua). It accepts every file that `runner workflow check` accepts; what it
+-- file (keys.lua, retry.lua: what each reader takes is noted in values.shapes) and of the words
+-- of the reference (key_descriptions.lua). It accepts every file that `runner workflow check` accepts; what it
 -- can't say, such as which names are known in `${…}`, only check says. Loaded by runner types.
 
-local executor_schema = require "runner.declare.executor_schema"
 local executors = require "runner.declare.executors"
 local json = require "runner.json"
 local json_shapes = require "runner.declare.json_shapes"
+local key_descriptions = require "runner.workflow.file.key_descriptions"
 local keys = require "runner.workflow.file.keys"
-local policy = require "runner.workflow.file.policy"
-local sorted = require "runner.core.sorted"
+local portable_schema = require "runner.core.portable_schema"
+local retry = require "runner.workflow.file.retry"
+local tables = require "runner.core.tables"
 local values = require "runner.workflow.file.values"
 local variables = require "runner.workflow.expr.variables"
-local words = require "runner.workflow.file.words"
 
 local M = {}
 
 local STEP, STEPS = { ["$ref"] = "#/definitions/step" }, { ["$ref"] = "#/definitions/steps" }
 local SOME_STEPS = { ["$ref"] = "#/definitions/some_steps" }
+local CHECK = { ["$ref"] = "#/definitions/check" }
 local NAME = "^[A-Za-z_][A-Za-z0-9_-]*$"
 
 local function any_of(...)
@@ -32,15 +33,16 @@ local function list_of(item, least)
 	return { type = "array", items = item, minItems = least }
 end
 
-local function map_of(pattern, item)
-	return { type = "object", patternProperties = { [json_shapes.regex(pattern)] = item }, additionalProperties = false }
+local function map_of(pattern, item, least)
+	return { type = "object", minProperties = least, additionalProperties = false,
+		patternProperties = { [json_shapes.regex(pattern)] = item } }
 end
 
 -- A name that can stand in ${…}, which isn't one of these.
 local function name(taken)
 	local reserved = {}
 	for _, set in ipairs { variables.groups, variables.loop, taken or {} } do
-		for _, word in ipairs(sorted.keys(set)) do
+		for _, word in ipairs(tables.sorted_keys(set)) do
 			reserved[#reserved + 1] = word
 		end
 	end
@@ -50,7 +52,7 @@ end
 -- An object by its rows, with nothing else in it. No field has two spellings.
 local function object(rows, property)
 	local properties, by_field, all = {}, {}, {}
-	for _, key in ipairs(sorted.keys(rows)) do
+	for _, key in ipairs(tables.sorted_keys(rows)) do
 		local field = rows[key][2] or key
 		properties[key] = property(key, rows[key])
 		for _, other in ipairs(by_field[field] or {}) do
@@ -70,20 +72,30 @@ local function retry_on(rule_rows, classes)
 	local rule = object(rule_rows, by_reader)
 	rule.anyOf = json.array { { required = json.array { "exit" } }, { required = json.array { "stderr" } },
 		{ required = json.array { "pattern" } } }
-	local class = any_of(json_shapes.enum(sorted.keys(classes)), json_shapes.code())
+	local class = any_of(json_shapes.enum(tables.sorted_keys(classes)), json_shapes.code())
 	return any_of(rule, class, list_of(rule, 1), list_of(class, 1))
 end
 
+local PATH = "^\\$?((\\.?N|\\[N\\]|\\[\"N\"\\]|\\['N'\\])(\\.N|\\[N\\]|\\[\"N\"\\]|\\['N'\\])*)?$"
 local WORD = "([A-Za-z0-9][A-Za-z0-9_-]{0,63}|\\S*\\$\\{[^}]*\\}\\S*|\\S*\\$\\{\\S*)"
 
 local SHAPES = {
 	any_text = json_shapes.scalar, duration = json_shapes.duration, size = json_shapes.size, code = json_shapes.code, name = name,
 	text = function() return json_shapes.scalar(false) end,
 	boolean = function() return { type = "boolean" } end,
+	allowance = function(most)
+		return any_of({ type = "integer", minimum = 0, maximum = most }, { type = "string", pattern = "^([0-9]|[1-9][0-9]|100)%$" })
+	end,
+	number = function() return { type = "number" } end,
+	json_schema = function() return { type = "object", minProperties = 1 } end,
+	sort = function() return { type = "string", pattern = "^item[A-Za-z0-9_.-]*\\s*([aA][sS][cC]|[dD][eE][sS][cC])?$" } end,
+	json_path = function() return { type = "string", pattern = (PATH:gsub("N", "([A-Za-z0-9_-]+|\\*)")) } end,
+	only_true = function() return { const = true } end,
+	threshold = function(pattern, read) return any_of(shape_of(read), map_of(pattern, shape_of(read), 1)) end,
 	whole = function(least, most) return { type = "integer", minimum = least, maximum = most } end,
 	dollars = function() return { type = "number", exclusiveMinimum = 0, maximum = 1000000000 } end,
-	seconds = function() return { type = "number", minimum = 0, maximum = 315576000 } end,
-	choice = function(choices) return json_shapes.enum(sorted.keys(choices)) end,
+	seconds = function() return { type = "number", minimum = 0, maximum = 315360000 } end,
+	choice = function(choices) return json_shapes.enum(tables.sorted_keys(choices)) end,
 	strategy = json_shapes.enum,
 	list = function(read, least) return any_of(shape_of(read), list_of(shape_of(read), least)) end,
 	map = function(pattern, read) return map_of(pattern, shape_of(read)) end,
@@ -109,7 +121,25 @@ local SHAPES = {
 		return { type = "array", items = json_shapes.duration(), minItems = 1, maxItems = most }
 	end,
 	retry_on = retry_on,
-	executor = function(key) return executor_schema.of()[key] end,
+	confined_path = function()
+		local out = json_shapes.scalar(false)
+		out["not"] = { type = "string", pattern = "\\$\\{|(^|/)\\.\\.(/|$)" }
+		return out
+	end,
+	confined_network = function(rows)
+		local map = object(rows, by_reader)
+		map.required = json.array { "ports" }
+		return any_of({ const = false }, map)
+	end,
+	confine = function(rows)
+		local map = object(rows, by_reader)
+		map.anyOf = json.array {}
+		for i, key in ipairs { "write", "read", "network", "capabilities" } do
+			map.anyOf[i] = { required = json.array { key } }
+		end
+		return any_of({ const = false }, map)
+	end,
+	executor = function(key) return executors.schema()[key] end,
 }
 
 function shape_of(reader)
@@ -145,11 +175,25 @@ local function items()
 	return any_of({ type = "array" }, { type = "string", pattern = "\\$\\{" }, file)
 end
 
+local function repair()
+	local out = block(keys.repair)
+	out.anyOf = json.array { { required = json.array { "steps" } }, { required = json.array { "commands" } } }
+	return any_of(SOME_STEPS, out)
+end
+
+-- A check can only run again where there is one.
+local function again_rule()
+	local again = { type = "object", required = json.array { "again" }, properties = { again = { const = "check" } } }
+	return { ["if"] = { required = json.array { "repair" }, properties = { repair = again } },
+		["then"] = { required = json.array { "check" } } }
+end
+
 -- Keys whose value is a node to their reader, by their fields.
 local NODES = {
 	steps = function() return SOME_STEPS end, on = json_shapes.text,
 	on_failure = function() return any_of(json_shapes.enum { "fail", "continue" }, SOME_STEPS, block(keys.on_failure)) end,
 	on_success = function() return any_of(SOME_STEPS, block(keys.on_success)) end,
+	check = function() return any_of(CHECK, list_of(CHECK, 1)) end, repair = repair,
 	vars = function() return { type = "object", propertyNames = name() } end, secrets = secrets,
 	retry = function() return any_of({ type = "boolean" }, ref "retry") end, claude = function() return ref "claude" end,
 	executors = function()
@@ -189,10 +233,10 @@ local function paragraphs(key, word)
 	return table.concat(out, "\n\n")
 end
 
--- How the words of one section of words.lua describe its keys, other spellings of them too.
+-- How the words of one section of key_descriptions.lua describe its keys, other spellings of them too.
 local function described(list, rows)
 	local by_field = {}
-	for _, word in ipairs(words[list]) do
+	for _, word in ipairs(key_descriptions[list]) do
 		local row = rows[word[1]]
 		by_field[row and row[2] or word[1]] = word
 	end
@@ -207,17 +251,13 @@ local function described(list, rows)
 end
 
 local function copy(schema)
-	local out = {}
-	for key, value in next, schema do
-		out[key] = value
-	end
-	return out
+	return tables.add({}, schema)
 end
 
--- The definitions of a section's keys, "SECTION.KEY", with the words of a list in words.lua.
+-- The definitions of a section's keys, "SECTION.KEY", with the words of a list in key_descriptions.lua.
 local function define(definitions, section, rows, list)
 	local describe = described(list or section, rows)
-	for _, key in ipairs(sorted.keys(rows)) do
+	for _, key in ipairs(tables.sorted_keys(rows)) do
 		local row = rows[key]
 		local is_node = values.shapes[row[1]][1] == "node"
 		local schema = is_node and assert(NODES[row[2] or key], key)() or shape_of(row[1])
@@ -264,10 +304,14 @@ local function kind_of_step(kind, definitions)
 		end
 	end
 	local own = keys.own[kind]
-	define(definitions, kind, own, words[kind] and kind ~= "claude" and kind or "kinds")
+	define(definitions, kind, own, key_descriptions[kind] and kind ~= "claude" and kind or "kinds")
 	local out = object(keys.step[kind], function(key)
 		return ref(("%s.%s"):format(own[key] and kind or section_of[key], key))
 	end)
+	if out.properties.repair then
+		out.allOf = out.allOf or json.array {}
+		table.insert(out.allOf, ref "again")
+	end
 	out.title = keys.articles[kind]:gsub("^an? ", "") .. ""
 	out.required = json.array(kind == "foreach" and { "foreach", "do" } or { kind })
 	return out
@@ -277,8 +321,10 @@ local function define_steps(definitions)
 	local alternatives = {}
 	for _, kind in ipairs(keys.kinds) do
 		definitions["step." .. kind] = kind_of_step(kind, definitions)
-		alternatives[#alternatives + 1] = ref("step." .. kind)
+		alternatives[#alternatives + 1] = kind ~= "commit" and ref("step." .. kind) or nil
 	end
+	definitions.again = again_rule()
+	definitions.check = any_of(STEP, ref "step.commit")
 	describe_flags(definitions, "claude")
 	definitions["parallel.parallel"] = copy(definitions["parallel.parallel"])
 	definitions["parallel.parallel"].allOf = json.array { STEPS }
@@ -304,20 +350,19 @@ function M.schema()
 	define(definitions, "any", keys.any)
 	define(definitions, "process", keys.process)
 	define_steps(definitions)
-	define(definitions, "retry", policy.keys)
-	definitions.retry = retry_rules(section_object("retry", policy.keys))
+	define(definitions, "retry", retry.keys)
+	definitions.retry = retry_rules(section_object("retry", retry.keys))
 	define(definitions, "workflow.claude", keys.claude, "claude")
 	describe_flags(definitions, "workflow.claude")
 	definitions.claude = section_object("workflow.claude", keys.claude)
 	define(definitions, "executor", keys.executor)
 	definitions.executor = section_object("executor", keys.executor)
-	definitions.executor.allOf = json.array { executor_schema.between() }
+	definitions.executor.allOf = json.array { executors.schema_between() }
 	local out = workflow(definitions)
-	out["$schema"] = "http://json-schema.org/draft-07/schema#"
 	out.title = "A workflow of runner"
 	out.description = "Steps that runner retries and takes up again after a crash."
 	out.definitions = definitions
-	return out
+	return portable_schema.published(out)
 end
 
 return M

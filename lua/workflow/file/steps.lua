@@ -3,15 +3,19 @@
 -- start with the outer step's (inside a foreach the engine adds the item). It runs
 -- nothing.
 
-local sorted = require "runner.core.sorted"
 local check_of = require "runner.workflow.file.check"
+local condition = require "runner.workflow.expr.condition"
+local confinement = require "runner.workflow.file.confinement"
 local executors = require "runner.workflow.file.executors"
 local host = require "runner.host"
+local inner_lists = require "runner.workflow.file.inner_lists"
 local keys = require "runner.workflow.file.keys"
-local loop_items = require "runner.workflow.file.loop_items"
-local policy = require "runner.workflow.file.policy"
-local scripts = require "runner.workflow.file.scripts"
+local names = require "runner.workflow.file.names"
+local retry = require "runner.workflow.file.retry"
+local shell = require "runner.workflow.file.shell"
+local tables = require "runner.core.tables"
 local values = require "runner.workflow.file.values"
+local yaml = require "runner.core.yaml.parser"
 
 local M = {}
 
@@ -23,7 +27,7 @@ local LABEL = 60 -- characters
 ---@class runner.workflow.Step
 ---@field key string address in the run; relative to the item within a foreach
 ---@field id? string
----@field kind "claude"|"shell"|"runner"|"foreach"|"parallel"
+---@field kind string "claude", "foreach": of lua/workflow/file/keys.lua
 ---@field label string one short line
 ---@field line integer
 ---@field column integer
@@ -33,9 +37,13 @@ local LABEL = 60 -- characters
 ---@field text? string template: prompt, script, words of a command
 ---@field args? string[]|table<string, string|boolean|string[]> of a claude or runner step; texts are templates
 ---@field options? table<string, any> of a claude step: what becomes flags, by key, its own over the workflow's
+---@field schema? table of a claude step: the JSON Schema of its answer
 ---@field session? string of a claude step: the id of the step whose session it continues
+---@field answer? "text"|"json" of a claude step: json: its answer is parsed
 ---@field resume_session? boolean of a claude step: a retry, or a resumed run, continues its session
+---@field on_denied? "fail"|"warn" of a claude step: what a permission that was denied means
 ---@field max_cost? integer of a claude step: micro-dollars for all its attempts
+---@field max_attempt_cost? integer of a claude step: micro-dollars for one attempt
 ---@field keeps_session? boolean of a claude step: another one uses its session
 ---@field env? table<string, string> templates
 ---@field working_dir? string template
@@ -55,11 +63,22 @@ local LABEL = 60 -- characters
 ---@field on_retry? runner.workflow.Hook
 ---@field items? string|any[] of a foreach: a template, or values (texts are templates)
 ---@field items_file? string of a foreach: template, the file whose lines are the items
+---@field items_path? string[] of a foreach: the path of the items in that file, which is JSON
+---@field where? {text: string, ast: table} of a foreach: which items it has
+---@field sort? {path: string, descending: boolean}[] of a foreach
 ---@field parallel? integer of a foreach: how many items at once
 ---@field max_items? integer
 ---@field limit? integer of a parallel step: how many steps at once
 ---@field continue_on_error? boolean
----@field steps? runner.workflow.Step[] of foreach and parallel
+---@field max_failures? {count: integer?, percent: integer?} of a foreach: it fails where more items have
+---@field steps? runner.workflow.Step[] of foreach, parallel and steps
+---@field check? {steps: runner.workflow.Step[], head: {working_dir: string?}?} of steps: what must pass before it counts as done;
+---  head: it compares the HEAD of this directory with that of the beginning
+---@field repair? {steps: runner.workflow.Step[], max: integer, again: "check"|"step"} of steps: what runs where it or its check has failed
+---@field threshold? table<string, number> the least that these members of its data may be
+---@field nested? boolean it is inside a block, a check, a repair or an on_failure: their rounds are in its keys
+---@field whole? boolean of steps: it is one step with a check or a repair, which is inside it
+---@field confine? table what its programs may reach (lua/workflow/file/confinement.lua)
 ---@field on? string executor that it runs on, with all that is inside it
 ---@field chunk? integer of a foreach with `on`: items of a task
 
@@ -69,6 +88,7 @@ local LABEL = 60 -- characters
 ---@field working_dir? string template
 ---@field interpreter string
 ---@field errexit? boolean nil: as the run has it
+---@field confine? table
 
 ---@class runner.workflow.Around the context of a step
 ---@field prefix string of its key
@@ -77,9 +97,13 @@ local LABEL = 60 -- characters
 ---@field capture_limit? number the workflow's
 ---@field shell runner.workflow.ShellOptions the workflow's
 ---@field claude table<string, any> the workflow's options for claude steps
+---@field nested? boolean as of the step
 ---@field together? boolean several steps run at once
+---@field confine? table|false the workflow's
 ---@field on? string the workflow's executor
 ---@field placed? string the executor of a step around it
+---@field working_dir? string of the step whose check, or repair, it is
+---@field checking? {working_dir: string?} it is inside a check; gets `head`
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -91,26 +115,25 @@ end
 
 local function label_of(text)
 	local line = host.clean(text):match("[^\n]*%S[^\n]*") or ""
-	line = line:gsub("^%s+", ""):gsub("%s+$", "")
-	local cut = utf8.offset(line, LABEL + 1)
-	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
+	return require("runner.core.visible").shorten(line:gsub("^%s+", ""):gsub("%s+$", ""), LABEL)
 end
 
 -- The text that its label is cut from; nil: it has no text.
 local function label_source(step)
+	step = step.whole and step.steps[1] or step
 	return step.text or type(step.items) == "string" and "foreach " .. step.items
-		or step.items_file and "foreach line of " .. step.items_file or nil
+		or step.items_file and ("foreach %s of %s"):format(step.items_path and "item" or "line", step.items_file) or nil
 end
 
 local function retry_of(check, kind, entries, around)
 	local own
 	if entries.retry then
-		own = policy.level(check, entries.retry.node, entries.retry.key, around.retry)
+		own = retry.level(check, entries.retry.node, entries.retry.key, around.retry)
 		if own == nil then
 			return nil
 		end
 	end
-	return policy.combine(kind, around.retry, own)
+	return retry.combine(kind, around.retry, own)
 end
 
 -- A hook runs where its step runs, and as its step's text does.
@@ -118,19 +141,19 @@ local function complete_hook(check, step, hook, options)
 	if not hook then
 		return
 	end
-	local own = scripts.options(hook, options)
-	scripts.judge(check, hook.node, own)
-	hook.node, hook.env, hook.working_dir = nil, step.env, step.working_dir
+	local own = shell.options(hook, options)
+	shell.judge_pipes(check, hook.node, own)
+	hook.node, hook.env, hook.working_dir, hook.confine = nil, step.env, step.working_dir, step.confine
 	hook.interpreter, hook.errexit = own.interpreter, own.errexit
 end
 
 -- The shell texts of a step: its own, if it is a shell step, and those of its hooks.
 local function shell_texts(check, step, given, entries, around)
-	local options = scripts.options(given, around.shell)
+	local options = shell.options(given, around.shell)
 	if step.kind == "shell" then
 		step.interpreter, step.errexit = options.interpreter, options.errexit
 		if step.text then
-			scripts.judge(check, entries.text.node, options)
+			shell.judge_pipes(check, entries.text.node, options)
 		end
 	end
 	complete_hook(check, step, step.verify, options)
@@ -139,7 +162,7 @@ end
 
 -- The nearest that is given.
 local function claude_options(step, given, around)
-	step.options, step.session, step.max_cost = {}, given.session, given.max_cost
+	step.options, step.session, step.max_cost, step.schema = {}, given.session, given.max_cost, given.schema
 	for key in pairs(keys.claude_options) do
 		local value = given[key]
 		if value == nil then
@@ -148,23 +171,35 @@ local function claude_options(step, given, around)
 		step.options[key] = value
 	end
 	step.resume_session, step.options.resume_session = step.options.resume_session or false, nil
+	for _, key in ipairs { "on_denied", "max_attempt_cost", "answer" } do
+		step[key], step.options[key] = step.options[key], nil
+	end
 end
 
----Hint that a budget needs a program that reports what it cost.
+-- What only a program that reports in JSON can keep.
+local REPORTED = {
+	max_cost = { "COST_UNKNOWN", "max_cost with output: text charges each attempt the whole budget, since the program doesn't report"
+		.. " its cost" },
+	on_denied = { "DENIALS_UNKNOWN", "on_denied has no effect with output: text, since the program doesn't report what it was denied" },
+}
+
+---Hint that a key needs a program that reports what it did.
 ---@param check runner.workflow.Check
----@param entry? runner.yaml.Entry max_cost
+---@param entries table<string, runner.yaml.Entry>
 ---@param claude table the workflow's
-function M.judge_budget(check, entry, claude)
-	if entry and (claude.output or "text") == "text" then
-		check:hint_in(entry.node, 1, "COST_UNKNOWN", "max_cost with output: text charges each attempt the whole budget, since the"
-			.. " program doesn't report its cost: write claude: { output: stream-json }")
+function M.judge_reported(check, entries, claude)
+	for key, hint in pairs((claude.output or "text") == "text" and REPORTED or {}) do
+		if entries[key] then
+			check:hint_in(entries[key].node, 1, hint[1], hint[2] .. ": write claude: { output: stream-json }")
+		end
 	end
 end
 
 local function process(check, step, given, entries, around)
-	for _, field in ipairs { "text", "args", "working_dir", "output_file", "side_effects", "verify", "on_retry" } do
+	for _, field in ipairs { "text", "args", "working_dir", "output_file", "side_effects", "verify", "on_retry", "threshold" } do
 		step[field] = given[field]
 	end
+	step.working_dir = step.working_dir or around.working_dir
 	local default = around.timeout_ms or step.kind == "claude" and CLAUDE_TIMEOUT_MS or 0
 	step.env, step.together = given.env or {}, around.together
 	step.timeout_ms = limit(given.timeout_ms or default)
@@ -173,12 +208,16 @@ local function process(check, step, given, entries, around)
 	step.capture = given.capture == nil or given.capture
 	step.capture_limit = given.capture_limit or around.capture_limit
 	step.idempotent = given.idempotent
+	if step.idempotent == nil and around.checking then -- a check may always run
+		step.idempotent = true
+	end
 	step.retry = retry_of(check, step.kind, entries, around)
 	step.label = label_of(step.text or step.kind)
+	confinement.settle(check, step, given, entries, around)
 	shell_texts(check, step, given, entries, around)
 	if step.kind == "claude" then
 		claude_options(step, given, around)
-		M.judge_budget(check, entries.max_cost, around.claude)
+		M.judge_reported(check, entries, around.claude)
 	end
 end
 
@@ -192,6 +231,45 @@ local function inside(around, prefix, at_once)
 	return setmetatable({ prefix = prefix, together = (at_once or 1) > 1 or nil }, { __index = around })
 end
 
+-- A list of values, whose texts may be templates, or one template.
+local function items_of(check, node)
+	if node.kind == "list" then
+		for _, item in ipairs(node.items) do
+			if item.kind == "text" then
+				names.template(check, item, "value")
+			end
+		end
+		return yaml.value(node)
+	elseif node.kind == "text" and node.text:find("${", 1, true) then
+		names.template(check, node, "value")
+		return node.text
+	end
+	values.refuse(check, node, "foreach", "a list such as [a, b], a variable such as \"${files}\", or { file: PATH }",
+		node.kind == "text" and ("Write foreach: [%s]"):format(node.text) or nil)
+end
+
+-- foreach: { file: … }
+local function items_file(check, node)
+	local problems = #check.list
+	local given = values.fields(check, node, keys.items, "foreach")
+	if not given.file and #check.list == problems then
+		check:add(node, "foreach needs file: the file whose lines are the items")
+	end
+	return given.file, given.path
+end
+
+local JSON_LINES = 'Make one list of them in a step before, such as { id: items, shell: jq -s . FILE }, and write'
+	.. ' foreach: "${steps.items.data}"'
+
+-- `foreach`: a template, or values, whose texts are templates; or the template of a file's name. What they are
+-- when the loop runs is up to lua/workflow/run/loop.lua.
+local function items_or_file(check, node)
+	if node and node.kind == "map" then
+		return nil, items_file(check, node)
+	end
+	return node and items_of(check, node)
+end
+
 local function body(check, entries, what, around)
 	if entries.steps then
 		return read_list(check, entries.steps.node, entries.steps.key, around)
@@ -199,9 +277,27 @@ local function body(check, entries, what, around)
 	check:add(what, "a foreach step needs do: the steps for each item")
 end
 
+-- Lines of a file are texts, and no text has a member: `where` would hold for none, and `sort` change nothing.
+local function judge_lines(check, step, given, entries)
+	local used = given.where and given.where.ast and condition.names(given.where.ast) or {}
+	for i, by in ipairs(given.sort or {}) do
+		used[#used + 1] = { name = by.path, node = entries.sort.node.items and entries.sort.node.items[i] or entries.sort.node }
+	end
+	for _, use in ipairs(step.items_file and not step.items_path and used or {}) do
+		if use.name:find "^item%." then
+			check:add_in(use.node or entries.where.node, use.offset, ("%s: the items are lines of %s, and a line has no members"):format(use.name,
+				step.items_file), step.items_file:find "%.jsonl$" and JSON_LINES or ('Write the path of the items in the file, such as foreach:'
+				.. ' { file: %s, path: "$.items[*]" }'):format(step.items_file))
+		end
+	end
+end
+
 local function foreach(check, step, given, entries, around)
-	step.items, step.items_file = loop_items.read(check, given.items)
-	step.parallel, step.max_items = given.parallel or 1, given.max_items
+	step.items, step.items_file, step.items_path = items_or_file(check, given.items)
+	judge_lines(check, step, given, entries)
+	step.where, step.sort = given.where, given.sort
+	step.parallel, step.max_items, step.max_failures = given.parallel or 1, given.max_items, given.max_failures
+	step.continue_on_error = step.continue_on_error or given.max_failures ~= nil or nil
 	step.label = label_source(step) and label_of(label_source(step))
 		or "foreach over " .. count(#(step.items or {}), "item")
 	check.loops = check.loops + 1
@@ -219,35 +315,114 @@ local function parallel(check, step, given, entries, around)
 	step.label = count(#list.items, "step") .. " in parallel"
 end
 
-local KINDS = { claude = process, shell = process, runner = process, foreach = foreach, parallel = parallel }
+-- --- blocks, checks and repairs ----------------------------------------------------------------
+
+local function block_of_steps(check, step, _, entries, around)
+	step.steps = read_list(check, entries.steps.node, "steps", inside(around, step.key .. "."))
+	step.label = count(#step.steps, "step")
+end
+
+-- `${attempt.head}` is the commit that was checked out when the step began.
+local COMMITTED = [[
+# a new commit, and nothing uncommitted
+left=$(git status --porcelain)
+[ -z "$left" ] || { printf '%s\nThere are uncommitted changes\n' "$left" >&2; exit 1; }
+[ "$(git rev-parse HEAD)" != ${attempt.head} ] || { printf 'There is no new commit: HEAD is still %s\n' ${attempt.head} >&2; exit 1; }
+]]
+
+-- commit: true is a shell step that is written here.
+local function commit(check, step, given, entries, around)
+	step.kind = "shell"
+	process(check, step, given, entries, around)
+	step.text, step.interpreter, step.errexit, step.side_effects = COMMITTED, "sh", true, "none"
+	step.label = label_of(COMMITTED)
+	if around.checking then
+		around.checking.head = { working_dir = step.working_dir }
+		if around.together then
+			check:hint_in(entries.commit.node, 1, "COMMIT_SHARED", "commit: steps run at the same time here, and in one repository another one's"
+				.. " commit counts too: give each a working_dir of its own, or let one run at a time")
+		end
+	else
+		check:add(entries.commit.node, "commit: it is for the check of a step, which it compares with the commit before that step")
+	end
+end
+
+-- All other kinds run a program.
+local BLOCKS = { foreach = foreach, parallel = parallel, steps = block_of_steps, commit = commit }
 
 -- --- hooks --------------------------------------------------------------------------------------
 
 local function near_to(key, rows)
-	return rows[key] or check_of.meant(key, sorted.keys(rows))
+	return rows[key] or check_of.meant(key, tables.sorted_keys(rows))
 end
 
 -- A map with steps and more. Where no key names a kind, misspelt keys count too.
 local function is_block(node, name)
 	local block = node.keys and (node.keys.steps or node.keys.commands or node.keys["then"])
 	for _, entry in ipairs(not block and node.entries or {}) do
-		if keys.any[entry.key] or keys.process[entry.key] or near_to(entry.key, keys.own) then
+		local of_block = near_to(entry.key, keys[name])
+		if keys.any[entry.key] or keys.process[entry.key] or not of_block and near_to(entry.key, keys.own) then
 			return false
 		end
-		block = block or near_to(entry.key, keys[name])
+		block = block or of_block
 	end
 	return block
+end
+
+-- `repair: { claude: …, max: 3 }`: a step that has keys of the map around it.
+local function is_mixed(check, node, name)
+	local kind, beside
+	for _, entry in ipairs(node.entries or {}) do
+		local of_block = keys[name][entry.key]
+		kind = kind or not of_block and keys.own[entry.key] and entry.key
+		beside = beside or of_block and of_block[2] ~= "steps" and entry.key ~= "steps" and entry
+	end
+	if kind and beside then
+		check:add(beside, ("'%s' is not a key of a step: it stands beside the steps of %s"):format(beside.key, name),
+			("Write %s: { steps: [{ %s: … }], %s: %s }"):format(name, kind, beside.key, beside.node.text or "…"))
+	end
+	return kind and beside
 end
 
 -- A step, a list of steps, or a map with steps and more.
 local function hook(check, step, entry, around)
 	local node, name = entry.node, entry.key
 	local within = inside(around, ("%s.%s."):format(step.key, name))
-	if not is_block(node, name) then
+	if is_mixed(check, node, name) then
+		return { steps = {} }
+	elseif not is_block(node, name) then
 		return { steps = read_list(check, node, name, within) }
 	end
 	local given, entries = values.fields(check, node, keys[name], name)
-	return { steps = entries.steps and read_list(check, entries.steps.node, name, within) or {}, go = given.go }
+	given.steps = entries.steps and read_list(check, entries.steps.node, name, within) or {}
+	return given, entries
+end
+
+local MAX_REPAIRS = 3
+
+local function repair(check, step, entry, around)
+	local out, entries = hook(check, step, entry, around)
+	if out.again == "check" and not step.check then
+		check:add(entries.again.node, "again: there is no check, so only the step can run again", "Write again: step, or add a check")
+	elseif not out.steps[1] and entries then
+		check:add(entry.node, "repair has no steps")
+	end
+	out.max, out.again = out.max or MAX_REPAIRS, out.again or step.check and "check" or "step"
+	return out
+end
+
+-- What is beside a step, or a block, once it is read.
+local function guard(check, step, entries, around)
+	local near = setmetatable({ prefix = step.key .. ".check.", nested = true, working_dir = step.whole and step.steps[1].working_dir or nil },
+		{ __index = around })
+	check.guards = check.guards + 1
+	if entries.check then
+		near.checking = {}
+		step.check = { steps = read_list(check, entries.check.node, "check", near), head = near.checking.head }
+		near.checking = false
+	end
+	step.repair = entries.repair and repair(check, step, entries.repair, near)
+	check.guards = check.guards - 1
 end
 
 local GO = { fail = true, continue = true }
@@ -260,9 +435,9 @@ local function on_failure(check, step, entry, around)
 		return { steps = {}, go = "continue" }
 	elseif node.text then
 		return values.refuse(check, node, "on_failure", "continue, fail, a step, or a list of steps",
-			check_of.meant(node.text, sorted.keys(GO)) or ("Write on_failure: { shell: %s }"):format(node.text))
+			check_of.meant(node.text, tables.sorted_keys(GO)) or ("Write on_failure: { shell: %s }"):format(node.text))
 	end
-	local out = hook(check, step, entry, around)
+	local out = hook(check, step, entry, setmetatable({ nested = true }, { __index = around }))
 	out.go = out.go or "fail"
 	return out
 end
@@ -311,15 +486,23 @@ local function kind_of(check, node)
 	return #found == 1 and found[1].key or nil
 end
 
-local function declare(check, step, node)
+-- inner: whose result its id names
+local function declare(check, step, node, inner)
 	local id = step.id
 	if not id then
 		return
 	elseif check.ids[id] then
 		check:add(node.keys.id.node, ("duplicate id '%s': the step on line %d has it"):format(id, check.ids[id].line))
 	else
-		check.ids[id] = { order = check.order, line = step.line, loops = check.loops, step = step }
+		check.ids[id] = { order = check.order, line = step.line, loops = check.loops, step = inner }
 	end
+end
+
+-- A step with a check or a repair is a block, which holds the step itself.
+local function wrapped(step)
+	local inner = { kind = step.kind, line = step.line, column = step.column, key = step.key .. ".do" }
+	step.kind, step.steps, step.whole = "steps", { inner }, true
+	return inner
 end
 
 local function read_step(check, node, number, around)
@@ -332,10 +515,19 @@ local function read_step(check, node, number, around)
 	local given, entries = values.fields(check, node, keys.step[kind], keys.articles[kind], function(key)
 		return keys.elsewhere(kind, key)
 	end)
-	step.id, step.when, step.continue_on_error = given.id, given.when, given.continue_on_error
-	step.key = around.prefix .. (step.id or tostring(number))
-	declare(check, step, node)
-	KINDS[kind](check, step, given, entries, executors.place(check, step, given, entries, around))
+	step.nested = around.nested
+	step.id, step.when, step.key = given.id, given.when, around.prefix .. (given.id or tostring(number))
+	local guarded = entries.check or entries.repair
+	local inner = guarded and kind ~= "steps" and wrapped(step) or step
+	inner.continue_on_error = given.continue_on_error
+	declare(check, step, node, inner)
+	local read = BLOCKS[kind] or process
+	local within = (guarded or kind == "steps") and setmetatable({ nested = true }, { __index = around }) or around
+	read(check, inner, given, entries, executors.place(check, kind == "foreach" and inner or step, given, entries, within))
+	step.label = step.label or inner.label
+	if guarded then
+		guard(check, step, entries, around)
+	end
 	step.on_failure = on_failure(check, step, entries.on_failure, around)
 	step.on_success = on_success(check, step, entries.on_success, around)
 	return step
@@ -358,10 +550,6 @@ function read_list(check, node, name, around)
 	return out
 end
 
-local function lists_in(step)
-	return { step.steps or {}, step.on_failure and step.on_failure.steps or {}, step.on_success and step.on_success.steps or {} }
-end
-
 ---Mask secrets in the labels of the steps: before a label is cut, or half a secret stays.
 ---@param list runner.workflow.Step[]
 ---@param mask fun(text: string): string
@@ -369,7 +557,7 @@ function M.relabel(list, mask)
 	for _, step in ipairs(list) do
 		local text = label_source(step)
 		step.label = text and label_of(mask(text)) or step.label
-		for _, below in ipairs(lists_in(step)) do
+		for _, below in ipairs(inner_lists.of(step)) do
 			M.relabel(below, mask)
 		end
 	end

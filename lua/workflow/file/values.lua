@@ -6,7 +6,7 @@ local check_of = require "runner.workflow.file.check"
 local money = require "runner.core.money"
 local names = require "runner.workflow.file.names"
 local rules = require "runner.core.rules"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -38,8 +38,7 @@ function M.shown(node)
 	elseif not node.text then
 		return (next(node.items or node.entries) and "a " or "an empty ") .. node.kind
 	end
-	local cut = utf8.offset(node.text, SHOWN + 1)
-	local text = cut and cut <= #node.text and node.text:sub(1, cut - 1) .. "…" or node.text
+	local text = require("runner.core.visible").shorten(node.text, SHOWN)
 	return node.kind == "text" and ("'%s'"):format(text:gsub("\n.*", "…")) or text
 end
 
@@ -139,6 +138,19 @@ function M.dollars(check, node, name)
 end
 M.shaped(M.dollars, "dollars")
 
+---A number.
+---@param check runner.workflow.Check
+---@param node runner.yaml.Node
+---@param name string of the key
+---@return number?
+function M.number(check, node, name)
+	if (node.kind == "integer" or node.kind == "number") and math.abs(node.value) < math.huge then
+		return node.value
+	end
+	M.refuse(check, node, name, "a number")
+end
+M.shaped(M.number, "number")
+
 ---Bytes; math.huge for "none" and 0.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node
@@ -180,7 +192,7 @@ function M.choice(choices, expected)
 		if value ~= nil and value ~= false then
 			return value
 		end
-		M.refuse(check, node, name, expected, node.text and check_of.meant(node.text, sorted.keys(choices)))
+		M.refuse(check, node, name, expected, node.text and check_of.meant(node.text, tables.sorted_keys(choices)))
 	end, "choice", choices)
 end
 
@@ -251,7 +263,7 @@ local function unknown(check, entry, rows, what, elsewhere)
 	if hint then
 		return check:add(entry, ("'%s' is not a key of %s: %s"):format(entry.key, what, hint))
 	end
-	local candidates = sorted.keys(rows)
+	local candidates = tables.sorted_keys(rows)
 	check:add(entry, ("unknown key '%s' in %s"):format(entry.key, what),
 		check_of.meant(entry.key, candidates) or "Valid keys: " .. table.concat(candidates, ", "))
 end

@@ -2,15 +2,14 @@
 -- help. One table of classes; nothing here runs or waits. Runs in the worker.
 -- Server errors, overload and timeouts are transient, authentication and wrong commands
 -- permanent (Spec 185, FR1; docs/design.md#failure-classes). A number is an
--- HTTP status only where the words around it say so (lua/workflow/kinds/http_text.lua).
+-- HTTP status only where the words around it say so (lua/workflow/kinds/http_status.lua).
 
-local claude_forms = require "runner.workflow.kinds.claude_forms"
-local failure_classes = require "runner.workflow.kinds.failure_classes"
+local claude_failures = require "runner.workflow.kinds.claude_failures"
+local claude_output = require "runner.workflow.kinds.claude_output"
 local host = require "runner.host"
-local http_text = require "runner.workflow.kinds.http_text"
+local http_status = require "runner.workflow.kinds.http_status"
 local invoke = require "runner.invoke"
-local reply = require "runner.workflow.kinds.reply"
-local waits = require "runner.workflow.kinds.waits"
+local requested_wait = require "runner.workflow.kinds.requested_wait"
 
 local M = {}
 
@@ -29,7 +28,7 @@ local REASON = 200 -- characters
 
 ---@class runner.workflow.Rules
 ---@field rules runner.workflow.RetryRule[]? retry_on of the workflow: what else is transient
----@field only string[]? codes: nothing else is transient
+---@field on string[]? codes: nothing else is transient
 ---@field unknown_transient boolean? default true (claude)
 ---@field retry boolean? the step declares a retry
 ---@field limit_ms integer? of this attempt
@@ -40,7 +39,7 @@ local REASON = 200 -- characters
 ---@return {name: string, shows: string, code: string, transient: boolean, display: string}[]
 function M.table()
 	local out = {}
-	for i, class in ipairs(failure_classes.rows) do
+	for i, class in ipairs(claude_failures.rows) do
 		out[i] = { name = class.name, shows = class.shows, code = class.code, transient = class.transient,
 			display = class.display:gsub("%%d", "N"):gsub("%%s", "…") }
 	end
@@ -52,8 +51,7 @@ end
 -- One line that may stand in a log, whatever the program printed.
 local function short(text, mask)
 	local line = host.clean(mask and mask(text) or text):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
-	local cut = utf8.offset(line, REASON + 1)
-	return cut and cut <= #line and line:sub(1, cut - 1) .. "…" or line
+	return require("runner.core.visible").shorten(line, REASON)
 end
 
 local function lines_of(text)
@@ -91,7 +89,7 @@ end
 local function finding(class, status, text)
 	local full, words = text, text
 	if status then
-		full, words = http_text.words(status, text)
+		full, words = http_status.words(status, text)
 	end
 	return { class = class, status = status, full = full, words = words }
 end
@@ -106,18 +104,18 @@ end
 
 local function judge_line(line)
 	line = line:sub(1, LINE)
-	local status, at = http_text.status(line)
+	local status, at = http_status.status(line)
 	if status then
-		return finding(failure_classes.of_http(status), status, http_text.detail(line, at))
+		return finding(claude_failures.of_http(status), status, http_status.detail(line, at))
 	end
-	local class = failure_classes.of_words(line)
+	local class = claude_failures.of_words(line)
 	return class and finding(class, nil, line)
 end
 
 -- A rejected command line is reported first; a list of options follows, in which
 -- words such as "timeout" mean nothing.
 local function judge_usage(lines)
-	local invalid = failure_classes.by_name["invalid command"]
+	local invalid = claude_failures.by_name["invalid command"]
 	local head = lines[1] and judge_line(lines[1])
 	if head and head.class == invalid then
 		return head
@@ -130,10 +128,10 @@ local function judge_usage(lines)
 end
 
 -- One of Claude Code's own sentences, or its report of an error of the API.
-local function judge_form(line)
+local function judge_sentence(line)
 	line = line:sub(1, LINE)
-	local class = claude_forms.class_of(line)
-	return class and finding(class, nil, line) or claude_forms.is_api_error(line) and judge_line(line) or nil
+	local class = claude_failures.of_sentence(line)
+	return class and finding(class, nil, line) or claude_failures.is_api_error(line) and judge_line(line) or nil
 end
 
 -- The last line that matches a class: it is nearest to the cause.
@@ -141,7 +139,7 @@ local function judge_text(text)
 	local lines = lines_of(text)
 	local found = judge_usage(lines)
 	for i = #lines, math.max(1, #lines - LINES), -1 do
-		found = found or judge_form(lines[i]) or judge_line(lines[i])
+		found = found or judge_sentence(lines[i]) or judge_line(lines[i])
 	end
 	return found
 end
@@ -184,20 +182,20 @@ local function matching_rule(opts, result, texts)
 	end
 end
 
--- The user's rules come last: one that holds makes it transient, `only` limits that.
+-- The user's rules come last: one that holds makes it transient, `on` limits that.
 local function apply_rules(verdict, opts, result, texts)
 	local rule = matching_rule(opts, result, texts)
 	if rule then
 		verdict.code, verdict.transient = rule.code or verdict.code, true
-	elseif opts.only and opts.only[1] then
-		verdict.transient = verdict.transient and failure_classes.has(opts.only, verdict.code)
+	elseif opts.on and opts.on[1] then
+		verdict.transient = verdict.transient and claude_failures.has(opts.on, verdict.code)
 	end
 	return verdict
 end
 
-local function requested_wait(verdict, opts, texts)
+local function wait_of(verdict, opts, texts)
 	for _, text in ipairs(verdict.transient and texts or {}) do
-		local ms, resets = waits.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
+		local ms, resets = requested_wait.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
 		if ms then
 			return ms, resets
 		end
@@ -207,12 +205,12 @@ end
 -- --- claude ------------------------------------------------------------------------------------------
 
 local function unknown(reason)
-	return finding(failure_classes.by_name.unknown, nil, reason)
+	return finding(claude_failures.by_name.unknown, nil, reason)
 end
 
 local function out_of_time(result, opts)
 	local after = seconds(opts.limit_ms or result.duration_ms // 100 * 100)
-	local class = failure_classes.by_name.timeout
+	local class = claude_failures.by_name.limit
 	return { class = class, reason = "timed out after " .. after, message = class.display:format(after) }
 end
 
@@ -223,20 +221,20 @@ end
 
 -- From the API's own result.
 local function judge_reply(found)
-	local text, status = reply.text(found), reply.status(found)
-	local judged = judge_subtype(found) or judge_form(text)
+	local text, status = claude_output.text(found), claude_output.status(found)
+	local judged = judge_subtype(found) or judge_sentence(text)
 	if judged then
 		return judged.full == found.subtype and text ~= "" and finding(judged.class, nil, text) or judged
 	elseif status then
 		local at = text:find(status, 1, true)
-		return finding(failure_classes.of_http(status), status, at and http_text.detail(text, at) or text)
+		return finding(claude_failures.of_http(status), status, at and http_status.detail(text, at) or text)
 	end
 	return judge_text(text) or judge_line(tostring(found.subtype))
 end
 
 -- 126 and 127: there is nothing to run.
 local function judge_exit(result)
-	local class = failure_classes.of_exit(result.status)
+	local class = claude_failures.of_exit(result.status)
 	local why = class and last_line(result.stderr)
 	return class and finding(class, nil, why ~= "" and why or ending(result))
 end
@@ -252,24 +250,24 @@ local function judge_claude(result, opts, found)
 	elseif result.error then
 		return unknown(result.error)
 	end
-	local judged = judge_exit(result) or found and judge_reply(found) or not found and judge_form(last_line(result.stdout))
+	local judged = judge_exit(result) or found and judge_reply(found) or not found and judge_sentence(last_line(result.stdout))
 		or judge_text(result.stderr) or not found and judge_output(result)
 	if judged then
 		return judged
 	end
-	local why = found and reply.text(found) or ""
+	local why = found and claude_output.text(found) or ""
 	why = why ~= "" and why or last_line(result.stderr)
 	return unknown(why ~= "" and why or ending(result))
 end
 
--- "Network timeout after 12s", even where only the program knew the limit.
+-- "Network timeout after 12s": only the program knew the limit.
 local function verdict_of(judged, result, opts)
 	local class = judged.class
 	local reason, message = judged.reason, judged.message
 	if not reason then
 		reason, message = reason_and_message(judged, opts.mask)
 	end
-	if class == failure_classes.by_name.timeout and not result.timed_out then
+	if class == claude_failures.by_name.timeout then
 		message = class.display:format(seconds(result.duration_ms // 1000 * 1000))
 	end
 	return { code = class.code, message = message, reason = reason, transient = class.transient }
@@ -283,16 +281,16 @@ end
 ---@return runner.workflow.Verdict
 function M.claude(result, opts)
 	opts = opts or {}
-	local found = reply.find(result.stdout)
-	found = reply.failed(found) and found or nil
+	local found = claude_output.find(result.stdout)
+	found = claude_output.failed(found) and found or nil
 	local judged = judge_claude(result, opts, found)
 	local verdict = verdict_of(judged, result, opts)
-	if judged.class == failure_classes.by_name.unknown then
+	if judged.class == claude_failures.by_name.unknown then
 		verdict.transient = opts.unknown_transient ~= false
 	end
-	local texts = { found and reply.text(found) or last_line(result.stdout), result.stderr }
+	local texts = { found and claude_output.text(found) or last_line(result.stdout), result.stderr }
 	apply_rules(verdict, opts, result, texts)
-	verdict.retry_after_ms, verdict.resets = requested_wait(verdict, opts, texts)
+	verdict.retry_after_ms, verdict.resets = wait_of(verdict, opts, texts)
 	verdict.resets = verdict.resets and verdict.code == "RATE_LIMITED" or nil
 	return verdict
 end

@@ -1,18 +1,116 @@
--- claude: a `claude:` step as a process, and what its result means. Runs in the
--- worker; it starts nothing. The prompt is an argument and stdin /dev/null; a prompt
--- that is too long for an argument is stdin.
+-- claude: a `claude:` step as a process, and what its result means. Runs in the worker; it starts
+-- nothing. The command line has the flags that the file asks for, the session that the step starts or
+-- continues, and at its end the prompt, with stdin /dev/null; a prompt too long for an argument is stdin.
 
-local claude_argv = require "runner.workflow.kinds.claude_argv"
-local claude_events = require "runner.workflow.kinds.claude_events"
-local claude_forms = require "runner.workflow.kinds.claude_forms"
 local classify = require "runner.workflow.kinds.classify"
+local claude_failures = require "runner.workflow.kinds.claude_failures"
+local claude_keys = require "runner.workflow.expr.claude_keys"
+local claude_output = require "runner.workflow.kinds.claude_output"
+local command_line = require "runner.core.command_line"
+local denials = require "runner.workflow.kinds.denials"
 local errors = require "runner.core.errors"
-local program_text = require "runner.core.program_text"
-local reply = require "runner.workflow.kinds.reply"
+local host = require "runner.host"
+local json = require "runner.json"
+local money = require "runner.core.money"
 local step_process = require "runner.workflow.kinds.step_process"
 local variables = require "runner.workflow.expr.variables"
 
 local M = { noun = "Claude command", costs = true }
+
+---@class runner.workflow.Carried what an attempt has from earlier ones of its step
+---@field session_id? string of the latest one
+---@field budget_micros? integer what it may cost
+
+---@class runner.workflow.Session
+---@field id string
+---@field continues boolean it exists already
+
+-- claude rejects stream-json with --print unless --verbose is given.
+local FORMATS = { text = {}, json = { "--output-format", "json" }, ["stream-json"] = { "--output-format", "stream-json", "--verbose" } }
+
+-- --- sessions ---------------------------------------------------------------------------
+
+-- A random UUID (RFC 9562, version 4).
+local function uuid()
+	local hex = ("%016x%016x"):format(host.random(), host.random())
+	local variant = ("%x"):format(8 + host.random() % 4)
+	return ("%s-%s-4%s-%s%s-%s"):format(hex:sub(1, 8), hex:sub(9, 12), hex:sub(14, 16), variant, hex:sub(18, 20), hex:sub(21, 32))
+end
+
+-- The session of the step that `session` names.
+local function session_named(step, scope)
+	local given = scope.steps[step.session]
+	return given and given.session_id or errors.raise("PRECONDITION",
+		("Step %s continues the session of step %s, which has none"):format(step.key, step.session),
+		{ suggestion = given and ("Its program reported no session: see the log of step %s"):format(step.session)
+			or ("Step %s was skipped: give step %s the same condition"):format(step.session, step.key) })
+end
+
+---The session of an attempt; nil where the program chooses one and no step needs it. Its
+---id is known before the program starts, so that a killed one can be continued.
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@param last? string the session of the step's latest attempt
+---@return runner.workflow.Session?
+function M.session(step, scope, last)
+	if step.resume_session and last then
+		return { id = last, continues = true }
+	elseif step.session then
+		return { id = session_named(step, scope), continues = true }
+	elseif step.resume_session or step.keeps_session then
+		return { id = uuid(), continues = false }
+	end
+end
+
+---What stands for the session of a first attempt where nothing runs.
+---@param step runner.workflow.Step
+---@return runner.workflow.Session?
+local function planned_session(step)
+	if step.session then
+		return { id = ("${steps.%s.session_id}"):format(step.session), continues = true }
+	elseif step.resume_session or step.keeps_session then
+		return { id = "UUID", continues = false }
+	end
+end
+
+-- --- the command line ---------------------------------------------------------------------
+
+local function append(list, items)
+	table.move(items, 1, #items, #list + 1, list)
+end
+
+---The command line, up to the prompt.
+---@param step runner.workflow.Step
+---@param claude {program: string?, args: string[]?, output: string?} the workflow's
+---@param expand fun(template: string): string
+---@param session? runner.workflow.Session
+---@param budget? integer micro-dollars that it may cost
+---@return string[]
+local function argv_of(step, claude, expand, session, budget)
+	local argv = { claude.program or "claude" }
+	append(argv, claude.args or {})
+	for _, template in ipairs(step.args or {}) do
+		argv[#argv + 1] = expand(template)
+	end
+	claude_keys.append(argv, step.options or {}, expand)
+	append(argv, step.schema and { "--json-schema", assert(json.encode(step.schema)) } or {})
+	if session then
+		append(argv, { session.continues and "--resume" or "--session-id", session.id })
+	end
+	if budget then
+		append(argv, { "--max-budget-usd", money.text(budget) })
+	end
+	argv[#argv + 1] = "--print"
+	append(argv, FORMATS[claude.output or "text"])
+	return argv
+end
+
+---A prompt as an argument: one that starts with a dash would be read as a flag.
+---@param prompt string
+---@return string
+local function prompt_argument(prompt)
+	return prompt:sub(1, 1) == "-" and " " .. prompt or prompt
+end
 
 -- The program retries by itself, ten times by default: 11 requests in 3 minutes, each
 -- time that the step is attempted. A few keep a long session; the rest is the policy's.
@@ -27,10 +125,10 @@ end
 -- The prompt as the last argument or, where the system passes no argument that long, as
 -- what the program reads from stdin.
 local function pass_prompt(argv, step, prompt)
-	if #prompt < program_text.MAX then
-		argv[#argv + 1] = claude_argv.prompt(prompt)
+	if #prompt < command_line.MAX then
+		argv[#argv + 1] = prompt_argument(prompt)
 		return nil
-	elseif program_text.has_nul(prompt) then
+	elseif command_line.has_nul(prompt) then
 		errors.raise("PRECONDITION", ("The text of step %s contains a NUL byte, which a prompt can't contain"):format(step.key),
 			{ suggestion = "Pass the value in a file" })
 	end
@@ -39,17 +137,16 @@ end
 
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
----@param _ table the workflow
 ---@param settings table
 ---@param carried? runner.workflow.Carried
 ---@return table options
-function M.request(step, scope, _, settings, carried)
+function M.request(step, scope, settings, carried)
 	local function expand(template)
 		return variables.expand(template, scope)
 	end
 	local prompt = expand(step.text)
-	local session = claude_argv.session(step, scope, carried and carried.session_id)
-	local argv = claude_argv.of(step, settings.claude or {}, expand, session, carried and carried.budget_micros)
+	local session = M.session(step, scope, carried and carried.session_id)
+	local argv = argv_of(step, settings.claude or {}, expand, session, carried and carried.budget_micros)
 	local stdin = pass_prompt(argv, step, prompt)
 	local options = step_process.options(step, scope, settings, argv, prompt, own_retries(step, settings))
 	options.stdin = stdin
@@ -62,20 +159,12 @@ end
 ---@param workflow runner.workflow.Workflow
 ---@return string[]
 function M.plan(step, workflow)
-	local budget = step.max_cost and workflow.max_cost and math.min(step.max_cost, workflow.max_cost) or step.max_cost
-		or workflow.max_cost
-	local argv = claude_argv.of(step, workflow.claude, function(template) return template end,
-		claude_argv.planned_session(step), budget)
-	argv[#argv + 1] = claude_argv.prompt(step.text)
+	local least = math.min(step.max_cost or math.huge, workflow.max_cost or math.huge, step.max_attempt_cost or math.huge)
+	local budget = least < math.huge and least or nil
+	local argv = argv_of(step, workflow.claude, function(template) return template end,
+		planned_session(step), budget)
+	argv[#argv + 1] = prompt_argument(step.text)
 	return argv
-end
-
----The prompt, for logs.
----@param step runner.workflow.Step
----@param scope runner.workflow.Scope
----@return string
-function M.describe(step, scope)
-	return variables.expand(step.text, scope)
 end
 
 local function no_answer(code, why)
@@ -101,7 +190,7 @@ end
 -- a JSON result only the answer to a slash command can be that.
 local function unknown_command(step, found, text)
 	local asked_none = found and found.num_turns == 0 or not found and step.text:find "^%s*[/$]"
-	local verdict = asked_none and claude_forms.is_unknown_command(text) and text:match "^%s*(.-)%s*$"
+	local verdict = asked_none and claude_failures.is_unknown_command(text) and text:match "^%s*(.-)%s*$"
 	return verdict and { code = "PRECONDITION", transient = false, reason = verdict, message = "Invalid command: " .. verdict }
 end
 
@@ -131,32 +220,118 @@ end
 -- Without a result, what isn't an event is the output.
 local function text_of(settings, result)
 	local streams = (settings.claude or {}).output == "stream-json"
-	return streams and claude_events.plain(result.stdout) or result.stdout
+	return streams and claude_output.without_events(result.stdout) or result.stdout
 end
 
-local function outcome_of(step, result, settings, found)
-	local text = found and reply.text(found) or text_of(settings, result)
-	local verdict = unreadable(settings, result, found) or cut_off(settings, result, found)
+-- --- an answer that lacks what was asked for -------------------------------------------------
+
+local UNMET = { code = "SCHEMA_NOT_MET", transient = false, reason = "no structured output, which --json-schema asks for",
+	message = "Process failed: its answer has no structured output, which --json-schema asks for" }
+
+local FAULTS = 3 -- that a message names
+
+-- Where the answer isn't of the schema that the step has.
+local function off_schema(schema, data)
+	local json_schema = require "runner.core.json_schema"
+	local faults = data == nil and { "it is no JSON" } or json_schema.texts(json_schema.problems(schema, data), FAULTS)
+	local why = faults[1] and "its answer is not of the schema: " .. table.concat(faults, "; ")
+	return why and { code = "SCHEMA_NOT_MET", transient = false, reason = why, message = "Process failed: " .. why }
+end
+
+-- The program asks the model twice, and then takes any answer for a success.
+local function schema_unmet(found, text, argv)
+	for _, word in ipairs(argv) do
+		if word:find "^%-%-json%-schema" then
+			local met = (found or {}).structured_output
+			return (met == nil or met == json.null) and (found or json.decode(text) == nil) and UNMET or nil
+		end
+	end
+end
+
+local function denied_text(calls)
+	return calls[1] .. (calls[2] and (" and %d more"):format(#calls - 1) or "")
+end
+
+local FIX = "Allow it (allowed_tools, permission_mode), forbid it (disallowed_tools), or write on_denied: warn"
+
+-- Its work lacks what it wasn't allowed to do.
+local function denied(step, calls, unforeseen)
+	if unforeseen and step.on_denied ~= "warn" then
+		local what = denied_text(calls)
+		return { code = "PERMISSION_DENIED", transient = false, reason = "permission denied: " .. what,
+			message = "Permission denied: " .. what, fix_required = FIX, in_file = true }
+	end
+end
+
+local function denied_warning(calls)
+	return calls[1] and { code = "PERMISSION_DENIED", message = "the program was denied permission: " .. denied_text(calls) } or nil
+end
+
+-- --- the outcome -----------------------------------------------------------------------------
+
+-- Its data: structured output, or the answer where the file says that this is JSON (nil: as of a
+-- shell step); else all that the program reports.
+local function data_of(step, found, text)
+	local structured = (found or {}).structured_output
+	if structured ~= nil and structured ~= json.null then
+		return structured
+	elseif step.schema then
+		return json.decode(text)
+	end
+	return step.answer ~= "json" and found or nil
+end
+
+local function no_json(step, outcome)
+	return step.answer == "json" and outcome.data == nil and { code = "ANSWER_NOT_JSON",
+		message = "its answer is no JSON object or array, so the step has no data" } or nil
+end
+
+-- What is strange about a success: a step has one warning, with the code of the first, which says all.
+local function strange(...)
+	local first, texts = nil, {}
+	for i = 1, select("#", ...) do
+		local warning = select(i, ...)
+		if warning then
+			first = first or warning.code
+			texts[#texts + 1] = (first ~= warning.code and warning.code .. ": " or "") .. warning.message
+		end
+	end
+	return first and { code = first, message = table.concat(texts, "; ") } or nil
+end
+
+-- Why an answer is none.
+local function no_success(step, result, settings, found, text)
+	return unreadable(settings, result, found) or cut_off(settings, result, found)
 		or result.ok and unknown_command(step, found, text)
-	if verdict then
-		return step_process.failure(result, verdict, text, settings)
-	elseif result.ok and not reply.failed(found) then
-		local outcome = step_process.success(result, text, found)
-		outcome.warning = said_nothing(settings, result)
+		or not (result.ok and not claude_output.failed(found)) and classify.claude(result, step_process.rules(step, result, settings))
+end
+
+local function outcome_of(step, result, settings, found, argv)
+	local text = found and claude_output.text(found) or text_of(settings, result)
+	local calls, unforeseen = denials.of(found, argv)
+	local verdict = no_success(step, result, settings, found, text) or denied(step, calls, unforeseen)
+		or step.schema and off_schema(step.schema, data_of(step, found, text)) or schema_unmet(found, text, argv)
+	if not verdict then
+		local outcome = step_process.success(result, text, data_of(step, found, text))
+		outcome.warning = strange(denied_warning(calls), said_nothing(settings, result), no_json(step, outcome))
 		return outcome
 	end
-	return step_process.failure(result, classify.claude(result, step_process.rules(step, result, settings)), text, settings)
+	local outcome = step_process.failure(result, verdict, text, settings)
+	outcome.fix_required, outcome.in_file = verdict.fix_required, verdict.in_file
+	outcome.context.denied = calls[1] and json.array(calls) or nil
+	return outcome
 end
 
 ---@param step runner.workflow.Step
 ---@param result runner.Result
 ---@param settings table
+---@param request? table as M.request gave it
 ---@return table outcome with what the program says that it used; of a success that may be
 ---  none, `warning` {code, message}
-function M.interpret(step, result, settings)
-	local found = reply.find(result.stdout)
-	local outcome = outcome_of(step, result, settings, found)
-	outcome.usage = reply.usage(found)
+function M.interpret(step, result, settings, request)
+	local found = claude_output.find(result.stdout)
+	local outcome = outcome_of(step, result, settings, found, request and request.argv or {})
+	outcome.usage = claude_output.usage(found)
 	return outcome
 end
 

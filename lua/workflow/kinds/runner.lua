@@ -1,6 +1,8 @@
 -- runner: the `runner:` step: one of our own commands as a process (lua/invoke.lua), and
 -- what its envelope means. Runs in the worker; it starts nothing.
 
+local retry_budget = require "runner.core.retry_budget"
+local attempt = require "runner.core.attempt"
 local classify = require "runner.workflow.kinds.classify"
 local errors = require "runner.core.errors"
 local invoke = require "runner.invoke"
@@ -8,15 +10,15 @@ local json = require "runner.json"
 local step_process = require "runner.workflow.kinds.step_process"
 local variables = require "runner.workflow.expr.variables"
 
-local M = { noun = "Runner command" }
+local M = { noun = "runner command", said = invoke.said }
 
 -- --- arguments ------------------------------------------------------------------------
 
 -- An argument that starts with a dash only through its value would be read as a flag,
 -- unless -- comes before it.
-local function positional(template, scope, behind_dashes)
+local function positional(template, scope, after_dashes)
 	local text = variables.text(type(template) == "string" and variables.value(template, scope) or template)
-	if not behind_dashes and type(template) == "string" and text:sub(1, 1) == "-" and template:sub(1, 1) ~= "-" then
+	if not after_dashes and type(template) == "string" and text:sub(1, 1) == "-" and template:sub(1, 1) ~= "-" then
 		errors.raise("PRECONDITION", ("The argument '%s' expands to text that starts with '-' and would be read as a flag")
 			:format(template), { suggestion = "Pass it by name: args: { name: value }" })
 	end
@@ -37,7 +39,7 @@ local function value_of(template, scope)
 end
 
 local function expanded(args, scope)
-	local out, behind_dashes = {}, false
+	local out, after_dashes = {}, false
 	if args[1] == nil then
 		for name, template in pairs(args) do
 			out[name] = value_of(template, scope)
@@ -45,8 +47,8 @@ local function expanded(args, scope)
 		return out
 	end
 	for i, item in ipairs(args) do
-		out[i] = positional(item, scope, behind_dashes)
-		behind_dashes = behind_dashes or item == "--"
+		out[i] = positional(item, scope, after_dashes)
+		after_dashes = after_dashes or item == "--"
 	end
 	return out
 end
@@ -59,24 +61,29 @@ local function argv_of(step, scope, program)
 	return invoke.argv(program, words, expanded(step.args or {}, scope), variables.text)
 end
 
----The words of the call, for logs.
----@param step runner.workflow.Step
----@param scope runner.workflow.Scope
----@return string
-function M.describe(step, scope)
-	return invoke.describe(argv_of(step, scope, "runner"))
-end
-
 -- --- request and outcome -------------------------------------------------------------------
 
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
----@param _ table the workflow
 ---@param settings table
 ---@return table options
-function M.request(step, scope, _, settings)
-	local outer = step.retry and { RUNNER_OUTER_RETRIES = "1" } or nil -- the step retries, so the command need not
-	return step_process.options(step, scope, settings, argv_of(step, scope, settings.self), M.describe(step, scope), outer)
+function M.request(step, scope, settings)
+	local allowed = retry_budget.take(step.retry and 0 or nil)
+	local env = { RUNNER_RETRY_BUDGET = allowed.env.RUNNER_RETRY_BUDGET or nil }
+	env.RUNNER_OUTER_RETRIES = step.retry and "1" or false -- the step retries, so the command need not; else what it may do is its budget
+	local described = invoke.describe(argv_of(step, scope, "runner"))
+	local options = step_process.options(step, scope, settings, argv_of(step, scope, settings.self), described, env)
+	options.allowed = allowed
+	return options
+end
+
+-- Its warnings are the run's: each with the step that it comes from.
+local function pass_on_warnings(step, envelope, settings)
+	for _, warning in ipairs(settings.mask and settings.mask(envelope.warnings) or envelope.warnings or {}) do
+		local context = type(warning.context) == "table" and warning.context or {}
+		context.step, context.command = step.key, context.command or invoke.value(envelope.meta.command)
+		attempt.warn(warning.code, warning.message, context)
+	end
 end
 
 local TOO_LONG = { code = "OUTPUT_TOO_LARGE", transient = false, reason = "its answer is longer than what is kept",
@@ -93,19 +100,33 @@ local function pass_on(outcome, envelope)
 	return outcome
 end
 
+-- The same with its stderr as a person reads it.
+local function as_text(result)
+	local lines = {}
+	for line in (result.stderr .. "\n"):gmatch "(.-)\n" do
+		lines[#lines + 1] = invoke.said(line)
+	end
+	return setmetatable({ stderr = table.concat(lines, "\n") }, { __index = result })
+end
+
 ---@param step runner.workflow.Step
 ---@param result runner.Result
 ---@param settings table
+---@param request? table as M.request gave it
 ---@return table outcome
-function M.interpret(step, result, settings)
+function M.interpret(step, result, settings, request)
 	local envelope = invoke.envelope(result)
+	retry_budget.settle(request and request.allowed or { n = 0 }, envelope)
+	if envelope and type(envelope.meta) == "table" then
+		pass_on_warnings(step, envelope, settings)
+	end
 	if result.ok and envelope then
 		local data = envelope.data ~= json.null and envelope.data or nil
 		return step_process.success(result, data and assert(json.encode(data)) or "", data)
 	end
 	local verdict = not envelope and result.stdout_dropped > 0 and TOO_LONG
 		or classify.call(result, step_process.rules(step, result, settings))
-	return pass_on(step_process.failure(result, verdict, result.stdout, settings), envelope)
+	return pass_on(step_process.failure(as_text(result), verdict, result.stdout, settings), envelope)
 end
 
 return M

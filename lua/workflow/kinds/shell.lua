@@ -6,28 +6,20 @@ local interpreters = require "runner.workflow.expr.interpreters"
 local step_process = require "runner.workflow.kinds.step_process"
 local variables = require "runner.workflow.expr.variables"
 
-local M = { noun = "Shell command" }
+local M = { noun = "shell command" }
 
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
----@param _ table the workflow
 ---@param settings table errexit: what holds for steps that don't say
 ---@return table options
-function M.request(step, scope, _, settings)
+function M.request(step, scope, settings)
 	local script, values = variables.shell(step.text, scope)
 	local errexit = step.errexit
 	if errexit == nil then
 		errexit = settings.errexit
 	end
 	local argv = interpreters.argv(step.interpreter, errexit, script)
-	return step_process.options(step, scope, settings, argv, M.describe(step), values)
-end
-
----The text as written in the workflow: its values are in the environment.
----@param step runner.workflow.Step
----@return string
-function M.describe(step)
-	return step.text
+	return step_process.options(step, scope, settings, argv, step.text, values) -- its values are in the environment
 end
 
 ---@param step runner.workflow.Step

@@ -6,7 +6,8 @@ local errors = require "runner.core.errors"
 local json = require "runner.json"
 local variables = require "runner.workflow.expr.variables"
 local paths = require "runner.core.paths"
-local program_text = require "runner.core.program_text"
+local command_line = require "runner.core.command_line"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -17,36 +18,32 @@ local DATA_MAX = 1 << 20
 
 -- Later ones win: the workflow's, the step's, the values of a shell text, ours.
 local function environment(step, scope, settings, values)
-	local env = {}
-	for name, value in pairs(settings.env or {}) do
-		env[name] = value
-	end
+	local env = tables.add({}, settings.env)
 	for name, template in pairs(step.env or {}) do
 		env[name] = variables.expand(template, scope)
 	end
-	for name, value in pairs(values or {}) do
-		env[name] = value
-	end
+	tables.add(env, values)
 	env.RUNNER_AUTOMATION, env.RUNNER_LOG_KEPT = "true", "1"
 	return env
 end
 
 local function entry(name, value)
 	value = variables.text(value)
-	if program_text.has_nul(value) then
+	if command_line.has_nul(value) then
 		errors.raise("PRECONDITION", ("The environment variable %s would contain a NUL byte"):format(name),
 			{ suggestion = "Pass the value in a file" })
-	elseif #name + #value >= program_text.MAX then
+	elseif #name + #value >= command_line.MAX then
 		errors.raise("PRECONDITION", ("The environment variable %s is %d bytes long; the system allows at most %d")
-			:format(name, #value, program_text.MAX), { suggestion = "Write the value to a file (output_file) and pass its name" })
+			:format(name, #value, command_line.MAX), { suggestion = "Write the value to a file (output_file) and pass its name" })
 	end
 	return name .. "=" .. value
 end
 
+-- false: a variable that is to be unset, as process.start takes it.
 local function entries(env)
 	local list = {}
 	for name, value in pairs(env) do
-		list[#list + 1] = entry(name, value)
+		list[#list + 1] = value == false and name or entry(name, value)
 	end
 	table.sort(list)
 	return list
@@ -55,7 +52,7 @@ end
 -- A path of the step; relative ones start at `from`.
 local function path_of(step, key, scope, from)
 	local path = variables.expand(step[key], scope)
-	if path == "" or program_text.has_nul(path) then
+	if path == "" or command_line.has_nul(path) then
 		errors.raise("PRECONDITION", ("%s of step %s %s"):format(key, step.key, path == "" and "is empty once its variables are expanded"
 			or "would contain a NUL byte"), { suggestion = ("Set the variables in %s so that it is a path"):format(key) })
 	end
@@ -70,12 +67,12 @@ end
 
 -- The system passes no NUL and no argument above its limit.
 local function check_argument(text, n, what)
-	if program_text.has_nul(text) then
+	if command_line.has_nul(text) then
 		errors.raise("PRECONDITION", ("%s contains a NUL byte, which a program argument can't contain"):format(what),
 			{ suggestion = "Pass the value in a file" })
-	elseif #text > program_text.MAX then
+	elseif #text > command_line.MAX then
 		errors.raise("PRECONDITION", ("%s is %d bytes long; the system passes at most %d to a program in one piece")
-			:format(what, #text, program_text.MAX), { suggestion = "Write the long part to a file and pass its name", context = { argument = n } })
+			:format(what, #text, command_line.MAX), { suggestion = "Write the long part to a file and pass its name", context = { argument = n } })
 	end
 end
 
@@ -92,11 +89,23 @@ function M.options(step, scope, settings, argv, described, values)
 		check_argument(argument, i, ("The text of step %s"):format(step.key or step.kind))
 	end
 	local cwd, output_file = places(step, scope, settings)
-	return {
+	local options = {
 		argv = argv, env = entries(environment(step, scope, settings, values)), cwd = cwd, output_file = output_file,
 		cap = CAP, grace_ms = step.grace_ms or GRACE_MS, capture = true, shepherd = true,
 		timeout_ms = step.timeout_ms, described = described,
 	}
+	if step.confine then
+		require("runner.workflow.kinds.confinement").prepare(step, options, settings.cwd)
+	end
+	return options
+end
+
+---Its process has ended.
+---@param options table of M.options
+function M.finish(options)
+	if options.tempdir then
+		require("runner.workflow.kinds.confinement").finish(options)
+	end
 end
 
 ---What retry rules and the classification need to know of a step.
@@ -109,7 +118,7 @@ function M.rules(step, result, settings)
 	if limit and result.duration_ms < limit then
 		limit = nil -- a shorter limit ended it
 	end
-	return { rules = retry and retry.on, only = retry and retry.policy and retry.policy.on, retry = retry ~= nil,
+	return { rules = retry and retry.rules, on = retry and retry.policy and retry.policy.on, retry = retry ~= nil,
 		mask = settings.mask, limit_ms = limit, maybe = retry and retry.policy and retry.policy.maybe,
 		unknown_transient = retry and retry.unknown_transient }
 end
@@ -149,6 +158,22 @@ function M.success(result, output, data)
 	end
 	return { ok = true, output = output, data = data, status = result.status, duration_ms = result.duration_ms,
 		truncated = result.truncated }
+end
+
+---Make a failure of a success with a number in its data that is too low. The output may be `score` alone.
+---@param threshold table<string, number> the least, by member
+---@param outcome table changed
+function M.hold_to(threshold, outcome)
+	local data = type(outcome.data) == "table" and outcome.data or { score = tonumber(outcome.output) }
+	for _, name in ipairs(tables.sorted_keys(threshold)) do
+		local value = data[name]
+		if type(value) ~= "number" or value < threshold[name] then
+			outcome.ok, outcome.code, outcome.transient = false, "CHECK_FAILED", false
+			outcome.message = ("%s of its data is %s, and has to be %s at least"):format(name, value == nil and "missing" or json.encode(value),
+				json.encode(threshold[name]))
+			return
+		end
+	end
 end
 
 ---The outcome of a failure.

@@ -1,31 +1,25 @@
--- answer: the arguments with which a command that shows a run chooses steps, and what it
--- answers: data, text, and in meta where the next page is.
+-- answer: what a command that shows a run answers: data, text, and in meta where the next page is; and
+-- one that removes runs.
 
 local attempt = require "runner.core.attempt"
+local display = require "runner.core.display"
 local host = require "runner.host"
 local json = require "runner.json"
-local paging = require "runner.workflow.report.paging"
+local reference = require "runner.core.reference"
+local run_rows = require "runner.workflow.report.run_rows"
 local report = require "runner.workflow.report.report"
-local report_text = require "runner.workflow.report.report_text"
+local run_text = require "runner.workflow.report.run_text"
 
 local M = {}
 
----For the args of a declaration.
-M.arguments = {
-	{ "steps", "enum", values = { "failed", "all" },
-		description = "Which steps to show; default: all, but of long loops only the items that failed" },
-	{ "limit", "integer", min = 0, max = 1000000, description = "At most this many steps; default 200, 0: as many as an answer holds" },
-}
----The first columns of a table, which has a row for each step.
-M.columns = { "key", "kind", "state", "attempts", "code", "label", "message" }
-M.cursor = { "cursor", "string", description = "Where to go on: meta.pagination.next_cursor of the page before" }
+local WARNINGS = 50 -- steps that are warned of
 
 ---Problems of the argument `cursor`, for a command's validate.
 ---@param args table
 ---@param attempts? boolean the command shows attempts, not steps
 ---@return table[]?
 function M.problems(args, attempts)
-	local choice = args.cursor and paging.cursor(args.cursor, attempts)
+	local choice = args.cursor and run_rows.cursor(args.cursor, attempts)
 	if args.cursor and (not choice or args.steps and args.steps ~= choice) then
 		return { { field = "cursor", code = "INVALID_CURSOR", value = args.cursor,
 			message = choice and ("The cursor belongs to --steps %s"):format(choice) or "This is no cursor of this command",
@@ -35,26 +29,63 @@ end
 
 ---Tell where the next page is, in meta. Only where something was chosen or is left out: most
 ---runs are shown whole.
----@param page? table as paging.page gives it
+---@param page? table as run_rows.page gives it
 ---@param opts runner.workflow.PageOptions
 function M.send(page, opts)
 	if page and (page.has_more or opts.cursor or opts.steps or opts.limit) then
-		host.send("META", { name = "pagination", data = json.encode(page) }, true)
+		host.send("META", { name = "pagination", data = json.encode(page, { envelope = true }) }, true)
 	end
 end
 
----A run as the data of a command; sets its text where that is asked for.
+-- Several items of a loop with a warning of one step.
+local function warn_together(row)
+	local context = row.context
+	context.step, context.failed, context.total = row.place, row.count, nil
+	context.first = { step = row.key, code = (context.first or {}).code, message = row.message }
+	attempt.warn(row.code, ("Step %s: %d times, first: %s"):format(row.place, row.count, row.message), context)
+end
+
+-- What is stored to be warned of, but for steps that this process has warned of itself.
+local function warn(db, id, warned)
+	local rows = db:warnings(id, WARNINGS)
+	for _, row in ipairs(rows) do
+		if row.count > 1 then
+			warn_together(row)
+		elseif not (warned and warned[row.key]) then
+			attempt.warn(row.code, row.message, row.context)
+		end
+	end
+	local left = rows[1] and rows[1].places - #rows or 0
+	if left > 0 then
+		attempt.warn("WARNINGS_DROPPED", ("There are more than %d steps with warnings"):format(WARNINGS), { run = id, dropped = left })
+	end
+end
+
+---A run as the data of a command; sets its text where that is asked for. Says what it warns of.
 ---@param db table the open store
 ---@param id string
 ---@param opts runner.workflow.PageOptions
+---@param warned? table<string, true> keys of steps whose warnings have been said
 ---@return table data
-function M.of(db, id, opts)
+function M.of(db, id, opts, warned)
 	local data, page = report.full(db, id, opts)
 	M.send(page, opts)
+	warn(db, id, warned)
 	if attempt.format == "text" then
-		attempt.texts.text = report_text.text(data)
+		display.set { text = run_text.of_run(data) }
 	end
 	return data
+end
+
+---What a run failed of: which step it was first of all, where the message doesn't say.
+---@param message string
+---@param key? string of the step
+---@return string
+function M.headline(message, key)
+	if key and not message:lower():find("step " .. key:lower(), 1, true) then
+		return ("Step %s: %s"):format(key, message)
+	end
+	return message
 end
 
 ---The same for a run that has failed.
@@ -64,6 +95,7 @@ end
 function M.of_failure(run, opts)
 	local data, retry, page = report.of_failure(run, opts)
 	M.send(page, opts)
+	pcall(warn, run.db, run.id, run.warned) -- where it can't be read, the failure is told all the same
 	return data, retry
 end
 
@@ -72,7 +104,7 @@ end
 ---@param opts runner.workflow.PageOptions
 ---@return table data
 function M.of_success(run, opts)
-	local ok, data = pcall(M.of, run.db, run.id, opts)
+	local ok, data = pcall(M.of, run.db, run.id, opts, run.warned)
 	if ok then
 		return data
 	elseif type(data) == "userdata" then
@@ -80,7 +112,44 @@ function M.of_success(run, opts)
 	end
 	attempt.warn("REPORT_FAILED", ("Run %s has completed, but its steps can't be shown: %s"):format(run.id,
 		require("runner.core.errors").normalise(data).message), { run = run.id })
+	display.set { rows = false }
 	return { id = run.id, workflow = run.workflow.name, state = "completed" }
+end
+
+-- --- runs that were removed ------------------------------------------------------------------------
+
+local REMOVED = 1000 -- rows that an answer holds
+
+---Why a run stays, by what holds it (lua/workflow/store/remove.lua).
+M.KEPT = {
+	running = "is running", placed = "has tasks on an executor",
+	["in doubt"] = "has a step in doubt", failed = "has failed, and can be resumed",
+	interrupted = "was interrupted, and can be resumed",
+}
+
+local function removed_row(row)
+	return { id = row.id, short = reference.short(row.id), workflow = row.workflow, state = row.state,
+		created = host.rfc3339(row.created_ms), bytes_freed = row.bytes }
+end
+
+---@param rows table[] runs that went, or would go
+---@return table data
+function M.removed(rows)
+	local out, bytes = json.array {}, 0
+	for i, row in ipairs(rows) do
+		out[i] = i <= REMOVED and removed_row(row) or nil
+		bytes = bytes + (row.bytes or 0)
+	end
+	return { runs = out, total = #rows, bytes_freed = bytes, effect = rows[1] and "deleted" or "noop" }
+end
+
+---@param left {id: string, message: string}[] runs whose files could not all be removed
+---@param say fun(code: string, message: string, context: table)
+function M.warn_left(left, say)
+	for _, row in ipairs(left) do
+		say("FILES_LEFT", ("Files of run %s could not be removed: %s. 'runner workflow prune' tries again"):format(row.id, row.message),
+			{ run = row.id })
+	end
 end
 
 return M

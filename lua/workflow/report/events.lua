@@ -13,21 +13,21 @@ local KEY, LABEL = 20, 27 -- characters of a step's key and label in the progres
 ---10000 → "10s", 1500 → "1.5s": a limit as log lines write it.
 ---@param ms integer
 ---@return string
-function M.seconds(ms)
+local function seconds(ms)
 	return ("%gs"):format(ms / 1000)
 end
 
 ---61500 → "1m 2s": a long wait, rounded up.
 ---@param ms number
 ---@return string
-function M.whole_seconds(ms)
+local function whole_seconds(ms)
 	return host.duration_text(math.ceil(ms / 1000) * 1000)
 end
 
 -- One LOG frame, every field masked.
 local function log(run, level, event, fields)
 	fields.context.run = run.id
-	local ok, context = pcall(json.encode, run.mask(fields.context))
+	local ok, context = pcall(json.encode, run.mask(fields.context), { envelope = true })
 	host.send("LOG", {
 		level = level, event = event, message = run.mask(fields.message):sub(1, 8000),
 		attempt = fields.attempt, max_attempts = fields.max_attempts, code = fields.code, delay_ms = fields.delay_ms,
@@ -35,7 +35,7 @@ local function log(run, level, event, fields)
 	})
 end
 
--- What a terminal shows of it, if one does (lua/workflow/run/screen.lua).
+-- What a terminal shows of it, if one does (lua/workflow/report/live.lua).
 local function shown(run, happens, ...)
 	return run.screen and run.screen(happens, ...)
 end
@@ -47,6 +47,13 @@ local function tell(run, level, event, fields)
 	end
 end
 
+-- Whose attempt it is, on a terminal that shows several steps at once. The words that follow are
+-- Spec 185's; elsewhere `context.step` says it.
+local function of_step(run, turn, text)
+	local several = attempt.launch.stderr_is_tty and (run.screen or turn.step.together)
+	return several and ("Step %s: %s"):format(turn.key, text) or text
+end
+
 local function about(turn)
 	return { step = turn.key, log = turn.log }
 end
@@ -54,7 +61,7 @@ end
 -- What the envelope of an interrupted run shows in data.progress, and the line that a
 -- terminal shows.
 local function progress(run, key, state, text)
-	local data = json.encode { run = run.id, step = key, state = state, done = run.done }
+	local data = json.encode({ run = run.id, step = key, state = state, done = run.done }, { envelope = true })
 	host.send("PROGRESS", { data = data, text = text and run.mask(text) or nil,
 		suggestion = "runner workflow resume " .. run.id })
 end
@@ -106,6 +113,16 @@ function M.again(run, key, what, why)
 		context = { step = key } })
 end
 
+---A step, or its check, has failed, and a repair begins.
+---@param run table
+---@param key string
+---@param e runner.Error
+---@param which string "repair 1 of 3"
+function M.repair(run, key, e, which)
+	shown(run, "runs", key, { label = which })
+	tell(run, "warn", "step.repair", { message = ("%s; %s"):format(e.message, which), code = e.code, context = { step = key } })
+end
+
 ---@param run table
 ---@param message string
 ---@param key? string
@@ -117,7 +134,7 @@ end
 ---@param turn table
 function M.attempt(run, turn)
 	local label = turn.step.label
-	shown(run, "runs", turn.key, { attempt = turn.attempt, attempts = turn.max_attempts })
+	shown(run, "runs", turn.key, { attempt = turn.attempt, retries = turn.retries })
 	if turn.retries > 0 then
 		label = ("%s · attempt %d"):format(short_label(label), turn.attempt)
 	end
@@ -157,8 +174,8 @@ end
 ---@param turn table
 ---@param outcome table of a timed-out attempt
 function M.timed_out(run, turn, outcome)
-	log(run, "warn", "step.timeout", { message = ("%s timed out after %s: %s"):format(turn.noun,
-		M.seconds(outcome.limit_ms or outcome.duration_ms), turn.described), attempt = turn.attempt,
+	log(run, "warn", "step.timeout", { message = of_step(run, turn, ("%s timed out after %s: %s"):format(turn.noun,
+		seconds(outcome.limit_ms or outcome.duration_ms), turn.described)), attempt = turn.attempt,
 		max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
@@ -171,12 +188,12 @@ end
 function M.retrying(run, turn, outcome, wait_ms)
 	local fields = { attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code,
 		delay_ms = wait_ms, context = about(turn) }
-	fields.message = ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.retries,
-		outcome.reason or outcome.message)
+	fields.message = of_step(run, turn, ("%s failed (attempt %d/%d): %s"):format(turn.noun, turn.attempt, turn.retries,
+		outcome.reason or outcome.message))
 	log(run, "warn", "retry.failed", fields)
-	shown(run, "waits", turn.key, wait_ms, { attempt = turn.attempt + 1, attempts = turn.max_attempts,
+	shown(run, "waits", turn.key, wait_ms, { attempt = turn.attempt + 1, retries = turn.retries,
 		text = outcome.reason or outcome.message })
-	fields.message = ("Retrying in %.1f seconds..."):format(wait_ms / 1000)
+	fields.message = of_step(run, turn, ("Retrying in %.1f seconds..."):format(wait_ms / 1000))
 	log(run, "info", "retry.wait", fields)
 end
 
@@ -186,8 +203,9 @@ end
 ---@param outcome table
 ---@param wait_ms integer
 function M.limited(run, turn, outcome, wait_ms)
-	log(run, "warn", "limit.wait", { message = ("%s failed: %s. Waiting %s for the limit to reset; this is not counted as a retry")
-		:format(turn.noun, outcome.reason or outcome.message, M.whole_seconds(wait_ms)), attempt = turn.attempt,
+	local text = ("%s failed: %s. Waiting %s for the limit to reset; this is not counted as a retry"):format(turn.noun,
+		outcome.reason or outcome.message, whole_seconds(wait_ms))
+	log(run, "warn", "limit.wait", { message = of_step(run, turn, text), attempt = turn.attempt,
 		max_attempts = turn.max_attempts, code = outcome.code, delay_ms = wait_ms, context = about(turn) })
 end
 
@@ -195,27 +213,22 @@ end
 ---@param turn table
 ---@param left_ms number
 function M.waiting(run, turn, left_ms)
-	shown(run, "waits", turn.key, left_ms, { attempt = turn.attempt + (turn.limited and 0 or 1), attempts = turn.max_attempts,
+	shown(run, "waits", turn.key, left_ms, { attempt = turn.attempt + (turn.limited and 0 or 1), retries = turn.retries,
 		text = turn.limited and "usage limit" or nil })
 	if turn.limited then
 		return progress(run, turn.key, "waiting", ("step %s: usage limit, next attempt in %s"):format(short_key(turn.key),
-			M.whole_seconds(left_ms)))
+			whole_seconds(left_ms)))
 	end
-	progress(run, turn.key, "waiting", ("step %s: attempt %d/%d in %d s"):format(short_key(turn.key), turn.attempt + 1,
-		turn.max_attempts, math.ceil(left_ms / 1000)))
+	progress(run, turn.key, "waiting", ("step %s: retry %d/%d in %d s"):format(short_key(turn.key), turn.attempt,
+		turn.retries, math.ceil(left_ms / 1000)))
 end
 
 ---@param run table
 ---@param turn table
----@param outcome table with a `warning` where there is something strange about it
-function M.succeeded(run, turn, outcome)
-	local warning = outcome.warning
+function M.succeeded(run, turn)
 	shown(run, "ends", turn.key, "completed")
-	if warning then
-		attempt.warn(warning.code, ("Step %s: %s"):format(turn.key, warning.message), { step = turn.key })
-	end
 	if turn.attempt > 1 then
-		log(run, "info", "retry.succeeded", { message = ("%s succeeded on attempt %d"):format(turn.noun, turn.attempt),
+		log(run, "info", "retry.succeeded", { message = of_step(run, turn, ("%s succeeded on attempt %d"):format(turn.noun, turn.attempt)),
 			attempt = turn.attempt, max_attempts = turn.max_attempts, context = about(turn) })
 	end
 end
@@ -232,7 +245,7 @@ function M.failed(run, turn, outcome, spent_ms)
 	local tally = turn.attempt > 1 and (" after %d attempts over %.1fs"):format(turn.attempt, spent_ms / 1000) or ""
 	local repeated = outcome.message:sub(1, #turn.noun + 1) == turn.noun .. " " -- already in the message
 	local why = repeated and outcome.message:sub(#turn.noun + 2) or outcome.message
-	log(run, "error", "step.failed", { message = ("%s failed%s: %s"):format(turn.noun, tally, why),
+	log(run, "error", "step.failed", { message = of_step(run, turn, ("%s failed%s: %s"):format(turn.noun, tally, why)),
 		attempt = turn.attempt, max_attempts = turn.max_attempts, code = outcome.code, context = about(turn) })
 end
 
@@ -248,7 +261,7 @@ end
 ---A loop knows its items.
 ---@param run table
 ---@param key string
----@param total? integer nil: nobody has counted them
+---@param total? integer nil: they were not counted
 function M.items(run, key, total)
 	shown(run, "runs", key, { total = total })
 end

@@ -52,7 +52,7 @@ local function edge(graph, from, to, text, dashed)
 	graph.edges[#graph.edges + 1] = { from = from, to = to, text = text, dashed = dashed }
 end
 
--- What follows a step hangs on it; the next step comes behind its success.
+-- What follows a step hangs on it; the next step comes after its success.
 local function add_hooks(graph, node, row, out)
 	local ends = { { id = node.id } }
 	if row.on_success and row.on_success[1] then
@@ -70,6 +70,15 @@ local function add_hooks(graph, node, row, out)
 	return ends
 end
 
+-- The check comes after the steps of a block, and what repairs them leads back.
+local function add_guards(graph, row, ends, out)
+	local again = row.repair and row.repair.again == "check" and #out + 1 or 1
+	ends = add_list(graph, row.check or {}, ends, "check", false, out)
+	for _, repaired in ipairs(row.repair and add_list(graph, row.repair.steps, ends, "repair", true, out) or {}) do
+		edge(graph, repaired.id, out[again].id, "again", true)
+	end
+end
+
 local function add_node(graph, row, out)
 	graph.count = graph.count + 1
 	local node = { id = "n" .. graph.count, row = row }
@@ -81,7 +90,7 @@ local function add_node(graph, row, out)
 				add_hooks(graph, add_node(graph, below, node.below), below, node.below)
 			end
 		else
-			add_list(graph, row.steps, {}, nil, false, node.below)
+			add_guards(graph, row, add_list(graph, row.steps, {}, nil, false, node.below), node.below)
 		end
 	end
 	return node
@@ -226,7 +235,13 @@ end
 -- What stands below a step: {text, rows, parallel}.
 local function groups_of(row)
 	local groups = {}
-	local failure = row.on_failure
+	local failure, repair = row.on_failure, row.repair
+	if row.check then
+		groups[1] = { text = "check", rows = row.check }
+	end
+	if repair then
+		groups[#groups + 1] = { text = ("repair, at most %d times, then the %s again"):format(repair.max, repair.again), rows = repair.steps }
+	end
 	if row.on_success and row.on_success[1] then
 		groups[#groups + 1] = { text = "on success", rows = row.on_success }
 	end
@@ -267,7 +282,7 @@ end
 
 local DRAW = { text = text, mermaid = mermaid, dot = dot }
 
----@param plan table the data of `workflow plan` (lua/workflow/run/step_policy.lua)
+---@param plan table the data of `workflow plan` (lua/workflow/run/plan.lua)
 ---@param format "text"|"mermaid"|"dot"
 ---@return string lines, the last with its end
 function M.draw(plan, format)

@@ -1,12 +1,16 @@
 -- html: what the pages about runs share: one file without scripts that asks no network for
--- anything, light or dark as the reader has it. Pure. Whatever a program printed is text here.
+-- anything, light or dark as the reader has it; written whole or not at all, and never over a file that
+-- is no page of ours. Whatever a program printed is text here.
 
-local host = require "runner.host"
+local display = require "runner.core.display"
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local markup = require "runner.core.markup"
 
 local M = {}
 
 ---How every page begins: what tells ours from other files.
-M.MARK = "<!doctype html>\n<!-- a page of runner -->\n"
+local MARK = "<!doctype html>\n<!-- a page of runner -->\n"
 
 local STYLE = [[
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d0d7de;--panel:#f6f8fa;--ok:#1a7f37;--bad:#b3202c;
@@ -41,14 +45,6 @@ rect.wait{fill:var(--wait);opacity:.45}rect.held{fill:var(--idle);opacity:.45}
 .bars{width:100%;height:7rem;background:var(--panel)}
 ]]
 
----Text for an element or an attribute: no character of it is markup, none a control.
----@param text any
----@return string
-function M.escape(text)
-	local clean = host.clean(tostring(text)):gsub("[%z\1-\8\11-\31\127]", "")
-	return (clean:gsub("[&<>\"']", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }))
-end
-
 ---61500 → "1m 1s", 250 → "0.25s".
 ---@param ms? number
 ---@return string
@@ -65,15 +61,27 @@ function M.duration(ms)
 	return ("%dh %dm"):format(ms // 3600000, ms // 60000 % 60)
 end
 
+---"2 completed, 1 failed".
+---@param by_state table<string, integer>
+---@return string
+function M.counts(by_state)
+	local counts = {}
+	for state, count in pairs(by_state) do
+		counts[#counts + 1] = ("%d %s"):format(count, state)
+	end
+	table.sort(counts)
+	return table.concat(counts, ", ")
+end
+
 ---A table. Cells are markup; a column whose name begins with "#" has numbers.
 ---@param caption string
 ---@param columns string[]
 ---@param rows string[][]
 ---@return string
 function M.table(caption, columns, rows)
-	local out = { ('<div class="scroll"><table><caption class="soft">%s</caption><thead><tr>'):format(M.escape(caption)) }
+	local out = { ('<div class="scroll"><table><caption class="soft">%s</caption><thead><tr>'):format(markup.text(caption)) }
 	for _, name in ipairs(columns) do
-		out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(name:find "^#" and ' class="n"' or "", M.escape((name:gsub("^#", ""))))
+		out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(name:find "^#" and ' class="n"' or "", markup.text((name:gsub("^#", ""))))
 	end
 	out[#out + 1] = "</tr></thead><tbody>\n"
 	for _, row in ipairs(rows) do
@@ -94,7 +102,7 @@ function M.facts(rows)
 	local out = { "<dl>" }
 	for _, row in ipairs(rows) do
 		if row[2] ~= nil and row[2] ~= "" then
-			out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(M.escape(row[1]), M.escape(row[2]))
+			out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(markup.text(row[1]), markup.text(row[2]))
 		end
 	end
 	out[#out + 1] = "</dl>\n"
@@ -106,12 +114,39 @@ end
 ---@param body string markup
 ---@return string
 function M.page(title, body)
-	return M.MARK .. ([[<html lang="en"><head><meta charset="utf-8">
+	return MARK .. ([[<html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title><style>
 %s</style></head><body><main>
-]]):format(M.escape(title), STYLE) .. body .. "</main></body></html>\n"
+]]):format(markup.text(title), STYLE) .. body .. "</main></body></html>\n"
+end
+
+-- --- its file --------------------------------------------------------------------------------------
+
+local function is_ours(path)
+	local file <close> = io.open(path, "rb")
+	return file ~= nil and file:read(#MARK) == MARK
+end
+
+---@param path string
+---@param page string
+---@param about table members of the result
+---@return table data
+function M.write(path, page, about)
+	local there = fs.stat(path)
+	if there and not is_ours(path) then
+		errors.raise("ALREADY_EXISTS", ("%s is not a page that runner has written"):format(path),
+			{ suggestion = "Give another name, or remove the file", side_effects = "none" })
+	end
+	local ok, why, errno = fs.write(path, page)
+	if not ok then
+		errors.raise(errno == "EACCES" and "PERMISSION_DENIED" or "OUTPUT_FAILED", ("Can't write %s: %s"):format(path, why),
+			{ side_effects = "none" })
+	end
+	about.path, about.bytes = path, #page
+	display.set { text = ("page: %s (%d bytes)\n"):format(path, #page), rows = false } -- they are in the page
+	return about
 end
 
 return M

@@ -2,6 +2,7 @@
 -- the data of `workflow stats`.
 
 local html = require "runner.workflow.report.html"
+local markup = require "runner.core.markup"
 
 local M = {}
 
@@ -27,11 +28,11 @@ local function bars(title, days, field, shown)
 		local day = days[i]
 		local high = (day[field] or 0) / most * 96
 		out[#out + 1] = ('<rect class="running" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s</title></rect>')
-			:format((#days - i) * wide, 100 - high, math.max(wide - 1, 0.5), high, html.escape(day.day), html.escape(shown(day[field] or 0)))
+			:format((#days - i) * wide, 100 - high, math.max(wide - 1, 0.5), high, markup.text(day.day), markup.text(shown(day[field] or 0)))
 	end
 	return ('<h3>%s</h3><svg class="bars" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img"'
-		.. ' aria-label="%s, from %s to %s, %s at most">%s</svg>\n'):format(html.escape(title), html.escape(title), html.escape(days[#days].day),
-			html.escape(days[1].day), html.escape(shown(most)), table.concat(out))
+		.. ' aria-label="%s, from %s to %s, %s at most">%s</svg>\n'):format(markup.text(title), markup.text(title), markup.text(days[#days].day),
+			markup.text(days[1].day), markup.text(shown(most)), table.concat(out))
 end
 
 local function rows_of(list, make)
@@ -43,40 +44,35 @@ local function rows_of(list, make)
 end
 
 local function section(title, caption, columns, list, make)
-	return list[1] and ("<h2>%s</h2>\n"):format(html.escape(title)) .. html.table(caption, columns, rows_of(list, make)) or ""
+	return list[1] and ("<h2>%s</h2>\n"):format(markup.text(title)) .. html.table(caption, columns, rows_of(list, make)) or ""
 end
 
 ---@param stats table the data of `workflow stats`
 ---@return string page
 function M.page(stats)
-	local states = {}
-	for state, count in pairs(stats.by_state) do
-		states[#states + 1] = ("%d %s"):format(count, state)
-	end
-	table.sort(states)
 	local days = stats.by_day
 	return html.page("Runs of workflows", table.concat { "<h1>Runs of workflows</h1>\n",
-		html.facts { { "runs", ("%d (%s)"):format(stats.runs, table.concat(states, ", ")) }, { "attempts", stats.attempts },
+		html.facts { { "runs", ("%d (%s)"):format(stats.runs, html.counts(stats.by_state)) }, { "attempts", stats.attempts },
 			{ "retries", stats.retries }, { "waited", html.duration(stats.total_wait_ms) }, { "cost", dollars(stats.cost_usd) } },
 		days[1] and "<h2>By day</h2>\n" or "",
 		bars("Runs", days, "runs", number), bars("Retries", days, "retries", number), bars("Waits", days, "wait_ms", html.duration),
 		bars("Cost", days, "cost_usd", dollars),
 		days[1] and html.table("Days (UTC), the latest first", { "day", "#runs", "#attempts", "#retries", "#waited", "#cost" },
 			rows_of(days, function(day)
-				return { html.escape(day.day), number(day.runs), number(day.attempts), number(day.retries),
+				return { markup.text(day.day), number(day.runs), number(day.attempts), number(day.retries),
 					html.duration(day.wait_ms), dollars(day.cost_usd) }
 			end)) or "",
 		section("By code", "Attempts that failed", { "code", "#runs", "#attempts", "#retries", "#waited" }, stats.by_code, function(row)
-			return { html.escape(row.code), number(row.runs), number(row.attempts), number(row.retries), html.duration(row.wait_ms) }
+			return { markup.text(row.code), number(row.runs), number(row.attempts), number(row.retries), html.duration(row.wait_ms) }
 		end),
 		section("By workflow", "Workflows, the most expensive first", { "workflow", "#runs", "#attempts", "#retries", "#waited", "#cost" },
 			stats.by_workflow, function(row)
-				return { html.escape(row.workflow), number(row.runs), number(row.attempts), number(row.retries),
+				return { markup.text(row.workflow), number(row.runs), number(row.attempts), number(row.retries),
 					html.duration(row.wait_ms), dollars(row.cost_usd) }
 			end),
 		section("By step", "Steps, those with the most retries first",
 			{ "workflow", "step", "#attempts", "#failures", "#retries", "#mean", "#longest" }, stats.by_step, function(row)
-				return { html.escape(row.workflow), html.escape(row.key), number(row.attempts), number(row.failures), number(row.retries),
+				return { markup.text(row.workflow), markup.text(row.key), number(row.attempts), number(row.failures), number(row.retries),
 					html.duration(row.mean_ms), html.duration(row.max_ms) }
 			end) })
 end

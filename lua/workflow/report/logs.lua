@@ -1,10 +1,14 @@
 -- logs: what became of each attempt of a step, with all its output, so that a retry does not
 -- hide what went wrong (docs/design.md#workflow-logs): a JSON file for each failure and each
--- long output, and a line of one file for each short success. Runs in the worker. It masks
--- nothing: callers pass records without secrets. Only the owner may read the files.
+-- long output, and a line of one file for each short success. What an attempt has printed so far
+-- is in a partial log beside the place of its log, as lines of JSON: for those who follow the run, and
+-- for what is left where the runner was killed. Runs in the worker. Callers pass records without
+-- secrets; of a partial log its writer hides them, and a failure costs the file alone. Only the owner
+-- may read the files.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 
@@ -14,6 +18,10 @@ local FOLDER, FILE = 448, 384 -- 0700, 0600
 local NO_FOLDER = { ENOENT = true, ENOTDIR = true }
 local SHORT = 64 << 10 -- bytes of a record that shares a file
 local PIECE = 4096
+local FULL = 1 << 20 -- bytes of a partial log: what is older than the last two of its files is left out
+
+---Stands in a partial log where some of it is missing.
+M.OMITTED = "[… earlier output omitted …]\n"
 
 local function known(path)
 	return path or errors.raise("PRECONDITION", "No directory for logs: " .. paths.NO_STATE,
@@ -134,7 +142,7 @@ end
 -- Of an attempt without a log: it is not over, or its end was never seen.
 local function unfinished(run_id, row)
 	return search(known(paths.log_lines(run_id)), row.key, row.number)
-		or require("runner.workflow.report.partial_log").record(row.log)
+		or M.partial_record(row.log)
 end
 
 ---The record of an attempt; `partial` where it is what it had printed so far.
@@ -157,6 +165,179 @@ function M.of(run_id, row)
 		return unfinished(run_id, row)
 	end
 	return record, message
+end
+
+-- --- a partial log -----------------------------------------------------------------------------
+
+local function path_of(log)
+	return (log:gsub("%.json$", "") .. ".part")
+end
+
+local function older(path)
+	return path .. ".old"
+end
+
+---@class runner.workflow.PartialLog
+---@field path string
+---@field n integer records so far
+---@field size integer bytes of the file
+---@field masks table<string, fun(piece: string?): string> of each stream
+---@field broken? true it can't be written
+local Writer = {}
+Writer.__index = Writer
+
+---Nothing is created before something is put.
+---@param log string path of the attempt's log
+---@param hide runner.Hide
+---@return runner.workflow.PartialLog
+function M.partial_writer(log, hide)
+	return setmetatable({ path = path_of(log), n = 0, size = 0,
+		masks = { stdout = hide.stream(), stderr = hide.stream() } }, Writer)
+end
+
+function Writer:_record(fields)
+	self.n = self.n + 1
+	fields.n = self.n
+	return json.encode(fields) .. "\n"
+end
+
+function Writer:_append(text)
+	if self.size > 0 and self.size + #text > FULL then
+		fs.rename(self.path, older(self.path))
+		self.size = 0
+	end
+	self.size, self.broken = self.size + #text, not in_folder(fs.append, self.path, text, FILE) or nil
+end
+
+function Writer:_hidden(stream, text)
+	local shown = self.masks[stream](text)
+	return shown ~= "" and self:_record { stream = stream, text = host.clean(shown) } or ""
+end
+
+---Add what was printed; it is there for readers when this returns.
+---@param pieces {stream: "stdout"|"stderr", text: string}[]
+function Writer:put(pieces)
+	local records = {}
+	for i, piece in ipairs(self.broken and {} or pieces) do
+		records[i] = self:_hidden(piece.stream, piece.text)
+	end
+	local text = table.concat(records)
+	if text ~= "" then
+		self:_append(text)
+	end
+end
+
+---The attempt is over: who reads this has read all.
+function Writer:finish()
+	if not self.broken then
+		self:_append(self:_hidden "stdout" .. self:_hidden "stderr" .. self:_record { over = true })
+	end
+end
+
+---There is a log now.
+function Writer:remove()
+	fs.unlink(self.path)
+	fs.unlink(older(self.path))
+end
+
+---@class runner.workflow.PartialReader
+---@field path string
+---@field n integer of the last record that was read
+---@field at integer where the next one begins
+---@field over boolean the attempt has ended, and all of it was read
+---@field text? string of the last record that isn't blank
+---@field file? file*
+---@field ino? integer
+local Reader = {}
+Reader.__index = Reader
+
+---@param log string path of the attempt's log
+---@return runner.workflow.PartialReader
+function M.partial_reader(log)
+	return setmetatable({ path = path_of(log), n = 0, at = 0, over = false }, Reader)
+end
+
+function Reader:_take(text, out)
+	local record = json.decode(text)
+	if type(record) ~= "table" or math.type(record.n) ~= "integer" or record.n <= self.n then
+		return
+	end
+	if record.n > self.n + 1 then
+		out[#out + 1] = { stream = record.stream or "stdout", text = M.OMITTED }
+	end
+	self.n, self.over = record.n, record.over == true
+	if type(record.text) == "string" and (record.stream == "stdout" or record.stream == "stderr") then
+		out[#out + 1] = { stream = record.stream, text = record.text }
+		self.text = record.text:find "%S" and record.text or self.text
+	end
+end
+
+-- The records that are whole by now.
+function Reader:_rest(out)
+	local text = self.file and self.file:seek("set", self.at) and self.file:read "a" or ""
+	local from = self.at
+	for line, after in text:gmatch "([^\n]*)\n()" do
+		self:_take(line, out)
+		self.at = from + after - 1
+	end
+end
+
+function Reader:_open(path, ino)
+	self:close()
+	self.file, self.at, self.ino = io.open(path, "rb"), 0, ino
+end
+
+---What came since the last time.
+---@return {stream: "stdout"|"stderr", text: string}[]
+function Reader:read()
+	local out = {}
+	if not self.ino then
+		self:_open(older(self.path))
+	end
+	self:_rest(out)
+	local stat = fs.stat(self.path)
+	if stat and stat.ino ~= self.ino then
+		self:_rest(out) -- it may have grown before it was replaced
+		self:_open(self.path, stat.ino)
+		self:_rest(out)
+	end
+	return out
+end
+
+---The last line of what was read, of those that aren't blank.
+---@return string?
+function Reader:last_line()
+	local last
+	for line in (self.text or ""):gmatch "[^\n]+" do
+		last = line:find "%S" and line or last
+	end
+	return last
+end
+
+---Is there something to read?
+---@return boolean
+function Reader:has_news()
+	local stat = fs.stat(self.path)
+	return stat ~= nil and (stat.ino ~= self.ino or stat.size > self.at)
+end
+
+function Reader:close()
+	if self.file then
+		self.file:close()
+		self.file = nil
+	end
+end
+
+---What is there of an attempt that has no log.
+---@param log string path of the log that it would have
+---@return {stdout: string, stderr: string, partial: true}?
+function M.partial_record(log)
+	local reader, texts = M.partial_reader(log), { stdout = {}, stderr = {} }
+	for _, piece in ipairs(reader:read()) do
+		table.insert(texts[piece.stream], piece.text)
+	end
+	reader:close()
+	return reader.n > 0 and { stdout = table.concat(texts.stdout), stderr = table.concat(texts.stderr), partial = true } or nil
 end
 
 return M

@@ -5,7 +5,8 @@ local host = require "runner.host"
 local json = require "runner.json"
 local money = require "runner.core.money"
 local reference = require "runner.core.reference"
-local step_rows = require "runner.workflow.report.step_rows"
+local scope = require "runner.core.scope"
+local run_rows = require "runner.workflow.report.run_rows"
 
 local M = {}
 
@@ -17,7 +18,7 @@ end
 
 -- A run without an owner can't be running: its runner died. But it may have ended, or
 -- been resumed, after we read its row: so read it again.
--- Its steps are what they will be once somebody resumes or cancels it.
+-- Its steps are what they will be once it is resumed or cancelled.
 local function mark_dead(row, steps, by_state)
 	row.state = "interrupted"
 	for _, step in ipairs(steps or {}) do
@@ -64,14 +65,17 @@ end
 
 ---The summary of a run, as `list` has it.
 ---@param row table as M.settled gives it
+---@param among_all? boolean the list has those of all projects; what is short means none of another one
 ---@return table
-function M.summary(row)
+function M.summary(row, among_all)
+	local is_foreign = among_all and row.project ~= scope.project()
 	return {
-		id = row.id, short = reference.short(row.id), workflow = row.workflow, state = row.state, file = row.file,
+		id = row.id, short = is_foreign and row.id or reference.short(row.id), workflow = row.workflow, state = row.state, file = row.file,
 		retryable = retryable_of(row),
 		code = row.code, message = row.message, failed_step = row.failed_step, steps = row.steps,
 		created = time(row.created_ms), ended = time(row.ended_ms),
 		duration_ms = row.ended_ms and math.max(row.ended_ms - row.created_ms, 0) or nil, -- the clock may be set back
+		project = among_all and scope.label(row.project) or nil,
 	}
 end
 
@@ -79,7 +83,7 @@ end
 local function stored(db, id, opts)
 	return db:snapshot(function()
 		local row = db:find(id)
-		row.page = step_rows.page(db, row.id, opts)
+		row.page = run_rows.steps(db, row.id, opts)
 		return row
 	end)
 end
@@ -132,7 +136,7 @@ function M.of_failure(run, opts)
 	elseif data.state == "running" then
 		mark_dead(data, data.steps, data.steps_by_state) -- its end could not be written; it has no owner any more
 	end
-	local retry = run.failed and step_rows.retry(run.db:attempts(run.id, run.failed.key))
+	local retry = run.failed and run_rows.retry(run.db:attempts(run.id, run.failed.key))
 	return data, retry and retry.error_history[1] and retry or nil, page
 end
 

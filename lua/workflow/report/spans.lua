@@ -1,9 +1,12 @@
 -- spans: a run as the spans of a trace: the run, its steps, and their attempts, as far as this
 -- process has executed them. Names of attributes are those of OpenTelemetry's semantic conventions
 -- (cicd.*, gen_ai.*, process.*, error.type), else ours (runner.*). Texts that prompts, scripts or
--- programs wrote are left out unless the project asks for them. It changes nothing.
+-- programs wrote are left out unless the project asks for them. Nothing of that changes how the run ends.
 
+local export = require "runner.telemetry.export"
+local host = require "runner.host"
 local money = require "runner.core.money"
+local settings = require "runner.telemetry.settings"
 local trace = require "runner.telemetry.trace"
 
 local M = {}
@@ -23,23 +26,6 @@ local RESULTS = { completed = "success", failed = "failure", cancelled = "cancel
 ---@field content boolean texts are exported too
 ---@field variable fun(key: string, number: integer): string the entry of an attempt's environment
 
----The segment that begins now.
----@param run_id string
----@param resumes integer how often the run was resumed
----@param parent? runner.TraceParent
----@param now_ms integer
----@param content boolean
----@return runner.workflow.Segment
-function M.begin(run_id, resumes, parent, now_ms, content)
-	local segment = { run_id = run_id, resumes = resumes, parent = parent, started_ms = now_ms, content = content,
-		trace_id = parent and parent.trace_id or trace.trace_id(run_id), span_id = trace.span_id(run_id, resumes),
-		sampled = not parent or parent.sampled }
-	function segment.variable(key, number)
-		return "TRACEPARENT=" .. M.traceparent(segment, key, number)
-	end
-	return segment
-end
-
 local function attempt_id(segment, key, number)
 	return trace.span_id(segment.run_id, key, number)
 end
@@ -49,9 +35,26 @@ end
 ---@param key? string of its step; nil: of the run itself
 ---@param number? integer of the attempt
 ---@return string
-function M.traceparent(segment, key, number)
+local function traceparent(segment, key, number)
 	return trace.text { trace_id = segment.trace_id, span_id = key and attempt_id(segment, key, number) or segment.span_id,
 		sampled = segment.sampled }
+end
+
+---The segment that begins now.
+---@param run_id string
+---@param resumes integer how often the run was resumed
+---@param parent? runner.TraceParent
+---@param now_ms integer
+---@param content boolean
+---@return runner.workflow.Segment
+local function new_segment(run_id, resumes, parent, now_ms, content)
+	local segment = { run_id = run_id, resumes = resumes, parent = parent, started_ms = now_ms, content = content,
+		trace_id = parent and parent.trace_id or trace.trace_id(run_id), span_id = trace.span_id(run_id, resumes),
+		sampled = not parent or parent.sampled }
+	function segment.variable(key, number)
+		return "TRACEPARENT=" .. traceparent(segment, key, number)
+	end
+	return segment
 end
 
 local function text_of(segment, text)
@@ -153,7 +156,7 @@ end
 local function own_steps(segment, steps, first)
 	local own = {}
 	for _, step in ipairs(steps) do
-		local holds = step.kind == "foreach" or step.kind == "parallel"
+		local holds = step.kind == "foreach" or step.kind == "parallel" or step.kind == "steps"
 		local now = (step.ended_ms or math.huge) >= segment.started_ms
 		own[#own + 1] = (first[step.key] or holds and now and step.state ~= "skipped") and step or nil
 	end
@@ -168,7 +171,7 @@ end
 ---@param usage_of fun(key: string, number: integer): table? what a claude attempt used
 ---@param now_ms integer
 ---@return runner.Span[]
-function M.of(segment, run, steps, attempts, usage_of, now_ms)
+local function spans_of(segment, run, steps, attempts, usage_of, now_ms)
 	local out, ids, by_key = { run_span(segment, run, now_ms) }, {}, {}
 	local rows, first = own_attempts(segment, attempts)
 	local own = own_steps(segment, steps, first)
@@ -186,6 +189,39 @@ function M.of(segment, run, steps, attempts, usage_of, now_ms)
 		end
 	end
 	return out
+end
+
+-- --- where the project wants a trace ------------------------------------------------------------
+
+---Begin a segment: what the run starts from now on is in its trace.
+---@param run table
+---@param telemetry runner.Telemetry
+function M.begin(run, telemetry)
+	run.segment = new_segment(run.id, run.db:find(run.id).resumes, settings.parent(), host.wall_ms(), telemetry.content)
+	host.setenv("TRACEPARENT", traceparent(run.segment))
+end
+
+local function collect(run)
+	local usage, db = {}, run.db
+	for _, row in ipairs(db:attempts_usage(run.id)) do
+		usage[row.key .. "\0" .. row.number] = row
+	end
+	return spans_of(run.segment, db:find(run.id), db:steps(run.id, { brief = not run.segment.content }), db:attempts(run.id),
+		function(key, number) return usage[key .. "\0" .. number] end, host.wall_ms())
+end
+
+---Export the spans of the segment; once.
+---@param run table
+---@param ctx runner.Context
+---@param telemetry runner.Telemetry
+function M.finish(run, ctx, telemetry)
+	if run.segment.over then
+		return
+	end
+	run.segment.over = true
+	export.all(run.segment, telemetry, ctx, run.mask, function()
+		return collect(run)
+	end, "run " .. run.id)
 end
 
 return M

@@ -3,6 +3,7 @@
 -- for each of its steps that runs or has failed. Pure: it is told what happens, and when.
 
 local host = require "runner.host"
+local step_key = require "runner.core.step_key"
 
 local M = {}
 
@@ -32,7 +33,7 @@ local RANKS = { running = 1, waiting = 1, failed = 2, interrupted = 2, completed
 ---@field wake? number when its wait is over
 ---@field took? number ms, of a step that is over
 ---@field attempt? integer
----@field attempts? integer as many as there may be
+---@field retries? integer as many as there may be: the number after / in every line about attempts
 ---@field text? string what became of it
 ---@field line? string what it printed last
 ---@field tail? string[]
@@ -79,17 +80,22 @@ function M.new(steps, mask, now)
 	return tree
 end
 
+-- The step whose hook, check or repair a step is of.
+local function owner_of(key)
+	return key:match "^(.+)%.on_success%." or key:match "^(.+)%.on_failure%." or key:match "^(.+)%.check%." or key:match "^(.+)%.repair%."
+end
+
 -- A step inside a loop belongs to the outermost one; a hook's to the step before it.
 local function add_late(tree, key)
 	local loop = key:match "^([^%[]+)%["
-	local owner = loop or key:match "^(.+)%.on_success%." or key:match "^(.+)%.on_failure%."
+	local owner = loop or owner_of(key)
 	local parent = owner and tree.nodes[owner]
 	return add(tree, parent, key, parent and key:sub(#owner + (loop and 1 or 2)) or key)
 end
 
 local function node_of(tree, key)
-	key = key:gsub("@%d+$", "") -- the hooks of a later round
-	return tree.nodes[key] or add_late(tree, key)
+	local base = step_key.split(key)
+	return tree.nodes[base] or add_late(tree, base)
 end
 
 -- Is it a step inside a loop? Then its line goes when it is over.
@@ -121,13 +127,13 @@ end
 
 ---A step begins, or one of its attempts.
 ---@param key string
----@param about {label?: string, attempt?: integer, attempts?: integer, total?: integer} total: of a loop's items
+---@param about {label?: string, attempt?: integer, retries?: integer, total?: integer} total: of a loop's items
 function Tree:runs(key, about)
 	local node = node_of(self, key)
 	node.state, node.wake, node.text = "running", nil, nil
 	node.started = node.started or self.now()
 	node.label = about.label or node.label
-	node.attempt, node.attempts = about.attempt or node.attempt, about.attempts or node.attempts
+	node.attempt, node.retries = about.attempt or node.attempt, about.retries or node.retries
 	if node.loop then
 		node.loop.total = about.total or node.loop.total
 	end
@@ -136,11 +142,11 @@ end
 ---A step waits for its next attempt.
 ---@param key string
 ---@param left_ms number
----@param about {attempt: integer, attempts: integer, text?: string}
+---@param about {attempt: integer, retries: integer, text?: string}
 function Tree:waits(key, left_ms, about)
 	local node = node_of(self, key)
 	node.state, node.wake, node.line = "waiting", self.now() + left_ms, nil
-	node.attempt, node.attempts, node.text = about.attempt, about.attempts, about.text or node.text
+	node.attempt, node.retries, node.text = about.attempt, about.retries, about.text or node.text
 end
 
 ---Its program printed a line.
@@ -198,7 +204,7 @@ function Tree:resumes(rows)
 end
 
 local function place_of(tree, row, loop)
-	local owner = loop or row.key:match "^(.+)%.on_success%." or row.key:match "^(.+)%.on_failure%." or row.key:match "^(.+)%."
+	local owner = loop or owner_of(row.key) or row.key:match "^(.+)%."
 	local parent = owner and tree.nodes[owner]
 	return parent, parent and row.key:sub(#owner + (loop and 1 or 2)) or row.key
 end
@@ -265,7 +271,7 @@ local function counted(loop)
 end
 
 local function attempt_of(node)
-	return node.attempts and ("attempt %d/%d"):format(node.attempt, node.attempts) or ("attempt %d"):format(node.attempt)
+	return node.retries and node.attempt > 1 and ("retry %d/%d"):format(node.attempt - 1, node.retries) or ("attempt %d"):format(node.attempt)
 end
 
 local function joined(a, b)
@@ -296,8 +302,13 @@ local function clock_of(tree, node)
 	return node.took and ("=%d"):format(node.took // 1) or ""
 end
 
+-- Did something in it fail that it went on without?
+local function holds_failures(node)
+	return node.loop and node.loop.failed > 0 or failures(node) > 0
+end
+
 local function line_of(tree, node)
-	local mark = MARKS[node.state]
+	local mark = MARKS[node.state == "completed" and holds_failures(node) and "interrupted" or node.state]
 	return table.concat({ mark:sub(1, 1) .. ("  "):rep(node.depth) .. mark:sub(2), clean(tree, node.name), clock_of(tree, node),
 		clean(tree, TEXTS[node.state](node) or "") }, US)
 end

@@ -9,17 +9,21 @@ local hooks = require "runner.workflow.run.hooks"
 local host = require "runner.host"
 local json = require "runner.json"
 local kinds = require "runner.workflow.kinds.kinds"
-local limits = require "runner.workflow.run.limits"
-local live = require "runner.workflow.run.live"
+local output_lines = require "runner.workflow.run.output_lines"
 local logs = require "runner.workflow.report.logs"
-local step_policy = require "runner.workflow.run.step_policy"
+local plan = require "runner.workflow.run.plan"
 local outputs = require "runner.workflow.run.outputs"
+local retry_budget = require "runner.core.retry_budget"
+local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 local scheduler = require "runner.task.scheduler"
+local step_process = require "runner.workflow.kinds.step_process"
 local attempt = require "runner.core.attempt"
-local usage = require "runner.workflow.run.usage"
+local cost = require "runner.workflow.run.cost"
+local tables = require "runner.core.tables"
 
 local M = {}
 
+local SLICE_MS = 60000 -- of a wait until a time of the wall clock
 local SPARE_MS = 100 -- POLICY_MIN_LEFT_MS: time that the policy wants left after a wait
 
 -- --- the state of a step -----------------------------------------------------------
@@ -38,6 +42,19 @@ local function counted(attempts, round)
 	return failures
 end
 
+---What the attempts of a round say of its waits.
+---@param rows table[] attempts of a step, oldest first
+---@param round integer
+---@return integer ms planned for usage limits
+---@return boolean limited its latest attempt waits for one
+local function limit_waits(rows, round)
+	local ms = 0
+	for _, row in ipairs(rows) do
+		ms = ms + (row.round == round and row.limit_ms or 0)
+	end
+	return ms, #rows > 0 and rows[#rows].limit_ms ~= nil
+end
+
 ---@class runner.workflow.Turn the state of a step
 ---@field step table
 ---@field key string
@@ -47,7 +64,7 @@ end
 ---@field round integer 1-based: a new one starts after retries were used up
 ---@field attempt integer failures of this round + 1
 ---@field number integer of the attempt, over all rounds
----@field retries integer as configured: max_attempts of the file
+---@field retries integer of its policy
 ---@field max_attempts integer retries + 1, as in every event
 ---@field policy table? flat, with the step's own seed
 ---@field spent_ms integer in this round, before now
@@ -60,17 +77,18 @@ end
 ---@field usage runner.workflow.Usage? of its latest attempt
 ---@field session_id string? of its latest attempt
 ---@field reserved integer? micro-dollars that the attempt may cost
+---@field meter runner.workflow.Meter? of what the attempt uses
 ---@field advice string? how to get more than that
 
 local function turn_of(run, step, key, scope, row)
 	local again = row and row.state == "failed"
 	local round = row and row.round + (again and 1 or 0) or 1
-	local retries = step.retry and step.retry.max_attempts or 0
+	local retries = step.retry and step.retry.policy.retries or 0
 	local before = row and run.db:attempts(run.id, key) or {}
-	local limit_ms, limited = limits.of(before, round)
+	local limit_ms, limited = limit_waits(before, round)
 	return {
-		step = step, key = key, scope = scope, noun = kinds[step.kind].noun, described = step.label,
-		round = round, attempt = counted(before, round) + 1, number = #before, policy = step_policy.policy(step, key, run.seed),
+		step = step, key = key, scope = scope, noun = (kinds[step.kind].noun:gsub("^%l", string.upper)), described = step.label,
+		round = round, attempt = counted(before, round) + 1, number = #before, policy = plan.policy(step, key, run.seed),
 		retries = retries, max_attempts = retries + 1, spent_ms = row and not again and row.spent_ms or 0,
 		limit_ms = limit_ms, limited = limited,
 	}
@@ -109,7 +127,7 @@ end
 -- Its output is kept, on failure too; a full disk does not fail the step.
 local function keep(run, turn, request, result, outcome, started)
 	local path, detail = logs.write(run.id, turn.log, record(run, turn, request, result, outcome, started), outcome.ok)
-	live.over(run, turn, path ~= nil)
+	output_lines.over(run, turn, path ~= nil)
 	if not path then
 		return attempt.warn("LOG_FAILED", ("Can't write the log of step %s: %s"):format(turn.key, detail))
 	end
@@ -137,15 +155,18 @@ local function judge(run, turn, request, result)
 	hide_at_gap(run, result, "stdout")
 	hide_at_gap(run, result, "stderr")
 	local whole = outputs.whole(turn.step.kind, result, request)
-	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings))
-	usage.after(turn, outcome, not result.error)
+	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings, request))
+	if outcome.ok and turn.step.threshold then
+		step_process.hold_to(turn.step.threshold, outcome)
+	end
+	cost.after(run, turn, outcome, not result.error)
 	outcome.lost = result.lost
 	outputs.settle(run, turn, request, whole, outcome)
 	keep(run, turn, request, result, outcome, request.tag.started)
 	return outcome
 end
 
--- Once, and not before what went before is committed.
+-- Once, and not before all earlier changes are committed.
 local function announce(run, turn)
 	if not turn.announced then
 		turn.announced = true
@@ -154,20 +175,18 @@ local function announce(run, turn)
 end
 
 local function request_of(run, turn)
-	local carried = usage.carried(run, turn)
-	return kinds[turn.step.kind].request(turn.step, turn.scope, run.workflow, run.settings, carried)
+	return kinds[turn.step.kind].request(turn.step, turn.scope, run.settings, cost.carried(run, turn))
 end
 
 -- Committed, then started; the outcome, masked.
 local function run_once(run, turn)
 	local made, request = pcall(request_of, run, turn)
-	local _ <close> = usage.settling(run, turn)
+	local _ <close> = cost.settling(run, turn)
 	doubt.check(run) -- it may have waited, for a budget or for its retry
-	turn.number = turn.number + 1
+	turn.number, turn.log_at = turn.number + 1, nil
 	turn.log = made and logs.path(run.id, turn.key, turn.number) or nil -- nothing runs, nothing is printed
-	turn.log_at = nil
 	if made then
-		usage.before(turn, request)
+		cost.before(turn, request)
 	end
 	run.db:soon("start_attempt", run.id, ident(turn), { number = turn.number, round = turn.round, log = turn.log,
 		usage = turn.usage })
@@ -179,7 +198,7 @@ local function run_once(run, turn)
 	turn.described = run.mask(request.described or turn.step.label)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
-	request.on_line = live.reporter(run, turn)
+	request.on_line = output_lines.reporter(run, turn)
 	request.lock = run.lock:handle()
 	request.env[#request.env + 1] = run.segment and run.segment.variable(turn.key, turn.number)
 	request.tag = { turn = turn, started = host.wall_ms() }
@@ -193,6 +212,70 @@ local function run_once(run, turn)
 	return outcome
 end
 
+-- --- usage limits --------------------------------------------------------------------------
+--
+-- Waiting until a usage limit resets, where the failure names the time. It is no retry that the policy
+-- counts, and has a cap of its own: limit_wait, for all such waits of a round together.
+
+-- A failure that isn't waited for says when its run can be resumed.
+local function refuse(run, turn, outcome)
+	local resets_at = host.rfc3339((host.wall_ms() + outcome.retry_after_ms) // 1000 * 1000)
+	outcome.context = outcome.context or {}
+	outcome.context.resets_at = resets_at
+	outcome.suggestion = ("The limit resets at %s, later than limit_wait (%s) allows. After that: runner workflow resume %s")
+		:format(resets_at, host.duration_text(turn.step.retry.limit_wait_ms), run.id)
+end
+
+---Is a failure a usage limit that is worth waiting for? nil: no, it is retried like any
+---other. --retries, total_timeout and retry_budget hold for this wait too.
+---@param run table
+---@param turn runner.workflow.Turn
+---@param outcome table of a limit that isn't waited for, it gets the way to go on
+---@param left_ms number what total_timeout and retry_budget leave
+---@return "wait"|"budget"|"limit"|nil verdict limit: it resets later than limit_wait allows
+---@return integer? wait_ms to the reset, and the policy's first wait, so that steps don't all start at once
+local function decide_limit(run, turn, outcome, left_ms)
+	local own, retry = outcome.resets and outcome.retry_after_ms, turn.step.retry
+	if not (own and retry and outcome.transient) or retry_budget.budget() == 0 then
+		return nil
+	elseif own <= host.policy_delay(turn.policy, turn.attempt - 1) then
+		return nil
+	elseif turn.limit_ms + own > retry.limit_wait_ms then
+		refuse(run, turn, outcome)
+		return "limit"
+	end
+	local wait_ms = own + host.policy_delay(turn.policy, 0)
+	return wait_ms <= left_ms and "wait" or "budget", wait_ms
+end
+
+---Wait for the next attempt. For a usage limit it is until a time of the wall clock, but
+---never longer than `most_ms`: a machine that slept wakes in time, and a clock that jumped
+---back makes it no longer.
+---@param run table its `park`, of a run on an executor, may raise instead of waiting for long
+---@param turn runner.workflow.Turn
+---@param wake_ms integer
+---@param most_ms number
+---@param on_tick fun(left_ms: number)
+local function sleep_until(run, turn, wake_ms, most_ms, on_tick)
+	if run.park then
+		run.park(turn.key, wake_ms, most_ms)
+	end
+	if not turn.limited then
+		return scheduler.sleep(most_ms, on_tick)
+	end
+	local last = host.now() + most_ms
+	while true do
+		local left = math.min(last - host.now(), wake_ms - host.wall_ms())
+		if left <= 0 then
+			return
+		end
+		local slice = math.min(left, SLICE_MS)
+		scheduler.sleep(slice, function(of_slice)
+			on_tick(left - slice + of_slice)
+		end)
+	end
+end
+
 -- --- and then ----------------------------------------------------------------------------
 
 -- ms that waiting may still take, of the step's total and of its retry budget. The
@@ -204,7 +287,7 @@ end
 
 -- --retries N is one budget for every kind of retry.
 local function within_budget(policy, made)
-	local budget = attempt.budget()
+	local budget = retry_budget.budget()
 	if budget then
 		policy.retries = math.min(policy.retries < 0 and math.maxinteger or policy.retries, made + budget)
 	end
@@ -224,7 +307,7 @@ local function decide(run, turn, outcome)
 	elseif not outcome.transient then
 		return "permanent"
 	end
-	local verdict, wait_ms = limits.decide(run, turn, outcome, left_of(turn))
+	local verdict, wait_ms = decide_limit(run, turn, outcome, left_of(turn))
 	if verdict then
 		return verdict, wait_ms, true
 	end
@@ -245,6 +328,7 @@ local function record_end(run, turn, outcome, after, more)
 		step.held = outcome.held or turn.number > 1 and json.null or nil -- an earlier attempt's
 	end
 	run.db:soon("end_attempt", run.id, turn.key, turn.number, row, step)
+	tolerated_failures.outcome(run, turn.key, after == "completed" and outcome.warning)
 end
 
 local function ended(run, turn, outcome, after, more)
@@ -257,15 +341,13 @@ end
 -- A retry that would find nothing left of max_cost is not waited for: its step fails now.
 -- The attempt keeps its own failure.
 local function unaffordable(run, turn, outcome)
-	local ok, raised = pcall(usage.check, run, turn)
+	local ok, raised = pcall(cost.check, run, turn)
 	if ok then
 		return nil
 	end
 	local refused = run.mask(failure_of(raised))
 	refused.output, refused.held, refused.status = outcome.output, outcome.held, outcome.status
-	for name, value in pairs(outcome.context or {}) do
-		refused.context[name] = value
-	end
+	tables.add(refused.context, outcome.context)
 	return refused
 end
 
@@ -274,8 +356,8 @@ local function sleep(run, turn, wake_ms, wait_ms)
 		doubt.check(run) -- it goes on waiting when the run is resumed
 		events.waiting(run, turn, left_ms)
 	end
-	attempt.note_repeat()
-	limits.sleep(run, turn, wake_ms, wait_ms, tick)
+	retry_budget.note()
+	sleep_until(run, turn, wake_ms, wait_ms, tick)
 end
 
 local function wait(run, turn, outcome, wait_ms, limited)
@@ -325,13 +407,13 @@ end
 
 local UNFINISHED = { interrupted = settle, waiting = rest_of_wait }
 
--- --- an end that nobody saw ---------------------------------------------------------------------
+-- --- an end that was not seen ---------------------------------------------------------------------
 
 -- Its shepherd was killed: what the program did is as unknown as after the death of its
 -- runner.
 local UNSEEN = { code = doubt.CODE, message = doubt.KILLED }
 
--- The outcome of an attempt. One that nobody saw end is no failure: if the step may run
+-- The outcome of an attempt. One whose end was not seen is no failure: if the step may run
 -- again, it does, once. A program that always takes its shepherd with it fails then.
 local function witnessed(run, turn)
 	local outcome = run_once(run, turn)
@@ -357,7 +439,7 @@ end
 ---@return table outcome, runner.workflow.Turn turn, string? verdict why it was not retried
 function M.run(run, step, key, scope, row)
 	local turn = turn_of(run, step, key, scope, row)
-	local _ <close> = usage.of(run, turn, row)
+	local _ <close> = cost.of_step(run, turn, row)
 	turn.started = host.now()
 	local early = row and UNFINISHED[row.state] and UNFINISHED[row.state](run, turn, row)
 	if early then
@@ -367,7 +449,7 @@ function M.run(run, step, key, scope, row)
 		local outcome = witnessed(run, turn)
 		if outcome.ok then
 			ended(run, turn, outcome, "completed")
-			events.succeeded(run, turn, outcome)
+			events.succeeded(run, turn)
 			return outcome, turn
 		end
 		local verdict, wait_ms, limited = decide(run, turn, outcome)

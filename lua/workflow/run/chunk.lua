@@ -1,15 +1,16 @@
 -- chunk: a task of a placed step: the items of one chunk, or a step that is no loop, run by the
 -- engine on this machine, under a fence, with a journal in the shared folder in place of the run
 -- database. Order matters: the fence first, then a look at the generation and at an earlier
--- result; whoever looked before could run what another has just begun.
+-- result; a look before it could run what another has just begun.
 
 local attempt = require "runner.core.attempt"
-local budget = require "runner.workflow.run.budget"
+local cost = require "runner.workflow.run.cost"
 local doubt = require "runner.workflow.run.doubt"
-local earlier = require "runner.workflow.run.earlier"
+local resumed_results = require "runner.workflow.run.resumed_results"
 local engine = require "runner.workflow.run.engine"
 local errors = require "runner.core.errors"
-local fits = require "runner.workflow.run.fits"
+local retry_budget = require "runner.core.retry_budget"
+local time_bound = require "runner.workflow.run.time_bound"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -19,8 +20,7 @@ local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
-local units = require "runner.workflow.place.unit"
-local usage = require "runner.workflow.run.usage"
+local step_folder = require "runner.workflow.executors.step_folder"
 
 local M = {}
 
@@ -33,9 +33,9 @@ local PARKED = errors.new("CANCELLED", "The step waits for longer than its task"
 
 -- Of the steps right in an item, or of the step itself, a long wait is left to the coordinator.
 local function parking(task)
-	local own = "^" .. task.parcel.key:gsub("%p", "%%%0") .. (task.loop and "%[%d+%]%.[^.%[]+$" or "$")
+	local own = "^" .. task.payload.key:gsub("%p", "%%%0") .. (task.loop and "%[%d+%]%.[^.%[]+$" or "$")
 	return function(key, wake_ms, wait_ms)
-		if wait_ms > (task.parcel.wait_here_ms or fits.WAIT_HERE_MS) and key:find(own) then
+		if wait_ms > (task.payload.wait_here_ms or time_bound.WAIT_HERE_MS) and key:find(own) then
 			task.wake_ms = math.min(task.wake_ms or math.maxinteger, math.floor(wake_ms))
 			error(PARKED, 0)
 		end
@@ -43,18 +43,19 @@ local function parking(task)
 end
 
 local function assemble(task)
-	local parcel, options = task.parcel, task.options
-	local mask, hide = masks.masker(parcel.secrets)
-	parcel.settings.mask, parcel.settings.self = mask, fs.readlink "/proc/self/exe" or "runner"
+	local payload, options = task.payload, task.options
+	local mask, hide = masks.masker(payload.secrets)
+	host.hide(payload.secrets)
+	payload.settings.mask, payload.settings.self = mask, fs.readlink "/proc/self/exe" or "runner"
 	return {
-		id = parcel.run, workflow = parcel.workflow, scope = parcel.place.scope, seed = parcel.seed, mask = mask, hide = hide,
+		id = payload.run, workflow = payload.workflow, scope = payload.place.scope, seed = payload.seed, mask = mask, hide = hide,
 		in_doubt = {}, mark_done = options.mark_done or {}, retry_in_doubt = options.retry_in_doubt, settled = {}, failures = {}, done = 0,
-		budget = budget.of(0), settings = parcel.settings, park = parking(task),
+		budget = cost.budget(0), settings = payload.settings, park = parking(task),
 		lock = { handle = function() return task.fence end },
 	}
 end
 
--- Nobody reads the warnings of this process: the coordinator gives them.
+-- The warnings of this process are not read: the coordinator gives them.
 local function keep_warnings(task)
 	local warn, list = attempt.warn, json.array {}
 	function attempt.warn(code, message, context)
@@ -83,9 +84,9 @@ end
 
 local function open_journal(task)
 	return journal.open(task.unit:path(task.chunk, "journal"), {
-		run = task.parcel.run, workflow = task.parcel.workflow.name, generation = task.generation,
-		mine = journal.keys_of { key = task.parcel.key, loop = task.loop, first = task.first, count = task.items and #task.items },
-		about = { runner = host.launch().version, run = task.parcel.run, key = task.parcel.key, chunk = task.chunk, host = task.host,
+		run = task.payload.run, workflow = task.payload.workflow.name, generation = task.generation,
+		mine = journal.keys_of { key = task.payload.key, loop = task.loop, first = task.first, count = task.items and #task.items },
+		about = { runner = host.launch().version, run = task.payload.run, key = task.payload.key, chunk = task.chunk, host = task.host,
 			token = task.token, task = task.index },
 		check = function()
 			check(task)
@@ -123,14 +124,14 @@ end
 
 -- The steps of an item: what is noted of it, and its error.
 local function run_item(run, task, i, item)
-	local parcel = task.parcel
-	local place = { prefix = ("%s[%d]."):format(parcel.key, i), suffix = parcel.place.suffix,
-		scope = scopes.inner_scope(parcel.place.scope, { item = item, item_index = i }, true) }
+	local payload = task.payload
+	local place = { prefix = ("%s[%d]."):format(payload.key, i), suffix = payload.place.suffix,
+		scope = scopes.inner_scope(payload.place.scope, { item = item, item_index = i }, true) }
 	local outcome = {}
-	for _, step in ipairs(parcel.step.steps) do
+	for _, step in ipairs(payload.step.steps) do
 		local given = engine.perform(run, step, place)
 		if given then
-			outcome = { key = step.key, failed = not given.ok or nil }
+			outcome = { key = step.key, failed = not given.ok or nil, inside = step.kind == "steps" and given.key or nil }
 		end
 	end
 	return outcome
@@ -173,13 +174,13 @@ local function note_failure(run, i, raised)
 end
 
 -- The first failure in the order of the items, unless the step goes on after failures. Of the
--- others nobody wants to know more than that they failed.
+-- others it is enough that they failed.
 local function items_over(task, outcomes)
 	local at, list = nil, json.array {}
 	for n = 1, #task.items do
 		local outcome = outcomes[task.first + n - 1]
 		local e = outcome and outcome.error
-		at = at or e and not task.parcel.step.continue_on_error and outcome or nil
+		at = at or e and not task.payload.step.continue_on_error and outcome or nil
 		list[n] = e and { error = outcome == at and e or { code = e.code, message = e.message } } or outcome or false
 	end
 	return { state = at and "failed" or task.wake_ms and "parked" or "completed", error = at and at.error, failed = at and at.failed,
@@ -192,14 +193,14 @@ local function run_items(run, task)
 		last = last + 1
 		local item = task.items[last]
 		return item ~= nil and item_task(run, task, task.first + last - 1, item) or nil
-	end, task.parcel.step.parallel or 1, function(n, result)
+	end, task.payload.step.parallel or 1, function(n, result)
 		local i = task.first + n - 1
 		if not result.ok and not run.doubt then
 			outcomes[i] = task.noted[i] and task.noted[i].error and not task.again and task.noted[i] or note_failure(run, i, result.error)
 		elseif result.ok and result.value ~= PARKED then
 			outcomes[i] = result.value
 		end
-	end, { keep_going = task.parcel.step.continue_on_error })
+	end, { keep_going = task.payload.step.continue_on_error })
 	doubt.check(run)
 	return items_over(task, outcomes)
 end
@@ -212,14 +213,14 @@ local function failure_of(run, problem)
 end
 
 local function run_alone(run, task)
-	local parcel = task.parcel
-	local row = run.rows[parcel.key]
+	local payload = task.payload
+	local row = run.rows[payload.key]
 	if row and row.state == "completed" then
 		return { state = "completed" }
 	elseif row and row.state == "failed" and not task.again then
-		return failure_of(run, earlier.failure(row))
+		return failure_of(run, resumed_results.failure(row))
 	end
-	local ok, given, problem = pcall(engine.alone, run, parcel.step, parcel.key, parcel.place, row)
+	local ok, given, problem = pcall(engine.alone, run, payload.step, payload.key, payload.place, row)
 	if ok and given then
 		return { state = "completed" }
 	elseif not ok and given == PARKED then
@@ -285,7 +286,7 @@ end
 
 local function begin(task)
 	local run = assemble(task)
-	attempt.retries_given = task.parcel.retries
+	retry_budget.follow { retries_given = task.payload.retries, retry_delay_ms = task.payload.retry_delay_ms }
 	keep_warnings(task)
 	paths.keep_elsewhere(run.id, task.unit:path(task.chunk, "out"), task.unit:path(task.chunk, "logs"))
 	run.db, task.noted = open_journal(task)
@@ -293,19 +294,19 @@ local function begin(task)
 		return nil
 	end
 	run.db:stop(run.id, "doubt") -- what an earlier task left
-	run.rows, run.in_doubt = usage.rows(run.db, run.id), run.db:steps_in_doubt(run.id)
+	run.rows, run.in_doubt = cost.rows(run.db, run.id), run.db:steps_in_doubt(run.id)
 	outputs.sweep(run.id)
 	return run
 end
 
 local function answer(task, state, outcome)
 	return { effect = outcome and "created" or "noop", state = state, chunk = task.chunk, generation = task.generation, host = task.host,
-		run = task.parcel and task.parcel.run, key = task.parcel and task.parcel.key }
+		run = task.payload and task.payload.run, key = task.payload and task.payload.key }
 end
 
 local function loaded(task)
-	task.parcel = task.unit:parcel()
-	task.loop = task.parcel.step.kind == "foreach"
+	task.payload = task.unit:payload()
+	task.loop = task.payload.step.kind == "foreach"
 	if task.loop then
 		task.first, task.items = task.unit:items(task.chunk)
 	end
@@ -322,7 +323,7 @@ end
 ---@param index integer which of its tasks, from 1
 ---@return table data
 function M.run(ctx, dir, token, index)
-	local unit = units.open(dir)
+	local unit = step_folder.open(dir)
 	local task = unit:task(token, index)
 	task.unit, task.token, task.index = unit, token, index
 	task.host, task.started_ms, task.stop = host_name(), host.wall_ms(), scheduler.gate()

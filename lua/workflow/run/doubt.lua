@@ -1,29 +1,33 @@
--- doubt: a step in doubt: nobody saw its last attempt end. Did it do its work? Its `verify`
+-- doubt: a step in doubt: the end of its last attempt was not seen. Did it do its work? Its `verify`
 -- command answers; without one the step runs again only where that is harmless or the user
 -- has decided. A step that was cut off with its run is asked about here as well. This is
 -- the one place that decides; changing the state of a step is up to attempts.lua.
 --
 -- A doubt is no failure of a step: it ends the run, whatever holds the step. The first is
--- kept in run.doubt; whoever starts a step, waits, or catches what steps raise calls
+-- kept in run.doubt; what starts a step, waits, or catches what steps raise calls
 -- M.check, so that no container and no hook can swallow it.
 
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
 local hooks = require "runner.workflow.run.hooks"
-local program_text = require "runner.core.program_text"
+local step_key = require "runner.core.step_key"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
 local HARMLESS = { none = true }
 
----The code of a step and an attempt whose end nobody saw.
+---The code of a step and an attempt whose end was not seen.
 M.CODE = "STEP_IN_DOUBT"
 ---What it says of a step whose shepherd was killed; the store has the text for dead runners.
 M.KILLED = "was running when the process in charge of it was killed"
 
 -- 0: it finished; 1: it did not; anything else is not an answer.
-local function verified(run, step, key, scope)
-	local result = hooks.run(run, step.verify, key, scope, "verify")
+local function verified(run, verify, key, scope)
+	if type(verify) == "function" then -- the check of its block
+		return verify()
+	end
+	local result = hooks.run(run, verify, key, scope, "verify")
 	if result.ok then
 		return "done"
 	elseif result.status == 1 then
@@ -36,15 +40,14 @@ end
 -- Has the user decided on a step, or on one that it is inside of?
 local function is_marked(run, key)
 	for marked in pairs(run.mark_done) do
-		local base = marked:gsub("@%d+$", "")
-		if key == marked or key:sub(1, #base) == base and key:find("^[.%[@]", #base + 1) then
+		if step_key.holder(marked)(key) then
 			return true
 		end
 	end
 	return false
 end
 
--- Other steps of an earlier process that nobody has decided on: --retry-in-doubt means
+-- Other steps of an earlier process that the user has not decided on: --retry-in-doubt means
 -- them too.
 local function others(run, key)
 	local keys = {}
@@ -58,7 +61,7 @@ local function way_out(run, key, more)
 	local also = more[1] and (" This runs these again as well, unless you mark them as done or their verify command finds them"
 		.. " done: %s"):format(table.concat(more, ", ")) or ""
 	return ("If it did: runner workflow resume %s --mark-done %s. If not: runner workflow resume %s --retry-in-doubt%s")
-		:format(run.id, program_text.quoted(key), run.id, more[1] and "." .. also or "")
+		:format(run.id, command_line.quoted(key), run.id, more[1] and "." .. also or "")
 end
 
 -- From here on nothing else of this run starts.
@@ -81,19 +84,24 @@ function M.check(run)
 	end
 end
 
+-- What answers. A check may pass before its step has begun: it is asked only about an end that was not seen.
+local function answer_of(step, cut_off)
+	return not (cut_off and type(step.verify) == "function") and step.verify or nil
+end
+
 -- Why it may run again without asking, if it may.
 local function permission(run, step, cut_off, live)
 	if step.idempotent or HARMLESS[step.side_effects] then
 		return step.idempotent and "it is idempotent" or "it has no side effects"
 	elseif run.retry_in_doubt and not live then
 		return "--retry-in-doubt"
-	elseif cut_off and step.idempotent == nil and not step.verify then
+	elseif cut_off and step.idempotent == nil and not answer_of(step, cut_off) then
 		return ""
 	end
 end
 
 ---What to do with a step whose attempt has no end: "done" or "repeat"; raises STEP_IN_DOUBT
----where nobody knows.
+---where that is unknown.
 ---@param run table `retry_in_doubt` is the user's decision on the steps of an earlier process
 ---@param turn runner.workflow.Turn
 ---@param row {code: string, message: string} code: M.CODE, or CANCELLED for one that we ended
@@ -102,9 +110,9 @@ end
 function M.settle(run, turn, row, live)
 	local step, key, cut_off = turn.step, turn.key, row.code ~= M.CODE
 	local what = row.message or "was cut off"
-	local answer, why
-	if step.verify then
-		answer, why = verified(run, step, key, turn.scope)
+	local verify, answer, why = answer_of(step, cut_off), nil, nil
+	if verify then
+		answer, why = verified(run, verify, key, turn.scope)
 	end
 	local allowed = not answer and permission(run, step, cut_off, live)
 	if not (answer or allowed) then

@@ -2,19 +2,21 @@
 -- follows a step. A resumed run walks the same path again: it passes over what the
 -- store calls completed, and continues with the first step that isn't.
 
+local attempt = require "runner.core.attempt"
 local attempts = require "runner.workflow.run.attempts"
+local condition = require "runner.workflow.expr.condition"
 local doubt = require "runner.workflow.run.doubt"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
-local expression = require "runner.workflow.expr.expression"
-local earlier = require "runner.workflow.run.earlier"
-local gather = require "runner.workflow.run.gather"
-local items_in = require "runner.workflow.run.items"
-local live = require "runner.workflow.run.live"
+local host = require "runner.host"
+local resumed_results = require "runner.workflow.run.resumed_results"
+local kinds = require "runner.workflow.kinds.kinds"
+local loop = require "runner.workflow.run.loop"
+local output_lines = require "runner.workflow.run.output_lines"
 local outputs = require "runner.workflow.run.outputs"
+local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
-local attempt = require "runner.core.attempt"
 
 local M = {}
 
@@ -24,6 +26,8 @@ local SHOWN = 50 -- characters of a step's text in error.context.step (seed 004)
 ---@field prefix string of the keys below: "3[2]." within an item of a foreach
 ---@field suffix string "@2" within the hooks of a second round
 ---@field scope table
+
+local COMPOUND = loop.kinds
 
 local perform
 
@@ -45,7 +49,7 @@ end
 local function described(turn)
 	local text = turn.described
 	local cut = utf8.len(text) and utf8.offset(text, SHOWN + 1) or SHOWN + 1
-	return ("Executing %s command: %s"):format(scopes.NOUNS[turn.step.kind], cut and text:sub(1, cut - 1) or text)
+	return ("Executing %s: %s"):format(kinds[turn.step.kind].noun, cut and text:sub(1, cut - 1) or text)
 end
 
 -- The error of a step that has failed for good. A resumed run retries it; the identical
@@ -59,8 +63,9 @@ local function failure(run, turn, outcome, verdict)
 	local e = errors.new(outcome.code, outcome.message, {
 		retryable = false, side_effects = outcome.side_effects or "partial", context = context,
 		retries_exhausted = verdict == "exhausted" and turn.attempt - 1 or nil,
+		retry_after_ms = outcome.retry_after_ms,
 		errors = outcome.errors, fix_required = outcome.fix_required, fix_command = outcome.fix_command,
-		suggestion = outcome.suggestion or context.resume,
+		suggestion = outcome.suggestion or context.resume .. (outcome.in_file and " --force" or ""), -- its fix changes the file
 	})
 	run.failures[turn.key] = { key = turn.key, transient = outcome.transient or false }
 	if verdict == "budget" then
@@ -81,60 +86,20 @@ local function simple(run, step, key, place, row)
 	return given
 end
 
--- Decided once: a resumed run loops over the same ones.
-local function items_of(run, step, place, row)
-	return items_in.of(step, place.scope, { cwd = run.settings.cwd, stored = row and row.data })
-end
-
--- The tasks one after the other, made when there is room for them.
-local function item_tasks(run, step, key, place, items)
-	local i = 0
-	return function()
-		local item = items.next()
-		if item == nil then
-			return nil
-		end
-		i = i + 1
-		local scope = scopes.inner_scope(place.scope, { item = item, item_index = i }, true)
-		local prefix = ("%s[%d]."):format(key, i)
-		return function()
-			return sequence(run, step.steps, { prefix = prefix, suffix = place.suffix, scope = scope })
-		end
-	end
-end
-
-local function side_tasks(run, step, _, place)
-	local i = 0
-	return function()
-		i = i + 1
-		local below = step.steps[i]
-		return below and function()
-			local scope = scopes.side_scope(place.scope)
-			return perform(run, below, { prefix = place.prefix, suffix = place.suffix, scope = scope })
-		end
-	end
-end
-
-local function no_items()
-	return {}
-end
-
-local COMPOUND = {
-	foreach = { items = items_of, tasks = item_tasks, limit = function(step) return step.parallel or 1 end },
-	parallel = { items = no_items, tasks = side_tasks, limit = function(step) return step.limit or 16 end },
-}
-
 -- Run all of them: the first failure that counts, or their results together.
 local function run_all(run, step, key, place, items)
-	local kind, all, problem = COMPOUND[step.kind], gather.new(run.id, key), nil
+	local kind, problem = COMPOUND[step.kind], nil
+	local all = loop.gather(run, key, kind.what(step, place, items))
 	local ok, raised = pcall(function()
 		local take = all.in_order(function(result)
-			problem = problem or not step.continue_on_error and not result.ok and result.error
+			problem = problem or tolerated_failures.problem(step, result, all.tally(), items.total)
 		end)
-		scheduler.each(kind.tasks(run, step, key, place, items), kind.limit(step), function(i, result)
+		local next_task = kind.tasks(step, key, place, items, function(steps, inner) return sequence(run, steps, inner) end)
+		scheduler.each(function() return not problem and next_task() or nil end, kind.limit(step), function(i, result)
 			events.item(run, key, result.ok)
 			take(i, result)
 		end, { keep_going = step.continue_on_error })
+		problem = problem or tolerated_failures.exceeded(step, all.tally(), all.tally().total)
 		return not problem and not run.doubt and all.finish()
 	end)
 	if type(raised) == "userdata" then
@@ -158,7 +123,9 @@ end
 local function compound_failed(run, step, key, row, raised, items)
 	local e = run.mask(errors.normalise(raised))
 	e.context = e.context or {}
-	if not e.context.step_key then
+	if e.context.database and not e.context.step_key then
+		error(raised, 0) -- the store's: no step has failed
+	elseif not e.context.step_key then
 		e.context.step_key, run.failures[key] = key, { key = key, transient = false }
 	end
 	run.db:set_step(run.id, ident(step, key), "failed",
@@ -176,14 +143,18 @@ local function compound(run, step, key, place, row)
 	end
 	run.db:soon("set_step", run.id, ident(step, key), "running", { data = items.stored, round = round_of(row) })
 	events.items(run, key, items.stored and #items.stored > 0 and #items.stored or nil)
-	local problem, outcome = (step.on and placed().items or run_all)(run, step, key, place, items)
+	local problem, outcome, left = (step.on and placed().items or COMPOUND[step.kind].run or run_all)(run, step, key, place, items, sequence)
 	if problem then
-		return compound_failed(run, step, key, row, problem, items.stored)
+		local _, e = compound_failed(run, step, key, row, problem, items.stored)
+		return nil, e, left
 	end
+	local found, given = outcome.passed_over, outcome.given
+	outcome.passed_over, outcome.given = nil, nil -- no columns
 	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
+	tolerated_failures.inside(run, step, key, found, row ~= nil, items.none_of)
 	local _ = step.on and placed().over(run, key)
 	events.over(run, key, "completed")
-	return outputs.result(run, key, outcome, true)
+	return given or outputs.result(run, key, outcome, true)
 end
 
 -- A step that is no loop, whole, on its executor. What keeps it from running there is its failure.
@@ -206,7 +177,7 @@ end
 
 -- True if all its steps succeeded. A failure is only a warning; a doubt is neither.
 local function run_hooks(run, step, key, place, round)
-	local ok, raised = pcall(sequence, run, step.on_failure.steps, earlier.hooks_place(place, round))
+	local ok, raised = pcall(sequence, run, step.on_failure.steps, resumed_results.hooks_place(step, place, round))
 	if not ok then
 		doubt.check(run)
 		attempt.warn("ON_FAILURE_FAILED", ("on_failure of step %s failed: %s"):format(key,
@@ -225,16 +196,17 @@ local function after_failure(run, step, key, place, e, left, round)
 		error(e, 0)
 	end
 	events.warn(run, ("Step %s failed; the run continues (on_failure: continue)"):format(key), key)
+	tolerated_failures.step(run, key, e)
 	return given
 end
 
--- A condition that can't be evaluated ends the run: nobody knows whether its step is
+-- A condition that can't be evaluated ends the run: it is unknown whether its step is
 -- to be run.
 local function wanted(run, step, key, scope)
 	if not step.when then
 		return true
 	end
-	local ok, answer = pcall(expression.eval, step.when.ast, scope)
+	local ok, answer = pcall(condition.eval, step.when.ast, scope)
 	if not ok then
 		local e = errors.normalise(answer)
 		e.message = ("Step %s, when: %s"):format(key, e.message)
@@ -270,8 +242,8 @@ end
 -- that safe.
 local function finish_hooks(run, step, key, place, row)
 	local hook = row and row.state == "failed" and step.on_failure
-	if hook and earlier.is_unfinished(run, hook.steps, earlier.hooks_place(place, row.round)) then
-		scopes.remember_failure(step, place.scope, earlier.failure(row), outputs.result(run, key, row, false))
+	if hook and resumed_results.is_unfinished(run, hook.steps, resumed_results.hooks_place(step, place, row.round)) then
+		scopes.remember_failure(step, place.scope, resumed_results.failure(row), resumed_results.left_of(run, step, key, place, row))
 		run_hooks(run, step, key, place, row.round)
 	end
 end
@@ -284,15 +256,15 @@ function perform(run, step, place)
 	if skips(run, step, key, place, row) then
 		return nil
 	elseif row and row.state == "completed" then
-		given = earlier.pass_over(run, step, key, place, row)
+		given = resumed_results.pass_over(run, step, key, place, row)
 	elseif row and run.mark_done[key] then
 		given = marked_done(run, step, key, row)
-	elseif earlier.was_continued(step, row) then
-		problem, round = earlier.failure(row), row.round -- its hooks have run in that round
-		left = outputs.result(run, key, row, false)
+	elseif resumed_results.was_continued(step, row) then
+		problem, round = resumed_results.failure(row), row.round -- its hooks have run in that round
+		left = resumed_results.left_of(run, step, key, place, row)
 	else
 		finish_hooks(run, step, key, place, row)
-		if COMPOUND[step.kind] and not (step.on and step.kind == "parallel") then
+		if COMPOUND[step.kind] and not (step.on and step.kind ~= "foreach") then
 			events.step(run, step, key)
 		end
 		given, problem, left = (step.on and elsewhere or COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
@@ -339,19 +311,25 @@ function M.collect(run)
 			attempts.finish(run, left.options, left.result)
 		end
 	end
-	live.cut_off(run)
+	output_lines.cut_off(run)
 	outputs.sweep(run.id)
 end
 
--- What has not completed is interrupted, and the run can be resumed. An end that was committed
--- just before stays.
+local OF_MACHINE = { [15] = true, [1] = true } -- TERM and HUP
+
+-- What has not completed is interrupted, and the run can be resumed: not by `workflow recover` where a person or a limit has ended it.
+-- An end that was committed just before stays.
 local function cut_off(run)
 	M.collect(run)
 	if run.placed then
 		placed().end_all(run)
 	end
 	if run.db:find(run.id).state == "running" then
-		run.db:interrupt(run.id, { code = "CANCELLED", message = "The run was interrupted" })
+		local fields = { code = "CANCELLED", message = "The run was interrupted" }
+		if not OF_MACHINE[host.ended_by()] then
+			fields.recover = false
+		end
+		run.db:interrupt(run.id, fields)
 		events.interrupted(run)
 	end
 end

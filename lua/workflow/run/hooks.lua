@@ -6,6 +6,7 @@ local host = require "runner.host"
 local json = require "runner.json"
 local kinds = require "runner.workflow.kinds.kinds"
 local scheduler = require "runner.task.scheduler"
+local step_process = require "runner.workflow.kinds.step_process"
 local attempt = require "runner.core.attempt"
 
 local M = {}
@@ -22,17 +23,19 @@ local TIMEOUT_MS = 30000
 ---@return runner.Result
 function M.run(run, hook, key, scope, name, event)
 	local step = { kind = "shell", text = hook.text, key = key .. "." .. name, label = name, env = hook.env or {},
-		working_dir = hook.working_dir, interpreter = hook.interpreter, errexit = hook.errexit,
+		working_dir = hook.working_dir, interpreter = hook.interpreter, errexit = hook.errexit, confine = hook.confine,
 		timeout_ms = TIMEOUT_MS, grace_ms = 1000 }
-	local request = kinds.shell.request(step, scope, run.workflow, run.settings)
+	local request = kinds.shell.request(step, scope, run.settings)
 	request.lock = run.lock:handle()
 	if event then
 		local text = assert(json.encode(event))
 		request.stdin = text
 		request.env[#request.env + 1] = "RUNNER_RETRY_EVENT=" .. text
 	end
-	scheduler.settled() -- what went before is committed
-	return scheduler.process(request)
+	scheduler.settled() -- earlier changes are committed
+	local result = scheduler.process(request)
+	step_process.finish(request)
+	return result
 end
 
 ---Run a step's on_retry hook; its failure is only a warning.

@@ -8,6 +8,7 @@ local errors = require "runner.core.errors"
 local journal = require "runner.workflow.store.journal"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
+local tables = require "runner.core.tables"
 local writes = require "runner.workflow.store.writes"
 
 local M = {}
@@ -37,14 +38,8 @@ local function located(held, folder)
 end
 
 local function with(fields, more)
-	local out = {}
-	for name, value in next, fields or {} do
-		out[name] = value
-	end
-	for name, value in next, more do
-		out[name] = value
-	end
-	return out
+	local out = tables.add({}, fields)
+	return tables.add(out, more)
 end
 
 -- Where logs and outputs are is ours to say.
@@ -118,7 +113,7 @@ end
 
 local function given_of(run, key, row, ok)
 	local given = outputs.result(run, key, row, ok)
-	if not ok then -- as lua/workflow/run/scope.lua leaves it behind a failure
+	if not ok then -- as lua/workflow/run/scope.lua leaves it after a failure
 		return { ok = false, output = given.output or "", status = row.status, error = { code = row.code, message = row.message } }
 	end
 	return given
@@ -132,6 +127,10 @@ local function item_result(run, about, i, outcome)
 		return { ok = true }
 	end
 	local key = ("%s[%d].%s%s"):format(about.key, i, outcome.key, about.suffix)
+	local within = ("%s[%d].%s."):format(about.key, i, outcome.key)
+	if type(outcome.inside) == "string" and outcome.inside:sub(1, #within) == within then -- of a block: its last step
+		key = outcome.inside
+	end
 	local row = run.db:step(run.id, key)
 	if not row then
 		return { ok = false, error = errors.new("PRECONDITION", ("Nothing is known of step %s"):format(key)) }

@@ -5,10 +5,9 @@
 local codec = require "runner.workflow.store.codec"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
-local held = require "runner.workflow.expr.held"
 local host = require "runner.host"
+local large_value = require "runner.workflow.expr.large_value"
 local paths = require "runner.core.paths"
-local results = require "runner.workflow.run.results"
 local spool = require "runner.workflow.run.spool"
 local step_process = require "runner.workflow.kinds.step_process"
 
@@ -45,6 +44,58 @@ function M.stored(path, bytes)
 	return { file = path:match "[^/]*$", bytes = bytes }
 end
 
+-- --- the data of a loop, or of parallel steps --------------------------------------------------
+--
+-- A list with { ok, output, data } for each item. Of an output that was cut the database has
+-- { ok, cut = { step, bytes, missing, why } } instead, and steps find a held value there: using that
+-- one is refused, and using the whole list is, but no other element.
+
+local function is_cut(value)
+	return large_value.is(value) and value.cut ~= nil
+end
+
+---The data of one that failed.
+---@param e runner.Error
+---@param of table what it was: `item` of a loop, `step` of parallel steps
+---@return table row
+function M.failed_row(e, of)
+	return { ok = false, item = of.item, step = of.step, error = { code = e.code, message = e.message } }
+end
+
+---The data of one item as it is stored.
+---@param ok boolean
+---@param given {output: any, data: any} what its last step gave, or a row of M.read
+---@return table row
+function M.row(ok, given)
+	local output, data = given.output, given.data
+	if not is_cut(output) then
+		return { ok = ok, output = large_value.value(output), data = large_value.value(data) }
+	end
+	local row = { ok = ok, cut = { step = output.step, bytes = output.bytes, missing = output.cut, why = output.why } }
+	if not is_cut(data) then -- a loop inside: its other elements stay
+		row.data = {}
+		for i, inner in ipairs(large_value.value(data)) do
+			row.data[i] = M.row(inner.ok, inner)
+		end
+	end
+	return row
+end
+
+---A stored list as steps see it.
+---@param rows table[] decoded; changed
+---@return table[] rows
+function M.read(rows)
+	for _, row in ipairs(rows) do
+		local cut = row.cut
+		if cut then
+			row.output = large_value.new { step = cut.step, bytes = cut.bytes, cut = cut.missing, why = cut.why }
+			row.data = row.data and M.read(row.data) or row.output
+			row.cut = nil
+		end
+	end
+	return rows
+end
+
 -- --- results, as ${…} sees them -------------------------------------------------------------
 
 local function as_data(text)
@@ -52,7 +103,7 @@ local function as_data(text)
 end
 
 local function as_results(text)
-	return results.read(as_data(text))
+	return M.read(as_data(text))
 end
 
 -- Of a loop with an output that was cut the data are there, but for that element's.
@@ -65,17 +116,17 @@ end
 -- What the database says of a value that isn't in its row: { file, bytes } or { cut, bytes,
 -- step? of a step inside, why? }. Of a placed step, file is a whole path.
 local function held_of(run_id, key, stored, decode)
-	return held.new { step = stored.step or key, bytes = stored.bytes, cut = stored.cut, why = stored.why,
+	return large_value.new { step = stored.step or key, bytes = stored.bytes, cut = stored.cut, why = stored.why,
 		file = stored.file and paths.absolute(stored.file, directory(run_id)), get = decode }
 end
 
--- Decoded when it is first asked for: of most loops nobody asks.
+-- Decoded when it is first asked for: of most loops it never is.
 local function data_of(key, data, decode)
 	if not codec.is_encoded(data) then
-		return decode == as_results and results.read(data) or data
+		return decode == as_results and M.read(data) or data
 	end
 	local value
-	return held.new { step = key, bytes = #data.text, get = function()
+	return large_value.new { step = key, bytes = #data.text, get = function()
 		value = value or decode(data.text)
 		return value
 	end }
@@ -84,8 +135,8 @@ end
 -- ${steps.ID.output_path}: written when it is asked for, unless the output is in a file.
 local function path_of(run_id, key, given)
 	local output = given.output
-	if held.is(output) then
-		return held.file(output)
+	if large_value.is(output) then
+		return large_value.file(output)
 	elseif output == nil then
 		return nil
 	end
@@ -104,8 +155,8 @@ function M.result(run, key, row, ok)
 	local decode, stored = decoder(row), row.held or {}
 	local given = { output = stored.output and held_of(run.id, key, stored.output) or row.output,
 		data = stored.data and held_of(run.id, key, stored.data, decode) or data_of(key, row.data, decode),
-		status = row.status, ok = ok, session_id = row.session_id }
-	given.output_path = held.new { step = key, bytes = 0, get = function() return path_of(run.id, key, given) end }
+		status = row.status, ok = ok, session_id = row.session_id, key = key }
+	given.output_path = large_value.new { step = key, bytes = 0, get = function() return path_of(run.id, key, given) end }
 	return given
 end
 
@@ -234,7 +285,10 @@ end
 -- output_file: whole or not at all.
 local function save(run, request, result, outcome)
 	local path = request.output_file
-	local ok, why = write_whole(run, request, result, outcome.output or "")
+	local ok, why, errno = fs.check_way(path)
+	if ok or errno ~= "EPERM" then
+		ok, why = write_whole(run, request, result, outcome.output or "")
+	end
 	if not ok then
 		refuse(outcome, ("Can't write the output to %s: %s"):format(path, why),
 			"Create the directory of output_file, make room on its disk, or name another file")
@@ -311,6 +365,7 @@ function M.settle(run, turn, request, result, outcome)
 	if result.spilled then
 		fs.unlink(request.spill)
 	end
+	step_process.finish(request)
 end
 
 return M

@@ -1,23 +1,24 @@
 -- placed: a step that `on` places on an executor, as the engine sees it: its items, or all of it,
 -- run by tasks elsewhere, and its results come in the order of the items. This makes the world of
--- the coordinator (lua/workflow/place/coordinator.lua): rows, folder, place, import.
+-- the coordinator (lua/workflow/executors/coordinator.lua): rows, folder, place, import.
 
-local coordinator = require "runner.workflow.place.coordinator"
+local coordinator = require "runner.workflow.executors.coordinator"
 local doubt = require "runner.workflow.run.doubt"
-local earlier = require "runner.workflow.run.earlier"
+local resumed_results = require "runner.workflow.run.resumed_results"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
-local fits = require "runner.workflow.run.fits"
+local time_bound = require "runner.workflow.run.time_bound"
 local fs = require "runner.fs"
-local gather = require "runner.workflow.run.gather"
+local loop = require "runner.workflow.run.loop"
 local host = require "runner.host"
 local import = require "runner.workflow.run.import"
 local json = require "runner.json"
+local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 local paths = require "runner.core.paths"
 local placements = require "runner.workflow.store.placements"
 local scheduler = require "runner.task.scheduler"
-local shared = require "runner.workflow.place.shared"
-local units = require "runner.workflow.place.unit"
+local registry = require "runner.workflow.executors.registry"
+local step_folder = require "runner.workflow.executors.step_folder"
 
 local M = {}
 
@@ -74,7 +75,7 @@ local function per_chunk(step, executor, items)
 	local count = items and items.stored and #items.stored or 0
 	local tasks = (executor.at_once or 16) * ROUNDS
 	local wanted = count == 0 and PER_CHUNK or math.min(math.ceil(count / tasks), PER_CHUNK_MAX)
-	return math.max(1, items and math.min(wanted, fits.most(step, executor)) or wanted)
+	return math.max(1, items and math.min(wanted, time_bound.most(step, executor)) or wanted)
 end
 
 local function raise_elsewhere(run, key, row, step)
@@ -95,7 +96,7 @@ local function unit_of(run, step, key, place, executor, items)
 		placements.plan_failed(db, run.id, key)
 	end)
 	row = row or run.db:unit(run.id, key)
-	local unit = units.create(run, step, key, place, executor, row.number, row.directory)
+	local unit = step_folder.create(run, step, key, place, executor, row.number, row.directory)
 	run.db:together(placements.set_unit, run.id, key, { executor = step.on, kind = executor.kind, directory = unit.dir,
 		settings = settings_of(executor) })
 	return unit, row
@@ -170,7 +171,7 @@ local function options_of(run)
 end
 
 local function world_of(run, unit, row, executor)
-	local place = shared.of(run, executor)
+	local place = registry.of(run, executor)
 	local program = executor.runner or run.settings.self
 	return {
 		now = host.wall_ms, sleep = sleeper(place), place = place, unit = unit, executor = executor,
@@ -214,11 +215,11 @@ local function run_unit(run, key, world)
 	if type(problem) == "userdata" then
 		error(problem, 0) -- a cancellation: M.cut_off ends what runs
 	end
-	if not ok then -- something else has ended the run: nobody would watch these tasks
+	if not ok then -- something else has ended the run: nothing would watch these tasks
 		pcall(coordinator.cancel, world, END_MS)
 	end
 	run.placed[key] = nil
-	shared.close(world.place)
+	registry.close(world.place)
 	if not ok then
 		error(problem, 0)
 	elseif problem and left[1] then
@@ -258,9 +259,9 @@ local function run_items(run, step, key, place, items)
 	local executor = executor_of(run, step)
 	local unit, row = unit_of(run, step, key, place, executor, items)
 	local world = world_of(run, unit, row, executor)
-	local all, problem = gather.new(run.id, key), nil
+	local all, problem = loop.gather(run, key, function(i) return { item = items.total and items.stored[i] } end), nil
 	local take = all.in_order(function(result)
-		problem = problem or not step.continue_on_error and not result.ok and result.error or nil
+		problem = problem or tolerated_failures.problem(step, result, all.tally(), items.total)
 		events.item(run, key, result.ok)
 	end)
 	world.next_item = items.next
@@ -269,7 +270,7 @@ local function run_items(run, step, key, place, items)
 			take(i, result)
 		end
 	end
-	problem = run_unit(run, key, world) or problem
+	problem = run_unit(run, key, world) or problem or tolerated_failures.exceeded(step, all.tally(), all.tally().total)
 	return problem, not problem and all.finish() or nil
 end
 
@@ -279,18 +280,19 @@ end
 ---@param key string
 ---@param place runner.workflow.Place
 ---@param items runner.workflow.Items
----@return runner.Error? problem, table? outcome of all of them, as lua/workflow/run/gather.lua makes it
+---@return runner.Error? problem, table? outcome of all of them, as lua/workflow/run/loop.lua makes it
 function M.items(run, step, key, place, items)
 	return try(run, run_items, step, key, place, items)
 end
 
--- What its inner steps leave to those that follow.
-local function recall(run, step, key, place)
+-- What its inner steps leave to those that follow, and its result from theirs.
+local function recall(run, step, key, place, problem)
 	local rows = setmetatable({}, { __index = function(_, other)
 		return run.db:step(run.id, other)
 	end })
 	if rows[key] then
-		earlier.pass_over(setmetatable({ rows = rows }, { __index = run }), step, key, place, rows[key])
+		local read = problem and resumed_results.left_of or resumed_results.pass_over
+		return read(setmetatable({ rows = rows }, { __index = run }), step, key, place, rows[key])
 	end
 end
 
@@ -308,13 +310,16 @@ local function run_whole(run, step, key, place)
 	if latest then
 		_, result = latest.results()
 	end
-	if step.kind == "parallel" then
-		recall(run, step, key, place)
+	local given, left = result and result.value, result and result.left
+	if problem and step.kind == "steps" then
+		left = recall(run, step, key, place, problem) or left
+	elseif step.steps then
+		given = recall(run, step, key, place) or given
 	end
 	if not problem then
 		M.over(run, key)
 	end
-	return problem, result and result.value, result and result.left
+	return problem, given, left
 end
 
 ---Run a step elsewhere that is no loop, without what follows it.
@@ -335,7 +340,7 @@ function M.over(run, key)
 	scheduler.settled()
 	local row = run.db:unit(run.id, key)
 	if row and row.directory then
-		units.at(row.directory):finish()
+		step_folder.at(row.directory):finish()
 	end
 end
 
@@ -343,11 +348,11 @@ end
 
 -- From its rows alone: no step of the file is needed, and its executor is the one that it was placed on.
 local function world_of_row(run, row)
-	local executor, unit = assert(json.decode(row.settings)), units.at(row.directory)
-	return { executor = executor, unit = unit, place = shared.open(executor), deliver = function() end, now = host.wall_ms,
+	local executor, unit = assert(json.decode(row.settings)), step_folder.at(row.directory)
+	return { executor = executor, unit = unit, place = registry.open(executor), deliver = function() end, now = host.wall_ms,
 		sleep = scheduler.sleep, per_chunk = row.per_chunk, ledger = placements.ledger(run.db, run.id, row.key),
 		token = token_of(run.id, row.number), import = function(chunk, also)
-			unit.about = unit.about or units.open(row.directory).about
+			unit.about = unit.about or step_folder.open(row.directory).about
 			return import.chunk(run, unit, chunk.chunk, chunk.generation, also)
 		end }
 end

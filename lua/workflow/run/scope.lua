@@ -1,10 +1,32 @@
 -- scope: what steps know of each other: the scope in which their texts are expanded, and
 -- what a step that has ended leaves there. It runs nothing and knows no store.
 
+local large_value = require "runner.workflow.expr.large_value"
+local tables = require "runner.core.tables"
+local variables = require "runner.workflow.expr.variables"
+
 local M = {}
 
----Kind of a step that runs a process → its noun.
-M.NOUNS = { claude = "Claude", shell = "shell", runner = "runner" }
+-- What kind of step a result is of; no name that ${steps.ID} could have.
+local MARKS = {}
+for _, kind in ipairs(variables.kinds) do
+	MARKS[kind] = { kind = kind }
+end
+
+local COUNTS = { total = true, failed = true, succeeded = true }
+
+-- How many items a loop had, counted in its data, which say it of each.
+local function count(given, name)
+	local rows = COUNTS[name] and large_value.value(rawget(given, "data"))
+	local n = rows and { total = #rows, failed = 0, succeeded = 0 } or {}
+	for _, row in ipairs(rows or {}) do
+		local of = row.ok == true and "succeeded" or "failed"
+		n[of] = n[of] + 1
+	end
+	return n[name]
+end
+
+local LOOP = { __index = count }
 
 ---What a step leaves for those that follow.
 ---@param step runner.workflow.Step
@@ -12,10 +34,12 @@ M.NOUNS = { claude = "Claude", shell = "shell", runner = "runner" }
 ---@param given {ok: boolean, output: string?, data: any, status: integer?}
 ---@return table given
 function M.remember(step, scope, given)
+	local is_block = step.kind == "steps" -- its result is that of its last step
+	setmetatable(given, MARKS[step.kind] or step.steps and not is_block and LOOP or getmetatable(given))
 	if step.id then
 		scope.steps[step.id] = given
 	end
-	if M.NOUNS[step.kind] then
+	if MARKS[step.kind] then
 		scope[step.kind] = given
 	end
 	if type(step.capture) == "string" then
@@ -28,11 +52,21 @@ end
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope
 ---@param e runner.Error
----@param left? {output: any, session_id: string?} its result; nil of a step that holds others
+---@param left? {output: any, status: integer?, session_id: string?} its result; nil of a loop
 ---@return table given
 function M.remember_failure(step, scope, e, left)
-	return M.remember(step, scope, { ok = false, output = left and left.output or "", status = e.context and e.context.status,
+	local status = e.context and e.context.status
+	return M.remember(step, scope, { ok = false, output = left and left.output or "", status = status or left and left.status,
 		error = { code = e.code, message = e.message }, session_id = left and left.session_id })
+end
+
+---The result of a block that has passed, whatever became of its last step.
+---@param given table of that step
+---@return table
+function M.passed(given)
+	local out = setmetatable(tables.add({}, given), getmetatable(given))
+	out.ok, out.error = true, nil
+	return out
 end
 
 ---Tables of an item's own, which inherit from the outer ones.

@@ -1,12 +1,13 @@
--- secrets: values that must not be seen, and where they come from. Masking them in whatever
--- leaves the run (logs, the database, the envelope) is lua/core/mask.lua's. Runs in the
--- worker. Values stay in memory and in the environment of steps.
+-- secrets: values that must not be seen: where they come from, and whether a value holds one, by its
+-- form. Masking them in whatever leaves the run (logs, the database, the envelope) is
+-- lua/core/mask.lua's. Runs in the worker. Values stay in memory and in the environment of steps.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local masks = require "runner.core.mask"
 local paths = require "runner.core.paths"
-local program_text = require "runner.core.program_text"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
@@ -35,7 +36,7 @@ local function from_file(secret, base_dir)
 	if not text then
 		errors.raise("PRECONDITION", ("Can't read the secret '%s': %s"):format(secret.name, message),
 			{ suggestion = ("Create %s, readable only by you"):format(path) })
-	elseif program_text.has_nul(text) then
+	elseif command_line.has_nul(text) then
 		errors.raise("PRECONDITION", ("The secret '%s' in %s contains a NUL byte"):format(secret.name, path),
 			{ suggestion = "Store it as text, for example in base64" })
 	end
@@ -67,6 +68,84 @@ function M.load(list, base_dir, more)
 	table.move(more or {}, 1, more and #more or 0, #values + 1, values)
 	local mask, hide = masks.masker(values)
 	return { env = env, mask = mask, hide = hide, values = values }
+end
+
+-- --- by the form of a value ------------------------------------------------------------------------
+--
+-- What may be a token, the password of a URL, what a secret's name stands before. Rather too much is
+-- taken for one than too little.
+
+-- Names of what identifies a session, in a value; a variable is named so for other things, too.
+local SESSIONS = { session = true, sessionid = true, session_id = true, sid = true }
+
+local REACH = 64 -- bytes of a name, at most
+local LONGEST = 8 << 10 -- bytes: a longer value isn't looked through, and taken for one with a secret
+
+-- A password may have "@" and "/" in it.
+local PASSWORD = "(://[^/@%s:]*):%S*@"
+
+---@param value string
+---@return string value without the passwords of URLs
+function M.without_password(value)
+	return #value <= LONGEST and value:gsub(PASSWORD, "%1:***@") or value
+end
+
+local function is_token(value)
+	return host.may_hold_secrets(value) and require("runner.core.mask").tokens(value) ~= value
+end
+
+local function is_name(name, in_query)
+	return SESSIONS[name:lower()] or host.secret_name(name, in_query)
+end
+
+-- "auth-service:8080"
+local function is_port(value, name, after)
+	return name:find "^[%w-]+[-.][%w.-]+$" and value:find("^%d%d?%d?%d?%d?%f[/,%z]", after)
+end
+
+-- A colon divides paths, hosts and ports, too, so what it names begins something, and has a value.
+local function begins(value, name, before, after)
+	return (before == "" or before:find "[\n\"',;{[(&?|-]") and not value:find("^//", after) and not is_port(value, name, after)
+end
+
+-- name=value, name: value, "name": "value"
+local function is_named(value)
+	for at, mark in value:gmatch "()([=:])" do
+		local before, name = value:sub(math.max(1, at - REACH), at - 1):match "([^%w_ .-]?)[ .-]*([%w_][%w_ .-]*)[\"']?%s*$"
+		local named = name and (mark == "=" or begins(value, name, before, at + 1)) and value:find("^%s*[\"']?%s*[^%s,;&\"']", at + 1)
+		if named and is_name(name, before:find "[?&]" ~= nil) then
+			return true
+		end
+	end
+	return false
+end
+
+-- --name value
+local function is_flag(value)
+	for name in value:gmatch "%f[%S]%-%-?([%w_-]+)%s+[^%s-]" do
+		if is_name(name) then
+			return true
+		end
+	end
+	return false
+end
+
+-- user:password@host; "@" and the digest of an image is none.
+local function has_login(value)
+	local text = value:gsub("@sha%d+:", "")
+	return text:find "[^%s:/@\"']:/?[^%s/]%S*@" ~= nil
+end
+
+---Is there a secret in a value?
+---@param value string
+---@return boolean
+function M.is_in(value)
+	if #value > LONGEST then
+		return true
+	end
+	local bare, lower = value:gsub(PASSWORD, "%1@"), value:lower()
+	return is_token(bare) or is_named(bare) or is_flag(bare) or has_login(bare)
+		or lower:find "%f[%a]bearer%s+%S" ~= nil or lower:find "%f[%a]basic%s+%S" ~= nil
 end
 
 return M

@@ -44,7 +44,7 @@ local function put(path, text, mode, durable)
 	return ok or raise(path, why)
 end
 
----Write a whole text to a private file (0600), whose directory is created: whoever opens its
+---Write a whole text to a private file (0600), whose directory is created: a reader that opens its
 ---path sees all of it, or what was there before. Raises OUTPUT_FAILED.
 ---@param path string
 ---@param text string

@@ -1,7 +1,7 @@
 -- start: from a file, or from the store, to a run that the engine can execute:
 -- checked, locked, with its variables, environment and secrets. It runs no step.
 
-local budget = require "runner.workflow.run.budget"
+local cost = require "runner.workflow.run.cost"
 local check = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
 local file = require "runner.workflow.file.reader"
@@ -11,15 +11,15 @@ local json = require "runner.json"
 local money = require "runner.core.money"
 local secrets = require "runner.workflow.run.secrets"
 local attempt = require "runner.core.attempt"
-local sorted = require "runner.core.sorted"
+local tables = require "runner.core.tables"
 local steps = require "runner.workflow.file.steps"
-local usage = require "runner.workflow.run.usage"
-local variables = require "runner.workflow.expr.variables"
+local environment = require "runner.workflow.run.environment"
 local paths = require "runner.core.paths"
+local var_values = require "runner.workflow.run.var_values"
 
 local M = {}
 
--- --- the file and its variables, checked -------------------------------------------------
+-- --- the file, checked --------------------------------------------------------------------
 
 local loaded = {} -- by path: `validate` and `run` read it once
 
@@ -56,100 +56,6 @@ function M.rows(path, problems)
 	return rows
 end
 
--- "name=value" → name, value
-local function split(text)
-	return text:match("^([%w_][%w_.-]*)=(.*)$")
-end
-
-local function problem(code, value, message, suggestion)
-	return { field = "var", code = code, value = value, message = message, suggestion = suggestion }
-end
-
-local function known_names(workflow)
-	local known = sorted.keys(workflow.vars)
-	for _, name in ipairs(workflow.required) do
-		known[#known + 1] = name
-	end
-	table.sort(known)
-	return known
-end
-
-local function contains(list, value)
-	for _, v in ipairs(list) do
-		if v == value then
-			return true
-		end
-	end
-	return false
-end
-
--- A name that the file doesn't declare is a mistake.
-local function unknown(workflow, name, text)
-	local known = known_names(workflow)
-	if contains(known, name) then
-		return nil
-	end
-	local near = require("runner.core.suggest").nearest(name, known, 1)[1]
-	return problem("UNKNOWN_VARIABLE", text, ("%s has no variable '%s'"):format(workflow.name, name),
-		near and ("Did you mean '%s'?"):format(near) or #known > 0 and "Its variables: " .. table.concat(known, ", ")
-		or ("Declare it in the file: vars: { %s: }"):format(name))
-end
-
--- A default with its ${env.NAME}; lists and maps are copied.
-local function expanded(value, scope)
-	if type(value) == "string" then
-		return value:find("${", 1, true) and variables.expand(value, scope) or value
-	elseif type(value) ~= "table" then
-		return value
-	end
-	local copy = {}
-	for key, item in pairs(value) do
-		copy[key] = expanded(item, scope)
-	end
-	return setmetatable(copy, getmetatable(value))
-end
-
--- The value of a default, or what is wrong with it.
-local function default_of(name, value)
-	local ok, result = pcall(expanded, value, { env = os.getenv })
-	if ok then
-		return result
-	end
-	local e = errors.normalise(result)
-	return nil, problem("MISSING_VARIABLE", name, ("The default of the variable '%s': %s"):format(name, e.message), e.suggestion)
-end
-
----The values of the variables: the file's defaults under --var.
----@param workflow table
----@param given string[] "name=value"
----@return table vars, table[] problems
-function M.variables(workflow, given)
-	local vars, problems = {}, {}
-	local missing = {}
-	for name, default in pairs(workflow.vars) do
-		vars[name], missing[name] = default_of(name, default)
-	end
-	for _, text in ipairs(given or {}) do
-		local name, value = split(text)
-		missing[name or ""] = nil
-		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is not name=value"):format(text),
-			"Write --var name=value") or unknown(workflow, name, text)
-		if name then
-			vars[name] = value
-		end
-	end
-	for _, name in ipairs(sorted.keys(missing)) do
-		problems[#problems + 1] = missing[name]
-	end
-	for _, name in ipairs(workflow.required) do
-		if vars[name] == nil then
-			problems[#problems + 1] = problem("MISSING_VARIABLE", name, ("The variable '%s' has no value"):format(name),
-				("Set it: --var %s=VALUE"):format(name))
-		end
-	end
-	return vars, problems
-end
-
 ---Problems with the arguments `file` and `var`, for a command's validate.
 ---@param args table
 ---@param lenient boolean
@@ -159,7 +65,7 @@ function M.problems(args, lenient)
 	if not workflow then
 		return M.rows(args.file, problems)
 	end
-	local _, wrong = M.variables(workflow, args.var)
+	local _, wrong = var_values.of(workflow, args.var)
 	return wrong
 end
 
@@ -167,29 +73,6 @@ end
 
 local function directory(path)
 	return path:match("^(.*)/[^/]*$") or "."
-end
-
--- env files first, then the file's own, then secrets: the later wins.
-local function environment(workflow, scope, known, cwd)
-	local env = {}
-	for _, path in ipairs(workflow.env_files) do
-		path = paths.absolute(variables.expand(path, scope), cwd)
-		local text, why = fs.read(path)
-		if not text then
-			errors.raise("PRECONDITION", ("Can't read the environment file %s: %s"):format(path, why),
-				{ side_effects = "none", suggestion = "Create it, or fix env_files: its paths are relative to the run's working directory" })
-		end
-		for name, value in pairs(require("runner.core.dotenv").parse(text, path)) do
-			env[name] = value
-		end
-	end
-	for name, text in pairs(workflow.env) do
-		env[name] = variables.expand(text, scope)
-	end
-	for name, value in pairs(known.env) do
-		env[name] = value
-	end
-	return env
 end
 
 local function executable()
@@ -213,20 +96,29 @@ local function within_policy(micros)
 	return most and math.min(micros or most, most) or micros
 end
 
+-- May `workflow recover` resume it? Not where a step of another run, or a server's client, has started it, and decides about it.
+local function is_recoverable(workflow)
+	return workflow.recover and not (os.getenv "RUNNER_AUTOMATION" or os.getenv "RUNNER_CLIENT")
+end
+
 -- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit,
--- given_cost_micros.
-local function assemble(row, workflow)
+-- given_cost_micros, surroundings; defaults: those that a new run expands.
+local function assemble(row, workflow, defaults)
 	local id, cwd = row.id, row.cwd
 	local known = secrets.load(workflow.secrets, directory(workflow.path),
 		attempt.project.telemetry and require("runner.telemetry.settings").secrets() or nil)
+	host.hide(known.values)
 	steps.relabel(workflow.steps, known.mask)
-	local scope = { vars = row.variables, captures = workflow.captures, steps = {}, run = { id = id, name = workflow.name }, env = os.getenv }
+	local around = environment.of(id, workflow, row.surroundings, known.mask, defaults or {})
+	local scope = { vars = var_values.complete(workflow, row.variables, around.env), captures = workflow.captures, steps = {},
+		run = { id = id, name = workflow.name }, env = around.env }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
-		hide = known.hide, secrets = known.values, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, done = 0,
-		budget = budget.of(0, budget.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
+		hide = known.hide, secrets = known.values, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, warned = {}, done = 0,
+		budget = cost.budget(0, cost.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
-			env = environment(workflow, scope, known, cwd) },
+			env = environment.of_steps(workflow, scope, known, cwd, around) },
+		surroundings = around,
 	}
 end
 
@@ -271,16 +163,18 @@ function M.create(db, args)
 	local workflow = assert(M.load(args.file, true, args.on))
 	local id = "run_" .. attempt.launch.request_id:match("[^_]+$")
 	local cwd = host.getcwd()
-	local run = assemble({ id = id, variables = M.variables(workflow, args.var), cwd = cwd, seed = M.seed(args),
-		errexit = true, given_cost_micros = M.max_cost(args) }, workflow)
+	local defaults = var_values.defaults(workflow, args.var)
+	local run = assemble({ id = id, variables = var_values.of(workflow, args.var), cwd = cwd, seed = M.seed(args),
+		errexit = true, given_cost_micros = M.max_cost(args) }, workflow, defaults)
 	warn_of(workflow)
 	run.db, run.lock = db, db:own(id)
 	db:create {
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
-		source = stored_text(run), cwd = cwd, variables = run.mask(run.scope.vars), env_names = json.array(sorted.keys(run.settings.env)),
+		source = stored_text(run), cwd = cwd, variables = var_values.stored(run.scope.vars, defaults, run.mask),
+		env_names = json.array(tables.sorted_keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
-		context = (attempt.project or {}).context,
+		context = (attempt.project or {}).context, surroundings = environment.stored(run.surroundings), recover = is_recoverable(workflow),
 	}
 	return run
 end
@@ -288,10 +182,7 @@ end
 -- --- a resumed run ----------------------------------------------------------------------------
 
 local function check_state(row, force)
-	if row.state == "completed" then
-		errors.raise("CONFLICT", ("Run %s has completed; there is nothing to resume"):format(row.id),
-			{ suggestion = "runner workflow run " .. row.file })
-	elseif row.state == "cancelled" and not force then
+	if row.state == "cancelled" and not force then
 		errors.raise("CONFLICT", ("Run %s was cancelled"):format(row.id),
 			{ suggestion = ("runner workflow resume %s --force"):format(row.id) })
 	end
@@ -332,16 +223,19 @@ end
 
 local OVER = { completed = true, skipped = true }
 
-local function check_marks(run, keys)
+-- The steps that --mark-done names, as a set. In a run that has completed, all of them are.
+local function marked(db, id, keys, is_over)
+	local set = {}
 	for _, key in ipairs(keys or {}) do
-		local row = run.rows[key]
-		if not row or OVER[row.state] then
-			local near = check.meant(key, run.db:unfinished_steps(run.id))
-			errors.raise("NOT_FOUND", ("Run %s has no unfinished step '%s'"):format(run.id, key),
-				{ side_effects = "none", suggestion = near or "runner workflow show " .. run.id })
+		local row = db:step(id, key)
+		if not row or OVER[row.state] and not is_over then
+			local near = check.meant(key, db:unfinished_steps(id))
+			errors.raise("NOT_FOUND", ("Run %s has no unfinished step '%s'"):format(id, key),
+				{ side_effects = "none", suggestion = near or "runner workflow show " .. id })
 		end
-		run.mark_done[key] = true
+		set[key] = true
 	end
+	return set
 end
 
 -- A variable that contained a secret is stored masked: no step may get "***".
@@ -349,7 +243,8 @@ local function check_variables(row, workflow)
 	for name, value in pairs(row.variables) do
 		if workflow.secrets[1] and type(value) == "string" and value:find("***", 1, true) then
 			errors.raise("PRECONDITION", ("The variable '%s' of run %s contained a secret, which is not stored"):format(name, row.id), {
-				side_effects = "none", suggestion = ("Start over: runner workflow run %s --var %s=VALUE"):format(row.file, name),
+				side_effects = "none", fix_required = "Find out what its steps have done; only a new run can be given the value",
+				suggestion = ("runner workflow show %s says what it has done; a new run takes --var %s=VALUE"):format(row.id, name),
 			})
 		end
 	end
@@ -366,11 +261,15 @@ end
 ---A stored run, locked and ready to continue.
 ---@param db table the open store
 ---@param args table id, force, retry_in_doubt, mark_done
----@return table run
+---@return table? run nil: it has completed, and nothing of it runs again
 function M.reopen(db, args)
 	local row = db:find(args.id)
 	local lock = db:own(row.id)
 	row = db:find(row.id) -- its owner may have just ended it
+	if row.state == "completed" then
+		marked(db, row.id, args.mark_done, true)
+		return nil
+	end
 	check_state(row, args.force)
 	check_cwd(row)
 	local workflow = workflow_of(row, args.force)
@@ -378,14 +277,17 @@ function M.reopen(db, args)
 	row.given_cost_micros = M.max_cost(args) or row.given_cost_micros
 	local run = assemble(row, workflow)
 	db:settle(row.id)
-	run.db, run.lock, run.rows, run.in_doubt = db, lock, usage.rows(db, row.id), db:steps_in_doubt(row.id)
-	run.budget = budget.of(db:charged(row.id), run.budget.max)
+	run.db, run.lock, run.rows, run.in_doubt = db, lock, cost.rows(db, row.id), db:steps_in_doubt(row.id)
+	run.uncharged = cost.recover(db, row.id, workflow.claude.output == "stream-json")
+	run.budget = cost.budget(db:charged(row.id), run.budget.max)
 	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
-	check_marks(run, args.mark_done)
+	run.mark_done = marked(db, row.id, args.mark_done)
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
-		digest = run.workflow.digest, source = stored_text(run) })
+		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
+		recover = is_recoverable(run.workflow) or json.null })
+	environment.warn(run.surroundings, run.mask)
 	return run
 end
 

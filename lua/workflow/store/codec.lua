@@ -3,6 +3,7 @@
 -- variable must mean the same after `resume`. What a step returns may look like our own
 -- forms: then it is kept inside of one.
 
+local encoding = require "runner.core.encoding"
 local host = require "runner.host"
 local json = require "runner.json"
 
@@ -10,18 +11,6 @@ local M = {}
 
 local BYTES = "runner.bytes" -- {"runner.bytes": "1b5b"}
 local AS_IT_IS = "runner.as_it_is" -- {"runner.as_it_is": {"runner.bytes": "a step's own"}}
-
-local function to_hex(text)
-	return (text:gsub(".", function(c)
-		return ("%02x"):format(c:byte())
-	end))
-end
-
-local function from_hex(hex)
-	return (hex:gsub("%x%x", function(pair)
-		return string.char(tonumber(pair, 16))
-	end))
-end
 
 -- Would it be read as one of our forms?
 local function is_form(value)
@@ -31,7 +20,7 @@ end
 
 local function wrap(value)
 	if type(value) == "string" then
-		return host.clean(value) == value and value or { [BYTES] = to_hex(value) }
+		return host.clean(value) == value and value or { [BYTES] = encoding.hex(value) }
 	elseif type(value) ~= "table" then
 		return value
 	end
@@ -56,7 +45,7 @@ function unwrap(value)
 	if type(value) ~= "table" then
 		return value
 	elseif is_form(value) and type(value[BYTES]) == "string" then
-		return from_hex(value[BYTES])
+		return encoding.from_hex(value[BYTES])
 	elseif is_form(value) and type(value[AS_IT_IS]) == "table" then
 		return unwrap_members(value[AS_IT_IS])
 	end
@@ -108,14 +97,15 @@ local function whole(value)
 end
 
 -- Columns whose values need converting, and all others once they are asked for.
-local WRITE = setmetatable({ variables = encode_json, env_names = encode_json, data = encode_json, held = encode_json }, {
+local WRITE = setmetatable({ variables = encode_json, env_names = encode_json, data = encode_json, held = encode_json,
+	surroundings = encode_json }, {
 	__index = function(known, name)
 		known[name] = name:find "_ms$" and whole or same
 		return known[name]
 	end,
 })
 local READ = { variables = decode_json, env_names = decode_json, data = decode_json, held = decode_json,
-	retryable = to_boolean, errexit = to_boolean }
+	surroundings = decode_json, retryable = to_boolean, errexit = to_boolean }
 
 ---What goes into the column `name`; nil and json.null are NULL, but for `data`,
 ---whose null is a value.

@@ -5,7 +5,7 @@
 -- task of the same chunk.
 --
 -- A line is a JSON list: [generation, time, method, arguments…]. The first line of each task is
--- its "begin"; a line of an older generation behind that was written by a task that should not
+-- its "begin"; a line of an older generation after that was written by a task that should not
 -- have lived any more, and doesn't count. A line that a crash cut short is followed by a "begin".
 -- What lies in a shared directory is data: the reader believes nothing of it.
 
@@ -14,7 +14,9 @@ local database = require "runner.state.database"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
+local step_key = require "runner.core.step_key"
 local store = require "runner.workflow.store.store"
+local tables = require "runner.core.tables"
 local writes = require "runner.workflow.store.writes"
 
 local M = {}
@@ -56,6 +58,7 @@ end
 local METHODS = {
 	set_step = { is_step, is_text, is_optional, key = function(step) return step.key end },
 	leave_inside = { is_text, is_text, key = function(key) return key end },
+	warn_step = { is_text, is_optional, key = function(key) return key end },
 	start_attempt = { is_step, function(v) return is_table(v) and is_count(v.number) end, key = function(step) return step.key end },
 	end_attempt = { is_text, is_count, is_table, function(v) return is_table(v) and is_text(v.state) end, key = function(key) return key end },
 	stop_step = { is_text, is_how, key = function(key) return key end },
@@ -181,10 +184,7 @@ Journal.__name = "runner.workflow.Journal"
 local function nothing() end
 
 local function with(fields, name, value)
-	local out = {}
-	for own, given in next, fields do
-		out[own] = given
-	end
+	local out = tables.add({}, fields)
 	out[name] = value
 	return out
 end
@@ -192,7 +192,7 @@ end
 -- Which of its arguments has the fields of a step.
 local FIELDS = { set_step = 6, end_attempt = 7 }
 
--- The arguments behind the run's id, as they were given; but logs are where they belong.
+-- The arguments after the run's id, as they were given; but logs are where they belong.
 local function line_of(self, now, method, ...)
 	local list = { self.generation, now, method, ... }
 	local fields = FIELDS[method] and list[FIELDS[method]]
@@ -209,7 +209,7 @@ local function entry(self, method, id, ...)
 	return { line = line_of(self, now, method, ...), write = writes[method] and writes[method](now, id, ...) or nothing }
 end
 
--- The journal has them, then the database. After a failure nobody knows what the file has: nothing
+-- The journal has them, then the database. After a failure it is unknown what the file has: nothing
 -- more may be written to it.
 function Journal:_write(entries)
 	if self.dead then
@@ -224,7 +224,7 @@ function Journal:_write(entries)
 	return raised
 end
 
--- Nobody else writes while the fence holds. Where it doesn't (a lease of NFS has expired), a twin
+-- No other process writes while the fence holds. Where it doesn't (a lease of NFS has expired), a twin
 -- of the same placement would go unnoticed by its generation: its lines are seen here.
 local function raise_shared(self)
 	errors.raise("CONFLICT", "Another task writes to the journal " .. self.file, { retryable = false, side_effects = "partial" })
@@ -357,13 +357,13 @@ end
 ---@param about {key: string, loop: boolean, first: integer?, count: integer?}
 ---@return fun(key: string): boolean
 function M.keys_of(about)
-	local key, length, base = about.key, #about.key, (about.key:gsub("@%d+$", ""))
+	local key, length = about.key, #about.key
+	if not about.loop then
+		return step_key.holder(key)
+	end
 	return function(other)
-		if about.loop then
-			local i = other:sub(1, length) == key and math.tointeger(tonumber(other:match("^%[(%d+)%]%.", length + 1)))
-			return i and i >= about.first and i < about.first + about.count or false
-		end
-		return other == key or other:sub(1, #base) == base and other:find("^[.%[@]", #base + 1) ~= nil
+		local i = other:sub(1, length) == key and math.tointeger(tonumber(other:match("^%[(%d+)%]%.", length + 1)))
+		return i and i >= about.first and i < about.first + about.count or false
 	end
 end
 

@@ -1,9 +1,9 @@
--- placements: the rows of steps that run on an executor (lua/workflow/place/coordinator.lua):
+-- placements: the rows of steps that run on an executor (lua/workflow/executors/coordinator.lua):
 -- units, their placements and their chunks. Functions take the database, for a transaction of
 -- the store (Store:together); the queries are methods of the store. It decides nothing.
 --
 -- A chunk is planned (to be placed, from due_ms on), placed (its placement is committed),
--- running, or over: completed, failed or doubt. A placement is submitting until somebody knows
+-- running, or over: completed, failed or doubt. A placement is submitting until it is known
 -- that it has arrived, then submitted, and over once all its tasks are accounted for.
 -- Times are ms since the epoch.
 
@@ -128,7 +128,7 @@ function M.plan_failed(db, run, key)
 	db:run(FAILED_AGAIN, run, key)
 end
 
----The chunks of a unit behind one, in order, a page of them.
+---The chunks of a unit after one, in order, a page of them.
 ---@param run string
 ---@param key string
 ---@param after integer 0: from the first on
@@ -234,13 +234,14 @@ local BY_EXECUTOR = [[
 		coalesce(sum(c.generation - 1), 0) AS placed_again
 	FROM runs r JOIN units u ON u.run = r.id JOIN chunks c ON c.run = u.run AND c.key = u.key
 	WHERE c.generation > 0 AND (?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2)
+		AND (?3 IS NULL OR r.project = ?3)
 	GROUP BY u.executor, u.kind ORDER BY parts DESC, u.executor LIMIT 100]]
 
 ---What executors did: parts of steps, and ms in the queue and running, summed over them.
----@param opts {workflow?: string, since_ms?: integer}
+---@param opts {workflow?: string, since_ms?: integer, project?: string}
 ---@return table[]
 function M.queries:stats_by_executor(opts)
-	return self:_open():rows(BY_EXECUTOR, opts.workflow, opts.since_ms)
+	return self:_open():rows(BY_EXECUTOR, opts.workflow, opts.since_ms, opts.project)
 end
 
 ---What the units of a run come to: chunks by state, and ms in the queue and running, summed

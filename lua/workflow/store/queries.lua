@@ -89,6 +89,32 @@ function M:steps_in_doubt(id)
 	return keys_of(self:_open():rows(IN_DOUBT, id))
 end
 
+-- Items of a loop have warnings of one place: their key without its indices (\1), of three loops.
+local DEEPEST = 3
+local PLACES = "SELECT w.*, s.position, key AS place FROM warnings w JOIN steps s USING (run, key) WHERE w.run = ?"
+for _ = 1, DEEPEST do
+	PLACES = [[
+		SELECT key, code, message, context, position, CASE instr(place, '[') WHEN 0 THEN place
+			ELSE substr(place, 1, instr(place, '[') - 1) || char(1) || substr(place, instr(place, ']') + 1) END AS place
+		FROM (]] .. PLACES .. ")"
+end
+local WARNINGS = "SELECT key, code, message, context, place, count(*) AS count, min(position) AS first, count(*) OVER () AS places FROM ("
+	.. PLACES .. ") GROUP BY place, code ORDER BY place <> key, first LIMIT ?"
+
+---What is to be warned of, step by step; what is inside of loops comes last, a row for each place,
+---with its first warning.
+---@param id string
+---@param most integer
+---@return runner.workflow.StepWarning[] with key, place, count (of the warnings there), and places, of how many the run has any
+function M:warnings(id, most)
+	local rows = self:_open():rows(WARNINGS, id, most)
+	for _, row in ipairs(rows) do
+		row.context = json.decode(row.context)
+		row.place = row.place:gsub("\1", "[]")
+	end
+	return rows
+end
+
 local OTHERS = [[
 	SELECT EXISTS (SELECT 1 FROM attempts WHERE run = ?1 AND (key <> ?2 OR number > 1))
 		OR EXISTS (SELECT 1 FROM attempts WHERE run = ?1)
@@ -190,7 +216,7 @@ local ENDED = "SELECT " .. ATTEMPT .. CHOSEN_ATTEMPTS .. [[
 	ORDER BY a.ended_ms IS NULL, a.ended_ms, s.position, a.number]]
 
 ---The attempts of a run that have ended, at this time or later, in the order of their ends; those
----in doubt, whose end nobody knows, last.
+---in doubt, whose end is unknown, last.
 ---@param id string
 ---@param page {choice: "all"|"failed"|"outline", step?: string, attempt?: integer} as attempt_page
 ---@param since_ms integer
@@ -239,7 +265,7 @@ function M:any_running(id)
 	return self:_open():row("SELECT 1 FROM steps WHERE run = ? AND state = 'running'", id) ~= nil
 end
 
--- What no sequence of transactions leaves behind, even if its process is killed.
+-- What no sequence of transactions leaves, even if its process is killed.
 local CONTRADICTIONS = [[
 	SELECT s.run, s.key, 'is running, but its run has ended' AS problem FROM steps s JOIN runs r ON r.id = s.run
 		WHERE s.state = 'running' AND r.state <> 'running' AND (?1 IS NULL OR s.run = ?1)
@@ -261,7 +287,7 @@ end
 
 local LIST = [[
 	SELECT id, workflow, file, state, retryable, code, message, failed_step, owner, resumes, request_id,
-		created_ms, updated_ms, ended_ms,
+		created_ms, updated_ms, ended_ms, project,
 		(SELECT count(*) FROM steps WHERE run = runs.id) AS steps,
 		(SELECT count(*) FROM steps WHERE run = runs.id AND state IN ('completed', 'skipped')) AS steps_completed,
 		(SELECT count(*) FROM steps WHERE run = runs.id AND state = 'failed') AS steps_failed,
@@ -270,12 +296,12 @@ local LIST = [[
 
 ---Runs, newest first, with the counts `steps` (started ones), `steps_completed`
 ---(skipped ones included), `steps_failed` and `attempts`.
----@param opts? {id?: string, state?: string, workflow?: string, limit?: integer} limit: default 50
+---@param opts? {id?: string, state?: string, workflow?: string, project?: string, limit?: integer} limit: default 50
 ---@return table[]
 function M:list(opts)
 	opts = opts or {}
 	local where, values = {}, {}
-	for _, name in ipairs { "id", "state", "workflow" } do
+	for _, name in ipairs { "id", "state", "workflow", "project" } do
 		if opts[name] then
 			where[#where + 1] = name .. " = ?"
 			values[#values + 1] = opts[name]
@@ -286,9 +312,24 @@ function M:list(opts)
 	return decoded(self:_open():rows(LIST:format(condition), table.unpack(values)))
 end
 
+local TO_RECOVER = [[
+	SELECT id, workflow, project, cwd FROM runs
+	WHERE state IN ('running', 'interrupted') AND recover = 1 AND (state = 'running' OR code = 'CANCELLED')
+		AND updated_ms >= ?1 AND (?2 IS NULL OR project = ?2)
+	ORDER BY created_ms]]
+
+---The runs that `workflow recover` may resume: they declare it, and have no end but one by the machine or the session.
+---One that is still executed has an owner.
+---@param since_ms integer of their last change
+---@param project? string default: of all
+---@return {id: string, workflow: string, project?: string, cwd: string}[]
+function M:to_recover(since_ms, project)
+	return self:_open():rows(TO_RECOVER, since_ms, project)
+end
+
 -- --- statistics ------------------------------------------------------------------------------
 
-local CHOSEN = "(?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2)"
+local CHOSEN = "(?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2) AND (?3 IS NULL OR r.project = ?3)"
 
 local BY_STATE = "SELECT r.state, count(*) AS runs FROM runs r WHERE " .. CHOSEN .. " GROUP BY r.state"
 
@@ -298,7 +339,7 @@ local FIGURES = [[count(*) AS attempts, coalesce(sum(a.nth > 1), 0) AS retries,
 local BY_CODE = "SELECT a.code, count(DISTINCT a.run) AS runs, " .. FIGURES .. [[
 	FROM runs r JOIN attempts a ON a.run = r.id
 	WHERE a.code IS NOT NULL AND ]] .. CHOSEN .. [[
-	GROUP BY a.code ORDER BY attempts DESC, a.code LIMIT ?3]]
+	GROUP BY a.code ORDER BY attempts DESC, a.code LIMIT ?4]]
 
 -- What claude steps used: of attempts a, and their usage u.
 local USED = ("coalesce(sum(%s), 0) AS cost_micros, "):format(usage.CHARGED) .. [[
@@ -315,15 +356,15 @@ local BY_STEP = ("SELECT r.workflow, a.key, %s, count(a.code) AS failures,"):for
 		CAST(avg(max(a.ended_ms - a.started_ms, 0)) AS INTEGER) AS mean_ms,
 		max(max(a.ended_ms - a.started_ms, 0)) AS max_ms,
 	]] .. USED .. ATTEMPTS_USED .. [[
-	GROUP BY r.workflow, a.key ORDER BY retries DESC, attempts DESC, r.workflow, a.key LIMIT ?3]]
+	GROUP BY r.workflow, a.key ORDER BY retries DESC, attempts DESC, r.workflow, a.key LIMIT ?4]]
 
 local BY_WORKFLOW = ("SELECT r.workflow, count(DISTINCT r.id) AS runs, %s, %s %s"):format(FIGURES, USED, ATTEMPTS_USED) .. [[
-	GROUP BY r.workflow ORDER BY cost_micros DESC, attempts DESC, r.workflow LIMIT ?3]]
+	GROUP BY r.workflow ORDER BY cost_micros DESC, attempts DESC, r.workflow LIMIT ?4]]
 
 -- Days are those of UTC, on which the attempts began.
 local DAY = "date(a.started_ms / 1000, 'unixepoch')"
 local BY_DAY = ("SELECT %s AS day, count(DISTINCT r.id) AS runs, %s, %s %s"):format(DAY, FIGURES, USED, ATTEMPTS_USED)
-	.. (" GROUP BY %s ORDER BY day DESC LIMIT ?3"):format(DAY)
+	.. (" GROUP BY %s ORDER BY day DESC LIMIT ?4"):format(DAY)
 
 -- Costs in dollars.
 local function priced(rows)
@@ -335,23 +376,24 @@ end
 
 ---Counts of attempts and retries, and what claude steps used. A retry is any attempt but the
 ---first of its round; total_wait_ms is the sum of the planned delays.
----@param opts? {workflow?: string, since_ms?: integer} since_ms: runs created then or later
+---@param opts? {workflow?: string, since_ms?: integer, project?: string} since_ms: runs created then or later
 ---@return {runs: integer, by_state: table<string, integer>, attempts: integer, retries: integer,
 ---  total_wait_ms: integer, cost_usd: number, input_tokens: integer, output_tokens: integer, by_code: table[],
 ---  by_step: table[], by_workflow: table[], by_day: table[]}
 function M:stats(opts)
-	local database, workflow, since = self:_open(), opts and opts.workflow, opts and opts.since_ms
+	opts = opts or {}
+	local database, workflow, since, project = self:_open(), opts.workflow, opts.since_ms, opts.project
 	local function rows(sql)
-		return database:rows(sql, workflow, since, ROWS_MAX)
+		return database:rows(sql, workflow, since, project, ROWS_MAX)
 	end
-	local totals = priced(database:rows(TOTALS, workflow, since))[1]
+	local totals = priced(database:rows(TOTALS, workflow, since, project))[1]
 	local stats = {
 		runs = 0, by_state = {}, attempts = totals.attempts, retries = totals.retries, total_wait_ms = totals.wait_ms,
 		cost_usd = totals.cost_usd, input_tokens = totals.input_tokens, output_tokens = totals.output_tokens,
 		by_code = json.array(rows(BY_CODE)), by_step = priced(rows(BY_STEP)),
 		by_workflow = priced(rows(BY_WORKFLOW)), by_day = priced(rows(BY_DAY)),
 	}
-	for _, row in ipairs(database:rows(BY_STATE, workflow, since)) do
+	for _, row in ipairs(database:rows(BY_STATE, workflow, since, project)) do
 		stats.by_state[row.state] = row.runs
 		stats.runs = stats.runs + row.runs
 	end

@@ -1,5 +1,5 @@
 -- remove: runs that are kept no longer: their rows, then their logs and outputs. A run is owned
--- while it goes, so that nobody resumes it; and it is in the table `removed` until its files are
+-- while it goes, so that no process resumes it; and it is in the table `removed` until its files are
 -- gone, so that the next one finishes what a killed process has left.
 
 local errors = require "runner.core.errors"
@@ -18,13 +18,14 @@ local BATCH = 50 -- runs that go in one transaction
 ---@field failed? boolean those that failed may go
 ---@field interrupted? boolean those that were interrupted may go, unless a step is in doubt
 ---@field workflow? string only runs of this one
----@field root? string only runs of workflow files below this directory
+---@field project? string only runs of this one
+---@field root? string with `project`: also runs of which it is not known, if their files are below this directory
 
 ---@alias runner.workflow.Hold "running"|"placed"|"in doubt"|"failed"|"interrupted" what keeps a run; placed: tasks of it are on an executor
 
 -- --- why a run stays ------------------------------------------------------------------------
 
--- Of a run that nobody executes, though it may be stored as running: then its runner died.
+-- Of a run that no process executes, though it may be stored as running: then its runner died.
 local function hold_of(db, row)
 	if db:live_units(row.id)[1] then
 		return "placed"
@@ -35,7 +36,7 @@ local function hold_of(db, row)
 	return (state == "failed" or state == "interrupted") and state or nil
 end
 
----What keeps a run from being removed: somebody executes it, or it can be resumed.
+---What keeps a run from being removed: a process executes it, or it can be resumed.
 ---@param db runner.workflow.Store
 ---@param row {id: string, state: string}
 ---@return runner.workflow.Hold?
@@ -46,8 +47,9 @@ end
 -- --- which ones ---------------------------------------------------------------------------------
 
 local ROWS = [[
-	SELECT id, workflow, state, created_ms, coalesce(ended_ms, updated_ms) AS last_ms FROM runs
-	WHERE (?1 IS NULL OR workflow = ?1) AND (?2 IS NULL OR substr(file, 1, length(?2) + 1) = ?2 || '/')
+	SELECT id, workflow, state, project, created_ms, coalesce(ended_ms, updated_ms) AS last_ms FROM runs
+	WHERE (?1 IS NULL OR workflow = ?1) AND (?2 IS NULL OR project = ?2
+		OR project IS NULL AND ?3 IS NOT NULL AND substr(file, 1, length(?3) + 1) = ?3 || '/')
 	ORDER BY created_ms DESC, rowid DESC]]
 
 ---Bytes of the logs and outputs of a run.
@@ -75,7 +77,7 @@ end
 ---@return table[] rows with id, workflow, state, created_ms
 function M.chosen(db, keeping, now_ms)
 	local out, sum = {}, 0
-	for i, row in ipairs(db:_open():rows(ROWS, keeping.workflow, keeping.root)) do
+	for i, row in ipairs(db:_open():rows(ROWS, keeping.workflow, keeping.project, keeping.root)) do
 		if keeping.max_size and sum <= keeping.max_size then
 			sum = sum + M.size(row.id)
 		end
@@ -87,6 +89,22 @@ function M.chosen(db, keeping, now_ms)
 		end
 	end
 	return out
+end
+
+---How many runs of other projects the same would choose, were it for all.
+---@param db runner.workflow.Store
+---@param keeping runner.workflow.Keeping with `project`
+---@param now_ms integer since the epoch
+---@return integer
+function M.others(db, keeping, now_ms)
+	local of_all, count = {}, 0
+	for name, value in next, keeping do
+		of_all[name] = name ~= "project" and name ~= "root" and value or nil
+	end
+	for _, row in ipairs(M.chosen(db, of_all, now_ms)) do
+		count = count + (row.project ~= keeping.project and 1 or 0)
+	end
+	return count
 end
 
 -- --- removing ---------------------------------------------------------------------------------------
@@ -119,7 +137,7 @@ local function forget(database, rows)
 	end
 end
 
-local NAME_MAX = 180 -- bytes, as lua/workflow/place/unit.lua names it
+local NAME_MAX = 180 -- bytes, as lua/workflow/executors/step_folder.lua names it
 
 -- The folder around a unit's, if that is one of this run: a row may have been edited by hand.
 local function own_folder(folder, id)

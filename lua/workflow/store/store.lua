@@ -62,9 +62,14 @@ function Store:_commit(name, ...)
 	return self:_ended(db:write(apply, db, self._due, writes[name](host.wall_ms(), ...)))
 end
 
+---@class runner.workflow.StepWarning what the answers about a run warn of
+---@field code string
+---@field message string
+---@field context table
+
 ---Put a write off: it is part of the next transaction. The start of an attempt waits for
----flush(), so that nobody else's commit says that it runs.
----@param name "set_step"|"leave_inside"|"start_attempt"|"end_attempt" a method of the store
+---flush(), so that no other process's commit says that it runs.
+---@param name "set_step"|"leave_inside"|"warn_step"|"start_attempt"|"end_attempt" a method of the store
 ---@param ... any its arguments
 function Store:soon(name, ...)
 	self:_open()
@@ -105,7 +110,7 @@ end
 
 ---Change a run (a new `source` comes with its `digest`). A `state` sets what it implies:
 ---"running" clears an earlier end, any other sets ended_ms. A new state leaves no step
----running: one whose end nobody has recorded is "interrupted" with STEP_IN_DOUBT. "completed"
+---running: one whose end was not recorded is "interrupted" with STEP_IN_DOUBT. "completed"
 ---makes the others that are not over "skipped".
 ---@param id string
 ---@param fields table
@@ -125,7 +130,7 @@ function Store:set_step(id, step, state, fields)
 	self:_commit("set_step", id, step, state, fields)
 end
 
----What is inside a step, and not over, is "skipped": nobody will run it any more.
+---What is inside a step, and not over, is "skipped": no process will run it any more.
 ---@param id string of the run
 ---@param key string of the step
 ---@param message string why
@@ -159,6 +164,13 @@ end
 ---  spent_ms?: integer, code?: string, message?: string}
 function Store:end_attempt(id, key, number, ended, step)
 	self:_commit("end_attempt", id, key, number, ended, step)
+end
+
+---Charge attempts that an earlier process began, and whose cost wasn't known.
+---@param id string of the run
+---@param rows {key: string, number: integer, micros: integer}[]
+function Store:charge(id, rows)
+	self:_commit("charge", id, rows)
 end
 
 -- --- interruption ------------------------------------------------------------------------------

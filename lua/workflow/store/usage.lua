@@ -5,6 +5,8 @@
 -- Money is in whole micro-dollars. What an attempt is charged is its cost; where that is
 -- not known (it runs, was killed, or reported none) its whole reservation.
 
+local step_key = require "runner.core.step_key"
+
 local M = { queries = {} }
 
 ---@class runner.workflow.Usage
@@ -17,6 +19,7 @@ local M = { queries = {} }
 ---@field cache_write_tokens? integer
 ---@field reserved_micros? integer
 ---@field cost_micros? integer
+---@field prices? table<string, table> by model, as its result shows them
 
 local COLUMNS = { "session_id", "model", "turns", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
 	"reserved_micros", "cost_micros" }
@@ -26,6 +29,13 @@ local PUT = ("INSERT OR REPLACE INTO usage (run, key, number, %s) VALUES (?, ?, 
 
 ---SQL: what a row of `usage` named u is charged.
 M.CHARGED = "coalesce(u.cost_micros, u.reserved_micros, 0)"
+
+local PRICE = [[
+	INSERT INTO prices (run, model, input, output, cache_read, cache_write, turn) VALUES (?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO UPDATE SET input = min(input, excluded.input), output = min(output, excluded.output),
+		cache_read = min(cache_read, excluded.cache_read), cache_write = min(cache_write, excluded.cache_write),
+		turn = max(turn, excluded.turn)]]
+local PRICES = "SELECT model, input, output, cache_read, cache_write, turn FROM prices WHERE run = ?"
 
 local function nothing() end
 
@@ -43,8 +53,26 @@ function M.write(id, key, usage)
 	for i, name in ipairs(COLUMNS) do
 		values[i] = usage[name]
 	end
+	local prices = usage.prices or {}
 	return function(db, number)
 		db:run(PUT, id, key, number, table.unpack(values, 1, values.n))
+		for model, p in pairs(prices) do
+			db:run(PRICE, id, model, p.input, p.output, p.cache_read, p.cache_write, p.turn)
+		end
+	end
+end
+
+local CHARGE = "UPDATE usage SET cost_micros = ? WHERE run = ? AND key = ? AND number = ? AND cost_micros IS NULL"
+
+---What stores what an attempt is charged that an earlier process began, where that was not known.
+---@param id string of the run
+---@param rows {key: string, number: integer, micros: integer}[]
+---@return fun(db: runner.workflow.Database)
+function M.charge(id, rows)
+	return function(db)
+		for _, row in ipairs(rows) do
+			db:run(CHARGE, row.micros, id, row.key, row.number)
+		end
 	end
 end
 
@@ -72,6 +100,42 @@ local OF_ATTEMPTS = [[
 ---@return table[]
 function M.queries:attempts_usage(id)
 	return self:_open():rows(OF_ATTEMPTS, id)
+end
+
+---What its results showed that tokens cost, by model.
+---@param id string
+---@return table<string, runner.workflow.Prices>
+function M.queries:prices(id)
+	local out = {}
+	for _, row in ipairs(self:_open():rows(PRICES, id)) do
+		out[row.model] = row
+	end
+	return out
+end
+
+local UNCHARGED = [[
+	SELECT key, number, u.reserved_micros FROM usage u JOIN attempts a USING (run, key, number)
+	WHERE u.run = ? AND u.cost_micros IS NULL AND u.reserved_micros IS NOT NULL AND a.status IS NULL AND a.signal IS NULL]]
+
+---The attempts of a run that have a reservation and no cost, and that no process saw end.
+---@param id string
+---@return {key: string, number: integer, reserved_micros: integer}[]
+function M.queries:uncharged(id)
+	return self:_open():rows(UNCHARGED, id)
+end
+
+local INSIDE = "run = ?1 AND key <> ?3 AND substr(key, 1, length(?2) + 1) = ?2 || '.' AND (?4 = '' OR instr(key, ?4 || '@') > 0)"
+local USED_INSIDE = ("SELECT (SELECT coalesce(sum(%s), 0) FROM usage u WHERE %s) AS micros,"):format(M.CHARGED, INSIDE)
+	.. (" (SELECT coalesce(sum(spent_ms), 0) FROM steps WHERE %s) AS ms"):format(INSIDE)
+
+---What the steps inside another one were charged, and how long they have taken, together.
+---@param id string of the run
+---@param key string of the step that holds them
+---@param but string a key that isn't counted
+---@return {micros: integer, ms: integer}
+function M.queries:used_inside(id, key, but)
+	local base, rounds = step_key.split(key)
+	return self:_open():row(USED_INSIDE, id, base, but, rounds)
 end
 
 ---What the steps of a run were charged together.

@@ -7,6 +7,9 @@ local errors = require "runner.core.errors"
 local find = require "runner.workflow.store.find"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
+local scope = require "runner.core.scope"
+local step_key = require "runner.core.step_key"
+local tables = require "runner.core.tables"
 local usage = require "runner.workflow.store.usage"
 
 local M = {}
@@ -27,7 +30,7 @@ end
 
 local RUN_COLUMNS = columns [[workflow file digest source_id cwd variables env_names seed state retryable code message
 	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
-	given_cost_micros given_on context]]
+	given_cost_micros given_on context surroundings project recover]]
 local STEP_COLUMNS = columns [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
 	started_ms ended_ms]]
 
@@ -50,14 +53,8 @@ local STEP_STATES = {
 
 -- The fields, and those of the defaults that they don't have.
 local function merged(defaults, fields)
-	local all = {}
-	for name, value in next, defaults do
-		all[name] = value
-	end
-	for name, value in next, fields or {} do
-		all[name] = value
-	end
-	return all
+	local all = tables.add({}, defaults)
+	return tables.add(all, fields)
 end
 
 -- The fields, completed with what the state implies.
@@ -152,6 +149,7 @@ local function insert_run(db, now, run)
 	local fields = with_state(run, RUN_STATES, run.state or "running", now)
 	fields.id, fields.source = nil, nil
 	fields.state = run.state or "running"
+	fields.project = run.project or scope.project()
 	fields.source_id = source_id(db, run.digest, run.source)
 	fields.created_ms, fields.updated_ms = run.created_ms or now, run.updated_ms or now
 	local values, set = values_of(fields, RUN_COLUMNS)
@@ -175,7 +173,7 @@ local STOP_ATTEMPT = [[
 local STOP_STEP = [[
 	UPDATE steps SET state = 'interrupted', ended_ms = ?, code = ?, message = ? WHERE run = ? AND key = ?]]
 
--- A step is not running any more. Nobody knows when an attempt in doubt ended. A step without
+-- A step is not running any more. When an attempt in doubt ended is unknown. A step without
 -- an open attempt holds other steps: it is only left unfinished.
 local function stop_step(db, now, id, key, how)
 	local open = db:run(STOP_ATTEMPT, how ~= DOUBT and now or nil, how.code, how.message, id, key) > 0
@@ -202,7 +200,7 @@ function M.settle(now, id)
 	end
 end
 
--- Steps that nobody will run any more: inside one that is marked done, or gone from the file.
+-- Steps that will not run any more: inside one that is marked done, or gone from the file.
 -- Their attempts still say what became of them.
 local LEAVE = [[
 	UPDATE steps SET state = 'skipped', ended_ms = coalesce(ended_ms, ?2), wake_ms = NULL, wait_ms = NULL, code = NULL,
@@ -211,7 +209,7 @@ local LEAVE = [[
 local LEAVE_INSIDE = LEAVE .. " AND substr(key, 1, length(?4) + 1) IN (?4 || '[', ?4 || '.', ?4 || '@')"
 
 function M.leave_inside(now, id, key, message)
-	local base = key:gsub("@%d+$", "") -- the end of a hook's key in later rounds
+	local base = step_key.split(key)
 	return function(db)
 		db:run(LEAVE_INSIDE, id, now, message, base)
 	end
@@ -287,6 +285,21 @@ function M.set_step(now, id, step, state, fields)
 	end
 end
 
+local WARN = "INSERT OR REPLACE INTO warnings (run, key, code, message, context) VALUES (?, ?, ?, ?, ?)"
+local UNWARN = "DELETE FROM warnings WHERE run = ? AND key = ?"
+
+-- warning: nil where there is none any more
+function M.warn_step(_, id, key, warning)
+	local context = warning and json.encode(warning.context)
+	return function(db)
+		if warning then
+			db:run(WARN, id, key, warning.code, warning.message, context)
+		else
+			db:run(UNWARN, id, key)
+		end
+	end
+end
+
 -- --- attempts ----------------------------------------------------------------------------------
 
 local BEFORE = "SELECT round, attempts, spent_ms FROM steps WHERE run = ? AND key = ?"
@@ -319,6 +332,11 @@ function M.start_attempt(now, id, step, attempt)
 		put_usage(db, number)
 		return number, nth
 	end
+end
+
+-- rows: as usage.charge takes them
+function M.charge(_, id, rows)
+	return usage.charge(id, rows)
 end
 
 local END_ATTEMPT = [[

@@ -11,7 +11,7 @@ import time
 
 RUNNER = os.environ["RUNNER"]
 SANITIZED = "ASAN_OPTIONS" in os.environ
-PATIENCE_S = 60  # for what a machine that does much else does in a moment
+PATIENCE_S = 150  # for what a machine that does much else does in a moment
 
 
 def envelope(raw):

@@ -128,8 +128,15 @@ def check_version():
 
 # --- the reference --------------------------------------------------------------------
 
+FLAG_ROWS = ("lua/declare/flags.lua", "lua/declare/contract/*.lua")
+
+
 def flags():
-    return ["--" + name.replace("_", "-") for name in re.findall(r'\{ name = "(\w+)"', source("lua/declare/flags.lua", "lua/declare/contract/*.lua"))]
+    return ["--" + name.replace("_", "-") for name in re.findall(r'\{ name = "(\w+)"', source(*FLAG_ROWS))]
+
+
+def flag_variables():
+    return re.findall(r' env = "(\w+)"', source(*FLAG_ROWS))
 
 
 def ctx_members():
@@ -163,12 +170,12 @@ def project_keys():
 
 def spec_keys():
     """What ctx:run, ctx:spawn, ctx:pipeline, ctx:http, ctx:lock and ctx:prompt take."""
-    proc = source("lua/ctx/proc_spec.lua")
+    proc = source("lua/ctx/process_spec.lua")
     keys = re.findall(r"[{,]\s*([a-z_]+) = [a-zM.]+(?=[,\s}])", re.search(r"\nlocal STAGE.*?\n\}\n", proc, flags=re.S).group(0))
     keys += re.findall(r"^\t([a-z_]+) = function", proc, flags=re.M)
     keys += re.findall(r"^\t([a-z_]+) = \{ \"", source("lua/ctx/http_request.lua"), flags=re.M)
     keys += [k.strip("`") for k in keys_of(source("lua/ctx/lock.lua"), r"local KNOWN = \{", r"\n\}")]
-    keys += re.findall(r"(\w+) = true", re.search(r"local PROMPT = \{(.*?)\}", source("lua/ctx/tty.lua")).group(1))
+    keys += re.findall(r"(\w+) = true", re.search(r"local PROMPT = \{(.*?)\}", source("lua/ctx/interaction.lua")).group(1))
     return [k for k in keys if k not in ("stage", "run", "spawn", "pipeline")]
 
 

@@ -30,7 +30,7 @@ import time
 sys.dont_write_bytecode = True  # the checkout stays as it is
 from docs_pages import ROOT, blocks, used_pages
 
-LIMIT_S = 60  # one command
+LIMIT_S = 200  # one command
 HOME = "/home/ada"
 VOLATILE = {"duration_ms", "request_id", "timestamp", "retry_seed", "elapsed_ms", "pid", "tool_version",
             "holder_pid", "holder_age_ms", "cwd", "effective_config_hash", "seed", "total_duration", "mean_ms", "max_ms",

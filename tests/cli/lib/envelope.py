@@ -5,6 +5,7 @@ envelope.py field EXPR FILE      print EXPR, where `e` is the envelope
 envelope.py expect EXPR FILE     fail, with the envelope shown, unless EXPR is true
 envelope.py serve ASK ANSWER     the same many times, through two FIFOs (helper.bash)
 """
+import ast
 import contextlib
 import io
 import json
@@ -87,8 +88,21 @@ def check(e, status):
     assert not violations, violations
 
 
+def refuse_values(question):
+    """A question with an `or` whose last part is a value, as in `a == b or e.data`, can't be answered no."""
+    parts = [ast.parse(question.strip(), mode="eval").body]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ast.BoolOp):
+            is_value = isinstance(part.values[-1], (ast.Attribute, ast.Subscript, ast.Constant))
+            assert not (is_value and isinstance(part.op, ast.Or)), f"never untrue: {question}"
+            parts += part.values
+
+
 def answer(verb, argument, path):
     e = load(path)
+    if verb == "expect":
+        refuse_values(argument)
     if verb == "check":
         check(e, int(argument))
     elif verb == "field":

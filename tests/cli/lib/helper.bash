@@ -100,6 +100,11 @@ dynamic_only() {
 	! is_static || skip "the static build $1"
 }
 
+# not_sanitized WHAT: under sanitizers, skips a test that never runs the program that has them.
+not_sanitized() {
+	case $RUNNER in */sanitize/*) skip "$1 without sanitizers" ;; esac
+}
+
 # command_of NAME KEYS <<<body: a command that counts its runs in `runs`.
 command_of() {
 	{
@@ -123,6 +128,17 @@ call() {
 	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
 	stdout=$(<out.txt)
 	stderr=$(<err.txt)
+	[ "$status" -eq 0 ] || skip_without_library "$stdout$stderr"
+}
+
+# skip_without_library TEXT: a call that says so failed for want of a library; a machine that lacks it has nothing to test.
+skip_without_library() {
+	! [[ $1 =~ (lib(curl|sqlite3|md|archive)[-a-z]*\.so\.[0-9]+):\ cannot\ open\ shared ]] || needs_library "${BASH_REMATCH[1]}"
+}
+
+# needs_library NAME: one of those that runner opens when it needs them.
+needs_library() {
+	python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$1" 2>/dev/null || skip "needs $1"
 }
 
 # call_as USER ARGS…: call, with this user's number and no group but its own. It runs a copy
@@ -147,8 +163,10 @@ answers() {
 
 # until_true COMMAND…: within 150 s it succeeds
 until_true() {
-	local end=$((SECONDS + 150))
+	local end=$((SECONDS + 150)) looked=$SECONDS
 	until "$@" 2>/dev/null; do
+		[ "$SECONDS" -eq "$looked" ] || skip_without_library "$(grep -ahs 'cannot open shared' ./*.txt | head -c 5000)"
+		looked=$SECONDS
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
 		sleep 0.01
 	done
@@ -192,6 +210,18 @@ cancel() {
 	status=0
 	wait "$pid" || status=$?
 	elapsed_ms=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
+}
+
+# assert_at_once [MS]: the last call waited for nothing, or no longer than for MS: it took a second and ten times
+# what the shortest call takes now, on this machine, at most.
+assert_at_once() {
+	local before=${EPOCHREALTIME/[.,]/} shortest
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" --version >/dev/null 2>&1 </dev/null
+	shortest=$(((${EPOCHREALTIME/[.,]/} - before) / 1000))
+	[ "$elapsed_ms" -le $((${1:-0} + 1000 + 10 * shortest)) ] || {
+		echo "took $elapsed_ms ms, the shortest call $shortest ms" >&2
+		return 1
+	}
 }
 
 assert_envelope() {

@@ -13,7 +13,7 @@ import time
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-LIMIT_S = 60
+LIMIT_S = 200
 YES = {"confirm": {"action": "accept", "content": {"confirm": True}}}
 
 

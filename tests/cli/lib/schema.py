@@ -37,6 +37,8 @@ class Validator:
 
     def errors(self, value, schema, path="$"):
         """Every violation as "path: what"; an empty list when the value is valid."""
+        if schema is False:
+            return [f"{path} may not be there"]
         out = []
         for keyword, rule in schema.items():
             if keyword not in KEYWORDS:

@@ -25,6 +25,9 @@ REFUSED = {
               "phase": "validation", "fix_required": "Correct them",
               "errors": [{"field": "a", "code": "UNKNOWN_FLAG", "message": "Unknown flag '--a'"}]},
 }
+EXHAUSTED = dict(FAILED, error={"code": "UNAVAILABLE", "message": "503", "retryable": False, "max_retries": 1, "retries_exhausted": 1,
+                                "side_effects": "none", "phase": "execution"})
+LIMITED = dict(FAILED, error=dict(EXHAUSTED["error"], code="RATE_LIMITED", retry_after_ms=60000))
 GONE = object()
 
 # what it is: the envelope, the path to spoil, the value put there
@@ -51,6 +54,9 @@ ROWS = [
     ("retryable without advice how often", FAILED, "error.max_retries", GONE),
     ("a rate limit that asks for no wait", FAILED, "error.retry_after_ms", 0),
     ("exhausted and still retryable", FAILED, "error.retries_exhausted", 3),
+    ("a rate limit that has no wait after the last retry", LIMITED, "error.retry_after_ms", GONE),
+    ("a wait after the last retry", EXHAUSTED, "error.retry_after_ms", 1000),
+    ("a strategy after the last retry", EXHAUSTED, "error.retry_strategy", "immediate"),
     ("an unknown strategy", FAILED, "error.retry_strategy", "often"),
     ("a code in lower case", FAILED, "error.code", "busy"),
     ("an unknown phase", FAILED, "error.phase", "run"),
@@ -77,7 +83,7 @@ def spoilt(envelope, path, value):
 
 
 def main():
-    wrong = [f"a valid envelope is refused: {schema.envelope_errors(e)}" for e in (GOOD, FAILED, REFUSED)
+    wrong = [f"a valid envelope is refused: {schema.envelope_errors(e)}" for e in (GOOD, FAILED, REFUSED, EXHAUSTED, LIMITED)
              if schema.envelope_errors(e)]
     wrong += [f"accepted: {what}" for what, e, path, value in ROWS if not schema.envelope_errors(spoilt(e, path, value))]
     print("\n".join(wrong) or f"{len(ROWS)} spoilt envelopes are refused")

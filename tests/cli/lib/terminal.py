@@ -175,7 +175,7 @@ def error_shows_the_place_in_the_script():
 
 
 def data_of_a_failure_is_shown():
-    command("move", "ctx:fail('CONFLICT', 'x', { data = { { n = 1, name = 'a' }, { n = 2, name = 'b' } } })")
+    command("move", "ctx:fail('CONFLICT', 'x', { data = { { n = 1, name = 'a' }, { n = 2, name = 'b' } } })", "rows = true,")
     t = Terminal("move", "--format", "tsv")
     assert t.end() == 6
     t.at = 0
@@ -503,7 +503,7 @@ def hang_up_ends_everything():
     t = Terminal("slow")
     wait_until(lambda: os.path.exists("began"))
     os.close(t.fd)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 50
     while not (got := os.waitpid(t.pid, os.WNOHANG))[0]:
         assert time.monotonic() < end, "it outlived its terminal"
         time.sleep(0.01)
@@ -536,7 +536,7 @@ def a_stopped_terminal_does_not_hold_the_watchdog():
                     "os.execute('sleep 60')", "grace = '200ms',")
     t, _ = reaching("slow", stdout="out.txt")
     t.send(b"\x13")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 50
     while not (got := os.waitpid(t.pid, os.WNOHANG))[0]:
         assert time.monotonic() < end, "the stopped terminal held it"
         t.read(0.05)
@@ -608,6 +608,39 @@ def destructive_is_confirmed():
     t.send(b"yes\n")
     assert t.end() == 0, t.seen
     assert not os.path.exists("gone") and runs() == "1"
+
+
+def every_argument_is_shown():
+    """The person sees the argument that matters, whatever stands in front of it or reorders it, and with what a dry run says."""
+    args = 'args = { { "note", "string" }, { "path", "string" }, { "opts", "json" } },'
+    for keys in ("", "dry_run = true,"):
+        command("wipe", "return { effect = 'deleted', would_affect = { 'one thing' } }", DESTRUCTIVE + args + keys, "destructive")
+        t = Terminal("wipe", "--note", "a" * 5000, "--path", "/etc/\u202eshadow", "--opts", '{"filler":"' + "b" * 9000 + '","target":"prod"}')
+        t.expect(rb"path: .{1,4}/etc/\[U\+202E\]shadow")
+        t.expect(rb"note: .*aaa[^\n]* \xe2\x80\xa6 \(4[0-9]+ more bytes are not shown\)")
+        t.expect(rb"opts: .*filler.*prod")
+        t.expect(rb"Continue\? ")
+        t.send(b"n\n")
+        assert t.end() == 2 and "\u202e".encode() not in t.seen, t.seen
+    command("guarded", "return { ok = true }", args + "interactive = true, requires_person = true,")
+    t = Terminal("guarded", "--note", "a" * 5000, "--path", "/etc/passwd")
+    t.expect(rb'path: .{1,4}/etc/passwd')
+    t.expect(rb"more bytes are not shown")
+    t.expect(rb"Type 'guarded' to go on: ")
+    t.send(b"\x04")
+    assert t.end() == 4, t.seen
+
+
+def decisions_are_recorded():
+    os.makedirs("gone")
+    command("purge", PURGE + "return { effect = 'deleted' }", DESTRUCTIVE, "destructive")
+    command("release", "return { ok = true }", "interactive = true, requires_person = true,")
+    for argv, question, answers in ((["purge"], rb"Continue\? ", (b"n\n", b"y\n")), (["release"], rb"to go on: ", (b"no\n", b"release\n"))):
+        for answer in answers:
+            t = Terminal(*argv)
+            t.expect(question)
+            t.send(answer)
+            t.end()
 
 
 def destructive_is_confirmed_once():

@@ -33,6 +33,7 @@ press() { mux send-keys "$1"; }
 # Wait until a line of the screen matches.
 on_screen() {
 	until_true shown "$1" && return
+	skip_without_library "$(mux capture-pane -p -J -S -)"
 	mux capture-pane -p -S - >&2
 	return 1
 }

@@ -10,12 +10,12 @@ import time
 import urllib.error
 import urllib.request
 
-LONGEST = 30  # s
+LONGEST = 150  # s
 
 
 def ask(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return f"{answer.status} {answer.read().decode().strip()}"
     except urllib.error.HTTPError as e:
         return f"{e.code} error"

@@ -20,7 +20,9 @@ setup_file() {
 	serve_envelopes
 }
 
+# NEEDS names a library that all tests of a file need.
 prepare() {
+	[ -z "${NEEDS:-}" ] || needs_library "$NEEDS"
 	mkdir -p bin claude/turns claude/calls
 	ln -s "$ROOT/tests/cli/lib/claude_standin" bin/claude
 	CLEAN_ENV+=(PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/state")
@@ -78,6 +80,7 @@ on_pty() {
 	env -i "${CLEAN_ENV[@]}" TERM=xterm NO_COLOR=1 python3 -c '
 import os, pty, sys
 sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$RUNNER" "$@" </dev/null | tr -d '\r' >screen || status=$?
+	skip_without_library "$(tr -s '\n ' ' ' <screen)"
 }
 
 # --- in the background ------------------------------------------------------------------
@@ -92,6 +95,7 @@ finish() {
 	wait "$pid" || status=$?
 	stdout=$(<out.txt)
 	stderr=$(<err.txt)
+	[ "$status" -eq 0 ] || skip_without_library "$stdout$stderr"
 }
 
 # The run that err.txt names, now or soon: a step can be faster than its log line. What was killed
@@ -132,16 +136,26 @@ children() {
 	cat "/proc/$1/task/$1/children" 2>/dev/null || true
 }
 
+# The worker of the run that begin started, while it runs a step: the guard beside it has no children.
+worker_of_run() {
+	local below
+	for below in $(children "$pid"); do
+		[ -z "$(children "$below")" ] || echo "$below"
+	done
+}
+
 # shepherd_of ID: of the step with this id, in the run that begin started: the process below
 # the worker whose program has the label of the step in its arguments
 shepherd_of() {
-	local shepherd program text
+	local below shepherd program text
 	text=$(sql "select label from steps where id = '$1' order by rowid desc limit 1")
-	for shepherd in $(children "$(children "$pid" | tr -d ' ')"); do
-		for program in $(children "$shepherd"); do
-			if tr '\0' ' ' <"/proc/$program/cmdline" | grep -qF -- "${text:0:12}"; then
-				echo "$shepherd"
-			fi
+	for below in $(children "$pid"); do # the worker, and the guard
+		for shepherd in $(children "$below"); do
+			for program in $(children "$shepherd"); do
+				if tr '\0' ' ' <"/proc/$program/cmdline" | grep -qF -- "${text:0:12}"; then
+					echo "$shepherd"
+				fi
+			done
 		done
 	done
 }
@@ -207,9 +221,9 @@ recorded() {
 	[ -n "$(sql "$1")" ]
 }
 
-# killed: the run of three.yaml, everything killed in the middle of its second step
+# killed [FILE]: the run of it, by default of three.yaml, everything killed once a step of it has made `began`
 killed() {
-	begin workflow run three.yaml
+	begin workflow run "${1:-three.yaml}"
 	until_true [ -e began ]
 	kill_all
 	finish

@@ -67,7 +67,7 @@ def countdown():
     go_on("two")
     t.expect(rb"Claude command failed \(attempt 1/1\): 500 Internal Server Error\r\n")
     t.expect(rb"Retrying in 2\.5 seconds\.\.\.\r\n")
-    t.expect(rb"\xe2\x96\xb8\x1b\[0m second .*attempt 2/2 \xc2\xb7 /process-data")
+    t.expect(rb"\xe2\x96\xb8\x1b\[0m second .*retry 1/1 \xc2\xb7 /process-data")
     go_on("three")
     t.expect(rb"Claude command succeeded on attempt 2\r\n")
     finished(t, 0)
@@ -110,7 +110,7 @@ def ctrl_c_ends_a_step():
 def ctrl_c_ends_a_wait():
     workflow("  - { claude: /a }\n", SERVER_ERROR)
     t = terminal("run", "live.yaml")
-    t.expect(rb"in \ds\x1b\[0m  attempt 2/6")
+    t.expect(rb"in \ds\x1b\[0m  retry 1/5")
     interrupted(t)
 
 

@@ -38,7 +38,7 @@ describe("fs", function()
 	end)
 
 	after_each(function()
-		os.execute("chmod -R u+rwx " .. dir)
+		os.execute(("chmod -R u+rwx %s; chown $(id -u) %s"):format(dir, dir)) -- root leaves what is another user's in /tmp
 		assert(fs.remove_tree(dir))
 	end)
 
@@ -48,7 +48,7 @@ describe("fs", function()
 			assert.are.equal("file", st.type)
 			assert.are.equal(5, st.size)
 			assert.is_true(math.abs(st.mtime - os.time()) < 60)
-			for _, field in ipairs { "mode", "uid", "gid", "ino", "dev" } do
+			for _, field in ipairs { "mode", "uid", "gid", "ino", "dev", "nlink" } do
 				assert.are.equal("integer", math.type(st[field]))
 			end
 			assert.are.equal("directory", fs.stat(dir).type)
@@ -201,6 +201,20 @@ describe("fs", function()
 			assert.matches("^write .*/d: ", message)
 			assert.are.same({ "d" }, fs.list(dir))
 			fails("ENOENT", fs.write(path "none/f", "x"))
+		end)
+
+		it("never has what it writes in a file that more users may read than the finished one", function()
+			for mode, unfinished in pairs { ["384"] = 384, ["420"] = 384, ["nil"] = 420 } do -- 0600, 0644
+				local code = ("require('runner.fs').write('%s', ('x'):rep(100000), %s)"):format(path "f", mode)
+				make("code.lua", "dofile 'tests/lua/init.lua' " .. code)
+				sh("exec 2>/dev/null; umask 022; ulimit -c 0; ulimit -f 8; lua5.4", path "code.lua") -- XFSZ kills it: nothing is tidied up
+				local names = fs.list(dir)
+				assert.are.equal(2, #names)
+				for _, name in ipairs(names) do
+					assert.are.equal(name == "code.lua" and 420 or unfinished, fs.stat(path(name)).mode & 511, mode)
+					assert(fs.unlink(path(name)))
+				end
+			end
 		end)
 
 		it("replaces a symbolic link instead of writing through it", function()
@@ -422,6 +436,29 @@ describe("fs", function()
 			os.execute("mkdir -p " .. path(deep))
 			local message = fails("ENAMETOOLONG", fs.fsync_tree(path "d"))
 			assert.matches("fsync_tree .*/d/d/d", message)
+		end)
+	end)
+
+	describe("check_way", function()
+		it("passes through folders that nobody else can change, and makes them only with a mode", function()
+			assert.is_true(fs.check_way(path "f"))
+			fails("ENOENT", fs.check_way(path "new/deep/f"))
+			assert.is_nil(fs.lstat(path "new"))
+			assert.is_true(fs.check_way(path "new/deep/f", 448)) -- 0700
+			assert.are.equal(448, fs.stat(path "new/deep").mode)
+			assert.is_nil(fs.lstat(path "new/deep/f"))
+		end)
+
+		it("names the folder that others could change, as remove_tree does, which removes nothing then", function()
+			assert(fs.mkdirs(path "open/t"))
+			make "open/t/precious"
+			assert(fs.chmod(path "open", 511)) -- 0777
+			local why = ": " .. path "open" .. ": it is world-writable; others could put something else in the way: chmod o-w or +t"
+			assert.are.equal("check_way " .. path "open/t" .. why, fails("EPERM", fs.check_way(path "open/t")))
+			assert.are.equal("remove_tree " .. path "open/t" .. why, fails("EPERM", fs.remove_tree(path "open/t")))
+			assert.are.equal("file", fs.stat(path "open/t/precious").type)
+			assert(fs.chmod(path "open", 1023)) -- 1777
+			assert.is_true(fs.remove_tree(path "open/t"))
 		end)
 	end)
 

@@ -125,7 +125,7 @@ describe("json.encode", function()
 		for i = 1, 300 do
 			value["key " .. i] = i
 		end
-		local text, message = json.encode(value)
+		local text, message = json.encode(value, { envelope = true })
 		assert.is_nil(text)
 		assert.are.equal('data has two keys that both become "same" when cleaned: rename one', message)
 	end)
@@ -145,7 +145,7 @@ describe("json.encode", function()
 	end)
 
 	it("sorts a key that had to be repaired where its written form belongs", function()
-		assert.are.equal('{"a":2,"b":1}', encode { ["\27b"] = 1, a = 2 })
+		assert.are.equal('{"a":2,"b":1}', (json.encode({ ["\27b"] = 1, a = 2 }, { envelope = true })))
 	end)
 
 	it("refuses two keys that would be written as one", function()
@@ -218,10 +218,25 @@ describe("json.encode", function()
 		assert.is_false(may_hold_secrets(buffer))
 	end)
 
-	it("repairs strings and keys that are no clean text, and counts the repairs", function()
-		local text, _, notes = json.encode({ ["k\xff"] = "a\0b\27[31mc" }, {})
-		assert.are.equal('{"k\u{FFFD}":"a\u{FFFD}bc"}', text)
-		assert.is_true(notes.repaired >= 2)
+	it("cleans the strings and keys of an envelope, and counts the repairs", function()
+		local text, _, notes = json.encode({ ["k\xff"] = "a\0b\27[31mc\r\n\u{9b}" }, { envelope = true })
+		assert.are.equal('{"k\u{FFFD}":"a\u{FFFD}bc\\n"}', text)
+		assert.are.equal(5, notes.repaired)
+	end)
+
+	it("keeps all that JSON can carry in data, and counts what it can't", function()
+		local all = {}
+		for code = 1, 0x2100 do
+			all[code] = utf8.char(code)
+		end
+		local value = { [table.concat(all)] = table.concat(all), ["\27"] = "\r\n\u{9b}31m\u{202e}\u{10ffff}" }
+		local text, _, notes = json.encode(value, {})
+		assert.are.equal(0, notes.repaired)
+		assert.is_nil(text:find "[%c\127]")
+		assert.are.same(value, json.decode(text))
+		text, _, notes = json.encode({ ["k\xff"] = "a\0b\27[31mc" }, {})
+		assert.are.equal('{"k\u{FFFD}":"a\u{FFFD}b\\u001b[31mc"}', text)
+		assert.are.equal(2, notes.repaired)
 	end)
 
 	it("counts once in an array whose items a walk does not meet in their order", function()

@@ -1,7 +1,6 @@
 -- The parts of `runner bundle` that need no program: an archive and back, and a section in an ELF file.
 
 local archive = require "runner.bundle.archive"
-local elf = require "runner.bundle.elf"
 
 describe("an archive", function()
 	it("gives back the files that went in, of any bytes", function()
@@ -27,7 +26,7 @@ end)
 describe("a section", function()
 	it("is refused for what is no 64-bit ELF file", function()
 		for _, text in ipairs { "", "\127ELF", "#!/bin/sh\n", "\127ELF\1\1" .. ("\0"):rep(100), "\127ELF\2\1" .. ("\0"):rep(100) } do
-			local program, why = elf.with_section(text, ".x", "data")
+			local program, why = archive.with_section(text, ".x", "data")
 			assert.is_nil(program)
 			assert.is_string(why)
 		end

@@ -1,10 +1,10 @@
 -- The file that `runner new` writes.
 
 local declaration = require "runner.declare.declaration"
-local template = require "runner.tools.template"
+local new_file = require "runner.tools.new_file"
 
 local function loaded()
-	local text = template.text("db migrate")
+	local text = new_file.command_text("db migrate")
 	return assert(load(text, "@db/migrate.lua"))(), { path = "db/migrate.lua", name = "db.migrate", text = text }
 end
 
@@ -12,7 +12,7 @@ describe("a new command file", function()
 	it("lints clean: no problems, no warnings", function()
 		local value, where = loaded()
 		assert.same({}, declaration.problems(value, where))
-		assert.same({}, require("runner.declare.lint_rules").find(value, where))
+		assert.same({}, require("runner.declare.lint").find(value, where))
 	end)
 
 	it("does what its examples say", function()

@@ -1,7 +1,7 @@
 -- Absolute paths, file names and the state directory, decided in one place.
 
 local paths = require "runner.core.paths"
-local program_text = require "runner.core.program_text"
+local command_line = require "runner.core.command_line"
 
 local function with(environment, f)
 	local real = os.getenv
@@ -43,17 +43,17 @@ end)
 
 describe("what the system passes to a program", function()
 	it("is quoted for a shell where that would read it in another way", function()
-		assert.equal("a-b/c.d=e:f@g%h,i+j_0", program_text.quoted "a-b/c.d=e:f@g%h,i+j_0")
+		assert.equal("a-b/c.d=e:f@g%h,i+j_0", command_line.quoted "a-b/c.d=e:f@g%h,i+j_0")
 		for _, word in ipairs { "", "a b", "loop[2].sub", "it's", "$(x)", "~", "*", "a\nb", "!x", "é" } do
-			local pipe <close> = assert(io.popen("printf %s " .. program_text.quoted(word)))
+			local pipe <close> = assert(io.popen("printf %s " .. command_line.quoted(word)))
 			assert.equal(word, pipe:read "a")
-			assert.equal("'", program_text.quoted(word):sub(1, 1))
+			assert.equal("'", command_line.quoted(word):sub(1, 1))
 		end
 	end)
 
 	it("contains no NUL byte", function()
-		assert.is_true(program_text.has_nul "a\0b")
-		assert.is_false(program_text.has_nul "a\\0b")
+		assert.is_true(command_line.has_nul "a\0b")
+		assert.is_false(command_line.has_nul "a\\0b")
 	end)
 
 end)

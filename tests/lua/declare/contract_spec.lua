@@ -29,15 +29,6 @@ local function parse(keys, tokens, in_front)
 end
 
 describe("runner's own flags", function()
-	it("have the spellings that arguments are compared with", function()
-		local all = {}
-		for i, row in ipairs(flags.rows) do
-			all[i] = row.flag
-		end
-		table.sort(all)
-		assert.equal(" " .. table.concat(all, " ") .. " ", require("runner.declare.arguments").ours)
-	end)
-
 	describe("and settings have variables", function()
 		local host, before = require "runner.host", {}
 		local of_runs = { "RUNNER_DEADLINE_MS", "RUNNER_LUA", "RUNNER_OUTER_RETRIES", "RUNNER_TEMPDIR" }
@@ -83,11 +74,15 @@ end)
 
 describe("the rows of lua/declare/contract", function()
 	it("are exactly those that the index names", function()
-		for subject, names in pairs(contract.subjects) do
-			local module, listed, found = require("runner.declare.contract." .. subject), {}, {}
-			for name in names:gmatch "%S+" do
-				listed[name] = true
-			end
+		local all = {}
+		for _, name in ipairs(contract.names) do
+			local subject = contract.subject_of[name]
+			all[subject] = all[subject] or {}
+			assert.is_nil(all[subject][name], name)
+			all[subject][name] = true
+		end
+		for subject, listed in pairs(all) do
+			local module, found = require("runner.declare.contract." .. subject), {}
 			for key in pairs(module.keys) do
 				found[key] = true
 			end
@@ -97,7 +92,7 @@ describe("the rows of lua/declare/contract", function()
 			assert.same(found, listed, subject)
 		end
 		for _, name in ipairs(assert(require("runner.fs").list "lua/declare/contract")) do
-			assert.truthy(contract.subjects[name:match "^(.+)%.lua$"], name)
+			assert.truthy(all[name:match "^(.+)%.lua$"], name)
 		end
 	end)
 
@@ -136,6 +131,25 @@ describe("default_limit", function()
 		assert.equal(5, normal({ list = true, default_limit = 5 }).default_limit)
 		local found = problem({ default_limit = 5 })
 		assert.truthy(found:find("default_limit needs list = true", 1, true), found)
+	end)
+end)
+
+describe("rows", function()
+	it("is true or a member, and agrees with output_schema", function()
+		local list, object = { type = "array" }, { type = "object", properties = { a = { type = "array" }, b = { type = "string" } } }
+		assert.equal("a", normal({ rows = "a" }).rows)
+		assert.is_true(normal({ rows = true, output_schema = list }).rows)
+		assert.equal("a", normal({ rows = "a", output_schema = object }).rows)
+		for wrong, expected in pairs {
+			["'b', which output_schema"] = { rows = "b", output_schema = object },
+			["'c', which output_schema"] = { rows = "c", output_schema = object },
+			["describes no array"] = { rows = true, output_schema = object }, ["rows is 3"] = { rows = 3 },
+			["rows can't be used with list = true"] = { rows = true, list = true },
+			["can't be used with streams = true"] = { rows = "a", streams = true },
+		} do
+			local found = problem(expected)
+			assert.truthy(found:find(wrong, 1, true), found)
+		end
 	end)
 end)
 
@@ -204,7 +218,7 @@ end)
 describe("built-in commands", function()
 	local fs, folders = require "runner.fs", require "runner.project.folders"
 	local real_list = folders.list
-	local builtin_names = require("runner.project.builtins").names
+	local rows = require("runner.project.builtins").rows
 	local dir
 
 	before_each(function()
@@ -212,10 +226,11 @@ describe("built-in commands", function()
 		os.remove(dir)
 		assert(fs.mkdir(dir))
 		folders.list = function() return { dir } end
-		builtin_names.newer, builtin_names.group = true, " one two "
+		rows.newer, rows["group.one"], rows["group.two"] = {}, {}, {}
 	end)
 	after_each(function()
-		folders.list, builtin_names.newer, builtin_names.group = real_list, nil, nil
+		folders.list = real_list
+		rows.newer, rows["group.one"], rows["group.two"] = nil, nil, nil
 		assert(fs.remove_tree(dir))
 	end)
 

@@ -1,5 +1,5 @@
 local declaration = require "runner.declare.declaration"
-local lint_rules = require "runner.declare.lint_rules"
+local lint = require "runner.declare.lint"
 
 local function problems(text)
 	return declaration.problems(assert(load(text))(), { path = "commands/x.lua", name = "x", text = text })
@@ -8,7 +8,7 @@ end
 local function warnings(text)
 	local out = {}
 	local value = text:find("return", 1, true) and load(text) and select(2, pcall(load(text))) or nil
-	for _, p in ipairs(lint_rules.find(value, { path = "commands/x.lua", name = "x", text = text })) do
+	for _, p in ipairs(lint.find(value, { path = "commands/x.lua", name = "x", text = text })) do
 		out[#out + 1] = p.key .. (p.line and ":" .. p.line or "")
 	end
 	return table.concat(out, " ")
@@ -136,7 +136,7 @@ describe("declaration.project_problem", function()
 	end)
 end)
 
-describe("lint_rules.find", function()
+describe("lint.find", function()
 	it("names the ways around the supervisor, with their lines", function()
 		assert.equal("os.execute:2 io.popen:3 os.exit:3", warnings "local function f()\n\tos.execute('x')\n\tio.popen 'y' os . exit()\nend\n")
 	end)
@@ -173,12 +173,12 @@ os.remove("y")
 
 	it("advises to write there what the manifest's schema takes", function()
 		local row = { code = 80, retryable = true, side_effects = "partial", description = "Cut off" }
-		local fix = lint_rules.find({ examples = { {} }, exit_codes = { OWN = row } }, { path = "x.lua", name = "x", text = "" })[1].fix
+		local fix = lint.find({ examples = { {} }, exit_codes = { OWN = row } }, { path = "x.lua", name = "x", text = "" })[1].fix
 		local advised = 0
 		for key, value in fix:gmatch '([%a_]+) = "?(%a+)' do
 			local changed = { description = "Cut off", retryable = true, side_effects = "partial" }
 			changed[key] = value ~= "false" and value
-			assert.is_nil(require("runner.conformance.agent_spec").problems("exit-code-entry", changed, 1))
+			assert.is_nil(require("runner.conformance.documents").problems("exit-code-entry", changed, 1))
 			advised = advised + 1
 		end
 		assert.equal(2, advised)
@@ -193,9 +193,9 @@ os.remove("y")
 
 	it("survives any text and any value", function()
 		for _, text in ipairs({ "", "\"", "--", "--[[", "[[", "[==[ ]]", "'\\", "\0\255", ("-"):rep(1000) }) do
-			lint_rules.find(nil, { path = "x.lua", name = "x", text = text })
+			lint.find(nil, { path = "x.lua", name = "x", text = text })
 		end
-		lint_rules.find({ args = { 1, {} }, exit_codes = { 1, A = 2 }, retry = 3, examples = 4 },
+		lint.find({ args = { 1, {} }, exit_codes = { 1, A = 2 }, retry = 3, examples = 4 },
 			{ path = "x.lua", name = "x" })
 	end)
 end)

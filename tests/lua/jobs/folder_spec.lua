@@ -1,6 +1,5 @@
 -- Jobs are read from their folders: what is there is believed as far as it is whole.
 
-local condition = require "runner.jobs.condition"
 local folder = require "runner.jobs.folder"
 local fs = require "runner.fs"
 local json = require "runner.json"
@@ -27,8 +26,8 @@ describe("a job's folder", function()
 		assert(fs.write(path .. "/" .. name, type(value) == "string" and value or json.encode(value)))
 	end
 
-	local function record()
-		write("record.json", { command = "deploy", started_ms = 1, timeout_ms = 0, key = "k" })
+	local function record(project)
+		write("record.json", { command = "deploy", started_ms = 1, timeout_ms = 0, key = "k", project = project })
 	end
 
 	local function answer(fields)
@@ -78,8 +77,20 @@ describe("a job's folder", function()
 		assert.is_nil(folder.running_as "k")
 	end)
 
+	it("is found by its ID alone, where it is not known to be of this project", function()
+		for _, project in ipairs { "/srv/other", false } do
+			record(project or nil)
+			assert.equal(ID, folder.find(ID).id)
+			assert.same({ { ID }, {} }, { folder.names(), folder.names "" })
+			for _, text in ipairs { "@last", "job_", ID:sub(-8) } do
+				local ok, e = pcall(folder.find, text)
+				assert.same({ false, "NOT_FOUND" }, { ok, e.code })
+			end
+		end
+	end)
+
 	it("is found by its ID and by a prefix of its own, and by nothing else", function()
-		record()
+		record ""
 		assert.equal(ID, folder.find(ID).id)
 		assert.equal(ID, folder.find("job_").id)
 		assert.equal(ID, folder.find("01M826").id)
@@ -101,12 +112,12 @@ describe("a job's folder", function()
 		end
 		write("progress", '{"n":3,"progress":{"done":7},"completed_steps":["a"],"end":3}\nrest of a longer line}\n')
 		assert.equal(7, folder.progress(job).progress.done)
-		assert.is_true(condition.of "started" (job))
-		assert.is_true(condition.of "step:a" (job))
-		assert.is_false(condition.of "step:b" (job))
-		assert.is_true(condition.of "done:7" (job))
-		assert.is_false(condition.of "done:8" (job))
-		assert.is_nil(condition.of "ended")
+		assert.is_true(folder.condition "started" (job))
+		assert.is_true(folder.condition "step:a" (job))
+		assert.is_false(folder.condition "step:b" (job))
+		assert.is_true(folder.condition "done:7" (job))
+		assert.is_false(folder.condition "done:8" (job))
+		assert.is_nil(folder.condition "ended")
 	end)
 
 	it("is removed a day after its end, but not while it runs", function()

@@ -1,5 +1,5 @@
 -- borders: what the files of src/ and lua/ use of each other, as their #includes and
--- requires say, held against docs/rooms.lua.
+-- requires say, held against .ci/docs/layers.lua.
 
 local M = {}
 
@@ -178,6 +178,31 @@ function M.floors(rooms)
 		table.insert(floors[n], room.name)
 	end
 	return floors
+end
+
+-- What a line assigns to, without strings and indexes: "a.mask, problem".
+local function assigned(line)
+	local code = line:gsub('"[^"]*"', ""):gsub("%b[]", "")
+	local method = code:match "^%s*function%s+([%w_.]+)%s*%("
+	return method or not code:find "%f[%w_]local%f[%W]" and code:match "^([%w_., \t]-)%s=%s" or ""
+end
+
+---The members of the attempt (lua/core/attempt.lua) that a Lua file assigns to, with those of its records: "input",
+---"launch.format". It is called `attempt` where it is required, and `a` where it is passed on.
+---@param text string of the file
+---@return string[] sorted
+function M.attempt_writes(text)
+	local seen, out = {}, {}
+	local is_passed_on = text:find("runner.Attempt", 1, true) or text:find("runner.core.attempt", 1, true)
+	for line in without_comments(".lua", is_passed_on and text or ""):gmatch "[^\n]+" do
+		for name, member in assigned(line):gmatch "%f[%w_.](%w+)%.([%w_.]+)" do
+			if (name == "a" or name == "attempt") and not seen[member] then
+				seen[member], out[#out + 1] = true, member
+			end
+		end
+	end
+	table.sort(out)
+	return out
 end
 
 return M

@@ -9,7 +9,7 @@ local masks = require "runner.core.mask"
 local fs = require "runner.fs"
 local steps = require "runner.workflow.file.steps"
 local store = require "runner.workflow.store.store"
-local units = require "runner.workflow.place.unit"
+local step_folder = require "runner.workflow.executors.step_folder"
 
 local ROOT = debug.getinfo(1, "S").source:match "^@(.*)tests/lua/lib/" or ""
 ROOT = ROOT == "" and host.getcwd() .. "/" or ROOT:sub(1, 1) == "/" and ROOT or host.getcwd() .. "/" .. ROOT
@@ -53,7 +53,7 @@ function M.world(dir, text, opts)
 	local step = workflow.steps[1]
 	local self = setmetatable({ dir = dir, run = run, step = step, key = step.key, placement = 0, generations = {} }, World)
 	self.executor = { directory = dir .. "/shared", wait_here_ms = opts.wait_here_ms }
-	self.unit = units.create(run, step, step.key, { prefix = "", suffix = "", scope = run.scope }, self.executor, 1)
+	self.unit = step_folder.create(run, step, step.key, { prefix = "", suffix = "", scope = run.scope }, self.executor, 1)
 	return self
 end
 

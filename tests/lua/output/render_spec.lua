@@ -3,8 +3,9 @@
 local json = require "runner.json"
 local render = require "runner.output.render"
 
-local function text(data, format, columns)
-	return (render.text(data, format, columns and { columns = columns }))
+-- Of a command whose result is its rows, if it is a list; `rows` names a member.
+local function text(data, format, columns, rows)
+	return (render.text(data, format, { columns = columns, rows = rows or true }))
 end
 
 local function lines(...)
@@ -52,10 +53,11 @@ describe("render as text", function()
 			{ n = "日本", v = "1" }, { n = "ab", v = "2" }, { n = "e\u{301}", v = "3" } }, "table"))
 	end)
 
-	it("writes no line for an object without keys where keys are columns", function()
-		for _, format in ipairs { "tsv", "plain", "table" } do
-			assert.are.equal("", text({}, format))
-		end
+	it("writes a row for an object without keys, and for nothing", function()
+		assert.are.same({ "\n\n", "\n", "-\n", "{}\n" },
+			{ text({}, "tsv"), text({}, "plain"), text({}, "table"), text({}, "jsonl") })
+		assert.are.same({ "value\n\n", "\n", "value\n-\n", '{"value":null}\n' },
+			{ text(nil, "tsv"), text(nil, "plain"), text(json.null, "table"), text(nil, "jsonl") })
 	end)
 
 	it("aligns the values of an object, sorted by key", function()
@@ -95,7 +97,7 @@ end)
 
 describe("a table for a person at a terminal", function()
 	local function fitted(data, limit, columns)
-		return (render.text(data, "table", { columns = columns }, limit))
+		return (render.text(data, "table", { columns = columns, rows = true }, limit))
 	end
 
 	it("cuts the longest cells with an ellipsis, and no number", function()
@@ -148,7 +150,7 @@ describe("the widths of characters", function()
 			end
 			return table.concat(out, " ")
 		end
-		assert.are.equal(ranges "src/supervisor/columns.c", ranges "lua/output/wrap.lua")
+		assert.are.equal(ranges "src/supervisor/columns.c", ranges "lua/output/layout.lua")
 	end)
 end)
 
@@ -158,19 +160,27 @@ describe("render as table", function()
 			text(PEOPLE, "table", { "name" }))
 	end)
 
-	it("finds the rows in an object", function()
-		local expected = text(PEOPLE, "table")
-		assert.are.equal(expected, text({ items = PEOPLE, others = { 1 }, total = 2 }, "table"))
-		assert.are.equal(expected, text({ people = PEOPLE, total = 2 }, "table"))
+	it("has the rows in the member that the declaration names, and in no other", function()
+		local expected, data = text(PEOPLE, "table"), { people = PEOPLE, items = { 1 }, total = 2 }
+		assert.are.equal(expected, text(data, "table", nil, "people"))
+		assert.are.equal(lines("value", "    1"), text(data, "table", nil, "items"))
+		assert.are.equal(expected, (render.text({ items = PEOPLE }, "table", { list = true })))
+		assert.are.equal(expected, (render.text(PEOPLE, "table", { list = true })))
 	end)
 
-	it("prefers the only array of objects to other arrays", function()
-		assert.are.equal(text(PEOPLE, "table"), text({ people = PEOPLE, tags = { "a" }, none = json.array {} }, "table"))
-		assert.are.equal(lines("a          b", '[{"x":1}]  [{"x":2}]'), text({ a = { { x = 1 } }, b = { { x = 2 } } }, "table"))
+	it("takes a result without such a declaration for one row, whatever is in it", function()
+		for _, data in ipairs { { a = { { x = 1 } } }, { items = json.array {} }, { a = { 1 }, b = { 2 } }, { a = json.array {} } } do
+			assert.are.equal(json.encode(data) .. "\n", (render.text(data, "jsonl")))
+			assert.are.equal(1, (select(2, render.text(data, "tsv"))))
+		end
+		assert.are.equal('{"value":[]}\n', (render.text(json.array {}, "jsonl")))
+		assert.are.equal('{"value":[1]}\n', (render.text({ 1 }, "jsonl")))
 	end)
 
-	it("takes an object with two arrays for one row", function()
-		assert.are.equal(lines("a    b", "[1]  [2]"), text({ a = { 1 }, b = { 2 } }, "table"))
+	it("has the columns that are always there, though no row has them", function()
+		local decl = { columns = { "z", "name" }, always = { "z", "b" }, rows = true }
+		assert.are.equal(lines("z\tname\ta\tb", "\tx\t1\t"), (render.text({ { a = 1, name = "x" } }, "tsv", decl)))
+		assert.are.equal(lines("\tx\t1\t"), (render.text({ { a = 1, name = "x" } }, "plain", decl)))
 	end)
 
 	it("keeps a cell on one line", function()
@@ -207,18 +217,18 @@ describe("render for pipes", function()
 
 	it("writes one JSON text a line", function()
 		assert.are.equal(lines('{"age":7,"name":"ann","town":"Ulm"}', '{"age":42,"name":"Bertram"}'),
-			text({ items = PEOPLE }, "jsonl"))
+			text({ items = PEOPLE }, "jsonl", nil, "items"))
 		assert.are.equal(lines '{"a":1}', text({ a = 1 }, "jsonl"))
-		assert.are.equal(lines '"a\\nb"', text({ "a\nb" }, "jsonl"))
+		assert.are.equal(lines('{"value":"a\\nb"}', '{"value":null}'), text({ "a\nb", json.null }, "jsonl"))
 		assert.are.equal("", text(json.array {}, "jsonl"))
 	end)
 
 	it("counts rows", function()
 		for _, case in ipairs {
-			{ 2, PEOPLE }, { 2, { items = PEOPLE } }, { 1, { a = 1 } }, { 0, nil }, { 0, json.array {} }, { 1, "x" },
+			{ 2, PEOPLE }, { 2, { items = PEOPLE }, "items" }, { 1, { a = 1 } }, { 1, nil }, { 0, json.array {} }, { 1, "x" },
 		} do
 			for _, format in ipairs { "table", "tsv", "plain", "jsonl" } do
-				assert.are.equal(case[1], (select(2, render.text(case[2], format))), format)
+				assert.are.equal(case[1], (select(2, render.text(case[2], format, { rows = case[3] or true }))), format)
 			end
 		end
 		assert.are.equal(2, (select(2, render.text(PEOPLE, "text"))))

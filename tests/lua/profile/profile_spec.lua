@@ -1,9 +1,7 @@
 -- profile: pages that a worker leaves, and what is made of them.
 
 local pages = require "runner.profile.pages"
-local phases = require "runner.profile.phases"
-local stacks = require "runner.profile.stacks"
-local svg = require "runner.profile.svg"
+local flame_graph = require "runner.profile.flame_graph"
 
 local HEAD, SLOT = "=c16 i8i8i8i8i8i8i8 i8i8i8i8 i4i4i4i4 I4I4 c256", "=i8I4I4I4I4"
 
@@ -75,20 +73,21 @@ describe("phases", function()
 	it("share the whole time, with the time between attempts", function()
 		local first = attempt { born = 20, run_from = 30, run_to = 60, cleanup_from = 65, over = 70, last = 70, waits = 10, children = 5 }
 		local second = attempt { born = 100, run_from = 110, run_to = 120, cleanup_from = 121, over = 125, last = 125 }
-		local ns = phases.of({ first, second }, 0, 130)
+		local ns = pages.time_of_phases({ first, second }, 0, 130)
 		assert.same({ start = 20, load = 20, run = 25, programs = 5, waits = 10, output = 11, cleanup = 9, retries = 30 }, ns)
 		assert.equal(130, sum(ns))
 	end)
 
 	it("of a call that never ran, or of which nothing was noted, are its start and its load", function()
-		assert.equal(50, phases.of({}, 0, 50).start)
-		local ns = phases.of({ attempt { born = 20, over = 40, last = 40 } }, 0, 50)
+		assert.equal(50, pages.time_of_phases({}, 0, 50).start)
+		local ns = pages.time_of_phases({ attempt { born = 20, over = 40, last = 40 } }, 0, 50)
 		assert.same({ 20, 20, 0, 10 }, { ns.start, ns.load, ns.run, ns.output })
 	end)
 end)
 
 describe("stacks", function()
-	local all = stacks.merge({ { name = "a;b", pages = { { stacks = { ["run;f (/p/commands/x.lua:1);f (/p/commands/x.lua:1)"] = 4000 } } },
+	local all = flame_graph.merge({ { name = "a;b",
+		pages = { { stacks = { ["run;f (/p/commands/x.lua:1);f (/p/commands/x.lua:1)"] = 4000 } } },
 		around = { start = 1000, retries = 0 } } }, "/p")
 
 	it("are named by their command, with files of the project", function()
@@ -96,17 +95,17 @@ describe("stacks", function()
 	end)
 
 	it("collapse to a line each, in µs", function()
-		assert.equal("a?b;run;f (commands/x.lua:1);f (commands/x.lua:1) 4\na?b;start 1\n", stacks.collapsed(all))
+		assert.equal("a?b;run;f (commands/x.lua:1);f (commands/x.lua:1) 4\na?b;start 1\n", flame_graph.collapsed(all))
 	end)
 
 	it("count a function that calls itself once", function()
-		assert.same({ { name = "f (commands/x.lua:1)", self_ns = 4000, ns = 4000 } }, stacks.functions(all, 5))
+		assert.same({ { name = "f (commands/x.lua:1)", self_ns = 4000, ns = 4000 } }, flame_graph.functions(all, 5))
 	end)
 end)
 
 describe("the graph", function()
 	it("has names as text, whatever they hold", function()
-		local text = svg.draw("</title><script>", stacks.tree { ["<a href='x'>&;\27[31mred;\0"] = 5 })
+		local text = flame_graph.draw("</title><script>", flame_graph.tree { ["<a href='x'>&;\27[31mred;\0"] = 5 })
 		assert.is_nil(text:find("<script", 1, true) or text:find("<a ", 1, true) or text:find "[%z\27]")
 		assert.truthy(text:find("&lt;a href=&#39;x&#39;&gt;&amp;", 1, true))
 	end)
@@ -116,9 +115,9 @@ describe("the graph", function()
 		for i = 1, 20000 do
 			many["run;f" .. i] = 1
 		end
-		assert.truthy(svg.draw("x", stacks.tree {}):find "</svg>\n$")
-		assert.is_true(#svg.draw("x", stacks.tree(many)) < 2000)
-		local _, frames = svg.draw("x", stacks.tree { [("f;"):rep(5000)] = 1 }):gsub("<g>", "")
+		assert.truthy(flame_graph.draw("x", flame_graph.tree {}):find "</svg>\n$")
+		assert.is_true(#flame_graph.draw("x", flame_graph.tree(many)) < 2000)
+		local _, frames = flame_graph.draw("x", flame_graph.tree { [("f;"):rep(5000)] = 1 }):gsub("<g>", "")
 		assert.equal(300, frames)
 	end)
 end)

@@ -352,7 +352,7 @@ describe("args: problems", function()
 			"release INVALID_ARGUMENT", "keep INVALID_ARGUMENT", "--bogus UNKNOWN_FLAG", "timeout INVALID_ARGUMENT",
 			"target MISSING_ARGUMENT", "arguments INVALID_ARGUMENT",
 		}, found)
-		assert.equal("Unexpected argument 'extra' and 1 more", r.problems[6].message)
+		assert.equal("Unexpected argument 'more'", r.problems[6].message) -- 'extra' may be the value of --bogus
 	end)
 
 	it("says how to give a missing argument", function()
@@ -530,8 +530,9 @@ end)
 describe("args.command_words", function()
 	local function words(...)
 		local out = {}
-		for i, w in ipairs(args.command_words({ ... })) do
-			out[i] = w.index .. w.word
+		local names, places = args.command_words({ ... })
+		for i, name in ipairs(names) do
+			out[i] = places[i] .. name
 		end
 		return table.concat(out, " ")
 	end

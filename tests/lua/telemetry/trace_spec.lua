@@ -1,4 +1,4 @@
-local otlp = require "runner.telemetry.otlp"
+local export = require "runner.telemetry.export"
 local json = require "runner.json"
 local settings = require "runner.telemetry.settings"
 local trace = require "runner.telemetry.trace"
@@ -47,7 +47,7 @@ end)
 
 describe("a request of OTLP", function()
 	it("has integers as texts, and numbers of traces in hexadecimal", function()
-		local request = json.decode(otlp.request({ { trace_id = ("a"):rep(32), span_id = ("b"):rep(16), name = "n", start_ms = 1, end_ms = 0,
+		local request = json.decode(export.request({ { trace_id = ("a"):rep(32), span_id = ("b"):rep(16), name = "n", start_ms = 1, end_ms = 0,
 			attributes = { int = 3, float = 1.5, yes = true, text = "x\27" }, error = "E" } }, { ["service.name"] = "s" }, "1"))
 		local span = request.resourceSpans[1].scopeSpans[1].spans[1]
 		assert.same({ "1000000", "1000000" }, { span.startTimeUnixNano, span.endTimeUnixNano })

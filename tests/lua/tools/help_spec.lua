@@ -5,7 +5,7 @@ local environment = require "runner.declare.environment"
 local flags = require "runner.declare.flags"
 local help = require "runner.tools.help"
 local settings = require "runner.project.settings"
-local wrap = require "runner.output.wrap"
+local layout = require "runner.output.layout"
 
 local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/")
 
@@ -210,16 +210,16 @@ end)
 
 describe("wrap", function()
 	it("breaks at blanks, keeps line breaks and leaves long words whole", function()
-		assert.same({ "one two", "three", "", "abcdefghij" }, wrap.lines("one two three\n\nabcdefghij", 8))
+		assert.same({ "one two", "three", "", "abcdefghij" }, layout.lines("one two three\n\nabcdefghij", 8))
 	end)
 
 	it("counts characters, not bytes", function()
-		assert.same({ "äää öö" }, wrap.lines("äää öö", 6))
+		assert.same({ "äää öö" }, layout.lines("äää öö", 6))
 	end)
 
 	it("puts the meaning of a term that is too long below it", function()
 		assert.equal("  a                b\n  a-very-long-term-indeed\n                   c\n",
-			wrap.columns({ { "a", "b" }, { "0123456789abcde", "x" }, { "a-very-long-term-indeed", "c" } }, 40)
+			layout.columns({ { "a", "b" }, { "0123456789abcde", "x" }, { "a-very-long-term-indeed", "c" } }, 40)
 				:gsub("  0123456789abcde  x\n", ""))
 	end)
 end)

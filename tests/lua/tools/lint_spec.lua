@@ -4,7 +4,7 @@ local catalog = require "runner.project.catalog"
 local declaration = require "runner.declare.declaration"
 local host = require "runner.host"
 local lint = require "runner.tools.lint"
-local lint_rules = require "runner.declare.lint_rules"
+local lint_rules = require "runner.declare.lint"
 local loader = require "runner.project.loader"
 local locate = require "runner.project.locate"
 
@@ -143,7 +143,7 @@ describe("the built-in commands", function()
 	it("are exactly the files of lua/commands", function()
 		local files = add_files({}, "lua/commands", "")
 		table.sort(files)
-		assert.same(files, require "runner.project.builtin_names"())
+		assert.same(files, require("runner.project.builtins").list())
 	end)
 
 	it("of a group are found by whole words alone", function()
@@ -155,8 +155,8 @@ describe("the built-in commands", function()
 	end)
 
 	it("have neither problems nor warnings", function()
-		package.loaded["runner.core.attempt"] = { launch = {}, framework = {}, texts = {} }
-		for _, name in ipairs(require "runner.project.builtin_names"()) do
+		package.loaded["runner.core.attempt"] = { launch = {}, call = { argv = {} }, place = {}, input = {}, framework = {} }
+		for _, name in ipairs(require("runner.project.builtins").list()) do
 			local path = ROOT .. "lua/commands/" .. name:gsub("%.", "/") .. ".lua"
 			local value = loader.read { name = name }
 			local where = { name = name, path = path, config = {}, text = require("runner.fs").read(path) }

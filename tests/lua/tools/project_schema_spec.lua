@@ -3,7 +3,7 @@
 
 local json = require "runner.json"
 local json_schema = require "runner.core.json_schema"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
 local project = require "runner.project.project"
 local schema = require "runner.tools.project_schema"
 
@@ -104,7 +104,7 @@ describe("the schema of runner.lua's data and its check", function()
 	end)
 
 	it("know the same keys of an executor", function()
-		local rows, known = require("runner.declare.executor_schema").of(), {}
+		local rows, known = require("runner.declare.executors").schema(), {}
 		for key in pairs(require("runner.declare.executors").keys) do
 			known[key] = true
 			assert.truthy(rows[key], key)
@@ -143,6 +143,6 @@ describe("the schema of runner.lua's data", function()
 		local handle = assert(io.open(ROOT .. "docs/schema/project.json", "rb"))
 		local published = handle:read "a"
 		handle:close()
-		assert.is_true(published == pretty.text(schema.schema()) .. "\n", "docs/schema/project.json is out of date: run make docs")
+		assert.is_true(published == layout.json(schema.schema()) .. "\n", "docs/schema/project.json is out of date: run make docs")
 	end)
 end)

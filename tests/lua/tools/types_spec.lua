@@ -2,7 +2,7 @@
 -- declaration may say, is in them.
 
 local annotations = require "runner.tools.annotations"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
 
 local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/")
 
@@ -15,7 +15,7 @@ end
 
 -- The fields of a class, with those of the classes it builds on.
 local function fields_of(class)
-	local block = (annotations.runner .. "\n"):match("%-%-%-@class " .. class:gsub("%.", "%%.") .. "%f[^%w](.-)\n\n")
+	local block = (annotations.files.runner .. "\n"):match("%-%-%-@class " .. class:gsub("%.", "%%.") .. "%f[^%w](.-)\n\n")
 	assert(block, "no class " .. class)
 	local fields = {}
 	for name in block:gmatch("%-%-%-@field (%w[%w_]*)") do
@@ -40,7 +40,7 @@ end
 
 describe("the annotations", function()
 	it("are Lua files", function()
-		for name, text in pairs(annotations) do
+		for name, text in pairs(annotations.files) do
 			assert.truthy(load(text, "=" .. name), name)
 			assert.truthy(text:find("^%-%-%-@meta"), name)
 		end
@@ -71,7 +71,7 @@ describe("the annotations", function()
 		local methods = 0
 		local function check(name)
 			methods = methods + 1
-			assert.truthy(annotations.runner:find("function Context:" .. name .. "(", 1, true), "ctx:" .. name)
+			assert.truthy(annotations.files.runner:find("function Context:" .. name .. "(", 1, true), "ctx:" .. name)
 		end
 		for name in text:gmatch("function Context:(%a[%w_]*)") do
 			check(name)
@@ -91,13 +91,13 @@ describe("the annotations", function()
 	it("have every method of the handles", function()
 		for path, class in pairs { ["lua/ctx/spawn.lua"] = "Process", ["lua/ctx/lock.lua"] = "Lock" } do
 			for name in source(path):gmatch("function " .. class .. ":([%w_]+)") do
-				assert.truthy(annotations.runner:find(("function %s:%s("):format(class, name), 1, true), class .. ":" .. name)
+				assert.truthy(annotations.files.runner:find(("function %s:%s("):format(class, name), 1, true), class .. ":" .. name)
 			end
 		end
 	end)
 
 	it("have every key of ctx:run, ctx:spawn and ctx:pipeline and no other", function()
-		local specs = require "runner.ctx.proc_spec"
+		local specs = require "runner.ctx.process_spec"
 		local asked = {
 			RunSpec = { "run", { "ls", nokey = 1 } }, SpawnSpec = { "spawn", { "ls", nokey = 1 } },
 			DelegateSpec = { "delegate", { "ls", nokey = 1 } },
@@ -117,10 +117,10 @@ describe("the annotations", function()
 
 	it("have every key of ctx:http, ctx:lock, ctx:prompt and retry_on", function()
 		local places = {
-			RetryOn = { "lua/ctx/proc_spec.lua", "local RETRY_ON = (%b{})", "\n\t([%w_]+) = " },
+			RetryOn = { "lua/ctx/process_spec.lua", "local RETRY_ON = (%b{})", "\n\t([%w_]+) = " },
 			HttpSpec = { "lua/ctx/http_request.lua", "local KINDS = (%b{})", "\n\t([%w_]+) = " },
 			LockOptions = { "lua/ctx/lock.lua", "local KNOWN = (%b{})", "([%w_]+) = " },
-			PromptOptions = { "lua/ctx/tty.lua", "local PROMPT = (%b{})", "([%w_]+) = " },
+			PromptOptions = { "lua/ctx/interaction.lua", "local PROMPT = (%b{})", "([%w_]+) = " },
 		}
 		for class, place in pairs(places) do
 			local known = {}
@@ -142,7 +142,7 @@ describe("the annotations", function()
 		for _, name in ipairs { "json", "fs" } do
 			for key, v in pairs(require(name)) do
 				local wanted = type(v) == "function" and ("function %s.%s("):format(name, key) or "---@field " .. key
-				assert.truthy(annotations[name]:find(wanted, 1, true), name .. "." .. key)
+				assert.truthy(annotations.files[name]:find(wanted, 1, true), name .. "." .. key)
 			end
 		end
 	end)
@@ -150,18 +150,18 @@ describe("the annotations", function()
 	it("have every function of the library, of fs's Lua half too", function()
 		for _, name in ipairs { "codec", "hash", "path", "text", "time", "toml", "yaml" } do
 			for key in pairs(require("runner.library." .. name)) do
-				assert.truthy(annotations["runner/" .. name]:find(("function %s.%s("):format(name, key), 1, true), name .. "." .. key)
+				assert.truthy(annotations.files["runner/" .. name]:find(("function %s.%s("):format(name, key), 1, true), name .. "." .. key)
 			end
 		end
 		for key in pairs(require "runner.library.files") do
-			assert.truthy(annotations.fs:find(("function fs.%s("):format(key), 1, true), "fs." .. key)
+			assert.truthy(annotations.files.fs:find(("function fs.%s("):format(key), 1, true), "fs." .. key)
 			assert.is_function(require("runner.ctx.fs")[key])
 		end
 	end)
 
 	it("have every function of ctx.fs", function()
 		for key in pairs(require "runner.ctx.fs") do
-			assert.truthy(annotations.runner:find(("function Fs.%s("):format(key), 1, true), "ctx.fs." .. key)
+			assert.truthy(annotations.files.runner:find(("function Fs.%s("):format(key), 1, true), "ctx.fs." .. key)
 		end
 		assert.is_function(require("runner.ctx.fs").write)
 	end)
@@ -170,7 +170,7 @@ end)
 -- The functions that an annotation file has of a class.
 local function functions_of(name, class)
 	local out = {}
-	for found in annotations[name]:gmatch("\nfunction " .. class .. "[.:]([%w_]+)%(") do
+	for found in annotations.files[name]:gmatch("\nfunction " .. class .. "[.:]([%w_]+)%(") do
 		out[#out + 1] = found
 	end
 	assert(out[1], name .. " has no function of " .. class)
@@ -217,14 +217,14 @@ describe("the annotations name nothing that there is not", function()
 
 	it("as a type: every class that one of them speaks of is declared", function()
 		local known, spoken = {}, 0
-		for _, text in pairs(annotations) do
+		for _, text in pairs(annotations.files) do
 			for _, tag in ipairs { "class", "alias" } do
 				for name in text:gmatch("%-%-%-@" .. tag .. " ([%w_.]+)") do
 					known[name] = true
 				end
 			end
 		end
-		for file, text in pairs(annotations) do
+		for file, text in pairs(annotations.files) do
 			for line in text:gmatch "%-%-%-@%l+ [^\n]+" do
 				for name in line:gsub('%b""', ""):gmatch "%f[%w_.]%l+%.%u%w*[%w.]*" do
 					spoken = spoken + 1
@@ -236,7 +236,7 @@ describe("the annotations name nothing that there is not", function()
 	end)
 
 	it("as a parameter: @param names what the function takes, in its order", function()
-		for file, text in pairs(annotations) do
+		for file, text in pairs(annotations.files) do
 			local params = {}
 			for line in text:gmatch "[^\n]*" do
 				params[#params + 1] = line:match "^%-%-%-@param ([%w_.]+)"
@@ -266,11 +266,11 @@ describe("pretty", function()
   ],
   "c": [],
   "n": 9007199254740993
-}]], pretty.text(value))
+}]], layout.json(value))
 	end)
 
 	it("writes what reads back the same", function()
 		local text = '{"a":[[],{},"\\"",1.5,true]}'
-		assert.equal(text, json.encode(json.decode(pretty.text(json.decode(text)))))
+		assert.equal(text, json.encode(json.decode(layout.json(json.decode(text)))))
 	end)
 end)

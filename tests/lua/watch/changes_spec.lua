@@ -3,7 +3,7 @@
 local changes = require "runner.watch.changes"
 local fs = require "runner.fs"
 local scope = require "runner.watch.scope"
-local self_made = require "runner.watch.self_made"
+local session = require "runner.watch.session"
 
 describe("the files that have changed", function()
 	local root
@@ -173,7 +173,7 @@ describe("the files that have changed", function()
 	end)
 
 	it("of a run itself count while their content changes, three runs on end at most", function()
-		local made, path = self_made.new(), root .. "/f"
+		local made, path = session.own_writes(), root .. "/f"
 		local function inside(text, alone)
 			put("f", text)
 			local counted, aside = made:inside({ path }, alone)

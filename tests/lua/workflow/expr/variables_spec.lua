@@ -2,7 +2,7 @@
 -- becomes part of a shell text. The shells are the real ones.
 
 local json = require "runner.json"
-local proc = require "runner.ctx.proc"
+local proc = require "runner.ctx.process"
 local variables = require "runner.workflow.expr.variables"
 
 local function names(text, opts)

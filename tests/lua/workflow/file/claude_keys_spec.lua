@@ -1,6 +1,6 @@
 -- The keys of claude steps that become flags: what a file may say, and the command line.
 
-local claude_argv = require "runner.workflow.kinds.claude_argv"
+local claude = require "runner.workflow.kinds.claude"
 local claude_keys = require "runner.workflow.expr.claude_keys"
 local kinds = require "runner.workflow.kinds.kinds"
 
@@ -146,10 +146,10 @@ describe("session", function()
 
 	it("of an attempt is new, the named step's, or with resume_session the one before", function()
 		local scope = { steps = { one = { session_id = "s-1" }, none = {} } }
-		assert.is_nil(claude_argv.session({}, scope))
-		assert.same({ id = "s-1", continues = true }, claude_argv.session({ session = "one" }, scope, "s-2"))
-		assert.same({ id = "s-2", continues = true }, claude_argv.session({ session = "one", resume_session = true }, scope, "s-2"))
-		local first, second = claude_argv.session({ keeps_session = true }, scope, "s-2"), claude_argv.session({ resume_session = true }, scope)
+		assert.is_nil(claude.session({}, scope))
+		assert.same({ id = "s-1", continues = true }, claude.session({ session = "one" }, scope, "s-2"))
+		assert.same({ id = "s-2", continues = true }, claude.session({ session = "one", resume_session = true }, scope, "s-2"))
+		local first, second = claude.session({ keeps_session = true }, scope, "s-2"), claude.session({ resume_session = true }, scope)
 		assert.is_false(first.continues)
 		assert.matches("^%x%x%x%x%x%x%x%x%-%x%x%x%x%-4%x%x%x%-[89ab]%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$", first.id)
 		assert.are_not.equal(first.id, second.id)
@@ -157,7 +157,7 @@ describe("session", function()
 
 	it("that isn't there is a precondition that names both steps", function()
 		for name, expected in pairs { none = "reported no session", gone = "was skipped" } do
-			local ok, e = pcall(claude_argv.session, { key = "two", session = name }, { steps = { none = {} } })
+			local ok, e = pcall(claude.session, { key = "two", session = name }, { steps = { none = {} } })
 			assert.is_false(ok)
 			assert.same({ "PRECONDITION", ("Step two continues the session of step %s, which has none"):format(name) }, { e.code, e.message })
 			assert.matches(expected, e.suggestion)

@@ -32,11 +32,11 @@ describe("the workflow of Spec 185", function()
 		local first, second, third = table.unpack(workflow.steps)
 		assert.equal("example-with-retry", workflow.name)
 		assert.same({ "claude", "/process-data", "1", 600000, 5 },
-			{ first.kind, first.text, first.key, first.timeout_ms, first.retry.max_attempts })
+			{ first.kind, first.text, first.key, first.timeout_ms, first.retry.policy.retries })
 		assert.same({ retries = 5, strategy = "exponential", delay_ms = 5000, max_delay_ms = 120000, jitter = "factor",
 			jitter_ppm = 250000, delays = {}, maybe = false }, first.retry.policy)
 		assert.same({ "/critical-command", 10, 2000, 120000 },
-			{ second.text, second.retry.max_attempts, second.retry.policy.delay_ms, second.retry.policy.max_delay_ms })
+			{ second.text, second.retry.policy.retries, second.retry.policy.delay_ms, second.retry.policy.max_delay_ms })
 		assert.same({ "shell", "echo done" }, { third.kind, third.text })
 		assert.is_nil(third.retry)
 	end)
@@ -48,7 +48,7 @@ describe("the workflow of Spec 185", function()
 
 	it("loads with the map of AC7", function()
 		local retry = step("claude: x, retry: { max_attempts: 3, initial_delay: 2s }").retry
-		assert.same({ 3, 2000 }, { retry.max_attempts, retry.policy.delay_ms })
+		assert.same({ 3, 2000 }, { retry.policy.retries, retry.policy.delay_ms })
 	end)
 
 	it("keeps its text and its path", function()
@@ -111,7 +111,7 @@ commands: [{ shell: a }, { claude: b }]
 		assert.same({ program = "/opt/claude", args = { "--model", "opus", "3" }, output = "stream-json" }, workflow.claude)
 		assert.same({ 300000, 300000 }, { workflow.steps[1].timeout_ms, workflow.steps[2].timeout_ms })
 		assert.is_nil(workflow.steps[1].retry)
-		assert.equal(2, workflow.steps[2].retry.max_attempts)
+		assert.equal(2, workflow.steps[2].retry.policy.retries)
 		assert.same({}, workflow.warnings)
 	end)
 
@@ -138,7 +138,7 @@ timeout_secs: 90
 steps: [{ claude: b }]
 ]]
 		assert.same({ { a = 1 }, { "one.env" }, { { name = "TOKEN", env = "TOKEN" }, { name = "KEY", env = "KEY" } }, 3, 90000 },
-			{ workflow.vars, workflow.env_files, workflow.secrets, workflow.steps[1].retry.max_attempts,
+			{ workflow.vars, workflow.env_files, workflow.secrets, workflow.steps[1].retry.policy.retries,
 				workflow.steps[1].timeout_ms })
 	end)
 
@@ -237,6 +237,9 @@ describe("the names in a workflow", function()
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.outptu}", "unknown field 'outptu' [Did you mean 'output'?]" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.q}",
 			"unknown field 'q' [Valid fields: data, error, ok, output, output_path, status]" },
+		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.total}", "unknown field 'total'" },
+		{ "  - { foreach: [1], id: one, do: [{ shell: a }] }\n  - claude: ${steps.one.total} ${steps.one.failed.x}",
+			"'failed' is a single value: nothing may follow it" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one}", "a name is missing after the dot [Valid fields: data" },
 		{ "  - { shell: a, id: one }\n  - claude: ${steps.one.output.x}", "'output' is a single value: nothing may follow it" },
 		{ "  - claude: ${steps.one.output}\n  - { shell: a, id: one }", "2:13 ${steps.one.output}: step 'one' (line 3) has not run yet" },
@@ -337,6 +340,19 @@ commands:
 		assert.equal("2:1 tab in the indentation: YAML is indented with spaces", told "name: x\n\tcommands:")
 		assert.equal("2:1 duplicate key 'name': the first is on line 1\n3:1 unknown key 'foo' in a workflow",
 			(told "name: x\nname: y\nfoo: 1\ncommands: [{ shell: a }]":gsub(" %[.-%]", "")))
+	end)
+end)
+
+describe("what a file reads of the environment", function()
+	it("is each ${env.NAME}, and each variable of a script that it doesn't set itself", function()
+		local reads = parse [[
+vars: { who: "${env.IN_VARS}" }
+commands:
+  - { shell: 'echo "$A ${B:-x} ${C} ${env.D} $PWD $RUNNER_X"; E=1; echo $E; for f in 1; do echo $f; done', verify: "test $G" }
+  - { claude: "${env.H}", when: "env.I == 1 and '${env.J}' != 2", env: { K: "$L ${env.D}" } }
+]].reads
+		assert.same({ D = "text", H = "text", I = "condition", J = "condition" }, reads.env)
+		assert.same({ A = true, B = true, C = true, G = true }, reads.scripts)
 	end)
 end)
 

@@ -2,12 +2,13 @@
 -- kind of value is given to both. The schema never refuses what check accepts; what it accepts and
 -- check refuses is listed here, by what check says.
 
+local confinement = require "runner.workflow.file.confinement"
 local file = require "runner.workflow.file.reader"
 local json = require "runner.json"
 local json_schema = require "runner.core.json_schema"
 local keys = require "runner.workflow.file.keys"
-local policy = require "runner.workflow.file.policy"
-local pretty = require "runner.output.pretty"
+local layout = require "runner.output.layout"
+local retry = require "runner.workflow.file.retry"
 local schema = require "runner.workflow.file.schema"
 local yaml = require "runner.core.yaml.parser"
 
@@ -76,12 +77,17 @@ local VALUES = { NULL, true, false, 0, 1, 5, -1, 1.5, 0.5, 70000, 10000000, 1e12
 	{ delays = LIST { "1s" }, strategy = "custom" }, { jitter = "full", jitter_factor = 0.5 }, { jitter = true, jitter_factor = 0.5 },
 	{ jitter = 0.1, jitter_factor = 0.5 }, { A = { env = "X" } }, { A = { env = "X", file = "y" } }, { A = { file = "y" } }, { A = {} },
 	{ x = { kind = "slurm", directory = "/x" } }, { none = { kind = "local" } }, { ["9"] = { kind = "local" } },
+	{ write = LIST {} }, { write = LIST { "a", "../b" } }, { read = "${x}" }, { network = false }, { network = true },
+	{ network = { ports = LIST { 443 }, udp = true } }, { network = { udp = true } }, { network = { hosts = LIST { "a" } } },
+	{ required = false },
+	{ capabilities = LIST { "chown" } }, { ports = LIST { 443, 0 } }, "chown", "..", "a/..", "..a", LIST { "chown", "sys_admin" },
 	{ x = { kind = "local", submit = LIST { "x" } } }, { x = { kind = "command", directory = "/x" } }, { x = NULL } }
 
 -- --- the places --------------------------------------------------------------------------------
 
 local BASES = { claude = { claude = "x" }, shell = { shell = "true" }, runner = { runner = "deploy" },
-	foreach = { foreach = LIST { 1 }, ["do"] = STEP }, parallel = { parallel = LIST { STEP } } }
+	foreach = { foreach = LIST { 1 }, ["do"] = STEP }, parallel = { parallel = LIST { STEP } }, steps = { steps = LIST { STEP } },
+	commit = { commit = true } }
 
 local function with(base, key, value)
 	local out = {}
@@ -109,11 +115,15 @@ end
 local PLACES = {
 	{ "a workflow", keys.workflow, of_steps(STEP), nil, same, same },
 	{ "claude of a workflow", keys.claude, {}, "claude", same, of_workflow "claude" },
-	{ "retry", policy.keys, {}, "retry", same, of_workflow "retry" },
+	{ "retry", retry.keys, {}, "retry", same, of_workflow "retry" },
 	{ "an executor", keys.executor, { kind = "slurm", directory = "/x" }, "executor", same,
 		function(v) return of_workflow "executors" { x = v } end },
+	{ "confine", confinement.keys, { write = LIST { "out" } }, "step.shell", of_step "confine", of_steps },
+	{ "network of confine", confinement.network, { ports = LIST { 443 } }, "step.shell",
+		function(v) return of_step "confine" { network = v } end, of_steps },
 	{ "on_failure", keys.on_failure, {}, "step.shell", of_step "on_failure", of_steps },
 	{ "on_success", keys.on_success, {}, "step.shell", of_step "on_success", of_steps },
+	{ "repair", keys.repair, { steps = LIST { STEP } }, "step.shell", of_step "repair", of_steps },
 	{ "verify", keys.own.shell, STEP, "step.shell", of_step "verify", of_steps },
 	{ "a rule of retry_on", { exit = {}, stderr = {}, pattern = {}, code = {} }, { exit = 3 }, "retry",
 		function(v) return { retry_on = v } end, of_workflow "retry" },
@@ -122,7 +132,7 @@ local PLACES = {
 }
 for _, kind in ipairs(keys.kinds) do
 	PLACES[#PLACES + 1] = { "a step of kind " .. kind, kind == "shell" and keys.step.shell or keys.own[kind], BASES[kind], "step." .. kind,
-		same, of_steps }
+		same, kind == "commit" and function(v) return of_steps(with(STEP, "check", v)) end or of_steps }
 end
 
 describe("the schema of workflow files and check", function()
@@ -167,6 +177,16 @@ describe("the schema of workflow files and check", function()
 	it("refuse what is no workflow", function()
 		for _, value in ipairs { LIST {}, {}, 5, "x", true, { name = "x" }, { commands = NULL } } do
 			assert.equal("neither", (judges(value)))
+		end
+	end)
+
+	it("judge a repair by what it needs: its steps, and a check where that is what runs again", function()
+		for repair, expected in pairs { [{ max = 3 }] = "neither", [{ again = "check", commands = STEP }] = "neither",
+			[{ again = "step", commands = STEP }] = "both", [STEP] = "both" } do
+			local verdict, why = judges(of_steps(with(STEP, "repair", repair)))
+			assert.equal(expected, verdict, why)
+			verdict, why = judges(of_steps(with(with(STEP, "repair", repair), "check", STEP)))
+			assert.equal(repair.again and "both" or expected, verdict, why)
 		end
 	end)
 
@@ -227,6 +247,6 @@ describe("the schema of workflow files", function()
 		local handle = assert(io.open(ROOT .. "docs/schema/workflow.json", "rb"))
 		local published = handle:read "a"
 		handle:close()
-		assert.is_true(published == pretty.text(schema.schema()) .. "\n", "docs/schema/workflow.json is out of date: run make docs")
+		assert.is_true(published == layout.json(schema.schema()) .. "\n", "docs/schema/workflow.json is out of date: run make docs")
 	end)
 end)

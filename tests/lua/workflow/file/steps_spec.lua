@@ -8,6 +8,35 @@ local function told_of(keys)
 	return told("commands:\n  - shell: a\n    " .. keys:gsub("\n", "\n    ") .. "\n")
 end
 
+describe("a mistake that many make", function()
+	it("is answered with what to write", function()
+		local function said(steps)
+			return told("commands:\n  - " .. steps .. "\n")
+		end
+		for steps, expected in pairs {
+			["{ shell: a, repair: { claude: /fix, max: 3 } }"] = "Write repair: { steps: [{ claude: … }], max: 3 }",
+			["{ shell: a, on_failure: { shell: b, then: continue } }"] = "Write on_failure: { steps: [{ shell: … }], then: continue }",
+			["{ foreach: [a], where: score >= 5, do: { shell: b } }"] = "Write item.score if it is a member of the item",
+			["{ shell: a, when: score >= 5 }"] = "variable [Declare it: vars: { score: }]",
+			["{ claude: a, commit_required: true }"] = "write check: [{ commit: true }]. 'runner workflow import FILE'",
+		} do
+			assert.truthy(said(steps):find(expected, 1, true), said(steps))
+		end
+	end)
+end)
+
+describe("commit: true", function()
+	it("comes with a hint where others may commit at the same time", function()
+		local inside = "[{ claude: x, check: { commit: true } }]"
+		for outside, expected in pairs { ["foreach: [a], parallel: 2, do"] = 1, ["foreach: [a], do"] = 0, parallel = 0,
+			["limit: 2, parallel"] = 1 } do
+			local hints = help.parse(("claude: { output: stream-json }\ncommands:\n  - { %s: %s }\n"):format(outside, inside)).hints
+			assert.equal(expected, #hints, outside)
+			assert.equal(expected == 1 and "COMMIT_SHARED" or nil, (hints[1] or {}).code)
+		end
+	end)
+end)
+
 describe("the keys of a step", function()
 	it("are all read", function()
 		local s = step([[shell: "make ${target}", id: build, when: "${target} == 'prod'", env: { CC: clang, N: 4 }, working_dir: src,
@@ -17,7 +46,7 @@ describe("the keys of a step", function()
 			{ s.kind, s.text, s.id, s.key, s.working_dir, s.output_file, s.capture })
 		assert.same({ CC = "clang", N = "4" }, s.env)
 		assert.same({ 30000, 300000, 500 }, { s.timeout_ms, s.total_timeout_ms, s.grace_ms })
-		assert.same({ true, "none", 5 }, { s.idempotent, s.side_effects, s.retry.max_attempts })
+		assert.same({ true, "none", 5 }, { s.idempotent, s.side_effects, s.retry.policy.retries })
 		assert.same({ text = "test -f out", env = s.env, working_dir = "src", interpreter = "sh" }, s.verify)
 		assert.same({ text = "echo again", env = s.env, working_dir = "src", interpreter = "sh" }, s.on_retry)
 		assert.same({ "${target} == 'prod'", "compare" }, { s.when.text, s.when.ast.kind })
@@ -42,7 +71,7 @@ describe("the keys of a step", function()
 
 	it("have other spellings", function()
 		local s = step "shell: a, timeout_secs: 2.5, total_timeout_secs: 9, grace_secs: 1, retry_config: { attempts: 2 }"
-		assert.same({ 2500, 9000, 1000, 2 }, { s.timeout_ms, s.total_timeout_ms, s.grace_ms, s.retry.max_attempts })
+		assert.same({ 2500, 9000, 1000, 2 }, { s.timeout_ms, s.total_timeout_ms, s.grace_ms, s.retry.policy.retries })
 		assert.is_false(step("shell: a, capture_output: false").capture)
 		assert.equal(600000, step("shell: a, timeout: 600").timeout_ms)
 	end)
@@ -70,7 +99,7 @@ commands:
     claude: b
     timeout: 1s
 ]]).steps
-		assert.same({ "b", 1000, 7 }, { steps[2].text, steps[2].timeout_ms, steps[2].retry.max_attempts })
+		assert.same({ "b", 1000, 7 }, { steps[2].text, steps[2].timeout_ms, steps[2].retry.policy.retries })
 	end)
 
 	it("of a runner step take words, and arguments as a list or by name", function()
@@ -157,7 +186,7 @@ commands:
 	local WRONG = {
 		{ "timeuot: 5", "3:5 unknown key 'timeuot' in a shell step [Did you mean 'timeout'?]" },
 		{ "args: [a]", "3:5 'args' is not a key of a shell step: it belongs on a claude step or a runner step" },
-		{ "limit: 3", "3:5 'limit' is not a key of a shell step: it belongs on a parallel step" },
+		{ "limit: 3", "3:5 'limit' is not a key of a shell step: it belongs on a foreach step or a parallel step" },
 		{ "claude: b", "3:5 a step is either shell or claude, not both" },
 		{ "id: 5", "3:9 id is 5: write an id: letters, digits, _ and -, starting with a letter or _" },
 		{ "id: a b", "3:9 id is 'a b': write an id" }, { "id: [a]", "3:9 id is a list: write a string" },
@@ -230,7 +259,7 @@ commands:
 		{ "{ foreach: [a] }", "2:5 a foreach step needs do: the steps for each item" },
 		{ "{ foreach: a, do: [{ shell: a }] }",
 			"2:16 foreach is 'a': write a list such as [a, b], a variable such as \"${files}\", or { file: PATH } [Write foreach: [a]]" },
-		{ "{ foreach: { a: b }, do: [{ shell: a }] }", "2:18 unknown key 'a' in foreach [Valid keys: file]" },
+		{ "{ foreach: { a: b }, do: [{ shell: a }] }", "2:18 unknown key 'a' in foreach [Valid keys: file, path]" },
 		{ "{ foreach: { fiel: b }, do: [{ shell: a }] }", "Did you mean 'file'?" },
 		{ "{ foreach: {}, do: [{ shell: a }] }", "foreach needs file: the file whose lines are the items" },
 		{ "{ foreach: [a], do: [] }", "2:25 do has no steps" },
@@ -238,7 +267,7 @@ commands:
 		{ "{ foreach: [a], do: [{ shell: a }], parallel: 0 }", "parallel is 0: write a whole number from 1 to 64" },
 		{ "{ foreach: [a], do: [{ shell: a }], max_items: 1.5 }", "max_items is 1.5: write a whole number from 1 to 1000000" },
 		{ "{ foreach: [a], do: [{ shell: a }], retry: {} }", "'retry' is not a key of a foreach step: put it on the steps inside" },
-		{ "{ foreach: [a], do: [{ shell: a }], limit: 3 }", "'limit' is not a key of a foreach step: it belongs on a parallel step" },
+		{ "{ foreach: [a], do: [{ shell: a }], limit: 3, max_items: 3 }", "max_items" },
 		{ "{ foreach: [a], dò: [{ shell: a }] }", "unknown key 'dò' in a foreach step" },
 		{ "{ foreach: [a], shell: b }", "a step is either foreach or shell, not both" },
 		{ "{ parallel: { shell: a } }", "2:17 parallel is a map: write a list of steps" },

@@ -4,7 +4,8 @@
 local classify = require "runner.workflow.kinds.classify"
 local host = require "runner.host"
 local json = require "runner.json"
-local waits = require "runner.workflow.kinds.waits"
+local replies = require "runner.workflow.kinds.claude_output"
+local requested_wait = require "runner.workflow.kinds.requested_wait"
 
 local function result(fields)
 	local out = { ok = false, status = 1, stdout = "", stderr = "", duration_ms = 1234, timed_out = false, truncated = false }
@@ -93,9 +94,9 @@ describe("FR1 and test_error_classification", function()
 	it("AC8: a timeout is transient and says how long it was", function()
 		local verdict = classify.claude(result { status = nil, signal = "SIGTERM", timed_out = true, duration_ms = 600010,
 			stderr = "authentication" }, { limit_ms = 600000 })
-		assert.are.same({ code = "TIMEOUT", message = "Network timeout after 600s", reason = "timed out after 600s",
+		assert.are.same({ code = "TIMEOUT", message = "Timed out after 600s", reason = "timed out after 600s",
 			transient = true }, verdict)
-		assert.are.equal("Network timeout after 1.5s", classify.claude(result { timed_out = true, duration_ms = 1512 }).message)
+		assert.are.equal("Timed out after 1.5s", classify.claude(result { timed_out = true, duration_ms = 1512 }).message)
 		check { { "Request timed out.", "TIMEOUT", true, "Network timeout after 1s" }, { "Network timeout", "TIMEOUT", true },
 			{ "HTTP 408", "TIMEOUT", true, "Network timeout after 1s", "408 Request Timeout" } }
 	end)
@@ -222,6 +223,21 @@ describe("the JSON result of a claude program", function()
 		assert.are.equal("NETWORK_ERROR", replied(json.null, { errors = { "read ECONNRESET" } }).code)
 	end)
 
+	it("has a status in one of four fields, from 400 to 599", function()
+		for value, status in pairs { [400] = 400, [599] = 599, [503.0] = 503, ["529"] = 529, [399] = false, [600] = false, [200] = false,
+				[503.5] = false, [""] = false, ["503x"] = false, [-503] = false } do
+			for _, name in ipairs { "api_error_status", "status", "status_code" } do
+				assert.are.equal(status or nil, replies.status { [name] = value }, ("%s %q"):format(name, value))
+			end
+			assert.are.equal(status or nil, replies.status { error = { status = value } }, ("error.status %q"):format(value))
+		end
+		assert.are.equal(503, replies.status { api_error_status = 200, status = 503, status_code = 500, error = { status = 429 } })
+		assert.are.equal(500, replies.status { status_code = 500, error = { status = 429 } })
+		for _, reply in ipairs { {}, { error = "503" }, { error = true }, { status = true }, { status = {} } } do
+			assert.is_nil(replies.status(reply))
+		end
+	end)
+
 	it("goes before stderr, and an answer on stdout is not judged beside it", function()
 		local reply = '{"type":"result","is_error":true,"subtype":"x","result":"HTTP 503"}'
 		assert.are.equal("UNAVAILABLE", classify.claude(result { stdout = reply, stderr = "unauthorized" }).code)
@@ -258,7 +274,7 @@ describe("the wait that a failure asks for", function()
 			["resets 1pm (UTC)"] = 3600000,
 			["usage limit reached|1750507277"] = 77000,
 		} do
-			assert.are.equal(ms, waits.find(text, NOON), text)
+			assert.are.equal(ms, requested_wait.find(text, NOON), text)
 		end
 		assert.are.equal("Sat Jun 21 12:00:00 2025", os.date("%c", NOON // 1000))
 	end)
@@ -267,9 +283,9 @@ describe("the wait that a failure asks for", function()
 		local attempt, said = require "runner.core.attempt", {}
 		local warn = attempt.warn
 		attempt.warn = function(code, _, context) said[#said + 1] = code .. " " .. context.zone end
-		assert.is_nil(waits.find("resets 1pm (Nowhere/Land)", NOON))
-		assert.is_nil(waits.find("resets 1pm (Nowhere/Land)", NOON))
-		assert.is_nil(waits.find("resets 1pm (PST)", NOON))
+		assert.is_nil(requested_wait.find("resets 1pm (Nowhere/Land)", NOON))
+		assert.is_nil(requested_wait.find("resets 1pm (Nowhere/Land)", NOON))
+		assert.is_nil(requested_wait.find("resets 1pm (PST)", NOON))
 		attempt.warn = warn
 		assert.same({ "UNKNOWN_TIME_ZONE Nowhere/Land", "UNKNOWN_TIME_ZONE PST" }, said)
 	end)
@@ -277,7 +293,7 @@ describe("the wait that a failure asks for", function()
 	it("is not read from what is no time", function()
 		for _, text in ipairs { "", "wait 5 apples", "resets 25pm", "resets 13pm", "resets 1", "resets 10:75", "retry-after: soon",
 			"limit reached|12", "await 3", "Retry-After: Mon, 21 Jun 2025 12:01:30 GMT" } do
-			assert.is_nil(waits.find(text, NOON), text)
+			assert.is_nil(requested_wait.find(text, NOON), text)
 		end
 	end)
 
@@ -322,7 +338,7 @@ describe("rules of a workflow", function()
 	end)
 
 	it("or name the only classes that are", function()
-		local opts = { only = { "TIMEOUT", "RATE_LIMITED" }, retry = true }
+		local opts = { on = { "TIMEOUT", "RATE_LIMITED" }, retry = true }
 		assert.is_false(failed("HTTP 500", opts).transient)
 		assert.is_true(failed("HTTP 429", opts).transient)
 		assert.is_false(failed("what", opts).transient)

@@ -3,9 +3,11 @@
 
 local claude = require "runner.workflow.kinds.claude"
 local classify = require "runner.workflow.kinds.classify"
-local forms = require "runner.workflow.kinds.claude_forms"
+local claude_failures = require "runner.workflow.kinds.claude_failures"
 local fs = require "runner.fs"
 local json = require "runner.json"
+
+local denials = require "runner.workflow.kinds.denials"
 
 local FOLDER = "tests/claude/records"
 local SIGNALS = { [130] = "SIGINT", [143] = "SIGTERM" }
@@ -24,9 +26,17 @@ local function result_of(given)
 		stdout = given.stdout, stderr = given.stderr, duration_ms = 1234, timed_out = false, stdout_dropped = 0 }
 end
 
+local function reply_of(more)
+	local out = { type = "result", subtype = "success", is_error = false, result = "An answer", num_turns = 2 }
+	for key, value in pairs(more) do
+		out[key] = value
+	end
+	return json.encode(out)
+end
+
 local function outcome_of(record, output, given)
 	local step = { kind = "claude", key = "1", text = record.how.args[#record.how.args] }
-	return claude.interpret(step, result_of(given), { claude = { output = output } })
+	return claude.interpret(step, result_of(given), { claude = { output = output } }, { argv = record.how.args })
 end
 
 describe("what Claude Code prints", function()
@@ -65,8 +75,8 @@ describe("what Claude Code prints", function()
 			local line = record.outputs.text and (record.outputs.text.stdout .. record.outputs.text.stderr):match "[^\n]+"
 			local outcome = record.outputs.text and outcome_of(record, "text", record.outputs.text)
 			if outcome and not outcome.ok and line then
-				assert.is_truthy(forms.class_of(line) or forms.is_api_error(line) or outcome.code == "PRECONDITION"
-					or outcome.code == "TIMEOUT", line)
+				assert.is_truthy(claude_failures.of_sentence(line) or claude_failures.is_api_error(line) or outcome.code == "PRECONDITION"
+					or outcome.code == "TIMEOUT" or outcome.code == "SCHEMA_NOT_MET", line)
 				seen[outcome.code] = true
 			end
 		end
@@ -74,6 +84,58 @@ describe("what Claude Code prints", function()
 			"PRECONDITION", "NOT_FOUND", "SUBPROCESS_FAILED" } do
 			assert.is_true(seen[code], code)
 		end
+	end)
+end)
+
+describe("a permission that was denied", function()
+	-- what is forbidden → the calls that it names, and others
+	local BASH = function(command) return { tool_name = "Bash", tool_input = { command = command } } end
+	local TOOL = function(name, path) return { tool_name = name, tool_input = { file_path = path } } end
+	local RULES = {
+		["Bash"] = { { BASH "rm -r x" }, { TOOL("Write", "/a/b") } },
+		["Bash(rm *)"] = { { BASH "rm -r x", BASH "rm", BASH "cd x && rm y" }, { BASH "rmdir x", BASH "touch rm x" } },
+		["Bash(git push:*)"] = { { BASH "git push", BASH "git push origin" }, { BASH "git pull", BASH "git pushed" } },
+		["Bash(npm run *:ci)"] = { { BASH "npm run test:ci" }, { BASH "npm run test" } },
+		["Edit(src/**)"] = { { TOOL("Edit", "/home/a/src/x/y.c"), TOOL("Write", "/src/y") },
+			{ TOOL("Write", "/home/a/y.c"), TOOL("Read", "/src/y") } },
+		["Read(//etc/*)"] = { { TOOL("Read", "/etc/passwd") }, { TOOL("Read", "/home/etc/passwd"), TOOL("Read", "/etc/x/y") } },
+		["Read(./.env), Write"] = { { TOOL("Read", "/home/a/.env"), TOOL("Write", "/x") }, { TOOL("Read", "/home/a/env") } },
+		["mcp__web"] = { { { tool_name = "mcp__web__get" } }, { { tool_name = "mcp__webs__get" } } },
+		["mcp__web__*"] = { { { tool_name = "mcp__web__get" } }, { { tool_name = "mcp__files__get" } } },
+		["WebFetch(domain:a.org)"] = { { { tool_name = "WebFetch", tool_input = { url = "https://www.a.org/x" } } },
+			{ { tool_name = "WebFetch", tool_input = { url = "https://ba.org/a.org" } }, { tool_name = "WebFetch" } } },
+	}
+
+	local function outcome(denial, argv, on_denied)
+		local made = reply_of { permission_denials = { denial } }
+		return claude.interpret({ kind = "claude", key = "1", text = "x", on_denied = on_denied },
+			{ ok = true, status = 0, stdout = made, stderr = "", duration_ms = 9, stdout_dropped = 0 },
+			{ claude = { output = "json" } }, { argv = argv })
+	end
+
+	it("is a warning where the command line forbids the call, and else a failure that keeps the output", function()
+		for rule, calls in pairs(RULES) do
+			for _, argv in ipairs { { "--disallowedTools", rule, "--print", "x" }, { "--disallowed-tools=" .. rule, "--print", "x" } } do
+				for _, denial in ipairs(calls[1]) do
+					local given = outcome(denial, argv)
+					assert.is_true(given.ok, rule)
+					assert.equal("PERMISSION_DENIED", given.warning.code)
+				end
+				for _, denial in ipairs(calls[2]) do
+					local given = outcome(denial, argv)
+					assert.same({ false, "PERMISSION_DENIED", false, "An answer" }, { given.ok, given.code, given.transient, given.output }, rule)
+					assert.is_true(outcome(denial, argv, "warn").ok)
+				end
+			end
+		end
+	end)
+
+	it("fails one that is not what is forbidden, whatever the report looks like", function()
+		for _, denial in ipairs { {}, true, { tool_name = 3 }, { tool_name = "Write", tool_input = 7 } } do
+			assert.equal("PERMISSION_DENIED", outcome(denial, { "--disallowedTools", "Bash" }).code)
+		end
+		local _, more = denials.of({ permission_denials = { BASH "rm x", BASH "mv x y" } }, { "--disallowedTools", "Bash(rm *)" })
+		assert.is_true(more)
 	end)
 end)
 

@@ -43,7 +43,7 @@ end
 
 local function request(...)
 	local made = step(...)
-	return kinds[made.kind].request(made, SCOPE, {}, settings), made
+	return kinds[made.kind].request(made, SCOPE, settings), made
 end
 
 local function run(...)
@@ -272,7 +272,7 @@ describe("a shell step", function()
 	end)
 
 	it("is tried again by its own rules", function()
-		local retry = { policy = {}, on = { { exit = { [75] = true }, code = "UNAVAILABLE" } } }
+		local retry = { policy = {}, rules = { { exit = { [75] = true }, code = "UNAVAILABLE" } } }
 		assert.is_true(run("shell", "exit 75", { retry = retry }).transient)
 		assert.is_false(run("shell", "exit 1", { retry = retry }).transient)
 		assert.is_true(run("shell", "exit 1", { retry = { policy = {} } }).transient)
@@ -280,7 +280,6 @@ describe("a shell step", function()
 	end)
 
 	it("is described by its text, without values", function()
-		assert.are.equal("echo ${v}", kinds.shell.describe(step("shell", "echo ${v}"), SCOPE))
 		assert.are.equal("echo ${v}", request("shell", "echo ${v}").described)
 	end)
 end)
@@ -295,7 +294,7 @@ describe("a runner step", function()
 		assert.are.equal("--format=json --runner-unmask give --count=2 --dry-run --no-loud --name=it's $(touch ran) --tag=a --tag=b",
 			argv("give", { args = { name = "${v}", count = "${n}", tag = "${list}", dry_run = true, loud = false } }))
 		assert.are.equal("--format=json --runner-unmask give word --force", argv("give", { args = { "word", "--force" } }))
-		assert.are.equal("runner give --name=x", kinds.runner.describe(step("runner", "give", { args = { name = "x" } }), SCOPE))
+		assert.are.equal("runner give --name=x", request("runner", "give", { args = { name = "x" } }).described)
 	end)
 
 	it("never takes a value for a flag", function()

@@ -7,7 +7,7 @@ local placed = dofile(HERE .. "lib/placed_help.lua")
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
-local units = require "runner.workflow.place.unit"
+local step_folder = require "runner.workflow.executors.step_folder"
 
 local dir, world
 
@@ -305,28 +305,29 @@ describe("a folder of a unit", function()
 		for _, path in ipairs { world.unit.dir, above, world.unit.dir .. "/unit.json", world.unit.dir .. "/secrets.json" } do
 			os.execute(("chmod o+x '%s'"):format(path))
 			raises("is open to other users", function()
-				units.open(world.unit.dir):parcel()
+				step_folder.open(world.unit.dir):payload()
 			end)
 			os.execute(("chmod o-x '%s'"):format(path))
 		end
 		assert(fs.rename(above, dir .. "/moved"))
 		assert(fs.symlink(dir .. "/moved", above))
-		raises("is a link", units.open, world.unit.dir)
-		raises("is a link", units.root, dir .. "/shared")
+		raises("is a link", step_folder.open, world.unit.dir)
+		raises("is a link", step_folder.root, dir .. "/shared")
 		assert.equal("PRECONDITION", world:task("rn-TEST-1.1").error.code)
 		assert(fs.unlink(above))
-		raises("isn't there", units.open, world.unit.dir)
+		raises("isn't there", step_folder.open, world.unit.dir)
 		assert(fs.rename(dir .. "/moved", above))
 		if fs.stat(dir).uid == 0 and os.execute(("chown 1234 '%s'"):format(above)) then
-			raises("belongs to another user", units.open, world.unit.dir)
-			raises("belongs to another user", units.root, dir .. "/shared")
+			raises("belongs to another user", step_folder.open, world.unit.dir)
+			raises("belongs to another user", step_folder.root, dir .. "/shared")
 		end
 	end)
 
 	it("is made again by whoever finds it, with what was placed in it", function()
 		open(LOOP:format "true")
 		local token = world:place(1, 1, { 1 })
-		local again = units.create(world.run, world.step, world.key, { prefix = "", suffix = "", scope = world.run.scope }, world.executor, 1)
+		local whole = { prefix = "", suffix = "", scope = world.run.scope }
+		local again = step_folder.create(world.run, world.step, world.key, whole, world.executor, 1)
 		assert.equal(world.unit.dir, again.dir)
 		assert.equal("completed", world:task(token).data.state)
 	end)

@@ -6,12 +6,11 @@ local help = dofile(HERE .. "lib/workflow_help.lua")
 local placed = dofile(HERE .. "lib/placed_help.lua")
 local codec = require "runner.workflow.store.codec"
 local fs = require "runner.fs"
-local gather = require "runner.workflow.run.gather"
-local items_of = require "runner.workflow.run.items"
+local loop = require "runner.workflow.run.loop"
 local json = require "runner.json"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
-local held = require "runner.workflow.expr.held"
+local large_value = require "runner.workflow.expr.large_value"
 local store = require "runner.workflow.store.store"
 
 local dir
@@ -38,8 +37,10 @@ end
 
 -- The same in chunks of two items: what all of them together come to, and the first error.
 local function in_chunks(world)
-	local items = items_of.of(world.step, world.run.scope, { cwd = world.dir })
-	local all, problem = gather.new(world.run.id, world.key), nil
+	local items = loop.items(world.step, world.run.scope, { cwd = world.dir })
+	local all, problem = loop.gather({ id = world.run.id, mask = function(v) return v end }, world.key, function(i)
+		return { item = items.stored[i] }
+	end), nil
 	local take = all.in_order(function(result)
 		problem = problem or not world.step.continue_on_error and not result.ok and result.error
 	end)
@@ -153,9 +154,9 @@ describe("a loop in chunks", function()
 		assert.falsy(problem)
 		assert.is_true(answer.ok)
 		assert.same({ row.held.output.cut, row.held.output.bytes }, { outcome.held.output.cut, outcome.held.output.bytes })
-		local here = held.value(outputs.result({ id = "run_TEST" }, "each", outcome, true).data)
-		assert.equal(1500000, #held.value(here[1].output))
-		assert.is_true(held.is(here[2].output))
+		local here = large_value.value(outputs.result({ id = "run_TEST" }, "each", outcome, true).data)
+		assert.equal(1500000, #large_value.value(here[1].output))
+		assert.is_true(large_value.is(here[2].output))
 		assert.same({ false, true, "a\255\1b" }, { here[3].ok, here[4].ok, here[4].output })
 	end)
 end)

@@ -3,7 +3,7 @@
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
-local proc = require "runner.ctx.proc"
+local proc = require "runner.ctx.process"
 local masks = require "runner.core.mask"
 local secrets = require "runner.workflow.run.secrets"
 
@@ -39,6 +39,14 @@ describe("secrets.load", function()
 			{ name = "C", file = dir .. "/token" }, { name = "D", value = "literal" } }, dir)
 		assert.are.same({ A = "from env", B = "from file", C = "from file", D = "literal" }, loaded.env)
 		assert.are.equal("*** *** ***", loaded.mask "from env from file literal")
+	end)
+
+	it("are all of a file but the end of its last line, of whichever system", function()
+		for text, value in pairs { ["x"] = "x", ["x\n"] = "x", ["x\r\n"] = "x", ["x\r"] = "x\r", ["x\r\r\n"] = "x\r", ["x\n\n"] = "x\n",
+				["x\r\n\r\n"] = "x\r\n", ["a\r\nb\n"] = "a\r\nb", ["x\n "] = "x\n ", ["\n"] = "", [""] = "" } do
+			assert(fs.write(dir .. "/token", text))
+			assert.are.equal(value, secrets.load({ { name = "A", file = "token" } }, dir).env.A, ("%q"):format(text))
+		end
 	end)
 
 	it("refuses to begin when a source is missing", function()
@@ -156,5 +164,55 @@ describe("masking", function()
 		mask(("x"):rep(1 << 20))
 		masks.masker { "aaaa" } (("a"):rep(1 << 20))
 		assert.is_true(os.clock() - started < 5)
+	end)
+end)
+
+local function holds(value)
+	return secrets.is_in(value) or secrets.without_password(value) ~= value
+end
+
+describe("a secret by its form", function()
+	it("is in each of these", function()
+		for _, value in ipairs {
+			"Server=db;User Id=sa;Password=hunter;", "Server=db; Pwd = hunter",
+			"AccountName=x;AccountKey=hunter==", "Access Key=hunter",
+			"Authorization: Bearer hunter", "Accept: x\r\nX-Auth-Token: hunter", "bearer hunter",
+			"Basic hunter", "{\"password\": \"hunter\"}",
+			"{'a': 1, 'api_key':'hunter'}", "token:hunter", "password=12345", "root:hunter@tcp(db)/x",
+			"root:hun/t@er@tcp(db)/x", "a, root:hunter@db",
+			"postgres://app:hunter@host/db", "postgres://app:p@hun/ter@host/db", "redis://:hunter@host", "amqp://u:p@a,amqp://u:p@b",
+			"https://x/cb?token=hunter", "https://x/cb?a=1&sig=hunter",
+			"x/cb?code=1&access_token=hunter#f", "https://u:p@x/cb?key=hunter", "session=hunter",
+			"SESSIONID=hunter", "a=1; sid=hunter", "--verbose --token hunter", "--password=hunter",
+			"curl -H \"Authorization: Basic hunter\"",
+			"sk-ant-0123456789abcdef0123456789", "a=token=hunter",
+		} do
+			assert.is_true(holds(value), value)
+		end
+	end)
+
+	it("is in none of these", function()
+		for _, value in ipairs {
+			"", "staging", "/home/me/auth/keys", "/usr/bin:/opt/auth:/opt/secret", "db:5432",
+			"auth-service:8080", "auth.example.com:443", "http://auth:8080/x",
+			"postgres://app@host:5432/db", "https://x/cb?page=2&sort=name", "registry:5000/app@sha256:0a1b", "app:1.2@sha256:0a1b",
+			"git@github.com:org/repo.git", "me@example.com", "a=1;b=2", "password=", "password=;a=1",
+			"12:30:00", "{\"to\":\"a@b\"}", "eu-west-1", "--key-length 5",
+			"arn:aws:secretsmanager:eu:1:secret:x", "C:\\auth", "monkey=1", "key=value", "secret://vault/x",
+		} do
+			assert.is_false(holds(value), value)
+		end
+	end)
+
+	it("may be anywhere in a long value", function()
+		assert.is_true(holds(("a "):rep(5000)))
+	end)
+
+	it("is looked for in bounded time", function()
+		for _, piece in ipairs { "a=b,", "a", "http://a:80,", "a ", " ", "=", ":", "a:", "-a ", "\"", "@", "://", "a:@/" } do
+			local began = os.clock()
+			holds(piece:rep((8 << 10) // #piece))
+			assert.is_true(os.clock() - began < 10, piece)
+		end
 	end)
 end)

@@ -312,6 +312,38 @@ describe("a run in the store", function()
 		assert.is_nil(db:find "01A".owner)
 	end)
 
+	-- Which of the names have a value in a row, and whether it ended now.
+	local function has(row, names)
+		local out = {}
+		for name in names:gmatch "%S+" do
+			out[#out + 1] = row[name] ~= nil and name or nil
+		end
+		out[#out + 1] = row.ended_ms and (row.ended_ms > 8 and "now" or "then") or nil
+		return table.concat(out, " ")
+	end
+
+	it("and its steps keep what their new state doesn't overrule", function()
+		local WAITS, ERROR = { wake_ms = 5, wait_ms = 6, status = 7, code = "C", message = "m", ended_ms = 8 }, "code message status"
+		for state, left in pairs { running = "", waiting = ERROR .. " wait_ms wake_ms", completed = "status now", skipped = "status now",
+			failed = ERROR .. " now", interrupted = ERROR .. " now" } do
+			db:set_step("01A", { key = state }, "waiting", WAITS)
+			assert.are.equal(ERROR .. " wait_ms wake_ms then", has(db:step("01A", state), ERROR .. " wait_ms wake_ms"))
+			db:set_step("01A", { key = state }, state)
+			assert.are.equal(left, has(db:step("01A", state), ERROR .. " wait_ms wake_ms"), state)
+		end
+		local ENDED = "retryable code message failed_step"
+		for state, left in pairs { running = "", completed = "now", failed = ENDED .. " now", interrupted = ENDED .. " now",
+			cancelled = ENDED .. " now" } do
+			db:set_run("01A", { state = "failed", code = "C", message = "m", failed_step = "1", retryable = true, ended_ms = 8 })
+			assert.are.equal(ENDED .. " then", has(db:find "01A", ENDED))
+			db:set_run("01A", { state = state })
+			assert.are.equal(left, has(db:find "01A", ENDED), state)
+		end
+		for _, set in ipairs { db.set_run, db.set_step } do
+			assert.is_false(pcall(set, db, "01A", set == db.set_run and { state = "done" } or { key = "1" }, "done"))
+		end
+	end)
+
 	it("keeps every byte of what steps printed and of variables", function()
 		local odd = "a\0b\xff\xfe\27[31m\r\n\t'\"" .. ("ü"):rep(500000)
 		db:set_step("01A", STEP, "completed", { output = odd, message = odd, data = { odd, { deep = odd } } })
@@ -1055,9 +1087,9 @@ describe("ten thousand runs", function()
 	local function fastest_ms(f, ...)
 		local best = math.huge
 		for _ = 1, 3 do
-			local started = host.now()
+			local started = os.clock() -- of the processor: others may have it in between
 			f(...)
-			best = math.min(best, host.now() - started)
+			best = math.min(best, (os.clock() - started) * 1000)
 		end
 		return best
 	end

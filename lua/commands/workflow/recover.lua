@@ -1,0 +1,108 @@
+-- runner workflow recover: resume, each in its project, the runs that a power cut, a crash or a shutdown has ended and
+-- whose files declare `recover: true`. Each is a call of `workflow resume`: what that refuses is reported.
+
+local calls = require "runner.calls.calls"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local invoke = require "runner.invoke"
+local json = require "runner.json"
+local rules = require "runner.core.rules"
+local scope = require "runner.core.scope"
+local store = require "runner.workflow.store.store"
+
+-- Those that no process executes.
+local function find(since_ms)
+	local db <close> = store.open { readonly = true }
+	local found = {}
+	for _, row in ipairs(db:to_recover(since_ms, scope.is_closed() and scope.own() or nil)) do
+		found[#found + 1] = not db:owner(row.id) and row or nil
+	end
+	return found
+end
+
+local function row_of(run, outcome)
+	return { id = run.id, workflow = run.workflow, project = scope.label(run.project), outcome = outcome }
+end
+
+-- Where `resume` finds the settings that the run was started with.
+local function folder_of(run)
+	return run.project ~= "" and run.project or run.cwd
+end
+
+-- Another call may have resumed it in the meantime, which is no failure.
+local function outcome_of(run, envelope)
+	local e = invoke.value(envelope.error)
+	local row = row_of(run, not e and "completed" or e.code == "LOCK_HELD" and "running" or "failed")
+	if row.outcome == "failed" then
+		row.code, row.message, row.suggestion = e.code, invoke.value(e.message), invoke.value(e.suggestion) or invoke.value(e.fix_required)
+	end
+	return row
+end
+
+local function announce(run)
+	host.send("LOG", { level = "info", event = "run.recovering", message = ("Run %s of %s is resumed"):format(run.id, run.workflow) })
+end
+
+local function say(row)
+	local why = row.message and (": %s"):format(row.message) or ""
+	host.send("LOG", { level = row.message and "warn" or "info", event = "run.recovered", message = ("Run %s of %s: %s%s")
+		:format(row.id, row.workflow, row.outcome, why) })
+end
+
+local function request(run)
+	return { command = { "self", "workflow", "resume" }, arguments = { id = run.id }, on_event = function() end,
+		flags = { "--cwd=" .. folder_of(run), "--runner-unmask" }, on_start = function() announce(run) end }
+end
+
+local function resume_all(found, at_once)
+	local requests, rows = {}, json.array {}
+	for i, run in ipairs(found) do
+		requests[i] = request(run)
+	end
+	calls.all(requests, at_once, function(i, envelope)
+		rows[i] = outcome_of(found[i], envelope)
+		say(rows[i])
+	end)
+	return rows
+end
+
+local function conclude(rows)
+	local failed = 0
+	for _, row in ipairs(rows) do
+		failed = failed + (row.outcome == "failed" and 1 or 0)
+	end
+	local data = { runs = rows, effect = rows[1] and "updated" or "noop" }
+	if failed > 0 then
+		errors.raise("PARTIAL_FAILURE", ("%d of %d runs could not be recovered"):format(failed, #rows),
+			{ data = data, retryable = false, suggestion = "See data.runs: each has its own error" })
+	end
+	return data
+end
+
+return {
+	timeout = "none",
+	grace = "15s",
+	dry_run = true,
+	args = {
+		{ "since", "duration", default = "30d", description = "Only runs that were under way within this time" },
+		{ "parallel", "integer", default = 4, min = 1, max = 64, description = "How many go on at once" },
+	},
+	columns = { "id", "workflow", "project", "outcome", "code", "message" },
+	rows = "runs",
+	exit_codes = { PARTIAL_FAILURE = { retryable = false, side_effects = "partial", description = "Some runs failed, or need a person" } },
+	examples = {
+		{ description = "See which runs would be resumed", command = "runner workflow recover --dry-run" },
+		{ description = "At each boot, as this user", command = "runner workflow unit" },
+	},
+	run = function(args, ctx)
+		local found = find(host.wall_ms() - rules.milliseconds(args.since))
+		if not ctx.dry_run then
+			return conclude(resume_all(found, args.parallel))
+		end
+		local rows = json.array {}
+		for i, run in ipairs(found) do
+			rows[i] = row_of(run, "would be resumed")
+		end
+		return { runs = rows }
+	end,
+}

@@ -1,0 +1,174 @@
+-- listing: which commands are tools of a server, and under which names. Of the built-in ones those that only read; of all,
+-- what --only and --group leave and --allow adds: a name that is not among them can't be called either.
+
+local attempt = require "runner.core.attempt"
+local catalog = require "runner.project.catalog"
+local tables = require "runner.core.tables"
+
+local M = {}
+
+-- --- what --only, --group and --allow choose -------------------------------------------
+
+---@class runner.mcp.Settings of one server
+---@field allow? string[] commands that are listed only if they are named here
+---@field only? string[] nothing but these commands
+---@field group? string[] and what is below these groups
+---@field progressive? boolean the tools are search, describe and call
+
+-- "db migrate" → "db.migrate"
+local function dotted(name)
+	return (name:gsub("^%s+", ""):gsub("%s+$", ""):gsub("%s+", "."))
+end
+
+local function is_named(list, command)
+	for _, name in ipairs(list or {}) do
+		if dotted(name) == command then
+			return true
+		end
+	end
+	return false
+end
+
+local function is_below(groups, command)
+	for _, name in ipairs(groups or {}) do
+		local group = dotted(name) .. "."
+		if command:sub(1, #group) == group then
+			return true
+		end
+	end
+	return false
+end
+
+local function is_chosen(settings, command)
+	local narrows = (settings.only or {})[1] or (settings.group or {})[1]
+	return not narrows or is_named(settings.only, command) or is_below(settings.group, command)
+end
+
+---Is this command a tool?
+---@param settings runner.mcp.Settings
+---@param row runner.mcp.Row
+---@return boolean
+function M.has(settings, row)
+	local may = row.listing == "always" or row.listing == "allow" and is_named(settings.allow, row.command)
+	return may and is_chosen(settings, row.command)
+end
+
+---The tools among the rows, in their order.
+---@param settings runner.mcp.Settings
+---@param rows runner.mcp.Row[]
+---@return runner.mcp.Row[]
+function M.chosen(settings, rows)
+	local out = {}
+	for _, row in ipairs(rows) do
+		out[#out + 1] = M.has(settings, row) and row or nil
+	end
+	return out
+end
+
+---The names of --allow, --only and --group that name nothing, for a clear failure at the start.
+---@param settings runner.mcp.Settings
+---@param names string[] dot paths of all commands
+---@return {flag: string, name: string}[]
+local function unknown_names(settings, names)
+	local out = {}
+	local function check(flag, matches)
+		for _, name in ipairs(settings[flag] or {}) do
+			local found = false
+			for _, command in ipairs(names) do
+				found = found or matches({ name }, command)
+			end
+			out[#out + 1] = not found and { flag = flag, name = name } or nil
+		end
+	end
+	check("allow", is_named)
+	check("only", is_named)
+	check("group", is_below)
+	return out
+end
+
+-- --- built-in commands -----------------------------------------------------------------
+
+---@type table<string, true>
+local LISTED = tables.set "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
+
+---@type table<string, true>
+local NEVER = tables.set [[completion exec flame help manifest mcp.install mcp.serve mcp.tools mcp.validate new types
+	workflow.import workflow.new]]
+
+-- Those that only wait for something that goes on without them: always, or with this argument.
+---@type table<string, string|true>
+local WAITS = { ["job.wait"] = true, ["job.logs"] = "follow", ["workflow.logs"] = "follow",
+	["workflow.show"] = "watch", ["workflow.wait"] = true }
+
+local function plain(name)
+	return (name:gsub("^self%.", ""))
+end
+
+---Does a call only wait?
+---@param name string as M.of_builtin takes it
+---@param arguments? table
+---@return boolean
+function M.waits(name, arguments)
+	local how = WAITS[plain(name)]
+	return how == true or how ~= nil and ((arguments or {})[how] or false) ~= false
+end
+
+---@param name string dot path, perhaps with "self." in front
+---@return "always"|"allow"|"never"
+function M.of_builtin(name)
+	name = plain(name)
+	return LISTED[name] and "always" or NEVER[name] and "never" or "allow"
+end
+
+-- --- names -----------------------------------------------------------------------------
+
+---Give each row the name of its tool. Clients hand names on to models that take no dots: "db.migrate"
+---is db_migrate. A command that is called db_migrate itself keeps its name, and the other one its dot.
+---@param rows runner.mcp.Row[]
+function M.give_names(rows)
+	local taken = {}
+	for _, row in ipairs(rows) do
+		taken[row.command] = true
+	end
+	for _, row in ipairs(rows) do
+		local name = row.command:gsub("%.", "_")
+		if name ~= row.command and not taken[name] then
+			taken[name], row.tool.name = true, name
+		end
+	end
+end
+
+-- --- the arguments of the commands that choose tools -----------------------------------
+
+local SELECTION = {
+	{ "allow", "array", items = "string", description = "A command that is a tool only if it is named here: one that is destructive, "
+		.. "or a built-in one that runs files or code" },
+	{ "only", "array", items = "string", description = "Only this command" },
+	{ "group", "array", items = "string", description = "Only the commands of this group" },
+}
+
+---The arguments that choose tools, and more.
+---@param more table[] rows of `args`
+---@return table[]
+function M.arguments(more)
+	return table.move(more, 1, #more, #SELECTION + 1, table.move(SELECTION, 1, #SELECTION, 1, {}))
+end
+
+---Names that name nothing are mistakes: a server that lists less than was meant is of no use.
+---@param values runner.mcp.Settings
+---@return table[]? problems
+function M.validate(values)
+	local names = {}
+	for i, listed in ipairs(catalog.list(attempt.project)) do
+		names[i] = listed.name
+	end
+	local problems = {}
+	for i, unknown in ipairs(unknown_names(values, names)) do
+		local what = unknown.flag == "group" and "group of commands" or "command"
+		problems[i] = { field = unknown.flag, code = "INVALID_ARGUMENT", message = ("There is no %s '%s'"):format(what, unknown.name),
+			fix_required = ("Name a %s: runner lists them"):format(what) }
+	end
+	return problems[1] and problems or nil
+end
+
+return M

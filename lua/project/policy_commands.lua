@@ -1,0 +1,167 @@
+-- policy_commands: the caller's policies against the commands of a project: whether each name in a policy means one or
+-- says that it need not, what the policies come to, and what they would refuse of calls that are not made yet, such as
+-- those of a workflow's steps. Whether a call may be made is decided when it is made (lua/project/caller_policy.lua).
+
+local attempt = require "runner.core.attempt"
+local caller_policy = require "runner.project.caller_policy"
+local catalog = require "runner.project.catalog"
+local command_line = require "runner.core.command_line"
+local json = require "runner.json"
+local locate = require "runner.project.locate"
+
+local M = {}
+
+---The commands that a rule means.
+---@param rule runner.PolicyRule
+---@param entries {name: string, builtin: boolean?}[] of catalog.all
+---@param denies boolean
+---@return string[] names as they are typed
+function M.commands(rule, entries, denies)
+	local out = json.array {}
+	for _, entry in ipairs(entries) do
+		out[#out + 1] = caller_policy.is_meant(rule, entry.name, entry.builtin == true, denies) and command_line.typed(entry.name) or nil
+	end
+	return out
+end
+
+-- --- a rule that means nothing ------------------------------------------------------------
+
+-- The command whose name a rule begins with, where more words follow that are no name.
+local function command_in_front(rule, entries)
+	for count = #rule.words - 1, 1, -1 do
+		local name = table.concat(rule.words, ".", 1, count)
+		for _, entry in ipairs(entries) do
+			if entry.name == name and not catalog.below(entries, name)[1] then
+				return command_line.typed(name)
+			end
+		end
+	end
+end
+
+-- A longer spelling, such as that of a command line or of a client ("runner db drop", "mcp__tools__db_drop"), or a typo.
+local function near(rule, entries)
+	local text, names = rule.text:gsub("[-._ ]", "."), {}
+	for i, entry in ipairs(entries) do
+		names[i] = command_line.typed(entry.name)
+		local name = "." .. entry.name:gsub("[-._]", ".")
+		if #name > 1 and text:sub(-#name) == name then
+			return names[i]
+		end
+	end
+	return require("runner.core.suggest").nearest(rule.text, names, 1)[1]
+end
+
+---Why a rule is wrong in a project.
+---@param rule runner.PolicyRule
+---@param entries {name: string, builtin: boolean?}[] of catalog.all
+---@param denies boolean
+---@return string? problem as the rest of a sentence; nil: it means at least one command, or need not
+---@return string? fix
+function M.problem(rule, entries, denies)
+	if M.commands(rule, entries, denies)[1] then
+		return nil
+	end
+	local command = command_in_front(rule, entries)
+	if command then
+		return ("'%s' has words after the name of the command '%s', and a rule can't mean arguments"):format(rule.text, command),
+			("Write '%s'"):format(command)
+	elseif not rule.optional then
+		local other = near(rule, entries)
+		return ("'%s' matches no command"):format(rule.text), other and ("Write '%s'"):format(other)
+			or ('Remove it, or write {"name": "%s", "optional": true}: it may then match nothing'):format(rule.text)
+	end
+end
+
+-- --- all of them ------------------------------------------------------------------------
+
+---What is wrong with the rules of a policy in a project: each must mean a command of it, or say that it need not.
+---@param policy table
+---@param entries {name: string, builtin: boolean?}[] of catalog.all
+---@return runner.Error? problem POLICY_INVALID
+function M.mismatch(policy, entries)
+	for _, key in ipairs { "allow", "deny" } do
+		for _, rule in ipairs(policy[key] or {}) do
+			local why, fix = M.problem(rule, entries, key == "deny")
+			if why then
+				return caller_policy.invalid(policy.path, ("%s: %s: %s"):format(policy.path, key, why), fix)
+			end
+		end
+	end
+end
+
+---Refuse names that mean no command of the project. A policy that the outer run handed on was written for its own
+---project, and holds in this one as it is. Where runner.lua can't be read, no command but a built-in one runs, and which
+---others there are is not known.
+---@param a runner.Attempt
+---@return runner.Answer?
+function M.check(a)
+	local entries
+	for _, policy in ipairs(a.project.problem and {} or a.policy.list) do
+		if not policy.inherited and (policy.allow or policy.deny) then
+			entries = entries or catalog.all(a.project)
+			local problem = M.mismatch(policy, entries)
+			if problem then
+				return { error = problem, early = true }
+			end
+		end
+	end
+end
+
+local LEVELS = caller_policy.LEVELS
+local CONFIRM = { ["--confirm-destructive"] = true, ["--yes"] = true }
+
+-- The name that a policy knows it by: `self NAME` is another command than the project's file NAME.
+local function name_of(words, found)
+	if words[1] ~= locate.SELF then
+		return found.name
+	end
+	local file = locate.find(table.move(words, 2, #words, 1, {}), attempt.project)
+	return file and file.path and locate.SELF .. "." .. found.name or found.name
+end
+
+local function confirms(given)
+	for _, word in ipairs(given) do
+		if CONFIRM[word] then
+			return word
+		end
+	end
+end
+
+---Why a call would be refused.
+---@param words string[] of the command's name, which exists
+---@param given? any[] words that follow it
+---@return string? why a sentence that names the policy; nil: no policy refuses it
+function M.call(words, given)
+	local found = attempt.policy and locate.find(words, attempt.project)
+	if not found then
+		return nil
+	end
+	local command = catalog.load(found, attempt.project)
+	local name, confirmed = name_of(words, found), confirms(given or {})
+	for _, policy in ipairs(attempt.policy.list) do
+		local rule, why = caller_policy.refusal(policy, name, found.path, command and command.danger_level)
+		if rule then
+			return ("%s: '%s' is not allowed: %s"):format(policy.path, command_line.typed(name), why)
+		elseif policy.confirm_by_flag == false and confirmed then
+			return ("%s: %s confirms nothing here: its confirm_by_flag is false"):format(policy.path, confirmed)
+		end
+	end
+end
+
+---What holds for this call, for --plan and --show-config.
+---@return table
+function M.describe()
+	local policy, out = attempt.policy, { files = json.array {} }
+	for i, one in ipairs(policy.list) do
+		out.files[i] = one.path
+		if one.max_danger and LEVELS[one.max_danger] < LEVELS[out.max_danger or "destructive"] then
+			out.max_danger = one.max_danger
+		end
+	end
+	out.max_retries, out.max_timeout_ms = policy.max_retries, policy.max_timeout_ms
+	out.max_cost_usd = policy.max_cost_micros and require("runner.core.money").dollars(policy.max_cost_micros)
+	out.confirm_by_flag, out.dry_run, out.relocate = policy.confirm_by_flag, policy.dry_run, policy.relocate
+	return out
+end
+
+return M

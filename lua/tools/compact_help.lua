@@ -1,0 +1,215 @@
+-- compact_help: one command, or all, as the shortest JSON that suffices to choose and to call it: what
+-- `help CMD --format json` and `runner` off a terminal print. The manifest has everything.
+
+local arg_errors = require "runner.declare.arg_errors"
+local contract = require "runner.declare.contract"
+local entry = require "runner.tools.entry"
+local help = require "runner.tools.help"
+local help_exit_codes = require "runner.tools.help_exit_codes"
+local json = require "runner.json"
+
+local M = {}
+
+-- Keys that say nothing are left out: not required, no default.
+local function argument(row, config)
+	local described = row.positional and entry.positional(row, config) or entry.flag(row, config)
+	return {
+		name = row.positional and row.flag or "--" .. row.flag, type = row.items and "array" or row.type,
+		required = row.required or nil, default = described.default, values = described.enum_values,
+		description = described.description ~= "" and described.description or arg_errors.expected(row),
+		pattern = described.pattern or described.pattern_type,
+	}
+end
+
+local function arguments(command, config)
+	local out = {}
+	for _, row in ipairs(command.args) do
+		out[#out + 1] = argument(row, config)
+	end
+	return json.array(out)
+end
+
+-- The flags that a declaration adds, by name; `COMMAND --schema` describes them.
+local function flags(command)
+	local out = {}
+	for _, row in ipairs(contract.rows(command)) do
+		out[#out + 1] = row.when and "--" .. row.flag or nil
+	end
+	return out[1] and json.array(out) or nil
+end
+
+local function codes(command, about)
+	local out = {}
+	for number, row in pairs(entry.exit_codes(help_exit_codes.rows(command, about.settled, about.exit_table))) do
+		out[number] = row.name
+	end
+	return out
+end
+
+local function example_calls(command)
+	local out = {}
+	for i, example in ipairs(command.examples or {}) do
+		out[i] = example.command
+	end
+	return out[1] and json.array(out) or nil
+end
+
+---One command.
+---@param command table normal form
+---@param about {settled: table, config: table, exit_table?: string}
+---@return table
+function M.command(command, about)
+	local scopes = command.required_scopes or {}
+	return {
+		usage = help.usage(command), description = command.description,
+		danger_level = command.danger_level, arguments = arguments(command, about.config), flags = flags(command),
+		exit_codes = codes(command, about),
+		examples = example_calls(command), required_scopes = scopes[1] and json.array(scopes) or nil,
+	}
+end
+
+-- The first words of the built-in commands, each once, without those that are for a person, and the one in `next`.
+local FOR_A_PERSON = { completion = true, flame = true, help = true, policy = true }
+
+local function first_words(rows)
+	local words, seen = {}, setmetatable({}, { __index = FOR_A_PERSON })
+	for _, row in ipairs(rows) do
+		local word = row.name:match "^%S+"
+		words[#words + 1] = not seen[word] and word or nil
+		seen[word] = true
+	end
+	return table.concat(words, " ")
+end
+
+local MANY = 60 -- commands, of which not all are described at once
+local FOUND_MAX = 20
+
+-- The first words of a name, as many as `depth`: "db table" of "db table add".
+local function beginning(name, depth)
+	return name:match("^%S+" .. (" %S+"):rep(depth - 1)) or name
+end
+
+-- Commands by the beginning of their names, where it is that of several: "db" → 12.
+local function groups_of(rows, depth)
+	local counts, groups = {}, {}
+	for _, row in ipairs(rows) do
+		local word = beginning(row.name, depth)
+		counts[word] = (counts[word] or 0) + 1
+	end
+	for word, count in next, counts do
+		groups[word] = count > 1 and count or nil
+	end
+	return groups
+end
+
+-- The groups with their sizes, and the first commands that are in none: a caller searches, or looks
+-- into a group.
+local function many(rows, depth)
+	local groups, shown, left = groups_of(rows, depth), {}, 0
+	for _, row in ipairs(rows) do
+		if not groups[beginning(row.name, depth)] then
+			left = left + 1
+			shown[#shown + 1] = left <= FOUND_MAX and row or nil
+		end
+	end
+	return shown, { count = #rows, groups = next(groups) and groups or nil, more = left > #shown and left - #shown or nil,
+		next = "runner help --search 'WORDS' --format json finds commands; runner help GROUP --format json lists a group" }
+end
+
+local SINGLED_OUT = { destructive = true, broken = true }
+
+-- What is not known, with the reason, by name.
+local function add_unread(rows, out)
+	for _, row in ipairs(rows) do
+		if row.unread then
+			out.unread = out.unread or {}
+			out.unread[row.name] = row.unread
+		end
+	end
+	return out
+end
+
+local function describe(rows, out)
+	out.commands = {}
+	for _, row in ipairs(rows) do
+		local kind = row.broken and "broken" or row.danger_level
+		out.commands[row.name] = row.description
+		if SINGLED_OUT[kind] then
+			out[kind] = out[kind] or json.array {}
+			table.insert(out[kind], row.name)
+		end
+	end
+	return add_unread(rows, out)
+end
+
+---The rows of commands whose files were not read.
+---@param rows runner.CommandRow[]
+---@return runner.CommandRow[]
+function M.unread(rows)
+	local out = {}
+	for _, row in ipairs(rows) do
+		out[#out + 1] = row.unread and row or nil
+	end
+	return out
+end
+
+---All commands: descriptions by name, and which of them are destructive or can't be loaded.
+---@param own runner.CommandRow[] of the project and the other folders
+---@param builtin? runner.CommandRow[]
+---@param problem? string of runner.lua
+---@param depth? integer words of a name that make a group, where there are too many to describe; default 1
+---@param aliases? runner.CommandRow[] described by what they stand for
+---@return table
+function M.overview(own, builtin, problem, depth, aliases)
+	local out = { next = "runner help COMMAND --format json" }
+	if #own > MANY then
+		own, out = many(own, depth or 1)
+	end
+	out.builtin, out.problem = builtin and first_words(builtin), problem
+	for _, row in ipairs(aliases or {}) do
+		out.aliases = out.aliases or {}
+		out.aliases[row.name] = row.description
+	end
+	return describe(own, out)
+end
+
+-- How well a command fits the words: nil where one of them is nowhere; a word of its name counts more.
+local function fit(row, words)
+	local name, text, score = row.name:lower(), (row.description or ""):lower(), 0
+	for _, word in ipairs(words) do
+		local at = name:find(word, 1, true)
+		if not at and not text:find(word, 1, true) then
+			return nil
+		end
+		score = score + (at and (name == word and 4 or 2) or 1)
+	end
+	return score
+end
+
+---The commands that have all of these words in their names or descriptions, the best first, 20 at
+---most.
+---@param rows runner.CommandRow[]
+---@param text string words, in any case
+---@return runner.CommandRow[] found
+---@return table data {commands, matches}
+function M.search(rows, text)
+	local words, fits = {}, {}
+	for word in text:lower():gmatch "%S+" do
+		words[#words + 1] = word
+	end
+	for i, row in ipairs(rows) do
+		local score = fit(row, words)
+		fits[#fits + 1] = score and { row = row, score = score, place = i } or nil
+	end
+	table.sort(fits, function(a, b)
+		return a.score > b.score or a.score == b.score and a.place < b.place
+	end)
+	local found = {}
+	for i = 1, math.min(#fits, FOUND_MAX) do
+		found[i] = fits[i].row
+	end
+	local unread = M.unread(rows)
+	return found, add_unread(unread, describe(found, { matches = (fits[1] or not unread[1]) and #fits or nil }))
+end
+
+return M

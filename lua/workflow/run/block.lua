@@ -1,0 +1,311 @@
+-- block: steps with a check and a repair. A block's row in the store has as data where it is: do, check, repair, and
+-- again. What runs there are ordinary steps with rows of their own, so that a resumed run goes on where the store says
+-- it was; one more round of them has keys that end in @2, as those of hooks have.
+
+local doubt = require "runner.workflow.run.doubt"
+local errors = require "runner.core.errors"
+local events = require "runner.workflow.report.events"
+local hooks = require "runner.workflow.run.hooks"
+local host = require "runner.host"
+local json = require "runner.json"
+local large_value = require "runner.workflow.expr.large_value"
+local outputs = require "runner.workflow.run.outputs"
+local resumed_results = require "runner.workflow.run.resumed_results"
+local scheduler = require "runner.task.scheduler"
+local scopes = require "runner.workflow.run.scope"
+local tolerated_failures = require "runner.workflow.run.tolerated_failures"
+
+local M = {}
+
+local SHOWN = 2000 -- bytes of a failure that are kept for the repair
+
+---@class runner.workflow.Way where a block is
+---@field phase "do"|"check"|"repair"
+---@field rounds {do: integer, check: integer, repair: integer} the last one of each that has begun
+---@field granted integer repairs before those that this resume, or start, may make
+---@field head? string the commit that was checked out when the block began
+---@field failure? {key: string, code: string, error: string, of: "do"|"check", round: integer} the last one; round: of its steps
+
+---@class runner.workflow.Block
+---@field run table
+---@field step runner.workflow.Step
+---@field key string
+---@field place runner.workflow.Place
+---@field way runner.workflow.Way
+---@field given? table the result of its steps
+---@field left? table what the step that has failed has left
+---@field problem? runner.Error the last failure, where it was in this process
+---@field sequence fun(run: table, steps: runner.workflow.Step[], place: runner.workflow.Place): table?
+
+-- The commit that is checked out, for a check that wants a new one.
+local function head_of(run, step, key, scope)
+	local head = step.check and step.check.head
+	if head then
+		local hook = { text = "git rev-parse --verify HEAD", working_dir = head.working_dir, interpreter = "sh" }
+		local result = hooks.run(run, hook, key, scope, "head")
+		return result.ok and result.stdout:match "^%x+" or errors.raise("PRECONDITION",
+			("Step %s: commit: true needs a git repository with a commit: %s"):format(key, (result.stderr or ""):match "[^\n]+" or "git failed"),
+			{ fix_required = "Run it in a repository, or set working_dir" })
+	end
+end
+
+---Where it begins: a resumed run where the last process was. After a failure it has all its repairs again. The file may
+---have had another step here, or a repair that it has no more.
+---@return {stored: runner.workflow.Way}
+function M.items(run, step, place, row)
+	local way = row and row.kind == "steps" and type(row.data) == "table" and row.data
+	if not way then
+		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0,
+			head = head_of(run, step, place.prefix .. step.key .. place.suffix, place.scope) }
+	elseif row.state == "failed" then
+		way.granted = way.rounds.repair
+	end
+	if way.phase == "repair" and not step.repair then
+		way.phase = way.failure.of
+	end
+	return { stored = way }
+end
+
+local function enter(block, phase, more)
+	local step, way = block.step, block.way
+	way.phase = phase
+	way.rounds[phase] = way.rounds[phase] + (more and 1 or 0)
+	block.run.db:soon("set_step", block.run.id, { key = block.key, id = step.id, kind = step.kind, label = step.label }, "running",
+		{ data = way })
+end
+
+local function place_of(block, phase, scope)
+	local place = { prefix = block.place.prefix, suffix = block.place.suffix, scope = scope or block.place.scope }
+	return resumed_results.hooks_place(block.step, place, block.way.rounds[phase])
+end
+
+-- The results of a list, or the error of the step that failed. A cancellation, a doubt, or what the store raises is none.
+local function try(block, steps, place)
+	local run = block.run
+	local ok, given = pcall(block.sequence, run, steps, place)
+	doubt.check(run)
+	local e = not ok and type(given) ~= "userdata" and errors.normalise(given)
+	local key = e and e.context and e.context.step_key
+	if not ok and not (key and run.failures[key]) then
+		error(given, 0)
+	end
+	return ok, e and run.mask(e) or given
+end
+
+-- --- what a check and a repair see ---------------------------------------------------------------
+
+-- What a step that failed has left: the store has its output, and no data.
+local function left_by(block, key)
+	scheduler.settled()
+	local row = key and block.run.db:step(block.run.id, key)
+	local left = row and outputs.result(block.run, key, row, false) or { output = "", data = json.null }
+	local is_json = left.data == nil and type(left.output) == "string" and left.output:find "^%s*[%[{]"
+	left.data = is_json and json.decode(left.output) or left.data
+	return left
+end
+
+local function guarded_scope(block)
+	local way = block.way
+	local failure = way.failure or { code = "", error = "" }
+	local attempt = { error = failure.error, code = failure.code, head = way.head or "", number = way.rounds["do"],
+		repair = way.rounds.repair }
+	local check = { error = failure.of == "check" and failure.error or "" }
+	return scopes.inner_scope(block.place.scope, {
+		attempt = setmetatable(attempt, { __index = block.given or left_by(block, failure.key) }),
+		check = setmetatable(check, { __index = left_by(block, failure.of == "check" and failure.key) }),
+	}, false)
+end
+
+-- --- the check ---------------------------------------------------------------------------------------
+
+-- The error of the first of its steps that doesn't pass, the key of that step, and its own error.
+local function check(block)
+	local place = block.step.check and place_of(block, "check", guarded_scope(block))
+	for _, step in ipairs(place and block.step.check.steps or {}) do
+		local ok, given = try(block, { step }, place)
+		if not ok then
+			local key = place.prefix .. step.key .. place.suffix
+			block.run.failures[block.key] = { key = block.key, transient = false }
+			return errors.new("CHECK_FAILED", ("The check of step %s failed: %s"):format(block.key, given.message), { retryable = false,
+				side_effects = "partial", suggestion = "runner workflow resume " .. block.run.id, context = { run = block.run.id,
+					step_key = block.key, check = key, stderr = given.context.stderr } }), key, given
+		end
+	end
+end
+
+-- In the place of `verify`: was the work done whose end was not seen? A check may always run.
+local function verify(block)
+	block.way.rounds.check = block.way.rounds.check + 1
+	enter(block, "do")
+	return check(block) and "repeat" or "done", "its check says that its work isn't done"
+end
+
+-- --- the limits of the step itself: they hold for all that is inside its block ------------------------
+
+-- What is left of them. `but`: a key that isn't counted.
+local function left_of(block, but)
+	local step = block.step.whole and block.step.steps[1] or {}
+	if not (step.max_cost or step.total_timeout_ms) then
+		return {}
+	end
+	scheduler.settled()
+	local used = block.run.db:used_inside(block.run.id, block.key, but or "")
+	return { max_cost = step.max_cost and step.max_cost - used.micros,
+		total_timeout_ms = step.total_timeout_ms and step.total_timeout_ms - used.ms }
+end
+
+-- May another repair begin?
+local function has_repair(block)
+	local repair, way = block.step.repair, block.way
+	local left = repair and way.rounds.repair - way.granted < repair.max and left_of(block)
+	for name, amount in pairs(left or {}) do
+		if amount <= 0 then
+			events.warn(block.run, ("Step %s: no repair, since %s is used up"):format(block.key, (name:gsub("_ms$", ""))), block.key)
+			return false
+		end
+	end
+	return left
+end
+
+-- The steps of the block; another round of one with limits has what is left of them.
+local function own_steps(block, key)
+	local step = block.step.steps[1]
+	if not block.step.whole then
+		return block.step.steps
+	end
+	local own = block.way.rounds["do"] > 1 and left_of(block, key) or {}
+	own.verify = not step.verify and block.step.check and function() return verify(block) end or nil
+	return { setmetatable(own, { __index = step }) }
+end
+
+-- --- the way -------------------------------------------------------------------------------------------
+
+-- Where it goes on after a failure, in this process or, if no repair is left, in one that resumes it: a step that has
+-- failed starts over by itself.
+local function go_on(block, e)
+	local way, repair = block.way, block.step.repair
+	if has_repair(block) then
+		block.problem = e
+		enter(block, "repair", true)
+		return events.repair(block.run, block.key, e, ("repair %d of %d"):format(way.rounds.repair - way.granted, repair.max))
+	end
+	way.phase = "do"
+	if way.failure.of == "check" then
+		way.phase = repair and repair.again == "step" and "do" or "check"
+		way.rounds[way.phase] = way.rounds[way.phase] + 1
+	end
+	return e
+end
+
+-- The end of a text, without a part of a character.
+local function tail(text)
+	return host.clean((text:gsub("%s+$", ""):sub(-SHOWN):gsub("^[\x80-\xBF]+", "")))
+end
+
+-- What its program has printed to stderr; some print it to stdout. All other failures have a message that says why.
+local function reason(block, e)
+	local stderr = e.context.stderr
+	if e.code ~= "SUBPROCESS_FAILED" then
+		return tail(e.message)
+	elseif stderr and stderr:find "%S" then
+		return tail(stderr)
+	end
+	local whole, printed = pcall(large_value.value, left_by(block, e.context.step_key).output)
+	return e.message .. (whole and type(printed) == "string" and printed:find "%S" and "\n" .. tail(printed) or "")
+end
+
+local function after_failure(block, e, of, key, cause)
+	block.way.failure = { of = of, key = key or e.context.step_key, code = e.code, error = reason(block, cause or e),
+		round = block.way.rounds["do"] }
+	return go_on(block, e)
+end
+
+-- A failure of this process, or of the one before it.
+local function problem_of(block)
+	if not block.problem then
+		local run, key = block.run, block.way.failure.key
+		block.problem = resumed_results.failure(run.db:step(run.id, key))
+		block.problem.context.step_key, run.failures[key] = key, run.failures[key] or { key = key, transient = false }
+	end
+	return block.problem
+end
+
+-- What a repair sees of a step that has failed itself.
+local function remember_failure(block, e)
+	block.left = left_by(block, block.way.failure.key)
+	scopes.remember_failure(block.step, block.place.scope, e, block.left)
+end
+
+local function repair_failed(block, e)
+	local run, key = block.run, e.context.step_key
+	local message = ("Step %s: repair %d failed: %s"):format(block.key, block.way.rounds.repair, e.message)
+	events.warn(run, message, block.key)
+	tolerated_failures.note(run, key, { code = "REPAIR_FAILED", message = message, context = { code = e.code } })
+end
+
+local STEPS = {
+	["do"] = function(block)
+		local list = block.step.steps
+		local place = place_of(block, "do")
+		local ok, given = try(block, own_steps(block, place.prefix .. list[#list].key .. place.suffix), place)
+		if not ok then
+			block.given = nil
+			local e = after_failure(block, given, "do")
+			remember_failure(block, given)
+			return e
+		end
+		block.given, block.way.failure = scopes.remember(block.step, block.place.scope, given or {}), nil
+		enter(block, "check", true)
+	end,
+	check = function(block)
+		local e, key, cause = check(block)
+		if e then
+			return after_failure(block, e, "check", key, cause)
+		end
+		block.passed = true
+	end,
+	repair = function(block)
+		local repair = block.step.repair
+		local ok, e = try(block, repair.steps, place_of(block, "repair", guarded_scope(block)))
+		if not ok then
+			repair_failed(block, e)
+			if repair.again == "check" and block.way.failure.of == "do" then -- neither has done the work
+				return go_on(block, problem_of(block))
+			end
+		end
+		enter(block, repair.again == "step" and "do" or "check", true)
+	end,
+}
+
+---Run a block to its end.
+---@param run table
+---@param step runner.workflow.Step
+---@param key string
+---@param place runner.workflow.Place
+---@param items {stored: runner.workflow.Way} as M.items gives it
+---@param sequence fun(run: table, steps: runner.workflow.Step[], place: runner.workflow.Place): table?
+---@return runner.Error? problem
+---@return {data: runner.workflow.Way, given: table}? outcome
+---@return table? left of a failure: the result of its steps
+function M.run(run, step, key, place, items, sequence)
+	local way = items.stored
+	local block = { run = run, step = step, key = key, place = place, way = way, sequence = sequence }
+	if way.phase ~= "do" then
+		local given = resumed_results.of_block(run, step, place, way.rounds["do"])
+		if way.failure and way.failure.of == "do" then
+			remember_failure(block, problem_of(block))
+		else
+			block.given = given
+		end
+	end
+	while not block.passed do
+		local e = STEPS[way.phase](block)
+		if e then
+			return e, nil, block.given or block.left
+		end
+	end
+	local given = block.given or block.left or resumed_results.of_block(run, step, place, way.rounds["do"])
+	return nil, { data = way, given = scopes.passed(given) }
+end
+
+return M

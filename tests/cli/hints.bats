@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# hints: whoever does what the error of a mistyped call says gets on with it.
+
+load lib/helper
+
+prepare() {
+	known
+	local name
+	for name in alerts/silence alerts/list hosts/list; do
+		command_file "$name" <<<'return { description = "x", danger_level = "safe", args = { { "what", "string", positional = true } }, run = function(args) return args end }'
+	done
+	command_file wipe <<<'return { description = "x", danger_level = "destructive", dry_run = true, run = function() return { wiped = true } end,
+		exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } } }'
+	command_file touch <<<'return { description = "x", danger_level = "mutating", run = function(_, ctx) return { sure = ctx:confirm "Sure?" } end,
+		exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } } }'
+}
+
+# refused SUGGESTION ARGS…: the call is refused with that, and with one problem alone
+refused() {
+	local wanted=$1
+	shift
+	call "$@"
+	[ "$status" -eq 2 ]
+	assert_envelope
+	[ "$(field 'e.error.suggestion')" = "$wanted" ]
+	expect 'len(e["error"].get("errors", [1])) == 1'
+}
+
+@test "a flag that means yes elsewhere is answered with the one that confirms this command" {
+	local flag
+	for flag in --force -f -y --assume-yes --auto-approve; do
+		refused "Use --confirm-destructive" wipe "$flag"
+		refused "Use --yes" touch "$flag"
+	done
+	call wipe --confirm-destructive
+	expect 'e.data["wiped"]'
+	call touch --yes
+	expect 'e.data["sure"]'
+}
+
+@test "a format behind -o is a format, and a file is a file" {
+	local format flag
+	for flag in -o -f --out --output-format --as; do
+		for format in json jsonl tsv table plain; do
+			refused "Use --format $format" alerts list "$flag" "$format"
+			[[ $flag == -[of] ]] || refused "Use --format $format" alerts list "$flag=$format"
+			call alerts list --format "$format"
+			[ "$status" -eq 0 ]
+		done
+		refused "Use --format json" alerts list "$flag" yaml
+		refused "Use --format tsv" alerts list "$flag" csv
+	done
+	refused "Use --output FILE" alerts list -o out.txt
+	refused "Use --output FILE" alerts list -o
+	refused "Use --yes" alerts list -f
+}
+
+@test "an unknown flag with a value is one problem, wherever it stands" {
+	local args
+	for args in "--nosuch 5" "--nosuch=5" "--nosuch 5 a" "a --nosuch 5" "-Z 5" "-Z 5 a"; do
+		# shellcheck disable=SC2086
+		call alerts list $args
+		[ "$status" -eq 2 ]
+		expect '[p["code"] for p in e["error"]["errors"]] == ["UNKNOWN_FLAG"]'
+		# shellcheck disable=SC2086
+		[[ $args == *a* ]] || refused "Run the command with --help to list its flags" wipe $args
+	done
+	call alerts list --nosuch 5 a b
+	expect '[p["message"] for p in e["error"]["errors"]][1] == "Unexpected argument '\''b'\''"'
+	call alerts list a b
+	expect '[p["message"] for p in e["error"]["errors"]] == ["Unexpected argument '\''b'\''"]'
+	call alerts list --nosuch
+	expect '[p["code"] for p in e["error"]["errors"]] == ["UNKNOWN_FLAG"]'
+}
+
+@test "a command is found by its last word, with its words turned round, and by a verb of another tool" {
+	refused_name() { call "${@:2}" && [ "$status" -ne 0 ] && expect 'e.error.code == "COMMAND_NOT_FOUND"' && [ "$(field 'e.error.suggestion')" = "$1" ]; }
+	refused_name "Did you mean 'alerts silence'?" silence
+	refused_name "Did you mean 'alerts silence'?" silence now
+	refused_name "Did you mean 'alerts silence'?" silence alerts
+	refused_name "Did you mean 'hosts list'?" list hosts
+	refused_name "Did you mean 'hosts list'?" get hosts
+	refused_name "Did you mean 'alerts list'?" show alerts
+	refused_name "Commands in 'alerts': alerts list, alerts silence" delete alerts
+	refused_name "Did you mean 'wipe'?" get wipe
+	refused_name "Run 'runner' to list the commands" list
+	refused_name "Did you mean 'alerts silence'?" alerts.silense
+	refused_name "Did you mean 'workflow list'?" list workflow
+}
+
+@test "the name that the manifest has can be typed, with flags and through every door" {
+	call manifest
+	local name
+	for name in alerts.silence alerts.list hosts.list; do
+		expect "'$name' in e.data.commands"
+	done
+	call alerts.silence x
+	expect 'e.data == {"what": "x"} and e["meta"]["command"] == "alerts.silence"'
+	call --timeout 5s alerts.silence x --format json
+	expect 'e.data == {"what": "x"}'
+	call alerts.silence --help
+	[[ $stderr == *"alerts silence"* ]]
+	call alerts.silence --schema
+	expect 'e.data["command"] == "alerts.silence"'
+	call workflow.list
+	[ "$status" -eq 0 ]
+	[ "$("$RUNNER" completion bash --format plain -- alerts.silence --ver | cut -f1 | head -n1)" = --verbose ]
+}
