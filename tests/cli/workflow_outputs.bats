@@ -75,7 +75,7 @@ loop() {
 	use+=', ${steps.outer.data.1.data.0.output}, ${steps.outer.data.0.data.1.ok}, ${steps.outer.data.0.ok}"'
 	loop "$use"
 	envelope 1
-	expect '[s for s in e.data.steps if s.key == "each"][0].data[2] == {"ok": True, "output": "said c"}'
+	expect '[s for s in e.data.steps if s.key == "each"][0].data[2] == {"item": "c", "ok": True, "output": "said c"}'
 	expect '[s for s in e.data.steps if s.key == "each"][0].data[1].cut.step == "each[2].say"'
 	touch go
 	call workflow resume "$(run_id)"

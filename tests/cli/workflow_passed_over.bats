@@ -70,7 +70,7 @@ flow() {
 	flow '{ id: each, foreach: { file: lines }, continue_on_error: true, do: { shell: "test ${item} != b" } }'
 	every_door 'w.context.failed == 1 and w.context.total == 3 and w.context.first.item == "b" and w.context.first.index == 2'
 	call workflow show @last
-	expect '[(d.ok, getattr(d, "item", None)) for d in e.data.steps[0].data] == [(True, None), (False, "b"), (True, None)]'
+	expect '[(d.ok, d.item) for d in e.data.steps[0].data] == [(True, "a"), (False, "b"), (True, "c")]'
 }
 
 @test "parallel steps" {

@@ -22,7 +22,7 @@ local LINE_MAX = 1 << 20
 
 ---@class runner.workflow.Items
 ---@field next fun(): any the next item; nil: there are no more. Raises if the file has changed
----@field failed table<integer, any> items that have failed, until they are told of
+---@field begun table<integer, any> items that have begun, until they are told of
 ---@field total? integer how many there are, where that is known
 ---@field none_of? integer of how many its `where` holds for none
 ---@field stored any what `resume` needs to loop over the same ones
@@ -32,7 +32,7 @@ local LINE_MAX = 1 << 20
 local function of_list(list, most)
 	local at, last = 0, math.min(#list, most or #list)
 	local stored = list.none_of and list or json.array(last < #list and table.move(list, 1, last, 1, {}) or list)
-	return { stored = stored, none_of = list.none_of, failed = {}, total = last, next = function()
+	return { stored = stored, none_of = list.none_of, begun = {}, total = last, next = function()
 		at = at + 1
 		return stored[at]
 	end }
@@ -139,7 +139,7 @@ end
 
 local function of_file(described, most)
 	local read, count = line_reader(described), 0
-	return { stored = described, failed = {}, next = function()
+	return { stored = described, begun = {}, next = function()
 		count = count + 1
 		if count <= (most or math.huge) then
 			return read()
@@ -216,18 +216,6 @@ local function stored_items(run, step, place, row)
 	return M.items(step, place.scope, { cwd = run.settings.cwd, stored = row and row.kind == "foreach" and row.data })
 end
 
--- An item that fails is kept until it is told of.
-local function item_task(i, item, items, run_steps)
-	return function()
-		local ok, given = pcall(run_steps)
-		if not ok then
-			items.failed[i] = item
-			error(given, 0)
-		end
-		return given
-	end
-end
-
 local function item_tasks(step, key, place, items, sequence)
 	local i = 0
 	return function()
@@ -238,16 +226,17 @@ local function item_tasks(step, key, place, items, sequence)
 		i = i + 1
 		local scope = scopes.inner_scope(place.scope, { item = item, item_index = i }, true)
 		local prefix = ("%s[%d]."):format(key, i)
-		return item_task(i, item, items, function()
+		items.begun[i] = item
+		return function()
 			return sequence(step.steps, { prefix = prefix, suffix = place.suffix, scope = scope })
-		end)
+		end
 	end
 end
 
 local function item_of(_, _, items)
 	return function(i)
-		local item = items.failed[i]
-		items.failed[i] = nil
+		local item = items.begun[i]
+		items.begun[i] = nil
 		return { item = item }
 	end
 end
@@ -320,8 +309,8 @@ local function add_output(all, output)
 end
 
 -- A failure's row; the first one is told of.
-local function failed_row(all, result, i)
-	local e, of = all.mask(errors.normalise(result.error)), all.mask(all.what(i))
+local function failed_row(all, result, i, of)
+	local e = all.mask(errors.normalise(result.error))
 	all.failed = all.failed + 1
 	all.first = all.first or { i = i, error = e, of = of }
 	return outputs.failed_row(e, of)
@@ -338,7 +327,8 @@ local function add(all, result, i)
 	end
 	all.rows:add(all.count == 0 and "[" or ",")
 	all.count = all.count + 1
-	all.rows:add(codec.encode("data", result.ok and outputs.row(true, given) or failed_row(all, result, i)))
+	local of = all.mask(all.what(i))
+	all.rows:add(codec.encode("data", result.ok and outputs.row(true, given, of) or failed_row(all, result, i, of)))
 end
 
 -- What is long stays in its file.

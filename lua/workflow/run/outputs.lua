@@ -46,8 +46,8 @@ end
 
 -- --- the data of a loop, or of parallel steps --------------------------------------------------
 --
--- A list with { ok, output, data } for each item. Of an output that was cut the database has
--- { ok, cut = { step, bytes, missing, why } } instead, and steps find a held value there: using that
+-- A list with { item, ok, output, data } for each item. Of an output that was cut the database has
+-- { item, ok, cut = { step, bytes, missing, why } } instead, and steps find a held value there: using that
 -- one is refused, and using the whole list is, but no other element.
 
 local function is_cut(value)
@@ -65,17 +65,18 @@ end
 ---The data of one item as it is stored.
 ---@param ok boolean
 ---@param given {output: any, data: any} what its last step gave, or a row of M.read
+---@param of {item: any, error: table?} what it was
 ---@return table row
-function M.row(ok, given)
+function M.row(ok, given, of)
 	local output, data = given.output, given.data
 	if not is_cut(output) then
-		return { ok = ok, output = large_value.value(output), data = large_value.value(data) }
+		return { item = of.item, ok = ok, output = large_value.value(output), data = large_value.value(data), error = of.error }
 	end
-	local row = { ok = ok, cut = { step = output.step, bytes = output.bytes, missing = output.cut, why = output.why } }
+	local row = { item = of.item, ok = ok, cut = { step = output.step, bytes = output.bytes, missing = output.cut, why = output.why } }
 	if not is_cut(data) then -- a loop inside: its other elements stay
 		row.data = {}
 		for i, inner in ipairs(large_value.value(data)) do
-			row.data[i] = M.row(inner.ok, inner)
+			row.data[i] = M.row(inner.ok, inner, inner)
 		end
 	end
 	return row

@@ -11,7 +11,7 @@ local outputs = require "runner.workflow.run.outputs"
 local scheduler = require "runner.task.scheduler"
 
 local COUNT = 100000
-local SHORT = 25000 -- as many as are not too many for memory
+local SHORT = 20000 -- as many as are not too many for memory
 
 -- KiB in use, at the most, while f runs and calls its argument now and then.
 local function peak_of(f)
@@ -167,7 +167,7 @@ describe("the results of a loop", function()
 		local outcome = all.finish()
 		assert.equal("a\nb", outcome.output)
 		assert.same({ 1, 3, 3 }, { outcome.passed_over.failed, outcome.passed_over.total, outcome.passed_over.first.i })
-		assert.same({ { ok = true, output = "a" }, { ok = true, output = "b", data = { 1 } },
+		assert.same({ { ok = true, item = 1, output = "a" }, { ok = true, item = 2, output = "b", data = { 1 } },
 			{ ok = false, item = 3, error = { code = "NOT_FOUND", message = "no" } } },
 			large_value.value(outputs.result({ id = "run_1", usage = { sessions = {} } }, "each", outcome, true).data))
 		assert.is_nil(fs.stat(dir))
