@@ -68,6 +68,7 @@ M.executor = {
 
 M.any = {
 	{ "id", "text", "the step's number", "its name in `${steps.ID.output}`, `show`, `logs` and `--mark-done`" },
+	{ "name", "text", "its text", "what `show`, logs, reports and the live display call it; `Test ${item}` works too" },
 	{ "when", "condition", "always", "skip the step unless the [condition](conditions.md) is true" },
 	{ "on_failure", "`fail`, `continue`, steps", "`fail`", "what happens [when the step has failed](failures.md) for good" },
 	{ "on_success", "steps", "none", "steps that run when it has succeeded" },

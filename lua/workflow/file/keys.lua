@@ -283,7 +283,7 @@ shaped(only_true, "only_true")
 local node, boolean = values.node, values.boolean
 
 -- Keys of every step.
-M.any = { id = { id }, when = { condition }, on_failure = { node }, on_success = { node },
+M.any = { id = { id }, name = { values.template("value", values.text) }, when = { condition }, on_failure = { node }, on_success = { node },
 	on = { executors.on }, check = { node }, repair = { node } }
 
 -- Keys of steps that run a process.

@@ -15,6 +15,7 @@ local retry = require "runner.workflow.file.retry"
 local shell = require "runner.workflow.file.shell"
 local tables = require "runner.core.tables"
 local values = require "runner.workflow.file.values"
+local variables = require "runner.workflow.expr.variables"
 local yaml = require "runner.core.yaml.parser"
 
 local M = {}
@@ -29,6 +30,7 @@ local LABEL = 60 -- characters
 ---@field id? string
 ---@field kind string "claude", "foreach": of lua/workflow/file/keys.lua
 ---@field label string one short line
+---@field name? string template: what its label is
 ---@field line integer
 ---@field column integer
 ---@field when? {text: string, ast: table}
@@ -120,8 +122,8 @@ end
 
 -- The text that its label is cut from; nil: it has no text.
 local function label_source(step)
-	step = step.whole and step.steps[1] or step
-	return step.text or type(step.items) == "string" and "foreach " .. step.items
+	step = step.whole and not step.name and step.steps[1] or step
+	return step.name or step.text or type(step.items) == "string" and "foreach " .. step.items
 		or step.items_file and ("foreach %s of %s"):format(step.items_path and "item" or "line", step.items_file) or nil
 end
 
@@ -524,7 +526,8 @@ local function read_step(check, node, number, around)
 	local read = BLOCKS[kind] or process
 	local within = (guarded or kind == "steps") and setmetatable({ nested = true }, { __index = around }) or around
 	read(check, inner, given, entries, executors.place(check, kind == "foreach" and inner or step, given, entries, within))
-	step.label = step.label or inner.label
+	step.name = given.name
+	step.label = given.name and label_of(given.name) or step.label or inner.label
 	if guarded then
 		guard(check, step, entries, around)
 	end
@@ -548,6 +551,21 @@ function read_list(check, node, name, around)
 		end
 	end
 	return out
+end
+
+---A step as it is called in a place: with the values in its name, as far as they are known.
+---@param step runner.workflow.Step
+---@param scope runner.workflow.Scope
+---@param mask fun(text: string): string
+---@return runner.workflow.Step
+function M.named(step, scope, mask)
+	local ok, text = pcall(variables.expand, step.name, scope)
+	if type(text) == "userdata" then
+		error(text, 0) -- a cancellation
+	end
+	local named = setmetatable(tables.add({}, step), getmetatable(step))
+	named.label = ok and label_of(mask(text)) or step.label
+	return named
 end
 
 ---Mask secrets in the labels of the steps: before a label is cut, or half a secret stays.

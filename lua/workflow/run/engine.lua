@@ -17,6 +17,7 @@ local outputs = require "runner.workflow.run.outputs"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
+local steps_of = require "runner.workflow.file.steps"
 
 local M = {}
 
@@ -250,6 +251,7 @@ end
 
 function perform(run, step, place)
 	doubt.check(run)
+	step = step.name and steps_of.named(step, place.scope, run.mask) or step
 	local key = place.prefix .. step.key .. place.suffix
 	local row, given, problem, left = run.rows[key], nil, nil, nil
 	local round = round_of(row)

@@ -40,7 +40,7 @@ end
 
 -- A file that changed may have a different step here by now.
 local function restored(run, step, key, row)
-	if row.kind ~= step.kind or row.label ~= step.label then
+	if row.kind ~= step.kind or row.label ~= step.label and not (step.name or ""):find("${", 1, true) then
 		attempt.warn("STEP_CHANGED", ("Step %s has completed and is not run again, but the file now has a different step there"):format(key),
 			{ step = key, was = row.label, is = step.label })
 	end
