@@ -60,6 +60,7 @@ M.rows = {
 	["workflow.prune"] = { description = "Remove old runs with their logs and outputs", danger_level = "destructive" },
 	["workflow.recover"] = { description = "Resume the runs that a power cut or a shutdown has ended", danger_level = "mutating" },
 	["workflow.resume"] = { description = "Resume a run where it stopped", danger_level = "mutating" },
+	["workflow.retry"] = { description = "Run a step of a run again, and all that follow it", danger_level = "mutating" },
 	["workflow.rm"] = { description = "Remove runs with their logs and outputs", danger_level = "destructive" },
 	["workflow.run"] = { description = "Run a workflow file", danger_level = "mutating" },
 	["workflow.show"] = { description = "Show a run with its steps and attempts", danger_level = "safe" },

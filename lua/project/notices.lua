@@ -68,7 +68,7 @@ function M.broken(a)
 end
 
 -- They run steps of their own, which meet no other check.
-local NEEDS_CONTEXT = { ["workflow.run"] = true, ["workflow.resume"] = true }
+local NEEDS_CONTEXT = { ["workflow.run"] = true, ["workflow.resume"] = true, ["workflow.retry"] = true }
 
 ---The settings don't have the context that was asked for. A built-in command goes on without it only where it
 ---says so itself, or where the environment names the context and it runs no steps.

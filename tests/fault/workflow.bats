@@ -26,6 +26,10 @@ fault() {
 	fault workflow_repairs
 }
 
+@test "runs that are put back, killed at random instants: what succeeded stays, and what is put back runs once more" {
+	fault workflow_again
+}
+
 @test "a run killed at any write, sync, truncate or rename of a commit resumes where it was" {
 	fault workflow_crash commits
 }

@@ -13,6 +13,7 @@ return {
 	grace = "10s",
 	args = {
 		declarations.run,
+		{ "failed", "boolean", description = "Run again what failed and was passed over, such as items of a loop" },
 		{ "force", "boolean", description = "Resume even if the file has changed or the run was cancelled" },
 		{ "retry_in_doubt", "boolean", description = "Run a step again even though it may have finished" },
 		{ "mark_done", "array", items = "string", description = "A step to treat as done: it is not run again" },
@@ -27,11 +28,12 @@ return {
 	rows = "steps",
 	examples = {
 		{ description = "After a failure or an interruption", command = "runner workflow resume run_01J" },
+		{ description = "Only the items that failed", command = "runner workflow resume run_01J --failed" },
 	},
 	run = function(args, ctx)
 		return run_command.run(ctx, "resumed", args, function(db)
 			local row = db:find(args.id)
-			if row.state ~= "completed" then
+			if row.state ~= "completed" or args.failed then
 				place.go_on(attempt.project, row.context, row.id)
 			end
 			return start.reopen(db, args)

@@ -218,9 +218,9 @@ local function wanted(run, step, key, scope)
 	return answer
 end
 
--- A condition was evaluated when the step started; a resumed run keeps the answer.
+-- A condition was evaluated when the step started; a resumed run keeps the answer, unless all of the step was put back.
 local function skips(run, step, key, place, row)
-	if row then
+	if row and row.started_ms then
 		return row.state == "skipped"
 	elseif wanted(run, step, key, place.scope) then
 		return false

@@ -258,15 +258,21 @@ local function check_cwd(row)
 	end
 end
 
+local function put_back(run, args)
+	local again = require "runner.workflow.run.again"
+	return args.from and again.from(run, args.from) or args.failed and again.failed(run)
+end
+
 ---A stored run, locked and ready to continue.
 ---@param db table the open store
----@param args table id, force, retry_in_doubt, mark_done
+---@param args table id, force, retry_in_doubt, mark_done; failed, or from: what is put back
 ---@return table? run nil: it has completed, and nothing of it runs again
 function M.reopen(db, args)
 	local row = db:find(args.id)
 	local lock = db:own(row.id)
 	row = db:find(row.id) -- its owner may have just ended it
-	if row.state == "completed" then
+	local again = args.from or args.failed
+	if row.state == "completed" and not again then
 		marked(db, row.id, args.mark_done, true)
 		return nil
 	end
@@ -283,6 +289,9 @@ function M.reopen(db, args)
 	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
 	run.mark_done = marked(db, row.id, args.mark_done)
+	if again and not put_back(run, args) and row.state == "completed" then
+		return nil
+	end
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),

@@ -74,6 +74,17 @@ function M.queries:live_units(run)
 	return self:_open():rows(UNIT .. " AND key IN (SELECT key FROM placements WHERE run = ? AND state <> 'over') ORDER BY number", run, run)
 end
 
+---The keys of the steps of a run that ran on an executor.
+---@param run string
+---@return string[]
+function M.queries:unit_keys(run)
+	local list = {}
+	for i, row in ipairs(self:_open():rows(UNIT .. " ORDER BY number", run)) do
+		list[i] = row.key
+	end
+	return list
+end
+
 ---The folders of a run's units.
 ---@param run string
 ---@return string[]

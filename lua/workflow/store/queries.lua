@@ -115,6 +115,14 @@ function M:warnings(id, most)
 	return rows
 end
 
+---The keys of the steps that have a warning with this code, sorted.
+---@param id string
+---@param code string
+---@return string[]
+function M:warned_steps(id, code)
+	return keys_of(self:_open():rows("SELECT key FROM warnings WHERE run = ? AND code = ? ORDER BY key", id, code))
+end
+
 local OTHERS = [[
 	SELECT EXISTS (SELECT 1 FROM attempts WHERE run = ?1 AND (key <> ?2 OR number > 1))
 		OR EXISTS (SELECT 1 FROM attempts WHERE run = ?1)

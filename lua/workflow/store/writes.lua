@@ -285,8 +285,24 @@ function M.set_step(now, id, step, state, fields)
 	end
 end
 
-local WARN = "INSERT OR REPLACE INTO warnings (run, key, code, message, context) VALUES (?, ?, ?, ?, ?)"
 local UNWARN = "DELETE FROM warnings WHERE run = ? AND key = ?"
+local PUT_BACK = [[
+	UPDATE steps SET state = 'waiting', round = round + 1, attempts = 0, spent_ms = 0, wake_ms = NULL, wait_ms = NULL, status = NULL,
+		code = NULL, message = NULL, ended_ms = NULL, output = NULL, held = NULL, data = ?3, started_ms = CASE WHEN ?4 THEN started_ms END
+	WHERE run = ?1 AND ]]
+local AND_INSIDE = "(key = ?2 OR substr(key, 1, length(?2) + 1) IN (?2 || '[', ?2 || '.', ?2 || '@'))"
+local UNWARN_INSIDE = "DELETE FROM warnings WHERE run = ?1 AND " .. AND_INSIDE
+
+-- how: of the step alone, which has begun; nil: it and all that is inside of it have not
+function M.put_back(_, id, key, how)
+	local data = how and codec.encode("data", how.data)
+	return function(db)
+		db:run(PUT_BACK .. (how and "key = ?2" or AND_INSIDE), id, key, data, how ~= nil)
+		db:run(how and UNWARN or UNWARN_INSIDE, id, key)
+	end
+end
+
+local WARN = "INSERT OR REPLACE INTO warnings (run, key, code, message, context) VALUES (?, ?, ?, ?, ?)"
 
 -- warning: nil where there is none any more
 function M.warn_step(_, id, key, warning)

@@ -1,0 +1,154 @@
+-- again: what of a run is put back, so that it runs once more: all from a step on, or what has failed and was passed over. It
+-- changes rows, in the commit that says that the run goes on, and runs nothing. A step that is put back waits for the first
+-- attempt of a new round; those that it has had stay.
+
+local check = require "runner.workflow.file.check"
+local doubt = require "runner.workflow.run.doubt"
+local errors = require "runner.core.errors"
+local json = require "runner.json"
+local large_value = require "runner.workflow.expr.large_value"
+local outputs = require "runner.workflow.run.outputs"
+local resumed_results = require "runner.workflow.run.resumed_results"
+local step_key = require "runner.core.step_key"
+local tolerated_failures = require "runner.workflow.run.tolerated_failures"
+
+local M = {}
+
+local function refuse(run, code, message, suggestion)
+	errors.raise(code, message, { retryable = false, side_effects = "none", suggestion = suggestion, context = { run = run.id } })
+end
+
+-- The tasks of a placed step have journals of their own, which say what is over.
+local function check_place(run, holds)
+	for _, key in ipairs(run.db:unit_keys(run.id)) do
+		if holds(key) then
+			refuse(run, "CONFLICT", ("Step %s ran on an executor: what is over there isn't run again"):format(key),
+				"Start the workflow again: runner workflow run " .. run.workflow.path)
+		end
+	end
+end
+
+-- --- all from a step on ----------------------------------------------------------------------------
+
+local function index_of(run, wanted)
+	local keys = {}
+	for i, step in ipairs(run.workflow.steps) do
+		if step.key == wanted then
+			return i
+		elseif step_key.holder(step.key)(wanted) then
+			refuse(run, "NOT_FOUND", ("Step %s is inside of another one"):format(wanted), "Give the outermost step: --from " .. step.key)
+		end
+		keys[i] = step.key
+	end
+	refuse(run, "NOT_FOUND", ("The workflow has no step '%s'"):format(wanted), check.meant(wanted, keys)
+		or "runner workflow show " .. run.id)
+end
+
+local function check_doubts(run, holds)
+	for _, key in ipairs(run.retry_in_doubt and {} or run.in_doubt) do
+		if holds(key) then
+			refuse(run, doubt.CODE, ("Step %s is in doubt: nobody knows whether it finished its work"):format(key),
+				("To run it again all the same: --retry-in-doubt. Otherwise: runner workflow resume %s --mark-done %s"):format(run.id, key))
+		end
+	end
+end
+
+---Put back a step and all that follow it. Raises NOT_FOUND where it is none of the file's outermost steps, CONFLICT where it has
+---not begun or one of them ran on an executor, and STEP_IN_DOUBT.
+---@param run table owned; what is put off in its store comes with the next commit
+---@param key string
+---@return boolean some
+function M.from(run, key)
+	local first = index_of(run, key)
+	if not run.rows[key] then
+		refuse(run, "CONFLICT", ("Step %s has not begun"):format(key), "runner workflow resume " .. run.id)
+	end
+	for i = first, #run.workflow.steps do
+		local step = run.workflow.steps[i]
+		check_place(run, step_key.holder(step.key))
+		check_doubts(run, step_key.holder(step.key))
+		run.db:soon("put_back", run.id, step.key)
+	end
+	return true
+end
+
+-- --- what was passed over --------------------------------------------------------------------------
+
+local way_to
+
+local function way_inside(run, step, key, place, wanted)
+	local row = step.kind == "steps" and run.rows[key]
+	if step.kind == "foreach" then
+		local i = wanted:sub(1, #key) == key and wanted:match("^%[%d+%]%.", #key + 1)
+		return i and way_to(run, step.steps, { prefix = key .. i, suffix = place.suffix }, wanted)
+	elseif step.kind == "parallel" then
+		return way_to(run, step.steps, place, wanted)
+	end
+	return row and row.kind == "steps" and way_to(run, step.steps, resumed_results.hooks_place(step, place, row.data.rounds["do"]), wanted)
+end
+
+-- A step with those that hold it, the innermost first; nil: a run that goes on doesn't come by, as by hooks and earlier rounds.
+function way_to(run, steps, place, wanted)
+	for _, step in ipairs(steps) do
+		local key = place.prefix .. step.key .. place.suffix
+		if key == wanted then
+			return { { step = step, key = key } }
+		end
+		local way = step.steps and way_inside(run, step, key, place, wanted)
+		if way then
+			way[#way + 1] = { step = step, key = key }
+			return way
+		end
+		way = step.on_success and way_to(run, step.on_success.steps, place, wanted)
+		if way then
+			return way
+		end
+	end
+end
+
+-- The items of a loop that is over: its data have them.
+local function items_of(run, key, row)
+	local items = json.array {}
+	for i, given in ipairs(large_value.value(outputs.result(run, key, row, true).data)) do
+		local text = run.workflow.secrets[1] and json.encode(given.item) or ""
+		if given.item == nil or text:find("***", 1, true) then
+			refuse(run, "PRECONDITION", ("Item %d of step %s was not stored%s"):format(i, key, given.item and ", since it contains a secret" or ""),
+				"Start the workflow again: runner workflow run " .. run.workflow.path)
+		end
+		items[i] = given.item
+	end
+	return items
+end
+
+-- What it goes on with: a loop with its items; a block with its steps, and all its repairs.
+local function data_of(run, found, row)
+	if found.step.kind == "foreach" then
+		return row.state == "completed" and items_of(run, found.key, row) or row.data
+	elseif found.step.kind == "steps" then
+		row.data.phase, row.data.granted = "do", row.data.rounds.repair
+		return row.data
+	end
+end
+
+local OVER = { completed = true, failed = true }
+
+---Put back what the run has gone on in spite of: the failed items of loops, failed parallel steps, and failed steps with
+---on_failure: continue. What has succeeded stays.
+---@param run table owned; what is put off in its store comes with the next commit
+---@return boolean some
+function M.failed(run)
+	local known, some = {}, false
+	for _, key in ipairs(run.db:warned_steps(run.id, tolerated_failures.CODE)) do
+		local way = OVER[run.rows[key].state] and way_to(run, run.workflow.steps, { prefix = "", suffix = "" }, key)
+		for _, found in ipairs(way or {}) do
+			if not known[found.key] then
+				known[found.key], some = true, true
+				check_place(run, function(placed) return placed == found.key end)
+				run.db:soon("put_back", run.id, found.key, { data = data_of(run, found, run.rows[found.key]) })
+			end
+		end
+	end
+	return some
+end
+
+return M

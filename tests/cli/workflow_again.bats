@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# What of a run runs once more: what was passed over (resume --failed), or all from a step on (retry --from).
+
+load lib/workflow
+
+# effects WORD…: what the steps have written since the last time
+effects() {
+	[ "$(tr '\n' ' ' <effects)" = "${*:+$* }" ] || { cat effects >&2; return 1; }
+	: >effects
+}
+
+# states KEY=STATE…: of these steps
+states() {
+	local each
+	for each; do
+		[ "$(sql "select state from steps where key = '${each%=*}'")" = "${each#*=}" ] || { sql "select key, state from steps" >&2; return 1; }
+	done
+}
+
+passed_over() {
+	ran <<-'YAML'
+		  - { id: before, shell: echo before >>effects }
+		  - id: each
+		    foreach: [a, "b c", { name: d }]
+		    parallel: 2
+		    max_failures: 2
+		    do:
+		      - { id: one, shell: 'echo "one${item_index}" >>effects' }
+		      - { id: two, shell: 'echo "two${item_index}" >>effects; [ ${item_index} = 1 ] || [ -e go${item_index} ]' }
+		      - { id: three, shell: 'echo "three ${item}" >>made' }
+		  - { id: soft, shell: 'echo soft >>effects; [ -e go2 ]', on_failure: { steps: [{ shell: echo hook >>effects }], then: continue } }
+		  - { id: after, shell: 'echo "after ${steps.each.failed}" >>after' }
+	YAML
+	envelope 0
+}
+
+@test "resume --failed runs the items again that failed, from the step that did, and failed steps that were passed over" {
+	passed_over
+	sort -o effects effects
+	effects before hook one1 one2 one3 soft two1 two2 two3
+	touch go2
+	call workflow resume @last --failed
+	envelope 0
+	sort -o effects effects
+	effects soft two2 two3
+	expect '[(d.ok, d.item) for d in e.data.steps[1].data] == [(True, "a"), (True, "b c"), (False, {"name": "d"})]'
+	expect '[(w.code, w.context.step, w.context.failed) for w in e.warnings] == [("PASSED_OVER", "each", 1)] and e.data.effect == "updated"'
+	[ "$(cat made)" = "three a
+three b c" ]
+	touch go3
+	call workflow resume @last --failed
+	envelope 0
+	expect 'e.warnings == [] and e.data.steps_by_state == {"completed": 14}'
+	effects two3
+	[ "$(tail -n 1 made)" = 'three {"name":"d"}' ]
+	[ "$(cat after)" = "after 2" ]
+	[ "$(sql "select round, attempts from steps where key in ('each[3].two', 'soft')")" = "3|1
+2|1" ]
+}
+
+@test "resume --failed of a run in which nothing was passed over is a resume: of a completed one nothing runs" {
+	ran <<<'  - shell: echo once >>effects'
+	envelope 0
+	call workflow resume @last --failed
+	envelope 0
+	expect 'e.data.effect == "noop" and e.data.state == "completed"'
+	effects once
+	[ "$(sql 'select resumes from runs')" = 0 ]
+}
+
+@test "resume --failed of a run that failed goes on there, too, and runs loops that were passed over again" {
+	ran <<-'YAML'
+		  - { id: each, foreach: [1, 2], continue_on_error: true, do: [{ shell: 'echo "${item}" >>effects; [ ${item} = 1 ] || [ -e go ]' }] }
+		  - { id: stop, shell: echo stop >>effects; test -e go }
+	YAML
+	envelope 1
+	effects 1 2 stop
+	touch go
+	call workflow resume @last
+	envelope 0
+	effects stop
+	call workflow resume @last --failed
+	envelope 0
+	effects 2
+}
+
+@test "resume --failed checks a block again that holds the loop, with all its repairs, and comes to loops in loops and in on_success" {
+	ran <<-'YAML'
+		  - id: block
+		    steps:
+		      - id: out
+		        foreach: [x, y]
+		        do:
+		          - { id: in, foreach: [1, 2], continue_on_error: true, do: [{ shell: 'echo "${item}" >>effects; [ ${item} = 1 ] || [ -e go ]' }] }
+		    check: { shell: 'echo check >>effects; [ ! -e go ] || [ -e repaired ]' }
+		    repair: { steps: [{ shell: echo repair >>effects; touch repaired }], max: 1 }
+		  - id: then
+		    shell: echo then >>effects
+		    on_success:
+		      - { id: more, parallel: [{ id: p, shell: echo p >>effects }, { id: q, shell: echo q >>effects; test -e go }], continue_on_error: true, limit: 1 }
+	YAML
+	envelope 0
+	effects 1 2 1 2 check 'then' p q
+	touch go
+	call workflow resume @last --failed
+	envelope 0
+	effects 2 2 check repair check q
+	expect 'e.warnings == []'
+}
+
+@test "resume --failed leaves alone what was passed over in an earlier round, in a hook and in a repair" {
+	ran <<-'YAML'
+		  - id: block
+		    steps:
+		      - { id: each, foreach: [1, 2], continue_on_error: true, do: [{ shell: 'echo "${item}" >>effects; [ ${item} = 1 ] || [ -e fixed ]' }] }
+		      - shell: test -e fixed
+		    repair: { again: step, steps: [{ id: r, foreach: [1], continue_on_error: true, do: [{ shell: touch fixed; exit 1 }] }] }
+	YAML
+	envelope 0
+	effects 1 2 1 2
+	call workflow resume @last --failed
+	envelope 0
+	expect 'e.data.effect == "noop"'
+	effects
+}
+
+@test "retry --from runs a step and all that follow it again; what is before it stays, with its outputs" {
+	passed_over
+	: >effects
+	call workflow retry @last --from soft
+	envelope 0
+	effects soft hook
+	[ "$(cat after)" = "after 2
+after 2" ]
+	touch go2 go3
+	call workflow retry @last --from each
+	envelope 0
+	sort -o effects effects
+	effects one1 one2 one3 soft two1 two2 two3
+	expect 'e.warnings == [] and e.data.resumes == 2'
+	[ "$(tail -n 1 after)" = "after 0" ]
+	[ "$(sql "select distinct round from steps where key like 'each[%].one'")" = 2 ]
+}
+
+@test "retry --from decides conditions again, finds the items of a loop again, and begins a block with all its repairs" {
+	printf 'a\nb\n' >items
+	ran <<-'YAML'
+		  - { id: each, foreach: { file: items }, do: [{ shell: 'echo "${item}" >>effects' }] }
+		  - { id: some, when: "steps.each.total > 1", shell: echo some >>effects }
+		  - id: block
+		    shell: "true"
+		    check: { shell: 'grep -qx fix1 effects' }
+		    repair: { shell: 'echo "fix${attempt.repair}" >>effects' }
+	YAML
+	envelope 0
+	effects a b some fix1
+	echo c >items
+	call workflow retry @last --from each
+	envelope 0
+	effects c fix1
+	states 'each[1].1=completed' 'each[2].1=skipped' some=skipped block=completed
+}
+
+@test "retry and --failed refuse what they can't do, and change nothing" {
+	three
+	call workflow run three.yaml --var x=1
+	passed_over
+	: >effects
+	call workflow retry @last --from two
+	envelope 5
+	call workflow retry @last --from 'each[1].one'
+	envelope 5
+	expect '"--from each" in e.error.suggestion'
+	call workflow retry @last
+	envelope 2
+	effects
+	echo "  - shell: echo more >>effects" >>small.yaml
+	call workflow retry @last --from soft
+	envelope 6
+	expect '"has changed" in e.error.message'
+	call workflow resume @last --failed
+	envelope 6
+	effects
+	call workflow retry @last --from 5 --force
+	envelope 6
+	expect '"has not begun" in e.error.message'
+	[ "$(sql "select state, resumes from runs where workflow = 'small'")" = "completed|0" ]
+}
+
+@test "retry refuses a step in doubt, and a run that is running; --retry-in-doubt runs it again" {
+	workflow doubt <<-'YAML'
+		name: doubt
+		commands:
+		  - { id: a, shell: echo a >>effects }
+		  - { id: b, shell: 'echo b >>effects; [ -e go ] || sleep 60' }
+	YAML
+	begin workflow run doubt.yaml
+	until_true grep -qx b effects
+	call workflow retry @last --from a
+	expect 'e.error.code == "LOCK_HELD"'
+	kill_all
+	call workflow retry @last --from a
+	envelope 81
+	expect 'e.error.code == "STEP_IN_DOUBT" and "b" in e.error.message'
+	touch go
+	call workflow retry @last --from a --retry-in-doubt
+	envelope 0
+	effects a b a b
+}
+
+@test "of a placed step neither is run again" {
+	workflow far <<-YAML
+		name: far
+		executors: { here: { kind: local } }
+		commands:
+		  - { id: far, on: here, foreach: [1, 2], continue_on_error: true, do: [{ shell: 'test \${item} = 1' }] }
+	YAML
+	call workflow run far.yaml
+	envelope 0
+	call workflow resume @last --failed
+	envelope 6
+	expect '"on an executor" in e.error.message'
+	call workflow retry @last --from far
+	envelope 6
+	[ "$(sql "select state from runs")" = completed ]
+}
+
+@test "the value of a secret in an item is not stored: the item isn't run again with something else" {
+	workflow hidden <<-'YAML'
+		name: hidden
+		secrets: { WORD: { file: word } }
+		commands:
+		  - { id: each, foreach: { file: items }, continue_on_error: true, do: [{ shell: exit 1 }] }
+	YAML
+	echo hush-hush-42 >word
+	printf 'plain\nwith hush-hush-42\n' >items
+	call workflow run hidden.yaml
+	envelope 0
+	call workflow resume @last --failed
+	expect 'e.error.code == "PRECONDITION" and "Item 2" in e.error.message'
+	[ "$status" -ne 0 ]
+}
+
+@test "what is put back outlives its process: a plain resume goes on with it" {
+	ran <<-'YAML'
+		  - { id: each, foreach: [1, 2, 3], continue_on_error: true, do: [{ shell: 'echo ${item} >>effects; [ -e go ] || exit 1; [ ${item} != 2 ] || [ -e on ] || sleep 60', idempotent: true }] }
+		  - { id: soft, shell: 'echo soft >>effects; [ -e go ]', on_failure: continue }
+	YAML
+	effects 1 2 3 soft
+	touch go
+	begin workflow resume @last --failed
+	until_true grep -qx 2 effects
+	kill_all
+	touch on
+	call workflow resume @last
+	envelope 0
+	effects 1 2 2 3 soft
+	expect 'e.warnings == []'
+}
