@@ -50,7 +50,7 @@ M.rooms = {
 	{ name = "profile", path = "lua/profile/", uses = { BINDINGS, "core" }, owns = "where the time of a call went: pages of its workers, phases, stacks, the flame graph" },
 
 	{ name = "workflow.expr", path = "lua/workflow/expr/", uses = { BINDINGS, "core" }, owns = "`${…}`, where in a shell text it stands, conditions" },
-	{ name = "workflow.file", path = "lua/workflow/file/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "a YAML file → its normal form, or every problem of it" },
+	{ name = "workflow.file", path = "lua/workflow/file/", uses = { BINDINGS, "core", "declare", "project", "workflow.expr" }, owns = "a YAML file → its normal form, or every problem of it" },
 	{ name = "workflow.import", path = "lua/workflow/import/", uses = { BINDINGS, "core", "workflow.expr", "workflow.file" }, owns = "workflow files of other tools → ours" },
 	{ name = "workflow.kinds", path = "lua/workflow/kinds/", uses = { BINDINGS, "core", "invoke", "workflow.expr" }, owns = "each kind of step: its request, its outcome, what a failure means" },
 	{ name = "workflow.store", path = "lua/workflow/store/", uses = { BINDINGS, "core", "state" }, owns = "runs, steps and attempts in the database" },

@@ -43,3 +43,78 @@ load lib/workflow
 	envelope 0
 	expect 'e.data.steps[1].label == "After ${steps.none.output}"'
 }
+
+# --- variables with types ------------------------------------------------------------------
+
+typed() {
+	workflow typed <<-'YAML'
+		vars:
+		  count: { type: integer, min: 1, default: 2, description: How many }
+		  target: { type: enum, values: [prod, dev] }
+		  files: { type: array, items: path, max_length: 2, default: [] }
+		  fast: { type: boolean, default: true }
+		  user: { type: string, pattern: "^[a-z]+$", default: "${env.WHO}" }
+		  old: { type: postgres, port: 1 }
+		commands:
+		  - shell: touch begun; [ -e go ]
+		  - { id: said, shell: "echo ${count} ${target} ${files} ${fast} ${user} ${old.port}", when: count > 1 and not fast }
+	YAML
+	CLEAN_ENV+=(WHO=ada)
+}
+
+@test "a variable with a type is read as an argument is, and refused as one is, before anything runs" {
+	typed
+	call workflow run typed.yaml --var count=x --var target=prd
+	envelope 2
+	expect '[x.code for x in e.error.errors] == ["INVALID_ARGUMENT"] * 2'
+	expect 'e.error.errors[0].message == "Invalid --var count '"'x'"': expected a whole number of at least 1"'
+	expect '"Did you mean '"'prod'"'?" in e.error.errors[1].suggestion'
+	call workflow run typed.yaml
+	envelope 2
+	expect '[x.code for x in e.error.errors] == ["MISSING_VARIABLE"]'
+	call workflow run typed.yaml --var target=dev --var files=a --var files=b --var files=c
+	envelope 2
+	expect '"was given 3 values" in e.error.message'
+	CLEAN_ENV+=(WHO=Ada)
+	call workflow run typed.yaml --var target=dev
+	envelope 2
+	expect '"(its default)" in e.error.message'
+	[ ! -e begun ]
+}
+
+@test "a variable with a type has it in expressions, and a resumed run has the same values" {
+	typed
+	call workflow run typed.yaml --var target=dev --var files=a --var files=b --var fast=no --var count=3
+	envelope 1
+	touch go
+	sed -i 's/default: 2/default: 5/' typed.yaml
+	CLEAN_ENV+=(WHO=eve)
+	call workflow resume @last --force
+	envelope 0
+	expect 'e.data.steps[1].output == "3 dev [\"a\",\"b\"] false ada 1"'
+	expect 'e.data.variables.count == 3 and e.data.variables.fast is False'
+}
+
+@test "plan and check list the variables, and check says what is wrong with a declaration where it stands" {
+	typed
+	call workflow check typed.yaml
+	envelope 0
+	expect '[v.name for v in e.data.variables] == ["count", "fast", "files", "old", "target", "user"]'
+	expect 'e.data.variables[0] == {"name": "count", "type": "integer", "min": 1, "default": 2, "description": "How many", "takes": "a whole number of at least 1"}'
+	expect 'e.data.variables[4].required'
+	call workflow plan typed.yaml --var target=dev
+	envelope 0
+	expect 'e.data.variables[3].default.port == 1'
+	workflow wrong <<-'YAML'
+		vars:
+		  a: { type: integer, mn: 1 }
+		  b: { type: text, default: a }
+		  c: { type: string, secret: true }
+		  d: { type: integer, default: x }
+		commands: [{ shell: a }]
+	YAML
+	call workflow check wrong.yaml
+	envelope 2
+	expect '[x.line for x in e.error.errors] == [2, 3, 4, 5]'
+	expect '"mn" in e.error.errors[0].message and "secrets" in e.error.errors[2].suggestion'
+}

@@ -11,6 +11,7 @@ local locate = require "runner.project.locate"
 local host = require "runner.host"
 local money = require "runner.core.money"
 local start = require "runner.workflow.run.start"
+local var_values = require "runner.workflow.run.var_values"
 
 local function count(steps)
 	local n = 0
@@ -119,6 +120,8 @@ return {
 		if attempt.policy then
 			judge_run(args.file, workflow, attempt.policy)
 		end
-		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true }
+		local described = var_values.described(workflow)
+		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true,
+			variables = described[1] and described or nil }
 	end,
 }

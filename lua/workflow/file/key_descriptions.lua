@@ -10,7 +10,8 @@ M.workflow = {
 	{ "name", "text", "the file's name", "name of the workflow in lists, logs and `${run.name}`" },
 	{ "description", "text", "", "for readers of the file" },
 	{ "commands", "list of steps", "**required**", "the steps, run in this order" },
-	{ "vars", "map", "none", "variables with their default values; one with an empty default needs `--var NAME=VALUE`" },
+	{ "vars", "map", "none", "variables with their default values; one with an empty default needs `--var NAME=VALUE`."
+		.. " `{ type: integer, min: 1, default: 2 }` has a [type](variables.md#types)" },
 	{ "env", "map", "none", "environment variables for every step" },
 	{ "env_files", "path, or list", "none", "dotenv files, read when the run starts; `env` wins over them" },
 	{ "secrets", "list, or map", "none", "values that are masked everywhere: see [secrets](secrets.md)" },

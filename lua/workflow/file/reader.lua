@@ -27,6 +27,7 @@ local MAX_BYTES = 4 << 20
 ---@field digest string of the normal form of the file: what YAML reads in it, keys in order
 ---@field vars table<string, any> defaults
 ---@field required string[] variables without a default, as written
+---@field typed table<string, table> rows of lua/declare/arguments.lua, of those that have a type
 ---@field env table<string, string> templates
 ---@field env_files string[] templates
 ---@field secrets {name: string, env: string?, file: string?, value: string?}[]
@@ -65,27 +66,31 @@ local function check_default(check, node)
 	end
 end
 
--- name → default; null: the caller has to give it.
+local function typed_vars()
+	return require "runner.workflow.file.typed_vars" -- many files have none
+end
+
+-- name → default; null: the caller has to give it. Those with a type have a row, too.
 local function vars_of(check, node)
-	local defaults, required, known = {}, {}, {}
-	if not node then
-		return defaults, required, known
-	elseif node.kind ~= "map" then
+	local defaults, required, known, typed = {}, {}, {}, {}
+	if node and node.kind ~= "map" then
 		values.refuse(check, node, "vars", "a map of names and default values")
-		return defaults, required, known
 	end
-	for _, entry in ipairs(node.entries) do
+	for _, entry in ipairs(node and node.entries or {}) do
 		local at = { kind = "text", text = entry.key, line = entry.line, column = entry.column }
 		local name = keys.variable_name(check, at, "a key of vars")
-		if name and entry.node.kind == "null" then
-			required[#required + 1] = name
-		elseif name then
+		if name and entry.node.keys and entry.node.keys.type and typed_vars().is_one(entry.node) then
+			check_default(check, entry.node)
+			typed[name] = typed_vars().row(check, name, entry.node)
+			defaults[name] = (typed[name] or {}).default
+		elseif name and entry.node.kind ~= "null" then
 			check_default(check, entry.node)
 			defaults[name] = yaml.value(entry.node)
 		end
+		required[#required + 1] = name and defaults[name] == nil and name or nil
 		known[entry.key] = true
 	end
-	return defaults, required, known
+	return defaults, required, known, typed
 end
 
 -- --- secrets -------------------------------------------------------------------------------
@@ -168,11 +173,11 @@ end
 
 -- The keys in a fixed order: env and executors are read before every step.
 local function assemble(check, root, given, entries)
-	local vars, required, known = vars_of(check, given.vars)
+	local vars, required, known, typed = vars_of(check, given.vars)
 	local claude, options = claude_of(check, given.claude)
 	place(check, given)
 	local workflow = {
-		name = given.name, description = given.description, vars = vars, required = required, env = given.env or {},
+		name = given.name, description = given.description, vars = vars, required = required, typed = typed, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
 		max_cost = given.max_cost, recover = given.recover, steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,

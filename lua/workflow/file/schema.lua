@@ -11,6 +11,7 @@ local keys = require "runner.workflow.file.keys"
 local portable_schema = require "runner.core.portable_schema"
 local retry = require "runner.workflow.file.retry"
 local tables = require "runner.core.tables"
+local typed_vars = require "runner.workflow.file.typed_vars"
 local values = require "runner.workflow.file.values"
 local variables = require "runner.workflow.expr.variables"
 
@@ -169,6 +170,20 @@ local function secrets()
 	return any_of(map_of(keys.env_name, any_of(json_shapes.scalar(false), from)), list_of(named), named)
 end
 
+-- A map with the name of a type is the declaration of one, as commands have them for their arguments.
+local function vars()
+	local types = json_shapes.enum { "string", "path", "enum", "integer", "number", "boolean", "duration", "json", "array" }
+	local bound, length = { type = json.array { "number", "string" } }, { type = "integer", minimum = 0 }
+	local row = { type = types, items = types, values = list_of({ type = "string" }, 1), min = bound, max = bound, min_length = length,
+		max_length = length, schema = { type = "object" }, max_bytes = bound }
+	for key in pairs(typed_vars.keys) do
+		row[key] = row[key] or key == "default" and {} or { type = "string", minLength = 1 }
+	end
+	return { type = "object", propertyNames = name(), additionalProperties = {
+		["if"] = { type = "object", required = json.array { "type" }, properties = { type = types } },
+		["then"] = { properties = row, additionalProperties = false } } }
+end
+
 local function items()
 	local file = object(keys.items, by_reader)
 	file.required = json.array { "file" }
@@ -194,7 +209,7 @@ local NODES = {
 	on_failure = function() return any_of(json_shapes.enum { "fail", "continue" }, SOME_STEPS, block(keys.on_failure)) end,
 	on_success = function() return any_of(SOME_STEPS, block(keys.on_success)) end,
 	check = function() return any_of(CHECK, list_of(CHECK, 1)) end, repair = repair,
-	vars = function() return { type = "object", propertyNames = name() } end, secrets = secrets,
+	vars = vars, secrets = secrets,
 	retry = function() return any_of({ type = "boolean" }, ref "retry") end, claude = function() return ref "claude" end,
 	executors = function()
 		return { type = "object", propertyNames = { pattern = json_shapes.regex(executors.NAME), ["not"] = { const = executors.NOWHERE } },

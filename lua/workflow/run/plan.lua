@@ -9,6 +9,8 @@ local command_line = require "runner.core.command_line"
 local retry_budget = require "runner.core.retry_budget"
 local steps_of = require "runner.workflow.file.steps"
 local tables = require "runner.core.tables"
+local var_values = require "runner.workflow.run.var_values"
+local variables = require "runner.workflow.expr.variables"
 
 local M = {}
 
@@ -104,7 +106,7 @@ end
 function M.describe(workflow, seed, mask)
 	steps_of.relabel(workflow.steps, mask)
 	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed),
-		max_cost_usd = workflow.max_cost and money.dollars(workflow.max_cost),
+		max_cost_usd = workflow.max_cost and money.dollars(workflow.max_cost), variables = var_values.described(workflow),
 		steps = rows_of(workflow.steps, "", { seed = seed, workflow = workflow }) }
 end
 
@@ -163,6 +165,11 @@ end
 ---@return string
 function M.text(plan)
 	local out = { ("%s (%s), seed %s"):format(plan.workflow, plan.file, plan.seed) }
+	for _, v in ipairs(plan.variables) do
+		local default = v.required and "required" or "default " .. variables.text(v.default)
+		local takes = v.values and table.concat(v.values, ", ") or v.takes
+		out[#out + 1] = ("--var %s: %s%s%s"):format(v.name, takes and takes .. "; " or "", default, v.description and ". " .. v.description or "")
+	end
 	add_lines(out, plan.steps, "")
 	return table.concat(out, "\n") .. "\n"
 end

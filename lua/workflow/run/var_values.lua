@@ -2,6 +2,7 @@
 -- the environment, under what the caller gives.
 
 local errors = require "runner.core.errors"
+local json = require "runner.json"
 local tables = require "runner.core.tables"
 local environment = require "runner.workflow.run.environment"
 local variables = require "runner.workflow.expr.variables"
@@ -61,14 +62,45 @@ local function expanded(value, scope)
 	return setmetatable(copy, getmetatable(value))
 end
 
+local function typed_vars()
+	return require "runner.workflow.file.typed_vars" -- many files have none
+end
+
 -- The value of a default, or what is wrong with it.
-local function default_of(name, value, env)
+local function default_of(workflow, name, env)
+	local value, row = workflow.vars[name], workflow.typed[name]
 	local ok, result = pcall(expanded, value, { env = env })
-	if ok then
+	if ok and row and result ~= value and type(value) == "string" then
+		return typed_vars().take(row, result, "default")
+	elseif ok then
 		return result
 	end
 	local e = errors.normalise(result)
 	return nil, problem("MISSING_VARIABLE", name, ("The default of the variable '%s': %s"):format(name, e.message), e.suggestion)
+end
+
+-- What a caller gives for a variable with a type. A list has an item of each.
+local function given_of(row, text, lists)
+	local value, wrong = typed_vars().read(row, text, "flag")
+	if wrong or row.type ~= "array" then
+		return wrong and text or value, wrong
+	end
+	lists[row.name] = lists[row.name] or json.array {}
+	table.insert(lists[row.name], value)
+	return lists[row.name]
+end
+
+---What people and programs are told of the variables.
+---@param workflow table
+---@return table[]
+function M.described(workflow)
+	local out = json.array {}
+	for i, name in ipairs(known_names(workflow)) do
+		local default = workflow.vars[name]
+		out[i] = workflow.typed[name] and typed_vars().shown(workflow.typed[name])
+			or { name = name, default = default, required = default == nil or nil }
+	end
+	return out
 end
 
 ---The values of the variables: the file's defaults under --var.
@@ -77,18 +109,24 @@ end
 ---@return table vars, table[] problems
 function M.of(workflow, given)
 	local vars, problems = {}, {}
-	local missing = {}
-	for name, default in pairs(workflow.vars) do
-		vars[name], missing[name] = default_of(name, default, os.getenv)
+	local missing, lists = {}, {}
+	for name in pairs(workflow.vars) do
+		vars[name], missing[name] = default_of(workflow, name, os.getenv)
 	end
 	for _, text in ipairs(given or {}) do
 		local name, value = split(text)
 		missing[name or ""] = nil
 		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is not name=value"):format(text),
 			"Write --var name=value") or unknown(workflow, name, text)
+		if name and workflow.typed[name] then
+			value, problems[#problems + 1] = given_of(workflow.typed[name], value, lists)
+		end
 		if name then
 			vars[name] = value
 		end
+	end
+	for name, list in pairs(problems[1] and {} or lists) do
+		vars[name], problems[#problems + 1] = typed_vars().take(workflow.typed[name], list, "flag")
 	end
 	for _, name in ipairs(tables.sorted_keys(missing)) do
 		problems[#problems + 1] = missing[name]
@@ -122,8 +160,9 @@ end
 function M.stored(vars, defaults, mask)
 	local out = {}
 	for name, value in pairs(vars) do
-		local default = defaults[name]
-		out[name] = (default == nil or not environment.is_secret(default, mask)) and value or nil
+		if defaults[name] == nil or not environment.is_secret(defaults[name], mask) then
+			out[name] = value
+		end
 	end
 	return mask(out)
 end
@@ -134,9 +173,9 @@ end
 ---@param env fun(name: string): string?
 ---@return table vars the same
 function M.complete(workflow, vars, env)
-	for name, default in pairs(workflow.vars) do
+	for name in pairs(workflow.vars) do
 		if vars[name] == nil then
-			local value, wrong = default_of(name, default, env)
+			local value, wrong = default_of(workflow, name, env)
 			vars[name] = wrong and errors.raise("PRECONDITION", wrong.message, { suggestion = wrong.suggestion, side_effects = "none" }) or value
 		end
 	end
