@@ -14,19 +14,19 @@ local M = {}
 
 local MASK = "***"
 
--- A copy; a table that holds itself comes out holding its copy.
-local function masked(v, text, seen)
-	if type(v) == "string" then
-		return text(v)
-	elseif type(v) ~= "table" then
-		return v
-	elseif seen[v] then
-		return seen[v]
+-- A copy, with what `of` makes of strings, numbers and keys; a table that holds itself comes out holding its copy.
+local function copied(v, of, seen)
+	local kind = type(v)
+	if of[kind] then
+		return of[kind](v)
+	elseif kind ~= "table" or seen[v] or of.stays and of.stays(v) then
+		return seen[v] or v
 	end
 	local out = {}
 	seen[v] = out
 	for key, item in next, v do
-		out[masked(key, text, seen)] = masked(item, text, seen)
+		local is_ours = key == "code" and type(item) == "string" and host.registry_code(item) -- of an error
+		out[type(key) == "string" and of.key(key) or key] = is_ours and item or copied(item, of, seen)
 	end
 	return setmetatable(out, getmetatable(v))
 end
@@ -37,18 +37,15 @@ end
 ---@field stream fun(): fun(piece: string?): string masks a long text piece by piece; nil ends it
 
 ---@param values string[]
+---@param number? fun(v: number): any what becomes of a number
 ---@return fun(v: any): any mask, runner.Hide hide
-function M.masker(values)
+function M.masker(values, number)
 	local masker = host.masker(values)
-	local function text(s)
-		return masker:text(s)
-	end
-	local function mask(v)
-		return masked(v, text, {})
-	end
-	local function same(v)
-		return v
-	end
+	local of = {
+		number = number,
+		string = function(s) return masker:text(s) end,
+		key = function(s) return masker:text(s, true) end,
+	}
 	local function before(s)
 		local n = masker:begun(s)
 		return n > 0 and s:sub(1, -n - 1) .. MASK or s
@@ -57,21 +54,8 @@ function M.masker(values)
 		local n = masker:ended(s)
 		return n > 0 and MASK .. s:sub(n + 1) or s
 	end
-	return values[1] and mask or same, { before = before, after = after, stream = function() return masker:stream() end }
-end
-
--- Numbers too: a secret may be one.
-local function mask_numbers(v, secret, seen)
-	if type(v) == "number" then
-		return secret[tostring(v)] and MASK or v
-	elseif type(v) ~= "table" or seen[v] then
-		return v
-	end
-	seen[v] = true
-	for key, item in next, v do
-		v[key] = mask_numbers(item, secret, seen)
-	end
-	return v
+	return function(v) return values[1] and copied(v, of, {}) or v end,
+		{ before = before, after = after, stream = function() return masker:stream() end }
 end
 
 ---From here on nothing leaves the run with one of these values in it. Returns the function that masks a copy of what
@@ -81,13 +65,10 @@ end
 function M.guard(values)
 	local secret = {}
 	for _, value in ipairs(values) do
-		secret[value] = true
+		secret[value] = MASK
 	end
-	local texts = M.masker(values)
 	host.hide(values)
-	return function(v)
-		return mask_numbers(texts(v), secret, {})
-	end
+	return (M.masker(values, function(v) return secret[tostring(v)] or v end)) -- a secret may be a number
 end
 
 -- --- tokens and keys -------------------------------------------------------------------------
@@ -130,37 +111,22 @@ local KEY_LEAST = 20 -- bytes: sk-learn is none
 local function token_masked(text)
 	text = text:gsub("%f[%w_-](eyJ[%w_-]+)%.([%w_-]+)%.[%w_-]*", web_token)
 	for _, pattern in ipairs(KEYS) do
-		text = text:gsub(pattern, function(found)
-			return #found >= KEY_LEAST and key(found) or nil
-		end)
+		text = text:gsub(pattern, function(found) return #found >= KEY_LEAST and key(found) or nil end)
 	end
 	return (text:gsub("%-%-%-%-%-BEGIN [%u ]*PRIVATE KEY%-%-%-%-%-.-%-%-%-%-%-END [%u ]*PRIVATE KEY%-%-%-%-%-", "[KEY: PRIVATE KEY]"))
 end
 
--- F-017's wrapper says what it holds; its bytes are no text.
-local function is_binary(t)
-	return t.type == "binary" and t.encoding == "base64"
-end
-
-local function mask_tokens(v, seen)
-	if type(v) == "string" then
-		return token_masked(v)
-	elseif type(v) ~= "table" or seen[v] or is_binary(v) then
-		return seen[v] or v
-	end
-	local out = {}
-	seen[v] = out
-	for name, item in next, v do
-		out[type(name) == "string" and token_masked(name) or name] = mask_tokens(item, seen)
-	end
-	return setmetatable(out, getmetatable(v))
-end
+local TOKENS = {
+	string = token_masked,
+	key = token_masked,
+	stays = function(t) return t.type == "binary" and t.encoding == "base64" end, -- F-017's wrapper: its bytes are no text
+}
 
 ---A copy with every token and key masked.
 ---@param data any without cycles
 ---@return any
 function M.tokens(data)
-	return mask_tokens(data, {})
+	return copied(data, TOKENS, {})
 end
 
 ---What stands for the text of a field that is declared to hold a secret.

@@ -194,6 +194,7 @@ function M.show(data)
 		return
 	end
 	data = attempt.wrap(data)
+	data = attempt.mask and attempt.mask(data) or data
 	local text = require("runner.json").encode(data, { max = 16 << 20, envelope = true })
 	if text then
 		host.send("TEXT", { text = (rendered_as(format, data, text)) })

@@ -352,64 +352,13 @@ static void pass_blanks(struct decoder *d)
 
 /* --- strings ----------------------------------------------------------------------- */
 
-static char *put_utf8(char *to, unsigned c)
+/* From `start` to the quote, with escapes. */
+static void push_escaped(struct decoder *d, const char *start)
 {
-	if (c < 0x80) {
-		*to++ = (char)c;
-	} else if (c < 0x800) {
-		*to++ = (char)(0xc0 | c >> 6);
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*to++ = (char)(0xe0 | c >> 12);
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*to++ = (char)(0xf0 | c >> 18);
-		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	}
-	return to;
-}
+	char *to = d->room;
 
-/* s is behind "\u"; what follows the escape. */
-static const char *unicode_escape(const char *s, char **to)
-{
-	unsigned c = (unsigned)json_hex4(s);
-
-	s += 4;
-	if (c >= 0xd800 && c <= 0xdbff) {
-		c = 0x10000 + ((c & 0x3ff) << 10 | ((unsigned)json_hex4(s + 2) & 0x3ff));
-		s += 6;
-	}
-	*to = put_utf8(*to, c);
-	return s;
-}
-
-/* s is behind the backslash; what follows the escape. */
-static const char *escape(const char *s, char **to)
-{
-	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-
-	if (*s == 'u')
-		return unicode_escape(s + 1, to);
-	*(*to)++ = meant[strchr(letters, *s) - letters];
-	return s + 1;
-}
-
-/* From `start` to the quote, with escapes from p on. No escape is shorter than what it means. */
-static void push_escaped(struct decoder *d, const char *start, const char *p, const char *end)
-{
-	char *to = mempcpy(d->room, start, (size_t)(p - start));
-
-	while (*p == '\\') {
-		p = escape(p + 1, &to);
-		start = p;
-		p += json_unescaped(p, (size_t)(end - p));
-		to = mempcpy(to, start, (size_t)(p - start));
-	}
+	d->p = json_unescape(start, d->end, &to) + 1;
 	lua_pushlstring(d->L, d->room, (size_t)(to - d->room));
-	d->p = p + 1;
 }
 
 /* p is at the opening quote. */
@@ -418,7 +367,7 @@ static void push_string(struct decoder *d)
 	const char *start = d->p + 1, *p = start + json_unescaped(start, (size_t)(d->end - start));
 
 	if (*p == '\\') {
-		push_escaped(d, start, p, d->end);
+		push_escaped(d, start);
 		return;
 	}
 	lua_pushlstring(d->L, start, (size_t)(p - start));

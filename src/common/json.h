@@ -122,6 +122,11 @@ static inline char *json_put_plain(char *to, const char *s, size_t n)
 }
 /* How many bytes at s are before the first quote or backslash. */
 size_t json_unescaped(const char *s, size_t n);
+/*
+ * Write what a string means from s on, up to its quote or to the end, and say where that is. No escape is shorter than what
+ * it means. What is none, in a text that isn't checked, means its letter; half of a pair is U+FFFD.
+ */
+const char *json_unescape(const char *s, const char *end, char **to);
 /* The value of the four hexadecimal digits at s, -1 if they aren't; reads no further than the
  * first byte that is none. */
 int json_hex4(const char *s);

@@ -61,6 +61,66 @@ size_t json_unescaped(const char *s, size_t n)
 	return i;
 }
 
+static char *put_utf8(char *to, unsigned c)
+{
+	if (c < 0x80) {
+		*to++ = (char)c;
+	} else if (c < 0x800) {
+		*to++ = (char)(0xc0 | c >> 6);
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		*to++ = (char)(0xe0 | c >> 12);
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		*to++ = (char)(0xf0 | c >> 18);
+		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	}
+	return to;
+}
+
+/* s is behind "\u"; what follows the escape. */
+static const char *unicode_escape(const char *s, const char *end, char **to)
+{
+	int v = end - s < 4 ? -1 : json_hex4(s), low = -1;
+
+	if (v < 0)
+		return s;
+	s += 4;
+	if (v >= 0xd800 && v < 0xdc00 && end - s >= 6 && s[0] == '\\' && s[1] == 'u')
+		low = json_hex4(s + 2);
+	if (low >= 0xdc00 && low <= 0xdfff) {
+		v = 0x10000 + ((v & 0x3ff) << 10 | (low & 0x3ff));
+		s += 6;
+	} else if (v >= 0xd800 && v <= 0xdfff) {
+		v = 0xfffd;
+	}
+	*to = put_utf8(*to, (unsigned)v);
+	return s;
+}
+
+const char *json_unescape(const char *s, const char *end, char **to)
+{
+	static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
+	const char *at;
+	size_t n;
+
+	for (;;) {
+		n = json_unescaped(s, (size_t)(end - s));
+		*to = mempcpy(*to, s, n);
+		s += n + 1;
+		if (s >= end || s[-1] == '"')
+			return s - 1;
+		at = *s ? strchr(letters, *s) : NULL;
+		if (*s == 'u')
+			s = unicode_escape(s + 1, end, to);
+		else
+			*(*to)++ = at ? meant[at - letters] : *s, s++;
+	}
+}
+
 /* --- UTF-8 -------------------------------------------------------------------------- */
 
 /* Well-formed sequences by lead byte (Unicode 15, table 3-7): the second byte's

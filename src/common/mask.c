@@ -210,7 +210,7 @@ size_t mask_begun(const struct mask *m, const char *s, size_t n)
 
 	if (m->count == 0)
 		return 0;
-	while ((at = mask_next(m, s, at, n)) < n && !mask_at(m, s + at, n - at).begun)
+	while ((at = mask_next(m, s, at, n)) < n && !mask_at(m, s + at, n - at, 0).begun)
 		at++;
 	return n - at >= MASK_LEAST ? n - at : 0;
 }

@@ -53,7 +53,10 @@ struct mask_hit {
 size_t mask_next(const struct mask *m, const char *s, size_t at, size_t n);
 /* Of one form, from its character `i` on; added to *hit. */
 void mask_match(const struct mask *m, const struct mask_form *f, size_t i, const char *s, size_t n, struct mask_hit *hit);
-struct mask_hit mask_at(const struct mask *m, const char *s, size_t n);
+/* Of those that have `least` characters. */
+struct mask_hit mask_at(const struct mask *m, const char *s, size_t n, size_t least);
+/* mask_text() by forms of `least` characters. */
+bool mask_least(const struct mask *m, const char *s, size_t n, size_t least, struct buf *out);
 /* Append the contents of a JSON string, without its quotes, as they are meant. */
 void mask_unescape(const char *s, size_t n, struct buf *out);
 

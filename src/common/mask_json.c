@@ -2,83 +2,56 @@
  * mask_json.c: a JSON text without secrets: in its strings, as they are meant, and its numbers. What is no JSON comes out
  * as a text.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "codes.h"
 #include "json.h"
 #include "mask_forms.h"
 
 /* --- strings --------------------------------------------------------------------------------- */
 
-static int hex4(const char *s, size_t n)
-{
-	int v = 0;
-
-	if (n < 4)
-		return -1;
-	for (int i = 0; i < 4; i++) {
-		const char *digits = "0123456789abcdef", *at = s[i] ? strchr(digits, s[i] | 0x20) : NULL;
-
-		if (!at || (s[i] < '0' || (s[i] > '9' && s[i] < 'A')))
-			return -1;
-		v = v * 16 + (int)(at - digits);
-	}
-	return v;
-}
-
-static void add_utf8(struct buf *out, unsigned c)
-{
-	if (c < 0x80) {
-		buf_add_char(out, (char)c);
-		return;
-	}
-	if (c < 0x800) {
-		buf_add_char(out, (char)(0xc0 | c >> 6));
-	} else if (c < 0x10000) {
-		buf_add_char(out, (char)(0xe0 | c >> 12));
-	} else {
-		buf_add_char(out, (char)(0xf0 | c >> 18));
-		buf_add_char(out, (char)(0x80 | (c >> 12 & 63)));
-	}
-	if (c >= 0x800)
-		buf_add_char(out, (char)(0x80 | (c >> 6 & 63)));
-	buf_add_char(out, (char)(0x80 | (c & 63)));
-}
-
-/* Behind "\u": the bytes that it takes. */
-static size_t add_unit(struct buf *out, const char *s, size_t n)
-{
-	int high = hex4(s, n), low;
-
-	if (high < 0)
-		return 0;
-	if (high < 0xd800 || high > 0xdfff)
-		return add_utf8(out, (unsigned)high), 4;
-	low = high < 0xdc00 && n >= 10 && s[4] == '\\' && s[5] == 'u' ? hex4(s + 6, n - 6) : -1;
-	if (low < 0xdc00 || low > 0xdfff)
-		return add_utf8(out, 0xfffd), 4;
-	return add_utf8(out, 0x10000u + ((unsigned)(high - 0xd800) << 10) + (unsigned)(low - 0xdc00)), 10;
-}
-
 void mask_unescape(const char *s, size_t n, struct buf *out)
 {
-	static const char escaped[] = "bfnrt", plain[] = "\b\f\n\r\t";
+	char *to = buf_begin(out, n);
 
-	for (size_t i = 0; i < n;) {
-		const char *slash = memchr(s + i, '\\', n - i), *at;
-
-		buf_add(out, s + i, slash ? (size_t)(slash - s) - i : n - i);
-		i = slash ? (size_t)(slash - s) + 1 : n;
-		if (i >= n)
-			break;
-		if (s[i] == 'u') {
-			i += 1 + add_unit(out, s + i + 1, n - i - 1);
-			continue;
-		}
-		at = s[i] ? strchr(escaped, s[i]) : NULL;
-		buf_add_char(out, at ? plain[at - escaped] : s[i]);
-		i++;
+	if (to) {
+		json_unescape(s, s + n, &to);
+		buf_end(out, to);
 	}
 }
+
+/* --- keys --------------------------------------------------------------------------------------- */
+
+/* Members of runner's own: of envelopes, rows, events, steps, errors. A key that is one of these, and has been read in every answer, is
+ * no secret's. */
+static const char ours[] =
+	" _cmd _count _line _source _summary _trusted also_in_doubt alternatives argument argv attempt attempt_number attempts audit_log_path "
+	"auth_methods breaker budget_ms busy_wait cache_used cause check chunk code column command completed completed_steps config_sources "
+	"confined conflict_id context corrected_input cost_usd count created cut_step data database delay_ms detail digest directory docs_url done "
+	"duration_ms effect effective_config_hash effects elapsed_ms ended env_names errno error error_history errors event events exit_code "
+	"expires_at failed failed_step failures field file files first fix_command fix_required folders has_more headless help holder_age_ms "
+	"holder_pid holds idempotent index injection_protection input_tokens input_value instance_id item items items_emitted job_id jobs kind "
+	"known_version label lacks landlock left_ms level limit limit_bytes line lock_file logs max_attempts max_cost_usd max_retries message meta "
+	"missing_scopes model name network_context next_cursor next_token_offset no_proxy none_of not_modified offset output output_tokens "
+	"owner_pid pagination path pending_steps permanent phase policy prefix problem process progress proxy_source proxy_used rate reason "
+	"received_bytes redirect refresh_command rejected_pattern repairs request_id required_permission resume resumes retries retries_exhausted "
+	"retry retry_after_ms retry_history retry_seed retry_strategy retryable returned returned_count rule runner_version runs schema_ref "
+	"schema_version seccomp seed session_tmp_dir short side_effects signal skipped skipped_steps source spans ssl_verify stable_output started "
+	"state status status_code stderr stdout step step_key steps steps_by_state steps_total succeeded suggestion target telemetry text throttle "
+	"throttled_by timeout_ms timestamp title token_count token_limit token_offset tokens tool_version total total_count total_duration trace_id "
+	"transient truncated truncation_hint type uncommitted unit usage valid validation_only value variable variables warnings window_ms workflow ";
+
+bool mask_key(const struct mask *m, const char *s, size_t n, struct buf *out)
+{
+	char word[40];
+	bool is_word = n + 2 < sizeof(word) && !memchr(s, ' ', n) && snprintf(word, sizeof(word), " %.*s ", (int)n, s) == (int)n + 2;
+	bool is_ours = is_word && strstr(ours, word);
+
+	return !is_ours && mask_least(m, s, n, MASK_LEAST, out);
+}
+
+/* --- the text ----------------------------------------------------------------------------------- */
 
 /* Behind the quote at s[0]: where the next one is that ends it, n: nowhere. */
 static size_t string_end(const char *s, size_t n, bool *has_escapes)
@@ -96,7 +69,7 @@ static size_t string_end(const char *s, size_t n, bool *has_escapes)
 }
 
 /* The contents of a string without secrets, quoted; false: there are none. */
-static bool mask_string(const struct mask *m, const char *s, size_t n, bool has_escapes, struct buf *out)
+static bool mask_string(const struct mask *m, const char *s, size_t n, bool has_escapes, bool key, struct buf *out)
 {
 	struct buf meant = BUF_INIT, hidden = BUF_INIT;
 	bool is;
@@ -106,15 +79,13 @@ static bool mask_string(const struct mask *m, const char *s, size_t n, bool has_
 		s = buf_cstr(&meant);
 		n = meant.len;
 	}
-	is = mask_text(m, s, n, &hidden);
+	is = (key ? mask_key : mask_text)(m, s, n, &hidden);
 	if (is)
 		json_quote_exact(out, buf_cstr(&hidden), hidden.len);
 	buf_release(&meant);
 	buf_release(&hidden);
 	return is;
 }
-
-/* --- the text ----------------------------------------------------------------------------------- */
 
 static size_t number_end(const char *s, size_t n)
 {
@@ -125,6 +96,16 @@ static size_t number_end(const char *s, size_t n)
 	return i;
 }
 
+/* Of n bytes at s[at], within quotes: are they the code of an error? */
+static bool is_code(const char *s, size_t at, size_t n)
+{
+	static const char member[] = "\"code\":";
+	char name[40];
+
+	return at >= sizeof(member) - 1 && memcmp(s + at - sizeof(member) + 1, member, sizeof(member) - 1) == 0 && n < sizeof(name) + 2 &&
+	       snprintf(name, sizeof(name), "%.*s", (int)n - 2, s + at + 1) > 0 && code_find(name);
+}
+
 /* Copy what hasn't come out yet, up to `at`. */
 static void catch_up(struct buf *out, const char *s, size_t *done, size_t at, size_t next)
 {
@@ -132,7 +113,7 @@ static void catch_up(struct buf *out, const char *s, size_t *done, size_t at, si
 	*done = next;
 }
 
-bool mask_json(const struct mask *m, const char *s, size_t n, struct buf *out)
+bool mask_json(const struct mask *m, const char *s, size_t n, enum mask_text_of whose, struct buf *out)
 {
 	size_t done = 0, start = out->len;
 	bool any = false, has_escapes;
@@ -143,17 +124,18 @@ bool mask_json(const struct mask *m, const char *s, size_t n, struct buf *out)
 		length = 1;
 		if (s[at] == '"') {
 			size_t end = string_end(s + at, n - at, &has_escapes);
+			bool key = whose == MASK_OF_OURS || (at + end + 1 < n && s[at + end + 1] == ':');
 
 			if (end == n - at) { /* no JSON */
 				any = false;
 				break;
 			}
 			length = end + 1;
-			if (!mask_string(m, s + at + 1, end - 1, has_escapes, &token))
+			if (is_code(s, at, length) || !mask_string(m, s + at + 1, end - 1, has_escapes, key, &token))
 				continue;
 		} else if (s[at] == '-' || (s[at] >= '0' && s[at] <= '9')) {
 			length = number_end(s + at, n - at);
-			if (mask_at(m, s + at, length).n != length)
+			if (whose != MASK_OF_OTHERS || mask_at(m, s + at, length, 0).n != length)
 				continue;
 			buf_add_str(&token, "\"" MASK_SHOWN "\"");
 		} else {

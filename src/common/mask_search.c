@@ -101,13 +101,14 @@ void mask_match(const struct mask *m, const struct mask_form *f, size_t i, const
 			match(m, f, i, (enum mask_way)way, s, n, hit);
 }
 
-struct mask_hit mask_at(const struct mask *m, const char *s, size_t n)
+struct mask_hit mask_at(const struct mask *m, const char *s, size_t n, size_t least)
 {
 	const struct mask_list *list = &m->by_first[(unsigned char)*s];
 	struct mask_hit hit = { 0, false };
 
 	for (size_t i = 0; i < list->count; i++)
-		mask_match(m, &m->forms[list->of[i]], 0, s, n, &hit);
+		if (m->forms[list->of[i]].n >= least)
+			mask_match(m, &m->forms[list->of[i]], 0, s, n, &hit);
 	return hit;
 }
 

@@ -13,6 +13,7 @@ struct sweep {
 	const struct mask *m;
 	const char *s;
 	size_t n;
+	size_t least; /* characters of a form that is looked for */
 	size_t done;
 	bool within; /* what came out last is *** */
 };
@@ -35,7 +36,7 @@ static void hide(struct sweep *w, size_t at, size_t n, struct buf *out)
 static size_t sweep(struct sweep *w, size_t at, bool whole, struct buf *out)
 {
 	for (; (at = mask_next(w->m, w->s, at, w->n)) < w->n; at++) {
-		struct mask_hit hit = mask_at(w->m, w->s + at, w->n - at);
+		struct mask_hit hit = mask_at(w->m, w->s + at, w->n - at, w->least);
 
 		if (hit.n > 0)
 			hide(w, at, hit.n, out);
@@ -45,15 +46,20 @@ static size_t sweep(struct sweep *w, size_t at, bool whole, struct buf *out)
 	return w->n;
 }
 
-bool mask_text(const struct mask *m, const char *s, size_t n, struct buf *out)
+bool mask_least(const struct mask *m, const char *s, size_t n, size_t least, struct buf *out)
 {
-	struct sweep w = { .m = m, .s = s, .n = n };
+	struct sweep w = { .m = m, .s = s, .n = n, .least = least };
 
 	sweep(&w, 0, true, out);
 	if (w.done == 0 && !w.within)
 		return false;
 	buf_add(out, s + w.done, n - w.done);
 	return true;
+}
+
+bool mask_text(const struct mask *m, const char *s, size_t n, struct buf *out)
+{
+	return mask_least(m, s, n, 0, out);
 }
 
 /* --- in pieces ------------------------------------------------------------------------------------- */

@@ -57,8 +57,10 @@ static const uint64_t texts = BIT(F_message) | BIT(F_detail) | BIT(F_suggestion)
                               BIT(F_output) | BIT(F_text) | BIT(F_steps);
 static const uint64_t fragments = BIT(F_data) | BIT(F_context) | BIT(F_errors) | BIT(F_redirect);
 
-static uint64_t texts_of(const struct frame *f)
+static uint64_t texts_of(const struct run *run, const struct frame *f)
 {
+	if ((f->kind == FRAME_TEXT || f->kind == FRAME_EMIT) && run->plan.format != FORMAT_TEXT)
+		return 0; /* made by the worker of a result without secrets (lua/output): what lies between its values is no text */
 	switch (f->kind) {
 	case FRAME_SECRETS:
 	case FRAME_TEMPDIR: /* paths, which nobody sees */
@@ -75,7 +77,8 @@ static uint64_t texts_of(const struct frame *f)
 void secrets_hide(struct run *run, struct frame *f)
 {
 	struct secrets *all = run->secrets;
-	uint64_t hidden = 0, strings = texts_of(f), looked_at = strings | (f->has & fragments);
+	enum mask_text_of whose = f->kind == FRAME_META ? MASK_OF_OURS : f->kind == FRAME_PROGRESS ? MASK_OF_OTHERS_WITH_COUNTS : MASK_OF_OTHERS;
+	uint64_t hidden = 0, strings = texts_of(run, f), looked_at = strings | (f->has & fragments);
 	size_t from[FIELD_ID_COUNT];
 
 	buf_clear(&all->texts);
@@ -85,7 +88,8 @@ void secrets_hide(struct run *run, struct frame *f)
 		if (!(looked_at & BIT(id)))
 			continue;
 		from[id] = all->texts.len;
-		if (!(strings & BIT(id) ? mask_text : mask_json)(all->mask, field->s, field->n, &all->texts))
+		if (!(strings & BIT(id) ? mask_text(all->mask, field->s, field->n, &all->texts)
+		                        : mask_json(all->mask, field->s, field->n, whose, &all->texts)))
 			continue;
 		field->n = all->texts.len - from[id];
 		buf_add_char(&all->texts, '\0');

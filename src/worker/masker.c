@@ -29,16 +29,17 @@ static int masker_gc(lua_State *L)
 	return 0;
 }
 
-/* m:text(text): the text without them */
+/* m:text(text, key): the text without them, or that of a key */
 static int masker_text(lua_State *L)
 {
+	bool key = lua_toboolean(L, 3);
 	const struct mask *m = masker_at(L, 1);
 	size_t n;
 	const char *s = luaL_checklstring(L, 2, &n);
 	struct buf out = BUF_INIT;
 
 	lua_settop(L, 2);
-	if (mask_text(m, s, n, &out) && !out.failed)
+	if ((key ? mask_key : mask_text)(m, s, n, &out) && !out.failed)
 		lua_pushlstring(L, buf_cstr(&out), out.len);
 	else if (out.failed)
 		lua_pushliteral(L, MASK_SHOWN);

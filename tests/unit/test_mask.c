@@ -207,14 +207,42 @@ static void json_stays_json(void **state UNUSED)
 	struct mask *m = MASKER("token", "4711", "true");
 	struct buf out = BUF_INIT;
 
-	assert_true(mask_json(m, text, strlen(text), &out));
+	assert_true(mask_json(m, text, strlen(text), MASK_OF_OTHERS, &out));
 	assert_string_equal(out.data, "{\"***\":\"***\",\"n\":[\"***\",47110,-4711,\"***\"],\"a b\":\"\\\"***\\\"\",\"x\":true}");
 	assert_int_equal(json_check(out.data, out.len), JSON_OBJECT);
 	buf_clear(&out);
-	assert_false(mask_json(m, "{\"a\":1}", 7, &out));
+	assert_false(mask_json(m, "{\"a\":1}", 7, MASK_OF_OTHERS, &out));
 	assert_int_equal(out.len, 0);
-	assert_true(mask_json(m, "{\"token\" \"to", 12, &out));
+	assert_true(mask_json(m, "{\"token\" \"to", 12, MASK_OF_OTHERS, &out));
 	assert_string_equal(out.data, "{\"***\" \"to");
+	buf_clear(&out);
+	assert_true(mask_json(m, "{\"n\":4711,\"t\":\"4711\"}", 21, MASK_OF_OTHERS_WITH_COUNTS, &out));
+	assert_string_equal(out.data, "{\"n\":4711,\"t\":\"***\"}");
+	mask_free(m);
+	buf_release(&out);
+}
+
+/* "message" is a member of ours, "a message" is not; less than four bytes are in no key. */
+static void keys_of_ours_stay(void **state UNUSED)
+{
+	const char *text = "{\"message\":\"message code\",\"code\":{\"a message\":1,\"co de\":2,\"exit_code\":3,\"mess\\u0061ge\":4},\"e\":\"e\",\"\":true}";
+	struct mask *m = MASKER("message", "code", "e", "tru", "message code");
+	struct buf out = BUF_INIT;
+
+	assert_true(mask_json(m, text, strlen(text), MASK_OF_OTHERS, &out));
+	assert_string_equal(out.data, "{\"message\":\"***\",\"code\":{\"a ***\":1,\"co de\":2,\"exit_code\":3,\"mess\\u0061ge\":4},\"e\":\"***\",\"\":true}");
+	buf_clear(&out);
+	assert_true(mask_json(m, "{\"id\":\"e1 message\",\"n\":[1]}", 27, MASK_OF_OURS, &out));
+	assert_string_equal(out.data, "{\"id\":\"e1 ***\",\"n\":[1]}");
+	buf_clear(&out);
+	text = "{\"code\":\"NOT_FOUND\",\"codes\":\"NOT_FOUND\",\"code\":\"NOT_FOUNDS\"}";
+	assert_int_equal(mask_add(m, "OUN", 3), 0);
+	assert_true(mask_json(m, text, strlen(text), MASK_OF_OTHERS, &out));
+	assert_string_equal(out.data, "{\"code\":\"NOT_FOUND\",\"***s\":\"NOT_F***D\",\"code\":\"NOT_F***DS\"}");
+	buf_clear(&out);
+	assert_false(mask_key(m, "items_emitted", 13, &out));
+	assert_true(mask_key(m, "message message", 15, &out));
+	assert_true(mask_key(m, "message\0", 8, &out));
 	mask_free(m);
 	buf_release(&out);
 }
@@ -284,6 +312,7 @@ int main(void)
 		cmocka_unit_test(lines_of_a_value_are_hidden_but_no_trifles),
 		cmocka_unit_test(a_long_or_unclean_value_is_hidden),
 		cmocka_unit_test(json_stays_json),
+		cmocka_unit_test(keys_of_ours_stay),
 		cmocka_unit_test(a_prompt_is_not_held_back_for_ever),
 		cmocka_unit_test(ends_of_texts_that_were_cut_are_found),
 		cmocka_unit_test(values_have_a_limit),

@@ -13,6 +13,7 @@ local outputs = require "runner.workflow.run.outputs"
 local resumed_results = require "runner.workflow.run.resumed_results"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
+local secrets = require "runner.workflow.run.secrets"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 
 local M = {}
@@ -89,7 +90,7 @@ local function try(block, steps, place)
 	if not ok and not (key and run.failures[key]) then
 		error(given, 0)
 	end
-	return ok, e and run.mask(e) or given
+	return ok, e and secrets.hide_in_error(e, run.mask) or given
 end
 
 -- --- what a check and a repair see ---------------------------------------------------------------

@@ -20,6 +20,7 @@ local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
+local secrets = require "runner.workflow.run.secrets"
 local step_folder = require "runner.workflow.executors.step_folder"
 
 local M = {}
@@ -167,7 +168,7 @@ local function item_task(run, task, i, item)
 end
 
 local function note_failure(run, i, raised)
-	local e = run.mask(errors.normalise(raised))
+	local e = secrets.hide_in_error(raised, run.mask)
 	local outcome = { error = fields_of(e), failed = run.failures[e.context and e.context.step_key] }
 	run.db:note_item(run.id, i, outcome)
 	return outcome
@@ -208,7 +209,7 @@ end
 -- --- a step that is no loop --------------------------------------------------------------------------------
 
 local function failure_of(run, problem)
-	local e = run.mask(errors.normalise(problem))
+	local e = secrets.hide_in_error(problem, run.mask)
 	return { state = "failed", error = fields_of(e), failed = run.failures[e.context and e.context.step_key] }
 end
 

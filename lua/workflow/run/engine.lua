@@ -17,6 +17,7 @@ local outputs = require "runner.workflow.run.outputs"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
+local secrets = require "runner.workflow.run.secrets"
 local steps_of = require "runner.workflow.file.steps"
 
 local M = {}
@@ -122,7 +123,7 @@ end
 -- What its steps raised, or what kept it from starting. The items stay: a resumed run
 -- loops over the same ones.
 local function compound_failed(run, step, key, row, raised, items)
-	local e = run.mask(errors.normalise(raised))
+	local e = secrets.hide_in_error(raised, run.mask)
 	e.context = e.context or {}
 	if e.context.database and not e.context.step_key then
 		error(raised, 0) -- the store's: no step has failed
@@ -337,7 +338,7 @@ local function cut_off(run)
 end
 
 local function fail(run, raised)
-	local e = run.mask(errors.normalise(raised))
+	local e = secrets.hide_in_error(raised, run.mask)
 	local key = e.context and e.context.step_key
 	local failed = run.failures[key]
 	run.failed = failed

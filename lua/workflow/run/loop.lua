@@ -12,6 +12,7 @@ local large_value = require "runner.workflow.expr.large_value"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
 local scopes = require "runner.workflow.run.scope"
+local secrets = require "runner.workflow.run.secrets"
 local spool = require "runner.workflow.run.spool"
 local variables = require "runner.workflow.expr.variables"
 
@@ -310,7 +311,7 @@ end
 
 -- A failure's row; the first one is told of.
 local function failed_row(all, result, i, of)
-	local e = all.mask(errors.normalise(result.error))
+	local e = secrets.hide_in_error(result.error, all.mask)
 	all.failed = all.failed + 1
 	all.first = all.first or { i = i, error = e, of = of }
 	return outputs.failed_row(e, of)

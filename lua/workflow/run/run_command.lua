@@ -33,7 +33,7 @@ end
 local function explain(run, raised, args)
 	local e = errors.normalise(raised)
 	local data, retry = answer.of_failure(run, args)
-	e.data = data
+	e.data = run.mask(data)
 	e.retryable, e.side_effects = false, effects_of(run, e)
 	e.context = e.context or {}
 	e.context.run = run.id
@@ -130,7 +130,7 @@ function M.run(ctx, what, args, open)
 	if not ok then
 		error(explain(run, raised, args), 0)
 	end
-	local data = answer.of_success(run, args)
+	local data = run.mask(answer.of_success(run, args))
 	data.effect = what == "started" and "created" or "updated"
 	return data
 end

@@ -70,6 +70,19 @@ function M.load(list, base_dir, more)
 	return { env = env, mask = mask, hide = hide, values = values }
 end
 
+---What was raised, without secrets, but for the key of its step, which is a word of ours: by it the run knows the step.
+---@param raised any
+---@param mask fun(v: any): any
+---@return runner.Error
+function M.hide_in_error(raised, mask)
+	local e = errors.normalise(raised)
+	local masked = mask(e)
+	if masked.context then
+		masked.context.step_key = e.context.step_key
+	end
+	return masked
+end
+
 -- --- by the form of a value ------------------------------------------------------------------------
 --
 -- What may be a token, the password of a URL, what a secret's name stands before. Rather too much is

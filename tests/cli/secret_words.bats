@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# A declared secret that is a common word, or a single letter, hides what spells it in values, and changes no member of runner's own: what is
+# written stays what it is, at every door.
+
+load lib/helper
+
+prepare() {
+	local keys='args = { { "token", "string", secret = true, env = "TOKEN_OF_MINE" } },'
+	echo 'return { audit = { path = "ledger.jsonl" }, telemetry = { file = "traces.jsonl", content = true } }' >runner.lua
+	body does "$keys" <<'LUA'
+		ctx:log("warn", "log " .. args.token)
+		ctx:warn("ODD", "odd " .. args.token, { code = args.token, message = 1 })
+		ctx:progress { done = 1, total = 2, unit = args.token }
+		ctx:step("one " .. args.token)
+		return { code = "x", ok = true, n = 1, message = require("json").null, f = false, t = args.token,
+			l = { { id = "1", run = "run", code = args.token }, { id = "ok", run = "true", code = "null" } } }
+LUA
+	body emits "$keys"' streams = true, primary_id_field = "id",' <<'LUA'
+		ctx:emit { id = "a", code = 1, ok = true, run = args.token, items = { 1 } }
+		ctx:emit { id = "b", code = 2, ok = false, run = "x", items = {} }
+LUA
+	body fails "$keys" <<'LUA'
+		ctx:fail("UNAVAILABLE", "bad " .. args.token, { suggestion = args.token, context = { code = 1, run = args.token },
+			errors = { { code = "UNAVAILABLE", message = "m " .. args.token, field = "f", value = 1 } } })
+LUA
+	cat >w.yaml <<'YAML'
+name: w
+secrets: [ TOKEN_OF_MINE ]
+vars: { code: "~" }
+steps:
+  - id: one
+    shell: echo '{"code":1,"ok":true,"text":"code"}'; echo "$TOKEN_OF_MINE" >&2
+    check: [ { shell: "true" } ]
+  - id: two
+    foreach: [a, b]
+    do: [ { shell: "echo ${item} ${code}" } ]
+  - id: three
+    runner: does
+  - shell: echo "${steps.one.data.ok} ${steps.three.data.f}" >&2; test -e go
+    repair: { max: 1, steps: [ { shell: "echo ${attempt.error}" } ] }
+YAML
+	known
+}
+
+words() {
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" PYTHONPATH="$ROOT/tests/cli/lib" python3 -B "$ROOT/tests/cli/lib/secret_words.py" "$@"
+}
+
+@test "a secret that is a word of runner's own, or a letter, breaks no answer, event, row or file, and no run" {
+	words
+}
+
+@test "a secret that is the name of any member that a run shows changes none" {
+	words members
+}
+
+@test "what spells such a secret in a value is hidden, and so is a longer one in a key of others" {
+	body does 'args = { { "token", "string", secret = true, env = "TOKEN_OF_MINE" } },' <<<'return { text = "the code", [args.token .. "s"] = 1, code = args.token }'
+	answers 0 TOKEN_OF_MINE=code does
+	expect 'e.data == {"text": "the ***", "***s": 1, "code": "***"}'
+	answers 0 TOKEN_OF_MINE=e does
+	expect 'e.data == {"text": "th*** cod***", "es": 1, "code": "***"}'
+	answers 0 TOKEN_OF_MINE=hunter2 does
+	expect 'e.data == {"text": "the code", "***s": 1, "code": "***"}'
+}
