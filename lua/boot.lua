@@ -136,7 +136,7 @@ end
 
 local function find_command(a)
 	local found, problem = a.project.looked_up, nil -- it may have been looked up for find_project
-	found = found and found.folder and found.folder == a.project.commands and found or locate.find(a.call.names, a.project)
+	found = found and found.folder == a.project.commands and found or locate.find(a.call.names, a.project)
 	if not found then
 		problem = keep(a, require("runner.project.unknown_command").answer(a, wants_help(a)))
 		found = a.found

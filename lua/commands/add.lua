@@ -2,7 +2,7 @@
 
 local errors = require "runner.core.errors"
 local install = require "runner.vendor.install"
-local locate = require "runner.project.locate"
+local paths = require "runner.core.paths"
 local vendor = require "runner.vendor.libraries"
 local vendored = require "runner.project.vendored"
 
@@ -44,7 +44,7 @@ return {
 	run = function(args, ctx)
 		local root = vendor.root()
 		local name = vendor.name(args.path, args.as)
-		local gathered = vendor.gather(args.path, locate.here())
+		local gathered = vendor.gather(args.path, paths.here())
 		local row = install.row(gathered, vendor.recorded(root, args.path))
 		local effect = vendor.change(ctx, root, function(libraries, put)
 			local found = effect_of(root, libraries, name, row)

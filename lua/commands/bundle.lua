@@ -55,6 +55,7 @@ end
 local function files_of(args, ctx, project)
 	local root, out = project.root, {}
 	add(ctx, root, "runner.lua", out)
+	add(ctx, root, "tasks.lua", out)
 	add(ctx, root, below(ctx, root, project.commands), out)
 	for _, name in ipairs(FOLDERS) do
 		add(ctx, root, name, out)

@@ -7,7 +7,6 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
-local locate = require "runner.project.locate"
 local pages = require "runner.profile.pages"
 local paths = require "runner.core.paths"
 local flame_graph = require "runner.profile.flame_graph"
@@ -52,8 +51,8 @@ local function is_same_file(a, b)
 	if first or second then
 		return is_one(first, second)
 	end
-	local dir, name = paths.absolute(a, locate.here()):match "^(.*/)([^/]*)$"
-	local other_dir, other_name = paths.absolute(b, locate.here()):match "^(.*/)([^/]*)$"
+	local dir, name = paths.absolute(a, paths.here()):match "^(.*/)([^/]*)$"
+	local other_dir, other_name = paths.absolute(b, paths.here()):match "^(.*/)([^/]*)$"
 	return name == other_name and is_one(fs.stat(dir), fs.stat(other_dir))
 end
 

@@ -66,6 +66,15 @@ local function has_runner_file(project)
 	return (project.file or project.problem) and true or false
 end
 
+local function count_files(targets)
+	local seen, count = {}, 0
+	for _, found in ipairs(targets) do
+		count = count + (seen[found.path] and 0 or 1)
+		seen[found.path] = true
+	end
+	return count
+end
+
 local function count(n, word)
 	return ("%d %s%s"):format(n, word, n == 1 and "" or "s")
 end
@@ -143,7 +152,7 @@ return {
 	run = function(args, ctx)
 		local project = attempt.project
 		local targets, all = targets_of(args.files, project)
-		local data = { problems = json.array {}, warnings = json.array {}, files = #targets }
+		local data = { problems = json.array {}, warnings = json.array {}, files = count_files(targets) }
 		if all then
 			data.files = data.files + (has_runner_file(project) and 1 or 0)
 			lint.project(project, data)

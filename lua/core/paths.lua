@@ -20,6 +20,13 @@ function M.absolute(path, from)
 	return M.is_absolute(path) and path or from .. "/" .. path
 end
 
+---The working directory, for what is made in it.
+---@return string
+function M.here()
+	return host.getcwd() or require("runner.core.errors").raise("PRECONDITION", "The working directory no longer exists",
+		{ fix_required = "cd to a directory that exists", side_effects = "none" })
+end
+
 ---The path of a file that a command declares: "~/x" is in the caller's home, a relative one in `root`.
 ---@param path string
 ---@param root string

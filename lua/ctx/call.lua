@@ -45,15 +45,29 @@ local function check(name, args)
 	end
 end
 
+-- The name of one of several in front of its line, in a colour of its own. A line for programs has none.
+local function marked(name, line, watched)
+	if not name or line:sub(1, 1) == "{" then
+		return line
+	elseif not watched or attempt.framework.no_color then
+		return name .. " | " .. line
+	end
+	local sum = 0
+	for i = 1, #name do
+		sum = sum * 31 + name:byte(i)
+	end
+	return ("\27[3%dm%s |\27[0m %s"):format(sum % 6 + 1, name, line)
+end
+
 -- Its lines are ours: on a terminal as text, elsewhere as they are. `say` hears of each, too.
-local function listener(say)
+local function listener(say, name)
 	local watched = attempt.launch.stderr_is_tty
 	return function(line, stream)
 		if stream ~= "stderr" then
 			return
 		end
 		line = watched and invoke.said(line) or line
-		io.stderr:write(line, "\n")
+		io.stderr:write(marked(name, line, watched), "\n")
 		if say then
 			say(line)
 		end
@@ -62,7 +76,7 @@ end
 
 local function options_of(ctx, name, confirmed, more)
 	local options = require("runner.ctx.process_spec").command("run", ctx, invoke.argv(invoke.program(), words_of(name, confirmed), {}, text))
-	options.check, options.cap, options.lines, options.on_line = false, ENVELOPE_MAX, true, listener(more.say)
+	options.check, options.cap, options.lines, options.on_line = false, ENVELOPE_MAX, true, listener(more.say, more.as)
 	options.stdin, options.reread_stdin = more.stdin, true -- each of its attempts reads them
 	return options
 end
@@ -112,14 +126,15 @@ end
 ---@param ctx runner.Context
 ---@param name string
 ---@param args table
----@param more? { env?: table<string, string>, confirmed?: boolean, share?: integer, say?: fun(text: string) } more
----  variables; the command is destructive, and a caller has confirmed it; its share of our retries; what hears its lines
+---@param more? { env?: table<string, string>, confirmed?: boolean, share?: integer, say?: fun(text: string), as?: string } more
+---  variables; the command is destructive, and a caller has confirmed it; its share of our retries; what hears its lines; the
+---  name in front of them
 ---@return any data
 function M.invoke(ctx, name, args, more)
 	more = more or {}
 	local handed, env = invoke.hand_over(args, text)
 	local allowed = retry_budget.take(more.share)
-	local options = options_of(ctx, name, more.confirmed, { stdin = handed, say = more.say })
+	local options = options_of(ctx, name, more.confirmed, { stdin = handed, say = more.say, as = more.as })
 	options.env = entries(env, more.env or {}, allowed.env, (attempt.framework.verbose or attempt.launch.stderr_is_tty)
 		and { RUNNER_LOG_KEPT = "1" } or {}) -- its lines are ours
 	local result = process.public(process.conclude(options, options.argv, process.ended(options)))

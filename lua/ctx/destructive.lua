@@ -39,7 +39,8 @@ local function add_arguments(lines)
 end
 
 local function question(list)
-	local lines = { ("'%s' is destructive."):format(command_line.typed(attempt.name)) }
+	local own, lines = attempt.command.confirm, {}
+	lines[1] = not own and ("'%s' is destructive."):format(command_line.typed(attempt.name)) or nil
 	add_arguments(lines)
 	lines[#lines + 1] = list[1] and "It would affect:" or nil
 	for i = 1, math.min(#list, SHOWN) do
@@ -48,7 +49,7 @@ local function question(list)
 	if #list > SHOWN then
 		lines[#lines + 1] = ("  and %d more"):format(#list - SHOWN)
 	end
-	return host.clean(table.concat(lines, "\n") .. "\nContinue? [y/N] ")
+	return host.clean(table.concat(lines, "\n") .. (lines[1] and "\n" or "") .. (own or "Continue?") .. " [y/N] ")
 end
 
 ---Confirm this call: at the terminal where there is a person, else refuse it.

@@ -163,4 +163,9 @@ function Context:_run_deferred()
 	end
 end
 
+-- The work of a task (lua/declare/tasks.lua).
+function Context:_task(values)
+	return require("runner.ctx.task").run(self, values)
+end
+
 return M

@@ -95,12 +95,12 @@ local function share_of(i, count)
 	return left and left // count + (i <= left % count and 1 or 0)
 end
 
-local function work_of(ctx, needs, dir, env)
+local function work_of(ctx, needs, dir, env, named)
 	local work = {}
 	for i, need in ipairs(needs) do
 		local share = share_of(i, #needs)
 		work[i] = function(say)
-			local ok, raised = pcall(once, ctx, dir, need, { env = env, share = share, say = say })
+			local ok, raised = pcall(once, ctx, dir, need, { env = env, share = share, say = say, as = named and need.name or nil })
 			if not ok then
 				failed(need.name, raised)
 			end
@@ -128,18 +128,25 @@ end
 function M.meet(ctx, command)
 	local name = command.name:gsub("%.", " ")
 	local dir, above = inherited()
-	for _, need in ipairs(command.needs) do
-		refuse_circle(above or "", name, need.name)
+	local lists = { command.needs or {}, command.parallel or {} }
+	for _, list in ipairs(lists) do
+		for _, need in ipairs(list) do
+			refuse_circle(above or "", name, need.name)
+		end
 	end
 	if not dir then
 		dir = ctx.tempdir .. "/needs"
 		assert(fs.mkdirs(dir, 448)) -- 0700
 	end
 	if attempt.trace then
-		attempt.trace(("needs %d commands"):format(#command.needs))
+		attempt.trace(("needs %d commands"):format(#lists[1] + #lists[2]))
 	end
 	local env = { [VARIABLE] = ("%s\n%s\n%s"):format(dir, above or "", name) }
-	require("runner.ctx.parallel").all(work_of(ctx, command.needs, dir, env), names_of(command.needs))
+	for i, list in ipairs(lists) do
+		if list[1] then
+			require("runner.ctx.parallel").all(work_of(ctx, list, dir, env, i == 2), names_of(list))
+		end
+	end
 	host.setenv(VARIABLE, nil) -- what run starts is no part of this
 end
 

@@ -28,11 +28,15 @@ end
 -- The work itself, unless nothing has changed.
 local function work(a, values, ctx)
 	local command = a.command
-	if command.needs then
+	if command.needs or command.parallel then
 		require("runner.ctx.needs").meet(ctx, command)
 	end
+	if command.env then
+		require("runner.ctx.task").set_variables(command.env)
+	end
 	local files = command.sources and require("runner.ctx.up_to_date").look(a)
-	if files and files.unchanged and not a.framework.rebuild then
+	local done = (files and files.unchanged or not files and command.status) and not a.framework.rebuild
+	if done and (not command.status or require("runner.ctx.task").is_done(ctx, command, values)) then
 		return { effect = "noop", unchanged = true }
 	end
 	local returned = table.pack(attempt.wrapped "run"(values, ctx))

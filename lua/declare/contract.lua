@@ -35,10 +35,11 @@ answer: unmask stable_output no_injection_protection
 effects: requires_person dry_run confirm_destructive safe_default live idempotency_key confine preserve_locale subprocess stderr
 run: resumable rollback resume_from rollback_on_failure
 answer: streams rows_may_repeat stream heartbeat_ms heartbeat_interval
-run: needs sources generates breaker rate hosts rebuild
+run: needs parallel sources generates breaker rate hosts rebuild
 answer: token_limit token_offset token_count tokenizer
 effects: config_write_scope filesystem_side_effects spawns_background_process cleanup_command max_lifetime_seconds global no_cache cache_ttl
 answer: older_versions schema_version
+task: task shell program interpreter env quiet output status confirm
 ]]
 -- end
 

@@ -183,7 +183,7 @@ local function check_args(declaration, add)
 	for i, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
 		if type(row) == "table" then
 			local key = "args." .. tostring(row.name or row[1] or i)
-			if not row.description then
+			if not (row.description or declaration.task) then
 				add(key, nil, "has no description", 'Add description = "…": help shows it')
 			end
 			check_secret(row, key, add)
@@ -326,7 +326,7 @@ function M.look_at_calls(code, text, add)
 end
 
 local function check_declaration(declaration, add)
-	if not declaration.hidden and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
+	if not (declaration.hidden or declaration.task) and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
 		add("examples", nil, "is missing", 'Add examples = { { description = "…", command = "runner …" } }')
 	end
 	if type(declaration.retry) == "table" and type(declaration.retry.on) ~= "table"
@@ -359,7 +359,7 @@ end
 ---@return runner.DeclarationProblem[]
 function M.problems(declaration, where)
 	local level = type(declaration) == "table" and rawget(declaration, "danger_level")
-	if level ~= "mutating" and level ~= "destructive" or not where.text or where.text:find "%f[%w_]effect%f[^%w_]" then
+	if level ~= "mutating" and level ~= "destructive" or declaration.task or not where.text or where.text:find "%f[%w_]effect%f[^%w_]" then
 		return {}
 	end
 	local fix = 'Return effect = "created", "updated", "deleted" or "noop" from run'

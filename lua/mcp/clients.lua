@@ -66,7 +66,7 @@ end
 ---@param settings table of runner mcp install
 ---@return runner.mcp.Installation? nil: neither XDG_CONFIG_HOME nor HOME is an absolute path
 function M.installation(client, settings)
-	local row, root = M.rows[client], attempt.project.root or require("runner.project.locate").here()
+	local row, root = M.rows[client], attempt.project.root or paths.here()
 	local path, homeless = row.file(root)
 	return path and { path = path, homeless = homeless, key = row.key, name = settings.name or root:match "[^/]+$" or "runner",
 		server = { type = row.type and "stdio" or nil, command = fs.readlink "/proc/self/exe" or "runner",

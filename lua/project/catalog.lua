@@ -42,6 +42,13 @@ local function add_vendored(root, by_name)
 	end
 end
 
+local function add_tasks(project, by_name)
+	for _, entry in ipairs(host.probe(project.root .. "/tasks.lua") and require("runner.project.tasks").list(project) or {}) do
+		local fixed = locate.fixed[entry.name:match "^[^.]+"]
+		by_name[entry.name] = by_name[entry.name] or not fixed and entry or nil
+	end
+end
+
 -- The files of a folder that can be commands; of a group's alone, where its words are given.
 local function add_place(dir, words, out)
 	local at = dir
@@ -60,6 +67,9 @@ local function entries_of(project, words, policy)
 	local out = { by_name = {} }
 	for i, dir in ipairs(places.list(project)) do
 		add_place(dir, words, out)
+		if i == 1 and project.root then
+			add_tasks(project, out.by_name)
+		end
 		if i == 1 and places.has_libraries(project) then
 			add_vendored(project.root, out.by_name)
 		end

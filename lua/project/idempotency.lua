@@ -17,7 +17,7 @@ local claimed -- the key that this call owns
 local function id_of(a)
 	local project = a.project or {}
 	return { user = require("runner.fs").stat("/proc/self").uid, command = a.name, key = a.framework.idempotency_key,
-		project = project.root or project.commands or require("runner.project.locate").here() }
+		project = project.root or project.commands or require("runner.core.paths").here() }
 end
 
 -- A checkpoint says what the call before has done.

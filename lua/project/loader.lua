@@ -7,19 +7,24 @@ local host = require "runner.host"
 
 local M = {}
 
--- Like lua5.4, skip a byte order mark and a "#!" line.
-local function source_of(text)
-	return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
+-- Scripts share code in lib/, beside their commands/.
+local function add_library(path)
+	local dir = path:match "^(.*)/commands/"
+	if dir and package.path:sub(1, #dir + 5) ~= dir .. "/lib/" then
+		package.path = dir .. "/lib/?.lua;" .. dir .. "/lib/?/init.lua;" .. package.path
+	end
 end
 
 -- The value that a file returns, or a problem; its text; and whether some of the value is not known. `folder` is the one
 -- of command files that it is in. `unread`: it is read for what it declares, and not run.
 local function read_file(path, folder, unread)
+	add_library(path)
 	local text, why = host.source(path, folder)
 	if not text then
 		return nil, require("runner.project.load_failure").refused(path, why)
 	end
-	local chunk, message = load(source_of(text), "@" .. path, "t")
+	local plain = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "") -- like lua5.4, no byte order mark and no "#!" line
+	local chunk, message = load(plain, "@" .. path, "t")
 	if not chunk then
 		return nil, require("runner.project.load_failure").no_chunk(path, text, message)
 	end
@@ -51,13 +56,13 @@ local DESCRIBES = " --help -h --version --schema --output-schema --show-config -
 -- The project before its settings are read. Of one that this user has not called yet, and does not call now as far as
 -- the words say, files are not run.
 local function empty(root, a)
-	local project = { root = root, config = {} }
+	local project = { root = root, config = {}, read = read_file }
 	if not (root and a) or a.call.is_call or a.runs_files or host.known(root) then
 		return project
 	end
-	local here = { root = root, commands = root .. "/commands" }
+	project.commands, project.unread = root .. "/commands", true
 	project.describes = host.have_flag(a.call.argv, DESCRIBES)
-	local found = not project.describes and require("runner.project.locate").find(a.call.names, here)
+	local found = not project.describes and require("runner.project.locate").find(a.call.names, project)
 	project.looked_up = found
 	project.unread = not (found and found.path) and require("runner.project.unread").holds(root, a, found) or nil
 	return project
@@ -95,12 +100,8 @@ function M.project(settings, a)
 	return not problem and project or nil, problem, problem and project
 end
 
----Scripts share code in lib/, beside their commands/.
-local function add_library(path)
-	local dir = path:match("^(.*)/commands/")
-	if dir and package.path:sub(1, #dir + 5) ~= dir .. "/lib/" then
-		package.path = dir .. "/lib/?.lua;" .. dir .. "/lib/?/init.lua;" .. package.path
-	end
+local function is_unread(found, project)
+	return project and project.unread and require("runner.project.unread").is_of(found, project)
 end
 
 ---The value that the file of a found command returns, unchecked, and its text.
@@ -116,8 +117,14 @@ function M.read(found, project)
 	if problem then
 		return nil, problem
 	end
-	add_library(found.path)
-	return read_file(found.path, found.folder, project and project.unread and require("runner.project.unread").is_of(found, project))
+	local value, why, text, partial
+	if not found.task then
+		value, why, text, partial = read_file(found.path, found.folder, is_unread(found, project))
+	end
+	if found.task or type(value) == "table" and value.shell then
+		return require("runner.project.tasks").read(found, project, value, text)
+	end
+	return value, why, text, partial
 end
 
 local STANDARD = 10 -- libraries of Lua in package.loaded, _G included
@@ -148,7 +155,7 @@ function M.command(found, project)
 		return nil, partial and require("runner.project.inert").partial(found.path)
 			or require("runner.declare.declaration").error(value, where, raised)
 	end
-	command.unread = project and project.unread and require("runner.project.unread").is_of(found, project)
+	command.unread = is_unread(found, project)
 	command.path, command.digest = found.path, where.text and digest_of(where.text) or "builtin"
 	return command
 end

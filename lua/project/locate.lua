@@ -23,6 +23,7 @@ M.SELF = "self"
 ---@field words integer how many words name it
 ---@field folder? string of command files, in which it was found
 ---@field listed? boolean found by listing, not by name
+---@field task? true it is a task of the file (lua/project/tasks.lua)
 ---@field of_group? true the words are those of a group, and help answers the call
 ---@field vendored? string root of the project that has it from a library (lua/project/vendored.lua)
 
@@ -41,16 +42,18 @@ local function home_above(dir)
 	return (require("runner.fs").realpath(home))
 end
 
----The project: the nearest ancestor with a runner.lua, else with a commands/, up
+---The project: the nearest ancestor with a runner.lua, else with a commands/, else with a tasks.lua, up
 ---to the root of the repository or the home directory.
 ---@return string? root, boolean has_file
 function M.project_root()
-	local dir, home, fallback = host.getcwd(), nil, nil
+	local dir, home, fallback, last = host.getcwd()
 	while dir do
 		if probe(dir .. "/runner.lua") then
 			return dir, true
 		elseif not fallback and probe(dir .. "/commands") == "directory" then
 			fallback = dir
+		elseif probe(dir .. "/tasks.lua") then
+			last = last or dir
 		end
 		home = home or home_above(dir) or ""
 		if dir == home or dir == "/" or probe(dir .. "/.git") then
@@ -58,7 +61,7 @@ function M.project_root()
 		end
 		dir = parent(dir)
 	end
-	return fallback, false
+	return fallback or last, false
 end
 
 -- The deepest file wins: db/migrate.lua before db.lua with an argument.
@@ -92,19 +95,13 @@ function M.find(words, project)
 	if M.fixed[words[1]] then
 		return require("runner.project.builtins").find(words, words[1] == M.SELF and 2 or 1)
 	end
-	local found = project and project.root and in_folder(project.commands, words)
+	local found = project and project.root and (in_folder(project.commands, words)
+		or probe(project.root .. "/tasks.lua") and require("runner.project.tasks").find(words, project))
 	if found then
 		return found
 	end
 	local builtins = require "runner.project.builtins"
 	return require("runner.project.folders").find(words, project, in_folder, builtins.names[words[1]]) or builtins.find(words, 1)
-end
-
----The working directory, for what is made in it.
----@return string
-function M.here()
-	return host.getcwd() or require("runner.core.errors").raise("PRECONDITION", "The working directory no longer exists",
-		{ fix_required = "cd to a directory that exists", side_effects = "none" })
 end
 
 return M

@@ -50,13 +50,16 @@ end
 ---@return runner.Error? problem
 function M.settle(a)
 	local root, here, place = a.project.root, host.getcwd(), a.place
-	if (a.command.cwd or a.command.sources and "project") == "project" and root and here ~= root then
-		local ok, why = host.chdir(root)
+	local cwd = a.command.cwd or a.command.sources and "project"
+	local there = root and cwd ~= "caller" and (cwd == "project" and root or require("runner.core.paths").absolute(cwd, root))
+	if there and here ~= there then
+		local ok, why = host.chdir(there)
 		if not ok then
-			return place, require("runner.core.errors").new("PRECONDITION", ("Can't work in the project, %s: %s"):format(root, why),
-				{ side_effects = "none", fix_required = "Give yourself access to it, or declare cwd = \"caller\"" })
+			return place, require("runner.core.errors").new("PRECONDITION", ("Can't work in %s: %s"):format(
+				there == root and "the project, " .. root or there .. ", which cwd names", why), { side_effects = "none",
+				fix_required = there == root and "Give yourself access to it, or declare cwd = \"caller\"" or "Make it, or correct cwd" })
 		end
-		host.setenv("PWD", root)
+		host.setenv("PWD", there)
 		place = { came_from = place.came_from or here, stands = here, cwd = host.getcwd(), settings = place.settings }
 	end
 	M.say(place)

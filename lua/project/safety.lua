@@ -81,7 +81,7 @@ local function finish(a, answer)
 	if a.framework.idempotency_key then
 		require("runner.project.idempotency").finish(a, answer)
 	end
-	if not answer.success or a.command.raw then -- whose data is an exit status
+	if not answer.success or a.command.raw or a.command.task then -- whose data is an exit status, or what a script prints
 		return
 	end
 	if a.rows then

@@ -180,6 +180,9 @@ local function problem_of(command, parsed)
 	check_ids(attempt, command, parsed.problems)
 	check_user_controlled(command, parsed.values, parsed.problems)
 	check_resume(command, parsed.framework, parsed.problems)
+	if command.task and not parsed.problems[1] then
+		require("runner.declare.tasks").check(command, parsed.values, parsed.problems)
+	end
 	if #parsed.problems > 0 then
 		return as_error(parsed.problems)
 	end
@@ -188,6 +191,18 @@ local function problem_of(command, parsed)
 		invalid = require("runner.core.requirements").problem(command, parsed)
 	end
 	return invalid or nil
+end
+
+local WRAPPED = { "needs", "parallel", "env", "sources", "status", "breaker", "rate" }
+
+-- Does anything stand around its `run` (lua/ctx/wrappers.lua)?
+local function is_wrapped(command)
+	for _, key in ipairs(WRAPPED) do
+		if command[key] then
+			return true
+		end
+	end
+	return false
 end
 
 ---May this call run? With --validate-only the answer says no more than that (REQ-O-009).
@@ -209,8 +224,7 @@ function M.answer(a, check)
 	end
 	e = e or command.confine and require("runner.project.confinement").prepare(a)
 		or command.requires_person and require("runner.core.confirmation").by_person(command)
-	local wrapper = (command.needs or command.sources or command.breaker or command.rate) and "runner.ctx.wrappers" or nil
-	return { wrapper = wrapper }, e and { error = e }
+	return { wrapper = is_wrapped(command) and "runner.ctx.wrappers" or nil }, e and { error = e }
 end
 
 return M

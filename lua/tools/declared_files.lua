@@ -4,7 +4,6 @@
 local catalog = require "runner.project.catalog"
 local fs = require "runner.fs"
 local json = require "runner.json"
-local locate = require "runner.project.locate"
 local paths = require "runner.core.paths"
 local tree_size = require "runner.core.tree_size"
 
@@ -42,7 +41,7 @@ function M.declared(project)
 	for _, entry in ipairs(catalog.list(project)) do
 		local command = not entry.builtin and catalog.load_or_warn(entry, project) or {}
 		for _, row in ipairs(command.filesystem_side_effects or {}) do
-			out[#out + 1] = row_of(paths.declared(row.path, project.root or locate.here()), row, entry.name, seen)
+			out[#out + 1] = row_of(paths.declared(row.path, project.root or paths.here()), row, entry.name, seen)
 		end
 	end
 	return json.array(out)

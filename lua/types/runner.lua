@@ -11,6 +11,16 @@
 ---@field danger_level "safe"|"mutating"|"destructive" safe: it changes nothing
 ---@field run fun(args: table<string, any>, ctx: runner.Context): any returns `data`; nil or false and a message is a failure; must survive being killed and started again
 ---@field args? runner.Arg[] the arguments, in order
+---@field shell? string the script that it is in place of run: arguments are variables, the variadic one is "$@"
+---@field interpreter? string|string[] what runs the script, "bash -e"; default "sh -e", or what its first line says ("#!…")
+---@field program? string[] the program that it is in place of run: what run = { "stylua", "." } of a task becomes
+---@field env? table<string, string|number|false> variables for its script or program; "$NAME" in a value stands for another; false removes one
+---@field status? string a script that succeeds where there is nothing to do; with sources, both must say so
+---@field confirm? string the question of a destructive command: "Really drop it?"
+---@field parallel? (string|table)[] commands that are run at once, after those of needs, their lines with their names
+---@field quiet? boolean the output of its script is shown only if it fails
+---@field output? "data" what its script prints on stdout is the result: JSON, else a text
+---@field task? boolean it is a task (docs/reference/tasks.md): its result names no effect
 ---@field timeout? runner.Duration limit for the whole run: all attempts and waits; default "30s"
 ---@field attempt_timeout? runner.Duration limit for one attempt; default none
 ---@field idle_timeout? runner.Duration limit for silence: no output and no progress; default none
@@ -72,7 +82,7 @@
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
 ---@field aliases? string[] other names for it, each a word: { "d", "ship" }
 ---@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }
----@field cwd? "project"|"caller" where it works: in the project's folder, or where its caller stands; default "project" with sources, else "caller"
+---@field cwd? "project"|"caller"|string where it works: in the project's folder, where its caller stands, or in a directory of the project; default "project" for tasks and with sources, else "caller"
 ---@field sources? string[] files that it is made from, as patterns: it does nothing while these, its arguments and what it generates are unchanged; adds --rebuild
 ---@field generates? string[] files that it makes, as patterns; needs sources
 ---@field breaker? runner.Breaker after so many failures within window ("1m") calls are UNAVAILABLE for pause ("30s"), in every process

@@ -63,7 +63,7 @@ end
 ---@param as? string the name that was asked for
 ---@return string
 function M.name(path, as)
-	return as or source.name_of(real(paths.absolute(path, locate.here())))
+	return as or source.name_of(real(paths.absolute(path, paths.here())))
 end
 
 -- A command or a group of the project itself, as it is typed.
@@ -83,7 +83,7 @@ end
 ---@return runner.Problem?
 function M.problem(path, as)
 	local root, name = attempt.project.root, M.name(path, as)
-	if root and real(paths.absolute(path, locate.here())) == real(root) then
+	if root and real(paths.absolute(path, paths.here())) == real(root) then
 		return { field = "path", message = "The project can't be a library of its own", fix_required = "Name another folder, or an archive" }
 	end
 	local own = own_command(name)
@@ -114,7 +114,7 @@ function M.recorded(root, path)
 	if path:sub(1, 1) == "/" then
 		return path
 	end
-	return relative(real(root), real(paths.absolute(path, locate.here())))
+	return relative(real(root), real(paths.absolute(path, paths.here())))
 end
 
 ---Read a library (lua/vendor/source.lua).

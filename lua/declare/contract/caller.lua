@@ -77,7 +77,7 @@ end
 return {
 	keys = {
 		-- a call
-		cwd = { accept = rules.one_of("project", "caller"), manifest = "schema", expected = '"project" or "caller"' },
+		cwd = { accept = rules.text, manifest = "schema", expected = '"project", "caller" or a directory of the project' },
 		-- what it needs of the caller
 		auth = { accept = rules.flag, expected = "true or false", manifest = "schema", check = check_auth },
 		headless_supported = { accept = rules.flag, expected = "true or false", manifest = "entry", check = check_headless },

@@ -57,7 +57,7 @@ end
 local MOST = 100
 
 local function command_name(v)
-	return rules.text(v) and v:find "^[%w][%w_.-]*[%w_. -]*$" and (v:gsub("%.", " ")) or nil
+	return rules.text(v) and v:find "^[%w_][%w_.-]*[%w_. -]*$" and (v:gsub("%.", " ")) or nil
 end
 
 -- "build", or { "build", mode = "fast" }
@@ -127,6 +127,8 @@ return {
 		-- what it is run for, and how often
 		needs = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
 			expected = 'a list of commands such as { "build", { "test", only = "unit" } }' },
+		parallel = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
+			expected = 'a list of commands such as { "serve", "assets" }' },
 		sources = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = is_plain,
 			expected = 'a list of paths and patterns such as { "src/**/*.c" }' },
 		generates = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = check_generates,
@@ -147,7 +149,7 @@ return {
 		{ name = "rollback_on_failure", type = "boolean", when = "rollback", section = "Steps",
 			description = "Undo what was done if the command fails" },
 		-- what it is run for, and how often
-		{ name = "rebuild", type = "boolean", when = "sources", yields = true, section = "Behaviour",
+		{ name = "rebuild", type = "boolean", when = "sources status", yields = true, section = "Behaviour",
 			description = "Do the work even if no source has changed" },
 	},
 }

@@ -1,0 +1,226 @@
+-- task: the work of a task (lua/declare/tasks.lua): a script or one program. What the caller gives comes as variables of the
+-- environment and as "$@", never as text of the script, so that no value can become code. Lines of the script have the
+-- numbers that they have in the file, for what its interpreter says of them.
+
+local attempt = require "runner.core.attempt"
+local command_line = require "runner.core.command_line"
+local errors = require "runner.core.errors"
+local host = require "runner.host"
+local json = require "runner.json"
+local process = require "runner.ctx.process"
+local tasks = require "runner.declare.tasks"
+
+local M = {}
+
+local DATA_MAX = 16 << 20 -- bytes of output that becomes data
+local TAIL = 4096 -- bytes of each stream that an error carries
+
+-- --- variables -----------------------------------------------------------------------------------
+
+-- "$NAME" and "${NAME}" of other variables, declared or the caller's; "$$" is a dollar sign.
+local function expanded(env, name, seen)
+	local value = env[name]
+	if type(value) ~= "string" or seen[name] then -- PATH = "bin:$PATH"
+		return value == nil and os.getenv(name) or seen[name] and os.getenv(name) or value or nil
+	end
+	seen[name] = true
+	local out = value:gsub("%$(%$?){?([%a_]?[%w_]*)}?", function(dollar, other)
+		return dollar ~= "" and "$" .. other or other ~= "" and (expanded(env, other, seen) or "") or nil
+	end)
+	seen[name] = nil
+	return out
+end
+
+---Set the variables that a command declares, for all that it starts.
+---@param env table<string, string|false>
+function M.set_variables(env)
+	local values = {}
+	host.setenv("PWD", host.getcwd())
+	for name in next, env do
+		values[name] = expanded(env, name, {}) or ""
+	end
+	for name, value in next, values do
+		host.setenv(name, env[name] ~= false and value or nil)
+	end
+end
+
+-- The arguments; what was not given is empty, and hides what the caller's environment has.
+local function arguments(values)
+	local env, rest = {}, {}
+	for _, row in ipairs(attempt.command.args) do
+		local value = values[row.name]
+		env[tasks.variable(row.name)] = tasks.text(row, value) or false
+		for _, item in ipairs(row.variadic and value or {}) do
+			rest[#rest + 1] = tasks.text({}, item)
+		end
+	end
+	return env, rest
+end
+
+-- --- the script ------------------------------------------------------------------------------------
+
+-- Without the blanks that all of its lines begin with.
+local function dedented(script)
+	local common
+	for blanks in ("\n" .. script):gmatch "\n([ \t]*)%f[^ \t\n]" do
+		while common and blanks:sub(1, #common) ~= common do
+			common = common:sub(1, -2)
+		end
+		common = common or blanks
+	end
+	return ((("\n" .. script):gsub("\n" .. (common or ""), "\n")):sub(2))
+end
+
+-- The line of the file on which the script begins; nil: it is not there as it is.
+local function line_of(script)
+	local source = attempt.found and attempt.found.source or ""
+	local name = attempt.name:match("[^.]+$"):gsub("%W", "%%%0")
+	local at = source:find(script, source:find("%f[%w_-]" .. name .. "%f[^%w_-]") or 1, true) or source:find(script, 1, true)
+	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", "")) or nil
+end
+
+local function file_name()
+	return (attempt.command.path or "task"):match "[^/]+$"
+end
+
+-- Interpreters to which empty lines in front of the script are nothing.
+local NUMBERED = { "sh$", "^python", "^perl", "^ruby", "^node", "^lua" }
+
+local function is_numbered(program)
+	for _, pattern in ipairs(NUMBERED) do
+		if program:match("[^/]*$"):find(pattern) then
+			return true
+		end
+	end
+	return false
+end
+
+-- The program that a line such as "#!/usr/bin/env python3" names, and its one argument.
+local function shebang(script)
+	local program, argument = script:match "^%s*#![ \t]*(%S+)[ \t]*([^\n]*)"
+	local words = { program, argument and argument:match "^(.-)%s*$" }
+	words[2] = words[2] ~= "" and words[2] or nil
+	return program and words
+end
+
+local function written(ctx, words, script)
+	local path = ("%s/%s"):format(ctx.tempdir, file_name())
+	ctx.fs.write(path, script)
+	words[#words + 1] = path
+	return words
+end
+
+local function script_words(ctx, script)
+	local text, line = dedented(script), line_of(script)
+	local named = shebang(text)
+	local words = named or attempt.command.interpreter and table.move(attempt.command.interpreter, 1, 100, 1, {}) or { "/bin/sh", "-e" }
+	local program = named and named[2] and named[1]:find "/env$" and named[2] or words[1]
+	if is_numbered(program) then
+		text = ("\n"):rep((line or 1) - 1) .. (named and text:gsub("#![^\n]*", "", 1) or text)
+	end
+	if named or attempt.command.interpreter or #text > command_line.MAX then
+		return written(ctx, words, text)
+	end
+	return table.move({ "-c", text, file_name() }, 1, 3, #words + 1, words)
+end
+
+-- --- its output ------------------------------------------------------------------------------------
+
+local function show(line)
+	if not attempt.framework.quiet then
+		io.stderr:write(line .. "\n")
+	end
+end
+
+-- A terminal is the program's own, unless what it writes has secrets to be hidden.
+local function choose_output(command, spec)
+	local hidden = command.quiet or attempt.framework.quiet
+	if command.output then
+		spec.cap = DATA_MAX
+		spec.on_line = function(line, stream)
+			if stream == "stderr" and not hidden then
+				show(line)
+			end
+		end
+	elseif attempt.launch.stderr_is_tty and not (hidden or command.secrets or attempt.secrets) then
+		spec.capture = false
+	elseif not hidden then
+		spec.on_line = show
+	end
+end
+
+local function tail(text)
+	return #text > TAIL and text:sub(-TAIL):match "^[^\n]*\n(.+)$" or text:sub(-TAIL)
+end
+
+-- "tasks.lua: 12: cargo: not found", "tasks.lua: line 12: …", 'File "/tmp/…/tasks.lua", line 12'
+local function failing_line(text)
+	local name, found = file_name():gsub("%W", "%%%0"), nil
+	for line in text:gmatch "[^\n]+" do
+		found = line:match(name .. "\"?[:,] l?i?n?e? ?(%d+)") or line:match(name .. ":(%d+)") or found
+	end
+	return math.tointeger(tonumber(found or ""))
+end
+
+local function fail(spec, result)
+	local name = command_line.typed(attempt.name)
+	local line = failing_line(result.stderr)
+	if attempt.command.quiet and not attempt.framework.quiet then
+		io.stderr:write(host.clean(result.stdout .. result.stderr))
+	end
+	local last = result.stderr:match "([^\n]*%S[^\n]*)%s*$"
+	last = last and line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
+	errors.raise(result.code or "SUBPROCESS_FAILED", result.error or ("'%s' %s%s%s"):format(name, process.ending(spec, result),
+		line and (", at line %d of %s"):format(line, file_name()) or "", last and ": " .. last:sub(1, 200) or ""), {
+		suggestion = result.suggestion,
+		context = { task = name, status = result.status, signal = result.signal, line = line, path = attempt.command.path,
+			stdout = tail(result.stdout), stderr = tail(result.stderr), truncated = result.truncated or nil },
+	})
+end
+
+local function data_of(result)
+	if result.truncated then
+		errors.raise("OUTPUT_TOO_LARGE", ("'%s' wrote more than %d MiB"):format(command_line.typed(attempt.name), DATA_MAX >> 20))
+	end
+	local value = json.decode(result.stdout)
+	return value ~= nil and value or (result.stdout:gsub("\n$", ""))
+end
+
+-- --- a run -------------------------------------------------------------------------------------------
+
+local function spec_of(ctx, script, values)
+	local env, rest = arguments(values)
+	local words = script and script_words(ctx, script) or table.move(attempt.command.program, 1, 1000, 1, {})
+	local spec = table.move(rest, 1, #rest, #words + 1, words)
+	spec.env, spec.check, spec.stdin = env, false, ctx.interactive and io.stdin or nil
+	return spec
+end
+
+---Does its `status` say that there is nothing to do?
+---@param ctx runner.Context
+---@param command table normal form
+---@param values table
+---@return boolean
+function M.is_done(ctx, command, values)
+	return process.run(ctx, { "/bin/sh", "-e", "-c", command.status, file_name(), env = arguments(values), check = false }).ok
+end
+
+---Do the work of the task that this call is of.
+---@param ctx runner.Context
+---@param values table
+---@return any data
+function M.run(ctx, values)
+	local command = attempt.command
+	if not (command.shell or command.program) then
+		return nil -- what it needs was all of it
+	end
+	local spec = spec_of(ctx, command.shell, values)
+	choose_output(command, spec)
+	local result = process.run(ctx, spec)
+	if not result.ok then
+		fail(spec, result)
+	end
+	return command.output and data_of(result) or nil
+end
+
+return M

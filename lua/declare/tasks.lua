@@ -1,0 +1,253 @@
+-- tasks: many commands in one file (tasks.lua), and commands whose work is a script or one program. A task becomes the very
+-- declaration that a command file returns, with what fits a task where it says nothing, so that whatever holds for one holds
+-- for the other. Loaded for a task. lua/ctx/task.lua runs the scripts.
+
+local command_line = require "runner.core.command_line"
+local rules = require "runner.core.rules"
+local tables = require "runner.core.tables"
+
+local M = {}
+
+local WORDS = 4 -- of a name
+
+local EXAMPLE = 'return { tasks = { build = { "Build it", shell = "make" } } }'
+
+-- --- a task, or a group ------------------------------------------------------------------------
+
+local SAYS = { [1] = "string", description = "string", shell = "string", run = "function" }
+local LISTS = { "needs", "parallel", "run" }
+
+-- What says what it does, or what to do; any other table holds tasks.
+local function is_task(v)
+	for key, kind in next, SAYS do
+		if type(rawget(v, key)) == kind then
+			return true
+		end
+	end
+	for _, key in ipairs(LISTS) do
+		local list = rawget(v, key)
+		if type(list) == "table" and type(rawget(list, 1)) == "string" and not is_task(list) then
+			return true
+		end
+	end
+	return false
+end
+
+local function is_name(name)
+	local count = 0
+	for word in (type(name) == "string" and name or ""):gmatch "[^ ]+" do
+		count = count + 1
+		if not rules.is_command_word((word:gsub("^_", "", count == 1 and 1 or 0))) then
+			return false
+		end
+	end
+	return count > 0 and count <= WORDS and not name:find "^ " and not name:find " $" and not name:find "  "
+end
+
+-- --- the file ----------------------------------------------------------------------------------
+
+local FILE = { env = true, cwd = true, interpreter = true, tasks = true, commands = true }
+
+local function tasks_of(file)
+	return rawget(file, "tasks") or rawget(file, "commands")
+end
+
+local function shown(key)
+	local text = type(key) == "string" and ("%q"):format(key) or tostring(key)
+	return text:match '^"([%a_][%w_]*)"$' or ("[%s]"):format(text)
+end
+
+---What is wrong with the form of a file as a whole.
+---@param file any what it returned
+---@return string? problem the rest of a sentence that begins with the file's path
+---@return string? fix
+function M.problem(file)
+	if type(file) ~= "table" then
+		return ("returns %s"):format(file == nil and "nothing" or "no table"), ("Write %s"):format(EXAMPLE)
+	end
+	local odd
+	for key in next, file do
+		odd = not FILE[key] and (odd == nil or tostring(key) < tostring(odd)) and key or odd
+	end
+	if odd ~= nil and type(rawget(file, odd)) == "table" then
+		return ("has the task %s outside of tasks"):format(shown(odd)), ("Write return { tasks = { %s = { … } } }"):format(
+			type(odd) == "string" and shown(odd) or "NAME")
+	elseif odd ~= nil then
+		return ("has the key %s, which no file of tasks has"):format(shown(odd)), "Its keys are tasks, env, cwd and interpreter"
+	end
+	if type(tasks_of(file)) ~= "table" then
+		return "has no tasks", ("Write %s"):format(EXAMPLE)
+	end
+end
+
+local function wrong_task(name, v)
+	if type(v) == "string" then
+		return ("task '%s' is a text"):format(name), ('Write %s = { "What it does", shell = %q }'):format(shown(name), v)
+	end
+	return ("task '%s' is a %s"):format(name, type(v)), ('Write %s = { "What it does", shell = "…" }'):format(shown(name))
+end
+
+local function walk(list, prefix, depth, out)
+	for key, v in next, list do
+		if not is_name(key) then
+			return ("has a task %s, which is no name"):format(shown(key)),
+				"Write words of letters, digits, _ and -, with a blank between those of a group"
+		elseif type(v) ~= "table" or depth > WORDS then
+			local problem, fix = wrong_task(key, v)
+			return "has a task that is none: " .. problem, fix
+		end
+		local name = prefix .. key:gsub(" ", ".")
+		if is_task(v) then
+			out[#out + 1] = { name = name, task = v }
+		else
+			local problem, fix = walk(v, name .. ".", depth + 1, out)
+			if problem then
+				return problem, fix
+			end
+		end
+	end
+end
+
+---All tasks of a file.
+---@param file table
+---@return {name: string, task: table}[] tasks by dot path, in no order
+---@return string? problem
+---@return string? fix
+function M.all(file)
+	local out = {}
+	local problem, fix = M.problem(file)
+	if not problem then
+		problem, fix = walk(tasks_of(file), "", 1, out)
+	end
+	return out, problem, fix
+end
+
+local function find(list, words, at)
+	for count = math.min(#words - at + 1, WORDS), 1, -1 do
+		local v = rawget(list, table.concat(words, " ", at, at + count - 1))
+		if type(v) == "table" and is_task(v) then
+			return v, at + count - 1
+		elseif type(v) == "table" then
+			local task, last = find(v, words, at + count)
+			if task then
+				return task, last
+			end
+		end
+	end
+end
+
+---The task that words begin with.
+---@param file table
+---@param words string[]
+---@return table? task
+---@return integer? last how many of the words name it
+function M.find(file, words)
+	return find(tasks_of(file), words, 1)
+end
+
+-- --- the declaration ---------------------------------------------------------------------------
+
+local function run(values, ctx)
+	return ctx:_task(values)
+end
+
+M.run = run
+
+local function codes(declared)
+	if declared ~= nil and type(declared) ~= "table" then
+		return declared
+	end
+	local out = { TIMEOUT = { retryable = false, side_effects = "partial" } }
+	return tables.add(out, declared)
+end
+
+-- Those of the file hold where the task has none of its own.
+local function merged(file, own)
+	return type(own) == "table" and type(file) == "table" and tables.add(tables.add({}, file), own) or own or file
+end
+
+---The declaration that a task is.
+---@param task table
+---@param file? table what holds for all tasks of its file: env, cwd, interpreter
+---@param more {private?: boolean, timeout?: string} `timeout`: where it says nothing
+---@return table
+function M.declaration(task, file, more)
+	local out = tables.add({}, task)
+	if out.description == nil then
+		out.description, out[1] = out[1], nil
+	end
+	if type(out.run) == "table" then
+		out.program, out.run = out.run, nil
+	end
+	if out.run == nil and (out.shell or out.program or out.needs or out.parallel) then
+		out.run = run
+	end
+	out.task = true
+	out.danger_level = out.danger_level or out.confirm and "destructive" or "mutating"
+	out.exit_codes = out.danger_level ~= "safe" and codes(out.exit_codes) or out.exit_codes
+	out.env = merged(file and file.env, out.env)
+	out.cwd = out.cwd or file and file.cwd or "project"
+	out.interpreter = out.interpreter or out.shell and file and file.interpreter or nil
+	out.hidden = out.hidden == nil and more.private or out.hidden
+	if out.timeout == nil then
+		out.timeout = more.timeout
+	end
+	return out
+end
+
+-- --- what its arguments may be -----------------------------------------------------------------
+
+-- Names of variables in lower case that programs obey.
+local OBEYED = tables.set "http_proxy https_proxy ftp_proxy rsync_proxy all_proxy no_proxy"
+
+---The variable that holds an argument.
+---@param name string
+---@return string
+function M.variable(name)
+	return (name:gsub("-", "_"))
+end
+
+---Is it a name that a program takes for an order?
+---@param name any
+---@return boolean
+function M.is_obeyed(name)
+	return type(name) == "string" and OBEYED[M.variable(name)] or false
+end
+
+---The value of an argument as text; nil: it has none, or is a list of its own.
+---@param row table
+---@param value any
+---@return string?
+function M.text(row, value)
+	if value == nil then
+		return ""
+	elseif row.variadic then
+		return nil
+	elseif type(value) == "boolean" then
+		return value and "true" or ""
+	elseif type(value) == "table" then
+		return (require("runner.json").encode(value))
+	end
+	return tostring(value)
+end
+
+---The arguments that no program can be given.
+---@param command table normal form
+---@param values table
+---@param problems table[] gets them
+function M.check(command, values, problems)
+	for _, row in ipairs(command.args) do
+		local value = values[row.name]
+		for _, item in ipairs(row.variadic and value or { M.text(row, value) }) do
+			local text = tostring(item)
+			local why = command_line.has_nul(text) and "has a NUL byte, which no program can be given"
+				or #text + #row.name + 1 > command_line.MAX and ("is longer than a program can be given (%d bytes)"):format(command_line.MAX)
+			if why then
+				problems[#problems + 1] = { field = row.name, code = "INVALID_ARGUMENT", message = ("'%s' %s"):format(row.name, why) }
+				break
+			end
+		end
+	end
+end
+
+return M

@@ -1,0 +1,492 @@
+#!/usr/bin/env bats
+# Many commands in one file, tasks.lua, and commands that are scripts (docs/reference/tasks.md).
+
+bats_require_minimum_version 1.5.0
+
+load lib/helper
+
+prepare() {
+	CLEAN_ENV+=(XDG_STATE_HOME="$BATS_TEST_TMPDIR.state")
+	rmdir commands
+}
+
+# tasks <<<'NAME = { … }, …': tasks.lua has these
+tasks() {
+	{
+		echo 'return { tasks = {'
+		cat
+		echo '} }'
+	} >tasks.lua
+}
+
+example() {
+	mkdir -p src target/debug bin sub/deeper
+	printf '#!/bin/sh\necho "cargo $*" >>"$LOG"; echo made >target/debug/app\n' >bin/cargo
+	printf '#!/bin/sh\necho check "$filter" "$RUST_BACKTRACE" >>"$LOG"\n' >check.sh
+	chmod +x bin/cargo check.sh
+	CLEAN_ENV+=(PATH="$PWD/bin:$PATH" LOG="$PWD/log")
+	touch src/main.rs Cargo.toml
+	cat >tasks.lua <<-'LUA'
+		return {
+			env = { RUST_BACKTRACE = "1" },
+			tasks = {
+			build = { "Build it", shell = 'cargo build "$@"', args = { { "flags", "string", variadic = true } },
+				sources = { "src/**", "Cargo.toml" }, generates = { "target/debug/app" } },
+			test = { "Run the tests", needs = { "build" }, args = { { "filter", "string", default = "" } }, shell = [[
+				cargo test "$filter"
+				./check.sh ]] },
+			plot = { "Plot the figures", shell = [[
+				#!/usr/bin/env python3
+				import os; print(os.environ["filter"]) ]], args = { { "filter", "string", default = "all" } } },
+			},
+		}
+	LUA
+}
+
+@test "a file of tasks does what it says, from every folder below it" {
+	example
+	for dir in . sub sub/deeper; do
+		cd "$dir"
+		rm -f "$OLDPWD/log" "$BATS_TEST_TMPDIR/log"
+		call test --filter "a b" --rebuild 2>&1 || true
+		call build --rebuild -- --release x
+		assert_envelope
+		call test --filter "a b"
+		assert_envelope
+		expect 'e.ok and e.data is None and e.warnings == []'
+		cd "$BATS_TEST_TMPDIR"
+		[ "$(cat log)" = "$(printf 'cargo build --release x\ncargo build\ncargo test a b\ncheck a b 1')" ]
+		call test
+		[ "$(tail -n +5 log)" = "$(printf 'cargo test \ncheck  1')" ]
+		rm -rf log "$BATS_TEST_TMPDIR.state"
+	done
+	call plot
+	assert_envelope
+	[ "$stderr" = all ]
+}
+
+@test "what a task does not say has a default that fits it" {
+	tasks <<<'a = { "One", shell = "true" }, b = { "Two", shell = "exit 3" }, c = { "Three", shell = "sleep 100" },
+		d = { "Four", needs = { "a" } }, e = { "Five", run = function(args, ctx) return { x = 1 } end }'
+	call a
+	assert_envelope
+	expect 'e.ok and e.data is None and not e.warnings and e.meta.timeout_ms == 3600000 and e.meta.max_attempts == 1'
+	call b
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect 'e.error.code == "SUBPROCESS_FAILED" and e.error.context.status == 3 and e.error.retryable is False'
+	call c --timeout 100ms
+	assert_envelope
+	[ "$status" -eq 10 ]
+	expect 'e.error.retryable is False and e.error.side_effects == "partial"'
+	call d
+	expect 'e.ok and not e.warnings'
+	call e
+	expect 'e.data == {"x": 1} and not e.warnings'
+	call a --schema --format json
+	expect 'e.data.danger_level == "mutating"'
+	echo 'return { timeout = "5s" }' >runner.lua
+	call a
+	expect 'e.meta.timeout_ms == 5000'
+	call a --timeout 9s
+	expect 'e.meta.timeout_ms == 9000'
+}
+
+@test "no value can become code, by whatever way it comes" {
+	tasks <<<'show = { "Show", args = { { "one", "string", default = "" }, { "rest", "string", variadic = true } },
+		shell = [[printf "%s\\0" "$one" "$@" >got]] }'
+	cat >values.py <<-'PY'
+		import json, os, subprocess, sys
+		runner = os.environ["RUNNER"]
+		hostile = ["$(touch hacked)", "`touch hacked`", "'; touch hacked; '", '"; touch hacked; "', "a\nb\ntouch hacked\n", "-e", "--", "-c",
+		    "${PATH}", "\\", "*", "~", "a  b", "", "x" * 100000, "\u00e9\u2028", "%s%n", "!!", "#", "&& touch hacked", "| touch hacked"]
+		def check(value, how):
+		    got = open("got", "rb").read()
+		    assert got == (value + "\0" + value + "\0").encode(), (how, value[:50], got[:200])
+		    assert not os.path.exists("hacked"), (how, value[:50])
+		    os.unlink("got")
+		for v in hostile:
+		    subprocess.run([runner, "show", "--one=" + v, "--", v], check=True, capture_output=True)
+		    check(v, "argv")
+		    if len(v) > 50000: continue
+		    subprocess.run([runner, "show", "--raw-payload", json.dumps({"one": v, "rest": [v]})], check=True, capture_output=True)
+		    check(v, "payload")
+		    r = subprocess.run([runner, "exec"], input=json.dumps({"_cmd": "show", "one": v, "rest": [v]}) + "\n",
+		        text=True, capture_output=True)
+		    assert r.returncode == 0, r
+		    check(v, "exec")
+	PY
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" timeout 120 python3 values.py
+	call show --raw-payload '{"one": "a\u0000b"}'
+	assert_envelope
+	[ "$status" -eq 2 ]
+	expect '"NUL" in e.error.message'
+	call show --raw-payload "{\"rest\": [\"a\", \"b\\u0000\"]}"
+	[ "$status" -eq 2 ]
+	python3 -c 'import json; print(json.dumps({"_cmd": "show", "one": "x" * 200000}))' >big
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec <big >out.txt 2>err.txt || true
+	grep -q "longer than a program can be given" out.txt
+	[ ! -e got ]
+}
+
+@test "an argument that wasn't given is empty, whatever the caller's environment has; a flag is true or empty" {
+	tasks <<<'show = { "Show", args = { { "filter", "string" }, { "dry-run-it", "boolean" }, { "n", "integer" }, { "list", "array", items = "string" },
+		{ "rest", "string", variadic = true } }, shell = [[echo "[$filter] [$dry_run_it] [$n] [$list] [${rest-unset}] [$#]"]] }'
+	call filter=caller rest=caller show
+	[ "$stderr" = '[] [] [] [[]] [unset] [0]' ]
+	call show --filter x --dry-run-it --n 3 --list a --list 'b c' y z
+	[ "$stderr" = '[x] [true] [3] [["a","b c"]] [unset] [2]' ]
+}
+
+@test "a variable that programs obey is no name of an argument" {
+	for name in PATH IFS BASH_ENV LD_PRELOAD http_proxy; do
+		tasks <<<"a = { 'A', args = { { '$name', 'string' } }, shell = 'true' }"
+		call a
+		assert_envelope
+		[ "$status" -eq 70 ] || [ "$status" -ne 0 ]
+		expect 'e.error.code == "COMMAND_INVALID"'
+		call lint
+		[ "$status" -ne 0 ]
+	done
+	expect '"Rename the argument" in e.error.message'
+}
+
+@test "an interpreter or a first line chooses what runs the script, and its lines have the numbers of the file" {
+	tasks <<-'LUA'
+		py = { "Python", args = { { "n", "integer", positional = true } }, shell = [[
+			#!/usr/bin/env python3
+			import os, sys
+			if os.environ["n"] == "1":
+			    raise Exception("no")
+			print("fine", sys.argv[1:]) ]] },
+		bash = { "Bash", interpreter = "bash -euo pipefail", shell = [[
+			set -o | grep -q 'pipefail.*on'
+			x=(1 2 3); echo "${#x[@]}" ]] },
+		missing = { "Missing", shell = [[
+			echo one
+			no-such-program-here
+			echo three ]] },
+		unset = { "Stops", shell = [[
+			false
+			echo not reached ]] },
+		wrong = { "Wrong", shell = "if true" },
+		one = { "A program", args = { { "rest", "string", variadic = true } }, run = { "printf", "<%s>" } },
+		none = { "No program", run = { "no-such-program-here" } },
+	LUA
+	call py 0
+	assert_envelope
+	[ "$stderr" = "fine []" ]
+	call py 1
+	assert_envelope
+	expect 'e.error.context.line == 6 and e.error.context.status == 1'
+	call bash
+	[ "$stderr" = 3 ]
+	call missing
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect 'e.error.context.line == 13 and e.error.context.status == 127 and "line 13 of tasks.lua" in e.error.message'
+	call unset
+	[ "$status" -eq 1 ]
+	[[ $stderr != *reached* ]]
+	call wrong
+	[ "$status" -eq 1 ]
+	expect 'e.error.context.line == 18'
+	call one 'a b' '$x'
+	[ "$stderr" = '<a b><$x>' ]
+	call none
+	assert_envelope
+	[ "$status" -ne 0 ]
+	expect '"no-such-program-here" in e.error.message'
+}
+
+@test "its output goes to stderr as it comes, stays away with quiet, and is the data with output" {
+	tasks <<<'loud = { "Loud", shell = "echo out; echo err >&2" }, still = { "Still", quiet = true, shell = "echo out; echo err >&2; exit ${code:-0}",
+		args = { { "code", "integer" } } }, json = { "JSON", danger_level = "safe", output = "data", shell = [[echo "{\"a\": [1, 2]}"; echo seen >&2]] },
+		text = { "Text", danger_level = "safe", output = "data", shell = "echo one; echo two" },
+		slow = { "Slow", shell = "echo begun; until [ -e go ]; do sleep 0.05; done" }'
+	call loud
+	[ "$(sort <<<"$stderr")" = "$(printf 'err\nout')" ]
+	call loud --quiet
+	[ -z "$stderr" ]
+	call still
+	[ -z "$stderr" ]
+	call still --code 4
+	[ "$status" -eq 1 ]
+	[[ $stderr == *out*err* ]]
+	call json
+	assert_envelope
+	expect 'e.data == {"a": [1, 2]}'
+	[ "$stderr" = seen ]
+	call text
+	expect 'e.data == {"value": "one\ntwo"}'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" slow >out.txt 2>err.txt 3>&- &
+	until_true grep -q begun err.txt
+	touch go
+	wait $!
+}
+
+@test "a terminal is the program's own: what it writes there is not in the way of the answer" {
+	tasks <<<'tty = { "Tty", shell = "test -t 1 && test -t 2 && echo on a terminal" }'
+	python3 - "$RUNNER" <<-'PY' >shown
+		import os, pty, sys
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], [sys.argv[1], "tty"])
+		text = b""
+		try:
+		    while chunk := os.read(fd, 4096):
+		        text += chunk
+		except OSError:
+		    pass
+		print(text.decode().strip(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	PY
+	[ "$(cat shown)" = "on a terminal 0" ]
+}
+
+@test "a task that is killed, or has no time left, leaves no process" {
+	tasks <<<'hang = { "Hang", shell = "(trap \"\" TERM; touch marker; while :; do sleep 60; done) & sleep 1000" }'
+	cancel TERM hang
+	[ "$status" -eq 143 ]
+	assert_envelope
+	rm -f marker
+	reaching marker hang --grace 100ms
+	[ "$status" -eq 10 ]
+	assert_envelope
+	until_true eval '! grep -lqsz "TOKEN=$TOKEN" $(ls -d /proc/[0-9]*/environ | grep -v "/$$/")' || true
+	run -1 pgrep -f "sleep 1000"
+}
+
+@test "groups by a blank or by tables within tables; a name with _ in front is not listed" {
+	tasks <<<'["db drop"] = { "Drop", shell = "echo drop" }, db = { migrate = { "Migrate", shell = "echo migrate" }, user = { add = { "Add", shell = "echo add" } } },
+		_hidden = { "Hidden", shell = "echo hidden" }, all = { "All", needs = { "_hidden", "db migrate" } }'
+	for words in "db drop" "db migrate" "db user add" _hidden; do
+		# shellcheck disable=SC2086
+		call $words
+		assert_envelope
+		[ "$stderr" = "${words##* }" ] || [ "$stderr" = hidden ]
+	done
+	call all
+	[ "$(sort <<<"$stderr")" = "$(printf 'hidden\nmigrate')" ]
+	call help --format json
+	expect 'list(e.data.commands) == ["all", "db drop", "db migrate", "db user add"]'
+	call db
+	[[ $stdout == *"db migrate"* ]]
+	call db migrat
+	[ "$status" -eq 2 ]
+	expect '"db migrate" in e.error.suggestion'
+}
+
+@test "a command file goes before a task, a task before a built-in command, self before both" {
+	mkdir commands
+	tasks <<<'a = { "Task", shell = "echo task" }, b = { "Task b", shell = "echo task" }, status = { "Own", shell = "echo own" }'
+	body a <<<'return { from = "file" }'
+	call a
+	expect 'e.data == {"from": "file"}'
+	call status
+	[ "$stderr" = own ]
+	call self status
+	expect '"commands" in str(e.data) and e.meta.command == "status"'
+	call b
+	[ "$stderr" = task ]
+}
+
+@test "help, completion, manifest, exec and MCP know tasks as any command" {
+	tasks <<<'build = { "Build it", args = { { "target", "enum", values = { "debug", "release" }, default = "debug" } }, shell = "echo $target", output = "data" },
+		clean = { "Clean up", shell = "true" }'
+	call build --help
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"Build it"*"--target"* ]]
+	known
+	call completion bash --format plain -- ""
+	[[ $stdout == *build*clean* ]]
+	call completion bash --format plain -- build --target ""
+	[[ $stdout == *debug*release* ]]
+	call manifest
+	expect 'e.data.commands.build.description == "Build it" and e.data.commands.build.danger_level == "mutating"'
+	echo '{"_cmd": "build", "target": "release"}' | env -i "${CLEAN_ENV[@]}" "$RUNNER" exec >out.txt 2>err.txt
+	status=0
+	assert_envelope
+	expect 'e.data == {"value": "release"} and e.meta.command == "build"'
+	call mcp tools
+	expect '"build" in str(e.data)'
+	call lint
+	expect 'e.ok and e.data.warnings == [] and e.data.problems == []'
+}
+
+@test "a project whose commands nobody has called is only read for a list, and read and run for a call" {
+	tasks <<<'a = { "A", shell = "true" }'
+	sed -i '1i local f = io.open("touched", "w") if f then f:close() end' tasks.lua
+	call
+	[ ! -e touched ]
+	call status
+	[ ! -e touched ]
+	sed -i 1d tasks.lua
+	call help --format json
+	expect '"a" in e.data.commands'
+	call a
+	expect 'e.ok'
+}
+
+@test "a file that can't be used says what to write" {
+	printf 'local t = { tasks = {} }\n' >tasks.lua
+	call build
+	assert_envelope
+	expect 'e.error.code == "COMMAND_INVALID" and "returns nothing" in e.error.message and "return { tasks" in e.error.fix_required'
+	echo 'return { build = { "Build", shell = "make" } }' >tasks.lua
+	call build
+	expect '"outside of tasks" in e.error.message and "tasks = { build = " in e.error.fix_required'
+	tasks <<<'build = "make all"'
+	call build
+	expect '"is a text" in e.error.message and "shell = \"make all\"" in e.error.fix_required'
+	tasks <<<'["a/b"] = { "X", shell = "true" }, fine = { "Fine", shell = "echo fine" }'
+	call fine
+	[ "$stderr" = fine ]
+	call lint
+	[ "$status" -ne 0 ]
+	expect '"is no name" in e.error.message'
+	echo 'return { tasks = {' >tasks.lua
+	call lint
+	[ "$status" -ne 0 ]
+	assert_envelope
+	call build
+	expect 'e.error.code == "COMMAND_INVALID"'
+	call manifest
+	[ "$status" -eq 0 ]
+	tasks <<<'both = { "Both", shell = "true", run = function() end }, key = { "Key", shel = "true" }'
+	call both
+	expect '"shell" in e.error.message and "run" in e.error.message'
+	call key
+	[ "$status" -ne 0 ]
+	expect 'e.error.code == "COMMAND_INVALID"'
+}
+
+@test "a command file may be a script, too" {
+	mkdir commands
+	cat >commands/hi.lua <<<'return { description = "Hi", danger_level = "safe", args = { { "who", "string", default = "you" } }, shell = "echo hi $who" }'
+	call hi --who me
+	assert_envelope
+	expect 'e.ok and not e.warnings'
+	[ "$stderr" = "hi me" ]
+}
+
+@test "variables: of the file, of the task, of others; and a path that goes in front" {
+	mkdir bin
+	printf '#!/bin/sh\necho mine\n' >bin/tool
+	chmod +x bin/tool
+	cat >tasks.lua <<-'LUA'
+		return { env = { A = "file", B = "$A/b", PATH = "$PWD/bin:$PATH", C = "$$5", E = 7 }, tasks = {
+			show = { "Show", env = { A = "task", D = "${HOME}x", GONE = false }, shell = 'echo "$A $B $C $D ${GONE-gone} $E"' },
+			tool = { "Tool", run = { "tool" } },
+			fn = { "Function", run = function(_, ctx) return { text = ctx:run { "sh", "-c", "echo $B" }.stdout } end },
+		} }
+	LUA
+	call GONE=here show
+	[ "$stderr" = "task task/b \$5 ${BATS_TEST_TMPDIR}.homex gone 7" ]
+	call tool
+	[ "$stderr" = mine ]
+	call fn
+	expect 'e.data.text == "file/b\n"'
+}
+
+@test "a task works in the project, in a folder of it, or where its caller is" {
+	mkdir -p web sub
+	tasks <<<'here = { "Here", shell = "pwd" }, there = { "There", cwd = "web", shell = "pwd" }, caller = { "Caller", cwd = "caller", shell = "pwd" },
+		none = { "None", cwd = "nowhere", shell = "pwd" }, file = { "File", args = { { "f", "path", positional = true } }, shell = [[cat "$f"]] }'
+	echo text >sub/x
+	cd sub
+	call here
+	[ "$stderr" = "$BATS_TEST_TMPDIR" ]
+	call there
+	[ "$stderr" = "$BATS_TEST_TMPDIR/web" ]
+	call caller
+	[ "$stderr" = "$BATS_TEST_TMPDIR/sub" ]
+	call file x
+	[ "$stderr" = text ]
+	call none
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect '"nowhere" in e.error.message'
+}
+
+@test "status says that there is nothing to do; with sources both must" {
+	tasks <<<'made = { "Make", status = "test -f made", shell = "touch made; echo making" },
+		both = { "Both", sources = { "in" }, status = "test -f made", shell = "touch made; echo making" }'
+	call made
+	[ "$stderr" = making ]
+	call made
+	assert_envelope
+	expect 'e.data == {"effect": "noop", "unchanged": True}'
+	[ -z "$stderr" ]
+	call made --rebuild
+	[ "$stderr" = making ]
+	touch in
+	call both
+	[ "$stderr" = making ]
+	call both
+	expect 'e.data["unchanged"]'
+	rm made
+	call both
+	[ "$stderr" = making ]
+	echo new >in
+	call both
+	[ "$stderr" = making ]
+}
+
+@test "confirm makes a task destructive: its question is asked at a terminal, and elsewhere it is refused" {
+	tasks <<<'drop = { "Drop it", confirm = "Really drop it?", shell = "touch dropped", args = { { "name", "string", default = "" } } },
+		wrong = { "Wrong", confirm = "Sure?", danger_level = "mutating", shell = "true" }'
+	call drop
+	assert_envelope
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
+	[ ! -e dropped ]
+	call drop --confirm-destructive
+	expect 'e.ok and e.data is None'
+	rm dropped
+	for answer in n y; do
+		python3 - "$RUNNER" "$answer" <<-'PY' >shown
+			import os, pty, sys
+			pid, fd = pty.fork()
+			if pid == 0:
+			    os.execv(sys.argv[1], [sys.argv[1], "drop"])
+			text = b""
+			try:
+			    while chunk := os.read(fd, 4096):
+			        text += chunk
+			        if text.endswith(b"[y/N] "):
+			            os.write(fd, sys.argv[2].encode() + b"\n")
+			except OSError:
+			    pass
+			print(text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+		PY
+		grep -q 'Really drop it? \[y/N\]' shown
+		if [ "$answer" = n ]; then [ ! -e dropped ]; else [ -e dropped ]; fi
+	done
+	call wrong
+	expect 'e.error.code == "COMMAND_INVALID" and "confirm" in e.error.message'
+}
+
+@test "parallel runs tasks at once, each line with its name; the first that fails ends the others" {
+	mkfifo one two
+	tasks <<<'left = { "L", shell = "echo x >one; cat two; echo left done" }, right = { "R", shell = "cat one; echo y >two; echo right done" },
+		dev = { "Both", parallel = { "left", "right" } }, bad = { "Bad", shell = "until [ -e up ]; do sleep 0.05; done; exit 5" },
+		server = { "Server", shell = "touch up; sleep 1000" }, fails = { "Fails", parallel = { "server", "bad" } }'
+	call dev --timeout 60s
+	assert_envelope
+	expect 'e.ok'
+	[ "$(sort <<<"$stderr")" = "$(printf 'left | left done\nleft | y\nright | right done\nright | x')" ]
+	call fails --timeout 60s
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect '"bad" in e.error.message'
+	run -1 pgrep -f "sleep 1000"
+}
+
+@test "a cycle of needs is refused, and one that is needed twice runs once" {
+	tasks <<<'a = { "A", needs = { "b" }, shell = "echo a" }, b = { "B", needs = { "a" }, shell = "echo b" },
+		base = { "Base", shell = "echo base" }, x = { "X", needs = { "base" }, shell = "echo x" }, y = { "Y", needs = { "base", "x" }, shell = "echo y" }'
+	call a
+	expect 'e.error.code == "COMMAND_INVALID" and "a → b → a" in e.error.message'
+	call y
+	[ "$stderr" = "$(printf 'base\nx\ny')" ]
+}
