@@ -1,6 +1,7 @@
 -- runner new NAME: write a commented command file to start from, which already runs.
 
 local rules = require "runner.core.rules"
+local paths = require "runner.core.paths"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
 local new_file = require "runner.tools.new_file"
@@ -43,10 +44,10 @@ return {
 	end,
 	run = function(args, ctx)
 		local words = words_of(args.name)
-		local folder = attempt.project.commands or locate.here() .. "/commands"
+		local folder = attempt.project.commands or paths.here() .. "/commands"
 		local path = ("%s/%s.lua"):format(folder, table.concat(words, "/"))
 		local command = table.concat(words, " ")
-		local test = args.with_test and ("%s/tests/%s_test.lua"):format(attempt.project.root or locate.here(), table.concat(words, "_")) or nil
+		local test = args.with_test and ("%s/tests/%s_test.lua"):format(attempt.project.root or paths.here(), table.concat(words, "_")) or nil
 		new_file.create(ctx, "command file", path, new_file.command_text(command))
 		if test then
 			new_file.create(ctx, "test file", test, new_file.test_text(command))

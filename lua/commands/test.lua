@@ -8,14 +8,13 @@ local display = require "runner.core.display"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
-local locate = require "runner.project.locate"
 local paths = require "runner.core.paths"
 local registry = require "runner.testkit.registry"
 local reports = require "runner.testkit.reports"
 local session = require "runner.testkit.session"
 
 local function root_of()
-	return attempt.project.root or locate.here()
+	return attempt.project.root or paths.here()
 end
 
 -- --- which files ------------------------------------------------------------------------------

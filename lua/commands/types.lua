@@ -6,7 +6,7 @@ local annotations = require "runner.tools.annotations"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local json_edit = require "runner.core.json_edit"
-local locate = require "runner.project.locate"
+local paths = require "runner.core.paths"
 local layout = require "runner.output.layout"
 local attempt = require "runner.core.attempt"
 local display = require "runner.core.display"
@@ -124,14 +124,14 @@ end
 
 local function write(ctx, root)
 	local settings = read_settings(ctx, root .. "/.luarc.json")
-	local effects, paths, texts = {}, json.array {}, files()
+	local effects, written, texts = {}, json.array {}, files()
 	for _, path in ipairs(tables.sorted_keys(texts)) do
 		effects[#effects + 1] = put(ctx, root .. "/" .. path, texts[path])
-		paths[#paths + 1] = path
+		written[#written + 1] = path
 	end
 	effects[#effects + 1] = put(ctx, root .. "/.luarc.json", complete(settings))
-	paths[#paths + 1] = ".luarc.json"
-	return { effect = effect_of(effects), root = root, paths = paths }
+	written[#written + 1] = ".luarc.json"
+	return { effect = effect_of(effects), root = root, paths = written }
 end
 
 return {
@@ -144,7 +144,7 @@ return {
 		{ description = "The JSON Schema of workflow files", command = "runner types --print workflow --format plain" } },
 	run = function(args, ctx)
 		if not args.print then
-			return write(ctx, attempt.project.root or locate.here())
+			return write(ctx, attempt.project.root or paths.here())
 		end
 		local text = schema_text(args.print)
 		display.set { text = text, plain = text }

@@ -7,6 +7,7 @@ local command_args = require "runner.project.args"
 local command_line = require "runner.core.command_line"
 local display = require "runner.core.display"
 local fs = require "runner.fs"
+local paths = require "runner.core.paths"
 local locate = require "runner.project.locate"
 local scope = require "runner.watch.scope"
 local session = require "runner.watch.session"
@@ -42,12 +43,12 @@ end
 local function declared(words)
 	local found = locate.find(names_of(words), attempt.project)
 	local command = found and found.path and catalog.load(found, attempt.project)
-	local root = not (command and command.cwd == "caller") and attempt.project.root or locate.here()
+	local root = not (command and command.cwd == "caller") and attempt.project.root or paths.here()
 	return command and command.sources or nil, command and command.generates or {}, root
 end
 
 local function scope_of(args, words)
-	local here = locate.here()
+	local here = paths.here()
 	local given, sources, generates, root = globs_of(args, words), declared(words)
 	local list, from = given, here
 	if not given[1] then
@@ -91,7 +92,7 @@ local function validate(args)
 		problems[1] = problem("INVALID_ARGUMENT", "watch can't run itself", "Name the command that it is to run")
 	end
 	for i, glob in ipairs(globs_of(args, words)) do
-		for _, pattern in ipairs(scope.patterns({ glob }, locate.here())) do
+		for _, pattern in ipairs(scope.patterns({ glob }, paths.here())) do
 			if not fs.stat(pattern.base) then
 				problems[#problems + 1] = problem("INVALID_ARGUMENT", ("There is no '%s'"):format(pattern.base),
 					("Correct '%s'; a file that is still to come needs a wildcard"):format(args.globs[i]))

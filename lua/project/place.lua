@@ -50,7 +50,7 @@ end
 ---@return runner.Error? problem
 function M.settle(a)
 	local root, here, place = a.project.root, host.getcwd(), a.place
-	local cwd = a.command.cwd or a.command.sources and "project"
+	local cwd = a.command.cwd or a.command.sources and "project" or "caller"
 	local there = root and cwd ~= "caller" and (cwd == "project" and root or require("runner.core.paths").absolute(cwd, root))
 	if there and here ~= there then
 		local ok, why = host.chdir(there)

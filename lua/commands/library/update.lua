@@ -4,13 +4,13 @@
 local errors = require "runner.core.errors"
 local install = require "runner.vendor.install"
 local json = require "runner.json"
-local locate = require "runner.project.locate"
+local paths = require "runner.core.paths"
 local vendor = require "runner.vendor.libraries"
 local tables = require "runner.core.tables"
 local vendored = require "runner.project.vendored"
 
 local function read(root, args, name, row)
-	local gathered = vendor.gather(args.from or row.source, args.from and locate.here() or root)
+	local gathered = vendor.gather(args.from or row.source, args.from and paths.here() or root)
 	local new = install.row(gathered, args.from and vendor.recorded(root, args.from) or row.source)
 	if args.locked and new.digest ~= row.digest then
 		errors.raise("CONFLICT", ("%s has other files of '%s' than runner.lock"):format(gathered.source, name), { side_effects = "none",
