@@ -250,6 +250,7 @@ three_steps() {
 	on_pty workflow plan bounds.yaml --seed 1
 	diff screen - <<-'TEXT'
 		bounds (bounds.yaml), seed 1
+		--var n: default 1
 		1  claude: /a
 		    when n == 1
 		    timeout 10m, total 1h, 1 retry after 1.0s (1.0s in total; all within 30s)

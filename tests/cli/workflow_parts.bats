@@ -118,3 +118,124 @@ typed() {
 	expect '[x.line for x in e.error.errors] == [2, 3, 4, 5]'
 	expect '"mn" in e.error.errors[0].message and "secrets" in e.error.errors[2].suggestion'
 }
+
+# --- workflows within workflows --------------------------------------------------------------
+
+inner() {
+	mkdir -p sub
+	cat >sub/inner.yaml <<-'YAML'
+		vars: { who: , count: { type: integer, min: 1, default: 1 } }
+		env: { WHO: "${who}" }
+		secrets: { KEY: { env: KEY_OF_INNER } }
+		outputs: { said: "${steps.say.output}", count: "${count}", left: "${steps.skipped.output}" }
+		commands:
+		  - { id: say, shell: 'echo "$WHO ${count}" $KEY; echo said >>said' }
+		  - { id: skipped, shell: "true", when: count > 7 }
+		  - { workflow: deeper.yaml }
+	YAML
+	cat >sub/deeper.yaml <<-'YAML'
+		commands: [{ id: say, shell: 'echo "deep $WHO"; [ -e go ]' }]
+	YAML
+	CLEAN_ENV+=(KEY_OF_INNER=sesame-opens)
+}
+
+@test "another file's steps run with its own variables, environment and secrets, and it gives its outputs" {
+	inner
+	touch go
+	workflow outer <<-'YAML'
+		vars: { who: outside }
+		commands:
+		  - { id: one, workflow: sub/inner.yaml, vars: { who: ada, count: 3 } }
+		  - { id: each, foreach: [x, y], parallel: 2, do: [{ id: in, workflow: sub/inner.yaml, vars: { who: "${item}" } }, { shell: "echo ${steps.in.outputs.said}" }] }
+		  - shell: echo "${steps.one.outputs.count} ${steps.one.data.left} ${steps.one.output} [$WHO$KEY] ${who}"
+	YAML
+	call workflow run outer.yaml
+	envelope 0
+	expect '[s.output for s in e.data.steps if s.key in ["one.say", "3", "one.3.say@1"]] == ["ada 3 ***", "deep ", "3 null deep  [] outside"]'
+	expect '[s.data for s in e.data.steps if s.key == "each"][0][1].output == "y 1 ***"'
+	[ "$(grep -rl sesame-opens state | wc -l)" = 0 ]
+	call workflow plan outer.yaml
+	envelope 0
+	expect 'e.data.steps[0].workflow == "sub/inner.yaml" and e.data.steps[0].steps[2].steps[0].key == "one.3.say"'
+}
+
+@test "a failure inside another file is its step's: it is resumed there, repaired there, and continued after" {
+	inner
+	workflow outer <<-'YAML'
+		commands:
+		  - { id: one, workflow: sub/inner.yaml, vars: { who: ada } }
+		  - shell: echo "after ${steps.one.outputs.said}"
+	YAML
+	call workflow run outer.yaml
+	envelope 1
+	expect 'e.data.failed_step == "one.3.say@1" and e.error.message.startswith("Step one.3.say@1: ")'
+	touch go
+	call workflow resume @last
+	envelope 0
+	expect 'e.data.steps[-1].output == "after ada 1 ***"'
+	[ "$(cat said)" = said ]
+	rm go
+	workflow mended <<-'YAML'
+		commands:
+		  - { id: one, workflow: sub/inner.yaml, vars: { who: ada }, repair: { shell: touch go } }
+		  - { id: two, workflow: sub/inner.yaml, vars: { who: bob }, check: { shell: "false" }, on_failure: continue }
+	YAML
+	call workflow run mended.yaml
+	envelope 0
+	expect '[s.state for s in e.data.steps if s.key in ["one", "two"]] == ["completed", "failed"]'
+}
+
+@test "a run whose inner file has changed is not resumed unless that is forced" {
+	inner
+	workflow outer <<<'commands: [{ id: one, workflow: sub/inner.yaml, vars: { who: ada } }]'
+	call workflow run outer.yaml
+	envelope 1
+	sed -i 's/deep/deeper/' sub/deeper.yaml
+	touch go
+	call workflow resume @last
+	envelope 6
+	expect 'e.error.code == "CONFLICT" and "or one that it runs, has changed" in e.error.message'
+	call workflow resume @last --force
+	envelope 0
+	expect 'e.data.steps[-1].output == "deeper "'
+}
+
+@test "check says what is wrong with a file inside, and how it is run, with the file and the line; one that runs itself is refused" {
+	inner
+	workflow outer <<-'YAML'
+		commands:
+		  - { id: one, workflow: sub/inner.yaml, vars: { whoo: ada, count: 0 } }
+		  - shell: echo "${steps.one.outputs.sad}"
+		  - workflow: sub/wrong.yaml
+		  - workflow: none.yaml
+	YAML
+	echo 'commands: [{ shell: "echo ${who.x}" }]' >sub/wrong.yaml
+	call workflow check outer.yaml
+	envelope 2
+	expect 'len(e.error.errors) == 6 and e.error.errors[-1].message.startswith("sub/wrong.yaml:1:27: ")'
+	expect '"needs the variable '"'who'"'" in e.error.errors[0].message and "Did you mean" in e.error.errors[1].suggestion'
+	expect '"of at least 1" in e.error.errors[2].message and "'"'said'"'" in e.error.errors[3].suggestion'
+	workflow again <<<'commands: [{ workflow: ./sub/back.yaml }]'
+	echo 'commands: [{ foreach: [a], do: { workflow: ../again.yaml } }]' >sub/back.yaml
+	for command in check run; do
+		call workflow "$command" again.yaml
+		envelope 2
+		expect '"again.yaml runs itself: " in e.error.message and e.error.message.count("again.yaml") == 3'
+	done
+	workflow placed <<<'commands: [{ foreach: [a], on: here, do: { workflow: sub/deeper.yaml } }]'
+	printf 'executors: { here: { kind: local } }\n' >>placed.yaml
+	call workflow check placed.yaml
+	envelope 2
+	expect '"run on this machine" in e.error.message'
+}
+
+@test "a value that comes late and does not fit fails the step that gives it, and nothing inside has begun" {
+	inner
+	ran <<-'YAML'
+		  - { id: n, shell: echo none }
+		  - { id: one, workflow: sub/inner.yaml, vars: { who: a, count: "${steps.n.output}" } }
+	YAML
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and "vars.count" in e.error.message and e.error.context.step_key == "one"'
+	[ ! -e said ]
+}

@@ -74,7 +74,7 @@ local function judge_steps(path, steps, project)
 		end
 		for _, below in ipairs { step.steps or {}, step.on_failure and step.on_failure.steps or {},
 			step.on_success and step.on_success.steps or {} } do
-			judge_steps(path, below, project)
+			judge_steps(step.child and below == step.steps and step.child.path or path, below, project)
 		end
 	end
 end
@@ -95,7 +95,7 @@ end
 
 local function warn_of(path, hints)
 	for _, hint in ipairs(hints) do
-		warn(path, hint, hint.code, hint.message)
+		warn(hint.path or path, hint, hint.code, hint.message)
 	end
 end
 

@@ -37,6 +37,10 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field order integer of the step that is being read; 0: none
 ---@field loops integer foreach bodies around it
 ---@field guards integer checks and repairs around it
+---@field path? string of the file
+---@field way? string[] the files on the way to it, and itself
+---@field children runner.workflow.Workflow[] files that its steps run
+---@field child_env table<string, "text"|"condition"> what they read of the environment
 ---@field executors? runner.workflow.Executors
 ---@field faults? table<string, string> what is wrong with executors of the site, by name
 ---@field on? string the executor of every step that names none
@@ -49,7 +53,8 @@ Check.__index = Check
 ---@return runner.workflow.Check
 function M.new(source, lenient)
 	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
-		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {}, order = 0, loops = 0, guards = 0 }, Check)
+		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {},
+		children = {}, child_env = {}, order = 0, loops = 0, guards = 0 }, Check)
 end
 
 ---@param at {line: integer, column: integer}
@@ -102,7 +107,9 @@ function M.meant(word, candidates)
 end
 
 local function before(a, b)
-	if a.line ~= b.line then
+	if a.path ~= b.path then
+		return (a.path or "") < (b.path or "")
+	elseif a.line ~= b.line then
 		return a.line < b.line
 	elseif a.column ~= b.column then
 		return a.column < b.column

@@ -12,6 +12,8 @@ M.workflow = {
 	{ "commands", "list of steps", "**required**", "the steps, run in this order" },
 	{ "vars", "map", "none", "variables with their default values; one with an empty default needs `--var NAME=VALUE`."
 		.. " `{ type: integer, min: 1, default: 2 }` has a [type](variables.md#types)" },
+	{ "outputs", "map", "none", "what it gives to [a workflow that runs it](parts.md#workflows-within-workflows), by name:"
+		.. " `version: ${steps.build.output}`" },
 	{ "env", "map", "none", "environment variables for every step" },
 	{ "env_files", "path, or list", "none", "dotenv files, read when the run starts; `env` wins over them" },
 	{ "secrets", "list, or map", "none", "values that are masked everywhere: see [secrets](secrets.md)" },
@@ -140,6 +142,11 @@ M.parallel = {
 
 M.steps = {
 	{ "steps", "steps", "", "a block: steps that run one after the other, and have one `check` and one `repair`" },
+}
+
+M.inner = {
+	{ "workflow", "path", "", "another file, whose steps run here: see [workflows within workflows](parts.md#workflows-within-workflows)" },
+	{ "vars", "map", "none", "the values of its variables" },
 }
 
 M.commit = {

@@ -311,11 +311,12 @@ M.own = {
 	parallel = { parallel = { node, "steps" }, limit = { values.whole(1, MAX_SIDE_BY_SIDE) },
 		continue_on_error = { boolean } },
 	steps = { steps = { node } },
+	workflow = { workflow = { values.text, "path" }, vars = { node, "given" } },
 	commit = { commit = { only_true }, working_dir = { template } },
 }
 
 -- The kinds, in the order in which they are looked for: foreach has a key parallel.
-M.kinds = { "foreach", "parallel", "steps", "commit" }
+M.kinds = { "foreach", "parallel", "steps", "workflow", "commit" }
 M.articles = {} ---@type table<string, string> kind → "a claude step"
 M.step = {} ---@type table<string, table> kind → all rows of such a step
 
@@ -328,6 +329,7 @@ for _, kind in ipairs(M.kinds) do
 	M.step[kind] = M.step[kind] or joined(M.any, M.own[kind])
 end
 M.articles.steps, M.articles.commit, M.step.commit = "a block of steps", "a check of commits", M.own.commit
+M.member, M.member_words = MEMBER, MEMBER_WORDS
 
 local OF_PRODIGY = { commit_required = "write check: [{ commit: true }]", validate = "write check, and threshold on its step" }
 
@@ -373,7 +375,7 @@ M.env_name, M.env_words = ENV_NAME, ENV_WORDS
 M.workflow = {
 	name = { values.text }, description = { values.any_text },
 	commands = { node, "steps" }, steps = { node }, vars = { node }, variables = { node, "vars" },
-	env = { env }, env_files = { values.list_of(values.template("value", values.text)) }, secrets = { node },
+	outputs = { node }, env = { env }, env_files = { values.list_of(values.template("value", values.text)) }, secrets = { node },
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	capture_limit = { values.size }, claude = { node }, max_cost = { values.dollars },

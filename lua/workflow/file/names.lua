@@ -16,6 +16,7 @@ local OF_CLAUDE = { output = false, output_path = false, data = true, status = f
 	session_id = false }
 local OF_LOOP = { output = false, output_path = false, data = true, status = false, ok = false, error = true, total = false, failed = false,
 	succeeded = false }
+local OF_WORKFLOW = { output = false, output_path = false, data = true, outputs = true, status = false, ok = false, error = true }
 local FIELDS = { claude = OF_CLAUDE, foreach = OF_LOOP, parallel = OF_LOOP }
 local LOOPED = "captured" -- no variable of vars has the name
 local RUN = { id = false, name = false }
@@ -147,6 +148,15 @@ local function judge_session(check, u, step, id)
 	step.step.keeps_session = true
 end
 
+-- Of a file that gives something else.
+local function judge_output(check, u, child, field)
+	local name = field:match "^outputs%.([^.]+)" or field:match "^data%.([^.]+)"
+	if child and name and not child.outputs[name] then
+		report(check, u, ("%s has no output '%s'"):format(child.path, name), check_of.meant(name, tables.sorted_keys(child.outputs))
+			or "Its outputs: " .. (next(child.outputs) and listed(child.outputs) or "none"))
+	end
+end
+
 local function judge_step(check, u, rest)
 	local id, field = rest:match("^([^.]*)%.?(.*)$")
 	local step = check.ids[id]
@@ -167,7 +177,8 @@ local function judge_step(check, u, rest)
 		if step.step.kind ~= "shell" and step.step.kind ~= "runner" then
 			hint_old_name(check, u)
 		end
-		judge_field(check, u, FIELDS[step.step.kind] or RESULT, field)
+		judge_field(check, u, FIELDS[step.step.kind] or step.step.given and OF_WORKFLOW or RESULT, field)
+		judge_output(check, u, step.step.child, field)
 	end
 end
 

@@ -1,12 +1,15 @@
 -- reader: a workflow file → a Workflow in its normal form, or all its problems, each
--- with its line and column. It opens the file and nothing else: what a step names
--- (programs, commands, other files) is looked up when the step runs.
+-- with its line and column. It opens the file, those that its steps run, and nothing else: what a step
+-- names besides (programs, commands) is looked up when the step runs.
 
 local check_of = require "runner.workflow.file.check"
 local executors = require "runner.workflow.file.executors"
+local fs = require "runner.fs"
 local host = require "runner.host"
+local inner_workflow = require "runner.workflow.file.inner_workflow"
 local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
+local paths = require "runner.core.paths"
 local retry = require "runner.workflow.file.retry"
 local shell = require "runner.workflow.file.shell"
 local steps = require "runner.workflow.file.steps"
@@ -42,6 +45,8 @@ local MAX_BYTES = 4 << 20
 ---@field reads {env: table<string, "text"|"condition">, scripts: table<string, true>} of the environment
 ---@field warnings string[]
 ---@field hints runner.workflow.Hint[] for `check`
+---@field outputs table<string, string> templates of what it gives to a file that runs it
+---@field children runner.workflow.Workflow[] files that its steps run
 
 -- --- variables ----------------------------------------------------------------------------
 
@@ -148,9 +153,14 @@ end
 
 local function steps_of(check, root, entries, given, claude)
 	local entry = entries.steps
-	local around = { prefix = "", retry = given.retry and retry.level(check, given.retry, entries.retry.key),
+	local inner = check.inner or {}
+	local around = { prefix = inner.prefix or "", nested = inner.prefix and true, together = inner.together,
+		retry = given.retry and retry.level(check, given.retry, entries.retry.key),
 		timeout_ms = given.timeout_ms, capture_limit = given.capture_limit, shell = shell.options(given), claude = claude,
 		on = check.on, confine = given.confine }
+	if around.confine == nil then
+		around.confine = inner.confine
+	end
 	if not entry then
 		check:add(root, "a workflow needs commands: the list of its steps")
 		return {}
@@ -171,6 +181,18 @@ local function place(check, given)
 	check.on = check.asked_on or given.on and executors.on(check, given.on, "on")
 end
 
+-- What is said of files that its steps run; none of their steps runs elsewhere.
+local function with_children(check, workflow)
+	workflow.children = check.children
+	for _, child in ipairs(check.children) do
+		for _, hint in ipairs(child.hints) do
+			hint.path = hint.path or child.path
+			table.insert(workflow.hints, hint)
+		end
+		table.move(child.warnings, 1, #child.warnings, #workflow.warnings + 1, workflow.warnings)
+	end
+end
+
 -- The keys in a fixed order: env and executors are read before every step.
 local function assemble(check, root, given, entries)
 	local vars, required, known, typed = vars_of(check, given.vars)
@@ -188,8 +210,11 @@ local function assemble(check, root, given, entries)
 		check.env_names[found.name] = true
 	end
 	check.env_files = workflow.env_files[1] ~= nil
+	workflow.outputs = inner_workflow.outputs(check, given.outputs)
 	names.judge(check, known)
 	workflow.captures, workflow.hints, workflow.reads = check.captures, check:sorted_hints(), names.reads(check)
+	tables.add(workflow.reads.env, check.child_env)
+	with_children(check, workflow)
 	return workflow
 end
 
@@ -240,7 +265,20 @@ local function digest_of(root)
 	return host.digest(table.concat(out, "\n"))
 end
 
+-- Of the file and of those that its steps run.
+local function digest_of_all(root, workflow)
+	local digest = digest_of(root)
+	for _, child in ipairs(workflow.children) do
+		digest = host.digest(digest .. child.digest)
+	end
+	return digest
+end
+
 ---@class runner.workflow.ReadOptions
+---@field way? string[] of a file that another one's step runs: the files on the way to it, and itself
+---@field prefix? string of the keys of its steps
+---@field together? boolean others may run at the same time
+---@field confine? table|false what its steps may reach where it doesn't say
 ---@field lenient? boolean an unknown strategy is a warning
 ---@field executors? table<string, table> the site's, of runner.lua
 ---@field on? string the executor that the caller asks for
@@ -259,7 +297,9 @@ end
 ---@return runner.workflow.Workflow? workflow, runner.workflow.Problem[]? problems by place, all of them
 function M.parse(text, path, opts)
 	local check = check_of.new(text, opts and opts.lenient)
-	check.site, check.asked_on = opts and opts.executors, opts and opts.on
+	opts = opts or {}
+	check.site, check.asked_on, check.path, check.load = opts.executors, opts.way and "none" or opts.on, path, M.load
+	check.inner, check.way = opts.way and opts or nil, opts.way or { fs.realpath(path) or paths.absolute(path, host.getcwd()) }
 	local root, problems = yaml.parse(text)
 	for _, problem in ipairs(problems) do
 		check:add(problem, problem.message)
@@ -273,7 +313,7 @@ function M.parse(text, path, opts)
 		return nil, { { field = "on", code = "INVALID_ARGUMENT", message = message, suggestion = suggestion } }
 	end
 	workflow.name = shown_name(workflow.name or base_name(path), workflow.secrets)
-	workflow.path, workflow.text, workflow.digest = path, text, digest_of(root)
+	workflow.path, workflow.text, workflow.digest = path, text, digest_of_all(root, workflow)
 	return workflow
 end
 

@@ -215,7 +215,8 @@ local NODES = {
 		return { type = "object", propertyNames = { pattern = json_shapes.regex(executors.NAME), ["not"] = { const = executors.NOWHERE } },
 			additionalProperties = ref "executor" }
 	end,
-	items = items,
+	items = items, given = function() return { type = "object", propertyNames = name() } end,
+	outputs = function() return map_of(keys.member, json_shapes.scalar()) end,
 }
 
 -- --- words -----------------------------------------------------------------------------------
@@ -319,9 +320,10 @@ local function kind_of_step(kind, definitions)
 		end
 	end
 	local own = keys.own[kind]
-	define(definitions, kind, own, key_descriptions[kind] and kind ~= "claude" and kind or "kinds")
+	local section = kind == "workflow" and "inner" or kind -- the file has that name
+	define(definitions, section, own, key_descriptions[section] and kind ~= "claude" and section or "kinds")
 	local out = object(keys.step[kind], function(key)
-		return ref(("%s.%s"):format(own[key] and kind or section_of[key], key))
+		return ref(("%s.%s"):format(own[key] and section or section_of[key], key))
 	end)
 	if out.properties.repair then
 		out.allOf = out.allOf or json.array {}

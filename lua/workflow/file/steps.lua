@@ -74,6 +74,8 @@ local LABEL = 60 -- characters
 ---@field continue_on_error? boolean
 ---@field max_failures? {count: integer?, percent: integer?} of a foreach: it fails where more items have
 ---@field steps? runner.workflow.Step[] of foreach, parallel and steps
+---@field child? runner.workflow.Workflow of steps: the file that they are of (lua/workflow/file/inner_workflow.lua)
+---@field given? table<string, any> the values of its variables; texts are templates
 ---@field check? {steps: runner.workflow.Step[], head: {working_dir: string?}?} of steps: what must pass before it counts as done;
 ---  head: it compares the HEAD of this directory with that of the beginning
 ---@field repair? {steps: runner.workflow.Step[], max: integer, again: "check"|"step"} of steps: what runs where it or its check has failed
@@ -350,7 +352,11 @@ local function commit(check, step, given, entries, around)
 end
 
 -- All other kinds run a program.
-local BLOCKS = { foreach = foreach, parallel = parallel, steps = block_of_steps, commit = commit }
+local BLOCKS = { foreach = foreach, parallel = parallel, steps = block_of_steps, commit = commit,
+	workflow = function(check, step, given, entries, around)
+		require("runner.workflow.file.inner_workflow").read(check, step, given, entries, inside(around, step.key .. "."))
+	end }
+local HOLDS = { steps = true, workflow = true } -- one after the other, in a block
 
 -- --- hooks --------------------------------------------------------------------------------------
 
@@ -520,12 +526,13 @@ local function read_step(check, node, number, around)
 	step.nested = around.nested
 	step.id, step.when, step.key = given.id, given.when, around.prefix .. (given.id or tostring(number))
 	local guarded = entries.check or entries.repair
-	local inner = guarded and kind ~= "steps" and wrapped(step) or step
+	local inner = guarded and not HOLDS[kind] and wrapped(step) or step
 	inner.continue_on_error = given.continue_on_error
 	declare(check, step, node, inner)
 	local read = BLOCKS[kind] or process
-	local within = (guarded or kind == "steps") and setmetatable({ nested = true }, { __index = around }) or around
-	read(check, inner, given, entries, executors.place(check, kind == "foreach" and inner or step, given, entries, within))
+	local within = (guarded or HOLDS[kind]) and setmetatable({ nested = true }, { __index = around }) or around
+	read(check, inner, given, entries, kind == "workflow" and within
+		or executors.place(check, kind == "foreach" and inner or step, given, entries, within))
 	step.name = given.name
 	step.label = given.name and label_of(given.name) or step.label or inner.label
 	if guarded then

@@ -2,6 +2,7 @@
 -- again. What runs there are ordinary steps with rows of their own, so that a resumed run goes on where the store says
 -- it was; one more round of them has keys that end in @2, as those of hooks have.
 
+local children = require "runner.workflow.run.children"
 local doubt = require "runner.workflow.run.doubt"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
@@ -54,6 +55,7 @@ end
 ---have had another step here, or a repair that it has no more.
 ---@return {stored: runner.workflow.Way}
 function M.items(run, step, place, row)
+	children.enter(run, step, place.scope) -- with values that it refuses it can't start
 	local way = row and row.kind == "steps" and type(row.data) == "table" and row.data
 	if not way then
 		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0,
@@ -81,9 +83,9 @@ local function place_of(block, phase, scope)
 end
 
 -- The results of a list, or the error of the step that failed. A cancellation, a doubt, or what the store raises is none.
-local function try(block, steps, place)
+local function try(block, steps, place, sequence)
 	local run = block.run
-	local ok, given = pcall(block.sequence, run, steps, place)
+	local ok, given = pcall(sequence or block.sequence, run, steps, place)
 	doubt.check(run)
 	local e = not ok and type(given) ~= "userdata" and errors.normalise(given)
 	local key = e and e.context and e.context.step_key
@@ -244,11 +246,19 @@ local function repair_failed(block, e)
 	tolerated_failures.note(run, key, { code = "REPAIR_FAILED", message = message, context = { code = e.code } })
 end
 
+-- Its own steps, which may be of another file, and what they give.
+local function inside(block)
+	local inner, scope = children.enter(block.run, block.step, block.place.scope)
+	return place_of(block, "do", scope), function(_, steps, place)
+		return children.result(block.run, block.step, block.key, scope, block.sequence(inner, steps, place))
+	end
+end
+
 local STEPS = {
 	["do"] = function(block)
 		local list = block.step.steps
-		local place = place_of(block, "do")
-		local ok, given = try(block, own_steps(block, place.prefix .. list[#list].key .. place.suffix), place)
+		local place, sequence = inside(block)
+		local ok, given = try(block, own_steps(block, place.prefix .. list[#list].key .. place.suffix), place, sequence)
 		if not ok then
 			block.given = nil
 			local e = after_failure(block, given, "do")

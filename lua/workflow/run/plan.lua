@@ -76,11 +76,13 @@ local function row_of(step, prefix, about)
 	local key = prefix .. step.key
 	local retry = retry_of(step, key, about.seed)
 	local below = step.kind == "foreach" and key .. "[*]." or prefix
+	local inner = step.child and { seed = about.seed, workflow = step.child } or about
 	return {
 		key = key, id = step.id, kind = step.kind, label = step.label, line = step.line, when = step.when and step.when.text,
 		timeout_ms = step.timeout_ms or json.null, total_timeout_ms = step.total_timeout_ms, retry = retry,
 		worst_case_ms = step.steps == nil and worst_case(step, retry) or nil,
-		limit = step.limit or step.parallel, steps = step.steps and rows_of(step.steps, below, about) or nil,
+		limit = step.limit or step.parallel, steps = step.steps and rows_of(step.steps, below, inner) or nil,
+		workflow = step.child and step.child.path,
 		on_failure = step.on_failure and { go = step.on_failure.go, steps = rows_of(step.on_failure.steps, prefix, about) } or nil,
 		on_success = step.on_success and rows_of(step.on_success.steps, prefix, about) or nil,
 		check = step.check and rows_of(step.check.steps, prefix, about) or nil,

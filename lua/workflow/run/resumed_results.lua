@@ -3,6 +3,7 @@
 -- changes nothing.
 
 local attempt = require "runner.core.attempt"
+local children = require "runner.workflow.run.children"
 local errors = require "runner.core.errors"
 local outputs = require "runner.workflow.run.outputs"
 local scheduler = require "runner.task.scheduler"
@@ -72,7 +73,10 @@ end
 ---@return table given
 function M.of_block(run, step, place, round)
 	scheduler.settled()
-	local given = recall(run, step.steps, M.hooks_place(step, place, round)) or { output = "", ok = true }
+	local within, scope = children.enter(run, step, place.scope)
+	local inner = M.hooks_place(step, { prefix = place.prefix, suffix = place.suffix, scope = scope }, round)
+	local given = recall(within, step.steps, inner) or { output = "", ok = true }
+	given = children.result(run, step, place.prefix .. step.key .. place.suffix, scope, given)
 	return scopes.remember(step, place.scope, given)
 end
 

@@ -47,7 +47,7 @@ end
 function M.rows(path, problems)
 	local rows = {}
 	for i, p in ipairs(problems) do
-		local at = p.line and ("%s:%d:%d: "):format(path, p.line, p.column or 1) or path .. ": "
+		local at = p.line and ("%s:%d:%d: "):format(p.path or path, p.line, p.column or 1) or path .. ": "
 		rows[i] = { field = p.field or "file", code = p.code or "WORKFLOW_INVALID", message = (p.field and "" or at) .. p.message,
 			suggestion = p.suggestion, value = not p.field and path or nil, line = p.line, column = p.column,
 			fix_required = p.line and "Fix the workflow file" or p.field and "Name an executor that is described"
@@ -79,15 +79,33 @@ local function executable()
 	return fs.readlink("/proc/self/exe") or "runner"
 end
 
+-- The secrets written in a file itself, and in those that it runs.
+local function written(workflow, values)
+	for _, secret in ipairs(workflow.secrets) do
+		values[#values + 1] = secret.value
+	end
+	for _, child in ipairs(workflow.children) do
+		written(child, values)
+	end
+	return values
+end
+
 ---Masks the secrets written in the file itself; others are not read.
 ---@param workflow table
 ---@return fun(v: any): any
 function M.mask_of(workflow)
-	local values = {}
-	for _, secret in ipairs(workflow.secrets) do
-		values[#values + 1] = secret.value
+	return (require("runner.core.mask").masker(written(workflow, {})))
+end
+
+-- What the steps of the files that it runs get of theirs, by file; none of their values is seen.
+local function secrets_of_children(workflow, envs, values)
+	for _, child in ipairs(workflow.children) do
+		local known = secrets.load(child.secrets, directory(child.path))
+		envs[child] = known.env
+		table.move(known.values, 1, #known.values, #values + 1, values)
+		secrets_of_children(child, envs, values)
 	end
-	return (require("runner.core.mask").masker(values))
+	return envs, values
 end
 
 -- The caller's policy may allow less (docs/reference/policy.md).
@@ -105,8 +123,8 @@ end
 -- given_cost_micros, surroundings; defaults: those that a new run expands.
 local function assemble(row, workflow, defaults)
 	local id, cwd = row.id, row.cwd
-	local known = secrets.load(workflow.secrets, directory(workflow.path),
-		attempt.project.telemetry and require("runner.telemetry.settings").secrets() or nil)
+	local envs, more = secrets_of_children(workflow, {}, attempt.project.telemetry and require("runner.telemetry.settings").secrets() or {})
+	local known = secrets.load(workflow.secrets, directory(workflow.path), more)
 	host.hide(known.values)
 	steps.relabel(workflow.steps, known.mask)
 	local around = environment.of(id, workflow, row.surroundings, known.mask, defaults or {})
@@ -114,7 +132,8 @@ local function assemble(row, workflow, defaults)
 		run = { id = id, name = workflow.name }, env = around.env }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
-		hide = known.hide, secrets = known.values, rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, warned = {}, done = 0,
+		hide = known.hide, secrets = known.values, child_secrets = envs,
+		rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, warned = {}, done = 0,
 		budget = cost.budget(0, cost.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment.of_steps(workflow, scope, known, cwd, around) },
@@ -216,7 +235,8 @@ local function workflow_of(row, force)
 	local workflow, problems = file.parse(text or row.source, row.file, read_options(true, row.given_on))
 	if text and not force and has_changed(row, text, workflow) then
 		hint.fix_required = "Undo the change, or resume with --force to use the file as it is now"
-		errors.raise("CONFLICT", ("The workflow file %s has changed since the run started"):format(row.file), hint)
+		errors.raise("CONFLICT", ("The workflow file %s%s has changed since the run started"):format(row.file,
+			workflow and workflow.children[1] and ", or one that it runs," or ""), hint)
 	end
 	return workflow or invalid(row, problems)
 end

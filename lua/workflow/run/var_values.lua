@@ -49,15 +49,15 @@ local function unknown(workflow, name, text)
 end
 
 -- A default with its ${env.NAME}; lists and maps are copied.
-local function expanded(value, scope)
+local function expanded(value, scope, expand)
 	if type(value) == "string" then
-		return value:find("${", 1, true) and variables.expand(value, scope) or value
+		return value:find("${", 1, true) and expand(value, scope) or value
 	elseif type(value) ~= "table" then
 		return value
 	end
 	local copy = {}
 	for key, item in pairs(value) do
-		copy[key] = expanded(item, scope)
+		copy[key] = expanded(item, scope, expand)
 	end
 	return setmetatable(copy, getmetatable(value))
 end
@@ -69,7 +69,7 @@ end
 -- The value of a default, or what is wrong with it.
 local function default_of(workflow, name, env)
 	local value, row = workflow.vars[name], workflow.typed[name]
-	local ok, result = pcall(expanded, value, { env = env })
+	local ok, result = pcall(expanded, value, { env = env }, variables.expand)
 	if ok and row and result ~= value and type(value) == "string" then
 		return typed_vars().take(row, result, "default")
 	elseif ok then
@@ -138,6 +138,26 @@ function M.of(workflow, given)
 		end
 	end
 	return vars, problems
+end
+
+---The values that a workflow gives to one that it runs, over that one's defaults. Raises PRECONDITION.
+---@param child runner.workflow.Workflow
+---@param given table<string, any> texts are templates
+---@param scope runner.workflow.Scope of the step that runs it
+---@return table vars
+function M.given(child, given, scope)
+	local vars = {}
+	for name, value in pairs(given) do
+		local wrong
+		vars[name] = expanded(value, scope, variables.value)
+		if child.typed[name] then
+			vars[name], wrong = typed_vars().take(child.typed[name], vars[name], "payload")
+		end
+		if wrong then
+			errors.raise("PRECONDITION", ("vars.%s: %s"):format(name, wrong.message), { suggestion = wrong.suggestion })
+		end
+	end
+	return M.complete(child, vars, scope.env)
 end
 
 ---The defaults of the variables that the caller doesn't give.

@@ -20,7 +20,7 @@ local SCHEMA = json.decode(json.encode(schema.schema()))
 
 -- What only check can say, by its messages.
 local ONLY_CHECK = { "unknown variable", "^there is no executor", "there is no executor", "^when: ", "no step has the id", "is missing",
-	"only %${env%.NAME} has a value", "needs delays", "chunk: the items run here",
+	"only %${env%.NAME} has a value", "needs delays", "chunk: the items run here", "^workflow: ", " has no variable ",
 	"is not a value by itself", "only available inside a foreach", "^[%w_]+ is %d+%.0: " } -- 1.0 is an integer to JSON
 
 -- Only empty ones: a Lua table doesn't tell a list from a map.
@@ -87,7 +87,7 @@ local VALUES = { NULL, true, false, 0, 1, 5, -1, 1.5, 0.5, 70000, 10000000, 1e12
 
 local BASES = { claude = { claude = "x" }, shell = { shell = "true" }, runner = { runner = "deploy" },
 	foreach = { foreach = LIST { 1 }, ["do"] = STEP }, parallel = { parallel = LIST { STEP } }, steps = { steps = LIST { STEP } },
-	commit = { commit = true } }
+	commit = { commit = true }, workflow = { workflow = ROOT .. "tests/lua/lib/inner.yaml" } }
 
 local function with(base, key, value)
 	local out = {}
