@@ -212,6 +212,9 @@ local function assemble(check, root, given, entries)
 	check.env_files = workflow.env_files[1] ~= nil
 	workflow.outputs = inner_workflow.outputs(check, given.outputs)
 	names.judge(check, known)
+	if check.models then
+		require("runner.workflow.file.hearsay").judge(check, workflow)
+	end
 	workflow.captures, workflow.hints, workflow.reads = check.captures, check:sorted_hints(), names.reads(check)
 	tables.add(workflow.reads.env, check.child_env)
 	with_children(check, workflow)

@@ -165,7 +165,8 @@ local function shell_texts(check, step, given, entries, around)
 end
 
 -- The nearest that is given.
-local function claude_options(step, given, around)
+local function claude_options(check, step, given, around)
+	check.models = true
 	step.options, step.session, step.max_cost, step.schema = {}, given.session, given.max_cost, given.schema
 	for key in pairs(keys.claude_options) do
 		local value = given[key]
@@ -220,7 +221,7 @@ local function process(check, step, given, entries, around)
 	confinement.settle(check, step, given, entries, around)
 	shell_texts(check, step, given, entries, around)
 	if step.kind == "claude" then
-		claude_options(step, given, around)
+		claude_options(check, step, given, around)
 		M.judge_reported(check, entries, around.claude)
 	end
 end

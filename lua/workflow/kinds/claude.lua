@@ -252,14 +252,16 @@ local function denied_text(calls)
 	return calls[1] .. (calls[2] and (" and %d more"):format(#calls - 1) or "")
 end
 
+local ALLOWED = "allowed_tools has %s: something else denies it, such as a deny rule or a hook in the program's settings, plan mode,"
+	.. " or a path outside its working directory (args: [--add-dir, DIR])"
 local FIX = "Allow it (allowed_tools, permission_mode), forbid it (disallowed_tools), or write on_denied: warn"
 
 -- Its work lacks what it wasn't allowed to do.
-local function denied(step, calls, unforeseen)
+local function denied(step, calls, unforeseen, allowed)
 	if unforeseen and step.on_denied ~= "warn" then
 		local what = denied_text(calls)
 		return { code = "PERMISSION_DENIED", transient = false, reason = "permission denied: " .. what,
-			message = "Permission denied: " .. what, fix_required = FIX, in_file = true }
+			message = "Permission denied: " .. what, fix_required = allowed and ALLOWED:format(allowed) or FIX, in_file = true }
 	end
 end
 
@@ -308,8 +310,8 @@ end
 
 local function outcome_of(step, result, settings, found, argv)
 	local text = found and claude_output.text(found) or text_of(settings, result)
-	local calls, unforeseen = denials.of(found, argv)
-	local verdict = no_success(step, result, settings, found, text) or denied(step, calls, unforeseen)
+	local calls, unforeseen, allowed = denials.of(found, argv)
+	local verdict = no_success(step, result, settings, found, text) or denied(step, calls, unforeseen, allowed)
 		or step.schema and off_schema(step.schema, data_of(step, found, text)) or schema_unmet(found, text, argv)
 	if not verdict then
 		local outcome = step_process.success(result, text, data_of(step, found, text))

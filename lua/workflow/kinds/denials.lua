@@ -10,8 +10,9 @@ local M = {}
 local MOST, LENGTH = 20, 200 -- that are told of, and bytes of each
 
 local FORBIDS = { ["--disallowedTools"] = true, ["--disallowed-tools"] = true }
+local ALLOWS = { ["--allowedTools"] = true, ["--allowed-tools"] = true }
 
--- --- what is forbidden ----------------------------------------------------------------
+-- --- what is forbidden, or allowed ----------------------------------------------------
 
 -- "Bash(git *), Edit" → the rules in it; a blank between parentheses divides nothing.
 local function add_rules(out, text)
@@ -24,15 +25,16 @@ local function add_rules(out, text)
 	end
 end
 
----The rules of a command line's --disallowedTools.
+---The rules of a command line's --disallowedTools, or of other flags.
 ---@param argv string[]
+---@param flags? table<string, true>
 ---@return {tool: string, pattern: string?}[]
-function M.rules(argv)
+function M.rules(argv, flags)
 	local out, inside = {}, false
 	for _, word in ipairs(argv) do
 		local flag, value = word:match "^(%-%-[%w-]+)=?(.*)$"
 		if flag then
-			inside = FORBIDS[flag] or false
+			inside = (flags or FORBIDS)[flag] or false
 		end
 		if inside then
 			add_rules(out, flag and value or word)
@@ -89,7 +91,7 @@ local function names_tool(rule, tool)
 		or server and tool:sub(1, #server + 2) == server .. "__" or false
 end
 
-local function forbids(rule, denial)
+local function names(rule, denial)
 	return names_tool(rule, denial.tool)
 		and (not rule.pattern or (MATCHES[denial.tool] or is_path)(rule.pattern, denial.input))
 end
@@ -99,13 +101,13 @@ end
 -- What only a person can grant: refused in every program without one, whatever it may do.
 local ASKS = { AskUserQuestion = true, EnterPlanMode = true, ExitPlanMode = true }
 
-local function is_foreseen(rules, denial)
+-- The first rule that names the call.
+local function rule_of(rules, denial)
 	for _, rule in ipairs(rules) do
-		if forbids(rule, denial) then
-			return true
+		if names(rule, denial) then
+			return rule
 		end
 	end
-	return ASKS[denial.tool] or false
 end
 
 ---The calls that were denied, a line each, and whether something else was asked for than what the
@@ -114,17 +116,22 @@ end
 ---@param argv string[]
 ---@return string[] calls
 ---@return boolean unforeseen
+---@return string? allowed the tool of one of them that the command line allows
 function M.of(found, argv)
 	local listed = found and type(found.permission_denials) == "table" and found.permission_denials or {}
-	local rules, unforeseen, foreseen = M.rules(argv), {}, {}
+	local rules, allows, unforeseen, foreseen, allowed = M.rules(argv), M.rules(argv, ALLOWS), {}, {}, nil
 	for _, row in ipairs(listed) do
 		local tool = type(row) == "table" and type(row.tool_name) == "string" and row.tool_name or "a tool"
 		local input = type(row) == "table" and type(row.tool_input) == "table" and row.tool_input or {}
-		local calls = is_foreseen(rules, { tool = tool, input = input }) and foreseen or unforeseen
+		local denial = { tool = tool, input = input }
+		local calls = (ASKS[tool] or rule_of(rules, denial)) and foreseen or unforeseen
+		-- a rule allows a line only where all that it runs is allowed
+		local is_line = tool == "Bash" and tostring(input.command):find "[;&|\n]"
+		allowed = allowed or calls == unforeseen and not is_line and rule_of(allows, denial) and tool or nil
 		calls[#calls + 1] = #calls < MOST and claude_output.tool_call(tool, input):sub(1, LENGTH) or nil
 	end
 	local fails = unforeseen[1] ~= nil
-	return table.move(foreseen, 1, math.min(#foreseen, MOST - #unforeseen), #unforeseen + 1, unforeseen), fails
+	return table.move(foreseen, 1, math.min(#foreseen, MOST - #unforeseen), #unforeseen + 1, unforeseen), fails, allowed
 end
 
 return M

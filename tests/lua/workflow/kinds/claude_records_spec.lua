@@ -130,6 +130,20 @@ describe("a permission that was denied", function()
 		end
 	end)
 
+	it("is told apart where the command line allows the call: something else denies it", function()
+		for rule, calls in pairs(RULES) do
+			for i, list in ipairs(calls) do
+				for _, denial in ipairs(list) do
+					local line = tostring((denial.tool_input or {}).command):find("&&", 1, true) -- one part of it may not be allowed
+					local given = outcome(denial, { "--allowedTools", rule, "--print", "x" })
+					assert.equal("PERMISSION_DENIED", given.code)
+					assert.equal(i == 1 and not line, given.fix_required:find("^allowed_tools has " .. denial.tool_name) ~= nil, rule)
+				end
+			end
+		end
+		assert.truthy(outcome(BASH "rm x", { "--allowedTools", "Edit", "Bash(git *)" }).fix_required:find "^Allow it")
+	end)
+
 	it("fails one that is not what is forbidden, whatever the report looks like", function()
 		for _, denial in ipairs { {}, true, { tool_name = 3 }, { tool_name = "Write", tool_input = 7 } } do
 			assert.equal("PERMISSION_DENIED", outcome(denial, { "--disallowedTools", "Bash" }).code)
