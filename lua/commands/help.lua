@@ -87,7 +87,21 @@ local function about_runner(found, project, width)
 	return text, wants_data() and data or nil
 end
 
+-- A task, or the file of a command, as it is written.
+local function show(found)
+	local source = found.path and host.source(found.path)
+	local text = source and found.task and require("runner.declare.task_text").written(source, found.name) or source
+	if not text then
+		require("runner.core.errors").raise("PRECONDITION", ("'%s' has no file to be shown"):format(command_line.typed(found.name)),
+			{ side_effects = "none" })
+	end
+	return text, { path = found.path, text = text }
+end
+
 local function describe(found, below, project, width)
+	if attempt.parsed.values.show then
+		return show(found)
+	end
 	found.builtin = not found.path
 	local command, problem = catalog.load(found, project)
 	if not command and problem.unread then
@@ -165,6 +179,7 @@ return {
 	args = {
 		{ "command", "array", items = "string", variadic = true,
 			description = "A command, a group of commands, or a topic such as environment" },
+		{ "show", "boolean", description = "Print a task, or the file of a command, as it is written" },
 		{ "search", "string", min_length = 1, description = "Only commands with all of these words in name or description" },
 	},
 	columns = { "name", "danger_level", "description" },

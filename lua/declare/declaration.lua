@@ -72,7 +72,9 @@ local function problem_of(f, where)
 	local key = type(f.key) == "string" and f.key or f.key ~= nil and "[" .. messages.show(f.key) .. "]" or nil
 	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
 	local found, fix = messages.of(f, key)
-	local line = where.text and line_of(where.text, path_of(f))
+	local text = where.text
+	text = text and where.path:find "tasks%.lua$" and require("runner.declare.task_text").only(text, where.name) or text
+	local line = text and line_of(text, path_of(f))
 	local place = line and where.path .. ":" .. line or where.path
 	return { key = key, line = line or nil, message = ("%s: %s. %s"):format(place, found, fix), fix = fix }
 end

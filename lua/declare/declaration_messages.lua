@@ -24,7 +24,12 @@ for name in next, errors.fields do
 end
 
 -- Keys that others use for the same thing, and what to write here.
-local INSTEAD = { retry = { max_attempts = "use retries: it counts the attempts after the first" } }
+local NEEDS, SHELL = 'use needs = { "build" }', "use shell = 'make'"
+local INSTEAD = {
+	command = { depends = NEEDS, deps = NEEDS, dependencies = NEEDS, depends_on = NEEDS, cmd = SHELL, cmds = SHELL, command = SHELL,
+		script = SHELL, dir = 'use cwd = "web"', silent = "use quiet = true", vars = 'use env = { NAME = "value" }', params = "use args" },
+	retry = { max_attempts = "use retries: it counts the attempts after the first" },
+}
 
 local TEXT, BOOLEAN, LENGTH = "a non-empty string", "true or false", "a whole number ≥ 0"
 local LIMIT = 'a duration such as "500ms", "2s", "5m", a number of seconds, or "none"'

@@ -26,7 +26,7 @@ local function is_task(v)
 	end
 	for _, key in ipairs(LISTS) do
 		local list = rawget(v, key)
-		if type(list) == "table" and type(rawget(list, 1)) == "string" and not is_task(list) then
+		if rules.list(list, 1, math.huge, rules.anything) and type(list[1]) == "string" then
 			return true
 		end
 	end

@@ -263,6 +263,8 @@ end
 ---@field description? string nil when broken, "" when unread
 ---@field danger_level? string
 ---@field aliases? string[] other names, of its declaration
+---@field order? integer of a task in its file
+---@field section? string the comment that heads it there
 ---@field broken? boolean it can't be loaded; `problem` says why
 ---@field problem? string
 ---@field unread? string why what it declares is not known (lua/project/inert.lua)
@@ -304,6 +306,7 @@ function M.rows(entries, project, keep)
 	for i = 1, #entries do
 		local row = row_of(entries[i], project, caches, keep)
 		if row then
+			row.order, row.section = entries[i].order, entries[i].section
 			rows[#rows + 1], listed[#listed + 1] = row, entries[i]
 		end
 	end

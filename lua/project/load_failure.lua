@@ -43,7 +43,8 @@ function M.no_chunk(path, text, message)
 		return M.invalid_file(path, path .. " is binary data, not Lua source",
 			{ fix_required = "Replace it with Lua source text" })
 	end
-	return M.invalid_file(path, message:match("^[^\n]*"), { fix_required = "Fix the syntax error" })
+	return M.invalid_file(path, message:match("^[^\n]*"), { fix_required = message:find("unexpected symbol near '{'", 1, true)
+		and "Write return in front of {" or "Fix the syntax error" })
 end
 
 ---A chunk that has raised an error.

@@ -156,7 +156,7 @@ function M.command(found, project)
 			or require("runner.declare.declaration").error(value, where, raised)
 	end
 	command.unread = is_unread(found, project)
-	command.path, command.digest = found.path, where.text and digest_of(where.text) or "builtin"
+	command.path, command.digest = found.path, where.text and digest_of(found.own or where.text) or "builtin"
 	return command
 end
 

@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local command_line = require "runner.core.command_line"
 local host = require "runner.host"
 local tasks = require "runner.declare.tasks"
+local task_text = setmetatable({}, { __index = function(_, name) return require("runner.declare.task_text")[name] end })
 
 local M = {}
 
@@ -40,7 +41,7 @@ end
 
 ---All tasks, for lists.
 ---@param project table
----@return {name: string, path: string, task: true}[]
+---@return {name: string, path: string, task: true, order?: integer, section?: string}[] in no order
 function M.list(project)
 	local file, out = read(project), {}
 	if not file.problem then
@@ -49,8 +50,10 @@ function M.list(project)
 		file.problem = problem and invalid(file.path, problem, fix)
 	end
 	project.problem = project.problem or file.problem
+	local places = out[1] and task_text.places(file.text)
 	for i, row in ipairs(out) do
-		out[i] = { name = row.name, path = file.path, task = true }
+		local place = places[row.name] or {}
+		out[i] = { name = row.name, path = file.path, task = true, order = place.order, section = place.section }
 	end
 	return out
 end
@@ -97,6 +100,7 @@ function M.read(found, project, value, text)
 			("%s has no task '%s'"):format(found.path, command_line.typed(found.name)), { phase = "validation" })
 	end
 	found.source = file.text
+	found.own = found.task and task.sources and task_text.only(file.text, found.name, true) or nil -- a change of others is none of it
 	return tasks.declaration(task, file.value, { private = found.name:find "^_" ~= nil or nil, timeout = limit_of(project) }), nil,
 		file.text, file.partial
 end

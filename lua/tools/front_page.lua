@@ -44,17 +44,46 @@ local function list_of_groups(groups)
 	return rows
 end
 
+-- Tasks in the order of their file.
+local function in_order(rows)
+	table.sort(rows, function(a, b)
+		if a.order ~= b.order then
+			return (a.order or 0) < (b.order or 0)
+		end
+		return a.name < b.name
+	end)
+	return rows
+end
+
+-- Those without a section, then each section.
+local function in_sections(rows, width)
+	local sections, by_title = {}, {}
+	for _, row in ipairs(in_order(rows)) do
+		local name = row.section or "Commands"
+		if not by_title[name] then
+			by_title[name] = { name = name }
+			table.insert(sections, row.section and #sections + 1 or 1, by_title[name])
+		end
+		table.insert(by_title[name], row)
+	end
+	local out = {}
+	for i, section in ipairs(sections) do
+		out[i] = help.commands(section, width, section.name)
+	end
+	return table.concat(out)
+end
+
 local function own_commands(own, width)
 	if not own[1] then
 		return "\nCommands:\n  none yet; create one with 'runner new hello'\n"
 	end
 	local single, groups = grouped(own)
-	local out = { single[1] and help.commands(single, width) or "" }
+	local out = { in_sections(single, width) }
 	if #own >= MANY then
 		out[2] = groups[1] and help.commands(list_of_groups(groups), width, "Groups") or ""
 	else
 		for _, group in ipairs(groups) do
-			out[#out + 1] = help.commands(group, width, group.word)
+			out[#out + 1] = help.commands(in_order(group), width, group.word)
 		end
 	end
 	return table.concat(out)

@@ -304,11 +304,12 @@ function M.commands(rows, width, title)
 	return columns(title or "Commands", lines, width)
 end
 
----What is said of a runner.lua that has a problem.
+---What is said of a runner.lua, or tasks.lua, that has a problem.
 ---@param problem runner.Error
 ---@return string
 function M.of_problem(problem)
-	return (problem.unread and "" or "runner.lua is invalid: ") .. problem.message
+	local path = type(problem.context) == "table" and problem.context.path
+	return (problem.unread and "" or (path and path:match "[^/]*$" or "runner.lua") .. " is invalid: ") .. problem.message
 end
 
 ---Help of a group.

@@ -490,3 +490,68 @@ example() {
 	call y
 	[ "$stderr" = "$(printf 'base\nx\ny')" ]
 }
+
+@test "a list of tasks has their order and sections, and help --show a task as it is written" {
+	cat >tasks.lua <<-'LUA'
+		return { tasks = {
+			-- Building
+
+			zebra = { "Z", shell = "true" },
+			-- says what ape does
+			ape = { "A", shell = [[
+				echo "}" ]] },
+
+			-- Data
+
+			cat = { "C", shell = "true" }, db = { new = { "N", shell = "n" }, add = { "A", shell = "a" } },
+		} }
+	LUA
+	known
+	python3 - "$RUNNER" <<-'PY' >shown
+		import os, pty, sys
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], [sys.argv[1]])
+		text = b""
+		try:
+		    while chunk := os.read(fd, 4096):
+		        text += chunk
+		except OSError:
+		    pass
+		print(text.decode().replace("\r", ""))
+	PY
+	[ "$(sed -n '/^Building/,/^Built-in/p' shown | tr -s '\n ' ' ')" = "Building: zebra Z ape A Data: cat C db: db new N db add A Built-in commands: " ]
+	call help ape --show
+	assert_envelope
+	expect 'e.data.text == "ape = { \"A\", shell = [[\necho \"}\" ]] }\n"'
+	call help lint --show
+	[ "$status" -eq 4 ]
+	assert_envelope
+}
+
+@test "a change of one task makes another with sources run no more often" {
+	touch in
+	tasks <<<'a = { "A", sources = { "in" }, shell = "echo ran" }, b = { "B", shell = "true" }'
+	call a
+	[ "$stderr" = ran ]
+	tasks <<<'b = { "Another B", shell = "echo b" }, c = { "C", shell = "true" }, a = { "A", sources = { "in" }, shell = "echo ran" }'
+	call a
+	tasks <<<'b = { "Another B", shell = "echo c" }, new = { "C", shell = "true" }, a = { "A", sources = { "in" }, shell = "echo ran" }'
+	call a
+	expect 'e.data["unchanged"]'
+	sed -i 's/echo ran/echo again/' tasks.lua
+	call a
+	[ "$stderr" = again ]
+}
+
+@test "keys of other tools, and a table without return, say what to write" {
+	tasks <<<'a = { "A", shell = "true", depends = { "b" } }'
+	call a
+	expect '"needs" in e.error.message'
+	tasks <<<'a = { "A", cmd = "true" }'
+	call lint
+	expect "'shell' in str(e.error.errors)"
+	echo '{ tasks = {} }' >tasks.lua
+	call a
+	expect 'e.error.fix_required == "Write return in front of {"'
+}
