@@ -397,6 +397,7 @@ local KEYS = {
 	kinds = function(keys) return without_flags(own_keys(keys)) end,
 	foreach = function(keys) return keys.own.foreach end,
 	parallel = function(keys) return keys.own.parallel end,
+	approve = function(keys) return require("runner.core.tables").add({ approve = keys.own.approve.approve }, keys.approve) end,
 	retry = function() return require("runner.workflow.file.retry").keys end,
 }
 for section, section_rows in pairs(KEYS) do

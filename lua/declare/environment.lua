@@ -43,6 +43,8 @@ M.rows = {
 	{ name = "RUNNER_SERVED", description = "Set by mcp serve for the calls that it makes: the project that it serves, whose files they run "
 		.. "and whose jobs and runs they see" },
 	{ name = "RUNNER_JOB", description = "Set for a job: its folder" },
+	{ name = "RUNNER_ASKERS", description = "Set for a job: who has started it, and may approve nothing that it asks" },
+	{ name = "RUNNER_APPROVAL", description = "Set for the notify steps of an approve step: the ID of what a person is asked" },
 	{ name = "AGENT_CALL_BUDGET_MS", description = "Milliseconds within which a call of a command with interruption answers (30000)" },
 	{ name = "RUNNER_NEEDS", description = "Set for commands that another one needs: where they note that they have run, and who needs them" },
 	{ name = "RUNNER_FLAME", description = "Set for the command that runner flame runs: the folder where its processes note their time" },

@@ -11,6 +11,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
+local person = require "runner.core.person"
 local process = require "runner.process"
 local rules = require "runner.core.rules"
 local scope = require "runner.core.scope"
@@ -52,7 +53,7 @@ end
 
 local function environment(path, words)
 	local env = table.move(NOT_INHERITED, 1, #NOT_INHERITED, 1, {})
-	env[#env + 1], env[#env + 2] = "RUNNER_JOB=" .. path, "RUNNER_LOG_KEPT=1"
+	env[#env + 1], env[#env + 2], env[#env + 3] = "RUNNER_JOB=" .. path, "RUNNER_LOG_KEPT=1", person.handed()
 	if words ~= "" then
 		env[#env + 1] = ("RUNNER_ARGUMENTS=stdin:%d"):format(#words)
 	end

@@ -92,7 +92,7 @@ end
 local LISTED = tables.set "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
 
 ---@type table<string, true>
-local NEVER = tables.set [[completion exec flame help manifest mcp.install mcp.serve mcp.tools mcp.validate new types
+local NEVER = tables.set [[approve completion exec flame help manifest mcp.install mcp.serve mcp.tools mcp.validate new reject types
 	workflow.import workflow.new]]
 
 -- Those that only wait for something that goes on without them: always, or with this argument.

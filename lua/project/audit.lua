@@ -138,7 +138,7 @@ end
 
 -- Who agreed to this call, or did not (lua/core/confirmation.lua). Its beginning and its end are rows of their own.
 local function decide(a, decision, by)
-	if a.launch.job then
+	if a.launch.job and by.by ~= "default" then
 		return nil -- it was made before the job
 	end
 	by.decision, by.command, by.attempt, by.pid, by.trace_id = decision, a.name, a.launch.attempt, a.launch.supervisor, a.launch.trace_id

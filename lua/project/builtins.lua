@@ -8,6 +8,8 @@ local M = {}
 ---@type table<string, {description: string, danger_level: string, hidden?: true}> by dot path
 M.rows = {
 	add = { description = "Add a library of commands to this project", danger_level = "mutating" },
+	approvals = { description = "List what waits for a person", danger_level = "safe" },
+	approve = { description = "Agree to what waits for a person", danger_level = "mutating" },
 	["audit.list"] = { description = "List the calls that the project's audit ledger has, newest first", danger_level = "safe" },
 	["audit.verify"] = { description = "Check that no row of the project's audit ledger was changed, removed or added",
 		danger_level = "safe" },
@@ -44,6 +46,7 @@ M.rows = {
 	["mcp.validate"] = { description = "Compare a list of MCP tools with the commands", danger_level = "safe" },
 	new = { description = "Write a command file to start from", danger_level = "mutating" },
 	["policy.check"] = { description = "Say which commands each name in the allow and deny of a policy means", danger_level = "safe" },
+	reject = { description = "Refuse what waits for a person", danger_level = "mutating" },
 	status = { description = "Show what runner and the commands keep on this machine", danger_level = "safe" },
 	test = { description = "Run the tests of this project's commands", danger_level = "mutating" },
 	types = { description = "Set up your editor for the script API and workflow files", danger_level = "mutating" },

@@ -14,7 +14,7 @@ local M = {}
 local SELF = "^self%."
 -- What a built-in command calls itself is allowed with it: a server reads through `mcp tools` which commands it serves.
 local CALLED_BY = { ["mcp.tools"] = { "mcp.serve" }, ["executor.probe"] = { "executor.check" },
-	["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry" } }
+	["workflow.resume"] = { "approve", "reject" }, ["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry" } }
 
 ---@class runner.PolicyRule
 ---@field text string as its file has it

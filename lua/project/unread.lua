@@ -11,7 +11,7 @@ local FRAMEWORK = { "help", "version", "schema", "output_schema", "show_config",
 -- Built-in commands that call those of the project, or pack them.
 local CALLS = { bundle = true, conformance = true, exec = true, flame = true, test = true, watch = true,
 	["mcp.serve"] = true, ["workflow.run"] = true, ["workflow.resume"] = true, ["workflow.retry"] = true,
-	["workflow.chunk"] = true }
+	["workflow.chunk"] = true, approve = true, reject = true }
 
 -- Does RUNNER_TRUST name it, or a folder that it is in?
 local function is_vouched(root)

@@ -296,6 +296,32 @@ M.MIGRATIONS = {
 	[[
 	ALTER TABLE runs ADD COLUMN recover INTEGER;
 	]],
+	-- What waits for a person, and what became of it; and who has started a run (runner.core.person).
+	[[
+	CREATE TABLE approvals (
+		id TEXT NOT NULL PRIMARY KEY,
+		kind TEXT NOT NULL,
+		project TEXT NOT NULL,
+		run TEXT REFERENCES runs (id) ON DELETE CASCADE,
+		key TEXT,
+		round INTEGER,
+		file TEXT,
+		digest TEXT NOT NULL,
+		state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'rejected', 'replaced')),
+		asked_ms INTEGER NOT NULL,
+		deadline_ms INTEGER,
+		fallback TEXT NOT NULL,
+		notified INTEGER NOT NULL DEFAULT 0,
+		decided_ms INTEGER,
+		decided_by TEXT,
+		why TEXT,
+		asker TEXT NOT NULL,
+		message TEXT NOT NULL,
+		shown TEXT
+	);
+	CREATE INDEX approvals_by_run ON approvals (run, key);
+	ALTER TABLE runs ADD COLUMN askers TEXT;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

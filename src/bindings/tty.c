@@ -2,8 +2,9 @@
  * tty.c: prompts on the controlling terminal: require "runner.terminal". Runs in
  * the worker. lua/ctx/interaction.lua decides whether prompting is allowed.
  *
- *   ask(question, secret, many)   the line without its newline | nil, message, CODE;
- *                           `many`: lines up to an empty one or Ctrl+D, without the last newline
+ *   ask(question, secret, many, path)   the line without its newline | nil, message, CODE;
+ *                           `many`: lines up to an empty one or Ctrl+D, without the last newline; `path`: of a terminal
+ *                           that is not that of our session
  *   columns()               of the terminal on the caller's stdout, as it is now; nil: it is none
  *
  * The terminal's settings are restored on every path, cancellation included.
@@ -118,9 +119,9 @@ static int ask_secret(int fd, const char *question, size_t n, struct buf *out)
 	return status;
 }
 
-static int ask_terminal(const char *question, size_t n, bool secret, bool many, struct buf *out)
+static int ask_terminal(const char *path, const char *question, size_t n, bool secret, bool many, struct buf *out)
 {
-	int fd = xopen("/dev/tty", O_RDWR | O_NOCTTY, 0);
+	int fd = xopen(path, O_RDWR | O_NOCTTY, 0);
 	int status;
 
 	if (fd < 0)
@@ -145,13 +146,14 @@ static int ask(lua_State *L)
 {
 	size_t n;
 	const char *question = luaL_checklstring(L, 1, &n);
+	const char *path = luaL_optstring(L, 4, "/dev/tty");
 	bool secret = lua_toboolean(L, 2), many = lua_toboolean(L, 3);
 	struct buf *out = scratch_push(L);
 	int status, saved;
 
 	channel_hold(1);
 	picture_lend(1);
-	status = ask_terminal(question, n, secret, many, out);
+	status = ask_terminal(path, question, n, secret, many, out);
 	saved = errno;
 	if (status < 0 && saved == ECANCELED)
 		return cancel_raise(L);

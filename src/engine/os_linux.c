@@ -98,7 +98,8 @@ int os_ticks_now(uint64_t *ticks)
 }
 
 /* RLIMIT_LOCKS has limited nothing since Linux 2.4.25 (getrlimit(2)), and is inherited like
- * every limit. */
+ * every limit. The hard limit is a mark, too, which only a capability can take off: whoever has it may not
+ * approve anything (lua/core/person.lua). */
 int os_mark(uint64_t mark)
 {
 	struct rlimit limit;
@@ -106,6 +107,8 @@ int os_mark(uint64_t mark)
 	if (getrlimit(RLIMIT_LOCKS, &limit) < 0)
 		return -1;
 	limit.rlim_cur = (rlim_t)mark;
+	if (limit.rlim_max == RLIM_INFINITY)
+		limit.rlim_max--;
 	return setrlimit(RLIMIT_LOCKS, &limit);
 }
 

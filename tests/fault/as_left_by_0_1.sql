@@ -1,5 +1,7 @@
 -- Takes from a run database what migrations after runner 0.1 have added (lua/state/schema.lua):
 -- who adds one adds its undoing here.
+ALTER TABLE runs DROP COLUMN askers;
+DROP TABLE approvals;
 ALTER TABLE runs DROP COLUMN recover;
 DROP INDEX runs_by_project;
 ALTER TABLE runs DROP COLUMN project;

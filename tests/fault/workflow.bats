@@ -26,6 +26,10 @@ fault() {
 	fault workflow_repairs
 }
 
+@test "runs that ask, and those who decide, killed at random instants: each gate is decided once, and nothing passes it before" {
+	fault workflow_approvals
+}
+
 @test "runs that are put back, killed at random instants: what succeeded stays, and what is put back runs once more" {
 	fault workflow_again
 }

@@ -8,8 +8,8 @@ local report = require "runner.workflow.report.report"
 local scope = require "runner.core.scope"
 local store = require "runner.workflow.store.store"
 
--- A run whose runner died is still stored as "running".
-local STORED = { interrupted = { "interrupted", "running" } }
+-- A run whose runner died is still stored as "running", and one that waits for a person as "interrupted".
+local STORED = { interrupted = { "interrupted", "running" }, waiting = { "interrupted" } }
 
 -- More than there can be; a list without a limit of its own reads them all.
 local ALL = 1 << 40
@@ -58,7 +58,7 @@ return {
 		items = { type = "object", required = { "id", "workflow", "state", "created" } },
 	},
 	args = {
-		{ "state", "enum", values = { "running", "completed", "failed", "interrupted", "cancelled" },
+		{ "state", "enum", values = { "running", "waiting", "completed", "failed", "interrupted", "cancelled" },
 			description = "Only runs in this state" },
 		{ "workflow", "string", description = "Only runs of this workflow" },
 		scope.argument(),

@@ -4,8 +4,8 @@
 local calls = require "runner.calls.calls"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local invoke = require "runner.invoke"
 local json = require "runner.json"
+local resumed = require "runner.calls.resumed"
 local rules = require "runner.core.rules"
 local scope = require "runner.core.scope"
 local store = require "runner.workflow.store.store"
@@ -14,29 +14,15 @@ local store = require "runner.workflow.store.store"
 local function find(since_ms)
 	local db <close> = store.open { readonly = true }
 	local found = {}
-	for _, row in ipairs(db:to_recover(since_ms, scope.is_closed() and scope.own() or nil)) do
+	for _, row in ipairs(db:to_recover(since_ms, scope.is_closed() and scope.own() or nil, host.wall_ms())) do
 		found[#found + 1] = not db:owner(row.id) and row or nil
 	end
 	return found
 end
 
 local function row_of(run, outcome)
-	return { id = run.id, workflow = run.workflow, project = scope.label(run.project), outcome = outcome }
-end
-
--- Where `resume` finds the settings that the run was started with.
-local function folder_of(run)
-	return run.project ~= "" and run.project or run.cwd
-end
-
--- Another call may have resumed it in the meantime, which is no failure.
-local function outcome_of(run, envelope)
-	local e = invoke.value(envelope.error)
-	local row = row_of(run, not e and "completed" or e.code == "LOCK_HELD" and "running" or "failed")
-	if row.outcome == "failed" then
-		row.code, row.message, row.suggestion = e.code, invoke.value(e.message), invoke.value(e.suggestion) or invoke.value(e.fix_required)
-	end
-	return row
+	outcome.id, outcome.workflow, outcome.project = run.id, run.workflow, scope.label(run.project)
+	return outcome
 end
 
 local function announce(run)
@@ -49,18 +35,13 @@ local function say(row)
 		:format(row.id, row.workflow, row.outcome, why) })
 end
 
-local function request(run)
-	return { command = { "self", "workflow", "resume" }, arguments = { id = run.id }, on_event = function() end,
-		flags = { "--cwd=" .. folder_of(run), "--runner-unmask" }, on_start = function() announce(run) end }
-end
-
 local function resume_all(found, at_once)
 	local requests, rows = {}, json.array {}
 	for i, run in ipairs(found) do
-		requests[i] = request(run)
+		requests[i] = resumed.request(run, function() end, function() announce(run) end)
 	end
 	calls.all(requests, at_once, function(i, envelope)
-		rows[i] = outcome_of(found[i], envelope)
+		rows[i] = row_of(found[i], resumed.outcome(envelope))
 		say(rows[i])
 	end)
 	return rows
@@ -101,7 +82,7 @@ return {
 		end
 		local rows = json.array {}
 		for i, run in ipairs(found) do
-			rows[i] = row_of(run, "would be resumed")
+			rows[i] = row_of(run, { outcome = "would be resumed" })
 		end
 		return { runs = rows }
 	end,

@@ -35,7 +35,8 @@ local function failure(id, data)
 	local message = data.message and answer.headline(data.message, data.failed_step) or ("Run %s has failed"):format(id)
 	return errors.new(stopped and "RUN_STOPPED" or data.code or "GENERAL_ERROR", stopped and ("Run %s %s"):format(id, stopped) or message,
 		{ retryable = false, side_effects = "partial", data = data, context = { run = id, step_key = data.failed_step },
-			suggestion = "runner workflow resume " .. id .. (data.state == "cancelled" and " --force" or "") })
+			suggestion = data.state == "waiting" and "runner approvals"
+				or "runner workflow resume " .. id .. (data.state == "cancelled" and " --force" or "") })
 end
 
 return {

@@ -4,7 +4,7 @@ local M = {}
 
 local NAMES = { "check", "repair", "on_failure", "on_success" }
 
----What is inside a step, then what belongs to its check, its repair and its hooks.
+---What is inside a step, then what belongs to its check, its repair, its hooks and what it notifies.
 ---@param step runner.workflow.Step
 ---@return runner.workflow.Step[][] lists
 function M.of(step)
@@ -13,6 +13,7 @@ function M.of(step)
 		local holder = step[name]
 		lists[#lists + 1] = holder and holder.steps or nil
 	end
+	lists[#lists + 1] = step.approve and step.approve.notify and step.approve.notify.steps
 	return lists
 end
 

@@ -154,6 +154,15 @@ M.commit = {
 	{ "working_dir", "path", "that of the step", "the repository" },
 }
 
+M.approve = {
+	{ "approve", "text, or map", "", "a person is asked: see [approvals](approvals.md). Text is its message" },
+	{ "message", "text", "**required**", "what is asked" },
+	{ "show", "path, or list", "none", "files that are shown with it; `diff`: what isn't committed in the repository" },
+	{ "notify", "steps", "none", "what runs once it has asked, to call somebody" },
+	{ "timeout", "duration", "none", "how long it waits" },
+	{ "default", "`reject`, `approve`", "`reject`", "what holds after the timeout" },
+}
+
 M.repair = {
 	{ "steps", "steps", "", "what runs" },
 	{ "max", "1 to 1000", "3", "how many repairs there are; a resume has as many again" },

@@ -313,10 +313,11 @@ M.own = {
 	steps = { steps = { node } },
 	workflow = { workflow = { values.text, "path" }, vars = { node, "given" } },
 	commit = { commit = { only_true }, working_dir = { template } },
+	approve = { approve = { node } },
 }
 
 -- The kinds, in the order in which they are looked for: foreach has a key parallel.
-M.kinds = { "foreach", "parallel", "steps", "workflow", "commit" }
+M.kinds = { "foreach", "parallel", "steps", "workflow", "commit", "approve" }
 M.articles = {} ---@type table<string, string> kind → "a claude step"
 M.step = {} ---@type table<string, table> kind → all rows of such a step
 
@@ -330,6 +331,9 @@ for _, kind in ipairs(M.kinds) do
 end
 M.articles.steps, M.articles.commit, M.step.commit = "a block of steps", "a check of commits", M.own.commit
 M.member, M.member_words = MEMBER, MEMBER_WORDS
+M.articles.approve = "an approve step"
+M.step.approve = joined(M.any, M.own.approve)
+M.step.approve.on, M.step.approve.check, M.step.approve.repair = nil, nil, nil -- it runs nothing
 
 local OF_PRODIGY = { commit_required = "write check: [{ commit: true }]", validate = "write check, and threshold on its step" }
 
@@ -364,6 +368,11 @@ M.claude_options = claude_options
 
 ---The keys of an executor.
 M.executor = executors.keys
+
+-- approve: { message: … }
+M.approve = { message = { values.template("value", values.text) }, show = { values.list_of(values.template("value", values.text)) },
+	notify = { node }, timeout = { values.duration, "timeout_ms" },
+	default = { values.choice({ reject = "reject", approve = "approve" }, "reject or approve"), "fallback" } }
 
 -- foreach: { file: … }
 M.items = { file = { values.template("value", values.text) }, path = { json_path } }

@@ -190,6 +190,13 @@ local function items()
 	return any_of({ type = "array" }, { type = "string", pattern = "\\$\\{" }, file)
 end
 
+local function approve()
+	local map = block(keys.approve)
+	map.required = json.array { "message" }
+	map.allOf = json.array { { ["if"] = { required = json.array { "default" } }, ["then"] = { required = json.array { "timeout" } } } }
+	return any_of(json_shapes.scalar(false), map)
+end
+
 local function repair()
 	local out = block(keys.repair)
 	out.anyOf = json.array { { required = json.array { "steps" } }, { required = json.array { "commands" } } }
@@ -215,7 +222,7 @@ local NODES = {
 		return { type = "object", propertyNames = { pattern = json_shapes.regex(executors.NAME), ["not"] = { const = executors.NOWHERE } },
 			additionalProperties = ref "executor" }
 	end,
-	items = items, given = function() return { type = "object", propertyNames = name() } end,
+	items = items, approve = approve, given = function() return { type = "object", propertyNames = name() } end,
 	outputs = function() return map_of(keys.member, json_shapes.scalar()) end,
 }
 

@@ -83,8 +83,16 @@ local LABEL = 60 -- characters
 ---@field nested? boolean it is inside a block, a check, a repair or an on_failure: their rounds are in its keys
 ---@field whole? boolean of steps: it is one step with a check or a repair, which is inside it
 ---@field confine? table what its programs may reach (lua/workflow/file/confinement.lua)
+---@field approve? runner.workflow.Approve of an approve step
 ---@field on? string executor that it runs on, with all that is inside it
 ---@field chunk? integer of a foreach with `on`: items of a task
+
+---@class runner.workflow.Approve
+---@field message string template
+---@field show string[] templates of files; diff: what has changed in the repository
+---@field notify? {steps: runner.workflow.Step[]} once it has asked
+---@field timeout_ms? integer
+---@field fallback "reject"|"approve" what holds then
 
 ---@class runner.workflow.Hook
 ---@field text string shell text
@@ -108,6 +116,7 @@ local LABEL = 60 -- characters
 ---@field placed? string the executor of a step around it
 ---@field working_dir? string of the step whose check, or repair, it is
 ---@field checking? {working_dir: string?} it is inside a check; gets `head`
+---@field unasked? string what it is inside of, where nobody can be asked
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -125,7 +134,7 @@ end
 -- The text that its label is cut from; nil: it has no text.
 local function label_source(step)
 	step = step.whole and not step.name and step.steps[1] or step
-	return step.name or step.text or type(step.items) == "string" and "foreach " .. step.items
+	return step.name or step.text or step.approve and step.approve.message or type(step.items) == "string" and "foreach " .. step.items
 		or step.items_file and ("foreach %s of %s"):format(step.items_path and "item" or "line", step.items_file) or nil
 end
 
@@ -352,8 +361,36 @@ local function commit(check, step, given, entries, around)
 	end
 end
 
+-- --- approvals ------------------------------------------------------------------------------------
+
+local function approve(check, step, _, entries, around)
+	local node = entries.approve.node
+	local given, of = {}, {}
+	if node.kind == "map" then
+		given, of = values.fields(check, node, keys.approve, "approve")
+	else
+		given.message = keys.approve.message[1](check, node, "approve")
+	end
+	local where = around.placed and "runs on an executor" or around.checking and "is a check" or around.unasked
+	if where then
+		check:add(node, ("approve: nobody is asked inside of what %s"):format(where), "Put it in front of that step, or behind it")
+	elseif not given.message and node.kind == "map" then
+		check:add(node, "approve needs a message: what a person is asked")
+	elseif of.fallback and not given.timeout_ms then
+		check:add(of.fallback.node, "default: it holds after a timeout, and there is none", "Add timeout: 7d")
+	end
+	step.approve = { message = given.message or "", show = given.show or {}, timeout_ms = limit(given.timeout_ms),
+		fallback = given.fallback or "reject" }
+	if of.notify then
+		local within = setmetatable({ nested = true, unasked = "notifies", checking = false },
+			{ __index = inside(around, step.key .. ".notify.") })
+		step.approve.notify = { steps = read_list(check, of.notify.node, "notify", within) }
+	end
+	step.label = label_of(step.approve.message)
+end
+
 -- All other kinds run a program.
-local BLOCKS = { foreach = foreach, parallel = parallel, steps = block_of_steps, commit = commit,
+local BLOCKS = { foreach = foreach, parallel = parallel, steps = block_of_steps, commit = commit, approve = approve,
 	workflow = function(check, step, given, entries, around)
 		require("runner.workflow.file.inner_workflow").read(check, step, given, entries, inside(around, step.key .. "."))
 	end }
@@ -446,7 +483,7 @@ local function on_failure(check, step, entry, around)
 		return values.refuse(check, node, "on_failure", "continue, fail, a step, or a list of steps",
 			check_of.meant(node.text, tables.sorted_keys(GO)) or ("Write on_failure: { shell: %s }"):format(node.text))
 	end
-	local out = hook(check, step, entry, setmetatable({ nested = true }, { __index = around }))
+	local out = hook(check, step, entry, setmetatable({ nested = true, unasked = "follows a failure" }, { __index = around }))
 	out.go = out.go or "fail"
 	return out
 end

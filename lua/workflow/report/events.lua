@@ -123,6 +123,18 @@ function M.repair(run, key, e, which)
 	tell(run, "warn", "step.repair", { message = ("%s; %s"):format(e.message, which), code = e.code, context = { step = key } })
 end
 
+---A step waits for a person.
+---@param run table
+---@param step table
+---@param key string
+---@param gate table the approval
+function M.asks(run, step, key, gate)
+	shown(run, "runs", key, { label = step.label })
+	shown(run, "prints", key, "waits for a person: runner approve " .. gate.id)
+	log(run, "warn", "step.asks", { message = ("Step %s waits for a person: %s (runner approve %s)"):format(key, gate.message, gate.id),
+		context = { step = key, approval = gate.id } })
+end
+
 ---@param run table
 ---@param message string
 ---@param key? string
@@ -308,7 +320,7 @@ function M.ended(run, state)
 	if state ~= "completed" or not attempt.launch.stdout_is_tty then
 		shown(run, "is_over") -- else the answer has them
 	end
-	log(run, state == "completed" and "info" or "error", "run." .. state, {
+	log(run, state == "completed" and "info" or state == "waiting" and "warn" or "error", "run." .. state, {
 		message = ("Run %s %s"):format(run.id, state), context = { workflow = run.workflow.name } })
 end
 

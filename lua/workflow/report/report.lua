@@ -41,6 +41,9 @@ local function settle(db, row, read)
 		end
 		row = again
 	end
+	if row.state == "interrupted" and row.code == "APPROVAL_PENDING" then
+		row.state = "waiting" -- for a person
+	end
 	return row
 end
 
@@ -105,6 +108,23 @@ local function placed_of(db, id)
 	return rows[1] and json.array(rows) or nil
 end
 
+---What a person is asked, as answers have it.
+---@param gate table
+---@return table
+function M.approval(gate)
+	return { id = gate.id, run = gate.run, workflow = gate.workflow, step = gate.key, state = gate.state, message = gate.message,
+		shown = gate.shown, asked = time(gate.asked_ms), deadline = time(gate.deadline_ms), default = gate.deadline_ms and gate.fallback,
+		decided = time(gate.decided_ms), by = gate.decided_by, why = gate.why, project = scope.label(gate.project) }
+end
+
+local function asked(db, id)
+	local rows = db:approvals { run = id }
+	for i, gate in ipairs(rows) do
+		rows[i] = M.approval(gate)
+	end
+	return rows[1] and json.array(rows) or nil
+end
+
 ---A run with its steps, as many as an answer has room for.
 ---@param db table
 ---@param id string
@@ -121,6 +141,7 @@ function M.full(db, id, opts)
 	out.digest, out.request_id, out.resumes, out.cost_usd = row.digest, row.request_id, row.resumes, page.cost_usd
 	out.max_cost_usd = row.max_cost_micros and money.dollars(row.max_cost_micros)
 	out.placed = placed_of(db, row.id)
+	out.approvals = row.state ~= "running" and asked(db, row.id) or nil
 	out.steps, out.steps_total, out.steps_by_state = page.rows, page.steps_total, page.steps_by_state
 	return out, page.pagination
 end

@@ -34,7 +34,10 @@ local DETAILS = {
 	skipped = function(step) return step.message and cut(step.message) or "" end,
 	failed = problem,
 	interrupted = problem,
-	waiting = function(step) return "for its next attempt" .. (step.wake and ", at " .. step.wake or "") end,
+	waiting = function(step)
+		return step.kind == "approve" and "for a person: " .. cut(step.message or "")
+			or "for its next attempt" .. (step.wake and ", at " .. step.wake or "")
+	end,
 }
 
 local function longest(steps, field, most)
@@ -137,6 +140,9 @@ function M.of_run(run)
 	add(out, "ended", run.ended and run.ended .. took(run.duration_ms))
 	add(out, "cost", cost_text(run))
 	add(out, "error", run.code and (run.failed_step and "step " .. run.failed_step .. ": " or "") .. problem(run))
+	for _, gate in ipairs(run.approvals or {}) do
+		add(out, "approve", gate.state == "pending" and "runner approve " .. gate.id)
+	end
 	add(out, "resume", RESUMABLE[run.state] and "runner workflow resume " .. run.id)
 	if run.placed then
 		out[#out + 1] = "placed:"

@@ -2,9 +2,11 @@
 -- follows a step. A resumed run walks the same path again: it passes over what the
 -- store calls completed, and continues with the first step that isn't.
 
+local approvals = require "runner.workflow.run.approvals"
 local attempt = require "runner.core.attempt"
 local attempts = require "runner.workflow.run.attempts"
 local condition = require "runner.workflow.expr.condition"
+local cost = require "runner.workflow.run.cost"
 local doubt = require "runner.workflow.run.doubt"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
@@ -90,24 +92,34 @@ end
 
 -- Run all of them: the first failure that counts, or their results together.
 local function run_all(run, step, key, place, items)
-	local kind, problem = COMPOUND[step.kind], nil
+	local kind, problem, waits = COMPOUND[step.kind], nil, nil
 	local all = loop.gather(run, key, kind.what(step, place, items))
 	local ok, raised = pcall(function()
 		local take = all.in_order(function(result)
 			problem = problem or tolerated_failures.problem(step, result, all.tally(), items.total)
 		end)
-		local next_task = kind.tasks(step, key, place, items, function(steps, inner) return sequence(run, steps, inner) end)
+		local next_task = kind.tasks(step, key, place, items, function(steps, inner)
+			local done, given = pcall(sequence, run, steps, inner)
+			if not done and given ~= run.waits then
+				error(given, 0)
+			end
+			waits = waits or not done and given -- the others go on meanwhile
+			return done and given or nil
+		end)
 		scheduler.each(function() return not problem and next_task() or nil end, kind.limit(step), function(i, result)
 			events.item(run, key, result.ok)
 			take(i, result)
 		end, { keep_going = step.continue_on_error })
 		problem = problem or tolerated_failures.exceeded(step, all.tally(), all.tally().total)
-		return not problem and not run.doubt and all.finish()
+		return not problem and not waits and not run.doubt and all.finish()
 	end)
 	if type(raised) == "userdata" then
 		error(raised, 0) -- a cancellation
 	end
 	doubt.check(run)
+	if ok and not problem and waits then
+		error(waits, 0)
+	end
 	return problem or not ok and raised or nil, raised
 end
 
@@ -157,6 +169,16 @@ local function compound(run, step, key, place, row)
 	local _ = step.on and placed().over(run, key)
 	events.over(run, key, "completed")
 	return given or outputs.result(run, key, outcome, true)
+end
+
+-- A person is asked. A decision is a result like any other.
+local function asks(run, step, key, place, row)
+	local given, e = approvals.step(run, step, key, place, row, round_of(row), sequence)
+	if e then
+		run.failures[key] = { key = key, transient = false }
+		events.over(run, key, "failed", e.message)
+	end
+	return given, e, e and { output = e.context.why or "" }
 end
 
 -- A step that is no loop, whole, on its executor. What keeps it from running there is its failure.
@@ -258,7 +280,7 @@ function perform(run, step, place)
 	local round = round_of(row)
 	if skips(run, step, key, place, row) then
 		return nil
-	elseif row and row.state == "completed" then
+	elseif row and row.state == "completed" and not (step.approve and approvals.is_stale(run, key)) then
 		given = resumed_results.pass_over(run, step, key, place, row)
 	elseif row and run.mark_done[key] then
 		given = marked_done(run, step, key, row)
@@ -270,7 +292,8 @@ function perform(run, step, place)
 		if COMPOUND[step.kind] and not (step.on and step.kind ~= "foreach") then
 			events.step(run, step, key)
 		end
-		given, problem, left = (step.on and elsewhere or COMPOUND[step.kind] and compound or simple)(run, step, key, place, row)
+		local does = step.on and elsewhere or COMPOUND[step.kind] and compound or step.approve and asks or simple
+		given, problem, left = does(run, step, key, place, row)
 	end
 	if problem then
 		return after_failure(run, step, key, place, problem, left, round)
@@ -337,6 +360,17 @@ local function cut_off(run)
 	end
 end
 
+-- All that can run has ended, and steps wait for a person.
+local function wait_for_person(run)
+	local e = approvals.wait(run)
+	if e then
+		events.ended(run, "waiting")
+	else
+		run.rows, run.failures, run.done = cost.rows(run.db, run.id), {}, 0
+	end
+	return e
+end
+
 local function fail(run, raised)
 	local e = secrets.hide_in_error(raised, run.mask)
 	local key = e.context and e.context.step_key
@@ -362,13 +396,19 @@ function M.execute(run, ctx)
 		end
 	end)
 	outputs.sweep(run.id) -- an earlier process may have been killed
-	local ok, raised = pcall(scheduler.run, function()
-		return sequence(run, run.workflow.steps, { prefix = "", suffix = "", scope = run.scope })
-	end, function()
-		run.db:flush()
-	end)
+	local ok, raised, waiting
+	repeat
+		run.waits = nil
+		ok, raised = pcall(scheduler.run, function()
+			return sequence(run, run.workflow.steps, { prefix = "", suffix = "", scope = run.scope })
+		end, function()
+			run.db:flush()
+		end)
+		local waits = not ok and run.waits == raised
+		waiting = waits and wait_for_person(run)
+	until not waits or waiting
 	if not ok then
-		local e = fail(run, raised)
+		local e = waiting or fail(run, raised)
 		over = true
 		error(e, 0)
 	end

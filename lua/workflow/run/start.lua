@@ -1,6 +1,7 @@
 -- start: from a file, or from the store, to a run that the engine can execute:
 -- checked, locked, with its variables, environment and secrets. It runs no step.
 
+local approvals = require "runner.workflow.run.approvals"
 local cost = require "runner.workflow.run.cost"
 local check = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
@@ -11,6 +12,7 @@ local json = require "runner.json"
 local money = require "runner.core.money"
 local secrets = require "runner.workflow.run.secrets"
 local attempt = require "runner.core.attempt"
+local person = require "runner.core.person"
 local tables = require "runner.core.tables"
 local steps = require "runner.workflow.file.steps"
 local environment = require "runner.workflow.run.environment"
@@ -186,7 +188,7 @@ function M.create(db, args)
 	local run = assemble({ id = id, variables = var_values.of(workflow, args.var), cwd = cwd, seed = M.seed(args),
 		errexit = true, given_cost_micros = M.max_cost(args) }, workflow, defaults)
 	warn_of(workflow)
-	run.db, run.lock = db, db:own(id)
+	run.db, run.lock, run.askers = db, db:own(id), person.asker()
 	db:create {
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = var_values.stored(run.scope.vars, defaults, run.mask),
@@ -194,6 +196,7 @@ function M.create(db, args)
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
 		context = (attempt.project or {}).context, surroundings = environment.stored(run.surroundings), recover = is_recoverable(workflow),
+		askers = run.askers,
 	}
 	return run
 end
@@ -309,13 +312,15 @@ function M.reopen(db, args)
 	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
 	run.mark_done = marked(db, row.id, args.mark_done)
+	approvals.hold(db, row, workflow, run.mark_done)
+	run.askers = person.asker(row.askers)
 	if again and not put_back(run, args) and row.state == "completed" then
 		return nil
 	end
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
-		recover = is_recoverable(run.workflow) or json.null })
+		recover = is_recoverable(run.workflow) or json.null, askers = run.askers })
 	environment.warn(run.surroundings, run.mask)
 	return run
 end

@@ -322,24 +322,28 @@ end
 
 local TO_RECOVER = [[
 	SELECT id, workflow, project, cwd FROM runs
-	WHERE state IN ('running', 'interrupted') AND recover = 1 AND (state = 'running' OR code = 'CANCELLED')
+	WHERE state IN ('running', 'interrupted') AND recover = 1 AND (state = 'running' OR code = 'CANCELLED'
+			OR code = 'APPROVAL_PENDING' AND EXISTS (SELECT 1 FROM approvals a JOIN steps s ON s.run = a.run AND s.key = a.key
+				WHERE a.run = runs.id AND s.state = 'waiting' AND (a.state IN ('approved', 'rejected') OR a.deadline_ms <= ?3)))
 		AND updated_ms >= ?1 AND (?2 IS NULL OR project = ?2)
 	ORDER BY created_ms]]
 
----The runs that `workflow recover` may resume: they declare it, and have no end but one by the machine or the session.
----One that is still executed has an owner.
+---The runs that `workflow recover` may resume: they declare it, and have no end but one by the machine or the session, or wait for
+---what is decided. One that is still executed has an owner.
 ---@param since_ms integer of their last change
 ---@param project? string default: of all
+---@param now_ms integer
 ---@return {id: string, workflow: string, project?: string, cwd: string}[]
-function M:to_recover(since_ms, project)
-	return self:_open():rows(TO_RECOVER, since_ms, project)
+function M:to_recover(since_ms, project, now_ms)
+	return self:_open():rows(TO_RECOVER, since_ms, project, now_ms)
 end
 
 -- --- statistics ------------------------------------------------------------------------------
 
 local CHOSEN = "(?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2) AND (?3 IS NULL OR r.project = ?3)"
 
-local BY_STATE = "SELECT r.state, count(*) AS runs FROM runs r WHERE " .. CHOSEN .. " GROUP BY r.state"
+local BY_STATE = "SELECT CASE r.code WHEN 'APPROVAL_PENDING' THEN 'waiting' ELSE r.state END AS state, count(*) AS runs FROM runs r WHERE "
+	.. CHOSEN .. " GROUP BY 1"
 
 local FIGURES = [[count(*) AS attempts, coalesce(sum(a.nth > 1), 0) AS retries,
 	coalesce(sum(a.delay_ms), 0) AS wait_ms]]

@@ -7,6 +7,7 @@
 -- Times are ms since the epoch, by default now. In fields, json.null makes a column
 -- NULL.
 
+local approvals = require "runner.workflow.store.approvals"
 local database = require "runner.state.database"
 local errors = require "runner.core.errors"
 local find = require "runner.workflow.store.find"
@@ -29,7 +30,7 @@ local Store = {}
 Store.__index = Store
 Store.__name = "runner.workflow.Store"
 
-for _, methods in ipairs { queries, find.queries, usage.queries, placements.queries } do
+for _, methods in ipairs { queries, find.queries, usage.queries, placements.queries, approvals.queries } do
 	for name, method in next, methods do
 		Store[name] = method
 	end

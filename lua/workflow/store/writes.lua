@@ -30,7 +30,7 @@ end
 
 local RUN_COLUMNS = columns [[workflow file digest source_id cwd variables env_names seed state retryable code message
 	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
-	given_cost_micros given_on context surroundings project recover]]
+	given_cost_micros given_on context surroundings project recover askers]]
 local STEP_COLUMNS = columns [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
 	started_ms ended_ms]]
 

@@ -81,13 +81,16 @@ local VALUES = { NULL, true, false, 0, 1, 5, -1, 1.5, 0.5, 70000, 10000000, 1e12
 	{ network = { ports = LIST { 443 }, udp = true } }, { network = { udp = true } }, { network = { hosts = LIST { "a" } } },
 	{ required = false },
 	{ capabilities = LIST { "chown" } }, { ports = LIST { 443, 0 } }, "chown", "..", "a/..", "..a", LIST { "chown", "sys_admin" },
+	{ message = "x" }, { message = "x", default = "approve" }, { message = "x", default = "reject", timeout = "7d" },
+	{ message = "x", show = LIST { "diff" }, notify = STEP },
 	{ x = { kind = "local", submit = LIST { "x" } } }, { x = { kind = "command", directory = "/x" } }, { x = NULL } }
 
 -- --- the places --------------------------------------------------------------------------------
 
 local BASES = { claude = { claude = "x" }, shell = { shell = "true" }, runner = { runner = "deploy" },
 	foreach = { foreach = LIST { 1 }, ["do"] = STEP }, parallel = { parallel = LIST { STEP } }, steps = { steps = LIST { STEP } },
-	commit = { commit = true }, workflow = { workflow = ROOT .. "tests/lua/lib/inner.yaml" } }
+	commit = { commit = true }, workflow = { workflow = ROOT .. "tests/lua/lib/inner.yaml" },
+	approve = { approve = "x" } }
 
 local function with(base, key, value)
 	local out = {}

@@ -1,0 +1,204 @@
+-- person: is it a person at a terminal who decides, and not what asks? Whoever asks is written down: the processes between it
+-- and the shell of a person, its namespaces, its policies. A decision needs a terminal that nothing of that is behind
+-- (docs/workflows/approvals.md). What runner starts can't take off its mark: the hard limit of RLIMIT_LOCKS.
+
+local attempt = require "runner.core.attempt"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local tables = require "runner.core.tables"
+
+local M = {}
+
+local VARIABLE = "RUNNER_ASKERS" -- of a job: who started it
+local MOST = 256 -- processes
+local NAMESPACES = { "cgroup", "mnt", "pid", "time", "user" }
+local SHELLS = { sh = true, ash = true, bash = true, dash = true, fish = true, ksh = true, mksh = true, tcsh = true, zsh = true }
+
+-- --- processes ------------------------------------------------------------------------------
+
+-- proc_pid_stat(5): what follows the name
+local function process(pid)
+	local fields = {}
+	for word in ((fs.read(("/proc/%d/stat"):format(pid)) or ""):match "^.*%) (.*)$" or ""):gmatch "%S+" do
+		fields[#fields + 1] = word
+	end
+	local function number(n)
+		return math.tointeger(tonumber(fields[n]))
+	end
+	return fields[20] and { pid = pid, name = ("%d:%s"):format(pid, fields[20]), parent = number(2), group = number(3), session = number(4),
+		terminal = number(5), foreground = number(6) }
+end
+
+-- This call, what has started it, and so on.
+local function ancestors()
+	local list, p = {}, process(attempt.launch.supervisor)
+	while p and #list < MOST do
+		list[#list + 1] = p
+		p = p.parent > 0 and process(p.parent) or nil
+	end
+	return list
+end
+
+local function is_shell(p)
+	return p.session == p.pid and SHELLS[(fs.readlink(("/proc/%d/exe"):format(p.pid)) or ""):match "[^/]*$"]
+end
+
+-- Where the outermost terminal of them begins; nil: there is none.
+local function outermost(list)
+	for i = #list, 1, -1 do
+		if list[i].terminal ~= 0 then
+			return i
+		end
+	end
+end
+
+-- --- who asks ---------------------------------------------------------------------------------
+
+local function namespaces()
+	local out = {}
+	for _, name in ipairs(NAMESPACES) do
+		out[name] = fs.readlink(("/proc/%d/ns/%s"):format(attempt.launch.supervisor, name))
+	end
+	return out
+end
+
+local function policies()
+	local out = {}
+	for digest in (os.getenv "RUNNER_POLICY" or ""):gmatch "#(%x+)" do
+		out[digest] = true
+	end
+	return out
+end
+
+local function boot()
+	return (fs.read "/proc/sys/kernel/random/boot_id" or ""):match "%S*"
+end
+
+---Who makes this call, for a record: with those of an earlier one, and of the call that started this job.
+---@param earlier? table
+---@return table
+function M.asker(earlier)
+	local list = ancestors()
+	local last = outermost(list)
+	local out = { boot = boot(), uid = require("runner.ledger").user(), namespaces = namespaces(), policies = policies(), processes = {} }
+	for i = 1, last or #list do
+		local p = list[i]
+		if i == last and is_shell(p) then
+			out.shell, out.terminal = p.name, p.terminal
+		elseif p.pid > 1 or last then
+			out.processes[p.name] = true
+		end
+	end
+	for _, other in ipairs { earlier or false, json.decode(os.getenv(VARIABLE) or "null") or false } do
+		if type(other) == "table" and other.boot == out.boot then
+			tables.add(out.processes, other.processes)
+			out.namespaces, out.shell, out.terminal = other.namespaces, other.shell or out.shell, other.terminal or out.terminal
+		end
+		tables.add(out.policies, type(other) == "table" and other.policies or {})
+	end
+	return out
+end
+
+---What a job has in its environment.
+---@return string
+function M.handed()
+	return VARIABLE .. "=" .. assert(json.encode(M.asker()))
+end
+
+-- --- who decides --------------------------------------------------------------------------------
+
+local MAJORS = { [4] = "/dev/tty", [229] = "/dev/hvc" }
+local PTS, PTS_LAST, SERIAL = 136, 143, 64
+
+-- The name of a terminal by its number (proc_pid_stat(5)).
+local function name_of(number)
+	local major, minor = number >> 8 & 0xfff, number & 0xff | number >> 12 & 0xfff00
+	if major >= PTS and major <= PTS_LAST then
+		return ("/dev/pts/%d"):format((major - PTS) * 256 + minor)
+	elseif major == 4 and minor >= SERIAL then
+		return ("/dev/ttyS%d"):format(minor - SERIAL)
+	end
+	return MAJORS[major] and MAJORS[major] .. minor or nil
+end
+
+---The terminal of this call, which it is in the foreground of; nil: it has none.
+---@return string?
+function M.terminal()
+	local me = attempt.launch.stdin_is_tty and process(attempt.launch.supervisor)
+	local name = me and me.terminal ~= 0 and me.group == me.foreground and name_of(me.terminal)
+	local stdin = name and fs.readlink(("/proc/%d/fd/0"):format(me.pid))
+	return stdin and (stdin == name or stdin == "/dev/tty") and name or nil
+end
+
+local THROUGH = { RUNNER_CLIENT = "it came through exec or a server", RUNNER_SERVED = "it came through a server",
+	RUNNER_AUTOMATION = "a step of a workflow has made it" }
+
+local function through()
+	for name, why in pairs(THROUGH) do
+		if os.getenv(name) then
+			return why
+		end
+	end
+	local limits = fs.read(("/proc/%d/limits"):format(attempt.launch.supervisor)) or ""
+	return limits:match "Max file locks%s+%S+%s+(%S+)" ~= "unlimited" and "a command, a job or a step that runner runs has started it" or nil
+end
+
+---Why there is nobody to ask at the terminal of this call; nil: there is.
+---@return string?
+function M.absent()
+	local list = ancestors()
+	local last = outermost(list)
+	if attempt.framework.non_interactive then
+		return "--non-interactive was given"
+	elseif through() then
+		return through()
+	elseif not M.terminal() then
+		return "its stdin isn't the terminal of its session"
+	end
+	return list[last].terminal ~= list[1].terminal and "its terminal was opened from another one" or nil
+end
+
+-- Of the asker: its processes, and what is at a terminal that was opened below its shell.
+local function below(asker, list, uid)
+	for _, p in ipairs(list) do
+		if asker.processes[p.name] then
+			return ("it descends from process %d, which asked"):format(p.pid)
+		elseif p.name == asker.shell and list[1].terminal ~= asker.terminal and uid == asker.uid then
+			return "its terminal was opened below the one of who asked"
+		end
+	end
+end
+
+---Why this call may not decide; nil: it may.
+---@param asker table M.asker() of what asked
+---@return string?
+function M.refusal(asker)
+	for digest in pairs(policies()) do
+		if asker.policies[digest] then
+			return "it is under the policy of who asked"
+		end
+	end
+	if through() then
+		return through()
+	elseif not M.terminal() then
+		return "its stdin isn't the terminal of its session"
+	elseif asker.boot ~= boot() then
+		return nil -- none of its processes is there any more
+	end
+	for name, link in pairs(namespaces()) do
+		if asker.namespaces[name] ~= link then
+			return ("it is in another %s namespace than who asked"):format(name)
+		end
+	end
+	return below(asker, ancestors(), (require("runner.ledger").user()))
+end
+
+---Ask at the terminal of this call, which has left its session.
+---@param question string
+---@return string? answer
+function M.ask(question)
+	return (require("runner.terminal").ask(host.clean(question), false, false, M.terminal()))
+end
+
+return M

@@ -1,0 +1,299 @@
+-- approvals: steps that ask a person. Such a step asks once, and its run goes on with whatever else can run. When nothing can, a
+-- person at the terminal of the run is asked there; without one the run ends, and waits. What is decided holds for the file, the
+-- message and what was shown: where one of them has changed, it is asked anew.
+
+local attempt = require "runner.core.attempt"
+local confirmation = require "runner.core.confirmation"
+local doubt = require "runner.workflow.run.doubt"
+local errors = require "runner.core.errors"
+local events = require "runner.workflow.report.events"
+local fs = require "runner.fs"
+local hooks = require "runner.workflow.run.hooks"
+local host = require "runner.host"
+local inner_lists = require "runner.workflow.file.inner_lists"
+local json = require "runner.json"
+local outputs = require "runner.workflow.run.outputs"
+local paths = require "runner.core.paths"
+local person = require "runner.core.person"
+local resumed_results = require "runner.workflow.run.resumed_results"
+local scheduler = require "runner.task.scheduler"
+local step_key = require "runner.core.step_key"
+local store = require "runner.workflow.store.approvals"
+local tables = require "runner.core.tables"
+local variables = require "runner.workflow.expr.variables"
+
+local M = {}
+
+local SHOWN = 64 << 10 -- bytes of each thing that is shown; the digest is of all of it
+local DIFF = "git status --porcelain && git --no-pager diff --no-color --no-ext-diff --no-textconv HEAD"
+local DONE = { approved = "confirmed", rejected = "declined" }
+
+-- --- what is asked ---------------------------------------------------------------------------
+
+local function raise_unreadable(key, what, why)
+	errors.raise("PRECONDITION", ("Step %s can't show %s: %s"):format(key, what, why), { context = { step_key = key } })
+end
+
+local function diff(run, key, scope)
+	local result = hooks.run(run, { text = DIFF, interpreter = "sh" }, key, scope, "show")
+	return result.ok and result.stdout or raise_unreadable(key, "the diff", (result.stderr or ""):match "[^\n]+" or "git failed")
+end
+
+local function read(key, path)
+	local text, why = fs.read(path)
+	return text or raise_unreadable(key, path, why)
+end
+
+-- What is shown, and a digest of all that a decision holds for.
+local function described(run, step, key, scope)
+	local message, shown, digest = run.mask(variables.expand(step.approve.message, scope)), {}, run.workflow.digest
+	for i, template in ipairs(step.approve.show) do
+		local name = variables.expand(template, scope)
+		local text = name == "diff" and diff(run, key, scope) or read(key, paths.absolute(name, run.settings.cwd))
+		digest = host.digest(digest .. host.digest(name) .. host.digest(text))
+		local left = #text > SHOWN and ("\n[%d more bytes]"):format(#text - SHOWN) or ""
+		shown[i] = ("--- %s\n%s%s"):format(name, host.clean(run.mask(text):sub(1, SHOWN)), left)
+	end
+	return { message = message, shown = shown[1] and table.concat(shown, "\n"), digest = host.digest(digest .. host.digest(message)),
+		file = run.workflow.digest }
+end
+
+-- Steps that call somebody know which one it is. They may run again after a crash.
+local function with_id(steps, id)
+	local out = {}
+	for i, step in ipairs(steps) do
+		local env = step.env and tables.add({ RUNNER_APPROVAL = id }, step.env)
+		out[i] = setmetatable({ env = env, idempotent = env and true or nil }, { __index = step })
+	end
+	return out
+end
+
+-- Once for each time that it asks.
+local function notify(run, step, key, place, gate, sequence)
+	local list = gate.notified == 0 and step.approve.notify
+	if not list then
+		return
+	end
+	local ok, raised = pcall(sequence, run, with_id(list.steps, gate.id), resumed_results.hooks_place(step, place, gate.nth))
+	if type(raised) == "userdata" then
+		error(raised, 0) -- a cancellation
+	end
+	doubt.check(run)
+	if not ok then
+		attempt.warn("NOTIFY_FAILED", ("notify of step %s failed: %s"):format(key, errors.normalise(raised).message))
+	end
+	run.db:notified(gate.id)
+end
+
+-- --- what is decided ------------------------------------------------------------------------------
+
+---Those of a run, or of a project, whose time is over get their default, which the audit ledger has.
+---@param db runner.workflow.Store
+---@param run? string
+---@param project? string
+function M.expire(db, run, project)
+	for _, gate in ipairs(db:expire(run, project)) do
+		confirmation.decided(DONE[gate.state], { by = "default", approval = gate.id, run = gate.run, step = gate.key, reason = gate.why })
+	end
+end
+
+---What a decision is, for data and messages: "rejected by ada: too early".
+---@param gate runner.workflow.Approval
+---@return string
+function M.said(gate)
+	local by = gate.decided_by or {}
+	return ("%s by %s%s"):format(gate.state, by.by == "default" and "default" or by.user or by.uid or "?", gate.why and ": " .. gate.why or "")
+end
+
+---Decide, once.
+---@param db runner.workflow.Store
+---@param gate runner.workflow.Approval
+---@param state "approved"|"rejected"
+---@param why? string
+---@return runner.Error? problem
+function M.decide(db, gate, state, why)
+	local uid, user = require("runner.ledger").user()
+	local by = { by = "terminal", uid = uid, user = user, terminal = person.terminal() }
+	local problem = confirmation.decided(DONE[state], { by = "terminal", terminal = by.terminal, approval = gate.id, run = gate.run,
+		step = gate.key, reason = why })
+	if problem then
+		return problem
+	end
+	M.expire(db, gate.run)
+	if not db:decide(gate.id, state, by, why) then
+		local now = db:approval(gate.id)
+		return errors.new("CONFLICT", ("Approval %s is decided: it was %s"):format(gate.id, M.said(now)),
+			{ side_effects = "none", context = { approval = gate.id, state = now.state } })
+	end
+end
+
+-- --- the step ---------------------------------------------------------------------------------------
+
+local function ident(step, key)
+	return { key = key, id = step.id, kind = step.kind, label = step.label }
+end
+
+-- Its run goes on elsewhere, and comes back.
+local function wait(run, gate)
+	run.waits = run.waits or errors.new(store.CODE, "", { retryable = false, side_effects = "partial" })
+	run.waits.gates = run.waits.gates or {}
+	table.insert(run.waits.gates, gate)
+	error(run.waits, 0)
+end
+
+local function rejected(run, step, key, gate, round)
+	local message = ("Step %s was %s"):format(key, M.said(gate))
+	run.db:set_step(run.id, ident(step, key), "failed",
+		{ code = "APPROVAL_REJECTED", message = message, round = round, output = gate.why })
+	return nil, errors.new("APPROVAL_REJECTED", message, { retryable = false, side_effects = "partial",
+		suggestion = ("runner workflow resume %s asks again"):format(run.id),
+		context = { run = run.id, step_key = key, approval = gate.id, why = gate.why } })
+end
+
+local function approved(run, step, key, gate, round)
+	local outcome = { output = gate.why or "", data = { decision = gate.state, by = gate.decided_by, approval = gate.id }, round = round }
+	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
+	events.over(run, key, "completed")
+	return outputs.result(run, key, outcome, true)
+end
+
+local function ask(run, step, key, what, round, before)
+	what.round, what.timeout_ms, what.fallback, what.asker = round, step.approve.timeout_ms, step.approve.fallback, run.askers
+	if before and before.round == round then
+		events.warn(run, ("Step %s: what was asked has changed, and is asked anew"):format(key), key)
+	end
+	return run.db:ask(run.id, ident(step, key), what)
+end
+
+---Was a completed one decided for another state of the file?
+---@param run table
+---@param key string
+---@return boolean
+function M.is_stale(run, key)
+	local gate = run.db:gate(run.id, key)
+	return not gate or gate.state ~= "approved" or gate.file ~= run.workflow.digest
+end
+
+local ENDS = { approved = approved, rejected = rejected }
+
+---Go on where a person has agreed; else ask, once, and wait.
+---@param run table
+---@param step runner.workflow.Step
+---@param key string
+---@param place runner.workflow.Place
+---@param row table?
+---@param round integer
+---@param sequence fun(run: table, steps: runner.workflow.Step[], place: runner.workflow.Place): table?
+---@return table? given, runner.Error? problem
+function M.step(run, step, key, place, row, round, sequence)
+	scheduler.settled()
+	local ok, what = pcall(described, run, step, key, place.scope)
+	if not ok then
+		local e = errors.normalise(what)
+		if type(what) == "userdata" or (e.context or {}).database then
+			error(what, 0)
+		end
+		e.context = tables.add({ step_key = key }, e.context)
+		run.db:set_step(run.id, ident(step, key), "failed", { code = e.code, message = e.message, round = round })
+		return nil, e
+	end
+	M.expire(run.db, run.id)
+	round = row and row.state == "completed" and row.round + 1 or round
+	local gate = run.db:gate(run.id, key)
+	if not gate or gate.round ~= round or gate.digest ~= what.digest then
+		gate = ask(run, step, key, what, round, gate)
+	elseif ENDS[gate.state] then
+		return ENDS[gate.state](run, step, key, gate, round)
+	end
+	events.asks(run, step, key, gate)
+	notify(run, step, key, place, gate, sequence)
+	return wait(run, gate)
+end
+
+-- --- the run --------------------------------------------------------------------------------------------
+
+local ANSWERS = { y = "approved", yes = "approved", n = "rejected", no = "rejected" }
+
+---What a person reads before they decide.
+---@param gate runner.workflow.Approval
+---@return string
+function M.question(gate)
+	return ("%s%s\n"):format(gate.shown and gate.shown .. "\n---\n" or "", gate.message)
+end
+
+-- At the terminal of the run. Enter alone leaves it to others.
+local function prompt(run, gate)
+	local answer = person.ask(("%sApprove step %s? [y, n, Enter: later] "):format(M.question(gate), gate.key))
+	local state = ANSWERS[(answer or ""):lower():match "^%s*(.-)%s*$"]
+	if not state then
+		return false
+	end
+	local why = state == "rejected" and person.ask "Why? " or nil
+	local problem = M.decide(run.db, gate, state, why ~= "" and why or nil)
+	return not problem or problem.code == "CONFLICT" or error(problem, 0)
+end
+
+---All that can run has ended. Ask a person at the terminal, else end the run.
+---@param run table
+---@return runner.Error? waits nil: something is decided, and the run goes on
+function M.wait(run)
+	local gates, keys, ids, decided = run.waits.gates, {}, {}, false
+	for i, gate in ipairs(gates) do
+		keys[i], ids[i] = gate.key, gate.id
+		decided = not person.absent() and attempt.launch.person and prompt(run, gate) or decided
+	end
+	M.expire(run.db, run.id)
+	local message = ("Step %s waits for a person: %s"):format(table.concat(keys, ", "), gates[1].message)
+	if decided or not run.db:wait_for_person(run.id, keys, message) then
+		return nil
+	end
+	return errors.new(store.CODE, message, { retryable = false, side_effects = "partial", suggestion = "runner approve " .. ids[1],
+		fix_required = "Have a person decide, at a terminal", context = { run = run.id, step_key = keys[1], approvals = json.array(ids) } })
+end
+
+-- --- what can't be passed over ---------------------------------------------------------------------------
+
+-- The keys of the approve steps of a workflow, with [*] for the items of loops.
+local function keys_of(steps, prefix, out)
+	for _, step in ipairs(steps) do
+		local key = prefix .. step.key
+		out[#out + 1] = step.approve and key or nil
+		for i, list in ipairs(inner_lists.of(step)) do
+			keys_of(list, i == 1 and step.kind == "foreach" and list == step.steps and key .. "[*]." or prefix, out)
+		end
+	end
+	return out
+end
+
+local function static(key)
+	return (step_key.split(key):gsub("%[%d+%]", "[*]"):gsub("@[%d@]+", ""))
+end
+
+---Refuse to resume a run without a gate that has asked, or with one in what is marked as done.
+---@param db runner.workflow.Store
+---@param row table of the run
+---@param workflow table as the run goes on with it
+---@param marked table<string, true>
+function M.hold(db, row, workflow, marked)
+	local gates, known = keys_of(workflow.steps, "", {}), {}
+	for _, key in ipairs(gates) do
+		known[key] = true
+	end
+	for mark in pairs(marked) do
+		local holds = step_key.holder(static(mark))
+		for _, key in ipairs(gates) do
+			if holds(key) then
+				errors.raise("CONFLICT", ("Step %s asks a person, and can't be marked as done"):format(key), { side_effects = "none",
+					suggestion = "runner approvals", context = { run = row.id, step_key = key } })
+			end
+		end
+	end
+	for _, gate in ipairs(db:approvals { run = row.id, state = "pending" }) do
+		if not known[static(gate.key)] then
+			errors.raise("CONFLICT", ("Step %s waits for a person, and isn't in the file any more"):format(gate.key), { side_effects = "none",
+				fix_required = "Restore the step", context = { run = row.id, step_key = gate.key, approval = gate.id } })
+		end
+	end
+end
+
+return M

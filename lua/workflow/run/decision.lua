@@ -1,0 +1,112 @@
+-- decision: a person agrees to what a step asks, or refuses it, with `runner approve` and `runner reject`: who may, what they see,
+-- and what is written down. Running goes on in a call of its own.
+
+local approvals = require "runner.workflow.run.approvals"
+local command_line = require "runner.core.command_line"
+local confirmation = require "runner.core.confirmation"
+local errors = require "runner.core.errors"
+local person = require "runner.core.person"
+local reference = require "runner.core.reference"
+local scope = require "runner.core.scope"
+local store = require "runner.workflow.store.store"
+
+local M = {}
+
+local WAIT_MS = 15000 -- for a process that ends
+
+local function refuse(code, gate, message, fields)
+	fields.side_effects, fields.retryable, fields.context = "none", false, { approval = gate.id, run = gate.run, step_key = gate.key }
+	errors.raise(code, message, fields)
+end
+
+-- The ledger, the policies and the settings are those of its project.
+local function check_place(gate, verb)
+	if gate.project ~= scope.project() then
+		refuse("PRECONDITION", gate, ("Approval %s is of another project"):format(gate.id), { suggestion = ("runner --cwd %s %s %s"):format(
+			command_line.quoted(gate.project ~= "" and gate.project or gate.cwd), verb, gate.id) })
+	end
+end
+
+local function check_person(db, gate)
+	local why = person.refusal(db:find(gate.run).askers or gate.asker) or person.refusal(gate.asker)
+	if why then
+		confirmation.decided("refused", { by = "runner", reason = why, approval = gate.id, run = gate.run, step = gate.key })
+		refuse("PERSON_REQUIRED", gate, ("Approval %s needs a person: %s"):format(gate.id, why),
+			{ fix_required = "Have a person decide, at a terminal that nothing of what asked has opened" })
+	end
+end
+
+local function check_state(gate)
+	if gate.state ~= "pending" then
+		refuse("CONFLICT", gate, ("Approval %s is decided: it was %s"):format(gate.id, gate.state == "replaced" and "asked anew"
+			or approvals.said(gate)), { suggestion = "runner approvals" })
+	elseif gate.run_state == "cancelled" or gate.run_state == "completed" then
+		refuse("CONFLICT", gate, ("Run %s is %s"):format(gate.run, gate.run_state), {})
+	end
+end
+
+local function agrees(gate)
+	local answer = person.ask(("%sApprove step %s of %s? [y/N] "):format(approvals.question(gate), gate.key, gate.workflow))
+	return answer and answer:lower():match "^%s*y"
+end
+
+-- Raises PERSON_REQUIRED where no person decides, CONFLICT where it is decided.
+local function make(db, text, state, why)
+	local gate = db:approval(text)
+	check_place(gate, state == "approved" and "approve" or "reject")
+	approvals.expire(db, gate.run)
+	check_person(db, gate)
+	gate = db:approval(gate.id)
+	check_state(gate)
+	if state == "approved" and not agrees(gate) then
+		refuse("ATTESTATION_MISMATCH", gate, "Nothing is decided: 'y' was not typed", {})
+	end
+	local problem = approvals.decide(db, gate, state, why)
+	if problem then
+		error(problem, 0)
+	end
+	return db:approval(gate.id)
+end
+
+-- One that still runs goes on by itself.
+local function is_free(db, gate)
+	return db:find(gate.run).state ~= "running" and db:wait(gate.run, WAIT_MS) or not db:owner(gate.run)
+end
+
+local function answer(gate, outcome)
+	local data = { id = gate.id, run = gate.run, workflow = gate.workflow, step = gate.key, state = gate.state, effect = "updated",
+		outcome = outcome.outcome, code = outcome.code, message = outcome.message }
+	if outcome.outcome == "failed" and not (gate.state == "rejected" and outcome.code == "APPROVAL_REJECTED") then
+		errors.raise("PARTIAL_FAILURE", ("Step %s is %s, but run %s failed: %s"):format(gate.key, gate.state, gate.run, outcome.message),
+			{ data = data, retryable = false, suggestion = outcome.suggestion })
+	end
+	return data
+end
+
+M.argument = { "id", "string", positional = true, required = true, pattern = reference.PATTERN,
+	description = "Approval: its ID, the beginning or end of it", suggestion = "Give an ID that 'runner approvals' shows" }
+
+M.exit_codes = {
+	NOT_FOUND = { description = "No approval with this ID" },
+	CONFLICT = { description = "It is decided, its time is over, or several match" },
+	PERSON_REQUIRED = { description = "No person at a terminal of their own decides" },
+	PARTIAL_FAILURE = { retryable = false, side_effects = "partial", description = "It is decided, and its run failed afterwards" },
+}
+
+---Decide, and have the run go on.
+---@param text string ID
+---@param state "approved"|"rejected"
+---@param why? string
+---@param resume fun(run: {id: string, project: string, cwd: string}): table has it go on
+---@return table data
+function M.run(text, state, why, resume)
+	local gate, free
+	do
+		local db <close> = store.open {}
+		gate = make(db, text, state, why)
+		free = is_free(db, gate)
+	end
+	return answer(gate, free and resume { id = gate.run, project = gate.project, cwd = gate.cwd } or { outcome = "running" })
+end
+
+return M

@@ -1,0 +1,73 @@
+#!/bin/bash
+# attack.sh WAY ID: an agent with a shell tries to approve by itself, in one of many ways; $R is runner. What runner answers goes to
+# stdout. Whatever the way, it is no person: tests/cli/workflow_approve.bats.
+set -u
+way=$1
+approve="$R approve $2"
+
+# in_terminal WORDS…: in a terminal of its own, in which it types y
+in_terminal() {
+	python3 -c '
+import os, pty, select, sys
+pid, master = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+typed, out = False, b""
+while True:
+    ready, _, _ = select.select([master], [], [], 20)
+    try:
+        data = os.read(master, 4096) if ready else b""
+    except OSError:
+        data = b""
+    if not data:
+        break
+    out += data
+    if b"[y/N]" in out and not typed:
+        typed = os.write(master, b"y\n")
+sys.stdout.write(out.decode())
+os.waitpid(pid, 0)' "$@"
+}
+
+case $way in
+plain) $approve </dev/null ;;
+pty) in_terminal "$R" approve "$2" ;;
+script) script -qec "$approve" /dev/null </dev/null ;;
+naked) in_terminal env -i "XDG_STATE_HOME=$XDG_STATE_HOME" "PATH=$PATH" "$R" approve "$2" ;;
+session) setsid -w setsid -w "$0" naked "$2" ;;
+orphan) # its parents are gone, but for whoever adopts it
+	(setsid "$0" naked "$2" >orphan.part 2>&1 && mv orphan.part orphan.done &)
+	until [ -e orphan.done ]; do sleep 0.05; done
+	cat orphan.done && rm orphan.done
+	;;
+limits) (ulimit -H -x unlimited 2>/dev/null; ulimit -S -x unlimited 2>/dev/null; "$0" naked "$2") ;;
+sibling) # clone(2) with CLONE_PARENT: a child of our parent
+	in_terminal python3 -c '
+import ctypes, os, sys, time
+CLONE_PARENT, SIGCHLD = 0x8000, 17
+libc = ctypes.CDLL(None)
+pid = libc.syscall(56 if os.uname().machine == "x86_64" else 220, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+while os.path.exists("/proc/%d/exe" % pid) and os.access("/proc/%d/exe" % pid, os.F_OK):
+    try:
+        os.readlink("/proc/%d/exe" % pid)
+    except OSError:
+        break
+    time.sleep(0.02)' "$R" approve "$2"
+	;;
+job) # of a run that waits for nobody
+	id=$("$R" --detach --format json workflow run job.yaml --var way=naked --var id="$2" | grep -o 'job_[0-9A-Z]*' | head -n 1)
+	"$R" job wait "$id" >/dev/null 2>&1 || true
+	cat job.out
+	;;
+namespace) unshare --user --map-current-user --mount --pid --fork --mount-proc "$0" naked "$2" ;;
+time) unshare --user --map-current-user --time --fork "$0" naked "$2" ;;
+exec) printf '{"_cmd":"approve","id":"%s"}\n' "$2" | "$R" exec --allow approve ;;
+mcp)
+	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}' \
+		'{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"approve\",\"arguments\":{\"id\":\"$2\"}}}" |
+		"$R" mcp serve
+	;;
+*) echo "no such way: $way" && exit 2 ;;
+esac

@@ -1,0 +1,364 @@
+#!/usr/bin/env bats
+# approve: steps that wait for a person. A person is an interactive shell under tmux, which descends from nothing that asks; an agent
+# is a step of the run that asks, or what has started it.
+
+load lib/workflow
+load lib/tmux
+
+FLAGS=() # in front of `workflow run`
+
+ledger() {
+	echo 'return { audit = { path = "audit.jsonl" } }' >runner.lua
+}
+
+clean_up() {
+	end_shell
+	kill_all
+}
+
+pending() {
+	sql "select id from approvals where state = 'pending' order by asked_ms, id"
+}
+
+# asks [KEYS]: a workflow whose second step asks
+asks() {
+	ledger
+	workflow "${2:-ship}" <<-YAML
+		name: ship
+		commands:
+		  - shell: echo built >>effects
+		  - id: gate
+		    approve: { message: "Ship it?", ${1:-} }
+		  - shell: echo "shipped \${steps.gate.data.decision}" >>effects
+	YAML
+}
+
+# waits FILE ARGS…: it runs, and waits for a person: $id is the approval
+waits() {
+	ledger
+	call "${FLAGS[@]}" workflow run "$@"
+	envelope 14
+	expect 'e.error["code"] == "APPROVAL_PENDING" and e.data["state"] == "waiting"'
+	id=$(pending | head -n 1)
+}
+
+# person WORDS…: at a terminal; what it says is on the screen, and nothing else
+person() {
+	[ -n "${shell_runs:-}" ] || start_shell 150 45
+	mux send-keys -R
+	mux clear-history
+	type_line "\$R $*; echo \"ended: \$?\""
+}
+
+# agrees ID: a person, who sees the run go on
+agrees() {
+	person approve "$1"
+	on_screen 'Approve step .*\[y/N\]'
+	type_line y
+	on_screen 'ended: 0'
+}
+
+decisions() {
+	python3 -c '
+import json
+for line in open("audit.jsonl"):
+    row = json.loads(line)
+    if row["event"] == "decision":
+        print(row["decision"], row["by"], row.get("terminal", "-"), row["uid"])' | sort | uniq -c | sed 's/^ *//'
+}
+
+# --- asking and deciding -------------------------------------------------------------------
+
+@test "off a terminal a run waits, a person agrees, and it goes on; the ledger has who and where" {
+	asks
+	waits ship.yaml
+	[ "$(cat effects)" = built ]
+	expect "e.error['retryable'] is False and e.error['suggestion'] == 'runner approve $id'"
+	call workflow list --state waiting
+	expect 'len(e.data) == 1 and e.data[0]["state"] == "waiting"'
+	call workflow list --state interrupted
+	expect 'e.data == []'
+	call workflow wait @last
+	envelope 14
+	call workflow resume @last
+	envelope 14
+	[ "$(pending)" = "$id" ]
+	call approvals
+	expect "[(r['id'], r['step'], r['message']) for r in e.data] == [('$id', 'gate', 'Ship it?')]"
+	agrees "$id"
+	[ "$(cat effects)" = $'built\nshipped approved' ]
+	call workflow show @last
+	expect 'e.data["state"] == "completed" and e.data["approvals"][0]["state"] == "approved"'
+	expect 'e.data["approvals"][0]["by"]["terminal"].startswith("/dev/pts/")'
+	[[ "$(decisions)" == "1 confirmed terminal /dev/pts/"*" $(id -u)" ]]
+	call approvals
+	expect 'e.data == []'
+}
+
+@test "a person refuses: the run fails with the reason, on_failure sees it, and a resume asks again" {
+	workflow ship <<-'YAML'
+		name: ship
+		commands:
+		  - id: gate
+		    approve: Ship it?
+		    on_failure: { shell: "echo ${steps.gate.error.code}: ${steps.gate.output} >>effects" }
+		  - shell: echo shipped >>effects
+	YAML
+	waits ship.yaml
+	person reject "$id" --why "'not before Monday'"
+	on_screen 'ended: 0'
+	[ "$(cat effects)" = 'APPROVAL_REJECTED: not before Monday' ]
+	[ "$(sql 'select code from runs')" = APPROVAL_REJECTED ]
+	call workflow resume @last
+	envelope 14
+	[ "$(pending)" != "$id" ]
+	agrees "$(pending)"
+	[ "$(tail -n 1 effects)" = shipped ]
+}
+
+@test "at the terminal of the run a person is asked, with what is shown; Enter leaves it for later" {
+	asks 'show: [effects]'
+	person workflow run ship.yaml
+	on_screen 'Approve step gate\?'
+	on_screen '^--- effects'
+	press Enter
+	on_screen 'ended: 14'
+	person workflow resume @last
+	on_screen 'Approve step gate\?'
+	type_line y
+	on_screen 'ended: 0'
+	[ "$(tail -n 1 effects)" = 'shipped approved' ]
+}
+
+@test "several wait at once, in a loop and side by side: the rest goes on, and each is decided by itself" {
+	workflow many <<-'YAML'
+		name: many
+		commands:
+		  - foreach: [a, b, c]
+		    do:
+		      - id: ask
+		        approve: "Item ${item}?"
+		        when: item != "b"
+		      - shell: echo "item ${item}" >>effects
+		  - parallel:
+		      - { id: one, approve: "One?" }
+		      - shell: echo two >>effects
+	YAML
+	waits many.yaml
+	[ "$(cat effects)" = 'item b' ]
+	[ "$(pending | wc -l)" -eq 2 ]
+	agrees "$(sql "select id from approvals where message = 'Item c?'")"
+	[ "$(sort effects)" = $'item b\nitem c' ]
+	[ "$(sql 'select code from runs')" = APPROVAL_PENDING ]
+	agrees "$(pending)"
+	[ "$(tail -n 1 effects)" = two ]
+	agrees "$(pending)"
+	[ "$(sort effects)" = $'item a\nitem b\nitem c\ntwo' ]
+	[ "$(sql 'select state from runs')" = completed ]
+}
+
+@test "notify runs once for each question, knows its ID, and is no reason to fail" {
+	asks 'notify: [{ shell: "echo $RUNNER_APPROVAL >>notified" }, { shell: exit 3 }]'
+	waits ship.yaml
+	[ "$(cat notified)" = "$id" ]
+	expect '[w["code"] for w in e.warnings] == ["NOTIFY_FAILED"]'
+	call workflow resume @last
+	envelope 14
+	[ "$(cat notified)" = "$id" ]
+}
+
+@test "two people decide at once: one decision holds, and the other is told" {
+	asks
+	waits ship.yaml
+	start_shell 150 45
+	cat >race.sh <<-SH
+		for n in 1 2 3 4 5 6; do $RUNNER reject $id --why "number \$n" </dev/tty >answer.\$n 2>&1 & done
+		wait
+	SH
+	type_line "bash race.sh; echo \"ended: \$?\""
+	on_screen 'ended: 0'
+	[ "$(sql "select count(*) from approvals where state = 'rejected'")" -eq 1 ]
+	[ "$(grep -l '"effect":"updated"' answer.* | wc -l)" -eq 1 ]
+	[ "$(grep -l 'is decided: it was rejected by' answer.* | wc -l)" -eq 5 ]
+	[ "$(sql 'select code from runs')" = APPROVAL_REJECTED ]
+}
+
+# --- time --------------------------------------------------------------------------------------
+
+# reboot: nothing of it runs any more, and this time has passed
+later() {
+	sql "update approvals set deadline_ms = deadline_ms - $1, asked_ms = asked_ms - $1"
+}
+
+@test "an approval waits for 7 days over 20 reboots, then its default holds, and is written down" {
+	local n day=86400000
+	asks 'timeout: 7d'
+	waits ship.yaml
+	for n in $(seq 20); do
+		later $((day * 7 / 20 - 60000))
+		sql "update approvals set asker = replace(asker, '\"boot\":\"', '\"boot\":\"$n')"
+		sql "update runs set askers = replace(askers, '\"boot\":\"', '\"boot\":\"$n')"
+		[ "$(pending)" = "$id" ]
+		begin workflow resume @last
+		[ $((n % 2)) -eq 0 ] || kill -9 "$pid"
+		finish
+	done
+	call workflow resume @last
+	envelope 14
+	later $((day / 2))
+	call approvals --decided
+	expect '[(r["state"], r["by"]["by"]) for r in e.data] == [("rejected", "default")]'
+	[ "$(decisions)" = "1 declined default - $(id -u)" ]
+	person approve "$id"
+	on_screen 'nobody decided in time'
+	on_screen 'ended: 6'
+	call workflow resume @last
+	envelope 7
+	expect 'e.error["code"] == "APPROVAL_REJECTED"'
+	[ "$(cat effects)" = built ]
+}
+
+@test "recover goes on with what its default has decided, and with nothing that still waits" {
+	asks 'timeout: 1h, default: approve'
+	sed -i '1i recover: true' ship.yaml
+	waits ship.yaml
+	call workflow recover
+	expect 'e.data["runs"] == []'
+	later 3600000
+	call workflow recover
+	envelope 0
+	expect '[r["outcome"] for r in e.data["runs"]] == ["completed"]'
+	[ "$(tail -n 1 effects)" = 'shipped approved' ]
+}
+
+# --- who may not -----------------------------------------------------------------------------------
+
+# attacked WAY…: an agent, which is a step of the run that asks, tries each; nothing is decided. Then a person agrees.
+attacked() {
+	local way
+	workflow job <<-YAML
+		name: job
+		vars: { way: plain, id: "" }
+		commands:
+		  - shell: "$ROOT/tests/cli/lib/attack.sh \${way} \${id} >job.out 2>&1 || true"
+	YAML
+	workflow ship <<-YAML
+		name: ship
+		env: { R: "$RUNNER" }
+		commands:
+		  - parallel:
+		      - { id: gate, approve: "Ship it?" }
+		      - shell: |
+		          until [ -n "\$(runner_pending)" ]; do sleep 0.05; done
+		          for way in $*; do $ROOT/tests/cli/lib/attack.sh \$way "\$(runner_pending)" >said.\$way 2>&1 || true; done
+		  - shell: echo shipped >>effects
+	YAML
+	cat >bin/runner_pending <<-SH
+		#!/bin/sh
+		exec sqlite3 "$PWD/state/runner/runs.db" "select id from approvals where state = 'pending'"
+	SH
+	chmod +x bin/runner_pending
+	waits ship.yaml
+	for way; do
+		if [ "$way" = namespace ] || [ "$way" = time ]; then
+			grep -qE 'PERSON_REQUIRED|unshare' "said.$way" || { tail "said.$way" >&2; return 1; }
+		else
+			grep -qE "${WHY:-PERSON_REQUIRED}" "said.$way" || { tail "said.$way" >&2; return 1; }
+		fi
+	done
+	[ ! -e effects ]
+	[ "$(sql "select count(*) from approvals where state <> 'pending'")" -eq 0 ]
+	agrees "$id"
+	[ "$(cat effects)" = shipped ]
+}
+
+@test "an agent with a shell can't approve itself: in a terminal of its own, without its environment, in a new session" {
+	attacked plain pty script naked session orphan limits
+	[ "$(decisions | grep -c '^[0-9]* refused runner')" -ge 1 ]
+}
+
+@test "nor as a sibling of its parent, in a job, or in other namespaces" {
+	attacked sibling job namespace time
+}
+
+@test "nor through exec or a server" {
+	WHY='PERSON_REQUIRED|Unknown tool|not found|-32602' attacked exec mcp
+}
+
+@test "who has started a run can't approve it from a terminal that it opens; the person at the same shell can" {
+	asks
+	cat >agent.sh <<-SH
+		export R="$RUNNER"
+		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
+		$ROOT/tests/cli/lib/attack.sh naked "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" >said 2>&1
+		"\$R" approve "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" </dev/tty >said.tty 2>&1
+		echo agent ended
+	SH
+	start_shell 150 45
+	type_line 'bash agent.sh'
+	on_screen 'agent ended'
+	grep -q 'it descends from process' said
+	grep -q 'it descends from process' said.tty
+	agrees "$(pending)"
+	[ "$(tail -n 1 effects)" = 'shipped approved' ]
+}
+
+@test "under the policy of the run nobody approves, whatever its file is called" {
+	asks
+	echo '{"max_danger": "mutating"}' >policy.json
+	cp policy.json other.json
+	FLAGS=(--policy policy.json)
+	waits ship.yaml
+	person --policy other.json approve "$id"
+	on_screen 'under the policy of who asked'
+	agrees "$id"
+}
+
+# --- what can't be passed over -----------------------------------------------------------------------
+
+@test "neither --force, --mark-done nor an edited file passes over what waits" {
+	asks
+	waits ship.yaml
+	call workflow resume @last --mark-done gate
+	envelope 6
+	call workflow resume @last --force --retry-in-doubt --yes
+	[ "$status" -ne 0 ]
+	sed -i 's/shipped/SHIPPED/' ship.yaml
+	call workflow resume @last
+	envelope 6
+	call workflow resume @last --force
+	envelope 14
+	[ "$(pending)" != "$id" ]
+	person approve "$id"
+	on_screen 'it was asked anew'
+	sed -i '/gate$/,/Ship it/d' ship.yaml
+	sed -i 's/.{steps.gate.data.decision}//' ship.yaml
+	call workflow resume @last --force
+	envelope 6
+	expect '"isn'"'"'t in the file any more" in e.error["message"]'
+	[ "$(cat effects)" = built ]
+}
+
+@test "what was shown has changed since: the decision doesn't hold, and it is asked anew" {
+	asks 'show: [effects]'
+	waits ship.yaml
+	start_shell 150 45
+	type_line "\$R approve $id; echo \"ended: \$?\""
+	on_screen 'Approve step .*\[y/N\]'
+	echo tampered >>effects
+	type_line y
+	on_screen 'ended: 0'
+	[ "$(pending)" != "$id" ]
+	[ "$(cat effects)" = $'built\ntampered' ]
+}
+
+@test "check refuses it where nobody can be asked, and a default without a timeout" {
+	local yaml
+	for yaml in '{ shell: make, check: [{ approve: x }] }' '{ shell: make, on_failure: { approve: x } }' \
+		'{ approve: { message: x, notify: { approve: y } } }' '{ approve: { message: x, default: approve } }' '{ approve: { show: [a] } }' \
+		'{ on: far, steps: [{ approve: x }] }' '{ approve: x, on: far }' '{ approve: x, timeout: 1s }'; do
+		printf 'name: x\nexecutors: { far: { kind: local } }\ncommands:\n  - %s\n' "$yaml" >wrong.yaml
+		call workflow check wrong.yaml
+		[ "$status" -eq 2 ] || { echo "$yaml" >&2; return 1; }
+	done
+}
