@@ -179,7 +179,7 @@ for line in open("audit.jsonl"):
 	on_screen 'ended: 0'
 	[ "$(sql "select count(*) from approvals where state = 'rejected'")" -eq 1 ]
 	[ "$(grep -l '"effect":"updated"' answer.* | wc -l)" -eq 1 ]
-	[ "$(grep -l 'is decided: it was rejected by' answer.* | wc -l)" -eq 5 ]
+	[ "$(grep -l 'is decided: it was rejected by' answer.* | wc -l)" -eq 5 ] || { cat answer.* >&2; return 1; }
 	[ "$(sql 'select code from runs')" = APPROVAL_REJECTED ]
 }
 
@@ -354,9 +354,10 @@ attacked() {
 
 @test "check refuses it where nobody can be asked, and a default without a timeout" {
 	local yaml
+	printf 'name: inner\ncommands: [{ approve: x }]\n' >inner.yaml
 	for yaml in '{ shell: make, check: [{ approve: x }] }' '{ shell: make, on_failure: { approve: x } }' \
 		'{ approve: { message: x, notify: { approve: y } } }' '{ approve: { message: x, default: approve } }' '{ approve: { show: [a] } }' \
-		'{ on: far, steps: [{ approve: x }] }' '{ approve: x, on: far }' '{ approve: x, timeout: 1s }'; do
+		'{ shell: make, check: [{ workflow: inner.yaml }] }' '{ on: far, steps: [{ approve: x }] }' '{ approve: x, on: far }' '{ approve: x, timeout: 1s }'; do
 		printf 'name: x\nexecutors: { far: { kind: local } }\ncommands:\n  - %s\n' "$yaml" >wrong.yaml
 		call workflow check wrong.yaml
 		[ "$status" -eq 2 ] || { echo "$yaml" >&2; return 1; }

@@ -28,7 +28,7 @@ local function load(check, node, around)
 		end
 	end
 	local child, problems = check.load(path, { lenient = check.lenient, executors = check.site, way = way, prefix = around.prefix,
-		together = around.together, confine = around.confine })
+		together = around.together, confine = around.confine, unasked = around.unasked or around.checking and "is a check" or nil })
 	for _, problem in ipairs(problems or {}) do
 		if not problem.line then
 			check:add(node, ("workflow: %s"):format(problem.message), "Its path is relative to the file that names it")

@@ -154,7 +154,7 @@ end
 local function steps_of(check, root, entries, given, claude)
 	local entry = entries.steps
 	local inner = check.inner or {}
-	local around = { prefix = inner.prefix or "", nested = inner.prefix and true, together = inner.together,
+	local around = { prefix = inner.prefix or "", nested = inner.prefix and true, together = inner.together, unasked = inner.unasked,
 		retry = given.retry and retry.level(check, given.retry, entries.retry.key),
 		timeout_ms = given.timeout_ms, capture_limit = given.capture_limit, shell = shell.options(given), claude = claude,
 		on = check.on, confine = given.confine }
@@ -281,6 +281,7 @@ end
 ---@field way? string[] of a file that another one's step runs: the files on the way to it, and itself
 ---@field prefix? string of the keys of its steps
 ---@field together? boolean others may run at the same time
+---@field unasked? string what it is inside of, where nobody can be asked
 ---@field confine? table|false what its steps may reach where it doesn't say
 ---@field lenient? boolean an unknown strategy is a warning
 ---@field executors? table<string, table> the site's, of runner.lua

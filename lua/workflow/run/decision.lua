@@ -55,9 +55,9 @@ local function make(db, text, state, why)
 	local gate = db:approval(text)
 	check_place(gate, state == "approved" and "approve" or "reject")
 	approvals.expire(db, gate.run)
-	check_person(db, gate)
 	gate = db:approval(gate.id)
 	check_state(gate)
+	check_person(db, gate)
 	if state == "approved" and not agrees(gate) then
 		refuse("ATTESTATION_MISMATCH", gate, "Nothing is decided: 'y' was not typed", {})
 	end
