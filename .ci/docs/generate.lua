@@ -391,6 +391,7 @@ end
 local KEYS = {
 	workflow = function(keys) return keys.workflow end,
 	executor = function(keys) return keys.executor end,
+	concurrency = function(keys) return keys.concurrency end,
 	claude = function(keys) return without_flags(keys.claude) end,
 	any = function(keys) return keys.any end,
 	process = function(keys) return keys.process end,

@@ -58,7 +58,7 @@ M.rooms = {
 	{ name = "workflow.executors", path = "lua/workflow/executors/", uses = { BINDINGS, "core", "task", "invoke", "state", "workflow.expr", "workflow.file", "workflow.store" },
 		owns = "steps on other machines: what is submitted where, what became of it, the queues that run it" },
 	{ name = "workflow.run", path = "lua/workflow/run/", owns = "the engine: which step now, attempts, waits, hooks, in doubt",
-		uses = { BINDINGS, "core", "task", "telemetry", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.executors" } },
+		uses = { BINDINGS, "core", "task", "telemetry", "state", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.executors" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
 		uses = { BINDINGS, "core", "declare", "project", "output", "invoke", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "vendor", "testkit", "watch", "profile", "workflow.file", "workflow.import", "workflow.store", "workflow.report", "workflow.executors", "workflow.run" } },

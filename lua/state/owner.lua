@@ -149,6 +149,17 @@ function M.wait(dir, id, ms, also, ...)
 	end, path, ...) == "free"
 end
 
+---Is a process one that has started this one, or what it was started by?
+---@param pid integer
+---@return boolean
+function M.is_above(pid)
+	local at = math.tointeger(tonumber((fs.readlink "/proc/self")))
+	while at and at > 1 and at ~= pid do
+		at = math.tointeger(tonumber(((fs.read(("/proc/%d/stat"):format(at)) or ""):match "^.*%) %S (%d+)")))
+	end
+	return at == pid
+end
+
 ---Is a process the child of another? True where that is unknown.
 ---@param pid integer
 ---@param parent integer

@@ -322,6 +322,12 @@ M.MIGRATIONS = {
 	CREATE INDEX approvals_by_run ON approvals (run, key);
 	ALTER TABLE runs ADD COLUMN askers TEXT;
 	]],
+	-- Of runs with the same key one runs at a time; which one is next (runner.workflow.run.concurrency).
+	[[
+	ALTER TABLE runs ADD COLUMN concurrency TEXT;
+	ALTER TABLE runs ADD COLUMN turn INTEGER;
+	CREATE INDEX runs_by_concurrency ON runs (concurrency, turn) WHERE concurrency IS NOT NULL;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

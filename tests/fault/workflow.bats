@@ -34,6 +34,10 @@ fault() {
 	fault workflow_again
 }
 
+@test "runs with one key, killed at random instants: never two at the same time, and those that wait go on" {
+	fault workflow_concurrency
+}
+
 @test "a run killed at any write, sync, truncate or rename of a commit resumes where it was" {
 	fault workflow_crash commits
 }

@@ -26,6 +26,7 @@ M.workflow = {
 	{ "max_cost", "US dollars", "none", "what all claude steps of a run may cost: see [budgets](claude.md#budgets)" },
 	{ "recover", "boolean", "false", "`true`: [`workflow recover`](durability.md#recovery-without-a-person) resumes a run that a power cut"
 		.. " or a shutdown has ended" },
+	{ "concurrency", "map", "none", "one run at a time of those with the same key: see [below](#one-run-at-a-time)" },
 	{ "executors", "map", "none", "places where steps may run, by name: see [executors](../scale.md#executors)" },
 	{ "on", "name, or `none`", "none", "the executor of every step that names none; `--on` wins over it" },
 	{ "confine", "map, or false", "none", "what the programs of its claude and shell steps may reach: see"
@@ -42,6 +43,12 @@ M.claude = {
 	{ "max_attempt_cost", "US dollars", "none", "what one attempt of a claude step may cost: see [budgets](claude.md#budgets)" },
 	{ "answer", "`text`, `json`", "`text`", "`json`: an answer that is JSON is the step's [data](claude.md#data)" },
 	{ "on_denied", "`fail`, `warn`", "`fail`", "what a [permission that was denied](claude.md#permissions) means for the step" },
+}
+
+M.concurrency = {
+	{ "key", "text", "**required**", "what these runs have in common, with variables and the environment: `deploy-${env.STAGE}`" },
+	{ "when_taken", "`queue`, `cancel`, `refuse`", "`queue`", "what a run does where another one with this key is running: wait for"
+		.. " its turn, cancel that run, or fail with GROUP_TAKEN" },
 }
 
 M.executor = {

@@ -388,9 +388,12 @@ M.workflow = {
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	capture_limit = { values.size }, claude = { node }, max_cost = { values.dollars },
-	recover = { values.boolean }, executors = { node }, on = { node }, confine = { confinement.reader },
+	recover = { values.boolean }, concurrency = { node }, executors = { node }, on = { node }, confine = { confinement.reader },
 	interpreter = shell_options.interpreter, errexit = shell_options.errexit,
 }
+
+local when_taken = { queue = "queue", cancel = "cancel", refuse = "refuse" }
+M.concurrency = { key = { values.template("value", values.text) }, when_taken = { values.choice(when_taken, "queue, cancel or refuse") } }
 
 -- on_failure and on_success with more than steps.
 M.on_failure = { steps = { node }, commands = { node, "steps" },

@@ -36,6 +36,7 @@ local MAX_BYTES = 4 << 20
 ---@field secrets {name: string, env: string?, file: string?, value: string?}[]
 ---@field claude {program: string, args: string[], output: "text"|"json"|"stream-json"}
 ---@field max_cost? integer micro-dollars for all claude steps of a run
+---@field concurrency? {key: string, when_taken: "queue"|"cancel"|"refuse"}
 ---@field recover? boolean `workflow recover` may resume a run
 ---@field executors runner.workflow.Executors by name: the site's, and the file's
 ---@field on? string the executor of every step that names none
@@ -151,6 +152,17 @@ local function claude_of(check, node)
 	return { program = given.program or "claude", args = given.args or {}, output = given.output or "text" }, given
 end
 
+local function concurrency_of(check, node)
+	if not node then
+		return nil
+	end
+	local given, entries = values.fields(check, node, keys.concurrency, "concurrency")
+	if given and not entries.key then
+		check:add(node, "concurrency needs key: what the runs have in common, of which one runs at a time")
+	end
+	return given and { key = given.key, when_taken = given.when_taken or "queue" }
+end
+
 local function steps_of(check, root, entries, given, claude)
 	local entry = entries.steps
 	local inner = check.inner or {}
@@ -198,10 +210,12 @@ local function assemble(check, root, given, entries)
 	local vars, required, known, typed = vars_of(check, given.vars)
 	local claude, options = claude_of(check, given.claude)
 	place(check, given)
+	local concurrency = concurrency_of(check, given.concurrency)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, typed = typed, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
-		max_cost = given.max_cost, recover = given.recover, steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
+		max_cost = given.max_cost, recover = given.recover, concurrency = concurrency,
+		steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,
 	}
 	steps.judge_reported(check, entries, claude)

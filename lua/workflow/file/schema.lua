@@ -218,6 +218,7 @@ local NODES = {
 	check = function() return any_of(CHECK, list_of(CHECK, 1)) end, repair = repair,
 	vars = vars, secrets = secrets,
 	retry = function() return any_of({ type = "boolean" }, ref "retry") end, claude = function() return ref "claude" end,
+	concurrency = function() return ref "concurrency" end,
 	executors = function()
 		return { type = "object", propertyNames = { pattern = json_shapes.regex(executors.NAME), ["not"] = { const = executors.NOWHERE } },
 			additionalProperties = ref "executor" }
@@ -379,6 +380,9 @@ function M.schema()
 	define(definitions, "workflow.claude", keys.claude, "claude")
 	describe_flags(definitions, "workflow.claude")
 	definitions.claude = section_object("workflow.claude", keys.claude)
+	define(definitions, "workflow.concurrency", keys.concurrency, "concurrency")
+	definitions.concurrency = section_object("workflow.concurrency", keys.concurrency)
+	definitions.concurrency.required = json.array { "key" }
 	define(definitions, "executor", keys.executor)
 	definitions.executor = section_object("executor", keys.executor)
 	definitions.executor.allOf = json.array { executors.schema_between() }

@@ -85,6 +85,15 @@ function M.run(run, what)
 	progress(run, nil, "running")
 end
 
+---Another run has the key that this one wants.
+---@param run table
+---@param other {id: string, workflow: string}
+---@param what "waits for"|"cancels"
+function M.taking(run, other, what)
+	log(run, "info", "run.taking", { message = ("Run %s %s run %s of %s: both have the key '%s'"):format(run.id, what, other.id,
+		other.workflow, run.concurrency.key), context = { holder = other.id, key = run.concurrency.key } })
+end
+
 ---@param run table
 ---@param step table
 ---@param key string

@@ -140,6 +140,7 @@ function M.full(db, id, opts)
 	out.variables = small(row.variables, VARIABLES)
 	out.digest, out.request_id, out.resumes, out.cost_usd = row.digest, row.request_id, row.resumes, page.cost_usd
 	out.max_cost_usd = row.max_cost_micros and money.dollars(row.max_cost_micros)
+	out.concurrency = row.concurrency
 	out.placed = placed_of(db, row.id)
 	out.approvals = row.state ~= "running" and asked(db, row.id) or nil
 	out.steps, out.steps_total, out.steps_by_state = page.rows, page.steps_total, page.steps_by_state

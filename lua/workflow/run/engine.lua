@@ -384,6 +384,14 @@ local function fail(run, raised)
 	return e
 end
 
+-- Where it doesn't get its turn, the run has failed.
+local function take_turn(run, ctx)
+	local ok, raised = pcall(require("runner.workflow.run.concurrency").wait, run, ctx)
+	if not ok then
+		error(type(raised) == "userdata" and raised or fail(run, raised), 0)
+	end
+end
+
 ---Run the steps of a run that is owned and in state "running", to the run's end.
 ---Raises the error of the step that failed.
 ---@param run table made by runner.workflow.start
@@ -396,6 +404,9 @@ function M.execute(run, ctx)
 		end
 	end)
 	outputs.sweep(run.id) -- an earlier process may have been killed
+	if run.concurrency then
+		take_turn(run, ctx)
+	end
 	local ok, raised, waiting
 	repeat
 		run.waits = nil

@@ -109,6 +109,7 @@ function M.describe(workflow, seed, mask)
 	steps_of.relabel(workflow.steps, mask)
 	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed),
 		max_cost_usd = workflow.max_cost and money.dollars(workflow.max_cost), variables = var_values.described(workflow),
+		concurrency = workflow.concurrency,
 		steps = rows_of(workflow.steps, "", { seed = seed, workflow = workflow }) }
 end
 
@@ -167,6 +168,8 @@ end
 ---@return string
 function M.text(plan)
 	local out = { ("%s (%s), seed %s"):format(plan.workflow, plan.file, plan.seed) }
+	local group = plan.concurrency
+	out[2] = group and ("one run at a time: %s (when taken: %s)"):format(group.key, group.when_taken)
 	for _, v in ipairs(plan.variables) do
 		local default = v.required and "required" or "default " .. variables.text(v.default)
 		local takes = v.values and table.concat(v.values, ", ") or v.takes

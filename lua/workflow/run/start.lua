@@ -3,6 +3,7 @@
 
 local approvals = require "runner.workflow.run.approvals"
 local cost = require "runner.workflow.run.cost"
+local concurrency = require "runner.workflow.run.concurrency"
 local check = require "runner.workflow.file.check"
 local errors = require "runner.core.errors"
 local file = require "runner.workflow.file.reader"
@@ -139,7 +140,7 @@ local function assemble(row, workflow, defaults)
 		budget = cost.budget(0, cost.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,
 			env = environment.of_steps(workflow, scope, known, cwd, around) },
-		surroundings = around,
+		surroundings = around, concurrency = concurrency.of(workflow, scope, known.mask),
 	}
 end
 
@@ -189,15 +190,15 @@ function M.create(db, args)
 		errexit = true, given_cost_micros = M.max_cost(args) }, workflow, defaults)
 	warn_of(workflow)
 	run.db, run.lock, run.askers = db, db:own(id), person.asker()
-	db:create {
+	db:create({
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = var_values.stored(run.scope.vars, defaults, run.mask),
 		env_names = json.array(tables.sorted_keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
 		context = (attempt.project or {}).context, surroundings = environment.stored(run.surroundings), recover = is_recoverable(workflow),
-		askers = run.askers,
-	}
+		askers = run.askers, concurrency = run.concurrency and run.concurrency.key,
+	}, concurrency.guard(db, run))
 	return run
 end
 
@@ -320,7 +321,8 @@ function M.reopen(db, args)
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
-		recover = is_recoverable(run.workflow) or json.null, askers = run.askers })
+		recover = is_recoverable(run.workflow) or json.null, askers = run.askers,
+		concurrency = run.concurrency and run.concurrency.key or json.null }, concurrency.guard(db, run))
 	environment.warn(run.surroundings, run.mask)
 	return run
 end

@@ -320,6 +320,19 @@ function M:list(opts)
 	return decoded(self:_open():rows(LIST:format(condition), table.unpack(values)))
 end
 
+local AHEAD = [[
+	SELECT id, workflow FROM runs
+	WHERE concurrency = ?1 AND state = 'running' AND id <> ?2 AND (?3 OR turn < (SELECT turn FROM runs WHERE id = ?2)) ORDER BY turn DESC]]
+
+---The runs with this key that are stored as running, with an earlier turn than a run has, the latest first.
+---@param key string
+---@param id string of the run
+---@param any_turn? boolean it has none yet
+---@return {id: string, workflow: string}[]
+function M:ahead(key, id, any_turn)
+	return self:_open():rows(AHEAD, key, id, any_turn or false)
+end
+
 local TO_RECOVER = [[
 	SELECT id, workflow, project, cwd FROM runs
 	WHERE state IN ('running', 'interrupted') AND recover = 1 AND (state = 'running' OR code = 'CANCELLED'

@@ -105,8 +105,9 @@ end
 ---Add a run: id and workflow, and of the columns of `runs` what there is (`source` is the
 ---text of its file); state "running". Raises CONFLICT for an id that is known.
 ---@param run table
-function Store:create(run)
-	self:_commit("create", run)
+---@param guard? fun() called in the transaction: if it raises, there is no run
+function Store:create(run, guard)
+	self:_commit("create", run, guard)
 end
 
 ---Change a run (a new `source` comes with its `digest`). A `state` sets what it implies:
@@ -115,8 +116,9 @@ end
 ---makes the others that are not over "skipped".
 ---@param id string
 ---@param fields table
-function Store:set_run(id, fields)
-	self:_commit("set_run", id, fields)
+---@param guard? fun() called in the transaction: if it raises, nothing changes
+function Store:set_run(id, fields, guard)
+	self:_commit("set_run", id, fields, guard)
 end
 
 -- --- steps -----------------------------------------------------------------------------------

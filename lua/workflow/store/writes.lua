@@ -30,7 +30,7 @@ end
 
 local RUN_COLUMNS = columns [[workflow file digest source_id cwd variables env_names seed state retryable code message
 	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
-	given_cost_micros given_on context surroundings project recover askers]]
+	given_cost_micros given_on context surroundings project recover askers concurrency turn]]
 local STEP_COLUMNS = columns [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
 	started_ms ended_ms]]
 
@@ -142,6 +142,11 @@ local function source_id(db, digest, source)
 		or db:row("INSERT INTO sources (digest, source) VALUES (?, ?) RETURNING id", digest, source).id
 end
 
+-- After all that have had one.
+local function next_turn(db, key)
+	return type(key) == "string" and db:row("SELECT coalesce(max(turn), 0) + 1 AS turn FROM runs WHERE concurrency = ?", key).turn or nil
+end
+
 local function insert_run(db, now, run)
 	if db:row("SELECT 1 FROM runs WHERE id = ?", run.id) then
 		errors.raise("CONFLICT", ("Run '%s' already exists"):format(run.id), { context = { run = run.id } })
@@ -150,15 +155,17 @@ local function insert_run(db, now, run)
 	fields.id, fields.source = nil, nil
 	fields.state = run.state or "running"
 	fields.project = run.project or scope.project()
-	fields.source_id = source_id(db, run.digest, run.source)
+	fields.source_id, fields.turn = source_id(db, run.digest, run.source), next_turn(db, run.concurrency)
 	fields.created_ms, fields.updated_ms = run.created_ms or now, run.updated_ms or now
 	local values, set = values_of(fields, RUN_COLUMNS)
 	values[values.n + 1] = run.id
 	db:run(insert_run_sql[set], table.unpack(values, 1, values.n + 1))
 end
 
-function M.create(now, run)
+-- guard: may raise, so that nothing is written
+function M.create(now, run, guard)
 	return function(db)
+		local _ = guard and guard()
 		insert_run(db, now, run)
 	end
 end
@@ -224,13 +231,14 @@ local function set_run(db, now, id, fields)
 	end
 	local all = fields.state and with_state(fields, RUN_STATES, fields.state, now) or merged({}, fields)
 	all.updated_ms = all.updated_ms or now
-	all.source_id = source_id(db, all.digest, all.source)
+	all.source_id, all.turn = source_id(db, all.digest, all.source), next_turn(db, all.concurrency)
 	all.source = nil
 	update_run(db, id, all)
 end
 
-function M.set_run(now, id, fields)
+function M.set_run(now, id, fields, guard)
 	return function(db)
+		local _ = guard and guard()
 		set_run(db, now, id, fields)
 	end
 end

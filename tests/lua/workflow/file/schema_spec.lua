@@ -118,6 +118,7 @@ end
 local PLACES = {
 	{ "a workflow", keys.workflow, of_steps(STEP), nil, same, same },
 	{ "claude of a workflow", keys.claude, {}, "claude", same, of_workflow "claude" },
+	{ "concurrency", keys.concurrency, { key = "x" }, "concurrency", same, of_workflow "concurrency" },
 	{ "retry", retry.keys, {}, "retry", same, of_workflow "retry" },
 	{ "an executor", keys.executor, { kind = "slurm", directory = "/x" }, "executor", same,
 		function(v) return of_workflow "executors" { x = v } end },
