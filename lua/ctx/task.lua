@@ -25,7 +25,7 @@ local function expanded(env, name, seen)
 	end
 	seen[name] = true
 	local out = value:gsub("%$(%$?){?([%a_]?[%w_]*)}?", function(dollar, other)
-		return dollar ~= "" and "$" .. other or other ~= "" and (expanded(env, other, seen) or "") or nil
+		return dollar ~= "" and "$" .. other or other:find "^[%a_]" and (expanded(env, other, seen) or "") or nil
 	end)
 	seen[name] = nil
 	return out
@@ -172,6 +172,7 @@ local function fail(spec, result)
 	last = last and line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
 	errors.raise(result.code or "SUBPROCESS_FAILED", result.error or ("'%s' %s%s%s"):format(name, process.ending(spec, result),
 		line and (", at line %d of %s"):format(line, file_name()) or "", last and ": " .. last:sub(1, 200) or ""), {
+		retryable = attempt.command.retry and true or nil, -- its author says so
 		suggestion = result.suggestion,
 		context = { task = name, status = result.status, signal = result.signal, line = line, path = attempt.command.path,
 			stdout = tail(result.stdout), stderr = tail(result.stderr), truncated = result.truncated or nil },
@@ -192,7 +193,7 @@ local function spec_of(ctx, script, values)
 	local env, rest = arguments(values)
 	local words = script and script_words(ctx, script) or table.move(attempt.command.program, 1, 1000, 1, {})
 	local spec = table.move(rest, 1, #rest, #words + 1, words)
-	spec.env, spec.check, spec.stdin = env, false, ctx.interactive and io.stdin or nil
+	spec.env, spec.check, spec.stdin = env, false, attempt.command.stdin == true and io.stdin or nil
 	return spec
 end
 
@@ -215,8 +216,11 @@ function M.run(ctx, values)
 		return nil -- what it needs was all of it
 	end
 	local spec = spec_of(ctx, command.shell, values)
-	choose_output(command, spec)
-	local result = process.run(ctx, spec)
+	local person = attempt.launch.person and ctx.interactive and not command.output
+	if not person then
+		choose_output(command, spec)
+	end
+	local result = person and require("runner.ctx.interaction").exec(ctx, spec) or process.run(ctx, spec)
 	if not result.ok then
 		fail(spec, result)
 	end

@@ -335,7 +335,9 @@ local function check_declaration(declaration, add)
 			'List the codes to retry: on = {"UNAVAILABLE"}')
 	end
 	check_codes(declaration, add)
-	check_retry(declaration, add)
+	if not declaration.task then -- whose author says by retry that it may be run again
+		check_retry(declaration, add)
+	end
 	check_args(declaration, add)
 	check_output(declaration.output_schema, "output_schema.properties", add)
 end

@@ -169,7 +169,7 @@ end
 ---The declaration that a task is.
 ---@param task table
 ---@param file? table what holds for all tasks of its file: env, cwd, interpreter
----@param more {private?: boolean, timeout?: string} `timeout`: where it says nothing
+---@param more {private?: boolean, timeout?: string, cwd?: string} `timeout`, `cwd`: where it says nothing
 ---@return table
 function M.declaration(task, file, more)
 	local out = tables.add({}, task)
@@ -186,11 +186,14 @@ function M.declaration(task, file, more)
 	out.danger_level = out.danger_level or out.confirm and "destructive" or "mutating"
 	out.exit_codes = out.danger_level ~= "safe" and codes(out.exit_codes) or out.exit_codes
 	out.env = merged(file and file.env, out.env)
-	out.cwd = out.cwd or file and file.cwd or "project"
+	out.cwd = out.cwd or file and file.cwd or more.cwd or "project"
 	out.interpreter = out.interpreter or out.shell and file and file.interpreter or nil
 	out.hidden = out.hidden == nil and more.private or out.hidden
 	if out.timeout == nil then
 		out.timeout = more.timeout
+	end
+	if type(out.retry) == "table" and out.retry.on == nil and out.run == run then
+		out.retry = tables.add({ on = { "SUBPROCESS_FAILED" } }, out.retry) -- which its author says may be run again
 	end
 	return out
 end
@@ -228,7 +231,7 @@ function M.text(row, value)
 	elseif type(value) == "table" then
 		return (require("runner.json").encode(value))
 	end
-	return tostring(value)
+	return tostring(math.type(value) == "float" and math.tointeger(value) or value)
 end
 
 ---The arguments that no program can be given.

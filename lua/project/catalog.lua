@@ -42,10 +42,15 @@ local function add_vendored(root, by_name)
 	end
 end
 
+-- A task that something else of its name hides is never run.
 local function add_tasks(project, by_name)
-	for _, entry in ipairs(host.probe(project.root .. "/tasks.lua") and require("runner.project.tasks").list(project) or {}) do
-		local fixed = locate.fixed[entry.name:match "^[^.]+"]
-		by_name[entry.name] = by_name[entry.name] or not fixed and entry or nil
+	local tasks = host.probe(project.root .. "/tasks.lua") and M.guarded(require("runner.project.tasks").list, project)
+	for _, entry in ipairs(tasks or {}) do
+		local other = locate.fixed[entry.name:match "^[^.]+"] and "a built-in command" or (by_name[entry.name] or {}).path
+		by_name[entry.name] = by_name[entry.name] or not other and entry or nil
+		project.problem = project.problem or other and require("runner.project.load_failure").invalid_file(entry.path,
+			("%s: the task '%s' is never run, since %s has its name"):format(entry.path, command_line.typed(entry.name), other),
+			{ fix_required = "Rename it" }) or nil
 	end
 end
 

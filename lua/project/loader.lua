@@ -127,7 +127,7 @@ function M.read(found, project)
 	return value, why, text, partial
 end
 
-local STANDARD = 10 -- libraries of Lua in package.loaded, _G included
+local STANDARD <const> = 10 -- libraries of Lua in package.loaded, _G included
 
 -- Of the file, and of what it has required.
 local function digest_of(text)

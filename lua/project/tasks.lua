@@ -101,7 +101,8 @@ function M.read(found, project, value, text)
 	end
 	found.source = file.text
 	found.own = found.task and task.sources and task_text.only(file.text, found.name, true) or nil -- a change of others is none of it
-	return tasks.declaration(task, file.value, { private = found.name:find "^_" ~= nil or nil, timeout = limit_of(project) }), nil,
+	return tasks.declaration(task, file.value, { private = found.name:find "^_" ~= nil or nil, timeout = limit_of(project),
+		cwd = host.bundle() and "caller" or nil }), nil, -- the project of a program is a folder of its version
 		file.text, file.partial
 end
 

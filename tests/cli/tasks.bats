@@ -374,14 +374,14 @@ example() {
 	printf '#!/bin/sh\necho mine\n' >bin/tool
 	chmod +x bin/tool
 	cat >tasks.lua <<-'LUA'
-		return { env = { A = "file", B = "$A/b", PATH = "$PWD/bin:$PATH", C = "$$5", E = 7 }, tasks = {
+		return { env = { A = "file", B = "$A/b", PATH = "$PWD/bin:$PATH", C = "$$5$5", E = 7 }, tasks = {
 			show = { "Show", env = { A = "task", D = "${HOME}x", GONE = false }, shell = 'echo "$A $B $C $D ${GONE-gone} $E"' },
 			tool = { "Tool", run = { "tool" } },
 			fn = { "Function", run = function(_, ctx) return { text = ctx:run { "sh", "-c", "echo $B" }.stdout } end },
 		} }
 	LUA
 	call GONE=here show
-	[ "$stderr" = "task task/b \$5 ${BATS_TEST_TMPDIR}.homex gone 7" ]
+	[ "$stderr" = "task task/b \$5\$5 ${BATS_TEST_TMPDIR}.homex gone 7" ]
 	call tool
 	[ "$stderr" = mine ]
 	call fn
@@ -554,4 +554,100 @@ example() {
 	echo '{ tasks = {} }' >tasks.lua
 	call a
 	expect 'e.error.fix_required == "Write return in front of {"'
+}
+
+@test "a task with retry is run again when its script fails, and others are not" {
+	tasks <<<'flaky = { "F", retry = { retries = 3, delay = "10ms" }, shell = "echo x >>n; [ $(wc -l <n) -ge 3 ]" },
+		once = { "O", shell = "echo x >>m; false" }'
+	call flaky
+	assert_envelope
+	expect 'e.ok and e.meta.attempt == 3'
+	call once --retries 3
+	[ "$status" -eq 1 ]
+	[ "$(wc -l <m)" -eq 1 ]
+	call lint
+	expect 'e.data.warnings == []'
+}
+
+@test "an interactive task reads the terminal" {
+	tasks <<<'ask = { "Ask", interactive = true, shell = "echo name; read name; echo got $name" }'
+	python3 - "$RUNNER" <<-'PY' >shown
+		import os, pty, sys
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], [sys.argv[1], "ask"])
+		text, asked = b"", False
+		try:
+		    while chunk := os.read(fd, 4096):
+		        text += chunk
+		        if b"name" in text and not asked:
+		            asked = True
+		            os.write(fd, b"Ada\n")
+		except OSError:
+		    pass
+		print(text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	PY
+	grep -q "got Ada" shown
+}
+
+@test "a bundled program has the tasks of its project, and they work where it is called" {
+	mkdir away
+	tasks <<<'here = { "Here", shell = "pwd" }'
+	echo 'return { name = "tool" }' >runner.lua
+	call here
+	call bundle -o tool --yes
+	expect 'e.ok'
+	cd away
+	RUNNER=$BATS_TEST_TMPDIR/tool call here
+	[ "$stderr" = "$BATS_TEST_TMPDIR/away" ]
+}
+
+@test "a task that something else hides is said to be" {
+	mkdir commands
+	body build <<<'return {}'
+	tasks <<<'build = { "B", shell = "true" }, other = { "O", shell = "true" }'
+	call lint
+	[ "$status" -ne 0 ]
+	expect '"never run" in e.error.message and "commands/build.lua" in e.error.message'
+	tasks <<<'workflow = { new = { "N", shell = "true" } }, other = { "O", shell = "true" }'
+	call lint
+	expect '"built-in command has its name" in e.error.message'
+	call other
+	expect 'e.ok'
+}
+
+@test "a task reads stdin where it says so" {
+	tasks <<<'yes = { "Y", stdin = true, shell = "cat" }, no = { "N", shell = "cat; echo nothing" }'
+	echo text | env -i "${CLEAN_ENV[@]}" "$RUNNER" yes >out.txt 2>err.txt
+	[ "$(cat err.txt)" = text ]
+	echo text | env -i "${CLEAN_ENV[@]}" "$RUNNER" no >out.txt 2>err.txt
+	[ "$(cat err.txt)" = nothing ]
+}
+
+@test "a file that does more than return a table is run for a call, and for a list not before one" {
+	tasks <<<'a = { "A", shell = "echo a" }'
+	sed -i '1i local f = assert(io.popen("echo it"))\nlocal text = f:read "a" f:close()' tasks.lua
+	call status
+	assert_envelope
+	[ "$status" -eq 0 ]
+	call a
+	assert_envelope
+	[ "$stderr" = a ]
+	call help --format json
+	expect '"a" in e.data.commands'
+	chmod o+w tasks.lua
+	call a
+	[ "$status" -ne 0 ]
+	expect 'e.error.code == "COMMAND_INVALID" and "world-writable" in e.error.message'
+}
+
+@test "a policy means tasks by their names" {
+	tasks <<<'build = { "B", shell = "echo b" }, drop = { "D", shell = "touch dropped" }'
+	echo '{"deny": ["drop"]}' >policy.json
+	call --policy policy.json build
+	expect 'e.ok'
+	call --policy policy.json drop
+	assert_envelope
+	[ "$status" -ne 0 ]
+	[ ! -e dropped ]
 }

@@ -484,8 +484,11 @@ place() {
 	expect 'e.data["n"] == 3 and not e.data["cwd"].endswith("deep\n")'
 }
 
-@test "cwd is project or caller, and --cwd goes before where the caller stands" {
-	body bad 'cwd = "elsewhere",' <<<'return {}'
+@test "cwd is project, caller or a directory, and --cwd goes before where the caller stands" {
+	body lost 'cwd = "elsewhere",' <<<'return {}'
+	call lost
+	expect 'e.error.code == "PRECONDITION" and "elsewhere" in e.error.message'
+	body bad 'cwd = 5,' <<<'return {}'
 	call bad
 	expect 'e.error.code == "COMMAND_INVALID" and "cwd" in e.error.message'
 	mkdir sub

@@ -87,8 +87,8 @@ describe("a task", function()
 	end)
 
 	it("gives its arguments as texts", function()
-		assert.same({ "", "true", "", "3", "1.5", '["a"]' }, { tasks.text({}, nil), tasks.text({}, true), tasks.text({}, false),
-			tasks.text({}, 3), tasks.text({}, 1.5), tasks.text({}, { "a" }) })
+		assert.same({ "", "true", "", "3", "90", "1.5", '["a"]' }, { tasks.text({}, nil), tasks.text({}, true), tasks.text({}, false),
+			tasks.text({}, 3), tasks.text({}, 90.0), tasks.text({}, 1.5), tasks.text({}, { "a" }) })
 		assert.is_nil(tasks.text({ variadic = true }, { "a" }))
 		assert.equal("dry_run", tasks.variable "dry-run")
 	end)
