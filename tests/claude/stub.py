@@ -87,6 +87,16 @@ class Once:
         (self.then if handler.asked_again else self.first).give(handler, model)
 
 
+class Obeys:
+    """What the prompt says: the JSON list between << and >>, a turn each: {"tool": NAME, "input": …} or {"say": TEXT}."""
+
+    def give(self, handler, model):
+        turns = json.loads(handler.first_text.rsplit("<<", 1)[1].rsplit(">>", 1)[0])
+        turn = turns[min(handler.answered, len(turns) - 1)]
+        events = says(turn["say"]) if "say" in turn else uses(turn["tool"], **turn["input"])
+        Stream(events).give(handler, model)
+
+
 class Silence:
     """The request is taken, and nothing is ever said."""
 
@@ -136,6 +146,7 @@ def answers(resets):
         "stream_cut": Stream(says("Half of an answer"), cut=3),
         "stream_slow": Stream(says("Slow, but whole."), wait=0.4),
         "silent": Silence(),
+        "obeys": Obeys(),
         "tool_for_ever": Stream(uses("Read", file_path="/etc/hostname")),
         "write": Once("Write", file_path="note.txt", content="hello"),
         "bash": Once("Bash", command="touch note.txt", description="Make the note"),
@@ -151,6 +162,13 @@ def answers(resets):
         "credits_out": usage_limit("something_new", resets["soon"], overage_status="rejected",
                                    overage_reset=str(resets["days"]), overage_disabled_reason="out_of_credits"),
     }
+
+
+def prompt_in(request):
+    """The last text with a mark in it that came first: reminders of the program stand around it."""
+    parts = [part for message in request["messages"] if message["role"] == "user" for part in (
+        message["content"] if isinstance(message["content"], list) else [{"type": "text", "text": message["content"]}])]
+    return next((part["text"] for part in parts if part.get("type") == "text" and "<<" in part["text"]), "")
 
 
 # --- the server ------------------------------------------------------------------------------
@@ -176,7 +194,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path != "v1/messages" or case not in self.server.answers:
             return self.plain(404, error_body("not_found_error", "Not found"), {})
         request = json.loads(body)
-        self.asked_again = any(message["role"] == "assistant" for message in request["messages"])
+        self.answered = sum(message["role"] == "assistant" for message in request["messages"])
+        self.asked_again = self.answered > 0
+        self.first_text = prompt_in(request)
         self.server.count(case, request)
         try:
             self.server.answers[case].give(self, request.get("model"))

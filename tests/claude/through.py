@@ -25,9 +25,12 @@ class Stage:
 
     def begin(self, answer, step, head="", output="text"):
         """A run of this workflow, against that answer of the stub."""
-        with open(os.path.join(self.home, "flow.yaml"), "w", encoding="utf-8") as file:
-            file.write(f"name: flow\nclaude: {{ program: {run.BINARY}, output: {output} }}\n{head}commands:\n  - id: ask\n    {step}\n")
+        self.write("flow.yaml", f"name: flow\nclaude: {{ program: {run.BINARY}, output: {output} }}\n{head}commands:\n  - id: ask\n    {step}\n")
         return self.start(answer, "run", "flow.yaml")
+
+    def write(self, name, text):
+        with open(os.path.join(self.home, name), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def start(self, answer, *args):
         env = {"HOME": self.home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "ANTHROPIC_API_KEY": "sk-ant-fake",
@@ -157,17 +160,17 @@ TESTS = (an_answer_is_the_output, the_policy_of_the_file_holds, an_unknown_slash
          ctrl_c_ends_the_program_and_the_run_can_be_resumed)
 
 
-def main():
+def main(tests):
     if run.APART not in os.environ:
         # (where another user makes the namespace, what is root's belongs to neither that user nor root)
         why = run.install() or (os.getuid() != 0 and "needs root, for a network of its own") or run.enter_namespace()
         print(f"1..1\nok 1 - runner with Claude Code {run.VERSION} # SKIP {why}")
         return 0
     run.raise_loopback()
-    print(f"1..{len(TESTS)}", flush=True)
+    print(f"1..{len(tests)}", flush=True)
     bad = 0
     with stub.Stub({"soon": 0, "days": 0, "next_year": 0}) as server:
-        for n, test in enumerate(TESTS, 1):
+        for n, test in enumerate(tests, 1):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
                 try:
                     test(Stage(server, home))
@@ -179,4 +182,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TESTS))

@@ -319,3 +319,26 @@ sys.exit(status)' "$RUNNER" workflow resume "$(run_id)" >>kib
 	echo "KiB: $(tr "\n" " " <kib)"
 	[ "$(tail -n 1 kib)" -lt $(($(head -n 1 kib) + 30000)) ]
 }
+
+@test "a budget that is used up ends the repairs, and a resume with more goes on with the one that had none" {
+	workflow repaired <<-'YAML'
+		name: repaired
+		max_cost: 1
+		claude: { output: json }
+		commands:
+		  - claude: one
+		    check: { shell: echo checked >>checks; test -e fixed }
+		    repair: { max: 20, steps: [{ claude: "fix ${attempt.repair}" }] }
+	YAML
+	turns "$COST; [ ! -e more ] || touch fixed; cost hi 0.6"
+	call workflow run repaired.yaml
+	assert_envelope
+	expect 'e.error.code == "BUDGET_EXHAUSTED" and "--max-cost" in e.error.suggestion'
+	[ "$(wc -l <checks)" -eq 2 ]
+	[ "$(echo claude/calls/*/argv | wc -w)" -eq 2 ]
+	touch more
+	call workflow resume "$(runner_id)" --max-cost 5
+	envelope 0
+	[ "$(wc -l <checks)" -eq 3 ]
+	[ "$(tail -n 1 claude/calls/3/argv)" = 'fix 2' ]
+}

@@ -252,8 +252,7 @@ local function denied_text(calls)
 	return calls[1] .. (calls[2] and (" and %d more"):format(#calls - 1) or "")
 end
 
-local ALLOWED = "allowed_tools has %s: something else denies it, such as a deny rule or a hook in the program's settings, plan mode,"
-	.. " or a path outside its working directory (args: [--add-dir, DIR])"
+local ALLOWED = "allowed_tools has %s: something else denies it, a hook in the program's settings, or permission_mode: plan"
 local FIX = "Allow it (allowed_tools, permission_mode), forbid it (disallowed_tools), or write on_denied: warn"
 
 -- Its work lacks what it wasn't allowed to do.

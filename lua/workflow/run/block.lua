@@ -278,7 +278,10 @@ local STEPS = {
 	repair = function(block)
 		local repair = block.step.repair
 		local ok, e = try(block, repair.steps, place_of(block, "repair", guarded_scope(block)))
-		if not ok then
+		local budget = block.run.budget
+		if not ok and e.code == "BUDGET_EXHAUSTED" and budget.max and budget.total >= budget.max then
+			return e -- the run's: no other repair would find more; a run that gets more goes on here
+		elseif not ok then
 			repair_failed(block, e)
 			if repair.again == "check" and block.way.failure.of == "do" then -- neither has done the work
 				return go_on(block, problem_of(block))

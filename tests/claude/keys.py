@@ -1,0 +1,198 @@
+"""keys: runner with the real Claude Code: checks, repairs, commits, schemas, blocks, loops over JSON, recovery, budgets and bounds, whole
+workflows of them. What the model does stands in the prompt, which the stub obeys (stub.Obeys). TAP, as through.py.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from through import LIMIT_S, main, same
+
+import run
+
+HEAD = "claude: { program: %s, output: stream-json, permission_mode: acceptEdits }\n" % run.BINARY
+
+
+def turns(*list_of):
+    return "<<" + json.dumps(list_of) + ">>"
+
+
+def tool(name, **given):
+    return {"tool": name, "input": given}
+
+
+def writes(path, text="x"):
+    return turns(tool("Write", file_path=path, content=text), {"say": "It is written."})
+
+
+def structured(**given):
+    return turns(tool("StructuredOutput", **given), {"say": "That is it."})
+
+
+def flow(stage, *steps, head=HEAD, more=""):
+    """A workflow of these steps, which is JSON, which is YAML."""
+    stage.write("flow.yaml", "name: flow\n%s%scommands: %s\n" % (head, more, json.dumps(steps)))
+    return stage.end(stage.start("obeys", "run", "flow.yaml"))
+
+
+def steps_of(answer):
+    return {step["key"]: step for step in answer["data"]["steps"]}
+
+
+def prompts(stage):
+    return json.dumps(stage.server.requests["obeys"])
+
+
+def is_there(stage, name):
+    return os.path.exists(os.path.join(stage.home, name))
+
+
+def git(stage, *args):
+    return subprocess.run(["git", "-C", stage.home, "-c", "user.name=a", "-c", "user.email=a@b", *args], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+# --- what must hold ----------------------------------------------------------------------
+
+
+def a_failed_check_is_repaired_by_another_call_which_sees_what_it_printed(stage):
+    answer = flow(stage, {"id": "work", "claude": writes("half"), "check": {"shell": "test -e whole || { echo only half is there >&2; exit 1; }"},
+                          "repair": {"claude": "fix: ${attempt.error} " + writes("whole")}})
+    same((answer["ok"], is_there(stage, "half"), is_there(stage, "whole")), (True, True, True))
+    assert "fix: only half is there" in prompts(stage), "the prompt of the repair lacks what the check printed"
+    same(steps_of(answer)["work"]["repairs"], 1)
+
+
+def repairs_that_dont_help_end_in_the_failed_check(stage):
+    answer = flow(stage, {"id": "work", "claude": writes("half"), "check": {"shell": "test -e whole"},
+                          "repair": {"max": 2, "steps": [{"claude": writes("other${attempt.repair}")}]}})
+    same((answer["error"]["code"], is_there(stage, "other1"), is_there(stage, "other2"), is_there(stage, "other3")),
+         ("CHECK_FAILED", True, True, False))
+
+
+def a_commit_is_found_and_one_that_is_missing_is_repaired(stage):
+    git(stage, "init", "-q")
+    stage.write(".gitignore", "*\n!work\n!.gitignore\n")
+    git(stage, "add", "-A")
+    git(stage, "commit", "-qm", "first")
+    commit = tool("Bash", command="git add -A && git -c user.name=a -c user.email=a@b commit -qm work", description="Commit")
+    answer = flow(stage, {"id": "work", "claude": writes("work"), "check": {"commit": True}, "repair": {
+        "claude": "commit it: ${attempt.error} " + turns(commit, {"say": "It is committed."}), "allowed_tools": ["Bash"]}})
+    same((answer["ok"], git(stage, "status", "--porcelain"), git(stage, "log", "--format=%s")), (True, "", "work\nfirst"))
+    assert "There are uncommitted changes" in prompts(stage), "the prompt of the repair lacks what the check said"
+    answer = flow(stage, {"claude": turns({"say": "I have committed it."}), "check": {"commit": True}})
+    same(answer["error"]["code"], "CHECK_FAILED")
+
+
+def a_judge_with_a_schema_and_a_threshold_asks_for_a_repair(stage):
+    schema = {"type": "object", "required": ["score", "gap"], "properties": {"score": {"type": "number"}, "gap": {"type": "string"}}}
+    answer = flow(stage, {"id": "work", "claude": writes("work"), "check": [
+        {"id": "marks", "shell": "test -e better && echo 9 || echo 3"},
+        {"claude": structured(score="@", gap="no tests").replace('"@"', "${steps.marks.output}"), "schema": schema, "threshold": {"score": 8}}],
+        "repair": {"claude": "close ${check.data.gap} " + writes("better")}})
+    same((answer["ok"], is_there(stage, "better"), steps_of(answer)["work"]["repairs"]), (True, True, 1))
+    assert "close no tests" in prompts(stage)
+
+
+def an_answer_of_a_schema_is_the_data_and_another_one_is_repaired(stage):
+    schema = {"type": "object", "required": ["names"], "properties": {"names": {"type": "array", "items": {"type": "string"}}}}
+    answer = flow(stage, {"id": "list", "claude": structured(names=["a", "b"]), "schema": schema},
+                  {"foreach": "${steps.list.data.names}", "do": [{"claude": writes("made-${item}")}]})
+    same((answer["ok"], steps_of(answer)["list"]["data"], is_there(stage, "made-a"), is_there(stage, "made-b")),
+         (True, {"names": ["a", "b"]}, True, True))
+    answer = flow(stage, {"claude": turns({"say": "Here are the names: a and b."}), "schema": schema})
+    same(answer["error"]["code"], "SCHEMA_NOT_MET")
+
+
+def a_block_is_checked_and_repaired_as_one(stage):
+    answer = flow(stage, {"id": "both", "steps": [{"claude": writes("one")}, {"claude": writes("two")}], "check": {"shell": "test -e three"},
+                          "repair": {"claude": writes("three")}})
+    same((answer["ok"], [is_there(stage, name) for name in ("one", "two", "three")]), (True, [True] * 3))
+
+
+def a_loop_takes_its_items_from_json_that_another_call_wrote(stage):
+    items = json.dumps({"found": [{"id": "a", "score": 9}, {"id": "b", "score": 2}, {"id": "c", "score": 5}]})
+    answer = flow(stage, {"claude": writes("found.json", items)}, {
+        "id": "each", "foreach": {"file": "found.json", "path": "found"}, "where": "item.score >= 5", "sort": "item.score", "limit": 2,
+        "do": [{"claude": writes("did-${item.id}"), "check": {"shell": "test -e did-${item.id}"}}]})
+    same((answer["ok"], [is_there(stage, "did-" + name) for name in "abc"]), (True, [True, False, True]))
+
+
+def a_loop_tells_of_the_items_that_failed_and_runs_only_these_again(stage):
+    stage.write("go", "")
+    answer = flow(stage, {"foreach": ["a", "b"], "continue_on_error": True, "id": "each", "do": [
+        {"claude": writes("did-${item}"), "check": {"shell": "[ ${item} = a ] || [ ! -e go ]"}}]})
+    same([row["ok"] for row in steps_of(answer)["each"]["data"]], [True, False])
+    before = len(stage.server.requests["obeys"])
+    os.remove(os.path.join(stage.home, "go"))
+    again = stage.end(stage.start("obeys", "resume", answer["data"]["id"], "--failed"))
+    same([row["ok"] for row in steps_of(again)["each"]["data"]], [True, True])
+    assert "did-a" not in json.dumps(stage.server.requests["obeys"][before:]), "an item that had succeeded ran again"
+
+
+def a_run_whose_machine_died_goes_on_by_itself(stage):
+    stage.write("flow.yaml", "name: flow\nrecover: true\n%scommands: [{ claude: hello, idempotent: true }]\n" % HEAD)
+    process, before = stage.start("silent", "run", "flow.yaml"), stage.requests("silent")
+    end = time.monotonic() + LIMIT_S
+    while stage.requests("silent") == before and time.monotonic() < end:
+        time.sleep(0.02)
+    for number in signal.SIGSTOP, signal.SIGKILL:  # as where the power fails: nobody says goodbye
+        for pid in stage.children():
+            os.kill(int(pid), number)
+    process.communicate(timeout=LIMIT_S)
+    answer = stage.end(stage.start("success", "recover"))
+    runs = stage.end(stage.start("success", "list"))["data"]
+    same((answer["ok"], [row["state"] for row in runs], stage.children()), (True, ["completed"], []))
+
+
+def a_budget_ends_the_repairs_and_more_of_it_goes_on_with_them(stage):
+    """A turn costs the same each time, so there is enough for the step and one repair, and not for the second."""
+    work = {"claude": writes("one"), "check": {"shell": "test -e more2"}, "repair": {"max": 50, "steps": [{"claude": writes("more${attempt.repair}")}]}}
+    answer = flow(stage, work, more="max_cost: 0.001\n")
+    same((answer["error"]["code"], is_there(stage, "more1"), is_there(stage, "more2")), ("BUDGET_EXHAUSTED", True, False))
+    again = stage.end(stage.start("obeys", "resume", answer["data"]["id"], "--max-cost", "1"))
+    same((again["ok"], is_there(stage, "more2"), is_there(stage, "more3")), (True, True, False))
+
+
+def the_kernel_holds_what_a_tool_may_write(stage):
+    """Claude Code allows the command, and its own edits; what it has for itself is a folder that is written, too."""
+    for name in ("work", "own"):
+        os.mkdir(os.path.join(stage.home, name))
+    port = stage.server.server_address[1]
+    bash = tool("Bash", command="echo in > work/in; echo out > out; echo $? > work/status", description="Try")
+    step = {"claude": turns(bash, {"say": "I tried."}), "allowed_tools": ["Bash"], "env": {"CLAUDE_CONFIG_DIR": stage.home + "/own"},
+            "confine": {"write": ["work", "own"], "network": {"ports": [port], "udp": True}}}
+    answer = flow(stage, step)
+    same((answer["ok"], is_there(stage, "work/in"), is_there(stage, "out")), (True, True, False))
+    free = dict(step)
+    del free["confine"]
+    same((flow(stage, free)["ok"], is_there(stage, "out")), (True, True))
+
+
+def a_confined_program_reaches_no_other_port(stage):
+    os.mkdir(os.path.join(stage.home, "own"))
+    answer = flow(stage, {"claude": turns({"say": "Hello."}), "env": {"CLAUDE_CONFIG_DIR": stage.home + "/own"}, "retry": False,
+                          "confine": {"write": ["own"], "network": {"ports": [1]}}, "timeout": "60s"})
+    same((answer["ok"], answer["error"]["code"] in ("NETWORK_ERROR", "TIMEOUT")), (False, True))
+
+
+def a_denial_of_what_is_allowed_says_what_else_denies(stage):
+    answer = flow(stage, {"claude": writes("secret"), "allowed_tools": ["Write"], "permission_mode": "plan"})
+    same((answer["error"]["code"], is_there(stage, "secret")), ("PERMISSION_DENIED", False))
+    assert answer["error"]["fix_required"].startswith("allowed_tools has Write"), answer["error"]["fix_required"]
+    answer = flow(stage, {"claude": writes("secret"), "permission_mode": "default"})
+    same((answer["error"]["code"], answer["error"]["fix_required"][:8]), ("PERMISSION_DENIED", "Allow it"))
+
+
+TESTS = (a_failed_check_is_repaired_by_another_call_which_sees_what_it_printed, repairs_that_dont_help_end_in_the_failed_check,
+         a_commit_is_found_and_one_that_is_missing_is_repaired, a_judge_with_a_schema_and_a_threshold_asks_for_a_repair,
+         an_answer_of_a_schema_is_the_data_and_another_one_is_repaired, a_block_is_checked_and_repaired_as_one,
+         a_loop_takes_its_items_from_json_that_another_call_wrote, a_loop_tells_of_the_items_that_failed_and_runs_only_these_again,
+         a_run_whose_machine_died_goes_on_by_itself, a_budget_ends_the_repairs_and_more_of_it_goes_on_with_them,
+         the_kernel_holds_what_a_tool_may_write, a_confined_program_reaches_no_other_port,
+         a_denial_of_what_is_allowed_says_what_else_denies)
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))
