@@ -328,6 +328,10 @@ M.MIGRATIONS = {
 	ALTER TABLE runs ADD COLUMN turn INTEGER;
 	CREATE INDEX runs_by_concurrency ON runs (concurrency, turn) WHERE concurrency IS NOT NULL;
 	]],
+	-- Of a step inside a loop: its item, as people read it.
+	[[
+	ALTER TABLE steps ADD COLUMN item TEXT;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

@@ -5,6 +5,7 @@ look.py PAGE FOLDER [--quick]   puts pictures into FOLDER, and prints one JSON o
     console   what the page complained of         requests   what it asked the network for
     overflow  {width: pixels beyond the window}   axe        what axe-core found wrong; null: it isn't installed
     text      what a reader sees                  tabs       what the Tab key reaches, in order
+    bars      {width: how wide, in pixels, the bars of charts are}
 
 Exit status 77: there is no Chromium. axe-core is the package that package.json pins: installed by npm where it is
 missing; without npm `axe` is null.
@@ -23,7 +24,7 @@ import tempfile
 import time
 
 AXE = pathlib.Path(__file__).parent / "node_modules/axe-core/axe.min.js"
-WIDTHS = (480, 1200)
+WIDTHS = (400, 1200)
 LIMIT_S = 120
 
 
@@ -106,7 +107,7 @@ def look(browser, page, folder, quick):
     began = time.monotonic()
     browser.call("Page.navigate", url=url)
     browser.wait_for("Page.loadEventFired")
-    found = {"overflow": {}, "axe": None, "load_ms": round((time.monotonic() - began) * 1000)}
+    found = {"overflow": {}, "bars": {}, "axe": None, "load_ms": round((time.monotonic() - began) * 1000)}
     for width in WIDTHS:
         for theme in ("light", "dark"):
             browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
@@ -114,6 +115,7 @@ def look(browser, page, folder, quick):
             picture = browser.call("Page.captureScreenshot", format="png")["data"]
             (folder / f"{pathlib.Path(page).stem}-{width}-{theme}.png").write_bytes(base64.b64decode(picture))
         found["overflow"][width] = browser.evaluate("document.documentElement.scrollWidth - innerWidth")
+        found["bars"][width] = browser.evaluate("[...document.querySelectorAll('.days s')].map(e => e.getBoundingClientRect().width)")
     found["text"] = browser.evaluate("document.body.innerText")
     found["title"] = browser.evaluate("document.title")
     found["scripts"] = browser.evaluate("document.querySelectorAll('script,iframe,object,img,link,[onclick],[onerror]').length")

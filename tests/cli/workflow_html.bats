@@ -38,7 +38,8 @@ ran_badly() {
 	[ "$(tr -d '\t\n -~\200-\377' <run.html | wc -c)" -eq 0 ]
 	grep -qF '&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;&quot;&#39;&amp;amp;' run.html
 	grep -qF 'bad &lt;i&gt;&amp;name' run.html
-	grep -qF '<code>each[2].say</code>' run.html
+	grep -qF '<dd>each[2].say</dd>' run.html
+	grep -qF '<code>&lt;b&gt; › say</code>' run.html
 	grep -qF '<td>SUBPROCESS_FAILED</td><td class="n">2</td><td class="n">1</td>' run.html
 	grep -qF 'stderr of attempt 2' run.html
 	python3 - run.html <<-'PY'
@@ -107,12 +108,16 @@ many_steps() {
 	envelope 0
 }
 
-@test "ten thousand steps are a page below 2 MB, the failed ones with their details" {
+@test "ten thousand steps are a page below 1 MB, the failed ones with their details" {
 	many_steps
-	[ "$(wc -c <run.html)" -lt 2000000 ]
+	[ "$(wc -c <run.html)" -lt 1000000 ]
 	[ "$(grep -c 'it said no' run.html)" -ge 10 ]
-	grep -qF 'each (10000)' run.html
-	grep -qF '<code>each[9999].say</code>' run.html
+	grep -qF '<i>10000 items: 10 failed, 9990 completed</i>' run.html
+	grep -qF '<dd>each[9999].say</dd>' run.html
+	[ "$(grep -o '<span class="row">' run.html | wc -l)" -lt 400 ]
+	grep -qF '… and 9690 completed more' run.html
+	# a cell of the strip stands for several items, and is as bad as the worst
+	grep -qF 'items 9951 to 10000: 10 failed' run.html
 }
 
 @test "stats --html has the trends by day, and says so where there are no runs" {
@@ -124,10 +129,158 @@ many_steps() {
 		SELECT run, key, 9, 2, 2, started_ms - 86400000, ended_ms - 86400000, '<b>', 90000 FROM attempts WHERE key = 'prepare'"
 	call workflow stats --html stats.html
 	envelope 0
-	[ "$(grep -c '<svg class="bars"' stats.html)" -ge 2 ]
+	[ "$(grep -c '<figure>' stats.html)" -eq 3 ] # nothing cost anything
 	grep -qF '<td>&lt;b&gt;</td>' stats.html
 	grep -qF '1m 30s' stats.html
 	grep -qF "content=\"default-src 'none'; style-src 'unsafe-inline'\"" stats.html
+}
+
+# A run of 200 steps: a loop of 94 items at once, of which three fail; a loop in a loop; a block that is repaired; what ends it.
+# Each call of claude costs two cents.
+ran_long() {
+	printf 'src/part_%d.c\n' {1..94} >files
+	cat >agent.sh <<-'SH'
+		for prompt; do :; done
+		case "$prompt" in *part_[345].c) echo "API Error: no such file" >&2; exit 1 ;; esac
+		echo '{"type":"result","subtype":"success","is_error":false,"result":"read","total_cost_usd":0.02}'
+	SH
+	workflow long <<-'YAML'
+		name: nightly
+		max_cost: 30
+		retry: false
+		claude: { program: sh, args: [agent.sh], output: json, max_attempt_cost: 0.25 }
+		commands:
+		  - { id: prepare, shell: echo ready }
+		  - id: review
+		    foreach: { file: files }
+		    parallel: 4
+		    continue_on_error: true
+		    do: [ { id: ask, claude: "/review ${item}" }, { id: note, shell: "true" } ]
+		  - id: matrix
+		    foreach: [ { id: linux, cores: 2 }, "<b>mac</b>" ]
+		    do: [ { id: versions, foreach: ["5.3", "5.4"], do: [ { id: test, shell: "echo ${item}" } ] } ]
+		  - id: write
+		    claude: /write
+		    check: { shell: "[ -e fixed ] || { echo 'one test fails' >&2; exit 1; }" }
+		    repair: { steps: { shell: touch fixed } }
+		  - id: publish
+		    shell: "echo 'the upload was rejected' >&2; exit 4"
+	YAML
+	call workflow run long.yaml
+	envelope 1
+	expect 'e.data.steps_total == 200 and e.data.steps_by_state["failed"] == 5'
+	call workflow show @last --html run.html
+	envelope 0
+}
+
+# seen WORDS…: text that a reader of run.html sees, in this order
+seen() {
+	python3 - "$@" <<-'PY'
+		import html, re, sys
+		page = open("run.html", encoding="utf-8").read().split("</style>")[1]
+		text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"<title>.*?</title>", " ", page))))
+		at = 0
+		for words in sys.argv[1:]:
+		    found = text.find(words, at)
+		    assert found >= 0, (words, text[at:at + 3000])
+		    at = found + len(words)
+	PY
+}
+
+@test "a page has what failed on top: what ended the run first, with what it printed, and a link to it" {
+	ran_long
+	seen 'nightly ✗ failed' 'publish SUBPROCESS_FAILED : Shell command exited with status 4: the upload was rejected' \
+		'What failed' '✗ publish' '(ended the run)' 'the upload was rejected' '✗ review › src/part_3.c › ask' '(the run went on)' \
+		'2 more like it: src/part_4.c , src/part_5.c' '✗ write › check.1' 'one test fails' '(was repaired)' 'Timeline' 'Steps' 'prepare'
+	python3 - <<-'PY'
+		import re
+		page = open("run.html", encoding="utf-8").read()
+		links, ids = re.findall(r'href="#(\w+)"', page), re.findall(r'\bid="(\w+)"', page)
+		assert len(ids) == len(set(ids)) and set(links) <= set(ids), set(links) - set(ids)
+		error = page.index('class="error"')
+		assert re.match(r'class="error"><a href="#(s\d+)">publish</a>', page[error:]), page[error:error + 200]
+		assert page.count("<details") > 100 and re.search(r'<details id="s\d+" open><summary>(?:(?!<details).)*<code>publish</code>', page, re.S)
+	PY
+}
+
+@test "a page folds a loop into one row with a strip of its items, which are named by their values" {
+	ran_long
+	seen 'Steps' '! completed review 94 items: 3 failed, 91 completed' '✗ failed src/part_3.c › ask' 'src/part_4.c › ask' 'src/part_5.c › ask' \
+		'✓ completed src/part_1.c' 'src/part_94.c' '✓ completed matrix 2 items: 2 completed' 'linux › versions 2 items: 2 completed' '5.3 › test' '5.4 › test' \
+		'<b>mac</b> › versions' '✓ completed write' 'publish'
+	[ "$(grep -c 'review\[[0-9]*\]\.ask</code>' run.html)" -eq 0 ]
+	python3 - <<-'PY'
+		import re
+		page = open("run.html", encoding="utf-8").read()
+		strip = re.search(r'<span class="strip"><svg [^>]*aria-label="94 items: 3 failed, 91 completed">(.*?)</svg>', page).group(1)
+		cells = re.findall(r'<rect class="(\w+)" [^>]*height="(\d+)"><title>(.*?)</title>', strip)
+		assert len(cells) == 94 and [c for c in cells if c[0] != "completed"] == [("failed", "10", f"src/part_{i}.c: failed") for i in (3, 4, 5)], cells
+		assert cells[0] == ("completed", "6", "src/part_1.c: completed"), cells[0] # a colour, and a shape
+		lanes = re.findall(r'<div class="lane">', page)
+		assert len(lanes) == 9, len(lanes)
+	PY
+	call workflow show @last --steps failed
+	expect '[s.get("item") for s in e.data.steps if s.key.startswith("review")] == ["src/part_3.c", "src/part_4.c", "src/part_5.c"]'
+}
+
+@test "a page has the cost of each row and of all, and a timeline with a legend and an axis" {
+	ran_long
+	seen 'cost $2.59 of $30.00' 'What failed' 'Timeline' 'ran failed runs waits for its next attempt its steps, below it' 'step 0' 'took cost' \
+		'review' '$2.57' 'write' '$0.02' 'Steps' 'attempts took cost' 'review 94 items' '$2.57' '$0.25' 'total' '$2.59'
+	[ "$(grep -c 'aria-label="Legend"' run.html)" -eq 1 ]
+}
+
+@test "a page of a run that goes on has what it has cost so far, and what runs may cost" {
+	workflow slow <<-'YAML'
+		name: slow
+		max_cost: 3
+		claude: { output: json, max_attempt_cost: 0.25 }
+		commands: [ { id: one, claude: one }, { id: two, claude: two } ]
+	YAML
+	turns -p one "echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.02}'"
+	turns -p two 'touch began; until [ -e go ]; do sleep 0.02; done'
+	begin workflow run slow.yaml
+	until_true [ -e began ]
+	call workflow show @last --html run.html
+	envelope 0
+	touch go
+	finish
+	seen 'slow ▸ running' 'cost $0.02 of $3.00, and $0.25 that running steps may cost' 'Steps' 'one' '$0.02' '▸ running two' 'total' '$0.02'
+}
+
+@test "stats: a loop of ten thousand is one row, with its cost; a page and a text have columns for it" {
+	many_steps
+	sql "INSERT INTO usage (run, key, number, model, cost_micros, input_tokens, output_tokens)
+		SELECT run, key, number, 'opus', 1000, 5, 2 FROM attempts"
+	call workflow stats
+	expect '[(s.key, s.steps, s.attempts, s.failures, s.cost_usd) for s in e.data.by_step] == [("each[].say", 10000, 10000, 10, 10.0)]'
+	on_pty workflow stats
+	grep -Eqx 'cost: +\$10\.00' screen
+	grep -Eqx '  workflow +step +steps +attempts +failures +retries +waited +mean +longest +cost' screen
+	grep -Eqx '  small +each\[\]\.say +10000 +10000 +10 +0 .* \$10\.00' screen
+	call workflow stats --html stats.html
+	grep -qF '<td>each[].say</td><td class="n">10000</td>' stats.html
+	[ "$(wc -c <stats.html)" -lt 20000 ]
+}
+
+@test "stats --html: each chart has an axis with numbers and days; of one day it is one bar, as wide as a bar" {
+	ran_badly
+	call workflow stats --html stats.html
+	python3 - <<-'PY'
+		import re
+		page = open("stats.html", encoding="utf-8").read()
+		charts = re.findall(r"<figure>(.*?)</figure>", page, re.S)
+		assert [re.search("<figcaption>(.*?)<", c).group(1) for c in charts] == ["Runs per day", "Retries per day", "Time waited per day"], charts
+		ticks = re.findall(r'<u style="bottom:([\d.]+)%"><span>(.*?)</span></u>', charts[0])
+		assert ticks == [("0.0", "0"), ("100.0", "1")], ticks
+		assert re.search(r'<s style="height:100.0%"></s><b [^>]*>1</b><em>\d\d-\d\d</em>', charts[0]), charts[0]
+		assert re.search(r'aria-label="Runs per day, from [\d-]{10} to [\d-]{10}: 1 in all, 1 at most"', charts[0]), charts[0]
+	PY
+	# days without a run have their place
+	sql "INSERT INTO attempts (run, key, number, round, nth, started_ms, ended_ms)
+		SELECT run, key, 9, 2, 2, started_ms - 864000000, ended_ms - 864000000 FROM attempts WHERE key = 'prepare'"
+	call workflow stats --html stats.html
+	[ "$(grep -o '<s style=' stats.html | wc -l)" -eq 33 ]
 }
 
 # looked_at PAGE [--quick]: look.py's answer is in PAGE.json; its pictures are in `pictures`, and in build/pictures
@@ -174,6 +327,24 @@ looked_at() {
 		assert page["load_ms"] < 2000 * max(3, 2 * os.getloadavg()[0] / os.cpu_count()), page["load_ms"]
 		assert "10000" in page["text"] and "SUBPROCESS_FAILED" in page["text"], page["text"][:2000]
 		print("# loaded in", page["load_ms"], "ms", file=sys.stderr)
+	PY
+}
+
+@test "in Chromium a bar of one day is narrow, and a strip, an axis and a legend are there to be seen" {
+	ran_long
+	call workflow stats --html stats.html
+	looked_at run.html
+	python3 - run.html.json <<-'PY'
+		import json, sys
+		text = json.load(open(sys.argv[1], encoding="utf-8"))["text"]
+		order = [text.index(words) for words in ("failed\n", "What failed", "✗ publish", "review › src/part_3.c › ask", "Timeline", "its steps, below it", "Steps")]
+		assert order == sorted(order), order
+	PY
+	looked_at stats.html
+	python3 - stats.html.json <<-'PY'
+		import json, sys
+		page = json.load(open(sys.argv[1], encoding="utf-8"))
+		assert all(0 < bar < 100 for bar in page["bars"]["1200"]), page["bars"]
 	PY
 }
 

@@ -152,6 +152,39 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 	on_screen 'status=130'
 }
 
+@test "the cost of each row stands beside its time, and the last line has that of all; items have their values" {
+	workflow agents <<-'YAML'
+		name: agents
+		max_cost: 3
+		claude: { output: json, max_attempt_cost: 0.25 }
+		commands:
+		  - { id: first, claude: first }
+		  - id: review
+		    foreach: [src/a.c, src/b.c, src/c.c]
+		    continue_on_error: true
+		    do: [ { id: ask, claude: "${item}", retry: false } ]
+		  - { id: last, shell: "true" }
+	YAML
+	local paid='echo "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.02}"'
+	turns "$paid"
+	turns -p src/b.c 'complain "API Error: no"; exit 1'
+	turns -p src/c.c "touch began; until [ -e go ]; do sleep 0.02; done; $paid"
+	start_shell 80 30
+	type_line 'clear; $R workflow run agents.yaml; echo status=$?'
+	now_on_screen '^✓ first +[0-9.]+s +\$0\.02 *$' '^▸ review +[0-9]+s +\$0\.27 · 2 of 3, 1 failed · ' '^  ✗ \[src/b.c\]\.ask +[0-9.]+s +\$0\.25 · ' \
+		'^  ▸ \[src/c.c\]\.ask +[0-9]+s ' '^· last ' '^= total +[0-9]+s +\$0\.29 of \$3\.00, 1 of 3 steps$'
+	touch go
+	on_screen 'status=0'
+	rm go began
+	begin workflow run agents.yaml
+	until_true [ -e began ]
+	type_line 'clear; $R workflow show @last --watch; echo status=$?'
+	now_on_screen '^✓ first +[0-9.]+s +\$0\.02 *$' '^▸ review +[0-9]+s +\$0\.27 · 2 done, 1 failed · ' '^  ✗ \[src/b.c\]\.ask ' \
+		'^  ▸ \[src/c.c\]\.ask ' '^= total +[0-9]+s +\$0\.29 of \$3\.00, 1 step is over$'
+	touch go
+	finish
+}
+
 @test "a resumed run shows what is done already" {
 	checks
 	sed -i 's/delays: .3600s./delays: [10ms]/' checks.yaml

@@ -1,5 +1,6 @@
 -- Takes from a run database what migrations after runner 0.1 have added (lua/state/schema.lua):
 -- who adds one adds its undoing here.
+ALTER TABLE steps DROP COLUMN item;
 DROP INDEX runs_by_concurrency;
 ALTER TABLE runs DROP COLUMN turn;
 ALTER TABLE runs DROP COLUMN concurrency;

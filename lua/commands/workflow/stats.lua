@@ -1,7 +1,9 @@
 -- runner workflow stats: attempts, retries, waits and costs over the runs of a project, by code, step,
 -- workflow and day.
 
+local attempt = require "runner.core.attempt"
 local declarations = require "runner.workflow.report.declarations"
+local display = require "runner.core.display"
 local host = require "runner.host"
 local html = require "runner.workflow.report.html"
 local json = require "runner.json"
@@ -27,6 +29,9 @@ return {
 		stats.by_executor = executors[1] and json.array(executors) or nil
 		if args.html then
 			return html.write(args.html, require("runner.workflow.report.html_stats").page(stats), { runs = stats.runs })
+		end
+		if attempt.format == "text" then
+			display.set { text = require("runner.workflow.report.html_stats").text(stats) }
 		end
 		return stats
 	end,

@@ -95,12 +95,21 @@ function M.taking(run, other, what)
 end
 
 ---@param run table
----@param step table
+---@param step {key: string, kind: string, label: string, item: string?}
+function M.step(run, step)
+	shown(run, "runs", step.key, { label = step.label, item = step.item })
+	tell(run, "info", "step.started", { message = ("Step %s: %s"):format(step.key, step.label),
+		context = { step = step.key, kind = step.kind } })
+end
+
+---An attempt has cost something.
+---@param run table
 ---@param key string
-function M.step(run, step, key)
-	shown(run, "runs", key, { label = step.label })
-	tell(run, "info", "step.started", { message = ("Step %s: %s"):format(key, step.label),
-		context = { step = key, kind = step.kind } })
+---@param micros integer
+function M.cost(run, key, micros)
+	if micros > 0 then
+		shown(run, "cost", key, micros)
+	end
 end
 
 ---A step that is not run: its condition is false, or it is already done.

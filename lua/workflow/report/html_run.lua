@@ -1,149 +1,106 @@
--- html_run: the page about one run: what it did and when, as a timeline, its steps with their attempts,
--- what they printed, what they cost. However many steps there are, the page stays below 2 MB: those
--- that failed have their details first. It reads the store and the logs.
+-- html_run: the page about one run: what failed, first of all; when it did what, as a timeline; its steps with their
+-- attempts, what they printed, what they cost; a loop as one row with a strip of its items. However many steps there are, the
+-- page stays below 1 MB: those that failed have their details first. It reads the store and the logs.
 
-local host = require "runner.host"
+local history_of = require "runner.workflow.report.history"
 local html = require "runner.workflow.report.html"
-local markup = require "runner.core.markup"
 local logs = require "runner.workflow.report.logs"
+local markup = require "runner.core.markup"
 local money = require "runner.core.money"
-local report = require "runner.workflow.report.report"
+local visible = require "runner.core.visible"
 
 local M = {}
 
--- --- the run with all its steps and attempts --------------------------------------------------
-
----@class runner.workflow.HistoryStep a row of the store, without its output
----@field tries table[] its attempts, the oldest first
----@field in_loop boolean
-
----@class runner.workflow.History
----@field run table as report.full has it, without steps
----@field steps runner.workflow.HistoryStep[] in the order of their starts
----@field from_ms integer when the first thing happened
----@field to_ms integer when the last one did; now, of a run that goes on
----@field codes {code: string, attempts: integer, retries: integer, wait_ms: integer}[] the most frequent first
-
--- What goes on in a run that no process executes any more was cut off.
-local function settle(steps, state)
-	for _, step in ipairs(steps) do
-		if state == "interrupted" and step.state == "running" then
-			step.state = "interrupted"
-		end
-	end
-end
-
-local function codes_of(attempts)
-	local by_code, list = {}, {}
-	for _, try in ipairs(attempts) do
-		local row = try.code and by_code[try.code]
-		if try.code and not row then
-			row = { code = try.code, attempts = 0, retries = 0, wait_ms = 0 }
-			by_code[try.code], list[#list + 1] = row, row
-		end
-		if row then
-			row.attempts, row.wait_ms = row.attempts + 1, row.wait_ms + (try.delay_ms or 0)
-			row.retries = row.retries + (try.delay_ms and 1 or 0)
-		end
-	end
-	table.sort(list, function(a, b)
-		return a.attempts > b.attempts or a.attempts == b.attempts and a.code < b.code
-	end)
-	return list
-end
-
-local function span_of(steps, now)
-	local from, to = math.huge, -math.huge
-	for _, step in ipairs(steps) do
-		local started = step.started_ms or now
-		from, to = math.min(from, started), math.max(to, step.ended_ms or (step.state == "running" and now) or started)
-		for _, try in ipairs(step.tries) do
-			from, to = math.min(from, try.started_ms), math.max(to, try.ended_ms or try.started_ms)
-		end
-	end
-	if from > to then
-		return now, now
-	end
-	return from, math.max(to, from)
-end
-
----@param db table the open store
----@param id string of the run
----@return runner.workflow.History
-local function history_of(db, id)
-	local run = report.full(db, id, { limit = 1 })
-	return db:snapshot(function()
-		local steps, attempts, by_key = db:steps(id, { brief = true }), db:attempts(id), {}
-		for _, step in ipairs(steps) do
-			step.tries, step.in_loop, by_key[step.key] = {}, step.key:find("[", 1, true) ~= nil, step
-		end
-		for _, try in ipairs(attempts) do
-			table.insert(by_key[try.key].tries, try)
-		end
-		settle(steps, run.state)
-		local from, to = span_of(steps, host.wall_ms())
-		run.steps = nil
-		return { run = run, steps = steps, from_ms = from, to_ms = to, codes = codes_of(attempts) }
-	end)
-end
-
--- --- when its steps ran and waited, as SVG: a lane for each, those of a loop in one -----------------
-
+local DETAILS = 400 << 10 -- bytes of the details of all steps
+local ROWS = 200 << 10 -- bytes of the rows of all steps
+local FAILED_ROWS = 300 << 10 -- the same, where a row is of what has failed
+local ITEMS = 300 -- of a loop that ended well and have a row
+local OUTPUT = 4000 -- bytes of an output, or of the end of a log
+local ERROR = 600 -- of the end of what a failure printed, above
+local PLACES, OTHERS = 30, 12 -- where failures are, and more of them in the same place
+local OPEN = 8 -- places whose first failure has its details open
+local NAME, LABEL = 90, 110 -- columns
 local LANES = 200
-local WIDE = 1000 -- units of a lane
+local CELLS, WIDEST = 200, 24 -- of a strip, and the share that one has at most
 local BUCKETS = 200 -- of a loop's lane
 local BARS = 50 -- attempts of a step: its last ones
 
+local function text(value, columns)
+	return markup.text(visible.shorten((tostring(value):sub(1, 8 * columns):gsub("%s+", " ")), columns))
+end
+
+local function took(node)
+	local from, to = node.from or node.step and node.step.started_ms, node.to or node.step and node.step.ended_ms
+	return from and to and to > 0 and math.max(to - from, 0) or nil
+end
+
+local function cost(micros)
+	return micros > 0 and money.shown(micros) or ""
+end
+
+-- "review › src/a.c › ask", or the items in it.
+local function path_of(node, only_items)
+	local names = {}
+	while node do
+		if not (only_items and node.step) then
+			table.insert(names, 1, text(node.name, NAME))
+		end
+		node = node.parent
+	end
+	return table.concat(names, " › ")
+end
+
+local function look_of(node)
+	local passed_over = node.state == "completed" and node.failures > 0 and not (node.step and node.step.kind == "steps")
+	return passed_over and "interrupted" or node.state
+end
+
+-- --- when its steps ran and waited, as SVG: a lane for each, a loop in one -----------------------------
+
+-- Where a time is, of 1000.
 local function x_of(history, ms)
-	local all = math.max(history.to_ms - history.from_ms, 1)
-	return math.min(math.max((ms - history.from_ms) / all, 0), 1) * WIDE
+	return math.min(math.max((ms - history.from_ms) / math.max(history.to_ms - history.from_ms, 1), 0), 1) * 1000
 end
 
-local function rect(class, from, to, title)
-	return ('<rect class="%s" x="%.1f" width="%.1f" height="10"><title>%s</title></rect>'):format(class, from,
-		math.max(to - from, 2), markup.text(title))
-end
-
-local function bars_of(history, step)
-	local out = {}
-	for i = math.max(#step.tries - BARS + 1, 1), #step.tries do
-		local try = step.tries[i]
+local function bars_of(history, node)
+	local out, step, tries = {}, node.step, node.tries
+	for i = math.max(#tries - BARS + 1, 1), #tries do
+		local try = tries[i]
 		local ended = try.ended_ms or (step.state == "running" and history.to_ms) or try.started_ms
 		local state = try.code and "failed" or try.ended_ms and "completed" or step.state
-		out[#out + 1] = rect(state, x_of(history, try.started_ms), x_of(history, ended),
+		out[#out + 1] = html.bar(state, x_of(history, try.started_ms), x_of(history, ended),
 			("attempt %d: %s, %s"):format(try.number, try.code or state, html.duration(ended - try.started_ms)))
 		if try.delay_ms then
-			out[#out + 1] = rect("wait", x_of(history, ended), x_of(history, ended + try.delay_ms),
-				"waits " .. html.duration(try.delay_ms))
+			out[#out + 1] = html.bar("wait", x_of(history, ended), x_of(history, ended + try.delay_ms), "waits " .. html.duration(try.delay_ms))
 		end
 	end
-	if not step.tries[1] and step.started_ms then
+	if not tries[1] and step.started_ms then
 		local ended = step.ended_ms or history.to_ms
-		out[1] = rect("held", x_of(history, step.started_ms), x_of(history, ended), "its steps: " .. html.duration(ended - step.started_ms))
+		out[1] = html.bar("held", x_of(history, step.started_ms), x_of(history, ended), "its steps: " .. html.duration(ended - step.started_ms))
 	end
 	return table.concat(out)
 end
 
 -- However many steps a loop has: where any of them ran, and where one failed.
-local function buckets_of(history, steps)
-	local states = {}
-	for _, step in ipairs(steps) do
-		for _, try in ipairs(step.tries) do
-			local from = x_of(history, try.started_ms) * BUCKETS // WIDE
-			local to = x_of(history, try.ended_ms or history.to_ms) * BUCKETS // WIDE
-			for i = from, math.min(to, BUCKETS - 1) do
-				states[i] = try.code and i == math.min(to, BUCKETS - 1) and "failed" or states[i] or "completed"
-			end
+local function fill(history, node, states)
+	for _, try in ipairs(node.tries or {}) do
+		local from = x_of(history, try.started_ms) * BUCKETS // 1000
+		local to = math.min(x_of(history, try.ended_ms or history.to_ms) * BUCKETS // 1000, BUCKETS - 1)
+		for i = from, to do
+			states[i] = try.code and i == to and "failed" or states[i] or "completed"
 		end
+	end
+	for _, below in ipairs(history_of.inside(node)) do
+		fill(history, below, states)
 	end
 	return states
 end
 
-local function loop_bars(history, steps)
-	local out, states, from = {}, buckets_of(history, steps), nil
+local function loop_bars(history, node)
+	local out, states, from = {}, fill(history, node, {}), nil
 	for i = 0, BUCKETS do
 		if from and states[i] ~= states[from] then
-			out[#out + 1] = rect(states[from], from * WIDE / BUCKETS, i * WIDE / BUCKETS, states[from])
+			out[#out + 1] = html.bar(states[from], from * 1000 / BUCKETS, i * 1000 / BUCKETS, states[from])
 			from = nil
 		end
 		from = from or states[i] and i or nil
@@ -151,204 +108,277 @@ local function loop_bars(history, steps)
 	return table.concat(out)
 end
 
-local function lane(name, state, took, bars)
-	return ('<div class="lane"><span class="%s" title="%s">%s</span>'
-		.. '<svg viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="%s">%s</svg>'
-		.. '<span class="n">%s</span></div>\n'):format(state, markup.text(name), markup.text(name),
-			markup.text(name .. ": " .. state .. (took and ", " .. html.duration(took) or "")), bars, html.duration(took))
-end
-
--- The steps in loops, by the key of the outermost one.
-local function by_loop(steps)
-	local loops = {}
-	for _, step in ipairs(steps) do
-		local key = step.in_loop and step.key:match "^([^%[]+)%["
-		if key then
-			loops[key] = loops[key] or {}
-			table.insert(loops[key], step)
+local function lanes(history, nodes, out, depth)
+	for _, node in ipairs(nodes) do
+		out.count = out.count + 1
+		if out.count <= LANES then
+			local name, ms = path_of(node), took(node)
+			out[#out + 1] = ('<div class="lane"><span class="%s" style="padding-left:%dem" title="%s">%s %s</span>'):format(look_of(node), depth,
+				name, html.mark(look_of(node)), text(node.name, NAME)) .. html.drawing(1000, ("%s: %s %s"):format(name, node.state, html.duration(ms)),
+				node.items and loop_bars(history, node) or bars_of(history, node))
+				.. ('<span class="n">%s</span><span class="n">%s</span></div>\n'):format(html.duration(ms), cost(node.cost))
 		end
+		lanes(history, node.below, out, depth + 1)
 	end
-	return loops
+	return out
 end
 
----@param history runner.workflow.History
----@return string markup
+local LEGEND = { { "completed", "ran" }, { "failed", "failed" }, { "running", "runs" }, { "wait", "waits for its next attempt" },
+	{ "held", "its steps, below it" } }
+
 local function timeline(history)
-	local loops, out, left = by_loop(history.steps), {}, 0
-	for _, step in ipairs(history.steps) do
-		if not step.in_loop and #out < LANES then
-			local took = step.started_ms and step.ended_ms and math.max(step.ended_ms - step.started_ms, 0) or nil
-			local inner = loops[step.key]
-			local name = inner and ("%s (%d)"):format(step.key, #inner) or step.key
-			out[#out + 1] = lane(name, step.state, took, inner and loop_bars(history, inner) or bars_of(history, step))
-		elseif not step.in_loop then
-			left = left + 1
-		end
+	local out = lanes(history, history.top, { count = 0 }, 0)
+	if out.count > LANES then
+		out[#out + 1] = ('<p class="soft">… %d more</p>\n'):format(out.count - LANES)
 	end
-	out[#out + 1] = left > 0 and ('<p class="soft">… %d more</p>\n'):format(left) or ""
-	return table.concat(out)
+	return html.legend(LEGEND) .. '<div class="lane soft"><span>step</span>' .. html.time_axis(history.to_ms - history.from_ms)
+		.. '<span class="n">took</span><span class="n">cost</span></div>\n' .. table.concat(out)
 end
 
--- --- the page --------------------------------------------------------------------------------------
+-- --- a loop ---------------------------------------------------------------------------------------------
 
-local DETAILS = 700 << 10 -- bytes of the details of all steps
-local ROWS = 900 << 10 -- bytes of the lines of all steps
-local FAILED_ROWS = 1050 << 10 -- the same, where a line is of a step that failed
-local OUTPUT = 4000 -- bytes of an output, or of the end of a log
-local MARKS = { completed = "✓", failed = "✗", running = "▸", waiting = "↻", skipped = "-", interrupted = "!" }
-
-local function took(step)
-	return step.started_ms and step.ended_ms and math.max(step.ended_ms - step.started_ms, 0) or nil
+local function counts(items)
+	local by_state = {}
+	for _, item in ipairs(items) do
+		by_state[item.state] = (by_state[item.state] or 0) + 1
+	end
+	return ("%d %s: %s"):format(#items, #items == 1 and "item" or "items", html.counts(by_state))
 end
 
-local function cost_of(used)
-	return used and used.charged_micros > 0 and money.shown(used.charged_micros) or ""
+-- A cell for each item, or for several of them: the worst.
+local function strip(items)
+	local out, each = {}, math.ceil(#items / CELLS)
+	local count = math.ceil(#items / each)
+	for i = 1, count do
+		local worst, failed, last = items[(i - 1) * each + 1], 0, math.min(i * each, #items)
+		for n = (i - 1) * each + 1, last do
+			failed = failed + (items[n].failures > 0 and 1 or 0)
+			worst = items[n].failures > worst.failures and items[n] or worst
+		end
+		out[i] = html.bar(look_of(worst), (i - 1) * 10, i * 10 - 1, each == 1 and ("%s: %s"):format(worst.name, worst.state)
+			or ("items %d to %d: %d failed"):format((i - 1) * each + 1, last, failed))
+	end
+	return '<span class="strip">' .. html.drawing(math.max(count, WIDEST) * 10, counts(items), table.concat(out)) .. "</span>"
 end
 
 -- --- one step ----------------------------------------------------------------------------------
 
-local function pre(title, text)
-	if not text or text == "" then
+local function pre(title, content)
+	if not content or content == "" then
 		return ""
 	end
-	return ('<p class="soft">%s</p><pre>%s</pre>\n'):format(markup.text(title), markup.text(text))
+	return ('<p class="soft">%s</p><pre>%s</pre>\n'):format(markup.text(title), markup.text(content))
 end
 
-local function log_text(record, stream)
-	local text = record and record[stream]
-	if type(text) ~= "string" or #text <= OUTPUT then
-		return type(text) == "string" and text or nil
+local function log_text(record, stream, most)
+	local content = record and record[stream]
+	if type(content) ~= "string" or #content <= most then
+		return type(content) == "string" and content or nil
 	end
-	return "…" .. text:sub(-OUTPUT)
+	return "…" .. content:sub(-most)
 end
 
-local function attempts_table(history, step)
+local function attempts_table(history, node)
 	local rows = {}
-	for i, try in ipairs(step.tries) do
+	for i, try in ipairs(node.tries) do
 		rows[i] = { tostring(try.number), html.duration(try.started_ms - history.from_ms),
 			html.duration(try.ended_ms and math.max(try.ended_ms - try.started_ms, 0)), markup.text(try.code or (try.ended_ms and "ok" or "")),
 			markup.text((try.message or ""):sub(1, OUTPUT)), html.duration(try.delay_ms) }
 	end
-	return rows[1] and html.table("Attempts of " .. step.key, { "#no.", "#began after", "#took", "code", "message", "#then waited" }, rows)
-		or ""
+	return rows[1] and html.table("Attempts of " .. node.step.key, { "#no.", "#began after", "#took", "code", "message", "#then waited" },
+		rows) or ""
 end
 
 -- What its last attempts printed that failed.
-local function logs_of(history, step)
+local function logs_of(history, node)
 	local out = {}
-	for i = math.max(#step.tries - 2, 1), #step.tries do
-		local try = step.tries[i]
+	for i = math.max(#node.tries - 2, 1), #node.tries do
+		local try = node.tries[i]
 		local record = try.code and logs.of(history.run.id, try) or nil
-		out[#out + 1] = pre(("stderr of attempt %d"):format(try.number), log_text(record, "stderr"))
-		out[#out + 1] = pre(("stdout of attempt %d"):format(try.number), log_text(record, "stdout"))
+		out[#out + 1] = pre(("stderr of attempt %d"):format(try.number), log_text(record, "stderr", OUTPUT))
+		out[#out + 1] = pre(("stdout of attempt %d"):format(try.number), log_text(record, "stdout", OUTPUT))
 	end
 	return table.concat(out)
 end
 
-local function usage_text(used)
+local function usage_facts(used)
 	return used and html.facts { { "model", used.model }, { "turns", used.turns }, { "tokens in", used.input_tokens },
-		{ "tokens out", used.output_tokens }, { "cost", cost_of(used) }, { "session", used.session_id } } or ""
+		{ "tokens out", used.output_tokens }, { "session", used.session_id } } or ""
 end
 
--- The loops and parallel steps that went on without what failed in them, by key.
-local function holders_of_failures(steps)
-	local set = {}
-	for _, step in ipairs(steps) do
-		local key = step.state == "failed" and step.key or ""
-		for at in key:gmatch "()[%[.]" do
-			set[key:sub(1, at - 1)] = true
-		end
-	end
-	return set
-end
-
--- Its colour, and its mark.
-local function look_of(step)
-	local look = step.holds_failures and step.state == "completed" and "interrupted" or step.state
-	return look, MARKS[look] or ""
-end
-
-local function summary_of(step)
-	local look, mark = look_of(step)
-	local text = ('<span class="%s">%s %s</span> <code>%s</code> <span class="soft">%s</span>'):format(look, mark,
-		step.state, markup.text(step.key), html.duration(took(step)))
-	return #step.tries > 1 and ("%s <span class=\"soft\">%d attempts</span>"):format(text, #step.tries) or text
-end
-
--- A step without details: there may be thousands.
-local function line_of(step)
-	local look, mark = look_of(step)
-	return ('<p class="%s">%s %s <i>%s</i></p>\n'):format(look, mark, markup.text(step.key),
-		html.duration(took(step)))
-end
-
-local function details_of(db, history, step)
-	local stored = db:step(history.run.id, step.key) or {}
-	local output = stored.output or ""
-	return table.concat { html.facts { { "kind", step.kind }, { "text", step.label }, { "code", step.code }, { "message", step.message } },
-		attempts_table(history, step), usage_text(db:usage(history.run.id, step.key)),
+local function details_of(page, node)
+	local db, run, step = page.db, page.history.run, node.step
+	local output = not history_of.inside(node)[1] and (db:step(run.id, step.key) or {}).output or "" -- else it is that of its steps
+	return table.concat { html.facts { { "key", step.key }, { "kind", step.kind }, { "text", (step.label or ""):sub(1, OUTPUT) },
+		{ "code", step.code }, { "message", step.message and step.message:sub(1, OUTPUT) } },
+		attempts_table(page.history, node), usage_facts(db:usage(run.id, step.key)),
 		pre(#output > OUTPUT and ("Output, the first %d of %d bytes"):format(OUTPUT, #output) or "Output", output:sub(1, OUTPUT)),
-		logs_of(history, step) }
+		logs_of(page.history, node) }
+end
+
+-- The details of as many steps as there is room for: those that failed, those that are in no loop, the others.
+local function add_details(page)
+	local steps, bytes = {}, 0
+	for _, node in pairs(page.history.nodes) do
+		steps[#steps + 1] = node
+		node.rank = node.failures > 0 and 1 or node.step.key:find "%[" and 3 or 2
+	end
+	table.sort(steps, function(a, b)
+		return a.rank < b.rank or a.rank == b.rank and a.number < b.number
+	end)
+	for _, node in ipairs(steps) do
+		if bytes >= DETAILS then
+			break
+		end
+		node.details = details_of(page, node)
+		bytes = bytes + #node.details
+	end
 end
 
 -- --- all of them --------------------------------------------------------------------------------
 
--- 1: failed, 2: not in a loop, 3: the others.
-local function rank(step)
-	return (step.state == "failed" or step.state == "interrupted") and 1 or not step.in_loop and 2 or 3
+local function row(node, name)
+	local look, tries = look_of(node), node.tries and #node.tries or 0
+	local label = node.items and counts(node.items) or node.step and not node.below[1] and node.step.label or ""
+	return ('<span class="row"><span><b class="%s">%s %s</b> <code>%s</code> <i>%s</i>%s</span><span class="n">%s</span>'
+		.. '<span class="n">%s</span><span class="n">%s</span></span>'):format(look, html.mark(look), node.state, text(name or node.name, NAME),
+		text(label, LABEL), node.items and strip(node.items) or "", tries > 1 and tries .. "×" or "", html.duration(took(node)), cost(node.cost))
 end
 
--- The details of as many steps as there is room for.
-local function details_within(db, history)
-	local details, bytes = {}, 0
-	for wanted = 1, 3 do
-		for _, step in ipairs(history.steps) do
-			if bytes < DETAILS and rank(step) == wanted then
-				details[step] = details_of(db, history, step)
-				bytes = bytes + #details[step]
+local rendered
+
+-- Of a loop the items that failed come first, and not all others.
+local function rendered_all(page, nodes)
+	local out, left, good = {}, {}, 0
+	for _, wanted in ipairs { true, false } do
+		for _, node in ipairs(nodes) do
+			local bad, is_item = node.failures > 0, not node.step
+			if is_item and bad == wanted or not is_item and wanted then
+				good = good + (is_item and not bad and 1 or 0)
+				if page.bytes < (bad and FAILED_ROWS or ROWS) and good <= ITEMS then
+					out[#out + 1] = rendered(page, node)
+				else
+					left[node.state] = (left[node.state] or 0) + 1
+				end
 			end
 		end
 	end
-	return details
+	out[#out + 1] = next(left) and ('<p class="soft">… and %s more</p>\n'):format(html.counts(left)) or nil
+	return table.concat(out)
 end
 
-local function steps_of(db, history)
-	local holders = holders_of_failures(history.steps)
-	for _, step in ipairs(history.steps) do
-		step.holds_failures = holders[step.key]
+-- An item with one step is that step.
+function rendered(page, node)
+	local only, name = not node.step and #node.below == 1 and node.below[1], nil
+	if only then
+		node, name = only, only.name == "1" and node.name or ("%s › %s"):format(node.name, only.name)
 	end
-	local details, out, bytes, left = details_within(db, history), {}, 0, 0
-	for _, step in ipairs(history.steps) do
-		local more = details[step] or ""
-		if bytes < (rank(step) == 1 and FAILED_ROWS or ROWS) then
-			out[#out + 1] = details[step] and ("<details%s><summary>%s</summary><div>%s</div></details>\n"):format(
-				rank(step) == 1 and not step.in_loop and " open" or "", summary_of(step), more) or line_of(step)
-			bytes = bytes + #out[#out] - #more
-		else
-			left = left + 1
+	local head, inside = row(node, name), history_of.inside(node)
+	page.bytes = page.bytes + #head + 60
+	local content = (inside[1] and rendered_all(page, inside) or "") .. (node.details or "")
+	local id = node.number and (' id="s%d"'):format(node.number) or ""
+	node.shown = true
+	if content == "" then
+		return ('<p class="line"%s>%s</p>\n'):format(id, head)
+	end
+	local is_open = node.failures > 0 and (inside[1] or page.open[node])
+	return ('<details%s%s><summary>%s</summary><div>%s</div></details>\n'):format(id, is_open and " open" or "", head, content)
+end
+
+local function steps_of(page)
+	return '<p class="line soft"><span class="row"><span>step</span><span class="n">attempts</span><span class="n">took</span>'
+		.. '<span class="n">cost</span></span></p>\n' .. rendered_all(page, page.history.top)
+		.. ('<p class="line"><span class="row"><b>total</b><span></span><span class="n">%s</span><span class="n">%s</span></span></p>\n'):format(
+			html.duration(page.history.to_ms - page.history.from_ms), cost(page.history.spent))
+end
+
+-- --- what failed ---------------------------------------------------------------------------------
+
+local function link(node, name)
+	return node.shown and ('<a href="#s%d">%s</a>'):format(node.number, name) or name
+end
+
+-- The failures of one place, the first of which is told of.
+local function places_of(history)
+	local by_place, list = {}, {}
+	for _, node in ipairs(history.failed) do
+		local place = node.step.key:gsub("%[%d+%]", "[]"):gsub("@[@%d]+", "") .. "\0" .. (node.step.code or "")
+		local known = by_place[place]
+		if not known then
+			known = { nodes = {} }
+			by_place[place], list[#list + 1] = known, known
+		end
+		known.first = node == history.cause and node or known.first or node
+		known.nodes[#known.nodes + 1] = node
+	end
+	table.sort(list, function(a, b)
+		local of_a, of_b = a.first == history.cause, b.first == history.cause
+		return of_a ~= of_b and of_a or of_a == of_b and a.first.number < b.first.number
+	end)
+	return list
+end
+
+local function others(place)
+	local links = {}
+	for _, node in ipairs(place.nodes) do
+		if node ~= place.first and #links < OTHERS then
+			local items = path_of(node, true)
+			links[#links + 1] = link(node, items ~= "" and items or text(node.name, NAME))
 		end
 	end
-	out[#out + 1] = left > 0 and ('<p class="soft">… %d more steps</p>\n'):format(left) or ""
-	return table.concat(out)
+	local left = #place.nodes - 1 - #links
+	return links[1] and ('<p>%d more like it: %s%s</p>'):format(#place.nodes - 1, table.concat(links, ", "),
+		left > 0 and (", … %d more"):format(left) or "") or ""
+end
+
+local function printed(history, node)
+	local try = node.tries[#node.tries]
+	local record = try and try.code and logs.of(history.run.id, try)
+	local said = log_text(record, "stderr", ERROR)
+	said = said and said:find "%S" and said or log_text(record, "stdout", ERROR)
+	return said and said:find "%S" and ("<pre>%s</pre>"):format(markup.text((said:gsub("%s+$", "")))) or ""
+end
+
+local function failures_of(page)
+	local history, places, out = page.history, page.places, {}
+	for i, place in ipairs(places) do
+		local node = place.first
+		out[#out + 1] = i <= PLACES and ('<li><b class="failed">✗ %s</b> <span class="failed">%s</span>: %s <i>(%s)</i>%s%s</li>\n'):format(
+			link(node, path_of(node)), markup.text(node.step.code or node.state), text(node.step.message or "", 400),
+			history_of.fate(history, node), printed(history, node), others(place)) or nil
+	end
+	out[#out + 1] = #places > PLACES and ('<li class="soft">… and %d other places</li>\n'):format(#places - PLACES) or nil
+	return out[1] and '<h2 id="failures">What failed</h2>\n<ul class="failures">' .. table.concat(out) .. "</ul>\n" or ""
 end
 
 -- --- the page ------------------------------------------------------------------------------------
 
-local function heading(history)
+local function costs_text(history)
 	local run = history.run
-	return ('<a class="skip" href="#steps">Skip to the steps</a>\n<h1>%s <span class="%s">%s</span></h1>\n'):format(markup.text(run.workflow),
-		run.state, markup.text(run.state)) .. html.facts {
+	local most = run.max_cost_usd and money.micros(run.max_cost_usd)
+	local held = (run.cost_usd and money.micros(run.cost_usd) or 0) - history.spent
+	return (history.spent > 0 or most or held > 0) and money.shown(history.spent) .. (most and " of " .. money.shown(most) or "")
+		.. (held > 0 and (", and %s that running steps may cost"):format(money.shown(held)) or "") or nil
+end
+
+local function heading(history)
+	local run, cause = history.run, history.cause
+	local is_bad = run.state == "failed" or run.state == "interrupted"
+	return ('<a class="skip" href="#steps">Skip to the steps</a>\n<h1>%s <span class="%s">%s %s</span></h1>\n'):format(
+		markup.text(run.workflow), run.state, html.mark(run.state), markup.text(run.state))
+		.. (run.code and ('<p class="error">%s<b>%s</b>: %s</p>\n'):format(cause and link(cause, path_of(cause)) .. " " or "",
+			markup.text(run.code), text(run.message or "", 600)) or "") .. html.facts {
 			{ "run", run.id }, { "file", run.file }, { "started", run.created }, { "ended", run.ended },
-			{ "took", run.duration_ms and html.duration(run.duration_ms) }, { "steps", html.counts(run.steps_by_state or {}) },
+			{ "took", run.duration_ms and html.duration(run.duration_ms) }, { "cost", costs_text(history) },
+			{ "steps", html.counts(run.steps_by_state or {}) },
 			{ "resumed", (run.resumes or 0) > 0 and run.resumes .. " times" or nil },
-			{ "failed step", run.failed_step }, { "error", run.code and ("%s: %s"):format(run.code, run.message or "") },
-			{ "cost", run.cost_usd and money.shown(money.micros(run.cost_usd)) } }
+			{ "to go on", is_bad and "runner workflow resume " .. run.id or nil } }
 end
 
 local function codes_table(codes)
 	local rows = {}
-	for i, row in ipairs(codes) do
-		rows[i] = { markup.text(row.code), tostring(row.attempts), tostring(row.retries), html.duration(row.wait_ms) }
+	for i, code in ipairs(codes) do
+		rows[i] = { markup.text(code.code), tostring(code.attempts), tostring(code.retries), html.duration(code.wait_ms) }
 	end
 	return rows[1] and '<h2 id="codes">Failures by code</h2>\n' .. html.table("Attempts that failed, and the waits for the next ones",
 		{ "code", "#attempts", "#tried again", "#waited" }, rows) or ""
@@ -359,9 +389,15 @@ end
 ---@return string page
 ---@return table run as report.full has it
 function M.page(db, id)
-	local history = history_of(db, id)
-	local body = table.concat { heading(history), '<h2 id="timeline">Timeline</h2>\n', timeline(history),
-		'<h2 id="steps">Steps</h2>\n', steps_of(db, history), codes_table(history.codes) }
+	local history = history_of.of(db, id)
+	local page = { db = db, history = history, bytes = 0, open = {}, places = places_of(history) }
+	for i, place in ipairs(page.places) do
+		page.open[place.first] = i <= OPEN
+	end
+	add_details(page)
+	local steps = steps_of(page)
+	local body = table.concat { heading(history), failures_of(page), '<h2 id="timeline">Timeline</h2>\n', timeline(history),
+		'<h2 id="steps">Steps</h2>\n', steps, codes_table(history.codes) }
 	return html.page(("%s: %s"):format(history.run.workflow, history.run.state), body), history.run
 end
 

@@ -1,80 +1,155 @@
--- html_stats: the page about all runs: trends by day, and what failed most often. Pure: it draws
--- the data of `workflow stats`.
+-- html_stats: the statistics of all runs for people: a page with trends by day, and what cost and failed most; or a text.
+-- Pure: it draws the data of `workflow stats`.
 
+local host = require "runner.host"
 local html = require "runner.workflow.report.html"
 local markup = require "runner.core.markup"
+local money = require "runner.core.money"
 
 local M = {}
 
+local MOST = 100 -- days in a row that are drawn
+
 local function number(value)
-	return tostring(value or 0)
+	return ("%d"):format(value or 0)
 end
 
 local function dollars(value)
-	return value and value > 0 and ("$%.2f"):format(value) or ""
+	local micros = money.micros(value)
+	return micros and micros > 0 and money.shown(micros) or ""
 end
 
--- A bar for each day, the oldest first.
-local function bars(title, days, field, shown)
-	local most, out = 0, {}
-	for _, day in ipairs(days) do
-		most = math.max(most, day[field] or 0)
-	end
-	if most <= 0 then
-		return ""
-	end
-	local wide = 1000 / #days
-	for i = #days, 1, -1 do
-		local day = days[i]
-		local high = (day[field] or 0) / most * 96
-		out[#out + 1] = ('<rect class="running" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s</title></rect>')
-			:format((#days - i) * wide, 100 - high, math.max(wide - 1, 0.5), high, markup.text(day.day), markup.text(shown(day[field] or 0)))
-	end
-	return ('<h3>%s</h3><svg class="bars" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img"'
-		.. ' aria-label="%s, from %s to %s, %s at most">%s</svg>\n'):format(markup.text(title), markup.text(title), markup.text(days[#days].day),
-			markup.text(days[1].day), markup.text(shown(most)), table.concat(out))
+local function duration(ms)
+	return ms > 0 and html.duration(ms) or ""
 end
 
-local function rows_of(list, make)
-	local rows = {}
+-- Noon, in any time zone, is on its day.
+local function day_after(day)
+	local year, month, date = day:match "^(%d+)-(%d+)-(%d+)$"
+	return os.date("%Y-%m-%d", os.time { year = year, month = month, day = date + 1, hour = 12 })
+end
+
+-- The days from the first to the last, the oldest first; those without a run, too.
+local function all_days(by_day)
+	local known, out, day = {}, {}, by_day[#by_day].day
+	for _, row in ipairs(by_day) do
+		known[row.day] = row
+	end
+	while day <= by_day[1].day do
+		out[#out + 1] = known[day] or { day = day }
+		day = day_after(day)
+	end
+	return table.move(out, math.max(#out - MOST + 1, 1), #out, 1, {})
+end
+
+local function charts(by_day)
+	local days = all_days(by_day)
+	local function chart(title, field, shown, kind)
+		local values = {}
+		for i, row in ipairs(days) do
+			values[i] = { day = row.day, value = row[field] or 0 }
+		end
+		return html.chart(title, values, shown, kind)
+	end
+	return '<div class="charts">' .. chart("Runs per day", "runs", number, "whole") .. chart("Cost per day, in dollars", "cost_usd", dollars)
+		.. chart("Retries per day", "retries", number, "whole") .. chart("Time waited per day", "wait_ms", html.duration, "time") .. "</div>\n"
+end
+
+local COLUMNS = {
+	{ "day", "day" }, { "code", "code" }, { "workflow", "workflow" }, { "step", "key" }, { "executor", "executor" },
+	{ "#steps", "steps", number }, { "#runs", "runs", number }, { "#attempts", "attempts", number }, { "#failures", "failures", number },
+	{ "#retries", "retries", number }, { "#waited", "wait_ms", duration }, { "#mean", "mean_ms", html.duration },
+	{ "#longest", "max_ms", html.duration }, { "#parts", "parts", number }, { "#in the queue", "queue_ms", html.duration },
+	{ "#ran", "run_ms", html.duration }, { "#cost", "cost_usd", dollars },
+}
+
+-- A table of the columns that its rows have: their names, and the cells of each row.
+local function table_of(list)
+	local columns, names, rows, first = {}, {}, {}, list[1] or {}
+	for _, column in ipairs(COLUMNS) do
+		if first[column[2]] ~= nil or column[2] == "steps" and first.key then
+			columns[#columns + 1], names[#names + 1] = column, column[1]
+		end
+	end
 	for i, row in ipairs(list) do
-		rows[i] = make(row)
+		rows[i] = {}
+		for n, column in ipairs(columns) do
+			local value = row[column[2]] or column[2] == "steps" and 1
+			rows[i][n] = value and (column[3] and column[3](value) or value) or ""
+		end
 	end
-	return rows
+	return names, rows
 end
 
-local function section(title, caption, columns, list, make)
-	return list[1] and ("<h2>%s</h2>\n"):format(markup.text(title)) .. html.table(caption, columns, rows_of(list, make)) or ""
+local SECTIONS = {
+	{ "By workflow", "by_workflow", "Workflows, the most expensive first" },
+	{ "By step", "by_step", "Steps, those with the most retries first; all items of a loop are one row" },
+	{ "By code", "by_code", "Attempts that failed" },
+	{ "By day", "by_day", "Days (UTC), the latest first" },
+	{ "By executor", "by_executor", "Steps on executors" },
+}
+
+local function facts_of(stats)
+	return { { "runs", ("%d (%s)"):format(stats.runs, html.counts(stats.by_state)) }, { "attempts", stats.attempts },
+		{ "retries", stats.retries }, { "waited", html.duration(stats.total_wait_ms) }, { "cost", dollars(stats.cost_usd) } }
+end
+
+local function padded(rows, n, is_number)
+	local width = 0
+	for _, row in ipairs(rows) do
+		row[n] = host.clean(row[n]):gsub("%s+", " ")
+		width = math.max(width, utf8.len(row[n]) or 0)
+	end
+	for _, row in ipairs(rows) do
+		local blank = (" "):rep(width - (utf8.len(row[n]) or 0))
+		row[n] = is_number and blank .. row[n] or row[n] .. blank
+	end
+end
+
+local function add_text(out, names, rows)
+	local head = {}
+	table.insert(rows, 1, head)
+	for n, name in ipairs(names) do
+		head[n] = name:gsub("^#", "")
+		padded(rows, n, head[n] ~= name)
+	end
+	for _, row in ipairs(rows) do
+		out[#out + 1] = ("  " .. table.concat(row, "  ")):gsub(" +$", "")
+	end
+end
+
+---For a terminal.
+---@param stats table the data of `workflow stats`
+---@return string
+function M.text(stats)
+	local out = {}
+	for _, fact in ipairs(facts_of(stats)) do
+		out[#out + 1] = fact[2] ~= "" and ("%-10s%s"):format(fact[1] .. ":", fact[2]) or nil
+	end
+	for _, section in ipairs(SECTIONS) do
+		local names, rows = table_of(stats[section[2]] or {})
+		if rows[1] then
+			out[#out + 1] = section[1]:lower() .. ":"
+			add_text(out, names, rows)
+		end
+	end
+	return table.concat(out, "\n") .. "\n"
 end
 
 ---@param stats table the data of `workflow stats`
 ---@return string page
 function M.page(stats)
-	local days = stats.by_day
-	return html.page("Runs of workflows", table.concat { "<h1>Runs of workflows</h1>\n",
-		html.facts { { "runs", ("%d (%s)"):format(stats.runs, html.counts(stats.by_state)) }, { "attempts", stats.attempts },
-			{ "retries", stats.retries }, { "waited", html.duration(stats.total_wait_ms) }, { "cost", dollars(stats.cost_usd) } },
-		days[1] and "<h2>By day</h2>\n" or "",
-		bars("Runs", days, "runs", number), bars("Retries", days, "retries", number), bars("Waits", days, "wait_ms", html.duration),
-		bars("Cost", days, "cost_usd", dollars),
-		days[1] and html.table("Days (UTC), the latest first", { "day", "#runs", "#attempts", "#retries", "#waited", "#cost" },
-			rows_of(days, function(day)
-				return { markup.text(day.day), number(day.runs), number(day.attempts), number(day.retries),
-					html.duration(day.wait_ms), dollars(day.cost_usd) }
-			end)) or "",
-		section("By code", "Attempts that failed", { "code", "#runs", "#attempts", "#retries", "#waited" }, stats.by_code, function(row)
-			return { markup.text(row.code), number(row.runs), number(row.attempts), number(row.retries), html.duration(row.wait_ms) }
-		end),
-		section("By workflow", "Workflows, the most expensive first", { "workflow", "#runs", "#attempts", "#retries", "#waited", "#cost" },
-			stats.by_workflow, function(row)
-				return { markup.text(row.workflow), number(row.runs), number(row.attempts), number(row.retries),
-					html.duration(row.wait_ms), dollars(row.cost_usd) }
-			end),
-		section("By step", "Steps, those with the most retries first",
-			{ "workflow", "step", "#attempts", "#failures", "#retries", "#mean", "#longest" }, stats.by_step, function(row)
-				return { markup.text(row.workflow), markup.text(row.key), number(row.attempts), number(row.failures), number(row.retries),
-					html.duration(row.mean_ms), html.duration(row.max_ms) }
-			end) })
+	local out = { "<h1>Runs of workflows</h1>\n", html.facts(facts_of(stats)), stats.by_day[1] and charts(stats.by_day) or "" }
+	for _, section in ipairs(SECTIONS) do
+		local names, rows = table_of(stats[section[2]] or {})
+		for _, row in ipairs(rows) do
+			for n, cell in ipairs(row) do
+				row[n] = markup.text(cell)
+			end
+		end
+		out[#out + 1] = rows[1] and ("<h2>%s</h2>\n%s"):format(section[1], html.table(section[3], names, rows)) or ""
+	end
+	return html.page("Runs of workflows", table.concat(out))
 end
 
 return M

@@ -116,10 +116,19 @@ local function show_lines(db, id, tree, printing)
 	end)
 end
 
+-- All of a run is the last line.
+local function lines_of(tree, ...)
+	local lines = tree:lines(...)
+	lines[#lines + 1] = tree:total()
+	return lines
+end
+
 local function draw(db, id, over, printing)
-	local tree = tree_of.of_rows(db:steps(id, { brief = true }), masked_already, host.wall_ms())
+	local tree, run = tree_of.of_rows(db:steps(id, { brief = true }), masked_already, host.wall_ms()), db:find(id)
+	tree.began = tree.began - math.max(host.wall_ms() - run.created_ms, 0)
+	tree:costs(db:costs(id), run.max_cost_micros)
 	show_lines(db, id, tree, printing)
-	host.send("PROGRESS", { steps = over and {} or tree:lines() })
+	host.send("PROGRESS", { steps = over and {} or lines_of(tree) })
 end
 
 -- In plain lines, what has become of each step.
@@ -158,13 +167,14 @@ function M.screen(run)
 	end
 	local tree, due, sent_at = tree_of.new(run.workflow.steps, run.mask), false, -math.huge
 	tree:resumes(run.rows)
+	tree:costs(run.db:costs(run.id), run.budget.max)
 	local function send()
 		due, sent_at = false, host.now()
-		host.send("PROGRESS", { steps = tree:lines() })
+		host.send("PROGRESS", { steps = lines_of(tree) })
 	end
 	return function(happens, ...)
 		if happens == "is_over" then
-			return host.send("PROGRESS", { steps = tree:lines(nil, true), state = "over" })
+			return host.send("PROGRESS", { steps = lines_of(tree, nil, true), state = "over" })
 		end
 		local told = tree[happens](tree, ...)
 		if sent_at < 0 then

@@ -168,7 +168,7 @@ local function step_row(step, attempts, usage)
 	local retry, log_paths = M.retry(attempts)
 	local is_block = step.kind == "steps"
 	return {
-		key = step.key, id = step.id, kind = step.kind, label = step.label, state = step.state, status = step.status,
+		key = step.key, item = step.item, id = step.id, kind = step.kind, label = step.label, state = step.state, status = step.status,
 		code = step.code, message = step.message, output = step.output, data = not is_block and step.data or nil, repairs = repairs_of(step),
 		started = time(step.started_ms), ended = time(step.ended_ms), duration_ms = duration_of(step),
 		wake = step.state == "waiting" and time(step.wake_ms) or nil,

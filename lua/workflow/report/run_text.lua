@@ -11,6 +11,7 @@ local M = {}
 
 local WIDTH = 72 -- characters of an output or a message that a line shows
 local KEY = 24 -- a longer key pushes its line to the right
+local FEW = 20 -- of more steps those that failed come first
 
 -- The first line that isn't blank, and how many there are.
 local function cut(text)
@@ -25,7 +26,8 @@ local function padded(text, width)
 end
 
 local function problem(row)
-	return row.code and cut(("%s: %s"):format(row.code, row.message or row.error or "")) or ""
+	local text = row.code and cut(("%s: %s"):format(row.code, row.message or row.error or "")) or ""
+	return row.item and text ~= "" and ("%s: %s"):format(row.item, text) or text
 end
 
 -- What follows the state of a step on its line.
@@ -149,9 +151,16 @@ function M.of_run(run)
 		out[#out + 1] = "placed:"
 		add_placed(out, run.placed)
 	end
-	if run.steps[1] then
-		out[#out + 1] = "steps:"
-		add_steps(out, run.steps)
+	local lists = { { "failed:" }, { "steps:" } }
+	for _, step in ipairs(run.steps) do
+		table.insert(lists[#run.steps > FEW and RESUMABLE[step.state] and 1 or 2], step)
+	end
+	for _, list in ipairs(lists) do
+		local title = table.remove(list, 1)
+		if list[1] then
+			out[#out + 1] = title
+			add_steps(out, list)
+		end
 	end
 	if (run.steps_total or 0) > #run.steps then
 		out[#out + 1] = left_out(run)

@@ -1,8 +1,9 @@
 -- tree: the steps of a run as lines for a terminal: each with its state, how long it has run or
--- waits, its attempt, and the last line that it printed. A loop is one line that counts, and one
--- for each of its steps that runs or has failed. Pure: it is told what happens, and when.
+-- waits, what it has cost, its attempt, and the last line that it printed; and one for all of them. A loop is one line that
+-- counts, and one for each of its steps that runs or has failed, named by its item. Pure: it is told what happens, and when.
 
 local host = require "runner.host"
+local money = require "runner.core.money"
 local step_key = require "runner.core.step_key"
 
 local M = {}
@@ -11,6 +12,7 @@ local MOST = 20 -- lines
 local FAILED = 5 -- of a loop's steps that are shown
 local TAIL = 3 -- lines that a step has printed last
 local TEXT = 400 -- bytes of a line's text
+local ITEM = 24 -- characters of an item in a name
 local US = "\x1f" -- between the fields of a line: src/supervisor/block.h
 
 -- The letter of a colour, and the mark.
@@ -29,6 +31,9 @@ local RANKS = { running = 1, waiting = 1, failed = 2, interrupted = 2, completed
 ---@field label string
 ---@field state string
 ---@field below runner.workflow.Node[]
+---@field parent? runner.workflow.Node
+---@field item? string of the innermost loop that it is in
+---@field cost? integer micro-dollars, of all that is inside too
 ---@field started? number host.now(), of the first attempt
 ---@field wake? number when its wait is over
 ---@field took? number ms, of a step that is over
@@ -44,13 +49,17 @@ local RANKS = { running = 1, waiting = 1, failed = 2, interrupted = 2, completed
 ---@field nodes table<string, runner.workflow.Node>
 ---@field now fun(): number
 ---@field mask fun(text: string): string
+---@field began number
+---@field spent integer micro-dollars, of all steps
+---@field budget? integer
+---@field planned? boolean it has the steps to come
 local Tree = {}
 Tree.__index = Tree
 
 -- --- the steps ---------------------------------------------------------------------------------
 
 local function add(tree, parent, key, name, label)
-	local node = { key = key, name = name, label = label or "", state = "pending", below = {},
+	local node = { key = key, name = name, label = label or "", state = "pending", below = {}, parent = parent,
 		depth = parent and parent.depth + 1 or 0 }
 	local list = parent and parent.below or tree.top
 	list[#list + 1] = node
@@ -70,13 +79,19 @@ local function add_steps(tree, parent, steps)
 	end
 end
 
+local function empty(mask, now)
+	now = now or host.now
+	return setmetatable({ top = {}, nodes = {}, mask = mask, now = now, began = now(), spent = 0 }, Tree)
+end
+
 ---@param steps runner.workflow.Step[] of the workflow
 ---@param mask fun(text: string): string
 ---@param now? fun(): number default: host.now
 ---@return runner.workflow.Tree
 function M.new(steps, mask, now)
-	local tree = setmetatable({ top = {}, nodes = {}, mask = mask, now = now or host.now }, Tree)
+	local tree = empty(mask, now)
 	add_steps(tree, nil, steps)
+	tree.planned = true
 	return tree
 end
 
@@ -85,17 +100,34 @@ local function owner_of(key)
 	return key:match "^(.+)%.on_success%." or key:match "^(.+)%.on_failure%." or key:match "^(.+)%.check%." or key:match "^(.+)%.repair%."
 end
 
+-- "[3].check[7].ask" with the items in the place of their numbers. That of an outer loop is known of the inner one.
+local function named(tree, key, from, item)
+	local text, at = "", from
+	for open, after in key:gmatch "()%[%d+%]()" do
+		local inner = key:find("[", after, true)
+		local holder = inner and tree.nodes[key:sub(1, inner - 1)]
+		local value = not inner and item or holder and holder.item
+		if value and open >= from then
+			local cut = (utf8.len(value) or 0) > ITEM and utf8.offset(value, -ITEM)
+			text, at = ("%s%s[%s]"):format(text, key:sub(at, open - 1), cut and "…" .. value:sub(cut) or value), after
+		end
+	end
+	return text .. key:sub(at)
+end
+
 -- A step inside a loop belongs to the outermost one; a hook's to the step before it.
-local function add_late(tree, key)
+local function add_late(tree, key, item)
 	local loop = key:match "^([^%[]+)%["
 	local owner = loop or owner_of(key)
 	local parent = owner and tree.nodes[owner]
-	return add(tree, parent, key, parent and key:sub(#owner + (loop and 1 or 2)) or key)
+	local node = add(tree, parent, key, named(tree, key, parent and #owner + (loop and 1 or 2) or 1, item))
+	node.item = item
+	return node
 end
 
-local function node_of(tree, key)
+local function node_of(tree, key, item)
 	local base = step_key.split(key)
-	return tree.nodes[base] or add_late(tree, base)
+	return tree.nodes[base] or add_late(tree, base, item)
 end
 
 -- Is it a step inside a loop? Then its line goes when it is over.
@@ -127,9 +159,9 @@ end
 
 ---A step begins, or one of its attempts.
 ---@param key string
----@param about {label?: string, attempt?: integer, retries?: integer, total?: integer} total: of a loop's items
+---@param about {label?: string, item?: string, attempt?: integer, retries?: integer, total?: integer} total: of a loop's items
 function Tree:runs(key, about)
-	local node = node_of(self, key)
+	local node = node_of(self, key, about.item)
 	node.state, node.wake, node.text = "running", nil, nil
 	node.started = node.started or self.now()
 	node.label = about.label or node.label
@@ -181,6 +213,28 @@ function Tree:ends(key, state, text)
 	end
 end
 
+---A step, or one in a loop, has cost something.
+---@param key string
+---@param micros integer
+function Tree:cost(key, micros)
+	local base = step_key.split(key)
+	local node = self.nodes[key] or self.nodes[base] or self.nodes[base:match "^([^%[]+)%[" or owner_of(base)]
+	self.spent = self.spent + micros
+	while node do
+		node.cost, node = (node.cost or 0) + micros, node.parent
+	end
+end
+
+---What steps have cost before now, and what the run may cost.
+---@param costs table<string, integer> by key
+---@param budget? integer micro-dollars
+function Tree:costs(costs, budget)
+	self.budget = budget
+	for key, micros in pairs(costs) do
+		self:cost(key, micros)
+	end
+end
+
 ---An item of a loop is over.
 ---@param key string of the loop
 ---@param ok boolean
@@ -220,7 +274,8 @@ local function read(tree, row, wall_ms)
 			return
 		end
 	end
-	local node = add(tree, parent, row.key, name, row.label)
+	local node = add(tree, parent, row.key, name and named(tree, row.key, #row.key - #name + 1, row.item), row.label)
+	node.item = row.item
 	node.state, node.attempt = row.state, math.max(row.attempts or 0, 1)
 	node.started = tree.now() - math.max(wall_ms - (row.started_ms or wall_ms), 0)
 	node.wake = tree.now() + math.max((row.wake_ms or wall_ms) - wall_ms, 0)
@@ -237,7 +292,7 @@ end
 ---@param now? fun(): number default: host.now
 ---@return runner.workflow.Tree
 function M.of_rows(rows, mask, wall_ms, now)
-	local tree = setmetatable({ top = {}, nodes = {}, mask = mask, now = now or host.now }, Tree)
+	local tree = empty(mask, now)
 	for _, row in ipairs(rows) do
 		read(tree, row, wall_ms)
 	end
@@ -310,7 +365,7 @@ end
 local function line_of(tree, node)
 	local mark = MARKS[node.state == "completed" and holds_failures(node) and "interrupted" or node.state]
 	return table.concat({ mark:sub(1, 1) .. ("  "):rep(node.depth) .. mark:sub(2), clean(tree, node.name), clock_of(tree, node),
-		clean(tree, TEXTS[node.state](node) or "") }, US)
+		clean(tree, joined(node.cost and money.shown(node.cost), TEXTS[node.state](node)) or "") }, US)
 end
 
 -- What is inside of a step that has ended well is one line. At the end of the run, so is all that
@@ -350,6 +405,23 @@ local function rest(left)
 		parts[#parts + 1] = left[state] and ("%d %s"):format(left[state], state) or nil
 	end
 	return parts[1] and table.concat({ "d…", "", "", table.concat(parts, ", ") .. " more" }, US)
+end
+
+---The line of all of them: how long, how far, and at what cost.
+---@return string
+function Tree:total()
+	local done, cost = 0, money.shown(self.spent)
+	for _, node in ipairs(self.top) do
+		done = done + (OVER[node.state] and 1 or 0)
+	end
+	local text = self.planned and "%d of %d steps" or done == 1 and "%d step is over" or "%d steps are over"
+	text = text:format(done, #self.top)
+	if self.budget then
+		text = ("%s of %s, %s"):format(cost, money.shown(self.budget), text)
+	elseif self.spent > 0 then
+		text = ("%s, %s"):format(cost, text)
+	end
+	return table.concat({ "d=", "total", ("+%d"):format((self.now() - self.began) // 1), text }, US)
 end
 
 ---The lines as they are now, as src/supervisor/block.h has them.

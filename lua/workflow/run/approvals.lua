@@ -17,6 +17,7 @@ local paths = require "runner.core.paths"
 local person = require "runner.core.person"
 local resumed_results = require "runner.workflow.run.resumed_results"
 local scheduler = require "runner.task.scheduler"
+local scopes = require "runner.workflow.run.scope"
 local step_key = require "runner.core.step_key"
 local store = require "runner.workflow.store.approvals"
 local tables = require "runner.core.tables"
@@ -157,12 +158,12 @@ local function approved(run, step, key, gate, round)
 	return outputs.result(run, key, outcome, true)
 end
 
-local function ask(run, step, key, what, round, before)
+local function ask(run, step, key, place, what, round, before)
 	what.round, what.timeout_ms, what.fallback, what.asker = round, step.approve.timeout_ms, step.approve.fallback, run.askers
 	if before and before.round == round then
 		events.warn(run, ("Step %s: what was asked has changed, and is asked anew"):format(key), key)
 	end
-	return run.db:ask(run.id, ident(step, key), what)
+	return run.db:ask(run.id, scopes.ident(run, step, key, place.scope), what)
 end
 
 ---Was a completed one decided for another state of the file?
@@ -194,14 +195,14 @@ function M.step(run, step, key, place, row, round, sequence)
 			error(what, 0)
 		end
 		e.context = tables.add({ step_key = key }, e.context)
-		run.db:set_step(run.id, ident(step, key), "failed", { code = e.code, message = e.message, round = round })
+		run.db:set_step(run.id, scopes.ident(run, step, key, place.scope), "failed", { code = e.code, message = e.message, round = round })
 		return nil, e
 	end
 	M.expire(run.db, run.id)
 	round = row and row.state == "completed" and row.round + 1 or round
 	local gate = run.db:gate(run.id, key)
 	if not gate or gate.round ~= round or gate.digest ~= what.digest then
-		gate = ask(run, step, key, what, round, gate)
+		gate = ask(run, step, key, place, what, round, gate)
 	elseif ENDS[gate.state] then
 		return ENDS[gate.state](run, step, key, gate, round)
 	end

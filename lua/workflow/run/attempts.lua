@@ -16,6 +16,7 @@ local outputs = require "runner.workflow.run.outputs"
 local retry_budget = require "runner.core.retry_budget"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 local scheduler = require "runner.task.scheduler"
+local scopes = require "runner.workflow.run.scope"
 local step_process = require "runner.workflow.kinds.step_process"
 local attempt = require "runner.core.attempt"
 local cost = require "runner.workflow.run.cost"
@@ -94,11 +95,6 @@ local function turn_of(run, step, key, scope, row)
 	}
 end
 
-local function ident(turn)
-	local step = turn.step
-	return { key = turn.key, id = step.id, kind = step.kind, label = step.label }
-end
-
 -- --- one attempt ---------------------------------------------------------------------
 
 local function spent(turn)
@@ -170,7 +166,7 @@ end
 local function announce(run, turn)
 	if not turn.announced then
 		turn.announced = true
-		events.step(run, turn.step, turn.key)
+		events.step(run, scopes.ident(run, turn.step, turn.key, turn.scope))
 	end
 end
 
@@ -188,8 +184,8 @@ local function run_once(run, turn)
 	if made then
 		cost.before(turn, request)
 	end
-	run.db:soon("start_attempt", run.id, ident(turn), { number = turn.number, round = turn.round, log = turn.log,
-		usage = turn.usage })
+	run.db:soon("start_attempt", run.id, scopes.ident(run, turn.step, turn.key, turn.scope),
+		{ number = turn.number, round = turn.round, log = turn.log, usage = turn.usage })
 	scheduler.settled() -- committed
 	announce(run, turn)
 	if not made then
@@ -393,7 +389,7 @@ end
 
 local function done_already(run, turn)
 	events.skipped(run, turn.key, "already done")
-	run.db:soon("set_step", run.id, ident(turn), "completed", { output = "" })
+	run.db:soon("set_step", run.id, scopes.ident(run, turn.step, turn.key, turn.scope), "completed", { output = "" })
 	return { ok = true, output = "", duration_ms = 0 }
 end
 

@@ -73,7 +73,7 @@ local function enter(block, phase, more)
 	local step, way = block.step, block.way
 	way.phase = phase
 	way.rounds[phase] = way.rounds[phase] + (more and 1 or 0)
-	block.run.db:soon("set_step", block.run.id, { key = block.key, id = step.id, kind = step.kind, label = step.label }, "running",
+	block.run.db:soon("set_step", block.run.id, scopes.ident(block.run, step, block.key, block.place.scope), "running",
 		{ data = way })
 end
 

@@ -8,6 +8,7 @@ local attempt = require "runner.core.attempt"
 local claude_meter = require "runner.workflow.kinds.claude_meter"
 local claude_output = require "runner.workflow.kinds.claude_output"
 local errors = require "runner.core.errors"
+local events = require "runner.workflow.report.events"
 local kinds = require "runner.workflow.kinds.kinds"
 local money = require "runner.core.money"
 local scheduler = require "runner.task.scheduler"
@@ -333,7 +334,9 @@ end
 function M.settling(run, turn)
 	return setmetatable({}, { __close = function()
 		local cost = turn.usage and turn.usage.cost_micros
-		M.settle(run, turn.key, turn.reserved, turn.usage and cost or not turn.usage and 0 or nil)
+		cost = turn.usage and cost or not turn.usage and 0 or nil
+		M.settle(run, turn.key, turn.reserved, cost)
+		events.cost(run, turn.key, cost or turn.reserved or 0)
 		turn.reserved = nil
 	end })
 end

@@ -123,10 +123,6 @@ local function run_all(run, step, key, place, items)
 	return problem or not ok and raised or nil, raised
 end
 
-local function ident(step, key)
-	return { key = key, id = step.id, kind = step.kind, label = step.label }
-end
-
 -- The round of its steps: one more after each failure.
 local function round_of(row)
 	return row and row.round + (row.state == "failed" and 1 or 0) or 1
@@ -134,7 +130,7 @@ end
 
 -- What its steps raised, or what kept it from starting. The items stay: a resumed run
 -- loops over the same ones.
-local function compound_failed(run, step, key, row, raised, items)
+local function compound_failed(run, step, key, place, row, raised, items)
 	local e = secrets.hide_in_error(raised, run.mask)
 	e.context = e.context or {}
 	if e.context.database and not e.context.step_key then
@@ -142,7 +138,7 @@ local function compound_failed(run, step, key, row, raised, items)
 	elseif not e.context.step_key then
 		e.context.step_key, run.failures[key] = key, { key = key, transient = false }
 	end
-	run.db:set_step(run.id, ident(step, key), "failed",
+	run.db:set_step(run.id, scopes.ident(run, step, key, place.scope), "failed",
 		{ status = e.context.status, code = e.code, message = e.message, data = items, round = round_of(row) })
 	events.over(run, key, "failed", e.message)
 	return nil, e
@@ -151,20 +147,21 @@ end
 local function compound(run, step, key, place, row)
 	local ok, items = pcall(COMPOUND[step.kind].items, run, step, place, row)
 	if not ok then
-		local _, e = compound_failed(run, step, key, row, items)
+		local _, e = compound_failed(run, step, key, place, row, items)
 		events.warn(run, ("Step %s can't start: %s"):format(key, e.message), key)
 		return nil, e
 	end
-	run.db:soon("set_step", run.id, ident(step, key), "running", { data = items.stored, round = round_of(row) })
+	run.db:soon("set_step", run.id, scopes.ident(run, step, key, place.scope), "running",
+		{ data = items.stored, round = round_of(row) })
 	events.items(run, key, items.stored and #items.stored > 0 and #items.stored or nil)
 	local problem, outcome, left = (step.on and placed().items or COMPOUND[step.kind].run or run_all)(run, step, key, place, items, sequence)
 	if problem then
-		local _, e = compound_failed(run, step, key, row, problem, items.stored)
+		local _, e = compound_failed(run, step, key, place, row, problem, items.stored)
 		return nil, e, left
 	end
 	local found, given = outcome.passed_over, outcome.given
 	outcome.passed_over, outcome.given = nil, nil -- no columns
-	run.db:soon("set_step", run.id, ident(step, key), "completed", outcome)
+	run.db:soon("set_step", run.id, scopes.ident(run, step, key, place.scope), "completed", outcome)
 	tolerated_failures.inside(run, step, key, found, row ~= nil, items.none_of)
 	local _ = step.on and placed().over(run, key)
 	events.over(run, key, "completed")
@@ -186,11 +183,11 @@ local function elsewhere(run, step, key, place, row)
 	if step.kind == "foreach" then
 		return compound(run, step, key, place, row)
 	end
-	events.step(run, step, key)
-	run.db:set_step(run.id, ident(step, key), "running", { round = round_of(row) })
+	events.step(run, scopes.ident(run, step, key, place.scope))
+	run.db:set_step(run.id, scopes.ident(run, step, key, place.scope), "running", { round = round_of(row) })
 	local given, problem, left = placed().whole(run, step, key, place)
 	if problem and run.db:step(run.id, key).state ~= "failed" then
-		compound_failed(run, step, key, row, problem)
+		compound_failed(run, step, key, place, row, problem)
 	elseif given then
 		events.over(run, key, "completed")
 	end
@@ -248,16 +245,16 @@ local function skips(run, step, key, place, row)
 	elseif wanted(run, step, key, place.scope) then
 		return false
 	end
-	run.db:soon("set_step", run.id, ident(step, key), "skipped", {})
+	run.db:soon("set_step", run.id, scopes.ident(run, step, key, place.scope), "skipped", {})
 	events.skipped(run, key, "when: " .. step.when.text)
 	return true
 end
 
 -- The user's decision, whatever became of it before.
-local function marked_done(run, step, key, row)
+local function marked_done(run, step, key, place, row)
 	local _ = step.on and placed().give_up(run, key)
 	events.skipped(run, key, "marked done")
-	run.db:soon("set_step", run.id, ident(step, key), "completed", { output = "" })
+	run.db:soon("set_step", run.id, scopes.ident(run, step, key, place.scope), "completed", { output = "" })
 	run.db:soon("leave_inside", run.id, key, ("was left out: step %s was marked done"):format(key))
 	return outputs.result(run, key, { output = "", session_id = row.session_id }, true)
 end
@@ -283,14 +280,14 @@ function perform(run, step, place)
 	elseif row and row.state == "completed" and not (step.approve and approvals.is_stale(run, key)) then
 		given = resumed_results.pass_over(run, step, key, place, row)
 	elseif row and run.mark_done[key] then
-		given = marked_done(run, step, key, row)
+		given = marked_done(run, step, key, place, row)
 	elseif resumed_results.was_continued(step, row) then
 		problem, round = resumed_results.failure(row), row.round -- its hooks have run in that round
 		left = resumed_results.left_of(run, step, key, place, row)
 	else
 		finish_hooks(run, step, key, place, row)
 		if COMPOUND[step.kind] and not (step.on and step.kind ~= "foreach") then
-			events.step(run, step, key)
+			events.step(run, scopes.ident(run, step, key, place.scope))
 		end
 		local does = step.on and elsewhere or COMPOUND[step.kind] and compound or step.approve and asks or simple
 		given, problem, left = does(run, step, key, place, row)

@@ -1,6 +1,8 @@
 -- scope: what steps know of each other: the scope in which their texts are expanded, and
 -- what a step that has ended leaves there. It runs nothing and knows no store.
 
+local host = require "runner.host"
+local json = require "runner.json"
 local large_value = require "runner.workflow.expr.large_value"
 local tables = require "runner.core.tables"
 local variables = require "runner.workflow.expr.variables"
@@ -11,6 +13,39 @@ local M = {}
 local MARKS = {}
 for _, kind in ipairs(variables.kinds) do
 	MARKS[kind] = { kind = kind }
+end
+
+local SHOWN = 80 -- bytes of an item
+local NAMES = { "id", "name", "title", "path", "file", "key" }
+
+-- What an object is called, where a member says so.
+local function named(item)
+	for _, name in ipairs(NAMES) do
+		local kind = type(item[name])
+		if kind == "string" or kind == "number" then
+			return tostring(item[name])
+		end
+	end
+end
+
+---An item as people read it, on one line.
+---@param item any masked
+---@return string
+function M.item_text(item)
+	local text = type(item) == "string" and item or type(item) == "table" and named(item) or json.encode(item) or "?"
+	text = host.clean(text:sub(1, 16 * SHOWN)):gsub("%s+", " ")
+	return #text > SHOWN and text:sub(1, (utf8.offset(text, 0, SHOWN) or SHOWN) - 1) .. "…" or text
+end
+
+---What a step is called in the store, with the item of the loop that it is in.
+---@param run table
+---@param step runner.workflow.Step
+---@param key string
+---@param scope runner.workflow.Scope
+---@return {key: string, id: string?, kind: string, label: string, item: string?}
+function M.ident(run, step, key, scope)
+	local item = scope.item
+	return { key = key, id = step.id, kind = step.kind, label = step.label, item = item ~= nil and M.item_text(run.mask(item)) or nil }
 end
 
 local COUNTS = { total = true, failed = true, succeeded = true }

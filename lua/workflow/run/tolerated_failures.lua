@@ -5,13 +5,11 @@
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
-local json = require "runner.json"
+local scopes = require "runner.workflow.run.scope"
 
 local M = {}
 
 M.CODE = "PASSED_OVER"
-
-local SHOWN = 60 -- bytes of an item that a message has
 
 ---@class runner.workflow.PassedOver
 ---@field failed integer
@@ -48,16 +46,11 @@ function M.outcome(run, key, warning)
 	end
 end
 
-local function shown(value)
-	local text = type(value) == "string" and value or json.encode(value) or "?"
-	return #text > SHOWN and text:sub(1, (utf8.offset(text, 0, SHOWN) or SHOWN) - 1) .. "…" or text
-end
-
 -- "3 of 5 items failed; the first, item 2 (b): Shell command exited with status 1"
 local function said(step, found)
 	local first = found.first
 	local noun = step.kind == "foreach" and "item" or "step"
-	local what = first.of.step or ("%d (%s)"):format(first.i, shown(first.of.item))
+	local what = first.of.step or ("%d (%s)"):format(first.i, scopes.item_text(first.of.item))
 	return ("%d of %d %ss failed; the first, %s %s: %s"):format(found.failed, found.total, noun, noun, what, first.error.message)
 end
 

@@ -22,7 +22,7 @@ end
 -- --- one run -----------------------------------------------------------------------------
 
 local STEP = [[position, key, id, kind, label, state, round, attempts, spent_ms, wake_ms, wait_ms,
-	status, code, message, started_ms, ended_ms, held]]
+	status, code, message, started_ms, ended_ms, held, item]]
 local STEPS = "SELECT " .. STEP .. ", data, output FROM steps WHERE run = ? ORDER BY position"
 local STEPS_BRIEF = "SELECT " .. STEP .. " FROM steps WHERE run = ? ORDER BY position"
 
@@ -89,15 +89,26 @@ function M:steps_in_doubt(id)
 	return keys_of(self:_open():rows(IN_DOUBT, id))
 end
 
--- Items of a loop have warnings of one place: their key without its indices (\1), of three loops.
+-- Items of a loop have one place: their key without its indices (\1), of three loops.
 local DEEPEST = 3
-local PLACES = "SELECT w.*, s.position, key AS place FROM warnings w JOIN steps s USING (run, key) WHERE w.run = ?"
-for _ = 1, DEEPEST do
-	PLACES = [[
-		SELECT key, code, message, context, position, CASE instr(place, '[') WHEN 0 THEN place
-			ELSE substr(place, 1, instr(place, '[') - 1) || char(1) || substr(place, instr(place, ']') + 1) END AS place
-		FROM (]] .. PLACES .. ")"
+local FOLD = [[
+	SELECT %s, CASE instr(place, '[') WHEN 0 THEN place
+		ELSE substr(place, 1, instr(place, '[') - 1) || char(1) || substr(place, instr(place, ']') + 1) END AS place
+	FROM (%s)]]
+
+local function folded(sql, columns)
+	for _ = 1, DEEPEST do
+		sql = FOLD:format(columns, sql)
+	end
+	return sql
 end
+
+local function place_text(place)
+	return (place:gsub("\1", "[]"))
+end
+
+local PLACES = folded("SELECT w.*, s.position, key AS place FROM warnings w JOIN steps s USING (run, key) WHERE w.run = ?",
+	"key, code, message, context, position")
 local WARNINGS = "SELECT key, code, message, context, place, count(*) AS count, min(position) AS first, count(*) OVER () AS places FROM ("
 	.. PLACES .. ") GROUP BY place, code ORDER BY place <> key, first LIMIT ?"
 
@@ -110,7 +121,7 @@ function M:warnings(id, most)
 	local rows = self:_open():rows(WARNINGS, id, most)
 	for _, row in ipairs(rows) do
 		row.context = json.decode(row.context)
-		row.place = row.place:gsub("\1", "[]")
+		row.place = place_text(row.place)
 	end
 	return rows
 end
@@ -242,6 +253,17 @@ local RUNNING = "SELECT " .. ATTEMPT .. CHOSEN_ATTEMPTS .. [[
 ---@return table[]
 function M:running_attempts(id, page)
 	return with_logs(id, self:_open():rows(chosen_attempts(RUNNING, page), id, page.step, page.attempt))
+end
+
+local CODES = [[
+	SELECT code, count(*) AS attempts, count(delay_ms) AS retries, coalesce(sum(delay_ms), 0) AS wait_ms
+	FROM attempts WHERE run = ? AND code IS NOT NULL GROUP BY code ORDER BY attempts DESC, code]]
+
+---How the attempts of a run have failed, the most frequent code first.
+---@param id string
+---@return {code: string, attempts: integer, retries: integer, wait_ms: integer}[]
+function M:codes(id)
+	return self:_open():rows(CODES, id)
 end
 
 ---A number that changes when another process has committed something.
@@ -377,11 +399,20 @@ local ATTEMPTS_USED = [[
 
 local TOTALS = ("SELECT %s, %s %s"):format(FIGURES, USED, ATTEMPTS_USED)
 
-local BY_STEP = ("SELECT r.workflow, a.key, %s, count(a.code) AS failures,"):format(FIGURES) .. [[
-		CAST(avg(max(a.ended_ms - a.started_ms, 0)) AS INTEGER) AS mean_ms,
+-- What a place has had as rounds, @2, is at its end. The steps are grouped before they are folded: they are fewer.
+local BY_STEP = ("SELECT r.workflow, a.key AS place, %s, count(a.code) AS failures,"):format(FIGURES) .. [[
+		sum(max(a.ended_ms - a.started_ms, 0)) AS ms, count(a.ended_ms) AS ended,
 		max(max(a.ended_ms - a.started_ms, 0)) AS max_ms,
 	]] .. USED .. ATTEMPTS_USED .. [[
-	GROUP BY r.workflow, a.key ORDER BY retries DESC, attempts DESC, r.workflow, a.key LIMIT ?4]]
+	GROUP BY r.workflow, a.key]]
+local SUMS = "attempts retries wait_ms failures cost_micros input_tokens output_tokens"
+BY_STEP = [[
+	SELECT workflow, CASE WHEN instr(place, '@') = 0 OR instr(substr(place, instr(place, '@')), '.') > 0 THEN place
+			ELSE substr(place, 1, instr(place, '@') - 1) END AS key,
+		count(*) AS steps, CAST(sum(ms) / nullif(sum(ended), 0) AS INTEGER) AS mean_ms, max(max_ms) AS max_ms]]
+	.. SUMS:gsub("%S+", ", sum(%0) AS %0")
+	.. (" FROM (%s) GROUP BY workflow, key"):format(folded(BY_STEP, "workflow, ms, ended, max_ms, " .. SUMS:gsub(" ", ", ")))
+	.. " ORDER BY retries DESC, attempts DESC, workflow, key LIMIT ?4"
 
 local BY_WORKFLOW = ("SELECT r.workflow, count(DISTINCT r.id) AS runs, %s, %s %s"):format(FIGURES, USED, ATTEMPTS_USED) .. [[
 	GROUP BY r.workflow ORDER BY cost_micros DESC, attempts DESC, r.workflow LIMIT ?4]]
@@ -397,6 +428,14 @@ local function priced(rows)
 		row.cost_usd, row.cost_micros = money.dollars(row.cost_micros), nil
 	end
 	return json.array(rows)
+end
+
+-- Of a loop, a row for each step in it; `steps` says how many these were.
+local function folded_rows(rows)
+	for _, row in ipairs(rows) do
+		row.key, row.steps = place_text(row.key), row.steps > 1 and row.steps or nil
+	end
+	return priced(rows)
 end
 
 ---Counts of attempts and retries, and what claude steps used. A retry is any attempt but the
@@ -415,7 +454,7 @@ function M:stats(opts)
 	local stats = {
 		runs = 0, by_state = {}, attempts = totals.attempts, retries = totals.retries, total_wait_ms = totals.wait_ms,
 		cost_usd = totals.cost_usd, input_tokens = totals.input_tokens, output_tokens = totals.output_tokens,
-		by_code = json.array(rows(BY_CODE)), by_step = priced(rows(BY_STEP)),
+		by_code = json.array(rows(BY_CODE)), by_step = folded_rows(rows(BY_STEP)),
 		by_workflow = priced(rows(BY_WORKFLOW)), by_day = priced(rows(BY_DAY)),
 	}
 	for _, row in ipairs(database:rows(BY_STATE, workflow, since, project)) do

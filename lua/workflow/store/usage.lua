@@ -138,6 +138,21 @@ function M.queries:used_inside(id, key, but)
 	return self:_open():row(USED_INSIDE, id, base, but, rounds)
 end
 
+local COSTS = "SELECT key, sum(" .. M.CHARGED .. [[) AS micros FROM usage u JOIN attempts a USING (run, key, number)
+	WHERE run = ? AND (a.ended_ms IS NOT NULL OR a.code IS NOT NULL) GROUP BY key HAVING micros > 0]]
+
+---What the attempts of a run that are over were charged, by step; what those that run have reserved isn't there.
+---@param id string
+---@return table<string, integer> micros by key
+---@return integer sum
+function M.queries:costs(id)
+	local costs, sum = {}, 0
+	for _, row in ipairs(self:_open():rows(COSTS, id)) do
+		costs[row.key], sum = row.micros, sum + row.micros
+	end
+	return costs, sum
+end
+
 ---What the steps of a run were charged together.
 ---@param id string
 ---@return integer micros

@@ -32,7 +32,7 @@ local RUN_COLUMNS = columns [[workflow file digest source_id cwd variables env_n
 	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
 	given_cost_micros given_on context surroundings project recover askers concurrency turn]]
 local STEP_COLUMNS = columns [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
-	started_ms ended_ms]]
+	started_ms ended_ms item]]
 
 -- What a state implies for columns that its caller doesn't set; "now" is the time.
 local NULL = json.null
@@ -281,7 +281,7 @@ end
 -- Its values, for an UPDATE and, with the run once more, for an INSERT.
 function M.set_step(now, id, step, state, fields)
 	local all = with_state(fields, STEP_STATES, state, now)
-	all.id, all.kind, all.label = step.id, step.kind, step.label
+	all.id, all.kind, all.label, all.item = step.id, step.kind, step.label, step.item
 	all.started_ms = all.started_ms or now
 	local values, set = values_of(all, STEP_COLUMNS)
 	local sql = (fields and fields.started_ms and update_restarting or update_going_on)[set]

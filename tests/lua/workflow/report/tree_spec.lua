@@ -164,6 +164,39 @@ describe("the tree of a run", function()
 		assert.equal(10, #lines)
 	end)
 
+	it("names what is in a loop by its item, also in a loop that is in a loop", function()
+		local tree = new(STEPS)
+		tree:runs("each[7].inner", { item = "linux" })
+		tree:runs("each[7].inner[2].test", { item = "a/very/long/way/to/the/file.c" })
+		tree:runs("each[8].1", {})
+		assert.same({ "  ▸|[linux].inner|+0|", "  ▸|[linux].inner[…y/long/way/to/the/file.c].test|+0|", "  ▸|[8].1|+0|" },
+			table.move(shown(tree), 6, 8, 1, {}))
+		local rows = { { key = "l", kind = "foreach", label = "", state = "running", started_ms = 8000 },
+			{ key = "l[3].ask", item = "src/a.c", kind = "claude", label = "", state = "failed", message = "no", started_ms = 8000,
+				ended_ms = 8000 } }
+		assert.equal("  ✗|[src/a.c].ask|=0|no", shown(tree_of.of_rows(rows, function(text) return text end, 8000, function() return now end))[2])
+	end)
+
+	it("has the cost of each step beside its time, that of a loop with all its items, and a line for the whole", function()
+		local tree = new(STEPS)
+		local function total()
+			return (tree:total():sub(2):gsub("\x1f", "|"))
+		end
+		assert.equal("=|total|+0|0 of 3 steps", total())
+		tree:costs({ build = 20000, ["each[1].1"] = 1000000, gone = 5 }, 3000000)
+		tree:runs("build", {})
+		tree:ends("build", "completed")
+		tree:runs("each", { total = 9 })
+		tree:runs("each[2].1", { item = "b" })
+		tree:cost("each[2].1", 530000)
+		tree:cost("each[2].1@2", 10000)
+		tree:cost("each[3].1", 20000)
+		now = 3000
+		assert.same({ "✓|build|=0|$0.02", "▸|each|+2000|$1.56 · 0 of 9 · foreach ${items}", "  ▸|[b].1|+2000|$0.54" },
+			{ shown(tree)[1], shown(tree)[5], shown(tree)[6] })
+		assert.equal("=|total|+2000|$1.58 of $3.00, 1 of 3 steps", total())
+	end)
+
 	it("keeps what failed when the run is over", function()
 		local tree = new(STEPS)
 		tree:runs("checks", {})

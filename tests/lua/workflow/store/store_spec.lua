@@ -395,6 +395,19 @@ describe("a run in the store", function()
 		assert.are.equal(1, #db:list { limit = 1 })
 	end)
 
+	it("is part of the statistics: the items of a loop, and the rounds of a step, are one row", function()
+		for i, key in ipairs { "l[1].a", "l[2].a", "l[10].a", "l[2].m[4].b", "l[3].m[4].b", "w.check.1", "w.check.1@2", "w.do@2[1].x@2" } do
+			db:start_attempt("01A", { key = key }, { round = 1, started_ms = 100 })
+			db:end_attempt("01A", key, 1, { code = i == 2 and "TIMEOUT" or nil, ended_ms = 100 + i }, { state = "completed" })
+		end
+		local rows = {}
+		for i, row in ipairs(db:stats().by_step) do
+			rows[i] = { row.key, row.steps, row.attempts, row.failures, row.mean_ms, row.max_ms }
+		end
+		assert.are.same({ { "l[].a", 3, 3, 1, 2, 3 }, { "l[].m[].b", 2, 2, 0, 4, 5 }, { "w.check.1", 2, 2, 0, 6, 7 },
+			{ "w.do@2[].x@2", nil, 1, 0, 8, 8 } }, rows)
+	end)
+
 	it("is part of the statistics", function()
 		for i = 1, 3 do
 			db:start_attempt("01A", STEP, { round = 1 })
