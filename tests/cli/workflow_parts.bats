@@ -239,3 +239,127 @@ inner() {
 	expect 'e.error.code == "PRECONDITION" and "vars.count" in e.error.message and e.error.context.step_key == "one"'
 	[ ! -e said ]
 }
+
+# --- last steps -------------------------------------------------------------------------------
+
+last() {
+	workflow last <<-'YAML'
+		commands:
+		  - { id: a, shell: echo one }
+		  - { id: b, shell: "echo $$ >at; [ -e go ] || exec sh wait.sh" }
+		finally:
+		  - { name: Tell, shell: 'echo "${run.state} ${run.code} ${steps.a.output}" >>told' }
+		  - { shell: "[ ! -e bad ]", when: run.error != "x" }
+	YAML
+	echo 'exit 3' >wait.sh
+}
+
+@test "last steps run after a failure and see it; a resumed run ends once more, and has them once more" {
+	last
+	call workflow run last.yaml
+	envelope 1
+	expect 'e.data.failed_step == "b" and [s.key for s in e.data.steps] == ["a", "b", "finally", "finally.1", "finally.2"]'
+	touch go
+	call workflow resume @last
+	envelope 0
+	expect '[s.state for s in e.data.steps if s.key.startswith("finally@2")] == ["completed"]'
+	diff told <(printf 'failed SUBPROCESS_FAILED one\ncompleted  one\n')
+	call workflow resume @last
+	envelope 0
+	[ "$(wc -l <told)" = 2 ]
+}
+
+@test "a last step that fails fails a run that had succeeded, and is a warning beside an earlier failure" {
+	last
+	touch go bad
+	call workflow run last.yaml
+	envelope 1
+	expect 'e.data.failed_step == "finally.2" and e.data.steps[1].state == "completed"'
+	rm bad
+	call workflow resume @last
+	envelope 0
+	[ "$(cat told)" = $'completed  one\ncompleted  one' ]
+	rm go
+	touch bad
+	call workflow run last.yaml
+	envelope 1
+	expect 'e.data.failed_step == "b" and [w.code for w in e.warnings] == ["FINALLY_FAILED"]'
+	call workflow show @last
+	expect '[w.code for w in e.warnings] == ["FINALLY_FAILED"]'
+}
+
+@test "last steps run when the run is asked to end, within its grace, and the rest of them when it is resumed" {
+	last
+	echo 'exec sleep 300' >wait.sh
+	begin workflow run last.yaml
+	until_true test -s at
+	kill -TERM "$pid"
+	finish
+	[ "$status" = 143 ]
+	[ "$(cat told)" = "interrupted CANCELLED one" ]
+	[ "$(sql "select state from runs")" = interrupted ]
+	touch go
+	call workflow resume @last
+	envelope 0
+	[ "$(tail -n +2 told)" = "completed  one" ]
+	rm go
+	sed -i 's/\[ ! -e bad \]/exec sleep 300/' last.yaml
+	call workflow run last.yaml --timeout 500ms
+	expect 'e.error.code == "TIMEOUT" and e.meta.duration_ms < 10000'
+	[ "$(sql "select state from steps where key = 'finally.2' order by rowid desc limit 1")" = interrupted ]
+	touch go
+	sed -i 's/exec sleep 300/true/' last.yaml
+	call workflow resume @last --force
+	envelope 0
+	expect '[s.state for s in e.data.steps if s.key in ["finally.2", "finally.2@2"]] == ["completed"] * 2'
+}
+
+@test "a run with a step in doubt has no last steps yet; one that was killed in them goes on there" {
+	last
+	sed -i 's/exec sh wait.sh/exec sleep 300/' last.yaml
+	begin workflow run last.yaml
+	until_true test -s at
+	kill -KILL "$pid"
+	finish
+	until_true not_alive "$(cat at)"
+	call workflow resume @last
+	envelope 81
+	[ ! -e told ]
+	touch go
+	call workflow resume @last --retry-in-doubt
+	envelope 0
+	[ "$(cat told)" = "completed  one" ]
+}
+
+not_alive() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+@test "a file inside has last steps of its own, when its steps end" {
+	workflow within <<-'YAML'
+		commands: [{ id: in, workflow: file.yaml, on_failure: continue }, { shell: "echo outer >>told" }]
+		finally: { shell: 'echo "outer ${run.state}" >>told' }
+	YAML
+	workflow file <<-'YAML'
+		commands: [{ shell: exit 4 }]
+		finally: [{ shell: 'echo "inner ${run.state}" >>told' }]
+	YAML
+	call workflow run within.yaml
+	envelope 0
+	diff told <(printf 'inner failed\nouter\nouter completed\n')
+	expect '[s.key for s in e.data.steps if "finally" in s.key] == ["in.finally@1", "in.finally.1@1@1", "finally", "finally.1"]'
+	call workflow plan within.yaml
+	expect 'e.data.steps[-1].key == "finally" and e.data.steps[-1].steps[0].key == "finally.1"'
+}
+
+@test "what only last steps know is refused elsewhere, and what they can not have is refused there" {
+	workflow wrong <<-'YAML'
+		executors: { here: { kind: local } }
+		commands: [{ id: finally, shell: "echo ${run.state}" }]
+		finally: [{ on: here, shell: "echo ${run.state} ${run.sate}" }]
+	YAML
+	call workflow check wrong.yaml
+	envelope 2
+	expect '[x.line for x in e.error.errors] == [2, 3, 3, 3] and "unknown field" in e.error.errors[0].message'
+	expect '"stay on this machine" in " ".join(x.message for x in e.error.errors)'
+}

@@ -30,6 +30,10 @@ fault() {
 	fault workflow_approvals
 }
 
+@test "files within files and last steps, killed at random instants: each step has its effect once, each end its last steps" {
+	fault workflow_parts
+}
+
 @test "runs that are put back, killed at random instants: what succeeded stays, and what is put back runs once more" {
 	fault workflow_again
 }

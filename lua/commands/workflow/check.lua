@@ -116,12 +116,12 @@ return {
 		local workflow = assert(start.load(args.file, false, args.on))
 		warn_of(args.file, workflow.hints)
 		warn_of(args.file, select(2, time_bound.judge(workflow)))
-		judge_steps(args.file, workflow.steps, attempt.project)
+		judge_steps(args.file, workflow.all, attempt.project)
 		if attempt.policy then
 			judge_run(args.file, workflow, attempt.policy)
 		end
 		local described = var_values.described(workflow)
-		return { file = args.file, workflow = workflow.name, steps = count(workflow.steps), valid = true,
+		return { file = args.file, workflow = workflow.name, steps = count(workflow.all), valid = true,
 			variables = described[1] and described or nil }
 	end,
 }

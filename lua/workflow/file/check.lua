@@ -36,6 +36,7 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
 ---@field loops integer foreach bodies around it
+---@field last? boolean the steps of `finally` are being read
 ---@field guards integer checks and repairs around it
 ---@field path? string of the file
 ---@field way? string[] the files on the way to it, and itself

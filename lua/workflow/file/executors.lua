@@ -146,8 +146,8 @@ function M.place(check, step, given, entries, around)
 	end
 	step.on = not around.placed and name ~= declared.NOWHERE and name or nil
 	step.chunk = step.on and given.chunk
-	if step.on and check.inner then
-		check:add(entries.on.node, "on: the steps of a file that another one runs stay on this machine", "Remove it, or run this file by itself")
+	if step.on and (check.inner or check.last) then
+		check:add(entries.on.node, "on: last steps, and those of a file that another one runs, stay on this machine", "Remove it")
 	end
 	judge_claude(check, step, around)
 	if entries.chunk and not entries.on and not step.on and around.placed then

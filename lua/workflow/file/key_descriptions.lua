@@ -10,6 +10,7 @@ M.workflow = {
 	{ "name", "text", "the file's name", "name of the workflow in lists, logs and `${run.name}`" },
 	{ "description", "text", "", "for readers of the file" },
 	{ "commands", "list of steps", "**required**", "the steps, run in this order" },
+	{ "finally", "steps", "none", "steps that run [when the run ends](parts.md#last-steps), whichever way" },
 	{ "vars", "map", "none", "variables with their default values; one with an empty default needs `--var NAME=VALUE`."
 		.. " `{ type: integer, min: 1, default: 2 }` has a [type](variables.md#types)" },
 	{ "outputs", "map", "none", "what it gives to [a workflow that runs it](parts.md#workflows-within-workflows), by name:"

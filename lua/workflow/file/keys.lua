@@ -383,7 +383,7 @@ M.env_name, M.env_words = ENV_NAME, ENV_WORDS
 
 M.workflow = {
 	name = { values.text }, description = { values.any_text },
-	commands = { node, "steps" }, steps = { node }, vars = { node }, variables = { node, "vars" },
+	commands = { node, "steps" }, steps = { node }, finally = { node }, vars = { node }, variables = { node, "vars" },
 	outputs = { node }, env = { env }, env_files = { values.list_of(values.template("value", values.text)) }, secrets = { node },
 	retry = { node }, retry_config = { node, "retry" },
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },

@@ -20,6 +20,7 @@ local OF_WORKFLOW = { output = false, output_path = false, data = true, outputs 
 local FIELDS = { claude = OF_CLAUDE, foreach = OF_LOOP, parallel = OF_LOOP }
 local LOOPED = "captured" -- no variable of vars has the name
 local RUN = { id = false, name = false }
+local ENDED = { id = false, name = false, state = false, code = false, error = false } -- in finally
 -- What a check and a repair know of their step, and a repair of the check. Elsewhere these may be variables of the workflow.
 local GUARDED = { attempt = { output = false, output_path = false, data = true, status = false, error = false, code = false,
 		head = false, number = false, repair = false },
@@ -34,7 +35,7 @@ end
 
 local function use(check, node, reference, mode, reader)
 	check.uses[#check.uses + 1] = { node = node, name = reference.name, offset = reference.offset, mode = mode, reader = reader,
-		operator = reference.operator, order = check.order, in_loop = check.loops > 0, guarded = check.guards > 0 }
+		operator = reference.operator, order = check.order, in_loop = check.loops > 0, guarded = check.guards > 0, last = check.last }
 end
 
 ---Parse a text with `${…}` in it, and record the names it uses.
@@ -193,7 +194,7 @@ end
 
 local GROUPS = {
 	steps = judge_step,
-	run = function(check, u, rest) judge_field(check, u, RUN, rest) end,
+	run = function(check, u, rest) judge_field(check, u, u.last and ENDED or RUN, rest) end,
 	env = function() end,
 }
 for _, kind in ipairs(variables.kinds) do

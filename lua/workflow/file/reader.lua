@@ -42,6 +42,8 @@ local MAX_BYTES = 4 << 20
 ---@field on? string the executor of every step that names none
 ---@field placed_claude boolean a claude step runs on an executor
 ---@field steps runner.workflow.Step[]
+---@field finally? runner.workflow.Step a block: the steps that run at its end
+---@field all runner.workflow.Step[] its steps, and that block
 ---@field captures table<string, integer> the names that steps capture
 ---@field reads {env: table<string, "text"|"condition">, scripts: table<string, true>} of the environment
 ---@field warnings string[]
@@ -180,7 +182,8 @@ local function steps_of(check, root, entries, given, claude)
 		values.refuse(check, entry.node, entry.key, "a list of steps, such as - shell: make")
 		return {}
 	end
-	return steps.read(check, entry.node, entry.key, around)
+	local list = steps.read(check, entry.node, entry.key, around)
+	return list, entries.finally and steps.finally(check, entries.finally, around)
 end
 
 local function base_name(path)
@@ -210,14 +213,16 @@ local function assemble(check, root, given, entries)
 	local vars, required, known, typed = vars_of(check, given.vars)
 	local claude, options = claude_of(check, given.claude)
 	place(check, given)
+	local list, last = steps_of(check, root, entries, given, options)
 	local concurrency = concurrency_of(check, given.concurrency)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, typed = typed, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
 		max_cost = given.max_cost, recover = given.recover, concurrency = concurrency,
-		steps = steps_of(check, root, entries, given, options), warnings = check.warnings,
+		steps = list, finally = last, warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,
 	}
+	workflow.all = last and table.move(list, 1, #list, 1, { [#list + 1] = last }) or list
 	steps.judge_reported(check, entries, claude)
 	executors.judge_budget(check, entries.max_cost)
 	for _, found in ipairs(workflow.secrets) do

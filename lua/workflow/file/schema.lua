@@ -212,7 +212,7 @@ end
 
 -- Keys whose value is a node to their reader, by their fields.
 local NODES = {
-	steps = function() return SOME_STEPS end, on = json_shapes.text,
+	steps = function() return SOME_STEPS end, finally = function() return SOME_STEPS end, on = json_shapes.text,
 	on_failure = function() return any_of(json_shapes.enum { "fail", "continue" }, SOME_STEPS, block(keys.on_failure)) end,
 	on_success = function() return any_of(SOME_STEPS, block(keys.on_success)) end,
 	check = function() return any_of(CHECK, list_of(CHECK, 1)) end, repair = repair,

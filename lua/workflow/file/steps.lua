@@ -626,6 +626,24 @@ function M.relabel(list, mask)
 	end
 end
 
+---The steps of `finally`, as a block.
+---@param check runner.workflow.Check
+---@param entry runner.yaml.Entry
+---@param around runner.workflow.Around of the workflow's steps
+---@return runner.workflow.Step
+function M.finally(check, entry, around)
+	local step = { kind = "steps", key = around.prefix .. "finally", line = entry.line, column = entry.column, nested = around.nested }
+	if check.ids.finally then
+		check:add(entry, ("duplicate id 'finally': the step on line %d has it"):format(check.ids.finally.line))
+	end
+	check.last = true
+	step.steps = read_list(check, entry.node, "finally", setmetatable({ prefix = step.key .. ".", nested = true, on = false,
+		unasked = "runs when the workflow has ended" },
+		{ __index = around }))
+	check.last, step.label = nil, count(#step.steps, "last step")
+	return step
+end
+
 ---A list of steps, or a single one. Steps that are wrong are left out.
 ---@param check runner.workflow.Check
 ---@param node runner.yaml.Node

@@ -165,7 +165,7 @@ function M.screen(run)
 	if not requirements.is_drawn() then
 		return nil
 	end
-	local tree, due, sent_at = tree_of.new(run.workflow.steps, run.mask), false, -math.huge
+	local tree, due, sent_at = tree_of.new(run.workflow.all, run.mask), false, -math.huge
 	tree:resumes(run.rows)
 	tree:costs(run.db:costs(run.id), run.budget.max)
 	local function send()

@@ -9,6 +9,7 @@ local events = require "runner.workflow.report.events"
 local hooks = require "runner.workflow.run.hooks"
 local host = require "runner.host"
 local json = require "runner.json"
+local last_steps = require "runner.workflow.run.last_steps"
 local large_value = require "runner.workflow.expr.large_value"
 local outputs = require "runner.workflow.run.outputs"
 local resumed_results = require "runner.workflow.run.resumed_results"
@@ -24,6 +25,7 @@ local SHOWN = 2000 -- bytes of a failure that are kept for the repair
 ---@class runner.workflow.Way where a block is
 ---@field phase "do"|"check"|"repair"
 ---@field rounds {do: integer, check: integer, repair: integer} the last one of each that has begun
+---@field ended? {state: string, code: string, error: string} of last steps: how their workflow ended
 ---@field granted integer repairs before those that this resume, or start, may make
 ---@field head? string the commit that was checked out when the block began
 ---@field failure? {key: string, code: string, error: string, of: "do"|"check", round: integer} the last one; round: of its steps
@@ -58,7 +60,7 @@ function M.items(run, step, place, row)
 	children.enter(run, step, place.scope) -- with values that it refuses it can't start
 	local way = row and row.kind == "steps" and type(row.data) == "table" and row.data
 	if not way then
-		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0,
+		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0, ended = step.ended,
 			head = head_of(run, step, place.prefix .. step.key .. place.suffix, place.scope) }
 	elseif row.state == "failed" then
 		way.granted = way.rounds.repair
@@ -250,7 +252,9 @@ end
 local function inside(block)
 	local inner, scope = children.enter(block.run, block.step, block.place.scope)
 	return place_of(block, "do", scope), function(_, steps, place)
-		return children.result(block.run, block.step, block.key, scope, block.sequence(inner, steps, place))
+		local given = block.step.child and last_steps.around(inner, block.step.child, place, block.sequence)
+			or block.sequence(inner, steps, place)
+		return children.result(block.run, block.step, block.key, scope, given)
 	end
 end
 

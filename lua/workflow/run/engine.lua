@@ -13,6 +13,7 @@ local events = require "runner.workflow.report.events"
 local host = require "runner.host"
 local resumed_results = require "runner.workflow.run.resumed_results"
 local kinds = require "runner.workflow.kinds.kinds"
+local last_steps = require "runner.workflow.run.last_steps"
 local loop = require "runner.workflow.run.loop"
 local output_lines = require "runner.workflow.run.output_lines"
 local outputs = require "runner.workflow.run.outputs"
@@ -340,6 +341,28 @@ end
 
 local OF_MACHINE = { [15] = true, [1] = true } -- TERM and HUP
 
+local LAST_MS = 6000 -- for last steps, within the grace of `workflow run`
+
+local function top(run)
+	return { prefix = "", suffix = "", scope = run.scope }
+end
+
+-- The last steps of a run that was ended from outside, as many as there is time for. A resumed run goes on with them.
+local function run_last(run)
+	local last = run.workflow.finally
+	if not last or run.ending or run.doubt or not run.endings then
+		return
+	end
+	run.db:end_steps(run.id)
+	pcall(scheduler.run, function()
+		scheduler.after(LAST_MS, function() scheduler.abort("there is no more time") end)
+		last_steps.perform(run, last, top(run), run.endings + 1, { state = "interrupted", code = "CANCELLED",
+			error = "The run was interrupted" }, sequence)
+	end, function()
+		run.db:flush()
+	end)
+end
+
 -- What has not completed is interrupted, and the run can be resumed: not by `workflow recover` where a person or a limit has ended it.
 -- An end that was committed just before stays.
 local function cut_off(run)
@@ -348,6 +371,7 @@ local function cut_off(run)
 		placed().end_all(run)
 	end
 	if run.db:find(run.id).state == "running" then
+		run_last(run)
 		local fields = { code = "CANCELLED", message = "The run was interrupted" }
 		if not OF_MACHINE[host.ended_by()] then
 			fields.recover = false
@@ -408,7 +432,7 @@ function M.execute(run, ctx)
 	repeat
 		run.waits = nil
 		ok, raised = pcall(scheduler.run, function()
-			return sequence(run, run.workflow.steps, { prefix = "", suffix = "", scope = run.scope })
+			return last_steps.around(run, run.workflow, top(run), sequence)
 		end, function()
 			run.db:flush()
 		end)

@@ -106,11 +106,11 @@ end
 ---@param mask fun(v: any): any
 ---@return table
 function M.describe(workflow, seed, mask)
-	steps_of.relabel(workflow.steps, mask)
+	steps_of.relabel(workflow.all, mask)
 	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed),
 		max_cost_usd = workflow.max_cost and money.dollars(workflow.max_cost), variables = var_values.described(workflow),
 		concurrency = workflow.concurrency,
-		steps = rows_of(workflow.steps, "", { seed = seed, workflow = workflow }) }
+		steps = rows_of(workflow.all, "", { seed = seed, workflow = workflow }) }
 end
 
 -- --- for people ---------------------------------------------------------------------------

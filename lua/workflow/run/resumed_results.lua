@@ -48,18 +48,22 @@ local function restored(run, step, key, row)
 	return outputs.result(run, key, row, true)
 end
 
--- Restores what steps left that are inside another one; the result of the last of them.
-local function recall(run, steps, place)
+---Restores what steps left that are inside another one; the result of the last of them.
+---@param run table
+---@param steps runner.workflow.Step[]
+---@param place runner.workflow.Place
+---@return table? given
+function M.recall(run, steps, place)
 	local last
 	for _, step in ipairs(steps) do
 		local key = place.prefix .. step.key .. place.suffix
 		local row = run.rows[key]
 		if row and row.state == "completed" then
 			last = scopes.remember(step, place.scope, M.pass_over(run, step, key, place, row))
-			recall(run, step.on_success and step.on_success.steps or {}, place)
+			M.recall(run, step.on_success and step.on_success.steps or {}, place)
 		elseif row and row.state == "failed" then
 			last = scopes.remember_failure(step, place.scope, M.failure(row), M.left_of(run, step, key, place, row))
-			recall(run, step.on_failure and step.on_failure.steps or {}, M.hooks_place(step, place, row.round))
+			M.recall(run, step.on_failure and step.on_failure.steps or {}, M.hooks_place(step, place, row.round))
 		end
 	end
 	return last
@@ -75,7 +79,7 @@ function M.of_block(run, step, place, round)
 	scheduler.settled()
 	local within, scope = children.enter(run, step, place.scope)
 	local inner = M.hooks_place(step, { prefix = place.prefix, suffix = place.suffix, scope = scope }, round)
-	local given = recall(within, step.steps, inner) or { output = "", ok = true }
+	local given = M.recall(within, step.steps, inner) or { output = "", ok = true }
 	given = children.result(run, step, place.prefix .. step.key .. place.suffix, scope, given)
 	return scopes.remember(step, place.scope, given)
 end
@@ -106,7 +110,7 @@ function M.pass_over(run, step, key, place, row)
 	if step.kind == "steps" and row.kind == "steps" and type(row.data) == "table" then
 		return scopes.passed(M.of_block(run, step, place, row.data.rounds["do"]))
 	elseif step.kind == "parallel" then
-		recall(run, step.steps, { prefix = place.prefix, suffix = place.suffix, scope = scopes.side_scope(place.scope) })
+		M.recall(run, step.steps, { prefix = place.prefix, suffix = place.suffix, scope = scopes.side_scope(place.scope) })
 	end
 	return given
 end

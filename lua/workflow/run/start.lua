@@ -129,7 +129,7 @@ local function assemble(row, workflow, defaults)
 	local envs, more = secrets_of_children(workflow, {}, attempt.project.telemetry and require("runner.telemetry.settings").secrets() or {})
 	local known = secrets.load(workflow.secrets, directory(workflow.path), more)
 	host.hide(known.values)
-	steps.relabel(workflow.steps, known.mask)
+	steps.relabel(workflow.all, known.mask)
 	local around = environment.of(id, workflow, row.surroundings, known.mask, defaults or {})
 	local scope = { vars = var_values.complete(workflow, row.variables, around.env), captures = workflow.captures, steps = {},
 		run = { id = id, name = workflow.name }, env = around.env }
@@ -323,6 +323,7 @@ function M.reopen(db, args)
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
 		recover = is_recoverable(run.workflow) or json.null, askers = run.askers,
 		concurrency = run.concurrency and run.concurrency.key or json.null }, concurrency.guard(db, run))
+	run.put_back = again ~= nil and again ~= false
 	environment.warn(run.surroundings, run.mask)
 	return run
 end

@@ -215,7 +215,7 @@ end
 ---@return runner.workflow.Problem[] problems, runner.workflow.Hint[] hints where nothing bounds it
 function M.judge(workflow)
 	local problems, hints = {}, {}
-	walk(workflow, workflow.steps, problems, hints)
+	walk(workflow, workflow.all, problems, hints)
 	return problems, hints
 end
 

@@ -186,6 +186,12 @@ function Store:interrupt(id, fields)
 	self:_commit("interrupt", id, fields)
 end
 
+---The same for the steps alone: the run goes on with its last ones.
+---@param id string
+function Store:end_steps(id)
+	self:_commit("end_steps", id)
+end
+
 ---What the dead runner of a run left running is in doubt. Only its owner may call this.
 ---@param id string
 function Store:settle(id)

@@ -201,6 +201,13 @@ function M.stop_step(now, id, key, how)
 	end
 end
 
+-- Its run goes on, with what follows the end of the steps.
+function M.end_steps(now, id)
+	return function(db)
+		stop_steps(db, now, id, CUT_OFF)
+	end
+end
+
 function M.settle(now, id)
 	return function(db)
 		stop_steps(db, now, id, DOUBT)
