@@ -363,3 +363,17 @@ not_alive() {
 	expect '[x.line for x in e.error.errors] == [2, 3, 3, 3] and "unknown field" in e.error.errors[0].message'
 	expect '"stay on this machine" in " ".join(x.message for x in e.error.errors)'
 }
+
+@test "a run that waits for a person has not ended: its last steps come once it has, and nobody is asked in them" {
+	workflow asks <<-'YAML'
+		commands: [{ approve: Go on? }]
+		finally: [{ shell: "echo ${run.state} >>told" }]
+	YAML
+	call workflow run asks.yaml
+	[ "$(sql "select state from runs")" != completed ]
+	[ ! -e told ]
+	sed -i 's/finally: \[/finally: [{ approve: Sure? }, /' asks.yaml
+	call workflow check asks.yaml
+	envelope 2
+	expect '"nobody is asked" in e.error.message'
+}

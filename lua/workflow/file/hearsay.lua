@@ -106,7 +106,7 @@ end
 ---@param check runner.workflow.Check gets the hints
 ---@param workflow table with its steps and the options of its claude steps
 function M.judge(check, workflow)
-	walk({ check = check, ids = {}, captured = {}, args = workflow.claude.args or {} }, workflow.steps, {})
+	walk({ check = check, ids = {}, captured = {}, args = workflow.claude.args or {} }, workflow.all, {})
 end
 
 return M
