@@ -69,7 +69,11 @@ end
 ---@return runner.Error
 function M.refused(why, would_affect, decision)
 	M.decided(decision and decision.decision or "refused", { by = decision and decision.by or "runner", reason = why })
-	return M.required(why, would_affect)
+	local e = M.required(why, would_affect)
+	if decision then -- whoever has said no needs no advice: a terminal gets this line and no more (src/supervisor/notice.c)
+		e.message, e.suggestion = ("'%s' was not confirmed, and nothing was done"):format(command_line.typed(attempt.name)), nil
+	end
+	return e
 end
 
 -- --- a person at a terminal ------------------------------------------------------------------

@@ -93,6 +93,18 @@
 ---@field interruption? { detach?: boolean, resume?: boolean, idle_timeout_ms?: integer, max_lifetime_ms?: integer } calls off a terminal answer within --budget; what isn't done by then goes on as a job (detach), or stops at a checkpoint (resume)
 ---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
+---What a file of tasks returns (tasks.lua).
+---@class runner.Tasks
+---@field tasks table<string, runner.Task|table<string, runner.Task>> by name; a table of tasks is a group
+---@field env? table<string, string|number|false> variables for all of them
+---@field cwd? "project"|"caller"|string where they work
+---@field interpreter? string|string[] what runs their scripts
+
+---A task: every key of a command, and its description as the first text.
+---@class runner.Task : runner.Command
+---@field [1]? string its description
+---@field run? string[]|fun(args: table<string, any>, ctx: runner.Context): any a program and its words, or a function
+
 ---One argument: { "target", "enum", values = { "prod", "dev" }, required = true }.
 ---@class runner.Arg
 ---@field [1]? string its name

@@ -155,6 +155,12 @@ void notice_error(struct run *run, int exit_code)
 	const struct report *r = &run->verdict.report;
 	struct buf out = BUF_INIT, code = BUF_INIT;
 
+	if (strcmp(r->code, "CONFIRMATION_REQUIRED") == 0 && strstr(buf_cstr(&r->message), "was not confirmed, and nothing was done")) {
+		text_clean(&out, buf_cstr(&r->message), r->message.len);
+		buf_add_char(&out, '\n');
+		line_emit(run, &out);
+		return;
+	}
 	buf_add_str(&out, run->color ? RED : "");
 	line_add_command(&out, run);
 	buf_add_fmt(&out, ": error: %s", run->color ? PLAIN : "");

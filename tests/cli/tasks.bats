@@ -460,7 +460,14 @@ example() {
 			print(text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 		PY
 		grep -q 'Really drop it? \[y/N\]' shown
-		if [ "$answer" = n ]; then [ ! -e dropped ]; else [ -e dropped ]; fi
+		if [ "$answer" = n ]; then
+			[ ! -e dropped ]
+			grep -q "'drop' was not confirmed, and nothing was done" shown
+			run -1 grep -q 'error:\|code:' shown
+			tail -n 1 shown | grep -q ' 2$'
+		else
+			[ -e dropped ]
+		fi
 	done
 	call wrong
 	expect 'e.error.code == "COMMAND_INVALID" and "confirm" in e.error.message'
