@@ -74,9 +74,14 @@ end
 -- The line of the file on which the script begins; nil: it is not there as it is.
 local function line_of(script)
 	local source = attempt.found and attempt.found.source or ""
-	local name = attempt.name:match("[^.]+$"):gsub("%W", "%%%0")
-	local at = source:find(script, source:find("%f[%w_-]" .. name .. "%f[^%w_-]") or 1, true) or source:find(script, 1, true)
-	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", "")) or nil
+	local name = attempt.name:match "[^.]+$"
+	local key = source:find(name .. " = {", 1, true) or source:find(name, 1, true) -- plain: a pattern takes ten times the time
+	local at = source:find(script, key, true) or source:find(script, 1, true)
+	local line, from = 0, 0
+	while at and from and from < at do
+		line, from = line + 1, source:find("\n", from + 1, true)
+	end
+	return at and line or nil
 end
 
 local function file_name()
