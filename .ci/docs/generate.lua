@@ -400,6 +400,7 @@ local KEYS = {
 	parallel = function(keys) return keys.own.parallel end,
 	approve = function(keys) return require("runner.core.tables").add({ approve = keys.own.approve.approve }, keys.approve) end,
 	retry = function() return require("runner.workflow.file.retry").keys end,
+	worktree = function(keys) return keys.worktree end,
 }
 for section, section_rows in pairs(KEYS) do
 	SECTIONS["workflow-" .. section] = function()

@@ -126,6 +126,14 @@ function M.of_run(run)
 	return state and { ("%s/logs/%s"):format(state, name_of_run(run)), ("%s/outputs/%s"):format(state, name_of_run(run)) } or {}
 end
 
+---The folder of the worktrees of a run, which are removed one by one.
+---@param run string
+---@return string? nil where M.state is
+function M.worktrees(run)
+	local state = M.state()
+	return state and ("%s/worktrees/%s"):format(state, name_of_run(run)) or nil
+end
+
 ---The file that has the logs of a run's short successes, one in each line.
 ---@param run string
 ---@return string? nil where M.state is

@@ -70,6 +70,7 @@ M.rows = {
 	["workflow.stats"] = { description = "Count attempts, retries, waits and costs across runs", danger_level = "safe" },
 	["workflow.unit"] = { description = "Print a systemd unit that recovers runs at boot", danger_level = "safe" },
 	["workflow.wait"] = { description = "Wait for a run, and answer as it did", danger_level = "safe" },
+	["workflow.worktrees"] = { description = "List worktrees of runs, and remove those not needed", danger_level = "mutating" },
 }
 
 ---@type table<string, true> the first words of their names

@@ -38,6 +38,10 @@ fault() {
 	fault workflow_again
 }
 
+@test "worktrees of agents side by side, killed at random instants: each branch is merged once, and nothing of ours is left" {
+	fault workflow_worktrees
+}
+
 @test "runs with one key, killed at random instants: never two at the same time, and those that wait go on" {
 	fault workflow_concurrency
 }

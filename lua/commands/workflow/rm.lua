@@ -11,7 +11,8 @@ local store = require "runner.workflow.store.store"
 local FORCED = { failed = true, interrupted = true, ["in doubt"] = true }
 
 local function raise_held(id, hold, data)
-	local ways = (hold == "running" or hold == "placed") and "Cancel it first: runner workflow cancel " .. id
+	local ways = hold == "worktrees" and "Look at them: runner workflow worktrees. To remove them: runner workflow worktrees --clean " .. id
+		or (hold == "running" or hold == "placed") and "Cancel it first: runner workflow cancel " .. id
 		or ("Go on with it: runner workflow resume %s. With --force it is removed, and what it has done can't be built on"):format(id)
 	errors.raise(hold == "running" and "LOCK_HELD" or "CONFLICT", ("Run %s %s"):format(id, answer.KEPT[hold]),
 		{ suggestion = ways, retryable = false, side_effects = data and "partial" or "none", data = data, context = { run = id } })

@@ -36,6 +36,8 @@ local MAX_VALUE = command_line.MAX - 63 -- bytes of one environment entry, with 
 ---@field choosing boolean? a `where`: what an item lacks is null, and has no order
 ---@field attempt table? of a check or a repair: what became of its step
 ---@field check table? of a repair: what became of the check
+---@field worktree {path: string, branch: string, base: string}? the innermost one that it is inside of
+---@field cwd string? where steps run then
 ---@field run {id: string, name: string}?
 ---@field env fun(name: string): string?
 
@@ -133,8 +135,8 @@ M.kinds = { "claude", "shell", "runner" }
 M.groups = tables.set("steps run env " .. table.concat(M.kinds, " "))
 ---Names that exist only inside a `foreach`.
 M.loop = { item = true, item_index = true }
----First names of dotted paths inside a check or a repair; elsewhere they may be variables.
-M.guarded = { attempt = true, check = true }
+---First names of dotted paths inside a check, a repair or a worktree; elsewhere they may be variables.
+M.guarded = { attempt = true, check = true, worktree = true }
 
 local function segments(path)
 	local out = {}

@@ -42,6 +42,7 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field way? string[] the files on the way to it, and itself
 ---@field children runner.workflow.Workflow[] files that its steps run
 ---@field child_env table<string, "text"|"condition"> what they read of the environment
+---@field worktrees integer worktrees around it
 ---@field executors? runner.workflow.Executors
 ---@field faults? table<string, string> what is wrong with executors of the site, by name
 ---@field on? string the executor of every step that names none
@@ -55,7 +56,7 @@ Check.__index = Check
 function M.new(source, lenient)
 	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
 		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {},
-		children = {}, child_env = {}, order = 0, loops = 0, guards = 0 }, Check)
+		children = {}, child_env = {}, order = 0, loops = 0, guards = 0, worktrees = 0 }, Check)
 end
 
 ---@param at {line: integer, column: integer}

@@ -2,9 +2,9 @@
 
 local M = {}
 
-local NAMES = { "check", "repair", "on_failure", "on_success" }
+local NAMES = { "check", "repair", "worktree", "on_failure", "on_success" }
 
----What is inside a step, then what belongs to its check, its repair, its hooks and what it notifies.
+---What is inside a step, then what belongs to its check, its repair, its worktree, its hooks and what it notifies.
 ---@param step runner.workflow.Step
 ---@return runner.workflow.Step[][] lists
 function M.of(step)

@@ -32,6 +32,7 @@ M.workflow = {
 	{ "on", "name, or `none`", "none", "the executor of every step that names none; `--on` wins over it" },
 	{ "confine", "map, or false", "none", "what the programs of its claude and shell steps may reach: see"
 		.. " [confinement](steps.md#confinement)" },
+	{ "worktree", "`true`, or map", "none", "a [worktree](worktrees.md) of git that the whole run works in" },
 	{ "claude", "map", "", "the program that claude steps call: see [below](#claude)" },
 }
 
@@ -86,6 +87,7 @@ M.any = {
 	{ "check", "steps", "none", "what must [pass](repair.md) before the step counts as done; its failure is CHECK_FAILED" },
 	{ "repair", "steps, or map", "none", "what [runs](repair.md#repair) where the step or its check has failed, and before that"
 		.. " runs again" },
+	{ "worktree", "`true`, or map", "none", "a [worktree](worktrees.md) of git that it works in; of a `foreach`: one for each item" },
 	{ "on", "name, or `none`", "the workflow's", "the [executor](../scale.md#executors) that runs it, with all that is inside"
 		.. " it; `none`: this machine" },
 }
@@ -175,6 +177,13 @@ M.repair = {
 	{ "steps", "steps", "", "what runs" },
 	{ "max", "1 to 1000", "3", "how many repairs there are; a resume has as many again" },
 	{ "again", "`check`, `step`", "`check`, where there is one", "what runs after it" },
+}
+
+M.worktree = {
+	{ "base", "commit", "`HEAD`", "what the worktree starts from" },
+	{ "branch", "text", "`runner/RUN/STEP`", "its branch, which is made: `agent/${item.id}`" },
+	{ "merge", "`true`, or steps", "the branch stays", "`true`: the branch is merged into that of the repository; or what merges it" },
+	{ "keep", "`failed`, `always`, `never`", "`failed`", "which worktrees stay when their steps are over" },
 }
 
 M.retry = {

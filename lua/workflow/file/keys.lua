@@ -284,7 +284,7 @@ local node, boolean = values.node, values.boolean
 
 -- Keys of every step.
 M.any = { id = { id }, name = { values.template("value", values.text) }, when = { condition }, on_failure = { node }, on_success = { node },
-	on = { executors.on }, check = { node }, repair = { node } }
+	on = { executors.on }, check = { node }, repair = { node }, worktree = { node } }
 
 -- Keys of steps that run a process.
 M.process = {
@@ -389,6 +389,7 @@ M.workflow = {
 	timeout = { values.duration, "timeout_ms" }, timeout_secs = { values.seconds, "timeout_ms" },
 	capture_limit = { values.size }, claude = { node }, max_cost = { values.dollars },
 	recover = { values.boolean }, concurrency = { node }, executors = { node }, on = { node }, confine = { confinement.reader },
+	worktree = { node },
 	interpreter = shell_options.interpreter, errexit = shell_options.errexit,
 }
 
@@ -401,5 +402,7 @@ M.on_failure = { steps = { node }, commands = { node, "steps" },
 M.on_success = { steps = { node }, commands = { node, "steps" } }
 M.repair = { steps = { node }, commands = { node, "steps" }, max = { values.whole(1, MAX_REPAIRS) },
 	again = { values.choice({ check = "check", step = "step" }, "check or step") } }
+M.worktree = { base = { template }, branch = { template }, merge = { node },
+	keep = { values.choice({ failed = "failed", always = "always", never = "never" }, "failed, always or never") } }
 
 return M

@@ -26,6 +26,8 @@ local GUARDED = { attempt = { output = false, output_path = false, data = true, 
 		head = false, number = false, repair = false },
 	check = { output = false, output_path = false, data = true, status = false, error = false } }
 
+local WORKTREE = { path = false, branch = false, base = false }
+
 ---Is the name reserved for runner itself?
 ---@param name string
 ---@return boolean
@@ -35,7 +37,8 @@ end
 
 local function use(check, node, reference, mode, reader)
 	check.uses[#check.uses + 1] = { node = node, name = reference.name, offset = reference.offset, mode = mode, reader = reader,
-		operator = reference.operator, order = check.order, in_loop = check.loops > 0, guarded = check.guards > 0, last = check.last }
+		operator = reference.operator, order = check.order, in_loop = check.loops > 0, guarded = check.guards > 0, last = check.last,
+		in_worktree = check.worktrees > 0 }
 end
 
 ---Parse a text with `${…}` in it, and record the names it uses.
@@ -221,6 +224,8 @@ local function judge(check, u, known)
 		GROUPS[head](check, u, rest)
 	elseif u.guarded and rest ~= "" and GUARDED[head] then
 		judge_field(check, u, GUARDED[head], rest)
+	elseif u.in_worktree and rest ~= "" and head == "worktree" then
+		judge_field(check, u, WORKTREE, rest)
 	elseif variables.loop[head] then
 		if not u.in_loop then
 			report(check, u, "only available inside a foreach")

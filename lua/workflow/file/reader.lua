@@ -182,7 +182,7 @@ local function steps_of(check, root, entries, given, claude)
 		values.refuse(check, entry.node, entry.key, "a list of steps, such as - shell: make")
 		return {}
 	end
-	local list = steps.read(check, entry.node, entry.key, around)
+	local list = steps.read(check, entry.node, entry.key, around, entries.worktree)
 	return list, entries.finally and steps.finally(check, entries.finally, around)
 end
 

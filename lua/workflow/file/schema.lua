@@ -203,6 +203,13 @@ local function repair()
 	return any_of(SOME_STEPS, out)
 end
 
+local function worktree()
+	local map = block(keys.worktree)
+	map.minProperties = nil
+	map.properties.merge = any_of({ const = true }, SOME_STEPS)
+	return any_of({ const = true }, map)
+end
+
 -- A check can only run again where there is one.
 local function again_rule()
 	local again = { type = "object", required = json.array { "again" }, properties = { again = { const = "check" } } }
@@ -215,7 +222,7 @@ local NODES = {
 	steps = function() return SOME_STEPS end, finally = function() return SOME_STEPS end, on = json_shapes.text,
 	on_failure = function() return any_of(json_shapes.enum { "fail", "continue" }, SOME_STEPS, block(keys.on_failure)) end,
 	on_success = function() return any_of(SOME_STEPS, block(keys.on_success)) end,
-	check = function() return any_of(CHECK, list_of(CHECK, 1)) end, repair = repair,
+	check = function() return any_of(CHECK, list_of(CHECK, 1)) end, repair = repair, worktree = worktree,
 	vars = vars, secrets = secrets,
 	retry = function() return any_of({ type = "boolean" }, ref "retry") end, claude = function() return ref "claude" end,
 	concurrency = function() return ref "concurrency" end,

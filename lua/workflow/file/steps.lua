@@ -80,6 +80,8 @@ local LABEL = 60 -- characters
 ---  head: it compares the HEAD of this directory with that of the beginning
 ---@field repair? {steps: runner.workflow.Step[], max: integer, again: "check"|"step"} of steps: what runs where it or its check has failed
 ---@field threshold? table<string, number> the least that these members of its data may be
+---@field worktree? {base: string, branch: string?, merge: boolean, steps: runner.workflow.Step[]?, keep: "failed"|"always"|"never"} of
+---  steps: where they run; base and branch are templates; its `steps` merge it
 ---@field nested? boolean it is inside a block, a check, a repair or an on_failure: their rounds are in its keys
 ---@field whole? boolean of steps: it is one step with a check or a repair, which is inside it
 ---@field confine? table what its programs may reach (lua/workflow/file/confinement.lua)
@@ -115,6 +117,8 @@ local LABEL = 60 -- characters
 ---@field on? string the workflow's executor
 ---@field placed? string the executor of a step around it
 ---@field working_dir? string of the step whose check, or repair, it is
+---@field in_worktree? boolean
+---@field merging? boolean it merges one
 ---@field checking? {working_dir: string?} it is inside a check; gets `head`
 ---@field unasked? string what it is inside of, where nobody can be asked
 
@@ -235,6 +239,49 @@ local function process(check, step, given, entries, around)
 	end
 end
 
+-- --- worktrees ----------------------------------------------------------------------------
+
+-- What `worktree` says; true: all by default.
+local function worktree_of(check, node)
+	local given, entries = {}, {}
+	if node.kind ~= "boolean" or not node.value then
+		given, entries = values.fields(check, node, keys.worktree, "worktree")
+	end
+	given = given or {}
+	local merge = entries and entries.merge and entries.merge.node
+	local is_list = merge and merge.kind ~= "boolean"
+	if merge and not is_list and not merge.value then
+		values.refuse(check, merge, "merge", "true, or steps that merge ${worktree.branch}", "Leave it out: the branch stays")
+	end
+	return { base = given.base or "HEAD", branch = given.branch, keep = given.keep or "failed", merge = merge ~= nil }, is_list and merge
+end
+
+-- What `read` reads runs in a worktree, if there is an entry.
+local function in_worktree(check, step, entry, around, read)
+	if not entry then
+		return read(around)
+	end
+	local tree, merge = worktree_of(check, entry.node)
+	check.worktrees = check.worktrees + 1
+	read(setmetatable({ in_worktree = true, nested = true }, { __index = around }))
+	local merging = setmetatable({ prefix = step.key .. ".merge.", nested = true, merging = true }, { __index = around })
+	tree.steps = merge and read_list(check, merge, "merge", merging)
+	check.worktrees = check.worktrees - 1
+	step.worktree = tree
+end
+
+-- A block around a list of steps, which is a worktree of theirs.
+local function whole_of(check, node, entry, key, around, read)
+	local block = { kind = "steps", key = around.prefix .. key, line = node.line, column = node.column, label = "worktree" }
+	block.nested = around.nested
+	in_worktree(check, block, entry, around, function(within)
+		block.steps = read(setmetatable({ prefix = around.prefix .. key .. "." }, { __index = within }))
+	end)
+	return { block }
+end
+
+local ELSEWHERE = "worktree: these steps run on an executor, and a worktree is on this machine"
+
 -- --- steps that hold steps ------------------------------------------------------------------
 
 local function count(n, noun)
@@ -315,7 +362,14 @@ local function foreach(check, step, given, entries, around)
 	step.label = label_source(step) and label_of(label_source(step))
 		or "foreach over " .. count(#(step.items or {}), "item")
 	check.loops = check.loops + 1
-	step.steps = body(check, entries, step, inside(around, "", step.parallel))
+	local within = inside(around, "", step.parallel)
+	if entries.worktree then -- one for each item
+		step.steps = whole_of(check, entries.worktree.node, entries.worktree, "item", within, function(inner)
+			return body(check, entries, step, inner)
+		end)
+	else
+		step.steps = body(check, entries, step, within)
+	end
 	check.loops = check.loops - 1
 end
 
@@ -352,7 +406,7 @@ local function commit(check, step, given, entries, around)
 	step.label = label_of(COMMITTED)
 	if around.checking then
 		around.checking.head = { working_dir = step.working_dir }
-		if around.together then
+		if around.together and not around.in_worktree then
 			check:hint_in(entries.commit.node, 1, "COMMIT_SHARED", "commit: steps run at the same time here, and in one repository another one's"
 				.. " commit counts too: give each a working_dir of its own, or let one run at a time")
 		end
@@ -558,24 +612,35 @@ local function read_step(check, node, number, around)
 	end
 	check.order = check.order + 1
 	local step = { kind = kind, line = node.line, column = node.column }
+	local tree = kind ~= "foreach" and node.keys.worktree or nil
+	check.worktrees = check.worktrees + (tree and 1 or 0) -- its texts are read now
 	local given, entries = values.fields(check, node, keys.step[kind], keys.articles[kind], function(key)
 		return keys.elsewhere(kind, key)
 	end)
+	check.worktrees = check.worktrees - (tree and 1 or 0)
 	step.nested = around.nested
 	step.id, step.when, step.key = given.id, given.when, around.prefix .. (given.id or tostring(number))
-	local guarded = entries.check or entries.repair
+	local guarded = entries.check or entries.repair or tree
 	local inner = guarded and not HOLDS[kind] and wrapped(step) or step
 	inner.continue_on_error = given.continue_on_error
 	declare(check, step, node, inner)
 	local read = BLOCKS[kind] or process
 	local within = (guarded or HOLDS[kind]) and setmetatable({ nested = true }, { __index = around }) or around
-	read(check, inner, given, entries, kind == "workflow" and within
-		or executors.place(check, kind == "foreach" and inner or step, given, entries, within))
+	within = kind == "workflow" and within or executors.place(check, kind == "foreach" and inner or step, given, entries, within)
 	step.name = given.name
-	step.label = given.name and label_of(given.name) or step.label or inner.label
-	if guarded then
-		guard(check, step, entries, around)
+	if (entries.worktree or around.in_worktree and not around.placed) and within.placed then
+		check:add(entries.worktree or step, ELSEWHERE, "Write on: none, or have its steps make a worktree where they run")
 	end
+	if entries.worktree and around.merging then
+		check:add(entries.worktree, "worktree: merges wait for each other, so no step of merge has a worktree of its own")
+	end
+	in_worktree(check, step, tree, within, function(where)
+		read(check, inner, given, entries, where)
+		step.label = given.name and label_of(given.name) or step.label or inner.label
+		if guarded then
+			guard(check, step, entries, tree and setmetatable({ in_worktree = true }, { __index = around }) or around)
+		end
+	end)
 	step.on_failure = on_failure(check, step, entries.on_failure, around)
 	step.on_success = on_success(check, step, entries.on_success, around)
 	return step
@@ -649,9 +714,15 @@ end
 ---@param node runner.yaml.Node
 ---@param name string of its key
 ---@param around runner.workflow.Around
+---@param worktree? runner.yaml.Entry of them all
 ---@return runner.workflow.Step[]
-function M.read(check, node, name, around)
-	return read_list(check, node, name, around)
+function M.read(check, node, name, around, worktree)
+	if not worktree then
+		return read_list(check, node, name, around)
+	end
+	return whole_of(check, node, worktree, "worktree", around, function(within)
+		return read_list(check, node, name, within)
+	end)
 end
 
 return M

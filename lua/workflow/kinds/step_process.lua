@@ -16,9 +16,16 @@ local GRACE_MS = 2000
 local TAIL = 4096
 local DATA_MAX = 1 << 20
 
+---Variables that would lead git to another repository than that of the working directory.
+M.OWN_REPOSITORY = { GIT_DIR = false, GIT_WORK_TREE = false, GIT_INDEX_FILE = false, GIT_COMMON_DIR = false, GIT_NAMESPACE = false,
+	GIT_OBJECT_DIRECTORY = false, GIT_ALTERNATE_OBJECT_DIRECTORIES = false, GIT_PREFIX = false }
+
 -- Later ones win: the workflow's, the step's, the values of a shell text, ours.
 local function environment(step, scope, settings, values)
 	local env = tables.add({}, settings.env)
+	if scope.cwd then -- in a worktree: git finds its repository by the directory
+		tables.add(env, M.OWN_REPOSITORY)
+	end
 	for name, template in pairs(step.env or {}) do
 		env[name] = variables.expand(template, scope)
 	end
@@ -61,7 +68,8 @@ end
 
 -- Where it runs, and the file that its output goes to.
 local function places(step, scope, settings)
-	local cwd = step.working_dir and path_of(step, "working_dir", scope, settings.cwd or ".") or settings.cwd
+	local from = scope.cwd or settings.cwd
+	local cwd = step.working_dir and path_of(step, "working_dir", scope, from or ".") or from
 	return cwd, step.output_file and path_of(step, "output_file", scope, cwd or ".") or nil
 end
 
@@ -95,7 +103,7 @@ function M.options(step, scope, settings, argv, described, values)
 		timeout_ms = step.timeout_ms, described = described,
 	}
 	if step.confine then
-		require("runner.workflow.kinds.confinement").prepare(step, options, settings.cwd)
+		require("runner.workflow.kinds.confinement").prepare(step, options, scope.cwd or settings.cwd)
 	end
 	return options
 end

@@ -122,7 +122,7 @@ local REMOVED = 1000 -- rows that an answer holds
 
 ---Why a run stays, by what holds it (lua/workflow/store/remove.lua).
 M.KEPT = {
-	running = "is running", placed = "has tasks on an executor",
+	running = "is running", placed = "has tasks on an executor", worktrees = "has worktrees",
 	["in doubt"] = "has a step in doubt", failed = "has failed, and can be resumed",
 	interrupted = "was interrupted, and can be resumed",
 }

@@ -50,6 +50,7 @@ function M.run_codes(more)
 		CHECK_FAILED = final("The check of a step failed, after all its repairs", 84),
 		APPROVAL_PENDING = final "A step waits for a person: runner approve",
 		APPROVAL_REJECTED = final "A person has refused what a step asked, or nobody agreed in time",
+		MERGE_CONFLICT = final("The branch of a worktree conflicts with the branch that it is to be merged into", 85),
 	}
 	return tables.add(out, more)
 end

@@ -153,6 +153,14 @@ function M.asks(run, step, key, gate)
 		context = { step = key, approval = gate.id } })
 end
 
+---A worktree stays, or its branch is merged.
+---@param run table
+---@param key string of the step
+---@param message string
+function M.worktree(run, key, message)
+	tell(run, "info", "step.worktree", { message = message, context = { step = key } })
+end
+
 ---@param run table
 ---@param message string
 ---@param key? string

@@ -5,6 +5,7 @@
 local check = require "runner.workflow.file.check"
 local doubt = require "runner.workflow.run.doubt"
 local errors = require "runner.core.errors"
+local fs = require "runner.fs"
 local json = require "runner.json"
 local large_value = require "runner.workflow.expr.large_value"
 local outputs = require "runner.workflow.run.outputs"
@@ -53,6 +54,16 @@ local function check_doubts(run, holds)
 	end
 end
 
+-- What is in a worktree is work of the steps that would begin again.
+local function check_worktrees(run, holds)
+	for _, row in ipairs(run.db:worktrees(run.id)) do
+		if holds(row.key) and fs.lstat(row.worktree.path) then
+			refuse(run, "CONFLICT", ("Step %s has a worktree, %s"):format(row.key, row.worktree.path),
+				"Keep what you need of it, then: runner workflow worktrees --clean " .. run.id)
+		end
+	end
+end
+
 ---Put back a step and all that follow it. Raises NOT_FOUND where it is none of the file's outermost steps, CONFLICT where it has
 ---not begun or one of them ran on an executor, and STEP_IN_DOUBT.
 ---@param run table owned; what is put off in its store comes with the next commit
@@ -66,6 +77,7 @@ function M.from(run, key)
 	for i = first, #run.workflow.steps do
 		local step = run.workflow.steps[i]
 		check_place(run, step_key.holder(step.key))
+		check_worktrees(run, step_key.holder(step.key))
 		check_doubts(run, step_key.holder(step.key))
 		run.db:soon("put_back", run.id, step.key)
 	end

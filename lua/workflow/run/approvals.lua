@@ -50,7 +50,7 @@ local function described(run, step, key, scope)
 	local message, shown, digest = run.mask(variables.expand(step.approve.message, scope)), {}, run.workflow.digest
 	for i, template in ipairs(step.approve.show) do
 		local name = variables.expand(template, scope)
-		local text = name == "diff" and diff(run, key, scope) or read(key, paths.absolute(name, run.settings.cwd))
+		local text = name == "diff" and diff(run, key, scope) or read(key, paths.absolute(name, scope.cwd or run.settings.cwd))
 		digest = host.digest(digest .. host.digest(name) .. host.digest(text))
 		local left = #text > SHOWN and ("\n[%d more bytes]"):format(#text - SHOWN) or ""
 		shown[i] = ("--- %s\n%s%s"):format(name, host.clean(run.mask(text):sub(1, SHOWN)), left)

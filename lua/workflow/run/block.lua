@@ -23,18 +23,21 @@ local M = {}
 local SHOWN = 2000 -- bytes of a failure that are kept for the repair
 
 ---@class runner.workflow.Way where a block is
----@field phase "do"|"check"|"repair"
----@field rounds {do: integer, check: integer, repair: integer} the last one of each that has begun
+---@field phase "do"|"check"|"merge"|"repair"
+---@field rounds {do: integer, check: integer, merge: integer?, repair: integer} the last one of each that has begun
 ---@field ended? {state: string, code: string, error: string} of last steps: how their workflow ended
 ---@field granted integer repairs before those that this resume, or start, may make
+---@field worktree? runner.workflow.Worktree
 ---@field head? string the commit that was checked out when the block began
----@field failure? {key: string, code: string, error: string, of: "do"|"check", round: integer} the last one; round: of its steps
+---@field failure? {key: string, code: string, error: string, of: "do"|"check"|"merge", round: integer} the last one; round: of its steps
 
 ---@class runner.workflow.Block
 ---@field run table
 ---@field step runner.workflow.Step
 ---@field key string
----@field place runner.workflow.Place
+---@field place runner.workflow.Place in its worktree
+---@field outer runner.workflow.Scope around it
+---@field save fun() what `way` says by now
 ---@field way runner.workflow.Way
 ---@field given? table the result of its steps
 ---@field left? table what the step that has failed has left
@@ -61,7 +64,7 @@ function M.items(run, step, place, row)
 	local way = row and row.kind == "steps" and type(row.data) == "table" and row.data
 	if not way then
 		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0, ended = step.ended,
-			head = head_of(run, step, place.prefix .. step.key .. place.suffix, place.scope) }
+			head = not step.worktree and head_of(run, step, place.prefix .. step.key .. place.suffix, place.scope) or nil }
 	elseif row.state == "failed" then
 		way.granted = way.rounds.repair
 	end
@@ -71,12 +74,21 @@ function M.items(run, step, place, row)
 	return { stored = way }
 end
 
-local function enter(block, phase, more)
+local function worktree()
+	return require "runner.workflow.run.worktree" -- few blocks have one
+end
+
+local function save(block)
 	local step, way = block.step, block.way
-	way.phase = phase
-	way.rounds[phase] = way.rounds[phase] + (more and 1 or 0)
 	block.run.db:soon("set_step", block.run.id, scopes.ident(block.run, step, block.key, block.place.scope), "running",
 		{ data = way })
+end
+
+local function enter(block, phase, more)
+	local way = block.way
+	way.phase = phase
+	way.rounds[phase] = (way.rounds[phase] or 0) + (more and 1 or 0)
+	save(block)
 end
 
 local function place_of(block, phase, scope)
@@ -195,8 +207,8 @@ local function go_on(block, e)
 		return events.repair(block.run, block.key, e, ("repair %d of %d"):format(way.rounds.repair - way.granted, repair.max))
 	end
 	way.phase = "do"
-	if way.failure.of == "check" then
-		way.phase = repair and repair.again == "step" and "do" or "check"
+	if way.failure.of ~= "do" then
+		way.phase = way.failure.of == "merge" and "merge" or repair and repair.again == "step" and "do" or "check"
 		way.rounds[way.phase] = way.rounds[way.phase] + 1
 	end
 	return e
@@ -258,6 +270,16 @@ local function inside(block)
 	end
 end
 
+-- The steps that merge the branch run in the repository. A single one has git as its `verify`.
+local function merged_by_steps(block, verified)
+	local steps = block.step.worktree.steps
+	local only = not steps[2] and not steps[1].steps and not steps[1].verify
+	local list = only and { setmetatable({ verify = verified }, { __index = steps[1] }) } or steps
+	local scope = scopes.inner_scope(block.place.scope, { vars = block.outer.vars, cwd = block.outer.cwd or block.run.settings.cwd }, false)
+	local ok, e = try(block, list, place_of(block, "merge", scope))
+	return not ok and e or nil
+end
+
 local STEPS = {
 	["do"] = function(block)
 		local list = block.step.steps
@@ -276,6 +298,20 @@ local STEPS = {
 		local e, key, cause = check(block)
 		if e then
 			return after_failure(block, e, "check", key, cause)
+		elseif not (block.step.worktree and block.step.worktree.merge) then
+			block.passed = true
+			return
+		end
+		enter(block, "merge", true)
+	end,
+	merge = function(block)
+		local e = require("runner.workflow.run.merge").merge(block, function(verified)
+			return merged_by_steps(block, verified)
+		end)
+		if e then
+			e.context = e.context or {}
+			e.context.step_key, block.run.failures[block.key] = block.key, { key = block.key, transient = false }
+			return after_failure(block, e, "merge")
 		end
 		block.passed = true
 	end,
@@ -291,9 +327,27 @@ local STEPS = {
 				return go_on(block, problem_of(block))
 			end
 		end
-		enter(block, repair.again == "step" and "do" or "check", true)
+		enter(block, repair.again == "step" and block.way.failure.of ~= "merge" and "do" or "check", true)
 	end,
 }
+
+-- Its steps run in a worktree, and `commit: true` compares what is checked out there.
+local function find_worktree(block)
+	local step, way = block.step, block.way
+	if step.worktree then
+		block.place = { prefix = block.place.prefix, suffix = block.place.suffix, scope = worktree().enter(block) }
+		block.passed = way.worktree.going
+		if not (way.head or block.passed) then
+			way.head = head_of(block.run, step, block.key, block.place.scope)
+			save(block)
+		end
+	end
+end
+
+-- A cancellation goes on.
+local function error_or_end(raised)
+	return type(raised) == "userdata" and error(raised, 0) or errors.normalise(raised)
+end
 
 ---Run a block to its end.
 ---@param run table
@@ -307,7 +361,12 @@ local STEPS = {
 ---@return table? left of a failure: the result of its steps
 function M.run(run, step, key, place, items, sequence)
 	local way = items.stored
-	local block = { run = run, step = step, key = key, place = place, way = way, sequence = sequence }
+	local block = { run = run, step = step, key = key, place = place, way = way, sequence = sequence, outer = place.scope }
+	block.save = function() save(block) end
+	local found, e = pcall(find_worktree, block)
+	if not found then
+		return error_or_end(e)
+	end
 	if way.phase ~= "do" then
 		local given = resumed_results.of_block(run, step, place, way.rounds["do"])
 		if way.failure and way.failure.of == "do" then
@@ -317,11 +376,13 @@ function M.run(run, step, key, place, items, sequence)
 		end
 	end
 	while not block.passed do
-		local e = STEPS[way.phase](block)
-		if e then
-			return e, nil, block.given or block.left
+		local problem = STEPS[way.phase](block)
+		if problem then
+			local _ = step.worktree and worktree().leave(block, true)
+			return problem, nil, block.given or block.left
 		end
 	end
+	local _ = step.worktree and worktree().leave(block, false)
 	local given = block.given or block.left or resumed_results.of_block(run, step, place, way.rounds["do"])
 	return nil, { data = way, given = scopes.passed(given) }
 end

@@ -370,6 +370,9 @@ local function cut_off(run)
 	if run.placed then
 		placed().end_all(run)
 	end
+	for tree in pairs(run.merging) do
+		scheduler.run(function() require("runner.workflow.run.merge").recover(run, tree) end)
+	end
 	if run.db:find(run.id).state == "running" then
 		run_last(run)
 		local fields = { code = "CANCELLED", message = "The run was interrupted" }

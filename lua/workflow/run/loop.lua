@@ -214,7 +214,7 @@ end
 
 -- Decided once: a resumed run loops over the same ones.
 local function stored_items(run, step, place, row)
-	return M.items(step, place.scope, { cwd = run.settings.cwd, stored = row and row.kind == "foreach" and row.data })
+	return M.items(step, place.scope, { cwd = place.scope.cwd or run.settings.cwd, stored = row and row.kind == "foreach" and row.data })
 end
 
 local function item_tasks(step, key, place, items, sequence)

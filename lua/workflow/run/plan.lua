@@ -87,6 +87,8 @@ local function row_of(step, prefix, about)
 		on_success = step.on_success and rows_of(step.on_success.steps, prefix, about) or nil,
 		check = step.check and rows_of(step.check.steps, prefix, about) or nil,
 		repair = step.repair and { max = step.repair.max, again = step.repair.again, steps = rows_of(step.repair.steps, prefix, about) } or nil,
+		worktree = step.worktree and { base = step.worktree.base, branch = step.worktree.branch, keep = step.worktree.keep,
+			merge = step.worktree.steps and rows_of(step.worktree.steps, prefix, about) or step.worktree.merge } or nil,
 		max_cost_usd = step.max_cost and money.dollars(step.max_cost),
 		idempotent = step.idempotent or nil, verify = step.verify and step.verify.text or nil,
 		argv = step.kind == "claude" and claude.plan(step, about.workflow) or nil,

@@ -135,7 +135,7 @@ local function assemble(row, workflow, defaults)
 		run = { id = id, name = workflow.name }, env = around.env }
 	return {
 		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
-		hide = known.hide, secrets = known.values, child_secrets = envs,
+		hide = known.hide, secrets = known.values, child_secrets = envs, merging = {},
 		rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, warned = {}, done = 0,
 		budget = cost.budget(0, cost.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
 		settings = { cwd = cwd, self = executable(), mask = known.mask, claude = workflow.claude, errexit = row.errexit,

@@ -45,6 +45,20 @@ function M:step(id, key)
 	return row and codec.decode(row)
 end
 
+local WITH_WORKTREE = [[
+	SELECT key, state, data FROM steps WHERE run = ? AND kind = 'steps' AND data LIKE '%"worktree":{%' ORDER BY position]]
+
+---The worktrees of the steps of a run that have not been removed.
+---@param id string
+---@return {key: string, state: string, worktree: runner.workflow.Worktree}[]
+function M:worktrees(id)
+	local out = {}
+	for _, row in ipairs(decoded(self:_open():rows(WITH_WORKTREE, id))) do
+		out[#out + 1] = { key = row.key, state = row.state, worktree = row.data.worktree }
+	end
+	return out
+end
+
 local function keys_of(rows)
 	for i, row in ipairs(rows) do
 		rows[i] = row.key

@@ -21,7 +21,8 @@ local BATCH = 50 -- runs that go in one transaction
 ---@field project? string only runs of this one
 ---@field root? string with `project`: also runs of which it is not known, if their files are below this directory
 
----@alias runner.workflow.Hold "running"|"placed"|"in doubt"|"failed"|"interrupted" what keeps a run; placed: tasks of it are on an executor
+---@alias runner.workflow.Hold "running"|"placed"|"worktrees"|"in doubt"|"failed"|"interrupted" what keeps a run; placed: tasks of it are on
+---  an executor
 
 -- --- why a run stays ------------------------------------------------------------------------
 
@@ -29,6 +30,8 @@ local BATCH = 50 -- runs that go in one transaction
 local function hold_of(db, row)
 	if db:live_units(row.id)[1] then
 		return "placed"
+	elseif fs.lstat(paths.worktrees(row.id) or "") then
+		return "worktrees"
 	elseif #db:steps_in_doubt(row.id) > 0 or row.state == "running" and db:any_running(row.id) then
 		return "in doubt"
 	end

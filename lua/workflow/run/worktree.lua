@@ -1,0 +1,240 @@
+-- worktree: where the steps of a block with `worktree` run. What it is stands in the block's row before git makes it, so that a
+-- resumed run finds what was made, half or whole. It lies in the state folder, never in the repository; what git keeps of it
+-- there goes with it, and so does its branch, if we have made that and it has nothing that isn't elsewhere.
+
+local events = require "runner.workflow.report.events"
+local fs = require "runner.fs"
+local git = require "runner.workflow.run.git"
+local host = require "runner.host"
+local merge = require "runner.workflow.run.merge"
+local paths = require "runner.core.paths"
+local scheduler = require "runner.task.scheduler"
+local scopes = require "runner.workflow.run.scope"
+local variables = require "runner.workflow.expr.variables"
+
+local M = {}
+
+local NAME_MAX = 60 -- characters of a step's key
+
+---@class runner.workflow.Worktree as the row of its block has it
+---@field path string
+---@field branch string that we make
+---@field base string the commit that it starts from
+---@field into? string the full name of the branch that the repository had; nil: its HEAD was detached
+---@field repo string the working tree that it is of
+---@field sub string the folder in it where the steps run; "" or with a slash at its end
+---@field common string the folder of git that all worktrees share
+---@field dir string that of the repository's own working tree
+---@field admin? string its own, once it is made
+---@field ready? boolean it is made: steps may have run in it
+---@field merged? boolean its branch is merged, or its `merge` steps have ended well
+---@field going? boolean its steps are over, and it is being removed
+---@field over? boolean it is removed
+
+-- --- what is to be made ------------------------------------------------------------------
+
+-- The repository that a directory is in.
+local function repository(run, cwd, who)
+	local result = git.run(run, cwd, { "rev-parse", "--show-toplevel", "--show-prefix", "--git-common-dir", "--git-dir" })
+	local repo, sub, common, dir = (result.ok and result.stdout or ""):match "^([^\n]+)\n([^\n]*)\n([^\n]+)\n([^\n]+)\n$"
+	if not repo then
+		git.refuse(run, ("%s needs a repository of git with a working tree: %s"):format(who, git.said(result)),
+			"Run it in the working tree of a repository (git init makes one)")
+	end
+	return { repo = repo, sub = sub, common = fs.realpath(paths.absolute(common, cwd)), dir = fs.realpath(paths.absolute(dir, cwd)) }
+end
+
+-- The branch that the repository had when the first worktree of this run was made.
+local function branch_of(run, repo)
+	for _, row in ipairs(run.db:worktrees(run.id)) do
+		if row.worktree.repo == repo then
+			return row.worktree.into
+		end
+	end
+	return (git.line(run, repo, { "symbolic-ref", "-q", "HEAD" }))
+end
+
+local function slug(key)
+	return (key:gsub("[^%w_]+", "-"):gsub("^%-+", ""):gsub("%-+$", ""):sub(1, NAME_MAX))
+end
+
+local function check_branch(run, tree, who)
+	if tree.branch:find "^%-" or not git.run(run, tree.repo, { "check-ref-format", "refs/heads/" .. tree.branch }).ok then
+		git.refuse(run, ("%s: '%s' is no name of a branch"):format(who, tree.branch), "See git help check-ref-format")
+	elseif git.line(run, tree.repo, { "rev-parse", "-q", "--verify", "refs/heads/" .. tree.branch }) then
+		git.refuse(run, ("%s: the branch %s exists already"):format(who, tree.branch), ("Give each item another branch, such as %s-${run.id}; or"
+			.. " remove that one, if it isn't needed: git branch -d %s"):format(tree.branch, tree.branch))
+	end
+end
+
+local function name_of(block)
+	return ("The worktree of step %s"):format(block.key)
+end
+
+-- tree: the repository
+local function plan(block, tree)
+	local run, said, scope, who = block.run, block.step.worktree, block.outer, name_of(block)
+	tree.branch = said.branch and variables.expand(said.branch, scope) or ("runner/%s/%s"):format(run.id:sub(-10):lower(), slug(block.key))
+	tree.path = ("%s/%s-%s"):format(paths.worktrees(run.id), slug(block.key), host.digest(run.id .. block.key):sub(1, 8))
+	local base = variables.expand(said.base, scope)
+	tree.base = not base:find "^%-" and git.line(run, tree.repo, { "rev-parse", "-q", "--verify", base .. "^{commit}" }) or nil
+	if not tree.base then
+		git.refuse(run, ("%s: there is no commit %s"):format(who, base == "HEAD" and "yet" or base), base == "HEAD" and "Commit something first"
+			or "Correct its base")
+	end
+	tree.into = branch_of(run, tree.repo)
+	if said.merge and not tree.into then
+		git.refuse(run, ("%s can't be merged: HEAD of %s is detached"):format(who, tree.repo), "Check out a branch that it is to be merged into")
+	end
+	check_branch(run, tree, who)
+end
+
+-- --- making and removing ---------------------------------------------------------------------
+
+local function tip_of(run, tree)
+	return (git.line(run, tree.repo, { "rev-parse", "-q", "--verify", "refs/heads/" .. tree.branch }))
+end
+
+-- On its branch, which is made if it isn't there.
+local function add(run, tree)
+	fs.mkdirs(tree.path:match "^(.*)/", 448) -- 0700
+	local args = { "worktree", "add", "--no-track", "-b", tree.branch, tree.path, tree.base }
+	local result = git.run(run, tree.repo, tip_of(run, tree) and { "worktree", "add", tree.path, tree.branch } or args)
+	tree.admin = result.ok and git.line(run, tree.path, { "rev-parse", "--absolute-git-dir" }) or nil
+	if not tree.admin then
+		M.remove(run, tree)
+		git.refuse(run, ("The worktree on the branch %s can't be made: %s"):format(tree.branch, git.said(result)), "Mend what git reports")
+	end
+	if tree.sub ~= "" then
+		fs.mkdirs(("%s/%s"):format(tree.path, tree.sub))
+	end
+end
+
+-- Is all that its branch has in the branch that it was made for, or in its base?
+local function is_merged(run, tree, tip)
+	return tip == tree.base or tree.into ~= nil and merge.is_ancestor(run, tree.repo, tip, tree.into)
+end
+
+---Remove a worktree, and its branch, unless that has commits of its own or is checked out elsewhere.
+---@param run table
+---@param tree runner.workflow.Worktree
+---@return string? left the branch that stays
+function M.remove(run, tree)
+	local going = tree.path .. ".going" -- never half of it under its name
+	local ok, why = fs.remove_tree(going)
+	if ok and fs.rename(tree.path, going) then
+		ok, why = fs.remove_tree(going)
+	end
+	if not ok then
+		git.refuse(run, ("The worktree %s can't be removed: %s"):format(tree.path, why), "Remove it by hand")
+	end
+	local admin = tree.admin or ("%s/worktrees/%s"):format(tree.common, tree.path:match "[^/]+$")
+	if tree.ready then
+		git.run(run, tree.repo, { "worktree", "remove", "--force", "--force", tree.path })
+	end
+	fs.remove_tree(admin) -- git can't read what it was making, or removing, when it was killed
+	fs.rmdir(tree.common .. "/worktrees")
+	fs.rmdir(tree.path:match "^(.*)/")
+	local tip, name = tip_of(run, tree), "refs/heads/" .. tree.branch
+	if tip and is_merged(run, tree, tip) and git.line(run, tree.repo, { "for-each-ref", "--format=%(worktreepath)", name }) == "" then
+		git.run(run, tree.repo, { "update-ref", "-d", name, tip })
+		return nil
+	end
+	return tip and tree.branch
+end
+
+---What of a worktree is nowhere else.
+---@param run table
+---@param tree runner.workflow.Worktree
+---@return string? "uncommitted changes", "2 commits that main lacks"
+function M.unsaved(run, tree)
+	if tree.ready and fs.lstat(tree.path) and merge.changes(run, tree) ~= "" then
+		return "changes that are not committed"
+	end
+	local tip = tip_of(run, tree)
+	if tip and not is_merged(run, tree, tip) then
+		local known = tree.into and tip_of(run, { repo = tree.repo, branch = tree.into:gsub("^refs/heads/", "") }) and tree.into or tree.base
+		local count = git.line(run, tree.repo, { "rev-list", "--count", tip, "^" .. known })
+		return ("%s commit%s that %s lacks"):format(count or "some", count == "1" and "" or "s", (known:gsub("^refs/heads/", "")))
+	end
+end
+
+-- What a git that was killed in it has left: nothing of this run is alive in it now.
+local function restore(run, tree)
+	if not fs.lstat(tree.path .. "/.git") then
+		M.remove(run, tree)
+		return add(run, tree)
+	end
+	local of_branch = ("%s/refs/heads/%s.lock"):format(tree.common, tree.branch)
+	for _, path in ipairs { tree.admin .. "/index.lock", tree.admin .. "/HEAD.lock", of_branch } do
+		fs.unlink(path)
+	end
+	merge.back(run, tree)
+end
+
+-- Those that were being made when this run was killed: they are in the way of every other one.
+local function sweep(run)
+	for _, row in ipairs(not run.swept and run.db:worktrees(run.id) or {}) do
+		local _ = row.worktree.ready or row.worktree.over or M.remove(run, row.worktree)
+	end
+	run.swept = true
+end
+
+-- --- around the steps of a block -----------------------------------------------------------------
+
+local function save(block)
+	block.save()
+	scheduler.settled() -- committed
+end
+
+---The scope of the steps in the worktree of a block, which is made or found again.
+---@param block runner.workflow.Block its `outer` scope, and `save`
+---@return runner.workflow.Scope
+function M.enter(block)
+	local run, way = block.run, block.way
+	local tree = way.worktree and not way.worktree.over and way.worktree or nil
+	tree = tree and tree.ready and tree or repository(run, block.outer.cwd or run.settings.cwd, name_of(block))
+	local _ <close> = merge.turn(tree)
+	sweep(run)
+	if tree.ready then
+		local _ = tree.going or restore(run, tree)
+	else
+		way.worktree = nil
+		plan(block, tree)
+		way.worktree = tree
+		save(block)
+		local ok, e = pcall(add, run, tree)
+		if not ok and type(e) ~= "userdata" then
+			way.worktree = nil
+		end
+		assert(ok, e)
+		tree.ready = true
+		block.save()
+	end
+	local cwd = ("%s/%s"):format(tree.path, tree.sub):gsub("/$", "")
+	local inner = scopes.inner_scope(block.outer, { vars = block.outer.vars, cwd = cwd,
+		worktree = { path = tree.path, branch = tree.branch, base = tree.base } }, false)
+	getmetatable(inner).__newindex = block.outer -- what its steps leave is there for later ones
+	return inner
+end
+
+---The block is over.
+---@param block runner.workflow.Block
+---@param failed boolean
+function M.leave(block, failed)
+	local run, tree, keep = block.run, block.way.worktree, block.step.worktree.keep
+	local _ <close> = merge.turn(tree)
+	local dirty = keep == "failed" and not failed and not tree.going and merge.changes(run, tree) ~= ""
+	if keep == "always" or failed and keep == "failed" or dirty then
+		events.worktree(run, block.key, ("The worktree of step %s stays: %s%s"):format(block.key, tree.path,
+			dirty and " (it has changes that are not committed)" or ""))
+		return
+	end
+	tree.going = not failed
+	save(block)
+	M.remove(run, tree)
+	tree.over = not failed
+	block.save()
+end
+
+return M
