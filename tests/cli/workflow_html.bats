@@ -40,7 +40,7 @@ ran_badly() {
 	grep -qF 'bad &lt;i&gt;&amp;name' run.html
 	grep -qF '<dd>each[2].say</dd>' run.html
 	grep -qF '<code>&lt;b&gt; › say</code>' run.html
-	grep -qF '<td>SUBPROCESS_FAILED</td><td class="n">2</td><td class="n">1</td>' run.html
+	grep -qF '<td><span class="n">SUBPROCESS_FAILED</span></td><td class="n">2</td><td class="n">1</td>' run.html
 	grep -qF 'stderr of attempt 2' run.html
 	python3 - run.html <<-'PY'
 		import sys
@@ -171,6 +171,32 @@ ran_long() {
 	expect 'e.data.steps_total == 200 and e.data.steps_by_state["failed"] == 5'
 	call workflow show @last --html run.html
 	envelope 0
+}
+
+@test "items that are markup, control characters or very long are text of a page, and lines of a megabyte leave it small" {
+	workflow hostile <<-'YAML'
+		name: hostile
+		commands:
+		  - id: each
+		    continue_on_error: true
+		    foreach: ["</title></svg><script>alert(1)</script>", "\u202Egnp.exe", "\e[31mred", "a'b\"c&d", { name: "<img src=x>" }, [1, 2], 7, true, "漢"]
+		    do: [ { id: say, shell: "printf '%01000000d' 1; printf '%01000000d' 1 >&2; exit 1" } ]
+		  - { id: long, foreach: "${steps.each.data}", do: [ { shell: "true" } ] }
+	YAML
+	call workflow run hostile.yaml
+	envelope 0
+	call workflow show @last --html run.html
+	[ "$(wc -c <run.html)" -lt 300000 ]
+	[ "$(grep -ciE '<(script|img)' run.html)" -eq 0 ]
+	[ "$(grep -cE $'\u202e|\e' run.html)" -eq 0 ]
+	python3 - <<-'PY'
+		import html, re
+		page = open("run.html", encoding="utf-8").read()
+		names = [html.unescape(n) for n in re.findall(r"<code>([^<]*) › say</code>", page)]
+		assert names[0] == "</title></svg><script>alert(1)</script>" and names[3:] == ["a'b\"c&d", "<img src=x>", "[1,2]", "7", "true", "漢"], names
+		assert "gnp.exe" in names[1] and names[2].endswith("red"), names[1:3]
+		assert max(map(len, page.split("\n"))) < 30000
+	PY
 }
 
 # seen WORDS…: text that a reader of run.html sees, in this order

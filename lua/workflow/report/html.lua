@@ -23,11 +23,11 @@ h1{font-size:1.5rem;margin:.2rem 0;overflow-wrap:anywhere}h2{font-size:1.15rem;m
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.5rem 0}dt{color:var(--soft)}
 dd{margin:0;overflow-wrap:anywhere}.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
-th{color:var(--soft);font-weight:600}.n{text-align:right;white-space:nowrap}
+th{color:var(--soft);font-weight:600}th:not(.n),td:not(.n){min-width:7rem}.n{text-align:right;white-space:nowrap}
 pre{margin:.3rem 0;padding:.5rem;background:var(--panel);border:1px solid var(--line);border-radius:4px;
 font:13px/1.45 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}code{font:13px ui-monospace,monospace}
 details,.line{border-bottom:1px solid var(--line)}summary,.line{padding:.25rem 0;margin:0;overflow-wrap:anywhere}summary{cursor:pointer}
-.line{padding-left:1.1rem}details>div{padding:0 0 .6rem 1.2rem}
+.line{padding-left:1.1rem}.line .row{width:calc(100% - .3rem)}details>div{padding:0 0 .6rem 1.2rem}
 .row{display:inline-grid;grid-template-columns:minmax(0,1fr) 4rem 4.5rem 4.5rem;gap:.6rem;width:calc(100% - 1.4rem);vertical-align:top}
 pre,code,td,dd,i,li{unicode-bidi:isolate}i{color:var(--soft);font-style:normal}b{font-weight:600}
 .error{padding:.5rem .8rem;border-left:4px solid var(--bad);background:var(--panel);overflow-wrap:anywhere}

@@ -178,11 +178,15 @@ local function log_text(record, stream, most)
 	return "…" .. content:sub(-most)
 end
 
+local function code_of(code)
+	return ('<span class="n">%s</span>'):format(markup.text(code))
+end
+
 local function attempts_table(history, node)
 	local rows = {}
 	for i, try in ipairs(node.tries) do
 		rows[i] = { tostring(try.number), html.duration(try.started_ms - history.from_ms),
-			html.duration(try.ended_ms and math.max(try.ended_ms - try.started_ms, 0)), markup.text(try.code or (try.ended_ms and "ok" or "")),
+			html.duration(try.ended_ms and math.max(try.ended_ms - try.started_ms, 0)), code_of(try.code or (try.ended_ms and "ok" or "")),
 			markup.text((try.message or ""):sub(1, OUTPUT)), html.duration(try.delay_ms) }
 	end
 	return rows[1] and html.table("Attempts of " .. node.step.key, { "#no.", "#began after", "#took", "code", "message", "#then waited" },
@@ -208,7 +212,8 @@ end
 
 local function details_of(page, node)
 	local db, run, step = page.db, page.history.run, node.step
-	local output = not history_of.inside(node)[1] and (db:step(run.id, step.key) or {}).output or "" -- else it is that of its steps
+	local has_own = not history_of.inside(node)[1] and step.state ~= "failed" -- else its steps have it, or its log
+	local output = has_own and (db:step(run.id, step.key) or {}).output or ""
 	return table.concat { html.facts { { "key", step.key }, { "kind", step.kind }, { "text", (step.label or ""):sub(1, OUTPUT) },
 		{ "code", step.code }, { "message", step.message and step.message:sub(1, OUTPUT) } },
 		attempts_table(page.history, node), usage_facts(db:usage(run.id, step.key)),
@@ -378,7 +383,7 @@ end
 local function codes_table(codes)
 	local rows = {}
 	for i, code in ipairs(codes) do
-		rows[i] = { markup.text(code.code), tostring(code.attempts), tostring(code.retries), html.duration(code.wait_ms) }
+		rows[i] = { code_of(code.code), tostring(code.attempts), tostring(code.retries), html.duration(code.wait_ms) }
 	end
 	return rows[1] and '<h2 id="codes">Failures by code</h2>\n' .. html.table("Attempts that failed, and the waits for the next ones",
 		{ "code", "#attempts", "#tried again", "#waited" }, rows) or ""

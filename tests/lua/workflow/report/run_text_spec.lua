@@ -23,6 +23,19 @@ describe("the story of a run", function()
 		assert.truthy(text:find("\n  1       completed  one (2 lines)\n  longer  completed  x\n", 1, true), text)
 	end)
 
+	it("begins with what failed where there are many steps, and says of which item", function()
+		local steps = {}
+		for i = 1, 20 do
+			steps[i] = step { key = ("l[%d].a"):format(i), item = "item " .. i }
+		end
+		steps[15].state, steps[15].code, steps[15].message = "failed", "X", "no"
+		local text = run_with({}, table.unpack(steps))
+		assert.truthy(text:find("\nsteps:\n  l[1].a   completed\n", 1, true), text)
+		assert.truthy(text:find("  l[15].a  failed     item 15: X: no\n", 1, true), text)
+		text = run_with({}, step { key = "first" }, table.unpack(steps))
+		assert.truthy(text:find("\nfailed:\n  l[15].a  failed  item 15: X: no\nsteps:\n  first    completed\n", 1, true), text)
+	end)
+
 	it("leaves no blanks behind a step without an output", function()
 		assert.truthy(run_with({}, step { state = "skipped" }):find("\n  1  skipped\n", 1, true))
 	end)
