@@ -74,10 +74,12 @@ end
 
 -- What the whole of a run is told of its files.
 local function remember(check, child, node)
-	if child.max_cost then
-		local message = ("workflow: max_cost of %s holds where it is run by itself: here the budget is that of the run"):format(child.path)
-		check:hint_in(node, 1, "BUDGET_UNUSED", message)
-		check:warn(message)
+	for _, key in ipairs { "max_cost", "concurrency" } do
+		if child[key] then
+			local message = ("workflow: %s of %s holds where that is run by itself: here it is the run's"):format(key, child.path)
+			check:hint_in(node, 1, "KEY_UNUSED", message)
+			check:warn(message)
+		end
 	end
 	if child.concurrency then
 		check:warn(("workflow: concurrency of %s holds where it is run by itself: here that of the run counts"):format(child.path))

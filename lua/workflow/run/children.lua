@@ -43,11 +43,13 @@ end
 -- What a step would have printed that was skipped is null; an output that was cut is a failure.
 local function value_of(template, scope)
 	local parsed = assert(variables.parse(template))
-	if #parsed == 1 and type(parsed[1]) == "table" then
-		local value, found = variables.lookup(scope, parsed[1].name)
-		return found and value or not found and json.null
+	for _, reference in ipairs(variables.names(parsed)) do
+		local _, found = variables.lookup(scope, reference.name)
+		if not found then
+			return json.null
+		end
 	end
-	return variables.expand(parsed, scope)
+	return variables.value(parsed, scope)
 end
 
 ---The result of a step that holds steps: that of the last of them, and what their file gives.
@@ -56,23 +58,25 @@ end
 ---@param key string
 ---@param scope runner.workflow.Scope of the steps inside
 ---@param given table? of the last of them
+---@param recalled? boolean of an earlier process: they may not have come to its end
 ---@return table? given
-function M.result(run, step, key, scope, given)
+function M.result(run, step, key, scope, given, recalled)
 	if not step.child then
 		return given
 	end
-	local out, values = { ok = true, output = given and given.output or "", status = given and given.status }, {}
+	given = given or {}
+	local out, values = { ok = true, output = given.output or "", output_path = given.output_path, status = given.status }, {}
 	for name, template in pairs(step.child.outputs) do
 		local ok, value = pcall(value_of, template, scope)
 		if not ok and type(value) == "userdata" then
 			error(value, 0) -- a cancellation
-		elseif not ok then
+		elseif not (ok or recalled) then
 			local e = errors.normalise(value)
 			e.message, e.context = ("Step %s, output %s: %s"):format(key, name, e.message), { step_key = key }
 			run.failures[key] = { key = key, transient = false }
 			error(e, 0)
 		end
-		values[name] = value
+		values[name] = ok and value or not ok and json.null
 	end
 	out.outputs, out.data = values, values
 	return out

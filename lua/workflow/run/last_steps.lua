@@ -82,7 +82,8 @@ function M.around(run, workflow, place, sequence)
 		return sequence(run, workflow.steps, place)
 	end
 	local n, row = latest(run, last, place)
-	local ended = row and type(row.data) == "table" and row.data.ended or { state = "failed" }
+	local ended = row and type(row.data) == "table" and row.data.ended
+		or { state = "failed", code = "", error = "" }
 	local cut_off = row and CUT_OFF[row.state]
 	local failed = cut_off and finish(run, workflow, place, n, ended, sequence)
 	run.endings = n
