@@ -13,27 +13,32 @@ local M = {}
 local VARIABLE = "RUNNER_ASKERS" -- of a job: who started it
 local MOST = 256 -- processes
 local NAMESPACES = { "cgroup", "mnt", "pid", "time", "user" }
-local SHELLS = { sh = true, ash = true, bash = true, dash = true, fish = true, ksh = true, mksh = true, tcsh = true, zsh = true }
+local SHELLS = tables.set "ash bash busybox dash elvish fish ksh mksh nu sh tcsh zsh"
+-- What gives people their terminals and services: who asks, and who decides, may both be below it.
+local HOSTS = tables.set [[alacritty atd cron crond containerd-shim containerd-shim-runc-v2 dropbear foot gnome-terminal-server init kitty
+	konsole login screen sshd sshd-auth sshd-session systemd tmux urxvt wezterm-gui xfce4-terminal xterm]]
 
 -- --- processes ------------------------------------------------------------------------------
 
 -- proc_pid_stat(5): what follows the name
 local function process(pid)
-	local fields = {}
-	for word in ((fs.read(("/proc/%d/stat"):format(pid)) or ""):match "^.*%) (.*)$" or ""):gmatch "%S+" do
+	local fields, name, rest = {}, (fs.read(("/proc/%d/stat"):format(pid)) or ""):match "^%d+ %((.*)%) (.*)$"
+	for word in (rest or ""):gmatch "%S+" do
 		fields[#fields + 1] = word
 	end
+	local exe = fs.readlink(("/proc/%d/exe"):format(pid)) -- of another user's process it can't be read
 	local function number(n)
 		return math.tointeger(tonumber(fields[n]))
 	end
-	return fields[20] and { pid = pid, name = ("%d:%s"):format(pid, fields[20]), parent = number(2), group = number(3), session = number(4),
+	return fields[20] and { pid = pid, program = exe and exe:gsub(" %(deleted%)$", ""):match "[^/]*$" or name,
+		name = ("%d:%s"):format(pid, fields[20]), parent = number(2), group = number(3), session = number(4),
 		terminal = number(5), foreground = number(6) }
 end
 
 -- This call, what has started it, and so on.
 local function ancestors()
 	local list, p = {}, process(attempt.launch.supervisor)
-	while p and #list < MOST do
+	while p and #list < MOST and not HOSTS[p.program] do
 		list[#list + 1] = p
 		p = p.parent > 0 and process(p.parent) or nil
 	end
@@ -41,7 +46,7 @@ local function ancestors()
 end
 
 local function is_shell(p)
-	return p.session == p.pid and SHELLS[(fs.readlink(("/proc/%d/exe"):format(p.pid)) or ""):match "[^/]*$"]
+	return p.session == p.pid and SHELLS[p.program]
 end
 
 -- Where the outermost terminal of them begins; nil: there is none.
@@ -140,8 +145,7 @@ local function through()
 			return why
 		end
 	end
-	local limits = fs.read(("/proc/%d/limits"):format(attempt.launch.supervisor)) or ""
-	return limits:match "Max file locks%s+%S+%s+(%S+)" ~= "unlimited" and "a command, a job or a step that runner runs has started it" or nil
+	return require("runner.terminal").marked(attempt.launch.supervisor) and "a command, a job or a step that runner runs has started it" or nil
 end
 
 ---Why there is nobody to ask at the terminal of this call; nil: there is.
@@ -151,6 +155,8 @@ function M.absent()
 	local last = outermost(list)
 	if attempt.framework.non_interactive then
 		return "--non-interactive was given"
+	elseif next(policies()) then
+		return "a policy holds"
 	elseif through() then
 		return through()
 	elseif not M.terminal() then
@@ -186,8 +192,9 @@ function M.refusal(asker)
 	elseif asker.boot ~= boot() then
 		return nil -- none of its processes is there any more
 	end
-	for name, link in pairs(namespaces()) do
-		if asker.namespaces[name] ~= link then
+	local own = namespaces()
+	for name, link in pairs(asker.namespaces) do
+		if own[name] ~= link then
 			return ("it is in another %s namespace than who asked"):format(name)
 		end
 	end

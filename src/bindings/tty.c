@@ -5,6 +5,7 @@
  *   ask(question, secret, many, path)   the line without its newline | nil, message, CODE;
  *                           `many`: lines up to an empty one or Ctrl+D, without the last newline; `path`: of a terminal
  *                           that is not that of our session
+ *   marked(pid)             has something that runner runs started this process (os.h)?
  *   columns()               of the terminal on the caller's stdout, as it is now; nil: it is none
  *
  * The terminal's settings are restored on every path, cancellation included.
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "../common/xio.h"
+#include "../engine/os.h"
 #include "../worker/cancel.h"
 #include "../worker/channel.h"
 #include "../worker/picture.h"
@@ -178,9 +180,16 @@ static int columns(lua_State *L)
 	return 1;
 }
 
+static int marked(lua_State *L)
+{
+	lua_pushboolean(L, os_is_marked((pid_t)luaL_checkinteger(L, 1)));
+	return 1;
+}
+
 static const luaL_Reg functions[] = {
 	{ "ask", ask },
 	{ "columns", columns },
+	{ "marked", marked },
 	{ NULL, NULL },
 };
 

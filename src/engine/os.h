@@ -77,6 +77,8 @@ void os_drop_heap(void);
 int os_mark(uint64_t mark);
 /* The mark of process `pid`; some other number if it has none. [signal] */
 uint64_t os_mark_of(pid_t pid);
+/* Has something with a mark, whatever it was, started it? True where we can't look. */
+bool os_is_marked(pid_t pid);
 /* Now, in the unit of start times: who lives now started at this or earlier. */
 int os_ticks_now(uint64_t *ticks);
 /* Does this process have children (dead or alive) already? [signal] */

@@ -119,6 +119,13 @@ uint64_t os_mark_of(pid_t pid)
 	return prlimit(pid, RLIMIT_LOCKS, NULL, &limit) < 0 ? 0 : (uint64_t)limit.rlim_cur;
 }
 
+bool os_is_marked(pid_t pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_LOCKS, NULL, &limit) < 0 || limit.rlim_max != RLIM_INFINITY;
+}
+
 int os_watch_signals(const sigset_t *set)
 {
 	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);

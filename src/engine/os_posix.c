@@ -148,6 +148,11 @@ int os_mark(uint64_t mark UNUSED)
 	return unsupported();
 }
 
+bool os_is_marked(pid_t pid UNUSED)
+{
+	return false;
+}
+
 uint64_t os_mark_of(pid_t pid UNUSED)
 {
 	return 0;

@@ -259,6 +259,8 @@ attacked() {
 	SH
 	chmod +x bin/runner_pending
 	waits ship.yaml
+	touch run.over
+	[[ " $* " != *" outlives "* ]] || until_true [ -e late ]
 	for way; do
 		if [ "$way" = namespace ] || [ "$way" = time ]; then
 			grep -qE 'PERSON_REQUIRED|unshare' "said.$way" || { tail "said.$way" >&2; return 1; }
@@ -274,7 +276,13 @@ attacked() {
 
 @test "an agent with a shell can't approve itself: in a terminal of its own, without its environment, in a new session" {
 	attacked plain pty script naked session orphan limits
+	grep -q 'that runner runs has started it' said.naked
 	[ "$(decisions | grep -c '^[0-9]* refused runner')" -ge 1 ]
+}
+
+@test "nor once its run is over, from a process that has outlived it as a job does" {
+	attacked outlives
+	grep -q 'that runner runs has started it' said.outlives
 }
 
 @test "nor as a sibling of its parent, in a job, or in other namespaces" {

@@ -121,6 +121,7 @@ local function asked(db, id)
 	local rows = db:approvals { run = id }
 	for i, gate in ipairs(rows) do
 		rows[i] = M.approval(gate)
+		rows[i].shown = nil
 	end
 	return rows[1] and json.array(rows) or nil
 end

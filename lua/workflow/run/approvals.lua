@@ -88,14 +88,23 @@ end
 
 -- --- what is decided ------------------------------------------------------------------------------
 
+-- In the audit ledger, or nothing is decided.
+local function note(gate, state, by)
+	by.approval, by.run, by.step = gate.id, gate.run, gate.key
+	local problem = confirmation.decided(DONE[state], by)
+	if problem then
+		error(problem, 0)
+	end
+end
+
 ---Those of a run, or of a project, whose time is over get their default, which the audit ledger has.
 ---@param db runner.workflow.Store
 ---@param run? string
 ---@param project? string
 function M.expire(db, run, project)
-	for _, gate in ipairs(db:expire(run, project)) do
-		confirmation.decided(DONE[gate.state], { by = "default", approval = gate.id, run = gate.run, step = gate.key, reason = gate.why })
-	end
+	db:expire(function(gate)
+		note(gate, gate.state, { by = "default", reason = gate.why })
+	end, run, project)
 end
 
 ---What a decision is, for data and messages: "rejected by ada: too early".
@@ -115,13 +124,8 @@ end
 function M.decide(db, gate, state, why)
 	local uid, user = require("runner.ledger").user()
 	local by = { by = "terminal", uid = uid, user = user, terminal = person.terminal() }
-	local problem = confirmation.decided(DONE[state], { by = "terminal", terminal = by.terminal, approval = gate.id, run = gate.run,
-		step = gate.key, reason = why })
-	if problem then
-		return problem
-	end
 	M.expire(db, gate.run)
-	if not db:decide(gate.id, state, by, why) then
+	if not db:decide(gate.id, state, by, why, function() note(gate, state, { by = "terminal", terminal = by.terminal, reason = why }) end) then
 		local now = db:approval(gate.id)
 		return errors.new("CONFLICT", ("Approval %s is decided: it was %s"):format(gate.id, M.said(now)),
 			{ side_effects = "none", context = { approval = gate.id, state = now.state } })
@@ -230,8 +234,8 @@ local function prompt(run, gate)
 		return false
 	end
 	local why = state == "rejected" and person.ask "Why? " or nil
-	local problem = M.decide(run.db, gate, state, why ~= "" and why or nil)
-	return not problem or problem.code == "CONFLICT" or error(problem, 0)
+	M.decide(run.db, gate, state, why ~= "" and why or nil)
+	return true -- whoever has decided
 end
 
 ---All that can run has ended. Ask a person at the terminal, else end the run.

@@ -93,10 +93,13 @@ local DECIDE = [[
 ---@param state "approved"|"rejected"
 ---@param by table
 ---@param why? string
+---@param also fun() in the same transaction, if it is decided
 ---@return boolean decided false: it is decided, or its time is over
-function M.queries:decide(id, state, by, why)
+function M.queries:decide(id, state, by, why, also)
 	return self:together(function(db)
-		return db:run(DECIDE, id, state, host.wall_ms(), assert(json.encode(by)), why) == 1
+		local decided = db:run(DECIDE, id, state, host.wall_ms(), assert(json.encode(by)), why) == 1
+		local _ = decided and also()
+		return decided
 	end)
 end
 
@@ -108,14 +111,18 @@ local EXPIRE = [[
 	WHERE ]] .. IS_OVERDUE .. " RETURNING *"
 
 ---Those whose time is over get their default.
+---@param also fun(gate: runner.workflow.Approval) for each, in the same transaction
 ---@param run? string only of this run
 ---@param project? string
----@return runner.workflow.Approval[] decided now
-function M.queries:expire(run, project)
+function M.queries:expire(also, run, project)
 	local now = host.wall_ms()
-	return self:_open():row(OVERDUE, now, run, project) and decoded_rows(self:together(function(db)
-		return db:rows(EXPIRE, now, run, project)
-	end)) or {}
+	if self:_open():row(OVERDUE, now, run, project) then
+		self:together(function(db)
+			for _, gate in ipairs(db:rows(EXPIRE, now, run, project)) do
+				also(decoded(gate))
+			end
+		end)
+	end
 end
 
 local LIST = [[
