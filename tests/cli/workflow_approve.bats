@@ -167,6 +167,20 @@ for line in open("audit.jsonl"):
 	[ "$(cat notified)" = "$id" ]
 }
 
+@test "a run that waits isn't over: its last steps run once, when it has ended; retry --from asks again" {
+	asks
+	echo 'finally: [{ shell: "echo over >>effects" }]' >>ship.yaml
+	waits ship.yaml
+	[ "$(cat effects)" = built ]
+	agrees "$id"
+	[ "$(cat effects)" = $'built\nshipped approved\nover' ]
+	call workflow retry @last --from gate
+	envelope 14
+	[ "$(pending | wc -l)" -eq 1 ]
+	agrees "$(pending)"
+	[ "$(grep -c 'shipped approved' effects)" -eq 2 ]
+}
+
 @test "two people decide at once: one decision holds, and the other is told" {
 	asks
 	waits ship.yaml
