@@ -118,7 +118,7 @@ end
 local function script_words(ctx, script)
 	local text, line = dedented(script), line_of(script)
 	local named = shebang(text)
-	local words = named or attempt.command.interpreter and table.move(attempt.command.interpreter, 1, 100, 1, {}) or { "/bin/sh", "-e" }
+	local words = named or attempt.command.interpreter and table.move(attempt.command.interpreter, 1, 1000, 1, {}) or { "/bin/sh", "-e" }
 	local program = named and named[2] and named[1]:find "/env$" and named[2] or words[1]
 	if is_numbered(program) then
 		text = ("\n"):rep((line or 1) - 1) .. (named and text:gsub("#![^\n]*", "", 1) or text)
@@ -189,7 +189,10 @@ local function data_of(result)
 		errors.raise("OUTPUT_TOO_LARGE", ("'%s' wrote more than %d MiB"):format(command_line.typed(attempt.name), DATA_MAX >> 20))
 	end
 	local value = json.decode(result.stdout)
-	return value ~= nil and value or (result.stdout:gsub("\n$", ""))
+	if value == nil then
+		value = result.stdout:gsub("\n$", "")
+	end
+	return attempt.wrap(value)
 end
 
 -- --- a run -------------------------------------------------------------------------------------------

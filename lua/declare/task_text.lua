@@ -84,13 +84,10 @@ end
 ---@return table<string, runner.TaskPlace>
 function M.places(text)
 	local s = { text = text, code = lint.code_of(text), places = {}, order = 0 }
-	for _, key in ipairs { "tasks", "commands" } do
-		local open = s.code:match("%f[%w_]" .. key .. "%s*=%s*(){")
-		local _, last = s.code:find("^%b{}", open or #text + 1)
-		if last then
-			walk(s, open + 1, last - 1, "", nil)
-			break
-		end
+	local open = s.code:match "%f[%w_]tasks%s*=%s*(){%s*[%a_%[}]"
+	local _, last = s.code:find("^%b{}", open or #text + 1)
+	if last then
+		walk(s, open + 1, last - 1, "", nil)
 	end
 	return s.places
 end

@@ -46,11 +46,7 @@ end
 
 -- --- the file ----------------------------------------------------------------------------------
 
-local FILE = { env = true, cwd = true, interpreter = true, tasks = true, commands = true }
-
-local function tasks_of(file)
-	return rawget(file, "tasks") or rawget(file, "commands")
-end
+local FILE = { env = true, cwd = true, interpreter = true, tasks = true }
 
 local function shown(key)
 	local text = type(key) == "string" and ("%q"):format(key) or tostring(key)
@@ -75,7 +71,7 @@ function M.problem(file)
 	elseif odd ~= nil then
 		return ("has the key %s, which no file of tasks has"):format(shown(odd)), "Its keys are tasks, env, cwd and interpreter"
 	end
-	if type(tasks_of(file)) ~= "table" then
+	if type(rawget(file, "tasks")) ~= "table" then
 		return "has no tasks", ("Write %s"):format(EXAMPLE)
 	end
 end
@@ -117,7 +113,7 @@ function M.all(file)
 	local out = {}
 	local problem, fix = M.problem(file)
 	if not problem then
-		problem, fix = walk(tasks_of(file), "", 1, out)
+		problem, fix = walk(rawget(file, "tasks"), "", 1, out)
 	end
 	return out, problem, fix
 end
@@ -142,7 +138,7 @@ end
 ---@return table? task
 ---@return integer? last how many of the words name it
 function M.find(file, words)
-	return find(tasks_of(file), words, 1)
+	return find(rawget(file, "tasks"), words, 1)
 end
 
 -- --- the declaration ---------------------------------------------------------------------------

@@ -24,7 +24,10 @@ local function read(project)
 	local key = path .. (project.unread and "?" or "")
 	local file = known[key]
 	if not file then
-		package.path = ("%s/lib/?.lua;%s/lib/?/init.lua;%s"):format(project.root, project.root, package.path) -- as of commands/
+		local lib = project.root .. "/lib/?"
+		if package.path:sub(1, #lib) ~= lib then -- as of commands/
+			package.path = ("%s.lua;%s/init.lua;%s"):format(lib, lib, package.path)
+		end
 		local value, problem, text, partial = project.read(path, nil, project.unread)
 		file = { value = value, problem = problem, text = text or host.source(path) or "", partial = partial }
 		local why, fix = tasks.problem(value)
@@ -39,10 +42,13 @@ local function mentions(file, word)
 	return file.text:find("%f[%w_-]" .. word:gsub("%W", "%%%0") .. "%f[^%w_-]") ~= nil
 end
 
----All tasks, for lists.
+---All tasks, for lists. The file is read anew: a server makes many.
 ---@param project table
 ---@return {name: string, path: string, task: true, order?: integer, section?: string}[] in no order
 function M.list(project)
+	local before = read(project)
+	project.problem = project.problem ~= before.problem and project.problem or nil
+	known = {}
 	local file, out = read(project), {}
 	if not file.problem then
 		local problem, fix
@@ -74,10 +80,11 @@ function M.find(words, project)
 	return task and { name = table.concat(words, ".", 1, last), path = file.path, words = last, folder = project.commands, task = true } or nil
 end
 
--- A person at a terminal ends what takes too long; what the run that calls it has left is a limit in any case.
+-- A person at a terminal ends what takes too long. What a call needs has its limit.
 local function limit_of(project)
 	local launch = attempt.launch
-	return not project.timeout and ((not attempt.ctx and host.nested() or launch.person and not launch.job) and "none" or LIMIT) or nil
+	local own = os.getenv "RUNNER_NEEDS" or launch.person and not launch.job
+	return not (project and project.timeout) and (own and "none" or LIMIT) or nil
 end
 
 ---The declaration of a task that was found, or of a command file that has a script, as loader.read gives it.

@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 load lib/helper
+load lib/mcp
 
 prepare() {
 	CLEAN_ENV+=(XDG_STATE_HOME="$BATS_TEST_TMPDIR.state")
@@ -117,6 +118,17 @@ example() {
 		    check(v, "exec")
 	PY
 	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" timeout 120 python3 values.py
+	session <<-'PY'
+		with Server() as s:
+		    for v in ["$(touch hacked)", "'; touch hacked; '", "a\nb", "-e", "x" * 100000]:
+		        assert not s.call("show", {"one": v, "rest": [v]})["isError"]
+		        assert open("got", "rb").read() == (v + "\0" + v + "\0").encode()
+		        os.unlink("got")
+		    refused = s.call("show", {"one": "a\0b"})
+		    assert "NUL" in refused["message"], refused
+		    s.close()
+	PY
+	[ ! -e hacked ]
 	call show --raw-payload '{"one": "a\u0000b"}'
 	assert_envelope
 	[ "$status" -eq 2 ]
@@ -202,7 +214,7 @@ example() {
 @test "its output goes to stderr as it comes, stays away with quiet, and is the data with output" {
 	tasks <<<'loud = { "Loud", shell = "echo out; echo err >&2" }, still = { "Still", quiet = true, shell = "echo out; echo err >&2; exit ${code:-0}",
 		args = { { "code", "integer" } } }, json = { "JSON", danger_level = "safe", output = "data", shell = [[echo "{\"a\": [1, 2]}"; echo seen >&2]] },
-		text = { "Text", danger_level = "safe", output = "data", shell = "echo one; echo two" },
+		no = { "No", danger_level = "safe", output = "data", shell = "echo false" }, text = { "Text", danger_level = "safe", output = "data", shell = "echo one; echo two" },
 		slow = { "Slow", shell = "echo begun; until [ -e go ]; do sleep 0.05; done" }'
 	call loud
 	[ "$(sort <<<"$stderr")" = "$(printf 'err\nout')" ]
@@ -217,6 +229,8 @@ example() {
 	assert_envelope
 	expect 'e.data == {"a": [1, 2]}'
 	[ "$stderr" = seen ]
+	call no
+	expect 'e.data == {"value": False}'
 	call text
 	expect 'e.data == {"value": "one\ntwo"}'
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" slow >out.txt 2>err.txt 3>&- &
@@ -306,7 +320,7 @@ example() {
 	echo '{"_cmd": "build", "target": "release"}' | env -i "${CLEAN_ENV[@]}" "$RUNNER" exec >out.txt 2>err.txt
 	status=0
 	assert_envelope
-	expect 'e.data == {"value": "release"} and e.meta.command == "build"'
+	expect 'e.data == {"value": "release"} and e.meta.command == "build" and e.meta.timeout_ms == 3600000'
 	call mcp tools
 	expect '"build" in str(e.data)'
 	call lint
@@ -657,4 +671,16 @@ example() {
 	assert_envelope
 	[ "$status" -ne 0 ]
 	[ ! -e dropped ]
+}
+
+@test "a server of tools sees that the file has changed" {
+	tasks <<<'one = { "One", danger_level = "safe", output = "data", shell = "echo 1" }'
+	call one
+	session <<-'PY'
+		with Server() as s:
+		    assert s.call("one", {})["structuredContent"]["data"]["value"] == 1
+		    open("tasks.lua", "w").write('return { tasks = { one = { "One", danger_level = "safe", output = "data", shell = "echo 2" } } }')
+		    assert s.call("one", {})["structuredContent"]["data"]["value"] == 2
+		    s.close()
+	PY
 }
