@@ -594,3 +594,72 @@ own" ]
 	[ "$(subjects)" = own,start, ]
 	untouched
 }
+
+@test "a confined step commits in its worktree, and writes neither the repository nor its hooks" {
+	have=$(python3 -c 'import ctypes; print(max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)))')
+	[ "$have" -ge 3 ] || skip "this kernel's Landlock is version $have, not 3"
+	steps <<-'YAML'
+		  - id: work
+		    confine: { write: [.] }
+		    worktree: { branch: agent/one, merge: true }
+		    shell: echo own >new; git add new; git commit -q -m own; for f in mine .git/hooks/pre-commit .git/config; do echo bad 2>/dev/null >>"${env.REPO}/$f" || echo refused; done
+	YAML
+	CLEAN_ENV+=(REPO="$PWD/repo")
+	in_repo
+	envelope 0
+	expect '[s.output for s in e.data.steps if s.key == "work.do"] == ["refused\nrefused\nrefused"]'
+	[ "$(subjects)" = own,start, ]
+	untouched
+}
+
+@test "another file that a step runs works in its worktree; nothing that is in one is begun again unasked" {
+	cat >other.yaml <<-'YAML'
+		name: other
+		vars: { at: }
+		commands:
+		  - shell: '[ "$PWD" = "${at}" ]; echo own >new; git add new; git commit -q -m own'
+	YAML
+	steps <<-YAML
+		  - workflow: $PWD/other.yaml
+		    vars: { at: "\${worktree.path}" }
+		    worktree: { branch: agent/one, merge: true }
+		  - { id: bad, worktree: { branch: agent/bad }, shell: "touch left; exit 1" }
+	YAML
+	in_repo
+	envelope 1
+	[ "$(subjects)" = own,start, ]
+	call --cwd repo workflow retry @last --from bad
+	expect 'e.error.code == "CONFLICT" and "Step bad has a worktree" in e.error.message and "worktrees --clean" in e.error.suggestion'
+	call workflow worktrees --clean --force
+	envelope 0
+	untouched
+}
+
+@test "a worktree that a killed run was making is in nobody's way" {
+	cat >bin/git <<-SH
+		#!/bin/sh
+		if [ "\$1 \$2" = "worktree add" ] && [ -e "$PWD/die" ]; then
+			rm "$PWD/die"
+			mkdir -p .git/worktrees/"\$(basename "\$6")"
+			: >.git/worktrees/"\$(basename "\$6")"/commondir
+			echo "\$6/.git" >.git/worktrees/"\$(basename "\$6")"/gitdir
+			touch "$PWD/began"
+			exec sleep 60
+		fi
+		PATH=\${PATH#*:} exec git "\$@"
+	SH
+	chmod +x bin/git
+	touch die
+	steps <<<'  - { worktree: { merge: true }, shell: "echo own >new; git add new; git commit -q -m own" }'
+	small_file
+	begin --cwd repo workflow run "$PWD/small.yaml"
+	until_true [ -e began ]
+	kill_all
+	finish
+	run git -C repo branch
+	[ "$status" -ne 0 ]
+	in_repo
+	envelope 0
+	[ "$(subjects)" = own,start, ]
+	untouched
+}

@@ -42,7 +42,7 @@ commands:
     shell: grep -q clash shared || echo clash >shared; {COMMIT} clash
     repair:
       - idempotent: true
-        shell: git merge -q main || {{ echo both >shared; git commit -qam both; }}
+        shell: git reset -q --hard; git clean -qfd; git merge -q main || {{ echo both >shared; git commit -qam both; }}
 """
 
 figures = collections.Counter()

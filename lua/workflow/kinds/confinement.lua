@@ -54,8 +54,9 @@ end
 ---Confine the process of a step.
 ---@param step runner.workflow.Step
 ---@param options table what runner.process.start takes
----@param cwd? string where relative paths of `confine` start: where the run did
-function M.prepare(step, options, cwd)
+---@param cwd? string where relative paths of `confine` start: where the run did, or in its worktree
+---@param git? string[] what git writes of that worktree
+function M.prepare(step, options, cwd, git)
 	local root = cwd or host.getcwd() or "/"
 	judge(step)
 	local problem = bounds.missing_path(step.confine, root)
@@ -65,7 +66,9 @@ function M.prepare(step, options, cwd)
 	local spec, dir = bounds.spec(step.confine, root), temporary()
 	options.tempdir = dir
 	bounds.add(spec.writable, { dir })
+	bounds.add(spec.writable, git or {})
 	bounds.add(spec.readable, { dir, program_of(options.argv, options.env) })
+	bounds.add(spec.readable, { git and git.common })
 	if spec.write then
 		options.env[#options.env + 1] = "TMPDIR=" .. dir
 	end

@@ -103,7 +103,7 @@ function M.options(step, scope, settings, argv, described, values)
 		timeout_ms = step.timeout_ms, described = described,
 	}
 	if step.confine then
-		require("runner.workflow.kinds.confinement").prepare(step, options, scope.cwd or settings.cwd)
+		require("runner.workflow.kinds.confinement").prepare(step, options, scope.cwd or settings.cwd, scope.writable)
 	end
 	return options
 end

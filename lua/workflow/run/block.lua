@@ -60,7 +60,7 @@ end
 ---have had another step here, or a repair that it has no more.
 ---@return {stored: runner.workflow.Way}
 function M.items(run, step, place, row)
-	children.enter(run, step, place.scope) -- with values that it refuses it can't start
+	local _ = step.worktree or children.enter(run, step, place.scope) -- with values that it refuses it can't start
 	local way = row and row.kind == "steps" and type(row.data) == "table" and row.data
 	if not way then
 		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0, ended = step.ended,
@@ -70,6 +70,9 @@ function M.items(run, step, place, row)
 	end
 	if way.phase == "repair" and not step.repair then
 		way.phase = way.failure.of
+	end
+	if way.phase == "merge" and not (step.worktree and step.worktree.merge) then
+		way.phase = "check"
 	end
 	return { stored = way }
 end

@@ -12,16 +12,6 @@ local worktree = require "runner.workflow.run.worktree"
 
 local M = {}
 
--- The IDs of runs that have a folder of worktrees.
-local function folders()
-	local ids = {}
-	for _, name in ipairs(fs.list((paths.state() or "") .. "/worktrees") or {}) do
-		ids[#ids + 1] = name:find "^run_" and not name:find "%.lock$" and name or nil
-	end
-	table.sort(ids)
-	return ids
-end
-
 -- What calls git as a run does; `lock` is that of the run, where it is owned.
 local function caller(db, id, lock)
 	return { id = id, db = db, lock = lock, merging = {}, settings = { cwd = "/", env = {} } }
@@ -38,7 +28,7 @@ local function of_run(db, id, lock)
 	local run, rows = caller(db, id, lock), {}
 	local state = report.settled(db, db:find(id)).state
 	for _, row in ipairs(db:worktrees(id)) do
-		if not row.worktree.over and (fs.lstat(row.worktree.path) or not row.worktree.ready) then
+		if worktree.is_left(row.worktree) then
 			local shown = row_of(run, state, row)
 			rows[#rows + 1], shown.tree = shown, row.worktree
 		end
@@ -86,7 +76,7 @@ end
 function M.all(db, args, dry_run)
 	return scheduler.run(function()
 		local out = json.array {}
-		for _, id in ipairs(args.id and { db:find(args.id).id } or folders()) do
+		for _, id in ipairs(args.id and { db:find(args.id).id } or worktree.runs()) do
 			for _, row in ipairs(args.clean and clean_run(db, id, args, dry_run) or of_run(db, id)) do
 				row.tree = nil
 				out[#out + 1] = row

@@ -24,6 +24,18 @@ function M.inside(tree)
 	return { env = { GIT_DIR = tree.admin, GIT_WORK_TREE = tree.path, GIT_COMMON_DIR = tree.common } }
 end
 
+---What a confined step has to write besides its worktree, so that it can commit there.
+---@param tree runner.workflow.Worktree
+---@return {[integer]: string, common: string} common: and to read this
+function M.writable(tree)
+	local out = { tree.admin, common = tree.common }
+	for _, name in ipairs { "objects", "refs", "logs" } do
+		local path = ("%s/%s"):format(tree.common, name)
+		out[#out + 1] = fs.lstat(path) and path or nil
+	end
+	return out
+end
+
 ---@param run table
 ---@param repo string
 ---@param tip string
@@ -338,7 +350,7 @@ function M.merge(block, sequence)
 		return errors.normalise(raised)
 	end
 	tree.merged = true
-	events.worktree(run, block.key, ("Branch %s merged into %s"):format(tree.branch, plain(tree.into)))
+	local _ = block.step.worktree.steps or events.worktree(run, block.key, ("Branch %s merged into %s"):format(tree.branch, plain(tree.into)))
 	block.save()
 	scheduler.settled() -- committed, before the branch goes
 end

@@ -172,10 +172,30 @@ local function restore(run, tree)
 	merge.back(run, tree)
 end
 
--- Those that were being made when this run was killed: they are in the way of every other one.
+---The IDs of runs that have a folder of worktrees.
+---@return string[]
+function M.runs()
+	local ids = {}
+	for _, name in ipairs(fs.list(paths.state() .. "/worktrees") or {}) do
+		ids[#ids + 1] = name:find "^run_" and name or nil
+	end
+	table.sort(ids)
+	return ids
+end
+
+---Is something of it there?
+---@param tree runner.workflow.Worktree
+---@return boolean
+function M.is_left(tree)
+	return not tree.over and (not tree.ready or (fs.lstat(tree.path) or fs.lstat(tree.path .. ".going") or fs.lstat(tree.admin)) ~= nil)
+end
+
+-- Those that were being made when a run was killed: git can't make another one beside them.
 local function sweep(run)
-	for _, row in ipairs(not run.swept and run.db:worktrees(run.id) or {}) do
-		local _ = row.worktree.ready or row.worktree.over or M.remove(run, row.worktree)
+	for _, id in ipairs(run.swept and {} or M.runs()) do
+		for _, row in ipairs((id == run.id or not run.db:owner(id)) and run.db:worktrees(id) or {}) do
+			local _ = row.worktree.ready or row.worktree.over or M.remove(run, row.worktree)
+		end
 	end
 	run.swept = true
 end
@@ -214,6 +234,7 @@ function M.enter(block)
 	local cwd = ("%s/%s"):format(tree.path, tree.sub):gsub("/$", "")
 	local inner = scopes.inner_scope(block.outer, { vars = block.outer.vars, cwd = cwd,
 		worktree = { path = tree.path, branch = tree.branch, base = tree.base } }, false)
+	inner.writable = merge.writable(tree)
 	getmetatable(inner).__newindex = block.outer -- what its steps leave is there for later ones
 	return inner
 end
