@@ -1,5 +1,5 @@
-"""keys: runner with the real Claude Code: checks, repairs, commits, schemas, blocks, loops over JSON, recovery, budgets and bounds, whole
-workflows of them. What the model does stands in the prompt, which the stub obeys (stub.Obeys). TAP, as through.py.
+"""keys: runner with the real Claude Code: checks, repairs, commits, worktrees, approvals, schemas, blocks, loops over JSON, recovery,
+budgets and bounds, whole workflows of them. What the model does stands in the prompt, which the stub obeys (stub.Obeys). TAP, as through.py.
 """
 import json
 import os
@@ -84,6 +84,33 @@ def a_commit_is_found_and_one_that_is_missing_is_repaired(stage):
     assert "There are uncommitted changes" in prompts(stage), "the prompt of the repair lacks what the check said"
     answer = flow(stage, {"claude": turns({"say": "I have committed it."}), "check": {"commit": True}})
     same(answer["error"]["code"], "CHECK_FAILED")
+
+
+def agents_side_by_side_commit_in_worktrees_which_are_merged(stage):
+    git(stage, "init", "-q", "-b", "main")
+    git(stage, "config", "user.name", "a")
+    git(stage, "config", "user.email", "a@b")
+    stage.write(".gitignore", "*\n!one\n!two\n!.gitignore\n")
+    git(stage, "add", "-A")
+    git(stage, "commit", "-qm", "first")
+    work = turns(tool("Write", file_path="${item}", content="${item}"),
+                 tool("Bash", command="git add -A && git commit -qm ${item}", description="Commit"), {"say": "It is committed."})
+    answer = flow(stage, {"id": "each", "foreach": ["one", "two"], "parallel": 2, "worktree": {"branch": "agent/${item}", "merge": True},
+                          "do": [{"claude": work, "allowed_tools": ["Bash"], "check": {"commit": True}}]})
+    same((answer["ok"], is_there(stage, "one"), is_there(stage, "two")), (True, True, True))
+    same(sorted(git(stage, "log", "--format=%s", "--no-merges").split()), ["first", "one", "two"])
+    same((git(stage, "branch", "--format=%(refname:short)"), len(git(stage, "worktree", "list").splitlines())), ("main", 1))
+
+
+def what_waits_for_a_person_goes_on_after_its_time_with_what_the_call_before_said(stage):
+    answer = flow(stage, {"id": "plan", "claude": turns({"say": "I will write a file."})},
+                  {"id": "gate", "approve": {"message": "${steps.plan.output}", "timeout": "1s", "default": "approve"}},
+                  {"claude": "Do it: ${steps.plan.output} " + writes("file")})
+    same((answer["error"]["code"], is_there(stage, "file")), ("APPROVAL_PENDING", False))
+    assert "I will write a file." in answer["error"]["message"], answer["error"]
+    time.sleep(1)  # what is tested is that it has passed
+    again = stage.end(stage.start("obeys", "resume", answer["data"]["id"]))
+    same((again["ok"], is_there(stage, "file"), steps_of(again)["plan"]["attempts"]), (True, True, 1))
 
 
 def a_judge_with_a_schema_and_a_threshold_asks_for_a_repair(stage):
@@ -187,7 +214,8 @@ def a_denial_of_what_is_allowed_says_what_else_denies(stage):
 
 
 TESTS = (a_failed_check_is_repaired_by_another_call_which_sees_what_it_printed, repairs_that_dont_help_end_in_the_failed_check,
-         a_commit_is_found_and_one_that_is_missing_is_repaired, a_judge_with_a_schema_and_a_threshold_asks_for_a_repair,
+         a_commit_is_found_and_one_that_is_missing_is_repaired, agents_side_by_side_commit_in_worktrees_which_are_merged,
+         what_waits_for_a_person_goes_on_after_its_time_with_what_the_call_before_said, a_judge_with_a_schema_and_a_threshold_asks_for_a_repair,
          an_answer_of_a_schema_is_the_data_and_another_one_is_repaired, a_block_is_checked_and_repaired_as_one,
          a_loop_takes_its_items_from_json_that_another_call_wrote, a_loop_tells_of_the_items_that_failed_and_runs_only_these_again,
          a_run_whose_machine_died_goes_on_by_itself, a_budget_ends_the_repairs_and_more_of_it_goes_on_with_them,
