@@ -11,7 +11,7 @@ local tables = require "runner.core.tables"
 local M = {}
 
 local VARIABLE = "RUNNER_ASKERS" -- of a job: who started it
-local MOST = 256 -- processes
+local MOST = 4096 -- processes
 local NAMESPACES = { "cgroup", "mnt", "pid", "time", "user" }
 local SHELLS = tables.set "ash bash busybox dash elvish fish ksh mksh nu sh tcsh zsh"
 -- What gives people their terminals and services: who asks, and who decides, may both be below it.
@@ -95,12 +95,12 @@ function M.asker(earlier)
 			out.processes[p.name] = true
 		end
 	end
-	for _, other in ipairs { earlier or false, json.decode(os.getenv(VARIABLE) or "null") or false } do
-		if type(other) == "table" and other.boot == out.boot then
-			tables.add(out.processes, other.processes)
-			out.namespaces, out.shell, out.terminal = other.namespaces, other.shell or out.shell, other.terminal or out.terminal
-		end
-		tables.add(out.policies, type(other) == "table" and other.policies or {})
+	if earlier and earlier.boot == out.boot then
+		out.namespaces, out.shell, out.terminal = earlier.namespaces, earlier.shell or out.shell, earlier.terminal or out.terminal
+	end
+	for _, other in ipairs { earlier or {}, json.decode(os.getenv(VARIABLE) or "{}") or {} } do -- a caller may forge the second one
+		tables.add(out.processes, other.boot == out.boot and type(other.processes) == "table" and other.processes or {})
+		tables.add(out.policies, type(other.policies) == "table" and other.policies or {})
 	end
 	return out
 end
@@ -167,6 +167,9 @@ end
 
 -- Of the asker: its processes, and what is at a terminal that was opened below its shell.
 local function below(asker, list, uid)
+	if #list >= MOST then
+		return "too many processes are above it"
+	end
 	for _, p in ipairs(list) do
 		if asker.processes[p.name] then
 			return ("it descends from process %d, which asked"):format(p.pid)

@@ -36,7 +36,7 @@ offers() {
 	offers help db m
 	[ "$stdout" = migrate ]
 	offers workflow r
-	[ "$stdout" = $'recover\nresume\nrm\nrun' ]
+	[ "$stdout" = $'recover\nresume\nretry\nrm\nrun' ]
 	offers nosuch ""
 	[ -z "$stdout" ]
 }

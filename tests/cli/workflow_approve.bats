@@ -311,6 +311,8 @@ attacked() {
 	asks
 	cat >agent.sh <<-SH
 		export R="$RUNNER"
+		boot=\$(cat /proc/sys/kernel/random/boot_id)
+		export RUNNER_ASKERS="{\"boot\":\"\$boot\",\"processes\":{},\"policies\":{},\"namespaces\":{},\"shell\":\"1:1\"}"
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
 		$ROOT/tests/cli/lib/attack.sh naked "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" >said 2>&1
 		"\$R" approve "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" </dev/tty >said.tty 2>&1

@@ -99,6 +99,7 @@ static void scenario_mark(void)
 	plain = fork_idle();
 	CHECK(os_mark_of(pid) == 4711);
 	CHECK(os_mark_of(plain) != 4711 && os_mark_of(getpid()) != 4711);
+	CHECK(os_is_marked(pid) && !os_is_marked(plain) && os_is_marked(1 << 30));
 	CHECK(spared_has(&spare, pid) && !spared_has(&spare, plain));
 	CHECK(!spared_has(&other, pid)); /* of another run */
 	CHECK(child_kill_all(&spare) == 1);
