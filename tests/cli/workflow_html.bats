@@ -249,6 +249,38 @@ seen() {
 	expect '[s.get("item") for s in e.data.steps if s.key.startswith("review")] == ["src/part_3.c", "src/part_4.c", "src/part_5.c"]'
 }
 
+@test "a page says of what failed beside what ended the run that it did" {
+	ran <<-'YAML'
+		  - id: checks
+		    parallel:
+		      - { id: lint, shell: "until [ -e typed ]; do sleep 0.01; done; exit 3" }
+		      - { id: types, shell: "touch typed" }
+	YAML
+	envelope 1
+	sql "UPDATE steps SET state = 'failed', code = 'X', message = 'no' WHERE key = 'checks.types'"
+	call workflow show @last --html run.html
+	seen 'What failed' '✗ checks › lint' '(ended the run)' '✗ checks › types' '(failed beside others)' 'Timeline'
+}
+
+@test "a page has the steps that follow a loop, and says what was cut off" {
+	workflow cut <<-'YAML'
+		name: cut
+		commands:
+		  - id: each
+		    foreach: [a, b]
+		    do: [ { id: try, shell: "[ ${item} != b ]" } ]
+		    on_failure: { steps: [ { id: tidy, shell: echo tidied } ], then: continue }
+		  - { id: stay, shell: "touch began; until [ -e go ]; do sleep 0.02; done" }
+	YAML
+	begin workflow run cut.yaml
+	until_true [ -e began ]
+	kill -INT "$pid"
+	finish
+	call workflow show @last --html run.html
+	seen 'cut ! interrupted' 'CANCELLED : The run was interrupted' '✗ each › b › try' '(the run went on)' '✗ stay' '(was cut off)' 'Timeline' \
+		'Steps' '✗ failed each 2 items: 1 completed, 1 failed' '✗ failed b › try' 'on_failure' 'tidied' '✓ completed a › try' '! interrupted stay'
+}
+
 @test "a page has the cost of each row and of all, and a timeline with a legend and an axis" {
 	ran_long
 	seen 'cost $2.59 of $30.00' 'What failed' 'Timeline' 'ran failed runs waits for its next attempt its steps, below it' 'step 0' 'took cost' \

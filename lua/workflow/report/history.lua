@@ -105,11 +105,12 @@ local function in_order(nodes)
 	end
 end
 
----What an item, or a step, holds.
+---What an item, or a step, holds; of a loop what followed it, too.
 ---@param node runner.workflow.HistoryNode
 ---@return runner.workflow.HistoryNode[]
 function M.inside(node)
-	return node.items or node.below
+	local items = node.items
+	return items and table.move(node.below, 1, #node.below, #items + 1, table.move(items, 1, #items, 1, {})) or node.below
 end
 
 -- --- what failed ------------------------------------------------------------------------------------
@@ -139,8 +140,8 @@ end
 ---@return string
 function M.fate(history, node)
 	local at, beside = node.parent, false
-	if node == history.cause then
-		return "ended the run"
+	if node == history.cause or node.state == "interrupted" then
+		return node == history.cause and "ended the run" or "was cut off"
 	end
 	while at do
 		local step = at.step or {}
@@ -149,7 +150,8 @@ function M.fate(history, node)
 		elseif step.state == "completed" then
 			return "the run went on"
 		end
-		at, beside = at.parent, beside or BAD[step.state]
+		beside = beside or is_inside(history.cause, at)
+		at = at.parent
 	end
 	return beside and "failed beside others" or "the run went on"
 end
