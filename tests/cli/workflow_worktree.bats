@@ -132,6 +132,8 @@ subjects() {
 	[ "$(subjects)" = other,start, ]
 	[ "$(git -C repo status --porcelain)" = "?? mine" ]
 	tree=$(find "$PWD/state/runner/worktrees" -mindepth 2 -maxdepth 2 -type d)
+	call --cwd repo workflow show @last
+	expect "[(s.worktree.branch, s.worktree.path) for s in e.data.steps if s.get('worktree')] == [('agent/one', '$tree')]"
 	[ "$(git -C "$tree" status --porcelain)" = "" ]
 	[ "$(git -C "$tree" symbolic-ref HEAD)" = refs/heads/agent/one ]
 	git -C "$tree" merge -q main || echo both >"$tree/file"
@@ -501,6 +503,9 @@ own" ]
 	YAML
 	call workflow check good.yaml
 	envelope 0
+	call workflow plan good.yaml --graph dot
+	[[ $stdout == *"worktree agent/"* ]]
+	[[ $stdout == *"merge"* ]]
 	call workflow plan good.yaml
 	expect 'e.data.steps[0].steps[0].worktree.branch == "agent/${item}" and len(e.data.steps[0].steps[0].worktree.merge) == 1'
 }

@@ -29,6 +29,7 @@ local function label_of(row)
 	local lines = { clean(row.key), ("%s: %s"):format(row.kind, clean(row.label)) }
 	lines[#lines + 1] = at_once(row)
 	lines[#lines + 1] = retries_of(row)
+	lines[#lines + 1] = row.worktree and "worktree " .. clean(row.worktree.branch or "")
 	lines[#lines + 1] = row.when and "when " .. clean(row.when)
 	return lines
 end
@@ -70,10 +71,15 @@ local function add_hooks(graph, node, row, out)
 	return ends
 end
 
+local function merge_of(row)
+	return row.worktree and type(row.worktree.merge) == "table" and row.worktree.merge or nil
+end
+
 -- The check comes after the steps of a block, and what repairs them leads back.
 local function add_guards(graph, row, ends, out)
 	local again = row.repair and row.repair.again == "check" and #out + 1 or 1
 	ends = add_list(graph, row.check or {}, ends, "check", false, out)
+	ends = add_list(graph, merge_of(row) or {}, ends, "merge", false, out)
 	for _, repaired in ipairs(row.repair and add_list(graph, row.repair.steps, ends, "repair", true, out) or {}) do
 		edge(graph, repaired.id, out[again].id, "again", true)
 	end
@@ -239,6 +245,7 @@ local function groups_of(row)
 	if row.check then
 		groups[1] = { text = "check", rows = row.check }
 	end
+	groups[#groups + 1] = merge_of(row) and { text = "merge", rows = merge_of(row) }
 	if repair then
 		groups[#groups + 1] = { text = ("repair, at most %d times, then the %s again"):format(repair.max, repair.again), rows = repair.steps }
 	end

@@ -164,6 +164,11 @@ local function repairs_of(step)
 	return step.kind == "steps" and type(step.data) == "table" and step.data.rounds.repair or nil
 end
 
+local function worktree_of(step)
+	local tree = step.kind == "steps" and type(step.data) == "table" and step.data.worktree
+	return tree and not tree.over and { branch = tree.branch, path = tree.path, base = tree.base } or nil
+end
+
 local function step_row(step, attempts, usage)
 	local retry, log_paths = M.retry(attempts)
 	local is_block = step.kind == "steps"
@@ -173,7 +178,7 @@ local function step_row(step, attempts, usage)
 		started = time(step.started_ms), ended = time(step.ended_ms), duration_ms = duration_of(step),
 		wake = step.state == "waiting" and time(step.wake_ms) or nil,
 		attempts = #attempts, retry = #retry.error_history > 0 and retry or nil, logs = #log_paths > 0 and log_paths or nil,
-		usage = usage,
+		usage = usage, worktree = worktree_of(step),
 	}
 end
 

@@ -95,9 +95,10 @@ function M.new(steps, mask, now)
 	return tree
 end
 
--- The step whose hook, check or repair a step is of.
+-- The step whose hook, check, merge or repair a step is of.
 local function owner_of(key)
-	return key:match "^(.+)%.on_success%." or key:match "^(.+)%.on_failure%." or key:match "^(.+)%.check%." or key:match "^(.+)%.repair%."
+	return key:match "^(.+)%.on_success%." or key:match "^(.+)%.on_failure%." or key:match "^(.+)%.check%." or key:match "^(.+)%.merge%."
+		or key:match "^(.+)%.repair%."
 end
 
 -- "[3].check[7].ask" with the items in the place of their numbers. That of an outer loop is known of the inner one.
