@@ -19,10 +19,10 @@ end
 local OUTCOMES = { LOCK_HELD = "running", APPROVAL_PENDING = "waiting" } -- another call may have resumed it, which is no failure
 
 ---@param envelope table
----@return {outcome: "completed"|"running"|"waiting"|"failed", code?: string, message?: string, suggestion?: string}
+---@return {outcome: string, code?: string, message?: string, suggestion?: string}
 function M.outcome(envelope)
 	local e = invoke.value(envelope.error)
-	local row = { outcome = not e and "completed" or OUTCOMES[e.code] or "failed" }
+	local row = { outcome = not e and envelope.data.state or OUTCOMES[e.code] or "failed" }
 	if row.outcome == "failed" or row.outcome == "waiting" then
 		row.code, row.message, row.suggestion = e.code, invoke.value(e.message), invoke.value(e.suggestion) or invoke.value(e.fix_required)
 	end

@@ -135,3 +135,46 @@ LUA
 	call workflow plan picture.yaml --graph svg
 	envelope 2
 }
+
+@test "a schema that is none is refused where its mistake is" {
+	workflow typed <<-'YAML'
+		name: typed
+		commands:
+		  - claude: /triage
+		    schema:
+		      type: object
+		      required: [a]
+		      properties:
+		        a: { type: strin }
+	YAML
+	call workflow check typed.yaml
+	[ "$status" -eq 2 ]
+	expect 'e.error.errors[0].line == 8 and "properties/a/type" in e.error.errors[0].message'
+	sed -i 's/strin /string /; s/required: .a./maxItem: 3/' typed.yaml
+	call workflow check typed.yaml
+	expect 'e.error.errors[0].line == 6 and "no keyword" in e.error.errors[0].message'
+	sed -i 's/maxItem:/maxItems:/' typed.yaml
+	call workflow check typed.yaml
+	envelope 0
+}
+
+@test "plan shows which items a loop has, how many may fail, what a step is held to and how it is repaired" {
+	workflow chosen <<-'YAML'
+		name: chosen
+		commands:
+		  - foreach: { file: a.json, path: $.items }
+		    where: item.n > 1
+		    sort: [item.n desc, item.s]
+		    limit: 3
+		    max_failures: 10%
+		    do: [{ shell: echo 1, threshold: 0.5 }]
+		    repair: { steps: [{ shell: "true" }], max: 2 }
+	YAML
+	call workflow plan chosen.yaml
+	envelope 0
+	expect '[(s.where, s.sort, s.max_items, s.max_failures) for s in e.data.steps[0].steps] == [("item.n > 1", ["item.n desc", "item.s"], 3, {"percent": 10})]'
+	expect 'e.data.steps[0].steps[0].steps[0].threshold == {"score": 0.5}'
+	on_pty workflow plan chosen.yaml
+	grep -qF 'where item.n > 1; sort item.n desc, item.s; the first 3; at most 10% may fail' screen
+	grep -qF 'repaired 2 times at most, then again: step' screen
+}

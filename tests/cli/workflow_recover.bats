@@ -222,6 +222,34 @@ state_of() {
 	[ "$(head -n 1 one/effects two/effects | grep -c "$PWD/\(one\|two\)$")" -eq 2 ]
 }
 
+@test "a run that is to be recovered is looked at again before it goes on: one that has ended meanwhile stays" {
+	made one 'recover: true'
+	under_way one.yaml
+	power_cut
+	call workflow cancel "$id"
+	call workflow resume "$id" --recover
+	expect 'e.ok and e.data.effect == "noop" and e.data.state == "cancelled"'
+	[ "$(cat effects)" = first ]
+	made two 'recover: true'
+	under_way two.yaml
+	power_cut
+	touch go
+	call workflow resume "$id" --recover
+	envelope 0
+	expect 'e.data.state == "completed"'
+}
+
+@test "a run that was started under a policy is not recovered without it" {
+	made one 'recover: true'
+	echo '{ "allow": ["workflow run"] }' >policy.json
+	begin --policy policy.json workflow run one.yaml
+	until_true [ -e began ]
+	power_cut
+	call workflow recover
+	envelope 0
+	expect 'e.data["runs"] == []'
+}
+
 @test "the unit calls this program with the caller's PATH; systemd takes it" {
 	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/a %state \"folder\"")
 	call workflow unit --format plain

@@ -222,6 +222,23 @@ made/bad 2/2/CHECK_FAILED" ]
 	grep -q 'no repair, since max_cost is used up' err.txt
 }
 
+@test "what is left of max_cost is the budget of a claude step in a repair" {
+	turns 'echo "{\"type\":\"result\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.04}"'
+	workflow a <<-'YAML'
+		name: a
+		claude: { output: json }
+		commands:
+		  - id: a
+		    claude: /work
+		    max_cost: 0.10
+		    check: { shell: "[ -e fixed ]" }
+		    repair: { steps: [{ claude: /fix }, { claude: /more, max_cost: 0.01 }, { shell: touch fixed }] }
+	YAML
+	call workflow run a.yaml
+	envelope 0
+	[ "$(sql "select key, reserved_micros from usage order by key" | paste -sd ' ')" = "a.do|100000 a.repair.1|60000 a.repair.2|10000" ]
+}
+
 @test "check and plan know blocks: what is wrong with one is said at its place" {
 	local of
 	for of in 'shell: x, repair: { steps: [{ shell: y }], again: check }|there is no check' 'commit: true|for the check of a step' \

@@ -164,3 +164,19 @@ prepare_items() {
 	envelope 4
 	expect '"items.json" in e.error.message'
 }
+
+@test "where and sort use no member of the lines that a step has printed, as its data has" {
+	workflow printed <<-'YAML'
+		name: printed
+		commands:
+		  - { id: made, shell: "echo '[{\"n\": 1}, {\"n\": 2}]'" }
+		  - { foreach: "${steps.made.output}", where: item.n > 1, do: [{ shell: echo }] }
+	YAML
+	call workflow check printed.yaml
+	[ "$status" -eq 2 ]
+	expect 'e.error.errors[0].line == 4 and "steps.made.data" in e.error.errors[0].suggestion'
+	sed -i 's/made.output/made.data/' printed.yaml
+	call workflow run printed.yaml
+	assert_envelope
+	expect 'e.data.steps[1].data[0].item == {"n": 2} and len(e.data.steps[1].data) == 1'
+}

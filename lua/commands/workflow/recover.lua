@@ -39,6 +39,7 @@ local function resume_all(found, at_once)
 	local requests, rows = {}, json.array {}
 	for i, run in ipairs(found) do
 		requests[i] = resumed.request(run, function() end, function() announce(run) end)
+		requests[i].arguments.recover = true -- it may have ended in another way while it waits here
 	end
 	calls.all(requests, at_once, function(i, envelope)
 		rows[i] = row_of(found[i], resumed.outcome(envelope))

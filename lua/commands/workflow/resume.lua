@@ -17,6 +17,7 @@ return {
 		{ "force", "boolean", description = "Resume even if the file has changed or the run was cancelled" },
 		{ "retry_in_doubt", "boolean", description = "Run a step again even though it may have finished" },
 		{ "mark_done", "array", items = "string", description = "A step to treat as done: it is not run again" },
+		{ "recover", "boolean", description = "Only a run that workflow recover may resume; of another nothing runs" },
 		start.max_cost_argument,
 		declarations.steps, declarations.limit,
 	},

@@ -236,8 +236,19 @@ local function json_path(check, node, name)
 end
 shaped(json_path, "json_path")
 
+-- As the answer is checked: a keyword that isn't known would be one that nothing holds to.
 local function schema(check, node, name)
-	return node.kind == "map" and node.entries[1] and yaml.value(node) or values.refuse(check, node, name, "a JSON Schema")
+	if node.kind ~= "map" or not node.entries[1] then
+		return values.refuse(check, node, name, "a JSON Schema")
+	end
+	local value, at = yaml.value(node), node
+	local fault = require("runner.declare.output_schema").fault(value)
+	for part in (fault or ""):gsub(" .*", ""):gmatch "[^/]+" do
+		local entry = at.keys and at.keys[part]
+		at = entry and entry.node or at.items and at.items[math.tointeger(tonumber(part))] or at
+	end
+	local _ = fault and check:add(at, name .. ": " .. fault)
+	return value
 end
 shaped(schema, "json_schema")
 

@@ -338,17 +338,20 @@ local function body(check, entries, what, around)
 	check:add(what, "a foreach step needs do: the steps for each item")
 end
 
--- Lines of a file are texts, and no text has a member: `where` would hold for none, and `sort` change nothing.
+-- Lines of a file, or of an output, are texts, and no text has a member: `where` would hold for none, and `sort` change nothing.
 local function judge_lines(check, step, given, entries)
 	local used = given.where and given.where.ast and condition.names(given.where.ast) or {}
 	for i, by in ipairs(given.sort or {}) do
 		used[#used + 1] = { name = by.path, node = entries.sort.node.items and entries.sort.node.items[i] or entries.sort.node }
 	end
-	for _, use in ipairs(step.items_file and not step.items_path and used or {}) do
+	local printed = type(step.items) == "string" and step.items:match "^%${([%w_.-]+)%.output}$"
+	local of = printed and step.items or not step.items_path and step.items_file
+	for _, use in ipairs(of and used or {}) do
 		if use.name:find "^item%." then
 			check:add_in(use.node or entries.where.node, use.offset, ("%s: the items are lines of %s, and a line has no members"):format(use.name,
-				step.items_file), step.items_file:find "%.jsonl$" and JSON_LINES or ('Write the path of the items in the file, such as foreach:'
-				.. ' { file: %s, path: "$.items[*]" }'):format(step.items_file))
+				of), printed and ("Of an output that is a JSON list, write foreach: \"${%s.data}\""):format(printed)
+				or of:find "%.jsonl$" and JSON_LINES
+				or ('Write the path of the items in the file, such as foreach: { file: %s, path: "$.items[*]" }'):format(of))
 		end
 	end
 end

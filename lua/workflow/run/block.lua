@@ -198,6 +198,19 @@ local function own_steps(block, key)
 	return { setmetatable(own, { __index = step }) }
 end
 
+-- The steps of the repair: a claude step among them may cost what is left for the step that it repairs.
+local function repair_steps(block, place)
+	local out = {}
+	for i, step in ipairs(block.step.repair.steps) do
+		local key, left = place.prefix .. step.key .. place.suffix, nil
+		out[i] = step.kind == "claude" and setmetatable({}, { __index = function(_, name)
+			left = left or name == "max_cost" and left_of(block, key)
+			return name == "max_cost" and left.max_cost and math.min(left.max_cost, step.max_cost or left.max_cost) or step[name]
+		end }) or step
+	end
+	return out
+end
+
 -- --- the way -------------------------------------------------------------------------------------------
 
 -- Where it goes on after a failure, in this process or, if no repair is left, in one that resumes it: a step that has
@@ -320,7 +333,8 @@ local STEPS = {
 	end,
 	repair = function(block)
 		local repair = block.step.repair
-		local ok, e = try(block, repair.steps, place_of(block, "repair", guarded_scope(block)))
+		local place = place_of(block, "repair", guarded_scope(block))
+		local ok, e = try(block, repair_steps(block, place), place)
 		local budget = block.run.budget
 		if not ok and e.code == "BUDGET_EXHAUSTED" and budget.max and budget.total >= budget.max then
 			return e -- the run's: no other repair would find more; a run that gets more goes on here

@@ -69,6 +69,14 @@ local function worst_case(step, retry)
 	return by_attempts or step.total_timeout_ms and step.total_timeout_ms + step.grace_ms
 end
 
+local function sort_of(step)
+	local by = json.array {}
+	for i, row in ipairs(step.sort or {}) do
+		by[i] = row.path .. (row.descending and " desc" or "")
+	end
+	return by[1] and by or nil
+end
+
 local rows_of
 
 -- about: the run's seed, and the workflow.
@@ -81,7 +89,8 @@ local function row_of(step, prefix, about)
 		key = key, id = step.id, kind = step.kind, label = step.label, line = step.line, when = step.when and step.when.text,
 		timeout_ms = step.timeout_ms or json.null, total_timeout_ms = step.total_timeout_ms, retry = retry,
 		worst_case_ms = step.steps == nil and worst_case(step, retry) or nil,
-		limit = step.limit or step.parallel, steps = step.steps and rows_of(step.steps, below, inner) or nil,
+		limit = step.limit or step.parallel, where = step.where and step.where.text, sort = sort_of(step), max_items = step.max_items,
+		max_failures = step.max_failures, threshold = step.threshold, steps = step.steps and rows_of(step.steps, below, inner) or nil,
 		workflow = step.child and step.child.path,
 		on_failure = step.on_failure and { go = step.on_failure.go, steps = rows_of(step.on_failure.steps, prefix, about) } or nil,
 		on_success = step.on_success and rows_of(step.on_success.steps, prefix, about) or nil,
@@ -146,10 +155,23 @@ local function as_shell(argv)
 	return argv and #argv > 3 and command_line.line(argv) or nil
 end
 
--- The details below a step; for steps that hold steps only the condition and the limit.
+-- Which of the items, and how many may fail.
+local function items_text(row)
+	local out, most = {}, row.max_failures
+	for _, text in ipairs { row.where and "where " .. row.where or false, row.sort and "sort " .. table.concat(row.sort, ", ") or false,
+		row.max_items and "the first " .. row.max_items or false, most and ("at most %s may fail"):format(most.count or most.percent .. "%")
+			or false } do
+		out[#out + 1] = text or nil
+	end
+	return out[1] and table.concat(out, "; ")
+end
+
+-- The details below a step; for steps that hold steps only the conditions and the limits.
 local function details(row)
 	return row.when and "when " .. row.when, as_shell(row.argv),
-		not row.steps and limits(row) or row.limit and ("%d at a time"):format(row.limit)
+		not row.steps and limits(row) or row.limit and ("%d at a time"):format(row.limit), items_text(row),
+		row.threshold and "threshold " .. assert(json.encode(row.threshold)),
+		row.repair and ("repaired %d times at most, then again: %s"):format(row.repair.max, row.repair.again)
 end
 
 local function add_lines(out, rows, indent)

@@ -119,7 +119,7 @@ end
 
 -- May `workflow recover` resume it? Not where a step of another run, or a server's client, has started it, and decides about it.
 local function is_recoverable(workflow)
-	return workflow.recover and not (os.getenv "RUNNER_AUTOMATION" or os.getenv "RUNNER_CLIENT")
+	return workflow.recover and not attempt.policy and not (os.getenv "RUNNER_AUTOMATION" or os.getenv "RUNNER_CLIENT")
 end
 
 -- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit,
@@ -290,12 +290,15 @@ end
 ---A stored run, locked and ready to continue.
 ---@param db table the open store
 ---@param args table id, force, retry_in_doubt, mark_done; failed, or from: what is put back
----@return table? run nil: it has completed, and nothing of it runs again
+---@return table? run nil: it has completed, or isn't to be recovered; nothing of it runs again
 function M.reopen(db, args)
 	local row = db:find(args.id)
 	local lock = db:own(row.id)
 	row = db:find(row.id) -- its owner may have just ended it
 	local again = args.from or args.failed
+	if args.recover and not db:to_recover(0, nil, host.wall_ms(), row.id)[1] then
+		return nil
+	end
 	if row.state == "completed" and not again then
 		marked(db, row.id, args.mark_done, true)
 		return nil

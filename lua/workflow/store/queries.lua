@@ -374,7 +374,7 @@ local TO_RECOVER = [[
 	WHERE state IN ('running', 'interrupted') AND recover = 1 AND (state = 'running' OR code = 'CANCELLED'
 			OR code = 'APPROVAL_PENDING' AND EXISTS (SELECT 1 FROM approvals a JOIN steps s ON s.run = a.run AND s.key = a.key
 				WHERE a.run = runs.id AND s.state = 'waiting' AND (a.state IN ('approved', 'rejected') OR a.deadline_ms <= ?3)))
-		AND updated_ms >= ?1 AND (?2 IS NULL OR project = ?2)
+		AND updated_ms >= ?1 AND (?2 IS NULL OR project = ?2) AND (?4 IS NULL OR id = ?4)
 	ORDER BY created_ms]]
 
 ---The runs that `workflow recover` may resume: they declare it, and have no end but one by the machine or the session, or wait for
@@ -382,9 +382,10 @@ local TO_RECOVER = [[
 ---@param since_ms integer of their last change
 ---@param project? string default: of all
 ---@param now_ms integer
+---@param id? string only this run
 ---@return {id: string, workflow: string, project?: string, cwd: string}[]
-function M:to_recover(since_ms, project, now_ms)
-	return self:_open():rows(TO_RECOVER, since_ms, project, now_ms)
+function M:to_recover(since_ms, project, now_ms, id)
+	return self:_open():rows(TO_RECOVER, since_ms, project, now_ms, id)
 end
 
 -- --- statistics ------------------------------------------------------------------------------
