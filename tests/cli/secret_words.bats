@@ -39,6 +39,23 @@ steps:
   - shell: echo "${steps.one.data.ok} ${steps.three.data.f}" >&2; test -e go
     repair: { max: 1, steps: [ { shell: "echo ${attempt.error}" } ] }
 YAML
+	cat >parts.yaml <<'YAML'
+name: parts
+secrets: [ TOKEN_OF_MINE ]
+concurrency: { key: one }
+commands:
+  - id: each
+    foreach: [a, b]
+    max_failures: 1
+    do: [ { shell: "[ ${item} != b ]" } ]
+  - id: inner
+    workflow: inner.yaml
+  - { worktree: { keep: always }, shell: "echo x >new" }
+  - approve: { message: m, timeout: 1h, show: [parts.yaml] }
+YAML
+	printf 'name: inner\noutputs: { x: "${steps.a.output}" }\nsteps: [ { id: a, shell: echo hi } ]\n' >inner.yaml
+	git init -q
+	git -c user.name=a -c user.email=a@b commit -q --allow-empty -m start
 	known
 }
 

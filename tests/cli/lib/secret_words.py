@@ -119,6 +119,15 @@ def of_workflow(value):
     return said
 
 
+def of_parts(value):
+    """Loops, inner files, worktrees, and what waits for a person."""
+    said = [of_run(value, "workflow", "run", "parts.yaml", "--verbose"), of_run(value, "approvals"), of_run(value, "workflow", "worktrees")]
+    shutil.rmtree(".git/worktrees", ignore_errors=True)  # the folders of state are new for each value
+    for branch in subprocess.run(["git", "branch", "--list", "runner/*", "--format=%(refname:short)"], check=True, stdout=subprocess.PIPE).stdout.split():
+        subprocess.run(["git", "branch", "-qD", branch], check=True)
+    return said
+
+
 def of_files(value):
     """Sorted: a job goes on beside its callers."""
     return [sorted(documents(open(path).read()), key=json.dumps) for path in ("ledger.jsonl", "traces.jsonl")]
@@ -135,6 +144,7 @@ DOORS = {
     "mcp": of_mcp,
     "job": of_job,
     "workflow": of_workflow,
+    "parts": of_parts,
     "ledger and traces": of_files,
 }
 
@@ -158,8 +168,9 @@ def main():
     doors, values = DOORS, VALUES
     expected = through(NOWHERE, doors)
     if sys.argv[1:]:
-        doors, values = ["workflow"], sorted(name for name in members(expected["workflow"]) if len(name) > 3)
-        assert len(values) > 60, values
+        doors = ["workflow", "parts"]
+        values = sorted(name for name in set().union(*(members(expected[door]) for door in doors)) if len(name) > 3)
+        assert len(values) > 80, values
     wrong = []
     for value in values:
         found = through(value, doors)
