@@ -377,3 +377,34 @@ not_alive() {
 	envelope 2
 	expect '"nobody is asked" in e.error.message'
 }
+
+@test "a run that is asked to end when it has ended before, and while a file inside is at its end, has last steps for that" {
+	workflow twice <<-'YAML'
+		commands:
+		  - { id: in, workflow: file.yaml, on_failure: continue }
+		  - shell: echo $$ >at; [ -e go ] || exit 3; exec sleep 300
+		finally: [{ shell: 'echo "outer ${run.state}" >>told' }]
+	YAML
+	workflow file <<-'YAML'
+		max_cost: 1
+		commands: [{ shell: exit 4 }]
+		finally: [{ shell: "[ ! -e slow ] || { echo $$ >at; exec sleep 300; }" }]
+	YAML
+	call workflow run twice.yaml
+	envelope 1
+	expect '[w.code for w in e.warnings].count("WORKFLOW_WARNING") == 1'
+	rm at
+	touch go
+	begin workflow resume @last
+	until_true test -s at
+	kill -TERM "$pid"
+	finish
+	diff told <(printf 'outer failed\nouter interrupted\n')
+	rm at
+	touch slow
+	begin workflow run twice.yaml
+	until_true test -s at
+	kill -TERM "$pid"
+	finish
+	diff told <(printf 'outer failed\nouter interrupted\nouter interrupted\n')
+}

@@ -81,9 +81,6 @@ local function remember(check, child, node)
 			check:warn(message)
 		end
 	end
-	if child.concurrency then
-		check:warn(("workflow: concurrency of %s holds where it is run by itself: here that of the run counts"):format(child.path))
-	end
 	check.children[#check.children + 1] = child
 	for name, how in pairs(child.reads.env) do
 		check.child_env[name] = check.child_env[name] == "condition" and "condition" or how

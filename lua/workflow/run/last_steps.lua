@@ -41,12 +41,12 @@ end
 function M.perform(run, last, place, n, ended, sequence)
 	local at = place_of(last, place, n)
 	at.scope = scopes.inner_scope(place.scope, { run = tables.add(tables.add({}, place.scope.run), ended) }, true)
-	run.ending = true
+	run.ending = run.ending or not last.nested -- those of the run itself
 	local ok, raised = pcall(sequence, run, { setmetatable({ ended = ended }, { __index = last }) }, at)
 	if type(raised) == "userdata" then
 		error(raised, 0) -- a cancellation: whoever resumes the run goes on here
 	end
-	run.ending = false
+	run.ending = run.ending and last.nested
 	doubt.check(run)
 	return not ok and errors.normalise(raised) or nil
 end
@@ -86,7 +86,7 @@ function M.around(run, workflow, place, sequence)
 		or { state = "failed", code = "", error = "" }
 	local cut_off = row and CUT_OFF[row.state]
 	local failed = cut_off and finish(run, workflow, place, n, ended, sequence)
-	run.endings = n
+	run.endings = last.nested and run.endings or n
 	local ok, given = pcall(sequence, run, workflow.steps, place)
 	doubt.check(run)
 	if type(given) == "userdata" or not ok and given == run.waits then
