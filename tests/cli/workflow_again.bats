@@ -257,3 +257,43 @@ after 2" ]
 	effects 1 2 2 3 soft
 	expect 'e.warnings == []'
 }
+
+@test "an item whose worktree is there runs again in it; what failed in a worktree that is gone is refused, not passed over again" {
+	git init -q -b main .
+	git config user.name Ada
+	git config user.email ada@example.org
+	echo '*' >.gitignore
+	git add -f .gitignore
+	git commit -qm start
+	workflow items <<-YAML
+		name: items
+		commands:
+		  - { id: each, foreach: [a, b], continue_on_error: true, worktree: true, do: [{ shell: 'echo \${item} >>$PWD/effects; [ \${item} = a ] || [ -e $PWD/go ]' }] }
+	YAML
+	call workflow run items.yaml
+	envelope 0
+	touch go
+	call workflow resume @last --failed
+	envelope 0
+	expect 'e.warnings == []'
+	effects a b b
+	rm go
+	workflow inside <<-YAML
+		name: inside
+		commands:
+		  - id: block
+		    worktree: true
+		    steps: [{ id: each, foreach: [a, b], continue_on_error: true, do: [{ shell: 'echo \${item} >>$PWD/effects; [ \${item} = a ] || [ -e $PWD/go ]' }] }]
+	YAML
+	call workflow run inside.yaml
+	envelope 0
+	touch go
+	call workflow resume @last --failed
+	envelope 6
+	expect 'e.error.suggestion.endswith("--from block")'
+	call workflow show @last
+	expect 'e.warnings[0].code == "PASSED_OVER"'
+	call workflow retry @last --from block
+	envelope 0
+	effects a b a b
+}

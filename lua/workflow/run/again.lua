@@ -136,6 +136,9 @@ end
 local function data_of(run, found, row)
 	if found.step.kind == "foreach" then
 		return row.state == "completed" and items_of(run, found.key, row) or row.data
+	elseif found.step.worktree and row.state == "completed" then
+		refuse(run, "CONFLICT", ("What failed in step %s was in its worktree, which is gone"):format(found.key),
+			("runner workflow retry %s --from %s"):format(run.id, found.key:match "^[^.%[@]+"))
 	elseif found.step.kind == "steps" then
 		row.data.phase, row.data.granted = "do", row.data.rounds.repair
 		return row.data
