@@ -109,6 +109,7 @@ static const struct {
 	{ "ALREADY_EXISTS", "CONFLICT", NULL, -1, NULL, false },
 	{ "PERMISSION_DENIED", "PERMISSION_DENIED", NULL, -1, NULL, false },
 	{ "POLICY_DENIED", "PERMISSION_DENIED", NULL, -1, NULL, true },
+	{ "APPROVAL_REJECTED", "PERMISSION_DENIED", "false", -1, NULL, true },
 	{ "AUTH_REQUIRED", "AUTH_REQUIRED", NULL, -1, NULL, true },
 	{ "TOKEN_EXPIRED", "AUTH_REQUIRED", NULL, -1, NULL, true },
 	{ "TOKEN_INVALID", "AUTH_REQUIRED", NULL, -1, NULL, true },
@@ -125,6 +126,7 @@ static const struct {
 	{ "RESOURCE_EXHAUSTED", "UNAVAILABLE", NULL, 1000, "exponential_backoff", false },
 	{ "REDIRECTED", "REDIRECTED", NULL, -1, NULL, false },
 	{ "INCOMPLETE", "INCOMPLETE", NULL, -1, NULL, false },
+	{ "APPROVAL_PENDING", "INCOMPLETE", "false", -1, NULL, true },
 	{ "CANCELLED", "CANCELLED", NULL, -1, NULL, false },
 };
 

@@ -208,7 +208,7 @@ static void a_ledger_is_named_before_run_or_not_at_all(void **state UNUSED)
 	assert_string_equal(run.audit.project, "/project");
 }
 
-/* In texts and JSON of any frame, not in words of ours; and in what is written to the terminal. */
+/* In texts and JSON of any frame, not in words of ours, nor in the counts of progress; and in what is written to the terminal. */
 static void a_secret_is_hidden_in_each_frame_that_follows(void **state UNUSED)
 {
 	ADD_FRAME(&wire, PLAN, STR(command, "token4711"));
@@ -218,15 +218,15 @@ static void a_secret_is_hidden_in_each_frame_that_follows(void **state UNUSED)
 	ADD_FRAME(&wire, STEP, STR(name, "one token4711"), STR(state, "running"));
 	ADD_FRAME(&wire, PROGRESS, STR(data, "{\"token4711\":4711}"));
 	ADD_FRAME(&wire, RESULT, INT(ok, 0), STR(code, "TOKEN4711"), STR(message, "bad token4711"), STR(detail, "dG9rZW40NzEx"),
-	          STR(context, "{\"a\":[\"token471\\u0031\",\"x\"]}"));
+	          STR(context, "{\"a\":[\"token471\\u0031\",\"x\",4711]}"));
 	assert_int_equal(hand_over(true, 7), FRAMES_RESULT);
 	assert_string_equal(run.plan.command, "token4711");
 	assert_string_equal(steps_running(&r.steps), "one ***");
-	assert_string_equal(buf_cstr(&r.progress), "{\"***\":\"***\"}");
+	assert_string_equal(buf_cstr(&r.progress), "{\"***\":4711}");
 	assert_string_equal(r.code, "TOKEN4711");
 	assert_string_equal(buf_cstr(&r.message), "bad ***");
 	assert_string_equal(buf_cstr(&r.detail), "***");
-	assert_string_equal(buf_cstr(&r.context), "{\"a\":[\"***\",\"x\"]}");
+	assert_string_equal(buf_cstr(&r.context), "{\"a\":[\"***\",\"x\",\"***\"]}");
 }
 
 static void what_another_process_wrote_ends_the_attempt_unless_it_has_a_verdict(void **state UNUSED)
