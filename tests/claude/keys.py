@@ -159,6 +159,24 @@ def a_loop_tells_of_the_items_that_failed_and_runs_only_these_again(stage):
     assert "did-a" not in json.dumps(stage.server.requests["obeys"][before:]), "an item that had succeeded ran again"
 
 
+def parts_of_a_workflow_have_their_prompts_values_and_last_steps(stage):
+    """A failed step runs again alone, `finally` in each round; the prompts of the inner file get what it was given."""
+    stage.write("inner.yaml", "vars: { name: , times: { type: integer, max: 3 } }\noutputs: { said: '${steps.make.output}' }\n%scommands: %s\n" % (
+        HEAD, json.dumps([{"id": "make", "name": "Make ${name}", "claude": writes("${name}-${times}")}])))
+    steps = [{"id": "inner", "workflow": "inner.yaml", "vars": {"name": "part", "times": 2}},
+             {"id": "last", "claude": "after: ${steps.inner.outputs.said} " + turns(tool("Bash", command="test -e go"), {"say": "I looked."}),
+              "allowed_tools": ["Bash"], "check": {"shell": "test -e go"}}]
+    last = [{"claude": turns(tool("Bash", command="echo over >>ends"), {"say": "Over."}), "allowed_tools": ["Bash"]}]
+    answer = flow(stage, *steps, more="finally: %s\n" % json.dumps(last))
+    same((answer["error"]["code"], is_there(stage, "part-2"), is_there(stage, "ends")), ("CHECK_FAILED", True, True))
+    assert "after: It is written." in prompts(stage), "the prompt lacks what the inner file gives"
+    stage.write("go", "")
+    before = len(stage.server.requests["obeys"])
+    again = stage.end(stage.start("obeys", "retry", answer["data"]["id"], "--from", "last"))
+    same(again["ok"], True)
+    assert "part-2" not in json.dumps(stage.server.requests["obeys"][before:]), "a step in front of --from ran again"
+
+
 def a_run_whose_machine_died_goes_on_by_itself(stage):
     stage.write("flow.yaml", "name: flow\nrecover: true\n%scommands: [{ claude: hello, idempotent: true }]\n" % HEAD)
     process, before = stage.start("silent", "run", "flow.yaml"), stage.requests("silent")
@@ -218,6 +236,7 @@ TESTS = (a_failed_check_is_repaired_by_another_call_which_sees_what_it_printed, 
          what_waits_for_a_person_goes_on_after_its_time_with_what_the_call_before_said, a_judge_with_a_schema_and_a_threshold_asks_for_a_repair,
          an_answer_of_a_schema_is_the_data_and_another_one_is_repaired, a_block_is_checked_and_repaired_as_one,
          a_loop_takes_its_items_from_json_that_another_call_wrote, a_loop_tells_of_the_items_that_failed_and_runs_only_these_again,
+         parts_of_a_workflow_have_their_prompts_values_and_last_steps,
          a_run_whose_machine_died_goes_on_by_itself, a_budget_ends_the_repairs_and_more_of_it_goes_on_with_them,
          the_kernel_holds_what_a_tool_may_write, a_confined_program_reaches_no_other_port,
          a_denial_of_what_is_allowed_says_what_else_denies)
