@@ -381,6 +381,39 @@ own" ]
 	untouched
 }
 
+@test "a merge that the user has begun by hand is neither given up nor taken for one of the steps" {
+	steps <<-'YAML'
+		  - shell: echo other >file; git commit -q -a -m other
+		  - worktree: { base: start, branch: agent/one, merge: { shell: 'git merge -q "${worktree.branch}"' } }
+		    shell: echo own >file; git commit -q -a -m own
+	YAML
+	in_repo
+	envelope 85
+	run git -C repo merge -q agent/one
+	[ "$status" -ne 0 ]
+	echo mended >repo/file
+	git -C repo add file
+	call --cwd repo workflow resume @last
+	[ "$status" -ne 0 ]
+	[ "$(cat repo/file)" = mended ]
+	git -C repo commit -q -m mended
+	call --cwd repo workflow resume @last
+	envelope 0
+	untouched
+}
+
+@test "a folder that becomes a file, a file that becomes a folder, and names of any kind are merged" {
+	steps <<-'YAML'
+		  - worktree: { branch: agent/one, merge: true }
+		    shell: git rm -q -r folder file; echo own >folder; mkdir file; echo own >file/in; echo odd >"$(printf 'a \t\n"b')"; git add -A; git commit -q -m own
+	YAML
+	in_repo
+	envelope 0
+	[ "$(cat repo/folder repo/file/in)" = "own
+own" ]
+	untouched
+}
+
 @test "the user's hooks see the merge, which opens no editor; one that refuses it fails the step" {
 	steps <<-'YAML'
 		  - foreach: [a, b]
@@ -666,5 +699,22 @@ own" ]
 	in_repo
 	envelope 0
 	[ "$(subjects)" = own,start, ]
+	untouched
+}
+
+@test "the locks that a killed git has left are removed by the run that goes on" {
+	steps <<-'YAML'
+		  - worktree: { branch: agent/one, merge: true }
+		    shell: "[ -e half ] || { touch half; exit 1; }; git add -A; git commit -q -m whole"
+	YAML
+	in_repo
+	envelope 1
+	tree=$(basename "$(find state/runner/worktrees -mindepth 2 -maxdepth 2)")
+	for lock in packed-refs.lock HEAD.lock refs/heads/main.lock refs/heads/agent/one.lock "worktrees/$tree/index.lock" "worktrees/$tree/HEAD.lock"; do
+		: >"repo/.git/$lock"
+		touch -d '1 minute ago' "repo/.git/$lock"
+	done
+	call --cwd repo workflow resume @last
+	envelope 0
 	untouched
 }

@@ -50,6 +50,19 @@ function M.run(run, dir, args, more)
 	end
 end
 
+---Remove locks that a git has left that was killed; one that lives lets them go in a moment.
+---@param paths string[] never that of an index
+function M.unlock(paths)
+	for _, path in ipairs(paths) do
+		local stat, give_up = fs.lstat(path), host.now() + STALE_MS
+		while stat and host.wall_ms() - stat.mtime * 1000 <= STALE_MS and host.now() < give_up do
+			scheduler.sleep(LOOK_MS)
+			stat = fs.lstat(path)
+		end
+		local _ = stat and fs.unlink(path)
+	end
+end
+
 ---What it prints, without the newline at its end; nil and the result where it fails.
 ---@param run table
 ---@param dir string

@@ -177,13 +177,6 @@ end
 -- Take back what a checkout has changed, and nothing else: files that somebody has changed since stay as they are.
 local function take_back(run, tree, old, new)
 	local changed, restored = {}, {}
-	for _, path in ipairs(changes(run, tree, old, new, "ADMT")) do
-		changed[path] = true
-	end
-	for _, path in ipairs(split(git.line(run, tree.repo, { "diff-files", "--name-only", "-z" }))) do
-		restored[#restored + 1] = changed[path] and is_ours(run, tree, new, path) and path .. "\0" or nil
-	end
-	git.run(run, tree.repo, { "checkout-index", "-f", "-z", "--stdin" }, { stdin = table.concat(restored) })
 	for _, path in ipairs(changes(run, tree, old, new, "A")) do
 		local full = ("%s/%s"):format(tree.repo, path)
 		if fs.lstat(full) and is_ours(run, tree, new, path) then
@@ -193,6 +186,13 @@ local function take_back(run, tree, old, new)
 			until full == tree.repo or not fs.rmdir(full)
 		end
 	end
+	for _, path in ipairs(changes(run, tree, old, new, "DMT")) do
+		changed[path] = true
+	end
+	for _, path in ipairs(split(git.line(run, tree.repo, { "diff-files", "--name-only", "-z" }))) do
+		restored[#restored + 1] = changed[path] and is_ours(run, tree, new, path) and path .. "\0" or nil
+	end
+	git.run(run, tree.repo, { "checkout-index", "-f", "-z", "--stdin" }, { stdin = table.concat(restored) })
 end
 
 -- What a merge that was cut off has left in the repository: finished if the branch has gone forward, else taken back.
@@ -263,14 +263,16 @@ end
 -- Nothing that git doesn't know may be in the way of a new file: it would be lost, or taken for ours after a crash.
 local function check_way(run, tree, old, new)
 	for _, path in ipairs(changes(run, tree, old, new, "A")) do
-		if fs.lstat(("%s/%s"):format(tree.repo, path)) then
-			git.refuse(run, ("The branch %s can't be merged into %s: it has a file %s, and one is there that isn't committed"):format(tree.branch,
-				tree.repo, host.clean(path)), "Move it away, or commit it")
+		local stat = fs.lstat(("%s/%s"):format(tree.repo, path))
+		if stat and stat.type ~= "directory" then -- git looks into that
+			local message = "The branch %s can't be merged into %s: it has a file %s, and one is there that isn't committed"
+			git.refuse(run, message:format(tree.branch, tree.repo, host.clean(path)), "Move it away, or commit it")
 		end
 	end
 end
 
--- Files, branch, index. nil: it has gone elsewhere in the meantime. Raises what git refuses: then nothing has changed.
+-- Files, branch, index. False, and what git says, where its branch has gone elsewhere in the meantime. Raises what git refuses:
+-- then nothing has changed.
 local function forward(run, tree, old, new)
 	claim(run, tree, old, new)
 	local clear, problem = pcall(check_way, run, tree, old, new)
@@ -290,37 +292,37 @@ local function forward(run, tree, old, new)
 		git.refuse(run, ("The branch %s can't be merged into %s: %s"):format(tree.branch, tree.repo, git.said(files)),
 			"Move away what is in its way")
 	end
-	return moved.ok
+	return moved.ok, git.said(moved)
 end
 
 -- --- the whole --------------------------------------------------------------------------------------
 
 local function by_git(run, tree)
+	local last
 	for _ = 1, MOST_TRIES do
 		M.recover(run, tree)
 		local tip, old = tip_of(run, tree), position(run, tree)
-		if M.is_ancestor(run, tree.repo, tip, old) or forward(run, tree, old, commit_of(run, tree, tip, old)) then
+		if M.is_ancestor(run, tree.repo, tip, old) then
 			return
 		end
+		local moved, said = forward(run, tree, old, commit_of(run, tree, tip, old))
+		if moved then
+			return
+		end
+		last = said
 	end
-	git.refuse(run, ("The branch %s can't be merged: %s moves all the time"):format(tree.branch, plain(tree.into)), "Try again")
-end
-
--- A merge of this branch that its steps have begun, and not finished, is given up.
-local function give_up(run, tree, tip)
-	local head = fs.read(tree.dir .. "/MERGE_HEAD")
-	return head and tip and head:sub(1, #tip) == tip and git.run(run, tree.repo, { "merge", "--abort" }).ok
+	git.refuse(run, ("The branch %s can't be merged, %s doesn't go forward: %s"):format(tree.branch, plain(tree.into), last), "Try again")
 end
 
 -- sequence: runs them; the error of the one that failed
 local function by_steps(block, tree, sequence)
 	local run = block.run
-	local tip = tip_of(run, tree)
-	give_up(run, tree, tip)
+	local tip, head = tip_of(run, tree), tree.dir .. "/MERGE_HEAD"
+	local before = fs.lstat(head)
 	local e = sequence(function()
 		return M.is_ancestor(run, tree.repo, tip, "HEAD") and "done" or "repeat", tree.branch .. " isn't merged"
 	end)
-	if e and give_up(run, tree, tip) then
+	if e and not before and (fs.read(head) or ""):find(tip, 1, true) and git.run(run, tree.repo, { "merge", "--abort" }).ok then
 		raise_conflict(run, tree, {}, e.message)
 	end
 	return e

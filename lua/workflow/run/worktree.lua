@@ -217,6 +217,7 @@ function M.enter(block)
 	local _ <close> = merge.turn(tree)
 	sweep(run)
 	if tree.ready then
+		git.unlock { tree.common .. "/packed-refs.lock", tree.dir .. "/HEAD.lock", tree.into and ("%s/%s.lock"):format(tree.common, tree.into) }
 		local _ = tree.going or restore(run, tree)
 	else
 		way.worktree = nil
