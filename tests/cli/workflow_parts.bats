@@ -195,6 +195,11 @@ inner() {
 	call workflow resume @last
 	envelope 6
 	expect 'e.error.code == "CONFLICT" and "or one that it runs, has changed" in e.error.message'
+	mv sub/deeper.yaml sub/elsewhere.yaml
+	call workflow resume @last
+	envelope 6
+	expect '"or one that it runs, has changed" in e.error.message'
+	mv sub/elsewhere.yaml sub/deeper.yaml
 	call workflow resume @last --force
 	envelope 0
 	expect 'e.data.steps[-1].output == "deeper "'
@@ -350,6 +355,7 @@ not_alive() {
 	expect '[s.key for s in e.data.steps if "finally" in s.key] == ["in.finally@1", "in.finally.1@1@1", "finally", "finally.1"]'
 	call workflow plan within.yaml
 	expect 'e.data.steps[-1].key == "finally" and e.data.steps[-1].steps[0].key == "finally.1"'
+	expect '[s.key for s in e.data.steps[0].steps] == ["in.1", "in.finally"]'
 }
 
 @test "what only last steps know is refused elsewhere, and what they can not have is refused there" {

@@ -108,7 +108,7 @@ function M.read(check, step, given, entries, around)
 	step.given = yaml.value(node)
 	local child = load(check, entries.path.node, around)
 	if child then
-		step.child, step.steps = child, child.steps
+		step.child, step.steps = child, child.all
 		judge_given(check, step, child, node)
 		remember(check, child, entries.path.node)
 	end

@@ -79,7 +79,7 @@ function M.of_block(run, step, place, round)
 	scheduler.settled()
 	local within, scope = children.enter(run, step, place.scope)
 	local inner = M.hooks_place(step, { prefix = place.prefix, suffix = place.suffix, scope = scope }, round)
-	local given = M.recall(within, step.steps, inner) or { output = "", ok = true }
+	local given = M.recall(within, step.child and step.child.steps or step.steps, inner) or { output = "", ok = true }
 	given = children.result(run, step, place.prefix .. step.key .. place.suffix, scope, given, true)
 	return scopes.remember(step, place.scope, given)
 end

@@ -240,7 +240,7 @@ local function workflow_of(row, force)
 	if text and not force and has_changed(row, text, workflow) then
 		hint.fix_required = "Undo the change, or resume with --force to use the file as it is now"
 		errors.raise("CONFLICT", ("The workflow file %s%s has changed since the run started"):format(row.file,
-			workflow and workflow.children[1] and ", or one that it runs," or ""), hint)
+			(workflow and workflow.children[1] or not workflow and text:find "workflow:") and ", or one that it runs," or ""), hint)
 	end
 	return workflow or invalid(row, problems)
 end
