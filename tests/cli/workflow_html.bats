@@ -120,6 +120,26 @@ many_steps() {
 	grep -qF 'items 9951 to 10000: 10 failed' run.html
 }
 
+@test "a step of a thousand attempts, and hundreds of steps with many, leave a page below 1 MB" {
+	ran <<<'  [ { id: a, shell: "true" } ]'
+	python3 - <<-'PY'
+		import sqlite3
+		with sqlite3.connect("state/runner/runs.db") as db:
+		    run, = db.execute("SELECT id FROM runs").fetchone()
+		    for step in range(300):
+		        key = "a" if step == 0 else f"a{step}"
+		        if step:
+		            db.execute("INSERT INTO steps (run, key, position, state, kind, started_ms, ended_ms) VALUES (?, ?, ?, 'completed', 'shell', 1, 9)", (run, key, step + 9))
+		        for i in range(2, 1000 if step == 0 else 60):
+		            db.execute("INSERT INTO attempts (run, key, number, round, nth, started_ms, ended_ms, code, message, delay_ms) VALUES (?, ?, ?, 1, ?, 1, 2, 'X', ?, 5)",
+		                (run, key, i, i, "m" * 4000))
+	PY
+	call workflow show @last --html run.html
+	envelope 0
+	[ "$(wc -c <run.html)" -lt 1000000 ]
+	grep -qF 'The last 30 of 999 attempts of a' run.html
+}
+
 @test "stats --html has the trends by day, and says so where there are no runs" {
 	call workflow stats --html empty.html
 	envelope 0

@@ -20,7 +20,8 @@ local ERROR = 600 -- of the end of what a failure printed, above
 local PLACES, OTHERS = 30, 12 -- where failures are, and more of them in the same place
 local OPEN = 8 -- places whose first failure has its details open
 local NAME, LABEL = 90, 110 -- columns
-local LANES = 200
+local TIMELINE = 150 << 10 -- bytes of all lanes
+local ATTEMPTS, MESSAGE = 30, 1000 -- the last ones of a step, and bytes of the message of each
 local CELLS, WIDEST = 200, 24 -- of a strip, and the share that one has at most
 local BUCKETS = 200 -- of a loop's lane
 local BARS = 50 -- attempts of a step: its last ones
@@ -111,12 +112,13 @@ end
 local function lanes(history, nodes, out, depth)
 	for _, node in ipairs(nodes) do
 		out.count = out.count + 1
-		if out.count <= LANES then
+		if out.bytes < TIMELINE then
 			local name, ms = path_of(node), took(node)
 			out[#out + 1] = ('<div class="lane"><span class="%s" style="padding-left:%dem" title="%s">%s %s</span>'):format(look_of(node), depth,
 				name, html.mark(look_of(node)), text(node.name, NAME)) .. html.drawing(1000, ("%s: %s %s"):format(name, node.state, html.duration(ms)),
 				node.items and loop_bars(history, node) or bars_of(history, node))
 				.. ('<span class="n">%s</span><span class="n">%s</span></div>\n'):format(html.duration(ms), cost(node.cost))
+			out.bytes = out.bytes + #out[#out]
 		end
 		lanes(history, node.below, out, depth + 1)
 	end
@@ -127,9 +129,9 @@ local LEGEND = { { "completed", "ran" }, { "failed", "failed" }, { "running", "r
 	{ "held", "its steps, below it" } }
 
 local function timeline(history)
-	local out = lanes(history, history.top, { count = 0 }, 0)
-	if out.count > LANES then
-		out[#out + 1] = ('<p class="soft">… %d more</p>\n'):format(out.count - LANES)
+	local out = lanes(history, history.top, { count = 0, bytes = 0 }, 0)
+	if out.count > #out then
+		out[#out + 1] = ('<p class="soft">… %d more</p>\n'):format(out.count - #out)
 	end
 	return html.legend(LEGEND) .. '<div class="lane soft"><span>step</span>' .. html.time_axis(history.to_ms - history.from_ms)
 		.. '<span class="n">took</span><span class="n">cost</span></div>\n' .. table.concat(out)
@@ -172,10 +174,8 @@ end
 
 local function log_text(record, stream, most)
 	local content = record and record[stream]
-	if type(content) ~= "string" or #content <= most then
-		return type(content) == "string" and content or nil
-	end
-	return "…" .. content:sub(-most)
+	content = type(content) == "string" and content or nil
+	return content and #content > most and "…" .. content:sub(-most) or content
 end
 
 local function code_of(code)
@@ -183,13 +183,15 @@ local function code_of(code)
 end
 
 local function attempts_table(history, node)
-	local rows = {}
-	for i, try in ipairs(node.tries) do
-		rows[i] = { tostring(try.number), html.duration(try.started_ms - history.from_ms),
+	local rows, count = {}, #node.tries
+	for i = math.max(count - ATTEMPTS + 1, 1), count do
+		local try = node.tries[i]
+		rows[#rows + 1] = { tostring(try.number), html.duration(try.started_ms - history.from_ms),
 			html.duration(try.ended_ms and math.max(try.ended_ms - try.started_ms, 0)), code_of(try.code or (try.ended_ms and "ok" or "")),
-			markup.text((try.message or ""):sub(1, OUTPUT)), html.duration(try.delay_ms) }
+			markup.text((try.message or ""):sub(1, MESSAGE)), html.duration(try.delay_ms) }
 	end
-	return rows[1] and html.table("Attempts of " .. node.step.key, { "#no.", "#began after", "#took", "code", "message", "#then waited" },
+	local title = count > ATTEMPTS and ("The last %d of %d attempts of "):format(ATTEMPTS, count) or "Attempts of "
+	return rows[1] and html.table(title .. node.step.key, { "#no.", "#began after", "#took", "code", "message", "#then waited" },
 		rows) or ""
 end
 
@@ -232,10 +234,7 @@ local function add_details(page)
 		return a.rank < b.rank or a.rank == b.rank and a.number < b.number
 	end)
 	for _, node in ipairs(steps) do
-		if bytes >= DETAILS then
-			break
-		end
-		node.details = details_of(page, node)
+		node.details = bytes < DETAILS and details_of(page, node) or ""
 		bytes = bytes + #node.details
 	end
 end
@@ -280,7 +279,7 @@ function rendered(page, node)
 	end
 	local head, inside = row(node, name), history_of.inside(node)
 	page.bytes = page.bytes + #head + 60
-	local content = (inside[1] and rendered_all(page, inside) or "") .. (node.details or "")
+	local content = (inside[1] and rendered_all(page, inside) or "") .. (node.details or "") -- an item has none
 	local id = node.number and (' id="s%d"'):format(node.number) or ""
 	node.shown = true
 	if content == "" then
@@ -368,7 +367,6 @@ end
 
 local function heading(history)
 	local run, cause = history.run, history.cause
-	local is_bad = run.state == "failed" or run.state == "interrupted"
 	return ('<a class="skip" href="#steps">Skip to the steps</a>\n<h1>%s <span class="%s">%s %s</span></h1>\n'):format(
 		markup.text(run.workflow), run.state, html.mark(run.state), markup.text(run.state))
 		.. (run.code and ('<p class="error">%s<b>%s</b>: %s</p>\n'):format(cause and link(cause, path_of(cause)) .. " " or "",
@@ -377,7 +375,7 @@ local function heading(history)
 			{ "took", run.duration_ms and html.duration(run.duration_ms) }, { "cost", costs_text(history) },
 			{ "steps", html.counts(run.steps_by_state or {}) },
 			{ "resumed", (run.resumes or 0) > 0 and run.resumes .. " times" or nil },
-			{ "to go on", is_bad and "runner workflow resume " .. run.id or nil } }
+			{ "to go on", (run.state == "failed" or run.state == "interrupted") and "runner workflow resume " .. run.id or nil } }
 end
 
 local function codes_table(codes)
