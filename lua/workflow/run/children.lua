@@ -35,7 +35,7 @@ function M.enter(run, step, scope)
 	if not child then
 		return run, scope
 	end
-	local inner = { cwd = scope.cwd, steps = {}, captures = child.captures, run = scope.run, env = scope.env,
+	local inner = { cwd = scope.cwd, writable = scope.writable, steps = {}, captures = child.captures, run = scope.run, env = scope.env,
 		vars = var_values.given(child, step.given, scope) }
 	return run_of(run, child, inner), inner
 end
