@@ -128,6 +128,8 @@ static int ask_terminal(const char *path, const char *question, size_t n, bool s
 
 	if (fd < 0)
 		return -1;
+	if (strcmp(path, "/dev/tty") != 0)
+		tcflush(fd, TCIFLUSH); /* nobody has answered yet */
 	status = secret ? ask_secret(fd, question, n, out) : ask_openly(fd, question, n, many, out);
 	xclose(&fd);
 	return status;

@@ -344,7 +344,9 @@ M.articles.steps, M.articles.commit, M.step.commit = "a block of steps", "a chec
 M.member, M.member_words = MEMBER, MEMBER_WORDS
 M.articles.approve = "an approve step"
 M.step.approve = joined(M.any, M.own.approve)
-M.step.approve.on, M.step.approve.check, M.step.approve.repair = nil, nil, nil -- it runs nothing
+for _, key in ipairs { "on", "check", "repair", "worktree" } do
+	M.step.approve[key] = nil -- it runs nothing
+end
 
 local OF_PRODIGY = { commit_required = "write check: [{ commit: true }]", validate = "write check, and threshold on its step" }
 

@@ -12,6 +12,7 @@ local hooks = require "runner.workflow.run.hooks"
 local host = require "runner.host"
 local inner_lists = require "runner.workflow.file.inner_lists"
 local json = require "runner.json"
+local ledger = require "runner.ledger"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
 local person = require "runner.core.person"
@@ -37,7 +38,8 @@ end
 
 local function diff(run, key, scope)
 	local result = hooks.run(run, { text = DIFF, interpreter = "sh" }, key, scope, "show")
-	return result.ok and result.stdout or raise_unreadable(key, "the diff", (result.stderr or ""):match "[^\n]+" or "git failed")
+	return result.ok and not result.truncated and result.stdout or raise_unreadable(key, "the diff",
+		result.truncated and "it is longer than 1 MiB" or (result.stderr or ""):match "[^\n]+" or "git failed")
 end
 
 local function read(key, path)
@@ -45,18 +47,27 @@ local function read(key, path)
 	return text or raise_unreadable(key, path, why)
 end
 
+-- SHA-256: who writes what is shown must not find another text with the same digest.
+local function file_digest(workflow)
+	local all = { ledger.digest(workflow.text) }
+	for i, child in ipairs(workflow.children) do
+		all[i + 1] = file_digest(child)
+	end
+	return ledger.digest(table.concat(all))
+end
+
 -- What is shown, and a digest of all that a decision holds for.
 local function described(run, step, key, scope)
-	local message, shown, digest = run.mask(variables.expand(step.approve.message, scope)), {}, run.workflow.digest
+	local file = file_digest(run.workflow)
+	local message, shown, digest = run.mask(variables.expand(step.approve.message, scope)), {}, file
 	for i, template in ipairs(step.approve.show) do
 		local name = variables.expand(template, scope)
 		local text = name == "diff" and diff(run, key, scope) or read(key, paths.absolute(name, scope.cwd or run.settings.cwd))
-		digest = host.digest(digest .. host.digest(name) .. host.digest(text))
+		digest = ledger.digest(digest .. ledger.digest(name) .. ledger.digest(text))
 		local left = #text > SHOWN and ("\n[%d more bytes]"):format(#text - SHOWN) or ""
 		shown[i] = ("--- %s\n%s%s"):format(name, host.clean(run.mask(text):sub(1, SHOWN)), left)
 	end
-	return { message = message, shown = shown[1] and table.concat(shown, "\n"), digest = host.digest(digest .. host.digest(message)),
-		file = run.workflow.digest }
+	return { message = message, shown = shown[1] and table.concat(shown, "\n"), digest = ledger.digest(digest .. message), file = file }
 end
 
 -- Steps that call somebody know which one it is. They may run again after a crash.
@@ -122,7 +133,7 @@ end
 ---@param why? string
 ---@return runner.Error? problem
 function M.decide(db, gate, state, why)
-	local uid, user = require("runner.ledger").user()
+	local uid, user = ledger.user()
 	local by = { by = "terminal", uid = uid, user = user, terminal = person.terminal() }
 	M.expire(db, gate.run)
 	if not db:decide(gate.id, state, by, why, function() note(gate, state, { by = "terminal", terminal = by.terminal, reason = why }) end) then
@@ -176,7 +187,7 @@ end
 ---@return boolean
 function M.is_stale(run, key)
 	local gate = run.db:gate(run.id, key)
-	return not gate or gate.state ~= "approved" or gate.file ~= run.workflow.digest
+	return not gate or gate.state ~= "approved" or gate.file ~= file_digest(run.workflow)
 end
 
 local ENDS = { approved = approved, rejected = rejected }
