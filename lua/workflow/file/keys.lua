@@ -344,9 +344,8 @@ M.articles.steps, M.articles.commit, M.step.commit = "a block of steps", "a chec
 M.member, M.member_words = MEMBER, MEMBER_WORDS
 M.articles.approve = "an approve step"
 M.step.approve = joined(M.any, M.own.approve)
-for _, key in ipairs { "on", "check", "repair", "worktree" } do
-	M.step.approve[key] = nil -- it runs nothing
-end
+local of_approve = M.step.approve
+of_approve.on, of_approve.check, of_approve.repair, of_approve.worktree = nil, nil, nil, nil -- it runs nothing
 
 local OF_PRODIGY = { commit_required = "write check: [{ commit: true }]", validate = "write check, and threshold on its step" }
 
