@@ -181,7 +181,10 @@ LUA
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "SUBPROCESS_FAILED" and e.error.context.limits.processes == 32'
 	expect 'e.meta.limits.processes in ("rlimit", "cgroup")'
-	expect '0 < int(e.error.message.split("refused after ")[1]) <= 32'
+	# an rlimit counts a user's other processes, too: of a user that has others, some may have ended meanwhile
+	local most=32
+	[ "$(id -u)" -eq 0 ] || [ "$(field e.meta.limits.processes)" = cgroup ] || most=96
+	expect "0 < int(e.error.message.split('refused after ')[1]) <= $most"
 	[ "$elapsed_ms" -lt 100000 ]
 	assert_no_process_left
 }

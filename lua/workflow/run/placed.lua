@@ -259,13 +259,15 @@ local function run_items(run, step, key, place, items)
 	local executor = executor_of(run, step)
 	local unit, row = unit_of(run, step, key, place, executor, items)
 	local world = world_of(run, unit, row, executor)
-	local all, problem = loop.gather(run, key, function(i) return { item = items.total and items.stored[i] } end), nil
+	local first, told, problem = 1, {}, nil -- of the chunk whose results come
+	local all = loop.gather(run, key, function(i) return { item = told[i - first + 1] } end)
 	local take = all.in_order(function(result)
 		problem = problem or tolerated_failures.problem(step, result, all.tally(), items.total)
 		events.item(run, key, result.ok)
 	end)
 	world.next_item = items.next
-	world.deliver = function(_, results)
+	world.deliver = function(chunk, results)
+		first, told = unit:items(chunk)
 		for i, result in results do
 			take(i, result)
 		end

@@ -658,7 +658,7 @@ describe("fs", function()
 
 		it("refuses another user's file, unless the directory is that user's as well", function()
 			if not os.execute "test $(id -u) = 0" then
-				pending "needs root for chown"
+				pending "it needs root"
 			end
 			make("l", "precious")
 			assert(os.execute("chown 12345 " .. path "l"))
