@@ -36,7 +36,7 @@ count() {
 }
 
 # skips LOG: KIND, FILE, TEST and REASON of each test that a log of TAP has as skipped. cmocka writes "not ok N # SKIP name", and
-# its reason is the comment before; busted writes "ok N - # SKIP name".
+# its reason is the comment before; busted writes "ok N - # SKIP FILE:LINE: reason".
 skips() {
 	awk -F '\t' -v OFS='\t' '
 		NR == FNR { if ($0 !~ /^#/) { kind[++kinds] = $1; pattern[kinds] = $2 }; next }
@@ -48,7 +48,7 @@ skips() {
 			test = substr($0, 1, at - 1)
 			reason = substr($0, at + RLENGTH)
 			sub(/^(not )?ok [0-9]+ *(- )?/, "", test); sub(/ +$/, "", test); sub(/^ +/, "", reason)
-			if (test == "") { test = reason; reason = said; said = "" }
+			if (test == "") { test = reason; if (said != "") reason = said; else sub(/^[^ ]*:[0-9]+: /, "", reason); said = "" }
 			for (n = 1; n <= kinds && reason !~ pattern[n]; n++) { }
 			print (n <= kinds ? kind[n] : "unknown"), file, test, reason
 		}' "${BASH_SOURCE%/*}/skips" "$1"
