@@ -168,8 +168,8 @@ asked() {
 	call workflow show @last
 	call workflow show @last --html page.html
 	envelope 0
-	[ "$(grep -cE '✓ completed</span> <code>(loop|side)</code>' page.html)" -eq 0 ]
-	[ "$(grep -cE '! completed</span> <code>(loop|side)</code>' page.html)" -eq 2 ]
+	[ "$(grep -cE '✓ completed</(b|span)> <code>(loop|side)</code>' page.html)" -eq 0 ]
+	[ "$(grep -cE '! completed</(b|span)> <code>(loop|side)</code>' page.html)" -eq 2 ]
 }
 
 @test "the limit of a step is no network timeout, and a timeout that the program reports is none of ours" {
