@@ -363,6 +363,110 @@ attacked() {
 	[ "$(cat effects)" = built ]
 }
 
+# agreed: somebody has, as `runner approve` writes it
+agreed() {
+	sql "update approvals set state = 'approved', decided_ms = 1, decided_by = '{\"by\":\"terminal\",\"user\":\"ada\"}' where state = 'pending'"
+}
+
+@test "an edited file is asked about anew wherever the gate stands: in another file, a block, a loop, side by side" {
+	local at
+	printf 'commands: [{ id: gate, approve: "Deploy?" }, { shell: echo inner >>inside }]\n' >gate.yaml
+	for at in 'workflow: gate.yaml' 'steps: [{ id: gate, approve: "Deploy?" }]' 'foreach: [1], do: [{ id: gate, approve: "Deploy?" }]' \
+		'parallel: [{ id: gate, approve: "Deploy?" }]' 'shell: "true", on_success: [{ id: gate, approve: "Deploy?" }]' \
+		'foreach: [1, 2], do: [{ workflow: gate.yaml, when: item == 2 }]'; do
+		rm -rf state effects
+		workflow out <<-YAML
+			name: out
+			commands:
+			  - { id: c, $at }
+			  - { id: dep, shell: "echo original >>effects; [ -e go ]" }
+		YAML
+		waits out.yaml
+		agreed
+		call workflow resume @last
+		envelope 1
+		sed -i 's/original/EVIL/' out.yaml
+		call workflow resume @last --force
+		envelope 14
+		[ "$(cat effects)" = original ] || { echo "$at" >&2; return 1; }
+		[ "$(pending)" != "$id" ]
+		id=$(pending)
+		call workflow resume @last
+		envelope 14
+		[ "$(pending)" = "$id" ]
+		agreed
+		touch go
+		call workflow resume @last
+		envelope 0
+		rm go
+	done
+	[ "$(cat inside)" = $'inner\ninner' ]
+}
+
+@test "retry --from doesn't pass over a gate by a condition or a list of an edited file, in one step or in two" {
+	local edit
+	for edit in 's/approve: x/&, when: "1 == 2"/' 's/foreach: .1./foreach: []/' 's/id: outer/&, when: "1 == 2"/' 's/foreach: .1./&, where: item == 2/'; do
+		for how in --force ''; do
+			rm -rf state effects
+			workflow gate <<-'YAML'
+				name: gate
+				commands:
+				  - { id: outer, steps: [{ id: each, foreach: [1], do: [{ id: gate, approve: x }] }] }
+				  - { id: dep, shell: echo dep >>effects }
+			YAML
+			waits gate.yaml
+			sed -i "$edit" gate.yaml
+			[ -n "$how" ] || call workflow resume @last --force
+			call workflow retry @last --from outer $how
+			envelope 14
+			[ ! -e effects ] || { echo "$edit" >&2; return 1; }
+			agreed
+			call workflow resume @last
+			envelope 0
+			[ "$(cat effects)" = dep ]
+		done
+	done
+}
+
+@test "a gate that has asked stays in the file, and no edited default agrees to it" {
+	workflow ship <<-'YAML'
+		name: ship
+		commands:
+		  - { id: gate, approve: { message: "Ship it?" } }
+		  - { id: dep, shell: exit 3 }
+	YAML
+	waits ship.yaml
+	agreed
+	call workflow resume @last
+	envelope 1
+	cp ship.yaml whole.yaml
+	sed -i '/id: gate/d' ship.yaml
+	call workflow resume @last --force
+	envelope 6
+	expect '"isn'"'"'t in the file any more" in e.error["message"]'
+	sed 's/"Ship it?"/&, timeout: 1ms, default: approve/' whole.yaml >ship.yaml
+	call workflow resume @last --force
+	call workflow resume @last
+	envelope 7
+	expect 'e.error["code"] == "APPROVAL_REJECTED"'
+}
+
+@test "a file that stays as it is may decide otherwise on the way back to its gate" {
+	workflow gate <<-'YAML'
+		name: gate
+		commands:
+		  - { id: make, shell: cat need }
+		  - { id: gate, approve: x, when: steps.make.output == "yes" }
+		  - { id: dep, shell: echo dep >>effects }
+	YAML
+	echo yes >need
+	waits gate.yaml
+	echo no >need
+	call workflow retry @last --from make
+	envelope 0
+	[ "$(cat effects)" = dep ]
+}
+
 @test "what was shown has changed since: the decision doesn't hold, and it is asked anew" {
 	asks 'show: [effects]'
 	waits ship.yaml

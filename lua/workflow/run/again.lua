@@ -15,6 +15,8 @@ local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 
 local M = {}
 
+local TOP = { prefix = "", suffix = "" }
+
 local function refuse(run, code, message, suggestion)
 	errors.raise(code, message, { retryable = false, side_effects = "none", suggestion = suggestion, context = { run = run.id } })
 end
@@ -26,6 +28,100 @@ local function check_place(run, holds)
 			refuse(run, "CONFLICT", ("Step %s ran on an executor: what is over there isn't run again"):format(key),
 				"Start the workflow again: runner workflow run " .. run.workflow.path)
 		end
+	end
+end
+
+-- --- a step and all that holds it --------------------------------------------------------------------
+
+local way_to
+
+-- One that was skipped, or couldn't start, has none.
+local function is_way(row)
+	return row ~= nil and row.kind == "steps" and type(row.data) == "table"
+end
+
+local function way_inside(run, step, key, place, wanted)
+	local row = run.rows[key]
+	if step.kind == "foreach" then
+		local i = wanted:sub(1, #key) == key and wanted:match("^%[%d+%]%.", #key + 1)
+		return i and way_to(run, step.steps, { prefix = key .. i, suffix = place.suffix }, wanted)
+	elseif step.kind == "parallel" then
+		return way_to(run, step.steps, place, wanted)
+	end
+	return is_way(row) and way_to(run, step.steps, resumed_results.hooks_place(step, place, row.data.rounds["do"]), wanted)
+end
+
+-- A step with those that hold it, the innermost first; nil: a run that goes on doesn't come by, as by hooks and earlier rounds.
+function way_to(run, steps, place, wanted)
+	for _, step in ipairs(steps) do
+		local key = place.prefix .. step.key .. place.suffix
+		if key == wanted then
+			return { { step = step, key = key } }
+		end
+		local way = step.steps and way_inside(run, step, key, place, wanted)
+		if way then
+			way[#way + 1] = { step = step, key = key }
+			return way
+		end
+		way = step.on_success and way_to(run, step.on_success.steps, place, wanted)
+		if way then
+			return way
+		end
+	end
+end
+
+-- The items of a loop that is over: its data have them.
+local function items_of(run, key, row)
+	local items = json.array {}
+	for i, given in ipairs(large_value.value(outputs.result(run, key, row, true).data)) do
+		local text = run.secrets[1] and json.encode(given.item) or ""
+		if given.item == nil or text:find("***", 1, true) then
+			refuse(run, "PRECONDITION", ("Item %d of step %s was not stored%s"):format(i, key, given.item and ", since it contains a secret" or ""),
+				"Start the workflow again: runner workflow run " .. run.workflow.path)
+		end
+		items[i] = given.item
+	end
+	return items
+end
+
+-- What it goes on with: a loop with its items; a block with its steps, and all its repairs.
+local function data_of(run, found, row, begins)
+	if found.step.kind == "foreach" then
+		return row.state == "completed" and items_of(run, found.key, row) or row.data
+	elseif found.step.worktree and begins and begins(found.key) then
+		return nil
+	elseif found.step.worktree and row.state == "completed" then
+		refuse(run, "CONFLICT", ("What runs again in step %s was in its worktree, which is gone"):format(found.key),
+			("runner workflow retry %s --from %s"):format(run.id, found.key:match "^[^.%[@]+"))
+	elseif found.step.kind == "steps" and is_way(row) then
+		row.data.phase, row.data.granted = "do", row.data.rounds.repair
+		return row.data
+	end
+end
+
+-- It goes on there, as it was decided. known: keys that are put back already; begins: and that begin anew
+local function put_way_back(run, way, known, begins)
+	for _, found in ipairs(way) do
+		if not known[found.key] then
+			known[found.key] = true
+			check_place(run, function(placed) return placed == found.key end)
+			local row = run.rows[found.key]
+			run.db:soon("put_back", run.id, found.key, { data = data_of(run, found, row, begins), started_ms = row.started_ms })
+		end
+	end
+end
+
+-- --- what has asked a person -----------------------------------------------------------------------------
+
+---Put back steps that asked a person about another file than that of the run by now: they ask anew, and no `when` and no list of
+---this one is decided that would keep them from asking.
+---@param run table owned; what is put off in its store comes with the next commit
+---@param gates {key: string}[]
+---@param begins fun(key: string): boolean? as M.from gives it
+function M.gates(run, gates, begins)
+	local known = {}
+	for _, gate in ipairs(gates) do
+		put_way_back(run, way_to(run, run.workflow.steps, TOP, gate.key) or {}, known, begins)
 	end
 end
 
@@ -68,82 +164,31 @@ end
 ---not begun or one of them ran on an executor, and STEP_IN_DOUBT.
 ---@param run table owned; what is put off in its store comes with the next commit
 ---@param key string
----@return boolean some
+---@return fun(key: string): boolean? begins anew
 function M.from(run, key)
-	local first = index_of(run, key)
+	local first, all = index_of(run, key), {}
 	if not run.rows[key] then
 		refuse(run, "CONFLICT", ("Step %s has not begun"):format(key), "runner workflow resume " .. run.id)
 	end
 	for i = first, #run.workflow.steps do
 		local step = run.workflow.steps[i]
-		check_place(run, step_key.holder(step.key))
-		check_worktrees(run, step_key.holder(step.key))
-		check_doubts(run, step_key.holder(step.key))
+		local holds = step_key.holder(step.key)
+		check_place(run, holds)
+		check_worktrees(run, holds)
+		check_doubts(run, holds)
 		run.db:soon("put_back", run.id, step.key)
+		all[#all + 1] = holds
 	end
-	return true
+	return function(other)
+		for _, holds in ipairs(all) do
+			if holds(other) then
+				return true
+			end
+		end
+	end
 end
 
 -- --- what was passed over --------------------------------------------------------------------------
-
-local way_to
-
-local function way_inside(run, step, key, place, wanted)
-	local row = step.kind == "steps" and run.rows[key]
-	if step.kind == "foreach" then
-		local i = wanted:sub(1, #key) == key and wanted:match("^%[%d+%]%.", #key + 1)
-		return i and way_to(run, step.steps, { prefix = key .. i, suffix = place.suffix }, wanted)
-	elseif step.kind == "parallel" then
-		return way_to(run, step.steps, place, wanted)
-	end
-	return row and row.kind == "steps" and way_to(run, step.steps, resumed_results.hooks_place(step, place, row.data.rounds["do"]), wanted)
-end
-
--- A step with those that hold it, the innermost first; nil: a run that goes on doesn't come by, as by hooks and earlier rounds.
-function way_to(run, steps, place, wanted)
-	for _, step in ipairs(steps) do
-		local key = place.prefix .. step.key .. place.suffix
-		if key == wanted then
-			return { { step = step, key = key } }
-		end
-		local way = step.steps and way_inside(run, step, key, place, wanted)
-		if way then
-			way[#way + 1] = { step = step, key = key }
-			return way
-		end
-		way = step.on_success and way_to(run, step.on_success.steps, place, wanted)
-		if way then
-			return way
-		end
-	end
-end
-
--- The items of a loop that is over: its data have them.
-local function items_of(run, key, row)
-	local items = json.array {}
-	for i, given in ipairs(large_value.value(outputs.result(run, key, row, true).data)) do
-		local text = run.workflow.secrets[1] and json.encode(given.item) or ""
-		if given.item == nil or text:find("***", 1, true) then
-			refuse(run, "PRECONDITION", ("Item %d of step %s was not stored%s"):format(i, key, given.item and ", since it contains a secret" or ""),
-				"Start the workflow again: runner workflow run " .. run.workflow.path)
-		end
-		items[i] = given.item
-	end
-	return items
-end
-
--- What it goes on with: a loop with its items; a block with its steps, and all its repairs.
-local function data_of(run, found, row)
-	if found.step.kind == "foreach" then
-		return row.state == "completed" and items_of(run, found.key, row) or row.data
-	elseif found.step.worktree and row.state == "completed" then
-		refuse(run, "CONFLICT", ("What failed in step %s was in its worktree, which is gone"):format(found.key),
-			("runner workflow retry %s --from %s"):format(run.id, found.key:match "^[^.%[@]+"))
-	elseif found.step.kind == "steps" then
-		row.data.phase, row.data.granted = "do", row.data.rounds.repair
-		return row.data
-	end
-end
 
 local OVER = { completed = true, failed = true }
 
@@ -152,18 +197,12 @@ local OVER = { completed = true, failed = true }
 ---@param run table owned; what is put off in its store comes with the next commit
 ---@return boolean some
 function M.failed(run)
-	local known, some = {}, false
+	local known = {}
 	for _, key in ipairs(run.db:warned_steps(run.id, tolerated_failures.CODE)) do
-		local way = OVER[run.rows[key].state] and way_to(run, run.workflow.steps, { prefix = "", suffix = "" }, key)
-		for _, found in ipairs(way or {}) do
-			if not known[found.key] then
-				known[found.key], some = true, true
-				check_place(run, function(placed) return placed == found.key end)
-				run.db:soon("put_back", run.id, found.key, { data = data_of(run, found, run.rows[found.key]) })
-			end
-		end
+		local way = OVER[run.rows[key].state] and way_to(run, run.workflow.steps, TOP, key)
+		put_way_back(run, way or {}, known)
 	end
-	return some
+	return next(known) ~= nil
 end
 
 return M

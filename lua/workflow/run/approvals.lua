@@ -58,7 +58,7 @@ end
 
 -- What is shown, and a digest of all that a decision holds for.
 local function described(run, step, key, scope)
-	local file = file_digest(run.workflow)
+	local file = file_digest(run.outermost)
 	local message, shown, digest = run.mask(variables.expand(step.approve.message, scope)), {}, file
 	for i, template in ipairs(step.approve.show) do
 		local name = variables.expand(template, scope)
@@ -174,20 +174,12 @@ local function approved(run, step, key, gate, round)
 end
 
 local function ask(run, step, key, place, what, round, before)
-	what.round, what.timeout_ms, what.fallback, what.asker = round, step.approve.timeout_ms, step.approve.fallback, run.askers
+	what.round, what.timeout_ms, what.asker = round, step.approve.timeout_ms, run.askers
+	what.fallback = before and before.fallback == "reject" and "reject" or step.approve.fallback -- no edited file agrees by itself
 	if before and before.round == round then
 		events.warn(run, ("Step %s: what was asked has changed, and is asked anew"):format(key), key)
 	end
 	return run.db:ask(run.id, scopes.ident(run, step, key, place.scope), what)
-end
-
----Was a completed one decided for another state of the file?
----@param run table
----@param key string
----@return boolean
-function M.is_stale(run, key)
-	local gate = run.db:gate(run.id, key)
-	return not gate or gate.state ~= "approved" or gate.file ~= file_digest(run.workflow)
 end
 
 local ENDS = { approved = approved, rejected = rejected }
@@ -197,11 +189,10 @@ local ENDS = { approved = approved, rejected = rejected }
 ---@param step runner.workflow.Step
 ---@param key string
 ---@param place runner.workflow.Place
----@param row table?
 ---@param round integer
 ---@param sequence fun(run: table, steps: runner.workflow.Step[], place: runner.workflow.Place): table?
 ---@return table? given, runner.Error? problem
-function M.step(run, step, key, place, row, round, sequence)
+function M.step(run, step, key, place, round, sequence)
 	scheduler.settled()
 	local ok, what = pcall(described, run, step, key, place.scope)
 	if not ok then
@@ -214,7 +205,6 @@ function M.step(run, step, key, place, row, round, sequence)
 		return nil, e
 	end
 	M.expire(run.db, run.id)
-	round = row and row.state == "completed" and row.round + 1 or round
 	local gate = run.db:gate(run.id, key)
 	if not gate or gate.round ~= round or gate.digest ~= what.digest then
 		gate = ask(run, step, key, place, what, round, gate)
@@ -304,12 +294,23 @@ function M.hold(db, row, workflow, marked)
 			end
 		end
 	end
-	for _, gate in ipairs(db:approvals { run = row.id, state = "pending" }) do
+	for _, gate in ipairs(db:approvals { run = row.id }) do
 		if not known[static(gate.key)] then
-			errors.raise("CONFLICT", ("Step %s waits for a person, and isn't in the file any more"):format(gate.key), { side_effects = "none",
+			errors.raise("CONFLICT", ("Step %s has asked a person, and isn't in the file any more"):format(gate.key), { side_effects = "none",
 				fix_required = "Restore the step", context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end
 	end
+end
+
+---What has asked about another state of the file asks anew.
+---@param run table owned; what is put off in its store comes with the next commit
+---@param begins? fun(key: string): boolean? what has been put back, with a condition or a list that might keep it from asking
+function M.ask_anew(run, begins)
+	local file, gates = file_digest(run.workflow), {}
+	for _, gate in ipairs(run.db:gates_of_other_files(run.id, file)) do
+		gates[#gates + 1] = (gate.file ~= file or begins and begins(gate.key)) and gate or nil
+	end
+	local _ = gates[1] and require("runner.workflow.run.again").gates(run, gates, begins)
 end
 
 return M

@@ -171,7 +171,7 @@ end
 
 -- A person is asked. A decision is a result like any other.
 local function asks(run, step, key, place, row)
-	local given, e = approvals.step(run, step, key, place, row, round_of(row), sequence)
+	local given, e = approvals.step(run, step, key, place, round_of(row), sequence)
 	if e then
 		run.failures[key] = { key = key, transient = false }
 		events.over(run, key, "failed", e.message)
@@ -278,7 +278,7 @@ function perform(run, step, place)
 	local round = round_of(row)
 	if skips(run, step, key, place, row) then
 		return nil
-	elseif row and row.state == "completed" and not (step.approve and approvals.is_stale(run, key)) then
+	elseif row and row.state == "completed" and not (step.approve and row.kind ~= step.kind) then
 		given = resumed_results.pass_over(run, step, key, place, row)
 	elseif row and run.mark_done[key] then
 		given = marked_done(run, step, key, place, row)

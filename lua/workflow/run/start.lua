@@ -134,7 +134,7 @@ local function assemble(row, workflow, defaults)
 	local scope = { vars = var_values.complete(workflow, row.variables, around.env), captures = workflow.captures, steps = {},
 		run = { id = id, name = workflow.name }, env = around.env }
 	return {
-		id = id, workflow = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
+		id = id, workflow = workflow, outermost = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
 		hide = known.hide, secrets = known.values, child_secrets = envs, merging = {},
 		rows = {}, in_doubt = {}, mark_done = {}, settled = {}, failures = {}, warned = {}, done = 0,
 		budget = cost.budget(0, cost.one_machine(workflow, within_policy(row.given_cost_micros or workflow.max_cost))),
@@ -318,9 +318,11 @@ function M.reopen(db, args)
 	run.mark_done = marked(db, row.id, args.mark_done)
 	approvals.hold(db, row, workflow, run.mark_done)
 	run.askers = person.asker(row.askers)
-	if again and not put_back(run, args) and row.state == "completed" then
+	local some = again and put_back(run, args)
+	if again and not some and row.state == "completed" then
 		return nil
 	end
+	approvals.ask_anew(run, args.from and some)
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),

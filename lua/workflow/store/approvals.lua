@@ -57,6 +57,18 @@ function M.queries:gate(run, key)
 	return decoded(self:_open():row(GATE, run, key))
 end
 
+local OF_OTHER_FILES = [[
+	SELECT key, file FROM approvals a WHERE run = ?1 AND state <> 'replaced' AND (file <> ?2 OR state <> 'approved')
+		AND EXISTS (SELECT 1 FROM approvals b WHERE b.run = ?1 AND b.key = a.key AND b.file <> ?2)]]
+
+---The steps that have asked about another file than this one, about which nobody has agreed.
+---@param run string
+---@param file string digest
+---@return {key: string, file: string}[] file: about which they have asked last
+function M.queries:gates_of_other_files(run, file)
+	return self:_open():rows(OF_OTHER_FILES, run, file)
+end
+
 local REPLACE = "UPDATE approvals SET state = 'replaced' WHERE run = ? AND key = ?"
 local ASK = [[
 	INSERT INTO approvals (id, kind, project, run, key, round, file, digest, state, asked_ms, deadline_ms, fallback, asker, message, shown)

@@ -303,7 +303,7 @@ end
 local UNWARN = "DELETE FROM warnings WHERE run = ? AND key = ?"
 local PUT_BACK = [[
 	UPDATE steps SET state = 'waiting', round = round + 1, attempts = 0, spent_ms = 0, wake_ms = NULL, wait_ms = NULL, status = NULL,
-		code = NULL, message = NULL, ended_ms = NULL, output = NULL, held = NULL, data = ?3, started_ms = CASE WHEN ?4 THEN started_ms END
+		code = NULL, message = NULL, ended_ms = NULL, output = NULL, held = NULL, data = ?3, started_ms = ?4
 	WHERE run = ?1 AND ]]
 local AND_INSIDE = "(key = ?2 OR substr(key, 1, length(?2) + 1) IN (?2 || '[', ?2 || '.', ?2 || '@'))"
 local UNWARN_INSIDE = "DELETE FROM warnings WHERE run = ?1 AND " .. AND_INSIDE
@@ -312,7 +312,7 @@ local UNWARN_INSIDE = "DELETE FROM warnings WHERE run = ?1 AND " .. AND_INSIDE
 function M.put_back(_, id, key, how)
 	local data = how and codec.encode("data", how.data)
 	return function(db)
-		db:run(PUT_BACK .. (how and "key = ?2" or AND_INSIDE), id, key, data, how ~= nil)
+		db:run(PUT_BACK .. (how and "key = ?2" or AND_INSIDE), id, key, data, how and how.started_ms)
 		db:run(how and UNWARN or UNWARN_INSIDE, id, key)
 	end
 end
