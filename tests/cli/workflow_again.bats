@@ -297,3 +297,106 @@ after 2" ]
 	envelope 0
 	effects a b a b
 }
+
+@test "retry --from a step runs none that is before it" {
+	ran <<-'YAML'
+		  - { id: one, shell: 'echo one >>effects; [ ! -e bad ]' }
+		  - { id: two, shell: echo two >>effects }
+		  - { id: three, shell: echo three >>effects }
+	YAML
+	envelope 0
+	touch bad
+	call workflow retry @last --from one
+	envelope 1
+	effects one two three one
+	call workflow retry @last --from three
+	envelope 6
+	expect '"Step one, which is before it, is not over" in e.error.message'
+	effects
+	rm bad
+	call workflow resume @last
+	envelope 0
+	effects one two three
+}
+
+@test "a retry that failed shows what is still to run again, and leaves what had followed an earlier failure" {
+	ran <<-'YAML'
+		  - { id: one, shell: '[ ! -e bad ]' }
+		  - { id: soft, shell: '[ -e good ]', on_failure: { steps: [{ id: hook, shell: echo hook }], then: continue } }
+		  - { id: each, foreach: [1], do: [{ shell: "true" }] }
+	YAML
+	envelope 0
+	touch bad good
+	call workflow retry @last --from one
+	envelope 1
+	call workflow show @last
+	expect '{s.key: s.state for s in e.data.steps} == {"one": "failed", "soft": "pending", "soft.on_failure.hook": "completed", "each": "pending", "each[1].1": "pending"}'
+	expect 'e.data.steps_by_state == {"failed": 1, "pending": 3, "completed": 1}'
+	call workflow show @last --html run.html
+	envelope 0
+	rm bad
+	call workflow resume @last
+	envelope 0
+	states one=completed soft=completed soft.on_failure.hook=completed each=completed
+}
+
+@test "retry runs a killed step again that may be repeated, as resume does" {
+	local how
+	for how in 'idempotent: true' 'side_effects: none'; do
+		rm -rf state effects go
+		workflow killed <<-YAML
+			name: killed
+			commands: [{ id: b, $how, shell: 'echo b >>effects; [ -e go ] || sleep 60' }]
+		YAML
+		begin workflow run killed.yaml
+		until_true grep -qx b effects
+		kill_all
+		touch go
+		call workflow retry @last --from b
+		envelope 0
+		effects b b
+	done
+}
+
+@test "a claude step that begins anew doesn't continue the session of the attempt that ended" {
+	turns 'echo done'
+	ran <<<'  - { id: b, claude: do b, resume_session: true }'
+	envelope 0
+	call workflow retry @last --from b
+	envelope 0
+	[ "$(calls)" -eq 2 ]
+	[ "$(cat claude/calls/*/argv | grep -cx -- --resume)" -eq 0 ]
+}
+
+@test "--failed: a block that was skipped, and ones that couldn't start" {
+	printf 'vars: { n: { type: integer } }\ncommands: [{ shell: "echo ${n} >>effects" }]\n' >inner.yaml
+	ran <<-'YAML'
+		  - { id: skipped, when: "1 == 2", steps: [{ id: x, foreach: [1], do: [{ shell: "true" }] }] }
+		  - { id: value, shell: echo some }
+		  - { id: block, steps: [{ shell: "true" }], check: { commit: true }, on_failure: { steps: [{ shell: "true" }], then: continue } }
+		  - { id: child, workflow: inner.yaml, vars: { n: "${steps.value.output}" }, on_failure: { steps: [{ shell: "true" }], then: continue } }
+		  - { id: none, foreach: "${steps.value.data.x}", do: [{ shell: "true" }], on_failure: { steps: [{ shell: "true" }], then: continue } }
+		  - { id: each, foreach: [1], continue_on_error: true, do: [{ shell: 'echo each >>effects; [ -e go ]' }] }
+	YAML
+	envelope 0
+	call workflow resume @last --failed
+	envelope 0
+	touch go
+	call workflow resume @last --failed
+	envelope 0
+	expect 'e.data.steps_by_state.failed == 3'
+	states each=completed skipped=skipped child=failed block=failed none=failed
+}
+
+@test "an item is known to hold a secret of a file inside" {
+	printf 'secrets: { TOK: { file: word } }\ncommands: [{ shell: "true" }]\n' >inner.yaml
+	echo hush-hush-42 >word
+	printf 'hush-hush-42\n' >items
+	ran <<-'YAML'
+		  - { id: each, foreach: { file: items }, continue_on_error: true, do: [{ shell: exit 1 }] }
+		  - { workflow: inner.yaml }
+	YAML
+	envelope 0
+	call workflow resume @last --failed
+	expect 'e.error.code == "PRECONDITION" and "Item 1" in e.error.message'
+}

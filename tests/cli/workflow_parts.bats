@@ -414,3 +414,21 @@ not_alive() {
 	finish
 	diff told <(printf 'outer failed\nouter interrupted\nouter interrupted\n')
 }
+
+@test "a file inside that is gone is named by a resume, also with --force: its text is not stored" {
+	local how
+	printf 'commands: [{ workflow: deep.yaml }]\n' >inner.yaml
+	printf 'commands: [{ shell: "[ -e go ]" }]\n' >deep.yaml
+	ran <<<'  - { id: c, workflow: inner.yaml }'
+	envelope 1
+	mv deep.yaml kept.yaml
+	for how in '' --force; do
+		call workflow resume @last $how
+		envelope 5
+		expect '"deep.yaml" in e.error.message and "is gone" in e.error.message'
+	done
+	mv kept.yaml deep.yaml
+	touch go
+	call workflow resume @last
+	envelope 0
+}

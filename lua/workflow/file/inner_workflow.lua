@@ -32,6 +32,7 @@ local function load(check, node, around)
 	for _, problem in ipairs(problems or {}) do
 		if not problem.line then
 			check:add(node, ("workflow: %s"):format(problem.message), "Its path is relative to the file that names it")
+			check.list[#check.list].gone = not fs.lstat(path) and path or nil
 		else
 			problem.path = problem.path or path
 			check.list[#check.list + 1] = problem

@@ -33,7 +33,7 @@ local M = {}
 ---@field codes {code: string, attempts: integer, retries: integer, wait_ms: integer}[] the most frequent first
 
 local BAD = { failed = true, interrupted = true }
-local WORSE = { skipped = 1, completed = 2, waiting = 3, running = 4, interrupted = 5, failed = 6 }
+local WORSE = { skipped = 1, completed = 2, pending = 3, waiting = 3, running = 4, interrupted = 5, failed = 6 }
 
 -- --- the tree --------------------------------------------------------------------------------------
 

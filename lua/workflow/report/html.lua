@@ -85,7 +85,7 @@ function M.counts(by_state)
 	return table.concat(counts, ", ")
 end
 
-local MARKS = { completed = "✓", failed = "✗", running = "▸", waiting = "↻", skipped = "-", interrupted = "!" }
+local MARKS = { completed = "✓", failed = "✗", running = "▸", waiting = "↻", pending = "·", skipped = "-", interrupted = "!" }
 
 ---The sign of a state: a colour alone says nothing to who can't see it.
 ---@param state string

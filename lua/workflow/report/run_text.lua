@@ -36,6 +36,7 @@ local DETAILS = {
 	skipped = function(step) return step.message and cut(step.message) or "" end,
 	failed = problem,
 	interrupted = problem,
+	pending = function() return "runs again" end,
 	waiting = function(step)
 		return step.kind == "approve" and "for a person: " .. cut(step.message or "")
 			or "for its next attempt" .. (step.wake and ", at " .. step.wake or "")

@@ -143,7 +143,8 @@ end
 
 local function check_doubts(run, holds)
 	for _, key in ipairs(run.retry_in_doubt and {} or run.in_doubt) do
-		if holds(key) then
+		local way = holds(key) and way_to(run, run.workflow.steps, TOP, key)
+		if holds(key) and not (way and doubt.is_harmless(way[1].step)) then
 			refuse(run, doubt.CODE, ("Step %s is in doubt: nobody knows whether it finished its work"):format(key),
 				("To run it again all the same: --retry-in-doubt. Otherwise: runner workflow resume %s --mark-done %s"):format(run.id, key))
 		end
@@ -161,7 +162,7 @@ local function check_worktrees(run, holds)
 end
 
 ---Put back a step and all that follow it. Raises NOT_FOUND where it is none of the file's outermost steps, CONFLICT where it has
----not begun or one of them ran on an executor, and STEP_IN_DOUBT.
+---not begun, one before it is not over or one of them ran on an executor, and STEP_IN_DOUBT.
 ---@param run table owned; what is put off in its store comes with the next commit
 ---@param key string
 ---@return fun(key: string): boolean? begins anew
@@ -169,6 +170,13 @@ function M.from(run, key)
 	local first, all = index_of(run, key), {}
 	if not run.rows[key] then
 		refuse(run, "CONFLICT", ("Step %s has not begun"):format(key), "runner workflow resume " .. run.id)
+	end
+	for i = 1, first - 1 do
+		local step = run.workflow.steps[i]
+		local row = run.rows[step.key]
+		if not (row and (row.state == "completed" or row.state == "skipped" or resumed_results.was_continued(step, row))) then
+			refuse(run, "CONFLICT", ("Step %s, which is before it, is not over"):format(step.key), "runner workflow resume " .. run.id)
+		end
 	end
 	for i = first, #run.workflow.steps do
 		local step = run.workflow.steps[i]

@@ -218,7 +218,7 @@ end
 ---@return table?
 function M.of_step(run, turn, row)
 	if kinds[turn.step.kind].costs then
-		turn.session_id = row and row.session_id
+		turn.session_id = row and row.started_ms and row.session_id -- unless it begins anew
 		if run.uncharged and run.uncharged[turn.key] then
 			warn_unknown(turn.step, turn.key, run.uncharged[turn.key])
 		end

@@ -89,9 +89,16 @@ local function answer_of(step, cut_off)
 	return not (cut_off and type(step.verify) == "function") and step.verify or nil
 end
 
+---May it run again whatever it has done?
+---@param step runner.workflow.Step
+---@return boolean
+function M.is_harmless(step)
+	return step.idempotent or HARMLESS[step.side_effects] or false
+end
+
 -- Why it may run again without asking, if it may.
 local function permission(run, step, cut_off, live)
-	if step.idempotent or HARMLESS[step.side_effects] then
+	if M.is_harmless(step) then
 		return step.idempotent and "it is idempotent" or "it has no side effects"
 	elseif run.retry_in_doubt and not live then
 		return "--retry-in-doubt"

@@ -237,6 +237,12 @@ local function workflow_of(row, force)
 			:format(row.file), hint)
 	end
 	local workflow, problems = file.parse(text or row.source, row.file, read_options(true, row.given_on))
+	for _, problem in ipairs(problems or {}) do
+		if problem.gone then
+			hint.fix_required, hint.suggestion = "Restore the file", nil
+			errors.raise("NOT_FOUND", ("The workflow file %s, which this one runs, is gone: %s"):format(problem.gone, row.file), hint)
+		end
+	end
 	if text and not force and has_changed(row, text, workflow) then
 		hint.fix_required = "Undo the change, or resume with --force to use the file as it is now"
 		errors.raise("CONFLICT", ("The workflow file %s%s has changed since the run started"):format(row.file,

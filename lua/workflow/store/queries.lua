@@ -23,8 +23,11 @@ end
 
 local STEP = [[position, key, id, kind, label, state, round, attempts, spent_ms, wake_ms, wait_ms,
 	status, code, message, started_ms, ended_ms, held, item]]
-local STEPS = "SELECT " .. STEP .. ", data, output FROM steps WHERE run = ? ORDER BY position"
-local STEPS_BRIEF = "SELECT " .. STEP .. " FROM steps WHERE run = ? ORDER BY position"
+-- One that is put back waits for nothing: it will begin.
+local STATE = "CASE WHEN state = 'waiting' AND wake_ms IS NULL AND code IS NULL THEN 'pending' ELSE state END AS state"
+local SHOWN = STEP:gsub("state", STATE, 1)
+local STEPS = "SELECT " .. SHOWN .. ", data, output FROM steps WHERE run = ? ORDER BY position"
+local STEPS_BRIEF = "SELECT " .. SHOWN .. " FROM steps WHERE run = ? ORDER BY position"
 
 ---The steps of a run that have started, in that order.
 ---@param id string
@@ -70,12 +73,12 @@ end
 -- are not in a loop.
 local OPEN = "state NOT IN ('completed', 'skipped')"
 local CHOICES = { all = "1", failed = OPEN, outline = "(instr(s.key, '[') = 0 OR " .. OPEN .. ")" }
-local PAGE = "SELECT " .. STEP .. [[,
+local PAGE = "SELECT " .. SHOWN .. [[,
 		CASE WHEN output = '' THEN '' ELSE substr(CAST(output AS BLOB), 1, ?4) END AS output, length(CAST(output AS BLOB)) AS output_bytes,
 		CASE WHEN length(data) <= ?5 THEN data END AS data, length(CAST(data AS BLOB)) AS data_bytes
 	FROM steps s WHERE run = ?1 AND position > ?2 AND %s ORDER BY position LIMIT ?3]]
 local COUNT = "SELECT count(*) AS steps FROM steps s WHERE run = ? AND %s"
-local COUNTS = "SELECT state, count(*) AS steps FROM steps WHERE run = ? GROUP BY state ORDER BY state"
+local COUNTS = "SELECT " .. STATE .. ", count(*) AS steps FROM steps WHERE run = ? GROUP BY 1 ORDER BY 1"
 
 ---Some of the steps of a run, in the order of their starts.
 ---@param id string

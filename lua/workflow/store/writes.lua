@@ -308,11 +308,11 @@ local PUT_BACK = [[
 local AND_INSIDE = "(key = ?2 OR substr(key, 1, length(?2) + 1) IN (?2 || '[', ?2 || '.', ?2 || '@'))"
 local UNWARN_INSIDE = "DELETE FROM warnings WHERE run = ?1 AND " .. AND_INSIDE
 
--- how: of the step alone, which has begun; nil: it and all that is inside of it have not
+-- how: of the step alone, which has begun; nil: it and all that is inside of it have not, but for what has followed earlier failures
 function M.put_back(_, id, key, how)
 	local data = how and codec.encode("data", how.data)
 	return function(db)
-		db:run(PUT_BACK .. (how and "key = ?2" or AND_INSIDE), id, key, data, how and how.started_ms)
+		db:run(PUT_BACK .. (how and "key = ?2" or AND_INSIDE .. " AND instr(key, '.on_failure.') = 0"), id, key, data, how and how.started_ms)
 		db:run(how and UNWARN or UNWARN_INSIDE, id, key)
 	end
 end
