@@ -58,17 +58,24 @@ function M.masker(values, number)
 		{ before = before, after = after, stream = function() return masker:stream() end }
 end
 
+---Masks numbers, too: a secret may be one.
+---@param values string[]
+---@return fun(v: any): any
+function M.of_values(values)
+	local secret = {}
+	for _, value in ipairs(values) do
+		secret[value] = MASK
+	end
+	return (M.masker(values, function(v) return secret[tostring(v)] or v end))
+end
+
 ---From here on nothing leaves the run with one of these values in it. Returns the function that masks a copy of what
 ---doesn't go by the supervisor.
 ---@param values string[] secrets
 ---@return fun(v: any): any mask
 function M.guard(values)
-	local secret = {}
-	for _, value in ipairs(values) do
-		secret[value] = MASK
-	end
 	host.hide(values)
-	return (M.masker(values, function(v) return secret[tostring(v)] or v end)) -- a secret may be a number
+	return M.of_values(values)
 end
 
 -- --- tokens and keys -------------------------------------------------------------------------

@@ -48,7 +48,7 @@ function M.correct(row, from)
 	elseif from == "env" then
 		return ("Correct the environment variable %s before retrying"):format(row.read_from or row.env)
 	elseif from == "default" then
-		return ("Correct the default of '%s' in the command file, or pass %s"):format(row.name, M.label(row))
+		return ("Correct the default of '%s' in the %s, or pass %s"):format(row.name, row.declared_in or "command file", M.label(row))
 	end
 	return ("Correct the %s argument before retrying"):format(M.label(row))
 end

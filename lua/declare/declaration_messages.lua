@@ -6,6 +6,7 @@ local command_args = require "runner.declare.arguments"
 local command_codes = require "runner.declare.codes"
 local contract = require "runner.declare.contract"
 local errors = require "runner.core.errors"
+local json = require "runner.json"
 local policy = require "runner.declare.policy"
 local tables = require "runner.core.tables"
 local suggest = require "runner.core.suggest"
@@ -132,7 +133,7 @@ function show(v)
 		return (("%q"):format(#v > 80 and v:sub(1, 80) .. "…" or v):gsub("\\\n", "\\n"))
 	end
 	local plain = v == nil or type(v) == "number" or type(v) == "boolean"
-	return v ~= v and "not a number" or plain and tostring(v) or "a " .. type(v)
+	return v ~= v and "not a number" or plain and tostring(v) or v == json.null and "null" or "a " .. type(v)
 end
 
 M.show = show

@@ -35,6 +35,7 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field ids table<string, {order: integer, line: integer, loops: integer}>
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
+---@field single table<string, true> variables whose type has no members
 ---@field loops integer foreach bodies around it
 ---@field last? boolean the steps of `finally` are being read
 ---@field guards integer checks and repairs around it
@@ -55,7 +56,7 @@ Check.__index = Check
 ---@return runner.workflow.Check
 function M.new(source, lenient)
 	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
-		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {},
+		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {}, single = {},
 		children = {}, child_env = {}, order = 0, loops = 0, guards = 0, worktrees = 0 }, Check)
 end
 

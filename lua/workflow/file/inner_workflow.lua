@@ -63,7 +63,7 @@ local function judge_given(check, step, child, node)
 		local value, wrong = step.given[entry.key], nil
 		if known[entry.key] == nil then
 			check:add(entry, ("%s has no variable '%s'"):format(child.path, entry.key), check_of.meant(entry.key, tables.sorted_keys(known)))
-		elseif child.typed[entry.key] and not (type(value) == "string" and value:find("${", 1, true)) then
+		elseif child.typed[entry.key] and not require("runner.workflow.file.typed_vars").is_late(value) then
 			value, wrong = require("runner.workflow.file.typed_vars").take(child.typed[entry.key], value, "payload")
 			step.given[entry.key] = value
 		end

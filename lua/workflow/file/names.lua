@@ -238,6 +238,8 @@ local function judge(check, u, known)
 	elseif out_of_loop(check, u, head, known) then
 		report(check, u, "captured once per item of a foreach, and has no value outside it",
 			"Give the foreach an id, and use its output or data")
+	elseif rest ~= "" and check.single[head] and not check.captures[head] then
+		report(check, u, ("'%s' is a single value: nothing may follow it"):format(head))
 	elseif u.operator then
 		report(check, u, "a workflow variable: shell operators don't apply to it",
 			("Write ${%s}, and put its default under vars"):format(head))

@@ -91,6 +91,7 @@ local function vars_of(check, node)
 			check_default(check, entry.node)
 			typed[name] = typed_vars().row(check, name, entry.node)
 			defaults[name] = (typed[name] or {}).default
+			check.single[name] = typed[name] and typed[name].type ~= "array" and typed[name].type ~= "json" or nil
 		elseif name and entry.node.kind ~= "null" then
 			check_default(check, entry.node)
 			defaults[name] = yaml.value(entry.node)
@@ -110,6 +111,7 @@ local function secret(check, entry)
 		return nil
 	elseif node.kind ~= "map" then
 		local text = values.text(check, node, "secrets." .. name)
+		host.hide { text or "" } -- also in what is said of a file that is wrong
 		return text and { name = name, value = text }
 	end
 	local given, entries = values.fields(check, node, keys.secret, "secrets." .. name)

@@ -672,12 +672,16 @@ end
 ---@param mask fun(text: string): string
 ---@return runner.workflow.Step
 function M.named(step, scope, mask)
-	local ok, text = pcall(variables.expand, step.name, scope)
-	if type(text) == "userdata" then
-		error(text, 0) -- a cancellation
+	local parts = {}
+	for i, part in ipairs(variables.parse(step.name) or { step.name }) do
+		local ok, text = pcall(variables.expand, { part }, scope)
+		if type(text) == "userdata" then
+			error(text, 0) -- a cancellation
+		end
+		parts[i] = ok and text or part.source
 	end
-	local named = setmetatable(tables.add({}, step), getmetatable(step))
-	named.label = ok and label_of(mask(text)) or step.label
+	local named, label = setmetatable(tables.add({}, step), getmetatable(step)), label_of(mask(table.concat(parts)))
+	named.label = label ~= "" and label or step.label
 	return named
 end
 

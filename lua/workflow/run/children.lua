@@ -36,7 +36,7 @@ function M.enter(run, step, scope)
 		return run, scope
 	end
 	local inner = { cwd = scope.cwd, writable = scope.writable, steps = {}, captures = child.captures, run = scope.run, env = scope.env,
-		vars = var_values.given(child, step.given, scope) }
+		vars = var_values.given(child, step.given, scope, run.mask) }
 	return run_of(run, child, inner), inner
 end
 

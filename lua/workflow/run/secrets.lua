@@ -70,6 +70,18 @@ function M.load(list, base_dir, more)
 	return { env = env, mask = mask, hide = hide, values = values }
 end
 
+---Those that can be read now, to hide them where the run has not begun: what can't be is nobody's business yet.
+---@param list runner.workflow.Secret[]
+---@param base_dir string that relative files belong to
+---@param values string[] gets them
+function M.readable(list, base_dir, values)
+	for _, secret in ipairs(list) do
+		local is_there = not secret.file or host.probe(paths.absolute(secret.file, base_dir)) == "file" -- a FIFO is read once
+		local ok, value = pcall(is_there and value_of or error, secret, base_dir)
+		values[#values + 1] = ok and value or nil
+	end
+end
+
 ---What was raised, without secrets, but for the key of its step, which is a word of ours: by it the run knows the step.
 ---@param raised any
 ---@param mask fun(v: any): any

@@ -10,6 +10,7 @@ local file = require "runner.workflow.file.reader"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
+local masks = require "runner.core.mask"
 local money = require "runner.core.money"
 local secrets = require "runner.workflow.run.secrets"
 local attempt = require "runner.core.attempt"
@@ -19,10 +20,31 @@ local steps = require "runner.workflow.file.steps"
 local environment = require "runner.workflow.run.environment"
 local paths = require "runner.core.paths"
 local var_values = require "runner.workflow.run.var_values"
+local variables = require "runner.workflow.expr.variables"
 
 local M = {}
 
 -- --- the file, checked --------------------------------------------------------------------
+
+local function directory(path)
+	return path:match("^(.*)/[^/]*$") or "."
+end
+
+-- The secrets of a file, and of those that it runs, as far as they can be read before it runs.
+local function readable(workflow, values)
+	secrets.readable(workflow.secrets, directory(workflow.path), values)
+	for _, child in ipairs(workflow.children) do
+		readable(child, values)
+	end
+	return values
+end
+
+---Masks the secrets of a workflow that doesn't run, or not yet.
+---@param workflow table
+---@return fun(v: any): any
+function M.mask_of(workflow)
+	return (masks.masker(readable(workflow, {})))
+end
 
 local loaded = {} -- by path: `validate` and `run` read it once
 
@@ -39,6 +61,7 @@ function M.load(path, lenient, on)
 	local key = ("%s\0%s\0%s"):format(path, lenient, on)
 	if not loaded[key] then
 		loaded[key] = table.pack(file.load(path, read_options(lenient, on)))
+		host.hide(loaded[key][1] and readable(loaded[key][1], {}) or {})
 	end
 	return table.unpack(loaded[key], 1, 2)
 end
@@ -68,36 +91,14 @@ function M.problems(args, lenient)
 	if not workflow then
 		return M.rows(args.file, problems)
 	end
-	local _, wrong = var_values.of(workflow, args.var)
+	local _, wrong = var_values.of(workflow, args.var, M.mask_of(workflow))
 	return wrong
 end
 
 -- --- what its steps are run with ------------------------------------------------------------
 
-local function directory(path)
-	return path:match("^(.*)/[^/]*$") or "."
-end
-
 local function executable()
 	return fs.readlink("/proc/self/exe") or "runner"
-end
-
--- The secrets written in a file itself, and in those that it runs.
-local function written(workflow, values)
-	for _, secret in ipairs(workflow.secrets) do
-		values[#values + 1] = secret.value
-	end
-	for _, child in ipairs(workflow.children) do
-		written(child, values)
-	end
-	return values
-end
-
----Masks the secrets written in the file itself; others are not read.
----@param workflow table
----@return fun(v: any): any
-function M.mask_of(workflow)
-	return (require("runner.core.mask").masker(written(workflow, {})))
 end
 
 -- What the steps of the files that it runs get of theirs, by file; none of their values is seen.
@@ -131,7 +132,7 @@ local function assemble(row, workflow, defaults)
 	host.hide(known.values)
 	steps.relabel(workflow.all, known.mask)
 	local around = environment.of(id, workflow, row.surroundings, known.mask, defaults or {})
-	local scope = { vars = var_values.complete(workflow, row.variables, around.env), captures = workflow.captures, steps = {},
+	local scope = { vars = var_values.complete(workflow, row.variables, around.env, known.mask), captures = workflow.captures, steps = {},
 		run = { id = id, name = workflow.name }, env = around.env }
 	return {
 		id = id, workflow = workflow, outermost = workflow, scope = scope, seed = math.tointeger(tonumber(row.seed)), mask = known.mask,
@@ -186,13 +187,13 @@ function M.create(db, args)
 	local id = "run_" .. attempt.launch.request_id:match("[^_]+$")
 	local cwd = host.getcwd()
 	local defaults = var_values.defaults(workflow, args.var)
-	local run = assemble({ id = id, variables = var_values.of(workflow, args.var), cwd = cwd, seed = M.seed(args),
+	local run = assemble({ id = id, variables = var_values.of(workflow, args.var, M.mask_of(workflow)), cwd = cwd, seed = M.seed(args),
 		errexit = true, given_cost_micros = M.max_cost(args) }, workflow, defaults)
 	warn_of(workflow)
 	run.db, run.lock, run.askers = db, db:own(id), person.asker()
 	db:create({
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
-		source = stored_text(run), cwd = cwd, variables = var_values.stored(run.scope.vars, defaults, run.mask),
+		source = stored_text(run), cwd = cwd, variables = var_values.stored(run.scope.vars, defaults, masks.of_values(run.secrets)),
 		env_names = json.array(tables.sorted_keys(run.settings.env)),
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
@@ -268,10 +269,11 @@ local function marked(db, id, keys, is_over)
 	return set
 end
 
--- A variable that contained a secret is stored masked: no step may get "***".
-local function check_variables(row, workflow)
+-- A variable that contained a secret is stored masked: no step may get "***". A file that has changed may have had others.
+local function check_variables(row, run)
+	local may_be = run.secrets[1] or has_changed(row, run.workflow.text, run.workflow)
 	for name, value in pairs(row.variables) do
-		if workflow.secrets[1] and type(value) == "string" and value:find("***", 1, true) then
+		if may_be and variables.text(value):find("***", 1, true) then
 			errors.raise("PRECONDITION", ("The variable '%s' of run %s contained a secret, which is not stored"):format(name, row.id), {
 				side_effects = "none", fix_required = "Find out what its steps have done; only a new run can be given the value",
 				suggestion = ("runner workflow show %s says what it has done; a new run takes --var %s=VALUE"):format(row.id, name),
@@ -312,9 +314,9 @@ function M.reopen(db, args)
 	check_state(row, args.force)
 	check_cwd(row)
 	local workflow = workflow_of(row, args.force)
-	check_variables(row, workflow)
 	row.given_cost_micros = M.max_cost(args) or row.given_cost_micros
 	local run = assemble(row, workflow)
+	check_variables(row, run)
 	db:settle(row.id)
 	run.db, run.lock, run.rows, run.in_doubt = db, lock, cost.rows(db, row.id), db:steps_in_doubt(row.id)
 	run.uncharged = cost.recover(db, row.id, workflow.claude.output == "stream-json")

@@ -67,11 +67,11 @@ local function typed_vars()
 end
 
 -- The value of a default, or what is wrong with it.
-local function default_of(workflow, name, env)
+local function default_of(workflow, name, env, mask)
 	local value, row = workflow.vars[name], workflow.typed[name]
 	local ok, result = pcall(expanded, value, { env = env }, variables.expand)
-	if ok and row and result ~= value and type(value) == "string" then
-		return typed_vars().take(row, result, "default")
+	if ok and row and row.late then
+		return typed_vars().take(row, result, "default", mask)
 	elseif ok then
 		return result
 	end
@@ -80,8 +80,8 @@ local function default_of(workflow, name, env)
 end
 
 -- What a caller gives for a variable with a type. A list has an item of each.
-local function given_of(row, text, lists)
-	local value, wrong = typed_vars().read(row, text, "flag")
+local function given_of(row, text, lists, mask)
+	local value, wrong = typed_vars().read(row, text, "flag", mask)
 	if wrong or row.type ~= "array" then
 		return wrong and text or value, wrong
 	end
@@ -106,12 +106,13 @@ end
 ---The values of the variables: the file's defaults under --var.
 ---@param workflow table
 ---@param given string[] "name=value"
+---@param mask fun(v: any): any of its secrets
 ---@return table vars, table[] problems
-function M.of(workflow, given)
+function M.of(workflow, given, mask)
 	local vars, problems = {}, {}
 	local missing, lists = {}, {}
 	for name in pairs(workflow.vars) do
-		vars[name], missing[name] = default_of(workflow, name, os.getenv)
+		vars[name], missing[name] = default_of(workflow, name, os.getenv, mask)
 	end
 	for _, text in ipairs(given or {}) do
 		local name, value = split(text)
@@ -119,14 +120,14 @@ function M.of(workflow, given)
 		problems[#problems + 1] = not name and problem("INVALID_ARGUMENT", text, ("'%s' is not name=value"):format(text),
 			"Write --var name=value") or unknown(workflow, name, text)
 		if name and workflow.typed[name] then
-			value, problems[#problems + 1] = given_of(workflow.typed[name], value, lists)
+			value, problems[#problems + 1] = given_of(workflow.typed[name], value, lists, mask)
 		end
 		if name then
 			vars[name] = value
 		end
 	end
 	for name, list in pairs(problems[1] and {} or lists) do
-		vars[name], problems[#problems + 1] = typed_vars().take(workflow.typed[name], list, "flag")
+		vars[name], problems[#problems + 1] = typed_vars().take(workflow.typed[name], list, "flag", mask)
 	end
 	for _, name in ipairs(tables.sorted_keys(missing)) do
 		problems[#problems + 1] = missing[name]
@@ -144,20 +145,21 @@ end
 ---@param child runner.workflow.Workflow
 ---@param given table<string, any> texts are templates
 ---@param scope runner.workflow.Scope of the step that runs it
+---@param mask fun(v: any): any
 ---@return table vars
-function M.given(child, given, scope)
+function M.given(child, given, scope, mask)
 	local vars = {}
 	for name, value in pairs(given) do
 		local wrong
 		vars[name] = expanded(value, scope, variables.value)
 		if child.typed[name] then
-			vars[name], wrong = typed_vars().take(child.typed[name], vars[name], "payload")
+			vars[name], wrong = typed_vars().take(child.typed[name], vars[name], "payload", mask)
 		end
 		if wrong then
 			errors.raise("PRECONDITION", ("vars.%s: %s"):format(name, wrong.message), { suggestion = wrong.suggestion })
 		end
 	end
-	return M.complete(child, vars, scope.env)
+	return M.complete(child, vars, scope.env, mask)
 end
 
 ---The defaults of the variables that the caller doesn't give.
@@ -191,11 +193,12 @@ end
 ---@param workflow table
 ---@param vars table as they were stored
 ---@param env fun(name: string): string?
+---@param mask fun(v: any): any
 ---@return table vars the same
-function M.complete(workflow, vars, env)
+function M.complete(workflow, vars, env, mask)
 	for name in pairs(workflow.vars) do
 		if vars[name] == nil then
-			local value, wrong = default_of(workflow, name, env)
+			local value, wrong = default_of(workflow, name, env, mask)
 			vars[name] = wrong and errors.raise("PRECONDITION", wrong.message, { suggestion = wrong.suggestion, side_effects = "none" }) or value
 		end
 	end
