@@ -11,6 +11,13 @@ function M.split(key)
 	return base, key:sub(#base + 1)
 end
 
+---The key in the first round, with [*] for the items of loops.
+---@param key string
+---@return string
+function M.static(key)
+	return (M.split(key):gsub("%[%d+%]", "[*]"):gsub("@[%d@]+", ""))
+end
+
 ---What tells of another key whether it is this one, or that of a step inside it in any of its rounds.
 ---@param key string
 ---@return fun(other: string): boolean

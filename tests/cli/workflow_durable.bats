@@ -316,6 +316,23 @@ library() {
 	expect '[(w.code, w.context) for w in e.warnings] == [("STEP_CHANGED", {"step": "1", "was": "echo one >>effects", "is": "echo new >>effects"})]'
 }
 
+@test "nor does a name hide that a completed step does something else" {
+	printf 'commands: [{ id: x, shell: echo inner }]\n' >inner.yaml
+	ran <<-'YAML'
+		  - { id: a, name: same, shell: echo one }
+		  - { id: b, name: "${steps.a.output}", shell: echo two }
+		  - { id: c, foreach: [1], do: [{ id: d, name: each, shell: echo three }] }
+		  - { id: e, workflow: inner.yaml }
+		  - { id: stop, shell: "[ -e go ]" }
+	YAML
+	envelope 1
+	touch go
+	sed -i 's/echo \(one\|two\|three\)/rm -f \1/' small.yaml
+	call workflow resume @last --force
+	envelope 0
+	expect '[(w.context.step, w.context.was, w.context["is"]) for w in e.warnings if w.code == "STEP_CHANGED"] == [("a", "echo one", "rm -f one"), ("b", "echo two", "rm -f two")]'
+}
+
 @test "a file that is gone is refused; --force takes the text the run began with" {
 	workflow again <<<'{ name: again, commands: [ { shell: "echo one >>effects" }, { shell: "[ -e fixed ]" } ] }'
 	call workflow run again.yaml

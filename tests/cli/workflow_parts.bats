@@ -197,8 +197,8 @@ inner() {
 	expect 'e.error.code == "CONFLICT" and "or one that it runs, has changed" in e.error.message'
 	mv sub/deeper.yaml sub/elsewhere.yaml
 	call workflow resume @last
-	envelope 6
-	expect '"or one that it runs, has changed" in e.error.message'
+	envelope 5
+	expect '"sub/deeper.yaml" in e.error.message and "is gone" in e.error.message'
 	mv sub/elsewhere.yaml sub/deeper.yaml
 	call workflow resume @last --force
 	envelope 0

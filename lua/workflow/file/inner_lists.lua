@@ -17,4 +17,18 @@ function M.of(step)
 	return lists
 end
 
+---Call f(step, key) for all of them; key: as in a first round, with [*] for the items of loops.
+---@param steps runner.workflow.Step[]
+---@param f fun(step: runner.workflow.Step, key: string)
+---@param prefix? string
+function M.each(steps, f, prefix)
+	for _, step in ipairs(steps) do
+		local key = (prefix or "") .. step.key
+		f(step, key)
+		for _, list in ipairs(M.of(step)) do
+			M.each(list, f, step.kind == "foreach" and list == step.steps and key .. "[*]." or prefix)
+		end
+	end
+end
+
 return M

@@ -135,11 +135,18 @@ local function label_of(text)
 	return require("runner.core.visible").shorten(line:gsub("^%s+", ""):gsub("%s+$", ""), LABEL)
 end
 
--- The text that its label is cut from; nil: it has no text.
-local function label_source(step)
-	step = step.whole and not step.name and step.steps[1] or step
-	return step.name or step.text or step.approve and step.approve.message or type(step.items) == "string" and "foreach " .. step.items
+---What a step does, whatever it is called; nil: it has no text.
+---@param step runner.workflow.Step
+---@return string?
+function M.text(step)
+	step = step.whole and step.steps[1] or step
+	return step.text or step.approve and step.approve.message or type(step.items) == "string" and "foreach " .. step.items
 		or step.items_file and ("foreach %s of %s"):format(step.items_path and "item" or "line", step.items_file) or nil
+end
+
+-- The text that its label is cut from.
+local function label_source(step)
+	return step.name or M.text(step)
 end
 
 local function retry_of(check, kind, entries, around)

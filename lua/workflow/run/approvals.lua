@@ -259,34 +259,18 @@ end
 
 -- --- what can't be passed over ---------------------------------------------------------------------------
 
--- The keys of the approve steps of a workflow, with [*] for the items of loops.
-local function keys_of(steps, prefix, out)
-	for _, step in ipairs(steps) do
-		local key = prefix .. step.key
-		out[#out + 1] = step.approve and key or nil
-		for i, list in ipairs(inner_lists.of(step)) do
-			keys_of(list, i == 1 and step.kind == "foreach" and list == step.steps and key .. "[*]." or prefix, out)
-		end
-	end
-	return out
-end
-
-local function static(key)
-	return (step_key.split(key):gsub("%[%d+%]", "[*]"):gsub("@[%d@]+", ""))
-end
-
 ---Refuse to resume a run without a gate that has asked, or with one in what is marked as done.
 ---@param db runner.workflow.Store
 ---@param row table of the run
 ---@param workflow table as the run goes on with it
 ---@param marked table<string, true>
 function M.hold(db, row, workflow, marked)
-	local gates, known = keys_of(workflow.steps, "", {}), {}
-	for _, key in ipairs(gates) do
-		known[key] = true
-	end
+	local gates, known = {}, {}
+	inner_lists.each(workflow.steps, function(step, key)
+		gates[#gates + 1], known[key] = step.approve and key or nil, step.approve ~= nil
+	end)
 	for mark in pairs(marked) do
-		local holds = step_key.holder(static(mark))
+		local holds = step_key.holder(step_key.static(mark))
 		for _, key in ipairs(gates) do
 			if holds(key) then
 				errors.raise("CONFLICT", ("Step %s asks a person, and can't be marked as done"):format(key), { side_effects = "none",
@@ -295,7 +279,7 @@ function M.hold(db, row, workflow, marked)
 		end
 	end
 	for _, gate in ipairs(db:approvals { run = row.id }) do
-		if not known[static(gate.key)] then
+		if not known[step_key.static(gate.key)] then
 			errors.raise("CONFLICT", ("Step %s has asked a person, and isn't in the file any more"):format(gate.key), { side_effects = "none",
 				fix_required = "Restore the step", context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end

@@ -8,6 +8,8 @@ local errors = require "runner.core.errors"
 local outputs = require "runner.workflow.run.outputs"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
+local step_key = require "runner.core.step_key"
+local steps_of = require "runner.workflow.file.steps"
 
 local M = {}
 
@@ -39,11 +41,15 @@ function M.failure(row)
 	return errors.new(row.code, row.message, { context = { status = row.status } })
 end
 
--- A file that changed may have a different step here by now.
+-- A file that changed may have a different step here by now. Of files inside nothing is known but what their steps were called.
 local function restored(run, step, key, row)
-	if row.kind ~= step.kind or row.label ~= step.label and not (step.name or ""):find("${", 1, true) then
+	local was, is = row.label, step.label
+	if was == is or (step.name or ""):find("${", 1, true) then
+		was, is = run.said and run.said[step_key.static(key)], steps_of.text(step)
+	end
+	if row.kind ~= step.kind or was and was ~= is then
 		attempt.warn("STEP_CHANGED", ("Step %s has completed and is not run again, but the file now has a different step there"):format(key),
-			{ step = key, was = row.label, is = step.label })
+			run.mask { step = key, was = was or row.label, is = is or step.label })
 	end
 	return outputs.result(run, key, row, true)
 end

@@ -9,6 +9,7 @@ local errors = require "runner.core.errors"
 local file = require "runner.workflow.file.reader"
 local fs = require "runner.fs"
 local host = require "runner.host"
+local inner_lists = require "runner.workflow.file.inner_lists"
 local json = require "runner.json"
 local masks = require "runner.core.mask"
 local money = require "runner.core.money"
@@ -252,6 +253,16 @@ local function workflow_of(row, force)
 	return workflow or invalid(row, problems)
 end
 
+-- What the steps did before the file was changed, by key.
+local function said_before(row, workflow)
+	local before = workflow.digest ~= row.digest and row.source ~= "" and file.parse(row.source, row.file, read_options(true, row.given_on))
+	local said = {}
+	inner_lists.each(before and before.steps or {}, function(step, key)
+		said[key] = steps.text(step)
+	end)
+	return said
+end
+
 local OVER = { completed = true, skipped = true }
 
 -- The steps that --mark-done names, as a set. In a run that has completed, all of them are.
@@ -325,7 +336,7 @@ function M.reopen(db, args)
 	run.retry_in_doubt = args.retry_in_doubt
 	run.mark_done = marked(db, row.id, args.mark_done)
 	approvals.hold(db, row, workflow, run.mark_done)
-	run.askers = person.asker(row.askers)
+	run.askers, run.said = person.asker(row.askers), args.force and said_before(row, workflow)
 	local some = again and put_back(run, args)
 	if again and not some and row.state == "completed" then
 		return nil
