@@ -38,10 +38,12 @@ load lib/workflow
 	expect '"${whom}: unknown variable" in e.error.message'
 	ran <<-'YAML'
 		  - { shell: "false", id: none, when: "${run.id} == 1" }
-		  - { name: "After ${steps.none.output}", shell: "true" }
+		  - { shell: "true", id: empty }
+		  - { name: "After ${steps.none.output} of ${run.name}, $${x}", shell: "true" }
+		  - { name: " ${steps.empty.output} ", shell: "true" }
 	YAML
 	envelope 0
-	expect 'e.data.steps[1].label == "After ${steps.none.output}"'
+	expect '[s.label for s in e.data.steps[2:]] == ["After ${steps.none.output} of "+e.data.workflow+", ${x}", "${steps.empty.output}"]'
 }
 
 # --- variables with types ------------------------------------------------------------------
