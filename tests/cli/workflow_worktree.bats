@@ -603,6 +603,42 @@ own" ]
 	untouched
 }
 
+@test "a worktree inside another one is merged into the branch of that, also where a kill has left half of it there" {
+	steps <<-'YAML'
+		  - worktree: { branch: agent/outer, merge: true }
+		    steps:
+		      - shell: echo outer >of.outer; git add of.outer; git commit -q -m outer
+		      - foreach: [a, b]
+		        worktree: { branch: "agent/${item}", merge: true }
+		        do:
+		          - shell: echo "${worktree.into}"; echo ${item} >of.${item}; git add of.${item}; git commit -q -m ${item}
+		      - shell: cat of.*; echo "${worktree.into}"
+	YAML
+	CLEAN_ENV+=(BASH_ENV=)
+	cat >bin/git <<-SH
+		#!/bin/sh
+		if [ "\$1" = read-tree ] && [ -e "$PWD/die" ]; then
+			rm "$PWD/die"
+			printf a >of.a
+			touch "$PWD/began"
+			exec sleep 60
+		fi
+		PATH=\${PATH#*:} exec git "\$@"
+	SH
+	chmod +x bin/git
+	touch die
+	small_file
+	begin --cwd repo workflow run "$PWD/small.yaml"
+	until_true [ -e began ]
+	kill_all
+	finish
+	call --cwd repo workflow resume @last
+	envelope 0
+	expect '{s.output for s in e.data.steps if s.kind == "shell"} == {"", "agent/outer", "a\nb\nouter\nmain"}'
+	[ "$(git -C repo log --format=%s --no-merges main | LC_ALL=C sort | xargs)" = "a b outer start" ]
+	untouched
+}
+
 @test "Ctrl+C in the middle of a merge leaves the repository as git would" {
 	steps <<-'YAML'
 		  - worktree: { branch: agent/one, merge: true }

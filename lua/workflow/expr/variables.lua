@@ -36,7 +36,7 @@ local MAX_VALUE = command_line.MAX - 63 -- bytes of one environment entry, with 
 ---@field choosing boolean? a `where`: what an item lacks is null, and has no order
 ---@field attempt table? of a check or a repair: what became of its step
 ---@field check table? of a repair: what became of the check
----@field worktree {path: string, branch: string, base: string}? the innermost one that it is inside of
+---@field worktree {path: string, branch: string, base: string, into: string}? the innermost one that it is inside of
 ---@field cwd string? where steps run then
 ---@field run {id: string, name: string}?
 ---@field env fun(name: string): string?

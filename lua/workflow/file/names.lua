@@ -26,7 +26,7 @@ local GUARDED = { attempt = { output = false, output_path = false, data = true, 
 		head = false, number = false, repair = false },
 	check = { output = false, output_path = false, data = true, status = false, error = false } }
 
-local WORKTREE = { path = false, branch = false, base = false }
+local WORKTREE = { path = false, branch = false, base = false, into = false }
 
 ---Is the name reserved for runner itself?
 ---@param name string

@@ -165,6 +165,7 @@ local function restore(run, tree)
 		M.remove(run, tree)
 		return add(run, tree)
 	end
+	merge.recover(run, { repo = tree.path, dir = tree.admin }) -- one into it, of a worktree inside of it
 	local of_branch = ("%s/refs/heads/%s.lock"):format(tree.common, tree.branch)
 	for _, path in ipairs { tree.admin .. "/index.lock", tree.admin .. "/HEAD.lock", of_branch } do
 		fs.unlink(path)
@@ -234,7 +235,7 @@ function M.enter(block)
 	end
 	local cwd = ("%s/%s"):format(tree.path, tree.sub):gsub("/$", "")
 	local inner = scopes.inner_scope(block.outer, { vars = block.outer.vars, cwd = cwd,
-		worktree = { path = tree.path, branch = tree.branch, base = tree.base } }, false)
+		worktree = { path = tree.path, branch = tree.branch, base = tree.base, into = (tree.into or ""):gsub("^refs/heads/", "") } }, false)
 	inner.writable = merge.writable(tree)
 	getmetatable(inner).__newindex = block.outer -- what its steps leave is there for later ones
 	return inner
