@@ -17,7 +17,8 @@ repository() {
 	git config user.name Ada
 	printf '/*\n!/src\n' >.gitignore
 	mkdir -p src
-	git add -f .gitignore
+	echo first >src/first
+	git add -f .gitignore src
 	git commit -qm first
 }
 
@@ -115,6 +116,8 @@ COMMITS='echo x >>src/work; git add src; git commit -qm work; echo done'
 	YAML
 	imported
 	expect 'e.warnings == []'
+	sed -i 's/^    parallel: 4$/    parallel: 1/' ours.yaml # in a known order
+	repository
 	call workflow run ours.yaml
 	envelope 0
 	expect '[w.code for w in e.warnings] == ["PASSED_OVER"]'
@@ -124,6 +127,41 @@ COMMITS='echo x >>src/work; git add src; git commit -qm work; echo done'
 		grep -qx "/fix ${prompts[n - 1]}" "claude/calls/$n/argv"
 	done
 	grep -qx '/report 2/3, 1 failed' claude/calls/4/argv
+}
+
+@test "agents side by side are merged into the worktree of the run, and that into the branch, as they were; what failed stays out" {
+	cat >theirs.yml <<-'YAML'
+		name: agents
+		mode: mapreduce
+		setup:
+		  - shell: echo '["a", "b", "c"]' >items.json
+		map:
+		  input: items.json
+		  json_path: "$[*]"
+		  max_parallel: 3
+		  agent_template:
+		    - name: fix it
+		      shell: echo ${item} >>src/${item}; git add src; git commit -qm ${item}
+		    - shell: "[ ${item} != b ]"
+		reduce:
+		  - claude: /report
+		    commit_required: true
+		merge:
+		  - shell: echo "${merge.source_branch} to ${merge.target_branch}"
+	YAML
+	imported
+	repository
+	local branch
+	branch=$(git symbolic-ref --short HEAD)
+	turns "$COMMITS"
+	call workflow run ours.yaml
+	envelope 0
+	expect '[w.code for w in e.warnings] == ["PASSED_OVER"]'
+	expect '[s.get("output") for s in e.data.steps][-1].endswith("/worktree to '"$branch"'")'
+	[ "$(git log --format=%s --no-merges | LC_ALL=C sort | xargs)" = "a c first work" ]
+	[ "$(cd src && echo *)" = "a c first work" ]
+	[ ! -e items.json ]
+	[ "$(git status --porcelain)" = "" ]
 }
 
 @test "what is left is said with its line, in the answer, as a warning and in the file" {

@@ -12,7 +12,6 @@ local M = {}
 ---@field when? boolean
 ---@field once? string what is said at its first place in a file
 
-local SHARED = "agents run in worktrees of their own there, and here in the working directory"
 local TOGETHER = "each failure is reported when it happens, and all together at the end"
 
 ---In the order in which they are imported. `steps`: the keys of a step may stand beside these.
@@ -33,11 +32,12 @@ M.sections = {
 		{ "on_item_failure continue_on_failure max_failures failure_threshold", false, "write it in `error_policy`" },
 		{ "error_collection", "", TOGETHER },
 		{ "config", false, "write `timeout` and `env` in the file itself" },
-		{ "merge", false, "there is no worktree of the run that it could merge; run its steps by hand, or as steps of the file" },
+		{ "merge", "`worktree: { merge: true }`, and its steps at the end", "in the worktree; what they haven't merged is merged then",
+			by = "merge" },
 		{ "profiles", false, "give other values by `--var` and `env_files`" },
 		{ "imports extends template templates sub_workflows workflows parameters", false,
 			"import that file, and run it as a step: `workflow: FILE`" } },
-	{ name = "phase", title = "`setup` and `reduce`",
+	{ name = "phase", title = "`setup`, `reduce` and `merge`",
 		{ "timeout", "`timeout` of each of its steps", by = "each_timeout" },
 		{ "commands", "its steps", by = "steps" },
 		{ "capture_outputs", false, "put `capture_output: NAME` on the step" } },
@@ -50,22 +50,24 @@ M.sections = {
 		{ "max_items", "limit", by = "number" },
 		{ "agent_timeout_secs", "`timeout` of each of its steps", "not of all of them together", by = "each_timeout" },
 		{ "timeout_config", "`timeout` of each of its steps", "its `agent_timeout_secs`", by = "timeout_config" },
-		{ "agent_template", "do", SHARED, by = "body", once = "each item had a worktree of its own, and here all share the working directory" },
-		{ "max_parallel", "parallel", "left out where the items change files: " .. SHARED, by = "parallel" },
+		{ "agent_template", "`do`, and `worktree: { merge: true }` where items run Claude or git",
+			"a conflict fails the item: prodigy has Claude try first", by = "body" },
+		{ "max_parallel", "parallel", by = "number" },
 		{ "offset", false, "write a `where` that leaves these items out" },
 		{ "distinct", false, "remove what is double from the file, in a step before" } },
 	{ name = "policy", title = "`error_policy`",
-		{ "on_item_failure", "continue_on_error", "`dlq` and `skip`: the failed items are in `${steps.map.data}`; `stop` is the default here."
-			.. " `retry` and handlers are left out" },
+		{ "on_item_failure", "continue_on_error", "`dlq` and `skip`: `workflow resume RUN --failed` runs the failed items again;"
+			.. " `stop` is the default here. `retry` and handlers are left out" },
 		{ "continue_on_failure", "continue_on_error" },
 		{ "max_failures", "max_failures", "one less: it stops at this many there, and here where there are more" },
-		{ "failure_threshold", false, "write `max_failures: \"20%\"`" },
+		{ "failure_threshold", "max_failures", "0.2 is `20%`; `max_failures` beside it is what holds" },
 		{ "error_collection", "", TOGETHER },
 		{ "circuit_breaker", false, "`max_failures` ends the loop" },
 		{ "retry_config", false, "put `retry` on the steps of the items" } },
 	{ name = "step", title = "Steps",
 		{ "id", "id", by = "text" },
-		{ "name description", "", "a comment; alone it is a command of Claude Code, with `args` and `options`", by = "comment" },
+		{ "name", "name", "alone it is a command of Claude Code, with `args` and `options`", by = "text" },
+		{ "description", "", "a comment", by = "comment" },
 		{ "claude prompt", "claude", "set `allowed_tools`: permissions aren't skipped here", by = "claude", kind = true,
 			once = "prodigy skips all permissions: allow what is needed by allowed_tools or permission_mode" },
 		{ "shell command", "shell", "prodigy's scripts go on after a command that fails: `errexit: false`", by = "shell",
@@ -161,7 +163,10 @@ M.variables = {
 	{ "step.files_added step.files_modified step.files_deleted step.files_changed step.commits", "files_added", OF_GIT, special = true },
 	{ "workflow.files_added workflow.files_modified workflow.files_deleted workflow.files_changed workflow.commits", "workflow_files_added",
 		OF_GIT .. "; since the run began", special = true },
-	{ "merge.*", false, "there is no worktree of the run" },
+	{ "merge.source_branch", "worktree.branch", "known in `merge` alone", special = true },
+	{ "merge.target_branch", "worktree.into", "known in `merge` alone", special = true },
+	{ "merge.worktree", "worktree.path", "known in `merge` alone", special = true },
+	{ "merge.session_id", "run.id", "known in `merge` alone", special = true },
 	{ "worker.id", false, "items have no worker" },
 	{ "item_total total", false, "a loop doesn't know how many items there are" },
 }

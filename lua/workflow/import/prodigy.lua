@@ -526,13 +526,6 @@ function READ.sort(s, loop, node, entry)
 	end
 end
 
-function READ.parallel(s, loop, node, entry)
-	loop.out.parallel = not s.changes and number(s, node) or nil
-	if s.changes then
-		s:left(entry, "max_parallel", "the items change files in one directory, so one runs at a time")
-	end
-end
-
 function READ.map(s, _, node, entry)
 	local loop = new_step { attempts = 1 } -- prodigy's default for handlers of this mode
 	local out = loop.out
@@ -549,6 +542,10 @@ function READ.map(s, _, node, entry)
 	out.continue_on_error = true -- its items go on by default
 	s.current = nil
 	if out.foreach and out["do"] then
+		if s.changes then
+			out.worktree = { merge = true }
+			s:note(entry, "agent_template", "what an item leaves uncommitted fails it here: name that in .gitignore", s.comments[s.root])
+		end
 		append(append(s.steps, loop.before), { out })
 	else
 		s:left(entry, "map", "it needs input and agent_template")
@@ -564,6 +561,15 @@ function READ.phase(s, _, node, entry)
 	end
 end
 
+-- What its steps leave unmerged is merged by the worktree.
+function READ.merge(s, c, node, entry)
+	for name, row in pairs(keys.named_variables) do
+		s.declared[name] = name:find "^merge%." and row[2] or s.declared[name]
+	end
+	s.root.worktree = { merge = true }
+	READ.phase(s, c, node, entry)
+end
+
 function READ.policy(s, _, node)
 	local out = s.loop and s.loop.out or {}
 	local policy = of(node, "on_item_failure")
@@ -572,10 +578,13 @@ function READ.policy(s, _, node)
 		s:left(policy, "on_item_failure", "only dlq, skip and stop can be said: put retry on the steps of the items")
 	end
 	fields(s, "policy", node)
-	local most_failures = of(node, "max_failures")
+	local most_failures, rate = of(node, "max_failures"), number(s, of(node, "failure_threshold"))
 	out.max_failures = whole(s, most_failures) and math.max(whole(s, most_failures) - 1, 0) -- it stops at this many, and we above it
-	if most_failures ~= NONE and not out.max_failures then
-		s:left(most_failures, "max_failures", "it is no number")
+		or math.type(rate) and rate >= 0 and rate <= 1 and ("%d%%"):format((rate * 100 + 0.5) // 1) or nil
+	for _, key in ipairs { "max_failures", "failure_threshold" } do
+		if of(node, key) ~= NONE and not out.max_failures then
+			s:left(of(node, key), key, "it is no number that could be said")
+		end
 	end
 	out.continue_on_error = not (out.max_failures or stops) or nil
 end
@@ -584,10 +593,10 @@ end
 
 -- The order in which people write them; others follow as they were in the source.
 local ORDER = {}
-for i, key in ipairs { "name", "description", "id", "claude", "shell", "steps", "commit", "foreach", "file", "interpreter", "when", "where",
-	"sort", "limit", "parallel", "continue_on_error", "max_failures", "errexit", "vars", "env_files", "secrets", "env", "working_dir",
-	"timeout", "retry", "capture_output", "output_file", "answer", "schema", "threshold", "commands", "do", "max", "again", "check", "repair",
-	"on_failure", "on_success" } do
+for i, key in ipairs { "name", "description", "id", "claude", "shell", "steps", "commit", "foreach", "file", "interpreter", "when",
+	"where", "sort", "limit", "parallel", "worktree", "merge", "continue_on_error", "max_failures", "errexit", "vars", "env_files",
+	"secrets", "env", "working_dir", "timeout", "retry", "capture_output", "output_file", "answer", "schema", "threshold",
+	"commands", "do", "max", "again", "check", "repair", "on_failure", "on_success" } do
 	ORDER[key] = i - 1000
 end
 
@@ -624,6 +633,10 @@ function M.read(source, path)
 		fields(s, "file", root, c)
 	elseif root.kind == "list" then
 		READ.steps(s, c, root)
+	end
+	if s.root.claude and not s.root.worktree then
+		s:note(root, "worktree", "prodigy works in one, and asks before it merges that; worktree: { merge: true } at the top does without asking",
+			s.comments[s.root])
 	end
 	if not s.steps[1] then
 		return nil, { { line = root.line, column = root.column, message = "it has no steps that could be imported" } }

@@ -9,7 +9,7 @@ local writer = require "runner.workflow.import.writer"
 local yaml = require "runner.core.yaml.parser"
 
 -- The result without what is said once for a file, and its notes as "line what".
-local ONCE = { claude = true, commit_required = true, agent_template = true }
+local ONCE = { claude = true, commit_required = true, agent_template = true, worktree = true }
 
 local function import(source)
 	local out, problems = prodigy.read(source, "theirs.yml")
@@ -20,7 +20,8 @@ local function import(source)
 		notes[#notes + 1] = not ONCE[note.key] and ("%d %s"):format(note.line, note.key) or nil
 	end
 	local body = out.text:gsub("# claude: prodigy skips[^\n]*\n", ""):gsub("# commit_required: besides[^\n]*\n", "")
-		:gsub("# agent_template: each[^\n]*\n", ""):gsub("claude:\n  output: stream%-json\n", "")
+		:gsub("# agent_template: what[^\n]*\n", "")
+		:gsub("# worktree: prodigy works[^\n]*\n", ""):gsub("claude:\n  output: stream%-json\n", "")
 	return body, notes, out.notes
 end
 
@@ -142,7 +143,7 @@ commands:
     args: ["$A"]
   - foo: bar
 ]])
-		assert.same({ "2 profiles is left out", "4 merge is left out", "6 imports is left out", "8 analyze is left out",
+		assert.same({ "2 profiles is left out", "6 imports is left out", "8 analyze is left out",
 			"11 analysis is left out", "12 clear_env is left out", "13 nonsense is left out", "15 args is left out", "16 foo is left out" }, notes)
 	end)
 
@@ -454,8 +455,8 @@ commands:
         when: ${steps.shell_step.status} == 101
     on_success:
       - shell: echo good
-  # build it
-  - shell: make
+  - name: build it
+    shell: make
     env:
       A: "1"
     working_dir: ${env.DIR}
@@ -484,7 +485,7 @@ vars:
   depth: "3"
   merge_source_branch:
 commands:
-  # ${merge.source_branch}: there is no worktree of the run; it is the variable merge_source_branch now, which --var gives
+  # ${merge.source_branch}: known in `merge` alone; it is the variable merge_source_branch now, which --var gives
   # ${depth:-3}: nothing sets it here; it is the variable depth now
   - claude: /merge ${merge_source_branch} ${depth} $${steps
   - shell: echo ${merge_source_branch} ${x} ${a[@]} ${#a} ${b%.c}
@@ -558,7 +559,6 @@ error_policy:
 commands:
   - shell: make items
     timeout: 900
-  # max_parallel is left out: the items change files in one directory, so one runs at a time
   - id: map
     foreach:
       file: items.json
@@ -568,6 +568,9 @@ commands:
       - item.File.score desc
       - item.id
     limit: 10
+    parallel: 5
+    worktree:
+      merge: true
     max_failures: 1
     do:
       - claude: /fix '${item}' --file ${item.location.file} -o plan-item_${item_index}.md
@@ -582,7 +585,43 @@ commands:
               timeout: 300
           max: 2
   - claude: /report ${steps.map.data} ${steps.map.succeeded}/${steps.map.total}, ${steps.map.failed} failed
-]], { "17 max_parallel is left out" })
+]])
+	end)
+
+	it("is merged at its end, by steps that work in the worktree of the run, which merges what they have not", function()
+		becomes([[
+commands:
+  - claude: /implement
+merge:
+  commands:
+    - shell: git fetch; echo ${merge.worktree} ${merge.session_id}
+    - claude: "/merge ${merge.source_branch} ${merge.target_branch}"
+      on_failure:
+        claude: "/mend ${merge.source_branch} ${claude.output}"
+        max_attempts: 2
+        fail_workflow: true
+  timeout: 600
+]], [[
+worktree:
+  merge: true
+errexit: false
+commands:
+  - claude: /implement
+  - shell: git fetch; echo ${worktree.path} ${run.id}
+    timeout: 600
+  - claude: /merge ${worktree.branch} ${worktree.into}
+    timeout: 600
+    repair:
+      steps:
+        - claude: /mend ${worktree.branch} ${attempt.output}
+          timeout: 600
+      max: 2
+]])
+		local body, _, notes = import("- claude: a\n")
+		assert.falsy(body:find "worktree")
+		assert.equal("worktree", notes[2].key)
+		assert.equal(1, #select(3, import("commands: [ { claude: a } ]\nmerge: [ { shell: b } ]\n")))
+		assert.same({}, select(3, import("- shell: a\n")))
 	end)
 
 	it("may run over what a command prints, side by side where nothing is changed", function()
@@ -610,10 +649,13 @@ commands:
       - shell: wc -l ${item}
 ]])
 		local body, notes = import("mode: mapreduce\nmap:\n  input: 'echo [{}]'\n  json_path: $.a.b[*]\n  agent_template: [ { shell: a } ]\n"
-			.. "error_policy: { on_item_failure: stop, failure_threshold: 0.2 }\n")
+			.. "error_policy: { on_item_failure: stop, failure_threshold: 0.29 }\n")
 		assert.truthy(body:find("foreach: ${steps.items.data.a.b}", 1, true))
 		assert.falsy(body:find "continue_on_error")
-		assert.same({ "6 failure_threshold is left out" }, notes)
+		assert.truthy(body:find("max_failures: 29%", 1, true))
+		assert.same({}, notes)
+		notes = select(2, import("map: { input: a, agent_template: [ { shell: a } ] }\nerror_policy: { failure_threshold: 2 }\n"))
+		assert.same({ "2 failure_threshold is left out" }, notes)
 		local _, others = import("mode: mapreduce\nmap: { input: a.json, agent_template: [ { shell: a } ] }\n"
 			.. "error_policy: { on_item_failure: retry }\n")
 		assert.same({ "3 on_item_failure is left out" }, others)
@@ -750,7 +792,7 @@ describe("the text that is written", function()
 	end)
 
 	it("has no comment that a text could end", function()
-		local body, notes = import("- shell: a\n  \"x\\ny: 1\": 2\n- name: \"a\\nb: c\"\n  shell: b\n")
+		local body, notes = import("- shell: a\n  \"x\\ny: 1\": 2\n- description: \"a\\nb: c\"\n  shell: b\n")
 		assert.equal("name: theirs\ncommands:\n  # x\n  # y: 1 is left out: prodigy has no such key\n  - shell: a\n  # a\n  # b: c\n"
 			.. "  - shell: b\n", body)
 		assert.same({ "2 x\ny: 1 is left out" }, notes)
