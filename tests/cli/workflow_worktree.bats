@@ -303,6 +303,30 @@ own" ]
 	[ "$(messages step.worktree | grep -c 'stays: .*has changes that are not committed')" = 1 ]
 }
 
+@test "commits on no branch keep the worktree, whatever keep says, until --force" {
+	steps <<-'YAML'
+		  - { worktree: { branch: agent/one }, shell: "git checkout -q --detach; echo new >new; git add new; git commit -q -m new" }
+		  - { worktree: { branch: agent/two, merge: true, keep: never }, shell: "git checkout -q --detach; git commit -q --allow-empty -m two", on_failure: continue }
+		  - { worktree: { branch: agent/three }, shell: "git commit -q --allow-empty -m three; GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i HEAD~1 && git commit -q --allow-empty -m four" }
+		  - { worktree: { branch: agent/four }, shell: "git checkout -q -b their/own; git commit -q --allow-empty -m own" }
+	YAML
+	in_repo
+	envelope 0
+	[ "$(messages step.worktree | grep -c 'stays: .*(it has 1 commit on no branch)')" = 3 ]
+	rm -r "$(messages step.worktree | sed -n 's/.*step 1 stays: \(.*\) (.*/\1/p')"
+	call workflow worktrees
+	expect '[w.unsaved for w in e.data.worktrees] == ["1 commit on no branch"] * 2 + ["1 commit on no branch, 1 commit that main lacks"]'
+	call workflow worktrees --clean
+	expect '[w.outcome[:4] for w in e.data.worktrees] == ["kept"] * 3'
+	[ "$(git -C repo log --format=%s their/own)" = "own
+start" ]
+	git -C repo branch -q -D their/own
+	call workflow worktrees --clean --force
+	envelope 0
+	git -C repo branch -q -D agent/three
+	untouched
+}
+
 @test "keep says which stay: those that failed, all, or none" {
 	for keep in failed always never; do
 		steps <<-YAML

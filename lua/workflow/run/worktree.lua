@@ -143,20 +143,35 @@ function M.remove(run, tree)
 	return tip and tree.branch
 end
 
+-- How many commits a commit has that others lack; nil: none. What git can't tell is some.
+local function commits(run, tree, args, more)
+	local count = git.line(run, tree.repo, table.move(args, 1, #args, 3, { "rev-list", "--count" }), more)
+	return count ~= "0" and ("%s commit%s"):format(count or "some", count == "1" and "" or "s") or nil
+end
+
+-- What was committed with its HEAD detached, by a rebase that was cut off, say: no branch keeps it.
+local function on_no_branch(run, tree)
+	local count = tree.ready and fs.lstat(tree.admin) and commits(run, tree, { "HEAD", "--not", "--branches", "--tags", "--remotes" },
+		merge.inside(tree))
+	return count and count .. " on no branch"
+end
+
+local function not_committed(run, tree)
+	return tree.ready and fs.lstat(tree.path) and merge.changes(run, tree) ~= "" and "changes that are not committed" or nil
+end
+
 ---What of a worktree is nowhere else.
 ---@param run table
 ---@param tree runner.workflow.Worktree
----@return string? "uncommitted changes", "2 commits that main lacks"
+---@return string? "changes that are not committed, 1 commit on no branch, 2 commits that main lacks"
 function M.unsaved(run, tree)
-	if tree.ready and fs.lstat(tree.path) and merge.changes(run, tree) ~= "" then
-		return "changes that are not committed"
-	end
-	local tip = tip_of(run, tree)
+	local all, tip = { not_committed(run, tree) }, tip_of(run, tree)
+	all[#all + 1] = on_no_branch(run, tree)
 	if tip and not is_merged(run, tree, tip) then
 		local known = tree.into and tip_of(run, { repo = tree.repo, branch = tree.into:gsub("^refs/heads/", "") }) and tree.into or tree.base
-		local count = git.line(run, tree.repo, { "rev-list", "--count", tip, "^" .. known })
-		return ("%s commit%s that %s lacks"):format(count or "some", count == "1" and "" or "s", (known:gsub("^refs/heads/", "")))
+		all[#all + 1] = ("%s that %s lacks"):format(commits(run, tree, { tip, "^" .. known }) or "no commit", (known:gsub("^refs/heads/", "")))
 	end
+	return all[1] and table.concat(all, ", ")
 end
 
 -- What a git that was killed in it has left: nothing of this run is alive in it now.
@@ -247,10 +262,10 @@ end
 function M.leave(block, failed)
 	local run, tree, keep = block.run, block.way.worktree, block.step.worktree.keep
 	local _ <close> = merge.turn(tree)
-	local dirty = keep == "failed" and not failed and not tree.going and merge.changes(run, tree) ~= ""
-	if keep == "always" or failed and keep == "failed" or dirty then
+	local unsaved = not tree.going and (keep == "failed" and not failed and not_committed(run, tree) or on_no_branch(run, tree))
+	if keep == "always" or failed and keep == "failed" or unsaved then
 		events.worktree(run, block.key, ("The worktree of step %s stays: %s%s"):format(block.key, tree.path,
-			dirty and " (it has changes that are not committed)" or ""))
+			unsaved and (" (it has %s)"):format(unsaved) or ""))
 		return
 	end
 	tree.going = not failed
