@@ -247,6 +247,106 @@ inner() {
 	[ ! -e said ]
 }
 
+@test "a value that the store does not have is missing where it is used, in a file inside as elsewhere, and nowhere else" {
+	workflow given <<-'YAML'
+		commands:
+		  - { id: a, shell: echo ada, capture_output: false }
+		  - { id: c, workflow: inner.yaml, vars: { w: "${steps.a.output}" } }
+		  - { id: each, foreach: [1], do: { id: in, workflow: inner.yaml, vars: { w: "${steps.a.output}" } } }
+		  - { id: gate, shell: "[ -e go ]" }
+		  - { id: whole, shell: "echo ${steps.each.data.0.ok} ${steps.c.outputs.said}" }
+		  - { id: uses, shell: "echo ${steps.c.outputs.lost}" }
+	YAML
+	cat >inner.yaml <<-'YAML'
+		vars: { w: }
+		outputs: { said: "${steps.x.output}", lost: "${w}", left: "${steps.left.output}" }
+		commands:
+		  - { id: left, shell: "true", when: w == "eve" }
+		  - { id: x, shell: "echo x ${w}" }
+		  - { id: y, shell: "[ -e gone ] || touch gone; [ ! -e fails ]" }
+	YAML
+	call workflow run given.yaml
+	envelope 1
+	expect 'e.data.failed_step == "gate"'
+	touch go
+	call workflow resume @last
+	envelope 4
+	expect 'e.data.failed_step == "uses" and e.error.code == "PRECONDITION" and "${steps.a.output} has no value" in e.error.message'
+	expect 'e.data.steps[-2].output == "true x ada"'
+	sed -i 's/steps.c.outputs.lost/steps.c.data/' given.yaml
+	call workflow resume @last --force
+	envelope 4
+	sed -i 's/steps.c.data/steps.c.outputs.left/' given.yaml
+	call workflow resume @last --force
+	envelope 0
+	expect 'e.data.steps[-1].output == "null"'
+	rm go
+	touch go fails
+	call workflow run given.yaml
+	envelope 1
+	expect 'e.data.failed_step == "c.y"'
+	rm fails
+	call workflow resume @last
+	envelope 4
+	expect 'e.data.failed_step == "each[1].in" and e.data.steps[1].state == "completed"' # that one hadn't begun
+}
+
+@test "an output is null where its step was skipped, and the failure of its file where it has no value" {
+	inner
+	workflow outer <<-'YAML'
+		commands:
+		  - { id: c, workflow: inner.yaml }
+		  - { id: gate, shell: "[ -e go ]" }
+		  - shell: echo "${steps.c.outputs.o} ${steps.c.outputs.n} ${steps.c.outputs.v} ${steps.c.outputs.f}"
+	YAML
+	cat >inner.yaml <<-'YAML'
+		vars: { f: { type: boolean, default: false } }
+		outputs: { o: "${steps.a.output}", n: "${steps.b.output}", v: "${steps.v.output}", f: "${f}" }
+		commands:
+		  - { id: a, shell: echo vala, capture_output: false, check: { id: v, shell: echo checked } }
+		  - { id: b, shell: "true", when: run.id == "1" }
+	YAML
+	touch go
+	call workflow run outer.yaml
+	envelope 0
+	expect 'e.data.steps[-1].output == "vala null checked false"'
+	rm go
+	call workflow run outer.yaml
+	touch go
+	call workflow resume @last
+	envelope 4
+	expect '"Step c, output o: " in e.error.message'
+	sed -i 's/${steps.c.outputs.o}/o/' outer.yaml
+	call workflow resume @last --force
+	envelope 0
+	expect 'e.data.steps[-1].output == "o null checked false"'
+	sed -i 's/a.output}"/a.data.no}"/' inner.yaml
+	call workflow run outer.yaml
+	envelope 4
+	expect 'e.data.failed_step == "c" and "Step c, output o: The variable ${steps.a.data.no} has no value" in e.error.message'
+}
+
+@test "a file inside whose step has failed and been repaired has its outputs at once, as a resumed run has them" {
+	workflow mended <<-'YAML'
+		commands:
+		  - { id: c, workflow: inner.yaml, check: { shell: "true" }, repair: { shell: "true" } }
+		  - shell: echo "${steps.c.outputs.o} ${steps.c.outputs.after}"
+		  - shell: "[ -e go ]"
+		  - shell: echo "${steps.c.outputs.o} ${steps.c.outputs.after}"
+	YAML
+	cat >inner.yaml <<-'YAML'
+		outputs: { o: "${steps.x.output}", after: "${steps.z.output}" }
+		commands: [{ id: x, shell: echo xx }, { id: y, shell: exit 1 }, { id: z, shell: echo zz }]
+	YAML
+	call workflow run mended.yaml
+	envelope 1
+	expect '[s.output for s in e.data.steps if s.key == "2"] == ["xx null"]'
+	touch go
+	call workflow resume @last
+	envelope 0
+	expect 'e.data.steps[-1].output == "xx null"'
+}
+
 # --- last steps -------------------------------------------------------------------------------
 
 last() {

@@ -26,6 +26,23 @@ function M.new(fields)
 	return setmetatable(fields, LargeValue)
 end
 
+---What f(…) returns. If it raises, and `begun`: an earlier process had the value, and the store has not: a failure of what uses it.
+---@param begun boolean?
+---@param f function
+---@return any
+function M.known(begun, f, ...)
+	local ok, value = pcall(f, ...)
+	if ok then
+		return value
+	elseif not begun or type(value) == "userdata" then
+		error(value, 0)
+	end
+	local e = errors.normalise(value)
+	return M.new { step = "", bytes = 0, get = function()
+		errors.raise(e.code, e.message, { suggestion = e.suggestion })
+	end }
+end
+
 ---@param v any
 ---@return boolean
 function M.is(v)
@@ -67,13 +84,13 @@ function M.file(value)
 	return value.cut and raise_cut(value) or value.file
 end
 
----Raise PRECONDITION where a part of a value is an output that was cut.
+---A value with all its parts. Raises PRECONDITION where one is an output that was cut, or isn't known any more.
 ---@param v any
 ---@return any v
 function M.whole(v)
-	for _, part in next, type(v) == "table" and v or {} do
+	for key, part in next, type(v) == "table" and v or {} do
 		if M.is(part) then
-			M.file(part)
+			v[key] = M.value(part)
 		else
 			M.whole(part)
 		end

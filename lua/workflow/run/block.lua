@@ -60,7 +60,6 @@ end
 ---have had another step here, or a repair that it has no more.
 ---@return {stored: runner.workflow.Way}
 function M.items(run, step, place, row)
-	local _ = step.worktree or children.enter(run, step, place.scope) -- with values that it refuses it can't start
 	local way = row and row.kind == "steps" and type(row.data) == "table" and row.data
 	if not way then
 		way = { phase = "do", rounds = { ["do"] = 1, check = 0, repair = 0 }, granted = 0, ended = step.ended,
@@ -264,8 +263,8 @@ local function problem_of(block)
 end
 
 -- What a repair sees of a step that has failed itself.
-local function remember_failure(block, e)
-	block.left = left_by(block, block.way.failure.key)
+local function remember_failure(block, e, scope)
+	block.left = children.result(block.run, block.step, block.key, scope, left_by(block, block.way.failure.key), true)
 	scopes.remember_failure(block.step, block.place.scope, e, block.left)
 end
 
@@ -278,11 +277,11 @@ end
 
 -- Its own steps, which may be of another file, and what they give.
 local function inside(block)
-	local inner, scope = children.enter(block.run, block.step, block.place.scope)
+	local inner, scope = children.enter(block.run, block.step, block.place.scope, true)
 	return place_of(block, "do", scope), function(_, steps, place)
 		local given = block.step.child and last_steps.around(inner, block.step.child, place, block.sequence)
 			or block.sequence(inner, steps, place)
-		return children.result(block.run, block.step, block.key, scope, given)
+		return children.result(block.run, block.step, block.key, scope, given, block.begun)
 	end
 end
 
@@ -304,7 +303,7 @@ local STEPS = {
 		if not ok then
 			block.given = nil
 			local e = after_failure(block, given, "do")
-			remember_failure(block, given)
+			remember_failure(block, given, place.scope)
 			return e
 		end
 		block.given, block.way.failure = scopes.remember(block.step, block.place.scope, given or {}), nil
@@ -348,8 +347,9 @@ local STEPS = {
 	end,
 }
 
--- Its steps run in a worktree, and `commit: true` compares what is checked out there.
-local function find_worktree(block)
+-- Its steps run in a worktree, and `commit: true` compares what is checked out there. With values that its file refuses
+-- it can't start.
+local function begin(block)
 	local step, way = block.step, block.way
 	if step.worktree then
 		block.place = { prefix = block.place.prefix, suffix = block.place.suffix, scope = worktree().enter(block) }
@@ -359,6 +359,10 @@ local function find_worktree(block)
 			save(block)
 		end
 	end
+	local first = resumed_results.hooks_place(step, block.place, 1)
+	local row = block.run.rows[first.prefix .. step.steps[1].key .. first.suffix]
+	block.begun = row ~= nil and row.started_ms ~= nil
+	children.enter(block.run, step, block.place.scope, block.begun)
 end
 
 -- A cancellation goes on.
@@ -380,14 +384,14 @@ function M.run(run, step, key, place, items, sequence)
 	local way = items.stored
 	local block = { run = run, step = step, key = key, place = place, way = way, sequence = sequence, outer = place.scope }
 	block.save = function() save(block) end
-	local found, e = pcall(find_worktree, block)
+	local found, e = pcall(begin, block)
 	if not found then
 		return error_or_end(e)
 	end
 	if way.phase ~= "do" then
-		local given = resumed_results.of_block(run, step, place, way.rounds["do"])
+		local given, scope = resumed_results.of_block(run, step, place, way.rounds["do"])
 		if way.failure and way.failure.of == "do" then
-			remember_failure(block, problem_of(block))
+			remember_failure(block, problem_of(block), scope)
 		else
 			block.given = given
 		end

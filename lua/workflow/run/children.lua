@@ -4,6 +4,7 @@
 local environment = require "runner.workflow.run.environment"
 local errors = require "runner.core.errors"
 local json = require "runner.json"
+local large_value = require "runner.workflow.expr.large_value"
 local var_values = require "runner.workflow.run.var_values"
 local variables = require "runner.workflow.expr.variables"
 
@@ -29,27 +30,51 @@ end
 ---@param run table
 ---@param step runner.workflow.Step
 ---@param scope runner.workflow.Scope of the step
+---@param begun boolean? they have begun, with values of which the store may not have all
 ---@return table run, runner.workflow.Scope scope of the steps inside; the same where they are of the same file
-function M.enter(run, step, scope)
+function M.enter(run, step, scope, begun)
 	local child = step.child
 	if not child then
 		return run, scope
 	end
 	local inner = { cwd = scope.cwd, writable = scope.writable, steps = {}, captures = child.captures, run = scope.run, env = scope.env,
-		vars = var_values.given(child, step.given, scope, run.mask) }
+		vars = var_values.given(child, step.given, scope, run.mask, begun) }
 	return run_of(run, child, inner), inner
 end
 
--- What a step would have printed that was skipped is null; an output that was cut is a failure.
+-- Is it of a step that was skipped?
+local function has_not_run(scope, name)
+	local head, id = name:match "^([^.]+)%.?([^.]*)"
+	if head == "steps" then
+		return scope.steps[id] == nil
+	elseif variables.is_of_group(scope, name) then
+		return scope[head] == nil
+	end
+	return scope.captures[head] ~= nil and scope.vars[head] == nil
+end
+
+-- What a step would have printed that was skipped is null; what else has no value is a failure.
 local function value_of(template, scope)
 	local parsed = assert(variables.parse(template))
 	for _, reference in ipairs(variables.names(parsed)) do
-		local _, found = variables.lookup(scope, reference.name)
-		if not found then
+		if has_not_run(scope, reference.name) then
 			return json.null
 		end
 	end
-	return variables.value(parsed, scope)
+	return large_value.whole(variables.value(parsed, scope))
+end
+
+local function output_of(run, key, name, template, scope)
+	local ok, value = pcall(value_of, template, scope)
+	if ok then
+		return value
+	elseif type(value) == "userdata" then
+		error(value, 0) -- a cancellation
+	end
+	local e = errors.normalise(value)
+	e.message, e.context = ("Step %s, output %s: %s"):format(key, name, e.message), { step_key = key }
+	run.failures[key] = { key = key, transient = false }
+	error(e, 0)
 end
 
 ---The result of a step that holds steps: that of the last of them, and what their file gives.
@@ -58,25 +83,16 @@ end
 ---@param key string
 ---@param scope runner.workflow.Scope of the steps inside
 ---@param given table? of the last of them
----@param recalled? boolean of an earlier process: they may not have come to its end
+---@param begun? boolean as of M.enter; or they have not come to their end. What isn't known is a failure of what uses it
 ---@return table? given
-function M.result(run, step, key, scope, given, recalled)
+function M.result(run, step, key, scope, given, begun)
 	if not step.child then
 		return given
 	end
 	given = given or {}
 	local out, values = { ok = true, output = given.output or "", output_path = given.output_path, status = given.status }, {}
 	for name, template in pairs(step.child.outputs) do
-		local ok, value = pcall(value_of, template, scope)
-		if not ok and type(value) == "userdata" then
-			error(value, 0) -- a cancellation
-		elseif not (ok or recalled) then
-			local e = errors.normalise(value)
-			e.message, e.context = ("Step %s, output %s: %s"):format(key, name, e.message), { step_key = key }
-			run.failures[key] = { key = key, transient = false }
-			error(e, 0)
-		end
-		values[name] = ok and value or not ok and json.null
+		values[name] = large_value.known(begun, output_of, run, key, name, template, scope)
 	end
 	out.outputs, out.data = values, values
 	return out

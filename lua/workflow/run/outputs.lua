@@ -70,7 +70,11 @@ end
 function M.row(ok, given, of)
 	local output, data = given.output, given.data
 	if not is_cut(output) then
-		return { item = of.item, ok = ok, output = large_value.value(output), data = large_value.value(data), error = of.error }
+		local value = large_value.value(data)
+		if not pcall(large_value.whole, value) then
+			value = nil -- what only an earlier process knew is missing here, too
+		end
+		return { item = of.item, ok = ok, output = large_value.value(output), data = value, error = of.error }
 	end
 	local row = { item = of.item, ok = ok, cut = { step = output.step, bytes = output.bytes, missing = output.cut, why = output.why } }
 	if not is_cut(data) then -- a loop inside: its other elements stay

@@ -80,14 +80,23 @@ end
 ---@param step runner.workflow.Step
 ---@param place runner.workflow.Place
 ---@param round integer of its steps
----@return table given
+---@return table given, runner.workflow.Scope scope of its steps
 function M.of_block(run, step, place, round)
 	scheduler.settled()
-	local within, scope = children.enter(run, step, place.scope)
+	local within, scope = children.enter(run, step, place.scope, true)
 	local inner = M.hooks_place(step, { prefix = place.prefix, suffix = place.suffix, scope = scope }, round)
 	local given = M.recall(within, step.child and step.child.steps or step.steps, inner) or { output = "", ok = true }
 	given = children.result(run, step, place.prefix .. step.key .. place.suffix, scope, given, true)
-	return scopes.remember(step, place.scope, given)
+	return scopes.remember(step, place.scope, given), scope
+end
+
+-- What the steps beside those of a block have left that is over.
+local function recall_beside(run, step, place, rounds)
+	local side = scopes.inner_scope(place.scope, {}, false)
+	for phase, holder in pairs { check = step.check, merge = step.worktree, repair = step.repair } do
+		local at = holder.steps and (rounds[phase] or 0) > 0 and M.hooks_place(step, place, rounds[phase])
+		M.recall(run, at and holder.steps or {}, at and { prefix = at.prefix, suffix = at.suffix, scope = side })
+	end
 end
 
 ---What a step that has failed has left; a block: its steps, or that of them that has failed.
@@ -114,7 +123,8 @@ end
 function M.pass_over(run, step, key, place, row)
 	local given = restored(run, step, key, row)
 	if step.kind == "steps" and row.kind == "steps" and type(row.data) == "table" then
-		return scopes.passed(M.of_block(run, step, place, row.data.rounds["do"]))
+		given = scopes.passed((M.of_block(run, step, place, row.data.rounds["do"])))
+		recall_beside(run, step, place, row.data.rounds)
 	elseif step.kind == "parallel" then
 		M.recall(run, step.steps, { prefix = place.prefix, suffix = place.suffix, scope = scopes.side_scope(place.scope) })
 	end

@@ -3,6 +3,7 @@
 
 local errors = require "runner.core.errors"
 local json = require "runner.json"
+local large_value = require "runner.workflow.expr.large_value"
 local tables = require "runner.core.tables"
 local environment = require "runner.workflow.run.environment"
 local variables = require "runner.workflow.expr.variables"
@@ -141,25 +142,31 @@ function M.of(workflow, given, mask)
 	return vars, problems
 end
 
+local function given_value(child, name, value, scope, mask)
+	local wrong
+	value = expanded(value, scope, variables.value)
+	if child.typed[name] then
+		value, wrong = typed_vars().take(child.typed[name], value, "payload", mask)
+	end
+	if wrong then
+		errors.raise("PRECONDITION", ("vars.%s: %s"):format(name, wrong.message), { suggestion = wrong.suggestion })
+	end
+	return value
+end
+
 ---The values that a workflow gives to one that it runs, over that one's defaults. Raises PRECONDITION.
 ---@param child runner.workflow.Workflow
 ---@param given table<string, any> texts are templates
 ---@param scope runner.workflow.Scope of the step that runs it
 ---@param mask fun(v: any): any
+---@param begun boolean? its steps have had them: one that nobody knows any more is missing where it is used
 ---@return table vars
-function M.given(child, given, scope, mask)
+function M.given(child, given, scope, mask, begun)
 	local vars = {}
 	for name, value in pairs(given) do
-		local wrong
-		vars[name] = expanded(value, scope, variables.value)
-		if child.typed[name] then
-			vars[name], wrong = typed_vars().take(child.typed[name], vars[name], "payload", mask)
-		end
-		if wrong then
-			errors.raise("PRECONDITION", ("vars.%s: %s"):format(name, wrong.message), { suggestion = wrong.suggestion })
-		end
+		vars[name] = large_value.known(begun, given_value, child, name, value, scope, mask)
 	end
-	return M.complete(child, vars, scope.env, mask)
+	return M.complete(child, vars, scope.env, mask, begun)
 end
 
 ---The defaults of the variables that the caller doesn't give.
@@ -189,17 +196,22 @@ function M.stored(vars, defaults, mask)
 	return mask(out)
 end
 
+local function known_default(workflow, name, env, mask)
+	local value, wrong = default_of(workflow, name, env, mask)
+	return wrong and errors.raise("PRECONDITION", wrong.message, { suggestion = wrong.suggestion, side_effects = "none" }) or value
+end
+
 ---The values of a resumed run: a default that was left out is expanded again.
 ---@param workflow table
 ---@param vars table as they were stored
 ---@param env fun(name: string): string?
 ---@param mask fun(v: any): any
+---@param begun boolean? as of M.given
 ---@return table vars the same
-function M.complete(workflow, vars, env, mask)
+function M.complete(workflow, vars, env, mask, begun)
 	for name in pairs(workflow.vars) do
 		if vars[name] == nil then
-			local value, wrong = default_of(workflow, name, env, mask)
-			vars[name] = wrong and errors.raise("PRECONDITION", wrong.message, { suggestion = wrong.suggestion, side_effects = "none" }) or value
+			vars[name] = large_value.known(begun, known_default, workflow, name, env, mask)
 		end
 	end
 	return vars
