@@ -1,6 +1,7 @@
 -- http_response: a response as a script sees it: its headers, its body as JSON, as an error or in a file (`to`), and the
 -- facts that a failure keeps. No fact holds a credential. Loaded by ctx:http.
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -58,6 +59,7 @@ end
 
 -- Cut to whole characters.
 local function excerpt(body)
+	body = attempt.masked(body)
 	return #body > BODY_SHOWN and (body:sub(1, BODY_SHOWN):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")) or body
 end
 

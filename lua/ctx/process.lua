@@ -221,9 +221,17 @@ function M.program(argv)
 	return argv[1]:match("[^/]+$") or argv[1]
 end
 
-local function last_line(text)
+local function end_of(text)
+	text = attempt.masked(text)
+	return text:sub(-TAIL), #text > TAIL
+end
+
+---The last line that says something, for messages.
+---@param text string
+---@return string
+function M.last_line(text)
 	local last = ""
-	for line in text:sub(-TAIL):gmatch("[^\r\n]+") do
+	for line in end_of(text):gmatch("[^\r\n]+") do
 		if line:find("%S") then
 			last = line
 		end
@@ -254,19 +262,21 @@ local function describe(options, argv, result)
 	if result.error then
 		return result.error
 	end
-	local why = last_line(result.stderr)
+	local why = M.last_line(result.stderr)
 	if why == "" then
-		why = last_line(result.stdout)
+		why = M.last_line(result.stdout)
 	end
 	return M.program(argv) .. " " .. M.ending(options, result) .. (why ~= "" and ": " .. why or "")
 end
 
 -- --- errors ------------------------------------------------------------------------------
 
--- The last lines: whole ones, where there are several.
-local function tail(text)
-	local cut = #text > TAIL and text:sub(-TAIL) or text
-	return cut ~= text and cut:match "^[^\n]*\n(.+)$" or cut
+---The last lines: whole ones, where there are several.
+---@param text string
+---@return string
+function M.tail(text)
+	local cut, is_cut = end_of(text)
+	return is_cut and cut:match "^[^\n]*\n(.+)$" or cut
 end
 
 -- The declared limits of the command, which its children inherit; nil: there are none.
@@ -284,7 +294,7 @@ local function context_of(options, argv, result)
 	return {
 		argv = argv, cwd = options.cwd,
 		status = result.status, signal = result.signal, errno = result.errno,
-		stdout = tail(result.stdout), stderr = tail(result.stderr),
+		stdout = M.tail(result.stdout), stderr = M.tail(result.stderr),
 		truncated = result.truncated or #result.stdout > TAIL or #result.stderr > TAIL,
 		limits = limits_of_command(), limit_ms = cpu_limit(result.signal),
 	}

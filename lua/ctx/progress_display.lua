@@ -2,6 +2,7 @@
 -- the total is known, else a spinner; lanes for what ctx:parallel does at once: each a line with its state, its time and
 -- the last line that its program printed. The supervisor draws both (src/supervisor/block.h).
 
+local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 
 local M = {}
@@ -213,7 +214,7 @@ end
 ---@param line string
 function Lanes:says(i, line)
 	if line:find "%S" then
-		self.list[i].text = line:sub(1, TEXT)
+		self.list[i].text = attempt.masked(line):sub(1, TEXT)
 		self:changed()
 	end
 end

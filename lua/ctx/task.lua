@@ -13,7 +13,6 @@ local tasks = require "runner.declare.tasks"
 local M = {}
 
 local DATA_MAX = 16 << 20 -- bytes of output that becomes data
-local TAIL = 4096 -- bytes of each stream that an error carries
 
 -- --- variables -----------------------------------------------------------------------------------
 
@@ -154,10 +153,6 @@ local function choose_output(command, spec)
 	end
 end
 
-local function tail(text)
-	return #text > TAIL and text:sub(-TAIL):match "^[^\n]*\n(.+)$" or text:sub(-TAIL)
-end
-
 -- "tasks.lua: 12: cargo: not found", "tasks.lua: line 12: …", 'File "/tmp/…/tasks.lua", line 12'
 local function failing_line(text)
 	local name, found = file_name():gsub("%W", "%%%0"), nil
@@ -173,14 +168,14 @@ local function fail(spec, result)
 	if attempt.command.quiet and not attempt.framework.quiet then
 		io.stderr:write(host.clean(result.stdout .. result.stderr))
 	end
-	local last = result.stderr:match "([^\n]*%S[^\n]*)%s*$"
-	last = last and line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
+	local last = process.last_line(result.stderr)
+	last = line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
 	errors.raise(result.code or "SUBPROCESS_FAILED", result.error or ("'%s' %s%s%s"):format(name, process.ending(spec, result),
-		line and (", at line %d of %s"):format(line, file_name()) or "", last and ": " .. last:sub(1, 200) or ""), {
+		line and (", at line %d of %s"):format(line, file_name()) or "", last ~= "" and ": " .. last or ""), {
 		retryable = attempt.command.retry and true or nil, -- its author says so
 		suggestion = result.suggestion,
 		context = { task = name, status = result.status, signal = result.signal, line = line, path = attempt.command.path,
-			stdout = tail(result.stdout), stderr = tail(result.stderr), truncated = result.truncated or nil },
+			stdout = process.tail(result.stdout), stderr = process.tail(result.stderr), truncated = result.truncated or nil },
 	})
 end
 

@@ -74,3 +74,20 @@ seen() {
 	expect 'not e.ok and "hide" in e.error.message'
 	[ "$(seen; echo $?)" -eq 1 ]
 }
+
+@test "an error has no piece of a secret where it cuts what a program wrote" {
+	local secret how command
+	secret="hunter2-$(printf "%040d" 0 | tr 0 q)"
+	# the token across the end of a message, and across the beginning of an end of the output
+	for how in 'printf "%0180d$token\n" 0 >&2; exit 1' 'printf "$token%04057d" 0; exit 1' 'printf "%0180d$token%04090d" 0 0 >&2; exit 1'; do
+		printf 'return { tasks = { cut = { "Cut", args = { { "token", "string", secret = true, env = "TOKEN_OF_MINE" } },
+			shell = [[%s]] } } }' "$how" >tasks.lua
+		body runs 'args = { { "token", "string", secret = true, env = "TOKEN_OF_MINE" } },' <<<"ctx:run { 'sh', '-c', [[${how}]], env = { token = args.token } }"
+		for command in cut runs; do
+			call TOKEN_OF_MINE="$secret" "$command"
+			assert_envelope
+			expect 'e.error.code == "SUBPROCESS_FAILED"'
+			[ "$(grep -cE 'hunt|qqqq' out.txt)" -eq 0 ]
+		done
+	done
+}

@@ -67,6 +67,11 @@ local function last_line(text)
 	return lines[#lines] or ""
 end
 
+-- Of the text without secrets: it is cut.
+local function shown_line(text, opts)
+	return last_line(opts.mask and opts.mask(text) or text)
+end
+
 local function seconds(ms)
 	local text = ("%.3f"):format(ms / 1000):gsub("0+$", ""):gsub("%.$", "")
 	return text .. "s"
@@ -256,7 +261,7 @@ local function judge_claude(result, opts, found)
 		return judged
 	end
 	local why = found and claude_output.text(found) or ""
-	why = why ~= "" and why or last_line(result.stderr)
+	why = why ~= "" and why or shown_line(result.stderr, opts)
 	return unknown(why ~= "" and why or ending(result))
 end
 
@@ -303,7 +308,7 @@ local function shell_reason(result, opts)
 	elseif result.error then
 		return "could not be started: " .. result.error
 	end
-	local why = last_line(result.stderr)
+	local why = shown_line(result.stderr, opts)
 	return short(ending(result) .. (why ~= "" and ": " .. why or ""), opts.mask)
 end
 
