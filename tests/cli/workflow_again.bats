@@ -400,3 +400,21 @@ after 2" ]
 	call workflow resume @last --failed
 	expect 'e.error.code == "PRECONDITION" and "Item 1" in e.error.message'
 }
+
+@test "a secret in an item is never stored: such a loop doesn't go on in another process" {
+	workflow hidden <<-'YAML'
+		name: hidden
+		secrets: { WORD: { file: word } }
+		commands:
+		  - { id: each, foreach: "${env.LIST}", do: [{ shell: exit 1 }] }
+	YAML
+	echo hush-hush-42 >word
+	CLEAN_ENV+=(LIST=$'plain\nwith hush-hush-42')
+	call workflow run hidden.yaml
+	envelope 1
+	[ "$(sql "select data from steps where key = 'each'")" = '["plain","with ***"]' ]
+	[ "$(cat state/runner/runs.db* | grep -ac hush-hush-42)" -eq 0 ]
+	call workflow resume @last
+	[ "$status" -ne 0 ]
+	expect 'e.error.code == "PRECONDITION" and "Item 2 of step each was not stored" in e.error.message'
+}

@@ -8,6 +8,7 @@ local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local large_value = require "runner.workflow.expr.large_value"
+local loop = require "runner.workflow.run.loop"
 local outputs = require "runner.workflow.run.outputs"
 local resumed_results = require "runner.workflow.run.resumed_results"
 local step_key = require "runner.core.step_key"
@@ -74,14 +75,10 @@ end
 local function items_of(run, key, row)
 	local items = json.array {}
 	for i, given in ipairs(large_value.value(outputs.result(run, key, row, true).data)) do
-		local text = run.secrets[1] and json.encode(given.item) or ""
-		if given.item == nil or text:find("***", 1, true) then
-			refuse(run, "PRECONDITION", ("Item %d of step %s was not stored%s"):format(i, key, given.item and ", since it contains a secret" or ""),
-				"Start the workflow again: runner workflow run " .. run.workflow.path)
-		end
-		items[i] = given.item
+		items[i] = given.item == nil and refuse(run, "PRECONDITION", ("Item %d of step %s was not stored"):format(i, key),
+			"Start the workflow again: runner workflow run " .. run.workflow.path) or given.item
 	end
-	return items
+	return loop.whole(run, key, items)
 end
 
 -- What it goes on with: a loop with its items; a block with its steps, and all its repairs.

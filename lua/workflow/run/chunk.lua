@@ -51,7 +51,7 @@ local function assemble(task)
 	return {
 		id = payload.run, workflow = payload.workflow, scope = payload.place.scope, seed = payload.seed, mask = mask, hide = hide,
 		in_doubt = {}, mark_done = options.mark_done or {}, retry_in_doubt = options.retry_in_doubt, settled = {}, failures = {}, done = 0,
-		budget = cost.budget(0), settings = payload.settings, park = parking(task),
+		budget = cost.budget(0), secrets = payload.secrets, settings = payload.settings, park = parking(task),
 		lock = { handle = function() return task.fence end },
 	}
 end

@@ -140,7 +140,7 @@ local function compound_failed(run, step, key, place, row, raised, items)
 		e.context.step_key, run.failures[key] = key, { key = key, transient = false }
 	end
 	run.db:set_step(run.id, scopes.ident(run, step, key, place.scope), "failed",
-		{ status = e.context.status, code = e.code, message = e.message, data = items, round = round_of(row) })
+		{ status = e.context.status, code = e.code, message = e.message, data = run.mask(items), round = round_of(row) })
 	events.over(run, key, "failed", e.message)
 	return nil, e
 end
@@ -153,7 +153,7 @@ local function compound(run, step, key, place, row)
 		return nil, e
 	end
 	run.db:soon("set_step", run.id, scopes.ident(run, step, key, place.scope), "running",
-		{ data = items.stored, round = round_of(row) })
+		{ data = run.mask(items.stored), round = round_of(row) })
 	events.items(run, key, items.stored and #items.stored > 0 and #items.stored or nil)
 	local problem, outcome, left = (step.on and placed().items or COMPOUND[step.kind].run or run_all)(run, step, key, place, items, sequence)
 	if problem then

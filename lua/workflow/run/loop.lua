@@ -212,8 +212,24 @@ end
 
 ---@alias runner.workflow.Sequence fun(steps: runner.workflow.Step[], place: runner.workflow.Place): table?
 
+---Raise PRECONDITION where one of the stored items had a secret, which is not stored.
+---@param run table
+---@param key string of the loop
+---@param items any
+---@return any items
+function M.whole(run, key, items)
+	for i, item in ipairs(run.secrets[1] and type(items) == "table" and items or {}) do
+		if json.encode(item):find("***", 1, true) then
+			errors.raise("PRECONDITION", ("Item %d of step %s was not stored, since it contains a secret"):format(i, key), { retryable = false,
+				side_effects = "none", suggestion = "Start the workflow again: runner workflow run " .. run.workflow.path, context = { run = run.id } })
+		end
+	end
+	return items
+end
+
 -- Decided once: a resumed run loops over the same ones.
 local function stored_items(run, step, place, row)
+	local _ = row and row.kind == "foreach" and M.whole(run, place.prefix .. step.key .. place.suffix, row.data)
 	return M.items(step, place.scope, { cwd = place.scope.cwd or run.settings.cwd, stored = row and row.kind == "foreach" and row.data })
 end
 
