@@ -353,6 +353,7 @@ attacked() {
 	call workflow resume @last --force
 	envelope 14
 	[ "$(pending)" != "$id" ]
+	grep -q 'Step gate: what was asked has changed, and is asked anew' err.txt
 	person approve "$id"
 	on_screen 'it was asked anew'
 	sed -i '/gate$/,/Ship it/d' ship.yaml

@@ -176,7 +176,7 @@ end
 local function ask(run, step, key, place, what, round, before)
 	what.round, what.timeout_ms, what.asker = round, step.approve.timeout_ms, run.askers
 	what.fallback = before and before.fallback == "reject" and "reject" or step.approve.fallback -- no edited file agrees by itself
-	if before and before.round == round then
+	if before and before.digest ~= what.digest then
 		events.warn(run, ("Step %s: what was asked has changed, and is asked anew"):format(key), key)
 	end
 	return run.db:ask(run.id, scopes.ident(run, step, key, place.scope), what)
