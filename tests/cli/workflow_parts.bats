@@ -421,6 +421,63 @@ last() {
 	expect '[s.state for s in e.data.steps if s.key in ["finally.2", "finally.2@2"]] == ["completed"] * 2'
 }
 
+@test "last steps that are under way when the run is asked to end go on within its grace" {
+	workflow on <<-'YAML'
+		commands: [{ id: a, shell: echo one }, { shell: "[ ! -e bad ]" }]
+		finally:
+		  - shell: echo "first ${run.state} ${steps.a.output}" >>told; [ -e cut ] || { echo $$ >at; exec sleep 300; }
+		  - shell: echo second >>told
+	YAML
+	for bad in "" 1; do
+		rm -f at cut told
+		[ -z "$bad" ] || touch bad
+		begin workflow run on.yaml
+		until_true test -s at
+		touch cut
+		kill -TERM "$pid"
+		finish
+		[ "$status" = 143 ]
+		[ "$(sed 's/ .*//' told | tr '\n' ' ')" = "first first second " ]
+		[ "$(sort -u told | wc -l)" = 2 ]
+		[ "$(sql "select state from runs order by rowid desc limit 1")" = interrupted ]
+	done
+	rm bad
+	call workflow resume @last
+	envelope 0
+	[ "$(tail -n 2 told)" = "first completed one
+second" ]
+	rm -f at cut told
+	call workflow run on.yaml --timeout 2s
+	expect 'e.error.code == "TIMEOUT" and e.meta.duration_ms < 12000'
+	[ "$(cat told)" = "first completed one
+first completed one" ]
+	touch cut
+	call workflow resume @last
+	envelope 0
+	[ "$(sed 's/ .*//' told | tr '\n' ' ')" = "first first first second " ]
+}
+
+@test "a last step whose runner was killed is in doubt, as any other: a decision lets the rest go on" {
+	workflow on <<-'YAML'
+		commands: [{ shell: exit 3 }]
+		finally:
+		  - shell: echo first >>told; [ -e cut ] || { echo $$ >at; exec sleep 300; }
+		  - shell: echo second >>told
+	YAML
+	begin workflow run on.yaml
+	until_true test -s at
+	kill -KILL "$pid"
+	finish
+	until_true not_alive "$(cat at)"
+	touch cut
+	call workflow resume @last
+	envelope 81
+	expect '"finally.1" in e.error.message and "--mark-done finally.1" in e.error.suggestion'
+	call workflow resume @last --mark-done finally.1
+	envelope 1
+	[ "$(tr '\n' ' ' <told)" = "first second first second " ]
+}
+
 @test "a run with a step in doubt has no last steps yet; one that was killed in them goes on there" {
 	last
 	sed -i 's/exec sh wait.sh/exec sleep 300/' last.yaml

@@ -347,17 +347,19 @@ local function top(run)
 	return { prefix = "", suffix = "", scope = run.scope }
 end
 
--- The last steps of a run that was ended from outside, as many as there is time for. A resumed run goes on with them.
+-- The last steps of a run that was ended from outside, or what is left of them, as many as there is time for. A resumed run goes
+-- on with them.
 local function run_last(run)
 	local last = run.workflow.finally
-	if not last or run.ending or run.doubt or not run.endings then
+	if not last or run.doubt or not run.endings then
 		return
 	end
 	run.db:end_steps(run.id)
+	run.rows = cost.rows(run.db, run.id)
+	local at = run.ending or { n = run.endings + 1, ended = { state = "interrupted", code = "CANCELLED", error = "The run was interrupted" } }
 	pcall(scheduler.run, function()
 		scheduler.after(LAST_MS, function() scheduler.abort("there is no more time") end)
-		last_steps.perform(run, last, top(run), run.endings + 1, { state = "interrupted", code = "CANCELLED",
-			error = "The run was interrupted" }, sequence)
+		last_steps.perform(run, last, top(run), at.n, at.ended, sequence)
 	end, function()
 		run.db:flush()
 	end)

@@ -41,12 +41,12 @@ end
 function M.perform(run, last, place, n, ended, sequence)
 	local at = place_of(last, place, n)
 	at.scope = scopes.inner_scope(place.scope, { run = tables.add(tables.add({}, place.scope.run), ended) }, true)
-	run.ending = run.ending or not last.nested -- those of the run itself
+	run.ending = run.ending or not last.nested and { n = n, ended = ended } or nil -- those of the run itself
 	local ok, raised = pcall(sequence, run, { setmetatable({ ended = ended }, { __index = last }) }, at)
 	if type(raised) == "userdata" then
 		error(raised, 0) -- a cancellation: whoever resumes the run goes on here
 	end
-	run.ending = run.ending and last.nested
+	run.ending = last.nested and run.ending or nil
 	doubt.check(run)
 	return not ok and errors.normalise(raised) or nil
 end
