@@ -25,7 +25,7 @@ load lib/workflow
 	sed -i 's/echo hi/echo ho/' named.yaml
 	call workflow resume --force @last
 	envelope 1
-	expect 'e.warnings == []' # its name is what it is known by
+	expect '[(w.code, w.context.was, w.context["is"]) for w in e.warnings] == [("STEP_CHANGED", "echo hi", "echo ho")]'
 }
 
 @test "a name with a variable that nothing gives is a mistake in the file; with one that has no value yet it is as written" {
