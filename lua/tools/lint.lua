@@ -57,6 +57,45 @@ local function of_list(list, shown, into)
 	end
 end
 
+local function has_argument(value, name)
+	for _, row in ipairs(type(value.args) == "table" and value.args or {}) do
+		if type(row) == "table" and (row.name or row[1]) == name then
+			return true
+		end
+	end
+	return value.arguments ~= nil
+end
+
+-- A command that another one needs is there, takes what it is given, and asks nobody unless that one does.
+local function look_at_need(need, own, project, report)
+	local args, words = tables.add({}, need), command_line.name_words((need[1]:gsub("[. ]+", ".")))
+	args[1] = nil
+	local found = locate.find(words, project)
+	if not found or found.words ~= #words then
+		return report("problems", ("names '%s', which is no command"):format(need[1]), "Run 'runner' to list the commands")
+	end
+	local value = found.path and catalog.read(found, project)
+	for _, name in ipairs(type(value) == "table" and tables.sorted_keys(args) or {}) do
+		if not has_argument(value, name) then
+			report("problems", ("gives '%s' the argument '%s', which it doesn't have"):format(need[1], name), "Remove it")
+		end
+	end
+	if type(value) == "table" and value.danger_level == "destructive" and own.danger_level ~= "destructive" then
+		report("warnings", ("names '%s', which is destructive, so that the call is refused"):format(need[1]),
+			'Write danger_level = "destructive"')
+	end
+end
+
+local function look_at_needs(value, project, shown, out)
+	for _, key in ipairs { "needs", "parallel" } do
+		for _, need in ipairs(value[key] or {}) do
+			look_at_need(type(need) == "string" and { need } or need, value, project, function(list, what, fix)
+				of_list({ { key = key, fix = fix, message = ("%s: %s %s. %s"):format(shown, key, what, fix) } }, shown, out[list])
+			end)
+		end
+	end
+end
+
 ---Check one command file. A file that is gone is a problem, unless it was only `listed`.
 ---@param found runner.Found
 ---@param project table
@@ -78,6 +117,9 @@ function M.command(found, project, out)
 		return nil
 	end
 	of_list(problems, where.path, out.problems)
+	if not problems[1] then
+		look_at_needs(value, project, where.path, out)
+	end
 	of_list(lint.problems(value, where), where.path, out.problems)
 	of_list(lint.find(value, where), where.path, out.warnings)
 	return value

@@ -684,3 +684,25 @@ example() {
 		    s.close()
 	PY
 }
+
+@test "needs has names: a table of a task in their place is refused, and lint knows what is wrong with them" {
+	local needs
+	for needs in '{ build }' '{ { "build", env = { A = "1" } } }' '{ "build", { "build", n = { x = 1 } } }' '{ { description = "x" } }'; do
+		{
+			echo 'local build = { "build", env = { A = "1" }, shell = "echo built" }'
+			echo "return { tasks = { build = build, t = { 'T', needs = $needs, shell = 'echo t' } } }"
+		} >tasks.lua
+		call t
+		assert_envelope
+		expect 'e.error.code == "COMMAND_INVALID" and "the names of commands" in e.error.message and "traceback" not in str(e)'
+		[ -z "$(grep traceback <<<"$stderr")" ]
+	done
+	tasks <<<'build = { "Build", args = { { "mode", "string" } }, shell = "true" }, drop = { "Drop", confirm = "Really?", shell = "true" },
+		db = { up = { "Up", shell = "true" } }, fine = { "Fine", needs = { { "build", mode = "fast" }, "db up", "db.up" } },
+		gone = { "Gone", needs = { "bild" } }, odd = { "Odd", parallel = { { "build", node = "fast" } } }, risky = { "Risky", needs = { "drop" } }'
+	call lint
+	assert_envelope
+	expect '[p["key"] for p in e.data.problems] == ["needs", "parallel"]'
+	expect '"bild" in str(e.data.problems) and "node" in str(e.data.problems)'
+	expect '"drop" in e.data.warnings[0]["message"] and len(e.data.warnings) == 1'
+}

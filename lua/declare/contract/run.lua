@@ -60,7 +60,13 @@ local function command_name(v)
 	return rules.text(v) and v:find "^[%w_][%w_.-]*[%w_. -]*$" and (v:gsub("%.", " ")) or nil
 end
 
--- "build", or { "build", mode = "fast" }
+local PLAIN = tables.set "string number boolean"
+
+local function is_argument(v)
+	return PLAIN[type(v)] or rules.list(v, 0, math.huge, function(item) return PLAIN[type(item)] and item or nil end) ~= nil
+end
+
+-- "build", or { "build", mode = "fast" }; the table that a task is, is none.
 local function need(v)
 	if type(v) == "string" then
 		v = { v }
@@ -68,8 +74,7 @@ local function need(v)
 	local name = type(v) == "table" and command_name(v[1])
 	local args = {}
 	for key, value in next, name and v or {} do
-		local kind = type(value)
-		if key ~= 1 and (type(key) ~= "string" or kind ~= "string" and kind ~= "number" and kind ~= "boolean" and kind ~= "table") then
+		if key ~= 1 and (type(key) ~= "string" or not is_argument(value)) then
 			return nil
 		elseif key ~= 1 then
 			args[key] = value
@@ -126,9 +131,9 @@ return {
 			end },
 		-- what it is run for, and how often
 		needs = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
-			expected = 'a list of commands such as { "build", { "test", only = "unit" } }' },
+			expected = 'a list of the names of commands such as { "build", { "test", only = "unit" } }' },
 		parallel = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
-			expected = 'a list of commands such as { "serve", "assets" }' },
+			expected = 'a list of the names of commands such as { "serve", "assets" }' },
 		sources = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = is_plain,
 			expected = 'a list of paths and patterns such as { "src/**/*.c" }' },
 		generates = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = check_generates,
