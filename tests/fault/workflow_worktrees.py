@@ -22,7 +22,7 @@ AGAIN = 0.6  # how many of the resumed runs are killed, too
 
 COMMIT = "git add -A; git diff --cached --quiet || git commit -qm"
 
-# `fix` is merged as it is; each item is; `clash` conflicts with what the items have left, and its repair merges that.
+# `fix` is merged as it is; each item is, also those into a worktree around them, `nest`; `clash` conflicts with what the items have left, and its repair merges that.
 WORKFLOW = f"""\
 name: trees
 commands:
@@ -36,6 +36,15 @@ commands:
     do:
       - idempotent: true
         shell: echo ${{item}} >"of ${{item}}"; [ ${{item}} != a ] || echo a >shared; {COMMIT} ${{item}}
+  - id: nest
+    worktree: {{ branch: agent/nest, merge: true }}
+    steps:
+      - foreach: [p, q]
+        parallel: 2
+        worktree: {{ branch: "agent/${{item}}", merge: true }}
+        do:
+          - idempotent: true
+            shell: echo ${{item}} >"of ${{item}}"; {COMMIT} ${{item}}
   - id: clash
     worktree: {{ base: start, branch: agent/clash, merge: true }}
     idempotent: true
@@ -79,10 +88,10 @@ class Repository(Stage):
     def check_end(self):
         assert self.rows("SELECT state FROM runs") == [("completed",)], self.rows("SELECT state, message FROM runs")
         subjects = collections.Counter(self.git("log", "--format=%s", "main").split("\n"))
-        for name in ("fix", "clash", *self.items):
+        for name in ("fix", "clash", "p", "q", *self.items):
             assert subjects[name] == 1, (name, subjects)
-            assert subjects[f"Merge branch 'agent/{name}' into main"] <= 1, subjects
-        for name in self.items:
+        assert all(count == 1 for subject, count in subjects.items() if subject.startswith("Merge branch")), subjects
+        for name in ("p", "q", *self.items):
             assert self.lines(f"repo/of {name}") == [name]
         assert self.lines("repo/shared") == ["both"] and self.lines("repo/fix") == ["fix"]
         assert self.git("status", "--porcelain") == "?? mine", self.git("status", "--porcelain")

@@ -177,6 +177,31 @@ function READ.file_env(s, _, node)
 	end
 end
 
+local TYPES = { string = "string", number = "number", boolean = "boolean", array = "json", object = "json", any = "json" }
+
+function READ.parameters(s, _, node)
+	for _, entry in ipairs(node.entries or {}) do
+		for i, item in ipairs(entry.node.items or {}) do
+			local name, default, text = item.text or of(item, "name").text or "", of(item, "default"), of(item, "description").text
+			local type = TYPES[(of(item, "type").text or "string"):lower()]
+			if not type or references.new_id(s, name) ~= name then
+				s:left(item, "parameters", ("'%s' can't be a variable here"):format(name))
+			else
+				s.order[name] = s.order[name] or s.order[entry.key] + i / 1000
+				s.vars[name] = { type = type, description = text }
+				if default ~= NONE then
+					s.vars[name].default = yaml.value(default)
+				elseif entry.key == "optional" then
+					s:note(item, name, "it has no default, so a run needs it here")
+				end
+				if of(item, "validation") ~= NONE then
+					s:left(of(item, "validation"), "validation", "write pattern, min or max")
+				end
+			end
+		end
+	end
+end
+
 function READ.env(s, step, node)
 	step.out.env = {}
 	for _, entry in ipairs(node.entries or {}) do
@@ -594,7 +619,7 @@ end
 -- The order in which people write them; others follow as they were in the source.
 local ORDER = {}
 for i, key in ipairs { "name", "description", "id", "claude", "shell", "steps", "commit", "foreach", "file", "interpreter", "when",
-	"where", "sort", "limit", "parallel", "worktree", "merge", "continue_on_error", "max_failures", "errexit", "vars", "env_files",
+	"where", "sort", "limit", "parallel", "worktree", "merge", "type", "continue_on_error", "max_failures", "errexit", "vars", "env_files",
 	"secrets", "env", "working_dir", "timeout", "retry", "capture_output", "output_file", "answer", "schema", "threshold",
 	"commands", "do", "max", "again", "check", "repair", "on_failure", "on_success" } do
 	ORDER[key] = i - 1000

@@ -97,6 +97,47 @@ commands:
 ]], { "7 secrets.FILE is left out", "8 secrets.OPEN is left out", "12 $OTHER" })
 	end)
 
+	it("has parameters, which are variables with types", function()
+		becomes([[
+parameters:
+  required:
+    - { name: target, type: String, description: Where to, validation: "matches('^d')" }
+    - version
+  optional:
+    - { name: port, type: number, default: 80 }
+    - { name: hosts, type: Array, default: [a] }
+    - { name: dry, type: boolean, default: false }
+    - { name: debug, type: boolean }
+    - { name: env, type: string }
+commands:
+  - shell: deploy ${target} ${version} ${port} ${hosts} $debug
+]], [[
+vars:
+  target:
+    description: Where to
+    type: string
+  version:
+    type: string
+  port:
+    type: number
+    default: 80
+  hosts:
+    type: json
+    default:
+      - a
+  dry:
+    type: boolean
+    default: false
+  debug:
+    type: boolean
+commands:
+  # validation is left out: write pattern, min or max
+  # debug: it has no default, so a run needs it here
+  # parameters is left out: 'env' can't be a variable here
+  - shell: deploy ${target} ${version} ${port} ${hosts} ${debug}
+]], { "3 validation is left out", "9 debug", "10 parameters is left out" })
+	end)
+
 	it("has values that a command or a condition gives: captured first, or asked for", function()
 		local body, notes = import([[
 env:
