@@ -97,7 +97,9 @@ refused_as_secret() { # NAME
 			[ -z "$(grep -al s3cret out.txt err.txt || true)" ]
 		done
 	done
-	workflow wrong <<<'{ secrets: { T: text-s3cret-value }, vars: { n: { type: integer, default: text-s3cret-value } }, commands: [{ shell: a }] }'
+	local long
+	long="text-s3cret-$(printf '%0300d' 7)"
+	workflow wrong <<<"{ secrets: { T: $long }, vars: { n: { type: integer, default: $long } }, commands: [{ shell: a }] }"
 	call workflow check wrong.yaml
 	envelope 2
 	expect '"***" in e.error.message'

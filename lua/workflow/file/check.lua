@@ -36,6 +36,7 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field captures table<string, integer> name → foreach bodies around the step that gives it, the fewest
 ---@field order integer of the step that is being read; 0: none
 ---@field single table<string, true> variables whose type has no members
+---@field hidden string[] secrets that are written in it
 ---@field loops integer foreach bodies around it
 ---@field last? boolean the steps of `finally` are being read
 ---@field guards integer checks and repairs around it
@@ -56,7 +57,7 @@ Check.__index = Check
 ---@return runner.workflow.Check
 function M.new(source, lenient)
 	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
-		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {}, single = {},
+		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {}, single = {}, hidden = {},
 		children = {}, child_env = {}, order = 0, loops = 0, guards = 0, worktrees = 0 }, Check)
 end
 

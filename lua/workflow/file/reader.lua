@@ -111,7 +111,7 @@ local function secret(check, entry)
 		return nil
 	elseif node.kind ~= "map" then
 		local text = values.text(check, node, "secrets." .. name)
-		host.hide { text or "" } -- also in what is said of a file that is wrong
+		check.hidden[#check.hidden + 1] = text
 		return text and { name = name, value = text }
 	end
 	local given, entries = values.fields(check, node, keys.secret, "secrets." .. name)
@@ -130,6 +130,7 @@ local function secrets_of(check, node)
 		for _, entry in ipairs(node.entries) do
 			out[#out + 1] = secret(check, entry)
 		end
+		host.hide(check.hidden) -- also in what is said of a file that is wrong
 		return out
 	end
 	for i, name in ipairs(values.list_of(values.text)(check, node, "secrets") or {}) do
@@ -212,6 +213,7 @@ end
 
 -- The keys in a fixed order: env and executors are read before every step.
 local function assemble(check, root, given, entries)
+	local secret_values = secrets_of(check, given.secrets)
 	local vars, required, known, typed = vars_of(check, given.vars)
 	local claude, options = claude_of(check, given.claude)
 	place(check, given)
@@ -219,7 +221,7 @@ local function assemble(check, root, given, entries)
 	local concurrency = concurrency_of(check, given.concurrency)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, typed = typed, env = given.env or {},
-		env_files = given.env_files or {}, secrets = secrets_of(check, given.secrets), claude = claude,
+		env_files = given.env_files or {}, secrets = secret_values, claude = claude,
 		max_cost = given.max_cost, recover = given.recover, concurrency = concurrency,
 		steps = list, finally = last, warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,

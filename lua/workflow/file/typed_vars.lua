@@ -38,6 +38,7 @@ local function reporter(check, node, name)
 			return -- of flags, which a variable has none of
 		end
 		local entry = node.keys[key] or node
+		found = check.hidden[1] and require("runner.core.mask").masker(check.hidden)(found) or found -- before it is cut
 		local said, fix = require("runner.declare.declaration_messages").of({ kind = "arg", key = key, reason = reason, found = found },
 			("vars.%s.%s"):format(name, key or ""))
 		fix = fix:gsub(" = ", ": ", 1):gsub(", or function.* end$", ""):gsub("{ (.-) }", "[%1]") -- as YAML has it
