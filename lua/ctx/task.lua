@@ -16,15 +16,19 @@ local DATA_MAX = 16 << 20 -- bytes of output that becomes data
 
 -- --- variables -----------------------------------------------------------------------------------
 
--- "$NAME" and "${NAME}" of other variables, declared or the caller's; "$$" is a dollar sign.
+-- "$NAME" and "${NAME}" of other variables, declared or the caller's; "$$" is a dollar sign. All else is as it is written.
 local function expanded(env, name, seen)
 	local value = env[name]
 	if type(value) ~= "string" or seen[name] then -- PATH = "bin:$PATH"
 		return value == nil and os.getenv(name) or seen[name] and os.getenv(name) or value or nil
 	end
 	seen[name] = true
-	local out = value:gsub("%$(%$?){?([%a_]?[%w_]*)}?", function(dollar, other)
-		return dollar ~= "" and "$" .. other or other:find "^[%a_]" and (expanded(env, other, seen) or "") or nil
+	local out = value:gsub("%$(%$?)({?)([%a_]?[%w_]*)(}?)", function(dollar, open, other, close)
+		if dollar ~= "" then
+			return dollar .. open .. other .. close
+		elseif other:find "^[%a_]" and (open == "" or close ~= "") then
+			return (expanded(env, other, seen) or "") .. (open == "" and close or "")
+		end
 	end)
 	seen[name] = nil
 	return out
@@ -70,21 +74,38 @@ local function dedented(script)
 	return ((("\n" .. script):gsub("\n" .. (common or ""), "\n")):sub(2))
 end
 
--- The line of the file on which the script begins; nil: it is not there as it is.
-local function line_of(script)
-	local source = attempt.found and attempt.found.source or ""
-	local name = attempt.name:match "[^.]+$"
-	local key = source:find(name .. " = {", 1, true) or source:find(name, 1, true) -- plain: a pattern takes ten times the time
-	local at = source:find(script, key, true) or source:find(script, 1, true)
-	local line, from = 0, 0
-	while at and from and from < at do
-		line, from = line + 1, source:find("\n", from + 1, true)
+-- Where a text stands between quotes, with what is in front of them; nil: nowhere, or more than once.
+local function only_place(source, script, from, to, before)
+	local found
+	local at = source:find(script, from, true)
+	while at and at + #script - 1 <= to do
+		if source:find("^[\"'%]]", at + #script) and source:sub(math.max(at - 80, 1), at - 1):find(before .. "[\"'%[]\n?$") then
+			if found then
+				return nil
+			end
+			found = at
+		end
+		at = source:find(script, at + 1, true)
 	end
-	return at and line or nil
+	return found
 end
 
+-- The line of the file on which the script begins; nil: it is not there as it is, or it can't be told which of several it is.
+local function line_of(script)
+	local source = attempt.found and attempt.found.source or ""
+	local at = only_place(source, script, 1, #source, "")
+	if not at and source:find(script, 1, true) and attempt.found.task then
+		local place = require("runner.declare.task_text").places(source)[attempt.name]
+		at = place and only_place(source, script, place.first, place.last, "shell%s*=%s*%[?=*")
+	end
+	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", ""))
+end
+
+local numbered = false -- the lines of the script are those of the file
+
+-- What the interpreter calls the script.
 local function file_name()
-	return (attempt.command.path or "task"):match "[^/]+$"
+	return numbered and (attempt.command.path or "task"):match "[^/]+$" or attempt.name
 end
 
 -- Interpreters to which empty lines in front of the script are nothing.
@@ -115,12 +136,14 @@ local function written(ctx, words, script)
 end
 
 local function script_words(ctx, script)
-	local text, line = dedented(script), line_of(script)
+	local text = dedented(script)
 	local named = shebang(text)
 	local words = named or attempt.command.interpreter and table.move(attempt.command.interpreter, 1, 1000, 1, {}) or { "/bin/sh", "-e" }
 	local program = named and named[2] and named[1]:find "/env$" and named[2] or words[1]
-	if is_numbered(program) then
-		text = ("\n"):rep((line or 1) - 1) .. (named and text:gsub("#![^\n]*", "", 1) or text)
+	local line = is_numbered(program) and line_of(script)
+	numbered = line and true or false
+	if line then
+		text = ("\n"):rep(line - 1) .. (named and text:gsub("#![^\n]*", "", 1) or text)
 	end
 	if named or attempt.command.interpreter or #text > command_line.MAX then
 		return written(ctx, words, text)
@@ -139,6 +162,7 @@ end
 -- A terminal is the program's own, unless what it writes has secrets to be hidden.
 local function choose_output(command, spec)
 	local hidden = command.quiet or attempt.framework.quiet
+	spec.merge = not command.output -- in the order in which it is written
 	if command.output then
 		spec.cap = DATA_MAX
 		spec.on_line = function(line, stream)
@@ -147,7 +171,7 @@ local function choose_output(command, spec)
 			end
 		end
 	elseif attempt.launch.stderr_is_tty and not (hidden or command.secrets or attempt.secrets) then
-		spec.capture = false
+		spec.capture, spec.merge = false, nil
 	elseif not hidden then
 		spec.on_line = show
 	end
@@ -155,6 +179,9 @@ end
 
 -- "tasks.lua: 12: cargo: not found", "tasks.lua: line 12: …", 'File "/tmp/…/tasks.lua", line 12'
 local function failing_line(text)
+	if not numbered then
+		return nil
+	end
 	local name, found = file_name():gsub("%W", "%%%0"), nil
 	for line in text:gmatch "[^\n]+" do
 		found = line:match(name .. "\"?[:,] l?i?n?e? ?(%d+)") or line:match(name .. ":(%d+)") or found
@@ -164,9 +191,14 @@ end
 
 local function fail(spec, result)
 	local name = command_line.typed(attempt.name)
+	local is_after = attempt.command.needs or attempt.command.parallel -- which have run
+	if result.errno == "E2BIG" then
+		errors.raise("VALIDATION_ERROR", ("The values for '%s' are longer than a program can be given, all together"):format(name),
+			{ side_effects = not is_after and "none" or nil, fix_required = "Give fewer, or a file that has them" })
+	end
 	local line = failing_line(result.stderr)
 	if attempt.command.quiet and not attempt.framework.quiet then
-		io.stderr:write(host.clean(result.stdout .. result.stderr))
+		io.stderr:write(host.clean(result.stderr))
 	end
 	local last = process.last_line(result.stderr)
 	last = line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
@@ -206,7 +238,14 @@ end
 ---@param values table
 ---@return boolean
 function M.is_done(ctx, command, values)
-	return process.run(ctx, { "/bin/sh", "-e", "-c", command.status, file_name(), env = arguments(values), check = false }).ok
+	local result = process.run(ctx, { "/bin/sh", "-e", "-c", command.status, "status", env = arguments(values), check = false })
+	local broken = result.status == 126 or result.status == 127 or result.status == 2
+		and not process.run(ctx, { "/bin/sh", "-n", "-c", command.status, "status", check = false }).ok
+	if broken then
+		attempt.warn("STATUS_BROKEN", ("The status of '%s' can't tell whether there is anything to do: %s"):format(
+			command_line.typed(attempt.name), process.last_line(result.stderr)), { status = result.status })
+	end
+	return result.ok
 end
 
 ---Do the work of the task that this call is of.
@@ -224,6 +263,9 @@ function M.run(ctx, values)
 		choose_output(command, spec)
 	end
 	local result = person and require("runner.ctx.interaction").exec(ctx, spec) or process.run(ctx, spec)
+	if spec.merge then
+		result.stdout, result.stderr = "", result.stdout -- where it went
+	end
 	if not result.ok then
 		fail(spec, result)
 	end

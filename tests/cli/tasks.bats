@@ -695,7 +695,7 @@ example() {
 		call t
 		assert_envelope
 		expect 'e.error.code == "COMMAND_INVALID" and "the names of commands" in e.error.message and "traceback" not in str(e)'
-		[ -z "$(grep traceback <<<"$stderr")" ]
+		[[ $stderr != *traceback* ]]
 	done
 	tasks <<<'build = { "Build", args = { { "mode", "string" } }, shell = "true" }, drop = { "Drop", confirm = "Really?", shell = "true" },
 		db = { up = { "Up", shell = "true" } }, fine = { "Fine", needs = { { "build", mode = "fast" }, "db up", "db.up" } },
@@ -705,4 +705,68 @@ example() {
 	expect '[p["key"] for p in e.data.problems] == ["needs", "parallel"]'
 	expect '"bild" in str(e.data.problems) and "node" in str(e.data.problems)'
 	expect '"drop" in e.data.warnings[0]["message"] and len(e.data.warnings) == 1'
+}
+
+@test "lines are those of the file where the script stands in it, and of no file elsewhere" {
+	tasks <<-'LUA'
+		setup = { "Set up", shell = [[
+			echo a
+			no-such-program ]] },
+		up = { "Up", shell = [[
+			echo a
+			no-such-program ]] },
+		escaped = { "Escaped", shell = "echo a\nno-such-program" },
+		made = { "Made", shell = ("echo %s\nno-such-program"):format("b") },
+	LUA
+	call setup
+	expect 'e.error.context.line == 4'
+	call up
+	expect 'e.error.context.line == 7 and "line 7 of tasks.lua" in e.error.message'
+	for name in escaped made; do
+		call "$name"
+		assert_envelope
+		expect '"line" not in e.error.context and "tasks.lua" not in e.error.message and "2: no-such-program" in e.error.message'
+	done
+}
+
+@test "braces in a variable's value are its own" {
+	cat >tasks.lua <<-'LUA'
+		return { env = { J = '{"a":$A}', A = "b", K = "$${x}$$A", L = "${NOPE:-def}$5", M = "${A}}" }, tasks = {
+			show = { "Show", shell = 'printf "%s " "$J" "$K" "$L" "$M"' } } }
+	LUA
+	call show
+	[ "$stderr" = '{"a":b} ${x}$A ${NOPE:-def}$5 b} ' ]
+}
+
+@test "stdout and stderr of a script are in order" {
+	local script='for i in 1 2 3; do echo out $i; echo err $i >\&2; done; exit 3'
+	tasks <<<"loud = { 'Loud', shell = '${script//\\/}' }, still = { 'Still', quiet = true, shell = '${script//\\/}' }"
+	for name in loud still; do
+		call "$name"
+		assert_envelope
+		[ "$stderr" = "$(printf 'out %s\nerr %s\n' 1 1 2 2 3 3)" ]
+		expect 'e.error.context.stderr == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"'
+	done
+}
+
+@test "a status that can't be run is said to be broken" {
+	tasks <<<'syntax = { "S", status = "syntax ((", shell = "echo did" }, gone = { "G", status = "no-such-program", shell = "echo did" },
+		two = { "T", status = "exit 2", shell = "echo did" }'
+	for name in syntax gone; do
+		call "$name"
+		assert_envelope
+		expect 'e.ok and [w["code"] for w in e.warnings] == ["STATUS_BROKEN"]'
+		[ "$stderr" = did ]
+	done
+	call two
+	expect 'e.ok and not e.warnings'
+}
+
+@test "values that are too long all together are refused, and nothing has run" {
+	tasks <<<'rest = { "R", args = { { "rest", "string", variadic = true } }, shell = "echo $#" }'
+	python3 -c 'import json; print(json.dumps({"rest": ["x" * 100000] * 80}))' >in.json
+	call rest --input-file in.json
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect 'e.error.code == "VALIDATION_ERROR" and e.error.side_effects == "none"'
 }
