@@ -221,7 +221,8 @@ function M.whole(run, key, items)
 	for i, item in ipairs(run.secrets[1] and type(items) == "table" and items or {}) do
 		if json.encode(item):find("***", 1, true) then
 			errors.raise("PRECONDITION", ("Item %d of step %s was not stored, since it contains a secret"):format(i, key), { retryable = false,
-				side_effects = "none", suggestion = "Start the workflow again: runner workflow run " .. run.workflow.path, context = { run = run.id } })
+				side_effects = "none", fix_required = "Find out what its steps have done; only a new run can be given the item",
+				suggestion = "runner workflow show " .. run.id, context = { run = run.id } })
 		end
 	end
 	return items
