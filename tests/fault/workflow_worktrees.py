@@ -22,7 +22,8 @@ AGAIN = 0.6  # how many of the resumed runs are killed, too
 
 COMMIT = "git add -A; git diff --cached --quiet || git commit -qm"
 
-# `fix` is merged as it is; each item is, also those into a worktree around them, `nest`; `clash` conflicts with what the items have left, and its repair merges that.
+# `fix` is merged as it is; each item is, also those into a worktree around them, `nest`; `clash` conflicts with what the items
+# have left, and its repair merges that.
 WORKFLOW = f"""\
 name: trees
 commands:
