@@ -264,6 +264,13 @@ own" ]
 	}
 	refused "'a b' is no name of a branch" <<<'  - { worktree: { branch: "a b" }, shell: "true" }'
 	refused "'-x' is no name of a branch" <<<'  - { worktree: { branch: "-x" }, shell: "true" }'
+	refused "'HEAD' is no name of a branch" <<<'  - { worktree: { branch: HEAD }, shell: "true" }'
+	refused "'refs/heads/main' is no name of a branch" <<<'  - { worktree: { branch: refs/heads/main }, shell: "true" }'
+	refused "'@{-1}' is no name of a branch" <<<'  - { worktree: { branch: "@{-1}" }, shell: "true" }'
+	refused "there can't be a branch main/sub beside the branch main" <<<'  - { worktree: { branch: main/sub }, shell: "true" }'
+	git -C repo branch deep/er
+	refused "there can't be a branch deep beside the branch deep/er" <<<'  - { worktree: { branch: deep }, shell: "true" }'
+	git -C repo branch -q -d deep/er
 	refused "there is no commit nowhere" <<<'  - { worktree: { base: nowhere }, shell: "true" }'
 	refused "there is no commit --all" <<<'  - { worktree: { base: --all }, shell: "true" }'
 	git -C repo checkout -q --detach
@@ -301,6 +308,22 @@ own" ]
 	expect 'any("has changes that are not committed: ?? new" in s.get("message", "") for s in e.data.steps)'
 	[ "$(find state/runner/worktrees -name new | wc -l)" = 2 ]
 	[ "$(messages step.worktree | grep -c 'stays: .*has changes that are not committed')" = 1 ]
+}
+
+@test "files that git ignores keep no worktree, and are counted when they go" {
+	steps <<-'YAML'
+		  - { worktree: { branch: agent/one }, shell: "mkdir logs; touch logs/a logs/b one.log" }
+		  - { worktree: { branch: agent/two }, shell: "touch one.log new" }
+	YAML
+	printf 'logs/\n*.log\n' >repo/.git/info/exclude
+	in_repo
+	envelope 0
+	[ "$(messages step.worktree | grep -c 'step 1 goes, and with it what git ignores there (2)$')" = 1 ]
+	call workflow worktrees
+	expect '[(w.step, w.unsaved, w.ignored) for w in e.data.worktrees] == [("2", "changes that are not committed", 1)]'
+	call workflow worktrees --clean --force
+	envelope 0
+	untouched
 }
 
 @test "commits on no branch keep the worktree, whatever keep says, until --force" {

@@ -28,7 +28,7 @@ return {
 		{ "clean", "boolean", description = "Remove those of runs that have ended, unless something in them is nowhere else" },
 		{ "force", "boolean", description = "With --clean: also what has uncommitted changes, or commits that are not merged" },
 	},
-	columns = { "run", "state", "step", "branch", "unsaved", "path", "repository", "outcome" },
+	columns = { "run", "state", "step", "branch", "unsaved", "ignored", "path", "repository", "outcome" },
 	rows = "worktrees",
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
 		NOT_FOUND = { description = "No run with this ID" }, CONFLICT = { description = "Ambiguous ID: several runs match" } },

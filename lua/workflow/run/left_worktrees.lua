@@ -19,9 +19,9 @@ end
 
 local function row_of(run, state, row)
 	local tree = row.worktree
-	local unsaved = worktree.unsaved(run, tree)
+	local unsaved, ignored = worktree.unsaved(run, tree)
 	return { run = run.id, state = state, step = row.key, branch = tree.branch, path = tree.path, repository = tree.repo,
-		unsaved = unsaved }
+		unsaved = unsaved, ignored = ignored }
 end
 
 local function of_run(db, id, lock)

@@ -84,10 +84,12 @@ end
 ---@param run table
 ---@param tree runner.workflow.Worktree
 ---@return string
+---@return integer ignored files and folders that it ignores
 function M.changes(run, tree)
-	local text, result = git.line(run, tree.path, { "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none" },
-		M.inside(tree))
-	return text or git.said(result)
+	local text, result = git.line(run, tree.path, { "status", "--porcelain", "--untracked-files=normal", "--ignored",
+		"--ignore-submodules=none" }, M.inside(tree))
+	local left, ignored = ("\n" .. (text or git.said(result))):gsub("\n!! [^\n]*", "")
+	return left:sub(2), ignored
 end
 
 -- The commit to merge. What is in the worktree and not in it would not be merged.

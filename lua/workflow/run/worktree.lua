@@ -59,11 +59,19 @@ local function slug(key)
 end
 
 local function check_branch(run, tree, who)
-	if tree.branch:find "^%-" or not git.run(run, tree.repo, { "check-ref-format", "refs/heads/" .. tree.branch }).ok then
-		git.refuse(run, ("%s: '%s' is no name of a branch"):format(who, tree.branch), "See git help check-ref-format")
-	elseif git.line(run, tree.repo, { "rev-parse", "-q", "--verify", "refs/heads/" .. tree.branch }) then
-		git.refuse(run, ("%s: the branch %s exists already"):format(who, tree.branch), ("Give each item another branch, such as %s-${run.id}; or"
-			.. " remove that one, if it isn't needed: git branch -d %s"):format(tree.branch, tree.branch))
+	local branch = tree.branch
+	if branch:find "^refs/" or git.line(run, tree.repo, { "check-ref-format", "--branch", branch }) ~= branch then
+		git.refuse(run, ("%s: '%s' is no name of a branch"):format(who, branch), "See git help check-ref-format")
+	end
+	local known = git.line(run, tree.repo, { "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads" }) or ""
+	for name in known:gmatch "[^\n]+" do
+		if name == branch then
+			git.refuse(run, ("%s: the branch %s exists already"):format(who, branch), ("Give each item another branch, such as %s-${run.id}; or"
+				.. " remove that one, if it isn't needed: git branch -d %s"):format(branch, branch))
+		elseif (name .. "/"):find(branch .. "/", 1, true) == 1 or (branch .. "/"):find(name .. "/", 1, true) == 1 then
+			git.refuse(run, ("%s: there can't be a branch %s beside the branch %s"):format(who, branch, name),
+				"Give it a name that is no folder of that one, nor in it as in a folder")
+		end
 	end
 end
 
@@ -156,22 +164,29 @@ local function on_no_branch(run, tree)
 	return count and count .. " on no branch"
 end
 
+-- And how many files and folders it has that git ignores: they keep no worktree.
 local function not_committed(run, tree)
-	return tree.ready and fs.lstat(tree.path) and merge.changes(run, tree) ~= "" and "changes that are not committed" or nil
+	local left, ignored = "", 0
+	if tree.ready and fs.lstat(tree.path) then
+		left, ignored = merge.changes(run, tree)
+	end
+	return left ~= "" and "changes that are not committed" or nil, ignored
 end
 
 ---What of a worktree is nowhere else.
 ---@param run table
 ---@param tree runner.workflow.Worktree
 ---@return string? "changes that are not committed, 1 commit on no branch, 2 commits that main lacks"
+---@return integer ignored
 function M.unsaved(run, tree)
-	local all, tip = { not_committed(run, tree) }, tip_of(run, tree)
+	local changes, ignored = not_committed(run, tree)
+	local all, tip = { changes }, tip_of(run, tree)
 	all[#all + 1] = on_no_branch(run, tree)
 	if tip and not is_merged(run, tree, tip) then
 		local known = tree.into and tip_of(run, { repo = tree.repo, branch = tree.into:gsub("^refs/heads/", "") }) and tree.into or tree.base
 		all[#all + 1] = ("%s that %s lacks"):format(commits(run, tree, { tip, "^" .. known }) or "no commit", (known:gsub("^refs/heads/", "")))
 	end
-	return all[1] and table.concat(all, ", ")
+	return all[1] and table.concat(all, ", "), ignored
 end
 
 -- What a git that was killed in it has left: nothing of this run is alive in it now.
@@ -262,11 +277,15 @@ end
 function M.leave(block, failed)
 	local run, tree, keep = block.run, block.way.worktree, block.step.worktree.keep
 	local _ <close> = merge.turn(tree)
-	local unsaved = not tree.going and (keep == "failed" and not failed and not_committed(run, tree) or on_no_branch(run, tree))
+	local changes, ignored = not_committed(run, tree)
+	local unsaved = not tree.going and (keep == "failed" and not failed and changes or on_no_branch(run, tree))
 	if keep == "always" or failed and keep == "failed" or unsaved then
 		events.worktree(run, block.key, ("The worktree of step %s stays: %s%s"):format(block.key, tree.path,
 			unsaved and (" (it has %s)"):format(unsaved) or ""))
 		return
+	end
+	if ignored > 0 then
+		events.worktree(run, block.key, ("The worktree of step %s goes, and with it what git ignores there (%d)"):format(block.key, ignored))
 	end
 	tree.going = not failed
 	save(block)
