@@ -347,6 +347,80 @@ inner() {
 	expect 'e.data.steps[-1].output == "xx null"'
 }
 
+@test "a file inside that would be run without one of its keys says so, and none runs here that is meant for elsewhere" {
+	workflow outer <<-'YAML'
+		executors: { here: { kind: local } }
+		commands:
+		  - workflow: inner.yaml
+		  - workflow: inner.yaml
+	YAML
+	cat >inner.yaml <<-'YAML'
+		recover: true
+		concurrency: { key: k }
+		executors: { there: { kind: local } }
+		commands: [{ shell: echo $$ }]
+	YAML
+	call workflow check outer.yaml
+	envelope 0
+	expect '[(w.code, w.context.file, w.context.line) for w in e.warnings] == [("KEY_UNUSED", "inner.yaml", n) for n in (1, 2, 3)]'
+	call workflow run outer.yaml --on here
+	envelope 2
+	expect '[x.line for x in e.error.errors] == [3, 4] and "run on this machine" in e.error.errors[0].message'
+	sed -i 's/^executors/on: here\nexecutors/' outer.yaml
+	call workflow check outer.yaml
+	envelope 2
+	sed -i 's/workflow: inner.yaml/{ workflow: inner.yaml, on: none }/' outer.yaml
+	call workflow check outer.yaml
+	envelope 0
+	sed -i 's/^concurrency.*/on: there/' inner.yaml
+	call workflow check outer.yaml
+	envelope 2
+	expect '[x.message.split(" ")[0] for x in e.error.errors] == ["inner.yaml:2:5:"] and "stay on this machine" in e.error.message'
+}
+
+@test "what an output is made of has run before the last steps of its file" {
+	workflow late <<<'{ commands: [{ shell: "true" }], outputs: { o: "${steps.end.output}" }, finally: [{ id: end, shell: "true" }] }'
+	call workflow check late.yaml
+	envelope 2
+	expect '"has not run yet" in e.error.message'
+}
+
+@test "files within files have a limit, which is not a circle; what is no file is not opened" {
+	for i in {0..16}; do
+		echo "commands: [{ workflow: $((i + 1)).yaml }]" >"$i.yaml"
+	done
+	echo 'commands: [{ shell: "true" }]' >17.yaml
+	call workflow check 1.yaml
+	envelope 2
+	expect '"16 is the limit" in e.error.message and "itself" not in e.error.message'
+	call workflow check 2.yaml
+	envelope 0
+	mkfifo pipe
+	echo 'commands: [{ workflow: pipe }]' >opens.yaml
+	call workflow check opens.yaml
+	envelope 2
+	expect '"pipe is not a regular file" in e.error.message'
+	for i in 0 1 2; do
+		{
+			echo 'commands:'
+			yes "  - workflow: $((i + 1)).yaml" | head -n 20
+		} >"$i.yaml"
+	done
+	echo 'commands: [{ shell: "true" }]' >3.yaml
+	call workflow check 0.yaml
+	envelope 2
+	expect '"more than 256" in e.error.errors[0].message'
+	call workflow check 2.yaml
+	envelope 0
+	{
+		echo 'commands: [{ shell: "true" }]'
+		head -c 1500000 /dev/zero | tr '\0' '#'
+	} >3.yaml
+	call workflow check 2.yaml
+	envelope 2
+	expect '"4 MiB" in e.error.errors[0].message'
+}
+
 # --- last steps -------------------------------------------------------------------------------
 
 last() {

@@ -40,6 +40,8 @@ local MOST = 100 -- problems, and hints, that are listed; more problems are coun
 ---@field loops integer foreach bodies around it
 ---@field last? boolean the steps of `finally` are being read
 ---@field guards integer checks and repairs around it
+---@field warned table<string, true> the warnings
+---@field all {files: integer, bytes: integer} the files that steps of the outermost run
 ---@field path? string of the file
 ---@field way? string[] the files on the way to it, and itself
 ---@field children runner.workflow.Workflow[] files that its steps run
@@ -56,7 +58,7 @@ Check.__index = Check
 ---@param lenient? boolean
 ---@return runner.workflow.Check
 function M.new(source, lenient)
-	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, hints = {}, uses = {},
+	return setmetatable({ source = source, lenient = lenient or false, list = {}, warnings = {}, warned = {}, hints = {}, uses = {},
 		ids = {}, captures = {}, env_names = {}, script_reads = {}, texts = {}, single = {}, hidden = {},
 		children = {}, child_env = {}, order = 0, loops = 0, guards = 0, worktrees = 0 }, Check)
 end
@@ -97,7 +99,7 @@ end
 
 ---@param message string
 function Check:warn(message)
-	self.warnings[#self.warnings + 1] = message
+	self.warned[message] = self.warned[message] or table.insert(self.warnings, message) or true
 end
 
 ---"Did you mean 'retry'?", or nil.

@@ -14,21 +14,42 @@ local yaml = require "runner.core.yaml.parser"
 local M = {}
 
 local DEEPEST = 16 -- files within files
+local MOST, MOST_BYTES = 256, 4 << 20 -- of all files that a workflow runs, each as often as a step runs it
 
--- The file, or nil and a problem that is said. A file that is on the way to this one would never end.
+-- What keeps a file from being read. One that is on the way to this one would never end.
+local function fault(check, name, way)
+	local place, all = way[#way], check.all
+	for i = 1, #way - 1 do
+		if way[i] == place then
+			return ("%s runs itself: %s"):format(name, table.concat(way, " → ", i)), "Remove one of these steps"
+		end
+	end
+	local stat = fs.stat(place)
+	if stat and stat.type ~= "file" then
+		return name .. " is not a regular file"
+	elseif #way > DEEPEST then
+		return ("%s is the last of %d files that run each other, and %d is the limit"):format(name, #way, DEEPEST), "Put its steps here"
+	elseif all.files >= MOST or all.bytes > MOST_BYTES then
+		return ("the files that steps run are more than %d, or more than 4 MiB, each as often as it is run"):format(MOST),
+			"Run a file in a foreach, not in a step for each item"
+	end
+	all.files = all.files + 1
+end
+
+-- The file, or nil and a problem that is said.
 local function load(check, node, around)
 	local folder = check.path:match "^(.*)/[^/]*$"
 	local path = folder and paths.absolute(node.text, folder) or node.text
 	local place = fs.realpath(path) or paths.absolute(path, host.getcwd())
 	local way = table.move(check.way, 1, #check.way, 1, {})
 	way[#way + 1] = place
-	for i = 1, #way - 1 do
-		if way[i] == place or #way > DEEPEST then
-			return check:add(node, ("workflow: %s runs itself: %s"):format(node.text, table.concat(way, " → ", i)), "Remove one of these steps")
-		end
+	local message, suggestion = fault(check, node.text, way)
+	if message then
+		return check:add(node, "workflow: " .. message, suggestion)
 	end
-	local child, problems = check.load(path, { lenient = check.lenient, executors = check.site, way = way, prefix = around.prefix,
-		together = around.together, confine = around.confine, unasked = around.unasked or around.checking and "is a check" or nil })
+	local child, problems = check.load(path, { lenient = check.lenient, executors = check.site, way = way, all = check.all,
+		prefix = around.prefix, together = around.together, confine = around.confine,
+		unasked = around.unasked or around.checking and "is a check" or nil })
 	for _, problem in ipairs(problems or {}) do
 		if not problem.line then
 			check:add(node, ("workflow: %s"):format(problem.message), "Its path is relative to the file that names it")
@@ -73,15 +94,25 @@ local function judge_given(check, step, child, node)
 	end
 end
 
--- What the whole of a run is told of its files.
-local function remember(check, child, node)
-	for _, key in ipairs { "max_cost", "concurrency" } do
-		if child[key] then
-			local message = ("workflow: %s of %s holds where that is run by itself: here it is the run's"):format(key, child.path)
-			check:hint_in(node, 1, "KEY_UNUSED", message)
+---What holds only where a file is run by itself. Its steps run on this machine.
+---@param check runner.workflow.Check of a file that another one runs
+---@param given table values by field
+---@param entries table<string, runner.yaml.Entry>
+function M.judge(check, given, entries)
+	for _, key in ipairs { "max_cost", "concurrency", "recover", "executors" } do
+		if entries[key] then
+			local message = ("%s of %s holds where that is run by itself, and not here"):format(key, check.path)
+			check:hint_in(entries[key].node, 1, "KEY_UNUSED", message)
 			check:warn(message)
 		end
 	end
+	if given.on and given.on ~= "none" then
+		check:add(entries.on.node, "on: the steps of a file that another one runs stay on this machine", "Write on: none, or remove it")
+	end
+end
+
+-- What the whole of a run is told of its files.
+local function remember(check, child)
 	check.children[#check.children + 1] = child
 	for name, how in pairs(child.reads.env) do
 		check.child_env[name] = check.child_env[name] == "condition" and "condition" or how
@@ -95,7 +126,7 @@ end
 ---@param around runner.workflow.Around
 function M.read(check, step, given, entries, around)
 	step.kind, step.steps, step.label = "steps", {}, "workflow " .. (given.path or "")
-	if around.placed or given.on and given.on ~= "none" then
+	if around.placed or (given.on or not entries.on and around.on or "none") ~= "none" then
 		return check:add(entries.path.node, "workflow: the steps of another file run on this machine, and this one runs elsewhere",
 			"Write on: none, or put the steps here")
 	elseif not given.path then
@@ -111,7 +142,7 @@ function M.read(check, step, given, entries, around)
 	if child then
 		step.child, step.steps = child, child.all
 		judge_given(check, step, child, node)
-		remember(check, child, entries.path.node)
+		remember(check, child)
 	end
 end
 

@@ -186,7 +186,8 @@ local function steps_of(check, root, entries, given, claude)
 		return {}
 	end
 	local list = steps.read(check, entry.node, entry.key, around, entries.worktree)
-	return list, entries.finally and steps.finally(check, entries.finally, around)
+	local outputs = inner_workflow.outputs(check, given.outputs) -- before the last steps, which run after them
+	return list, entries.finally and steps.finally(check, entries.finally, around), outputs
 end
 
 local function base_name(path)
@@ -205,10 +206,13 @@ local function with_children(check, workflow)
 	for _, child in ipairs(check.children) do
 		for _, hint in ipairs(child.hints) do
 			hint.path = hint.path or child.path
-			table.insert(workflow.hints, hint)
+			table.insert(check.hints, hint)
 		end
-		table.move(child.warnings, 1, #child.warnings, #workflow.warnings + 1, workflow.warnings)
+		for _, text in ipairs(child.warnings) do
+			check:warn(text)
+		end
 	end
+	workflow.hints = check:sorted_hints()
 end
 
 -- The keys in a fixed order: env and executors are read before every step.
@@ -217,13 +221,16 @@ local function assemble(check, root, given, entries)
 	local vars, required, known, typed = vars_of(check, given.vars)
 	local claude, options = claude_of(check, given.claude)
 	place(check, given)
-	local list, last = steps_of(check, root, entries, given, options)
+	if check.inner then
+		inner_workflow.judge(check, given, entries)
+	end
+	local list, last, outputs = steps_of(check, root, entries, given, options)
 	local concurrency = concurrency_of(check, given.concurrency)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, typed = typed, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secret_values, claude = claude,
 		max_cost = given.max_cost, recover = given.recover, concurrency = concurrency,
-		steps = list, finally = last, warnings = check.warnings,
+		steps = list, finally = last, outputs = outputs, warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,
 	}
 	workflow.all = last and table.move(list, 1, #list, 1, { [#list + 1] = last }) or list
@@ -233,12 +240,11 @@ local function assemble(check, root, given, entries)
 		check.env_names[found.name] = true
 	end
 	check.env_files = workflow.env_files[1] ~= nil
-	workflow.outputs = inner_workflow.outputs(check, given.outputs)
 	names.judge(check, known)
 	if check.models then
 		require("runner.workflow.file.hearsay").judge(check, workflow)
 	end
-	workflow.captures, workflow.hints, workflow.reads = check.captures, check:sorted_hints(), names.reads(check)
+	workflow.captures, workflow.reads = check.captures, names.reads(check)
 	tables.add(workflow.reads.env, check.child_env)
 	with_children(check, workflow)
 	return workflow
@@ -302,6 +308,7 @@ end
 
 ---@class runner.workflow.ReadOptions
 ---@field way? string[] of a file that another one's step runs: the files on the way to it, and itself
+---@field all? {files: integer, bytes: integer} the files that steps of the outermost run
 ---@field prefix? string of the keys of its steps
 ---@field together? boolean others may run at the same time
 ---@field unasked? string what it is inside of, where nobody can be asked
@@ -327,6 +334,8 @@ function M.parse(text, path, opts)
 	opts = opts or {}
 	check.site, check.asked_on, check.path, check.load = opts.executors, opts.way and "none" or opts.on, path, M.load
 	check.inner, check.way = opts.way and opts or nil, opts.way or { fs.realpath(path) or paths.absolute(path, host.getcwd()) }
+	check.all = opts.all or { files = 0, bytes = 0 }
+	check.all.bytes = check.all.bytes + (opts.all and #text or 0)
 	local root, problems = yaml.parse(text)
 	for _, problem in ipairs(problems) do
 		check:add(problem, problem.message)
