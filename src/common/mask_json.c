@@ -27,7 +27,7 @@ void mask_unescape(const char *s, size_t n, struct buf *out)
  * no secret's. */
 static const char ours[] =
 	" _cmd _count _line _source _summary _trusted also_in_doubt alternatives approval approvals argument argv asked attempt attempt_number "
-	"attempts audit_log_path auth_methods branch breaker budget_ms busy_wait cache_used cause check chunk code column command completed "
+	"attempts audit_log_path auth_methods base branch breaker budget_ms busy_wait cache_used cause check chunk code column command completed "
 	"completed_steps concurrency config_sources confined conflict_id context corrected_input cost_usd count created cut_step data database "
 	"deadline default delay_ms detail digest directory docs_url done duration_ms effect effective_config_hash effects elapsed_ms ended "
 	"env_names errno error error_history errors event events exit_code expires_at failed failed_step failures field file files first "

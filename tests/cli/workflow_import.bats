@@ -159,7 +159,7 @@ COMMITS='echo x >>src/work; git add src; git commit -qm work; echo done'
 	expect '[w.code for w in e.warnings] == ["PASSED_OVER"]'
 	expect '[s.get("output") for s in e.data.steps][-1].endswith("/worktree to '"$branch"'")'
 	[ "$(git log --format=%s --no-merges | LC_ALL=C sort | xargs)" = "a c first work" ]
-	[ "$(cd src && echo *)" = "a c first work" ]
+	[ "$(find src -mindepth 1 -printf "%f\n" | LC_ALL=C sort | xargs)" = "a c first work" ]
 	[ ! -e items.json ]
 	[ "$(git status --porcelain)" = "" ]
 }
