@@ -316,6 +316,8 @@ attacked() {
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
 		$ROOT/tests/cli/lib/attack.sh naked "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" >said 2>&1
 		"\$R" approve "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" </dev/tty >said.tty 2>&1
+		$ROOT/tests/cli/lib/attack.sh resume - >said.resume 2>&1
+		"\$R" workflow resume @last
 		echo agent ended
 	SH
 	start_shell 150 45
@@ -323,8 +325,26 @@ attacked() {
 	on_screen 'agent ended'
 	grep -q 'it descends from process' said
 	grep -q 'it descends from process' said.tty
+	grep -q 'here nobody is asked: its terminal was opened from another one' said.resume
+	on_screen 'here nobody is asked: it descends from process'
+	[ "$(cat effects)" = built ]
 	agrees "$(pending)"
 	[ "$(tail -n 1 effects)" = 'shipped approved' ]
+}
+
+@test "nor is it asked at the terminal of a run that it resumes, or starts in a terminal without a shell" {
+	asks
+	cat >agent.sh <<-SH
+		export R="$RUNNER"
+		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
+		$ROOT/tests/cli/lib/attack.sh resume - >said.resume 2>&1
+		$ROOT/tests/cli/lib/attack.sh run - >said.run 2>&1
+	SH
+	setsid -w env -i "${CLEAN_ENV[@]}" bash agent.sh
+	grep -qE 'here nobody is asked: (it descends from process|its terminal was opened)' said.resume
+	grep -q 'here nobody is asked: its terminal' said.run
+	[ "$(cat effects)" = $'built\nbuilt' ]
+	[ "$(sql "select count(*) from approvals where state = 'pending'")" -eq 2 ]
 }
 
 @test "under the policy of the run nobody approves, whatever its file is called" {
@@ -347,21 +367,45 @@ attacked() {
 	envelope 6
 	call workflow resume @last --force --retry-in-doubt --yes
 	[ "$status" -ne 0 ]
-	sed -i 's/shipped/SHIPPED/' ship.yaml
-	call workflow resume @last
-	envelope 6
+	[ "$(pending)" = "$id" ]
+	[ "$(cat effects)" = built ]
+}
+
+# unchanged STATE: no edit of its file has the run go on
+unchanged() {
+	local edit
+	cp ship.yaml whole.yaml
+	for edit in '2d' 's/"Ship it?"/&, timeout: 1ms, default: approve/' 's/approve: /on_failure: { then: continue, steps: [{ shell: "true" }] }, &/' \
+		'2{h;d};3{G}' 's/approve: /when: "1 == 2", &/' 's/shipped/SHIPPED/' '$s/$/ # more/' 's/id: gate/id: other/'; do
+		sed "$edit" whole.yaml >ship.yaml
+		call workflow resume @last --force
+		envelope 6
+		expect 'e.error["code"] == "CONFLICT" and "has asked a person, and" in e.error["message"]'
+		call workflow retry @last --from gate --force
+		envelope 6
+	done
+	cp whole.yaml ship.yaml
+	[ ! -e effects ]
+}
+
+@test "what nobody has agreed to takes no edited file: waiting, cancelled, or refused" {
+	printf '%s\n' 'commands:' '  - { id: gate, approve: { message: "Ship it?" } }' '  - { id: dep, shell: echo shipped >>effects }' >ship.yaml
+	waits ship.yaml
+	unchanged
+	call workflow cancel @last
+	unchanged
 	call workflow resume @last --force
 	envelope 14
-	[ "$(pending)" != "$id" ]
-	grep -q 'Step gate: what was asked has changed, and is asked anew' err.txt
-	person approve "$id"
-	on_screen 'it was asked anew'
-	sed -i '/gate$/,/Ship it/d' ship.yaml
-	sed -i 's/.{steps.gate.data.decision}//' ship.yaml
+	[ "$(pending)" = "$id" ]
+	sql "update approvals set state = 'rejected', decided_ms = 1, decided_by = '{\"by\":\"terminal\",\"user\":\"ada\"}' where state = 'pending'"
+	unchanged
+	call workflow resume @last
+	envelope 7
+	unchanged
 	call workflow resume @last --force
-	envelope 6
-	expect '"isn'"'"'t in the file any more" in e.error["message"]'
-	[ "$(cat effects)" = built ]
+	envelope 14
+	agrees "$(pending)"
+	[ "$(cat effects)" = shipped ]
 }
 
 # agreed: somebody has, as `runner approve` writes it
@@ -413,17 +457,22 @@ agreed() {
 				name: gate
 				commands:
 				  - { id: outer, steps: [{ id: each, foreach: [1], do: [{ id: gate, approve: x }] }] }
-				  - { id: dep, shell: echo dep >>effects }
+				  - { id: dep, shell: "[ -e go ] && echo dep >>effects" }
 			YAML
 			waits gate.yaml
+			agreed
+			call workflow resume @last
+			envelope 1
 			sed -i "$edit" gate.yaml
 			[ -n "$how" ] || call workflow resume @last --force
 			call workflow retry @last --from outer $how
 			envelope 14
 			[ ! -e effects ] || { echo "$edit" >&2; return 1; }
 			agreed
+			touch go
 			call workflow resume @last
 			envelope 0
+			rm go
 			[ "$(cat effects)" = dep ]
 		done
 	done

@@ -227,6 +227,12 @@ function M.question(gate)
 	return ("%s%s\n"):format(gate.shown and gate.shown .. "\n---\n" or "", gate.message)
 end
 
+-- Why nobody is asked at the terminal of this call; nil: there is a person, who isn't what has asked before.
+local function nobody(run)
+	return person.absent() or not attempt.launch.person and "it is no terminal to ask at"
+		or not person.asker().shell and "its terminal isn't the one of a shell" or run.asked_before and person.refusal(run.asked_before)
+end
+
 -- At the terminal of the run. Enter alone leaves it to others.
 local function prompt(run, gate)
 	local answer = person.ask(("%sApprove step %s? [y, n, Enter: later] "):format(M.question(gate), gate.key))
@@ -243,10 +249,10 @@ end
 ---@param run table
 ---@return runner.Error? waits nil: something is decided, and the run goes on
 function M.wait(run)
-	local gates, keys, ids, decided = run.waits.gates, {}, {}, false
+	local gates, keys, ids, decided, why = run.waits.gates, {}, {}, false, nobody(run)
 	for i, gate in ipairs(gates) do
 		keys[i], ids[i] = gate.key, gate.id
-		decided = not person.absent() and attempt.launch.person and prompt(run, gate) or decided
+		decided = not why and prompt(run, gate) or decided
 	end
 	M.expire(run.db, run.id)
 	local message = ("Step %s waits for a person: %s"):format(table.concat(keys, ", "), gates[1].message)
@@ -254,12 +260,14 @@ function M.wait(run)
 		return nil
 	end
 	return errors.new(store.CODE, message, { retryable = false, side_effects = "partial", suggestion = "runner approve " .. ids[1],
-		fix_required = "Have a person decide, at a terminal", context = { run = run.id, step_key = keys[1], approvals = json.array(ids) } })
+		fix_required = "Have a person decide, at a terminal" .. (why and "; here nobody is asked: " .. why or ""),
+		context = { run = run.id, step_key = keys[1], approvals = json.array(ids) } })
 end
 
 -- --- what can't be passed over ---------------------------------------------------------------------------
 
----Refuse to resume a run without a gate that has asked, or with one in what is marked as done.
+---Refuse to resume a run without a gate that has asked, with one in what is marked as done, and with another file than the one that
+---a gate has asked about, as long as nobody has agreed to that.
 ---@param db runner.workflow.Store
 ---@param row table of the run
 ---@param workflow table as the run goes on with it
@@ -278,10 +286,14 @@ function M.hold(db, row, workflow, marked)
 			end
 		end
 	end
-	for _, gate in ipairs(db:approvals { run = row.id }) do
-		if not known[step_key.static(gate.key)] then
-			errors.raise("CONFLICT", ("Step %s has asked a person, and isn't in the file any more"):format(gate.key), { side_effects = "none",
-				fix_required = "Restore the step", context = { run = row.id, step_key = gate.key, approval = gate.id } })
+	local file = file_digest(workflow)
+	for _, gate in ipairs(db:gates(row.id)) do
+		local gone = not known[step_key.static(gate.key)]
+		if gone or gate.file ~= file and gate.state ~= "approved" then
+			errors.raise("CONFLICT", ("Step %s has asked a person, and %s"):format(gate.key, gone and "isn't in the file any more"
+				or "the file has changed before anybody agreed"), { side_effects = "none", suggestion = "runner workflow run " .. row.file,
+				fix_required = gone and "Restore the step" or "Undo the change, or start a new run",
+				context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end
 	end
 end

@@ -336,7 +336,7 @@ function M.reopen(db, args)
 	run.retry_in_doubt = args.retry_in_doubt
 	run.mark_done = marked(db, row.id, args.mark_done)
 	approvals.hold(db, row, workflow, run.mark_done)
-	run.askers, run.said = person.asker(row.askers), args.force and said_before(row, workflow)
+	run.asked_before, run.askers, run.said = row.askers, person.asker(row.askers), args.force and said_before(row, workflow)
 	local some = again and put_back(run, args)
 	if again and not some and row.state == "completed" then
 		return nil

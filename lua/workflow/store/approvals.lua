@@ -57,6 +57,13 @@ function M.queries:gate(run, key)
 	return decoded(self:_open():row(GATE, run, key))
 end
 
+---What all steps of a run have asked last, whatever has become of the run.
+---@param run string
+---@return {id: string, key: string, file: string, state: string}[]
+function M.queries:gates(run)
+	return self:_open():rows("SELECT id, key, file, state FROM approvals WHERE run = ? AND state <> 'replaced' ORDER BY asked_ms, id", run)
+end
+
 local OF_OTHER_FILES = [[
 	SELECT key, file FROM approvals a WHERE run = ?1 AND state <> 'replaced' AND (file <> ?2 OR state <> 'approved')
 		AND EXISTS (SELECT 1 FROM approvals b WHERE b.run = ?1 AND b.key = a.key AND b.file <> ?2)]]

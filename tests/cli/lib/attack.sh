@@ -22,7 +22,7 @@ while True:
     if not data:
         break
     out += data
-    if b"[y/N]" in out and not typed:
+    if (b"[y/N]" in out or b"later]" in out) and not typed:
         typed = os.write(master, b"y\n")
 sys.stdout.write(out.decode())
 os.waitpid(pid, 0)' "$@"
@@ -31,6 +31,8 @@ os.waitpid(pid, 0)' "$@"
 case $way in
 plain) $approve </dev/null ;;
 pty) in_terminal "$R" approve "$2" ;;
+resume) in_terminal bash -c "$R workflow resume @last; :" ;;
+run) in_terminal "$R" workflow run ship.yaml ;;
 script) script -qec "$approve" /dev/null </dev/null ;;
 naked) in_terminal env -i "XDG_STATE_HOME=$XDG_STATE_HOME" "PATH=$PATH" "$R" approve "$2" ;;
 session) setsid -w setsid -w "$0" naked "$2" ;;
