@@ -350,6 +350,26 @@ start" ]
 	untouched
 }
 
+@test "commits in submodules that no remote has keep the worktree, and submodules without such do not" {
+	git clone -q --bare repo sub.git
+	steps <<-'YAML'
+		  - { worktree: { branch: agent/one }, shell: 'git -c protocol.file.allow=always submodule --quiet add "${env.SUB}" sub; git commit -q -m sub' }
+		  - worktree: { branch: agent/two, base: agent/one }
+		    shell: |
+		      git -c protocol.file.allow=always submodule --quiet update --init
+		      git -C sub -c user.name=Ada -c user.email=a@example.org commit -q --allow-empty -m inner
+		      git commit -q -a -m outer
+	YAML
+	CLEAN_ENV+=(SUB="$PWD/sub.git")
+	in_repo
+	envelope 0
+	[ "$(messages step.worktree | grep -c 'step 2 stays: .*(it has commits of submodules that no remote has)')" = 1 ]
+	call workflow worktrees --clean
+	expect '[(w.step, w.outcome) for w in e.data.worktrees] == [("2", "kept: it has commits of submodules that no remote has, 2 commits that main lacks")]'
+	call workflow worktrees --clean --force
+	envelope 0
+}
+
 @test "keep says which stay: those that failed, all, or none" {
 	for keep in failed always never; do
 		steps <<-YAML

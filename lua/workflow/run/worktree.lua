@@ -164,6 +164,15 @@ local function on_no_branch(run, tree)
 	return count and count .. " on no branch"
 end
 
+local NO_REMOTE = "git rev-list -n 1 HEAD --branches --not --remotes --tags"
+
+-- Its submodules are clones of its own, and go with it.
+local function in_submodules(run, tree)
+	local has = tree.ready and fs.lstat(tree.admin .. "/modules") and fs.lstat(tree.path)
+	local result = has and git.run(run, tree.path, { "submodule", "--quiet", "foreach", "--recursive", NO_REMOTE })
+	return result and (not result.ok or result.stdout ~= "") and "commits of submodules that no remote has" or nil
+end
+
 -- And how many files and folders it has that git ignores: they keep no worktree.
 local function not_committed(run, tree)
 	local left, ignored = "", 0
@@ -182,6 +191,7 @@ function M.unsaved(run, tree)
 	local changes, ignored = not_committed(run, tree)
 	local all, tip = { changes }, tip_of(run, tree)
 	all[#all + 1] = on_no_branch(run, tree)
+	all[#all + 1] = in_submodules(run, tree)
 	if tip and not is_merged(run, tree, tip) then
 		local known = tree.into and tip_of(run, { repo = tree.repo, branch = tree.into:gsub("^refs/heads/", "") }) and tree.into or tree.base
 		all[#all + 1] = ("%s that %s lacks"):format(commits(run, tree, { tip, "^" .. known }) or "no commit", (known:gsub("^refs/heads/", "")))
@@ -278,7 +288,7 @@ function M.leave(block, failed)
 	local run, tree, keep = block.run, block.way.worktree, block.step.worktree.keep
 	local _ <close> = merge.turn(tree)
 	local changes, ignored = not_committed(run, tree)
-	local unsaved = not tree.going and (keep == "failed" and not failed and changes or on_no_branch(run, tree))
+	local unsaved = not tree.going and (keep == "failed" and not failed and changes or on_no_branch(run, tree) or in_submodules(run, tree))
 	if keep == "always" or failed and keep == "failed" or unsaved then
 		events.worktree(run, block.key, ("The worktree of step %s stays: %s%s"):format(block.key, tree.path,
 			unsaved and (" (it has %s)"):format(unsaved) or ""))
