@@ -350,6 +350,23 @@ start" ]
 	untouched
 }
 
+@test "a worktree that somebody has removed is not made again while it has commits on no branch" {
+	steps <<<'  - { worktree: { branch: agent/one }, shell: "git checkout -q --detach; git commit -q --allow-empty -m new; [ -e ${env.GO} ]" }'
+	CLEAN_ENV+=(GO="$PWD/go")
+	in_repo
+	envelope 1
+	rm -r state/runner/worktrees/*/*
+	touch go
+	call --cwd repo workflow resume @last
+	envelope 4
+	expect '"was removed, and has 1 commit on no branch" in e.error.message'
+	expect 'e.error.fix_required.startswith("Give them a branch: git --git-dir=/")'
+	git --git-dir="$(echo repo/.git/worktrees/1-*)" branch kept HEAD
+	call --cwd repo workflow resume @last
+	expect '"was removed" not in str(e)'
+	[ "$(subjects kept)" = new,start, ]
+}
+
 @test "commits in submodules that no remote has keep the worktree, and submodules without such do not" {
 	git clone -q --bare repo sub.git
 	steps <<-'YAML'

@@ -202,6 +202,11 @@ end
 -- What a git that was killed in it has left: nothing of this run is alive in it now.
 local function restore(run, tree)
 	if not fs.lstat(tree.path .. "/.git") then
+		local lost = on_no_branch(run, tree)
+		if lost then
+			git.refuse(run, ("The worktree %s was removed, and has %s"):format(tree.path, lost),
+				("Give them a branch: git --git-dir=%s branch NAME HEAD"):format(tree.admin))
+		end
 		M.remove(run, tree)
 		return add(run, tree)
 	end
