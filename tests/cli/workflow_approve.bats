@@ -530,6 +530,61 @@ agreed() {
 	[ "$(cat effects)" = $'built\ntampered' ]
 }
 
+# hostile_repository: one with a commit, whose settings and attributes name a program for whatever git does; `ran` says that one ran.
+# Its index says that deploy.sh is as it was.
+hostile_repository() {
+	local key
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+	git init -q repo
+	git init -q repo/sub
+	git -C repo/sub commit -q --allow-empty -m first
+	(cd repo && echo good >deploy.sh && echo text >filtered && git add . 2>/dev/null && git commit -q -m first && git update-index --assume-unchanged deploy.sh)
+	printf '#!/bin/sh\necho "$0 $*" >>"%s/ran"\ncat\n' "$PWD" >ev
+	chmod +x ev
+	mkdir hooks
+	for key in post-index-change post-checkout reference-transaction; do cp ev "hooks/$key"; done
+	for key in core.fsmonitor core.pager pager.status pager.diff core.sshCommand diff.external diff.x.command diff.x.textconv filter.x.clean \
+		filter.x.smudge filter.y.process core.editor gpg.program core.alternateRefsCommand; do
+		git -C repo config "$key" "$PWD/ev"
+		git -C repo/sub config "$key" "$PWD/ev"
+	done
+	git -C repo config core.hooksPath "$PWD/hooks"
+	printf '* diff=x\nfiltered filter=x\ndeploy.sh filter=y\n' | tee repo/.git/info/attributes >repo/.gitattributes
+	rm -f ran
+	echo evil >repo/deploy.sh
+	echo changed >repo/filtered
+	touch -d '2001-01-01' repo/deploy.sh repo/filtered repo/sub
+}
+
+@test "show: diff has what has changed, whatever the repository says; like commit: true it runs none of its programs" {
+	hostile_repository
+	workflow d <<-'YAML'
+		name: d
+		commands:
+		  - { id: gate, approve: { message: "Release?", show: [diff] } }
+	YAML
+	mv d.yaml repo
+	mkdir tmp
+	CLEAN_ENV+=(TMPDIR="$PWD/tmp")
+	call --cwd repo workflow run d.yaml
+	envelope 14
+	[ ! -e ran ] || { cat ran >&2; return 1; }
+	sql "select shown from approvals" >shown
+	grep -qx '+evil' shown
+	grep -qx '+changed' shown
+	workflow c <<-'YAML'
+		name: c
+		commands:
+		  - { shell: "true", check: { commit: true } }
+	YAML
+	mv c.yaml repo
+	call --cwd repo workflow run c.yaml
+	envelope 84
+	expect '" M filtered" in e.error.context["stderr"]'
+	[ ! -e ran ] || { cat ran >&2; return 1; }
+	[ -z "$(ls tmp)" ]
+}
+
 @test "check refuses it where nobody can be asked, and a default without a timeout" {
 	local yaml
 	printf 'name: inner\ncommands: [{ approve: x }]\n' >inner.yaml

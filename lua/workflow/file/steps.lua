@@ -11,6 +11,7 @@ local host = require "runner.host"
 local inner_lists = require "runner.workflow.file.inner_lists"
 local keys = require "runner.workflow.file.keys"
 local names = require "runner.workflow.file.names"
+local plain_git = require "runner.workflow.file.plain_git"
 local retry = require "runner.workflow.file.retry"
 local shell = require "runner.workflow.file.shell"
 local tables = require "runner.core.tables"
@@ -401,11 +402,10 @@ local function block_of_steps(check, step, _, entries, around)
 end
 
 -- `${attempt.head}` is the commit that was checked out when the step began.
-local COMMITTED = [[
-# a new commit, and nothing uncommitted
-left=$(git status --porcelain)
+local COMMITTED = "# a new commit, and nothing uncommitted\n" .. plain_git.UNCOMMITTED .. [[
+left=$(uncommitted)
 [ -z "$left" ] || { printf '%s\nThere are uncommitted changes\n' "$left" >&2; exit 1; }
-[ "$(git rev-parse HEAD)" != ${attempt.head} ] || { printf 'There is no new commit: HEAD is still %s\n' ${attempt.head} >&2; exit 1; }
+[ "$head" != ${attempt.head} ] || { printf 'There is no new commit: HEAD is still %s\n' ${attempt.head} >&2; exit 1; }
 ]]
 
 -- commit: true is a shell step that is written here.

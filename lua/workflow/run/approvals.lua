@@ -16,6 +16,7 @@ local ledger = require "runner.ledger"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
 local person = require "runner.core.person"
+local plain_git = require "runner.workflow.file.plain_git"
 local resumed_results = require "runner.workflow.run.resumed_results"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
@@ -27,7 +28,6 @@ local variables = require "runner.workflow.expr.variables"
 local M = {}
 
 local SHOWN = 64 << 10 -- bytes of each thing that is shown; the digest is of all of it
-local DIFF = "git status --porcelain && git --no-pager diff --no-color --no-ext-diff --no-textconv HEAD"
 local DONE = { approved = "confirmed", rejected = "declined" }
 
 -- --- what is asked ---------------------------------------------------------------------------
@@ -37,7 +37,7 @@ local function raise_unreadable(key, what, why)
 end
 
 local function diff(run, key, scope)
-	local result = hooks.run(run, { text = DIFF, interpreter = "sh" }, key, scope, "show")
+	local result = hooks.run(run, { text = plain_git.DIFF, interpreter = "sh" }, key, scope, "show")
 	return result.ok and not result.truncated and result.stdout or raise_unreadable(key, "the diff",
 		result.truncated and "it is longer than 1 MiB" or (result.stderr or ""):match "[^\n]+" or "git failed")
 end

@@ -28,7 +28,9 @@ end
 ---@return runner.Result
 function M.run(run, dir, args, more)
 	local argv = more and more.program and args or table.move(args, 1, #args, 2, { "git" })
-	local env = { GIT_TERMINAL_PROMPT = "0", GIT_EDITOR = "true", GIT_OPTIONAL_LOCKS = "0", LANGUAGE = "en" }
+	local n = math.tointeger(tonumber(os.getenv "GIT_CONFIG_COUNT")) or 0 -- also in submodules, whose settings a step can write
+	local env = { GIT_TERMINAL_PROMPT = "0", GIT_EDITOR = "true", GIT_OPTIONAL_LOCKS = "0", LANGUAGE = "en",
+		GIT_CONFIG_COUNT = ("%d"):format(n + 1), ["GIT_CONFIG_KEY_" .. n] = "core.fsmonitor", ["GIT_CONFIG_VALUE_" .. n] = "false" }
 	for name, value in pairs(more and more.env or {}) do
 		env[name] = value
 	end
