@@ -76,6 +76,9 @@ local function overview(project, width)
 	show_rows(table.move(builtin, 1, #builtin, #own + 1, table.move(own, 1, #own, 1, {})))
 	about.aliases = alias_rows(project, own, entries)
 	about.topics, about.note = help_topics.names(), note_of(project, own)
+	if project.problem and not project.problem.unread and wants_data() then
+		attempt.warn("COMMAND_INVALID", project.problem.message, { fix_required = project.problem.fix_required })
+	end
 	return attempt.framework.help and help.overview(own, builtin, about) or front_page.text(own, builtin, about),
 		compact_help.overview(own, builtin, project.problem and project.problem.message or about.note, nil, about.aliases)
 end

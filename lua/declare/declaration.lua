@@ -73,8 +73,9 @@ local function problem_of(f, where)
 	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
 	local found, fix = messages.of(f, key)
 	local text = where.text
-	text = text and where.path:find "tasks%.lua$" and require("runner.declare.task_text").only(text, where.name) or text
-	local line = text and line_of(text, path_of(f))
+	local own = text and f.task and require("runner.declare.task_text").places(text)[where.name]
+	text = own and require("runner.declare.task_text").only(text, where.name) or text
+	local line = text and (line_of(text, path_of(f)) or own and 1 + select(2, text:sub(1, own.first - 1):gsub("\n", "")))
 	local place = line and where.path .. ":" .. line or where.path
 	return { key = key, line = line or nil, message = ("%s: %s. %s"):format(place, found, fix), fix = fix }
 end
@@ -104,10 +105,12 @@ end
 
 local function collect(declaration, where, with_calls)
 	local faults, seen = {}, {}
+	local is_task = type(declaration) == "table" and rawget(declaration, "task") and where.path:find "tasks%.lua$"
+	local task = is_task and where.name:gsub("%.", " ") or nil
 	local function report(kind, prefix, key, reason, found)
 		local place = (prefix or "") .. "\0" .. tostring(key)
 		if reason ~= "missing" or not seen[place] then
-			faults[#faults + 1] = { kind = kind, prefix = prefix, key = key, reason = reason, found = found }
+			faults[#faults + 1] = { kind = kind, prefix = prefix, key = key, reason = reason, found = found, task = task }
 		end
 		seen[place] = true
 	end

@@ -194,6 +194,9 @@ end
 
 -- The third value: the clause names the key itself.
 local function unknown(f, path)
+	if f.task and f.kind == "command" and type(f.found) == "string" and math.type(f.key) == "integer" then
+		return ("task '%s' has a second text"):format(f.task), ("write shell = %s"):format(show(f.found)), true
+	end
 	local near = suggest.nearest(tostring(f.key), known_keys(f.kind), 1)[1]
 	local fix = (INSTEAD[f.kind] or {})[f.key] or near and ("rename '%s' to '%s'"):format(f.key, near)
 		or "remove it, or use one of " .. table.concat(known_keys(f.kind, true), ", ")
@@ -239,11 +242,23 @@ local function unanchored(f)
 			.. (near and (", or use the preset '%s'"):format(near) or "")
 end
 
+-- What a task lacks.
+local OF_TASK = {
+	description = { "doesn't say what it does", 'begin it with a text: { "What it does", shell = "…" }' },
+	run = { "has nothing to do", 'add shell = "…", or needs = { "NAME" }' },
+}
+
 local WORDS = {
 	table = whole_table,
 	unknown = unknown,
 	refused = refused,
-	missing = function(f) return "is missing", ("add %s = %s"):format(f.key, expected(f)) end,
+	missing = function(f)
+		local of_task = f.task and f.kind == "command" and OF_TASK[f.key]
+		if of_task then
+			return ("task '%s' %s"):format(f.task, of_task[1]), of_task[2], true
+		end
+		return "is missing", ("add %s = %s"):format(f.key, expected(f))
+	end,
 	not_for_type = function(f)
 		return ("does not apply to type '%s'"):format(f.found), "remove it, or change the type"
 	end,

@@ -325,7 +325,22 @@ function M.look_at_calls(code, text, add)
 	look_at_programs(code, add)
 end
 
+local OPEN = { string = true, path = true, json = true }
+
+-- make expands $(…) in what it has from the environment, wherever a Makefile says $(NAME).
+local function check_make(declaration, add)
+	local script = declaration.shell or type(declaration.program) == "table" and declaration.program[1]
+	local calls = type(script) == "string" and script:find "%f[%w_.-]g?make%f[^%w_./-]"
+	for _, row in ipairs(calls and type(declaration.args) == "table" and declaration.args or {}) do
+		if type(row) == "table" and OPEN[row.items or row.type or row[2]] and row.pattern == nil and row.values == nil then
+			return add("args." .. tostring(row.name or row[1]), nil, "goes to make, which expands $(…) in the value where a Makefile says $(NAME)",
+				"Write $$NAME there, which the shell expands, or give the argument a pattern")
+		end
+	end
+end
+
 local function check_declaration(declaration, add)
+	check_make(declaration, add)
 	if not (declaration.hidden or declaration.task) and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
 		add("examples", nil, "is missing", 'Add examples = { { description = "…", command = "runner …" } }')
 	end

@@ -53,9 +53,11 @@ end
 ---@param traceback? string
 ---@return runner.Error
 function M.raised(path, value, traceback)
+	traceback = traceback and traceback:match "^(.-)\n[^\n]*'runner%.host%.protect'" or traceback -- below it are ours alone
 	local raised = require("runner.core.errors").normalise(value, traceback)
 	return M.invalid_file(path, ("%s raised an error while it was loading: %s"):format(path, raised.message),
-		{ detail = raised.detail, suggestion = raised.suggestion })
+		{ detail = raised.detail, suggestion = raised.suggestion, fix_required = ("Correct %s: 'runner lint' lists every problem"):format(
+			path:match "[^/]*$") })
 end
 
 ---The error of settings.unbounded.

@@ -770,3 +770,46 @@ example() {
 	[ "$status" -eq 1 ]
 	expect 'e.error.code == "VALIDATION_ERROR" and e.error.side_effects == "none"'
 }
+
+@test "what a beginner writes is answered with what a task has, and where" {
+	tasks <<-'LUA'
+		a = { "A", shell = "true" },
+		text = { "just text" },
+		second = { "Second", "echo hi" },
+		unsaid = { shell = "true" },
+		db = { up = { cwd = "../..", "Up", shell = "true" } },
+	LUA
+	call text
+	assert_envelope
+	expect 'e.error.code == "COMMAND_INVALID" and "tasks.lua:3: task \u0027text\u0027 has nothing to do" in e.error.message'
+	expect '"shell = " in e.error.fix_required'
+	call second
+	expect '"tasks.lua:4: task \u0027second\u0027 has a second text" in e.error.message'
+	expect 'e.error.fix_required == "Write shell = \"echo hi\""'
+	call unsaid
+	expect '"tasks.lua:5: task \u0027unsaid\u0027 doesn\u0027t say what it does" in e.error.message and "{ \"What it does\"" in e.error.fix_required'
+	call db up
+	assert_envelope
+	expect 'e.error.code == "COMMAND_INVALID" and "tasks.lua:6: cwd is" in e.error.message'
+}
+
+@test "a file that raises an error says so in a list, too, without what runner did before" {
+	printf 'local x = 1\nerror("boom")\n' >tasks.lua
+	call RUNNER_TRUST="$PWD" b
+	assert_envelope
+	expect 'e.error.code == "COMMAND_INVALID" and "tasks.lua:2: boom" in e.error.message and "Correct tasks.lua" in e.error.fix_required'
+	[[ $stderr != *lua/project/* ]]
+	call RUNNER_TRUST="$PWD" help --format json
+	assert_envelope
+	expect 'e.ok and [w["code"] for w in e.warnings] == ["COMMAND_INVALID"] and "boom" in e.warnings[0]["message"]'
+}
+
+@test "lint warns where a value goes to make, which would expand it" {
+	tasks <<<'ship = { "Ship", args = { { "target", "string" } }, shell = "make -s deploy" }, all = { "All", shell = "make" },
+		safe = { "Safe", args = { { "target", "string", pattern = "^[a-z]+$" }, { "n", "integer" } }, shell = "make deploy" },
+		prog = { "Program", args = { { "rest", "array", items = "string", variadic = true } }, run = { "make" } },
+		other = { "Other", args = { { "target", "string" } }, shell = "cmake-gui x; ./make.sh; remake" }'
+	call lint
+	assert_envelope
+	expect '[w["key"] for w in e.data.warnings] == ["args.rest", "args.target"] and all("make" in w["message"] for w in e.data.warnings)'
+}

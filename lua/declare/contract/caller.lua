@@ -77,7 +77,8 @@ end
 return {
 	keys = {
 		-- a call
-		cwd = { accept = rules.text, manifest = "schema", expected = '"project", "caller" or a directory of the project' },
+		cwd = { accept = function(v) return rules.text(v) and not ("/" .. v .. "/"):find("/../", 1, true) and v or nil end,
+			manifest = "schema", expected = '"project", "caller" or a directory of the project' },
 		-- what it needs of the caller
 		auth = { accept = rules.flag, expected = "true or false", manifest = "schema", check = check_auth },
 		headless_supported = { accept = rules.flag, expected = "true or false", manifest = "entry", check = check_headless },
