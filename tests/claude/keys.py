@@ -1,6 +1,7 @@
 """keys: runner with the real Claude Code: checks, repairs, commits, worktrees, approvals, schemas, blocks, loops over JSON, recovery,
 budgets and bounds, whole workflows of them. What the model does stands in the prompt, which the stub obeys (stub.Obeys). TAP, as through.py.
 """
+import contextlib
 import json
 import os
 import signal
@@ -185,7 +186,8 @@ def a_run_whose_machine_died_goes_on_by_itself(stage):
         time.sleep(0.02)
     for number in signal.SIGSTOP, signal.SIGKILL:  # as where the power fails: nobody says goodbye
         for pid in stage.children():
-            os.kill(int(pid), number)
+            with contextlib.suppress(ProcessLookupError):  # one that has ended meanwhile
+                os.kill(int(pid), number)
     process.communicate(timeout=LIMIT_S)
     answer = stage.end(stage.start("success", "recover"))
     runs = stage.end(stage.start("success", "list"))["data"]

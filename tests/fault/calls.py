@@ -70,7 +70,7 @@ CANNOT_FAIL = {
     "is about a stream or directory that is open": """
         clearerr dirfd feof ferror fileno flockfile funlockfile rewinddir ungetc dlerror pthread_mutex_lock
         pthread_mutex_unlock sched_yield""",
-    "is advice": "madvise posix_madvise",
+    "is advice": "madvise posix_madvise tcflush",
     "is linked by Lua's own os.execute and io.popen, which src/worker/shell.c replaces": "popen pclose system",
 }
 

@@ -86,7 +86,7 @@ def in_terminal(argv, cwd, env):
     while not ended:
         output += read_some(master, 0.05)
         ended, status = os.waitpid(pid, os.WNOHANG)
-        if time.monotonic() > deadline:
+        if not ended and time.monotonic() > deadline:
             os.killpg(pid, signal.SIGKILL)
     while some := read_some(master, 0):
         output += some
