@@ -418,3 +418,40 @@ after 2" ]
 	[ "$status" -ne 0 ]
 	expect 'e.error.code == "PRECONDITION" and "Item 2 of step each was not stored" in e.error.message'
 }
+
+@test "what runs again ends once more, with the last steps, also where it is cut off on its way: of the run and of a file in it" {
+	local signal how
+	printf 'name: inner\ncommands: [{ id: b, foreach: [1], continue_on_error: true, do: [{ id: c, shell: "echo b >>effects; [ -e hold ] && { touch held; sleep 60; }; false" }] }]\nfinally: [{ shell: echo inner >>effects }]\n' >inner.yaml
+	workflow outer <<-'YAML'
+		name: outer
+		commands:
+		  - { id: a, shell: "echo a >>effects; [ ! -e hold ] || { touch held; sleep 60; }" }
+		  - { id: file, workflow: inner.yaml }
+		  - { id: z, shell: echo z >>effects }
+		finally: [{ shell: echo over >>effects }]
+	YAML
+	for signal in KILL INT TERM; do
+		for how in 'retry @last --from a' 'resume @last --failed'; do
+			rm -rf state effects held hold
+			call workflow run outer.yaml
+			envelope 0
+			effects a b inner z over
+			: >effects
+			touch hold
+			# shellcheck disable=SC2086 # words
+			begin workflow $how
+			until_true [ -e held ]
+			if [ "$signal" = KILL ]; then kill_all; else kill -"$signal" "$pid"; fi
+			finish
+			rm hold held
+			: >effects
+			call workflow resume @last --retry-in-doubt
+			envelope 0
+			[ "$(tail -n 3 effects | tr '\n' ' ')" = "inner z over " ] || [ "$(tail -n 2 effects | tr '\n' ' ')" = "inner over " ] ||
+				{ cat effects; return 1; }
+			: >effects
+			call workflow resume @last
+			effects
+		done
+	done
+}

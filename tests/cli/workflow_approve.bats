@@ -179,6 +179,7 @@ for line in open("audit.jsonl"):
 	[ "$(pending | wc -l)" -eq 1 ]
 	agrees "$(pending)"
 	[ "$(grep -c 'shipped approved' effects)" -eq 2 ]
+	[ "$(grep -c '^over' effects)" -eq 2 ]
 }
 
 @test "two people decide at once: one decision holds, and the other is told" {

@@ -10,6 +10,7 @@ local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 
 local M = {}
 
+local OVER = { completed = true, skipped = true }
 local CUT_OFF = { running = true, interrupted = true }
 
 local function place_of(last, place, n)
@@ -70,6 +71,20 @@ local function finish(run, workflow, place, n, ended, sequence)
 	return ended.state == "completed" and e
 end
 
+-- Something of a workflow that had ended is to run: it ends once more, also where a later process goes on.
+local function announce(run, workflow, place, n)
+	local last, at, over = workflow.finally, place_of(workflow.finally, place, n), true
+	local key = at.prefix .. last.key .. at.suffix
+	for _, step in ipairs(workflow.steps) do
+		local row = run.rows[place.prefix .. step.key .. place.suffix]
+		over = over and row and (OVER[row.state] or resumed_results.was_continued(step, row))
+	end
+	if not over and not run.rows[key] then
+		run.db:soon("set_step", run.id, scopes.ident(run, last, key, place.scope), "waiting", { round = 1 })
+	end
+	return not over or run.rows[key] ~= nil
+end
+
 ---Run the steps of a workflow, and then its last ones. Raises the first failure.
 ---@param run table
 ---@param workflow runner.workflow.Workflow
@@ -86,6 +101,7 @@ function M.around(run, workflow, place, sequence)
 		or { state = "failed", code = "", error = "" }
 	local cut_off = row and CUT_OFF[row.state]
 	local failed = cut_off and finish(run, workflow, place, n, ended, sequence)
+	local again = row and ended.state == "completed" and announce(run, workflow, place, n + 1)
 	run.endings = last.nested and run.endings or n
 	local ok, given = pcall(sequence, run, workflow.steps, place)
 	doubt.check(run)
@@ -93,7 +109,7 @@ function M.around(run, workflow, place, sequence)
 		error(given, 0) -- it isn't over
 	elseif failed then
 		error(failed, 0)
-	elseif ok and row and ended.state == "completed" and row.state ~= "failed" and not run.put_back then
+	elseif ok and row and ended.state == "completed" and row.state ~= "failed" and not again then
 		return given -- it had ended
 	end
 	local e = not ok and errors.normalise(given)

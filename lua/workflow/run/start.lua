@@ -347,7 +347,6 @@ function M.reopen(db, args)
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
 		recover = is_recoverable(run.workflow) or json.null, askers = run.askers,
 		concurrency = run.concurrency and run.concurrency.key or json.null }, concurrency.guard(db, run))
-	run.put_back = again ~= nil and again ~= false
 	environment.warn(run.surroundings, run.mask)
 	return run
 end
