@@ -177,7 +177,9 @@ for line in open("audit.jsonl"):
 	call workflow retry @last --from gate
 	envelope 14
 	[ "$(pending | wc -l)" -eq 1 ]
+	[ "$(sql "select state, started_ms is null from steps where key = 'finally@2'")" = 'waiting|1' ]
 	agrees "$(pending)"
+	[ "$(sql "select state, round from steps where key = 'finally@2'")" = 'completed|1' ]
 	[ "$(grep -c 'shipped approved' effects)" -eq 2 ]
 	[ "$(grep -c '^over' effects)" -eq 2 ]
 }

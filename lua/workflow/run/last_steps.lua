@@ -80,7 +80,8 @@ local function announce(run, workflow, place, n)
 		over = over and row and (OVER[row.state] or resumed_results.was_continued(step, row))
 	end
 	if not over and not run.rows[key] then
-		run.db:soon("set_step", run.id, scopes.ident(run, last, key, place.scope), "waiting", { round = 1 })
+		run.db:soon("set_step", run.id, scopes.ident(run, last, key, place.scope), "waiting", { round = 0 })
+		run.db:soon("put_back", run.id, key)
 	end
 	return not over or run.rows[key] ~= nil
 end
