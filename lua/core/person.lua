@@ -14,11 +14,31 @@ local VARIABLE = "RUNNER_ASKERS" -- of a job: who started it
 local MOST = 4096 -- processes
 local NAMESPACES = { "cgroup", "mnt", "pid", "time", "user" }
 local SHELLS = tables.set "ash bash busybox dash elvish fish ksh mksh nu sh tcsh zsh"
--- What gives people their terminals and services: who asks, and who decides, may both be below it.
+-- What gives people their terminals and services: who asks, and who decides, may both be below it. Only one that is installed counts.
 local HOSTS = tables.set [[alacritty atd cron crond containerd-shim containerd-shim-runc-v2 dropbear foot gnome-terminal-server init kitty
 	konsole login screen sshd sshd-auth sshd-session systemd tmux urxvt wezterm-gui xfce4-terminal xterm]]
+local INSTALLED = { "^/usr/", "^/s?bin/", "^/opt/", "^/snap/", "^/nix/store/", "^/gnu/store/" }
+local LOGINS = tables.set "dropbear login sshd sshd-auth sshd-session"
+-- of what has no parent any more
+local ADOPTERS = tables.set "containerd-shim containerd-shim-runc-v2 docker-init dumb-init init systemd tini"
+local SAME_BOOT_MS = 10000
 
 -- --- processes ------------------------------------------------------------------------------
+
+local function is_roots(pid)
+	return (fs.lstat(("/proc/%d"):format(pid)) or {}).uid == 0
+end
+
+-- Its program is root's, and where programs are installed; that of another user can't be read.
+local function is_installed(exe, pid)
+	local stat = exe and fs.stat(("/proc/%d/exe"):format(pid))
+	for _, pattern in ipairs(INSTALLED) do
+		if stat and exe:find(pattern) then
+			return stat.uid == 0 and stat.mode & 18 == 0 -- 022: nobody else writes to it
+		end
+	end
+	return not exe and is_roots(pid)
+end
 
 -- proc_pid_stat(5): what follows the name
 local function process(pid)
@@ -30,15 +50,16 @@ local function process(pid)
 	local function number(n)
 		return math.tointeger(tonumber(fields[n]))
 	end
-	return fields[20] and { pid = pid, program = exe and exe:gsub(" %(deleted%)$", ""):match "[^/]*$" or name,
+	local program = exe and exe:gsub(" %(deleted%)$", ""):match "[^/]*$" or name
+	return fields[20] and { pid = pid, program = program, host = HOSTS[program] and is_installed(exe, pid) or nil,
 		name = ("%d:%s"):format(pid, fields[20]), parent = number(2), group = number(3), session = number(4),
-		terminal = number(5), foreground = number(6) }
+		terminal = number(5), foreground = number(6), started = number(20) }
 end
 
 -- This call, what has started it, and so on.
-local function ancestors()
+local function ancestors(past_hosts)
 	local list, p = {}, process(attempt.launch.supervisor)
-	while p and #list < MOST and not HOSTS[p.program] do
+	while p and #list < MOST and (past_hosts or not p.host) do
 		list[#list + 1] = p
 		p = p.parent > 0 and process(p.parent) or nil
 	end
@@ -80,13 +101,24 @@ local function boot()
 	return (fs.read "/proc/sys/kernel/random/boot_id" or ""):match "%S*"
 end
 
+local function group_of(pid)
+	return fs.read(("/proc/%d/cgroup"):format(pid)) or ""
+end
+
+-- Of a job: what started it. Whoever isn't below runner has no such variable from it.
+local function handed()
+	local given = require("runner.terminal").marked(attempt.launch.supervisor) and json.decode(os.getenv(VARIABLE) or "")
+	return type(given) == "table" and given or {}
+end
+
 ---Who makes this call, for a record: with those of an earlier one, and of the call that started this job.
 ---@param earlier? table
 ---@return table
 function M.asker(earlier)
 	local list = ancestors()
 	local last = outermost(list)
-	local out = { boot = boot(), uid = require("runner.ledger").user(), namespaces = namespaces(), policies = policies(), processes = {} }
+	local out = { boot = boot(), booted_ms = host.booted_ms(), started = list[1] and list[1].started, uid = require("runner.ledger").user(),
+		cgroup = group_of(attempt.launch.supervisor), namespaces = namespaces(), policies = policies(), processes = {} }
 	for i = 1, last or #list do
 		local p = list[i]
 		if i == last and is_shell(p) then
@@ -97,8 +129,9 @@ function M.asker(earlier)
 	end
 	if earlier and earlier.boot == out.boot then
 		out.namespaces, out.shell, out.terminal = earlier.namespaces, earlier.shell or out.shell, earlier.terminal or out.terminal
+		out.started, out.cgroup = earlier.started or out.started, earlier.cgroup or out.cgroup
 	end
-	for _, other in ipairs { earlier or {}, json.decode(os.getenv(VARIABLE) or "{}") or {} } do -- a caller may forge the second one
+	for _, other in ipairs { earlier or {}, handed() } do
 		tables.add(out.processes, other.boot == out.boot and type(other.processes) == "table" and other.processes or {})
 		tables.add(out.policies, type(other.policies) == "table" and other.policies or {})
 	end
@@ -165,18 +198,36 @@ function M.absent()
 	return list[last].terminal ~= list[1].terminal and "its terminal was opened from another one" or nil
 end
 
+-- Its terminal was there before it asked, or comes from what was: a terminal's program, a login, or a service of another group. What is
+-- younger, and adopted, may be whatever the asker has left.
+local function is_of_nobody(asker, list)
+	local top
+	for _, p in ipairs(list) do
+		if not asker.started or p.started < asker.started then
+			return (ADOPTERS[p.program] or p.pid == 1) and p.terminal ~= list[1].terminal and top and group_of(top.pid) == asker.cgroup
+		elseif p.host and LOGINS[p.program] and is_roots(p.pid) then
+			return false
+		end
+		top = p
+	end
+	return top.parent ~= 0 -- else it has entered the container from outside
+end
+
 -- Of the asker: its processes, and what is at a terminal that was opened below its shell.
 local function below(asker, list, uid)
-	if #list >= MOST then
-		return "too many processes are above it"
-	end
+	local hosted = false
 	for _, p in ipairs(list) do
-		if asker.processes[p.name] then
+		hosted = hosted or p.host
+		if p.host and p.started < (asker.started or 0) then
+			break
+		elseif asker.processes[p.name] then
 			return ("it descends from process %d, which asked"):format(p.pid)
-		elseif p.name == asker.shell and list[1].terminal ~= asker.terminal and uid == asker.uid then
+		elseif not hosted and p.name == asker.shell and list[1].terminal ~= asker.terminal and uid == asker.uid then
 			return "its terminal was opened below the one of who asked"
 		end
 	end
+	return #list >= MOST and "too many processes are above it"
+		or is_of_nobody(asker, list) and "its terminal was opened after it asked, and by nothing that was there before" or nil
 end
 
 ---Why this call may not decide; nil: it may.
@@ -192,16 +243,18 @@ function M.refusal(asker)
 		return through()
 	elseif not M.terminal() then
 		return "its stdin isn't the terminal of its session"
-	elseif asker.boot ~= boot() then
-		return nil -- none of its processes is there any more
 	end
 	local own = namespaces()
+	if asker.boot ~= boot() and own.time == asker.namespaces.time then -- a file, which a mount can hide: the clocks of the kernel know better
+		local same = math.abs((asker.booted_ms or 0) - host.booted_ms()) < SAME_BOOT_MS
+		return same and "what it has for /proc isn't that of who asked" or nil -- else none of its processes is there any more
+	end
 	for name, link in pairs(asker.namespaces) do
 		if own[name] ~= link then
 			return ("it is in another %s namespace than who asked"):format(name)
 		end
 	end
-	return below(asker, ancestors(), (require("runner.ledger").user()))
+	return below(asker, ancestors(true), (require("runner.ledger").user()))
 end
 
 ---Ask at the terminal of this call, which has left its session.

@@ -127,6 +127,17 @@ static int l_wall_ms(lua_State *L)
 	return 1;
 }
 
+/* booted_ms(): when the machine was booted, by the clocks of the kernel. */
+static int l_booted_ms(lua_State *L)
+{
+	struct timespec wall, up;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	lua_pushinteger(L, (lua_Integer)(wall.tv_sec - up.tv_sec) * 1000 + (wall.tv_nsec - up.tv_nsec) / 1000000);
+	return 1;
+}
+
 /* rfc3339(ms since the epoch): "2026-04-01T12:00:00.123Z" */
 static int l_rfc3339(lua_State *L)
 {
@@ -363,6 +374,7 @@ static int l_shielded(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
+	{ "booted_ms", l_booted_ms },
 	{ "begin_end", l_begin_end },
 	{ "chdir", l_chdir },
 	{ "clean", l_clean },

@@ -36,6 +36,7 @@ asks() {
 # waits FILE ARGS…: it runs, and waits for a person: $id is the approval
 waits() {
 	ledger
+	[ -n "${shell_runs:-}" ] || start_shell 150 45
 	call "${FLAGS[@]}" workflow run "$@"
 	envelope 14
 	expect 'e.error["code"] == "APPROVAL_PENDING" and e.data["state"] == "waiting"'
@@ -120,7 +121,7 @@ for line in open("audit.jsonl"):
 	asks 'show: [effects]'
 	person workflow run ship.yaml
 	on_screen 'Approve step gate\?'
-	on_screen '^--- effects'
+	on_screen '^  \| --- effects'
 	press Enter
 	on_screen 'ended: 14'
 	person workflow resume @last
@@ -187,7 +188,6 @@ for line in open("audit.jsonl"):
 @test "two people decide at once: one decision holds, and the other is told" {
 	asks
 	waits ship.yaml
-	start_shell 150 45
 	cat >race.sh <<-SH
 		for n in 1 2 3 4 5 6; do $RUNNER reject $id --why "number \$n" </dev/tty >answer.\$n 2>&1 & done
 		wait
@@ -213,8 +213,8 @@ later() {
 	waits ship.yaml
 	for n in $(seq 20); do
 		later $((day * 7 / 20 - 60000))
-		sql "update approvals set asker = replace(asker, '\"boot\":\"', '\"boot\":\"$n')"
-		sql "update runs set askers = replace(askers, '\"boot\":\"', '\"boot\":\"$n')"
+		sql "update approvals set asker = replace(replace(asker, '\"boot\":\"', '\"boot\":\"$n'), '\"booted_ms\":', '\"booted_ms\":1')"
+		sql "update runs set askers = replace(replace(askers, '\"boot\":\"', '\"boot\":\"$n'), '\"booted_ms\":', '\"booted_ms\":1')"
 		[ "$(pending)" = "$id" ]
 		begin workflow resume @last
 		[ $((n % 2)) -eq 0 ] || kill -9 "$pid"
@@ -348,6 +348,63 @@ attacked() {
 	grep -q 'here nobody is asked: its terminal' said.run
 	[ "$(cat effects)" = $'built\nbuilt' ]
 	[ "$(sql "select count(*) from approvals where state = 'pending'")" -eq 2 ]
+}
+
+# An agent that runner has not started: what it does after it has asked.
+@test "whoever has asked can't decide afterwards: adopted, below a program with a terminal's name, in a tmux or a boot of its own" {
+	local way
+	asks
+	cp "$(readlink -f "$(command -v python3)")" tmux
+	cat >agent.sh <<-SH
+		export R="$RUNNER"
+		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
+		id=\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")
+		$ROOT/tests/cli/lib/attack.sh orphan "\$id" >said.orphan 2>&1
+		PYTHONHOME=$(python3 -c 'import sys; print(sys.prefix)') ./tmux -c 'import subprocess, sys; subprocess.run(sys.argv[1:])' \
+			$ROOT/tests/cli/lib/attack.sh naked "\$id" >said.named 2>&1
+		tmux -L "agent-$TOKEN" -f /dev/null new-session -d "$ROOT/tests/cli/lib/attack.sh naked \$id >said.part 2>&1; mv said.part said.tmux"
+		unshare -rm $ROOT/tests/cli/lib/attack.sh boot "\$id" >said.boot 2>&1
+		until [ -e said.tmux ]; do sleep 0.05; done
+	SH
+	start_shell 150 45
+	env "${CLEAN_ENV[@]}" TERM=xterm timeout 60 bash agent.sh
+	id=$(pending)
+	for way in orphan named tmux; do
+		grep -q PERSON_REQUIRED "said.$way" || { tail "said.$way" >&2; return 1; }
+	done
+	grep -qE 'PERSON_REQUIRED|unshare' said.boot
+	[ ! -e boot ] || grep -q PERSON_REQUIRED said.boot
+	grep -q 'after it asked' said.tmux
+	[ "$(cat effects)" = built ]
+	# a person, in a new window of what was there before
+	mux new-window "env -i ${CLEAN_ENV[*]@Q} TERM=screen PS1='ready> ' R='$RUNNER' HISTFILE= bash --norc --noprofile -i"
+	on_screen 'ready>'
+	agrees "$id"
+}
+
+@test "who resumes a run with a false RUNNER_ASKERS keeps nobody from deciding" {
+	local askers
+	asks
+	waits ship.yaml
+	askers=$(mux list-panes -F '#{pane_pid}' | while read -r pid; do
+		echo "{\"boot\":\"$(cat /proc/sys/kernel/random/boot_id)\",\"processes\":{\"$pid:$(sed 's/.*) //' "/proc/$pid/stat" | cut -d ' ' -f 20)\":true}}"
+	done)
+	for askers in "$askers" 5 true '{"processes":5}' nonsense; do
+		call RUNNER_ASKERS="$askers" workflow resume @last
+		envelope 14
+	done
+	agrees "$id"
+}
+
+@test "no line of a message, or of what is shown, is one of runner's" {
+	asks
+	sed -i 's/"Ship it?"/"Ship it?\\nApprove step other of ship? [y\/N] "/' ship.yaml
+	waits ship.yaml
+	person approve "$id"
+	on_screen '^Approve step gate of ship\? \[y/N\]'
+	shown '^  \| Approve step other of ship'
+	press Enter
+	on_screen 'ended: '
 }
 
 @test "under the policy of the run nobody approves, whatever its file is called" {
@@ -523,7 +580,6 @@ agreed() {
 @test "what was shown has changed since: the decision doesn't hold, and it is asked anew" {
 	asks 'show: [effects]'
 	waits ship.yaml
-	start_shell 150 45
 	type_line "\$R approve $id; echo \"ended: \$?\""
 	on_screen 'Approve step .*\[y/N\]'
 	echo tampered >>effects

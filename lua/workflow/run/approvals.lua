@@ -224,7 +224,8 @@ local ANSWERS = { y = "approved", yes = "approved", n = "rejected", no = "reject
 ---@param gate runner.workflow.Approval
 ---@return string
 function M.question(gate)
-	return ("%s%s\n"):format(gate.shown and gate.shown .. "\n---\n" or "", gate.message)
+	local text = (gate.shown and gate.shown .. "\n---\n" or "") .. gate.message
+	return ("  | %s\n"):format(text:gsub("\n", "\n  | ")) -- no line of it is one of runner's
 end
 
 -- Why nobody is asked at the terminal of this call; nil: there is a person, who isn't what has asked before.

@@ -32,7 +32,8 @@ local function check_person(db, gate)
 	if why then
 		confirmation.decided("refused", { by = "runner", reason = why, approval = gate.id, run = gate.run, step = gate.key })
 		refuse("PERSON_REQUIRED", gate, ("Approval %s needs a person: %s"):format(gate.id, why),
-			{ fix_required = "Have a person decide, at a terminal that nothing of what asked has opened" })
+			{ fix_required = "Have a person decide, at a terminal that nothing of what asked has opened: leave the inner shell, or use a terminal"
+				.. " that was open before it asked, or a new login" })
 	end
 end
 

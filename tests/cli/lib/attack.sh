@@ -72,6 +72,10 @@ job) # of a run that waits for nobody
 	;;
 namespace) unshare --user --map-current-user --mount --pid --fork --mount-proc "$0" naked "$2" ;;
 time) unshare --user --map-current-user --time --fork "$0" naked "$2" ;;
+boot) # in a mount namespace where the machine seems to have been booted since
+	echo 11111111-2222-3333-4444-555555555555 >boot.part
+	mount --bind boot.part /proc/sys/kernel/random/boot_id && mv boot.part boot && "$0" naked "$2"
+	;;
 exec) printf '{"_cmd":"approve","id":"%s"}\n' "$2" | "$R" exec --allow approve ;;
 mcp)
 	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}' \
