@@ -75,14 +75,6 @@ function M.wrap(data)
 	return data
 end
 
----A copy of `v` without the values of secret arguments: of what is cut afterwards. A piece of one would not be known for one.
----@generic T
----@param v T
----@return T
-function M.masked(v)
-	return M.mask and M.mask(v) or v
-end
-
 ---A copy of `data` with tokens and keys masked (REQ-F-058); nil: there are none, or the caller
 ---wants to see them.
 ---@param data any

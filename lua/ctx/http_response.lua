@@ -59,7 +59,7 @@ end
 
 -- Cut to whole characters.
 local function excerpt(body)
-	body = attempt.masked(body)
+	body = (attempt.mask or tostring)(body)
 	return #body > BODY_SHOWN and (body:sub(1, BODY_SHOWN):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")) or body
 end
 

@@ -222,7 +222,7 @@ function M.program(argv)
 end
 
 local function end_of(text)
-	text = attempt.masked(text)
+	text = (attempt.mask or tostring)(text)
 	return text:sub(-TAIL), #text > TAIL
 end
 

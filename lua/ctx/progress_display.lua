@@ -214,7 +214,7 @@ end
 ---@param line string
 function Lanes:says(i, line)
 	if line:find "%S" then
-		self.list[i].text = attempt.masked(line):sub(1, TEXT)
+		self.list[i].text = (attempt.mask or tostring)(line):sub(1, TEXT)
 		self:changed()
 	end
 end

@@ -29,7 +29,7 @@ local SHOWN_LINES, SHOWN_BYTES = 10, 2000
 -- one, which the message has.
 local function last_lines(text)
 	local lines = {}
-	for line in attempt.masked(text):sub(-SHOWN_BYTES):gmatch "[^\r\n]+" do
+	for line in (attempt.mask or tostring)(text):sub(-SHOWN_BYTES):gmatch "[^\r\n]+" do
 		lines[#lines + 1] = line:find "%S" and line or nil
 	end
 	return lines[2] and "\n    " .. table.concat(lines, "\n    ", math.max(#lines - SHOWN_LINES + 1, 1)) or nil

@@ -37,7 +37,7 @@ end
 
 -- Without secrets, and cut: in this order.
 local function shown(text)
-	return attempt.masked(text):sub(1, TEXT)
+	return (attempt.mask or tostring)(text):sub(1, TEXT)
 end
 
 local function span(t, id, parent, name, start_ms, attributes)
