@@ -1,8 +1,12 @@
-"""person.py PID_FILE WORDS…: a person at a terminal of their own, who answers y: a process that descends from nobody who asks. It
-is gone when this has ended; PID_FILE has the number of what it has called."""
+"""person.py SOCKET: a person whose terminals were there before what asks: a process that descends from nothing of it. For each
+connection, {"argv", "cwd", "env"} in one line of JSON, it calls that at a terminal of its own, answers with its number, and types y
+where it is asked. It is gone when its stdin ends."""
+import json
 import os
 import pty
 import select
+import signal
+import socket
 import sys
 import time
 
@@ -22,21 +26,39 @@ def type_yes(master):
             typed = os.write(master, b"y\n") > 0
 
 
+def serve(connection):
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with connection, connection.makefile("rw", encoding="utf-8") as stream:
+        what = json.loads(stream.readline())
+        pid, master = pty.fork()
+        if pid == 0:
+            os.chdir(what["cwd"])
+            os.execve(what["argv"][0], what["argv"], what["env"])
+        print(pid, file=stream, flush=True)
+    type_yes(master)
+    os.waitpid(pid, 0)
+
+
 def main():
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(sys.argv[1])
+    listener.listen()
     parent = os.getpid()
     if os.fork():
         return
     while os.getppid() == parent:
         time.sleep(0.001)
     os.setsid()
-    pid, master = pty.fork()
-    if pid == 0:
-        os.execv(sys.argv[2], sys.argv[2:])
-    with open(sys.argv[1] + ".new", "w", encoding="utf-8") as f:
-        f.write(str(pid))
-    os.rename(sys.argv[1] + ".new", sys.argv[1])
-    type_yes(master)
-    os.waitpid(pid, 0)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        ready, _, _ = select.select([listener, 0], [], [])
+        if 0 in ready:
+            return
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            serve(connection)
+            os._exit(0)
+        connection.close()
 
 
 if __name__ == "__main__":

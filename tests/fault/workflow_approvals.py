@@ -4,10 +4,13 @@ once, and what comes behind it has its effect once, and not before.
 workflow_approvals.py    RUNNER names the binary; CRASH=full: 500 kills; CRASH_SEED is of the instants
 """
 import collections
+import json
 import os
 import random
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import harness
@@ -36,6 +39,7 @@ commands:
 """
 ALLOWS = {"one": "2.one", "x": "2.2[1].each", "y": "2.2[2].each"}  # effect → the gate in front of it
 
+HOME = tempfile.TemporaryDirectory()
 figures = collections.Counter()
 
 
@@ -47,17 +51,12 @@ def fresh(stage):
 
 def decide(stage, gate):
     """A person agrees; the number of what they have called."""
-    path = stage.path("person.pid")
-    if os.path.exists(path):
-        os.unlink(path)
-    subprocess.run([sys.executable, PERSON, path, harness.RUNNER, "approve", gate], cwd=stage.dir, env=stage.env, check=True,
-                   stdin=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while not os.path.exists(path):
-        assert time.monotonic() < until, "nobody decides"
-        time.sleep(0.001)
-    with open(path, encoding="utf-8") as f:
-        return int(f.read())
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(os.path.join(HOME.name, "person"))
+        with connection.makefile("rw", encoding="utf-8") as stream:
+            what = {"argv": [os.path.abspath(harness.RUNNER), "approve", gate], "cwd": stage.dir, "env": stage.env}
+            print(json.dumps(what), file=stream, flush=True)
+            return int(stream.readline())
 
 
 def disturbed(stage, source, usual, pid):
@@ -112,6 +111,13 @@ def one(stage, i, usual):
 
 
 def main():
+    # a person is there before the first run, and gone when the other end of its stdin is, with us
+    with subprocess.Popen([sys.executable, PERSON, os.path.join(HOME.name, "person")], stdin=subprocess.PIPE) as person:
+        person.wait()
+        all_cases()
+
+
+def all_cases():
     with Stage() as stage:
         fresh(stage)
         began = time.monotonic()

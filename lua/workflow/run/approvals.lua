@@ -292,7 +292,7 @@ function M.hold(db, row, workflow, marked)
 		local gone = not known[step_key.static(gate.key)]
 		if gone or gate.file ~= file and gate.state ~= "approved" then
 			errors.raise("CONFLICT", ("Step %s has asked a person, and %s"):format(gate.key, gone and "isn't in the file any more"
-				or "the file has changed before anybody agreed"), { side_effects = "none", suggestion = "runner workflow run " .. row.file,
+				or "the file has changed before anybody agreed"), { side_effects = "none", suggestion = "runner workflow show " .. row.id,
 				fix_required = gone and "Restore the step" or "Undo the change, or start a new run",
 				context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end
