@@ -25,8 +25,9 @@ local SAME_BOOT_MS = 10000
 
 -- --- processes ------------------------------------------------------------------------------
 
+-- All of its user IDs are: a program that is set-user-ID has its caller's as well, and the name that its caller gave it.
 local function is_roots(pid)
-	return (fs.lstat(("/proc/%d"):format(pid)) or {}).uid == 0
+	return (fs.read(("/proc/%d/status"):format(pid)) or ""):find "\nUid:\t0\t0\t0\t0\n" ~= nil
 end
 
 -- Its program is root's, and where programs are installed; that of another user can't be read.
@@ -105,6 +106,11 @@ local function group_of(pid)
 	return fs.read(("/proc/%d/cgroup"):format(pid)) or ""
 end
 
+-- By the clocks of the kernel: a file can be hidden by a mount.
+local function is_same_boot(asker)
+	return math.abs((asker.booted_ms or 0) - host.booted_ms()) < SAME_BOOT_MS
+end
+
 -- Of a job: what started it. Whoever isn't below runner has no such variable from it.
 local function handed()
 	local given = require("runner.terminal").marked(attempt.launch.supervisor) and json.decode(os.getenv(VARIABLE) or "")
@@ -127,7 +133,8 @@ function M.asker(earlier)
 			out.processes[p.name] = true
 		end
 	end
-	if earlier and earlier.boot == out.boot then
+	if earlier and (earlier.boot == out.boot or is_same_boot(earlier)) then
+		out.boot = earlier.boot
 		out.namespaces, out.shell, out.terminal = earlier.namespaces, earlier.shell or out.shell, earlier.terminal or out.terminal
 		out.started, out.cgroup = earlier.started or out.started, earlier.cgroup or out.cgroup
 	end
@@ -246,8 +253,7 @@ function M.refusal(asker)
 	end
 	local own = namespaces()
 	if asker.boot ~= boot() and own.time == asker.namespaces.time then -- a file, which a mount can hide: the clocks of the kernel know better
-		local same = math.abs((asker.booted_ms or 0) - host.booted_ms()) < SAME_BOOT_MS
-		return same and "what it has for /proc isn't that of who asked" or nil -- else none of its processes is there any more
+		return is_same_boot(asker) and "what it has for /proc isn't that of who asked" or nil -- else none of its processes is there any more
 	end
 	for name, link in pairs(asker.namespaces) do
 		if own[name] ~= link then

@@ -241,7 +241,7 @@ example() {
 
 @test "a terminal is the program's own: what it writes there is not in the way of the answer" {
 	tasks <<<'tty = { "Tty", shell = "test -t 1 && test -t 2 && echo on a terminal" }'
-	python3 - "$RUNNER" <<-'PY' >shown
+	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" <<-'PY' >shown
 		import os, pty, sys
 		pid, fd = pty.fork()
 		if pid == 0:
@@ -458,7 +458,7 @@ example() {
 	expect 'e.ok and e.data is None'
 	rm dropped
 	for answer in n y; do
-		python3 - "$RUNNER" "$answer" <<-'PY' >shown
+		env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" "$answer" <<-'PY' >shown
 			import os, pty, sys
 			pid, fd = pty.fork()
 			if pid == 0:
@@ -528,7 +528,7 @@ example() {
 		} }
 	LUA
 	known
-	python3 - "$RUNNER" <<-'PY' >shown
+	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" <<-'PY' >shown
 		import os, pty, sys
 		pid, fd = pty.fork()
 		if pid == 0:
@@ -592,7 +592,7 @@ example() {
 
 @test "an interactive task reads the terminal" {
 	tasks <<<'ask = { "Ask", interactive = true, shell = "echo name; read name; echo got $name" }'
-	python3 - "$RUNNER" <<-'PY' >shown
+	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" <<-'PY' >shown
 		import os, pty, sys
 		pid, fd = pty.fork()
 		if pid == 0:

@@ -272,7 +272,7 @@ attacked() {
 	YAML
 	cat >bin/runner_pending <<-SH
 		#!/bin/sh
-		exec sqlite3 "$PWD/state/runner/runs.db" "select id from approvals where state = 'pending'"
+		cd "$PWD" && exec python3 "$ROOT/tests/cli/lib/asked.py"
 	SH
 	chmod +x bin/runner_pending
 	waits ship.yaml
@@ -317,8 +317,8 @@ attacked() {
 		boot=\$(cat /proc/sys/kernel/random/boot_id)
 		export RUNNER_ASKERS="{\"boot\":\"\$boot\",\"processes\":{},\"policies\":{},\"namespaces\":{},\"shell\":\"1:1\"}"
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
-		$ROOT/tests/cli/lib/attack.sh naked "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" >said 2>&1
-		"\$R" approve "\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")" </dev/tty >said.tty 2>&1
+		$ROOT/tests/cli/lib/attack.sh naked "\$(python3 $ROOT/tests/cli/lib/asked.py)" >said 2>&1
+		"\$R" approve "\$(python3 $ROOT/tests/cli/lib/asked.py)" </dev/tty >said.tty 2>&1
 		$ROOT/tests/cli/lib/attack.sh resume - >said.resume 2>&1
 		"\$R" workflow resume @last
 		echo agent ended
@@ -358,9 +358,9 @@ attacked() {
 	cat >agent.sh <<-SH
 		export R="$RUNNER"
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
-		id=\$(sqlite3 state/runner/runs.db "select id from approvals where state = 'pending'")
+		id=\$(python3 $ROOT/tests/cli/lib/asked.py)
 		$ROOT/tests/cli/lib/attack.sh orphan "\$id" >said.orphan 2>&1
-		PYTHONHOME=$(python3 -c 'import sys; print(sys.prefix)') ./tmux -c 'import subprocess, sys; subprocess.run(sys.argv[1:])' \
+		PYTHONHOME=$(python3 -c 'import sys; print(sys.base_prefix)') ./tmux -c 'import subprocess, sys; subprocess.run(sys.argv[1:])' \
 			$ROOT/tests/cli/lib/attack.sh naked "\$id" >said.named 2>&1
 		tmux -L "agent-$TOKEN" -f /dev/null new-session -d "$ROOT/tests/cli/lib/attack.sh naked \$id >said.part 2>&1; mv said.part said.tmux"
 		unshare -rm $ROOT/tests/cli/lib/attack.sh boot "\$id" >said.boot 2>&1
@@ -654,4 +654,23 @@ hostile_repository() {
 		call workflow check wrong.yaml
 		[ "$status" -eq 2 ] || { echo "$yaml" >&2; return 1; }
 	done
+}
+
+@test "resume --failed doesn't go on behind a step whose run ended without an answer" {
+	workflow side <<-'YAML'
+		name: side
+		commands:
+		  - id: both
+		    on_failure: continue
+		    parallel:
+		      - { id: one, steps: [{ id: gate, approve: "Ship?" }, { shell: echo dep >>effects }] }
+		      - { id: two, steps: [{ shell: "[ -e go ]" }] }
+	YAML
+	call workflow run side.yaml
+	envelope 0
+	touch go
+	call workflow resume @last --failed
+	envelope 6
+	expect 'e.error.code == "CONFLICT" and "gate has asked a person, who has not answered" in e.error.message'
+	[ ! -e effects ]
 }

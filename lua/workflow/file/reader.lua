@@ -224,8 +224,8 @@ local function assemble(check, root, given, entries)
 	if check.inner then
 		inner_workflow.judge(check, given, entries)
 	end
+	local concurrency = concurrency_of(check, given.concurrency) -- before the steps, of which it can know none
 	local list, last, outputs = steps_of(check, root, entries, given, options)
-	local concurrency = concurrency_of(check, given.concurrency)
 	local workflow = {
 		name = given.name, description = given.description, vars = vars, required = required, typed = typed, env = given.env or {},
 		env_files = given.env_files or {}, secrets = secret_values, claude = claude,

@@ -198,11 +198,17 @@ end
 local OVER = { completed = true, failed = true }
 
 ---Put back what the run has gone on in spite of: the failed items of loops, failed parallel steps, and failed steps with
----on_failure: continue. What has succeeded stays.
+---on_failure: continue. What has succeeded stays. Raises CONFLICT where a person has not answered: the run went on without that
+---step, which is skipped, and what follows it there isn't to run.
 ---@param run table owned; what is put off in its store comes with the next commit
 ---@return boolean some
 function M.failed(run)
 	local known = {}
+	for _, gate in ipairs(run.db:gates(run.id)) do
+		if gate.state == "pending" then
+			refuse(run, "CONFLICT", ("Step %s has asked a person, who has not answered"):format(gate.key), "runner workflow show " .. run.id)
+		end
+	end
 	for _, key in ipairs(run.db:warned_steps(run.id, tolerated_failures.CODE)) do
 		local way = OVER[run.rows[key].state] and way_to(run, run.workflow.steps, TOP, key)
 		put_way_back(run, way or {}, known)

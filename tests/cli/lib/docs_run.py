@@ -109,7 +109,7 @@ class Shell:
         bin_dir.mkdir()
         (bin_dir / "runner").symlink_to(runner)
         self.home, self.cwd, self.status, self.execute, self.named = home, start, 0, execute, None
-        self.env = {"PATH": f"{bin_dir}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8", "TERM": "dumb",
+        self.env = {"PATH": f"{bin_dir}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8", "TERM": "dumb", "GIT_PAGER": "cat",
                     "LANG": "C.UTF-8"}
         if "ASAN_OPTIONS" in os.environ:
             self.env["ASAN_OPTIONS"] = os.environ["ASAN_OPTIONS"]
