@@ -195,9 +195,10 @@ def a_run_whose_machine_died_goes_on_by_itself(stage):
 
 
 def a_budget_ends_the_repairs_and_more_of_it_goes_on_with_them(stage):
-    """A turn costs the same each time, so there is enough for the step and one repair, and not for the second."""
+    """A turn costs the same each time. Enough for the step and one of the two turns of a repair: its tool runs, and no other repair."""
+    costs = flow(stage, {"claude": writes("one")})["data"]["cost_usd"]
     work = {"claude": writes("one"), "check": {"shell": "test -e more2"}, "repair": {"max": 50, "steps": [{"claude": writes("more${attempt.repair}")}]}}
-    answer = flow(stage, work, more="max_cost: 0.001\n")
+    answer = flow(stage, work, more="max_cost: %.7f\n" % (1.75 * costs))
     same((answer["error"]["code"], is_there(stage, "more1"), is_there(stage, "more2")), ("BUDGET_EXHAUSTED", True, False))
     again = stage.end(stage.start("obeys", "resume", answer["data"]["id"], "--max-cost", "1"))
     same((again["ok"], is_there(stage, "more2"), is_there(stage, "more3")), (True, True, False))
