@@ -123,13 +123,13 @@ local function describe(found, below, project, width)
 end
 
 local function search(text, project, width)
-	local own, builtin = split_rows(project)
-	local found, data = compact_help.search(table.move(builtin, 1, #builtin, #own + 1, own), text)
-	local note = note_of(project, own)
+	local rows = catalog.whole_rows(catalog.list(project), project)
+	local found, data = compact_help.search(rows, text, project.config)
+	local note = note_of(project, rows)
 	show_rows(found)
-	local none = ("No command %shas all of these words: %s\n"):format(note and "that was read " or "", text)
+	local none = ("No command %sfits: %s\n"):format(note and "that was read " or "", text)
 	return (found[1] and help.commands(found, width) or none)
-		.. (note and help.commands(compact_help.unread(own), width, "Not read") .. "\n" .. layout.paragraph(note, width) or ""), data
+		.. (note and help.commands(compact_help.unread(rows), width, "Not read") .. "\n" .. layout.paragraph(note, width) or ""), data
 end
 
 local function group(name, below, project, width)
@@ -183,7 +183,7 @@ return {
 		{ "command", "array", items = "string", variadic = true,
 			description = "A command, a group of commands, or a topic such as environment" },
 		{ "show", "boolean", description = "Print a task, or the file of a command, as it is written" },
-		{ "search", "string", min_length = 1, description = "Only commands with all of these words in name or description" },
+		{ "search", "string", min_length = 1, description = "The commands that fit these words, the best first" },
 	},
 	columns = { "name", "danger_level", "description" },
 	examples = {

@@ -30,7 +30,7 @@ caller: primary_id_field required_tools mcp schema show_config output_schema
 input: stdin requires option_placement arguments help_argv stdout protocol raw_payload input_file validate_only
 run: async interruption detach budget
 answer: rows truncates list default_limit max_bytes limit cursor sort fields
-caller: has_network_io connect_timeout proxy no_proxy
+caller: has_network_io connect_timeout proxy no_proxy keywords
 answer: unmask stable_output no_injection_protection
 effects: requires_person dry_run confirm_destructive safe_default live idempotency_key confine preserve_locale subprocess stderr
 run: resumable rollback resume_from rollback_on_failure

@@ -5,53 +5,50 @@
 local answer = require "runner.mcp.answer"
 local call = require "runner.mcp.call"
 local json = require "runner.json"
+local ranked = require "runner.core.search"
 local rpc = require "runner.mcp.rpc"
+local search_text = require "runner.tools.search_text"
 local tasks = require "runner.mcp.tasks"
 
 local M = {}
 
-local FOUND_MAX = 50
+local FOUND_MAX = 10
 
 -- --- search ---------------------------------------------------------------------------------
 
-local function words_of(text)
-	local words = {}
-	for word in text:lower():gmatch "[^%s_.-]+" do
-		words[#words + 1] = word
-	end
-	return words
-end
-
--- How well a row fits: a word in the name counts more than one in the description; nil: a word is nowhere.
-local function score_of(row, words)
-	local name, text, score = row.tool.title:lower(), row.tool.description:lower(), 0
-	for _, word in ipairs(words) do
-		local found = name:find(word, 1, true) and 2 or text:find(word, 1, true) and 1
-		if not found then
-			return nil
-		end
-		score = score + found
-	end
-	return score
-end
-
-local function ranked(rows, words)
-	local found = {}
-	for i, row in ipairs(rows) do
-		local score = score_of(row, words)
-		found[#found + 1] = score and { row = row, score = score, place = i } or nil
-	end
-	table.sort(found, function(a, b)
-		if a.score ~= b.score then
-			return a.score > b.score
-		end
-		return a.place < b.place
-	end)
-	return found
-end
-
+-- A model reads the text; without an outputSchema nothing needs the same once more as structuredContent.
 local function success(data)
-	return answer.of { ok = true, data = data }
+	local result = answer.of { ok = true, data = data }
+	result.structuredContent = nil
+	return result
+end
+
+-- How many there are by the first word of their names.
+local function groups_of(rows)
+	local counts = {}
+	for _, row in ipairs(rows) do
+		local word = row.tool.title:match "^%S+"
+		counts[word] = (counts[word] or 0) + 1
+	end
+	return counts
+end
+
+-- Without words all of them, if they are few.
+local function fitting(rows, query)
+	local texts = {}
+	if not query:find "%S" then
+		return #rows > FOUND_MAX and {} or rows
+	end
+	for i, row in ipairs(rows) do
+		local tool = row.tool
+		texts[i] = search_text.of { name = tool.title, description = tool.description, keywords = row.keywords,
+			examples = row.examples, schema = tool.inputSchema }
+	end
+	local found = {}
+	for i, place in ipairs(ranked.rank(texts, query)) do
+		found[i] = rows[place]
+	end
+	return found
 end
 
 local function search(server, _, arguments)
@@ -59,12 +56,12 @@ local function search(server, _, arguments)
 	if not rows then
 		return nil, fault
 	end
-	local found, tools = ranked(rows, words_of(arguments.query or "")), json.array {}
+	local found, tools = fitting(rows, arguments.query or ""), json.array {}
 	for i = 1, math.min(#found, FOUND_MAX) do
-		local row = found[i].row
+		local row = found[i]
 		tools[i] = { name = row.tool.name, description = row.tool.description, danger_level = row.danger_level }
 	end
-	return success { tools = tools, total = #found }
+	return success { tools = tools, total = found[1] and #found or #rows, groups = not found[1] and groups_of(rows) or nil }
 end
 
 -- --- describe and call ------------------------------------------------------------------------
@@ -113,8 +110,8 @@ local TOOLS = {
 		description = "Show what a command does and which arguments it takes",
 		inputSchema = schema({ name = NAME }, { "name" }) } },
 	{ run = search, tool = { name = "search", title = "Search the commands", annotations = { readOnlyHint = true },
-		description = ("Find commands by words of their names and descriptions, best first; all without a query, %d at most"):format(FOUND_MAX),
-		inputSchema = schema { query = text "Words, all of which must occur" } } },
+		description = ("Find commands by what they do, in plain words, best first, %d at most; without a query, the groups"):format(FOUND_MAX),
+		inputSchema = schema { query = text "What is to be done" } } },
 }
 
 ---@return {tool: table, task?: string}[] in the order of their names, as rows are

@@ -24,6 +24,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field safe_default boolean without --live it only says what it would do
 ---@field task? "any"|"long" it can be a task; "long": it may take longer than a client would wait for it
 ---@field examples {description: string, command: string}[]
+---@field keywords? string[] what else somebody may search for
 ---@field tool table a Tool, as tools/list has it
 
 -- --- whether it may be one ------------------------------------------------------------------
@@ -156,7 +157,7 @@ local function row_of(command, listed, config)
 	return {
 		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
 		secrets = secrets(command), added = added, safe_default = command.safe_default or false,
-		examples = examples(command), task = task(command, listed, config),
+		examples = examples(command), keywords = command.keywords, task = task(command, listed, config),
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
 			outputSchema = output_schema(command), annotations = annotations(command),
 			_meta = { ["runner/command"] = words, ["runner/danger_level"] = command.danger_level } },

@@ -273,16 +273,18 @@ end
 ---@field broken? boolean it can't be loaded; `problem` says why
 ---@field problem? string
 ---@field unread? string why what it declares is not known (lua/project/inert.lua)
+---@field command? table its normal form, of M.whole_rows
 
 -- What a list says of a command; nil: nothing, it is hidden or has gone.
 local function row_of(entry, project, caches, keep)
 	local name = command_line.typed(entry.name)
-	local known = entry.builtin and builtins.row(entry.name) or caches:get(entry)
+	local known = caches and (entry.builtin and builtins.row(entry.name) or caches:get(entry))
 	if known then
 		known.name = name
 		return M.is_listed(known) and known or nil
 	end
-	local found = locate.find(command_line.name_words(entry.name), project) or entry
+	local found = locate.find(command_line.name_words(entry.name), project)
+	found = not (entry.builtin and (found or {}).path) and found or entry
 	local command, problem, required
 	if keep and not project.unread then
 		required, command, problem = guarded(declarations.watched, loader.command, found, project)
@@ -297,7 +299,7 @@ local function row_of(entry, project, caches, keep)
 		caches:put(entry, command, required)
 	end
 	return M.is_listed(command) and { name = name, description = command.description, danger_level = command.danger_level,
-		aliases = command.aliases } or nil
+		aliases = command.aliases, command = not caches and command or nil } or nil
 end
 
 ---A row for each entry; hidden commands have none.
@@ -319,6 +321,18 @@ function M.rows(entries, project, keep)
 		caches:save()
 	end
 	return rows, listed
+end
+
+---Rows with all that is declared: every file is loaded.
+---@param entries {name: string, path?: string}[]
+---@param project table
+---@return runner.CommandRow[]
+function M.whole_rows(entries, project)
+	local rows = {}
+	for _, entry in ipairs(entries) do
+		rows[#rows + 1] = row_of(entry, project)
+	end
+	return rows
 end
 
 ---The rows of the commands that are no built-in ones.

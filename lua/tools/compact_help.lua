@@ -7,6 +7,9 @@ local entry = require "runner.tools.entry"
 local help = require "runner.tools.help"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local json = require "runner.json"
+local payload_schema = require "runner.tools.payload_schema"
+local search = require "runner.core.search"
+local search_text = require "runner.tools.search_text"
 
 local M = {}
 
@@ -83,7 +86,7 @@ local function first_words(rows)
 end
 
 local MANY = 60 -- commands, of which not all are described at once
-local FOUND_MAX = 20
+local SHOWN_MAX, FOUND_MAX = 20, 10 -- of those in no group; of a search
 
 -- The first words of a name, as many as `depth`: "db table" of "db table add".
 local function beginning(name, depth)
@@ -110,11 +113,11 @@ local function many(rows, depth)
 	for _, row in ipairs(rows) do
 		if not groups[beginning(row.name, depth)] then
 			left = left + 1
-			shown[#shown + 1] = left <= FOUND_MAX and row or nil
+			shown[#shown + 1] = left <= SHOWN_MAX and row or nil
 		end
 	end
 	return shown, { count = #rows, groups = next(groups) and groups or nil, more = left > #shown and left - #shown or nil,
-		next = "runner help --search 'WORDS' --format json finds commands; runner help GROUP --format json lists a group" }
+		next = "runner help --search 'WORDS' --format json finds commands, the best first; runner help GROUP --format json lists a group" }
 end
 
 local SINGLED_OUT = { destructive = true, broken = true }
@@ -174,43 +177,34 @@ function M.overview(own, builtin, problem, depth, aliases)
 	return describe(own, out)
 end
 
--- How well a command fits the words: nil where one of them is nowhere; a word of its name counts more.
-local function fit(row, words)
-	local name, text, score = row.name:lower(), (row.description or ""):lower(), 0
-	for _, word in ipairs(words) do
-		local at = name:find(word, 1, true)
-		if not at and not text:find(word, 1, true) then
-			return nil
-		end
-		score = score + (at and (name == word and 4 or 2) or 1)
+-- A text for each command: what a search looks at.
+local function texts_of(rows, config)
+	local out = {}
+	for i, row in ipairs(rows) do
+		local command = row.command
+		out[i] = command and search_text.of { name = row.name, description = row.description, keywords = command.keywords,
+			examples = command.examples, schema = payload_schema.of(command, config) } or row
 	end
-	return score
+	return out
 end
 
----The commands that have all of these words in their names or descriptions, the best first, 20 at
----most.
----@param rows runner.CommandRow[]
----@param text string words, in any case
+---The commands that fit a question, the best first, 10 at most; where none does, the groups that there are.
+---@param rows runner.CommandRow[] of catalog.whole_rows
+---@param text string
+---@param config table of the project
 ---@return runner.CommandRow[] found
 ---@return table data {commands, matches}
-function M.search(rows, text)
-	local words, fits = {}, {}
-	for word in text:lower():gmatch "%S+" do
-		words[#words + 1] = word
-	end
-	for i, row in ipairs(rows) do
-		local score = fit(row, words)
-		fits[#fits + 1] = score and { row = row, score = score, place = i } or nil
-	end
-	table.sort(fits, function(a, b)
-		return a.score > b.score or a.score == b.score and a.place < b.place
-	end)
-	local found = {}
-	for i = 1, math.min(#fits, FOUND_MAX) do
-		found[i] = fits[i].row
+function M.search(rows, text, config)
+	local places, found, commands = search.rank(texts_of(rows, config), text), {}, json.array {}
+	for i = 1, math.min(#places, FOUND_MAX) do
+		local row = rows[places[i]]
+		found[i], row.command = row, nil -- which is no data
+		commands[i] = { name = row.name, description = row.description, broken = row.broken,
+			danger_level = row.danger_level == "destructive" and row.danger_level or nil }
 	end
 	local unread = M.unread(rows)
-	return found, add_unread(unread, describe(found, { matches = (fits[1] or not unread[1]) and #fits or nil }))
+	return found, add_unread(unread, { commands = commands, matches = (found[1] or not unread[1]) and #places or nil,
+		groups = not found[1] and groups_of(rows, 1) or nil })
 end
 
 return M

@@ -59,6 +59,7 @@
 ---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
 ---@field mcp? boolean false: it is no tool of agents (runner mcp serve)
+---@field keywords? string[] what else somebody may call it, for searches: { "rollout", "go live" }
 ---@field introduced_in? string the version that brought it
 ---@field deprecated_in? string the version since which it should not be used: callers get a warning
 ---@field replacement? string the command to use instead; needs deprecated_in

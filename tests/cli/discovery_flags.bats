@@ -204,7 +204,7 @@ adds() {
 	expect 'e.data["count"] == 300 and len(e.data["commands"]) == 20 and e.data["more"] == 280 and "--search" in e.data["next"]'
 	call help --search "SERVICE 217" --format json
 	adds
-	expect 'list(e.data["commands"]) == ["service-217"] and e.data["matches"] == 1'
+	expect '[c["name"] for c in e.data["commands"]] == ["service-217"] and e.data["matches"] == 1'
 	call help service-217 --format json
 	adds
 	call service-217 --host web-1
@@ -230,18 +230,45 @@ adds() {
 	[ "$bytes" -le 6000 ]
 }
 
-@test "a search has no more than 20 answers, the best first, and none is an answer too" {
+@test "a search has no more than 10 answers, the best first, and where nothing fits the groups" {
 	project_of 70 1
 	call help --search "service" --format json
-	expect 'len(e.data["commands"]) == 20 and e.data["matches"] >= 70'
+	expect 'len(e.data["commands"]) == 10 and e.data["matches"] >= 70'
 	call help area-0 --format json
 	expect 'e.data["count"] == 70 and len(e.data["commands"]) == 20 and e.data["more"] == 50'
-	call help --search "no such thing" --format json
+	call help --search "qqqq zzzz" --format json
 	assert_envelope
-	expect 'e.data == {"commands": {}, "matches": 0}'
+	expect 'e.data["commands"] == [] and e.data["matches"] == 0 and e.data["groups"]["area-0"] == 70'
 	call help --search "service-7" --format plain
 	[[ $stdout == *service-7* ]]
 	answers 2 help --search ""
+}
+
+@test "a question in plain words finds the same over the command line and over MCP, keywords of declarations too" {
+	rm -r commands
+	lua5.4 "$ROOT/tests/search/commands.lua" .
+	sed -i 's/^return {/return { keywords = { "zeppelin" },/' commands/vpn/connect.lua
+	local question
+	for question in "deploy service 7 to staging" "remove a bucket for good" "fly the zeppelin"; do
+		call help --search "$question" --format json
+		assert_envelope
+		[ "$status" -eq 0 ]
+		field '"\n".join(c["name"] for c in e.data["commands"])' >"found $question"
+	done
+	[ "$(head -n1 "found deploy service 7 to staging")" = "service deploy" ]
+	[ "$(head -n1 "found remove a bucket for good")" = "bucket delete" ]
+	[ "$(cat "found fly the zeppelin")" = "vpn connect" ]
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" PYTHONPATH="$ROOT/tests/cli/lib" python3 - <<'PY'
+import json
+from mcp import Server
+with Server("--progressive", "--allow", "bucket delete") as s:
+    for question in ("deploy service 7 to staging", "fly the zeppelin"):
+        data = json.loads(s.call("search", {"query": question})["content"][0]["text"])["data"]
+        names = [tool["name"].replace("_", " ") for tool in data["tools"]]
+        assert names[:1] == open("found " + question).read().splitlines()[:1], names
+    data = json.loads(s.call("search", {})["content"][0]["text"])["data"]
+    assert data["tools"] == [] and data["groups"]["service"] == 14, data
+PY
 }
 
 @test "REQ-F-075 a deprecated command works, warns in its answer and in one line of JSON on stderr" {

@@ -593,9 +593,9 @@ PY
 	session <<'PY'
 with Server("--progressive", "--allow", "db drop", elicits=True) as s:
     assert [t["name"] for t in s.ask("tools/list")["result"]["tools"]] == ["call", "describe", "search"]
-    found = s.call("search", {"query": "drop"})["structuredContent"]["data"]
+    found = json.loads(s.call("search", {"query": "drop"})["content"][0]["text"])["data"]
     assert [t["name"] for t in found["tools"]] == ["db_drop"], found
-    assert "name" in s.call("describe", {"name": "db_drop"})["structuredContent"]["data"]["inputSchema"]["properties"]
+    assert "name" in json.loads(s.call("describe", {"name": "db_drop"})["content"][0]["text"])["data"]["inputSchema"]["properties"]
     data = s.call("call", {"name": "hello", "arguments": {"name": "Ada"}})["structuredContent"]["data"]
     assert data == {"greeting": "Hello, Ada"}
     call = {"name": "db_drop", "arguments": {"name": "prod"}}

@@ -29,7 +29,8 @@ local function call(c, id, name, arguments, more)
 end
 
 local function data(c, id, name, arguments)
-	return call(c, id, name, arguments).result.structuredContent.data
+	local result = call(c, id, name, arguments).result
+	return (result.structuredContent or json.decode(result.content[1].text)).data
 end
 
 describe("progressive mode", function()
@@ -46,13 +47,15 @@ describe("progressive mode", function()
 		assert.equal(2, found.total)
 		assert.equal("db_list", found.tools[1].name)
 		assert.equal("deploy", data(client(), 1, "search", { query = "release live" }).tools[1].name)
-		assert.equal(0, data(client(), 1, "search", { query = "%a+ nothing" }).total)
+		local none = data(client(), 1, "search", { query = "%a+ zzzz" })
+		assert.same({ {}, { db = 2, deploy = 1, releases = 1 } }, { none.tools, none.groups })
 		assert.equal(4, data(client(), 1, "search", {}).total, "not wipe, which is not allowed")
 		assert.equal(4, data(client(), 1, "search").total)
 	end)
 
 	it("describes a command as the tool that it would be", function()
 		assert.equal("Make a release live", data(client(), 1, "describe", { name = "deploy" }).description)
+		assert.is_nil(call(client(), 1, "describe", { name = "deploy" }).result.structuredContent, "it would be sent twice")
 		assert.equal("NOT_FOUND", call(client(), 1, "describe", { name = "wipe" }).result.structuredContent.error.code)
 	end)
 
