@@ -143,8 +143,10 @@ function M.meet(ctx, command)
 	end
 	local env = { [VARIABLE] = ("%s\n%s\n%s"):format(dir, above or "", name) }
 	for i, list in ipairs(lists) do
-		if list[1] then
-			require("runner.ctx.parallel").all(work_of(ctx, list, dir, env, i == 2), names_of(list))
+		local work, names = work_of(ctx, list, dir, env, i == 2), names_of(list)
+		local step = i == 1 and command.task and 1 or math.max(#work, 1) -- those of a task one after another
+		for first = 1, #work, step do
+			require("runner.ctx.parallel").all(table.move(work, first, first + step - 1, 1, {}), table.move(names, first, first + step - 1, 1, {}))
 		end
 	end
 	host.setenv(VARIABLE, nil) -- what run starts is no part of this

@@ -98,7 +98,7 @@ local function check_effects(code, add)
 			return
 		end
 		for _, call in ipairs(EFFECTS) do
-			if line:find("%f[%w_.]" .. call .. "%s*[({%s]") then
+			if line:find("%f[%w_.]" .. call .. "%s*[({%s]") and not line:find(call .. "%s*=") then
 				add((call:gsub("%%", "")), n, "at the top level also runs for help, completion and lint",
 					PRINTS[call] and "Return the value from run, or use ctx:log" or "Move it into run")
 			end

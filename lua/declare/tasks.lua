@@ -83,23 +83,52 @@ local function wrong_task(name, v)
 	return ("task '%s' is a %s"):format(name, type(v)), ('Write %s = { "What it does", shell = "…" }'):format(shown(name))
 end
 
-local function walk(list, prefix, depth, out)
+-- What a group says for all of its tasks, as the file does.
+local function is_shared(key, v)
+	local _, first = next(type(v) == "table" and v or {})
+	return type(v) == "string" and (key == "cwd" or key == "interpreter") or key == "env" and type(v) == "table" and type(first) ~= "table"
+end
+
+-- Those of the file hold where the task, or its group, has none of its own.
+local function merged(file, own)
+	return type(own) == "table" and type(file) == "table" and tables.add(tables.add({}, file), own) or own or file
+end
+
+local function shared(above, group)
+	local out = {}
+	for _, key in ipairs { "cwd", "env", "interpreter" } do
+		local own = rawget(group, key)
+		out[key] = merged(above[key], is_shared(key, own) and own or nil)
+	end
+	return out
+end
+
+local walk
+
+local function add(prefix, key, v, depth, out)
+	local name = prefix .. key:gsub(" ", ".")
+	if not is_task(v) then
+		return walk(v, name .. ".", depth + 1, out)
+	end
+	out[#out + 1] = { name = name, task = v }
+end
+
+function walk(list, prefix, depth, out)
 	for key, v in next, list do
+		local problem, fix
 		if not is_name(key) then
-			return ("has a task %s, which is no name"):format(shown(key)),
+			problem, fix = ("has a task %s, which is no name"):format(shown(key)),
 				"Write words of letters, digits, _ and -, with a blank between those of a group"
+		elseif depth > 1 and is_shared(key, v) then
+			problem = nil
 		elseif type(v) ~= "table" or depth > WORDS then
-			local problem, fix = wrong_task(key, v)
-			return "has a task that is none: " .. problem, fix
-		end
-		local name = prefix .. key:gsub(" ", ".")
-		if is_task(v) then
-			out[#out + 1] = { name = name, task = v }
+			problem, fix = wrong_task(key, v)
+			problem = "has a task that is none: " .. problem
 		else
-			local problem, fix = walk(v, name .. ".", depth + 1, out)
-			if problem then
-				return problem, fix
-			end
+			problem, fix = add(prefix, key, v, depth, out)
+		end
+		if problem then
+			return problem, fix
 		end
 	end
 end
@@ -118,15 +147,15 @@ function M.all(file)
 	return out, problem, fix
 end
 
-local function find(list, words, at)
+local function find(list, words, at, all)
 	for count = math.min(#words - at + 1, WORDS), 1, -1 do
 		local v = rawget(list, table.concat(words, " ", at, at + count - 1))
 		if type(v) == "table" and is_task(v) then
-			return v, at + count - 1
+			return v, at + count - 1, all
 		elseif type(v) == "table" then
-			local task, last = find(v, words, at + count)
+			local task, last, own = find(v, words, at + count, shared(all, v))
 			if task then
-				return task, last
+				return task, last, own
 			end
 		end
 	end
@@ -137,8 +166,9 @@ end
 ---@param words string[]
 ---@return table? task
 ---@return integer? last how many of the words name it
+---@return table? all what the file and its groups say for all of theirs: env, cwd, interpreter
 function M.find(file, words)
-	return find(rawget(file, "tasks"), words, 1)
+	return find(rawget(file, "tasks"), words, 1, file)
 end
 
 -- --- the declaration ---------------------------------------------------------------------------
@@ -157,14 +187,9 @@ local function codes(declared)
 	return tables.add(out, declared)
 end
 
--- Those of the file hold where the task has none of its own.
-local function merged(file, own)
-	return type(own) == "table" and type(file) == "table" and tables.add(tables.add({}, file), own) or own or file
-end
-
 ---The declaration that a task is.
 ---@param task table
----@param file? table what holds for all tasks of its file: env, cwd, interpreter
+---@param file? table what holds for all tasks of its file or group: env, cwd, interpreter
 ---@param more {private?: boolean, timeout?: string, cwd?: string} `timeout`, `cwd`: where it says nothing
 ---@return table
 function M.declaration(task, file, more)

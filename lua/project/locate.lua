@@ -9,10 +9,10 @@ local M = {}
 
 local probe = host.probe
 
--- No file can take the names of these, which are as old as runner, nor that of M.SELF. Any
--- other built-in command gives way to a file of its name (docs/design.md#built-in-names).
+-- No file can take the names of these: shells, people and executors call them in every project. Any other built-in
+-- command gives way to a file or task of its name (docs/design.md#built-in-names).
 ---@type table<string, true>
-M.fixed = { completion = true, help = true, lint = true, new = true, self = true, types = true, workflow = true }
+M.fixed = { completion = true, help = true, self = true, workflow = true }
 
 -- `runner self NAME` is a built-in command, whatever the project has.
 M.SELF = "self"

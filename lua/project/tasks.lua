@@ -98,17 +98,19 @@ end
 ---@return true? partial
 function M.read(found, project, value, text)
 	local file = found.task and read(project) or { text = text }
-	local task = value
-	if found.task then
-		task = not file.problem and tasks.find(file.value, command_line.name_words(found.name))
+	local task, all, _ = value, nil, nil
+	if found.task and file.problem then
+		return nil, file.problem
+	elseif found.task then
+		task, _, all = tasks.find(file.value, command_line.name_words(found.name))
 	end
 	if not task then
-		return nil, file.problem or require("runner.core.errors").new("COMMAND_NOT_FOUND",
+		return nil, require("runner.core.errors").new("COMMAND_NOT_FOUND",
 			("%s has no task '%s'"):format(found.path, command_line.typed(found.name)), { phase = "validation" })
 	end
 	found.source = file.text
 	found.own = found.task and task.sources and task_text.only(file.text, found.name, true) or nil -- a change of others is none of it
-	return tasks.declaration(task, file.value, { private = found.name:find "^_" ~= nil or nil, timeout = limit_of(project),
+	return tasks.declaration(task, all, { private = found.name:find "^_" ~= nil or nil, timeout = limit_of(project),
 		cwd = host.bundle() and "caller" or nil }), nil, -- the project of a program is a folder of its version
 		file.text, file.partial
 end

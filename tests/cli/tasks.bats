@@ -813,3 +813,61 @@ example() {
 	assert_envelope
 	expect '[w["key"] for w in e.data.warnings] == ["args.rest", "args.target"] and all("make" in w["message"] for w in e.data.warnings)'
 }
+
+@test "what a group says holds for its tasks, under what they say themselves" {
+	mkdir -p web/app
+	tasks <<-'LUA'
+		site = { cwd = "web", env = { A = "group", B = "group" }, interpreter = "bash -e",
+			show = { "Show", env = { B = "own" }, shell = [=[[[ -n $A ]] && echo "${PWD##*/} $A $B"]=] },
+			deep = { cwd = "web/app", here = { "Here", shell = 'echo "${PWD##*/} $A $B"' } } },
+		env = { print = { "A group of that name", shell = "echo top" } },
+	LUA
+	call site show
+	assert_envelope
+	[ "$stderr" = "web group own" ]
+	call site deep here
+	[ "$stderr" = "app group group" ]
+	call env print
+	[ "$stderr" = top ]
+	call lint
+	expect 'e.data.problems == [] and e.data.warnings == []'
+	call help --format json
+	[[ $stdout != *'"site cwd"'* ]]
+}
+
+@test "what a task needs runs in the order that it names, and stops at the first failure" {
+	tasks <<<'a = { "A", shell = "sleep 0.2; echo a >>log" }, b = { "B", shell = "echo b >>log" }, no = { "No", shell = "false" },
+		all = { "All", needs = { "a", "b" }, shell = "echo all >>log" }, bad = { "Bad", needs = { "no", "b" }, shell = "echo bad >>log" }'
+	call all
+	expect 'e.ok'
+	[ "$(tr '\n' ' ' <log)" = "a b all " ]
+	rm log
+	call bad
+	[ "$status" -eq 1 ]
+	assert_envelope
+	[ ! -e log ]
+}
+
+@test "a script with ]] of its own is told of longer brackets" {
+	printf 'return { tasks = {\n\ta = { "A", shell = [[\n\t\tif [[ -f x ]]; then\n\t\t\techo y\n\t\tfi ]] },\n} }\n' >tasks.lua
+	call a
+	assert_envelope
+	expect '"tasks.lua:3: a text that begins with [[ ends at the ]] on this line" in e.error.message and "[=[" in e.error.fix_required'
+	sed -i 's/shell = \[\[/shell = [=[/; s/fi \]\]/fi ]=]/' tasks.lua
+	call a --help
+	[ "$status" -eq 0 ]
+}
+
+@test "lint, test, new and types are names for tasks; runner's own are behind self" {
+	tasks <<<'lint = { "Lint it", shell = "echo my lint" }, test = { "T", shell = "echo my test" }, new = { "N", shell = "echo my new" },
+		types = { "Y", shell = "echo my types" }'
+	for name in lint test new types; do
+		call "$name"
+		assert_envelope
+		[ "$stderr" = "my $name" ]
+	done
+	call self lint
+	expect 'e.ok and e.meta.command == "lint" and e.data.problems == []'
+	call self new foo
+	[ -e commands/foo.lua ]
+}

@@ -50,7 +50,7 @@ describe("the list of a group", function()
 		for _, group in ipairs(groups) do
 			assert.same(names(catalog.below(all, group)), names(catalog.list_below(project, group)), group)
 		end
-		assert.same({ "self.job.list built in", "self.watch built in" }, names(catalog.list_below(project, "self")))
+		assert.same({ "self.job.list built in", "self.new built in", "self.watch built in" }, names(catalog.list_below(project, "self")))
 	end)
 
 	it("reads no other folder", function()

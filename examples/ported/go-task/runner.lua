@@ -1,0 +1,1 @@
+return { aliases = { w = "website", docs = "website", d = "website" } }
