@@ -274,14 +274,17 @@ end
 
 -- --- run -----------------------------------------------------------------------
 
+local function unconfirmed(a)
+	local problem = a.unconfirmed and require("runner.ctx.destructive").problem()
+	return problem and { error = problem }
+end
+
 -- The run goes on without us, as a job.
 local function hand_over(a)
-	if not a.job or a.dry_run then
-		return nil
+	if a.job and not a.dry_run then
+		a.framework.output, a.window = nil, nil -- these are the job's
+		return unconfirmed(a) or require("runner.jobs.start").answer(a)
 	end
-	local problem = a.unconfirmed and require("runner.ctx.destructive").problem()
-	a.framework.output, a.window = nil, nil -- these are the job's
-	return problem and { error = problem } or require("runner.jobs.start").answer(a)
 end
 
 -- From here on there is a ctx, so `cleanup` runs whatever comes next.
@@ -303,11 +306,8 @@ end
 
 -- No key is claimed for a call that was not confirmed.
 local function confirm(a)
-	local problem = a.unconfirmed and require("runner.ctx.destructive").problem()
-	if problem then
-		return { error = problem }
-	end
-	return a.framework.idempotency_key and not (a.dry_run or a.information) and require("runner.project.idempotency").claim(a) or nil
+	return unconfirmed(a)
+		or a.framework.idempotency_key and not (a.dry_run or a.information) and require("runner.project.idempotency").claim(a) or nil
 end
 
 local function failure(a, e)

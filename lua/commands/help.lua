@@ -93,7 +93,7 @@ end
 -- A task, or the file of a command, as it is written.
 local function show(found)
 	local source = found.path and host.source(found.path)
-	local text = source and found.task and require("runner.declare.task_text").written(source, found.name) or source
+	local text = source and found.task and require("runner.declare.task_text").written(source, found.name, found.group) or source
 	if not text then
 		require("runner.core.errors").raise("PRECONDITION", ("'%s' has no file to be shown"):format(command_line.typed(found.name)),
 			{ side_effects = "none" })

@@ -95,7 +95,7 @@ local function line_of(script)
 	local source = attempt.found and attempt.found.source or ""
 	local at = only_place(source, script, 1, #source, "")
 	if not at and source:find(script, 1, true) and attempt.found.task then
-		local place = require("runner.declare.task_text").places(source)[attempt.name]
+		local place = require("runner.declare.task_text").places(source, attempt.found.group)[attempt.name]
 		at = place and only_place(source, script, place.first, place.last, "shell%s*=%s*%[?=*")
 	end
 	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", ""))

@@ -66,6 +66,15 @@ local function path_of(f)
 	return path
 end
 
+-- The dot path of the command file, where it is a group that has the command.
+local function group_of(where)
+	local group = where.name:match "^(.*)%."
+	while group and not where.path:find("/" .. group:gsub("%.", "/") .. ".lua", 1, true) do
+		group = group:match "^(.*)%."
+	end
+	return group
+end
+
 -- --- all problems -------------------------------------------------------------------
 
 local function problem_of(f, where)
@@ -73,8 +82,9 @@ local function problem_of(f, where)
 	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
 	local found, fix = messages.of(f, key)
 	local text = where.text
-	local own = text and f.task and require("runner.declare.task_text").places(text)[where.name]
-	text = own and require("runner.declare.task_text").only(text, where.name) or text
+	local group = f.task and group_of(where)
+	local own = text and f.task and require("runner.declare.task_text").places(text, group)[where.name]
+	text = own and require("runner.declare.task_text").only(text, where.name, group) or text
 	local line = text and (line_of(text, path_of(f)) or own and 1 + select(2, text:sub(1, own.first - 1):gsub("\n", "")))
 	local place = line and where.path .. ":" .. line or where.path
 	return { key = key, line = line or nil, message = ("%s: %s. %s"):format(place, found, fix), fix = fix }
@@ -105,7 +115,7 @@ end
 
 local function collect(declaration, where, with_calls)
 	local faults, seen = {}, {}
-	local is_task = type(declaration) == "table" and rawget(declaration, "task") and where.path:find "tasks%.lua$"
+	local is_task = type(declaration) == "table" and rawget(declaration, "task") and (where.path:find "tasks%.lua$" or group_of(where))
 	local task = is_task and where.name:gsub("%.", " ") or nil
 	local function report(kind, prefix, key, reason, found)
 		local place = (prefix or "") .. "\0" .. tostring(key)

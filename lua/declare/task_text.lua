@@ -61,15 +61,15 @@ local function entry(s, name, at, value, last, section)
 	s.order = s.order + 1
 	s.places[name] = s.places[name] or { first = at, last = last, order = s.order, section = section }
 	if s.code:sub(value, value) == "{" then
-		walk(s, value + 1, last - 1, name .. ".", section)
+		walk(s, value + 1, last - 1, name .. ".", section, false)
 	end
 end
 
-function walk(s, at, last, prefix, section)
+function walk(s, at, last, prefix, section, is_outer)
 	local begin = at
 	while at <= last do
 		local start = s.code:match("^[%s,;]*()", at)
-		section = prefix == "" and section_of(s.text, at, start - 1, at == begin) or section
+		section = is_outer and section_of(s.text, at, start - 1, at == begin) or section
 		local name, value = name_at(s.text, s.code, start)
 		local stop = end_of(s.code, value or start, last)
 		if name then
@@ -81,13 +81,14 @@ end
 
 ---Where each task of a file is, by its dot path.
 ---@param text string
+---@param group? string the dot path of a file that is a group of commands
 ---@return table<string, runner.TaskPlace>
-function M.places(text)
+function M.places(text, group)
 	local s = { text = text, code = lint.code_of(text), places = {}, order = 0 }
-	local open = s.code:match "%f[%w_]tasks%s*=%s*(){%s*[%a_%[}]"
+	local open = s.code:match("%f[%w_]" .. (group and "commands" or "tasks") .. "%s*=%s*(){%s*[%a_%[}]")
 	local _, last = s.code:find("^%b{}", open or #text + 1)
 	if last then
-		walk(s, open + 1, last - 1, "", nil)
+		walk(s, open + 1, last - 1, group and group .. "." or "", nil, true)
 	end
 	return s.places
 end
@@ -95,10 +96,11 @@ end
 ---The text without the other tasks, each thing on the line that it has; the whole where the task is not found.
 ---@param text string
 ---@param name string dot path
+---@param group? string as of M.places
 ---@param closed? boolean nothing is left in the place of the others, so that no change of them is one of this text
 ---@return string
-function M.only(text, name, closed)
-	local places = M.places(text)
+function M.only(text, name, group, closed)
+	local places = M.places(text, group)
 	local own, list = places[name], {}
 	for _, place in next, own and places or {} do
 		list[#list + 1] = (place == own or place.last < own.first or place.first > own.last) and place or nil
@@ -126,9 +128,10 @@ end
 ---A task as it is written, without the blanks in front of all its lines; nil: it is not found.
 ---@param text string
 ---@param name string dot path
+---@param group? string as of M.places
 ---@return string?
-function M.written(text, name)
-	local place = M.places(text)[name]
+function M.written(text, name, group)
+	local place = M.places(text, group)[name]
 	if not place then
 		return nil
 	end

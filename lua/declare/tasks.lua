@@ -1,4 +1,5 @@
--- tasks: many commands in one file (tasks.lua), and commands whose work is a script or one program. A task becomes the very
+-- tasks: many commands in one file (tasks.lua, or a command file that is a group of them), and commands whose work is a script
+-- or one program. A task becomes the very
 -- declaration that a command file returns, with what fits a task where it says nothing, so that whatever holds for one holds
 -- for the other. Loaded for a task. lua/ctx/task.lua runs the scripts.
 
@@ -46,7 +47,7 @@ end
 
 -- --- the file ----------------------------------------------------------------------------------
 
-local FILE = { env = true, cwd = true, interpreter = true, tasks = true }
+local FILE = { env = true, cwd = true, interpreter = true }
 
 local function shown(key)
 	local text = type(key) == "string" and ("%q"):format(key) or tostring(key)
@@ -55,24 +56,25 @@ end
 
 ---What is wrong with the form of a file as a whole.
 ---@param file any what it returned
+---@param list "tasks"|"commands" its key for them
 ---@return string? problem the rest of a sentence that begins with the file's path
 ---@return string? fix
-function M.problem(file)
+function M.problem(file, list)
 	if type(file) ~= "table" then
 		return ("returns %s"):format(file == nil and "nothing" or "no table"), ("Write %s"):format(EXAMPLE)
 	end
 	local odd
 	for key in next, file do
-		odd = not FILE[key] and (odd == nil or tostring(key) < tostring(odd)) and key or odd
+		odd = not FILE[key] and key ~= list and (odd == nil or tostring(key) < tostring(odd)) and key or odd
 	end
 	if odd ~= nil and type(rawget(file, odd)) == "table" then
-		return ("has the task %s outside of tasks"):format(shown(odd)), ("Write return { tasks = { %s = { … } } }"):format(
-			type(odd) == "string" and shown(odd) or "NAME")
+		return ("has the task %s outside of %s"):format(shown(odd), list), ("Write return { %s = { %s = { … } } }"):format(
+			list, type(odd) == "string" and shown(odd) or "NAME")
 	elseif odd ~= nil then
-		return ("has the key %s, which no file of tasks has"):format(shown(odd)), "Its keys are tasks, env, cwd and interpreter"
+		return ("has the key %s, which no file of tasks has"):format(shown(odd)), ("Its keys are %s, env, cwd and interpreter"):format(list)
 	end
-	if type(rawget(file, "tasks")) ~= "table" then
-		return "has no tasks", ("Write %s"):format(EXAMPLE)
+	if type(rawget(file, list)) ~= "table" then
+		return "has no " .. list, ("Write %s"):format(EXAMPLE:gsub("tasks", list))
 	end
 end
 
@@ -133,42 +135,37 @@ function walk(list, prefix, depth, out)
 	end
 end
 
----All tasks of a file.
----@param file table
+---All tasks of a list.
+---@param list table
 ---@return {name: string, task: table}[] tasks by dot path, in no order
 ---@return string? problem
 ---@return string? fix
-function M.all(file)
+function M.all(list)
 	local out = {}
-	local problem, fix = M.problem(file)
-	if not problem then
-		problem, fix = walk(rawget(file, "tasks"), "", 1, out)
-	end
+	local problem, fix = walk(list, "", 1, out)
 	return out, problem, fix
 end
 
-local function find(list, words, at, all)
+---The task that words name.
+---@param list table
+---@param words string[]
+---@param at integer its first word
+---@param all table what holds for all of the list: env, cwd, interpreter
+---@return table? task
+---@return integer? last of its words
+---@return table? all what the file and its groups say for all of theirs
+function M.find(list, words, at, all)
 	for count = math.min(#words - at + 1, WORDS), 1, -1 do
 		local v = rawget(list, table.concat(words, " ", at, at + count - 1))
 		if type(v) == "table" and is_task(v) then
 			return v, at + count - 1, all
 		elseif type(v) == "table" then
-			local task, last, own = find(v, words, at + count, shared(all, v))
+			local task, last, own = M.find(v, words, at + count, shared(all, v))
 			if task then
 				return task, last, own
 			end
 		end
 	end
-end
-
----The task that words begin with.
----@param file table
----@param words string[]
----@return table? task
----@return integer? last how many of the words name it
----@return table? all what the file and its groups say for all of theirs: env, cwd, interpreter
-function M.find(file, words)
-	return find(rawget(file, "tasks"), words, 1, file)
 end
 
 -- --- the declaration ---------------------------------------------------------------------------

@@ -105,6 +105,7 @@ local DISCOVERY = { help = true, manifest = true } -- they run nothing, and need
 ---@field dry_run boolean every command that changes something does a dry run
 ---@field found fun(a: runner.Attempt): runner.Answer? refuse a command by its name, before its file is read
 ---@field settle fun(a: runner.Attempt, settled: table): runner.Answer? narrow the limits of the call, or refuse it
+---@field reaches fun(path: string): boolean is the file in a folder that all of them have?
 ---@field relocate boolean may --cwd, --config, --context and --no-config be given?
 
 -- --- one file ---------------------------------------------------------------------------
@@ -358,6 +359,15 @@ function M.problem(name, path, level)
 	end
 end
 
+local function reaches(path)
+	for _, policy in ipairs(attempt.policy.list) do
+		if policy.folders and not is_within(path, policy.folders) then
+			return false
+		end
+	end
+	return true
+end
+
 -- Refuse a command by its name and by where its file is, before that is read.
 local function found(a)
 	local problem = M.problem(full_name(a), a.found.path)
@@ -454,7 +464,7 @@ function M.take(given)
 	end
 	local policy = merge(list)
 	policy.digest = host.digest(table.concat(passed, ":"))
-	policy.found, policy.settle = found, settle
+	policy.found, policy.settle, policy.reaches = found, settle, reaches
 	host.setenv(VARIABLE, table.concat(passed, ":"))
 	host.send("META", { name = "policy", data = json.encode(json.array(rows), { envelope = true }) }, true)
 	return policy

@@ -42,6 +42,30 @@ local function add_vendored(root, by_name)
 	end
 end
 
+-- A file that is a group of commands stands for these.
+local function add_groups(project, dir, words, by_name)
+	local files, at = {}, dir
+	for name, entry in next, by_name do
+		files[#files + 1] = entry.folder == dir and name or nil
+	end
+	for i, word in ipairs(words) do
+		local name = table.concat(words, ".", 1, i)
+		at = ("%s/%s"):format(at, word)
+		if host.probe(at .. ".lua") and not locate.fixed[words[1]] then
+			by_name[name], files[#files + 1] = { name = name, path = at .. ".lua", folder = dir }, name
+		end
+	end
+	local caches = declarations.caches()
+	for _, name in ipairs(files) do
+		local entry = by_name[name]
+		local group = not (entry.mark and caches:get(entry)) and M.guarded(require("runner.project.tasks").list_group, entry, project)
+		by_name[name] = not group and entry or nil
+		for _, row in ipairs(group or {}) do
+			by_name[row.name] = by_name[row.name] or row
+		end
+	end
+end
+
 -- A task that something else of its name hides is never run.
 local function add_tasks(project, by_name)
 	local tasks = host.probe(project.root .. "/tasks.lua") and M.guarded(require("runner.project.tasks").list, project)
@@ -73,6 +97,7 @@ local function entries_of(project, words, policy)
 	for i, dir in ipairs(places.list(project)) do
 		add_place(dir, words, out)
 		if i == 1 and project.root then
+			add_groups(project, dir, words, out.by_name)
 			add_tasks(project, out.by_name)
 		end
 		if i == 1 and places.has_libraries(project) then

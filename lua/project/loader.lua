@@ -129,15 +129,6 @@ end
 
 local STANDARD <const> = 10 -- libraries of Lua in package.loaded, _G included
 
--- Of the file, and of what it has required.
-local function digest_of(text)
-	local count = 0
-	for name in next, package.loaded do
-		count = count + (type(name) == "string" and name:sub(1, 7) == "runner." and 0 or 1)
-	end
-	return count > STANDARD and require("runner.project.module_digest").digest(text) or host.digest(text)
-end
-
 ---The declaration of a found command in its normal form.
 ---@param found runner.Found
 ---@param project table
@@ -155,8 +146,15 @@ function M.command(found, project)
 		return nil, partial and require("runner.project.inert").partial(found.path)
 			or require("runner.declare.declaration").error(value, where, raised)
 	end
-	command.unread = is_unread(found, project)
-	command.path, command.digest = found.path, where.text and digest_of(found.own or where.text) or "builtin"
+	command.unread, command.path, command.digest = is_unread(found, project), found.path, "builtin"
+	local text = found.own or where.text
+	if text then -- and what it has required
+		local count = 0
+		for name in next, package.loaded do
+			count = count + (type(name) == "string" and name:sub(1, 7) == "runner." and 0 or 1)
+		end
+		command.digest = count > STANDARD and require("runner.project.module_digest").digest(text) or host.digest(text)
+	end
 	return command
 end
 

@@ -24,23 +24,9 @@ M.SELF = "self"
 ---@field folder? string of command files, in which it was found
 ---@field listed? boolean found by listing, not by name
 ---@field task? true it is a task of the file (lua/project/tasks.lua)
+---@field group? string dot path of the command file that it is a command of
 ---@field of_group? true the words are those of a group, and help answers the call
 ---@field vendored? string root of the project that has it from a library (lua/project/vendored.lua)
-
-local function parent(dir)
-	local up = dir:match("^(.*)/[^/]+$")
-	return up == "" and "/" or up
-end
-
--- HOME as the search meets it on its way up, whatever its spelling: with a slash behind
--- it, through a link, with "..". A HOME that is above `dir` as it is written needs no look.
-local function home_above(dir)
-	local home = os.getenv "HOME"
-	if not home or home:sub(1, 1) ~= "/" or dir == home or dir:sub(1, #home + 1) == home .. "/" then
-		return home
-	end
-	return (require("runner.fs").realpath(home))
-end
 
 ---The project: the nearest ancestor with a runner.lua, else with a commands/, else with a tasks.lua, up
 ---to the root of the repository or the home directory.
@@ -55,11 +41,17 @@ function M.project_root()
 		elseif probe(dir .. "/tasks.lua") then
 			last = last or dir
 		end
-		home = home or home_above(dir) or ""
+		if not home then
+			home = os.getenv "HOME" or ""
+			if home:find "^/" and (dir .. "/"):sub(1, #home + 1) ~= home .. "/" then
+				-- as the search meets it on its way up, whatever its spelling: with a slash behind it, through a link, with ".."
+				home = require("runner.fs").realpath(home) or ""
+			end
+		end
 		if dir == home or dir == "/" or probe(dir .. "/.git") then
 			break
 		end
-		dir = parent(dir)
+		dir = dir:match "^(.+)/" or "/"
 	end
 	return fallback or last, false
 end
@@ -82,9 +74,14 @@ local function resolve(dir, words, i)
 	end
 end
 
-local function in_folder(dir, words)
+-- Of the project's own files, one may be a group of commands.
+local function in_folder(dir, words, project)
 	local path, last = resolve(dir, words, 1)
-	return path and { name = table.concat(words, ".", 1, last), path = path, words = last, folder = dir }
+	local found = path and { name = table.concat(words, ".", 1, last), path = path, words = last, folder = dir }
+	if found and project and (host.source(path, dir) or ""):find "commands%s*=[^=]" then
+		return require("runner.project.tasks").find_in(found, words, project)
+	end
+	return found
 end
 
 ---Find the command that `words` begin with.
@@ -95,7 +92,7 @@ function M.find(words, project)
 	if M.fixed[words[1]] then
 		return require("runner.project.builtins").find(words, words[1] == M.SELF and 2 or 1)
 	end
-	local found = project and project.root and (in_folder(project.commands, words)
+	local found = project and project.root and (in_folder(project.commands, words, project)
 		or probe(project.root .. "/tasks.lua") and require("runner.project.tasks").find(words, project))
 	if found then
 		return found

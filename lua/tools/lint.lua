@@ -109,7 +109,7 @@ function M.command(found, project, out)
 		table.move(of_error(problem, found.path), 1, 100, #out.problems + 1, out.problems)
 		return nil
 	end
-	text = found.task and require("runner.declare.task_text").only(text, found.name) or text
+	text = found.task and require("runner.declare.task_text").only(text, found.name, found.group) or text
 	local where = { path = M.shown(found.path), name = found.name, text = text, config = project.config }
 	local problems = catalog.guarded(declaration.problems, value, where, true)
 	if partial and problems[1] then

@@ -94,9 +94,10 @@
 ---@field interruption? { detach?: boolean, resume?: boolean, idle_timeout_ms?: integer, max_lifetime_ms?: integer } calls off a terminal answer within --budget; what isn't done by then goes on as a job (detach), or stops at a checkpoint (resume)
 ---@field has_network_io? boolean it talks to the network: adds --connect-timeout, --proxy and --no-proxy
 
----What a file of tasks returns (tasks.lua).
+---What a file of tasks returns: tasks.lua, or a command file that is a group of commands.
 ---@class runner.Tasks
----@field tasks table<string, runner.Task|table<string, runner.Task>> by name; a table of tasks is a group
+---@field tasks? table<string, runner.Task|table<string, runner.Task>> those of tasks.lua by name; a table of tasks is a group
+---@field commands? table<string, runner.Task|table<string, runner.Task>> the same of a group
 ---@field env? table<string, string|number|false> variables for all of them
 ---@field cwd? "project"|"caller"|string where they work
 ---@field interpreter? string|string[] what runs their scripts

@@ -16,7 +16,7 @@ local FILE = {
 
 local function names(file)
 	local out = {}
-	for i, row in ipairs((tasks.all(file))) do
+	for i, row in ipairs((tasks.all(file.tasks))) do
 		out[i] = row.name
 	end
 	table.sort(out)
@@ -35,7 +35,7 @@ describe("a file of tasks", function()
 			for word in words:gmatch "%S+" do
 				list[#list + 1] = word
 			end
-			assert.same(expected or nil, (select(2, tasks.find(FILE, list))), words)
+			assert.same(expected or nil, (select(2, tasks.find(FILE.tasks, list, 1, FILE))), words)
 		end
 	end)
 
@@ -47,7 +47,10 @@ describe("a file of tasks", function()
 			{ { tasks = { a = { b = { c = { d = { e = { "deep" } } } } } } }, "is a table" },
 		}
 		for i = 1, #cases do
-			local _, problem, fix = tasks.all(cases[i][1])
+			local problem, fix = tasks.problem(cases[i][1], "tasks")
+			if not problem then
+				problem, fix = select(2, tasks.all(cases[i][1].tasks))
+			end
 			assert.truthy(problem and problem:find(cases[i][2], 1, true), cases[i][2] .. ": " .. tostring(problem))
 			assert.truthy(fix)
 		end
@@ -139,11 +142,11 @@ return {
 	end)
 
 	it("without the others is the same whatever they are, and another one if the file's own changes", function()
-		local closed = task_text.only(TEXT, "test", true)
+		local closed = task_text.only(TEXT, "test", nil, true)
 		local function other(pattern, with)
 			local text, n = TEXT:gsub(pattern, with)
 			assert.equal(1, n, pattern)
-			return task_text.only(text, "test", true)
+			return task_text.only(text, "test", nil, true)
 		end
 		assert.equal(closed, other("Build it", "Build all of it"))
 		assert.equal(closed, other('%["db drop"%] = ', '\n\n\tnew = { "New", shell = "true" },\n\t["db drop"] = '))
