@@ -132,6 +132,8 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare);
  * or -1 as above. Where that is allowed, it runs with realtime priority from here to the
  * proof. */
 int child_kill_all(const struct spared *spare);
+/* When to do so again, where that began then and found so many: until then, they are to be reaped. */
+mono_t child_kill_again(mono_t began, int alive);
 
 /* Signal every process that has that mark of a run, wherever it is now: KILL goes to whole groups
  * as well, but in `session`, which isn't theirs. Without /proc it asks for every number since the run's.

@@ -242,6 +242,16 @@ static int kill_children(const struct spared *spare, int *rest)
 	return count < 0 ? -1 : living;
 }
 
+#define KILL_AGAIN_MS 2  /* a process was alive */
+#define LOOK_AGAIN_MS 20 /* all are dead: reap, for longer than the look at them took: they may be tens of thousands */
+
+mono_t child_kill_again(mono_t began, int alive)
+{
+	int64_t took = mono_elapsed_ms(began, mono_now());
+
+	return mono_add_ms(mono_now(), alive != 0 ? KILL_AGAIN_MS : MAX_OF(LOOK_AGAIN_MS, 4 * took));
+}
+
 /* A process that loses its parent becomes our child: it is in the next list. */
 int child_kill_all(const struct spared *spare)
 {

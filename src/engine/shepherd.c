@@ -17,8 +17,6 @@
 #include "os.h"
 
 #define EXIT_NOT_STARTED 127
-#define KILL_AGAIN_MS 5 /* again, for processes forked while we were looking */
-
 /* RT signals queue: with TERM, a pending one would swallow the grace. */
 #define STOP_SIGNAL SHEPHERD_KILL
 
@@ -93,10 +91,9 @@ static void kill_tree(struct shepherd *s, mono_t now)
 {
 	if (s->give_up_at == MONO_NEVER)
 		s->give_up_at = mono_add_ms(now, SHEPHERD_GIVE_UP_MS);
-	s->kill_at = mono_add_ms(now, KILL_AGAIN_MS);
 	if (s->program > 0)
 		kill(-s->program, SIGKILL);
-	child_kill_all(NULL);
+	s->kill_at = child_kill_again(now, child_kill_all(NULL));
 }
 
 static void begin_end(struct shepherd *s, int64_t grace_ms)

@@ -23,8 +23,7 @@
 
 #define LAST_REAP_MS 1000 /* how long we wait after KILL for proof that all are gone */
 #define LAST_ROUNDS 20    /* … or 5 times as long, if we got no processor for that many rounds of KILL */
-#define KILL_AGAIN_MS 2   /* a process was alive */
-#define LOOK_AGAIN_MS 20  /* all are dead: reap */
+#define LAST_DEAD_MS 30000 /* … or so long, if none is alive any more: they are only to be reaped */
 
 enum state {
 	WORKING,    /* no verdict yet */
@@ -59,8 +58,9 @@ struct attempt {
 	bool session_empty; /* … and no process of its group is left */
 	enum state state;
 	mono_t timer;     /* of the state */
-	mono_t kill_at;   /* end of the grace; then of killing */
+	mono_t kill_at;   /* end of the grace; then the first KILL */
 	int rounds;       /* of KILL */
+	int alive;        /* … in the last one; -1: not known */
 	struct frames frames;
 	struct resource_usage usage;
 };
@@ -85,16 +85,16 @@ static enum state enter(struct attempt *a, enum state state, mono_t timer)
 
 static enum state kill_all(struct attempt *a)
 {
-	int alive;
+	mono_t began = mono_now();
 
 	a->ended |= !a->gone;
 	if (a->rounds++ == 0)
-		a->kill_at = mono_add_ms(mono_now(), LAST_REAP_MS);
+		a->kill_at = began;
 	resource_usage_kill(&a->usage, a->run); /* first: no process can fork its way out of a group */
-	alive = child_kill_all(&a->run->spared);
-	if (alive < 0)
+	a->alive = child_kill_all(&a->run->spared);
+	if (a->alive < 0)
 		signal_session(a, SIGKILL);
-	return enter(a, KILLING, mono_add_ms(mono_now(), alive ? KILL_AGAIN_MS : LOOK_AGAIN_MS));
+	return enter(a, KILLING, child_kill_again(began, a->alive));
 }
 
 static enum state term_all(struct attempt *a)
@@ -183,7 +183,9 @@ static enum state skip_cleanup(struct attempt *a)
 
 static enum state kill_again(struct attempt *a)
 {
-	if (mono_now() < mono_add_ms(a->kill_at, a->rounds < LAST_ROUNDS ? 4 * LAST_REAP_MS : 0))
+	int64_t starved = a->rounds < LAST_ROUNDS ? 5 * LAST_REAP_MS : LAST_REAP_MS;
+
+	if (mono_now() < mono_add_ms(a->kill_at, a->alive == 0 ? LAST_DEAD_MS : starved))
 		return kill_all(a);
 	a->r->survivors = true;
 	return OVER;

@@ -114,15 +114,14 @@ void pause_run(struct run *run, mono_t *last_sign)
 void pause_describe_children(const struct spared *spare, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER_INIT(out);
-	pid_t children[64];
-	int n = os_children(getpid(), children, (int)ARRAY_LEN(children));
+	static pid_t found[CHILD_MAX_FOUND];
+	int n = MIN_OF(child_find_tree(getpid(), found, spare), 64);
 
 	json_begin_object(&w);
 	json_key(&w, "pids");
 	json_begin_array(&w);
 	for (int i = 0; i < n; i++)
-		if (!spared_has(spare, children[i]))
-			json_int(&w, children[i]);
+		json_int(&w, found[i]);
 	json_end_array(&w);
 	json_end_object(&w);
 }

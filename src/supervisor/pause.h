@@ -16,7 +16,7 @@ void pause_restore_terminal(void);
 /* May we write what only a person looks at? From the background it would land in the midst of
  * what the shell shows. True where no terminal controls us. */
 bool pause_in_foreground(void);
-/* {"pids":[…]} of our children other than the spared, for SURVIVORS. */
+/* {"pids":[…]} of the living that descend from us, without the spared, for SURVIVORS. */
 void pause_describe_children(const struct spared *spare, struct buf *out);
 
 #endif

@@ -71,6 +71,11 @@ static int world_kill_all(const struct spared *spare)
 	return world_signal_tree(1, SIGKILL, spare);
 }
 
+static mono_t world_kill_again(mono_t began, int alive)
+{
+	return mono_add_ms(MAX_OF(began, world.now), alive ? 2 : 20);
+}
+
 static bool world_reap(const struct spared *spare, child_exit_fn *on_exit, void *data)
 {
 	bool empty = true;
@@ -182,6 +187,7 @@ void attempt_under_test(struct run *run, struct report *r);
 #define child_term(pid, cause) world_kill(pid, SIGTERM)
 #define child_signal_tree world_signal_tree
 #define child_kill_all world_kill_all
+#define child_kill_again world_kill_again
 #define child_reap world_reap
 #define frames_take world_frames_take
 #define channels_open(ch) 0

@@ -380,6 +380,16 @@ static void chains_of_processes_that_fork_and_exit_end(void **state UNUSED)
 	run_forked(scenario_storm);
 }
 
+static void what_is_dead_is_reaped_for_longer_than_a_look_at_it_takes(void **state UNUSED)
+{
+	mono_t now = mono_now(), long_ago = mono_add_ms(now, -60000);
+
+	assert_true(child_kill_again(long_ago, 0) >= mono_add_ms(now, 4 * 60000));
+	assert_true(child_kill_again(now, 0) >= mono_add_ms(now, 20));
+	assert_true(child_kill_again(long_ago, 1) < mono_add_ms(now, 60000)); /* who forks is killed at once */
+	assert_true(child_kill_again(long_ago, -1) < mono_add_ms(now, 60000));
+}
+
 /* In a mount namespace of its own, where that is allowed. */
 static void scenario_no_proc(void)
 {
@@ -445,6 +455,7 @@ int main(void)
 		cmocka_unit_test(a_job_is_spared_by_everybody_but_not_what_it_started),
 		cmocka_unit_test(a_whole_tree_is_signalled_and_nobody_beside_it),
 		cmocka_unit_test(chains_of_processes_that_fork_and_exit_end),
+		cmocka_unit_test(what_is_dead_is_reaped_for_longer_than_a_look_at_it_takes),
 		cmocka_unit_test(without_a_proc_to_read_a_kill_claims_nothing),
 		cmocka_unit_test(a_root_that_is_not_a_process_signals_nobody),
 #else

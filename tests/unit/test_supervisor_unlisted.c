@@ -1,6 +1,7 @@
 /*
  * test_supervisor_unlisted.c: whole runs where processes can't be listed, as without /proc: what is
- * known is the worker's session, and its number is the worker's no longer once it is empty.
+ * known is the worker's session, and its number is the worker's no longer once it is empty. And where a
+ * look at them finds only dead ones, which nobody has had the time to reap.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@ static struct {
 	struct sent list[4096];
 } *sent; /* shared with the supervisor */
 static pid_t supervisor;
+static int found; /* alive, by a look at the tree; -1: it can't be listed */
 
 int __real_kill(pid_t pid, int sig);
 int __wrap_kill(pid_t pid, int sig);
@@ -44,7 +46,7 @@ int __wrap_kill(pid_t pid, int sig)
 
 int __wrap_child_kill_all(const struct spared *spare UNUSED)
 {
-	return -1;
+	return found;
 }
 
 int __wrap_child_signal_tree(pid_t root UNUSED, int sig UNUSED, const struct spared *spare UNUSED)
@@ -77,6 +79,7 @@ static int times(int sig, bool to_group, int result)
 
 static int set_up(void **state)
 {
+	found = -1;
 	sent = mmap(NULL, sizeof(*sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return sent == MAP_FAILED ? -1 : reset_fixture(state);
 }
@@ -151,6 +154,31 @@ static void an_empty_group_is_sent_nothing_more(void **state UNUSED)
 	assert_int_equal(times(0, false, -1), 0);
 }
 
+/* It stands for the dead: when it has gone, the last of them is reaped. */
+static int leaves_one_for_long(const struct launch *launch)
+{
+	lead_session();
+	if (fork() == 0) {
+		ignore_term();
+		setsid();
+		poll(NULL, 0, 15 * GRACE_MS);
+		_exit(0);
+	}
+	BEGIN_RUN(launch, INT(timeout_ms, GRACE_MS));
+	hang();
+	return 0;
+}
+
+static void the_dead_are_no_survivors_however_long_it_takes_to_reap_them(void **state UNUSED)
+{
+	const char *text;
+
+	found = 0;
+	text = assert_answer(leaves_one_for_long, 10, "TIMEOUT");
+	assert_null(strstr(text, "SURVIVORS"));
+	assert_ended_between(10 * GRACE_MS, SCENARIO_LIMIT_MS);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, reset_fixture)
 
 int main(void)
@@ -159,6 +187,7 @@ int main(void)
 		TEST(a_worker_and_its_group_are_killed_at_the_end_of_the_grace),
 		TEST(the_group_of_a_crashed_worker_is_asked_to_end_and_then_killed),
 		TEST(an_empty_group_is_sent_nothing_more),
+		TEST(the_dead_are_no_survivors_however_long_it_takes_to_reap_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
