@@ -243,7 +243,7 @@ local function shape_output(a)
 	if a.older then
 		require("runner.output.delivery").open_older(a)
 	end
-	if a.command.list or a.command.rows or a.framework.fields or a.command.truncates then
+	if a.command.list or a.command.rows or a.framework.fields then
 		return keep(a, require("runner.output.list").open(a))
 	end
 end

@@ -118,7 +118,7 @@ return {
 			"where output_schema says ordered = false; other arrays stay as the command returns them, or by --sort" },
 		{ "REQ-F-040", 3, 2, "Paths in results are absolute", "done", "where output_schema says format = \"path\"" },
 		{ "REQ-F-052", 2, 0, "A result that is too large is cut, and says so", "done",
-			"where the command declares list or truncates; the others may return 16 MiB, and more is OUTPUT_TOO_LARGE" },
+			"by default where the command declares list or truncates, since a pipe must not lose rows; any other with --max-bytes or its variable" },
 		{ "REQ-F-064", 3, 1, "A field that was cut says so", "done" },
 		{ "REQ-O-005", 3, 3, "--format id", "done" },
 		{ "REQ-O-007", 3, 3, "--stable-output", "done" },

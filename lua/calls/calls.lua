@@ -32,6 +32,7 @@ local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has b
 ---@field arguments? table by name, as --raw-payload takes them; nil or empty: none
 ---@field stdin? string what the command reads there; default: nothing
 ---@field timeout_ms? integer as --timeout; default: the command's own
+---@field max_bytes? integer of its answer, as --max-bytes
 ---@field idempotency_key? string as --idempotency-key
 ---@field confirmed? boolean a person has confirmed this call: it may be destructive
 ---@field client? {transport: string, name?: string, version?: string} whom it is made for, for the audit ledger
@@ -65,6 +66,7 @@ local function flags_of(request)
 		flags[#flags + 1] = value and ("--%s=%s"):format(name, value) or nil
 	end
 	add("timeout", request.timeout_ms and request.timeout_ms .. "ms")
+	add("max-bytes", request.max_bytes)
 	add("idempotency-key", request.idempotency_key)
 	table.move(request.flags or {}, 1, #(request.flags or {}), #flags + 1, flags)
 	add("raw-payload", next(request.arguments or {}) ~= nil and assert(json.encode(request.arguments)))

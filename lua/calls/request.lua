@@ -27,6 +27,7 @@ local OF_REQUEST = { unique = true, memory = 64 << 20 }
 ---@field stdin? string
 ---@field flags string[]
 ---@field timeout_ms? integer
+---@field max_bytes? integer of its answer
 ---@field dry_run? boolean
 ---@field live boolean it asks for a real run of a command that is a dry run by default
 
@@ -70,6 +71,10 @@ local SPECIAL = {
 	dry_run = function(request, value)
 		request.dry_run = value
 		return type(value) == "boolean"
+	end,
+	max_bytes = function(request, value)
+		request.max_bytes = math.tointeger(value)
+		return request.max_bytes ~= nil
 	end,
 	live = function(request, value)
 		request.live = value

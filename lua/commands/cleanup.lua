@@ -1,5 +1,5 @@
 -- runner cleanup: remove what commands declare to leave as temporary files, caches and logs, and
--- the temporary directories of runs that were killed.
+-- the temporary directories of runs that were killed, and what answers had no room for.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
@@ -76,6 +76,20 @@ local function sweep(ctx, cleaned)
 	end
 end
 
+local DAY = 24 * 60 * 60
+
+-- What answers had no room for (src/supervisor/keep.c).
+local function old_answers(ctx, min_age, cleaned)
+	local state = require("runner.core.paths").state()
+	for _, name in ipairs(state and fs.list(state .. "/answers") or {}) do
+		local path = state .. "/answers/" .. name
+		local st = name:find "^req_" and fs.lstat(path)
+		if st and is_old(path, min_age or DAY) then
+			remove_one(ctx, { path = path, type = "temp", command = "--max-bytes", size_bytes = st.size }, cleaned)
+		end
+	end
+end
+
 return {
 	dry_run = true,
 	args = {
@@ -98,6 +112,7 @@ return {
 		end
 		if args.scope == "all" or args.scope == "temp" then
 			sweep(ctx, cleaned)
+			old_answers(ctx, args.min_age, cleaned)
 		end
 		for _, row in ipairs(cleaned) do
 			total = total + row.bytes_freed

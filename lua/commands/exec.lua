@@ -3,6 +3,7 @@
 
 local attempt = require "runner.core.attempt"
 local batch = require "runner.calls.batch"
+local budget = require "runner.core.budget"
 local calls = require "runner.calls.calls"
 local envelopes = require "runner.calls.envelope"
 local errors = require "runner.core.errors"
@@ -91,7 +92,8 @@ local function call_of(args, request, allowed, running)
 	local limit_ms = args.call_timeout and rules.milliseconds(args.call_timeout)
 	local _, exit_code, line = calls.run {
 		command = request.words, arguments = request.arguments, stdin = request.stdin, flags = request.flags,
-		timeout_ms = shorter(request.timeout_ms, limit_ms), dry_run = dry_run(args, request), confirmed = allowed,
+		timeout_ms = shorter(request.timeout_ms, limit_ms), max_bytes = shorter(request.max_bytes, budget.most),
+		dry_run = dry_run(args, request), confirmed = allowed,
 		client = not os.getenv "RUNNER_CLIENT" and { transport = "exec" } or nil,
 		on_start = function(h)
 			handle = h

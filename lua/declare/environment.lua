@@ -30,7 +30,7 @@ M.rows = {
 	{ name = "RUNNER_MAX_STDIN_BYTES", accepts = is_size,
 		description = "Most bytes of stdin that are read for --input-file - and declared stdin (64KiB)" },
 	{ name = "RUNNER_MAX_OUTPUT_BYTES", accepts = is_size,
-		description = "Most bytes of a JSON answer that may be cut (1MiB); --max-bytes overrides it" },
+		description = "Most bytes of an answer; --max-bytes overrides it" },
 	{ name = "RUNNER_LUA", description = "Folder of runner's own Lua files, to use instead of those in the binary" },
 	{ name = "RUNNER_DRY_RUN", description = "1: commands that change something do a dry run; set for what a dry run starts" },
 	{ name = "RUNNER_OUTER_RETRIES", description = "Set for children if the run itself retries: their default is then 0 retries" },

@@ -58,7 +58,7 @@ local function bad_cursor(cursor)
 	local message = "The cursor is not one of this call: it is garbled, or belongs to other arguments"
 	local fix = "Give --cursor the next_cursor of a call with the same arguments, or leave it out to start over"
 	return errors.new("INVALID_CURSOR", message, { phase = "validation", fix_required = fix,
-		errors = { { field = "cursor", code = "INVALID_CURSOR", message = message, value = cursor, fix_required = fix } } })
+		errors = { { field = "cursor", code = "INVALID_CURSOR", message = message, value = cursor:sub(1, 64), fix_required = fix } } })
 end
 
 -- --- order --------------------------------------------------------------------------------
@@ -269,8 +269,7 @@ function M.open(a)
 			return page(a, data, offset, digest, fields)
 		end
 		data = a.rows and data or with_rows(a, data)
-		data = fields and M.pick(data, fields) or data
-		return a.command.truncates and require("runner.output.truncate").result(a, data) or data
+		return fields and M.pick(data, fields) or data
 	end)
 	return { enough = enough }
 end

@@ -136,6 +136,7 @@ local KEYS = {
 	folders = { array_of(folder), 'a list of absolute paths such as ["/srv/tool/commands"]' },
 	max_retries = { rules.whole(0, host.bound "retries"), ("a whole number from 0 to %d"):format(host.bound "retries") },
 	max_timeout = { limit, 'a duration above 0 such as "10m"' },
+	max_bytes = { rules.whole(4096, 1 << 24), "a whole number of bytes from 4096 to 16777216" },
 	max_cost_usd = { function(v) return require("runner.core.money").micros(v) end, "an amount of US dollars such as 2.5" },
 	confirm_by_flag = { rules.flag, BOOLEAN },
 	dry_run = { rules.flag, BOOLEAN },

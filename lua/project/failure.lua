@@ -135,7 +135,8 @@ function M.early(name, problem, tokens)
 		require("runner.project.call_flags").tell(framework)
 	end
 	host.send("PLAN", { command = name, format = plan.format_of(framework), quiet = framework.quiet or false,
-		no_color = framework.no_color or framework.plain or false, exit_table = plan.exit_table(attempt.project or {}) })
+		no_color = framework.no_color or framework.plain or false, exit_table = plan.exit_table(attempt.project or {}),
+		max_bytes = require("runner.core.budget").asked(framework) })
 	M.reply(problem)
 end
 

@@ -42,14 +42,6 @@ local function send_exit_codes(command)
 	end
 end
 
-local function texts(list)
-	local out = {}
-	for i, v in ipairs(list) do
-		out[i] = tostring(v)
-	end
-	return out
-end
-
 ---The first plan of an attempt holds; later ones are not sent.
 ---@param command table normal form
 ---@param settled table from settings.settle
@@ -72,12 +64,14 @@ function M.send(command, settled, framework, project, from_stdin)
 		processes = allowed.processes, open_files = allowed.open_files,
 		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,
 		delay_ms = p.delay_ms, max_delay_ms = p.max_delay_ms, jitter = p.jitter, jitter_ppm = p.jitter_ppm,
-		seed = p.seed, delays = texts(p.delays), on = p.on or {}, maybe = p.maybe or false,
+		seed = p.seed, delays = p.delays, on = p.on or {}, maybe = p.maybe or false,
 		steps = command.steps or {}, state = command.resumable and "resumable" or nil,
 		stdin = command.stdin == true or from_stdin, interactive = command.interactive or false,
 		quiet = framework.quiet or false, verbose = framework.verbose or false,
 		output = command.raw,
 		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
+		max_bytes = (framework.max_bytes or command.contract or attempt.policy or os.getenv "RUNNER_MAX_OUTPUT_BYTES")
+			and require("runner.core.budget").sent(framework, command) or nil,
 		text = from and from.timeout .. "," .. from.attempt_timeout .. "," .. from.idle_timeout,
 	}, not (command.validate or from_stdin ~= nil))
 end

@@ -30,7 +30,7 @@ enum field_id {
 	F_cpu_ms, F_danger_level, F_data, F_delay_ms, F_delays, F_detail, F_digest, F_errors,
 	F_event, F_exit_code, F_exit_table, F_fix_command, F_fix_required, F_format,
 	F_grace_ms, F_idle_timeout_ms, F_interactive, F_jitter, F_jitter_ppm,
-	F_level, F_max_attempts, F_max_delay_ms, F_maybe, F_memory_bytes, F_message, F_name,
+	F_level, F_max_attempts, F_max_bytes, F_max_delay_ms, F_maybe, F_memory_bytes, F_message, F_name,
 	F_no_color, F_ok,
 	F_on, F_open_files, F_output, F_phase, F_pid, F_processes, F_quiet, F_redirect, F_retries, F_retries_exhausted,
 	F_retries_given, F_retry_after_ms, F_retry_strategy, F_retryable, F_rows,

@@ -11,6 +11,7 @@
 #include "../common/json.h"
 #include "../common/remover.h"
 #include "audit.h"
+#include "budget.h"
 #include "decide.h"
 #include "envelope.h"
 #include "job.h"
@@ -119,7 +120,7 @@ static void envelope_on_stderr(struct run *run, int exit_code)
 	block_end(run);
 	if (run->err_mid_line)
 		outlet_write(&run->err, "\n", 1, false);
-	envelope_write(run, exit_code, &line);
+	budget_write(run, exit_code, &line);
 	if (line.failed)
 		outlet_write(&run->err, envelope_last_resort(), strlen(envelope_last_resort()), false);
 	else
@@ -171,9 +172,9 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 	} else if (run->rows.streams && run->plan.format == FORMAT_JSONL && r->ok) {
 		envelope_write_summary(run, exit_code, out);
 	} else if (!is_text(run)) {
-		envelope_write(run, exit_code, out);
+		budget_write(run, exit_code, out);
 	} else if (r->ok) {
-		buf_give(out, &r->text);
+		budget_write_text(run, &r->text, out);
 	} else {
 		notice_error(run, exit_code);
 		if (r->verdict == VERDICT_RESULT)
@@ -256,6 +257,7 @@ int deliver_verdict(struct run *run)
 		v->exhausted = true;
 	say_attempts(run);
 	judge_success(run);
+	budget_judge(run);
 	audit_end(run, verdict_exit_code(v));
 	run_warn_dropped(run);
 	exit_code = verdict_exit_code(v);

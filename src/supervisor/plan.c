@@ -157,6 +157,17 @@ void plan_take_run(struct plan *p, const struct frame *f)
 		p->timeout_ms = limit_field(f, F_timeout_ms, p->timeout_ms);
 }
 
+#define MAX_BYTES_LEAST 4096
+#define MAX_BYTES_MOST (1 << 24)
+
+static int64_t take_most(const struct frame *f)
+{
+	int64_t n = frame_int(f, F_max_bytes, 0);
+
+	n = n < -MAX_BYTES_MOST ? MAX_BYTES_MOST : n < 0 ? -n : n;
+	return n == 0 ? 0 : MIN_OF(MAX_OF(n, MAX_BYTES_LEAST), MAX_BYTES_MOST);
+}
+
 void plan_take(struct plan *p, const struct frame *f)
 {
 	if (p->known)
@@ -177,6 +188,8 @@ void plan_take(struct plan *p, const struct frame *f)
 	take_limits(&p->limits, f);
 	take_policy(&p->policy, f);
 	take_on(p, f);
+	p->whole_data = frame_int(f, F_max_bytes, 0) < 0;
+	p->max_bytes = take_most(f);
 	p->one_budget = frame_int(f, F_retries_given, 0);
 	p->retry_maybe = frame_int(f, F_maybe, 0);
 	p->reads_stdin = frame_int(f, F_stdin, 0);

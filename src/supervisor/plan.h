@@ -36,6 +36,8 @@ struct plan {
 	int64_t attempt_timeout_ms;
 	int64_t idle_timeout_ms;
 	int64_t grace_ms;
+	int64_t max_bytes;   /* of the answer; 0: as many as it has */
+	bool whole_data;     /* no cut of the result keeps the form that its command declares */
 	char limit_sources[48]; /* of timeout, attempt_timeout and idle_timeout, "flag,command,default"; "": the default */
 	struct limits limits;
 	struct policy policy;

@@ -66,6 +66,7 @@ struct run {
 	struct warnings warnings;
 	struct history history;
 	struct metas metas;
+	struct buf rest;          /* members of meta: where what had no room in the answer is kept; empty: it had */
 	struct audit audit;
 	struct plan plan;
 

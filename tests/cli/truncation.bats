@@ -52,16 +52,27 @@ LUA
 @test "REQ-F-052 one item that is larger than the cap comes cut, so that the pages go on" {
 	answers 0 items --n 3 --size 50000 --limit 0 --max-bytes 20000
 	expect 'len(e.data) == 1 and e.data[0]["id"] == 1 and e.data[0]["text"].endswith("…[truncated]") and e.meta["returned_count"] == 1'
-	expect 'e.warnings[0]["code"] == "FIELD_TRUNCATED" and e.warnings[0]["context"]["field"] == "1.text"'
+	expect 'e.warnings[0]["code"] == "FIELD_TRUNCATED" and e.warnings[0]["context"]["field"] == "data.0.text"'
 	[ "$(wc -c <out.txt)" -le 20000 ]
 }
 
-@test "REQ-F-052 a result that is a list is cut where the command declares it" {
+# The file that has what the answer had no room for: its mode, and what it holds.
+kept() {
+	local path
+	path=$(field 'e.meta["rest"]["path"]')
+	[ "$(stat -c %a "$path")" = 600 ]
+	[ "$(stat -c %s "$path")" -eq "$(field 'e.meta["rest"]["bytes"]')" ]
+	cp "$path" kept.json
+}
+
+@test "REQ-F-052 a result that is a list is cut where the command declares it, and is kept whole" {
 	answers 0 rows
 	[ "$(wc -c <out.txt)" -le 1048576 ]
 	expect 'e.meta["total_count"] == 200000 and e.meta["returned_count"] == len(e.data) and e.data[-1] == "row %d" % len(e.data)'
-	eval "call $(field 'e.meta["truncation_hint"].removeprefix("runner ")')"
-	expect 'len(e.data) == 200000 and "truncated" not in e.meta'
+	kept
+	python3 -c 'import json; assert json.load(open("kept.json"))["data"] == ["row %d" % i for i in range(1, 200001)]'
+	eval "$(field 'e.meta["truncation_hint"]')" >first.txt
+	cmp first.txt <(head -c 1048576 kept.json)
 }
 
 @test "REQ-F-064 the longest texts of an object are cut, with a mark, a warning and their sizes" {
@@ -69,24 +80,111 @@ LUA
 	[ "$(wc -c <out.txt)" -le 1048576 ]
 	expect 'e.data["title"] == "t" and e.data["tags"] == ["a", "b"] and e.data["deep"]["n"] == 1'
 	expect 'e.data["body"].endswith("…[truncated]") and e.meta["truncated"] is True and "total_count" not in e.meta'
-	expect 'e.warnings[0]["code"] == "FIELD_TRUNCATED" and e.warnings[0]["context"]["field"] == "body"'
+	expect '[w["code"] for w in e.warnings] == ["FIELD_TRUNCATED"] * 2'
+	expect 'e.warnings[0]["context"]["field"] == "data.body" and e.warnings[1]["context"]["field"] == "data.deep.log"'
 	expect 'e.warnings[0]["context"]["original_bytes"] > e.warnings[0]["context"]["returned_bytes"]'
-	eval "call $(field 'e.meta["truncation_hint"].removeprefix("runner ")')"
-	assert_envelope
+	kept
+	python3 -c 'import json; assert len(json.load(open("kept.json"))["data"]["body"]) == 2 * (2000000 // 3)'
+	answers 0 page --max-bytes 4000000
 	expect 'len(e.data["body"]) == 2 * (2000000 // 3) and "truncated" not in e.meta'
 	answers 0 page --max-bytes 8192
 	[ "$(wc -c <out.txt)" -le 8192 ]
-	expect '[w["context"]["field"] for w in e.warnings] == ["body", "deep.log"]'
+	[ "$(wc -c <out.txt)" -gt 7000 ]
 }
 
-@test "REQ-F-052 what does not declare it, other formats, and files are not cut" {
+@test "REQ-F-052 what nobody has bounded is not cut; --max-bytes bounds any command" {
 	answers 0 plain
 	expect 'len(e.data["text"]) == 2000000 and "truncated" not in e.meta'
-	answers 2 plain --max-bytes 20000
+	call items --limit 0 --format jsonl
+	[ "$(wc -l <out.txt)" -eq 3000 ]
+	answers 0 plain --max-bytes 20000
+	[ "$(wc -c <out.txt)" -le 20000 ]
+	expect 'len(e.data["text"]) > 18000 and e.meta["rest"]["of"] == "answer"'
 	answers 0 page --output whole.json --max-bytes 8192
 	[ "$(wc -c <whole.json)" -gt 2000000 ]
+	expect '"rest" not in e.meta'
+}
+
+@test "REQ-F-052 rows as text lose whole lines, and stderr says where the rest is" {
 	call items --limit 0 --format jsonl --max-bytes 8192
-	[ "$(wc -l <out.txt)" -eq 3000 ]
+	[ "$status" -eq 0 ]
+	[ "$(wc -c <out.txt)" -le 8192 ]
+	[ "$(wc -l <out.txt)" -eq 8 ]
+	python3 -c 'import json; assert [json.loads(l)["id"] for l in open("out.txt")] == list(range(1, 9))'
+	local path
+	path=$(grep -o '/[^"]*/answers/req_[^"]*[.]txt' err.txt | head -n 1)
+	[ "$(wc -l <"$path")" -eq 3000 ]
+}
+
+@test "an error is bounded too: its context, its texts and its warnings, and keeps its code and exit code" {
+	body fails 'exit_codes = { NOT_FOUND = { description = "no" } },' <<-'LUA'
+		for i = 1, 90 do ctx:warn("SLOW_DISK", ("w"):rep(500)) end
+		ctx:fail("NOT_FOUND", ("m"):rep(9000), { suggestion = ("s"):rep(9000), context = { big = ("x"):rep(5000000), n = 1 } })
+	LUA
+	answers 5 fails
+	[ "$(wc -c <out.txt)" -gt 5000000 ]
+	answers 5 fails --max-bytes 4096
+	[ "$(wc -c <out.txt)" -le 4096 ]
+	expect 'e.error["code"] == "NOT_FOUND" and e.error["context"]["n"] == 1 and e.meta["truncated"] is True'
+	kept
+	python3 -c 'import json; e = json.load(open("kept.json")); assert len(e["error"]["context"]["big"]) == 5000000 and len(e["warnings"]) == 90'
+}
+
+@test "a result that no cut keeps in its form is OUTPUT_TOO_LARGE, with the place where it is" {
+	local schema='output_schema = { type = "object", properties = { text = { type = "string", pattern = "^x+$" } } },'
+	body strict "$schema"' danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },' <<<'return { effect = "created", text = ("x"):rep(9000) }'
+	answers 0 strict --max-bytes 20000
+	expect 'len(e.data["text"]) == 9000'
+	answers 1 strict --max-bytes 4096
+	[ "$(wc -c <out.txt)" -le 4096 ]
+	expect 'e.data is None and e.error["code"] == "OUTPUT_TOO_LARGE" and e.error["side_effects"] == "complete" and e.error["retryable"] is False'
+	expect 'e.meta["rest"]["of"] == "data" and e.meta["rest"]["first"].startswith("{\"effect\":")'
+	kept
+	python3 -c 'import json; assert json.load(open("kept.json")) == {"effect": "created", "text": "x" * 9000}'
+	body wide '' <<<'local out = {} for i = 1, 3000 do out["name" .. i] = i end return out'
+	answers 1 wide --max-bytes 4096
+	expect 'e.error["code"] == "OUTPUT_TOO_LARGE"'
+	body loose 'output_schema = { type = "object", properties = { state = { enum = json.array { "up" } }, text = { type = "string" } } },' <<<'return { state = "up", text = ("x"):rep(9000) }'
+	sed -i '1i local json = require "json"' commands/loose.lua
+	answers 0 loose --max-bytes 4096
+	expect 'e.data["state"] == "up" and e.data["text"].endswith("…[truncated]")'
+}
+
+@test "the policy narrows it, exec passes it on, and what a command calls answers to it in whole" {
+	body outer '' <<<'return { n = #ctx:call("plain").text }'
+	echo '{"max_bytes":5000}' >policy.json
+	answers 0 --policy policy.json plain --max-bytes 20000
+	[ "$(wc -c <out.txt)" -le 5000 ]
+	answers 0 --policy policy.json outer
+	expect 'e.data["n"] == 2000000'
+	call RUNNER_MAX_OUTPUT_BYTES=5000 outer
+	expect 'e.data["n"] == 2000000'
+	"$RUNNER" exec --max-bytes 8000 >out.txt <<-'JSON'
+		{"_cmd":"plain","_opts":{"max_bytes":5000}}
+		{"_cmd":"plain","_opts":{"max_bytes":50000}}
+		{"_cmd":"plain"}
+	JSON
+	[ "$(awk '{ print (length <= 5000) (length <= 8000) }' out.txt | tr '\n' ' ')" = "11 01 01 " ]
+}
+
+@test "what is kept is masked as the answer is, expires, and cleanup removes it" {
+	body secret '' <<<'return { key = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD", text = ("x"):rep(9000) .. " sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD" }'
+	answers 0 secret --max-bytes 4096
+	kept
+	[ "$(cat out.txt kept.json | grep -c abcdefgh)" -eq 0 ]
+	local path folder
+	path=$(field 'e.meta["rest"]["path"]')
+	folder=${path%/*}
+	[ "$(stat -c %a "$folder")" = 700 ]
+	touch -d '2 days ago' "$path"
+	answers 0 secret --max-bytes 4096
+	[ ! -e "$path" ]
+	path=$(field 'e.meta["rest"]["path"]')
+	answers 0 cleanup --scope temp
+	[ -e "$path" ]
+	touch -d '2 days ago' "$path"
+	answers 0 cleanup --scope temp
+	[ ! -e "$path" ]
 }
 
 @test "REQ-F-052 an empty list, a small object and a failure are as ever" {

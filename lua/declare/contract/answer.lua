@@ -120,8 +120,8 @@ return {
 	},
 	flags = {
 		-- lists
-		{ name = "max_bytes", type = "integer", min = 8192, max = 1 << 24, when = "list truncates", section = "Output",
-			description = "Most bytes of a JSON answer (1048576); what is more is cut, and meta says so" },
+		{ name = "max_bytes", type = "integer", min = 4096, max = 1 << 24, yields = true, section = "Output",
+			description = "Most bytes of the answer; what is more is kept in a file, and meta says where" },
 		{ name = "limit", type = "integer", min = 0, max = 1000000000, when = "list", section = "Output",
 			description = "At most this many items; 0: all; 20 unless the command says otherwise" },
 		{ name = "cursor", type = "string", when = "list", section = "Output",

@@ -1,0 +1,283 @@
+/*
+ * budget.c: see budget.h. Runs in the supervisor, once an answer is known; what is cut has been masked before.
+ */
+#include "budget.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../common/json.h"
+#include "../common/shorten.h"
+#include "decide.h"
+#include "envelope.h"
+#include "keep.h"
+#include "notice.h"
+
+#define RESERVE 2048   /* bytes of the least that an answer says without its data */
+#define FIRST 256      /* of what was too large, where nothing else shows any of it */
+#define ROW 320        /* most bytes of a warning about a cut */
+#define COUNTS 60      /* of what is said of a list */
+#define MESSAGE 256
+
+static size_t most(const struct run *run)
+{
+	return (size_t)run->plan.max_bytes;
+}
+
+/* --- what is kept -------------------------------------------------------------------------- */
+
+static void add_time(struct json_writer *w)
+{
+	struct timespec at;
+	char text[32];
+
+	wall_now(&at);
+	at.tv_sec += KEEP_SECONDS;
+	json_key(w, "expires_at");
+	json_cstr(w, rfc3339_format(&at, text));
+}
+
+/*
+ * Keep a text, and say so as members of meta: ,"truncated":true,"rest":{…}. `first`: show how it begins.
+ */
+static void keep(struct run *run, const char *s, size_t n, bool is_json, bool first, struct buf *members)
+{
+	struct json_writer w = JSON_WRITER_INIT(members);
+	char name[64], path[KEEP_PATH];
+	struct buf hint = BUF_INIT;
+	int error = 0;
+
+	stpcpy(stpcpy(name, run->request_id), is_json ? ".json" : ".txt");
+	if (keep_write(name, s, n, path) < 0)
+		error = errno;
+	w.need_comma = true;
+	json_key(&w, "rest");
+	json_begin_object(&w);
+	json_key(&w, "of"), json_cstr(&w, first ? "data" : "answer");
+	json_key(&w, "bytes"), json_int(&w, (int64_t)n);
+	json_key(&w, "kind"), json_cstr(&w, is_json ? "application/json" : "text/plain");
+	if (error) {
+		json_key(&w, "not_kept"), json_cstr(&w, strerror(error));
+	} else {
+		json_key(&w, "path"), json_cstr(&w, path);
+		add_time(&w);
+	}
+	if (first)
+		json_key(&w, "first"), json_str(&w, s, text_cut(s, n, FIRST));
+	json_end_object(&w);
+	if (!metas_have(&run->metas, "truncated"))
+		json_key(&w, "truncated"), json_bool(&w, true);
+	if (!error && !metas_have(&run->metas, "truncation_hint")) {
+		buf_add_fmt(&hint, "tail -c +1 '%s' | head -c %zu", path, most(run));
+		if (!strchr(path, '\''))
+			json_key(&w, "truncation_hint"), json_str(&w, buf_cstr(&hint), hint.len);
+	}
+	buf_release(&hint);
+}
+
+/* --- a result that can't be cut --------------------------------------------------------------- */
+
+static bool can_be_cut(const struct run *run, const struct buf *data, size_t max)
+{
+	struct buf text = BUF_INIT, out = BUF_INIT;
+	bool can;
+
+	if (run->plan.whole_data)
+		return false;
+	buf_add_str(&text, "{\"data\":");
+	buf_add(&text, data->data, data->len);
+	buf_add_char(&text, '}');
+	can = shorten(&out, buf_cstr(&text), text.len, max, false, NULL);
+	buf_release(&text);
+	buf_release(&out);
+	return can;
+}
+
+static bool has_budget(const struct run *run)
+{
+	return run->plan.max_bytes > 0 && !run->job.is;
+}
+
+void budget_judge(struct run *run)
+{
+	struct report *r = &run->verdict.report;
+	size_t n = r->data.len;
+
+	if (!has_budget(run) || run->plan.format != FORMAT_JSON || n + RESERVE <= most(run) ||
+	    can_be_cut(run, &r->data, most(run) - RESERVE))
+		return;
+	keep(run, r->data.data, n, true, true, &run->rest);
+	buf_release(&r->data);
+	if (!r->ok)
+		return;
+	report_fail(r, "OUTPUT_TOO_LARGE", "The result has %zu bytes; the answer may have %zu, and the result's form allows no cut", n, most(run));
+	strcpy(r->phase, "execution");
+	r->own = (struct own_hints)OWN_HINTS_NONE;
+	r->own.side_effects = run->plan.safe ? SIDE_EFFECTS_NONE : SIDE_EFFECTS_COMPLETE;
+	buf_clear(&r->suggestion);
+	buf_add_str(&r->suggestion, "Read the file of meta.rest, or ask for more bytes with --max-bytes");
+	run->verdict.hints = decide_hints(run, r);
+	verdict_note_effects(&run->verdict, &run->verdict.hints);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static void add_cut(struct json_writer *w, const struct shorten_cut *cut)
+{
+	struct buf text = BUF_INIT;
+
+	buf_add_fmt(&text, "%s was cut from %zu to %zu %s", cut->path, cut->before, cut->after, cut->of_items ? "items" : "bytes");
+	json_begin_object(w);
+	json_key(w, "code"), json_cstr(w, "FIELD_TRUNCATED");
+	json_key(w, "message"), json_str(w, buf_cstr(&text), text.len);
+	json_key(w, "context");
+	json_begin_object(w);
+	json_key(w, "field"), json_cstr(w, cut->path);
+	json_key(w, cut->of_items ? "original_items" : "original_bytes"), json_int(w, (int64_t)cut->before);
+	json_key(w, cut->of_items ? "returned_items" : "returned_bytes"), json_int(w, (int64_t)cut->after);
+	json_end_object(w);
+	json_end_object(w);
+	buf_release(&text);
+}
+
+static void add_cuts(struct buf *rows, const struct shorten_cuts *cuts, bool more)
+{
+	struct json_writer w = { rows, more };
+
+	for (size_t i = 0; i < MIN_OF(cuts->count, (size_t)SHORTEN_CUTS); i++)
+		add_cut(&w, &cuts->row[i]);
+	if (cuts->count > SHORTEN_CUTS)
+		add_cut(&w, &(struct shorten_cut){ .path = "the answer", .of_items = true, .before = cuts->count, .after = SHORTEN_CUTS });
+}
+
+/* Where the value of a member of the envelope begins; they stand in their order. */
+static const char *value_of(const struct buf *envelope, const char *name, const char **end)
+{
+	const char *s = envelope->data + 1, *stop = envelope->data + envelope->len;
+
+	for (;;) {
+		const char *colon = shorten_skip(s, stop), *after = shorten_skip(colon + 1, stop);
+
+		if (strncmp(s + 1, name, strlen(name)) == 0) {
+			*end = after;
+			return colon + 1;
+		}
+		s = after + 1;
+	}
+}
+
+/* The cut envelope, with what was cut among its warnings, and where the rest is in its meta. */
+static void join(struct buf *out, const struct buf *cut, const struct shorten_cuts *cuts, const struct buf *members)
+{
+	const char *end, *warnings = value_of(cut, "warnings", &end);
+
+	buf_add(out, cut->data, (size_t)(end - 1 - cut->data));
+	add_cuts(out, cuts, warnings[1] != ']');
+	buf_add(out, end - 1, (size_t)(cut->data + cut->len - 2 - (end - 1)));
+	buf_add(out, members->data, members->len);
+	buf_add_str(out, "}}\n");
+}
+
+/* F-052: of a result that is a list, how many items there are and how many are shown. */
+static void add_counts(struct run *run, const struct shorten_cuts *cuts, struct buf *members)
+{
+	if (cuts->count > 0 && strcmp(cuts->row[0].path, "data") == 0 && cuts->row[0].of_items && !metas_have(&run->metas, "total_count"))
+		buf_add_fmt(members, ",\"total_count\":%zu,\"returned_count\":%zu", cuts->row[0].before, cuts->row[0].after);
+}
+
+/* What always has room: the data and what kind of failure it was. */
+static void write_least(struct run *run, int exit_code, const struct buf *whole, struct buf *out)
+{
+	struct report *r = &run->verdict.report;
+	struct buf *all[] = { &r->detail, &r->fix_required, &r->fix_command, &r->suggestion, &r->errors, &r->context, &r->redirect,
+		                  &r->extra.members };
+	const char *end, *data = value_of(whole, "data", &end);
+	struct buf text = BUF_INIT, cut = BUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		buf_clear(all[i]);
+	if (r->message.len > MESSAGE)
+		r->message.len = text_cut(r->message.data, r->message.len, MESSAGE);
+	buf_clear(&run->warnings.rows);
+	metas_clear(&run->metas);
+	steps_release(&r->steps);
+	run->cwd[0] = '\0';
+	run->history.count = 0;
+	buf_add_str(&text, "{\"data\":");
+	buf_add(&text, data, (size_t)(end - data));
+	buf_add_char(&text, '}');
+	buf_clear(&r->data);
+	if (shorten(&cut, text.data, text.len, most(run) - RESERVE, run->plan.whole_data, NULL))
+		buf_add(&r->data, cut.data + 8, cut.len - 9);
+	envelope_write(run, exit_code, out);
+	out->len -= 3;
+	buf_add(out, run->rest.data, run->rest.len);
+	buf_add_str(out, "}}\n");
+	buf_release(&text);
+	buf_release(&cut);
+}
+
+/* What is said of the cuts takes bytes itself: once more with as many as it took. */
+static bool write_cut(struct run *run, const struct buf *whole, size_t for_cuts, bool again, struct buf *out)
+{
+	struct buf cut = BUF_INIT, members = BUF_INIT, rows = BUF_INIT;
+	struct shorten_cuts cuts;
+	size_t room = run->rest.len + for_cuts + COUNTS;
+	bool fits = room < most(run) && shorten(&cut, whole->data, whole->len - 1, most(run) - room, run->plan.whole_data, &cuts);
+
+	if (fits) {
+		add_cuts(&rows, &cuts, true);
+		if (again || !write_cut(run, whole, rows.len + COUNTS, true, out)) {
+			buf_add(&members, run->rest.data, run->rest.len);
+			add_counts(run, &cuts, &members);
+			fits = cut.len + rows.len + members.len + 1 <= most(run);
+			if (fits)
+				join(out, &cut, &cuts, &members);
+		}
+		out->failed |= members.failed || rows.failed;
+	}
+	buf_release(&cut), buf_release(&members), buf_release(&rows);
+	return fits;
+}
+
+void budget_write(struct run *run, int exit_code, struct buf *out)
+{
+	struct buf whole = BUF_INIT;
+	size_t rest;
+
+	envelope_write(run, exit_code, &whole);
+	rest = run->rest.len;
+	if (!has_budget(run) || whole.failed || whole.len + rest <= most(run)) {
+		if (rest > 0 && !whole.failed)
+			join(out, &(struct buf){ .data = whole.data, .len = whole.len - 1 }, &(struct shorten_cuts){ .count = 0 }, &run->rest);
+		else
+			buf_give(out, &whole);
+		buf_release(&whole);
+		return;
+	}
+	if (rest == 0)
+		keep(run, whole.data, whole.len, true, false, &run->rest);
+	if (!write_cut(run, &whole, (SHORTEN_CUTS + 1) * ROW, false, out))
+		write_least(run, exit_code, &whole, out);
+	out->failed |= whole.failed || run->rest.failed;
+	buf_release(&run->rest);
+	buf_release(&whole);
+}
+
+void budget_write_text(struct run *run, struct buf *text, struct buf *out)
+{
+	struct buf members = BUF_INIT;
+	const char *line;
+	size_t n;
+
+	if (!has_budget(run) || text->len <= most(run)) {
+		buf_give(out, text);
+		return;
+	}
+	keep(run, text->data, text->len, false, false, &members);
+	line = memrchr(text->data, '\n', most(run));
+	n = line ? (size_t)(line + 1 - text->data) : 0;
+	buf_add(out, text->data, n);
+	notice_plain(run, "the result was cut from %zu to %zu bytes; {%s}", text->len, n, members.len > 0 ? members.data + 1 : "");
+	buf_release(&members);
+}
