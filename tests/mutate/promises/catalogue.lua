@@ -13,7 +13,7 @@
 --   tests = { "tests/cli/jobs.bats: a call answers within its budget" }
 --
 -- names the tests that must fail (one of them is enough), where the page doesn't: compliance.md has them
--- by the tests' names, reliability.md names that of each way that a model has. The other promises of
+-- by the tests' names, reliability.md names that of each way that a model has, and of what a workflow promises. The other promises of
 -- reliability.md and security.md need `tests`, and the pages show them; the ID is the promise as its page
 -- has it, the first cell of its row. Of a spec and of a unit test the whole file is run, and a test counts
 -- whose name contains the one given.
@@ -38,7 +38,18 @@ local function page_text(page)
 	return file:read "a"
 end
 
-local OF_A_MODEL = "## What a model can't do\n(.-)\n## "
+local NAMED = { "## What a model can't do\n(.-)\n## ", "## What a workflow promises\n(.-)\n## " }
+
+-- The rows of the page's tables that name their test themselves.
+local function named(text)
+	return coroutine.wrap(function()
+		for _, section in ipairs(NAMED) do
+			for promise, path, name in text:match(section):gmatch "\n| ([^|\n]+) | `(tests/[%w_/.]+)`: ([^|\n]+) |" do
+				coroutine.yield(promise, path, name)
+			end
+		end
+	end)
+end
 
 local TESTS = {}
 
@@ -55,8 +66,8 @@ end
 
 function TESTS.reliability()
 	local out = {}
-	for way, path, name in page_text("reliability"):match(OF_A_MODEL):gmatch "\n| ([^|\n]+) | `(tests/[%w_/.]+)`: ([^|\n]+) |" do
-		out[way] = { path .. ": " .. name }
+	for promise, path, name in named(page_text "reliability") do
+		out[promise] = { path .. ": " .. name }
 	end
 	return out
 end
@@ -68,8 +79,8 @@ function PROMISES.reliability(text)
 	for name in text:gmatch "\n%d+%. %*%*([^*]+)%.%*%*" do
 		out[#out + 1] = name
 	end
-	for way in text:match(OF_A_MODEL):gmatch "\n| ([^|\n]+) | `tests/" do
-		out[#out + 1] = way
+	for promise in named(text) do
+		out[#out + 1] = promise
 	end
 	return out
 end

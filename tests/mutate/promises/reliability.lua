@@ -192,4 +192,34 @@ return {
 	{ "confinement: the terminal", [[	{ SYS_ioctl, EPERM, { EQUAL(1, TIOCSTI) } },
 ]], "" },
 	{ "confinement: a kernel without it", [[	local problem = missing and confine.required and bounds.unavailable(about)]], [[	local problem = missing and confine.required and about.landlock == 0 and bounds.unavailable(about)]] },
+
+	-- what a workflow promises
+	{ "a worktree: commits on no branch keep it", [[	return count and count .. " on no branch"]], [[	return nil]] },
+	{ "a worktree: what isn't committed is neither merged nor removed", [[	elseif left ~= "" then
+		git.refuse(run, ("The worktree of branch]], [[	elseif not left then
+		git.refuse(run, ("The worktree of branch]] },
+	{ "a merge: changes of the user refuse it", [[	if not result.ok or result.stdout ~= "" then
+		git.refuse(run, ("The branch %s can't be merged: %s has changes]], [[	if not result.ok then
+		git.refuse(run, ("The branch %s can't be merged: %s has changes]] },
+	{ "a merge: a file that git doesn't know stays", [[		if stat and stat.type ~= "directory" then -- git looks into that]], [[		if stat and stat.type == "fifo" then]] },
+	{ "a merge: what a killed one has left is taken back", [[	else
+		take_back(run, tree, old, new)
+	end]], [[	end]] },
+	{ "an approval: who asks opens no terminal for it", [[			return "its terminal was opened below the one of who asked"
+]], [[			return nil
+]] },
+	{ "an approval: nobody gives it under the policy of the run", [[		if asker.policies[digest] then]], [[		if asker.policies[digest] and digest == "" then]] },
+	{ "an approval: it is of what was shown", [[	if not gate or gate.round ~= round or gate.digest ~= what.digest then]], [[	if not gate or gate.round ~= round then]] },
+	{ "concurrency: one run at a time of those with a key", [[		if db:owner(row.id) and not db:wait(row.id, SURE_MS) then]], [[		if false then]] },
+	{ "concurrency: a run that is refused stores and changes nothing", [[		elseif row and run.concurrency.when_taken == "refuse" then]], [[		elseif row and run.concurrency.when_taken == "queue" then]] },
+	{ "a variable with a type: refused before anything runs", [[	if why then
+		return nil, refused(row, text, why, from, mask)]], [[	if why == "length" then
+		return nil, refused(row, text, why, from, mask)]] },
+	{ "last steps: they run after a failure", [[	local problem = M.perform(run, last, place, n + 1, e and {]], [[	local problem = not e and M.perform(run, last, place, n + 1, e and {]] },
+	{ "a file inside: changed, it is not gone on with", [[not (workflow and workflow.digest == row.digest)]], [[not (workflow and (workflow.children[1] or workflow.digest == row.digest))]] },
+	{ "a task: no value can become code", [[		env[tasks.variable(row.name)] = tasks.text(row, value) or false]], [[		env[tasks.variable(row.name)] = (tasks.text(row, value) or ""):gsub("%$(%b())", function(code) return io.popen(code):read "a" end)]] },
+	{ "a task: no argument is a variable that programs obey", [[	return type(name) == "string" and OBEYED[M.variable(name)] or false]], [[	return false]] },
+	{ "a task: what it wants confirmed isn't run unasked", [[out.confirm and "destructive" or "mutating"
+]], [["mutating"
+]] },
 }
