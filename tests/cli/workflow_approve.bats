@@ -335,6 +335,18 @@ attacked() {
 	[ "$(tail -n 1 effects)" = 'shipped approved' ]
 }
 
+@test "a terminal that is opened below the shell from which it was asked approves nothing; the shell's own does" {
+	asks
+	start_shell 150 45
+	type_line "\$R workflow run ship.yaml </dev/null >run.out 2>&1; echo 'asked'"
+	on_screen '^asked'
+	type_line "script -qec \"\$R approve $(pending)\" said.script; echo 'tried'"
+	on_screen '^tried'
+	grep -q 'its terminal was opened below the one of who asked' said.script
+	[ "$(cat effects)" = built ]
+	agrees "$(pending)"
+}
+
 @test "nor is it asked at the terminal of a run that it resumes, or starts in a terminal without a shell" {
 	asks
 	cat >agent.sh <<-SH

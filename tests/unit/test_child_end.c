@@ -390,6 +390,26 @@ static void what_is_dead_is_reaped_for_longer_than_a_look_at_it_takes(void **sta
 	assert_true(child_kill_again(long_ago, -1) < mono_add_ms(now, 60000));
 }
 
+static void scenario_of_another_user(void)
+{
+	struct exits e = { 0 };
+
+	CHECK(fork_idle() > 0);
+	CHECK(setresuid(65534, 65534, 0) == 0);
+	CHECK(child_kill_all(NULL) == 1); /* the dead alone may take 30 s */
+	CHECK(!child_reap(NULL, note_exit, &e));
+	CHECK(setresuid(0, 0, 0) == 0);
+	CHECK(EVENTUALLY((child_kill_all(NULL), child_reap(NULL, note_exit, &e))));
+	CHECK(e.count == 1);
+}
+
+static void who_can_not_be_killed_is_counted_as_alive(void **state UNUSED)
+{
+	if (geteuid() != 0)
+		NEEDS("root: a process of another user");
+	run_forked(scenario_of_another_user);
+}
+
 /* In a mount namespace of its own, where that is allowed. */
 static void scenario_no_proc(void)
 {
@@ -455,6 +475,7 @@ int main(void)
 		cmocka_unit_test(a_job_is_spared_by_everybody_but_not_what_it_started),
 		cmocka_unit_test(a_whole_tree_is_signalled_and_nobody_beside_it),
 		cmocka_unit_test(chains_of_processes_that_fork_and_exit_end),
+		cmocka_unit_test(who_can_not_be_killed_is_counted_as_alive),
 		cmocka_unit_test(what_is_dead_is_reaped_for_longer_than_a_look_at_it_takes),
 		cmocka_unit_test(without_a_proc_to_read_a_kill_claims_nothing),
 		cmocka_unit_test(a_root_that_is_not_a_process_signals_nobody),

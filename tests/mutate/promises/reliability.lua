@@ -208,6 +208,7 @@ return {
 	{ "an approval: who asks opens no terminal for it", [[			return "its terminal was opened below the one of who asked"
 ]], [[			return nil
 ]] },
+	{ "an approval: nothing that descends from what asks gives it", [[		elseif asker.processes[p.name] then]], [[		elseif hosted and asker.processes[p.name] then]] },
 	{ "an approval: nobody gives it under the policy of the run", [[		if asker.policies[digest] then]], [[		if asker.policies[digest] and digest == "" then]] },
 	{ "an approval: it is of what was shown", [[	if not gate or gate.round ~= round or gate.digest ~= what.digest then]], [[	if not gate or gate.round ~= round then]] },
 	{ "concurrency: one run at a time of those with a key", [[		if db:owner(row.id) and not db:wait(row.id, SURE_MS) then]], [[		if false then]] },
