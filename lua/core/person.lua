@@ -14,31 +14,21 @@ local VARIABLE = "RUNNER_ASKERS" -- of a job: who started it
 local MOST = 4096 -- processes
 local NAMESPACES = { "cgroup", "mnt", "pid", "time", "user" }
 local SHELLS = tables.set "ash bash busybox dash elvish fish ksh mksh nu sh tcsh zsh"
--- What gives people their terminals and services: who asks, and who decides, may both be below it. Only one that is installed counts.
+-- What gives people their terminals and services: who asks, and who decides, may both be below it
 local HOSTS = tables.set [[alacritty atd cron crond containerd-shim containerd-shim-runc-v2 dropbear foot gnome-terminal-server init kitty
 	konsole login screen sshd sshd-auth sshd-session systemd tmux urxvt wezterm-gui xfce4-terminal xterm]]
-local INSTALLED = { "^/usr/", "^/s?bin/", "^/opt/", "^/snap/", "^/nix/store/", "^/gnu/store/" }
 local LOGINS = tables.set "dropbear login sshd sshd-auth sshd-session"
 -- of what has no parent any more
 local ADOPTERS = tables.set "containerd-shim containerd-shim-runc-v2 docker-init dumb-init init systemd tini"
 local SAME_BOOT_MS = 10000
+local ROOT = "0\t0\t0\t0"
 
 -- --- processes ------------------------------------------------------------------------------
 
--- All of its user IDs are: a program that is set-user-ID has its caller's as well, and the name that its caller gave it.
-local function is_roots(pid)
-	return (fs.read(("/proc/%d/status"):format(pid)) or ""):find "\nUid:\t0\t0\t0\t0\n" ~= nil
-end
-
--- Its program is root's, and where programs are installed; that of another user can't be read.
-local function is_installed(exe, pid)
-	local stat = exe and fs.stat(("/proc/%d/exe"):format(pid))
-	for _, pattern in ipairs(INSTALLED) do
-		if stat and exe:find(pattern) then
-			return stat.uid == 0 and stat.mode & 18 == 0 -- 022: nobody else writes to it
-		end
-	end
-	return not exe and is_roots(pid)
+-- The real, effective, saved and file system user IDs. A program that is set-user-ID has its caller's as well, and the name that its
+-- caller gave it.
+local function users_of(pid)
+	return (fs.read(("/proc/%d/status"):format(pid)) or ""):match "\nUid:\t([%d\t]+)" or ""
 end
 
 -- proc_pid_stat(5): what follows the name
@@ -52,7 +42,7 @@ local function process(pid)
 		return math.tointeger(tonumber(fields[n]))
 	end
 	local program = exe and exe:gsub(" %(deleted%)$", ""):match "[^/]*$" or name
-	return fields[20] and { pid = pid, program = program, host = HOSTS[program] and is_installed(exe, pid) or nil,
+	return fields[20] and { pid = pid, program = program, host = HOSTS[program],
 		name = ("%d:%s"):format(pid, fields[20]), parent = number(2), group = number(3), session = number(4),
 		terminal = number(5), foreground = number(6), started = number(20) }
 end
@@ -117,6 +107,13 @@ local function handed()
 	return type(given) == "table" and given or {}
 end
 
+-- Whatever is handed over
+local function add_names(to, from)
+	for name in pairs(type(from) == "table" and from or {}) do
+		to[tostring(name)] = true
+	end
+end
+
 ---Who makes this call, for a record: with those of an earlier one, and of the call that started this job.
 ---@param earlier? table
 ---@return table
@@ -139,8 +136,8 @@ function M.asker(earlier)
 		out.started, out.cgroup = earlier.started or out.started, earlier.cgroup or out.cgroup
 	end
 	for _, other in ipairs { earlier or {}, handed() } do
-		tables.add(out.processes, other.boot == out.boot and type(other.processes) == "table" and other.processes or {})
-		tables.add(out.policies, type(other.policies) == "table" and other.policies or {})
+		add_names(out.processes, other.boot == out.boot and other.processes)
+		add_names(out.policies, other.policies)
 	end
 	return out
 end
@@ -188,6 +185,17 @@ local function through()
 	return require("runner.terminal").marked(attempt.launch.supervisor) and "a command, a job or a step that runner runs has started it" or nil
 end
 
+-- Through sudo, say: what that lets it do is to run this, and not to agree.
+local function is_of_another(list, last)
+	local own = ("%d"):format((require("runner.ledger").user()))
+	for i = 1, last do
+		local user = users_of(list[i].pid):match "%d+"
+		if user ~= "0" and user ~= own then
+			return true
+		end
+	end
+end
+
 ---Why there is nobody to ask at the terminal of this call; nil: there is.
 ---@return string?
 function M.absent()
@@ -202,7 +210,8 @@ function M.absent()
 	elseif not M.terminal() then
 		return "its stdin isn't the terminal of its session"
 	end
-	return list[last].terminal ~= list[1].terminal and "its terminal was opened from another one" or nil
+	return list[last].terminal ~= list[1].terminal and "its terminal was opened from another one"
+		or is_of_another(list, last) and "another account has made it" or nil
 end
 
 -- Its terminal was there before it asked, or comes from what was: a terminal's program, a login, or a service of another group. What is
@@ -212,7 +221,7 @@ local function is_of_nobody(asker, list)
 	for _, p in ipairs(list) do
 		if not asker.started or p.started < asker.started then
 			return (ADOPTERS[p.program] or p.pid == 1) and p.terminal ~= list[1].terminal and top and group_of(top.pid) == asker.cgroup
-		elseif p.host and LOGINS[p.program] and is_roots(p.pid) then
+		elseif p.host and LOGINS[p.program] and users_of(p.pid) == ROOT then
 			return false
 		end
 		top = p
@@ -234,7 +243,7 @@ local function below(asker, list, uid)
 		end
 	end
 	return #list >= MOST and "too many processes are above it"
-		or is_of_nobody(asker, list) and "its terminal was opened after it asked, and by nothing that was there before" or nil
+		or is_of_nobody(asker, list) and "its terminal was opened after it asked, and by nothing that was there before (as by a new tmux)" or nil
 end
 
 ---Why this call may not decide; nil: it may.

@@ -257,7 +257,7 @@ attacked() {
 		name: job
 		vars: { way: plain, id: "" }
 		commands:
-		  - shell: "$ROOT/tests/cli/lib/attack.sh \${way} \${id} >job.out 2>&1 || true"
+		  - shell: "$ROOT/tests/cli/lib/attack.sh \${way} approve \${id} >job.out 2>&1 || true"
 	YAML
 	workflow ship <<-YAML
 		name: ship
@@ -267,7 +267,7 @@ attacked() {
 		      - { id: gate, approve: "Ship it?" }
 		      - shell: |
 		          until [ -n "\$(runner_pending)" ]; do sleep 0.05; done
-		          for way in $*; do $ROOT/tests/cli/lib/attack.sh \$way "\$(runner_pending)" >said.\$way 2>&1 || true; done
+		          for way in $*; do $ROOT/tests/cli/lib/attack.sh \$way approve "\$(runner_pending)" >said.\$way 2>&1 || true; done
 		  - shell: echo shipped >>effects
 	YAML
 	cat >bin/runner_pending <<-SH
@@ -306,6 +306,102 @@ attacked() {
 	attacked sibling job namespace time
 }
 
+# attacks WAY…: each way at each door of a run that waits, as attack.sh does it in work. What they said is in work/said.
+attacks() {
+	mkdir -p work
+	cat >attack.sh <<-SH
+		cd "$PWD/work"
+		export R="\${R:-$RUNNER}" XDG_STATE_HOME="$PWD/state" TMPDIR="$PWD/work"
+		for door in "approve $id" "reject $id" "workflow resume $run" "workflow run $PWD/ship.yaml" "workflow retry $run --from gate"; do
+			for way in $*; do
+				[[ \$door != *retry* || \$way == shell ]] || continue
+				echo "-- \$way \$door"
+				timeout 60 "$ROOT/tests/cli/lib/attack.sh" \$way --cwd "$PWD" \$door 2>&1
+			done
+		done >said
+	SH
+}
+
+# turned_away N EFFECTS: N attacks have said something, and nothing is decided, nor done
+turned_away() {
+	local found
+	found="$(grep -c '^-- ' work/said) $(sql "select count(*) from approvals where state in ('approved', 'rejected')") $(cat effects)"
+	[ "$found" = "$1 0 $2" ] || { cat work/said <(echo "$found") >&2; return 1; }
+}
+
+WAYS="plain pty shell script naked askers session orphan limits sibling namespace root time"
+
+# waits_for_nobody: a run that waits, has done nothing, and is no work of the next one
+waits_for_nobody() {
+	asks
+	sed -i 's/echo built/true/' ship.yaml
+	touch effects
+	waits ship.yaml
+	run=$(sql 'select id from runs')
+}
+
+@test "a step is turned away at every door, whichever way it comes, and also when its run is another one" {
+	waits_for_nobody
+	# shellcheck disable=SC2086
+	attacks $WAYS
+	workflow attack <<<'commands: [ { shell: bash attack.sh } ]'
+	call workflow run attack.yaml
+	envelope 0
+	turned_away 53 ''
+	[ "$(grep -cE 'that runner runs has started it|a step of a workflow has made it' work/said)" -ge 40 ] || { cat work/said >&2; return 1; }
+	agrees "$(sql "select id from approvals where state = 'pending' and run = '$run'")"
+}
+
+@test "a step with a fence can't decide past runner either: it doesn't write to what runs are kept in" {
+	local have
+	have=$(python3 -c 'import ctypes; print(max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)))')
+	[ "$have" -ge 3 ] || skip "this kernel's Landlock is version $have, not 3"
+	waits_for_nobody
+	# shellcheck disable=SC2086
+	attacks $WAYS write
+	workflow attack <<<'commands: [ { shell: bash attack.sh, confine: { write: [work, /dev], network: false } } ]'
+	call workflow run attack.yaml
+	envelope 0
+	turned_away 57 ''
+	[ "$(grep -c 'readonly database\|unable to open' work/said)" -ge 4 ] || { cat work/said >&2; return 1; }
+	agrees "$id"
+}
+
+@test "another account neither reads nor decides what waits, nor is it asked through what lets it run the workflow" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	local as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	waits_for_nobody
+	attacks shell orphan write
+	chmod 777 work
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." "$BATS_TEST_TMPDIR/../.."
+	install -m 755 "$RUNNER" runner-for-all
+	"${as[@]}" env R="$PWD/runner-for-all" HOME="$PWD/work" bash attack.sh || skip "another user can't reach $ROOT"
+	turned_away 13 ''
+	[ "$(grep -c 'effect":"updated' work/said)" -eq 0 ]
+	# like sudo: what calls it is of another account, and it is not
+	cat >through.py <<-PY
+		import os, pty, select, sys
+		pid, master = pty.fork()
+		if pid == 0:
+		    child = os.fork()
+		    if child == 0:
+		        os.execv("$RUNNER", ["runner", "workflow", "resume", "$run"])
+		    os.setresuid(65534, 65534, 65534)
+		    os.waitpid(child, 0)
+		    os._exit(0)
+		while True:
+		    try:
+		        data = os.read(master, 4096)
+		    except OSError:
+		        break
+		    os.write(1, data)
+	PY
+	env -i "${CLEAN_ENV[@]}" python3 through.py >through.out
+	grep -q 'here nobody is asked: another account has made it' through.out || { cat through.out >&2; return 1; }
+	[ "$(sql "select count(*) from approvals where state in ('approved', 'rejected')")" -eq 0 ]
+	agrees "$id"
+}
+
 @test "nor through exec or a server" {
 	WHY='PERSON_REQUIRED|Unknown tool|not found|-32602' attacked exec mcp
 }
@@ -317,9 +413,9 @@ attacked() {
 		boot=\$(cat /proc/sys/kernel/random/boot_id)
 		export RUNNER_ASKERS="{\"boot\":\"\$boot\",\"processes\":{},\"policies\":{},\"namespaces\":{},\"shell\":\"1:1\"}"
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
-		$ROOT/tests/cli/lib/attack.sh naked "\$(python3 $ROOT/tests/cli/lib/asked.py)" >said 2>&1
+		$ROOT/tests/cli/lib/attack.sh naked approve "\$(python3 $ROOT/tests/cli/lib/asked.py)" >said 2>&1
 		"\$R" approve "\$(python3 $ROOT/tests/cli/lib/asked.py)" </dev/tty >said.tty 2>&1
-		$ROOT/tests/cli/lib/attack.sh resume - >said.resume 2>&1
+		$ROOT/tests/cli/lib/attack.sh shell workflow resume @last >said.resume 2>&1
 		"\$R" workflow resume @last
 		echo agent ended
 	SH
@@ -352,8 +448,8 @@ attacked() {
 	cat >agent.sh <<-SH
 		export R="$RUNNER"
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
-		$ROOT/tests/cli/lib/attack.sh resume - >said.resume 2>&1
-		$ROOT/tests/cli/lib/attack.sh run - >said.run 2>&1
+		$ROOT/tests/cli/lib/attack.sh shell workflow resume @last >said.resume 2>&1
+		$ROOT/tests/cli/lib/attack.sh pty workflow run ship.yaml >said.run 2>&1
 	SH
 	setsid -w env -i "${CLEAN_ENV[@]}" bash agent.sh
 	grep -qE 'here nobody is asked: (it descends from process|its terminal was opened)' said.resume
@@ -371,11 +467,11 @@ attacked() {
 		export R="$RUNNER"
 		"\$R" workflow run ship.yaml </dev/null >run.out 2>&1
 		id=\$(python3 $ROOT/tests/cli/lib/asked.py)
-		$ROOT/tests/cli/lib/attack.sh orphan "\$id" >said.orphan 2>&1
+		$ROOT/tests/cli/lib/attack.sh orphan approve "\$id" >said.orphan 2>&1
 		PYTHONHOME=$(python3 -c 'import sys; print(sys.base_prefix)') ./tmux -c 'import subprocess, sys; subprocess.run(sys.argv[1:])' \
-			$ROOT/tests/cli/lib/attack.sh naked "\$id" >said.named 2>&1
-		tmux -L "agent-$TOKEN" -f /dev/null new-session -d "$ROOT/tests/cli/lib/attack.sh naked \$id >said.part 2>&1; mv said.part said.tmux"
-		unshare -rm $ROOT/tests/cli/lib/attack.sh boot "\$id" >said.boot 2>&1
+			$ROOT/tests/cli/lib/attack.sh naked approve "\$id" >said.named 2>&1
+		tmux -L "agent-$TOKEN" -f /dev/null new-session -d "$ROOT/tests/cli/lib/attack.sh naked approve \$id >said.part 2>&1; mv said.part said.tmux"
+		unshare -rm $ROOT/tests/cli/lib/attack.sh boot approve "\$id" >said.boot 2>&1
 		until [ -e said.tmux ]; do sleep 0.05; done
 	SH
 	start_shell 150 45
@@ -571,6 +667,61 @@ agreed() {
 	call workflow resume @last
 	envelope 7
 	expect 'e.error["code"] == "APPROVAL_REJECTED"'
+}
+
+@test "an edited file has nothing in front of a gate that was behind it, or is new, before the gate is asked anew" {
+	local was is gate='{ id: gate, approve: "Ship?" }' dep='{ id: dep, shell: "echo dep >>effects" }' fail='{ id: fail, shell: "[ -e go ]" }'
+	local make='{ id: make, shell: "true" }'
+	# as it was | as it is
+	while IFS='|' read -r was is; do
+		rm -rf state effects
+		printf 'commands: [ %s ]\n' "$was" >ship.yaml
+		waits ship.yaml
+		agreed
+		call workflow resume @last
+		envelope 1
+		rm -f effects
+		printf 'commands: [ %s ]\n' "$is" >ship.yaml
+		call workflow resume @last --force
+		envelope 6
+		expect '"gate has asked a person, and step " in e.error["message"] and e.error["message"].endswith(" is in front of it now")'
+		call workflow retry @last --from "$(sed -nE 's/.*: \[ \{ id: ([a-z]+).*/\1/p' ship.yaml)" --force
+		[ "$status" -eq 6 ] || { echo "$is" >&2; return 1; }
+		[ ! -e effects ]
+		printf 'commands: [ %s ]\n' "$was" >ship.yaml
+	done <<-CASES
+		$gate, $fail, $dep|$dep, $gate, $fail
+		$make, $gate, $fail, $dep|$make, $dep, $gate, $fail
+		$make, $gate, $fail|$make, { id: new, shell: "echo dep >>effects" }, $gate, $fail
+		$make, $gate, $fail, $dep|{ id: make, shell: "echo dep >>effects" }, $gate, $fail
+		$make, $gate, $fail, $dep|$make, { id: gate, approve: { message: "Ship?", notify: [ $dep ] } }, $fail
+		{ id: b, steps: [ $gate, $fail, $dep ] }|$dep, { id: b, steps: [ $gate, $fail ] }
+		{ id: b, foreach: [1, 2], do: [ $gate, $fail, $dep ] }|{ id: b, foreach: [1, 2], do: [ $dep, $gate, $fail ] }
+		{ id: p, parallel: [ { id: one, steps: [ $gate, $fail, $dep ] } ] }|{ id: p, parallel: [ { id: one, steps: [ $gate, $fail ] }, $dep ] }
+	CASES
+}
+
+@test "nor in a file that it runs; what was in front of the gate may change, and what is behind it may move" {
+	printf 'commands: [ { id: gate, approve: "Ship?" }, { id: fail, shell: "[ -e go ]" }, { id: dep, shell: "echo dep >>effects" } ]\n' >inner.yaml
+	printf 'commands: [ { id: make, shell: "echo made >>effects" }, { id: in, workflow: inner.yaml }, { id: late, shell: "echo late >>effects" } ]\n' >ship.yaml
+	waits ship.yaml
+	agreed
+	call workflow resume @last
+	envelope 1
+	cp inner.yaml whole.yaml
+	printf 'commands: [ { id: dep, shell: "echo dep >>effects" }, { id: gate, approve: "Ship?" }, { id: fail, shell: "[ -e go ]" } ]\n' >inner.yaml
+	call workflow resume @last --force
+	envelope 6
+	expect 'e.error["message"].endswith(" is in front of it now")'
+	cp whole.yaml inner.yaml
+	sed -i 's/echo made/echo remade/' ship.yaml
+	touch go
+	call workflow retry @last --from make --force
+	envelope 14
+	agreed
+	call workflow resume @last
+	envelope 0
+	[ "$(cat effects)" = $'made\nremade\ndep\nlate' ]
 }
 
 @test "a file that stays as it is may decide otherwise on the way back to its gate" {

@@ -230,8 +230,24 @@ end
 
 -- Why nobody is asked at the terminal of this call; nil: there is a person, who isn't what has asked before.
 local function nobody(run)
-	return person.absent() or not attempt.launch.person and "it is no terminal to ask at"
-		or not person.asker().shell and "its terminal isn't the one of a shell" or run.asked_before and person.refusal(run.asked_before)
+	local why = person.absent() or not attempt.launch.person and "it is no terminal to ask at"
+		or not person.asker().shell and "its terminal isn't the one of a shell" or nil
+	for _, asker in ipairs(run.asked_before or {}) do
+		why = why or person.refusal(asker)
+	end
+	return why
+end
+
+---Who has asked anything in a run.
+---@param db runner.workflow.Store
+---@param row table of the run
+---@return table[] askers
+function M.askers(db, row)
+	local out = { row.askers }
+	for _, gate in ipairs(db:gates(row.id)) do
+		out[#out + 1] = gate.asker
+	end
+	return out
 end
 
 -- At the terminal of the run. Enter alone leaves it to others.
@@ -267,13 +283,26 @@ end
 
 -- --- what can't be passed over ---------------------------------------------------------------------------
 
----Refuse to resume a run without a gate that has asked, with one in what is marked as done, and with another file than the one that
----a gate has asked about, as long as nobody has agreed to that.
+-- Why a run can't go on with another file than the one that a gate has asked about, and what to do; nil: it can.
+local function hindrance(gate, workflow, file, known, before)
+	local key = step_key.static(gate.key)
+	if not known[key] then
+		return "isn't in the file any more", "Restore the step"
+	elseif gate.file ~= file and gate.state ~= "approved" then
+		return "the file has changed before anybody agreed", "Undo the change, or start a new run"
+	end
+	local moved = gate.file ~= file and require("runner.workflow.run.gate_order").moved(before, workflow, key)
+	return moved and ("step %s is in front of it now"):format(moved), "Put that step behind it, or start a new run"
+end
+
+---Refuse to resume a run without a gate that has asked, with one in what is marked as done, with another file than the one that
+---a gate has asked about, as long as nobody has agreed to that, and with something in front of it that was not there.
 ---@param db runner.workflow.Store
 ---@param row table of the run
 ---@param workflow table as the run goes on with it
 ---@param marked table<string, true>
-function M.hold(db, row, workflow, marked)
+---@param before? table the workflow as it was; nil: it has not changed, or isn't known
+function M.hold(db, row, workflow, marked, before)
 	local gates, known = {}, {}
 	inner_lists.each(workflow.steps, function(step, key)
 		gates[#gates + 1], known[key] = step.approve and key or nil, step.approve ~= nil
@@ -289,11 +318,12 @@ function M.hold(db, row, workflow, marked)
 	end
 	local file = file_digest(workflow)
 	for _, gate in ipairs(db:gates(row.id)) do
-		local gone = not known[step_key.static(gate.key)]
-		if gone or gate.file ~= file and gate.state ~= "approved" then
-			errors.raise("CONFLICT", ("Step %s has asked a person, and %s"):format(gate.key, gone and "isn't in the file any more"
-				or "the file has changed before anybody agreed"), { side_effects = "none", suggestion = "runner workflow show " .. row.id,
-				fix_required = gone and "Restore the step" or "Undo the change, or start a new run",
+		-- the text of the files that it runs isn't stored
+		local known_before = before and (not before.children[1] or file_digest(before) == gate.file) and before or nil
+		local why, fix = hindrance(gate, workflow, file, known, known_before)
+		if why then
+			errors.raise("CONFLICT", ("Step %s has asked a person, and %s"):format(gate.key, why), { side_effects = "none",
+				suggestion = "runner workflow show " .. row.id, fix_required = fix,
 				context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end
 	end

@@ -28,12 +28,15 @@ local function check_place(gate, verb)
 end
 
 local function check_person(db, gate)
-	local why = person.refusal(db:find(gate.run).askers or gate.asker) or person.refusal(gate.asker)
+	local why
+	for _, asker in ipairs(approvals.askers(db, db:find(gate.run))) do
+		why = why or person.refusal(asker)
+	end
 	if why then
 		confirmation.decided("refused", { by = "runner", reason = why, approval = gate.id, run = gate.run, step = gate.key })
 		refuse("PERSON_REQUIRED", gate, ("Approval %s needs a person: %s"):format(gate.id, why),
 			{ fix_required = "Have a person decide, at a terminal that nothing of what asked has opened: leave the inner shell, or use a terminal"
-				.. " that was open before it asked, or a new login" })
+				.. " that was open before it asked (not a tmux or screen that was started since), or log in anew" })
 	end
 end
 

@@ -253,11 +253,16 @@ local function workflow_of(row, force)
 	return workflow or invalid(row, problems)
 end
 
+-- The file as it was; nil: its text was not stored.
+local function source_of(row, workflow)
+	return workflow.digest == row.digest and workflow
+		or row.source ~= "" and file.parse(row.source, row.file, read_options(true, row.given_on)) or nil
+end
+
 -- What the steps did before the file was changed, by key.
-local function said_before(row, workflow)
-	local before = workflow.digest ~= row.digest and row.source ~= "" and file.parse(row.source, row.file, read_options(true, row.given_on))
+local function said_by(before, workflow)
 	local said = {}
-	inner_lists.each(before and before.steps or {}, function(step, key)
+	inner_lists.each(before and before ~= workflow and before.steps or {}, function(step, key)
 		said[key] = steps.text(step)
 	end)
 	return said
@@ -335,8 +340,9 @@ function M.reopen(db, args)
 	db:integrity(row.id) -- a damaged run must not continue
 	run.retry_in_doubt = args.retry_in_doubt
 	run.mark_done = marked(db, row.id, args.mark_done)
-	approvals.hold(db, row, workflow, run.mark_done)
-	run.asked_before, run.askers, run.said = row.askers, person.asker(row.askers), args.force and said_before(row, workflow)
+	local before = source_of(row, workflow)
+	approvals.hold(db, row, workflow, run.mark_done, before)
+	run.asked_before, run.askers, run.said = approvals.askers(db, row), person.asker(row.askers), args.force and said_by(before, workflow)
 	local some = again and put_back(run, args)
 	if again and not some and row.state == "completed" then
 		return nil

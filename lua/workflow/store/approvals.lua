@@ -59,9 +59,10 @@ end
 
 ---What all steps of a run have asked last, whatever has become of the run.
 ---@param run string
----@return {id: string, key: string, file: string, state: string}[]
+---@return {id: string, key: string, file: string, state: string, asker: table}[]
 function M.queries:gates(run)
-	return self:_open():rows("SELECT id, key, file, state FROM approvals WHERE run = ? AND state <> 'replaced' ORDER BY asked_ms, id", run)
+	return decoded_rows(self:_open():rows([[SELECT id, key, file, state, asker, decided_by FROM approvals
+		WHERE run = ? AND state <> 'replaced' ORDER BY asked_ms, id]], run))
 end
 
 local OF_OTHER_FILES = [[
