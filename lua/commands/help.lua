@@ -55,9 +55,8 @@ end
 
 local DATA = { json = true, jsonl = true, tsv = true }
 
--- Was data asked for by its format's name, or only a group named? Off a terminal JSON is what --help prints anyway.
 local function wants_data()
-	return DATA[attempt.framework.format] and attempt.information ~= "help" or attempt.found.of_group
+	return DATA[attempt.format]
 end
 
 -- Each with what it stands for.
@@ -161,16 +160,13 @@ end
 
 -- --- where it goes -----------------------------------------------------------------------
 
--- A person's terminal gets the text on stdout. Elsewhere stdout is a program's: it gets
--- an envelope, and the text goes to stderr (REQ-F-048, docs/design.md#help-off-a-terminal).
+-- A person's terminal gets the text. Elsewhere stdout is a program's: it gets the same as data, once
+-- (docs/design.md#help-off-a-terminal).
 local function deliver(text, data)
-	local for_people = { text = true, plain = not data, table = not data }
 	display.set { text = text, plain = not data and text or nil, table = not data and text or nil }
-	local asked = attempt.framework.help or not data -- who gets the data needs no text
-	if asked and not for_people[attempt.format] and (attempt.format == "json" or not data) and not attempt.framework.quiet then
-		io.stderr:write(tool.says(text))
-	end
 end
+
+local SAID = { next = true, usage = true } -- call lines, which name the tool as its users call it
 
 local function send_meta(words)
 	local reference = words[1] and table.concat(words, " ") .. " --schema" or "--schema"
@@ -200,8 +196,11 @@ return {
 	run = function(values)
 		local words = topic.words(values)
 		local text, data = text_of(words, attempt.project, reader_width())
-		if data and data.next then
-			data.next = tool.says(data.next)
+		for key, value in next, data or {} do
+			data[key] = SAID[key] and tool.says(value) or value
+		end
+		for i, example in ipairs(data and data.examples or {}) do
+			data.examples[i] = tool.says(example)
 		end
 		send_meta(words)
 		deliver(host.clean(text), data)

@@ -1,5 +1,6 @@
 -- runner watch [GLOB …] -- COMMAND [ARGUMENT …]: run a command whenever files change.
 
+local aliases = require "runner.project.aliases"
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local changes = require "runner.watch.changes"
@@ -25,8 +26,11 @@ local function command_of(tokens)
 	return {}
 end
 
+-- With the words of an alias, or of a dot path, in its place.
 local function names_of(words)
-	return (command_args.command_words(words))
+	local names = command_args.command_words(words)
+	local first = names[1] and not locate.find(names, attempt.project) and aliases.find(names[1], attempt.project)
+	return first and table.move(names, 2, #names, #first + 1, table.move(first, 1, #first, 1, {})) or names
 end
 
 local function name_of(words)

@@ -157,6 +157,7 @@ function M.find(spelling, command, in_front)
 		end
 	end
 	plain = plain or spelling
+	plain = plain == "print-schema" and "schema" or plain -- as the CLI Agent Spec calls it, too
 	local name = plain:gsub("%-", "_")
 	local subject = M.subject_of[name] or M.subject_of[name:gsub("^no_", "")]
 	local row, negated = flags.find_in(subject and load_subject(subject).by_flag or {}, plain)

@@ -4,6 +4,7 @@
 
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
+local locate = require "runner.project.locate"
 
 local M = {}
 
@@ -60,13 +61,23 @@ function M.conflicts(project)
 	return out
 end
 
----What a word stands for, where no command and no group has that name.
+-- "db.migrate", as the manifest has it: the words of a command, or of a group.
+local function dotted(word, project)
+	local words = word:find(".", 1, true) and command_line.name_words(word) or {}
+	local found = words[2] and locate.find(words, project)
+	return (found and found.words == #words or words[2] and catalog.list_below(project, word)[1]) and words or nil
+end
+
+---What a word stands for, where no command and no group has that name: a dot path, or an alias.
 ---@param word string
 ---@param project table
 ---@return string[]? words
 ---@return runner.Error? problem two files have the alias
 function M.find(word, project)
-	local found
+	local words, found = dotted(word, project), nil
+	if words then
+		return words
+	end
 	for _, alias in ipairs(M.list(project)) do
 		if alias.name == word and found then
 			return nil, require("runner.core.errors").new("COMMAND_INVALID",

@@ -166,23 +166,14 @@ end
 
 -- --- a call -------------------------------------------------------------------------------------
 
--- "db.migrate", as the manifest has it: the words of a command.
-local function dotted(name, project)
-	local words = name:find(".", 1, true) and command_line.name_words(name) or {}
-	local found = words[2] and locate.find(words, project)
-	return found and found.words == #words and words or nil
-end
-
 -- The command that the first word is an alias of, or another spelling.
 local function through_alias(call, project)
 	local name = call.names[1]
-	if not call.places[1] or name == locate.SELF or catalog.list_below(project, name)[1] then
+	local dotted = call.names[2] and name:find(".", 1, true)
+	if not call.places[1] or name == locate.SELF or not dotted and catalog.list_below(project, name)[1] then
 		return nil, nil, call
 	end
-	local words, problem = dotted(name, project), nil
-	if not words then
-		words, problem = aliases.find(name, project)
-	end
+	local words, problem = aliases.find(name, project)
 	if not words then
 		return nil, problem, call
 	end

@@ -85,8 +85,9 @@ local function first_words(rows)
 	return table.concat(words, " ")
 end
 
-local MANY = 60 -- commands, of which not all are described at once
-local SHOWN_MAX, FOUND_MAX = 20, 10 -- of those in no group; of a search
+local PAGE_MAX = 2000 -- bytes of a list, so that its answer has at most 2,500
+local CUTS = { 4096, 60, 40, 24 } -- characters of a description
+local SHOWN, FOUND_MAX = { 20, 10, 5, 0 }, 10 -- commands in no group, where there are many; those that a search finds
 
 -- The first words of a name, as many as `depth`: "db table" of "db table add".
 local function beginning(name, depth)
@@ -108,16 +109,15 @@ end
 
 -- The groups with their sizes, and the first commands that are in none: a caller searches, or looks
 -- into a group.
-local function many(rows, depth)
+local function many(rows, depth, most)
 	local groups, shown, left = groups_of(rows, depth), {}, 0
 	for _, row in ipairs(rows) do
 		if not groups[beginning(row.name, depth)] then
 			left = left + 1
-			shown[#shown + 1] = left <= SHOWN_MAX and row or nil
+			shown[#shown + 1] = left <= most and row or nil
 		end
 	end
-	return shown, { count = #rows, groups = next(groups) and groups or nil, more = left > #shown and left - #shown or nil,
-		next = "runner help --search 'WORDS' --format json finds commands, the best first; runner help GROUP --format json lists a group" }
+	return shown, { count = #rows, groups = next(groups) and groups or nil, more = left > #shown and left - #shown or nil }
 end
 
 local SINGLED_OUT = { destructive = true, broken = true }
@@ -133,11 +133,16 @@ local function add_unread(rows, out)
 	return out
 end
 
-local function describe(rows, out)
+local function cut(text, most)
+	local stop = text and #text > most and utf8.offset(text, most)
+	return stop and stop < #text and text:sub(1, stop - 1) .. "…" or text
+end
+
+local function describe(rows, out, most)
 	out.commands = {}
 	for _, row in ipairs(rows) do
 		local kind = row.broken and "broken" or row.danger_level
-		out.commands[row.name] = row.description
+		out.commands[row.name] = cut(row.description, most)
 		if SINGLED_OUT[kind] then
 			out[kind] = out[kind] or json.array {}
 			table.insert(out[kind], row.name)
@@ -157,7 +162,39 @@ function M.unread(rows)
 	return out
 end
 
----All commands: descriptions by name, and which of them are destructive or can't be loaded.
+local NEXT = "runner help COMMAND, or GROUP; runner help --search 'WORDS' finds; "
+	.. "runner help PAGE: environment, exit-codes, flags, output"
+
+local function fits(out)
+	return #assert(json.encode(out)) <= PAGE_MAX
+end
+
+local function add(out, more)
+	for key, value in next, more do
+		out[key] = value
+	end
+	return out
+end
+
+-- Where all groups are too many, the largest.
+local function largest(out)
+	local names = {}
+	for name in next, out.groups or {} do
+		names[#names + 1] = name
+	end
+	table.sort(names, function(a, b)
+		local more, fewer = out.groups[a], out.groups[b]
+		return more > fewer or more == fewer and a < b
+	end)
+	while #names > 0 and not fits(out) do
+		out.groups[table.remove(names)] = nil
+		out.more_groups = (out.more_groups or 0) + 1
+	end
+	return out
+end
+
+---All commands in at most PAGE_MAX bytes: descriptions by name, and which of them are destructive or can't be loaded; of too
+---many the groups and their sizes.
 ---@param own runner.CommandRow[] of the project and the other folders
 ---@param builtin? runner.CommandRow[]
 ---@param problem? string of runner.lua
@@ -165,16 +202,26 @@ end
 ---@param aliases? runner.CommandRow[] described by what they stand for
 ---@return table
 function M.overview(own, builtin, problem, depth, aliases)
-	local out = { next = "runner help COMMAND --format json" }
-	if #own > MANY then
-		own, out = many(own, depth or 1)
-	end
-	out.builtin, out.problem = builtin and first_words(builtin), problem
+	local also = { builtin = builtin and first_words(builtin), problem = problem, next = builtin and NEXT or "runner help COMMAND" }
 	for _, row in ipairs(aliases or {}) do
-		out.aliases = out.aliases or {}
-		out.aliases[row.name] = row.description
+		also.aliases = also.aliases or {}
+		also.aliases[row.name] = row.description
 	end
-	return describe(own, out)
+	local out
+	for _, most in ipairs(CUTS) do
+		out = describe(own, add({}, also), most)
+		if fits(out) then
+			return out
+		end
+	end
+	for _, most in ipairs(SHOWN) do
+		local shown, counted = many(own, depth or 1, most)
+		out = describe(shown, add(counted, also), CUTS[2])
+		if fits(out) then
+			return out
+		end
+	end
+	return largest(out)
 end
 
 -- A text for each command: what a search looks at.

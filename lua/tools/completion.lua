@@ -140,6 +140,19 @@ local function names(words, typed, project, out)
 	add_words(matching, after, rows_of(asked, first, typed, project, out), out)
 end
 
+-- The same; a dot path, "db.mi", has its last word completed.
+local function names_or_paths(words, typed, project, out)
+	local path, last = typed:match "^(.+%.)([^.]*)$"
+	if words[1] or not path then
+		return names(words, typed, project, out)
+	end
+	local found = {}
+	names(command_line.name_words(path), last, project, found)
+	for _, one in ipairs(found) do
+		out[#out + 1] = { value = path .. one.value, description = one.description }
+	end
+end
+
 local function plain_words(words)
 	local out = {}
 	for _, word in ipairs(words) do
@@ -227,7 +240,7 @@ function M.candidates(words, project, ids, shell)
 			add_matching(ids(kind_of(command, slot), typed, id), typed, out)
 		end
 		local topic = command and TAKES_NAMES[command.name] and 1 or 0
-		names(table.move(plain, 1 + topic, #plain, 1, {}), typed, project, out)
+		names_or_paths(table.move(plain, 1 + topic, #plain, 1, {}), typed, project, out)
 	end
 	return out
 end

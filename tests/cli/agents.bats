@@ -6,11 +6,13 @@ load lib/helper
 # help_texts: all that help says, of runner and of its built-in commands.
 help_texts() {
 	local name
-	call --help
-	cat err.txt
+	for name in flags environment built-in; do
+		call help "$name" --format plain
+		cat out.txt
+	done
 	for name in help lint manifest doctor check-permissions; do
-		call "$name" --help
-		cat err.txt
+		call "$name" --help --format plain
+		cat out.txt
 	done
 }
 

@@ -366,8 +366,8 @@ LUA
 	answers 2 S=hunter2 login --token-from-file secret.txt --token-from-env S
 	answers 2 login --token-from-evn S
 	expect '"--token-from-env" in e.error.errors[0].suggestion'
-	call login --help
-	[[ $stderr == *--token-from-file* ]]
+	call login --help --format plain
+	[[ $stdout == *--token-from-file* ]]
 	answers 0 manifest login
 	grep -q '"token-from-env":' out.txt
 	grep -q '"secret_env_vars":\["TOKEN_OF_MINE"\]' out.txt

@@ -55,8 +55,8 @@ mine() {
 	mine hello
 	expect 'e.meta["tool_version"] == "3.1.4"'
 	mine help hello
-	[[ $stderr == *"mytool hello"* ]]
-	[[ $stderr != *"runner hello"* ]]
+	[[ $stdout == *"mytool hello"* ]]
+	[[ $stdout != *"runner hello"* ]]
 	mine helo
 	expect 'e.error.fix_required == "Name an existing command: run '"'mytool'"' to list them"'
 	mine completion bash --format plain
@@ -65,7 +65,7 @@ mine() {
 	cp mytool other
 	TOOL=$PWD/other
 	mine help hello
-	[[ $stderr == *"other hello"* ]]
+	[[ $stdout == *"other hello"* ]]
 }
 
 @test "strip, objcopy and bytes behind its end leave a bundle as it is" {

@@ -78,13 +78,13 @@ made() { [ "$(stat -c %s made)" -eq "$1" ]; }
 	call fetch
 	[ "$status" -eq 1 ]
 	expect '"declares no cache" in e.error["message"]'
-	call fetch --help
-	[[ $stderr != *--no-cache* ]]
+	call fetch --help --format plain
+	[[ $stdout != *--no-cache* ]]
 	cached '' 'args = { { "cache", "boolean" } },' <<<'return args.cache'
 	answers 0 fetch --no-cache
 	expect 'e.data == {"v": False} and "cache_used" not in e.meta'
-	call fetch --help
-	[[ $stderr == *"--cache-ttl <duration>"* ]]
+	call fetch --help --format plain
+	[[ $stdout == *"--cache-ttl <duration>"* ]]
 }
 
 @test "REQ-O-018 a damaged value is made anew, an error is not kept, and a full or read-only place is a warning" {

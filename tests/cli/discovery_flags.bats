@@ -57,15 +57,19 @@ LUA
 	expect 'e.data["parameters"]["width"] == {"type": "integer", "required": False, "description": ""}'
 }
 
-@test "REQ-O-013 runner --schema is the manifest, and the same each time" {
+@test "REQ-O-013 runner --schema, or --print-schema, is the manifest, and the same each time" {
 	call --schema
 	assert_envelope
 	expect '"report" in e.data["commands"] and "help" in e.data["commands"]'
 	expect 'e.data["commands"]["report"]["output_schema"]["type"] == "object"'
 	local etag
 	etag=$(field 'e.data["etag"]')
+	call --print-schema
+	expect 'e.data["etag"] == "'"$etag"'"'
 	call manifest
 	expect 'e.data["etag"] == "'"$etag"'"'
+	call report --print-schema
+	expect 'e.data["command"] == "report" and "parameters" in e.data'
 }
 
 @test "an argument may be named schema: --runner-schema is the flag then" {
@@ -132,7 +136,8 @@ LUA
 @test "REQ-F-048 help names in meta.schema_ref where its data is" {
 	call report --help
 	assert_envelope
-	expect 'e.data is None and e.meta.help is True and e.meta.schema_ref == "report --schema"'
+	[ -z "$stderr" ]
+	expect 'e.data["usage"] == "runner report [options] <what>" and e.meta.help is True and e.meta.schema_ref == "report --schema"'
 	call
 	expect 'e.meta.schema_ref == "--schema"'
 }
@@ -230,6 +235,49 @@ adds() {
 	[ "$bytes" -le 6000 ]
 }
 
+# page ARGS…: it answers once, in at most 2,500 bytes, and says nothing on stderr.
+page() {
+	call "$@"
+	assert_envelope
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	echo "$*: $(wc -c <out.txt)"
+	[ "$(wc -c <out.txt)" -le 2500 ]
+}
+
+@test "a list is one page of 2,500 bytes: --help, a group, however many commands there are and whatever they say" {
+	local i long
+	long=$(printf 'ä word %.0s' {1..40})
+	rm -r commands
+	lua5.4 "$ROOT/tests/search/commands.lua" . 30
+	page --help
+	expect 'len(e.data["commands"]) == 30 and e.data["commands"]["alert silence"] == "Mute an alert for some time"'
+	expect 'all(p in e.data["next"] for p in ("--search", "COMMAND", "environment", "exit-codes", "flags", "output"))'
+	expect 'e.data["destructive"] == ["alert rule-delete", "backup delete", "backup prune", "backup restore"]'
+	page alert --help
+	page alert silence --help
+	lua5.4 "$ROOT/tests/search/commands.lua" .
+	page --help
+	expect 'e.data["count"] == 307 and e.data["groups"]["service"] == 15 and len(e.data["groups"]) == 42'
+	for i in {1..25}; do
+		command_file "alone-$i" <<<"return { description = '$long', danger_level = 'safe', run = print }"
+		command_file "wide/w$i" <<<"return { description = '$long', danger_level = 'safe', run = print }"
+	done
+	page --help
+	page help wide
+	expect 'len(e.data["commands"]) == 25 and all(d.endswith("…") and len(d) > 20 for d in e.data["commands"].values())'
+	for i in {1..200}; do
+		mkdir -p "commands/a-group-with-number-$i"
+		cp commands/vpn/{peers,connect}.lua "commands/a-group-with-number-$i"
+	done
+	page --help
+	expect 'e.data["groups"]["wide"] == 25 and e.data["more_groups"] > 100'
+	rm -r commands
+	mkdir commands
+	page --help
+	expect 'e.data["commands"] == {}'
+}
+
 @test "a search has no more than 10 answers, the best first, and where nothing fits the groups" {
 	project_of 70 1
 	call help --search "service" --format json
@@ -305,7 +353,7 @@ LUA
 		call later --help --format json "${words[@]}"
 		assert_envelope
 		[ "$status" -eq 0 ]
-		expect 'e.meta["command"] == "help" and e.meta["schema_ref"] == "later --schema" and e.data is None'
+		expect 'e.meta["command"] == "help" and e.meta["schema_ref"] == "later --schema" and e.data["usage"] == "runner later"'
 		expect 'not any("job" in w["code"].lower() or w["code"] == "SCHEMA_DEPRECATED" for w in e.warnings)'
 	done
 	call job list

@@ -90,11 +90,11 @@ print(s.getsockname()[1], flush=True); time.sleep(60)' >port.txt &
 }
 
 @test "help and completion show a conditional flag where it holds, and how to reach a hidden one" {
-	call fetch --help
-	grep -q -- '--connect-timeout <duration>' err.txt
-	call resize --help
-	[ -z "$(grep -- '--connect-timeout' err.txt || true)" ]
-	grep -q -- '--runner-format' err.txt
+	call fetch --help --format plain
+	grep -q -- '--connect-timeout <duration>' out.txt
+	call --format plain resize --help
+	[ -z "$(grep -- '--connect-timeout' out.txt || true)" ]
+	grep -q -- '--runner-format' out.txt
 	call completion bash --format plain -- fetch --con
 	[ "$(cut -f1 <<<"$stdout")" = --connect-timeout ]
 	call completion bash --format plain -- resize --con

@@ -98,11 +98,22 @@ refused() {
 	expect 'e.data == {"what": "x"} and e["meta"]["command"] == "alerts.silence"'
 	call --timeout 5s alerts.silence x --format json
 	expect 'e.data == {"what": "x"}'
-	call alerts.silence --help
-	[[ $stderr == *"alerts silence"* ]]
+	call alerts.silence --help --format plain
+	[[ $stdout == *"alerts silence"* ]]
 	call alerts.silence --schema
 	expect 'e.data["command"] == "alerts.silence"'
 	call workflow.list
 	[ "$status" -eq 0 ]
+	mkdir commands/deep
+	cp -r commands/alerts commands/deep/er
+	call deep.er silence x
+	expect 'e["meta"]["command"] == "deep.er.silence"'
+	call deep.er
+	expect 'list(e.data["commands"]) == ["deep er list", "deep er silence"]'
+	call deep.er slience
+	expect '"deep er" in e.error.suggestion'
+	call watch --runs 1 -- alerts.silence x
+	expect 'e.data["items"][0]["command"] == "alerts silence" and e.data["items"][0]["data"] == {"what": "x"}'
+	[ "$("$RUNNER" completion bash --format plain -- alerts.si | cut -f1)" = alerts.silence ]
 	[ "$("$RUNNER" completion bash --format plain -- alerts.silence --ver | cut -f1 | head -n1)" = --verbose ]
 }

@@ -68,8 +68,8 @@ aged() {
 }
 
 @test "no built-in command makes a project known, whatever it names" {
-	call help deploy
-	[[ $stderr == *"io.open"* ]]
+	call help deploy --format plain
+	[[ $stdout == *"io.open"* ]]
 	call deploy --help
 	call deploy --schema
 	[ "$status" -ne 0 ]

@@ -33,16 +33,15 @@ mine() {
 
 @test "help, usage, errors, hints and fixes name the tool" {
 	mine --help
-	[[ $stderr == *"my-tool <command>"* ]]
-	[[ $stderr == *"my-tool help"* ]]
-	[[ $stderr != *"runner help"* ]]
-	[[ $stderr != *"runner <"* ]]
-	mine
 	assert_envelope
-	[[ $(field 'e.data["next"]') == "my-tool help "* ]]
+	[[ $(field 'e.data["next"]') == "my-tool help "*"my-tool help --search"* ]]
+	[[ $stdout != *"runner help"* ]]
 	mine help hello
-	[[ $stderr == *"my-tool hello"* ]]
-	[[ $stderr != *"runner hello"* ]]
+	[[ $(field 'e.data["usage"]') == "my-tool hello"* ]]
+	[[ $stdout != *"runner hello"* ]]
+	mine help hello --format plain
+	[[ $stdout == *"my-tool hello"* ]]
+	[[ $stdout != *"runner hello"* ]]
 	mine helo
 	assert_envelope
 	[ "$status" -eq 2 ]
@@ -230,6 +229,6 @@ PY
 @test "a run that the tool watches speaks as it does" {
 	mine watch --runs 1 -- hello --help
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"my-tool hello"* ]]
-	[[ $stderr != *"runner hello"* ]]
+	[[ $stdout == *"my-tool hello"* ]]
+	[[ $stdout != *"runner hello"* ]]
 }

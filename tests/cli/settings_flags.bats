@@ -68,8 +68,8 @@ LUA
 	answers 0 manifest who
 	expect 'e.data["commands"]["who"]["flags"]["n"]["env_vars"] == [{"name": "MYTOOL_N"}, {"name": "N"}]'
 	expect 'e.data["commands"]["who"]["secret_env_vars"] == ["MYTOOL_TOKEN", "TOKEN"]'
-	call who --help
-	[[ $stderr == *'from $MYTOOL_N, else $N'* ]]
+	call who --help --format plain
+	[[ $stdout == *'from $MYTOOL_N, else $N'* ]]
 	local wrong
 	for wrong in '{}' '{ "A B" }' '{ 1 }' '{ A = "B" }' 1 '"TOKEN"'; do
 		body wrong "args = { { 'n', 'integer', env_fallbacks = $wrong } },"  <<<'return {}'

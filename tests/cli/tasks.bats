@@ -307,9 +307,9 @@ example() {
 @test "help, completion, manifest, exec and MCP know tasks as any command" {
 	tasks <<<'build = { "Build it", args = { { "target", "enum", values = { "debug", "release" }, default = "debug" } }, shell = "echo $target", output = "data" },
 		clean = { "Clean up", shell = "true" }'
-	call build --help
+	call build --help --format plain
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"Build it"*"--target"* ]]
+	[[ $stdout == *"Build it"*"--target"* ]]
 	known
 	call completion bash --format plain -- ""
 	[[ $stdout == *build*clean* ]]

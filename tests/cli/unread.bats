@@ -124,13 +124,13 @@ DOORS=("" "help" "--help" "help --search says" "--format plain" "--format tsv" "
 			assert_untouched
 		done
 	done
-	call writes --help
+	call writes --help --format plain
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"it calls io.open while it loads"*RUNNER_TRUST* ]]
+	[[ $stdout == *"it calls io.open while it loads"*RUNNER_TRUST* ]]
 	call writes --schema
 	expect 'e["error"]["code"] == "PRECONDITION" and "io.open" in e["error"]["message"] and "RUNNER_TRUST" in e["error"]["fix_required"]'
-	call plain --help
-	[[ $stderr == *"Says plain"* ]]
+	call plain --help --format plain
+	[[ $stdout == *"Says plain"* ]]
 	call values --schema
 	expect '"enum_values" not in e.data["parameters"]["to"] and [w["code"] for w in e["warnings"]] == ["VALUES_UNREAD"]'
 }

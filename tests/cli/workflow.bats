@@ -98,22 +98,22 @@ three_steps() {
 @test "each command has a help text with an example, and refuses flags it does not know" {
 	local name
 	for name in run list show resume cancel logs check plan stats; do
-		call workflow $name --help
+		call workflow $name --help --format plain
 		[ "$status" -eq 0 ]
-		[[ $stdout$stderr == *"runner workflow $name"* ]]
-		[[ $stdout$stderr == *xamples* ]]
+		[[ $stdout == *"runner workflow $name"* ]]
+		[[ $stdout == *xamples* ]]
 		call workflow $name --frobnicate
 		envelope 2
 	done
 	for name in show logs cancel resume; do
-		call workflow $name --help
-		[[ $stderr == *'5  NOT_FOUND '*'No run with this ID'*'6  CONFLICT '* ]]
+		call workflow $name --help --format plain
+		[[ $stdout == *'5  NOT_FOUND '*'No run with this ID'*'6  CONFLICT '* ]]
 	done
-	call workflow run --help
-	[[ $stderr == *'12  UNAVAILABLE '*'A step failed: a service'*'81  STEP_IN_DOUBT'* ]]
+	call workflow run --help --format plain
+	[[ $stdout == *'12  UNAVAILABLE '*'A step failed: a service'*'81  STEP_IN_DOUBT'* ]]
 	# a wait is said of GROUP_TAKEN alone: the others are for what a step reports
-	[ "$(grep -c 'retry after' <<<"$stderr")" -eq 1 ]
-	[[ $stderr == *'86  GROUP_TAKEN '*'(retry after 1s,'* ]]
+	[ "$(grep -c 'retry after' <<<"$stdout")" -eq 1 ]
+	[[ $stdout == *'86  GROUP_TAKEN '*'(retry after 1s,'* ]]
 	call workflow plan x.yaml --sead 7
 	envelope 2
 	expect "'--seed' in e.error.suggestion"

@@ -154,7 +154,7 @@ return {
 			description = "Environment variable that holds the token to sign in with" },
 		-- for agents that choose commands
 		{ name = "schema", type = "boolean", yields = true, section = "Help",
-			description = "Print the command's arguments, exit codes and result as JSON; run nothing" },
+			description = "Print the command's arguments, exit codes and result as JSON; run nothing (also --print-schema)" },
 		{ name = "show_config", type = "boolean", yields = true, section = "Help",
 			description = "Print the settings of this call and where each comes from; run nothing" },
 		{ name = "output_schema", type = "boolean", yields = true, section = "Help",

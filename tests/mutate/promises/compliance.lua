@@ -386,7 +386,7 @@ encode(host.digest(path .. context_of(path))) }, true)]] },
 		fd = create(last.path);
 		strcat(last.path, ".id");
 		close(create(last.path));]] },
-	{ "REQ-F-048", [[	if asked and not for_people[attempt.format] and]], [[	if false and]] },
+	{ "REQ-F-048", [=[	return DATA[attempt.format]]=], [=[	return false]=] },
 	{ "REQ-F-068", [[ or name == locate.SELF or wants_help(a)) then]], [[ or name == locate.SELF) then]] },
 	{ "REQ-O-043", [[## CI Validation]], [[## Checks]] },
 	{ "REQ-O-044", [[.ci/make deps </dev/null &&]], [[.ci/make deps &&]] },
