@@ -1,5 +1,7 @@
 -- runner.sqlite against the real library and real files.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local fs = require "runner.fs"
 local host = require "runner.host"
 local sqlite = require "runner.sqlite"

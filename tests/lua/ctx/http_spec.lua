@@ -1,5 +1,7 @@
 -- ctx:http against real servers on loopback (http_server.py, started here).
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "curl")
+
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local http = require "runner.ctx.http"

@@ -1,6 +1,7 @@
 -- The coordinator of steps on an executor, against a model of a cluster: random schedules of
 -- faults on both sides. Whatever happens, no item is done twice unasked, and a run ends.
 
+local needs = dofile "tests/lua/lib/needs.lua" (_ENV)
 local LIB = debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/"
 local worlds = dofile(LIB .. "placed_world.lua")
 local coordinator = require "runner.workflow.executors.coordinator"
@@ -123,7 +124,7 @@ describe("the coordinator", function()
 		assert.is_true(finished > SCHEDULES // 4 * 0.9, finished .. " finished")
 	end)
 
-	it("finds its way by the rows of a real database, killed anywhere", function()
+	it("finds its way by the rows of a real database, killed anywhere", needs "sqlite3" or function()
 		local db <close> = store.open { path = os.tmpname() .. ".db" }
 		db:create { id = "r", workflow = "w" }
 		for seed = 1, 20 do

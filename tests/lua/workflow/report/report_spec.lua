@@ -1,6 +1,8 @@
 -- What is told of a run while another process changes it: between any two steps of the
 -- telling, of which each is a call of SQLite or a look at the lock.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local fs = require "runner.fs"
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local json = require "runner.json"

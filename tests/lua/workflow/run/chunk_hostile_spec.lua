@@ -1,6 +1,8 @@
 -- What a task and an import meet in a shared directory: tasks that are killed, stopped and woken
 -- too late, full disks, folders and files that aren't ours, journals that say too much.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local HERE = debug.getinfo(1, "S").source:match "^@(.*tests/lua/)"
 local help = dofile(HERE .. "lib/workflow_help.lua")
 local placed = dofile(HERE .. "lib/placed_help.lua")

@@ -1,6 +1,8 @@
 -- A loop that runs in chunks on other machines, and the same loop in one process: the same
 -- outputs, order, attempts, waits (seeds) and failures.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local HERE = debug.getinfo(1, "S").source:match "^@(.*tests/lua/)"
 local help = dofile(HERE .. "lib/workflow_help.lua")
 local placed = dofile(HERE .. "lib/placed_help.lua")

@@ -1,6 +1,8 @@
 -- A task of a placed step: it runs its chunk once, under a fence, leaves a journal and a result,
 -- and both are imported as if its steps had run here.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local help = dofile(debug.getinfo(1, "S").source:match "^@(.*tests/lua/)" .. "lib/workflow_help.lua")
 local placed = dofile(debug.getinfo(1, "S").source:match "^@(.*tests/lua/)" .. "lib/placed_help.lua")
 local fs = require "runner.fs"

@@ -1,6 +1,7 @@
 -- The budget of a run: what is reserved, charged and refused, alone and side by side, and
 -- that the store says the same.
 
+local needs = dofile "tests/lua/lib/needs.lua" (_ENV)
 local cost = require "runner.workflow.run.cost"
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local json = require "runner.json"
@@ -161,7 +162,7 @@ describe("the store", function()
 		path = p
 	end)
 
-	it("charges a reservation in full until the cost is known", function()
+	it("charges a reservation in full until the cost is known", needs "sqlite3" or function()
 		local db <close> = store.open { path = path }
 		local lock <close> = db:own "r"
 		assert.truthy(lock)
@@ -182,7 +183,7 @@ describe("the store", function()
 		assert.same({ 207, 0 }, { db:charged "r", db:charged "another" })
 	end)
 
-	it("sums costs up by step, workflow and day", function()
+	it("sums costs up by step, workflow and day", needs "sqlite3" or function()
 		local db <close> = store.open { path = path }
 		for i, name in ipairs { "one", "one", "two" } do
 			local id = "r" .. i

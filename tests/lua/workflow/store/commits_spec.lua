@@ -1,5 +1,7 @@
 -- When the store commits: what is put off, what is committed together, and what a failure leaves.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local errors = require "runner.core.errors"
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
 local store = require "runner.workflow.store.store"

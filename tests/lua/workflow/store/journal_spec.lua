@@ -1,5 +1,7 @@
 -- The journal of a task: what it does when it is not the chunk's own any more.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local HERE = debug.getinfo(1, "S").source:match "^@(.*tests/lua/)"
 local help = dofile(HERE .. "lib/workflow_help.lua")
 local errors = require "runner.core.errors"

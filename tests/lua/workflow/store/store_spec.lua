@@ -1,5 +1,7 @@
 -- The run database: real files, real processes, real signals.
 
+dofile "tests/lua/lib/needs.lua" (_ENV, "sqlite3")
+
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local help = dofile(debug.getinfo(1, "S").source:match("^@(.*tests/lua/)") .. "lib/workflow_help.lua")
