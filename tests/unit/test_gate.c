@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/common/xio.h"
 #include "../../src/engine/bounds.h"
 #include "../../src/engine/confine.h"
 #include "../../src/engine/gate.h"
@@ -116,6 +117,51 @@ static void it_hands_over_what_is_connected_and_says_what_is_refused(void **stat
 	assert_true(gate_ask("127.0.0.1", port, 0) < 0);
 }
 
+/* What a hostile worker sends that is no question. Nothing of the one before counts. */
+static void send_a_part(int to, size_t size, struct gate_failure *failure)
+{
+	char part[4096];
+	int ends[2];
+
+	memset(part, 'x', sizeof(part));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_true(xsend_fds(to, part, size, &ends[1], 1));
+	close(ends[1]);
+	assert_int_equal(poll(&(struct pollfd){ .fd = ends[0], .events = POLLIN }, 1, 60000), 1);
+	assert_int_equal(gate_take(&ends[0], failure), -1);
+	assert_int_equal(failure->kind, GATE_GONE);
+}
+
+/* It is not left alone with a processor. */
+static void it_answers_no_part_of_a_question_and_ends_when_its_worker_has_closed_the_channel(void **state)
+{
+	uint16_t port;
+	int server = listener(&port);
+	const struct gate_host host = { "127.0.0.1", port };
+	const struct gate_rules rules = { &host, NULL, 1, 0 };
+	struct gate_failure failure;
+	int next = dup(0), fd, status = -1;
+	pid_t pid, ended = 0;
+
+	(void)state;
+	close(next);
+	pid = gate_start(&rules);
+	assert_true(pid > 0);
+	fd = ask("127.0.0.1", port, &failure);
+	assert_true(fd >= 0);
+	close(fd);
+	send_a_part(next, 1, &failure);
+	send_a_part(next, 4096, &failure);
+	close(server);
+	close(next);
+	for (int i = 0; i < 30000 && ended == 0; i++)
+		ended = poll(NULL, 0, 1) + waitpid(pid, &status, WNOHANG);
+	assert_int_equal(ended, pid);
+	assert_true(WIFEXITED(status));
+	gate_dismiss();
+	assert_false(gate_is_there());
+}
+
 static int tried(int result)
 {
 	return result < 0 ? errno : 0;
@@ -180,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_connection_that_was_handed_over_leads_nowhere_else),
 		cmocka_unit_test(names_and_ports_are_compared_as_they_are),
+		cmocka_unit_test(it_answers_no_part_of_a_question_and_ends_when_its_worker_has_closed_the_channel),
 		cmocka_unit_test(it_hands_over_what_is_connected_and_says_what_is_refused),
 	};
 
