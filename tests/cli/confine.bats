@@ -131,6 +131,7 @@ LUA
 }
 
 @test "without a network neither runner nor a program connects or listens" {
+	needs_library libcurl.so.4
 	needs 4
 	body client 'confine = { network = false }, exit_codes = {},' <<'LUA'
 local out = {}
@@ -403,6 +404,7 @@ to.recv(1)' 3>&- &
 }
 
 @test "sources work with every bound, and a confined command can vouch for no other one" {
+	needs_library libmd.so.0
 	needs 1
 	local bounds
 	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")

@@ -22,6 +22,7 @@ pending() {
 
 # asks [KEYS]: a workflow whose second step asks
 asks() {
+	needs_library libsqlite3.so.0
 	ledger
 	workflow "${2:-ship}" <<-YAML
 		name: ship

@@ -38,6 +38,18 @@ def is_static():
     return "build: static" in told
 
 
+@functools.cache
+def has_library(*names):
+    """Is one of these there, which runner opens when it needs it?"""
+    for name in names:
+        try:
+            ctypes.CDLL(name)
+            return True
+        except OSError:
+            continue
+    return False
+
+
 def why_no_faults():
     """The reason why calls of this runner can't be made to fail; None where they can."""
     if SANITIZED:
