@@ -159,6 +159,24 @@ function M.said(line)
 	return level .. require("runner.host").clean(row.message)
 end
 
+---The name of one of several in front of its line, in a colour of its own. A line for programs has none.
+---@param name? string
+---@param line string
+---@param watched boolean is it for a terminal?
+---@return string
+function M.marked(name, line, watched)
+	if not name or line:sub(1, 1) == "{" then
+		return line
+	elseif not watched or attempt.framework.no_color or attempt.launch.no_color then
+		return name .. " | " .. line
+	end
+	local sum = 0
+	for i = 1, #name do
+		sum = sum * 31 + name:byte(i)
+	end
+	return ("\27[3%dm%s |\27[0m %s"):format(sum % 6 + 1, name, line)
+end
+
 -- --- the answer -------------------------------------------------------------------------
 
 ---The envelope that a runner printed; nil if it is not one, or contradicts the status.

@@ -19,7 +19,7 @@ local LINE_MAX = 1 << 20
 -- runs later: it could confirm what a request can't.
 local OPEN = tables.set [[audit.list audit.verify changelog check-permissions completion doctor help job.list job.logs job.status job.wait
 	manifest mcp.tools status workflow.check workflow.list workflow.logs workflow.plan workflow.show workflow.stats workflow.wait]]
-local NEVER = tables.set "exec flame mcp.serve"
+local NEVER = tables.set "exec flame mcp.serve several"
 
 -- --- what a request may do ------------------------------------------------------------------
 

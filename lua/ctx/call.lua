@@ -45,20 +45,6 @@ local function check(name, args)
 	end
 end
 
--- The name of one of several in front of its line, in a colour of its own. A line for programs has none.
-local function marked(name, line, watched)
-	if not name or line:sub(1, 1) == "{" then
-		return line
-	elseif not watched or attempt.framework.no_color then
-		return name .. " | " .. line
-	end
-	local sum = 0
-	for i = 1, #name do
-		sum = sum * 31 + name:byte(i)
-	end
-	return ("\27[3%dm%s |\27[0m %s"):format(sum % 6 + 1, name, line)
-end
-
 -- Its lines are ours: on a terminal as text, elsewhere as they are. `say` hears of each, too.
 local function listener(say, name)
 	local watched = attempt.launch.stderr_is_tty
@@ -67,7 +53,7 @@ local function listener(say, name)
 			return
 		end
 		line = watched and invoke.said(line) or line
-		io.stderr:write(marked(name, line, watched), "\n")
+		io.stderr:write(invoke.marked(name, line, watched), "\n")
 		if say then
 			say(line)
 		end

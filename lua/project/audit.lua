@@ -15,7 +15,7 @@ local M = {}
 
 local ROW_MAX = 16384 -- bytes
 local PATH_MAX = 4095
-local SILENT = { completion = true, help = true, manifest = true, ["audit.list"] = true, ["audit.verify"] = true }
+local SILENT = { completion = true, help = true, manifest = true, several = true, ["audit.list"] = true, ["audit.verify"] = true }
 
 local KEYS = {
 	path = function(v) return rules.text(v) and not v:find("\0", 1, true) and v or nil end,

@@ -47,6 +47,7 @@ M.rows = {
 	new = { description = "Write a command file to start from", danger_level = "mutating" },
 	["policy.check"] = { description = "Say which commands each name in the allow and deny of a policy means", danger_level = "safe" },
 	reject = { description = "Refuse what waits for a person", danger_level = "mutating" },
+	several = { description = "Run several commands in one call", danger_level = "safe", hidden = true },
 	status = { description = "Show what runner and the commands keep on this machine", danger_level = "safe" },
 	test = { description = "Run the tests of this project's commands", danger_level = "mutating" },
 	types = { description = "Set up your editor for the script API and workflow files", danger_level = "mutating" },
@@ -85,6 +86,9 @@ end
 ---@return runner.Found?
 function M.find(words, first)
 	local name, below = words[first], words[first + 1]
+	if first == 1 and name:find "^%++$" then -- runner + build + test
+		return { name = "several", words = 1 }
+	end
 	if M.rows[name] and rules.is_command_word(name) then
 		return { name = name, words = first }
 	end

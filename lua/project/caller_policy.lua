@@ -93,7 +93,7 @@ local VARIABLE = "RUNNER_POLICY"
 local MOST = 16 -- policies at once
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
 M.LEVELS = LEVELS
-local DISCOVERY = { help = true, manifest = true } -- they run nothing, and need not be allowed
+local DISCOVERY = { help = true, manifest = true, several = true } -- they run nothing themselves, and need not be allowed
 
 ---@class runner.CallerPolicy what several policies come to; nil: nothing is said
 ---@field list table[] each as its file has it, with `path`

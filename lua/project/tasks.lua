@@ -126,7 +126,7 @@ end
 -- A person at a terminal ends what takes too long. What a call needs has its limit.
 local function limit_of(project)
 	local launch = attempt.launch
-	local own = os.getenv "RUNNER_NEEDS" or launch.person and not launch.job
+	local own = (os.getenv "RUNNER_NEEDS" or ""):find "\n." or launch.person and not launch.job
 	return not (project and project.timeout) and (own and "none" or LIMIT) or nil
 end
 

@@ -9,7 +9,7 @@ local M = {}
 local FRAMEWORK = { "help", "version", "schema", "output_schema", "show_config", "plan" }
 
 -- Built-in commands that call those of the project, or pack them.
-local CALLS = { bundle = true, conformance = true, exec = true, flame = true, test = true, watch = true,
+local CALLS = { bundle = true, conformance = true, exec = true, flame = true, test = true, several = true, watch = true,
 	["mcp.serve"] = true, ["workflow.run"] = true, ["workflow.resume"] = true, ["workflow.retry"] = true,
 	["workflow.chunk"] = true, approve = true, reject = true }
 

@@ -311,7 +311,7 @@ end
 
 -- What runner.process.start takes.
 local function start_options(options)
-	local own = setmetatable({ shepherd = true, lines = options.on_line ~= nil }, { __index = options })
+	local own = setmetatable({ shepherd = not options.foreground, lines = options.on_line ~= nil }, { __index = options })
 	if options.capture == nil then
 		own.capture = true
 	end

@@ -150,12 +150,19 @@ static void add_retry_line(const struct verdict *v, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
+/* What has been said by whoever said no, or by the call of several that has failed (lua/commands/several.lua): a line says the rest. */
+static bool is_told(const struct run *run, const struct report *r)
+{
+	return (strcmp(r->code, "CALLS_FAILED") == 0 && strcmp(run->plan.command, "several") == 0) ||
+	       (strcmp(r->code, "CONFIRMATION_REQUIRED") == 0 && strstr(buf_cstr(&r->message), "was not confirmed, and nothing was done"));
+}
+
 void notice_error(struct run *run, int exit_code)
 {
 	const struct report *r = &run->verdict.report;
 	struct buf out = BUF_INIT, code = BUF_INIT;
 
-	if (strcmp(r->code, "CONFIRMATION_REQUIRED") == 0 && strstr(buf_cstr(&r->message), "was not confirmed, and nothing was done")) {
+	if (is_told(run, r)) {
 		text_clean(&out, buf_cstr(&r->message), r->message.len);
 		buf_add_char(&out, '\n');
 		line_emit(run, &out);

@@ -1,0 +1,192 @@
+-- several: the calls of one command line (`runner + build + test`), one after the other or side by side. Each is a run of its
+-- own, as if it had been typed by itself: its limits, retries, policy, confirmation and row of the ledger. At a terminal each
+-- has that in its turn; elsewhere, and side by side, its lines on stderr are ours and its envelope is read.
+
+local attempt = require "runner.core.attempt"
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local invoke = require "runner.invoke"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+local scheduler = require "runner.task.scheduler"
+
+local M = {}
+
+local ENVELOPE_MAX = 18 << 20 -- bytes; a result has 16 MiB at most
+local GRACE_MS = 10000 -- for the call's own grace and its answer
+local SHOWN = 40 -- lines of one that has failed, which are shown once more
+
+---@class runner.Part
+---@field name string as it is typed
+---@field shown string the same, with a number where another one has it
+---@field words string[] its command line
+---@field needs boolean does it need other commands?
+---@field plain boolean has it nothing but its name?
+
+---@class runner.Several
+---@field parts runner.Part[]
+---@field at_once integer
+---@field keep_going boolean
+---@field on_terminal boolean each has the terminal in its turn
+---@field side_by_side boolean their lines have their names
+---@field directory string where they note which needed commands have run (lua/ctx/needs.lua)
+
+-- --- one call -----------------------------------------------------------------------------------
+
+-- Runner's own flags that were given for all of them.
+local function flags(several)
+	local f, settings, list = attempt.framework, attempt.place.settings or {}, {}
+	local function add(wanted, flag)
+		list[#list + 1] = wanted and flag or nil
+	end
+	add(not several.on_terminal, "--format=json")
+	add(not several.on_terminal, "--runner-unmask") -- our own answer is masked
+	add(f.quiet, "--quiet")
+	add(f.verbose, "--verbose")
+	add(f.yes, "--yes")
+	add(f.non_interactive, "--non-interactive")
+	add(settings.none, "--no-config")
+	add(settings.config, "--config=" .. tostring(settings.config))
+	return list
+end
+
+local function environment(several, part)
+	local retries = attempt.framework.retries -- those of each
+	local env = { "RUNNER_OUTER_RETRIES", retries and ("RUNNER_RETRIES=%d"):format(retries) or nil }
+	env[#env + 1] = part.needs and ("RUNNER_NEEDS=%s\n"):format(several.directory) or "RUNNER_NEEDS"
+	env[#env + 1] = not several.on_terminal and (attempt.framework.verbose or attempt.launch.stderr_is_tty) and "RUNNER_LOG_KEPT=1" or nil
+	return env
+end
+
+-- The lines of a call, each as soon as it comes.
+local function listener(several, part)
+	local watched = attempt.launch.stderr_is_tty
+	return function(line, stream)
+		if stream == "stderr" then
+			line = watched and invoke.said(line) or line
+			if several.side_by_side then
+				line = invoke.marked(part.shown, line, watched)
+				table.insert(part.lines, line)
+				if #part.lines > SHOWN then
+					table.remove(part.lines, 1)
+				end
+				several.last = part
+			end
+			io.stderr:write(line, "\n")
+		end
+	end
+end
+
+local function options_of(several, part)
+	local own = flags(several)
+	local argv = table.move(own, 1, #own, 2, { invoke.program() })
+	local options = { argv = table.move(part.words, 1, #part.words, #argv + 1, argv), argv0 = invoke.name(),
+		env = environment(several, part), cap = ENVELOPE_MAX, grace_ms = GRACE_MS, capture = not several.on_terminal,
+		foreground = several.on_terminal, on_line = not several.on_terminal and listener(several, part) or nil,
+		on_start = function(handle) part.handle = handle end }
+	options.stdin_file = several.on_terminal and assert(io.open("/dev/tty", "r")) or nil
+	return options
+end
+
+-- A call without arguments is what others may need.
+local function note_run(several, part)
+	if part.plain then
+		fs.create(("%s/%s.done"):format(several.directory, paths.file_name(part.name .. " " .. assert(json.encode {}), 180)), "")
+	end
+end
+
+local function pass_on_warnings(name, envelope)
+	for _, warning in ipairs(type(envelope.warnings) == "table" and envelope.warnings or {}) do
+		local context = type(warning.context) == "table" and warning.context or {}
+		context.command = context.command or name
+		attempt.warn(warning.code, warning.message, context)
+	end
+end
+
+-- What became of it: a row of our answer, and the error that it ended with.
+local function conclude(several, part, result)
+	local envelope = not several.on_terminal and invoke.envelope(result) or nil
+	local row = { command = part.name, state = result.status == 0 and "succeeded" or "failed", exit_code = result.status,
+		duration_ms = math.floor(result.duration_ms or 0) }
+	if envelope then
+		pass_on_warnings(part.name, envelope)
+		row.data, row.error = envelope.data, not envelope.ok and envelope.error or nil
+		row.request_id = type(envelope.meta) == "table" and envelope.meta.request_id or nil
+	end
+	if row.state == "succeeded" and (envelope or several.on_terminal) then
+		note_run(several, part)
+		return row
+	end
+	row.state = part.stopped and "cancelled" or "failed"
+	local e = envelope and not envelope.ok and invoke.failure(envelope)
+		or not several.on_terminal and invoke.lost(part.name, result)
+		or errors.new("CALLS_FAILED", result.error or result.signal or ("exit %d"):format(result.status),
+			{ side_effects = result.status == 2 and "none" or "partial" })
+	row.error = row.error or not several.on_terminal and { code = e.code, message = e.message } or nil
+	return row, e
+end
+
+-- --- all of them --------------------------------------------------------------------------------
+
+local function stop_others(parts, failed)
+	for _, part in ipairs(parts) do
+		if part.handle and not part.over and part ~= failed then
+			part.stopped = true
+			part.handle:stop(GRACE_MS)
+		end
+	end
+end
+
+-- What the failed one has said, below what the others have said since.
+local function show_last(several, failed)
+	if several.side_by_side and several.last ~= failed and attempt.launch.stderr_is_tty and failed.lines[1] then
+		io.stderr:write(("\n%s failed:\n%s\n"):format(failed.shown, table.concat(failed.lines, "\n")))
+	end
+end
+
+local Loan = { __close = function() host.lend_terminal(-1) end }
+
+---Make the calls.
+---@param several runner.Several
+---@return table[] rows one for each, in order
+---@return {part: runner.Part, error: runner.Error, row: table}? failed the first that has failed
+function M.run(several)
+	local rows, failed, at = json.array {}, nil, 0
+	local function next_task()
+		at = at + 1
+		local part = (several.keep_going or not failed) and several.parts[at]
+		return part and function()
+			part.lines = {}
+			local result = scheduler.process(options_of(several, part))
+			part.over = true
+			return { part = part, result = result }
+		end or nil
+	end
+	local _ <close> = several.on_terminal and setmetatable({ host.lend_terminal(1) }, Loan) or nil
+	scheduler.run(function()
+		scheduler.each(next_task, several.at_once, function(i, result)
+			if result.error then
+				error(result.error, 0)
+			end
+			local part = result.value.part
+			local row, e = conclude(several, part, result.value.result)
+			rows[i] = row
+			if e and not failed then
+				failed = { part = part, error = e, row = row }
+				if not several.keep_going then
+					stop_others(several.parts, part)
+				end
+			end
+		end, { keep_going = true })
+	end)
+	for i, part in ipairs(several.parts) do
+		rows[i] = rows[i] or { command = part.name, state = "not_run" }
+	end
+	if failed then
+		show_last(several, failed.part)
+	end
+	return rows, failed
+end
+
+return M

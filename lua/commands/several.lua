@@ -1,0 +1,160 @@
+-- runner + NAME … + NAME …: several commands in one call, one after the other or side by side; runner several is the same.
+
+local attempt = require "runner.core.attempt"
+local calls = require "runner.calls.several"
+local catalog = require "runner.project.catalog"
+local command_args = require "runner.project.args"
+local command_line = require "runner.core.command_line"
+local locate = require "runner.project.locate"
+
+local MOST = 100
+
+-- --- the parts ----------------------------------------------------------------------------------
+
+-- The marker is the first word; as many plus signs as it has stand between the parts.
+local function marker()
+	local word = attempt.call.names[1]
+	return word:find "^%++$" and word or "+"
+end
+
+local function parts_of(words)
+	local parts, mark = { { words = {} } }, marker()
+	for _, word in ipairs(words) do
+		if word == mark then
+			parts[#parts + 1] = { words = {} }
+		else
+			table.insert(parts[#parts].words, word)
+		end
+	end
+	return parts
+end
+
+local function problem(message, fix)
+	return { field = "calls", code = "INVALID_ARGUMENT", message = message, suggestion = fix, fix_required = fix }
+end
+
+-- A typo in the last one is no reason to run the first.
+local function known(names, project)
+	local found = locate.find(names, project)
+	if found or names[1]:find(".", 1, true) or names[1]:find "^%++$" or require("runner.project.aliases").find(names[1], project) then
+		return found
+	end
+	return nil, require("runner.project.unknown_command").problem(names, project)
+end
+
+local function settle(part, i, project)
+	local names, places = command_args.command_words(part.words)
+	if not names[1] then
+		return problem(("Call %d names no command"):format(i), "Write runner + build + test --filter x")
+	end
+	local found, unknown = known(names, project)
+	if unknown then
+		return problem(unknown.message, unknown.suggestion or "Run 'runner' to list the commands")
+	elseif found and found.name == "several" and not names[1]:find "^%++$" then
+		return problem("several can't call itself", "Write its calls here")
+	end
+	local command = found and found.path and catalog.load(found, project)
+	part.found = found
+	part.name = found and command_line.typed(found.name) or names[1]
+	part.needs = command and (command.needs or command.parallel) and true or false
+	part.plain = found and #part.words == found.words and places[1] == 1 or false
+end
+
+local function number_names(parts)
+	local times = {}
+	for _, part in ipairs(parts) do
+		times[part.name] = (times[part.name] or 0) + 1
+		part.shown = times[part.name] == 1 and part.name or ("%s#%d"):format(part.name, times[part.name])
+	end
+end
+
+local parts
+
+local function validate(args)
+	local problems = {}
+	parts = parts_of(args.calls or {})
+	if attempt.framework.detach then
+		return { problem("Several calls are no job", "Leave out --detach, or give it to one of them") }
+	elseif #parts > MOST then
+		return { problem(("At most %d calls at once"):format(MOST), "Make them in several calls") }
+	end
+	for i, part in ipairs(parts) do
+		problems[#problems + 1] = settle(part, i, attempt.project)
+	end
+	return problems
+end
+
+-- What the policies refuse of any is refused of all, before one has run; each asks for itself once more.
+local function ask_policies()
+	for _, part in ipairs(attempt.policy and parts or {}) do
+		local refused = part.found and require("runner.project.caller_policy").problem(part.found.name, part.found.path)
+		if refused then
+			error(refused, 0)
+		end
+	end
+end
+
+-- --- the answer ---------------------------------------------------------------------------------
+
+local function left_out(rows)
+	local names = {}
+	for _, row in ipairs(rows) do
+		names[#names + 1] = row.state == "not_run" and row.command or nil
+	end
+	return names[1] and ("; not run: %s"):format(table.concat(names, ", ")) or ""
+end
+
+local function has_run(rows, failed)
+	for _, row in ipairs(rows) do
+		if row ~= failed.row and row.state ~= "not_run" then
+			return true
+		end
+	end
+	return false
+end
+
+local function fail(rows, failed)
+	local e = failed.error
+	e.message = ("%s: %s%s"):format(failed.part.name, e.message, left_out(rows))
+	e.exit_code = failed.row.exit_code
+	e.data = { calls = rows }
+	e.side_effects = has_run(rows, failed) and "partial" or e.side_effects
+	e.retryable, e.retry_after_ms, e.retry_strategy = false, nil, nil -- each has made its own
+	error(e, 0)
+end
+
+local function run(args, ctx)
+	ask_policies()
+	number_names(parts)
+	local at_once = args.jobs or args.parallel and #parts or 1
+	local directory = ctx.tempdir .. "/needs"
+	ctx.fs.mkdir(directory)
+	local on_terminal = at_once == 1 and attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text"
+	local rows, failed = calls.run { parts = parts, at_once = at_once, keep_going = args.keep_going, on_terminal = on_terminal,
+		side_by_side = at_once > 1, directory = directory }
+	if failed then
+		fail(rows, failed)
+	elseif attempt.format == "text" then
+		require("runner.core.display").set { text = "" }
+	end
+	return { calls = rows }
+end
+
+return {
+	timeout = "none",
+	interactive = true,
+	option_placement = "strict",
+	args = {
+		{ "calls", "array", items = "string", variadic = true, description = "Commands with their arguments, with + between them" },
+		{ "keep_going", "boolean", short = "k", description = "Go on after one that has failed" },
+		{ "parallel", "boolean", description = "Run them side by side, each line with the name of its command" },
+		{ "jobs", "integer", short = "j", min = 1, max = 64, description = "Run so many at once; default with --parallel: all" },
+	},
+	exit_codes = { CALLS_FAILED = { side_effects = "partial", description = "A call failed that had the terminal, and has said how" } },
+	examples = {
+		{ description = "Build, test, and deploy what has passed", command = "runner + build + test --filter x + deploy --target prod" },
+		{ description = "Run all that can fail, and say what has", command = "runner + --parallel --keep-going lint + test + docs" },
+	},
+	validate = validate,
+	run = run,
+}

@@ -1,0 +1,258 @@
+#!/usr/bin/env bats
+# Several commands in one call: runner + build + test (docs/reference/tasks.md#several-in-one-call).
+
+bats_require_minimum_version 1.5.0
+
+load lib/helper
+
+prepare() {
+	CLEAN_ENV+=(XDG_STATE_HOME="$BATS_TEST_TMPDIR.state")
+	rmdir commands
+}
+
+# tasks <<<'NAME = { … }, …': tasks.lua has these
+tasks() {
+	{
+		echo 'return { tasks = {'
+		cat
+		echo '} }'
+	} >tasks.lua
+}
+
+# at_terminal KEYS ARGS…: the call at a terminal of its own, where KEYS are typed behind each question; what is shown, and
+# its status in the last line
+at_terminal() {
+	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" "$@" <<-'PY' >shown
+		import os, pty, sys
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[3:])
+		text = b""
+		try:
+		    while chunk := os.read(fd, 4096):
+		        text += chunk
+		        if text.endswith(b"[y/N] "):
+		            os.write(fd, sys.argv[2].encode() + b"\n")
+		except OSError:
+		    pass
+		print(text.decode().replace("\r", "").strip() + "\nstatus", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	PY
+}
+
+@test "one envelope has an answer for each, in order, and the first failure ends it with its exit code" {
+	tasks <<<'one = { "One", shell = "echo [1, 2]", output = "data" }, say = { "Say", args = { { "words", "string", variadic = true } }, shell = "echo \"$@\"" },
+		fails = { "Fails", exit_codes = { QUOTA = { code = 93, retryable = false, side_effects = "none" } }, run = function(args, ctx) error { code = "QUOTA", message = "no more" } end }'
+	call + one + say a b
+	assert_envelope
+	expect 'e.ok and [(c.command, c.state, c.exit_code) for c in e.data.calls] == [("one", "succeeded", 0), ("say", "succeeded", 0)]'
+	expect 'e.data.calls[0].data == {"value": [1, 2]} or e.data.calls[0].data == [1, 2]'
+	[ "$stderr" = "a b" ]
+	call + say before + fails + say never
+	assert_envelope
+	[ "$status" -eq 93 ]
+	[ "$stderr" = before ]
+	expect 'e.error.code == "QUOTA" and e.error.message == "fails: no more; not run: say" and e.error.side_effects == "partial"'
+	expect '[c.state for c in e.data.calls] == ["succeeded", "failed", "not_run"] and e.data.calls[1].error.code == "QUOTA"'
+	call + --keep-going fails + say after
+	[ "$status" -eq 93 ]
+	[ "$stderr" = after ]
+	expect '[c.state for c in e.data.calls] == ["failed", "succeeded"]'
+}
+
+@test "the words of each arrive as they are; a longer marker lets a plus sign be one of them" {
+	tasks <<<'say = { "Say", args = { { "words", "string", variadic = true } }, shell = "printf \"<%s>\" \"$@\"; echo" }, n = { "N", args = { { "n", "string" } }, shell = "echo \"$n\"" }'
+	call + say -- --x '' 'a b' '"; touch hacked' $'new\nline' -- + n --n=+
+	[ "$stderr" = $'<--x><><a b><"; touch hacked><new\nline><-->\n+' ]
+	call ++ say 1 + 2 ++ n --n 3
+	[ "$stderr" = $'<1><+><2>\n3' ]
+	[ ! -e hacked ]
+	call say +
+	[ "$stderr" = "<+>" ]
+	call + + + n
+	[ "$status" -eq 2 ]
+	assert_envelope
+}
+
+@test "what is no call stops all before the first has run" {
+	local words
+	tasks <<<'a = { "A", shell = "touch ran" }'
+	for words in "" "+" "+ a +" "+ a + + a" "+ a + b" "+ a + --x" "+ several a" "--detach + a"; do
+		[ -n "$words" ] || continue
+		# shellcheck disable=SC2086
+		call $words
+		assert_envelope
+		[ "$status" -eq 2 ]
+		[ ! -e ran ]
+	done
+	call + a + aa
+	expect "\"'a'\" in e.error.suggestion"
+}
+
+@test "a destructive one among them is confirmed as ever: by its own flag, by a person, by nothing else" {
+	tasks <<<'a = { "A", shell = "echo a" }, drop = { "Drop", confirm = "Really?", shell = "touch dropped" }'
+	call + a + drop
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
+	[ ! -e dropped ]
+	call --yes + a + drop
+	[ "$status" -eq 2 ]
+	[ ! -e dropped ]
+	call --confirm-destructive + drop
+	[ "$status" -eq 2 ]
+	[ ! -e dropped ]
+	at_terminal n + a + drop + a
+	[ ! -e dropped ]
+	[ "$(cat shown)" = "$(printf "a\nReally? [y/N] n\n'drop' was not confirmed, and nothing was done\ndrop: exit 2; not run: a\nstatus 2")" ]
+	call + a + drop --confirm-destructive
+	[ "$status" -eq 0 ]
+	rm dropped
+	at_terminal y + a + drop + a
+	[ -e dropped ]
+	[ "$(cat shown)" = "$(printf 'a\nReally? [y/N] y\na\nstatus 0')" ]
+}
+
+@test "no policy is got round: not by the marker, by one in another, by exec, nor by the order" {
+	local words
+	tasks <<<'a = { "A", shell = "touch ran" }, b = { "B", shell = "touch hacked" }'
+	for policy in '{"allow": ["a"]}' '{"deny": ["b"]}'; do
+		echo "$policy" >policy.json
+		for words in "+ b" "+ a + b" "++ a ++ + b" "++ + a + b" "several b" "self several b" "+ --parallel a + b"; do
+			rm -f ran
+			# shellcheck disable=SC2086
+			call --policy policy.json $words
+			[ "$status" -ne 0 ]
+			[ ! -e hacked ]
+		done
+		call --policy policy.json + a + b
+		expect 'e.error.code == "POLICY_DENIED"'
+		[ ! -e ran ]
+		call --policy policy.json + a
+		expect 'e.ok'
+	done
+	echo '{"max_danger": "safe"}' >policy.json
+	call --policy policy.json + a
+	expect 'e.error.code == "POLICY_DENIED"'
+	echo '{"deny": ["several"]}' >policy.json
+	call --policy policy.json + a
+	expect 'e.error.code == "POLICY_DENIED"'
+	for words in several + '+ b'; do
+		printf '{"_cmd": "%s", "calls": ["b"]}\n' "$words" | env -i "${CLEAN_ENV[@]}" "$RUNNER" exec --allow several >out.txt 2>err.txt || true
+		[ ! -e hacked ]
+		run -0 grep -c '"ok":false' out.txt
+	done
+}
+
+@test "each has its own limits and retries; a limit in front is that of all" {
+	tasks <<<'flaky = { "Flaky", retry = { retries = 2, delay = "10ms" }, shell = "echo x >>tries; [ $(wc -l <tries) -ge 3 ]" },
+		slow = { "Slow", timeout = "200ms", shell = "sleep 7001" }, hang = { "Hang", shell = "touch marker; sleep 7002" }, after = { "After", shell = "touch after" }'
+	call + flaky + slow + after
+	assert_envelope
+	[ "$status" -eq 10 ]
+	[ "$(wc -l <tries)" -eq 3 ]
+	[ ! -e after ]
+	expect '[c.state for c in e.data.calls] == ["succeeded", "failed", "not_run"]'
+	call --timeout 1s + after + hang + after
+	assert_envelope
+	[ "$status" -eq 10 ]
+	run -1 pgrep -f "sleep 700[12]"
+}
+
+@test "side by side, each line has its name, colours only at a terminal, and the failed one's are last" {
+	mkfifo one two
+	tasks <<<'left = { "L", shell = "echo x >one; cat two; echo left done" }, right = { "R", shell = "cat one; echo y >two; echo right done" },
+		bad = { "Bad", shell = "echo broken; until [ -e up ]; do sleep 0.05; done; exit 5" },
+		server = { "Server", shell = "echo up; trap \"echo ended; exit 0\" TERM; touch up; sleep 7001 & wait" }'
+	call + --parallel left + right
+	assert_envelope
+	expect 'e.ok and [c.command for c in e.data.calls] == ["left", "right"]'
+	[ "$(sort <<<"$stderr")" = "$(printf 'left | left done\nleft | y\nright | right done\nright | x')" ]
+	call + -j2 server + bad + server
+	assert_envelope
+	[ "$status" -eq 1 ]
+	expect '[c.state for c in e.data.calls] == ["cancelled", "failed", "not_run"] and e.error.message.startswith("bad: ")'
+	run -1 pgrep -f "sleep 7001"
+	rm up
+	at_terminal "" + --parallel bad + server
+	grep -q $'\e\[3.mserver |' shown
+	[ "$(grep -c 'broken' shown)" -ge 1 ]
+	sed -n '/bad failed:/,$p' shown | grep -q broken
+	CLEAN_ENV+=(NO_COLOR=1)
+	rm up
+	at_terminal "" + --parallel bad + server
+	run -1 grep -q $'\e\[3' shown
+	grep -q '^server | up' shown
+}
+
+@test "a signal ends all that runs and begins no more" {
+	local words
+	tasks <<<'hang = { "Hang", shell = "(trap \"\" TERM INT; touch marker; while :; do sleep 60; done) & sleep 7003" }, after = { "After", shell = "touch after" }'
+	for words in "+ hang + after" "+ --parallel hang + hang"; do
+		for signal in TERM INT HUP; do
+			rm -f marker
+			# shellcheck disable=SC2086
+			cancel "$signal" $words
+			assert_envelope
+			[ "$status" -gt 128 ]
+			[ ! -e after ]
+			run -1 pgrep -f "sleep 7003"
+		done
+	done
+}
+
+@test "one that is killed is a failure, and whoever is killed leaves nothing" {
+	tasks <<<'dies = { "Dies", shell = "kill -9 $PPID $(ps -o ppid= -p $PPID)" }, after = { "After", shell = "touch after" }, hang = { "Hang", shell = "touch marker; sleep 7004" }'
+	call + dies + after
+	assert_envelope
+	[ "$status" -ne 0 ]
+	[ ! -e after ]
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" + hang + after >out.txt 2>err.txt </dev/null 3>&- &
+	until_true [ -e marker ]
+	kill -9 $!
+	wait $! || true
+	until_true eval '! pgrep -f "sleep 7004"'
+	[ ! -e after ]
+}
+
+@test "a secret of one is hidden in what the others and the whole say, and in the ledger, which has a row for each" {
+	CLEAN_ENV+=(THE_SECRET=S3cretS3cret)
+	echo 'return { audit = { path = "audit.jsonl" } }' >runner.lua
+	tasks <<<'leak = { "Leak", args = { { "token", "string", secret = true } }, shell = "echo \"it is $token\"; echo \"$token\" >&2; exit 3" }, a = { "A", shell = "true" }'
+	call + a + leak --token-from-env THE_SECRET
+	[ "$status" -eq 1 ]
+	run -1 grep -r S3cretS3cret out.txt err.txt audit.jsonl
+	[ "$(grep -c '"event":"begin"' audit.jsonl)" -eq 2 ]
+	call + --parallel a + leak --token-from-env THE_SECRET
+	run -1 grep -r S3cretS3cret out.txt err.txt audit.jsonl
+}
+
+@test "what several of them need runs once, and what has run among them is not run again" {
+	tasks <<<'base = { "Base", shell = "echo base" }, a = { "A", needs = { "base" }, shell = "echo a" }, b = { "B", needs = { "base", "a" }, shell = "echo b" }'
+	call + a + b
+	[ "$stderr" = "$(printf 'base\na\nb')" ]
+	call + base + b
+	[ "$stderr" = "$(printf 'base\na\nb')" ]
+	call a
+	[ "$stderr" = "$(printf 'base\na')" ]
+}
+
+@test "their warnings are ours; flags in front hold for all" {
+	mkdir -p other
+	tasks <<<'w = { "W", run = function(args, ctx) ctx:warn("ODD", "it is odd") end }, where = { "Where", shell = "pwd" }'
+	cp tasks.lua other/
+	call + w + where
+	expect '[(w.code, w.context.command) for w in e.warnings] == [("ODD", "w")]'
+	call --cwd other + where
+	[ "$stderr" = "$PWD/other" ]
+	call --quiet + where
+	[ -z "$stderr" ]
+}
+
+@test "at a terminal each has it in its turn, with colours and questions" {
+	tasks <<<'tty = { "Tty", shell = "test -t 1 && test -t 2 && echo on a terminal" }, ask = { "Ask", interactive = true, shell = "printf \"name? [y/N] \"; read -r name; echo \"hello $name\"" }, bad = { "Bad", shell = "exit 3" }'
+	at_terminal me + tty + ask + tty
+	[ "$(cat shown)" = "$(printf 'on a terminal\nname? [y/N] me\nhello me\non a terminal\nstatus 0')" ]
+	at_terminal "" + bad + tty
+	grep -q "'bad' exited with status 3" shown
+	grep -q '^bad: exit 1; not run: tty' shown
+	[ "$(tail -n 1 shown)" = "status 1" ]
+}
