@@ -164,15 +164,16 @@ def loop(builds, folder):
 
 
 def step_ratio(runner, folder):
-    """A step against what it can't do without, in a folder of memory where there is one: what a disk takes for a sync
-    changes from one second to the next, and how often a step syncs is counted (step_calls)."""
+    """The processor time of a step against that of two processes, which it can't do without (the shell and who answers
+    for its tree). What else runs changes a wall clock's ratio by more than any fault would; how often a step syncs is
+    counted (step_calls)."""
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else folder) as own:
         sources(own)
-        case = step_case(runner, own)
-        floors = [unavoidable(own)]
-        took = once(case)[0]
-        floors.append(unavoidable(own))
-        return took / STEPS * 1000 / statistics.mean(floors)
+        case, shell = step_case(runner, own), Case("sh", ["/bin/sh", "-c", "true"], own)
+        floors = [once(shell)[1] for _ in range(SAMPLES)]
+        took = once(case)[1]
+        floors += [once(shell)[1] for _ in range(SAMPLES)]
+        return took / STEPS / 2 / statistics.median(floors)
 
 
 # --- its system calls ----------------------------------------------------------------------
