@@ -100,3 +100,15 @@ describe("a chunk that stays its task's", function()
 		assert.same({ "begin", "set_step" }, said)
 	end)
 end)
+
+describe("what a chunk may say something of", function()
+	it("is the steps of its own items", function()
+		local mine = journal.keys_of { key = "each", loop = true, first = 3, count = 2 }
+		for _, key in ipairs { "each[3].x", "each[4].x", "each[4].x.y[1].z" } do
+			assert.is_true(mine(key), key)
+		end
+		for _, key in ipairs { "each[2].x", "each[5].x", "each", "each[3]", "each[3x].x", "each2[3].x", "else[3].x", "x.each[3].x", "" } do
+			assert.is_false(mine(key), key)
+		end
+	end)
+end)
