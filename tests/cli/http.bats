@@ -149,3 +149,24 @@ starved_libcurl() {
 	assert_envelope
 	expect 'e.error.code == "RESOURCE_EXHAUSTED" and "can'"'t poll"'" in e.error.message'
 }
+
+@test "a dry run reads by GET, and sends nothing that may change something" {
+	needs_library libcurl.so.4
+	command_file push <<-'LUA'
+		return { description = "x", danger_level = "mutating", dry_run = true,
+			exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			args = { { "url", "string", positional = true, required = true } },
+			run = function(args, ctx)
+				local got = ctx:http { url = args.url }
+				local sent = ctx:http { url = args.url, method = "POST", body = "x" }
+				return { effect = "updated", got = got.body, sent = sent.body }
+			end }
+	LUA
+	call push "$base/echo" --dry-run
+	assert_envelope
+	[ "$status" -eq 0 ]
+	expect '"GET" in e.data.got and e.data.sent == "{}"'
+	expect 'len(e.data.would) == 1 and "POST" in str(e.data.would[0])'
+	call push "$base/echo"
+	expect '"POST" in e.data.sent'
+}

@@ -19,7 +19,8 @@ local TRANSLATED = {
 local LEFT_OUT = { "^(?=a)a$", "^(?!b)a$", "^(?<=a)b$", "^(?>a)$", "^(?i)a$", "^(a)\\1$", "^(?<n>a)\\k<n>$", "^\\p{L}$",
 	"^a\\b$", "^\\h$", "^\\R$",
 	"^a++$", "^a{1001}$", "^(?:a{100}){11}$", "^[[:^alpha:]]$",
-	"^[\\S]$", "^(?#c)a$", "(*UTF)a", "^\\Qa\\E$", "^\\Aa\\z$", "^(?R)?$", "^\\cA$", "^a$b$" }
+	"^[\\S]$", "^(?#c)a$", "(*UTF)a", "^\\Qa\\E$", "^\\Aa\\z$", "^(?R)?$", "^\\cA$", "^a$b$", "^x|^+b$",
+	"^(?:^*a)$", "^x|^?b$", "^x|^{2}b$" }
 
 describe("a pattern for other readers", function()
 	it("is spelled so that ECMAScript, Python and RE2 mean the same", function()
