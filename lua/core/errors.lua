@@ -151,7 +151,7 @@ local function convert(raised, traceback)
 		return M.new("MEMORY_LIMIT", "The command ran out of memory", { detail = traceback })
 	end
 	local message, fields = raised, {}
-	if kind ~= "string" or raised:find("module '", 1, true) then
+	if kind ~= "string" or raised:find("module '", 1, true) or raised:find("attempt to ", 1, true) then
 		message, fields = require("runner.core.raised").describe(raised)
 	end
 	fields.detail = fields.detail and traceback and fields.detail .. "\n" .. traceback or fields.detail or traceback

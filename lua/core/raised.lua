@@ -39,6 +39,23 @@ local function missing_module(message)
 		and ("Did you mean '%s'?"):format(near) or ("Put it in lib/%s.lua, beside commands/"):format((name:gsub("%.", "/"))) }
 end
 
+-- What to write where Lua itself has refused a line, as far as its words tell.
+local function of_lua(message)
+	local field = message:match "a nil value %(field '([^']+)'%)"
+	local names, given = {}, nil
+	for _, row in ipairs(field and attempt.command and attempt.command.args or {}) do
+		if message:find("arithmetic", 1, true) and row.name:match "^([^-]+)%-" == field then
+			return message, { fix_required = ("Write args[%q]: a name with - stands in brackets"):format(row.name) }
+		end
+		names[#names + 1], given = row.name, given or row.name == field
+	end
+	local near = field and not given and suggest.nearest(field, names, 1)[1]
+	return message, { fix_required = near and ("Rename '%s' to '%s'"):format(field, near)
+		or given and ("Give the argument '%s' a default, or required = true: it is nil where it wasn't given"):format(field)
+		or message:find("for iterator", 1, true) and "Write for _, x in ipairs(…) do: the value is a list"
+		or field and ("Correct this line: '%s' is nil there"):format(field) or nil }
+end
+
 local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(code, message)'
 
 ---May raise itself: __index and __tostring belong to whoever made the value.
@@ -47,7 +64,9 @@ local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(co
 ---@return {detail?: string, suggestion?: string, fix_required?: string} fields
 function M.describe(raised)
 	local kind, meta = type(raised), getmetatable(raised)
-	if kind == "string" then
+	if kind == "string" and raised:find("attempt to ", 1, true) then
+		return of_lua(raised)
+	elseif kind == "string" then
 		return missing_module(raised)
 	elseif kind == "table" and type(raised.message) == "string" then
 		return raised.message, {}

@@ -6,8 +6,9 @@ local host = require "runner.host"
 local M = {}
 
 -- Only plain names are looked up in PATH. A path that exists lacks its interpreter.
-local function absent(program)
-	return program:find("/", 1, true) and "Fix the path %s; if it is a script, check its first line"
+local function absent(program, argv)
+	return require("runner.core.shell_words").builtin(argv, (require("runner.core.attempt").command or {}).program ~= nil)
+		or program:find("/", 1, true) and "Fix the path %s; if it is a script, check its first line"
 		or "Install %s, or add its directory to PATH"
 end
 
@@ -36,7 +37,8 @@ local function suggestion(argv, errno, step)
 		return ("There is no shell: write each argument as its own string, { %s }"):format(table.concat(words, ", "))
 	end
 	local advice = SUGGESTIONS[errno]
-	return advice and (type(advice) == "function" and advice(argv[1]) or advice):format(argv[1])
+	advice = type(advice) == "function" and advice(argv[1], argv) or advice
+	return advice and advice:gsub("%%s", function() return argv[1] end) or nil
 end
 
 -- The system's words, but for the failure that everybody meets.

@@ -300,8 +300,10 @@ function M.exec(ctx, spec)
 	local process = require "runner.ctx.process"
 	local options = require("runner.ctx.process_spec").command("exec", ctx, spec)
 	if not (attempt.launch.person and ctx.interactive) then
-		errors.raise("INPUT_REQUIRED", ("'%s' needs a person at a terminal: %s"):format(options.argv[1], ctx.interactive
-			and "there is none" or "the command does not declare interactive = true, or nobody may be asked"))
+		local undeclared = not (attempt.command and attempt.command.interactive)
+		errors.raise("INPUT_REQUIRED", ("ctx:exec gives '%s' the terminal, and %s"):format(options.argv[1], undeclared
+			and "the command doesn't say that it needs one" or "there is none, or nobody may be asked"), { fix_required = undeclared
+			and "Write interactive = true beside run; or ctx:run, if it needs no terminal" or "Call it at a terminal, without --non-interactive" })
 	end
 	local argv = options.argv
 	options.argv = table.move(argv, 1, #argv, #ON_TERMINAL + 1, table.move(ON_TERMINAL, 1, #ON_TERMINAL, 1, {}))

@@ -33,11 +33,23 @@ function M.without_colon(name)
 	M.raise("ctx." .. name, "called with a dot instead of a colon", ("Write ctx:%s(…), with a colon"):format(name))
 end
 
+local RUN = 'Write ctx:run{ "git", "status" }, a word for each; or let the command be a script: shell = "git status" in the place of run'
+local FS = "Write ctx.fs.%s(…)"
+local HABITS = {
+	shell = RUN, sh = RUN, bash = RUN, system = RUN, execute = RUN, cmd = RUN, popen = RUN, command = RUN,
+	print = "Write ctx:log(…), or return it", echo = "Write ctx:log(…), or return it", getenv = 'Write os.getenv "NAME"',
+	exit = "Return, or call ctx:fail(code, message)", read_file = FS:format "read", write_file = FS:format "write",
+	glob = FS:format "glob", list = FS:format "list", mkdir = FS:format "mkdirs",
+}
+
 ---A field that ctx hasn't got. Raises where a name of ctx was probably meant; any other
 ---is nil, as in every table.
 ---@param key string
 ---@param named table[] names as keys
 function M.absent(key, named)
+	if HABITS[key] then
+		M.raise("ctx", ("there is no '%s'"):format(key), HABITS[key])
+	end
 	local names = {}
 	for _, t in ipairs(named) do
 		for name in pairs(t) do

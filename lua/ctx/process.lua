@@ -340,7 +340,8 @@ function M.conclude(options, argv, result, where)
 		errors.raise(code, (where or "") .. describe(options, argv, result), {
 			retryable = retry and true or nil,
 			retry_after_ms = retry and rule.retry_after_ms or nil,
-			suggestion = result.suggestion,
+			suggestion = result.suggestion or code == "SUBPROCESS_FAILED" and result.status
+				and require("runner.core.shell_words").advice(argv, result.stderr) or nil,
 			context = context_of(options, argv, result),
 		})
 	end

@@ -321,9 +321,18 @@ end
 
 -- Nothing splits or expands a text here: that takes a shell, and a shell takes what a user
 -- typed for code (REQ-F-062).
+local function words_of(line)
+	local words = {}
+	for word in line:gmatch "[^%s\"'$`|&;<>*]+" do
+		words[#words + 1] = ("%q"):format(word)
+	end
+	return (line:find "[\"'$`|&;<>*]" or #words > 6) and '{ "git", "status" }' or ("{ %s }"):format(table.concat(words, ", "))
+end
+
 local function prohibit_shell(method, line)
 	misuse.raise("ctx:" .. method, ("takes one table of words, not the shell string %s"):format(misuse.shown(line)),
-		'Write the words: { "git", "status" }; or, with nothing of the user\'s in it, { "sh", "-c", "…" }', "SHELL_STRING_PROHIBITED")
+		("Write the words: %s; or, with nothing of the user's in it, { \"sh\", \"-c\", \"…\" }"):format(words_of(line)),
+		"SHELL_STRING_PROHIBITED")
 end
 
 local function check_table(method, spec)

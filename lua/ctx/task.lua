@@ -205,7 +205,8 @@ local function fail(spec, result)
 	errors.raise(result.code or "SUBPROCESS_FAILED", result.error or ("'%s' %s%s%s"):format(name, process.ending(spec, result),
 		line and (", at line %d of %s"):format(line, file_name()) or "", last ~= "" and ": " .. last or ""), {
 		retryable = attempt.command.retry and true or nil, -- its author says so
-		suggestion = result.suggestion,
+		suggestion = result.suggestion or attempt.command.program and require("runner.core.shell_words").advice(spec, result.stderr, true)
+			or result.status == 127 and "Install what was not found, or add its directory to PATH" or nil,
 		context = { task = name, status = result.status, signal = result.signal, line = line, path = attempt.command.path,
 			stdout = process.tail(result.stdout), stderr = process.tail(result.stderr), truncated = result.truncated or nil },
 	})

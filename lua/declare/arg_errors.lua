@@ -139,7 +139,7 @@ function M.missing(row, values)
 	local env = variables[1] and (" (or set %s)"):format(table.concat(variables, " or ")) or ""
 	return {
 		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s"):format(label(row)),
-		suggestion = advice(row, nil, values),
+		suggestion = (row.suggestion or values) and advice(row, nil, values) or ("%s takes %s"):format(label(row), M.expected(row)),
 		fix_required = ("Give %s%s%s"):format(label(row), one_of(values), env),
 	}
 end

@@ -8,6 +8,7 @@ local contract = require "runner.declare.contract"
 local errors = require "runner.core.errors"
 local json = require "runner.json"
 local policy = require "runner.declare.policy"
+local rules = require "runner.core.rules"
 local tables = require "runner.core.tables"
 local suggest = require "runner.core.suggest"
 
@@ -28,7 +29,8 @@ end
 local NEEDS, SHELL = 'use needs = { "build" }', "use shell = 'make'"
 local INSTEAD = {
 	command = { depends = NEEDS, deps = NEEDS, dependencies = NEEDS, depends_on = NEEDS, cmd = SHELL, cmds = SHELL, command = SHELL,
-		script = SHELL, dir = 'use cwd = "web"', silent = "use quiet = true", vars = 'use env = { NAME = "value" }', params = "use args" },
+		script = SHELL, desc = 'use description = "What it does"',
+		dir = 'use cwd = "web"', silent = "use quiet = true", vars = 'use env = { NAME = "value" }', params = "use args" },
 	retry = { max_attempts = "use retries: it counts the attempts after the first" },
 }
 
@@ -192,13 +194,24 @@ local function known_keys(kind, everyday)
 	return keys
 end
 
+-- The same with what the author has written, where it is texts.
+local function as_written(instead, found)
+	local list = type(found) == "string" and { found } or found
+	if rules.list(list, 1, SHOWN_ITEMS, rules.text) then
+		local text = instead:find "shell" and show(table.concat(list, "\n")) or instead:find "needs" and show(list)
+		return text and instead:gsub("=.*$", function() return "= " .. text end) or instead
+	end
+	return instead
+end
+
 -- The third value: the clause names the key itself.
 local function unknown(f, path)
 	if f.task and f.kind == "command" and type(f.found) == "string" and math.type(f.key) == "integer" then
 		return ("task '%s' has a second text"):format(f.task), ("write shell = %s"):format(show(f.found)), true
 	end
 	local near = suggest.nearest(tostring(f.key), known_keys(f.kind), 1)[1]
-	local fix = (INSTEAD[f.kind] or {})[f.key] or near and ("rename '%s' to '%s'"):format(f.key, near)
+	local instead = (INSTEAD[f.kind] or {})[f.key]
+	local fix = instead and as_written(instead, f.found) or near and ("rename '%s' to '%s'"):format(f.key, near)
 		or "remove it, or use one of " .. table.concat(known_keys(f.kind, true), ", ")
 	return ("unknown key %s"):format(type(f.key) == "string" and "'" .. path .. "'" or path), fix, true
 end

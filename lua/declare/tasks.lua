@@ -15,8 +15,10 @@ local EXAMPLE = 'return { tasks = { build = { "Build it", shell = "make" } } }'
 
 -- --- a task, or a group ------------------------------------------------------------------------
 
-local SAYS = { [1] = "string", description = "string", shell = "string", run = "function" }
-local LISTS = { "needs", "parallel", "run" }
+local SAYS = {
+	[1] = "string", description = "string", desc = "string", shell = "string", cmd = "string", script = "string", run = "function",
+}
+local LISTS = { "needs", "parallel", "run", "cmds", "deps" }
 
 -- What says what it does, or what to do; any other table holds tasks.
 local function is_task(v)
@@ -88,7 +90,8 @@ end
 -- What a group says for all of its tasks, as the file does.
 local function is_shared(key, v)
 	local _, first = next(type(v) == "table" and v or {})
-	return type(v) == "string" and (key == "cwd" or key == "interpreter") or key == "env" and type(v) == "table" and type(first) ~= "table"
+	return type(v) == "string" and (key == "cwd" or key == "interpreter")
+		or key == "env" and type(v) == "table" and type(first) ~= "table"
 end
 
 -- Those of the file hold where the task, or its group, has none of its own.

@@ -50,7 +50,8 @@ end
 local function without_traceback(detail)
 	local at = detail and detail:find("stack traceback:", 1, true)
 	local rest, trace = at and detail:sub(1, at - 1):gsub("\n$", ""), at and detail:sub(at)
-	if trace and not attempt.framework.quiet then
+	local person = attempt.launch.stderr_is_tty and not attempt.framework.verbose and not attempt.framework.debug
+	if trace and not (attempt.framework.quiet or person) then
 		io.stderr:write(host.clean(trace), "\n")
 	end
 	if not trace then
@@ -77,7 +78,7 @@ local function fields_of(e)
 		retryable = e.retryable ~= nil and tostring(e.retryable) or nil, retry_after_ms = e.retry_after_ms,
 		retry_strategy = e.retry_strategy, retries_exhausted = e.retries_exhausted,
 		side_effects = e.side_effects, fix_required = e.fix_required, fix_command = e.fix_command,
-		suggestion = e.suggestion, output = output_of(e),
+		suggestion = e.suggestion ~= e.fix_required and e.suggestion or nil, output = output_of(e),
 		text = e.place, data = encoded("data", attempt.wrap(e.data)),
 		context = encoded("context", marked(e.context), "{"), errors = encoded("errors", e.errors, "["),
 		redirect = encoded("redirect", e.redirect, "{"),

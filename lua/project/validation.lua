@@ -123,9 +123,15 @@ local function list_for_people(problems)
 	end
 end
 
+local SHOWS_USAGE = { MISSING_ARGUMENT = true, UNKNOWN_FLAG = true, UNEXPECTED_ARGUMENT = true }
+
 local function as_error(problems)
 	list_for_people(problems)
-	return require("runner.declare.arg_errors").error(problems)
+	local e = require("runner.declare.arg_errors").error(problems)
+	if SHOWS_USAGE[problems[1].code] and attempt.launch.stderr_is_tty and not attempt.raw then
+		e.place = require("runner.declare.usage").of(attempt.command)
+	end
+	return e
 end
 
 -- `validate` may look, and change nothing (REQ-F-015).

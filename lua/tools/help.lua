@@ -4,7 +4,6 @@
 
 local arg_errors = require "runner.declare.arg_errors"
 local arg_words = require "runner.declare.arg_words"
-local command_line = require "runner.core.command_line"
 local contract = require "runner.declare.contract"
 local environment = require "runner.declare.environment"
 local help_exit_codes = require "runner.tools.help_exit_codes"
@@ -12,6 +11,7 @@ local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local computed = require "runner.declare.computed"
 local layout = require "runner.output.layout"
+local usage = require "runner.declare.usage"
 
 local M = {}
 
@@ -119,54 +119,23 @@ local function meaning(row, config)
 	return detail ~= "" and ("%s\n(%s)"):format(row.description, detail) or row.description
 end
 
-local function placeholder(row)
-	return ("<%s>"):format(row.items or row.type)
-end
-
 local function option_term(row)
 	local spelt = "--" .. row.flag
 	if row.type == "boolean" then
 		spelt = row.default == true and "--no-" .. row.flag or spelt
 	else
-		spelt = spelt .. " " .. placeholder(row)
+		spelt = spelt .. " " .. usage.placeholder(row)
 	end
 	return (row.short and "-" .. row.short .. ", " or "    ") .. spelt
 end
 
-local function slot(row)
-	local text = row.variadic and row.flag .. "..." or row.flag
-	return row.required and ("<%s>"):format(text) or ("[%s]"):format(text)
-end
-
-local function each_kind(args, visit)
-	for _, row in ipairs(args) do
-		visit(row, row.positional and "positional" or "option")
-	end
-end
-
 -- --- one command --------------------------------------------------------------------
 
----How a command is called, in one line.
----@param command table normal form
----@return string
-function M.usage(command)
-	local words, optional = { "runner", command_line.typed(command.name) }, false
-	each_kind(command.args, function(row, kind)
-		if kind == "option" and row.required then
-			words[#words + 1] = ("--%s %s"):format(row.flag, placeholder(row))
-		end
-		optional = optional or kind == "option" and not row.required
-	end)
-	words[#words + 1] = optional and "[options]" or command.arguments and "[arguments of the other program]" or nil
-	each_kind(command.args, function(row, kind)
-		words[#words + 1] = kind == "positional" and slot(row) or nil
-	end)
-	return table.concat(words, " ")
-end
+M.usage = usage.of
 
 local function arguments(command, config, width)
 	local rows = { positional = {}, option = {} }
-	each_kind(command.args, function(row, kind)
+	usage.each_kind(command.args, function(row, kind)
 		local term = kind == "positional" and row.flag or option_term(row)
 		table.insert(rows[kind], { term, meaning(row, config) })
 	end)

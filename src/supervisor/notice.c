@@ -157,6 +157,24 @@ static bool is_told(const struct run *run, const struct report *r)
 	       (strcmp(r->code, "CONFIRMATION_REQUIRED") == 0 && strstr(buf_cstr(&r->message), "was not confirmed, and nothing was done"));
 }
 
+/* What to do. Of two pieces of advice the nearer one, which is of this call; with --verbose both. */
+static void add_advice(const struct run *run, struct buf *out)
+{
+	const struct report *r = &run->verdict.report;
+	const char *fix = r->fix_required.len > 0 ? buf_cstr(&r->fix_required) : hints_fix(&run->verdict.hints);
+	bool is_said = fix == NULL || strstr(buf_cstr(&r->message), fix) || strcmp(fix, buf_cstr(&r->suggestion)) == 0;
+
+	if (!is_said && (run->plan.verbose || r->suggestion.len == 0)) {
+		struct buf text = BUF_INIT;
+
+		buf_add_str(&text, fix);
+		add_labelled(out, "fix", &text);
+		buf_release(&text);
+	}
+	add_labelled(out, "run", &r->fix_command);
+	add_labelled(out, "hint", &r->suggestion);
+}
+
 void notice_error(struct run *run, int exit_code)
 {
 	const struct report *r = &run->verdict.report;
@@ -175,17 +193,13 @@ void notice_error(struct run *run, int exit_code)
 	buf_add_char(&out, '\n');
 	buf_add_fmt(&code, "%s (exit %d)", r->code, exit_code);
 	add_labelled(&out, "code", &code);
-	add_retry_line(&run->verdict, &out);
-	if (!strstr(buf_cstr(&r->message), buf_cstr(&r->fix_required))) /* else the message says it */
-		add_labelled(&out, "fix", &r->fix_required);
-	if (r->fix_required.len == 0 && hints_fix(&run->verdict.hints))
-		buf_add_fmt(&out, "  fix: %s\n", hints_fix(&run->verdict.hints));
-	add_labelled(&out, "run", &r->fix_command);
-	add_labelled(&out, "hint", &r->suggestion);
+	if (run->plan.verbose || run->verdict.exhausted || run->verdict.hints.retryable != RETRYABLE_FALSE)
+		add_retry_line(&run->verdict, &out);
+	add_advice(run, &out);
 	if (run->plan.verbose || strcmp(r->code, "INTERNAL_ERROR") == 0)
 		add_labelled(&out, "detail", &r->detail);
 	add_labelled(&out, "output", &r->output);
-	add_labelled(&out, "at", &r->place);
+	add_labelled(&out, strncmp(buf_cstr(&r->place), "runner ", 7) == 0 ? "usage" : "at", &r->place);
 	line_emit(run, &out);
 	buf_release(&code);
 }

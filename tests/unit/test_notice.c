@@ -268,6 +268,18 @@ static void an_error_for_people_shows_the_code_whether_to_retry_and_what_to_do(v
 	notice_error(&run, 11);
 	assert_string_equal(seen(), "deploy: error: slow down\n  code: RATE_LIMITED (exit 11)\n"
 	                            "  retryable: yes, after 1m\n  hint: use less\n");
+	buf_add_str(&run.verdict.report.fix_required, "wait");
+	notice_error(&run, 11);
+	assert_lacks(seen(), "fix:"); /* the nearer advice is enough */
+	run.plan.verbose = true;
+	notice_error(&run, 11);
+	assert_contains(seen(), "  fix: wait\n  hint: use less\n");
+	buf_add_str(&run.verdict.report.fix_required, " less");
+	run.verdict.report.suggestion.len = 0;
+	buf_add_str(&run.verdict.report.suggestion, "wait less");
+	notice_error(&run, 11);
+	assert_lacks(seen(), "fix:"); /* never the same twice */
+	run.plan.verbose = false;
 	run.verdict.exhausted = true;
 	notice_error(&run, 11);
 	assert_contains(seen(), "retryable: no, retries exhausted\n");

@@ -3,6 +3,7 @@
 
 local command_line = require "runner.core.command_line"
 local rules = require "runner.core.rules"
+local shell_words = require "runner.core.shell_words"
 local tables = require "runner.core.tables"
 local tasks = require "runner.declare.tasks"
 
@@ -40,6 +41,9 @@ local function check_names(n, fault)
 		local name = type(arg) == "table" and (arg.name or arg[1])
 		if tasks.is_obeyed(name) then
 			fault(("would be given '%s' as a variable, which programs obey"):format(name), "Rename the argument", "args." .. name)
+		elseif type(name) == "string" and name:find("-", 1, true)
+			and n.shell and n.shell:find("%$" .. name:gsub("%W", "%%%0") .. "%f[^%w_-]") then
+			fault(("has $%s, of which a shell reads $%s"):format(name, name:match "^[^-]*"), ("Write $%s"):format(tasks.variable(name)))
 		end
 	end
 end
@@ -47,6 +51,9 @@ end
 local function check_work(n, fault)
 	if n.run ~= tasks.run or n.shell and n.program then
 		fault("does not go with run", "Remove one of them")
+	elseif n.program and shell_words.operator(n.program) then
+		fault(("is one program without a shell, and has '%s'"):format(shell_words.operator(n.program)),
+			("Write shell = %q"):format(table.concat(n.program, " ")), "run")
 	elseif n.streams or n.stdout or n.arguments or n.list then
 		fault("does not go with a command that lists, streams or serves", "Remove it, or the other key")
 	end

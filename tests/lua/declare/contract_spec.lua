@@ -238,13 +238,15 @@ describe("built-in commands", function()
 		assert(fs.write(dir .. "/" .. name .. ".lua", "return {}"))
 	end
 
-	it("newer than 0.1 give way to a file of their name", function()
+	it("give way to a file of their name, but for those that shells and people call everywhere", function()
 		assert.same({ name = "newer", words = 1 }, locate.find { "newer", "x" })
 		assert.same({ name = "group.one", words = 2 }, locate.find { "group", "one" })
 		file "newer"
 		file "lint"
+		file "help"
 		assert.equal(dir .. "/newer.lua", locate.find({ "newer" }).path)
-		assert.is_nil(locate.find({ "lint" }).path)
+		assert.equal(dir .. "/lint.lua", locate.find({ "lint" }).path)
+		assert.is_nil(locate.find({ "help" }).path)
 	end)
 
 	it("are always reached by self", function()

@@ -1,0 +1,265 @@
+"""What a person sees who makes a beginner's mistake, at a terminal and as a program.
+
+  beginner.py RUNNER [PATTERN]   prints each of those whose names match, and what is wrong with the answer: more than three
+                                 lines and the usage, a traceback, no word of what to write, fix and hint the same
+"""
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+RUNNER = sys.argv[1]
+
+
+def cmd(body, **more):
+    args = more.get("args", "")
+    head = more.get("head", 'description = "X", danger_level = "safe",')
+    return {"commands/x.lua": "return { %s%s\n\trun = function(args, ctx)\n\t\t%s\n\tend,\n}\n" % (head, " args = { %s }," % args if args else "", body)}
+
+
+def tasks(text):
+    return {"tasks.lua": "return { tasks = {\n" + text + "\n} }\n"}
+
+CASES = [
+    ("a command file without return",
+     {"commands/x.lua": '{ description = "X", danger_level = "safe",\n\trun = function() end }\n'},
+     "x", 'Write return in front of {'),
+    ("a local table that is not returned",
+     {"commands/x.lua": 'local x = { description = "X", danger_level = "safe",\n\trun = function() end }\n'},
+     "x", 'Return a table: return {'),
+    ("tasks.lua without return",
+     {"tasks.lua": '{ tasks = {\n\tx = { "X", shell = "true" },\n} }\n'},
+     "x", 'Write return in front of {'),
+    ("&& as a word of ctx:run",
+     cmd('ctx:run{ "make", "&&", "make", "install" }'),
+     "x", 'Write ctx:run{ "make" } and ctx:run{ "make", "install" }'),
+    ("| as a word",
+     cmd('ctx:run{ "ls", "|", "wc", "-l" }'),
+     "x", 'Write ctx:pipeline{ { "ls" }, { "wc", "-l" } }'),
+    ("> as a word",
+     cmd('ctx:run{ "ls", ">", "out" }'),
+     "x", 'Write ctx.fs.write("out", ctx:run{ "ls" }.stdout)'),
+    ("*.c as a word",
+     cmd('ctx:run{ "ls", "*.c" }'),
+     "x", 'Write { "ls", table.unpack(ctx.fs.glob "*.c") }'),
+    ("$HOME as a word",
+     cmd('ctx:run{ "ls", "$HOME" }'),
+     "x", 'Write os.getenv "HOME"'),
+    ("a whole line as one word",
+     cmd('ctx:run{ "ls -l" }'),
+     "x", '{ "ls", "-l" }'),
+    ("a text for ctx:run",
+     cmd('ctx:run("ls -l")'),
+     "x", 'Write the words: { "ls", "-l" }'),
+    ("cd",
+     cmd('ctx:run{ "cd", "x" }'),
+     "x", 'Write cwd = "x" in the call'),
+    ("export",
+     cmd('ctx:run{ "export", "A=1" }'),
+     "x", 'Write env = { A = "1" }'),
+    ("FOO=1",
+     cmd('ctx:run{ "FOO=1", "make" }'),
+     "x", 'Write env = { FOO = "1" }'),
+    ("cd as a program of a task",
+     tasks('\tx = { "X", run = { "cd", "x" } },'),
+     "x", 'Write cwd = "x" in the task'),
+    ("&& in a program of a task",
+     tasks('\tx = { "X", run = { "true", "&&", "false" } },'),
+     "x", 'Write shell = "true && false"'),
+    ("depends in a task",
+     tasks('\tx = { "X", shell = "true", depends = { "y" } },\n\ty = { "Y", shell = "true" },'),
+     "x", 'Use needs = { "y" }'),
+    ("depends in a command file",
+     {"commands/x.lua": 'return { description = "X", danger_level = "safe", depends = { "y" },\n\trun = function() end }\n'},
+     "x", 'Use needs = { "y" }'),
+    ("desc and cmds, as in a Taskfile",
+     tasks('\tx = { desc = "X", cmds = { "true" } },'),
+     "x", 'Use shell = "true"'),
+    ("ctx:shell",
+     cmd('ctx:shell("ls -l")'),
+     "x", 'Write ctx:run{ "git", "status" }'),
+    ("ctx.run with a dot",
+     cmd('ctx.run{ "ls" }'),
+     "x", 'Write ctx:run(…), with a colon'),
+    ("ctx:exec in a command that doesn't say interactive",
+     cmd('ctx:exec{ "vi" }'),
+     "x", 'Write interactive = true'),
+    ("an argument named to",
+     cmd('return {}', args='{ "to", "string" }'),
+     "x --to y", '(exit 0)'),
+    ("an argument named format",
+     cmd('return {}', args='{ "timeout", "string" }'),
+     "x --timeout y", 'Choose another name'),
+    ("runner run NAME -a b",
+     tasks('\tbuild = { "B", shell = "true" },'),
+     "run build -a b", 'runner build'),
+    ("runner run -a b",
+     tasks('\tbuild = { "B", shell = "true" },'),
+     "run -a b", 'Name the command: runner NAME'),
+    ("args.my-name",
+     cmd('return { name = args.my-name }', args='{ "my-name", "string", default = "x" }'),
+     "x", 'Write args["my-name"]'),
+    ("for f in ctx.fs.list()",
+     cmd('for f in ctx.fs.list(".") do print(f) end'),
+     "x", 'Write for _, x in ipairs(…) do'),
+    ("a nil in a text",
+     cmd('return { text = "Hello " .. args.name }', args='{ "nam", "string" }'),
+     "x", "Rename 'name' to 'nam'"),
+    ("a missing comma",
+     tasks('\tx = { "X", shell = "true" }\n\ty = { "Y", shell = "true" },'),
+     "x", 'Write a comma in front of it'),
+    ("a missing end",
+     {"commands/x.lua": 'return { description = "X", danger_level = "safe",\n\trun = function()\n\t\tif true then\n\tend }\n'},
+     "x", 'Correct this line, or the one before it'),
+    ("]] in a script",
+     tasks('\tx = { "X", shell = [[\n\t\tif [[ -f x ]]; then echo y; fi ]] },'),
+     "x", 'Write [=[ where it begins'),
+    ("a task that is a text",
+     tasks('\tx = "make all",'),
+     "x", 'Write x = { "What it does", shell = "make all" }'),
+    ("shell is a list",
+     tasks('\tx = { "X", shell = { "make", "make install" } },'),
+     "x", 'Write a script such as'),
+    ("a task with nothing to do",
+     tasks('\tx = { "make all" },'),
+     "x", 'Add shell = "…"'),
+    ("tasks outside of tasks",
+     {"tasks.lua": 'return { x = { "X", shell = "true" } }\n'},
+     "x", 'Write return { tasks = { x = { … } } }'),
+    ("a word that is nearly a task",
+     tasks('\tbuild = { "B", shell = "true" },'),
+     "buidl", "Did you mean 'build'?"),
+    ("a needed task that isn't there",
+     tasks('\tx = { "X", needs = { "biuld" }, shell = "true" },\n\tbuild = { "B", shell = "true" },'),
+     "x", "Did you mean 'build'?"),
+    ("tasks that need each other",
+     tasks('\tx = { "X", needs = { "y" } },\n\ty = { "Y", needs = { "x" } },'),
+     "x", 'Remove one of these from needs'),
+    ("a required argument is missing",
+     tasks('\tx = { "X", args = { { "target", "string", required = true } }, shell = "true" },'),
+     "x", 'usage: runner x --target <string>'),
+    ("a flag that isn't there",
+     tasks('\tx = { "X", args = { { "target", "string" } }, shell = "true" },'),
+     "x --taget y", "Did you mean '--target'?"),
+    ("no number",
+     tasks('\tx = { "X", args = { { "n", "integer" } }, shell = "true" },'),
+     "x --n many", 'Give a whole number'),
+    ("an argument too many",
+     tasks('\tx = { "X", shell = "true" },'),
+     "x y", 'takes no positional arguments'),
+    ("a script that fails",
+     tasks('\tx = { "X", shell = [[\n\t\techo begun\n\t\tfalse ]] },'),
+     "x", "'x' exited with status 1"),
+    ("a program that isn't there",
+     tasks('\tx = { "X", shell = [[\n\t\tno-such-program --x ]] },'),
+     "x", 'Install what was not found'),
+    ("a program that isn't there, without a shell",
+     tasks('\tx = { "X", run = { "no-such-program" } },'),
+     "x", 'Install no-such-program'),
+    ("print in run",
+     cmd('print("hello")'),
+     "x", 'Return it from run, or use ctx:log'),
+    ("no danger level",
+     {"commands/x.lua": 'return { description = "X",\n\trun = function() end }\n'},
+     "x", 'Add danger_level = "safe"'),
+    ("a mutating command without what happens at TIMEOUT",
+     {"commands/x.lua": 'return { description = "X", danger_level = "mutating",\n\trun = function() return { effect = "created" } end }\n'},
+     "x", 'Add to exit_codes: TIMEOUT'),
+    ("returns a function that is no function",
+     {"commands/x.lua": 'return { description = "X", danger_level = "safe", run = "ls" }\n'},
+     "x", 'Write function(args, ctx) … end'),
+    ("an argument without a type",
+     cmd('return {}', args='{ "name" }'),
+     "x", 'Add type = "array"'),
+    ("an argument of no type",
+     cmd('return {}', args='{ "name", "str" }'),
+     "x", 'Write "array"'),
+    ("a variable of the shell that isn't an argument",
+     tasks('\tx = { "X", args = { { "my-name", "string", default = "y" } }, shell = "echo $my-name" },'),
+     "x", 'Write $my_name'),
+]
+
+
+def written(place, files):
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(place + "/p/" + path), exist_ok=True)
+        with open(place + "/p/" + path, "w") as f:
+            f.write(text)
+    os.makedirs(place + "/p/.git")
+    return {"PATH": "/usr/bin:/bin", "HOME": place, "TERM": "xterm", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": place + "/s", "XDG_CACHE_HOME": place + "/c"}
+
+
+def at_terminal(place, env, words):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(place + "/p")
+        os.execve(RUNNER, ["runner"] + words.split(), env)
+    out, end = b"", time.time() + 60
+    while time.time() < end:
+        if select.select([fd], [], [], 0.2)[0]:
+            try:
+                got = os.read(fd, 65536)
+            except OSError:
+                break
+            if not got:
+                break
+            out += got
+    else:
+        os.kill(pid, 9)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.decode(errors="replace")).replace("\r", "")
+    return "%s\n(exit %d)" % (text.replace(place + "/p", "/home/me/p").rstrip(), status)
+
+
+def as_program(place, env, words):
+    done = subprocess.run([RUNNER] + words.split(), cwd=place + "/p", env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60, check=False)
+    return json.loads(done.stdout)
+
+
+def problems_of(text, says, answer):
+    out = []
+    if says not in text:
+        out.append("it doesn't say " + says)
+    if "traceback" in text or re.search(r"\blua/\w+/", text):
+        out.append("it has a traceback of runner's own")
+    advice = [line for line in text.split("\n") if re.match(r"  (code|retryable|fix|hint|run): ", line)]
+    if len(advice) > 3 or len([line for line in advice if re.match("  (fix|hint)", line)]) > 1:
+        out.append("it is long")
+    error = answer["error"] or {}
+    if error.get("fix_required") and error.get("fix_required") == error.get("suggestion"):
+        out.append("fix and hint are the same: " + error["suggestion"])
+    if (text[-2:] != "0)") != (not answer["ok"]):
+        out.append("a program is told something else: %s" % answer)
+    return out
+
+
+def main():
+    failed = 0
+    for i, (name, files, words, says) in enumerate(CASES, 1):
+        if len(sys.argv) > 2 and not re.search(sys.argv[2], name):
+            continue
+        place = os.path.realpath(tempfile.mkdtemp())
+        env = written(place, files)
+        text = at_terminal(place, env, words)
+        problems = problems_of(text, says, as_program(place, env, words))
+        shutil.rmtree(place)
+        print("=== %d. %s" % (i, name))
+        for body in files.values():
+            print("\n".join("    | " + line.replace("\t", "    ") for line in body.rstrip().split("\n")))
+        print("$ runner %s\n%s" % (words, text))
+        for problem in problems:
+            print("!!! " + problem)
+        print()
+        failed += len(problems) > 0
+    print("%d of them are not as they should be" % failed)
+    sys.exit(failed > 0)
+
+
+main()
