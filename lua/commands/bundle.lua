@@ -99,8 +99,6 @@ return {
 		local project = attempt.project
 		if not project.root then
 			ctx:fail("PRECONDITION", "There is no project here", { fix_required = "Go to a directory with commands/ or runner.lua" })
-		elseif host.bundle() then
-			ctx:fail("PRECONDITION", "This program is a bundle already", { fix_required = "Bundle the project with runner itself" })
 		end
 		local files = files_of(args, ctx, project)
 		local bytes = archive.pack({ name = project.name, version = project.version, has_file = project.file ~= nil }, files)

@@ -338,7 +338,10 @@ function M.rows(entries, project, keep)
 	for i = 1, #entries do
 		local row = row_of(entries[i], project, caches, keep)
 		if row then
-			row.order, row.section = entries[i].order, entries[i].section
+			local entry = entries[i]
+			row.order = entry.order
+			row.section = entry.section or entry.folder ~= project.commands and not entry.vendored and entry.folder
+				and "From " .. entry.folder or nil
 			rows[#rows + 1], listed[#listed + 1] = row, entries[i]
 		end
 	end

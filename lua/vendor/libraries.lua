@@ -21,7 +21,7 @@ M.codes = { TIMEOUT = { retryable = true, side_effects = "none" } }
 ---@return string
 function M.root()
 	local project = attempt.project
-	if not project.root or require("runner.host").bundle() then
+	if not project.root then
 		errors.raise("PRECONDITION", "There is no project here to keep a library in", { side_effects = "none",
 			fix_required = "Go to a directory with commands/ or runner.lua, or make one: runner new hello" })
 	end

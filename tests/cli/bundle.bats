@@ -49,6 +49,22 @@ mine() {
 	[ "$(find home/.cache/runner/bundles -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 1 ]
 }
 
+@test "a bundle offers nothing that is for whoever writes commands" {
+	for name in new types lint test add bundle library flame conformance generate-skills "workflow new" "self lint"; do
+		# shellcheck disable=SC2086 # two words
+		mine $name foo
+		assert_envelope
+		expect 'e.error.code == "COMMAND_NOT_FOUND"'
+	done
+	mine help --format json
+	expect '"new" not in e.data["builtin"].split() and "lint" not in e.data["builtin"].split() and "job" in e.data["builtin"].split()'
+	mine completion bash --format plain -- ""
+	[[ $stdout == *hello* ]]
+	[[ $stdout != *types* ]]
+	mine manifest
+	expect '"types" not in str(list(e.data["commands"])) and "hello" in e.data["commands"]'
+}
+
 @test "help, version, completion, errors and advice name the tool" {
 	mine --version
 	[ "$stdout" = "mytool 3.1.4" ]
@@ -173,8 +189,8 @@ mine() {
 	[ ! -e ../other ]
 	RUNNER=$TOOL
 	call HOME="$BATS_TEST_TMPDIR/home" bundle -o ../other
-	[ "$status" -eq 4 ]
-	expect 'e.error.message == "This program is a bundle already"'
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "COMMAND_NOT_FOUND"'
 }
 
 @test "a bundle has the files of --include, and workflows" {

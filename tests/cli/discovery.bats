@@ -228,3 +228,15 @@ LUA
 	call list --format tsv
 	[ "$(head -n1 out.txt)" = $'name\tage\textra' ]
 }
+
+@test "commands of other folders stand under the name of their folder" {
+	mkdir -p commands "$BATS_TEST_TMPDIR.other"
+	echo 'return { description = "Own", danger_level = "safe", run = function() end }' >commands/own.lua
+	echo 'return { description = "Other", danger_level = "safe", run = function() end }' >"$BATS_TEST_TMPDIR.other/other.lua"
+	call RUNNER_PATH="$BATS_TEST_TMPDIR.other" --format plain
+	grep -q "^other	.*	From $BATS_TEST_TMPDIR.other" out.txt
+	[ "$(grep -cE "^(own|deploy)	.*From" out.txt)" -eq 0 ]
+	known_to_tty=$(env -i "${CLEAN_ENV[@]}" TERM=xterm RUNNER_PATH="$BATS_TEST_TMPDIR.other" script -qec "$RUNNER" /dev/null </dev/null)
+	[[ ${known_to_tty%%From *} == *own* ]]
+	[[ ${known_to_tty#*From } == *other* ]]
+}
