@@ -85,7 +85,7 @@ at_terminal() {
 		[ ! -e ran ]
 	done
 	call + a + aa
-	expect "\"'a'\" in e.error.suggestion"
+	expect "\"'a'\" in (e.error.get('suggestion') or e.error.fix_required)"
 }
 
 @test "a destructive one among them is confirmed as ever: by its own flag, by a person, by nothing else" {
