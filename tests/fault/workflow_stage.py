@@ -133,14 +133,24 @@ class Stage:
 
     # --- what is in the database ----------------------------------------------------------
 
+    @staticmethod
+    def copy(source, copy):
+        """False: what has just ended has taken a file away meanwhile."""
+        try:
+            for end in ("", "-wal", "-journal"):
+                if os.path.exists(copy + end):
+                    os.unlink(copy + end)
+                if os.path.exists(source + end):
+                    shutil.copy(source + end, copy + end)
+        except FileNotFoundError:
+            return False
+        return True
+
     def rows(self, sql, *values):
         """From a copy: looking must not repair what a kill left. [] while there is no database."""
         source, copy = self.path("state", "runner", "runs.db"), self.path("copy.db")
-        for end in ("", "-wal", "-journal"):
-            if os.path.exists(copy + end):
-                os.unlink(copy + end)
-            if os.path.exists(source + end):
-                shutil.copy(source + end, copy + end)
+        while not self.copy(source, copy):
+            pass
         db = sqlite3.connect(copy)
         try:
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
