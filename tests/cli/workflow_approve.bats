@@ -682,7 +682,7 @@ agreed() {
 		call workflow resume @last
 		envelope 1
 		rm -f effects
-		printf 'commands: [ %s ]\n' "$is" >ship.yaml
+		printf 'commands: [ %s ]\n' "${is//@/$'\n'}" >ship.yaml
 		call workflow resume @last --force
 		envelope 6
 		expect '"gate has asked a person, and step " in e.error["message"] and e.error["message"].endswith(" is in front of it now")'
@@ -699,6 +699,12 @@ agreed() {
 		{ id: b, steps: [ $gate, $fail, $dep ] }|$dep, { id: b, steps: [ $gate, $fail ] }
 		{ id: b, foreach: [1, 2], do: [ $gate, $fail, $dep ] }|{ id: b, foreach: [1, 2], do: [ $dep, $gate, $fail ] }
 		{ id: p, parallel: [ { id: one, steps: [ $gate, $fail, $dep ] } ] }|{ id: p, parallel: [ { id: one, steps: [ $gate, $fail ] }, $dep ] }
+		$make, $gate, $fail, $dep|$make, $gate, $fail ]@finally: [ $dep
+		$make, $gate, $fail, $dep|$make, { id: gate, approve: "Ship?", on_failure: $dep }, $fail
+		$make, $gate, $fail, $dep|$make, { id: gate, approve: { message: "Ship?", timeout: 1s }, on_failure: continue }, $fail, $dep
+		{ id: b, steps: [ $gate, $fail ] }, $dep|{ id: b, steps: [ $gate, $fail ], on_failure: continue }, $dep
+		{ id: b, steps: [ $gate, $fail, $dep ] }|{ id: b, steps: [ $gate, $fail ], repair: [ $dep ] }
+		{ id: p, parallel: [ $gate, $make ] }, $fail, $dep|{ id: p, parallel: [ $gate, $make ], continue_on_error: true }, $fail, $dep
 	CASES
 }
 
@@ -713,7 +719,11 @@ agreed() {
 	printf 'commands: [ { id: dep, shell: "echo dep >>effects" }, { id: gate, approve: "Ship?" }, { id: fail, shell: "[ -e go ]" } ]\n' >inner.yaml
 	call workflow resume @last --force
 	envelope 6
-	expect 'e.error["message"].endswith(" is in front of it now")'
+	expect 'e.error["message"].endswith("what was in front of it isn\x27t known any more")'
+	{ cat whole.yaml && echo 'finally: [ { shell: "echo over >>effects" } ]'; } >inner.yaml
+	call workflow resume @last --force
+	envelope 6
+	expect 'e.error["message"].endswith("what was in front of it isn\x27t known any more")'
 	cp whole.yaml inner.yaml
 	sed -i 's/echo made/echo remade/' ship.yaml
 	touch go

@@ -292,6 +292,9 @@ local function hindrance(gate, workflow, file, known, before)
 		return "the file has changed before anybody agreed", "Undo the change, or start a new run"
 	end
 	local moved = gate.file ~= file and require("runner.workflow.run.gate_order").moved(before, workflow, key)
+	if moved and not before then -- the text of the files that it runs isn't stored, nor one with a secret
+		return "what was in front of it isn't known any more", "Undo the change in the files that the workflow runs, or start a new run"
+	end
 	return moved and ("step %s is in front of it now"):format(moved), "Put that step behind it, or start a new run"
 end
 
@@ -318,7 +321,6 @@ function M.hold(db, row, workflow, marked, before)
 	end
 	local file = file_digest(workflow)
 	for _, gate in ipairs(db:gates(row.id)) do
-		-- the text of the files that it runs isn't stored
 		local known_before = before and (not before.children[1] or file_digest(before) == gate.file) and before or nil
 		local why, fix = hindrance(gate, workflow, file, known, known_before)
 		if why then

@@ -5,42 +5,58 @@ local steps = require "runner.workflow.file.steps"
 
 local M = {}
 
-local function add(list, from, prefix, set)
-	inner_lists.each(table.move(list, from, #list, 1, {}), function(_, key) set[key] = true end, prefix)
+-- With the last steps of the files that they run.
+local function each(list, f, prefix)
+	inner_lists.each(list, function(step, key)
+		f(step, key)
+		local last = step.child and step.child.finally
+		local _ = last and each(last.steps, f, key:sub(1, #key - #step.key))
+	end, prefix)
 end
 
--- Is the step in this list? Then `after` gets what waits for it, and what holds it.
+local function add(list, from, prefix, set)
+	each(table.move(list, from, #list, 1, {}), function(_, key) set[key] = true end, prefix)
+end
+
+local BEHIND = { "check", "worktree", "on_success" } -- what is done where a step has succeeded
+
+local function goes_on(step)
+	return step.continue_on_error or step.on_failure and step.on_failure.go == "continue"
+end
+
+-- Is the step in this list? Then `after` gets what it and all that holds it have to succeed for.
 local function find(list, wanted, prefix, side_by_side, after)
 	for i, step in ipairs(list) do
 		local key = (prefix or "") .. step.key
-		local found = key == wanted
-		for _, inner in ipairs(inner_lists.of(step)) do
+		local found = key == wanted and "there"
+		for _, inner in ipairs(found and {} or inner_lists.of(step)) do
 			local is_of_items = step.kind == "foreach" and inner == step.steps
-			if not found then
-				found = find(inner, wanted, is_of_items and key .. "[*]." or prefix, step.kind == "parallel" and inner == step.steps, after)
-			elseif not (step.approve and step.approve.notify and inner == step.approve.notify.steps) then
-				add(inner, 1, prefix, after) -- its hooks
-			end
+			found = found or find(inner, wanted, is_of_items and key .. "[*]." or prefix, step.kind == "parallel" and inner == step.steps, after)
 		end
 		if found then
 			after[key] = true
-			local _ = side_by_side or add(list, i + 1, prefix, after)
-			return true
+			found = goes_on(step) and "passed over" or found
+			for _, name in ipairs(found == "there" and BEHIND or {}) do
+				add(step[name] and step[name].steps or {}, 1, prefix, after)
+			end
+			local _ = side_by_side or found ~= "there" or add(list, i + 1, prefix, after)
+			return found
 		end
 	end
-	return false
 end
 
--- What doesn't wait for a step, by key and by what it does.
+-- What doesn't wait for somebody to agree to a step, by key and by what it does.
 local function in_front(workflow, wanted)
 	local after, keys, texts = {}, {}, {}
-	local is_there = find(workflow.steps, wanted, nil, false, after)
-	inner_lists.each(workflow.steps, function(step, key)
-		if is_there and not after[key] then
-			keys[#keys + 1], keys[key] = key, steps.text(step) or ""
-			texts[keys[key]] = true
-		end
-	end)
+	find(workflow.steps, wanted, nil, false, after)
+	for _, list in ipairs { workflow.steps, (workflow.finally or {}).steps } do
+		each(list, function(step, key)
+			if not after[key] then
+				keys[#keys + 1], keys[key] = key, steps.text(step) or ""
+				texts[keys[key]] = true
+			end
+		end)
+	end
 	return keys, texts
 end
 
@@ -53,7 +69,7 @@ function M.moved(before, now, gate)
 	local keys, known, was, waited = in_front(now, gate), {}, {}, {}
 	if before then
 		known, was = in_front(before, gate)
-		inner_lists.each(before.steps, function(step, key)
+		each(before.steps, function(step, key)
 			waited[steps.text(step) or ""] = known[key] == nil or nil
 		end)
 	end
