@@ -2,64 +2,7 @@
 # Steps that work in a worktree of git: where they run, how their branch is merged, what stays, and that nothing of the
 # user's is touched: his files, his branches, his worktrees.
 
-load lib/workflow
-
-eval "plain_$(declare -f prepare)"
-
-prepare() {
-	plain_prepare
-	repository repo
-}
-
-# repository NAME: with a commit, a user's file that isn't committed, a branch and a worktree of his
-repository() {
-	git init -q -b main "$1"
-	git -C "$1" config user.name Ada
-	git -C "$1" config user.email ada@example.org
-	echo first >"$1/file"
-	mkdir "$1/folder"
-	echo second >"$1/folder/file"
-	git -C "$1" add -A
-	git -C "$1" commit -q -m start
-	git -C "$1" tag start
-	git -C "$1" worktree add -q -b theirs "$PWD/$1.theirs"
-	echo changed >"$1.theirs/file"
-	echo mine >"$1/mine"
-}
-
-# small_file: a workflow of the steps that `steps` has read
-small_file() {
-	{
-		printf 'name: small\n'
-		grep -q '^commands:' small.part || echo 'commands:'
-		cat small.part
-	} >small.yaml
-}
-
-# in_repo: it runs in the repository
-in_repo() {
-	small_file
-	call --cwd "${FOLDER:-repo}" workflow run "$PWD/small.yaml"
-}
-
-steps() {
-	cat >small.part
-}
-
-# Nothing of ours is there, and what is the user's is as it was.
-untouched() {
-	[ "$(git -C repo branch --format='%(refname:short)' | tr '\n' ' ')" = "main theirs " ] || { git -C repo branch >&2; return 1; }
-	[ "$(ls repo/.git/worktrees)" = repo.theirs ]
-	[ "$(cat repo.theirs/file)" = changed ]
-	[ "$(cat repo/mine)" = mine ]
-	[ "$(git -C repo status --porcelain)" = "?? mine" ] || { git -C repo status >&2; return 1; }
-	[ -z "$(find repo/.git -name '*.lock' -o -name '*runner*')" ]
-	[ -z "$(find state/runner/worktrees -mindepth 1)" ]
-}
-
-subjects() {
-	git -C repo log --format=%s "${1:-main}" | tr '\n' ,
-}
+load lib/worktree
 
 @test "a step works in a worktree on a branch of its own, which is merged and gone when it is over" {
 	steps <<-'YAML'
@@ -335,10 +278,10 @@ own" ]
 	YAML
 	in_repo
 	envelope 0
-	[ "$(messages step.worktree | grep -c 'stays: .*(it has 1 commit on no branch)')" = 3 ]
+	[ "$(messages step.worktree | grep -c 'stays: .*(it has .*1 commit on no branch)')" = 3 ]
 	rm -r "$(messages step.worktree | sed -n 's/.*step 1 stays: \(.*\) (.*/\1/p')"
 	call workflow worktrees
-	expect '[w.unsaved for w in e.data.worktrees] == ["1 commit on no branch"] * 2 + ["1 commit on no branch, 1 commit that main lacks"]'
+	expect '[w.unsaved for w in e.data.worktrees] == ["1 commit on no branch"] * 2 + ["a merge, rebase or bisect under way, 1 commit on no branch, 1 commit that main lacks"]'
 	call workflow worktrees --clean
 	expect '[w.outcome[:4] for w in e.data.worktrees] == ["kept"] * 3'
 	[ "$(git -C repo log --format=%s their/own)" = "own
@@ -380,9 +323,9 @@ start" ]
 	CLEAN_ENV+=(SUB="$PWD/sub.git")
 	in_repo
 	envelope 0
-	[ "$(messages step.worktree | grep -c 'step 2 stays: .*(it has commits of submodules that no remote has)')" = 1 ]
+	[ "$(messages step.worktree | grep -c 'step 2 stays: .*(it has 1 commit of submodules that no remote has)')" = 1 ]
 	call workflow worktrees --clean
-	expect '[(w.step, w.outcome) for w in e.data.worktrees] == [("2", "kept: it has commits of submodules that no remote has, 2 commits that main lacks")]'
+	expect '[(w.step, w.outcome) for w in e.data.worktrees] == [("2", "kept: it has 1 commit of submodules that no remote has, 2 commits that main lacks")]'
 	call workflow worktrees --clean --force
 	envelope 0
 }
@@ -650,25 +593,8 @@ own" ]
 		  - worktree: { branch: agent/one, merge: true }
 		    shell: echo own >new; seq 20000 >long; echo own >>file; echo own >>folder/file; git add -A; git commit -q -m own
 	YAML
-	CLEAN_ENV+=(BASH_ENV=)
-	# a git that dies in the middle of a checkout, with all of us
-	cat >bin/git <<-SH
-		#!/bin/sh
-		if [ "\$1" = read-tree ] && [ -e "$PWD/die" ]; then
-			rm "$PWD/die"
-			echo own >new; seq 9000 >long; printf 'first\nown\n' >file
-			touch "$PWD/began"
-			exec sleep 60
-		fi
-		PATH=\${PATH#*:} exec git "\$@"
-	SH
-	chmod +x bin/git
-	touch die
-	small_file
-	begin --cwd repo workflow run "$PWD/small.yaml"
-	until_true [ -e began ]
-	kill_all
-	finish
+	dying_git read-tree "echo own >new; seq 9000 >long; printf 'first\nown\n' >file" # in the middle of a checkout
+	killed_in_git
 	[ -L repo/.git/index.lock ]
 	echo "the user's" >>repo/folder/file
 	call --cwd repo workflow resume @last
@@ -698,24 +624,8 @@ own" ]
 		          - shell: echo "${worktree.into}"; echo ${item} >of.${item}; git add of.${item}; git commit -q -m ${item}
 		      - shell: cat of.*; echo "${worktree.into}"
 	YAML
-	CLEAN_ENV+=(BASH_ENV=)
-	cat >bin/git <<-SH
-		#!/bin/sh
-		if [ "\$1" = read-tree ] && [ -e "$PWD/die" ]; then
-			rm "$PWD/die"
-			printf a >of.a
-			touch "$PWD/began"
-			exec sleep 60
-		fi
-		PATH=\${PATH#*:} exec git "\$@"
-	SH
-	chmod +x bin/git
-	touch die
-	small_file
-	begin --cwd repo workflow run "$PWD/small.yaml"
-	until_true [ -e began ]
-	kill_all
-	finish
+	dying_git read-tree "printf a >of.a"
+	killed_in_git
 	call --cwd repo workflow resume @last
 	envelope 0
 	expect '{s.output for s in e.data.steps if s.kind == "shell"} == {"", "agent/outer", "a\nb\nouter\nmain"}'
@@ -728,17 +638,7 @@ own" ]
 		  - worktree: { branch: agent/one, merge: true }
 		    shell: echo own >new; echo own >>file; git add -A; git commit -q -m own
 	YAML
-	cat >bin/git <<-SH
-		#!/bin/sh
-		if [ "\$1" = update-ref ] && [ -e "$PWD/die" ]; then
-			rm "$PWD/die"
-			touch "$PWD/began"
-			exec sleep 60
-		fi
-		PATH=\${PATH#*:} exec git "\$@"
-	SH
-	chmod +x bin/git
-	touch die
+	dying_git update-ref :
 	small_file
 	begin --cwd repo workflow run "$PWD/small.yaml"
 	until_true [ -e began ]

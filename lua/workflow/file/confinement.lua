@@ -69,6 +69,18 @@ M.reader = shaped(function(check, node, name)
 	return given
 end, "confine", M.keys)
 
+-- What holds for git, which runner runs where these steps could write: see lua/workflow/run/git.lua.
+local function note(check, own)
+	local fence = check.all.fence or {}
+	for _, name in ipairs { "write", "read", "required" } do
+		fence[name] = fence[name] or own[name] and true
+	end
+	if own.network ~= nil then
+		fence.network = false
+	end
+	check.all.fence = fence
+end
+
 ---What holds for a step: its own, else the workflow's. One of ours confines itself, so for it that has to be said.
 ---@param check runner.workflow.Check
 ---@param step runner.workflow.Step
@@ -85,6 +97,7 @@ function M.settle(check, step, given, entries, around)
 			"Declare confine in its command, and write confine: false here")
 	end
 	step.confine = own or nil
+	local _ = own and note(check, own)
 end
 
 return M

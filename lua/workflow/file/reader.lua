@@ -232,6 +232,7 @@ local function assemble(check, root, given, entries)
 		max_cost = given.max_cost, recover = given.recover, concurrency = concurrency,
 		steps = list, finally = last, outputs = outputs, warnings = check.warnings,
 		executors = check.executors, on = check.on ~= "none" and check.on or nil, placed_claude = check.placed_claude ~= nil,
+		among = check.all,
 	}
 	workflow.all = last and table.move(list, 1, #list, 1, { [#list + 1] = last }) or list
 	steps.judge_reported(check, entries, claude)

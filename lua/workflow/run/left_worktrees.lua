@@ -8,6 +8,7 @@ local merge = require "runner.workflow.run.merge"
 local paths = require "runner.core.paths"
 local report = require "runner.workflow.report.report"
 local scheduler = require "runner.task.scheduler"
+local unsaved = require "runner.workflow.run.unsaved"
 local worktree = require "runner.workflow.run.worktree"
 
 local M = {}
@@ -19,9 +20,9 @@ end
 
 local function row_of(run, state, row)
 	local tree = row.worktree
-	local unsaved, ignored = worktree.unsaved(run, tree)
+	local left, ignored = unsaved.all(run, tree)
 	return { run = run.id, state = state, step = row.key, branch = tree.branch, path = tree.path, repository = tree.repo,
-		unsaved = unsaved, ignored = ignored }
+		unsaved = left, ignored = ignored }
 end
 
 local function of_run(db, id, lock)

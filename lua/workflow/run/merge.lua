@@ -19,30 +19,13 @@ local INDEX_MS = 60000 -- how long another git may hold the index
 local MOST_TRIES = 5 -- somebody commits at the same moment
 local CONFLICTS = 20 -- files that are named
 
--- For git in a worktree, wherever its `.git` leads by now.
-function M.inside(tree)
-	return { env = { GIT_DIR = tree.admin, GIT_WORK_TREE = tree.path, GIT_COMMON_DIR = tree.common } }
-end
-
----What a confined step has to write besides its worktree, so that it can commit there.
----@param tree runner.workflow.Worktree
----@return {[integer]: string, common: string} common: and to read this
-function M.writable(tree)
-	local out = { tree.admin, common = tree.common }
-	for _, name in ipairs { "objects", "refs", "logs" } do
-		local path = ("%s/%s"):format(tree.common, name)
-		out[#out + 1] = fs.lstat(path) and path or nil
-	end
-	return out
-end
-
 ---@param run table
----@param repo string
+---@param tree runner.workflow.Worktree
 ---@param tip string
 ---@param of string
 ---@return boolean
-function M.is_ancestor(run, repo, tip, of)
-	return git.run(run, repo, { "merge-base", "--is-ancestor", tip, of }).ok
+function M.is_ancestor(run, tree, tip, of)
+	return git.run(run, git.outside(tree), { "merge-base", "--is-ancestor", tip, of }).ok
 end
 
 ---Wait until no other step, of any run, merges in the repository.
@@ -73,9 +56,10 @@ end
 ---@param tree runner.workflow.Worktree
 function M.back(run, tree)
 	if fs.lstat(marker(tree)) then
-		git.run(run, tree.path, { "reset", "-q", "--hard" }, M.inside(tree)) -- also what a merge has begun
-		git.run(run, tree.path, { "checkout", "-q", "-f", tree.branch }, M.inside(tree))
-		git.run(run, tree.path, { "clean", "-q", "-f", "-d" }, M.inside(tree)) -- it was clean
+		local inside = git.inside(tree)
+		git.run(run, inside, { "reset", "-q", "--hard" }) -- also what a merge has begun
+		git.run(run, inside, { "checkout", "-q", "-f", tree.branch })
+		git.run(run, inside, { "clean", "-q", "-f", "-d" }) -- it was clean
 		fs.unlink(marker(tree))
 	end
 end
@@ -86,16 +70,17 @@ end
 ---@return string
 ---@return integer ignored files and folders that it ignores
 function M.changes(run, tree)
-	local text, result = git.line(run, tree.path, { "status", "--porcelain", "--untracked-files=normal", "--ignored",
-		"--ignore-submodules=none" }, M.inside(tree))
+	local text, result = git.line(run, git.inside(tree), { "status", "--porcelain", "--untracked-files=normal", "--ignored",
+		"--ignore-submodules=none" })
 	local left, ignored = ("\n" .. (text or git.said(result))):gsub("\n!! [^\n]*", "")
 	return left:sub(2), ignored
 end
 
 -- The commit to merge. What is in the worktree and not in it would not be merged.
 local function tip_of(run, tree)
-	local on = git.line(run, tree.path, { "symbolic-ref", "-q", "HEAD" }, M.inside(tree))
-	local tip, result = git.line(run, tree.path, { "rev-parse", "--verify", "refs/heads/" .. tree.branch }, M.inside(tree))
+	local inside = git.inside(tree)
+	local on = git.line(run, inside, { "symbolic-ref", "-q", "HEAD" })
+	local tip, result = git.line(run, inside, { "rev-parse", "--verify", "refs/heads/" .. tree.branch })
 	local left = M.changes(run, tree)
 	if not tip then
 		git.refuse(run, ("The branch %s can't be merged: %s"):format(tree.branch, git.said(result)), "See " .. tree.path)
@@ -130,15 +115,15 @@ end
 
 -- The commit that merges the two; made on no branch.
 local function commit_of(run, tree, tip, old)
-	local inside = M.inside(tree)
-	fs.write(marker(tree), "")
-	local result = git.run(run, tree.path, { "checkout", "-q", "--detach", old }, inside)
+	local inside = git.inside(tree)
+	fs.create(marker(tree), "")
+	local result = git.run(run, inside, { "checkout", "-q", "--detach", old })
 	if result.ok then
-		result = git.run(run, tree.path, { "merge", "-q", "--no-edit", "-m", ("Merge branch '%s' into %s"):format(tree.branch, plain(tree.into)),
-			tip }, inside)
+		local message = ("Merge branch '%s' into %s"):format(tree.branch, plain(tree.into))
+		result = git.run(run, inside, { "merge", "-q", "--no-edit", "-m", message, tip })
 	end
-	local new = result.ok and git.line(run, tree.path, { "rev-parse", "HEAD" }, inside)
-	local files = not new and split(git.line(run, tree.path, { "diff", "--name-only", "--diff-filter=U", "-z" }, inside)) or {}
+	local new = result.ok and git.line(run, inside, { "rev-parse", "HEAD" })
+	local files = not new and split(git.line(run, inside, { "diff", "--name-only", "--diff-filter=U", "-z" })) or {}
 	M.back(run, tree)
 	if files[1] then
 		raise_conflict(run, tree, files)
@@ -161,45 +146,42 @@ local function ours()
 	return host.digest(paths.state())
 end
 
--- Was this file written by a checkout of `commit` that was cut off? Then it is its beginning, or isn't there.
+-- Was this file written by a checkout of `commit` that was cut off? Then it is its beginning, or isn't there. It is the same
+-- process that removes a new one, and the folders that this leaves empty.
 local BEGINNING = [=[
 if [ -L "$2" ]; then [ "$(git cat-file blob "$1:$2")" = "$(readlink "$2")" ]; else
 	[ ! -e "$2" ] || { [ -f "$2" ] && git cat-file --filters "$1:$2" 2>/dev/null | head -c "$(wc -c <"$2")" | cmp -s - "$2"; }
-fi]=]
+fi || exit
+[ -z "$3" ] || { rm -f -- "$2" && rmdir -p -- "$(dirname -- "$2")" 2>/dev/null || :; }]=]
 
-local function is_ours(run, tree, commit, path)
-	return git.run(run, tree.repo, { "sh", "-c", BEGINNING, "sh", commit, path }, { program = true }).ok
+local function is_ours(run, tree, commit, path, remove)
+	return git.run(run, git.outside(tree), { "sh", "-c", BEGINNING, "sh", commit, path, remove or "" }, { program = true }).ok
 end
 
 -- The files that differ; filter: A: those that are new.
 local function changes(run, tree, old, new, filter)
-	return split(git.line(run, tree.repo, { "diff-tree", "-r", "--name-only", "--no-renames", "-z", "--diff-filter=" .. filter, old, new }))
+	return split(git.line(run, git.outside(tree), { "diff-tree", "-r", "--name-only", "--no-renames", "-z", "--diff-filter=" .. filter,
+		old, new }))
 end
 
 -- Take back what a checkout has changed, and nothing else: files that somebody has changed since stay as they are.
 local function take_back(run, tree, old, new)
 	local changed, restored = {}, {}
 	for _, path in ipairs(changes(run, tree, old, new, "A")) do
-		local full = ("%s/%s"):format(tree.repo, path)
-		if fs.lstat(full) and is_ours(run, tree, new, path) then
-			fs.unlink(full)
-			repeat
-				full = full:match "^(.*)/"
-			until full == tree.repo or not fs.rmdir(full)
-		end
+		local _ = fs.lstat(("%s/%s"):format(tree.repo, path)) and is_ours(run, tree, new, path, "remove")
 	end
 	for _, path in ipairs(changes(run, tree, old, new, "DMT")) do
 		changed[path] = true
 	end
-	for _, path in ipairs(split(git.line(run, tree.repo, { "diff-files", "--name-only", "-z" }))) do
+	for _, path in ipairs(split(git.line(run, git.outside(tree), { "diff-files", "--name-only", "-z" }))) do
 		restored[#restored + 1] = changed[path] and is_ours(run, tree, new, path) and path .. "\0" or nil
 	end
-	git.run(run, tree.repo, { "checkout-index", "-f", "-z", "--stdin" }, { stdin = table.concat(restored) })
+	git.run(run, git.outside(tree), { "checkout-index", "-f", "-z", "--stdin" }, { stdin = table.concat(restored) })
 end
 
 -- What a merge that was cut off has left in the repository: finished if the branch has gone forward, else taken back.
 local function settle(run, tree, old, new)
-	if M.is_ancestor(run, tree.repo, new, "HEAD") then
+	if M.is_ancestor(run, tree, new, "HEAD") then
 		fs.rename(own_index(tree), tree.dir .. "/index")
 	else
 		take_back(run, tree, old, new)
@@ -243,7 +225,8 @@ end
 
 -- Where the repository is; it has to be where the run began, and clean.
 local function position(run, tree)
-	local on = git.line(run, tree.repo, { "symbolic-ref", "-q", "HEAD" })
+	local outside = git.outside(tree)
+	local on = git.line(run, outside, { "symbolic-ref", "-q", "HEAD" })
 	if on ~= tree.into then
 		git.refuse(run, ("The branch %s can't be merged: %s is on %s by now, not on %s"):format(tree.branch, tree.repo,
 			on and plain(on) or "no branch", plain(tree.into)), "Check out " .. plain(tree.into))
@@ -254,12 +237,12 @@ local function position(run, tree)
 				"Finish it, or give it up")
 		end
 	end
-	local result = git.run(run, tree.repo, { "status", "--porcelain", "--untracked-files=no" })
+	local result = git.run(run, outside, { "status", "--porcelain", "--untracked-files=no" })
 	if not result.ok or result.stdout ~= "" then
 		git.refuse(run, ("The branch %s can't be merged: %s has changes that are not committed: %s"):format(tree.branch, tree.repo,
 			result.ok and host.clean(result.stdout):sub(1, 300) or git.said(result)), "Commit them, or put them aside (git stash)")
 	end
-	return (git.line(run, tree.repo, { "rev-parse", "HEAD" }))
+	return (git.line(run, outside, { "rev-parse", "HEAD" }))
 end
 
 -- Nothing that git doesn't know may be in the way of a new file: it would be lost, or taken for ours after a crash.
@@ -283,11 +266,11 @@ local function forward(run, tree, old, new)
 		run.merging[tree] = nil
 		error(problem, 0)
 	end
-	local index = { env = { GIT_INDEX_FILE = own_index(tree) } }
-	local copied = git.run(run, tree.repo, { "cp", "-p", tree.dir .. "/index", own_index(tree) }, { program = true })
-	git.run(run, tree.repo, { "update-index", "-q", "--refresh" }, index) -- a file that was written again, as it was, is no change
-	local files = copied.ok and git.run(run, tree.repo, { "read-tree", "-m", "-u", old, new }, index) or copied
-	local moved = files.ok and git.run(run, tree.repo, { "update-ref", "-m", ("merge %s: runner"):format(tree.branch), tree.into, new, old })
+	local index, outside = { env = { GIT_INDEX_FILE = own_index(tree) } }, git.outside(tree)
+	local copied = git.run(run, outside, { "cp", "-p", tree.dir .. "/index", own_index(tree) }, { program = true })
+	git.run(run, outside, { "update-index", "-q", "--refresh" }, index) -- a file that was written again, as it was, is no change
+	local files = copied.ok and git.run(run, outside, { "read-tree", "-m", "-u", old, new }, index) or copied
+	local moved = files.ok and git.run(run, outside, { "update-ref", "-m", ("merge %s: runner"):format(tree.branch), tree.into, new, old })
 	settle(run, tree, old, new)
 	run.merging[tree] = nil
 	if not files.ok then
@@ -304,7 +287,7 @@ local function by_git(run, tree)
 	for _ = 1, MOST_TRIES do
 		M.recover(run, tree)
 		local tip, old = tip_of(run, tree), position(run, tree)
-		if M.is_ancestor(run, tree.repo, tip, old) then
+		if M.is_ancestor(run, tree, tip, old) then
 			return
 		end
 		local moved, said = forward(run, tree, old, commit_of(run, tree, tip, old))
@@ -322,9 +305,9 @@ local function by_steps(block, tree, sequence)
 	local tip, head = tip_of(run, tree), tree.dir .. "/MERGE_HEAD"
 	local before = fs.lstat(head)
 	local e = sequence(function()
-		return M.is_ancestor(run, tree.repo, tip, "HEAD") and "done" or "repeat", tree.branch .. " isn't merged"
+		return M.is_ancestor(run, tree, tip, "HEAD") and "done" or "repeat", tree.branch .. " isn't merged"
 	end)
-	if e and not before and (fs.read(head) or ""):find(tip, 1, true) and git.run(run, tree.repo, { "merge", "--abort" }).ok then
+	if e and not before and (fs.read(head) or ""):find(tip, 1, true) and git.run(run, git.outside(tree), { "merge", "--abort" }).ok then
 		raise_conflict(run, tree, {}, e.message)
 	end
 	return e

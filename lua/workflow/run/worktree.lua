@@ -10,6 +10,7 @@ local merge = require "runner.workflow.run.merge"
 local paths = require "runner.core.paths"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
+local unsaved = require "runner.workflow.run.unsaved"
 local variables = require "runner.workflow.expr.variables"
 
 local M = {}
@@ -25,6 +26,7 @@ local NAME_MAX = 60 -- characters of a step's key
 ---@field sub string the folder in it where the steps run; "" or with a slash at its end
 ---@field common string the folder of git that all worktrees share
 ---@field dir string that of the repository's own working tree
+---@field fence? table what holds for git, where a step of the run is confined
 ---@field admin? string its own, once it is made
 ---@field ready? boolean it is made: steps may have run in it
 ---@field merged? boolean its branch is merged, or its `merge` steps have ended well
@@ -33,25 +35,42 @@ local NAME_MAX = 60 -- characters of a step's key
 
 -- --- what is to be made ------------------------------------------------------------------
 
+-- Is that the folder of git of this working tree? A confined step could have led it to another one, to write there next.
+local function leads_back(run, tree, place)
+	if tree.dir ~= tree.common then
+		local back = (fs.read(tree.dir .. "/gitdir") or ""):match "^(/[^\n]*)/%.git\n?$"
+		return tree.dir:match "^(.*)/worktrees/[^/]+$" == tree.common and back and fs.realpath(back) == tree.repo
+	end
+	local set = tree.dir ~= tree.repo .. "/.git" and git.line(run, place, { "config", "--file", tree.dir .. "/config", "core.worktree" })
+	return tree.dir == tree.repo .. "/.git" or set and fs.realpath(paths.absolute(set, tree.dir)) == tree.repo
+end
+
 -- The repository that a directory is in.
 local function repository(run, cwd, who)
-	local result = git.run(run, cwd, { "rev-parse", "--show-toplevel", "--show-prefix", "--git-common-dir", "--git-dir" })
+	local place = { cwd = cwd, fence = run.workflow.among.fence, writable = {} }
+	local result = git.run(run, place, { "rev-parse", "--show-toplevel", "--show-prefix", "--git-common-dir", "--git-dir" })
 	local repo, sub, common, dir = (result.ok and result.stdout or ""):match "^([^\n]+)\n([^\n]*)\n([^\n]+)\n([^\n]+)\n$"
 	if not repo then
 		git.refuse(run, ("%s needs a repository of git with a working tree: %s"):format(who, git.said(result)),
 			"Run it in the working tree of a repository (git init makes one)")
 	end
-	return { repo = repo, sub = sub, common = fs.realpath(paths.absolute(common, cwd)), dir = fs.realpath(paths.absolute(dir, cwd)) }
+	local tree = { repo = repo, sub = sub, common = fs.realpath(paths.absolute(common, cwd)), dir = fs.realpath(paths.absolute(dir, cwd)),
+		fence = place.fence }
+	if tree.fence and not leads_back(run, tree, place) then
+		git.refuse(run, ("%s: %s/.git leads to %s, which is not of that working tree"):format(who, repo, tree.dir),
+			"See what has changed it: a step is confined here, and could write where that leads")
+	end
+	return tree
 end
 
 -- The branch that the repository had when the first worktree of this run was made.
-local function branch_of(run, repo)
+local function branch_of(run, tree)
 	for _, row in ipairs(run.db:worktrees(run.id)) do
-		if row.worktree.repo == repo then
+		if row.worktree.repo == tree.repo then
 			return row.worktree.into
 		end
 	end
-	return (git.line(run, repo, { "symbolic-ref", "-q", "HEAD" }))
+	return (git.line(run, git.outside(tree), { "symbolic-ref", "-q", "HEAD" }))
 end
 
 local function slug(key)
@@ -59,11 +78,11 @@ local function slug(key)
 end
 
 local function check_branch(run, tree, who)
-	local branch = tree.branch
-	if branch:find "^refs/" or git.line(run, tree.repo, { "check-ref-format", "--branch", branch }) ~= branch then
+	local branch, outside = tree.branch, git.outside(tree)
+	if branch:find "^refs/" or git.line(run, outside, { "check-ref-format", "--branch", branch }) ~= branch then
 		git.refuse(run, ("%s: '%s' is no name of a branch"):format(who, branch), "See git help check-ref-format")
 	end
-	local known = git.line(run, tree.repo, { "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads" }) or ""
+	local known = git.line(run, outside, { "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads" }) or ""
 	for name in known:gmatch "[^\n]+" do
 		if name == branch then
 			git.refuse(run, ("%s: the branch %s exists already"):format(who, branch), ("Give each item another branch, such as %s-${run.id}; or"
@@ -85,12 +104,13 @@ local function plan(block, tree)
 	tree.branch = said.branch and variables.expand(said.branch, scope) or ("runner/%s/%s"):format(run.id:sub(-10):lower(), slug(block.key))
 	tree.path = ("%s/%s-%s"):format(paths.worktrees(run.id), slug(block.key), host.digest(run.id .. block.key):sub(1, 8))
 	local base = variables.expand(said.base, scope)
-	tree.base = not base:find "^%-" and git.line(run, tree.repo, { "rev-parse", "-q", "--verify", base .. "^{commit}" }) or nil
+	tree.base = not base:find "^%-" and git.line(run, git.outside(tree), { "rev-parse", "-q", "--verify",
+		base .. "^{commit}" }) or nil
 	if not tree.base then
 		git.refuse(run, ("%s: there is no commit %s"):format(who, base == "HEAD" and "yet" or base), base == "HEAD" and "Commit something first"
 			or "Correct its base")
 	end
-	tree.into = branch_of(run, tree.repo)
+	tree.into = branch_of(run, tree)
 	if said.merge and not tree.into then
 		git.refuse(run, ("%s can't be merged: HEAD of %s is detached"):format(who, tree.repo), "Check out a branch that it is to be merged into")
 	end
@@ -99,28 +119,29 @@ end
 
 -- --- making and removing ---------------------------------------------------------------------
 
-local function tip_of(run, tree)
-	return (git.line(run, tree.repo, { "rev-parse", "-q", "--verify", "refs/heads/" .. tree.branch }))
-end
+local tip_of, is_merged = unsaved.tip_of, unsaved.is_merged
 
--- On its branch, which is made if it isn't there.
+-- On its branch, which is made if it isn't there. Where steps are confined git makes it without its files, and puts them there
+-- as confined as those steps.
 local function add(run, tree)
 	fs.mkdirs(tree.path:match "^(.*)/", 448) -- 0700
-	local args = { "worktree", "add", "--no-track", "-b", tree.branch, tree.path, tree.base }
-	local result = git.run(run, tree.repo, tip_of(run, tree) and { "worktree", "add", tree.path, tree.branch } or args)
-	tree.admin = result.ok and git.line(run, tree.path, { "rev-parse", "--absolute-git-dir" }) or nil
-	if not tree.admin then
+	fs.mkdirs(tree.common .. "/worktrees")
+	local args = tip_of(run, tree) and { "worktree", "add", tree.path, tree.branch }
+		or { "worktree", "add", "--no-track", "-b", tree.branch, tree.path, tree.base }
+	args[#args + 1] = tree.fence and "--no-checkout" or nil
+	local result = git.run(run, git.making(tree), args)
+	tree.admin = result.ok and git.line(run, { cwd = tree.path, fence = tree.fence, writable = {} }, { "rev-parse", "--absolute-git-dir" })
+		or nil
+	if tree.admin and tree.fence then
+		result = git.run(run, git.inside(tree), { "reset", "-q", "--hard", "--no-recurse-submodules" })
+	end
+	if not (tree.admin and result.ok) then
 		M.remove(run, tree)
 		git.refuse(run, ("The worktree on the branch %s can't be made: %s"):format(tree.branch, git.said(result)), "Mend what git reports")
 	end
 	if tree.sub ~= "" then
-		fs.mkdirs(("%s/%s"):format(tree.path, tree.sub))
+		git.run(run, git.inside(tree), { "mkdir", "-p", "--", tree.sub }, { program = true })
 	end
-end
-
--- Is all that its branch has in the branch that it was made for, or in its base?
-local function is_merged(run, tree, tip)
-	return tip == tree.base or tree.into ~= nil and merge.is_ancestor(run, tree.repo, tip, tree.into)
 end
 
 ---Remove a worktree, and its branch, unless that has commits of its own or is checked out elsewhere.
@@ -136,73 +157,22 @@ function M.remove(run, tree)
 	if not ok then
 		git.refuse(run, ("The worktree %s can't be removed: %s"):format(tree.path, why), "Remove it by hand")
 	end
-	local admin = tree.admin or ("%s/worktrees/%s"):format(tree.common, tree.path:match "[^/]+$")
-	if tree.ready then
-		git.run(run, tree.repo, { "worktree", "remove", "--force", "--force", tree.path })
-	end
-	fs.remove_tree(admin) -- git can't read what it was making, or removing, when it was killed
+	fs.remove_tree(tree.admin or ("%s/worktrees/%s"):format(tree.common, tree.path:match "[^/]+$")) -- what git keeps of it
 	fs.rmdir(tree.common .. "/worktrees")
 	fs.rmdir(tree.path:match "^(.*)/")
 	local tip, name = tip_of(run, tree), "refs/heads/" .. tree.branch
-	if tip and is_merged(run, tree, tip) and git.line(run, tree.repo, { "for-each-ref", "--format=%(worktreepath)", name }) == "" then
-		git.run(run, tree.repo, { "update-ref", "-d", name, tip })
+	if tip and is_merged(run, tree, tip) and git.line(run, git.outside(tree), { "for-each-ref", "--format=%(worktreepath)", name }) == ""
+	then
+		git.run(run, git.branches(tree), { "update-ref", "-d", name, tip })
 		return nil
 	end
 	return tip and tree.branch
 end
 
--- How many commits a commit has that others lack; nil: none. What git can't tell is some.
-local function commits(run, tree, args, more)
-	local count = git.line(run, tree.repo, table.move(args, 1, #args, 3, { "rev-list", "--count" }), more)
-	return count ~= "0" and ("%s commit%s"):format(count or "some", count == "1" and "" or "s") or nil
-end
-
--- What was committed with its HEAD detached, by a rebase that was cut off, say: no branch keeps it.
-local function on_no_branch(run, tree)
-	local count = tree.ready and fs.lstat(tree.admin) and commits(run, tree, { "HEAD", "--not", "--branches", "--tags", "--remotes" },
-		merge.inside(tree))
-	return count and count .. " on no branch"
-end
-
-local NO_REMOTE = "git rev-list -n 1 HEAD --branches --not --remotes --tags"
-
--- Its submodules are clones of its own, and go with it.
-local function in_submodules(run, tree)
-	local has = tree.ready and fs.lstat(tree.admin .. "/modules") and fs.lstat(tree.path)
-	local result = has and git.run(run, tree.path, { "submodule", "--quiet", "foreach", "--recursive", NO_REMOTE })
-	return result and (not result.ok or result.stdout ~= "") and "commits of submodules that no remote has" or nil
-end
-
--- And how many files and folders it has that git ignores: they keep no worktree.
-local function not_committed(run, tree)
-	local left, ignored = "", 0
-	if tree.ready and fs.lstat(tree.path) then
-		left, ignored = merge.changes(run, tree)
-	end
-	return left ~= "" and "changes that are not committed" or nil, ignored
-end
-
----What of a worktree is nowhere else.
----@param run table
----@param tree runner.workflow.Worktree
----@return string? "changes that are not committed, 1 commit on no branch, 2 commits that main lacks"
----@return integer ignored
-function M.unsaved(run, tree)
-	local changes, ignored = not_committed(run, tree)
-	local all, tip = { changes }, tip_of(run, tree)
-	all[#all + 1] = on_no_branch(run, tree)
-	all[#all + 1] = in_submodules(run, tree)
-	if tip and not is_merged(run, tree, tip) then
-		local known = tree.into and tip_of(run, { repo = tree.repo, branch = tree.into:gsub("^refs/heads/", "") }) and tree.into or tree.base
-		all[#all + 1] = ("%s that %s lacks"):format(commits(run, tree, { tip, "^" .. known }) or "no commit", (known:gsub("^refs/heads/", "")))
-	end
-	return all[1] and table.concat(all, ", "), ignored
-end
-
 -- What a git that was killed in it has left: nothing of this run is alive in it now.
 local function restore(run, tree)
 	if not fs.lstat(tree.path .. "/.git") then
-		local lost = on_no_branch(run, tree)
+		local lost = unsaved.what(run, tree)
 		if lost then
 			git.refuse(run, ("The worktree %s was removed, and has %s"):format(tree.path, lost),
 				("Give them a branch: git --git-dir=%s branch NAME HEAD"):format(tree.admin))
@@ -210,10 +180,11 @@ local function restore(run, tree)
 		M.remove(run, tree)
 		return add(run, tree)
 	end
-	merge.recover(run, { repo = tree.path, dir = tree.admin }) -- one into it, of a worktree inside of it
+	local inner = { repo = tree.path, dir = tree.admin, common = tree.common, fence = tree.fence }
+	merge.recover(run, inner) -- one into it, of a worktree inside of it
 	local of_branch = ("%s/refs/heads/%s.lock"):format(tree.common, tree.branch)
 	for _, path in ipairs { tree.admin .. "/index.lock", tree.admin .. "/HEAD.lock", of_branch } do
-		fs.unlink(path)
+		local _ = git.is_own(path) and fs.unlink(path)
 	end
 	merge.back(run, tree)
 end
@@ -279,9 +250,13 @@ function M.enter(block)
 		block.save()
 	end
 	local cwd = ("%s/%s"):format(tree.path, tree.sub):gsub("/$", "")
+	local real = fs.realpath(cwd) or cwd
+	if tree.fence and (real .. "/"):find(fs.realpath(tree.path) .. "/", 1, true) ~= 1 then
+		git.refuse(run, ("%s: its folder %s is a link to %s"):format(name_of(block), tree.sub, real), "Make it a folder again")
+	end
 	local inner = scopes.inner_scope(block.outer, { vars = block.outer.vars, cwd = cwd,
 		worktree = { path = tree.path, branch = tree.branch, base = tree.base, into = (tree.into or ""):gsub("^refs/heads/", "") } }, false)
-	inner.writable = merge.writable(tree)
+	inner.writable = git.writable(tree)
 	getmetatable(inner).__newindex = block.outer -- what its steps leave is there for later ones
 	return inner
 end
@@ -292,11 +267,11 @@ end
 function M.leave(block, failed)
 	local run, tree, keep = block.run, block.way.worktree, block.step.worktree.keep
 	local _ <close> = merge.turn(tree)
-	local changes, ignored = not_committed(run, tree)
-	local unsaved = not tree.going and (keep == "failed" and not failed and changes or on_no_branch(run, tree) or in_submodules(run, tree))
-	if keep == "always" or failed and keep == "failed" or unsaved then
+	local commits, changes, ignored = unsaved.what(run, tree)
+	local left = not tree.going and unsaved.joined(keep == "failed" and not failed and changes, commits)
+	if keep == "always" or failed and keep == "failed" or left then
 		events.worktree(run, block.key, ("The worktree of step %s stays: %s%s"):format(block.key, tree.path,
-			unsaved and (" (it has %s)"):format(unsaved) or ""))
+			left and (" (it has %s)"):format(left) or ""))
 		return
 	end
 	if ignored > 0 then

@@ -194,7 +194,7 @@ return {
 	{ "confinement: a kernel without it", [[	local problem = missing and confine.required and bounds.unavailable(about)]], [[	local problem = missing and confine.required and about.landlock == 0 and bounds.unavailable(about)]] },
 
 	-- what a workflow promises
-	{ "a worktree: commits on no branch keep it", [[	return count and count .. " on no branch"]], [[	return nil]] },
+	{ "a worktree: commits on no branch keep it", [[	return M.joined(said(found.commits, "commit", "commits", " on no branch"),]], [[	return M.joined(nil,]] },
 	{ "a worktree: what isn't committed is neither merged nor removed", [[	elseif left ~= "" then
 		git.refuse(run, ("The worktree of branch]], [[	elseif not left then
 		git.refuse(run, ("The worktree of branch]] },

@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# Git that runner runs where a confined step could write is as confined as that step: whatever the step has named for git to
+# run, wherever runner's git meets it, nothing outside of the fence is written.
+
+load lib/worktree
+
+setup() {
+	load lib/helper
+	cd "$BATS_TEST_TMPDIR" || return 1
+	set +T
+	have=$(python3 -c 'import ctypes; print(max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)))')
+	[ "$have" -ge 3 ] || skip "this kernel's Landlock is version $have, not 3"
+	prepare
+	mkdir out # where the canary would be: no step may write here
+	# evil: what git is to run. It says that runner's git ran it, in what the step may write, and tries what that may not.
+	cat >evil <<-SH
+		#!/bin/sh
+		[ "\$GIT_TERMINAL_PROMPT" != 0 ] || echo "\$0 \$*" >>"\${GIT_DIR:-.git}/evil.ran" 2>/dev/null
+		for f in "$PWD/out/canary" "$PWD/repo/canary" "$PWD/repo/.git/hooks/canary" "$PWD/repo/.git/canary"; do : >"\$f"; done 2>/dev/null
+		exit 0
+	SH
+	chmod +x evil
+	CLEAN_ENV+=(EVIL="$PWD/evil" OTHER="$PWD/other" REPO="$PWD/repo" KEYS="$KEYS" PLANT="$PLANT" GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.org
+		GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=ada@example.org)
+}
+
+# What git runs, by the setting that names it.
+KEYS='core.fsmonitor core.pager pager.status core.sshCommand core.editor sequence.editor core.askPass core.alternateRefsCommand
+diff.external diff.x.command diff.x.textconv filter.x.clean filter.x.smudge filter.y.process merge.x.driver gpg.program credential.helper
+alias.status uploadpack.packObjectsHook remote.origin.uploadpack interactive.diffFilter submodule.sub.update trailer.x.command'
+
+# shellcheck disable=SC2016 # it is for the step's shell
+# The step that sets them in its worktree's own settings, in a submodule of its own making, and in the files that choose drivers.
+PLANT='set_all() {
+	for key in $KEYS; do git config "$@" "$key" "$EVIL"; done
+	git config "$@" core.hooksPath "$PWD/.hooks"; git config "$@" commit.gpgSign true
+	git config "$@" submodule.sub.update "!$EVIL"; git config "$@" include.path "$PWD/.more"
+	git config "$@" extensions.partialClone origin; git config "$@" remote.origin.url "ext::$EVIL"; git config "$@" remote.origin.promisor true
+	git config "$@" protocol.ext.allow always
+}
+mkdir -p .hooks; for hook in post-checkout pre-merge-commit post-merge commit-msg prepare-commit-msg reference-transaction post-index-change; do
+	cp "$EVIL" .hooks/$hook; done
+printf "* diff=x merge=x\n*.f filter=x\n*.g filter=y\n" >.gitattributes
+echo f >a.f; echo g >a.g; git add -A; git commit -q -m plant
+'
+
+clean_of_canaries() {
+	local found
+	found=$(find "$PWD" -name canary)
+	[ -z "$found" ] || { echo "$1: $found" >&2; find . -name evil.ran -exec cat {} + >&2; return 1; }
+}
+
+confined() {
+	printf 'confine: { write: [.] }\n'
+	cat
+}
+
+@test "settings of the worktree itself" {
+	git -C repo config extensions.worktreeConfig true
+	confined <<-YAML | steps
+		commands:
+		  - id: work
+		    worktree: { branch: agent/one, merge: true }
+		    on_failure: continue
+		    shell: |
+		      eval "\$PLANT"
+		      set_all --worktree
+		    check: [{ commit: true }]
+		  - id: second
+		    worktree: { branch: agent/two }
+		    on_failure: continue
+		    shell: |
+		      eval "\$PLANT"
+		      set_all --worktree; git update-index --assume-unchanged a.f; echo more >b.f; exit 1
+	YAML
+	echo other >repo/other
+	git -C repo add other
+	git -C repo commit -q -m other
+	in_repo
+	clean_of_canaries run
+	[ -n "$(find . -name evil.ran)" ] # it has been tried
+	call workflow worktrees
+	clean_of_canaries list
+	call --cwd repo workflow resume @last --failed
+	clean_of_canaries resume
+	call workflow worktrees --clean --force
+	clean_of_canaries clean
+	envelope 0
+}
+
+@test "a submodule of its own making" {
+	confined <<-YAML | steps
+		commands:
+		  - worktree: { branch: agent/one, merge: true }
+		    on_failure: continue
+		    shell: |
+		      eval "\$PLANT"
+		      git init -q sub; cd sub
+		      eval "\$PLANT"
+		      set_all; cd ..; git add sub; git commit -q -m sub; echo more >>sub/a.f
+		  - worktree: { branch: agent/two }
+		    shell: |
+		      modules=\$(git rev-parse --git-dir)/modules; mkdir -p "\$modules"; git init -q --separate-git-dir "\$modules/sub" sub; cd sub
+		      eval "\$PLANT"
+		      set_all; git config core.worktree "\$PWD"; rm -r "\$modules/sub/objects/"??; cd ..
+	YAML
+	in_repo
+	clean_of_canaries run
+	[ -n "$(find . -name evil.ran)" ]
+	call workflow worktrees
+	clean_of_canaries list
+	call workflow worktrees --clean --force
+	clean_of_canaries clean
+}
+
+@test "relative paths of the user's settings, which lead into what the step has written" {
+	git -C repo config core.hooksPath .hooks
+	git -C repo config filter.x.clean ./.hooks/commit-msg
+	git -C repo config filter.x.smudge ./.hooks/commit-msg
+	git -C repo config merge.x.driver './.hooks/commit-msg %A'
+	confined <<-YAML | steps
+		commands:
+		  - worktree: { branch: agent/one, merge: true }
+		    on_failure: continue
+		    shell: |
+		      eval "\$PLANT"
+		  - worktree: { branch: agent/two, merge: true }
+		    on_failure: continue
+		    steps:
+		      - worktree: { branch: agent/three, merge: true }
+		        shell: echo x >c.f; git add -A; git commit -q -m c
+	YAML
+	in_repo
+	clean_of_canaries run
+	[ -n "$(find . -name evil.ran)" ]
+}
+
+@test "a step leads nobody's git to another repository, nor through links out of its fence" {
+	git init -q -b main other
+	git -C other -c user.name=Ada -c user.email=ada@example.org commit -q --allow-empty -m other
+	git -C other worktree add -q -b linked ../linked
+	echo precious >precious
+	touch -d '1 minute ago' out/one.lock
+	outer() {
+		confined <<-YAML | steps
+			commands:
+			  - worktree: { branch: agent/outer }
+			    on_failure: continue
+			    steps:
+			      - shell: $1
+			      - worktree: { branch: agent/one, merge: true }
+			        shell: git commit -q --allow-empty -m x; : >"\$OTHER/.git/objects/canary"; : >"\$OTHER/.git/refs/canary"; : >canary
+		YAML
+		in_repo
+		rm -f state/runner/worktrees/*/*/canary
+		clean_of_canaries "$1"
+		[ -e out/one.lock ]
+		call workflow worktrees --clean --force
+		git -C repo branch --format='%(refname:short)' --list 'agent/*' | xargs -r git -C repo branch -q -D
+	}
+	outer 'rm .git; echo "gitdir: $OTHER/.git" >.git'
+	outer 'rm .git; ln -s "$OTHER/.git" .git'
+	outer 'rm .git; echo "gitdir: $OTHER/.git/worktrees/linked" >.git'
+	outer 'echo "$OTHER/.git" >"$(git rev-parse --git-dir)/commondir"'
+	outer 'rm .git; git init -q; rm -r .git/objects; ln -s "$OTHER/.git/objects" .git/objects'
+	outer 'cd "$REPO/.git/refs/heads"; rm -r agent; ln -s '"$PWD/out"' agent'
+	export FOLDER=repo/folder
+	outer 'cd ..; rm -r folder; ln -s '"$PWD/out"' folder; git add -A; git commit -q -m link'
+}
