@@ -40,6 +40,7 @@ M.rooms = {
 	{ name = "conformance", path = "lua/conformance/", uses = { BINDINGS, "core", "agent_spec" }, owns = "whether a tool keeps the CLI Agent Spec: probes, checks, levels" },
 	{ name = "jobs", path = "lua/jobs/", uses = { BINDINGS, "core", "project", "invoke" }, owns = "runs that go on without their caller: their folders, how they start, what is said of them" },
 	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
+	{ name = "import", path = "lua/import/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "the tasks of a justfile, Makefile, Taskfile.yml or package.json → ours" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "state", "types" }, owns = "help, completion, lint, previews, templates" },
 	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
@@ -61,7 +62,7 @@ M.rooms = {
 		uses = { BINDINGS, "core", "task", "telemetry", "state", "workflow.expr", "workflow.file", "workflow.kinds", "workflow.store", "workflow.report", "workflow.executors" } },
 
 	{ name = "commands", path = "lua/commands/", owns = "the built-in commands",
-		uses = { BINDINGS, "core", "declare", "project", "output", "invoke", "tools", "state", "jobs", "calls", "mcp", "conformance", "bundle", "vendor", "testkit", "watch", "profile", "workflow.file", "workflow.import", "workflow.store", "workflow.report", "workflow.executors", "workflow.run" } },
+		uses = { BINDINGS, "core", "declare", "project", "output", "invoke", "tools", "import", "state", "jobs", "calls", "mcp", "conformance", "bundle", "vendor", "testkit", "watch", "profile", "workflow.file", "workflow.import", "workflow.store", "workflow.report", "workflow.executors", "workflow.run" } },
 	{ name = "boot", path = "lua/boot.lua", uses = { BINDINGS, "core", "project", "ctx", "output", "jobs", "tools" }, owns = "one attempt: the phases from argv to the answer" },
 }
 

@@ -38,6 +38,7 @@ M.rows = {
 	["library.list"] = { description = "List the libraries of this project", danger_level = "safe" },
 	["library.remove"] = { description = "Remove a library from this project", danger_level = "mutating" },
 	["library.update"] = { description = "Take libraries anew from where they came from", danger_level = "mutating" },
+	init = { description = "Write a file of tasks", danger_level = "mutating" },
 	lint = { description = "Check command files and runner.lua", danger_level = "safe" },
 	manifest = { description = "Print every command with its arguments and exit codes, for agents", danger_level = "safe" },
 	["mcp.install"] = { description = "Print, or write, what a client of MCP needs to start the server", danger_level = "mutating" },

@@ -72,7 +72,7 @@ function M.command(command, about)
 end
 
 -- The first words of the built-in commands, each once, without those that are for a person, and the one in `next`.
-local FOR_A_PERSON = { approve = true, completion = true, flame = true, help = true, policy = true, reject = true,
+local FOR_A_PERSON = { approve = true, completion = true, flame = true, help = true, init = true, policy = true, reject = true,
 	types = true }
 
 local function first_words(rows)

@@ -13,7 +13,7 @@ LANGUAGES = {"console", "lua", "python", "sh", "yaml", "json", "text"}
 
 FENCE = re.compile(r"^```(.*)$")
 USES = re.compile(r"^<!-- uses: ([\w./-]+\.md) -->$", flags=re.M)
-FILE_LINE = re.compile(r"^(?:--|#) ((?:commands/|lib/|tests/)[\w/-]+\.lua|(?:runner|tasks)\.lua|[\w-]+\.(?:py|sh|yaml))$")
+FILE_LINE = re.compile(r"^(?:--|#) ((?:commands/|lib/|tests/)[\w/-]+\.lua|(?:runner|tasks)\.lua|[\w-]+\.(?:py|sh|yaml)|justfile|Makefile)$")
 
 
 class Block:

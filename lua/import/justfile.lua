@@ -1,0 +1,660 @@
+-- justfile: the recipes of a justfile. What just pastes into a script becomes a variable of it, set by env, by an argument, or
+-- by a line in front of the script.
+
+local sheets = require "runner.import.sheet"
+local shell = require "runner.import.shell"
+local expressions = require "runner.import.just_expressions"
+local variables = require "runner.import.variables"
+
+local M = {}
+
+local NAME = "[%a_][%w_-]*"
+
+-- --- the file, statement by statement --------------------------------------------------------------
+
+local QUOTES = { "'''", '"""', "```", "'", '"', "`" }
+
+-- Where a text or an expression in brackets is open at the end of a line, the next one belongs to it.
+local function is_open(text)
+	local depth, at = 0, 1
+	while at <= #text do
+		local from, found = text:find("[\\'\"`#(){}%[%]]", at), nil
+		local c = from and text:sub(from, from)
+		at = from and from + 1 or #text + 1
+		for _, quote in ipairs(from and QUOTES or {}) do
+			found = found or text:sub(from, from + #quote - 1) == quote and quote or nil
+		end
+		if found then
+			at = from + #found
+			while at <= #text and text:sub(at, at + #found - 1) ~= found do
+				at = at + (found:find '"' and text:sub(at, at) == "\\" and 2 or 1)
+			end
+			if at > #text then
+				return true
+			end
+			at = at + #found
+		elseif c == "#" then
+			at = text:find("\n", at, true) or #text + 1
+		elseif c == "\\" and not text:find("[^ \t]", at) then
+			return true
+		elseif c and c ~= "\\" then
+			depth = depth + (c:find "[({%[]" and 1 or -1)
+		end
+	end
+	return depth > 0
+end
+
+---@class runner.import.Recipe
+---@field name string
+---@field line integer
+---@field head string what follows the name
+---@field body string[]
+---@field doc? string
+---@field attributes {name: string, value?: string, line: integer}[]
+---@field quiet boolean
+
+local function attributes_of(text, line, out)
+	for name, value in (text .. ","):gmatch "%s*([%a-]+)%s*(%b())" do
+		out[#out + 1] = { name = name, value = value:sub(2, -2), line = line }
+	end
+	for name in text:gsub("%b()", ""):gsub(":%s*['\"]?[^,]*", function(value)
+		out[#out + 1] = { name = text:match "^%s*([%a-]+)", value = value:sub(2), line = line }
+		return "="
+	end):gsub("[%a-]+%s*=", ""):gmatch "[%a-]+" do
+		local known
+		for _, a in ipairs(out) do
+			known = known or a.line == line and a.name == name
+		end
+		if not known then
+			out[#out + 1] = { name = name, line = line }
+		end
+	end
+	return out
+end
+
+local function body_line(lines, i)
+	return lines[i] and (lines[i]:find "^[ \t]" or lines[i] == "" and body_line(lines, i + 1))
+end
+
+local STATEMENTS
+
+-- What the file says: settings, variables, recipes.
+local function parse(text, sheet)
+	local lines = {}
+	for line in (text:gsub("\r\n", "\n"):gsub("\n*$", "\n")):gmatch "([^\n]*)\n" do
+		lines[#lines + 1] = line:find "^%s*$" and "" or line
+	end
+	local file = { settings = {}, variables = {}, recipes = {}, aliases = {}, sheet = sheet }
+	local doc, attributes, i = nil, {}, 1
+	while i <= #lines do
+		local line, first = lines[i], i
+		while is_open(line) and i < #lines and not line:find "^#" do
+			i = i + 1
+			line = line:gsub("\\%s*$", "") .. "\n" .. lines[i]
+		end
+		if line == "" then
+			doc = nil
+		elseif line:find "^#" then
+			doc = line:match "^#+!?%s*(.-)%s*$"
+		elseif line:find "^%[" then
+			attributes = attributes_of(line:match "^%[(.*)%]" or "", first, attributes)
+		else
+			i = STATEMENTS(file, line, first, i, lines, doc, attributes)
+			doc, attributes = nil, {}
+		end
+		i = i + 1
+	end
+	return file
+end
+
+function STATEMENTS(file, line, first, i, lines, doc, attributes)
+	local sheet = file.sheet
+	local setting, value = line:match "^set%s+([%w-]+)%s*:?=?%s*(.-)%s*$"
+	local alias, of = line:match("^alias%s+(" .. NAME .. ")%s*:=%s*([%w_:-]+)")
+	local export, variable, expression = line:match("^(%a*)%s*%f[%w_](" .. NAME .. ")%s*:=%s*(.*)$")
+	local quiet, name, head = line:match("^(@?)(" .. NAME .. ")(.*)$")
+	if setting and not line:find "^set%s*:=" then
+		file.settings[setting] = { value = value == "" and "true" or value, line = first }
+	elseif alias then
+		file.aliases[#file.aliases + 1] = { name = alias, of = of, line = first, attributes = attributes }
+	elseif variable and (export == "" or export == "export" or export == "eager" or export == "lazy") then
+		file.variables[variable] = { source = expression, line = first, export = export == "export" }
+	elseif line:find "^import%f[%W]" or line:find "^mod%f[%W]" or line:find "^unexport%s" or not name or not head:find ":" then
+		sheet:note(first, line:match "^[^\n]*", "left out: copy it here, or import that file too")
+	else
+		local recipe = { name = name, line = first, head = head, body = {}, doc = doc, attributes = attributes, quiet = quiet == "@" }
+		while body_line(lines, i + 1) do
+			i = i + 1
+			recipe.body[#recipe.body + 1] = lines[i]
+		end
+		file.recipes[#file.recipes + 1] = recipe
+	end
+	return i
+end
+
+-- --- parameters and dependencies -------------------------------------------------------------------
+
+-- "a b='x' *rest: dep (other a) && after" → parameters, dependencies, those behind it
+local function head_of(file, recipe)
+	local params, deps, after, at, head = {}, {}, {}, 1, recipe.head
+	while true do
+		local export, name, rest
+		local sign
+		sign, export, name, rest = head:match("^%s*([*+]?)(%$?)(" .. NAME .. ")()", at)
+		if not name then
+			break
+		end
+		local param = { name = name, sign = sign, export = export == "$" }
+		at = rest
+		if head:find("^=", at) then
+			param.default, at = expressions.value(head, at + 1)
+		end
+		params[#params + 1] = param
+	end
+	local list = deps
+	at = head:match("^%s*:()", at) or #head + 1
+	head = head:gsub("\n", " ")
+	while at <= #head do
+		local both = head:match("^%s*&&()", at)
+		local name, rest = head:match("^%s*%(?%s*([%a_][%w_:-]*)()", at)
+		if both then
+			list, at = after, both
+		elseif name then
+			local dep = { name = name, args = {} }
+			list[#list + 1], at = dep, rest
+			if head:sub(1, rest - 1):find "%(%s*[%w_:-]+$" then
+				while not head:find("^%s*%)", at) and at <= #head do
+					dep.args[#dep.args + 1], at = expressions.expression(head, at)
+				end
+				at = (head:match("^%s*%)()", at) or #head + 1)
+			end
+		else
+			break -- a comment
+		end
+	end
+	return params, deps, after
+end
+
+local function words_of(file, recipe)
+	return function(name)
+		for _, param in ipairs(recipe.params) do
+			if param.name == name then
+				return param
+			end
+		end
+		return file.variables[name]
+	end
+end
+
+local function is_set(file, name)
+	return file.settings[name] and file.settings[name].value ~= "false"
+end
+
+-- The arguments of a task: all of them have a place.
+local function arguments(scope, recipe, task)
+	local args, lines, reorders = {}, {}, {}
+	for _, param in ipairs(recipe.params) do
+		local name = sheets.argument(param.name)
+		local row = { name, "string", positional = param.sign == "" or nil, variadic = param.sign ~= "" or nil }
+		param.arg, param.variable = row, param.name:gsub("-", "_")
+		local default = param.default and expressions.hole(scope, param.default)
+		if param.sign == "+" and not default then
+			row.required = true
+		elseif param.sign ~= "" and default then
+			lines[#lines + 1] = ('[ "$#" -gt 0 ] || set -- %s'):format(default.const and shell.single(default.const) or ('"%s"'):format(default.dq))
+		elseif default and default.const and default.const ~= "" then
+			row.default = default.const
+		elseif default and not default.const then
+			lines[#lines + 1] = (': "${%s:=%s}"'):format(name:gsub("-", "_"), default.dq)
+		elseif param.sign == "" and not param.default then
+			row.required = true
+		end
+		local own = name:gsub("-", "_")
+		if (param.export or is_set(scope.file, "export")) and (own ~= param.variable or param.sign ~= "") then
+			lines[#lines + 1] = ('export %s="%s"'):format(param.variable, param.sign == "" and ("${%s}"):format(own) or "$*")
+		end
+		args[#args + 1] = row
+		reorders[#reorders + 1] = param.sign == "" and ('"$%s"'):format(own) or '"$@"'
+	end
+	if scope.positional and recipe.params[1] and not (#recipe.params == 1 and recipe.params[1].sign ~= "") then
+		local last = recipe.params[#recipe.params]
+		if last.sign ~= "" then -- "$@" is all of them
+			last.joined = "all_" .. last.arg[1]:gsub("-", "_")
+			lines[#lines + 1] = ('%s="$*"'):format(last.joined)
+		end
+		lines[#lines + 1] = "set -- " .. table.concat(reorders, " ")
+	end
+	task.keys.args = args[1] and args or nil
+	return lines
+end
+
+-- --- attributes and settings: the table --------------------------------------------------------------
+
+local function said(value)
+	local hole = value and value:find "^%s*['\"]" and expressions.value(value, value:find "['\"]")
+	return hole and hole.kind == "const" and hole.text or nil
+end
+
+local function foreign(...)
+	local text = ...
+	return function(scope, task, attribute)
+		scope.file.sheet:note(attribute.line, ("[%s]"):format(attribute.name), text, task)
+	end
+end
+
+local function elsewhere() end
+
+---What an attribute does to its task; false: nothing that is different here.
+M.attributes = {
+	private = function(_, task)
+		task.keys.hidden = true
+	end,
+	confirm = function(_, task, attribute)
+		task.keys.confirm = said(attribute.value) or ("Run '%s'?"):format(task.name)
+	end,
+	group = function(_, task, attribute)
+		task.section = said(attribute.value) or task.section
+	end,
+	doc = function(_, task, attribute)
+		task.keys.description = said(attribute.value) or task.keys.description
+	end,
+	["no-cd"] = function(_, task)
+		task.keys.cwd = "caller"
+	end,
+	["working-directory"] = function(scope, task, attribute)
+		task.keys.cwd = scope.directory(said(attribute.value), attribute.line, task)
+	end,
+	env = function(_, task, attribute)
+		local name, rest = expressions.value(attribute.value or "", 1)
+		local value = expressions.value((attribute.value or ""):match("^%s*,%s*(.*)$", rest) or "''", 1)
+		task.keys.env = task.keys.env or {}
+		task.keys.env[name.text or ""] = (value.text or ""):gsub("%$", "$$")
+	end,
+	arg = function(scope, task, attribute)
+		local name = said(attribute.value)
+		local function has(key)
+			local at = (attribute.value or ""):match("%f[%w]" .. key .. "%s*=%s*()")
+			return at and expressions.value(attribute.value, at).text
+		end
+		for _, param in ipairs(scope.recipe.params) do
+			local row, pattern = param.arg, has "pattern"
+			if param.name == name then
+				row.description = has "help"
+				row.pattern = pattern and ("^(?:%s)$"):format(pattern:gsub("^%^", ""):gsub("%$$", "")) or nil
+				if (attribute.value or ""):find "%f[%w]long%f[%W]" or has "short" then
+					row.positional, row.short = nil, has "short"
+				end
+			end
+		end
+	end,
+	script = elsewhere, parallel = elsewhere, ["no-quiet"] = elsewhere, ["no-exit-message"] = elsewhere, ["exit-message"] = elsewhere,
+	["positional-arguments"] = elsewhere, linux = elsewhere, unix = elsewhere, metadata = elsewhere, continue = elsewhere,
+	default = foreign "runner alone lists the tasks",
+	extension = foreign "left out: a script has its interpreter in its first line",
+}
+
+local OTHER_SYSTEMS = { windows = true, macos = true, openbsd = true, freebsd = true, netbsd = true, dragonfly = true, android = true }
+
+-- Settings that change nothing here; the others are read where they hold, or said.
+local SAME = { quiet = true, export = true, ["positional-arguments"] = true, shell = true, ["windows-shell"] = true,
+	["windows-powershell"] = true,
+	["dotenv-load"] = true, ["dotenv-filename"] = true, ["dotenv-path"] = true, ["ignore-comments"] = true, unstable = true, tempdir = true,
+	["working-directory"] = true, ["script-interpreter"] = true, ["no-exit-message"] = true, ["allow-duplicate-recipes"] = true,
+	["allow-duplicate-variables"] = true }
+
+-- `set shell := ["bash", "-uc"]` → "bash -eu"
+local function interpreter(file)
+	local words, set = {}, file.settings.shell
+	for quote, word in (set and set.value or "['sh', '-cu']"):gmatch "(['\"])(.-)%1" do
+		words[#words + 1] = quote and word
+	end
+	local has_e = false
+	for i = 2, #words do
+		if words[i]:find "^%-%a*c" then
+			words[i] = words[i]:gsub("c", "", 1)
+		end
+		has_e = has_e or words[i]:find "^%-%a*e" ~= nil
+	end
+	if not (words[1] or ""):match("[^/]*$"):find "sh$" or words[1]:find "[fp]w?i?sh$" or words[1]:find "powershell" then
+		file.sheet:note(set.line, "set shell", ("%s reads all lines of a recipe at once here, and may go on behind a failure"):format(
+			words[1]))
+	elseif not has_e then
+		words[2] = "-e" .. (words[2] and words[2]:find "^%-%a*$" and table.remove(words, 2):sub(2) or "")
+			.. (words[2] and words[2]:find "^%-o" and "" or "")
+	end
+	for i = #words, 2, -1 do
+		if words[i] == "-" then
+			table.remove(words, i)
+		end
+	end
+	return table.concat(words, " ")
+end
+
+local function settings(file)
+	local sheet = file.sheet
+	for _, name in ipairs(require("runner.core.tables").sorted_keys(file.settings)) do
+		if not SAME[name] then
+			sheet:note(file.settings[name].line, "set " .. name, "left out")
+		end
+	end
+	sheet.keys.interpreter = interpreter(file)
+	local dotenv = file.settings["dotenv-path"] or file.settings["dotenv-filename"]
+	local path = dotenv and said(dotenv.value)
+	if path or is_set(file, "dotenv-load") then
+		sheet:note((dotenv or file.settings["dotenv-load"]).line, "dotenv",
+			("write `return { dotenv = %s }` into runner.lua, beside tasks.lua"):format(
+			path and sheets.quoted(path) or "true"))
+	end
+	local directory = file.settings["working-directory"]
+	sheet.keys.cwd = directory and said(directory.value) or nil
+end
+
+-- --- a recipe ------------------------------------------------------------------------------------------
+
+-- A text with {{ }} as parts.
+local function parts_of(scope, text)
+	local out, at = {}, 1
+	while true do
+		local from, to = text:find("{{", at, true)
+		if not from then
+			out[#out + 1] = text:sub(at)
+			return out
+		end
+		out[#out + 1] = text:sub(at, from - 1)
+		if text:sub(from, from + 3) == "{{{{" then
+			out[#out + 1], at = "{{", from + 4
+		else
+			local tree, stop = expressions.expression(text, to + 1)
+			local close = text:match("^%s*}}()", stop)
+			if not close then
+				scope.fail(("{{%s"):format(text:sub(to + 1, to + 20)))
+				return out
+			end
+			local hole = expressions.hole(scope, tree)
+			hole.source = text:sub(from, close - 1)
+			out[#out + 1], at = hole, close
+		end
+	end
+end
+
+local function dedented(lines)
+	local common
+	for _, line in ipairs(lines) do
+		local blanks = line:match "^[ \t]*"
+		common = line == "" and common or common and (blanks:sub(1, #common) == common and common or blanks) or blanks
+	end
+	local out = {}
+	for i, line in ipairs(lines) do
+		out[i] = line:sub(#(common or "") + 1)
+	end
+	while out[#out] == "" do
+		out[#out] = nil
+	end
+	return out
+end
+
+local function script_of(scope, lines, program)
+	local parts = parts_of(scope, table.concat(lines, "\n"))
+	local text, hole = shell[program:find "sh$" and "fill" or "fill_other"](parts, program)
+	return text or scope.fail(hole.source) or ""
+end
+
+-- Each line in a shell of its own: "@" is not seen here, "-" passes over a failure.
+local function linewise(scope, lines)
+	local rows, i = {}, 1
+	while i <= #lines do
+		local line = lines[i]
+		while line:find "\\$" and lines[i + 1] do
+			i = i + 1
+			line = line .. "\n" .. lines[i]
+		end
+		i = i + 1
+		if line ~= "" and not (is_set(scope.file, "ignore-comments") and line:find "^#") then
+			rows[#rows + 1] = line
+		end
+	end
+	local out = {}
+	for k, row in ipairs(rows) do
+		local signs, line = row:match "^([@-]*)%s*(.*)$"
+		line = line:gsub("^just%s+(%l[%w%s_.-]*)$", "runner %1 >/dev/null")
+		if line:find "%f[%w]just%s" then
+			scope.file.sheet:note(scope.recipe.line, "just", "a call of just in the script is left as it is", scope.task)
+		end
+		out[k] = shell.own_shell(script_of(scope, { line }, "sh"), k == #rows, signs:find("-", 1, true) ~= nil, true)
+	end
+	return table.concat(out, "\n")
+end
+
+local function prologue(scope, lines)
+	local out = variables.lines(scope.file.variables, scope.used, is_set(scope.file, "export"))
+	return table.move(lines, 1, #lines, #out + 1, out)
+end
+
+local function has(recipe, name)
+	for _, attribute in ipairs(recipe.attributes) do
+		if attribute.name == name then
+			return attribute
+		end
+	end
+end
+
+local function body_of(scope, recipe, lines)
+	local body = dedented(recipe.body)
+	local named = has(recipe, "script")
+	local program = (body[1] or ""):match "^#!%s*(.*)$" or named and (said(named.value) or "sh -eu")
+	if program then
+		local text = script_of(scope, body, (program:gsub("^%S*/env%s+%-?S?%s*", ""):match "^%S+" or "sh"):match "[^/]*$")
+		local bang, rest = text:match "^(#![^\n]*\n?)(.*)$"
+		lines = prologue(scope, lines)
+		if lines[1] and not program:find "sh%f[%W]" then
+			scope.fail(lines[1]:match "[%a_][%w_]*")
+		end
+		return ((bang or ("#!/usr/bin/env -S %s\n"):format(program)) .. table.concat(lines, "\n") .. (lines[1] and "\n" or "") .. (rest or text))
+	end
+	local text = linewise(scope, body)
+	lines = prologue(scope, lines)
+	return body[1] and table.concat(lines, "\n") .. (lines[1] and "\n" or "") .. text or nil
+end
+
+local function scope_of(file, recipe, task)
+	local scope = { file = file, recipe = recipe, task = task, used = {}, find = words_of(file, recipe),
+		positional = is_set(file, "positional-arguments") or has(recipe, "positional-arguments") }
+	function scope.fail(what)
+		scope.failed = scope.failed or what
+	end
+	function scope.directory(path, line)
+		if path and not path:find "^/" and not ("/" .. path .. "/"):find "/%.%./" then
+			return path
+		end
+		file.sheet:note(line, "working-directory", "left out: it is no directory below this one", task)
+	end
+	return scope
+end
+
+-- The values of a dependency: in the order of the parameters, as Lua; and as a table if nothing in them is computed.
+local function call_of(scope, dep)
+	local other = scope.file.by_name[dep.name]
+	if not other then
+		return scope.fail(("the dependency '%s'"):format(dep.name))
+	end
+	local lua, plain = {}, { other.task.name }
+	for i, tree in ipairs(dep.args) do
+		local param = other.params[math.min(i, #other.params)]
+		local own = tree.kind == "name" and scope.find(tree.name)
+		local hole = expressions.hole(scope, tree)
+		if (hole.const or ""):find "[\"'$;|&<>`]" or (hole.const or ""):find "^%a%w*=" then
+			scope.file.sheet:note(scope.recipe.line, dep.name, ("the value %s is a text for it, and no part of its script"):format(hole.const),
+				scope.task)
+		end
+		local value = hole.const and sheets.quoted(hole.const) or own and own.arg
+			and ("args[%q]"):format(own.arg[1]):gsub('%["([%a_][%w_]*)"%]', ".%1")
+		if not (param and value) then
+			return scope.fail(("the dependency '%s', whose values are computed"):format(dep.name))
+		end
+		local key = param.arg[1]:find "^[%a_][%w_]*$" and param.arg[1] or ("[%q]"):format(param.arg[1])
+		if param.sign ~= "" then
+			value = own and own.sign ~= "" and value or ("{ %s }"):format(value)
+		end
+		lua[#lua + 1] = ("%s = %s"):format(key, value)
+		plain = hole.const and plain or nil
+		if plain then
+			plain[param.arg[1]] = param.sign ~= "" and { hole.const } or hole.const
+		end
+	end
+	if other.task.keys.confirm then
+		scope.task.keys.confirm = scope.task.keys.confirm or other.task.keys.confirm
+	end
+	return { name = other.task.name, args = lua, plain = plain and (dep.args[1] and plain or plain[1]), needs = other }
+end
+
+local function needs_later(calls, i)
+	local function reaches(recipe, name, depth)
+		for _, dep in ipairs(depth < 20 and recipe.deps or {}) do
+			local other = recipe.by_name[dep.name]
+			if other and (other.task.name == name or reaches(other, name, depth + 1)) then
+				return true
+			end
+		end
+	end
+	return calls[i + 1] and not calls[i].args[1] and reaches(calls[i + 1].needs, calls[i].name, 0)
+end
+
+local function dependencies(scope, recipe)
+	local lists = { {}, {} }
+	for k, list in ipairs { recipe.deps, recipe.after } do
+		for _, dep in ipairs(list) do
+			lists[k][#lists[k] + 1] = call_of(scope, dep)
+		end
+	end
+	if scope.failed then
+		return
+	end
+	local before, keys = {}, scope.task.keys
+	for i, call in ipairs(lists[1]) do
+		if not needs_later(lists[1], i) then
+			before[#before + 1] = call
+		end
+	end
+	recipe.calls = table.move(lists[2], 1, #lists[2], #before + 1, table.move(before, 1, #before, 1, {}))
+	local plain = {}
+	for _, call in ipairs(before) do
+		plain[#plain + 1] = call.plain
+	end
+	if #plain == #before and not lists[2][1] and (#before < 2 or has(recipe, "parallel")) then
+		keys.needs = plain[1] and plain or nil
+	else
+		local steps = before
+		if keys.shell then
+			steps[#steps + 1] = { shell = keys.shell }
+		end
+		scope.file.sheet:sequence(scope.task, table.move(lists[2], 1, #lists[2], #steps + 1, steps))
+	end
+end
+
+-- Say which are run more than once: just runs each once, with the same arguments.
+local function note_repeated(file, recipe)
+	local seen = {}
+	local function visit(other, depth)
+		for _, call in ipairs(depth < 20 and other.calls or {}) do
+			local key = call.name .. " " .. table.concat(call.args, " ")
+			if seen[key] == 1 and recipe.calls[2] then
+				file.sheet:note(recipe.line, recipe.name, ("'%s' is run more than once: each that depends on it calls it"):format(call.name),
+					recipe.task)
+			end
+			seen[key] = (seen[key] or 0) + 1
+			visit(call.needs, depth + 1)
+		end
+	end
+	visit(recipe, 0)
+end
+
+-- What it declares, which those that depend on it ask for.
+local function declare(file, recipe)
+	local scope = scope_of(file, recipe, recipe.task)
+	recipe.scope, recipe.task.keys.description = scope, recipe.doc
+	for _, attribute in ipairs(recipe.attributes) do
+		if attribute.name ~= "arg" then
+			(M.attributes[attribute.name] or foreign "left out")(scope, recipe.task, attribute)
+		end
+	end
+	recipe.lines = arguments(scope, recipe, recipe.task)
+	for _, attribute in ipairs(recipe.attributes) do
+		if attribute.name == "arg" then
+			M.attributes.arg(scope, recipe.task, attribute)
+		end
+	end
+end
+
+local function import(file, recipe)
+	local task, sheet, scope = recipe.task, file.sheet, recipe.scope
+	task.keys.shell = body_of(scope, recipe, recipe.lines)
+	dependencies(scope, recipe)
+	if scope.failed then
+		sheet:note(recipe.line, recipe.name, ("not imported, because of %s"):format(scope.failed), task)
+		table.move(recipe.body, 1, #recipe.body, #task.notes + 1, task.notes)
+		for _, key in ipairs { "needs", "run", "interpreter" } do
+			task.keys[key] = nil
+		end
+		task.keys.shell = shell.refusal(recipe.name, sheet.from)
+	end
+end
+
+-- --- the file ----------------------------------------------------------------------------------------------
+
+local function is_for_others(recipe)
+	local others, ours = false, false
+	for _, attribute in ipairs(recipe.attributes) do
+		others = others or OTHER_SYSTEMS[attribute.name]
+		ours = ours or attribute.name == "linux" or attribute.name == "unix"
+	end
+	return others and not ours
+end
+
+-- `@just --list` is what runner alone does.
+local function lists_only(recipe)
+	local text = table.concat(recipe.body, " "):gsub("^[%s@]*", "")
+	return text:find "^just%s.*%-%-list[%w%s=-]*$" or text:find "^just%s+%-l%s*$" or text:find "^{{%s*just_executable%(%)%s*}}.*%-%-list"
+end
+
+---@param text string
+---@param _ string
+---@param sheet runner.import.Sheet
+function M.read(text, _, sheet)
+	local file = parse(text, sheet)
+	file.by_name = {}
+	settings(file)
+	for _, recipe in ipairs(file.recipes) do
+		recipe.params, recipe.deps, recipe.after = head_of(file, recipe)
+		recipe.by_name = file.by_name
+		if is_for_others(recipe) then
+			sheet:note(recipe.line, recipe.name, "left out: it is for another system")
+		elseif lists_only(recipe) and not recipe.deps[1] then
+			sheet:note(recipe.line, recipe.name, "left out: runner alone lists the tasks")
+		else
+			recipe.task = sheet:task(recipe.name, recipe.line)
+			file.by_name[recipe.name] = recipe
+		end
+	end
+	variables.settle(file.variables, sheet, function(scope, variable)
+		scope.file = file
+		return expressions.hole(scope, (expressions.expression(variable.source, 1)))
+	end)
+	for _, act in ipairs { declare, import, note_repeated } do
+		for _, recipe in ipairs(file.recipes) do
+			if recipe.task then
+				act(file, recipe)
+			end
+		end
+	end
+	for _, alias in ipairs(file.aliases) do
+		local recipe = file.by_name[alias.of]
+		if recipe then
+			sheet:alias(recipe.task, alias.name, alias.line)
+		else
+			sheet:note(alias.line, "alias " .. alias.name, "left out: it stands for nothing here")
+		end
+	end
+	return sheet
+end
+
+return M

@@ -1,0 +1,728 @@
+-- taskfile: the tasks of a Taskfile.yml. A template stands for a variable: of the environment, of an argument, or of a line in
+-- front of the script.
+
+local sheets = require "runner.import.sheet"
+local shell = require "runner.import.shell"
+local variables = require "runner.import.variables"
+local yaml = require "runner.core.yaml.parser"
+
+local M = {}
+
+-- --- nodes -------------------------------------------------------------------------------------------
+
+local NONE = { kind = "null", line = 0 }
+
+local function of(node, key)
+	return node.keys and node.keys[key] and node.keys[key].node or NONE
+end
+
+-- A list, or the one thing in its place.
+local function items(node)
+	return node.items or node.kind ~= "null" and { node } or {}
+end
+
+local function texts(node)
+	local out = {}
+	for _, item in ipairs(items(node)) do
+		out[#out + 1] = item.text
+	end
+	return out
+end
+
+-- --- templates ---------------------------------------------------------------------------------------
+
+local FUNCTIONS = { OS = "$(uname -s | tr A-Z a-z)", ARCH = "$(uname -m | sed 's/x86_64/amd64/;s/aarch64/arm64/')",
+	numCPU = "$(getconf _NPROCESSORS_ONLN)" }
+local FILTERS = { trim = [=[$(printf %%s "%s" | sed 's/^[[:space:]]*//;s/[[:space:]]*$//')]=], lower = [[$(printf %%s "%s" | tr A-Z a-z)]],
+	upper = [[$(printf %%s "%s" | tr a-z A-Z)]], toLower = [[$(printf %%s "%s" | tr A-Z a-z)]], toUpper = [[$(printf %%s "%s" | tr a-z A-Z)]],
+	base = '$(basename "%s")', osBase = '$(basename "%s")', dir = '$(dirname "%s")', osDir = '$(dirname "%s")' }
+
+local function of_name(scope, name)
+	if name == "ROOT_DIR" or name == "TASKFILE_DIR" then
+		return variables.hole(scope, "ROOT_DIR", scope.variables.ROOT_DIR)
+	elseif name == "TASK" and scope.task then
+		return { const = scope.task.theirs }
+	end
+	local found = scope.find(name)
+	if found and found.loop then
+		return { dq = ("${%s}"):format(name) }
+	elseif found and found.arg then
+		return found.arg.variadic and { dq = "$*", bare = '"$@"' } or { dq = ("${%s}"):format(found.arg[1]) }
+	elseif found then
+		return variables.hole(scope, name, found)
+	end
+	if scope.sheet then -- of the file: what nothing sets is the caller's
+		return { dq = ("${%s-}"):format(name) }
+	end
+	return scope.fail(("{{.%s}}"):format(name)) or { const = "" }
+end
+
+local conditional
+
+-- What stands for the inside of {{ }}.
+local function expression(scope, text)
+	text = text:gsub("^%-%s", ""):gsub("%s%-$", ""):gsub("^%s+", ""):gsub("%s+$", "")
+	local name, default = text:match "^%.([%a_][%w_]*)%s*|%s*default%s+(.+)$"
+	if not name then
+		default, name = text:match "^default%s+(\"[^\"]*\")%s+%.([%a_][%w_]*)$"
+		if not name then
+			default, name = text:match "^default%s+(%S+)%s+%.([%a_][%w_]*)$"
+		end
+	end
+	local of_value, yes, no = text:match '^(.-)%s*|%s*ternary%s+"([^"]*)"%s+"([^"]*)"$'
+	if of_value and of_value:find "^empty%s" then
+		return conditional(scope, of_value:sub(7), no, yes)
+	elseif of_value then
+		return conditional(scope, of_value, yes, no)
+	end
+	local value = text:match '^"([^"]*)"$' or text:match "^`([^`]*)`$" or text:match "^%-?%d+$"
+	local first, filter = text:match "^(.-)%s*|%s*(%a+)$"
+	if value then
+		return { const = value }
+	elseif name then
+		local hole, other = of_name(scope, name), expression(scope, default)
+		if hole.const or hole.text then
+			return (hole.const or hole.text) ~= "" and hole or other
+		end
+		local variable = hole.dq:match "^%${([%w_]+)}$"
+		return variable and { dq = ("${%s:-%s}"):format(variable, shell.inner(other):gsub("}", "\\}")) } or hole
+	elseif text:find "^%.[%a_][%w_]*$" then
+		return of_name(scope, text:sub(2))
+	elseif FUNCTIONS[text] then
+		return { dq = FUNCTIONS[text] }
+	elseif text == "exeExt" then
+		return { const = "" }
+	elseif first and (filter == "quote" or filter == "q" or filter == "shellQuote") then
+		local hole = expression(scope, first)
+		local dq = shell.inner(hole)
+		return { dq = dq, bare = hole.bare or ('"%s"'):format(dq) }
+	elseif first and FILTERS[filter] then
+		return { dq = FILTERS[filter]:format((shell.inner(expression(scope, first)))) }
+	end
+	return scope.fail(("{{%s}}"):format(text)) or { const = "" }
+end
+
+local value
+
+-- {{if .X}}a{{else}}b{{end}}, {{if eq .X "y"}}…
+function conditional(scope, condition, yes, no)
+	local name, other = condition:match "^%.([%a_][%w_]*)$", nil
+	if not name then
+		name, other = condition:match '^eq%s+%.([%a_][%w_]*)%s+"([^"]*)"$'
+	end
+	if not name then
+		return scope.fail(("{{if %s}}"):format(condition)) or { const = "" }
+	end
+	local test = ('%s"%s"%s'):format(other and "" or "-n ", shell.inner(of_name(scope, name)), other
+		and (' = "%s"'):format(shell.dq(other)) or "")
+	return { dq = ('$(if [ %s ]; then printf %%s "%s"; else printf %%s "%s"; fi)'):format(test, shell.inner(value(scope, yes)),
+		shell.inner(value(scope, no))) }
+end
+
+local parts_of
+function parts_of(scope, text)
+	local before, condition, yes, rest = text:match "^(.-){{%-?%s*if%s+([^}]-)%s*%-?}}(.-){{%-?%s*end%s*%-?}}(.*)$"
+	if before and not before:find "{{%-?%s*range" then
+		local no
+		yes, no = (yes .. "{{else}}"):match "^(.-){{%-?%s*else%s*%-?}}(.-)%f[{\0]"
+		local out, hole = parts_of(scope, before), conditional(scope, condition, yes, no or "")
+		hole.source = "{{if}}"
+		out[#out + 1] = hole
+		local more = parts_of(scope, rest)
+		return table.move(more, 1, #more, #out + 1, out)
+	end
+	local out, at = {}, 1
+	for plain, inside, stop in text:gmatch "(.-){{(.-)}}()" do
+		local hole = expression(scope, inside)
+		out[#out + 1] = plain
+		out[#out + 1] = { const = hole.const, dq = hole.dq, bare = hole.bare, text = hole.text, source = ("{{%s}}"):format(inside) }
+		at = stop
+	end
+	out[#out + 1] = text:sub(at)
+	return out
+end
+
+local function script(scope, text)
+	local filled, hole = shell.fill(parts_of(scope, text))
+	return filled or scope.fail(hole.source) or ""
+end
+
+function value(scope, text)
+	return variables.joined(parts_of(scope, text))
+end
+
+-- What a script may say only to bash.
+local function is_bash(text)
+	return text:find "%[%[%s" or text:find "<%(" or text:find "%f[%w]source%s" or text:find "=%(" or text:find "<<<"
+		or text:find "%${[%w_]+[/^,:]?[/^,]"
+		or text:find "pipefail" or text:find "%f[%w]function%s" or text:find "{[%w]+,[%w,]*}" or text:find "&>" or text:find "%f[%w]shopt%s"
+end
+
+-- --- variables ---------------------------------------------------------------------------------------
+
+local function variable(node, line)
+	if node.text then
+		return { line = line, text = node.text }
+	elseif of(node, "sh").text then
+		return { line = line, sh = of(node, "sh").text }
+	end
+	return { line = line, failed = "its form" }
+end
+
+local function read_variables(node, out, export)
+	for _, entry in ipairs(node.entries or {}) do
+		local v = variable(entry.node, entry.line)
+		v.export, out[entry.key] = export, v
+	end
+	return out
+end
+
+local function evaluate(scope, v)
+	if v.root then
+		return { dq = v.root }
+	elseif v.sh then
+		return { dq = ("$(%s)"):format(script(scope, v.sh)) }
+	elseif v.text then
+		return value(scope, v.text)
+	end
+	return scope.fail(v.failed) or { const = "" }
+end
+
+-- --- a command of a task -----------------------------------------------------------------------------
+
+local function is_for_us(node)
+	for _, name in ipairs(texts(node)) do
+		if name:find "^linux" or name:find "^amd64" or name:find "^arm64" then
+			return true
+		end
+	end
+	return node.kind == "null"
+end
+
+-- The values of a call, as Lua, and as they are if none is computed.
+local function call_of(scope, name, vars, line)
+	local other = scope.file.by_name[name:gsub("^:", "")]
+	if not other then
+		return scope.fail(("the task '%s'"):format(name))
+	end
+	local lua, plain = {}, { other.task.name }
+	for _, entry in ipairs(vars.entries or {}) do
+		local arg = other.args[entry.key]
+		local name_of = (entry.node.text or ""):match "^{{%s*%.([%a_][%w_]*)%s*}}$"
+		local own = name_of and scope.args[name_of]
+		local hole = own and {} or entry.node.text and value(scope, entry.node.text) or {}
+		local const = hole.const or hole.text
+		if arg and not (own or const) then
+			scope.fail(("the value of %s for '%s'"):format(entry.key, name))
+		elseif arg then -- which that task asks for
+			lua[#lua + 1] = ("%s = %s"):format(arg[1], own and "args." .. own[1] or sheets.quoted(const))
+			plain = not own and plain or nil
+			if plain then
+				plain[arg[1]] = const
+			end
+		end
+	end
+	scope.task.keys.confirm = scope.task.keys.confirm or other.task.keys.confirm
+	return { name = other.task.name, args = lua, plain = plain and (lua[1] and plain or plain[1]), line = line }
+end
+
+-- The words of a `for`; nil: they are known to the script alone, as `expanded`.
+local function loop_of(scope, node)
+	if node.items then
+		local words = {}
+		for _, item in ipairs(node.items) do
+			local hole = item.text and value(scope, item.text)
+			words[#words + 1] = hole and hole.const or nil
+		end
+		return #words == #node.items and words or nil, "ITEM"
+	end
+	local from = of(node, "var").text
+	local found = from and scope.find(from)
+	local as, split = of(node, "as").text or "ITEM", of(node, "split").text
+	if from and found and found.plain and not split then
+		local words = {}
+		for word in found.plain:gmatch "%S+" do
+			words[#words + 1] = word
+		end
+		return words, as
+	elseif from and found then
+		local hole = of_name(scope, from)
+		return nil, as, split and ("$(printf %%s \"%s\" | tr %s '\\n')"):format(shell.inner(hole), shell.single(split)) or hole.const or hole.dq
+	end
+	return nil, as
+end
+
+local function add_script(scope, segments, text)
+	local last = segments[#segments]
+	if not (last and last.lines) then
+		last = { lines = {} }
+		segments[#segments + 1] = last
+	end
+	scope.text = scope.text .. "\n" .. text
+	table.insert(last.lines, text)
+end
+
+local add_command
+
+local function add_loop(scope, segments, node)
+	local words, as, expanded = loop_of(scope, of(node, "for"))
+	local inner = of(node, "task").text
+	if inner and words then
+		for _, word in ipairs(words) do
+			local find = scope.find
+			scope.find = function(name)
+				return name == as and { plain = word } or find(name)
+			end
+			segments[#segments + 1] = call_of(scope, inner, of(node, "vars"), node.line)
+			scope.find = find
+		end
+	elseif of(node, "cmd").text and (words or expanded) then
+		local quoted = {}
+		for i, word in ipairs(words or {}) do
+			quoted[i] = word:find "[^%w_./:@%%+=,-]" and shell.single(word) or word
+		end
+		local find = scope.find
+		scope.find = function(name)
+			return name == as and { loop = true } or find(name)
+		end
+		local text = script(scope, of(node, "cmd").text)
+		scope.find = find
+		add_script(scope, segments, ("for %s in %s; do\n%s\ndone"):format(as, words and table.concat(quoted, " ") or expanded, text))
+	else
+		scope.fail "for"
+	end
+end
+
+function add_command(scope, segments, node)
+	local text = node.text or of(node, "cmd").text
+	if not is_for_us(of(node, "platforms")) then
+		scope.file.sheet:note(node.line, scope.task.theirs, "a command for another system is left out", scope.task)
+	elseif of(node, "for") ~= NONE then
+		add_loop(scope, segments, node)
+	elseif of(node, "task").text then
+		segments[#segments + 1] = call_of(scope, of(node, "task").text, of(node, "vars"), node.line)
+	elseif of(node, "defer").text then
+		scope.deferred = script(scope, of(node, "defer").text) .. (scope.deferred and "\n" .. scope.deferred or "")
+		add_script(scope, segments, "trap " .. shell.single(scope.deferred) .. " EXIT")
+		scope.has_trap = true
+	elseif text then
+		local condition = of(node, "if").text
+		local line = script(scope, text):gsub("%s+$", "")
+		line = line:gsub("^task%s+(%l[%w%s_:.-]*)$", function(words)
+			return ("runner %s >/dev/null"):format((words:gsub(":", " ")))
+		end)
+		if condition then
+			line = ("if %s; then\n%s\nfi"):format(script(scope, condition), line)
+		end
+		local ignored = of(node, "ignore_error").value or scope.ignored
+		add_script(scope, segments, line:find "^trap " and line or shell.own_shell(line, false, ignored))
+	else
+		scope.fail(node.keys and node.entries[1] and node.entries[1].key or "a command")
+	end
+end
+
+-- --- keys: the table -----------------------------------------------------------------------------------
+
+local function left(key)
+	return function(scope, node)
+		scope.file.sheet:note(node.line, key, "left out", scope.task)
+	end
+end
+
+local function nothing() end
+
+local function patterns(scope, node, key)
+	local out = {}
+	for _, item in ipairs(items(node)) do
+		local hole = item.text and value(scope, item.text) or {}
+		local text = hole.const or hole.text
+		if not text or text:find "^/" or ("/" .. text):find "/%.%./" or text:find "[${]" then
+			scope.file.sheet:note(node.line, key, "left out: a pattern is one of files below this folder; the task is run each time", scope.task)
+			scope.task.keys.sources, scope.no_sources = nil, true
+			return
+		end
+		out[#out + 1] = text:gsub("^%./", "")
+	end
+	scope.task.keys[key] = out[1] and out or nil
+end
+
+---What a key of a task does, before its commands are read.
+M.task = {
+	desc = function(scope, node)
+		scope.task.keys.description = (node.text or ""):match "^[^\n]+"
+	end,
+	summary = function(scope, node)
+		scope.task.keys.description = scope.task.keys.description or (node.text or ""):match "^[^\n]+"
+	end,
+	internal = function(scope, node)
+		scope.task.keys.hidden = node.value == true or nil
+	end,
+	interactive = function(scope, node)
+		scope.task.keys.interactive = node.value == true or nil
+	end,
+	prompt = function(scope, node)
+		scope.task.keys.confirm = texts(node)[1]
+	end,
+	dir = function(scope, node)
+		local hole = value(scope, node.text or "")
+		local path = (hole.const or hole.text or ""):gsub("^%./", ""):gsub("/+$", "")
+		if path ~= "" and path ~= "." and not path:find "^/" and not ("/" .. path .. "/"):find "/%.%./" then
+			scope.task.keys.cwd = path
+		elseif path ~= "." and path ~= "" or hole.dq then
+			table.insert(scope.first, ('cd "%s"'):format(shell.inner(hole)))
+		end
+	end,
+	sources = patterns, generates = patterns,
+	status = function(scope, node)
+		local lines = {}
+		for i, text in ipairs(texts(node)) do
+			lines[i] = script(scope, text)
+		end
+		scope.status = table.concat(lines, "\n")
+	end,
+	preconditions = function(scope, node)
+		for _, item in ipairs(items(node)) do
+			local text, message = item.text or of(item, "sh").text or "false", of(item, "msg").text
+			scope.first[#scope.first + 1] = ("( %s ) || { echo \"%s\" >&2; exit 1; }"):format(script(scope, text),
+				shell.inner(value(scope, message or ("precondition not met: " .. text))))
+		end
+	end,
+	["if"] = function(scope, node)
+		scope.first[#scope.first + 1] = ("( %s ) || exit 0"):format(script(scope, node.text or "true"))
+	end,
+	ignore_error = function(scope, node)
+		scope.ignored = node.value
+	end,
+	env = function(scope, node)
+		for name, v in pairs(read_variables(node, {})) do
+			local hole = evaluate(scope, v)
+			if hole.const then
+				scope.task.keys.env = scope.task.keys.env or {}
+				scope.task.keys.env[name] = hole.const:gsub("%$([%a_][%w_]*)", "$%1")
+			else
+				scope.exported[#scope.exported + 1] = ('export %s="%s"'):format(name, hole.dq)
+			end
+		end
+	end,
+	method = function(scope, node)
+		scope.no_sources = scope.no_sources or node.text == "none"
+	end,
+	set = function(scope, node)
+		scope.pipefail = scope.pipefail or table.concat(texts(node), " "):find "pipefail"
+	end,
+	dotenv = function(scope, node)
+		scope.file.sheet:note(node.line, "dotenv", ("write `return { dotenv = { \"%s\" } }` into runner.lua, for all tasks"):format(
+			table.concat(texts(node), '", "')), scope.task)
+	end,
+	cmds = nothing, cmd = nothing, deps = nothing, vars = nothing, requires = nothing, aliases = nothing, platforms = nothing,
+		silent = nothing,
+	label = nothing, prefix = nothing, run = nothing, failfast = nothing, version = nothing, output = nothing, tasks = nothing,
+		interval = nothing,
+	watch = left "watch", shopt = left "shopt",
+}
+
+-- In this order, whatever that of the file is.
+local FIRST = { "dir", "env", "desc" }
+
+-- --- a task --------------------------------------------------------------------------------------------
+
+-- Names in templates.
+local function names_in(node, out)
+	if node.text then
+		for inside in node.text:gmatch "{{(.-)}}" do
+			for name in (" " .. inside):gmatch "[%s(]%.([%a_][%w_]*)" do
+				out[#out + 1] = name
+			end
+		end
+	end
+	for _, entry in ipairs(node.entries or {}) do
+		names_in(entry.node, out)
+	end
+	for _, item in ipairs(node.items or {}) do
+		names_in(item, out)
+	end
+	return out
+end
+
+local SPECIAL = { ROOT_DIR = true, TASKFILE_DIR = true, TASK = true, ITEM = true, KEY = true, MATCH = true,
+	USER_WORKING_DIR = true, TASKFILE = true,
+	ROOT_TASKFILE = true, CHECKSUM = true, TIMESTAMP = true, EXIT_CODE = true, TASK_VERSION = true, TASK_EXE = true,
+		ALIAS = true, CLI_FORCE = true,
+	CLI_SILENT = true, CLI_VERBOSE = true, CLI_ARGS_LIST = true, TASK_DIR = true, CLI_OFFLINE = true, CLI_ASSUME_YES = true,
+		OS = true, ARCH = true }
+
+-- Which variables the caller gives: those that are required, that another task gives, and that nothing sets.
+local function arguments(file, row, given)
+	local node, args, order = row.node, {}, {}
+	local function add(name, more)
+		if not args[name] then
+			args[name] = { sheets.argument(name):gsub("-", "_"), "string" }
+			order[#order + 1] = args[name]
+		end
+		for key, v in pairs(more or {}) do
+			args[name][key] = v
+		end
+	end
+	for _, item in ipairs(items(of(of(node, "requires"), "vars"))) do
+		local values = texts(of(item, "enum"))
+		add(item.text or of(item, "name").text or "x", { required = true, [2] = values[1] and "enum" or nil, values = values[1]
+			and values or nil })
+	end
+	local locals = of(node, "vars")
+	for name in pairs(given[row.name] or {}) do
+		add(name)
+	end
+	for _, name in ipairs(names_in(node, {})) do
+		if name == "CLI_ARGS" then
+			row.cli = true
+		elseif not SPECIAL[name] and not file.variables[name] and (not (locals.keys and locals.keys[name])
+			or (of(locals, name).text or ""):find("{{[^}]*%." .. name .. "%f[%W]")) and not row.loops[name] then
+			add(name, not (given[row.name] and given[row.name][name] or args[name]) and { env = name } or nil)
+		end
+	end
+	table.sort(order, function(a, b)
+		return a[1] < b[1]
+	end)
+	if row.cli then
+		args.CLI_ARGS = { "args", "string", variadic = true }
+		order[#order + 1] = args.CLI_ARGS
+	end
+	row.args, row.order = args, order
+end
+
+local function scope_of(file, row)
+	local scope = { file = file, task = row.task, args = row.args, used = {}, first = {}, exported = {}, text = "", variables = {} }
+	for name, v in pairs(file.variables) do
+		scope.variables[name] = v
+	end
+	function scope.fail(what)
+		scope.failed = scope.failed or what
+	end
+	function scope.find(name)
+		return row.args[name] and { arg = row.args[name] } or scope.variables[name]
+	end
+	for name, v in pairs(read_variables(of(row.node, "vars"), {})) do
+		local inner = (v.text or ""):find("{{[^}]*%." .. name .. "%f[%W]") or v.sh and row.args[name]
+		if row.args[name] then -- what the caller doesn't give
+			local own = row.args[name][1]
+			local hole = inner and v.text and value(scope, v.text) or not inner and value(scope, v.text or "") or { const = "" }
+			row.args[name].env = nil
+			if not row.args[name].required and (hole.dq or hole.const ~= "") then
+				local default = (hole.dq or ""):match("^%${" .. own .. ":%-([^}]*)}$") or hole.dq or shell.dq(hole.const)
+				if default:find "[$`\\]" then
+					table.insert(scope.first, (': "${%s:=%s}"'):format(own, default))
+				else
+					row.args[name].default = default
+				end
+			end
+		else
+			scope.variables[name] = v
+			v.is_local = true
+		end
+	end
+	local names = {}
+	for name, v in pairs(scope.variables) do
+		names[#names + 1] = v.is_local and name or nil
+	end
+	table.sort(names)
+	for _ = 1, 3 do -- each behind those that it asks for
+		for _, name in ipairs(names) do
+			local v = scope.variables[name]
+			local used = {}
+			local inner = setmetatable({ used = used, fail = function(what) v.failed = what end }, { __index = scope })
+			v.failed = nil
+			local hole = evaluate(inner, v)
+			v.plain, v.dq, v.uses = hole.const, hole.dq, used
+			if v.failed then
+				v.dq, v.plain = nil, nil
+			end
+		end
+	end
+	for _, name in ipairs(names) do
+		if scope.variables[name].failed then
+			scope.variables[name] = nil
+		end
+	end
+	for name, arg in pairs(row.args) do
+		local global = file.variables[name]
+		if global and not scope.variables[name].is_local and not arg.required then
+			table.insert(scope.first, (': "${%s:=%s}"'):format(arg[1], global.plain and shell.dq(global.plain) or global.dq))
+			scope.used[#scope.used + 1] = not global.plain and name or nil
+		end
+	end
+	return scope
+end
+
+local function apply_keys(scope, node)
+	for _, key in ipairs(FIRST) do
+		if node.keys and node.keys[key] then
+			M.task[key](scope, of(node, key), key)
+		end
+	end
+	for _, entry in ipairs(node.entries or {}) do
+		if entry.key ~= FIRST[1] and entry.key ~= FIRST[2] then
+			(M.task[entry.key] or left(entry.key))(scope, entry.node, entry.key)
+		end
+	end
+	local keys = scope.task.keys
+	if scope.no_sources or not keys.sources then
+		keys.sources, keys.generates = nil, nil
+	end
+end
+
+local function import(file, row)
+	local task, node = row.task, row.node
+	local scope, segments = scope_of(file, row), {}
+	task.keys.args = row.order[1] and row.order or nil
+	apply_keys(scope, node)
+	local needs, runs = {}, of(node, "cmds") ~= NONE and of(node, "cmds") or of(node, "cmd") ~= NONE and of(node, "cmd")
+		or not node.keys and node or NONE
+	for _, dep in ipairs(items(of(node, "deps"))) do
+		local call = of(dep, "for") == NONE and call_of(scope, dep.text or of(dep, "task").text or "?", of(dep, "vars"), dep.line)
+		needs[#needs + 1] = call and call.plain or nil
+		if not (call and call.plain) then
+			scope.fail "a dependency whose values are computed"
+		end
+	end
+	for _, item in ipairs(items(runs)) do
+		add_command(scope, segments, item)
+	end
+	local scripts = 0
+	for _, segment in ipairs(segments) do
+		if segment.lines then
+			scripts = scripts + 1
+			if #segments == 1 and #segment.lines == 1 then
+				segment.lines[1] = segment.lines[1]:gsub("^%( (.*) %)$", "%1")
+			end
+			segment.shell = table.concat(segment.lines, "\n")
+		end
+	end
+	if scope.has_trap and scripts > 1 then
+		scope.fail "defer, with tasks between the commands"
+	end
+	if task.keys.cwd then
+		scope.variables.ROOT_DIR = { dq = ("$(cd %s && pwd)"):format((task.keys.cwd:gsub("[^/]+", ".."))), uses = {} }
+	end
+	local first = variables.lines(scope.variables, scope.used)
+	table.move(scope.exported, 1, #scope.exported, #first + 1, first)
+	table.move(scope.first, 1, #scope.first, #first + 1, first)
+	local lines = table.concat(first, "\n") .. (first[1] and "\n" or "")
+	for _, segment in ipairs(segments) do
+		segment.shell = segment.shell and lines .. segment.shell
+	end
+	if not segments[1] and scope.first[1] then
+		segments[1] = { shell = lines }
+	end
+	local keys = task.keys
+	keys.needs = needs[1] and needs or nil
+	keys.status = scope.status and scope.status ~= "" and (lines:gsub("%( [^\n]* %) || [^\n]*\n", "") .. scope.status) or nil
+	keys.interpreter = (scope.pipefail or file.pipefail) and "bash -eo pipefail" or is_bash(scope.text .. lines) and "bash -e" or nil
+	if #segments == 1 and segments[1].shell then
+		keys.shell = segments[1].shell
+	elseif segments[1] and not scope.failed then
+		file.sheet:sequence(task, segments)
+	elseif not needs[1] then
+		keys.shell = "true"
+	end
+	if not keys.shell then
+		keys.interpreter = nil
+	end
+	if scope.failed then
+		file.sheet:note(row.line, row.name, ("not imported, because of %s"):format(scope.failed), task)
+		for _, key in ipairs { "needs", "run", "interpreter", "status", "sources", "generates" } do
+			keys[key] = nil
+		end
+		keys.shell = shell.refusal(row.name, file.sheet.from)
+	end
+end
+
+-- --- the file --------------------------------------------------------------------------------------------
+
+-- Which variables tasks give to others; names that a `for` gives.
+local function calls_in(node, given)
+	local to = of(node, "task").text
+	if to and of(node, "vars").entries then
+		to = to:gsub("^:", "")
+		given[to] = given[to] or {}
+		for _, entry in ipairs(of(node, "vars").entries) do
+			given[to][entry.key] = true
+		end
+	end
+	for _, entry in ipairs(node.entries or {}) do
+		calls_in(entry.node, given)
+	end
+	for _, item in ipairs(node.items or {}) do
+		calls_in(item, given)
+	end
+end
+
+local function loops_in(node, out)
+	local as = of(of(node, "for"), "as").text
+	out[as or "ITEM"] = true
+	for _, item in ipairs(items(of(node, "cmds"))) do
+		if item.keys then
+			loops_in(item, out)
+		end
+	end
+	return out
+end
+
+local FILE = { version = true, tasks = true, vars = true, env = true, output = true, silent = true, interval = true,
+	run = true, method = true }
+
+---@param text string
+---@param path string
+---@param sheet runner.import.Sheet
+function M.read(text, path, sheet)
+	local root, problems = yaml.parse(text)
+	if not (root and of(root, "tasks").entries) then
+		return nil, problems[1] or { line = 1, column = 1,
+			message = root and of(root, "includes") ~= NONE and "it has no tasks of its own: import the files that it includes"
+				or "it has no tasks" }
+	end
+	local file = { sheet = sheet, by_name = {}, variables = read_variables(of(root, "vars"), {}), path = path }
+	read_variables(of(root, "env"), file.variables, true)
+	file.variables.ROOT_DIR = { line = 1, root = "$PWD" }
+	for _, entry in ipairs(root.entries) do
+		if entry.key == "includes" then
+			for _, inner in ipairs(entry.node.entries or {}) do
+				sheet:note(inner.line, "includes." .. inner.key, "left out: import that file too")
+			end
+		elseif entry.key == "dotenv" or entry.key == "set" then
+			M.task[entry.key](file.scope or { file = file }, entry.node)
+			file.pipefail = entry.key == "set" and table.concat(texts(entry.node), " "):find "pipefail" or file.pipefail
+		elseif not FILE[entry.key] then
+			sheet:note(entry.line, entry.key, "left out")
+		end
+	end
+	variables.settle(file.variables, sheet, evaluate)
+	local given, rows = {}, {}
+	calls_in(of(root, "tasks"), given)
+	for _, entry in ipairs(of(root, "tasks").entries) do
+		local listed = of(entry.node, "cmds")
+		local only = listed.items and #listed.items == 1 and (listed.items[1].text or "") or ""
+		if entry.key:find "%*" then
+			sheet:note(entry.line, entry.key, "left out: write a task with an argument")
+		elseif not is_for_us(of(entry.node, "platforms")) then
+			sheet:note(entry.line, entry.key, "left out: it is for another system")
+		elseif only:find "^task %-%-list" or only:find "^task %-l" or only:find "^task %-a$" then
+			sheet:note(entry.line, entry.key, "left out: runner alone lists the tasks")
+		else
+			local row = { name = entry.key, line = entry.line, node = entry.node, task = sheet:task(entry.key, entry.line),
+				loops = loops_in(entry.node, {}) }
+			rows[#rows + 1], file.by_name[entry.key] = row, row
+			arguments(file, row, given)
+		end
+	end
+	for _, row in ipairs(rows) do
+		import(file, row)
+	end
+	for _, row in ipairs(rows) do
+		for _, alias in ipairs(texts(of(row.node, "aliases"))) do
+			sheet:alias(row.task, alias, row.line)
+		end
+	end
+	return sheet
+end
+
+return M

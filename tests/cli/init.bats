@@ -1,0 +1,418 @@
+#!/usr/bin/env bats
+# runner init: a tasks.lua to start from, and from the files of just, make, task and npm (docs/from-just-make-task-npm.md).
+# Each file here shows every feature that its importer knows; what the tasks do is compared with what the file says.
+
+bats_require_minimum_version 1.5.0
+
+load lib/helper
+
+prepare() {
+	CLEAN_ENV+=(XDG_STATE_HOME="$BATS_TEST_TMPDIR.state" PATH="$PWD/bin:$PATH" EFFECT="$PWD/effect")
+	rmdir commands
+	mkdir bin
+	local name
+	for name in cargo git upload; do
+		printf '#!/bin/sh\nprintf "%%s" "${0##*/}" >>"$EFFECT"\nfor w; do printf " [%%s]" "$w" >>"$EFFECT"; done\necho >>"$EFFECT"\n' >"bin/$name"
+		chmod +x "bin/$name"
+	done
+}
+
+# effect_of TASK… <<'WORDS': what programs a task starts, in order
+effect_of() {
+	rm -f effect
+	call "$@"
+	assert_envelope
+	[ "$status" -eq 0 ]
+	touch effect
+	sed "s/BASE/${PWD##*/}/" | diff - effect
+}
+
+# says TEXT: a warning of the last call has it
+says() {
+	grep -qF -- "$1" out.txt || { echo "not said: $1"; false; }
+}
+
+lints() {
+	call self lint
+	assert_envelope
+	expect 'e.ok and e.data.problems == []'
+}
+
+@test "init writes a file to start from, and replaces none" {
+	call init
+	assert_envelope
+	expect 'e.data == {"effect": "created", "path": "tasks.lua", "tasks": 1, "suggestion": e.data.suggestion}'
+	lints
+	call hello Ada
+	[ "$stderr" = "Hello, Ada" ]
+	echo mine >tasks.lua
+	call init
+	assert_envelope
+	expect 'e.error.code == "ALREADY_EXISTS"'
+	[ "$(cat tasks.lua)" = mine ]
+	call init --force
+	expect 'e.ok'
+	grep -q hello tasks.lua
+}
+
+@test "a file that can't be read or isn't one of these is refused, and nothing is written" {
+	local name
+	call init --from nothere/justfile
+	[ "$status" -eq 2 ]
+	echo x >build.gradle
+	call init --from build.gradle
+	[ "$status" -eq 2 ]
+	expect '"justfile" in e.error.errors[0].suggestion'
+	echo '{"name": "x"}' >package.json
+	call init --from package.json
+	[ "$status" -eq 2 ]
+	echo '{' >package.json
+	call init --from package.json
+	[ "$status" -eq 2 ]
+	printf 'version: "3"\nincludes: { a: ./a }\n' >Taskfile.yml
+	call init --from Taskfile.yml
+	[ "$status" -eq 2 ]
+	expect '"includes" in e.error.errors[0].message'
+	printf 'tasks: [\n' >Taskfile.yml
+	call init --from Taskfile.yml
+	[ "$status" -eq 2 ]
+	[ ! -e tasks.lua ]
+}
+
+just_file() {
+	cat >justfile <<-'JUST'
+		set dotenv-load
+		version := "1.2.3"
+		out := "dist dir" / version
+		sha := `echo abc`
+		flags := "--color 'a b'"
+		user := env("NOBODY_HAS_IT", "nobody")
+		export LEVEL := "high"
+		bad := replace("a", "b", "c")
+		alias b := build
+
+		default:
+		    @just --list
+
+		# Build it
+		[group: 'build']
+		build target mode="debug" *rest: (say "first") clean
+		    @cargo build {{target}} --mode={{mode}} {{rest}} {{version}} "{{out}}" '{{sha}}' {{flags}}
+		    cd / && cargo pwd "$PWD"
+		    -cargo "$(basename "$PWD")" && false
+		    cargo {{ if mode == "debug" { "slow" } else { "fast" } }} {{uppercase(mode)}} {{user}} "$LEVEL"
+
+		clean: && after
+		    cargo clean
+		after:
+		    cargo after
+		say text:
+		    cargo say "{{text}}"
+
+		# Check style
+		lint *ARGS:
+		    cargo lint {{ARGS}}
+
+		[confirm("Really?"), private]
+		drop:
+		    cargo drop
+		wipe: drop
+
+		[positional-arguments]
+		pos a *b:
+		    cargo "$1" "$2" "$#" {{b}}
+
+		py name="x":
+		    #!/usr/bin/env python3
+		    import os, subprocess
+		    subprocess.run(["cargo", "{{name}}", 'v{{version}}'])
+
+		bashed *args:
+		    #!/usr/bin/env bash
+		    set -euo pipefail
+		    a=({{args}})
+		    cargo "${#a[@]}" "${a[-1]}"
+
+		[working-directory: 'bin']
+		inside:
+		    cargo "${PWD##*/}"
+		hole:
+		    cargo {{bad}} {{invocation_directory()}}
+		[windows]
+		win:
+		    dir
+	JUST
+}
+
+@test "a justfile becomes tasks that do the same; what can't be said is said, item by item" {
+	just_file
+	call init --from justfile
+	assert_envelope
+	expect 'e.data.effect == "created" and e.data.changed == len(e.warnings) and all(w["code"] == "IMPORT_CHANGED" for w in e.warnings)'
+	says 'justfile:1: dotenv: write `return { dotenv = true }` into runner.lua'
+	says "default: left out: runner alone lists the tasks"
+	says "bad: left out, because of replace()"
+	says "lint: runner lint is this task"
+	says "hole: not imported, because of bad"
+	says "win: left out: it is for another system"
+	lints
+	effect_of build x <<-'WORDS'
+		cargo [say] [first]
+		cargo [clean]
+		cargo [after]
+		cargo [build] [x] [--mode=debug] [1.2.3] [dist dir/1.2.3] [abc] [--color] [a b]
+		cargo [pwd] [/]
+		cargo [BASE]
+		cargo [slow] [DEBUG] [nobody] [high]
+	WORDS
+	effect_of b 'x; cargo hacked' 'r' -- '$(cargo hacked)' 'two words' <<-'WORDS'
+		cargo [say] [first]
+		cargo [clean]
+		cargo [after]
+		cargo [build] [x;] [cargo] [hacked] [--mode=r] [$(cargo hacked)] [two words] [1.2.3] [dist dir/1.2.3] [abc] [--color] [a b]
+		cargo [pwd] [/]
+		cargo [BASE]
+		cargo [fast] [R] [nobody] [high]
+	WORDS
+	effect_of lint -- a 'b c' <<<'cargo [lint] [a] [b c]'
+	effect_of pos 1 '2 2' 3 <<<'cargo [1] [2 2] [3] [2] [2] [3]'
+	effect_of py "it's" <<<"cargo [it's] [v1.2.3]"
+	effect_of bashed 1 '2 2' <<<'cargo [2] [2 2]'
+	effect_of inside <<<'cargo [bin]'
+	call wipe
+	[ "$status" -ne 0 ]
+	effect_of wipe --confirm-destructive <<<'cargo [drop]'
+	call hole
+	[ "$status" -eq 1 ]
+	[[ $stderr == *"hole of justfile was not imported: see tasks.lua"* ]]
+	call
+	expect '"drop" not in e.data.commands and "b" in e.data.aliases'
+}
+
+@test "the shell of a justfile, its export and its lines are what they are there" {
+	cat >justfile <<-'JUST'
+		set shell := ["bash", "-euo", "pipefail", "-c"]
+		set export
+		name := "a b"
+		all $x y:
+		    [[ $name == "a b" ]] && cargo "$x" "$y" '{{y}}' <<EOF
+		    {{{{x}}
+		    EOF
+		    x=1
+		    cargo "$x"; cargo second
+		piped:
+		    false | cargo piped
+		    cargo never
+	JUST
+	call init --from justfile
+	expect 'e.ok and e.warnings == []'
+	lints
+	effect_of all 1 "2'" <<-'WORDS'
+		cargo [1] [2'] [2']
+		cargo [1]
+		cargo [second]
+	WORDS
+	rm -f effect
+	call piped
+	[ "$status" -eq 1 ]
+	[ "$(cat effect)" = 'cargo [piped]' ]
+}
+
+@test "the targets of a Makefile are calls of make, with what they are for" {
+	sed 's/^>/\t/' >Makefile <<-'MAKE'
+		VERSION ?= 1
+		define TEXT
+		no: target
+		endef
+		-include local.mk
+		.PHONY: all build clean lib/x
+		all: build ## Build it all
+		##@ Build
+		# Build the program
+		build: ; @cargo build $(VERSION)
+		docs: private CFLAGS += -g
+		notes:
+		>@cargo notes
+		lib/x:
+		>@cargo x
+		out.o: in.c
+		>cc in.c
+		%.o: %.c
+		>cc $<
+		$(NAME): ; cc
+		help: ; @echo
+		clean:: ; @cargo clean
+		Makefile:
+	MAKE
+	call init --from Makefile
+	assert_envelope
+	diff - tasks.lua <<'LUA'
+-- Tasks, from Makefile: runner NAME runs one, runner help NAME describes it.
+-- include local.mk: its targets are left out; make knows them
+local vars = { "vars", "string", variadic = true, pattern = [[^[\w.-]+\s*[:+?]?=[^$]*$]],
+	description = "Variables of make: NAME=VALUE" }
+
+return {
+	tasks = {
+	all = { "Build it all", args = { vars }, run = { "make", "all" } },
+
+	-- Build
+	build = { "Build the program", args = { vars }, run = { "make", "build" } },
+	notes = { "notes", args = { vars }, run = { "make", "notes" } },
+	["lib-x"] = { "lib-x", args = { vars }, run = { "make", "lib/x" } },
+	["help-task"] = { "help-task",
+		-- help: it is 'help-task' here, since runner help is a command of runner's own
+		args = { vars }, run = { "make", "help" } },
+	clean = { "clean", args = { vars }, run = { "make", "clean" } },
+	},
+}
+LUA
+	lints
+	call build VERSION=2
+	assert_envelope
+	[ "$(cat effect)" = 'cargo [build] [2]' ]
+	call build 'VERSION=$(shell touch hacked)'
+	[ "$status" -eq 2 ]
+	[ ! -e hacked ]
+}
+
+@test "the scripts of a package.json are tasks, those in front and behind with them" {
+	mkdir -p node_modules/.bin
+	printf '#!/bin/sh\ncargo local "$@"\n' >node_modules/.bin/tool
+	printf '#!/bin/sh\ncargo node "$2" >/dev/null; echo 1.0\n' >bin/node
+	chmod +x node_modules/.bin/tool bin/node
+	cat >package.json <<-'JSON'
+		{
+		  "name": "x", "version": "1.0", "config": { "port": "8" },
+		  "scripts": {
+		    "prebuild": "cargo before",
+		    "build": "tool a | cat && cargo built",
+		    "postbuild": "cargo after",
+		    "test:unit": "false; cargo $npm_package_version $npm_package_config_port \"$npm_config_x\"",
+		    "all": "npm run build"
+		  }
+		}
+	JSON
+	call init --from package.json
+	assert_envelope
+	says 'package.json:7: npm_config_x: npm takes it'
+	says 'npm run: scripts that call it need package.json'
+	lints
+	effect_of build -- --x 'a b' <<-'WORDS'
+		cargo [before]
+		cargo [local] [a]
+		cargo [built] [--x] [a b]
+		cargo [after]
+	WORDS
+	effect_of test unit <<-'WORDS'
+		cargo [node] [require("./package.json")["version"]]
+		cargo [node] [require("./package.json")["config"]["port"]]
+		cargo [1.0] [1.0] []
+	WORDS
+}
+
+@test "a Taskfile becomes tasks that do the same; what can't be said is said, item by item" {
+	mkdir -p web
+	touch in.txt
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		dotenv: [".env"]
+		includes: { docs: ./docs }
+		vars:
+		  NAME: tool
+		  SHA: { sh: echo abc }
+		  OUT: "{{.ROOT_DIR}}/out"
+		  MODE: '{{if .NOBODY_HAS_IT}}ci{{else}}dev{{end}}'
+		env:
+		  LEVEL: high
+		  COMMIT: { sh: echo c0ffee }
+		tasks:
+		  default:
+		    cmds: [task --list]
+		  build:
+		    desc: Build it
+		    aliases: [b]
+		    deps: [gen]
+		    vars: { FLAGS: "-a -b", TARGET: '{{.TARGET | default "linux"}}' }
+		    cmds:
+		      - cargo build {{.NAME}} {{.SHA}} {{.FLAGS}} '{{.TARGET}}' {{.MODE}} "$LEVEL" "$COMMIT" {{.CLI_ARGS}}
+		      - cd web && cargo "$(basename "$PWD")"
+		      - cmd: "false"
+		        ignore_error: true
+		      - cmd: cargo other
+		        platforms: [windows]
+		      - for: [x, "y z"]
+		        cmd: cargo loop "{{.ITEM}}"
+		      - cargo "$(basename "$PWD")"
+		  gen:
+		    internal: true
+		    sources: [in.txt]
+		    cmd: cargo gen
+		  release:
+		    prompt: Really?
+		    cmds:
+		      - cargo first
+		      - task: build
+		        vars: { TARGET: arm }
+		      - cargo last
+		  check:
+		    requires: { vars: [{ name: KIND, enum: [a, b] }] }
+		    preconditions:
+		      - { sh: test -e in.txt, msg: "no in.txt" }
+		    status: ["test -e done-{{.KIND}}"]
+		    env: { DEEP: "1{{.KIND}}" }
+		    dir: web
+		    cmds:
+		      - defer: cargo cleanup
+		      - '[[ {{.KIND}} == a ]] && cargo check {{.KIND}} "$DEEP" {{.OUT}}'
+		  docs:*:
+		    cmds: [cargo]
+		  odd: cargo {{.X | splitList ","}}
+		  lint:
+		    platforms: [darwin]
+		    cmds: [cargo]
+	YAML
+	call init --from Taskfile.yml
+	assert_envelope
+	says 'Taskfile.yml:2: dotenv: write'
+	says "Taskfile.yml:3: includes.docs: left out"
+	says "default: left out: runner alone lists the tasks"
+	says "build: a command for another system is left out"
+	says "docs:*: left out"
+	says "odd: not imported"
+	says "lint: left out: it is for another system"
+	lints
+	effect_of build -- r 's t' <<-'WORDS'
+		cargo [gen]
+		cargo [build] [tool] [abc] [-a] [-b] [linux] [dev] [high] [c0ffee] [r] [s t]
+		cargo [web]
+		cargo [loop] [x]
+		cargo [loop] [y z]
+		cargo [BASE]
+	WORDS
+	effect_of release --confirm-destructive <<-'WORDS'
+		cargo [first]
+		cargo [build] [tool] [abc] [-a] [-b] [arm] [dev] [high] [c0ffee]
+		cargo [web]
+		cargo [loop] [x]
+		cargo [loop] [y z]
+		cargo [BASE]
+		cargo [last]
+	WORDS
+	call check
+	[ "$status" -eq 2 ]
+	call check --kind c
+	[ "$status" -eq 2 ]
+	call check --kind a
+	[ "$status" -eq 1 ]
+	[[ $stderr == *"no in.txt"* ]]
+	touch web/in.txt
+	effect_of check --kind a <<-WORDS
+		cargo [check] [a] [1a] [$PWD/out]
+		cargo [cleanup]
+	WORDS
+	touch web/done-a
+	effect_of check --kind a </dev/null
+	call odd
+	[ "$status" -eq 1 ]
+}
