@@ -28,6 +28,7 @@ local SHOWN = 40 -- lines of one that has failed, which are shown once more
 ---@field parts runner.Part[]
 ---@field at_once integer
 ---@field keep_going boolean
+---@field dry_run boolean
 ---@field on_terminal boolean each has the terminal in its turn
 ---@field side_by_side boolean their lines have their names
 ---@field directory string where they note which needed commands have run (lua/ctx/needs.lua)
@@ -54,6 +55,7 @@ end
 local function environment(several, part)
 	local retries = attempt.framework.retries -- those of each
 	local env = { "RUNNER_OUTER_RETRIES", retries and ("RUNNER_RETRIES=%d"):format(retries) or nil }
+	env[#env + 1] = several.dry_run and "RUNNER_DRY_RUN=1" or nil
 	env[#env + 1] = part.needs and ("RUNNER_NEEDS=%s\n"):format(several.directory) or "RUNNER_NEEDS"
 	env[#env + 1] = not several.on_terminal and (attempt.framework.verbose or attempt.launch.stderr_is_tty) and "RUNNER_LOG_KEPT=1" or nil
 	return env

@@ -130,7 +130,8 @@ local function run(args, ctx)
 	local directory = ctx.tempdir .. "/needs"
 	ctx.fs.mkdir(directory)
 	local on_terminal = at_once == 1 and attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text"
-	local rows, failed = calls.run { parts = parts, at_once = at_once, keep_going = args.keep_going, on_terminal = on_terminal,
+	local rows, failed = calls.run { parts = parts, at_once = at_once, keep_going = args.keep_going,
+		dry_run = args.dry_run, on_terminal = on_terminal,
 		side_by_side = at_once > 1, directory = directory }
 	if failed then
 		fail(rows, failed)
@@ -148,6 +149,7 @@ return {
 		{ "calls", "array", items = "string", variadic = true, description = "Commands with their arguments, with + between them" },
 		{ "keep_going", "boolean", short = "k", description = "Go on after one that has failed" },
 		{ "parallel", "boolean", description = "Run them side by side, each line with the name of its command" },
+		{ "dry_run", "boolean", short = "n", description = "Change nothing; say what each would do" },
 		{ "jobs", "integer", short = "j", min = 1, max = 64, description = "Run so many at once; default with --parallel: all" },
 	},
 	exit_codes = { CALLS_FAILED = { side_effects = "partial", description = "A call failed that had the terminal, and has said how" } },

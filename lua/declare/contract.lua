@@ -143,12 +143,15 @@ function M.belongs(row, command)
 	return row.when ~= nil or row.listed ~= nil and (command[row.listed] or false) ~= false
 end
 
+local SHORT = { ["-C"] = "cwd", ["-n"] = "dry-run" } -- with the dash, which no long one has
+
 ---A rare flag by its spelling, `--no-` forms and `--runner-NAME` for any flag included.
 ---@param spelling string "proxy", "runner-format"
 ---@param command? table normal form, whose flags count; nil: those of any command
 ---@param in_front? boolean did it stand in front of the command's name?
 ---@return runner.FlagRow? row, boolean? negated
 function M.find(spelling, command, in_front)
+	spelling = SHORT[spelling] or spelling
 	local plain = spelling:match "^runner%-(.+)$"
 	if plain then
 		local row, negated = flags.find(plain)

@@ -70,8 +70,8 @@ local function find(s, name)
 end
 
 local function find_short(s, letter)
-	local row, ours = s.short[letter], flags.by_short[letter]
-	return s.in_front and ours or row or ours
+	local row = s.short[letter]
+	return not s.in_front and row or flags.by_short[letter] or find_ours("-" .. letter, s.opts.command, s.in_front) or row
 end
 
 -- Where the values of `row` came from; runner's own flags may share names with arguments.
@@ -263,6 +263,7 @@ end
 function M.last_of(token, i, has_words)
 	local name, equals = token:match("^%-%-([^=]+)(=?)")
 	local row = name and (has_words and flags.find or find_ours)(name) or flags.by_short[token:match("^%-(%a)$")]
+		or not has_words and find_ours(token)
 	return row and (row.type ~= "boolean" and equals ~= "=" and i + 1 or i)
 end
 

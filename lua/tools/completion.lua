@@ -23,22 +23,26 @@ local function begins(text, with)
 	return text:sub(1, #with) == with
 end
 
+-- The options, those of the command itself first: so many of them are its own.
 local function option_rows(command)
-	local rows, taken = {}, {}
+	local rows, taken, others = {}, {}, {}
 	for _, row in ipairs(command and command.args or {}) do
 		rows[#rows + 1] = not row.positional and row or nil
 		taken[row.flag] = true
 	end
 	for _, row in ipairs(contract.rows(command)) do
-		rows[#rows + 1] = not taken[row.flag] and not (command and row.front) and row or nil
+		local list = command and contract.belongs(row, command) and rows or others
+		list[#list + 1] = not taken[row.flag] and not (command and row.front) and row or nil
 	end
-	return rows
+	return table.move(others, 1, #others, #rows + 1, rows), #rows - #others
 end
 
+-- The forty flags that every command takes are offered once a letter of one is typed, or where the command has none.
 local function options(command, typed, out)
-	for _, row in ipairs(option_rows(command)) do
+	local rows, own = option_rows(command)
+	for i, row in ipairs(rows) do
 		local spelt = "--" .. row.flag
-		if begins(spelt, typed) then
+		if begins(spelt, typed) and (i <= own or own == 0 or #typed > 2) then
 			out[#out + 1] = { value = spelt, description = row.description }
 		end
 	end
@@ -122,6 +126,21 @@ local function add_words(entries, after, rows, out)
 	end
 end
 
+-- The project's own, tasks in the order of their file, and behind them the built-in ones.
+local function own_first(entries)
+	local own, builtin, has_order = {}, {}, false
+	for i = 1, #entries do
+		local list = entries[i].builtin and builtin or own
+		list[#list + 1], has_order = entries[i], has_order or entries[i].order ~= nil
+	end
+	if has_order then
+		table.sort(own, function(a, b)
+			return (a.order or 0) < (b.order or 0) or (a.order or 0) == (b.order or 0) and a.name < b.name
+		end)
+	end
+	return table.move(builtin, 1, #builtin, #own + 1, own)
+end
+
 -- The next word of every name that begins with the words before it. Where it is the first word, the whole project is
 -- asked for, since its files declare aliases.
 local function names(words, typed, project, out)
@@ -137,7 +156,7 @@ local function names(words, typed, project, out)
 			asked[#asked + 1] = entry
 		end
 	end
-	add_words(matching, after, rows_of(asked, first, typed, project, out), out)
+	add_words(own_first(matching), after, rows_of(asked, first, typed, project, out), out)
 end
 
 -- The same; a dot path, "db.mi", has its last word completed.
@@ -194,6 +213,18 @@ local function positional(command, n)
 	return last and last.variadic and last or nil
 end
 
+-- Behind each plus sign of `runner + build + test` stands another command, but for what begins with a dash behind the first:
+-- that is for all of them.
+local function behind_plus(words)
+	local marker, at = words[1] and words[1]:match "^%++$", 1
+	for i = 2, marker and #words - 1 or 0 do
+		at = words[i] == marker and i or at
+	end
+	if marker and #words > 1 and not (at == 1 and begins(words[#words], "-") and #words == 2) then
+		return table.move(words, at + 1, #words, 1, {})
+	end
+end
+
 -- Behind "--" of `watch` stands another command.
 local function behind_dashes(command, words)
 	if command and command.name == "watch" and not command.path then
@@ -213,6 +244,10 @@ end
 ---@param shell string bash replaces what is behind a "=" alone
 ---@return runner.Candidate[]
 function M.candidates(words, project, ids, shell)
+	local part = behind_plus(words)
+	if part then
+		return M.candidates(part, project, ids, shell)
+	end
 	local before, typed, out = table.move(words, 1, #words - 1, 1, {}), words[#words] or "", {}
 	local plain = without_alias(plain_words(before), project)
 	local command, used = load_command(plain, project)

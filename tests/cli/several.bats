@@ -256,3 +256,73 @@ at_terminal() {
 	grep -q '^bad: exit 1; not run: tty' shown
 	[ "$(tail -n 1 shown)" = "status 1" ]
 }
+
+# offers WORDS…: what a Tab offers there, in one line
+offers() {
+	call completion bash --format plain -- "$@"
+	[ "$status" -eq 0 ]
+	stdout=$(cut -f1 out.txt | tr '\n' ' ')
+}
+
+@test "a Tab offers the project's own first, in the order of the file, and the flags of the task before those of all" {
+	tasks <<<'test = { "Test", args = { { "filter", "enum", values = { "fast", "slow" } } }, shell = "true" }, build = { "Build", shell = "true" }, db = { up = { "Up", shell = "true" } }'
+	call build
+	offers ""
+	[[ $stdout == "test build db add approvals "* ]]
+	offers test -
+	[ "$stdout" = "--filter --dry-run --idempotency-key " ]
+	offers test --
+	[ "$stdout" = "--filter --dry-run --idempotency-key " ]
+	offers test --f
+	[ "$stdout" = "--filter --format --fields " ]
+	offers --
+	[[ $stdout == *--format*--cwd* ]]
+	offers + ""
+	[[ $stdout == "test build db "* ]]
+	offers + -
+	[ "$stdout" = "--keep-going --parallel --dry-run --jobs " ]
+	offers + --parallel build + d
+	[ "$stdout" = "db doctor " ]
+	offers + build + db ""
+	[ "$stdout" = "up " ]
+	offers ++ build ++ test --filter ""
+	[ "$stdout" = "fast slow " ]
+	offers + build x + test --f
+	[ "$stdout" = "--filter --format --fields " ]
+	offers build + ""
+	[[ $stdout != *test* ]]
+}
+
+@test "-C DIR and -n are what they are elsewhere, where a command has no letter of its own" {
+	mkdir sub
+	tasks <<<'build = { "Build", shell = "touch ran; pwd" }, own = { "Own", args = { { "count", "integer", short = "n", default = 0 } }, shell = "echo $count" },
+		safe = { "Safe", danger_level = "safe", shell = "pwd" }'
+	cd sub
+	call -C .. build
+	[ "$stderr" = "${PWD%/sub}" ]
+	rm ../ran
+	call -n build
+	expect 'e.data.effect == "would_run" and e.meta.dry_run'
+	call build -n
+	expect 'e.data.effect == "would_run"'
+	[ ! -e ../ran ]
+	call own -n 3
+	[ "$stderr" = 3 ]
+	call -n own -n 3
+	expect 'e.data.effect == "would_run"'
+	call + -n build + own
+	expect '[c.data.effect for c in e.data.calls] == ["would_run", "would_run"]'
+	call -n + build + own
+	expect '[c.data.effect for c in e.data.calls] == ["would_run", "would_run"]'
+	[ ! -e ../ran ]
+	for words in "-n safe" "safe -n" "--n build" "--C .. build" "build -C .." "-C"; do
+		# shellcheck disable=SC2086
+		call $words
+		assert_envelope
+		[ "$status" -eq 2 ]
+	done
+	[ ! -e ../ran ]
+	echo '{"relocate": false}' >policy.json
+	call --policy policy.json -C .. build
+	expect 'e.error.code == "POLICY_DENIED"'
+}

@@ -65,7 +65,7 @@ site() {
 	call help site build --show --format json
 	expect 'e.data.text.startswith("build = {") and "both" not in e.data.text'
 	call completion bash --format plain -- site ""
-	[[ $stdout == *both*build*db* ]]
+	[[ $stdout == *build*db*both* ]]
 	call manifest
 	expect '"site.build" in str(e.data)'
 	call lint

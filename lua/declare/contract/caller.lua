@@ -133,7 +133,7 @@ return {
 	},
 	flags = {
 		-- a call
-		{ name = "cwd", type = "path", front = true, yields = true, section = "Settings",
+		{ name = "cwd", type = "path", short = "C", front = true, yields = true, section = "Settings",
 			description = "Work in this directory, as if runner had been called there" },
 		{ name = "config", type = "path", front = true, yields = true, section = "Settings",
 			description = "Read this file in place of runner.lua" },

@@ -175,7 +175,7 @@ return {
 	},
 	flags = {
 		-- confirmed, or only shown
-		{ name = "dry_run", type = "boolean", when = "mutating", yields = true, section = "Safety",
+		{ name = "dry_run", type = "boolean", short = "n", when = "mutating", yields = true, section = "Safety",
 			description = "Change nothing; say what would be done" },
 		{ name = "confirm_destructive", type = "boolean", when = "destructive", section = "Safety",
 			description = "Confirm that a destructive command may run" },
