@@ -202,6 +202,7 @@ end
 ---@return runner.mcp.Fault? fault
 function M.run(server, r, call)
 	local fault = tasks.problem(r, call.row)
+	r.row = call.row
 	if fault then
 		return nil, fault
 	end

@@ -3,6 +3,7 @@
 -- messages that a person picks for the model.
 
 local attempt = require "runner.core.attempt"
+local bounded = require "runner.mcp.bounded"
 local encoding = require "runner.core.encoding"
 local fs = require "runner.fs"
 local json = require "runner.json"
@@ -128,7 +129,8 @@ function M.templates(server, r)
 		return nil, fault
 	end
 	local run = { uriTemplate = RUNS .. "{id}", name = "run", title = "Report of a workflow run", mimeType = JSON }
-	return { resourceTemplates = json.array { lists.has(rows, "workflow.show") and run or nil } }
+	local rest = { uriTemplate = bounded.ANSWERS .. "{name}", name = "answer", title = "What an answer had no room for" }
+	return { resourceTemplates = json.array { rest, lists.has(rows, "workflow.show") and run or nil } }
 end
 
 -- --- one of them -------------------------------------------------------------------------------
@@ -158,7 +160,11 @@ local function read_run(server, uri, r)
 	end
 end
 
-local READERS = { [DOCS] = read_document, [COMMANDS] = read_command, [RUNS] = read_run }
+local function read_answer(_, uri)
+	return bounded.read(uri), uri:find "%.txt$" and "text/plain" or JSON
+end
+
+local READERS = { [bounded.ANSWERS] = read_answer, [DOCS] = read_document, [COMMANDS] = read_command, [RUNS] = read_run }
 
 ---resources/read.
 ---@param server runner.mcp.Server
@@ -170,15 +176,17 @@ function M.read(server, r)
 	if type(uri) ~= "string" then
 		return nil, rpc.fault(rpc.INVALID_PARAMS, "uri must be a string")
 	end
-	local read = READERS[uri:match "^runner://%l+/" or ""]
+	local name, from = uri:match "^(.*)%?from=(%d+)$"
+	name, from = name or uri, math.tointeger(tonumber(from or 0))
+	local read = READERS[name:match "^runner://%l+/" or ""]
 	local text, kind
 	if read then
-		text, kind = read(server, uri, r)
+		text, kind = read(server, name, r)
 	end
-	if not text then
+	if not text or not from or from >= math.max(#text, 1) or utf8.offset(text, 0, from + 1) ~= from + 1 then
 		return nil, rpc.fault(r.caller.modern and rpc.INVALID_PARAMS or rpc.RESOURCE_NOT_FOUND, "Resource not found", { uri = uri })
 	end
-	return { contents = json.array { { uri = uri, mimeType = kind, text = text } } }
+	return bounded.part(name, text, kind, from)
 end
 
 -- --- prompts ---------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 -- is handed in (lua/mcp/serve.lua), so that every rule here is tested without a process.
 
 local answer = require "runner.mcp.answer"
+local bounded = require "runner.mcp.bounded"
 local confirmations = require "runner.mcp.confirmations"
 local era = require "runner.mcp.era"
 local json = require "runner.json"
@@ -48,6 +49,8 @@ local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are o
 ---@field handle? table of the call that runs for it
 ---@field waits? runner.Gate where its task waits for the client
 ---@field progress? number what the client was told last
+---@field row? runner.mcp.Row the tool that it calls
+---@field command? string the dot path of the tool that it asks about
 ---@field large integer its bytes in memory, if they count
 
 ---@class runner.mcp.Server
@@ -247,9 +250,9 @@ local function finish(self, r, result, fault)
 	if r.cancelled then
 		return
 	elseif not result then
-		return self.outside.send(rpc.error(r.id, fault))
+		return self.outside.send(rpc.error(r.id, bounded.fault(fault)))
 	end
-	self.outside.send(rpc.result(r.id, methods.complete(self, r, result)))
+	self.outside.send(rpc.result(r.id, methods.complete(self, r, bounded.result(self, r, result))))
 end
 
 -- A fault of ours is an answer too; a cancellation of the whole server is not.
@@ -282,7 +285,7 @@ local function request(self, message, size)
 	local is_known = self.requests[key_of(message.id)] ~= nil
 	local method, caller, fault = admit(self, message)
 	if not method then
-		return self.outside.send(rpc.error(not is_known and message.id or nil, fault))
+		return self.outside.send(rpc.error(not is_known and message.id or nil, bounded.fault(fault)))
 	end
 	local r = { id = message.id, method = message.method, params = message.params or {}, caller = caller,
 		large = size > SMALL and size or 0 }

@@ -265,7 +265,7 @@ function M.get(server, r)
 	end
 	local out = shown(task, server.outside.tasks, r.caller.modern)
 	if out.status == "completed" and r.caller.modern then
-		out.result = result_of(task)
+		out.result, r.command = result_of(task), task.command
 	end
 	return out
 end
@@ -289,6 +289,7 @@ function M.result(server, r)
 		return nil, rpc.fault(rpc.INTERNAL_ERROR, "The request was cancelled")
 	end
 	local out = tables.add({}, result_of(task))
+	r.command = task.command
 	out._meta = { [RELATED] = { taskId = task.id } }
 	return out
 end

@@ -8,9 +8,9 @@
 
 #include "../common/json.h"
 #include "../common/shorten.h"
+#include "../engine/keep.h"
 #include "decide.h"
 #include "envelope.h"
-#include "keep.h"
 #include "notice.h"
 
 #define RESERVE 2048   /* bytes of the least that an answer says without its data */

@@ -21,7 +21,7 @@ for parallel in "1", "3":
         for name in CODES:
             requests += [s.request("tools/call", {"name": n, "arguments": {}}) for n in (name, "ok")]
         answers = [s.answer(r)["result"] for r in requests]
-        found = {n: (a["structuredContent"]["error"] or {}).get("code") for n, a in zip(CODES, answers[::2])}
+        found = {n: (json.loads(a["content"][0]["text"])["error"] or {}).get("code") for n, a in zip(CODES, answers[::2])}
         assert found == CODES, found
         assert all(a["isError"] == (found[n] is not None) for n, a in zip(CODES, answers[::2]))
         assert all(a["structuredContent"]["data"] == {"fine": True} for a in answers[1::2])
@@ -42,7 +42,7 @@ with Server(tasks=True) as s:
     tasks = {n: s.call(n)["taskId"] for n in CODES}
     get = lambda n: s.ask("tasks/get", {"taskId": tasks[n]})["result"]
     until(lambda: all(get(n)["status"] == "completed" for n in CODES))
-    found = {n: (get(n)["result"]["structuredContent"]["error"] or {}).get("code") for n in CODES}
+    found = {n: (json.loads(get(n)["result"]["content"][0]["text"])["error"] or {}).get("code") for n in CODES}
     assert found == CODES, found
     assert s.close()[0] == 0
 until(lambda: not processes())

@@ -82,12 +82,13 @@ describe("resources", function()
 		local c = client { only = { "deploy" } }
 		assert.same({ "runner://docs/README.md", "runner://docs/docs/a%20b%3F.md", "runner://commands/deploy" }, uris(c, 1))
 		assert.equal(-32602, read(c, "runner://runs/" .. RUN).error.code)
-		assert.same({}, c:modern(2, "resources/templates/list").result.resourceTemplates)
+		assert.equal(1, #c:modern(2, "resources/templates/list").result.resourceTemplates)
 		assert.same({}, c.calls)
 	end)
 
-	it("have a template for runs", function()
-		assert.equal("runner://runs/{id}", client():modern(1, "resources/templates/list").result.resourceTemplates[1].uriTemplate)
+	it("have a template for answers and one for runs", function()
+		local templates = client():modern(1, "resources/templates/list").result.resourceTemplates
+		assert.same({ "runner://answers/{name}", "runner://runs/{id}" }, { templates[1].uriTemplate, templates[2].uriTemplate })
 	end)
 end)
 

@@ -1,5 +1,5 @@
 /*
- * keep.c: see keep.h. Runs in the supervisor, when an answer was too large.
+ * keep.c: see keep.h. Runs where an answer was too large: in the supervisor, and in a worker that serves clients.
  */
 #include "keep.h"
 

@@ -1,0 +1,207 @@
+-- bounded: a message of at most so many bytes. The result of a tool loses the tails of its longest lists and texts, as any
+-- answer does (src/common/shorten.h); the whole is a resource that is read in parts. Any resource that is too large is.
+
+local attempt = require "runner.core.attempt"
+local budget = require "runner.core.budget"
+local fs = require "runner.fs"
+local json = require "runner.json"
+local paths = require "runner.core.paths"
+local rpc = require "runner.mcp.rpc"
+local tables = require "runner.core.tables"
+local visible = require "runner.core.visible"
+
+local M = {}
+
+M.DEFAULT = 32 << 10 -- bytes of a message
+M.ANSWERS = "runner://answers/"
+local FRAME = 1024 -- bytes of a message around the result
+local LEAST = 512 -- of a part
+local TRIES = 12
+
+local kept = 0
+
+---Most bytes of a result: what whoever starts the server has asked for, or the default.
+---@return integer
+local function room()
+	return (budget.most or M.DEFAULT) - FRAME
+end
+
+local function size(value)
+	return #visible.encode(value)
+end
+
+-- --- results of tools -----------------------------------------------------------------------
+
+local function made(content, structured)
+	return { content = json.array { { type = "text", text = assert(json.encode(content)) } },
+		structuredContent = structured and content or nil, isError = not content.ok }
+end
+
+-- Where the whole is: as the call itself has kept it, or kept now.
+local function rest_of(content)
+	local rest = content.meta.rest
+	if not rest then
+		local text = assert(json.encode(content))
+		kept = kept + 1
+		local name = ("%s.%d.json"):format(attempt.launch.request_id, kept)
+		local path, why = fs.keep(name, text)
+		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil }
+	end
+	rest.uri = rest.path and M.ANSWERS .. rest.path:match "[^/]+$" or nil
+	return rest
+end
+
+local function warnings_of(cuts)
+	local out = {}
+	for i, cut in ipairs(cuts) do
+		out[i] = { code = "FIELD_TRUNCATED", message = ("%s was cut from %d to %d %s"):format(cut.field, cut.before, cut.after,
+			cut.items and "items" or "bytes") }
+	end
+	return out
+end
+
+local function cut_to(text, rest, most)
+	local cut, cuts = json.shorten(text, most)
+	if not cut then
+		return nil
+	end
+	local content = json.decode(cut)
+	for _, warning in ipairs(warnings_of(cuts)) do
+		table.insert(content.warnings, warning)
+	end
+	content.meta.truncated, content.meta.rest = true, rest
+	return content
+end
+
+-- No cut keeps its form: no half of it passes for a result.
+local function too_large(content, rest, row)
+	local effects = row and row.danger_level == "safe" and "none" or "complete"
+	local failure = content.ok and { code = "OUTPUT_TOO_LARGE", retryable = false, side_effects = effects, phase = "execution",
+		message = ("The answer has %d bytes, and its form allows no cut. Read the resource of meta.rest"):format(rest.bytes) }
+		or { code = content.error.code, retryable = content.error.retryable, side_effects = content.error.side_effects,
+			message = tostring(content.error.message):sub(1, 256) }
+	failure.message = utf8.len(failure.message) and failure.message or failure.code
+	return { ok = false, data = json.null, error = failure, warnings = json.array {}, meta = { truncated = true, rest = rest,
+		exit_code = content.ok and 1 or content.meta.exit_code } }
+end
+
+local function may_cut(schema)
+	local of_result = schema and schema["then"]
+	return budget.may_cut(of_result and of_result.properties.data)
+end
+
+-- A client that is told a schema needs the structure, too.
+local function shortened(content, schema)
+	local rest, most = rest_of(content), room()
+	content.meta.rest = nil
+	local text, target = assert(json.encode(content)), most
+	for _ = 1, may_cut(schema) and TRIES or 0 do
+		local cut = cut_to(text, rest, target)
+		local result = cut and made(cut, schema ~= nil)
+		local bytes = result and size(result)
+		if not bytes or bytes <= most then
+			return result or nil, rest
+		end
+		target = target * most // bytes - 64
+	end
+	return nil, rest
+end
+
+local function fit_tool(result, row)
+	local schema = row and row.tool.outputSchema
+	if #result.content[1].text <= room() and size(result) <= room() then
+		return result
+	end
+	local content = json.decode(result.content[1].text)
+	local plain = not schema and made(content, false)
+	if plain and #plain.content[1].text <= room() and size(plain) <= room() then
+		return plain
+	end
+	local cut, rest = shortened(content, schema)
+	return cut or made(too_large(content, rest, row), schema ~= nil)
+end
+
+-- --- anything -----------------------------------------------------------------------------
+
+local function is_of_tool(result)
+	local first = type(result.content) == "table" and result.content[1]
+	return first and first.type == "text" and first.text:sub(1, 1) == "{"
+end
+
+local function row_of(server, r)
+	if r.command then
+		for _, row in ipairs(server:rows(false) or {}) do
+			r.row = row.command == r.command and row or r.row
+		end
+	end
+	return r.row
+end
+
+---The result as it has room in a message.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request with `row`, the tool, or `command`, its name, where it is one
+---@param result table
+---@return table
+function M.result(server, r, result)
+	local inner = is_of_tool(result) and result or type(result.result) == "table" and is_of_tool(result.result) and result.result
+	if not inner then
+		return result
+	end
+	local fitted = fit_tool(inner, row_of(server, r))
+	if fitted == inner then
+		return result
+	elseif inner ~= result then
+		return tables.add({ result = fitted }, result)
+	end
+	fitted._meta = result._meta
+	return fitted
+end
+
+-- --- parts of a text -------------------------------------------------------------------------
+
+---A part of a resource that has room in a message, from a byte on.
+---@param uri string without its query
+---@param text string
+---@param kind string
+---@param from integer bytes before it
+---@return table result
+function M.part(uri, text, kind, from)
+	local n = math.min(#text - from, room())
+	local part
+	repeat
+		part = visible.cut(text:sub(from + 1, from + n + 4), n) -- a character has 4 bytes at most
+		local bytes = size { part } + #uri
+		n = bytes > room() and n * room() // bytes - 64 or n
+	until bytes <= room() or n < LEAST
+	local next_byte = from + #part
+	local more = next_byte < #text and { ["runner/bytes"] = #text, ["runner/next"] = ("%s?from=%d"):format(uri, next_byte) } or nil
+	return { contents = json.array { { uri = from > 0 and ("%s?from=%d"):format(uri, from) or uri, mimeType = kind, text = part,
+		_meta = more } } }
+end
+
+---What an answer had no room for; nil: it is gone.
+---@param uri string
+---@return string?
+function M.read(uri)
+	local name, state = uri:match "^runner://answers/(req_[%w.]+)$", paths.state()
+	local path = name and state and state .. "/answers/" .. name
+	local about = path and fs.lstat(path)
+	local text = about and about.type == "file" and fs.read(path)
+	return text and utf8.len(text) and text or nil
+end
+
+---A message to a client, never longer than that says: what a client has sent isn't sent back in whole.
+---@param fault runner.mcp.Fault
+---@return runner.mcp.Fault
+function M.fault(fault)
+	local function short(text)
+		return type(text) == "string" and #text > 1000 and (visible.cut(text, 1000)) .. "…" or text
+	end
+	local data = fault.data and tables.add({}, fault.data)
+	for key, v in next, data or {} do
+		data[key] = short(v)
+	end
+	return rpc.fault(fault.code, short(fault.message), data)
+end
+
+return M

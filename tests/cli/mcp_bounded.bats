@@ -1,0 +1,39 @@
+#!/usr/bin/env bats
+# A message of MCP has a budget, and what is not in it is a resource (lua/mcp/bounded.lua).
+
+load lib/helper
+
+prepare() {
+	export RUNNER
+	body text '' <<<'return { text = ("é\""):rep(700000) }'
+	body rows 'output_schema = { type = "object", properties = { rows = { type = "array" } } },' <<-'LUA'
+		local rows = {}
+		for i = 1, 20000 do rows[i] = { id = i } end
+		return { rows = rows }
+	LUA
+	body strict 'output_schema = { type = "object", properties = { text = { type = "string", pattern = "^x+$" } } },' <<<'return { text = ("x"):rep(90000) }'
+	body fails 'exit_codes = { NOT_FOUND = { description = "no" } },' <<<'ctx:fail("NOT_FOUND", "m", { context = { big = ("x"):rep(500000) } })'
+	body small '' <<<'return { a = 1 }'
+}
+
+parts() {
+	python3 "$ROOT/tests/cli/lib/mcp_parts.py" "$@" >parts.txt 2>err.txt
+}
+
+@test "no message has more than 32 KiB, and the parts of what had no room make the whole" {
+	parts text rows strict fails small
+	cat parts.txt
+	[ "$(awk '{ print $2, $3 }' parts.txt | tr '\n' ';')" = "None text;None structured;OUTPUT_TOO_LARGE structured;NOT_FOUND text;None structured;" ]
+	[ "$(awk 'NR < 5 && $4 != $5' parts.txt)" = "" ]
+	[ "$(awk 'NR < 5 && $5 < 90000' parts.txt)" = "" ]
+	[ "$(awk 'NR == 1 { print ($1 > 30000) }' parts.txt)" = 1 ]
+}
+
+@test "whoever starts the server says how much, and a name of 100 KB isn't sent back" {
+	SERVE="--max-bytes 8192" MOST=8192 parts text rows
+	[ "$(awk '$4 != $5' parts.txt)" = "" ]
+	RUNNER_MAX_OUTPUT_BYTES=200000 MOST=200000 parts strict small
+	[ "$(awk '{ print $2, $3, $4 }' parts.txt | tr '\n' ';')" = "None structured None;None structured None;" ]
+	parts "$(printf 'x%.0s' {1..100000})"
+	[ "$(awk '{ print ($1 < 1500), $2 }' parts.txt)" = "1 -32602" ]
+}
