@@ -504,68 +504,30 @@ local function call_of(scope, dep)
 	if other.task.keys.confirm then
 		scope.task.keys.confirm = scope.task.keys.confirm or other.task.keys.confirm
 	end
-	return { name = other.task.name, args = lua, plain = plain and (dep.args[1] and plain or plain[1]), needs = other }
-end
-
-local function needs_later(calls, i)
-	local function reaches(recipe, name, depth)
-		for _, dep in ipairs(depth < 20 and recipe.deps or {}) do
-			local other = recipe.by_name[dep.name]
-			if other and (other.task.name == name or reaches(other, name, depth + 1)) then
-				return true
-			end
-		end
-	end
-	return calls[i + 1] and not calls[i].args[1] and reaches(calls[i + 1].needs, calls[i].name, 0)
+	return { name = other.task.name, args = lua, plain = plain and (dep.args[1] and plain or plain[1]) }
 end
 
 local function dependencies(scope, recipe)
-	local lists = { {}, {} }
+	local lists, needs, keys = { {}, {} }, {}, scope.task.keys
 	for k, list in ipairs { recipe.deps, recipe.after } do
 		for _, dep in ipairs(list) do
 			lists[k][#lists[k] + 1] = call_of(scope, dep)
 		end
 	end
+	for i, call in ipairs(lists[1]) do
+		needs[i] = #needs == i - 1 and call.plain or nil
+	end
+	local is_plain = #needs == #lists[1]
 	if scope.failed then
 		return
+	elseif is_plain and needs[1] then
+		keys[needs[2] and has(recipe, "parallel") and "parallel" or "needs"] = needs
 	end
-	local before, keys = {}, scope.task.keys
-	for i, call in ipairs(lists[1]) do
-		if not needs_later(lists[1], i) then
-			before[#before + 1] = call
-		end
-	end
-	recipe.calls = table.move(lists[2], 1, #lists[2], #before + 1, table.move(before, 1, #before, 1, {}))
-	local plain = {}
-	for _, call in ipairs(before) do
-		plain[#plain + 1] = call.plain
-	end
-	if #plain == #before and not lists[2][1] and (#before < 2 or has(recipe, "parallel")) then
-		keys.needs = plain[1] and plain or nil
-	else
-		local steps = before
-		if keys.shell then
-			steps[#steps + 1] = { shell = keys.shell }
-		end
+	if not is_plain or lists[2][1] then
+		local steps = is_plain and {} or lists[1]
+		steps[#steps + 1] = keys.shell and { shell = keys.shell }
 		scope.file.sheet:sequence(scope.task, table.move(lists[2], 1, #lists[2], #steps + 1, steps))
 	end
-end
-
--- Say which are run more than once: just runs each once, with the same arguments.
-local function note_repeated(file, recipe)
-	local seen = {}
-	local function visit(other, depth)
-		for _, call in ipairs(depth < 20 and other.calls or {}) do
-			local key = call.name .. " " .. table.concat(call.args, " ")
-			if seen[key] == 1 and recipe.calls[2] then
-				file.sheet:note(recipe.line, recipe.name, ("'%s' is run more than once: each that depends on it calls it"):format(call.name),
-					recipe.task)
-			end
-			seen[key] = (seen[key] or 0) + 1
-			visit(call.needs, depth + 1)
-		end
-	end
-	visit(recipe, 0)
 end
 
 -- What it declares, which those that depend on it ask for.
@@ -625,7 +587,6 @@ function M.read(text, _, sheet)
 	settings(file)
 	for _, recipe in ipairs(file.recipes) do
 		recipe.params, recipe.deps, recipe.after = head_of(file, recipe)
-		recipe.by_name = file.by_name
 		if is_for_others(recipe) then
 			sheet:note(recipe.line, recipe.name, "left out: it is for another system")
 		elseif lists_only(recipe) and not recipe.deps[1] then
@@ -639,7 +600,7 @@ function M.read(text, _, sheet)
 		scope.file = file
 		return expressions.hole(scope, (expressions.expression(variable.source, 1)))
 	end)
-	for _, act in ipairs { declare, import, note_repeated } do
+	for _, act in ipairs { declare, import } do
 		for _, recipe in ipairs(file.recipes) do
 			if recipe.task then
 				act(file, recipe)

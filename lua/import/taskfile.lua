@@ -614,6 +614,15 @@ local function import(file, row)
 		segments[1] = { shell = lines }
 	end
 	local keys = task.keys
+	local calls = {} -- tasks in front of one script are what it needs
+	for i, segment in ipairs(segments) do
+		calls[i] = not needs[1] and #calls == i - 1 and segment.plain or nil
+	end
+	if calls[1] and (#calls == #segments or #calls == #segments - 1 and segments[#segments].shell) then
+		needs, segments = calls, { segments[#calls + 1] }
+	elseif needs[2] then
+		keys.parallel, needs = needs, {}
+	end
 	keys.needs = needs[1] and needs or nil
 	keys.status = scope.status and scope.status ~= "" and (lines:gsub("%( [^\n]* %) || [^\n]*\n", "") .. scope.status) or nil
 	keys.interpreter = (scope.pipefail or file.pipefail) and "bash -eo pipefail" or is_bash(scope.text .. lines) and "bash -e" or nil
@@ -621,7 +630,7 @@ local function import(file, row)
 		keys.shell = segments[1].shell
 	elseif segments[1] and not scope.failed then
 		file.sheet:sequence(task, segments)
-	elseif not needs[1] then
+	elseif not needs[1] and not keys.parallel then
 		keys.shell = "true"
 	end
 	if not keys.shell then
@@ -629,7 +638,7 @@ local function import(file, row)
 	end
 	if scope.failed then
 		file.sheet:note(row.line, row.name, ("not imported, because of %s"):format(scope.failed), task)
-		for _, key in ipairs { "needs", "run", "interpreter", "status", "sources", "generates" } do
+		for _, key in ipairs { "needs", "parallel", "run", "interpreter", "status", "sources", "generates" } do
 			keys[key] = nil
 		end
 		keys.shell = shell.refusal(row.name, file.sheet.from)
