@@ -342,3 +342,32 @@ sys.exit(status)' "$RUNNER" workflow resume "$(run_id)" >>kib
 	[ "$(wc -l <checks)" -eq 3 ]
 	[ "$(tail -n 1 claude/calls/3/argv)" = 'fix 2' ]
 }
+
+@test "however deep in repairs, and in another file, a claude step gets the rest of the run's budget, and plan says so" {
+	cat >inner.yaml <<-'YAML'
+		claude: { output: json }
+		max_cost: 7
+		commands:
+		  - shell: "[ -e fixed ]"
+		    repair: [{ claude: inner }, { shell: touch fixed }]
+	YAML
+	workflow deep <<-'YAML'
+		name: deep
+		max_cost: 1
+		claude: { output: json }
+		commands:
+		  - shell: "[ -e fixed ]"
+		    repair:
+		      - claude: one
+		      - shell: "[ -e fixed ]"
+		        repair:
+		          - steps: [{ claude: two, check: { claude: three } }]
+		          - workflow: inner.yaml
+	YAML
+	turns "$COST; cost hi 0.1"
+	call workflow plan deep.yaml
+	[ "$(grep -o '"--max-budget-usd","1"' <<<"$stdout" | wc -l)" -eq 4 ]
+	call workflow run deep.yaml
+	envelope 0
+	[ "$(grep -h -A 1 max-budget claude/calls/*/argv | grep '^[0-9]' | xargs)" = "1 0.9 0.8 0.7" ]
+}

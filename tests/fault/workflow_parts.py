@@ -7,11 +7,9 @@ workflow_parts.py    RUNNER names the binary; CRASH=full: 500 kills; CRASH_SEED 
 import collections
 import json
 import os
-import random
 import signal
-import time
 
-from workflow_stage import IN_DOUBT, VICTIMS, Stage, in_threads
+from workflow_stage import VICTIMS, in_threads, killed_case, report, usual_time
 
 CASES = 250 if os.environ.get("CRASH") == "full" else 24
 SEED = os.environ.get("CRASH_SEED", "1")
@@ -61,14 +59,7 @@ def asked_to_end(_, pid):
     figures["asked"] += 1
 
 
-def killed(stage, source, usual, *args):
-    process = stage.start(*args)
-    time.sleep(source.uniform(0, usual * 1.05))
-    victim = VICTIMS[source.choice(list(VICTIMS))] if source.random() < 0.75 else asked_to_end
-    victim(stage, process.pid)
-    process.communicate(timeout=200)
-    stage.await_gone()
-    figures["ended"] += process.returncode != 0
+WAYS = {**VICTIMS, "asked": asked_to_end}
 
 
 # How each end was told to its last steps, by key.
@@ -98,40 +89,23 @@ def check_end(stage):
     stage.await_gone(20)
 
 
+def first_end(stage, envelope):
+    assert envelope["error"]["context"]["step_key"] == "gate", envelope
+    assert stage.call("resume", stage.run_id())["ok"]
+    check_end(stage)
+    assert [line for line in stage.lines("last") if line.startswith("last")] == ["last failed", "last completed"]
+    figures.clear()
+
+
+def is_fine(envelope):
+    return envelope["ok"] or envelope["error"]["context"].get("step_key") == "gate"
+
+
 def main():
-    with Stage() as stage:
-        fresh(stage)
-        began = time.monotonic()
-        envelope = stage.call("run", "parts.yaml")
-        assert envelope["error"]["context"]["step_key"] == "gate", envelope
-        usual = time.monotonic() - began
-        assert stage.call("resume", stage.run_id())["ok"]
-        check_end(stage)
-        assert [line for line in stage.lines("last") if line.startswith("last")] == ["last failed", "last completed"]
-        figures.clear()
-
-    def one(stage, i):
-        fresh(stage)
-        source = random.Random(f"{SEED} {i}")
-        killed(stage, source, usual, "run", "parts.yaml")
-        if not stage.run_id():
-            assert stage.lines("effects") == [], "a step ran before its run was committed"
-            stage.call("run", "parts.yaml")
-        for _ in range(MOST_RESUMES):
-            if stage.rows("SELECT 1 FROM runs WHERE state = 'completed'"):
-                break
-            figures["resumed"] += 1
-            if source.random() < AGAIN:
-                killed(stage, source, usual, "resume", stage.run_id())
-            else:
-                envelope = stage.call("resume", stage.run_id())
-                code = envelope["meta"]["exit_code"]
-                assert envelope["ok"] or code == IN_DOUBT or envelope["error"]["context"]["step_key"] == "gate", envelope
-        check_end(stage)
-
-    in_threads(one, range(CASES))
-    print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
-    assert figures["ended"] >= CASES // 4, "too few kills hit a run at work"
+    usual = usual_time("parts.yaml", fresh, first_end)
+    case = killed_case("parts.yaml", fresh, check_end, usual, figures, again=AGAIN, resumes=MOST_RESUMES, ways=WAYS, fine=is_fine)
+    in_threads(case, [f"{SEED} {i}" for i in range(CASES)])
+    report(figures, CASES)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ workflow_repairs.py    RUNNER names the binary; CRASH=full: 500 kills; CRASH_SEE
 """
 import collections
 import os
-import random
-import time
 
-from workflow_stage import IN_DOUBT, VICTIMS, Stage, in_threads
+from workflow_stage import in_threads, killed_case, report, usual_time
 
 CASES = 200 if os.environ.get("CRASH") == "full" else 24
 SEED = os.environ.get("CRASH_SEED", "1")
@@ -63,15 +61,6 @@ def fresh(stage):
         os.unlink(stage.path("fixed"))
 
 
-def killed(stage, source, usual, *args):
-    process = stage.start(*args)
-    time.sleep(source.uniform(0, usual * 1.05))
-    VICTIMS[source.choice(list(VICTIMS))](stage, process.pid)
-    process.communicate(timeout=200)
-    stage.await_gone()
-    figures["killed"] += process.returncode != 0
-
-
 def check_end(stage):
     effects = stage.lines("effects")
     assert effects == EFFECTS, effects
@@ -81,36 +70,16 @@ def check_end(stage):
     stage.await_gone(20)
 
 
+def first_end(stage, envelope):
+    assert envelope["ok"], envelope
+    check_end(stage)
+
+
 def main():
-    with Stage() as stage:
-        fresh(stage)
-        began = time.monotonic()
-        envelope = stage.call("run", "repairs.yaml")
-        assert envelope["ok"], envelope
-        usual = time.monotonic() - began
-        check_end(stage)
-
-    def one(stage, i):
-        fresh(stage)
-        source = random.Random(f"{SEED} {i}")
-        killed(stage, source, usual, "run", "repairs.yaml")
-        if not stage.run_id():
-            assert stage.lines("effects") == [], "a step ran before its run was committed"
-            assert stage.call("run", "repairs.yaml")["ok"]
-        for _ in range(MOST_RESUMES):
-            if stage.rows("SELECT 1 FROM runs WHERE state = 'completed'"):
-                break
-            figures["resumed"] += 1
-            if source.random() < AGAIN:
-                killed(stage, source, usual, "resume", stage.run_id())
-            else:
-                envelope = stage.call("resume", stage.run_id())
-                assert envelope["ok"] or envelope["meta"]["exit_code"] == IN_DOUBT, envelope
-        check_end(stage)
-
-    in_threads(one, range(CASES))
-    print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
-    assert figures["killed"] >= CASES // 4, "too few kills hit a run at work"
+    usual = usual_time("repairs.yaml", fresh, first_end)
+    case = killed_case("repairs.yaml", fresh, check_end, usual, figures, again=AGAIN, resumes=MOST_RESUMES)
+    in_threads(case, [f"{SEED} {i}" for i in range(CASES)])
+    report(figures, CASES)
 
 
 if __name__ == "__main__":

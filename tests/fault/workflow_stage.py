@@ -8,6 +8,7 @@ what it is there for. RUNNER names the binary.
 import collections
 import json
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -101,6 +102,9 @@ class Stage:
         self.write("crash.yaml", WORKFLOW)
         self.write("audit", "")
         self.write("effects", "")
+
+    def nothing_ran(self):
+        assert self.lines("effects") == [], "a step ran before its run was committed"
 
     # --- runs ---------------------------------------------------------------------------
 
@@ -221,6 +225,58 @@ def in_threads(work, items, make=Stage):
         thread.join()
     if problems:
         raise AssertionError(f"case {problems[0][0]}") from problems[0][1]
+
+
+def killed(stage, source, usual, *args, ways=VICTIMS, figures=None):
+    """A command of `workflow` that is killed, in one of these ways, in the time that it usually takes: did it end otherwise than it would?"""
+    process = stage.start(*args)
+    time.sleep(source.uniform(0, usual * 1.05))
+    ways[source.choice(list(ways))](stage, process.pid)
+    process.communicate(timeout=200)
+    stage.await_gone()
+    if figures is not None:
+        figures["killed"] += process.returncode != 0
+
+
+def usual_time(file, begin, end, make=None):
+    """How long a run takes that nobody disturbs: begin(stage), the run, end(stage, envelope)."""
+    with (make or Stage)() as stage:
+        begin(stage)
+        began = time.monotonic()
+        envelope = stage.call("run", file)
+        seconds = time.monotonic() - began
+        end(stage, envelope)
+        return seconds
+
+
+def killed_case(file, begin, end, usual, figures, *, again, resumes, ways=VICTIMS, fine=lambda envelope: envelope["ok"]):
+    """case(stage, seed): a run that is killed, and so is each of its resumptions with the probability `again`, until it has
+    completed. Of the rest each envelope is `fine`, or says that a step is in doubt."""
+
+    def case(stage, seed):
+        begin(stage)
+        source = random.Random(seed)
+        killed(stage, source, usual, "run", file, ways=ways, figures=figures)
+        if not stage.run_id():
+            stage.nothing_ran()
+            assert fine(stage.call("run", file))
+        for _ in range(resumes):
+            if stage.rows("SELECT 1 FROM runs WHERE state = 'completed'"):
+                break
+            figures["resumed"] += 1
+            if source.random() < again:
+                killed(stage, source, usual, "resume", stage.run_id(), ways=ways, figures=figures)
+            else:
+                envelope = stage.call("resume", stage.run_id())
+                assert fine(envelope) or envelope["meta"]["exit_code"] == IN_DOUBT, envelope
+        end(stage)
+
+    return case
+
+
+def report(figures, cases):
+    print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
+    assert figures["killed"] >= cases // 4, "too few kills hit a run at work"
 
 
 def check_end(stage):

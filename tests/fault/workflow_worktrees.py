@@ -5,13 +5,11 @@ workflow_worktrees.py    RUNNER names the binary; CRASH=full: 300 kills, and 200
 """
 import collections
 import os
-import random
 import shutil
 import subprocess
-import time
 
 import harness
-from workflow_stage import IN_DOUBT, VICTIMS, Stage, in_threads
+from workflow_stage import Stage, in_threads, killed_case, report, usual_time
 
 FULL = os.environ.get("CRASH") == "full"
 CASES = int(os.environ.get("CRASH_CASES", 120 if FULL else 12))
@@ -65,6 +63,9 @@ class Repository(Stage):
         return subprocess.Popen([*before, harness.RUNNER, "workflow", *args], cwd=self.path("repo"), env=self.env,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
+    def nothing_ran(self):
+        assert self.git("log", "--format=%s", "--branches") == "start", "a step ran before its run was committed"
+
     def git(self, *args, where="repo"):
         return subprocess.run(["git", *args], cwd=self.path(where), env={**self.env, "TOKEN": ""}, check=True, capture_output=True,
                               text=True).stdout.strip()
@@ -112,56 +113,23 @@ class Many(Repository):
     items = [f"n{i}" for i in range(SIDE_BY_SIDE - 1)] + ["a"]
 
 
-def killed(stage, source, usual, *args):
-    process = stage.start(*args)
-    time.sleep(source.uniform(0, usual * 1.05))
-    VICTIMS[source.choice(list(VICTIMS))](stage, process.pid)
-    process.communicate(timeout=200)
-    stage.await_gone()
-    figures["killed"] += process.returncode != 0
-
-
-def resumed_to_the_end(stage, source, usual, again):
-    for _ in range(MOST_RESUMES):
-        if stage.rows("SELECT 1 FROM runs WHERE state = 'completed'"):
-            break
-        figures["resumed"] += 1
-        if source.random() < again:
-            killed(stage, source, usual, "resume", stage.run_id())
-        else:
-            envelope = stage.call("resume", stage.run_id())
-            assert envelope["ok"] or envelope["meta"]["exit_code"] == IN_DOUBT, envelope["error"]
+def first_end(stage, envelope):
+    assert envelope["ok"], envelope["error"]
     stage.check_end()
 
 
-def usual_time(make):
-    with make() as stage:
-        stage.fresh()
-        began = time.monotonic()
-        envelope = stage.call("run", "../trees.yaml")
-        assert envelope["ok"], envelope["error"]
-        stage.check_end()
-        return time.monotonic() - began
-
-
-def one(usual, again):
-    def case(stage, i):
-        stage.fresh()
-        source = random.Random(f"{SEED} {i}")
-        killed(stage, source, usual, "run", "../trees.yaml")
-        if not stage.run_id():
-            assert stage.call("run", "../trees.yaml")["ok"]
-        resumed_to_the_end(stage, source, usual, again)
-    return case
+def cases(make, share, again, count):
+    usual = usual_time("../trees.yaml", make.fresh, first_end, make) * share
+    case = killed_case("../trees.yaml", make.fresh, make.check_end, usual, figures, again=again, resumes=MOST_RESUMES)
+    in_threads(case, [f"{SEED} {i}" for i in range(count)], make)
 
 
 def main():
-    in_threads(one(usual_time(Repository), AGAIN), range(CASES), Repository)
-    assert figures["killed"] >= CASES // 4, "too few kills hit a run at work"
+    cases(Repository, 1, AGAIN, CASES)
     few = figures.copy()
-    in_threads(one(usual_time(Many) / 4, 0.97), range(max(CASES // 5, 1)), Many)  # early, so that each is killed often
+    cases(Many, 0.25, 0.97, max(CASES // 5, 1))  # early, so that each is killed often
     print(f"killed with {SIDE_BY_SIDE} side by side: {figures['killed'] - few['killed']}; in all ", end="")
-    print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
+    report(figures, CASES)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ local function row_of(step, prefix, about)
 	local key = prefix .. step.key
 	local retry = retry_of(step, key, about.seed)
 	local below = step.kind == "foreach" and key .. "[*]." or prefix
-	local inner = step.child and { seed = about.seed, workflow = step.child } or about
+	local max = { max_cost = about.workflow.max_cost or math.huge } -- of the whole run
+	local inner = step.child and { seed = about.seed, workflow = setmetatable(max, { __index = step.child }) } or about
 	return {
 		key = key, id = step.id, kind = step.kind, label = step.label, line = step.line, when = step.when and step.when.text,
 		timeout_ms = step.timeout_ms or json.null, total_timeout_ms = step.total_timeout_ms, retry = retry,
