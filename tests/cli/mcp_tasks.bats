@@ -112,6 +112,29 @@ with Server(tasks=True) as s:
 PY
 }
 
+@test "a client that was told of a cancellation hears so from every server, also while the task still cleans up" {
+	body slow 'timeout = "5m", grace = "2m",' 'cleanup = function() io.open("cleaning", "w"):close() io.open("gate"):close() end,' <<'LUA'
+		io.open("began", "w"):close()
+		ctx:sleep(600)
+LUA
+	session <<'PY'
+def ask(s, method, **params):
+    return s.ask(method, params, modern=False)["result"]
+with Server() as s:
+    s.initialize()
+    task = ask(s, "tools/call", name="slow", arguments={}, task={})["task"]["taskId"]
+    until(lambda: os.path.exists("began"))
+    assert ask(s, "tasks/cancel", taskId=task)["status"] == "cancelled"
+    until(lambda: os.path.exists("cleaning"))
+with Server(tasks=True) as s:
+    s.initialize()
+    assert ask(s, "tasks/get", taskId=task)["status"] == "cancelled"
+    open("gate", "w").close()
+    until(lambda: s.ask("tasks/get", {"taskId": task})["result"]["status"] == "cancelled")
+    assert ask(s, "tasks/get", taskId=task)["status"] == "cancelled"
+PY
+}
+
 @test "a task outlives its server, and another server of the same project finds it" {
 	mkdir -p below elsewhere/commands
 	cp commands/build.lua elsewhere/commands
