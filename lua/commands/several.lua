@@ -72,7 +72,7 @@ local parts
 
 local function validate(args)
 	local problems = {}
-	parts = parts_of(args.calls or {})
+	parts = not attempt.framework.choose and parts_of(args.calls or {}) or {}
 	if attempt.framework.detach then
 		return { problem("Several calls are no job", "Leave out --detach, or give it to one of them") }
 	elseif #parts > MOST then
@@ -92,6 +92,47 @@ local function ask_policies()
 			error(refused, 0)
 		end
 	end
+end
+
+-- --- one that is chosen -------------------------------------------------------------------------
+
+local FZF = 'command -v fzf >/dev/null || exit 127; exec fzf "$@" 2>/dev/tty'
+
+local function raise(code, message, fix)
+	require("runner.core.errors").raise(code, message, { side_effects = "none", retryable = false, fix_required = fix })
+end
+
+-- The project's own, tasks in the order of their file.
+local function choices()
+	local rows = catalog.own_rows(attempt.project)
+	table.sort(rows, function(a, b)
+		return (a.order or 0) < (b.order or 0) or (a.order or 0) == (b.order or 0) and a.name < b.name
+	end)
+	local lines, by_line = {}, {}
+	for i, row in ipairs(rows) do
+		lines[i] = ("%s\t%s"):format(row.name, (row.description or ""):gsub("%c", " "))
+		by_line[lines[i]] = row.name
+	end
+	return lines, by_line
+end
+
+local function choose(ctx)
+	local lines, by_line = choices()
+	if not (attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text") then
+		raise("INPUT_REQUIRED", "--choose needs a person at a terminal", "Name the command: run 'runner' to list them")
+	elseif not lines[1] then
+		raise("PRECONDITION", "There is no command to choose", "Create one with 'runner new hello'")
+	end
+	local result = ctx:run { "sh", "-c", FZF, "fzf", "--prompt=runner ", stdin = table.concat(lines, "\n") .. "\n", foreground = true,
+		check = false }
+	local line = result.stdout:match "^[^\n]*"
+	if result.status == 127 then
+		line = ctx:select("Which command?", lines)
+	end
+	local name = by_line[line] or raise("INPUT_REQUIRED", "No command was chosen", "Name the command: run 'runner' to list them")
+	local part = { words = command_line.name_words((name:gsub(" ", "."))) }
+	settle(part, 1, attempt.project)
+	parts = { part }
 end
 
 -- --- the answer ---------------------------------------------------------------------------------
@@ -124,6 +165,9 @@ local function fail(rows, failed)
 end
 
 local function run(args, ctx)
+	if attempt.framework.choose then
+		choose(ctx)
+	end
 	ask_policies()
 	number_names(parts)
 	local at_once = args.jobs or args.parallel and #parts or 1

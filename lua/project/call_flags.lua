@@ -111,11 +111,25 @@ function M.tell(framework)
 	end
 end
 
+-- `runner --choose` is a call of the command that makes calls, which are chosen then.
+local function choosing(a)
+	local found = { name = "several", words = 0 }
+	local command = assert(require("runner.project.loader").command(found, a.project))
+	local parsed = require("runner.project.args").parse(command.args, a.tokens, { command = command, in_front = #a.tokens })
+	return { found = found, name = found.name, command = command, parsed = parsed, framework = parsed.framework, format = a.format }
+end
+
 ---Take the flags; what is wrong with them joins the problems of the arguments.
 ---@param a runner.Attempt
 ---@return {format: string, trace?: function, older?: table, window?: runner.Window}
 function M.take(a)
 	local problems, framework, found = a.parsed.problems, a.framework, { format = a.format }
+	if framework.choose and a.name == "help" and not a.call.places[1] then
+		return choosing(a)
+	elseif framework.choose then
+		problems[#problems + 1] = { field = "choose", code = "INVALID_ARGUMENT", message = "--choose stands alone",
+			suggestion = "Write runner --choose", fix_required = "Leave out the command, or --choose" }
+	end
 	if framework.no_cache or framework.cache_ttl and framework.cache_ttl < 1 then
 		host.send("META", { name = "cache_used", data = "false" }, true) -- before the next one, which only leaves out true
 	end

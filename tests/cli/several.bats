@@ -22,8 +22,10 @@ tasks() {
 # at_terminal KEYS ARGS…: the call at a terminal of its own, where KEYS are typed behind each question; what is shown, and
 # its status in the last line
 at_terminal() {
-	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" "$@" <<-'PY' >shown
+	env -i "${CLEAN_ENV[@]}" TERM=xterm QUESTION="${QUESTION:-[y/N] }" PATH_OF="${PATH_OF:-}" python3 - "$RUNNER" "$@" <<-'PY' >shown
 		import os, pty, sys
+		question = os.environ.pop("QUESTION").encode()
+		os.environ["PATH"] = os.environ.pop("PATH_OF") or os.environ["PATH"]
 		pid, fd = pty.fork()
 		if pid == 0:
 		    os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[3:])
@@ -31,7 +33,7 @@ at_terminal() {
 		try:
 		    while chunk := os.read(fd, 4096):
 		        text += chunk
-		        if text.endswith(b"[y/N] "):
+		        if text.endswith(question):
 		            os.write(fd, sys.argv[2].encode() + b"\n")
 		except OSError:
 		    pass
@@ -325,4 +327,35 @@ offers() {
 	echo '{"relocate": false}' >policy.json
 	call --policy policy.json -C .. build
 	expect 'e.error.code == "POLICY_DENIED"'
+}
+
+@test "--choose lists the project's own for a person, through fzf or with numbers, and runs the one" {
+	tasks <<<'say = { "Say it", shell = "echo said" }, fails = { "Fail", shell = "exit 3" }, db = { up = { "Up", shell = "echo up" } }, _p = { "P", shell = "true" }'
+	call --choose
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect 'e.error.code == "INPUT_REQUIRED"'
+	call --choose say
+	[ "$status" -eq 2 ]
+	mkdir none bin
+	for name in sh env cat; do
+		ln -s "$(command -v "$name")" none/
+	done
+	QUESTION="Number or name: " PATH_OF=$PWD/none at_terminal 3 --choose
+	grep -q '1) say.*Say it' shown
+	run -1 grep -q _p shown
+	[ "$(tail -n 2 shown)" = "$(printf 'up\nstatus 0')" ]
+	QUESTION="Number or name: " PATH_OF=$PWD/none at_terminal fa --choose
+	[ "$(tail -n 1 shown)" = "status 1" ]
+	printf '#!/bin/sh\ntest -t 2 || exit 9\ncat >"%s/offered"\ngrep ^say "%s/offered"\n' "$PWD" "$PWD" >bin/fzf
+	chmod +x bin/fzf
+	PATH_OF=$PWD/bin:$PATH at_terminal "" --choose
+	[ "$(cat shown)" = "$(printf 'said\nstatus 0')" ]
+	[ "$(cut -f1 offered)" = "$(printf 'say\nfails\ndb up')" ]
+	printf '#!/bin/sh\necho "rm -rf /"\n' >bin/fzf
+	PATH_OF=$PWD/bin:$PATH at_terminal "" --choose
+	grep -q 'No command was chosen' shown
+	printf '#!/bin/sh\nexit 130\n' >bin/fzf
+	PATH_OF=$PWD/bin:$PATH at_terminal "" --choose
+	[ "$(tail -n 1 shown)" = "status 4" ]
 }

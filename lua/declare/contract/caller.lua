@@ -135,6 +135,8 @@ return {
 		-- a call
 		{ name = "cwd", type = "path", short = "C", front = true, yields = true, section = "Settings",
 			description = "Work in this directory, as if runner had been called there" },
+		{ name = "choose", type = "boolean", front = true, yields = true, section = "Help",
+			description = "Choose one of the project's commands from a list, and run it" },
 		{ name = "config", type = "path", front = true, yields = true, section = "Settings",
 			description = "Read this file in place of runner.lua" },
 		{ name = "context", type = "string", front = true, yields = true, section = "Settings",
