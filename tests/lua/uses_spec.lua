@@ -3,7 +3,7 @@
 local ROOT = debug.getinfo(1, "S").source:match("^@(.*)tests/lua/")
 local borders = dofile(ROOT .. "tests/lua/lib/borders.lua")
 
-local STATE = { ["runner.core.attempt"] = true } -- what it holds comes while a command runs
+local STATE = { ["runner.core.attempt"] = true, ["runner.core.budget"] = true } -- what it holds comes while a command runs
 
 -- path → text of every file of the library
 local function library()
