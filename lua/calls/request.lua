@@ -35,7 +35,7 @@ local OF_REQUEST = { unique = true, memory = 64 << 20 }
 ---@type table<string, true>
 M.open_flags = tables.set [[
 	attempt_timeout idle_timeout grace retries retry_delay connect_timeout budget
-	fields limit cursor sort max_bytes schema_version warnings_as_errors quiet verbose debug
+	fields limit cursor sort max_bytes meta schema_version warnings_as_errors quiet verbose debug
 	help version plan schema output_schema show_config validate_only
 	idempotency_key rebuild resume_from rollback_on_failure detach no_cache cache_ttl instance_id]]
 

@@ -86,6 +86,10 @@ local function call_of(args, request, allowed, running)
 	if request.live then
 		request.flags[#request.flags + 1] = "--live"
 	end
+	local form = attempt.framework.meta
+	if form and not table.concat(request.flags, " "):find "%-%-meta=" then
+		request.flags[#request.flags + 1] = "--meta=" .. form
+	end
 	if attempt.framework.quiet then
 		request.flags[#request.flags + 1] = "--quiet"
 	end

@@ -31,7 +31,7 @@ input: stdin requires option_placement arguments help_argv stdout protocol raw_p
 run: async interruption detach budget
 answer: rows truncates list default_limit max_bytes limit cursor sort fields
 caller: has_network_io connect_timeout proxy no_proxy keywords
-answer: unmask stable_output no_injection_protection
+answer: unmask meta stable_output no_injection_protection
 effects: requires_person dry_run confirm_destructive safe_default live idempotency_key confine preserve_locale subprocess stderr
 run: resumable rollback resume_from rollback_on_failure
 answer: streams rows_may_repeat stream heartbeat_ms heartbeat_interval

@@ -1,6 +1,6 @@
 -- answer: an envelope as the result of a tool (CallToolResult). structuredContent is the envelope
 -- without what says nothing about this call; the text is the same as JSON, since not every
--- client shows structured content to its model (server/tools.mdx). Pure.
+-- client shows structured content to its model (server/tools.mdx).
 
 local json = require "runner.json"
 local tables = require "runner.core.tables"
@@ -14,6 +14,9 @@ local DROPPED = { command = true, duration_ms = true, timeout_ms = true, timesta
 	attempt = true, max_attempts = true, limits = true, schema_ref = true, retry_seed = true, session_tmp_dir = true,
 	instance_id = true, retry_history = true }
 
+-- What is the same for a whole server: said once, and again when it has changed.
+local STEADY, said = { "audit_log_path", "policy", "confined" }, {}
+
 local function or_null(v)
 	return v == nil and json.null or v
 end
@@ -24,6 +27,13 @@ local function shortened(meta)
 		if not DROPPED[name] then
 			out[name] = v
 		end
+	end
+	for _, name in ipairs(STEADY) do
+		local text = out[name] ~= nil and json.encode(out[name]) or nil
+		if text and said[name] == text then
+			out[name] = nil
+		end
+		said[name] = text or said[name]
 	end
 	return out
 end

@@ -106,6 +106,9 @@ end
 ---What meta says of a call, and of one that fails before its command is known.
 ---@param framework table
 function M.tell(framework)
+	if framework.meta == "short" then
+		host.send("META", { name = "form", data = '"short"' }, true)
+	end
 	if framework.stable_output then
 		host.send("META", { name = "stable_output", data = "true" }, true)
 	end

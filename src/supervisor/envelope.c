@@ -118,12 +118,14 @@ static void write_attempts(struct run *run, struct json_writer *w)
 	const struct policy *p = &run->plan.policy;
 	char seed[24];
 
-	member_int(w, "attempt", run->attempts);
-	json_key(w, "max_attempts");
-	if (p->retries < 0)
-		json_write_null(w);
-	else
-		json_int(w, p->retries + 1);
+	if (wants(run, "attempt")) {
+		member_int(w, "attempt", run->attempts);
+		json_key(w, "max_attempts");
+		if (p->retries < 0)
+			json_write_null(w);
+		else
+			json_int(w, p->retries + 1);
+	}
 	if (run_repeats(run) > 0)
 		member_int(w, "retries", run_repeats(run));
 	if (run->history.count > 0 && run->attempts > 1 && wants(run, "retry_history")) {
@@ -156,9 +158,9 @@ static void write_steps(struct run *run, struct json_writer *w)
 
 static void write_caller(struct run *run, struct json_writer *w)
 {
-	if (run->launch.trace_id)
+	if (run->launch.trace_id && wants(run, "trace_id"))
 		member_cstr(w, "trace_id", run->launch.trace_id);
-	if (run->launch.headless) {
+	if (run->launch.headless && wants(run, "headless")) {
 		json_key(w, "headless");
 		json_bool(w, true);
 	}
@@ -167,6 +169,8 @@ static void write_caller(struct run *run, struct json_writer *w)
 /* What holds where the worker has said nothing else. */
 static void write_defaults(struct run *run, struct json_writer *w)
 {
+	if (!wants(run, "cwd"))
+		return;
 	if (run->cwd[0] && !metas_have(&run->metas, "cwd"))
 		member_cstr(w, "cwd", run->cwd);
 	if (!metas_have(&run->metas, "config_sources")) {
@@ -183,7 +187,8 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	char when[32];
 
 	json_begin_object(w);
-	member_cstr(w, "command", run->plan.command);
+	if (wants(run, "command"))
+		member_cstr(w, "command", run->plan.command);
 	member_int(w, "exit_code", exit_code);
 	if (run->rows.streams)
 		member_int(w, "items_emitted", run->rows.count);
@@ -193,15 +198,15 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 		member_cstr(w, "request_id", run->request_id);
 	if (wants(run, "timestamp"))
 		member_cstr(w, "timestamp", rfc3339_format(&run->wall_started, when));
-	member_cstr(w, "schema_version", run->plan.schema_version);
-	if (!metas_have(&run->metas, "tool_version")) /* the version of a tool of its own (lua/project/tool_name.lua) */
+	if (wants(run, "schema_version"))
+		member_cstr(w, "schema_version", run->plan.schema_version);
+	if (wants(run, "tool_version") && !metas_have(&run->metas, "tool_version")) /* the version of a tool of its own (lua/project/tool_name.lua) */
 		member_cstr(w, "tool_version", RUNNER_VERSION);
 	write_caller(run, w);
 	write_attempts(run, w);
 	write_steps(run, w);
 	write_defaults(run, w);
-	if (run->metas.members.len > 0)
-		buf_add(w->out, run->metas.members.data, run->metas.members.len);
+	metas_write(&run->metas, w->out);
 	json_end_object(w);
 }
 

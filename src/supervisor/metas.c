@@ -23,6 +23,13 @@ static const char *const varying_names[] = {
 	"duration_ms", "request_id", "timestamp", "retry_history", "retry_seed", "session_tmp_dir", "cache_used",
 };
 
+/* What is the same in all answers of a project, or that its caller knows: no answer to --meta short has it. */
+static const char *const known_names[] = {
+	"command", "request_id", "timestamp", "schema_version", "tool_version", "trace_id", "headless", "attempt", "max_attempts",
+	"retry_history", "retry_seed", "cwd", "config_sources", "effective_config_hash", "session_tmp_dir", "instance_id", "limits",
+	"schema_ref", "audit_log_path", "policy", "confined",
+};
+
 bool metas_have(const struct metas *m, const char *name)
 {
 	for (int i = 0; i < m->count; i++)
@@ -41,7 +48,8 @@ static bool is_among(const char *const *names, size_t n, const char *name)
 
 bool metas_want(const struct metas *m, const char *name)
 {
-	return !metas_have(m, "stable_output") || !is_among(varying_names, ARRAY_LEN(varying_names), name);
+	return !(metas_have(m, "stable_output") && is_among(varying_names, ARRAY_LEN(varying_names), name)) &&
+	       !(metas_have(m, "form") && is_among(known_names, ARRAY_LEN(known_names), name));
 }
 
 static bool is_new(const struct metas *m, const char *const *own, size_t n, const char *name)
@@ -59,6 +67,7 @@ static void add(struct metas *m, const char *const *own, size_t n, const char *n
 
 	if (json_check(json.s, json.n) == JSON_INVALID || !is_new(m, own, n, name))
 		return;
+	m->at[m->count] = m->members.len;
 	strcpy(m->names[m->count++], name);
 	w.need_comma = true;
 	json_key(&w, name);
@@ -73,6 +82,16 @@ void metas_add(struct metas *m, const char *name, struct field json)
 void metas_add_to_error(struct metas *m, const char *name, struct field json)
 {
 	add(m, error_names, ARRAY_LEN(error_names), name, json);
+}
+
+void metas_write(const struct metas *m, struct buf *out)
+{
+	for (int i = 0; i < m->count; i++) {
+		size_t end = i + 1 < m->count ? m->at[i + 1] : m->members.len;
+
+		if (metas_want(m, m->names[i]))
+			buf_add(out, m->members.data + m->at[i], end - m->at[i]);
+	}
 }
 
 void metas_clear(struct metas *m)

@@ -13,6 +13,7 @@
 struct metas {
 	struct buf members; /* ,"name":value … ; out of memory: members.failed */
 	char names[METAS_MAX][META_NAME];
+	size_t at[METAS_MAX]; /* where in `members` each begins */
 	int count;
 };
 
@@ -25,6 +26,8 @@ void metas_add_to_error(struct metas *m, const char *name, struct field json);
 bool metas_have(const struct metas *m, const char *name);
 /* Is this member of meta wanted, the envelope's own included? */
 bool metas_want(const struct metas *m, const char *name);
+/* The members that are wanted, each with a comma in front. */
+void metas_write(const struct metas *m, struct buf *out);
 void metas_clear(struct metas *m);
 
 #endif

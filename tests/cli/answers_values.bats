@@ -217,3 +217,22 @@ LUA
 	answers 0 same
 	expect '"stable_output" not in e.meta'
 }
+
+@test "--meta short leaves out what is the same in every answer, and keeps what a next step depends on" {
+	body one 'list = true,' <<<'return { 1, 2, 3 }'
+	answers 0 one --meta short --limit 2
+	expect 'set(e.meta) == {"exit_code", "duration_ms", "timeout_ms", "form", "pagination"} and e.meta["form"] == "short"'
+	answers 0 one --meta full
+	expect '"form" not in e.meta and "command" in e.meta and "cwd" in e.meta'
+	body retried 'retry = { retries = 2, delay = 0 }, exit_codes = { UNAVAILABLE = { retryable = true, side_effects = "none" } },' <<-'LUA'
+		if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "x") end
+		return { n = ctx.attempt }
+	LUA
+	answers 0 retried --meta short
+	expect 'e.meta["retries"] == 1 and "retry_history" not in e.meta'
+	answers 2 nosuch --meta short
+	expect '"command" not in e.meta and e.meta["exit_code"] == 2'
+	answers 2 one --meta long
+	printf '%s\n' '{"_cmd":"one"}' '{"_cmd":"one","_opts":{"meta":"full"}}' | "$RUNNER" exec --meta short >out.txt
+	[ "$(python3 -c 'import json; print(*["cwd" in json.loads(l)["meta"] for l in open("out.txt")])')" = "False True" ]
+}

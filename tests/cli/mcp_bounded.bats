@@ -24,8 +24,9 @@ parts() {
 	parts text rows strict fails small
 	cat parts.txt
 	[ "$(awk '{ print $2, $3 }' parts.txt | tr '\n' ';')" = "None text;None structured;OUTPUT_TOO_LARGE structured;NOT_FOUND text;None structured;" ]
-	[ "$(awk 'NR < 5 && $4 != $5' parts.txt)" = "" ]
-	[ "$(awk 'NR < 5 && $5 < 90000' parts.txt)" = "" ]
+	head -n 4 parts.txt >large.txt
+	[ "$(awk '$4 != $5' large.txt)" = "" ]
+	[ "$(awk '$5 < 90000' large.txt)" = "" ]
 	[ "$(awk 'NR == 1 { print ($1 > 30000) }' parts.txt)" = 1 ]
 }
 

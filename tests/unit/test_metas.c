@@ -74,6 +74,22 @@ static void what_differs_between_equal_calls_is_not_wanted_in_a_stable_answer(vo
 	assert_string_equal(buf_cstr(&metas.members), ",\"stable_output\":true,\"cwd\":1");
 }
 
+static void a_short_meta_has_none_that_its_caller_knows(void **state UNUSED)
+{
+	struct buf out = BUF_INIT;
+
+	add("policy", "[]");
+	add("pagination", "{}");
+	add("form", "\"short\"");
+	add("limits", "1");
+	metas_write(&metas, &out);
+	assert_string_equal(buf_cstr(&out), ",\"pagination\":{},\"form\":\"short\"");
+	assert_false(metas_want(&metas, "request_id"));
+	assert_true(metas_want(&metas, "retries"));
+	assert_true(metas_want(&metas, "timeout_ms"));
+	buf_release(&out);
+}
+
 static void an_error_has_names_of_its_own(void **state UNUSED)
 {
 	static const char *const taken[] = { "code", "message", "retryable", "context", "redirect", "signal" };
@@ -112,6 +128,7 @@ int main(void)
 		TEST(metas_are_named_once_and_bounded),
 		TEST(a_meta_can_not_take_the_name_of_one_of_ours),
 		TEST(what_differs_between_equal_calls_is_not_wanted_in_a_stable_answer),
+		TEST(a_short_meta_has_none_that_its_caller_knows),
 		TEST(an_error_has_names_of_its_own),
 		TEST(other_names_and_invalid_json_are_left_out),
 	};

@@ -140,6 +140,8 @@ return {
 		-- what it may show
 		{ name = "unmask", type = "boolean", yields = true, section = "Output",
 			description = "Show tokens and keys in the result; without it they are masked" },
+		{ name = "meta", type = "enum", values = { "short", "full" }, yields = true, section = "Output",
+			description = "short: leave out of meta what is the same in all answers, or known to the caller" },
 		{ name = "stable_output", type = "boolean", yields = true, section = "Output",
 			description = "Leave out of meta what differs between two equal calls" },
 		{ name = "no_injection_protection", type = "boolean", yields = true, section = "Output",
