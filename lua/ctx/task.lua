@@ -8,6 +8,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
 local process = require "runner.ctx.process"
+local script_text = require "runner.declare.script"
 local tasks = require "runner.declare.tasks"
 
 local M = {}
@@ -62,45 +63,6 @@ end
 
 -- --- the script ------------------------------------------------------------------------------------
 
--- Without the blanks that all of its lines begin with.
-local function dedented(script)
-	local common
-	for blanks in ("\n" .. script):gmatch "\n([ \t]*)%f[^ \t\n]" do
-		while common and blanks:sub(1, #common) ~= common do
-			common = common:sub(1, -2)
-		end
-		common = common or blanks
-	end
-	return ((("\n" .. script):gsub("\n" .. (common or ""), "\n")):sub(2))
-end
-
--- Where a text stands between quotes, with what is in front of them; nil: nowhere, or more than once.
-local function only_place(source, script, from, to, before)
-	local found
-	local at = source:find(script, from, true)
-	while at and at + #script - 1 <= to do
-		if source:find("^[\"'%]]", at + #script) and source:sub(math.max(at - 80, 1), at - 1):find(before .. "[\"'%[]\n?$") then
-			if found then
-				return nil
-			end
-			found = at
-		end
-		at = source:find(script, at + 1, true)
-	end
-	return found
-end
-
--- The line of the file on which the script begins; nil: it is not there as it is, or it can't be told which of several it is.
-local function line_of(script)
-	local source = attempt.found and attempt.found.source or ""
-	local at = only_place(source, script, 1, #source, "")
-	if not at and source:find(script, 1, true) and attempt.found.task then
-		local place = require("runner.declare.task_text").places(source, attempt.found.group)[attempt.name]
-		at = place and only_place(source, script, place.first, place.last, "shell%s*=%s*%[?=*")
-	end
-	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", ""))
-end
-
 local numbered = false -- the lines of the script are those of the file
 
 -- What the interpreter calls the script.
@@ -136,11 +98,13 @@ local function written(ctx, words, script)
 end
 
 local function script_words(ctx, script)
-	local text = dedented(script)
+	local text = script_text.dedented(script)
 	local named = shebang(text)
 	local words = named or attempt.command.interpreter and table.move(attempt.command.interpreter, 1, 1000, 1, {}) or { "/bin/sh", "-e" }
 	local program = named and named[2] and named[1]:find "/env$" and named[2] or words[1]
-	local line = is_numbered(program) and line_of(script)
+	local found = attempt.found
+	local line = is_numbered(program) and found and found.source
+		and script_text.line_of(found.source, script, found)
 	numbered = line and true or false
 	if line then
 		text = ("\n"):rep(line - 1) .. (named and text:gsub("#![^\n]*", "", 1) or text)

@@ -315,6 +315,17 @@ local function look_at_programs(code, add)
 	end)
 end
 
+-- Only the last of several expressions gives all of its values.
+local function look_at_unpack(code, text, add)
+	each_call(code, "%f[%w_.:](table%s*%.%s*unpack)%f[^%w_]", function(at, _, list)
+		local stop = list:sub(1, 1) == "(" and select(2, code:find("^table%s*%.%s*unpack%s*%b()", at))
+		if stop and text:find("^%s*,%s*[^%s})]", stop + 1) then
+			add("table.unpack", line_of(code, at), "gives its first value alone where something follows it",
+				"Put it last, or build the list first with table.move")
+		end
+	end)
+end
+
 ---Look for all of them.
 ---@param code string the source without comments and quotes, on its own lines
 ---@param text string the source
@@ -323,6 +334,7 @@ function M.look_at_calls(code, text, add)
 	look_at_fs(code, text, add)
 	look_at_pcall(code, add)
 	look_at_programs(code, add)
+	look_at_unpack(code, text, add)
 end
 
 local OPEN = { string = true, path = true, json = true }

@@ -83,6 +83,9 @@ local function look_at_need(need, own, project, report)
 	if type(value) == "table" and value.danger_level == "destructive" and own.danger_level ~= "destructive" then
 		report("warnings", ("names '%s', which is destructive, so that the call is refused"):format(need[1]),
 			'Write danger_level = "destructive"')
+	elseif type(value) == "table" and value.danger_level == "mutating" and own.danger_level == "safe" then
+		report("warnings", ("names '%s', which changes something, and this command says that it is safe"):format(need[1]),
+			'Write danger_level = "mutating"')
 	end
 end
 

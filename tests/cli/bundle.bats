@@ -50,7 +50,7 @@ mine() {
 }
 
 @test "a bundle offers nothing that is for whoever writes commands" {
-	for name in new types lint test add bundle library flame conformance generate-skills "workflow new" "self lint"; do
+	for name in new types init lint test add bundle library flame conformance generate-skills "workflow new" "self lint"; do
 		# shellcheck disable=SC2086 # two words
 		mine $name foo
 		assert_envelope

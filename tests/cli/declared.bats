@@ -90,7 +90,7 @@ found_in() {
 
 @test "a built-in can't be shadowed" {
 	local name
-	for name in help lint new types completion; do
+	for name in help completion self workflow; do
 		command_file "$name" <<<'return { description = "x", danger_level = "safe",
 			run = function() local f = io.open("touched", "w") f:close() return { mine = true } end }'
 		call "$name"
@@ -260,7 +260,7 @@ found_in() {
 		commands|return { commands = 5 }|a folder
 		config|return { config = "x" }|a table
 		|return 5|return {
-		|return {|syntax
+		|return {|Correct this line
 		|error("boom")|
 	ROWS
 	[ "$(id -u)" -eq 0 ] || skip "needs root for chown"

@@ -295,3 +295,41 @@ LUA
 	[ "$status" -eq 4 ]
 	expect '[p["key"] for p in e.data["problems"]] == ["b"]'
 }
+
+@test "lint sees the whole project: ignored files, aliases to nothing, circles, scripts, a list cut short" {
+	mkdir -p commands/db
+	cp commands/good.lua "commands/my cmd.lua"
+	cp commands/good.lua commands/db/foo.bar.lua
+	cp commands/good.lua commands/_helper.lua
+	echo 'return { aliases = { fine = "good", gone = "nothing here" } }' >runner.lua
+	cat >tasks.lua <<-'LUA'
+		return { tasks = {
+			a = { "A", needs = { "b" } }, b = { "B", parallel = { { "c" } } }, c = { "C", needs = { "a" } },
+			look = { "Look", danger_level = "safe", needs = { "make" } },
+			make = { "Make", shell = [[
+				cd build
+				rm -f "$dir/"*
+				if [ $x = y ]; then
+					read answer < $(ls)
+				fi ]] },
+			run = { "Run", run = function(_, ctx)
+				local list = { "x" }
+				ctx:run{ "ls", table.unpack(list), "y" }
+				ctx:run{ "ls", "-l", table.unpack(list) }
+			end },
+		} }
+	LUA
+	call lint
+	assert_envelope
+	[ "$status" -eq 4 ]
+	expect '[p["message"] for p in e.data.problems if "needs itself" in p["message"]] == ["tasks.lua: \u0027a\u0027 needs itself: a → b → c → a. Remove one of these from needs"]'
+	expect '[p["file"] for p in e.data.problems if "gone" in p["message"]] == ["runner.lua"] and "fine" not in str(e.data.problems)'
+	expect 'sorted(w["file"] for w in e.data.warnings if "is no command" in w["message"]) == ["commands/db/foo.bar.lua", "commands/my cmd.lua"]'
+	expect '"commands/my cmd.lua: this file is no command, since \u0027my cmd\u0027 is no name of one. Rename it to my-cmd.lua" in [w["message"] for w in e.data.warnings]'
+	expect 'any("foo/bar.lua" in w["fix"] for w in e.data.warnings)'
+	expect '[w["line"] for w in e.data.warnings if w.get("key") == "table.unpack"] == [12]'
+	expect 'any("says that it is safe" in w["message"] for w in e.data.warnings)'
+	expect '{(w["line"], w["key"]) for w in e.data.warnings if "SC" in w["fix"]} == {(8, "shell")} and "tasks.lua:8: shell of \u0027make\u0027" in str(e.data.warnings)'
+	call lint make
+	expect '{w["line"] for w in e.data.warnings if w["key"] == "shell"} == {8}'
+}

@@ -13,7 +13,7 @@ return {
 		generate = { "Runs all generate tasks", aliases = { "gen", "g" }, needs = { "generate mocks", "generate fixtures" } },
 		["generate mocks"] = { "Runs Mockery to create mocks", needs = { "install mockery" },
 			sources = { "internal/fingerprint/checker.go" }, generates = { "internal/mocks/*.go" }, shell = [[
-			find . -type f -name *_mock.go -delete
+			find . -type f -name '*_mock.go' -delete
 			"$BIN/mockery" ]] },
 		["generate fixtures"] = { "Runs tests and generates golden fixture files",
 			env = { GOLDIE_UPDATE = "true", GOLDIE_TEMPLATE = "true" }, shell = [[
