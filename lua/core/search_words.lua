@@ -65,7 +65,7 @@ host server machine node box vm instance
 volume disk storage drive
 bucket s3 storage folder
 directory folder
-database db sql
+database db
 secret password credential
 credential password key secret
 cert certificate tls ssl
@@ -127,12 +127,12 @@ revenue sales income
 signups registered registrations
 churn lost left lose leave
 spreadsheet csv excel xlsx
-invite onboard
+invite onboard add
 login log signin ssh
 logout sign
 unsubscribe suppress
 peek look
-comment note remark
+comment note remark message reason text
 owner owns owners
 link url
 dead broken
@@ -151,6 +151,8 @@ canary gradual gradually
 ramp percentage percent gradual
 rotate change replace renew
 version tag
+label tag
+query sql statement
 upgrade update newer
 status state
 ]]

@@ -104,10 +104,15 @@ local function send_extra(e)
 	end
 end
 
+local WRONG = { COMMAND_NOT_FOUND = true, VALIDATION_ERROR = true } -- calls that may be repaired
+
 ---Send the RESULT of a failure. If its details are too large, it is sent without them:
 ---the bare facts always fit.
 ---@param e runner.Error
 function M.reply(e)
+	if WRONG[e.code] and e.phase == "validation" and not e.fix_command then
+		e.fix_command = require("runner.project.repair").command(attempt)
+	end
 	local fields = fields_of(e)
 	send_extra(e)
 	if host.send("RESULT", fields) then
