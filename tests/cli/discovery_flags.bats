@@ -235,6 +235,11 @@ adds() {
 	[ "$bytes" -le 6000 ]
 }
 
+@test "what it costs to know a project of 30 and of 307 commands has not grown, on any way" {
+	case $RUNNER in */sanitize/*) skip "a sanitizer's cost is not ours" ;; esac
+	python3 "$ROOT/tests/bench/known.py" "$RUNNER"
+}
+
 # page ARGS…: it answers once, in at most 2,500 bytes, and says nothing on stderr.
 page() {
 	call "$@"

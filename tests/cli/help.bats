@@ -178,7 +178,7 @@ longest() {
 @test "habits of other tools get the right hint" {
 	call list
 	expect 'e.error.suggestion == "Run '"'runner'"' to list the commands"'
-	call init
+	call create
 	expect '"runner new NAME" in e.error.suggestion'
 	call run deploy
 	expect 'e.error.suggestion == "Leave out '"'run'"': runner deploy"'
