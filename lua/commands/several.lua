@@ -53,7 +53,10 @@ local function settle(part, i, project)
 	elseif found and found.name == "several" and not names[1]:find "^%++$" then
 		return problem("several can't call itself", "Write its calls here")
 	end
-	local command = found and found.path and catalog.load(found, project)
+	local command = found and catalog.load(found, project)
+	if command and command.raw then -- whoever reads our answer would take its bytes for it
+		return problem(("'%s' has stdout to itself"):format(command_line.typed(found.name)), "Run it by itself")
+	end
 	part.found = found
 	part.name = found and command_line.typed(found.name) or names[1]
 	part.needs = command and (command.needs or command.parallel) and true or false

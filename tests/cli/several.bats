@@ -359,3 +359,15 @@ offers() {
 	PATH_OF=$PWD/bin:$PATH at_terminal "" --choose
 	[ "$(tail -n 1 shown)" = "status 4" ]
 }
+
+@test "a command that has stdout to itself is none of several, and has not run" {
+	tasks <<<'a = { "A", shell = "touch ran" }, raw = { "Raw", arguments = "passthrough", run = function(args, ctx) return ctx:delegate { "touch", "raw" } end }'
+	for words in "+ a + raw" "+ a + exec" "+ a + mcp serve"; do
+		# shellcheck disable=SC2086
+		call $words
+		assert_envelope
+		[ "$status" -eq 2 ]
+		[ ! -e ran ]
+		[ ! -e raw ]
+	done
+}
