@@ -14,8 +14,9 @@ local M = {}
 
 local MASK = "***"
 
--- A copy, with what `of` makes of strings, numbers and keys; a table that holds itself comes out holding its copy.
-local function copied(v, of, seen)
+-- A copy, with what `of` makes of strings, numbers and keys; a table that holds itself comes out holding its copy. theirs: it is none of
+-- runner's own, whose codes stay.
+local function copied(v, of, seen, theirs)
 	local kind = type(v)
 	if of[kind] then
 		return of[kind](v)
@@ -25,8 +26,8 @@ local function copied(v, of, seen)
 	local out = {}
 	seen[v] = out
 	for key, item in next, v do
-		local is_ours = key == "code" and type(item) == "string" and host.registry_code(item) -- of an error
-		out[type(key) == "string" and of.key(key) or key] = is_ours and item or copied(item, of, seen)
+		local is_ours = not theirs and key == "code" and type(item) == "string" and host.registry_code(item) -- of an error
+		out[type(key) == "string" and of.key(key) or key] = is_ours and item or copied(item, of, seen, theirs)
 	end
 	return setmetatable(out, getmetatable(v))
 end
@@ -37,8 +38,8 @@ end
 ---@field stream fun(): fun(piece: string?): string masks a long text piece by piece; nil ends it
 
 ---@param values string[]
----@param number? fun(v: number): any what becomes of a number
----@return fun(v: any): any mask, runner.Hide hide
+---@param number? fun(v: number): any what becomes of a number; nil: a `code` is an error's, unless the call says otherwise
+---@return fun(v: any, theirs: boolean?): any mask, runner.Hide hide
 function M.masker(values, number)
 	local masker = host.masker(values)
 	local of = {
@@ -54,7 +55,7 @@ function M.masker(values, number)
 		local n = masker:ended(s)
 		return n > 0 and MASK .. s:sub(n + 1) or s
 	end
-	return function(v) return values[1] and copied(v, of, {}) or v end,
+	return function(v, theirs) return values[1] and copied(v, of, {}, theirs or number ~= nil) or v end,
 		{ before = before, after = after, stream = function() return masker:stream() end }
 end
 

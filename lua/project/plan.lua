@@ -56,10 +56,10 @@ function M.send(command, settled, framework, project, from_stdin)
 	local p, allowed, from = settled.policy, command.limits or {}, settled.sources
 	send_exit_codes(command)
 	host.send("PLAN", {
-		command = command.name, danger_level = command.danger_level, digest = settled.plan_digest or command.digest,
-		format = stdout_format(framework), exit_table = M.exit_table(project), schema_version = command.schema_version,
+		code = not command.path and "own" or nil, command = command.name, danger_level = command.danger_level,
+		digest = settled.plan_digest or command.digest, format = stdout_format(framework), exit_table = M.exit_table(project),
 		timeout_ms = settled.call_ms or settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
-		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms,
+		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms, schema_version = command.schema_version,
 		memory_bytes = allowed.memory_bytes, cpu_ms = allowed.cpu_ms,
 		processes = allowed.processes, open_files = allowed.open_files,
 		retries = p.retries, retries_given = settled.retries_given ~= nil, strategy = p.strategy,

@@ -22,8 +22,8 @@ int mask_add(struct mask *m, const char *value, size_t n);
 /* Append the text with *** for what is secret. False: nothing is, and nothing is appended. */
 bool mask_text(const struct mask *m, const char *s, size_t n, struct buf *out);
 /* The same for a JSON text, in whose strings and keys it looks; of a text of
- * others, a number that is a value becomes "***". In one of runner's own no value of less than MASK_LEAST bytes is found. */
-enum mask_text_of { MASK_OF_OTHERS, MASK_OF_OTHERS_WITH_COUNTS, MASK_OF_OURS };
+ * others, a number that is a value becomes "***", but for counts; with codes, a `code` that is an error's stays. In one of runner's own no value of less than MASK_LEAST bytes is found. */
+enum mask_text_of { MASK_OF_OTHERS, MASK_OF_OTHERS_WITH_COUNTS, MASK_OF_OTHERS_WITH_CODES, MASK_OF_OURS };
 bool mask_json(const struct mask *m, const char *s, size_t n, enum mask_text_of whose, struct buf *out);
 /* The same for the key of an object, in which a value of less than MASK_LEAST bytes is not found, nor any in a member of runner's own. */
 bool mask_key(const struct mask *m, const char *s, size_t n, struct buf *out);

@@ -132,11 +132,11 @@ bool mask_json(const struct mask *m, const char *s, size_t n, enum mask_text_of 
 				break;
 			}
 			length = end + 1;
-			if (is_code(s, at, length) || !mask_string(m, s + at + 1, end - 1, has_escapes, key, &token))
+			if ((whose >= MASK_OF_OTHERS_WITH_CODES && is_code(s, at, length)) || !mask_string(m, s + at + 1, end - 1, has_escapes, key, &token))
 				continue;
 		} else if (s[at] == '-' || (s[at] >= '0' && s[at] <= '9')) {
 			length = number_end(s + at, n - at);
-			if (whose != MASK_OF_OTHERS || mask_at(m, s + at, length, 0).n != length)
+			if (whose == MASK_OF_OURS || whose == MASK_OF_OTHERS_WITH_COUNTS || mask_at(m, s + at, length, 0).n != length)
 				continue;
 			buf_add_str(&token, "\"" MASK_SHOWN "\"");
 		} else {

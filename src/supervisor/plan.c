@@ -176,6 +176,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	take_command(p, f);
 	frame_copy(f, F_digest, p->digest, sizeof(p->digest));
 	take_schema_version(p, f);
+	p->own_codes = frame_has(f, F_code);
 	p->safe = name_field(f, F_danger_level, NAMES_DANGER_LEVEL, -1) == DANGER_LEVEL_SAFE;
 	p->format = (enum format)name_field(f, F_format, NAMES_FORMAT, (int)p->format);
 	p->output = output_field(f);

@@ -29,6 +29,7 @@ struct plan {
 	char digest[PLAN_NAME];
 	char schema_version[16];
 	bool safe; /* danger_level is "safe" */
+	bool own_codes; /* a `code` in its data is one of runner's own */
 	enum format format;
 	enum plan_output output;
 	enum exit_table table;

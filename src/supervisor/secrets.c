@@ -74,10 +74,15 @@ static uint64_t texts_of(const struct run *run, const struct frame *f)
 	}
 }
 
+static enum mask_text_of whose(const struct run *run, const struct frame *f, int id)
+{
+	return f->kind == FRAME_META ? MASK_OF_OURS : f->kind == FRAME_PROGRESS ? MASK_OF_OTHERS_WITH_COUNTS :
+	       id == F_errors || run->plan.own_codes ? MASK_OF_OTHERS_WITH_CODES : MASK_OF_OTHERS;
+}
+
 void secrets_hide(struct run *run, struct frame *f)
 {
 	struct secrets *all = run->secrets;
-	enum mask_text_of whose = f->kind == FRAME_META ? MASK_OF_OURS : f->kind == FRAME_PROGRESS ? MASK_OF_OTHERS_WITH_COUNTS : MASK_OF_OTHERS;
 	uint64_t hidden = 0, strings = texts_of(run, f), looked_at = strings | (f->has & fragments);
 	size_t from[FIELD_ID_COUNT];
 
@@ -89,7 +94,7 @@ void secrets_hide(struct run *run, struct frame *f)
 			continue;
 		from[id] = all->texts.len;
 		if (!(strings & BIT(id) ? mask_text(all->mask, field->s, field->n, &all->texts)
-		                        : mask_json(all->mask, field->s, field->n, whose, &all->texts)))
+		                        : mask_json(all->mask, field->s, field->n, whose(run, f, id), &all->texts)))
 			continue;
 		field->n = all->texts.len - from[id];
 		buf_add_char(&all->texts, '\0');

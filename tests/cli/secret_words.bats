@@ -77,6 +77,25 @@ words() {
 	expect 'e.data == {"text": "the ***", "***s": 1, "code": "***"}'
 	answers 0 TOKEN_OF_MINE=e does
 	expect 'e.data == {"text": "th*** cod***", "es": 1, "code": "***"}'
+	answers 0 TOKEN_OF_MINE=TIMEOUT does
+	expect 'e.data == {"text": "the code", "***s": 1, "code": "***"}'
 	answers 0 TOKEN_OF_MINE=hunter2 does
 	expect 'e.data == {"text": "the code", "***s": 1, "code": "***"}'
+}
+
+@test "a secret that is the code of an error stays hidden where a command or a step says it, and the codes of errors stay" {
+	cat >says.yaml <<-'YAML'
+		name: says
+		secrets: [ TOKEN_OF_MINE ]
+		commands:
+		  - { id: says, shell: 'echo "{\"code\":\"$TOKEN_OF_MINE\",\"n\":{\"code\":\"$TOKEN_OF_MINE\"}}"' }
+		  - { id: fails, shell: exit 3 }
+	YAML
+	call TOKEN_OF_MINE=SUBPROCESS_FAILED workflow run says.yaml
+	[ "$status" -eq 1 ]
+	expect 'e.error["code"] == "SUBPROCESS_FAILED" and e.data["code"] == "SUBPROCESS_FAILED"'
+	python3 -c 'import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute("select coalesce(data, \"\") || coalesce(output, \"\"), code from steps order by key").fetchall()
+assert [code for _, code in rows] == ["SUBPROCESS_FAILED", None] and "***" in rows[1][0] and "SUBPROCESS" not in rows[1][0], rows' \
+		"$BATS_TEST_TMPDIR.home/.local/state/runner/runs.db"
 }

@@ -152,6 +152,7 @@ local function judge(run, turn, request, result)
 	hide_at_gap(run, result, "stderr")
 	local whole = outputs.whole(turn.step.kind, result, request)
 	local outcome = run.mask(kinds[turn.step.kind].interpret(turn.step, whole, run.settings, request))
+	outcome.data = run.mask(outcome.data, true)
 	if outcome.ok and turn.step.threshold then
 		step_process.hold_to(turn.step.threshold, outcome)
 	end
