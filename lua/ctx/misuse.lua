@@ -37,7 +37,7 @@ local RUN = 'Write ctx:run{ "git", "status" }, a word for each; or let the comma
 local FS = "Write ctx.fs.%s(…)"
 local HABITS = {
 	shell = RUN, sh = RUN, bash = RUN, system = RUN, execute = RUN, cmd = RUN, popen = RUN, command = RUN,
-	print = "Write ctx:log(…), or return it", echo = "Write ctx:log(…), or return it", getenv = 'Write os.getenv "NAME"',
+	print = "Write ctx:log(…), or return it", echo = "Write ctx:log(…), or return it", getenv = 'Write os.getenv "HOME"',
 	exit = "Return, or call ctx:fail(code, message)", read_file = FS:format "read", write_file = FS:format "write",
 	glob = FS:format "glob", list = FS:format "list", mkdir = FS:format "mkdirs",
 }

@@ -57,6 +57,7 @@ LUA
 	RUNNER_PATH=$PWD/commands make -s -C "$ROOT" install PREFIX="$PWD/one" >/dev/null
 	for page in "$ROOT"/lua/commands/*; do
 		page=${page##*/}
+		[ "$page" != several.lua ] || continue # hidden: it is called as runner + NAME
 		[ -s "one/share/man/man1/runner-${page%.lua}.1" ]
 	done
 	mandoc -T lint -W warning one/share/man/man1/*.1

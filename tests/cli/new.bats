@@ -55,7 +55,7 @@ load lib/helper
 
 @test "an invalid name, or a built-in's, is an argument error, and nothing is written" {
 	local name
-	for name in ../x /etc/x a..b .x "a b" "" a. help lint.x a.b.c.d.e "$(printf 'x%.0s' {1..65})" 'ä'; do
+	for name in ../x /etc/x a..b .x "a b" "" a. help workflow.x a.b.c.d.e "$(printf 'x%.0s' {1..65})" 'ä'; do
 		call new "$name"
 		assert_envelope
 		[ "$status" -eq 2 ]
