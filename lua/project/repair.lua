@@ -16,6 +16,7 @@ local values = require "runner.declare.values"
 local M = {}
 
 local MOST_TOKENS, TRIED = 60, 6
+local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
 local ENOUGH, MISSPELT, EQUAL = 0.4, 0.78, 0.02 -- of the project's own, of a built-in one; what counts as equal
 
@@ -115,7 +116,7 @@ end
 
 -- A destructive command is named by no repair, whatever else the words might mean.
 local function try(found, tokens, project)
-	local command = catalog.load(found, project)
+	local command = not (found.builtin and DECIDES[found.name]) and catalog.load(found, project)
 	if not command or command.danger_level == "destructive" or command.requires_person or command.raw then
 		return nil, true
 	end
@@ -182,9 +183,12 @@ end
 
 local SECRET = { "pass", "secret", "token", "key", "pwd", "credential", "auth" }
 
--- Does a word look as if a secret were in it, or behind it?
+-- Does a word look as if a secret were in it, or behind it, or stand between several calls?
 local function is_delicate(argv)
 	for _, token in ipairs(argv) do
+		if token == "+" then
+			return true -- several calls
+		end
 		local name = token:match "^%-+([^=]+)" or token:match "^([%a_]+)="
 		for _, part in ipairs(name and SECRET or {}) do
 			if name:lower():find(part, 1, true) then

@@ -28,7 +28,7 @@ repairs() {
 	local words
 	for words in "service delete --nam x" "service delete x --confirm-destructive" "delete service x" "db dorp --name x" \
 		"alert silence --idd 7 --yes" "token create ci --password hunter2" "token create --name ci --passwrd hunter2" \
-		"token create --name ci --api-key=hunter2" "token craete ci --foo hunter2" "alert silence password=hunter2 7" "service restart x y z"; do
+		"aprove 7" "self aprove 7" "rejct 7" "+ alert lst" "token create --name ci --api-key=hunter2" "token craete ci --foo hunter2" "alert silence password=hunter2 7" "service restart x y z"; do
 		echo "$words"
 		# shellcheck disable=SC2086
 		fixed $words
