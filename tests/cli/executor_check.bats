@@ -33,6 +33,7 @@ row() {
 	call executor list --file flow.yaml
 	envelope 0
 	expect '[r.name for r in e.data] == ["c", "near"]'
+	expect 'e.data[0].directory.startswith("/")'
 	expect '[r.kind for r in e.data] == ["slurm", "local"] and [r.source for r in e.data] == ["runner.lua", "flow.yaml"]'
 	echo 'return { executors = { half = { kind = "slurm" } } }' >runner.lua
 	call executor list

@@ -117,3 +117,11 @@ print(s.getsockname()[1], flush=True); time.sleep(60)' >port.txt &
 	answers 4 self lint
 	expect 'e.meta.command == "lint" and e.data.problems'
 }
+
+@test "--version --verbose has the version of each library, or that it is not here" {
+	call --version --verbose --format json
+	assert_envelope
+	expect '{"Lua", "libcurl", "SQLite"} <= {row["name"] for row in e.data.libraries}'
+	expect 'all(("version" in row) != ("missing" in row) for row in e.data.libraries)'
+	expect '"version" in e.data.libraries[0]'
+}

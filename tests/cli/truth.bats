@@ -439,3 +439,13 @@ cut_by_the_deadline() {
 	answers 0 feed
 	expect 'e.data == { "ok": True, "status": 0, "all": True }'
 }
+
+@test "ctx.fs.exists says that it can't know, in place of no" {
+	body look <<<'return { there = ctx.fs.exists(args.path) }' 'args = { { "path", "string", positional = true } },'
+	answers 0 look none/there
+	expect 'e.data == {"there": False}'
+	call look "$(printf 'x%.0s' {1..300})"
+	assert_envelope
+	[ "$status" -ne 0 ]
+	expect '"ENAMETOOLONG" in str(e.error)'
+}

@@ -165,7 +165,7 @@ answers() {
 until_true() {
 	local end=$((SECONDS + 150)) looked=$SECONDS
 	until "$@" 2>/dev/null; do
-		[ "$SECONDS" -eq "$looked" ] || skip_without_library "$(grep -ahsd skip 'cannot open shared' ./* | head -c 5000)"
+		[ "$SECONDS" -eq "$looked" ] || skip_without_library "$(grep -ahs -d skip -D skip 'cannot open shared' ./* | head -c 5000)"
 		looked=$SECONDS
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*" >&2; return 1; }
 		sleep 0.01

@@ -195,6 +195,18 @@ describe("fs", function()
 			assert.are.equal(493, fs.stat(path "f").mode)
 		end)
 
+		it("writes no file whose path leaves no room for the name that it has first", function()
+			local long = path "d"
+			while #long < 4000 do
+				long = long .. "/" .. ("x"):rep(math.min(200, 4076 - #long - 1))
+				assert(fs.mkdirs(long))
+			end
+			long = long .. "/" .. ("x"):rep(4085 - #long - 1)
+			assert(fs.mkdirs(long))
+			fails("ENAMETOOLONG", fs.write(long .. "/f", "text"))
+			assert.same({}, fs.list(long))
+		end)
+
 		it("takes its temporary file away when it fails", function()
 			assert(fs.mkdir(path "d"))
 			local message = fails("EISDIR", fs.write(path "d", "x"))

@@ -139,6 +139,21 @@ describe("ctx:run", function()
 		assert.equal("ENOENT", r.errno)
 	end)
 
+	it("passes over a folder of PATH that has no such program, not one in which it can't be had", function()
+		local dir <close> = setmetatable({ path = os.tmpname() }, { __close = function(self) os.execute("rm -rf " .. self.path) end })
+		os.remove(dir.path)
+		local there = dir.path .. "/there"
+		assert(os.execute(("mkdir -p %s/none %s/loop %s && ln -s program %s/loop/program && printf '#!/bin/sh\\necho found\\n' >%s/program"
+			.. " && chmod 755 %s/program"):format(dir.path, dir.path, there, dir.path, there, there)))
+		local function program(...)
+			return run { "program", env = { PATH = table.concat({ ... }, ":") } }
+		end
+		assert.equal("found\n", program(dir.path .. "/none", dir.path .. "/nowhere", there).stdout)
+		local r = program(dir.path .. "/loop", there)
+		assert.is_false(r.ok)
+		assert.equal("ELOOP", r.errno)
+	end)
+
 	it("runs in cwd", function()
 		assert.equal("/\n", run({ "pwd", cwd = "/" }).stdout)
 	end)
