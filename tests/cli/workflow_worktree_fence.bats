@@ -16,7 +16,7 @@ setup() {
 	cat >evil <<-SH
 		#!/bin/sh
 		[ "\$GIT_TERMINAL_PROMPT" != 0 ] || echo "\$0 \$*" >>"\${GIT_DIR:-.git}/evil.ran" 2>/dev/null
-		for f in "$PWD/out/canary" "$PWD/repo/canary" "$PWD/repo/.git/hooks/canary" "$PWD/repo/.git/canary"; do : >"\$f"; done 2>/dev/null
+		for f in "$PWD/out/canary" "$PWD/repo/canary" "$PWD/repo/.git/hooks/canary" "$PWD/repo/.git/canary"; do true >"\$f"; done 2>/dev/null
 		exit 0
 	SH
 	chmod +x evil
@@ -44,9 +44,10 @@ printf "* diff=x merge=x\n*.f filter=x\n*.g filter=y\n" >.gitattributes
 echo f >a.f; echo g >a.g; git add -A; git commit -q -m plant
 '
 
+# clean_of_canaries WHEN [FOLDER]
 clean_of_canaries() {
 	local found
-	found=$(find "$PWD" -name canary)
+	found=$(find "${2:-$PWD}" -name canary)
 	[ -z "$found" ] || { echo "$1: $found" >&2; find . -name evil.ran -exec cat {} + >&2; return 1; }
 }
 
@@ -131,8 +132,23 @@ confined() {
 		        shell: echo x >c.f; git add -A; git commit -q -m c
 	YAML
 	in_repo
-	clean_of_canaries run
+	clean_of_canaries run out # a filter that is in the merged tree is the user's own from then on: see the page
 	[ -n "$(find . -name evil.ran)" ]
+}
+
+@test "hooks that a step has merged, where the user's settings look for hooks" {
+	git -C repo config core.hooksPath .hooks
+	confined <<-YAML | steps
+		commands:
+		  - worktree: { branch: agent/one, merge: true }
+		    shell: eval "\$PLANT"
+		  - worktree: { branch: agent/two, merge: true }
+		    shell: echo x >c; git add -A; git commit -q -m c
+	YAML
+	in_repo
+	envelope 0
+	[ "$(subjects)" = c,plant,start, ]
+	clean_of_canaries run
 }
 
 @test "a step leads nobody's git to another repository, nor through links out of its fence" {
@@ -149,7 +165,7 @@ confined() {
 			    steps:
 			      - shell: $1
 			      - worktree: { branch: agent/one, merge: true }
-			        shell: git commit -q --allow-empty -m x; : >"\$OTHER/.git/objects/canary"; : >"\$OTHER/.git/refs/canary"; : >canary
+			        shell: git commit -q --allow-empty -m x; for f in "\$OTHER"/.git/objects/canary "\$OTHER"/.git/refs/canary canary; do true >"\$f"; done || :
 		YAML
 		in_repo
 		rm -f state/runner/worktrees/*/*/canary
@@ -166,4 +182,32 @@ confined() {
 	outer 'cd "$REPO/.git/refs/heads"; rm -r agent; ln -s '"$PWD/out"' agent'
 	export FOLDER=repo/folder
 	outer 'cd ..; rm -r folder; ln -s '"$PWD/out"' folder; git add -A; git commit -q -m link'
+}
+
+@test "a merge that a step pretends was cut off removes nothing outside of its fence" {
+	steps <<<'  - { worktree: { merge: true }, shell: "echo own >own; git add own; git commit -q -m own" }'
+	dying_git read-tree :
+	killed_in_git
+	CLEAN_ENV+=(OURS="$(readlink repo/.git/index.lock | cut -d : -f 2)" OUT="$PWD/out")
+	call --cwd repo workflow resume @last
+	envelope 0
+	echo known >out/victim
+	confined <<-'YAML' | steps
+		commands:
+		  - worktree: true
+		    shell: |
+		      [ ! -e link ] || exit 0
+		      old=$(git rev-parse HEAD)
+		      tree=$(printf '100644 blob %s\tvictim\n' "$(echo known | git hash-object -w --stdin)" | git mktree)
+		      tree=$(printf '040000 tree %s\tlink\n' "$tree" | git mktree)
+		      ln -s "$OUT" link
+		      ln -s "runner:$OURS:${run.id}:$old:$(git commit-tree -m x -p "$old" "$tree")" "$(git rev-parse --git-dir)/index.lock"
+		      exit 1
+	YAML
+	in_repo
+	envelope 1
+	call --cwd repo workflow resume @last
+	envelope 0
+	[ ! -L "$(echo repo/.git/worktrees/*/index.lock)" ] # it was taken for one
+	[ "$(cat out/victim)" = known ]
 }

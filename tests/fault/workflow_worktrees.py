@@ -1,5 +1,5 @@
 """Worktrees whose runners, and the git in them, are killed at random instants: what agents committed is merged once, and
-nothing of theirs is left; what is the user's (a file, a branch, a worktree) is as it was.
+nothing of theirs is left, with a fence and without; what is the user's (a file, a branch, a worktree) is as it was.
 
 workflow_worktrees.py    RUNNER names the binary; CRASH=full: 300 kills, and 200 with 50 agents side by side; CRASH_SEED is of the instants
 """
@@ -24,6 +24,7 @@ COMMIT = "git add -A; git diff --cached --quiet || git commit -qm"
 # have left, and its repair merges that.
 WORKFLOW = f"""\
 name: trees
+FENCE
 commands:
   - id: fix
     worktree: {{ branch: agent/fix, merge: true }}
@@ -58,6 +59,7 @@ figures = collections.Counter()
 
 class Repository(Stage):
     items = ["a", "b", "c"]
+    fence = ""
 
     def start(self, *args, before=()):
         return subprocess.Popen([*before, harness.RUNNER, "workflow", *args], cwd=self.path("repo"), env=self.env,
@@ -84,7 +86,7 @@ class Repository(Stage):
         self.git("worktree", "add", "-q", "-b", "other", self.path("theirs"))
         self.write("theirs/shared", "mine\n")
         self.write("repo/mine", "mine\n")
-        self.write("trees.yaml", WORKFLOW.replace("ITEMS", ", ".join(self.items)))
+        self.write("trees.yaml", WORKFLOW.replace("ITEMS", ", ".join(self.items)).replace("FENCE", self.fence))
         self.before = self.git("rev-parse", "other"), self.git("status", "--porcelain", where="theirs")
 
     def check_end(self):
@@ -109,6 +111,10 @@ class Repository(Stage):
         self.await_gone(20)
 
 
+class Fenced(Repository):
+    fence = "confine: { write: [.], required: false }"
+
+
 class Many(Repository):
     items = [f"n{i}" for i in range(SIDE_BY_SIDE - 1)] + ["a"]
 
@@ -126,6 +132,7 @@ def cases(make, share, again, count):
 
 def main():
     cases(Repository, 1, AGAIN, CASES)
+    cases(Fenced, 1, AGAIN, max(CASES // 3, 1))
     few = figures.copy()
     cases(Many, 0.25, 0.97, max(CASES // 5, 1))  # early, so that each is killed often
     print(f"killed with {SIDE_BY_SIDE} side by side: {figures['killed'] - few['killed']}; in all ", end="")

@@ -22,12 +22,12 @@ local STALE_MS = 10000 -- git holds the lock of a ref for milliseconds: one that
 ---@field tree? runner.workflow.Worktree
 ---@field fence? table what holds for the steps of the run: `confine` in short, see lua/workflow/file/confinement.lua
 ---@field writable string[] what it may write where it is confined; what isn't there counts for nothing
----@field plain? boolean then nothing but git runs: no hook, and no transport
+---@field plain? boolean no hook runs, and no transport: there it could write more than a step
 
 -- --- places ------------------------------------------------------------------------------
 
 local function about(tree, dir, path, cwd, ...)
-	return { cwd = cwd, tree = tree, fence = tree.fence, writable = { ... },
+	return { cwd = cwd, tree = tree, fence = tree.fence, plain = tree.fence ~= nil, writable = { ... },
 		env = { GIT_DIR = dir, GIT_WORK_TREE = path, GIT_COMMON_DIR = tree.common } }
 end
 
@@ -40,7 +40,9 @@ end
 ---@param tree runner.workflow.Worktree
 ---@return runner.workflow.GitPlace
 function M.inside(tree)
-	return about(tree, tree.admin, tree.path, tree.path, tree.path, tree.admin, shared(tree))
+	local place = about(tree, tree.admin, tree.path, tree.path, tree.path, tree.admin, shared(tree))
+	place.plain = false
+	return place
 end
 
 ---Of the worktree, whether it is there or not; no file changes.
@@ -64,18 +66,14 @@ end
 ---@param tree runner.workflow.Worktree
 ---@return runner.workflow.GitPlace
 function M.making(tree)
-	local place = about(tree, tree.dir, tree.repo, tree.repo, tree.path:match "^(.*)/", tree.common .. "/worktrees", shared(tree))
-	place.plain = tree.fence ~= nil
-	return place
+	return about(tree, tree.dir, tree.repo, tree.repo, tree.path:match "^(.*)/", tree.common .. "/worktrees", shared(tree))
 end
 
 ---Where a branch is removed.
 ---@param tree runner.workflow.Worktree
 ---@return runner.workflow.GitPlace
 function M.branches(tree)
-	local place = about(tree, tree.dir, tree.repo, tree.repo, tree.common)
-	place.plain = tree.fence ~= nil
-	return place
+	return about(tree, tree.dir, tree.repo, tree.repo, tree.common)
 end
 
 ---What a confined step has to write besides its worktree, so that it can commit there.

@@ -11,8 +11,9 @@ local M = {}
 ---@param tree runner.workflow.Worktree
 ---@param name? string full, of a branch; default: its own
 ---@return string? tip
+---@return runner.Result result its status is 1 where there is none
 function M.tip_of(run, tree, name)
-	return (git.line(run, git.outside(tree), { "rev-parse", "-q", "--verify", name or "refs/heads/" .. tree.branch }))
+	return git.line(run, git.outside(tree), { "rev-parse", "-q", "--verify", name or "refs/heads/" .. tree.branch })
 end
 
 ---Is all that its branch has in the branch that it was made for, or in its base?

@@ -160,7 +160,10 @@ function M.remove(run, tree)
 	fs.remove_tree(tree.admin or ("%s/worktrees/%s"):format(tree.common, tree.path:match "[^/]+$")) -- what git keeps of it
 	fs.rmdir(tree.common .. "/worktrees")
 	fs.rmdir(tree.path:match "^(.*)/")
-	local tip, name = tip_of(run, tree), "refs/heads/" .. tree.branch
+	local name, tip, result = "refs/heads/" .. tree.branch, tip_of(run, tree)
+	if not tip and result.status ~= 1 and fs.lstat(tree.dir) then
+		git.refuse(run, ("Whether the branch %s is there can't be told: %s"):format(tree.branch, git.said(result)), "Mend what git reports")
+	end
 	if tip and is_merged(run, tree, tip) and git.line(run, git.outside(tree), { "for-each-ref", "--format=%(worktreepath)", name }) == ""
 	then
 		git.run(run, git.branches(tree), { "update-ref", "-d", name, tip })
@@ -250,8 +253,8 @@ function M.enter(block)
 		block.save()
 	end
 	local cwd = ("%s/%s"):format(tree.path, tree.sub):gsub("/$", "")
-	local real = fs.realpath(cwd) or cwd
-	if tree.fence and (real .. "/"):find(fs.realpath(tree.path) .. "/", 1, true) ~= 1 then
+	local root, real = fs.realpath(tree.path), fs.realpath(cwd)
+	if tree.fence and root and real and (real .. "/"):find(root .. "/", 1, true) ~= 1 then
 		git.refuse(run, ("%s: its folder %s is a link to %s"):format(name_of(block), tree.sub, real), "Make it a folder again")
 	end
 	local inner = scopes.inner_scope(block.outer, { vars = block.outer.vars, cwd = cwd,
