@@ -50,6 +50,7 @@ end
 local PURPOSES = {
 	{ "runs.db", "runs of workflows, idempotency keys" }, { "locks", "locks of ctx:lock" }, { "runs", "locks of workflow runs" },
 	{ "logs", "logs of workflow steps" }, { "outputs", "long outputs of workflow steps" }, { "jobs", "detached jobs" },
+	{ "answers", "what answers had no room for" },
 	{ "checkpoints", "how far unfinished calls are" }, { "throttle", "counts of calls and of requests to hosts" },
 	{ "unchanged", "which files commands have succeeded with" },
 	{ "declarations", "what lists say of commands" },

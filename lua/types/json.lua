@@ -22,6 +22,13 @@ function json.decode(text, options) end
 ---@return integer bytes
 function json.weight(text) end
 
+---A JSON text in at most so many bytes: the tails of its longest arrays and strings are cut; nil where that can't be done.
+---@param text string
+---@param bytes integer
+---@return string? text
+---@return {field: string, items: boolean, before: integer, after: integer}[]? cuts the first few
+function json.shorten(text, bytes) end
+
 ---Encode a value; nil, a message and an error code if it can't be encoded.
 ---@param value any
 ---@param options? {max?: integer} bytes

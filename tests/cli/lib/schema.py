@@ -1,7 +1,8 @@
 """JSON Schema, as much of draft 07 as docs/schema/envelope.json uses, without any
 dependency. A keyword it does not know is an error of the schema, never ignored.
 
-schema.py FILE…    validate each file's JSON against docs/schema/envelope.json
+schema.py FILE…                 validate each file's JSON against docs/schema/envelope.json
+schema.py --lines SCHEMA FILE   validate each line of the file against docs/schema/SCHEMA.json
 """
 import json
 import os
@@ -134,6 +135,7 @@ KEYWORDS = {
     "allOf": Validator.all_of,
     "anyOf": Validator.any_of,
     "oneOf": Validator.one_of,
+    "not": lambda self, v, rule, _s, path: unless(not self.valid(v, rule), path, "is what it may not be"),
     "if": Validator.conditional,
 }
 
@@ -149,8 +151,20 @@ def envelope_errors(value):
     return Validator(root).errors(value, root)
 
 
+def check_lines(name, path):
+    root, lines = read_json(os.path.join(ROOT, "docs", "schema", name + ".json")), 0
+    with open(path, encoding="utf-8") as file:
+        for lines, line in enumerate(file, 1):
+            errors = Validator(root).errors(json.loads(line), root)
+            if errors:
+                sys.exit(f"{path}:{lines}: {errors}")
+    print(lines)
+
+
 def main():
     failed = False
+    if sys.argv[1:2] == ["--lines"]:
+        return check_lines(*sys.argv[2:])
     for path in sys.argv[1:]:
         for error in envelope_errors(read_json(path)):
             failed = True
