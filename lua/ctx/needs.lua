@@ -71,7 +71,7 @@ local function once(ctx, dir, need, more)
 		if lock and not fs.lstat(mark .. ".done") then
 			invoke(ctx, need, more)
 			local ok, problem = fs.create(mark .. ".done", "")
-			if not ok then
+			if not ok and not fs.lstat(mark .. ".done") then -- nor has the same of `runner + a + b`, side by side
 				errors.raise("UNAVAILABLE", "Can't note that a needed command has run: " .. problem)
 			end
 		elseif not lock and why ~= "held" then

@@ -371,3 +371,18 @@ offers() {
 		[ ! -e raw ]
 	done
 }
+
+@test "side by side, one that another needs may end while the other has it run" {
+	cat >a.sh <<-'SH'
+		if [ -z "$RUNNER_NEEDS" ]; then
+			until [ -e needed ]; do sleep 0.02; done
+		else
+			touch needed
+			until ls "$(printf '%s\n' "$RUNNER_NEEDS" | head -n 1)"/*.done >/dev/null 2>&1; do sleep 0.02; done
+		fi
+	SH
+	tasks <<<'a = { "A", shell = "sh ./a.sh" }, b = { "B", needs = { "a" }, shell = "echo b" }'
+	call --timeout 60s + --parallel a + b
+	assert_envelope
+	expect 'e.ok and [c.state for c in e.data.calls] == ["succeeded", "succeeded"]'
+}
