@@ -276,8 +276,9 @@ function M.wait(run)
 	if decided or not run.db:wait_for_person(run.id, keys, message) then
 		return nil
 	end
-	return errors.new(store.CODE, message, { retryable = false, side_effects = "partial", suggestion = "runner approve " .. ids[1],
-		fix_required = "Have a person decide, at a terminal" .. (why and "; here nobody is asked: " .. why or ""),
+	why = why and "; here nobody is asked: " .. why or ""
+	return errors.new(store.CODE, message .. (attempt.launch.stdin_is_tty and why or ""), { retryable = false, side_effects = "partial",
+		suggestion = "runner approve " .. ids[1], fix_required = "Have a person decide, at a terminal" .. why,
 		context = { run = run.id, step_key = keys[1], approvals = json.array(ids) } })
 end
 
