@@ -170,6 +170,23 @@ end
 
 local TESTS = { ["=="] = "=", ["!="] = "!=" }
 
+---What an expression is put together from, one behind the other.
+---@param tree table
+---@return table[]? trees
+function M.parts(tree)
+	if tree.kind == "+" or tree.kind == "/" then
+		return { tree[1], { kind = "const", text = tree.kind == "/" and "/" or "" }, tree[2] }
+	elseif tree.kind == "format" then
+		local parts, at = {}, 1
+		for before, inside, rest in tree.text:gmatch "(.-){{(.-)}}()" do
+			parts[#parts + 1], at = { kind = "const", text = before }, rest
+			parts[#parts + 1] = expression(inside, 1)
+		end
+		parts[#parts + 1] = { kind = "const", text = tree.text:sub(at) }
+		return parts
+	end
+end
+
 ---What stands in the place of an expression.
 ---@param scope table
 ---@param tree table
@@ -179,22 +196,14 @@ function M.hole(scope, tree)
 		return { const = tree.text, source = "" }
 	elseif tree.kind == "command" then
 		return { dq = ("$(%s)"):format(tree.text) }
-	elseif tree.kind == "format" then
-		local parts, at = {}, 1
-		for before, inside, rest in tree.text:gmatch "(.-){{(.-)}}()" do
-			parts[#parts + 1], at = before, rest
-			parts[#parts + 1] = hole(scope, (expression(inside, 1)))
+	elseif M.parts(tree) then
+		local parts = M.parts(tree)
+		for i, part in ipairs(parts) do
+			parts[i] = hole(scope, part)
 		end
-		parts[#parts + 1] = tree.text:sub(at)
 		return variables.joined(parts)
 	elseif tree.kind == "call" then
 		return of_call(scope, tree)
-	elseif tree.kind == "+" or tree.kind == "/" then
-		local left, right, between = hole(scope, tree[1]), hole(scope, tree[2]), tree.kind == "/" and "/" or ""
-		if left.const and right.const then
-			return { const = left.const .. between .. right.const }
-		end
-		return { dq = shell.inner(left) .. between .. shell.inner(right) }
 	elseif tree.kind == "if" and TESTS[tree.condition.operator or ""] then
 		local c = tree.condition
 		local function inner(of)

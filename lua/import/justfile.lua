@@ -471,39 +471,55 @@ local function scope_of(file, recipe, task)
 	return scope
 end
 
--- The values of a dependency: in the order of the parameters, as Lua; and as a table if nothing in them is computed.
+-- A value that a dependency gets, as Lua; nil: a shell has to compute it. And as it is, where nothing is computed.
+local function lua_of(scope, tree)
+	local parts, own = expressions.parts(tree), tree.kind == "name" and scope.find(tree.name)
+	local hole = not (own and own.arg) and expressions.hole(scope, tree) or {}
+	local const = hole.const or hole.text
+	if const or not parts then
+		return const and sheets.quoted(const) or own and own.arg and ("args[%q]"):format(own.arg[1]):gsub('%["([%a_][%w_]*)"%]', ".%1"), const
+	end
+	local out = {}
+	for _, part in ipairs(parts) do
+		local text = part.kind == "name" and scope.find(part.name) or {}
+		text = not (text.sign and text.sign ~= "") and lua_of(scope, part)
+		if not text then
+			return nil
+		end
+		out[#out + 1] = text ~= '""' and text or nil
+	end
+	return table.concat(out, " .. ")
+end
+
+-- What a dependency is called with: by the names of the arguments.
 local function call_of(scope, dep)
 	local other = scope.file.by_name[dep.name]
 	if not other then
 		return scope.fail(("the dependency '%s'"):format(dep.name))
 	end
-	local lua, plain = {}, { other.task.name }
+	local lua, plain, rest, rest_plain = {}, { other.task.name }, {}, {}
 	for i, tree in ipairs(dep.args) do
 		local param = other.params[math.min(i, #other.params)]
-		local own = tree.kind == "name" and scope.find(tree.name)
-		local hole = expressions.hole(scope, tree)
-		if (hole.const or ""):find "[\"'$;|&<>`]" or (hole.const or ""):find "^%a%w*=" then
-			scope.file.sheet:note(scope.recipe.line, dep.name, ("the value %s is a text for it, and no part of its script"):format(hole.const),
-				scope.task)
-		end
-		local value = hole.const and sheets.quoted(hole.const) or own and own.arg
-			and ("args[%q]"):format(own.arg[1]):gsub('%["([%a_][%w_]*)"%]', ".%1")
+		local value, const = lua_of(scope, tree)
 		if not (param and value) then
 			return scope.fail(("the dependency '%s', whose values are computed"):format(dep.name))
+		elseif (const or ""):find "[\"'$;|&<>`]" or (const or ""):find "^%a%w*=" then
+			scope.file.sheet:note(scope.recipe.line, dep.name, ("the value %s is a text for it, and no part of its script"):format(const),
+				scope.task)
 		end
-		local key = param.arg[1]:find "^[%a_][%w_]*$" and param.arg[1] or ("[%q]"):format(param.arg[1])
+		local own, name = tree.kind == "name" and scope.find(tree.name) or {}, param.arg[1]
+		plain = const and plain or nil
 		if param.sign ~= "" then
-			value = own and own.sign ~= "" and value or ("{ %s }"):format(value)
+			rest[#rest + 1], rest_plain[#rest_plain + 1] = own.sign and own.sign ~= "" and ("table.unpack(%s)"):format(value) or value, const
+			value, const = ("{ %s }"):format(table.concat(rest, ", ")), rest_plain
 		end
-		lua[#lua + 1] = ("%s = %s"):format(key, value)
-		plain = hole.const and plain or nil
+		lua[param.arg] = lua[param.arg] or #lua + 1
+		lua[lua[param.arg]] = ("%s = %s"):format(name:find "^[%a_][%w_]*$" and name or ("[%q]"):format(name), value)
 		if plain then
-			plain[param.arg[1]] = param.sign ~= "" and { hole.const } or hole.const
+			plain[name] = const
 		end
 	end
-	if other.task.keys.confirm then
-		scope.task.keys.confirm = scope.task.keys.confirm or other.task.keys.confirm
-	end
+	scope.file.sheet:calls(scope.task, other.task)
 	return { name = other.task.name, args = lua, plain = plain and (dep.args[1] and plain or plain[1]) }
 end
 

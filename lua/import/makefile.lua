@@ -1,6 +1,7 @@
 -- makefile: the targets of a Makefile that stand for no file, each as a call of make: its rules stay where they are.
 
 local host = require "runner.host"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -35,11 +36,13 @@ local function lines_of(text)
 	return out
 end
 
-local SPECIAL = "[%%$/~*?%[%]()]"
+local SPECIAL = "[%%$/~*?%[%]()\"'`;|&<>]"
+
+local DIRECTIVES = tables.set "ifeq ifneq ifdef ifndef else endif export unexport vpath override undefine"
 
 -- "a b: c ## what for", ".PHONY: a b"
 local function rule_of(line)
-	if line:find "^[%s#]" then
+	if line:find "^[%s#]" or line:find "^%$%(%l+%s" or DIRECTIVES[line:match "^%a+" or ""] then
 		return nil
 	end
 	local targets, rest = line:match "^([^:=#]-)%s*&?::?([^=].*)$"

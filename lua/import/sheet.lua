@@ -40,7 +40,7 @@ Sheet.__index = Sheet
 ---@return runner.import.Sheet
 function M.new(from, names)
 	return setmetatable({ from = from, tasks = {}, notes = {}, head = {}, env = {}, keys = {}, taken = {}, names = {},
-		told = {}, own = names }, Sheet)
+		told = {}, called = {}, own = names }, Sheet)
 end
 
 ---Say, in the answer and beside the task, what is not as it was.
@@ -144,6 +144,26 @@ end
 ---@field name? string ours
 ---@field args? string[] as Lua: `key = value`
 ---@field shell? string
+
+---A task runs another: what that asks a person is asked in front of all.
+---@param task runner.import.Task
+---@param other runner.import.Task
+function Sheet:calls(task, other)
+	self.called[#self.called + 1] = { task, other }
+end
+
+local function settle_questions(sheet)
+	local is_done
+	repeat
+		is_done = true
+		for _, pair in ipairs(sheet.called) do
+			local own, other = pair[1].keys, pair[2].keys
+			if other.confirm and not own.confirm then
+				own.confirm, is_done = other.confirm, false
+			end
+		end
+	until is_done
+end
 
 local MOVED = { "interpreter", "cwd", "env", "sources", "generates", "status", "quiet", "interactive" }
 
@@ -289,6 +309,7 @@ end
 ---The file.
 ---@return string
 function Sheet:text()
+	settle_questions(self)
 	local out = { ("-- Tasks, from %s: runner NAME runs one, runner help NAME describes it."):format(self.from) }
 	add_comments(out, "", self.head)
 	out[#out + 1] = self.code

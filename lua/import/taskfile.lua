@@ -222,7 +222,7 @@ local function call_of(scope, name, vars, line)
 			end
 		end
 	end
-	scope.task.keys.confirm = scope.task.keys.confirm or other.task.keys.confirm
+	scope.file.sheet:calls(scope.task, other.task)
 	return { name = other.task.name, args = lua, plain = plain and (lua[1] and plain or plain[1]), line = line }
 end
 

@@ -116,7 +116,11 @@ just_file() {
 		[confirm("Really?"), private]
 		drop:
 		    cargo drop
-		wipe: drop
+		wipe: nearly
+		nearly: drop
+		passes target: (all_of (f"{{target}}!") target "c d")
+		all_of first *rest:
+		    cargo {{first}} {{rest}}
 
 		[positional-arguments]
 		pos a *b:
@@ -178,6 +182,7 @@ just_file() {
 	effect_of pos 1 '2 2' 3 <<<'cargo [1] [2 2] [3] [2] [2] [3]'
 	effect_of py "it's" <<<"cargo [it's] [v1.2.3]"
 	effect_of bashed 1 '2 2' <<<'cargo [2] [2 2]'
+	effect_of passes 'a b' <<<'cargo [a] [b!] [a b] [c d]'
 	effect_of inside <<<'cargo [bin]'
 	call wipe
 	[ "$status" -ne 0 ]
@@ -233,6 +238,9 @@ just_file() {
 		docs: private CFLAGS += -g
 		notes:
 		>@cargo notes
+		$(warning no: such)
+		ifneq (,a:b)
+		endif
 		lib/x:
 		>@cargo x
 		out.o: in.c
@@ -348,6 +356,7 @@ LUA
 		    internal: true
 		    sources: [in.txt]
 		    cmd: cargo gen
+		  all: { cmds: [{ task: release }] }
 		  release:
 		    prompt: Really?
 		    cmds:
@@ -399,6 +408,9 @@ LUA
 		cargo [BASE]
 		cargo [last]
 	WORDS
+	call all
+	[ "$status" -eq 2 ]
+	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
 	call check
 	[ "$status" -eq 2 ]
 	call check --kind c
