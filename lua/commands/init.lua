@@ -74,18 +74,23 @@ return {
 	run = function(args, ctx)
 		local folder = args.from and args.from:match "^(.*/)" or ""
 		local path, text = folder .. "tasks.lua", START
-		for _, note in ipairs(imported and imported.notes or {}) do
-			attempt.warn("IMPORT_CHANGED", ("%s:%d: %s: %s"):format(args.from, note.line, note.key, note.reason), { file = args.from,
-				line = note.line })
-		end
 		text = imported and imported:text() or text
-		if args.force then
+		local is_there = fs.lstat(path)
+		if not args.force and is_there then
+			ctx:fail("ALREADY_EXISTS", ("%s already exists and was not changed"):format(new_file.shown(path)),
+				{ fix_required = "Pass --force to replace it", context = { path = path } })
+		elseif args.force then
 			ctx.fs.write(path, text)
 		else
 			new_file.create(ctx, "file of tasks", path, text)
 		end
+		for _, note in ipairs(imported and imported.notes or {}) do
+			attempt.warn("IMPORT_CHANGED", ("%s:%d: %s: %s"):format(args.from, note.line, note.key, note.reason), { file = args.from,
+				line = note.line })
+		end
 		display.set { plain = text }
-		return { path = new_file.shown(path), effect = "created", tasks = imported and #imported.tasks or 1, changed = imported
+		return { path = new_file.shown(path), effect = is_there and "updated" or "created", tasks = imported and #imported.tasks
+			or 1, changed = imported
 			and #imported.notes or nil,
 			suggestion = "See what there is: runner. Check it: runner self lint" }
 	end,

@@ -567,6 +567,9 @@ local function import(file, recipe)
 	local task, sheet, scope = recipe.task, file.sheet, recipe.scope
 	task.keys.shell = body_of(scope, recipe, recipe.lines)
 	dependencies(scope, recipe)
+	if not (task.keys.shell or task.keys.run or task.keys.needs or task.keys.parallel) then
+		task.keys.shell = "true"
+	end
 	if scope.failed then
 		sheet:note(recipe.line, recipe.name, ("not imported, because of %s"):format(scope.failed), task)
 		table.move(recipe.body, 1, #recipe.body, #task.notes + 1, task.notes)

@@ -39,17 +39,18 @@ end
 
 local function line_of(text, name)
 	local at = text:find(json.encode(name):gsub("%W", "%%%0") .. "%s*:%s*\"", (text:find '"scripts"%s*:')) or 1
-	return 1 + select(2, text:sub(1, at):gsub("\n", ""))
+	return 1 + select(2, text:sub(1, at):gsub("\n", "")), at
 end
 
 -- The names of the scripts as they are written.
 local function in_order(text, scripts)
 	local names = {}
 	for name, script in next, scripts do
-		names[#names + 1] = type(script) == "string" and { name = name, line = line_of(text, name) } or nil
+		local line, at = line_of(text, name)
+		names[#names + 1] = type(script) == "string" and { name = name, line = line, at = at } or nil
 	end
 	table.sort(names, function(a, b)
-		return a.line < b.line or a.line == b.line and a.name < b.name
+		return a.at < b.at or a.at == b.at and a.name < b.name
 	end)
 	return names
 end

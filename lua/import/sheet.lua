@@ -281,7 +281,7 @@ end
 local function add_comments(out, indent, comments)
 	for _, comment in ipairs(comments) do
 		for line in comment:gmatch "[^\n]+" do
-			out[#out + 1] = ("%s-- %s"):format(indent, line)
+			out[#out + 1] = ("%s-- %s"):format(indent, (line:gsub("[%c\127]", " "))) -- a CR ends a comment
 		end
 	end
 end
@@ -303,7 +303,7 @@ local function add_task(out, task)
 			room = room > 100 and first or room
 		end
 	end
-	out[#out + 1] = text:gsub(",$", "") .. " },"
+	out[#out + 1] = text:gsub(",$", "") .. (text:find ",$" and " }," or "\n\t},") -- behind a comment
 end
 
 ---The file.

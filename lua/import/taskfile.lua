@@ -84,7 +84,7 @@ local function expression(scope, text)
 		if hole.const or hole.text then
 			return (hole.const or hole.text) ~= "" and hole or other
 		end
-		local variable = hole.dq:match "^%${([%w_]+)}$"
+		local variable = hole.dq == "$*" and "*" or hole.dq:match "^%${([%w_]+)}$"
 		return variable and { dq = ("${%s:-%s}"):format(variable, shell.inner(other):gsub("}", "\\}")) } or hole
 	elseif text:find "^%.[%a_][%w_]*$" then
 		return of_name(scope, text:sub(2))

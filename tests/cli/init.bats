@@ -116,6 +116,7 @@ just_file() {
 		[confirm("Really?"), private]
 		drop:
 		    cargo drop
+		nothing:
 		wipe: nearly
 		nearly: drop
 		passes target: (all_of (f"{{target}}!") target "c d")
@@ -183,6 +184,7 @@ just_file() {
 	effect_of py "it's" <<<"cargo [it's] [v1.2.3]"
 	effect_of bashed 1 '2 2' <<<'cargo [2] [2 2]'
 	effect_of passes 'a b' <<<'cargo [a] [b!] [a b] [c d]'
+	effect_of nothing </dev/null
 	effect_of inside <<<'cargo [bin]'
 	call wipe
 	[ "$status" -ne 0 ]
@@ -376,6 +378,7 @@ LUA
 		      - '[[ {{.KIND}} == a ]] && cargo check {{.KIND}} "$DEEP" {{.OUT}}'
 		  docs:*:
 		    cmds: [cargo]
+		  hello: { vars: { WHO: '{{.CLI_ARGS | default "world"}}' }, cmd: 'cargo hello "{{.WHO}}"' }
 		  odd: cargo {{.X | splitList ","}}
 		  lint:
 		    platforms: [darwin]
@@ -411,6 +414,8 @@ LUA
 	call all
 	[ "$status" -eq 2 ]
 	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
+	effect_of hello <<<'cargo [hello] [world]'
+	effect_of hello -- you <<<'cargo [hello] [you]'
 	call check
 	[ "$status" -eq 2 ]
 	call check --kind c
