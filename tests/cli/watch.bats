@@ -233,7 +233,7 @@ LUA
 	call watch -- buidl
 	expect 'e.meta.exit_code == 2 and "build" in e.error.suggestion'
 	call watch -- make -j4
-	expect 'e.meta.exit_code == 2 and "runner new make" in e.error.suggestion'
+	expect 'e.meta.exit_code == 2 and "runner new make" in (e.error.get("suggestion") or e.error.fix_required)'
 	call watch -- watch -- build
 	expect 'e.meta.exit_code == 2 and "itself" in e.error.message'
 	call watch 'scr/**' -- build
