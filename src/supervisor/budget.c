@@ -252,6 +252,7 @@ void budget_write(struct run *run, int exit_code, struct buf *out)
 		else
 			buf_give(out, &whole);
 		buf_release(&whole);
+		buf_release(&run->rest);
 		return;
 	}
 	if (rest == 0)

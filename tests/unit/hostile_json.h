@@ -36,14 +36,14 @@ static inline void add_text(struct buf *out, size_t n)
 
 static inline size_t length(void)
 {
-	return dice(30) == 0 ? dice(40000) : dice(5) == 0 ? dice(600) : dice(20);
+	return dice(30) == 0 ? dice(12000) : dice(5) == 0 ? dice(600) : dice(20);
 }
 
 static inline void add_value(struct buf *out, int depth)
 {
 	unsigned kind = dice(depth > 6 ? 3 : 6), n = dice(12) == 0 ? dice(400) : dice(6);
 
-	if (out->len > 300000)
+	if (out->len > 60000)
 		n = 0;
 	if (kind == 0) {
 		buf_add_fmt(out, "%d.5e3", (int)dice(100000) - 50000);
