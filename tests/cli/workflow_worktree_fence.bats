@@ -15,7 +15,9 @@ setup() {
 	# evil: what git is to run. It says that runner's git ran it, in what the step may write, and tries what that may not.
 	cat >evil <<-SH
 		#!/bin/sh
-		[ "\$GIT_TERMINAL_PROMPT" != 0 ] || echo "\$0 \$*" >>"\${GIT_DIR:-.git}/evil.ran" 2>/dev/null
+		[ "\$GIT_TERMINAL_PROMPT" != 0 ] || for f in "\${GIT_DIR:-.git}" "\${GIT_COMMON_DIR:-.git}/objects"; do
+			echo "\$0 \$*" >>"\$f/evil.ran"
+		done 2>/dev/null
 		for f in "$PWD/out/canary" "$PWD/repo/canary" "$PWD/repo/.git/hooks/canary" "$PWD/repo/.git/canary"; do true >"\$f"; done 2>/dev/null
 		exit 0
 	SH
@@ -210,4 +212,36 @@ confined() {
 	envelope 0
 	[ ! -L "$(echo repo/.git/worktrees/*/index.lock)" ] # it was taken for one
 	[ "$(cat out/victim)" = known ]
+}
+
+@test "each setting that names a program, by itself, in a worktree and in a submodule of it" {
+	local keys
+	keys=$(tr -s ' \n' , <<<"core.hooksPath $KEYS")
+	echo .hooks >repo/.git/info/exclude
+	git -C repo config extensions.worktreeConfig true
+	confined <<-YAML | steps
+		commands:
+		  - foreach: [${keys%,}]
+		    parallel: 4
+		    max_failures: 99
+		    worktree: { branch: "agent/\${item}", merge: true }
+		    do:
+		      - shell: |
+		          key="\${item}" value=\$EVIL
+		          [ "\$key" != core.hooksPath ] || { mkdir .hooks; cp "\$EVIL" .hooks/post-checkout; cp "\$EVIL" .hooks/reference-transaction; value=\$PWD/.hooks; }
+		          printf '* diff=x merge=x\n*.f filter=x\n*.g filter=y\n' >.gitattributes
+		          echo f >"\$key.f"; echo g >"\$key.g"; git init -q sub
+		          cp .gitattributes sub; echo f >sub/a.f; echo g >sub/a.g; git -C sub add .
+		          GIT_AUTHOR_DATE="@1000000000 +0000" GIT_COMMITTER_DATE="@1000000000 +0000" git -C sub commit -q -m sub; git add . 2>/dev/null; git commit -q -m "\$key"
+		          git config --worktree "\$key" "\$value"; git -C sub config "\$key" "\$value"
+	YAML
+	in_repo
+	clean_of_canaries run
+	[ -e repo/.git/objects/evil.ran ]
+	[ "$(git -C repo log --format=%s --no-merges | wc -l)" -gt 10 ] # most are merged
+	call workflow worktrees
+	clean_of_canaries list
+	call workflow worktrees --clean --force
+	clean_of_canaries clean
+	envelope 0
 }
