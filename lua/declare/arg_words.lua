@@ -1,6 +1,8 @@
 -- arg_words: how the messages about arguments speak of a row and of what was given for it. Used
 -- by lua/declare/arg_errors.lua and lua/declare/input_errors.lua.
 
+local attempt = require "runner.core.attempt"
+
 local M = {}
 
 local SHOWN = 200 -- characters of a value that a message repeats
@@ -23,11 +25,11 @@ function M.given(row, text)
 	return row.secret and "***" or M.shown(text)
 end
 
----How messages call a row: "--keep", or the name of a positional.
+---How messages call a row: "--keep", or the name of a positional; its name to a client, whose arguments are JSON.
 ---@param row table normalised
 ---@return string
 function M.label(row)
-	return row.positional and row.flag or "--" .. row.flag
+	return (attempt.call or {}).is_call and row.name or row.positional and row.flag or "--" .. row.flag
 end
 
 ---The variables that stand in for a row, the first of which that is set counts.

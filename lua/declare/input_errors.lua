@@ -98,7 +98,7 @@ function M.unknown_key(source, key, rows)
 	end
 	local name = arg_words.shown(key)
 	local near = suggest.nearest(key:gsub("-", "_"), names, 1)[1]
-	local flag = not near and flags.find(flags.spelling(key))
+	local flag = not near and source ~= "arguments" and flags.find(flags.spelling(key)) -- a client gives none
 	local words = near and ("Did you mean '%s'?"):format(near) or flag and ("Give --%s as a flag, beside %s"):format(flag.flag, source)
 		or names[1] and "Arguments are: " .. table.concat(names, ", ") or "This command takes no arguments"
 	return { field = name, code = "UNKNOWN_FLAG", message = ("Unknown argument '%s' in %s"):format(name, source), suggestion = words,

@@ -102,7 +102,7 @@ end
 ---@param add fun(s: table, kind: string, ...) adds a problem
 ---@param values_of fun(s: table, row: table): string[]?
 function M.take(s, add, values_of)
-	local source = s.opts.payload and "--input-file" or "--raw-payload"
+	local source = s.opts.payload and "--input-file" or (attempt.call or {}).is_call and "arguments" or "--raw-payload"
 	local text = s.opts.payload or s.framework.raw_payload
 	local object = text and object_of(s, source, text, add)
 	if not object then

@@ -77,7 +77,7 @@ LUA
 	done
 }
 
-@test "through exec and MCP no fix_command is a command line" {
+@test "through exec and MCP no fix_command is a command line, and no advice names a flag" {
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec <<<'{"_cmd":"alert silence","_id":"1","alert-id":7}' >exec.txt || true
 	grep -q VALIDATION_ERROR exec.txt
 	[ "$(grep -c '"fix_command"' exec.txt)" -eq 0 ]
@@ -86,5 +86,8 @@ from mcp import Server
 with Server() as s:
     result = s.call("alert_silence", {"alert-id": 7})
     assert result["isError"] and "fix_command" not in str(result), result
+    assert "--" not in str(result) and "Unknown argument 'alert-id' in arguments" in str(result), result
+    result = s.call("alert_silence", {})
+    assert "Missing argument id" in str(result) and "--" not in str(result), result
 PY
 }
