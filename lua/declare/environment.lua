@@ -67,6 +67,7 @@ M.rows = {
 	{ name = "EDITOR", description = "The editor that ctx:edit opens, if VISUAL is not set (vi)" },
 	{ name = "VISUAL", description = "The editor that ctx:edit opens" },
 	{ name = "GIT_CONFIG_COUNT", description = "Settings of git, which a call begins with: runner's own git gets one more" },
+	{ name = "GIT_CONFIG_GLOBAL", description = "The settings of git in the place of ~/.gitconfig: what a fenced step's git may read" },
 	{ name = "CI", description = "If set: results are JSON, nothing prompts, no colours; also GITHUB_ACTIONS and JENKINS_URL" },
 	{ name = "NO_COLOR", description = "If set: no colours" },
 	{ name = "TERM", description = "dumb: no colours" },
