@@ -165,11 +165,13 @@ confined() {
 			  - worktree: { branch: agent/outer }
 			    on_failure: continue
 			    steps:
-			      - shell: $1
+			      - shell: |
+			          $1
 			      - worktree: { branch: agent/one, merge: true }
-			        shell: git commit -q --allow-empty -m x; for f in "\$OTHER"/.git/objects/canary "\$OTHER"/.git/refs/canary canary; do true >"\$f"; done || :
+			        shell: git commit -q --allow-empty -m x; for f in "\$OTHER"/.git/objects/canary "\$OTHER"/.git/refs/canary canary; do true >"\$f"; done || true
 		YAML
 		in_repo
+		envelope 0 # the file is one
 		rm -f state/runner/worktrees/*/*/canary
 		clean_of_canaries "$1"
 		[ -e out/one.lock ]
