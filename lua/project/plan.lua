@@ -19,12 +19,6 @@ function M.format_of(framework)
 	return framework.format or attempt.launch.format
 end
 
--- The format of stdout: an answer that has no rows is the envelope off a terminal.
-local function stdout_format(framework)
-	local without = framework.output or framework.validate_only
-	return without and not attempt.launch.stdout_is_tty and "json" or M.format_of(framework)
-end
-
 ---The numbers of exit codes: the caller's choice, else the project's.
 ---@param project table
 ---@return "standard"|"classic"|nil
@@ -57,7 +51,10 @@ function M.send(command, settled, framework, project, from_stdin)
 	send_exit_codes(command)
 	host.send("PLAN", {
 		code = not command.path and "own" or nil, command = command.name, danger_level = command.danger_level,
-		digest = settled.plan_digest or command.digest, format = stdout_format(framework), exit_table = M.exit_table(project),
+		digest = settled.plan_digest or command.digest,
+		-- an answer that has no rows is the envelope off a terminal
+		format = (framework.output or framework.validate_only) and not attempt.launch.stdout_is_tty and "json" or M.format_of(framework),
+		exit_table = M.exit_table(project),
 		timeout_ms = settled.call_ms or settled.timeout_ms, attempt_timeout_ms = settled.attempt_timeout_ms,
 		idle_timeout_ms = settled.idle_timeout_ms, grace_ms = settled.grace_ms, schema_version = command.schema_version,
 		memory_bytes = allowed.memory_bytes, cpu_ms = allowed.cpu_ms,
@@ -71,7 +68,7 @@ function M.send(command, settled, framework, project, from_stdin)
 		output = command.raw,
 		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
 		max_bytes = (framework.max_bytes or command.contract or attempt.policy or os.getenv "RUNNER_MAX_OUTPUT_BYTES")
-			and require("runner.core.budget").sent(framework, command) or nil,
+			and require("runner.core.budget").sent(framework, command),
 		text = from and from.timeout .. "," .. from.attempt_timeout .. "," .. from.idle_timeout,
 	}, not (command.validate or from_stdin ~= nil))
 end
