@@ -78,7 +78,8 @@ end
 local function in_folder(dir, words, project)
 	local path, last = resolve(dir, words, 1)
 	local found = path and { name = table.concat(words, ".", 1, last), path = path, words = last, folder = dir }
-	if found and project and (host.source(path, dir) or ""):find "commands%s*=[^=]" then
+	local text = found and project and host.source(path, dir) or ""
+	if text:find("commands", 1, true) and text:find "commands%s*=[^=]" then -- the first look costs nothing
 		return require("runner.project.tasks").find_in(found, words, project)
 	end
 	return found

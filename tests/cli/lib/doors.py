@@ -66,7 +66,7 @@ def exec_lines(lines):
 
 def mcp(ask, *flags, **options):
     def door(texts):
-        with Server(*flags, **options) as server:
+        with Server("--max-bytes", "1000000", *flags, **options) as server:  # the longest text, in hex and twice
             return [came(ask(server, {"s": text})) for text in texts]
     return door
 
