@@ -4,6 +4,7 @@
 local attempt = require "runner.core.attempt"
 local budget = require "runner.core.budget"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local rpc = require "runner.mcp.rpc"
@@ -44,7 +45,7 @@ local function rest_of(content)
 		local text = assert(json.encode(content))
 		kept = kept + 1
 		local name = ("%s.%d.json"):format(attempt.launch.request_id, kept)
-		local path, why = fs.keep(name, text)
+		local path, why = host.keep(name, text)
 		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil }
 	end
 	rest.uri = rest.path and M.ANSWERS .. rest.path:match "[^/]+$" or nil

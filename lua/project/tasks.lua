@@ -130,6 +130,25 @@ local function limit_of(project)
 	return not (project and project.timeout) and (own and "none" or LIMIT) or nil
 end
 
+local PLAIN = { string = true, number = true, boolean = true }
+
+-- A value as a text, the same wherever it stands in its file; nil: it has a function or the like, whose text must be read.
+local function spelt(v)
+	if type(v) ~= "table" then
+		return PLAIN[type(v)] and ("%q"):format(v)
+	end
+	local out = {}
+	for key, item in next, v do
+		local name, text = spelt(key), spelt(item)
+		if not (name and text) then
+			return nil
+		end
+		out[#out + 1] = ("[%s]=%s"):format(name, text)
+	end
+	table.sort(out)
+	return "{" .. table.concat(out, ",") .. "}"
+end
+
 ---The declaration of a task that was found, or of a command file that has a script, as loader.read gives it.
 ---@param found runner.Found
 ---@param project table
@@ -153,8 +172,9 @@ function M.read(found, project, value, text)
 			("%s has no task '%s'"):format(found.path, command_line.typed(found.name)), { phase = "validation" })
 	end
 	found.source = file.text
-	-- a change of others is none of it
-	found.own = found.task and task.sources and task_text.only(file.text, found.name, found.group, true) or nil
+	if found.task and task.sources then -- a change of others is none of it
+		found.own = spelt({ task, { all.env, all.cwd, all.interpreter } }) or task_text.only(file.text, found.name, found.group, true)
+	end
 	return tasks.declaration(task, all, { private = ("." .. found.name):find "%._" ~= nil or nil, timeout = limit_of(project),
 		cwd = host.bundle() and "caller" or nil }), nil, -- the project of a program is a folder of its version
 		file.text, file.partial

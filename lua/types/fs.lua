@@ -168,14 +168,6 @@ function fs.append(path, line, mode) end
 ---@return string? errno
 function fs.fsync(path) end
 
----Keep what an answer had no room for, below `$XDG_STATE_HOME/runner/answers`, for a day.
----@param name string which nothing has had before: "req_….json"
----@param text string
----@return string? path
----@return string? message
----@return string? errno
-function fs.keep(name, text) end
-
 ---Flush a path and everything below it to the disk.
 ---@param path string
 ---@return boolean? ok

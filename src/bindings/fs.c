@@ -417,7 +417,6 @@ static const luaL_Reg functions[] = {
 	{ "create", fs_lua_create },
 	{ "fsync", fs_lua_fsync },
 	{ "fsync_tree", fs_lua_fsync_tree },
-	{ "keep", fs_lua_keep },
 	{ "list", fs_lua_list },
 	{ "lock", fs_lua_lock },
 	{ "locked", fs_lua_locked },

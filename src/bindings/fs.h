@@ -51,7 +51,6 @@ int fs_lua_append(lua_State *L);
 int fs_lua_replace(lua_State *L);
 int fs_lua_swap_symlink(lua_State *L);
 int fs_lua_fsync(lua_State *L);
-int fs_lua_keep(lua_State *L);
 
 /* --- fs_tree.c --- */
 int fs_lua_remove_tree(lua_State *L);

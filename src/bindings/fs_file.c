@@ -16,7 +16,6 @@
 
 #include "../common/mono.h"
 #include "../common/xio.h"
-#include "../engine/keep.h"
 #include "../worker/cancel.h"
 #include "../worker/scratch.h"
 
@@ -378,20 +377,4 @@ int fs_copy_bytes(int from, int to)
 		if (fs_go_on() < 0 || xwrite_all(to, bytes, (size_t)n) < 0)
 			return -1;
 	return n < 0 ? -1 : 0;
-}
-
-/* --- keep -------------------------------------------------------------------------------- */
-
-/* fs.keep(name, text): the path of what an answer had no room for (engine/keep.h). */
-int fs_lua_keep(lua_State *L)
-{
-	const char *name = fs_path(L, 1), *text;
-	char path[KEEP_PATH];
-	size_t n;
-
-	text = luaL_checklstring(L, 2, &n);
-	if (keep_write(name, text, n, path) < 0)
-		return fs_fail(L, "keep", name, NULL);
-	lua_pushstring(L, path);
-	return 1;
 }

@@ -19,6 +19,7 @@
 #include "../common/json.h"
 #include "../common/secret.h"
 #include "../engine/child.h"
+#include "../engine/keep.h"
 #include "../engine/os.h"
 #include "bundle.h"
 #include "cancel.h"
@@ -147,6 +148,23 @@ static int l_rfc3339(lua_State *L)
 
 	luaL_argcheck(L, ms >= 0, 1, "before 1970");
 	lua_pushstring(L, rfc3339_format(&wall, text));
+	return 1;
+}
+
+/* keep(name, text): the path of what an answer had no room for (engine/keep.h) | nil, message */
+static int l_keep(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1), *text;
+	char path[KEEP_PATH];
+	size_t n;
+
+	text = luaL_checklstring(L, 2, &n);
+	if (keep_write(name, text, n, path) < 0) {
+		lua_pushnil(L);
+		lua_pushstring(L, strerror(errno));
+		return 2;
+	}
+	lua_pushstring(L, path);
 	return 1;
 }
 
@@ -386,6 +404,7 @@ static const luaL_Reg functions[] = {
 	{ "export_environment", child_env_export },
 	{ "getcwd", l_getcwd },
 	{ "is_configured", child_env_is_configured },
+	{ "keep", l_keep },
 	{ "launch", l_launch },
 	{ "loadlib", loadlib_plain },
 	{ "may_hold_secrets", l_may_hold_secrets },

@@ -566,6 +566,19 @@ example() {
 	sed -i 's/echo ran/echo again/' tasks.lua
 	call a
 	[ "$stderr" = again ]
+	sed -i 's/^return {/return { env = { WHICH = "x" },/' tasks.lua # what holds for all is a part of each
+	call a
+	[ "$stderr" = again ]
+	call a
+	expect 'e.data["unchanged"]'
+	local body # of a task that is a function the text counts, with what stands around the tasks
+	for body in 'print "one"' 'print "two"'; do
+		printf 'return { tasks = {\na = { "A", sources = { "in" }, run = function() %s end },\n}}\n' "$body" >tasks.lua
+		call a
+		expect 'not e.data'
+		call a
+		expect 'e.data["unchanged"]'
+	done
 }
 
 @test "keys of other tools, and a table without return, say what to write" {

@@ -243,7 +243,7 @@ static void meta_has_its_members_in_order_and_those_of_modules_after_them(void *
 	history_add(&run.history, run.attempts, &run.verdict.report, 100);
 	run.attempts = 2;
 	history_add(&run.history, run.attempts, &run.verdict.report, -1);
-	buf_add_str(&run.metas.members, ",\"extra\":[1]");
+	metas_add(&run.metas, "extra", (struct field){ .s = "[1]", .n = 3 });
 	meta = strstr(written(12), "\"meta\":") + 7;
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		char key[64];
