@@ -76,15 +76,13 @@ local function sweep(ctx, cleaned)
 	end
 end
 
-local DAY = 24 * 60 * 60
-
--- What answers had no room for (src/supervisor/keep.c).
+-- What answers had no room for (src/engine/keep.c).
 local function old_answers(ctx, min_age, cleaned)
-	local state = require("runner.core.paths").state()
-	for _, name in ipairs(state and fs.list(state .. "/answers") or {}) do
-		local path = state .. "/answers/" .. name
-		local st = name:find "^req_" and fs.lstat(path)
-		if st and is_old(path, min_age or DAY) then
+	local kept = require "runner.core.kept"
+	local dir = kept.folder()
+	for _, name in ipairs(dir and fs.list(dir) or {}) do
+		local path, st = kept.find(name)
+		if path and kept.is_older(st, min_age or kept.DAY) then
 			remove_one(ctx, { path = path, type = "temp", command = "--max-bytes", size_bytes = st.size }, cleaned)
 		end
 	end

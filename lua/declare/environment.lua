@@ -17,6 +17,10 @@ local function is_size(text)
 	return (require("runner.core.rules").size(text, 1) or 0) > 0
 end
 
+local function is_budget(text)
+	return require("runner.core.rules").size(text, 4096) ~= 0 and require("runner.core.rules").size(text, 4096)
+end
+
 ---@type {name: string, description: string, accepts?: fun(text: string): any}[]
 M.rows = {
 	{ name = "RUNNER_EXIT_TABLE", accepts = require("runner.core.rules").named "exit_table",
@@ -29,7 +33,7 @@ M.rows = {
 	{ name = "RUNNER_LOAD_TIMEOUT", accepts = is_duration, description = "How long a file may take to load (5s)" },
 	{ name = "RUNNER_MAX_STDIN_BYTES", accepts = is_size,
 		description = "Most bytes of stdin that are read for --input-file - and declared stdin (64KiB)" },
-	{ name = "RUNNER_MAX_OUTPUT_BYTES", accepts = is_size,
+	{ name = "RUNNER_MAX_OUTPUT_BYTES", accepts = is_budget,
 		description = "Most bytes of an answer; --max-bytes overrides it" },
 	{ name = "RUNNER_LUA", description = "Folder of runner's own Lua files, to use instead of those in the binary" },
 	{ name = "RUNNER_DRY_RUN", description = "1: commands that change something do a dry run; set for what a dry run starts" },

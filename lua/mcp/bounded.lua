@@ -3,10 +3,11 @@
 
 local attempt = require "runner.core.attempt"
 local budget = require "runner.core.budget"
+local encoding = require "runner.core.encoding"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
-local paths = require "runner.core.paths"
+local kept_files = require "runner.core.kept"
 local rpc = require "runner.mcp.rpc"
 local tables = require "runner.core.tables"
 local visible = require "runner.core.visible"
@@ -46,7 +47,8 @@ local function rest_of(content)
 		kept = kept + 1
 		local name = ("%s.%d.json"):format(attempt.launch.request_id, kept)
 		local path, why = host.keep(name, text)
-		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil }
+		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil,
+			expires_at = path and os.date("!%Y-%m-%dT%H:%M:%SZ", os.time() + kept_files.DAY) or nil }
 	end
 	rest.uri = rest.path and M.ANSWERS .. rest.path:match "[^/]+$" or nil
 	return rest
@@ -61,12 +63,34 @@ local function warnings_of(cuts)
 	return out
 end
 
+-- A page ends where it is cut, and its cursor goes on there; of the last page, which has none, meta.rest has all. False: no
+-- item has room, or what is behind the cut could be had nowhere.
+local function end_page(content, rest)
+	local page, data = content.meta.pagination, content.data
+	if type(page) ~= "table" then
+		return not rest.not_kept
+	end
+	local n = type(data) == "table" and #(data.items or data) or 0
+	local cursor = type(page.next_cursor) == "string" and encoding.from_base64(page.next_cursor) or ""
+	local offset, digest = cursor:match "^(%d+)(%..*)$"
+	if n == 0 or rest.not_kept and not offset then
+		return false
+	elseif n < page.returned then
+		page.next_cursor = offset and encoding.base64url(("%d%s"):format(offset - page.returned + n, digest)) or json.null
+		page.returned, page.truncated, page.has_more = n, true, true
+		content.meta.returned_count, content.meta.truncation_hint = content.meta.returned_count and n, nil
+		table.insert(content.warnings, { code = "LIST_TRUNCATED", message = ("%d items have room; %s"):format(n,
+			offset and "next_cursor goes on behind them" or "meta.rest has all of this page, the last one") })
+	end
+	return true
+end
+
 local function cut_to(text, rest, most)
 	local cut, cuts = json.shorten(text, most)
-	if not cut then
+	local content = cut and json.decode(cut)
+	if not content or content.ok and not end_page(content, rest) then
 		return nil
 	end
-	local content = json.decode(cut)
 	for _, warning in ipairs(warnings_of(cuts)) do
 		table.insert(content.warnings, warning)
 	end
@@ -78,7 +102,8 @@ end
 local function too_large(content, rest, row)
 	local effects = row and row.danger_level == "safe" and "none" or "complete"
 	local failure = content.ok and { code = "OUTPUT_TOO_LARGE", retryable = false, side_effects = effects, phase = "execution",
-		message = ("The answer has %d bytes, and its form allows no cut. Read the resource of meta.rest"):format(rest.bytes) }
+		message = ("The answer has %d bytes, and %s"):format(rest.bytes, rest.not_kept and "what is cut of it can't be kept: "
+			.. rest.not_kept or "its form allows no cut. Read the resource of meta.rest") }
 		or { code = content.error.code, retryable = content.error.retryable, side_effects = content.error.side_effects,
 			message = tostring(content.error.message):sub(1, 256) }
 	failure.message = utf8.len(failure.message) and failure.message or failure.code
@@ -184,10 +209,8 @@ end
 ---@param uri string
 ---@return string?
 function M.read(uri)
-	local name, state = uri:match "^runner://answers/(req_[%w.]+)$", paths.state()
-	local path = name and state and state .. "/answers/" .. name
-	local about = path and fs.lstat(path)
-	local text = about and about.type == "file" and fs.read(path)
+	local path = kept_files.path(uri:match "^runner://answers/(.*)$" or "")
+	local text = path and fs.read(path)
 	return text and utf8.len(text) and text or nil
 end
 

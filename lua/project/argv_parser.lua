@@ -231,7 +231,7 @@ function M.read_tokens(s, tokens)
 end
 
 -- Variables that are not a flag's, and have a rule of their own.
-local SETTINGS = { "RUNNER_EXIT_TABLE", "RUNNER_LOAD_TIMEOUT", "RUNNER_SEED" }
+local SETTINGS = { "RUNNER_EXIT_TABLE", "RUNNER_LOAD_TIMEOUT", "RUNNER_MAX_OUTPUT_BYTES", "RUNNER_SEED" }
 
 local function check_settings(s)
 	for _, name in ipairs(SETTINGS) do

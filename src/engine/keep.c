@@ -3,6 +3,7 @@
  */
 #include "keep.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +19,62 @@
 
 #define REMOVALS 64 /* files at a time */
 
-/* 0: there is no place for state, or no room for its path. */
-static int path_of(const char *name, char path[KEEP_PATH])
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	bool own = state && state[0] == '/';
-	const char *base = own ? state : home;
+#define NO_PLACE EDOM
 
-	if (!base || base[0] != '/')
-		return 0;
-	return snprintf(path, KEEP_PATH, "%s%s/runner/answers/%s", base, own ? "" : "/.local/state", name) < KEEP_PATH;
+/* The folder as lua/core/kept.lua knows it; 0, or an errno. */
+static int folder_of(char path[KEEP_PATH])
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *id = getenv("RUNNER_INSTANCE_ID");
+	bool own = state && state[0] == '/', plain = id && isalnum((unsigned char)id[0]);
+	const char *base = own ? state : home;
+	struct stat st;
+
+	for (const char *c = id; plain && *c; c++)
+		plain = isalnum((unsigned char)*c) || *c == '_' || *c == '-';
+	if (!base || base[0] != '/' || (!own && (stat(base, &st) < 0 || !S_ISDIR(st.st_mode))))
+		return NO_PLACE;
+	return snprintf(path, KEEP_PATH, "%s%s/runner%s%s/answers", base, own ? "" : "/.local/state", plain ? "/instances/" : "",
+	                plain ? id : "") < KEEP_PATH - 64 ? 0 : ENAMETOOLONG;
+}
+
+const char *keep_reason(int error)
+{
+	return error == NO_PLACE ? "XDG_STATE_HOME is no absolute path, and HOME is no directory" :
+	       error == ELOOP || error == ENOTDIR ? "the folder 'answers' of the state is a link, or no folder" : strerror(error);
+}
+
+/* The folder itself is no link, which would lead to files that aren't ours, and the caller's. -1 with errno. */
+static int open_folder(const char *path)
+{
+	struct way way = WAY_INIT;
+	struct stat st;
+	int fd = -1, error;
+
+	if (way_open(&way, path, 0700) < 0)
+		return -1;
+	if (mkdirat(way.dir, way.name, 0700) == 0 || errno == EEXIST)
+		fd = openat(way.dir, way.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	error = errno;
+	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))) {
+		xclose(&fd);
+		error = EPERM;
+	}
+	xclose(&way.dir);
+	errno = error;
+	return fd;
+}
+
+/* req_, a ULID, perhaps .N, and .json or .txt: nothing else is ours. */
+static bool is_ours(const char *name)
+{
+	size_t n = strspn(name, "req_0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+
+	if (strncmp(name, "req_", 4) != 0 || n != 30 || strcspn(name + 4, "req_") < 26)
+		return false;
+	name += n;
+	if (name[0] == '.' && strspn(name + 1, "0123456789") > 0)
+		name += 1 + strspn(name + 1, "0123456789");
+	return strcmp(name, ".json") == 0 || strcmp(name, ".txt") == 0;
 }
 
 struct oldest {
@@ -46,8 +93,9 @@ static struct oldest look(int dir)
 	struct stat st;
 
 	while (list && (e = readdir(list))) {
-		if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || strncmp(e->d_name, "req_", 4) != 0)
+		if (!is_ours(e->d_name) || fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 			continue;
+		st.st_mtime = MIN_OF(st.st_mtime, st.st_ctime); /* none is from the future */
 		found.bytes += st.st_size, found.count++;
 		if (!found.name[0] || st.st_mtime < found.written) {
 			snprintf(found.name, sizeof(found.name), "%s", e->d_name);
@@ -75,21 +123,25 @@ static void make_room(int dir, size_t n)
 
 int keep_write(const char *name, const char *s, size_t n, char path[KEEP_PATH])
 {
-	struct way way = WAY_INIT;
-	int fd = -1, status = -1, error;
+	mode_t mask = umask(077);
+	int dir = -1, fd = -1, status = -1, error = folder_of(path);
 
-	errno = ENAMETOOLONG;
-	if (!path_of(name, path) || way_open(&way, path, 0700) < 0)
-		return -1;
-	make_room(way.dir, n);
-	fd = openat(way.dir, way.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && xwrite_all(fd, s, n) == 0)
-		status = 0;
-	error = errno;
-	if (fd >= 0 && status < 0)
-		unlinkat(way.dir, way.name, 0);
+	if (error == 0) {
+		dir = open_folder(path);
+		if (dir >= 0) {
+			make_room(dir, n);
+			fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		}
+		if (fd >= 0 && xwrite_all(fd, s, n) == 0)
+			status = 0;
+		error = errno;
+		if (fd >= 0 && status < 0)
+			unlinkat(dir, name, 0);
+		stpcpy(stpcpy(path + strlen(path), "/"), name);
+	}
 	xclose(&fd);
-	xclose(&way.dir);
+	xclose(&dir);
+	umask(mask);
 	errno = error;
 	return status;
 }

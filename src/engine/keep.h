@@ -14,5 +14,7 @@
 
 /* Write it as NAME, mode 600, after what is too old is gone: its path. 0, or -1 with errno, and nothing is there. */
 int keep_write(const char *name, const char *s, size_t n, char path[KEEP_PATH]);
+/* Why it was not, in words. */
+const char *keep_reason(int error);
 
 #endif

@@ -14,6 +14,8 @@
 #include "notice.h"
 
 #define RESERVE 2048   /* bytes of the least that an answer says without its data */
+#define SLACK 64       /* that an answer may still grow: digits of its time */
+#define REST 1024      /* of meta.rest, with what it shows */
 #define FIRST 256      /* of what was too large, where nothing else shows any of it */
 #define ROW 320        /* most bytes of a warning about a cut */
 #define COUNTS 60      /* of what is said of a list */
@@ -38,9 +40,10 @@ static void add_time(struct json_writer *w)
 }
 
 /*
- * Keep a text, and say so as members of meta: ,"truncated":true,"rest":{…}. `first`: show how it begins.
+ * Keep a text, and say so as members of meta: ,"truncated":true,"rest":{…}. `first`: show how it begins. NULL, or why it is
+ * not kept.
  */
-static void keep(struct run *run, const char *s, size_t n, bool is_json, bool first, struct buf *members)
+static const char *keep(struct run *run, const char *s, size_t n, bool is_json, bool first, struct buf *members)
 {
 	struct json_writer w = JSON_WRITER_INIT(members);
 	char name[64], path[KEEP_PATH];
@@ -57,7 +60,7 @@ static void keep(struct run *run, const char *s, size_t n, bool is_json, bool fi
 	json_key(&w, "bytes"), json_int(&w, (int64_t)n);
 	json_key(&w, "kind"), json_cstr(&w, is_json ? "application/json" : "text/plain");
 	if (error) {
-		json_key(&w, "not_kept"), json_cstr(&w, strerror(error));
+		json_key(&w, "not_kept"), json_cstr(&w, keep_reason(error));
 	} else {
 		json_key(&w, "path"), json_cstr(&w, path);
 		add_time(&w);
@@ -73,6 +76,7 @@ static void keep(struct run *run, const char *s, size_t n, bool is_json, bool fi
 			json_key(&w, "truncation_hint"), json_str(&w, buf_cstr(&hint), hint.len);
 	}
 	buf_release(&hint);
+	return error ? keep_reason(error) : NULL;
 }
 
 /* --- a result that can't be cut --------------------------------------------------------------- */
@@ -98,26 +102,117 @@ static bool has_budget(const struct run *run)
 	return run->plan.max_bytes > 0 && !run->job.is;
 }
 
-void budget_judge(struct run *run)
+/* A success becomes a failure: nobody could have what it lacks, or no half of it is one. */
+static void fail(struct run *run, size_t n, const char *why, const char *fix)
 {
 	struct report *r = &run->verdict.report;
-	size_t n = r->data.len;
 
-	if (!has_budget(run) || run->plan.format != FORMAT_JSON || n + RESERVE <= most(run) ||
-	    can_be_cut(run, &r->data, most(run) - RESERVE))
-		return;
-	keep(run, r->data.data, n, true, true, &run->rest);
-	buf_release(&r->data);
 	if (!r->ok)
 		return;
-	report_fail(r, "OUTPUT_TOO_LARGE", "The result has %zu bytes; the answer may have %zu, and the result's form allows no cut", n, most(run));
+	report_fail(r, "OUTPUT_TOO_LARGE", "The result has %zu bytes; the answer may have %zu, and %s", n, most(run), why);
 	strcpy(r->phase, "execution");
 	r->own = (struct own_hints)OWN_HINTS_NONE;
 	r->own.side_effects = run->plan.safe ? SIDE_EFFECTS_NONE : SIDE_EFFECTS_COMPLETE;
 	buf_clear(&r->suggestion);
-	buf_add_str(&r->suggestion, "Read the file of meta.rest, or ask for more bytes with --max-bytes");
+	buf_add_str(&r->suggestion, fix);
 	run->verdict.hints = decide_hints(run, r);
 	verdict_note_effects(&run->verdict, &run->verdict.hints);
+}
+
+static void fail_for_good(struct run *run, size_t n, const char *why)
+{
+	struct buf text = BUF_INIT;
+
+	buf_add_fmt(&text, "what is cut can't be kept: %s", why);
+	fail(run, n, buf_cstr(&text), "Make the folder of the state one that can be written, or ask for more bytes with --max-bytes");
+	buf_release(&text);
+}
+
+/* A text loses whole lines at its end, and is too large where the first has no room. */
+static void judge_text(struct run *run)
+{
+	struct report *r = &run->verdict.report;
+	size_t n = r->text.len;
+	const char *line, *why;
+
+	if (n <= most(run))
+		return;
+	why = keep(run, r->text.data, n, false, false, &run->rest);
+	line = memrchr(r->text.data, '\n', most(run));
+	if (line && run->plan.format == FORMAT_TSV && line == memchr(r->text.data, '\n', most(run)))
+		line = NULL; /* only the names of the columns */
+	r->text.len = line ? (size_t)(line + 1 - r->text.data) : 0;
+	run->rest_stays = true;
+	if (why)
+		fail_for_good(run, n, why);
+	else if (!line)
+		fail(run, n, "its first row is longer", "Read the file of meta.rest, or ask for more bytes with --max-bytes");
+	if (!r->ok)
+		buf_clear(&r->data);
+}
+
+/* The envelope as it would be: written, it takes the data with it. */
+static void compose(struct run *run, struct buf *out)
+{
+	struct report *r = &run->verdict.report;
+	struct buf data = BUF_INIT;
+
+	buf_add(&data, r->data.data, r->data.len);
+	envelope_write(run, verdict_exit_code(&run->verdict), out);
+	out->failed |= data.failed;
+	buf_release(&r->data);
+	buf_give(&r->data, &data);
+}
+
+/* Kept are the data where all else has room, or else the whole answer. */
+static void refuse(struct run *run, const struct buf *whole)
+{
+	struct report *r = &run->verdict.report;
+	struct buf data = BUF_INIT, rest = BUF_INIT;
+	const char *why;
+
+	buf_give(&data, &r->data);
+	fail(run, data.len, "the result's form allows no cut", "Read the file of meta.rest, or ask for more bytes with --max-bytes");
+	compose(run, &rest);
+	if (rest.len + REST <= most(run))
+		why = keep(run, data.data, data.len, true, true, &run->rest);
+	else
+		why = keep(run, whole->data, whole->len, true, false, &run->rest);
+	if (why && strcmp(r->code, "OUTPUT_TOO_LARGE") == 0) {
+		r->ok = true;
+		fail_for_good(run, data.len, why);
+	}
+	run->rest_stays = true;
+	buf_release(&data), buf_release(&rest);
+}
+
+void budget_judge(struct run *run)
+{
+	struct report *r = &run->verdict.report;
+	struct buf whole = BUF_INIT;
+	size_t n = r->data.len;
+	const char *why;
+
+	if (!has_budget(run))
+		return;
+	if (run->plan.format != FORMAT_JSON && (r->ok || run->launch.stdout_is_tty)) {
+		if (r->ok && run->plan.output == OUTPUT_ANSWER)
+			judge_text(run);
+		return;
+	}
+	if (metas_have(&run->metas, "pagination") && n + RESERVE <= most(run))
+		run->plan.whole_data = true; /* a page ends where its cursor says */
+	compose(run, &whole);
+	if (!whole.failed && n + RESERVE > most(run) && !can_be_cut(run, &r->data, most(run) - RESERVE)) {
+		refuse(run, &whole);
+	} else if (!whole.failed && whole.len + SLACK > most(run)) {
+		why = keep(run, whole.data, whole.len, true, false, &run->rest);
+		if (why && whole.len > most(run)) {
+			fail_for_good(run, whole.len, why);
+			run->rest_stays = true;
+		}
+	}
+	buf_release(&whole);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -242,42 +337,29 @@ static bool write_cut(struct run *run, const struct buf *whole, size_t for_cuts,
 void budget_write(struct run *run, int exit_code, struct buf *out)
 {
 	struct buf whole = BUF_INIT;
-	size_t rest;
+	size_t rest = run->rest_stays ? run->rest.len : 0;
 
 	envelope_write(run, exit_code, &whole);
-	rest = run->rest.len;
 	if (!has_budget(run) || whole.failed || whole.len + rest <= most(run)) {
 		if (rest > 0 && !whole.failed)
 			join(out, &(struct buf){ .data = whole.data, .len = whole.len - 1 }, &(struct shorten_cuts){ .count = 0 }, &run->rest);
 		else
 			buf_give(out, &whole);
-		buf_release(&whole);
-		buf_release(&run->rest);
-		return;
+	} else {
+		if (run->rest.len == 0)
+			keep(run, whole.data, whole.len, true, false, &run->rest);
+		if (!write_cut(run, &whole, (SHORTEN_CUTS + 1) * ROW, false, out))
+			write_least(run, exit_code, &whole, out);
+		out->failed |= whole.failed || run->rest.failed;
 	}
-	if (rest == 0)
-		keep(run, whole.data, whole.len, true, false, &run->rest);
-	if (!write_cut(run, &whole, (SHORTEN_CUTS + 1) * ROW, false, out))
-		write_least(run, exit_code, &whole, out);
-	out->failed |= whole.failed || run->rest.failed;
 	buf_release(&run->rest);
 	buf_release(&whole);
 }
 
 void budget_write_text(struct run *run, struct buf *text, struct buf *out)
 {
-	struct buf members = BUF_INIT;
-	const char *line;
-	size_t n;
-
-	if (!has_budget(run) || text->len <= most(run)) {
-		buf_give(out, text);
-		return;
-	}
-	keep(run, text->data, text->len, false, false, &members);
-	line = memrchr(text->data, '\n', most(run));
-	n = line ? (size_t)(line + 1 - text->data) : 0;
-	buf_add(out, text->data, n);
-	notice_plain(run, "the result was cut from %zu to %zu bytes; {%s}", text->len, n, members.len > 0 ? members.data + 1 : "");
-	buf_release(&members);
+	if (run->rest.len > 0)
+		notice_plain(run, "the result was cut to %zu bytes; {%s}", text->len, run->rest.data + 1);
+	buf_release(&run->rest);
+	buf_give(out, text);
 }

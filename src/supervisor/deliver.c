@@ -178,7 +178,7 @@ static void compose(struct run *run, int exit_code, struct buf *out)
 	} else {
 		notice_error(run, exit_code);
 		if (r->verdict == VERDICT_RESULT)
-			buf_give(out, &r->text);
+			budget_write_text(run, &r->text, out);
 		/* a timeout never leaves stdout empty (REQ-F-012) */
 		if (r->verdict == VERDICT_LIMIT || (r->entered_run && r->steps.count > 0 && !block_is_wanted(run)))
 			envelope_step_text(run, out);

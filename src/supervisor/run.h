@@ -67,6 +67,7 @@ struct run {
 	struct history history;
 	struct metas metas;
 	struct buf rest;          /* members of meta: where what had no room in the answer is kept; empty: it had */
+	bool rest_stays;          /* the answer says so however short it is by now */
 	struct audit audit;
 	struct plan plan;
 

@@ -161,7 +161,7 @@ static int l_keep(lua_State *L)
 	text = luaL_checklstring(L, 2, &n);
 	if (keep_write(name, text, n, path) < 0) {
 		lua_pushnil(L);
-		lua_pushstring(L, strerror(errno));
+		lua_pushstring(L, keep_reason(errno));
 		return 2;
 	}
 	lua_pushstring(L, path);

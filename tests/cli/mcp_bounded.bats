@@ -38,3 +38,16 @@ parts() {
 	parts "$(printf 'x%.0s' {1..100000})"
 	[ "$(awk '{ print ($1 < 1500), $2 }' parts.txt)" = "1 -32602" ]
 }
+
+@test "a page that is cut ends at the cut: following what it says loses no item, and an expired rest is refused" {
+	body numbers 'list = true, args = { { "n", "integer", default = 1000 } },' <<-'LUA'
+		local out = {}
+		for i = 1, args.n do out[i] = { id = i, text = ("x"):rep(60) } end
+		return out
+	LUA
+	python3 "$ROOT/tests/cli/lib/mcp_pages.py" '{"limit":500,"n":1000}' '{"limit":0,"n":1000}' '{"limit":0,"n":20000}' >pages.txt
+	cat pages.txt
+	[ "$(cut -d' ' -f1 pages.txt | tr '\n' ' ')" = "1000 1000 20000 " ]
+	[ "$(cut -d' ' -f2 pages.txt | sort -u)" = expires ]
+	[ "$(cut -d' ' -f3 pages.txt | sort -u)" = gone ]
+}

@@ -187,6 +187,98 @@ kept() {
 	[ ! -e "$path" ]
 }
 
+@test "a text of which no line has room is a failure, and so is a success whose rest nobody could have" {
+	body long '' <<<'return ("x"):rep(30000)'
+	body wide 'args = { { "n", "integer", default = 1 } },' <<<'local out = {} for i = 1, args.n do out[i] = { text = ("x"):rep(30000) } end return out'
+	call wide --format jsonl --max-bytes 4096
+	[ "$status" -eq 1 ]
+	grep -q OUTPUT_TOO_LARGE out.txt
+	call wide --format tsv --max-bytes 4096
+	[ "$status" -eq 1 ]
+	touch file
+	call XDG_STATE_HOME="$PWD/file" page --max-bytes 8192
+	[ "$status" -eq 1 ]
+	assert_envelope
+	expect 'e.error["code"] == "OUTPUT_TOO_LARGE" and "kept" in e.error["message"] and e.meta["rest"]["not_kept"]'
+	call XDG_STATE_HOME="$PWD/file" rows --format jsonl --max-bytes 8192
+	[ "$status" -eq 1 ]
+	call HOME= page --max-bytes 8192
+	[ "$status" -eq 1 ]
+	assert_envelope
+	expect '"HOME is no directory" in e.meta["rest"]["not_kept"]'
+}
+
+@test "what else an answer loses is kept too: fifty warnings beside a result that can't be cut" {
+	body noisy '' <<-'LUA'
+		for i = 1, 50 do ctx:warn("SLOW_DISK", ("w"):rep(300)) end
+		local out = {}
+		for i = 1, 3000 do out["name" .. i] = i end
+		return out
+	LUA
+	answers 1 noisy --max-bytes 4096
+	[ "$(wc -c <out.txt)" -le 4096 ]
+	expect 'e.error["code"] == "OUTPUT_TOO_LARGE" and e.meta["rest"]["of"] == "answer"'
+	kept
+	python3 -c 'import json; e = json.load(open("kept.json")); assert len(e["warnings"]) == 50 and len(e["data"]) == 3000'
+}
+
+@test "a page keeps its items where its warnings have no room, so that its cursor loses none" {
+	body warned 'list = true,' <<-'LUA'
+		for i = 1, 50 do ctx:warn("SLOW_DISK", ("w"):rep(300)) end
+		local out = {}
+		for i = 1, 300 do out[i] = { id = i } end
+		return out
+	LUA
+	answers 0 warned --limit 0 --max-bytes 8192
+	expect 'len(e.data) == e.meta["pagination"]["returned"] > 0'
+}
+
+@test "files that aren't ours stay, however old; a link in place of the folder is not followed" {
+	local answers ours=req_01ARZ3NDEKTSV4RRFFQ69G5FAV
+	answers 0 page --max-bytes 8192
+	answers=$(dirname "$(field 'e.meta["rest"]["path"]')")
+	touch "$answers/req_mine.txt" "$answers/$ours.json" "$answers/$ours.1.json" "$answers/$ours.doc" "$answers/$ours"
+	touch -d '2 days ago' "$answers"/*
+	answers 0 page --max-bytes 8192
+	[ ! -e "$answers/$ours.json" ]
+	[ ! -e "$answers/$ours.1.json" ]
+	[ -e "$answers/req_mine.txt" ]
+	[ -e "$answers/$ours.doc" ]
+	[ -e "$answers/$ours" ]
+	answers 0 cleanup --scope temp
+	[ -e "$answers/req_mine.txt" ]
+	rm -r "$answers"
+	mkdir papers
+	touch -d '2 days ago' "papers/$ours.json"
+	ln -s "$PWD/papers" "$answers"
+	answers 0 cleanup --scope temp
+	[ -e "papers/$ours.json" ]
+	answers 1 page --max-bytes 8192
+	expect '"is a link" in e.meta["rest"]["not_kept"]'
+	[ "$(ls papers)" = "$ours.json" ]
+}
+
+@test "a size that is none is refused, and a file of ours has its mode whatever the umask is" {
+	call RUNNER_MAX_OUTPUT_BYTES=banana page
+	[ "$status" -eq 2 ]
+	call RUNNER_MAX_OUTPUT_BYTES=1 page
+	[ "$status" -eq 2 ]
+	export XDG_STATE_HOME=$PWD/state
+	mkdir state
+	(
+		umask 777
+		"$RUNNER" page --max-bytes 8192 --format json
+	) >out.txt
+	kept
+	[ "$(stat -c %a "$XDG_STATE_HOME/runner/answers")" = 700 ]
+}
+
+@test "a request of exec gives sizes as the variable does" {
+	echo '{"_cmd":"plain","_opts":{"max_bytes":"5KiB"}}' | "$RUNNER" exec >out.txt
+	[ "$(wc -c <out.txt)" -le 5120 ]
+	grep -q '"truncated":true' out.txt
+}
+
 @test "REQ-F-052 an empty list, a small object and a failure are as ever" {
 	answers 0 items --n 0 --max-bytes 8192
 	expect 'e.data == [] and "truncated" not in e.meta'
