@@ -617,57 +617,91 @@ agreed() {
 	[ "$(cat inside)" = $'inner\ninner' ]
 }
 
-@test "retry --from doesn't pass over a gate by a condition or a list of an edited file, in one step or in two" {
-	local edit
-	for edit in 's/approve: x/&, when: "1 == 2"/' 's/foreach: .1./foreach: []/' 's/id: outer/&, when: "1 == 2"/' 's/foreach: .1./&, where: item == 2/'; do
-		for how in --force ''; do
-			rm -rf state effects
-			workflow gate <<-'YAML'
-				name: gate
-				commands:
-				  - { id: outer, steps: [{ id: each, foreach: [1], do: [{ id: gate, approve: x }] }] }
-				  - { id: dep, shell: "[ -e go ] && echo dep >>effects" }
-			YAML
-			waits gate.yaml
-			agreed
-			call workflow resume @last
-			envelope 1
-			sed -i "$edit" gate.yaml
-			[ -n "$how" ] || call workflow resume @last --force
-			call workflow retry @last --from outer $how
-			envelope 14
-			[ ! -e effects ] || { echo "$edit" >&2; return 1; }
-			agreed
-			touch go
-			call workflow resume @last
-			envelope 0
-			rm go
-			[ "$(cat effects)" = dep ]
+@test "no edited condition, list, time or container keeps a gate from asking, by a resume or a retry, in this item or in others" {
+	local edit how
+	workflow gate <<-'YAML'
+		name: gate
+		commands:
+		  - { id: outer, steps: [{ id: each, foreach: [1, 2], do: [{ shell: "[ ${item} = 1 ] || [ -e go ]" }, { id: gate, approve: { message: x } }] }] }
+		  - { id: dep, shell: "echo dep >>effects" }
+	YAML
+	cp gate.yaml whole.yaml
+	call workflow run gate.yaml
+	envelope 1
+	agreed
+	touch go
+	for edit in 's/id: gate/&, when: item == 1/' 's/message: x/&, timeout: 1ms, default: approve/' 's/message: x/&, show: gate.yaml/' 's/foreach: .1, 2./foreach: []/' \
+		's/id: outer/&, when: "1 == 2"/' 's/foreach: .1, 2./&, where: item == 1/' 's/foreach: /max_items: 9, &/' '1s/$/\nfinally: { shell: echo dep }/' \
+		'1s/$/\nworktree: true/' '$s/.*/  - { id: gate2, approve: x }/;/outer/d'; do
+		for how in 'resume @last' 'retry @last --from outer'; do
+			sed "$edit" whole.yaml >gate.yaml
+			# shellcheck disable=SC2086
+			call workflow $how --force
+			[ "$status" -eq 6 ] || { echo "$edit: $output" >&2; return 1; }
+			expect '"gate has asked a person, and more of the file has changed" in e.error["message"]'
 		done
 	done
+	[ ! -e effects ]
+	sed 's/echo dep/echo new/' whole.yaml >gate.yaml
+	call workflow resume @last --force
+	envelope 14
+	[ "$(pending | wc -l)" -eq 2 ]
+	agreed
+	call workflow resume @last
+	envelope 0
+	[ "$(cat effects)" = new ]
 }
 
-@test "a gate that has asked stays in the file, and no edited default agrees to it" {
+@test "a gate of a repair isn't asked anew, so an edited file is refused" {
 	workflow ship <<-'YAML'
 		name: ship
 		commands:
-		  - { id: gate, approve: { message: "Ship it?" } }
-		  - { id: dep, shell: exit 3 }
+		  - { id: b, shell: "[ -e fixed ]", repair: [{ id: gate, approve: "Repair?" }, { shell: touch fixed }] }
+		  - { id: dep, shell: "echo original >>effects; [ -e go ]" }
 	YAML
 	waits ship.yaml
 	agreed
 	call workflow resume @last
 	envelope 1
-	cp ship.yaml whole.yaml
-	sed -i '/id: gate/d' ship.yaml
+	touch go
+	sed -i 's/original/EVIL/' ship.yaml
 	call workflow resume @last --force
 	envelope 6
-	expect '"isn'"'"'t in the file any more" in e.error["message"]'
-	sed 's/"Ship it?"/&, timeout: 1ms, default: approve/' whole.yaml >ship.yaml
-	call workflow resume @last --force
+	expect '"in a repair, or an earlier round, it isn\x27t asked anew" in e.error["message"]'
+	sed -i 's/EVIL/original/' ship.yaml
 	call workflow resume @last
-	envelope 7
-	expect 'e.error["code"] == "APPROVAL_REJECTED"'
+	envelope 0
+	[ "$(cat effects)" = $'original\noriginal' ]
+}
+
+# refused: somebody has, as `runner reject` writes it
+refused() {
+	sql "update approvals set state = 'rejected', decided_ms = 1, decided_by = '{\"by\":\"terminal\",\"user\":\"ada\"}' where state = 'pending'"
+}
+
+@test "what a person has refused is neither repaired nor passed over by a check, also inside of a loop, and in a repair itself" {
+	local block
+	while read -r block; do
+		rm -rf state effects
+		printf 'name: ship\ncommands:\n  - { id: b, check: [{ shell: "true" }], %s }\n  - { shell: echo behind >>effects }\n' "$block" >ship.yaml
+		waits ship.yaml
+		refused
+		call workflow resume @last
+		[ "$status" -ne 0 ] || { echo "$block" >&2; return 1; }
+		[ ! -e effects ] || { echo "$block" >&2; return 1; }
+		call workflow resume @last
+		envelope 14
+		agreed
+		call workflow resume @last
+		envelope 0
+		[ "$(tail -n 1 effects)" = behind ]
+	done <<-'BLOCKS'
+		steps: [{ id: gate, approve: "Ship?" }], repair: { steps: [{ shell: echo repaired >>effects }], again: check }
+		steps: [{ id: gate, approve: "Ship?" }], repair: { steps: [{ shell: echo repaired >>effects }], again: step }
+		steps: [{ foreach: [1], continue_on_error: true, max_failures: 0, do: [{ approve: "Ship?" }] }], repair: { steps: [{ shell: echo repaired >>effects }], again: check }
+		steps: [{ steps: [{ approve: "Ship?" }], repair: [{ shell: echo repaired >>effects }] }], repair: { steps: [{ shell: echo repaired >>effects }], again: check }
+		shell: "[ -e effects ]", repair: { steps: [{ approve: "Repair?" }, { shell: echo repaired >>effects }], again: check }
+	BLOCKS
 }
 
 @test "an edited file has nothing in front of a gate that was behind it, or is new, before the gate is asked anew" {
@@ -685,7 +719,7 @@ agreed() {
 		printf 'commands: [ %s ]\n' "${is//@/$'\n'}" >ship.yaml
 		call workflow resume @last --force
 		envelope 6
-		expect '"gate has asked a person, and step " in e.error["message"] and e.error["message"].endswith(" is in front of it now")'
+		expect 'e.error["message"].endswith("gate has asked a person, and more of the file has changed than steps behind it")'
 		call workflow retry @last --from "$(sed -nE 's/.*: \[ \{ id: ([a-z]+).*/\1/p' ship.yaml)" --force
 		[ "$status" -eq 6 ] || { echo "$is" >&2; return 1; }
 		[ ! -e effects ]
@@ -708,7 +742,7 @@ agreed() {
 	CASES
 }
 
-@test "nor in a file that it runs; what was in front of the gate may change, and what is behind it may move" {
+@test "nor in a file that it runs, nor in front; what is behind it may change and move, and is asked about anew" {
 	printf 'commands: [ { id: gate, approve: "Ship?" }, { id: fail, shell: "[ -e go ]" }, { id: dep, shell: "echo dep >>effects" } ]\n' >inner.yaml
 	printf 'commands: [ { id: make, shell: "echo made >>effects" }, { id: in, workflow: inner.yaml }, { id: late, shell: "echo late >>effects" } ]\n' >ship.yaml
 	waits ship.yaml
@@ -719,20 +753,24 @@ agreed() {
 	printf 'commands: [ { id: dep, shell: "echo dep >>effects" }, { id: gate, approve: "Ship?" }, { id: fail, shell: "[ -e go ]" } ]\n' >inner.yaml
 	call workflow resume @last --force
 	envelope 6
-	expect 'e.error["message"].endswith("what was in front of it isn\x27t known any more")'
+	expect 'e.error["message"].endswith("what the file was isn\x27t known any more")'
 	{ cat whole.yaml && echo 'finally: [ { shell: "echo over >>effects" } ]'; } >inner.yaml
 	call workflow resume @last --force
 	envelope 6
-	expect 'e.error["message"].endswith("what was in front of it isn\x27t known any more")'
+	expect 'e.error["message"].endswith("what the file was isn\x27t known any more")'
 	cp whole.yaml inner.yaml
+	cp ship.yaml whole.yaml
 	sed -i 's/echo made/echo remade/' ship.yaml
-	touch go
 	call workflow retry @last --from make --force
+	envelope 6
+	sed 's/echo late/echo later/; s/ ]$/, { id: last, shell: "echo last >>effects" } ]/' whole.yaml >ship.yaml
+	touch go
+	call workflow resume @last --force
 	envelope 14
 	agreed
 	call workflow resume @last
 	envelope 0
-	[ "$(cat effects)" = $'made\nremade\ndep\nlate' ]
+	[ "$(cat effects)" = $'made\ndep\nlater\nlast' ]
 }
 
 @test "a file that stays as it is may decide otherwise on the way back to its gate" {
@@ -786,7 +824,14 @@ hostile_repository() {
 	rm -f ran
 	echo evil >repo/deploy.sh
 	echo changed >repo/filtered
+	git -C repo/sub -c core.hooksPath=/dev/null commit -q --allow-empty -m second
+	echo n >repo/sub/n
+	GIT_CONFIG_GLOBAL=/dev/null git -C repo/sub -c core.fsmonitor=false -c core.hooksPath=/dev/null add n
+	git -C repo/sub -c core.fsmonitor=false -c core.hooksPath=/dev/null commit -q -m third
+	rm -f ran
 	touch -d '2001-01-01' repo/deploy.sh repo/filtered repo/sub
+	printf '[diff]\nsubmodule = diff\n[status]\nsubmoduleSummary = true\n[submodule]\nrecurse = true\n' >global
+	CLEAN_ENV+=(GIT_CONFIG_GLOBAL="$PWD/global")
 }
 
 @test "show: diff has what has changed, whatever the repository says; like commit: true it runs none of its programs" {
@@ -805,6 +850,7 @@ hostile_repository() {
 	sql "select shown from approvals" >shown
 	grep -qx '+evil' shown
 	grep -qx '+changed' shown
+	grep -q '^+Subproject commit' shown
 	workflow c <<-'YAML'
 		name: c
 		commands:
@@ -818,11 +864,30 @@ hostile_repository() {
 	[ -z "$(ls tmp)" ]
 }
 
+@test "what the user's own git runs for show: diff is as confined as the steps of the run" {
+	local have fence
+	have=$(python3 -c 'import ctypes; print(max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)))')
+	[ "$have" -ge 3 ] || skip "this kernel's Landlock is version $have, not 3"
+	hostile_repository
+	printf '[filter "x"]\nclean = %s\n' "$PWD/ev" >>global
+	for fence in '' ', confine: { write: [.] }'; do
+		rm -rf state ran
+		printf 'commands:\n  - { shell: "true"%s }\n  - { approve: { message: "Release?", show: [diff] } }\n' "$fence" >repo/d.yaml
+		call --cwd repo workflow run d.yaml
+		envelope 14
+		[ -n "$fence" ] || grep -q ev ran
+	done
+	[ ! -e ran ]
+	sql "select shown from approvals" >shown
+	grep -qx '+changed' shown
+}
+
 @test "check refuses it where nobody can be asked, and a default without a timeout" {
 	local yaml
 	printf 'name: inner\ncommands: [{ approve: x }]\n' >inner.yaml
 	for yaml in '{ shell: make, check: [{ approve: x }] }' '{ shell: make, on_failure: { approve: x } }' \
 		'{ approve: { message: x, notify: { approve: y } } }' '{ approve: { message: x, default: approve } }' '{ approve: { show: [a] } }' \
+		'{ worktree: { merge: [{ approve: x }] }, steps: [{ shell: make }] }' '{ worktree: { merge: [{ workflow: inner.yaml }] }, shell: make }' \
 		'{ shell: make, check: [{ workflow: inner.yaml }] }' '{ on: far, steps: [{ approve: x }] }' '{ approve: x, on: far }' '{ approve: x, timeout: 1s }'; do
 		printf 'name: x\nexecutors: { far: { kind: local } }\ncommands:\n  - %s\n' "$yaml" >wrong.yaml
 		call workflow check wrong.yaml

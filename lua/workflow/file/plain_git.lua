@@ -1,6 +1,7 @@
 -- plain_git: what runner has git say about a directory that a step may have written to. Git runs none of the programs that the
 -- repository names there (fsmonitor, filters, textconv, hooks, what its submodules have): its configuration isn't read, nor its
--- attributes outside of the tree. What the user has for all repositories holds.
+-- attributes outside of the tree. What the user has for all repositories holds, but for what
+-- has git run in a submodule.
 
 local M = {}
 
@@ -14,7 +15,8 @@ head=$(repo rev-parse --verify HEAD) || exit
 own=$(mktemp -d) || exit
 trap 'rm -rf "$own"' EXIT; trap 'exit 1' HUP INT TERM
 plain() {
-	GIT_DIR="$own/git" GIT_WORK_TREE="$PWD" GIT_OPTIONAL_LOCKS=0 git --no-pager -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
+	GIT_DIR="$own/git" GIT_WORK_TREE="$PWD" GIT_OPTIONAL_LOCKS=0 git --no-pager -c core.hooksPath=/dev/null -c core.fsmonitor=false \
+		-c diff.submodule=short -c status.submoduleSummary=false -c submodule.recurse=false "$@"
 }
 at() { realpath -- "$(repo rev-parse --git-path "$1")"; }
 git init -q --bare --template= --object-format="$(repo rev-parse --show-object-format)" "$own/git" || exit
@@ -26,7 +28,7 @@ mkdir "$own/git/info" && cp "$(at info/exclude)" "$own/git/info/" 2>/dev/null ||
 ---What isn't committed. Its index is made anew: that of the repository can say that a file is as it was.
 M.DIFF = PRELUDE .. [[
 plain read-tree HEAD && plain status --porcelain --untracked-files=all --ignore-submodules=dirty &&
-	plain diff --no-color --no-ext-diff --no-textconv --full-index --ignore-submodules=dirty HEAD
+	plain diff --no-color --no-ext-diff --no-textconv --full-index --submodule=short --ignore-submodules=dirty HEAD
 ]]
 
 ---`$(uncommitted)` says what isn't committed, as git status does: with the index and the settings for files that the repository has.

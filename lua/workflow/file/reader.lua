@@ -298,6 +298,21 @@ local function digest_of(root)
 	return host.digest(table.concat(out, "\n"))
 end
 
+---What a file says, but for what is behind one of its outermost steps.
+---@param text string of a file that is right
+---@param last integer number of that step
+---@return string
+function M.up_to(text, last)
+	local out, given = {}, tables.add({}, yaml.parse(text).keys)
+	local name = given.commands and "commands" or "steps"
+	local list = not given.worktree and given[name]
+	if list then
+		given[name] = { node = { kind = "list", items = table.move(list.node.items, 1, last, 1, {}) } }
+	end
+	add_normal(out, { kind = "map", keys = given })
+	return table.concat(out, "\n")
+end
+
 -- Of the file and of those that its steps run.
 local function digest_of_all(root, workflow)
 	local digest = digest_of(root)

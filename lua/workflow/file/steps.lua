@@ -272,7 +272,8 @@ local function in_worktree(check, step, entry, around, read)
 	local tree, merge = worktree_of(check, entry.node)
 	check.worktrees = check.worktrees + 1
 	read(setmetatable({ in_worktree = true, nested = true }, { __index = around }))
-	local merging = setmetatable({ prefix = step.key .. ".merge.", nested = true, merging = true }, { __index = around })
+	local merging = setmetatable({ prefix = step.key .. ".merge.", nested = true, merging = true, unasked = "merges a branch" },
+		{ __index = around })
 	tree.steps = merge and read_list(check, merge, "merge", merging)
 	check.worktrees = check.worktrees - 1
 	step.worktree = tree
@@ -437,7 +438,8 @@ local function approve(check, step, _, entries, around)
 	end
 	local where = around.placed and "runs on an executor" or around.checking and "is a check" or around.unasked
 	if where then
-		check:add(node, ("approve: nobody is asked inside of what %s"):format(where), "Put it in front of that step, or behind it")
+		check:add(node, ("approve: nobody is asked inside of what %s"):format(where), around.merging
+			and "Put it at the end of the steps in the worktree" or "Put it in front of that step, or behind it")
 	elseif not given.message and node.kind == "map" then
 		check:add(node, "approve needs a message: what a person is asked")
 	elseif of.fallback and not given.timeout_ms then

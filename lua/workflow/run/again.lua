@@ -111,14 +111,19 @@ end
 -- --- what has asked a person -----------------------------------------------------------------------------
 
 ---Put back steps that asked a person about another file than that of the run by now: they ask anew, and no `when` and no list of
----this one is decided that would keep them from asking.
+---this one is decided that would keep them from asking. Raises CONFLICT where the run doesn't come by one any more.
 ---@param run table owned; what is put off in its store comes with the next commit
 ---@param gates {key: string}[]
 ---@param begins fun(key: string): boolean? as M.from gives it
 function M.gates(run, gates, begins)
 	local known = {}
 	for _, gate in ipairs(gates) do
-		put_way_back(run, way_to(run, run.workflow.steps, TOP, gate.key) or {}, known, begins)
+		local way = way_to(run, run.workflow.steps, TOP, gate.key)
+		if not way and not (begins and begins(gate.key)) then
+			refuse(run, "CONFLICT", ("Step %s has asked a person, and the file has changed: in a repair, or an earlier round, it isn't asked anew")
+				:format(gate.key), "Undo the change, or start a new run: runner workflow run " .. run.workflow.path)
+		end
+		put_way_back(run, way or {}, known, begins)
 	end
 end
 

@@ -37,7 +37,9 @@ local function raise_unreadable(key, what, why)
 end
 
 local function diff(run, key, scope)
-	local result = hooks.run(run, { text = plain_git.DIFF, interpreter = "sh" }, key, scope, "show")
+	local fence = run.outermost.among.fence -- of any step of the run
+	local confine = fence and { write = fence.write and {} or nil, network = fence.network, required = fence.required }
+	local result = hooks.run(run, { text = plain_git.DIFF, interpreter = "sh", confine = confine }, key, scope, "show")
 	return result.ok and not result.truncated and result.stdout or raise_unreadable(key, "the diff",
 		result.truncated and "it is longer than 1 MiB" or (result.stderr or ""):match "[^\n]+" or "git failed")
 end
@@ -175,7 +177,7 @@ end
 
 local function ask(run, step, key, place, what, round, before)
 	what.round, what.timeout_ms, what.asker = round, step.approve.timeout_ms, run.askers
-	what.fallback = before and before.fallback == "reject" and "reject" or step.approve.fallback -- no edited file agrees by itself
+	what.fallback = step.approve.fallback
 	if before and before.digest ~= what.digest then
 		events.warn(run, ("Step %s: what was asked has changed, and is asked anew"):format(key), key)
 	end
@@ -284,32 +286,42 @@ end
 
 -- --- what can't be passed over ---------------------------------------------------------------------------
 
--- Why a run can't go on with another file than the one that a gate has asked about, and what to do; nil: it can.
-local function hindrance(gate, workflow, file, known, before)
-	local key = step_key.static(gate.key)
-	if not known[key] then
-		return "isn't in the file any more", "Restore the step"
-	elseif gate.file ~= file and gate.state ~= "approved" then
-		return "the file has changed before anybody agreed", "Undo the change, or start a new run"
+-- The last of the outermost steps that hold one.
+local function last_gate(workflow)
+	local last = 0
+	for i, step in ipairs(workflow.steps) do
+		inner_lists.each({ step }, function(inner)
+			last = inner.approve and i or last
+		end)
 	end
-	local moved = gate.file ~= file and require("runner.workflow.run.gate_order").moved(before, workflow, key)
-	if moved and not before then -- the text of the files that it runs isn't stored, nor one with a secret
-		return "what was in front of it isn't known any more", "Undo the change in the files that the workflow runs, or start a new run"
-	end
-	return moved and ("step %s is in front of it now"):format(moved), "Put that step behind it, or start a new run"
+	return last
 end
 
----Refuse to resume a run without a gate that has asked, with one in what is marked as done, with another file than the one that
----a gate has asked about, as long as nobody has agreed to that, and with something in front of it that was not there.
+-- Why a run can't go on with another file than the one that a gate has asked about; nil: it can. The text of the files that it
+-- runs isn't stored, nor one with a secret.
+local function hindrance(gate, workflow, before)
+	if gate.state ~= "approved" then
+		return "the file has changed before anybody agreed"
+	elseif before == workflow then
+		return nil -- it goes on with this one already
+	elseif not before or before.children[1] and file_digest(before) ~= gate.file then
+		return "what the file was isn't known any more"
+	end
+	local last, reader = last_gate(before), require "runner.workflow.file.reader" -- few runs have another file
+	return reader.up_to(before.text, last) ~= reader.up_to(workflow.text, last) and "more of the file has changed than steps behind it" or nil
+end
+
+---Refuse to resume a run with a gate in what is marked as done, and with another file than the one that a gate has asked about: as
+---long as nobody has agreed to that, and where it differs in more than the steps behind the last of the gates.
 ---@param db runner.workflow.Store
 ---@param row table of the run
 ---@param workflow table as the run goes on with it
 ---@param marked table<string, true>
 ---@param before? table the workflow as it was; nil: it has not changed, or isn't known
 function M.hold(db, row, workflow, marked, before)
-	local gates, known = {}, {}
+	local gates = {}
 	inner_lists.each(workflow.steps, function(step, key)
-		gates[#gates + 1], known[key] = step.approve and key or nil, step.approve ~= nil
+		gates[#gates + 1] = step.approve and key or nil
 	end)
 	for mark in pairs(marked) do
 		local holds = step_key.holder(step_key.static(mark))
@@ -322,11 +334,10 @@ function M.hold(db, row, workflow, marked, before)
 	end
 	local file = file_digest(workflow)
 	for _, gate in ipairs(db:gates(row.id)) do
-		local known_before = before and (not before.children[1] or file_digest(before) == gate.file) and before or nil
-		local why, fix = hindrance(gate, workflow, file, known, known_before)
+		local why = gate.file ~= file and hindrance(gate, workflow, before)
 		if why then
 			errors.raise("CONFLICT", ("Step %s has asked a person, and %s"):format(gate.key, why), { side_effects = "none",
-				suggestion = "runner workflow show " .. row.id, fix_required = fix,
+				suggestion = "runner workflow show " .. row.id, fix_required = "Undo the change, or start a new run: runner workflow run " .. row.file,
 				context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end
 	end

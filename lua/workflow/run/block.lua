@@ -16,6 +16,7 @@ local resumed_results = require "runner.workflow.run.resumed_results"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
 local secrets = require "runner.workflow.run.secrets"
+local step_key = require "runner.core.step_key"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 
 local M = {}
@@ -212,11 +213,21 @@ end
 
 -- --- the way -------------------------------------------------------------------------------------------
 
+-- Has a person refused something in there? No repair makes that good.
+local function is_refused(block)
+	local holds = step_key.holder(block.key)
+	for key, failure in pairs(block.run.failures) do
+		if failure.refused and holds(key) then
+			return true
+		end
+	end
+end
+
 -- Where it goes on after a failure, in this process or, if no repair is left, in one that resumes it: a step that has
 -- failed starts over by itself.
 local function go_on(block, e)
 	local way, repair = block.way, block.step.repair
-	if has_repair(block) then
+	if not is_refused(block) and has_repair(block) then
 		block.problem = e
 		enter(block, "repair", true)
 		return events.repair(block.run, block.key, e, ("repair %d of %d"):format(way.rounds.repair - way.granted, repair.max))
@@ -337,6 +348,8 @@ local STEPS = {
 		local budget = block.run.budget
 		if not ok and e.code == "BUDGET_EXHAUSTED" and budget.max and budget.total >= budget.max then
 			return e -- the run's: no other repair would find more; a run that gets more goes on here
+		elseif not ok and is_refused(block) then
+			return e -- whoever resumes it is asked again
 		elseif not ok then
 			repair_failed(block, e)
 			if repair.again == "check" and block.way.failure.of == "do" then -- neither has done the work

@@ -173,7 +173,7 @@ end
 local function asks(run, step, key, place, row)
 	local given, e = approvals.step(run, step, key, place, round_of(row), sequence)
 	if e then
-		run.failures[key] = { key = key, transient = false }
+		run.failures[key] = { key = key, transient = false, refused = e.code == "APPROVAL_REJECTED" or nil }
 		events.over(run, key, "failed", e.message)
 	end
 	return given, e, e and { output = e.context.why or "" }
@@ -202,6 +202,7 @@ local function run_hooks(run, step, key, place, round)
 	local ok, raised = pcall(sequence, run, step.on_failure.steps, resumed_results.hooks_place(step, place, round))
 	if not ok then
 		doubt.check(run)
+		local _ = raised == run.waits and error(raised, 0)
 		attempt.warn("ON_FAILURE_FAILED", ("on_failure of step %s failed: %s"):format(key,
 			errors.normalise(raised).message))
 	end

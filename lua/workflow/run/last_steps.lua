@@ -44,7 +44,7 @@ function M.perform(run, last, place, n, ended, sequence)
 	at.scope = scopes.inner_scope(place.scope, { run = tables.add(tables.add({}, place.scope.run), ended) }, true)
 	run.ending = run.ending or not last.nested and { n = n, ended = ended } or nil -- those of the run itself
 	local ok, raised = pcall(sequence, run, { setmetatable({ ended = ended }, { __index = last }) }, at)
-	if type(raised) == "userdata" then
+	if type(raised) == "userdata" or not ok and raised == run.waits then
 		error(raised, 0) -- a cancellation: whoever resumes the run goes on here
 	end
 	run.ending = last.nested and run.ending or nil

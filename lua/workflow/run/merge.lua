@@ -331,7 +331,7 @@ function M.merge(block, sequence)
 		return by_git(run, tree)
 	end)
 	doubt.check(run)
-	if type(raised) == "userdata" then
+	if type(raised) == "userdata" or not ok and raised == run.waits then
 		error(raised, 0)
 	elseif not ok or raised then
 		return errors.normalise(raised)
