@@ -84,7 +84,7 @@ print(max(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in l.rst
 		'^Step checks.lint: Retrying in 3600\.0 seconds' \
 		'✓ prepare' '▸ checks' '^  ↻ lint +in (1h 00m|59m [0-9]+s) +retry 1/1 · exited with status 3: no good$' '▸ test' '▸ evil' '· each'
 	press C-c
-	now_on_screen 'Cancelled by SIGINT' 'CANCELLED' 'retryable' 'workflow resume' 'status=130'
+	now_on_screen 'Cancelled by SIGINT' 'CANCELLED' 'hint: runner workflow resume' 'status=130'
 	[ "$(count_on_screen '↻|▸|·')" -eq 0 ]
 	sed -i 's/delays: .3600s./delays: [10ms]/' checks.yaml
 	touch go
