@@ -93,7 +93,8 @@ end
 ---@param command table normal form
 ---@return integer? nil: as many as it has
 function M.settle(framework, command)
-	local most = M.asked(framework) or attempt.format == "json" and (command.list or command.truncates) and DECLARED or nil
+	local most = M.asked(framework) or attempt.format == "json" and (command.list or command.truncates)
+		and not framework.unmask and DECLARED or nil
 	host.setenv(VARIABLE, nil)
 	if attempt.launch.job then
 		return nil -- whoever reads its answer has a budget

@@ -64,9 +64,10 @@ function M.send(command, settled, framework, project, from_stdin)
 		seed = p.seed, delays = p.delays, on = p.on or {}, maybe = p.maybe or false,
 		steps = command.steps or {}, state = command.resumable and "resumable" or nil,
 		stdin = command.stdin == true or from_stdin, interactive = command.interactive or false,
-		quiet = framework.quiet or false, verbose = framework.verbose or false,
+		quiet = framework.quiet, verbose = framework.verbose,
 		output = command.raw,
 		warnings_as_errors = framework.warnings_as_errors or false, no_color = framework.no_color or false,
+		unmask = framework.unmask,
 		max_bytes = (framework.max_bytes or command.contract or attempt.policy or os.getenv "RUNNER_MAX_OUTPUT_BYTES")
 			and require("runner.core.budget").sent(framework, command),
 		text = from and from.timeout .. "," .. from.attempt_timeout .. "," .. from.idle_timeout,

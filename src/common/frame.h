@@ -35,7 +35,7 @@ enum field_id {
 	F_on, F_open_files, F_output, F_phase, F_pid, F_processes, F_quiet, F_redirect, F_retries, F_retries_exhausted,
 	F_retries_given, F_retry_after_ms, F_retry_strategy, F_retryable, F_rows,
 	F_schema_version, F_seed, F_side_effects, F_state, F_stdin, F_steps,
-	F_strategy, F_suggestion, F_text, F_timeout_ms, F_verbose,
+	F_strategy, F_suggestion, F_text, F_timeout_ms, F_unmask, F_verbose,
 	F_warnings_as_errors,
 	FIELD_ID_COUNT
 };

@@ -48,19 +48,19 @@ static const char *keep(struct run *run, const char *s, size_t n, bool is_json, 
 	struct json_writer w = JSON_WRITER_INIT(members);
 	char name[64], path[KEEP_PATH];
 	struct buf hint = BUF_INIT;
-	int error = 0;
+	const char *why = run->plan.unmask ? "with --unmask it may hold secrets, which no file gets" : NULL;
 
 	stpcpy(stpcpy(name, run->request_id), is_json ? ".json" : ".txt");
-	if (keep_write(name, s, n, path) < 0)
-		error = errno;
+	if (!why && keep_write(name, s, n, path) < 0)
+		why = keep_reason(errno);
 	w.need_comma = true;
 	json_key(&w, "rest");
 	json_begin_object(&w);
 	json_key(&w, "of"), json_cstr(&w, first ? "data" : "answer");
 	json_key(&w, "bytes"), json_int(&w, (int64_t)n);
 	json_key(&w, "kind"), json_cstr(&w, is_json ? "application/json" : "text/plain");
-	if (error) {
-		json_key(&w, "not_kept"), json_cstr(&w, keep_reason(error));
+	if (why) {
+		json_key(&w, "not_kept"), json_cstr(&w, why);
 	} else {
 		json_key(&w, "path"), json_cstr(&w, path);
 		add_time(&w);
@@ -70,13 +70,13 @@ static const char *keep(struct run *run, const char *s, size_t n, bool is_json, 
 	json_end_object(&w);
 	if (!metas_have(&run->metas, "truncated"))
 		json_key(&w, "truncated"), json_bool(&w, true);
-	if (!error && !metas_have(&run->metas, "truncation_hint")) {
+	if (!why && !metas_have(&run->metas, "truncation_hint")) {
 		buf_add_fmt(&hint, "tail -c +1 '%s' | head -c %zu", path, most(run));
 		if (!strchr(path, '\''))
 			json_key(&w, "truncation_hint"), json_str(&w, buf_cstr(&hint), hint.len);
 	}
 	buf_release(&hint);
-	return error ? keep_reason(error) : NULL;
+	return why;
 }
 
 /* --- a result that can't be cut --------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static void fail_for_good(struct run *run, size_t n, const char *why)
 	struct buf text = BUF_INIT;
 
 	buf_add_fmt(&text, "what is cut can't be kept: %s", why);
-	fail(run, n, buf_cstr(&text), "Make the folder of the state one that can be written, or ask for more bytes with --max-bytes");
+	fail(run, n, buf_cstr(&text), "Remove that reason, or ask for more bytes with --max-bytes");
 	buf_release(&text);
 }
 

@@ -260,6 +260,8 @@ int deliver_verdict(struct run *run)
 	budget_judge(run);
 	audit_end(run, verdict_exit_code(v));
 	run_warn_dropped(run);
+	if (run->unwarned > 0)
+		notice_plain(run, "%d more warnings have no room on stderr; --format json has them", run->unwarned);
 	exit_code = verdict_exit_code(v);
 	block_end(run);
 	if (run->job.is) {

@@ -210,6 +210,11 @@ void notice_warning(struct run *run, struct field code, struct field message)
 
 	if (run->plan.format == FORMAT_JSON || run->plan.quiet)
 		return; /* the envelope has it */
+	run->warned += (int64_t)(code.n + message.n);
+	if (run->plan.max_bytes > 0 && run->warned > run->plan.max_bytes) {
+		run->unwarned++;
+		return;
+	}
 	line_begin(&l, run, "warn", "warning");
 	json_key(&l.w, "code");
 	json_str(&l.w, code.s, code.n);

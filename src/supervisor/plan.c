@@ -197,6 +197,7 @@ void plan_take(struct plan *p, const struct frame *f)
 	p->interactive = frame_int(f, F_interactive, 0);
 	p->quiet = frame_int(f, F_quiet, 0);
 	p->verbose = frame_int(f, F_verbose, 0);
+	p->unmask = frame_int(f, F_unmask, 0);
 	p->warnings_as_errors = frame_int(f, F_warnings_as_errors, 0);
 	p->no_color = frame_int(f, F_no_color, 0);
 }

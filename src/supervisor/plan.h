@@ -51,6 +51,7 @@ struct plan {
 	bool quiet;
 	bool verbose;
 	bool warnings_as_errors;
+	bool unmask; /* its data may be secret: no file gets them */
 	bool no_color;
 
 	/* the rows that code_count and on_count count; last, for plan_init() */

@@ -67,6 +67,8 @@ struct run {
 	struct history history;
 	struct metas metas;
 	struct buf rest;          /* members of meta: where what had no room in the answer is kept; empty: it had */
+	int64_t warned;           /* bytes of warnings on stderr, where the answer has a budget */
+	int unwarned;             /* warnings that had no room there */
 	bool rest_stays;          /* the answer says so however short it is by now */
 	struct audit audit;
 	struct plan plan;

@@ -172,6 +172,10 @@ kept() {
 	answers 0 secret --max-bytes 4096
 	kept
 	[ "$(cat out.txt kept.json | grep -c abcdefgh)" -eq 0 ]
+	answers 1 secret --max-bytes 4096 --unmask
+	expect 'e.error["code"] == "OUTPUT_TOO_LARGE" and "--unmask" in e.meta["rest"]["not_kept"]'
+	answers 0 secret --max-bytes 4096
+	[ "$(grep -rl abcdefghijkl "$(dirname "$(field 'e.meta["rest"]["path"]')")" | wc -l)" -eq 0 ]
 	local path folder
 	path=$(field 'e.meta["rest"]["path"]')
 	folder=${path%/*}
@@ -206,6 +210,15 @@ kept() {
 	[ "$status" -eq 1 ]
 	assert_envelope
 	expect '"HOME is no directory" in e.meta["rest"]["not_kept"]'
+}
+
+@test "warnings on stderr have a budget too, where the result is text" {
+	body warns '' <<<'for i = 1, 50 do ctx:warn("SLOW_DISK", ("w"):rep(300)) end return { a = 1 }'
+	call warns --format jsonl --max-bytes 4096
+	[ "$status" -eq 0 ]
+	[ "$(wc -c <err.txt)" -lt 8192 ]
+	[ "$(grep -c SLOW_DISK err.txt)" -eq 13 ]
+	grep -q '37 more warnings' err.txt
 }
 
 @test "what else an answer loses is kept too: fifty warnings beside a result that can't be cut" {
