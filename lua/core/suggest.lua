@@ -25,6 +25,8 @@ local function distance(a, b)
 	return row[#b]
 end
 
+M.distance = distance
+
 local function allowed(length)
 	return length <= 4 and 1 or length <= 8 and 2 or 3
 end

@@ -48,18 +48,8 @@ local function raise_required(question, what, why, fields)
 	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), fields)
 end
 
--- What would answer a question with yes: this very call, and --yes.
-local function with_yes()
-	local words, placed = { "runner" }, false
-	for _, word in ipairs(attempt.call.argv) do
-		if word == "--" and not placed then
-			words[#words + 1], placed = "--yes", true
-		end
-		words[#words + 1] = command_line.quoted(word)
-	end
-	words[#words + 1] = not placed and "--yes" or nil
-	return { suggestion = "Confirm with --yes", fix_required = "Confirm with --yes", fix_command = table.concat(words, " ") }
-end
+-- No fix_command: whoever runs that would confirm without having been asked.
+local WITH_YES = { suggestion = "Confirm with --yes", fix_required = "Confirm with --yes" }
 
 local function check(method, question, opts, known)
 	if type(question) ~= "string" or question == "" then
@@ -226,7 +216,7 @@ function M.confirm(_, question, opts)
 	end
 	local why = reason()
 	if why then
-		raise_required(question, "can't be asked", why, with_yes())
+		raise_required(question, "can't be asked", why, WITH_YES)
 	end
 	local label = host.clean(question .. (opts.default and " [Y/n] " or " [y/N] "))
 	return ask(question, label, false, function(answer)
@@ -235,7 +225,7 @@ function M.confirm(_, question, opts)
 			return opts.default or false
 		end
 		return ANSWERS[word], "Please answer yes or no."
-	end, with_yes())
+	end, WITH_YES)
 end
 
 ---Have a person type a text exactly (REQ-C-036). Nothing answers it but the terminal.

@@ -64,6 +64,7 @@ end
 -- "db.migrate", as the manifest has it: the words of a command, or of a group.
 local function dotted(word, project)
 	local words = word:find(".", 1, true) and command_line.name_words(word) or {}
+	words = table.concat(words, ".") == word and words or {} -- ".db.migrate" and "db..migrate" name nothing
 	local found = words[2] and locate.find(words, project)
 	return (found and found.words == #words or words[2] and catalog.list_below(project, word)[1]) and words or nil
 end

@@ -1,15 +1,20 @@
 -- repair: `fix_command` of a call that was wrong: the whole call as it was probably meant, which can be run as it stands. It is
--- computed from the declarations: the command that the words name (turned round, in the plural, by another verb, misspelt),
--- and its arguments (lua/project/repair_arguments.lua). Nothing is run for it. There is none where several commands may be meant,
--- where it would confirm or destroy something, and where it would repeat a secret. Loaded when a call was wrong.
+-- computed from the declarations: the command that the words name, and its arguments (lua/project/repair_arguments.lua). Nothing is run
+-- for it. A command that changes something is only meant by its own words, turned round or in the plural: no other is chosen because it is
+-- like them. There is none where several commands may be meant, where it would confirm or destroy something, where a policy refuses it,
+-- and where it would repeat a secret. Loaded when a call was wrong.
 
 local args = require "runner.project.args"
+local argv_parser = require "runner.project.argv_parser"
 local arguments = require "runner.project.repair_arguments"
+local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
+local contract = require "runner.declare.contract"
+local flags = require "runner.declare.flags"
+local host = require "runner.host"
 local locate = require "runner.project.locate"
 local search_words = require "runner.core.search_words"
-local suggest = require "runner.core.suggest"
 local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
 
@@ -27,9 +32,11 @@ local function likeness(typed, word)
 		return 1
 	elseif a == b then
 		return 0.95
+	elseif arguments.negates(typed) or arguments.negates(word) then
+		return 0
 	elseif (search_words.same[a] or {})[b] then
 		return 0.7
-	elseif #word < #typed + 4 and suggest.nearest(typed, { word }, 1)[1] then
+	elseif #word < #typed + 4 and arguments.is_near(typed, word) then
 		return 0.8
 	elseif #b > 3 and typed:sub(1, #b) == b then
 		return 0.75
@@ -57,6 +64,16 @@ local function fit(typed, name)
 	return best, used
 end
 
+-- Are they its own words, in any order, or their plural?
+local function is_named(typed, name)
+	local same, turned = true, #name == 2
+	for i, word in ipairs(name) do
+		same = same and typed[i] and arguments.is_same(typed[i], word)
+		turned = turned and typed[3 - i] and arguments.is_same(typed[3 - i], word)
+	end
+	return same or turned or false
+end
+
 -- The commands that the words may name, the best first.
 local function candidates(typed, project)
 	local out = {}
@@ -64,7 +81,8 @@ local function candidates(typed, project)
 		local name = command_line.name_words(entry.name)
 		local score, used = fit(typed, name)
 		if score >= (entry.builtin and MISSPELT or ENOUGH) then
-			out[#out + 1] = { entry = entry, score = entry.builtin and score * 0.95 or score, used = used }
+			out[#out + 1] = { entry = entry, score = entry.builtin and score * 0.95 or score, used = used,
+				named = is_named(typed, name) }
 		end
 	end
 	table.sort(out, function(a, b)
@@ -73,9 +91,12 @@ local function candidates(typed, project)
 	return out
 end
 
--- "Alert-List", "alert:list", "alert.list" → alert list
+-- "Alert-List", "alert:list", "alert.list" → alert list; "alert..list" names nothing
 local function split(word)
 	local out = {}
+	if ("." .. word .. "."):find "[-_.:/][-_.:/]" then
+		return { word:lower() }
+	end
 	for part in word:lower():gmatch "[^-_.:/]+" do
 		out[#out + 1] = part
 	end
@@ -83,9 +104,10 @@ local function split(word)
 end
 
 -- Where the words begin that may name a command: behind flags, and "run".
-local function begins_at(argv)
+local function begins_at(argv, project)
 	local i = 1
-	while argv[i] and (values.is_option(argv[i]) or LEAD[argv[i]] and argv[i + 1] and not values.is_option(argv[i + 1])) do
+	while argv[i] and (values.is_option(argv[i]) or LEAD[argv[i]] and argv[i + 1] and not values.is_option(argv[i + 1])
+		and not locate.find({ argv[i] }, project)) do
 		i = i + 1
 	end
 	return argv[i] and i
@@ -114,37 +136,57 @@ local function typed_words(argv, at)
 	return whole, parts[2] and not locate.find({ argv[at] }) and table.move(whole, 2, #whole, #parts + 1, parts) or nil, #split(argv[at])
 end
 
--- A destructive command is named by no repair, whatever else the words might mean.
-local function try(found, tokens, project)
-	local command = not (found.builtin and DECIDES[found.name]) and catalog.load(found, project)
-	if not command or command.danger_level == "destructive" or command.requires_person or command.raw then
-		return nil, true
-	end
-	for _, token in ipairs(command.danger_level ~= "safe" and tokens or {}) do
-		if token == "--yes" or token:find "^%-%-confirm" or token == "--live" then
-			return nil, true
+local CONFIRMS = tables.add({ ["confirm-destructive"] = true, live = true, confirm = true, approve = true }, arguments.confirming)
+
+-- Would the repaired words confirm what is done?
+local function confirms(words)
+	for _, word in ipairs(words) do
+		local name = word:match "^%-%-?([^=]+)"
+		if name and CONFIRMS[name:gsub("^runner%-", ""):gsub("^no%-", "")] then
+			return true
 		end
 	end
+	return false
+end
+
+local function is_refused(found, level)
+	for _, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
+		if require("runner.project.caller_policy").refusal(policy, found.name, found.path, level) then
+			return true
+		end
+	end
+	return false
+end
+
+-- A destructive command is named by no repair, whatever else the words might mean. named: by its own words
+local function try(found, tokens, project, front, named)
+	local command = not (found.builtin and DECIDES[found.name]) and not is_refused(found) and catalog.load(found, project)
+	if not command or command.danger_level == "destructive" or command.requires_person or command.raw
+		or command.danger_level ~= "safe" and not named or is_refused(found, command.danger_level) then
+		return nil, true
+	end
 	local repaired, guessed = arguments.repaired(command, tokens, project.config)
-	local parsed = repaired and args.parse(command.args, repaired, { config = project.config, command = command })
-	if not parsed or parsed.problems[1] then
+	local all = repaired and table.move(repaired, 1, #repaired, #front + 1, table.move(front, 1, #front, 1, {}))
+	local parsed = all and args.parse(command.args, all, { config = project.config, command = command, in_front = #front })
+	if not parsed or parsed.problems[1] or confirms(all) then
 		return nil
 	end
-	local words = command_line.name_words(command.name)
-	if guessed == arguments.LIKELY and command.danger_level ~= "safe" then
-		return nil
+	local words = table.move(front, 1, #front, 1, {})
+	for _, word in ipairs(command_line.name_words(command.name)) do
+		words[#words + 1] = word
 	end
 	return table.move(repaired, 1, #repaired, #words + 1, words), nil, command.danger_level == "safe", guessed
 end
 
 -- Of those that fit equally well, the one whose arguments fit, too.
-local function best_of(list, argv, at, project, extra)
+local function best_of(list, argv, at, project, front, extra)
 	local made, safe, i = {}, true, 1
 	while list[i] and i <= TRIED do
 		local top = list[i].score
 		local stop
 		while list[i] and i <= TRIED and list[i].score >= top - EQUAL do
-			local call, forbidden, harmless, guessed = try(list[i].entry, without(argv, at, math.max(list[i].used - extra, 1)), project)
+			local call, forbidden, harmless, guessed = try(list[i].entry, without(argv, at, math.max(list[i].used - extra, 1)), project, front,
+				list[i].named and not values.is_option(argv[1]))
 			if call then
 				made[#made + 1] = { call = call, guessed = guessed }
 			end
@@ -157,12 +199,30 @@ local function best_of(list, argv, at, project, extra)
 	end
 end
 
-local function repair(argv, project)
-	local at = begins_at(argv)
+-- Runner's own flags in front stay there as they are.
+local function own_in_front(argv)
+	local i = 1
+	while argv[i] and values.is_option(argv[i]) do
+		local name = argv[i]:match "^%-%-([^=]+)"
+		if not (name and (flags.find(name) or contract.find(name, nil, true))
+			or flags.by_short[argv[i]:match "^%-(%a)$"] or contract.find(argv[i], nil, true)) then
+			break
+		end
+		i = argv_parser.last_of(argv[i], i, false) + 1
+	end
+	return table.move(argv, 1, i - 1, 1, {}), table.move(argv, i, #argv, 1, {})
+end
+
+local function repair(whole_argv, project)
+	local front, argv = own_in_front(whole_argv)
+	if not argv[1] then
+		return nil
+	end
+	local at = begins_at(argv, project)
 	for i = at or 1, values.is_option(argv[1]) and #argv or 0 do -- behind the value of a flag that stands in front
 		local found = not values.is_option(argv[i]) and locate.find({ argv[i], argv[i + 1] }, project)
 		if found and i > at then
-			return (try({ name = found.name, path = found.path, builtin = not found.path }, without(argv, i, found.words), project))
+			return (try({ name = found.name, path = found.path, builtin = not found.path }, without(argv, i, found.words), project, front))
 		end
 	end
 	if not at then
@@ -172,15 +232,17 @@ local function repair(argv, project)
 	local found = locate.find(whole, project)
 	local call, forbidden
 	if found then
-		call, forbidden = try({ name = found.name, path = found.path, builtin = not found.path }, without(argv, at, found.words), project)
+		call, forbidden = try({ name = found.name, path = found.path, builtin = not found.path }, without(argv, at, found.words), project, front,
+			not values.is_option(argv[1]))
 	end
 	if call or forbidden or found and found.path then
 		return call
 	end
-	return parts and best_of(candidates(parts, project), argv, at, project, count - 1)
-		or best_of(candidates(whole, project), argv, at, project, 0)
+	return parts and best_of(candidates(parts, project), argv, at, project, front, count - 1)
+		or best_of(candidates(whole, project), argv, at, project, front, 0)
 end
 
+local CREDENTIALS = { "://[^/%s]*:[^/%s]*@", "[Bb]earer%s", "[Bb]asic%s", "[Aa]uthorization", "%-%-%-%-%-BEGIN" }
 local SECRET = { "pass", "secret", "token", "key", "pwd", "credential", "auth" }
 
 -- Does a word look as if a secret were in it, or behind it, or stand between several calls?
@@ -199,6 +261,17 @@ local function is_delicate(argv)
 	return false
 end
 
+-- Is it as it was typed wherever it goes: without a secret, and without bytes that no answer repeats?
+local function is_open(a, line)
+	for _, pattern in ipairs(CREDENTIALS) do
+		if line:find(pattern) then
+			return false
+		end
+	end
+	return require("runner.core.mask").tokens(line) == line and (not a.mask or a.mask(line) == line)
+		and host.clean(line) == line and not line:find "%c" and utf8.len(line) ~= nil
+end
+
 ---The failed call, repaired, as a command line; nil: none is safe and sure.
 ---@param a runner.Attempt
 ---@return string?
@@ -210,7 +283,7 @@ function M.command(a)
 	end
 	local ok, words = pcall(repair, argv, a.project)
 	local line = ok and words and command_line.line(words)
-	return line and line ~= command_line.line(argv) and "runner " .. line or nil
+	return line and line ~= command_line.line(argv) and is_open(a, line) and "runner " .. line or nil
 end
 
 return M

@@ -1,5 +1,6 @@
 -- repair_arguments: the words behind a command's name, as the command takes them: flags and values that were probably meant, in the
--- form of its declaration. nil where that is not clear. Loaded for a call that was wrong (lua/project/repair.lua).
+-- form of its declaration. nil where that is not clear. For a command that changes something (`strict`) only the spelling of a flag, the
+-- place of an argument and the case of a listed value are repaired. Loaded for a call that was wrong (lua/project/repair.lua).
 
 local argv_parser = require "runner.project.argv_parser"
 local contract = require "runner.declare.contract"
@@ -8,7 +9,46 @@ local suggest = require "runner.core.suggest"
 local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
 
-local M = { LIKELY = 2 }
+local M = {}
+
+-- --- words ----------------------------------------------------------------------------------
+
+local NEGATING = tables.set "no not non never without except exclude excluding skip dont un disable ignore omit but unless invert"
+local RESTRICTING = tables.set [[older newer than by max min check explain just what if simulate only before after until from to all none
+least most above below over under]]
+
+---Does a word, or a part of it, say the opposite of the rest, or less?
+---@param word string
+---@param strict? boolean less, too
+---@return boolean
+function M.negates(word, strict)
+	for part in word:lower():gmatch "%a+" do
+		if NEGATING[part] or part:find "^un%l%l" or strict and RESTRICTING[part] then
+			return true
+		end
+	end
+	return false
+end
+
+local function is_plural(many, one)
+	return #one > 2 and (many == one .. "s" or many == one .. "es" or many == one:gsub("y$", "ies"))
+end
+
+---Is it the same word, or one its plural?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_same(a, b)
+	return a == b or is_plural(a, b) or is_plural(b, a)
+end
+
+---Misspelt, from the second letter on.
+---@param typed string
+---@param word string
+---@return boolean
+function M.is_near(typed, word)
+	return typed:sub(1, 1) == word:sub(1, 1) and suggest.nearest(typed, { word }, 1)[1] ~= nil
+end
 
 -- --- a value ---------------------------------------------------------------------------------
 
@@ -41,18 +81,34 @@ local function one_of(text, list)
 	return sole(begin) or not begin[1] and (sole(suggest.nearest(text, list, 2)) or sole(same)) or nil
 end
 
+local function lower_of(lower, list)
+	local found = {}
+	for _, value in ipairs(list) do
+		found[#found + 1] = tostring(value):lower() == lower and value or nil
+	end
+	return sole(found)
+end
+
 local function reads(row, text, list)
 	local value, why = argv_parser.read(row, text, list)
 	return value ~= nil and not why
 end
 
+-- "1,234,567" is a number; "3,4" is two.
+local function joined(text)
+	local first, rest = text:match "^(%d%d?%d?)(,[%d,]+)$"
+	return first and rest:gsub(",%d%d%d", "") == "" and text:gsub(",", "") or nil
+end
+
 -- The value as its row takes it.
-local function value_of(row, text, config)
-	local list = row.values and values.of({ opts = { config = config }, lists = {} }, row)
+local function value_of(s, row, text)
+	local list = row.values and values.of({ opts = { config = s.config }, lists = {} }, row)
 	local kind = row.items or row.type
-	local trimmed = text:match "^%s*(.-)%s*$"
-	for _, candidate in ipairs { text, trimmed, kind == "duration" and duration_of(text) or trimmed,
-		kind == "integer" and trimmed:gsub("^#", ""):gsub(",", "") or trimmed, list and one_of(trimmed, list) or trimmed } do
+	local trimmed = (list or kind == "integer" or not s.strict) and text:match "^%s*(.-)%s*$" or text
+	local lower = trimmed:lower()
+	local number = kind == "integer" and (joined(trimmed) or not s.strict and trimmed:gsub("^#", "")) or trimmed
+	for _, candidate in ipairs { text, trimmed, number, not s.strict and kind == "duration" and duration_of(text) or trimmed,
+		list and (s.strict and lower_of(lower, list) or not s.strict and one_of(trimmed, list)) or trimmed } do
 		if reads(row, candidate, list) then
 			return tostring(candidate)
 		end
@@ -66,8 +122,7 @@ local FORMAT_FLAGS = tables.set "o out output output-format as"
 local CONFIRMING = tables.set "y f force yes assume-yes auto-approve no-confirm"
 local DRY = tables.set "n dry dryrun dry-run simulate what-if whatif preview noop"
 local MOST = tables.set "n max tail head top count first limit max-results max-items page-size per-page num"
-local OURS = { q = "quiet", silent = "quiet", v = "verbose", ["no-input"] = "non-interactive", batch = "non-interactive",
-	["no-interaction"] = "non-interactive", ["no-colour"] = "no-color", timeout_ms = "timeout" }
+local OURS = { q = "quiet", silent = "quiet", v = "verbose", batch = "non-interactive", timeout_ms = "timeout" }
 
 M.confirming = CONFIRMING
 
@@ -85,7 +140,7 @@ local function covers(long, short)
 	return true
 end
 
-local function is_same(a, b)
+local function is_used_for(a, b)
 	local first, second = search_words.stem(a), search_words.stem(b)
 	return (search_words.same[first] or {})[second] ~= nil
 end
@@ -96,7 +151,7 @@ function M.abbreviates(name, word)
 end
 
 local function is_near(name, row)
-	return #name > 2 and suggest.nearest(name, { row.flag }, 1)[1] ~= nil
+	return #name > 2 and M.is_near(name, row.flag)
 end
 
 -- Each says whether a name may mean a row; the surest come first. Runner's own flags are meant only where `ours` says so.
@@ -108,7 +163,7 @@ local WAYS = {
 	{ is = function(name, row, s) return (row.flag == "name" or row.flag == "id") and s.group and covers(name, s.group) end },
 	{ is = function(name, row) return #name > 4 and row.flag == "name" and name:find "name$" end },
 	{ is = is_near },
-	{ is = function(name, row) return is_same(name, row.flag) end },
+	{ is = function(name, row) return is_used_for(name, row.flag) end },
 	{ is = function(name, row) return M.abbreviates(name, row.flag) end },
 	{ is = function(name, row) return #name == 1 and row.flag:sub(1, 1) == name end },
 	{ ours = true, is = function(name, row) return #name > 4 and #row.flag < #name + 3 and is_near(name, row) end },
@@ -119,12 +174,30 @@ local function free(s, row)
 	return row.type == "array" or s.given[row] == nil
 end
 
+-- The flag that was misspelt by one letter, behind the first; or written together, or in the plural.
+local function misspelt(s, name)
+	local found = {}
+	for _, row in ipairs(s.rows) do
+		local flag = row.flag
+		local is_close = #name > 3 and #flag > 3 and name:sub(1, 1) == flag:sub(1, 1) and name:gsub("%D", "") == flag:gsub("%D", "")
+			and suggest.distance(name, flag) == 1
+		if is_close or M.is_same(name:gsub("-", ""), (flag:gsub("-", ""))) then
+			found[#found + 1] = row
+		end
+	end
+	local row = not M.negates(name, true) and sole(found)
+	return row and not M.negates(row.flag, true) and free(s, row) and row or nil
+end
+
 local function by_name(s, name, first, last)
+	if M.negates(name) or s.strict then
+		return not M.negates(name) and misspelt(s, name) or nil
+	end
 	for i = first, last do
 		local found = { {}, {} }
 		for _, row in ipairs(s.rows) do
 			local own = not row.section or row.when
-			if (own or WAYS[i].ours) and WAYS[i].is(name, row, s) and free(s, row) then
+			if (own or WAYS[i].ours) and not M.negates(row.flag) and WAYS[i].is(name, row, s) and free(s, row) then
 				table.insert(found[own and 1 or 2], row)
 			end
 		end
@@ -138,7 +211,7 @@ end
 local function by_value(s, text, positional)
 	local listed, required, times, scalars = {}, {}, {}, {}
 	for _, row in ipairs(text and s.rows or {}) do
-		local fits = not row.section and row.type ~= "boolean" and free(s, row) and value_of(row, text, s.config)
+		local fits = not row.section and row.type ~= "boolean" and free(s, row) and value_of(s, row, text)
 		if fits then
 			listed[#listed + 1] = row.values and row or nil
 			required[#required + 1] = row.required and (row.type == "integer" or not tonumber(text) or row.type ~= "string") and row or nil
@@ -157,7 +230,7 @@ local function by_value(s, text, positional)
 	if sole(times) or not positional then
 		return sole(times)
 	end
-	s.guessed = sole(scalars) and M.LIKELY or s.guessed
+	s.guessed = sole(scalars) and 2 or s.guessed
 	return sole(scalars)
 end
 
@@ -178,13 +251,15 @@ local function foreign(s, name, value)
 	if format then
 		emit(s, "--format", format)
 		return not FORMATS[name]
+	elseif CONFIRMING[name] and not (s.strict and name == "f") then
+		return false
+	elseif s.strict then
+		return nil
 	elseif MOST[name] and value and value:find "^%d+$" and has_flag(s, "limit") then
 		emit(s, "--limit", value)
 		return true
 	elseif DRY[name] and has_flag(s, "dry-run") then
 		emit(s, "--dry-run")
-		return false
-	elseif CONFIRMING[name] then
 		return false
 	elseif OURS[name] then
 		emit(s, "--" .. OURS[name])
@@ -196,8 +271,8 @@ local TRUE, FALSE = tables.set "true yes 1 on", tables.set "false no 0 off"
 
 -- Take a value for a row: true; nil: it can't be one.
 local function put(s, row, value)
-	value = value and value_of(row, row.section and row.name == "format" and FORMATS[value:lower()] or value, s.config)
-	if not value or row.secret then
+	value = value and value_of(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
+	if not value or row.secret or s.strict and not free(s, row) then
 		return nil
 	end
 	s.given[row] = true
@@ -205,7 +280,8 @@ local function put(s, row, value)
 		s.slots[row] = s.slots[row] or {}
 		table.insert(s.slots[row], value)
 	else
-		emit(s, "--" .. row.flag, value)
+		local flag = "--" .. row.flag
+		emit(s, table.unpack(values.is_option(value) and { flag .. "=" .. value } or { flag, value }))
 	end
 	return true
 end
@@ -258,11 +334,11 @@ end
 -- What a name means that is no flag of the command; true, false: it was a habit of other tools, which has taken its value or not.
 local function meant_by(s, name, value)
 	local row = by_name(s, name, 1, SURE)
-	if row then
+	if row or M.negates(name) then
 		return row
 	end
 	local used = foreign(s, name, value)
-	if used ~= nil then
+	if used ~= nil or s.strict then
 		return nil, used
 	end
 	local own = by_name(s, name, SURE + 1, #WAYS - 1)
@@ -278,10 +354,10 @@ local function option(s, name, value, after)
 	if not row then
 		row, negated = exact(s, plain(name))
 	end
-	if FORMAT_FLAGS[name] and FORMATS[next_value] and not own_row(s, name) then
+	if FORMAT_FLAGS[name] and FORMATS[next_value] and not (s.strict and row or own_row(s, name)) then
 		row, used = nil, foreign(s, name, next_value)
 	end
-	local listed = used == nil and not row and by_listed(s, name)
+	local listed = used == nil and not row and not s.strict and by_listed(s, name)
 	if used == nil and not row and not listed then
 		row, used = meant_by(s, plain(name), next_value)
 	end
@@ -292,7 +368,7 @@ local function option(s, name, value, after)
 	elseif not row then
 		return nil
 	elseif row.type == "boolean" then
-		local takes = not value and after and (TRUE[after:lower()] or FALSE[after:lower()])
+		local takes = not s.strict and not value and after and (TRUE[after:lower()] or FALSE[after:lower()])
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
 	return put(s, row, next_value) and (value and 1 or 2)
@@ -307,6 +383,15 @@ local function word(s, text)
 			return put(s, row, text)
 		end
 	end
+	if M.negates(text, s.strict) then
+		return nil
+	elseif s.strict then
+		local missing = {}
+		for _, row in ipairs(s.command.args) do
+			missing[#missing + 1] = row.required and s.given[row] == nil and row or nil
+		end
+		return missing[1] and sole(missing) and put(s, missing[1], text)
+	end
 	local row = own_row(s, plain(text))
 	if row and row.type == "boolean" and free(s, row) then
 		return put_boolean(s, row)
@@ -318,7 +403,11 @@ end
 -- "name=value" or "name:value", of an argument.
 local function pair(s, token)
 	local name, value = token:match "^%-*([%a][%w_-]*)[=:](.+)$"
-	return name and (own_row(s, plain(name)) or not token:find "^%-" and by_name(s, plain(name), 1, SURE)) and name or nil, value
+	if s.strict and name and not token:find "^%-" and s.has_places then
+		return nil -- it may be a value
+	end
+	local row = name and (own_row(s, plain(name)) or not s.strict and not token:find "^%-" and by_name(s, plain(name), 1, SURE))
+	return row and name or nil, value
 end
 
 local function take(s, tokens)
@@ -356,12 +445,16 @@ end
 ---@param tokens string[] without the command's name
 ---@param config table of the project
 ---@return string[]?
----@return integer? guessed 0: no value stands for an argument because it fits alone; M.LIKELY: one is only likely
+---@return integer? guessed 0: no value stands for an argument because it fits alone; 2: one is only likely
 function M.repaired(command, tokens, config)
-	local s = { command = command, config = config, given = {}, slots = {}, out = {}, guessed = 0, group = command.name:match "^([^.]+)%.",
+	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, slots = {}, out = {}, guessed = 0,
+		group = command.name:match "^([^.]+)%.",
 		rows = table.move(command.args, 1, #command.args, 1, {}) }
 	for _, row in ipairs(contract.rows(command)) do
-		s.rows[#s.rows + 1] = row.section and not row.front and row.flag ~= "yes" and row.flag ~= "confirm-destructive" and row or nil
+		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
+	end
+	for _, row in ipairs(command.args) do
+		s.has_places = s.has_places or row.positional
 	end
 	if not take(s, tokens) then
 		return nil

@@ -19,7 +19,7 @@ repairs() {
 	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" python3 "$ROOT/tests/repair/run.py" "$@"
 }
 
-@test "REQ-C-030 of 191 wrong calls and 66 others all but one succeed after exactly one step, or rightly have no fix" {
+@test "REQ-C-030 of 191 wrong calls and 66 others each succeeds after exactly one step, or rightly has no fix" {
 	repairs calls.txt 96 95
 	repairs later.txt 33 33
 }
@@ -61,6 +61,122 @@ LUA
 	[ "$fix" = None ]
 	fixed host reboot --name web-1 soon
 	[ "$fix" = None ]
+}
+
+# a project in which every wrong guess has something to hit
+tempting() {
+	local name argument switch
+	rm -rf commands
+	for name in deploys/promote:svc:yes services/restart:service:force alerts/silence:id: secrets/set:name: secrets/list:: login:name: deploys/show:: \
+		services/scale:replicas: users/disable:user:backup things/destroy:name: tags/put:tag:skip-backup deploys/start:svc:; do
+		IFS=: read -r name argument switch <<<"$name"
+		[ "$switch" != yes ] || switch=
+		{
+			echo "return { description = 'x', danger_level = '$([[ $name == *show || $name == *list ]] && echo safe || echo mutating)',"
+			echo "exit_codes = { TIMEOUT = { retryable = false, side_effects = 'partial' } }, args = {"
+			[ -z "$argument" ] || echo "{ '$argument', '$([[ $argument == id || $argument == replicas ]] && echo integer || echo string)', required = true },"
+			[ -z "$switch" ] || echo "{ '$switch', 'boolean' },"
+			[ "$name" != services/scale ] || echo "{ 'env', 'enum', values = { 'dev', 'prod' } }, { 'note', 'string' },"
+			echo "}, run = function(args) return args end }"
+		} | command_file "$name"
+	done
+	cat >tasks.lua <<<'return { tasks = { ["deploy-prod"] = { description = "x", danger_level = "mutating", run = "true" } } }'
+}
+
+# unfixed ARGS…: a wrong call that has no fix_command
+unfixed() {
+	fixed "$@"
+	[ "$fix" = None ] || { echo "$*: $fix" >&2; return 1; }
+}
+
+@test "REQ-C-030 no fix confirms: not by a flag in another case, with a value, with a long dash, or in front" {
+	tempting
+	local flag
+	for flag in --Yes --yes=true --yes=1 —yes --YES --Live --confirm_destructive --yse; do
+		unfixed deploys promote --svcc web "$flag"
+	done
+	unfixed --yes deploys promote --svcc web
+	fixed deploys promote --Svc web
+	[ "$fix" = "runner deploys promote --svc web" ]
+	body sure 'interactive = true,' <<<'return ctx:confirm "Sure?"'
+	answers 4 sure
+	expect 'e.error.code == "INPUT_REQUIRED" and "fix_command" not in e.error and e.error.fix_required == "Confirm with --yes"'
+}
+
+@test "REQ-C-030 a word that says no, or less, is never left out of a fix" {
+	tempting
+	unfixed services restart --exclude web
+	unfixed services restart --not-service web
+	unfixed services restart --service web --without-force
+	unfixed services restart --service web --check
+	unfixed services restart --check web
+	unfixed services restart except web
+	unfixed users disable --except bob
+	unfixed users disable --reason spam
+	unfixed alerts unsilence 3
+	unfixed things undestroy x
+	unfixed tags put --untag x
+	unfixed tags put --tag x --backup
+	unfixed services scale --by 3
+}
+
+@test "REQ-C-030 a command that changes something is named by its own words, and no value is guessed" {
+	tempting
+	unfixed secrets get API
+	unfixed logs web
+	unfixed logni web
+	unfixed deploy-staging
+	unfixed services start --service web
+	unfixed services restrat --service web
+	unfixed services scale --Replicas 1 --env prod-dr
+	unfixed services scale --Replicas 1 --env devops
+	unfixed services scale --Replicas 1 --env pro
+	unfixed services scale --replicas 1,2
+	unfixed alerts silence --id 3,4
+	unfixed alerts silence --id '#3'
+	unfixed services scale --Replicas 1 --note=a --note=b
+	fixed services scale --replicas 1,200 --env ' PROD'
+	[ "$fix" = "runner services scale --replicas 1200 --env prod" ]
+	fixed restart service --servce web
+	[ "$fix" = "runner services restart --service web" ]
+	fixed alert silence 3
+	[ "$fix" = "runner alerts silence --id 3" ]
+	fixed services scale --Replicas 1 --note=-x
+	[ "$fix" = "runner services scale --replicas 1 --note=-x" ]
+}
+
+@test "REQ-C-030 no fix repeats what looks like a secret, or what an answer can't repeat" {
+	tempting
+	local value
+	for value in ghp_abcdefghijklmnopqrstuvwxyz0123456789 AKIAIOSFODNN7EXAMPLEX xoxb-123456789012-abcdefghij postgres://u:pw@h \
+		'Authorization: Bearer abc' eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijk $'b\x1b[31mob' $'a\tb' $'a\xff'; do
+		unfixed services scale --Replicas 1 --note "$value"
+	done
+	fixed services scale --Replicas 1 --note bob
+	[ "$fix" = "runner services scale --replicas 1 --note bob" ]
+}
+
+@test "a fix is a call that the policy allows, and flags in front stay there as they are" {
+	tempting
+	echo '{ "max_danger": "safe" }' >safe.json
+	unfixed --policy safe.json alert silence 3
+	echo '{ "deny": ["alerts silence"] }' >deny.json
+	unfixed --policy deny.json alert silence 3
+	echo '{ "allow": ["alerts"] }' >allow.json
+	fixed --policy allow.json alert silence 3
+	[ "$fix" = "runner --policy allow.json alerts silence --id 3" ]
+	fixed --no-config deploys start --Svc web
+	[ "$fix" = "runner --no-config deploys start --svc web" ]
+}
+
+@test "a dot path is a name only as it is written in the manifest" {
+	tempting
+	local path
+	answers 0 deploys.show
+	for path in .deploys.show deploys..show deploys.show.; do
+		unfixed "$path"
+		expect 'e.error.code == "COMMAND_NOT_FOUND"'
+	done
 }
 
 @test "any words, of any bytes, have an answer with the same error as without a fix" {
