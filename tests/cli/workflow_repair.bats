@@ -171,7 +171,14 @@ made/bad 2/2/CHECK_FAILED" ]
 	committing 'git commit -q --allow-empty -m x; touch new'
 	envelope 84
 	expect '"uncommitted changes" in e.error.message'
+	git config --file settings status.showUntrackedFiles no
+	CLEAN_ENV+=(GIT_CONFIG_GLOBAL="$PWD/settings")
+	committing 'git commit -q --allow-empty -m y; touch new'
+	envelope 84
 	rm repo/new
+	committing 'git reset -q --hard HEAD~1'
+	envelope 84
+	expect '"HEAD has lost the commit" in e.error.message'
 	# one that goes back to where it began has made none
 	committing 'git commit -q --allow-empty -m x; git reset -q --hard HEAD~1'
 	envelope 84

@@ -169,6 +169,13 @@ own" ]
 	envelope 4
 	expect '"in the middle of another merge" in e.error.message'
 	rm repo/.git/MERGE_HEAD
+	for name in rebase-apply sequencer BISECT_LOG; do # git am, a cherry-pick that goes on
+		mkdir "repo/.git/$name"
+		call --cwd repo workflow resume @last
+		envelope 4
+		expect "'rebase or bisect ($name)' in e.error.message"
+		rmdir "repo/.git/$name"
+	done
 	call --cwd repo workflow resume @last
 	envelope 0
 	git -C repo branch -q -d elsewhere
@@ -737,4 +744,24 @@ own" ]
 	call --cwd repo workflow resume @last
 	envelope 0
 	untouched
+}
+
+@test "each item moves a submodule forward, and is merged; what the repository has checked out of it stays" {
+	git init -q -b main sub
+	git -C sub -c user.name=Ada -c user.email=ada@example.org commit -q --allow-empty -m sub
+	CLEAN_ENV+=(GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always GIT_AUTHOR_NAME=Ada
+		GIT_AUTHOR_EMAIL=ada@example.org GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=ada@example.org)
+	git -C repo -c protocol.file.allow=always submodule --quiet add "$PWD/sub" sub
+	git -C repo commit -q -m sub
+	echo mine >repo/sub/mine
+	steps <<-'YAML'
+		  - foreach: [a, b]
+		    worktree: { branch: "agent/${item}", merge: true }
+		    do: [{ shell: "git submodule --quiet update --init; cd sub; git commit -q --allow-empty -m ${item}; git push -q origin HEAD:refs/heads/${item}; cd ..; git commit -q -a -m ${item}" }]
+	YAML
+	in_repo
+	envelope 0
+	[ "$(git -C repo rev-parse main:sub)" = "$(git -C sub rev-parse b)" ]
+	[ "$(cat repo/sub/mine)" = mine ]
+	[ "$(git -C repo/sub log --format=%s)" = sub ]
 }

@@ -184,8 +184,34 @@ confined() {
 	outer 'echo "$OTHER/.git" >"$(git rev-parse --git-dir)/commondir"'
 	outer 'rm .git; git init -q; rm -r .git/objects; ln -s "$OTHER/.git/objects" .git/objects'
 	outer 'cd "$REPO/.git/refs/heads"; rm -r agent; ln -s '"$PWD/out"' agent'
+	rm repo/.git/refs/heads/agent
 	export FOLDER=repo/folder
 	outer 'cd ..; rm -r folder; ln -s '"$PWD/out"' folder; git add -A; git commit -q -m link'
+}
+
+@test "links among refs and logs lead nobody's git to hooks or settings: runner writes no ref there, and says which" {
+	echo precious >repo/.git/hooks/evil
+	local settings before
+	settings=$(cat repo/.git/config)
+	through() {
+		confined <<-YAML | steps
+			commands:
+			  - { worktree: { branch: agent/one, merge: true }, shell: 'echo x >c; git add c; git commit -q -m c; cd "\$REPO/.git"; $1' }
+		YAML
+		before=$(git -C repo rev-parse main)
+		in_repo
+		envelope 4
+		expect "'$2 is a link' in e.error.message"
+		[ "$(cat repo/.git/config)" = "$settings" ]
+		[ "$(cat repo/.git/hooks/evil)" = precious ]
+		[ "$(git -C repo rev-parse main)" = "$before" ]
+		rm -f "repo/.git/$2"
+		call workflow worktrees --clean --force
+		git -C repo branch -q -D agent/one
+	}
+	through 'mkdir -p logs/refs/heads; rm -f logs/refs/heads/main; ln -s ../../../config logs/refs/heads/main' logs/refs/heads/main
+	through 'ln -s ../../../hooks logs/refs/heads/evil' logs/refs/heads/evil
+	through 'ln -s ../../hooks refs/heads/evil' refs/heads/evil
 }
 
 @test "a merge that a step pretends was cut off removes nothing outside of its fence" {

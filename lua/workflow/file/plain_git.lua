@@ -23,6 +23,7 @@ git init -q --bare --template= --object-format="$(repo rev-parse --show-object-f
 export GIT_OBJECT_DIRECTORY="$(at objects)"
 echo "$head" >"$own/git/HEAD"
 mkdir "$own/git/info" && cp "$(at info/exclude)" "$own/git/info/" 2>/dev/null || true
+cp "$(at shallow)" "$own/git/" 2>/dev/null || true
 ]]
 
 ---What isn't committed. Its index is made anew: that of the repository can say that a file is as it was.
@@ -31,14 +32,14 @@ plain read-tree HEAD && plain status --porcelain --untracked-files=all --ignore-
 	plain diff --no-color --no-ext-diff --no-textconv --full-index --submodule=short --ignore-submodules=dirty HEAD
 ]]
 
----`$(uncommitted)` says what isn't committed, as git status does: with the index and the settings for files that the repository has.
+---`$(uncommitted)` says what isn't committed, as git status does: with the index and the settings of files that the repository has.
 M.UNCOMMITTED = PRELUDE .. [[
 uncommitted() {
 	for name in core.fileMode core.autocrlf core.eol core.symlinks core.ignoreCase core.checkStat core.trustctime core.sparseCheckout; do
 		value=$(repo config --get $name) && plain config $name "$value"
 	done
 	cp "$(at .)"/sharedindex.* "$own/git/" 2>/dev/null || true
-	GIT_INDEX_FILE="$(at index)" plain status --porcelain --ignore-submodules=dirty
+	GIT_INDEX_FILE="$(at index)" plain status --porcelain --untracked-files=normal --ignore-submodules=dirty
 }
 ]]
 

@@ -407,6 +407,7 @@ local COMMITTED = "# a new commit, and nothing uncommitted\n" .. plain_git.UNCOM
 left=$(uncommitted)
 [ -z "$left" ] || { printf '%s\nThere are uncommitted changes\n' "$left" >&2; exit 1; }
 [ "$head" != ${attempt.head} ] || { printf 'There is no new commit: HEAD is still %s\n' ${attempt.head} >&2; exit 1; }
+plain merge-base --is-ancestor ${attempt.head} "$head" || { printf 'HEAD has lost the commit %s\n' ${attempt.head} >&2; exit 1; }
 ]]
 
 -- commit: true is a shell step that is written here.

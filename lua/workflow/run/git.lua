@@ -16,6 +16,12 @@ local OUTPUT_CAP = 64 << 20
 local LOOK_MS = 100
 local STALE_MS = 10000 -- git holds the lock of a ref for milliseconds: one that is as old was left by a git that was killed
 
+-- What its folder has in the middle of something that goes on later.
+M.BEGUN = { "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG" }
+
+-- Those of its commands that write refs, and their logs.
+local WRITES_REFS = { checkout = true, merge = true, reset = true, ["update-ref"] = true, worktree = true }
+
 ---@class runner.workflow.GitPlace
 ---@field cwd string
 ---@field env? table<string, string|false>
@@ -136,13 +142,26 @@ end
 local function environment(place)
 	local n = math.tointeger(tonumber(os.getenv "GIT_CONFIG_COUNT")) or 0 -- also in submodules, whose settings a step can write
 	local env = { GIT_TERMINAL_PROMPT = "0", GIT_EDITOR = "true", GIT_OPTIONAL_LOCKS = "0", LANGUAGE = "en",
-		GIT_ALLOW_PROTOCOL = place.plain and "" or nil }
-	for _, setting in ipairs { { "core.fsmonitor", "false" }, place.plain and { "core.hooksPath", "/dev/null" } or nil } do
+		GIT_NO_REPLACE_OBJECTS = "1", GIT_ALLOW_PROTOCOL = place.plain and "" or nil }
+	for _, setting in ipairs { { "core.fsmonitor", "false" }, { "status.showUntrackedFiles", "normal" },
+		place.plain and { "core.hooksPath", "/dev/null" } or nil } do
 		env["GIT_CONFIG_KEY_" .. n], env["GIT_CONFIG_VALUE_" .. n] = setting[1], setting[2]
 		n = n + 1
 	end
 	env.GIT_CONFIG_COUNT = ("%d"):format(n)
 	return env
+end
+
+-- A link below the refs of a repository, or their logs: git would write where it leads.
+local function link_below(folder)
+	for _, name in ipairs(fs.list(folder) or {}) do
+		local path = folder .. "/" .. name
+		local stat = fs.lstat(path)
+		local link = stat and (stat.type == "link" and path or stat.type == "directory" and link_below(path))
+		if link then
+			return link
+		end
+	end
 end
 
 ---Run git to its end. Call it inside scheduler tasks.
@@ -153,6 +172,11 @@ end
 ---@return runner.Result
 function M.run(run, place, args, more)
 	more = more or {}
+	local link = place.tree and not more.program and WRITES_REFS[args[1]]
+		and (link_below(place.tree.common .. "/refs") or link_below(place.tree.common .. "/logs"))
+	if link then
+		return { ok = false, error = ("%s is a link, and git would write where that leads"):format(link) }
+	end
 	local argv = more.program and args or table.move(args, 1, #args, 2, { "git" })
 	local env = tables.add(tables.add(environment(place), place.env or {}), more.env or {})
 	local confine, writable = bounds_of(place)

@@ -51,17 +51,72 @@ local function marker(tree)
 	return tree.admin .. "/runner-merging"
 end
 
+-- Was this file written by a checkout of `commit` that was cut off? Then it is its beginning, or isn't there.
+local BEGINNING = [=[
+beginning() {
+	if [ -L "$2" ]; then [ "$(git cat-file blob "$1:$2")" = "$(readlink "$2")" ]; else
+		[ ! -e "$2" ] || { [ -f "$2" ] && git cat-file -e "$1:$2" && git cat-file --filters "$1:$2" | head -c "$(wc -c <"$2")" | cmp -s - "$2"; }
+	fi 2>/dev/null
+}
+]=]
+
+-- What is there that a merge of two commits has not made, whenever it was cut off: HEAD is one of them, or what merges them, and
+-- each file is as in one of these. A file that git ignores in all of them stays where it is.
+local FOREIGN = BEGINNING .. [=[
+old=$1 tip=$2 n=0 own=$GIT_DIR/runner-look
+head=$(git rev-parse --verify HEAD) || exit
+[ "$head" = "$old" ] && name=HEAD || name=$old # as git has it where the two conflict
+merged=$(git merge-tree --write-tree "$name" "$tip" 2>/dev/null | head -n 1)
+case $head in "$old" | "$tip" | "$(git rev-parse -q --verify "refs/heads/$3")") ;; *)
+	[ "$(git log -1 --format='%P %T')" = "$old $tip $merged" ] || echo "commits (HEAD is $head)"
+esac
+rm -rf "$own"; mkdir "$own" || exit
+trap 'rm -rf "$own"' EXIT
+export GIT_INDEX_FILE="$own/index" LC_ALL=C
+lines() { tr '\n\0' '\1\n'; }
+in_all() { sort "$1" | uniq -c | sed -n "s/^ *$n //p"; }
+for tree in "$old" "$tip" $merged; do
+	n=$((n + 1))
+	git read-tree "$tree" || exit
+	git update-index -q --refresh >/dev/null
+	{ git diff-files --name-only -z && git ls-files --others -z; } >"$own/found" || exit
+	lines <"$own/found" | sort -u >>"$own/differ"
+	git ls-files --others --ignored --exclude-standard -z | lines >>"$own/ignored"
+done
+in_all "$own/ignored" >"$own/stay"
+in_all "$own/differ" | comm -23 - "$own/stay" | while IFS= read -r path; do
+	path=$(printf '%s.' "$path" | tr '\1' '\n') path=${path%.}
+	for tree in "$old" "$tip" $merged; do ! beginning "$tree" "$path" || continue 2; done
+	printf '%s\n' "$path"
+done]=]
+
 ---Back to its branch, if a merge has left it.
 ---@param run table
 ---@param tree runner.workflow.Worktree
-function M.back(run, tree)
-	if fs.lstat(marker(tree)) then
-		local inside = git.inside(tree)
-		git.run(run, inside, { "reset", "-q", "--hard" }) -- also what a merge has begun
-		git.run(run, inside, { "checkout", "-q", "-f", tree.branch })
-		git.run(run, inside, { "clean", "-q", "-f", "-d" }) -- it was clean
-		fs.unlink(marker(tree))
+---@param sure? boolean that merge has just ended: all that is there is of it
+function M.back(run, tree, sure)
+	if not fs.lstat(marker(tree)) then
+		return
 	end
+	local inside = git.inside(tree)
+	local on = git.line(run, inside, { "symbolic-ref", "-q", "HEAD" })
+	if on ~= "refs/heads/" .. tree.branch or M.changes(run, tree) ~= "" then
+		local old, tip = (fs.read(marker(tree)) or ""):match "^(%x+) (%x+)$"
+		local result = not sure and git.run(run, inside, { "sh", "-c", FOREIGN, "sh", old or "-", tip or "-", tree.branch }, { program = true })
+		if result and (not result.ok or result.stdout ~= "") then
+			git.refuse(run, ("In the worktree %s a merge was cut off, and it has what that has not made: %s"):format(tree.path,
+				result.ok and host.clean(result.stdout:gsub("\n$", ""):gsub("\n", ", ")):sub(1, 300) or git.said(result)),
+				("Commit there what is to stay (git switch %s; git merge --abort before it gives a merge up), remove the rest, and resume"):format(
+					tree.branch))
+		end
+		for _, args in ipairs { { "reset", "-q", "--hard" }, { "checkout", "-q", "-f", tree.branch }, { "clean", "-q", "-f", "-d" } } do
+			result = git.run(run, inside, args)
+			if not result.ok then
+				git.refuse(run, ("The worktree %s can't be led back to its branch: %s"):format(tree.path, git.said(result)), "Mend what git reports")
+			end
+		end
+	end
+	fs.unlink(marker(tree))
 end
 
 ---What is not committed in the worktree, as git lists it.
@@ -116,7 +171,7 @@ end
 -- The commit that merges the two; made on no branch.
 local function commit_of(run, tree, tip, old)
 	local inside = git.inside(tree)
-	fs.create(marker(tree), "")
+	fs.create(marker(tree), old .. " " .. tip)
 	local result = git.run(run, inside, { "checkout", "-q", "--detach", old })
 	if result.ok then
 		local message = ("Merge branch '%s' into %s"):format(tree.branch, plain(tree.into))
@@ -124,7 +179,7 @@ local function commit_of(run, tree, tip, old)
 	end
 	local new = result.ok and git.line(run, inside, { "rev-parse", "HEAD" })
 	local files = not new and split(git.line(run, inside, { "diff", "--name-only", "--diff-filter=U", "-z" })) or {}
-	M.back(run, tree)
+	M.back(run, tree, true)
 	if files[1] then
 		raise_conflict(run, tree, files)
 	end
@@ -146,16 +201,13 @@ local function ours()
 	return host.digest(paths.state())
 end
 
--- Was this file written by a checkout of `commit` that was cut off? Then it is its beginning, or isn't there. It is the same
--- process that removes a new one, and the folders that this leaves empty.
-local BEGINNING = [=[
-if [ -L "$2" ]; then [ "$(git cat-file blob "$1:$2")" = "$(readlink "$2")" ]; else
-	[ ! -e "$2" ] || { [ -f "$2" ] && git cat-file --filters "$1:$2" 2>/dev/null | head -c "$(wc -c <"$2")" | cmp -s - "$2"; }
-fi || exit
+-- It is the same process that removes a new one, and the folders that this leaves empty.
+local TAKE = BEGINNING .. [=[
+beginning "$1" "$2" || exit
 [ -z "$3" ] || { rm -f -- "$2" && rmdir -p -- "$(dirname -- "$2")" 2>/dev/null || :; }]=]
 
 local function is_ours(run, tree, commit, path, remove)
-	return git.run(run, git.outside(tree), { "sh", "-c", BEGINNING, "sh", commit, path, remove or "" }, { program = true }).ok
+	return git.run(run, git.outside(tree), { "sh", "-c", TAKE, "sh", commit, path, remove or "" }, { program = true }).ok
 end
 
 -- The files that differ; filter: A: those that are new.
@@ -223,7 +275,7 @@ local function claim(run, tree, old, new)
 	end
 end
 
--- Where the repository is; it has to be where the run began, and clean.
+-- Where the repository is; it has to be where the run began, and clean. What its submodules have checked out is not touched.
 local function position(run, tree)
 	local outside = git.outside(tree)
 	local on = git.line(run, outside, { "symbolic-ref", "-q", "HEAD" })
@@ -231,13 +283,14 @@ local function position(run, tree)
 		git.refuse(run, ("The branch %s can't be merged: %s is on %s by now, not on %s"):format(tree.branch, tree.repo,
 			on and plain(on) or "no branch", plain(tree.into)), "Check out " .. plain(tree.into))
 	end
-	for _, name in ipairs { "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD" } do
+	for _, name in ipairs(git.BEGUN) do
 		if fs.lstat(("%s/%s"):format(tree.dir, name)) then
-			git.refuse(run, ("The branch %s can't be merged: %s is in the middle of another merge (%s)"):format(tree.branch, tree.repo, name),
+			git.refuse(run, ("The branch %s can't be merged: %s is in the middle of another merge, rebase or bisect (%s)"):format(tree.branch,
+				tree.repo, name),
 				"Finish it, or give it up")
 		end
 	end
-	local result = git.run(run, outside, { "status", "--porcelain", "--untracked-files=no" })
+	local result = git.run(run, outside, { "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all" })
 	if not result.ok or result.stdout ~= "" then
 		git.refuse(run, ("The branch %s can't be merged: %s has changes that are not committed: %s"):format(tree.branch, tree.repo,
 			result.ok and host.clean(result.stdout):sub(1, 300) or git.said(result)), "Commit them, or put them aside (git stash)")
@@ -269,7 +322,7 @@ local function forward(run, tree, old, new)
 	local index, outside = { env = { GIT_INDEX_FILE = own_index(tree) } }, git.outside(tree)
 	local copied = git.run(run, outside, { "cp", "-p", tree.dir .. "/index", own_index(tree) }, { program = true })
 	git.run(run, outside, { "update-index", "-q", "--refresh" }, index) -- a file that was written again, as it was, is no change
-	local files = copied.ok and git.run(run, outside, { "read-tree", "-m", "-u", old, new }, index) or copied
+	local files = copied.ok and git.run(run, outside, { "read-tree", "-m", "-u", "--no-recurse-submodules", old, new }, index) or copied
 	local moved = files.ok and git.run(run, outside, { "update-ref", "-m", ("merge %s: runner"):format(tree.branch), tree.into, new, old })
 	settle(run, tree, old, new)
 	run.merging[tree] = nil
@@ -323,8 +376,8 @@ function M.merge(block, sequence)
 		return nil
 	end
 	local _ <close> = M.turn(tree)
-	M.back(run, tree)
 	local ok, raised = pcall(function()
+		M.back(run, tree)
 		if block.step.worktree.steps then
 			return by_steps(block, tree, sequence)
 		end

@@ -26,11 +26,8 @@ function M.is_merged(run, tree, tip)
 end
 
 -- Of itself, and of its submodules: those that it has, and those that it had. Its own refs are those of git bisect, and
--- refs/worktree. A tag that came with the clone of a submodule is the remote's, if nothing has been packed since.
-local SCRIPT = [=[
-begun() {
-	for name in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG; do [ ! -e "$1/$name" ] || echo begun; done
-}
+-- refs/worktree.
+local SCRIPT = "begun() { for name in " .. table.concat(git.BEGUN, " ") .. [=[; do [ ! -e "$1/$name" ] || echo begun; done; }
 aside() { # commits that only this has
 	for name in rebase-merge/autostash rebase-apply/autostash rebase-merge/orig-head rebase-apply/orig-head MERGE_AUTOSTASH; do
 		[ ! -f "$1/$name" ] || sed -n '1s/^\([0-9a-f]\{40,\}\)$/\1/p' "$1/$name"
@@ -40,24 +37,25 @@ say() { [ "${2:-some}" = 0 ] || echo "$1 ${2:-some}"; }
 begun "$GIT_DIR"
 say commits "$({ echo HEAD; aside "$GIT_DIR"; git for-each-ref --format='%(objectname)' refs/worktree refs/bisect refs/rewritten; } |
 	git rev-list --count --stdin --not --branches --tags --remotes)"
-top=$GIT_DIR tree=$GIT_WORK_TREE first=refs/remotes/origin/HEAD
+top=$GIT_DIR tree=$GIT_WORK_TREE
 unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE
-came() { [ ! -e $first ] || [ $first -ot packed-refs ] || sed -n 's|^\([0-9a-f]*\) refs/tags/.*|^\1|p' packed-refs; }
 bare() { git --git-dir=. --work-tree=. "$@"; } # its files may be gone
 one() { # its folder of git, its files
 	begun "$1"
-	say theirs "$(cd "$1" && { aside .; came 2>/dev/null; } |
+	say theirs "$(cd "$1" && aside . |
 		bare rev-list --count --stdin --exclude=refs/remotes/\* --exclude=refs/stash --all --not --remotes)"
 	if (cd "$1" && bare rev-parse -q --verify refs/stash >/dev/null); then
 		say stashes "$(wc -l 2>/dev/null <"$1/logs/refs/stash" || echo 1)"
 	fi
 	if [ -n "$2" ] && [ -e "$2/.git" ]; then
-		[ -z "$(git --git-dir="$1" --work-tree="$2" status --porcelain --ignore-submodules=none 2>&1 | head -c 1)" ] || echo changed
+		[ -z "$(git --git-dir="$1" --work-tree="$2" status --porcelain --untracked-files=normal --ignore-submodules=none 2>&1 |
+			head -c 1)" ] || echo changed
 	fi
 	[ -z "$2" ] || within "$1" "$2"
 }
 within() { # those whose folder of git is among its files
-	git --git-dir="$1" --work-tree="$2" -c core.quotePath=false ls-files -s | sed -n 's/^160000 [^\t]*\t//p' | while IFS= read -r path; do
+	git --git-dir="$1" --work-tree="$2" ls-files -s -z | tr '\n\0' '\1\n' | sed -n 's/^160000 [^\t]*\t//p' | while IFS= read -r path; do
+		path=$(printf '%s.' "$path" | tr '\1' '\n') path=${path%.}
 		[ ! -d "$2/$path/.git" ] || { one "$2/$path/.git" "$2/$path"; kept "$2/$path/.git"; }
 	done
 }
@@ -108,7 +106,7 @@ end
 ---@return integer ignored files and folders that git ignores: they keep no worktree
 function M.what(run, tree)
 	if not (tree.ready and fs.lstat(tree.admin)) then
-		return nil, nil, 0
+		return nil, tree.ready and (fs.list(tree.path) or {})[1] and "files of which git knows nothing any more" or nil, 0
 	end
 	local found, left, ignored = look(run, tree), "", 0
 	if fs.lstat(tree.path) then

@@ -137,6 +137,7 @@ local function add(run, tree)
 	end
 	if not (tree.admin and result.ok) then
 		M.remove(run, tree)
+		tree.over = true
 		git.refuse(run, ("The worktree on the branch %s can't be made: %s"):format(tree.branch, git.said(result)), "Mend what git reports")
 	end
 	if tree.sub ~= "" then
@@ -144,10 +145,11 @@ local function add(run, tree)
 	end
 end
 
----Remove a worktree, and its branch, unless that has commits of its own or is checked out elsewhere.
+---Remove a worktree, and its branch, unless that has commits of its own, is checked out elsewhere, or became another name of one.
 ---@param run table
 ---@param tree runner.workflow.Worktree
 ---@return string? left the branch that stays
+---@return string? of it is another name of this one by now
 function M.remove(run, tree)
 	local going = tree.path .. ".going" -- never half of it under its name
 	local ok, why = fs.remove_tree(going)
@@ -164,21 +166,32 @@ function M.remove(run, tree)
 	if not tip and result.status ~= 1 and fs.lstat(tree.dir) then
 		git.refuse(run, ("Whether the branch %s is there can't be told: %s"):format(tree.branch, git.said(result)), "Mend what git reports")
 	end
-	if tip and is_merged(run, tree, tip) and git.line(run, git.outside(tree), { "for-each-ref", "--format=%(worktreepath)", name }) == ""
-	then
-		git.run(run, git.branches(tree), { "update-ref", "-d", name, tip })
-		return nil
+	if not tip or not is_merged(run, tree, tip) then
+		return tip and tree.branch
 	end
-	return tip and tree.branch
+	local held
+	held, result = git.line(run, git.outside(tree), { "for-each-ref", "--format=%(symref)%(worktreepath)", name })
+	if held == "" then
+		result = git.run(run, git.branches(tree), { "update-ref", "--no-deref", "-d", name, tip })
+	end
+	if not result.ok then
+		git.refuse(run, ("The branch %s can't be removed: %s"):format(tree.branch, git.said(result)), "Mend what git reports")
+	elseif held ~= "" then
+		return tree.branch, held:match "^refs/[^/]+/[^\n]+"
+	end
 end
 
 -- What a git that was killed in it has left: nothing of this run is alive in it now.
 local function restore(run, tree)
-	if not fs.lstat(tree.path .. "/.git") then
-		local lost = unsaved.what(run, tree)
-		if lost then
-			git.refuse(run, ("The worktree %s was removed, and has %s"):format(tree.path, lost),
-				("Give them a branch: git --git-dir=%s branch NAME HEAD"):format(tree.admin))
+	local there, dot = fs.lstat(tree.path), tree.path .. "/.git"
+	if there and there.type == "directory" and fs.lstat(tree.admin) and not fs.lstat(dot) then
+		fs.create(dot, ("gitdir: %s\n"):format(tree.admin)) -- its files are more than this
+	end
+	if not fs.lstat(dot) then
+		local lost, changes = unsaved.what(run, tree)
+		if lost or changes and there then
+			git.refuse(run, ("The worktree %s was removed, and has %s"):format(tree.path, lost or changes), lost
+				and ("Give them a branch: git --git-dir=%s branch NAME HEAD"):format(tree.admin) or "Move what you need of it away, and remove it")
 		end
 		M.remove(run, tree)
 		return add(run, tree)
@@ -245,9 +258,7 @@ function M.enter(block)
 		way.worktree = tree
 		save(block)
 		local ok, e = pcall(add, run, tree)
-		if not ok and type(e) ~= "userdata" then
-			way.worktree = nil
-		end
+		way.worktree = not tree.over and tree or nil -- what couldn't be removed is known to the next one
 		assert(ok, e)
 		tree.ready = true
 		block.save()
@@ -282,7 +293,10 @@ function M.leave(block, failed)
 	end
 	tree.going = not failed
 	save(block)
-	M.remove(run, tree)
+	local branch, of = M.remove(run, tree)
+	if of then
+		events.worktree(run, block.key, ("The branch %s stays: it is another name of %s by now"):format(branch, of))
+	end
 	tree.over = not failed
 	block.save()
 end
