@@ -57,6 +57,9 @@ local function read(path)
 	})
 	local problem
 	imported, problem = require("runner.import." .. format).read(text:gsub("^\u{FEFF}", ""), path, sheet)
+	if imported and not imported.tasks[1] then
+		imported:note(1, "tasks", "none were found")
+	end
 	return problem and { { field = "from", code = "INVALID_ARGUMENT", value = path,
 		message = ("%s:%d:%d: %s"):format(path, problem.line, problem.column, problem.message) } } or nil
 end

@@ -126,7 +126,7 @@ local CALLS = {
 	lowercase = [[$(printf %%s "%s" | tr A-Z a-z)]], absolute_path = '$(realpath -ms "%s")', canonicalize = '$(realpath "%s")',
 	parent_directory = '$(dirname "%s")', parent_dir = '$(dirname "%s")', file_name = '$(basename "%s")',
 	path_exists = '$(test -e "%s" && echo true || echo false)',
-	error = '$(echo "%s" >&2; exit 1)', require = '$(command -v "%s")', which = '$(command -v "%s" || true)',
+	require = '$(command -v "%s")', which = '$(command -v "%s" || true)',
 	home_directory = "$HOME", home_dir = "$HOME",
 	uuid = "$(cat /proc/sys/kernel/random/uuid)", datetime = '$(date "+%s")', datetime_utc = '$(date -u "+%s")', quote = "%s",
 	sha256_file = [[$(sha256sum "%s" | cut -d' ' -f1)]], read = '$(cat "%s")',

@@ -192,9 +192,14 @@ end
 
 -- The arguments of a task: all of them have a place.
 local function arguments(scope, recipe, task)
-	local args, lines, reorders = {}, {}, {}
+	local args, lines, reorders, own_names = {}, {}, {}, {}
 	for _, param in ipairs(recipe.params) do
 		local name = sheets.argument(param.name)
+		local own = name:gsub("-", "_")
+		while own_names[own] do -- X x, a-b a_b
+			name, own = name .. "_2", own .. "_2"
+		end
+		own_names[own] = true
 		local row = { name, "string", positional = param.sign == "" or nil, variadic = param.sign ~= "" or nil }
 		param.arg, param.variable = row, param.name:gsub("-", "_")
 		local default = param.default and expressions.hole(scope, param.default)
@@ -205,11 +210,10 @@ local function arguments(scope, recipe, task)
 		elseif default and default.const and default.const ~= "" then
 			row.default = default.const
 		elseif default and not default.const then
-			lines[#lines + 1] = (': "${%s:=%s}"'):format(name:gsub("-", "_"), default.dq)
+			lines[#lines + 1] = ('[ -n "${%s:-}" ] || %s="%s"'):format(own, own, default.dq)
 		elseif param.sign == "" and not param.default then
 			row.required = true
 		end
-		local own = name:gsub("-", "_")
 		if (param.export or is_set(scope.file, "export")) and (own ~= param.variable or param.sign ~= "") then
 			lines[#lines + 1] = ('export %s="%s"'):format(param.variable, param.sign == "" and ("${%s}"):format(own) or "$*")
 		end
@@ -346,7 +350,11 @@ local function settings(file)
 			path and sheets.quoted(path) or "true"))
 	end
 	local directory = file.settings["working-directory"]
-	sheet.keys.cwd = directory and said(directory.value) or nil
+	local path_of = directory and said(directory.value)
+	if directory and (not path_of or path_of:find "^/" or ("/" .. path_of .. "/"):find "/%.%./") then
+		file.problem = { line = directory.line, column = 1, message = "working-directory is no directory below this one" }
+	end
+	sheet.keys.cwd = path_of
 end
 
 -- --- a recipe ------------------------------------------------------------------------------------------
@@ -371,6 +379,11 @@ local function parts_of(scope, text)
 				return out
 			end
 			local hole = expressions.hole(scope, tree)
+			if scope.computed and (hole.dq or ""):find "%$%(" then -- its failure ends the script
+				local name = ("_value_%d"):format(#scope.computed + 1)
+				table.insert(scope.computed, ('%s="%s" || exit'):format(name, hole.dq))
+				hole = { dq = ("${%s}"):format(name), bare = hole.bare and ('"$%s"'):format(name) or "$" .. name }
+			end
 			hole.source = text:sub(from, close - 1)
 			out[#out + 1], at = hole, close
 		end
@@ -394,6 +407,7 @@ local function dedented(lines)
 end
 
 local function script_of(scope, lines, program)
+	scope.computed = program:find "sh$" and (scope.computed or {}) or nil
 	local parts = parts_of(scope, table.concat(lines, "\n"))
 	local text, hole = shell[program:find "sh$" and "fill" or "fill_other"](parts, program)
 	return text or scope.fail(hole.source) or ""
@@ -420,7 +434,9 @@ local function linewise(scope, lines)
 		if line:find "%f[%w]just%s" then
 			scope.file.sheet:note(scope.recipe.line, "just", "a call of just in the script is left as it is", scope.task)
 		end
-		out[k] = shell.own_shell(script_of(scope, { line }, "sh"), k == #rows, signs:find("-", 1, true) ~= nil, true)
+		local before = #(scope.computed or {})
+		local text = shell.own_shell(script_of(scope, { line }, "sh"), k == #rows, signs:find("-", 1, true) ~= nil, true)
+		out[k] = table.concat(scope.computed, "\n", before + 1) .. (#scope.computed > before and "\n" or "") .. text
 	end
 	return table.concat(out, "\n")
 end
@@ -446,6 +462,7 @@ local function body_of(scope, recipe, lines)
 		local text = script_of(scope, body, (program:gsub("^%S*/env%s+%-?S?%s*", ""):match "^%S+" or "sh"):match "[^/]*$")
 		local bang, rest = text:match "^(#![^\n]*\n?)(.*)$"
 		lines = prologue(scope, lines)
+		table.move(scope.computed or {}, 1, #(scope.computed or {}), #lines + 1, lines)
 		if lines[1] and not program:find "sh%f[%W]" then
 			scope.fail(lines[1]:match "[%a_][%w_]*")
 		end
@@ -467,6 +484,7 @@ local function scope_of(file, recipe, task)
 			return path
 		end
 		file.sheet:note(line, "working-directory", "left out: it is no directory below this one", task)
+		scope.fail "working-directory"
 	end
 	return scope
 end
@@ -604,6 +622,9 @@ function M.read(text, _, sheet)
 	local file = parse(text, sheet)
 	file.by_name = {}
 	settings(file)
+	if file.problem then
+		return nil, file.problem
+	end
 	for _, recipe in ipairs(file.recipes) do
 		recipe.params, recipe.deps, recipe.after = head_of(file, recipe)
 		if is_for_others(recipe) then

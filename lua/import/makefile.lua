@@ -5,9 +5,9 @@ local tables = require "runner.core.tables"
 
 local M = {}
 
--- A value of make may be code, where it has a $.
+-- A value of make may be code, of make or of the shell that a rule pastes it into.
 local VARS = [=[
-local vars = { "vars", "string", variadic = true, pattern = [[^[\w.-]+\s*[:+?]?=[^$]*$]],
+local vars = { "vars", "string", variadic = true, pattern = [[^(?!(SHELL|MAKEFLAGS|MAKEFILES)\b)\w[\w.-]*\s*[:+?]?=[\w./:@%+=, -]*$]],
 	description = "Variables of make: NAME=VALUE" }
 ]=]
 
@@ -87,6 +87,8 @@ function M.read(text, path, sheet)
 			if phony[name] then
 				sheet:note(rule.line, name, "left out: a name that make computes")
 			end
+		elseif name:find "^%-" then
+			sheet:note(rule.line, name, "left out: make would read it as an option")
 		elseif not seen[name] then
 			local task = sheet:task(name:gsub("/", "-"), rule.line)
 			seen[name], task.section = task, rule.section
@@ -99,7 +101,8 @@ function M.read(text, path, sheet)
 	end
 	sheet.code = VARS
 	local file = path:match "[^/]+$"
-	if file ~= "Makefile" and file ~= "makefile" and file ~= "GNUmakefile" then
+	local other = file ~= "GNUmakefile" and host.probe(folder .. "GNUmakefile") -- make would read that one
+	if other or file ~= "Makefile" and file ~= "makefile" and file ~= "GNUmakefile" then
 		for _, task in ipairs(sheet.tasks) do
 			task.keys.run = { "make", "-f", file, task.keys.run[2] }
 		end

@@ -26,7 +26,7 @@ local function variables(sheet, task, script, package)
 		local key = name:match "^npm_package_(.+)$"
 		local path = key and member(package, key, 'require("./package.json")')
 		if path and not seen[name] then
-			lines[#lines + 1] = ("export %s=\"$(node -p %s)\"\n"):format(name, shell.single(path))
+			lines[#lines + 1] = ("%s=\"$(node -p %s)\" || exit\nexport %s\n"):format(name, shell.single(path), name)
 		elseif name:find "^npm_config_" and not seen[name] then
 			sheet:note(task.line, name, "npm takes it from its options and .npmrc: here it is the caller's variable", task)
 		elseif not seen[name] then
@@ -73,8 +73,10 @@ function M.read(text, _, sheet)
 		local before, after = "pre" .. row.name, "post" .. row.name
 		local keys = task.keys
 		keys.description = script:gsub("%s+", " "):sub(1, 60)
-		keys.args = { { "args", "string", variadic = true } }
-		keys.shell = variables(sheet, task, script, package) .. script .. ' "$@"'
+		local last = script:match "(%S*)%s*$"
+		local takes = not (last:find "[)};&|]$" or last == "done" or last == "fi" or last == "esac" or script:find "#" or script:find "<<")
+		keys.args = takes and { { "args", "string", variadic = true } } or nil -- which nothing else may follow
+		keys.shell = variables(sheet, task, script, package) .. script .. (takes and ' "$@"' or "")
 		keys.interpreter = script:find "[;\n]" and "sh" or nil -- npm's is not sh -e
 		if type(scripts[before]) == "string" then
 			keys.needs = { sheet.names[before] }

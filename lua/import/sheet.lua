@@ -5,6 +5,7 @@ local command_line = require "runner.core.command_line"
 local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
 local rules = require "runner.core.rules"
+local shell = require "runner.import.shell"
 local tables = require "runner.core.tables"
 local tasks = require "runner.declare.tasks"
 
@@ -117,6 +118,13 @@ function Sheet:alias(task, alias, line)
 	local group = false
 	for _, other in ipairs(self.tasks) do
 		group = group or other.name:match "^%S+" == alias
+	end
+	if rules.is_command_word(alias) and not self.own.is_fixed(alias) and self.own.is_builtin(alias) and not self.taken[alias] then
+		local own = self:task(alias, line) -- runner's own would run
+		own.keys.needs = not task.keys.args and { task.name } or nil
+		own.keys.shell = task.keys.args and shell.refusal(alias, self.from) or nil
+		self:calls(own, task)
+		return
 	end
 	if not rules.is_command_word(alias) or self.own.is_fixed(alias) or self.taken[alias] or group then
 		self:note(line, alias, ("left out: it can't be another name of '%s'"):format(task.name), task)
@@ -310,7 +318,7 @@ end
 ---@return string
 function Sheet:text()
 	settle_questions(self)
-	local out = { ("-- Tasks, from %s: runner NAME runs one, runner help NAME describes it."):format(self.from) }
+	local out = { ("-- Tasks, from %s: runner NAME runs one, runner help NAME describes it."):format((self.from:gsub("[%c\127]", " "))) }
 	add_comments(out, "", self.head)
 	out[#out + 1] = self.code
 	out[#out + 1] = "return {"

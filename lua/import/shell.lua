@@ -128,9 +128,12 @@ end
 ---@param goes_on? boolean a command in it that fails doesn't end it
 ---@return string
 function M.own_shell(line, is_last, ignored, goes_on)
-	local many = goes_on and line:gsub("'[^']*'", ""):gsub('"[^"]*"', ""):gsub(";;", ""):gsub("\\\n", ""):find "[;\n]"
-	if many or ignored and lasts(line) or not is_last and lasts(line) then
-		line = ("( %s%s%s )"):format(many and not ignored and "set +e; " or "", line, line:find "#" and "\n" or "")
+	local bare = line:gsub("'[^']*'", ""):gsub('"[^"]*"', ""):gsub(";;", ""):gsub("\\\n", "")
+	local many = goes_on and bare:find "[;\n]"
+	local chained = bare:find "&&" or bare:find "||" or bare:find "^%s*!" -- sh -e goes on behind these
+	chained = chained and not ignored and not is_last and (line:find "\n" or not line:find "<<")
+	if many or chained or ignored and lasts(line) or not is_last and lasts(line) then
+		line = ("( %s%s%s )"):format(many and not ignored and "set +e; " or "", line, line:find "[#\n]" and "\n" or "")
 	end
 	return ignored and (line:find "[\n#|&;]" and not line:find "^%( " and ("{ %s\n} || true"):format(line) or line .. " || true") or line
 end

@@ -287,7 +287,7 @@ local function add_loop(scope, segments, node)
 		end
 		local text = script(scope, of(node, "cmd").text)
 		scope.find = find
-		add_script(scope, segments, ("for %s in %s; do\n%s\ndone"):format(as, words and table.concat(quoted, " ") or expanded, text))
+		add_script(scope, segments, ("for %s in %s; do\n(\n%s\n)\ndone"):format(as, words and table.concat(quoted, " ") or expanded, text))
 	else
 		scope.fail "for"
 	end
@@ -300,6 +300,9 @@ function add_command(scope, segments, node)
 	elseif of(node, "for") ~= NONE then
 		add_loop(scope, segments, node)
 	elseif of(node, "task").text then
+		if of(node, "if") ~= NONE or of(node, "ignore_error") ~= NONE then
+			scope.fail "a call of a task with if or ignore_error"
+		end
 		segments[#segments + 1] = call_of(scope, of(node, "task").text, of(node, "vars"), node.line)
 	elseif of(node, "defer").text then
 		scope.deferred = script(scope, of(node, "defer").text) .. (scope.deferred and "\n" .. scope.deferred or "")
@@ -376,19 +379,20 @@ M.task = {
 	status = function(scope, node)
 		local lines = {}
 		for i, text in ipairs(texts(node)) do
-			lines[i] = script(scope, text)
+			lines[i] = ("(\n%s\n)"):format(script(scope, text))
 		end
 		scope.status = table.concat(lines, "\n")
 	end,
 	preconditions = function(scope, node)
 		for _, item in ipairs(items(node)) do
 			local text, message = item.text or of(item, "sh").text or "false", of(item, "msg").text
-			scope.first[#scope.first + 1] = ("( %s ) || { echo \"%s\" >&2; exit 1; }"):format(script(scope, text),
+			scope.guards[#scope.guards + 1] = ("( %s\n) || { echo \"%s\" >&2; exit 1; }"):format(script(scope, text),
 				shell.inner(value(scope, message or ("precondition not met: " .. text))))
 		end
 	end,
 	["if"] = function(scope, node)
-		scope.first[#scope.first + 1] = ("( %s ) || exit 0"):format(script(scope, node.text or "true"))
+		scope.has_if = true
+		scope.guards[#scope.guards + 1] = ("( %s\n) || exit 0"):format(script(scope, node.text or "true"))
 	end,
 	ignore_error = function(scope, node)
 		scope.ignored = node.value
@@ -398,9 +402,9 @@ M.task = {
 			local hole = evaluate(scope, v)
 			if hole.const then
 				scope.task.keys.env = scope.task.keys.env or {}
-				scope.task.keys.env[name] = hole.const:gsub("%$([%a_][%w_]*)", "$%1")
+				scope.task.keys.env[name] = hole.const:gsub("%$", "$$")
 			else
-				scope.exported[#scope.exported + 1] = ('export %s="%s"'):format(name, hole.dq)
+				scope.exported[#scope.exported + 1] = ('%s="%s" || exit\nexport %s'):format(name, hole.dq, name)
 			end
 		end
 	end,
@@ -491,7 +495,8 @@ local function arguments(file, row, given)
 end
 
 local function scope_of(file, row)
-	local scope = { file = file, task = row.task, args = row.args, used = {}, first = {}, exported = {}, text = "", variables = {} }
+	local scope = { file = file, task = row.task, args = row.args, used = {}, first = {}, guards = {}, exported = {},
+		text = "", variables = {} }
 	for name, v in pairs(file.variables) do
 		scope.variables[name] = v
 	end
@@ -510,7 +515,7 @@ local function scope_of(file, row)
 			if not row.args[name].required and (hole.dq or hole.const ~= "") then
 				local default = (hole.dq or ""):match("^%${" .. own .. ":%-([^}]*)}$") or hole.dq or shell.dq(hole.const)
 				if default:find "[$`\\]" then
-					table.insert(scope.first, (': "${%s:=%s}"'):format(own, default))
+					table.insert(scope.first, ('[ -n "${%s:-}" ] || %s="%s"'):format(own, own, default))
 				else
 					row.args[name].default = default
 				end
@@ -546,7 +551,7 @@ local function scope_of(file, row)
 	for name, arg in pairs(row.args) do
 		local global = file.variables[name]
 		if global and not scope.variables[name].is_local and not arg.required then
-			table.insert(scope.first, (': "${%s:=%s}"'):format(arg[1], global.plain and shell.dq(global.plain) or global.dq))
+			table.insert(scope.first, ('[ -n "${%s:-}" ] || %s="%s"'):format(arg[1], arg[1], global.plain and shell.dq(global.plain) or global.dq))
 			scope.used[#scope.used + 1] = not global.plain and name or nil
 		end
 	end
@@ -580,6 +585,9 @@ local function import(file, row)
 	for _, dep in ipairs(items(of(node, "deps"))) do
 		local call = of(dep, "for") == NONE and call_of(scope, dep.text or of(dep, "task").text or "?", of(dep, "vars"), dep.line)
 		needs[#needs + 1] = call and call.plain or nil
+		if of(dep, "if") ~= NONE or of(dep, "ignore_error") ~= NONE then
+			scope.fail "a dependency with if or ignore_error"
+		end
 		if not (call and call.plain) then
 			scope.fail "a dependency whose values are computed"
 		end
@@ -591,9 +599,6 @@ local function import(file, row)
 	for _, segment in ipairs(segments) do
 		if segment.lines then
 			scripts = scripts + 1
-			if #segments == 1 and #segment.lines == 1 then
-				segment.lines[1] = segment.lines[1]:gsub("^%( (.*) %)$", "%1")
-			end
 			segment.shell = table.concat(segment.lines, "\n")
 		end
 	end
@@ -606,11 +611,16 @@ local function import(file, row)
 	local first = variables.lines(scope.variables, scope.used)
 	table.move(scope.exported, 1, #scope.exported, #first + 1, first)
 	table.move(scope.first, 1, #scope.first, #first + 1, first)
-	local lines = table.concat(first, "\n") .. (first[1] and "\n" or "")
+	local prepared = table.concat(first, "\n") .. (first[1] and "\n" or "")
+	local lines = prepared .. table.concat(scope.guards, "\n") .. (scope.guards[1] and "\n" or "")
+	local guarded = scope.guards[1] or scope.status or task.keys.sources or scope.ignored
+	if scripts < #segments and guarded or scope.has_if and needs[1] then
+		scope.fail "a condition in front of calls of tasks"
+	end
 	for _, segment in ipairs(segments) do
 		segment.shell = segment.shell and lines .. segment.shell
 	end
-	if not segments[1] and scope.first[1] then
+	if not segments[1] and (scope.first[1] or scope.guards[1]) then
 		segments[1] = { shell = lines }
 	end
 	local keys = task.keys
@@ -618,13 +628,13 @@ local function import(file, row)
 	for i, segment in ipairs(segments) do
 		calls[i] = not needs[1] and #calls == i - 1 and segment.plain or nil
 	end
-	if calls[1] and (#calls == #segments or #calls == #segments - 1 and segments[#segments].shell) then
+	if calls[1] and not calls[2] and (#calls == #segments or #calls == #segments - 1 and segments[#segments].shell) then
 		needs, segments = calls, { segments[#calls + 1] }
 	elseif needs[2] then
 		keys.parallel, needs = needs, {}
 	end
 	keys.needs = needs[1] and needs or nil
-	keys.status = scope.status and scope.status ~= "" and (lines:gsub("%( [^\n]* %) || [^\n]*\n", "") .. scope.status) or nil
+	keys.status = scope.status and scope.status ~= "" and (prepared .. scope.status) or nil
 	keys.interpreter = (scope.pipefail or file.pipefail) and "bash -eo pipefail" or is_bash(scope.text .. lines) and "bash -e" or nil
 	if #segments == 1 and segments[1].shell then
 		keys.shell = segments[1].shell
@@ -688,6 +698,9 @@ function M.read(text, path, sheet)
 		return nil, problems[1] or { line = 1, column = 1,
 			message = root and of(root, "includes") ~= NONE and "it has no tasks of its own: import the files that it includes"
 				or "it has no tasks" }
+	end
+	if problems[1] then
+		return nil, problems[1]
 	end
 	local file = { sheet = sheet, by_name = {}, variables = read_variables(of(root, "vars"), {}), path = path }
 	read_variables(of(root, "env"), file.variables, true)

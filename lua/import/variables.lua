@@ -18,6 +18,12 @@ local PLAIN = "^[%w%s_./:@%+=,-]*$"
 -- Names that stand in the environment of every program for something else.
 local RESERVED = tables.set "PATH HOME USER SHELL PWD IFS ENV TERM LANG TMPDIR PS1 LOGNAME http_proxy https_proxy all_proxy no_proxy"
 
+-- Programs obey these, which the tool of the file doesn't export.
+local function is_reserved(name)
+	return RESERVED[name] or name:find "^MAKE" or name:find "^GIT_" or name:find "^LD_" or name:find "^GREP_" or name:find "FLAGS$"
+		or name:find "^PYTHON" or name:find "^NODE_" or name:find "^BASH_"
+end
+
 local function own(name)
 	return (name:gsub("[^%w_]", "_"))
 end
@@ -64,9 +70,9 @@ function M.settle(all, sheet, evaluate)
 		variable.uses, variable.plain, variable.dq = scope.used, value.const, value.dq
 		if variable.failed then
 			sheet:note(variable.line, name, ("left out, because of %s"):format(variable.failed))
-		elseif variable.plain and (variable.export or variable.plain:find(PLAIN)) and (variable.export or not RESERVED[name]) then
+		elseif variable.plain and (variable.export or variable.plain:find(PLAIN)) and (variable.export or not is_reserved(name)) then
 			variable.is_set = true
-			sheet.env[own(name)] = variable.plain:gsub("%$", "$$$$")
+			sheet.env[own(name)] = variable.plain:gsub("%$", "$$")
 		end
 	end
 	for _, name in ipairs(tables.sorted_keys(all)) do
@@ -90,7 +96,8 @@ function M.lines(all, used, export)
 		for _, other in ipairs(variable.uses) do
 			set(other)
 		end
-		out[#out + 1] = ('%s%s="%s"'):format((variable.export or export) and "export " or "", own(name), variable.dq)
+		out[#out + 1] = ('%s="%s"%s'):format(own(name), variable.dq, variable.dq:find "[$`]" and " || exit" or "")
+		out[#out + 1] = (variable.export or export) and "export " .. own(name) or nil
 	end
 	for _, name in ipairs(tables.sorted_keys(all)) do
 		if all[name].export then

@@ -259,7 +259,7 @@ just_file() {
 	diff - tasks.lua <<'LUA'
 -- Tasks, from Makefile: runner NAME runs one, runner help NAME describes it.
 -- include local.mk: its targets are left out; make knows them
-local vars = { "vars", "string", variadic = true, pattern = [[^[\w.-]+\s*[:+?]?=[^$]*$]],
+local vars = { "vars", "string", variadic = true, pattern = [[^(?!(SHELL|MAKEFLAGS|MAKEFILES)\b)\w[\w.-]*\s*[:+?]?=[\w./:@%+=, -]*$]],
 	description = "Variables of make: NAME=VALUE" }
 
 return {
@@ -432,4 +432,115 @@ LUA
 	effect_of check --kind a </dev/null
 	call odd
 	[ "$status" -eq 1 ]
+}
+
+# fails_before EFFECT TASK…: the task fails, and has done no more than that
+fails_before() {
+	rm -f effect
+	local wanted="$1"
+	shift
+	call "$@"
+	assert_envelope
+	[ "$status" -ne 0 ]
+	touch effect
+	[ "$(cat effect)" = "$wanted" ]
+}
+
+@test "what fails there fails here: chains, commands in values, guards in front of calls" {
+	cat >justfile <<-'JUST'
+		export PRICE := '$5'
+		export V := `exit ${FAILS:-0}`
+		MAKEFLAGS := "-n"
+		alias test := bad
+		chain:
+		    false && true
+		    cargo never
+		neg:
+		    ! true
+		    cargo never
+		inline:
+		    cargo {{`exit 6`}}
+		param p=`exit 5`:
+		    cargo never
+		err:
+		    cargo {{error("no")}}
+		bad:
+		    exit 3
+		same X x:
+		    cargo {{X}} {{x}}
+	JUST
+	call init --from justfile
+	expect 'e.ok'
+	lints
+	effect_of same 1 2 <<<'cargo [1] [2]'
+	local task
+	for task in chain neg inline param err bad test; do
+		fails_before "" $task
+	done
+	CLEAN_ENV+=(FAILS=3)
+	fails_before "" same 1 2
+	grep -qF 'PRICE = "$$5"' tasks.lua
+	run -1 grep -q 'MAKEFLAGS = ' tasks.lua
+	mkdir a b
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		env: { EV: { sh: "true" } }
+		tasks:
+		  say: cargo say
+		  mid: cargo mid
+		  thrice: { cmds: [{ task: say }, { task: mid }, { task: say }] }
+		  guarded: { preconditions: ["false"], cmds: [{ task: say }] }
+		  iffed: { cmds: [{ task: say, if: "false" }] }
+		  depif: { deps: [{ task: say, if: "false" }] }
+		  chain: { cmds: ["false && true", cargo never] }
+		  neg: { cmds: ["! true", cargo never] }
+		  each: { cmds: [{ for: [a, b], cmd: 'cd {{.ITEM}} && cargo "$(basename "$PWD")"' }] }
+		  notfirst: { cmds: [{ for: [x, a], cmd: "test -d {{.ITEM}} && cargo {{.ITEM}}" }] }
+		  brackets: { cmds: ["( cargo a ) && ( cargo b )"] }
+		  fresh: { status: ["false && true", "true"], cmds: [cargo fresh] }
+		  comment: { preconditions: ["false # why"], cmds: [cargo never] }
+		  env: { env: { E: { sh: "exit 3" } }, cmds: [cargo never] }
+	YAML
+	call init --from Taskfile.yml --force
+	expect 'e.ok'
+	lints
+	for task in guarded iffed depif chain neg notfirst comment env; do
+		fails_before "" "$task"
+	done
+	effect_of thrice <<<$'cargo [say]\ncargo [mid]\ncargo [say]'
+	effect_of each <<<$'cargo [a]\ncargo [b]'
+	effect_of brackets <<<$'cargo [a]\ncargo [b]'
+	effect_of fresh <<<'cargo [fresh]'
+}
+
+@test "a file's name is no code, nor a value of make; what can't be read for certain is refused" {
+	local name=$'x\nos.execute("touch hacked")--.just'
+	printf 'a:\n    cargo a\n' >"$name"
+	call init --from "$name"
+	expect 'e.ok'
+	lints
+	[ ! -e hacked ]
+	printf '.PHONY: build\nbuild:\n\t@cargo $(CC)\n-n:\n\t@cargo never\n' >Makefile
+	touch GNUmakefile
+	call init --from Makefile --force
+	says "-n: left out"
+	effect_of build 'CC=gcc -O2' <<<'cargo [gcc] [-O2]'
+	for name in 'CC=x; touch hacked' SHELL=/bin/false MAKEFLAGS=-n .SHELLFLAGS=x; do
+		call build "$name"
+		[ "$status" -eq 2 ]
+	done
+	[ ! -e hacked ]
+	printf 'tasks:\n  a: x\n  a: y\n' >Taskfile.yml
+	call init --from Taskfile.yml --force
+	[ "$status" -eq 2 ]
+	printf "set working-directory := '../x'\na:\n  cargo\n" >justfile
+	call init --from justfile --force
+	[ "$status" -eq 2 ]
+	echo '{"scripts": {"paren": "(cargo in)", "loop": "for f in a b; do cargo $f; done"}}' >package.json
+	call init --from package.json --force
+	effect_of paren <<<'cargo [in]'
+	effect_of loop <<<$'cargo [a]\ncargo [b]'
+	echo '{"scripts": {}}' >package.json
+	call init --from package.json --force
+	says "none were found"
 }
