@@ -43,7 +43,11 @@ local function read(path)
 		return { { field = "from", code = "INVALID_ARGUMENT", value = path, message = ("'%s' is no file that runner can import"):format(path),
 			suggestion = "Name a justfile, Makefile, Taskfile.yml or package.json" } }
 	end
-	local text, why = fs.read(path, MAX_BYTES)
+	local stat = fs.stat(path) -- a FIFO would be waited for
+	local text, why = nil, "it is no file"
+	if not stat or stat.type == "file" then
+		text, why = fs.read(path, MAX_BYTES)
+	end
 	if not text then
 		return { { field = "from", code = "FILE_NOT_FOUND", value = path, message = ("Can't read '%s': %s"):format(path, why) } }
 	end

@@ -206,7 +206,8 @@ local function arguments(scope, recipe, task)
 		if param.sign == "+" and not default then
 			row.required = true
 		elseif param.sign ~= "" and default then
-			lines[#lines + 1] = ('[ "$#" -gt 0 ] || set -- %s'):format(default.const and shell.single(default.const) or ('"%s"'):format(default.dq))
+			lines[#lines + 1] = default.const and ('[ "$#" -gt 0 ] || set -- %s'):format(shell.single(default.const))
+				or ('[ "$#" -gt 0 ] || { _rest="%s" || exit; set -- "$_rest"; }'):format(default.dq)
 		elseif default and default.const and default.const ~= "" then
 			row.default = default.const
 		elseif default and not default.const then

@@ -462,6 +462,8 @@ fails_before() {
 		    cargo {{`exit 6`}}
 		param p=`exit 5`:
 		    cargo never
+		rest *p=`exit 5`:
+		    cargo never
 		err:
 		    cargo {{error("no")}}
 		bad:
@@ -474,7 +476,7 @@ fails_before() {
 	lints
 	effect_of same 1 2 <<<'cargo [1] [2]'
 	local task
-	for task in chain neg inline param err bad test; do
+	for task in chain neg inline param rest err bad test; do
 		fails_before "" $task
 	done
 	CLEAN_ENV+=(FAILS=3)
@@ -530,6 +532,9 @@ fails_before() {
 		[ "$status" -eq 2 ]
 	done
 	[ ! -e hacked ]
+	mkfifo pipe.just
+	call init --from pipe.just --force
+	[ "$status" -eq 2 ]
 	printf 'tasks:\n  a: x\n  a: y\n' >Taskfile.yml
 	call init --from Taskfile.yml --force
 	[ "$status" -eq 2 ]
