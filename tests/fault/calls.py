@@ -60,8 +60,8 @@ CANNOT_FAIL = {
     "leaves, or never comes back": """
         __assert_fail __longjmp_chk __stack_chk_fail _exit _setjmp abort exit __libc_start_main __cxa_atexit
         __cxa_finalize raise""",
-    "asks the kernel for what it always knows": """umask 
-        alarm clock clock_gettime getauxval geteuid getpgrp getpid getppid getrlimit getrusage gettimeofday getuid isatty
+    "asks the kernel for what it always knows": """
+        alarm clock clock_gettime getauxval geteuid getpgrp getpid getppid getrlimit getrusage gettimeofday getuid isatty umask
         sched_getscheduler sysconf time""",
     "fails only for a wrong argument": """
         pthread_sigmask setitimer sigprocmask sigpending signal unsetenv posix_spawnattr_setflags posix_spawnattr_setsigdefault
