@@ -218,6 +218,7 @@ end
 
 local SETTINGS = {
 	RUNNER_EXIT_TABLE = "standard or classic", RUNNER_LOAD_TIMEOUT = "a duration such as 500ms, 2s, 5m or 1h",
+	RUNNER_MAX_OUTPUT_BYTES = "a size of at least 4KiB, such as 32KiB",
 	RUNNER_MAX_STDIN_BYTES = "a size such as 1MiB", RUNNER_SEED = "a whole number of at least 0",
 }
 

@@ -139,7 +139,7 @@ static void judge_text(struct run *run)
 		return;
 	why = keep(run, r->text.data, n, false, false, &run->rest);
 	line = memrchr(r->text.data, '\n', most(run));
-	if (line && run->plan.format == FORMAT_TSV && line == memchr(r->text.data, '\n', most(run)))
+	if (line && (run->plan.format == FORMAT_TSV || run->plan.format == FORMAT_TABLE) && line == memchr(r->text.data, '\n', most(run)))
 		line = NULL; /* only the names of the columns */
 	r->text.len = line ? (size_t)(line + 1 - r->text.data) : 0;
 	run->rest_stays = true;

@@ -199,6 +199,8 @@ kept() {
 	grep -q OUTPUT_TOO_LARGE out.txt
 	call wide --format tsv --max-bytes 4096
 	[ "$status" -eq 1 ]
+	call wide --format table --max-bytes 4096
+	[ "$status" -eq 1 ]
 	touch file
 	call XDG_STATE_HOME="$PWD/file" page --max-bytes 8192
 	[ "$status" -eq 1 ]
@@ -274,6 +276,7 @@ kept() {
 @test "a size that is none is refused, and a file of ours has its mode whatever the umask is" {
 	call RUNNER_MAX_OUTPUT_BYTES=banana page
 	[ "$status" -eq 2 ]
+	grep -q 'expected a size of at least 4KiB' out.txt
 	call RUNNER_MAX_OUTPUT_BYTES=1 page
 	[ "$status" -eq 2 ]
 	export XDG_STATE_HOME=$PWD/state
