@@ -299,6 +299,9 @@ local function prepare_run(a)
 	if framework.proxy or framework.no_proxy then
 		require("runner.project.call_flags").export_proxy(framework)
 	end
+	if not (a.command.needs or a.command.parallel) then
+		host.setenv("RUNNER_NEEDS", nil) -- what run starts is no part of it
+	end
 	if next(limits) then
 		require("runner.project.confinement").set_limits(limits)
 	end

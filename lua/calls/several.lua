@@ -9,12 +9,15 @@ local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
+local rules = require "runner.core.rules"
 local scheduler = require "runner.task.scheduler"
 
 local M = {}
 
 local ENVELOPE_MAX = 18 << 20 -- bytes; a result has 16 MiB at most
 local GRACE_MS = 10000 -- for the call's own grace and its answer
+local DATA_MAX = 12 << 20 -- bytes of all answers; ours has 16 MiB at most
+local POLL_MS = 20
 local SHOWN = 40 -- lines of one that has failed, which are shown once more
 
 ---@class runner.Part
@@ -44,9 +47,14 @@ local function flags(several)
 	add(not several.on_terminal, "--format=json")
 	add(not several.on_terminal, "--runner-unmask") -- our own answer is masked
 	add(f.quiet, "--quiet")
-	add(f.verbose, "--verbose")
+	add(f.verbose and not f.debug, "--verbose") -- which sets it
 	add(f.yes, "--yes")
 	add(f.non_interactive, "--non-interactive")
+	add(f.debug, "--debug")
+	add(f.warnings_as_errors, "--warnings-as-errors")
+	add(f.no_injection_protection, "--no-injection-protection")
+	add(several.on_terminal and f.unmask, "--runner-unmask")
+	add(several.on_terminal and f.width, "--width=" .. tostring(f.width))
 	add(settings.none, "--no-config")
 	add(settings.config, "--config=" .. tostring(settings.config))
 	return list
@@ -55,6 +63,10 @@ end
 local function environment(several, part)
 	local retries = attempt.framework.retries -- those of each
 	local env = { "RUNNER_OUTER_RETRIES", retries and ("RUNNER_RETRIES=%d"):format(retries) or nil }
+	for _, name in ipairs { "attempt_timeout", "idle_timeout", "grace" } do
+		local limit = attempt.framework[name]
+		env[#env + 1] = limit and ("RUNNER_%s=%s"):format(name:upper(), limit == 0 and "none" or ("%dms"):format(rules.milliseconds(limit)))
+	end
 	env[#env + 1] = several.dry_run and "RUNNER_DRY_RUN=1" or nil
 	env[#env + 1] = part.needs and ("RUNNER_NEEDS=%s\n"):format(several.directory) or "RUNNER_NEEDS"
 	env[#env + 1] = not several.on_terminal and (attempt.framework.verbose or attempt.launch.stderr_is_tty) and "RUNNER_LOG_KEPT=1" or nil
@@ -91,10 +103,55 @@ local function options_of(several, part)
 	return options
 end
 
--- A call without arguments is what others may need.
+-- A call without arguments is what others may need: it has the lock and leaves the mark that they look for.
+local function mark_of(several, part)
+	return part.plain and ("%s/%s"):format(several.directory, paths.file_name(part.name .. " " .. assert(json.encode {}), 180))
+end
+
+-- Taken by the first of its name.
+local function lock(several, part, mark)
+	if mark and not several.locked[mark] then
+		part.lock = fs.lock(mark .. ".lock", { wait_ms = 0 })
+		several.locked[mark] = part.lock and true or nil
+	end
+	return not mark or several.locked[mark]
+end
+
+local function unlock(several, part)
+	if part.lock then
+		local _ <close> = part.lock
+		part.lock, several.locked[mark_of(several, part)] = nil, nil
+	end
+end
+
+-- Has another one had it run, while we waited for that?
+local function has_run(several, part)
+	local mark, waited = mark_of(several, part), false
+	while not lock(several, part, mark) do
+		waited = true
+		scheduler.sleep(POLL_MS)
+	end
+	return waited and fs.lstat(mark .. ".done") ~= nil
+end
+
 local function note_run(several, part)
-	if part.plain then
-		fs.create(("%s/%s.done"):format(several.directory, paths.file_name(part.name .. " " .. assert(json.encode {}), 180)), "")
+	local mark = mark_of(several, part)
+	if mark then
+		fs.create(mark .. ".done", "")
+	end
+end
+
+-- What is known if we are ended.
+local function note_rows(several, rows)
+	local known = json.array {}
+	for i, part in ipairs(several.parts) do
+		local row = rows[i]
+		known[i] = { command = part.name, state = row and row.state or part.lines and "cancelled" or "not_run",
+			exit_code = row and row.exit_code, duration_ms = row and row.duration_ms, request_id = row and row.request_id }
+	end
+	local data = attempt.format ~= "text" and json.encode({ calls = known }, { max = 60000, envelope = true })
+	if data then
+		host.send("PROGRESS", { data = data, name = "data" })
 	end
 end
 
@@ -106,6 +163,25 @@ local function pass_on_warnings(name, envelope)
 	end
 end
 
+-- Flags that nobody has typed are in no advice.
+local function as_typed(e)
+	for _, name in ipairs { "fix_command", "fix_required", "suggestion" } do
+		local text = type(e[name]) == "string" and e[name]
+		e[name] = text and text:gsub(" %-%-format[= ]json", "", 1):gsub(" %-%-runner%-unmask", "", 1):gsub(" %-%-unmask", "", 1) or e[name]
+	end
+end
+
+local function take_data(several, row, envelope, size)
+	several.size = several.size + size
+	if several.size <= DATA_MAX then
+		row.data = envelope.data
+		return
+	end
+	several.size = several.size - size
+	attempt.warn("FIELD_TRUNCATED", ("The data of '%s' is left out: all of them have more than an answer holds"):format(row.command),
+		{ command = row.command, original_bytes = size })
+end
+
 -- What became of it: a row of our answer, and the error that it ended with.
 local function conclude(several, part, result)
 	local envelope = not several.on_terminal and invoke.envelope(result) or nil
@@ -113,10 +189,12 @@ local function conclude(several, part, result)
 		duration_ms = math.floor(result.duration_ms or 0) }
 	if envelope then
 		pass_on_warnings(part.name, envelope)
-		row.data, row.error = envelope.data, not envelope.ok and envelope.error or nil
+		take_data(several, row, envelope, #result.stdout)
+		row.error = not envelope.ok and envelope.error or nil
+		as_typed(row.error or {})
 		row.request_id = type(envelope.meta) == "table" and envelope.meta.request_id or nil
 	end
-	if row.state == "succeeded" and (envelope or several.on_terminal) then
+	if row.state == "succeeded" and (envelope or several.on_terminal or result.noted) then
 		note_run(several, part)
 		return row
 	end
@@ -155,12 +233,17 @@ local Loan = { __close = function() host.lend_terminal(-1) end }
 ---@return {part: runner.Part, error: runner.Error, row: table}? failed the first that has failed
 function M.run(several)
 	local rows, failed, at = json.array {}, nil, 0
+	several.locked, several.size = {}, 0
+	for _, part in ipairs(several.at_once >= #several.parts and several.parts or {}) do
+		lock(several, part, mark_of(several, part)) -- before one that needs it has it run
+	end
 	local function next_task()
 		at = at + 1
 		local part = (several.keep_going or not failed) and several.parts[at]
 		return part and function()
 			part.lines = {}
-			local result = scheduler.process(options_of(several, part))
+			note_rows(several, rows)
+			local result = has_run(several, part) and { status = 0, stdout = "", noted = true } or scheduler.process(options_of(several, part))
 			part.over = true
 			return { part = part, result = result }
 		end or nil
@@ -180,6 +263,8 @@ function M.run(several)
 					stop_others(several.parts, part)
 				end
 			end
+			unlock(several, part)
+			note_rows(several, rows)
 		end, { keep_going = true })
 	end)
 	for i, part in ipairs(several.parts) do

@@ -5,9 +5,12 @@ local calls = require "runner.calls.several"
 local catalog = require "runner.project.catalog"
 local command_args = require "runner.project.args"
 local command_line = require "runner.core.command_line"
+local fs = require "runner.fs"
+local host = require "runner.host"
 local locate = require "runner.project.locate"
 
 local MOST = 100
+local CLOSE_MS = 200 -- a call ends that much before the limit of all
 
 -- --- the parts ----------------------------------------------------------------------------------
 
@@ -29,38 +32,83 @@ local function parts_of(words)
 	return parts
 end
 
+local function on_terminal()
+	return attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text"
+end
+
 local function problem(message, fix)
 	return { field = "calls", code = "INVALID_ARGUMENT", message = message, suggestion = fix, fix_required = fix }
 end
 
--- A typo in the last one is no reason to run the first.
-local function known(names, project)
-	local found = locate.find(names, project)
-	if found or names[1]:find(".", 1, true) or names[1]:find "^%++$" or require("runner.project.aliases").find(names[1], project) then
-		return found
+-- A typo in the last one is no reason to run the first. An alias, or a dot path, is what it stands for from here on.
+local function known(part, project)
+	local names, places = command_args.command_words(part.words)
+	local found = names[1] and locate.find(names, project)
+	if found or not names[1] then
+		return found, names, places
 	end
-	return nil, require("runner.project.unknown_command").problem(names, project)
+	local words, ambiguous = require("runner.project.aliases").find(names[1], project)
+	if not words then
+		return nil, names, places, ambiguous or require("runner.project.unknown_command").problem(names, project)
+	end
+	part.words = require("runner.project.aliases").replace({ argv = part.words, places = places }, words).argv
+	names, places = command_args.command_words(part.words)
+	found = names[1] and locate.find(names, project)
+	return found, names, places, not found and require("runner.project.unknown_command").problem(names, project) or nil
+end
+
+-- Its arguments, as the call itself will read them.
+local function parse(part, places)
+	local tokens = require("runner.project.place").without_words(part.words, places, math.min(part.found.words, #places))
+	return command_args.parse(part.command.args or {}, tokens, { config = attempt.project.config, command = part.command,
+		in_front = places[1] - 1 })
+end
+
+-- Of a stdin that somebody fills, a call would get nothing, and take that for all.
+local function reads_stdin(part, parsed)
+	if not part.command.stdin or on_terminal() or parsed.framework.input_file then
+		return false
+	end
+	host.take_stdin()
+	local stat = fs.stat "/dev/fd/0"
+	return stat and stat.type ~= "char"
+end
+
+local function problems_of(part, places)
+	local command, name = part.command, part.name
+	if command.raw then -- whoever reads our answer would take its bytes for it
+		return { problem(("'%s' has stdout to itself"):format(name), "Run it by itself") }
+	elseif not (command.stdin or command.secrets or attempt.framework.validate_only) then
+		return {}
+	end
+	local parsed = parse(part, places)
+	if reads_stdin(part, parsed) then
+		return { problem(("'%s' reads stdin, and none of several calls is given it"):format(name),
+			"Run it by itself, or give it --input-file") }
+	end
+	if command.secrets then -- what one of them is told, none of the others shows
+		attempt.secrets = require("runner.project.secret_args").hide(command, parsed, attempt.project.config).secrets or nil
+	end
+	for _, wrong in ipairs(attempt.framework.validate_only and parsed.problems or {}) do
+		wrong.message = ("%s: %s"):format(name, wrong.message)
+	end
+	return attempt.framework.validate_only and parsed.problems or {}
 end
 
 local function settle(part, i, project)
-	local names, places = command_args.command_words(part.words)
-	if not names[1] then
-		return problem(("Call %d names no command"):format(i), "Write runner + build + test --filter x")
-	end
-	local found, unknown = known(names, project)
+	local found, names, places, unknown = known(part, project)
 	if unknown then
-		return problem(unknown.message, unknown.suggestion or "Run 'runner' to list the commands")
-	elseif found and found.name == "several" and not names[1]:find "^%++$" then
-		return problem("several can't call itself", "Write its calls here")
+		return { problem(unknown.message, unknown.suggestion or unknown.fix_required or "Run 'runner' to list the commands") }
+	elseif not found then
+		return { problem(("Call %d names no command"):format(i), "Write runner + build + test --filter x") }
+	elseif found.name == "several" and not found.path and not names[1]:find "^%++$" then
+		return { problem("several can't call itself", "Write its calls here") }
 	end
-	local command = found and catalog.load(found, project)
-	if command and command.raw then -- whoever reads our answer would take its bytes for it
-		return problem(("'%s' has stdout to itself"):format(command_line.typed(found.name)), "Run it by itself")
-	end
-	part.found = found
-	part.name = found and command_line.typed(found.name) or names[1]
+	local command = catalog.load(found, project)
+	part.found, part.command, part.name = found, command, command_line.typed(found.name)
 	part.needs = command and (command.needs or command.parallel) and true or false
-	part.plain = found and #part.words == found.words and places[1] == 1 or false
+	part.plain = #part.words == found.words and places[1] == 1
+	return command and problems_of(part, places) or {}
 end
 
 local function number_names(parts)
@@ -78,11 +126,14 @@ local function validate(args)
 	parts = not attempt.framework.choose and parts_of(args.calls or {}) or {}
 	if attempt.framework.detach then
 		return { problem("Several calls are no job", "Leave out --detach, or give it to one of them") }
+	elseif attempt.framework.input_file or attempt.framework.raw_payload then
+		return { problem("Several calls have no input of their own", "Give it to one of them") }
 	elseif #parts > MOST then
 		return { problem(("At most %d calls at once"):format(MOST), "Make them in several calls") }
 	end
 	for i, part in ipairs(parts) do
-		problems[#problems + 1] = settle(part, i, attempt.project)
+		local wrong = settle(part, i, attempt.project)
+		table.move(wrong, 1, #wrong, #problems + 1, problems)
 	end
 	return problems
 end
@@ -159,7 +210,12 @@ end
 
 local function fail(rows, failed)
 	local e = failed.error
+	local left = host.remaining()
+	if e.code == "TIMEOUT" and attempt.settled.timeout_ms > 0 and left and left <= CLOSE_MS then -- the limit was that of all
+		e.message, e.suggestion = ("Command exceeded timeout of %dms"):format(attempt.settled.timeout_ms), "Give a longer --timeout"
+	end
 	e.message = ("%s: %s%s"):format(failed.part.name, e.message, left_out(rows))
+	e.fix_command = nil -- it would be that of the one alone
 	e.exit_code = failed.row.exit_code
 	e.data = { calls = rows }
 	e.side_effects = has_run(rows, failed) and "partial" or e.side_effects
@@ -176,9 +232,8 @@ local function run(args, ctx)
 	local at_once = args.jobs or args.parallel and #parts or 1
 	local directory = ctx.tempdir .. "/needs"
 	ctx.fs.mkdir(directory)
-	local on_terminal = at_once == 1 and attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text"
 	local rows, failed = calls.run { parts = parts, at_once = at_once, keep_going = args.keep_going,
-		dry_run = args.dry_run, on_terminal = on_terminal,
+		dry_run = args.dry_run, on_terminal = at_once == 1 and on_terminal(),
 		side_by_side = at_once > 1, directory = directory }
 	if failed then
 		fail(rows, failed)
@@ -199,7 +254,12 @@ return {
 		{ "dry_run", "boolean", short = "n", description = "Change nothing; say what each would do" },
 		{ "jobs", "integer", short = "j", min = 1, max = 64, description = "Run so many at once; default with --parallel: all" },
 	},
-	exit_codes = { CALLS_FAILED = { side_effects = "partial", description = "A call failed that had the terminal, and has said how" } },
+	exit_codes = {
+		CALLS_FAILED = { side_effects = "partial", description = "A call failed that had the terminal, and has said how" },
+		CANCELLED = { retryable = false, side_effects = "partial" },
+		OUTPUT_TOO_LARGE = { retryable = false, side_effects = "partial" },
+		TIMEOUT = { retryable = false, side_effects = "partial" },
+	},
 	examples = {
 		{ description = "Build, test, and deploy what has passed", command = "runner + build + test --filter x + deploy --target prod" },
 		{ description = "Run all that can fail, and say what has", command = "runner + --parallel --keep-going lint + test + docs" },

@@ -165,6 +165,12 @@ function M.take(a)
 	return found
 end
 
+---`runner + a + b` is never made again: what is given of attempts is for each of its calls.
+---@param settled table
+function M.of_each(settled)
+	settled.policy.retries, settled.attempt_timeout_ms, settled.idle_timeout_ms = 0, 0, 0
+end
+
 -- --- proxies --------------------------------------------------------------------------------
 
 local PROXIES = { "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" }

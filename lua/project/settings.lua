@@ -86,6 +86,9 @@ function M.settle(command, parsed, project, seed_text)
 	end
 	within_outer(settled)
 	settle_policy(settled, command, parsed, project, seed_text)
+	if command.name == "several" and not command.path then
+		require("runner.project.call_flags").of_each(settled)
+	end
 	if settled.nested and os.getenv "RUNNER_RETRY_BUDGET" then
 		require("runner.core.retry_budget").narrow(settled)
 	end

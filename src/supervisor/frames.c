@@ -111,6 +111,7 @@ static void take_progress(struct taking *t)
 		note_change(t);
 	buf_clear(&t->r->progress);
 	buf_add(&t->r->progress, data.s, data.n);
+	t->r->progress_is_data = frame_has(t->frame, F_name);
 	report_take_resume_hint(t->r, t->frame);
 	job_note(t->run, t->r);
 	beat_say(t->run, frame_str(t->frame, F_text));

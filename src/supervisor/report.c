@@ -188,9 +188,24 @@ void report_take_result(struct report *r, const struct frame *f)
 
 /* --- verdicts as errors ------------------------------------------------------------ */
 
+/* What the failure itself gave as data: the members of an object, else one "value". */
+static void add_own_data(struct json_writer *w, const struct buf *own)
+{
+	if (own->len == 0)
+		return;
+	if (json_check(own->data, own->len) == JSON_OBJECT) {
+		w->need_comma = json_add_members(w->out, own->data, own->len);
+		return;
+	}
+	json_key(w, "value");
+	json_raw(w, own->data, own->len);
+}
+
 static void add_progress(struct report *r, struct json_writer *w)
 {
-	if (r->progress.len > 0) {
+	if (r->progress_is_data) {
+		add_own_data(w, &r->progress);
+	} else if (r->progress.len > 0) {
 		json_key(w, "progress");
 		json_raw(w, r->progress.data, r->progress.len);
 	}
@@ -234,26 +249,13 @@ static bool speaks_of_steps(const struct buf *data)
 	return false;
 }
 
-/* What the failure itself gave as data: the members of an object, else one "value". */
-static void add_own_data(struct json_writer *w, const struct buf *own)
-{
-	if (own->len == 0)
-		return;
-	if (json_check(own->data, own->len) == JSON_OBJECT) {
-		w->need_comma = json_add_members(w->out, own->data, own->len);
-		return;
-	}
-	json_key(w, "value");
-	json_raw(w, own->data, own->len);
-}
-
 /* A failure that the script reported itself: how far it got stands beside its data,
  * unless that says so in its own words (REQ-C-008, docs/design.md#partial-results). */
 static void merge_data(struct report *r)
 {
 	struct buf own = r->data;
 	bool steps = r->steps.count > 0 && !speaks_of_steps(&own);
-	bool progress = r->progress.len > 0 && !json_has_member(buf_cstr(&own), own.len, "progress");
+	bool progress = r->progress.len > 0 && !r->progress_is_data && !json_has_member(buf_cstr(&own), own.len, "progress");
 	struct json_writer w = JSON_WRITER_INIT(&r->data);
 
 	if (!steps && !progress)

@@ -54,6 +54,7 @@ struct report {
 	struct buf place;   /* in the user's script, where it failed, for a terminal */
 	struct buf output;  /* the last lines of the failed program, for a terminal */
 	struct buf progress; /* the newest ctx:progress, JSON */
+	bool progress_is_data; /* it has the members of data, as far as they are known */
 	struct buf resume_hint;   /* what to do if the run is cut off here */
 	struct metas extra; /* more members of the error */
 	struct steps steps;

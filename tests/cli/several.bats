@@ -372,17 +372,80 @@ offers() {
 	done
 }
 
-@test "side by side, one that another needs may end while the other has it run" {
-	cat >a.sh <<-'SH'
-		if [ -z "$RUNNER_NEEDS" ]; then
-			until [ -e needed ]; do sleep 0.02; done
-		else
-			touch needed
-			until ls "$(printf '%s\n' "$RUNNER_NEEDS" | head -n 1)"/*.done >/dev/null 2>&1; do sleep 0.02; done
-		fi
-	SH
-	tasks <<<'a = { "A", shell = "sh ./a.sh" }, b = { "B", needs = { "a" }, shell = "echo b" }'
-	call --timeout 60s + --parallel a + b
-	assert_envelope
+@test "side by side, one that another needs runs once, and the other waits for it" {
+	tasks <<<'build = { "Build", shell = "echo x >>built; sleep 0.2" }, test = { "Test", needs = { "build" }, shell = "cat built" }, n = { "N", args = { { "n", "integer" } }, shell = "true" }'
+	call + --parallel build + test
 	expect 'e.ok and [c.state for c in e.data.calls] == ["succeeded", "succeeded"]'
+	[ "$stderr" = "test | x" ]
+	rm built
+	call + -j2 n --n 1 + test + build
+	expect 'e.ok'
+	[ "$(wc -l <built)" -eq 1 ]
+}
+
+@test "warnings are errors of each, at a terminal too; a flag in front is passed on" {
+	tasks <<<'w = { "W", run = function(args, ctx) ctx:warn("ODD", "it is odd") end }, a = { "A", shell = "touch ran" }, argv = { "V", shell = "tr \"\\0\" \" \" </proc/$PPID/cmdline; env" }'
+	at_terminal "" --warnings-as-errors + w + a
+	[ "$(tail -n 1 shown)" = "status 1" ]
+	call --warnings-as-errors + w + a
+	[ "$status" -eq 1 ]
+	[ ! -e ran ]
+	call --attempt-timeout 9s --idle-timeout 8s --grace 2s --retries 1 --retry-delay 5ms --yes --non-interactive --debug --no-color --no-config + argv
+	for wanted in RUNNER_ATTEMPT_TIMEOUT=9000ms RUNNER_IDLE_TIMEOUT=8000ms RUNNER_GRACE=2000ms RUNNER_RETRIES=1 RUNNER_RETRY_DELAY=5ms NO_COLOR=1 \
+		--yes --non-interactive --debug --no-config; do
+		grep -q -e "$wanted" err.txt
+	done
+	call --raw-payload '{}' + a
+	[ "$status" -eq 2 ]
+}
+
+@test "the whole is never made again, and what has run is said when it is ended" {
+	tasks <<<'a = { "A", shell = "echo x >>ran" }, hang = { "Hang", shell = "touch marker; sleep 7005" }, never = { "N", shell = "true" }'
+	call --retries 1 --attempt-timeout 1s + a + hang
+	[ "$status" -eq 10 ]
+	[ "$(wc -l <ran)" -eq 1 ]
+	expect 'e.error.side_effects == "partial" and e.error.retryable is False and e.data.calls[0].state == "succeeded"'
+	call --timeout 2s + a + hang
+	expect 'e.error.message == "hang: Command exceeded timeout of 2000ms" and e.error.side_effects == "partial"'
+	rm marker
+	cancel TERM + a + hang + never
+	assert_envelope
+	expect 'e.error.side_effects == "partial" and e.error.retryable is False'
+	expect '[c.state for c in e.data.calls] == ["succeeded", "cancelled", "not_run"]'
+}
+
+@test "dot paths, aliases and arguments are looked at before the first runs" {
+	local words
+	mkdir -p commands
+	echo 'return { aliases = { rr = "raw", aa = "a" } }' >runner.lua
+	tasks <<<'a = { "A", shell = "touch ran" }, site = { build = { "B", shell = "echo site" } }, several = { "Own", shell = "echo own" },
+		raw = { "Raw", arguments = "passthrough", run = function(args, ctx) return ctx:delegate { "touch", "raw" } end }'
+	for words in "+ a + site.nope" "+ a + rr" "--validate-only + a --zz"; do
+		# shellcheck disable=SC2086
+		call $words
+		[ "$status" -eq 2 ]
+		[ ! -e ran ]
+		[ ! -e raw ]
+	done
+	echo '{"deny": ["site build"]}' >policy.json
+	call --policy policy.json + a + site.build
+	expect 'e.error.code == "POLICY_DENIED"'
+	[ ! -e ran ]
+	call + site.build + aa + several
+	expect 'e.ok and [c.command for c in e.data.calls] == ["site build", "a", "several"]'
+}
+
+@test "a needed command tells its script nothing of needs; a secret of one is hidden in another; stdin is refused" {
+	CLEAN_ENV+=(THE_SECRET=S3cretS3cret)
+	tasks <<<'needed = { "N", shell = "echo \"[$RUNNER_NEEDS]\"" }, top = { "T", needs = { "needed" }, shell = "true" }, a = { "A", shell = "touch ran" },
+		say = { "S", args = { { "w", "string" } }, shell = "echo \"$w\"" }, sec = { "S", args = { { "token", "string", secret = true } }, shell = "true" },
+		reads = { "R", stdin = true, run = function() return { n = #io.read "a" } end }'
+	call + top
+	[ "$stderr" = "[]" ]
+	call + say --w S3cretS3cret + sec --token-from-env THE_SECRET
+	expect 'e.ok'
+	run -1 grep -r S3cretS3cret out.txt err.txt
+	run -2 env -i "${CLEAN_ENV[@]}" "$RUNNER" + a + reads < <(echo hi)
+	[[ $output == *"'reads' reads stdin"* ]]
+	[ ! -e ran ]
 }
