@@ -293,14 +293,11 @@ local function prepare_run(a)
 	a.ctx = require("runner.ctx.context").new(a.parsed.values)
 	math.randomseed(host.random(), host.random())
 	local framework = a.framework
-	host.export_environment(framework.no_color, a.command.preserve_locale)
+	host.export_environment(framework.no_color, a.command.preserve_locale, a.command.needs or a.command.parallel)
 	host.export_deadline(a.settled.timeout_ms)
 	host.setenv("RUNNER_OUTER_RETRIES", a.settled.policy.retries ~= 0 and "1" or nil)
 	if framework.proxy or framework.no_proxy then
 		require("runner.project.call_flags").export_proxy(framework)
-	end
-	if not (a.command.needs or a.command.parallel) then
-		host.setenv("RUNNER_NEEDS", nil) -- what run starts is no part of it
 	end
 	if next(limits) then
 		require("runner.project.confinement").set_limits(limits)

@@ -158,6 +158,8 @@ int child_env_export(lua_State *L)
 	(void)child_env_put(entries, ARRAY_LEN(entries));
 	if (caller->trace_id)
 		(void)child_env_set("TOOL_TRACE_ID", caller->trace_id);
+	if (!lua_toboolean(L, 3))
+		(void)child_env_set("RUNNER_NEEDS", NULL);
 	return 0;
 }
 

@@ -15,8 +15,9 @@ int child_env_put(const char **entries, size_t count);
 /* setenv(3) for one that is copied; without a value, unsetenv(3). */
 int child_env_set(const char *name, const char *value);
 
-/* export_environment(no_color, preserve_locale): set the variables of child_env.def that
- * apply to this caller, for this process and all that it starts. */
+/* export_environment(no_color, preserve_locale, has_needs): set the variables of child_env.def that
+ * apply to this caller, for this process and all that it starts; what a command without needs starts is no
+ * part of what another one needs. */
 int child_env_export(lua_State *L);
 
 /* is_configured(): may a variable of the environment stand for a flag or a setting of runner's? Empty ones
